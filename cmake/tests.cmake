@@ -1,0 +1,16 @@
+# Every tests/unit/**/x_test.c is a program and a CTest test named unit/<room>/x.
+if(CMOCKA_FOUND)
+  file(GLOB_RECURSE UNIT_TESTS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+    ${CMAKE_SOURCE_DIR}/tests/unit/*_test.c)
+  foreach(source ${UNIT_TESTS})
+    string(REGEX REPLACE "^tests/(.*)_test\\.c$" "\\1" name ${source})
+    string(REPLACE "/" "_" target ${name})
+    add_executable(${target} EXCLUDE_FROM_ALL ${source} tests/test.c)
+    target_include_directories(${target} PRIVATE tests)
+    target_compile_definitions(${target} PRIVATE KILN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE kiln_core PkgConfig::CMOCKA)
+    list(APPEND UNIT_TARGETS ${target})
+    add_test(NAME ${name} COMMAND ${target})
+  endforeach()
+  add_custom_target(unit_tests DEPENDS ${UNIT_TARGETS})
+endif()

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#define CAP_MIN 256u
+
+void kiln_buf_init(struct kiln_buf *buf, size_t max)
+{
+    *buf = (struct kiln_buf){.max = max};
+}
+
+void kiln_buf_done(struct kiln_buf *buf)
+{
+    kiln_free(buf->ptr);
+    *buf = (struct kiln_buf){.max = buf->max};
+}
+
+void kiln_buf_clear(struct kiln_buf *buf)
+{
+    buf->len = 0;
+    buf->error = 0;
+}
+
+char *kiln_buf_reserve(struct kiln_buf *buf, size_t more)
+{
+    size_t cap = buf->cap ? buf->cap : CAP_MIN;
+    char *grown;
+
+    if (buf->error)
+        return NULL;
+    if (KILN_LIKELY(more <= buf->cap - buf->len))
+        return buf->ptr + buf->len;
+    if (more > buf->max - buf->len) {
+        buf->error = KILN_E_LIMIT;
+        return NULL;
+    }
+    while (cap - buf->len < more)
+        cap *= 2;
+    if (cap > buf->max)
+        cap = buf->max;
+    grown = kiln_realloc(buf->ptr, cap);
+    if (!grown) {
+        buf->error = -ENOMEM;
+        return NULL;
+    }
+    buf->ptr = grown;
+    buf->cap = cap;
+    return buf->ptr + buf->len;
+}
+
+void kiln_buf_add(struct kiln_buf *buf, const void *data, size_t len)
+{
+    char *at = kiln_buf_reserve(buf, len);
+
+    if (!at || len == 0)
+        return;
+    memcpy(at, data, len);
+    buf->len += len;
+}
+
+void kiln_buf_add_str(struct kiln_buf *buf, struct kiln_str s)
+{
+    kiln_buf_add(buf, s.ptr, s.len);
+}
+
+void kiln_buf_puts(struct kiln_buf *buf, const char *c_string)
+{
+    kiln_buf_add(buf, c_string, strlen(c_string));
+}
+
+void kiln_buf_putc(struct kiln_buf *buf, char c)
+{
+    kiln_buf_add(buf, &c, 1);
+}
+
+void kiln_buf_printf(struct kiln_buf *buf, const char *fmt, ...)
+{
+    va_list args;
+    char *at;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    at = n < 0 ? NULL : kiln_buf_reserve(buf, (size_t)n + 1);
+    if (!at)
+        return;
+    va_start(args, fmt);
+    vsnprintf(at, (size_t)n + 1, fmt, args);
+    va_end(args);
+    buf->len += (size_t)n;
+}
+
+void kiln_buf_add_u64(struct kiln_buf *buf, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    kiln_buf_add(buf, digits + at, sizeof(digits) - at);
+}
+
+void kiln_buf_add_i64(struct kiln_buf *buf, int64_t value)
+{
+    if (value < 0)
+        kiln_buf_putc(buf, '-');
+    kiln_buf_add_u64(buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void kiln_buf_add_hex(struct kiln_buf *buf, const void *data, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = data;
+    char *at = kiln_buf_reserve(buf, len * 2);
+
+    if (!at)
+        return;
+    for (size_t i = 0; i < len; i++) {
+        at[2 * i] = digits[bytes[i] >> 4];
+        at[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    buf->len += len * 2;
+}
+
+void kiln_buf_take(struct kiln_buf *buf, char **ret_ptr, size_t *ret_len)
+{
+    *ret_ptr = buf->ptr;
+    *ret_len = buf->len;
+    *buf = (struct kiln_buf){.max = buf->max};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compress - gzip (libdeflate) and zstd, whole buffers, with a limit on what may come out.
+ *
+ * Threads: no state.
+ */
+#ifndef KILN_BASE_COMPRESS_H
+#define KILN_BASE_COMPRESS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+enum kiln_compression { KILN_PLAIN, KILN_GZIP, KILN_ZSTD };
+
+/* By the magic bytes. */
+enum kiln_compression kiln_compression_of(struct kiln_str data);
+const char *kiln_compression_name(enum kiln_compression compression);
+
+/*
+ * Appends the uncompressed content to `out`, whose max is the limit: a bomb fails there, having
+ * allocated no more.  Several gzip members or zstd frames in a row are read as one.
+ * Returns 0, KILN_E_CORRUPT, KILN_E_TRUNCATED, KILN_E_LIMIT or -ENOMEM.
+ */
+KILN_CHECK int kiln_decompress(enum kiln_compression compression, struct kiln_str data,
+                               struct kiln_buf *out, struct kiln_err *err);
+
+/* Appends the compressed content to `out`.  `level` 0: a sensible one. */
+KILN_CHECK int kiln_compress(enum kiln_compression compression, int level, struct kiln_str data,
+                             struct kiln_buf *out);
+
+#endif /* KILN_BASE_COMPRESS_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "codec/pb.h"
+
+int kiln_pb_varint_long(struct kiln_pb *r, uint64_t *ret)
+{
+    uint64_t value = 0;
+    const uint8_t *p = r->at;
+
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        if (p == r->end)
+            return KILN_E_TRUNCATED;
+        if (shift == 63 && *p > 1)
+            return KILN_E_MALFORMED;
+        value |= (uint64_t)(*p & 0x7f) << shift;
+        if (*p++ < 0x80) {
+            r->at = p;
+            *ret = value;
+            return 1;
+        }
+    }
+    return KILN_E_MALFORMED;
+}
+
+size_t kiln_pb_count_varints(struct kiln_str packed)
+{
+    const unsigned char *p = (const unsigned char *)packed.ptr;
+    size_t n = 0, i = 0;
+
+    for (; i + 8 <= packed.len; i += 8) {
+        uint64_t eight;
+
+        memcpy(&eight, p + i, 8);
+        n += (size_t)__builtin_popcountll(~eight & 0x8080808080808080u);
+    }
+    for (; i < packed.len; i++)
+        n += p[i] < 0x80;
+    return n;
+}
+
+#define OUT_MIN 256u
+
+void kiln_pb_out_init(struct kiln_pb_out *w, size_t hint, size_t max)
+{
+    *w = (struct kiln_pb_out){.max = max};
+    if (hint > max)
+        hint = max;
+    w->base = kiln_malloc(hint < OUT_MIN ? OUT_MIN : hint);
+    if (!w->base) {
+        w->error = -ENOMEM;
+        return;
+    }
+    w->end = w->at = w->base + (hint < OUT_MIN ? OUT_MIN : hint);
+}
+
+void kiln_pb_out_done(struct kiln_pb_out *w)
+{
+    kiln_free(w->base);
+    *w = (struct kiln_pb_out){0};
+}
+
+bool kiln_pb_out_grow(struct kiln_pb_out *w, size_t n)
+{
+    size_t used = (size_t)(w->end - w->at);
+    size_t cap = (size_t)(w->end - w->base);
+    uint8_t *grown;
+
+    if (w->error)
+        return false;
+    if (n > w->max || used > w->max - n) {
+        w->error = KILN_E_LIMIT;
+        return false;
+    }
+    while (cap - used < n)
+        cap *= 2;
+    grown = kiln_malloc(cap);
+    if (!grown) {
+        w->error = -ENOMEM;
+        return false;
+    }
+    memcpy(grown + cap - used, w->at, used);
+    kiln_free(w->base);
+    w->base = grown;
+    w->end = grown + cap;
+    w->at = w->end - used;
+    return true;
+}
+
+int kiln_pb_out_flush(struct kiln_pb_out *w, struct kiln_buf *out)
+{
+    if (w->error)
+        return w->error;
+    kiln_buf_add(out, w->at, (size_t)(w->end - w->at));
+    return out->error;
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every table is an array of the batch under construction plus a hash index over it
+ * (core/intern.h).  Entry 0, the zero value, is not in the index: it is recognised before a look-up.
+ * Records are compared and hashed as bytes, so their padding is always zero.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "core/builder_int.h"
+
+const struct kiln_limits kiln_limits_default = {
+    .memory_bytes = 1u << 30,
+    .table_count = 1u << 28,
+    .stack_depth = 1u << 16,
+    .value_depth = 64,
+};
+
+void kiln_builder_fail(struct kiln_builder *b, int code)
+{
+    assert(code < 0);
+    if (!b->error)
+        b->error = code;
+}
+
+int kiln_builder_error(const struct kiln_builder *b)
+{
+    return b->error;
+}
+
+const struct kiln_limits *kiln_builder_limits(const struct kiln_builder *b)
+{
+    return &b->limits;
+}
+
+const struct kiln_batch *kiln_builder_peek(const struct kiln_builder *b)
+{
+    return &b->box->batch;
+}
+
+/* Makes entry 0 of each table. */
+static void add_zero_values(struct kiln_builder *b)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+
+#define ZERO(table, zero)                                                                          \
+    if (ROOM(b, d->table, 0, table, 1))                                                            \
+    d->table[d->n_##table++] = (zero)
+    ZERO(strings, KILN_STR(""));
+    ZERO(functions, (struct kiln_function){0});
+    ZERO(mappings, (struct kiln_mapping){0});
+    ZERO(locations, (struct kiln_location){0});
+    ZERO(stacks, (struct kiln_range){0});
+    ZERO(links, (struct kiln_link){0});
+    ZERO(attrs, (struct kiln_attr){0});
+    ZERO(sets, (struct kiln_range){0});
+#undef ZERO
+}
+
+int kiln_builder_new(const struct kiln_limits *limits, struct kiln_builder **ret_builder)
+{
+    struct kiln_builder *b = kiln_calloc(1, sizeof(*b));
+
+    if (!b)
+        return -ENOMEM;
+    b->box = kiln_calloc(1, sizeof(*b->box));
+    if (!b->box) {
+        kiln_free(b);
+        return -ENOMEM;
+    }
+    b->limits = limits ? *limits : kiln_limits_default;
+    atomic_store(&b->box->refs, 1);
+    b->box->budget.limit = b->limits.memory_bytes;
+    kiln_arena_init(&b->box->arena, &b->box->budget);
+    add_zero_values(b);
+    if (b->error) {
+        int r = b->error;
+
+        kiln_builder_free(b);
+        return r;
+    }
+    *ret_builder = b;
+    return 0;
+}
+
+void *kiln_builder_alloc(struct kiln_builder *b, size_t size)
+{
+    void *ptr = b->error ? NULL : kiln_arena_alloc(&b->box->arena, size);
+
+    if (!ptr)
+        kiln_builder_fail(b, KILN_E_LIMIT);
+    return ptr;
+}
+
+void kiln_builder_adopt(struct kiln_builder *b, void *ptr, size_t size)
+{
+    int r = kiln_arena_adopt(&b->box->arena, ptr, size);
+
+    if (r == 0)
+        return;
+    kiln_free(ptr);
+    kiln_builder_fail(b, r);
+}
+
+static void expect(struct kiln_builder *b, struct kiln_intern *index, void **array, uint32_t n,
+                   uint32_t *cap, uint64_t more, size_t size)
+{
+    int r = 0;
+
+    if (more == 0 || b->error)
+        return;
+    if (index)
+        r = kiln_intern_expect(index, &b->box->budget, more);
+    if (r == 0)
+        r = kiln_reserve(&b->box->budget, array, cap, n + more, size, b->limits.table_count);
+    if (r < 0)
+        kiln_builder_fail(b, r);
+}
+
+void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more)
+{
+    struct kiln_batch *batch = &b->box->batch;
+    struct kiln_dict *d = &batch->dict;
+
+#define TABLE(index, owner, field, extra)                                                          \
+    expect(b, index, (void **)&(owner)->field, (owner)->n_##field, &b->cap.field,                  \
+           more->field ? more->field + (extra) : 0, sizeof(*(owner)->field))
+    TABLE(&b->strings, d, strings, 1);
+    TABLE(&b->functions, d, functions, 1);
+    TABLE(&b->mappings, d, mappings, 1);
+    TABLE(&b->locations, d, locations, 1);
+    TABLE(&b->stacks, d, stacks, 1);
+    TABLE(&b->links, d, links, 1);
+    TABLE(&b->attrs, d, attrs, 1);
+    TABLE(&b->sets, d, sets, 1);
+    TABLE(NULL, d, lines, 0);
+    TABLE(NULL, d, frames, 0);
+    TABLE(NULL, batch, profiles, 0);
+    TABLE(NULL, batch, samples, 0);
+    TABLE(NULL, batch, observations, 0);
+#undef TABLE
+}
+
+/* ---- strings ---- */
+
+static uint32_t intern_string(struct kiln_builder *b, struct kiln_str s, bool copy)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+    uint64_t hash;
+    int r;
+
+    if (s.len == 0)
+        return 0;
+    hash = kiln_hash(s.ptr, s.len);
+    for (struct kiln_probe p = kiln_intern_probe(&b->strings, hash);
+         kiln_intern_next(&b->strings, &p);) {
+        if (kiln_str_eq(d->strings[p.entry], s))
+            return p.entry;
+    }
+    if (copy) {
+        char *text = kiln_builder_alloc(b, s.len);
+
+        if (!text)
+            return 0;
+        s.ptr = memcpy(text, s.ptr, s.len);
+    }
+    if (!ROOM(b, d->strings, d->n_strings, strings, 1))
+        return 0;
+    r = kiln_intern_add(&b->strings, &b->box->budget, hash, d->n_strings);
+    if (r < 0) {
+        kiln_builder_fail(b, r);
+        return 0;
+    }
+    d->strings[d->n_strings] = s;
+    return d->n_strings++;
+}
+
+uint32_t kiln_builder_string(struct kiln_builder *b, struct kiln_str s)
+{
+    return intern_string(b, s, true);
+}
+
+uint32_t kiln_builder_string_ref(struct kiln_builder *b, struct kiln_str s)
+{
+    return intern_string(b, s, false);
+}
+
+/* ---- records: entries of fixed size, equal when their bytes are equal ---- */
+
+/* The table a record goes to; pointers into the builder. */
+struct record_table {
+    struct kiln_intern *index;
+    void **array;
+    uint32_t *n;
+    uint32_t *cap;
+};
+
+#define TABLE(b, table)                                                                            \
+    (struct record_table)                                                                          \
+    {                                                                                              \
+        &(b)->table, (void **)&(b)->box->batch.dict.table, &(b)->box->batch.dict.n_##table,        \
+            &(b)->cap.table                                                                        \
+    }
+
+static inline __attribute__((always_inline)) uint32_t
+intern_record(struct kiln_builder *b, struct record_table t, const void *record, size_t size)
+{
+    uint64_t hash = kiln_hash(record, size);
+    int r;
+
+    for (struct kiln_probe p = kiln_intern_probe(t.index, hash); kiln_intern_next(t.index, &p);) {
+        if (memcmp((char *)*t.array + (size_t)p.entry * size, record, size) == 0)
+            return p.entry;
+    }
+    if (memcmp(*t.array, record, size) == 0)
+        return 0;
+    if (!kiln_builder_room(b, t.array, t.cap, (uint64_t)*t.n + 1, size))
+        return 0;
+    r = kiln_intern_add(t.index, &b->box->budget, hash, *t.n);
+    if (r < 0) {
+        kiln_builder_fail(b, r);
+        return 0;
+    }
+    memcpy((char *)*t.array + (size_t)*t.n * size, record, size);
+    return (*t.n)++;
+}
+
+uint32_t kiln_builder_function(struct kiln_builder *b, const struct kiln_function *function)
+{
+    assert(function->pad == 0);
+    return intern_record(b, TABLE(b, functions), function, sizeof(*function));
+}
+
+uint32_t kiln_builder_mapping(struct kiln_builder *b, const struct kiln_mapping *mapping)
+{
+    return intern_record(b, TABLE(b, mappings), mapping, sizeof(*mapping));
+}
+
+uint32_t kiln_builder_link(struct kiln_builder *b, const struct kiln_link *link)
+{
+    return intern_record(b, TABLE(b, links), link, sizeof(*link));
+}
+
+/* ---- lists: entries that are a range of another array ---- */
+
+/* Where a list's elements live, and its index. */
+struct list_table {
+    struct kiln_intern *index;
+    void **pool; /* the array of elements */
+    uint32_t *n_pool;
+    uint32_t *cap_pool;
+    size_t size; /* of an element */
+};
+
+/* Copies `n` elements behind the pool; false on failure. */
+static bool pool_append(struct kiln_builder *b, struct list_table t, const void *elements,
+                        uint32_t n)
+{
+    if (!kiln_builder_room(b, t.pool, t.cap_pool, (uint64_t)*t.n_pool + n, t.size))
+        return false;
+    if (n)
+        memcpy((char *)*t.pool + *t.n_pool * t.size, elements, n * t.size);
+    *t.n_pool += n;
+    return true;
+}
+
+uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_location *location,
+                               const struct kiln_line *lines, uint32_t n_lines)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+    struct list_table pool = {NULL, (void **)&d->lines, &d->n_lines, &b->cap.lines, sizeof(*lines)};
+    struct kiln_location entry = *location;
+    uint64_t hash = kiln_hash_mix(location->address, location->mapping | (uint64_t)n_lines << 32);
+    int r;
+
+    hash = kiln_hash_mix(hash, location->attrs);
+    for (uint32_t i = 0; i < n_lines; i++)
+        hash = kiln_hash_mix(hash, lines[i].function ^ (uint64_t)lines[i].line << 32 ^
+                                       (uint64_t)lines[i].column << 56);
+    for (struct kiln_probe p = kiln_intern_probe(&b->locations, hash);
+         kiln_intern_next(&b->locations, &p);) {
+        const struct kiln_location *known = &d->locations[p.entry];
+
+        if (known->address == location->address && known->mapping == location->mapping &&
+            known->attrs == location->attrs && known->n == n_lines &&
+            (n_lines == 0 ||
+             memcmp(&d->lines[known->first], lines, n_lines * sizeof(*lines)) == 0))
+            return p.entry;
+    }
+    if (n_lines == 0 && !location->address && !location->mapping && !location->attrs)
+        return 0;
+    entry.first = d->n_lines;
+    entry.n = n_lines;
+    if (!ROOM(b, d->locations, d->n_locations, locations, 1) ||
+        !pool_append(b, pool, lines, n_lines))
+        return 0;
+    r = kiln_intern_add(&b->locations, &b->box->budget, hash, d->n_locations);
+    if (r < 0) {
+        kiln_builder_fail(b, r);
+        return 0;
+    }
+    d->locations[d->n_locations] = entry;
+    return d->n_locations++;
+}
+
+/* Finds or adds a list of 32-bit indexes: a stack, or a set of attributes. */
+static uint32_t intern_indexes(struct kiln_builder *b, struct list_table t,
+                               struct kiln_range **ranges, uint32_t *n_ranges, uint32_t *cap_ranges,
+                               const uint32_t *elements, uint32_t n)
+{
+    size_t bytes = (size_t)n * sizeof(*elements);
+    uint64_t hash;
+    int r;
+
+    if (n == 0)
+        return 0;
+    hash = kiln_hash(elements, bytes);
+    for (struct kiln_probe p = kiln_intern_probe(t.index, hash); kiln_intern_next(t.index, &p);) {
+        struct kiln_range known = (*ranges)[p.entry];
+
+        if (known.n == n && memcmp((uint32_t *)*t.pool + known.first, elements, bytes) == 0)
+            return p.entry;
+    }
+    if (!kiln_builder_room(b, (void **)ranges, cap_ranges, (uint64_t)*n_ranges + 1,
+                           sizeof(**ranges)) ||
+        !pool_append(b, t, elements, n))
+        return 0;
+    r = kiln_intern_add(t.index, &b->box->budget, hash, *n_ranges);
+    if (r < 0) {
+        kiln_builder_fail(b, r);
+        return 0;
+    }
+    (*ranges)[*n_ranges] = (struct kiln_range){*t.n_pool - n, n};
+    return (*n_ranges)++;
+}
+
+uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, uint32_t n)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+    struct list_table t = {&b->stacks, (void **)&d->frames, &d->n_frames, &b->cap.frames,
+                           sizeof(*d->frames)};
+
+    if (n > b->limits.stack_depth) {
+        kiln_builder_fail(b, KILN_E_LIMIT);
+        return 0;
+    }
+    return intern_indexes(b, t, &d->stacks, &d->n_stacks, &b->cap.stacks, locations, n);
+}
+
+/* ---- attributes ---- */
+
+struct kiln_value kiln_value_string(uint32_t string)
+{
+    return (struct kiln_value){.kind = KILN_VALUE_STRING, .str = string};
+}
+
+struct kiln_value kiln_value_int(int64_t i)
+{
+    return (struct kiln_value){.kind = KILN_VALUE_INT, .i = i};
+}
+
+struct kiln_value kiln_value_bool(bool flag)
+{
+    return (struct kiln_value){.kind = KILN_VALUE_BOOL, .flag = flag};
+}
+
+struct kiln_value kiln_value_double(double d)
+{
+    return (struct kiln_value){.kind = KILN_VALUE_DOUBLE, .d = d};
+}
+
+struct kiln_value kiln_value_bytes(uint32_t string)
+{
+    return (struct kiln_value){.kind = KILN_VALUE_BYTES, .str = string};
+}
+
+uint32_t kiln_builder_attr(struct kiln_builder *b, uint32_t key, struct kiln_value value,
+                           uint32_t unit)
+{
+    struct kiln_attr attr = {.key = key, .unit = unit, .value = value};
+
+    return intern_record(b, TABLE(b, attrs), &attr, sizeof(attr));
+}
+
+uint32_t kiln_builder_text_attr(struct kiln_builder *b, struct kiln_str key, struct kiln_str value)
+{
+    return kiln_builder_attr(b, kiln_builder_string(b, key),
+                             kiln_value_string(kiln_builder_string(b, value)), 0);
+}
+
+/*
+ * Children of arrays and maps are interned as whole lists, so that equal values have equal bits.
+ * The index `lists` holds the position of a list's first child; two lists may share a first child
+ * only if they are the same list.
+ */
+static struct kiln_value intern_children(struct kiln_builder *b, enum kiln_value_kind kind,
+                                         const struct kiln_attr *children, uint32_t n)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+    struct list_table pool = {&b->lists, (void **)&d->nested, &d->n_nested, &b->cap.nested,
+                              sizeof(*children)};
+    struct kiln_value value = {.kind = kind, .n = n};
+    size_t bytes = (size_t)n * sizeof(*children);
+    uint64_t hash;
+    int r;
+
+    if (n == 0)
+        return value;
+    hash = kiln_hash(children, bytes);
+    for (struct kiln_probe p = kiln_intern_probe(&b->lists, hash);
+         kiln_intern_next(&b->lists, &p);) {
+        if (d->n_nested - p.entry >= n && memcmp(&d->nested[p.entry], children, bytes) == 0) {
+            value.first = p.entry;
+            return value;
+        }
+    }
+    value.first = d->n_nested;
+    r = pool_append(b, pool, children, n)
+            ? kiln_intern_add(&b->lists, &b->box->budget, hash, (uint32_t)value.first)
+            : b->error;
+    if (r < 0) {
+        kiln_builder_fail(b, r);
+        return (struct kiln_value){0};
+    }
+    return value;
+}
+
+struct kiln_value kiln_builder_map(struct kiln_builder *b, const struct kiln_attr *entries,
+                                   uint32_t n)
+{
+    return intern_children(b, KILN_VALUE_MAP, entries, n);
+}
+
+struct kiln_value kiln_builder_array(struct kiln_builder *b, const struct kiln_value *items,
+                                     uint32_t n)
+{
+    struct kiln_value value = {0};
+    struct kiln_attr *children;
+
+    if (n == 0)
+        return (struct kiln_value){.kind = KILN_VALUE_ARRAY};
+    children = kiln_calloc(n, sizeof(*children));
+    if (!children) {
+        kiln_builder_fail(b, -ENOMEM);
+        return value;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        children[i].value = items[i];
+    value = intern_children(b, KILN_VALUE_ARRAY, children, n);
+    kiln_free(children);
+    return value;
+}
+
+/* ---- attribute sets ---- */
+
+#define SET_SMALL 32u /* up to here a set is sorted and checked without scratch memory */
+
+static int by_index(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts a small list by insertion. */
+static void sort_small(uint32_t *list, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t moving = list[i];
+        uint32_t k = i;
+
+        for (; k > 0 && list[k - 1] > moving; k--)
+            list[k] = list[k - 1];
+        list[k] = moving;
+    }
+}
+
+/* Drops every attribute whose key comes again later in the list.  Returns how many stay. */
+static uint32_t drop_repeated_small(const struct kiln_attr *attrs, uint32_t *list, uint32_t n)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        bool again = false;
+
+        for (uint32_t k = i + 1; k < n && !again; k++)
+            again = attrs[list[k]].key == attrs[list[i]].key;
+        if (!again)
+            list[kept++] = list[i];
+    }
+    return kept;
+}
+
+struct keyed {
+    uint32_t key;
+    uint32_t position;
+    uint32_t attr;
+};
+
+static int by_key_then_position(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->position < y->position ? -1 : 1;
+}
+
+/* The same for a list of any length, in n log n. */
+static uint32_t drop_repeated_large(struct kiln_builder *b, uint32_t *list, uint32_t n)
+{
+    const struct kiln_attr *attrs = b->box->batch.dict.attrs;
+    struct keyed *keyed = kiln_calloc(n, sizeof(*keyed));
+    uint32_t kept = 0;
+
+    if (!keyed) {
+        kiln_builder_fail(b, -ENOMEM);
+        return 0;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        keyed[i] = (struct keyed){attrs[list[i]].key, i, list[i]};
+    qsort(keyed, n, sizeof(*keyed), by_key_then_position);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + 1 == n || keyed[i + 1].key != keyed[i].key)
+            list[kept++] = keyed[i].attr;
+    }
+    kiln_free(keyed);
+    return kept;
+}
+
+uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n,
+                          uint32_t *ret_duplicates)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+    struct list_table t = {&b->sets, (void **)&d->members, &d->n_members, &b->cap.members,
+                           sizeof(*d->members)};
+    uint32_t small[SET_SMALL];
+    uint32_t *list = small;
+    uint32_t kept, set;
+
+    if (n == 0 || b->error)
+        return 0;
+    if (n > SET_SMALL)
+        list = kiln_malloc(n * sizeof(*list));
+    if (!list) {
+        kiln_builder_fail(b, -ENOMEM);
+        return 0;
+    }
+    memcpy(list, attrs, n * sizeof(*list));
+    if (n <= SET_SMALL) {
+        kept = drop_repeated_small(d->attrs, list, n);
+        sort_small(list, kept);
+    } else {
+        kept = drop_repeated_large(b, list, n);
+        qsort(list, kept, sizeof(*list), by_index);
+    }
+    if (ret_duplicates)
+        *ret_duplicates += n - kept;
+    set = intern_indexes(b, t, &d->sets, &d->n_sets, &b->cap.sets, list, kept);
+    if (list != small)
+        kiln_free(list);
+    return set;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * type - what the values of a profile are: the one place that maps sample and period types to the
+ * type ids people query by ("process_cpu:cpu:nanoseconds:cpu:nanoseconds").
+ *
+ * samples/count with a cpu/nanoseconds period is CPU time: its values count times the period, unless
+ * cpu/nanoseconds is given beside it (then it stays a count).  Flow types add up over time; level
+ * types (what is in use, how many threads) are averaged over it.
+ *
+ * Threads: plain data.
+ */
+#ifndef KILN_CORE_TYPE_H
+#define KILN_CORE_TYPE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/batch.h"
+
+enum kiln_unit_kind { KILN_UNIT_NANOSECONDS, KILN_UNIT_BYTES, KILN_UNIT_COUNT, KILN_UNIT_OTHER };
+
+/* All texts are borrowed from the batch or constant. */
+struct kiln_type {
+    struct kiln_str name;        /* family: process_cpu, memory, mutex, ... */
+    struct kiln_str type;        /* cpu, alloc_space, ... */
+    struct kiln_str unit;        /* nanoseconds, bytes, count */
+    struct kiln_str period_type; /* cpu, space, ...; may be empty */
+    struct kiln_str period_unit;
+    int64_t period; /* in period_unit; 0 if unknown */
+    int64_t scale;  /* values of the profile times this are in `unit`: the period, or 1 */
+    bool level;     /* a level, not a flow */
+};
+
+/*
+ * The type of a profile.  `has_cpu_time` says that the same scope also carries cpu/nanoseconds.
+ */
+struct kiln_type kiln_type_of(const struct kiln_batch *batch, const struct kiln_profile *profile,
+                              bool has_cpu_time);
+
+/* Types of all profiles of a batch, parallel to batch->profiles; the caller owns the array. */
+KILN_CHECK int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_types);
+
+/* Writes the id name:type:unit:period_type:period_unit. */
+void kiln_type_id(const struct kiln_type *type, struct kiln_buf *out);
+bool kiln_type_equal(const struct kiln_type *a, const struct kiln_type *b);
+
+/*
+ * True if `wanted` names this type: a type ("cpu"), type:unit ("cpu:nanoseconds"), the five-part id,
+ * or its first three parts.
+ */
+bool kiln_type_matches(const struct kiln_type *type, struct kiln_str wanted);
+
+enum kiln_unit_kind kiln_unit_kind(struct kiln_str unit);
+
+/* ---- numbers for people ---- */
+
+/* "1.25s", "340ms", "1.5GB", "12,345": a value in its unit, at most 3 significant decimals. */
+void kiln_format_value(struct kiln_buf *out, double value, struct kiln_str unit);
+
+/*
+ * The value as a rate over a duration: "2.44 cores" for CPU time, "420 MB/min" for bytes,
+ * "12/s" for counts.  Writes nothing where the duration is 0 or the type is a level.
+ */
+void kiln_format_rate(struct kiln_buf *out, double value, const struct kiln_type *type,
+                      uint64_t duration_ns);
+
+#endif /* KILN_CORE_TYPE_H */
