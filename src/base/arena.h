@@ -15,7 +15,7 @@ struct kiln_arena_block;
 struct kiln_arena {
     struct kiln_budget *budget; /* borrowed */
     struct kiln_arena_block *blocks;
-    char *at;  /* the free part of the newest block */
+    char *at; /* the free part of the newest block */
     char *end;
     size_t next_block; /* how large the next block will be */
 };

@@ -6,14 +6,14 @@
 #define KILN_BASE_ATTR_H
 
 /* The caller must look at the result. */
-#define KILN_CHECK __attribute__((warn_unused_result))
+#define KILN_CHECK             __attribute__((warn_unused_result))
 
 /* The argument number `fmt` is a printf format for the arguments from `args` on. */
 #define KILN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
-#define KILN_LIKELY(x)   __builtin_expect(!!(x), 1)
-#define KILN_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define KILN_LIKELY(x)         __builtin_expect(!!(x), 1)
+#define KILN_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 
-#define KILN_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define KILN_ARRAY_LEN(a)      (sizeof(a) / sizeof((a)[0]))
 
 #endif /* KILN_BASE_ATTR_H */

@@ -24,7 +24,7 @@ struct kiln_str {
 #define KILN_STR_NONE     ((struct kiln_str){NULL, 0})
 
 /* For printf: "%.*s", KILN_STR_ARG(s) */
-#define KILN_STR_ARG(s) (int)(s).len, (s).ptr ? (s).ptr : ""
+#define KILN_STR_ARG(s)   (int)(s).len, (s).ptr ? (s).ptr : ""
 
 static inline struct kiln_str kiln_str_of(const char *c_string)
 {

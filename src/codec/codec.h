@@ -3,8 +3,8 @@
  * codec - every format Kiln reads or writes, under one roof.
  *
  * A decoder reads one buffer into a builder; it may keep pointers into the buffer, which therefore
- * has to live as long as the batch.  An encoder appends to a buffer.  Both give errors that name the
- * place.  kiln_decode() finds the format by content and undoes gzip and zstd first.
+ * has to live as long as the batch.  An encoder appends to a buffer.  Both give errors that name
+ * the place.  kiln_decode() finds the format by content and undoes gzip and zstd first.
  *
  * Threads: no state; different buffers and batches may be worked on at once.
  */
@@ -55,7 +55,7 @@ enum kiln_format kiln_format_of_path(struct kiln_str path);
 enum kiln_format kiln_format_detect(struct kiln_str content);
 
 struct kiln_decode_opts {
-    enum kiln_format format; /* UNKNOWN: detect */
+    enum kiln_format format;   /* UNKNOWN: detect */
     struct kiln_limits limits; /* zero: the default */
     size_t input_bytes;        /* after decompression; 0: 1 GiB */
     const char *otlp_revision; /* "1.9": trust this instead of looking; NULL: look */

@@ -202,7 +202,8 @@ static inline void kiln_pb_raw_bytes(struct kiln_pb_out *w, const void *data, si
     memcpy(w->at, data, len);
 }
 
-/* Where the next message or packed field will end: a distance from the end, so it survives growth. */
+/* Where the next message or packed field will end: a distance from the end, so it survives growth.
+ */
 static inline size_t kiln_pb_mark(const struct kiln_pb_out *w)
 {
     return (size_t)(w->end - w->at);

@@ -12,10 +12,13 @@ static void free_arrays(struct kiln_batch *batch)
 {
     struct kiln_dict *d = &batch->dict;
     void *arrays[] = {
-        d->strings,       d->functions,    d->mappings,        d->locations,   d->lines,
-        d->stacks,        d->frames,       d->links,           d->attrs,       d->nested,
-        d->sets,          d->members,      batch->resources,   batch->scopes,  batch->profiles,
-        batch->samples,   batch->entities, batch->entity_keys, batch->observations,
+        d->strings,          d->functions,    d->mappings,
+        d->locations,        d->lines,        d->stacks,
+        d->frames,           d->links,        d->attrs,
+        d->nested,           d->sets,         d->members,
+        batch->resources,    batch->scopes,   batch->profiles,
+        batch->samples,      batch->entities, batch->entity_keys,
+        batch->observations,
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(arrays); i++)

@@ -153,8 +153,8 @@ struct kiln_profile {
     uint8_t id[16]; /* all zero: none */
     uint32_t attrs; /* attribute set */
     uint32_t dropped_attrs;
-    uint32_t payload_format;        /* string; original_payload_format */
-    struct kiln_str payload;        /* original_payload */
+    uint32_t payload_format; /* string; original_payload_format */
+    struct kiln_str payload; /* original_payload */
     uint32_t first_sample, n_samples;
 };
 
@@ -166,9 +166,10 @@ struct kiln_scope {
     uint32_t first_profile, n_profiles;
 };
 
-/* A reference of a resource to an entity (OTLP EntityRef); keys are strings in batch.entity_keys. */
+/* A reference of a resource to an entity (OTLP EntityRef); keys are strings in batch.entity_keys.
+ */
 struct kiln_entity {
-    uint32_t schema_url, type; /* strings */
+    uint32_t schema_url, type;                         /* strings */
     uint32_t first_key, n_id_keys, n_description_keys; /* id keys, then description keys */
 };
 

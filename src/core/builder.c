@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every table is an array of the batch under construction plus a hash index over it
- * (core/intern.h).  Entry 0, the zero value, is not in the index: it is recognised before a look-up.
- * Records are compared and hashed as bytes, so their padding is always zero.
+ * (core/intern.h).  Entry 0, the zero value, is not in the index: it is recognised before a
+ * look-up. Records are compared and hashed as bytes, so their padding is always zero.
  */
 #include <assert.h>
 #include <errno.h>
@@ -74,6 +74,7 @@ int kiln_builder_new(const struct kiln_limits *limits, struct kiln_builder **ret
     atomic_store(&b->box->refs, 1);
     b->box->budget.limit = b->limits.memory_bytes;
     kiln_arena_init(&b->box->arena, &b->box->budget);
+    kiln_arena_init(&b->scratch, &b->box->budget);
     add_zero_values(b);
     if (b->error) {
         int r = b->error;
@@ -85,13 +86,23 @@ int kiln_builder_new(const struct kiln_limits *limits, struct kiln_builder **ret
     return 0;
 }
 
-void *kiln_builder_alloc(struct kiln_builder *b, size_t size)
+static void *alloc_from(struct kiln_builder *b, struct kiln_arena *arena, size_t size)
 {
-    void *ptr = b->error ? NULL : kiln_arena_alloc(&b->box->arena, size);
+    void *ptr = b->error ? NULL : kiln_arena_alloc(arena, size);
 
     if (!ptr)
         kiln_builder_fail(b, KILN_E_LIMIT);
     return ptr;
+}
+
+void *kiln_builder_alloc(struct kiln_builder *b, size_t size)
+{
+    return alloc_from(b, &b->box->arena, size);
+}
+
+void *kiln_builder_scratch(struct kiln_builder *b, size_t size)
+{
+    return alloc_from(b, &b->scratch, size);
 }
 
 void kiln_builder_adopt(struct kiln_builder *b, void *ptr, size_t size)
@@ -285,8 +296,7 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
 
         if (known->address == location->address && known->mapping == location->mapping &&
             known->attrs == location->attrs && known->n == n_lines &&
-            (n_lines == 0 ||
-             memcmp(&d->lines[known->first], lines, n_lines * sizeof(*lines)) == 0))
+            (n_lines == 0 || memcmp(&d->lines[known->first], lines, n_lines * sizeof(*lines)) == 0))
             return p.entry;
     }
     if (n_lines == 0 && !location->address && !location->mapping && !location->attrs)

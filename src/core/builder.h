@@ -2,9 +2,9 @@
 /*
  * builder - makes batches: interns dictionary entries, collects samples, keeps the invariants.
  *
- * Interning functions return the index of the entry, new or old.  They never need a check: the first
- * failure sticks, everything returns 0 from then on, and kiln_builder_finish() reports it.  A caller
- * in a long loop may look at kiln_builder_error() now and then to stop early.
+ * Interning functions return the index of the entry, new or old.  They never need a check: the
+ * first failure sticks, everything returns 0 from then on, and kiln_builder_finish() reports it.  A
+ * caller in a long loop may look at kiln_builder_error() now and then to stop early.
  *
  * Indexes given to a builder must come from the same builder; this is asserted, not reported.
  * Decoders check what they read before they pass it on.
@@ -31,7 +31,8 @@ struct kiln_limits {
 extern const struct kiln_limits kiln_limits_default;
 
 /* `limits` NULL: the default.  Returns 0 or -ENOMEM. */
-KILN_CHECK int kiln_builder_new(const struct kiln_limits *limits, struct kiln_builder **ret_builder);
+KILN_CHECK int kiln_builder_new(const struct kiln_limits *limits,
+                                struct kiln_builder **ret_builder);
 void kiln_builder_free(struct kiln_builder *b);
 
 /*
@@ -54,6 +55,9 @@ const struct kiln_batch *kiln_builder_peek(const struct kiln_builder *b);
 
 /* Memory that lives as long as the batch, charged to it.  NULL on failure (which sticks). */
 void *kiln_builder_alloc(struct kiln_builder *b, size_t size);
+
+/* The same, but only until finish: for a decoder's tables.  Charged, and aligned for anything. */
+void *kiln_builder_scratch(struct kiln_builder *b, size_t size);
 
 /*
  * Gives memory from kiln_malloc() to the batch, for strings that point into it.  On failure (which
@@ -129,9 +133,14 @@ void kiln_builder_add_entity(struct kiln_builder *b, uint32_t schema_url, uint32
 /* Changes a profile that is being built: its time may be known only at the end. */
 struct kiln_profile *kiln_builder_profile(struct kiln_builder *b, uint32_t profile);
 
+/* Takes the last profile back, samples and all: a receiver drops one bad profile, not the request.
+ */
+void kiln_builder_drop_profile(struct kiln_builder *b);
+
 /*
  * Adds a sample to any profile (not only the last); `first` is filled by the builder.  `values` and
- * `times` may be NULL, both have `n` elements where given.  Samples of one profile keep their order.
+ * `times` may be NULL, both have `n` elements where given.  Samples of one profile keep their
+ * order.
  */
 void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t stack,
                              uint32_t attrs, uint32_t link, const int64_t *values,

@@ -21,7 +21,8 @@ struct kiln_builder {
     struct kiln_batch_box *box;
     struct kiln_limits limits;
     struct kiln_caps cap;
-    int error; /* sticky */
+    struct kiln_arena scratch; /* gone at finish */
+    int error;                 /* sticky */
 
     struct kiln_intern strings, functions, mappings, locations, stacks, links, attrs, lists, sets;
 

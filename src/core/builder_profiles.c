@@ -63,6 +63,20 @@ struct kiln_profile *kiln_builder_profile(struct kiln_builder *b, uint32_t profi
     return &b->box->batch.profiles[profile];
 }
 
+void kiln_builder_drop_profile(struct kiln_builder *b)
+{
+    struct kiln_batch *batch = &b->box->batch;
+    uint32_t n;
+
+    assert(batch->n_profiles > 0 && !b->owners);
+    n = batch->profiles[--batch->n_profiles].n_samples;
+    batch->scopes[batch->n_scopes - 1].n_profiles--;
+    if (n)
+        batch->n_observations = batch->samples[batch->n_samples - n].first;
+    batch->n_samples -= n;
+    b->last_owner = batch->n_profiles ? batch->n_profiles - 1 : 0;
+}
+
 void kiln_builder_add_entity(struct kiln_builder *b, uint32_t schema_url, uint32_t type,
                              const uint32_t *id_keys, uint32_t n_id_keys,
                              const uint32_t *description_keys, uint32_t n_description_keys)
@@ -195,13 +209,14 @@ static int place_samples(struct kiln_builder *b)
 
 static void free_scratch(struct kiln_builder *b)
 {
-    struct kiln_intern *indexes[] = {&b->strings, &b->functions, &b->mappings,
-                                     &b->locations, &b->stacks,  &b->links,
-                                     &b->attrs,   &b->lists,     &b->sets};
+    struct kiln_intern *indexes[] = {&b->strings,   &b->functions, &b->mappings,
+                                     &b->locations, &b->stacks,    &b->links,
+                                     &b->attrs,     &b->lists,     &b->sets};
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(indexes); i++)
         kiln_intern_done(indexes[i], &b->box->budget);
     kiln_array_free(&b->box->budget, (void **)&b->owners, &b->cap.owners, sizeof(*b->owners));
+    kiln_arena_done(&b->scratch);
 }
 
 /* Gives back the memory of arrays that grew well past what they hold. */
@@ -265,7 +280,8 @@ int kiln_builder_finish(struct kiln_builder *b, struct kiln_batch **ret_batch, s
         kiln_free(b);
         return 0;
     }
-    kiln_err_set(err, r, NULL, r == KILN_E_LIMIT ? "%s (%zu MiB of memory, %u entries a table)" : "%s",
+    kiln_err_set(err, r, NULL,
+                 r == KILN_E_LIMIT ? "%s (%zu MiB of memory, %u entries a table)" : "%s",
                  kiln_err_text(r), b->limits.memory_bytes >> 20, b->limits.table_count);
     kiln_builder_free(b);
     return r;

@@ -3,8 +3,8 @@
  * diff - what grew and what shrank between two views, function by function.
  *
  * Values of the base are first made comparable: scaled to the same total (share against share) or
- * to the same duration (rate against rate).  A change that sampling noise alone could explain (95 %,
- * from the numbers of observations) is marked and ranked after every change that it could not.
+ * to the same duration (rate against rate).  A change that sampling noise alone could explain (95
+ * %, from the numbers of observations) is marked and ranked after every change that it could not.
  *
  * Threads: plain results, owned by the caller.
  */
@@ -20,8 +20,8 @@ enum kiln_normalize {
 };
 
 struct kiln_diff_row {
-    struct kiln_frame frame;      /* of b, or of a where b has none */
-    double self_a, total_a;       /* normalised */
+    struct kiln_frame frame; /* of b, or of a where b has none */
+    double self_a, total_a;  /* normalised */
     int64_t self_b, total_b;
     double self_noise, total_noise; /* half-width of the 95 % interval of the difference */
     bool self_within_noise, total_within_noise;
@@ -34,7 +34,8 @@ struct kiln_diff {
     double total_a; /* normalised */
     double total_b;
     double total_noise;
-    enum kiln_normalize normalized; /* what was done: TIME becomes NONE where a duration is unknown */
+    enum kiln_normalize
+        normalized; /* what was done: TIME becomes NONE where a duration is unknown */
 };
 
 /* Returns 0, KILN_E_NOMATCH where the two are not of one unit, KILN_E_LIMIT or -ENOMEM. */

@@ -2,8 +2,8 @@
 /*
  * merge - many batches into one; split - one into many; compact - one without what nobody uses.
  *
- * All three copy samples into a builder through a `kiln_remap`, which brings a dictionary entry over
- * when the first sample needs it: what no sample uses stays behind, and every step is linear.
+ * All three copy samples into a builder through a `kiln_remap`, which brings a dictionary entry
+ * over when the first sample needs it: what no sample uses stays behind, and every step is linear.
  *
  * Threads: one owner at a time; the batches are only read.
  */
@@ -36,9 +36,9 @@ struct kiln_profile kiln_remap_profile(struct kiln_remap *remap, uint32_t profil
 /* ---- merge ---- */
 
 struct kiln_merge_opts {
-    struct kiln_limits limits;   /* zero: the default */
-    bool combine_times;          /* also merge profiles of different start into one longer profile */
-    bool keep_profiles_apart;    /* never merge two profiles, only their resources and scopes */
+    struct kiln_limits limits; /* zero: the default */
+    bool combine_times;        /* also merge profiles of different start into one longer profile */
+    bool keep_profiles_apart;  /* never merge two profiles, only their resources and scopes */
 };
 
 /*

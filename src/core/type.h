@@ -3,9 +3,9 @@
  * type - what the values of a profile are: the one place that maps sample and period types to the
  * type ids people query by ("process_cpu:cpu:nanoseconds:cpu:nanoseconds").
  *
- * samples/count with a cpu/nanoseconds period is CPU time: its values count times the period, unless
- * cpu/nanoseconds is given beside it (then it stays a count).  Flow types add up over time; level
- * types (what is in use, how many threads) are averaged over it.
+ * samples/count with a cpu/nanoseconds period is CPU time: its values count times the period,
+ * unless cpu/nanoseconds is given beside it (then it stays a count).  Flow types add up over time;
+ * level types (what is in use, how many threads) are averaged over it.
  *
  * Threads: plain data.
  */
@@ -44,8 +44,8 @@ void kiln_type_id(const struct kiln_type *type, struct kiln_buf *out);
 bool kiln_type_equal(const struct kiln_type *a, const struct kiln_type *b);
 
 /*
- * True if `wanted` names this type: a type ("cpu"), type:unit ("cpu:nanoseconds"), the five-part id,
- * or its first three parts.
+ * True if `wanted` names this type: a type ("cpu"), type:unit ("cpu:nanoseconds"), the five-part
+ * id, or its first three parts.
  */
 bool kiln_type_matches(const struct kiln_type *type, struct kiln_str wanted);
 

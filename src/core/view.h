@@ -3,8 +3,9 @@
  * view - one question to a batch: one sample type, as whole stacks of named frames with a value.
  *
  * A view picks the profiles of one sample type out of all resources, turns locations into frames at
- * the wanted granularity (a location with inlined lines gives several frames), applies the frame and
- * label filters, and adds up equal stacks.  Tree, top, sandwich, diff and every drawing start here.
+ * the wanted granularity (a location with inlined lines gives several frames), applies the frame
+ * and label filters, and adds up equal stacks.  Tree, top, sandwich, diff and every drawing start
+ * here.
  *
  * Rows are sorted by nothing in particular but always in the same order for the same input.
  * Threads: immutable once made.  It borrows texts from the batch, on which it holds a reference.
@@ -27,10 +28,10 @@ enum kiln_granularity {
 struct kiln_view_opts {
     struct kiln_str sample_type; /* type name, type:unit or type id; empty: the default one */
     enum kiln_granularity granularity;
-    struct kiln_str focus;  /* regex: keep stacks with a matching frame */
-    struct kiln_str ignore; /* regex: drop stacks with a matching frame */
-    struct kiln_str show;   /* regex: keep only matching frames */
-    struct kiln_str hide;   /* regex: remove matching frames */
+    struct kiln_str focus;         /* regex: keep stacks with a matching frame */
+    struct kiln_str ignore;        /* regex: drop stacks with a matching frame */
+    struct kiln_str show;          /* regex: keep only matching frames */
+    struct kiln_str hide;          /* regex: remove matching frames */
     const struct kiln_str *labels; /* label conditions, all must hold */
     uint32_t n_labels;
     size_t memory_bytes; /* 0: 1 GiB */
@@ -57,16 +58,16 @@ struct kiln_view_row {
 
 struct kiln_view {
     struct kiln_batch *batch;
-    struct kiln_type type;        /* what the values are */
-    struct kiln_frame *frames;    /* distinct frames */
-    uint32_t *path;               /* frame indexes, root first */
-    struct kiln_view_row *rows;   /* distinct stacks */
+    struct kiln_type type;      /* what the values are */
+    struct kiln_frame *frames;  /* distinct frames */
+    uint32_t *path;             /* frame indexes, root first */
+    struct kiln_view_row *rows; /* distinct stacks */
     uint32_t n_frames, n_path, n_rows;
-    int64_t total;                /* of all rows */
-    int64_t total_unfiltered;     /* before focus, ignore and labels: for shares of the whole */
-    double count;                 /* observations of all rows */
-    uint64_t time_ns;             /* earliest start, 0 if unknown */
-    uint64_t duration_ns;         /* time covered by the profiles (one process or many), 0 if unknown */
+    int64_t total;            /* of all rows */
+    int64_t total_unfiltered; /* before focus, ignore and labels: for shares of the whole */
+    double count;             /* observations of all rows */
+    uint64_t time_ns;         /* earliest start, 0 if unknown */
+    uint64_t duration_ns;     /* time covered by the profiles (one process or many), 0 if unknown */
     uint32_t n_profiles;
 };
 
