@@ -1,16 +1,66 @@
-# Every tests/unit/**/x_test.c is a program and a CTest test named unit/<room>/x.
+# Everything CTest runs.  Nothing is listed by hand: a new file in the right folder is a new test.
+#
+#   tests/unit/<room>/x_test.c   a cmocka program           unit/<room>/x
+#   fuzz/x_fuzz.c                replays fuzz/corpus/x      fuzz/x
+#   tests/cli/x_test.*           any executable             cli/x
+#   tests/interop/x_test.*       the same, with peers       interop/x
+#   tests/checks/x_test.*        checks of the sources      check/x
+#
+# A script finds the program in $KILN, the sources in $KILN_SOURCE_DIR, real captures, where there
+# are any, in $KILN_TEST_DATA, and the build in $KILN_BUILD_DIR.  It exits with 77 to skip, having said why.
+set(KILN_TEST_DATA "$ENV{KILN_TEST_DATA}")
+if(NOT KILN_TEST_DATA)
+  set(KILN_TEST_DATA ${CMAKE_SOURCE_DIR}/../shared/data)
+endif()
+add_custom_target(unit_tests)
+add_custom_target(fuzz_tests)
+add_custom_target(fuzzers)
+add_custom_target(tests DEPENDS unit_tests fuzz_tests)
+
 if(CMOCKA_FOUND)
-  file(GLOB_RECURSE UNIT_TESTS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
     ${CMAKE_SOURCE_DIR}/tests/unit/*_test.c)
-  foreach(source ${UNIT_TESTS})
+  foreach(source ${sources})
     string(REGEX REPLACE "^tests/(.*)_test\\.c$" "\\1" name ${source})
     string(REPLACE "/" "_" target ${name})
     add_executable(${target} EXCLUDE_FROM_ALL ${source} tests/test.c)
     target_include_directories(${target} PRIVATE tests)
     target_compile_definitions(${target} PRIVATE KILN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     target_link_libraries(${target} PRIVATE kiln_core PkgConfig::CMOCKA)
-    list(APPEND UNIT_TARGETS ${target})
+    add_dependencies(unit_tests ${target})
     add_test(NAME ${name} COMMAND ${target})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endforeach()
-  add_custom_target(unit_tests DEPENDS ${UNIT_TARGETS})
 endif()
+
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*_fuzz.c)
+# The one prototype of a fuzz target is libFuzzer's, which has no header.
+set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
+foreach(source ${sources})
+  string(REGEX REPLACE "^.*/(.*)_fuzz\\.c$" "\\1" name ${source})
+  add_executable(replay_${name} EXCLUDE_FROM_ALL ${source} fuzz/replay.c)
+  target_link_libraries(replay_${name} PRIVATE kiln_core)
+  add_dependencies(fuzz_tests replay_${name})
+  add_test(NAME fuzz/${name} COMMAND replay_${name} ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
+  set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT 300)
+  if(KILN_FUZZ)
+    add_executable(fuzz_${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(fuzz_${name} PRIVATE kiln_core)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers fuzz_${name})
+  endif()
+endforeach()
+
+# kiln_add_scripts(FOLDER PREFIX): FOLDER/x_test.* become PREFIX/x.
+function(kiln_add_scripts folder prefix)
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*_test.*)
+  foreach(script ${scripts})
+    string(REGEX REPLACE "^.*/(.*)_test\\.[a-z]+$" "${prefix}/\\1" name ${script})
+    add_test(NAME ${name} COMMAND ${script} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+      "KILN=${CMAKE_BINARY_DIR}/kiln;KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR};KILN_BUILD_DIR=${CMAKE_BINARY_DIR};KILN_TEST_DATA=${KILN_TEST_DATA}")
+  endforeach()
+endfunction()
+kiln_add_scripts(tests/cli cli)
+kiln_add_scripts(tests/interop interop)
+kiln_add_scripts(tests/checks check)

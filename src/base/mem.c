@@ -14,6 +14,11 @@ void kiln_mem_fail_at(uint64_t n)
     atomic_store(&fail_countdown, n);
 }
 
+uint64_t kiln_mem_fail_left(void)
+{
+    return atomic_load(&fail_countdown);
+}
+
 int64_t kiln_mem_live(void)
 {
     return atomic_load(&live_blocks);

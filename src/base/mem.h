@@ -48,8 +48,12 @@ KILN_CHECK int kiln_reserve(struct kiln_budget *budget, void **ptr, uint32_t *ca
 /* Frees such an array and gives its bytes back. */
 void kiln_array_free(struct kiln_budget *budget, void **ptr, uint32_t *cap, size_t size);
 
-/* For tests: the n-th allocation from now fails (0: none does); how many blocks are live. */
+/*
+ * For tests: the n-th allocation from now fails (0: none does); how many are left until then, 0
+ * once it has failed; how many blocks are live.
+ */
 void kiln_mem_fail_at(uint64_t n);
+uint64_t kiln_mem_fail_left(void);
 int64_t kiln_mem_live(void);
 
 #endif /* KILN_BASE_MEM_H */

@@ -1,0 +1,84 @@
+# The front door: every target installs what it needs, then hands over to CMake, CTest or tools/.
+T       ?=
+SECONDS ?= 60
+PREFIX  ?= /usr/local
+EXAMPLE ?= examples/checkout.pb.gz
+KILN    := build/kiln
+
+.PHONY: all run test check format lint asan tsan cov fuzz torture soak bench image install clean help deps deps-test
+.DEFAULT_GOAL := all
+
+all: deps build/build.ninja ## build build/kiln
+	@ninja -C build
+
+run: all ## draw the flame graph of an example profile and show its hottest functions
+	@$(KILN) flamegraph $(EXAMPLE) -o build/flamegraph.svg
+	@$(KILN) top $(EXAMPLE)
+	@echo; echo "flame graph: file://$(CURDIR)/build/flamegraph.svg"
+
+test: deps-test ## run every test once; T=name picks some by a regular expression
+	@cmake --preset default >/dev/null
+	@ninja -C build all tests
+	@tools/run-tests build "$(T)"
+
+check: format lint test asan ## what must hold before a change lands: format, lint, tests, sanitizers
+
+format: deps-test ## check the form of all C files; FIX=1 rewrites them
+	@tools/check-format $(if $(FIX),--fix)
+
+lint: deps-test build/build.ninja ## layers, house style, clang-tidy, shellcheck
+	@tools/check-layers
+	@tools/check-style
+	@tools/check-scripts
+	@tools/check-tidy build $(T)
+
+asan: deps-test ## unit, fuzz replay and command line tests under ASan and UBSan
+	@cmake --preset asan >/dev/null
+	@ninja -C build-asan all tests
+	@tools/run-tests build-asan "$(or $(T),^(unit|fuzz|cli)/)"
+
+tsan: deps-test ## unit tests under ThreadSanitizer
+	@cmake --preset tsan >/dev/null
+	@ninja -C build-tsan all tests
+	@tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/)"
+
+cov: deps-test ## line coverage of the tests, by folder
+	@cmake --preset cov >/dev/null
+	@ninja -C build-cov all tests
+	@tools/coverage build-cov
+
+fuzz: deps-test ## fuzz every decoder for SECONDS=60 each; T=otlp picks one
+	@cmake --preset fuzz >/dev/null
+	@ninja -C build-fuzz fuzzers
+	@tools/fuzz build-fuzz $(SECONDS) "$(T)"
+
+torture: deps-test ## fail every allocation in turn; valgrind over the unit tests
+	@cmake --preset default >/dev/null
+	@ninja -C build all tests
+	@tools/torture build "$(T)"
+
+soak: ## fuzz every decoder for an hour each
+	@$(MAKE) fuzz SECONDS=3600
+
+bench: deps-test all ## measure Kiln against its peers, in the same run
+	@tools/bench build "$(T)"
+
+image: all ## draw docs/images/flamegraph.svg, the picture of the README, anew
+	@mkdir -p docs/images
+	@$(KILN) flamegraph $(EXAMPLE) -o docs/images/flamegraph.svg
+
+install: all ## install program, manual pages and completions under DESTDIR and PREFIX
+	@cmake --install build --prefix $(PREFIX)
+
+clean: ## remove everything built
+	@rm -rf build build-*
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+deps:
+	@tools/install-deps tools/packages.txt
+deps-test:
+	@tools/install-deps tools/packages.txt tools/packages-test.txt
+build/build.ninja: | deps
+	@cmake --preset default >/dev/null
