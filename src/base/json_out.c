@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer: a comma or a line break before each value, escapes inside strings.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+
+void kiln_json_out_init(struct kiln_json_out *w, struct kiln_buf *buf, uint32_t indent)
+{
+    *w = (struct kiln_json_out){.buf = buf, .indent = indent, .first = true};
+}
+
+static void new_line(struct kiln_json_out *w)
+{
+    size_t spaces = (size_t)w->indent * w->depth;
+    char *at;
+
+    kiln_buf_putc(w->buf, '\n');
+    at = kiln_buf_reserve(w->buf, spaces);
+    if (!at)
+        return;
+    memset(at, ' ', spaces);
+    w->buf->len += spaces;
+}
+
+/* What stands between this value (or name) and the one before. */
+static void separate(struct kiln_json_out *w)
+{
+    if (w->has_name) {
+        w->has_name = false;
+        return;
+    }
+    if (!w->first)
+        kiln_buf_putc(w->buf, ',');
+    w->first = false;
+    if (w->indent && w->depth)
+        new_line(w);
+}
+
+static void open_bracket(struct kiln_json_out *w, char bracket)
+{
+    separate(w);
+    kiln_buf_putc(w->buf, bracket);
+    w->depth++;
+    w->first = true;
+}
+
+static void close_bracket(struct kiln_json_out *w, char bracket)
+{
+    w->depth--;
+    if (w->indent && !w->first)
+        new_line(w);
+    kiln_buf_putc(w->buf, bracket);
+    w->first = false;
+}
+
+void kiln_json_put_object(struct kiln_json_out *w)
+{
+    open_bracket(w, '{');
+}
+
+void kiln_json_end_object(struct kiln_json_out *w)
+{
+    close_bracket(w, '}');
+}
+
+void kiln_json_put_array(struct kiln_json_out *w)
+{
+    open_bracket(w, '[');
+}
+
+void kiln_json_end_array(struct kiln_json_out *w)
+{
+    close_bracket(w, ']');
+}
+
+/* ---- strings ---- */
+
+static void add_escape(struct kiln_buf *buf, unsigned char c)
+{
+    static const char letters[0x20] = {
+        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+    char letter = c < 0x20 ? letters[c] : (char)c;
+
+    if (letter) {
+        kiln_buf_putc(buf, '\\');
+        kiln_buf_putc(buf, letter);
+    } else {
+        kiln_buf_puts(buf, "\\u00");
+        kiln_buf_add_hex(buf, &c, 1);
+    }
+}
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* The bytes of the character at `s`, or 0 where it is not UTF-8. */
+static size_t character(struct kiln_str s)
+{
+    for (size_t n = 2; n <= 4 && n <= s.len; n++) {
+        if (kiln_utf8_valid((struct kiln_str){s.ptr, n}))
+            return n;
+    }
+    return 0;
+}
+
+static void add_quoted(struct kiln_buf *buf, struct kiln_str s)
+{
+    size_t i = 0;
+
+    kiln_buf_putc(buf, '"');
+    while (i < s.len) {
+        size_t from = i, n = 0;
+
+        while (i < s.len && is_plain((unsigned char)s.ptr[i]))
+            i++;
+        kiln_buf_add(buf, s.ptr + from, i - from);
+        if (i == s.len)
+            break;
+        if ((unsigned char)s.ptr[i] < 0x80) {
+            add_escape(buf, (unsigned char)s.ptr[i++]);
+            continue;
+        }
+        n = character((struct kiln_str){s.ptr + i, s.len - i});
+        kiln_buf_add_str(buf, n ? (struct kiln_str){s.ptr + i, n} : KILN_STR("\xef\xbf\xbd"));
+        i += n ? n : 1;
+    }
+    kiln_buf_putc(buf, '"');
+}
+
+void kiln_json_put_str(struct kiln_json_out *w, struct kiln_str s)
+{
+    separate(w);
+    add_quoted(w->buf, s);
+}
+
+void kiln_json_put_name_str(struct kiln_json_out *w, struct kiln_str name)
+{
+    separate(w);
+    add_quoted(w->buf, name);
+    kiln_buf_puts(w->buf, w->indent ? ": " : ":");
+    w->has_name = true;
+}
+
+void kiln_json_put_name(struct kiln_json_out *w, const char *name)
+{
+    kiln_json_put_name_str(w, kiln_str_of(name));
+}
+
+void kiln_json_put_raw_begin(struct kiln_json_out *w)
+{
+    separate(w);
+    kiln_buf_putc(w->buf, '"');
+}
+
+void kiln_json_put_raw_end(struct kiln_json_out *w)
+{
+    kiln_buf_putc(w->buf, '"');
+}
+
+/* ---- scalars ---- */
+
+void kiln_json_put_i64(struct kiln_json_out *w, int64_t value)
+{
+    separate(w);
+    kiln_buf_add_i64(w->buf, value);
+}
+
+void kiln_json_put_u64(struct kiln_json_out *w, uint64_t value)
+{
+    separate(w);
+    kiln_buf_add_u64(w->buf, value);
+}
+
+void kiln_json_put_i64_text(struct kiln_json_out *w, int64_t value)
+{
+    kiln_json_put_raw_begin(w);
+    kiln_buf_add_i64(w->buf, value);
+    kiln_json_put_raw_end(w);
+}
+
+void kiln_json_put_u64_text(struct kiln_json_out *w, uint64_t value)
+{
+    kiln_json_put_raw_begin(w);
+    kiln_buf_add_u64(w->buf, value);
+    kiln_json_put_raw_end(w);
+}
+
+void kiln_json_put_double(struct kiln_json_out *w, double value)
+{
+    char text[32];
+    double back = 0;
+
+    if (!isfinite(value)) {
+        kiln_json_put_str(w, isnan(value) ? KILN_STR("NaN")
+                             : value > 0  ? KILN_STR("Infinity")
+                                          : KILN_STR("-Infinity"));
+        return;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        int n = snprintf(text, sizeof(text), "%.*g", digits, value);
+        char *comma = memchr(text, ',', (size_t)n); /* the decimal point of some locales */
+
+        if (comma)
+            *comma = '.';
+        if (kiln_json_parse_double(kiln_str_of(text), &back) == 0 && back == value)
+            break;
+    }
+    separate(w);
+    kiln_buf_puts(w->buf, text);
+}
+
+void kiln_json_put_bool(struct kiln_json_out *w, bool flag)
+{
+    separate(w);
+    kiln_buf_puts(w->buf, flag ? "true" : "false");
+}
+
+void kiln_json_put_null(struct kiln_json_out *w)
+{
+    separate(w);
+    kiln_buf_puts(w->buf, "null");
+}
