@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attr - compiler attributes under names that say what they are for.
+ *
+ * Threads: macros only.
  */
 #ifndef KILN_BASE_ATTR_H
 #define KILN_BASE_ATTR_H

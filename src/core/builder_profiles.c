@@ -115,6 +115,7 @@ static bool start_owners(struct kiln_builder *b)
 
     if (!ROOM(b, b->owners, 0, owners, (uint64_t)batch->n_samples + 1))
         return false;
+    assert(b->owners);
     for (uint32_t p = 0; p < batch->n_profiles; p++) {
         for (uint32_t i = 0; i < batch->profiles[p].n_samples; i++)
             b->owners[at++] = p;

@@ -84,8 +84,8 @@ TEST(builder, a_large_set_follows_the_same_rules)
 
     for (uint32_t i = 0; i < 100; i++) {
         snprintf(key, sizeof(key), "k%u", i % 50);
-        attrs[i] = kiln_builder_attr(b, kiln_builder_string(b, kiln_str_of(key)),
-                                     kiln_value_int(i), 0);
+        attrs[i] =
+            kiln_builder_attr(b, kiln_builder_string(b, kiln_str_of(key)), kiln_value_int(i), 0);
     }
     set = kiln_builder_set(b, attrs, 100, &lost);
     CHECK_EQ(lost, 50);
