@@ -176,3 +176,12 @@ bool kiln_utf8_valid(struct kiln_str s)
     }
     return true;
 }
+
+size_t kiln_utf8_len(struct kiln_str s)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr;
+
+    if (s.len == 0)
+        return 0;
+    return *p < 0x80 ? 1 : utf8_sequence(p, s.len);
+}

@@ -64,4 +64,7 @@ KILN_CHECK int kiln_str_parse_hex(struct kiln_str s, uint64_t *ret);
 /* True if the bytes are well-formed UTF-8 (no surrogates, no over-long forms). */
 bool kiln_utf8_valid(struct kiln_str s);
 
+/* The bytes of the well-formed character that `s` starts with; 0 if there is none. */
+size_t kiln_utf8_len(struct kiln_str s);
+
 #endif /* KILN_BASE_STR_H */

@@ -146,6 +146,19 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
                              uint32_t attrs, uint32_t link, const int64_t *values,
                              const uint64_t *times, uint32_t n);
 
+/*
+ * Profiles that have the same samples, with one value each: `n_samples` rows in each of the last
+ * `n_profiles` profiles, which have no samples yet.  All rows must then be set, each once.
+ */
+struct kiln_grid {
+    uint32_t first_sample, first_observation, n_profiles, n_samples;
+};
+KILN_CHECK int kiln_builder_open_grid(struct kiln_builder *b, uint32_t n_profiles,
+                                      uint32_t n_samples, struct kiln_grid *ret_grid);
+/* Sets row `i`: one identity, and a value for each profile. */
+void kiln_builder_set_row(struct kiln_builder *b, const struct kiln_grid *grid, uint32_t i,
+                          uint32_t stack, uint32_t attrs, const int64_t *values);
+
 /* Shorthand: a sample of one value without a time. */
 static inline void kiln_builder_add_value(struct kiln_builder *b, uint32_t profile, uint32_t stack,
                                           uint32_t attrs, int64_t value)

@@ -169,6 +169,59 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
         memcpy(at, times, n * sizeof(*at));
 }
 
+int kiln_builder_open_grid(struct kiln_builder *b, uint32_t n_profiles, uint32_t n_samples,
+                           struct kiln_grid *ret_grid)
+{
+    struct kiln_batch *batch = &b->box->batch;
+    uint64_t n = (uint64_t)n_profiles * n_samples;
+    uint32_t first = batch->n_profiles - n_profiles;
+
+    assert(n_profiles <= batch->n_profiles && !b->owners);
+    if (n == 0 || b->error) {
+        *ret_grid = (struct kiln_grid){.n_profiles = n_profiles};
+        return b->error;
+    }
+    if (!ROOM(b, batch->samples, batch->n_samples, samples, n) ||
+        !ROOM(b, batch->observations, batch->n_observations, observations, n))
+        return b->error;
+    *ret_grid = (struct kiln_grid){
+        .first_sample = batch->n_samples,
+        .first_observation = batch->n_observations,
+        .n_profiles = n_profiles,
+        .n_samples = n_samples,
+    };
+    batch->n_samples += (uint32_t)n;
+    batch->n_observations += (uint32_t)n;
+    for (uint32_t p = first; p < batch->n_profiles; p++) {
+        assert(batch->profiles[p].n_samples == 0);
+        batch->profiles[p].n_samples = n_samples;
+    }
+    b->last_owner = batch->n_profiles - 1;
+    return 0;
+}
+
+void kiln_builder_set_row(struct kiln_builder *b, const struct kiln_grid *grid, uint32_t i,
+                          uint32_t stack, uint32_t attrs, const int64_t *values)
+{
+    struct kiln_batch *batch = &b->box->batch;
+
+    if (KILN_UNLIKELY(b->error))
+        return;
+    assert(i < grid->n_samples && stack < batch->dict.n_stacks && attrs < batch->dict.n_sets);
+    for (uint32_t p = 0; p < grid->n_profiles; p++) {
+        uint32_t at = p * grid->n_samples + i;
+
+        batch->observations[grid->first_observation + at] = values[p];
+        batch->samples[grid->first_sample + at] = (struct kiln_sample){
+            .stack = stack,
+            .attrs = attrs,
+            .first = grid->first_observation + at,
+            .n = 1,
+            .has_values = 1,
+        };
+    }
+}
+
 /* ---- finish ---- */
 
 /* Lays the samples out profile by profile. */
