@@ -61,7 +61,7 @@ static struct kiln_arena_block *add_block(struct kiln_arena *arena, size_t size,
 
 void *kiln_arena_alloc(struct kiln_arena *arena, size_t size)
 {
-    size_t room = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size_t room = size ? (size + ALIGN - 1) & ~(size_t)(ALIGN - 1) : ALIGN;
     struct kiln_arena_block *block;
     char *ptr;
 

@@ -34,7 +34,7 @@ char *kiln_buf_reserve(struct kiln_buf *buf, size_t more)
     if (buf->error)
         return NULL;
     if (KILN_LIKELY(more <= buf->cap - buf->len))
-        return buf->ptr + buf->len;
+        return buf->ptr ? buf->ptr + buf->len : NULL;
     if (more > buf->max - buf->len) {
         buf->error = KILN_E_LIMIT;
         return NULL;

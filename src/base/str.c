@@ -152,7 +152,7 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
 bool kiln_utf8_valid(struct kiln_str s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
-    const unsigned char *end = p + s.len;
+    const unsigned char *end = s.len ? p + s.len : p;
 
     while (p < end) {
         uint64_t eight;

@@ -62,7 +62,7 @@ static inline struct kiln_pb kiln_pb_of(struct kiln_str bytes)
 {
     const uint8_t *at = (const uint8_t *)bytes.ptr;
 
-    return (struct kiln_pb){at, at + bytes.len};
+    return (struct kiln_pb){at, bytes.len ? at + bytes.len : at};
 }
 
 /* The varint whose first byte has the high bit set.  Returns 1 or a negative code. */

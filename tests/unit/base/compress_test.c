@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/compress.h"
+#include "base/mem.h"
+#include "test.h"
+
+static const enum kiln_compression kinds[] = {KILN_GZIP, KILN_ZSTD};
+
+/* Compresses `text` behind what `packed` holds. */
+static void pack(enum kiln_compression kind, struct kiln_str text, struct kiln_buf *packed)
+{
+    kiln_buf_init(packed, 1u << 20);
+    CHECK_OK(kiln_compress(kind, 0, text, packed));
+}
+
+TEST(compress, what_was_packed_comes_back_and_names_itself)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct kiln_buf packed, out;
+
+        pack(kinds[i], KILN_STR("main;parse;read 3\n"), &packed);
+        CHECK_EQ(kiln_compression_of(kiln_buf_str(&packed)), kinds[i]);
+        kiln_buf_init(&out, 1000);
+        CHECK_OK(kiln_decompress(kinds[i], kiln_buf_str(&packed), &out, NULL));
+        CHECK_STR(kiln_buf_str(&out), "main;parse;read 3\n");
+        kiln_buf_done(&out);
+        kiln_buf_done(&packed);
+    }
+    CHECK_EQ(kiln_compression_of(KILN_STR("main 3")), KILN_PLAIN);
+    CHECK_TEXT(kiln_compression_name(KILN_ZSTD), "zstd");
+}
+
+TEST(compress, members_and_frames_in_a_row_are_one_content)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct kiln_buf packed, out;
+
+        pack(kinds[i], KILN_STR("one "), &packed);
+        CHECK_OK(kiln_compress(kinds[i], 0, KILN_STR("two"), &packed));
+        kiln_buf_init(&out, 1000);
+        CHECK_OK(kiln_decompress(kinds[i], kiln_buf_str(&packed), &out, NULL));
+        CHECK_STR(kiln_buf_str(&out), "one two");
+        kiln_buf_done(&out);
+        kiln_buf_done(&packed);
+    }
+}
+
+TEST(compress, a_bomb_ends_at_the_limit_with_little_memory)
+{
+    struct kiln_str zeros = {kiln_calloc(1, 900000), 900000};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct kiln_buf packed, out;
+        struct kiln_err err = {0};
+
+        pack(kinds[i], zeros, &packed);
+        CHECK(packed.len < 5000);
+        kiln_buf_init(&out, 100000);
+        CHECK_EQ(kiln_decompress(kinds[i], kiln_buf_str(&packed), &out, &err), KILN_E_LIMIT);
+        CHECK(out.cap <= 100000);
+        CHECK(err.code == KILN_E_LIMIT && err.text[0]);
+        kiln_buf_done(&out);
+        kiln_buf_done(&packed);
+    }
+    kiln_free((void *)(uintptr_t)zeros.ptr);
+}
+
+TEST(compress, every_cut_is_an_error)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct kiln_buf packed;
+
+        pack(kinds[i], KILN_STR("main;parse;read 3\nmain;parse;read 3\n"), &packed);
+        for (size_t len = 0; len < packed.len; len++) {
+            struct kiln_buf out;
+            struct kiln_err err = {0};
+
+            kiln_buf_init(&out, 1000);
+            CHECK(kiln_decompress(kinds[i], (struct kiln_str){packed.ptr, len}, &out, &err) < 0);
+            CHECK(err.text[0]);
+            kiln_buf_done(&out);
+        }
+        kiln_buf_done(&packed);
+    }
+}
