@@ -1,6 +1,7 @@
 # Everything CTest runs.  Nothing is listed by hand: a new file in the right folder is a new test.
 #
 #   tests/unit/<room>/x_test.c   a cmocka program           unit/<room>/x
+#   tests/support/x.c            helpers of those programs
 #   fuzz/x_fuzz.c                replays fuzz/corpus/x      fuzz/x
 #   tests/cli/x_test.*           any executable             cli/x
 #   tests/interop/x_test.*       the same, with peers       interop/x
@@ -20,13 +21,16 @@ add_custom_target(tests DEPENDS unit_tests fuzz_tests)
 if(CMOCKA_FOUND)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
     ${CMAKE_SOURCE_DIR}/tests/unit/*_test.c)
+  file(GLOB support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
+  add_library(test_support STATIC EXCLUDE_FROM_ALL ${support})
+  target_include_directories(test_support PUBLIC tests tests/support)
+  target_link_libraries(test_support PUBLIC kiln_core PkgConfig::CMOCKA)
   foreach(source ${sources})
     string(REGEX REPLACE "^tests/(.*)_test\\.c$" "\\1" name ${source})
     string(REPLACE "/" "_" target ${name})
     add_executable(${target} EXCLUDE_FROM_ALL ${source} tests/test.c)
-    target_include_directories(${target} PRIVATE tests)
     target_compile_definitions(${target} PRIVATE KILN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-    target_link_libraries(${target} PRIVATE kiln_core PkgConfig::CMOCKA)
+    target_link_libraries(${target} PRIVATE test_support)
     add_dependencies(unit_tests ${target})
     add_test(NAME ${name} COMMAND ${target})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)

@@ -234,7 +234,10 @@ const struct kiln_attr *kiln_set_find(const struct kiln_batch *batch, uint32_t s
 /* The text of a string attribute with this key in a set; KILN_STR_NONE where there is none. */
 struct kiln_str kiln_set_text(const struct kiln_batch *batch, uint32_t set, struct kiln_str key);
 
-/* True if two batches say the same: equal after resolving every index, in the same order. */
+/*
+ * True if two batches say the same: equal after resolving every index, in the same order.  False
+ * also where memory for finding out is lacking.
+ */
 bool kiln_batch_equal(const struct kiln_batch *a, const struct kiln_batch *b);
 
 #endif /* KILN_CORE_BATCH_H */

@@ -1,39 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge - many batches into one; split - one into many; compact - one without what nobody uses.
+ * merge - many batches into one, and compact - one batch without what nobody uses.
  *
- * All three copy samples into a builder through a `kiln_remap`, which brings a dictionary entry
- * over when the first sample needs it: what no sample uses stays behind, and every step is linear.
+ * What becomes one:
+ *   - resources of equal attributes, schema URL and entity references;
+ *   - within a resource, scopes of equal name, version, attributes and schema URL;
+ *   - within a scope, profiles of equal sample type, period, id, attributes, start and duration,
+ *     whose samples have the same shape; never one that carries an original payload;
+ *   - within a profile, samples of equal stack, attributes and link.  Values without times are
+ *     added up (saturating), observations with times are all kept.  A sample keeps its shape:
+ *     values with times, values alone and times alone stay three samples.
+ * Of two counts of dropped attributes the larger stays.
  *
- * Threads: one owner at a time; the batches are only read.
+ * With `combine_times` profiles of different start become one as well.  It starts with the
+ * earliest; its duration is the time its parts cover: ten seconds and the next ten seconds are
+ * twenty, the same ten seconds of two hosts are ten, a gap between two parts does not count.
+ * Where samples carry times the gaps do count, so that every time lies inside the profile.
+ * Parts without a start cannot overlap with anything: their durations are added.
+ *
+ * Everything is linear in the input.
+ *
+ * Threads: no state; the batches are only read.
  */
 #ifndef KILN_CORE_MERGE_H
 #define KILN_CORE_MERGE_H
 
 #include "core/builder.h"
-
-/* ---- remap: entries of one batch, as entries of a builder ---- */
-
-struct kiln_remap;
-
-KILN_CHECK int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
-                              struct kiln_remap **ret_remap);
-void kiln_remap_free(struct kiln_remap *remap);
-
-/* Index in the source -> index in the builder; failures stick in the builder. */
-uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string);
-uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function);
-uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping);
-uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location);
-uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack);
-uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link);
-uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set);
-/* The head of a resource, scope or profile, without its children. */
-struct kiln_resource kiln_remap_resource(struct kiln_remap *remap, uint32_t resource);
-struct kiln_scope kiln_remap_scope(struct kiln_remap *remap, uint32_t scope);
-struct kiln_profile kiln_remap_profile(struct kiln_remap *remap, uint32_t profile);
-
-/* ---- merge ---- */
 
 struct kiln_merge_opts {
     struct kiln_limits limits; /* zero: the default */
@@ -41,12 +33,7 @@ struct kiln_merge_opts {
     bool keep_profiles_apart;  /* never merge two profiles, only their resources and scopes */
 };
 
-/*
- * Merges `n` batches.  Equal resources (and within them equal scopes) become one; profiles of one
- * type, period, id and attributes become one, with equal sample identities combined: values without
- * times are added up, observations with times are all kept.  Profiles that carry a payload or
- * different ids are never merged.
- */
+/* Merges `n` batches.  `opts` may be NULL. */
 KILN_CHECK int kiln_merge(struct kiln_batch *const *batches, uint32_t n,
                           const struct kiln_merge_opts *opts, struct kiln_batch **ret_batch,
                           struct kiln_err *err);
@@ -54,21 +41,5 @@ KILN_CHECK int kiln_merge(struct kiln_batch *const *batches, uint32_t n,
 /* The same batch without dictionary entries that nothing refers to. */
 KILN_CHECK int kiln_compact(const struct kiln_batch *batch, struct kiln_batch **ret_batch,
                             struct kiln_err *err);
-
-/* ---- split ---- */
-
-struct kiln_split_opts {
-    uint64_t bytes_max;   /* of an encoded part (OTLP), 0: no limit */
-    uint32_t samples_max; /* observations of a part, 0: no limit */
-};
-
-/*
- * Cuts a batch into parts within the limits, inside a profile where needed.  Each part is a whole
- * batch with only its own dictionary; together they hold every sample once.  A single observation
- * that is too large for bytes_max by itself is an error (KILN_E_LIMIT).
- * The caller unrefs the parts and frees *ret_parts with kiln_free().
- */
-KILN_CHECK int kiln_split(const struct kiln_batch *batch, const struct kiln_split_opts *opts,
-                          struct kiln_batch ***ret_parts, uint32_t *ret_n, struct kiln_err *err);
 
 #endif /* KILN_CORE_MERGE_H */

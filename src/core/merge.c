@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two passes over the samples.  The first brings each batch's dictionary over (core/remap.h) and
+ * decides for every sample of the input which sample of the result it belongs to; resources, scopes
+ * and profiles are found by a key, a list of numbers that are equal when they are.  The second
+ * (merge_fill.c) knows how many observations each sample gets and copies them to their place.
+ */
+#include <errno.h>
+
+#include "base/hash.h"
+#include "core/merge_int.h"
+#include "core/remap.h"
+
+/* ---- keys ---- */
+
+#define KEY_ROOM(m, ptr, cap, need)                                                                \
+    kiln_builder_room((m)->b, (void **)&(ptr), &(cap), (need), sizeof(*(ptr)))
+
+/* Appends a number to the key being written. */
+static void key_add(struct kiln_merge *m, uint32_t number)
+{
+    if (KEY_ROOM(m, m->key, m->cap_key, (uint64_t)m->n_key + 1))
+        m->key[m->n_key++] = number;
+}
+
+static void key_add64(struct kiln_merge *m, uint64_t number)
+{
+    key_add(m, (uint32_t)number);
+    key_add(m, (uint32_t)(number >> 32));
+}
+
+/* Finds the written key, or adds it; tells by the returned number (== old count) if it is new. */
+static uint32_t key_take(struct kiln_merge *m, struct kiln_keys *keys)
+{
+    uint32_t n = m->n_key;
+    size_t bytes = n * sizeof(*m->key);
+    uint64_t hash = kiln_hash(m->key, bytes);
+    int r;
+
+    m->n_key = 0;
+    for (struct kiln_probe p = kiln_intern_probe(&keys->index, hash);
+         kiln_intern_next(&keys->index, &p);) {
+        struct kiln_range known = keys->ranges[p.entry];
+
+        if (known.n == n && memcmp(keys->numbers + known.first, m->key, bytes) == 0)
+            return p.entry;
+    }
+    if (!KEY_ROOM(m, keys->ranges, keys->cap_ranges, (uint64_t)keys->n + 1) ||
+        !KEY_ROOM(m, keys->numbers, keys->cap_numbers, (uint64_t)keys->n_numbers + n))
+        return 0;
+    r = kiln_intern_add(&keys->index, &m->b->box->budget, hash, keys->n);
+    if (r < 0) {
+        kiln_builder_fail(m->b, r);
+        return 0;
+    }
+    memcpy(keys->numbers + keys->n_numbers, m->key, bytes);
+    keys->ranges[keys->n] = (struct kiln_range){keys->n_numbers, n};
+    keys->n_numbers += n;
+    return keys->n++;
+}
+
+static void keys_done(struct kiln_keys *keys, struct kiln_budget *budget)
+{
+    kiln_intern_done(&keys->index, budget);
+    kiln_array_free(budget, (void **)&keys->ranges, &keys->cap_ranges, sizeof(*keys->ranges));
+    kiln_array_free(budget, (void **)&keys->numbers, &keys->cap_numbers, sizeof(*keys->numbers));
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- resources, scopes ---- */
+
+static uint32_t find_resource(struct kiln_merge *m, struct kiln_remap *remap,
+                              const struct kiln_batch *from, uint32_t resource)
+{
+    const struct kiln_resource *source = &from->resources[resource];
+    struct kiln_resource head = kiln_remap_resource(remap, resource);
+    uint32_t found;
+
+    key_add(m, head.attrs);
+    key_add(m, head.schema_url);
+    for (uint32_t i = 0; i < source->n_entities; i++) {
+        const struct kiln_entity *e = &from->entities[source->first_entity + i];
+
+        key_add(m, kiln_remap_string(remap, e->schema_url));
+        key_add(m, kiln_remap_string(remap, e->type));
+        key_add(m, e->n_id_keys);
+        key_add(m, e->n_description_keys);
+        for (uint32_t k = 0; k < e->n_id_keys + e->n_description_keys; k++)
+            key_add(m, kiln_remap_string(remap, from->entity_keys[e->first_key + k]));
+    }
+    found = key_take(m, &m->resource_keys);
+    if (found < m->n_resources) {
+        uint32_t *dropped = &m->resources[found].head.dropped_attrs;
+
+        *dropped = larger(*dropped, head.dropped_attrs);
+        return found;
+    }
+    if (!KEY_ROOM(m, m->resources, m->cap_resources, (uint64_t)m->n_resources + 1))
+        return KILN_NONE;
+    m->resources[m->n_resources] =
+        (struct kiln_merge_resource){{KILN_NONE, KILN_NONE, KILN_NONE}, head};
+    return m->n_resources++;
+}
+
+static uint32_t find_scope(struct kiln_merge *m, uint32_t resource, const struct kiln_scope *head)
+{
+    struct kiln_merge_node *parent = &m->resources[resource].node;
+    uint32_t found;
+
+    key_add(m, resource);
+    key_add(m, head->name);
+    key_add(m, head->version);
+    key_add(m, head->attrs);
+    key_add(m, head->schema_url);
+    found = key_take(m, &m->scope_keys);
+    if (found < m->n_scopes) {
+        uint32_t *dropped = &m->scopes[found].head.dropped_attrs;
+
+        *dropped = larger(*dropped, head->dropped_attrs);
+        return found;
+    }
+    if (!KEY_ROOM(m, m->scopes, m->cap_scopes, (uint64_t)m->n_scopes + 1))
+        return KILN_NONE;
+    m->scopes[found] = (struct kiln_merge_scope){{KILN_NONE, KILN_NONE, KILN_NONE}, *head};
+    if (parent->last_child == KILN_NONE)
+        parent->first_child = found;
+    else
+        m->scopes[parent->last_child].node.next = found;
+    parent->last_child = found;
+    return m->n_scopes++;
+}
+
+/* ---- profiles ---- */
+
+/* Values, times, both or neither, as a number below 4. */
+static uint32_t shape_of(const struct kiln_sample *s)
+{
+    return s->n ? s->has_values | (uint32_t)s->has_times << 1 : 0;
+}
+
+/* Writes the key of a profile: all that must be equal. */
+static void write_profile_key(struct kiln_merge *m, uint32_t scope, const struct kiln_profile *p,
+                              uint32_t shape)
+{
+    uint64_t id[2];
+
+    memcpy(id, p->id, sizeof(id));
+    key_add(m, scope);
+    key_add(m, p->sample_type.type);
+    key_add(m, p->sample_type.unit);
+    key_add(m, p->period_type.type);
+    key_add(m, p->period_type.unit);
+    key_add64(m, (uint64_t)p->period);
+    key_add(m, p->attrs);
+    key_add(m, shape);
+    key_add64(m, id[0]);
+    key_add64(m, id[1]);
+    if (!m->opts->combine_times) {
+        key_add64(m, p->time_ns);
+        key_add64(m, p->duration_ns);
+    }
+    if (m->opts->keep_profiles_apart || p->payload.len || p->payload_format)
+        key_add(m, m->n_profiles); /* a number no other key ends in */
+}
+
+static void add_window(struct kiln_merge *m, uint32_t profile, const struct kiln_profile *p)
+{
+    uint64_t end;
+
+    if (__builtin_add_overflow(p->time_ns, p->duration_ns, &end))
+        end = UINT64_MAX;
+    if (KEY_ROOM(m, m->windows, m->cap_windows, (uint64_t)m->n_windows + 1))
+        m->windows[m->n_windows++] = (struct kiln_merge_window){profile, p->time_ns, end};
+}
+
+static uint32_t find_profile(struct kiln_merge *m, uint32_t scope, const struct kiln_profile *head,
+                             uint32_t shape)
+{
+    struct kiln_merge_node *parent = &m->scopes[scope].node;
+    uint32_t found;
+
+    write_profile_key(m, scope, head, shape);
+    found = key_take(m, &m->profile_keys);
+    if (found < m->n_profiles) {
+        struct kiln_merge_profile *known = &m->profiles[found];
+
+        known->n_parts++;
+        known->head.dropped_attrs = larger(known->head.dropped_attrs, head->dropped_attrs);
+        return found;
+    }
+    if (!KEY_ROOM(m, m->profiles, m->cap_profiles, (uint64_t)m->n_profiles + 1))
+        return KILN_NONE;
+    m->profiles[found] =
+        (struct kiln_merge_profile){.node = {.next = KILN_NONE}, .head = *head, .n_parts = 1};
+    if (parent->last_child == KILN_NONE)
+        parent->first_child = found;
+    else
+        m->profiles[parent->last_child].node.next = found;
+    parent->last_child = found;
+    return m->n_profiles++;
+}
+
+/* ---- samples ---- */
+
+/* The sample of the result with this identity and shape, new or old; KILN_NONE on failure. */
+static uint32_t find_sample(struct kiln_merge *m, uint32_t profile, struct kiln_sample want)
+{
+    uint32_t shape = (uint32_t)want.has_values << 30 | (uint32_t)want.has_times << 31;
+    uint64_t hash = kiln_hash_mix(want.stack | (uint64_t)(profile ^ shape) << 32,
+                                  want.attrs | (uint64_t)want.link << 32);
+    int r;
+
+    for (struct kiln_probe p = kiln_intern_probe(&m->sample_index, hash);
+         kiln_intern_next(&m->sample_index, &p);) {
+        const struct kiln_merge_sample *known = &m->samples[p.entry];
+
+        if (known->sample.stack == want.stack && known->profile == profile &&
+            known->sample.attrs == want.attrs && known->sample.link == want.link &&
+            known->sample.has_values == want.has_values &&
+            known->sample.has_times == want.has_times)
+            return p.entry;
+    }
+    if (!KEY_ROOM(m, m->samples, m->cap_samples, (uint64_t)m->n_samples + 1))
+        return KILN_NONE;
+    r = kiln_intern_add(&m->sample_index, &m->b->box->budget, hash, m->n_samples);
+    if (r < 0) {
+        kiln_builder_fail(m->b, r);
+        return KILN_NONE;
+    }
+    m->samples[m->n_samples] = (struct kiln_merge_sample){.profile = profile, .sample = want};
+    m->profiles[profile].n_samples++;
+    return m->n_samples++;
+}
+
+static void assign_samples(struct kiln_merge *m, struct kiln_remap *remap,
+                           const struct kiln_batch *from, const struct kiln_profile *source,
+                           uint32_t profile)
+{
+    for (uint32_t i = 0; i < source->n_samples; i++) {
+        const struct kiln_sample *s = &from->samples[source->first_sample + i];
+        uint32_t shape = shape_of(s);
+        struct kiln_sample want = {
+            .stack = kiln_remap_stack(remap, s->stack),
+            .attrs = kiln_remap_set(remap, s->attrs),
+            .link = kiln_remap_link(remap, s->link),
+            .has_values = shape & 1,
+            .has_times = shape >> 1 & 1,
+        };
+        uint32_t target = find_sample(m, profile, want);
+
+        if (m->b->error)
+            return;
+        m->targets[m->n_targets++] = target;
+        m->profiles[profile].has_times |= s->has_times;
+        if (want.has_times)
+            m->samples[target].n += s->n;
+        else
+            m->samples[target].n = shape != 0;
+        if (m->samples[target].n >= 1u << 30)
+            kiln_builder_fail(m->b, KILN_E_LIMIT);
+    }
+}
+
+/* ---- batches ---- */
+
+static void take_profile(struct kiln_merge *m, struct kiln_remap *remap,
+                         const struct kiln_batch *from, uint32_t index, uint32_t scope)
+{
+    const struct kiln_profile *source = &from->profiles[index];
+    struct kiln_profile head = kiln_remap_profile(remap, index);
+    uint32_t shape = source->n_samples ? shape_of(&from->samples[source->first_sample]) : 0;
+    uint32_t profile = find_profile(m, scope, &head, shape);
+
+    if (m->b->error)
+        return;
+    if (m->opts->combine_times)
+        add_window(m, profile, &head);
+    assign_samples(m, remap, from, source, profile);
+}
+
+static void take_batch(struct kiln_merge *m, struct kiln_remap *remap,
+                       const struct kiln_batch *from)
+{
+    for (uint32_t r = 0; r < from->n_resources; r++) {
+        const struct kiln_resource *source = &from->resources[r];
+        uint32_t resource = find_resource(m, remap, from, r);
+
+        for (uint32_t s = 0; s < source->n_scopes && !m->b->error; s++) {
+            const struct kiln_scope *source_scope = &from->scopes[source->first_scope + s];
+            struct kiln_scope head = kiln_remap_scope(remap, source->first_scope + s);
+            uint32_t scope = m->b->error ? KILN_NONE : find_scope(m, resource, &head);
+
+            for (uint32_t p = 0; p < source_scope->n_profiles && !m->b->error; p++)
+                take_profile(m, remap, from, source_scope->first_profile + p, scope);
+        }
+    }
+}
+
+/* Sizes tables for the largest batch: the others are likely to say much the same. */
+static void expect(struct kiln_merge *m, struct kiln_batch *const *batches, uint32_t n)
+{
+    struct kiln_counts most = {0};
+    uint64_t total = 0;
+    int r = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct kiln_counts c = kiln_batch_counts(batches[i]);
+
+        total += c.samples;
+        if (c.samples + c.frames + c.strings > most.samples + most.frames + most.strings)
+            most = c;
+    }
+    if (most.samples && !m->b->error)
+        r = kiln_intern_expect(&m->sample_index, &m->b->box->budget, most.samples);
+    if (r < 0)
+        kiln_builder_fail(m->b, r);
+    if (total)
+        KEY_ROOM(m, m->targets, m->cap_targets, total);
+    most.profiles = most.samples = most.observations = 0; /* laid out at the end, at full size */
+    kiln_builder_expect(m->b, &most);
+}
+
+static void merge_done(struct kiln_merge *m)
+{
+    struct kiln_budget *budget = &m->b->box->budget;
+
+    keys_done(&m->resource_keys, budget);
+    keys_done(&m->scope_keys, budget);
+    keys_done(&m->profile_keys, budget);
+    kiln_intern_done(&m->sample_index, budget);
+#define FREE(name) kiln_array_free(budget, (void **)&m->name, &m->cap_##name, sizeof(*m->name))
+    FREE(resources);
+    FREE(scopes);
+    FREE(profiles);
+    FREE(samples);
+    FREE(windows);
+    FREE(targets);
+    FREE(key);
+#undef FREE
+}
+
+int kiln_merge(struct kiln_batch *const *batches, uint32_t n, const struct kiln_merge_opts *opts,
+               struct kiln_batch **ret_batch, struct kiln_err *err)
+{
+    static const struct kiln_merge_opts defaults;
+    struct kiln_merge m = {.opts = opts ? opts : &defaults};
+    int r;
+
+    r = kiln_builder_new(m.opts->limits.memory_bytes ? &m.opts->limits : NULL, &m.b);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    expect(&m, batches, n);
+    for (uint32_t i = 0; i < n && !m.b->error; i++) {
+        struct kiln_remap *remap;
+
+        r = kiln_remap_new(m.b, batches[i], NULL, &remap);
+        if (r < 0) {
+            kiln_builder_fail(m.b, r);
+            break;
+        }
+        take_batch(&m, remap, batches[i]);
+        kiln_remap_free(remap);
+    }
+    if (!m.b->error)
+        kiln_merge_lay_out(&m, batches, n);
+    merge_done(&m);
+    return kiln_builder_finish(m.b, ret_batch, err);
+}
+
+int kiln_compact(const struct kiln_batch *batch, struct kiln_batch **ret_batch,
+                 struct kiln_err *err)
+{
+    return kiln_remap_batch(batch, NULL, NULL, ret_batch, err);
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One array of new indexes for each table, all in one zeroed block.  0 means "not brought over
+ * yet": entry 0 is always the zero value, so the few entries that an edit turns into the zero value
+ * are simply looked at again.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "core/builder_int.h"
+#include "core/remap.h"
+
+#define DROPPED UINT32_MAX /* an attribute that the edit removed */
+
+struct kiln_remap {
+    struct kiln_builder *b;
+    const struct kiln_batch *from;
+    const struct kiln_remap_edit *edit;
+    uint32_t *strings, *functions, *mappings, *locations, *stacks, *links, *attrs, *sets;
+    uint32_t *indexes;       /* scratch: the frames of a stack, the members of a set, entity keys */
+    struct kiln_line *lines; /* scratch: the lines of a location */
+    uint32_t cap_indexes, cap_lines;
+    uint8_t *lost_keys; /* by string: 1 for a key that the edit took from the resource at hand */
+    size_t charged;
+};
+
+int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
+                   const struct kiln_remap_edit *edit, struct kiln_remap **ret_remap)
+{
+    const struct kiln_dict *d = &from->dict;
+    size_t entries = (size_t)d->n_strings + d->n_functions + d->n_mappings + d->n_locations +
+                     d->n_stacks + d->n_links + d->n_attrs + d->n_sets;
+    size_t bytes =
+        sizeof(struct kiln_remap) + entries * sizeof(uint32_t) + (edit ? d->n_strings : 0);
+    struct kiln_remap *remap;
+    uint32_t *at;
+    int r;
+
+    r = kiln_budget_take(&b->box->budget, bytes);
+    if (r < 0)
+        return r;
+    remap = kiln_calloc(1, bytes);
+    if (!remap) {
+        kiln_budget_give(&b->box->budget, bytes);
+        return -ENOMEM;
+    }
+    *remap = (struct kiln_remap){.b = b, .from = from, .edit = edit, .charged = bytes};
+    at = (uint32_t *)(remap + 1);
+#define TABLE(name)                                                                                \
+    remap->name = at;                                                                              \
+    at += d->n_##name
+    TABLE(strings);
+    TABLE(functions);
+    TABLE(mappings);
+    TABLE(locations);
+    TABLE(stacks);
+    TABLE(links);
+    TABLE(attrs);
+    TABLE(sets);
+#undef TABLE
+    remap->lost_keys = (uint8_t *)at;
+    *ret_remap = remap;
+    return 0;
+}
+
+void kiln_remap_free(struct kiln_remap *remap)
+{
+    struct kiln_budget *budget;
+
+    if (!remap)
+        return;
+    budget = &remap->b->box->budget;
+    kiln_array_free(budget, (void **)&remap->indexes, &remap->cap_indexes, sizeof(uint32_t));
+    kiln_array_free(budget, (void **)&remap->lines, &remap->cap_lines, sizeof(struct kiln_line));
+    kiln_budget_give(budget, remap->charged);
+    kiln_free(remap);
+}
+
+/* Scratch for `n` indexes or lines; false (and sticky) on failure. */
+static bool scratch_indexes(struct kiln_remap *remap, uint64_t n)
+{
+    return kiln_builder_room(remap->b, (void **)&remap->indexes, &remap->cap_indexes, n,
+                             sizeof(*remap->indexes));
+}
+
+static bool scratch_lines(struct kiln_remap *remap, uint64_t n)
+{
+    return kiln_builder_room(remap->b, (void **)&remap->lines, &remap->cap_lines, n,
+                             sizeof(*remap->lines));
+}
+
+/* ---- strings, functions, mappings, links ---- */
+
+uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string)
+{
+    uint32_t *to = &remap->strings[string];
+
+    if (*to == 0)
+        *to = kiln_builder_string(remap->b, remap->from->dict.strings[string]);
+    return *to;
+}
+
+static uint32_t remap_text(struct kiln_remap *remap, enum kiln_text_role role, uint32_t string)
+{
+    const struct kiln_remap_edit *edit = remap->edit;
+
+    if (!edit || !edit->text || string == 0)
+        return kiln_remap_string(remap, string);
+    return edit->text(edit->context, remap->b, role, remap->from->dict.strings[string]);
+}
+
+uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function)
+{
+    uint32_t *to = &remap->functions[function];
+
+    if (*to == 0) {
+        struct kiln_function f = remap->from->dict.functions[function];
+
+        f.name = remap_text(remap, KILN_TEXT_NAME, f.name);
+        f.system_name = remap_text(remap, KILN_TEXT_NAME, f.system_name);
+        f.filename = remap_text(remap, KILN_TEXT_SOURCE, f.filename);
+        *to = kiln_builder_function(remap->b, &f);
+    }
+    return *to;
+}
+
+uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping)
+{
+    uint32_t *to = &remap->mappings[mapping];
+
+    if (*to == 0) {
+        struct kiln_mapping m = remap->from->dict.mappings[mapping];
+
+        m.filename = remap_text(remap, KILN_TEXT_MAPPING, m.filename);
+        m.attrs = kiln_remap_set(remap, m.attrs);
+        *to = kiln_builder_mapping(remap->b, &m);
+    }
+    return *to;
+}
+
+uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link)
+{
+    uint32_t *to = &remap->links[link];
+
+    if (*to == 0)
+        *to = kiln_builder_link(remap->b, &remap->from->dict.links[link]);
+    return *to;
+}
+
+/* ---- attributes ---- */
+
+static bool remap_value(struct kiln_remap *remap, const struct kiln_attr_place *place,
+                        struct kiln_value *value, uint32_t depth);
+
+/* An array or map: its children first, then the whole. */
+static void remap_children(struct kiln_remap *remap, const struct kiln_attr_place *place,
+                           struct kiln_value *value, uint32_t depth)
+{
+    const struct kiln_attr *from = remap->from->dict.nested + value->first;
+    struct kiln_attr *children = kiln_calloc(value->n, sizeof(*children));
+    uint32_t n = 0;
+
+    if (!children) {
+        kiln_builder_fail(remap->b, -ENOMEM);
+        return;
+    }
+    for (uint32_t i = 0; i < value->n; i++) {
+        struct kiln_attr_place inner = {remap->from->dict.strings[from[i].key], place};
+
+        children[n] = from[i];
+        if (!remap_value(remap, &inner, &children[n].value, depth + 1))
+            continue;
+        children[n].key = kiln_remap_string(remap, from[i].key);
+        children[n++].unit = kiln_remap_string(remap, from[i].unit);
+    }
+    *value = kiln_builder_children(remap->b, value->kind, children, n);
+    kiln_free(children);
+}
+
+/* Turns *value into one of the builder; false if it is to be dropped. */
+static bool remap_value(struct kiln_remap *remap, const struct kiln_attr_place *place,
+                        struct kiln_value *value, uint32_t depth)
+{
+    const struct kiln_remap_edit *edit = remap->edit;
+    enum kiln_attr_edit what = KILN_ATTR_KEEP;
+
+    if (depth > kiln_builder_limits(remap->b)->value_depth + 1) {
+        kiln_builder_fail(remap->b, KILN_E_LIMIT);
+        return false;
+    }
+    if (edit && edit->attr)
+        what = edit->attr(edit->context, remap->b, remap->from, place, value);
+    if (what != KILN_ATTR_KEEP)
+        return what != KILN_ATTR_DROP;
+    if (value->kind == KILN_VALUE_STRING || value->kind == KILN_VALUE_BYTES)
+        value->str = kiln_remap_string(remap, (uint32_t)value->str);
+    else if ((value->kind == KILN_VALUE_ARRAY || value->kind == KILN_VALUE_MAP) && value->n)
+        remap_children(remap, place, value, depth);
+    return true;
+}
+
+/* The new index of an attribute, or DROPPED. */
+static uint32_t remap_attr(struct kiln_remap *remap, uint32_t attr)
+{
+    uint32_t *to = &remap->attrs[attr];
+    struct kiln_attr entry = remap->from->dict.attrs[attr];
+    struct kiln_attr_place place = {remap->from->dict.strings[entry.key], NULL};
+
+    if (*to || attr == 0)
+        return *to;
+    if (!remap_value(remap, &place, &entry.value, 1)) {
+        *to = DROPPED;
+        return DROPPED;
+    }
+    *to = kiln_builder_attr(remap->b, kiln_remap_string(remap, entry.key), entry.value,
+                            kiln_remap_string(remap, entry.unit));
+    return *to;
+}
+
+uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set)
+{
+    uint32_t *to = &remap->sets[set];
+    struct kiln_range range = remap->from->dict.sets[set];
+    uint32_t n = 0;
+
+    if (*to || set == 0 || !scratch_indexes(remap, range.n))
+        return *to;
+    for (uint32_t i = 0; i < range.n; i++) {
+        uint32_t attr = remap_attr(remap, remap->from->dict.members[range.first + i]);
+
+        if (attr != DROPPED)
+            remap->indexes[n++] = attr;
+    }
+    *to = kiln_builder_set(remap->b, remap->indexes, n, NULL);
+    return *to;
+}
+
+/* ---- locations, stacks ---- */
+
+uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
+{
+    uint32_t *to = &remap->locations[location];
+    struct kiln_location from = remap->from->dict.locations[location];
+    const struct kiln_line *lines = from.n ? &remap->from->dict.lines[from.first] : NULL;
+    struct kiln_location entry = {.address = from.address};
+
+    if (*to || location == 0 || !scratch_lines(remap, from.n))
+        return *to;
+    entry.mapping = kiln_remap_mapping(remap, from.mapping);
+    entry.attrs = kiln_remap_set(remap, from.attrs);
+    for (uint32_t i = 0; i < from.n; i++) {
+        remap->lines[i] = lines[i];
+        remap->lines[i].function = kiln_remap_function(remap, lines[i].function);
+    }
+    *to = kiln_builder_location(remap->b, &entry, remap->lines, from.n);
+    return *to;
+}
+
+static uint32_t bring_stack(struct kiln_remap *remap, uint32_t stack)
+{
+    struct kiln_range range = remap->from->dict.stacks[stack];
+    const uint32_t *frames = remap->from->dict.frames + range.first;
+    const uint32_t *known = remap->locations;
+
+    /*
+     * Locations use no indexes of the scratch while they are brought over, except for their
+     * attribute sets: so all locations first, then the list.
+     */
+    for (uint32_t i = 0; i < range.n; i++) {
+        if (KILN_UNLIKELY(known[frames[i]] == 0))
+            kiln_remap_location(remap, frames[i]);
+    }
+    if (!scratch_indexes(remap, range.n))
+        return 0;
+    for (uint32_t i = 0; i < range.n; i++)
+        remap->indexes[i] = known[frames[i]];
+    return kiln_builder_stack(remap->b, remap->indexes, range.n);
+}
+
+uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack)
+{
+    uint32_t *to = &remap->stacks[stack];
+
+    if (*to == 0 && stack != 0)
+        *to = bring_stack(remap, stack);
+    return *to;
+}
+
+/* ---- heads ---- */
+
+struct kiln_resource kiln_remap_resource(struct kiln_remap *remap, uint32_t resource)
+{
+    const struct kiln_resource *from = &remap->from->resources[resource];
+
+    return (struct kiln_resource){
+        .attrs = kiln_remap_set(remap, from->attrs),
+        .dropped_attrs = from->dropped_attrs,
+        .schema_url = kiln_remap_string(remap, from->schema_url),
+    };
+}
+
+struct kiln_scope kiln_remap_scope(struct kiln_remap *remap, uint32_t scope)
+{
+    const struct kiln_scope *from = &remap->from->scopes[scope];
+
+    return (struct kiln_scope){
+        .name = kiln_remap_string(remap, from->name),
+        .version = kiln_remap_string(remap, from->version),
+        .attrs = kiln_remap_set(remap, from->attrs),
+        .dropped_attrs = from->dropped_attrs,
+        .schema_url = kiln_remap_string(remap, from->schema_url),
+    };
+}
+
+static void remap_payload(struct kiln_remap *remap, const struct kiln_profile *from,
+                          struct kiln_profile *to)
+{
+    char *copy;
+
+    if (remap->edit && remap->edit->drop_payloads)
+        return;
+    to->payload_format = kiln_remap_string(remap, from->payload_format);
+    if (from->payload.len == 0)
+        return;
+    copy = kiln_builder_alloc(remap->b, from->payload.len);
+    if (copy)
+        to->payload = (struct kiln_str){memcpy(copy, from->payload.ptr, from->payload.len),
+                                        from->payload.len};
+}
+
+static struct kiln_value_type remap_type(struct kiln_remap *remap, struct kiln_value_type type)
+{
+    return (struct kiln_value_type){kiln_remap_string(remap, type.type),
+                                    kiln_remap_string(remap, type.unit)};
+}
+
+struct kiln_profile kiln_remap_profile(struct kiln_remap *remap, uint32_t profile)
+{
+    const struct kiln_profile *from = &remap->from->profiles[profile];
+    struct kiln_profile to = *from;
+
+    to.sample_type = remap_type(remap, from->sample_type);
+    to.period_type = remap_type(remap, from->period_type);
+    to.attrs = kiln_remap_set(remap, from->attrs);
+    to.payload_format = 0;
+    to.payload = KILN_STR_NONE;
+    to.first_sample = to.n_samples = 0;
+    remap_payload(remap, from, &to);
+    return to;
+}
+
+/* Marks or unmarks the keys whose attributes the edit drops from a set. */
+static void mark_lost_keys(struct kiln_remap *remap, uint32_t set, uint8_t mark)
+{
+    const struct kiln_dict *d = &remap->from->dict;
+    struct kiln_range range = d->sets[set];
+
+    for (uint32_t i = 0; remap->edit && i < range.n; i++) {
+        uint32_t attr = d->members[range.first + i];
+
+        if (remap->attrs[attr] == DROPPED)
+            remap->lost_keys[d->attrs[attr].key] = mark;
+    }
+}
+
+/* The keys of an entity that an edit leaves, into the scratch; returns how many of them. */
+static uint32_t remap_keys(struct kiln_remap *remap, uint32_t first, uint32_t n, uint32_t at)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t key = remap->from->entity_keys[first + i];
+
+        if (!remap->edit || !remap->lost_keys[key])
+            remap->indexes[at + kept++] = kiln_remap_string(remap, key);
+    }
+    return kept;
+}
+
+static void add_entity(struct kiln_remap *remap, const struct kiln_entity *e)
+{
+    uint64_t n_keys = (uint64_t)e->n_id_keys + e->n_description_keys;
+    uint32_t schema_url = kiln_remap_string(remap, e->schema_url);
+    uint32_t type = kiln_remap_string(remap, e->type);
+    uint32_t n_id, n_description;
+
+    if (!scratch_indexes(remap, n_keys + 1))
+        return;
+    n_id = remap_keys(remap, e->first_key, e->n_id_keys, 0);
+    n_description = remap_keys(remap, e->first_key + e->n_id_keys, e->n_description_keys, n_id);
+    kiln_builder_add_entity(remap->b, schema_url, type, remap->indexes, n_id, remap->indexes + n_id,
+                            n_description);
+}
+
+uint32_t kiln_remap_add_resource(struct kiln_remap *remap, uint32_t resource)
+{
+    const struct kiln_resource *from = &remap->from->resources[resource];
+    struct kiln_resource head = kiln_remap_resource(remap, resource);
+    uint32_t added = kiln_builder_add_resource(remap->b, &head);
+
+    mark_lost_keys(remap, from->attrs, 1);
+    for (uint32_t i = 0; i < from->n_entities; i++)
+        add_entity(remap, &remap->from->entities[from->first_entity + i]);
+    mark_lost_keys(remap, from->attrs, 0);
+    return added;
+}
+
+/* ---- whole batches ---- */
+
+struct kiln_counts kiln_batch_counts(const struct kiln_batch *batch)
+{
+    const struct kiln_dict *d = &batch->dict;
+
+    return (struct kiln_counts){
+        .strings = d->n_strings,
+        .functions = d->n_functions,
+        .mappings = d->n_mappings,
+        .locations = d->n_locations,
+        .lines = d->n_lines,
+        .stacks = d->n_stacks,
+        .frames = d->n_frames,
+        .links = d->n_links,
+        .attrs = d->n_attrs,
+        .sets = d->n_sets,
+        .profiles = batch->n_profiles,
+        .samples = batch->n_samples,
+        .observations = batch->n_observations,
+    };
+}
+
+static void copy_profile(struct kiln_remap *remap, uint32_t profile)
+{
+    const struct kiln_batch *from = remap->from;
+    const struct kiln_profile *p = &from->profiles[profile];
+    struct kiln_profile head = kiln_remap_profile(remap, profile);
+    uint32_t added = kiln_builder_add_profile(remap->b, &head);
+
+    for (uint32_t i = 0; i < p->n_samples && !remap->b->error; i++) {
+        const struct kiln_sample *s = &from->samples[p->first_sample + i];
+        uint32_t stack = kiln_remap_stack(remap, s->stack);
+        uint32_t attrs = kiln_remap_set(remap, s->attrs);
+
+        kiln_builder_add_sample(remap->b, added, stack, attrs, kiln_remap_link(remap, s->link),
+                                kiln_sample_values(from, s), kiln_sample_times(from, s), s->n);
+    }
+}
+
+static void copy_batch(struct kiln_remap *remap)
+{
+    const struct kiln_batch *from = remap->from;
+
+    for (uint32_t r = 0; r < from->n_resources; r++) {
+        const struct kiln_resource *resource = &from->resources[r];
+
+        kiln_remap_add_resource(remap, r);
+        for (uint32_t s = 0; s < resource->n_scopes && !remap->b->error; s++) {
+            const struct kiln_scope *scope = &from->scopes[resource->first_scope + s];
+            struct kiln_scope head = kiln_remap_scope(remap, resource->first_scope + s);
+
+            kiln_builder_add_scope(remap->b, &head);
+            for (uint32_t p = 0; p < scope->n_profiles && !remap->b->error; p++)
+                copy_profile(remap, scope->first_profile + p);
+        }
+    }
+}
+
+int kiln_remap_batch(const struct kiln_batch *batch, const struct kiln_remap_edit *edit,
+                     const struct kiln_limits *limits, struct kiln_batch **ret_batch,
+                     struct kiln_err *err)
+{
+    struct kiln_counts counts = kiln_batch_counts(batch);
+    struct kiln_remap *remap = NULL;
+    struct kiln_builder *b;
+    int r;
+
+    r = kiln_builder_new(limits, &b);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    kiln_builder_expect(b, &counts);
+    r = kiln_remap_new(b, batch, edit, &remap);
+    if (r < 0)
+        kiln_builder_fail(b, r);
+    else
+        copy_batch(remap);
+    kiln_remap_free(remap);
+    return kiln_builder_finish(b, ret_batch, err);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remap - entries of one batch, as entries of a builder: under merge, split, compact and every
+ * edit.
+ *
+ * An entry is brought over when it is first asked for, with what it refers to; after that its new
+ * index is a look-up in an array.  What nobody asks for stays behind, and the cost is linear.
+ *
+ * An edit (kiln_remap_edit) changes texts and attribute values on the way.  It is asked once for
+ * each entry, not for each sample.
+ *
+ * Failures stick in the builder, as with everything a builder does.
+ * Threads: one owner at a time; the source batch is only read.
+ */
+#ifndef KILN_CORE_REMAP_H
+#define KILN_CORE_REMAP_H
+
+#include "core/builder.h"
+
+struct kiln_remap;
+
+/* What a text of the dictionary says. */
+enum kiln_text_role {
+    KILN_TEXT_NAME,    /* name or system name of a function */
+    KILN_TEXT_SOURCE,  /* file name of a function */
+    KILN_TEXT_MAPPING, /* file name of a mapping */
+};
+
+/* Where an attribute value stands: its key, and the keys of the values around it. */
+struct kiln_attr_place {
+    struct kiln_str key; /* empty for an item of an array */
+    const struct kiln_attr_place *outer;
+};
+
+enum kiln_attr_edit {
+    KILN_ATTR_KEEP, /* as it is; the children of an array or map are asked about one by one */
+    KILN_ATTR_SET,  /* *value was replaced, by one that belongs to the builder */
+    KILN_ATTR_DROP, /* the key goes with its value */
+};
+
+struct kiln_remap_edit {
+    void *context;
+    /* The string that stands for `text` from now on.  NULL: nothing changes. */
+    uint32_t (*text)(void *context, struct kiln_builder *b, enum kiln_text_role role,
+                     struct kiln_str text);
+    /* What becomes of a value; *value belongs to `from`.  NULL: nothing changes. */
+    enum kiln_attr_edit (*attr)(void *context, struct kiln_builder *b,
+                                const struct kiln_batch *from, const struct kiln_attr_place *place,
+                                struct kiln_value *value);
+    bool drop_payloads;
+};
+
+/* `edit` may be NULL; it and the batch are borrowed.  Returns 0, -ENOMEM or KILN_E_LIMIT. */
+KILN_CHECK int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
+                              const struct kiln_remap_edit *edit, struct kiln_remap **ret_remap);
+void kiln_remap_free(struct kiln_remap *remap);
+
+/* Index in the source -> index in the builder. */
+uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string);
+uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function);
+uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping);
+uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location);
+uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack);
+uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link);
+uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set);
+
+/* The head of a resource, scope or profile, without its children; a profile with its payload. */
+struct kiln_resource kiln_remap_resource(struct kiln_remap *remap, uint32_t resource);
+struct kiln_scope kiln_remap_scope(struct kiln_remap *remap, uint32_t scope);
+struct kiln_profile kiln_remap_profile(struct kiln_remap *remap, uint32_t profile);
+
+/* Adds a resource with its entity references; returns its index. */
+uint32_t kiln_remap_add_resource(struct kiln_remap *remap, uint32_t resource);
+
+/* How many entries a batch has, for kiln_builder_expect(). */
+struct kiln_counts kiln_batch_counts(const struct kiln_batch *batch);
+
+/*
+ * A whole batch, sample by sample, through an edit (NULL: none): the same without dictionary
+ * entries that nothing refers to.  `limits` may be NULL.
+ */
+KILN_CHECK int kiln_remap_batch(const struct kiln_batch *batch, const struct kiln_remap_edit *edit,
+                                const struct kiln_limits *limits, struct kiln_batch **ret_batch,
+                                struct kiln_err *err);
+
+#endif /* KILN_CORE_REMAP_H */
