@@ -7,8 +7,6 @@
 
 #include "base/json.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static int copy(struct kiln_json *r, struct kiln_json_out *w);
 
 static int copy_members(struct kiln_json *r, struct kiln_json_out *w)

@@ -55,9 +55,9 @@ char *kiln_buf_reserve(struct kiln_buf *buf, size_t more)
 
 void kiln_buf_add(struct kiln_buf *buf, const void *data, size_t len)
 {
-    char *at = kiln_buf_reserve(buf, len);
+    char *at = len ? kiln_buf_reserve(buf, len) : NULL;
 
-    if (!at || len == 0)
+    if (!at)
         return;
     memcpy(at, data, len);
     buf->len += len;
@@ -71,6 +71,40 @@ void kiln_buf_add_str(struct kiln_buf *buf, struct kiln_str s)
 void kiln_buf_puts(struct kiln_buf *buf, const char *c_string)
 {
     kiln_buf_add(buf, c_string, strlen(c_string));
+}
+
+/* The length of the character above ASCII that `s` starts with, or 0 where it is not UTF-8. */
+static size_t utf8_character(struct kiln_str s)
+{
+    for (size_t n = 2; n <= 4 && n <= s.len; n++) {
+        if (kiln_utf8_valid((struct kiln_str){s.ptr, n}))
+            return n;
+    }
+    return 0;
+}
+
+void kiln_buf_add_utf8(struct kiln_buf *buf, struct kiln_str s)
+{
+    size_t i = 0;
+
+    if (s.len == 0)
+        return;
+    if (kiln_utf8_valid(s)) {
+        kiln_buf_add_str(buf, s);
+        return;
+    }
+    while (i < s.len) {
+        size_t from = i, n;
+
+        while (i < s.len && (unsigned char)s.ptr[i] < 0x80)
+            i++;
+        kiln_buf_add(buf, s.ptr + from, i - from);
+        if (i == s.len)
+            break;
+        n = utf8_character((struct kiln_str){s.ptr + i, s.len - i});
+        kiln_buf_add_str(buf, n ? (struct kiln_str){s.ptr + i, n} : KILN_STR("\xef\xbf\xbd"));
+        i += n ? n : 1;
+    }
 }
 
 void kiln_buf_putc(struct kiln_buf *buf, char c)

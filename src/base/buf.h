@@ -37,6 +37,8 @@ char *kiln_buf_reserve(struct kiln_buf *buf, size_t more);
 void kiln_buf_add(struct kiln_buf *buf, const void *data, size_t len);
 void kiln_buf_add_str(struct kiln_buf *buf, struct kiln_str s);
 void kiln_buf_puts(struct kiln_buf *buf, const char *c_string);
+/* A text; each byte that is not part of well-formed UTF-8 becomes U+FFFD. */
+void kiln_buf_add_utf8(struct kiln_buf *buf, struct kiln_str s);
 void kiln_buf_putc(struct kiln_buf *buf, char c);
 void kiln_buf_printf(struct kiln_buf *buf, const char *fmt, ...) KILN_PRINTF(2, 3);
 void kiln_buf_add_u64(struct kiln_buf *buf, uint64_t value); /* decimal digits */

@@ -93,42 +93,25 @@ static void add_escape(struct kiln_buf *buf, unsigned char c)
     }
 }
 
-static bool is_plain(unsigned char c)
+static bool needs_escape(unsigned char c)
 {
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
-/* The bytes of the character at `s`, or 0 where it is not UTF-8. */
-static size_t character(struct kiln_str s)
-{
-    for (size_t n = 2; n <= 4 && n <= s.len; n++) {
-        if (kiln_utf8_valid((struct kiln_str){s.ptr, n}))
-            return n;
-    }
-    return 0;
+    return c < 0x20 || c == '"' || c == '\\';
 }
 
 static void add_quoted(struct kiln_buf *buf, struct kiln_str s)
 {
-    size_t i = 0;
+    size_t from = 0;
 
     kiln_buf_putc(buf, '"');
-    while (i < s.len) {
-        size_t from = i, n = 0;
-
-        while (i < s.len && is_plain((unsigned char)s.ptr[i]))
-            i++;
-        kiln_buf_add(buf, s.ptr + from, i - from);
-        if (i == s.len)
-            break;
-        if ((unsigned char)s.ptr[i] < 0x80) {
-            add_escape(buf, (unsigned char)s.ptr[i++]);
+    for (size_t i = 0; i < s.len; i++) {
+        if (!needs_escape((unsigned char)s.ptr[i]))
             continue;
-        }
-        n = character((struct kiln_str){s.ptr + i, s.len - i});
-        kiln_buf_add_str(buf, n ? (struct kiln_str){s.ptr + i, n} : KILN_STR("\xef\xbf\xbd"));
-        i += n ? n : 1;
+        kiln_buf_add_utf8(buf, (struct kiln_str){s.ptr + from, i - from});
+        add_escape(buf, (unsigned char)s.ptr[i]);
+        from = i + 1;
     }
+    if (from < s.len)
+        kiln_buf_add_utf8(buf, (struct kiln_str){s.ptr + from, s.len - from});
     kiln_buf_putc(buf, '"');
 }
 
