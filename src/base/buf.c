@@ -28,7 +28,7 @@ void kiln_buf_clear(struct kiln_buf *buf)
 
 char *kiln_buf_reserve(struct kiln_buf *buf, size_t more)
 {
-    size_t cap = buf->cap ? buf->cap : CAP_MIN;
+    size_t cap = buf->cap ? buf->cap : CAP_MIN / 2;
     char *grown;
 
     if (buf->error)
@@ -39,8 +39,9 @@ char *kiln_buf_reserve(struct kiln_buf *buf, size_t more)
         buf->error = KILN_E_LIMIT;
         return NULL;
     }
-    while (cap - buf->len < more)
-        cap *= 2;
+    cap = cap > SIZE_MAX / 2 ? SIZE_MAX : cap * 2;
+    if (cap < buf->len + more)
+        cap = buf->len + more;
     if (cap > buf->max)
         cap = buf->max;
     grown = kiln_realloc(buf->ptr, cap);

@@ -405,8 +405,8 @@ uint32_t kiln_builder_text_attr(struct kiln_builder *b, struct kiln_str key, str
  * The index `lists` holds the position of a list's first child; two lists may share a first child
  * only if they are the same list.
  */
-struct kiln_value kiln_builder_children(struct kiln_builder *b, uint32_t kind,
-                                        const struct kiln_attr *children, uint32_t n)
+struct kiln_value kiln_builder_nested(struct kiln_builder *b, enum kiln_value_kind kind,
+                                      const struct kiln_attr *children, uint32_t n)
 {
     struct kiln_dict *d = &b->box->batch.dict;
     struct list_table pool = {&b->lists, (void **)&d->nested, &d->n_nested, &b->cap.nested,
@@ -440,7 +440,7 @@ struct kiln_value kiln_builder_children(struct kiln_builder *b, uint32_t kind,
 struct kiln_value kiln_builder_map(struct kiln_builder *b, const struct kiln_attr *entries,
                                    uint32_t n)
 {
-    return kiln_builder_children(b, KILN_VALUE_MAP, entries, n);
+    return kiln_builder_nested(b, KILN_VALUE_MAP, entries, n);
 }
 
 struct kiln_value kiln_builder_array(struct kiln_builder *b, const struct kiln_value *items,
@@ -458,7 +458,7 @@ struct kiln_value kiln_builder_array(struct kiln_builder *b, const struct kiln_v
     }
     for (uint32_t i = 0; i < n; i++)
         children[i].value = items[i];
-    value = kiln_builder_children(b, KILN_VALUE_ARRAY, children, n);
+    value = kiln_builder_nested(b, KILN_VALUE_ARRAY, children, n);
     kiln_free(children);
     return value;
 }

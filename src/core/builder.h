@@ -100,6 +100,9 @@ struct kiln_value kiln_builder_array(struct kiln_builder *b, const struct kiln_v
                                      uint32_t n);
 struct kiln_value kiln_builder_map(struct kiln_builder *b, const struct kiln_attr *entries,
                                    uint32_t n);
+/* Either of them from children with keys and units (0 in an array): ARRAY or MAP. */
+struct kiln_value kiln_builder_nested(struct kiln_builder *b, enum kiln_value_kind kind,
+                                      const struct kiln_attr *children, uint32_t n);
 struct kiln_value kiln_value_string(uint32_t string);
 struct kiln_value kiln_value_int(int64_t i);
 struct kiln_value kiln_value_bool(bool flag);

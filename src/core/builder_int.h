@@ -53,8 +53,4 @@ static inline bool kiln_builder_room(struct kiln_builder *b, void **array, uint3
     return r == 0;
 }
 
-/* An array or map (by `kind`) of children that already belong to the builder. */
-struct kiln_value kiln_builder_children(struct kiln_builder *b, uint32_t kind,
-                                        const struct kiln_attr *children, uint32_t n);
-
 #endif /* KILN_CORE_BUILDER_INT_H */

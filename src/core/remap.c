@@ -173,7 +173,7 @@ static void remap_children(struct kiln_remap *remap, const struct kiln_attr_plac
         children[n].key = kiln_remap_string(remap, from[i].key);
         children[n++].unit = kiln_remap_string(remap, from[i].unit);
     }
-    *value = kiln_builder_children(remap->b, value->kind, children, n);
+    *value = kiln_builder_nested(remap->b, value->kind, children, n);
     kiln_free(children);
 }
 

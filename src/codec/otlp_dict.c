@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dictionary of revisions 1.8 and later (field 2 of the message): 1 mappings, 2 locations,
+ * 3 functions, 4 links, 5 strings, 6 attributes, 7 stacks.
+ *
+ * Senders write the tables in ascending or descending order, while locations need functions need
+ * strings.  So a first look counts the entries of each table and notes where they lie, which also
+ * sizes everything once; then the tables are decoded in the order of need, each by one run over its
+ * part of the bytes.  Entries are taken by value: a table with doubles, or one whose entry 0 is not
+ * the zero value, still means what its indexes say.
+ */
+#include <errno.h>
+
+#include "codec/otlp_int.h"
+
+/* Where the entries of one table lie: between `from` and `to`, perhaps among others. */
+struct extent {
+    const uint8_t *from, *to;
+    uint64_t n;
+    uint64_t bytes;
+};
+
+static const char *const table_names[OTLP_TABLES] = {
+    [OTLP_MAPPINGS] = "mapping_table",   [OTLP_LOCATIONS] = "location_table",
+    [OTLP_FUNCTIONS] = "function_table", [OTLP_LINKS] = "link_table",
+    [OTLP_STRINGS] = "string_table",     [OTLP_ATTRS] = "attribute_table",
+    [OTLP_STACKS] = "stack_table",
+};
+
+/* ---- one entry of each table ---- */
+
+typedef int decode_entry(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret);
+
+static int decode_string(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
+{
+    if (KILN_UNLIKELY(!kiln_utf8_valid(bytes)))
+        return kiln_err_set(d->err, KILN_E_UTF8, NULL, "the text is not valid UTF-8");
+    *ret = kiln_builder_string_ref(d->b, bytes);
+    return 0;
+}
+
+static int decode_function(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_function function = {0};
+    struct kiln_pb_field f;
+    int n, e = 0;
+
+    while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
+        switch (f.tag) {
+        case KILN_PB_VARINT(1u):
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "name_strindex", &function.name);
+            break;
+        case KILN_PB_VARINT(2u):
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "system_name_strindex", &function.system_name);
+            break;
+        case KILN_PB_VARINT(3u):
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "filename_strindex", &function.filename);
+            break;
+        case KILN_PB_VARINT(4u):
+            function.start_line = (int64_t)f.number;
+            break;
+        default:
+            break;
+        }
+    }
+    if (e < 0)
+        return e;
+    if (n < 0)
+        return otlp_bad_wire(d->err, n);
+    *ret = kiln_builder_function(d->b, &function);
+    return 0;
+}
+
+static int decode_mapping(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_mapping mapping = {0};
+    struct kiln_pb_field f;
+    int n, e = 0;
+
+    d->attr_ids.n = 0;
+    while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
+        switch (f.tag) {
+        case KILN_PB_VARINT(1u):
+            mapping.start = f.number;
+            break;
+        case KILN_PB_VARINT(2u):
+            mapping.limit = f.number;
+            break;
+        case KILN_PB_VARINT(3u):
+            mapping.offset = f.number;
+            break;
+        case KILN_PB_VARINT(4u):
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "filename_strindex", &mapping.filename);
+            break;
+        case KILN_PB_VARINT(5u):
+        case KILN_PB_BYTES(5u):
+            e = otlp_refs(d, OTLP_ATTRS, &f, "attribute_indices", &d->attr_ids);
+            break;
+        default:
+            break;
+        }
+    }
+    if (e < 0)
+        return e;
+    if (n < 0)
+        return otlp_bad_wire(d->err, n);
+    mapping.attrs = otlp_set_of(d, &d->attr_ids);
+    *ret = kiln_builder_mapping(d->b, &mapping);
+    return 0;
+}
+
+static int decode_line(struct otlp_decoder *d, struct kiln_str bytes, struct kiln_line *ret)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_pb_field f;
+    int n;
+
+    *ret = (struct kiln_line){0};
+    while ((n = kiln_pb_next(&r, &f)) > 0) {
+        int e = 0;
+
+        if (f.tag == KILN_PB_VARINT(1u))
+            e = otlp_ref(d, OTLP_FUNCTIONS, f.number, "function_index", &ret->function);
+        else if (f.tag == KILN_PB_VARINT(2u))
+            ret->line = (int64_t)f.number;
+        else if (f.tag == KILN_PB_VARINT(3u))
+            ret->column = (int64_t)f.number;
+        if (KILN_UNLIKELY(e < 0))
+            return e;
+    }
+    return n < 0 ? otlp_bad_wire(d->err, n) : 0;
+}
+
+static int add_line(struct otlp_decoder *d, struct kiln_str bytes, uint32_t at)
+{
+    int r = kiln_grow(&d->budget, (void **)&d->lines, &d->cap_lines, (uint64_t)at + 1,
+                      sizeof(*d->lines), UINT32_MAX);
+
+    if (r == 0)
+        r = decode_line(d, bytes, &d->lines[at]);
+    if (KILN_UNLIKELY(r < 0))
+        kiln_err_within(d->err, "lines[%u]", at);
+    return r;
+}
+
+static int decode_location(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_location location = {0};
+    struct kiln_pb_field f;
+    uint32_t n_lines = 0;
+    int n, e = 0;
+
+    d->attr_ids.n = 0;
+    while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
+        switch (f.tag) {
+        case KILN_PB_VARINT(1u):
+            e = otlp_ref(d, OTLP_MAPPINGS, f.number, "mapping_index", &location.mapping);
+            break;
+        case KILN_PB_VARINT(2u):
+            location.address = f.number;
+            break;
+        case KILN_PB_BYTES(3u):
+            e = add_line(d, f.bytes, n_lines++);
+            break;
+        case KILN_PB_VARINT(4u):
+        case KILN_PB_BYTES(4u):
+            e = otlp_refs(d, OTLP_ATTRS, &f, "attribute_indices", &d->attr_ids);
+            break;
+        default:
+            break;
+        }
+    }
+    if (e < 0)
+        return e;
+    if (n < 0)
+        return otlp_bad_wire(d->err, n);
+    location.attrs = otlp_set_of(d, &d->attr_ids);
+    *ret = kiln_builder_location(d->b, &location, d->lines, n_lines);
+    return 0;
+}
+
+/* Copies an id of exactly `size` bytes; an empty one stays zero. */
+static int read_id(struct otlp_decoder *d, struct kiln_str bytes, const char *field, uint8_t *id,
+                   size_t size)
+{
+    if (bytes.len == 0)
+        return 0;
+    if (bytes.len != size)
+        return kiln_err_set(d->err, KILN_E_MALFORMED, field, "has %zu bytes instead of %zu",
+                            bytes.len, size);
+    memcpy(id, bytes.ptr, size);
+    return 0;
+}
+
+static int decode_link(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_link link = {0};
+    struct kiln_pb_field f;
+    int n, e = 0;
+
+    while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
+        if (f.tag == KILN_PB_BYTES(1u))
+            e = read_id(d, f.bytes, "trace_id", link.trace_id, sizeof(link.trace_id));
+        else if (f.tag == KILN_PB_BYTES(2u))
+            e = read_id(d, f.bytes, "span_id", link.span_id, sizeof(link.span_id));
+    }
+    if (e < 0)
+        return e;
+    if (n < 0)
+        return otlp_bad_wire(d->err, n);
+    *ret = kiln_builder_link(d->b, &link);
+    return 0;
+}
+
+static int decode_attr(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_value value = {0};
+    struct kiln_pb_field f;
+    uint32_t key = 0, unit = 0;
+    int n, e = 0;
+
+    while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
+        if (f.tag == KILN_PB_VARINT(1u))
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "key_strindex", &key);
+        else if (f.tag == KILN_PB_BYTES(2u))
+            e = otlp_value(d, f.bytes, kiln_builder_limits(d->b)->value_depth, &value);
+        else if (f.tag == KILN_PB_VARINT(3u))
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "unit_strindex", &unit);
+    }
+    if (e < 0)
+        return e;
+    if (n < 0)
+        return otlp_bad_wire(d->err, n);
+    *ret = kiln_builder_attr(d->b, key, value, unit);
+    return 0;
+}
+
+static int decode_stack(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_pb_field f;
+    int n, e = 0;
+
+    d->ids.n = 0;
+    while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
+        if (f.tag == KILN_PB_BYTES(1u) || f.tag == KILN_PB_VARINT(1u))
+            e = otlp_refs(d, OTLP_LOCATIONS, &f, "location_indices", &d->ids);
+    }
+    if (e < 0)
+        return e;
+    if (n < 0)
+        return otlp_bad_wire(d->err, n);
+    if (d->ids.n > kiln_builder_limits(d->b)->stack_depth)
+        return kiln_err_set(d->err, KILN_E_LIMIT, NULL, "the stack has %u locations", d->ids.n);
+    *ret = kiln_builder_stack(d->b, d->ids.ids, d->ids.n);
+    return 0;
+}
+
+/* ---- whole tables ---- */
+
+static inline __attribute__((always_inline)) int decode_table(struct otlp_decoder *d,
+                                                              enum otlp_table table,
+                                                              const struct extent *extent,
+                                                              decode_entry *decode)
+{
+    struct otlp_map *map = &d->maps[table];
+    struct kiln_pb r = {extent->from, extent->to};
+    struct kiln_pb_field f;
+    int n;
+
+    while ((n = kiln_pb_next(&r, &f)) > 0) {
+        int e;
+
+        if (KILN_UNLIKELY(f.tag != KILN_PB_BYTES(table)))
+            continue;
+        e = decode(d, f.bytes, &map->to[map->n]);
+        if (KILN_UNLIKELY(e < 0)) {
+            kiln_err_within(d->err, "%s[%u]", table_names[table], map->n);
+            return e;
+        }
+        map->n++;
+    }
+    return n < 0 ? otlp_bad_wire(d->err, n) : kiln_builder_error(d->b);
+}
+
+/* Notes where the tables lie in one dictionary message. */
+static int look(struct kiln_str bytes, struct extent *extents)
+{
+    struct kiln_pb r = kiln_pb_of(bytes);
+    const uint8_t *before = r.at;
+    struct kiln_pb_field f;
+    int n;
+
+    for (; (n = kiln_pb_next(&r, &f)) > 0; before = r.at) {
+        struct extent *extent;
+
+        if ((f.tag & 7) != 2 || f.tag >> 3 >= OTLP_TABLES)
+            continue;
+        extent = &extents[f.tag >> 3];
+        if (extent->n++ == 0)
+            extent->from = before;
+        extent->to = r.at;
+        extent->bytes += f.bytes.len;
+    }
+    return n;
+}
+
+static int size_tables(struct otlp_decoder *d, const struct extent *extents)
+{
+    struct kiln_counts counts = {
+        .strings = extents[OTLP_STRINGS].n,
+        .functions = extents[OTLP_FUNCTIONS].n,
+        .mappings = extents[OTLP_MAPPINGS].n,
+        .locations = extents[OTLP_LOCATIONS].n,
+        .lines = extents[OTLP_LOCATIONS].n / 2,
+        .stacks = extents[OTLP_STACKS].n,
+        .frames = extents[OTLP_STACKS].bytes / 2,
+        .links = extents[OTLP_LINKS].n,
+        .attrs = extents[OTLP_ATTRS].n,
+    };
+
+    for (enum otlp_table t = OTLP_MAPPINGS; t < OTLP_TABLES; t++) {
+        if (extents[t].n > kiln_builder_limits(d->b)->table_count)
+            return kiln_err_set(d->err, KILN_E_LIMIT, table_names[t], "has %llu entries",
+                                (unsigned long long)extents[t].n);
+        d->maps[t].n = 0;
+        d->maps[t].to = kiln_builder_scratch(d->b, extents[t].n * sizeof(uint32_t));
+    }
+    kiln_builder_expect(d->b, &counts);
+    d->n_set_of_attr = kiln_builder_peek(d->b)->dict.n_attrs + (uint32_t)extents[OTLP_ATTRS].n;
+    d->set_of_attr = kiln_builder_scratch(d->b, d->n_set_of_attr * sizeof(uint32_t));
+    if (!d->set_of_attr)
+        return kiln_builder_error(d->b);
+    memset(d->set_of_attr, 0, d->n_set_of_attr * sizeof(uint32_t));
+    return 0;
+}
+
+static int decode_tables(struct otlp_decoder *d, const struct extent *x)
+{
+    int r = decode_table(d, OTLP_STRINGS, &x[OTLP_STRINGS], decode_string);
+
+    if (r == 0)
+        r = decode_table(d, OTLP_LINKS, &x[OTLP_LINKS], decode_link);
+    if (r == 0)
+        r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], decode_attr);
+    if (r == 0)
+        r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function);
+    if (r == 0)
+        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], decode_mapping);
+    if (r == 0)
+        r = decode_table(d, OTLP_LOCATIONS, &x[OTLP_LOCATIONS], decode_location);
+    if (r == 0)
+        r = decode_table(d, OTLP_STACKS, &x[OTLP_STACKS], decode_stack);
+    return r;
+}
+
+/*
+ * A message has one dictionary; protobuf allows it to come in pieces, and then they are one after
+ * the other.  Pieces are joined first, which never happens in practice.
+ */
+static int joined_dictionary(struct otlp_decoder *d, struct kiln_str message, struct kiln_str *ret)
+{
+    struct kiln_pb r = kiln_pb_of(message);
+    struct kiln_pb_field f;
+    size_t len = 0;
+    char *joined;
+    int n, pieces = 0;
+
+    while ((n = kiln_pb_next(&r, &f)) > 0) {
+        if (f.tag != KILN_PB_BYTES(2u))
+            continue;
+        pieces++;
+        len += f.bytes.len;
+        *ret = f.bytes;
+    }
+    if (n < 0)
+        return otlp_bad_wire(d->err, n);
+    if (pieces <= 1)
+        return 0;
+    joined = kiln_builder_alloc(d->b, len);
+    if (!joined)
+        return kiln_builder_error(d->b);
+    *ret = (struct kiln_str){joined, len};
+    for (r = kiln_pb_of(message); kiln_pb_next(&r, &f) > 0;) {
+        if (f.tag == KILN_PB_BYTES(2u) && f.bytes.len)
+            joined = (char *)memcpy(joined, f.bytes.ptr, f.bytes.len) + f.bytes.len;
+    }
+    return 0;
+}
+
+int otlp_dictionary(struct otlp_decoder *d, struct kiln_str message)
+{
+    struct extent extents[OTLP_TABLES] = {0};
+    struct kiln_str dictionary = {0};
+    int r = joined_dictionary(d, message, &dictionary);
+
+    if (r < 0)
+        return r;
+    r = look(dictionary, extents);
+    if (r < 0)
+        otlp_bad_wire(d->err, r);
+    else
+        r = size_tables(d, extents);
+    if (r == 0)
+        r = decode_tables(d, extents);
+    if (r < 0)
+        kiln_err_within(d->err, "dictionary");
+    return r;
+}

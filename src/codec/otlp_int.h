@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * otlp_int - what the files of the OTLP decoder share.
+ *
+ * Threads: a decoder belongs to one call.
+ */
+#ifndef KILN_CODEC_OTLP_INT_H
+#define KILN_CODEC_OTLP_INT_H
+
+#include "base/mem.h"
+#include "codec/otlp.h"
+#include "codec/pb.h"
+
+/* Field numbers of ProfilesDictionary: the tables. */
+enum otlp_table {
+    OTLP_MAPPINGS = 1,
+    OTLP_LOCATIONS,
+    OTLP_FUNCTIONS,
+    OTLP_LINKS,
+    OTLP_STRINGS,
+    OTLP_ATTRS,
+    OTLP_STACKS,
+    OTLP_TABLES /* one past the last */
+};
+
+/* Wire index -> builder index, for one table of one message. */
+struct otlp_map {
+    uint32_t *to;
+    uint32_t n;
+};
+
+/* A growable list of indexes, reused from record to record. */
+struct otlp_ids {
+    uint32_t *ids;
+    uint32_t n, cap;
+};
+
+struct otlp_decoder {
+    struct kiln_builder *b;
+    struct kiln_err *err;
+    struct kiln_otlp_info *info;
+    bool drop_bad_profiles;
+    enum kiln_otlp_revision revision;
+    struct otlp_map maps[OTLP_TABLES];
+    uint32_t *set_of_attr; /* attribute -> 1 + the set of it alone, 0 while unknown */
+    uint32_t n_set_of_attr;
+    struct kiln_budget budget; /* of the scratch lists below */
+    struct otlp_ids ids;
+    struct otlp_ids attr_ids;
+    struct kiln_line *lines;
+    uint32_t cap_lines;
+    int64_t *values;
+    uint32_t cap_values;
+    uint64_t *times;
+    uint32_t cap_times;
+};
+
+/* The builder's index for a wire index; false if it is outside.  Index 0 of an absent table is 0.
+ */
+static inline bool otlp_map_get(const struct otlp_map *map, uint64_t wire, uint32_t *ret)
+{
+    if (KILN_LIKELY(wire < map->n)) {
+        *ret = map->to[wire];
+        return true;
+    }
+    *ret = 0;
+    return wire == 0;
+}
+
+/* Errors that name the field. */
+int otlp_bad_wire(struct kiln_err *err, int code);
+int otlp_bad_index(struct kiln_err *err, const char *field, uint64_t index, uint32_t n);
+
+/* A text of the input as a string of the builder; checks UTF-8. */
+KILN_CHECK int otlp_string(struct otlp_decoder *d, struct kiln_str text, const char *field,
+                           uint32_t *ret);
+
+/* A reference into a table. */
+static inline KILN_CHECK int otlp_ref(struct otlp_decoder *d, enum otlp_table table, uint64_t wire,
+                                      const char *field, uint32_t *ret)
+{
+    if (KILN_LIKELY(otlp_map_get(&d->maps[table], wire, ret)))
+        return 0;
+    return otlp_bad_index(d->err, field, wire, d->maps[table].n);
+}
+
+/* Appends the indexes of a packed (or one unpacked) field to `list`. */
+KILN_CHECK int otlp_refs(struct otlp_decoder *d, enum otlp_table table,
+                         const struct kiln_pb_field *f, const char *field, struct otlp_ids *list);
+
+KILN_CHECK int otlp_ids_add(struct otlp_decoder *d, struct otlp_ids *list, uint32_t id);
+
+/* The set of the attributes at the wire indexes of a packed field collected in d->attr_ids. */
+uint32_t otlp_set_of(struct otlp_decoder *d, const struct otlp_ids *attrs);
+
+/* otlp_value.c: AnyValue; KeyValue, appended to `list` as attributes of the builder. */
+KILN_CHECK int otlp_value(struct otlp_decoder *d, struct kiln_str bytes, uint32_t depth,
+                          struct kiln_value *ret);
+KILN_CHECK int otlp_key_value(struct otlp_decoder *d, struct kiln_str bytes, struct otlp_ids *list);
+
+/* otlp_dict.c: the dictionary of revisions 1.8 and later, which may come in several pieces. */
+KILN_CHECK int otlp_dictionary(struct otlp_decoder *d, struct kiln_str message);
+
+/* otlp_detect.c: the length-prefixed form; the next record is cut off `rest`, false at the end. */
+bool otlp_is_records(struct kiln_str bytes);
+bool otlp_next_record(struct kiln_str *rest, struct kiln_str *ret_record);
+
+/* otlp_old.c: a whole message of revisions 1.4 to 1.7. */
+KILN_CHECK int otlp_old_message(struct otlp_decoder *d, struct kiln_str message);
+
+/* otlp_profile.c: a Profile of revisions 1.8 and later into the last scope. */
+KILN_CHECK int otlp_profile(struct otlp_decoder *d, struct kiln_str bytes);
+
+#endif /* KILN_CODEC_OTLP_INT_H */

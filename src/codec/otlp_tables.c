@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "codec/otlp_tables.h"
+
+/* While marking, an entry in use is 0 and all others are OTLP_UNUSED. */
+struct marker {
+    const struct kiln_batch *batch;
+    struct otlp_tables *t;
+    uint8_t *sets; /* 1 where a set is used by index */
+    bool string_refs;
+};
+
+static void mark_string(struct marker *m, uint32_t string)
+{
+    m->t->strings[string] = 0;
+}
+
+static void mark_type(struct marker *m, struct kiln_value_type type)
+{
+    mark_string(m, type.type);
+    mark_string(m, type.unit);
+}
+
+/* The texts of an attribute and of what is nested in it; nested lists are marked as a whole. */
+static void mark_attr_texts(struct marker *m, const struct kiln_attr *attr)
+{
+    mark_string(m, attr->key);
+    if (attr->value.kind == KILN_VALUE_STRING)
+        mark_string(m, (uint32_t)attr->value.str);
+}
+
+static void mark_sets(struct marker *m)
+{
+    const struct kiln_batch *batch = m->batch;
+    const struct kiln_dict *d = &batch->dict;
+
+    for (uint32_t i = 0; i < d->n_mappings; i++)
+        m->sets[d->mappings[i].attrs] = 1;
+    for (uint32_t i = 0; i < d->n_locations; i++)
+        m->sets[d->locations[i].attrs] = 1;
+    for (uint32_t i = 0; i < batch->n_profiles; i++)
+        m->sets[batch->profiles[i].attrs] = 1;
+    for (uint32_t i = 0; i < batch->n_samples; i++)
+        m->sets[batch->samples[i].attrs] = 1;
+}
+
+static void mark_attrs(struct marker *m)
+{
+    const struct kiln_dict *d = &m->batch->dict;
+
+    m->t->attrs[0] = 0;
+    for (uint32_t s = 0; s < d->n_sets; s++) {
+        const struct kiln_range *set = &d->sets[s];
+
+        for (uint32_t i = 0; m->sets[s] && i < set->n; i++)
+            m->t->attrs[d->members[set->first + i]] = 0;
+    }
+    for (uint32_t i = 0; i < d->n_attrs; i++) {
+        if (m->t->attrs[i] == OTLP_UNUSED && !m->string_refs)
+            continue;
+        mark_string(m, d->attrs[i].key);
+        mark_string(m, d->attrs[i].unit);
+        if (m->string_refs)
+            mark_attr_texts(m, &d->attrs[i]);
+    }
+    for (uint32_t i = 0; m->string_refs && i < d->n_nested; i++)
+        mark_attr_texts(m, &d->nested[i]);
+}
+
+static void mark_texts(struct marker *m)
+{
+    const struct kiln_batch *batch = m->batch;
+    const struct kiln_dict *d = &batch->dict;
+
+    mark_string(m, 0);
+    for (uint32_t i = 0; i < d->n_functions; i++) {
+        mark_string(m, d->functions[i].name);
+        mark_string(m, d->functions[i].system_name);
+        mark_string(m, d->functions[i].filename);
+    }
+    for (uint32_t i = 0; i < d->n_mappings; i++)
+        mark_string(m, d->mappings[i].filename);
+    for (uint32_t i = 0; i < batch->n_profiles; i++) {
+        mark_type(m, batch->profiles[i].sample_type);
+        mark_type(m, batch->profiles[i].period_type);
+    }
+}
+
+/* Turns marks into consecutive wire indexes.  Returns how many there are. */
+static uint32_t number(uint32_t *entries, uint32_t n)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (entries[i] != OTLP_UNUSED)
+            entries[i] = next++;
+    }
+    return next;
+}
+
+int otlp_tables_init(struct otlp_tables *t, const struct kiln_batch *batch, bool string_refs)
+{
+    const struct kiln_dict *d = &batch->dict;
+    struct marker m = {.batch = batch, .t = t, .string_refs = string_refs};
+
+    *t = (struct otlp_tables){0};
+    t->strings = kiln_malloc(d->n_strings * sizeof(*t->strings));
+    t->attrs = kiln_malloc(d->n_attrs * sizeof(*t->attrs));
+    m.sets = kiln_calloc(d->n_sets, 1);
+    if (!t->strings || !t->attrs || !m.sets) {
+        kiln_free(m.sets);
+        otlp_tables_done(t);
+        return -ENOMEM;
+    }
+    memset(t->strings, 0xff, d->n_strings * sizeof(*t->strings));
+    memset(t->attrs, 0xff, d->n_attrs * sizeof(*t->attrs));
+    mark_sets(&m);
+    mark_attrs(&m);
+    mark_texts(&m);
+    t->n_strings = number(t->strings, d->n_strings);
+    t->n_attrs = number(t->attrs, d->n_attrs);
+    kiln_free(m.sets);
+    return 0;
+}
+
+void otlp_tables_done(struct otlp_tables *t)
+{
+    kiln_free(t->strings);
+    kiln_free(t->attrs);
+    *t = (struct otlp_tables){0};
+}
+
+static int by_key(const void *a, const void *b, void *dict)
+{
+    const struct kiln_attr *x = *(const struct kiln_attr *const *)a;
+    const struct kiln_attr *y = *(const struct kiln_attr *const *)b;
+    const struct kiln_dict *d = dict;
+
+    return kiln_str_cmp(d->strings[x->key], d->strings[y->key]);
+}
+
+int otlp_sorted_attrs(const struct kiln_batch *batch, uint32_t set,
+                      const struct kiln_attr ***ret_sorted, uint32_t *ret_n)
+{
+    const struct kiln_dict *d = &batch->dict;
+    struct kiln_range range = d->sets[set];
+    const struct kiln_attr **sorted = NULL;
+
+    if (range.n) {
+        sorted = kiln_malloc(range.n * sizeof(struct kiln_attr *));
+        if (!sorted)
+            return -ENOMEM;
+        for (uint32_t i = 0; i < range.n; i++)
+            sorted[i] = &d->attrs[d->members[range.first + i]];
+        qsort_r(sorted, range.n, sizeof(struct kiln_attr *), by_key, (void *)(uintptr_t)d);
+    }
+    *ret_sorted = sorted;
+    *ret_n = range.n;
+    return 0;
+}
