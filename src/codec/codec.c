@@ -8,7 +8,9 @@
 #include "base/compress.h"
 #include "base/mem.h"
 #include "codec/codec.h"
+#include "codec/collapsed.h"
 #include "codec/otlp.h"
+#include "codec/pprof.h"
 
 #define INPUT_BYTES_DEFAULT ((size_t)1 << 30)
 
@@ -58,6 +60,8 @@ static const struct {
     decoder *decode; /* NULL: OTLP, which has more to say */
 } readers[] = {
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
+    {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
+    {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode},
 };
 
 enum kiln_format kiln_format_detect(struct kiln_str content)
