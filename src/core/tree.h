@@ -26,7 +26,7 @@ struct kiln_tree_node {
 };
 
 struct kiln_tree {
-    const struct kiln_frame *frames; /* borrowed from the view, or owned for a diff */
+    const struct kiln_frame *frames; /* borrowed from the view, or owned */
     struct kiln_frame *owned_frames;
     struct kiln_tree_node *nodes;
     uint32_t n_frames, n_nodes, max_depth;
@@ -41,8 +41,13 @@ enum kiln_tree_order {
 struct kiln_tree_opts {
     enum kiln_tree_order order;
     bool from_leaf;      /* callers below callees: the inverted tree */
-    uint32_t nodes_max;  /* 0: no limit; else the largest nodes, the rest folded into "(other)" */
-    double min_share;    /* nodes below this share of the total are folded into "(other)" */
+    /*
+     * Small nodes are folded: those beyond the nodes_max largest (0: no limit), and those below this
+     * share of the total.  Each node that stays gets one last child "(other)" for what was folded
+     * below it, so that its total is exact; those children are not counted in nodes_max.
+     */
+    uint32_t nodes_max;
+    double min_share;
     size_t memory_bytes; /* 0: 1 GiB */
 };
 
@@ -51,7 +56,7 @@ KILN_CHECK int kiln_tree_new(const struct kiln_view *view, const struct kiln_tre
                              struct kiln_tree **ret_tree, struct kiln_err *err);
 
 /*
- * A tree over two views, frames matched by name and file.  Both views must outlive it.  Values of
+ * A tree over two views, frames matched by name.  Both views must outlive it.  Values of
  * `a` are multiplied by `scale_a` (normalisation), rounded at the leaves so that sums stay sums.
  */
 KILN_CHECK int kiln_tree_new_diff(const struct kiln_view *a, const struct kiln_view *b,

@@ -7,6 +7,10 @@
  * unless cpu/nanoseconds is given beside it (then it stays a count).  Flow types add up over time;
  * level types (what is in use, how many threads) are averaged over it.
  *
+ * A period type that a profile does not say is the usual one of its type.  Contentions and delays
+ * are of the family mutex, or block where the profile or its scope has the attribute `profile.type`
+ * with the value "block", or the scope is named so.  A type nobody knows is a family of its own.
+ *
  * Threads: plain data.
  */
 #ifndef KILN_CORE_TYPE_H
@@ -39,8 +43,16 @@ struct kiln_type kiln_type_of(const struct kiln_batch *batch, const struct kiln_
 /* Types of all profiles of a batch, parallel to batch->profiles; the caller owns the array. */
 KILN_CHECK int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_types);
 
+/*
+ * The profile whose type is shown when nobody asked for one: what pprof's attributes of the first
+ * scope say (`pprof.scope.default_sample_type`, else the last of `pprof.scope.sample_type_order`);
+ * without them CPU time if there is any, else the first profile.  0 for a batch without profiles.
+ */
+uint32_t kiln_type_default(const struct kiln_batch *batch, const struct kiln_type *types);
+
 /* Writes the id name:type:unit:period_type:period_unit. */
 void kiln_type_id(const struct kiln_type *type, struct kiln_buf *out);
+/* True if the ids are equal; periods may differ. */
 bool kiln_type_equal(const struct kiln_type *a, const struct kiln_type *b);
 
 /*
@@ -53,7 +65,10 @@ enum kiln_unit_kind kiln_unit_kind(struct kiln_str unit);
 
 /* ---- numbers for people ---- */
 
-/* "1.25s", "340ms", "1.5GB", "12,345": a value in its unit, at most 3 significant decimals. */
+/*
+ * "1.25s", "340ms", "1.5GB", "12,345": a value in its unit, with three significant digits (whole
+ * counts below ten million with all of them).  Bytes are binary under pprof's names: 1kB is 1024B.
+ */
 void kiln_format_value(struct kiln_buf *out, double value, struct kiln_str unit);
 
 /*

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * regex - regular expressions (PCRE2) that cannot run away.
+ *
+ * Perl's syntax, case matters unless the pattern says (?i), UTF-8; a text that is not valid UTF-8
+ * can still be searched.  Steps, depth and memory of one match are limited, so that an evil pattern
+ * is an error and not a hang.
+ *
+ * Threads: one owner at a time (a match writes into the expression).
+ */
+#ifndef KILN_BASE_REGEX_H
+#define KILN_BASE_REGEX_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct kiln_regex;
+
+enum kiln_regex_flags {
+    KILN_REGEX_WHOLE = 1, /* the whole text must match, not a part of it */
+};
+
+/*
+ * Returns 0, -ENOMEM, or KILN_E_PATTERN: then the error quotes the pattern and names the offset at
+ * which it stops making sense.
+ */
+KILN_CHECK int kiln_regex_new(struct kiln_str pattern, unsigned flags,
+                              struct kiln_regex **ret_regex, struct kiln_err *err);
+void kiln_regex_free(struct kiln_regex *regex);
+
+/* Returns 1 (it matches), 0, -ENOMEM, or KILN_E_LIMIT where the match took too many steps. */
+KILN_CHECK int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text);
+
+#endif /* KILN_BASE_REGEX_H */

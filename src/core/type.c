@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The family of a type comes from a table of known sample types, else from the type of its period,
+ * else it is the type itself.
+ */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "core/type.h"
+
+#define S(literal)                                                                                 \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
+
+struct known {
+    struct kiln_str type;
+    struct kiln_str name;        /* family */
+    struct kiln_str period_type; /* what the period is of when the profile does not say */
+    struct kiln_str period_unit;
+    bool level;
+};
+
+static const struct known known_types[] = {
+    {S("cpu"), S("process_cpu"), S("cpu"), S("nanoseconds"), false},
+    {S("wall"), S("wall"), S("wall"), S("nanoseconds"), false},
+    {S("off_cpu"), S("off_cpu"), S(""), S(""), false},
+    {S("alloc_objects"), S("memory"), S("space"), S("bytes"), false},
+    {S("alloc_space"), S("memory"), S("space"), S("bytes"), false},
+    {S("inuse_objects"), S("memory"), S("space"), S("bytes"), true},
+    {S("inuse_space"), S("memory"), S("space"), S("bytes"), true},
+    {S("contentions"), S("mutex"), S("contentions"), S("count"), false},
+    {S("delay"), S("mutex"), S("contentions"), S("count"), false},
+    {S("goroutine"), S("goroutines"), S("goroutine"), S("count"), true},
+    {S("goroutines"), S("goroutines"), S("goroutine"), S("count"), true},
+    {S("threads"), S("threads"), S(""), S(""), true},
+    {S("threadcreate"), S("threads"), S(""), S(""), true},
+    {S("lag"), S("event_loop"), S(""), S(""), false},
+};
+
+/* Families of types that are known only by what their period is of. */
+static const struct known known_periods[] = {
+    {S("cpu"), S("process_cpu"), S(""), S(""), false},
+    {S("wall"), S("wall"), S(""), S(""), false},
+    {S("space"), S("memory"), S(""), S(""), true}, /* objects and space: what is live */
+    {S("contentions"), S("mutex"), S(""), S(""), false},
+    {S("goroutine"), S("goroutines"), S(""), S(""), true},
+};
+
+static const struct known *find_known(const struct known *table, size_t n, struct kiln_str type)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (kiln_str_eq(table[i].type, type))
+            return &table[i];
+    }
+    return NULL;
+}
+
+static bool is(struct kiln_str s, const char *text)
+{
+    return kiln_str_eq(s, kiln_str_of(text));
+}
+
+/* The scope that a profile is in; scopes lie in the order of their profiles. */
+static const struct kiln_scope *scope_of(const struct kiln_batch *batch,
+                                         const struct kiln_profile *profile)
+{
+    uint32_t index = (uint32_t)(profile - batch->profiles);
+    uint32_t low = 0, high = batch->n_scopes;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct kiln_scope *scope = &batch->scopes[middle];
+
+        if (index >= scope->first_profile && index - scope->first_profile < scope->n_profiles)
+            return scope;
+        if (index < scope->first_profile)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+static bool says_block(const struct kiln_batch *batch, const struct kiln_profile *profile)
+{
+    const struct kiln_str key = KILN_STR("profile.type");
+    const struct kiln_scope *scope;
+
+    if (is(kiln_set_text(batch, profile->attrs, key), "block"))
+        return true;
+    scope = scope_of(batch, profile);
+    return scope && (is(kiln_set_text(batch, scope->attrs, key), "block") ||
+                     is(kiln_batch_str(batch, scope->name), "block"));
+}
+
+/* Names that are not in the tables but follow a habit: live_objects, alloc_in_new_tlab_bytes. */
+static void name_by_habit(struct kiln_type *t)
+{
+    bool live = is(t->type, "live") || kiln_str_starts(t->type, KILN_STR("live_")) ||
+                kiln_str_starts(t->type, KILN_STR("inuse_"));
+
+    t->level = live;
+    if (live || kiln_str_starts(t->type, KILN_STR("alloc")))
+        t->name = KILN_STR("memory");
+    else
+        t->name = t->type.len ? t->type : KILN_STR("unknown");
+}
+
+static void name_family(struct kiln_type *t)
+{
+    const struct known *known = find_known(known_types, KILN_ARRAY_LEN(known_types), t->type);
+
+    if (known && !t->period_type.len && !t->period_unit.len) {
+        t->period_type = known->period_type;
+        t->period_unit = known->period_unit;
+    }
+    if (!known)
+        known = find_known(known_periods, KILN_ARRAY_LEN(known_periods), t->period_type);
+    if (!known) {
+        name_by_habit(t);
+        return;
+    }
+    t->name = known->name;
+    t->level = known->level;
+}
+
+static bool is_cpu_time(struct kiln_str type, struct kiln_str unit)
+{
+    return is(type, "cpu") && is(unit, "nanoseconds");
+}
+
+struct kiln_type kiln_type_of(const struct kiln_batch *batch, const struct kiln_profile *profile,
+                              bool has_cpu_time)
+{
+    struct kiln_type t = {
+        .type = kiln_batch_str(batch, profile->sample_type.type),
+        .unit = kiln_batch_str(batch, profile->sample_type.unit),
+        .period_type = kiln_batch_str(batch, profile->period_type.type),
+        .period_unit = kiln_batch_str(batch, profile->period_type.unit),
+        .period = profile->period > 0 ? profile->period : 0,
+        .scale = 1,
+    };
+
+    if (!has_cpu_time && t.period && is_cpu_time(t.period_type, t.period_unit) &&
+        (is(t.type, "samples") || is(t.type, "sample")) && is(t.unit, "count")) {
+        t.type = KILN_STR("cpu");
+        t.unit = KILN_STR("nanoseconds");
+        t.scale = t.period;
+    }
+    name_family(&t);
+    if (is(t.name, "mutex") && says_block(batch, profile))
+        t.name = KILN_STR("block");
+    return t;
+}
+
+static bool scope_has_cpu_time(const struct kiln_batch *batch, const struct kiln_scope *scope)
+{
+    for (uint32_t i = 0; i < scope->n_profiles; i++) {
+        struct kiln_value_type t = batch->profiles[scope->first_profile + i].sample_type;
+
+        if (is_cpu_time(kiln_batch_str(batch, t.type), kiln_batch_str(batch, t.unit)))
+            return true;
+    }
+    return false;
+}
+
+int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_types)
+{
+    struct kiln_type *types = kiln_calloc(batch->n_profiles, sizeof(*types));
+
+    if (!types)
+        return -ENOMEM;
+    for (uint32_t s = 0; s < batch->n_scopes; s++) {
+        const struct kiln_scope *scope = &batch->scopes[s];
+        bool has_cpu_time = scope_has_cpu_time(batch, scope);
+
+        for (uint32_t i = 0; i < scope->n_profiles; i++) {
+            uint32_t p = scope->first_profile + i;
+
+            types[p] = kiln_type_of(batch, &batch->profiles[p], has_cpu_time);
+        }
+    }
+    *ret_types = types;
+    return 0;
+}
+
+/* What the pprof attributes of a scope name as its default type; KILN_STR_NONE without them. */
+static struct kiln_str pprof_default(const struct kiln_batch *batch, uint32_t attrs)
+{
+    struct kiln_str text = kiln_set_text(batch, attrs, KILN_STR("pprof.scope.default_sample_type"));
+    const struct kiln_attr *order;
+    struct kiln_value last;
+
+    if (text.len)
+        return text;
+    order = kiln_set_find(batch, attrs, KILN_STR("pprof.scope.sample_type_order"));
+    if (!order || order->value.kind != KILN_VALUE_ARRAY || order->value.n == 0)
+        return KILN_STR_NONE;
+    last = batch->dict.nested[order->value.first + order->value.n - 1].value;
+    return last.kind == KILN_VALUE_STRING ? batch->dict.strings[last.str] : KILN_STR_NONE;
+}
+
+uint32_t kiln_type_default(const struct kiln_batch *batch, const struct kiln_type *types)
+{
+    struct kiln_str wanted =
+        batch->n_scopes ? pprof_default(batch, batch->scopes[0].attrs) : KILN_STR_NONE;
+
+    for (uint32_t i = 0; wanted.len && i < batch->scopes[0].n_profiles; i++) {
+        uint32_t p = batch->scopes[0].first_profile + i;
+
+        if (kiln_str_eq(kiln_batch_str(batch, batch->profiles[p].sample_type.type), wanted))
+            return p;
+    }
+    for (uint32_t p = 0; p < batch->n_profiles; p++) {
+        if (is_cpu_time(types[p].type, types[p].unit))
+            return p;
+    }
+    return 0;
+}
+
+void kiln_type_id(const struct kiln_type *type, struct kiln_buf *out)
+{
+    const struct kiln_str *parts[] = {&type->name, &type->type, &type->unit, &type->period_type,
+                                      &type->period_unit};
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(parts); i++) {
+        if (i)
+            kiln_buf_putc(out, ':');
+        kiln_buf_add_str(out, *parts[i]);
+    }
+}
+
+bool kiln_type_equal(const struct kiln_type *a, const struct kiln_type *b)
+{
+    return kiln_str_eq(a->name, b->name) && kiln_str_eq(a->type, b->type) &&
+           kiln_str_eq(a->unit, b->unit) && kiln_str_eq(a->period_type, b->period_type) &&
+           kiln_str_eq(a->period_unit, b->period_unit);
+}
+
+bool kiln_type_matches(const struct kiln_type *type, struct kiln_str wanted)
+{
+    struct kiln_str parts[5];
+    size_t n = 0;
+
+    while (wanted.ptr && n < KILN_ARRAY_LEN(parts))
+        parts[n++] = kiln_str_cut(&wanted, ':');
+    if (wanted.ptr || n == 0)
+        return false;
+    if (n == 1)
+        return kiln_str_eq(parts[0], type->type);
+    if (n == 2)
+        return kiln_str_eq(parts[0], type->type) && kiln_str_eq(parts[1], type->unit);
+    if (n == 4 || !kiln_str_eq(parts[0], type->name) || !kiln_str_eq(parts[1], type->type) ||
+        !kiln_str_eq(parts[2], type->unit))
+        return false;
+    return n == 3 ||
+           (kiln_str_eq(parts[3], type->period_type) && kiln_str_eq(parts[4], type->period_unit));
+}
+
+enum kiln_unit_kind kiln_unit_kind(struct kiln_str unit)
+{
+    if (is(unit, "nanoseconds"))
+        return KILN_UNIT_NANOSECONDS;
+    if (is(unit, "bytes"))
+        return KILN_UNIT_BYTES;
+    return is(unit, "count") ? KILN_UNIT_COUNT : KILN_UNIT_OTHER;
+}
