@@ -28,7 +28,11 @@ struct kiln_diff_row {
 };
 
 struct kiln_diff {
-    struct kiln_diff_row *rows; /* real changes of self first, largest first; then noise */
+    /*
+     * Changes of self beyond noise, largest first; then changes of only the total beyond noise; then
+     * the rest.  Frames are matched by name; their texts are the views'.
+     */
+    struct kiln_diff_row *rows;
     uint32_t n_rows;
     double scale_a; /* what values of a were multiplied by */
     double total_a; /* normalised */
@@ -38,7 +42,10 @@ struct kiln_diff {
         normalized; /* what was done: TIME becomes NONE where a duration is unknown */
 };
 
-/* Returns 0, KILN_E_NOMATCH where the two are not of one unit, KILN_E_LIMIT or -ENOMEM. */
+/*
+ * Both views must outlive it.  Levels (what is in use) are never normalised by time.
+ * Returns 0, KILN_E_NOMATCH where the two are not of one unit, KILN_E_LIMIT or -ENOMEM.
+ */
 KILN_CHECK int kiln_diff_new(const struct kiln_view *a, const struct kiln_view *b,
                              enum kiln_normalize normalize, struct kiln_diff **ret_diff,
                              struct kiln_err *err);
