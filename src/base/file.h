@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file - whole files in, whole files out.
+ *
+ * Errors do not name the file: the caller, who knows it, says it once.
+ * Threads: no state.
+ */
+#ifndef KILN_BASE_FILE_H
+#define KILN_BASE_FILE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/*
+ * Appends all of a file to `out`, whose max is the limit; "-" is standard input.
+ * Returns 0, a negative errno, KILN_E_LIMIT or -ENOMEM.
+ */
+KILN_CHECK int kiln_file_read(const char *path, struct kiln_buf *out, struct kiln_err *err);
+
+/*
+ * Replaces a file in one step: whoever opens it sees the old content or all of the new one, also
+ * after a crash.  The mode of an existing file and symbolic links are kept.  What is no regular
+ * file
+ * ("-" for standard output, a device, a pipe) is simply written to.
+ */
+KILN_CHECK int kiln_file_write(const char *path, struct kiln_str data, struct kiln_err *err);
+
+/* Writes all of `data` to a descriptor.  Returns 0 or a negative errno. */
+KILN_CHECK int kiln_fd_write(int fd, struct kiln_str data);
+
+#endif /* KILN_BASE_FILE_H */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+
+#define LINE_BYTES_MAX 2048u
+
+int kiln_cli_exit_code(int code)
+{
+    switch (code) {
+    case 0:
+        return KILN_EXIT_WELL;
+    case -EINVAL:
+    case KILN_E_PATTERN:
+    case KILN_E_NOMATCH:
+    case KILN_E_AMBIGUOUS:
+        return KILN_EXIT_USAGE;
+    default:
+        return code <= KILN_E_TRUNCATED ? KILN_EXIT_INPUT : KILN_EXIT_IO;
+    }
+}
+
+/* What a person can do about it; NULL where the sentence says it all. */
+static const char *hint(const struct kiln_err *err)
+{
+    if (err->text[0] && strchr(err->text, '('))
+        return NULL;
+    switch (err->code) {
+    case KILN_E_TRUNCATED:
+        return "is the file complete?";
+    case KILN_E_CORRUPT:
+        return "was it copied as a binary file?";
+    case KILN_E_UNKNOWN:
+        return "name the format with --from; `kiln help formats` lists all";
+    case KILN_E_LIMIT:
+        return "--max-size raises the limits";
+    case KILN_E_PATTERN:
+        return "patterns are Perl's; see pcre2pattern(3)";
+    case KILN_E_NOMATCH:
+        return "`kiln info` shows what there is";
+    default:
+        return NULL;
+    }
+}
+
+/* One write, so that lines of several processes do not mix.  Nothing can be done if it fails. */
+static void say(struct kiln_buf *line)
+{
+    kiln_buf_putc(line, '\n');
+    if (kiln_fd_write(STDERR_FILENO, kiln_buf_str(line)) < 0)
+        errno = 0;
+    kiln_buf_done(line);
+}
+
+static void start_line(struct kiln_buf *line, const char *file)
+{
+    kiln_buf_init(line, LINE_BYTES_MAX);
+    kiln_buf_puts(line, "kiln: ");
+    if (!file)
+        return;
+    if (strcmp(file, "-") == 0)
+        file = "standard input";
+    kiln_cli_put_safe(line, kiln_str_of(file));
+    kiln_buf_puts(line, ": ");
+}
+
+int kiln_cli_fail(const char *file, const struct kiln_err *err)
+{
+    const char *text = err->text[0] ? err->text : kiln_err_text(err->code);
+    const char *next = hint(err);
+    struct kiln_buf line;
+
+    start_line(&line, file);
+    if (err->where[0]) {
+        kiln_cli_put_safe(&line, kiln_str_of(err->where));
+        kiln_buf_puts(&line, ": ");
+    }
+    kiln_cli_put_safe(&line, kiln_str_of(text));
+    if (next)
+        kiln_buf_printf(&line, " (%s)", next);
+    say(&line);
+    return kiln_cli_exit_code(err->code);
+}
+
+static void put_sentence(struct kiln_buf *line, const char *fmt, va_list args)
+{
+    char text[512];
+
+    vsnprintf(text, sizeof(text), fmt, args);
+    kiln_cli_put_safe(line, kiln_str_of(text));
+}
+
+int kiln_cli_usage(const struct kiln_command *command, const char *fmt, ...)
+{
+    struct kiln_buf line;
+    va_list args;
+
+    start_line(&line, command ? command->name : NULL);
+    va_start(args, fmt);
+    put_sentence(&line, fmt, args);
+    va_end(args);
+    kiln_buf_printf(&line, " (see `kiln help%s%s`)", command ? " " : "",
+                    command ? command->name : "");
+    say(&line);
+    return KILN_EXIT_USAGE;
+}
+
+void kiln_cli_note(const char *file, const char *fmt, ...)
+{
+    struct kiln_buf line;
+    va_list args;
+
+    start_line(&line, file);
+    va_start(args, fmt);
+    put_sentence(&line, fmt, args);
+    va_end(args);
+    say(&line);
+}
+
+static bool is_plain(unsigned char c)
+{
+    return c >= ' ' && c < 0x7f;
+}
+
+/* Control characters, also those of Latin-1's second half, could drive the terminal. */
+static bool is_control(wchar_t c)
+{
+    return c < ' ' || (c >= 0x7f && c < 0xa0);
+}
+
+void kiln_cli_put_safe(struct kiln_buf *out, struct kiln_str text)
+{
+    while (text.len) {
+        mbstate_t state = {0};
+        size_t n = 0;
+        wchar_t wide;
+
+        while (n < text.len && is_plain((unsigned char)text.ptr[n]))
+            n++;
+        kiln_buf_add(out, text.ptr, n);
+        text.ptr += n;
+        text.len -= n;
+        if (text.len == 0)
+            return;
+        n = mbrtowc(&wide, text.ptr, text.len, &state);
+        if (n == 0 || n > text.len || is_control(wide)) {
+            n = n == 0 || n > text.len ? 1 : n;
+            for (size_t i = 0; i < n; i++)
+                kiln_buf_printf(out, "\\x%02x", (unsigned char)text.ptr[i]);
+        } else {
+            kiln_buf_add(out, text.ptr, n);
+        }
+        text.ptr += n;
+        text.len -= n;
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli - what the sub-commands share: the run, exit codes, errors on one line.
+ *
+ * Threads: only the main thread.
+ */
+#ifndef KILN_CLI_CLI_H
+#define KILN_CLI_CLI_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/options.h"
+#include "cli/term.h"
+
+/* number, name, what it says */
+#define KILN_EXIT_MAP(X)                                                                           \
+    X(0, WELL, "All went well.")                                                                   \
+    X(1, FAILED, "A check or a threshold failed: the answer is no.")                               \
+    X(2, USAGE, "The command line was wrong, or selects nothing.")                                 \
+    X(3, INPUT, "An input is damaged, too large, or of no known format.")                          \
+    X(4, IO, "A file could not be read or written, or memory ran out.")
+
+enum kiln_exit {
+#define X(number, name, text) KILN_EXIT_##name = (number),
+    KILN_EXIT_MAP(X)
+#undef X
+};
+
+/* name, what it does */
+#define KILN_ENVIRONMENT_MAP(X)                                                                    \
+    X("NO_COLOR", "If set and not empty, no colours, unless --color=always.")                      \
+    X("TERM", "If dumb, no colours.")                                                              \
+    X("COLUMNS", "The width that tables are cut to on a terminal, if it cannot be asked.")
+
+struct kiln_cli {
+    const struct kiln_command *command;
+    struct kiln_args args;
+    struct kiln_term term; /* standard output */
+    struct kiln_buf out;   /* what the command has to say; written at the end */
+};
+
+/* The exit code for an error code. */
+int kiln_cli_exit_code(int code);
+
+/*
+ * Prints `kiln: FILE: place: what (what to do next)` on standard error; `file` may be NULL. Returns
+ * the exit code, so that `return kiln_cli_fail(...)` reads well.
+ */
+int kiln_cli_fail(const char *file, const struct kiln_err *err);
+
+/* The same for a wrong command line; points at the command's help. */
+int kiln_cli_usage(const struct kiln_command *command, const char *fmt, ...) KILN_PRINTF(2, 3);
+
+/* A remark that changes nothing: `kiln: FILE: what` on standard error. */
+void kiln_cli_note(const char *file, const char *fmt, ...) KILN_PRINTF(2, 3);
+
+/* A text of the profile's author, made safe for one line of a terminal: no control characters. */
+void kiln_cli_put_safe(struct kiln_buf *out, struct kiln_str text);
+
+#endif /* KILN_CLI_CLI_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kiln COMMAND [WORD]...: finds the row of the command, reads its words, runs it, writes what it
+ * had to say.  A command fills cli.out; only here it reaches standard output, so that a failed
+ * command prints no half answer.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+
+#define OUTPUT_BYTES_MAX ((size_t)4 << 30)
+
+const struct kiln_command *const kiln_commands[] = {
+    &kiln_cmd_top,     &kiln_cmd_tree,       &kiln_cmd_info,
+    &kiln_cmd_convert, &kiln_cmd_merge,      &kiln_cmd_help,
+    &kiln_cmd_version, &kiln_cmd_completion, NULL,
+};
+
+static int no_such_command(const char *name)
+{
+    const char *names[KILN_ARRAY_LEN(kiln_commands)];
+    uint32_t n = 0;
+    const char *near;
+
+    for (; kiln_commands[n]; n++)
+        names[n] = kiln_commands[n]->name;
+    near = kiln_nearest(name, names, n);
+    if (near)
+        return kiln_cli_usage(NULL, "%.40s: no such command, did you mean %s?", name, near);
+    return kiln_cli_usage(NULL, "%.40s: no such command", name);
+}
+
+static int flush(struct kiln_cli *cli)
+{
+    struct kiln_err err = {0};
+    int r = cli->out.error;
+
+    if (r < 0)
+        kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
+    else
+        r = kiln_file_write("-", kiln_buf_str(&cli->out), &err);
+    return r < 0 ? kiln_cli_fail("standard output", &err) : KILN_EXIT_WELL;
+}
+
+static int run(struct kiln_cli *cli, int argc, char **argv)
+{
+    struct kiln_err err = {0};
+    int code = KILN_EXIT_WELL;
+    int written;
+
+    if (kiln_args_parse(cli->command, argc, argv, &cli->args, &err) < 0)
+        return kiln_cli_usage(cli->command, "%s", err.text);
+    cli->term = kiln_term_of(STDOUT_FILENO, cli->args.color);
+    if (cli->args.wide)
+        cli->term.width = 0;
+    if (cli->args.help)
+        kiln_help_command(cli->command, &cli->term, &cli->out);
+    else
+        code = cli->command->run(cli);
+    written = flush(cli);
+    return code ? code : written;
+}
+
+/* `kiln --help`, `kiln -h`, `kiln --version` are commands in disguise. */
+static const char *command_name(const char *word)
+{
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        return "help";
+    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 ? "version" : word;
+}
+
+int main(int argc, char **argv)
+{
+    struct kiln_cli cli = {0};
+    int code;
+
+    if (argc < 2) {
+        kiln_cli_usage(NULL, "no command given");
+        return KILN_EXIT_USAGE;
+    }
+    cli.command = kiln_command_named(command_name(argv[1]));
+    if (!cli.command)
+        return no_such_command(argv[1]);
+    kiln_buf_init(&cli.out, OUTPUT_BYTES_MAX);
+    code = run(&cli, argc - 2, argv + 2);
+    kiln_buf_done(&cli.out);
+    kiln_args_done(&cli.args);
+    return code;
+}

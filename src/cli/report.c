@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "cli/report.h"
+
+double kiln_share(double part, double whole)
+{
+    return whole != 0 ? part / whole : 0;
+}
+
+void kiln_report_share(struct kiln_buf *out, double share)
+{
+    if (share == 0)
+        kiln_buf_putc(out, '.');
+    else if (fabs(share) < 0.0005)
+        kiln_buf_puts(out, share < 0 ? "-0.0%" : "<0.1%");
+    else
+        kiln_buf_printf(out, "%.1f%%", share * 100);
+}
+
+void kiln_report_value(struct kiln_buf *out, double value, const struct kiln_type *type)
+{
+    if (value == 0)
+        kiln_buf_putc(out, '.');
+    else
+        kiln_format_value(out, value, type->unit);
+}
+
+void kiln_report_duration(struct kiln_buf *out, uint64_t duration_ns)
+{
+    if (duration_ns)
+        kiln_format_value(out, (double)duration_ns, KILN_STR("nanoseconds"));
+}
+
+void kiln_report_amount(struct kiln_buf *out, double value, const struct kiln_type *type,
+                        uint64_t duration_ns)
+{
+    size_t before;
+
+    kiln_format_value(out, value, type->unit);
+    if (!duration_ns)
+        return;
+    kiln_buf_puts(out, type->level ? " over " : " in ");
+    kiln_report_duration(out, duration_ns);
+    before = out->len;
+    kiln_buf_puts(out, " (");
+    kiln_format_rate(out, value, type, duration_ns);
+    if (out->len == before + 2)
+        out->len = before;
+    else
+        kiln_buf_putc(out, ')');
+}
+
+static void put_count(struct kiln_buf *out, double count, const char *one, const char *many)
+{
+    kiln_format_value(out, count, KILN_STR("count"));
+    kiln_buf_putc(out, ' ');
+    kiln_buf_puts(out, count == 1 ? one : many);
+}
+
+void kiln_report_head(const struct kiln_cli *cli, const struct kiln_view *view,
+                      struct kiln_buf *out)
+{
+    struct kiln_buf name;
+
+    kiln_buf_init(&name, 4096);
+    kiln_cli_put_safe(&name, view->type.type.len ? view->type.type : KILN_STR("values"));
+    kiln_term_put(&cli->term, out, KILN_STYLE_STRONG, kiln_buf_str(&name));
+    kiln_buf_done(&name);
+    kiln_buf_puts(out, ": ");
+    kiln_report_amount(out, (double)view->total, &view->type, view->duration_ns);
+    if (view->total != view->total_unfiltered) {
+        kiln_buf_puts(out, ", ");
+        kiln_report_share(out, kiln_share((double)view->total, (double)view->total_unfiltered));
+        kiln_buf_puts(out, " of ");
+        kiln_format_value(out, (double)view->total_unfiltered, view->type.unit);
+    }
+    kiln_buf_puts(out, ", ");
+    put_count(out, view->count, "sample", "samples");
+    if (view->n_profiles > 1) {
+        kiln_buf_puts(out, " of ");
+        put_count(out, view->n_profiles, "profile", "profiles");
+    }
+    kiln_buf_putc(out, '\n');
+}
+
+static void put_place(struct kiln_buf *out, const struct kiln_frame *frame)
+{
+    bool named = frame->file.len != 0;
+
+    kiln_cli_put_safe(out, named ? frame->file : frame->module);
+    if (named && frame->line > 0)
+        kiln_buf_printf(out, ":%lld", (long long)frame->line);
+}
+
+void kiln_report_frame(struct kiln_table *table, const struct kiln_frame *frame)
+{
+    struct kiln_buf *name = kiln_table_cell(table, KILN_STYLE_PLAIN);
+
+    kiln_cli_put_safe(name, frame->name);
+    if (frame->inlined)
+        kiln_buf_puts(name, " (inline)");
+    put_place(kiln_table_cell(table, KILN_STYLE_FAINT), frame);
+}
+
+static void put_type_id(struct kiln_json_out *w, const struct kiln_type *type)
+{
+    struct kiln_buf id;
+
+    kiln_buf_init(&id, 1 << 20);
+    kiln_type_id(type, &id);
+    kiln_json_put_name(w, "type");
+    kiln_json_put_str(w, kiln_buf_str(&id));
+    kiln_buf_done(&id);
+}
+
+void kiln_json_put_view(struct kiln_json_out *w, const struct kiln_view *view)
+{
+    put_type_id(w, &view->type);
+    kiln_json_put_name(w, "unit");
+    kiln_json_put_str(w, view->type.unit);
+    kiln_json_put_name(w, "total");
+    kiln_json_put_i64(w, view->total);
+    kiln_json_put_name(w, "total_unfiltered");
+    kiln_json_put_i64(w, view->total_unfiltered);
+    kiln_json_put_name(w, "samples");
+    kiln_json_put_double(w, view->count);
+    kiln_json_put_name(w, "profiles");
+    kiln_json_put_u64(w, view->n_profiles);
+    kiln_json_put_name(w, "time_ns");
+    kiln_json_put_u64(w, view->time_ns);
+    kiln_json_put_name(w, "duration_ns");
+    kiln_json_put_u64(w, view->duration_ns);
+}
+
+void kiln_json_put_frame(struct kiln_json_out *w, const struct kiln_frame *frame)
+{
+    kiln_json_put_name(w, "name");
+    kiln_json_put_str(w, frame->name);
+    if (frame->file.len) {
+        kiln_json_put_name(w, "file");
+        kiln_json_put_str(w, frame->file);
+    }
+    if (frame->line > 0) {
+        kiln_json_put_name(w, "line");
+        kiln_json_put_i64(w, frame->line);
+    }
+    if (frame->module.len) {
+        kiln_json_put_name(w, "module");
+        kiln_json_put_str(w, frame->module);
+    }
+    if (frame->address) {
+        kiln_json_put_name(w, "address");
+        kiln_json_put_u64(w, frame->address);
+    }
+    if (frame->inlined) {
+        kiln_json_put_name(w, "inlined");
+        kiln_json_put_bool(w, true);
+    }
+}

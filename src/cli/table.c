@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cli/table.h"
+
+#define TEXT_BYTES_MAX   ((size_t)1 << 30)
+#define CELLS_MAX        (1u << 28)
+#define SHRUNK_WIDTH_MIN 12u
+
+void kiln_table_init(struct kiln_table *table, const struct kiln_column *columns, uint32_t n)
+{
+    assert(n <= KILN_COLUMNS_MAX);
+    *table = (struct kiln_table){.columns = columns, .n_columns = n};
+    table->budget.limit = TEXT_BYTES_MAX;
+    kiln_buf_init(&table->text, TEXT_BYTES_MAX);
+}
+
+void kiln_table_done(struct kiln_table *table)
+{
+    kiln_array_free(&table->budget, (void **)&table->cells, &table->cap, sizeof(*table->cells));
+    kiln_buf_done(&table->text);
+}
+
+/* The length of a cell is known when the next one starts. */
+static void close_cell(struct kiln_table *table)
+{
+    struct kiln_cell *last = table->n_cells ? &table->cells[table->n_cells - 1] : NULL;
+
+    if (last)
+        last->len = (uint32_t)(table->text.len - last->at);
+}
+
+struct kiln_buf *kiln_table_cell(struct kiln_table *table, enum kiln_style style)
+{
+    int r = kiln_grow(&table->budget, (void **)&table->cells, &table->cap,
+                      (uint64_t)table->n_cells + 1, sizeof(*table->cells), CELLS_MAX);
+
+    close_cell(table);
+    if (r < 0)
+        table->error = r;
+    else
+        table->cells[table->n_cells++] = (struct kiln_cell){.at = table->text.len, .style = style};
+    return &table->text;
+}
+
+void kiln_table_add(struct kiln_table *table, enum kiln_style style, struct kiln_str text)
+{
+    kiln_buf_add_str(kiln_table_cell(table, style), text);
+}
+
+static struct kiln_str cell_text(const struct kiln_table *table, const struct kiln_cell *cell)
+{
+    return (struct kiln_str){table->text.ptr + cell->at, cell->len};
+}
+
+static void measure(const struct kiln_table *table, uint32_t *widths)
+{
+    for (uint32_t c = 0; c < table->n_columns; c++)
+        widths[c] = kiln_term_columns(kiln_str_of(table->columns[c].title));
+    for (uint32_t i = 0; i < table->n_cells; i++) {
+        uint32_t wide = kiln_term_columns(cell_text(table, &table->cells[i]));
+        uint32_t *width = &widths[i % table->n_columns];
+
+        *width = wide > *width ? wide : *width;
+    }
+}
+
+/* Two spaces between columns; what the line is too long is taken from the column that shrinks. */
+static void shrink(const struct kiln_table *table, uint32_t *widths, uint32_t line_max)
+{
+    uint32_t line = 2 * (table->n_columns - 1);
+
+    for (uint32_t c = 0; c < table->n_columns; c++)
+        line += widths[c];
+    for (uint32_t c = 0; c < table->n_columns && line > line_max; c++) {
+        uint32_t over = line - line_max;
+
+        if (!table->columns[c].shrinks)
+            continue;
+        over = widths[c] > over + SHRUNK_WIDTH_MIN ? over
+               : widths[c] > SHRUNK_WIDTH_MIN      ? widths[c] - SHRUNK_WIDTH_MIN
+                                                   : 0;
+        widths[c] -= over;
+        line -= over;
+    }
+}
+
+static void spaces(struct kiln_buf *out, uint32_t n)
+{
+    while (n--)
+        kiln_buf_putc(out, ' ');
+}
+
+struct place {
+    uint32_t column;
+    uint32_t width;
+    bool last; /* of its line: no spaces after it */
+};
+
+static void put_cell(const struct kiln_table *table, const struct kiln_term *term,
+                     struct place place, enum kiln_style style, struct kiln_str text,
+                     struct kiln_buf *out)
+{
+    uint32_t wide = kiln_term_columns(text);
+    bool cut = wide > place.width;
+
+    if (cut) {
+        text = kiln_term_cut(text, place.width - 1);
+        wide = kiln_term_columns(text) + 1;
+    }
+    if (table->columns[place.column].align == KILN_RIGHT)
+        spaces(out, place.width - wide);
+    kiln_term_put(term, out, style, text);
+    if (cut)
+        kiln_term_put(term, out, style, KILN_STR("…"));
+    if (table->columns[place.column].align == KILN_LEFT && !place.last)
+        spaces(out, place.width - wide);
+}
+
+static void trim_line(struct kiln_buf *out)
+{
+    while (out->len && out->ptr[out->len - 1] == ' ')
+        out->len--;
+    kiln_buf_putc(out, '\n');
+}
+
+void kiln_table_print(struct kiln_table *table, const struct kiln_term *term, uint32_t indent,
+                      struct kiln_buf *out)
+{
+    uint32_t widths[KILN_COLUMNS_MAX];
+    uint32_t n = table->n_columns;
+
+    close_cell(table);
+    measure(table, widths);
+    if (term->width)
+        shrink(table, widths, term->width - indent);
+    spaces(out, indent);
+    for (uint32_t c = 0; c < n; c++) {
+        put_cell(table, term, (struct place){c, widths[c], c + 1 == n}, KILN_STYLE_FAINT,
+                 kiln_str_of(table->columns[c].title), out);
+        spaces(out, 2);
+    }
+    trim_line(out);
+    for (uint32_t i = 0; i < table->n_cells; i++) {
+        uint32_t c = i % n;
+
+        spaces(out, c == 0 ? indent : 2);
+        put_cell(table, term, (struct place){c, widths[c], c + 1 == n},
+                 (enum kiln_style)table->cells[i].style, cell_text(table, &table->cells[i]), out);
+        if (c + 1 == n)
+            trim_line(out);
+    }
+    if (table->error && !out->error)
+        out->error = table->error;
+}
