@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decoded - what a text decoder made, drawn as text for tests to compare: "main;parse;read 3\n", root first.
+ * decoded - what a text decoder made, drawn as text for tests to compare: "main;parse;read 3\n",
+ * root first.
  *
  * An inlined frame is written in parentheses, a frame type behind a '@', an unnamed location as its
  * address: "main;parse;(read);0x1f@kernel 3".

@@ -270,7 +270,7 @@ static int bad_number(struct kiln_json *r, struct kiln_str text, int code)
 #define READ_NUMBER(name, type, convert)                                                           \
     int kiln_json_##name(struct kiln_json *r, type *ret)                                           \
     {                                                                                              \
-        struct kiln_str text;                                                                      \
+        struct kiln_str text = KILN_STR("");                                                       \
         int n = kiln_json_number(r, &text);                                                        \
                                                                                                    \
         if (n < 0)                                                                                 \
