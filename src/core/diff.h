@@ -29,8 +29,8 @@ struct kiln_diff_row {
 
 struct kiln_diff {
     /*
-     * Changes of self beyond noise, largest first; then changes of only the total beyond noise; then
-     * the rest.  Frames are matched by name; their texts are the views'.
+     * Changes of self beyond noise, largest first; then changes of only the total beyond noise;
+     * then the rest.  Frames are matched by name; their texts are the views'.
      */
     struct kiln_diff_row *rows;
     uint32_t n_rows;

@@ -120,12 +120,12 @@ static int half(const struct kiln_view *view, const bool *matches,
                 const struct kiln_tree_opts *opts, bool callers, struct kiln_tree **ret_tree)
 {
     struct kiln_grower g;
-    int r = kiln_grower_init(&g, opts->memory_bytes);
+    int r = kiln_grower_init(&g, opts->memory_bytes, view->n_rows, callers ? view->n_path : 0);
 
     for (uint32_t i = 0; i < view->n_rows && r == 0; i++) {
         const struct kiln_view_row *row = &view->rows[i];
         const uint32_t *path = view->path + row->first;
-        const struct kiln_weight weight = {.b = row->value, .count_b = row->count};
+        const struct kiln_tree_weight weight = {.b = row->value, .count_b = row->count};
         uint32_t at = 0;
 
         while (at < row->n && !matches[path[at]])
@@ -133,9 +133,9 @@ static int half(const struct kiln_view *view, const bool *matches,
         if (at == row->n)
             continue;
         if (callers)
-            r = kiln_grower_add(&g, path + at, at + 1, -1, &weight);
+            kiln_grower_copy(&g, &(struct kiln_tree_path){path, at + 1, 0}, NULL, true, &weight);
         else
-            r = kiln_grower_add(&g, path + at, row->n - at, 1, &weight);
+            kiln_grower_add(&g, path + at, row->n - at, &weight);
     }
     if (r == 0)
         r = kiln_grower_finish(&g, view->frames, view->n_frames, opts, ret_tree);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trees of whole views; tree_grow.c has how a tree grows.
+ * Trees of whole views; tree_grow.c makes a tree out of paths.
  */
 #include <errno.h>
 
@@ -17,25 +17,18 @@ void kiln_tree_free(struct kiln_tree *tree)
     kiln_free(tree);
 }
 
-static int add_path(struct kiln_grower *g, const uint32_t *path, uint32_t n, bool from_leaf,
-                    const struct kiln_weight *weight)
+static void add_rows(struct kiln_grower *g, const struct kiln_view *view, bool from_leaf)
 {
-    if (from_leaf && n)
-        return kiln_grower_add(g, path + n - 1, n, -1, weight);
-    return kiln_grower_add(g, path, n, 1, weight);
-}
-
-static int add_rows(struct kiln_grower *g, const struct kiln_view *view, bool from_leaf)
-{
-    int r = 0;
-
-    for (uint32_t i = 0; i < view->n_rows && r == 0; i++) {
+    for (uint32_t i = 0; i < view->n_rows; i++) {
         const struct kiln_view_row *row = &view->rows[i];
+        const struct kiln_tree_path path = {view->path + row->first, row->n, 0};
+        const struct kiln_tree_weight weight = {.b = row->value, .count_b = row->count};
 
-        r = add_path(g, view->path + row->first, row->n, from_leaf,
-                     &(struct kiln_weight){.b = row->value, .count_b = row->count});
+        if (from_leaf)
+            kiln_grower_copy(g, &path, NULL, true, &weight);
+        else
+            kiln_grower_add(g, path.frames, path.n, &weight);
     }
-    return r;
 }
 
 int kiln_tree_new(const struct kiln_view *view, const struct kiln_tree_opts *opts,
@@ -44,11 +37,11 @@ int kiln_tree_new(const struct kiln_view *view, const struct kiln_tree_opts *opt
     struct kiln_grower g;
     int r;
 
-    r = kiln_grower_init(&g, opts->memory_bytes);
-    if (r == 0)
-        r = add_rows(&g, view, opts->from_leaf);
-    if (r == 0)
+    r = kiln_grower_init(&g, opts->memory_bytes, view->n_rows, opts->from_leaf ? view->n_path : 0);
+    if (r == 0) {
+        add_rows(&g, view, opts->from_leaf);
         r = kiln_grower_finish(&g, view->frames, view->n_frames, opts, ret_tree);
+    }
     kiln_grower_done(&g);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }
@@ -62,47 +55,41 @@ struct side {
     bool is_a;
 };
 
-static struct kiln_weight weight_of(const struct side *side, const struct kiln_view_row *row)
+static struct kiln_tree_weight weight_of(const struct side *side, const struct kiln_view_row *row)
 {
     if (!side->is_a)
-        return (struct kiln_weight){.b = row->value, .count_b = row->count};
-    return (struct kiln_weight){
+        return (struct kiln_tree_weight){.b = row->value, .count_b = row->count};
+    return (struct kiln_tree_weight){
         .a = side->scale == 1 ? row->value : kiln_sat_round((double)row->value * side->scale),
         .count_a = row->count,
     };
 }
 
-static int add_side(struct kiln_grower *g, const struct side *side, bool from_leaf)
+static void add_side(struct kiln_grower *g, const struct side *side, bool from_leaf)
 {
-    uint32_t *path = NULL, cap = 0;
-    int r = 0;
-
-    for (uint32_t i = 0; i < side->view->n_rows && r == 0; i++) {
+    for (uint32_t i = 0; i < side->view->n_rows; i++) {
         const struct kiln_view_row *row = &side->view->rows[i];
-        struct kiln_weight weight = weight_of(side, row);
+        const struct kiln_tree_path path = {side->view->path + row->first, row->n, 0};
+        const struct kiln_tree_weight weight = weight_of(side, row);
 
-        r = kiln_grow(&g->budget, (void **)&path, &cap, row->n, sizeof(*path), UINT32_MAX);
-        if (r < 0)
-            break;
-        for (uint32_t k = 0; k < row->n; k++)
-            path[k] = side->map[side->view->path[row->first + k]];
-        r = add_path(g, path, row->n, from_leaf, &weight);
+        kiln_grower_copy(g, &path, side->map, from_leaf, &weight);
     }
-    kiln_array_free(&g->budget, (void **)&path, &cap, sizeof(*path));
-    return r;
 }
 
 static int grow_pair(const struct kiln_pair *pair, const struct side sides[2],
                      const struct kiln_tree_opts *opts, struct kiln_tree **ret_tree)
 {
+    const struct kiln_view *x = sides[0].view, *y = sides[1].view;
     struct kiln_grower g;
     int r;
 
-    r = kiln_grower_init(&g, opts->memory_bytes);
-    for (int i = 0; i < 2 && r == 0; i++)
-        r = add_side(&g, &sides[i], opts->from_leaf);
-    if (r == 0)
+    r = kiln_grower_init(&g, opts->memory_bytes, (uint64_t)x->n_rows + y->n_rows,
+                         (uint64_t)x->n_path + y->n_path);
+    if (r == 0) {
+        add_side(&g, &sides[0], opts->from_leaf);
+        add_side(&g, &sides[1], opts->from_leaf);
         r = kiln_grower_finish(&g, pair->frames, pair->n_frames, opts, ret_tree);
+    }
     kiln_grower_done(&g);
     return r;
 }

@@ -40,11 +40,11 @@ enum kiln_tree_order {
 
 struct kiln_tree_opts {
     enum kiln_tree_order order;
-    bool from_leaf;      /* callers below callees: the inverted tree */
+    bool from_leaf; /* callers below callees: the inverted tree */
     /*
-     * Small nodes are folded: those beyond the nodes_max largest (0: no limit), and those below this
-     * share of the total.  Each node that stays gets one last child "(other)" for what was folded
-     * below it, so that its total is exact; those children are not counted in nodes_max.
+     * Small nodes are folded: those beyond the nodes_max largest (0: no limit), and those below
+     * this share of the total.  Each node that stays gets one last child "(other)" for what was
+     * folded below it, so that its total is exact; those children are not counted in nodes_max.
      */
     uint32_t nodes_max;
     double min_share;

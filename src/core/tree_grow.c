@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A path walks down from the root; at each frame a hash table of (parent, frame) finds the child.
- * What a path shares with the one before it is not looked up again.
+ * Paths are sorted, so that those which share their first frames are neighbours; then one walk
+ * lists the nodes in preorder: what a path has in common with the one before it is there already,
+ * the rest is new.  Nothing is looked up, and memory is written from front to back.
  *
- * Finishing sums totals up (children come after their parents, so one walk backwards does), decides
- * which nodes stay, lists children by parent, sorts each list, and writes the nodes in preorder
- * with a stack of its own: stacks may be tens of thousands of frames deep.
+ * A second walk writes the tree as it is wanted: children sorted, small ones folded.  It has a
+ * stack of its own, for paths may be tens of thousands of frames deep.
  *
  * Folding: a node stays if it is large enough and its parent stays.  The children of a node that do
  * not stay become one child, "(other)", whose self is the sum of their totals: no total changes.
@@ -14,148 +14,176 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "base/sat.h"
 #include "core/tree_int.h"
 
 #define MEMORY_BYTES ((size_t)1 << 30)
+#define NODES_MAX    (UINT32_MAX / 2)
 
 #define RESERVE(budget, array, cap, need)                                                          \
     kiln_reserve((budget), (void **)&(array), &(cap), (need), sizeof(*(array)), UINT32_MAX)
 #define RELEASE(budget, array, cap)                                                                \
     kiln_array_free((budget), (void **)&(array), &(cap), sizeof(*(array)))
 
-/* ---- growing ---- */
+/* ---- paths ---- */
 
-static int add_twig(struct kiln_grower *g, uint32_t parent, uint32_t frame, uint64_t hash,
-                    uint32_t *ret)
+int kiln_grower_init(struct kiln_grower *g, size_t memory_bytes, uint64_t n_paths,
+                     uint64_t n_copied)
 {
-    int r = kiln_grow(&g->budget, (void **)&g->twigs, &g->cap, (uint64_t)g->n + 1,
-                      sizeof(*g->twigs), UINT32_MAX / 2);
-
-    if (r == 0)
-        r = kiln_intern_add(&g->children, &g->budget, hash, g->n);
-    if (r < 0)
-        return r;
-    g->twigs[g->n] = (struct kiln_twig){.frame = frame, .parent = parent};
-    *ret = g->n++;
-    return 0;
-}
-
-int kiln_grower_init(struct kiln_grower *g, size_t memory_bytes)
-{
-    uint32_t root;
+    int r;
 
     *g = (struct kiln_grower){.budget.limit = memory_bytes ? memory_bytes : MEMORY_BYTES};
-    return add_twig(g, 0, KILN_TREE_ROOT, 0, &root);
+    r = RESERVE(&g->budget, g->paths, g->paths_cap, n_paths);
+    if (r == 0)
+        r = RESERVE(&g->budget, g->weights, g->weights_cap, n_paths);
+    if (r == 0)
+        r = RESERVE(&g->budget, g->pool, g->pool_cap, n_copied);
+    return r;
 }
 
 void kiln_grower_done(struct kiln_grower *g)
 {
-    kiln_intern_done(&g->children, &g->budget);
-    RELEASE(&g->budget, g->twigs, g->cap);
-    RELEASE(&g->budget, g->last, g->last_cap);
-    RELEASE(&g->budget, g->last_frames, g->last_frames_cap);
+    RELEASE(&g->budget, g->paths, g->paths_cap);
+    RELEASE(&g->budget, g->weights, g->weights_cap);
+    RELEASE(&g->budget, g->pool, g->pool_cap);
 }
 
-static int find_child(struct kiln_grower *g, uint32_t parent, uint32_t frame, uint32_t *ret)
+void kiln_grower_add(struct kiln_grower *g, const uint32_t *frames, uint32_t n,
+                     const struct kiln_tree_weight *weight)
 {
-    uint64_t hash = kiln_hash_mix((uint64_t)parent << 32 | frame, 0x5851f42d4c957f2du);
+    g->paths[g->n] = (struct kiln_tree_path){frames, n, g->n};
+    g->weights[g->n++] = *weight;
+}
 
-    for (struct kiln_probe p = kiln_intern_probe(&g->children, hash);
-         kiln_intern_next(&g->children, &p);) {
-        const struct kiln_twig *twig = &g->twigs[p.entry];
+void kiln_grower_copy(struct kiln_grower *g, const struct kiln_tree_path *path, const uint32_t *map,
+                      bool reversed, const struct kiln_tree_weight *weight)
+{
+    uint32_t *copy = path->n ? g->pool + g->n_pool : NULL;
 
-        if (twig->frame == frame && twig->parent == parent) {
-            *ret = p.entry;
-            return 0;
-        }
+    for (uint32_t i = 0; i < path->n; i++) {
+        uint32_t frame = path->frames[reversed ? path->n - 1 - i : i];
+
+        copy[i] = map ? map[frame] : frame;
     }
-    return add_twig(g, parent, frame, hash, ret);
+    g->n_pool += path->n;
+    kiln_grower_add(g, copy, path->n, weight);
 }
 
-static int make_room(struct kiln_grower *g, uint32_t n)
+/* Any order does that keeps equal beginnings together and puts a path before what extends it. */
+static int compare_paths(const void *a, const void *b)
 {
-    int r = kiln_grow(&g->budget, (void **)&g->last, &g->last_cap, n, sizeof(*g->last), UINT32_MAX);
+    const struct kiln_tree_path *x = a, *y = b;
+    uint32_t shorter = x->n < y->n ? x->n : y->n;
+    int order = shorter ? memcmp(x->frames, y->frames, shorter * sizeof(*x->frames)) : 0;
 
-    if (r == 0)
-        r = kiln_grow(&g->budget, (void **)&g->last_frames, &g->last_frames_cap, n,
-                      sizeof(*g->last_frames), UINT32_MAX);
-    return r;
+    if (order == 0)
+        order = (x->n > y->n) - (x->n < y->n);
+    return order ? order : (x->weight > y->weight) - (x->weight < y->weight);
 }
 
-int kiln_grower_add(struct kiln_grower *g, const uint32_t *path, uint32_t n, int step,
-                    const struct kiln_weight *weight)
+static uint32_t common(const struct kiln_tree_path *a, const struct kiln_tree_path *b)
 {
-    uint32_t at = 0, i = 0;
-    struct kiln_twig *end;
-    int r = make_room(g, n);
+    uint32_t n = 0;
 
-    if (r < 0)
-        return r;
-    for (; i < n && i < g->n_last && g->last_frames[i] == *path; i++, path += step)
-        at = g->last[i];
-    g->n_last = i;
-    for (; i < n; i++, path += step) {
-        r = find_child(g, at, *path, &at);
-        if (r < 0)
-            return r;
-        g->last[i] = at;
-        g->last_frames[i] = *path;
-        g->n_last = i + 1;
-    }
-    end = &g->twigs[at];
-    end->self_a = kiln_sat_add(end->self_a, weight->a);
-    end->self_b = kiln_sat_add(end->self_b, weight->b);
-    end->count_a += weight->count_a;
-    end->count_b += weight->count_b;
-    return 0;
+    while (n < a->n && n < b->n && a->frames[n] == b->frames[n])
+        n++;
+    return n;
 }
 
-/* ---- finishing ---- */
+/* ---- all nodes, in preorder, children in no useful order ---- */
 
-struct child {
-    uint32_t twig;
-    uint32_t frame;
-    double size;
-};
+/* What happens to a node that is listed. */
+enum { GOES, STAYS, STAYS_WITH_OTHER };
 
 struct finishing {
     struct kiln_grower *g;
     const struct kiln_tree_opts *opts;
     const struct kiln_frame *frames; /* for names */
-    uint32_t other;                  /* the frame of "(other)" */
-    bool *stays;                     /* parallel to twigs */
-    double *sizes;                   /* scratch for the largest ones */
-    struct child *children;          /* grouped by parent */
-    uint32_t *first;                 /* of a twig's children; first[twig + 1] ends them */
-    uint32_t *stack;                 /* twigs that wait to be written */
-    uint32_t *place;                 /* of a twig in the tree */
-    uint32_t stays_cap, sizes_cap, children_cap, first_cap, stack_cap, place_cap;
+    struct kiln_tree_node *nodes;
+    uint32_t *spine;       /* the nodes of the path at hand, by depth */
+    uint8_t *fate;         /* parallel to nodes; NULL: all stay */
+    double *sizes;         /* scratch for the largest ones */
+    struct waiting *stack; /* nodes that wait to be written */
+    uint32_t n, nodes_cap, spine_cap, fate_cap, sizes_cap, stack_cap;
+    uint32_t max_depth;
+    uint32_t other; /* the frame of "(other)" */
+    uint32_t n_kept;
     bool folded;
 };
 
-/* How large a twig is for a reader: of a diff, the larger side. */
-static double size_of(const struct kiln_twig *twig)
+/* Counts the nodes and the depth, so that every array is made once. */
+static int count_nodes(struct finishing *f)
 {
-    return fmax(fabs((double)twig->total_a), fabs((double)twig->total_b));
+    struct kiln_grower *g = f->g;
+    uint64_t n = 1;
+    int r;
+
+    for (uint32_t i = 0; i < g->n; i++) {
+        n += g->paths[i].n - (i ? common(&g->paths[i - 1], &g->paths[i]) : 0);
+        f->max_depth = g->paths[i].n > f->max_depth ? g->paths[i].n : f->max_depth;
+    }
+    if (n > NODES_MAX)
+        return KILN_E_LIMIT;
+    r = RESERVE(&g->budget, f->nodes, f->nodes_cap, n);
+    if (r == 0)
+        r = RESERVE(&g->budget, f->spine, f->spine_cap, (uint64_t)f->max_depth + 1);
+    return r;
 }
 
-static void sum_up(struct kiln_grower *g)
+static void add_weight(struct kiln_tree_node *node, const struct kiln_tree_weight *weight)
 {
-    for (uint32_t i = 0; i < g->n; i++) {
-        g->twigs[i].total_a = g->twigs[i].self_a;
-        g->twigs[i].total_b = g->twigs[i].self_b;
-    }
-    for (uint32_t i = g->n - 1; i > 0; i--) {
-        const struct kiln_twig *twig = &g->twigs[i];
-        struct kiln_twig *parent = &g->twigs[twig->parent];
+    node->self_a = kiln_sat_add(node->self_a, weight->a);
+    node->self_b = kiln_sat_add(node->self_b, weight->b);
+    node->count_a += weight->count_a;
+    node->count_b += weight->count_b;
+}
 
-        parent->total_a = kiln_sat_add(parent->total_a, twig->total_a);
-        parent->total_b = kiln_sat_add(parent->total_b, twig->total_b);
-        parent->count_a += twig->count_a;
-        parent->count_b += twig->count_b;
+static void list_nodes(struct finishing *f)
+{
+    const struct kiln_grower *g = f->g;
+
+    f->nodes[0] = (struct kiln_tree_node){.frame = KILN_TREE_ROOT, .subtree = 1};
+    f->spine[0] = 0;
+    f->n = 1;
+    for (uint32_t i = 0; i < g->n; i++) {
+        const struct kiln_tree_path *path = &g->paths[i];
+
+        for (uint32_t depth = i ? common(path - 1, path) : 0; depth < path->n; depth++) {
+            f->nodes[f->n] = (struct kiln_tree_node){.frame = path->frames[depth],
+                                                     .parent = f->spine[depth],
+                                                     .subtree = 1,
+                                                     .depth = depth + 1};
+            f->spine[depth + 1] = f->n++;
+        }
+        add_weight(&f->nodes[f->spine[path->n]], &g->weights[path->weight]);
     }
+}
+
+/* Children come after their parents, so that one walk backwards sums them up. */
+static void sum_up(struct finishing *f)
+{
+    for (uint32_t i = f->n; i > 0; i--) {
+        struct kiln_tree_node *node = &f->nodes[i - 1];
+        struct kiln_tree_node *parent = &f->nodes[node->parent];
+
+        node->total_a = kiln_sat_add(node->total_a, node->self_a);
+        node->total_b = kiln_sat_add(node->total_b, node->self_b);
+        if (i == 1)
+            break;
+        parent->total_a = kiln_sat_add(parent->total_a, node->total_a);
+        parent->total_b = kiln_sat_add(parent->total_b, node->total_b);
+        parent->count_a += node->count_a;
+        parent->count_b += node->count_b;
+        parent->subtree += node->subtree;
+    }
+}
+
+/* ---- which nodes stay ---- */
+
+/* How large a node is for a reader: of a diff, the larger side. */
+static double size_of(const struct kiln_tree_node *node)
+{
+    return fmax(fabs((double)node->total_a), fabs((double)node->total_b));
 }
 
 static int larger_first(const void *a, const void *b)
@@ -166,23 +194,22 @@ static int larger_first(const void *a, const void *b)
 }
 
 /*
- * The size that the nodes_max largest twigs have at least; *ret_ties is how many of exactly that
+ * The size that the nodes_max largest nodes have at least; *ret_ties is how many of exactly that
  * size are among them, the first ones by position.
  */
 static int find_cut(struct finishing *f, double *ret_size, uint32_t *ret_ties)
 {
-    struct kiln_grower *g = f->g;
     uint32_t max = f->opts->nodes_max, ties = 0;
     int r;
 
-    if (max == 0 || max >= g->n)
+    if (max == 0 || max >= f->n)
         return 0;
-    r = RESERVE(&g->budget, f->sizes, f->sizes_cap, g->n);
+    r = RESERVE(&f->g->budget, f->sizes, f->sizes_cap, f->n);
     if (r < 0)
         return r;
-    for (uint32_t i = 0; i < g->n; i++)
-        f->sizes[i] = size_of(&g->twigs[i]);
-    qsort(f->sizes, g->n, sizeof(*f->sizes), larger_first);
+    for (uint32_t i = 0; i < f->n; i++)
+        f->sizes[i] = size_of(&f->nodes[i]);
+    qsort(f->sizes, f->n, sizeof(*f->sizes), larger_first);
     while (ties < max && f->sizes[max - 1 - ties] == f->sizes[max - 1])
         ties++;
     *ret_size = f->sizes[max - 1];
@@ -190,180 +217,151 @@ static int find_cut(struct finishing *f, double *ret_size, uint32_t *ret_ties)
     return 0;
 }
 
-static bool large_share(const struct finishing *f, const struct kiln_twig *twig)
+static bool large_share(const struct finishing *f, const struct kiln_tree_node *node)
 {
-    const struct kiln_twig *root = &f->g->twigs[0];
+    const struct kiln_tree_node *root = &f->nodes[0];
     double min = f->opts->min_share;
 
     if (!(min > 0))
         return true;
-    return (twig->total_a && fabs((double)twig->total_a) >= min * fabs((double)root->total_a)) ||
-           (twig->total_b && fabs((double)twig->total_b) >= min * fabs((double)root->total_b));
+    return (node->total_a && fabs((double)node->total_a) >= min * fabs((double)root->total_a)) ||
+           (node->total_b && fabs((double)node->total_b) >= min * fabs((double)root->total_b));
 }
 
+/* Decides the fate of every node and counts what will be written. */
 static int choose(struct finishing *f)
 {
-    struct kiln_grower *g = f->g;
     uint32_t ties = UINT32_MAX;
     double cut = -1;
     int r;
 
     r = find_cut(f, &cut, &ties);
     if (r == 0)
-        r = RESERVE(&g->budget, f->stays, f->stays_cap, g->n);
+        r = RESERVE(&f->g->budget, f->fate, f->fate_cap, f->n);
     if (r < 0)
         return r;
-    f->stays[0] = true;
-    if (size_of(&g->twigs[0]) == cut && ties)
-        ties--;
-    for (uint32_t i = 1; i < g->n; i++) {
-        const struct kiln_twig *twig = &g->twigs[i];
-        double size = size_of(twig);
+    f->fate[0] = STAYS;
+    f->n_kept = 1;
+    ties -= size_of(&f->nodes[0]) == cut;
+    for (uint32_t i = 1; i < f->n; i++) {
+        const struct kiln_tree_node *node = &f->nodes[i];
+        uint8_t *parent = &f->fate[node->parent];
+        double size = size_of(node);
+        bool stays =
+            *parent != GOES && large_share(f, node) && (size > cut || (size == cut && ties));
 
-        f->stays[i] = f->stays[twig->parent] && large_share(f, twig) && size >= cut &&
-                      (size > cut || ties > 0);
-        if (f->stays[i] && size == cut)
+        f->fate[i] = stays ? STAYS : GOES;
+        f->n_kept += stays || *parent == STAYS;
+        f->folded = f->folded || !stays;
+        if (stays && size == cut)
             ties--;
-        f->folded = f->folded || !f->stays[i];
+        if (!stays && *parent == STAYS)
+            *parent = STAYS_WITH_OTHER;
     }
     return 0;
 }
 
-/* Adds to the "(other)" child of each twig what its children that do not stay amount to. */
-static int fold(struct finishing *f)
+/* ---- the tree ---- */
+
+struct waiting {
+    uint32_t from;   /* listed node; of "(other)": the parent whose children it stands for */
+    uint32_t parent; /* written node */
+    bool other;
+};
+
+static int by_name(const struct finishing *f, uint32_t a, uint32_t b)
 {
-    struct kiln_grower *g = f->g;
-    uint32_t n = g->n;
-    int r;
-
-    for (uint32_t i = 1; i < n; i++) {
-        struct kiln_twig twig = g->twigs[i];
-        struct kiln_twig *other;
-        uint32_t at;
-
-        if (f->stays[i] || !f->stays[twig.parent])
-            continue;
-        r = find_child(g, twig.parent, f->other, &at);
-        if (r < 0)
-            return r;
-        other = &g->twigs[at];
-        other->self_a = other->total_a = kiln_sat_add(other->self_a, twig.total_a);
-        other->self_b = other->total_b = kiln_sat_add(other->self_b, twig.total_b);
-        other->count_a += twig.count_a;
-        other->count_b += twig.count_b;
-    }
-    r = RESERVE(&g->budget, f->stays, f->stays_cap, g->n);
-    for (uint32_t i = n; i < g->n && r == 0; i++)
-        f->stays[i] = true;
-    return r;
-}
-
-static int by_name(const struct finishing *f, const struct child *a, const struct child *b)
-{
-    const struct kiln_frame *x = &f->frames[a->frame], *y = &f->frames[b->frame];
+    const struct kiln_frame *x = &f->frames[a], *y = &f->frames[b];
     int order = kiln_str_cmp(x->name, y->name);
 
     if (order == 0)
         order = kiln_str_cmp(x->file, y->file);
-    if (order == 0)
-        order = (a->frame > b->frame) - (a->frame < b->frame);
-    return order;
+    return order ? order : (a > b) - (a < b);
 }
 
-/* "(other)" comes last, whatever the order. */
-static int compare_children(const void *a, const void *b, void *context)
+/* What is written first lies on top of the stack, at the end; "(other)" is written last. */
+static int compare_waiting(const void *a, const void *b, void *context)
 {
     const struct finishing *f = context;
-    const struct child *x = a, *y = b;
+    const struct waiting *x = a, *y = b;
+    const struct kiln_tree_node *v = &f->nodes[x->from], *w = &f->nodes[y->from];
 
-    if (x->frame == f->other || y->frame == f->other)
-        return (x->frame == f->other) - (y->frame == f->other);
-    if (f->opts->order == KILN_TREE_BY_VALUE && x->size != y->size)
-        return x->size < y->size ? 1 : -1;
-    return by_name(f, x, y);
+    if (x->other || y->other)
+        return y->other - x->other;
+    if (f->opts->order == KILN_TREE_BY_VALUE && size_of(v) != size_of(w))
+        return size_of(v) < size_of(w) ? -1 : 1;
+    return -by_name(f, v->frame, w->frame);
 }
 
-/* Lists the children that stay by their parent (a counting sort) and sorts each list. */
-static int list_children(struct finishing *f)
+/* Puts the children of a node that was written onto the stack, sorted; returns the new height. */
+static uint32_t push_children(struct finishing *f, uint32_t from, uint32_t written, uint32_t height)
 {
-    struct kiln_grower *g = f->g;
+    uint32_t first = height, end = from + f->nodes[from].subtree;
+
+    if (f->fate && f->fate[from] == STAYS_WITH_OTHER)
+        f->stack[height++] = (struct waiting){from, written, true};
+    for (uint32_t child = from + 1; child < end; child += f->nodes[child].subtree) {
+        if (!f->fate || f->fate[child] != GOES)
+            f->stack[height++] = (struct waiting){child, written, false};
+    }
+    if (height - first > 1)
+        qsort_r(f->stack + first, height - first, sizeof(*f->stack), compare_waiting, f);
+    return height;
+}
+
+/* The one node for all children of a listed node that go. */
+static struct kiln_tree_node other_of(const struct finishing *f, uint32_t from)
+{
+    struct kiln_tree_node other = {.frame = f->other, .depth = f->nodes[from].depth + 1};
+    uint32_t end = from + f->nodes[from].subtree;
+
+    for (uint32_t child = from + 1; child < end; child += f->nodes[child].subtree) {
+        const struct kiln_tree_node *node = &f->nodes[child];
+
+        if (f->fate[child] == GOES)
+            add_weight(&other, &(struct kiln_tree_weight){node->total_a, node->total_b,
+                                                          node->count_a, node->count_b});
+    }
+    other.total_a = other.self_a;
+    other.total_b = other.self_b;
+    return other;
+}
+
+static void write_nodes(struct finishing *f, struct kiln_tree *tree)
+{
+    uint32_t height = 1;
+
+    f->stack[0] = (struct waiting){0};
+    while (height) {
+        struct waiting next = f->stack[--height];
+        struct kiln_tree_node *node = &tree->nodes[tree->n_nodes];
+
+        *node = next.other ? other_of(f, next.from) : f->nodes[next.from];
+        node->parent = next.parent;
+        node->subtree = 1;
+        tree->max_depth = node->depth > tree->max_depth ? node->depth : tree->max_depth;
+        if (!next.other)
+            height = push_children(f, next.from, tree->n_nodes, height);
+        tree->n_nodes++;
+    }
+    for (uint32_t i = tree->n_nodes - 1; i > 0; i--)
+        tree->nodes[tree->nodes[i].parent].subtree += tree->nodes[i].subtree;
+}
+
+static int make_tree(struct finishing *f, struct kiln_tree *tree)
+{
+    size_t bytes = (size_t)f->n_kept * sizeof(*tree->nodes);
     int r;
 
-    r = RESERVE(&g->budget, f->first, f->first_cap, (uint64_t)g->n + 2);
+    r = RESERVE(&f->g->budget, f->stack, f->stack_cap, f->n_kept);
     if (r == 0)
-        r = RESERVE(&g->budget, f->children, f->children_cap, g->n);
+        r = kiln_budget_take(&f->g->budget, bytes);
     if (r < 0)
         return r;
-    memset(f->first, 0, ((size_t)g->n + 2) * sizeof(*f->first));
-    for (uint32_t i = 1; i < g->n; i++)
-        f->first[g->twigs[i].parent + 2] += f->stays[i];
-    for (uint32_t i = 2; i < g->n + 2; i++)
-        f->first[i] += f->first[i - 1];
-    for (uint32_t i = 1; i < g->n; i++) {
-        const struct kiln_twig *twig = &g->twigs[i];
-
-        if (f->stays[i])
-            f->children[f->first[twig->parent + 1]++] =
-                (struct child){i, twig->frame, size_of(twig)};
-    }
-    for (uint32_t i = 0; i < g->n; i++) {
-        uint32_t n = f->first[i + 1] - f->first[i];
-
-        if (n > 1)
-            qsort_r(f->children + f->first[i], n, sizeof(*f->children), compare_children, f);
-    }
-    return 0;
-}
-
-static struct kiln_tree_node node_of(const struct finishing *f, const struct kiln_tree *tree,
-                                     uint32_t index)
-{
-    const struct kiln_twig *twig = &f->g->twigs[index];
-    uint32_t parent = index ? f->place[twig->parent] : 0;
-
-    return (struct kiln_tree_node){
-        .frame = twig->frame,
-        .parent = parent,
-        .subtree = 1,
-        .depth = index ? tree->nodes[parent].depth + 1 : 0,
-        .self_a = twig->self_a,
-        .total_a = twig->total_a,
-        .self_b = twig->self_b,
-        .total_b = twig->total_b,
-        .count_a = twig->count_a,
-        .count_b = twig->count_b,
-    };
-}
-
-static int lay_out(struct finishing *f, struct kiln_tree *tree)
-{
-    struct kiln_grower *g = f->g;
-    uint32_t n = f->first[g->n] + 1, waiting = 0;
-    int r;
-
-    r = RESERVE(&g->budget, f->stack, f->stack_cap, g->n);
-    if (r == 0)
-        r = RESERVE(&g->budget, f->place, f->place_cap, g->n);
-    if (r == 0)
-        r = kiln_budget_take(&g->budget, (size_t)n * sizeof(*tree->nodes));
-    if (r < 0)
-        return r;
-    tree->nodes = kiln_malloc((size_t)n * sizeof(*tree->nodes));
+    tree->nodes = kiln_malloc(bytes);
     if (!tree->nodes)
         return -ENOMEM;
-    f->stack[waiting++] = 0;
-    while (waiting) {
-        uint32_t twig = f->stack[--waiting];
-        struct kiln_tree_node node = node_of(f, tree, twig);
-
-        f->place[twig] = tree->n_nodes;
-        tree->max_depth = node.depth > tree->max_depth ? node.depth : tree->max_depth;
-        tree->nodes[tree->n_nodes++] = node;
-        for (uint32_t i = f->first[twig + 1]; i > f->first[twig]; i--)
-            f->stack[waiting++] = f->children[i - 1].twig;
-    }
-    for (uint32_t i = n - 1; i > 0; i--)
-        tree->nodes[tree->nodes[i].parent].subtree += tree->nodes[i].subtree;
+    write_nodes(f, tree);
     return 0;
 }
 
@@ -387,19 +385,22 @@ static int own_frames(struct finishing *f, struct kiln_tree *tree)
 
 static int finish(struct finishing *f, struct kiln_tree *tree)
 {
+    struct kiln_grower *g = f->g;
     int r;
 
-    sum_up(f->g);
-    r = choose(f);
+    if (g->n)
+        qsort(g->paths, g->n, sizeof(*g->paths), compare_paths);
+    r = count_nodes(f);
+    if (r < 0)
+        return r;
+    list_nodes(f);
+    sum_up(f);
+    f->n_kept = f->n;
+    if (f->opts->nodes_max || f->opts->min_share > 0)
+        r = choose(f);
     if (r == 0 && f->folded)
         r = own_frames(f, tree);
-    if (r == 0 && f->folded)
-        r = fold(f);
-    if (r == 0)
-        r = list_children(f);
-    if (r == 0)
-        r = lay_out(f, tree);
-    return r;
+    return r < 0 ? r : make_tree(f, tree);
 }
 
 int kiln_grower_finish(struct kiln_grower *g, const struct kiln_frame *frames, uint32_t n_frames,
@@ -414,12 +415,11 @@ int kiln_grower_finish(struct kiln_grower *g, const struct kiln_frame *frames, u
         tree->n_frames = n_frames;
         r = finish(&f, tree);
     }
-    RELEASE(&g->budget, f.stays, f.stays_cap);
+    RELEASE(&g->budget, f.nodes, f.nodes_cap);
+    RELEASE(&g->budget, f.spine, f.spine_cap);
+    RELEASE(&g->budget, f.fate, f.fate_cap);
     RELEASE(&g->budget, f.sizes, f.sizes_cap);
-    RELEASE(&g->budget, f.children, f.children_cap);
-    RELEASE(&g->budget, f.first, f.first_cap);
     RELEASE(&g->budget, f.stack, f.stack_cap);
-    RELEASE(&g->budget, f.place, f.place_cap);
     if (r < 0) {
         kiln_tree_free(tree);
         return r;
