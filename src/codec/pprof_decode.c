@@ -309,12 +309,14 @@ static uint32_t flag_attr(struct kiln_pprof_in *in, struct kiln_str key, bool on
     return kiln_builder_attr(in->b, kiln_builder_string(in->b, key), kiln_value_bool(on), 0);
 }
 
-/* The attributes of a mapping: its build id, and its flags, those below 1 << MAPPING_HAS_*. */
-static uint32_t mapping_attrs(struct kiln_pprof_in *in, const struct kiln_mapping *m,
-                              uint32_t build_id, uint32_t flags)
+/*
+ * The attributes of a mapping: its build id, and its flags, bits 1 << MAPPING_HAS_*.  A mapping
+ * without flags says so, lest a writer should think that nobody looked; and one that says nothing
+ * else is then still not the one that stands for none.
+ */
+static uint32_t mapping_attrs(struct kiln_pprof_in *in, uint32_t build_id, uint32_t flags)
 {
     struct kiln_str text = kiln_builder_peek(in->b)->dict.strings[build_id];
-    bool nothing = !m->start && !m->limit && !m->offset && !m->filename;
     uint32_t attrs[8], n = 0;
 
     if (build_id)
@@ -328,9 +330,7 @@ static uint32_t mapping_attrs(struct kiln_pprof_in *in, const struct kiln_mappin
         attrs[n++] = flag_attr(in, KILN_STR(name), true);
     MAPPING_FLAGS(X)
 #undef X
-    /* A mapping that says nothing would be the one that stands for none: give it something to say.
-     */
-    if (n == 0 && nothing)
+    if (!flags)
         attrs[n++] = flag_attr(in, KILN_STR("pprof.mapping.has_functions"), false);
     return kiln_builder_set(in->b, attrs, n, NULL);
 }
@@ -379,7 +379,7 @@ static int read_mapping(struct kiln_pprof_in *in, struct kiln_str message,
         return bad;
     if (n < 0)
         return kiln_pprof_bad_wire(in, n);
-    m.attrs = mapping_attrs(in, &m, build_id, flags);
+    m.attrs = mapping_attrs(in, build_id, flags);
     return id_map_put(in, &in->mappings, id, kiln_builder_mapping(in->b, &m));
 }
 
