@@ -219,8 +219,9 @@ static void print_labels(const struct subject *s, struct kiln_buf *out)
 }
 
 static const struct kiln_column columns[] = {
-    {"type", KILN_LEFT, true},      {"start", KILN_LEFT, false},  {"duration", KILN_RIGHT, false},
-    {"samples", KILN_RIGHT, false}, {"total", KILN_RIGHT, false}, {"rate", KILN_RIGHT, false},
+    {"type", KILN_LEFT, KILN_CUT_END},   {"start", KILN_LEFT, KILN_KEEP},
+    {"duration", KILN_RIGHT, KILN_KEEP}, {"samples", KILN_RIGHT, KILN_KEEP},
+    {"total", KILN_RIGHT, KILN_KEEP},    {"rate", KILN_RIGHT, KILN_KEEP},
 };
 
 static void add_profile(const struct subject *s, struct kiln_table *table, uint32_t profile)

@@ -5,8 +5,9 @@
 #include "cli/report.h"
 
 static const struct kiln_column columns[] = {
-    {"self", KILN_RIGHT, false},   {"self%", KILN_RIGHT, false}, {"total", KILN_RIGHT, false},
-    {"total%", KILN_RIGHT, false}, {"name", KILN_LEFT, true},    {"file", KILN_LEFT, false},
+    {"self", KILN_RIGHT, KILN_KEEP},   {"self%", KILN_RIGHT, KILN_KEEP},
+    {"total", KILN_RIGHT, KILN_KEEP},  {"total%", KILN_RIGHT, KILN_KEEP},
+    {"name", KILN_LEFT, KILN_CUT_END}, {"file", KILN_LEFT, KILN_CUT_START},
 };
 
 static void add_row(struct kiln_table *table, const struct kiln_view *view,

@@ -36,10 +36,10 @@ struct printer {
 };
 
 static const struct kiln_column columns[] = {
-    {"total", KILN_RIGHT, false},
-    {"total%", KILN_RIGHT, false},
-    {"self", KILN_RIGHT, false},
-    {"name", KILN_LEFT, true},
+    {"total", KILN_RIGHT, KILN_KEEP},
+    {"total%", KILN_RIGHT, KILN_KEEP},
+    {"self", KILN_RIGHT, KILN_KEEP},
+    {"name", KILN_LEFT, KILN_CUT_END},
 };
 
 static bool is_shown(const struct printer *p, uint32_t i)

@@ -7,7 +7,7 @@
 
 #define TEXT_BYTES_MAX   ((size_t)1 << 30)
 #define CELLS_MAX        (1u << 28)
-#define SHRUNK_WIDTH_MIN 12u
+#define SHRUNK_WIDTH_MIN 18u
 
 void kiln_table_init(struct kiln_table *table, const struct kiln_column *columns, uint32_t n)
 {
@@ -67,24 +67,31 @@ static void measure(const struct kiln_table *table, uint32_t *widths)
     }
 }
 
-/* Two spaces between columns; what the line is too long is taken from the column that shrinks. */
-static void shrink(const struct kiln_table *table, uint32_t *widths, uint32_t line_max)
+/* Takes up to `over` columns from those that are cut this way; returns what is left to take. */
+static uint32_t shrink(const struct kiln_table *table, uint32_t *widths, enum kiln_cut cut,
+                       uint32_t over)
+{
+    for (uint32_t c = 0; c < table->n_columns; c++) {
+        uint32_t spare = widths[c] > SHRUNK_WIDTH_MIN ? widths[c] - SHRUNK_WIDTH_MIN : 0;
+        uint32_t taken = over < spare ? over : spare;
+
+        if (table->columns[c].cut != cut)
+            continue;
+        widths[c] -= taken;
+        over -= taken;
+    }
+    return over;
+}
+
+/* Two spaces stand between columns. */
+static void fit(const struct kiln_table *table, uint32_t *widths, uint32_t line_max)
 {
     uint32_t line = 2 * (table->n_columns - 1);
 
     for (uint32_t c = 0; c < table->n_columns; c++)
         line += widths[c];
-    for (uint32_t c = 0; c < table->n_columns && line > line_max; c++) {
-        uint32_t over = line - line_max;
-
-        if (!table->columns[c].shrinks)
-            continue;
-        over = widths[c] > over + SHRUNK_WIDTH_MIN ? over
-               : widths[c] > SHRUNK_WIDTH_MIN      ? widths[c] - SHRUNK_WIDTH_MIN
-                                                   : 0;
-        widths[c] -= over;
-        line -= over;
-    }
+    if (line > line_max)
+        shrink(table, widths, KILN_CUT_END, shrink(table, widths, KILN_CUT_START, line - line_max));
 }
 
 static void spaces(struct kiln_buf *out, uint32_t n)
@@ -99,23 +106,37 @@ struct place {
     bool last; /* of its line: no spaces after it */
 };
 
+/* The start or the end of a text, with "…" for the rest. */
+static void put_part(const struct kiln_term *term, struct kiln_buf *out, enum kiln_style style,
+                     struct kiln_str part, enum kiln_cut cut)
+{
+    if (cut == KILN_CUT_START)
+        kiln_term_put(term, out, style, KILN_STR("…"));
+    kiln_term_put(term, out, style, part);
+    if (cut != KILN_CUT_START)
+        kiln_term_put(term, out, style, KILN_STR("…"));
+}
+
 static void put_cell(const struct kiln_table *table, const struct kiln_term *term,
                      struct place place, enum kiln_style style, struct kiln_str text,
                      struct kiln_buf *out)
 {
+    const struct kiln_column *column = &table->columns[place.column];
     uint32_t wide = kiln_term_columns(text);
-    bool cut = wide > place.width;
+    bool fits = wide <= place.width;
 
-    if (cut) {
-        text = kiln_term_cut(text, place.width - 1);
+    if (!fits) {
+        text = column->cut == KILN_CUT_START ? kiln_term_tail(text, place.width - 1)
+                                             : kiln_term_cut(text, place.width - 1);
         wide = kiln_term_columns(text) + 1;
     }
-    if (table->columns[place.column].align == KILN_RIGHT)
+    if (column->align == KILN_RIGHT)
         spaces(out, place.width - wide);
-    kiln_term_put(term, out, style, text);
-    if (cut)
-        kiln_term_put(term, out, style, KILN_STR("…"));
-    if (table->columns[place.column].align == KILN_LEFT && !place.last)
+    if (fits)
+        kiln_term_put(term, out, style, text);
+    else
+        put_part(term, out, style, text, column->cut);
+    if (column->align == KILN_LEFT && !place.last)
         spaces(out, place.width - wide);
 }
 
@@ -134,8 +155,8 @@ void kiln_table_print(struct kiln_table *table, const struct kiln_term *term, ui
 
     close_cell(table);
     measure(table, widths);
-    if (term->width)
-        shrink(table, widths, term->width - indent);
+    if (term->width > indent)
+        fit(table, widths, term->width - indent);
     spaces(out, indent);
     for (uint32_t c = 0; c < n; c++) {
         put_cell(table, term, (struct place){c, widths[c], c + 1 == n}, KILN_STYLE_FAINT,
@@ -152,6 +173,6 @@ void kiln_table_print(struct kiln_table *table, const struct kiln_term *term, ui
         if (c + 1 == n)
             trim_line(out);
     }
-    if (table->error && !out->error)
-        out->error = table->error;
+    if (!out->error)
+        out->error = table->error ? table->error : table->text.error;
 }

@@ -15,10 +15,13 @@
 
 enum kiln_align { KILN_LEFT, KILN_RIGHT };
 
+/* What a column gives up where the line is too long: nothing, its start, or its end. */
+enum kiln_cut { KILN_KEEP, KILN_CUT_START, KILN_CUT_END };
+
 struct kiln_column {
     const char *title;
     enum kiln_align align;
-    bool shrinks;
+    enum kiln_cut cut;
 };
 
 enum { KILN_COLUMNS_MAX = 12 };

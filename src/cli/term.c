@@ -102,6 +102,21 @@ struct kiln_str kiln_term_cut(struct kiln_str text, uint32_t columns)
     return head;
 }
 
+struct kiln_str kiln_term_tail(struct kiln_str text, uint32_t columns)
+{
+    uint32_t left = kiln_term_columns(text);
+
+    while (left > columns) {
+        uint32_t wide;
+        size_t n = next_character(text, &wide);
+
+        left -= wide;
+        text.ptr += n;
+        text.len -= n;
+    }
+    return text;
+}
+
 uint32_t kiln_term_columns(struct kiln_str text)
 {
     uint32_t columns = 0;

@@ -40,8 +40,9 @@ void kiln_term_put(const struct kiln_term *term, struct kiln_buf *out, enum kiln
 /* How many columns a text takes. */
 uint32_t kiln_term_columns(struct kiln_str text);
 
-/* The longest start of a text that takes at most `columns`. */
+/* The longest start, and the longest end, of a text that takes at most `columns`. */
 struct kiln_str kiln_term_cut(struct kiln_str text, uint32_t columns);
+struct kiln_str kiln_term_tail(struct kiln_str text, uint32_t columns);
 
 /* Hot, warm or plain, for a share between 0 and 1. */
 enum kiln_style kiln_style_of_share(double share);

@@ -38,12 +38,13 @@ struct kiln_view_opts {
 };
 
 struct kiln_frame {
-    struct kiln_str name;   /* what a person reads at this granularity; never empty */
-    struct kiln_str file;   /* source file, or "" */
-    struct kiln_str module; /* file name of the mapping, or "" */
-    struct kiln_str kind;   /* profile.frame.type (native, kernel, jvm, ...), or "" */
-    uint64_t address;       /* 0 where frames of several addresses are one */
-    int64_t line;           /* 0 where unknown or several */
+    struct kiln_str name;     /* what a person reads at this granularity; never empty */
+    struct kiln_str function; /* the function's name at any granularity; "" if none or several */
+    struct kiln_str file;     /* source file, or "" */
+    struct kiln_str module;   /* file name of the mapping, or "" */
+    struct kiln_str kind;     /* profile.frame.type (native, kernel, jvm, ...), or "" */
+    uint64_t address;         /* 0 where frames of several addresses are one */
+    int64_t line;             /* 0 where unknown or several */
     bool inlined;
     bool unnamed; /* no symbol: the name is an address or a placeholder */
 };

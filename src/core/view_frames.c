@@ -220,6 +220,8 @@ static bool same_frame(const struct kiln_framer *framer, const struct kiln_frame
 static void widen(struct kiln_frame *known, const struct kiln_frame *more)
 {
     known->inlined = known->inlined && more->inlined;
+    if (!kiln_str_eq(known->function, more->function))
+        known->function = KILN_STR("");
     if (!known->file.len)
         known->file = more->file;
     if (!known->module.len)
@@ -307,6 +309,7 @@ static int add_line(struct kiln_framer *framer, struct kiln_view_location *to,
     int bits;
 
     frame.name = d->strings[function->name ? function->name : function->system_name];
+    frame.function = frame.name;
     frame.file = d->strings[function->filename];
     frame.line = line->line;
     if (!frame.name.len)
@@ -323,6 +326,7 @@ int kiln_framer_make(struct kiln_framer *framer, uint32_t index)
     struct kiln_frame place = {
         .module = batch->dict.strings[batch->dict.mappings[location->mapping].filename],
         .kind = kiln_set_text(batch, location->attrs, KILN_STR("profile.frame.type")),
+        .function = KILN_STR(""),
         .file = KILN_STR(""),
         .address = file_address(batch, location),
     };

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/source.h"
+
+#define SOURCE_BYTES_MAX ((size_t)16 << 20)
+
+/* Reads `directory`/`name` if it is a regular file of a sensible size. */
+static bool try_file(const char *directory, struct kiln_str name, struct kiln_buf *text)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int n = snprintf(path, sizeof(path), "%s%s%.*s", directory, directory[0] ? "/" : "",
+                     KILN_STR_ARG(name));
+
+    if (n <= 0 || n >= (int)sizeof(path) || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    kiln_buf_clear(text);
+    return kiln_file_read(path, text, NULL) == 0 && text->len > 0;
+}
+
+/* The name, and what is left of it without its first, second, ... directory. */
+static bool try_directory(const char *directory, struct kiln_str name, struct kiln_buf *text)
+{
+    while (name.ptr && name.len) {
+        if (name.ptr[0] != '/' && try_file(directory, name, text))
+            return true;
+        kiln_str_cut(&name, '/');
+    }
+    return false;
+}
+
+static bool find(struct kiln_str file, const struct kiln_list *directories, struct kiln_buf *text)
+{
+    if (!file.len || memchr(file.ptr, '\0', file.len))
+        return false;
+    if (try_file("", file, text))
+        return true;
+    for (uint32_t i = 0; i < directories->n; i++) {
+        if (try_directory(directories->items[i], file, text))
+            return true;
+    }
+    return directories->n == 0 && try_directory(".", file, text);
+}
+
+static int index_lines(struct kiln_source *source)
+{
+    struct kiln_str rest = kiln_buf_str(&source->text);
+    uint32_t n = 1;
+
+    for (size_t i = 0; i < rest.len; i++)
+        n += rest.ptr[i] == '\n';
+    source->lines = kiln_calloc(n, sizeof(*source->lines));
+    if (!source->lines)
+        return -ENOMEM;
+    while (rest.ptr && rest.len)
+        source->lines[source->n_lines++] = kiln_str_cut(&rest, '\n');
+    return 0;
+}
+
+int kiln_source_open(struct kiln_str file, const struct kiln_list *directories,
+                     struct kiln_source *ret_source)
+{
+    struct kiln_source source = {0};
+    int r = 0;
+
+    kiln_buf_init(&source.text, SOURCE_BYTES_MAX);
+    if (find(file, directories, &source.text))
+        r = index_lines(&source);
+    if (r < 0)
+        kiln_source_close(&source);
+    else
+        *ret_source = source;
+    return r;
+}
+
+void kiln_source_close(struct kiln_source *source)
+{
+    kiln_free(source->lines);
+    kiln_buf_done(&source->text);
+    source->lines = NULL;
+    source->n_lines = 0;
+}
