@@ -162,7 +162,7 @@ static uint32_t intern_string(struct kiln_builder *b, struct kiln_str s, bool co
     uint64_t hash;
     int r;
 
-    if (s.len == 0)
+    if (s.len == 0 || (kiln_builder_behind(&b->strings, d->n_strings) && !kiln_builder_catch_up(b)))
         return 0;
     hash = kiln_hash(s.ptr, s.len);
     for (struct kiln_probe p = kiln_intern_probe(&b->strings, hash);
@@ -241,6 +241,9 @@ intern_record(struct kiln_builder *b, struct record_table t, const void *record,
 uint32_t kiln_builder_function(struct kiln_builder *b, const struct kiln_function *function)
 {
     assert(function->pad == 0);
+    if (kiln_builder_behind(&b->functions, b->box->batch.dict.n_functions) &&
+        !kiln_builder_catch_up(b))
+        return 0;
     return intern_record(b, TABLE(b, functions), function, sizeof(*function));
 }
 
@@ -283,20 +286,14 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
     struct kiln_dict *d = &b->box->batch.dict;
     struct list_table pool = {NULL, (void **)&d->lines, &d->n_lines, &b->cap.lines, sizeof(*lines)};
     struct kiln_location entry = *location;
-    uint64_t hash = kiln_hash_mix(location->address, location->mapping | (uint64_t)n_lines << 32);
+    uint64_t hash = kiln_hash_location(location, lines, n_lines);
     int r;
 
-    hash = kiln_hash_mix(hash, location->attrs);
-    for (uint32_t i = 0; i < n_lines; i++)
-        hash = kiln_hash_mix(hash, lines[i].function ^ (uint64_t)lines[i].line << 32 ^
-                                       (uint64_t)lines[i].column << 56);
+    if (kiln_builder_behind(&b->locations, d->n_locations) && !kiln_builder_catch_up(b))
+        return 0;
     for (struct kiln_probe p = kiln_intern_probe(&b->locations, hash);
          kiln_intern_next(&b->locations, &p);) {
-        const struct kiln_location *known = &d->locations[p.entry];
-
-        if (known->address == location->address && known->mapping == location->mapping &&
-            known->attrs == location->attrs && known->n == n_lines &&
-            (n_lines == 0 || memcmp(&d->lines[known->first], lines, n_lines * sizeof(*lines)) == 0))
+        if (kiln_location_is(d, p.entry, location, lines, n_lines))
             return p.entry;
     }
     if (n_lines == 0 && !location->address && !location->mapping && !location->attrs)
@@ -356,6 +353,8 @@ uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, u
         kiln_builder_fail(b, KILN_E_LIMIT);
         return 0;
     }
+    if (kiln_builder_behind(&b->stacks, d->n_stacks) && !kiln_builder_catch_up(b))
+        return 0;
     return intern_indexes(b, t, &d->stacks, &d->n_stacks, &b->cap.stacks, locations, n);
 }
 

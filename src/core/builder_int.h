@@ -6,6 +6,7 @@
 #ifndef KILN_CORE_BUILDER_INT_H
 #define KILN_CORE_BUILDER_INT_H
 
+#include "base/hash.h"
 #include "core/batch_int.h"
 #include "core/builder.h"
 #include "core/intern.h"
@@ -51,6 +52,54 @@ static inline bool kiln_builder_room(struct kiln_builder *b, void **array, uint3
     if (r < 0)
         kiln_builder_fail(b, r);
     return r == 0;
+}
+
+/* ---- hashes of entries ---- */
+
+static inline uint64_t kiln_hash_location(const struct kiln_location *location,
+                                          const struct kiln_line *lines, uint32_t n_lines)
+{
+    uint64_t hash = kiln_hash_mix(location->address, location->mapping | (uint64_t)n_lines << 32);
+
+    hash = kiln_hash_mix(hash, location->attrs);
+    for (uint32_t i = 0; i < n_lines; i++)
+        hash = kiln_hash_mix(hash, lines[i].function ^ (uint64_t)lines[i].line << 32 ^
+                                       (uint64_t)lines[i].column << 56);
+    return hash;
+}
+
+static inline bool kiln_location_is(const struct kiln_dict *d, uint32_t known,
+                                    const struct kiln_location *location,
+                                    const struct kiln_line *lines, uint32_t n_lines)
+{
+    const struct kiln_location *l = &d->locations[known];
+
+    return l->address == location->address && l->mapping == location->mapping &&
+           l->attrs == location->attrs && l->n == n_lines &&
+           (n_lines == 0 || memcmp(&d->lines[l->first], lines, n_lines * sizeof(*lines)) == 0);
+}
+
+/* ---- entries that are known to be new (builder_bulk.c) ---- */
+
+/*
+ * Appends an entry that equals no other of its table, without looking and without hashing.  The
+ * hash index of the table catches up when someone looks for an entry; if nobody does, it was free.
+ * `n` frames of a stack are written by the caller to where kiln_builder_frames() points.
+ */
+uint32_t kiln_builder_new_string(struct kiln_builder *b, struct kiln_str s);
+uint32_t kiln_builder_new_function(struct kiln_builder *b, const struct kiln_function *function);
+uint32_t kiln_builder_new_location(struct kiln_builder *b, const struct kiln_location *location,
+                                   const struct kiln_line *lines, uint32_t n_lines);
+uint32_t *kiln_builder_frames(struct kiln_builder *b, uint32_t n); /* NULL on failure */
+uint32_t kiln_builder_new_stack(struct kiln_builder *b, uint32_t n);
+
+/* Indexes what was appended like this; false (and sticky) on failure. */
+bool kiln_builder_catch_up(struct kiln_builder *b);
+
+/* Whether the index of a table lacks entries; all but entry 0 belong into it. */
+static inline bool kiln_builder_behind(const struct kiln_intern *index, uint32_t n_entries)
+{
+    return KILN_UNLIKELY(index->n + 1 < n_entries);
 }
 
 #endif /* KILN_CORE_BUILDER_INT_H */

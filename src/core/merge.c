@@ -206,40 +206,62 @@ static uint32_t find_profile(struct kiln_merge *m, uint32_t scope, const struct 
 
 /* ---- samples ---- */
 
-/* The sample of the result with this identity and shape, new or old; KILN_NONE on failure. */
-static uint32_t find_sample(struct kiln_merge *m, uint32_t profile, struct kiln_sample want)
+static bool same_sample(const struct kiln_merge *m, uint32_t known, uint32_t profile,
+                        struct kiln_sample want)
 {
-    uint32_t shape = (uint32_t)want.has_values << 30 | (uint32_t)want.has_times << 31;
-    uint64_t hash = kiln_hash_mix(want.stack | (uint64_t)(profile ^ shape) << 32,
-                                  want.attrs | (uint64_t)want.link << 32);
+    const struct kiln_sample *s = &m->b->box->batch.samples[known];
+
+    return s->stack == want.stack && m->b->owners[known] == profile && s->attrs == want.attrs &&
+           s->link == want.link && s->has_values == want.has_values &&
+           s->has_times == want.has_times;
+}
+
+static uint32_t add_sample(struct kiln_merge *m, uint64_t hash, uint32_t profile,
+                           struct kiln_sample sample)
+{
+    struct kiln_batch *batch = &m->b->box->batch;
     int r;
 
+    if (!ROOM(m->b, batch->samples, batch->n_samples, samples, 1) ||
+        !ROOM(m->b, m->b->owners, batch->n_samples, owners, 1))
+        return 0;
+    r = kiln_intern_add(&m->sample_index, &m->b->box->budget, hash, batch->n_samples);
+    if (r < 0)
+        kiln_builder_fail(m->b, r);
+    batch->samples[batch->n_samples] = sample;
+    m->b->owners[batch->n_samples] = profile;
+    m->profiles[profile].n_samples++;
+    return batch->n_samples++;
+}
+
+/*
+ * The sample of the result with this identity and shape, new or old.  As with dictionary entries,
+ * the one behind the last is a good guess.
+ */
+static uint32_t find_sample(struct kiln_merge *m, uint32_t profile, uint32_t guess,
+                            struct kiln_sample want)
+{
+    uint32_t shape = (uint32_t)want.has_values << 30 | (uint32_t)want.has_times << 31;
+    uint64_t hash;
+
+    if (guess < m->b->box->batch.n_samples && same_sample(m, guess, profile, want))
+        return guess;
+    hash = kiln_hash_mix(want.stack | (uint64_t)(profile ^ shape) << 32,
+                         want.attrs | (uint64_t)want.link << 32);
     for (struct kiln_probe p = kiln_intern_probe(&m->sample_index, hash);
          kiln_intern_next(&m->sample_index, &p);) {
-        const struct kiln_merge_sample *known = &m->samples[p.entry];
-
-        if (known->sample.stack == want.stack && known->profile == profile &&
-            known->sample.attrs == want.attrs && known->sample.link == want.link &&
-            known->sample.has_values == want.has_values &&
-            known->sample.has_times == want.has_times)
+        if (same_sample(m, p.entry, profile, want))
             return p.entry;
     }
-    if (!KEY_ROOM(m, m->samples, m->cap_samples, (uint64_t)m->n_samples + 1))
-        return KILN_NONE;
-    r = kiln_intern_add(&m->sample_index, &m->b->box->budget, hash, m->n_samples);
-    if (r < 0) {
-        kiln_builder_fail(m->b, r);
-        return KILN_NONE;
-    }
-    m->samples[m->n_samples] = (struct kiln_merge_sample){.profile = profile, .sample = want};
-    m->profiles[profile].n_samples++;
-    return m->n_samples++;
+    return add_sample(m, hash, profile, want);
 }
 
 static void assign_samples(struct kiln_merge *m, struct kiln_remap *remap,
                            const struct kiln_batch *from, const struct kiln_profile *source,
                            uint32_t profile)
 {
+    uint32_t target = m->n_targets ? m->targets[m->n_targets - 1] : 0;
+
     for (uint32_t i = 0; i < source->n_samples; i++) {
         const struct kiln_sample *s = &from->samples[source->first_sample + i];
         uint32_t shape = shape_of(s);
@@ -250,18 +272,17 @@ static void assign_samples(struct kiln_merge *m, struct kiln_remap *remap,
             .has_values = shape & 1,
             .has_times = shape >> 1 & 1,
         };
-        uint32_t target = find_sample(m, profile, want);
+        uint32_t n;
 
-        if (m->b->error)
+        target = find_sample(m, profile, target + 1, want);
+        if (KILN_UNLIKELY(m->b->error))
             return;
         m->targets[m->n_targets++] = target;
-        m->profiles[profile].has_times |= s->has_times;
-        if (want.has_times)
-            m->samples[target].n += s->n;
-        else
-            m->samples[target].n = shape != 0;
-        if (m->samples[target].n >= 1u << 30)
+        n = want.has_times ? m->b->box->batch.samples[target].n + s->n : shape != 0;
+        if (n >= 1u << 30)
             kiln_builder_fail(m->b, KILN_E_LIMIT);
+        m->b->box->batch.samples[target].n = n & 0x3fffffffu;
+        m->profiles[profile].has_times |= s->has_times;
     }
 }
 
@@ -314,14 +335,14 @@ static void expect(struct kiln_merge *m, struct kiln_batch *const *batches, uint
         if (c.samples + c.frames + c.strings > most.samples + most.frames + most.strings)
             most = c;
     }
-    if (most.samples && !m->b->error)
+    most.profiles = most.observations = 0; /* laid out at the end, at full size */
+    kiln_builder_expect(m->b, &most);
+    KEY_ROOM(m, m->targets, m->cap_targets, total);
+    KEY_ROOM(m, m->b->owners, m->b->cap.owners, most.samples);
+    if (!m->b->error)
         r = kiln_intern_expect(&m->sample_index, &m->b->box->budget, most.samples);
     if (r < 0)
         kiln_builder_fail(m->b, r);
-    if (total)
-        KEY_ROOM(m, m->targets, m->cap_targets, total);
-    most.profiles = most.samples = most.observations = 0; /* laid out at the end, at full size */
-    kiln_builder_expect(m->b, &most);
 }
 
 static void merge_done(struct kiln_merge *m)
@@ -336,7 +357,6 @@ static void merge_done(struct kiln_merge *m)
     FREE(resources);
     FREE(scopes);
     FREE(profiles);
-    FREE(samples);
     FREE(windows);
     FREE(targets);
     FREE(key);
@@ -362,6 +382,8 @@ int kiln_merge(struct kiln_batch *const *batches, uint32_t n, const struct kiln_
             kiln_builder_fail(m.b, r);
             break;
         }
+        if (i == 0)
+            kiln_remap_sole(remap);
         take_batch(&m, remap, batches[i]);
         kiln_remap_free(remap);
     }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tree goes first: resources in the order they were met, each with its scopes, each with its
- * profiles.  Samples follow profile by profile, in the order they were met; each gets as many
- * observations as its sources have together, and a second walk over the sources fills them in.
- *
- * The builder's finish() gives a profile its range of samples by counting, so samples are laid down
- * here in the order of profiles.
+ * profiles.  Each sample then gets as much room as its sources have observations together, and a
+ * second walk over the sources fills it.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -103,31 +100,27 @@ static void add_tree(struct kiln_merge *m)
 
 /* ---- samples ---- */
 
-/* Lays the samples down, profile by profile; each target then names its place in the batch. */
-static void place_samples(struct kiln_merge *m)
+/*
+ * Tells the builder whose each sample is.  Samples that already lie in the order of their profiles,
+ * as those of one source do, need no sorting in finish().
+ */
+static void give_to_profiles(struct kiln_merge *m)
 {
-    struct kiln_batch *batch = &m->b->box->batch;
-    uint32_t at = 0;
+    struct kiln_builder *b = m->b;
+    struct kiln_batch *batch = &b->box->batch;
+    bool sorted = true;
 
     for (uint32_t p = 0; p < m->n_profiles; p++)
         batch->profiles[m->profiles[p].place].n_samples = m->profiles[p].n_samples;
-    for (uint32_t p = 0; p < batch->n_profiles; p++) {
-        batch->profiles[p].first_sample = at; /* finish() sets it again, to the same */
-        at += batch->profiles[p].n_samples;
+    for (uint32_t i = 0; i < batch->n_samples; i++) {
+        b->owners[i] = m->profiles[b->owners[i]].place;
+        sorted = sorted && (i == 0 || b->owners[i - 1] <= b->owners[i]);
     }
-    assert(at == m->n_samples);
-    for (uint32_t i = 0; i < m->n_samples; i++) {
-        struct kiln_merge_sample *s = &m->samples[i];
-        uint32_t place = batch->profiles[m->profiles[s->profile].place].first_sample++;
-
-        batch->samples[place] = s->sample;
-        batch->samples[place].n = s->n & 0x3fffffffu;
-        s->profile = place; /* from here on */
-        s->n = 0;
-    }
-    batch->n_samples = m->n_samples;
+    if (sorted)
+        kiln_array_free(&b->box->budget, (void **)&b->owners, &b->cap.owners, sizeof(*b->owners));
 }
 
+/* Gives each sample its range of observations; `first` moves while they are filled in. */
 static void place_observations(struct kiln_batch *batch)
 {
     uint32_t at = 0;
@@ -143,6 +136,14 @@ static void place_observations(struct kiln_batch *batch)
     batch->n_observations = at;
 }
 
+static void rewind_observations(struct kiln_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->n_samples; i++) {
+        if (batch->samples[i].has_times)
+            batch->samples[i].first -= batch->samples[i].n;
+    }
+}
+
 static int64_t sum_saturating(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -152,28 +153,27 @@ static int64_t sum_saturating(int64_t a, int64_t b)
     return sum;
 }
 
-/* Adds what one source sample observed to its target. */
-static void fill(struct kiln_batch *batch, struct kiln_merge_sample *target,
-                 const struct kiln_batch *from, const struct kiln_sample *source)
+/* Adds what one source sample observed to its sample of the result. */
+static void fill(struct kiln_batch *batch, struct kiln_sample *to, const struct kiln_batch *from,
+                 const struct kiln_sample *source)
 {
-    struct kiln_sample to = batch->samples[target->profile];
-    int64_t *values = batch->observations + to.first;
+    int64_t *at = batch->observations + to->first;
     uint32_t n = source->n;
 
-    if (!to.has_times) {
-        if (to.has_values)
-            *values = sum_saturating(*values, kiln_sample_total(from, source));
+    if (!to->has_times) {
+        if (to->has_values)
+            *at = sum_saturating(*at, kiln_sample_total(from, source));
         return;
     }
-    if (to.has_values)
-        memcpy(values + target->n, kiln_sample_values(from, source), n * sizeof(*values));
-    memcpy(values + (to.has_values ? to.n : 0) + target->n, kiln_sample_times(from, source),
-           n * sizeof(*values));
-    target->n += n;
+    if (to->has_values)
+        memcpy(at, kiln_sample_values(from, source), n * sizeof(*at));
+    memcpy(at + (to->has_values ? to->n : 0), kiln_sample_times(from, source), n * sizeof(*at));
+    to->first += n;
 }
 
 static void fill_all(struct kiln_merge *m, struct kiln_batch *const *batches, uint32_t n)
 {
+    struct kiln_batch *batch = &m->b->box->batch;
     uint32_t at = 0;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -181,34 +181,36 @@ static void fill_all(struct kiln_merge *m, struct kiln_batch *const *batches, ui
 
         /* Samples were assigned resource by resource: the order in which they lie in the batch. */
         for (uint32_t k = 0; k < from->n_samples; k++)
-            fill(&m->b->box->batch, &m->samples[m->targets[at++]], from, &from->samples[k]);
+            fill(batch, &batch->samples[m->targets[at++]], from, &from->samples[k]);
     }
     assert(at == m->n_targets);
 }
 
-static uint64_t count_observations(const struct kiln_merge *m)
+static uint64_t count_observations(const struct kiln_batch *batch)
 {
     uint64_t n = 0;
 
-    for (uint32_t i = 0; i < m->n_samples; i++) {
-        const struct kiln_merge_sample *s = &m->samples[i];
+    for (uint32_t i = 0; i < batch->n_samples; i++) {
+        const struct kiln_sample *s = &batch->samples[i];
 
-        n += (uint64_t)s->n * (s->sample.has_values + s->sample.has_times);
+        n += (uint64_t)s->n * (s->has_values + s->has_times);
     }
     return n;
 }
 
 void kiln_merge_lay_out(struct kiln_merge *m, struct kiln_batch *const *batches, uint32_t n)
 {
-    struct kiln_counts counts = {
-        .profiles = m->n_profiles, .samples = m->n_samples, .observations = count_observations(m)};
+    struct kiln_batch *batch = &m->b->box->batch;
+    struct kiln_counts counts = {.profiles = m->n_profiles,
+                                 .observations = count_observations(batch)};
 
     set_times(m);
     kiln_builder_expect(m->b, &counts);
     add_tree(m);
     if (m->b->error)
         return;
-    place_samples(m);
-    place_observations(&m->b->box->batch);
+    give_to_profiles(m);
+    place_observations(batch);
     fill_all(m, batches, n);
+    rewind_observations(batch);
 }

@@ -43,13 +43,6 @@ struct kiln_merge_profile {
     bool has_times;
 };
 
-/* A sample of the result; `n` of it is what is filled in so far. */
-struct kiln_merge_sample {
-    uint32_t profile;
-    uint32_t n; /* observations to come */
-    struct kiln_sample sample;
-};
-
 /* The window of one source profile. */
 struct kiln_merge_window {
     uint32_t profile;
@@ -63,14 +56,12 @@ struct kiln_merge {
     struct kiln_merge_resource *resources;
     struct kiln_merge_scope *scopes;
     struct kiln_merge_profile *profiles;
-    struct kiln_merge_sample *samples;
     struct kiln_merge_window *windows;
     struct kiln_intern sample_index;
     uint32_t *targets; /* for each source sample, in order: its sample of the result */
     uint32_t *key;     /* the key being written */
-    uint32_t n_resources, n_scopes, n_profiles, n_samples, n_windows, n_targets, n_key;
-    uint32_t cap_resources, cap_scopes, cap_profiles, cap_samples, cap_windows, cap_targets,
-        cap_key;
+    uint32_t n_resources, n_scopes, n_profiles, n_windows, n_targets, n_key;
+    uint32_t cap_resources, cap_scopes, cap_profiles, cap_windows, cap_targets, cap_key;
     uint32_t first_resource, last_resource;
 };
 

@@ -17,9 +17,14 @@ struct kiln_remap {
     const struct kiln_batch *from;
     const struct kiln_remap_edit *edit;
     uint32_t *strings, *functions, *mappings, *locations, *stacks, *links, *attrs, *sets;
-    uint32_t *indexes;       /* scratch: the frames of a stack, the members of a set, entity keys */
+    uint32_t *indexes;       /* scratch: the members of a set, entity keys */
+    uint32_t *frames;        /* scratch: a stack */
     struct kiln_line *lines; /* scratch: the lines of a location */
-    uint32_t cap_indexes, cap_lines;
+    uint32_t cap_indexes, cap_frames, cap_lines;
+    bool sole;
+    struct {
+        uint32_t string, function, location, stack;
+    } next; /* where the next entry probably is, if the builder knows it: behind the last */
     uint8_t *lost_keys; /* by string: 1 for a key that the edit took from the resource at hand */
     size_t charged;
 };
@@ -45,6 +50,7 @@ int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
         return -ENOMEM;
     }
     *remap = (struct kiln_remap){.b = b, .from = from, .edit = edit, .charged = bytes};
+    remap->next.string = remap->next.function = remap->next.location = remap->next.stack = 1;
     at = (uint32_t *)(remap + 1);
 #define TABLE(name)                                                                                \
     remap->name = at;                                                                              \
@@ -63,6 +69,12 @@ int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
     return 0;
 }
 
+void kiln_remap_sole(struct kiln_remap *remap)
+{
+    assert(!remap->edit && remap->b->box->batch.dict.n_strings == 1);
+    remap->sole = true;
+}
+
 void kiln_remap_free(struct kiln_remap *remap)
 {
     struct kiln_budget *budget;
@@ -71,6 +83,7 @@ void kiln_remap_free(struct kiln_remap *remap)
         return;
     budget = &remap->b->box->budget;
     kiln_array_free(budget, (void **)&remap->indexes, &remap->cap_indexes, sizeof(uint32_t));
+    kiln_array_free(budget, (void **)&remap->frames, &remap->cap_frames, sizeof(uint32_t));
     kiln_array_free(budget, (void **)&remap->lines, &remap->cap_lines, sizeof(struct kiln_line));
     kiln_budget_give(budget, remap->charged);
     kiln_free(remap);
@@ -83,6 +96,12 @@ static bool scratch_indexes(struct kiln_remap *remap, uint64_t n)
                              sizeof(*remap->indexes));
 }
 
+static bool scratch_frames(struct kiln_remap *remap, uint64_t n)
+{
+    return kiln_builder_room(remap->b, (void **)&remap->frames, &remap->cap_frames, n,
+                             sizeof(*remap->frames));
+}
+
 static bool scratch_lines(struct kiln_remap *remap, uint64_t n)
 {
     return kiln_builder_room(remap->b, (void **)&remap->lines, &remap->cap_lines, n,
@@ -91,12 +110,26 @@ static bool scratch_lines(struct kiln_remap *remap, uint64_t n)
 
 /* ---- strings, functions, mappings, links ---- */
 
+static uint32_t bring_string(struct kiln_remap *remap, uint32_t string)
+{
+    const struct kiln_dict *known = &remap->b->box->batch.dict;
+    struct kiln_str s = remap->from->dict.strings[string];
+    uint32_t guess = remap->next.string;
+
+    if (remap->sole)
+        return kiln_builder_new_string(remap->b, s);
+    if (guess >= known->n_strings || !kiln_str_eq(known->strings[guess], s))
+        guess = kiln_builder_string(remap->b, s);
+    remap->next.string = guess + 1;
+    return guess;
+}
+
 uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string)
 {
     uint32_t *to = &remap->strings[string];
 
-    if (*to == 0)
-        *to = kiln_builder_string(remap->b, remap->from->dict.strings[string]);
+    if (*to == 0 && string != 0)
+        *to = bring_string(remap, string);
     return *to;
 }
 
@@ -109,18 +142,29 @@ static uint32_t remap_text(struct kiln_remap *remap, enum kiln_text_role role, u
     return edit->text(edit->context, remap->b, role, remap->from->dict.strings[string]);
 }
 
+static uint32_t bring_function(struct kiln_remap *remap, uint32_t function)
+{
+    const struct kiln_dict *known = &remap->b->box->batch.dict;
+    struct kiln_function f = remap->from->dict.functions[function];
+    uint32_t guess = remap->next.function;
+
+    f.name = remap_text(remap, KILN_TEXT_NAME, f.name);
+    f.system_name = remap_text(remap, KILN_TEXT_NAME, f.system_name);
+    f.filename = remap_text(remap, KILN_TEXT_SOURCE, f.filename);
+    if (remap->sole)
+        return kiln_builder_new_function(remap->b, &f);
+    if (guess >= known->n_functions || memcmp(&known->functions[guess], &f, sizeof(f)) != 0)
+        guess = kiln_builder_function(remap->b, &f);
+    remap->next.function = guess + 1;
+    return guess;
+}
+
 uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function)
 {
     uint32_t *to = &remap->functions[function];
 
-    if (*to == 0) {
-        struct kiln_function f = remap->from->dict.functions[function];
-
-        f.name = remap_text(remap, KILN_TEXT_NAME, f.name);
-        f.system_name = remap_text(remap, KILN_TEXT_NAME, f.system_name);
-        f.filename = remap_text(remap, KILN_TEXT_SOURCE, f.filename);
-        *to = kiln_builder_function(remap->b, &f);
-    }
+    if (*to == 0 && function != 0)
+        *to = bring_function(remap, function);
     return *to;
 }
 
@@ -128,7 +172,7 @@ uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping)
 {
     uint32_t *to = &remap->mappings[mapping];
 
-    if (*to == 0) {
+    if (*to == 0 && mapping != 0) {
         struct kiln_mapping m = remap->from->dict.mappings[mapping];
 
         m.filename = remap_text(remap, KILN_TEXT_MAPPING, m.filename);
@@ -142,7 +186,7 @@ uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link)
 {
     uint32_t *to = &remap->links[link];
 
-    if (*to == 0)
+    if (*to == 0 && link != 0)
         *to = kiln_builder_link(remap->b, &remap->from->dict.links[link]);
     return *to;
 }
@@ -237,44 +281,75 @@ uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set)
 
 /* ---- locations, stacks ---- */
 
-uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
+static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_location *from)
 {
-    uint32_t *to = &remap->locations[location];
-    struct kiln_location from = remap->from->dict.locations[location];
-    const struct kiln_line *lines = from.n ? &remap->from->dict.lines[from.first] : NULL;
-    struct kiln_location entry = {.address = from.address};
+    const struct kiln_dict *known = &remap->b->box->batch.dict;
+    const struct kiln_line *lines = from->n ? &remap->from->dict.lines[from->first] : NULL;
+    struct kiln_location entry = {.address = from->address};
+    uint32_t guess = remap->next.location;
 
-    if (*to || location == 0 || !scratch_lines(remap, from.n))
-        return *to;
-    entry.mapping = kiln_remap_mapping(remap, from.mapping);
-    entry.attrs = kiln_remap_set(remap, from.attrs);
-    for (uint32_t i = 0; i < from.n; i++) {
+    if (!scratch_lines(remap, from->n))
+        return 0;
+    entry.mapping = kiln_remap_mapping(remap, from->mapping);
+    entry.attrs = kiln_remap_set(remap, from->attrs);
+    for (uint32_t i = 0; i < from->n; i++) {
         remap->lines[i] = lines[i];
         remap->lines[i].function = kiln_remap_function(remap, lines[i].function);
     }
-    *to = kiln_builder_location(remap->b, &entry, remap->lines, from.n);
+    if (remap->sole)
+        return kiln_builder_new_location(remap->b, &entry, remap->lines, from->n);
+    if (guess >= known->n_locations ||
+        !kiln_location_is(known, guess, &entry, remap->lines, from->n))
+        guess = kiln_builder_location(remap->b, &entry, remap->lines, from->n);
+    remap->next.location = guess + 1;
+    return guess;
+}
+
+uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
+{
+    uint32_t *to = &remap->locations[location];
+
+    if (*to == 0 && location != 0)
+        *to = bring_location(remap, &remap->from->dict.locations[location]);
     return *to;
+}
+
+/* The new indexes of `n` locations. */
+static void remap_frames(struct kiln_remap *remap, const uint32_t *from, uint32_t n, uint32_t *to)
+{
+    const uint32_t *known = remap->locations;
+
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = known[from[i]];
+        if (KILN_UNLIKELY(to[i] == 0))
+            to[i] = kiln_remap_location(remap, from[i]);
+    }
 }
 
 static uint32_t bring_stack(struct kiln_remap *remap, uint32_t stack)
 {
+    const struct kiln_dict *known = &remap->b->box->batch.dict;
     struct kiln_range range = remap->from->dict.stacks[stack];
     const uint32_t *frames = remap->from->dict.frames + range.first;
-    const uint32_t *known = remap->locations;
+    uint32_t guess = remap->next.stack;
+    uint32_t *to;
 
-    /*
-     * Locations use no indexes of the scratch while they are brought over, except for their
-     * attribute sets: so all locations first, then the list.
-     */
-    for (uint32_t i = 0; i < range.n; i++) {
-        if (KILN_UNLIKELY(known[frames[i]] == 0))
-            kiln_remap_location(remap, frames[i]);
+    if (remap->sole) {
+        to = kiln_builder_frames(remap->b, range.n);
+        if (!to)
+            return 0;
+        remap_frames(remap, frames, range.n, to);
+        return kiln_builder_new_stack(remap->b, range.n);
     }
-    if (!scratch_indexes(remap, range.n))
+    if (!scratch_frames(remap, range.n))
         return 0;
-    for (uint32_t i = 0; i < range.n; i++)
-        remap->indexes[i] = known[frames[i]];
-    return kiln_builder_stack(remap->b, remap->indexes, range.n);
+    remap_frames(remap, frames, range.n, remap->frames);
+    if (guess >= known->n_stacks || known->stacks[guess].n != range.n ||
+        memcmp(known->frames + known->stacks[guess].first, remap->frames,
+               range.n * sizeof(*frames)) != 0)
+        guess = kiln_builder_stack(remap->b, remap->frames, range.n);
+    remap->next.stack = guess + 1;
+    return guess;
 }
 
 uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack)
@@ -480,7 +555,9 @@ int kiln_remap_batch(const struct kiln_batch *batch, const struct kiln_remap_edi
     r = kiln_remap_new(b, batch, edit, &remap);
     if (r < 0)
         kiln_builder_fail(b, r);
-    else
+    if (r == 0 && !edit)
+        kiln_remap_sole(remap);
+    if (r == 0)
         copy_batch(remap);
     kiln_remap_free(remap);
     return kiln_builder_finish(b, ret_batch, err);

@@ -53,6 +53,12 @@ struct kiln_remap_edit {
 /* `edit` may be NULL; it and the batch are borrowed.  Returns 0, -ENOMEM or KILN_E_LIMIT. */
 KILN_CHECK int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
                               const struct kiln_remap_edit *edit, struct kiln_remap **ret_remap);
+/*
+ * Promises that the builder is empty and that, while this remap is in use, nothing else adds to its
+ * dictionary.  Entries are then known to be new, which saves looking for them.  Not with an edit,
+ * which may make equal what was not.
+ */
+void kiln_remap_sole(struct kiln_remap *remap);
 void kiln_remap_free(struct kiln_remap *remap);
 
 /* Index in the source -> index in the builder. */
