@@ -6,9 +6,8 @@
 #ifndef KILN_FUZZ_DECODE_FUZZ_H
 #define KILN_FUZZ_DECODE_FUZZ_H
 
-#include <stdlib.h>
-
 #include "core/builder.h"
+#include "fuzz.h"
 
 /* The batch, which the caller gives back, or NULL. */
 static inline struct kiln_batch *
@@ -26,10 +25,7 @@ kiln_fuzz_decode(int (*decode)(struct kiln_str text, struct kiln_builder *b, str
         return NULL;
     r = decode(text, b, &err);
     if (r < 0) {
-        if (err.code && err.code != r)
-            abort();
-        if (!err.code && !kiln_builder_error(b))
-            abort();
+        FUZZ_CHECK(err.code ? err.code == r : kiln_builder_error(b) != 0);
         kiln_builder_free(b);
         return NULL;
     }

@@ -3,9 +3,8 @@
  * The JSON reader.  What it accepts is read a second time value by value, written, and what was
  * written must be accepted and written the same again.
  */
-#include <stdlib.h>
-
 #include "base/json.h"
+#include "fuzz.h"
 
 static int copy(struct kiln_json *r, struct kiln_json_out *w);
 
@@ -92,8 +91,7 @@ static bool rewrite(struct kiln_str text, struct kiln_buf *out)
     kiln_json_out_init(&w, out, 1);
     n = copy(&r, &w);
     kiln_json_done(&r);
-    if ((n < 0) != (skipped < 0) || (n < 0) != (err.code < 0))
-        abort();
+    FUZZ_CHECK((n < 0) == (skipped < 0) && (n < 0) == (err.code < 0));
     return n == 0;
 }
 
@@ -104,9 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kiln_buf_init(&once, SIZE_MAX / 2);
     kiln_buf_init(&twice, SIZE_MAX / 2);
     if (rewrite((struct kiln_str){(const char *)data, size}, &once)) {
-        if (!rewrite(kiln_buf_str(&once), &twice) ||
-            !kiln_str_eq(kiln_buf_str(&once), kiln_buf_str(&twice)))
-            abort();
+        FUZZ_CHECK(rewrite(kiln_buf_str(&once), &twice) &&
+                   kiln_str_eq(kiln_buf_str(&once), kiln_buf_str(&twice)));
     }
     kiln_buf_done(&once);
     kiln_buf_done(&twice);

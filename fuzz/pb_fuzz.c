@@ -3,9 +3,8 @@
  * The protobuf wire reader: walks any bytes as a message, descends into every length-delimited
  * field, and writes what it read again.  Whatever was readable must read back the same.
  */
-#include <stdlib.h>
-
 #include "codec/pb.h"
+#include "fuzz.h"
 
 #define DEPTH_MAX 16
 #define BYTES_MAX (64u << 20)
@@ -42,10 +41,9 @@ static void check_round_trip(const struct kiln_pb_field *f)
         kiln_pb_put_number(&w, f->tag >> 3, f->number | 1);
     if (kiln_pb_out_flush(&w, &out) == 0) {
         r = kiln_pb_of(kiln_buf_str(&out));
-        if (kiln_pb_next(&r, &back) != 1 || r.at != r.end || back.tag >> 3 != f->tag >> 3)
-            abort();
-        if ((f->tag & 7) == 2 ? !kiln_str_eq(back.bytes, f->bytes) : back.number != (f->number | 1))
-            abort();
+        FUZZ_CHECK(kiln_pb_next(&r, &back) == 1 && r.at == r.end && back.tag >> 3 == f->tag >> 3);
+        FUZZ_CHECK((f->tag & 7) == 2 ? kiln_str_eq(back.bytes, f->bytes)
+                                     : back.number == (f->number | 1));
     }
     kiln_buf_done(&out);
     kiln_pb_out_done(&w);

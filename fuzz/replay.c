@@ -28,7 +28,7 @@ static bool run(const char *path, const uint8_t *data, size_t size, uint64_t fai
 
     kiln_mem_fail_at(fail_at);
     LLVMFuzzerTestOneInput(data, size);
-    reached = fail_at && kiln_mem_fail_left() == 0;
+    reached = kiln_mem_failed();
     kiln_mem_fail_at(0);
     n_runs++;
     if (kiln_mem_live() != 0) {

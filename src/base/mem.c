@@ -8,15 +8,17 @@
 
 static _Atomic int64_t live_blocks;
 static _Atomic uint64_t fail_countdown; /* 0: never fail */
+static _Atomic bool failed;             /* since kiln_mem_fail_at() */
 
 void kiln_mem_fail_at(uint64_t n)
 {
+    atomic_store(&failed, false);
     atomic_store(&fail_countdown, n);
 }
 
-uint64_t kiln_mem_fail_left(void)
+bool kiln_mem_failed(void)
 {
-    return atomic_load(&fail_countdown);
+    return atomic_load(&failed);
 }
 
 int64_t kiln_mem_live(void)
@@ -28,7 +30,10 @@ static int must_fail(void)
 {
     if (KILN_LIKELY(atomic_load_explicit(&fail_countdown, memory_order_relaxed) == 0))
         return 0;
-    return atomic_fetch_sub(&fail_countdown, 1) == 1;
+    if (atomic_fetch_sub(&fail_countdown, 1) != 1)
+        return 0;
+    atomic_store(&failed, true);
+    return 1;
 }
 
 static void *counted(void *ptr)

@@ -11,6 +11,7 @@
 #ifndef KILN_BASE_MEM_H
 #define KILN_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,11 +50,11 @@ KILN_CHECK int kiln_reserve(struct kiln_budget *budget, void **ptr, uint32_t *ca
 void kiln_array_free(struct kiln_budget *budget, void **ptr, uint32_t *cap, size_t size);
 
 /*
- * For tests: the n-th allocation from now fails (0: none does); how many are left until then, 0
- * once it has failed; how many blocks are live.
+ * For tests: the n-th allocation from now fails (0: none does); whether it has; how many blocks are
+ * live.
  */
 void kiln_mem_fail_at(uint64_t n);
-uint64_t kiln_mem_fail_left(void);
+bool kiln_mem_failed(void);
 int64_t kiln_mem_live(void);
 
 #endif /* KILN_BASE_MEM_H */
