@@ -24,6 +24,7 @@ void kiln_json_init(struct kiln_json *r, struct kiln_str text, struct kiln_err *
     r->start = text.ptr ? text.ptr : "";
     r->end = r->start + text.len;
     r->at = r->start;
+    r->last = r->start;
     if (kiln_str_starts(text, KILN_STR(bom)))
         r->at += sizeof(bom) - 1;
     kiln_buf_init(&r->scratch, STRING_MAX);
@@ -86,7 +87,7 @@ int kiln_json_fail(struct kiln_json *r, int code, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    code = fail_va(r, r->at, code, fmt, args);
+    code = fail_va(r, r->last, code, fmt, args);
     va_end(args);
     return code;
 }
@@ -398,6 +399,7 @@ int kiln_json_string(struct kiln_json *r, struct kiln_str *ret)
 
     if (KILN_UNLIKELY(look(r) != '"'))
         return unexpected(r, "a string");
+    r->last = r->at;
     start = ++r->at;
     while ((r->at = plain_end(r->at, r->end)) < r->end && (unsigned char)*r->at >= 0x80) {
         ascii = false;

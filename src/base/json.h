@@ -37,6 +37,7 @@ struct kiln_json {
     const char *at;
     const char *end;
     const char *start;
+    const char *last;     /* where the last string or number starts */
     struct kiln_err *err; /* may be NULL */
     struct kiln_buf scratch;
     uint32_t depth;
@@ -95,7 +96,7 @@ KILN_CHECK int kiln_json_more(struct kiln_json *r);
 size_t kiln_json_tell(struct kiln_json *r);
 void kiln_json_seek(struct kiln_json *r, size_t position);
 
-/* Fails with a sentence of the caller's; line and column of the present place are added. */
+/* Fails with a sentence of the caller's; line and column of the last string or number are added. */
 int kiln_json_fail(struct kiln_json *r, int code, const char *fmt, ...) KILN_PRINTF(3, 4);
 
 /* Numbers that stand in a string, in JSON's syntax.  0, KILN_E_MALFORMED or -ERANGE. */

@@ -59,16 +59,19 @@ int kiln_json_number(struct kiln_json *r, struct kiln_str *ret)
 {
     const char *start, *end, *bad = NULL;
 
-    if (kiln_json_peek(r) != KILN_JSON_NUMBER)
+    if (kiln_json_peek(r) != KILN_JSON_NUMBER) {
+        r->last = r->at;
         return kiln_json_fail(r, r->at < r->end ? KILN_E_MALFORMED : KILN_E_TRUNCATED,
                               "expected a number");
+    }
     start = r->at;
     end = number_end(start, r->end, &bad);
     if (!end) {
-        r->at = bad;
+        r->last = bad;
         return kiln_json_fail(r, bad < r->end ? KILN_E_MALFORMED : KILN_E_TRUNCATED,
                               "a number breaks off");
     }
+    r->last = start;
     r->at = end;
     r->first = false;
     *ret = (struct kiln_str){start, (size_t)(end - start)};
@@ -259,7 +262,6 @@ static int bad_number(struct kiln_json *r, struct kiln_str text, int code)
 {
     int shown = text.len < 40 ? (int)text.len : 40;
 
-    r->at = text.ptr;
     if (code == -ERANGE)
         return kiln_json_fail(r, code, "%.*s is out of range", shown, text.ptr);
     if (code == KILN_E_MALFORMED)

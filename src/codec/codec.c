@@ -10,6 +10,7 @@
 #include "codec/codec.h"
 #include "codec/collapsed.h"
 #include "codec/otlp.h"
+#include "codec/otlp_json.h"
 #include "codec/pprof.h"
 
 #define INPUT_BYTES_DEFAULT ((size_t)1 << 30)
@@ -61,6 +62,7 @@ static const struct {
 } readers[] = {
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
     {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
+    {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode},
     {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode},
 };
 
@@ -188,6 +190,8 @@ int kiln_encode(struct kiln_batch *batch, const struct kiln_encode_opts *opts, s
     switch (opts->format) {
     case KILN_FORMAT_OTLP:
         return kiln_otlp_encode(batch, NULL, out, err);
+    case KILN_FORMAT_OTLP_JSON:
+        return kiln_otlp_json_encode(batch, out, err);
     default:
         return kiln_err_set(err, KILN_E_UNSUPPORTED, NULL, "%s is a format that can only be read",
                             formats[opts->format].name);

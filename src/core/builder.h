@@ -133,8 +133,13 @@ void kiln_builder_add_entity(struct kiln_builder *b, uint32_t schema_url, uint32
                              const uint32_t *id_keys, uint32_t n_id_keys,
                              const uint32_t *description_keys, uint32_t n_description_keys);
 
-/* Changes a profile that is being built: its time may be known only at the end. */
+/*
+ * Changes what is being built: a text may tell the time of a profile, or the attributes of a
+ * resource, only at the end.  The builder's own fields (`first`, `n`) stay as they are.
+ */
 struct kiln_profile *kiln_builder_profile(struct kiln_builder *b, uint32_t profile);
+struct kiln_scope *kiln_builder_scope(struct kiln_builder *b, uint32_t scope);
+struct kiln_resource *kiln_builder_resource(struct kiln_builder *b, uint32_t resource);
 
 /* Takes the last profile back, samples and all: a receiver drops one bad profile, not the request.
  */

@@ -63,6 +63,18 @@ struct kiln_profile *kiln_builder_profile(struct kiln_builder *b, uint32_t profi
     return &b->box->batch.profiles[profile];
 }
 
+struct kiln_scope *kiln_builder_scope(struct kiln_builder *b, uint32_t scope)
+{
+    assert(scope < b->box->batch.n_scopes);
+    return &b->box->batch.scopes[scope];
+}
+
+struct kiln_resource *kiln_builder_resource(struct kiln_builder *b, uint32_t resource)
+{
+    assert(resource < b->box->batch.n_resources);
+    return &b->box->batch.resources[resource];
+}
+
 void kiln_builder_drop_profile(struct kiln_builder *b)
 {
     struct kiln_batch *batch = &b->box->batch;
