@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What `make install` puts in place: the program runs, its pages are sound, its completions load.
+set -euo pipefail
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+DESTDIR=$tmp cmake --install "${KILN_BUILD_DIR:-build}" --prefix /usr >/dev/null
+"$tmp/usr/bin/kiln" version | grep -q '^kiln '
+for page in kiln kiln-top kiln-convert; do
+    mandoc -Tlint -Werror "$tmp/usr/share/man/man1/$page.1"
+done
+bash -n "$tmp/usr/share/bash-completion/completions/kiln"
+zsh -n "$tmp/usr/share/zsh/site-functions/_kiln"
