@@ -185,39 +185,78 @@ int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_t
     return 0;
 }
 
-/* What the pprof attributes of a scope name as its default type; KILN_STR_NONE without them. */
-static struct kiln_str pprof_default(const struct kiln_batch *batch, uint32_t attrs)
-{
-    struct kiln_str text = kiln_set_text(batch, attrs, KILN_STR("pprof.scope.default_sample_type"));
-    const struct kiln_attr *order;
-    struct kiln_value last;
+/* ---- the default type ---- */
 
-    if (text.len)
-        return text;
-    order = kiln_set_find(batch, attrs, KILN_STR("pprof.scope.sample_type_order"));
+#define NOT_FOUND UINT32_MAX
+
+static uint32_t find_sample_type(const struct kiln_batch *batch, const struct kiln_scope *scope,
+                                 struct kiln_str type)
+{
+    for (uint32_t i = 0; i < scope->n_profiles && type.len; i++) {
+        uint32_t p = scope->first_profile + i;
+
+        if (kiln_str_eq(kiln_batch_str(batch, batch->profiles[p].sample_type.type), type))
+            return p;
+    }
+    return NOT_FOUND;
+}
+
+/*
+ * The profile of the last type, as pprof counts: the order lists, for each profile of the scope,
+ * the place of its type in the pprof file, or simply the types in the order of the file.
+ */
+static uint32_t find_last(const struct kiln_batch *batch, const struct kiln_scope *scope)
+{
+    const struct kiln_attr *order =
+        kiln_set_find(batch, scope->attrs, KILN_STR("pprof.scope.sample_type_order"));
+    uint32_t last = 0;
+
     if (!order || order->value.kind != KILN_VALUE_ARRAY || order->value.n == 0)
-        return KILN_STR_NONE;
-    last = batch->dict.nested[order->value.first + order->value.n - 1].value;
-    return last.kind == KILN_VALUE_STRING ? batch->dict.strings[last.str] : KILN_STR_NONE;
+        return NOT_FOUND;
+    for (uint32_t i = 0; i < order->value.n; i++) {
+        const struct kiln_value *item = &batch->dict.nested[order->value.first + i].value;
+        const struct kiln_value *most = &batch->dict.nested[order->value.first + last].value;
+
+        if (item->kind == KILN_VALUE_STRING && i + 1 == order->value.n)
+            return find_sample_type(batch, scope, batch->dict.strings[item->str]);
+        if (item->kind == KILN_VALUE_INT && most->kind == KILN_VALUE_INT && item->i > most->i)
+            last = i;
+    }
+    return last < scope->n_profiles ? scope->first_profile + last : NOT_FOUND;
+}
+
+static bool is_all_zero(const struct kiln_batch *batch, const struct kiln_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->n_samples; i++) {
+        if (kiln_sample_total(batch, &batch->samples[profile->first_sample + i]) != 0)
+            return false;
+    }
+    return true;
 }
 
 uint32_t kiln_type_default(const struct kiln_batch *batch, const struct kiln_type *types)
 {
-    struct kiln_str wanted =
-        batch->n_scopes ? pprof_default(batch, batch->scopes[0].attrs) : KILN_STR_NONE;
+    uint32_t found = NOT_FOUND;
 
-    for (uint32_t i = 0; wanted.len && i < batch->scopes[0].n_profiles; i++) {
-        uint32_t p = batch->scopes[0].first_profile + i;
+    if (batch->n_scopes) {
+        const struct kiln_scope *scope = &batch->scopes[0];
+        const struct kiln_str key = KILN_STR("pprof.scope.default_sample_type");
 
-        if (kiln_str_eq(kiln_batch_str(batch, batch->profiles[p].sample_type.type), wanted))
-            return p;
+        found = find_sample_type(batch, scope, kiln_set_text(batch, scope->attrs, key));
+        if (found != NOT_FOUND)
+            return found;
+        found = find_last(batch, scope);
     }
+    if (found != NOT_FOUND && !is_all_zero(batch, &batch->profiles[found]))
+        return found;
     for (uint32_t p = 0; p < batch->n_profiles; p++) {
         if (is_cpu_time(types[p].type, types[p].unit))
             return p;
     }
-    return 0;
+    return found != NOT_FOUND ? found : 0;
 }
+
+/* ---- ids ---- */
 
 void kiln_type_id(const struct kiln_type *type, struct kiln_buf *out)
 {

@@ -44,9 +44,10 @@ struct kiln_type kiln_type_of(const struct kiln_batch *batch, const struct kiln_
 KILN_CHECK int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_types);
 
 /*
- * The profile whose type is shown when nobody asked for one: what pprof's attributes of the first
- * scope say (`pprof.scope.default_sample_type`, else the last of `pprof.scope.sample_type_order`);
- * without them CPU time if there is any, else the first profile.  0 for a batch without profiles.
+ * The profile whose type is shown when nobody asked for one.  pprof's rule where the first scope
+ * has pprof's attributes: `pprof.scope.default_sample_type`, else the last of
+ * `pprof.scope.sample_type_order` unless all its values are zero.  Otherwise CPU time if there is
+ * any, else the first profile.  0 for a batch without profiles.
  */
 uint32_t kiln_type_default(const struct kiln_batch *batch, const struct kiln_type *types);
 

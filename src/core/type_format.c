@@ -99,7 +99,7 @@ static void add_stepped(struct kiln_buf *out, double x, const struct step *steps
 
     x /= steps[0].factor;
     while (at + 1 < n_steps && fabs(round3(x)) >= steps[at + 1].factor)
-        x /= steps[++at].factor;
+        x = round3(x) / steps[++at].factor;
     add_number(out, round3(x));
     kiln_buf_puts(out, gap);
     kiln_buf_puts(out, steps[at].suffix);

@@ -42,6 +42,14 @@ static bool counts_observations(const struct kiln_batch *batch,
             kiln_str_eq(type, KILN_STR("contentions")));
 }
 
+/* A period of one nanosecond or one byte is a placeholder: nobody samples so. */
+static bool tells_weight(const struct kiln_batch *batch, const struct kiln_profile *profile)
+{
+    struct kiln_str unit = kiln_batch_str(batch, profile->period_type.unit);
+
+    return profile->period > (kiln_unit_kind(unit) == KILN_UNIT_COUNT ? 0 : 1);
+}
+
 /* alloc_space for alloc_objects: of the same half of a heap profile, in the unit of the period. */
 static bool weighs_objects(const struct kiln_batch *batch, const struct kiln_profile *objects,
                            const struct kiln_profile *space)
@@ -50,7 +58,7 @@ static bool weighs_objects(const struct kiln_batch *batch, const struct kiln_pro
     struct kiln_str b = kiln_batch_str(batch, space->sample_type.type);
     struct kiln_str half = kiln_str_cut(&a, '_');
 
-    return space->sample_type.unit == objects->period_type.unit && objects->period > 0 &&
+    return space->sample_type.unit == objects->period_type.unit && tells_weight(batch, objects) &&
            kiln_str_eq(half, kiln_str_cut(&b, '_'));
 }
 
@@ -86,7 +94,7 @@ struct kiln_counter kiln_counter_of(const struct kiln_batch *batch, const struct
         sibling = find_sibling(batch, scope, index, counts_observations);
     if (own_counts || sibling) {
         counter.unit = 1;
-    } else if (own->period > 0 && own->period_type.unit == own->sample_type.unit) {
+    } else if (tells_weight(batch, own) && own->period_type.unit == own->sample_type.unit) {
         counter.unit = (double)own->period;
     } else {
         sibling = find_sibling(batch, scope, index, weighs_objects);

@@ -93,3 +93,124 @@ TEST(diff, shares_are_compared_against_the_same_total)
     CHECK_EQ(c.diff->total_noise, 0);
     done(&c);
 }
+
+TEST(diff, few_observations_prove_nothing)
+{
+    struct compared c = compare("main;a 3\nmain;rest 1000\n", 0, "main;b 3\nmain;rest 1000\n", 0,
+                                KILN_NORMALIZE_NONE);
+
+    CHECK_TEXT(rows_text(c.diff), "a 3->0 ~ ~~\n"
+                                  "b 0->3 ~ ~~\n"
+                                  "main 0->0 ~ ~~\n"
+                                  "rest 1000->1000 ~ ~~\n");
+    done(&c);
+}
+
+TEST(diff, noise_is_poisson_by_observations)
+{
+    struct compared c = compare("main;a 100\n", 0, "main;a 120\n", 0, KILN_NORMALIZE_NONE);
+
+    CHECK(fabs(c.diff->rows[0].self_noise - 1.959964 * sqrt(220)) < 1e-6);
+    CHECK(fabs(c.diff->total_noise - 1.959964 * sqrt(220)) < 1e-6);
+    CHECK(c.diff->rows[0].self_within_noise);
+    done(&c);
+}
+
+TEST(diff, the_weight_of_an_observation_scales_its_noise)
+{
+    const struct kiln_drawn drawn[] = {
+        {.stacks = "main;a 10000\n",
+         .type = "alloc_space",
+         .unit = "bytes",
+         .period_type = "space",
+         .period_unit = "bytes",
+         .period = 1000},
+        {.stacks = "main;a 14000\n",
+         .type = "alloc_space",
+         .unit = "bytes",
+         .period_type = "space",
+         .period_unit = "bytes",
+         .period = 1000},
+    };
+    struct compared c = {kiln_test_view(kiln_test_batch(&drawn[0], 1), NULL),
+                         kiln_test_view(kiln_test_batch(&drawn[1], 1), NULL), NULL};
+
+    CHECK_OK(kiln_diff_new(c.a, c.b, KILN_NORMALIZE_TIME, &c.diff, NULL));
+    CHECK(fabs(c.diff->rows[0].self_noise - 1.959964 * sqrt(24) * 1000) < 1e-3);
+    CHECK(c.diff->rows[0].self_within_noise);
+    done(&c);
+}
+
+TEST(diff, recursion_counts_once)
+{
+    struct compared c = compare("main;f;f 100\n", 0, "main;f;f 300\n", 0, KILN_NORMALIZE_NONE);
+
+    CHECK_STR(c.diff->rows[0].frame.name, "f");
+    CHECK_EQ(c.diff->rows[0].total_a, 100);
+    CHECK_EQ(c.diff->rows[0].total_b, 300);
+    done(&c);
+}
+
+TEST(diff, against_nothing_everything_is_new)
+{
+    struct compared c = compare("", 10, "main;f 300\n", 10, KILN_NORMALIZE_TOTAL);
+
+    CHECK_EQ(c.diff->normalized, KILN_NORMALIZE_NONE);
+    CHECK_TEXT(rows_text(c.diff), "f 0->300\nmain 0->0 ~\n");
+    done(&c);
+    c = compare("", 0, "", 0, KILN_NORMALIZE_TIME);
+    CHECK_EQ(c.diff->n_rows, 0);
+    CHECK_EQ(c.diff->total_noise, 0);
+    done(&c);
+}
+
+TEST(diff, different_units_cannot_be_compared)
+{
+    const struct kiln_drawn bytes = {.stacks = "a 1\n", .type = "inuse_space", .unit = "bytes"};
+    struct kiln_view *a = kiln_test_view(kiln_test_batch(&bytes, 1), NULL);
+    struct kiln_view *b = view_of("a 1\n", 0);
+    struct kiln_err err = {0};
+    struct kiln_diff *diff;
+
+    CHECK_EQ(kiln_diff_new(a, b, KILN_NORMALIZE_TIME, &diff, &err), KILN_E_NOMATCH);
+    CHECK_TEXT(err.text, "samples:count cannot be compared with inuse_space:bytes");
+    kiln_view_free(a);
+    kiln_view_free(b);
+}
+
+TEST(diff, levels_are_not_normalised_by_time)
+{
+    const struct kiln_drawn drawn[] = {
+        {.stacks = "a 10\n", .type = "inuse_space", .unit = "bytes", .duration_ns = 10},
+        {.stacks = "a 10\n", .type = "inuse_space", .unit = "bytes", .duration_ns = 60},
+    };
+    struct compared c = {kiln_test_view(kiln_test_batch(&drawn[0], 1), NULL),
+                         kiln_test_view(kiln_test_batch(&drawn[1], 1), NULL), NULL};
+
+    CHECK_OK(kiln_diff_new(c.a, c.b, KILN_NORMALIZE_TIME, &c.diff, NULL));
+    CHECK_EQ(c.diff->normalized, KILN_NORMALIZE_NONE);
+    CHECK_EQ(c.diff->total_a, 10);
+    done(&c);
+}
+
+TEST(diff, running_out_of_memory_leaks_nothing)
+{
+    struct kiln_view *a = view_of("main;a 3\n", 0), *b = view_of("main;b 4\n", 0);
+    int64_t live = kiln_mem_live();
+    struct kiln_diff *diff = NULL;
+    uint64_t n = 0;
+    int r;
+
+    do {
+        kiln_mem_fail_at(++n);
+        r = kiln_diff_new(a, b, KILN_NORMALIZE_TOTAL, &diff, NULL);
+        kiln_mem_fail_at(0);
+        if (r < 0)
+            CHECK_EQ(kiln_mem_live(), live);
+    } while (r < 0);
+    CHECK(n > 8);
+    kiln_diff_free(diff);
+    CHECK_EQ(kiln_mem_live(), live);
+    kiln_view_free(a);
+    kiln_view_free(b);
+}
