@@ -4,6 +4,7 @@
 #   tests/support/x.c            helpers of those programs
 #   fuzz/x_fuzz.c                replays fuzz/corpus/x      fuzz/x
 #   tests/cli/x_test.*           any executable             cli/x
+#   tests/cli/cases/x.sh         see tests/cli/run.sh       cli/x
 #   tests/interop/x_test.*       the same, with peers       interop/x
 #   tests/checks/x_test.*        checks of the sources      check/x
 #
@@ -55,16 +56,26 @@ foreach(source ${sources})
   endif()
 endforeach()
 
+# kiln_add_script(NAME COMMAND...): a test in the environment that scripts expect.
+function(kiln_add_script name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+    "KILN=${CMAKE_BINARY_DIR}/kiln;KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR};KILN_BUILD_DIR=${CMAKE_BINARY_DIR};KILN_TEST_DATA=${KILN_TEST_DATA}")
+endfunction()
+
 # kiln_add_scripts(FOLDER PREFIX): FOLDER/x_test.* become PREFIX/x.
 function(kiln_add_scripts folder prefix)
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*_test.*)
   foreach(script ${scripts})
     string(REGEX REPLACE "^.*/(.*)_test\\.[a-z]+$" "${prefix}/\\1" name ${script})
-    add_test(NAME ${name} COMMAND ${script} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
-      "KILN=${CMAKE_BINARY_DIR}/kiln;KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR};KILN_BUILD_DIR=${CMAKE_BINARY_DIR};KILN_TEST_DATA=${KILN_TEST_DATA}")
+    kiln_add_script(${name} ${script})
   endforeach()
 endfunction()
 kiln_add_scripts(tests/cli cli)
+file(GLOB cases CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/cases/*.sh)
+foreach(case ${cases})
+  get_filename_component(name ${case} NAME_WE)
+  kiln_add_script(cli/${name} ${CMAKE_SOURCE_DIR}/tests/cli/run.sh ${name})
+endforeach()
 kiln_add_scripts(tests/interop interop)
 kiln_add_scripts(tests/checks check)

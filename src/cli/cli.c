@@ -103,8 +103,9 @@ int kiln_cli_usage(const struct kiln_command *command, const char *fmt, ...)
     va_start(args, fmt);
     put_sentence(&line, fmt, args);
     va_end(args);
-    kiln_buf_printf(&line, " (see `kiln help%s%s`)", command ? " " : "",
-                    command ? command->name : "");
+    if (line.len && !memchr(line.ptr, '(', line.len))
+        kiln_buf_printf(&line, " (see `kiln help%s%s`)", command ? " " : "",
+                        command ? command->name : "");
     say(&line);
     return KILN_EXIT_USAGE;
 }

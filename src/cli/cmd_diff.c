@@ -75,7 +75,7 @@ static int sort_rows(struct comparison *c)
 static const struct kiln_column columns[] = {
     {"change", KILN_RIGHT, KILN_KEEP},   {"of all", KILN_RIGHT, KILN_KEEP},
     {"before", KILN_RIGHT, KILN_KEEP},   {"after", KILN_RIGHT, KILN_KEEP},
-    {"ratio", KILN_RIGHT, KILN_KEEP},    {"name", KILN_LEFT, KILN_CUT_END},
+    {"ratio", KILN_RIGHT, KILN_KEEP},    {"name", KILN_LEFT, KILN_CUT_MIDDLE},
     {"file", KILN_LEFT, KILN_CUT_START},
 };
 

@@ -5,9 +5,9 @@
 #include "cli/report.h"
 
 static const struct kiln_column columns[] = {
-    {"self", KILN_RIGHT, KILN_KEEP},   {"self%", KILN_RIGHT, KILN_KEEP},
-    {"total", KILN_RIGHT, KILN_KEEP},  {"total%", KILN_RIGHT, KILN_KEEP},
-    {"name", KILN_LEFT, KILN_CUT_END}, {"file", KILN_LEFT, KILN_CUT_START},
+    {"self", KILN_RIGHT, KILN_KEEP},      {"self%", KILN_RIGHT, KILN_KEEP},
+    {"total", KILN_RIGHT, KILN_KEEP},     {"total%", KILN_RIGHT, KILN_KEEP},
+    {"name", KILN_LEFT, KILN_CUT_MIDDLE}, {"file", KILN_LEFT, KILN_CUT_START},
 };
 
 static void add_row(struct kiln_table *table, const struct kiln_view *view,

@@ -39,7 +39,7 @@ static const struct kiln_column columns[] = {
     {"total", KILN_RIGHT, KILN_KEEP},
     {"total%", KILN_RIGHT, KILN_KEEP},
     {"self", KILN_RIGHT, KILN_KEEP},
-    {"name", KILN_LEFT, KILN_CUT_END},
+    {"name", KILN_LEFT, KILN_CUT_MIDDLE},
 };
 
 static bool is_shown(const struct printer *p, uint32_t i)

@@ -33,8 +33,6 @@ static int decode(const struct kiln_cli *cli, struct kiln_str data, struct kiln_
         .otlp_revision = cli->args.otlp_revision,
     };
 
-    if (data.len == 0)
-        return kiln_err_set(err, KILN_E_TRUNCATED, NULL, "the file is empty");
     return kiln_decode(data, &opts, &input->batch, &input->info, err);
 }
 

@@ -31,7 +31,7 @@ static int no_such_command(const char *name)
         names[n] = kiln_commands[n]->name;
     near = kiln_nearest(name, names, n);
     if (near)
-        return kiln_cli_usage(NULL, "%.40s: no such command, did you mean %s?", name, near);
+        return kiln_cli_usage(NULL, "%.40s: no such command (did you mean %s?)", name, near);
     return kiln_cli_usage(NULL, "%.40s: no such command", name);
 }
 

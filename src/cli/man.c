@@ -100,7 +100,7 @@ static void put_head(struct kiln_buf *out, const struct kiln_command *command)
     kiln_buf_puts(out, ".Dd " MAN_DATE "\n.Dt KILN");
     kiln_buf_puts(out, dash);
     put_upper(out, name);
-    kiln_buf_printf(out, " 1\n.Os Kiln %s\n.Sh NAME\n.Nm kiln%s%s\n.Nd ", KILN_VERSION, dash, name);
+    kiln_buf_printf(out, " 1\n.Os\n.Sh NAME\n.Nm kiln%s%s\n.Nd ", dash, name);
     kiln_buf_puts(out, command ? command->summary : "read, compare, draw and convert profiles");
     kiln_buf_puts(out, "\n.Sh SYNOPSIS\n.Nm kiln");
 }
@@ -161,12 +161,22 @@ static void put_examples(struct kiln_buf *out, const struct kiln_command *comman
     }
 }
 
+/* FILE..., or [WORD] for what may be left out. */
+static void put_operands(struct kiln_buf *out, struct kiln_str operands)
+{
+    bool optional = kiln_str_starts(operands, KILN_STR("["));
+
+    if (optional)
+        operands = (struct kiln_str){operands.ptr + 1, operands.len - 2};
+    if (operands.len)
+        kiln_buf_printf(out, ".%sAr %.*s\n", optional ? "Op " : "", KILN_STR_ARG(operands));
+}
+
 static void command_page(const struct kiln_command *command, struct kiln_buf *out)
 {
     put_head(out, command);
     kiln_buf_printf(out, " %s\n.Op Ar OPTION ...\n", command->name);
-    if (command->operands[0])
-        kiln_buf_printf(out, ".Ar %s\n", command->operands);
+    put_operands(out, kiln_str_of(command->operands));
     kiln_buf_puts(out, ".Sh DESCRIPTION\n");
     put_paragraphs(out, command->about);
     for (uint32_t i = 0; i < KILN_GROUPS_MAX && command->groups[i]; i++)
@@ -194,6 +204,29 @@ static void put_formats(struct kiln_buf *out)
     kiln_buf_puts(out, ".El\n");
 }
 
+/* In the order of the alphabet, as pages are referred to. */
+static void put_see_also(struct kiln_buf *out)
+{
+    const char *last = "";
+
+    kiln_buf_puts(out, ".Sh SEE ALSO\n");
+    for (;;) {
+        const char *next = NULL;
+
+        for (uint32_t i = 0; kiln_commands[i]; i++) {
+            const char *name = kiln_commands[i]->name;
+
+            if (strcmp(name, last) > 0 && (!next || strcmp(name, next) < 0))
+                next = name;
+        }
+        if (!next)
+            break;
+        kiln_buf_printf(out, "%s.Xr kiln-%s 1", *last ? " ,\n" : "", next);
+        last = next;
+    }
+    kiln_buf_putc(out, '\n');
+}
+
 static void main_page(struct kiln_buf *out)
 {
     put_head(out, NULL);
@@ -210,10 +243,7 @@ static void main_page(struct kiln_buf *out)
     put_formats(out);
     put_environment(out);
     put_exit_status(out);
-    kiln_buf_puts(out, ".Sh SEE ALSO\n");
-    for (uint32_t i = 0; kiln_commands[i]; i++)
-        kiln_buf_printf(out, ".Xr kiln-%s 1%s\n", kiln_commands[i]->name,
-                        kiln_commands[i + 1] ? " ," : "");
+    put_see_also(out);
 }
 
 void kiln_man_page(const struct kiln_command *command, struct kiln_buf *out)

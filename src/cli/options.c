@@ -32,29 +32,30 @@ const struct kiln_command *kiln_command_named(const char *name)
 
 enum { WORD_MAX = 32 };
 
-/* Edits (insert, delete, change) between two short words. */
+/* Edits (insert, delete, change, swap neighbours) between two short words. */
 static uint32_t distance(const char *a, const char *b)
 {
-    uint32_t row[WORD_MAX + 1];
+    uint32_t rows[3][WORD_MAX + 1]; /* of the last but one letter of a, the last, this one */
     size_t n = strlen(b);
 
     if (strlen(a) > WORD_MAX || n > WORD_MAX)
         return WORD_MAX;
     for (uint32_t j = 0; j <= n; j++)
-        row[j] = j;
+        rows[1][j] = j;
     for (uint32_t i = 1; a[i - 1]; i++) {
-        uint32_t diagonal = row[0];
-
-        row[0] = i;
+        rows[2][0] = i;
         for (uint32_t j = 1; j <= n; j++) {
-            uint32_t change = diagonal + (a[i - 1] != b[j - 1]);
-            uint32_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            uint32_t change = rows[1][j - 1] + (a[i - 1] != b[j - 1]);
+            uint32_t shift = (rows[1][j] < rows[2][j - 1] ? rows[1][j] : rows[2][j - 1]) + 1;
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
 
-            diagonal = row[j];
-            row[j] = change < shift ? change : shift;
+            rows[2][j] = change < shift ? change : shift;
+            if (swapped && rows[0][j - 2] + 1 < rows[2][j])
+                rows[2][j] = rows[0][j - 2] + 1;
         }
+        memmove(rows[0], rows[1], 2 * sizeof(rows[0]));
     }
-    return row[n];
+    return rows[1][n];
 }
 
 const char *kiln_nearest(const char *word, const char *const *candidates, uint32_t n)
@@ -335,7 +336,8 @@ static int take_word(struct parser *p, bool *only_operands)
 static int check_operands(const struct kiln_command *command, uint32_t n, struct kiln_err *err)
 {
     if (n < command->operands_min)
-        return kiln_err_set(err, -EINVAL, NULL, "nothing to work on: give %s", command->operands);
+        return kiln_err_set(err, -EINVAL, NULL, "%s: give %s",
+                            n ? "too few operands" : "nothing to work on", command->operands);
     if (command->operands_max != KILN_OPERANDS_ANY && n > command->operands_max)
         return kiln_err_set(err, -EINVAL, NULL, "too many operands: give %s",
                             command->operands[0] ? command->operands : "none");

@@ -58,6 +58,19 @@ static void put_count(struct kiln_buf *out, double count, const char *one, const
     kiln_buf_puts(out, count == 1 ? one : many);
 }
 
+/* How many samples, unless the value is their number, and of how many profiles, unless of one. */
+static void put_sources(struct kiln_buf *out, const struct kiln_view *view)
+{
+    if (view->count != (double)view->total) {
+        kiln_buf_puts(out, ", ");
+        put_count(out, view->count, "sample", "samples");
+    }
+    if (view->n_profiles > 1) {
+        kiln_buf_puts(out, " of ");
+        put_count(out, view->n_profiles, "profile", "profiles");
+    }
+}
+
 void kiln_report_head(const struct kiln_cli *cli, const struct kiln_view *view,
                       struct kiln_buf *out)
 {
@@ -75,12 +88,7 @@ void kiln_report_head(const struct kiln_cli *cli, const struct kiln_view *view,
         kiln_buf_puts(out, " of ");
         kiln_format_value(out, (double)view->total_unfiltered, view->type.unit);
     }
-    kiln_buf_puts(out, ", ");
-    put_count(out, view->count, "sample", "samples");
-    if (view->n_profiles > 1) {
-        kiln_buf_puts(out, " of ");
-        put_count(out, view->n_profiles, "profile", "profiles");
-    }
+    put_sources(out, view);
     kiln_buf_putc(out, '\n');
 }
 

@@ -55,15 +55,21 @@ static struct kiln_str cell_text(const struct kiln_table *table, const struct ki
     return (struct kiln_str){table->text.ptr + cell->at, cell->len};
 }
 
+/* A column without a text in any row has no width, and is left out. */
 static void measure(const struct kiln_table *table, uint32_t *widths)
 {
-    for (uint32_t c = 0; c < table->n_columns; c++)
-        widths[c] = kiln_term_columns(kiln_str_of(table->columns[c].title));
+    memset(widths, 0, table->n_columns * sizeof(*widths));
     for (uint32_t i = 0; i < table->n_cells; i++) {
         uint32_t wide = kiln_term_columns(cell_text(table, &table->cells[i]));
         uint32_t *width = &widths[i % table->n_columns];
 
         *width = wide > *width ? wide : *width;
+    }
+    for (uint32_t c = 0; c < table->n_columns; c++) {
+        uint32_t wide = kiln_term_columns(kiln_str_of(table->columns[c].title));
+
+        if (widths[c] && wide > widths[c])
+            widths[c] = wide;
     }
 }
 
@@ -106,15 +112,20 @@ struct place {
     bool last; /* of its line: no spaces after it */
 };
 
-/* The start or the end of a text, with "…" for the rest. */
-static void put_part(const struct kiln_term *term, struct kiln_buf *out, enum kiln_style style,
-                     struct kiln_str part, enum kiln_cut cut)
+/* What of a text fits in `width` columns, with "…" for the rest.  Returns the columns it took. */
+static uint32_t put_part(struct kiln_buf *out, struct kiln_str text, enum kiln_cut cut,
+                         uint32_t width)
 {
-    if (cut == KILN_CUT_START)
-        kiln_term_put(term, out, style, KILN_STR("…"));
-    kiln_term_put(term, out, style, part);
-    if (cut != KILN_CUT_START)
-        kiln_term_put(term, out, style, KILN_STR("…"));
+    uint32_t tail_width = cut == KILN_CUT_START    ? width - 1
+                          : cut == KILN_CUT_MIDDLE ? width / 2
+                                                   : 0;
+    struct kiln_str head = kiln_term_cut(text, width - 1 - tail_width);
+    struct kiln_str tail = kiln_term_tail(text, tail_width);
+
+    kiln_buf_add_str(out, head);
+    kiln_buf_puts(out, "…");
+    kiln_buf_add_str(out, tail);
+    return kiln_term_columns(head) + 1 + kiln_term_columns(tail);
 }
 
 static void put_cell(const struct kiln_table *table, const struct kiln_term *term,
@@ -123,21 +134,19 @@ static void put_cell(const struct kiln_table *table, const struct kiln_term *ter
 {
     const struct kiln_column *column = &table->columns[place.column];
     uint32_t wide = kiln_term_columns(text);
-    bool fits = wide <= place.width;
+    struct kiln_buf part;
 
-    if (!fits) {
-        text = column->cut == KILN_CUT_START ? kiln_term_tail(text, place.width - 1)
-                                             : kiln_term_cut(text, place.width - 1);
-        wide = kiln_term_columns(text) + 1;
+    kiln_buf_init(&part, text.len + 8);
+    if (wide > place.width) {
+        wide = put_part(&part, text, column->cut, place.width);
+        text = kiln_buf_str(&part);
     }
     if (column->align == KILN_RIGHT)
         spaces(out, place.width - wide);
-    if (fits)
-        kiln_term_put(term, out, style, text);
-    else
-        put_part(term, out, style, text, column->cut);
+    kiln_term_put(term, out, style, text);
     if (column->align == KILN_LEFT && !place.last)
         spaces(out, place.width - wide);
+    kiln_buf_done(&part);
 }
 
 static void trim_line(struct kiln_buf *out)
@@ -147,31 +156,46 @@ static void trim_line(struct kiln_buf *out)
     kiln_buf_putc(out, '\n');
 }
 
+static void put_titles(const struct kiln_table *table, const struct kiln_term *term,
+                       const uint32_t *widths, struct kiln_buf *out)
+{
+    for (uint32_t c = 0; c < table->n_columns; c++) {
+        if (!widths[c])
+            continue;
+        put_cell(table, term, (struct place){c, widths[c], c + 1 == table->n_columns},
+                 KILN_STYLE_FAINT, kiln_str_of(table->columns[c].title), out);
+        spaces(out, 2);
+    }
+    trim_line(out);
+}
+
+static void put_row(const struct kiln_table *table, const struct kiln_term *term,
+                    const uint32_t *widths, const struct kiln_cell *cells, struct kiln_buf *out)
+{
+    for (uint32_t c = 0; c < table->n_columns; c++) {
+        if (!widths[c])
+            continue;
+        put_cell(table, term, (struct place){c, widths[c], c + 1 == table->n_columns},
+                 (enum kiln_style)cells[c].style, cell_text(table, &cells[c]), out);
+        spaces(out, 2);
+    }
+    trim_line(out);
+}
+
 void kiln_table_print(struct kiln_table *table, const struct kiln_term *term, uint32_t indent,
                       struct kiln_buf *out)
 {
     uint32_t widths[KILN_COLUMNS_MAX];
-    uint32_t n = table->n_columns;
 
     close_cell(table);
     measure(table, widths);
     if (term->width > indent)
         fit(table, widths, term->width - indent);
     spaces(out, indent);
-    for (uint32_t c = 0; c < n; c++) {
-        put_cell(table, term, (struct place){c, widths[c], c + 1 == n}, KILN_STYLE_FAINT,
-                 kiln_str_of(table->columns[c].title), out);
-        spaces(out, 2);
-    }
-    trim_line(out);
-    for (uint32_t i = 0; i < table->n_cells; i++) {
-        uint32_t c = i % n;
-
-        spaces(out, c == 0 ? indent : 2);
-        put_cell(table, term, (struct place){c, widths[c], c + 1 == n},
-                 (enum kiln_style)table->cells[i].style, cell_text(table, &table->cells[i]), out);
-        if (c + 1 == n)
-            trim_line(out);
+    put_titles(table, term, widths, out);
+    for (uint32_t i = 0; i + table->n_columns <= table->n_cells; i += table->n_columns) {
+        spaces(out, indent);
+        put_row(table, term, widths, table->cells + i, out);
     }
     if (!out->error)
         out->error = table->error ? table->error : table->text.error;

@@ -15,8 +15,8 @@
 
 enum kiln_align { KILN_LEFT, KILN_RIGHT };
 
-/* What a column gives up where the line is too long: nothing, its start, or its end. */
-enum kiln_cut { KILN_KEEP, KILN_CUT_START, KILN_CUT_END };
+/* What a column gives up where the line is too long: nothing, or a part of its texts. */
+enum kiln_cut { KILN_KEEP, KILN_CUT_START, KILN_CUT_MIDDLE, KILN_CUT_END };
 
 struct kiln_column {
     const char *title;

@@ -184,6 +184,38 @@ int kiln_decode(struct kiln_str data, const struct kiln_decode_opts *opts,
 
 /* ---- encoding ---- */
 
+static int encode_pprof(const struct kiln_batch *batch, const struct kiln_encode_opts *opts,
+                        struct kiln_buf *out, struct kiln_err *err)
+{
+    struct kiln_buf raw;
+    int r;
+
+    if (opts->no_compression)
+        return kiln_pprof_encode(batch, NULL, out, err);
+    kiln_buf_init(&raw, out->max);
+    r = kiln_pprof_encode(batch, NULL, &raw, err);
+    if (r == 0)
+        r = kiln_compress(KILN_GZIP, 0, kiln_buf_str(&raw), out);
+    if (r < 0)
+        kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    kiln_buf_done(&raw);
+    return r;
+}
+
+/* Formats that show one sample type. */
+static int encode_view(struct kiln_batch *batch, const struct kiln_encode_opts *opts,
+                       struct kiln_buf *out, struct kiln_err *err)
+{
+    struct kiln_view *view;
+    int r = kiln_view_new(batch, &opts->view, &view, err);
+
+    if (r < 0)
+        return r;
+    r = kiln_collapsed_encode(view, out, err);
+    kiln_view_free(view);
+    return r;
+}
+
 int kiln_encode(struct kiln_batch *batch, const struct kiln_encode_opts *opts, struct kiln_buf *out,
                 struct kiln_err *err)
 {
@@ -192,6 +224,10 @@ int kiln_encode(struct kiln_batch *batch, const struct kiln_encode_opts *opts, s
         return kiln_otlp_encode(batch, NULL, out, err);
     case KILN_FORMAT_OTLP_JSON:
         return kiln_otlp_json_encode(batch, out, err);
+    case KILN_FORMAT_PPROF:
+        return encode_pprof(batch, opts, out, err);
+    case KILN_FORMAT_COLLAPSED:
+        return encode_view(batch, opts, out, err);
     default:
         return kiln_err_set(err, KILN_E_UNSUPPORTED, NULL, "%s is a format that can only be read",
                             formats[opts->format].name);

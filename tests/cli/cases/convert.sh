@@ -1,0 +1,9 @@
+# Any format to any other; what is read back is what was written.
+p=examples/checkout.pb.gz
+kiln convert $p -o "$TMP/c.otlp"
+kiln convert "$TMP/c.otlp" -o "$TMP/back.pb.gz"
+cmp <(kiln top -n 0 $p) <(kiln top -n 0 "$TMP/back.pb.gz") && echo "pprof, otlp, pprof: equal"
+kiln convert $p --to collapsed | sort >"$TMP/c.folded"
+head -3 "$TMP/c.folded"
+awk '{ sum += $NF } END { print "sum", sum }' "$TMP/c.folded"
+kiln convert $p -t alloc_space --focus growslice --to collapsed

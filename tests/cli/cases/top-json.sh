@@ -1,0 +1,1 @@
+kiln top --json -n 2 examples/checkout.pb.gz

@@ -1,0 +1,1 @@
+kiln tree --json -n 3 examples/checkout.pb.gz
