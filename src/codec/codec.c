@@ -12,6 +12,7 @@
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
 #include "codec/pprof.h"
+#include "codec/speedscope.h"
 
 #define INPUT_BYTES_DEFAULT ((size_t)1 << 30)
 
@@ -63,6 +64,7 @@ static const struct {
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
     {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
     {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode},
+    {KILN_FORMAT_SPEEDSCOPE, kiln_speedscope_detect, kiln_speedscope_decode},
     {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode},
 };
 
@@ -211,7 +213,8 @@ static int encode_view(struct kiln_batch *batch, const struct kiln_encode_opts *
 
     if (r < 0)
         return r;
-    r = kiln_collapsed_encode(view, out, err);
+    r = opts->format == KILN_FORMAT_COLLAPSED ? kiln_collapsed_encode(view, out, err)
+                                              : kiln_speedscope_encode(view, out, err);
     kiln_view_free(view);
     return r;
 }
@@ -227,6 +230,7 @@ int kiln_encode(struct kiln_batch *batch, const struct kiln_encode_opts *opts, s
     case KILN_FORMAT_PPROF:
         return encode_pprof(batch, opts, out, err);
     case KILN_FORMAT_COLLAPSED:
+    case KILN_FORMAT_SPEEDSCOPE:
         return encode_view(batch, opts, out, err);
     default:
         return kiln_err_set(err, KILN_E_UNSUPPORTED, NULL, "%s is a format that can only be read",

@@ -133,3 +133,22 @@ TEST(collapsed, it_is_known_by_its_lines)
     CHECK(!kiln_collapsed_detect(KILN_STR("{\"a\":1}")));
     CHECK(!kiln_collapsed_detect(KILN_STR("a;b\x01 3\n")));
 }
+
+TEST(collapsed, what_is_written_reads_back_the_same)
+{
+    static const char stacks[] = "[no stack] 5\nmain;pa rse;skip_[i];read 3\n"
+                                 "main;do_syscall_64_[k] 4\nString\xef\xbc\x9b;jitted_[j] 1\n";
+    struct kiln_batch *batch = kiln_test_decode(kiln_collapsed_decode, KILN_STR(stacks));
+    struct kiln_view_opts opts = {0};
+    struct kiln_err err = {0};
+    struct kiln_view *view;
+    struct kiln_buf text;
+
+    CHECK_OK(kiln_view_new(batch, &opts, &view, &err));
+    kiln_buf_init(&text, 1u << 20);
+    CHECK_OK(kiln_collapsed_encode(view, &text, &err));
+    CHECK_STR(kiln_buf_str(&text), stacks);
+    kiln_buf_done(&text);
+    kiln_view_free(view);
+    kiln_batch_unref(batch);
+}

@@ -175,13 +175,13 @@ TEST(otlp_json, attributes_of_resources_may_refer_to_the_string_table)
 
 TEST(otlp_json, json_lines_go_into_one_batch)
 {
-    struct kiln_batch
-        *batch = decode(PROFILE("\"samples\":[{\"values\":[1]}],\"sampleType\":{\"typeStrindex\":"
-                                "1}") "\n"
-                                      "{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{"
-                                      "\"sampleType\":"
-                                      "{\"typeStrindex\":1}}]}]}],\"dictionary\":{\"stringTable\":["
-                                      "\"\",\"wall\"]}}\n");
+    struct kiln_batch *batch =
+        decode(PROFILE("\"samples\":[{\"values\":[1]}],\"sampleType\":{\"typeStrindex\":"
+                       "1}") "\n"
+                             "{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{"
+                             "\"sampleType\":"
+                             "{\"typeStrindex\":1}}]}]}],\"dictionary\":{\"stringTable\":["
+                             "\"\",\"wall\"]}}\n");
 
     CHECK_EQ(batch->n_profiles, 2);
     CHECK_STR(kiln_batch_str(batch, batch->profiles[0].sample_type.type), "cpu");
