@@ -19,13 +19,13 @@
 static bool line_up(const struct kiln_batch *batch, const struct kiln_profile *a,
                     const struct kiln_profile *b)
 {
-    const struct kiln_sample *x = batch->samples + a->first_sample;
-    const struct kiln_sample *y = batch->samples + b->first_sample;
-
     if (a == b || a->n_samples != b->n_samples || a->time_ns != b->time_ns)
         return false;
     for (uint32_t i = 0; i < a->n_samples; i++) {
-        if (x[i].stack != y[i].stack || x[i].attrs != y[i].attrs || x[i].link != y[i].link)
+        const struct kiln_sample *x = &batch->samples[a->first_sample + i];
+        const struct kiln_sample *y = &batch->samples[b->first_sample + i];
+
+        if (x->stack != y->stack || x->attrs != y->attrs || x->link != y->link)
             return false;
     }
     return true;
@@ -87,7 +87,7 @@ struct kiln_counter kiln_counter_of(const struct kiln_batch *batch, const struct
 {
     const struct kiln_profile *own = &batch->profiles[index];
     const struct kiln_profile *sibling = NULL;
-    struct kiln_counter counter = {.batch = batch, .samples = batch->samples + own->first_sample};
+    struct kiln_counter counter = {.batch = batch, .own = own};
     bool own_counts = type->scale != 1 || counts_observations(batch, own, own);
 
     if (!own_counts)
@@ -100,19 +100,20 @@ struct kiln_counter kiln_counter_of(const struct kiln_batch *batch, const struct
         sibling = find_sibling(batch, scope, index, weighs_objects);
         counter.unit = sibling ? (double)own->period : 0;
     }
-    counter.sibling = sibling ? batch->samples + sibling->first_sample : NULL;
+    counter.sibling = sibling;
     return counter;
 }
 
 double kiln_counter_count(const struct kiln_counter *counter, uint32_t i, int64_t raw)
 {
-    const struct kiln_sample *sample = &counter->samples[i];
+    const struct kiln_batch *batch = counter->batch;
+    const struct kiln_sample *sample = &batch->samples[counter->own->first_sample + i];
 
     if (sample->has_times)
         return sample->n;
     if (counter->unit == 0)
         return sample->n;
     if (counter->sibling)
-        raw = kiln_sample_total(counter->batch, &counter->sibling[i]);
+        raw = kiln_sample_total(batch, &batch->samples[counter->sibling->first_sample + i]);
     return fabs((double)raw) / counter->unit;
 }

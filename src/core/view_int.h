@@ -51,9 +51,9 @@ KILN_CHECK int kiln_labels_hold(const struct kiln_labels *labels, const struct k
 /* How many observations stand behind the values of a profile. */
 struct kiln_counter {
     const struct kiln_batch *batch;
-    const struct kiln_sample *samples; /* of the profile */
-    const struct kiln_sample *sibling; /* samples that line up with them and count, or NULL */
-    double unit;                       /* value of one observation; 0: each value is one */
+    const struct kiln_profile *own;
+    const struct kiln_profile *sibling; /* whose samples line up and count, or NULL */
+    double unit;                        /* value of one observation; 0: each value is one */
 };
 
 struct kiln_counter kiln_counter_of(const struct kiln_batch *batch, const struct kiln_scope *scope,
