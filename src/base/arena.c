@@ -88,12 +88,14 @@ void *kiln_arena_alloc(struct kiln_arena *arena, size_t size)
 
 struct kiln_str kiln_arena_copy(struct kiln_arena *arena, struct kiln_str s)
 {
-    char *copy = kiln_arena_alloc(arena, s.len);
+    char *copy;
 
+    if (s.len == 0)
+        return KILN_STR("");
+    copy = kiln_arena_alloc(arena, s.len);
     if (!copy)
         return KILN_STR_NONE;
-    if (s.len)
-        memcpy(copy, s.ptr, s.len);
+    memcpy(copy, s.ptr, s.len);
     return (struct kiln_str){copy, s.len};
 }
 

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jfr_int - what the parts of the JFR reader share.
+ *
+ *   jfr.c          chunk headers, the loop over chunks, the resource
+ *   jfr_meta.c     metadata: types and fields, compiled into flat programs that read a value
+ *   jfr_pool.c     constant pools: id -> symbol, class, method, thread, stack trace
+ *   jfr_text.c     strings in their five encodings -> UTF-8; names of generated classes
+ *   jfr_stack.c    pool entries -> functions, locations, stacks, attributes of the batch
+ *   jfr_events.c   events -> samples, samples -> profiles
+ *
+ * Errors inside a chunk are set without the chunk's number; jfr.c puts it before them.
+ *
+ * Threads: one owner at a time.
+ */
+#ifndef KILN_CODEC_JFR_INT_H
+#define KILN_CODEC_JFR_INT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "core/builder.h"
+#include "core/intern.h"
+
+/* ---- reading bytes ---- */
+
+/* A place in a chunk.  The first failure sticks, and everything reads as 0 after it. */
+struct kiln_jfr_in {
+    const uint8_t *at;
+    const uint8_t *end;
+    int error;
+};
+
+static inline void kiln_jfr_in_fail(struct kiln_jfr_in *in, int code)
+{
+    if (!in->error)
+        in->error = code;
+    in->at = in->end;
+}
+
+static inline size_t kiln_jfr_in_left(const struct kiln_jfr_in *in)
+{
+    return (size_t)(in->end - in->at);
+}
+
+uint64_t kiln_jfr_varint_long(struct kiln_jfr_in *in);
+
+/* An integer: 7 bits a byte, low ones first; a ninth byte holds 8 bits. */
+static inline uint64_t kiln_jfr_varint(struct kiln_jfr_in *in)
+{
+    if (KILN_LIKELY(in->at < in->end && *in->at < 0x80))
+        return *in->at++;
+    return kiln_jfr_varint_long(in);
+}
+
+static inline void kiln_jfr_skip(struct kiln_jfr_in *in, uint64_t bytes)
+{
+    if (KILN_UNLIKELY(bytes > kiln_jfr_in_left(in)))
+        kiln_jfr_in_fail(in, KILN_E_TRUNCATED);
+    else
+        in->at += bytes;
+}
+
+/* A number of things to come, each of at least one byte. */
+static inline uint64_t kiln_jfr_count(struct kiln_jfr_in *in)
+{
+    uint64_t n = kiln_jfr_varint(in);
+
+    if (KILN_LIKELY(n <= kiln_jfr_in_left(in)))
+        return n;
+    kiln_jfr_in_fail(in, KILN_E_TRUNCATED);
+    return 0;
+}
+
+/* ---- texts ---- */
+
+enum kiln_jfr_encoding {
+    KILN_JFR_NULL,
+    KILN_JFR_EMPTY,
+    KILN_JFR_REF,    /* the id of an entry of the pool of java.lang.String */
+    KILN_JFR_UTF8,   /* Java's kind of it: NUL as two bytes, characters past U+FFFF as six */
+    KILN_JFR_CHARS,  /* UTF-16 units, an integer each */
+    KILN_JFR_LATIN1, /* a byte each */
+};
+
+/* A string where it lies: the bytes after encoding and count. */
+struct kiln_jfr_text {
+    const uint8_t *ptr;
+    uint32_t len;      /* bytes */
+    uint32_t encoding; /* enum kiln_jfr_encoding */
+};
+
+/* The longest text that is kept, in bytes of UTF-8: the rest is cut off. */
+#define KILN_JFR_TEXT_MAX 4096u
+
+struct kiln_jfr_text kiln_jfr_read_text(struct kiln_jfr_in *in);
+
+/* Writes UTF-8 into out[KILN_JFR_TEXT_MAX]; a REF must have been resolved.  Returns its length. */
+size_t kiln_jfr_text_format(struct kiln_jfr_text text, char *out);
+
+/*
+ * Names that differ from run to run (lambdas, generated accessors, unpacked libraries) become one:
+ * Shop$$Lambda$21/0x0000000800c03000 is Shop$$Lambda_.  Works in place; returns the new length.
+ */
+size_t kiln_jfr_plain_name(char *name, size_t len);
+
+/* ---- metadata ---- */
+
+/* Fields of any type that anyone asks for, by name: slot, name of the field. */
+#define KILN_JFR_SLOT_MAP(X)                                                                       \
+    X(STACK, "stackTrace")                                                                         \
+    X(THREAD, "eventThread")                                                                       \
+    X(SAMPLED_THREAD, "sampledThread")                                                             \
+    X(STATE, "state")                                                                              \
+    X(OBJECT_CLASS, "objectClass")                                                                 \
+    X(MONITOR_CLASS, "monitorClass")                                                               \
+    X(PARKED_CLASS, "parkedClass")                                                                 \
+    X(TLAB_SIZE, "tlabSize")                                                                       \
+    X(ALLOCATION_SIZE, "allocationSize")                                                           \
+    X(OBJECT_SIZE, "objectSize")                                                                   \
+    X(SIZE, "size")                                                                                \
+    X(WEIGHT, "weight")                                                                            \
+    X(DURATION, "duration")                                                                        \
+    X(SAMPLING_PERIOD, "samplingPeriod")                                                           \
+    X(SAMPLES, "samples")                                                                          \
+    X(SPAN_ID, "spanId")                                                                           \
+    X(CONTEXT_ID, "contextId")                                                                     \
+    X(ID, "id")                                                                                    \
+    X(NAME, "name")                                                                                \
+    X(VALUE, "value")                                                                              \
+    X(PID, "pid")                                                                                  \
+    X(JVM_NAME, "jvmName")                                                                         \
+    X(JVM_VERSION, "jvmVersion")                                                                   \
+    X(STRING, "string")                                                                            \
+    X(DESCRIPTION, "description")                                                                  \
+    X(DESCRIPTOR, "descriptor")                                                                    \
+    X(TYPE, "type")                                                                                \
+    X(FRAMES, "frames")                                                                            \
+    X(METHOD, "method")                                                                            \
+    X(LINE, "lineNumber")                                                                          \
+    X(OS_NAME, "osName")                                                                           \
+    X(OS_ID, "osThreadId")                                                                         \
+    X(JAVA_NAME, "javaName")                                                                       \
+    X(JAVA_ID, "javaThreadId")
+
+enum kiln_jfr_slot {
+    KILN_JFR_NO_SLOT,
+#define X(slot, field) KILN_JFR_##slot,
+    KILN_JFR_SLOT_MAP(X)
+#undef X
+        KILN_JFR_SLOT_COUNT
+};
+
+/* The fields of one value of a type, as far as somebody asks for them. */
+struct kiln_jfr_record {
+    uint64_t numbers; /* a bit for each slot that holds a number, a text, the place of an array */
+    uint64_t texts;
+    uint64_t arrays;
+    uint64_t number[KILN_JFR_SLOT_COUNT];
+    struct kiln_jfr_text text[KILN_JFR_SLOT_COUNT];
+    const uint8_t *array[KILN_JFR_SLOT_COUNT];
+};
+
+static inline uint64_t kiln_jfr_number(const struct kiln_jfr_record *r, enum kiln_jfr_slot slot)
+{
+    return r->numbers >> slot & 1 ? r->number[slot] : 0;
+}
+
+static inline struct kiln_jfr_text kiln_jfr_text(const struct kiln_jfr_record *r,
+                                                 enum kiln_jfr_slot slot)
+{
+    return r->texts >> slot & 1 ? r->text[slot] : (struct kiln_jfr_text){0};
+}
+
+struct kiln_jfr_field {
+    struct kiln_str name;
+    struct kiln_str timespan; /* value of the annotation jdk.jfr.Timespan: "TICKS", ... */
+    uint64_t type_id;
+    uint32_t type; /* resolved */
+    bool pooled;   /* an id into the pool of its type */
+    bool array;
+};
+
+/* One step of reading a value; see jfr_meta.c. */
+struct kiln_jfr_op {
+    uint8_t kind;
+    uint8_t slot;
+    uint8_t element; /* of an array: the kind of op each element takes */
+    uint8_t unit;    /* of a time span: how the number becomes nanoseconds */
+    uint32_t arg;
+};
+
+struct kiln_jfr_type {
+    uint64_t id;
+    struct kiln_str name;
+    uint32_t first_field, n_fields;
+    uint32_t first_op, n_ops; /* once compiled */
+    uint8_t leaf;             /* the kind of op of a basic type; 0: it has fields */
+    bool compiled;
+    uint8_t event; /* what jfr_events.c does with it; 0: nothing */
+    uint8_t pool;  /* enum kiln_jfr_pool_kind + 1; 0: not kept */
+};
+
+/* ---- constant pools ---- */
+
+enum kiln_jfr_pool_kind {
+    KILN_JFR_SYMBOLS,
+    KILN_JFR_STRINGS,
+    KILN_JFR_FRAME_TYPES,
+    KILN_JFR_STATES,
+    KILN_JFR_CLASSES,
+    KILN_JFR_METHODS,
+    KILN_JFR_THREADS,
+    KILN_JFR_STACKS,
+    KILN_JFR_POOL_COUNT
+};
+
+/* Every entry starts with its id; `memo` is 1 + what it became in the batch, or 0. */
+struct kiln_jfr_name {
+    uint64_t id;
+    struct kiln_jfr_text text;
+    uint32_t memo;
+};
+
+struct kiln_jfr_class {
+    uint64_t id, name;
+    uint32_t memo; /* attribute */
+};
+
+struct kiln_jfr_method {
+    uint64_t id, class, name, descriptor;
+    uint32_t memo; /* function */
+    bool native;   /* code of a library or the kernel, not of the JVM */
+    uint8_t kind;  /* the frame met last: what it was, where, its location */
+    int32_t line;
+    uint32_t location; /* 0: none yet */
+};
+
+struct kiln_jfr_thread {
+    uint64_t id, os_id, java_id;
+    struct kiln_jfr_text os_name, java_name;
+    uint32_t memo; /* attribute set */
+};
+
+struct kiln_jfr_stack {
+    uint64_t id;
+    const uint8_t *frames; /* where the array of frames starts */
+    uint32_t memo;         /* stack */
+};
+
+struct kiln_jfr_pool {
+    struct kiln_intern index;
+    void *entries;
+    uint32_t n, cap;
+};
+
+/* ---- a chunk ---- */
+
+struct kiln_jfr_chunk {
+    const uint8_t *base;
+    size_t size;
+    size_t offset; /* in the file */
+    uint64_t pool_offset, meta_offset;
+    uint64_t start_ns, duration_ns, ticks_per_second;
+    struct kiln_budget *budget;
+    struct kiln_arena arena; /* texts of the metadata */
+    struct kiln_intern type_index;
+    struct kiln_jfr_type *types;
+    struct kiln_jfr_field *fields;
+    struct kiln_jfr_op *ops;
+    uint32_t n_types, n_fields, n_ops, cap_types, cap_fields, cap_ops;
+    uint32_t compile_steps;
+    uint32_t frame_type; /* the type of a stack frame; UINT32_MAX: none */
+    struct kiln_jfr_pool pools[KILN_JFR_POOL_COUNT];
+};
+
+/* jfr_meta.c: reads the metadata event.  Type names get their event and pool numbers. */
+KILN_CHECK int kiln_jfr_read_metadata(struct kiln_jfr_chunk *c, struct kiln_err *err);
+
+/* The type with this id, or NULL. */
+struct kiln_jfr_type *kiln_jfr_find_type(const struct kiln_jfr_chunk *c, uint64_t id);
+
+/* Makes the program of a type, unless it has one.  Returns 0, KILN_E_LIMIT or -ENOMEM. */
+KILN_CHECK int kiln_jfr_compile(struct kiln_jfr_chunk *c, struct kiln_jfr_type *type);
+
+/* Reads one value of a compiled type; `record` NULL: skips it. */
+void kiln_jfr_run(struct kiln_jfr_chunk *c, struct kiln_jfr_in *in,
+                  const struct kiln_jfr_type *type, struct kiln_jfr_record *record);
+
+/* jfr_pool.c: reads all constant pools of the chunk. */
+KILN_CHECK int kiln_jfr_read_pools(struct kiln_jfr_chunk *c, struct kiln_err *err);
+enum kiln_jfr_pool_kind kiln_jfr_pool_named(struct kiln_str type); /* POOL_COUNT: none */
+
+/* The entry with this id, or NULL. */
+void *kiln_jfr_find(const struct kiln_jfr_chunk *c, enum kiln_jfr_pool_kind kind, uint64_t id);
+
+/* UTF-8 of any text, also of a reference, into out[KILN_JFR_TEXT_MAX].  Returns its length. */
+size_t kiln_jfr_text_get(const struct kiln_jfr_chunk *c, struct kiln_jfr_text text, char *out);
+
+void kiln_jfr_chunk_done(struct kiln_jfr_chunk *c);
+
+/* ---- a recording ---- */
+
+enum kiln_jfr_frame_kind {
+    KILN_JFR_FRAME_JVM,
+    KILN_JFR_FRAME_NATIVE,
+    KILN_JFR_FRAME_KERNEL,
+    KILN_JFR_FRAME_KINDS
+};
+
+/* What the recorder was told to do (jdk.ActiveSetting); -1: not said. */
+struct kiln_jfr_settings {
+    char event[64]; /* of async-profiler: cpu, wall, itimer, cache-misses, ... */
+    int64_t interval;
+    int64_t wall_interval;
+    int64_t period_ns;        /* of the JDK's jdk.ExecutionSample */
+    int64_t native_period_ns; /* of jdk.NativeMethodSample */
+    int64_t alloc_bytes, malloc_bytes;
+};
+
+struct kiln_jfr_samples; /* jfr_events.c */
+
+struct kiln_jfr {
+    struct kiln_builder *b;
+    struct kiln_budget budget; /* all that is not the batch */
+    struct kiln_jfr_chunk chunk;
+    struct kiln_jfr_settings settings;
+    struct kiln_jfr_samples *samples;
+    uint32_t frame_sets[KILN_JFR_FRAME_KINDS]; /* attribute sets of locations */
+    uint32_t *frames;                          /* scratch: the stack being made */
+    uint32_t cap_frames;
+    uint64_t start_ns, end_ns;
+    uint64_t pid;
+    char jvm_name[128], jvm_version[128], profiler_version[32];
+    char incomplete[320]; /* why the file was not read to its end; "" if it was */
+};
+
+/* jfr_stack.c: what an id means, as indexes of the batch.  Unknown ids give 0. */
+KILN_CHECK int kiln_jfr_stack(struct kiln_jfr *j, uint64_t id, uint32_t *ret_stack,
+                              struct kiln_err *err);
+uint32_t kiln_jfr_thread_set(struct kiln_jfr *j, uint64_t id);
+uint32_t kiln_jfr_class_attr(struct kiln_jfr *j, uint64_t id);
+
+/* jfr_events.c: which number an event type has; the samples of a chunk; the profiles at the end. */
+uint8_t kiln_jfr_event_named(struct kiln_str type);
+KILN_CHECK int kiln_jfr_samples_new(struct kiln_jfr *j);
+void kiln_jfr_samples_free(struct kiln_jfr *j);
+KILN_CHECK int kiln_jfr_read_events(struct kiln_jfr *j, struct kiln_err *err);
+void kiln_jfr_add_profiles(struct kiln_jfr *j);
+
+#endif /* KILN_CODEC_JFR_INT_H */
