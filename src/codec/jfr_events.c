@@ -514,11 +514,13 @@ static int walk(struct kiln_jfr *j, bool settings, struct kiln_err *err)
         uint64_t size = kiln_jfr_varint(&in);
         uint64_t id = kiln_jfr_varint(&in);
         struct kiln_jfr_type *type = kiln_jfr_find_type(c, id);
-        struct kiln_jfr_in event = {in.at, start + size, 0};
+        struct kiln_jfr_in event = {in.at, in.end, 0};
         int r = in.error;
 
-        if (r == 0 && (size > (uint64_t)(in.end - start) || start + size < in.at))
+        if (r == 0 && (size > (uint64_t)(in.end - start) || size < (uint64_t)(in.at - start)))
             r = KILN_E_MALFORMED;
+        if (r == 0)
+            event.end = start + size;
         if (r == 0 && type && type->event && is_setting(type->event) == settings)
             r = read_event(j, &event, type, err);
         if (r < 0) {

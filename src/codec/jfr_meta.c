@@ -170,11 +170,13 @@ static void add_annotation(struct reader *r, const struct element *e)
                                             {"MICROSECONDS", 12},
                                             {"MILLISECONDS", 12},
                                             {"SECONDS", 7}};
-    struct kiln_jfr_field *field = &r->c->fields[r->c->n_fields - 1];
+    struct kiln_jfr_field *field;
+    uint64_t id;
 
+    if (r->c->n_fields == 0)
+        return;
+    field = &r->c->fields[r->c->n_fields - 1];
     for (size_t i = 0; i < KILN_ARRAY_LEN(units) && !field->timespan.len; i++) {
-        uint64_t id;
-
         if (kiln_str_eq(units[i], e->value) && kiln_str_parse_u64(e->class, &id) == 0 &&
             id <= UINT32_MAX) {
             field->timespan = e->value;
@@ -478,13 +480,13 @@ static void put_array(struct kiln_jfr_record *record, const struct kiln_jfr_op *
 static void run(struct kiln_jfr_chunk *c, struct kiln_jfr_in *in, const struct kiln_jfr_type *type,
                 struct kiln_jfr_record *record, unsigned depth)
 {
-    const struct kiln_jfr_op *op = &c->ops[type->first_op];
-
     if (depth == VALUE_DEPTH_MAX) {
         kiln_jfr_in_fail(in, KILN_E_LIMIT);
         return;
     }
-    for (uint32_t n = type->n_ops; n; n--, op++) {
+    for (uint32_t i = 0; i < type->n_ops; i++) {
+        const struct kiln_jfr_op *op = &c->ops[type->first_op + i];
+
         switch (op->kind) {
         case OP_NUMBERS:
             skip_numbers(in, op->arg);

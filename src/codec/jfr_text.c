@@ -152,8 +152,11 @@ static void put_ascii(struct writer *w, struct kiln_jfr_in *in)
 size_t kiln_jfr_text_format(struct kiln_jfr_text text, char *out)
 {
     struct writer w = {.out = out};
-    struct kiln_jfr_in in = {text.ptr, text.ptr + text.len, 0};
+    struct kiln_jfr_in in = {0};
 
+    if (text.len == 0)
+        return 0;
+    in = (struct kiln_jfr_in){text.ptr, text.ptr + text.len, 0};
     while (in.at < in.end && !w.full) {
         uint32_t c = 0;
 
