@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "codec/codec.h"
 #include "codec/collapsed.h"
+#include "codec/jfr.h"
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
 #include "codec/pprof.h"
@@ -61,6 +62,7 @@ static const struct {
     detector *detect;
     decoder *decode; /* NULL: OTLP, which has more to say */
 } readers[] = {
+    {KILN_FORMAT_JFR, kiln_jfr_detect, kiln_jfr_decode},
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
     {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
     {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode},

@@ -147,6 +147,21 @@ static void add_text(struct kiln_jfr *j, uint32_t *attrs, uint32_t *n, const cha
         attrs[(*n)++] = kiln_builder_text_attr(j->b, kiln_str_of(key), kiln_str_of(value));
 }
 
+/* HotSpot says "OpenJDK 64-Bit Server VM (17.0.9+9) for linux-amd64 ..."; what counts is 17.0.9+9.
+ */
+static void shorten_version(char *version)
+{
+    struct kiln_str rest = kiln_str_of(version);
+    struct kiln_str number;
+
+    kiln_str_cut(&rest, '(');
+    if (!rest.ptr)
+        return;
+    number = kiln_str_cut(&rest, ')');
+    memmove(version, number.ptr, number.len);
+    version[number.len] = '\0';
+}
+
 static void add_resource(struct kiln_jfr *j)
 {
     bool async = j->profiler_version[0];
@@ -156,6 +171,8 @@ static void add_resource(struct kiln_jfr *j)
         attrs[n++] = kiln_builder_attr(j->b, kiln_builder_string(j->b, KILN_STR("process.pid")),
                                        kiln_value_int((int64_t)j->pid), 0);
     add_text(j, attrs, &n, "process.runtime.name", j->jvm_name);
+    add_text(j, attrs, &n, "process.runtime.description", j->jvm_version);
+    shorten_version(j->jvm_version);
     add_text(j, attrs, &n, "process.runtime.version", j->jvm_version);
     kiln_builder_add_resource(
         j->b, &(struct kiln_resource){.attrs = kiln_builder_set(j->b, attrs, n, NULL)});

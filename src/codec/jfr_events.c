@@ -129,8 +129,8 @@ static const struct row rows[] = {
     {MALLOC, 1, S("malloc_bytes"), S("bytes"), S("space"), S("bytes")},
     {MUTEX, 0, S("contentions"), S("count"), S("contentions"), S("count")},
     {MUTEX, 1, S("delay"), S("nanoseconds"), S("contentions"), S("count")},
-    {BLOCK, 0, S("contentions"), S("count"), S("block"), S("count")},
-    {BLOCK, 1, S("delay"), S("nanoseconds"), S("block"), S("count")},
+    {BLOCK, 0, S("contentions"), S("count"), S("contentions"), S("count")},
+    {BLOCK, 1, S("delay"), S("nanoseconds"), S("contentions"), S("count")},
 };
 
 enum state { STATE_OTHER, STATE_DEFAULT, STATE_RUNNABLE, STATE_SLEEPING };
@@ -552,7 +552,20 @@ static bool is_wanted(const struct kiln_jfr_samples *s, const struct row *row)
     return row->value ? s->weighed[row->family] : s->seen[row->family];
 }
 
-static uint32_t add_profile(struct kiln_jfr *j, const struct row *row, uint32_t attrs)
+/* Waiting for a lock and being parked have the same types; profile.type tells them apart. */
+static uint32_t profile_attrs(struct kiln_jfr *j, uint8_t family)
+{
+    uint32_t attrs[2], n = 0;
+
+    if (family == BLOCK)
+        attrs[n++] = kiln_builder_text_attr(j->b, KILN_STR("profile.type"), KILN_STR("block"));
+    if (j->incomplete[0])
+        attrs[n++] =
+            kiln_builder_text_attr(j->b, KILN_STR("jfr.incomplete"), kiln_str_of(j->incomplete));
+    return kiln_builder_set(j->b, attrs, n, NULL);
+}
+
+static uint32_t add_profile(struct kiln_jfr *j, const struct row *row)
 {
     struct kiln_str type = row->family == HARDWARE ? kiln_str_of(j->settings.event) : row->type;
     struct kiln_str period_type = row->family == HARDWARE ? type : row->period_type;
@@ -568,7 +581,7 @@ static uint32_t add_profile(struct kiln_jfr *j, const struct row *row, uint32_t 
                           : 0,
             .time_ns = j->start_ns,
             .duration_ns = j->end_ns - j->start_ns,
-            .attrs = attrs,
+            .attrs = profile_attrs(j, row->family),
         });
 }
 
@@ -606,21 +619,17 @@ static uint32_t sample_attrs(struct kiln_jfr *j, const struct key *key)
 void kiln_jfr_add_profiles(struct kiln_jfr *j)
 {
     struct kiln_jfr_samples *s = j->samples;
-    uint32_t profiles[FAMILIES][2], attr, attrs = 0;
+    uint32_t profiles[FAMILIES][2];
     bool wanted[FAMILIES][2] = {0};
 
     s->period[IN_TLAB] = s->period[OUTSIDE_TLAB] = s->period[LIVE] =
         amount((uint64_t)j->settings.alloc_bytes);
     s->period[MALLOC] = amount((uint64_t)j->settings.malloc_bytes);
-    if (j->incomplete[0]) {
-        attr = kiln_builder_text_attr(j->b, KILN_STR("jfr.incomplete"), kiln_str_of(j->incomplete));
-        attrs = kiln_builder_set(j->b, &attr, 1, NULL);
-    }
     for (size_t i = 0; i < KILN_ARRAY_LEN(rows); i++) {
         if (!is_wanted(s, &rows[i]))
             continue;
         wanted[rows[i].family][rows[i].value] = true;
-        profiles[rows[i].family][rows[i].value] = add_profile(j, &rows[i], attrs);
+        profiles[rows[i].family][rows[i].value] = add_profile(j, &rows[i]);
     }
     for (uint32_t i = 0; i < s->n && !kiln_builder_error(j->b); i++) {
         const struct sample *sample = &s->at[i];

@@ -247,7 +247,7 @@ TEST(jfr, lock_delays_are_nanoseconds_whatever_the_clock)
     CHECK_EQ(batch->n_profiles, 4);
     CHECK_TEXT(draw(batch, "contentions"), "A.lock 1\n");
     CHECK_TEXT(draw(batch, "delay"), "A.lock 5000\n"); /* a tick is a microsecond */
-    CHECK_STR(kiln_batch_str(batch, batch->profiles[3].period_type.type), "block");
+    CHECK_STR(kiln_set_text(batch, batch->profiles[3].attrs, KILN_STR("profile.type")), "block");
     CHECK_EQ(kiln_sample_total(batch, &batch->samples[batch->profiles[3].first_sample]), 7000);
     kiln_batch_unref(batch);
 }
@@ -295,13 +295,15 @@ TEST(jfr, the_resource_is_the_jvm_and_the_scope_the_recorder)
 {
     struct kiln_batch *batch;
 
-    RECORD({T_JVM, .name = "OpenJDK", .value = "17.0.9", .number = 4711},
+    RECORD({T_JVM, .name = "OpenJDK", .value = "OpenJDK VM (17.0.9+9) for linux", .number = 4711},
            {T_SETTING, .name = "version", .value = "3.0"}, {T_EXECUTION, .stack = "A.run"});
     batch = decode();
     CHECK_EQ(kiln_set_find(batch, batch->resources[0].attrs, KILN_STR("process.pid"))->value.i,
              4711);
     CHECK_STR(kiln_set_text(batch, batch->resources[0].attrs, KILN_STR("process.runtime.name")),
               "OpenJDK");
+    CHECK_STR(kiln_set_text(batch, batch->resources[0].attrs, KILN_STR("process.runtime.version")),
+              "17.0.9+9");
     CHECK_STR(kiln_batch_str(batch, batch->scopes[0].name), "async-profiler");
     CHECK_STR(kiln_batch_str(batch, batch->scopes[0].version), "3.0");
     CHECK_TEXT(draw(batch, "cpu"), "A.run 10000000\n"); /* its default interval */

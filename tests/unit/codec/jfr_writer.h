@@ -341,11 +341,11 @@ static inline size_t jfr_method(struct jfr_writer *w, struct jfr_frame frame)
 
 static inline void jfr_put_stack(struct jfr_writer *w, const char *stack)
 {
-    char copy[128], *frames[16];
+    char copy[128], *frames[16], *rest = NULL;
     size_t n = 0;
 
     snprintf(copy, sizeof(copy), "%s", stack);
-    for (char *frame = strtok(copy, ";"); frame; frame = strtok(NULL, ";"))
+    for (char *frame = strtok_r(copy, ";", &rest); frame; frame = strtok_r(NULL, ";", &rest))
         frames[n++] = frame;
     jfr_int(&w->pools, n);
     while (n--) {

@@ -109,7 +109,7 @@ TEST(type, contentions_are_of_locks_unless_the_profile_says_block)
 TEST(type, what_nobody_knows_is_a_family_of_its_own)
 {
     CHECK_ID("exceptions:exceptions:count:: *1\n", .type = "exceptions", .unit = "count");
-    CHECK_ID("memory:alloc_in_new_tlab_bytes:bytes:: *1\n", .type = "alloc_in_new_tlab_bytes",
+    CHECK_ID("memory:alloc_sample_bytes:bytes:: *1\n", .type = "alloc_sample_bytes",
              .unit = "bytes");
     CHECK_ID("memory:live_objects:count:: *1 level\n", .type = "live_objects", .unit = "count");
     CHECK_ID("wall:sample:count:wall:nanoseconds *1\n", .type = "sample", .unit = "count",
