@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sentences are put together from the amount (a rate where the duration is known), the share and
+ * the name; which frame stands out is found by adding up the self values of a tree by frame.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "codec/caption.h"
+#include "codec/palette.h"
+
+#define NAME_CHARS_MAX  80
+#define TITLE_CHARS_MAX 120
+
+struct type_words {
+    const char *name; /* family, or NULL for any */
+    const char *type;
+    const char *words;
+};
+
+static const struct type_words type_words[] = {
+    {NULL, "cpu", "CPU time"},
+    {NULL, "wall", "Wall-clock time"},
+    {NULL, "off_cpu", "Waiting off the CPU"},
+    {NULL, "alloc_space", "Memory allocated"},
+    {NULL, "alloc_objects", "Objects allocated"},
+    {NULL, "inuse_space", "Memory in use"},
+    {NULL, "inuse_objects", "Objects in use"},
+    {"mutex", "delay", "Waiting caused by locks"},
+    {"mutex", "contentions", "Lock contentions"},
+    {"block", "delay", "Waiting"},
+    {"block", "contentions", "Waits"},
+    {NULL, "goroutine", "Goroutines"},
+    {NULL, "threads", "Threads"},
+    {NULL, "lag", "Event loop lag"},
+    {NULL, "samples", "Samples"},
+};
+
+void kiln_caption_type(const struct kiln_type *type, enum kiln_quote quote, struct kiln_buf *out)
+{
+    for (size_t i = 0; i < KILN_ARRAY_LEN(type_words); i++) {
+        const struct type_words *row = &type_words[i];
+
+        if (kiln_str_eq(type->type, kiln_str_of(row->type)) &&
+            (!row->name || kiln_str_eq(type->name, kiln_str_of(row->name)))) {
+            kiln_buf_puts(out, row->words);
+            return;
+        }
+    }
+    if (type->type.len)
+        kiln_clean_add(out, type->type, NAME_CHARS_MAX, quote);
+    else
+        kiln_buf_puts(out, "Profile");
+}
+
+void kiln_caption_share(double part, double whole, struct kiln_buf *out)
+{
+    double percent = whole > 0 ? 100 * part / whole : 0;
+
+    if (percent > 0 && percent < 0.005)
+        kiln_buf_puts(out, "~0 %");
+    else
+        kiln_buf_printf(out, "%.*f %%", fabs(percent) < 1 && percent != 0 ? 2 : 1, percent);
+}
+
+void kiln_caption_number(uint64_t number, struct kiln_buf *out)
+{
+    if (number >= 1000) {
+        kiln_caption_number(number / 1000, out);
+        kiln_buf_printf(out, "\u202f%03u", (unsigned)(number % 1000));
+    } else {
+        kiln_buf_add_u64(out, number);
+    }
+}
+
+static bool has_rate(const struct kiln_caption *caption)
+{
+    return caption->view->duration_ns && !caption->view->type.level &&
+           (!caption->tree || !caption->tree->is_diff ||
+            caption->normalized == KILN_NORMALIZE_TIME);
+}
+
+/*
+ * A number for people, with what a profile calls its unit made clean.  The formatted text is cut
+ * rather than refused where a unit is absurdly long.
+ */
+static void add_amount(const struct kiln_caption *caption, double value, bool as_rate,
+                       struct kiln_buf *out)
+{
+    const struct kiln_type *type = &caption->view->type;
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, out->max);
+    if (as_rate)
+        kiln_format_rate(&text, value, type, caption->view->duration_ns);
+    else
+        kiln_format_value(&text, value, type->unit);
+    if (text.error && !out->error)
+        out->error = text.error;
+    kiln_clean_add(out, kiln_buf_str(&text), NAME_CHARS_MAX, caption->quote);
+    kiln_buf_done(&text);
+}
+
+void kiln_caption_amount(const struct kiln_caption *caption, double value, struct kiln_buf *out)
+{
+    add_amount(caption, value, has_rate(caption), out);
+}
+
+void kiln_caption_value(const struct kiln_caption *caption, double value, struct kiln_buf *out)
+{
+    add_amount(caption, value, false, out);
+}
+
+void kiln_caption_change(const struct kiln_caption *caption, double value, struct kiln_buf *out)
+{
+    kiln_buf_puts(out, value < 0 ? "−" : "+");
+    kiln_caption_amount(caption, fabs(value), out);
+}
+
+static void add_diff_verdict(const struct kiln_caption *caption, struct kiln_buf *out)
+{
+    const struct kiln_tree_node *root = &caption->tree->nodes[0];
+    double a = (double)root->total_a, b = (double)root->total_b;
+    double noise = kiln_diff_noise(a, root->count_a, b, root->count_b);
+
+    if (caption->normalized == KILN_NORMALIZE_TOTAL) {
+        kiln_buf_puts(out, " compared by share of the total");
+        return;
+    }
+    if (fabs(b - a) <= noise || a == 0)
+        kiln_buf_puts(out, a == 0 ? " appeared: " : " is the same within noise: ");
+    else
+        kiln_buf_printf(out, " %s by %.3g %%: ", b > a ? "grew" : "shrank",
+                        100 * fabs(b - a) / fabs(a));
+    kiln_caption_amount(caption, a, out);
+    kiln_buf_puts(out, " → ");
+    kiln_caption_amount(caption, b, out);
+}
+
+void kiln_caption_headline(const struct kiln_caption *caption, struct kiln_buf *out)
+{
+    const struct kiln_view *view = caption->view;
+
+    kiln_caption_type(&view->type, caption->quote, out);
+    if (caption->title) {
+        kiln_buf_puts(out, " of ");
+        kiln_clean_add(out, kiln_str_of(caption->title), TITLE_CHARS_MAX, caption->quote);
+    }
+    if (caption->tree && caption->tree->is_diff) {
+        add_diff_verdict(caption, out);
+        return;
+    }
+    kiln_buf_puts(out, ": ");
+    kiln_caption_amount(caption, (double)view->total, out);
+    if (has_rate(caption)) {
+        kiln_buf_puts(out, " (");
+        add_amount(caption, (double)view->total, false, out);
+        kiln_buf_puts(out, " in ");
+        kiln_format_value(out, (double)view->duration_ns, KILN_STR("nanoseconds"));
+        kiln_buf_puts(out, ")");
+    }
+}
+
+void kiln_caption_source(const struct kiln_caption *caption, struct kiln_buf *out)
+{
+    const struct kiln_view *view = caption->view;
+    struct kiln_buf id;
+
+    kiln_buf_init(&id, out->max);
+    kiln_type_id(&view->type, &id);
+    kiln_clean_add(out, kiln_buf_str(&id), TITLE_CHARS_MAX, caption->quote);
+    kiln_buf_done(&id);
+    if (view->count >= 1) {
+        kiln_buf_puts(out, " · ");
+        kiln_caption_number((uint64_t)view->count, out);
+        kiln_buf_puts(out, view->count < 1.5 ? " sample" : " samples");
+    }
+    if (view->n_profiles > 1) {
+        kiln_buf_puts(out, " · ");
+        kiln_caption_number(view->n_profiles, out);
+        kiln_buf_puts(out, " profiles");
+    }
+}
+
+/* ---- what stands out ---- */
+
+struct self {
+    double a, b, count_a, count_b;
+};
+
+static double self_count(int64_t self, int64_t total, double count)
+{
+    return total ? count * (double)self / (double)total : 0;
+}
+
+/* Self values by frame; NULL without memory. */
+static struct self *sum_by_frame(const struct kiln_tree *tree)
+{
+    struct self *sums = kiln_calloc(tree->n_frames, sizeof(*sums));
+
+    for (uint32_t i = 1; sums && i < tree->n_nodes; i++) {
+        const struct kiln_tree_node *node = &tree->nodes[i];
+
+        if (node->frame >= tree->n_frames)
+            continue;
+        sums[node->frame].a += (double)node->self_a;
+        sums[node->frame].b += (double)node->self_b;
+        sums[node->frame].count_a += self_count(node->self_a, node->total_a, node->count_a);
+        sums[node->frame].count_b += self_count(node->self_b, node->total_b, node->count_b);
+    }
+    return sums;
+}
+
+static void add_name(const struct kiln_caption *caption, uint32_t frame, struct kiln_buf *out)
+{
+    kiln_clean_add(out, caption->tree->frames[frame].name, NAME_CHARS_MAX, caption->quote);
+}
+
+static void add_hottest(const struct kiln_caption *caption, const struct self *sums,
+                        struct kiln_buf *out)
+{
+    double total = (double)caption->tree->nodes[0].total_b;
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < caption->tree->n_frames; i++)
+        if (sums[i].b > sums[best].b)
+            best = i;
+    if (sums[best].b <= 0)
+        return;
+    add_name(caption, best, out);
+    kiln_buf_puts(out, " itself takes ");
+    kiln_caption_share(sums[best].b, total, out);
+}
+
+static void add_most_changed(const struct kiln_caption *caption, const struct self *sums,
+                             struct kiln_buf *out)
+{
+    static const char *const words[] = {" grew by ", " shrank by "};
+    bool any = false;
+
+    for (int side = 0; side < 2; side++) {
+        double best_delta = 0;
+        uint32_t best = 0;
+
+        for (uint32_t i = 0; i < caption->tree->n_frames; i++) {
+            const struct self *s = &sums[i];
+            double delta = side ? s->a - s->b : s->b - s->a;
+
+            if (delta > best_delta && delta > kiln_diff_noise(s->a, s->count_a, s->b, s->count_b)) {
+                best_delta = delta;
+                best = i;
+            }
+        }
+        if (best_delta <= 0)
+            continue;
+        kiln_buf_puts(out, any ? "; " : "");
+        add_name(caption, best, out);
+        kiln_buf_puts(out, words[side]);
+        kiln_caption_amount(caption, best_delta, out);
+        any = true;
+    }
+    if (!any)
+        kiln_buf_puts(out, "No function changed by more than noise");
+}
+
+void kiln_caption_finding(const struct kiln_caption *caption, struct kiln_buf *out)
+{
+    struct self *sums;
+
+    if (!caption->tree || !caption->tree->n_frames)
+        return;
+    sums = sum_by_frame(caption->tree);
+    if (!sums) {
+        out->error = out->error ? out->error : -ENOMEM;
+        return;
+    }
+    if (caption->tree->is_diff)
+        add_most_changed(caption, sums, out);
+    else
+        add_hottest(caption, sums, out);
+    kiln_free(sums);
+}
