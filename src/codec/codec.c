@@ -9,11 +9,13 @@
 #include "base/mem.h"
 #include "codec/codec.h"
 #include "codec/collapsed.h"
+#include "codec/dot.h"
 #include "codec/jfr.h"
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
 #include "codec/pprof.h"
-#include "codec/speedscope.h"
+#include "codec/svg.h"
+#include "codec/text_tree.h"
 
 #define INPUT_BYTES_DEFAULT ((size_t)1 << 30)
 
@@ -66,7 +68,6 @@ static const struct {
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
     {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
     {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode},
-    {KILN_FORMAT_SPEEDSCOPE, kiln_speedscope_detect, kiln_speedscope_decode},
     {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode},
 };
 
@@ -215,8 +216,20 @@ static int encode_view(struct kiln_batch *batch, const struct kiln_encode_opts *
 
     if (r < 0)
         return r;
-    r = opts->format == KILN_FORMAT_COLLAPSED ? kiln_collapsed_encode(view, out, err)
-                                              : kiln_speedscope_encode(view, out, err);
+    switch (opts->format) {
+    case KILN_FORMAT_SVG:
+        r = kiln_svg_encode_view(view, &(struct kiln_svg_opts){.title = opts->title}, out, err);
+        break;
+    case KILN_FORMAT_DOT:
+        r = kiln_dot_encode(view, &(struct kiln_dot_opts){.title = opts->title}, out, err);
+        break;
+    case KILN_FORMAT_TREE:
+        r = kiln_text_tree_encode_view(view, &(struct kiln_text_tree_opts){.title = opts->title},
+                                       out, err);
+        break;
+    default:
+        r = kiln_collapsed_encode(view, out, err);
+    }
     kiln_view_free(view);
     return r;
 }
@@ -232,7 +245,9 @@ int kiln_encode(struct kiln_batch *batch, const struct kiln_encode_opts *opts, s
     case KILN_FORMAT_PPROF:
         return encode_pprof(batch, opts, out, err);
     case KILN_FORMAT_COLLAPSED:
-    case KILN_FORMAT_SPEEDSCOPE:
+    case KILN_FORMAT_SVG:
+    case KILN_FORMAT_DOT:
+    case KILN_FORMAT_TREE:
         return encode_view(batch, opts, out, err);
     default:
         return kiln_err_set(err, KILN_E_UNSUPPORTED, NULL, "%s is a format that can only be read",
