@@ -90,9 +90,11 @@ static int merge_files(const struct kiln_cli *cli, const char **paths, uint32_t 
     for (uint32_t i = 0; i < n && code == 0; i++) {
         struct kiln_input input = {0};
 
+        kiln_term_progress("reading", i, n);
         code = kiln_input_open(cli, paths[i], &input);
         batches[i] = input.batch;
     }
+    kiln_term_progress("reading", n, n);
     if (code == 0)
         code = merge(cli, batches, n, ret_batch);
     for (uint32_t i = 0; i < n; i++)

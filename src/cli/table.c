@@ -92,12 +92,13 @@ static uint32_t shrink(const struct kiln_table *table, uint32_t *widths, enum ki
 /* Two spaces stand between columns. */
 static void fit(const struct kiln_table *table, uint32_t *widths, uint32_t line_max)
 {
-    uint32_t line = 2 * (table->n_columns - 1);
+    uint32_t line = 0;
 
     for (uint32_t c = 0; c < table->n_columns; c++)
-        line += widths[c];
-    if (line > line_max)
-        shrink(table, widths, KILN_CUT_END, shrink(table, widths, KILN_CUT_START, line - line_max));
+        line += widths[c] ? widths[c] + (line ? 2 : 0) : 0;
+    line = line > line_max ? line - line_max : 0;
+    for (enum kiln_cut cut = KILN_CUT_START; cut <= KILN_CUT_END; cut++)
+        line = shrink(table, widths, cut, line);
 }
 
 static void spaces(struct kiln_buf *out, uint32_t n)

@@ -4,13 +4,17 @@
  * where it has not, every character counts as one column.
  */
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #include "cli/options.h"
 #include "cli/term.h"
+
+enum { PROGRESS_MS = 300 };
 
 static const char *const escapes[KILN_STYLE_COUNT] = {
     [KILN_STYLE_PLAIN] = "",          [KILN_STYLE_STRONG] = "\033[1m",
@@ -130,6 +134,31 @@ uint32_t kiln_term_columns(struct kiln_str text)
         text.len -= n;
     }
     return columns;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void kiln_term_progress(const char *verb, uint32_t done, uint32_t all)
+{
+    static uint64_t next_ms;
+    static bool shown;
+    uint64_t now = now_ms();
+
+    if (!next_ms)
+        next_ms = now + PROGRESS_MS;
+    if (done == all && shown)
+        fputs("\r\033[K", stderr);
+    if (done == all || now < next_ms || !isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r\033[K%s %u of %u", verb, done, all);
+    next_ms = now + PROGRESS_MS;
+    shown = true;
 }
 
 enum kiln_style kiln_style_of_share(double share)

@@ -47,4 +47,10 @@ struct kiln_str kiln_term_tail(struct kiln_str text, uint32_t columns);
 /* Hot, warm or plain, for a share between 0 and 1. */
 enum kiln_style kiln_style_of_share(double share);
 
+/*
+ * Says on standard error, if that is a terminal and the work has lasted for a while, how far it is:
+ * "reading 12 of 300".  Call it often; `done` == `all` wipes the line away.
+ */
+void kiln_term_progress(const char *verb, uint32_t done, uint32_t all);
+
 #endif /* KILN_CLI_TERM_H */

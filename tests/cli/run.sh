@@ -11,7 +11,9 @@ top=${KILN_SOURCE_DIR:-$(cd "$here/../.." && pwd)}
 kiln=${KILN:-$top/build/kiln}
 update=
 [ "${1:-}" = --update ] && { update=1; shift; }
-[ $# -gt 0 ] || set -- $(cd "$here/cases" && ls ./*.sh | sed 's,^\./,,; s,\.sh$,,')
+if [ $# -eq 0 ]; then
+    for case in "$here"/cases/*.sh; do set -- "$@" "$(basename "$case" .sh)"; done
+fi
 
 run_case() {
     local name=$1 scratch code
