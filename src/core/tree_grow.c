@@ -51,6 +51,7 @@ void kiln_grower_done(struct kiln_grower *g)
 void kiln_grower_add(struct kiln_grower *g, const uint32_t *frames, uint32_t n,
                      const struct kiln_tree_weight *weight)
 {
+    g->two_sided = g->two_sided || weight->a || weight->count_a > 0;
     g->paths[g->n] = (struct kiln_tree_path){frames, n, g->n};
     g->weights[g->n++] = *weight;
 }
@@ -92,6 +93,20 @@ static uint32_t common(const struct kiln_tree_path *a, const struct kiln_tree_pa
 
 /* ---- all nodes, in preorder, children in no useful order ---- */
 
+/* A node that is listed; small, because there are many, and most trees have one side only. */
+struct twig {
+    uint32_t frame, parent, subtree;
+    uint32_t weight; /* 1 + index: of the node itself; 0: it has none */
+    int64_t total;   /* b */
+    double count;
+};
+
+/* The other side of a diff. */
+struct twig_a {
+    int64_t total;
+    double count;
+};
+
 /* What happens to a node that is listed. */
 enum { GOES, STAYS, STAYS_WITH_OTHER };
 
@@ -99,63 +114,68 @@ struct finishing {
     struct kiln_grower *g;
     const struct kiln_tree_opts *opts;
     const struct kiln_frame *frames; /* for names */
-    struct kiln_tree_node *nodes;
-    uint32_t *spine;       /* the nodes of the path at hand, by depth */
-    uint8_t *fate;         /* parallel to nodes; NULL: all stay */
-    double *sizes;         /* scratch for the largest ones */
-    struct waiting *stack; /* nodes that wait to be written */
-    uint32_t n, nodes_cap, spine_cap, fate_cap, sizes_cap, stack_cap;
-    uint32_t max_depth;
+    struct twig *twigs;
+    struct twig_a *twigs_a; /* parallel, or NULL */
+    uint32_t *spine;        /* the nodes of the path at hand, by depth */
+    uint8_t *fate;          /* parallel to twigs; NULL: all stay */
+    double *sizes;          /* scratch for the largest ones */
+    struct waiting *stack;  /* nodes that wait to be written */
+    uint32_t n, twigs_cap, twigs_a_cap, spine_cap, fate_cap, sizes_cap, stack_cap;
     uint32_t other; /* the frame of "(other)" */
     uint32_t n_kept;
     bool folded;
 };
 
 /* Counts the nodes and the depth, so that every array is made once. */
-static int count_nodes(struct finishing *f)
+static int make_room(struct finishing *f)
 {
     struct kiln_grower *g = f->g;
-    uint64_t n = 1;
+    uint64_t n = 1, depth = 0;
     int r;
 
     for (uint32_t i = 0; i < g->n; i++) {
         n += g->paths[i].n - (i ? common(&g->paths[i - 1], &g->paths[i]) : 0);
-        f->max_depth = g->paths[i].n > f->max_depth ? g->paths[i].n : f->max_depth;
+        depth = g->paths[i].n > depth ? g->paths[i].n : depth;
     }
     if (n > NODES_MAX)
         return KILN_E_LIMIT;
-    r = RESERVE(&g->budget, f->nodes, f->nodes_cap, n);
+    r = RESERVE(&g->budget, f->twigs, f->twigs_cap, n);
+    if (r == 0 && g->two_sided)
+        r = RESERVE(&g->budget, f->twigs_a, f->twigs_a_cap, n);
     if (r == 0)
-        r = RESERVE(&g->budget, f->spine, f->spine_cap, (uint64_t)f->max_depth + 1);
+        r = RESERVE(&g->budget, f->spine, f->spine_cap, depth + 1);
     return r;
 }
 
-static void add_weight(struct kiln_tree_node *node, const struct kiln_tree_weight *weight)
+static void add_weight(struct kiln_tree_weight *to, const struct kiln_tree_weight *more)
 {
-    node->self_a = kiln_sat_add(node->self_a, weight->a);
-    node->self_b = kiln_sat_add(node->self_b, weight->b);
-    node->count_a += weight->count_a;
-    node->count_b += weight->count_b;
+    to->a = kiln_sat_add(to->a, more->a);
+    to->b = kiln_sat_add(to->b, more->b);
+    to->count_a += more->count_a;
+    to->count_b += more->count_b;
 }
 
 static void list_nodes(struct finishing *f)
 {
     const struct kiln_grower *g = f->g;
 
-    f->nodes[0] = (struct kiln_tree_node){.frame = KILN_TREE_ROOT, .subtree = 1};
+    f->twigs[0] = (struct twig){.frame = KILN_TREE_ROOT, .subtree = 1};
     f->spine[0] = 0;
     f->n = 1;
     for (uint32_t i = 0; i < g->n; i++) {
         const struct kiln_tree_path *path = &g->paths[i];
+        struct twig *end;
 
         for (uint32_t depth = i ? common(path - 1, path) : 0; depth < path->n; depth++) {
-            f->nodes[f->n] = (struct kiln_tree_node){.frame = path->frames[depth],
-                                                     .parent = f->spine[depth],
-                                                     .subtree = 1,
-                                                     .depth = depth + 1};
+            f->twigs[f->n] = (struct twig){
+                .frame = path->frames[depth], .parent = f->spine[depth], .subtree = 1};
             f->spine[depth + 1] = f->n++;
         }
-        add_weight(&f->nodes[f->spine[path->n]], &g->weights[path->weight]);
+        end = &f->twigs[f->spine[path->n]];
+        if (end->weight)
+            add_weight(&g->weights[end->weight - 1], &g->weights[path->weight]);
+        else
+            end->weight = path->weight + 1;
     }
 }
 
@@ -163,27 +183,47 @@ static void list_nodes(struct finishing *f)
 static void sum_up(struct finishing *f)
 {
     for (uint32_t i = f->n; i > 0; i--) {
-        struct kiln_tree_node *node = &f->nodes[i - 1];
-        struct kiln_tree_node *parent = &f->nodes[node->parent];
+        struct twig *twig = &f->twigs[i - 1];
+        struct twig *parent = &f->twigs[twig->parent];
 
-        node->total_a = kiln_sat_add(node->total_a, node->self_a);
-        node->total_b = kiln_sat_add(node->total_b, node->self_b);
+        if (twig->weight) {
+            twig->total = kiln_sat_add(twig->total, f->g->weights[twig->weight - 1].b);
+            twig->count += f->g->weights[twig->weight - 1].count_b;
+        }
         if (i == 1)
             break;
-        parent->total_a = kiln_sat_add(parent->total_a, node->total_a);
-        parent->total_b = kiln_sat_add(parent->total_b, node->total_b);
-        parent->count_a += node->count_a;
-        parent->count_b += node->count_b;
-        parent->subtree += node->subtree;
+        parent->total = kiln_sat_add(parent->total, twig->total);
+        parent->count += twig->count;
+        parent->subtree += twig->subtree;
+    }
+}
+
+static void sum_up_a(struct finishing *f)
+{
+    memset(f->twigs_a, 0, f->n * sizeof(*f->twigs_a));
+    for (uint32_t i = f->n; i > 0; i--) {
+        const struct twig *twig = &f->twigs[i - 1];
+        struct twig_a *a = &f->twigs_a[i - 1], *parent = &f->twigs_a[twig->parent];
+
+        if (twig->weight) {
+            a->total = kiln_sat_add(a->total, f->g->weights[twig->weight - 1].a);
+            a->count += f->g->weights[twig->weight - 1].count_a;
+        }
+        if (i == 1)
+            break;
+        parent->total = kiln_sat_add(parent->total, a->total);
+        parent->count += a->count;
     }
 }
 
 /* ---- which nodes stay ---- */
 
 /* How large a node is for a reader: of a diff, the larger side. */
-static double size_of(const struct kiln_tree_node *node)
+static double size_of(const struct finishing *f, uint32_t twig)
 {
-    return fmax(fabs((double)node->total_a), fabs((double)node->total_b));
+    double b = fabs((double)f->twigs[twig].total);
+
+    return f->twigs_a ? fmax(b, fabs((double)f->twigs_a[twig].total)) : b;
 }
 
 static int larger_first(const void *a, const void *b)
@@ -208,7 +248,7 @@ static int find_cut(struct finishing *f, double *ret_size, uint32_t *ret_ties)
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < f->n; i++)
-        f->sizes[i] = size_of(&f->nodes[i]);
+        f->sizes[i] = size_of(f, i);
     qsort(f->sizes, f->n, sizeof(*f->sizes), larger_first);
     while (ties < max && f->sizes[max - 1 - ties] == f->sizes[max - 1])
         ties++;
@@ -217,15 +257,18 @@ static int find_cut(struct finishing *f, double *ret_size, uint32_t *ret_ties)
     return 0;
 }
 
-static bool large_share(const struct finishing *f, const struct kiln_tree_node *node)
+static bool is_share(int64_t part, int64_t whole, double min)
 {
-    const struct kiln_tree_node *root = &f->nodes[0];
+    return part && fabs((double)part) >= min * fabs((double)whole);
+}
+
+static bool large_share(const struct finishing *f, uint32_t twig)
+{
     double min = f->opts->min_share;
 
-    if (!(min > 0))
+    if (!(min > 0) || is_share(f->twigs[twig].total, f->twigs[0].total, min))
         return true;
-    return (node->total_a && fabs((double)node->total_a) >= min * fabs((double)root->total_a)) ||
-           (node->total_b && fabs((double)node->total_b) >= min * fabs((double)root->total_b));
+    return f->twigs_a && is_share(f->twigs_a[twig].total, f->twigs_a[0].total, min);
 }
 
 /* Decides the fate of every node and counts what will be written. */
@@ -242,13 +285,11 @@ static int choose(struct finishing *f)
         return r;
     f->fate[0] = STAYS;
     f->n_kept = 1;
-    ties -= size_of(&f->nodes[0]) == cut;
+    ties -= size_of(f, 0) == cut;
     for (uint32_t i = 1; i < f->n; i++) {
-        const struct kiln_tree_node *node = &f->nodes[i];
-        uint8_t *parent = &f->fate[node->parent];
-        double size = size_of(node);
-        bool stays =
-            *parent != GOES && large_share(f, node) && (size > cut || (size == cut && ties));
+        uint8_t *parent = &f->fate[f->twigs[i].parent];
+        double size = size_of(f, i);
+        bool stays = *parent != GOES && large_share(f, i) && (size > cut || (size == cut && ties));
 
         f->fate[i] = stays ? STAYS : GOES;
         f->n_kept += stays || *parent == STAYS;
@@ -284,23 +325,25 @@ static int compare_waiting(const void *a, const void *b, void *context)
 {
     const struct finishing *f = context;
     const struct waiting *x = a, *y = b;
-    const struct kiln_tree_node *v = &f->nodes[x->from], *w = &f->nodes[y->from];
+    double v, w;
 
     if (x->other || y->other)
         return y->other - x->other;
-    if (f->opts->order == KILN_TREE_BY_VALUE && size_of(v) != size_of(w))
-        return size_of(v) < size_of(w) ? -1 : 1;
-    return -by_name(f, v->frame, w->frame);
+    v = size_of(f, x->from);
+    w = size_of(f, y->from);
+    if (f->opts->order == KILN_TREE_BY_VALUE && v != w)
+        return v < w ? -1 : 1;
+    return -by_name(f, f->twigs[x->from].frame, f->twigs[y->from].frame);
 }
 
 /* Puts the children of a node that was written onto the stack, sorted; returns the new height. */
 static uint32_t push_children(struct finishing *f, uint32_t from, uint32_t written, uint32_t height)
 {
-    uint32_t first = height, end = from + f->nodes[from].subtree;
+    uint32_t first = height, end = from + f->twigs[from].subtree;
 
     if (f->fate && f->fate[from] == STAYS_WITH_OTHER)
         f->stack[height++] = (struct waiting){from, written, true};
-    for (uint32_t child = from + 1; child < end; child += f->nodes[child].subtree) {
+    for (uint32_t child = from + 1; child < end; child += f->twigs[child].subtree) {
         if (!f->fate || f->fate[child] != GOES)
             f->stack[height++] = (struct waiting){child, written, false};
     }
@@ -309,22 +352,53 @@ static uint32_t push_children(struct finishing *f, uint32_t from, uint32_t writt
     return height;
 }
 
-/* The one node for all children of a listed node that go. */
-static struct kiln_tree_node other_of(const struct finishing *f, uint32_t from)
+static struct kiln_tree_weight total_of(const struct finishing *f, uint32_t twig)
 {
-    struct kiln_tree_node other = {.frame = f->other, .depth = f->nodes[from].depth + 1};
-    uint32_t end = from + f->nodes[from].subtree;
+    struct kiln_tree_weight total = {.b = f->twigs[twig].total, .count_b = f->twigs[twig].count};
 
-    for (uint32_t child = from + 1; child < end; child += f->nodes[child].subtree) {
-        const struct kiln_tree_node *node = &f->nodes[child];
+    if (f->twigs_a) {
+        total.a = f->twigs_a[twig].total;
+        total.count_a = f->twigs_a[twig].count;
+    }
+    return total;
+}
+
+/* Of all children of a listed node that go. */
+static struct kiln_tree_weight other_of(const struct finishing *f, uint32_t from)
+{
+    struct kiln_tree_weight other = {0};
+    uint32_t end = from + f->twigs[from].subtree;
+
+    for (uint32_t child = from + 1; child < end; child += f->twigs[child].subtree) {
+        struct kiln_tree_weight total = total_of(f, child);
 
         if (f->fate[child] == GOES)
-            add_weight(&other, &(struct kiln_tree_weight){node->total_a, node->total_b,
-                                                          node->count_a, node->count_b});
+            add_weight(&other, &total);
     }
-    other.total_a = other.self_a;
-    other.total_b = other.self_b;
     return other;
+}
+
+static struct kiln_tree_node node_of(const struct finishing *f, const struct waiting *w)
+{
+    const struct twig *twig = &f->twigs[w->from];
+    struct kiln_tree_weight total = w->other ? other_of(f, w->from) : total_of(f, w->from);
+    struct kiln_tree_weight self = {0};
+
+    if (w->other)
+        self = total;
+    else if (twig->weight)
+        self = f->g->weights[twig->weight - 1];
+    return (struct kiln_tree_node){
+        .frame = w->other ? f->other : twig->frame,
+        .parent = w->parent,
+        .subtree = 1,
+        .self_a = self.a,
+        .total_a = total.a,
+        .self_b = self.b,
+        .total_b = total.b,
+        .count_a = total.count_a,
+        .count_b = total.count_b,
+    };
 }
 
 static void write_nodes(struct finishing *f, struct kiln_tree *tree)
@@ -336,9 +410,9 @@ static void write_nodes(struct finishing *f, struct kiln_tree *tree)
         struct waiting next = f->stack[--height];
         struct kiln_tree_node *node = &tree->nodes[tree->n_nodes];
 
-        *node = next.other ? other_of(f, next.from) : f->nodes[next.from];
-        node->parent = next.parent;
-        node->subtree = 1;
+        *node = node_of(f, &next);
+        if (tree->n_nodes)
+            node->depth = tree->nodes[next.parent].depth + 1;
         tree->max_depth = node->depth > tree->max_depth ? node->depth : tree->max_depth;
         if (!next.other)
             height = push_children(f, next.from, tree->n_nodes, height);
@@ -390,11 +464,13 @@ static int finish(struct finishing *f, struct kiln_tree *tree)
 
     if (g->n)
         qsort(g->paths, g->n, sizeof(*g->paths), compare_paths);
-    r = count_nodes(f);
+    r = make_room(f);
     if (r < 0)
         return r;
     list_nodes(f);
     sum_up(f);
+    if (f->twigs_a)
+        sum_up_a(f);
     f->n_kept = f->n;
     if (f->opts->nodes_max || f->opts->min_share > 0)
         r = choose(f);
@@ -415,7 +491,8 @@ int kiln_grower_finish(struct kiln_grower *g, const struct kiln_frame *frames, u
         tree->n_frames = n_frames;
         r = finish(&f, tree);
     }
-    RELEASE(&g->budget, f.nodes, f.nodes_cap);
+    RELEASE(&g->budget, f.twigs, f.twigs_cap);
+    RELEASE(&g->budget, f.twigs_a, f.twigs_a_cap);
     RELEASE(&g->budget, f.spine, f.spine_cap);
     RELEASE(&g->budget, f.fate, f.fate_cap);
     RELEASE(&g->budget, f.sizes, f.sizes_cap);

@@ -27,6 +27,7 @@ struct kiln_grower {
     struct kiln_tree_weight *weights;
     uint32_t *pool; /* frames of paths that could not be borrowed */
     uint32_t n, n_pool, paths_cap, weights_cap, pool_cap;
+    bool two_sided; /* something has a weight of `a` */
 };
 
 /* Room for `n_paths` paths, of which `n_copied` frames have to be copied.  0 bytes: 1 GiB. */
