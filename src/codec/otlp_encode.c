@@ -44,7 +44,7 @@ static void put_pair(struct encoder *e, uint32_t field, const struct kiln_attr *
 
 static void put_children(struct encoder *e, struct kiln_value value)
 {
-    const struct kiln_attr *children = e->dict->nested + value.first;
+    const struct kiln_attr *children = value.n ? &e->dict->nested[value.first] : NULL;
     size_t mark = kiln_pb_mark(&e->w);
 
     for (uint32_t i = value.n; i-- > 0;) {

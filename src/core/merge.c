@@ -294,8 +294,10 @@ static void take_profile(struct kiln_merge *m, struct kiln_remap *remap,
     const struct kiln_profile *source = &from->profiles[index];
     struct kiln_profile head = kiln_remap_profile(remap, index);
     uint32_t shape = source->n_samples ? shape_of(&from->samples[source->first_sample]) : 0;
-    uint32_t profile = find_profile(m, scope, &head, shape);
+    uint32_t profile;
 
+    kiln_remap_payload(remap, index, &head);
+    profile = find_profile(m, scope, &head, shape);
     if (m->b->error)
         return;
     if (m->opts->combine_times)

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/sat.h"
 #include "core/merge_int.h"
 
 /* ---- time ---- */
@@ -144,15 +145,6 @@ static void rewind_observations(struct kiln_batch *batch)
     }
 }
 
-static int64_t sum_saturating(int64_t a, int64_t b)
-{
-    int64_t sum;
-
-    if (__builtin_add_overflow(a, b, &sum))
-        return b < 0 ? INT64_MIN : INT64_MAX;
-    return sum;
-}
-
 /* Adds what one source sample observed to its sample of the result. */
 static void fill(struct kiln_batch *batch, struct kiln_sample *to, const struct kiln_batch *from,
                  const struct kiln_sample *source)
@@ -162,7 +154,7 @@ static void fill(struct kiln_batch *batch, struct kiln_sample *to, const struct 
 
     if (!to->has_times) {
         if (to->has_values)
-            *at = sum_saturating(*at, kiln_sample_total(from, source));
+            *at = kiln_sat_add(*at, kiln_sample_total(from, source));
         return;
     }
     if (to->has_values)

@@ -20,7 +20,10 @@ struct kiln_remap {
     uint32_t *indexes;       /* scratch: the members of a set, entity keys */
     uint32_t *frames;        /* scratch: a stack */
     struct kiln_line *lines; /* scratch: the lines of a location */
-    uint32_t cap_indexes, cap_frames, cap_lines;
+    uint32_t *touched; /* places of `strings` and so on that are set; only if it is to be moved */
+    uint32_t n_touched;
+    uint32_t cap_indexes, cap_frames, cap_lines, cap_touched;
+    bool notes_touched;
     bool sole;
     struct {
         uint32_t string, function, location, stack;
@@ -75,6 +78,11 @@ void kiln_remap_sole(struct kiln_remap *remap)
     remap->sole = true;
 }
 
+void kiln_remap_movable(struct kiln_remap *remap)
+{
+    remap->notes_touched = true;
+}
+
 void kiln_remap_free(struct kiln_remap *remap)
 {
     struct kiln_budget *budget;
@@ -84,9 +92,43 @@ void kiln_remap_free(struct kiln_remap *remap)
     budget = &remap->b->box->budget;
     kiln_array_free(budget, (void **)&remap->indexes, &remap->cap_indexes, sizeof(uint32_t));
     kiln_array_free(budget, (void **)&remap->frames, &remap->cap_frames, sizeof(uint32_t));
+    kiln_array_free(budget, (void **)&remap->touched, &remap->cap_touched, sizeof(uint32_t));
     kiln_array_free(budget, (void **)&remap->lines, &remap->cap_lines, sizeof(struct kiln_line));
     kiln_budget_give(budget, remap->charged);
     kiln_free(remap);
+}
+
+/* ---- moving on ---- */
+
+static size_t charge_of(const struct kiln_remap *remap)
+{
+    return remap->charged + remap->cap_lines * sizeof(*remap->lines) +
+           ((size_t)remap->cap_indexes + remap->cap_frames + remap->cap_touched) * sizeof(uint32_t);
+}
+
+int kiln_remap_move(struct kiln_remap *remap, struct kiln_builder *b)
+{
+    int r = kiln_budget_take(&b->box->budget, charge_of(remap));
+
+    if (r < 0)
+        return r;
+    kiln_budget_give(&remap->b->box->budget, charge_of(remap));
+    for (uint32_t i = 0; i < remap->n_touched; i++)
+        remap->strings[remap->touched[i]] = 0;
+    remap->n_touched = 0;
+    remap->b = b;
+    return 0;
+}
+
+/* Notes the new index of an entry. */
+static uint32_t settle(struct kiln_remap *remap, uint32_t *place, uint32_t index)
+{
+    *place = index;
+    if (remap->notes_touched &&
+        kiln_builder_room(remap->b, (void **)&remap->touched, &remap->cap_touched,
+                          (uint64_t)remap->n_touched + 1, sizeof(*remap->touched)))
+        remap->touched[remap->n_touched++] = (uint32_t)(place - remap->strings);
+    return index;
 }
 
 /* Scratch for `n` indexes or lines; false (and sticky) on failure. */
@@ -128,9 +170,7 @@ uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string)
 {
     uint32_t *to = &remap->strings[string];
 
-    if (*to == 0 && string != 0)
-        *to = bring_string(remap, string);
-    return *to;
+    return *to || string == 0 ? *to : settle(remap, to, bring_string(remap, string));
 }
 
 static uint32_t remap_text(struct kiln_remap *remap, enum kiln_text_role role, uint32_t string)
@@ -163,32 +203,28 @@ uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function)
 {
     uint32_t *to = &remap->functions[function];
 
-    if (*to == 0 && function != 0)
-        *to = bring_function(remap, function);
-    return *to;
+    return *to || function == 0 ? *to : settle(remap, to, bring_function(remap, function));
 }
 
 uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping)
 {
     uint32_t *to = &remap->mappings[mapping];
+    struct kiln_mapping m = remap->from->dict.mappings[mapping];
 
-    if (*to == 0 && mapping != 0) {
-        struct kiln_mapping m = remap->from->dict.mappings[mapping];
-
-        m.filename = remap_text(remap, KILN_TEXT_MAPPING, m.filename);
-        m.attrs = kiln_remap_set(remap, m.attrs);
-        *to = kiln_builder_mapping(remap->b, &m);
-    }
-    return *to;
+    if (*to || mapping == 0)
+        return *to;
+    m.filename = remap_text(remap, KILN_TEXT_MAPPING, m.filename);
+    m.attrs = kiln_remap_set(remap, m.attrs);
+    return settle(remap, to, kiln_builder_mapping(remap->b, &m));
 }
 
 uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link)
 {
     uint32_t *to = &remap->links[link];
 
-    if (*to == 0 && link != 0)
-        *to = kiln_builder_link(remap->b, &remap->from->dict.links[link]);
-    return *to;
+    if (*to || link == 0)
+        return *to;
+    return settle(remap, to, kiln_builder_link(remap->b, &remap->from->dict.links[link]));
 }
 
 /* ---- attributes ---- */
@@ -252,13 +288,11 @@ static uint32_t remap_attr(struct kiln_remap *remap, uint32_t attr)
 
     if (*to || attr == 0)
         return *to;
-    if (!remap_value(remap, &place, &entry.value, 1)) {
-        *to = DROPPED;
-        return DROPPED;
-    }
-    *to = kiln_builder_attr(remap->b, kiln_remap_string(remap, entry.key), entry.value,
-                            kiln_remap_string(remap, entry.unit));
-    return *to;
+    if (!remap_value(remap, &place, &entry.value, 1))
+        return settle(remap, to, DROPPED);
+    entry.key = kiln_remap_string(remap, entry.key);
+    entry.unit = kiln_remap_string(remap, entry.unit);
+    return settle(remap, to, kiln_builder_attr(remap->b, entry.key, entry.value, entry.unit));
 }
 
 uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set)
@@ -275,8 +309,7 @@ uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set)
         if (attr != DROPPED)
             remap->indexes[n++] = attr;
     }
-    *to = kiln_builder_set(remap->b, remap->indexes, n, NULL);
-    return *to;
+    return settle(remap, to, kiln_builder_set(remap->b, remap->indexes, n, NULL));
 }
 
 /* ---- locations, stacks ---- */
@@ -309,9 +342,9 @@ uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
 {
     uint32_t *to = &remap->locations[location];
 
-    if (*to == 0 && location != 0)
-        *to = bring_location(remap, &remap->from->dict.locations[location]);
-    return *to;
+    if (*to || location == 0)
+        return *to;
+    return settle(remap, to, bring_location(remap, &remap->from->dict.locations[location]));
 }
 
 /* The new indexes of `n` locations. */
@@ -356,72 +389,70 @@ uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack)
 {
     uint32_t *to = &remap->stacks[stack];
 
-    if (*to == 0 && stack != 0)
-        *to = bring_stack(remap, stack);
-    return *to;
+    return *to || stack == 0 ? *to : settle(remap, to, bring_stack(remap, stack));
 }
 
 /* ---- heads ---- */
 
+/*
+ * Texts are brought over in a fixed order, here as everywhere: core/otlp_size.c counts on it.
+ */
 struct kiln_resource kiln_remap_resource(struct kiln_remap *remap, uint32_t resource)
 {
     const struct kiln_resource *from = &remap->from->resources[resource];
+    struct kiln_resource to = {.dropped_attrs = from->dropped_attrs};
 
-    return (struct kiln_resource){
-        .attrs = kiln_remap_set(remap, from->attrs),
-        .dropped_attrs = from->dropped_attrs,
-        .schema_url = kiln_remap_string(remap, from->schema_url),
-    };
+    to.attrs = kiln_remap_set(remap, from->attrs);
+    to.schema_url = kiln_remap_string(remap, from->schema_url);
+    return to;
 }
 
 struct kiln_scope kiln_remap_scope(struct kiln_remap *remap, uint32_t scope)
 {
     const struct kiln_scope *from = &remap->from->scopes[scope];
+    struct kiln_scope to = {.dropped_attrs = from->dropped_attrs};
 
-    return (struct kiln_scope){
-        .name = kiln_remap_string(remap, from->name),
-        .version = kiln_remap_string(remap, from->version),
-        .attrs = kiln_remap_set(remap, from->attrs),
-        .dropped_attrs = from->dropped_attrs,
-        .schema_url = kiln_remap_string(remap, from->schema_url),
-    };
-}
-
-static void remap_payload(struct kiln_remap *remap, const struct kiln_profile *from,
-                          struct kiln_profile *to)
-{
-    char *copy;
-
-    if (remap->edit && remap->edit->drop_payloads)
-        return;
-    to->payload_format = kiln_remap_string(remap, from->payload_format);
-    if (from->payload.len == 0)
-        return;
-    copy = kiln_builder_alloc(remap->b, from->payload.len);
-    if (copy)
-        to->payload = (struct kiln_str){memcpy(copy, from->payload.ptr, from->payload.len),
-                                        from->payload.len};
+    to.name = kiln_remap_string(remap, from->name);
+    to.version = kiln_remap_string(remap, from->version);
+    to.attrs = kiln_remap_set(remap, from->attrs);
+    to.schema_url = kiln_remap_string(remap, from->schema_url);
+    return to;
 }
 
 static struct kiln_value_type remap_type(struct kiln_remap *remap, struct kiln_value_type type)
 {
-    return (struct kiln_value_type){kiln_remap_string(remap, type.type),
-                                    kiln_remap_string(remap, type.unit)};
+    type.type = kiln_remap_string(remap, type.type);
+    type.unit = kiln_remap_string(remap, type.unit);
+    return type;
 }
 
 struct kiln_profile kiln_remap_profile(struct kiln_remap *remap, uint32_t profile)
 {
-    const struct kiln_profile *from = &remap->from->profiles[profile];
-    struct kiln_profile to = *from;
+    struct kiln_profile to = remap->from->profiles[profile];
 
-    to.sample_type = remap_type(remap, from->sample_type);
-    to.period_type = remap_type(remap, from->period_type);
-    to.attrs = kiln_remap_set(remap, from->attrs);
+    to.sample_type = remap_type(remap, to.sample_type);
+    to.period_type = remap_type(remap, to.period_type);
+    to.attrs = kiln_remap_set(remap, to.attrs);
     to.payload_format = 0;
     to.payload = KILN_STR_NONE;
     to.first_sample = to.n_samples = 0;
-    remap_payload(remap, from, &to);
     return to;
+}
+
+void kiln_remap_payload(struct kiln_remap *remap, uint32_t profile, struct kiln_profile *head)
+{
+    const struct kiln_profile *from = &remap->from->profiles[profile];
+    char *copy;
+
+    if (remap->edit && remap->edit->drop_payloads)
+        return;
+    head->payload_format = kiln_remap_string(remap, from->payload_format);
+    if (from->payload.len == 0)
+        return;
+    copy = kiln_builder_alloc(remap->b, from->payload.len);
+    if (copy)
+        head->payload = (struct kiln_str){memcpy(copy, from->payload.ptr, from->payload.len),
+                                          from->payload.len};
 }
 
 /* Marks or unmarks the keys whose attributes the edit drops from a set. */
@@ -508,8 +539,10 @@ static void copy_profile(struct kiln_remap *remap, uint32_t profile)
     const struct kiln_batch *from = remap->from;
     const struct kiln_profile *p = &from->profiles[profile];
     struct kiln_profile head = kiln_remap_profile(remap, profile);
-    uint32_t added = kiln_builder_add_profile(remap->b, &head);
+    uint32_t added;
 
+    kiln_remap_payload(remap, profile, &head);
+    added = kiln_builder_add_profile(remap->b, &head);
     for (uint32_t i = 0; i < p->n_samples && !remap->b->error; i++) {
         const struct kiln_sample *s = &from->samples[p->first_sample + i];
         uint32_t stack = kiln_remap_stack(remap, s->stack);

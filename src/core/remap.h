@@ -61,6 +61,14 @@ KILN_CHECK int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *f
 void kiln_remap_sole(struct kiln_remap *remap);
 void kiln_remap_free(struct kiln_remap *remap);
 
+/*
+ * Goes on with another builder, for which nothing is brought over yet; costs as much as was brought
+ * over since the last move.  Only after kiln_remap_movable(), called before anything is asked for.
+ * Returns 0 or KILN_E_LIMIT.
+ */
+void kiln_remap_movable(struct kiln_remap *remap);
+KILN_CHECK int kiln_remap_move(struct kiln_remap *remap, struct kiln_builder *b);
+
 /* Index in the source -> index in the builder. */
 uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string);
 uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function);
@@ -70,10 +78,12 @@ uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack);
 uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link);
 uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set);
 
-/* The head of a resource, scope or profile, without its children; a profile with its payload. */
+/* The head of a resource, scope or profile, without its children; a profile without its payload. */
 struct kiln_resource kiln_remap_resource(struct kiln_remap *remap, uint32_t resource);
 struct kiln_scope kiln_remap_scope(struct kiln_remap *remap, uint32_t scope);
 struct kiln_profile kiln_remap_profile(struct kiln_remap *remap, uint32_t profile);
+/* Adds the payload, if there is one, to such a head. */
+void kiln_remap_payload(struct kiln_remap *remap, uint32_t profile, struct kiln_profile *head);
 
 /* Adds a resource with its entity references; returns its index. */
 uint32_t kiln_remap_add_resource(struct kiln_remap *remap, uint32_t resource);
