@@ -13,6 +13,7 @@
 #include "codec/jfr.h"
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
+#include "codec/perf.h"
 #include "codec/pprof.h"
 #include "codec/svg.h"
 #include "codec/text_tree.h"
@@ -68,6 +69,7 @@ static const struct {
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
     {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
     {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode},
+    {KILN_FORMAT_PERF, kiln_perf_detect, kiln_perf_decode},
     {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode},
 };
 
