@@ -274,6 +274,37 @@ static int make_rows(struct making *m)
     return 0;
 }
 
+/* Forgets the frames of stacks that focus and ignore left out. */
+static int drop_unused_frames(struct making *m)
+{
+    struct kiln_view *view = &m->box->view;
+    uint32_t *place = NULL, cap = 0, n = 0;
+    int r;
+
+    if (!m->framer.filters[FOCUS] && !m->framer.filters[IGNORE])
+        return 0;
+    r = kiln_reserve(&m->box->budget, (void **)&place, &cap, view->n_frames, sizeof(*place),
+                     UINT32_MAX);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < view->n_frames; i++)
+        place[i] = 0;
+    for (uint32_t i = 0; i < view->n_path; i++)
+        place[view->path[i]] = 1;
+    for (uint32_t i = 0; i < view->n_frames; i++) {
+        bool used = place[i];
+
+        place[i] = n;
+        if (used)
+            view->frames[n++] = view->frames[i];
+    }
+    for (uint32_t i = 0; i < view->n_path; i++)
+        view->path[i] = place[view->path[i]];
+    view->n_frames = n;
+    kiln_array_free(&m->box->budget, (void **)&place, &cap, sizeof(*place));
+    return 0;
+}
+
 /* ---- the sample type ---- */
 
 #define LISTED_MAX 8
@@ -421,6 +452,8 @@ static int make(struct making *m, const struct kiln_view_opts *opts)
         r = add_resources(m);
     if (r == 0)
         r = make_rows(m);
+    if (r == 0)
+        r = drop_unused_frames(m);
     return r;
 }
 

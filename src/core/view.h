@@ -7,6 +7,11 @@
  * and label filters, and adds up equal stacks.  Tree, top, sandwich, diff and every drawing start
  * here.
  *
+ * Values are added up as they are, also those of levels: averaging over time needs to know what is
+ * one process, which is for whoever keeps profiles.  A type that some rows have nothing of has no
+ * such rows.  Time covered is the union of the profiles' intervals; where they have no times, the
+ * longest sum of durations of a resource.
+ *
  * Rows are sorted by nothing in particular but always in the same order for the same input.
  * Threads: immutable once made.  It borrows texts from the batch, on which it holds a reference.
  */
@@ -24,7 +29,13 @@ enum kiln_granularity {
     KILN_BY_ADDRESS,  /* address in its module, with the name */
 };
 
-/* A label condition: "key=value", "key!=value", "key=~regex", "key!~regex". */
+/*
+ * Expressions are Perl's (base/regex.h).  focus, ignore, show and hide match any part of a
+ * function's name or file, of a frame without function its name or module; a stack of which show or
+ * hide leave no frame is dropped.  A label condition is "key=value", "key!=value", "key=~regex" or
+ * "key!~regex" (the whole value must match) about the first of sample, profile, scope and resource
+ * that has the attribute; one that is absent is empty.
+ */
 struct kiln_view_opts {
     struct kiln_str sample_type; /* type name, type:unit or type id; empty: the default one */
     enum kiln_granularity granularity;
@@ -60,7 +71,7 @@ struct kiln_view_row {
 struct kiln_view {
     struct kiln_batch *batch;
     struct kiln_type type;      /* what the values are */
-    struct kiln_frame *frames;  /* distinct frames */
+    struct kiln_frame *frames;  /* distinct frames, each in some row */
     uint32_t *path;             /* frame indexes, root first */
     struct kiln_view_row *rows; /* distinct stacks */
     uint32_t n_frames, n_path, n_rows;
@@ -74,7 +85,8 @@ struct kiln_view {
 
 /*
  * Returns 0; KILN_E_NOMATCH where no profile has the sample type (the error lists those there are);
- * KILN_E_PATTERN for a bad expression; KILN_E_LIMIT; -ENOMEM.
+ * KILN_E_AMBIGUOUS where the name fits several types (it lists two); KILN_E_PATTERN for a bad
+ * expression; KILN_E_LIMIT; -ENOMEM.
  */
 KILN_CHECK int kiln_view_new(struct kiln_batch *batch, const struct kiln_view_opts *opts,
                              struct kiln_view **ret_view, struct kiln_err *err);

@@ -247,6 +247,7 @@ TEST(view, what_filters_drop_is_in_the_unfiltered_total)
         kiln_test_view(kiln_test_stacks(drawn_filters), VIEW(.focus = KILN_STR("write")));
 
     CHECK_EQ(view->total, 4);
+    CHECK_EQ(view->n_frames, 2);
     CHECK_EQ(view->total_unfiltered, 31);
     CHECK_EQ(view->count, 4);
     kiln_view_free(view);
