@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <wchar.h>
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "codec/clean.h"
 
 #define LINE_BYTES_MAX 2048u
 
@@ -122,40 +122,7 @@ void kiln_cli_note(const char *file, const char *fmt, ...)
     say(&line);
 }
 
-static bool is_plain(unsigned char c)
-{
-    return c >= ' ' && c < 0x7f;
-}
-
-/* Control characters, also those of Latin-1's second half, could drive the terminal. */
-static bool is_control(wchar_t c)
-{
-    return c < ' ' || (c >= 0x7f && c < 0xa0);
-}
-
 void kiln_cli_put_safe(struct kiln_buf *out, struct kiln_str text)
 {
-    while (text.len) {
-        mbstate_t state = {0};
-        size_t n = 0;
-        wchar_t wide;
-
-        while (n < text.len && is_plain((unsigned char)text.ptr[n]))
-            n++;
-        kiln_buf_add(out, text.ptr, n);
-        text.ptr += n;
-        text.len -= n;
-        if (text.len == 0)
-            return;
-        n = mbrtowc(&wide, text.ptr, text.len, &state);
-        if (n == 0 || n > text.len || is_control(wide)) {
-            n = n == 0 || n > text.len ? 1 : n;
-            for (size_t i = 0; i < n; i++)
-                kiln_buf_printf(out, "\\x%02x", (unsigned char)text.ptr[i]);
-        } else {
-            kiln_buf_add(out, text.ptr, n);
-        }
-        text.ptr += n;
-        text.len -= n;
-    }
+    kiln_clean_add(out, text, SIZE_MAX, KILN_QUOTE_NONE);
 }

@@ -1,15 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The call tree as lines.  Nodes below a threshold are left out; a node that is the only one left
- * below its parent stands right under it, in the same column, so that deep stacks stay readable;
- * only siblings get a branch:
- *
- *   main
- *   serve
- *   ├─ parse
- *   │  read
- *   └─ answer
- */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,36 +7,18 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/report.h"
+#include "codec/text_tree.h"
 #include "core/tree.h"
 
-enum { PREFIX_BYTES_MAX = 400, BRANCH_BYTES = 5 /* "│  " */ };
+/* Columns before the names, and how many a name has at least. */
+enum { NUMBER_COLUMNS = 53, NAME_COLUMNS_MIN = 20 };
 
 struct printer {
     struct kiln_cli *cli;
     const struct kiln_view *view;
     const struct kiln_tree *tree;
-    double threshold;
-    uint32_t depth_max;
-    uint32_t *siblings;  /* of each node: how many of its children are shown */
-    uint32_t *last;      /* of each node: the last of those */
-    uint32_t *prefix_at; /* of each depth: bytes of the prefix */
-    char prefix[PREFIX_BYTES_MAX + BRANCH_BYTES + 1];
-    uint32_t hidden;
+    double threshold; /* nodes below are left out */
 };
-
-static const struct kiln_column columns[] = {
-    {"total", KILN_RIGHT, KILN_KEEP},
-    {"total%", KILN_RIGHT, KILN_KEEP},
-    {"self", KILN_RIGHT, KILN_KEEP},
-    {"name", KILN_LEFT, KILN_CUT_MIDDLE},
-};
-
-static bool is_shown(const struct printer *p, uint32_t i)
-{
-    const struct kiln_tree_node *node = &p->tree->nodes[i];
-
-    return node->depth <= p->depth_max && fabs((double)node->total_b) >= p->threshold;
-}
 
 /* ---- which nodes ---- */
 
@@ -88,76 +59,35 @@ static int set_threshold(struct printer *p)
     return by_count < 0 ? -ENOMEM : 0;
 }
 
-/* A node is visited before its children: a child of a hidden node is hidden. */
-static void count_children(struct printer *p)
-{
-    for (uint32_t i = 1; i < p->tree->n_nodes;) {
-        const struct kiln_tree_node *node = &p->tree->nodes[i];
+/* ---- text ---- */
 
-        if (!is_shown(p, i)) {
-            p->hidden += node->subtree;
-            i += node->subtree;
-            continue;
-        }
-        p->siblings[node->parent]++;
-        p->last[node->parent] = i;
-        i++;
-    }
+static int print_text(const struct printer *p, struct kiln_err *err)
+{
+    const struct kiln_args *args = &p->cli->args;
+    double share = kiln_share(p->threshold, fabs((double)p->tree->nodes[0].total_b));
+    uint32_t columns = p->cli->term.width;
+    struct kiln_text_tree_opts opts = {
+        .depth_max = args->depth,
+        .min_share = share > 0 ? share : -1,
+        .colour = p->cli->term.color,
+    };
+
+    if (columns)
+        opts.name_chars = columns > NUMBER_COLUMNS + NAME_COLUMNS_MIN ? columns - NUMBER_COLUMNS
+                                                                      : NAME_COLUMNS_MIN;
+    else
+        opts.name_chars = UINT32_MAX;
+    return kiln_text_tree_encode(p->view, p->tree, &opts, &p->cli->out, err);
 }
 
-/* ---- lines ---- */
+/* ---- JSON ---- */
 
-static void put_name(struct printer *p, uint32_t i, struct kiln_buf *out)
+static bool is_shown(const struct printer *p, uint32_t i)
 {
     const struct kiln_tree_node *node = &p->tree->nodes[i];
-    uint32_t at = p->prefix_at[node->depth];
-    uint32_t below = at;
+    uint32_t depth_max = p->cli->args.depth ? p->cli->args.depth : UINT32_MAX;
 
-    kiln_buf_add(out, p->prefix, at);
-    if (p->siblings[node->parent] > 1) {
-        bool last = p->last[node->parent] == i;
-        const char *space = last ? "   " : "│  ";
-
-        kiln_buf_puts(out, last ? "└─ " : "├─ ");
-        if (at + BRANCH_BYTES < PREFIX_BYTES_MAX) {
-            memcpy(p->prefix + at, space, strlen(space));
-            below += (uint32_t)strlen(space);
-        }
-    }
-    p->prefix_at[node->depth + 1] = below;
-    kiln_cli_put_safe(out, p->tree->frames[node->frame].name);
-}
-
-static void add_row(struct printer *p, struct kiln_table *table, uint32_t i)
-{
-    const struct kiln_tree_node *node = &p->tree->nodes[i];
-    double share = kiln_share((double)node->total_b, (double)p->view->total_unfiltered);
-    enum kiln_style hot =
-        kiln_style_of_share(kiln_share((double)node->self_b, (double)p->view->total_unfiltered));
-
-    kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), (double)node->total_b,
-                      &p->view->type);
-    kiln_report_share(kiln_table_cell(table, KILN_STYLE_PLAIN), share);
-    kiln_report_value(kiln_table_cell(table, hot), (double)node->self_b, &p->view->type);
-    put_name(p, i, kiln_table_cell(table, KILN_STYLE_PLAIN));
-}
-
-static void print_text(struct printer *p)
-{
-    struct kiln_table table;
-
-    kiln_table_init(&table, columns, KILN_ARRAY_LEN(columns));
-    for (uint32_t i = 1; i < p->tree->n_nodes;) {
-        bool shown = is_shown(p, i);
-
-        if (shown)
-            add_row(p, &table, i);
-        i += shown ? 1 : p->tree->nodes[i].subtree;
-    }
-    kiln_table_print(&table, &p->cli->term, 0, &p->cli->out);
-    kiln_table_done(&table);
-    if (p->hidden)
-        kiln_buf_printf(&p->cli->out, "... %u smaller ones (--min-share 0 shows all)\n", p->hidden);
+    return node->depth <= depth_max && fabs((double)node->total_b) >= p->threshold;
 }
 
 static void put_node(struct kiln_json_out *w, const struct printer *p, uint32_t i)
@@ -175,53 +105,32 @@ static void put_node(struct kiln_json_out *w, const struct printer *p, uint32_t 
     kiln_json_end_object(w);
 }
 
-static void print_json(struct printer *p)
+static void print_json(const struct printer *p)
 {
     struct kiln_json_out w;
+    uint32_t hidden = 0;
 
     kiln_json_out_init(&w, &p->cli->out, 2);
     kiln_json_put_object(&w);
     kiln_json_put_view(&w, p->view);
-    kiln_json_put_name(&w, "hidden");
-    kiln_json_put_u64(&w, p->hidden);
     kiln_json_put_name(&w, "nodes");
     kiln_json_put_array(&w);
     for (uint32_t i = 1; i < p->tree->n_nodes;) {
-        bool shown = is_shown(p, i);
-
-        if (shown)
-            put_node(&w, p, i);
-        i += shown ? 1 : p->tree->nodes[i].subtree;
+        if (is_shown(p, i)) {
+            put_node(&w, p, i++);
+        } else {
+            hidden += p->tree->nodes[i].subtree;
+            i += p->tree->nodes[i].subtree;
+        }
     }
     kiln_json_end_array(&w);
+    kiln_json_put_name(&w, "hidden");
+    kiln_json_put_u64(&w, hidden);
     kiln_json_end_object(&w);
     kiln_buf_putc(&p->cli->out, '\n');
 }
 
 /* ---- the command ---- */
-
-static int print(struct printer *p)
-{
-    int r = -ENOMEM;
-
-    p->depth_max = p->cli->args.depth ? p->cli->args.depth : UINT32_MAX;
-    p->siblings = kiln_calloc(p->tree->n_nodes, sizeof(*p->siblings));
-    p->last = kiln_calloc(p->tree->n_nodes, sizeof(*p->last));
-    p->prefix_at = kiln_calloc((size_t)p->tree->max_depth + 2, sizeof(*p->prefix_at));
-    if (p->siblings && p->last && p->prefix_at)
-        r = set_threshold(p);
-    if (r == 0) {
-        count_children(p);
-        if (p->cli->args.json)
-            print_json(p);
-        else
-            print_text(p);
-    }
-    kiln_free(p->siblings);
-    kiln_free(p->last);
-    kiln_free(p->prefix_at);
-    return r;
-}
 
 static int make_tree(const struct kiln_cli *cli, const struct kiln_view *view,
                      struct kiln_tree **ret_tree, struct kiln_err *err)
@@ -236,6 +145,18 @@ static int make_tree(const struct kiln_cli *cli, const struct kiln_view *view,
     return kiln_tree_new(view, &opts, ret_tree, err);
 }
 
+static int print(struct printer *p, struct kiln_err *err)
+{
+    int r = set_threshold(p);
+
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    if (!p->cli->args.json)
+        return print_text(p, err);
+    print_json(p);
+    return 0;
+}
+
 static int run(struct kiln_cli *cli)
 {
     struct kiln_err err = {0};
@@ -247,15 +168,8 @@ static int run(struct kiln_cli *cli)
     if (code)
         return code;
     r = make_tree(cli, view, &tree, &err);
-    if (r == 0) {
-        struct printer p = {.cli = cli, .view = view, .tree = tree};
-
-        if (!cli->args.json)
-            kiln_report_head(cli, view, &cli->out);
-        r = print(&p);
-        if (r < 0)
-            kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
-    }
+    if (r == 0)
+        r = print(&(struct printer){.cli = cli, .view = view, .tree = tree}, &err);
     kiln_tree_free(tree);
     kiln_view_free(view);
     return r < 0 ? kiln_cli_fail(NULL, &err) : KILN_EXIT_WELL;

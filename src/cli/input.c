@@ -164,6 +164,18 @@ int kiln_input_view(const struct kiln_cli *cli, struct kiln_batch *batch, const 
     return code;
 }
 
+int kiln_input_view_file(const struct kiln_cli *cli, const char *path, struct kiln_view **ret_view)
+{
+    struct kiln_input input;
+    int code = kiln_input_open(cli, path, &input);
+
+    if (code)
+        return code;
+    code = kiln_input_view(cli, input.batch, path, ret_view);
+    kiln_input_close(&input);
+    return code;
+}
+
 int kiln_input_view_of(const struct kiln_cli *cli, uint32_t first, struct kiln_view **ret_view)
 {
     const struct kiln_list *operands = &cli->args.operands;

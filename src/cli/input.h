@@ -33,7 +33,11 @@ void kiln_input_opts_done(struct kiln_view_opts *opts);
 KILN_CHECK int kiln_input_view(const struct kiln_cli *cli, struct kiln_batch *batch,
                                const char *path, struct kiln_view **ret_view);
 
-/* Both: the operands from `first` on, merged and selected. */
+/* The selection of one file. */
+KILN_CHECK int kiln_input_view_file(const struct kiln_cli *cli, const char *path,
+                                    struct kiln_view **ret_view);
+
+/* The selection of several: the operands from `first` on, merged. */
 KILN_CHECK int kiln_input_view_of(const struct kiln_cli *cli, uint32_t first,
                                   struct kiln_view **ret_view);
 

@@ -68,6 +68,11 @@ struct kiln_args {
     /* diff */
     uint32_t normalize;    /* enum kiln_normalize */
     double fail_on_growth; /* percent; negative: not asked for */
+    /* drawings */
+    const char *base; /* of a diff */
+    uint32_t width;   /* px */
+    uint32_t nodes;
+    bool root_below;
     /* merge */
     bool combine_times;
     bool keep_apart;

@@ -35,9 +35,10 @@ static enum kiln_format format_of_path(const char *path)
     return format;
 }
 
-static bool is_binary(enum kiln_format format)
+/* Bytes would upset a terminal, and nobody reads a drawing there. */
+static bool suits_terminal(enum kiln_format format)
 {
-    return format == KILN_FORMAT_OTLP || format == KILN_FORMAT_PPROF;
+    return format != KILN_FORMAT_OTLP && format != KILN_FORMAT_PPROF && format != KILN_FORMAT_SVG;
 }
 
 static bool to_standard_output(const struct kiln_cli *cli)
@@ -61,7 +62,7 @@ int kiln_output_format(const struct kiln_cli *cli, enum kiln_format fallback,
     if (!kiln_format_info(format)->writes)
         return kiln_cli_usage(cli->command, "%s can be read, but not written",
                               kiln_format_info(format)->name);
-    if (is_binary(format) && to_standard_output(cli) && cli->term.is_terminal)
+    if (!suits_terminal(format) && to_standard_output(cli) && cli->term.is_terminal)
         return kiln_cli_usage(cli->command, "%s is not for a terminal: give -o FILE or a pipe",
                               kiln_format_info(format)->name);
     *ret_format = format;

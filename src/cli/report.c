@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cli/report.h"
+#include "codec/caption.h"
 
 double kiln_share(double part, double whole)
 {
@@ -77,7 +78,7 @@ void kiln_report_head(const struct kiln_cli *cli, const struct kiln_view *view,
     struct kiln_buf name;
 
     kiln_buf_init(&name, 4096);
-    kiln_cli_put_safe(&name, view->type.type.len ? view->type.type : KILN_STR("values"));
+    kiln_caption_type(&view->type, KILN_QUOTE_NONE, &name);
     kiln_term_put(&cli->term, out, KILN_STYLE_STRONG, kiln_buf_str(&name));
     kiln_buf_done(&name);
     kiln_buf_puts(out, ": ");
