@@ -13,6 +13,9 @@
 /* The argument number `fmt` is a printf format for the arguments from `args` on. */
 #define KILN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
+/* Inlined although the compiler would not: for the few lines a decoder lives in. */
+#define KILN_INLINE            static inline __attribute__((always_inline))
+
 #define KILN_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define KILN_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 

@@ -35,9 +35,6 @@ enum kiln_otlp_revision {
 const char *kiln_otlp_revision_name(enum kiln_otlp_revision revision);
 enum kiln_otlp_revision kiln_otlp_revision_named(struct kiln_str name);
 
-/* Which revision a message is written in, by its tags.  Never AUTO; nonsense gives 1.10. */
-enum kiln_otlp_revision kiln_otlp_revision_of(struct kiln_str message);
-
 /* True if the bytes look like OTLP profiles, plain or length-prefixed, and not like pprof. */
 bool kiln_otlp_detect(struct kiln_str content);
 

@@ -46,27 +46,31 @@ int otlp_ids_add(struct otlp_decoder *d, struct otlp_ids *list, uint32_t id)
     return r;
 }
 
-int otlp_refs(struct otlp_decoder *d, enum otlp_table table, const struct kiln_pb_field *f,
-              const char *field, struct otlp_ids *list)
+int otlp_refs_one(struct otlp_decoder *d, enum otlp_table table, uint64_t wire, const char *field,
+                  struct otlp_ids *list)
 {
-    const struct otlp_map *map = &d->maps[table];
-    struct kiln_pb r = kiln_pb_of(f->bytes);
+    uint32_t id;
+    int r = otlp_ref(d, table, wire, field, &id);
+
+    return r < 0 ? r : otlp_ids_add(d, list, id);
+}
+
+int otlp_refs_packed(struct otlp_decoder *d, enum otlp_table table, struct kiln_str packed,
+                     const char *field, struct otlp_ids *list)
+{
+    const struct otlp_map map = d->maps[table];
+    struct kiln_pb r = kiln_pb_of(packed);
     uint32_t at = list->n;
+    uint32_t *ids;
     uint64_t wire;
-    int n;
+    int n = grow_ids(d, list, packed.len); /* a varint has at least a byte */
 
-    if ((f->tag & 7) == 0) {
-        uint32_t id;
-
-        n = otlp_ref(d, table, f->number, field, &id);
-        return n < 0 ? n : otlp_ids_add(d, list, id);
-    }
-    n = grow_ids(d, list, f->bytes.len); /* a varint has at least a byte */
     if (n < 0)
         return n;
+    ids = list->ids;
     while ((n = kiln_pb_varint(&r, &wire)) > 0) {
-        if (KILN_UNLIKELY(!otlp_map_get(map, wire, &list->ids[at]))) {
-            otlp_bad_index(d->err, NULL, wire, map->n);
+        if (KILN_UNLIKELY(!otlp_map_get(&map, wire, &ids[at]))) {
+            otlp_bad_index(d->err, NULL, wire, map.n);
             kiln_err_within(d->err, "%s[%u]", field, at);
             return KILN_E_RANGE;
         }
@@ -313,12 +317,13 @@ static int read_resource_profiles(struct otlp_decoder *d, struct kiln_str bytes)
 
 /* ---- messages ---- */
 
-static int read_message(struct otlp_decoder *d, struct kiln_str message)
+static int read_message(struct otlp_decoder *d, struct kiln_str message,
+                        const struct otlp_extent *extents)
 {
     struct kiln_pb r = kiln_pb_of(message);
     struct kiln_pb_field f;
     uint32_t i = 0;
-    int e = otlp_dictionary(d, message);
+    int e = otlp_dictionary(d, extents);
 
     while (e == 0 && kiln_pb_next(&r, &f) > 0) {
         if (f.tag != KILN_PB_BYTES(1u))
@@ -344,10 +349,22 @@ static void free_scratch(struct otlp_decoder *d)
 static int decode_message(struct otlp_decoder *d, struct kiln_str message,
                           enum kiln_otlp_revision wanted, bool first)
 {
-    d->revision = wanted ? wanted : kiln_otlp_revision_of(message);
+    struct otlp_extent extents[OTLP_TABLES] = {0};
+    struct kiln_str dictionary = {0};
+    int r = otlp_dictionary_find(d, message, &dictionary);
+
+    if (r == 0) {
+        r = otlp_dictionary_look(dictionary, extents);
+        if (r < 0)
+            otlp_bad_wire(d->err, r);
+    }
+    if (r < 0)
+        return r;
+    d->revision = wanted ? wanted : otlp_revision_by(message, extents);
     if (first)
         d->info->revision = d->revision;
-    return d->revision < KILN_OTLP_1_8 ? otlp_old_message(d, message) : read_message(d, message);
+    return d->revision < KILN_OTLP_1_8 ? otlp_old_message(d, message)
+                                       : read_message(d, message, extents);
 }
 
 /* The length-prefixed form: records up to the end of the file. */

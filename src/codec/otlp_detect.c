@@ -10,7 +10,7 @@
  */
 #include "codec/otlp_int.h"
 
-#define SAMPLES_LOOKED_AT 4096u
+#define SAMPLES_LOOKED_AT 32u
 #define PROFILE_FIELDS    24u
 #define SAMPLE_FIELDS     8u
 
@@ -81,8 +81,11 @@ static void look_at_profile(struct kiln_str bytes, struct evidence *e)
 {
     struct kiln_pb r = kiln_pb_of(bytes);
     struct kiln_pb_field f;
+    struct kiln_str skipped;
 
     while (kiln_pb_next(&r, &f) > 0) {
+        while (e->samples >= SAMPLES_LOOKED_AT && kiln_pb_element(&r, KILN_PB_BYTES(2u), &skipped))
+            ;
         if (f.tag >> 3 >= PROFILE_FIELDS)
             continue;
         e->profile[f.tag >> 3] |= wire_bit(f.tag);
@@ -111,38 +114,42 @@ static void look_down(struct kiln_str bytes, int levels, struct evidence *e)
     }
 }
 
-static void look_at_dictionary(struct kiln_str bytes, struct evidence *e)
+/* Attributes have their key as a text (up to 1.7) or as an index: the first one with a key tells.
+ */
+static bool attr_key_is_text(const struct otlp_extent *attrs)
 {
-    struct kiln_pb r = kiln_pb_of(bytes);
+    struct kiln_pb r = {attrs->from, attrs->to};
     struct kiln_pb_field f, key;
 
-    e->dictionary = true;
-    while (kiln_pb_next(&r, &f) > 0) {
-        struct kiln_pb attr;
+    while (attrs->n && kiln_pb_next(&r, &f) > 0) {
+        struct kiln_pb attr = kiln_pb_of(f.bytes);
 
         if (f.tag != KILN_PB_BYTES(OTLP_ATTRS))
             continue;
-        e->n_attrs++;
-        attr = kiln_pb_of(f.bytes);
-        while (!e->attr_key_is_text && kiln_pb_next(&attr, &key) > 0)
-            e->attr_key_is_text = key.tag == KILN_PB_BYTES(1u);
+        while (kiln_pb_next(&attr, &key) > 0) {
+            if (key.tag >> 3 == 1)
+                return key.tag == KILN_PB_BYTES(1u);
+        }
     }
+    return false;
 }
 
-static struct evidence look_at(struct kiln_str message)
+static struct evidence look_at(struct kiln_str message, const struct otlp_extent *extents)
 {
-    struct evidence e = {0};
+    struct evidence e = {
+        .n_attrs = (uint32_t)extents[OTLP_ATTRS].n,
+        .attr_key_is_text = attr_key_is_text(&extents[OTLP_ATTRS]),
+    };
+    struct kiln_pb r = kiln_pb_of(message);
     struct kiln_pb_field f;
 
-    for (struct kiln_pb r = kiln_pb_of(message); kiln_pb_next(&r, &f) > 0;) {
-        if (f.tag == KILN_PB_BYTES(2u))
-            look_at_dictionary(f.bytes, &e);
-        else if (f.tag >> 3 > 2)
-            e.beyond_dictionary = true;
-    }
-    for (struct kiln_pb r = kiln_pb_of(message); kiln_pb_next(&r, &f) > 0;) {
+    while (kiln_pb_next(&r, &f) > 0) {
         if (f.tag == KILN_PB_BYTES(1u))
             look_down(f.bytes, 2, &e);
+        else if (f.tag == KILN_PB_BYTES(2u))
+            e.dictionary = true;
+        else if (f.tag >> 3 > 2)
+            e.beyond_dictionary = true;
     }
     return e;
 }
@@ -165,9 +172,9 @@ static bool has_old_profile_head(const struct evidence *e)
            e->odd_field_7;
 }
 
-enum kiln_otlp_revision kiln_otlp_revision_of(struct kiln_str message)
+enum kiln_otlp_revision otlp_revision_by(struct kiln_str message, const struct otlp_extent *extents)
 {
-    struct evidence e = look_at(message);
+    struct evidence e = look_at(message, extents);
 
     if (e.beyond_dictionary)
         return KILN_OTLP_1_6;

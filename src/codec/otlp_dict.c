@@ -13,13 +13,6 @@
 
 #include "codec/otlp_int.h"
 
-/* Where the entries of one table lie: between `from` and `to`, perhaps among others. */
-struct extent {
-    const uint8_t *from, *to;
-    uint64_t n;
-    uint64_t bytes;
-};
-
 static const char *const table_names[OTLP_TABLES] = {
     [OTLP_MAPPINGS] = "mapping_table",   [OTLP_LOCATIONS] = "location_table",
     [OTLP_FUNCTIONS] = "function_table", [OTLP_LINKS] = "link_table",
@@ -96,7 +89,7 @@ static int decode_mapping(struct otlp_decoder *d, struct kiln_str bytes, uint32_
             break;
         case KILN_PB_VARINT(5u):
         case KILN_PB_BYTES(5u):
-            e = otlp_refs(d, OTLP_ATTRS, &f, "attribute_indices", &d->attr_ids);
+            e = otlp_refs(d, OTLP_ATTRS, f, "attribute_indices", &d->attr_ids);
             break;
         default:
             break;
@@ -167,7 +160,7 @@ static int decode_location(struct otlp_decoder *d, struct kiln_str bytes, uint32
             break;
         case KILN_PB_VARINT(4u):
         case KILN_PB_BYTES(4u):
-            e = otlp_refs(d, OTLP_ATTRS, &f, "attribute_indices", &d->attr_ids);
+            e = otlp_refs(d, OTLP_ATTRS, f, "attribute_indices", &d->attr_ids);
             break;
         default:
             break;
@@ -249,7 +242,7 @@ static int decode_stack(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
     d->ids.n = 0;
     while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
         if (f.tag == KILN_PB_BYTES(1u) || f.tag == KILN_PB_VARINT(1u))
-            e = otlp_refs(d, OTLP_LOCATIONS, &f, "location_indices", &d->ids);
+            e = otlp_refs(d, OTLP_LOCATIONS, f, "location_indices", &d->ids);
     }
     if (e < 0)
         return e;
@@ -263,22 +256,42 @@ static int decode_stack(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
 
 /* ---- whole tables ---- */
 
-static inline __attribute__((always_inline)) int decode_table(struct otlp_decoder *d,
-                                                              enum otlp_table table,
-                                                              const struct extent *extent,
-                                                              decode_entry *decode)
+/* Notes that the next wire index is not the builder's: from here on the map is needed. */
+static int map_entry(struct otlp_decoder *d, struct otlp_map *map, uint32_t entry, uint64_t n)
+{
+    if (!map->to) {
+        map->to = kiln_builder_scratch(d->b, n * sizeof(*map->to));
+        if (!map->to)
+            return kiln_builder_error(d->b);
+        for (uint32_t i = 0; i < map->n; i++)
+            map->to[i] = i;
+    }
+    map->to[map->n] = entry;
+    return 0;
+}
+
+KILN_INLINE int decode_table(struct otlp_decoder *d, enum otlp_table table,
+                             const struct otlp_extent *extent, decode_entry *decode)
 {
     struct otlp_map *map = &d->maps[table];
     struct kiln_pb r = {extent->from, extent->to};
-    struct kiln_pb_field f;
-    int n;
+    struct kiln_pb_field f = {0};
+    uint32_t entry = 0;
+    int n = 1;
 
-    while ((n = kiln_pb_next(&r, &f)) > 0) {
+    for (;;) {
         int e;
 
-        if (KILN_UNLIKELY(f.tag != KILN_PB_BYTES(table)))
-            continue;
-        e = decode(d, f.bytes, &map->to[map->n]);
+        if (!kiln_pb_element(&r, KILN_PB_BYTES(table), &f.bytes)) {
+            n = kiln_pb_next(&r, &f);
+            if (n <= 0)
+                break;
+            if (f.tag != KILN_PB_BYTES(table))
+                continue;
+        }
+        e = decode(d, f.bytes, &entry);
+        if (e == 0 && KILN_UNLIKELY(entry != map->n || map->to))
+            e = map_entry(d, map, entry, extent->n);
         if (KILN_UNLIKELY(e < 0)) {
             kiln_err_within(d->err, "%s[%u]", table_names[table], map->n);
             return e;
@@ -288,29 +301,33 @@ static inline __attribute__((always_inline)) int decode_table(struct otlp_decode
     return n < 0 ? otlp_bad_wire(d->err, n) : kiln_builder_error(d->b);
 }
 
-/* Notes where the tables lie in one dictionary message. */
-static int look(struct kiln_str bytes, struct extent *extents)
+int otlp_dictionary_look(struct kiln_str bytes, struct otlp_extent *extents)
 {
     struct kiln_pb r = kiln_pb_of(bytes);
     const uint8_t *before = r.at;
     struct kiln_pb_field f;
+    struct kiln_str entry;
     int n;
 
     for (; (n = kiln_pb_next(&r, &f)) > 0; before = r.at) {
-        struct extent *extent;
+        struct otlp_extent *extent;
+        uint64_t count = 1, size = f.bytes.len;
 
         if ((f.tag & 7) != 2 || f.tag >> 3 >= OTLP_TABLES)
             continue;
+        for (; kiln_pb_element(&r, f.tag, &entry); count++)
+            size += entry.len;
         extent = &extents[f.tag >> 3];
-        if (extent->n++ == 0)
+        if (extent->n == 0)
             extent->from = before;
+        extent->n += count;
+        extent->bytes += size;
         extent->to = r.at;
-        extent->bytes += f.bytes.len;
     }
     return n;
 }
 
-static int size_tables(struct otlp_decoder *d, const struct extent *extents)
+static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents)
 {
     struct kiln_counts counts = {
         .strings = extents[OTLP_STRINGS].n,
@@ -328,8 +345,7 @@ static int size_tables(struct otlp_decoder *d, const struct extent *extents)
         if (extents[t].n > kiln_builder_limits(d->b)->table_count)
             return kiln_err_set(d->err, KILN_E_LIMIT, table_names[t], "has %llu entries",
                                 (unsigned long long)extents[t].n);
-        d->maps[t].n = 0;
-        d->maps[t].to = kiln_builder_scratch(d->b, extents[t].n * sizeof(uint32_t));
+        d->maps[t] = (struct otlp_map){0};
     }
     kiln_builder_expect(d->b, &counts);
     d->n_set_of_attr = kiln_builder_peek(d->b)->dict.n_attrs + (uint32_t)extents[OTLP_ATTRS].n;
@@ -340,7 +356,7 @@ static int size_tables(struct otlp_decoder *d, const struct extent *extents)
     return 0;
 }
 
-static int decode_tables(struct otlp_decoder *d, const struct extent *x)
+static int decode_tables(struct otlp_decoder *d, const struct otlp_extent *x)
 {
     int r = decode_table(d, OTLP_STRINGS, &x[OTLP_STRINGS], decode_string);
 
@@ -363,7 +379,7 @@ static int decode_tables(struct otlp_decoder *d, const struct extent *x)
  * A message has one dictionary; protobuf allows it to come in pieces, and then they are one after
  * the other.  Pieces are joined first, which never happens in practice.
  */
-static int joined_dictionary(struct otlp_decoder *d, struct kiln_str message, struct kiln_str *ret)
+int otlp_dictionary_find(struct otlp_decoder *d, struct kiln_str message, struct kiln_str *ret)
 {
     struct kiln_pb r = kiln_pb_of(message);
     struct kiln_pb_field f;
@@ -393,19 +409,10 @@ static int joined_dictionary(struct otlp_decoder *d, struct kiln_str message, st
     return 0;
 }
 
-int otlp_dictionary(struct otlp_decoder *d, struct kiln_str message)
+int otlp_dictionary(struct otlp_decoder *d, const struct otlp_extent *extents)
 {
-    struct extent extents[OTLP_TABLES] = {0};
-    struct kiln_str dictionary = {0};
-    int r = joined_dictionary(d, message, &dictionary);
+    int r = size_tables(d, extents);
 
-    if (r < 0)
-        return r;
-    r = look(dictionary, extents);
-    if (r < 0)
-        otlp_bad_wire(d->err, r);
-    else
-        r = size_tables(d, extents);
     if (r == 0)
         r = decode_tables(d, extents);
     if (r < 0)

@@ -23,10 +23,20 @@ enum otlp_table {
     OTLP_TABLES /* one past the last */
 };
 
-/* Wire index -> builder index, for one table of one message. */
+/*
+ * Wire index -> builder index, for one table of one message.  Mostly the two are the same, and then
+ * `to` is NULL.
+ */
 struct otlp_map {
     uint32_t *to;
     uint32_t n;
+};
+
+/* Where the entries of one table lie in a dictionary: from `from` to `to`, perhaps among others. */
+struct otlp_extent {
+    const uint8_t *from, *to;
+    uint64_t n;
+    uint64_t bytes;
 };
 
 /* A growable list of indexes, reused from record to record. */
@@ -60,7 +70,7 @@ struct otlp_decoder {
 static inline bool otlp_map_get(const struct otlp_map *map, uint64_t wire, uint32_t *ret)
 {
     if (KILN_LIKELY(wire < map->n)) {
-        *ret = map->to[wire];
+        *ret = map->to ? map->to[wire] : (uint32_t)wire;
         return true;
     }
     *ret = 0;
@@ -85,8 +95,26 @@ static inline KILN_CHECK int otlp_ref(struct otlp_decoder *d, enum otlp_table ta
 }
 
 /* Appends the indexes of a packed (or one unpacked) field to `list`. */
-KILN_CHECK int otlp_refs(struct otlp_decoder *d, enum otlp_table table,
-                         const struct kiln_pb_field *f, const char *field, struct otlp_ids *list);
+KILN_CHECK int otlp_refs_packed(struct otlp_decoder *d, enum otlp_table table,
+                                struct kiln_str packed, const char *field, struct otlp_ids *list);
+KILN_CHECK int otlp_refs_one(struct otlp_decoder *d, enum otlp_table table, uint64_t wire,
+                             const char *field, struct otlp_ids *list);
+
+/* The field by value: it stays in registers. */
+KILN_INLINE KILN_CHECK int otlp_refs(struct otlp_decoder *d, enum otlp_table table,
+                                     struct kiln_pb_field f, const char *field,
+                                     struct otlp_ids *list)
+{
+    /* One small index, as locations and mappings have it. */
+    if (KILN_LIKELY((f.tag & 7) == 2 && f.bytes.len == 1 && list->n < list->cap &&
+                    (uint8_t)f.bytes.ptr[0] < 0x80 &&
+                    otlp_map_get(&d->maps[table], (uint8_t)f.bytes.ptr[0], &list->ids[list->n]))) {
+        list->n++;
+        return 0;
+    }
+    return (f.tag & 7) == 2 ? otlp_refs_packed(d, table, f.bytes, field, list)
+                            : otlp_refs_one(d, table, f.number, field, list);
+}
 
 KILN_CHECK int otlp_ids_add(struct otlp_decoder *d, struct otlp_ids *list, uint32_t id);
 
@@ -98,12 +126,22 @@ KILN_CHECK int otlp_value(struct otlp_decoder *d, struct kiln_str bytes, uint32_
                           struct kiln_value *ret);
 KILN_CHECK int otlp_key_value(struct otlp_decoder *d, struct kiln_str bytes, struct otlp_ids *list);
 
-/* otlp_dict.c: the dictionary of revisions 1.8 and later, which may come in several pieces. */
-KILN_CHECK int otlp_dictionary(struct otlp_decoder *d, struct kiln_str message);
+/*
+ * otlp_dict.c: the dictionary of revisions 1.8 and later.  It may come in several pieces, which
+ * _find joins; _look counts its tables; then it is decoded.
+ */
+KILN_CHECK int otlp_dictionary_find(struct otlp_decoder *d, struct kiln_str message,
+                                    struct kiln_str *ret);
+KILN_CHECK int otlp_dictionary_look(struct kiln_str dictionary, struct otlp_extent *extents);
+KILN_CHECK int otlp_dictionary(struct otlp_decoder *d, const struct otlp_extent *extents);
 
 /* otlp_detect.c: the length-prefixed form; the next record is cut off `rest`, false at the end. */
 bool otlp_is_records(struct kiln_str bytes);
 bool otlp_next_record(struct kiln_str *rest, struct kiln_str *ret_record);
+
+/* The revision, for a message whose dictionary has been looked at. */
+enum kiln_otlp_revision otlp_revision_by(struct kiln_str message,
+                                         const struct otlp_extent *extents);
 
 /* otlp_old.c: a whole message of revisions 1.4 to 1.7. */
 KILN_CHECK int otlp_old_message(struct otlp_decoder *d, struct kiln_str message);

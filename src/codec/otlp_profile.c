@@ -62,14 +62,14 @@ static int add_value(struct otlp_decoder *d, uint32_t n, uint64_t value)
     return r;
 }
 
-static int read_values(struct otlp_decoder *d, const struct kiln_pb_field *f, uint32_t *n)
+static int read_values(struct otlp_decoder *d, struct kiln_pb_field f, uint32_t *n)
 {
-    struct kiln_pb r = kiln_pb_of(f->bytes);
+    struct kiln_pb r = kiln_pb_of(f.bytes);
     uint64_t value;
     int e, more;
 
-    if ((f->tag & 7) == 0)
-        return add_value(d, (*n)++, f->number);
+    if ((f.tag & 7) == 0)
+        return add_value(d, (*n)++, f.number);
     while ((more = kiln_pb_varint(&r, &value)) > 0) {
         e = add_value(d, *n, value);
         if (e < 0)
@@ -79,10 +79,10 @@ static int read_values(struct otlp_decoder *d, const struct kiln_pb_field *f, ui
     return more < 0 ? otlp_bad_wire(d->err, more) : 0;
 }
 
-static int read_times(struct otlp_decoder *d, const struct kiln_pb_field *f, uint32_t *n)
+static int read_times(struct otlp_decoder *d, struct kiln_pb_field f, uint32_t *n)
 {
-    const void *from = (f->tag & 7) == 1 ? (const void *)&f->number : f->bytes.ptr;
-    size_t bytes = (f->tag & 7) == 1 ? sizeof(f->number) : f->bytes.len;
+    const void *from = (f.tag & 7) == 1 ? (const void *)&f.number : f.bytes.ptr;
+    size_t bytes = (f.tag & 7) == 1 ? sizeof(f.number) : f.bytes.len;
     int r;
 
     if (bytes % sizeof(uint64_t))
@@ -101,16 +101,16 @@ struct sample_parts {
     uint32_t stack, link, n_values, n_times;
 };
 
-static inline int read_sample_field(struct otlp_decoder *d, enum sample_role role,
-                                    const struct kiln_pb_field *f, struct sample_parts *s)
+KILN_INLINE int read_sample_field(struct otlp_decoder *d, enum sample_role role,
+                                  struct kiln_pb_field f, struct sample_parts *s)
 {
-    uint32_t wire = f->tag & 7;
+    uint32_t wire = f.tag & 7;
 
     switch (role) {
     case S_STACK:
-        return wire == 0 ? otlp_ref(d, OTLP_STACKS, f->number, "stack_index", &s->stack) : 0;
+        return wire == 0 ? otlp_ref(d, OTLP_STACKS, f.number, "stack_index", &s->stack) : 0;
     case S_LINK:
-        return wire == 0 ? otlp_ref(d, OTLP_LINKS, f->number, "link_index", &s->link) : 0;
+        return wire == 0 ? otlp_ref(d, OTLP_LINKS, f.number, "link_index", &s->link) : 0;
     case S_ATTRS:
         return wire == 0 || wire == 2
                    ? otlp_refs(d, OTLP_ATTRS, f, "attribute_indices", &d->attr_ids)
@@ -135,7 +135,7 @@ static int read_sample(struct otlp_decoder *d, struct kiln_str bytes, const uint
     d->attr_ids.n = 0;
     while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
         if (f.tag >> 3 < SAMPLE_FIELDS)
-            e = read_sample_field(d, roles[f.tag >> 3], &f, &s);
+            e = read_sample_field(d, roles[f.tag >> 3], f, &s);
     }
     if (e < 0)
         return e;
@@ -236,9 +236,9 @@ static int read_head_field(struct otlp_decoder *d, enum profile_role role,
         p->payload = bytes ? f->bytes : p->payload;
         return 0;
     case P_ATTRS:
-        return otlp_refs(d, OTLP_ATTRS, f, "attribute_indices", &d->attr_ids);
+        return otlp_refs(d, OTLP_ATTRS, *f, "attribute_indices", &d->attr_ids);
     case P_COMMENTS:
-        return otlp_refs(d, OTLP_STRINGS, f, "comment_strindices", &d->ids);
+        return otlp_refs(d, OTLP_STRINGS, *f, "comment_strindices", &d->ids);
     default:
         return 0;
     }
@@ -267,11 +267,14 @@ static int read_head(struct otlp_decoder *d, struct kiln_str bytes, struct kiln_
     const uint8_t *roles = d->revision >= KILN_OTLP_1_9 ? profile_roles_1_9 : profile_roles_1_8;
     struct kiln_pb r = kiln_pb_of(bytes);
     struct kiln_pb_field f;
+    struct kiln_str sample;
     int n, e = 0;
 
     d->attr_ids.n = 0;
     d->ids.n = 0;
     while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
+        while (kiln_pb_element(&r, KILN_PB_BYTES(2u), &sample))
+            ;
         if (f.tag != KILN_PB_BYTES(2u) && f.tag >> 3 < PROFILE_FIELDS)
             e = read_head_field(d, roles[f.tag >> 3], &f, p);
     }

@@ -4,21 +4,39 @@
 #include "base/mem.h"
 #include "codec/pb.h"
 
-int kiln_pb_varint_long(struct kiln_pb *r, uint64_t *ret)
+/* Seven bits of each of eight bytes, moved together: halves, quarters, all. */
+static uint64_t join_sevens(uint64_t x)
+{
+    x = (x & 0x007f007f007f007fu) | (x & 0x7f007f007f007f00u) >> 1;
+    x = (x & 0x00003fff00003fffu) | (x & 0x3fff00003fff0000u) >> 2;
+    return (x & 0x000000000fffffffu) | (x & 0x0fffffff00000000u) >> 4;
+}
+
+int kiln_pb_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *ret)
 {
     uint64_t value = 0;
-    const uint8_t *p = r->at;
 
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        if (p == r->end)
+    if (KILN_LIKELY(end - at >= 8)) {
+        uint64_t eight, stops;
+
+        memcpy(&eight, at, 8);
+        stops = ~eight & 0x8080808080808080u;
+        if (KILN_LIKELY(stops)) {
+            int bits = __builtin_ctzll(stops) + 1; /* of the varint: 8, 16, ... 64 */
+
+            *ret = join_sevens(eight & (UINT64_MAX >> (64 - bits)) & 0x7f7f7f7f7f7f7f7fu);
+            return bits / 8;
+        }
+    }
+    for (int i = 0; i < 10; i++) {
+        if (at + i == end)
             return KILN_E_TRUNCATED;
-        if (shift == 63 && *p > 1)
+        if (i == 9 && at[i] > 1)
             return KILN_E_MALFORMED;
-        value |= (uint64_t)(*p & 0x7f) << shift;
-        if (*p++ < 0x80) {
-            r->at = p;
+        value |= (uint64_t)(at[i] & 0x7f) << 7 * i;
+        if (at[i] < 0x80) {
             *ret = value;
-            return 1;
+            return i + 1;
         }
     }
     return KILN_E_MALFORMED;

@@ -65,11 +65,14 @@ static inline struct kiln_pb kiln_pb_of(struct kiln_str bytes)
     return (struct kiln_pb){at, bytes.len ? at + bytes.len : at};
 }
 
-/* The varint whose first byte has the high bit set.  Returns 1 or a negative code. */
-int kiln_pb_varint_long(struct kiln_pb *r, uint64_t *ret);
+/*
+ * Any varint, out of line.  Returns how many bytes it has, or a negative code.  It takes no reader
+ * but its two ends, so that a reader never leaves its registers.
+ */
+int kiln_pb_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *ret);
 
 /* One varint.  Returns 1; 0 at the end of the buffer; KILN_E_TRUNCATED or KILN_E_MALFORMED. */
-static inline __attribute__((always_inline)) int kiln_pb_varint(struct kiln_pb *r, uint64_t *ret)
+KILN_INLINE int kiln_pb_varint(struct kiln_pb *r, uint64_t *ret)
 {
     if (KILN_UNLIKELY(r->at == r->end))
         return 0;
@@ -82,25 +85,53 @@ static inline __attribute__((always_inline)) int kiln_pb_varint(struct kiln_pb *
         r->at += 2;
         return 1;
     }
-    return kiln_pb_varint_long(r, ret);
+    {
+        uint64_t value;
+        int n = kiln_pb_varint_long(r->at, r->end, &value);
+
+        if (KILN_UNLIKELY(n < 0))
+            return n;
+        r->at += n;
+        *ret = value;
+        return 1;
+    }
 }
 
-static inline __attribute__((always_inline)) int kiln_pb_fixed64(struct kiln_pb *r, uint64_t *ret)
+KILN_INLINE int kiln_pb_fixed64(struct kiln_pb *r, uint64_t *ret)
 {
     if (r->at == r->end)
         return 0;
     if (KILN_UNLIKELY(r->end - r->at < 8))
         return KILN_E_TRUNCATED;
-    memcpy(ret, r->at, 8); /* little-endian hosts only, as the rest of Kiln */
+    {
+        uint64_t number;
+
+        memcpy(&number, r->at, 8); /* little-endian hosts only, as the rest of Kiln */
+        *ret = number;
+    }
     r->at += 8;
     return 1;
 }
 
-/* The next field, its value read.  Returns 1, 0 at the end, or a negative code. */
-static inline __attribute__((always_inline)) int kiln_pb_next(struct kiln_pb *r,
-                                                              struct kiln_pb_field *f)
+/* A length and that many bytes. */
+KILN_INLINE int kiln_pb_bytes(struct kiln_pb *r, struct kiln_str *ret)
 {
-    uint64_t tag, len;
+    uint64_t len;
+    int n = kiln_pb_varint(r, &len);
+
+    if (KILN_UNLIKELY(n <= 0))
+        return n ? n : KILN_E_TRUNCATED;
+    if (KILN_UNLIKELY(len > (uint64_t)(r->end - r->at)))
+        return KILN_E_TRUNCATED;
+    *ret = (struct kiln_str){(const char *)r->at, (size_t)len};
+    r->at += len;
+    return 1;
+}
+
+/* The next field, its value read.  Returns 1, 0 at the end, or a negative code. */
+KILN_INLINE int kiln_pb_next(struct kiln_pb *r, struct kiln_pb_field *f)
+{
+    uint64_t tag;
     int n = kiln_pb_varint(r, &tag);
 
     if (KILN_UNLIKELY(n <= 0))
@@ -108,32 +139,53 @@ static inline __attribute__((always_inline)) int kiln_pb_next(struct kiln_pb *r,
     if (KILN_UNLIKELY(tag < 8 || tag > UINT32_MAX))
         return KILN_E_MALFORMED;
     f->tag = (uint32_t)tag;
-    switch (tag & 7) {
-    case 0:
+    if ((tag & 7) == 2)
+        return kiln_pb_bytes(r, &f->bytes);
+    if ((tag & 7) == 0) {
         n = kiln_pb_varint(r, &f->number);
         return KILN_LIKELY(n != 0) ? n : KILN_E_TRUNCATED;
-    case 1:
+    }
+    if ((tag & 7) == 1) {
         n = kiln_pb_fixed64(r, &f->number);
         return KILN_LIKELY(n != 0) ? n : KILN_E_TRUNCATED;
-    case 2:
-        n = kiln_pb_varint(r, &len);
-        if (KILN_UNLIKELY(n <= 0))
-            return n ? n : KILN_E_TRUNCATED;
-        if (KILN_UNLIKELY(len > (uint64_t)(r->end - r->at)))
-            return KILN_E_TRUNCATED;
-        f->bytes = (struct kiln_str){(const char *)r->at, (size_t)len};
-        r->at += len;
-        return 1;
-    case 5:
-        if (r->end - r->at < 4)
-            return KILN_E_TRUNCATED;
-        f->number = 0;
-        memcpy(&f->number, r->at, 4);
-        r->at += 4;
-        return 1;
-    default:
-        return KILN_E_MALFORMED;
     }
+    if ((tag & 7) != 5)
+        return KILN_E_MALFORMED;
+    if (r->end - r->at < 4)
+        return KILN_E_TRUNCATED;
+    {
+        uint32_t number;
+
+        memcpy(&number, r->at, 4);
+        f->number = number;
+    }
+    r->at += 4;
+    return 1;
+}
+
+/*
+ * The next element of a repeated message or string whose tag is one byte: true if the next field is
+ * one and it is whole.  Otherwise nothing is read, and kiln_pb_next() says what comes instead.
+ */
+KILN_INLINE bool kiln_pb_element(struct kiln_pb *r, uint32_t tag, struct kiln_str *ret)
+{
+    const uint8_t *p = r->at;
+    size_t len;
+
+    if (KILN_UNLIKELY(r->end - p < 3 || p[0] != tag))
+        return false;
+    len = p[1];
+    p += 2;
+    if (len >= 0x80) {
+        if (KILN_UNLIKELY(*p >= 0x80))
+            return false;
+        len = (len & 0x7f) | (size_t)*p++ << 7;
+    }
+    if (KILN_UNLIKELY(len > (size_t)(r->end - p)))
+        return false;
+    *ret = (struct kiln_str){(const char *)p, len};
+    r->at = p + len;
+    return true;
 }
 
 /* How many varints a packed field holds: its bytes without the high bit. */

@@ -2,7 +2,9 @@
 /*
  * Every table is an array of the batch under construction plus a hash index over it
  * (core/intern.h).  Entry 0, the zero value, is not in the index: it is recognised before a
- * look-up. Records are compared and hashed as bytes, so their padding is always zero.
+ * look-up. Records are compared as bytes, so
+ * their padding is always zero; they are hashed field by field, because a wide load right after
+ * narrow stores stalls the processor longer than the hash takes.
  */
 #include <assert.h>
 #include <errno.h>
@@ -215,10 +217,9 @@ struct record_table {
             &(b)->cap.table                                                                        \
     }
 
-static inline __attribute__((always_inline)) uint32_t
-intern_record(struct kiln_builder *b, struct record_table t, const void *record, size_t size)
+KILN_INLINE uint32_t intern_record(struct kiln_builder *b, struct record_table t,
+                                   const void *record, size_t size, uint64_t hash)
 {
-    uint64_t hash = kiln_hash(record, size);
     int r;
 
     for (struct kiln_probe p = kiln_intern_probe(t.index, hash); kiln_intern_next(t.index, &p);) {
@@ -244,17 +245,22 @@ uint32_t kiln_builder_function(struct kiln_builder *b, const struct kiln_functio
     if (kiln_builder_behind(&b->functions, b->box->batch.dict.n_functions) &&
         !kiln_builder_catch_up(b))
         return 0;
-    return intern_record(b, TABLE(b, functions), function, sizeof(*function));
+    return intern_record(b, TABLE(b, functions), function, sizeof(*function),
+                         kiln_hash_function(function));
 }
 
 uint32_t kiln_builder_mapping(struct kiln_builder *b, const struct kiln_mapping *mapping)
 {
-    return intern_record(b, TABLE(b, mappings), mapping, sizeof(*mapping));
+    uint64_t hash = kiln_hash_mix(mapping->start, mapping->limit);
+
+    hash = kiln_hash_mix(hash ^ mapping->filename, mapping->offset);
+    hash = kiln_hash_mix(hash, mapping->attrs);
+    return intern_record(b, TABLE(b, mappings), mapping, sizeof(*mapping), hash);
 }
 
 uint32_t kiln_builder_link(struct kiln_builder *b, const struct kiln_link *link)
 {
-    return intern_record(b, TABLE(b, links), link, sizeof(*link));
+    return intern_record(b, TABLE(b, links), link, sizeof(*link), kiln_hash(link, sizeof(*link)));
 }
 
 /* ---- lists: entries that are a range of another array ---- */
@@ -268,14 +274,13 @@ struct list_table {
     size_t size; /* of an element */
 };
 
-/* Copies `n` elements behind the pool; false on failure. */
+/* Copies `n` > 0 elements behind the pool; false on failure. */
 static bool pool_append(struct kiln_builder *b, struct list_table t, const void *elements,
                         uint32_t n)
 {
     if (!kiln_builder_room(b, t.pool, t.cap_pool, (uint64_t)*t.n_pool + n, t.size))
         return false;
-    if (n)
-        memcpy((char *)*t.pool + *t.n_pool * t.size, elements, n * t.size);
+    memcpy((char *)*t.pool + *t.n_pool * t.size, elements, n * t.size);
     *t.n_pool += n;
     return true;
 }
@@ -285,8 +290,8 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
 {
     struct kiln_dict *d = &b->box->batch.dict;
     struct list_table pool = {NULL, (void **)&d->lines, &d->n_lines, &b->cap.lines, sizeof(*lines)};
-    struct kiln_location entry = *location;
     uint64_t hash = kiln_hash_location(location, lines, n_lines);
+    uint32_t first;
     int r;
 
     if (kiln_builder_behind(&b->locations, d->n_locations) && !kiln_builder_catch_up(b))
@@ -298,17 +303,22 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
     }
     if (n_lines == 0 && !location->address && !location->mapping && !location->attrs)
         return 0;
-    entry.first = d->n_lines;
-    entry.n = n_lines;
+    first = d->n_lines;
     if (!ROOM(b, d->locations, d->n_locations, locations, 1) ||
-        !pool_append(b, pool, lines, n_lines))
+        (n_lines && !pool_append(b, pool, lines, n_lines)))
         return 0;
     r = kiln_intern_add(&b->locations, &b->box->budget, hash, d->n_locations);
     if (r < 0) {
         kiln_builder_fail(b, r);
         return 0;
     }
-    d->locations[d->n_locations] = entry;
+    d->locations[d->n_locations] = (struct kiln_location){
+        .address = location->address,
+        .mapping = location->mapping,
+        .attrs = location->attrs,
+        .first = first,
+        .n = n_lines,
+    };
     return d->n_locations++;
 }
 
@@ -389,8 +399,10 @@ uint32_t kiln_builder_attr(struct kiln_builder *b, uint32_t key, struct kiln_val
                            uint32_t unit)
 {
     struct kiln_attr attr = {.key = key, .unit = unit, .value = value};
+    uint64_t hash = kiln_hash_mix(key, value.kind) ^ unit;
 
-    return intern_record(b, TABLE(b, attrs), &attr, sizeof(attr));
+    hash = kiln_hash_mix(hash ^ value.n, value.bits);
+    return intern_record(b, TABLE(b, attrs), &attr, sizeof(attr), hash);
 }
 
 uint32_t kiln_builder_text_attr(struct kiln_builder *b, struct kiln_str key, struct kiln_str value)
@@ -401,8 +413,6 @@ uint32_t kiln_builder_text_attr(struct kiln_builder *b, struct kiln_str key, str
 
 /*
  * Children of arrays and maps are interned as whole lists, so that equal values have equal bits.
- * The index `lists` holds the position of a list's first child; two lists may share a first child
- * only if they are the same list.
  */
 struct kiln_value kiln_builder_nested(struct kiln_builder *b, enum kiln_value_kind kind,
                                       const struct kiln_attr *children, uint32_t n)
@@ -410,30 +420,29 @@ struct kiln_value kiln_builder_nested(struct kiln_builder *b, enum kiln_value_ki
     struct kiln_dict *d = &b->box->batch.dict;
     struct list_table pool = {&b->lists, (void **)&d->nested, &d->n_nested, &b->cap.nested,
                               sizeof(*children)};
-    struct kiln_value value = {.kind = kind, .n = n};
     size_t bytes = (size_t)n * sizeof(*children);
     uint64_t hash;
     int r;
 
     if (n == 0)
-        return value;
+        return (struct kiln_value){.kind = kind};
     hash = kiln_hash(children, bytes);
     for (struct kiln_probe p = kiln_intern_probe(&b->lists, hash);
          kiln_intern_next(&b->lists, &p);) {
-        if (d->n_nested - p.entry >= n && memcmp(&d->nested[p.entry], children, bytes) == 0) {
-            value.first = p.entry;
-            return value;
-        }
+        struct kiln_range known = b->list_ranges[p.entry];
+
+        if (known.n == n && memcmp(&d->nested[known.first], children, bytes) == 0)
+            return (struct kiln_value){.kind = kind, .n = n, .first = known.first};
     }
-    value.first = d->n_nested;
-    r = pool_append(b, pool, children, n)
-            ? kiln_intern_add(&b->lists, &b->box->budget, hash, (uint32_t)value.first)
-            : b->error;
+    if (!ROOM(b, b->list_ranges, b->lists.n, lists, 1) || !pool_append(b, pool, children, n))
+        return (struct kiln_value){0};
+    b->list_ranges[b->lists.n] = (struct kiln_range){d->n_nested - n, n};
+    r = kiln_intern_add(&b->lists, &b->box->budget, hash, b->lists.n);
     if (r < 0) {
         kiln_builder_fail(b, r);
         return (struct kiln_value){0};
     }
-    return value;
+    return (struct kiln_value){.kind = kind, .n = n, .first = d->n_nested - n};
 }
 
 struct kiln_value kiln_builder_map(struct kiln_builder *b, const struct kiln_attr *entries,

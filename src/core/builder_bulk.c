@@ -102,7 +102,7 @@ bool kiln_builder_catch_up(struct kiln_builder *b)
     for (uint32_t i = b->strings.n + 1; i < d->n_strings; i++)
         index_next(b, &b->strings, kiln_hash(d->strings[i].ptr, d->strings[i].len));
     for (uint32_t i = b->functions.n + 1; i < d->n_functions; i++)
-        index_next(b, &b->functions, kiln_hash(&d->functions[i], sizeof(d->functions[i])));
+        index_next(b, &b->functions, kiln_hash_function(&d->functions[i]));
     for (uint32_t i = b->locations.n + 1; i < d->n_locations; i++) {
         const struct kiln_location *l = &d->locations[i];
 

@@ -14,8 +14,8 @@
 /* How many elements fit into each array of the batch. */
 struct kiln_caps {
     uint32_t strings, functions, mappings, locations, lines, stacks, frames, links, attrs, nested,
-        sets, members, resources, entities, entity_keys, scopes, profiles, samples, observations,
-        owners;
+        lists, sets, members, resources, entities, entity_keys, scopes, profiles, samples,
+        observations, owners;
 };
 
 struct kiln_builder {
@@ -26,6 +26,8 @@ struct kiln_builder {
     int error;                 /* sticky */
 
     struct kiln_intern strings, functions, mappings, locations, stacks, links, attrs, lists, sets;
+
+    struct kiln_range *list_ranges; /* the ranges of dict.nested that `lists` is an index over */
 
     /*
      * The profile of each sample, kept only once samples come out of the order of their profiles;
@@ -56,12 +58,19 @@ static inline bool kiln_builder_room(struct kiln_builder *b, void **array, uint3
 
 /* ---- hashes of entries ---- */
 
+static inline uint64_t kiln_hash_function(const struct kiln_function *function)
+{
+    uint64_t hash = kiln_hash_mix(function->name, function->system_name);
+
+    return kiln_hash_mix(hash ^ function->filename, (uint64_t)function->start_line);
+}
+
 static inline uint64_t kiln_hash_location(const struct kiln_location *location,
                                           const struct kiln_line *lines, uint32_t n_lines)
 {
-    uint64_t hash = kiln_hash_mix(location->address, location->mapping | (uint64_t)n_lines << 32);
+    uint64_t hash =
+        kiln_hash_mix(kiln_hash_mix(location->address, location->mapping), location->attrs);
 
-    hash = kiln_hash_mix(hash, location->attrs);
     for (uint32_t i = 0; i < n_lines; i++)
         hash = kiln_hash_mix(hash, lines[i].function ^ (uint64_t)lines[i].line << 32 ^
                                        (uint64_t)lines[i].column << 56);

@@ -171,15 +171,13 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
         .has_values = values != NULL,
         .has_times = times != NULL,
     };
-    if (n == 0)
-        return;
     at = batch->observations + batch->n_observations;
     batch->n_observations += n * columns;
-    if (values) {
+    if (values && n) {
         memcpy(at, values, n * sizeof(*at));
         at += n;
     }
-    if (times)
+    if (times && n)
         memcpy(at, times, n * sizeof(*at));
 }
 
@@ -284,6 +282,8 @@ static void free_scratch(struct kiln_builder *b)
     for (size_t i = 0; i < KILN_ARRAY_LEN(indexes); i++)
         kiln_intern_done(indexes[i], &b->box->budget);
     kiln_array_free(&b->box->budget, (void **)&b->owners, &b->cap.owners, sizeof(*b->owners));
+    kiln_array_free(&b->box->budget, (void **)&b->list_ranges, &b->cap.lists,
+                    sizeof(*b->list_ranges));
     kiln_arena_done(&b->scratch);
 }
 

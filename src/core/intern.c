@@ -4,71 +4,58 @@
 #include "base/err.h"
 #include "core/intern.h"
 
-#define SLOTS_MIN 64u
-#define SLOTS_MAX (1u << 30)
+#define GROUPS_MIN 4u
+#define GROUPS_MAX (1u << 27)
+#define FILL       5u /* entries a group on average when it is as full as it gets */
 
-static void place(struct kiln_intern *t, struct kiln_intern_slot slot)
+/* Bytes of an index of that many groups: the tags, then the slots. */
+static size_t bytes_of(uint32_t n_groups)
 {
-    uint32_t at = slot.hash & (t->n_slots - 1);
-
-    while (t->slots[at].entry)
-        at = (at + 1) & (t->n_slots - 1);
-    t->slots[at] = slot;
+    return (size_t)n_groups *
+           (sizeof(uint64_t) + KILN_INTERN_GROUP * sizeof(struct kiln_intern_slot));
 }
 
-static int rebuild(struct kiln_intern *t, struct kiln_budget *budget, uint32_t n_slots)
+static int rebuild(struct kiln_intern *t, struct kiln_budget *budget, uint32_t n_groups)
 {
     struct kiln_intern old = *t;
-    int r;
+    void *block;
+    int r = kiln_budget_take(budget, bytes_of(n_groups));
 
-    r = kiln_budget_take(budget, (size_t)n_slots * sizeof(*t->slots));
     if (r < 0)
         return r;
-    t->slots = kiln_calloc(n_slots, sizeof(*t->slots));
-    if (!t->slots) {
-        t->slots = old.slots;
-        kiln_budget_give(budget, (size_t)n_slots * sizeof(*t->slots));
+    block = kiln_malloc(bytes_of(n_groups));
+    if (!block) {
+        kiln_budget_give(budget, bytes_of(n_groups));
         return -ENOMEM;
     }
-    t->n_slots = n_slots;
-    for (uint32_t i = 0; i < old.n_slots; i++) {
-        if (old.slots[i].entry)
-            place(t, old.slots[i]);
+    memset(block, 0, n_groups * sizeof(uint64_t));
+    t->n_groups = n_groups;
+    t->max = n_groups * FILL;
+    t->tags = block;
+    t->slots = (struct kiln_intern_slot *)(t->tags + n_groups);
+    for (uint32_t i = 0; i < old.n_groups * KILN_INTERN_GROUP; i++) {
+        if (old.tags[i / KILN_INTERN_GROUP] >> i % KILN_INTERN_GROUP * 8 & 0x80)
+            kiln_intern_place(t, old.slots[i].hash, old.slots[i].entry);
     }
-    kiln_free(old.slots);
-    kiln_budget_give(budget, (size_t)old.n_slots * sizeof(*t->slots));
+    kiln_free(old.tags);
+    kiln_budget_give(budget, bytes_of(old.n_groups));
     return 0;
 }
 
 int kiln_intern_expect(struct kiln_intern *t, struct kiln_budget *budget, uint64_t more)
 {
-    uint64_t need = (t->n + more) + (t->n + more) / 2;
-    uint32_t n_slots = t->n_slots ? t->n_slots : SLOTS_MIN;
+    uint64_t need = (t->n + more + FILL - 1) / FILL;
 
-    if (need > SLOTS_MAX)
+    if (need > GROUPS_MAX)
         return KILN_E_LIMIT;
-    while (n_slots < need)
-        n_slots *= 2;
-    return n_slots == t->n_slots ? 0 : rebuild(t, budget, n_slots);
-}
-
-int kiln_intern_add(struct kiln_intern *t, struct kiln_budget *budget, uint64_t hash,
-                    uint32_t entry)
-{
-    if (KILN_UNLIKELY((uint64_t)(t->n + 1) * 3 > (uint64_t)t->n_slots * 2)) {
-        int r = kiln_intern_expect(t, budget, (uint64_t)t->n + 1);
-
-        if (r < 0)
-            return r;
-    }
-    place(t, (struct kiln_intern_slot){(uint32_t)(hash ^ hash >> 32), entry + 1});
-    t->n++;
-    return 0;
+    if (need < GROUPS_MIN)
+        need = GROUPS_MIN;
+    return need <= t->n_groups ? 0 : rebuild(t, budget, (uint32_t)need);
 }
 
 void kiln_intern_done(struct kiln_intern *t, struct kiln_budget *budget)
 {
-    kiln_free(t->slots);
-    kiln_budget_give(budget, (size_t)t->n_slots * sizeof(*t->slots));
+    kiln_free(t->tags);
+    kiln_budget_give(budget, bytes_of(t->n_groups));
     *t = (struct kiln_intern){0};
 }
