@@ -15,6 +15,7 @@
 #include "codec/otlp_json.h"
 #include "codec/perf.h"
 #include "codec/pprof.h"
+#include "codec/speedscope.h"
 #include "codec/svg.h"
 #include "codec/text_tree.h"
 
@@ -69,6 +70,7 @@ static const struct {
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
     {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
     {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode},
+    {KILN_FORMAT_SPEEDSCOPE, kiln_speedscope_detect, kiln_speedscope_decode},
     {KILN_FORMAT_PERF, kiln_perf_detect, kiln_perf_decode},
     {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode},
 };
@@ -229,6 +231,9 @@ static int encode_view(struct kiln_batch *batch, const struct kiln_encode_opts *
         r = kiln_text_tree_encode_view(view, &(struct kiln_text_tree_opts){.title = opts->title},
                                        out, err);
         break;
+    case KILN_FORMAT_SPEEDSCOPE:
+        r = kiln_speedscope_encode(view, out, err);
+        break;
     default:
         r = kiln_collapsed_encode(view, out, err);
     }
@@ -247,6 +252,7 @@ int kiln_encode(struct kiln_batch *batch, const struct kiln_encode_opts *opts, s
     case KILN_FORMAT_PPROF:
         return encode_pprof(batch, opts, out, err);
     case KILN_FORMAT_COLLAPSED:
+    case KILN_FORMAT_SPEEDSCOPE:
     case KILN_FORMAT_SVG:
     case KILN_FORMAT_DOT:
     case KILN_FORMAT_TREE:

@@ -171,13 +171,15 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
         .has_values = values != NULL,
         .has_times = times != NULL,
     };
+    if (n == 0)
+        return;
     at = batch->observations + batch->n_observations;
     batch->n_observations += n * columns;
-    if (values && n) {
+    if (values) {
         memcpy(at, values, n * sizeof(*at));
         at += n;
     }
-    if (times && n)
+    if (times)
         memcpy(at, times, n * sizeof(*at));
 }
 
