@@ -15,6 +15,12 @@
 #include "base/sat.h"
 #include "core/view_int.h"
 
+/*
+ * The most frames that are written, also of stacks that are dropped again: inlined lines that a few
+ * bytes repeat must not keep anybody busy for ever.
+ */
+#define FRAMES_WRITTEN_MAX (UINT64_C(1) << 31)
+
 /* What the samples of one stack add up to. */
 struct sum {
     int64_t value;
@@ -37,6 +43,7 @@ struct making {
     /* Whether a set of sample attributes passes: 2 * (1 + profile) + yes, 0 if not known. */
     uint32_t *passes;
     struct interval *intervals;
+    uint64_t n_written;  /* frames */
     uint64_t untimed_ns; /* of the resource at hand */
     uint64_t untimed_max_ns;
     uint32_t sums_cap, passes_cap, intervals_cap, n_intervals;
@@ -216,6 +223,7 @@ static int write_path(struct making *m, struct kiln_range stack, uint32_t *ret_n
             view->path[end++] = m->framer.pool[location->first + k];
     }
     *ret_n = end - view->n_path;
+    m->n_written += *ret_n;
     *ret_keep = (focus || !m->framer.filters[FOCUS]) && !ignore && (*ret_n || !stack.n);
     return 0;
 }
@@ -262,6 +270,8 @@ static int make_rows(struct making *m)
         if (m->sums[i].value == 0)
             continue;
         r = write_path(m, m->batch->dict.stacks[i], &n, &keep);
+        if (r == 0 && m->n_written > FRAMES_WRITTEN_MAX)
+            r = KILN_E_LIMIT;
         if (r == 0 && keep)
             r = add_row(m, n, &m->sums[i]);
         if (r < 0)
@@ -471,6 +481,8 @@ int kiln_view_new(struct kiln_batch *batch, const struct kiln_view_opts *opts,
     box->view.batch = kiln_batch_ref(batch);
     r = make(&m, opts);
     done(&m);
+    if (r == KILN_E_LIMIT)
+        kiln_err_set(err, r, NULL, "its stacks take more than %zu MiB", box->budget.limit >> 20);
     if (r < 0) {
         kiln_view_free(&box->view);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));

@@ -22,6 +22,7 @@
 
 #define MATCHED_ALREADY 0x80u
 
+static const char *const filter_names[N_FILTERS] = {"focus", "ignore", "show", "hide"};
 static const struct kiln_str unknown_name = {"(unknown)", 9};
 
 /* ---- filters ---- */
@@ -30,18 +31,17 @@ int kiln_framer_init(struct kiln_framer *framer, struct kiln_view_box *box,
                      const struct kiln_view_opts *opts, struct kiln_err *err)
 {
     const struct kiln_str patterns[N_FILTERS] = {opts->focus, opts->ignore, opts->show, opts->hide};
-    static const char *const names[N_FILTERS] = {"focus", "ignore", "show", "hide"};
     const struct kiln_dict *d = &box->view.batch->dict;
     int r = 0;
 
     *framer = (struct kiln_framer){
-        .box = box, .batch = box->view.batch, .granularity = opts->granularity};
+        .box = box, .batch = box->view.batch, .err = err, .granularity = opts->granularity};
     kiln_buf_init(&framer->text, 1u << 24);
     for (int i = 0; i < N_FILTERS && r == 0; i++) {
         if (patterns[i].len)
             r = kiln_regex_new(patterns[i], 0, &framer->filters[i], err);
         if (r < 0)
-            kiln_err_within(err, "%s", names[i]);
+            kiln_err_within(err, "%s", filter_names[i]);
     }
     if (r == 0)
         r = kiln_reserve(&box->budget, (void **)&framer->locations, &framer->locations_cap,
@@ -83,6 +83,8 @@ static int match_filters(struct kiln_framer *framer, struct kiln_str name, struc
             r = kiln_regex_matches(framer->filters[i], name);
         if (framer->filters[i] && r == 0 && file.len)
             r = kiln_regex_matches(framer->filters[i], file);
+        if (r == KILN_E_LIMIT)
+            kiln_err_set(framer->err, r, filter_names[i], "the pattern takes too many steps");
         if (r < 0)
             return r;
         bits |= r << i;

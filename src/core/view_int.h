@@ -78,6 +78,7 @@ struct kiln_view_location {
 struct kiln_framer {
     struct kiln_view_box *box;
     const struct kiln_batch *batch;
+    struct kiln_err *err;
     enum kiln_granularity granularity;
     struct kiln_regex *filters[N_FILTERS]; /* NULL: not asked for */
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "drawn.h"
+#include "random_batch.h"
 #include "test.h"
 
 static struct kiln_view *view_of(const char *stacks, uint64_t duration_ns)
@@ -213,4 +214,56 @@ TEST(diff, running_out_of_memory_leaks_nothing)
     CHECK_EQ(kiln_mem_live(), live);
     kiln_view_free(a);
     kiln_view_free(b);
+}
+
+/* ---- noise that is noise ---- */
+
+#define FUNCTIONS 400
+
+/* `n` observations that fall on FUNCTIONS functions by chance; f0 gets `extra` more. */
+static struct kiln_view *by_chance(struct dice *dice, uint32_t n, uint32_t extra)
+{
+    static char text[FUNCTIONS * 24];
+    uint32_t hits[FUNCTIONS] = {extra};
+    size_t len = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        hits[dice_roll(dice, 1 + dice_roll(dice, FUNCTIONS))]++;
+    for (uint32_t i = 0; i < FUNCTIONS; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "main;f%u %u\n", i, hits[i]);
+    return view_of(text, 0);
+}
+
+static uint32_t beyond_noise(const struct kiln_diff *diff)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < diff->n_rows; i++)
+        n += !diff->rows[i].self_within_noise;
+    return n;
+}
+
+TEST(diff, chance_alone_is_called_a_change_about_once_in_twenty)
+{
+    struct dice dice = {.state = 7};
+    enum kiln_normalize normalize[] = {KILN_NORMALIZE_NONE, KILN_NORMALIZE_TOTAL};
+
+    for (uint32_t i = 0; i < 20; i++) {
+        struct compared c = {by_chance(&dice, 20000, 0), by_chance(&dice, 20000, 0), NULL};
+
+        CHECK_OK(kiln_diff_new(c.a, c.b, normalize[i % 2], &c.diff, NULL));
+        CHECK(beyond_noise(c.diff) < FUNCTIONS / 10);
+        done(&c);
+    }
+}
+
+TEST(diff, a_real_change_stands_out_of_chance)
+{
+    struct dice dice = {.state = 7};
+    struct compared c = {by_chance(&dice, 20000, 0), by_chance(&dice, 20000, 800), NULL};
+
+    CHECK_OK(kiln_diff_new(c.a, c.b, KILN_NORMALIZE_TOTAL, &c.diff, NULL));
+    CHECK_STR(c.diff->rows[0].frame.name, "f0");
+    CHECK(!c.diff->rows[0].self_within_noise);
+    done(&c);
 }

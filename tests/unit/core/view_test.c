@@ -253,6 +253,19 @@ TEST(view, what_filters_drop_is_in_the_unfiltered_total)
     kiln_view_free(view);
 }
 
+TEST(view, a_pattern_that_runs_away_is_an_error)
+{
+    struct kiln_batch *batch = kiln_test_stacks("main;aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab 3\n");
+    struct kiln_err err = {0};
+    struct kiln_view *view;
+
+    CHECK_EQ(kiln_view_new(batch, VIEW(.hide = KILN_STR("^(a+|a|aa)+$")), &view, &err),
+             KILN_E_LIMIT);
+    CHECK_TEXT(err.where, "hide");
+    CHECK_TEXT(err.text, "the pattern takes too many steps");
+    kiln_batch_unref(batch);
+}
+
 /* ---- labels ---- */
 
 static void check_labels(const char *condition, const char *expected)
