@@ -183,81 +183,96 @@ void kiln_caption_source(const struct kiln_caption *caption, struct kiln_buf *ou
     }
 }
 
+void kiln_caption_change_share(const struct kiln_tree *tree, uint32_t node, struct kiln_buf *out)
+{
+    const struct kiln_tree_node *n = &tree->nodes[node], *root = &tree->nodes[0];
+    double delta = (double)n->total_b - (double)n->total_a;
+
+    kiln_buf_puts(out, delta < 0 ? "−" : "+");
+    kiln_caption_share(fabs(delta), (double)(root->total_a ? root->total_a : root->total_b), out);
+}
+
 /* ---- what stands out ---- */
-
-struct self {
-    double a, b, count_a, count_b;
-};
-
-static double self_count(int64_t self, int64_t total, double count)
-{
-    return total ? count * (double)self / (double)total : 0;
-}
-
-/* Self values by frame; NULL without memory. */
-static struct self *sum_by_frame(const struct kiln_tree *tree)
-{
-    struct self *sums = kiln_calloc(tree->n_frames, sizeof(*sums));
-
-    for (uint32_t i = 1; sums && i < tree->n_nodes; i++) {
-        const struct kiln_tree_node *node = &tree->nodes[i];
-
-        if (node->frame >= tree->n_frames)
-            continue;
-        sums[node->frame].a += (double)node->self_a;
-        sums[node->frame].b += (double)node->self_b;
-        sums[node->frame].count_a += self_count(node->self_a, node->total_a, node->count_a);
-        sums[node->frame].count_b += self_count(node->self_b, node->total_b, node->count_b);
-    }
-    return sums;
-}
 
 static void add_name(const struct kiln_caption *caption, uint32_t frame, struct kiln_buf *out)
 {
     kiln_clean_add(out, caption->tree->frames[frame].name, NAME_CHARS_MAX, caption->quote);
 }
 
-static void add_hottest(const struct kiln_caption *caption, const struct self *sums,
-                        struct kiln_buf *out)
+/* The frame that spent most itself, over all of its nodes. */
+static void add_hottest(const struct kiln_caption *caption, struct kiln_buf *out)
 {
-    double total = (double)caption->tree->nodes[0].total_b;
+    const struct kiln_tree *tree = caption->tree;
+    double *sums = kiln_calloc(tree->n_frames, sizeof(*sums));
     uint32_t best = 0;
 
-    for (uint32_t i = 1; i < caption->tree->n_frames; i++)
-        if (sums[i].b > sums[best].b)
-            best = i;
-    if (sums[best].b <= 0)
+    if (!sums) {
+        out->error = out->error ? out->error : -ENOMEM;
         return;
-    add_name(caption, best, out);
-    kiln_buf_puts(out, " itself takes ");
-    kiln_caption_share(sums[best].b, total, out);
+    }
+    for (uint32_t i = 1; i < tree->n_nodes; i++)
+        sums[tree->nodes[i].frame] += (double)tree->nodes[i].self_b;
+    for (uint32_t i = 1; i < tree->n_frames; i++)
+        if (sums[i] > sums[best])
+            best = i;
+    if (sums[best] > 0) {
+        add_name(caption, best, out);
+        kiln_buf_puts(out, " itself takes ");
+        kiln_caption_share(sums[best], (double)tree->nodes[0].total_b, out);
+    }
+    kiln_free(sums);
 }
 
-static void add_most_changed(const struct kiln_caption *caption, const struct self *sums,
-                             struct kiln_buf *out)
+/* The node where most of a growth (sign 1) or a shrinkage (-1) starts; 0 where there is none. */
+static uint32_t find_start(const struct kiln_tree *tree, int sign)
+{
+    double best_delta = 0;
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
+        const struct kiln_tree_node *node = &tree->nodes[i];
+        double delta = sign * ((double)node->total_b - (double)node->total_a);
+
+        if (delta > best_delta && kiln_diff_is_real(tree, i) && !kiln_diff_hands_on(tree, i)) {
+            best_delta = delta;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* ", called by main.validate": of code that is not the program's own, who of its own called it. */
+static void add_own_caller(const struct kiln_caption *caption, uint32_t node, struct kiln_buf *out)
+{
+    const struct kiln_tree *tree = caption->tree;
+    uint32_t at = node;
+
+    while (at && kiln_frame_family(&tree->frames[tree->nodes[at].frame]) != KILN_FAMILY_OWN)
+        at = tree->nodes[at].parent;
+    if (!at || at == node)
+        return;
+    kiln_buf_puts(out, " below ");
+    add_name(caption, tree->nodes[at].frame, out);
+}
+
+static void add_most_changed(const struct kiln_caption *caption, struct kiln_buf *out)
 {
     static const char *const words[] = {" grew by ", " shrank by "};
+    const struct kiln_tree *tree = caption->tree;
     bool any = false;
 
     for (int side = 0; side < 2; side++) {
-        double best_delta = 0;
-        uint32_t best = 0;
+        uint32_t node = find_start(tree, side ? -1 : 1);
 
-        for (uint32_t i = 0; i < caption->tree->n_frames; i++) {
-            const struct self *s = &sums[i];
-            double delta = side ? s->a - s->b : s->b - s->a;
-
-            if (delta > best_delta && delta > kiln_diff_noise(s->a, s->count_a, s->b, s->count_b)) {
-                best_delta = delta;
-                best = i;
-            }
-        }
-        if (best_delta <= 0)
+        if (!node)
             continue;
         kiln_buf_puts(out, any ? "; " : "");
-        add_name(caption, best, out);
+        add_name(caption, tree->nodes[node].frame, out);
+        add_own_caller(caption, node, out);
         kiln_buf_puts(out, words[side]);
-        kiln_caption_amount(caption, best_delta, out);
+        kiln_caption_amount(
+            caption, fabs((double)tree->nodes[node].total_b - (double)tree->nodes[node].total_a),
+            out);
         any = true;
     }
     if (!any)
@@ -266,18 +281,10 @@ static void add_most_changed(const struct kiln_caption *caption, const struct se
 
 void kiln_caption_finding(const struct kiln_caption *caption, struct kiln_buf *out)
 {
-    struct self *sums;
-
     if (!caption->tree || !caption->tree->n_frames)
         return;
-    sums = sum_by_frame(caption->tree);
-    if (!sums) {
-        out->error = out->error ? out->error : -ENOMEM;
-        return;
-    }
     if (caption->tree->is_diff)
-        add_most_changed(caption, sums, out);
+        add_most_changed(caption, out);
     else
-        add_hottest(caption, sums, out);
-    kiln_free(sums);
+        add_hottest(caption, out);
 }

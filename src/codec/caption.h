@@ -26,7 +26,7 @@ struct kiln_caption {
 /* "CPU time of checkout: 2.44 cores (73.2s in 30s)"; of a diff "... grew by 40 %: 2.4 → 3.4". */
 void kiln_caption_headline(const struct kiln_caption *caption, struct kiln_buf *out);
 
-/* "loadRules itself takes 12 %"; of a diff what grew and what shrank most; may be empty. */
+/* "loadRules itself takes 12 %"; of a diff where it grew and shrank most; may be empty. */
 void kiln_caption_finding(const struct kiln_caption *caption, struct kiln_buf *out);
 
 /* "process_cpu:cpu:nanoseconds · 20 430 samples · 3 profiles". */
@@ -43,6 +43,9 @@ void kiln_caption_value(const struct kiln_caption *caption, double value, struct
 
 /* The amount of a change: always with its sign, "−" for minus. */
 void kiln_caption_change(const struct kiln_caption *caption, double value, struct kiln_buf *out);
+
+/* "+12.3 %": the change of a node of a diff as a share of the whole before. */
+void kiln_caption_change_share(const struct kiln_tree *tree, uint32_t node, struct kiln_buf *out);
 
 /* "12.3 %" of a part of a whole; "~0 %" for next to nothing. */
 void kiln_caption_share(double part, double whole, struct kiln_buf *out);

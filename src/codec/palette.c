@@ -229,8 +229,15 @@ static double change(const struct kiln_tree_node *node)
     return (double)node->total_b - (double)node->total_a;
 }
 
-/* True if one child of `at` changed by at least nine tenths of what `at` changed by. */
-static bool hands_on(const struct kiln_tree *tree, uint32_t at)
+bool kiln_diff_is_real(const struct kiln_tree *tree, uint32_t at)
+{
+    const struct kiln_tree_node *node = &tree->nodes[at];
+
+    return fabs(change(node)) > kiln_diff_noise((double)node->total_a, node->count_a,
+                                                (double)node->total_b, node->count_b);
+}
+
+bool kiln_diff_hands_on(const struct kiln_tree *tree, uint32_t at)
 {
     double all = change(&tree->nodes[at]);
     uint32_t end = at + tree->nodes[at].subtree;
@@ -244,17 +251,16 @@ static bool hands_on(const struct kiln_tree *tree, uint32_t at)
 int kiln_diff_step(const struct kiln_tree *tree, uint32_t at)
 {
     static const double steps[KILN_DIFF_STEPS] = {0.001, 0.006, 0.03, 0.12};
-    const struct kiln_tree_node *node = &tree->nodes[at], *root = &tree->nodes[0];
+    const struct kiln_tree_node *root = &tree->nodes[0];
     double whole = fmax((double)root->total_a, (double)root->total_b);
-    double delta = change(node);
+    double delta = change(&tree->nodes[at]);
     int step = 0;
 
-    if (whole <= 0 || fabs(delta) <= kiln_diff_noise((double)node->total_a, node->count_a,
-                                                     (double)node->total_b, node->count_b))
+    if (whole <= 0 || !kiln_diff_is_real(tree, at))
         return 0;
     while (step < KILN_DIFF_STEPS && fabs(delta) >= steps[step] * whole)
         step++;
-    if (step > 1 && hands_on(tree, at))
+    if (step > 1 && kiln_diff_hands_on(tree, at))
         step = 1;
     return delta < 0 ? -step : step;
 }

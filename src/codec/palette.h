@@ -35,6 +35,12 @@ unsigned kiln_frame_shade(const struct kiln_frame *frame);
 /* The half-width of the 95 % interval of b - a, where each was made of so many observations. */
 double kiln_diff_noise(double a, double count_a, double b, double count_b);
 
+/* True if node `at` of a diff changed by more than noise. */
+bool kiln_diff_is_real(const struct kiln_tree *tree, uint32_t at);
+
+/* True if one callee changed by at least nine tenths of what `at` changed by: it starts there. */
+bool kiln_diff_hands_on(const struct kiln_tree *tree, uint32_t at);
+
 /*
  * How strongly node `at` of a diff is coloured: -4 (shrank most) to 4 (grew most), 0 where the
  * change is within noise or next to nothing.  A node that hands nine tenths of its change to one

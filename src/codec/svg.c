@@ -201,7 +201,7 @@ static void add_aside(struct drawing *d, const struct kiln_svg_place *place)
     if (place->folded)
         kiln_caption_share(place->w, 1, d->out);
     else if (d->tree->is_diff)
-        kiln_caption_change(&d->caption, (double)node->total_b - (double)node->total_a, d->out);
+        kiln_caption_change_share(d->tree, place->node, d->out);
     else
         kiln_caption_share((double)node->total_b, d->whole, d->out);
 }
@@ -318,7 +318,7 @@ static void add_panel(struct drawing *d, uint32_t height)
                     EDGE, PANEL_TOP, d->width - 2 * EDGE - 1, height - PANEL_TOP - EDGE, 2 * EDGE,
                     PANEL_TOP + 26,
                     d->tree->is_diff
-                        ? "Width is before plus after, colour is the change"
+                        ? "Width is before plus after, colour and number are the change"
                         : "Width is the share of the whole, callees hang below callers");
 }
 
