@@ -6,6 +6,7 @@
 #   tests/cli/x_test.*           any executable             cli/x
 #   tests/cli/cases/x.sh         see tests/cli/run.sh       cli/x
 #   tests/interop/x_test.*       the same, with peers       interop/x
+#   tests/browser/x_test.*       in a headless Chromium     browser/x
 #   tests/checks/x_test.*        checks of the sources      check/x
 #
 # A script finds the program in $KILN, the sources in $KILN_SOURCE_DIR, real captures, where there
@@ -78,4 +79,5 @@ foreach(case ${cases})
   kiln_add_script(cli/${name} ${CMAKE_SOURCE_DIR}/tests/cli/run.sh ${name})
 endforeach()
 kiln_add_scripts(tests/interop interop)
+kiln_add_scripts(tests/browser browser)
 kiln_add_scripts(tests/checks check)

@@ -10,8 +10,9 @@
 #include "codec/caption.h"
 #include "codec/palette.h"
 
-#define NAME_CHARS_MAX  80
-#define TITLE_CHARS_MAX 120
+#define NAME_CHARS_MAX   80
+#define TITLE_CHARS_MAX  120
+#define AMOUNT_BYTES_MAX 64
 
 struct type_words {
     const char *name; /* family, or NULL for any */
@@ -64,11 +65,16 @@ void kiln_caption_share(double part, double whole, struct kiln_buf *out)
         kiln_buf_printf(out, "%.*f %%", fabs(percent) < 1 && percent != 0 ? 2 : 1, percent);
 }
 
-void kiln_caption_number(uint64_t number, struct kiln_buf *out)
+static const char *group_mark(enum kiln_quote quote)
+{
+    return quote == KILN_QUOTE_NONE ? "," : "\u202f";
+}
+
+void kiln_caption_number(uint64_t number, enum kiln_quote quote, struct kiln_buf *out)
 {
     if (number >= 1000) {
-        kiln_caption_number(number / 1000, out);
-        kiln_buf_printf(out, "\u202f%03u", (unsigned)(number % 1000));
+        kiln_caption_number(number / 1000, quote, out);
+        kiln_buf_printf(out, "%s%03u", group_mark(quote), (unsigned)(number % 1000));
     } else {
         kiln_buf_add_u64(out, number);
     }
@@ -82,13 +88,14 @@ static bool has_rate(const struct kiln_caption *caption)
 }
 
 /*
- * A number for people, with what a profile calls its unit made clean.  The formatted text is cut
- * rather than refused where a unit is absurdly long.
+ * A number for people, with what a profile calls its unit made clean, and cut where a unit is
+ * absurdly long.
  */
 static void add_amount(const struct kiln_caption *caption, double value, bool as_rate,
                        struct kiln_buf *out)
 {
     const struct kiln_type *type = &caption->view->type;
+    struct kiln_str rest;
     struct kiln_buf text;
 
     kiln_buf_init(&text, out->max);
@@ -98,7 +105,12 @@ static void add_amount(const struct kiln_caption *caption, double value, bool as
         kiln_format_value(&text, value, type->unit);
     if (text.error && !out->error)
         out->error = text.error;
-    kiln_clean_add(out, kiln_buf_str(&text), NAME_CHARS_MAX, caption->quote);
+    rest = kiln_buf_str(&text);
+    rest.len = rest.len < AMOUNT_BYTES_MAX ? rest.len : AMOUNT_BYTES_MAX;
+    while (rest.ptr) {
+        kiln_clean_add(out, kiln_str_cut(&rest, ','), NAME_CHARS_MAX, caption->quote);
+        kiln_buf_puts(out, rest.ptr ? group_mark(caption->quote) : "");
+    }
     kiln_buf_done(&text);
 }
 
@@ -173,12 +185,12 @@ void kiln_caption_source(const struct kiln_caption *caption, struct kiln_buf *ou
     kiln_buf_done(&id);
     if (view->count >= 1) {
         kiln_buf_puts(out, " · ");
-        kiln_caption_number((uint64_t)view->count, out);
+        kiln_caption_number((uint64_t)view->count, caption->quote, out);
         kiln_buf_puts(out, view->count < 1.5 ? " sample" : " samples");
     }
     if (view->n_profiles > 1) {
         kiln_buf_puts(out, " · ");
-        kiln_caption_number(view->n_profiles, out);
+        kiln_caption_number(view->n_profiles, caption->quote, out);
         kiln_buf_puts(out, " profiles");
     }
 }

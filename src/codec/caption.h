@@ -50,7 +50,7 @@ void kiln_caption_change_share(const struct kiln_tree *tree, uint32_t node, stru
 /* "12.3 %" of a part of a whole; "~0 %" for next to nothing. */
 void kiln_caption_share(double part, double whole, struct kiln_buf *out);
 
-/* "20 430": digits in groups of three, a thin no-break space between. */
-void kiln_caption_number(uint64_t number, struct kiln_buf *out);
+/* "20 430": digits in groups, a thin space between in a drawing, a comma on a terminal. */
+void kiln_caption_number(uint64_t number, enum kiln_quote quote, struct kiln_buf *out);
 
 #endif /* KILN_CODEC_CAPTION_H */

@@ -99,13 +99,13 @@ static void add_legend(struct drawing *d)
     kiln_buf_puts(d->out, "\\l");
     kiln_caption_source(&d->caption, d->out);
     kiln_buf_puts(d->out, "\\l");
-    kiln_caption_number(graph->n_nodes, d->out);
+    kiln_caption_number(graph->n_nodes, KILN_QUOTE_DOT, d->out);
     kiln_buf_puts(d->out, " of ");
-    kiln_caption_number((uint64_t)graph->n_nodes + graph->dropped_nodes, d->out);
+    kiln_caption_number((uint64_t)graph->n_nodes + graph->dropped_nodes, KILN_QUOTE_DOT, d->out);
     kiln_buf_puts(d->out, " functions and ");
-    kiln_caption_number(graph->n_edges, d->out);
+    kiln_caption_number(graph->n_edges, KILN_QUOTE_DOT, d->out);
     kiln_buf_puts(d->out, " of ");
-    kiln_caption_number((uint64_t)graph->n_edges + graph->dropped_edges, d->out);
+    kiln_caption_number((uint64_t)graph->n_edges + graph->dropped_edges, KILN_QUOTE_DOT, d->out);
     kiln_buf_puts(d->out, " calls between them are drawn\\l\"];\n");
 }
 

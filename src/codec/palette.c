@@ -184,7 +184,7 @@ struct kiln_str kiln_frame_module(const struct kiln_frame *frame)
     }
     if (cut)
         return (struct kiln_str){name.ptr, cut};
-    return frame->file.len ? frame->file : frame->module;
+    return frame->file.len ? frame->file : frame->module.len ? frame->module : frame->name;
 }
 
 /* FNV-1a: the same everywhere and always, unlike the hashes of our tables. */

@@ -25,7 +25,8 @@ enum kiln_family kiln_frame_family(const struct kiln_frame *frame);
 /* "your code", "library", "runtime", "kernel". */
 const char *kiln_family_text(enum kiln_family family);
 
-/* The part of the program a frame belongs to: package, namespace or class, else file or binary. */
+/* The part of the program a frame belongs to: package, namespace or class, else file or
+ * binary; where nothing of that is known, the function itself. */
 struct kiln_str kiln_frame_module(const struct kiln_frame *frame);
 
 /* 0 to 5 by the module, 0 to 2 by the name. */

@@ -173,7 +173,7 @@ static void add_frame_title(struct drawing *d, const struct kiln_svg_place *plac
 
     kiln_buf_puts(d->out, "<title>");
     if (place->folded) {
-        kiln_caption_number(place->folded, d->out);
+        kiln_caption_number(place->folded, KILN_QUOTE_XML, d->out);
         kiln_buf_putc(d->out, ' ');
     }
     kiln_clean_add(d->out, frame_name(place, frame), TITLE_CHARS, KILN_QUOTE_XML);
@@ -283,10 +283,10 @@ static void add_drawn(struct drawing *d)
 {
     uint32_t all = d->tree->n_nodes - 1;
 
-    kiln_caption_number(d->plan.n_drawn, d->out);
+    kiln_caption_number(d->plan.n_drawn, KILN_QUOTE_XML, d->out);
     if (d->plan.n_drawn < all) {
         kiln_buf_puts(d->out, " of ");
-        kiln_caption_number(all, d->out);
+        kiln_caption_number(all, KILN_QUOTE_XML, d->out);
         kiln_buf_puts(d->out, " frames drawn, narrow ones folded, totals exact");
     } else {
         kiln_buf_puts(d->out, all == 1 ? " frame" : " frames");

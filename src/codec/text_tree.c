@@ -227,7 +227,7 @@ static void put_foot(struct writer *w)
     if (!w->left_out)
         return;
     kiln_buf_putc(w->out, '\n');
-    kiln_caption_number(w->left_out, w->out);
+    kiln_caption_number(w->left_out, KILN_QUOTE_NONE, w->out);
     kiln_buf_puts(w->out, w->left_out == 1 ? " frame" : " frames");
     kiln_buf_puts(w->out, " left out: below ");
     kiln_caption_share(w->least, w->whole, w->out);
