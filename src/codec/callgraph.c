@@ -302,7 +302,7 @@ static void add_head(struct drawing *d, double width, double height)
                     EDGE);
     kiln_caption_headline(&d->caption, d->out);
     kiln_buf_printf(d->out, "</text>\n<text id=\"facts\" class=\"i2\" x=\"%d\" y=\"60\">", EDGE);
-    kiln_caption_source(&d->caption, d->out);
+    kiln_caption_facts(&d->caption, d->out);
     kiln_buf_puts(d->out, " · ");
     add_left_out(d);
     kiln_buf_puts(d->out, "</text>\n");

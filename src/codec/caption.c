@@ -211,26 +211,30 @@ static void add_name(const struct kiln_caption *caption, uint32_t frame, struct 
     kiln_clean_add(out, caption->tree->frames[frame].name, NAME_CHARS_MAX, caption->quote);
 }
 
-/* The frame that spent most itself, over all of its nodes. */
+/* The frame that spent most itself: the last of each stack did, whichever way the tree stands. */
 static void add_hottest(const struct kiln_caption *caption, struct kiln_buf *out)
 {
-    const struct kiln_tree *tree = caption->tree;
-    double *sums = kiln_calloc(tree->n_frames, sizeof(*sums));
+    const struct kiln_view *view = caption->view;
+    double *sums = kiln_calloc(view->n_frames, sizeof(*sums));
     uint32_t best = 0;
 
     if (!sums) {
         out->error = out->error ? out->error : -ENOMEM;
         return;
     }
-    for (uint32_t i = 1; i < tree->n_nodes; i++)
-        sums[tree->nodes[i].frame] += (double)tree->nodes[i].self_b;
-    for (uint32_t i = 1; i < tree->n_frames; i++)
+    for (uint32_t i = 0; i < view->n_rows; i++) {
+        const struct kiln_view_row *row = &view->rows[i];
+
+        if (row->n)
+            sums[view->path[row->first + row->n - 1]] += (double)row->value;
+    }
+    for (uint32_t i = 1; i < view->n_frames; i++)
         if (sums[i] > sums[best])
             best = i;
     if (sums[best] > 0) {
-        add_name(caption, best, out);
+        kiln_clean_add(out, view->frames[best].name, NAME_CHARS_MAX, caption->quote);
         kiln_buf_puts(out, " itself takes ");
-        kiln_caption_share(sums[best], (double)tree->nodes[0].total_b, out);
+        kiln_caption_share(sums[best], (double)view->total, out);
     }
     kiln_free(sums);
 }
@@ -293,10 +297,17 @@ static void add_most_changed(const struct kiln_caption *caption, struct kiln_buf
 
 void kiln_caption_finding(const struct kiln_caption *caption, struct kiln_buf *out)
 {
-    if (!caption->tree || !caption->tree->n_frames)
-        return;
-    if (caption->tree->is_diff)
+    if (caption->tree && caption->tree->is_diff)
         add_most_changed(caption, out);
-    else
+    else if (caption->view->n_frames)
         add_hottest(caption, out);
+}
+
+void kiln_caption_facts(const struct kiln_caption *caption, struct kiln_buf *out)
+{
+    size_t before = out->len;
+
+    kiln_caption_finding(caption, out);
+    kiln_buf_puts(out, out->len > before ? " · " : "");
+    kiln_caption_source(caption, out);
 }

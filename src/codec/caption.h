@@ -17,7 +17,7 @@
 
 struct kiln_caption {
     const struct kiln_view *view;   /* of a diff: the new one */
-    const struct kiln_tree *tree;   /* NULL: no sentence about frames */
+    const struct kiln_tree *tree;   /* NULL: it is not about a tree */
     const char *title;              /* what the profile is of, or NULL */
     enum kiln_normalize normalized; /* of a diff: how it was made comparable */
     enum kiln_quote quote;
@@ -31,6 +31,9 @@ void kiln_caption_finding(const struct kiln_caption *caption, struct kiln_buf *o
 
 /* "process_cpu:cpu:nanoseconds · 20 430 samples · 3 profiles". */
 void kiln_caption_source(const struct kiln_caption *caption, struct kiln_buf *out);
+
+/* What stands out and where it is from, in one line. */
+void kiln_caption_facts(const struct kiln_caption *caption, struct kiln_buf *out);
 
 /* "CPU time", "Memory in use": what the values are, for people. */
 void kiln_caption_type(const struct kiln_type *type, enum kiln_quote quote, struct kiln_buf *out);

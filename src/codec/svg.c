@@ -295,15 +295,10 @@ static void add_drawn(struct drawing *d)
 
 static void add_words(struct drawing *d)
 {
-    size_t before;
-
     kiln_buf_printf(d->out, "<text id=\"headline\" class=\"h1\" x=\"%d\" y=\"36\">", EDGE);
     kiln_caption_headline(&d->caption, d->out);
     kiln_buf_printf(d->out, "</text>\n<text id=\"facts\" class=\"i2\" x=\"%d\" y=\"60\">", EDGE);
-    before = d->out->len;
-    kiln_caption_finding(&d->caption, d->out);
-    kiln_buf_puts(d->out, d->out->len > before ? " · " : "");
-    kiln_caption_source(&d->caption, d->out);
+    kiln_caption_facts(&d->caption, d->out);
     kiln_buf_puts(d->out, " · ");
     add_drawn(d);
     kiln_buf_puts(d->out, "</text>\n");

@@ -210,14 +210,9 @@ static void put_tree(struct writer *w)
 
 static void put_head(struct writer *w)
 {
-    size_t before;
-
     kiln_caption_headline(&w->caption, w->out);
     kiln_buf_putc(w->out, '\n');
-    before = w->out->len;
-    kiln_caption_finding(&w->caption, w->out);
-    kiln_buf_puts(w->out, w->out->len > before ? " · " : "");
-    kiln_caption_source(&w->caption, w->out);
+    kiln_caption_facts(&w->caption, w->out);
     kiln_buf_puts(w->out, w->tree->is_diff ? "\n\n     change    before     after\n"
                                            : "\n\n   share     total      self\n");
 }
