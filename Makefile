@@ -13,7 +13,7 @@ all: deps build/build.ninja ## build build/kiln
 
 run: all ## draw the flame graph of an example profile and show its hottest functions
 	@$(KILN) flamegraph $(EXAMPLE) -o build/flamegraph.svg
-	@$(KILN) top $(EXAMPLE)
+	@$(KILN) top -n 12 $(EXAMPLE)
 	@echo; echo "flame graph: file://$(CURDIR)/build/flamegraph.svg"
 
 test: deps-test ## run every test once; T=name picks some by a regular expression

@@ -6,14 +6,15 @@
  * one scope, with the same samples in the same order, the default type first; what OTLP has no
  * field for becomes an attribute:
  *
- *   sample types' order, default type    scope     pprof.scope.sample_type_order,
- * .default_sample_type comments, doc URL, drop/keep frames  profile   pprof.profile.comment,
- * .doc_url, .drop_frames, ... mapping.build_id                     mapping
- * process.executable.build_id.gnu; .go with a '/' mapping.has_functions and friends    mapping
- * pprof.mapping.has_functions, ... (where true) location.is_folded                   location
- * pprof.location.is_folded (where true) label, text or number with a unit    sample    an
- * attribute, with a unit; several values of one key are an array, with different units an array of
- *                                                  {value, unit}
+ *   scope     order of sample types     pprof.scope.sample_type_order
+ *             default type              pprof.scope.default_sample_type
+ *   profile   comments, doc URL         pprof.profile.comment, .doc_url
+ *             drop and keep frames      pprof.profile.drop_frames, .keep_frames
+ *   mapping   build id                  process.executable.build_id.gnu; .go where it has a '/'
+ *             has_functions and others  pprof.mapping.has_functions, ... (where true)
+ *   location  is_folded                 pprof.location.is_folded (where true)
+ *   sample    label, text or number     an attribute, with its unit; several values of one key are
+ *                                       an array, with different units an array of {value, unit}
  *
  * Going back, one pprof has to hold what a batch may spread over resources, scopes, links and
  * timestamps; kiln_pprof_losses says what did not fit.
