@@ -16,7 +16,6 @@ struct kiln_vertex {
     bool is_bend;                                        /* not a box */
     double w;                                            /* room it takes in its layer */
     double x;                                            /* centre */
-    double key;                                          /* what its layer is sorted by */
     uint32_t layer;                                      /* 0 is the uppermost */
     uint32_t place;                                      /* in its layer */
     uint32_t first_above, n_above, first_below, n_below; /* into links */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order in each layer: sweeps down and up sort a layer by where its neighbours in the layer
- * before are on average (the barycentre), then swap neighbours as long as that undoes crossings.
- * The best order seen is kept.
+ * before are on average (the barycentre).  The order with the fewest crossings is kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,11 +12,17 @@
 
 #define SWEEPS 16
 
+/* A vertex of a layer that is being sorted. */
+struct entry {
+    double key;
+    uint32_t place, vertex;
+};
+
 struct sorter {
     struct kiln_layers *layers;
-    uint32_t *best;                 /* the best order so far */
-    uint32_t *counts;               /* a Fenwick tree over the places of a layer */
-    const struct kiln_vertex **row; /* a layer, for sorting */
+    uint32_t *best;    /* the best order so far */
+    uint32_t *counts;  /* a Fenwick tree over the places of a layer */
+    struct entry *row; /* a layer, for sorting */
 };
 
 static void number_places(struct kiln_layers *layers)
@@ -118,8 +123,7 @@ static double barycentre(const struct kiln_layers *layers, const struct kiln_ver
 
 static int by_key(const void *a, const void *b)
 {
-    const struct kiln_vertex *x = *(const struct kiln_vertex *const *)a;
-    const struct kiln_vertex *y = *(const struct kiln_vertex *const *)b;
+    const struct entry *x = a, *y = b;
 
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
@@ -132,16 +136,15 @@ static void sort_layer(struct sorter *s, uint32_t layer, bool above)
     uint32_t first = layers->starts[layer], n = layers->starts[layer + 1] - first;
 
     for (uint32_t i = 0; i < n; i++) {
-        struct kiln_vertex *v = &layers->vertices[layers->order[first + i]];
+        uint32_t vertex = layers->order[first + i];
 
-        v->key = barycentre(layers, v, above);
-        s->row[i] = v;
+        s->row[i] = (struct entry){barycentre(layers, &layers->vertices[vertex], above), i, vertex};
     }
     qsort(s->row, n, sizeof(*s->row), by_key);
-    for (uint32_t i = 0; i < n; i++)
-        layers->order[first + i] = (uint32_t)(s->row[i] - layers->vertices);
-    for (uint32_t i = 0; i < n; i++)
-        layers->vertices[layers->order[first + i]].place = i;
+    for (uint32_t i = 0; i < n; i++) {
+        layers->order[first + i] = s->row[i].vertex;
+        layers->vertices[s->row[i].vertex].place = i;
+    }
 }
 
 static void sweep(struct sorter *s, bool down)

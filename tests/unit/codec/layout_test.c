@@ -18,11 +18,11 @@ struct graph {
 static void lay_out(struct graph *g)
 {
     for (uint32_t i = 0; i < g->l.n_boxes; i++) {
-        g->boxes[i].w = g->boxes[i].w ? g->boxes[i].w : 100;
+        g->boxes[i].w = g->boxes[i].w > 0 ? g->boxes[i].w : 100;
         g->boxes[i].h = 40;
     }
     for (uint32_t i = 0; i < g->l.n_edges; i++)
-        g->edges[i].weight = g->edges[i].weight ? g->edges[i].weight : 1;
+        g->edges[i].weight = g->edges[i].weight > 0 ? g->edges[i].weight : 1;
     g->l.boxes = g->boxes;
     g->l.edges = g->edges;
     g->l.gap_x = 10;
