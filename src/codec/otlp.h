@@ -40,7 +40,7 @@ bool kiln_otlp_detect(struct kiln_str content);
 
 struct kiln_otlp_opts {
     enum kiln_otlp_revision revision; /* AUTO: look */
-    bool drop_bad_profiles;           /* keep the good profiles of a message that has bad ones */
+    bool drop_bad_profiles; /* from 1.8 on: keep the good profiles of a message with bad ones */
 };
 
 struct kiln_otlp_info {

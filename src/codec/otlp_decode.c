@@ -147,13 +147,13 @@ static int read_profile(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
     int r;
 
     d->err = &err;
-    r = otlp_profile(d, bytes);
+    r = d->revision < KILN_OTLP_1_8 ? otlp_old_profile(d, bytes) : otlp_profile(d, bytes);
     d->err = outer;
     if (r == 0)
         return 0;
     kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
     kiln_err_within(&err, "profiles[%u]", index);
-    if (d->drop_bad_profiles && kiln_builder_error(d->b) == 0) {
+    if (d->drop_bad_profiles && d->revision >= KILN_OTLP_1_8 && kiln_builder_error(d->b) == 0) {
         if (d->info->dropped_profiles++ == 0)
             d->info->first_dropped = err;
         return 0;
@@ -323,7 +323,7 @@ static int read_message(struct otlp_decoder *d, struct kiln_str message,
     struct kiln_pb r = kiln_pb_of(message);
     struct kiln_pb_field f;
     uint32_t i = 0;
-    int e = otlp_dictionary(d, extents);
+    int e = d->revision < KILN_OTLP_1_8 ? otlp_old_tables(d, message) : otlp_dictionary(d, extents);
 
     while (e == 0 && kiln_pb_next(&r, &f) > 0) {
         if (f.tag != KILN_PB_BYTES(1u))
@@ -341,6 +341,8 @@ static void free_scratch(struct otlp_decoder *d)
     kiln_array_free(&d->budget, (void **)&d->ids.ids, &d->ids.cap, sizeof(*d->ids.ids));
     kiln_array_free(&d->budget, (void **)&d->attr_ids.ids, &d->attr_ids.cap,
                     sizeof(*d->attr_ids.ids));
+    kiln_array_free(&d->budget, (void **)&d->stack_pool.ids, &d->stack_pool.cap,
+                    sizeof(*d->stack_pool.ids));
     kiln_array_free(&d->budget, (void **)&d->lines, &d->cap_lines, sizeof(*d->lines));
     kiln_array_free(&d->budget, (void **)&d->values, &d->cap_values, sizeof(*d->values));
     kiln_array_free(&d->budget, (void **)&d->times, &d->cap_times, sizeof(*d->times));
@@ -363,8 +365,7 @@ static int decode_message(struct otlp_decoder *d, struct kiln_str message,
     d->revision = wanted ? wanted : otlp_revision_by(message, extents);
     if (first)
         d->info->revision = d->revision;
-    return d->revision < KILN_OTLP_1_8 ? otlp_old_message(d, message)
-                                       : read_message(d, message, extents);
+    return read_message(d, message, extents);
 }
 
 /* The length-prefixed form: records up to the end of the file. */

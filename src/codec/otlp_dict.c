@@ -126,7 +126,7 @@ static int decode_line(struct otlp_decoder *d, struct kiln_str bytes, struct kil
     return n < 0 ? otlp_bad_wire(d->err, n) : 0;
 }
 
-static int add_line(struct otlp_decoder *d, struct kiln_str bytes, uint32_t at)
+int otlp_line(struct otlp_decoder *d, struct kiln_str bytes, uint32_t at)
 {
     int r = kiln_grow(&d->budget, (void **)&d->lines, &d->cap_lines, (uint64_t)at + 1,
                       sizeof(*d->lines), UINT32_MAX);
@@ -156,7 +156,7 @@ static int decode_location(struct otlp_decoder *d, struct kiln_str bytes, uint32
             location.address = f.number;
             break;
         case KILN_PB_BYTES(3u):
-            e = add_line(d, f.bytes, n_lines++);
+            e = otlp_line(d, f.bytes, n_lines++);
             break;
         case KILN_PB_VARINT(4u):
         case KILN_PB_BYTES(4u):
@@ -176,8 +176,8 @@ static int decode_location(struct otlp_decoder *d, struct kiln_str bytes, uint32
 }
 
 /* Copies an id of exactly `size` bytes; an empty one stays zero. */
-static int read_id(struct otlp_decoder *d, struct kiln_str bytes, const char *field, uint8_t *id,
-                   size_t size)
+int otlp_id(struct otlp_decoder *d, struct kiln_str bytes, const char *field, uint8_t *id,
+            size_t size)
 {
     if (bytes.len == 0)
         return 0;
@@ -197,9 +197,9 @@ static int decode_link(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *
 
     while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
         if (f.tag == KILN_PB_BYTES(1u))
-            e = read_id(d, f.bytes, "trace_id", link.trace_id, sizeof(link.trace_id));
+            e = otlp_id(d, f.bytes, "trace_id", link.trace_id, sizeof(link.trace_id));
         else if (f.tag == KILN_PB_BYTES(2u))
-            e = read_id(d, f.bytes, "span_id", link.span_id, sizeof(link.span_id));
+            e = otlp_id(d, f.bytes, "span_id", link.span_id, sizeof(link.span_id));
     }
     if (e < 0)
         return e;
@@ -282,11 +282,11 @@ KILN_INLINE int decode_table(struct otlp_decoder *d, enum otlp_table table,
     for (;;) {
         int e;
 
-        if (!kiln_pb_element(&r, KILN_PB_BYTES(table), &f.bytes)) {
+        if (!kiln_pb_element(&r, extent->tag, &f.bytes)) {
             n = kiln_pb_next(&r, &f);
             if (n <= 0)
                 break;
-            if (f.tag != KILN_PB_BYTES(table))
+            if (f.tag != extent->tag)
                 continue;
         }
         e = decode(d, f.bytes, &entry);
@@ -318,11 +318,31 @@ int otlp_dictionary_look(struct kiln_str bytes, struct otlp_extent *extents)
         for (; kiln_pb_element(&r, f.tag, &entry); count++)
             size += entry.len;
         extent = &extents[f.tag >> 3];
+        extent->tag = f.tag;
         if (extent->n == 0)
             extent->from = before;
         extent->n += count;
         extent->bytes += size;
         extent->to = r.at;
+    }
+    return n;
+}
+
+int otlp_find_table(struct kiln_str message, uint32_t field, struct otlp_extent *ret)
+{
+    struct kiln_pb r = kiln_pb_of(message);
+    const uint8_t *before = r.at;
+    struct kiln_pb_field f;
+    int n;
+
+    *ret = (struct otlp_extent){.tag = KILN_PB_BYTES(field)};
+    for (; (n = kiln_pb_next(&r, &f)) > 0; before = r.at) {
+        if (f.tag != ret->tag)
+            continue;
+        if (ret->n++ == 0)
+            ret->from = before;
+        ret->to = r.at;
+        ret->bytes += f.bytes.len;
     }
     return n;
 }
@@ -356,14 +376,10 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
     return 0;
 }
 
-static int decode_tables(struct otlp_decoder *d, const struct otlp_extent *x)
+static int decode_new_tables(struct otlp_decoder *d, const struct otlp_extent *x)
 {
-    int r = decode_table(d, OTLP_STRINGS, &x[OTLP_STRINGS], decode_string);
+    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], decode_attr);
 
-    if (r == 0)
-        r = decode_table(d, OTLP_LINKS, &x[OTLP_LINKS], decode_link);
-    if (r == 0)
-        r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], decode_attr);
     if (r == 0)
         r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function);
     if (r == 0)
@@ -373,6 +389,35 @@ static int decode_tables(struct otlp_decoder *d, const struct otlp_extent *x)
     if (r == 0)
         r = decode_table(d, OTLP_STACKS, &x[OTLP_STACKS], decode_stack);
     return r;
+}
+
+static int decode_old_tables(struct otlp_decoder *d, const struct otlp_extent *x)
+{
+    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], otlp_old_attr);
+
+    if (r == 0)
+        r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function);
+    if (r == 0)
+        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], otlp_old_mapping);
+    if (r == 0)
+        r = decode_table(d, OTLP_LOCATIONS, &x[OTLP_LOCATIONS], otlp_old_location);
+    return r;
+}
+
+int otlp_strings_and_links(struct otlp_decoder *d, const struct otlp_extent *x)
+{
+    int r = size_tables(d, x);
+
+    if (r == 0)
+        r = decode_table(d, OTLP_STRINGS, &x[OTLP_STRINGS], decode_string);
+    if (r == 0)
+        r = decode_table(d, OTLP_LINKS, &x[OTLP_LINKS], decode_link);
+    return r;
+}
+
+int otlp_other_tables(struct otlp_decoder *d, const struct otlp_extent *x)
+{
+    return d->revision < KILN_OTLP_1_8 ? decode_old_tables(d, x) : decode_new_tables(d, x);
 }
 
 /*
@@ -411,10 +456,10 @@ int otlp_dictionary_find(struct otlp_decoder *d, struct kiln_str message, struct
 
 int otlp_dictionary(struct otlp_decoder *d, const struct otlp_extent *extents)
 {
-    int r = size_tables(d, extents);
+    int r = otlp_strings_and_links(d, extents);
 
     if (r == 0)
-        r = decode_tables(d, extents);
+        r = otlp_other_tables(d, extents);
     if (r < 0)
         kiln_err_within(d->err, "dictionary");
     return r;

@@ -32,8 +32,9 @@ struct otlp_map {
     uint32_t n;
 };
 
-/* Where the entries of one table lie in a dictionary: from `from` to `to`, perhaps among others. */
+/* Where the entries of one table lie in a message: from `from` to `to`, perhaps among others. */
 struct otlp_extent {
+    uint32_t tag; /* of an entry */
     const uint8_t *from, *to;
     uint64_t n;
     uint64_t bytes;
@@ -63,6 +64,9 @@ struct otlp_decoder {
     uint32_t cap_values;
     uint64_t *times;
     uint32_t cap_times;
+    uint32_t *unit_of; /* up to 1.7: string -> the unit of attributes with that key */
+    uint32_t n_unit_of;
+    struct otlp_ids stack_pool; /* up to 1.7: the locations that samples name slices of */
 };
 
 /* The builder's index for a wire index; false if it is outside.  Index 0 of an absent table is 0.
@@ -134,6 +138,20 @@ KILN_CHECK int otlp_dictionary_find(struct otlp_decoder *d, struct kiln_str mess
                                     struct kiln_str *ret);
 KILN_CHECK int otlp_dictionary_look(struct kiln_str dictionary, struct otlp_extent *extents);
 KILN_CHECK int otlp_dictionary(struct otlp_decoder *d, const struct otlp_extent *extents);
+/* The two halves of it: old revisions have something to do in between. */
+KILN_CHECK int otlp_strings_and_links(struct otlp_decoder *d, const struct otlp_extent *extents);
+KILN_CHECK int otlp_other_tables(struct otlp_decoder *d, const struct otlp_extent *extents);
+
+/* Notes where the entries of one field lie in a message; and parts of entries both ages share. */
+KILN_CHECK int otlp_find_table(struct kiln_str message, uint32_t field, struct otlp_extent *ret);
+KILN_CHECK int otlp_line(struct otlp_decoder *d, struct kiln_str bytes, uint32_t at);
+KILN_CHECK int otlp_value_type(struct otlp_decoder *d, struct kiln_str bytes, const char *field,
+                               struct kiln_value_type *ret);
+KILN_CHECK int otlp_id(struct otlp_decoder *d, struct kiln_str bytes, const char *field,
+                       uint8_t *id, size_t size);
+KILN_CHECK int otlp_varints(struct otlp_decoder *d, struct kiln_pb_field f, int64_t **values,
+                            uint32_t *n, uint32_t *cap);
+KILN_CHECK int otlp_comments(struct otlp_decoder *d);
 
 /* otlp_detect.c: the length-prefixed form; the next record is cut off `rest`, false at the end. */
 bool otlp_is_records(struct kiln_str bytes);
@@ -143,8 +161,13 @@ bool otlp_next_record(struct kiln_str *rest, struct kiln_str *ret_record);
 enum kiln_otlp_revision otlp_revision_by(struct kiln_str message,
                                          const struct otlp_extent *extents);
 
-/* otlp_old.c: a whole message of revisions 1.4 to 1.7. */
-KILN_CHECK int otlp_old_message(struct otlp_decoder *d, struct kiln_str message);
+/* otlp_old.c: what revisions 1.4 to 1.7 did differently. */
+KILN_CHECK int otlp_old_attr(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret);
+KILN_CHECK int otlp_old_mapping(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret);
+KILN_CHECK int otlp_old_location(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret);
+/* The tables of a message that has them at its top (1.6, 1.7); 1.4 has them in each profile. */
+KILN_CHECK int otlp_old_tables(struct otlp_decoder *d, struct kiln_str message);
+KILN_CHECK int otlp_old_profile(struct otlp_decoder *d, struct kiln_str bytes);
 
 /* otlp_profile.c: a Profile of revisions 1.8 and later into the last scope. */
 KILN_CHECK int otlp_profile(struct otlp_decoder *d, struct kiln_str bytes);

@@ -50,33 +50,23 @@ static const uint8_t sample_roles_1_10[SAMPLE_FIELDS] = {S_NONE, S_STACK,  S_ATT
 
 /* ---- samples ---- */
 
-static int add_value(struct otlp_decoder *d, uint32_t n, uint64_t value)
-{
-    int r = 0;
-
-    if (KILN_UNLIKELY(n == d->cap_values))
-        r = kiln_grow(&d->budget, (void **)&d->values, &d->cap_values, (uint64_t)n + 1,
-                      sizeof(*d->values), UINT32_MAX);
-    if (r == 0)
-        d->values[n] = (int64_t)value;
-    return r;
-}
-
-static int read_values(struct otlp_decoder *d, struct kiln_pb_field f, uint32_t *n)
+int otlp_varints(struct otlp_decoder *d, struct kiln_pb_field f, int64_t **values, uint32_t *n,
+                 uint32_t *cap)
 {
     struct kiln_pb r = kiln_pb_of(f.bytes);
+    uint64_t more = (f.tag & 7) == 0 ? 1 : kiln_pb_count_varints(f.bytes);
     uint64_t value;
-    int e, more;
+    int e = kiln_grow(&d->budget, (void **)values, cap, *n + more, sizeof(**values), UINT32_MAX);
 
-    if ((f.tag & 7) == 0)
-        return add_value(d, (*n)++, f.number);
-    while ((more = kiln_pb_varint(&r, &value)) > 0) {
-        e = add_value(d, *n, value);
-        if (e < 0)
-            return e;
-        (*n)++;
+    if (e < 0)
+        return e;
+    if ((f.tag & 7) == 0) {
+        (*values)[(*n)++] = (int64_t)f.number;
+        return 0;
     }
-    return more < 0 ? otlp_bad_wire(d->err, more) : 0;
+    while ((e = kiln_pb_varint(&r, &value)) > 0)
+        (*values)[(*n)++] = (int64_t)value;
+    return e < 0 ? otlp_bad_wire(d->err, e) : 0;
 }
 
 static int read_times(struct otlp_decoder *d, struct kiln_pb_field f, uint32_t *n)
@@ -116,7 +106,8 @@ KILN_INLINE int read_sample_field(struct otlp_decoder *d, enum sample_role role,
                    ? otlp_refs(d, OTLP_ATTRS, f, "attribute_indices", &d->attr_ids)
                    : 0;
     case S_VALUES:
-        return wire == 0 || wire == 2 ? read_values(d, f, &s->n_values) : 0;
+        return wire == 0 || wire == 2 ? otlp_varints(d, f, &d->values, &s->n_values, &d->cap_values)
+                                      : 0;
     case S_TIMES:
         return wire == 1 || wire == 2 ? read_times(d, f, &s->n_times) : 0;
     default:
@@ -175,8 +166,8 @@ static int read_samples(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
 
 /* ---- the head of a profile ---- */
 
-static int read_value_type(struct otlp_decoder *d, struct kiln_str bytes, const char *field,
-                           struct kiln_value_type *ret)
+int otlp_value_type(struct otlp_decoder *d, struct kiln_str bytes, const char *field,
+                    struct kiln_value_type *ret)
 {
     struct kiln_pb r = kiln_pb_of(bytes);
     struct kiln_pb_field f;
@@ -195,16 +186,6 @@ static int read_value_type(struct otlp_decoder *d, struct kiln_str bytes, const 
     return e;
 }
 
-static int read_profile_id(struct otlp_decoder *d, struct kiln_str bytes, uint8_t *id)
-{
-    if (bytes.len != 0 && bytes.len != 16)
-        return kiln_err_set(d->err, KILN_E_MALFORMED, "profile_id", "has %zu bytes instead of 16",
-                            bytes.len);
-    if (bytes.len)
-        memcpy(id, bytes.ptr, 16);
-    return 0;
-}
-
 static int read_head_field(struct otlp_decoder *d, enum profile_role role,
                            const struct kiln_pb_field *f, struct kiln_profile *p)
 {
@@ -213,9 +194,9 @@ static int read_head_field(struct otlp_decoder *d, enum profile_role role,
 
     switch (role) {
     case P_SAMPLE_TYPE:
-        return bytes ? read_value_type(d, f->bytes, "sample_type", &p->sample_type) : 0;
+        return bytes ? otlp_value_type(d, f->bytes, "sample_type", &p->sample_type) : 0;
     case P_PERIOD_TYPE:
-        return bytes ? read_value_type(d, f->bytes, "period_type", &p->period_type) : 0;
+        return bytes ? otlp_value_type(d, f->bytes, "period_type", &p->period_type) : 0;
     case P_TIME:
         p->time_ns = number ? f->number : p->time_ns;
         return 0;
@@ -226,7 +207,7 @@ static int read_head_field(struct otlp_decoder *d, enum profile_role role,
         p->period = number ? (int64_t)f->number : p->period;
         return 0;
     case P_ID:
-        return bytes ? read_profile_id(d, f->bytes, p->id) : 0;
+        return bytes ? otlp_id(d, f->bytes, "profile_id", p->id, sizeof(p->id)) : 0;
     case P_DROPPED:
         p->dropped_attrs = number ? (uint32_t)f->number : p->dropped_attrs;
         return 0;
@@ -245,7 +226,7 @@ static int read_head_field(struct otlp_decoder *d, enum profile_role role,
 }
 
 /* Comments left the protocol with 1.9; since then they are an attribute: a list of strings. */
-static int add_comments(struct otlp_decoder *d)
+int otlp_comments(struct otlp_decoder *d)
 {
     struct kiln_value *texts;
     uint32_t key;
@@ -281,7 +262,7 @@ static int read_head(struct otlp_decoder *d, struct kiln_str bytes, struct kiln_
     if (e == 0 && n < 0)
         e = otlp_bad_wire(d->err, n);
     if (e == 0)
-        e = add_comments(d);
+        e = otlp_comments(d);
     p->attrs = otlp_set_of(d, &d->attr_ids);
     return e;
 }
