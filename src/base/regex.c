@@ -72,7 +72,7 @@ static int compile(struct kiln_regex *regex, struct kiln_str pattern, unsigned f
 static int prepare_match(struct kiln_regex *regex)
 {
     regex->limits = pcre2_match_context_create(regex->memory);
-    regex->match = pcre2_match_data_create(1, regex->memory);
+    regex->match = pcre2_match_data_create_from_pattern(regex->code, regex->memory);
     if (!regex->limits || !regex->match)
         return -ENOMEM;
     pcre2_set_match_limit(regex->limits, MATCH_STEPS_MAX);
@@ -103,9 +103,10 @@ int kiln_regex_new(struct kiln_str pattern, unsigned flags, struct kiln_regex **
     return 0;
 }
 
-int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text)
+/* Searches from offset `at` on. */
+static int search(struct kiln_regex *regex, struct kiln_str text, size_t at)
 {
-    int r = pcre2_match(regex->code, (PCRE2_SPTR)(text.ptr ? text.ptr : ""), text.len, 0, 0,
+    int r = pcre2_match(regex->code, (PCRE2_SPTR)(text.ptr ? text.ptr : ""), text.len, at, 0,
                         regex->match, regex->limits);
 
     if (r >= 0)
@@ -113,4 +114,121 @@ int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text)
     if (r == PCRE2_ERROR_NOMATCH)
         return 0;
     return r == PCRE2_ERROR_NOMEMORY ? -ENOMEM : KILN_E_LIMIT;
+}
+
+int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text)
+{
+    return search(regex, text, 0);
+}
+
+/* ---- replacing ---- */
+
+/*
+ * Takes the next piece off a replacement: a run of text, or a group, whose number goes to
+ * *ret_group (else -1).  Returns false at the end, and with *ret_group -2 at a $ that means
+ * nothing.
+ */
+static bool next_piece(struct kiln_str *with, struct kiln_str *ret_text, int *ret_group)
+{
+    size_t i = 0;
+    bool braces;
+
+    *ret_group = -1;
+    if (with->len == 0)
+        return false;
+    while (i < with->len && with->ptr[i] != '$')
+        i++;
+    if (i == 0 && with->len > 1 && with->ptr[1] == '$')
+        i = 2;
+    if (i > 0) {
+        *ret_text = (struct kiln_str){with->ptr, with->ptr[0] == '$' ? 1 : i};
+        *with = (struct kiln_str){with->ptr + i, with->len - i};
+        return true;
+    }
+    braces = with->len > 1 && with->ptr[1] == '{';
+    i = braces ? 2 : 1;
+    *ret_group = -2;
+    for (int digits = 0; digits < 2 && i < with->len && with->ptr[i] >= '0' && with->ptr[i] <= '9';
+         digits++, i++)
+        *ret_group = (*ret_group < 0 ? 0 : *ret_group) * 10 + (with->ptr[i] - '0');
+    if (braces && (i == with->len || with->ptr[i++] != '}'))
+        *ret_group = -2;
+    *with = (struct kiln_str){with->ptr + i, with->len - i};
+    return *ret_group >= 0;
+}
+
+int kiln_regex_check_replacement(const struct kiln_regex *regex, struct kiln_str with,
+                                 struct kiln_err *err)
+{
+    struct kiln_str rest = with, text;
+    uint32_t groups = 0;
+    int group;
+
+    pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    while (next_piece(&rest, &text, &group)) {
+        if (group > (int)groups)
+            return kiln_err_set(err, KILN_E_PATTERN, NULL,
+                                "the replacement asks for group %d of %u", group, groups);
+    }
+    if (group == -2)
+        return kiln_err_set(err, KILN_E_PATTERN, NULL,
+                            "a $ in the replacement is followed by neither a number nor a $");
+    return 0;
+}
+
+/* Appends the replacement for the match that was just found. */
+static void expand(struct kiln_regex *regex, struct kiln_str subject, struct kiln_str with,
+                   struct kiln_buf *out)
+{
+    const size_t *ends = pcre2_get_ovector_pointer(regex->match);
+    uint32_t n = pcre2_get_ovector_count(regex->match);
+    struct kiln_str text;
+    int group;
+
+    while (next_piece(&with, &text, &group)) {
+        if (group < 0)
+            kiln_buf_add_str(out, text);
+        else if ((uint32_t)group < n && ends[2 * group] != PCRE2_UNSET)
+            kiln_buf_add(out, subject.ptr + ends[2 * group], ends[2 * group + 1] - ends[2 * group]);
+    }
+}
+
+/* How long the character at the start of a text is; any byte that makes no sense is one. */
+static size_t char_len(struct kiln_str text)
+{
+    size_t n = 1;
+
+    while (n < text.len && ((unsigned char)text.ptr[n] & 0xc0) == 0x80)
+        n++;
+    return n;
+}
+
+int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text, struct kiln_str with,
+                       struct kiln_buf *out)
+{
+    const size_t *ends = pcre2_get_ovector_pointer(regex->match);
+    size_t at = 0;
+    int count = 0, r = 0;
+
+    while (at <= text.len && (r = search(regex, text, at)) > 0 && !out->error) {
+        if (ends[0] < at || ends[1] < ends[0]) /* \K can do this; there is no sense in it */
+            return KILN_E_LIMIT;
+        kiln_buf_add(out, text.ptr + at, ends[0] - at);
+        expand(regex, text, with, out);
+        count++;
+        at = ends[1];
+        if (ends[0] == ends[1]) { /* an empty match: past the next character, or for ever */
+            size_t step =
+                at < text.len ? char_len((struct kiln_str){text.ptr + at, text.len - at}) : 1;
+
+            if (at < text.len)
+                kiln_buf_add(out, text.ptr + at, step);
+            at += step;
+        }
+    }
+    if (at < text.len)
+        kiln_buf_add(out, text.ptr + at, text.len - at);
+    if (r < 0)
+        return r;
+    return out->error ? out->error : count;
 }

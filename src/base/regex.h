@@ -11,6 +11,7 @@
 #ifndef KILN_BASE_REGEX_H
 #define KILN_BASE_REGEX_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -30,5 +31,17 @@ void kiln_regex_free(struct kiln_regex *regex);
 
 /* Returns 1 (it matches), 0, -ENOMEM, or KILN_E_LIMIT where the match took too many steps. */
 KILN_CHECK int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text);
+
+/*
+ * Appends `text` to `out` with every match replaced by `with`, in which $0 is the match, $1 or ${1}
+ * a group of it and $$ a dollar.  Returns how many were replaced, -ENOMEM or KILN_E_LIMIT (also of
+ * `out`).
+ */
+KILN_CHECK int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text,
+                                  struct kiln_str with, struct kiln_buf *out);
+
+/* Whether kiln_regex_replace() could make sense of `with`: 0, or KILN_E_PATTERN and a sentence. */
+KILN_CHECK int kiln_regex_check_replacement(const struct kiln_regex *regex, struct kiln_str with,
+                                            struct kiln_err *err);
 
 #endif /* KILN_BASE_REGEX_H */

@@ -17,9 +17,10 @@ struct kiln_remap {
     const struct kiln_batch *from;
     const struct kiln_remap_edit *edit;
     uint32_t *strings, *functions, *mappings, *locations, *stacks, *links, *attrs, *sets;
-    uint32_t *indexes;       /* scratch: the members of a set, entity keys */
-    uint32_t *frames;        /* scratch: a stack */
-    struct kiln_line *lines; /* scratch: the lines of a location */
+    uint32_t *texts[KILN_N_TEXT_ROLES]; /* as `strings`, for an edit: by what a text says */
+    uint32_t *indexes;                  /* scratch: the members of a set, entity keys */
+    uint32_t *frames;                   /* scratch: a stack */
+    struct kiln_line *lines;            /* scratch: the lines of a location */
     uint32_t *touched; /* places of `strings` and so on that are set; only if it is to be moved */
     uint32_t n_touched;
     uint32_t cap_indexes, cap_frames, cap_lines, cap_touched;
@@ -36,7 +37,8 @@ int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
                    const struct kiln_remap_edit *edit, struct kiln_remap **ret_remap)
 {
     const struct kiln_dict *d = &from->dict;
-    size_t entries = (size_t)d->n_strings + d->n_functions + d->n_mappings + d->n_locations +
+    size_t texts = edit && edit->text ? (size_t)d->n_strings * KILN_N_TEXT_ROLES : 0;
+    size_t entries = texts + d->n_strings + d->n_functions + d->n_mappings + d->n_locations +
                      d->n_stacks + d->n_links + d->n_attrs + d->n_sets;
     size_t bytes =
         sizeof(struct kiln_remap) + entries * sizeof(uint32_t) + (edit ? d->n_strings : 0);
@@ -67,6 +69,10 @@ int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
     TABLE(attrs);
     TABLE(sets);
 #undef TABLE
+    for (int i = 0; texts && i < KILN_N_TEXT_ROLES; i++) {
+        remap->texts[i] = at;
+        at += d->n_strings;
+    }
     remap->lost_keys = (uint8_t *)at;
     *ret_remap = remap;
     return 0;
@@ -176,10 +182,15 @@ uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string)
 static uint32_t remap_text(struct kiln_remap *remap, enum kiln_text_role role, uint32_t string)
 {
     const struct kiln_remap_edit *edit = remap->edit;
+    uint32_t *to;
 
     if (!edit || !edit->text || string == 0)
         return kiln_remap_string(remap, string);
-    return edit->text(edit->context, remap->b, role, remap->from->dict.strings[string]);
+    to = &remap->texts[role][string];
+    if (*to)
+        return *to;
+    return settle(remap, to,
+                  edit->text(edit->context, remap->b, role, remap->from->dict.strings[string]));
 }
 
 static uint32_t bring_function(struct kiln_remap *remap, uint32_t function)

@@ -24,6 +24,7 @@ enum kiln_text_role {
     KILN_TEXT_NAME,    /* name or system name of a function */
     KILN_TEXT_SOURCE,  /* file name of a function */
     KILN_TEXT_MAPPING, /* file name of a mapping */
+    KILN_N_TEXT_ROLES,
 };
 
 /* Where an attribute value stands: its key, and the keys of the values around it. */

@@ -84,3 +84,58 @@ TEST(regex, running_out_of_memory_leaks_nothing)
     kiln_regex_free(regex);
     CHECK_EQ(kiln_mem_live(), live);
 }
+
+/* The text with every match replaced, in a static buffer. */
+static const char *replaced(const char *pattern, const char *text, const char *with)
+{
+    static char result[256];
+    struct kiln_regex *regex;
+    struct kiln_buf out;
+    int r;
+
+    CHECK_OK(kiln_regex_new(kiln_str_of(pattern), 0, &regex, NULL));
+    CHECK_OK(kiln_regex_check_replacement(regex, kiln_str_of(with), NULL));
+    kiln_buf_init(&out, sizeof(result) - 1);
+    r = kiln_regex_replace(regex, kiln_str_of(text), kiln_str_of(with), &out);
+    CHECK(r >= 0);
+    snprintf(result, sizeof(result), "%d %.*s", r, KILN_STR_ARG(kiln_buf_str(&out)));
+    kiln_buf_done(&out);
+    kiln_regex_free(regex);
+    return result;
+}
+
+TEST(regex, every_match_is_replaced)
+{
+    CHECK_TEXT(replaced("o", "foo boot", "0"), "4 f00 b00t");
+    CHECK_TEXT(replaced("x", "foo", "0"), "0 foo");
+    CHECK_TEXT(replaced("^/home/[^/]+", "/home/ann/home/bob", "~"), "1 ~/home/bob");
+    CHECK_TEXT(replaced(".*", "all", ""), "2 ");
+}
+
+TEST(regex, groups_may_come_again)
+{
+    CHECK_TEXT(replaced("(\\w+)@(\\w+)", "ann@host", "$2 of ${1}!"), "1 host of ann!");
+    CHECK_TEXT(replaced("(a)|(b)", "ab", "<$1$2>"), "2 <a><b>");
+    CHECK_TEXT(replaced("b", "abc", "$0$0$$"), "1 abb$c");
+}
+
+TEST(regex, empty_matches_are_found_between_characters)
+{
+    CHECK_TEXT(replaced("", "a\xc3\xbc", "-"), "3 -a-\xc3\xbc-");
+    CHECK_TEXT(replaced("x*", "axb", "-"), "4 -a--b-");
+}
+
+TEST(regex, a_replacement_that_makes_no_sense_is_an_error)
+{
+    struct kiln_err err = {0};
+    struct kiln_regex *regex;
+
+    CHECK_OK(kiln_regex_new(KILN_STR("(a)"), 0, &regex, NULL));
+    CHECK_OK(kiln_regex_check_replacement(regex, KILN_STR(""), NULL));
+    CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("$2"), &err), KILN_E_PATTERN);
+    CHECK_TEXT(err.text, "the replacement asks for group 2 of 1");
+    CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("cost: $"), NULL), KILN_E_PATTERN);
+    CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("${1"), NULL), KILN_E_PATTERN);
+    CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("$x"), NULL), KILN_E_PATTERN);
+    kiln_regex_free(regex);
+}

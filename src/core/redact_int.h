@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redact_int - a rule, shared by redact_rules.c (reading) and redact.c (applying).
+ */
+#ifndef KILN_CORE_REDACT_INT_H
+#define KILN_CORE_REDACT_INT_H
+
+#include "base/mem.h"
+#include "base/regex.h"
+#include "core/redact.h"
+
+enum kiln_redact_match { KILN_REDACT_PATH, KILN_REDACT_NAME, KILN_REDACT_ATTRIBUTE };
+enum kiln_redact_action { KILN_REDACT_DROP, KILN_REDACT_HASH, KILN_REDACT_REPLACE };
+
+struct kiln_redact_rule {
+    enum kiln_redact_match match;
+    enum kiln_redact_action action;
+    struct kiln_regex *key;      /* of attributes; NULL: any */
+    struct kiln_regex *regex;    /* of the text; NULL: any */
+    struct kiln_str replacement; /* owned */
+    uint32_t line;               /* where it was read */
+};
+
+struct kiln_redact {
+    struct kiln_redact_rule *rules;
+    uint32_t n, cap;
+    struct kiln_budget budget; /* for the array */
+};
+
+#endif /* KILN_CORE_REDACT_INT_H */
