@@ -51,6 +51,11 @@ static const struct rule rules[] = {
     {KILN_FAMILY_RUNTIME, NAME, STARTS, "Py_RunMain"},
     {KILN_FAMILY_RUNTIME, NAME, STARTS, "JavaMain"},
     {KILN_FAMILY_RUNTIME, NAME, STARTS, "JavaThread::"},
+    {KILN_FAMILY_RUNTIME, NAME, STARTS, "StubRoutines"},
+    {KILN_FAMILY_RUNTIME, NAME, STARTS, "call_stub"},
+    {KILN_FAMILY_RUNTIME, NAME, STARTS, "Interpreter"},
+    {KILN_FAMILY_RUNTIME, NAME, IS, "interpreter"},
+    {KILN_FAMILY_RUNTIME, NAME, STARTS, "libjvm.so"},
     {KILN_FAMILY_RUNTIME, NAME, STARTS, "java/lang/Thread.run"},
     {KILN_FAMILY_RUNTIME, NAME, STARTS, "java.lang.Thread.run"},
     {KILN_FAMILY_RUNTIME, NAME, STARTS, "System.Threading"},
@@ -66,6 +71,7 @@ static const struct rule rules[] = {
 
     {KILN_FAMILY_LIBRARY, SOURCE, HOLDS, "/vendor/"},
     {KILN_FAMILY_LIBRARY, SOURCE, HOLDS, "/pkg/mod/"},
+    {KILN_FAMILY_LIBRARY, SOURCE, HOLDS, "@v"},
     {KILN_FAMILY_LIBRARY, SOURCE, HOLDS, "/go/src/"},
     {KILN_FAMILY_LIBRARY, SOURCE, HOLDS, "golang/src/"},
     {KILN_FAMILY_LIBRARY, SOURCE, STARTS, "$GOROOT/"},
@@ -105,15 +111,54 @@ static const struct rule rules[] = {
     {KILN_FAMILY_LIBRARY, NAME, STARTS, "io.netty."},
     {KILN_FAMILY_LIBRARY, NAME, STARTS, "System."},
     {KILN_FAMILY_LIBRARY, NAME, STARTS, "Microsoft."},
+    {KILN_FAMILY_LIBRARY, NAME, HOLDS, ".so."},
     {KILN_FAMILY_LIBRARY, MODULE, ENDS, ".so"},
     {KILN_FAMILY_LIBRARY, MODULE, HOLDS, ".so."},
 };
 /* clang-format on */
 
+/* First elements of import paths of Go's own packages; other modules have a dot in theirs. */
+static const char *const go_packages[] = {
+    "archive",  "bufio",   "bytes",   "compress", "container", "context",  "crypto",
+    "database", "debug",   "embed",   "encoding", "errors",    "expvar",   "flag",
+    "fmt",      "go",      "hash",    "html",     "image",     "internal", "io",
+    "iter",     "log",     "maps",    "math",     "mime",      "net",      "os",
+    "path",     "reflect", "regexp",  "slices",   "sort",      "strconv",  "strings",
+    "sync",     "syscall", "testing", "text",     "time",      "unicode",
+};
+
+/* The name without a return type before it ("void java.lang.Thread.run()"). */
+static struct kiln_str skip_type(struct kiln_str name)
+{
+    size_t start = 0;
+
+    for (size_t i = 1; i + 1 < name.len && !strchr("(<[", name.ptr[i]); i++)
+        if (name.ptr[i] == ' ' && !strchr("(<[ ", name.ptr[i + 1]))
+            start = i + 1;
+    return (struct kiln_str){name.ptr + start, name.len - start};
+}
+
+static bool is_go(const struct kiln_frame *frame)
+{
+    return kiln_str_ends(frame->file, KILN_STR(".go")) || kiln_str_eq(frame->kind, KILN_STR("go"));
+}
+
+static bool is_go_package(struct kiln_str name)
+{
+    size_t n = 0;
+
+    while (n < name.len && name.ptr[n] != '/' && name.ptr[n] != '.')
+        n++;
+    for (size_t i = 0; i < KILN_ARRAY_LEN(go_packages); i++)
+        if (kiln_str_eq((struct kiln_str){name.ptr, n}, kiln_str_of(go_packages[i])))
+            return true;
+    return false;
+}
+
 static bool fits(const struct rule *rule, const struct kiln_frame *frame)
 {
     struct kiln_str text = kiln_str_of(rule->text);
-    struct kiln_str s = rule->field == NAME     ? frame->name
+    struct kiln_str s = rule->field == NAME     ? skip_type(frame->name)
                         : rule->field == SOURCE ? frame->file
                         : rule->field == MODULE ? frame->module
                                                 : frame->kind;
@@ -135,7 +180,7 @@ enum kiln_family kiln_frame_family(const struct kiln_frame *frame)
     for (size_t i = 0; i < KILN_ARRAY_LEN(rules); i++)
         if (fits(&rules[i], frame))
             return rules[i].family;
-    return KILN_FAMILY_OWN;
+    return is_go(frame) && is_go_package(frame->name) ? KILN_FAMILY_LIBRARY : KILN_FAMILY_OWN;
 }
 
 const char *kiln_family_text(enum kiln_family family)
@@ -167,9 +212,8 @@ static size_t before(struct kiln_str s, char c, size_t from, bool last)
 
 struct kiln_str kiln_frame_module(const struct kiln_frame *frame)
 {
-    struct kiln_str name = bare_name(frame->name);
-    bool is_go = kiln_str_ends(frame->file, KILN_STR(".go"));
-    size_t cut = name.len < frame->name.len && frame->name.ptr[name.len] == '!' ? name.len : 0;
+    struct kiln_str full = skip_type(frame->name), name = bare_name(full);
+    size_t cut = name.len < full.len && full.ptr[name.len] == '!' ? name.len : 0;
 
     if (frame->unnamed)
         return frame->module;
@@ -180,7 +224,7 @@ struct kiln_str kiln_frame_module(const struct kiln_frame *frame)
     if (!cut) {
         size_t slash = before(name, '/', 0, true);
 
-        cut = before(name, '.', slash, !slash && !is_go);
+        cut = before(name, '.', slash, !slash && !is_go(frame));
     }
     if (cut)
         return (struct kiln_str){name.ptr, cut};

@@ -35,6 +35,7 @@
 #define TITLE_CHARS   300
 #define ORIGIN_CHARS  160
 #define FONT          12.8 /* px: 12, and a little room for semibold */
+#define MONO          16.0 /* px: 12 of monospace are as wide */
 #define MIN_WIDTH     0.1
 
 struct drawing {
@@ -212,11 +213,12 @@ static void add_label(struct drawing *d, const struct kiln_svg_place *place,
     struct kiln_str name = frame_name(place, frame);
     double w = place->w * frames_span(d), x = 2.0 * EDGE + place->x * frames_span(d);
     uint32_t y = row_y(d, place->depth) + 13;
-    size_t chars = w < LABEL_WIDTH ? 0 : kiln_clean_fit(name, FONT, w - 11);
+    double font = frame && frame->unnamed ? MONO : FONT;
+    size_t chars = w < LABEL_WIDTH ? 0 : kiln_clean_fit(name, font, w - 11);
 
     if (chars != SIZE_MAX && chars) {
         name = kiln_clean_short(name);
-        chars = kiln_clean_fit(name, FONT, w - 11);
+        chars = kiln_clean_fit(name, font, w - 11);
     }
     if (!chars)
         return;
@@ -224,7 +226,7 @@ static void add_label(struct drawing *d, const struct kiln_svg_place *place,
                     y);
     kiln_clean_add(d->out, name, chars, KILN_QUOTE_XML);
     kiln_buf_puts(d->out, "</text>");
-    if (chars != SIZE_MAX || kiln_clean_width(name, FONT) + 100 > w)
+    if (chars != SIZE_MAX || kiln_clean_width(name, font) + 100 > w)
         return;
     kiln_buf_printf(d->out, "<text class=\"pc\" x=\"%.1f\" y=\"%u\">", x + w - 7, y);
     add_aside(d, place);

@@ -13,7 +13,8 @@ if (svg !== document.documentElement) return; /* part of a page: leave sizes to 
 const graph = svg.querySelector("#graph");
 const head = Number(graph.getAttribute("y"));
 const whole = graph.getAttribute("viewBox").split(" ").map(Number);
-const READABLE = 0.7; /* the least scale to begin with */
+const SMALL = 0.5; /* a scale at which names can just be made out */
+const READABLE = 0.75; /* where to begin if the whole would be smaller than that */
 let box = whole.slice();
 let drag = null;
 
@@ -41,7 +42,7 @@ const scale = () => Math.max(box[2] / roomX(), box[3] / roomY());
 function start() {
   const heaviest = svg.querySelector('#nodes > g[data-n="0"] rect');
   box = whole.slice();
-  if (scale() > 1 / READABLE && heaviest) {
+  if (scale() > 1 / SMALL && heaviest) {
     const w = roomX() / READABLE;
     const x = Number(heaviest.getAttribute("x")) + Number(heaviest.getAttribute("width")) / 2;
     const most = Math.max(whole[0], whole[0] + whole[2] - w);

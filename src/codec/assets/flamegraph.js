@@ -113,7 +113,7 @@ function charWidth(char, font) {
   const key = font + char;
   let w = advances.get(key);
   if (w === undefined) {
-    ruler.font = font + " " + family;
+    ruler.font = font + (font.endsWith("mono") ? "space" : " " + family);
     w = ruler.measureText(char).width;
     advances.set(key, w);
   }
@@ -142,7 +142,8 @@ function textWidth(text, font) {
 }
 
 const fontOf = (frame) =>
-  (frame.style.includes("it") ? "italic " : "") + (frame.style.includes("b") ? "600 " : "") + "12px";
+  (frame.style.includes("it") ? "italic " : "") + (frame.style.includes("b") ? "600 " : "") +
+  (frame.style === "mono" ? "12px mono" : "12px");
 
 /* ---- layout ---- */
 

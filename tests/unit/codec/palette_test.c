@@ -25,6 +25,11 @@ TEST(palette, libraries_are_known_by_where_they_lie)
     CHECK_EQ(FAMILY(.name = KILN_STR("memcpy"), .module = KILN_STR("libc.so.6")),
              KILN_FAMILY_LIBRARY);
     CHECK_EQ(FAMILY(.name = KILN_STR("java/util/HashMap.get")), KILN_FAMILY_LIBRARY);
+    CHECK_EQ(FAMILY(.name = KILN_STR("void java.util.Vector.add(int)")), KILN_FAMILY_LIBRARY);
+    CHECK_EQ(FAMILY(.name = KILN_STR("net/http.Get"), .file = KILN_STR("net/http/client.go")),
+             KILN_FAMILY_LIBRARY);
+    CHECK_EQ(FAMILY(.name = KILN_STR("network.Get"), .file = KILN_STR("client.go")),
+             KILN_FAMILY_OWN);
 }
 
 TEST(palette, what_nothing_is_known_of_is_your_own)
@@ -49,7 +54,9 @@ TEST(palette, the_module_is_the_package_or_the_class)
     CHECK_TEXT(module_of("main.run.func1", "main.go"), "main");
     CHECK_TEXT(module_of("java.util.HashMap.get", ""), "java.util.HashMap");
     CHECK_TEXT(module_of("ns::Class::method(int)", ""), "ns::Class");
+    CHECK_TEXT(module_of("void java.lang.Thread.run()", ""), "java.lang.Thread");
     CHECK_TEXT(module_of("read", "io.c"), "io.c");
+    CHECK_TEXT(module_of("read", ""), "read");
 }
 
 TEST(palette, colours_never_change_from_run_to_run)
