@@ -110,7 +110,10 @@ void kiln_buf_add_utf8(struct kiln_buf *buf, struct kiln_str s)
 
 void kiln_buf_putc(struct kiln_buf *buf, char c)
 {
-    kiln_buf_add(buf, &c, 1);
+    if (KILN_LIKELY(buf->len < buf->cap && !buf->error))
+        buf->ptr[buf->len++] = c;
+    else
+        kiln_buf_add(buf, &c, 1);
 }
 
 void kiln_buf_printf(struct kiln_buf *buf, const char *fmt, ...)

@@ -128,23 +128,16 @@ static inline char look(struct kiln_json *r)
 
 enum kiln_json_kind kiln_json_peek(struct kiln_json *r)
 {
-    switch (look(r)) {
-    case '{':
-        return KILN_JSON_OBJECT;
-    case '[':
-        return KILN_JSON_ARRAY;
-    case '"':
-        return KILN_JSON_STRING;
-    case 't':
-    case 'f':
-        return KILN_JSON_BOOL;
-    case 'n':
-        return KILN_JSON_NULL;
-    default:
-        return r->at < r->end && (*r->at == '-' || (*r->at >= '0' && *r->at <= '9'))
-                   ? KILN_JSON_NUMBER
-                   : KILN_JSON_NOTHING;
-    }
+    static const uint8_t kinds[256] = {
+        ['{'] = KILN_JSON_OBJECT, ['['] = KILN_JSON_ARRAY,  ['"'] = KILN_JSON_STRING,
+        ['t'] = KILN_JSON_BOOL,   ['f'] = KILN_JSON_BOOL,   ['n'] = KILN_JSON_NULL,
+        ['-'] = KILN_JSON_NUMBER, ['0'] = KILN_JSON_NUMBER, ['1'] = KILN_JSON_NUMBER,
+        ['2'] = KILN_JSON_NUMBER, ['3'] = KILN_JSON_NUMBER, ['4'] = KILN_JSON_NUMBER,
+        ['5'] = KILN_JSON_NUMBER, ['6'] = KILN_JSON_NUMBER, ['7'] = KILN_JSON_NUMBER,
+        ['8'] = KILN_JSON_NUMBER, ['9'] = KILN_JSON_NUMBER,
+    };
+
+    return (enum kiln_json_kind)kinds[(unsigned char)look(r)];
 }
 
 static int enter(struct kiln_json *r, char bracket, const char *wanted)
@@ -191,7 +184,7 @@ int kiln_json_array(struct kiln_json *r)
     return enter(r, '[', "an array");
 }
 
-int kiln_json_element(struct kiln_json *r)
+int kiln_json_element_slow(struct kiln_json *r)
 {
     return advance(r, ']', "',' or ']'");
 }

@@ -69,7 +69,16 @@ KILN_CHECK int kiln_json_member(struct kiln_json *r, struct kiln_str *ret_name);
 /* Enters an array; then `element` gives 1 before each element, which must be read, and 0 at the
  * end. */
 KILN_CHECK int kiln_json_array(struct kiln_json *r);
-KILN_CHECK int kiln_json_element(struct kiln_json *r);
+KILN_CHECK int kiln_json_element_slow(struct kiln_json *r);
+
+static inline KILN_CHECK int kiln_json_element(struct kiln_json *r)
+{
+    if (KILN_LIKELY(r->at < r->end && *r->at == ',' && !r->first)) {
+        r->at++;
+        return 1;
+    }
+    return kiln_json_element_slow(r);
+}
 
 /* A string: a part of the text, or, if it has escapes, borrowed until the next call. */
 KILN_CHECK int kiln_json_string(struct kiln_json *r, struct kiln_str *ret);
@@ -121,6 +130,7 @@ void kiln_json_end_object(struct kiln_json_out *w);
 void kiln_json_put_array(struct kiln_json_out *w);
 void kiln_json_end_array(struct kiln_json_out *w);
 
+/* A name of a member: one that needs no escapes, and any. */
 void kiln_json_put_name(struct kiln_json_out *w, const char *name);
 void kiln_json_put_name_str(struct kiln_json_out *w, struct kiln_str name);
 

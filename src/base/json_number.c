@@ -55,9 +55,27 @@ broken:
     return NULL;
 }
 
+/* The end and the value of the common number, up to 18 digits and nothing else; NULL if it is not.
+ */
+static inline const char *plain_end(const char *p, const char *end, uint64_t *ret)
+{
+    const char *from = p;
+    uint64_t value = 0;
+
+    for (; p < end && is_digit(*p); p++)
+        value = value * 10 + (uint64_t)(*p - '0');
+    if (p == from || p - from > 18 || (*from == '0' && p - from > 1))
+        return NULL;
+    if (p < end && (*p == '.' || *p == 'e' || *p == 'E'))
+        return NULL;
+    *ret = value;
+    return p;
+}
+
 int kiln_json_number(struct kiln_json *r, struct kiln_str *ret)
 {
     const char *start, *end, *bad = NULL;
+    uint64_t ignored;
 
     if (kiln_json_peek(r) != KILN_JSON_NUMBER) {
         r->last = r->at;
@@ -65,7 +83,9 @@ int kiln_json_number(struct kiln_json *r, struct kiln_str *ret)
                               "expected a number");
     }
     start = r->at;
-    end = number_end(start, r->end, &bad);
+    end = plain_end(start, r->end, &ignored);
+    if (!end)
+        end = number_end(start, r->end, &bad);
     if (!end) {
         r->last = bad;
         return kiln_json_fail(r, bad < r->end ? KILN_E_MALFORMED : KILN_E_TRUNCATED,
@@ -142,22 +162,6 @@ static int magnitude_of(struct decimal d, uint64_t *ret)
     return 0;
 }
 
-/* True, with *ret, for the common number: digits only, too few to overflow. */
-static inline bool small_integer(struct kiln_str text, uint64_t *ret)
-{
-    uint64_t value = 0;
-
-    if (text.len > 19)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if (!is_digit(text.ptr[i]))
-            return false;
-        value = value * 10 + (uint64_t)(text.ptr[i] - '0');
-    }
-    *ret = value;
-    return true;
-}
-
 /* Twenty digits may still fit into 64 bits, but take_apart() stops at nineteen or so. */
 static int integer_of(struct kiln_str text, bool *negative, uint64_t *ret)
 {
@@ -166,7 +170,7 @@ static int integer_of(struct kiln_str text, bool *negative, uint64_t *ret)
     *negative = text.ptr[0] == '-';
     digits.ptr += *negative;
     digits.len -= *negative;
-    if (KILN_LIKELY(small_integer(digits, ret)) || kiln_str_parse_u64(digits, ret) == 0)
+    if (kiln_str_parse_u64(digits, ret) == 0)
         return 0;
     return magnitude_of(take_apart(text), ret);
 }
@@ -273,8 +277,18 @@ static int bad_number(struct kiln_json *r, struct kiln_str text, int code)
     int kiln_json_##name(struct kiln_json *r, type *ret)                                           \
     {                                                                                              \
         struct kiln_str text = KILN_STR("");                                                       \
-        int n = kiln_json_number(r, &text);                                                        \
+        uint64_t plain;                                                                            \
+        const char *end = plain_end(r->at, r->end, &plain);                                        \
+        int n;                                                                                     \
                                                                                                    \
+        if (KILN_LIKELY(end)) {                                                                    \
+            r->last = r->at;                                                                       \
+            r->at = end;                                                                           \
+            r->first = false;                                                                      \
+            *ret = (type)plain;                                                                    \
+            return 0;                                                                              \
+        }                                                                                          \
+        n = kiln_json_number(r, &text);                                                            \
         if (n < 0)                                                                                 \
             return n;                                                                              \
         n = convert(text, ret);                                                                    \
@@ -283,12 +297,17 @@ static int bad_number(struct kiln_json *r, struct kiln_str text, int code)
                                                                                                    \
     int kiln_json_parse_##name(struct kiln_str text, type *ret)                                    \
     {                                                                                              \
-        const char *end = text.ptr + text.len;                                                     \
-        const char *bad;                                                                           \
+        const char *end, *bad;                                                                     \
+        uint64_t plain;                                                                            \
                                                                                                    \
-        if (text.len == 0 || number_end(text.ptr, end, &bad) != end)                               \
+        if (text.len == 0)                                                                         \
             return KILN_E_MALFORMED;                                                               \
-        return convert(text, ret);                                                                 \
+        end = text.ptr + text.len;                                                                 \
+        if (KILN_LIKELY(plain_end(text.ptr, end, &plain) == end)) {                                \
+            *ret = (type)plain;                                                                    \
+            return 0;                                                                              \
+        }                                                                                          \
+        return number_end(text.ptr, end, &bad) == end ? convert(text, ret) : KILN_E_MALFORMED;     \
     }
 
 READ_NUMBER(i64, int64_t, i64_of)

@@ -131,7 +131,21 @@ void kiln_json_put_name_str(struct kiln_json_out *w, struct kiln_str name)
 
 void kiln_json_put_name(struct kiln_json_out *w, const char *name)
 {
-    kiln_json_put_name_str(w, kiln_str_of(name));
+    size_t len = strlen(name);
+    char *at;
+
+    separate(w);
+    at = kiln_buf_reserve(w->buf, len + 3);
+    if (!at)
+        return;
+    *at++ = '"';
+    at = mempcpy(at, name, len);
+    *at++ = '"';
+    *at = ':';
+    w->buf->len += len + 3;
+    if (w->indent)
+        kiln_buf_putc(w->buf, ' ');
+    w->has_name = true;
 }
 
 void kiln_json_put_raw_begin(struct kiln_json_out *w)

@@ -102,6 +102,22 @@ static struct kiln_textframe frame_of(struct kiln_str name, bool is_root, struct
     return frame;
 }
 
+static int add_frame(struct kiln_textstack *s, struct kiln_str name, bool is_root,
+                     struct kiln_buf *buf)
+{
+    bool alone = s->n_lines == 0;
+    struct kiln_textframe frame;
+    int r;
+
+    if (!is_root && kiln_textstack_add_known(s, name))
+        return 0;
+    frame = frame_of(name, is_root, buf);
+    r = buf->error ? buf->error : kiln_textstack_add(s, &frame);
+    if (r == 0 && alone && !frame.inlined && !is_root)
+        r = kiln_textstack_remember(s, name);
+    return r;
+}
+
 static int add_frames(struct kiln_textstack *s, struct kiln_str stack, struct kiln_buf *buf)
 {
     if (kiln_str_eq(stack, KILN_STR(NO_STACK)))
@@ -110,8 +126,7 @@ static int add_frames(struct kiln_textstack *s, struct kiln_str stack, struct ki
         const char *cut = stack.len ? memrchr(stack.ptr, ';', stack.len) : NULL;
         const char *name = cut ? cut + 1 : stack.ptr;
         size_t len = (size_t)(stack.ptr + stack.len - name);
-        struct kiln_textframe frame = frame_of((struct kiln_str){name, len}, !cut, buf);
-        int r = buf->error ? buf->error : kiln_textstack_add(s, &frame);
+        int r = add_frame(s, (struct kiln_str){name, len}, !cut, buf);
 
         if (r < 0 || !cut)
             return r;

@@ -102,16 +102,16 @@ static void put_pair(struct encoder *e, const struct kiln_attr *attr)
 
 static void put_children(struct encoder *e, struct kiln_value value)
 {
-    const struct kiln_attr *children = e->dict->nested + value.first;
-
     kiln_json_put_object(&e->w);
     kiln_json_put_name(&e->w, "values");
     kiln_json_put_array(&e->w);
     for (uint32_t i = 0; i < value.n; i++) {
+        const struct kiln_attr *child = &e->dict->nested[value.first + i];
+
         if (value.kind == KILN_VALUE_MAP)
-            put_pair(e, &children[i]);
+            put_pair(e, child);
         else
-            put_value(e, children[i].value);
+            put_value(e, child->value);
     }
     kiln_json_end_array(&e->w);
     kiln_json_end_object(&e->w);
@@ -391,14 +391,15 @@ static int put_scope(struct encoder *e, const struct kiln_scope *scope)
     return r;
 }
 
-static void put_keys(struct encoder *e, const char *name, const uint32_t *keys, uint32_t n)
+/* `n` keys of an entity, from `first` on. */
+static void put_keys(struct encoder *e, const char *name, uint32_t first, uint32_t n)
 {
     if (n == 0)
         return;
     kiln_json_put_name(&e->w, name);
     kiln_json_put_array(&e->w);
     for (uint32_t i = 0; i < n; i++)
-        kiln_json_put_str(&e->w, e->dict->strings[keys[i]]);
+        kiln_json_put_str(&e->w, e->dict->strings[e->batch->entity_keys[first + i]]);
     kiln_json_end_array(&e->w);
 }
 
@@ -410,13 +411,13 @@ static void put_entities(struct encoder *e, const struct kiln_resource *resource
     kiln_json_put_array(&e->w);
     for (uint32_t i = 0; i < resource->n_entities; i++) {
         const struct kiln_entity *entity = &e->batch->entities[resource->first_entity + i];
-        const uint32_t *keys = e->batch->entity_keys + entity->first_key;
+        uint32_t first = entity->first_key;
 
         kiln_json_put_object(&e->w);
         put_text(e, "schemaUrl", entity->schema_url);
         put_text(e, "type", entity->type);
-        put_keys(e, "idKeys", keys, entity->n_id_keys);
-        put_keys(e, "descriptionKeys", keys + entity->n_id_keys, entity->n_description_keys);
+        put_keys(e, "idKeys", first, entity->n_id_keys);
+        put_keys(e, "descriptionKeys", first + entity->n_id_keys, entity->n_description_keys);
         kiln_json_end_object(&e->w);
     }
     kiln_json_end_array(&e->w);

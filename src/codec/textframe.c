@@ -4,6 +4,7 @@
  * stack that ends while some wait gets a location of them alone.
  */
 #include "codec/textframe.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 void kiln_textstack_init(struct kiln_textstack *s, struct kiln_builder *b)
@@ -19,6 +20,8 @@ void kiln_textstack_done(struct kiln_textstack *s)
     kiln_buf_done(&s->repaired);
     kiln_array_free(&s->budget, (void **)&s->lines, &s->cap_lines, sizeof(*s->lines));
     kiln_array_free(&s->budget, (void **)&s->locations, &s->cap_locations, sizeof(*s->locations));
+    kiln_array_free(&s->budget, (void **)&s->known, &s->cap_known, sizeof(*s->known));
+    kiln_intern_done(&s->index, &s->budget);
 }
 
 uint32_t kiln_textstack_string(struct kiln_textstack *s, struct kiln_str text)
@@ -113,6 +116,32 @@ int kiln_textstack_add(struct kiln_textstack *s, const struct kiln_textframe *fr
     location = location_of(s, frame, s->lines, s->n_lines);
     s->n_lines = 0;
     return kiln_textstack_add_location(s, location);
+}
+
+bool kiln_textstack_add_known(struct kiln_textstack *s, struct kiln_str text)
+{
+    uint64_t hash = kiln_hash(text.ptr, text.len);
+
+    if (s->n_lines)
+        return false; /* inlined frames wait for this one */
+    for (struct kiln_probe p = kiln_intern_probe(&s->index, hash);
+         kiln_intern_next(&s->index, &p);) {
+        if (kiln_str_eq(s->known[p.entry].text, text))
+            return kiln_textstack_add_location(s, s->known[p.entry].location) == 0;
+    }
+    return false;
+}
+
+int kiln_textstack_remember(struct kiln_textstack *s, struct kiln_str text)
+{
+    int r = kiln_grow(&s->budget, (void **)&s->known, &s->cap_known, (uint64_t)s->n_known + 1,
+                      sizeof(*s->known), UINT32_MAX);
+
+    if (r == 0)
+        r = kiln_intern_add(&s->index, &s->budget, kiln_hash(text.ptr, text.len), s->n_known);
+    if (r == 0)
+        s->known[s->n_known++] = (struct kiln_textknown){text, s->locations[s->n_locations - 1]};
+    return r;
 }
 
 static void reverse(uint32_t *list, uint32_t n)

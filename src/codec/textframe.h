@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "core/builder.h"
+#include "core/intern.h"
 
 struct kiln_textframe {
     struct kiln_str name; /* empty: no symbol, the address stands for it */
@@ -27,6 +28,12 @@ struct kiln_textframe {
     bool inlined; /* into the next frame towards the root */
 };
 
+/* A frame as it stands in the text, and its location. */
+struct kiln_textknown {
+    struct kiln_str text;
+    uint32_t location;
+};
+
 struct kiln_textstack {
     struct kiln_builder *b; /* borrowed */
     struct kiln_budget budget;
@@ -34,6 +41,9 @@ struct kiln_textstack {
     struct kiln_line *lines;  /* of the location being made, innermost first */
     uint32_t *locations;      /* in the order they came */
     uint32_t n_lines, cap_lines, n_locations, cap_locations;
+    struct kiln_intern index; /* of `known` */
+    struct kiln_textknown *known;
+    uint32_t n_known, cap_known;
 };
 
 void kiln_textstack_init(struct kiln_textstack *s, struct kiln_builder *b);
@@ -47,6 +57,16 @@ KILN_CHECK int kiln_textstack_add(struct kiln_textstack *s, const struct kiln_te
 
 /* Adds a location made before. */
 KILN_CHECK int kiln_textstack_add_location(struct kiln_textstack *s, uint32_t location);
+
+/*
+ * Adds the frame that stands in the text as `text`, if it was remembered; false if not.  Most
+ * frames of a file come again and again, and then need not be taken apart and looked up in four
+ * tables.
+ */
+bool kiln_textstack_add_known(struct kiln_textstack *s, struct kiln_str text);
+
+/* Remembers that `text`, which must stay where it is, is the frame added last. */
+KILN_CHECK int kiln_textstack_remember(struct kiln_textstack *s, struct kiln_str text);
 
 /* The location of a single frame, without adding it to the stack. */
 uint32_t kiln_textstack_location(struct kiln_textstack *s, const struct kiln_textframe *frame);

@@ -291,9 +291,9 @@ static struct kiln_buf encode(const struct kiln_batch *batch)
     return out;
 }
 
-TEST(otlp_json, what_is_written_reads_back_the_same)
+static void check_written(const char *json)
 {
-    struct kiln_batch *batch = decode("{" RESOURCE_PROFILES "," DICTIONARY "}"), *again;
+    struct kiln_batch *batch = decode(json), *again;
     struct kiln_buf text = encode(batch), twice;
 
     again = kiln_test_decode(kiln_otlp_json_decode, kiln_buf_str(&text));
@@ -304,6 +304,20 @@ TEST(otlp_json, what_is_written_reads_back_the_same)
     kiln_buf_done(&twice);
     kiln_batch_unref(batch);
     kiln_batch_unref(again);
+}
+
+TEST(otlp_json, what_is_written_reads_back_the_same)
+{
+    check_written("{" RESOURCE_PROFILES "," DICTIONARY "}");
+}
+
+TEST(otlp_json, empty_lists_are_written_and_read)
+{
+    check_written(
+        "{\"resourceProfiles\":[{\"resource\":{\"attributes\":["
+        "{\"key\":\"a\",\"value\":{\"arrayValue\":{}}},"
+        "{\"key\":\"b\",\"value\":{\"kvlistValue\":{\"values\":[]}}}],"
+        "\"entityRefs\":[{}]},\"scopeProfiles\":[{\"profiles\":[{\"samples\":[{}]}]}]}]}");
 }
 
 TEST(otlp_json, the_empty_batch_has_all_tables_with_their_zero_values)
