@@ -61,6 +61,22 @@ static void add_zero_values(struct kiln_builder *b)
 #undef ZERO
 }
 
+/* Memory for every other array, so that none is NULL and an empty range may be pointed to. */
+static void make_arrays(struct kiln_builder *b)
+{
+    struct kiln_batch *batch = &b->box->batch;
+    struct kiln_dict *d = &batch->dict;
+    bool ok = ROOM(b, d->lines, 0, lines, 1);
+
+    ok = ok && ROOM(b, d->frames, 0, frames, 1);
+    ok = ok && ROOM(b, d->nested, 0, nested, 1);
+    ok = ok && ROOM(b, d->members, 0, members, 1);
+    ok = ok && ROOM(b, batch->entity_keys, 0, entity_keys, 1);
+    ok = ok && ROOM(b, batch->samples, 0, samples, 1);
+    if (ok)
+        (void)ROOM(b, batch->observations, 0, observations, 1);
+}
+
 int kiln_builder_new(const struct kiln_limits *limits, struct kiln_builder **ret_builder)
 {
     struct kiln_builder *b = kiln_calloc(1, sizeof(*b));
@@ -78,6 +94,7 @@ int kiln_builder_new(const struct kiln_limits *limits, struct kiln_builder **ret
     kiln_arena_init(&b->box->arena, &b->box->budget);
     kiln_arena_init(&b->scratch, &b->box->budget);
     add_zero_values(b);
+    make_arrays(b);
     if (b->error) {
         int r = b->error;
 
