@@ -171,7 +171,8 @@ static void add_resource(struct kiln_jfr *j)
         attrs[n++] = kiln_builder_attr(j->b, kiln_builder_string(j->b, KILN_STR("process.pid")),
                                        kiln_value_int((int64_t)j->pid), 0);
     add_text(j, attrs, &n, "process.runtime.name", j->jvm_name);
-    add_text(j, attrs, &n, "process.runtime.description", j->jvm_version);
+    if (strchr(j->jvm_version, '('))
+        add_text(j, attrs, &n, "process.runtime.description", j->jvm_version);
     shorten_version(j->jvm_version);
     add_text(j, attrs, &n, "process.runtime.version", j->jvm_version);
     kiln_builder_add_resource(

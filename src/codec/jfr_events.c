@@ -39,8 +39,6 @@
 #include "codec/jfr_int.h"
 
 #define CHUNK_HEADER_BYTES 68u
-#define CPU_INTERVAL_NS    10000000 /* async-profiler's, where it says 0 */
-#define WALL_INTERVAL_NS   50000000
 
 enum family {
     EXECUTION,
@@ -117,6 +115,7 @@ static const struct row rows[] = {
     {HARDWARE, 0, S(""), S("count"), S(""), S("count")},
     {WALL, 0, S("wall"), S("nanoseconds"), S("wall"), S("nanoseconds")},
     {NATIVE, 0, S("native"), S("nanoseconds"), S("wall"), S("nanoseconds")},
+    {NATIVE, 1, S("native"), S("count"), S(""), S("")},
     {IN_TLAB, 0, S("alloc_in_new_tlab_objects"), S("count"), S("space"), S("bytes")},
     {IN_TLAB, 1, S("alloc_in_new_tlab_bytes"), S("bytes"), S("space"), S("bytes")},
     {OUTSIDE_TLAB, 0, S("alloc_outside_tlab_objects"), S("count"), S("space"), S("bytes")},
@@ -185,139 +184,6 @@ void kiln_jfr_samples_free(struct kiln_jfr *j)
     kiln_intern_done(&s->index, &j->budget);
     kiln_array_free(&j->budget, (void **)&s->at, &s->cap, sizeof(*s->at));
     kiln_free(s);
-}
-
-/* ---- settings ---- */
-
-/* "20 ms", as the JDK writes periods; 0 for "everyChunk" and the like. */
-static int64_t parse_period(struct kiln_str s)
-{
-    static const struct {
-        struct kiln_str name;
-        int64_t ns;
-    } units[] = {
-        {{"", 0}, 1},
-        {{"ns", 2}, 1},
-        {{"us", 2}, 1000},
-        {{"ms", 2}, 1000000},
-        {{"s", 1}, 1000000000},
-        {{"m", 1}, 60000000000},
-        {{"h", 1}, 3600000000000},
-        {{"d", 1}, 86400000000000},
-    };
-    struct kiln_str digits = {s.ptr, 0};
-    int64_t n;
-
-    while (digits.len < s.len && s.ptr[digits.len] >= '0' && s.ptr[digits.len] <= '9')
-        digits.len++;
-    if (kiln_str_parse_i64(digits, &n) < 0)
-        return 0;
-    s = kiln_str_trim((struct kiln_str){s.ptr + digits.len, s.len - digits.len});
-    for (size_t i = 0; i < KILN_ARRAY_LEN(units); i++) {
-        if (kiln_str_eq(units[i].name, s))
-            return __builtin_mul_overflow(n, units[i].ns, &n) ? 0 : n;
-    }
-    return 0;
-}
-
-/* Cuts between characters, where it must. */
-static void copy_text(char *out, size_t size, struct kiln_str s)
-{
-    if (s.len >= size) {
-        s.len = size - 1;
-        while (s.len && (s.ptr[s.len] & 0xc0) == 0x80)
-            s.len--;
-    }
-    snprintf(out, size, "%.*s", KILN_STR_ARG(s));
-}
-
-static void apply_setting(struct kiln_jfr *j, uint8_t family, struct kiln_str name,
-                          struct kiln_str value)
-{
-    struct kiln_jfr_settings *s = &j->settings;
-    struct {
-        uint8_t family;
-        struct kiln_str name;
-        int64_t *where;
-    } numbers[] = {
-        {EXECUTION, KILN_STR("interval"), &s->interval},
-        {EXECUTION, KILN_STR("wall"), &s->wall_interval},
-        {EXECUTION, KILN_STR("period"), &s->period_ns},
-        {NATIVE, KILN_STR("period"), &s->native_period_ns},
-        {IN_TLAB, KILN_STR("alloc"), &s->alloc_bytes},
-        {MALLOC, KILN_STR("nativemem"), &s->malloc_bytes},
-    };
-
-    if (family == NO_FAMILY && kiln_str_eq(name, KILN_STR("event")))
-        copy_text(s->event, sizeof(s->event), value);
-    if (family == NO_FAMILY && kiln_str_eq(name, KILN_STR("version")))
-        copy_text(j->profiler_version, sizeof(j->profiler_version), value);
-    for (size_t i = 0; i < KILN_ARRAY_LEN(numbers); i++) {
-        if (numbers[i].family == family && kiln_str_eq(numbers[i].name, name))
-            *numbers[i].where = parse_period(value);
-    }
-}
-
-static void read_setting(struct kiln_jfr *j, const struct kiln_jfr_record *r)
-{
-    const struct kiln_jfr_type *about =
-        kiln_jfr_find_type(&j->chunk, kiln_jfr_number(r, KILN_JFR_ID));
-    char name[KILN_JFR_TEXT_MAX], value[KILN_JFR_TEXT_MAX];
-    struct kiln_str n = {name, kiln_jfr_text_get(&j->chunk, kiln_jfr_text(r, KILN_JFR_NAME), name)};
-    struct kiln_str v = {value,
-                         kiln_jfr_text_get(&j->chunk, kiln_jfr_text(r, KILN_JFR_VALUE), value)};
-
-    if (v.len)
-        apply_setting(j, about ? events[about->event].family : NO_FAMILY, n, v);
-}
-
-static void read_jvm(struct kiln_jfr *j, const struct kiln_jfr_record *r)
-{
-    char text[KILN_JFR_TEXT_MAX];
-    struct kiln_str s = {text, 0};
-
-    j->pid = kiln_jfr_number(r, KILN_JFR_PID);
-    s.len = kiln_jfr_text_get(&j->chunk, kiln_jfr_text(r, KILN_JFR_JVM_NAME), text);
-    copy_text(j->jvm_name, sizeof(j->jvm_name), s);
-    s.len = kiln_jfr_text_get(&j->chunk, kiln_jfr_text(r, KILN_JFR_JVM_VERSION), text);
-    copy_text(j->jvm_version, sizeof(j->jvm_version), s);
-}
-
-static bool is_event(const struct kiln_jfr *j, const char *name)
-{
-    return strcmp(j->settings.event, name) == 0;
-}
-
-/* True if execution samples are ticks of a clock, and not of a hardware counter. */
-static bool is_clock(const struct kiln_jfr *j)
-{
-    static const char *const clocks[] = {"",       "cpu",       "wall",      "itimer",
-                                         "ctimer", "cpu-clock", "task-clock"};
-
-    for (size_t i = 0; i < KILN_ARRAY_LEN(clocks); i++) {
-        if (is_event(j, clocks[i]))
-            return true;
-    }
-    return false;
-}
-
-/* Nanoseconds that an execution sample stands for; 0: nobody knows. */
-static int64_t execution_ns(const struct kiln_jfr *j)
-{
-    const struct kiln_jfr_settings *s = &j->settings;
-
-    if (s->interval > 0)
-        return s->interval;
-    if (s->interval == 0 || j->profiler_version[0])
-        return is_event(j, "wall") ? WALL_INTERVAL_NS : CPU_INTERVAL_NS;
-    return s->period_ns > 0 ? s->period_ns : 0;
-}
-
-static int64_t wall_ns(const struct kiln_jfr *j)
-{
-    if (is_event(j, "wall"))
-        return execution_ns(j);
-    return j->settings.wall_interval > 0 ? j->settings.wall_interval : WALL_INTERVAL_NS;
 }
 
 /* ---- adding up ---- */
@@ -403,51 +269,39 @@ static enum state state_of(const struct kiln_jfr *j, const struct kiln_jfr_recor
     return state->memo - 1;
 }
 
-static int add_wall(struct kiln_jfr *j, const struct key *key, enum state state, int64_t samples)
+/* Adds ticks of a clock or a counter, of which each stands for `worth`. */
+static int add_ticks(struct kiln_jfr *j, struct key key, enum family family, int64_t ticks,
+                     int64_t worth)
 {
-    struct key wall = *key;
-    int64_t ns;
+    int64_t value;
 
-    wall.family = WALL;
-    wall.state = (uint16_t)state;
-    j->samples->period[WALL] = wall_ns(j);
-    if (__builtin_mul_overflow(samples, wall_ns(j), &ns))
-        ns = INT64_MAX;
-    return add_sample(j, &wall, ns, samples);
-}
-
-static int add_execution(struct kiln_jfr *j, struct key *key, int64_t samples)
-{
-    int64_t interval = execution_ns(j), ns;
-
-    key->family = is_clock(j) ? EXECUTION : HARDWARE;
-    if (key->family == HARDWARE && j->settings.interval <= 0)
-        interval = 1;
-    if (interval == 0)
-        j->samples->interval_unknown = true;
-    else
-        j->samples->period[key->family] = interval;
-    if (__builtin_mul_overflow(samples, interval, &ns))
-        ns = INT64_MAX;
-    return add_sample(j, key, ns, samples);
+    key.family = (uint16_t)family;
+    if (worth)
+        j->samples->period[family] = worth;
+    if (__builtin_mul_overflow(ticks, worth, &value))
+        value = INT64_MAX;
+    return add_sample(j, &key, value, ticks);
 }
 
 /* Execution samples and wall-clock samples: both may be both. */
 static int add_clock(struct kiln_jfr *j, struct key *key, const struct kiln_jfr_record *r,
                      bool is_wall)
 {
+    const struct kiln_jfr_settings *s = &j->settings;
     enum state state = state_of(j, r);
-    int64_t samples = is_wall ? amount(kiln_jfr_number(r, KILN_JFR_SAMPLES)) : 1;
-    bool only_wall = is_event(j, "wall");
+    int64_t ticks = is_wall ? amount(kiln_jfr_number(r, KILN_JFR_SAMPLES)) : 1;
+    struct key wall = *key;
     int e = 0;
 
-    if (!is_wall && j->settings.wall_interval >= 0 && !only_wall)
+    wall.state = (uint16_t)state;
+    if (!is_wall && s->wall_beside)
         is_wall = state == STATE_RUNNABLE || state == STATE_SLEEPING;
-    if (is_wall || only_wall)
-        e = add_wall(j, key, state, samples);
-    if (e == 0 && state != STATE_SLEEPING && (only_wall || !is_wall))
-        e = add_execution(j, key, samples);
-    return e;
+    if (is_wall || s->wall_only)
+        e = add_ticks(j, wall, WALL, ticks, s->wall_worth);
+    if (e < 0 || state == STATE_SLEEPING || (is_wall && !s->wall_only))
+        return e;
+    j->samples->interval_unknown |= s->execution_worth == 0;
+    return add_ticks(j, *key, s->is_clock ? EXECUTION : HARDWARE, ticks, s->execution_worth);
 }
 
 static int add_event(struct kiln_jfr *j, uint8_t event, const struct kiln_jfr_record *r,
@@ -465,12 +319,9 @@ static int add_event(struct kiln_jfr *j, uint8_t event, const struct kiln_jfr_re
     case WALL_SAMPLE:
         return add_clock(j, &key, r, events[event].event == WALL_SAMPLE);
     case CPU_TIME_SAMPLE:
-        j->samples->period[CPU_TIME] = weight;
-        return add_sample(j, &key, weight, 1);
+        return add_ticks(j, key, CPU_TIME, 1, weight);
     case NATIVE_SAMPLE:
-        weight = j->settings.native_period_ns > 0 ? j->settings.native_period_ns : 0;
-        j->samples->period[NATIVE] = weight;
-        return add_sample(j, &key, weight, 1);
+        return add_ticks(j, key, NATIVE, 1, amount((uint64_t)j->settings.native_period_ns));
     default:
         return add_sample(j, &key, 1, weight);
     }
@@ -495,9 +346,9 @@ static int read_event(struct kiln_jfr *j, struct kiln_jfr_in *in, struct kiln_jf
     if (in->error)
         return in->error;
     if (events[type->event].event == SETTING)
-        read_setting(j, &record);
+        kiln_jfr_read_setting(j, &record);
     else if (events[type->event].event == JVM_INFORMATION)
-        read_jvm(j, &record);
+        kiln_jfr_read_jvm(j, &record);
     else
         r = add_event(j, type->event, &record, err);
     return r ? r : kiln_builder_error(j->b);
@@ -537,19 +388,27 @@ int kiln_jfr_read_events(struct kiln_jfr *j, struct kiln_err *err)
 {
     int r = walk(j, true, err);
 
-    return r < 0 ? r : walk(j, false, err);
+    if (r < 0)
+        return r;
+    kiln_jfr_settings_conclude(j);
+    return walk(j, false, err);
 }
 
 /* ---- profiles ---- */
 
-/* Execution samples are time, unless that is unknown or known better; older JVMs weigh nothing. */
+/*
+ * Ticks are shown as time, or as a count where that is unknown or, for execution samples, known
+ * better.  Of other families, sizes are left out where no event had one: older JVMs weigh nothing.
+ */
 static bool is_wanted(const struct kiln_jfr_samples *s, const struct row *row)
 {
-    bool counted = s->interval_unknown || s->seen[CPU_TIME];
-
-    if (row->family == EXECUTION && counted != row->value)
+    if (!s->seen[row->family])
         return false;
-    return row->value ? s->weighed[row->family] : s->seen[row->family];
+    if (row->family == EXECUTION)
+        return row->value == (s->interval_unknown || s->seen[CPU_TIME]);
+    if (row->family == NATIVE)
+        return row->value == (s->period[NATIVE] == 0);
+    return row->value == 0 || s->weighed[row->family];
 }
 
 /* Waiting for a lock and being parked have the same types; profile.type tells them apart. */

@@ -2,11 +2,13 @@
 /*
  * jfr_int - what the parts of the JFR reader share.
  *
+ *   jfr_read.h     integers and strings
  *   jfr.c          chunk headers, the loop over chunks, the resource
  *   jfr_meta.c     metadata: types and fields, compiled into flat programs that read a value
  *   jfr_pool.c     constant pools: id -> symbol, class, method, thread, stack trace
  *   jfr_text.c     strings in their five encodings -> UTF-8; names of generated classes
  *   jfr_stack.c    pool entries -> functions, locations, stacks, attributes of the batch
+ *   jfr_settings.c what the recorder was told to do
  *   jfr_events.c   events -> samples, samples -> profiles
  *
  * Errors inside a chunk are set without the chunk's number; jfr.c puts it before them.
@@ -23,90 +25,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "codec/jfr_read.h"
 #include "core/builder.h"
 #include "core/intern.h"
-
-/* ---- reading bytes ---- */
-
-/* A place in a chunk.  The first failure sticks, and everything reads as 0 after it. */
-struct kiln_jfr_in {
-    const uint8_t *at;
-    const uint8_t *end;
-    int error;
-};
-
-static inline void kiln_jfr_in_fail(struct kiln_jfr_in *in, int code)
-{
-    if (!in->error)
-        in->error = code;
-    in->at = in->end;
-}
-
-static inline size_t kiln_jfr_in_left(const struct kiln_jfr_in *in)
-{
-    return (size_t)(in->end - in->at);
-}
-
-uint64_t kiln_jfr_varint_long(struct kiln_jfr_in *in);
-
-/* An integer: 7 bits a byte, low ones first; a ninth byte holds 8 bits. */
-static inline uint64_t kiln_jfr_varint(struct kiln_jfr_in *in)
-{
-    if (KILN_LIKELY(in->at < in->end && *in->at < 0x80))
-        return *in->at++;
-    return kiln_jfr_varint_long(in);
-}
-
-static inline void kiln_jfr_skip(struct kiln_jfr_in *in, uint64_t bytes)
-{
-    if (KILN_UNLIKELY(bytes > kiln_jfr_in_left(in)))
-        kiln_jfr_in_fail(in, KILN_E_TRUNCATED);
-    else
-        in->at += bytes;
-}
-
-/* A number of things to come, each of at least one byte. */
-static inline uint64_t kiln_jfr_count(struct kiln_jfr_in *in)
-{
-    uint64_t n = kiln_jfr_varint(in);
-
-    if (KILN_LIKELY(n <= kiln_jfr_in_left(in)))
-        return n;
-    kiln_jfr_in_fail(in, KILN_E_TRUNCATED);
-    return 0;
-}
-
-/* ---- texts ---- */
-
-enum kiln_jfr_encoding {
-    KILN_JFR_NULL,
-    KILN_JFR_EMPTY,
-    KILN_JFR_REF,    /* the id of an entry of the pool of java.lang.String */
-    KILN_JFR_UTF8,   /* Java's kind of it: NUL as two bytes, characters past U+FFFF as six */
-    KILN_JFR_CHARS,  /* UTF-16 units, an integer each */
-    KILN_JFR_LATIN1, /* a byte each */
-};
-
-/* A string where it lies: the bytes after encoding and count. */
-struct kiln_jfr_text {
-    const uint8_t *ptr;
-    uint32_t len;      /* bytes */
-    uint32_t encoding; /* enum kiln_jfr_encoding */
-};
-
-/* The longest text that is kept, in bytes of UTF-8: the rest is cut off. */
-#define KILN_JFR_TEXT_MAX 4096u
-
-struct kiln_jfr_text kiln_jfr_read_text(struct kiln_jfr_in *in);
-
-/* Writes UTF-8 into out[KILN_JFR_TEXT_MAX]; a REF must have been resolved.  Returns its length. */
-size_t kiln_jfr_text_format(struct kiln_jfr_text text, char *out);
-
-/*
- * Names that differ from run to run (lambdas, generated accessors, unpacked libraries) become one:
- * Shop$$Lambda$21/0x0000000800c03000 is Shop$$Lambda_.  Works in place; returns the new length.
- */
-size_t kiln_jfr_plain_name(char *name, size_t len);
 
 /* ---- metadata ---- */
 
@@ -199,6 +120,7 @@ struct kiln_jfr_type {
     struct kiln_str name;
     uint32_t first_field, n_fields;
     uint32_t first_op, n_ops; /* once compiled */
+    uint32_t numbers;         /* how many integers a value is; 0: it is not only integers */
     uint8_t leaf;             /* the kind of op of a basic type; 0: it has fields */
     bool compiled;
     uint8_t event; /* what jfr_events.c does with it; 0: nothing */
@@ -312,14 +234,21 @@ enum kiln_jfr_frame_kind {
     KILN_JFR_FRAME_KINDS
 };
 
-/* What the recorder was told to do (jdk.ActiveSetting); -1: not said. */
+/* What the recorder was told to do. */
 struct kiln_jfr_settings {
-    char event[64]; /* of async-profiler: cpu, wall, itimer, cache-misses, ... */
-    int64_t interval;
-    int64_t wall_interval;
-    int64_t period_ns;        /* of the JDK's jdk.ExecutionSample */
-    int64_t native_period_ns; /* of jdk.NativeMethodSample */
+    char event[64];        /* of async-profiler: cpu, wall, itimer, cache-misses, ... */
+    int64_t interval;      /* of async-profiler; -1: not said, here and below */
+    int64_t wall_interval; /* of its wall clock beside another engine */
+    int64_t period_ns;     /* of the JDK's jdk.ExecutionSample */
+    int64_t native_period_ns;
     int64_t alloc_bytes, malloc_bytes;
+
+    /* what follows from it */
+    bool is_clock;           /* execution samples are ticks of a clock, not of a counter */
+    bool wall_only;          /* all of them are of the wall clock */
+    bool wall_beside;        /* those with a thread state are */
+    int64_t execution_worth; /* what an execution sample stands for; 0: nobody knows */
+    int64_t wall_worth;
 };
 
 struct kiln_jfr_samples; /* jfr_events.c */
@@ -344,6 +273,11 @@ KILN_CHECK int kiln_jfr_stack(struct kiln_jfr *j, uint64_t id, uint32_t *ret_sta
                               struct kiln_err *err);
 uint32_t kiln_jfr_thread_set(struct kiln_jfr *j, uint64_t id);
 uint32_t kiln_jfr_class_attr(struct kiln_jfr *j, uint64_t id);
+
+/* jfr_settings.c: reads jdk.ActiveSetting, jdk.JVMInformation; what follows from the settings. */
+void kiln_jfr_read_setting(struct kiln_jfr *j, const struct kiln_jfr_record *r);
+void kiln_jfr_read_jvm(struct kiln_jfr *j, const struct kiln_jfr_record *r);
+void kiln_jfr_settings_conclude(struct kiln_jfr *j);
 
 /* jfr_events.c: which number an event type has; the samples of a chunk; the profiles at the end. */
 uint8_t kiln_jfr_event_named(struct kiln_str type);

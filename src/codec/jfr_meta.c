@@ -27,7 +27,7 @@
 #define VALUE_DEPTH_MAX   16
 #define TYPES_MAX         (1u << 16)
 #define FIELDS_MAX        (1u << 20)
-#define STEPS_MAX         (1u << 16) /* fields met and ops made by compiling, in one chunk */
+#define STEPS_MAX         (1u << 14) /* fields met and ops made by compiling, in one chunk */
 
 enum op_kind {
     OP_NONE,
@@ -361,6 +361,19 @@ static int compile_fields(struct kiln_jfr_chunk *c, const struct kiln_jfr_type *
     return 0;
 }
 
+/* How many integers the ops read; 0 if they read anything else. */
+static uint32_t count_numbers(const struct kiln_jfr_op *ops, uint32_t n)
+{
+    uint32_t numbers = 0;
+
+    for (; n; n--, ops++) {
+        if (ops->kind != OP_NUMBER && ops->kind != OP_NUMBERS)
+            return 0;
+        numbers += ops->kind == OP_NUMBER ? 1 : ops->arg;
+    }
+    return numbers;
+}
+
 static int compile_one(struct kiln_jfr_chunk *c, struct kiln_jfr_type *type)
 {
     uint32_t first = c->n_ops;
@@ -378,6 +391,7 @@ static int compile_one(struct kiln_jfr_chunk *c, struct kiln_jfr_type *type)
         return r;
     type->first_op = first;
     type->n_ops = c->n_ops - first;
+    type->numbers = type->n_ops ? count_numbers(&c->ops[first], type->n_ops) : 0;
     type->compiled = true;
     return 0;
 }
@@ -446,6 +460,10 @@ static void skip_array(struct kiln_jfr_chunk *c, struct kiln_jfr_in *in,
             kiln_jfr_read_text(in);
         break;
     default:
+        if (type->numbers) {
+            skip_numbers(in, n * type->numbers); /* stack frames, most of a recording */
+            break;
+        }
         for (; n && type->n_ops && !in->error; n--)
             run(c, in, type, NULL, depth + 1);
     }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JFR as others read it: recordings beside which their profiles lie as pprof must give the same
 stacks and values, and what a JDK of this machine records must be what its own `jfr print` says.
-Also a recording whose JVM was killed.  Everything goes through `kiln convert --to pprof` and a
+Also a recording whose JVM was killed, and, where $ASYNC_PROFILER names its library, recordings of
+async-profiler.  Everything goes through `kiln convert --to pprof` and a
 small pprof reader of this file, which knows nothing of Kiln.
 """
 import collections
@@ -192,6 +193,11 @@ def plain_stacks(counts):
     return merged
 
 
+def compare_stacks(label, ours, name, what, events, value):
+    a, b = plain_stacks(ours.of(name)), +total_of(events, value)
+    check(f"{label}: {name} equals {len(events)} {what}", a == b and len(events) > 0, difference(a, b))
+
+
 def compare(jdk, path, label):
     ours = convert(path)
     period = 10**7  # settings=profile
@@ -212,9 +218,7 @@ def compare(jdk, path, label):
               (ours.by_thread("cpu"), theirs))
     check(f"{label}: there are execution samples", len(samples) > 10, len(samples))
     for event, name, value in rules:
-        events = printed(jdk, path, event)
-        a, b = plain_stacks(ours.of(name)), +total_of(events, value)
-        check(f"{label}: {name} equals {len(events)} {event}", a == b, difference(a, b))
+        compare_stacks(label, ours, name, event, printed(jdk, path, event), value)
     waits = printed(jdk, path, "jdk.JavaMonitorEnter", "jdk.ThreadPark")
     a, b = sum(ours.of("contentions").values()), len(waits)
     check(f"{label}: {b} locks and parks", a == b > 0, (a, b))
@@ -241,6 +245,39 @@ def test_live(jdk, folder):
         subprocess.run(command(jdk, SECONDS, option), check=True, stdout=subprocess.DEVNULL)
         compare(jdk, path, f"JDK {number}{extra and ' with CPU time'}")
         path.unlink()
+
+
+def test_async_profiler(jdk, library, folder):
+    """Each engine, as async-profiler's events are defined and as Pyroscope reads them."""
+    path = folder / "async.jfr"
+    ms = 10**6
+
+    def record(options):
+        agent = f"-agentpath:{library}=start,{options},jfr,file={path}"
+        subprocess.run(command(jdk, SECONDS, agent), check=True, stdout=subprocess.DEVNULL)
+        return convert(path), f"async-profiler {options}"
+
+    ours, label = record("event=itimer,interval=5ms,wall=20ms")
+    events = printed(jdk, path, "jdk.ExecutionSample")
+    compare_stacks(label, ours, "cpu", "execution samples", events, lambda e: 5 * ms)
+    events = printed(jdk, path, "profiler.WallClockSample")
+    compare_stacks(label, ours, "wall", "wall-clock samples", events, lambda e: e["samples"] * 20 * ms)
+    ours, label = record("event=wall")
+    events = printed(jdk, path, "profiler.WallClockSample")
+    compare_stacks(label, ours, "wall", "wall-clock samples", events, lambda e: e["samples"] * 50 * ms)
+    running = [e for e in events if e["state"] == "STATE_RUNNABLE"]
+    compare_stacks(label, ours, "cpu", "of threads that run", running, lambda e: e["samples"] * 50 * ms)
+    ours, label = record("alloc=100k,live,lock=1us")
+    for event, name, value in (
+            ("jdk.ObjectAllocationInNewTLAB", "alloc_in_new_tlab_objects", lambda e: 1),
+            ("jdk.ObjectAllocationInNewTLAB", "alloc_in_new_tlab_bytes", lambda e: e["tlabSize"]),
+            ("profiler.LiveObject", "inuse_objects", lambda e: 1),
+            ("profiler.LiveObject", "inuse_space", lambda e: e["allocationSize"]),
+            ("jdk.JavaMonitorEnter", "delay", lambda e: nanoseconds(e["duration"]))):
+        compare_stacks(label, ours, name, event, printed(jdk, path, event), value)
+    ours, label = record("nativemem=10k")
+    events = printed(jdk, path, "profiler.Malloc")
+    compare_stacks(label, ours, "malloc_bytes", "profiler.Malloc", events, lambda e: e["size"])
 
 
 def wait_for_chunk(repository):
@@ -290,6 +327,8 @@ def main():
         for jdk in jdks:
             test_live(jdk, pathlib.Path(folder))
             test_killed(jdk, pathlib.Path(folder))
+        if jdks and os.environ.get("ASYNC_PROFILER"):
+            test_async_profiler(jdks[0], os.environ["ASYNC_PROFILER"], pathlib.Path(folder))
     print(f"{failures} failed")
     return 1 if failures else 0
 

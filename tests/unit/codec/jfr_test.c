@@ -27,7 +27,7 @@ static void add_events(const struct jfr_event *events)
     }
 #define EVENT(what)                                                                                \
     {                                                                                              \
-        T_SETTING, .name = "event", .value = what                                                  \
+        T_SETTING, .about = T_RECORDING, .name = "event", .value = what                            \
     }
 
 static int decode_bytes(const void *data, size_t len, struct kiln_batch **ret, struct kiln_err *err)
@@ -152,9 +152,11 @@ TEST(jfr, without_an_interval_samples_are_counted)
 {
     struct kiln_batch *batch;
 
-    RECORD({T_EXECUTION, .stack = "A.main"}, {T_EXECUTION, .stack = "A.main"});
+    RECORD({T_EXECUTION, .stack = "A.main"}, {T_EXECUTION, .stack = "A.main"},
+           {T_NATIVE, .stack = "A.read"});
     batch = decode();
     CHECK_TEXT(draw(batch, "samples"), "A.main 2\n");
+    CHECK_TEXT(draw(batch, "native"), "A.read 1\n");
     CHECK(profile_of(batch, "cpu") == NULL);
     kiln_batch_unref(batch);
 }
@@ -296,7 +298,8 @@ TEST(jfr, the_resource_is_the_jvm_and_the_scope_the_recorder)
     struct kiln_batch *batch;
 
     RECORD({T_JVM, .name = "OpenJDK", .value = "OpenJDK VM (17.0.9+9) for linux", .number = 4711},
-           {T_SETTING, .name = "version", .value = "3.0"}, {T_EXECUTION, .stack = "A.run"});
+           {T_SETTING, .about = T_RECORDING, .name = "version", .value = "3.0"},
+           {T_EXECUTION, .stack = "A.run"});
     batch = decode();
     CHECK_EQ(kiln_set_find(batch, batch->resources[0].attrs, KILN_STR("process.pid"))->value.i,
              4711);

@@ -48,6 +48,7 @@ enum {
     T_NATIVE = 111,
     T_JVM = 112,
     T_OTHER = 113,
+    T_RECORDING = 114,
 };
 
 struct jfr_field {
@@ -134,6 +135,7 @@ static const struct jfr_type jfr_types[] = {
     {T_JVM,
      "jdk.JVMInformation",
      {VALUE("jvmName", T_STRING), VALUE("jvmVersion", T_STRING), VALUE("pid", T_LONG)}},
+    {T_RECORDING, "jdk.ActiveRecording", {NOTHING}},
     {T_OTHER, "test.Other", {VALUE("space", T_SPACE), ARRAY("spaces", T_SPACE)}},
 };
 
