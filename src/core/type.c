@@ -44,7 +44,7 @@ static const struct known known_types[] = {
     {S("lag"), S("event_loop"), S(""), S(""), false},
 };
 
-/* Families of types that are known only by what their period is of. */
+/* Families of general types, by what their period is of. */
 static const struct known known_periods[] = {
     {S("cpu"), S("process_cpu"), S(""), S(""), false},
     {S("wall"), S("wall"), S(""), S(""), false},
@@ -100,17 +100,27 @@ static bool says_block(const struct kiln_batch *batch, const struct kiln_profile
                      is(kiln_batch_str(batch, scope->name), "block"));
 }
 
-/* Names that are not in the tables but follow a habit: live_objects, alloc_in_new_tlab_bytes. */
+static bool starts(struct kiln_str s, const char *prefix)
+{
+    return kiln_str_starts(s, kiln_str_of(prefix));
+}
+
+/* Names that are not in the tables but follow a habit: live_objects, alloc_size, lock_time. */
 static void name_by_habit(struct kiln_type *t)
 {
-    bool live = is(t->type, "live") || kiln_str_starts(t->type, KILN_STR("live_")) ||
-                kiln_str_starts(t->type, KILN_STR("inuse_"));
-
-    t->level = live;
-    if (live || kiln_str_starts(t->type, KILN_STR("alloc")))
+    t->level = is(t->type, "live") || starts(t->type, "live_") || starts(t->type, "inuse_");
+    if (t->level || starts(t->type, "alloc"))
         t->name = KILN_STR("memory");
+    else if (starts(t->type, "lock_"))
+        t->name = KILN_STR("mutex");
     else
         t->name = t->type.len ? t->type : KILN_STR("unknown");
+}
+
+/* Types that say nothing by themselves: what they are is what their period is of. */
+static bool is_general(struct kiln_str type)
+{
+    return is(type, "samples") || is(type, "sample") || is(type, "objects") || is(type, "space");
 }
 
 static void name_family(struct kiln_type *t)
@@ -121,7 +131,7 @@ static void name_family(struct kiln_type *t)
         t->period_type = known->period_type;
         t->period_unit = known->period_unit;
     }
-    if (!known)
+    if (is_general(t->type))
         known = find_known(known_periods, KILN_ARRAY_LEN(known_periods), t->period_type);
     if (!known) {
         name_by_habit(t);

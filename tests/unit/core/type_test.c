@@ -114,6 +114,13 @@ TEST(type, what_nobody_knows_is_a_family_of_its_own)
     CHECK_ID("memory:live_objects:count:: *1 level\n", .type = "live_objects", .unit = "count");
     CHECK_ID("wall:sample:count:wall:nanoseconds *1\n", .type = "sample", .unit = "count",
              .period_type = "wall", .period_unit = "nanoseconds", .period = 7);
+    CHECK_ID("exception:exception:count:cpu:nanoseconds *1\n", .type = "exception", .unit = "count",
+             .period_type = "cpu", .period_unit = "nanoseconds", .period = 1);
+    CHECK_ID("memory:alloc_size:bytes:cpu:nanoseconds *1\n", .type = "alloc_size", .unit = "bytes",
+             .period_type = "cpu", .period_unit = "nanoseconds", .period = 1);
+    CHECK_ID("mutex:lock_time:nanoseconds:: *1\n", .type = "lock_time", .unit = "nanoseconds");
+    CHECK_ID("memory:space:bytes:space:bytes *1 level\n", .type = "space", .unit = "bytes",
+             .period_type = "space", .period_unit = "bytes", .period = 1);
     CHECK_ID("unknown:::: *1\n", .type = "", .unit = "");
 }
 
