@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks double from 4 KiB to 1 MiB; a request larger than a quarter of the next block gets a block
- * of its own, so that at most a quarter of a block is ever wasted.  An adopted block hangs in the
- * same list, through a small header of its own.
+ * Blocks grow by half from 4 KiB to 1 MiB; a request larger than a quarter of the next block gets a
+ * block of its own, so that at most a quarter of a block is ever wasted.  An adopted block hangs in
+ * the same list, through a small header of its own.
  */
 #include <errno.h>
 
@@ -82,7 +82,7 @@ void *kiln_arena_alloc(struct kiln_arena *arena, size_t size)
     arena->at = block->data + room;
     arena->end = block->data + arena->next_block;
     if (arena->next_block < BLOCK_MAX)
-        arena->next_block *= 2;
+        arena->next_block += arena->next_block / 2;
     return block->data;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+
+#define LARGE_BYTES (256u << 10) /* arrays from here on grow by half: the peak counts */
 
 static _Atomic int64_t live_blocks;
 static _Atomic uint64_t fail_countdown; /* 0: never fail */
@@ -105,7 +108,8 @@ static int resize(struct kiln_budget *budget, void **ptr, uint32_t *cap, uint64_
 int kiln_grow(struct kiln_budget *budget, void **ptr, uint32_t *cap, uint64_t need, size_t size,
               uint32_t max)
 {
-    uint64_t want = *cap ? (uint64_t)*cap * 2 : 16;
+    bool large = (uint64_t)*cap * size >= LARGE_BYTES;
+    uint64_t want = *cap ? (uint64_t)*cap + *cap / (large ? 2 : 1) : 16;
 
     if (need <= *cap)
         return 0;

@@ -36,8 +36,8 @@ void kiln_budget_give(struct kiln_budget *budget, size_t bytes);
 
 /*
  * Makes room in a growable array: *ptr has *cap elements of `size` bytes and shall have at least
- * `need`.  Capacity doubles, is charged to `budget`, and never passes `max` elements.
- * Returns 0, -ENOMEM or KILN_E_LIMIT; on failure the array is as it was.
+ * `need`.  Capacity doubles (large arrays grow by half), is charged to `budget`, and never passes
+ * `max` elements. Returns 0, -ENOMEM or KILN_E_LIMIT; on failure the array is as it was.
  */
 KILN_CHECK int kiln_grow(struct kiln_budget *budget, void **ptr, uint32_t *cap, uint64_t need,
                          size_t size, uint32_t max);

@@ -23,6 +23,7 @@
 
 #define CHUNK_MIN 64u
 #define CHUNK_MAX 4096u
+#define AHEAD     8u /* messages that are fetched from memory while one is read */
 
 /* ---- errors ---- */
 
@@ -53,20 +54,30 @@ int kiln_pprof_builder_failure(struct kiln_pprof_in *in)
 
 /* ---- the first walk ---- */
 
-static int list_add(struct kiln_pprof_in *in, struct offset_list *list, uint32_t offset)
+/* Another chunk for the list; NULL on failure. */
+static struct offset_chunk *add_chunk(struct kiln_pprof_in *in, struct offset_list *list)
+{
+    uint32_t cap = list->last ? list->last->cap * 2 : CHUNK_MIN;
+    struct offset_chunk *chunk;
+
+    cap = cap > CHUNK_MAX ? CHUNK_MAX : cap;
+    chunk = kiln_builder_scratch(in->b, sizeof(*chunk) + cap * sizeof(*chunk->offsets));
+    if (!chunk)
+        return NULL;
+    *chunk = (struct offset_chunk){.cap = cap};
+    *(list->last ? &list->last->next : &list->first) = chunk;
+    list->last = chunk;
+    return chunk;
+}
+
+static inline int list_add(struct kiln_pprof_in *in, struct offset_list *list, uint32_t offset)
 {
     struct offset_chunk *chunk = list->last;
 
     if (KILN_UNLIKELY(!chunk || chunk->n == chunk->cap)) {
-        uint32_t cap = chunk ? chunk->cap * 2 : CHUNK_MIN;
-
-        cap = cap > CHUNK_MAX ? CHUNK_MAX : cap;
-        chunk = kiln_builder_scratch(in->b, sizeof(*chunk) + cap * sizeof(*chunk->offsets));
+        chunk = add_chunk(in, list);
         if (!chunk)
             return kiln_pprof_builder_failure(in);
-        *chunk = (struct offset_chunk){.cap = cap};
-        *(list->last ? &list->last->next : &list->first) = chunk;
-        list->last = chunk;
     }
     chunk->offsets[chunk->n++] = offset;
     list->n++;
@@ -127,23 +138,14 @@ static int scan_number(struct kiln_pprof_in *in, const struct kiln_pb_field *f)
     }
 }
 
-static int scan_bytes(struct kiln_pprof_in *in, const struct kiln_pb_field *f)
+/* A field that is not one of the tables. */
+static int scan_field(struct kiln_pprof_in *in, const struct kiln_pb_field *f)
 {
-    switch (f->tag >> 3) {
-    case PROFILE_SAMPLE:
-        in->sample_bytes += f->bytes.len;
-        if (f->bytes.len > in->sample_bytes_max)
-            in->sample_bytes_max = f->bytes.len;
-        break;
-    case PROFILE_PERIOD_TYPE:
-        in->period_type = f->bytes;
-        break;
-    case PROFILE_COMMENT:
+    if (f->tag == KILN_PB_BYTES(PROFILE_COMMENT))
         return add_comments(in, f->bytes);
-    default:
-        break;
-    }
-    return 0;
+    if (f->tag == KILN_PB_BYTES(PROFILE_PERIOD_TYPE))
+        in->period_type = f->bytes;
+    return (f->tag & 7) == 0 ? scan_number(in, f) : 0;
 }
 
 /* Notes where every message is, and keeps the few fields that stand alone. */
@@ -152,34 +154,40 @@ static int scan(struct kiln_pprof_in *in)
     struct kiln_pb r = kiln_pb_of(in->raw);
     const uint8_t *start = r.at, *at = r.at;
     struct kiln_pb_field f;
-    int n, added = 0;
+    int n, bad = 0;
 
-    for (; added == 0 && (n = kiln_pb_next(&r, &f)) > 0; at = r.at) {
-        if ((f.tag & 7) == 2 && f.tag >> 3 <= PROFILE_STRING_TABLE)
-            added = list_add(in, &in->lists[f.tag >> 3], (uint32_t)(at - start));
-        if (f.tag == KILN_PB_BYTES(PROFILE_STRING_TABLE))
-            continue;
-        if ((f.tag & 7) == 0 && added == 0)
-            added = scan_number(in, &f);
-        else if ((f.tag & 7) == 2 && added == 0)
-            added = scan_bytes(in, &f);
+    for (; (n = kiln_pb_next(&r, &f)) > 0; at = r.at) {
+        if (KILN_LIKELY((f.tag & 7) == 2 && f.tag >> 3 <= PROFILE_STRING_TABLE)) {
+            bad = list_add(in, &in->lists[f.tag >> 3], (uint32_t)(at - start));
+            if (f.tag == KILN_PB_BYTES(PROFILE_SAMPLE)) {
+                in->sample_bytes += f.bytes.len;
+                if (f.bytes.len > in->sample_bytes_max)
+                    in->sample_bytes_max = f.bytes.len;
+            }
+        } else {
+            bad = scan_field(in, &f);
+        }
+        if (KILN_UNLIKELY(bad < 0))
+            return bad;
     }
-    if (added < 0)
-        return added;
     if (n < 0)
         kiln_pprof_fail(in, n, NULL, "at byte %zu: %s", (size_t)(at - start), kiln_err_text(n));
     return n;
 }
 
-/* The content of the message or string that starts at `offset`; the first walk checked it. */
-static struct kiln_str content_at(const struct kiln_pprof_in *in, uint32_t offset)
+/*
+ * The content of the message or string whose tag is at `offset`.  The first walk read it already,
+ * so that the length is known to fit; the tag may be any of several ways to write one byte.
+ */
+static inline struct kiln_str content_at(const struct kiln_pprof_in *in, uint32_t offset)
 {
     struct kiln_pb r = {(const uint8_t *)in->raw.ptr + offset,
                         (const uint8_t *)in->raw.ptr + in->raw.len};
-    struct kiln_pb_field f = {0};
+    uint64_t number = 0;
 
-    (void)kiln_pb_next(&r, &f);
-    return f.bytes;
+    (void)kiln_pb_varint(&r, &number);
+    (void)kiln_pb_varint(&r, &number);
+    return (struct kiln_str){(const char *)r.at, (size_t)number};
 }
 
 int kiln_pprof_each(struct kiln_pprof_in *in, unsigned field, const char *name,
@@ -189,7 +197,11 @@ int kiln_pprof_each(struct kiln_pprof_in *in, unsigned field, const char *name,
 
     for (const struct offset_chunk *c = in->lists[field].first; c; c = c->next) {
         for (uint32_t k = 0; k < c->n; k++, i++) {
-            int r = read(in, content_at(in, c->offsets[k]), i);
+            int r;
+
+            if (k + AHEAD < c->n)
+                __builtin_prefetch(in->raw.ptr + c->offsets[k + AHEAD]);
+            r = read(in, content_at(in, c->offsets[k]), i);
 
             if (KILN_UNLIKELY(r < 0)) {
                 kiln_err_within(in->err, "%s[%u]", name, i);
@@ -213,31 +225,28 @@ int kiln_pprof_string(struct kiln_pprof_in *in, uint64_t index, const char *fiel
 }
 
 /* The text with U+FFFD for each byte that is not part of well-formed UTF-8. */
-static uint32_t repaired_string(struct kiln_pprof_in *in, struct kiln_str s)
+static struct kiln_str repaired(struct kiln_pprof_in *in, struct kiln_str s)
 {
     char *text = s.len <= SIZE_MAX / 3 ? kiln_builder_alloc(in->b, s.len * 3) : NULL;
     size_t len = 0, i = 0;
 
-    if (!text)
-        return 0;
-    while (i < s.len) {
+    while (text && i < s.len) {
         size_t n = kiln_utf8_len((struct kiln_str){s.ptr + i, s.len - i});
 
         memcpy(text + len, n ? s.ptr + i : "\xef\xbf\xbd", n ? n : 3);
         len += n ? n : 3;
         i += n ? n : 1;
     }
-    return kiln_builder_string_ref(in->b, (struct kiln_str){text, len});
+    return (struct kiln_str){text, len};
 }
 
 static int read_string(struct kiln_pprof_in *in, struct kiln_str s, uint32_t i)
 {
     if (i == 0 && s.len > 0)
         return kiln_pprof_fail(in, KILN_E_MALFORMED, NULL, "the first string must be empty");
-    if (KILN_LIKELY(kiln_utf8_valid(s)))
-        in->strings[i] = kiln_builder_string_ref(in->b, s);
-    else
-        in->strings[i] = repaired_string(in, s);
+    if (KILN_UNLIKELY(!kiln_utf8_valid(s)))
+        s = repaired(in, s);
+    in->strings[i] = kiln_builder_string_ref(in->b, s);
     return 0;
 }
 
@@ -292,6 +301,7 @@ static int id_map_put(struct kiln_pprof_in *in, struct id_map *map, uint64_t id,
     if (KILN_UNLIKELY(kiln_pprof_id(map, id) != NO_INDEX))
         return kiln_pprof_fail(in, KILN_E_MALFORMED, "id", "another one has the same id %llu",
                                (unsigned long long)id);
+    map->n_same += id == index;
     if (KILN_LIKELY(id <= map->n)) {
         map->dense[id] = index;
         return 0;
@@ -530,7 +540,7 @@ static int prepare(struct kiln_pprof_in *in)
         .strings = lists[PROFILE_STRING_TABLE].n,
         .functions = lists[PROFILE_FUNCTION].n,
         .locations = lists[PROFILE_LOCATION].n,
-        .lines = lists[PROFILE_LOCATION].n,
+        .lines = lists[PROFILE_LOCATION].n + lists[PROFILE_LOCATION].n / 4, /* some inlined */
     };
 
     kiln_builder_expect(in->b, &counts);

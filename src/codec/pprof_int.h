@@ -95,6 +95,7 @@ struct id_map {
     uint32_t n;
     uint32_t n_slots; /* 0 or a power of two */
     struct id_slot *slots;
+    uint32_t n_same; /* ids that equal their index; all of them: no look-up is needed */
 };
 
 /* Where the messages of one kind start: offsets in the input, in chunks. */

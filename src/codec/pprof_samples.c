@@ -173,14 +173,84 @@ static int add_location(struct kiln_pprof_in *in, uint64_t id, uint32_t *n)
     return 0;
 }
 
+#define BLOCK 64 /* bytes of ids whose ends are found at once */
+
+/* Which of the first `n` of BLOCK bytes have no high bit, and so end a number: one bit a byte. */
+static inline uint64_t find_ends(const uint8_t *at, size_t n)
+{
+    uint64_t ends = 0, word;
+
+    for (size_t i = 0; i < n; i += sizeof(word)) {
+        memcpy(&word, at + i, sizeof(word));
+        ends |= ((~word & 0x8080808080808080u) >> 7) * 0x0102040810204080u >> 56 << i;
+    }
+    return n < BLOCK ? ends & (((uint64_t)1 << n) - 1) : ends;
+}
+
+/*
+ * Reads ids into `out`, which has room for one a byte.  Where the numbers end is found out for a
+ * whole block at once, so that none has to wait for the one before it; the block may reach past the
+ * ids, up to `limit`.  Stops at the first id that is not in the array or has more than 3 bytes, and
+ * where less than a block is left.  Returns how many it read.  With `same`, every id up to the
+ * number of locations is its own index.
+ */
+static inline __attribute__((always_inline)) uint32_t read_dense_ids(const struct id_map *map,
+                                                                     struct kiln_pb *r,
+                                                                     const uint8_t *limit,
+                                                                     uint32_t *out, bool same)
+{
+    const uint32_t *dense = map->dense;
+    uint32_t *to = out;
+    uint32_t n_dense = map->n;
+
+    while (r->at < r->end && limit - r->at >= BLOCK + (ptrdiff_t)sizeof(uint32_t)) {
+        size_t left = (size_t)(r->end - r->at);
+        uint64_t ends = find_ends(r->at, left < BLOCK ? left : BLOCK);
+        unsigned from = 0;
+
+        for (; ends; ends &= ends - 1) {
+            unsigned last = (unsigned)__builtin_ctzll(ends), more = last - from;
+            uint32_t x, id;
+
+            memcpy(&x, r->at + from, sizeof(x));
+            x &= 0xffffffu >> (16 - 8 * (more & 3)); /* its own bytes */
+            id = (x & 0x7f) | (x >> 1 & 0x3f80) | (x >> 2 & 0x1fc000);
+            if (KILN_UNLIKELY(more > 2 ||
+                              (same ? id - 1 >= n_dense : id > n_dense || dense[id] == NO_INDEX)))
+                break;
+            *to++ = same ? id : dense[id];
+            from = last + 1;
+        }
+        r->at += from;
+        if (KILN_UNLIKELY(ends || from == 0))
+            break;
+    }
+    return (uint32_t)(to - out);
+}
+
+/* The same, without a look-up where every id is its own index. */
+static uint32_t read_ids(struct kiln_pprof_in *in, struct kiln_pb *r, uint32_t *out)
+{
+    const struct id_map *map = &in->locations;
+    const uint8_t *limit = (const uint8_t *)in->raw.ptr + in->raw.len;
+
+    return map->n_same == map->n ? read_dense_ids(map, r, limit, out, true)
+                                 : read_dense_ids(map, r, limit, out, false);
+}
+
 static int add_locations(struct kiln_pprof_in *in, struct kiln_str packed, uint32_t *n)
 {
     struct kiln_pb r = kiln_pb_of(packed);
     uint64_t id;
     int more, bad = 0;
 
-    while (bad == 0 && (more = kiln_pb_varint(&r, &id)) > 0)
-        bad = add_location(in, id, n);
+    do {
+        if ((size_t)(r.end - r.at) <= in->stack_cap - *n)
+            *n += read_ids(in, &r, in->stack + *n);
+        more = kiln_pb_varint(&r, &id);
+        if (more > 0)
+            bad = add_location(in, id, n);
+    } while (bad == 0 && more > 0);
     if (bad == 0 && more < 0)
         bad = kiln_pprof_bad_wire(in, more);
     return bad;
@@ -223,8 +293,7 @@ static int finish_sample(struct kiln_pprof_in *in, uint32_t i, uint32_t depth, u
         return r;
     for (uint32_t p = 0; p < n_values; p++)
         in->row[p] = in->values[in->order[p]];
-    kiln_builder_set_row(in->b, &in->grid, i, kiln_builder_stack(in->b, in->stack, depth), set,
-                         in->row);
+    kiln_builder_set_row(in->b, &in->grid, i, kiln_builder_stack_take(in->b, depth), set, in->row);
     return 0;
 }
 
@@ -236,6 +305,9 @@ static int read_sample(struct kiln_pprof_in *in, struct kiln_str message, uint32
     struct kiln_pb_field f;
     int n, bad = 0;
 
+    in->stack = kiln_builder_stack_room(in->b, in->stack_cap);
+    if (!in->stack)
+        return kiln_pprof_builder_failure(in);
     for (; bad == 0 && (n = kiln_pb_next(&r, &f)) > 0; at = r.at) {
         switch (f.tag) {
         case KILN_PB_BYTES(SAMPLE_LOCATION_ID):
@@ -271,10 +343,7 @@ static int read_sample(struct kiln_pprof_in *in, struct kiln_str message, uint32
 static int prepare(struct kiln_pprof_in *in, uint32_t n_types, uint32_t n_samples)
 {
     uint32_t depth_max = kiln_builder_limits(in->b)->stack_depth;
-    struct kiln_counts counts = {
-        .stacks = n_samples / 2,
-        .frames = in->sample_bytes / 4,
-    };
+    struct kiln_counts counts = {.stacks = n_samples / 2};
     int r;
 
     /* Each value is a byte at least: more than that is not worth the memory it asks for. */
@@ -282,11 +351,12 @@ static int prepare(struct kiln_pprof_in *in, uint32_t n_types, uint32_t n_sample
         return kiln_pprof_fail(in, KILN_E_MALFORMED, "sample",
                                "%u samples are too short for %u sample types", n_samples, n_types);
     in->stack_cap = in->sample_bytes_max < depth_max ? (uint32_t)in->sample_bytes_max : depth_max;
-    in->stack = kiln_builder_scratch(in->b, ((size_t)in->stack_cap + 1) * sizeof(*in->stack));
     in->values = kiln_builder_scratch(in->b, n_types * sizeof(*in->values));
     in->row = kiln_builder_scratch(in->b, n_types * sizeof(*in->row));
+    counts.frames = in->sample_bytes / 8 + in->stack_cap;
+    kiln_builder_drop_indexes(in->b);
     kiln_builder_expect(in->b, &counts);
-    if (!in->stack || !in->values || !in->row)
+    if (!in->values || !in->row)
         return kiln_pprof_builder_failure(in);
     r = kiln_builder_open_grid(in->b, n_types, n_samples, &in->grid);
     return r < 0 ? kiln_pprof_builder_failure(in) : 0;

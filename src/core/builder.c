@@ -291,13 +291,14 @@ struct list_table {
     size_t size; /* of an element */
 };
 
-/* Copies `n` > 0 elements behind the pool; false on failure. */
+/* Copies `n` > 0 elements behind the pool, unless they lie there already; false on failure. */
 static bool pool_append(struct kiln_builder *b, struct list_table t, const void *elements,
                         uint32_t n)
 {
     if (!kiln_builder_room(b, t.pool, t.cap_pool, (uint64_t)*t.n_pool + n, t.size))
         return false;
-    memcpy((char *)*t.pool + *t.n_pool * t.size, elements, n * t.size);
+    if ((char *)*t.pool + *t.n_pool * t.size != elements)
+        memcpy((char *)*t.pool + *t.n_pool * t.size, elements, n * t.size);
     *t.n_pool += n;
     return true;
 }
@@ -370,6 +371,13 @@ static uint32_t intern_indexes(struct kiln_builder *b, struct list_table t,
     return (*n_ranges)++;
 }
 
+uint32_t *kiln_builder_stack_room(struct kiln_builder *b, uint32_t n)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+
+    return ROOM(b, d->frames, d->n_frames, frames, n) ? d->frames + d->n_frames : NULL;
+}
+
 uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, uint32_t n)
 {
     struct kiln_dict *d = &b->box->batch.dict;
@@ -383,6 +391,13 @@ uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, u
     if (kiln_builder_behind(&b->stacks, d->n_stacks) && !kiln_builder_catch_up(b))
         return 0;
     return intern_indexes(b, t, &d->stacks, &d->n_stacks, &b->cap.stacks, locations, n);
+}
+
+uint32_t kiln_builder_stack_take(struct kiln_builder *b, uint32_t n)
+{
+    const struct kiln_dict *d = &b->box->batch.dict;
+
+    return b->error ? 0 : kiln_builder_stack(b, d->frames + d->n_frames, n);
 }
 
 /* ---- attributes ---- */

@@ -72,6 +72,12 @@ struct kiln_counts {
 };
 void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more);
 
+/*
+ * Gives back the memory that finding strings, functions and locations takes: for a decoder that has
+ * read its tables and goes on to the samples.  Looking for one again is allowed, and slow once.
+ */
+void kiln_builder_drop_indexes(struct kiln_builder *b);
+
 /* ---- dictionary ---- */
 
 /* Copies the text. */
@@ -89,6 +95,12 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
 
 /* A stack of locations, leaf first. */
 uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, uint32_t n);
+/*
+ * The same without a copy: room for at most `n` locations (NULL on failure, which sticks), and then
+ * the stack of the `n` that were written there.  Nothing else may be added in between.
+ */
+uint32_t *kiln_builder_stack_room(struct kiln_builder *b, uint32_t n);
+uint32_t kiln_builder_stack_take(struct kiln_builder *b, uint32_t n);
 
 /*
  * An entry of the attribute table.  A value that is an array or a map is made bottom-up: its

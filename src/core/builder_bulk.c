@@ -71,6 +71,13 @@ uint32_t kiln_builder_new_stack(struct kiln_builder *b, uint32_t n)
 
 /* ---- catching up ---- */
 
+void kiln_builder_drop_indexes(struct kiln_builder *b)
+{
+    kiln_intern_done(&b->strings, &b->box->budget);
+    kiln_intern_done(&b->functions, &b->box->budget);
+    kiln_intern_done(&b->locations, &b->box->budget);
+}
+
 /* Room for what an index lacks of `n` entries; false (and sticky) on failure. */
 static bool expect_missing(struct kiln_builder *b, struct kiln_intern *index, uint32_t n)
 {

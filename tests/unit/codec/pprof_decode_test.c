@@ -363,9 +363,10 @@ TEST(pprof_detect, knows_a_pprof_and_nothing_else)
     kiln_buf_done(&m.buf);
 }
 
-TEST(pprof_decode, a_large_real_profile_is_read_whole)
+/* Decodes a real capture and checks the memory that took against the bytes it has uncompressed. */
+static void check_memory(const char *name, uint32_t n_samples)
 {
-    const char *path = kiln_test_data("pprof/large.cpu.pb.gz");
+    const char *path = kiln_test_data(name);
     struct kiln_err err = {0};
     struct kiln_batch *batch;
     struct kiln_buf raw;
@@ -379,8 +380,19 @@ TEST(pprof_decode, a_large_real_profile_is_read_whole)
     CHECK(kiln_pprof_detect(kiln_buf_str(&raw)));
     batch = decode_bytes(kiln_buf_str(&raw), &err);
     CHECK(batch != NULL);
-    CHECK_EQ(batch->n_samples, 2 * 20430);
+    CHECK_EQ(batch->n_samples, n_samples);
+    CHECK(kiln_batch_peak_bytes(batch) <= 3 * raw.len);
     kiln_batch_unref(batch);
     kiln_buf_done(&raw);
     free(data);
+}
+
+TEST(pprof_decode, a_large_cpu_profile_takes_three_times_its_bytes_at_most)
+{
+    check_memory("pprof/large.cpu.pb.gz", 2 * 20430);
+}
+
+TEST(pprof_decode, a_heap_profile_takes_three_times_its_bytes_at_most)
+{
+    check_memory("pprof/go-heap.pb.gz", 4 * 11951);
 }
