@@ -36,6 +36,9 @@ const struct kiln_command kiln_cmd_convert = {
                  {"kiln convert examples/checkout.pb.gz --to collapsed",
                   "one line a stack, for other tools to read"},
                  {"gzip -dc examples/checkout.pb.gz | kiln convert - -o /tmp/c.speedscope.json",
-                  "from a pipe, for speedscope.app"}},
+                  "from a pipe, for speedscope.app"},
+                 {"kiln convert --redact examples/redaction.yaml examples/checkout.pb.gz -o "
+                  "/tmp/public.otlp",
+                  "without what must not leave the house"}},
     .run = run,
 };

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/edit.h"
 #include "cli/input.h"
 #include "core/merge.h"
 
@@ -41,6 +42,7 @@ int kiln_input_open(const struct kiln_cli *cli, const char *path, struct kiln_in
     struct kiln_input input = {0};
     struct kiln_err err = {0};
     struct kiln_buf data;
+    int code;
     int r;
 
     kiln_buf_init(&data, input_limit(cli));
@@ -51,8 +53,12 @@ int kiln_input_open(const struct kiln_cli *cli, const char *path, struct kiln_in
     kiln_buf_done(&data);
     if (r < 0)
         return kiln_cli_fail(path, &err);
-    *ret_input = input;
-    return KILN_EXIT_WELL;
+    code = kiln_edit(cli, path, &input.batch);
+    if (code)
+        kiln_input_close(&input);
+    else
+        *ret_input = input;
+    return code;
 }
 
 void kiln_input_close(struct kiln_input *input)
