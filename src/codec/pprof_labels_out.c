@@ -36,7 +36,8 @@ static uint32_t empty_text(struct kiln_pprof_out *o)
 static void write_json(struct kiln_json_out *json, const struct kiln_batch *batch,
                        const struct kiln_value *value)
 {
-    const struct kiln_attr *children = batch->dict.nested + value->first;
+    bool nested = value->kind == KILN_VALUE_ARRAY || value->kind == KILN_VALUE_MAP;
+    const struct kiln_attr *children = nested ? batch->dict.nested + value->first : NULL;
 
     switch (value->kind) {
     case KILN_VALUE_STRING:
