@@ -3,7 +3,7 @@
  * The file, from top to bottom:
  *
  *   <svg width height viewBox>
- *     <title/> <style/> <text id="headline"/> <text id="facts"/>
+ *     <title/> <style/> <text id="headline"/> <text id="finding"/> <text id="facts"/>
  *     <svg id="graph" viewBox>              the drawing proper, which the script moves and scales
  *       <g id="edges"> <g data-e="from to"><title/><path/><path class="head"/>
  *       <g id="labels"> <text/>
@@ -22,18 +22,20 @@
 #include "codec/caption.h"
 #include "codec/layout.h"
 #include "codec/palette.h"
+#include "codec/svg_head.h"
 
-#define EDGE        16
-#define HEAD        84 /* height of the words above */
-#define WIDTH_MIN   640
-#define NAME_CHARS  34 /* of a label */
-#define TITLE_CHARS 300
-#define BOX_MIN     100.0
-#define BOX_PAD     10.0
-#define BAR         3.0 /* height of the bar of self */
-#define GAP_X       16.0
-#define LABEL_SHARE 0.02 /* edges below have no label */
-#define GAP_Y       44.0
+#define EDGE         KILN_SVG_EDGE
+#define HEAD         KILN_SVG_HEAD
+#define WIDTH_MIN    640
+#define NAME_CHARS   34 /* of a label */
+#define TITLE_CHARS  300
+#define BOX_MIN      100.0 /* room for the share, and for both shares */
+#define BOX_MIN_SELF 132.0
+#define BOX_PAD      10.0
+#define BAR          3.0 /* height of the bar of self */
+#define GAP_X        16.0
+#define LABEL_SHARE  0.02 /* edges below have no label */
+#define GAP_Y        44.0
 
 struct drawing {
     struct kiln_caption caption;
@@ -92,8 +94,9 @@ static void size_boxes(struct drawing *d)
         struct kiln_str name = short_name(frame_of(d, i)->name);
         double font = font_of(d, i), w = kiln_clean_width(name, font * 1.06);
         double w_max = NAME_CHARS * font * 0.55;
+        double w_min = d->graph->nodes[i].self ? BOX_MIN_SELF : BOX_MIN;
 
-        box->w = fmax(BOX_MIN, fmin(w, w_max) + 2 * BOX_PAD + (d->recurses[i] ? font : 0));
+        box->w = fmax(w_min, fmin(w, w_max) + 2 * BOX_PAD + (d->recurses[i] ? font : 0));
         box->h = round(font + 32);
     }
 }
@@ -290,20 +293,11 @@ static void add_head(struct drawing *d, double width, double height)
 {
     kiln_buf_printf(d->out,
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-                    "viewBox=\"0 0 %.0f %.0f\">\n<title>",
+                    "viewBox=\"0 0 %.0f %.0f\">\n",
                     width, height, width, height);
-    kiln_caption_headline(&d->caption, d->out);
-    kiln_buf_puts(d->out, "</title>\n<style><![CDATA[\n");
-    kiln_buf_add(d->out, kiln_asset_palette_css, kiln_asset_palette_css_len);
-    kiln_buf_add(d->out, kiln_asset_callgraph_css, kiln_asset_callgraph_css_len);
-    kiln_buf_printf(d->out,
-                    "]]></style>\n<rect class=\"bg\" width=\"100%%\" height=\"100%%\"/>\n"
-                    "<text id=\"headline\" class=\"h1\" x=\"%d\" y=\"36\">",
-                    EDGE);
-    kiln_caption_headline(&d->caption, d->out);
-    kiln_buf_printf(d->out, "</text>\n<text id=\"facts\" class=\"i2\" x=\"%d\" y=\"60\">", EDGE);
-    kiln_caption_facts(&d->caption, d->out);
-    kiln_buf_puts(d->out, " · ");
+    kiln_svg_head(&d->caption,
+                  (struct kiln_str){kiln_asset_callgraph_css, kiln_asset_callgraph_css_len},
+                  d->out);
     add_left_out(d);
     kiln_buf_puts(d->out, "</text>\n");
 }

@@ -97,7 +97,9 @@ static void add_legend(struct drawing *d)
     kiln_buf_puts(d->out, "legend [shape=box style=solid color=\"#d3cdc6\" fontsize=14 label=\"");
     kiln_caption_headline(&d->caption, d->out);
     kiln_buf_puts(d->out, "\\l");
-    kiln_caption_facts(&d->caption, d->out);
+    kiln_caption_finding(&d->caption, d->out);
+    kiln_buf_puts(d->out, "\\l");
+    kiln_caption_source(&d->caption, d->out);
     kiln_buf_puts(d->out, "\\l");
     kiln_caption_number(graph->n_nodes, KILN_QUOTE_DOT, d->out);
     kiln_buf_puts(d->out, " of ");

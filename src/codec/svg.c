@@ -4,10 +4,10 @@
  *
  *   <svg width height viewBox data-top data-row data-root>
  *     <title/> <style/>                     colours for light and dark
- *     <text id="headline"/> <text id="facts"/>
+ *     <text id="headline"/> <text id="finding"/> <text id="facts"/>
  *     <rect id="panel"/> <text id="crumb"/>
  *     <g id="frames">                       one group a frame, in preorder
- *       <g data-d="depth" data-v="total" data-a="total of the base" data-p="share">
+ *       <g data-d="depth" data-v="total" data-a="total of the base" data-w="width" data-p="share">
  *         <title>name, costs, origin: a line each</title> <rect/> <text/> <text class="pc"/>
  *     <g id="legend"/> <script/>
  *
@@ -20,15 +20,16 @@
 #include "codec/caption.h"
 #include "codec/palette.h"
 #include "codec/svg.h"
+#include "codec/svg_head.h"
 #include "codec/svg_plan.h"
 
 #define WIDTH         1200
 #define WIDTH_MIN     320
 #define FRAMES_MAX    4096
 #define DEPTH_MAX     256
-#define EDGE          16 /* from the edge to the panel, and from the panel to the frames */
-#define PANEL_TOP     76
-#define FRAMES_TOP    120
+#define EDGE          KILN_SVG_EDGE /* also from the panel to the frames */
+#define PANEL_TOP     KILN_SVG_HEAD
+#define FRAMES_TOP    (PANEL_TOP + 44)
 #define ROW           19
 #define LEGEND_HEIGHT 33
 #define LABEL_WIDTH   26 /* narrower frames have no label */
@@ -66,6 +67,14 @@ static void add_fixed(struct kiln_buf *out, double value)
 static double frames_span(const struct drawing *d)
 {
     return d->width - 4.0 * EDGE;
+}
+
+/* Neighbours have a gap between them, where there is room for one. */
+static double shown_width(const struct drawing *d, const struct kiln_svg_place *place)
+{
+    double w = place->w * frames_span(d);
+
+    return w > 2 ? w - 1 : w;
 }
 
 static uint32_t row_y(const struct drawing *d, uint32_t depth)
@@ -248,6 +257,11 @@ static void add_frame(struct drawing *d, const struct kiln_svg_place *place)
         kiln_buf_printf(d->out, " data-a=\"%lld\"", (long long)node->total_a);
     if (*label_class(frame) && place->w * frames_span(d) < LABEL_WIDTH)
         kiln_buf_printf(d->out, " data-c=\"%s\"", label_class(frame));
+    if (shown_width(d, place) < place->w * frames_span(d)) {
+        kiln_buf_puts(d->out, " data-w=\"");
+        add_fixed(d->out, place->w * frames_span(d));
+        kiln_buf_putc(d->out, '"');
+    }
     kiln_buf_puts(d->out, " data-p=\"");
     add_aside(d, place);
     kiln_buf_puts(d->out, "\">");
@@ -257,28 +271,13 @@ static void add_frame(struct drawing *d, const struct kiln_svg_place *place)
     kiln_buf_puts(d->out, "\" x=\"");
     add_fixed(d->out, 2.0 * EDGE + place->x * frames_span(d));
     kiln_buf_printf(d->out, "\" y=\"%u\" width=\"", row_y(d, place->depth));
-    add_fixed(d->out, place->w * frames_span(d));
+    add_fixed(d->out, shown_width(d, place));
     kiln_buf_printf(d->out, "\" height=\"%d\" rx=\"2\"/>", ROW - 1);
     add_label(d, place, frame);
     kiln_buf_puts(d->out, "</g>\n");
 }
 
 /* ---- around the frames ---- */
-
-static void add_head(struct drawing *d, uint32_t height)
-{
-    kiln_buf_printf(d->out,
-                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-                    "viewBox=\"0 0 %u %u\" data-top=\"%d\" data-row=\"%d\" data-root=\"%s\">\n",
-                    d->width, height, d->width, height, FRAMES_TOP, ROW,
-                    d->root_below ? "bottom" : "top");
-    kiln_buf_puts(d->out, "<title>");
-    kiln_caption_headline(&d->caption, d->out);
-    kiln_buf_puts(d->out, "</title>\n<style><![CDATA[\n");
-    kiln_buf_add(d->out, kiln_asset_palette_css, kiln_asset_palette_css_len);
-    kiln_buf_add(d->out, kiln_asset_flamegraph_css, kiln_asset_flamegraph_css_len);
-    kiln_buf_puts(d->out, "]]></style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
-}
 
 /* "2 048 of 61 300 frames drawn, the rest folded" */
 static void add_drawn(struct drawing *d)
@@ -295,13 +294,16 @@ static void add_drawn(struct drawing *d)
     }
 }
 
-static void add_words(struct drawing *d)
+static void add_head(struct drawing *d, uint32_t height)
 {
-    kiln_buf_printf(d->out, "<text id=\"headline\" class=\"h1\" x=\"%d\" y=\"36\">", EDGE);
-    kiln_caption_headline(&d->caption, d->out);
-    kiln_buf_printf(d->out, "</text>\n<text id=\"facts\" class=\"i2\" x=\"%d\" y=\"60\">", EDGE);
-    kiln_caption_facts(&d->caption, d->out);
-    kiln_buf_puts(d->out, " · ");
+    kiln_buf_printf(d->out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+                    "viewBox=\"0 0 %u %u\" data-top=\"%d\" data-row=\"%d\" data-root=\"%s\">\n",
+                    d->width, height, d->width, height, FRAMES_TOP, ROW,
+                    d->root_below ? "bottom" : "top");
+    kiln_svg_head(&d->caption,
+                  (struct kiln_str){kiln_asset_flamegraph_css, kiln_asset_flamegraph_css_len},
+                  d->out);
     add_drawn(d);
     kiln_buf_puts(d->out, "</text>\n");
 }
@@ -337,6 +339,7 @@ static double add_key(struct drawing *d, double x, const struct key *key)
 {
     struct kiln_str rest = kiln_str_of(key->classes);
 
+    kiln_buf_puts(d->out, "<g>");
     while (rest.ptr) {
         struct kiln_str class = kiln_str_cut(&rest, ' ');
         char text[16];
@@ -347,7 +350,7 @@ static double add_key(struct drawing *d, double x, const struct key *key)
         add_swatch(d, x, text);
         x += 10;
     }
-    kiln_buf_printf(d->out, "<text class=\"small i3\" x=\"%.1f\" y=\"21\">%s</text>\n", x + 4,
+    kiln_buf_printf(d->out, "<text class=\"small i3\" x=\"%.1f\" y=\"21\">%s</text></g>\n", x + 4,
                     key->words);
     return x + 4 + kiln_clean_width(kiln_str_of(key->words), 12) + 16;
 }
@@ -385,7 +388,6 @@ static void add_all(struct drawing *d)
     uint32_t height = FRAMES_TOP + (d->plan.max_depth + 1) * ROW + 8 + LEGEND_HEIGHT + EDGE;
 
     add_head(d, height);
-    add_words(d);
     add_panel(d, height);
     kiln_buf_puts(d->out, "<g id=\"frames\">\n");
     for (uint32_t i = 0; i < d->plan.n_places; i++)

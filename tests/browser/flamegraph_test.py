@@ -122,6 +122,10 @@ def test_keys(page):
     equal("Enter zooms", state(page, "zoomed.name"), "serve")
     page.press("0")
     equal("0 shows all", state(page, "zoomed.name"), "all")
+    page.call("Browser.grantPermissions",
+              permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    page.press("c")
+    equal("c copies the name", page.run("navigator.clipboard.readText()"), "serve")
     above = frame(page, "main")[1] < frame(page, "scan")[1]
     page.press("i")
     check("i turns it over", above and frame(page, "main")[1] > frame(page, "scan")[1])

@@ -38,11 +38,13 @@ const roomY = () => Math.max(100, window.innerHeight - head);
 /* Px of the drawing for each px of the window. */
 const scale = () => Math.max(box[2] / roomX(), box[3] / roomY());
 
-/* All of it, or as much as can be read, from the top of the heaviest box on. */
+/* All of it, not larger than drawn; or as much as can be read, around the heaviest box. */
 function start() {
   const heaviest = svg.querySelector('#nodes > g[data-n="0"] rect');
   box = whole.slice();
-  if (scale() > 1 / SMALL && heaviest) {
+  if (scale() < 1) {
+    box = [whole[0] + (whole[2] - roomX()) / 2, whole[1], roomX(), roomY()];
+  } else if (scale() > 1 / SMALL && heaviest) {
     const w = roomX() / READABLE;
     const x = Number(heaviest.getAttribute("x")) + Number(heaviest.getAttribute("width")) / 2;
     const most = Math.max(whole[0], whole[0] + whole[2] - w);

@@ -54,7 +54,7 @@ function readFrames() {
       el, rect, lines, name: lines[0], children: [], depth: Number(el.dataset.d),
       value: Number(el.dataset.v),
       x: (Number(rect.getAttribute("x")) - PAD) / span,
-      w: Number(rect.getAttribute("width")) / span,
+      w: Number(el.dataset.w || rect.getAttribute("width")) / span,
     };
     const texts = el.querySelectorAll("text");
     frame.short = shorten(frame.name);
@@ -104,6 +104,9 @@ function button(name, key, action) {
   g.w = w;
   return g;
 }
+
+/* The lines on top, and the fonts to measure them by. */
+const words = { headline: "600 20px", finding: "13px", facts: "12px" };
 
 const ruler = document.createElementNS("http://www.w3.org/1999/xhtml", "canvas").getContext("2d");
 const family = window.getComputedStyle(get("headline")).fontFamily;
@@ -247,7 +250,7 @@ function showCrumb() {
   const room = find.x - PAD - 16;
   const home = zoomed === frames[0];
   const text = home ? crumbHome : "Zoomed to " + zoomed.name + ", " + zoomed.aside;
-  crumb.textContent = fit(text, room, "12px");
+  crumb.textContent = home && textWidth(text, "12px") > room ? "" : fit(text, room, "12px");
   reset.classList.toggle("none", home);
 }
 
@@ -260,7 +263,7 @@ const detailName = make(detail, "text", { class: "b", x: PAD, y: 57 });
 const detailFrom = make(detail, "text", { class: "small i3", x: PAD, y: 76 });
 const detailCost = make(detail, "text", { class: "end", y: 66 });
 const legend = get("legend");
-const help = make(legend, "text", { class: "small i3 end", y: 21 });
+const help = make(detail, "text", { class: "small i3 end", y: 21 });
 detail.insertBefore(legend, detailRule);
 legend.removeAttribute("transform");
 
@@ -500,16 +503,22 @@ function resize() {
   reset.setAttribute("transform", "translate(" + (find.x - turn.w - reset.w - 12) + "," + y + ")");
   find.x -= turn.w + reset.w + 12;
   help.setAttribute("x", width - PAD);
-  help.textContent = width < 1000 ? "" : "Arrows walk · ↵ zooms · Esc goes back · n next hit · c copies";
+  help.textContent =
+    width < 1000 ? "" : "Arrows walk · ↵ zooms · Esc goes back · n next hit · c copies";
   for (const el of [detailBack, detailRule]) {
     el.setAttribute("width", width - 2 * EDGE - 1);
     el.setAttribute("x2", width - EDGE);
   }
   detailCost.setAttribute("x", width - PAD);
-  for (const line of svg.querySelectorAll("#headline, #facts")) {
+  for (const id in words) {
+    const line = get(id);
     line.full = line.full || line.textContent;
-    const font = line.id === "headline" ? "600 20px" : "13px";
-    line.textContent = fit(line.full, width - 2 * EDGE, font);
+    line.textContent = fit(line.full, width - 2 * EDGE, words[id]);
+  }
+  for (const key of legend.querySelectorAll("g")) {
+    key.removeAttribute("display");
+    const box = key.getBBox();
+    if (box.x + box.width > width - PAD) key.setAttribute("display", "none");
   }
   draw();
   placeFoot();
