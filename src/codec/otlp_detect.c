@@ -156,11 +156,15 @@ static struct evidence look_at(struct kiln_str message, const struct otlp_extent
 
 /* ---- the rules ---- */
 
+/* Samples numbered as 1.10 does it, beyond doubt? */
+static bool has_new_samples(const struct evidence *e)
+{
+    return (e->sample[3] & V) || (e->sample[4] & L);
+}
+
 /* Samples numbered as 1.8 and 1.9 did it? */
 static bool has_old_samples(const struct evidence *e)
 {
-    if ((e->sample[3] & V) || (e->sample[4] & L))
-        return false;
     if ((e->sample[3] & L) || (e->sample[4] & V))
         return true;
     return e->value_without_time || (e->sample[2] && e->cannot_be_attrs);
@@ -182,9 +186,24 @@ enum kiln_otlp_revision otlp_revision_by(struct kiln_str message, const struct o
         return KILN_OTLP_1_4;
     if (e.attr_key_is_text || (e.profile[3] & L) || (e.profile[5] & V) || (e.profile[6] & L))
         return KILN_OTLP_1_7;
+    if (has_new_samples(&e))
+        return KILN_OTLP_1_10;
     if (has_old_profile_head(&e))
         return KILN_OTLP_1_8;
     return has_old_samples(&e) ? KILN_OTLP_1_9 : KILN_OTLP_1_10;
+}
+
+enum kiln_otlp_revision otlp_revision_of(struct kiln_str message)
+{
+    struct otlp_extent extents[OTLP_TABLES] = {0};
+    struct kiln_pb r = kiln_pb_of(message);
+    struct kiln_pb_field f;
+
+    while (kiln_pb_next(&r, &f) > 0) {
+        if (f.tag == KILN_PB_BYTES(2u) && otlp_dictionary_look(f.bytes, extents) < 0)
+            break;
+    }
+    return otlp_revision_by(message, extents);
 }
 
 static const struct {

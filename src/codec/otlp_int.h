@@ -161,6 +161,9 @@ bool otlp_next_record(struct kiln_str *rest, struct kiln_str *ret_record);
 enum kiln_otlp_revision otlp_revision_by(struct kiln_str message,
                                          const struct otlp_extent *extents);
 
+/* The same for a message nobody has looked at yet. */
+enum kiln_otlp_revision otlp_revision_of(struct kiln_str message);
+
 /* otlp_old.c: what revisions 1.4 to 1.7 did differently. */
 KILN_CHECK int otlp_old_attr(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret);
 KILN_CHECK int otlp_old_mapping(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret);

@@ -392,20 +392,23 @@ struct old_sample {
 
 static int read_sample_field(struct otlp_decoder *d, struct kiln_pb_field f, struct old_sample *s)
 {
-    switch (f.tag >> 3) {
-    case 1:
-        s->start = (f.tag & 7) == 0 ? f.number : s->start;
+    switch (f.tag) {
+    case KILN_PB_VARINT(1u):
+        s->start = f.number;
         return 0;
-    case 2:
-        s->length = (f.tag & 7) == 0 ? f.number : s->length;
+    case KILN_PB_VARINT(2u):
+        s->length = f.number;
         return 0;
-    case 3:
+    case KILN_PB_VARINT(3u):
+    case KILN_PB_BYTES(3u):
         return otlp_varints(d, f, &d->values, &s->n_values, &d->cap_values);
-    case 4:
+    case KILN_PB_VARINT(4u):
+    case KILN_PB_BYTES(4u):
         return otlp_refs(d, OTLP_ATTRS, f, "attribute_indices", &d->attr_ids);
-    case 5:
-        return (f.tag & 7) == 0 ? otlp_ref(d, OTLP_LINKS, f.number, "link_index", &s->link) : 0;
-    case 6:
+    case KILN_PB_VARINT(5u):
+        return otlp_ref(d, OTLP_LINKS, f.number, "link_index", &s->link);
+    case KILN_PB_VARINT(6u):
+    case KILN_PB_BYTES(6u):
         return otlp_varints(d, f, (int64_t **)&d->times, &s->n_times, &d->cap_times);
     default:
         return 0;
