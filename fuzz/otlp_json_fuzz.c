@@ -19,8 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kiln_buf_init(&out, 64u << 20);
     if (kiln_otlp_json_encode(batch, &out, &err) == 0) {
         again = kiln_fuzz_decode(kiln_otlp_json_decode, kiln_buf_str(&out));
-        if (!again || !kiln_batch_equal(batch, again))
-            abort();
+        FUZZ_CHECK(again && kiln_batch_equal(batch, again));
         kiln_batch_unref(again);
     }
     kiln_buf_done(&out);
