@@ -172,11 +172,10 @@ static void print_file(const struct subject *s, struct kiln_buf *out)
     const struct kiln_decode_info *info = &s->input->info;
 
     put_field(out, "format");
-    kiln_buf_printf(out, "%s, %s", kiln_format_info(info->format)->name,
-                    kiln_format_info(info->format)->text);
+    kiln_buf_puts(out, kiln_format_info(info->format)->name);
     if (info->revision[0])
         kiln_buf_printf(out, ", revision %s", info->revision);
-    kiln_buf_putc(out, '\n');
+    kiln_buf_printf(out, " (%s)\n", kiln_format_info(info->format)->text);
     put_field(out, "size");
     kiln_format_value(out, (double)s->input->file_bytes, KILN_STR("bytes"));
     if (info->compression) {

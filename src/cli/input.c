@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "base/compress.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/edit.h"
@@ -59,6 +60,22 @@ int kiln_input_open(const struct kiln_cli *cli, const char *path, struct kiln_in
     else
         *ret_input = input;
     return code;
+}
+
+int kiln_input_read(const struct kiln_cli *cli, const char *path, struct kiln_buf *out)
+{
+    struct kiln_err err = {0};
+    struct kiln_buf data;
+    int r;
+
+    kiln_buf_init(&data, input_limit(cli));
+    out->max = input_limit(cli);
+    r = kiln_file_read(path, &data, &err);
+    if (r == 0)
+        r = kiln_decompress(kiln_compression_of(kiln_buf_str(&data)), kiln_buf_str(&data), out,
+                            &err);
+    kiln_buf_done(&data);
+    return r < 0 ? kiln_cli_fail(path, &err) : KILN_EXIT_WELL;
 }
 
 void kiln_input_close(struct kiln_input *input)

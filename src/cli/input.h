@@ -16,6 +16,9 @@ struct kiln_input {
     size_t file_bytes; /* as it lies on the disk */
 };
 
+/* Reads and uncompresses one file into `out`, an initialised buffer, within the limits. */
+KILN_CHECK int kiln_input_read(const struct kiln_cli *cli, const char *path, struct kiln_buf *out);
+
 /* Reads and decodes one file. */
 KILN_CHECK int kiln_input_open(const struct kiln_cli *cli, const char *path,
                                struct kiln_input *ret_input);

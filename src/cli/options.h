@@ -77,7 +77,8 @@ struct kiln_args {
     bool combine_times;
     bool keep_apart;
     /* check */
-    bool strict, check_dupes, check_orphans, no_check_sample_shapes;
+    bool strict, check_dupes, check_orphans;
+    uint32_t check_sample_shapes; /* 0 or 1 */
     /* help */
     bool help, man;
 };

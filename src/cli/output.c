@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "codec/pprof.h"
 
 static const struct kiln_option output_options[] = {
     KILN_OPT("output", 'o', KILN_OPT_TEXT, output, "FILE",
@@ -69,17 +70,74 @@ int kiln_output_format(const struct kiln_cli *cli, enum kiln_format fallback,
     return KILN_EXIT_WELL;
 }
 
+/* Formats that keep the whole batch, whatever the selection. */
+static bool keeps_everything(enum kiln_format format)
+{
+    return format == KILN_FORMAT_OTLP || format == KILN_FORMAT_OTLP_JSON ||
+           format == KILN_FORMAT_PPROF;
+}
+
+/* The name of a selection option that was given, or NULL. */
+static const char *selection(const struct kiln_args *args)
+{
+    const struct kiln_args none = {0};
+
+    for (const struct kiln_option *o = kiln_group_selection.options; o->name; o++) {
+        size_t size = o->kind == KILN_OPT_CHOICE ? sizeof(uint32_t) : sizeof(const char *);
+
+        if (memcmp((const char *)args + o->offset, (const char *)&none + o->offset, size) != 0)
+            return o->name;
+    }
+    return NULL;
+}
+
+static void say_losses(const struct kiln_pprof_losses *losses)
+{
+    const struct {
+        uint64_t n;
+        const char *what;
+    } rows[] = {
+        {losses->timestamps, "timestamps"},
+        {losses->profile_ids, "ids and payloads of profiles"},
+        {losses->scopes, "scopes"},
+        {losses->periods, "periods"},
+        {losses->attributes, "attributes"},
+        {losses->values_as_text, "types of labels"},
+        {losses->overflows, "sums past 64 bits"},
+    };
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, 512);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(rows); i++) {
+        if (!rows[i].n)
+            continue;
+        kiln_buf_puts(&text, text.len ? ", " : "");
+        kiln_buf_add_u64(&text, rows[i].n);
+        kiln_buf_printf(&text, " %s", rows[i].what);
+    }
+    if (text.len)
+        kiln_cli_note(NULL, "pprof cannot hold everything, these are lost: %.*s",
+                      KILN_STR_ARG(kiln_buf_str(&text)));
+    kiln_buf_done(&text);
+}
+
 int kiln_output_batch(struct kiln_cli *cli, struct kiln_batch *batch, enum kiln_format format)
 {
+    struct kiln_pprof_losses losses = {0};
     struct kiln_encode_opts opts = {
         .format = format,
         .title = cli->args.title,
         .no_compression = cli->args.no_compression,
+        .losses = &losses,
     };
     struct kiln_err err = {0};
-    int code = kiln_input_opts(cli, &opts.view);
+    int code;
     int r;
 
+    if (keeps_everything(format) && selection(&cli->args))
+        return kiln_cli_usage(cli->command, "--%s has no effect on %s, which keeps everything",
+                              selection(&cli->args), kiln_format_info(format)->name);
+    code = kiln_input_opts(cli, &opts.view);
     if (code)
         return code;
     r = kiln_encode(batch, &opts, &cli->out, &err);
@@ -88,6 +146,7 @@ int kiln_output_batch(struct kiln_cli *cli, struct kiln_batch *batch, enum kiln_
         kiln_buf_clear(&cli->out);
         return kiln_cli_fail(NULL, &err);
     }
+    say_losses(&losses);
     return kiln_output_deliver(cli, format);
 }
 

@@ -196,13 +196,14 @@ int kiln_decode(struct kiln_str data, const struct kiln_decode_opts *opts,
 static int encode_pprof(const struct kiln_batch *batch, const struct kiln_encode_opts *opts,
                         struct kiln_buf *out, struct kiln_err *err)
 {
+    struct kiln_pprof_opts pprof = {.losses = opts->losses};
     struct kiln_buf raw;
     int r;
 
     if (opts->no_compression)
-        return kiln_pprof_encode(batch, NULL, out, err);
+        return kiln_pprof_encode(batch, &pprof, out, err);
     kiln_buf_init(&raw, out->max);
-    r = kiln_pprof_encode(batch, NULL, &raw, err);
+    r = kiln_pprof_encode(batch, &pprof, &raw, err);
     if (r == 0)
         r = kiln_compress(KILN_GZIP, 0, kiln_buf_str(&raw), out);
     if (r < 0)

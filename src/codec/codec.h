@@ -76,11 +76,14 @@ KILN_CHECK int kiln_decode(struct kiln_str data, const struct kiln_decode_opts *
                            struct kiln_batch **ret_batch, struct kiln_decode_info *info,
                            struct kiln_err *err);
 
+struct kiln_pprof_losses;
+
 struct kiln_encode_opts {
     enum kiln_format format;
-    struct kiln_view_opts view; /* for formats of one sample type: which, and how */
-    const char *title;          /* of a drawing; NULL: a default */
-    bool no_compression;        /* pprof: plain instead of gzip */
+    struct kiln_view_opts view;       /* for formats of one sample type: which, and how */
+    const char *title;                /* of a drawing; NULL: a default */
+    bool no_compression;              /* pprof: plain instead of gzip */
+    struct kiln_pprof_losses *losses; /* pprof: what it cannot say; filled where not NULL */
 };
 
 /* Encodes into `out`. */

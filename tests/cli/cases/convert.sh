@@ -7,3 +7,6 @@ kiln convert $p --to collapsed | sort >"$TMP/c.folded"
 head -3 "$TMP/c.folded"
 awk '{ sum += $NF } END { print "sum", sum }' "$TMP/c.folded"
 kiln convert $p -t alloc_space --focus growslice --to collapsed
+# A selection that could have no effect is refused, not forgotten.
+kiln convert $p --focus json -o "$TMP/x.pb.gz"; echo "exit $?"
+kiln merge $p --granularity line -o "$TMP/x.otlp"; echo "exit $?"
