@@ -155,9 +155,10 @@ struct kiln_jfr_class {
 
 struct kiln_jfr_method {
     uint64_t id, class, name, descriptor;
-    uint32_t memo; /* function */
-    bool native;   /* code of a library or the kernel, not of the JVM */
-    uint8_t kind;  /* the frame met last: what it was, where, its location */
+    uint64_t class_name; /* once it is a function */
+    uint32_t memo;       /* function */
+    bool native;         /* code of a library or the kernel, not of the JVM */
+    uint8_t kind;        /* the frame met last: what it was, where, its location */
     int32_t line;
     uint32_t location; /* 0: none yet */
 };
@@ -198,6 +199,7 @@ struct kiln_jfr_chunk {
     uint32_t compile_steps;
     uint32_t frame_type; /* the type of a stack frame; UINT32_MAX: none */
     struct kiln_jfr_pool pools[KILN_JFR_POOL_COUNT];
+    struct kiln_intern functions; /* methods that became functions, by the ids of their names */
 };
 
 /* jfr_meta.c: reads the metadata event.  Type names get their event and pool numbers. */
@@ -219,6 +221,10 @@ enum kiln_jfr_pool_kind kiln_jfr_pool_named(struct kiln_str type); /* POOL_COUNT
 
 /* The entry with this id, or NULL. */
 void *kiln_jfr_find(const struct kiln_jfr_chunk *c, enum kiln_jfr_pool_kind kind, uint64_t id);
+
+/* The entry of a text that is a reference, or NULL. */
+struct kiln_jfr_name *kiln_jfr_text_entry(const struct kiln_jfr_chunk *c,
+                                          struct kiln_jfr_text text);
 
 /* UTF-8 of any text, also of a reference, into out[KILN_JFR_TEXT_MAX].  Returns its length. */
 size_t kiln_jfr_text_get(const struct kiln_jfr_chunk *c, struct kiln_jfr_text text, char *out);

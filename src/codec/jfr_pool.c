@@ -67,16 +67,24 @@ void *kiln_jfr_find(const struct kiln_jfr_chunk *c, enum kiln_jfr_pool_kind kind
     return NULL;
 }
 
+struct kiln_jfr_name *kiln_jfr_text_entry(const struct kiln_jfr_chunk *c, struct kiln_jfr_text text)
+{
+    struct kiln_jfr_in in = {text.ptr, text.ptr, 0};
+
+    if (text.encoding != KILN_JFR_REF)
+        return NULL;
+    in.end += text.len;
+    return kiln_jfr_find(c, KILN_JFR_STRINGS, kiln_jfr_varint(&in));
+}
+
 size_t kiln_jfr_text_get(const struct kiln_jfr_chunk *c, struct kiln_jfr_text text, char *out)
 {
     if (text.encoding == KILN_JFR_REF) {
-        struct kiln_jfr_in in = {text.ptr, text.ptr + text.len, 0};
-        const struct kiln_jfr_name *string =
-            kiln_jfr_find(c, KILN_JFR_STRINGS, kiln_jfr_varint(&in));
+        const struct kiln_jfr_name *entry = kiln_jfr_text_entry(c, text);
 
-        if (!string || string->text.encoding == KILN_JFR_REF)
+        if (!entry || entry->text.encoding == KILN_JFR_REF)
             return 0;
-        text = string->text;
+        text = entry->text;
     }
     return kiln_jfr_text_format(text, out);
 }
@@ -228,6 +236,7 @@ void kiln_jfr_chunk_done(struct kiln_jfr_chunk *c)
                         pool_types[i].entry_size);
         c->pools[i].n = 0;
     }
+    kiln_intern_done(&c->functions, c->budget);
     kiln_intern_done(&c->type_index, c->budget);
     kiln_array_free(c->budget, (void **)&c->types, &c->cap_types, sizeof(*c->types));
     kiln_array_free(c->budget, (void **)&c->fields, &c->cap_fields, sizeof(*c->fields));

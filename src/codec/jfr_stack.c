@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "base/hash.h"
 #include "codec/jfr_int.h"
 
 /* ---- names ---- */
@@ -32,20 +33,41 @@ static bool is_native(const struct kiln_jfr_chunk *c, const struct kiln_jfr_meth
                        KILN_STR("()L;"));
 }
 
-static uint32_t make_function(struct kiln_jfr *j, struct kiln_jfr_method *method)
+static uint32_t new_function(struct kiln_jfr *j, const struct kiln_jfr_method *method)
 {
-    const struct kiln_jfr_chunk *c = &j->chunk;
-    const struct kiln_jfr_class *class = kiln_jfr_find(c, KILN_JFR_CLASSES, method->class);
     char name[2 * KILN_JFR_TEXT_MAX + 1];
-    size_t len = class ? symbol_name(c, class->name, name) : 0;
+    size_t len = symbol_name(&j->chunk, method->class_name, name);
 
     name[len++] = '.';
-    len += symbol_name(c, method->name, name + len);
-    method->native = is_native(c, method);
+    len += symbol_name(&j->chunk, method->name, name + len);
     return kiln_builder_function(
         j->b, &(struct kiln_function){
                   .name = kiln_builder_string(j->b, (struct kiln_str){name, len}),
               });
+}
+
+/* Names are put together once, however many methods share them. */
+static uint32_t make_function(struct kiln_jfr *j, struct kiln_jfr_method *method)
+{
+    struct kiln_jfr_chunk *c = &j->chunk;
+    const struct kiln_jfr_method *methods = c->pools[KILN_JFR_METHODS].entries;
+    const struct kiln_jfr_class *class = kiln_jfr_find(c, KILN_JFR_CLASSES, method->class);
+    uint64_t hash;
+    int r;
+
+    method->class_name = class ? class->name : 0;
+    method->native = is_native(c, method);
+    hash = kiln_hash_mix(method->class_name, method->name);
+    for (struct kiln_probe p = kiln_intern_probe(&c->functions, hash);
+         kiln_intern_next(&c->functions, &p);) {
+        if (methods[p.entry].class_name == method->class_name &&
+            methods[p.entry].name == method->name)
+            return methods[p.entry].memo - 1;
+    }
+    r = kiln_intern_add(&c->functions, c->budget, hash, (uint32_t)(method - methods));
+    if (r < 0)
+        kiln_builder_fail(j->b, r);
+    return new_function(j, method);
 }
 
 /* ---- frames ---- */
@@ -167,43 +189,72 @@ int kiln_jfr_stack(struct kiln_jfr *j, uint64_t id, uint32_t *ret_stack, struct 
 
 /* ---- attributes of samples ---- */
 
+/* A text as a string of the batch; one that many refer to is looked at once. */
+static uint32_t make_string(struct kiln_jfr *j, struct kiln_jfr_text text)
+{
+    struct kiln_jfr_name *shared = kiln_jfr_text_entry(&j->chunk, text);
+    char utf8[KILN_JFR_TEXT_MAX];
+    uint32_t string;
+
+    if (shared && shared->memo)
+        return shared->memo - 1;
+    string = kiln_builder_string(j->b,
+                                 (struct kiln_str){utf8, kiln_jfr_text_get(&j->chunk, text, utf8)});
+    if (shared)
+        shared->memo = 1 + string;
+    return string;
+}
+
+static uint32_t make_attr(struct kiln_jfr *j, struct kiln_str key, struct kiln_value value)
+{
+    return kiln_builder_attr(j->b, kiln_builder_string(j->b, key), value, 0);
+}
+
 uint32_t kiln_jfr_thread_set(struct kiln_jfr *j, uint64_t id)
 {
     struct kiln_jfr_thread *thread = kiln_jfr_find(&j->chunk, KILN_JFR_THREADS, id);
-    char name[KILN_JFR_TEXT_MAX];
-    uint32_t attrs[2], n = 0;
-    size_t len;
+    uint32_t attrs[2], n = 0, name;
+    int64_t number;
 
     if (!thread)
         return 0;
     if (thread->memo)
         return thread->memo - 1;
-    len = kiln_jfr_text_get(&j->chunk, thread->java_name, name);
-    if (len == 0)
-        len = kiln_jfr_text_get(&j->chunk, thread->os_name, name);
-    if (len)
-        attrs[n++] =
-            kiln_builder_text_attr(j->b, KILN_STR("thread.name"), (struct kiln_str){name, len});
-    if (thread->os_id || thread->java_id) /* virtual threads have no id of the system */
-        attrs[n++] = kiln_builder_attr(
-            j->b, kiln_builder_string(j->b, KILN_STR("thread.id")),
-            kiln_value_int((int64_t)(thread->os_id ? thread->os_id : thread->java_id)), 0);
+    name = make_string(j, thread->java_name);
+    if (!name)
+        name = make_string(j, thread->os_name);
+    if (name)
+        attrs[n++] = make_attr(j, KILN_STR("thread.name"), kiln_value_string(name));
+    /* virtual threads have no id of the system */
+    number = (int64_t)(thread->os_id ? thread->os_id : thread->java_id);
+    if (number)
+        attrs[n++] = make_attr(j, KILN_STR("thread.id"), kiln_value_int(number));
     thread->memo = 1 + kiln_builder_set(j->b, attrs, n, NULL);
     return thread->memo - 1;
+}
+
+static uint32_t make_class_attr(struct kiln_jfr *j, uint64_t class_name)
+{
+    struct kiln_jfr_name *symbol = kiln_jfr_find(&j->chunk, KILN_JFR_SYMBOLS, class_name);
+    char name[KILN_JFR_TEXT_MAX];
+    struct kiln_str s = {name, 0};
+
+    if (!symbol)
+        return 0;
+    if (!symbol->memo) {
+        s.len = symbol_name(&j->chunk, class_name, name);
+        symbol->memo = 1 + kiln_builder_string(j->b, s);
+    }
+    return make_attr(j, KILN_STR("object.class"), kiln_value_string(symbol->memo - 1));
 }
 
 uint32_t kiln_jfr_class_attr(struct kiln_jfr *j, uint64_t id)
 {
     struct kiln_jfr_class *class = kiln_jfr_find(&j->chunk, KILN_JFR_CLASSES, id);
-    char name[KILN_JFR_TEXT_MAX];
-    size_t len;
 
     if (!class)
         return 0;
-    if (!class->memo) {
-        len = symbol_name(&j->chunk, class->name, name);
-        class->memo = 1 + kiln_builder_text_attr(j->b, KILN_STR("object.class"),
-                                                 (struct kiln_str){name, len});
-    }
+    if (!class->memo)
+        class->memo = 1 + make_class_attr(j, class->name);
     return class->memo - 1;
 }

@@ -141,12 +141,21 @@ static size_t decode_utf8(const uint8_t *p, size_t left, uint32_t *ret)
 /* Copies the ASCII characters at the start of the input: most texts are nothing else. */
 static void put_ascii(struct writer *w, struct kiln_jfr_in *in)
 {
-    size_t n = kiln_jfr_in_left(in), room = KILN_JFR_TEXT_MAX - w->len;
+    size_t left = kiln_jfr_in_left(in), room = KILN_JFR_TEXT_MAX - w->len;
+    size_t n = left < room ? left : room, i = 0;
+    uint64_t eight;
 
-    w->full = n > room;
-    for (n = w->full ? room : n; n && *in->at < 0x80; n--)
-        w->out[w->len++] = (char)*in->at++;
-    w->full = w->full && n == 0;
+    for (; n - i >= 8; i += 8) {
+        memcpy(&eight, in->at + i, 8);
+        if (eight & 0x8080808080808080u)
+            break;
+        memcpy(w->out + w->len + i, &eight, 8);
+    }
+    for (; i < n && in->at[i] < 0x80; i++)
+        w->out[w->len + i] = (char)in->at[i];
+    in->at += i;
+    w->len += i;
+    w->full = i == room && left > room;
 }
 
 size_t kiln_jfr_text_format(struct kiln_jfr_text text, char *out)
@@ -238,12 +247,19 @@ static bool is_lambda_number(struct kiln_str s)
     return false;
 }
 
-/* Where `needle` occurs last in `s`: the position after it, or 0. */
+/* Where `needle` occurs last in `s`, but not at its start: the position after it, or 0. */
 static size_t after_last(struct kiln_str s, struct kiln_str needle)
 {
-    for (size_t at = s.len; at > needle.len; at--) {
-        if (memcmp(s.ptr + at - needle.len, needle.ptr, needle.len) == 0)
-            return at;
+    char last = needle.ptr[needle.len - 1];
+
+    while (s.len > needle.len) {
+        const char *at = memrchr(s.ptr + needle.len, last, s.len - needle.len);
+
+        if (!at)
+            return 0;
+        s.len = (size_t)(at - s.ptr);
+        if (memcmp(at + 1 - needle.len, needle.ptr, needle.len) == 0)
+            return s.len + 1;
     }
     return 0;
 }

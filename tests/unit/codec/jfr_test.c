@@ -273,6 +273,16 @@ TEST(jfr, samples_know_their_thread_and_span)
     kiln_batch_unref(batch);
 }
 
+TEST(jfr, a_name_may_be_kept_in_the_pool_of_strings)
+{
+    struct kiln_batch *batch;
+
+    RECORD(INTERVAL("1"), {T_EXECUTION, .stack = "A.run", .thread = "@pooled"});
+    batch = decode();
+    CHECK_STR(kiln_set_text(batch, batch->samples[0].attrs, KILN_STR("thread.name")), "pooled");
+    kiln_batch_unref(batch);
+}
+
 TEST(jfr, frames_say_whether_they_are_java)
 {
     struct kiln_batch *batch;

@@ -477,6 +477,26 @@ static inline void jfr_put_names(struct jfr_writer *w)
     jfr_text(b, "(Ljava/lang/Object;)V");
 }
 
+/* The name of a thread that starts with `@` is written as the id of a string. */
+static inline void jfr_put_thread_name(struct jfr_writer *w, size_t i)
+{
+    if (w->threads[i][0] != '@') {
+        jfr_text(&w->pools, w->threads[i]);
+        return;
+    }
+    jfr_byte(&w->pools, 2);
+    jfr_int(&w->pools, 500 + i);
+}
+
+static inline void jfr_put_strings(struct jfr_writer *w)
+{
+    jfr_pool(w, T_STRING, w->n_threads);
+    for (size_t i = 0; i < w->n_threads; i++) {
+        jfr_int(&w->pools, 500 + i);
+        jfr_text(&w->pools, w->threads[i] + 1);
+    }
+}
+
 static inline void jfr_put_threads(struct jfr_writer *w)
 {
     jfr_pool(w, T_THREAD, w->n_threads);
@@ -488,7 +508,7 @@ static inline void jfr_put_threads(struct jfr_writer *w)
                 jfr_text(&w->pools, "os");
                 break;
             case 2:
-                jfr_text(&w->pools, w->threads[i]);
+                jfr_put_thread_name(w, i);
                 break;
             default:
                 jfr_int(&w->pools, 1000 + i);
@@ -513,7 +533,7 @@ static inline void jfr_put_pools(struct jfr_writer *w)
     for (int i = 0; i < 4; i++) /* type, start, duration, distance */
         jfr_int(&w->pools, i == 0);
     jfr_byte(&w->pools, 0);
-    jfr_int(&w->pools, 7);
+    jfr_int(&w->pools, 8);
     jfr_pool(w, T_STACK, w->n_stacks);
     for (size_t i = 0; i < w->n_stacks; i++) {
         jfr_int(&w->pools, i + 1);
@@ -525,6 +545,7 @@ static inline void jfr_put_pools(struct jfr_writer *w)
     }
     jfr_put_names(w);
     jfr_put_threads(w);
+    jfr_put_strings(w);
     jfr_put_texts(w, T_FRAME_TYPE, jfr_frame_types, 0);
     jfr_put_texts(w, T_STATE, jfr_states, 1);
     jfr_put_event(&w->out, &w->pools);
