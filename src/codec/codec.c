@@ -65,14 +65,15 @@ static const struct {
     enum kiln_format format;
     detector *detect;
     decoder *decode; /* NULL: OTLP, which has more to say */
+    bool is_text;    /* the batch keeps nothing of it */
 } readers[] = {
-    {KILN_FORMAT_JFR, kiln_jfr_detect, kiln_jfr_decode},
-    {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL},
-    {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode},
-    {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode},
-    {KILN_FORMAT_SPEEDSCOPE, kiln_speedscope_detect, kiln_speedscope_decode},
-    {KILN_FORMAT_PERF, kiln_perf_detect, kiln_perf_decode},
-    {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode},
+    {KILN_FORMAT_JFR, kiln_jfr_detect, kiln_jfr_decode, false},
+    {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL, false},
+    {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode, false},
+    {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode, true},
+    {KILN_FORMAT_SPEEDSCOPE, kiln_speedscope_detect, kiln_speedscope_decode, true},
+    {KILN_FORMAT_PERF, kiln_perf_detect, kiln_perf_decode, true},
+    {KILN_FORMAT_COLLAPSED, kiln_collapsed_detect, kiln_collapsed_decode, true},
 };
 
 enum kiln_format kiln_format_detect(struct kiln_str content)
@@ -140,7 +141,17 @@ static int find_format(struct kiln_str content, const struct kiln_decode_opts *o
                         "this is no profile in any format that Kiln reads");
 }
 
-/* Decodes `content`, whose memory goes to the batch whatever happens. */
+/* True if a batch of this format may point into its content. */
+static bool keeps_content(enum kiln_format format)
+{
+    for (size_t i = 0; i < KILN_ARRAY_LEN(readers); i++) {
+        if (readers[i].format == format)
+            return !readers[i].is_text;
+    }
+    return true;
+}
+
+/* Decodes `content`, whose memory goes to the batch or is freed. */
 static int decode_owned(struct kiln_buf *content, const struct kiln_decode_opts *opts,
                         struct kiln_batch **ret_batch, struct kiln_decode_info *info,
                         struct kiln_err *err)
@@ -157,11 +168,14 @@ static int decode_owned(struct kiln_buf *content, const struct kiln_decode_opts 
         kiln_buf_done(content);
         return r;
     }
-    kiln_buf_take(content, &memory, &len);
-    kiln_builder_adopt(b, memory, len);
+    if (keeps_content(info->format)) {
+        kiln_buf_take(content, &memory, &len);
+        kiln_builder_adopt(b, memory, len);
+    }
     r = kiln_builder_error(b);
     if (r == 0)
         r = decode_content(text, opts, b, info, err);
+    kiln_buf_done(content);
     if (r < 0) {
         kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
         kiln_builder_free(b);

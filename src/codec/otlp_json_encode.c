@@ -369,11 +369,13 @@ static void put_profile(struct encoder *e, const struct kiln_profile *profile)
     kiln_json_end_object(&e->w);
 }
 
-static int put_scope(struct encoder *e, const struct kiln_scope *scope)
+/* Absent where it says nothing, as in protobuf. */
+static int put_scope_head(struct encoder *e, const struct kiln_scope *scope)
 {
     int r;
 
-    kiln_json_put_object(&e->w);
+    if (!scope->name && !scope->version && !scope->attrs && !scope->dropped_attrs)
+        return 0;
     kiln_json_put_name(&e->w, "scope");
     kiln_json_put_object(&e->w);
     put_text(e, "name", scope->name);
@@ -381,6 +383,15 @@ static int put_scope(struct encoder *e, const struct kiln_scope *scope)
     r = put_inline_attrs(e, scope->attrs);
     put_u32(e, "droppedAttributesCount", scope->dropped_attrs);
     kiln_json_end_object(&e->w);
+    return r;
+}
+
+static int put_scope(struct encoder *e, const struct kiln_scope *scope)
+{
+    int r;
+
+    kiln_json_put_object(&e->w);
+    r = put_scope_head(e, scope);
     kiln_json_put_name(&e->w, "profiles");
     kiln_json_put_array(&e->w);
     for (uint32_t i = 0; i < scope->n_profiles; i++)
@@ -423,17 +434,27 @@ static void put_entities(struct encoder *e, const struct kiln_resource *resource
     kiln_json_end_array(&e->w);
 }
 
-static int put_resource(struct encoder *e, const struct kiln_resource *resource)
+static int put_resource_head(struct encoder *e, const struct kiln_resource *resource)
 {
     int r;
 
-    kiln_json_put_object(&e->w);
+    if (!resource->attrs && !resource->dropped_attrs && !resource->n_entities)
+        return 0;
     kiln_json_put_name(&e->w, "resource");
     kiln_json_put_object(&e->w);
     r = put_inline_attrs(e, resource->attrs);
     put_u32(e, "droppedAttributesCount", resource->dropped_attrs);
     put_entities(e, resource);
     kiln_json_end_object(&e->w);
+    return r;
+}
+
+static int put_resource(struct encoder *e, const struct kiln_resource *resource)
+{
+    int r;
+
+    kiln_json_put_object(&e->w);
+    r = put_resource_head(e, resource);
     kiln_json_put_name(&e->w, "scopeProfiles");
     kiln_json_put_array(&e->w);
     for (uint32_t i = 0; r == 0 && i < resource->n_scopes; i++)
