@@ -8,6 +8,8 @@ kiln list --json load $a --source-path examples >"$TMP/list"
 kiln diff --json $a $b >"$TMP/diff"
 kiln info --json $a >"$TMP/info"
 kiln convert $a --to otlp | kiln info --json - >"$TMP/info-otlp"
+kiln convert $a --to otlp | kiln check --json - >"$TMP/check"
+printf '\022\005\022\003\030\200\001' | kiln check --json - >"$TMP/check-findings"
 python3 - "$TMP"/* <<'END'
 import json, re, sys
 documented = set(re.findall(r'`(\w+)`', open('docs/formats/cli-json.md').read()))
