@@ -206,9 +206,68 @@ void kiln_caption_change_share(const struct kiln_tree *tree, uint32_t node, stru
 
 /* ---- what stands out ---- */
 
-static void add_name(const struct kiln_caption *caption, uint32_t frame, struct kiln_buf *out)
+static void add_name(const struct kiln_caption *caption, const struct kiln_frame *frame,
+                     struct kiln_buf *out)
 {
-    kiln_clean_add(out, caption->tree->frames[frame].name, NAME_CHARS_MAX, caption->quote);
+    kiln_clean_add(out, frame->name, NAME_CHARS_MAX, caption->quote);
+}
+
+/* The place of the largest; 0 also where there is none. */
+static uint32_t largest(const double *sums, uint32_t n)
+{
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < n; i++)
+        if (sums[i] > sums[best])
+            best = i;
+    return best;
+}
+
+/* Adds up what `leaf` spent itself by the frame of the program's own that is next above it. */
+static void sum_by_owner(const struct kiln_view *view, uint32_t leaf, uint8_t *families,
+                         double *sums)
+{
+    for (uint32_t i = 0; i < view->n_rows; i++) {
+        const struct kiln_view_row *row = &view->rows[i];
+        const uint32_t *path = view->path + row->first;
+        uint32_t n = row->n;
+
+        if (!n || path[n - 1] != leaf)
+            continue;
+        while (n) {
+            uint32_t frame = path[--n];
+
+            if (!families[frame])
+                families[frame] = (uint8_t)(1 + kiln_frame_family(&view->frames[frame]));
+            if (families[frame] == 1 + KILN_FAMILY_OWN) {
+                sums[frame] += (double)row->value;
+                break;
+            }
+        }
+    }
+}
+
+/* ", most of it below main.save": where one function of the program's own asked for most of it. */
+static void add_owner(const struct kiln_caption *caption, uint32_t leaf, double self,
+                      struct kiln_buf *out)
+{
+    const struct kiln_view *view = caption->view;
+    double *sums = kiln_calloc(view->n_frames, sizeof(*sums));
+    uint8_t *families = kiln_calloc(view->n_frames, 1);
+    uint32_t best;
+
+    if (sums && families) {
+        sum_by_owner(view, leaf, families, sums);
+        best = largest(sums, view->n_frames);
+        if (best != leaf && sums[best] >= self / 2) {
+            kiln_buf_puts(out, ", most of it below ");
+            add_name(caption, &view->frames[best], out);
+        }
+    } else if (!out->error) {
+        out->error = -ENOMEM;
+    }
+    kiln_free(sums);
+    kiln_free(families);
 }
 
 /* The frame that spent most itself: the last of each stack did, whichever way the tree stands. */
@@ -216,7 +275,7 @@ static void add_hottest(const struct kiln_caption *caption, struct kiln_buf *out
 {
     const struct kiln_view *view = caption->view;
     double *sums = kiln_calloc(view->n_frames, sizeof(*sums));
-    uint32_t best = 0;
+    uint32_t best;
 
     if (!sums) {
         out->error = out->error ? out->error : -ENOMEM;
@@ -228,13 +287,12 @@ static void add_hottest(const struct kiln_caption *caption, struct kiln_buf *out
         if (row->n)
             sums[view->path[row->first + row->n - 1]] += (double)row->value;
     }
-    for (uint32_t i = 1; i < view->n_frames; i++)
-        if (sums[i] > sums[best])
-            best = i;
+    best = largest(sums, view->n_frames);
     if (sums[best] > 0) {
-        kiln_clean_add(out, view->frames[best].name, NAME_CHARS_MAX, caption->quote);
+        add_name(caption, &view->frames[best], out);
         kiln_buf_puts(out, " itself takes ");
         kiln_caption_share(sums[best], (double)view->total, out);
+        add_owner(caption, best, sums[best], out);
     }
     kiln_free(sums);
 }
@@ -257,7 +315,7 @@ static uint32_t find_start(const struct kiln_tree *tree, int sign)
     return best;
 }
 
-/* ", called by main.validate": of code that is not the program's own, who of its own called it. */
+/* " below main.validate": of code that is not the program's own, who of its own called it. */
 static void add_own_caller(const struct kiln_caption *caption, uint32_t node, struct kiln_buf *out)
 {
     const struct kiln_tree *tree = caption->tree;
@@ -268,7 +326,7 @@ static void add_own_caller(const struct kiln_caption *caption, uint32_t node, st
     if (!at || at == node)
         return;
     kiln_buf_puts(out, " below ");
-    add_name(caption, tree->nodes[at].frame, out);
+    add_name(caption, &tree->frames[tree->nodes[at].frame], out);
 }
 
 static void add_most_changed(const struct kiln_caption *caption, struct kiln_buf *out)
@@ -283,7 +341,7 @@ static void add_most_changed(const struct kiln_caption *caption, struct kiln_buf
         if (!node)
             continue;
         kiln_buf_puts(out, any ? "; " : "");
-        add_name(caption, tree->nodes[node].frame, out);
+        add_name(caption, &tree->frames[tree->nodes[node].frame], out);
         add_own_caller(caption, node, out);
         kiln_buf_puts(out, words[side]);
         kiln_caption_amount(

@@ -26,7 +26,8 @@ struct kiln_caption {
 /* "CPU time of checkout: 2.44 cores (73.2s in 30s)"; of a diff "... grew by 40 %: 2.4 → 3.4". */
 void kiln_caption_headline(const struct kiln_caption *caption, struct kiln_buf *out);
 
-/* "loadRules itself takes 12 %"; of a diff where it grew and shrank most; may be empty. */
+/* "memcpy itself takes 12 %, most of it below main.load"; of a diff where it grew and shrank most;
+ * may be empty. */
 void kiln_caption_finding(const struct kiln_caption *caption, struct kiln_buf *out);
 
 /* "process_cpu:cpu:nanoseconds · 20 430 samples · 3 profiles". */

@@ -145,6 +145,17 @@ TEST(svg, the_sentence_comes_first)
     kiln_view_free(view);
 }
 
+TEST(svg, what_stands_out_is_said_with_who_asked_for_it)
+{
+    struct kiln_view *view = cpu_view("main;save;runtime.lock;futex@libc/usr/lib/x.c:1 40\n"
+                                      "main;load;futex@libc/usr/lib/x.c:1 20\nmain;parse 30\n");
+    char *svg = drawing_of(view, NULL);
+
+    CHECK(strstr(svg, "futex itself takes 66.7 %, most of it below save</text>"));
+    kiln_free(svg);
+    kiln_view_free(view);
+}
+
 TEST(svg, what_was_folded_is_said)
 {
     struct kiln_view *view = cpu_view(NARROW);
