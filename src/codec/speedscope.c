@@ -158,12 +158,11 @@ int speedscope_frame(struct speedscope *d, uint32_t *ret)
 
 /* ---- sampled profiles ---- */
 
-/* Where the parts of a profile start (0: absent) and its short ones. */
+/* What the first pass keeps of a profile: where its parts start (0: absent), and its short ones. */
 struct head {
-    size_t samples, weights, events;
-    uint32_t name;
+    size_t samples, weights, events, start_value, end_value;
     const struct unit *unit;
-    size_t start_value, end_value;
+    uint32_t name;
 };
 
 static int read_stack(struct speedscope *d, uint32_t *ret)
@@ -310,56 +309,53 @@ static int open_profile(struct speedscope *d, const struct head *head, int64_t s
     return kiln_builder_error(d->b);
 }
 
-static int read_profile(struct speedscope *d)
+static int read_profile(struct speedscope *d, const struct head *head)
 {
-    struct head head = {.unit = &units[0]};
     int64_t start, end;
-    size_t behind;
-    int n = read_head(d, &head);
+    int n = value_at(d, head->start_value, head->unit->factor, &start);
 
-    if (n < 0)
-        return n;
-    behind = kiln_json_tell(&d->r);
-    n = value_at(d, head.start_value, head.unit->factor, &start);
     if (n == 0)
-        n = value_at(d, head.end_value, head.unit->factor, &end);
+        n = value_at(d, head->end_value, head->unit->factor, &end);
     if (n == 0)
-        n = open_profile(d, &head, start, end);
-    if (n == 0 && head.samples)
-        n = read_sampled(d, &head);
-    if (n == 0 && head.events) {
-        kiln_json_seek(&d->r, head.events);
-        n = speedscope_events(d, (double)head.unit->factor, (double)end);
-    }
-    kiln_json_seek(&d->r, behind);
-    return n;
-}
-
-static int read_profiles(struct speedscope *d, size_t position)
-{
-    uint32_t i = 0;
-    int n;
-
-    kiln_json_seek(&d->r, position);
-    n = kiln_json_array(&d->r);
-    while (n == 0 && (n = kiln_json_element(&d->r)) > 0) {
-        n = read_profile(d);
-        if (n < 0)
-            kiln_err_within(d->err, "profiles[%u]", i);
-        i++;
+        n = open_profile(d, head, start, end);
+    if (n == 0 && head->samples)
+        n = read_sampled(d, head);
+    if (n == 0 && head->events) {
+        kiln_json_seek(&d->r, head->events);
+        n = speedscope_events(d, (double)head->unit->factor, (double)end);
     }
     return n;
 }
 
 /* ---- the file ---- */
 
-static int count_profiles(struct speedscope *d)
+/* The profiles found so far. */
+struct heads {
+    struct head *list;
+    uint32_t n, cap;
+};
+
+static int add_head(struct speedscope *d, struct heads *heads)
+{
+    struct head head = {.unit = &units[0]};
+    int n = read_head(d, &head);
+
+    if (n == 0)
+        n = kiln_grow(&d->budget, (void **)&heads->list, &heads->cap, (uint64_t)heads->n + 1,
+                      sizeof(head), kiln_builder_limits(d->b)->table_count);
+    if (n == 0)
+        heads->list[heads->n++] = head;
+    return n;
+}
+
+static int find_profiles(struct speedscope *d, struct heads *heads)
 {
     int n = kiln_json_array(&d->r);
 
     while (n == 0 && (n = kiln_json_element(&d->r)) > 0) {
-        n = kiln_json_skip(&d->r);
-        d->n_profiles++;
+        n = add_head(d, heads);
+        if (n < 0)
+            kiln_err_within(d->err, "profiles[%u]", heads->n);
     }
     return n;
 }
@@ -375,9 +371,10 @@ static int read_exporter(struct speedscope *d)
     return d->r.error;
 }
 
-static int read_file(struct speedscope *d)
+/* The first pass: reads the frames and finds the profiles. */
+static int read_outline(struct speedscope *d, struct heads *heads)
 {
-    size_t profiles = 0;
+    bool has_profiles = false;
     struct kiln_str name;
     int n = kiln_json_object(&d->r);
 
@@ -385,18 +382,32 @@ static int read_file(struct speedscope *d)
         if (kiln_str_eq(name, KILN_STR("shared"))) {
             n = read_shared(d);
         } else if (kiln_str_eq(name, KILN_STR("profiles"))) {
-            profiles = kiln_json_tell(&d->r);
-            d->n_profiles = 0;
-            n = count_profiles(d);
+            has_profiles = true;
+            n = find_profiles(d, heads);
         } else {
             n = kiln_str_eq(name, KILN_STR("exporter")) ? read_exporter(d) : kiln_json_skip(&d->r);
         }
     }
     if (n == 0 && kiln_json_more(&d->r) != 0)
         n = kiln_json_fail(&d->r, KILN_E_MALFORMED, "something stands behind the file's object");
-    if (n == 0 && !profiles)
+    if (n == 0 && !has_profiles)
         n = kiln_json_fail(&d->r, KILN_E_MALFORMED, "a file without profiles");
-    return n < 0 ? n : read_profiles(d, profiles);
+    return n;
+}
+
+static int read_file(struct speedscope *d)
+{
+    struct heads heads = {0};
+    int n = read_outline(d, &heads);
+
+    d->n_profiles = heads.n;
+    for (uint32_t i = 0; n == 0 && i < heads.n; i++) {
+        n = read_profile(d, &heads.list[i]);
+        if (n < 0)
+            kiln_err_within(d->err, "profiles[%u]", i);
+    }
+    kiln_array_free(&d->budget, (void **)&heads.list, &heads.cap, sizeof(*heads.list));
+    return n;
 }
 
 int kiln_speedscope_decode(struct kiln_str text, struct kiln_builder *b, struct kiln_err *err)
