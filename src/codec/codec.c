@@ -10,6 +10,7 @@
 #include "codec/codec.h"
 #include "codec/collapsed.h"
 #include "codec/dot.h"
+#include "codec/gperftools.h"
 #include "codec/jfr.h"
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
@@ -68,6 +69,7 @@ static const struct {
     bool is_text;    /* the batch keeps nothing of it */
 } readers[] = {
     {KILN_FORMAT_JFR, kiln_jfr_detect, kiln_jfr_decode, false},
+    {KILN_FORMAT_GPERFTOOLS, kiln_gperftools_detect, kiln_gperftools_decode, false},
     {KILN_FORMAT_OTLP, kiln_otlp_detect, NULL, false},
     {KILN_FORMAT_PPROF, kiln_pprof_detect, kiln_pprof_decode, false},
     {KILN_FORMAT_OTLP_JSON, kiln_otlp_json_detect, kiln_otlp_json_decode, true},
