@@ -318,7 +318,7 @@ static void add_panel(struct drawing *d, uint32_t height)
                     PANEL_TOP + 26,
                     d->tree->is_diff
                         ? "Width is before plus after, colour and number are the change"
-                        : "Width is the share of the whole, callees hang below callers");
+                        : "Width is the share of the whole");
 }
 
 struct key {

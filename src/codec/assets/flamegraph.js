@@ -357,6 +357,8 @@ function pattern(text) {
   }
 }
 
+const someFolded = frames.some((frame) => frame.el.dataset.folded); /* whose names are not here */
+
 /* Frames that match, and the share of the whole that the outermost of them hold. */
 function search(text) {
   const re = text ? pattern(text) : null;
@@ -373,7 +375,7 @@ function search(text) {
   }
   svg.classList.toggle("finding", Boolean(re));
   share = frames[0].value > 0 ? (100 * share) / frames[0].value : 0;
-  found.textContent = re ? share.toFixed(1) + " %" : "/";
+  found.textContent = re ? (someFolded ? "≥ " : "") + share.toFixed(1) + " %" : "/";
   return { share, count: hits.length };
 }
 
