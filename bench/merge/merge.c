@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/compress.h"
+#include "base/file.h"
 #include "base/mem.h"
-#include "codec/pprof.h"
+#include "codec/codec.h"
 #include "core/merge.h"
 
 #define INPUTS_MAX 100u
@@ -81,41 +81,15 @@ static struct kiln_batch *synthetic(uint32_t variant)
     return batch;
 }
 
-static void read_file(const char *path, struct kiln_buf *out)
-{
-    FILE *file = fopen(path, "rb");
-    char chunk[65536];
-    size_t n;
-
-    if (!file) {
-        perror(path);
-        exit(1);
-    }
-    while ((n = fread(chunk, 1, sizeof(chunk), file)) > 0)
-        kiln_buf_add(out, chunk, n);
-    fclose(file);
-}
-
 static struct kiln_batch *load(const char *path)
 {
-    struct kiln_buf file, raw;
+    struct kiln_buf file;
     struct kiln_err err = {0};
     struct kiln_batch *batch;
-    struct kiln_builder *b;
-    char *bytes;
-    size_t len;
 
     kiln_buf_init(&file, 1u << 30);
-    kiln_buf_init(&raw, 1u << 30);
-    read_file(path, &file);
-    if (kiln_decompress(kiln_compression_of(kiln_buf_str(&file)), kiln_buf_str(&file), &raw, &err) <
-            0 ||
-        kiln_builder_new(NULL, &b) < 0)
-        die(path, &err);
-    kiln_buf_take(&raw, &bytes, &len);
-    kiln_builder_adopt(b, bytes, len);
-    if (kiln_pprof_decode((struct kiln_str){bytes, len}, b, &err) < 0 ||
-        kiln_builder_finish(b, &batch, &err) < 0)
+    if (kiln_file_read(path, &file, &err) < 0 ||
+        kiln_decode(kiln_buf_str(&file), &(struct kiln_decode_opts){0}, &batch, NULL, &err) < 0)
         die(path, &err);
     kiln_buf_done(&file);
     return batch;
@@ -148,6 +122,7 @@ int main(int argc, char **argv)
     struct kiln_batch *batches[INPUTS_MAX];
     double smallest = 0;
 
+    kiln_mem_keep(64u << 20);
     for (uint32_t i = 0; i < INPUTS_MAX; i++) {
         if (argc == 1)
             batches[i] = synthetic(i);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 #include "base/mem.h"
 
 #define LARGE_BYTES (256u << 10) /* arrays from here on grow by half: the peak counts */
+#define MMAP_MAX    (4 << 20)    /* larger blocks grow without being copied when they are mapped */
 
 static _Atomic int64_t live_blocks;
 static _Atomic uint64_t fail_countdown; /* 0: never fail */
@@ -27,6 +30,14 @@ bool kiln_mem_failed(void)
 int64_t kiln_mem_live(void)
 {
     return atomic_load(&live_blocks);
+}
+
+void kiln_mem_keep(size_t bytes)
+{
+    int limit = bytes < INT_MAX ? (int)bytes : INT_MAX;
+
+    mallopt(M_MMAP_THRESHOLD, limit < MMAP_MAX ? limit : MMAP_MAX);
+    mallopt(M_TRIM_THRESHOLD, limit);
 }
 
 static int must_fail(void)

@@ -50,6 +50,14 @@ KILN_CHECK int kiln_reserve(struct kiln_budget *budget, void **ptr, uint32_t *ca
 void kiln_array_free(struct kiln_budget *budget, void **ptr, uint32_t *cap, size_t size);
 
 /*
+ * For main() of a program that handles one batch after another: freed memory up to `bytes` stays
+ * with the process for the next batch.  By default the C library hands it back to the kernel at
+ * once, and getting it again, page by page, takes as long as merging two batches.  Never in a
+ * library.
+ */
+void kiln_mem_keep(size_t bytes);
+
+/*
  * For tests: the n-th allocation from now fails (0: none does); whether it has; how many blocks are
  * live.
  */

@@ -236,22 +236,28 @@ static uint32_t add_sample(struct kiln_merge *m, uint64_t hash, uint32_t profile
 
 /*
  * The sample of the result with this identity and shape, new or old.  As with dictionary entries,
- * the one behind the last is a good guess.
+ * those right behind the last that was found are good guesses.
  */
-static uint32_t find_sample(struct kiln_merge *m, uint32_t profile, uint32_t guess,
-                            struct kiln_sample want)
+static uint32_t find_sample(struct kiln_merge *m, uint32_t profile, struct kiln_sample want)
 {
     uint32_t shape = (uint32_t)want.has_values << 30 | (uint32_t)want.has_times << 31;
+    uint32_t n = m->b->box->batch.n_samples;
     uint64_t hash;
 
-    if (guess < m->b->box->batch.n_samples && same_sample(m, guess, profile, want))
-        return guess;
+    for (uint32_t i = m->next_sample; i < n && i <= m->next_sample + 1; i++) {
+        if (same_sample(m, i, profile, want)) {
+            m->next_sample = i + 1;
+            return i;
+        }
+    }
     hash = kiln_hash_mix(want.stack | (uint64_t)(profile ^ shape) << 32,
                          want.attrs | (uint64_t)want.link << 32);
     for (struct kiln_probe p = kiln_intern_probe(&m->sample_index, hash);
          kiln_intern_next(&m->sample_index, &p);) {
-        if (same_sample(m, p.entry, profile, want))
+        if (same_sample(m, p.entry, profile, want)) {
+            m->next_sample = p.entry + 1;
             return p.entry;
+        }
     }
     return add_sample(m, hash, profile, want);
 }
@@ -260,8 +266,6 @@ static void assign_samples(struct kiln_merge *m, struct kiln_remap *remap,
                            const struct kiln_batch *from, const struct kiln_profile *source,
                            uint32_t profile)
 {
-    uint32_t target = m->n_targets ? m->targets[m->n_targets - 1] : 0;
-
     for (uint32_t i = 0; i < source->n_samples; i++) {
         const struct kiln_sample *s = &from->samples[source->first_sample + i];
         uint32_t shape = shape_of(s);
@@ -272,9 +276,9 @@ static void assign_samples(struct kiln_merge *m, struct kiln_remap *remap,
             .has_values = shape & 1,
             .has_times = shape >> 1 & 1,
         };
+        uint32_t target = find_sample(m, profile, want);
         uint32_t n;
 
-        target = find_sample(m, profile, target + 1, want);
         if (KILN_UNLIKELY(m->b->error))
             return;
         m->targets[m->n_targets++] = target;
@@ -386,6 +390,7 @@ int kiln_merge(struct kiln_batch *const *batches, uint32_t n, const struct kiln_
         }
         if (i == 0)
             kiln_remap_sole(remap);
+        m.next_sample = 0;
         take_batch(&m, remap, batches[i]);
         kiln_remap_free(remap);
     }

@@ -62,7 +62,7 @@ struct kiln_merge {
     uint32_t *key;     /* the key being written */
     uint32_t n_resources, n_scopes, n_profiles, n_windows, n_targets, n_key;
     uint32_t cap_resources, cap_scopes, cap_profiles, cap_windows, cap_targets, cap_key;
-    uint32_t first_resource, last_resource;
+    uint32_t next_sample; /* where the next sample of a source probably belongs */
 };
 
 /* How a resource's key lists an entity: these numbers, then its keys. */

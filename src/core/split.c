@@ -7,6 +7,7 @@
  * from part to part.
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "base/mem.h"
 #include "core/otlp_size.h"
@@ -129,9 +130,9 @@ static bool fits(const struct split *s, uint64_t more)
 
 static int too_large(const struct split *s, uint64_t more, struct kiln_err *err)
 {
-    return kiln_err_set(err, KILN_E_LIMIT, NULL, "takes %llu bytes by itself, %llu are allowed",
-                        (unsigned long long)(more + kiln_otlp_sizer_dict(s->sizer)),
-                        (unsigned long long)s->bytes_max);
+    return kiln_err_set(err, KILN_E_LIMIT, NULL,
+                        "takes %" PRIu64 " bytes by itself, %" PRIu64 " are allowed",
+                        more + kiln_otlp_sizer_dict(s->sizer), s->bytes_max);
 }
 
 /* Puts heads without a sample into a part: an empty profile, scope or resource is kept, too. */
