@@ -51,11 +51,9 @@ uint32_t kiln_builder_new_location(struct kiln_builder *b, const struct kiln_loc
 
 uint32_t *kiln_builder_frames(struct kiln_builder *b, uint32_t n)
 {
-    struct kiln_dict *d = &b->box->batch.dict;
-
     if (n > b->limits.stack_depth)
         kiln_builder_fail(b, KILN_E_LIMIT);
-    return ROOM(b, d->frames, d->n_frames, frames, n) ? d->frames + d->n_frames : NULL;
+    return b->error ? NULL : kiln_builder_stack_room(b, n);
 }
 
 uint32_t kiln_builder_new_stack(struct kiln_builder *b, uint32_t n)
