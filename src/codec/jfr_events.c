@@ -162,9 +162,9 @@ struct kiln_jfr_samples {
 
 uint8_t kiln_jfr_event_named(struct kiln_str type)
 {
-    for (uint8_t i = 1; i < KILN_ARRAY_LEN(events); i++) {
+    for (size_t i = 1; i < KILN_ARRAY_LEN(events); i++) {
         if (kiln_str_eq(events[i].type, type))
-            return i;
+            return (uint8_t)i;
     }
     return 0;
 }
