@@ -56,15 +56,18 @@ static void say(struct kiln_buf *line)
     kiln_buf_done(line);
 }
 
+const char *kiln_cli_file_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 static void start_line(struct kiln_buf *line, const char *file)
 {
     kiln_buf_init(line, LINE_BYTES_MAX);
     kiln_buf_puts(line, "kiln: ");
     if (!file)
         return;
-    if (strcmp(file, "-") == 0)
-        file = "standard input";
-    kiln_cli_put_safe(line, kiln_str_of(file));
+    kiln_cli_put_safe(line, kiln_str_of(kiln_cli_file_name(file)));
     kiln_buf_puts(line, ": ");
 }
 

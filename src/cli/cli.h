@@ -54,6 +54,9 @@ int kiln_cli_usage(const struct kiln_command *command, const char *fmt, ...) KIL
 /* A remark that changes nothing: `kiln: FILE: what` on standard error. */
 void kiln_cli_note(const char *file, const char *fmt, ...) KILN_PRINTF(2, 3);
 
+/* How a person calls the file: "-" is standard input. */
+const char *kiln_cli_file_name(const char *path);
+
 /* A text of the profile's author, made safe for one line of a terminal: no control characters. */
 void kiln_cli_put_safe(struct kiln_buf *out, struct kiln_str text);
 

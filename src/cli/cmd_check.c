@@ -18,7 +18,7 @@ static void put_finding(struct kiln_cli *cli, const char *path, const struct kil
     struct kiln_buf *out = &cli->out;
     bool bad = finding->level == KILN_FINDING_ERROR;
 
-    kiln_cli_put_safe(out, kiln_str_of(path));
+    kiln_cli_put_safe(out, kiln_str_of(kiln_cli_file_name(path)));
     kiln_buf_puts(out, ": ");
     kiln_term_put(&cli->term, out, bad ? KILN_STYLE_WORSE : KILN_STYLE_WARM,
                   kiln_str_of(levels[finding->level]));
@@ -29,23 +29,17 @@ static void put_finding(struct kiln_cli *cli, const char *path, const struct kil
     kiln_buf_printf(out, " [%s]\n", finding->rule);
 }
 
-static void put_count(struct kiln_buf *out, uint64_t n, const char *what)
-{
-    kiln_format_value(out, (double)n, KILN_STR("count"));
-    kiln_buf_printf(out, " %s%s", what, n == 1 ? "" : "s");
-}
-
 static void put_summary(struct kiln_buf *out, const char *path, const struct kiln_check *check)
 {
-    kiln_cli_put_safe(out, kiln_str_of(path));
+    kiln_cli_put_safe(out, kiln_str_of(kiln_cli_file_name(path)));
     kiln_buf_printf(out, ": OTLP %s, ", kiln_otlp_revision_name(check->revision));
-    put_count(out, check->n_profiles, "profile");
+    kiln_report_count(out, check->n_profiles, "profile");
     kiln_buf_puts(out, ", ");
-    put_count(out, check->n_samples, "sample");
+    kiln_report_count(out, (double)check->n_samples, "sample");
     kiln_buf_puts(out, ": ");
-    put_count(out, check->n_errors, "error");
+    kiln_report_count(out, (double)check->n_errors, "error");
     kiln_buf_puts(out, ", ");
-    put_count(out, check->n_warnings, "warning");
+    kiln_report_count(out, (double)check->n_warnings, "warning");
     kiln_buf_putc(out, '\n');
 }
 

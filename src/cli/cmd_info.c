@@ -59,6 +59,8 @@ static void put_set(struct kiln_buf *out, const struct kiln_batch *batch, uint32
 {
     const struct kiln_range *range = &batch->dict.sets[set];
 
+    if (!range->n)
+        kiln_buf_puts(out, "(no attributes)");
     for (uint32_t i = 0; i < range->n; i++) {
         const struct kiln_attr *attr = &batch->dict.attrs[batch->dict.members[range->first + i]];
 
@@ -161,12 +163,6 @@ static void put_field(struct kiln_buf *out, const char *name)
     kiln_buf_printf(out, "  %-12s", name);
 }
 
-static void put_number(struct kiln_buf *out, double number, const char *what)
-{
-    kiln_format_value(out, number, KILN_STR("count"));
-    kiln_buf_printf(out, " %s", what);
-}
-
 static void print_file(const struct subject *s, struct kiln_buf *out)
 {
     const struct kiln_decode_info *info = &s->input->info;
@@ -191,16 +187,21 @@ static void print_file(const struct subject *s, struct kiln_buf *out)
 static void print_dictionary(const struct subject *s, struct kiln_buf *out)
 {
     const struct kiln_dict *d = &s->batch->dict;
+    const struct {
+        uint32_t n;
+        const char *noun;
+    } tables[] = {
+        {d->n_strings, "string"},     {d->n_functions, "function"}, {d->n_mappings, "mapping"},
+        {d->n_locations, "location"}, {d->n_stacks, "stack"},       {d->n_links, "link"},
+        {d->n_attrs, "attribute"},
+    };
 
     put_field(out, "dictionary");
-    put_number(out, d->n_strings - 1, "strings, ");
-    put_number(out, d->n_functions - 1, "functions, ");
-    put_number(out, d->n_mappings - 1, "mappings,\n");
-    put_field(out, "");
-    put_number(out, d->n_locations - 1, "locations, ");
-    put_number(out, d->n_stacks - 1, "stacks, ");
-    put_number(out, d->n_links - 1, "links, ");
-    put_number(out, d->n_attrs - 1, "attributes\n");
+    for (size_t i = 0; i < KILN_ARRAY_LEN(tables); i++) {
+        kiln_buf_puts(out, i ? ", " : "");
+        kiln_report_count(out, tables[i].n - 1, tables[i].noun);
+    }
+    kiln_buf_putc(out, '\n');
 }
 
 static void print_labels(const struct subject *s, struct kiln_buf *out)
@@ -267,13 +268,16 @@ static void print_text(struct subject *s)
     struct kiln_buf *out = &s->cli->out;
     const struct kiln_batch *batch = s->batch;
 
-    kiln_term_put(&s->cli->term, out, KILN_STYLE_STRONG, kiln_str_of(s->path));
+    kiln_term_put(&s->cli->term, out, KILN_STYLE_STRONG, kiln_str_of(kiln_cli_file_name(s->path)));
     kiln_buf_putc(out, '\n');
     print_file(s, out);
     put_field(out, "holds");
-    put_number(out, batch->n_resources, batch->n_resources == 1 ? "resource, " : "resources, ");
-    put_number(out, batch->n_profiles, batch->n_profiles == 1 ? "profile, " : "profiles, ");
-    put_number(out, batch->n_samples, "samples\n");
+    kiln_report_count(out, batch->n_resources, "resource");
+    kiln_buf_puts(out, ", ");
+    kiln_report_count(out, batch->n_profiles, "profile");
+    kiln_buf_puts(out, ", ");
+    kiln_report_count(out, batch->n_samples, "sample");
+    kiln_buf_putc(out, '\n');
     print_dictionary(s, out);
     print_labels(s, out);
     for (uint32_t i = 0; i < batch->n_resources && s->profiles_left; i++) {

@@ -52,11 +52,10 @@ void kiln_report_amount(struct kiln_buf *out, double value, const struct kiln_ty
         kiln_buf_putc(out, ')');
 }
 
-static void put_count(struct kiln_buf *out, double count, const char *one, const char *many)
+void kiln_report_count(struct kiln_buf *out, double count, const char *noun)
 {
     kiln_format_value(out, count, KILN_STR("count"));
-    kiln_buf_putc(out, ' ');
-    kiln_buf_puts(out, count == 1 ? one : many);
+    kiln_buf_printf(out, " %s%s", noun, count == 1 ? "" : "s");
 }
 
 /* How many samples, unless the value is their number, and of how many profiles, unless of one. */
@@ -64,11 +63,11 @@ static void put_sources(struct kiln_buf *out, const struct kiln_view *view)
 {
     if (view->count != (double)view->total) {
         kiln_buf_puts(out, ", ");
-        put_count(out, view->count, "sample", "samples");
+        kiln_report_count(out, view->count, "sample");
     }
     if (view->n_profiles > 1) {
         kiln_buf_puts(out, " of ");
-        put_count(out, view->n_profiles, "profile", "profiles");
+        kiln_report_count(out, view->n_profiles, "profile");
     }
 }
 

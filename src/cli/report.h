@@ -30,6 +30,9 @@ void kiln_report_share(struct kiln_buf *out, double share);
 /* A value in its unit; "." for 0. */
 void kiln_report_value(struct kiln_buf *out, double value, const struct kiln_type *type);
 
+/* "1 sample", "3,340 samples". */
+void kiln_report_count(struct kiln_buf *out, double count, const char *noun);
+
 /* A duration; nothing for 0, which is none. */
 void kiln_report_duration(struct kiln_buf *out, uint64_t duration_ns);
 
