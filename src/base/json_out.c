@@ -209,6 +209,8 @@ void kiln_json_put_double(struct kiln_json_out *w, double value)
     }
     separate(w);
     kiln_buf_puts(w->buf, text);
+    if (value == 0 && signbit(value)) /* many read -0 as an integer, which has no sign at zero */
+        kiln_buf_puts(w->buf, ".0");
 }
 
 void kiln_json_put_bool(struct kiln_json_out *w, bool flag)

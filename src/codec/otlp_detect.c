@@ -22,7 +22,7 @@ struct evidence {
     uint32_t samples;
     uint32_t n_attrs;
     bool dictionary;
-    bool beyond_dictionary; /* top-level fields from 3 on */
+    bool beyond_dictionary; /* top-level tables: fields 3 to 8 */
     bool attr_key_is_text;
     bool temporality;        /* ValueType field 3 */
     bool odd_field_7;        /* Profile field 7 of a length that no id has */
@@ -148,7 +148,7 @@ static struct evidence look_at(struct kiln_str message, const struct otlp_extent
             look_down(f.bytes, 2, &e);
         else if (f.tag == KILN_PB_BYTES(2u))
             e.dictionary = true;
-        else if (f.tag >> 3 > 2)
+        else if ((f.tag & 7) == 2 && f.tag >> 3 >= 3 && f.tag >> 3 <= 8)
             e.beyond_dictionary = true;
     }
     return e;
@@ -180,7 +180,7 @@ enum kiln_otlp_revision otlp_revision_by(struct kiln_str message, const struct o
 {
     struct evidence e = look_at(message, extents);
 
-    if (e.beyond_dictionary)
+    if (e.beyond_dictionary && !(e.profile[3] & F)) /* a later revision may have new fields there */
         return KILN_OTLP_1_6;
     if (!e.dictionary && ((e.profile[10] & L) || (e.profile[6] & L)))
         return KILN_OTLP_1_4;
@@ -249,16 +249,18 @@ static bool is_message(struct kiln_str message)
 {
     struct kiln_pb r = kiln_pb_of(message);
     struct kiln_pb_field f;
+    bool resources = false, dictionary = true, tables = false;
 
     if (message.len == 0 || !only_nested(message, 8))
         return false;
     while (kiln_pb_next(&r, &f) > 0) {
         if (f.tag == KILN_PB_BYTES(1u) && !only_nested(f.bytes, 3))
             return false;
-        if (f.tag == KILN_PB_BYTES(2u) && !only_nested(f.bytes, 7))
-            return false;
+        resources |= f.tag == KILN_PB_BYTES(1u) && f.bytes.len > 0;
+        dictionary &= f.tag != KILN_PB_BYTES(2u) || only_nested(f.bytes, 7);
+        tables |= f.tag >> 3 > 2;
     }
-    return true;
+    return dictionary || (resources && tables); /* 1.6 has its mappings in field 2 */
 }
 
 bool otlp_next_record(struct kiln_str *rest, struct kiln_str *ret_record)

@@ -111,6 +111,9 @@ static int decode_line(struct otlp_decoder *d, struct kiln_str bytes, struct kil
     int n;
 
     *ret = (struct kiln_line){0};
+    /* Before 1.8 function 0 is one like any other, and an index of 0 is not written. */
+    if (d->revision < KILN_OTLP_1_8 && d->maps[OTLP_FUNCTIONS].n)
+        otlp_map_get(&d->maps[OTLP_FUNCTIONS], 0, &ret->function);
     while ((n = kiln_pb_next(&r, &f)) > 0) {
         int e = 0;
 

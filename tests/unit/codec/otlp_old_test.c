@@ -69,8 +69,7 @@ static void put_tables(struct kiln_pb_out *w, const struct fields *f)
         if (i == 1)
             put_number(w, 4, 1);
         line = kiln_pb_mark(w);
-        put_number(w, 2, 10 + i);
-        put_number(w, 1, 0);
+        put_number(w, 2, 10 + i); /* of function 0, whose index is not written */
         kiln_pb_put_message(w, 3, line);
         put_number(w, 2, 0x1000 + i);
         put_number(w, 1, 0);
@@ -192,6 +191,7 @@ static void check_layout(void (*write)(struct kiln_pb_out *w), enum kiln_otlp_re
     kiln_buf_init(&out, 1 << 20);
     write(&w);
     CHECK_OK(kiln_pb_out_flush(&w, &out));
+    CHECK(kiln_otlp_detect(kiln_buf_str(&out)));
     CHECK_OK(kiln_builder_new(NULL, &b));
     if (kiln_otlp_decode(kiln_buf_str(&out), NULL, b, &info, &err) < 0) {
         print_error("%s: %s\n", err.where, err.text);
