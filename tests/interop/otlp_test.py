@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""OTLP between Kiln and real protobuf libraries with the published descriptors, in both directions:
+
+  - what Kiln writes of examples and captures is read by Python's protobuf and says what the input says;
+  - messages of every published revision, made by that library, are read by Kiln, which names the revision;
+  - fields in odd forms (unpacked, split, unknown, in JSON) are read as the library reads them;
+  - the OpenTelemetry Collector's own library reads our bytes, and its bytes become ours again;
+  - `kiln check` and profcheck, where $PROFCHECK names one, judge alike.
+
+A peer that cannot be installed is named and its part left out; without Python's protobuf nothing is
+left to do and the test skips.
+"""
+import base64
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "otlp"))
+import peers  # noqa: E402
+import resolve  # noqa: E402
+
+KILN = os.environ.get("KILN", "build/kiln")
+SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
+DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
+failures = 0
+
+
+def check(what, good, detail=""):
+    global failures
+    failures += not good
+    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)}", flush=True)
+
+
+def absent(what, why):
+    print(f"not tried: {what}: {why}", flush=True)
+
+
+def kiln(*words, stdin=None):
+    done = subprocess.run([KILN, *map(str, words)], input=stdin, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(f"kiln {' '.join(map(str, words))}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def to_otlp(path_or_bytes, *words):
+    if isinstance(path_or_bytes, bytes):
+        return kiln("convert", "-", "--to", "otlp", *words, stdin=path_or_bytes)
+    return kiln("convert", path_or_bytes, "--to", "otlp", *words)
+
+
+def difference(ours, theirs, path=""):
+    """The first place where two resolved things differ."""
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs):
+        for i, (a, b) in enumerate(zip(ours, theirs)):
+            if a != b:
+                return difference(a, b, f"{path}.{getattr(ours, '_fields', range(len(ours)))[i]}")
+    if isinstance(ours, frozenset) and isinstance(theirs, frozenset):
+        return f"{path}: only ours {sorted(ours - theirs)}, only theirs {sorted(theirs - ours)}"
+    return f"{path}: {str(ours)[:600]} != {str(theirs)[:600]}"
+
+
+def same(what, ours, theirs):
+    check(what, ours == theirs, difference(ours, theirs))
+
+
+# ---- what Kiln writes ----
+
+def captures():
+    """Every file of the captures that Kiln reads and that is not an answer of a server."""
+    found = sorted(SOURCES.glob("examples/*.pb.gz"))
+    for folder in ("otlp", "pprof", "jfr"):
+        found += sorted(f for f in (DATA / folder).rglob("*") if f.is_file())
+    return found
+
+
+def raw(path):
+    data = path.read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def theirs_of(path, newest):
+    """The totals of a file without the help of our OTLP, and what they are called."""
+    if path.suffix == ".otlp":
+        revision = peers.Revision("1.8") if "1.8" in path.name else newest
+        return resolve.totals(resolve.resolve(revision.ProfilesData.FromString(path.read_bytes())))
+    if ".pb" in path.name:
+        return resolve.pprof_totals(raw(path))
+    return None
+
+
+def test_capture(path, newest):
+    name = path.relative_to(DATA) if path.is_relative_to(DATA) else path.relative_to(SOURCES)
+    ours = to_otlp(path)
+    data = newest.ProfilesData.FromString(ours)
+    found = resolve.resolve(data)
+    theirs = theirs_of(path, newest)
+    if theirs is None:
+        pprof = kiln("convert", path, "--to", "pprof")
+        theirs = resolve.pprof_totals(gzip.decompress(pprof) if pprof[:2] == b"\x1f\x8b" else pprof)
+    same(f"{name}: {len(theirs)} totals by type and stack", tuple(sorted(resolve.totals(found).items())),
+         tuple(sorted(theirs.items())))
+    again = data.SerializeToString(deterministic=True)
+    check(f"{name}: Python writes what we wrote", again == ours, f"{len(again)} bytes, ours {len(ours)}")
+    check(f"{name}: and we read that as ours", to_otlp(again) == ours)
+    if path.suffix == ".otlp" and "1.8" not in path.name:
+        same(f"{name}: everything else", found, resolve.resolve(newest.ProfilesData.FromString(path.read_bytes())))
+
+
+def test_json(name, message_bytes, newest):
+    """Our JSON read by Python, and Python's JSON read by us; ids are hex in OTLP, base64 in protobuf."""
+    from google.protobuf import json_format
+    ours = to_otlp(message_bytes)
+    parsed = json.loads(kiln("convert", "-", "--to", "otlp-json", stdin=message_bytes))
+    message = json_format.ParseDict(recode(parsed, bytes.fromhex, base64.b64encode), newest.ProfilesData())
+    same(f"{name}: Python reads our JSON as our protobuf", message.SerializeToString(deterministic=True), ours)
+    theirs = json_format.MessageToDict(newest.ProfilesData.FromString(message_bytes))
+    text = json.dumps(recode(theirs, base64.b64decode, bytes.hex)).encode()
+    same(f"{name}: we read Python's JSON as its protobuf", to_otlp(text), ours)
+
+
+def recode(node, decode, encode):
+    """Another way to write ids."""
+    if isinstance(node, list):
+        return [recode(child, decode, encode) for child in node]
+    if not isinstance(node, dict):
+        return node
+    made = {}
+    for key, value in node.items():
+        if key in ("traceId", "spanId", "profileId"):
+            value = encode(decode(value))
+            made[key] = value.decode() if isinstance(value, bytes) else value
+        else:
+            made[key] = recode(value, decode, encode)
+    return made
+
+
+# ---- what Kiln reads ----
+
+def test_revision(name, newest):
+    import make
+    revision = peers.Revision(name)
+    data, expected = make.write(revision)
+    wire = data.SerializeToString()
+    found = resolve.resolve(newest.ProfilesData.FromString(to_otlp(wire)))
+    same(f"revision {name}: everything arrives", found, expected)
+    info = json.loads(kiln("info", "--json", "-", stdin=wire))
+    named = {"1.5": "1.4", "1.11": "1.10"}.get(name, name)
+    same(f"revision {name}: is called {named}", info["revision"], named)
+
+
+def changed(revision, change):
+    """ProfilesData of a revision with changed descriptors."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    pool = descriptor_pool.DescriptorPool()
+    for file in ("common/v1/common", "resource/v1/resource", "profiles/v1development/profiles"):
+        proto = descriptor_pb2.FileDescriptorProto()
+        revision.pool.FindFileByName(f"opentelemetry/proto/{file}.proto").CopyToProto(proto)
+        for message in proto.message_type:
+            change(message)
+        pool.Add(proto)
+    name = peers.BASE + "profiles.v1development.ProfilesData"
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+
+
+def unpack(message):
+    for field in message.field:
+        is_number = field.type not in (field.TYPE_MESSAGE, field.TYPE_STRING, field.TYPE_BYTES)
+        if field.label == field.LABEL_REPEATED and is_number:
+            field.options.packed = False
+
+
+def add_unknown(message):
+    message.field.add(name="from_the_future", number=2000, type=9, label=1)
+    message.field.add(name="of_the_future", number=30, type=6, label=3)
+
+
+def fill_unknown(message):
+    message.from_the_future = "hello"
+    message.of_the_future.extend([1, 2])
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for child in value if hasattr(value, "add") else [value]:
+                fill_unknown(child)
+
+
+def test_forms(newest):
+    import make
+    full = make.everything(newest)
+    wire = full.SerializeToString()
+    expected = resolve.resolve(full)
+    ours = to_otlp(wire)
+    same("every field: everything arrives", resolve.resolve(newest.ProfilesData.FromString(ours)), expected)
+    check("every field: unpacked", to_otlp(changed(newest, unpack).FromString(wire).SerializeToString()) == ours)
+    future = changed(newest, add_unknown).FromString(wire)
+    fill_unknown(future)
+    check("every field: with unknown fields", to_otlp(future.SerializeToString(), "--from", "otlp") == ours)
+    check("every field: the dictionary first", to_otlp(parts(newest, full)) == ours)
+    referring = newest.ProfilesData.FromString(wire)
+    make.refer(referring, referring.dictionary.string_table)
+    same("every field: by string reference", resolve.resolve(newest.ProfilesData.FromString(to_otlp(
+        referring.SerializeToString()))), expected)
+    test_json("every field", wire, newest)
+    test_json("by string reference", referring.SerializeToString(), newest)
+
+
+def parts(newest, full):
+    """The message in four pieces, which protobuf says are one: tables and resources, one after another."""
+    pieces = []
+    for table in full.dictionary.DESCRIPTOR.fields:
+        piece = newest.ProfilesData()
+        getattr(piece.dictionary, table.name).extend(getattr(full.dictionary, table.name))
+        pieces.append(piece)
+    pieces += [newest.ProfilesData(resource_profiles=[r]) for r in full.resource_profiles]
+    return b"".join(piece.SerializeToString() for piece in pieces)
+
+
+# ---- the Collector's library, and the official checker ----
+
+def test_collector(messages):
+    program = peers.build_go("otlpdata")
+
+    def collector(what, source, target, data):
+        done = subprocess.run([program, source, target], input=data, capture_output=True)
+        check(f"{what}: the Collector's library reads our {source}", done.returncode == 0, done.stderr.decode())
+        return done.stdout
+
+    for name, wire in messages:
+        ours = to_otlp(wire)
+        theirs = collector(name, "proto", "proto", ours)
+        check(f"{name}: its protobuf becomes ours again", to_otlp(theirs) == ours)
+        check(f"{name}: it writes another order of fields", theirs != ours)
+        json_text = kiln("convert", "-", "--to", "otlp-json", stdin=wire)
+        theirs = collector(name, "json", "json", json_text)
+        check(f"{name}: its JSON becomes ours again", to_otlp(theirs) == ours)
+
+
+def verdict(command, path):
+    done = subprocess.run([*command, str(path)], capture_output=True, text=True)
+    return done.returncode == 0, (done.stdout + done.stderr).strip()
+
+
+def test_profcheck(messages, folder):
+    program = os.environ.get("PROFCHECK")
+    if not program:
+        raise peers.Absent("PROFCHECK names no program")
+    for i, (name, wire) in enumerate(messages):
+        path = pathlib.Path(folder) / f"{i}.otlp"
+        path.write_bytes(wire)
+        (ours, said), (theirs, they_said) = verdict([KILN, "check"], path), verdict([program], path)
+        check(f"{name}: kiln check and profcheck judge alike", ours == theirs, f"{said}\nprofcheck: {they_said}")
+
+
+def broken(newest):
+    """Messages of which each breaks one rule that profcheck knows."""
+    import make
+
+    def one(name, change):
+        data, _ = make.write(newest)
+        times, values = data.resource_profiles[0].scope_profiles[0].profiles
+        for sample in values.samples:  # each profile in one shape
+            sample.ClearField("timestamps_unix_nano")
+        for sample in times.samples:
+            sample.ClearField("values")
+            sample.timestamps_unix_nano[:] = [make.TIME + 3]
+        change(data.dictionary, times)
+        return name, data.SerializeToString()
+
+    return [
+        one("nothing wrong", lambda d, p: None),
+        one("stack outside its table", lambda d, p: setattr(p.samples[0], "stack_index", 99)),
+        one("negative link", lambda d, p: setattr(p.samples[0], "link_index", -1)),
+        one("attribute outside its table", lambda d, p: p.samples[0].attribute_indices.append(77)),
+        one("the same key twice", lambda d, p: p.samples[0].attribute_indices.extend(p.samples[0].attribute_indices)),
+        one("no zero string", lambda d, p: d.string_table.__setitem__(0, "zero")),
+        one("more times than values", lambda d, p: p.samples[1].values.extend([1, 2, 3])),
+        one("nothing observed", lambda d, p: p.samples[1].ClearField("timestamps_unix_nano")),
+        one("a time before the profile", lambda d, p: p.samples[1].timestamps_unix_nano.__setitem__(0, 5)),
+        one("a short trace id", lambda d, p: setattr(d.link_table[1], "trace_id", b"123")),
+        one("a line before the first", lambda d, p: setattr(d.location_table[1].lines[0], "line", -3)),
+        one("a mapping that ends before it starts", lambda d, p: setattr(d.mapping_table[1], "memory_limit", 1)),
+    ]
+
+
+def test_check(messages):
+    """Without profcheck: kiln check finds something in each broken message and nothing in the whole one."""
+    for name, wire in messages:
+        done = subprocess.run([KILN, "check", "-"], input=wire, capture_output=True)
+        good = done.returncode == (0 if name == "nothing wrong" else 1)
+        check(f"kiln check: {name}", good, f"exit {done.returncode}: {done.stdout.decode()}{done.stderr.decode()}")
+
+
+# ---- all of it ----
+
+def part(what, test, *words):
+    try:
+        test(*words)
+    except peers.Absent as why:
+        absent(what, why)
+
+
+def main():
+    if not os.access(KILN, os.X_OK):
+        print("skipped: no program to test:", KILN)
+        return 77
+    try:
+        peers.install_protobuf()
+        newest = peers.Newest()
+    except (peers.Absent, ImportError) as why:
+        print("skipped:", why)
+        return 77
+    import make
+    files = captures()
+    small = [(f.name, f.read_bytes()) for f in files if f.suffix == ".otlp"]
+    messages = [("every field", make.everything(newest).SerializeToString()), *small]
+    part("odd forms", test_forms, newest)
+    for name in peers.MODULES:
+        part(f"revision {name}", test_revision, name, newest)
+    for path in files:
+        part(path.name, test_capture, path, newest)
+    for path in files:
+        if path.stat().st_size < 1 << 18:
+            test_json(path.name, to_otlp(path), newest)
+    part("the Collector's library", test_collector, messages)
+    test_check(broken(newest))
+    with tempfile.TemporaryDirectory() as folder:
+        part("profcheck", test_profcheck, broken(newest) + small, folder)
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
