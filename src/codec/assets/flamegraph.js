@@ -36,6 +36,11 @@ const back = []; /* frames zoomed to before */
 
 /* ---- reading the drawing ---- */
 
+/* The frames leave the drawing while they are made ready: thousands of changes, one layout. */
+const group = get("frames");
+const afterGroup = group.nextSibling;
+group.remove();
+
 /* Without the path of the package: encoding/json.Marshal is json.Marshal. */
 function shorten(name) {
   const path = /^[^([< ]*\//.exec(name);
@@ -46,7 +51,7 @@ function readFrames() {
   const all = [];
   const path = [];
   const span = width - 2 * PAD;
-  for (const el of get("frames").children) {
+  for (const el of Array.from(group.children)) {
     const rect = el.querySelector("rect");
     const title = el.querySelector("title");
     const lines = title.textContent.split("\n");
@@ -187,14 +192,17 @@ function drawFrame(frame) {
     frame.hidden = true;
     return;
   }
-  if (frame.hidden !== false) frame.el.removeAttribute("display");
+  if (frame.hidden) frame.el.removeAttribute("display");
   frame.hidden = false;
   const y = yOf(frame);
   const shown = w > 2 ? w - 1 : w; /* a gap between neighbours */
   frame.rect.setAttribute("x", x.toFixed(2));
-  frame.rect.setAttribute("y", y);
+  if (y !== frame.y) frame.rect.setAttribute("y", y);
+  frame.y = y;
   frame.rect.setAttribute("width", shown.toFixed(2));
-  frame.el.classList.toggle("up", isAbove(frame));
+  const up = isAbove(frame);
+  if (up !== frame.up) frame.el.classList.toggle("up", up);
+  frame.up = up;
   const room = w < LABEL_MIN ? 0 : shown - 10;
   const aside = room && frame.aside ? textWidth(frame.aside, "11px") + 12 : 0;
   const full = room ? textWidth(frame.name, fontOf(frame)) : 0;
@@ -518,9 +526,9 @@ function resize() {
     line.textContent = fit(line.full, width - 2 * EDGE, words[id]);
   }
   for (const key of legend.querySelectorAll("g")) {
-    key.removeAttribute("display");
-    const box = key.getBBox();
-    if (box.x + box.width > width - PAD) key.setAttribute("display", "none");
+    const text = key.querySelector("text");
+    const end = Number(text.getAttribute("x")) + textWidth(text.textContent, "12px");
+    key.classList.toggle("none", end > width - PAD);
   }
   draw();
   placeFoot();
@@ -533,6 +541,7 @@ window.addEventListener("scroll", placeFoot);
 svg.appendChild(tip);
 svg.classList.add("live");
 resize();
+svg.insertBefore(group, afterGroup);
 
 /* For a page around the drawing, and for tests. */
 svg.kiln = {
