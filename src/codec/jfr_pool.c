@@ -218,8 +218,7 @@ int kiln_jfr_read_pools(struct kiln_jfr_chunk *c, struct kiln_err *err)
         else
             r = read_checkpoint(c, offset, end, &before, err);
         if (r < 0) {
-            kiln_err_within(err, "constant_pool[%u] at 0x%llx", i,
-                            (unsigned long long)(c->offset + offset));
+            kiln_err_within(err, "constant_pool[%u] at 0x%zx", i, c->offset + (size_t)offset);
             return r;
         }
         end = offset;

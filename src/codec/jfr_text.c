@@ -303,8 +303,8 @@ static size_t generated_class(struct kiln_str s)
     return 0;
 }
 
-/* The name of a library that is unpacked under a new name in every run; NULL if it is no such. */
-static const char *unpacked_library(struct kiln_str s)
+/* The name of a library that is unpacked under a new name in every run; empty if it is no such. */
+static struct kiln_str unpacked_library(struct kiln_str s)
 {
     static const struct {
         const char *pattern;
@@ -331,9 +331,9 @@ static const char *unpacked_library(struct kiln_str s)
         s = tail(s, 5);
     for (size_t i = 0; i < KILN_ARRAY_LEN(libraries); i++) {
         if (fits(s, libraries[i].pattern))
-            return libraries[i].plain;
+            return kiln_str_of(libraries[i].plain);
     }
-    return NULL;
+    return KILN_STR_NONE;
 }
 
 size_t kiln_jfr_plain_name(char *name, size_t len)
@@ -341,7 +341,7 @@ size_t kiln_jfr_plain_name(char *name, size_t len)
     struct kiln_str s = {name, len};
     size_t hidden = hidden_class(s);
     size_t kept = hidden ? hidden : generated_class(s);
-    const char *library;
+    struct kiln_str library;
 
     if (kept == len)
         return len;
@@ -352,8 +352,8 @@ size_t kiln_jfr_plain_name(char *name, size_t len)
         return kept + 1;
     }
     library = unpacked_library(s);
-    if (!library)
+    if (library.len == 0)
         return len;
-    memcpy(name, library, strlen(library));
-    return strlen(library);
+    memcpy(name, library.ptr, library.len);
+    return library.len;
 }

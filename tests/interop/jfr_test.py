@@ -161,11 +161,19 @@ def plain(name):
     return re.sub(r"(LambdaForm\$\w+?)(?:_|[.+]0x[^:]*?)\.(?=[^.:]*:)", r"\1.", name)
 
 
-def printed(jdk, path, *events):
-    """The events of a recording, as the JDK's own tool reads them."""
+EVENTS = """jdk.ExecutionSample jdk.CPUTimeSample jdk.ObjectAllocationSample jdk.JavaMonitorEnter
+    jdk.ThreadPark jdk.ObjectAllocationInNewTLAB profiler.WallClockSample profiler.LiveObject
+    profiler.Malloc""".split()
+
+
+def printed(jdk, path):
+    """The events of a recording by their types, as the JDK's own tool reads them."""
     out = subprocess.run([f"{jdk}/bin/jfr", "print", "--json", "--stack-depth", "2048", "--events",
-                          ",".join(events), str(path)], check=True, capture_output=True, text=True)
-    return [e["values"] for e in json.loads(out.stdout)["recording"]["events"]]
+                          ",".join(EVENTS), str(path)], check=True, capture_output=True, text=True)
+    found = collections.defaultdict(list)
+    for event in json.loads(out.stdout)["recording"]["events"]:
+        found[event["type"]].append(event["values"])
+    return found
 
 
 def stack_of(event):
@@ -199,27 +207,26 @@ def compare_stacks(label, ours, name, what, events, value):
 
 
 def compare(jdk, path, label):
-    ours = convert(path)
+    ours, theirs = convert(path), printed(jdk, path)
     period = 10**7  # settings=profile
     rules = [
         ("jdk.ObjectAllocationSample", "alloc_objects", lambda e: 1),
         ("jdk.ObjectAllocationSample", "alloc_space", lambda e: e["weight"]),
     ]
-    samples = printed(jdk, path, "jdk.ExecutionSample")
-    timed = printed(jdk, path, "jdk.CPUTimeSample")
-    if timed:
+    samples = theirs["jdk.ExecutionSample"]
+    if theirs["jdk.CPUTimeSample"]:
         rules += [("jdk.CPUTimeSample", "cpu", lambda e: nanoseconds(e["samplingPeriod"])),
                   ("jdk.ExecutionSample", "samples", lambda e: 1)]
     else:
         rules += [("jdk.ExecutionSample", "cpu", lambda e: period)]
         threads = collections.Counter(e["sampledThread"]["javaName"] for e in samples)
-        theirs = {name: n * period for name, n in threads.items()}
-        check(f"{label}: CPU time of each thread", ours.by_thread("cpu") == theirs,
-              (ours.by_thread("cpu"), theirs))
+        times = {name: n * period for name, n in threads.items()}
+        check(f"{label}: CPU time of each thread", ours.by_thread("cpu") == times,
+              (ours.by_thread("cpu"), times))
     check(f"{label}: there are execution samples", len(samples) > 10, len(samples))
     for event, name, value in rules:
-        compare_stacks(label, ours, name, event, printed(jdk, path, event), value)
-    waits = printed(jdk, path, "jdk.JavaMonitorEnter", "jdk.ThreadPark")
+        compare_stacks(label, ours, name, event, theirs[event], value)
+    waits = theirs["jdk.JavaMonitorEnter"] + theirs["jdk.ThreadPark"]
     a, b = sum(ours.of("contentions").values()), len(waits)
     check(f"{label}: {b} locks and parks", a == b > 0, (a, b))
     a, b = sum(ours.of("delay").values()), sum(nanoseconds(e["duration"]) for e in waits)
@@ -255,28 +262,28 @@ def test_async_profiler(jdk, library, folder):
     def record(options):
         agent = f"-agentpath:{library}=start,{options},jfr,file={path}"
         subprocess.run(command(jdk, SECONDS, agent), check=True, stdout=subprocess.DEVNULL)
-        return convert(path), f"async-profiler {options}"
+        return convert(path), printed(jdk, path), f"async-profiler {options}"
 
-    ours, label = record("event=itimer,interval=5ms,wall=20ms")
-    events = printed(jdk, path, "jdk.ExecutionSample")
+    ours, theirs, label = record("event=itimer,interval=5ms,wall=20ms")
+    events = theirs["jdk.ExecutionSample"]
     compare_stacks(label, ours, "cpu", "execution samples", events, lambda e: 5 * ms)
-    events = printed(jdk, path, "profiler.WallClockSample")
+    events = theirs["profiler.WallClockSample"]
     compare_stacks(label, ours, "wall", "wall-clock samples", events, lambda e: e["samples"] * 20 * ms)
-    ours, label = record("event=wall")
-    events = printed(jdk, path, "profiler.WallClockSample")
+    ours, theirs, label = record("event=wall")
+    events = theirs["profiler.WallClockSample"]
     compare_stacks(label, ours, "wall", "wall-clock samples", events, lambda e: e["samples"] * 50 * ms)
     running = [e for e in events if e["state"] == "STATE_RUNNABLE"]
     compare_stacks(label, ours, "cpu", "of threads that run", running, lambda e: e["samples"] * 50 * ms)
-    ours, label = record("alloc=100k,live,lock=1us")
+    ours, theirs, label = record("alloc=100k,live,lock=1us")
     for event, name, value in (
             ("jdk.ObjectAllocationInNewTLAB", "alloc_in_new_tlab_objects", lambda e: 1),
             ("jdk.ObjectAllocationInNewTLAB", "alloc_in_new_tlab_bytes", lambda e: e["tlabSize"]),
             ("profiler.LiveObject", "inuse_objects", lambda e: 1),
             ("profiler.LiveObject", "inuse_space", lambda e: e["allocationSize"]),
             ("jdk.JavaMonitorEnter", "delay", lambda e: nanoseconds(e["duration"]))):
-        compare_stacks(label, ours, name, event, printed(jdk, path, event), value)
-    ours, label = record("nativemem=10k")
-    events = printed(jdk, path, "profiler.Malloc")
+        compare_stacks(label, ours, name, event, theirs[event], value)
+    ours, theirs, label = record("nativemem=10k")
+    events = theirs["profiler.Malloc"]
     compare_stacks(label, ours, "malloc_bytes", "profiler.Malloc", events, lambda e: e["size"])
 
 
