@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "codec/otlp_int.h"
+#include "core/bulk.h"
 
 static const char *const table_names[OTLP_TABLES] = {
     [OTLP_MAPPINGS] = "mapping_table",   [OTLP_LOCATIONS] = "location_table",
@@ -35,23 +36,25 @@ static int decode_string(struct otlp_decoder *d, struct kiln_str bytes, uint32_t
 static int decode_function(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
 {
     struct kiln_pb r = kiln_pb_of(bytes);
-    struct kiln_function function = {0};
+    uint32_t name = 0, system_name = 0, filename = 0;
+    int64_t start_line = 0;
+    struct kiln_function function;
     struct kiln_pb_field f;
     int n, e = 0;
 
     while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
         switch (f.tag) {
         case KILN_PB_VARINT(1u):
-            e = otlp_ref(d, OTLP_STRINGS, f.number, "name_strindex", &function.name);
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "name_strindex", &name);
             break;
         case KILN_PB_VARINT(2u):
-            e = otlp_ref(d, OTLP_STRINGS, f.number, "system_name_strindex", &function.system_name);
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "system_name_strindex", &system_name);
             break;
         case KILN_PB_VARINT(3u):
-            e = otlp_ref(d, OTLP_STRINGS, f.number, "filename_strindex", &function.filename);
+            e = otlp_ref(d, OTLP_STRINGS, f.number, "filename_strindex", &filename);
             break;
         case KILN_PB_VARINT(4u):
-            function.start_line = (int64_t)f.number;
+            start_line = (int64_t)f.number;
             break;
         default:
             break;
@@ -61,7 +64,13 @@ static int decode_function(struct otlp_decoder *d, struct kiln_str bytes, uint32
         return e;
     if (n < 0)
         return otlp_bad_wire(d->err, n);
-    *ret = kiln_builder_function(d->b, &function);
+    function = (struct kiln_function){name, system_name, filename, 0, start_line};
+    if (KILN_UNLIKELY(!d->bulk))
+        *ret = kiln_builder_function(d->b, &function);
+    else if (name || filename || system_name || start_line)
+        *ret = kiln_builder_new_function(d->b, &function);
+    else
+        *ret = 0;
     return 0;
 }
 
@@ -141,22 +150,31 @@ int otlp_line(struct otlp_decoder *d, struct kiln_str bytes, uint32_t at)
     return r;
 }
 
+/* A location through the ordinary door. */
+static uint32_t intern_location(struct otlp_decoder *d, uint64_t address, uint32_t mapping,
+                                uint32_t attrs, uint32_t n_lines)
+{
+    struct kiln_location location = {.address = address, .mapping = mapping, .attrs = attrs};
+
+    return kiln_builder_location(d->b, &location, d->lines, n_lines);
+}
+
 static int decode_location(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
 {
     struct kiln_pb r = kiln_pb_of(bytes);
-    struct kiln_location location = {0};
     struct kiln_pb_field f;
-    uint32_t n_lines = 0;
+    uint64_t address = 0;
+    uint32_t mapping = 0, attrs, n_lines = 0;
     int n, e = 0;
 
     d->attr_ids.n = 0;
     while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0) {
         switch (f.tag) {
         case KILN_PB_VARINT(1u):
-            e = otlp_ref(d, OTLP_MAPPINGS, f.number, "mapping_index", &location.mapping);
+            e = otlp_ref(d, OTLP_MAPPINGS, f.number, "mapping_index", &mapping);
             break;
         case KILN_PB_VARINT(2u):
-            location.address = f.number;
+            address = f.number;
             break;
         case KILN_PB_BYTES(3u):
             e = otlp_line(d, f.bytes, n_lines++);
@@ -173,8 +191,13 @@ static int decode_location(struct otlp_decoder *d, struct kiln_str bytes, uint32
         return e;
     if (n < 0)
         return otlp_bad_wire(d->err, n);
-    location.attrs = otlp_set_of(d, &d->attr_ids);
-    *ret = kiln_builder_location(d->b, &location, d->lines, n_lines);
+    attrs = otlp_set_of(d, &d->attr_ids);
+    if (KILN_UNLIKELY(!d->bulk))
+        *ret = intern_location(d, address, mapping, attrs, n_lines);
+    else if (address || n_lines || mapping || attrs)
+        *ret = kiln_builder_new_location(d->b, address, mapping, attrs, d->lines, n_lines);
+    else
+        *ret = 0;
     return 0;
 }
 
@@ -240,6 +263,7 @@ static int decode_stack(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
 {
     struct kiln_pb r = kiln_pb_of(bytes);
     struct kiln_pb_field f;
+    uint32_t *frames;
     int n, e = 0;
 
     d->ids.n = 0;
@@ -253,7 +277,15 @@ static int decode_stack(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
         return otlp_bad_wire(d->err, n);
     if (d->ids.n > kiln_builder_limits(d->b)->stack_depth)
         return kiln_err_set(d->err, KILN_E_LIMIT, NULL, "the stack has %u locations", d->ids.n);
-    *ret = kiln_builder_stack(d->b, d->ids.ids, d->ids.n);
+    if (!d->bulk || d->ids.n == 0) {
+        *ret = kiln_builder_stack(d->b, d->ids.ids, d->ids.n);
+        return 0;
+    }
+    frames = kiln_builder_frames(d->b, d->ids.n);
+    if (!frames)
+        return kiln_builder_error(d->b);
+    memcpy(frames, d->ids.ids, d->ids.n * sizeof(*frames));
+    *ret = kiln_builder_new_stack(d->b, d->ids.n);
     return 0;
 }
 
@@ -362,6 +394,7 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
         .frames = extents[OTLP_STACKS].bytes / 2,
         .links = extents[OTLP_LINKS].n,
         .attrs = extents[OTLP_ATTRS].n,
+        .bulk = d->revision >= KILN_OTLP_1_8 && kiln_builder_has_no_stacks(d->b),
     };
 
     for (enum otlp_table t = OTLP_MAPPINGS; t < OTLP_TABLES; t++) {
@@ -370,6 +403,7 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
                                 (unsigned long long)extents[t].n);
         d->maps[t] = (struct otlp_map){0};
     }
+    d->bulk = counts.bulk;
     kiln_builder_expect(d->b, &counts);
     d->n_set_of_attr = kiln_builder_peek(d->b)->dict.n_attrs + (uint32_t)extents[OTLP_ATTRS].n;
     d->set_of_attr = kiln_builder_scratch(d->b, d->n_set_of_attr * sizeof(uint32_t));
@@ -379,19 +413,35 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
     return 0;
 }
 
-static int decode_new_tables(struct otlp_decoder *d, const struct otlp_extent *x)
+static int decode_stacks(struct otlp_decoder *d, const struct otlp_extent *x)
 {
-    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], decode_attr);
+    int r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function);
 
-    if (r == 0)
-        r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function);
-    if (r == 0)
-        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], decode_mapping);
     if (r == 0)
         r = decode_table(d, OTLP_LOCATIONS, &x[OTLP_LOCATIONS], decode_location);
     if (r == 0)
         r = decode_table(d, OTLP_STACKS, &x[OTLP_STACKS], decode_stack);
     return r;
+}
+
+/*
+ * Senders should not repeat entries, and they do not.  So the large tables of the first message are
+ * taken as they come and checked at the end; only a sender that does repeat costs a second run.
+ */
+static int decode_new_tables(struct otlp_decoder *d, const struct otlp_extent *x)
+{
+    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], decode_attr);
+
+    if (r == 0)
+        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], decode_mapping);
+    if (r == 0)
+        r = decode_stacks(d, x);
+    if (r < 0 || !d->bulk || kiln_builder_distinct(d->b))
+        return r;
+    d->bulk = false;
+    kiln_builder_forget_stacks(d->b);
+    d->maps[OTLP_FUNCTIONS] = d->maps[OTLP_LOCATIONS] = d->maps[OTLP_STACKS] = (struct otlp_map){0};
+    return decode_stacks(d, x);
 }
 
 static int decode_old_tables(struct otlp_decoder *d, const struct otlp_extent *x)

@@ -51,6 +51,7 @@ struct otlp_decoder {
     struct kiln_err *err;
     struct kiln_otlp_info *info;
     bool drop_bad_profiles;
+    bool bulk; /* functions, locations and stacks are taken for distinct, and checked later */
     enum kiln_otlp_revision revision;
     struct otlp_map maps[OTLP_TABLES];
     uint32_t *set_of_attr; /* attribute -> 1 + the set of it alone, 0 while unknown */
@@ -71,7 +72,7 @@ struct otlp_decoder {
 
 /* The builder's index for a wire index; false if it is outside.  Index 0 of an absent table is 0.
  */
-static inline bool otlp_map_get(const struct otlp_map *map, uint64_t wire, uint32_t *ret)
+KILN_INLINE bool otlp_map_get(const struct otlp_map *map, uint64_t wire, uint32_t *ret)
 {
     if (KILN_LIKELY(wire < map->n)) {
         *ret = map->to ? map->to[wire] : (uint32_t)wire;
@@ -90,8 +91,8 @@ KILN_CHECK int otlp_string(struct otlp_decoder *d, struct kiln_str text, const c
                            uint32_t *ret);
 
 /* A reference into a table. */
-static inline KILN_CHECK int otlp_ref(struct otlp_decoder *d, enum otlp_table table, uint64_t wire,
-                                      const char *field, uint32_t *ret)
+KILN_INLINE KILN_CHECK int otlp_ref(struct otlp_decoder *d, enum otlp_table table, uint64_t wire,
+                                    const char *field, uint32_t *ret)
 {
     if (KILN_LIKELY(otlp_map_get(&d->maps[table], wire, ret)))
         return 0;

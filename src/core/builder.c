@@ -158,10 +158,10 @@ void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more)
     expect(b, index, (void **)&(owner)->field, (owner)->n_##field, &b->cap.field,                  \
            more->field ? more->field + (extra) : 0, sizeof(*(owner)->field))
     TABLE(&b->strings, d, strings, 1);
-    TABLE(&b->functions, d, functions, 1);
+    TABLE(more->bulk ? NULL : &b->functions, d, functions, 1);
     TABLE(&b->mappings, d, mappings, 1);
-    TABLE(&b->locations, d, locations, 1);
-    TABLE(&b->stacks, d, stacks, 1);
+    TABLE(more->bulk ? NULL : &b->locations, d, locations, 1);
+    TABLE(more->bulk ? NULL : &b->stacks, d, stacks, 1);
     TABLE(&b->links, d, links, 1);
     TABLE(&b->attrs, d, attrs, 1);
     TABLE(&b->sets, d, sets, 1);
@@ -181,7 +181,8 @@ static uint32_t intern_string(struct kiln_builder *b, struct kiln_str s, bool co
     uint64_t hash;
     int r;
 
-    if (s.len == 0 || (kiln_builder_behind(&b->strings, d->n_strings) && !kiln_builder_catch_up(b)))
+    if (s.len == 0 ||
+        (kiln_builder_behind(&b->strings, d->n_strings) && !kiln_builder_catch_up(b, &b->strings)))
         return 0;
     hash = kiln_hash(s.ptr, s.len);
     for (struct kiln_probe p = kiln_intern_probe(&b->strings, hash);
@@ -260,7 +261,7 @@ uint32_t kiln_builder_function(struct kiln_builder *b, const struct kiln_functio
 {
     assert(function->pad == 0);
     if (kiln_builder_behind(&b->functions, b->box->batch.dict.n_functions) &&
-        !kiln_builder_catch_up(b))
+        !kiln_builder_catch_up(b, &b->functions))
         return 0;
     return intern_record(b, TABLE(b, functions), function, sizeof(*function),
                          kiln_hash_function(function));
@@ -312,7 +313,8 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
     uint32_t first;
     int r;
 
-    if (kiln_builder_behind(&b->locations, d->n_locations) && !kiln_builder_catch_up(b))
+    if (kiln_builder_behind(&b->locations, d->n_locations) &&
+        !kiln_builder_catch_up(b, &b->locations))
         return 0;
     for (struct kiln_probe p = kiln_intern_probe(&b->locations, hash);
          kiln_intern_next(&b->locations, &p);) {
@@ -388,7 +390,7 @@ uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, u
         kiln_builder_fail(b, KILN_E_LIMIT);
         return 0;
     }
-    if (kiln_builder_behind(&b->stacks, d->n_stacks) && !kiln_builder_catch_up(b))
+    if (kiln_builder_behind(&b->stacks, d->n_stacks) && !kiln_builder_catch_up(b, &b->stacks))
         return 0;
     return intern_indexes(b, t, &d->stacks, &d->n_stacks, &b->cap.stacks, locations, n);
 }

@@ -88,27 +88,20 @@ static inline bool kiln_location_is(const struct kiln_dict *d, uint32_t known,
            (n_lines == 0 || memcmp(&d->lines[l->first], lines, n_lines * sizeof(*lines)) == 0);
 }
 
-/* ---- entries that are known to be new (builder_bulk.c) ---- */
-
-/*
- * Appends an entry that equals no other of its table, without looking and without hashing.  The
- * hash index of the table catches up when someone looks for an entry; if nobody does, it was free.
- * `n` frames of a stack are written by the caller to where kiln_builder_frames() points.
- */
-uint32_t kiln_builder_new_string(struct kiln_builder *b, struct kiln_str s);
-uint32_t kiln_builder_new_function(struct kiln_builder *b, const struct kiln_function *function);
-uint32_t kiln_builder_new_location(struct kiln_builder *b, const struct kiln_location *location,
-                                   const struct kiln_line *lines, uint32_t n_lines);
-uint32_t *kiln_builder_frames(struct kiln_builder *b, uint32_t n); /* NULL on failure */
-uint32_t kiln_builder_new_stack(struct kiln_builder *b, uint32_t n);
-
-/* Indexes what was appended like this; false (and sticky) on failure. */
-bool kiln_builder_catch_up(struct kiln_builder *b);
+/* ---- entries that are not in the indexes yet (core/bulk.h) ---- */
 
 /* Whether the index of a table lacks entries; all but entry 0 belong into it. */
 static inline bool kiln_builder_behind(const struct kiln_intern *index, uint32_t n_entries)
 {
     return KILN_UNLIKELY(index->n + 1 < n_entries);
+}
+
+/* Indexes what an index of this builder lacks; false (and sticky) on failure. */
+bool kiln_builder_catch_up(struct kiln_builder *b, struct kiln_intern *index);
+
+static inline uint64_t kiln_hash_stack(const struct kiln_dict *d, struct kiln_range stack)
+{
+    return kiln_hash(d->frames + stack.first, stack.n * sizeof(*d->frames));
 }
 
 #endif /* KILN_CORE_BUILDER_INT_H */

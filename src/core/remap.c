@@ -7,11 +7,10 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "core/builder_int.h"
+#include "core/bulk.h"
 #include "core/remap.h"
 
-#define DROPPED  UINT32_MAX /* an attribute that the edit removed */
-#define SKIP_MAX 1u         /* entries of other sources that may stand between two of this one */
+#define DROPPED UINT32_MAX /* an attribute that the edit removed */
 
 struct kiln_remap {
     struct kiln_builder *b;
@@ -159,27 +158,18 @@ static bool scratch_lines(struct kiln_remap *remap, uint64_t n)
 
 /* ---- strings, functions, mappings, links ---- */
 
-/* Remembers where the next entry probably is: behind this one, unless it is new among `n`. */
-static uint32_t found(uint32_t *next, uint32_t entry, uint32_t n)
-{
-    if (entry < n)
-        *next = entry + 1;
-    return entry;
-}
-
 static uint32_t bring_string(struct kiln_remap *remap, uint32_t string)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
     struct kiln_str s = remap->from->dict.strings[string];
-    uint32_t n = known->n_strings;
+    uint32_t guess = remap->next.string;
 
     if (remap->sole)
         return kiln_builder_new_string(remap->b, s);
-    for (uint32_t i = remap->next.string; i < n && i <= remap->next.string + SKIP_MAX; i++) {
-        if (kiln_str_eq(known->strings[i], s))
-            return found(&remap->next.string, i, n);
-    }
-    return found(&remap->next.string, kiln_builder_string(remap->b, s), n);
+    if (guess >= known->n_strings || !kiln_str_eq(known->strings[guess], s))
+        guess = kiln_builder_string(remap->b, s);
+    remap->next.string = guess + 1;
+    return guess;
 }
 
 uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string)
@@ -207,18 +197,17 @@ static uint32_t bring_function(struct kiln_remap *remap, uint32_t function)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
     struct kiln_function f = remap->from->dict.functions[function];
-    uint32_t n = known->n_functions;
+    uint32_t guess = remap->next.function;
 
     f.name = remap_text(remap, KILN_TEXT_NAME, f.name);
     f.system_name = remap_text(remap, KILN_TEXT_NAME, f.system_name);
     f.filename = remap_text(remap, KILN_TEXT_SOURCE, f.filename);
     if (remap->sole)
         return kiln_builder_new_function(remap->b, &f);
-    for (uint32_t i = remap->next.function; i < n && i <= remap->next.function + SKIP_MAX; i++) {
-        if (memcmp(&known->functions[i], &f, sizeof(f)) == 0)
-            return found(&remap->next.function, i, n);
-    }
-    return found(&remap->next.function, kiln_builder_function(remap->b, &f), n);
+    if (guess >= known->n_functions || memcmp(&known->functions[guess], &f, sizeof(f)) != 0)
+        guess = kiln_builder_function(remap->b, &f);
+    remap->next.function = guess + 1;
+    return guess;
 }
 
 uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function)
@@ -341,7 +330,7 @@ static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_locat
     const struct kiln_dict *known = &remap->b->box->batch.dict;
     const struct kiln_line *lines = from->n ? &remap->from->dict.lines[from->first] : NULL;
     struct kiln_location entry = {.address = from->address};
-    uint32_t n = known->n_locations;
+    uint32_t guess = remap->next.location;
 
     if (!scratch_lines(remap, from->n))
         return 0;
@@ -352,13 +341,13 @@ static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_locat
         remap->lines[i].function = kiln_remap_function(remap, lines[i].function);
     }
     if (remap->sole)
-        return kiln_builder_new_location(remap->b, &entry, remap->lines, from->n);
-    for (uint32_t i = remap->next.location; i < n && i <= remap->next.location + SKIP_MAX; i++) {
-        if (kiln_location_is(known, i, &entry, remap->lines, from->n))
-            return found(&remap->next.location, i, n);
-    }
-    return found(&remap->next.location,
-                 kiln_builder_location(remap->b, &entry, remap->lines, from->n), n);
+        return kiln_builder_new_location(remap->b, entry.address, entry.mapping, entry.attrs,
+                                         remap->lines, from->n);
+    if (guess >= known->n_locations ||
+        !kiln_location_is(known, guess, &entry, remap->lines, from->n))
+        guess = kiln_builder_location(remap->b, &entry, remap->lines, from->n);
+    remap->next.location = guess + 1;
+    return guess;
 }
 
 uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
@@ -382,44 +371,37 @@ static void remap_frames(struct kiln_remap *remap, const uint32_t *from, uint32_
     }
 }
 
-/* A stack into an empty builder: its frames are written where they stay. */
-static uint32_t bring_new_stack(struct kiln_remap *remap, struct kiln_range range)
-{
-    uint32_t *to = kiln_builder_frames(remap->b, range.n);
-
-    if (!to)
-        return 0;
-    remap_frames(remap, remap->from->dict.frames + range.first, range.n, to);
-    return kiln_builder_new_stack(remap->b, range.n);
-}
-
-static uint32_t bring_stack(struct kiln_remap *remap, struct kiln_range range)
+static uint32_t bring_stack(struct kiln_remap *remap, uint32_t stack)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
-    uint32_t n = known->n_stacks;
+    struct kiln_range range = remap->from->dict.stacks[stack];
+    const uint32_t *frames = remap->from->dict.frames + range.first;
+    uint32_t guess = remap->next.stack;
+    uint32_t *to;
 
-    if (remap->sole)
-        return bring_new_stack(remap, range);
+    if (remap->sole) {
+        to = kiln_builder_frames(remap->b, range.n);
+        if (!to)
+            return 0;
+        remap_frames(remap, frames, range.n, to);
+        return kiln_builder_new_stack(remap->b, range.n);
+    }
     if (!scratch_frames(remap, range.n))
         return 0;
-    remap_frames(remap, remap->from->dict.frames + range.first, range.n, remap->frames);
-    for (uint32_t i = remap->next.stack; i < n && i <= remap->next.stack + SKIP_MAX; i++) {
-        struct kiln_range other = known->stacks[i];
-
-        if (other.n == range.n && memcmp(known->frames + other.first, remap->frames,
-                                         range.n * sizeof(*remap->frames)) == 0)
-            return found(&remap->next.stack, i, n);
-    }
-    return found(&remap->next.stack, kiln_builder_stack(remap->b, remap->frames, range.n), n);
+    remap_frames(remap, frames, range.n, remap->frames);
+    if (guess >= known->n_stacks || known->stacks[guess].n != range.n ||
+        memcmp(known->frames + known->stacks[guess].first, remap->frames,
+               range.n * sizeof(*frames)) != 0)
+        guess = kiln_builder_stack(remap->b, remap->frames, range.n);
+    remap->next.stack = guess + 1;
+    return guess;
 }
 
 uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack)
 {
     uint32_t *to = &remap->stacks[stack];
 
-    return *to || stack == 0
-               ? *to
-               : settle(remap, to, bring_stack(remap, remap->from->dict.stacks[stack]));
+    return *to || stack == 0 ? *to : settle(remap, to, bring_stack(remap, stack));
 }
 
 /* ---- heads ---- */

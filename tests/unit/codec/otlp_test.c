@@ -473,3 +473,44 @@ TEST(otlp, a_capture_of_the_current_revision_is_read_right)
 {
     check_capture("otlp/host-mix.1.11/00003.otlp", "1.10", 176, 187);
 }
+
+/* ---- senders that repeat themselves ---- */
+
+TEST(otlp, a_sender_that_repeats_stacks_gets_them_interned)
+{
+    struct message *m = message();
+    size_t dictionary = kiln_pb_mark(&m->w), resource, sample;
+    struct kiln_batch *batch;
+
+    for (uint32_t i = 3; i-- > 0;) { /* "", and the same stack twice */
+        size_t mark = kiln_pb_mark(&m->w);
+
+        if (i > 0)
+            put_packed(m, 1, (uint64_t[]){i}, 1);
+        kiln_pb_put_message(&m->w, 7, mark);
+    }
+    for (uint32_t i = 3; i-- > 0;) { /* "", and the same location twice */
+        size_t mark = kiln_pb_mark(&m->w);
+
+        kiln_pb_put_number(&m->w, 2, i ? 0x1000 : 0);
+        kiln_pb_put_message(&m->w, 2, mark);
+    }
+    kiln_pb_put_message(&m->w, 2, dictionary);
+    resource = kiln_pb_mark(&m->w);
+    for (uint32_t i = 3; i-- > 1;) {
+        sample = kiln_pb_mark(&m->w);
+        put_packed(m, 4, (uint64_t[]){7}, 1);
+        kiln_pb_put_number(&m->w, 1, i);
+        kiln_pb_put_message(&m->w, 2, sample);
+    }
+    kiln_pb_put_message(&m->w, 2, resource);
+    kiln_pb_put_message(&m->w, 2, resource);
+    kiln_pb_put_message(&m->w, 1, resource);
+    batch = decode(bytes_of(m), NULL);
+    CHECK_EQ(batch->dict.n_locations, 2);
+    CHECK_EQ(batch->dict.n_stacks, 2);
+    CHECK_EQ(batch->samples[0].stack, 1);
+    CHECK_EQ(batch->samples[1].stack, 1);
+    kiln_batch_unref(batch);
+    message_free(m);
+}
