@@ -212,11 +212,12 @@ static inline __attribute__((always_inline)) uint32_t read_dense_ids(const struc
             unsigned last = (unsigned)__builtin_ctzll(ends), more = last - from;
             uint32_t x, id;
 
+            if (KILN_UNLIKELY(more > 2))
+                break;
             memcpy(&x, r->at + from, sizeof(x));
-            x &= 0xffffffu >> (16 - 8 * (more & 3)); /* its own bytes */
+            x &= 0xffffffu >> (16 - 8 * more); /* its own bytes */
             id = (x & 0x7f) | (x >> 1 & 0x3f80) | (x >> 2 & 0x1fc000);
-            if (KILN_UNLIKELY(more > 2 ||
-                              (same ? id - 1 >= n_dense : id > n_dense || dense[id] == NO_INDEX)))
+            if (KILN_UNLIKELY(same ? id - 1 >= n_dense : id > n_dense || dense[id] == NO_INDEX))
                 break;
             *to++ = same ? id : dense[id];
             from = last + 1;
