@@ -16,7 +16,6 @@
  * metadata; what follows them in the file is of no use.
  */
 #include <endian.h>
-#include <errno.h>
 #include <stdio.h>
 
 #include "codec/jfr.h"

@@ -18,8 +18,6 @@
  * least one byte, so the time to read a value is linear in its bytes whatever the metadata say.
  * Arrays of classes run the program of the class for each element.
  */
-#include <errno.h>
-
 #include "base/hash.h"
 #include "codec/jfr_int.h"
 

@@ -13,8 +13,6 @@
  * Entries of the pools that samples need are kept as they lie; names are put together, and stack
  * traces read, when a sample first asks for them.
  */
-#include <errno.h>
-
 #include "base/hash.h"
 #include "codec/jfr_int.h"
 
@@ -177,7 +175,7 @@ static int read_pool(struct kiln_jfr_chunk *c, struct kiln_jfr_in *in, struct ki
     return r;
 }
 
-/* Reads the checkpoint at `offset`, which must end at `*end`; gives where the one before it is. */
+/* Reads the checkpoint at `offset`, which ends by `end`; gives where the one before it is. */
 static int read_checkpoint(struct kiln_jfr_chunk *c, uint64_t offset, uint64_t end,
                            uint64_t *ret_before, struct kiln_err *err)
 {

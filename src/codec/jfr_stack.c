@@ -7,8 +7,6 @@
  * belongs to none, so that names are libc.so.6.read or .vtable.  This is how Pyroscope names them,
  * and profiles of one program should not differ by the way they came.
  */
-#include <errno.h>
-
 #include "base/hash.h"
 #include "codec/jfr_int.h"
 
