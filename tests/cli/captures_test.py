@@ -13,7 +13,8 @@ import tempfile
 KILN = os.environ["KILN"]
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", ""))
 FORMATS = ["otlp", "otlp-json", "pprof", "collapsed", "speedscope"]
-PATTERNS = ["otlp/*.otlp", "otlp/*/0000[1-3].otlp", "pprof/*.pb*", "pprof/*/*1.pb.gz", "jfr/*.gz"]
+PATTERNS = ["otlp/*.otlp", "otlp/*/0000[1-3].otlp", "pprof/*.pb*", "pprof/*/*1.pb.gz", "pprof/*.gperftools",
+            "jfr/*.gz"]
 
 
 def kiln(*words):
