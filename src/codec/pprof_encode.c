@@ -182,6 +182,19 @@ static struct location_facts location_facts(const struct kiln_dict *d, uint32_t 
     return facts;
 }
 
+/* A frame without a name is shown by its module and address: a made-up module would rename it. */
+static bool is_named(const struct kiln_dict *d, const struct kiln_location *location)
+{
+    bool named = location->n != 0;
+
+    for (uint32_t k = 0; k < location->n; k++) {
+        const struct kiln_function *f = &d->functions[d->lines[location->first + k].function];
+
+        named = named && (f->name || f->system_name);
+    }
+    return named;
+}
+
 static void put_location(struct kiln_pprof_out *o, uint32_t i, uint64_t id,
                          const struct location_facts *facts)
 {
@@ -201,7 +214,7 @@ static void put_location(struct kiln_pprof_out *o, uint32_t i, uint64_t id,
                            line->function ? line->function : d->n_functions);
         kiln_pb_put_message(&o->w, LOCATION_LINE, line_mark);
     }
-    if (!mapping && facts->kind)
+    if (!mapping && facts->kind && is_named(d, location))
         mapping = kind_mapping(o, facts->kind);
     o->losses->attributes += facts->others + (facts->kind && mapping < d->n_mappings);
     kiln_pb_put_number(&o->w, LOCATION_ADDRESS, location->address);
