@@ -91,6 +91,7 @@ static int merge(const struct kiln_cli *cli, struct kiln_batch **batches, uint32
         .limits = limits_for(input_limit(cli)),
         .combine_times = cli->args.combine_times,
         .keep_profiles_apart = cli->args.keep_apart,
+        .relocate = cli->args.combine_times, /* other times are often other starts */
     };
     struct kiln_err err = {0};
 

@@ -359,6 +359,7 @@ static void merge_done(struct kiln_merge *m)
     keys_done(&m->scope_keys, budget);
     keys_done(&m->profile_keys, budget);
     kiln_intern_done(&m->sample_index, budget);
+    kiln_code_done(&m->code, m->b);
 #define FREE(name) kiln_array_free(budget, (void **)&m->name, &m->cap_##name, sizeof(*m->name))
     FREE(resources);
     FREE(scopes);
@@ -388,7 +389,9 @@ int kiln_merge(struct kiln_batch *const *batches, uint32_t n, const struct kiln_
             kiln_builder_fail(m.b, r);
             break;
         }
-        if (i == 0)
+        if (m.opts->relocate)
+            kiln_remap_relocate(remap, &m.code);
+        else if (i == 0)
             kiln_remap_sole(remap);
         m.next_sample = 0;
         take_batch(&m, remap, batches[i]);

@@ -18,6 +18,9 @@
  * Where samples carry times the gaps do count, so that every time lies inside the profile.
  * Parts without a start cannot overlap with anything: their durations are added.
  *
+ * With `relocate` every start of a program has the addresses of the first: its mapping stands for
+ * the later ones of the same code, and addresses move with it, so that equal stacks meet.
+ *
  * Everything is linear in the input.
  *
  * Threads: no state; the batches are only read.
@@ -31,6 +34,7 @@ struct kiln_merge_opts {
     struct kiln_limits limits; /* zero: the default */
     bool combine_times;        /* also merge profiles of different start into one longer profile */
     bool keep_profiles_apart;  /* never merge two profiles, only their resources and scopes */
+    bool relocate; /* the same code at other addresses is the same: core/code.h says when */
 };
 
 /* Merges `n` batches.  `opts` may be NULL. */

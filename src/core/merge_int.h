@@ -7,6 +7,7 @@
 #define KILN_CORE_MERGE_INT_H
 
 #include "core/builder_int.h"
+#include "core/code.h"
 #include "core/merge.h"
 
 #define KILN_NONE UINT32_MAX
@@ -58,6 +59,7 @@ struct kiln_merge {
     struct kiln_merge_profile *profiles;
     struct kiln_merge_window *windows;
     struct kiln_intern sample_index;
+    struct kiln_code code;
     uint32_t *targets; /* for each source sample, in order: its sample of the result */
     uint32_t *key;     /* the key being written */
     uint32_t n_resources, n_scopes, n_profiles, n_windows, n_targets, n_key;

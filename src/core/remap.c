@@ -8,14 +8,17 @@
 #include <errno.h>
 
 #include "core/bulk.h"
+#include "core/code.h"
 #include "core/remap.h"
 
-#define DROPPED UINT32_MAX /* an attribute that the edit removed */
+#define DROPPED  UINT32_MAX /* an attribute that the edit removed */
+#define SKIP_MAX 1u         /* entries of other sources that may stand between two of this one */
 
 struct kiln_remap {
     struct kiln_builder *b;
     const struct kiln_batch *from;
     const struct kiln_remap_edit *edit;
+    struct kiln_code *code; /* NULL: mappings stay where they are */
     uint32_t *strings, *functions, *mappings, *locations, *stacks, *links, *attrs, *sets;
     uint32_t *texts[KILN_N_TEXT_ROLES]; /* as `strings`, for an edit: by what a text says */
     uint32_t *indexes;                  /* scratch: the members of a set, entity keys */
@@ -80,8 +83,14 @@ int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
 
 void kiln_remap_sole(struct kiln_remap *remap)
 {
-    assert(!remap->edit && remap->b->box->batch.dict.n_strings == 1);
+    assert(!remap->edit && !remap->code && remap->b->box->batch.dict.n_strings == 1);
     remap->sole = true;
+}
+
+void kiln_remap_relocate(struct kiln_remap *remap, struct kiln_code *code)
+{
+    assert(!remap->sole);
+    remap->code = code;
 }
 
 void kiln_remap_movable(struct kiln_remap *remap)
@@ -158,18 +167,27 @@ static bool scratch_lines(struct kiln_remap *remap, uint64_t n)
 
 /* ---- strings, functions, mappings, links ---- */
 
+/* Remembers where the next entry probably is: behind this one, unless it is new among `n`. */
+static uint32_t found(uint32_t *next, uint32_t entry, uint32_t n)
+{
+    if (entry < n)
+        *next = entry + 1;
+    return entry;
+}
+
 static uint32_t bring_string(struct kiln_remap *remap, uint32_t string)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
     struct kiln_str s = remap->from->dict.strings[string];
-    uint32_t guess = remap->next.string;
+    uint32_t n = known->n_strings;
 
     if (remap->sole)
         return kiln_builder_new_string(remap->b, s);
-    if (guess >= known->n_strings || !kiln_str_eq(known->strings[guess], s))
-        guess = kiln_builder_string(remap->b, s);
-    remap->next.string = guess + 1;
-    return guess;
+    for (uint32_t i = remap->next.string; i < n && i <= remap->next.string + SKIP_MAX; i++) {
+        if (kiln_str_eq(known->strings[i], s))
+            return found(&remap->next.string, i, n);
+    }
+    return found(&remap->next.string, kiln_builder_string(remap->b, s), n);
 }
 
 uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string)
@@ -197,17 +215,18 @@ static uint32_t bring_function(struct kiln_remap *remap, uint32_t function)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
     struct kiln_function f = remap->from->dict.functions[function];
-    uint32_t guess = remap->next.function;
+    uint32_t n = known->n_functions;
 
     f.name = remap_text(remap, KILN_TEXT_NAME, f.name);
     f.system_name = remap_text(remap, KILN_TEXT_NAME, f.system_name);
     f.filename = remap_text(remap, KILN_TEXT_SOURCE, f.filename);
     if (remap->sole)
         return kiln_builder_new_function(remap->b, &f);
-    if (guess >= known->n_functions || memcmp(&known->functions[guess], &f, sizeof(f)) != 0)
-        guess = kiln_builder_function(remap->b, &f);
-    remap->next.function = guess + 1;
-    return guess;
+    for (uint32_t i = remap->next.function; i < n && i <= remap->next.function + SKIP_MAX; i++) {
+        if (memcmp(&known->functions[i], &f, sizeof(f)) == 0)
+            return found(&remap->next.function, i, n);
+    }
+    return found(&remap->next.function, kiln_builder_function(remap->b, &f), n);
 }
 
 uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function)
@@ -226,7 +245,9 @@ uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping)
         return *to;
     m.filename = remap_text(remap, KILN_TEXT_MAPPING, m.filename);
     m.attrs = kiln_remap_set(remap, m.attrs);
-    return settle(remap, to, kiln_builder_mapping(remap->b, &m));
+    return settle(remap, to,
+                  remap->code ? kiln_code_mapping(remap->code, remap->b, &m)
+                              : kiln_builder_mapping(remap->b, &m));
 }
 
 uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link)
@@ -330,11 +351,14 @@ static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_locat
     const struct kiln_dict *known = &remap->b->box->batch.dict;
     const struct kiln_line *lines = from->n ? &remap->from->dict.lines[from->first] : NULL;
     struct kiln_location entry = {.address = from->address};
-    uint32_t guess = remap->next.location;
+    uint32_t n = known->n_locations;
 
     if (!scratch_lines(remap, from->n))
         return 0;
     entry.mapping = kiln_remap_mapping(remap, from->mapping);
+    if (remap->code && entry.address)
+        entry.address +=
+            known->mappings[entry.mapping].start - remap->from->dict.mappings[from->mapping].start;
     entry.attrs = kiln_remap_set(remap, from->attrs);
     for (uint32_t i = 0; i < from->n; i++) {
         remap->lines[i] = lines[i];
@@ -343,11 +367,12 @@ static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_locat
     if (remap->sole)
         return kiln_builder_new_location(remap->b, entry.address, entry.mapping, entry.attrs,
                                          remap->lines, from->n);
-    if (guess >= known->n_locations ||
-        !kiln_location_is(known, guess, &entry, remap->lines, from->n))
-        guess = kiln_builder_location(remap->b, &entry, remap->lines, from->n);
-    remap->next.location = guess + 1;
-    return guess;
+    for (uint32_t i = remap->next.location; i < n && i <= remap->next.location + SKIP_MAX; i++) {
+        if (kiln_location_is(known, i, &entry, remap->lines, from->n))
+            return found(&remap->next.location, i, n);
+    }
+    return found(&remap->next.location,
+                 kiln_builder_location(remap->b, &entry, remap->lines, from->n), n);
 }
 
 uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
@@ -371,37 +396,44 @@ static void remap_frames(struct kiln_remap *remap, const uint32_t *from, uint32_
     }
 }
 
-static uint32_t bring_stack(struct kiln_remap *remap, uint32_t stack)
+/* A stack into an empty builder: its frames are written where they stay. */
+static uint32_t bring_new_stack(struct kiln_remap *remap, struct kiln_range range)
+{
+    uint32_t *to = kiln_builder_frames(remap->b, range.n);
+
+    if (!to)
+        return 0;
+    remap_frames(remap, remap->from->dict.frames + range.first, range.n, to);
+    return kiln_builder_new_stack(remap->b, range.n);
+}
+
+static uint32_t bring_stack(struct kiln_remap *remap, struct kiln_range range)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
-    struct kiln_range range = remap->from->dict.stacks[stack];
-    const uint32_t *frames = remap->from->dict.frames + range.first;
-    uint32_t guess = remap->next.stack;
-    uint32_t *to;
+    uint32_t n = known->n_stacks;
 
-    if (remap->sole) {
-        to = kiln_builder_frames(remap->b, range.n);
-        if (!to)
-            return 0;
-        remap_frames(remap, frames, range.n, to);
-        return kiln_builder_new_stack(remap->b, range.n);
-    }
+    if (remap->sole)
+        return bring_new_stack(remap, range);
     if (!scratch_frames(remap, range.n))
         return 0;
-    remap_frames(remap, frames, range.n, remap->frames);
-    if (guess >= known->n_stacks || known->stacks[guess].n != range.n ||
-        memcmp(known->frames + known->stacks[guess].first, remap->frames,
-               range.n * sizeof(*frames)) != 0)
-        guess = kiln_builder_stack(remap->b, remap->frames, range.n);
-    remap->next.stack = guess + 1;
-    return guess;
+    remap_frames(remap, remap->from->dict.frames + range.first, range.n, remap->frames);
+    for (uint32_t i = remap->next.stack; i < n && i <= remap->next.stack + SKIP_MAX; i++) {
+        struct kiln_range other = known->stacks[i];
+
+        if (other.n == range.n && memcmp(known->frames + other.first, remap->frames,
+                                         range.n * sizeof(*remap->frames)) == 0)
+            return found(&remap->next.stack, i, n);
+    }
+    return found(&remap->next.stack, kiln_builder_stack(remap->b, remap->frames, range.n), n);
 }
 
 uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack)
 {
     uint32_t *to = &remap->stacks[stack];
 
-    return *to || stack == 0 ? *to : settle(remap, to, bring_stack(remap, stack));
+    return *to || stack == 0
+               ? *to
+               : settle(remap, to, bring_stack(remap, remap->from->dict.stacks[stack]));
 }
 
 /* ---- heads ---- */

@@ -17,6 +17,7 @@
 
 #include "core/builder.h"
 
+struct kiln_code;
 struct kiln_remap;
 
 /* What a text of the dictionary says. */
@@ -61,6 +62,12 @@ KILN_CHECK int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *f
  */
 void kiln_remap_sole(struct kiln_remap *remap);
 void kiln_remap_free(struct kiln_remap *remap);
+
+/*
+ * Lets mappings of the same code (core/code.h) become one, and moves addresses with them.  `code`
+ * belongs to the builder at hand and outlives the remap.
+ */
+void kiln_remap_relocate(struct kiln_remap *remap, struct kiln_code *code);
 
 /*
  * Goes on with another builder, for which nothing is brought over yet; costs as much as was brought

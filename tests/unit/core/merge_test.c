@@ -249,6 +249,73 @@ TEST(merge, profiles_can_be_kept_apart)
     UNREF(a, merged);
 }
 
+/* A sample at `address` in a mapping of 4096 bytes from `start` on, of this file and build id. */
+static struct kiln_batch *loaded_at(uint64_t start, uint64_t address, const char *file,
+                                    const char *build_id)
+{
+    struct kiln_mapping m = {.start = start, .limit = start + 4096, .offset = 512};
+    struct kiln_location l = {.address = address};
+    struct kiln_batch *batch;
+    struct kiln_builder *b;
+    uint32_t attr, location;
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    attr = kiln_builder_text_attr(b, KILN_STR("process.executable.build_id.gnu"),
+                                  kiln_str_of(build_id));
+    m.filename = kiln_builder_string(b, kiln_str_of(file));
+    m.attrs = *build_id ? kiln_builder_set(b, &attr, 1, NULL) : 0;
+    l.mapping = kiln_builder_mapping(b, &m);
+    location = kiln_builder_location(b, &l, NULL, 0);
+    kiln_builder_add_resource(b, &(struct kiln_resource){0});
+    kiln_builder_add_scope(b, &(struct kiln_scope){0});
+    kiln_builder_add_profile(b, &(struct kiln_profile){0});
+    kiln_builder_add_value(b, 0, kiln_builder_stack(b, &location, 1), 0, 1);
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    return batch;
+}
+
+/* How many samples two starts of a file make, 0x1010 and 0x7010 being the same distance inside. */
+static uint32_t merged_starts(const char *file, const char *build_id, const char *other_build_id,
+                              bool relocate)
+{
+    struct kiln_batch *a = loaded_at(0x1000, 0x1010, file, build_id);
+    struct kiln_batch *b = loaded_at(0x7000, 0x7010, file, other_build_id);
+    struct kiln_batch *merged = merge(a, b, &(struct kiln_merge_opts){.relocate = relocate});
+    uint32_t n = merged->n_samples;
+
+    CHECK_EQ(merged->dict.locations[1].address, 0x1010);
+    UNREF(a, b, merged);
+    return n;
+}
+
+TEST(merge, the_same_code_at_another_address_can_be_the_same)
+{
+    CHECK_EQ(merged_starts("/bin/app", "abc", "abc", true), 1);
+    CHECK_EQ(merged_starts("/bin/app", "", "", true), 1);
+    CHECK_EQ(merged_starts("/bin/app", "abc", "abc", false), 2);
+    CHECK_EQ(merged_starts("/bin/app", "abc", "def", true), 2); /* another build */
+    CHECK_EQ(merged_starts("[anon]", "", "", true), 2);         /* no file, no build id */
+    CHECK_EQ(merged_starts("//anon", "", "", true), 2);
+}
+
+TEST(merge, with_relocation_memory_may_run_out_anywhere)
+{
+    struct kiln_batch *a = loaded_at(0x1000, 0x1010, "/bin/app", "abc");
+    struct kiln_batch *b = loaded_at(0x7000, 0x7010, "/bin/app", "abc");
+    struct kiln_batch *both[] = {a, b}, *merged = NULL;
+    int64_t live = kiln_mem_live();
+    int r = -1;
+
+    for (uint64_t n = 1; r < 0; n++) {
+        kiln_mem_fail_at(n);
+        r = kiln_merge(both, 2, &(struct kiln_merge_opts){.relocate = true}, &merged, NULL);
+        kiln_mem_fail_at(0);
+        CHECK(r == 0 || kiln_mem_live() == live);
+        assert_true(n < 1000);
+    }
+    UNREF(a, b, merged);
+}
+
 TEST(merge, the_multiset_of_resolved_samples_is_preserved)
 {
     for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
