@@ -222,7 +222,7 @@ def parts(newest, full):
 # ---- the Collector's library, and the official checker ----
 
 def test_collector(messages):
-    program = peers.build_go("otlpdata")
+    program = peers.build_go(pathlib.Path(__file__).parent / "go/otlpdata")
 
     def collector(what, source, target, data):
         done = subprocess.run([program, source, target], input=data, capture_output=True)

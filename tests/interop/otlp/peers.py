@@ -76,19 +76,27 @@ def module_folder(module):
     return pathlib.Path(answer["Dir"])
 
 
-def build_go(name):
-    """The program tests/interop/go/NAME."""
-    if not shutil.which("go"):
-        raise Absent("there is no go")
-    source = pathlib.Path(__file__).parent.parent / "go" / name
-    mark = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(source.iterdir()))).hexdigest()[:16]
-    program = CACHE / "go" / f"{name}-{mark}"
-    if not program.is_file():
-        go = subprocess.run(["go", "build", "-o", str(program), "."], cwd=source, capture_output=True, text=True,
+def kept(name, sources, make):
+    """The path NAME in the cache, made by make(path) unless it is there; a change of the sources renews it."""
+    mark = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(sources))).hexdigest()[:16]
+    path = CACHE / f"{name}-{mark}"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make(path)
+    return path
+
+
+def build_go(source, *uses):
+    """The program in the folder `source`, which uses the packages in the folders `uses`."""
+    def make(path):
+        go = subprocess.run(["go", "build", "-o", str(path), "."], cwd=source, capture_output=True, text=True,
                             env=os.environ | {"GOWORK": "off", "GOFLAGS": "-buildvcs=false"})
         if go.returncode:
-            raise Absent(f"go cannot build {name}: {last_line(go.stderr)}")
-    return program
+            raise Absent(f"go cannot build {source.name}: {last_line(go.stderr)}")
+
+    if not shutil.which("go"):
+        raise Absent("there is no go")
+    return kept(f"go/{source.name}", [f for folder in (source, *uses) for f in folder.iterdir()], make)
 
 
 def raw_descriptor(source):

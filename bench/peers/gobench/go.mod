@@ -1,0 +1,3 @@
+module kiln/gobench
+
+go 1.19
