@@ -208,3 +208,51 @@ TEST(builder, running_out_of_memory_anywhere_leaks_nothing)
     kiln_batch_unref(batch);
     CHECK_EQ(kiln_mem_live(), live);
 }
+
+TEST(builder, a_grid_gives_parallel_profiles)
+{
+    struct kiln_builder *b = make();
+    struct kiln_batch *batch;
+    struct kiln_grid grid;
+
+    add_profiles(b, 2);
+    CHECK_OK(kiln_builder_open_grid(b, 2, 2, &grid));
+    kiln_builder_set_row(b, &grid, 1, 0, 0, (int64_t[]){3, 30});
+    kiln_builder_set_row(b, &grid, 0, 0, 0, (int64_t[]){2, 20});
+    batch = finish(b);
+    CHECK_EQ(batch->profiles[1].first_sample, 2);
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[0]), 2);
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[1]), 3);
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[3]), 30);
+    kiln_batch_unref(batch);
+}
+
+TEST(builder, a_stack_written_in_place_is_found_like_any_other)
+{
+    struct kiln_builder *b = make();
+    uint32_t leaf = kiln_builder_location(b, &(struct kiln_location){.address = 1}, NULL, 0);
+    uint32_t known = kiln_builder_stack(b, (uint32_t[]){leaf, 0}, 2);
+    uint32_t *room = kiln_builder_stack_room(b, 8);
+
+    room[0] = leaf;
+    room[1] = 0;
+    CHECK_EQ(kiln_builder_stack_take(b, 2), known);
+    room = kiln_builder_stack_room(b, 8);
+    room[0] = leaf;
+    CHECK_EQ(kiln_builder_stack_take(b, 1), known + 1);
+    CHECK_EQ(kiln_builder_peek(b)->dict.n_frames, 3);
+    kiln_builder_free(b);
+}
+
+TEST(builder, dropped_indexes_come_back_when_something_is_looked_for)
+{
+    struct kiln_builder *b = make();
+    uint32_t text = kiln_builder_string(b, KILN_STR("main"));
+    uint32_t leaf = kiln_builder_location(b, &(struct kiln_location){.address = 1}, NULL, 0);
+
+    kiln_builder_drop_indexes(b);
+    CHECK_EQ(kiln_builder_string(b, KILN_STR("main")), text);
+    CHECK_EQ(kiln_builder_location(b, &(struct kiln_location){.address = 1}, NULL, 0), leaf);
+    CHECK_NE(kiln_builder_string(b, KILN_STR("read")), text);
+    kiln_builder_free(b);
+}
