@@ -172,7 +172,7 @@ static const struct kiln_option options[] = {
     KILN_OPT_LIMIT("show at most N findings, 0 for all (20)"),
     KILN_OPT_JSON,
     KILN_OPT("max-size", 0, KILN_OPT_SIZE, max_size, "SIZE",
-             "refuse an input larger than SIZE once uncompressed (1G)"),
+             "refuse an input larger than SIZE once uncompressed (256M)"),
     KILN_OPT_END,
 };
 static const struct kiln_option_group group = {"Check", options};

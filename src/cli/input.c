@@ -8,7 +8,7 @@
 #include "cli/input.h"
 #include "core/merge.h"
 
-#define INPUT_BYTES_DEFAULT ((size_t)1 << 30)
+#define INPUT_BYTES_DEFAULT ((size_t)256 << 20)
 #define MEMORY_FACTOR       4u /* a decoded batch stays below this many times the raw bytes */
 
 static struct kiln_limits limits_for(size_t input_bytes)

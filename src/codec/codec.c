@@ -20,7 +20,7 @@
 #include "codec/svg.h"
 #include "codec/text_tree.h"
 
-#define INPUT_BYTES_DEFAULT ((size_t)1 << 30)
+#define INPUT_BYTES_DEFAULT ((size_t)256 << 20)
 
 static const struct kiln_format_info formats[KILN_FORMAT_COUNT] = {
     [KILN_FORMAT_UNKNOWN] = {"unknown", "", "unknown", false, false},
