@@ -5,6 +5,7 @@
  *   otlp-decode    decode, validate, intern            otlp-encode    the same batches as bytes
  *   otlp-merge     all files into one batch            pprof-parse    raw
  *   pprof-parse-gz with decompression                  pprof-merge    all files into one batch
+ *   pprof-write    the batches as pprof, uncompressed
  *   memory         prints bytes, batch and peak of the decode of each file instead of times
  */
 #include <string.h>
@@ -90,6 +91,17 @@ static void pass_otlp_encode(const struct bench *b, void *ctx)
     }
 }
 
+static void pass_pprof_write(const struct bench *b, void *ctx)
+{
+    struct ctx *c = ctx;
+    struct kiln_err err = {0};
+
+    for (int i = 0; i < b->n_files; i++) {
+        kiln_buf_clear(&c->out);
+        must(kiln_pprof_encode(c->batches[i], NULL, &c->out, &err), &err);
+    }
+}
+
 static void pass_merge(const struct bench *b, void *ctx)
 {
     struct ctx *c = ctx;
@@ -128,6 +140,7 @@ static const struct {
     {"pprof-parse", pass_pprof_parse, false},
     {"pprof-parse-gz", pass_pprof_parse_gz, false},
     {"pprof-merge", pass_merge, true},
+    {"pprof-write", pass_pprof_write, true},
 };
 
 static void ask(const struct bench *b, size_t question)

@@ -26,6 +26,20 @@ func parse(files [][]byte) gobench.Question {
 	}}
 }
 
+func write(files [][]byte) gobench.Question {
+	var all []*profile.Profile
+	for _, file := range files {
+		all = append(all, read(file))
+	}
+	return gobench.Question{Pass: func() {
+		for _, p := range all {
+			var out bytes.Buffer
+			gobench.Check(p.WriteUncompressed(&out))
+			kept = out
+		}
+	}}
+}
+
 func merge(files [][]byte) gobench.Question {
 	var all []*profile.Profile
 	for _, file := range files {
@@ -43,5 +57,6 @@ func main() {
 		"pprof-parse":    parse,
 		"pprof-parse-gz": parse,
 		"pprof-merge":    merge,
+		"pprof-write":    write,
 	})
 }

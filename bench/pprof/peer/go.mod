@@ -1,5 +1,0 @@
-module kiln/bench/pprof
-
-go 1.22
-
-require github.com/google/pprof v0.0.0-20250208200701-d0013a598941
