@@ -4,7 +4,8 @@
  *
  * The rules and the flags are those of the OpenTelemetry project's profcheck, and a few more: what
  * the protocol says MUST hold is an error, what it says SHOULD hold is a warning, each with the
- * path of the place.  It reads the bytes itself, not through the decoder, which forgives much of
+ * path of the place.  Duplicates and orphans are looked for on request, and then they are errors.
+ * It reads the bytes itself, not through the decoder, which forgives much of
  * this. A message of an older revision is an error in itself; the rest is checked on its
  * translation.
  *

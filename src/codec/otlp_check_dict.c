@@ -151,7 +151,7 @@ static void check_dupes_of(struct checker *c, enum otlp_table t)
             known = kiln_str_eq(table->entries[p.entry], table->entries[i]);
             snprintf(where, sizeof(where), "dictionary.%s[%u]", names[t], i);
             if (known)
-                check_warn(c, "duplicate", where, "equals entry %u", p.entry);
+                check_error(c, "duplicate", where, "equals entry %u", p.entry);
         }
         if (!known)
             r = kiln_intern_add(&index, &c->budget, hash, i);
@@ -170,7 +170,7 @@ void check_orphans(struct checker *c)
             if (c->tables[t].used[i])
                 continue;
             snprintf(where, sizeof(where), "dictionary.%s[%u]", names[t], i);
-            check_warn(c, "orphan", where, "nothing refers to it");
+            check_error(c, "orphan", where, "nothing refers to it");
         }
     }
 }

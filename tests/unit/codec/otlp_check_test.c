@@ -325,8 +325,12 @@ TEST(otlp_check, what_should_hold_and_does_not_is_a_warning)
     check_finds(ADDRESS_OUTSIDE, KILN_FINDING_WARNING, "address-range",
                 "dictionary.location_table[1]");
     check_finds(NO_BUILD_ID, KILN_FINDING_WARNING, "build-id", "dictionary.mapping_table[1]");
-    check_finds(STRING_TWICE, KILN_FINDING_WARNING, "duplicate", "dictionary.string_table[8]");
-    check_finds(UNUSED_STRING, KILN_FINDING_WARNING, "orphan", "dictionary.string_table[8]");
+}
+
+TEST(otlp_check, who_asks_for_duplicates_and_orphans_gets_errors)
+{
+    check_finds(STRING_TWICE, KILN_FINDING_ERROR, "duplicate", "dictionary.string_table[8]");
+    check_finds(UNUSED_STRING, KILN_FINDING_ERROR, "orphan", "dictionary.string_table[8]");
 }
 
 TEST(otlp_check, strictness_turns_warnings_into_errors)
