@@ -11,7 +11,6 @@
 A peer that cannot be installed is named and its part left out; without Python's protobuf nothing is
 left to do and the test skips.
 """
-import base64
 import gzip
 import json
 import os
@@ -21,6 +20,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "otlp"))
+import forms  # noqa: E402
+import make  # noqa: E402
 import peers  # noqa: E402
 import resolve  # noqa: E402
 
@@ -116,107 +117,93 @@ def test_json(name, message_bytes, newest):
     from google.protobuf import json_format
     ours = to_otlp(message_bytes)
     parsed = json.loads(kiln("convert", "-", "--to", "otlp-json", stdin=message_bytes))
-    message = json_format.ParseDict(recode(parsed, bytes.fromhex, base64.b64encode), newest.ProfilesData())
+    message = json_format.ParseDict(forms.with_ids(parsed, forms.base64_of), newest.ProfilesData())
     same(f"{name}: Python reads our JSON as our protobuf", message.SerializeToString(deterministic=True), ours)
     theirs = json_format.MessageToDict(newest.ProfilesData.FromString(message_bytes))
-    text = json.dumps(recode(theirs, base64.b64decode, bytes.hex)).encode()
-    same(f"{name}: we read Python's JSON as its protobuf", to_otlp(text), ours)
-
-
-def recode(node, decode, encode):
-    """Another way to write ids."""
-    if isinstance(node, list):
-        return [recode(child, decode, encode) for child in node]
-    if not isinstance(node, dict):
-        return node
-    made = {}
-    for key, value in node.items():
-        if key in ("traceId", "spanId", "profileId"):
-            value = encode(decode(value))
-            made[key] = value.decode() if isinstance(value, bytes) else value
-        else:
-            made[key] = recode(value, decode, encode)
-    return made
+    text = json.dumps(forms.with_ids(theirs, forms.hex_of))
+    same(f"{name}: we read Python's JSON as its protobuf", to_otlp(text.encode()), ours)
 
 
 # ---- what Kiln reads ----
 
 def test_revision(name, newest):
-    import make
     revision = peers.Revision(name)
     data, expected = make.write(revision)
     wire = data.SerializeToString()
-    found = resolve.resolve(newest.ProfilesData.FromString(to_otlp(wire)))
-    same(f"revision {name}: everything arrives", found, expected)
+    ours = to_otlp(wire)
+    same(f"revision {name}: everything arrives", resolve.resolve(newest.ProfilesData.FromString(ours)), expected)
     info = json.loads(kiln("info", "--json", "-", stdin=wire))
     named = {"1.5": "1.4", "1.11": "1.10"}.get(name, name)
     same(f"revision {name}: is called {named}", info["revision"], named)
-
-
-def changed(revision, change):
-    """ProfilesData of a revision with changed descriptors."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    pool = descriptor_pool.DescriptorPool()
-    for file in ("common/v1/common", "resource/v1/resource", "profiles/v1development/profiles"):
-        proto = descriptor_pb2.FileDescriptorProto()
-        revision.pool.FindFileByName(f"opentelemetry/proto/{file}.proto").CopyToProto(proto)
-        for message in proto.message_type:
-            change(message)
-        pool.Add(proto)
-    name = peers.BASE + "profiles.v1development.ProfilesData"
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
-
-
-def unpack(message):
-    for field in message.field:
-        is_number = field.type not in (field.TYPE_MESSAGE, field.TYPE_STRING, field.TYPE_BYTES)
-        if field.label == field.LABEL_REPEATED and is_number:
-            field.options.packed = False
-
-
-def add_unknown(message):
-    message.field.add(name="from_the_future", number=2000, type=9, label=1)
-    message.field.add(name="of_the_future", number=30, type=6, label=3)
-
-
-def fill_unknown(message):
-    message.from_the_future = "hello"
-    message.of_the_future.extend([1, 2])
-    for field, value in message.ListFields():
-        if field.type == field.TYPE_MESSAGE:
-            for child in value if hasattr(value, "add") else [value]:
-                fill_unknown(child)
+    check(f"revision {name}: in pieces", to_otlp(b"".join(forms.in_pieces(data))) == ours)
 
 
 def test_forms(newest):
-    import make
     full = make.everything(newest)
     wire = full.SerializeToString()
     expected = resolve.resolve(full)
     ours = to_otlp(wire)
     same("every field: everything arrives", resolve.resolve(newest.ProfilesData.FromString(ours)), expected)
-    check("every field: unpacked", to_otlp(changed(newest, unpack).FromString(wire).SerializeToString()) == ours)
-    future = changed(newest, add_unknown).FromString(wire)
-    fill_unknown(future)
-    check("every field: with unknown fields", to_otlp(future.SerializeToString(), "--from", "otlp") == ours)
-    check("every field: the dictionary first", to_otlp(parts(newest, full)) == ours)
-    referring = newest.ProfilesData.FromString(wire)
-    make.refer(referring, referring.dictionary.string_table)
-    same("every field: by string reference", resolve.resolve(newest.ProfilesData.FromString(to_otlp(
-        referring.SerializeToString()))), expected)
+    check("every field: unpacked", to_otlp(forms.unpacked(newest, wire)) == ours)
+    check("every field: with unknown fields", to_otlp(forms.with_unknown(newest, wire), "--from", "otlp") == ours)
+    pieces = forms.in_pieces(full)
+    check("every field: Python joins our pieces", newest.ProfilesData.FromString(b"".join(pieces)) == full)
+    check("every field: in pieces", to_otlp(b"".join(pieces)) == ours)
+    check("every field: the dictionary first", to_otlp(b"".join(pieces[-2:] + pieces[:-2])) == ours)
+    check("every field: zero ids instead of none", to_otlp(with_zero_ids(newest, wire)) == ours)
     test_json("every field", wire, newest)
-    test_json("by string reference", referring.SerializeToString(), newest)
 
 
-def parts(newest, full):
-    """The message in four pieces, which protobuf says are one: tables and resources, one after another."""
-    pieces = []
-    for table in full.dictionary.DESCRIPTOR.fields:
-        piece = newest.ProfilesData()
-        getattr(piece.dictionary, table.name).extend(getattr(full.dictionary, table.name))
-        pieces.append(piece)
-    pieces += [newest.ProfilesData(resource_profiles=[r]) for r in full.resource_profiles]
-    return b"".join(piece.SerializeToString() for piece in pieces)
+def with_zero_ids(newest, wire):
+    data = newest.ProfilesData.FromString(wire)
+    data.dictionary.link_table[0].trace_id, data.dictionary.link_table[0].span_id = bytes(16), bytes(8)
+    return data.SerializeToString()
+
+
+def test_references(newest):
+    """Keys and texts of resources, scopes and attributes in the string table."""
+    full = make.everything(newest)
+    ours = to_otlp(full.SerializeToString())
+    expected = resolve.resolve(newest.ProfilesData.FromString(ours))
+    make.refer(full, full.dictionary.string_table)
+    wire = full.SerializeToString()
+    same("by string reference: everything arrives", resolve.resolve(newest.ProfilesData.FromString(to_otlp(wire))),
+         expected)
+    test_json("by string reference", wire, newest)
+    for resource in full.resource_profiles:  # against the rules: then the inline key counts
+        for pair in resource.resource.attributes:
+            pair.key, pair.key_strindex = full.dictionary.string_table[pair.key_strindex], 1
+    same("by string reference: an inline key goes first",
+         resolve.resolve(newest.ProfilesData.FromString(to_otlp(full.SerializeToString()))), expected)
+
+
+def test_loose_json(newest):
+    from google.protobuf import json_format
+    full = make.everything(newest)
+    ours = to_otlp(full.SerializeToString())
+    theirs = forms.with_ids(json_format.MessageToDict(full), forms.hex_of)
+    check("JSON: as a careless sender writes it", to_otlp(json.dumps(forms.loosened(theirs)).encode()) == ours)
+    snakes = forms.with_ids(json_format.MessageToDict(full, preserving_proto_field_name=True), forms.hex_of)
+    check("JSON: names with underscores", to_otlp(json.dumps(snakes).encode()) == ours)
+    for resource in theirs["resourceProfiles"]:
+        for scope in resource["scopeProfiles"]:
+            for profile in scope["profiles"]:
+                profile["profileId"] = forms.base64_of(profile["profileId"])
+    check("JSON: profile ids in base64", to_otlp(json.dumps(theirs).encode()) == ours)
+
+
+def test_files(newest):
+    """Several messages in one file: records with their length before them, and JSON lines."""
+    from google.protobuf import json_format
+    first, second = make.write(newest)[0], make.everything(newest)
+    wires = [message.SerializeToString() for message in (first, second)]
+    expected = resolve.totals(resolve.resolve(first)) + resolve.totals(resolve.resolve(second))
+    records = b"".join(len(wire).to_bytes(4, "big") + wire for wire in wires)
+    lines = "\n".join(json.dumps(forms.with_ids(json_format.MessageToDict(message), forms.hex_of))
+                      for message in (first, second))
+    for name, data in (("records with lengths", records), ("JSON lines", lines.encode())):
+        found = resolve.totals(resolve.resolve(newest.ProfilesData.FromString(to_otlp(data))))
+        check(f"{name}: both messages arrive", found == expected, difference(found, expected))
 
 
 # ---- the Collector's library, and the official checker ----
@@ -251,14 +238,15 @@ def test_profcheck(messages, folder):
     for i, (name, wire) in enumerate(messages):
         path = pathlib.Path(folder) / f"{i}.otlp"
         path.write_bytes(wire)
-        (ours, said), (theirs, they_said) = verdict([KILN, "check"], path), verdict([program], path)
-        check(f"{name}: kiln check and profcheck judge alike", ours == theirs, f"{said}\nprofcheck: {they_said}")
+        for flag in ([], ["-check-dupes"], ["-check-orphans"]):
+            ours, said = verdict([KILN, "check", *("-" + word for word in flag)], path)
+            theirs, they_said = verdict([program, *flag], path)
+            check(f"{name}: kiln check {' '.join(flag)} and profcheck judge alike", ours == theirs,
+                  f"{said}\nprofcheck: {they_said}")
 
 
 def broken(newest):
     """Messages of which each breaks one rule that profcheck knows."""
-    import make
-
     def one(name, change):
         data, _ = make.write(newest)
         times, values = data.resource_profiles[0].scope_profiles[0].profiles
@@ -313,11 +301,11 @@ def main():
     except (peers.Absent, ImportError) as why:
         print("skipped:", why)
         return 77
-    import make
     files = captures()
     small = [(f.name, f.read_bytes()) for f in files if f.suffix == ".otlp"]
     messages = [("every field", make.everything(newest).SerializeToString()), *small]
-    part("odd forms", test_forms, newest)
+    for test in (test_forms, test_references, test_loose_json, test_files):
+        test(newest)
     for name in peers.MODULES:
         part(f"revision {name}", test_revision, name, newest)
     for path in files:
