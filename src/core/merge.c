@@ -206,18 +206,20 @@ static uint32_t find_profile(struct kiln_merge *m, uint32_t scope, const struct 
 
 /* ---- samples ---- */
 
-static bool same_sample(const struct kiln_merge *m, uint32_t known, uint32_t profile,
-                        struct kiln_sample want)
+/* What makes two samples one.  Whole numbers, not the bits of a sample: they stay in registers. */
+struct identity {
+    uint32_t profile, stack, attrs, link, shape;
+};
+
+static inline bool same_sample(const struct kiln_merge *m, uint32_t known, struct identity id)
 {
     const struct kiln_sample *s = &m->b->box->batch.samples[known];
 
-    return s->stack == want.stack && m->b->owners[known] == profile && s->attrs == want.attrs &&
-           s->link == want.link && s->has_values == want.has_values &&
-           s->has_times == want.has_times;
+    return s->stack == id.stack && m->b->owners[known] == id.profile && s->attrs == id.attrs &&
+           s->link == id.link && (s->has_values | (uint32_t)s->has_times << 1) == id.shape;
 }
 
-static uint32_t add_sample(struct kiln_merge *m, uint64_t hash, uint32_t profile,
-                           struct kiln_sample sample)
+static uint32_t add_sample(struct kiln_merge *m, uint64_t hash, struct identity id)
 {
     struct kiln_batch *batch = &m->b->box->batch;
     int r;
@@ -228,38 +230,56 @@ static uint32_t add_sample(struct kiln_merge *m, uint64_t hash, uint32_t profile
     r = kiln_intern_add(&m->sample_index, &m->b->box->budget, hash, batch->n_samples);
     if (r < 0)
         kiln_builder_fail(m->b, r);
-    batch->samples[batch->n_samples] = sample;
-    m->b->owners[batch->n_samples] = profile;
-    m->profiles[profile].n_samples++;
+    batch->samples[batch->n_samples] = (struct kiln_sample){
+        .stack = id.stack,
+        .attrs = id.attrs,
+        .link = id.link,
+        .n = id.shape == 1, /* a sum; observations with times are counted as they come */
+        .has_values = id.shape & 1,
+        .has_times = id.shape >> 1 & 1,
+    };
+    m->b->owners[batch->n_samples] = id.profile;
+    m->profiles[id.profile].n_samples++;
     return batch->n_samples++;
 }
 
 /*
- * The sample of the result with this identity and shape, new or old.  As with dictionary entries,
- * those right behind the last that was found are good guesses.
+ * The sample of the result with this identity, new or old.  As with dictionary entries, those right
+ * behind the last that was found are good guesses.
  */
-static uint32_t find_sample(struct kiln_merge *m, uint32_t profile, struct kiln_sample want)
+static inline uint32_t find_sample(struct kiln_merge *m, struct identity id)
 {
-    uint32_t shape = (uint32_t)want.has_values << 30 | (uint32_t)want.has_times << 31;
     uint32_t n = m->b->box->batch.n_samples;
     uint64_t hash;
 
     for (uint32_t i = m->next_sample; i < n && i <= m->next_sample + 1; i++) {
-        if (same_sample(m, i, profile, want)) {
+        if (same_sample(m, i, id)) {
             m->next_sample = i + 1;
             return i;
         }
     }
-    hash = kiln_hash_mix(want.stack | (uint64_t)(profile ^ shape) << 32,
-                         want.attrs | (uint64_t)want.link << 32);
+    hash = kiln_hash_mix(id.stack | (uint64_t)(id.profile ^ id.shape << 30) << 32,
+                         id.attrs | (uint64_t)id.link << 32);
     for (struct kiln_probe p = kiln_intern_probe(&m->sample_index, hash);
          kiln_intern_next(&m->sample_index, &p);) {
-        if (same_sample(m, p.entry, profile, want)) {
+        if (same_sample(m, p.entry, id)) {
             m->next_sample = p.entry + 1;
             return p.entry;
         }
     }
-    return add_sample(m, hash, profile, want);
+    return add_sample(m, hash, id);
+}
+
+/* `n` more observations with times for a sample of the result. */
+static void count_times(struct kiln_merge *m, uint32_t target, uint32_t n)
+{
+    struct kiln_sample *s = &m->b->box->batch.samples[target];
+    uint32_t sum = s->n + n;
+
+    if (sum >= 1u << 30)
+        kiln_builder_fail(m->b, KILN_E_LIMIT);
+    s->n = sum & 0x3fffffffu;
+    m->profiles[m->b->owners[target]].has_times = true;
 }
 
 static void assign_samples(struct kiln_merge *m, struct kiln_remap *remap,
@@ -268,25 +288,20 @@ static void assign_samples(struct kiln_merge *m, struct kiln_remap *remap,
 {
     for (uint32_t i = 0; i < source->n_samples; i++) {
         const struct kiln_sample *s = &from->samples[source->first_sample + i];
-        uint32_t shape = shape_of(s);
-        struct kiln_sample want = {
+        struct identity id = {
+            .profile = profile,
             .stack = kiln_remap_stack(remap, s->stack),
             .attrs = kiln_remap_set(remap, s->attrs),
             .link = kiln_remap_link(remap, s->link),
-            .has_values = shape & 1,
-            .has_times = shape >> 1 & 1,
+            .shape = shape_of(s),
         };
-        uint32_t target = find_sample(m, profile, want);
-        uint32_t n;
+        uint32_t target = find_sample(m, id);
 
         if (KILN_UNLIKELY(m->b->error))
             return;
         m->targets[m->n_targets++] = target;
-        n = want.has_times ? m->b->box->batch.samples[target].n + s->n : shape != 0;
-        if (n >= 1u << 30)
-            kiln_builder_fail(m->b, KILN_E_LIMIT);
-        m->b->box->batch.samples[target].n = n & 0x3fffffffu;
-        m->profiles[profile].has_times |= s->has_times;
+        if (id.shape & 2)
+            count_times(m, target, s->n);
     }
 }
 
