@@ -164,6 +164,10 @@ bool kiln_utf8_valid(struct kiln_str s)
                 p += 8;
                 continue;
             }
+        } else if (s.len >= 8) { /* the rest, together with what is known to be good */
+            memcpy(&eight, end - 8, 8);
+            if (KILN_LIKELY((eight & 0x8080808080808080u) == 0))
+                return true;
         }
         if (*p < 0x80) {
             p++;

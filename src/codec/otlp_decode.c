@@ -25,9 +25,16 @@ int otlp_bad_index(struct kiln_err *err, const char *field, uint64_t index, uint
 
 int otlp_string(struct otlp_decoder *d, struct kiln_str text, const char *field, uint32_t *ret)
 {
+    struct otlp_known_bytes *known = otlp_known(d->known_texts, text);
+
+    if (known->bytes.len && kiln_str_eq(known->bytes, text)) {
+        *ret = known->index;
+        return 0;
+    }
     if (KILN_UNLIKELY(!kiln_utf8_valid(text)))
         return kiln_err_set(d->err, KILN_E_UTF8, field, "the text is not valid UTF-8");
     *ret = kiln_builder_string_ref(d->b, text);
+    *known = (struct otlp_known_bytes){text, *ret};
     return 0;
 }
 
@@ -90,6 +97,20 @@ uint32_t otlp_set_of(struct otlp_decoder *d, const struct otlp_ids *attrs)
     if (*known == 0)
         *known = 1 + kiln_builder_set(d->b, attrs->ids, 1, NULL);
     return *known - 1;
+}
+
+bool otlp_try_set(struct otlp_decoder *d, struct kiln_str packed, uint32_t *ret)
+{
+    struct kiln_err *err = d->err;
+    int r;
+
+    d->err = NULL;
+    d->attr_ids.n = 0;
+    r = otlp_refs_packed(d, OTLP_ATTRS, packed, "attribute_indices", &d->attr_ids);
+    d->err = err;
+    if (r == 0)
+        *ret = otlp_set_of(d, &d->attr_ids);
+    return r == 0;
 }
 
 /* ---- scopes ---- */
@@ -343,6 +364,8 @@ static void free_scratch(struct otlp_decoder *d)
                     sizeof(*d->attr_ids.ids));
     kiln_array_free(&d->budget, (void **)&d->stack_pool.ids, &d->stack_pool.cap,
                     sizeof(*d->stack_pool.ids));
+    kiln_array_free(&d->budget, (void **)&d->set_of_attr, &d->cap_set_of_attr,
+                    sizeof(*d->set_of_attr));
     kiln_array_free(&d->budget, (void **)&d->lines, &d->cap_lines, sizeof(*d->lines));
     kiln_array_free(&d->budget, (void **)&d->values, &d->cap_values, sizeof(*d->values));
     kiln_array_free(&d->budget, (void **)&d->times, &d->cap_times, sizeof(*d->times));

@@ -306,7 +306,8 @@ static int map_entry(struct otlp_decoder *d, struct otlp_map *map, uint32_t entr
 }
 
 KILN_INLINE int decode_table(struct otlp_decoder *d, enum otlp_table table,
-                             const struct otlp_extent *extent, decode_entry *decode)
+                             const struct otlp_extent *extent, decode_entry *decode,
+                             otlp_usual *usual)
 {
     struct otlp_map *map = &d->maps[table];
     struct kiln_pb r = {extent->from, extent->to};
@@ -317,6 +318,9 @@ KILN_INLINE int decode_table(struct otlp_decoder *d, enum otlp_table table,
     for (;;) {
         int e;
 
+        /* From the second entry on: the first is the zero value, which is there already. */
+        if (usual && d->bulk && map->n && !map->to)
+            r.at = usual(d, r.at, r.end);
         if (!kiln_pb_element(&r, extent->tag, &f.bytes)) {
             n = kiln_pb_next(&r, &f);
             if (n <= 0)
@@ -382,20 +386,34 @@ int otlp_find_table(struct kiln_str message, uint32_t field, struct otlp_extent 
     return n;
 }
 
+/* How many frames the stacks have: their varints but for two tags and lengths each; the first one,
+ * the empty stack, has but one of both. */
+static uint64_t count_frames(const struct otlp_extent *stacks)
+{
+    struct kiln_str bytes = {(const char *)stacks->from, (size_t)(stacks->to - stacks->from)};
+    uint64_t varints = kiln_pb_count_varints(bytes);
+
+    return varints + 2 > 4 * stacks->n ? varints + 2 - 4 * stacks->n : 0;
+}
+
+/* Sizes the tables for what the dictionary has; resources bring a few more strings and attributes.
+ */
 static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents)
 {
     struct kiln_counts counts = {
-        .strings = extents[OTLP_STRINGS].n,
+        .strings = extents[OTLP_STRINGS].n + extents[OTLP_STRINGS].n / 4,
         .functions = extents[OTLP_FUNCTIONS].n,
         .mappings = extents[OTLP_MAPPINGS].n,
         .locations = extents[OTLP_LOCATIONS].n,
-        .lines = extents[OTLP_LOCATIONS].n / 2,
+        .lines = extents[OTLP_FUNCTIONS].n * 5 / 4, /* a guess, as are the sets */
         .stacks = extents[OTLP_STACKS].n,
-        .frames = extents[OTLP_STACKS].bytes / 2,
+        .frames = count_frames(&extents[OTLP_STACKS]),
         .links = extents[OTLP_LINKS].n,
-        .attrs = extents[OTLP_ATTRS].n,
+        .attrs = extents[OTLP_ATTRS].n + extents[OTLP_ATTRS].n / 2,
+        .sets = extents[OTLP_ATTRS].n,
         .bulk = d->revision >= KILN_OTLP_1_8 && kiln_builder_has_no_stacks(d->b),
     };
+    int r;
 
     for (enum otlp_table t = OTLP_MAPPINGS; t < OTLP_TABLES; t++) {
         if (extents[t].n > kiln_builder_limits(d->b)->table_count)
@@ -403,24 +421,30 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
                                 (unsigned long long)extents[t].n);
         d->maps[t] = (struct otlp_map){0};
     }
+    memset(d->known_sets, 0, sizeof(d->known_sets));
+    memset(d->known_texts, 0, sizeof(d->known_texts));
+    memset(d->known_pairs, 0, sizeof(d->known_pairs));
     d->bulk = counts.bulk;
     kiln_builder_expect(d->b, &counts);
     d->n_set_of_attr = kiln_builder_peek(d->b)->dict.n_attrs + (uint32_t)extents[OTLP_ATTRS].n;
-    d->set_of_attr = kiln_builder_scratch(d->b, d->n_set_of_attr * sizeof(uint32_t));
-    if (!d->set_of_attr)
-        return kiln_builder_error(d->b);
-    memset(d->set_of_attr, 0, d->n_set_of_attr * sizeof(uint32_t));
+    r = kiln_reserve(&d->budget, (void **)&d->set_of_attr, &d->cap_set_of_attr, d->n_set_of_attr,
+                     sizeof(*d->set_of_attr), UINT32_MAX);
+    if (r < 0)
+        return r;
+    memset(d->set_of_attr, 0, d->n_set_of_attr * sizeof(*d->set_of_attr));
     return 0;
 }
 
 static int decode_stacks(struct otlp_decoder *d, const struct otlp_extent *x)
 {
-    int r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function);
+    int r =
+        decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function, otlp_usual_functions);
 
     if (r == 0)
-        r = decode_table(d, OTLP_LOCATIONS, &x[OTLP_LOCATIONS], decode_location);
+        r = decode_table(d, OTLP_LOCATIONS, &x[OTLP_LOCATIONS], decode_location,
+                         otlp_usual_locations);
     if (r == 0)
-        r = decode_table(d, OTLP_STACKS, &x[OTLP_STACKS], decode_stack);
+        r = decode_table(d, OTLP_STACKS, &x[OTLP_STACKS], decode_stack, otlp_usual_stacks);
     return r;
 }
 
@@ -430,10 +454,10 @@ static int decode_stacks(struct otlp_decoder *d, const struct otlp_extent *x)
  */
 static int decode_new_tables(struct otlp_decoder *d, const struct otlp_extent *x)
 {
-    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], decode_attr);
+    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], decode_attr, NULL);
 
     if (r == 0)
-        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], decode_mapping);
+        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], decode_mapping, NULL);
     if (r == 0)
         r = decode_stacks(d, x);
     if (r < 0 || !d->bulk || kiln_builder_distinct(d->b))
@@ -446,14 +470,14 @@ static int decode_new_tables(struct otlp_decoder *d, const struct otlp_extent *x
 
 static int decode_old_tables(struct otlp_decoder *d, const struct otlp_extent *x)
 {
-    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], otlp_old_attr);
+    int r = decode_table(d, OTLP_ATTRS, &x[OTLP_ATTRS], otlp_old_attr, NULL);
 
     if (r == 0)
-        r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function);
+        r = decode_table(d, OTLP_FUNCTIONS, &x[OTLP_FUNCTIONS], decode_function, NULL);
     if (r == 0)
-        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], otlp_old_mapping);
+        r = decode_table(d, OTLP_MAPPINGS, &x[OTLP_MAPPINGS], otlp_old_mapping, NULL);
     if (r == 0)
-        r = decode_table(d, OTLP_LOCATIONS, &x[OTLP_LOCATIONS], otlp_old_location);
+        r = decode_table(d, OTLP_LOCATIONS, &x[OTLP_LOCATIONS], otlp_old_location, NULL);
     return r;
 }
 
@@ -462,9 +486,9 @@ int otlp_strings_and_links(struct otlp_decoder *d, const struct otlp_extent *x)
     int r = size_tables(d, x);
 
     if (r == 0)
-        r = decode_table(d, OTLP_STRINGS, &x[OTLP_STRINGS], decode_string);
+        r = decode_table(d, OTLP_STRINGS, &x[OTLP_STRINGS], decode_string, NULL);
     if (r == 0)
-        r = decode_table(d, OTLP_LINKS, &x[OTLP_LINKS], decode_link);
+        r = decode_table(d, OTLP_LINKS, &x[OTLP_LINKS], decode_link, NULL);
     return r;
 }
 

@@ -40,6 +40,23 @@ struct otlp_extent {
     uint64_t bytes;
 };
 
+/* A set of attributes that samples named before, under the bytes that named it. */
+struct otlp_known_set {
+    uint64_t key; /* up to seven bytes, and their number; 0: none yet */
+    uint32_t set;
+};
+#define OTLP_KNOWN_SETS 64u
+
+/*
+ * Bytes that resources and scopes repeat (keys, names, whole attributes) and what they became: a
+ * look here is cheaper than to check, hash and find them again.
+ */
+struct otlp_known_bytes {
+    struct kiln_str bytes; /* of the message; empty: none yet */
+    uint32_t index;
+};
+#define OTLP_KNOWN_BYTES 32u
+
 /* A growable list of indexes, reused from record to record. */
 struct otlp_ids {
     uint32_t *ids;
@@ -55,7 +72,10 @@ struct otlp_decoder {
     enum kiln_otlp_revision revision;
     struct otlp_map maps[OTLP_TABLES];
     uint32_t *set_of_attr; /* attribute -> 1 + the set of it alone, 0 while unknown */
-    uint32_t n_set_of_attr;
+    uint32_t n_set_of_attr, cap_set_of_attr;
+    struct otlp_known_set known_sets[OTLP_KNOWN_SETS];
+    struct otlp_known_bytes known_texts[OTLP_KNOWN_BYTES];
+    struct otlp_known_bytes known_pairs[OTLP_KNOWN_BYTES];
     struct kiln_budget budget; /* of the scratch lists below */
     struct otlp_ids ids;
     struct otlp_ids attr_ids;
@@ -85,6 +105,19 @@ KILN_INLINE bool otlp_map_get(const struct otlp_map *map, uint64_t wire, uint32_
 /* Errors that name the field. */
 int otlp_bad_wire(struct kiln_err *err, int code);
 int otlp_bad_index(struct kiln_err *err, const char *field, uint64_t index, uint32_t n);
+
+/* Where bytes are kept in a table of OTLP_KNOWN_BYTES: by their length and their ends. */
+KILN_INLINE struct otlp_known_bytes *otlp_known(struct otlp_known_bytes *table,
+                                                struct kiln_str bytes)
+{
+    uint64_t first, last;
+
+    if (bytes.len < 8)
+        return &table[bytes.len];
+    memcpy(&first, bytes.ptr, 8);
+    memcpy(&last, bytes.ptr + bytes.len - 8, 8);
+    return &table[((first ^ last << 1) + bytes.len) * 0x9e3779b97f4a7c15u >> 59];
+}
 
 /* A text of the input as a string of the builder; checks UTF-8. */
 KILN_CHECK int otlp_string(struct otlp_decoder *d, struct kiln_str text, const char *field,
@@ -126,6 +159,9 @@ KILN_CHECK int otlp_ids_add(struct otlp_decoder *d, struct otlp_ids *list, uint3
 /* The set of the attributes at the wire indexes of a packed field collected in d->attr_ids. */
 uint32_t otlp_set_of(struct otlp_decoder *d, const struct otlp_ids *attrs);
 
+/* The set of a packed field, if its indexes are good; says nothing if they are not. */
+bool otlp_try_set(struct otlp_decoder *d, struct kiln_str packed, uint32_t *ret);
+
 /* otlp_value.c: AnyValue; KeyValue, appended to `list` as attributes of the builder. */
 KILN_CHECK int otlp_value(struct otlp_decoder *d, struct kiln_str bytes, uint32_t depth,
                           struct kiln_value *ret);
@@ -142,6 +178,17 @@ KILN_CHECK int otlp_dictionary(struct otlp_decoder *d, const struct otlp_extent 
 /* The two halves of it: old revisions have something to do in between. */
 KILN_CHECK int otlp_strings_and_links(struct otlp_decoder *d, const struct otlp_extent *extents);
 KILN_CHECK int otlp_other_tables(struct otlp_decoder *d, const struct otlp_extent *extents);
+
+/*
+ * otlp_usual.c: entries of new tables (d->bulk) as senders write them, read fast.  Each adds
+ * entries from `at` on as long as they are usual, counts them in the table's map, and returns where
+ * it stopped: at `end`, or at an entry for the ordinary way.
+ */
+typedef const uint8_t *otlp_usual(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end);
+otlp_usual otlp_usual_functions, otlp_usual_locations, otlp_usual_stacks;
+/* The same for the samples of a profile, counted in *n. */
+const uint8_t *otlp_usual_samples(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end,
+                                  uint32_t profile, uint32_t *n);
 
 /* Notes where the entries of one field lie in a message; and parts of entries both ages share. */
 KILN_CHECK int otlp_find_table(struct kiln_str message, uint32_t field, struct otlp_extent *ret);

@@ -149,9 +149,12 @@ static int read_samples(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
     struct kiln_pb_field f;
     uint32_t i = 0;
 
-    while (kiln_pb_next(&r, &f) > 0) {
+    for (;;) {
         int e;
 
+        r.at = otlp_usual_samples(d, r.at, r.end, profile, &i);
+        if (kiln_pb_next(&r, &f) <= 0)
+            return kiln_builder_error(d->b);
         if (f.tag != KILN_PB_BYTES(2u))
             continue;
         e = read_sample(d, f.bytes, roles, profile);
@@ -161,7 +164,6 @@ static int read_samples(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
         }
         i++;
     }
-    return 0;
 }
 
 /* ---- the head of a profile ---- */

@@ -143,10 +143,15 @@ static int value_of_pair(struct otlp_decoder *d, struct kiln_str bytes, uint32_t
 
 int otlp_key_value(struct otlp_decoder *d, struct kiln_str bytes, struct otlp_ids *list)
 {
+    struct otlp_known_bytes *known = otlp_known(d->known_pairs, bytes);
     struct kiln_attr attr = {0};
-    int r = value_of_pair(d, bytes, kiln_builder_limits(d->b)->value_depth, &attr);
+    int r;
 
-    if (r < 0)
-        return r;
-    return otlp_ids_add(d, list, kiln_builder_attr(d->b, attr.key, attr.value, 0));
+    if (known->bytes.len == 0 || !kiln_str_eq(known->bytes, bytes)) {
+        r = value_of_pair(d, bytes, kiln_builder_limits(d->b)->value_depth, &attr);
+        if (r < 0)
+            return r;
+        *known = (struct otlp_known_bytes){bytes, kiln_builder_attr(d->b, attr.key, attr.value, 0)};
+    }
+    return otlp_ids_add(d, list, known->index);
 }

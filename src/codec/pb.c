@@ -4,14 +4,6 @@
 #include "base/mem.h"
 #include "codec/pb.h"
 
-/* Seven bits of each of eight bytes, moved together: halves, quarters, all. */
-static uint64_t join_sevens(uint64_t x)
-{
-    x = (x & 0x007f007f007f007fu) | (x & 0x7f007f007f007f00u) >> 1;
-    x = (x & 0x00003fff00003fffu) | (x & 0x3fff00003fff0000u) >> 2;
-    return (x & 0x000000000fffffffu) | (x & 0x0fffffff00000000u) >> 4;
-}
-
 int kiln_pb_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -24,7 +16,7 @@ int kiln_pb_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *ret)
         if (KILN_LIKELY(stops)) {
             int bits = __builtin_ctzll(stops) + 1; /* of the varint: 8, 16, ... 64 */
 
-            *ret = join_sevens(eight & (UINT64_MAX >> (64 - bits)) & 0x7f7f7f7f7f7f7f7fu);
+            *ret = kiln_pb_join_sevens(eight & (UINT64_MAX >> (64 - bits)) & 0x7f7f7f7f7f7f7f7fu);
             return bits / 8;
         }
     }
@@ -51,7 +43,7 @@ size_t kiln_pb_count_varints(struct kiln_str packed)
         uint64_t eight;
 
         memcpy(&eight, p + i, 8);
-        n += (size_t)__builtin_popcountll(~eight & 0x8080808080808080u);
+        n += (~eight >> 7 & 0x0101010101010101u) * 0x0101010101010101u >> 56;
     }
     for (; i < packed.len; i++)
         n += p[i] < 0x80;

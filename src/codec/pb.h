@@ -97,6 +97,39 @@ KILN_INLINE int kiln_pb_varint(struct kiln_pb *r, uint64_t *ret)
     }
 }
 
+/* Seven bits of each of eight bytes, moved together: halves, quarters, all. */
+static inline uint64_t kiln_pb_join_sevens(uint64_t x)
+{
+    x = (x & 0x007f007f007f007fu) | (x & 0x7f007f007f007f00u) >> 1;
+    x = (x & 0x00003fff00003fffu) | (x & 0x3fff00003fff0000u) >> 2;
+    return (x & 0x000000000fffffffu) | (x & 0x0fffffff00000000u) >> 4;
+}
+
+/*
+ * One varint where ten bytes may be read.  Returns the byte after it, or NULL if it has more than
+ * 64 bits; the caller finds out whether it ends where it should.
+ */
+KILN_INLINE const uint8_t *kiln_pb_varint_near(const uint8_t *p, uint64_t *ret)
+{
+    uint64_t eight, stops;
+
+    if (KILN_LIKELY(p[0] < 0x80)) {
+        *ret = p[0];
+        return p + 1;
+    }
+    memcpy(&eight, p, 8);
+    stops = ~eight & 0x8080808080808080u;
+    if (KILN_LIKELY(stops)) {
+        *ret = kiln_pb_join_sevens(eight & (stops ^ (stops - 1)) & 0x7f7f7f7f7f7f7f7fu);
+        return p + __builtin_ctzll(stops) / 8 + 1;
+    }
+    *ret = kiln_pb_join_sevens(eight & 0x7f7f7f7f7f7f7f7fu) | (uint64_t)(p[8] & 0x7f) << 56;
+    if (p[8] < 0x80)
+        return p + 9;
+    *ret |= (uint64_t)p[9] << 63;
+    return KILN_LIKELY(p[9] <= 1) ? p + 10 : NULL;
+}
+
 KILN_INLINE int kiln_pb_fixed64(struct kiln_pb *r, uint64_t *ret)
 {
     if (r->at == r->end)

@@ -56,6 +56,9 @@ static inline bool kiln_builder_room(struct kiln_builder *b, void **array, uint3
     return r == 0;
 }
 
+/* Notes whose the next sample is, once samples come out of order; false (and sticky) on failure. */
+bool kiln_builder_own(struct kiln_builder *b, uint32_t profile);
+
 /* ---- hashes of entries ---- */
 
 static inline uint64_t kiln_hash_function(const struct kiln_function *function)
@@ -69,7 +72,7 @@ static inline uint64_t kiln_hash_location(const struct kiln_location *location,
                                           const struct kiln_line *lines, uint32_t n_lines)
 {
     uint64_t hash =
-        kiln_hash_mix(kiln_hash_mix(location->address, location->mapping), location->attrs);
+        kiln_hash_mix(location->address, (uint64_t)location->mapping << 32 | location->attrs);
 
     for (uint32_t i = 0; i < n_lines; i++)
         hash = kiln_hash_mix(hash, lines[i].function ^ (uint64_t)lines[i].line << 32 ^

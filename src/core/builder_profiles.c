@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "core/builder_int.h"
+#include "core/bulk.h"
 
 uint32_t kiln_builder_add_resource(struct kiln_builder *b, const struct kiln_resource *resource)
 {
@@ -136,51 +136,45 @@ static bool start_owners(struct kiln_builder *b)
     return true;
 }
 
+bool kiln_builder_own(struct kiln_builder *b, uint32_t profile)
+{
+    uint32_t n = b->box->batch.n_samples;
+
+    if ((!b->owners && !start_owners(b)) || !ROOM(b, b->owners, n, owners, 1))
+        return false;
+    b->owners[n] = profile;
+    return true;
+}
+
 void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t stack,
                              uint32_t attrs, uint32_t link, const int64_t *values,
                              const uint64_t *times, uint32_t n)
 {
-    struct kiln_batch *batch = &b->box->batch;
-    uint32_t columns = (values != NULL) + (times != NULL);
+    struct kiln_sample sample = {
+        .stack = stack,
+        .attrs = attrs,
+        .link = link,
+        .n = n & 0x3fffffffu,
+        .has_values = values != NULL,
+        .has_times = times != NULL,
+    };
+    uint64_t columns = (values != NULL) + (times != NULL);
     int64_t *at;
 
     if (n >= 1u << 30) {
         kiln_builder_fail(b, KILN_E_LIMIT);
         return;
     }
-    if (!ROOM(b, batch->samples, batch->n_samples, samples, 1) ||
-        !ROOM(b, batch->observations, batch->n_observations, observations, (uint64_t)n * columns))
+    at = kiln_builder_observations(b, n * columns);
+    if (!at)
         return;
-    assert(profile < batch->n_profiles && stack < batch->dict.n_stacks);
-    assert(attrs < batch->dict.n_sets && link < batch->dict.n_links);
-    if (KILN_UNLIKELY(profile < b->last_owner && !b->owners) && !start_owners(b))
-        return;
-    if (b->owners) {
-        if (!ROOM(b, b->owners, batch->n_samples, owners, 1))
-            return;
-        b->owners[batch->n_samples] = profile;
-    }
-    b->last_owner = profile;
-    batch->profiles[profile].n_samples++;
-    batch->samples[batch->n_samples++] = (struct kiln_sample){
-        .stack = stack,
-        .attrs = attrs,
-        .link = link,
-        .first = batch->n_observations,
-        .n = n & 0x3fffffffu,
-        .has_values = values != NULL,
-        .has_times = times != NULL,
-    };
-    if (n == 0)
-        return;
-    at = batch->observations + batch->n_observations;
-    batch->n_observations += n * columns;
-    if (values) {
+    if (values && n) {
         memcpy(at, values, n * sizeof(*at));
         at += n;
     }
-    if (times)
+    if (times && n)
         memcpy(at, times, n * sizeof(*at));
+    (void)kiln_builder_new_sample(b, profile, sample);
 }
 
 int kiln_builder_open_grid(struct kiln_builder *b, uint32_t n_profiles, uint32_t n_samples,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distinctness is shown by the hashes alone: 64 bits each, in one set that is used for table after
- * table.  Two equal hashes mean two equal entries, or chance; either way the caller takes the
- * ordinary door, which compares.
+ * Distinctness is shown by the hashes alone, in one set that is used for table after table.  A slot
+ * holds 32 bits of a hash, and the other 32 say where it stands; only neighbours are ever compared.
+ * Two equal hashes mean two equal entries, or chance; either way the caller takes the ordinary
+ * door, which compares.
  */
 #include "core/bulk.h"
 
@@ -84,7 +85,7 @@ bool kiln_builder_catch_up(struct kiln_builder *b, struct kiln_intern *index)
 
 /* A set of hashes, never more than half full; 0 is a free slot. */
 struct hash_set {
-    uint64_t *slots;
+    uint32_t *slots;
     uint32_t cap;
     uint64_t n_slots; /* in use for the table at hand */
 };
@@ -98,14 +99,15 @@ static void set_begin(struct hash_set *set, uint32_t n)
 /* False if the hash is there already. */
 static inline bool set_add(struct hash_set *set, uint64_t hash)
 {
-    uint64_t at = (uint64_t)((__uint128_t)hash * set->n_slots >> 64);
+    uint64_t at = (hash >> 32) * set->n_slots >> 32;
+    uint32_t kept = (uint32_t)hash | ((uint32_t)hash == 0);
 
     while (set->slots[at]) {
-        if (KILN_UNLIKELY(set->slots[at] == hash))
+        if (KILN_UNLIKELY(set->slots[at] == kept))
             return false;
         at = at + 1 == set->n_slots ? 0 : at + 1;
     }
-    set->slots[at] = hash | (hash == 0);
+    set->slots[at] = kept;
     return true;
 }
 

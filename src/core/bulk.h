@@ -12,6 +12,8 @@
 #ifndef KILN_CORE_BULK_H
 #define KILN_CORE_BULK_H
 
+#include <assert.h>
+
 #include "core/builder_int.h"
 
 /* Copies the text. */
@@ -28,6 +30,39 @@ static inline uint32_t kiln_builder_new_function(struct kiln_builder *b,
     return d->n_functions++;
 }
 
+/* Room for the `n` lines of the next location, to be written by the caller; NULL on failure. */
+KILN_INLINE struct kiln_line *kiln_builder_lines(struct kiln_builder *b, uint32_t n)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+
+    return ROOM(b, d->lines, d->n_lines, lines, n) ? d->lines + d->n_lines : NULL;
+}
+
+/* Takes the `n` lines written there.  Returns the index of the first. */
+KILN_INLINE uint32_t kiln_builder_take_lines(struct kiln_builder *b, uint32_t n)
+{
+    uint32_t first = b->box->batch.dict.n_lines;
+
+    b->box->batch.dict.n_lines += n;
+    return first;
+}
+
+/* Where the next locations go, and how many have room; none once the builder has failed. */
+static inline struct kiln_location *kiln_builder_locations(struct kiln_builder *b,
+                                                           uint32_t *ret_room)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+
+    *ret_room = b->error ? 0 : b->cap.locations - d->n_locations;
+    return d->locations + d->n_locations;
+}
+
+/* Takes the `n` locations written there. */
+static inline void kiln_builder_take_locations(struct kiln_builder *b, uint32_t n)
+{
+    b->box->batch.dict.n_locations += n;
+}
+
 /* The location by value, in registers: reading narrow fields together right after they were written
  * stalls the processor. */
 KILN_INLINE uint32_t kiln_builder_new_location(struct kiln_builder *b, uint64_t address,
@@ -39,12 +74,18 @@ KILN_INLINE uint32_t kiln_builder_new_location(struct kiln_builder *b, uint64_t 
     if (!ROOM(b, d->locations, d->n_locations, locations, 1) ||
         !ROOM(b, d->lines, d->n_lines, lines, n_lines))
         return 0;
-    d->locations[d->n_locations] = (struct kiln_location){
-        .address = address, .mapping = mapping, .attrs = attrs, .first = d->n_lines, .n = n_lines};
     if (n_lines)
         memcpy(&d->lines[d->n_lines], lines, n_lines * sizeof(*lines));
+    d->locations[d->n_locations] = (struct kiln_location){
+        .address = address, .mapping = mapping, .attrs = attrs, .first = d->n_lines, .n = n_lines};
     d->n_lines += n_lines;
     return d->n_locations++;
+}
+
+/* How many frames there is room for already. */
+static inline uint32_t kiln_builder_frames_left(const struct kiln_builder *b)
+{
+    return b->cap.frames - b->box->batch.dict.n_frames;
 }
 
 /* Room for the `n` frames of the next stack, to be written by the caller; NULL on failure. */
@@ -60,6 +101,39 @@ static inline uint32_t kiln_builder_new_stack(struct kiln_builder *b, uint32_t n
     d->stacks[d->n_stacks] = (struct kiln_range){d->n_frames, n};
     d->n_frames += n;
     return d->n_stacks++;
+}
+
+/* Room for `n` observations of the next sample, to be written by the caller; NULL on failure. */
+KILN_INLINE int64_t *kiln_builder_observations(struct kiln_builder *b, uint64_t n)
+{
+    struct kiln_batch *batch = &b->box->batch;
+
+    return ROOM(b, batch->observations, batch->n_observations, observations, n)
+               ? batch->observations + batch->n_observations
+               : NULL;
+}
+
+/*
+ * The sample of the observations written there: values if it has them, then times.  Its `first` is
+ * filled in.  False on failure.
+ */
+KILN_INLINE bool kiln_builder_new_sample(struct kiln_builder *b, uint32_t profile,
+                                         struct kiln_sample sample)
+{
+    struct kiln_batch *batch = &b->box->batch;
+
+    if (!ROOM(b, batch->samples, batch->n_samples, samples, 1))
+        return false;
+    assert(profile < batch->n_profiles && sample.stack < batch->dict.n_stacks);
+    assert(sample.attrs < batch->dict.n_sets && sample.link < batch->dict.n_links);
+    if (KILN_UNLIKELY(profile < b->last_owner || b->owners) && !kiln_builder_own(b, profile))
+        return false;
+    b->last_owner = profile;
+    batch->profiles[profile].n_samples++;
+    sample.first = batch->n_observations;
+    batch->samples[batch->n_samples++] = sample;
+    batch->n_observations += sample.n * (sample.has_values + sample.has_times + 0u);
+    return true;
 }
 
 /* True while the builder has no function, location or stack but the zero values. */

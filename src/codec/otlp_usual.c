@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What there is most of, as senders write it, read straight through: functions, locations, stacks
+ * and samples.
+ *
+ * An entry is usual if its lengths and tags are short, it has known fields only, and at least SLACK
+ * bytes of its table follow it.  Then its numbers are read with wide loads and no look at the
+ * end: a number that would run past the entry is noticed afterwards, since the entry then does not
+ * end where its length says.  Whatever is not usual, bad input first of all, is left to
+ * otlp_dict.c and otlp_profile.c, which know every shape and name what is wrong.
+ */
+#include "codec/otlp_int.h"
+#include "core/bulk.h"
+
+#define SLACK 16 /* a tag and the ten bytes of a varint */
+
+/* The usual entry at `at`: its first byte, and *ret_stop its end.  NULL if it is not usual. */
+KILN_INLINE const uint8_t *usual_entry(const uint8_t *at, const uint8_t *end, uint32_t tag,
+                                       const uint8_t **ret_stop)
+{
+    if (KILN_UNLIKELY(end - at < SLACK || at[0] != tag || at[1] >= 0x80 ||
+                      end - at - 2 - at[1] < SLACK))
+        return NULL;
+    *ret_stop = at + 2 + at[1];
+    return at + 2;
+}
+
+const uint8_t *otlp_usual_functions(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    const struct otlp_map strings = d->maps[OTLP_STRINGS];
+    uint32_t *n = &d->maps[OTLP_FUNCTIONS].n;
+    const uint8_t *p, *stop;
+
+    while ((p = usual_entry(at, end, KILN_PB_BYTES(OTLP_FUNCTIONS), &stop))) {
+        uint64_t fields[5] = {0}; /* by number */
+        uint32_t name, system_name, filename;
+
+        while (p && p < stop) {
+            uint32_t tag = *p;
+
+            if ((tag & 7) != 0 || tag < KILN_PB_VARINT(1u) || tag > KILN_PB_VARINT(4u))
+                return at;
+            p = kiln_pb_varint_near(p + 1, &fields[tag >> 3]);
+        }
+        if (p != stop || !otlp_map_get(&strings, fields[1], &name) ||
+            !otlp_map_get(&strings, fields[2], &system_name) ||
+            !otlp_map_get(&strings, fields[3], &filename) ||
+            (name | system_name | filename | fields[4]) == 0)
+            return at;
+        if (kiln_builder_new_function(d->b, &(struct kiln_function){name, system_name, filename, 0,
+                                                                    (int64_t)fields[4]}) == 0)
+            return at;
+        at = stop;
+        ++*n;
+    }
+    return at;
+}
+
+/* One line, written to `ret`.  NULL if it is not usual. */
+KILN_INLINE const uint8_t *usual_line(const uint8_t *p, const uint8_t *stop,
+                                      const struct otlp_map *functions, struct kiln_line *ret)
+{
+    uint64_t function = 0, line = 0, column = 0;
+    uint32_t index;
+
+    while (p < stop) {
+        uint32_t tag = *p;
+
+        if (tag == KILN_PB_VARINT(1u))
+            p = kiln_pb_varint_near(p + 1, &function);
+        else if (tag == KILN_PB_VARINT(2u))
+            p = kiln_pb_varint_near(p + 1, &line);
+        else if (tag == KILN_PB_VARINT(3u))
+            p = kiln_pb_varint_near(p + 1, &column);
+        else
+            return NULL;
+        if (KILN_UNLIKELY(!p))
+            return NULL;
+    }
+    if (p != stop || !otlp_map_get(functions, function, &index))
+        return NULL;
+    *ret = (struct kiln_line){.function = index, .line = (int64_t)line, .column = (int64_t)column};
+    return p;
+}
+
+/* What a location needs, out of the decoder: in registers, where no store can touch it. */
+struct location_maps {
+    struct otlp_map mappings, functions, attrs;
+    const uint32_t *set_of_attr;
+    uint32_t n_set_of_attr;
+};
+
+/* The set of the one attribute a usual location has; false if it has others, or a new one. */
+KILN_INLINE bool usual_set(const struct location_maps *maps, const uint8_t *p, uint32_t *ret)
+{
+    uint32_t attr;
+
+    if (p[1] != 1 || p[2] >= 0x80 || !otlp_map_get(&maps->attrs, p[2], &attr) ||
+        attr >= maps->n_set_of_attr || maps->set_of_attr[attr] == 0)
+        return false;
+    *ret = maps->set_of_attr[attr] - 1;
+    return true;
+}
+
+/* One location, written to `ret`; only its lines are the builder's already.  False if not usual. */
+KILN_INLINE bool usual_location(struct kiln_builder *b, const struct location_maps *maps,
+                                const uint8_t *p, const uint8_t *stop, struct kiln_location *ret)
+{
+    uint64_t mapping = 0, address = 0;
+    uint32_t set = 0, n_lines = 0, index;
+
+    while (p && p < stop) {
+        uint32_t tag = *p;
+
+        if (tag == KILN_PB_VARINT(1u)) {
+            p = kiln_pb_varint_near(p + 1, &mapping);
+        } else if (tag == KILN_PB_VARINT(2u)) {
+            p = kiln_pb_varint_near(p + 1, &address);
+        } else if (tag == KILN_PB_BYTES(4u) && set == 0 && usual_set(maps, p, &set)) {
+            p += 3;
+        } else if (tag == KILN_PB_BYTES(3u)) {
+            struct kiln_line *lines = kiln_builder_lines(b, n_lines + 1);
+
+            if (!lines || p[1] >= 0x80 || stop - p - 2 < p[1])
+                return false;
+            p = usual_line(p + 2, p + 2 + p[1], &maps->functions, &lines[n_lines++]);
+        } else {
+            return false;
+        }
+    }
+    if (p != stop || !otlp_map_get(&maps->mappings, mapping, &index) ||
+        (address | index | set | n_lines) == 0)
+        return false;
+    *ret = (struct kiln_location){.address = address,
+                                  .mapping = index,
+                                  .attrs = set,
+                                  .first = kiln_builder_take_lines(b, n_lines),
+                                  .n = n_lines};
+    return true;
+}
+
+const uint8_t *otlp_usual_locations(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    const struct location_maps maps = {
+        .mappings = d->maps[OTLP_MAPPINGS],
+        .functions = d->maps[OTLP_FUNCTIONS],
+        .attrs = d->maps[OTLP_ATTRS],
+        .set_of_attr = d->set_of_attr,
+        .n_set_of_attr = d->n_set_of_attr,
+    };
+    struct kiln_builder *b = d->b;
+    uint32_t room, n = 0;
+    struct kiln_location *locations = kiln_builder_locations(b, &room);
+    const uint8_t *p, *stop;
+
+    while (n < room && (p = usual_entry(at, end, KILN_PB_BYTES(OTLP_LOCATIONS), &stop)) &&
+           usual_location(b, &maps, p, stop, &locations[n])) {
+        at = stop;
+        n++;
+    }
+    kiln_builder_take_locations(b, n);
+    d->maps[OTLP_LOCATIONS].n += n;
+    return at;
+}
+
+/* A tag and a length of one or two bytes, whose contents fit.  NULL if it is anything else. */
+KILN_INLINE const uint8_t *short_bytes(const uint8_t *p, const uint8_t *end, uint32_t tag,
+                                       const uint8_t **ret_stop)
+{
+    uint32_t len;
+
+    if (end - p < SLACK || p[0] != tag)
+        return NULL;
+    len = p[1];
+    p += 2;
+    if (len >= 0x80) {
+        if (*p >= 0x80)
+            return NULL;
+        len = (len & 0x7f) | (uint32_t)*p++ << 7;
+    }
+    if (len > end - p)
+        return NULL;
+    *ret_stop = p + len;
+    return p;
+}
+
+/* One index of one or two bytes out of `eight`, from bit *at on, which moves behind it. */
+KILN_INLINE uint32_t short_index(uint64_t eight, uint32_t *at, uint32_t most, uint32_t *ret)
+{
+    uint32_t rest = (uint32_t)(eight >> *at);
+    uint32_t more = rest & 0x80; /* has a second byte */
+    uint32_t index = (rest & 0x7f) + (rest >> 1 & ((more << 7) - more));
+
+    *at += 8 + (more >> 4);
+    *ret = index;
+    return index > most ? index : most;
+}
+
+/*
+ * Four indexes of one or two bytes out of eight bytes.  The two sizes come mixed: telling them
+ * apart by a jump would be guessed wrong too often.  Returns the bytes used, 0 if an index has more
+ * than two: then two bytes that say "more" stand side by side.
+ */
+KILN_INLINE uint32_t four_indexes(uint64_t eight, uint32_t *ret, uint32_t *most)
+{
+    uint32_t at = 0;
+
+    if (KILN_UNLIKELY(eight & eight >> 8 & 0x0080808080808080u))
+        return 0;
+    *most = short_index(eight, &at, *most, &ret[0]);
+    *most = short_index(eight, &at, *most, &ret[1]);
+    *most = short_index(eight, &at, *most, &ret[2]);
+    *most = short_index(eight, &at, *most, &ret[3]);
+    return at / 8;
+}
+
+/*
+ * The indexes of a packed field, as they are in the message; ten bytes may be read behind it.
+ * Returns how many there are, 0 if one is not usual.
+ */
+static uint32_t usual_indexes(const uint8_t *p, const uint8_t *stop, uint32_t *ret,
+                              uint32_t n_table)
+{
+    uint32_t n = 0, most = 0;
+
+    while (p && p < stop) {
+        uint64_t eight, index;
+        uint32_t used = 0;
+
+        if (KILN_LIKELY(stop - p >= 8)) {
+            memcpy(&eight, p, 8);
+            used = four_indexes(eight, ret + n, &most);
+        }
+        if (KILN_LIKELY(used)) {
+            p += used;
+            n += 4;
+            continue;
+        }
+        p = kiln_pb_varint_near(p, &index);
+        if (index >= n_table)
+            return 0;
+        ret[n++] = (uint32_t)index;
+    }
+    return p == stop && most < n_table ? n : 0;
+}
+
+/* Room for the indexes of a packed field: by its length if there is plenty, else counted. */
+static uint32_t *room_for_frames(struct otlp_decoder *d, const uint8_t *p, const uint8_t *stop)
+{
+    struct kiln_str packed = {(const char *)p, (size_t)(stop - p)};
+    size_t most = packed.len;
+
+    if (most > kiln_builder_limits(d->b)->stack_depth)
+        return NULL;
+    if (most > kiln_builder_frames_left(d->b))
+        most = kiln_pb_count_varints(packed);
+    return kiln_builder_frames(d->b, (uint32_t)most);
+}
+
+const uint8_t *otlp_usual_stacks(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    const struct otlp_map locations = d->maps[OTLP_LOCATIONS];
+    uint32_t *n = &d->maps[OTLP_STACKS].n;
+    const uint8_t *p, *stop, *inner_stop;
+
+    while ((p = short_bytes(at, end, KILN_PB_BYTES(OTLP_STACKS), &stop))) {
+        uint32_t n_frames;
+        uint32_t *frames;
+
+        p = end - stop < SLACK ? NULL
+                               : short_bytes(p, stop + SLACK, KILN_PB_BYTES(1u), &inner_stop);
+        if (!p || inner_stop != stop)
+            return at;
+        frames = room_for_frames(d, p, stop);
+        n_frames = frames ? usual_indexes(p, stop, frames, locations.n) : 0;
+        for (uint32_t i = 0; locations.to && i < n_frames; i++)
+            frames[i] = locations.to[frames[i]];
+        if (n_frames == 0 || kiln_builder_new_stack(d->b, n_frames) == 0)
+            return at;
+        at = stop;
+        ++*n;
+    }
+    return at;
+}
+
+/* ---- samples ---- */
+
+/*
+ * The set of a packed field of at most seven bytes, which most samples share with others: the bytes
+ * themselves are the key.  Returns the byte after the field, or NULL.
+ */
+KILN_INLINE const uint8_t *usual_sample_set(struct otlp_decoder *d, const uint8_t *p,
+                                            const uint8_t *stop, uint32_t *ret)
+{
+    uint32_t len = p[1];
+    struct otlp_known_set *known;
+    uint64_t key;
+
+    p += 2;
+    if (len - 1 > 6 || stop - p < len)
+        return NULL;
+    memcpy(&key, p, 8);
+    key = (key & (((uint64_t)1 << len * 8) - 1)) | (uint64_t)len << 56;
+    known = &d->known_sets[key * 0x9e3779b97f4a7c15u >> 58];
+    if (KILN_UNLIKELY(known->key != key)) {
+        if (!otlp_try_set(d, (struct kiln_str){(const char *)p, len}, &known->set))
+            return NULL;
+        known->key = key;
+    }
+    *ret = known->set;
+    return p + len;
+}
+
+/* What was observed of a sample: two packed fields, either of which may be absent (NULL). */
+struct observed {
+    const uint8_t *values, *values_stop, *times, *times_stop;
+};
+
+/* Adds the sample, whose indexes are good.  False if its observations are not usual. */
+KILN_INLINE bool add_usual_sample(struct otlp_decoder *d, uint32_t profile,
+                                  struct kiln_sample sample, struct observed o)
+{
+    struct kiln_str packed = {(const char *)o.values, (size_t)(o.values_stop - o.values)};
+    size_t n_values = kiln_pb_count_varints(packed);
+    size_t times_size = (size_t)(o.times_stop - o.times), n_times = times_size / sizeof(uint64_t);
+    int64_t *at = kiln_builder_observations(d->b, n_values + n_times);
+
+    if (!at || times_size % sizeof(uint64_t) || (n_values && n_times && n_values != n_times))
+        return false;
+    while (o.values < o.values_stop) {
+        uint64_t value;
+
+        o.values = kiln_pb_varint_near(o.values, &value);
+        if (!o.values || o.values > o.values_stop)
+            return false;
+        *at++ = (int64_t)value;
+    }
+    if (n_times)
+        memcpy(at, o.times, times_size);
+    sample.n = (n_values ? n_values : n_times) & 0x3fffffffu;
+    sample.has_values = n_values != 0;
+    sample.has_times = n_times != 0;
+    return kiln_builder_new_sample(d->b, profile, sample);
+}
+
+/* The numbers are those of 1.10: see otlp_profile.c. */
+KILN_INLINE bool usual_sample(struct otlp_decoder *d, const uint8_t *p, const uint8_t *stop,
+                              uint32_t profile)
+{
+    struct observed o = {0};
+    uint64_t stack = 0, link = 0;
+    struct kiln_sample sample = {0};
+    uint32_t set = 0, index;
+
+    while (p && p < stop) {
+        uint32_t tag = *p;
+
+        if (tag == KILN_PB_VARINT(1u)) {
+            p = kiln_pb_varint_near(p + 1, &stack);
+        } else if (tag == KILN_PB_BYTES(2u) && set == 0) {
+            p = usual_sample_set(d, p, stop, &set);
+        } else if (tag == KILN_PB_VARINT(3u)) {
+            p = kiln_pb_varint_near(p + 1, &link);
+        } else if (tag == KILN_PB_BYTES(4u) && !o.values) {
+            o.values = short_bytes(p, stop + SLACK, tag, &o.values_stop);
+            p = o.values ? o.values_stop : NULL;
+        } else if (tag == KILN_PB_BYTES(5u) && !o.times) {
+            o.times = short_bytes(p, stop + SLACK, tag, &o.times_stop);
+            p = o.times ? o.times_stop : NULL;
+        } else {
+            return false;
+        }
+    }
+    if (p != stop || !otlp_map_get(&d->maps[OTLP_STACKS], stack, &index))
+        return false;
+    sample.stack = index;
+    if (!otlp_map_get(&d->maps[OTLP_LINKS], link, &index))
+        return false;
+    sample.link = index;
+    sample.attrs = set;
+    return add_usual_sample(d, profile, sample, o);
+}
+
+const uint8_t *otlp_usual_samples(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end,
+                                  uint32_t profile, uint32_t *n)
+{
+    const uint8_t *p, *stop;
+
+    if (d->revision < KILN_OTLP_1_10)
+        return at;
+    while ((p = short_bytes(at, end, KILN_PB_BYTES(2u), &stop))) {
+        if (end - stop < SLACK || !usual_sample(d, p, stop, profile))
+            return at;
+        at = stop;
+        ++*n;
+    }
+    return at;
+}
