@@ -84,14 +84,19 @@ def raw(path):
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 
+def parse(path, newest):
+    """A message in OTLP, by the descriptors of its revision."""
+    revision = peers.Revision("1.8") if ".1.8." in path.name else newest
+    return resolve.resolve(revision.ProfilesData.FromString(path.read_bytes()))
+
+
 def theirs_of(path, newest):
-    """The totals of a file without the help of our OTLP, and what they are called."""
+    """The totals of a file without the help of our OTLP."""
     if path.suffix == ".otlp":
-        revision = peers.Revision("1.8") if "1.8" in path.name else newest
-        return resolve.totals(resolve.resolve(revision.ProfilesData.FromString(path.read_bytes())))
+        return resolve.totals(parse(path, newest))
     if ".pb" in path.name:
         return resolve.pprof_totals(raw(path))
-    return None
+    return resolve.pprof_totals(kiln("convert", path, "--to", "pprof", "--no-compression"))
 
 
 def test_capture(path, newest):
@@ -100,16 +105,13 @@ def test_capture(path, newest):
     data = newest.ProfilesData.FromString(ours)
     found = resolve.resolve(data)
     theirs = theirs_of(path, newest)
-    if theirs is None:
-        pprof = kiln("convert", path, "--to", "pprof")
-        theirs = resolve.pprof_totals(gzip.decompress(pprof) if pprof[:2] == b"\x1f\x8b" else pprof)
     same(f"{name}: {len(theirs)} totals by type and stack", tuple(sorted(resolve.totals(found).items())),
          tuple(sorted(theirs.items())))
     again = data.SerializeToString(deterministic=True)
     check(f"{name}: Python writes what we wrote", again == ours, f"{len(again)} bytes, ours {len(ours)}")
     check(f"{name}: and we read that as ours", to_otlp(again) == ours)
-    if path.suffix == ".otlp" and "1.8" not in path.name:
-        same(f"{name}: everything else", found, resolve.resolve(newest.ProfilesData.FromString(path.read_bytes())))
+    if path.suffix == ".otlp":
+        same(f"{name}: everything else", found, parse(path, newest))
 
 
 def test_json(name, message_bytes, newest):
