@@ -33,7 +33,7 @@ static inline struct kiln_str kiln_str_of(const char *c_string)
 
 static inline bool kiln_str_eq(struct kiln_str a, struct kiln_str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+    return a.len == b.len && (a.len == 0 || a.ptr == b.ptr || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
 /* Below, equal or above zero, by bytes: the order of strcmp. */

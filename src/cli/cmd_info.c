@@ -430,7 +430,7 @@ static int describe(struct kiln_cli *cli, const char *path, const struct kiln_in
 {
     struct subject s = {.cli = cli, .path = path, .input = input, .batch = input->batch};
     struct kiln_err err = {0};
-    int r = kiln_types_of_batch(s.batch, &s.types);
+    int r = kiln_types_of_batch(s.batch, false, &s.types);
 
     s.profiles_left = cli->args.limit ? cli->args.limit : UINT32_MAX;
     if (r == 0)

@@ -26,8 +26,10 @@ static const struct kiln_option input_options[] = {
              "file names lose DIR where they begin with it"),
     KILN_OPT("redact", 0, KILN_OPT_TEXT, redact, "FILE",
              "take out of the input what the rules in FILE say; they are YAML or JSON"),
-    KILN_OPT("max-size", 0, KILN_OPT_SIZE, max_size, "SIZE",
-             "refuse an input larger than SIZE once uncompressed (256M)"),
+    KILN_OPT(
+        "max-size", 0, KILN_OPT_SIZE, max_size, "SIZE",
+        "refuse an input larger than SIZE once uncompressed (256M), and an output of four times "
+        "that"),
     KILN_OPT_END,
 };
 

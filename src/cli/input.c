@@ -10,6 +10,7 @@
 
 #define INPUT_BYTES_DEFAULT ((size_t)256 << 20)
 #define MEMORY_FACTOR       4u /* a decoded batch stays below this many times the raw bytes */
+#define OUTPUT_FACTOR       4u /* text and drawings are larger than what they were made of */
 
 static struct kiln_limits limits_for(size_t input_bytes)
 {
@@ -23,6 +24,15 @@ static struct kiln_limits limits_for(size_t input_bytes)
 static size_t input_limit(const struct kiln_cli *cli)
 {
     return cli->args.max_size ? cli->args.max_size : INPUT_BYTES_DEFAULT;
+}
+
+size_t kiln_output_limit(const struct kiln_cli *cli)
+{
+    size_t most = input_limit(cli);
+
+    if (most < INPUT_BYTES_DEFAULT)
+        most = INPUT_BYTES_DEFAULT;
+    return most > SIZE_MAX / 2 / OUTPUT_FACTOR ? SIZE_MAX / 2 : most * OUTPUT_FACTOR;
 }
 
 static int decode(const struct kiln_cli *cli, struct kiln_str data, struct kiln_input *input,

@@ -16,6 +16,9 @@ struct kiln_input {
     size_t file_bytes; /* as it lies on the disk */
 };
 
+/* The most bytes a command may print or write: a small hostile file must not become gigabytes. */
+size_t kiln_output_limit(const struct kiln_cli *cli);
+
 /* Reads and uncompresses one file into `out`, an initialised buffer, within the limits. */
 KILN_CHECK int kiln_input_read(const struct kiln_cli *cli, const char *path, struct kiln_buf *out);
 

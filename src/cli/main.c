@@ -11,8 +11,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/help.h"
-
-#define OUTPUT_BYTES_MAX ((size_t)4 << 30)
+#include "cli/input.h"
 
 const struct kiln_command *const kiln_commands[] = {
     &kiln_cmd_top,        &kiln_cmd_tree,
@@ -58,6 +57,7 @@ static int run(struct kiln_cli *cli, int argc, char **argv)
 
     if (kiln_args_parse(cli->command, argc, argv, &cli->args, &err) < 0)
         return kiln_cli_usage(cli->command, "%s", err.text);
+    cli->out.max = kiln_output_limit(cli);
     cli->term = kiln_term_of(STDOUT_FILENO, cli->args.color);
     if (cli->args.wide)
         cli->term.width = 0;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     cli.command = kiln_command_named(command_name(argv[1]));
     if (!cli.command)
         return no_such_command(argv[1]);
-    kiln_buf_init(&cli.out, OUTPUT_BYTES_MAX);
+    kiln_buf_init(&cli.out, 0);
     code = run(&cli, argc - 2, argv + 2);
     kiln_buf_done(&cli.out);
     kiln_args_done(&cli.args);

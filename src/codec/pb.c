@@ -84,7 +84,7 @@ bool kiln_pb_out_grow(struct kiln_pb_out *w, size_t n)
         return false;
     }
     while (cap - used < n)
-        cap *= 2;
+        cap = cap > w->max / 2 ? w->max : cap * 2;
     grown = kiln_malloc(cap);
     if (!grown) {
         w->error = -ENOMEM;

@@ -69,7 +69,7 @@ uint32_t kiln_pprof_put_text(struct kiln_pprof_out *o, struct kiln_str text)
 
 /* ---- life ---- */
 
-int kiln_pprof_out_init(struct kiln_pprof_out *o, const struct kiln_batch *batch,
+int kiln_pprof_out_init(struct kiln_pprof_out *o, const struct kiln_batch *batch, size_t max,
                         struct kiln_pprof_losses *losses)
 {
     const struct kiln_dict *d = &batch->dict;
@@ -92,8 +92,7 @@ int kiln_pprof_out_init(struct kiln_pprof_out *o, const struct kiln_batch *batch
     memset(o->string_of, 0, d->n_strings * sizeof(*o->string_of));
     memset(o->mapping_flags, 0, d->n_mappings * sizeof(*o->mapping_flags));
     append_string(o, KILN_STR(""));
-    kiln_pb_out_init(&o->w, (size_t)d->n_frames * 2 + (size_t)d->n_locations * 24 + 4096,
-                     SIZE_MAX / 2);
+    kiln_pb_out_init(&o->w, (size_t)d->n_frames * 2 + (size_t)d->n_locations * 24 + 4096, max);
     return 0;
 }
 
@@ -419,7 +418,7 @@ int kiln_pprof_encode(const struct kiln_batch *batch, const struct kiln_pprof_op
 {
     struct kiln_pprof_losses losses = {0};
     struct kiln_pprof_out o;
-    int r = kiln_pprof_out_init(&o, batch, &losses);
+    int r = kiln_pprof_out_init(&o, batch, out->max, &losses);
 
     if (r == 0) {
         put_tables(&o);

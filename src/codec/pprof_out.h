@@ -36,7 +36,7 @@ struct kiln_pprof_out {
 };
 
 KILN_CHECK int kiln_pprof_out_init(struct kiln_pprof_out *o, const struct kiln_batch *batch,
-                                   struct kiln_pprof_losses *losses);
+                                   size_t max, struct kiln_pprof_losses *losses);
 void kiln_pprof_out_done(struct kiln_pprof_out *o);
 
 /* The place in string_table of a string of the batch, or of any text (copied). */

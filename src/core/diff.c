@@ -152,7 +152,9 @@ static void normalize(struct kiln_diff *diff, const struct kiln_view *a, const s
         diff->normalized = wanted;
         diff->scale_a = (double)b->duration_ns / (double)a->duration_ns;
     }
-    if (wanted == KILN_NORMALIZE_TOTAL && a->total && b->total) {
+    /* Totals of opposite signs have no common measure: scaling would turn growth into shrinking. */
+    if (wanted == KILN_NORMALIZE_TOTAL && a->total && b->total &&
+        (a->total < 0) == (b->total < 0)) {
         diff->normalized = wanted;
         diff->scale_a = (double)b->total / (double)a->total;
     }

@@ -67,37 +67,33 @@ static bool is(struct kiln_str s, const char *text)
     return kiln_str_eq(s, kiln_str_of(text));
 }
 
-/* The scope that a profile is in; scopes lie in the order of their profiles. */
-static const struct kiln_scope *scope_of(const struct kiln_batch *batch,
-                                         const struct kiln_profile *profile)
+/* What a profile takes over from its scope; looked up once, for both may have many entries. */
+struct scope_facts {
+    bool has_cpu_time;
+    bool says_block;
+};
+
+static const struct kiln_str type_key = {"profile.type", 12};
+
+static bool is_cpu_time(struct kiln_str type, struct kiln_str unit)
 {
-    uint32_t index = (uint32_t)(profile - batch->profiles);
-    uint32_t low = 0, high = batch->n_scopes;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct kiln_scope *scope = &batch->scopes[middle];
-
-        if (index >= scope->first_profile && index - scope->first_profile < scope->n_profiles)
-            return scope;
-        if (index < scope->first_profile)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    return is(type, "cpu") && is(unit, "nanoseconds");
 }
 
-static bool says_block(const struct kiln_batch *batch, const struct kiln_profile *profile)
+static struct scope_facts facts_of(const struct kiln_batch *batch, const struct kiln_scope *scope)
 {
-    const struct kiln_str key = KILN_STR("profile.type");
-    const struct kiln_scope *scope;
+    struct scope_facts facts = {
+        .says_block = is(kiln_set_text(batch, scope->attrs, type_key), "block") ||
+                      is(kiln_batch_str(batch, scope->name), "block"),
+    };
 
-    if (is(kiln_set_text(batch, profile->attrs, key), "block"))
-        return true;
-    scope = scope_of(batch, profile);
-    return scope && (is(kiln_set_text(batch, scope->attrs, key), "block") ||
-                     is(kiln_batch_str(batch, scope->name), "block"));
+    for (uint32_t i = 0; i < scope->n_profiles && !facts.has_cpu_time; i++) {
+        struct kiln_value_type t = batch->profiles[scope->first_profile + i].sample_type;
+
+        facts.has_cpu_time =
+            is_cpu_time(kiln_batch_str(batch, t.type), kiln_batch_str(batch, t.unit));
+    }
+    return facts;
 }
 
 static bool starts(struct kiln_str s, const char *prefix)
@@ -141,13 +137,8 @@ static void name_family(struct kiln_type *t)
     t->level = known->level;
 }
 
-static bool is_cpu_time(struct kiln_str type, struct kiln_str unit)
-{
-    return is(type, "cpu") && is(unit, "nanoseconds");
-}
-
-struct kiln_type kiln_type_of(const struct kiln_batch *batch, const struct kiln_profile *profile,
-                              bool has_cpu_time)
+static struct kiln_type type_of(const struct kiln_batch *batch, const struct kiln_profile *profile,
+                                const struct scope_facts *scope)
 {
     struct kiln_type t = {
         .type = kiln_batch_str(batch, profile->sample_type.type),
@@ -158,30 +149,21 @@ struct kiln_type kiln_type_of(const struct kiln_batch *batch, const struct kiln_
         .scale = 1,
     };
 
-    if (!has_cpu_time && t.period && is_cpu_time(t.period_type, t.period_unit) &&
+    if (!scope->has_cpu_time && t.period && is_cpu_time(t.period_type, t.period_unit) &&
         (is(t.type, "samples") || is(t.type, "sample")) && is(t.unit, "count")) {
         t.type = KILN_STR("cpu");
         t.unit = KILN_STR("nanoseconds");
         t.scale = t.period;
     }
     name_family(&t);
-    if (is(t.name, "mutex") && says_block(batch, profile))
+    if (is(t.name, "mutex") &&
+        (scope->says_block || is(kiln_set_text(batch, profile->attrs, type_key), "block")))
         t.name = KILN_STR("block");
     return t;
 }
 
-static bool scope_has_cpu_time(const struct kiln_batch *batch, const struct kiln_scope *scope)
-{
-    for (uint32_t i = 0; i < scope->n_profiles; i++) {
-        struct kiln_value_type t = batch->profiles[scope->first_profile + i].sample_type;
-
-        if (is_cpu_time(kiln_batch_str(batch, t.type), kiln_batch_str(batch, t.unit)))
-            return true;
-    }
-    return false;
-}
-
-int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_types)
+int kiln_types_of_batch(const struct kiln_batch *batch, bool counts_stay,
+                        struct kiln_type **ret_types)
 {
     struct kiln_type *types = kiln_calloc(batch->n_profiles, sizeof(*types));
 
@@ -189,12 +171,13 @@ int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_t
         return -ENOMEM;
     for (uint32_t s = 0; s < batch->n_scopes; s++) {
         const struct kiln_scope *scope = &batch->scopes[s];
-        bool has_cpu_time = scope_has_cpu_time(batch, scope);
+        struct scope_facts facts = facts_of(batch, scope);
 
+        facts.has_cpu_time |= counts_stay;
         for (uint32_t i = 0; i < scope->n_profiles; i++) {
             uint32_t p = scope->first_profile + i;
 
-            types[p] = kiln_type_of(batch, &batch->profiles[p], has_cpu_time);
+            types[p] = type_of(batch, &batch->profiles[p], &facts);
         }
     }
     *ret_types = types;

@@ -35,13 +35,12 @@ struct kiln_type {
 };
 
 /*
- * The type of a profile.  `has_cpu_time` says that the same scope also carries cpu/nanoseconds.
+ * Types of all profiles of a batch, parallel to batch->profiles; the caller owns the array.
+ * Samples counted at a known CPU period are taken as CPU time where the scope has none, unless
+ * `counts_stay`.
  */
-struct kiln_type kiln_type_of(const struct kiln_batch *batch, const struct kiln_profile *profile,
-                              bool has_cpu_time);
-
-/* Types of all profiles of a batch, parallel to batch->profiles; the caller owns the array. */
-KILN_CHECK int kiln_types_of_batch(const struct kiln_batch *batch, struct kiln_type **ret_types);
+KILN_CHECK int kiln_types_of_batch(const struct kiln_batch *batch, bool counts_stay,
+                                   struct kiln_type **ret_types);
 
 /*
  * The profile whose type is shown when nobody asked for one.  pprof's rule where the first scope

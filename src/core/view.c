@@ -66,8 +66,8 @@ static bool holds(const struct making *m, uint32_t profile)
 
 static int sample_passes(struct making *m, const struct place *at, const struct kiln_sample *sample)
 {
-    const uint32_t sets[] = {sample->attrs, at->profile->attrs, at->scope->attrs,
-                             at->resource->attrs};
+    const uint32_t sets[KILN_LABEL_SETS] = {sample->attrs, at->profile->attrs, at->scope->attrs,
+                                            at->resource->attrs};
     uint32_t *known;
     int r;
 
@@ -76,7 +76,7 @@ static int sample_passes(struct making *m, const struct place *at, const struct 
     known = &m->passes[sample->attrs];
     if (*known >> 1 == at->index + 1)
         return *known & 1;
-    r = kiln_labels_hold(&m->labels, m->batch, sets, KILN_ARRAY_LEN(sets), false);
+    r = kiln_labels_hold(&m->labels, m->batch, sets, false);
     if (r >= 0)
         *known = (at->index + 1) << 1 | (uint32_t)r;
     return r;
@@ -151,13 +151,15 @@ static uint64_t covered_ns(struct making *m)
 
 static int add_profile(struct making *m, const struct place *at)
 {
-    const uint32_t sets[] = {at->profile->attrs, at->scope->attrs, at->resource->attrs};
+    /* No sample, no attributes: set 0 is empty. */
+    const uint32_t sets[KILN_LABEL_SETS] = {0, at->profile->attrs, at->scope->attrs,
+                                            at->resource->attrs};
     bool any = false;
     int r;
 
     r = add_samples(m, at, &any);
     if (r == 0 && !any)
-        r = kiln_labels_hold(&m->labels, m->batch, sets, KILN_ARRAY_LEN(sets), true);
+        r = kiln_labels_hold(&m->labels, m->batch, sets, true);
     if (r < 0)
         return r;
     /* A process that the labels rule out covers no time; one that idled does. */
@@ -381,6 +383,22 @@ static int find_type(struct making *m, struct kiln_str wanted)
     return 0;
 }
 
+/* Who asks for "samples" of a profile that is taken as CPU time wants the counts. */
+static int prefer_counts(struct making *m, struct kiln_str wanted)
+{
+    struct kiln_type *raw;
+    int r = kiln_types_of_batch(m->batch, true, &raw);
+
+    if (r < 0)
+        return r;
+    for (uint32_t p = 0; p < m->batch->n_profiles; p++) {
+        if (kiln_type_matches(&raw[p], wanted))
+            m->types[p] = raw[p];
+    }
+    kiln_free(raw);
+    return 0;
+}
+
 static int choose_type(struct making *m, struct kiln_str wanted)
 {
     int r;
@@ -394,14 +412,9 @@ static int choose_type(struct making *m, struct kiln_str wanted)
     r = find_type(m, wanted);
     if (r <= 0)
         return r;
-    /* Who asks for "samples" of a profile that is taken as CPU time wants the counts. */
-    for (uint32_t p = 0; p < m->batch->n_profiles; p++) {
-        struct kiln_type raw = kiln_type_of(m->batch, &m->batch->profiles[p], true);
-
-        if (kiln_type_matches(&raw, wanted))
-            m->types[p] = raw;
-    }
-    r = find_type(m, wanted);
+    r = prefer_counts(m, wanted);
+    if (r == 0)
+        r = find_type(m, wanted);
     return r > 0 ? no_match(m, wanted) : r;
 }
 
@@ -453,7 +466,7 @@ static int make(struct making *m, const struct kiln_view_opts *opts)
     if (r == 0)
         r = kiln_labels_init(&m->labels, opts->labels, opts->n_labels, m->err);
     if (r == 0)
-        r = kiln_types_of_batch(m->batch, &m->types);
+        r = kiln_types_of_batch(m->batch, false, &m->types);
     if (r == 0)
         r = choose_type(m, opts->sample_type);
     if (r == 0)

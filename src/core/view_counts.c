@@ -56,10 +56,10 @@ static bool weighs_objects(const struct kiln_batch *batch, const struct kiln_pro
 {
     struct kiln_str a = kiln_batch_str(batch, objects->sample_type.type);
     struct kiln_str b = kiln_batch_str(batch, space->sample_type.type);
-    struct kiln_str half = kiln_str_cut(&a, '_');
 
-    return space->sample_type.unit == objects->period_type.unit && tells_weight(batch, objects) &&
-           kiln_str_eq(half, kiln_str_cut(&b, '_'));
+    if (space->sample_type.unit != objects->period_type.unit || !tells_weight(batch, objects))
+        return false;
+    return kiln_str_eq(kiln_str_cut(&a, '_'), kiln_str_cut(&b, '_'));
 }
 
 /* The first profile near `index` in the scope that lines up with it and `fits`, or NULL. */

@@ -22,6 +22,12 @@
 
 #define MATCHED_ALREADY 0x80u
 
+/*
+ * The most bytes of names that are made, hashed or matched: a long name that many locations share
+ * takes few bytes of the input but its length for each of them.
+ */
+#define NAME_BYTES_MAX  (UINT64_C(1) << 33)
+
 static const char *const filter_names[N_FILTERS] = {"focus", "ignore", "show", "hide"};
 static const struct kiln_str unknown_name = {"(unknown)", 9};
 
@@ -71,17 +77,30 @@ void kiln_framer_done(struct kiln_framer *framer)
     kiln_buf_done(&framer->text);
 }
 
+static int count_work(struct kiln_framer *framer, size_t bytes)
+{
+    framer->name_bytes += bytes;
+    if (framer->name_bytes <= NAME_BYTES_MAX)
+        return 0;
+    return kiln_err_set(framer->err, KILN_E_LIMIT, NULL,
+                        "its names are too long for how often they occur");
+}
+
 /* A bit for each filter that matches one of the texts, or an error. */
 static int match_filters(struct kiln_framer *framer, struct kiln_str name, struct kiln_str file)
 {
     int bits = 0;
 
     for (int i = 0; i < N_FILTERS; i++) {
-        int r = 0;
+        int r;
 
-        if (framer->filters[i])
-            r = kiln_regex_matches(framer->filters[i], name);
-        if (framer->filters[i] && r == 0 && file.len)
+        if (!framer->filters[i])
+            continue;
+        r = count_work(framer, name.len + file.len);
+        if (r < 0)
+            return r;
+        r = kiln_regex_matches(framer->filters[i], name);
+        if (r == 0 && file.len)
             r = kiln_regex_matches(framer->filters[i], file);
         if (r == KILN_E_LIMIT)
             kiln_err_set(framer->err, r, filter_names[i], "the pattern takes too many steps");
@@ -280,6 +299,9 @@ static int add_frame(struct kiln_framer *framer, struct kiln_view_location *to,
     if ((framer->filters[SHOW] && !(bits >> SHOW & 1)) || (bits >> HIDE & 1))
         return 0;
     coarsen(framer, frame);
+    r = count_work(framer, frame->name.len);
+    if (r < 0)
+        return r;
     r = intern_frame(framer, frame, &index);
     if (r == 0)
         r = kiln_grow(&framer->box->budget, (void **)&framer->pool, &framer->pool_cap,

@@ -23,11 +23,19 @@ struct kiln_view_box {
 
 /* ---- labels ---- */
 
+/* The sets that are searched: of a sample, its profile, its scope, its resource. */
+#define KILN_LABEL_SETS 4
+
 struct kiln_label {
     struct kiln_str key;
     struct kiln_str value;    /* for = and != */
     struct kiln_regex *regex; /* for =~ and !~ */
     bool negated;
+    /* What the last set searched in each place gave: a resource is asked about all its samples. */
+    struct {
+        uint32_t set; /* 1 + its index */
+        const struct kiln_attr *attr;
+    } last[KILN_LABEL_SETS];
 };
 
 struct kiln_labels {
@@ -41,10 +49,11 @@ void kiln_labels_done(struct kiln_labels *labels);
 
 /*
  * 1 if all conditions hold for attributes looked up in `sets`, the first set that has a key wins; 0
- * if not.  A key that is in none is an empty text, or good enough where `absent_holds`.
+ * if not.  A key that is in none is an empty text, or good enough where `absent_holds`.  All calls
+ * are about the same batch.
  */
-KILN_CHECK int kiln_labels_hold(const struct kiln_labels *labels, const struct kiln_batch *batch,
-                                const uint32_t *sets, uint32_t n_sets, bool absent_holds);
+KILN_CHECK int kiln_labels_hold(struct kiln_labels *labels, const struct kiln_batch *batch,
+                                const uint32_t sets[KILN_LABEL_SETS], bool absent_holds);
 
 /* ---- observations ---- */
 
@@ -87,6 +96,7 @@ struct kiln_framer {
     uint8_t *matches;     /* parallel to dict.functions: bit 7 made, bits by filter */
     uint32_t *pool;       /* frames of locations */
     struct kiln_buf text; /* scratch for names */
+    uint64_t name_bytes;  /* made, hashed or matched so far */
     uint32_t locations_cap, matches_cap, pool_cap, n_pool;
 };
 

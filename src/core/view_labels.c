@@ -106,16 +106,28 @@ static int matches_value(const struct kiln_label *label, const struct kiln_batch
     return r;
 }
 
-int kiln_labels_hold(const struct kiln_labels *labels, const struct kiln_batch *batch,
-                     const uint32_t *sets, uint32_t n_sets, bool absent_holds)
+static const struct kiln_attr *find(struct kiln_label *label, const struct kiln_batch *batch,
+                                    const uint32_t sets[KILN_LABEL_SETS])
+{
+    for (uint32_t i = 0; i < KILN_LABEL_SETS; i++) {
+        if (label->last[i].set != sets[i] + 1) {
+            label->last[i].set = sets[i] + 1;
+            label->last[i].attr = kiln_set_find(batch, sets[i], label->key);
+        }
+        if (label->last[i].attr)
+            return label->last[i].attr;
+    }
+    return NULL;
+}
+
+int kiln_labels_hold(struct kiln_labels *labels, const struct kiln_batch *batch,
+                     const uint32_t sets[KILN_LABEL_SETS], bool absent_holds)
 {
     for (uint32_t i = 0; i < labels->n; i++) {
-        const struct kiln_label *label = &labels->conditions[i];
-        const struct kiln_attr *attr = NULL;
+        struct kiln_label *label = &labels->conditions[i];
+        const struct kiln_attr *attr = find(label, batch, sets);
         int r;
 
-        for (uint32_t s = 0; s < n_sets && !attr; s++)
-            attr = kiln_set_find(batch, sets[s], label->key);
         if (!attr && absent_holds)
             continue;
         r = attr ? matches_value(label, batch, &attr->value) : matches_text(label, KILN_STR(""));

@@ -122,7 +122,7 @@ static void check_top(const struct kiln_view *view)
     struct kiln_type *types;
     uint32_t n;
 
-    CHECK_OK(kiln_types_of_batch(view->batch, &types));
+    CHECK_OK(kiln_types_of_batch(view->batch, false, &types));
     CHECK_OK(kiln_top(view, KILN_TOP_BY_SELF, &rows, &n));
     for (uint32_t i = 0; i < n; i++) {
         const struct kiln_frame *frame = &view->frames[rows[i].frame];

@@ -165,6 +165,16 @@ TEST(diff, against_nothing_everything_is_new)
     done(&c);
 }
 
+TEST(diff, totals_of_opposite_signs_are_left_as_they_are)
+{
+    struct compared c = compare("main;freed -300\n", 0, "main;used 300\n", 0, KILN_NORMALIZE_TOTAL);
+
+    assert_int_equal(c.diff->normalized, KILN_NORMALIZE_NONE);
+    assert_true(c.diff->scale_a == 1);
+    assert_true(c.diff->total_a == -300);
+    done(&c);
+}
+
 TEST(diff, different_units_cannot_be_compared)
 {
     const struct kiln_drawn bytes = {.stacks = "a 1\n", .type = "inuse_space", .unit = "bytes"};

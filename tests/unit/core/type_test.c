@@ -13,7 +13,7 @@ static const char *ids(const struct kiln_drawn *drawn, uint32_t n)
     struct kiln_type *types;
     struct kiln_buf out;
 
-    CHECK_OK(kiln_types_of_batch(batch, &types));
+    CHECK_OK(kiln_types_of_batch(batch, false, &types));
     kiln_buf_init(&out, sizeof(text) - 1);
     for (uint32_t i = 0; i < n; i++) {
         kiln_type_id(&types[i], &out);
@@ -155,7 +155,7 @@ static uint32_t default_of(const struct kiln_drawn *drawn, uint32_t n)
     struct kiln_type *types;
     uint32_t index;
 
-    CHECK_OK(kiln_types_of_batch(batch, &types));
+    CHECK_OK(kiln_types_of_batch(batch, false, &types));
     index = kiln_type_default(batch, types);
     kiln_free(types);
     kiln_batch_unref(batch);
@@ -219,7 +219,7 @@ static uint32_t default_of_ordered(bool by_name, int64_t value)
     struct kiln_type *types;
     uint32_t index;
 
-    CHECK_OK(kiln_types_of_batch(batch, &types));
+    CHECK_OK(kiln_types_of_batch(batch, false, &types));
     index = kiln_type_default(batch, types);
     kiln_free(types);
     kiln_batch_unref(batch);
