@@ -4,7 +4,7 @@
 
   - what Kiln writes of examples and captures is read by Python's protobuf and says what the input says;
   - messages of every published revision, made by that library, are read by Kiln, which names the revision;
-  - fields in odd forms (unpacked, split, unknown, in JSON) are read as the library reads them;
+  - fields in odd forms (unpacked, split, unknown, in JSON) and damaged messages are read as it reads them;
   - the OpenTelemetry Collector's own library reads our bytes, and its bytes become ours again;
   - `kiln check` and profcheck, where $PROFCHECK names one, judge alike.
 
@@ -15,6 +15,7 @@ import gzip
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -208,6 +209,25 @@ def test_files(newest):
         check(f"{name}: both messages arrive", found == expected, difference(found, expected))
 
 
+def test_damage(newest, seeds):
+    """Of a damaged message Kiln either says so or reads what Python reads."""
+    dice = random.Random(4317)
+    accepted = 0
+    for i in range(300):
+        wire = bytearray(dice.choice(seeds))
+        for _ in range(dice.randint(1, 3)):
+            wire[dice.randrange(len(wire))] = dice.choice([0, 1, 2, 10, 127, 128, 255, dice.randrange(256)])
+        done = subprocess.run([KILN, "convert", "-", "--from", "otlp", "--to", "otlp"], input=wire, capture_output=True)
+        if done.returncode:
+            check(f"damage {i}: is refused in one line", done.returncode == 3 and done.stderr.count(b"\n") == 1,
+                  f"{done.returncode}: {done.stderr}")
+            continue
+        accepted += 1
+        same(f"damage {i}: is read as Python reads it", resolve.resolve(newest.ProfilesData.FromString(done.stdout)),
+             resolve.resolve(newest.ProfilesData.FromString(bytes(wire))))
+    check("damage: some of it is harmless", accepted > 30, accepted)
+
+
 # ---- the Collector's library, and the official checker ----
 
 def test_collector(messages):
@@ -308,6 +328,8 @@ def main():
     messages = [("every field", make.everything(newest).SerializeToString()), *small]
     for test in (test_forms, test_references, test_loose_json, test_files):
         test(newest)
+    seeds = [make.write(newest)[0], make.everything(newest)]
+    test_damage(newest, [message.SerializeToString() for message in seeds])
     for name in peers.MODULES:
         part(f"revision {name}", test_revision, name, newest)
     for path in files:
