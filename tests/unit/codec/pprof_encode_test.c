@@ -273,8 +273,12 @@ TEST(pprof_encode, values_without_a_kind_in_pprof_become_text_and_are_counted)
     kiln_buf_done(&bytes);
 }
 
-/* A profile of one frame of the kernel's, without a mapping, there and back. */
-static struct kiln_batch *kernel_frame_again(const char *name, struct kiln_pprof_losses *losses)
+/*
+ * A profile of one frame of the kernel's, without a mapping, there and back.  *ret_bytes must be
+ * freed after the batch.
+ */
+static struct kiln_batch *kernel_frame_again(const char *name, struct kiln_buf *ret_bytes,
+                                             struct kiln_pprof_losses *losses)
 {
     struct kiln_builder *b = start();
     struct kiln_location location = {.attrs = text_set(b, "profile.frame.type", "kernel"),
@@ -283,36 +287,38 @@ static struct kiln_batch *kernel_frame_again(const char *name, struct kiln_pprof
     struct kiln_line line = {.function = kiln_builder_function(b, &function)};
     uint32_t leaf = kiln_builder_location(b, &location, &line, *name ? 1 : 0);
     struct kiln_batch *batch, *copy;
-    struct kiln_buf bytes;
 
     kiln_builder_add_profile(b, &(struct kiln_profile){.sample_type = type(b, "x", "count")});
     kiln_builder_add_value(b, 0, kiln_builder_stack(b, &leaf, 1), 0, 1);
     batch = finish(b);
-    copy = again(batch, &bytes, losses);
+    copy = again(batch, ret_bytes, losses);
     kiln_batch_unref(batch);
-    kiln_buf_done(&bytes);
     return copy;
 }
 
 TEST(pprof_encode, a_frame_type_without_a_mapping_becomes_one)
 {
     struct kiln_pprof_losses losses;
-    struct kiln_batch *copy = kernel_frame_again("schedule", &losses);
+    struct kiln_buf bytes;
+    struct kiln_batch *copy = kernel_frame_again("schedule", &bytes, &losses);
 
     CHECK_STR(kiln_batch_str(copy, copy->dict.mappings[copy->dict.locations[1].mapping].filename),
               "[kernel]");
     CHECK_EQ(losses.attributes, 0);
     kiln_batch_unref(copy);
+    kiln_buf_done(&bytes);
 }
 
 TEST(pprof_encode, a_frame_known_by_its_address_alone_gets_no_made_up_mapping)
 {
     struct kiln_pprof_losses losses;
-    struct kiln_batch *copy = kernel_frame_again("", &losses);
+    struct kiln_buf bytes;
+    struct kiln_batch *copy = kernel_frame_again("", &bytes, &losses);
 
     CHECK_EQ(copy->dict.locations[1].mapping, 0);
     CHECK_EQ(losses.attributes, 1);
     kiln_batch_unref(copy);
+    kiln_buf_done(&bytes);
 }
 
 TEST(pprof_encode, sums_stop_at_the_limit_and_are_counted)
