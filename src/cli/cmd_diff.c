@@ -84,7 +84,7 @@ static void put_signed(struct kiln_buf *out, double value, struct kiln_str unit)
 {
     if (value > 0)
         kiln_buf_putc(out, '+');
-    kiln_format_value(out, value, unit);
+    kiln_report_number(out, value, unit);
 }
 
 static void put_ratio(struct kiln_buf *out, double from, double to)
@@ -96,7 +96,7 @@ static void put_ratio(struct kiln_buf *out, double from, double to)
     else if (to / from >= 10)
         kiln_buf_printf(out, "x%.0f", to / from);
     else
-        kiln_buf_printf(out, "%+.1f%%", (to / from - 1) * 100);
+        kiln_buf_printf(out, "%+.1f%%", 100 * kiln_share(to - from, from));
 }
 
 static void add_row(const struct comparison *c, struct kiln_table *table,
@@ -105,8 +105,11 @@ static void add_row(const struct comparison *c, struct kiln_table *table,
     double delta = change(c, row);
 
     put_signed(kiln_table_cell(table, style), delta, c->b->type.unit);
-    kiln_buf_printf(kiln_table_cell(table, style), "%+.1f%%",
-                    100 * kiln_share(delta, c->diff->total_a));
+    if (c->diff->total_a == 0)
+        kiln_buf_putc(kiln_table_cell(table, style), '.');
+    else
+        kiln_buf_printf(kiln_table_cell(table, style), "%+.1f%%",
+                        100 * kiln_share(delta, c->diff->total_a));
     kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), before(c, row), &c->b->type);
     kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), after(c, row), &c->b->type);
     put_ratio(kiln_table_cell(table, KILN_STYLE_PLAIN), before(c, row), after(c, row));
@@ -175,7 +178,7 @@ static void put_sentence(const struct comparison *c)
     if (diff->normalized == KILN_NORMALIZE_TOTAL)
         kiln_buf_puts(out, " is compared as shares of the total");
     else if (diff->total_a == 0)
-        kiln_buf_puts(out, diff->total_b == 0 ? " is nothing in both" : " is new");
+        kiln_buf_puts(out, diff->total_b == 0 ? ", nothing in both" : ", nothing before");
     else if (total_within_noise(diff))
         kiln_buf_printf(out, " did not change beyond noise (%+.1f%% ±%.1f%%)", 100 * growth(diff),
                         noise);
@@ -280,6 +283,10 @@ static int judge(const struct comparison *c)
 
     if (allowed < 0)
         return KILN_EXIT_WELL;
+    if (diff->total_a == 0 && diff->total_b > 0) {
+        kiln_cli_note(NULL, "there was nothing before, which is more growth than %g%%", allowed);
+        return KILN_EXIT_FAILED;
+    }
     if (!total_within_noise(diff) && 100 * growth(diff) > allowed) {
         kiln_cli_note(NULL, "the whole grew by %.1f%%, more than %g%%", 100 * growth(diff),
                       allowed);

@@ -238,7 +238,7 @@ static void add_profile(const struct subject *s, struct kiln_table *table, uint3
     put_time(kiln_table_cell(table, KILN_STYLE_PLAIN), p->time_ns);
     kiln_report_duration(kiln_table_cell(table, KILN_STYLE_PLAIN), p->duration_ns);
     kiln_format_value(kiln_table_cell(table, KILN_STYLE_PLAIN), p->n_samples, KILN_STR("count"));
-    kiln_format_value(kiln_table_cell(table, KILN_STYLE_PLAIN), total, type->unit);
+    kiln_report_number(kiln_table_cell(table, KILN_STYLE_PLAIN), total, type->unit);
     kiln_format_rate(kiln_table_cell(table, KILN_STYLE_PLAIN), total, type, p->duration_ns);
 }
 

@@ -220,11 +220,11 @@ static void print_head(const struct listing *l, const struct routine *routine)
     kiln_buf_puts(out, "  ");
     kiln_cli_put_safe(out, routine->file);
     kiln_buf_puts(out, "\nself ");
-    kiln_format_value(out, (double)routine->self, l->lines->type.unit);
+    kiln_report_number(out, (double)routine->self, l->lines->type.unit);
     kiln_buf_puts(out, " (");
     kiln_report_share(out, kiln_share((double)routine->self, whole));
     kiln_buf_puts(out, "), total ");
-    kiln_format_value(out, (double)routine->total, l->lines->type.unit);
+    kiln_report_number(out, (double)routine->total, l->lines->type.unit);
     kiln_buf_puts(out, " (");
     kiln_report_share(out, kiln_share((double)routine->total, whole));
     kiln_buf_puts(out, ")\n");

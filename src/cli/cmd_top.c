@@ -32,6 +32,8 @@ static void print_text(struct kiln_cli *cli, const struct kiln_view *view,
     struct kiln_table table;
 
     kiln_report_head(cli, view, &cli->out);
+    if (n == 0)
+        return;
     kiln_table_init(&table, columns, KILN_ARRAY_LEN(columns));
     for (uint32_t i = 0; i < shown; i++)
         add_row(&table, view, &rows[i]);

@@ -336,8 +336,9 @@ static int take_word(struct parser *p, bool *only_operands)
 static int check_operands(const struct kiln_command *command, uint32_t n, struct kiln_err *err)
 {
     if (n < command->operands_min)
-        return kiln_err_set(err, -EINVAL, NULL, "%s: give %s",
-                            n ? "too few operands" : "nothing to work on", command->operands);
+        return kiln_err_set(err, -EINVAL, NULL, "%s: give %s%s",
+                            n ? "too few operands" : "nothing to work on", command->operands,
+                            strstr(command->operands, "FILE") ? ", - for standard input" : "");
     if (command->operands_max != KILN_OPERANDS_ANY && n > command->operands_max)
         return kiln_err_set(err, -EINVAL, NULL, "too many operands: give %s",
                             command->operands[0] ? command->operands : "none");

@@ -4,9 +4,22 @@
 #include "cli/report.h"
 #include "codec/caption.h"
 
+#define UNIT_BYTES_MAX 64u
+
 double kiln_share(double part, double whole)
 {
-    return whole != 0 ? part / whole : 0;
+    return whole != 0 ? part / fabs(whole) : 0;
+}
+
+void kiln_report_number(struct kiln_buf *out, double value, struct kiln_str unit)
+{
+    struct kiln_buf text;
+
+    unit.len = unit.len < UNIT_BYTES_MAX ? unit.len : UNIT_BYTES_MAX;
+    kiln_buf_init(&text, 8 * UNIT_BYTES_MAX);
+    kiln_format_value(&text, value, unit);
+    kiln_cli_put_safe(out, kiln_buf_str(&text));
+    kiln_buf_done(&text);
 }
 
 void kiln_report_share(struct kiln_buf *out, double share)
@@ -24,7 +37,7 @@ void kiln_report_value(struct kiln_buf *out, double value, const struct kiln_typ
     if (value == 0)
         kiln_buf_putc(out, '.');
     else
-        kiln_format_value(out, value, type->unit);
+        kiln_report_number(out, value, type->unit);
 }
 
 void kiln_report_duration(struct kiln_buf *out, uint64_t duration_ns)
@@ -38,7 +51,7 @@ void kiln_report_amount(struct kiln_buf *out, double value, const struct kiln_ty
 {
     size_t before;
 
-    kiln_format_value(out, value, type->unit);
+    kiln_report_number(out, value, type->unit);
     if (!duration_ns)
         return;
     kiln_buf_puts(out, type->level ? " over " : " in ");
@@ -61,9 +74,12 @@ void kiln_report_count(struct kiln_buf *out, double count, const char *noun)
 /* How many samples, unless the value is their number, and of how many profiles, unless of one. */
 static void put_sources(struct kiln_buf *out, const struct kiln_view *view)
 {
-    if (view->count != (double)view->total) {
+    /* Values that are no multiple of the period give fractions of samples. */
+    double count = view->count > 0 && view->count < 1 ? 1 : round(view->count);
+
+    if (count != (double)view->total) {
         kiln_buf_puts(out, ", ");
-        kiln_report_count(out, view->count, "sample");
+        kiln_report_count(out, count, "sample");
     }
     if (view->n_profiles > 1) {
         kiln_buf_puts(out, " of ");
@@ -84,9 +100,12 @@ void kiln_report_head(const struct kiln_cli *cli, const struct kiln_view *view,
     kiln_report_amount(out, (double)view->total, &view->type, view->duration_ns);
     if (view->total != view->total_unfiltered) {
         kiln_buf_puts(out, ", ");
-        kiln_report_share(out, kiln_share((double)view->total, (double)view->total_unfiltered));
+        if (view->total)
+            kiln_report_share(out, kiln_share((double)view->total, (double)view->total_unfiltered));
+        else
+            kiln_buf_puts(out, "nothing");
         kiln_buf_puts(out, " of ");
-        kiln_format_value(out, (double)view->total_unfiltered, view->type.unit);
+        kiln_report_number(out, (double)view->total_unfiltered, view->type.unit);
     }
     put_sources(out, view);
     kiln_buf_putc(out, '\n');

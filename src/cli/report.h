@@ -24,6 +24,9 @@
 /* part / whole, 0 where the whole is 0. */
 double kiln_share(double part, double whole);
 
+/* A value in a unit; what a file calls its unit is made safe for a terminal, and cut. */
+void kiln_report_number(struct kiln_buf *out, double value, struct kiln_str unit);
+
 /* "12.3%" with one decimal; "." for nothing at all. */
 void kiln_report_share(struct kiln_buf *out, double share);
 

@@ -57,7 +57,7 @@ void kiln_caption_type(const struct kiln_type *type, enum kiln_quote quote, stru
 
 void kiln_caption_share(double part, double whole, struct kiln_buf *out)
 {
-    double percent = whole > 0 ? 100 * part / whole : 0;
+    double percent = whole != 0 ? 100 * part / fabs(whole) : 0;
 
     if (percent > 0 && percent < 0.005)
         kiln_buf_puts(out, "~0 %");
@@ -288,7 +288,7 @@ static void add_hottest(const struct kiln_caption *caption, struct kiln_buf *out
             sums[view->path[row->first + row->n - 1]] += (double)row->value;
     }
     best = largest(sums, view->n_frames);
-    if (sums[best] > 0) {
+    if (sums[best] > 0 && view->total > 0) {
         add_name(caption, &view->frames[best], out);
         kiln_buf_puts(out, " itself takes ");
         kiln_caption_share(sums[best], (double)view->total, out);
