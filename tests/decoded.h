@@ -12,7 +12,9 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "core/builder.h"
+#include "starved.h"
 #include "test.h"
 
 static inline void kiln_test_put_location(struct kiln_buf *out, const struct kiln_batch *batch,
@@ -89,6 +91,24 @@ static inline int kiln_test_refused(KILN_TEST_DECODER(decode), struct kiln_str t
     kiln_builder_free(b);
     CHECK(r < 0);
     return r;
+}
+
+/* Decodes `text`, which is well-formed, with every allocation failing once. */
+static inline void kiln_test_decode_starved(KILN_TEST_DECODER(decode), struct kiln_str text)
+{
+    struct kiln_starved s = {0};
+
+    while (kiln_test_starve(&s)) {
+        struct kiln_err err = {0};
+        struct kiln_builder *b = NULL;
+
+        s.r = kiln_builder_new(NULL, &b);
+        if (s.r == 0)
+            s.r = decode(text, b, &err);
+        kiln_builder_free(b);
+    }
+    CHECK_EQ(kiln_mem_live(), s.live);
+    CHECK(s.n > 10);
 }
 
 #endif /* KILN_TESTS_DECODED_H */

@@ -3,6 +3,7 @@
 #include "codec/jfr.h"
 #include "codec/jfr_int.h"
 #include "jfr_writer.h"
+#include "starved.h"
 #include "test.h"
 
 static struct jfr_writer w;
@@ -627,20 +628,13 @@ TEST(jfr, no_prefix_and_no_changed_byte_does_harm)
 
 TEST(jfr, running_out_of_memory_anywhere_leaks_nothing)
 {
-    int64_t live = kiln_mem_live();
     struct kiln_batch *batch = NULL;
-    uint64_t n = 0;
-    int r;
+    struct kiln_starved s = {0};
 
     record_some();
-    do {
-        kiln_mem_fail_at(++n);
-        r = decode_bytes(w.out.at, w.out.len, &batch, NULL);
-        kiln_mem_fail_at(0);
-        if (r < 0)
-            CHECK_EQ(kiln_mem_live(), live);
-    } while (r < 0);
-    CHECK(n > 20);
+    while (kiln_test_starve(&s))
+        s.r = decode_bytes(w.out.at, w.out.len, &batch, NULL);
+    CHECK(s.n > 20);
     kiln_batch_unref(batch);
-    CHECK_EQ(kiln_mem_live(), live);
+    CHECK_EQ(kiln_mem_live(), s.live);
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "codec/layout.h"
 #include "random_batch.h"
+#include "starved.h"
 #include "test.h"
 
 #define BOXES_MAX 60
@@ -163,22 +164,15 @@ TEST(layout, boxes_of_any_graph_are_apart)
 
 TEST(layout, running_out_of_memory_leaks_nothing)
 {
-    int64_t live = kiln_mem_live();
+    struct kiln_starved s = {0};
     struct graph g;
-    uint64_t n = 0;
-    int r;
 
     random_graph(&g, 5);
     g.l.boxes = g.boxes;
     g.l.edges = g.edges;
-    do {
-        kiln_mem_fail_at(++n);
-        r = kiln_layout_run(&g.l);
-        kiln_mem_fail_at(0);
-        if (r < 0)
-            CHECK_EQ(kiln_mem_live(), live);
-    } while (r < 0);
-    CHECK(n > 10);
+    while (kiln_test_starve(&s))
+        s.r = kiln_layout_run(&g.l);
+    CHECK(s.n > 10);
     kiln_layout_done(&g.l);
-    CHECK_EQ(kiln_mem_live(), live);
+    CHECK_EQ(kiln_mem_live(), s.live);
 }

@@ -4,6 +4,7 @@
 #include "base/compress.h"
 #include "base/mem.h"
 #include "pprof_make.h"
+#include "starved.h"
 
 /* strings: 1 cpu 2 nanoseconds 3 main 4 read 5 a.c 6 app 7 abc/def 8 thread 9 ms 10 samples 11
  * count */
@@ -316,29 +317,24 @@ TEST(pprof_decode, old_text_formats_are_refused_by_name)
 TEST(pprof_decode, running_out_of_memory_anywhere_leaks_nothing)
 {
     struct making m = small_profile(KILN_STR("\x1a\x04\x08\x01\x10\x02\x1a\x04\x08\x01\x10\x03"));
-    int64_t live = kiln_mem_live();
+    struct kiln_starved s = {0};
     struct kiln_batch *batch = NULL;
 
-    for (uint64_t n = 1; !batch; n++) {
-        struct kiln_builder *b;
+    while (kiln_test_starve(&s)) {
         struct kiln_err err = {0};
-        int r;
+        struct kiln_builder *b;
 
-        kiln_mem_fail_at(n);
-        r = kiln_builder_new(NULL, &b);
-        if (r == 0) {
-            r = kiln_pprof_decode(kiln_buf_str(&m.buf), b, &err);
-            if (r < 0)
-                kiln_builder_free(b);
-            else
-                r = kiln_builder_finish(b, &batch, &err);
-        }
-        kiln_mem_fail_at(0);
-        if (r < 0)
-            CHECK_EQ(kiln_mem_live(), live);
+        s.r = kiln_builder_new(NULL, &b);
+        if (s.r < 0)
+            continue;
+        s.r = kiln_pprof_decode(kiln_buf_str(&m.buf), b, &err);
+        if (s.r < 0)
+            kiln_builder_free(b);
+        else
+            s.r = kiln_builder_finish(b, &batch, &err);
     }
     kiln_batch_unref(batch);
-    CHECK_EQ(kiln_mem_live(), live);
+    CHECK_EQ(kiln_mem_live(), s.live);
     kiln_buf_done(&m.buf);
 }
 

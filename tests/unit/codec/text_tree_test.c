@@ -9,6 +9,7 @@
 #include "codec/text_tree.h"
 #include "drawn.h"
 #include "hostile.h"
+#include "starved.h"
 #include "test.h"
 
 static struct kiln_view *cpu_view(const char *stacks)
@@ -143,19 +144,14 @@ TEST(text_tree, hostile_names_reach_no_terminal)
 TEST(text_tree, running_out_of_memory_is_an_error)
 {
     struct kiln_view *view = cpu_view(STACKS);
-    int64_t live = kiln_mem_live();
+    struct kiln_starved s = {0};
     struct kiln_buf out;
-    uint64_t n = 0;
-    int r;
 
-    do {
+    while (kiln_test_starve(&s)) {
         kiln_buf_init(&out, 1u << 20);
-        kiln_mem_fail_at(++n);
-        r = kiln_text_tree_encode_view(view, NULL, &out, NULL);
-        kiln_mem_fail_at(0);
+        s.r = kiln_text_tree_encode_view(view, NULL, &out, NULL);
         kiln_buf_done(&out);
-        CHECK_EQ(kiln_mem_live(), live);
-    } while (r < 0);
-    CHECK(n > 5);
+    }
+    CHECK(s.n > 5);
     kiln_view_free(view);
 }

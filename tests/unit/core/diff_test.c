@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "drawn.h"
 #include "random_batch.h"
+#include "starved.h"
 #include "test.h"
 
 static struct kiln_view *view_of(const char *stacks, uint64_t duration_ns)
@@ -207,21 +208,14 @@ TEST(diff, levels_are_not_normalised_by_time)
 TEST(diff, running_out_of_memory_leaks_nothing)
 {
     struct kiln_view *a = view_of("main;a 3\n", 0), *b = view_of("main;b 4\n", 0);
-    int64_t live = kiln_mem_live();
     struct kiln_diff *diff = NULL;
-    uint64_t n = 0;
-    int r;
+    struct kiln_starved s = {0};
 
-    do {
-        kiln_mem_fail_at(++n);
-        r = kiln_diff_new(a, b, KILN_NORMALIZE_TOTAL, &diff, NULL);
-        kiln_mem_fail_at(0);
-        if (r < 0)
-            CHECK_EQ(kiln_mem_live(), live);
-    } while (r < 0);
-    CHECK(n > 8);
+    while (kiln_test_starve(&s))
+        s.r = kiln_diff_new(a, b, KILN_NORMALIZE_TOTAL, &diff, NULL);
+    CHECK(s.n > 8);
     kiln_diff_free(diff);
-    CHECK_EQ(kiln_mem_live(), live);
+    CHECK_EQ(kiln_mem_live(), s.live);
     kiln_view_free(a);
     kiln_view_free(b);
 }

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "core/graph.h"
 #include "drawn.h"
+#include "starved.h"
 #include "test.h"
 
 /* The nodes as "name self/total", the edges as "a->b value", indirect ones as "a..>b value". */
@@ -106,18 +107,12 @@ TEST(graph, running_out_of_memory_anywhere_leaks_nothing)
 {
     struct kiln_view *view = kiln_test_view(kiln_test_stacks("a;b;c 3\na;c 1\n"), NULL);
     struct kiln_graph *graph = NULL;
-    int64_t live = kiln_mem_live();
-    uint64_t n = 0;
-    int r;
+    struct kiln_starved s = {0};
 
-    do {
-        kiln_mem_fail_at(++n);
-        r = kiln_graph_new(view, NULL, &graph);
-        kiln_mem_fail_at(0);
-        if (r < 0)
-            CHECK_EQ(kiln_mem_live(), live);
-    } while (r < 0);
-    CHECK(n > 4);
+    while (kiln_test_starve(&s))
+        s.r = kiln_graph_new(view, NULL, &graph);
+    CHECK(s.n > 4);
     kiln_graph_free(graph);
+    CHECK_EQ(kiln_mem_live(), s.live);
     kiln_view_free(view);
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "drawn.h"
+#include "starved.h"
 #include "test.h"
 
 /* Draws stacks, makes the tree, compares its text. */
@@ -223,20 +224,14 @@ TEST(tree, memory_is_limited_and_running_out_of_it_leaks_nothing)
     struct kiln_tree_opts opts = {.nodes_max = 3, .min_share = 0.01, .memory_bytes = 64};
     int64_t live = kiln_mem_live();
     struct kiln_tree *tree = NULL;
-    uint64_t n = 0;
-    int r;
+    struct kiln_starved s = {0};
 
     CHECK_EQ(kiln_tree_new(a, &opts, &tree, NULL), KILN_E_LIMIT);
     CHECK_EQ(kiln_mem_live(), live);
     opts.memory_bytes = 0;
-    do {
-        kiln_mem_fail_at(++n);
-        r = kiln_tree_new_diff(a, b, 1, &opts, &tree, NULL);
-        kiln_mem_fail_at(0);
-        if (r < 0)
-            CHECK_EQ(kiln_mem_live(), live);
-    } while (r < 0);
-    CHECK(n > 10);
+    while (kiln_test_starve(&s))
+        s.r = kiln_tree_new_diff(a, b, 1, &opts, &tree, NULL);
+    CHECK(s.n > 10);
     kiln_tree_free(tree);
     CHECK_EQ(kiln_mem_live(), live);
     kiln_view_free(a);

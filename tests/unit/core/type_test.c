@@ -149,9 +149,9 @@ TEST(type, a_type_is_found_by_its_name_its_unit_and_its_id)
 
 /* ---- the default ---- */
 
-static uint32_t default_of(const struct kiln_drawn *drawn, uint32_t n)
+/* Of a batch that is the callee's from then on. */
+static uint32_t default_of_batch(struct kiln_batch *batch)
 {
-    struct kiln_batch *batch = kiln_test_batch(drawn, n);
     struct kiln_type *types;
     uint32_t index;
 
@@ -160,6 +160,11 @@ static uint32_t default_of(const struct kiln_drawn *drawn, uint32_t n)
     kiln_free(types);
     kiln_batch_unref(batch);
     return index;
+}
+
+static uint32_t default_of(const struct kiln_drawn *drawn, uint32_t n)
+{
+    return default_of_batch(kiln_test_batch(drawn, n));
 }
 
 TEST(type, the_default_is_the_one_that_pprof_names)
@@ -213,24 +218,11 @@ static struct kiln_batch *ordered(bool by_name, int64_t value)
     return batch;
 }
 
-static uint32_t default_of_ordered(bool by_name, int64_t value)
-{
-    struct kiln_batch *batch = ordered(by_name, value);
-    struct kiln_type *types;
-    uint32_t index;
-
-    CHECK_OK(kiln_types_of_batch(batch, false, &types));
-    index = kiln_type_default(batch, types);
-    kiln_free(types);
-    kiln_batch_unref(batch);
-    return index;
-}
-
 TEST(type, the_default_is_the_last_of_pprof_unless_it_is_empty)
 {
-    CHECK_EQ(default_of_ordered(false, 7), 1);
-    CHECK_EQ(default_of_ordered(true, 7), 1);
-    CHECK_EQ(default_of_ordered(false, 0), 0);
+    CHECK_EQ(default_of_batch(ordered(false, 7)), 1);
+    CHECK_EQ(default_of_batch(ordered(true, 7)), 1);
+    CHECK_EQ(default_of_batch(ordered(false, 0)), 0);
 }
 
 /* ---- numbers ---- */
