@@ -378,6 +378,7 @@ static int decode_message(struct otlp_decoder *d, struct kiln_str message,
     struct kiln_str dictionary = {0};
     int r = otlp_dictionary_find(d, message, &dictionary);
 
+    d->message_end = kiln_pb_of(message).end;
     if (r == 0) {
         r = otlp_dictionary_look(dictionary, extents);
         if (r < 0)

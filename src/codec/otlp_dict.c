@@ -386,14 +386,17 @@ int otlp_find_table(struct kiln_str message, uint32_t field, struct otlp_extent 
     return n;
 }
 
-/* How many frames the stacks have: their varints but for two tags and lengths each; the first one,
- * the empty stack, has but one of both. */
-static uint64_t count_frames(const struct otlp_extent *stacks)
+/*
+ * Room for the frames of all stacks: their varints but for two tags and lengths each.  The first
+ * one, the empty stack, has but one of both; and reading four frames at a time may write three
+ * more.
+ */
+static uint64_t room_for_frames(const struct otlp_extent *stacks)
 {
     struct kiln_str bytes = {(const char *)stacks->from, (size_t)(stacks->to - stacks->from)};
-    uint64_t varints = kiln_pb_count_varints(bytes);
+    uint64_t varints = kiln_pb_count_varints(bytes) + 2;
 
-    return varints + 2 > 4 * stacks->n ? varints + 2 - 4 * stacks->n : 0;
+    return varints > 4 * stacks->n ? varints - 4 * stacks->n : 0;
 }
 
 /* Sizes the tables for what the dictionary has; resources bring a few more strings and attributes.
@@ -407,7 +410,7 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
         .locations = extents[OTLP_LOCATIONS].n,
         .lines = extents[OTLP_FUNCTIONS].n * 5 / 4, /* a guess, as are the sets */
         .stacks = extents[OTLP_STACKS].n,
-        .frames = count_frames(&extents[OTLP_STACKS]),
+        .frames = room_for_frames(&extents[OTLP_STACKS]),
         .links = extents[OTLP_LINKS].n,
         .attrs = extents[OTLP_ATTRS].n + extents[OTLP_ATTRS].n / 2,
         .sets = extents[OTLP_ATTRS].n,

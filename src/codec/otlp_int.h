@@ -70,6 +70,7 @@ struct otlp_decoder {
     bool drop_bad_profiles;
     bool bulk; /* functions, locations and stacks are taken for distinct, and checked later */
     enum kiln_otlp_revision revision;
+    const uint8_t *message_end;
     struct otlp_map maps[OTLP_TABLES];
     uint32_t *set_of_attr; /* attribute -> 1 + the set of it alone, 0 while unknown */
     uint32_t n_set_of_attr, cap_set_of_attr;

@@ -12,17 +12,37 @@
 #include "codec/otlp_int.h"
 #include "core/bulk.h"
 
-#define SLACK 16 /* a tag and the ten bytes of a varint */
+#define SLACK     48 /* what four fields may take: a tag and the ten bytes of a varint each */
+#define ENTRY_MAX (2 + 127)
 
-/* The usual entry at `at`: its first byte, and *ret_stop its end.  NULL if it is not usual. */
+/*
+ * The usual entry at `at`: its first byte, and *ret_stop its end.  NULL if it is not usual.  Empty
+ * entries are not: the zero value is there already.
+ */
 KILN_INLINE const uint8_t *usual_entry(const uint8_t *at, const uint8_t *end, uint32_t tag,
                                        const uint8_t **ret_stop)
 {
-    if (KILN_UNLIKELY(end - at < SLACK || at[0] != tag || at[1] >= 0x80 ||
-                      end - at - 2 - at[1] < SLACK))
+    if (KILN_UNLIKELY(end - at < ENTRY_MAX + SLACK) &&
+        (end - at < 2 + SLACK || end - at - 2 - at[1] < SLACK))
+        return NULL;
+    if (KILN_UNLIKELY(at[0] != tag || at[1] - 1u > 0x7e))
         return NULL;
     *ret_stop = at + 2 + at[1];
     return at + 2;
+}
+
+/*
+ * The number of a field, if `p` is at that field, and what comes after it.  Entries are read by a
+ * row of these; the caller looks once, at the end of the row, whether it came to the `stop` of the
+ * entry.  One that went past it stays past it.
+ */
+KILN_INLINE const uint8_t *usual_number(const uint8_t *p, const uint8_t *stop, uint32_t field,
+                                        uint64_t *ret)
+{
+    if (*p != KILN_PB_VARINT(field))
+        return p;
+    p = kiln_pb_varint_near(p + 1, ret);
+    return KILN_LIKELY(p != NULL) ? p : stop + 1;
 }
 
 const uint8_t *otlp_usual_functions(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
@@ -32,55 +52,31 @@ const uint8_t *otlp_usual_functions(struct otlp_decoder *d, const uint8_t *at, c
     const uint8_t *p, *stop;
 
     while ((p = usual_entry(at, end, KILN_PB_BYTES(OTLP_FUNCTIONS), &stop))) {
-        uint64_t fields[5] = {0}; /* by number */
-        uint32_t name, system_name, filename;
+        uint64_t name = 0, system_name = 0, filename = 0, start_line = 0;
+        struct kiln_function function = {0};
 
-        while (p && p < stop) {
-            uint32_t tag = *p;
-
-            if ((tag & 7) != 0 || tag < KILN_PB_VARINT(1u) || tag > KILN_PB_VARINT(4u))
-                return at;
-            p = kiln_pb_varint_near(p + 1, &fields[tag >> 3]);
+        if (*p == KILN_PB_VARINT(1u)) { /* ascending */
+            p = usual_number(p, stop, 1, &name);
+            p = usual_number(p, stop, 2, &system_name);
+            p = usual_number(p, stop, 3, &filename);
+            p = usual_number(p, stop, 4, &start_line);
+        } else {
+            p = usual_number(p, stop, 4, &start_line);
+            p = usual_number(p, stop, 3, &filename);
+            p = usual_number(p, stop, 2, &system_name);
+            p = usual_number(p, stop, 1, &name);
         }
-        if (p != stop || !otlp_map_get(&strings, fields[1], &name) ||
-            !otlp_map_get(&strings, fields[2], &system_name) ||
-            !otlp_map_get(&strings, fields[3], &filename) ||
-            (name | system_name | filename | fields[4]) == 0)
+        if (p != stop || !otlp_map_get(&strings, name, &function.name) ||
+            !otlp_map_get(&strings, system_name, &function.system_name) ||
+            !otlp_map_get(&strings, filename, &function.filename))
             return at;
-        if (kiln_builder_new_function(d->b, &(struct kiln_function){name, system_name, filename, 0,
-                                                                    (int64_t)fields[4]}) == 0)
+        function.start_line = (int64_t)start_line;
+        if (kiln_builder_new_function(d->b, &function) == 0)
             return at;
         at = stop;
         ++*n;
     }
     return at;
-}
-
-/* One line, written to `ret`.  NULL if it is not usual. */
-KILN_INLINE const uint8_t *usual_line(const uint8_t *p, const uint8_t *stop,
-                                      const struct otlp_map *functions, struct kiln_line *ret)
-{
-    uint64_t function = 0, line = 0, column = 0;
-    uint32_t index;
-
-    while (p < stop) {
-        uint32_t tag = *p;
-
-        if (tag == KILN_PB_VARINT(1u))
-            p = kiln_pb_varint_near(p + 1, &function);
-        else if (tag == KILN_PB_VARINT(2u))
-            p = kiln_pb_varint_near(p + 1, &line);
-        else if (tag == KILN_PB_VARINT(3u))
-            p = kiln_pb_varint_near(p + 1, &column);
-        else
-            return NULL;
-        if (KILN_UNLIKELY(!p))
-            return NULL;
-    }
-    if (p != stop || !otlp_map_get(functions, function, &index))
-        return NULL;
-    *ret = (struct kiln_line){.function = index, .line = (int64_t)line, .column = (int64_t)column};
-    return p;
 }
 
 /* What a location needs, out of the decoder: in registers, where no store can touch it. */
@@ -90,16 +86,54 @@ struct location_maps {
     uint32_t n_set_of_attr;
 };
 
-/* The set of the one attribute a usual location has; false if it has others, or a new one. */
-KILN_INLINE bool usual_set(const struct location_maps *maps, const uint8_t *p, uint32_t *ret)
+/* The lines at `p`, if it is at any.  Out of line: most locations of native code have none. */
+static __attribute__((noinline)) const uint8_t *usual_lines(struct kiln_builder *b,
+                                                            const struct otlp_map *functions,
+                                                            const uint8_t *p, const uint8_t *stop,
+                                                            uint32_t *ret_n)
 {
-    uint32_t attr;
+    while (p < stop && *p == KILN_PB_BYTES(3u)) {
+        struct kiln_line *line = kiln_builder_lines(b, *ret_n + 1);
+        uint64_t function = 0, number = 0, column = 0;
+        const uint8_t *inner = p + 2, *inner_stop = inner + p[1];
+        uint32_t index;
 
-    if (p[1] != 1 || p[2] >= 0x80 || !otlp_map_get(&maps->attrs, p[2], &attr) ||
-        attr >= maps->n_set_of_attr || maps->set_of_attr[attr] == 0)
-        return false;
+        if (!line || p[1] >= 0x80 || inner_stop > stop)
+            return stop + 1;
+        if (*inner == KILN_PB_VARINT(1u)) { /* ascending */
+            inner = usual_number(inner, inner_stop, 1, &function);
+            inner = usual_number(inner, inner_stop, 2, &number);
+            inner = usual_number(inner, inner_stop, 3, &column);
+        } else {
+            inner = usual_number(inner, inner_stop, 3, &column);
+            inner = usual_number(inner, inner_stop, 2, &number);
+            inner = usual_number(inner, inner_stop, 1, &function);
+        }
+        if (inner != inner_stop || !otlp_map_get(functions, function, &index))
+            return stop + 1;
+        line[(*ret_n)++] = (struct kiln_line){
+            .function = index, .line = (int64_t)number, .column = (int64_t)column};
+        p = inner_stop;
+    }
+    return p;
+}
+
+/*
+ * The set of the attribute at `p`, if it is at one: usual locations have one, seen before.  The
+ * tag, a length of 1 and an index below 128 are looked at together.
+ */
+KILN_INLINE const uint8_t *usual_set(const struct location_maps *maps, const uint8_t *p,
+                                     uint32_t *ret)
+{
+    uint32_t bytes, attr;
+
+    memcpy(&bytes, p, sizeof(bytes));
+    if ((bytes & 0x80ffff) != (KILN_PB_BYTES(4u) | 1 << 8) ||
+        !otlp_map_get(&maps->attrs, bytes >> 16 & 0xff, &attr) || attr >= maps->n_set_of_attr ||
+        maps->set_of_attr[attr] == 0)
+        return p;
     *ret = maps->set_of_attr[attr] - 1;
-    return true;
+    return p + 3;
 }
 
 /* One location, written to `ret`; only its lines are the builder's already.  False if not usual. */
@@ -109,27 +143,20 @@ KILN_INLINE bool usual_location(struct kiln_builder *b, const struct location_ma
     uint64_t mapping = 0, address = 0;
     uint32_t set = 0, n_lines = 0, index;
 
-    while (p && p < stop) {
-        uint32_t tag = *p;
-
-        if (tag == KILN_PB_VARINT(1u)) {
-            p = kiln_pb_varint_near(p + 1, &mapping);
-        } else if (tag == KILN_PB_VARINT(2u)) {
-            p = kiln_pb_varint_near(p + 1, &address);
-        } else if (tag == KILN_PB_BYTES(4u) && set == 0 && usual_set(maps, p, &set)) {
-            p += 3;
-        } else if (tag == KILN_PB_BYTES(3u)) {
-            struct kiln_line *lines = kiln_builder_lines(b, n_lines + 1);
-
-            if (!lines || p[1] >= 0x80 || stop - p - 2 < p[1])
-                return false;
-            p = usual_line(p + 2, p + 2 + p[1], &maps->functions, &lines[n_lines++]);
-        } else {
-            return false;
-        }
+    if (*p != KILN_PB_BYTES(4u)) { /* ascending */
+        p = usual_number(p, stop, 1, &mapping);
+        p = usual_number(p, stop, 2, &address);
+        if (*p == KILN_PB_BYTES(3u))
+            p = usual_lines(b, &maps->functions, p, stop, &n_lines);
+        p = usual_set(maps, p, &set);
+    } else {
+        p = usual_set(maps, p, &set);
+        if (*p == KILN_PB_BYTES(3u))
+            p = usual_lines(b, &maps->functions, p, stop, &n_lines);
+        p = usual_number(p, stop, 2, &address);
+        p = usual_number(p, stop, 1, &mapping);
     }
-    if (p != stop || !otlp_map_get(&maps->mappings, mapping, &index) ||
-        (address | index | set | n_lines) == 0)
+    if (p != stop || !otlp_map_get(&maps->mappings, mapping, &index))
         return false;
     *ret = (struct kiln_location){.address = address,
                                   .mapping = index,
@@ -184,33 +211,42 @@ KILN_INLINE const uint8_t *short_bytes(const uint8_t *p, const uint8_t *end, uin
     return p;
 }
 
-/* One index of one or two bytes out of `eight`, from bit *at on, which moves behind it. */
-KILN_INLINE uint32_t short_index(uint64_t eight, uint32_t *at, uint32_t most, uint32_t *ret)
-{
-    uint32_t rest = (uint32_t)(eight >> *at);
-    uint32_t more = rest & 0x80; /* has a second byte */
-    uint32_t index = (rest & 0x7f) + (rest >> 1 & ((more << 7) - more));
+/* Eight bytes of indexes of one or two bytes, prepared to be read from any that starts one. */
+struct eight_bytes {
+    uint64_t low;   /* first bytes, */
+    uint64_t high;  /* second bytes, without the bits that say "more" */
+    uint64_t sizes; /* at a first byte, the bits of the index: 8 or 16 */
+};
 
-    *at += 8 + (more >> 4);
-    *ret = index;
-    return index > most ? index : most;
+/* The index that starts at bit *at, which moves behind it. */
+KILN_INLINE uint32_t next_index(const struct eight_bytes *e, uint32_t *at, uint32_t *most)
+{
+    uint32_t index = (uint32_t)(e->low >> *at & 0x7f) + (uint32_t)(e->high >> *at >> 1 & 0x3f80);
+
+    *at += e->sizes >> *at & 0xff;
+    *most = index > *most ? index : *most;
+    return index;
 }
 
 /*
- * Four indexes of one or two bytes out of eight bytes.  The two sizes come mixed: telling them
- * apart by a jump would be guessed wrong too often.  Returns the bytes used, 0 if an index has more
- * than two: then two bytes that say "more" stand side by side.
+ * Four indexes of one or two bytes.  The two sizes come mixed: telling them apart by a jump would
+ * be guessed wrong too often.  Returns the bytes used, 0 if an index has more than two: then two
+ * bytes that say "more" stand side by side.
  */
 KILN_INLINE uint32_t four_indexes(uint64_t eight, uint32_t *ret, uint32_t *most)
 {
+    uint64_t more = eight & 0x8080808080808080u;
+    uint64_t high = eight & ((more << 9) - (more << 1)); /* bytes after one that says "more" */
+    struct eight_bytes e = {(eight ^ high) & 0x7f7f7f7f7f7f7f7fu, high,
+                            (more >> 4) + 0x0808080808080808u};
     uint32_t at = 0;
 
-    if (KILN_UNLIKELY(eight & eight >> 8 & 0x0080808080808080u))
+    if (KILN_UNLIKELY(more & more >> 8))
         return 0;
-    *most = short_index(eight, &at, *most, &ret[0]);
-    *most = short_index(eight, &at, *most, &ret[1]);
-    *most = short_index(eight, &at, *most, &ret[2]);
-    *most = short_index(eight, &at, *most, &ret[3]);
+    ret[0] = next_index(&e, &at, most);
+    ret[1] = next_index(&e, &at, most);
+    ret[2] = next_index(&e, &at, most);
+    ret[3] = next_index(&e, &at, most);
     return at / 8;
 }
 
@@ -244,7 +280,10 @@ static uint32_t usual_indexes(const uint8_t *p, const uint8_t *stop, uint32_t *r
     return p == stop && most < n_table ? n : 0;
 }
 
-/* Room for the indexes of a packed field: by its length if there is plenty, else counted. */
+/*
+ * Room for the indexes of a packed field, and three: by its length if there is plenty, else
+ * counted.
+ */
 static uint32_t *room_for_frames(struct otlp_decoder *d, const uint8_t *p, const uint8_t *stop)
 {
     struct kiln_str packed = {(const char *)p, (size_t)(stop - p)};
@@ -384,12 +423,13 @@ KILN_INLINE bool usual_sample(struct otlp_decoder *d, const uint8_t *p, const ui
 const uint8_t *otlp_usual_samples(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end,
                                   uint32_t profile, uint32_t *n)
 {
+    const uint8_t *readable = d->message_end; /* what follows the samples may be less than SLACK */
     const uint8_t *p, *stop;
 
     if (d->revision < KILN_OTLP_1_10)
         return at;
-    while ((p = short_bytes(at, end, KILN_PB_BYTES(2u), &stop))) {
-        if (end - stop < SLACK || !usual_sample(d, p, stop, profile))
+    while ((p = short_bytes(at, readable, KILN_PB_BYTES(2u), &stop))) {
+        if (stop > end || readable - stop < SLACK || !usual_sample(d, p, stop, profile))
             return at;
         at = stop;
         ++*n;

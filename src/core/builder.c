@@ -432,11 +432,13 @@ struct kiln_value kiln_value_bytes(uint32_t string)
 uint32_t kiln_builder_attr(struct kiln_builder *b, uint32_t key, struct kiln_value value,
                            uint32_t unit)
 {
-    struct kiln_attr attr = {.key = key, .unit = unit, .value = value};
-    uint64_t hash = kiln_hash_mix(key, value.kind) ^ unit;
+    /* A struct kiln_attr, in words: it is compared in words, right after it was written. */
+    uint64_t attr[3] = {key | (uint64_t)unit << 32, value.kind | (uint64_t)value.n << 32,
+                        value.bits};
+    uint64_t hash = kiln_hash_mix(kiln_hash_mix(attr[0], attr[1]), attr[2]);
 
-    hash = kiln_hash_mix(hash ^ value.n, value.bits);
-    return intern_record(b, TABLE(b, attrs), &attr, sizeof(attr), hash);
+    _Static_assert(sizeof(attr) == sizeof(struct kiln_attr), "three words");
+    return intern_record(b, TABLE(b, attrs), attr, sizeof(attr), hash);
 }
 
 uint32_t kiln_builder_text_attr(struct kiln_builder *b, struct kiln_str key, struct kiln_str value)

@@ -83,7 +83,9 @@ bool kiln_builder_catch_up(struct kiln_builder *b, struct kiln_intern *index)
 
 /* ---- distinctness ---- */
 
-/* A set of hashes, never more than half full; 0 is a free slot. */
+#define SLOTS 2u /* an entry */
+
+/* A set of hashes; 0 is a free slot. */
 struct hash_set {
     uint32_t *slots;
     uint32_t cap;
@@ -92,7 +94,7 @@ struct hash_set {
 
 static void set_begin(struct hash_set *set, uint32_t n)
 {
-    set->n_slots = (uint64_t)n * 2;
+    set->n_slots = (uint64_t)n * SLOTS;
     memset(set->slots, 0, set->n_slots * sizeof(*set->slots));
 }
 
@@ -150,7 +152,7 @@ bool kiln_builder_distinct(struct kiln_builder *b)
 
     if (d->n_stacks > most)
         most = d->n_stacks;
-    if (kiln_reserve(&b->box->budget, (void **)&set.slots, &set.cap, (uint64_t)most * 2,
+    if (kiln_reserve(&b->box->budget, (void **)&set.slots, &set.cap, (uint64_t)most * SLOTS,
                      sizeof(*set.slots), UINT32_MAX) < 0)
         return false;
     distinct =
