@@ -17,8 +17,7 @@ static int decode_protobuf(struct kiln_str bytes, struct kiln_builder *b, struct
 
 static void check_same(const struct kiln_batch *batch, struct kiln_batch *again)
 {
-    if (!again || !kiln_batch_equal(batch, again))
-        abort();
+    FUZZ_CHECK(again && kiln_batch_equal(batch, again));
     kiln_batch_unref(again);
 }
 
@@ -34,12 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!batch)
         return 0;
     kiln_buf_init(&out, 64u << 20);
-    if (kiln_otlp_json_encode(batch, &out, &err) < 0)
-        abort();
+    FUZZ_CHECK(kiln_otlp_json_encode(batch, &out, &err) == 0);
     check_same(batch, kiln_fuzz_decode(kiln_otlp_json_decode, kiln_buf_str(&out)));
     kiln_buf_clear(&out);
-    if (kiln_otlp_encode(batch, NULL, &out, &err) < 0)
-        abort();
+    FUZZ_CHECK(kiln_otlp_encode(batch, NULL, &out, &err) == 0);
     check_same(batch, kiln_fuzz_decode(decode_protobuf, kiln_buf_str(&out)));
     kiln_buf_done(&out);
     kiln_batch_unref(batch);

@@ -184,11 +184,11 @@ int kiln_builder_open_grid(struct kiln_builder *b, uint32_t n_profiles, uint32_t
     uint64_t n = (uint64_t)n_profiles * n_samples;
     uint32_t first = batch->n_profiles - n_profiles;
 
-    assert(n_profiles <= batch->n_profiles && !b->owners);
     if (n == 0 || b->error) {
         *ret_grid = (struct kiln_grid){.n_profiles = n_profiles};
         return b->error;
     }
+    assert(n_profiles <= batch->n_profiles && !b->owners);
     if (!ROOM(b, batch->samples, batch->n_samples, samples, n) ||
         !ROOM(b, batch->observations, batch->n_observations, observations, n))
         return b->error;
