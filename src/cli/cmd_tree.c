@@ -10,8 +10,11 @@
 #include "codec/text_tree.h"
 #include "core/tree.h"
 
-/* Columns before the names, and how many a name has at least. */
-enum { NUMBER_COLUMNS = 53, NAME_COLUMNS_MIN = 20 };
+/*
+ * Columns before the names, and how many a name has at least; at most it has more than any compiler
+ * makes, for a tree repeats a name wherever it occurs.
+ */
+enum { NUMBER_COLUMNS = 53, NAME_COLUMNS_MIN = 20, NAME_COLUMNS_MAX = 16384 };
 
 struct printer {
     struct kiln_cli *cli;
@@ -76,7 +79,7 @@ static int print_text(const struct printer *p, struct kiln_err *err)
         opts.name_chars = columns > NUMBER_COLUMNS + NAME_COLUMNS_MIN ? columns - NUMBER_COLUMNS
                                                                       : NAME_COLUMNS_MIN;
     else
-        opts.name_chars = UINT32_MAX;
+        opts.name_chars = NAME_COLUMNS_MAX;
     return kiln_text_tree_encode(p->view, p->tree, &opts, &p->cli->out, err);
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "base/sat.h"
 #include "codec/caption.h"
 #include "codec/palette.h"
 
@@ -177,16 +178,17 @@ void kiln_caption_headline(const struct kiln_caption *caption, struct kiln_buf *
 void kiln_caption_source(const struct kiln_caption *caption, struct kiln_buf *out)
 {
     const struct kiln_view *view = caption->view;
+    int64_t samples = kiln_sat_round(view->count);
     struct kiln_buf id;
 
     kiln_buf_init(&id, out->max);
     kiln_type_id(&view->type, &id);
     kiln_clean_add(out, kiln_buf_str(&id), TITLE_CHARS_MAX, caption->quote);
     kiln_buf_done(&id);
-    if (view->count >= 1) {
+    if (samples > 0) {
         kiln_buf_puts(out, " · ");
-        kiln_caption_number((uint64_t)view->count, caption->quote, out);
-        kiln_buf_puts(out, view->count < 1.5 ? " sample" : " samples");
+        kiln_caption_number((uint64_t)samples, caption->quote, out);
+        kiln_buf_puts(out, samples == 1 ? " sample" : " samples");
     }
     if (view->n_profiles > 1) {
         kiln_buf_puts(out, " · ");

@@ -127,6 +127,14 @@ static const char *const go_packages[] = {
     "sync",     "syscall", "testing", "text",     "time",      "unicode",
 };
 
+/* No more of a text is looked at, and nothing is told apart by what comes later. */
+#define LOOKED_AT 1024u
+
+static struct kiln_str beginning(struct kiln_str s)
+{
+    return (struct kiln_str){s.ptr, s.len < LOOKED_AT ? s.len : LOOKED_AT};
+}
+
 /* The name without a return type before it ("void java.lang.Thread.run()"). */
 static struct kiln_str skip_type(struct kiln_str name)
 {
@@ -155,13 +163,9 @@ static bool is_go_package(struct kiln_str name)
     return false;
 }
 
-static bool fits(const struct rule *rule, const struct kiln_frame *frame)
+static bool fits(const struct rule *rule, struct kiln_str s)
 {
     struct kiln_str text = kiln_str_of(rule->text);
-    struct kiln_str s = rule->field == NAME     ? skip_type(frame->name)
-                        : rule->field == SOURCE ? frame->file
-                        : rule->field == MODULE ? frame->module
-                                                : frame->kind;
 
     switch (rule->how) {
     case STARTS:
@@ -177,10 +181,17 @@ static bool fits(const struct rule *rule, const struct kiln_frame *frame)
 
 enum kiln_family kiln_frame_family(const struct kiln_frame *frame)
 {
+    const struct kiln_str texts[] = {
+        [NAME] = skip_type(beginning(frame->name)),
+        [SOURCE] = beginning(frame->file),
+        [MODULE] = beginning(frame->module),
+        [KIND] = beginning(frame->kind),
+    };
+
     for (size_t i = 0; i < KILN_ARRAY_LEN(rules); i++)
-        if (fits(&rules[i], frame))
+        if (fits(&rules[i], texts[rules[i].field]))
             return rules[i].family;
-    return is_go(frame) && is_go_package(frame->name) ? KILN_FAMILY_LIBRARY : KILN_FAMILY_OWN;
+    return is_go(frame) && is_go_package(texts[NAME]) ? KILN_FAMILY_LIBRARY : KILN_FAMILY_OWN;
 }
 
 const char *kiln_family_text(enum kiln_family family)
@@ -212,7 +223,7 @@ static size_t before(struct kiln_str s, char c, size_t from, bool last)
 
 struct kiln_str kiln_frame_module(const struct kiln_frame *frame)
 {
-    struct kiln_str full = skip_type(frame->name), name = bare_name(full);
+    struct kiln_str full = skip_type(beginning(frame->name)), name = bare_name(full);
     size_t cut = name.len < full.len && full.ptr[name.len] == '!' ? name.len : 0;
 
     if (frame->unnamed)
@@ -248,7 +259,7 @@ unsigned kiln_frame_swatch(const struct kiln_frame *frame)
 
 unsigned kiln_frame_shade(const struct kiln_frame *frame)
 {
-    return stable_hash(frame->name) % KILN_SHADES;
+    return stable_hash(beginning(frame->name)) % KILN_SHADES;
 }
 
 /* The variance of a sum of observations of about equal weight; one more where there was none. */

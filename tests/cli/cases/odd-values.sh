@@ -11,6 +11,10 @@ kiln diff "$TMP/zero" "$TMP/zero"
 kiln diff "$TMP/below" "$TMP/some"
 kiln diff --fail-on-growth 1000 "$TMP/zero" "$TMP/some"
 echo "from nothing: $?"
+# Sums stop at the largest number there is, and so does the number of samples behind them.
+printf 'main;a 9223372036854775807\nmain;b 9223372036854775807\n' >"$TMP/huge"
+kiln top "$TMP/huge"
+kiln tree "$TMP/huge"
 cat >"$TMP/unit.json" <<'JSON'
 {"dictionary": {"stringTable": ["", "heat", "\u001b[31mred\u001b[0m\n", "main"],
   "functionTable": [{}, {"nameStrindex": 3}], "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
