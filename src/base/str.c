@@ -154,6 +154,13 @@ bool kiln_utf8_valid(struct kiln_str s)
     const unsigned char *p = (const unsigned char *)s.ptr;
     const unsigned char *end = s.len ? p + s.len : p;
 
+    for (; end - p >= 16; p += 16) {
+        uint64_t both[2];
+
+        memcpy(both, p, 16);
+        if (KILN_UNLIKELY((both[0] | both[1]) & 0x8080808080808080u))
+            break;
+    }
     while (p < end) {
         uint64_t eight;
         size_t n;

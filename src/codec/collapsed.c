@@ -244,7 +244,8 @@ int kiln_collapsed_encode(const struct kiln_view *view, struct kiln_buf *out, st
 
         if (row->n == 0)
             kiln_buf_puts(out, NO_STACK);
-        /* A row may be long where names are: once the limit is reached nothing more is looked at. */
+        /* A row may be long where names are: once the limit is reached nothing more is looked at.
+         */
         for (uint32_t k = 0; k < row->n && !out->error; k++) {
             if (k)
                 kiln_buf_putc(out, ';');

@@ -388,8 +388,7 @@ int otlp_find_table(struct kiln_str message, uint32_t field, struct otlp_extent 
 
 /*
  * Room for the frames of all stacks: their varints but for two tags and lengths each.  The first
- * one, the empty stack, has but one of both; and reading four frames at a time may write three
- * more.
+ * one, the empty stack, has but one of both.
  */
 static uint64_t room_for_frames(const struct otlp_extent *stacks)
 {

@@ -211,79 +211,34 @@ KILN_INLINE const uint8_t *short_bytes(const uint8_t *p, const uint8_t *end, uin
     return p;
 }
 
-/* Eight bytes of indexes of one or two bytes, prepared to be read from any that starts one. */
-struct eight_bytes {
-    uint64_t low;   /* first bytes, */
-    uint64_t high;  /* second bytes, without the bits that say "more" */
-    uint64_t sizes; /* at a first byte, the bits of the index: 8 or 16 */
-};
-
-/* The index that starts at bit *at, which moves behind it. */
-KILN_INLINE uint32_t next_index(const struct eight_bytes *e, uint32_t *at, uint32_t *most)
-{
-    uint32_t index = (uint32_t)(e->low >> *at & 0x7f) + (uint32_t)(e->high >> *at >> 1 & 0x3f80);
-
-    *at += e->sizes >> *at & 0xff;
-    *most = index > *most ? index : *most;
-    return index;
-}
-
-/*
- * Four indexes of one or two bytes.  The two sizes come mixed: telling them apart by a jump would
- * be guessed wrong too often.  Returns the bytes used, 0 if an index has more than two: then two
- * bytes that say "more" stand side by side.
- */
-KILN_INLINE uint32_t four_indexes(uint64_t eight, uint32_t *ret, uint32_t *most)
-{
-    uint64_t more = eight & 0x8080808080808080u;
-    uint64_t high = eight & ((more << 9) - (more << 1)); /* bytes after one that says "more" */
-    struct eight_bytes e = {(eight ^ high) & 0x7f7f7f7f7f7f7f7fu, high,
-                            (more >> 4) + 0x0808080808080808u};
-    uint32_t at = 0;
-
-    if (KILN_UNLIKELY(more & more >> 8))
-        return 0;
-    ret[0] = next_index(&e, &at, most);
-    ret[1] = next_index(&e, &at, most);
-    ret[2] = next_index(&e, &at, most);
-    ret[3] = next_index(&e, &at, most);
-    return at / 8;
-}
-
 /*
  * The indexes of a packed field, as they are in the message; ten bytes may be read behind it.
  * Returns how many there are, 0 if one is not usual.
  */
-static uint32_t usual_indexes(const uint8_t *p, const uint8_t *stop, uint32_t *ret,
-                              uint32_t n_table)
+KILN_INLINE uint32_t usual_indexes(const uint8_t *p, const uint8_t *stop, uint32_t *ret,
+                                   uint32_t n_table)
 {
-    uint32_t n = 0, most = 0;
+    uint32_t n = 0;
 
-    while (p && p < stop) {
-        uint64_t eight, index;
-        uint32_t used = 0;
+    while (p < stop) {
+        uint64_t index = p[0];
 
-        if (KILN_LIKELY(stop - p >= 8)) {
-            memcpy(&eight, p, 8);
-            used = four_indexes(eight, ret + n, &most);
+        if (index < 0x80) {
+            p++;
+        } else if (p[1] < 0x80) {
+            index = (index & 0x7f) | (uint32_t)p[1] << 7;
+            p += 2;
+        } else {
+            p = kiln_pb_varint_near(p, &index);
         }
-        if (KILN_LIKELY(used)) {
-            p += used;
-            n += 4;
-            continue;
-        }
-        p = kiln_pb_varint_near(p, &index);
-        if (index >= n_table)
+        if (KILN_UNLIKELY(index >= n_table || !p))
             return 0;
         ret[n++] = (uint32_t)index;
     }
-    return p == stop && most < n_table ? n : 0;
+    return p == stop ? n : 0;
 }
 
-/*
- * Room for the indexes of a packed field, and three: by its length if there is plenty, else
- * counted.
- */
+/* Room for the indexes of a packed field: by its length if there is plenty, else counted. */
 static uint32_t *room_for_frames(struct otlp_decoder *d, const uint8_t *p, const uint8_t *stop)
 {
     struct kiln_str packed = {(const char *)p, (size_t)(stop - p)};

@@ -289,7 +289,8 @@ struct list_table {
     void **pool; /* the array of elements */
     uint32_t *n_pool;
     uint32_t *cap_pool;
-    size_t size; /* of an element */
+    size_t size;   /* of an element */
+    uint64_t hash; /* of the list at hand */
 };
 
 /* Copies `n` > 0 elements behind the pool, unless they lie there already; false on failure. */
@@ -308,7 +309,8 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
                                const struct kiln_line *lines, uint32_t n_lines)
 {
     struct kiln_dict *d = &b->box->batch.dict;
-    struct list_table pool = {NULL, (void **)&d->lines, &d->n_lines, &b->cap.lines, sizeof(*lines)};
+    struct list_table pool = {NULL,          (void **)&d->lines, &d->n_lines,
+                              &b->cap.lines, sizeof(*lines),     0};
     uint64_t hash = kiln_hash_location(location, lines, n_lines);
     uint32_t first;
     int r;
@@ -348,13 +350,11 @@ static uint32_t intern_indexes(struct kiln_builder *b, struct list_table t,
                                const uint32_t *elements, uint32_t n)
 {
     size_t bytes = (size_t)n * sizeof(*elements);
-    uint64_t hash;
     int r;
 
     if (n == 0)
         return 0;
-    hash = kiln_hash(elements, bytes);
-    for (struct kiln_probe p = kiln_intern_probe(t.index, hash); kiln_intern_next(t.index, &p);) {
+    for (struct kiln_probe p = kiln_intern_probe(t.index, t.hash); kiln_intern_next(t.index, &p);) {
         struct kiln_range known = (*ranges)[p.entry];
 
         if (known.n == n && memcmp((uint32_t *)*t.pool + known.first, elements, bytes) == 0)
@@ -364,7 +364,7 @@ static uint32_t intern_indexes(struct kiln_builder *b, struct list_table t,
                            sizeof(**ranges)) ||
         !pool_append(b, t, elements, n))
         return 0;
-    r = kiln_intern_add(t.index, &b->box->budget, hash, *n_ranges);
+    r = kiln_intern_add(t.index, &b->box->budget, t.hash, *n_ranges);
     if (r < 0) {
         kiln_builder_fail(b, r);
         return 0;
@@ -383,8 +383,8 @@ uint32_t *kiln_builder_stack_room(struct kiln_builder *b, uint32_t n)
 uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, uint32_t n)
 {
     struct kiln_dict *d = &b->box->batch.dict;
-    struct list_table t = {&b->stacks, (void **)&d->frames, &d->n_frames, &b->cap.frames,
-                           sizeof(*d->frames)};
+    struct list_table t = {&b->stacks,     (void **)&d->frames, &d->n_frames,
+                           &b->cap.frames, sizeof(*d->frames),  0};
 
     if (n > b->limits.stack_depth) {
         kiln_builder_fail(b, KILN_E_LIMIT);
@@ -392,6 +392,7 @@ uint32_t kiln_builder_stack(struct kiln_builder *b, const uint32_t *locations, u
     }
     if (kiln_builder_behind(&b->stacks, d->n_stacks) && !kiln_builder_catch_up(b, &b->stacks))
         return 0;
+    t.hash = kiln_hash(locations, n * sizeof(*locations));
     return intern_indexes(b, t, &d->stacks, &d->n_stacks, &b->cap.stacks, locations, n);
 }
 
@@ -454,8 +455,8 @@ struct kiln_value kiln_builder_nested(struct kiln_builder *b, enum kiln_value_ki
                                       const struct kiln_attr *children, uint32_t n)
 {
     struct kiln_dict *d = &b->box->batch.dict;
-    struct list_table pool = {&b->lists, (void **)&d->nested, &d->n_nested, &b->cap.nested,
-                              sizeof(*children)};
+    struct list_table pool = {&b->lists,      (void **)&d->nested, &d->n_nested,
+                              &b->cap.nested, sizeof(*children),   0};
     size_t bytes = (size_t)n * sizeof(*children);
     uint64_t hash;
     int r;
@@ -584,12 +585,22 @@ static uint32_t drop_repeated_large(struct kiln_builder *b, uint32_t *list, uint
     return kept;
 }
 
+/* One by one, as they were just written: see the top of this file. */
+static uint64_t hash_members(const uint32_t *list, uint32_t n)
+{
+    uint64_t hash = n;
+
+    for (uint32_t i = 0; i < n; i++)
+        hash = kiln_hash_mix(hash, list[i]);
+    return hash;
+}
+
 uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n,
                           uint32_t *ret_duplicates)
 {
     struct kiln_dict *d = &b->box->batch.dict;
-    struct list_table t = {&b->sets, (void **)&d->members, &d->n_members, &b->cap.members,
-                           sizeof(*d->members)};
+    struct list_table t = {&b->sets,        (void **)&d->members, &d->n_members,
+                           &b->cap.members, sizeof(*d->members),  0};
     uint32_t small[SET_SMALL];
     uint32_t *list = small;
     uint32_t kept, set;
@@ -602,7 +613,8 @@ uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_
         kiln_builder_fail(b, -ENOMEM);
         return 0;
     }
-    memcpy(list, attrs, n * sizeof(*list));
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = attrs[i];
     if (n <= SET_SMALL) {
         kept = drop_repeated_small(d->attrs, list, n);
         sort_small(list, kept);
@@ -612,6 +624,7 @@ uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_
     }
     if (ret_duplicates)
         *ret_duplicates += n - kept;
+    t.hash = hash_members(list, kept);
     set = intern_indexes(b, t, &d->sets, &d->n_sets, &b->cap.sets, list, kept);
     if (list != small)
         kiln_free(list);
