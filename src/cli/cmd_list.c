@@ -345,7 +345,7 @@ static int collect(struct listing *l, struct kiln_err *err)
         r = group_entries(l);
     kiln_regex_free(regex);
     if (r == 0 && l->n_routines == 0)
-        return kiln_err_set(err, KILN_E_NOMATCH, NULL, "no function matches %s", pattern);
+        return kiln_report_no_function(pattern, err);
     return r;
 }
 

@@ -14,7 +14,7 @@
  * Columns before the names, and how many a name has at least; at most it has more than any compiler
  * makes, for a tree repeats a name wherever it occurs.
  */
-enum { NUMBER_COLUMNS = 53, NAME_COLUMNS_MIN = 20, NAME_COLUMNS_MAX = 16384 };
+enum { NUMBER_COLUMNS = 53, NAME_COLUMNS_MIN = 20, NAME_COLUMNS_MAX = 4096 };
 
 struct printer {
     struct kiln_cli *cli;
@@ -140,12 +140,16 @@ static int make_tree(const struct kiln_cli *cli, const struct kiln_view *view,
 {
     const struct kiln_args *args = &cli->args;
     struct kiln_tree_opts opts = {.from_leaf = args->inverted};
+    const char *start = args->callers ? args->callers : args->callees;
+    int r;
 
-    if (args->callers)
-        return kiln_sandwich(view, kiln_str_of(args->callers), &opts, ret_tree, NULL, err);
-    if (args->callees)
-        return kiln_sandwich(view, kiln_str_of(args->callees), &opts, NULL, ret_tree, err);
-    return kiln_tree_new(view, &opts, ret_tree, err);
+    if (!start)
+        return kiln_tree_new(view, &opts, ret_tree, err);
+    r = kiln_sandwich(view, kiln_str_of(start), &opts, args->callers ? ret_tree : NULL,
+                      args->callers ? NULL : ret_tree, err);
+    if (r == 0 && (*ret_tree)->n_nodes == 1)
+        r = kiln_report_no_function(start, err);
+    return r;
 }
 
 static int print(struct printer *p, struct kiln_err *err)

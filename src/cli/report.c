@@ -111,6 +111,12 @@ void kiln_report_head(const struct kiln_cli *cli, const struct kiln_view *view,
     kiln_buf_putc(out, '\n');
 }
 
+int kiln_report_no_function(const char *pattern, struct kiln_err *err)
+{
+    return kiln_err_set(err, KILN_E_NOMATCH, NULL,
+                        "no function matches \"%.100s\" (`kiln top -n 0` lists all)", pattern);
+}
+
 static void put_place(struct kiln_buf *out, const struct kiln_frame *frame)
 {
     bool named = frame->file.len != 0;

@@ -47,6 +47,9 @@ void kiln_report_amount(struct kiln_buf *out, double value, const struct kiln_ty
 void kiln_report_head(const struct kiln_cli *cli, const struct kiln_view *view,
                       struct kiln_buf *out);
 
+/* The error that no function has a name like this; returns its code. */
+int kiln_report_no_function(const char *pattern, struct kiln_err *err);
+
 /* Name and place of a frame as the last two cells of a row. */
 void kiln_report_frame(struct kiln_table *table, const struct kiln_frame *frame);
 

@@ -131,6 +131,16 @@ void kiln_caption_change(const struct kiln_caption *caption, double value, struc
     kiln_caption_amount(caption, fabs(value), out);
 }
 
+/* The node that stands for all a tree shows: callers and callees of a function are a part. */
+static const struct kiln_tree_node *part_of(const struct kiln_caption *caption)
+{
+    const struct kiln_tree *tree = caption->tree;
+
+    if (!tree || tree->is_diff || tree->nodes[0].total_b == caption->view->total)
+        return NULL;
+    return &tree->nodes[0];
+}
+
 static void add_diff_verdict(const struct kiln_caption *caption, struct kiln_buf *out)
 {
     const struct kiln_tree_node *root = &caption->tree->nodes[0];
@@ -154,6 +164,8 @@ static void add_diff_verdict(const struct kiln_caption *caption, struct kiln_buf
 void kiln_caption_headline(const struct kiln_caption *caption, struct kiln_buf *out)
 {
     const struct kiln_view *view = caption->view;
+    const struct kiln_tree_node *part = part_of(caption);
+    double total = part ? (double)part->total_b : (double)view->total;
 
     kiln_caption_type(&view->type, caption->quote, out);
     if (caption->title) {
@@ -165,20 +177,27 @@ void kiln_caption_headline(const struct kiln_caption *caption, struct kiln_buf *
         return;
     }
     kiln_buf_puts(out, ": ");
-    kiln_caption_amount(caption, (double)view->total, out);
+    kiln_caption_amount(caption, total, out);
     if (has_rate(caption)) {
         kiln_buf_puts(out, " (");
-        add_amount(caption, (double)view->total, false, out);
+        add_amount(caption, total, false, out);
         kiln_buf_puts(out, " in ");
         kiln_format_value(out, (double)view->duration_ns, KILN_STR("nanoseconds"));
         kiln_buf_puts(out, ")");
+    }
+    if (part) {
+        kiln_buf_puts(out, ", ");
+        kiln_caption_share(total, (double)view->total, out);
+        kiln_buf_puts(out, " of ");
+        kiln_caption_amount(caption, (double)view->total, out);
     }
 }
 
 void kiln_caption_source(const struct kiln_caption *caption, struct kiln_buf *out)
 {
     const struct kiln_view *view = caption->view;
-    int64_t samples = kiln_sat_round(view->count);
+    const struct kiln_tree_node *part = part_of(caption);
+    int64_t samples = kiln_sat_round(part ? part->count_b : view->count);
     struct kiln_buf id;
 
     kiln_buf_init(&id, out->max);
@@ -359,7 +378,7 @@ void kiln_caption_finding(const struct kiln_caption *caption, struct kiln_buf *o
 {
     if (caption->tree && caption->tree->is_diff)
         add_most_changed(caption, out);
-    else if (caption->view->n_frames)
+    else if (caption->view->n_frames && !part_of(caption))
         add_hottest(caption, out);
 }
 
