@@ -432,7 +432,9 @@ static int check_sample(struct otlp_decoder *d, const struct old_sample *s, uint
 static void add_sample(struct otlp_decoder *d, const struct old_sample *s, uint32_t first,
                        const struct head *h)
 {
-    uint32_t stack = kiln_builder_stack(d->b, d->stack_pool.ids + s->start, (uint32_t)s->length);
+    uint32_t stack = s->length == 0 ? 0
+                                    : kiln_builder_stack(d->b, d->stack_pool.ids + s->start,
+                                                         (uint32_t)s->length);
     uint32_t attrs = otlp_set_of(d, &d->attr_ids);
 
     for (uint32_t i = 0; i < h->n_types; i++) {

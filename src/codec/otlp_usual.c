@@ -315,7 +315,7 @@ KILN_INLINE bool add_usual_sample(struct otlp_decoder *d, uint32_t profile,
                                   struct kiln_sample sample, struct observed o)
 {
     struct kiln_str packed = {(const char *)o.values, (size_t)(o.values_stop - o.values)};
-    size_t n_values = kiln_pb_count_varints(packed);
+    size_t n_values = o.values ? kiln_pb_count_varints(packed) : 0;
     size_t times_size = (size_t)(o.times_stop - o.times), n_times = times_size / sizeof(uint64_t);
     int64_t *at = kiln_builder_observations(d->b, n_values + n_times);
 

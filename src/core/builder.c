@@ -535,14 +535,17 @@ static void sort_small(uint32_t *list, uint32_t n)
 /* Drops every attribute whose key comes again later in the list.  Returns how many stay. */
 static uint32_t drop_repeated_small(const struct kiln_attr *attrs, uint32_t *list, uint32_t n)
 {
+    uint32_t keys[SET_SMALL];
     uint32_t kept = 0;
 
+    for (uint32_t i = 0; i < n; i++)
+        keys[i] = attrs[list[i]].key;
     for (uint32_t i = 0; i < n; i++) {
-        bool again = false;
+        uint32_t k = i + 1;
 
-        for (uint32_t k = i + 1; k < n && !again; k++)
-            again = attrs[list[k]].key == attrs[list[i]].key;
-        if (!again)
+        while (k < n && keys[k] != keys[i])
+            k++;
+        if (k == n)
             list[kept++] = list[i];
     }
     return kept;
