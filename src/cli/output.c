@@ -31,9 +31,20 @@ static enum kiln_format format_of_path(const char *path)
     struct kiln_str name = kiln_str_of(path);
     enum kiln_format format = kiln_format_of_path(name);
 
+    name = without(without(name, KILN_STR(".gz")), KILN_STR(".zst"));
     if (format == KILN_FORMAT_UNKNOWN)
-        format = kiln_format_of_path(without(without(name, KILN_STR(".gz")), KILN_STR(".zst")));
+        format = kiln_format_of_path(name);
+    if (format == KILN_FORMAT_UNKNOWN && kiln_str_ends(name, KILN_STR(".pb")))
+        format = KILN_FORMAT_PPROF;
     return format;
+}
+
+/* pprof is gzip whatever its name, but for names that say it is something else. */
+static bool is_plain_name(const char *path)
+{
+    struct kiln_str name = kiln_str_of(path);
+
+    return kiln_str_ends(name, KILN_STR(".pb")) || kiln_str_ends(name, KILN_STR(".zst"));
 }
 
 /* Bytes would upset a terminal, and nobody reads a drawing there. */
@@ -127,7 +138,8 @@ int kiln_output_batch(struct kiln_cli *cli, struct kiln_batch *batch, enum kiln_
     struct kiln_encode_opts opts = {
         .format = format,
         .title = cli->args.title,
-        .no_compression = cli->args.no_compression,
+        .no_compression =
+            cli->args.no_compression || (cli->args.output && is_plain_name(cli->args.output)),
         .losses = &losses,
     };
     struct kiln_err err = {0};
