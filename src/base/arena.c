@@ -65,7 +65,7 @@ void *kiln_arena_alloc(struct kiln_arena *arena, size_t size)
     struct kiln_arena_block *block;
     char *ptr;
 
-    if (room < size)
+    if (room < size || room > SIZE_MAX / 2)
         return NULL;
     if (KILN_LIKELY(room <= (size_t)(arena->end - arena->at))) {
         ptr = arena->at;
