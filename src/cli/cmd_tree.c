@@ -14,7 +14,7 @@
  * Columns before the names, and how many a name has at least; at most it has more than any compiler
  * makes, for a tree repeats a name wherever it occurs.
  */
-enum { NUMBER_COLUMNS = 53, NAME_COLUMNS_MIN = 20, NAME_COLUMNS_MAX = 4096 };
+enum { NUMBER_COLUMNS = 54, NAME_COLUMNS_MIN = 20, NAME_COLUMNS_MAX = 4096 };
 
 struct printer {
     struct kiln_cli *cli;
@@ -73,6 +73,7 @@ static int print_text(const struct printer *p, struct kiln_err *err)
         .depth_max = args->depth,
         .min_share = share > 0 ? share : -1,
         .colour = p->cli->term.color,
+        .fit = true,
     };
 
     if (columns)

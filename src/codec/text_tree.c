@@ -12,10 +12,11 @@
 #include "codec/palette.h"
 #include "codec/text_tree.h"
 
-#define NAME_CHARS 200
-#define MIN_SHARE  0.005
-#define BAR        20  /* characters */
-#define INDENT_MAX 100 /* levels; deeper forks are not indented further */
+#define NAME_CHARS     200
+#define NAME_CHARS_MIN 26
+#define MIN_SHARE      0.005
+#define BAR            20  /* characters */
+#define INDENT_MAX     100 /* levels; deeper forks are not indented further */
 
 struct level {
     uint32_t n, left; /* callees to write, and those still to come */
@@ -126,14 +127,28 @@ static void put_diff_costs(struct writer *w, const struct kiln_tree_node *node)
     put_bar(w, w->whole > 0 ? fabs(delta) / w->whole : 0, delta < 0 ? '-' : '+', code);
 }
 
-static void put_name(struct writer *w, const struct kiln_tree_node *node)
+/* Behind a deep branch a name keeps a few characters, though they pass the end of the line. */
+static uint32_t room_for_name(const struct writer *w, uint32_t indent)
+{
+    uint32_t branches = w->opts->fit ? 3 * indent : 0;
+
+    if (w->name_chars < branches + NAME_CHARS_MIN)
+        return w->name_chars < NAME_CHARS_MIN ? w->name_chars : NAME_CHARS_MIN;
+    return w->name_chars - branches;
+}
+
+static void put_name(struct writer *w, const struct kiln_tree_node *node, uint32_t indent)
 {
     static const char *const codes[] = {"1", "0", "2", "2;34"};
     const struct kiln_frame *frame =
         node->frame < w->tree->n_frames ? &w->tree->frames[node->frame] : NULL;
+    struct kiln_str name = frame ? frame->name : KILN_STR("all");
+    uint32_t room = room_for_name(w, indent);
 
+    if (w->opts->fit && name.len > room)
+        name = kiln_clean_short(name); /* its end tells more than the path of its package */
     colour(w, frame ? codes[kiln_frame_family(frame)] : "0");
-    kiln_clean_add(w->out, frame ? frame->name : KILN_STR("all"), w->name_chars, KILN_QUOTE_NONE);
+    kiln_clean_add(w->out, name, room, KILN_QUOTE_NONE);
     if (frame && frame->line > 0)
         kiln_buf_printf(w->out, ":%lld", (long long)frame->line);
     if (frame && frame->inlined)
@@ -189,7 +204,7 @@ static void put_node(struct writer *w, uint32_t at)
     if (node->depth)
         put_lines(w, level - 1, level);
     level->n = level->left = count_callees(w, at);
-    put_name(w, node);
+    put_name(w, node, level->indent);
 }
 
 static void put_tree(struct writer *w)

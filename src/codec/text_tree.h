@@ -24,6 +24,7 @@ struct kiln_text_tree_opts {
     enum kiln_normalize normalized; /* of a diff: how its sides were made comparable */
     uint32_t depth_max;             /* 0: no limit */
     uint32_t name_chars;            /* longer names are cut; 0: 200 */
+    bool fit;                       /* name_chars are for a name and the branches before it */
     double min_share;               /* frames below are left out; 0: 0.005; negative: none is */
     bool colour;                    /* escape sequences of a terminal */
     bool ascii;                     /* no box-drawing characters */

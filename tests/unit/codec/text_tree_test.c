@@ -127,6 +127,18 @@ TEST(text_tree, a_diff_shows_what_grew_and_shrank)
     kiln_view_free(b);
 }
 
+TEST(text_tree, in_a_narrow_place_names_lose_their_package_first)
+{
+    struct kiln_view *view =
+        cpu_view("main 1\nmain;encoding/json.(*decodeState).object 2\nmain;encoding/json.read 1\n");
+    char *text = text_of(view, &(struct kiln_text_tree_opts){.name_chars = 32, .fit = true});
+
+    CHECK(strstr(text, "├─ json.(*decodeState).object\n"));
+    CHECK(strstr(text, "└─ encoding/json.read\n"));
+    kiln_free(text);
+    kiln_view_free(view);
+}
+
 TEST(text_tree, hostile_names_reach_no_terminal)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
