@@ -20,7 +20,7 @@
 #define KILN_FORMAT_MAP(X)                                                                         \
     X(OTLP, "otlp", ".otlp", "OpenTelemetry profiles, protobuf", 1, 1)                             \
     X(OTLP_JSON, "otlp-json", ".json", "OpenTelemetry profiles, JSON", 1, 1)                       \
-    X(PPROF, "pprof", ".pb.gz", "pprof protobuf", 1, 1)                                      \
+    X(PPROF, "pprof", ".pb.gz", "pprof protobuf", 1, 1)                                            \
     X(COLLAPSED, "collapsed", ".folded", "one line a stack: a;b;c 42", 1, 1)                       \
     X(SPEEDSCOPE, "speedscope", ".speedscope.json", "speedscope JSON", 1, 1)                       \
     X(SVG, "svg", ".svg", "interactive flame graph", 0, 1)                                         \
