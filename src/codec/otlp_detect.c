@@ -10,7 +10,7 @@
  */
 #include "codec/otlp_int.h"
 
-#define SAMPLES_LOOKED_AT 32u
+#define SAMPLES_LOOKED_AT 8u
 #define PROFILE_FIELDS    24u
 #define SAMPLE_FIELDS     8u
 

@@ -400,6 +400,8 @@ static uint64_t room_for_frames(const struct otlp_extent *stacks)
 
 /* Sizes the tables for what the dictionary has; resources bring a few more strings and attributes.
  */
+#define SAMPLE_BYTES 48u /* a message has one for about so many bytes beside its dictionary */
+
 static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents)
 {
     struct kiln_counts counts = {
@@ -413,6 +415,12 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
         .links = extents[OTLP_LINKS].n,
         .attrs = extents[OTLP_ATTRS].n + extents[OTLP_ATTRS].n / 2,
         .sets = extents[OTLP_ATTRS].n,
+        .members = extents[OTLP_ATTRS].n * 2,
+        .resources = d->n_resources,
+        .scopes = d->n_resources,
+        .profiles = d->n_resources,
+        .samples = d->resource_bytes / SAMPLE_BYTES,
+        .observations = d->resource_bytes / SAMPLE_BYTES,
         .bulk = d->revision >= KILN_OTLP_1_8 && kiln_builder_has_no_stacks(d->b),
     };
     int r;
@@ -511,7 +519,13 @@ int otlp_dictionary_find(struct otlp_decoder *d, struct kiln_str message, struct
     char *joined;
     int n, pieces = 0;
 
+    d->n_resources = 0;
+    d->resource_bytes = 0;
     while ((n = kiln_pb_next(&r, &f)) > 0) {
+        if (f.tag == KILN_PB_BYTES(1u)) {
+            d->n_resources++;
+            d->resource_bytes += f.bytes.len;
+        }
         if (f.tag != KILN_PB_BYTES(2u))
             continue;
         pieces++;

@@ -68,6 +68,7 @@ struct otlp_decoder {
     struct kiln_err *err;
     struct kiln_otlp_info *info;
     bool drop_bad_profiles;
+    uint64_t n_resources, resource_bytes; /* of the message at hand */
     bool bulk; /* functions, locations and stacks are taken for distinct, and checked later */
     enum kiln_otlp_revision revision;
     const uint8_t *message_end;

@@ -21,8 +21,11 @@ static void free_arrays(struct kiln_batch *batch)
         batch->observations,
     };
 
-    for (size_t i = 0; i < KILN_ARRAY_LEN(arrays); i++)
-        kiln_free(arrays[i]);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(arrays); i++) {
+        if (!kiln_box_holds(kiln_batch_box(batch), arrays[i]))
+            kiln_free(arrays[i]);
+    }
+    kiln_free(kiln_batch_box(batch)->block);
 }
 
 void kiln_batch_unref(struct kiln_batch *batch)

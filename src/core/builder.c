@@ -42,6 +42,84 @@ const struct kiln_batch *kiln_builder_peek(const struct kiln_builder *b)
     return &b->box->batch;
 }
 
+/* ---- arrays ---- */
+
+#define BLOCK_MAX ((size_t)256 << 10) /* beyond that, arrays of their own grow without copies */
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 15) & ~(size_t)15;
+}
+
+/* Memory for an array in the box or its block; NULL if neither has room. */
+static void *carve(struct kiln_batch_box *box, size_t bytes)
+{
+    size_t room = aligned(bytes);
+    char *at = NULL;
+
+    if (room <= box->block_bytes - box->block_used) {
+        at = box->block + box->block_used;
+        box->block_used += room;
+    } else if (room <= sizeof(box->first) - box->first_used) {
+        at = box->first + box->first_used;
+        box->first_used += room;
+    }
+    return at;
+}
+
+/* Moves an array that lies in the box (or nowhere yet) to where `want` elements fit. */
+static int move_array(struct kiln_builder *b, void **array, uint32_t *cap, uint64_t want,
+                      size_t size)
+{
+    void *moved = want > BLOCK_MAX ? NULL : carve(b->box, (size_t)want * size);
+    int r;
+
+    if (!moved) {
+        r = kiln_budget_take(&b->box->budget, (size_t)want * size);
+        if (r < 0)
+            return r;
+        moved = kiln_malloc((size_t)want * size);
+        if (!moved) {
+            kiln_budget_give(&b->box->budget, (size_t)want * size);
+            return -ENOMEM;
+        }
+    }
+    if (*cap)
+        memcpy(moved, *array, (size_t)*cap * size);
+    *array = moved;
+    *cap = (uint32_t)want;
+    return 0;
+}
+
+/* Exactly `need` elements, where they are known beforehand. */
+static int reserve_array(struct kiln_builder *b, void **array, uint32_t *cap, uint64_t need,
+                         size_t size)
+{
+    if (need <= *cap)
+        return 0;
+    if (need > b->limits.table_count)
+        return KILN_E_LIMIT;
+    if (*array && !kiln_box_holds(b->box, *array))
+        return kiln_reserve(&b->box->budget, array, cap, need, size, b->limits.table_count);
+    return move_array(b, array, cap, need, size);
+}
+
+int kiln_builder_grow(struct kiln_builder *b, void **array, uint32_t *cap, uint64_t need,
+                      size_t size)
+{
+    uint64_t want = *cap ? (uint64_t)*cap * 2 : 4;
+
+    if (*array && !kiln_box_holds(b->box, *array))
+        return kiln_grow(&b->box->budget, array, cap, need, size, b->limits.table_count);
+    if (need > b->limits.table_count)
+        return KILN_E_LIMIT;
+    if (want < need)
+        want = need;
+    if (want > b->limits.table_count)
+        want = b->limits.table_count;
+    return move_array(b, array, cap, want, size);
+}
+
 /* Makes entry 0 of each table. */
 static void add_zero_values(struct kiln_builder *b)
 {
@@ -144,9 +222,47 @@ static void expect(struct kiln_builder *b, struct kiln_intern *index, void **arr
     if (index)
         r = kiln_intern_expect(index, &b->box->budget, more);
     if (r == 0)
-        r = kiln_reserve(&b->box->budget, array, cap, n + more, size, b->limits.table_count);
+        r = reserve_array(b, array, cap, n + more, size);
     if (r < 0)
         kiln_builder_fail(b, r);
+}
+
+/* One block for all that is to come, if it is little. */
+static void make_block(struct kiln_builder *b, const struct kiln_counts *more)
+{
+    struct kiln_batch_box *box = b->box;
+    const struct kiln_dict *d = &box->batch.dict;
+    uint64_t bytes = 0;
+
+    if (box->block || b->error)
+        return;
+#define TABLE(owner, field)                                                                        \
+    if (more->field)                                                                               \
+    bytes += ((owner)->n_##field + more->field + 2) * sizeof(*(owner)->field) + 16
+    TABLE(d, strings);
+    TABLE(d, functions);
+    TABLE(d, mappings);
+    TABLE(d, locations);
+    TABLE(d, stacks);
+    TABLE(d, links);
+    TABLE(d, attrs);
+    TABLE(d, sets);
+    TABLE(d, lines);
+    TABLE(d, frames);
+    TABLE(d, members);
+    TABLE(&box->batch, resources);
+    TABLE(&box->batch, scopes);
+    TABLE(&box->batch, profiles);
+    TABLE(&box->batch, samples);
+    TABLE(&box->batch, observations);
+#undef TABLE
+    if (bytes > BLOCK_MAX || kiln_budget_take(&box->budget, (size_t)bytes) < 0)
+        return;
+    box->block = kiln_malloc((size_t)bytes);
+    if (box->block)
+        box->block_bytes = (size_t)bytes;
+    else
+        kiln_budget_give(&box->budget, (size_t)bytes);
 }
 
 void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more)
@@ -157,6 +273,7 @@ void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more)
 #define TABLE(index, owner, field, extra)                                                          \
     expect(b, index, (void **)&(owner)->field, (owner)->n_##field, &b->cap.field,                  \
            more->field ? more->field + (extra) : 0, sizeof(*(owner)->field))
+    make_block(b, more);
     TABLE(&b->strings, d, strings, 1);
     TABLE(more->bulk ? NULL : &b->functions, d, functions, 1);
     TABLE(&b->mappings, d, mappings, 1);
@@ -167,6 +284,9 @@ void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more)
     TABLE(&b->sets, d, sets, 1);
     TABLE(NULL, d, lines, 0);
     TABLE(NULL, d, frames, 0);
+    TABLE(NULL, d, members, 0);
+    TABLE(NULL, batch, resources, 0);
+    TABLE(NULL, batch, scopes, 0);
     TABLE(NULL, batch, profiles, 0);
     TABLE(NULL, batch, samples, 0);
     TABLE(NULL, batch, observations, 0);
@@ -246,7 +366,7 @@ KILN_INLINE uint32_t intern_record(struct kiln_builder *b, struct record_table t
     }
     if (memcmp(*t.array, record, size) == 0)
         return 0;
-    if (!kiln_builder_room(b, t.array, t.cap, (uint64_t)*t.n + 1, size))
+    if (!kiln_builder_fit(b, t.array, t.cap, (uint64_t)*t.n + 1, size))
         return 0;
     r = kiln_intern_add(t.index, &b->box->budget, hash, *t.n);
     if (r < 0) {
@@ -297,7 +417,7 @@ struct list_table {
 static bool pool_append(struct kiln_builder *b, struct list_table t, const void *elements,
                         uint32_t n)
 {
-    if (!kiln_builder_room(b, t.pool, t.cap_pool, (uint64_t)*t.n_pool + n, t.size))
+    if (!kiln_builder_fit(b, t.pool, t.cap_pool, (uint64_t)*t.n_pool + n, t.size))
         return false;
     if ((char *)*t.pool + *t.n_pool * t.size != elements)
         memcpy((char *)*t.pool + *t.n_pool * t.size, elements, n * t.size);
@@ -360,8 +480,8 @@ static uint32_t intern_indexes(struct kiln_builder *b, struct list_table t,
         if (known.n == n && memcmp((uint32_t *)*t.pool + known.first, elements, bytes) == 0)
             return p.entry;
     }
-    if (!kiln_builder_room(b, (void **)ranges, cap_ranges, (uint64_t)*n_ranges + 1,
-                           sizeof(**ranges)) ||
+    if (!kiln_builder_fit(b, (void **)ranges, cap_ranges, (uint64_t)*n_ranges + 1,
+                          sizeof(**ranges)) ||
         !pool_append(b, t, elements, n))
         return 0;
     r = kiln_intern_add(t.index, &b->box->budget, t.hash, *n_ranges);
@@ -471,7 +591,7 @@ struct kiln_value kiln_builder_nested(struct kiln_builder *b, enum kiln_value_ki
         if (known.n == n && memcmp(&d->nested[known.first], children, bytes) == 0)
             return (struct kiln_value){.kind = kind, .n = n, .first = known.first};
     }
-    if (!ROOM(b, b->list_ranges, b->lists.n, lists, 1) || !pool_append(b, pool, children, n))
+    if (!SIDE_ROOM(b, b->list_ranges, b->lists.n, lists, 1) || !pool_append(b, pool, children, n))
         return (struct kiln_value){0};
     b->list_ranges[b->lists.n] = (struct kiln_range){d->n_nested - n, n};
     r = kiln_intern_add(&b->lists, &b->box->budget, hash, b->lists.n);

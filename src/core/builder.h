@@ -68,9 +68,8 @@ void kiln_builder_adopt(struct kiln_builder *b, void *ptr, size_t size);
 /* How many entries are about to come, to size arrays and hash tables once.  Any field may be 0. */
 struct kiln_counts {
     uint64_t strings, functions, mappings, locations, lines, stacks, frames, links, attrs, sets,
-        profiles, samples, observations;
-    bool
-        bulk; /* functions, locations and stacks come through core/bulk.h: they need no index yet */
+        members, resources, scopes, profiles, samples, observations;
+    bool bulk; /* functions, locations and stacks come through core/bulk.h, without an index yet */
 };
 void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more);
 

@@ -37,8 +37,30 @@ struct kiln_builder {
     uint32_t last_owner;
 };
 
+/* Makes a batch array larger, from wherever it lies; returns 0, -ENOMEM or KILN_E_LIMIT. */
+KILN_CHECK int kiln_builder_grow(struct kiln_builder *b, void **array, uint32_t *cap, uint64_t need,
+                                 size_t size);
+
 /* Room for `more` elements behind the `n` of a batch array; false (and sticky) on failure. */
 #define ROOM(b, array, count, capacity, more)                                                      \
+    kiln_builder_fit((b), (void **)&(array), &(b)->cap.capacity, (uint64_t)(count) + (more),       \
+                     sizeof(*(array)))
+
+static inline bool kiln_builder_fit(struct kiln_builder *b, void **array, uint32_t *cap,
+                                    uint64_t need, size_t size)
+{
+    int r;
+
+    if (KILN_LIKELY(need <= *cap))
+        return b->error == 0;
+    r = b->error ? b->error : kiln_builder_grow(b, array, cap, need, size);
+    if (r < 0)
+        kiln_builder_fail(b, r);
+    return r == 0;
+}
+
+/* The same for an array beside the batch, which whoever needs it frees with kiln_array_free(). */
+#define SIDE_ROOM(b, array, count, capacity, more)                                                 \
     kiln_builder_room((b), (void **)&(array), &(b)->cap.capacity, (uint64_t)(count) + (more),      \
                       sizeof(*(array)))
 

@@ -125,7 +125,7 @@ static bool start_owners(struct kiln_builder *b)
     struct kiln_batch *batch = &b->box->batch;
     uint32_t at = 0;
 
-    if (!ROOM(b, b->owners, 0, owners, (uint64_t)batch->n_samples + 1))
+    if (!SIDE_ROOM(b, b->owners, 0, owners, (uint64_t)batch->n_samples + 1))
         return false;
     assert(b->owners);
     for (uint32_t p = 0; p < batch->n_profiles; p++) {
@@ -140,7 +140,7 @@ bool kiln_builder_own(struct kiln_builder *b, uint32_t profile)
 {
     uint32_t n = b->box->batch.n_samples;
 
-    if ((!b->owners && !start_owners(b)) || !ROOM(b, b->owners, n, owners, 1))
+    if ((!b->owners && !start_owners(b)) || !SIDE_ROOM(b, b->owners, n, owners, 1))
         return false;
     b->owners[n] = profile;
     return true;
@@ -249,7 +249,9 @@ static int sort_samples(struct kiln_builder *b)
 
         sorted[owner->first_sample + owner->n_samples++] = batch->samples[i];
     }
-    kiln_array_free(&b->box->budget, (void **)&batch->samples, &b->cap.samples, sizeof(*sorted));
+    if (!kiln_box_holds(b->box, batch->samples))
+        kiln_array_free(&b->box->budget, (void **)&batch->samples, &b->cap.samples,
+                        sizeof(*sorted));
     batch->samples = sorted;
     b->cap.samples = cap;
     return 0;
@@ -289,7 +291,7 @@ static void trim(struct kiln_builder *b, void **array, uint32_t *cap, uint32_t n
     size_t waste = (size_t)(*cap - n) * size;
     void *smaller;
 
-    if (waste < 64u << 10 || n == 0)
+    if (waste < 64u << 10 || n == 0 || kiln_box_holds(b->box, *array))
         return;
     smaller = kiln_realloc(*array, n * size);
     if (!smaller)

@@ -225,7 +225,7 @@ static uint32_t add_sample(struct kiln_merge *m, uint64_t hash, struct identity 
     int r;
 
     if (!ROOM(m->b, batch->samples, batch->n_samples, samples, 1) ||
-        !ROOM(m->b, m->b->owners, batch->n_samples, owners, 1))
+        !SIDE_ROOM(m->b, m->b->owners, batch->n_samples, owners, 1))
         return 0;
     r = kiln_intern_add(&m->sample_index, &m->b->box->budget, hash, batch->n_samples);
     if (r < 0)
