@@ -25,4 +25,4 @@ cat >"$TMP/unit.json" <<'JSON'
 JSON
 kiln top "$TMP/unit.json"
 kiln diff "$TMP/unit.json" "$TMP/unit.json"
-kiln info "$TMP/unit.json"
+kiln info "$TMP/unit.json" | sed 's/, [^,]* in memory//'
