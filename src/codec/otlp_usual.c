@@ -319,7 +319,8 @@ KILN_INLINE bool add_usual_sample(struct otlp_decoder *d, uint32_t profile,
     size_t times_size = (size_t)(o.times_stop - o.times), n_times = times_size / sizeof(uint64_t);
     int64_t *at = kiln_builder_observations(d->b, n_values + n_times);
 
-    if (!at || times_size % sizeof(uint64_t) || (n_values && n_times && n_values != n_times))
+    if (!at || n_values + n_times == 0 || times_size % sizeof(uint64_t) ||
+        (n_values && n_times && n_values != n_times))
         return false;
     while (o.values < o.values_stop) {
         uint64_t value;

@@ -102,10 +102,12 @@ static uint32_t text_of(struct kiln_pprof_out *o, const struct kiln_value *value
 /* True for {value: integer, unit: text}, an element of a label whose numbers differ in unit. */
 static bool is_value_with_unit(const struct kiln_batch *batch, const struct kiln_value *value)
 {
-    const struct kiln_attr *pair = batch->dict.nested + value->first;
+    const struct kiln_attr *pair;
 
-    return value->kind == KILN_VALUE_MAP && value->n == 2 && pair[0].value.kind == KILN_VALUE_INT &&
-           pair[1].value.kind == KILN_VALUE_STRING &&
+    if (value->kind != KILN_VALUE_MAP || value->n != 2)
+        return false;
+    pair = batch->dict.nested + value->first;
+    return pair[0].value.kind == KILN_VALUE_INT && pair[1].value.kind == KILN_VALUE_STRING &&
            kiln_str_eq(batch->dict.strings[pair[0].key], KEY_VALUE) &&
            kiln_str_eq(batch->dict.strings[pair[1].key], KEY_UNIT);
 }
@@ -142,13 +144,15 @@ static void put_attr(struct kiln_pprof_out *o, const struct kiln_attr *attr)
     }
     for (uint32_t i = n; i-- > 0;) { /* backwards, as all writing */
         const struct kiln_value *item = &d->nested[attr->value.first + i].value;
-        const struct kiln_attr *pair = d->nested + item->first;
 
-        if (is_value_with_unit(o->batch, item))
+        if (is_value_with_unit(o->batch, item)) {
+            const struct kiln_attr *pair = d->nested + item->first;
+
             put_label(o, key, 0, pair[0].value.i,
                       kiln_pprof_put_string(o, (uint32_t)pair[1].value.str));
-        else
+        } else {
             put_value(o, key, item, attr->unit);
+        }
     }
 }
 

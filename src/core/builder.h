@@ -161,7 +161,8 @@ void kiln_builder_drop_profile(struct kiln_builder *b);
 /*
  * Adds a sample to any profile (not only the last); `first` is filled by the builder.  `values` and
  * `times` may be NULL, both have `n` elements where given.  Samples of one profile keep their
- * order.
+ * order.  A sample without an observation says nothing and is left out: OTLP forbids it, and on the
+ * wire it would pass for another revision.
  */
 void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t stack,
                              uint32_t attrs, uint32_t link, const int64_t *values,

@@ -165,6 +165,8 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
         kiln_builder_fail(b, KILN_E_LIMIT);
         return;
     }
+    if (n == 0 || columns == 0)
+        return;
     at = kiln_builder_observations(b, n * columns);
     if (!at)
         return;
