@@ -121,12 +121,15 @@ static struct kiln_str identity_of(struct checker *c, const uint64_t *attrs, uin
 
 static uint32_t collect_attrs(const struct kiln_pb_field *f, uint64_t *attrs, uint32_t n)
 {
-    struct kiln_pb r = kiln_pb_of(f->bytes);
+    struct kiln_pb r;
     uint64_t index;
 
     if ((f->tag & 7) == 0 && n < IDENTITY_ATTRS)
         attrs[n++] = f->number;
-    while ((f->tag & 7) == 2 && n < IDENTITY_ATTRS && kiln_pb_varint(&r, &index) > 0)
+    if ((f->tag & 7) != 2)
+        return n;
+    r = kiln_pb_of(f->bytes);
+    while (n < IDENTITY_ATTRS && kiln_pb_varint(&r, &index) > 0)
         attrs[n++] = index;
     return n;
 }

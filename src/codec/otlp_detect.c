@@ -122,10 +122,11 @@ static bool attr_key_is_text(const struct otlp_extent *attrs)
     struct kiln_pb_field f, key;
 
     while (attrs->n && kiln_pb_next(&r, &f) > 0) {
-        struct kiln_pb attr = kiln_pb_of(f.bytes);
+        struct kiln_pb attr;
 
         if (f.tag != KILN_PB_BYTES(OTLP_ATTRS))
             continue;
+        attr = kiln_pb_of(f.bytes);
         while (kiln_pb_next(&attr, &key) > 0) {
             if (key.tag >> 3 == 1)
                 return key.tag == KILN_PB_BYTES(1u);

@@ -53,7 +53,7 @@ static const uint8_t sample_roles_1_10[SAMPLE_FIELDS] = {S_NONE, S_STACK,  S_ATT
 int otlp_varints(struct otlp_decoder *d, struct kiln_pb_field f, int64_t **values, uint32_t *n,
                  uint32_t *cap)
 {
-    struct kiln_pb r = kiln_pb_of(f.bytes);
+    struct kiln_pb r;
     uint64_t more = (f.tag & 7) == 0 ? 1 : kiln_pb_count_varints(f.bytes);
     uint64_t value;
     int e = kiln_grow(&d->budget, (void **)values, cap, *n + more, sizeof(**values), UINT32_MAX);
@@ -64,6 +64,7 @@ int otlp_varints(struct otlp_decoder *d, struct kiln_pb_field f, int64_t **value
         (*values)[(*n)++] = (int64_t)f.number;
         return 0;
     }
+    r = kiln_pb_of(f.bytes);
     while ((e = kiln_pb_varint(&r, &value)) > 0)
         (*values)[(*n)++] = (int64_t)value;
     return e < 0 ? otlp_bad_wire(d->err, e) : 0;
