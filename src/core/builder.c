@@ -84,7 +84,7 @@ static int move_array(struct kiln_builder *b, void **array, uint32_t *cap, uint6
             return -ENOMEM;
         }
     }
-    if (*cap)
+    if (*array)
         memcpy(moved, *array, (size_t)*cap * size);
     *array = moved;
     *cap = (uint32_t)want;
