@@ -136,8 +136,7 @@ static int read_scope(struct otlp_decoder *d, struct kiln_str bytes, struct kiln
             scope->dropped_attrs = (uint32_t)f.number;
         }
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e < 0)
         kiln_err_within(d->err, "scope");
     return e;
@@ -233,8 +232,7 @@ static int read_entity(struct otlp_decoder *d, struct kiln_str bytes)
         else if (f.tag == KILN_PB_BYTES(4u))
             e = read_entity_key(d, f.bytes, &description_keys);
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e == 0)
         kiln_builder_add_entity(d->b, schema_url, type, d->ids.ids, d->ids.n, description_keys.ids,
                                 description_keys.n);

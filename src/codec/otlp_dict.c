@@ -60,10 +60,9 @@ static int decode_function(struct otlp_decoder *d, struct kiln_str bytes, uint32
             break;
         }
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     function = (struct kiln_function){name, system_name, filename, 0, start_line};
     if (KILN_UNLIKELY(!d->bulk))
         *ret = kiln_builder_function(d->b, &function);
@@ -104,10 +103,9 @@ static int decode_mapping(struct otlp_decoder *d, struct kiln_str bytes, uint32_
             break;
         }
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     mapping.attrs = otlp_set_of(d, &d->attr_ids);
     *ret = kiln_builder_mapping(d->b, &mapping);
     return 0;
@@ -187,10 +185,9 @@ static int decode_location(struct otlp_decoder *d, struct kiln_str bytes, uint32
             break;
         }
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     attrs = otlp_set_of(d, &d->attr_ids);
     if (KILN_UNLIKELY(!d->bulk))
         *ret = intern_location(d, address, mapping, attrs, n_lines);
@@ -227,10 +224,9 @@ static int decode_link(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *
         else if (f.tag == KILN_PB_BYTES(2u))
             e = otlp_id(d, f.bytes, "span_id", link.span_id, sizeof(link.span_id));
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     *ret = kiln_builder_link(d->b, &link);
     return 0;
 }
@@ -251,10 +247,9 @@ static int decode_attr(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *
         else if (f.tag == KILN_PB_VARINT(3u))
             e = otlp_ref(d, OTLP_STRINGS, f.number, "unit_strindex", &unit);
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     *ret = kiln_builder_attr(d->b, key, value, unit);
     return 0;
 }
@@ -271,10 +266,9 @@ static int decode_stack(struct otlp_decoder *d, struct kiln_str bytes, uint32_t 
         if (f.tag == KILN_PB_BYTES(1u) || f.tag == KILN_PB_VARINT(1u))
             e = otlp_refs(d, OTLP_LOCATIONS, f, "location_indices", &d->ids);
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     if (d->ids.n > kiln_builder_limits(d->b)->stack_depth)
         return kiln_err_set(d->err, KILN_E_LIMIT, NULL, "the stack has %u locations", d->ids.n);
     if (!d->bulk || d->ids.n == 0) {

@@ -108,6 +108,12 @@ KILN_INLINE bool otlp_map_get(const struct otlp_map *map, uint64_t wire, uint32_
 int otlp_bad_wire(struct kiln_err *err, int code);
 int otlp_bad_index(struct kiln_err *err, const char *field, uint64_t index, uint32_t n);
 
+/* How a message came to its end: a field of it was bad (e), the bytes were (n), or all is well. */
+static inline int otlp_end(const struct otlp_decoder *d, int e, int n)
+{
+    return e < 0 || n >= 0 ? e : otlp_bad_wire(d->err, n);
+}
+
 /* Where bytes are kept in a table of OTLP_KNOWN_BYTES: by their length and their ends. */
 KILN_INLINE struct otlp_known_bytes *otlp_known(struct otlp_known_bytes *table,
                                                 struct kiln_str bytes)

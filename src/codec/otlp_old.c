@@ -75,8 +75,7 @@ int otlp_old_mapping(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *re
         else if (field >= 6 && field <= 9 && (f.tag & 7) == 0 && f.number)
             e = otlp_ids_add(d, &d->attr_ids, flag_attr(d, kiln_str_of(flags[field - 6])));
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
     mapping.attrs = otlp_set_of(d, &d->attr_ids);
@@ -105,8 +104,7 @@ int otlp_old_location(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *r
         else if (f.tag >> 3 == 5)
             e = otlp_refs(d, OTLP_ATTRS, f, "attribute_indices", &d->attr_ids);
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
     location.attrs = otlp_set_of(d, &d->attr_ids);
@@ -128,8 +126,7 @@ static int read_unit(struct otlp_decoder *d, struct kiln_str bytes)
         else if (f.tag == KILN_PB_VARINT(2u))
             e = otlp_ref(d, OTLP_STRINGS, f.number, "unit_strindex", &unit);
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e == 0 && key < d->n_unit_of)
         d->unit_of[key] = unit;
     return e;
@@ -375,8 +372,7 @@ static int read_head(struct otlp_decoder *d, struct kiln_str bytes, struct head 
         e = (f.tag & 7) == 2 ? read_head_bytes(d, roles[f.tag >> 3], f, h)
                              : read_head_number(d, roles[f.tag >> 3], f, h);
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e == 0)
         e = otlp_comments(d);
     h->profile.attrs = otlp_set_of(d, &d->attr_ids);
@@ -461,8 +457,7 @@ static int read_sample(struct otlp_decoder *d, struct kiln_str bytes, uint32_t f
     d->attr_ids.n = 0;
     while (e == 0 && (n = kiln_pb_next(&r, &f)) > 0)
         e = read_sample_field(d, f, &s);
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e == 0)
         e = check_sample(d, &s, h->n_types);
     if (e < 0)

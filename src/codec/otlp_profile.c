@@ -129,10 +129,9 @@ static int read_sample(struct otlp_decoder *d, struct kiln_str bytes, const uint
         if (f.tag >> 3 < SAMPLE_FIELDS)
             e = read_sample_field(d, roles[f.tag >> 3], f, &s);
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     if (s.n_values && s.n_times && s.n_values != s.n_times)
         return kiln_err_set(d->err, KILN_E_MALFORMED, NULL,
                             "has %u values for %u timestamps: they must be pairs", s.n_values,
@@ -182,8 +181,7 @@ int otlp_value_type(struct otlp_decoder *d, struct kiln_str bytes, const char *f
         else if (f.tag == KILN_PB_VARINT(2u))
             e = otlp_ref(d, OTLP_STRINGS, f.number, "unit_strindex", &ret->unit);
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e < 0)
         kiln_err_within(d->err, "%s", field);
     return e;
@@ -262,8 +260,7 @@ static int read_head(struct otlp_decoder *d, struct kiln_str bytes, struct kiln_
         if (f.tag != KILN_PB_BYTES(2u) && f.tag >> 3 < PROFILE_FIELDS)
             e = read_head_field(d, roles[f.tag >> 3], &f, p);
     }
-    if (e == 0 && n < 0)
-        e = otlp_bad_wire(d->err, n);
+    e = otlp_end(d, e, n);
     if (e == 0)
         e = otlp_comments(d);
     p->attrs = otlp_set_of(d, &d->attr_ids);

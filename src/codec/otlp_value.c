@@ -109,10 +109,9 @@ int otlp_value(struct otlp_decoder *d, struct kiln_str bytes, uint32_t depth,
             break;
         }
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     *ret = value;
     return 0;
 }
@@ -133,10 +132,9 @@ static int value_of_pair(struct otlp_decoder *d, struct kiln_str bytes, uint32_t
         else if (f.tag == KILN_PB_VARINT(3u))
             e = otlp_ref(d, OTLP_STRINGS, f.number, "key_strindex", &key_ref);
     }
+    e = otlp_end(d, e, n);
     if (e < 0)
         return e;
-    if (n < 0)
-        return otlp_bad_wire(d->err, n);
     ret->key = inline_key ? inline_key : key_ref;
     return 0;
 }
