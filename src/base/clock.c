@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+static _Atomic uint64_t frozen_ns;
+
+static uint64_t now(clockid_t clock)
+{
+    struct timespec ts;
+
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * KILN_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t kiln_clock_unix_ns(void)
+{
+    uint64_t frozen = atomic_load_explicit(&frozen_ns, memory_order_relaxed);
+
+    return frozen ? frozen : now(CLOCK_REALTIME);
+}
+
+uint64_t kiln_clock_mono_ns(void)
+{
+    return now(CLOCK_MONOTONIC);
+}
+
+void kiln_clock_set(uint64_t unix_ns)
+{
+    atomic_store(&frozen_ns, unix_ns);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metric - counters, gauges and histograms, and their Prometheus text.
+ *
+ * A metric is asked for once, by name and labels, and kept; adding to it is one atomic operation.
+ * Asking never fails: without memory, or past 10,000 metrics, one shared metric that is not shown
+ * takes the blows (and kiln_metrics_overflow_total says so).
+ *
+ * Names follow Prometheus: kiln_<part>_<what>_<unit>, counters end in _total.
+ * Threads: safe from anywhere.
+ */
+#ifndef KILN_BASE_METRIC_H
+#define KILN_BASE_METRIC_H
+
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+enum kiln_metric_kind { KILN_COUNTER, KILN_GAUGE, KILN_HISTOGRAM };
+
+struct kiln_metric;
+struct kiln_metrics;
+
+KILN_CHECK int kiln_metrics_new(struct kiln_metrics **ret_metrics);
+void kiln_metrics_free(struct kiln_metrics *metrics);
+
+/*
+ * The metric of this name and these labels, made if it is not there yet.  `labels` are names and
+ * values in turn, ended by NULL: KILN_LABELS("reason", "too_old").  `help` is one sentence.
+ * `metrics` may be NULL, for callers that are not measured.
+ */
+struct kiln_metric *kiln_metric_get(struct kiln_metrics *metrics, enum kiln_metric_kind kind,
+                                    const char *name, const char *help, const char *const *labels);
+#define KILN_LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+void kiln_metric_add(struct kiln_metric *metric, int64_t n);    /* counter, gauge */
+void kiln_metric_set(struct kiln_metric *metric, double value); /* gauge */
+/* Histogram: seconds, in buckets of powers of two from 1/16 ms to 65 s. */
+void kiln_metric_observe(struct kiln_metric *metric, double seconds);
+double kiln_metric_value(const struct kiln_metric *metric); /* of a histogram: its count */
+
+/* Called before every kiln_metrics_format(), to set gauges that are read from somewhere. */
+void kiln_metrics_on_collect(struct kiln_metrics *metrics, void (*collect)(void *context),
+                             void *context);
+
+/* Writes all of them in Prometheus' text format 0.0.4, sorted by name. */
+void kiln_metrics_format(struct kiln_metrics *metrics, struct kiln_buf *out);
+
+#endif /* KILN_BASE_METRIC_H */

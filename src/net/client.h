@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client - HTTP and unary gRPC calls, on libcurl.
+ *
+ * A client keeps its connections.  Retrying and queueing are the caller's business; the client
+ * says whether the answer allows it (retryable, retry_after).  Addresses are http://, https:// or
+ * unix:/path (HTTP over a Unix socket).
+ *
+ * Threads: a client has one owner at a time; make one for each thread.
+ */
+#ifndef KILN_NET_CLIENT_H
+#define KILN_NET_CLIENT_H
+
+#include "base/buf.h"
+#include "base/compress.h"
+#include "base/err.h"
+#include "net/rpc.h"
+
+struct kiln_client;
+
+struct kiln_client_opts {
+    const char *server; /* "http://127.0.0.1:4040", "https://...", "unix:/run/kiln/kiln.sock" */
+    const char *token;  /* sent as a bearer token; NULL: none */
+    const char *tenant; /* X-Scope-OrgID; NULL: none */
+    const char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none */
+    bool insecure;                              /* do not verify the server's certificate */
+    uint32_t timeout_ms;                        /* of a call; 0: 10,000 */
+    size_t answer_max; /* 0: 4 MiB; a larger answer is an error that is not retried */
+};
+
+KILN_CHECK int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **ret_client,
+                               struct kiln_err *err);
+void kiln_client_free(struct kiln_client *client);
+
+struct kiln_call {
+    const char *method; /* NULL: POST, or GET without a body */
+    const char *path;   /* with the query: "/ingest?name=x" */
+    const char *content_type;
+    struct kiln_str body;
+    enum kiln_compression encoding; /* what `body` is already compressed with */
+    const struct kiln_header *headers;
+    uint32_t n_headers;
+};
+
+struct kiln_answer {
+    int status;              /* HTTP */
+    int rpc_code;            /* gRPC: enum kiln_rpc_code; else 0 */
+    bool retryable;          /* OTLP's rules for HTTP and gRPC */
+    uint32_t retry_after_ms; /* from Retry-After or RetryInfo; 0: not said */
+    char message[256];       /* of a refusal: the server's sentence */
+    struct kiln_buf body;    /* uncompressed; of gRPC: the message */
+};
+/* `answer` is cleared first; its body is freed by kiln_answer_done(). */
+void kiln_answer_init(struct kiln_answer *answer);
+void kiln_answer_done(struct kiln_answer *answer);
+
+/*
+ * One HTTP call.  Returns 0 when there was an answer, whatever its status; negative when there was
+ * none (-ECONNREFUSED, -ETIMEDOUT, -ECONNRESET...: worth another try).
+ */
+KILN_CHECK int kiln_client_call(struct kiln_client *client, const struct kiln_call *call,
+                                struct kiln_answer *answer, struct kiln_err *err);
+
+/* One unary gRPC call: `call->path` is the method's, the body the bare message. */
+KILN_CHECK int kiln_client_grpc(struct kiln_client *client, const struct kiln_call *call,
+                                struct kiln_answer *answer, struct kiln_err *err);
+
+#endif /* KILN_NET_CLIENT_H */

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server - listens, speaks HTTP/1.1 and HTTP/2 on the same port, hands whole requests to handlers.
+ *
+ *   loops (threads)          workers (threads)              anybody
+ *   accept, TLS, parse  ──▶  router: guard, handler  ──▶    kiln_request_reply()
+ *        ▲                                                        │
+ *        └──────────────────────── the answer ────────────────────┘
+ *
+ * A connection is HTTP/2 if TLS agreed on it (ALPN) or its first bytes are the preface; else
+ * HTTP/1.1.  A request reaches its handler when its body is there, as it was received: the
+ * handler asks for the uncompressed content (kiln_request_content), because a store may want to
+ * keep the body as it came.  The memory of bodies is taken from a pool; where that is empty, or
+ * the workers' queue is full, the answer is 503 with Retry-After, without a handler.
+ *
+ * A handler answers once, at once or later, from any thread.  A request whose client went away is
+ * answered into the void; nothing is to be checked.
+ *
+ * Threads: routes, guards and listeners are set up before kiln_server_start(); after it, only
+ * reply, drain and stop, from anywhere.
+ */
+#ifndef KILN_NET_SERVER_H
+#define KILN_NET_SERVER_H
+
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/compress.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/metric.h"
+#include "base/pool.h"
+
+struct kiln_server;
+struct kiln_router;
+
+/* ---- a request and its answer ---- */
+
+struct kiln_header {
+    struct kiln_str name; /* lower case */
+    struct kiln_str value;
+};
+
+struct kiln_peer {
+    char address[64]; /* "127.0.0.1:5555", "[::1]:5555", "unix" */
+    bool local;       /* a Unix socket: uid and pid are known */
+    uid_t uid;
+    pid_t pid;
+    char subject[128]; /* common name of a verified client certificate; "" without one */
+};
+
+/* What a route demands of whoever calls it; a guard decides (see kiln_router_guard). */
+enum kiln_access { KILN_ACCESS_NONE, KILN_ACCESS_READ, KILN_ACCESS_WRITE, KILN_ACCESS_ADMIN };
+
+enum { KILN_TENANT_MAX = 150 };
+
+struct kiln_request {
+    struct kiln_str method;
+    struct kiln_str path;  /* percent-decoded, without the query */
+    struct kiln_str query; /* as it came, without the question mark */
+    struct kiln_str rest;  /* what a route's trailing "*" matched */
+    const struct kiln_header *headers;
+    uint32_t n_headers;
+    struct kiln_str body;           /* as received, chunks joined */
+    enum kiln_compression encoding; /* what Content-Encoding says of it */
+    struct kiln_peer peer;
+    int http_version;                 /* 1 or 2 */
+    uint64_t received_ns;             /* Unix time of the last byte */
+    char tenant[KILN_TENANT_MAX + 1]; /* filled by the guard */
+    void *context;                    /* of the route */
+};
+
+/* The value of the first header of this (lower case) name; KILN_STR_NONE without one. */
+struct kiln_str kiln_request_header(const struct kiln_request *request, const char *name);
+
+/*
+ * The decoded value of a query parameter (the first of its name) in *ret, which is initialised and
+ * appended to.  Returns 1, 0 where there is none, or KILN_E_MALFORMED, -ENOMEM, KILN_E_LIMIT.
+ */
+KILN_CHECK int kiln_request_param(const struct kiln_request *request, const char *name,
+                                  struct kiln_buf *ret);
+
+/* Goes through all parameters; names and values are decoded, and borrowed until the next call. */
+struct kiln_params {
+    struct kiln_str rest;
+    struct kiln_buf buf;
+    struct kiln_str name, value;
+};
+void kiln_params_init(struct kiln_params *params, struct kiln_str query);
+KILN_CHECK int kiln_params_next(struct kiln_params *params); /* 1, 0 at the end, or an error */
+void kiln_params_done(struct kiln_params *params);
+
+/*
+ * Appends the uncompressed body to `out`, whose max is the limit.  Returns 0, KILN_E_LIMIT,
+ * KILN_E_CORRUPT, KILN_E_TRUNCATED or -ENOMEM.
+ */
+KILN_CHECK int kiln_request_content(const struct kiln_request *request, struct kiln_buf *out,
+                                    struct kiln_err *err);
+
+enum { KILN_REPLY_HEADERS = 8 };
+
+struct kiln_reply {
+    int status;
+    const char *content_type; /* NULL: no body, no type */
+    struct kiln_str body;     /* copied, and compressed where the client takes it and it pays */
+    struct kiln_header headers[KILN_REPLY_HEADERS]; /* beside those every answer has */
+    uint32_t n_headers;
+    struct kiln_header trailers[KILN_REPLY_HEADERS]; /* HTTP/2 only: gRPC's status */
+    uint32_t n_trailers;
+    bool as_is; /* never compress */
+    bool close; /* and end the connection (HTTP/1.1) */
+};
+
+/* Answers; the request is gone afterwards. */
+void kiln_request_reply(struct kiln_request *request, const struct kiln_reply *reply);
+
+/* Shorthand: a line of plain text. */
+void kiln_request_reply_text(struct kiln_request *request, int status, const char *fmt, ...)
+    KILN_PRINTF(3, 4);
+
+/* ---- routes ---- */
+
+KILN_CHECK int kiln_router_new(struct kiln_router **ret_router);
+void kiln_router_free(struct kiln_router *router);
+
+/*
+ * `path` is matched whole; with "*" at its end, by what stands before it, the longest wins.
+ * `body_max` bounds the body as received (0: the server's).  A path with no such method gets 405
+ * with Allow, no path at all 404 (or the router's fallback).  HEAD is GET without a body.
+ */
+struct kiln_route {
+    const char *method; /* "GET", "POST", ...; NULL: any */
+    const char *path;
+    enum kiln_access access;
+    void (*handler)(struct kiln_request *request);
+    void *context;
+    size_t body_max;
+};
+KILN_CHECK int kiln_router_add(struct kiln_router *router, const struct kiln_route *route);
+/* What answers paths that no route has: gRPC wants UNIMPLEMENTED where HTTP wants 404. */
+void kiln_router_fallback(struct kiln_router *router, void (*handler)(struct kiln_request *request),
+                          void *context);
+
+/*
+ * Asked on the loop when the head of a request is there, before its body is read: it fills
+ * request->tenant and returns 0, or fills `reply` (whose texts are constant or in the request) and
+ * returns negative: the request is then refused with it.  It must not block.
+ */
+struct kiln_guard {
+    int (*check)(void *context, struct kiln_request *request, enum kiln_access access,
+                 struct kiln_reply *reply);
+    void *context;
+};
+void kiln_router_guard(struct kiln_router *router, struct kiln_guard guard);
+
+/* ---- the server ---- */
+
+struct kiln_server_opts {
+    uint32_t loops;               /* 0: 1 */
+    uint32_t workers;             /* 0: as many as processors */
+    uint32_t queue_max;           /* requests that wait for a worker; 0: 1,024 */
+    uint32_t connections_max;     /* 0: 4,096 */
+    size_t body_max;              /* as received; 0: 64 MiB */
+    size_t header_max;            /* 0: 64 KiB */
+    uint32_t header_timeout_ms;   /* head complete; 0: 10,000 */
+    uint32_t body_timeout_ms;     /* without one more byte of the body; 0: 20,000 */
+    uint32_t request_timeout_ms;  /* whole body there; 0: 120,000 */
+    uint32_t idle_timeout_ms;     /* between two requests; 0: 120,000 */
+    struct kiln_pool *pool;       /* for bodies and answers; NULL: only the limits above */
+    struct kiln_metrics *metrics; /* NULL: not measured */
+    struct kiln_log *log;         /* NULL: silent */
+};
+
+struct kiln_tls_opts {
+    const char *cert_file, *key_file; /* PEM; NULL: no TLS */
+    const char *client_ca_file;       /* PEM; clients must then show a certificate */
+    uint32_t reload_interval_ms;      /* how often files are looked at for a change; 0: 10,000 */
+};
+
+struct kiln_listen_opts {
+    const char *address; /* "127.0.0.1:4040", "[::]:4040", ":0", "unix:/run/kiln/kiln.sock" */
+    struct kiln_router *router; /* borrowed */
+    struct kiln_tls_opts tls;
+    uint32_t unix_mode; /* of the socket file; 0: 0660 */
+};
+
+/* `opts` NULL: the defaults. */
+KILN_CHECK int kiln_server_new(const struct kiln_server_opts *opts,
+                               struct kiln_server **ret_server);
+
+/* Binds; *ret_port (unless NULL) is the port, also where 0 was asked for.  The error names it. */
+KILN_CHECK int kiln_server_listen(struct kiln_server *server, const struct kiln_listen_opts *opts,
+                                  uint16_t *ret_port, struct kiln_err *err);
+
+KILN_CHECK int kiln_server_start(struct kiln_server *server, struct kiln_err *err);
+
+/*
+ * Stops accepting, lets what is under way finish for at most `timeout_ms` (HTTP/2 gets GOAWAY,
+ * HTTP/1.1 Connection: close), then ends every connection and every thread.  Blocks.
+ */
+void kiln_server_stop(struct kiln_server *server, uint32_t timeout_ms);
+
+/* After stop, or before start. */
+void kiln_server_free(struct kiln_server *server);
+
+#endif /* KILN_NET_SERVER_H */

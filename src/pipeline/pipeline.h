@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pipeline - receivers, processors, exporters, and what goes between them: deliveries.
+ *
+ *   receiver ──▶ processor ──▶ ... ──▶ exporter (the store, OTLP, a file)
+ *      ▲                                   │
+ *      └────────────── done ───────────────┘
+ *
+ * A delivery is a batch on its way, with whom it is for and whom to tell how it went.  It is
+ * consumed once: whoever gets it hands it on, or ends it with kiln_delivery_end().  Nothing is
+ * dropped without an outcome, and every outcome is counted by reason.
+ *
+ * Threads: a delivery has one owner at a time; consume() may be called from many threads.
+ */
+#ifndef KILN_PIPELINE_PIPELINE_H
+#define KILN_PIPELINE_PIPELINE_H
+
+#include "base/compress.h"
+#include "base/err.h"
+#include "base/metric.h"
+#include "base/pool.h"
+#include "core/batch.h"
+
+/* How a delivery went.  The codes that exporters give, and what receivers make of them:
+ *   0                 accepted, perhaps without some profiles (rejected > 0: partial success)
+ *   -EAGAIN           too much at once: 429 or UNAVAILABLE, try again after retry_after_s
+ *   -ENOSPC, -EIO     no room, or the disk failed: 503, try again after retry_after_s
+ *   -ESHUTDOWN        going down: 503, try again
+ *   KILN_E_LIMIT      larger than may ever be taken: 413, do not try again
+ *   any other         the data is at fault: 400, do not try again
+ */
+struct kiln_outcome {
+    int code;
+    uint32_t rejected; /* profiles not taken though the code is 0 */
+    uint32_t retry_after_s;
+    struct kiln_err err; /* why; with code 0, why the first rejected one was */
+};
+
+struct kiln_delivery {
+    struct kiln_batch *batch; /* a reference */
+    const char *tenant;       /* lives until done */
+    const char *receiver;     /* "otlp", "pyroscope", "pprof", "scrape": a label of counters */
+    uint64_t received_ns;     /* Unix time */
+    /*
+     * OTLP protobuf bytes that decode to this very batch, as received; they live until done.
+     * Empty where there are none, or once a processor changed the batch.
+     */
+    struct kiln_str body;
+    enum kiln_compression body_compression;
+    uint32_t rejected;      /* by the receiver already: of the profiles of the request */
+    struct kiln_err why;    /* the first of them */
+    struct kiln_pool *pool; /* where `charged` bytes were taken from; given back at the end */
+    size_t charged;
+    void (*done)(struct kiln_delivery *delivery, const struct kiln_outcome *outcome);
+    void *context; /* the receiver's */
+};
+
+/* Unrefs the batch, gives the bytes back, and calls done (which may free the delivery). */
+void kiln_delivery_end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome);
+
+/* Whatever takes deliveries. */
+struct kiln_consumer {
+    void (*consume)(struct kiln_consumer *consumer, struct kiln_delivery *delivery);
+};
+
+/*
+ * The redaction processor (core/redact.h): before anything is stored or sent.  Rules are shared by
+ * threads under a lock of the processor's own.  A delivery that cannot be redacted is refused.
+ */
+struct kiln_redact;
+KILN_CHECK int kiln_redact_processor_new(struct kiln_redact *rules, struct kiln_consumer *next,
+                                         struct kiln_metrics *metrics,
+                                         struct kiln_consumer **ret_processor);
+void kiln_redact_processor_free(struct kiln_consumer *processor);
+
+#endif /* KILN_PIPELINE_PIPELINE_H */

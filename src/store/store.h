@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store - the embedded engine: a write-ahead log, a head in memory for each tenant, and blocks.
+ *
+ *   append ─▶ wal (group commit) ─▶ acknowledged ─▶ applier ─▶ head ─▶ cut ─▶ block, level 0
+ *                                                                              │ compaction
+ *   select ◀─────────────────────── head + blocks ◀────────────────────────────┘ retention
+ *
+ *   DIR/LOCK             flock of the process that has it
+ *   DIR/store.json       format version, seed of content hashes
+ *   DIR/wal/N.log        store/wal.h
+ *   DIR/blocks/TENANT/ID.kb   store/block.h
+ *   DIR/symbols/TENANT/BUILD_ID
+ *   DIR/aside/           damaged files, moved here, reported, never read
+ *
+ * Threads: one applier owns the heads (readers take its lock), one keeper cuts, compacts, and
+ * retires; everything else as engine.h.
+ */
+#ifndef KILN_STORE_STORE_H
+#define KILN_STORE_STORE_H
+
+#include "base/log.h"
+#include "base/metric.h"
+#include "base/pool.h"
+#include "store/engine.h"
+#include "store/io.h"
+
+enum { KILN_STORE_VERSION = 1 };
+
+struct kiln_retention {
+    uint64_t age_ns;       /* 0: 14 days */
+    uint64_t bytes;        /* of all blocks; 0: no limit */
+    uint32_t disk_percent; /* of the file system that may be used; 0: 80 */
+};
+
+/* Narrower limits for a tenant, or for a service of it. */
+struct kiln_retention_rule {
+    const char *tenant;  /* NULL: any */
+    const char *service; /* NULL: all of the tenant */
+    uint64_t age_ns;
+    uint64_t bytes;
+};
+
+struct kiln_store_opts {
+    struct kiln_io *io;     /* borrowed; open before, closed after */
+    struct kiln_pool *pool; /* head, cuts, compaction, caches; NULL: 256 MiB */
+    struct kiln_retention retention;
+    const struct kiln_retention_rule *rules;
+    uint32_t n_rules;
+    const struct kiln_series_rule *series_rule; /* NULL: the default */
+    uint32_t series_max;                        /* of a tenant; 0: 50,000 */
+    uint64_t cut_raw_bytes;  /* decoded bytes in the head that make a cut; 0: 128 MiB */
+    uint64_t cut_age_ns;     /* of the oldest thing in the head; 0: 10 minutes */
+    uint64_t min_free_bytes; /* of the disk: refuse appends below; 0: 64 MiB */
+    bool read_only;          /* no log, no threads: for `kiln store` */
+    bool no_background;      /* cut and compact only when told: for tests and `kiln store` */
+    struct kiln_metrics *metrics;
+    struct kiln_log *log;
+};
+
+/* Opens or makes a store; replays the log.  A newer format is refused in one sentence. */
+KILN_CHECK int kiln_store_open(const struct kiln_store_opts *opts, struct kiln_engine **ret_engine,
+                               struct kiln_err *err);
+
+/* ---- beyond the engine: for its keeper, `kiln store` and tests ---- */
+
+/* Waits until everything acknowledged before is in the heads. */
+void kiln_store_settle(struct kiln_engine *engine);
+/* Cuts all heads into blocks and trims the log. */
+KILN_CHECK int kiln_store_flush(struct kiln_engine *engine, struct kiln_err *err);
+/* One round of compaction (`all`: until nothing is left to merge), and of retention at `now_ns`. */
+KILN_CHECK int kiln_store_compact(struct kiln_engine *engine, bool all, struct kiln_err *err);
+KILN_CHECK int kiln_store_retire(struct kiln_engine *engine, uint64_t now_ns, struct kiln_err *err);
+/* Hard links (else copies) of a consistent state into DIR/`name`; on a live store. */
+KILN_CHECK int kiln_store_backup(struct kiln_engine *engine, const char *target_dir,
+                                 struct kiln_err *err);
+
+#endif /* KILN_STORE_STORE_H */

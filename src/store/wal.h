@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wal - the write-ahead log: what was acknowledged is here, or in a block.
+ *
+ * Records are numbered 1, 2, 3, ... for ever.  They are appended to segments (`wal/<first>.log`); a
+ * committer thread writes all that is waiting, syncs once, and tells everybody (group commit).
+ * A record is acknowledged only after its bytes, its segment's name and the folder are synced.
+ *
+ * A failed sync poisons its segment: it is never synced or appended to again, the records that
+ * waited for it fail, and the next ones go to a new segment.  A failed write (no space) fails its
+ * records; what it left is overwritten or cut off.  A torn tail is found by its checksum.
+ *
+ * Threads: append from anywhere; the rest by the owner.
+ */
+#ifndef KILN_STORE_WAL_H
+#define KILN_STORE_WAL_H
+
+#include "base/buf.h"
+#include "base/compress.h"
+#include "base/err.h"
+#include "base/metric.h"
+#include "store/io.h"
+
+struct kiln_wal;
+
+struct kiln_wal_opts {
+    uint64_t segment_bytes; /* 0: 64 MiB */
+    struct kiln_metrics *metrics;
+};
+
+/* What is kept of one append. */
+struct kiln_wal_record {
+    uint64_t number; /* given by the log */
+    struct kiln_str tenant;
+    uint64_t received_ns; /* Unix time */
+    uint64_t oldest_ns;   /* profiles before this were refused, and are again at replay */
+    enum kiln_compression compression; /* of the body */
+    struct kiln_str body;              /* OTLP protobuf */
+};
+
+/*
+ * Opens the log and gives every record that is whole, in order, to `replay` (a negative answer
+ * stops and is returned).  The number of the next record is above all of them and above `floor`
+ * (what blocks cover already).
+ */
+KILN_CHECK int kiln_wal_open(struct kiln_io *io, const struct kiln_wal_opts *opts, uint64_t floor,
+                             int (*replay)(void *context, const struct kiln_wal_record *record),
+                             void *context, struct kiln_wal **ret_wal, struct kiln_err *err);
+
+/*
+ * One append under way.  The caller keeps it, and all the record points to, until done.  `done` is
+ * called once, on the committer's thread, in the order of numbers: 0 (durable, record.number is
+ * set), -ENOSPC, -EIO or another errno.  It must be quick.
+ */
+struct kiln_wal_append {
+    struct kiln_wal_record record;
+    void (*done)(struct kiln_wal_append *append, int code);
+    struct kiln_wal_append *next; /* the log's */
+};
+/* Queues it.  Never blocks; after kiln_wal_close() has begun: done with -ESHUTDOWN. */
+void kiln_wal_submit(struct kiln_wal *wal, struct kiln_wal_append *append);
+
+/* The last number that is durable, and the bytes of segments. */
+uint64_t kiln_wal_durable(const struct kiln_wal *wal);
+uint64_t kiln_wal_bytes(const struct kiln_wal *wal);
+
+/* Blocks hold everything up to `number` durably: removes segments that have nothing newer.  A
+ * segment that is being written is closed first if all of it is covered. */
+KILN_CHECK int kiln_wal_trim(struct kiln_wal *wal, uint64_t number);
+
+/* Commits what waits, then stops. */
+void kiln_wal_close(struct kiln_wal *wal);
+
+#endif /* KILN_STORE_WAL_H */
