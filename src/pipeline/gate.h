@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate - who may come in, as which tenant, and how much they may bring.
+ *
+ * Tokens stand in a file, YAML (or JSON, which is YAML): a list, or a map with the one key
+ * `tokens` that holds the list.
+ *
+ *   - name: ci               # for logs
+ *     token: 3f0c...         # as clients send it: "Authorization: Bearer 3f0c...", or as the
+ *                            # password of basic authentication
+ *     tenant: shop           # whose data; "*" (or left out): any
+ *     access: write          # read, write, or admin (everything)
+ *   - name: page
+ *     sha256: 9b71...        # instead of the token: 64 digits of its SHA-256
+ *     access: [read, write]
+ *
+ * The file is looked at again when it changes.  A file that cannot be read any more leaves the
+ * tokens as they were, and says so in the log.
+ *
+ * Tenants: with `tenants` on, X-Scope-OrgID names one (at most 150 of [A-Za-z0-9!-_.*'()], neither
+ * "." nor ".."), and a request without it is refused; otherwise the header means nothing and
+ * everything is of the tenant "anonymous".  A token of one tenant stands for that tenant; a header
+ * that says another is refused.
+ *
+ * Peers on a Unix socket that are root or of our own user may do everything.  Without a file of
+ * tokens everybody may: kiln_gate_check_listen() keeps that to loopback.
+ *
+ * Refusals are counted: kiln_refused_total{reason}.
+ *
+ * Threads: set up by one; check and charge from anywhere.
+ */
+#ifndef KILN_PIPELINE_GATE_H
+#define KILN_PIPELINE_GATE_H
+
+#include "base/log.h"
+#include "net/server.h"
+
+struct kiln_gate;
+
+/* Of each tenant. */
+struct kiln_gate_limits {
+    uint64_t bytes_per_s; /* of bodies as received; 0: no limit */
+    uint64_t burst_bytes; /* 0: what five seconds bring, but not below body_max */
+    size_t body_max;      /* as received; 0: the server's */
+};
+
+struct kiln_gate_opts {
+    const char *tokens_file;     /* NULL: everybody may do everything */
+    uint32_t reload_interval_ms; /* how often it is looked at; 0: 5,000 */
+    bool tenants;                /* X-Scope-OrgID counts */
+    struct kiln_gate_limits limits;
+    struct kiln_metrics *metrics; /* NULL: not measured */
+    struct kiln_log *log;         /* NULL: silent */
+};
+
+/* Fails, naming the line, if the file is no list of tokens. */
+KILN_CHECK int kiln_gate_new(const struct kiln_gate_opts *opts, struct kiln_gate **ret_gate,
+                             struct kiln_err *err);
+void kiln_gate_free(struct kiln_gate *gate);
+
+/* For kiln_router_guard(). */
+struct kiln_guard kiln_gate_guard(struct kiln_gate *gate);
+
+/*
+ * Counts the body of a request that had no Content-Length (what had one was counted by the guard).
+ * Returns 0, or KILN_E_LIMIT where it is larger than a tenant's body may be.
+ */
+KILN_CHECK int kiln_gate_charge(struct kiln_gate *gate, const struct kiln_request *request);
+
+/*
+ * Refuses, in one clear sentence, to listen where strangers can connect without tokens: anything
+ * but loopback addresses and Unix sockets.  `allow_anonymous` takes the risk.
+ */
+KILN_CHECK int kiln_gate_check_listen(const char *address, bool has_tokens, bool allow_anonymous,
+                                      struct kiln_err *err);
+
+#endif /* KILN_PIPELINE_GATE_H */
