@@ -134,6 +134,7 @@ struct kiln_route {
     enum kiln_access access;
     void (*handler)(struct kiln_request *request);
     void *context;
+    void (*done)(void *context); /* called when the router is freed; NULL: nothing to do */
     size_t body_max;
 };
 KILN_CHECK int kiln_router_add(struct kiln_router *router, const struct kiln_route *route);
