@@ -4,8 +4,10 @@
  *
  *   kiln_log(log, KILN_LOG_WARN, "block set aside", "path", "%s", path, "bytes", "%zu", n, NULL);
  *
- *   time=2026-03-01T12:00:00.123Z level=warn msg="block set aside" path=blocks/anonymous/x.kb
- * bytes=42
+ *   time=2026-03-01T12:00:00.123Z level=warn msg="block set aside" path=blocks/x.kb bytes=42
+ *
+ * Texts may come from strangers: control characters, line ends and what would turn the direction of
+ * writing are escaped, a text is cut after 1,024 bytes.
  *
  * Only programs and the parts that a program hands a log to write here; a log may be NULL, and
  * then nothing is written.  A repeated line can be held back: kiln_log_every().
@@ -21,6 +23,9 @@
 
 enum kiln_log_level { KILN_LOG_DEBUG, KILN_LOG_INFO, KILN_LOG_WARN, KILN_LOG_ERROR };
 
+/* "debug", "info", "warn", "error"; KILN_E_UNKNOWN for any other word. */
+KILN_CHECK int kiln_log_level_parse(const char *word, enum kiln_log_level *ret_level);
+
 struct kiln_log;
 
 /* Writes to a descriptor, which stays the caller's. */
@@ -30,8 +35,8 @@ void kiln_log_free(struct kiln_log *log);
 
 /*
  * The fields are triples of key, printf format and ONE argument for it, ended by a NULL key.
- * Formats may be "%s" (char *), "%.*s" is not allowed; "%d", "%u" (int), "%zu", "%ld", "%lu",
- * "%lld", "%llu" and "%g".
+ * A format is one conversion, "%s" (char *), "%d", "%u" (int), "%zu", "%ld", "%lu", "%lld", "%llu",
+ * "%g", "%.3f"..., and nothing beside it; "%.*s" is not allowed.
  */
 void kiln_log(struct kiln_log *log, enum kiln_log_level level, const char *msg, ...);
 
