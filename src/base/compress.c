@@ -52,6 +52,28 @@ static size_t gzip_size_hint(struct kiln_str data)
     return claimed < usual ? claimed : usual;
 }
 
+static size_t zstd_size_hint(struct kiln_str data)
+{
+    unsigned long long claimed = ZSTD_getFrameContentSize(data.ptr, data.len);
+    size_t usual = data.len > SIZE_MAX / RATIO ? SIZE_MAX : data.len * RATIO;
+
+    if (claimed == ZSTD_CONTENTSIZE_UNKNOWN || claimed == ZSTD_CONTENTSIZE_ERROR)
+        return usual / 4;
+    return claimed < usual ? (size_t)claimed : usual;
+}
+
+size_t kiln_decompressed_hint(enum kiln_compression compression, struct kiln_str data)
+{
+    switch (compression) {
+    case KILN_GZIP:
+        return gzip_size_hint(data);
+    case KILN_ZSTD:
+        return zstd_size_hint(data);
+    default:
+        return data.len;
+    }
+}
+
 /* One member from the front of *data into the room at the end of `out`. */
 static int gunzip_member(struct libdeflate_decompressor *d, struct kiln_str *data,
                          struct kiln_buf *out, size_t room, struct kiln_err *err)

@@ -18,6 +18,12 @@ enum kiln_compression kiln_compression_of(struct kiln_str data);
 const char *kiln_compression_name(enum kiln_compression compression);
 
 /*
+ * About how many bytes will come out, as far as the data says; it may lie, and nothing may be
+ * allocated on its word alone.
+ */
+size_t kiln_decompressed_hint(enum kiln_compression compression, struct kiln_str data);
+
+/*
  * Appends the uncompressed content to `out`, whose max is the limit: a bomb fails there, having
  * allocated no more.  Several gzip members or zstd frames in a row are read as one.
  * Returns 0, KILN_E_CORRUPT, KILN_E_TRUNCATED, KILN_E_LIMIT or -ENOMEM.

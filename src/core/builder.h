@@ -168,6 +168,16 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
                              uint32_t attrs, uint32_t link, const int64_t *values,
                              const uint64_t *times, uint32_t n);
 
+/* How many samples were left out so far because they had neither values nor timestamps. */
+uint64_t kiln_builder_silent(const struct kiln_builder *b);
+
+/*
+ * Makes links of the sample attributes span_id and trace_id (hexadecimal texts; profile_id is an
+ * older name of span_id), as pprof has them, and takes them out of the sets.  Texts that are no ids
+ * stay where they are, and samples that have a link keep it.
+ */
+void kiln_builder_link_samples(struct kiln_builder *b);
+
 /*
  * Profiles that have the same samples, with one value each: `n_samples` rows in each of the last
  * `n_profiles` profiles, which have no samples yet.  All rows must then be set, each once.

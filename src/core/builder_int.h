@@ -35,6 +35,8 @@ struct kiln_builder {
      */
     uint32_t *owners;
     uint32_t last_owner;
+
+    uint64_t silent; /* samples left out because nothing was observed of them */
 };
 
 /* Makes a batch array larger, from wherever it lies; returns 0, -ENOMEM or KILN_E_LIMIT. */

@@ -165,8 +165,10 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
         kiln_builder_fail(b, KILN_E_LIMIT);
         return;
     }
-    if (n == 0 || columns == 0)
+    if (n == 0 || columns == 0) {
+        b->silent++;
         return;
+    }
     at = kiln_builder_observations(b, n * columns);
     if (!at)
         return;
@@ -177,6 +179,11 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
     if (times && n)
         memcpy(at, times, n * sizeof(*at));
     (void)kiln_builder_new_sample(b, profile, sample);
+}
+
+uint64_t kiln_builder_silent(const struct kiln_builder *b)
+{
+    return b->silent;
 }
 
 int kiln_builder_open_grid(struct kiln_builder *b, uint32_t n_profiles, uint32_t n_samples,

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "core/type.h"
 
+#define FAMILY_BYTES_MAX 256u
+
 #define S(literal)                                                                                 \
     {                                                                                              \
         (literal), sizeof(literal) - 1                                                             \
@@ -70,7 +72,8 @@ static bool is(struct kiln_str s, const char *text)
 /* What a profile takes over from its scope; looked up once, for both may have many entries. */
 struct scope_facts {
     bool has_cpu_time;
-    bool says_block;
+    bool named_block;
+    struct kiln_str family; /* empty: not said */
 };
 
 static const struct kiln_str type_key = {"profile.type", 12};
@@ -83,8 +86,8 @@ static bool is_cpu_time(struct kiln_str type, struct kiln_str unit)
 static struct scope_facts facts_of(const struct kiln_batch *batch, const struct kiln_scope *scope)
 {
     struct scope_facts facts = {
-        .says_block = is(kiln_set_text(batch, scope->attrs, type_key), "block") ||
-                      is(kiln_batch_str(batch, scope->name), "block"),
+        .named_block = is(kiln_batch_str(batch, scope->name), "block"),
+        .family = kiln_set_text(batch, scope->attrs, type_key),
     };
 
     for (uint32_t i = 0; i < scope->n_profiles && !facts.has_cpu_time; i++) {
@@ -137,6 +140,12 @@ static void name_family(struct kiln_type *t)
     t->level = known->level;
 }
 
+/* Whether a text can be the first part of an id. */
+static bool may_name(struct kiln_str text)
+{
+    return text.len && text.len <= FAMILY_BYTES_MAX && !memchr(text.ptr, ':', text.len);
+}
+
 static struct kiln_type type_of(const struct kiln_batch *batch, const struct kiln_profile *profile,
                                 const struct scope_facts *scope)
 {
@@ -148,6 +157,7 @@ static struct kiln_type type_of(const struct kiln_batch *batch, const struct kil
         .period = profile->period > 0 ? profile->period : 0,
         .scale = 1,
     };
+    struct kiln_str said;
 
     if (!scope->has_cpu_time && t.period && is_cpu_time(t.period_type, t.period_unit) &&
         (is(t.type, "samples") || is(t.type, "sample")) && is(t.unit, "count")) {
@@ -156,9 +166,12 @@ static struct kiln_type type_of(const struct kiln_batch *batch, const struct kil
         t.scale = t.period;
     }
     name_family(&t);
-    if (is(t.name, "mutex") &&
-        (scope->says_block || is(kiln_set_text(batch, profile->attrs, type_key), "block")))
+    if (scope->named_block && is(t.name, "mutex"))
         t.name = KILN_STR("block");
+    said = profile->attrs ? kiln_set_text(batch, profile->attrs, type_key) : KILN_STR_NONE;
+    said = said.len ? said : scope->family;
+    if (may_name(said))
+        t.name = said;
     return t;
 }
 

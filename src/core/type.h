@@ -7,9 +7,10 @@
  * unless cpu/nanoseconds is given beside it (then it stays a count).  Flow types add up over time;
  * level types (what is in use, how many threads) are averaged over it.
  *
- * A period type that a profile does not say is the usual one of its type.  Contentions and delays
- * are of the family mutex, or block where the profile or its scope has the attribute `profile.type`
- * with the value "block", or the scope is named so.  A type nobody knows is a family of its own.
+ * A period type that a profile does not say is the usual one of its type.  The family is the usual
+ * one of the type too, unless the attribute `profile.type` of the profile, or else of its scope,
+ * names another ("block": contentions and delays are otherwise of the family mutex); a scope named
+ * "block" says it as well.  A type nobody knows is a family of its own.
  *
  * Threads: plain data.
  */

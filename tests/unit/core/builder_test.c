@@ -256,3 +256,18 @@ TEST(builder, dropped_indexes_come_back_when_something_is_looked_for)
     CHECK_NE(kiln_builder_string(b, KILN_STR("read")), text);
     kiln_builder_free(b);
 }
+
+TEST(builder, a_sample_without_an_observation_is_counted)
+{
+    struct kiln_builder *b;
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    kiln_builder_add_resource(b, &(struct kiln_resource){0});
+    kiln_builder_add_scope(b, &(struct kiln_scope){0});
+    kiln_builder_add_profile(b, &(struct kiln_profile){0});
+    kiln_builder_add_value(b, 0, 0, 0, 7);
+    CHECK_EQ(kiln_builder_silent(b), 0);
+    kiln_builder_add_sample(b, 0, 0, 0, 0, NULL, NULL, 0);
+    CHECK_EQ(kiln_builder_silent(b), 1);
+    kiln_builder_free(b);
+}

@@ -106,6 +106,19 @@ TEST(type, contentions_are_of_locks_unless_the_profile_says_block)
              .unit = "count", .scope = "block");
 }
 
+TEST(type, a_profile_may_name_its_family)
+{
+    CHECK_ID("goroutine:goroutine:count:goroutine:count *1 level\n", .type = "goroutine",
+             .unit = "count", .attrs = "profile.type=goroutine");
+    CHECK_ID("process_cpu:alloc_size:bytes:cpu:nanoseconds *1\n", .type = "alloc_size",
+             .unit = "bytes", .period_type = "cpu", .period_unit = "nanoseconds",
+             .attrs = "profile.type=process_cpu", .scope_attrs = "profile.type=memory");
+    CHECK_ID("cpu_2:cpu:nanoseconds:cpu:nanoseconds *1\n", .type = "cpu", .unit = "nanoseconds",
+             .scope_attrs = "profile.type=cpu_2");
+    CHECK_ID("process_cpu:cpu:nanoseconds:cpu:nanoseconds *1\n", .type = "cpu",
+             .unit = "nanoseconds", .attrs = "profile.type=a:b");
+}
+
 TEST(type, what_nobody_knows_is_a_family_of_its_own)
 {
     CHECK_ID("exceptions:exceptions:count:: *1\n", .type = "exceptions", .unit = "count");
