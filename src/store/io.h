@@ -6,8 +6,8 @@
  * tears and reorders writes, fills the disk, fails any call, and then opens the store again.
  *
  * All functions return 0 (or a count, or a descriptor) or a negative errno.  Paths are relative to
- * the store's directory.  Short reads mean the end of the file; writes are whole or fail (a failed
- * write may have written a part).
+ * the store's directory, without ".."; "." is the directory itself.  Short reads mean the end of
+ * the file; writes are whole or fail (a failed write may have written a part).
  *
  * Threads: safe from anywhere; a descriptor is used like the kernel's.
  */
@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/attr.h"
 
@@ -27,6 +28,8 @@ struct kiln_io {
     int (*close)(struct kiln_io *io, int fd);
     ssize_t (*pread)(struct kiln_io *io, int fd, void *buf, size_t n, uint64_t offset);
     int (*pwrite)(struct kiln_io *io, int fd, const void *buf, size_t n, uint64_t offset);
+    /* Several pieces (at most IOV_MAX) one after the other. */
+    int (*pwritev)(struct kiln_io *io, int fd, const struct iovec *pieces, int n, uint64_t offset);
     int (*sync)(struct kiln_io *io, int fd); /* fdatasync: content and length */
     int (*truncate)(struct kiln_io *io, int fd, uint64_t size);
     int (*size)(struct kiln_io *io, int fd, uint64_t *ret_size);
@@ -50,7 +53,7 @@ KILN_CHECK int kiln_io_open(const char *root, bool read_only, struct kiln_io **r
 void kiln_io_close(struct kiln_io *io);
 
 /* Writes a whole new file so that it is there entirely or not at all, also after a power cut: a
- * temporary name, sync, rename, sync of its folder. */
+ * temporary name (PATH.tmp), sync, rename, sync of its folder.  One at a time for a path. */
 KILN_CHECK int kiln_io_put(struct kiln_io *io, const char *path, const void *data, size_t n);
 /* Reads a whole file of at most `max` bytes into memory from kiln_malloc(). */
 KILN_CHECK int kiln_io_get(struct kiln_io *io, const char *path, size_t max, void **ret_data,
