@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_int - the inside of the embedded engine: tenants, their heads, and the catalog of blocks.
+ *
+ * There is no catalog file: the catalog is the footers of the files in blocks/<tenant>/, read when
+ * the store is opened.  A tenant's profiles are, each exactly once, in one of:
+ *
+ *   head      what the applier puts in; grows
+ *   cutting   the head before, frozen, while it is written as a block
+ *   blocks    everything else; everything of log records <= covered
+ *
+ * Locks, taken in this order, never the other way round:
+ *   keeping (of the store)   whoever writes, replaces or removes block files: cut, compaction,
+ *                            retention, deletion, backup.  Held for long.
+ *   lock (of a tenant)       head, cutting, blocks, covered, known.  Held while one batch is
+ *                            applied or the head is read; no file is written under it.
+ *   lock (of the store)      the list of tenants and the queue of the applier.  Held for moments.
+ *
+ * A reader takes the tenant's lock, references all blocks and the frozen head, reads the head, and
+ * lets go: what it holds is one consistent state, whatever is swapped meanwhile.
+ *
+ * Threads: as said per field.
+ */
+#ifndef KILN_STORE_STORE_INT_H
+#define KILN_STORE_STORE_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/block.h"
+#include "store/head.h"
+#include "store/seen.h"
+#include "store/store.h"
+#include "store/wal.h"
+
+#define KILN_TENANT_MAX   150u /* bytes of a tenant's name */
+#define KILN_PATH_MAX     256u /* bytes of any path of the store, with its NUL */
+#define KILN_BLOCK_ENDING ".kb"
+
+struct kiln_tenant {
+    char *name; /* constant, like `next` */
+    struct kiln_tenant *next;
+    pthread_mutex_t lock;
+    struct kiln_head *head;     /* never NULL */
+    struct kiln_head *cutting;  /* or NULL */
+    struct kiln_block **blocks; /* in the order of ids: of age */
+    uint32_t n_blocks, cap_blocks;
+    uint64_t covered;             /* records of the log up to here are in blocks */
+    struct kiln_series_set known; /* the series of blocks and heads */
+    struct kiln_seen seen;        /* hashes of what was applied lately */
+    /* the keeper's, under `keeping` */
+    bool cut_failed; /* the last try left something that must be swept before the next */
+};
+
+/* An append between submit and applied. */
+struct kiln_pending;
+
+struct kiln_store_metrics {
+    struct kiln_metric *appends, *profiles, *samples, *duplicates, *time_set, *overflow;
+    struct kiln_metric *too_old, *refused_memory, *refused_lag, *refused_space, *refused_io;
+    struct kiln_metric *undecodable, *unchecked, *set_aside, *cuts, *cut_failures, *cut_seconds;
+    struct kiln_metric *head_bytes, *log_bytes, *blocks, *block_bytes, *lag, *series;
+};
+
+struct kiln_store {
+    struct kiln_engine engine;   /* first */
+    struct kiln_store_opts opts; /* with the defaults filled in; its pointers are borrowed */
+    struct kiln_io *io;
+    struct kiln_pool *pool, own_pool;
+    struct kiln_series_rule *own_rule;
+    struct kiln_wal *wal;
+    uint64_t seed; /* of content hashes; from store.json */
+    struct kiln_store_metrics metrics;
+    _Atomic uint64_t set_aside;
+
+    pthread_mutex_t keeping;
+
+    pthread_mutex_t lock;
+    struct kiln_tenant *tenants;
+    struct kiln_pending *queue, **queue_end; /* durable, not applied yet; in the order of numbers */
+    uint64_t under_way;                      /* appends between submit and done */
+    uint64_t queued, applied;                /* how many ever were; equal when settled */
+    pthread_cond_t settled, work;            /* of the queue */
+    pthread_cond_t keeper_work;
+    bool closing, stop_applier, stop_keeper, cut_wanted;
+
+    _Atomic size_t head_bytes;  /* of all heads, also frozen ones */
+    _Atomic uint64_t raw_bytes; /* decoded, in heads that are not cut */
+    _Atomic size_t pending_bytes;
+    _Atomic uint64_t last_number; /* applied */
+    _Atomic int cut_error;        /* of the last cut; 0: it went well */
+    size_t head_max;              /* bytes of heads that make a cut; twice that refuses appends */
+
+    pthread_t applier, keeper;
+    bool has_applier, has_keeper;
+};
+
+static inline struct kiln_store *kiln_store_of(struct kiln_engine *engine)
+{
+    return (struct kiln_store *)engine;
+}
+
+/* ---- tenants ---- */
+
+/* Whether a name may be a tenant's: letters, digits and -_.!*'() but not "." or "..". */
+bool kiln_tenant_name_ok(struct kiln_str name);
+/* The tenant, or NULL.  A tenant once there stays until the store is closed. */
+struct kiln_tenant *kiln_tenant_find(struct kiln_store *store, struct kiln_str name);
+/* The same, made if it is not there yet. */
+KILN_CHECK int kiln_tenant_get(struct kiln_store *store, struct kiln_str name,
+                               struct kiln_tenant **ret_tenant);
+/* One after the other: the first for NULL, NULL after the last. */
+struct kiln_tenant *kiln_tenant_next(struct kiln_store *store, struct kiln_tenant *tenant);
+
+/* ---- catalog ---- */
+
+struct kiln_block_list {
+    struct kiln_block **blocks; /* a reference each */
+    uint32_t n;
+};
+
+/* The blocks of a tenant at this moment, in the order of age. */
+KILN_CHECK int kiln_catalog_list(struct kiln_tenant *tenant, struct kiln_block_list *ret_list);
+void kiln_block_list_done(struct kiln_block_list *list);
+
+/*
+ * In one step for readers: `gone` leave, `added` come (each with a reference that becomes the
+ * catalog's).  Under `keeping`.  On failure nothing changed.  The files of `gone` are removed after
+ * it with kiln_catalog_unlink(); whoever has them open can still read.
+ */
+KILN_CHECK int kiln_catalog_swap(struct kiln_tenant *tenant, struct kiln_block *const *gone,
+                                 uint32_t n_gone, struct kiln_block *const *added,
+                                 uint32_t n_added);
+/* Removes the files of blocks and syncs the folder.  What cannot be removed now goes at the next
+ * start if a block `replaces` it. */
+KILN_CHECK int kiln_catalog_unlink(struct kiln_store *store, struct kiln_tenant *tenant,
+                                   struct kiln_block *const *blocks, uint32_t n);
+/*
+ * Keeps on disk, in blocks/<tenant>/covered, how far the log is covered: before a block is removed
+ * that nothing replaces (retention, deletion), for else its log records, where their segment is
+ * still there, would be replayed at the next start.  Under `keeping`.
+ */
+KILN_CHECK int kiln_catalog_cover(struct kiln_store *store, struct kiln_tenant *tenant);
+
+/* "blocks/<tenant>/<id>.kb" */
+void kiln_block_path(const char *tenant, const struct kiln_block_id *id,
+                     char ret_path[KILN_PATH_MAX]);
+/* Opens a block that was just committed. */
+KILN_CHECK int kiln_catalog_open_block(struct kiln_store *store, const char *tenant,
+                                       const struct kiln_block_id *id,
+                                       struct kiln_block **ret_block, struct kiln_err *err);
+/* Moves a damaged file into aside/, counts it and says so in the log. */
+void kiln_store_set_aside(struct kiln_store *store, const char *path, const struct kiln_err *why);
+
+/* Reads all of blocks/: opens what is whole, honours `replaces`, sets aside what is damaged. */
+KILN_CHECK int kiln_catalog_load(struct kiln_store *store, struct kiln_err *err);
+
+/* ---- the ways through ---- */
+
+void kiln_store_append(struct kiln_engine *engine, struct kiln_append *append);
+/* Applies one durable record to its tenant's head; the applier's, and replay's. */
+struct kiln_apply {
+    struct kiln_tenant *tenant;
+    const struct kiln_batch *batch;
+    uint64_t number, received_ns, oldest_ns;
+};
+void kiln_store_apply(struct kiln_store *store, const struct kiln_apply *apply);
+void *kiln_applier_main(void *store);
+void kiln_pending_free(struct kiln_store *store, struct kiln_pending *pending);
+
+int kiln_store_series(struct kiln_engine *engine, const struct kiln_selection *selection,
+                      int (*each)(void *context, const struct kiln_series_found *series),
+                      void *context, struct kiln_err *err);
+int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *selection,
+                      size_t memory_bytes, struct kiln_batch **ret_batch, struct kiln_err *err);
+void kiln_store_stats(struct kiln_engine *engine, struct kiln_str tenant,
+                      struct kiln_engine_stats *ret_stats);
+
+/* Cuts a tenant's head into a block.  Takes `keeping`.  0 also where there was nothing to cut. */
+KILN_CHECK int kiln_store_cut(struct kiln_store *store, struct kiln_tenant *tenant,
+                              struct kiln_err *err);
+/* Lets the log forget what blocks hold. */
+KILN_CHECK int kiln_store_trim(struct kiln_store *store);
+void *kiln_keeper_main(void *store);
+
+/* ---- compaction, retention, symbols, deletion: beside kiln_store_compact() and so on ---- */
+
+/* What the keeper does beside cutting, about once a second: whatever of it is due. */
+void kiln_keeper_round(struct kiln_store *store, uint64_t now_ns);
+int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
+                           struct kiln_str build_id, const struct kiln_symbol *symbols, uint32_t n,
+                           struct kiln_err *err);
+int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant,
+                              struct kiln_str service, uint64_t *ret_profiles,
+                              struct kiln_err *err);
+
+#endif /* KILN_STORE_STORE_INT_H */
