@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/quantity.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/help.h"

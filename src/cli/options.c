@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/quantity.h"
 #include "cli/options.h"
 
 struct parser {
@@ -26,52 +27,6 @@ const struct kiln_command *kiln_command_named(const char *name)
             return kiln_commands[i];
     }
     return NULL;
-}
-
-/* ---- near misses ---- */
-
-enum { WORD_MAX = 32 };
-
-/* Edits (insert, delete, change, swap neighbours) between two short words. */
-static uint32_t distance(const char *a, const char *b)
-{
-    uint32_t rows[3][WORD_MAX + 1]; /* of the last but one letter of a, the last, this one */
-    size_t n = strlen(b);
-
-    if (strlen(a) > WORD_MAX || n > WORD_MAX)
-        return WORD_MAX;
-    for (uint32_t j = 0; j <= n; j++)
-        rows[1][j] = j;
-    for (uint32_t i = 1; a[i - 1]; i++) {
-        rows[2][0] = i;
-        for (uint32_t j = 1; j <= n; j++) {
-            uint32_t change = rows[1][j - 1] + (a[i - 1] != b[j - 1]);
-            uint32_t shift = (rows[1][j] < rows[2][j - 1] ? rows[1][j] : rows[2][j - 1]) + 1;
-            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-
-            rows[2][j] = change < shift ? change : shift;
-            if (swapped && rows[0][j - 2] + 1 < rows[2][j])
-                rows[2][j] = rows[0][j - 2] + 1;
-        }
-        memmove(rows[0], rows[1], 2 * sizeof(rows[0]));
-    }
-    return rows[1][n];
-}
-
-const char *kiln_nearest(const char *word, const char *const *candidates, uint32_t n)
-{
-    const char *best = NULL;
-    uint32_t least = strlen(word) > 4 ? 3 : 2;
-
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t d = distance(word, candidates[i]);
-
-        if (d < least) {
-            least = d;
-            best = candidates[i];
-        }
-    }
-    return best;
 }
 
 /* ---- finding options ---- */
@@ -115,10 +70,10 @@ static const char *nearest_option(const struct kiln_command *command, const char
 
 static int unknown(struct parser *p, struct kiln_str name)
 {
-    char word[WORD_MAX + 1];
+    char word[33]; /* longer ones are near nothing */
     const char *near = NULL;
 
-    if (name.len <= WORD_MAX) {
+    if (name.len < sizeof(word)) {
         memcpy(word, name.ptr, name.len);
         word[name.len] = '\0';
         near = nearest_option(p->command, word);
@@ -226,17 +181,25 @@ static int parse_percent(struct parser *p, const struct kiln_option *option, con
 static int parse_size(struct parser *p, const struct kiln_option *option, const char *value,
                       uint64_t *ret)
 {
-    static const char units[] = "KMGT";
-    struct kiln_str digits = kiln_str_of(value);
-    const char *unit = digits.len ? strchr(units, digits.ptr[digits.len - 1]) : NULL;
-    uint32_t shift = unit && *unit ? 10 * (uint32_t)(unit - units + 1) : 0;
-    uint64_t number;
+    uint64_t bytes;
 
-    digits.len -= shift != 0;
-    if (kiln_str_parse_u64(digits, &number) < 0 || number == 0 || number > (UINT64_MAX >> shift))
+    if (kiln_size_parse(kiln_str_of(value), &bytes) < 0 || bytes == 0)
         return kiln_err_set(p->err, -EINVAL, NULL, "--%s: \"%.40s\" is not a size (say 512M, 4G)",
                             option->name, value);
-    *ret = number << shift;
+    *ret = bytes;
+    return 0;
+}
+
+static int parse_duration(struct parser *p, const struct kiln_option *option, const char *value,
+                          uint64_t *ret)
+{
+    uint64_t ns;
+
+    if (kiln_duration_parse(kiln_str_of(value), &ns) < 0)
+        return kiln_err_set(p->err, -EINVAL, NULL,
+                            "--%s: \"%.40s\" is not a time span (say 30s, 12h, 14d)", option->name,
+                            value);
+    *ret = ns;
     return 0;
 }
 
@@ -270,6 +233,8 @@ static int store(struct parser *p, const struct kiln_option *option, const char 
         return parse_percent(p, option, value, at);
     case KILN_OPT_SIZE:
         return parse_size(p, option, value, at);
+    case KILN_OPT_DURATION:
+        return parse_duration(p, option, value, at);
     case KILN_OPT_CHOICE:
         return parse_choice(p, option, value, at);
     case KILN_OPT_READS:

@@ -95,6 +95,7 @@ enum kiln_option_kind {
     KILN_OPT_CHOICE,  /* uint32_t: index in `choices` */
     KILN_OPT_READS,   /* uint32_t: a format Kiln reads */
     KILN_OPT_WRITES,  /* uint32_t: a format Kiln writes */
+    KILN_OPT_DURATION /* uint64_t: nanoseconds, from 10s, 1h30m, 14d */
 };
 
 struct kiln_option {
@@ -168,8 +169,5 @@ void kiln_args_done(struct kiln_args *args);
 /* Calls `visit` for each word an option's value can be: choices or formats. */
 void kiln_option_words(const struct kiln_option *option, void (*visit)(const char *, void *),
                        void *context);
-
-/* The nearest of the candidates to a mistyped word, or NULL if none is near. */
-const char *kiln_nearest(const char *word, const char *const *candidates, uint32_t n);
 
 #endif /* KILN_CLI_OPTIONS_H */
