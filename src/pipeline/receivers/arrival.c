@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much memory a batch takes is known only once it is made.  An attempt gets room for its
+ * content and a budget for its batch; an attempt that hits one of them is repeated with four times
+ * as much of it, until the limits: content_max, and what the pool has at all.  Almost every request
+ * is done at the first attempt, and a hostile one is done after a few.
+ */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "pipeline/gate.h"
+#include "pipeline/receivers/arrival.h"
+
+#define CONTENT_MAX_DEFAULT ((size_t)64 << 20)
+#define CONTENT_SLACK       1024u /* what zstd wants to have left at the end */
+#define MEMORY_PER_BYTE     4u    /* of content: what a batch usually takes while it is made */
+#define MEMORY_MIN          ((size_t)256 << 10)
+#define MEMORY_MAX          ((size_t)1 << 30)
+#define GROWTH              4u
+
+/* ---- all receivers ---- */
+
+static const char *const kinds[KILN_N_RECEIVERS] = {"otlp", "pyroscope", "pprof"};
+
+static void get_counters(struct kiln_receivers *r)
+{
+    static const char *const names[KILN_N_RECEIVER_COUNTS][2] = {
+        {"kiln_receiver_requests_total", "Requests that receivers answered, by how they ended."},
+        {"kiln_receiver_profiles_total", "Profiles in them."},
+        {"kiln_receiver_samples_total", "Samples in those."},
+        {"kiln_receiver_bytes_total", "Bytes of their bodies as received."},
+    };
+
+    for (int kind = 0; kind < KILN_N_RECEIVERS; kind++) {
+        for (int outcome = 0; outcome < KILN_N_OUTCOMES; outcome++) {
+            for (int i = 0; i < KILN_N_RECEIVER_COUNTS; i++)
+                r->counts[kind][outcome][i] = kiln_metric_get(
+                    r->opts.metrics, KILN_COUNTER, names[i][0], names[i][1],
+                    KILN_LABELS("receiver", kinds[kind], "outcome", kiln_outcome_names[outcome]));
+        }
+    }
+    r->silent = kiln_metric_get(r->opts.metrics, KILN_COUNTER, "kiln_receiver_silent_samples_total",
+                                "Samples that had neither values nor timestamps.",
+                                KILN_LABELS("receiver", kinds[KILN_RECEIVER_OTLP]));
+}
+
+/* The most a pool can ever give. */
+static size_t pool_size(const struct kiln_pool *pool)
+{
+    size_t size = SIZE_MAX;
+
+    for (; pool; pool = pool->parent)
+        size = pool->limit < size ? pool->limit : size;
+    return size;
+}
+
+int kiln_receivers_new(const struct kiln_receivers_opts *opts,
+                       struct kiln_receivers **ret_receivers)
+{
+    struct kiln_receivers *r = kiln_calloc(1, sizeof(*r));
+
+    if (!r)
+        return -ENOMEM;
+    r->opts = *opts;
+    if (!r->opts.content_max)
+        r->opts.content_max = CONTENT_MAX_DEFAULT;
+    r->memory_max = pool_size(opts->pool);
+    if (r->memory_max > MEMORY_MAX)
+        r->memory_max = MEMORY_MAX;
+    get_counters(r);
+    *ret_receivers = r;
+    return 0;
+}
+
+void kiln_receivers_free(struct kiln_receivers *receivers)
+{
+    kiln_free(receivers);
+}
+
+void kiln_receivers_count(struct kiln_receivers *receivers, enum kiln_receiver_kind kind, int code,
+                          enum kiln_receiver_count what, uint64_t n)
+{
+    if (n)
+        kiln_metric_add(receivers->counts[kind][kiln_outcome_kind(code)][what], (int64_t)n);
+}
+
+void kiln_receivers_answered(struct kiln_receivers *receivers, enum kiln_receiver_kind kind,
+                             int code, const struct kiln_request *request)
+{
+    kiln_receivers_count(receivers, kind, code, KILN_COUNT_REQUESTS, 1);
+    kiln_receivers_count(receivers, kind, code, KILN_COUNT_BYTES, request->body.len);
+}
+
+int kiln_receivers_enter(struct kiln_receivers *receivers, const struct kiln_request *request,
+                         struct kiln_err *err)
+{
+    int r = receivers->opts.gate ? kiln_gate_charge(receivers->opts.gate, request) : 0;
+
+    return r < 0 ? kiln_err_set(err, r, NULL, "the body is larger than this tenant may send") : 0;
+}
+
+/* ---- memory ---- */
+
+int kiln_arrival_grant(struct kiln_arrival *a, size_t total, struct kiln_err *err)
+{
+    struct kiln_pool *pool = a->owner->opts.pool;
+
+    if (total <= a->granted)
+        return 0;
+    if (pool && kiln_pool_take(pool, total - a->granted) < 0) {
+        if (total > a->owner->memory_max)
+            return kiln_err_set(err, KILN_E_LIMIT, NULL,
+                                "this takes %zu MiB of memory, and there are %zu MiB in all",
+                                total >> 20, a->owner->memory_max >> 20);
+        return kiln_err_set(err, -EAGAIN, NULL, "there is no memory for this request just now");
+    }
+    a->granted = total;
+    return 0;
+}
+
+static void give_back(struct kiln_arrival *a, size_t total)
+{
+    if (a->granted <= total)
+        return;
+    if (a->owner->opts.pool)
+        kiln_pool_give(a->owner->opts.pool, a->granted - total);
+    a->granted = total;
+}
+
+/* ---- content ---- */
+
+static size_t at_most(size_t n, size_t max)
+{
+    return n < max ? n : max;
+}
+
+/* How much room the content gets at first. */
+static size_t first_room(const struct kiln_arrival *a, enum kiln_compression compression,
+                         struct kiln_str data)
+{
+    size_t hint = kiln_decompressed_hint(compression, data);
+
+    return hint < a->owner->opts.content_max
+               ? at_most(hint + CONTENT_SLACK, a->owner->opts.content_max)
+               : a->owner->opts.content_max;
+}
+
+static int too_large(const struct kiln_arrival *a, struct kiln_err *err)
+{
+    return kiln_err_set(err, KILN_E_LIMIT, NULL,
+                        "the content is larger than %zu MiB when uncompressed",
+                        a->owner->opts.content_max >> 20);
+}
+
+static int uncompress(enum kiln_compression compression, struct kiln_str data, size_t room,
+                      struct kiln_buf *out, struct kiln_err *err)
+{
+    struct kiln_err why = {0};
+    int r;
+
+    kiln_buf_init(out, room);
+    r = kiln_decompress(compression, data, out, &why);
+    if (r < 0)
+        kiln_buf_done(out);
+    if (r < 0 && r != KILN_E_LIMIT)
+        kiln_err_set(err, r, NULL, "%s", why.text[0] ? why.text : kiln_err_text(r));
+    return r;
+}
+
+int kiln_arrival_content(struct kiln_arrival *a, enum kiln_compression compression,
+                         struct kiln_str data, struct kiln_buf *out, struct kiln_err *err)
+{
+    size_t before = a->granted, room = first_room(a, compression, data);
+    int r;
+
+    kiln_buf_init(out, 0);
+    for (;; room = at_most(room * GROWTH, a->owner->opts.content_max)) {
+        r = kiln_arrival_grant(a, before + room, err);
+        if (r == 0)
+            r = uncompress(compression, data, room, out, err);
+        if (r != KILN_E_LIMIT || room >= a->owner->opts.content_max)
+            break;
+    }
+    if (r < 0)
+        kiln_buf_init(out, 0);
+    return r == KILN_E_LIMIT ? too_large(a, err) : r;
+}
+
+/* ---- the batch ---- */
+
+static int decode(struct kiln_arrival *a, const struct kiln_source *source,
+                  struct kiln_buf *content, size_t memory, struct kiln_err *err)
+{
+    struct kiln_limits limits = kiln_limits_default;
+    struct kiln_str text = kiln_buf_str(content);
+    struct kiln_builder *b;
+    char *bytes;
+    size_t len;
+    int r;
+
+    limits.memory_bytes = memory;
+    r = kiln_builder_new(&limits, &b);
+    if (r < 0)
+        return r;
+    if (source->keeps) {
+        kiln_buf_take(content, &bytes, &len);
+        kiln_builder_adopt(b, bytes, len);
+    }
+    r = kiln_builder_error(b);
+    if (r == 0)
+        r = source->decode(source->context, text, b, err);
+    if (r == 0)
+        return kiln_builder_finish(b, &a->delivery.batch, err);
+    kiln_builder_free(b);
+    return r;
+}
+
+/* One attempt; *ret_decoding tells which of the two was not enough. */
+static int attempt(struct kiln_arrival *a, const struct kiln_source *source, size_t room,
+                   size_t memory, bool *ret_decoding, struct kiln_err *err)
+{
+    struct kiln_buf content;
+    int r = kiln_arrival_grant(a, room + memory, err);
+
+    *ret_decoding = false;
+    if (r < 0)
+        return r;
+    r = uncompress(source->compression, source->data, room, &content, err);
+    if (r < 0)
+        return r;
+    *ret_decoding = true;
+    r = decode(a, source, &content, memory, err);
+    kiln_buf_done(&content);
+    return r;
+}
+
+/* What a batch may get beside the room for its content. */
+static size_t memory_max(const struct kiln_arrival *a, size_t room)
+{
+    size_t all = a->owner->memory_max;
+
+    return all > room + MEMORY_MIN ? all - room : MEMORY_MIN;
+}
+
+static size_t first_memory(const struct kiln_arrival *a, size_t room)
+{
+    size_t memory = room * MEMORY_PER_BYTE;
+
+    return at_most(memory < MEMORY_MIN ? MEMORY_MIN : memory, memory_max(a, room));
+}
+
+int kiln_arrival_take(struct kiln_arrival *a, const struct kiln_source *source,
+                      struct kiln_err *err)
+{
+    size_t content_max = a->owner->opts.content_max;
+    size_t room = first_room(a, source->compression, source->data), memory = first_memory(a, room);
+    struct kiln_err why = {0};
+    bool decoding;
+    int r;
+
+    for (;;) {
+        r = attempt(a, source, room, memory, &decoding, &why);
+        if (r != KILN_E_LIMIT || (decoding ? memory >= memory_max(a, room) : room >= content_max))
+            break;
+        if (decoding) {
+            memory = at_most(memory * GROWTH, memory_max(a, room));
+        } else {
+            room = at_most(room * GROWTH, content_max);
+            memory = first_memory(a, room);
+        }
+        why = (struct kiln_err){0};
+    }
+    if (r == KILN_E_LIMIT && !decoding)
+        return too_large(a, err);
+    if (r < 0)
+        return kiln_err_set(err, r, why.where[0] ? why.where : NULL, "%s",
+                            why.text[0] ? why.text : kiln_err_text(r));
+    a->n_profiles = a->delivery.batch->n_profiles;
+    a->n_samples = a->delivery.batch->n_samples;
+    give_back(a, kiln_batch_bytes(a->delivery.batch));
+    return 0;
+}
+
+/* ---- coming and going ---- */
+
+void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
+                       enum kiln_receiver_kind kind, const struct kiln_request *request)
+{
+    *a = (struct kiln_arrival){
+        .delivery = {.tenant = request->tenant,
+                     .receiver = kinds[kind],
+                     .received_ns = request->received_ns},
+        .owner = receivers,
+        .kind = kind,
+    };
+}
+
+static void end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct kiln_arrival *a = (struct kiln_arrival *)delivery;
+    uint64_t rejected = outcome->code == 0 ? (uint64_t)outcome->rejected : 0;
+
+    rejected = rejected < a->n_profiles ? rejected : a->n_profiles;
+    kiln_receivers_count(a->owner, a->kind, outcome->code, KILN_COUNT_PROFILES,
+                         a->n_profiles - rejected);
+    kiln_receivers_count(a->owner, a->kind, KILN_E_MALFORMED, KILN_COUNT_PROFILES,
+                         rejected + delivery->rejected);
+    kiln_receivers_count(a->owner, a->kind, outcome->code, KILN_COUNT_SAMPLES, a->n_samples);
+    a->finish(a, outcome);
+}
+
+void kiln_arrival_send(struct kiln_arrival *a)
+{
+    a->delivery.pool = a->owner->opts.pool;
+    a->delivery.charged = a->granted;
+    a->granted = 0;
+    a->delivery.done = end;
+    a->owner->opts.next->consume(a->owner->opts.next, &a->delivery);
+}
+
+void kiln_arrival_refuse(struct kiln_arrival *a, int code, const struct kiln_err *err)
+{
+    struct kiln_outcome outcome = {.code = code};
+
+    if (err)
+        outcome.err = *err;
+    kiln_batch_unref(a->delivery.batch);
+    a->delivery.batch = NULL;
+    give_back(a, 0);
+    end(&a->delivery, &outcome);
+}

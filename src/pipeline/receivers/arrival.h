@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arrival - one profile, or one request of them, between the network and the pipeline: what all
+ * receivers share.
+ *
+ *   kiln_arrival_init(a, receivers, kind, request);
+ *   r = kiln_arrival_take(a, &source, &err);       memory, content, batch
+ *   r < 0 ? kiln_arrival_refuse(a, r, &err) : kiln_arrival_send(a);
+ *   ... a->finish(a, outcome)                      answers and frees
+ *
+ * Memory is taken from the pool before anything is uncompressed or decoded: first what the data
+ * claims and usually needs, and more where that was not enough, up to what the pool has at all.
+ * What a compressed body says about its size is a first guess only.
+ *
+ * Threads: one owner at a time; finish is called on whatever thread the delivery ends.
+ */
+#ifndef KILN_PIPELINE_RECEIVERS_ARRIVAL_H
+#define KILN_PIPELINE_RECEIVERS_ARRIVAL_H
+
+#include "core/builder.h"
+#include "pipeline/outcome.h"
+#include "pipeline/receivers.h"
+
+enum kiln_receiver_kind {
+    KILN_RECEIVER_OTLP,
+    KILN_RECEIVER_PYROSCOPE,
+    KILN_RECEIVER_PPROF,
+    KILN_N_RECEIVERS
+};
+
+/* kiln_receiver_<name>_total */
+enum kiln_receiver_count {
+    KILN_COUNT_REQUESTS,
+    KILN_COUNT_PROFILES,
+    KILN_COUNT_SAMPLES,
+    KILN_COUNT_BYTES,
+    KILN_N_RECEIVER_COUNTS
+};
+
+struct kiln_receivers {
+    struct kiln_receivers_opts opts;
+    size_t memory_max; /* of one batch while it is made */
+    struct kiln_metric *counts[KILN_N_RECEIVERS][KILN_N_OUTCOMES][KILN_N_RECEIVER_COUNTS];
+    struct kiln_metric *silent; /* samples that said nothing */
+    _Atomic bool said[3];       /* that traces, metrics, logs are not taken */
+};
+
+void kiln_receivers_count(struct kiln_receivers *receivers, enum kiln_receiver_kind kind, int code,
+                          enum kiln_receiver_count what, uint64_t n);
+
+/* Counts a request that is about to be answered, and its bytes. */
+void kiln_receivers_answered(struct kiln_receivers *receivers, enum kiln_receiver_kind kind,
+                             int code, const struct kiln_request *request);
+
+/* What every handler does first: the gate's account of bytes. */
+KILN_CHECK int kiln_receivers_enter(struct kiln_receivers *receivers,
+                                    const struct kiln_request *request, struct kiln_err *err);
+
+/* Decodes content into a builder; may be called again with another builder.  `keeps`: the batch
+ * points into the content. */
+struct kiln_source {
+    struct kiln_str data;
+    enum kiln_compression compression;
+    bool keeps;
+    int (*decode)(void *context, struct kiln_str content, struct kiln_builder *b,
+                  struct kiln_err *err);
+    void *context;
+};
+
+struct kiln_arrival {
+    struct kiln_delivery delivery; /* first: an arrival is what its delivery is part of */
+    struct kiln_receivers *owner;
+    enum kiln_receiver_kind kind;
+    size_t granted; /* bytes taken from the pool; the delivery's once it is sent */
+    uint64_t n_profiles, n_samples;
+    void (*finish)(struct kiln_arrival *arrival, const struct kiln_outcome *outcome);
+};
+
+/* The request outlives the arrival. */
+void kiln_arrival_init(struct kiln_arrival *arrival, struct kiln_receivers *receivers,
+                       enum kiln_receiver_kind kind, const struct kiln_request *request);
+
+/* Fills delivery.batch.  Codes as those of outcomes: -EAGAIN where the pool has no more just now.
+ */
+KILN_CHECK int kiln_arrival_take(struct kiln_arrival *arrival, const struct kiln_source *source,
+                                 struct kiln_err *err);
+
+/* Takes memory until `total` bytes are held; what is held is given back when the arrival ends. */
+KILN_CHECK int kiln_arrival_grant(struct kiln_arrival *arrival, size_t total, struct kiln_err *err);
+
+/*
+ * Uncompresses into `out`, which is initialised first and is the caller's to free: a request whose
+ * parts are compressed again.  Its memory is granted too.
+ */
+KILN_CHECK int kiln_arrival_content(struct kiln_arrival *arrival, enum kiln_compression compression,
+                                    struct kiln_str data, struct kiln_buf *out,
+                                    struct kiln_err *err);
+
+/* Hands the delivery on; finish is called some time. */
+void kiln_arrival_send(struct kiln_arrival *arrival);
+/* Ends it here; finish is called at once.  Code 0: there was nothing to hand on. */
+void kiln_arrival_refuse(struct kiln_arrival *arrival, int code, const struct kiln_err *err);
+
+#endif /* KILN_PIPELINE_RECEIVERS_ARRIVAL_H */

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP profiles over gRPC, Connect and plain HTTP, protobuf and JSON.
+ *
+ * The message is an ExportProfilesServiceRequest, which has the bytes of ProfilesData in every
+ * revision.  The answer:
+ *
+ *   ExportProfilesServiceResponse  1 partial_success
+ *   ExportProfilesPartialSuccess   1 rejected_profiles (int64)  2 error_message
+ *
+ * A protobuf message whose profiles were all good goes along with its batch as it was received, so
+ * that a store may keep it without encoding it again.
+ *
+ * Samples that have neither values nor timestamps are what a message looks like whose sender
+ * numbers the fields as an older revision did: no error anywhere, and nothing in it.  The sender is
+ * told.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "codec/otlp.h"
+#include "codec/otlp_json.h"
+#include "codec/pb.h"
+#include "pipeline/receivers/arrival.h"
+
+#define ANSWER_MAX 4096u
+
+struct otlp_call {
+    struct kiln_arrival arrival; /* first */
+    struct kiln_rpc *rpc;
+    struct kiln_otlp_info info;
+    uint64_t silent; /* samples */
+};
+
+/* ---- the answer ---- */
+
+static void put_json(struct kiln_buf *out, uint64_t rejected, const char *why)
+{
+    struct kiln_json_out w;
+
+    kiln_json_out_init(&w, out, 0);
+    kiln_json_put_object(&w);
+    if (rejected || why[0]) {
+        kiln_json_put_name(&w, "partialSuccess");
+        kiln_json_put_object(&w);
+        if (rejected) {
+            kiln_json_put_name(&w, "rejectedProfiles");
+            kiln_json_put_u64_text(&w, rejected);
+        }
+        kiln_json_put_name(&w, "errorMessage");
+        kiln_json_put_str(&w, kiln_str_of(why));
+        kiln_json_end_object(&w);
+    }
+    kiln_json_end_object(&w);
+}
+
+static void put_protobuf(struct kiln_buf *out, uint64_t rejected, const char *why)
+{
+    struct kiln_pb_out w;
+    size_t mark;
+
+    kiln_pb_out_init(&w, 64, ANSWER_MAX);
+    mark = kiln_pb_mark(&w);
+    kiln_pb_put_bytes(&w, 2, kiln_str_of(why));
+    kiln_pb_put_number(&w, 1, rejected);
+    if (kiln_pb_mark(&w) != mark)
+        kiln_pb_put_message(&w, 1, mark);
+    (void)!kiln_pb_out_flush(&w, out);
+    kiln_pb_out_done(&w);
+}
+
+static void reply(struct kiln_rpc *rpc, uint64_t rejected, const char *why)
+{
+    struct kiln_buf out;
+
+    kiln_buf_init(&out, ANSWER_MAX);
+    if (rpc->json)
+        put_json(&out, rejected, why);
+    else
+        put_protobuf(&out, rejected, why);
+    kiln_rpc_reply(rpc, kiln_buf_str(&out));
+    kiln_buf_done(&out);
+}
+
+/* The first reason why something was not taken: the receiver's, else the exporter's. */
+static void explain(const struct otlp_call *c, const struct kiln_outcome *outcome, char *text,
+                    size_t size)
+{
+    const struct kiln_err *err =
+        c->arrival.delivery.rejected && !c->silent ? &c->arrival.delivery.why : &outcome->err;
+
+    text[0] = '\0';
+    if (c->silent)
+        snprintf(text, size,
+                 "%llu samples have neither values nor timestamps and were left out; does the "
+                 "sender number the fields as an older revision of OTLP profiles did? (read as "
+                 "%s)",
+                 (unsigned long long)c->silent, kiln_otlp_revision_name(c->info.revision));
+    else if (c->arrival.delivery.rejected || outcome->rejected)
+        snprintf(text, size, "%s%s%s", err->where, err->where[0] ? ": " : "",
+                 err->text[0] ? err->text : "the profile was not taken");
+}
+
+static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outcome)
+{
+    struct otlp_call *c = (struct otlp_call *)arrival;
+    char text[KILN_OUTCOME_TEXT];
+
+    kiln_receivers_answered(arrival->owner, KILN_RECEIVER_OTLP, outcome->code, c->rpc->request);
+    if (outcome->code < 0) {
+        struct kiln_rpc_status status = kiln_outcome_status(outcome, text, sizeof(text));
+
+        kiln_rpc_fail(c->rpc, &status);
+    } else {
+        explain(c, outcome, text, sizeof(text));
+        reply(c->rpc, (uint64_t)arrival->delivery.rejected + outcome->rejected, text);
+    }
+    kiln_free(c);
+}
+
+/* ---- the request ---- */
+
+static int decode_protobuf(void *context, struct kiln_str content, struct kiln_builder *b,
+                           struct kiln_err *err)
+{
+    const struct kiln_otlp_opts opts = {.drop_bad_profiles = true};
+    struct otlp_call *c = context;
+    int r;
+
+    c->info = (struct kiln_otlp_info){0};
+    r = kiln_otlp_decode(content, &opts, b, &c->info, err);
+    c->silent = kiln_builder_silent(b);
+    return r;
+}
+
+static int decode_json(void *context, struct kiln_str content, struct kiln_builder *b,
+                       struct kiln_err *err)
+{
+    struct otlp_call *c = context;
+    int r = kiln_otlp_json_decode(content, b, err);
+
+    c->info = (struct kiln_otlp_info){.revision = KILN_OTLP_1_10};
+    c->silent = kiln_builder_silent(b);
+    return r;
+}
+
+/* Profiles that lost all their samples: they hold nothing, which is no reason to keep them. */
+static uint32_t count_empty(const struct kiln_batch *batch)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < batch->n_profiles; i++)
+        n += batch->profiles[i].n_samples == 0;
+    return n;
+}
+
+static int take(struct otlp_call *c, struct kiln_err *err)
+{
+    struct kiln_delivery *delivery = &c->arrival.delivery;
+    struct kiln_rpc *rpc = c->rpc;
+    struct kiln_source source = {
+        .data = rpc->message,
+        .compression = rpc->compression,
+        .keeps = !rpc->json,
+        .decode = rpc->json ? decode_json : decode_protobuf,
+        .context = c,
+    };
+    int r = kiln_receivers_enter(c->arrival.owner, rpc->request, err);
+
+    if (r == 0 && rpc->message.len)
+        r = kiln_arrival_take(&c->arrival, &source, err);
+    if (r < 0 || !delivery->batch)
+        return r;
+    delivery->rejected = c->info.dropped_profiles;
+    delivery->why = c->info.first_dropped;
+    if (!rpc->json && !delivery->rejected) {
+        delivery->body = rpc->message;
+        delivery->body_compression = rpc->compression;
+    }
+    if (c->silent) {
+        uint32_t empty = count_empty(delivery->batch);
+
+        delivery->rejected += empty;
+        c->arrival.n_profiles -= empty;
+        kiln_metric_add(c->arrival.owner->silent, (int64_t)c->silent);
+    }
+    return 0;
+}
+
+static void export_profiles(struct kiln_rpc *rpc)
+{
+    struct otlp_call *c = kiln_malloc(sizeof(*c));
+    struct kiln_err err = {0};
+    int r;
+
+    if (!c) {
+        kiln_rpc_fail(rpc, &(struct kiln_rpc_status){.code = KILN_RPC_UNAVAILABLE,
+                                                     .retry_after_s = 1,
+                                                     .message = kiln_err_text(-ENOMEM)});
+        return;
+    }
+    *c = (struct otlp_call){.rpc = rpc};
+    kiln_arrival_init(&c->arrival, rpc->context, KILN_RECEIVER_OTLP, rpc->request);
+    c->arrival.finish = finish;
+    r = take(c, &err);
+    if (r == 0 && c->arrival.n_samples)
+        kiln_arrival_send(&c->arrival);
+    else
+        kiln_arrival_refuse(&c->arrival, r, &err);
+}
+
+/* ---- what Kiln does not take ---- */
+
+static void not_taken(struct kiln_rpc *rpc)
+{
+    static const char *const signals[] = {"trace", "metric", "log"};
+    static const char *const messages[] = {
+        "Kiln takes profiles only: send traces to a backend for traces",
+        "Kiln takes profiles only: send metrics to a backend for metrics",
+        "Kiln takes profiles only: send logs to a backend for logs",
+    };
+    struct kiln_receivers *receivers = rpc->context;
+    struct kiln_str path = rpc->request->path;
+    size_t i = 0;
+
+    while (i < 2 && !kiln_str_contains(path, kiln_str_of(signals[i])))
+        i++;
+    kiln_receivers_answered(receivers, KILN_RECEIVER_OTLP, KILN_E_UNSUPPORTED, rpc->request);
+    if (!atomic_exchange(&receivers->said[i], true))
+        kiln_log(receivers->opts.log, KILN_LOG_WARN, messages[i], "peer", "%s",
+                 rpc->request->peer.address, NULL);
+    kiln_rpc_fail(
+        rpc, &(struct kiln_rpc_status){.code = KILN_RPC_UNIMPLEMENTED, .message = messages[i]});
+}
+
+/* ---- routes ---- */
+
+#define COLLECTOR "/opentelemetry.proto.collector."
+
+static const struct {
+    const char *path;
+    bool http_only;
+    void (*handler)(struct kiln_rpc *rpc);
+} routes[] = {
+    {"/v1development/profiles", true, export_profiles},
+    {"/v1/profiles", true, export_profiles},
+    {"/otlp/v1/profiles", true, export_profiles},
+    {COLLECTOR "profiles.v1development.ProfilesService/Export", false, export_profiles},
+    {COLLECTOR "profiles.v1experimental.ProfilesService/Export", false, export_profiles},
+    {"/v1/traces", true, not_taken},
+    {"/v1/metrics", true, not_taken},
+    {"/v1/logs", true, not_taken},
+    {"/otlp/v1/traces", true, not_taken},
+    {"/otlp/v1/metrics", true, not_taken},
+    {"/otlp/v1/logs", true, not_taken},
+    {COLLECTOR "trace.v1.TraceService/Export", false, not_taken},
+    {COLLECTOR "metrics.v1.MetricsService/Export", false, not_taken},
+    {COLLECTOR "logs.v1.LogsService/Export", false, not_taken},
+};
+
+int kiln_otlp_receiver_add(struct kiln_receivers *receivers, struct kiln_router *router)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < KILN_ARRAY_LEN(routes); i++) {
+        r = kiln_rpc_add(router, &(struct kiln_rpc_route){.path = routes[i].path,
+                                                          .access = KILN_ACCESS_WRITE,
+                                                          .handler = routes[i].handler,
+                                                          .context = receivers,
+                                                          .body_max = receivers->opts.content_max,
+                                                          .http_only = routes[i].http_only});
+    }
+    return r;
+}
