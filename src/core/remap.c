@@ -346,33 +346,45 @@ uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set)
 
 /* ---- locations, stacks ---- */
 
+/* The lines of a location, into the scratch; returns how many. */
+static uint32_t remap_lines(struct kiln_remap *remap, const struct kiln_location *from)
+{
+    const struct kiln_remap_edit *edit = remap->edit;
+    const struct kiln_line *lines = from->n ? &remap->from->dict.lines[from->first] : NULL;
+
+    if (!scratch_lines(remap, (uint64_t)from->n + 1))
+        return 0;
+    if (from->n == 0 && edit && edit->line)
+        return edit->line(edit->context, remap->b, remap->from, from, remap->lines);
+    for (uint32_t i = 0; i < from->n; i++) {
+        remap->lines[i] = lines[i];
+        remap->lines[i].function = kiln_remap_function(remap, lines[i].function);
+    }
+    return from->n;
+}
+
 static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_location *from)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
-    const struct kiln_line *lines = from->n ? &remap->from->dict.lines[from->first] : NULL;
     struct kiln_location entry = {.address = from->address};
     uint32_t n = known->n_locations;
+    uint32_t n_lines;
 
-    if (!scratch_lines(remap, from->n))
-        return 0;
     entry.mapping = kiln_remap_mapping(remap, from->mapping);
     if (remap->code && entry.address)
         entry.address +=
             known->mappings[entry.mapping].start - remap->from->dict.mappings[from->mapping].start;
     entry.attrs = kiln_remap_set(remap, from->attrs);
-    for (uint32_t i = 0; i < from->n; i++) {
-        remap->lines[i] = lines[i];
-        remap->lines[i].function = kiln_remap_function(remap, lines[i].function);
-    }
+    n_lines = remap_lines(remap, from);
     if (remap->sole)
         return kiln_builder_new_location(remap->b, entry.address, entry.mapping, entry.attrs,
-                                         remap->lines, from->n);
+                                         remap->lines, n_lines);
     for (uint32_t i = remap->next.location; i < n && i <= remap->next.location + SKIP_MAX; i++) {
-        if (kiln_location_is(known, i, &entry, remap->lines, from->n))
+        if (kiln_location_is(known, i, &entry, remap->lines, n_lines))
             return found(&remap->next.location, i, n);
     }
     return found(&remap->next.location,
-                 kiln_builder_location(remap->b, &entry, remap->lines, from->n), n);
+                 kiln_builder_location(remap->b, &entry, remap->lines, n_lines), n);
 }
 
 uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)

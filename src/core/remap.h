@@ -49,6 +49,12 @@ struct kiln_remap_edit {
     enum kiln_attr_edit (*attr)(void *context, struct kiln_builder *b,
                                 const struct kiln_batch *from, const struct kiln_attr_place *place,
                                 struct kiln_value *value);
+    /*
+     * A name for a location that has none: fills *line with a function of `b` and returns true, or
+     * returns false.  NULL: such a location stays without.
+     */
+    bool (*line)(void *context, struct kiln_builder *b, const struct kiln_batch *from,
+                 const struct kiln_location *location, struct kiln_line *line);
     bool drop_payloads;
 };
 
