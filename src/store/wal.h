@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wal - the write-ahead log: what was acknowledged is here, or in a block.
+ * wal - the write-ahead log: what was acknowledged is here, or in a block (docs/formats/wal.md).
  *
- * Records are numbered 1, 2, 3, ... for ever.  They are appended to segments (`wal/<first>.log`); a
+ * Records are numbered upwards for ever; the numbers of appends that failed are not given again.
+ * They are appended to segments (`wal/<first>.log`); a
  * committer thread writes all that is waiting, syncs once, and tells everybody (group commit).
  * A record is acknowledged only after its bytes, its segment's name and the folder are synced.
  *
  * A failed sync poisons its segment: it is never synced or appended to again, the records that
  * waited for it fail, and the next ones go to a new segment.  A failed write (no space) fails its
  * records; what it left is overwritten or cut off.  A torn tail is found by its checksum.
+ *
+ * Damage is told from what a power cut leaves: every record says which number was durable when it
+ * was written.  What is whole after a damaged place is still replayed; a damaged segment is moved
+ * to aside/ when blocks cover it, instead of being removed.
  *
  * Threads: append from anywhere; the rest by the owner.
  */
@@ -21,11 +26,28 @@
 #include "base/metric.h"
 #include "store/io.h"
 
+enum {
+    KILN_WAL_VERSION = 1,
+    KILN_WAL_TENANT_MAX = 256,     /* bytes of a tenant's name */
+    KILN_WAL_BODY_MAX = 256 << 20, /* more is refused with KILN_E_LIMIT */
+};
+
 struct kiln_wal;
+
+/* A place where records that had been acknowledged cannot be read any more. */
+struct kiln_wal_damage {
+    const char *path; /* of the segment */
+    uint64_t offset;
+    uint64_t after, up_to; /* records above `after` and up to `up_to`; equal: none is known lost */
+    const char *text;      /* what is wrong with it */
+};
 
 struct kiln_wal_opts {
     uint64_t segment_bytes; /* 0: 64 MiB */
+    bool read_only;         /* only replay: no thread, nothing is written or synced */
     struct kiln_metrics *metrics;
+    /* Called while replaying, with the context of `replay`; may be NULL. */
+    void (*damaged)(void *context, const struct kiln_wal_damage *damage);
 };
 
 /* What is kept of one append. */
@@ -40,8 +62,8 @@ struct kiln_wal_record {
 
 /*
  * Opens the log and gives every record that is whole, in order, to `replay` (a negative answer
- * stops and is returned).  The number of the next record is above all of them and above `floor`
- * (what blocks cover already).
+ * stops and is returned).  What was given is durable.  The number of the next record is above all
+ * of them and above `floor` (what blocks cover already).
  */
 KILN_CHECK int kiln_wal_open(struct kiln_io *io, const struct kiln_wal_opts *opts, uint64_t floor,
                              int (*replay)(void *context, const struct kiln_wal_record *record),
@@ -57,12 +79,14 @@ struct kiln_wal_append {
     void (*done)(struct kiln_wal_append *append, int code);
     struct kiln_wal_append *next; /* the log's */
 };
-/* Queues it.  Never blocks; after kiln_wal_close() has begun: done with -ESHUTDOWN. */
+/* Queues it.  Never blocks; after kiln_wal_close() has begun: done with -ESHUTDOWN, here. */
 void kiln_wal_submit(struct kiln_wal *wal, struct kiln_wal_append *append);
 
 /* The last number that is durable, and the bytes of segments. */
 uint64_t kiln_wal_durable(const struct kiln_wal *wal);
 uint64_t kiln_wal_bytes(const struct kiln_wal *wal);
+/* Segments in which something acknowledged was damaged. */
+uint32_t kiln_wal_damaged(const struct kiln_wal *wal);
 
 /* Blocks hold everything up to `number` durably: removes segments that have nothing newer.  A
  * segment that is being written is closed first if all of it is covered. */

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay: the segments in the order of their names, each read from its start through a window.
+ *
+ * A place that is not a whole record is the torn end of a segment, or damage.  Either way the
+ * search goes on at every multiple of eight bytes for the seal of the segment with a head whose sum
+ * holds; a head that holds with a body that does not is stepped over.  So every byte is summed
+ * once, whatever the file says.  A stranger's body cannot pass for a record: the seal is random.
+ *
+ * Each record says what was durable when it was written.  If that is beyond all that was read and
+ * all that blocks cover, something acknowledged is gone: it lay at the last bad place, or in a
+ * segment that is not there.  If it is not, the bad place was never acknowledged, and a power cut
+ * explains it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/crc32c.h"
+#include "store/wal_int.h"
+
+#define WINDOW_BYTES ((size_t)1 << 20)
+
+/* A segment being read. */
+struct reader {
+    struct wal_replay *replay;
+    struct wal_segment *segment;
+    char path[WAL_PATH_MAX];
+    int fd;
+    uint64_t size;
+    uint64_t seal;
+    uint64_t window_at;
+    size_t window_n;
+    uint8_t *window;
+    size_t window_cap;
+    bool unreadable; /* the disk failed, or the file became shorter */
+};
+
+/* The last bad place since the last good record. */
+struct suspect {
+    struct wal_segment *segment; /* NULL: none */
+    uint64_t offset;
+};
+
+int wal_segments_reserve(struct wal_segments *segments)
+{
+    return kiln_grow(&segments->budget, (void **)&segments->all, &segments->cap,
+                     (uint64_t)segments->n + 1, sizeof(*segments->all), WAL_SEGMENTS_MAX);
+}
+
+/* ---- the list ---- */
+
+static bool parse_name(const char *name, uint64_t *ret_first)
+{
+    uint64_t first = 0;
+    int i;
+
+    for (i = 0; i < 20; i++) {
+        if (name[i] < '0' || name[i] > '9' || first > WAL_NUMBER_MAX / 10)
+            return false;
+        first = first * 10 + (uint64_t)(name[i] - '0');
+    }
+    *ret_first = first;
+    return strcmp(name + i, ".log") == 0;
+}
+
+static int add_name(void *context, const char *name)
+{
+    struct wal_segments *segments = context;
+    struct wal_segment segment = {0};
+    int r;
+
+    if (!parse_name(name, &segment.first))
+        return 0;
+    r = wal_segments_reserve(segments);
+    if (r == 0)
+        segments->all[segments->n++] = segment;
+    return r;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct wal_segment *x = a;
+    const struct wal_segment *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int list_segments(struct wal_replay *p, struct kiln_err *err)
+{
+    int r = p->io->list(p->io, "wal", add_name, p->segments);
+
+    if (r == -ENOENT && p->opts->read_only)
+        return 0;
+    if (r < 0)
+        return kiln_err_set(err, r, "wal", "cannot be listed: %s", kiln_err_text(r));
+    if (p->segments->n)
+        qsort(p->segments->all, p->segments->n, sizeof(*p->segments->all), by_first);
+    return 0;
+}
+
+/* ---- the window ---- */
+
+static int grow_window(struct reader *reader, size_t n)
+{
+    uint8_t *larger;
+
+    if (n <= reader->window_cap)
+        return 0;
+    larger = kiln_realloc(reader->window, n);
+    if (!larger)
+        return -ENOMEM;
+    reader->window = larger;
+    reader->window_cap = n;
+    return 0;
+}
+
+/* `n` bytes at `offset`, all of them in the file. */
+static int get(struct reader *reader, uint64_t offset, size_t n, const uint8_t **ret)
+{
+    struct kiln_io *io = reader->replay->io;
+    uint64_t left = reader->size - offset;
+    size_t want = n > WINDOW_BYTES ? n : WINDOW_BYTES;
+    ssize_t got;
+    int r;
+
+    if (offset < reader->window_at || offset + n > reader->window_at + reader->window_n) {
+        r = grow_window(reader, want);
+        if (r < 0)
+            return r;
+        reader->window_n = 0;
+        got = io->pread(io, reader->fd, reader->window, want < left ? want : (size_t)left, offset);
+        reader->unreadable = got == -EIO || (got >= 0 && (size_t)got < n);
+        if (got < 0 || reader->unreadable)
+            return got < 0 ? (int)got : KILN_E_TRUNCATED;
+        reader->window_at = offset;
+        reader->window_n = (size_t)got;
+    }
+    *ret = reader->window + (offset - reader->window_at);
+    return 0;
+}
+
+/* ---- records ---- */
+
+static void report(struct wal_replay *p, const struct wal_segment *segment, uint64_t offset,
+                   uint64_t up_to, const char *text)
+{
+    char path[WAL_PATH_MAX];
+    struct kiln_wal_damage damage = {path, offset, p->last, up_to, text};
+
+    wal_segment_path(segment->first, path);
+    if (damage.after > up_to)
+        damage.after = up_to;
+    p->damage++;
+    if (p->opts->damaged)
+        p->opts->damaged(p->context, &damage);
+}
+
+/* Something that was durable before this record was written is not there. */
+static void report_gap(struct reader *reader, uint64_t offset, uint64_t durable,
+                       const struct suspect *suspect)
+{
+    if (suspect->segment) {
+        suspect->segment->damaged = true;
+        report(reader->replay, suspect->segment, suspect->offset, durable,
+               "acknowledged records are damaged");
+    } else {
+        report(reader->replay, reader->segment, offset, durable,
+               "acknowledged records before this place are missing");
+    }
+}
+
+static int give(struct reader *reader, uint64_t offset, const struct wal_record_head *head,
+                const uint8_t *bytes, struct suspect *suspect)
+{
+    struct wal_replay *p = reader->replay;
+    const char *tenant = (const char *)bytes + WAL_RECORD_HEAD;
+    struct kiln_wal_record record = {
+        .number = head->number,
+        .tenant = {tenant, head->tenant_bytes},
+        .received_ns = head->received_ns,
+        .oldest_ns = head->oldest_ns,
+        .compression = (enum kiln_compression)head->compression,
+        .body = {tenant + head->tenant_bytes, head->body_bytes},
+    };
+
+    if (head->number > reader->segment->last)
+        reader->segment->last = head->number;
+    if (head->number <= p->last)
+        return 0; /* a copy of a segment, or what a failed write left */
+    if (head->durable > p->last && head->durable > p->floor)
+        report_gap(reader, offset, head->durable, suspect);
+    suspect->segment = NULL;
+    p->last = head->number;
+    return p->each(p->context, &record);
+}
+
+/* What is at `offset`: *ret_step bytes to the next place to look at, and whether it is whole. */
+static int look(struct reader *reader, uint64_t offset, struct wal_record_head *ret_head,
+                const uint8_t **ret_bytes, uint64_t *ret_step)
+{
+    uint64_t left = reader->size - offset;
+    size_t n = WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX;
+    uint32_t sum;
+    int r;
+
+    *ret_step = WAL_ALIGN;
+    if (left < n)
+        n = (size_t)left;
+    r = get(reader, offset, n, ret_bytes);
+    if (r < 0)
+        return r;
+    if (!wal_record_decode(*ret_bytes, n, ret_head) || ret_head->seal != reader->seal)
+        return 0;
+    *ret_step = wal_record_bytes(ret_head);
+    n = (size_t)WAL_RECORD_HEAD + ret_head->tenant_bytes + ret_head->body_bytes;
+    if (n > left)
+        return 0;
+    r = get(reader, offset, n, ret_bytes);
+    if (r < 0)
+        return r;
+    sum = kiln_crc32c(0, *ret_bytes + n - ret_head->body_bytes, ret_head->body_bytes);
+    return sum == ret_head->body_crc;
+}
+
+static int scan(struct reader *reader, struct suspect *suspect)
+{
+    uint64_t offset = WAL_SEGMENT_HEAD;
+    bool good = true;
+
+    while (offset + WAL_RECORD_HEAD <= reader->size) {
+        struct wal_record_head head;
+        const uint8_t *bytes;
+        uint64_t step;
+        int r = look(reader, offset, &head, &bytes, &step);
+
+        if (r < 0)
+            return r;
+        if (r == 0 && good)
+            *suspect = (struct suspect){reader->segment, offset};
+        good = r > 0;
+        if (good)
+            r = give(reader, offset, &head, bytes, suspect);
+        if (r < 0)
+            return r;
+        offset += step;
+    }
+    if (good && offset < reader->size)
+        *suspect = (struct suspect){reader->segment, offset};
+    return 0;
+}
+
+/* ---- segments ---- */
+
+/*
+ * The seal, from the segment's head, or, where that is damaged, from the first record.  0 if there
+ * is none: a segment that was cut off while it was made, in which nothing was acknowledged.
+ */
+static int read_seal(struct reader *reader, struct kiln_err *err)
+{
+    struct wal_segment_head head;
+    struct wal_record_head record;
+    const uint8_t *bytes;
+    size_t n = WAL_SEGMENT_HEAD + WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX;
+    int r;
+
+    if (reader->size < WAL_SEGMENT_HEAD)
+        return 0;
+    if (reader->size < n)
+        n = (size_t)reader->size;
+    r = get(reader, 0, n, &bytes);
+    if (r < 0)
+        return r;
+    r = wal_segment_decode(bytes, &head);
+    if (r == KILN_E_UNSUPPORTED)
+        return kiln_err_set(err, r, reader->path,
+                            "was written by a newer Kiln (log format %u, this one reads up to %u)",
+                            head.version, KILN_WAL_VERSION);
+    reader->seal = head.seal;
+    if (r == 0)
+        return 1;
+    if (n < WAL_SEGMENT_HEAD + WAL_RECORD_HEAD ||
+        !wal_record_decode(bytes + WAL_SEGMENT_HEAD, n - WAL_SEGMENT_HEAD, &record))
+        return 0;
+    reader->seal = record.seal;
+    reader->segment->damaged = true;
+    report(reader->replay, reader->segment, 0, 0, "the head of the segment is damaged");
+    return 1;
+}
+
+static int read_segment(struct reader *reader, struct suspect *suspect, struct kiln_err *err)
+{
+    struct wal_replay *p = reader->replay;
+    int r = p->io->size(p->io, reader->fd, &reader->size);
+
+    reader->segment->bytes = r < 0 ? 0 : reader->size;
+    /* What is read must not be gone after a power cut: later records build on it. */
+    if (r == 0 && !p->opts->read_only)
+        r = p->io->sync(p->io, reader->fd);
+    if (r < 0)
+        return r;
+    r = read_seal(reader, err);
+    if (r == 0)
+        *suspect = (struct suspect){reader->segment, 0};
+    return r > 0 ? scan(reader, suspect) : r;
+}
+
+static int replay_segment(struct reader *reader, struct suspect *suspect, struct kiln_err *err)
+{
+    struct wal_replay *p = reader->replay;
+    uint64_t last = p->last;
+    int r;
+
+    wal_segment_path(reader->segment->first, reader->path);
+    reader->window_n = 0;
+    reader->unreadable = false;
+    reader->fd = p->io->open(p->io, reader->path, O_RDONLY);
+    if (reader->fd < 0)
+        return reader->fd;
+    r = read_segment(reader, suspect, err);
+    p->io->close(p->io, reader->fd);
+    if (!reader->unreadable)
+        return r;
+    /* One that cannot be read stops nothing. */
+    reader->segment->damaged = true;
+    report(p, reader->segment, 0, last, "the segment cannot be read");
+    *suspect = (struct suspect){reader->segment, 0};
+    return 0;
+}
+
+static int replay_all(struct wal_replay *p, struct kiln_err *err)
+{
+    struct reader reader = {.replay = p};
+    struct suspect suspect = {0};
+    int r = 0;
+
+    /* What was before the first segment was covered by blocks, which may be gone by now. */
+    if (p->segments->n && p->segments->all[0].first > p->floor)
+        p->floor = p->segments->all[0].first - 1;
+    for (uint32_t i = 0; r == 0 && i < p->segments->n; i++) {
+        reader.segment = &p->segments->all[i];
+        r = replay_segment(&reader, &suspect, err);
+        if (r < 0)
+            kiln_err_set(err, r, reader.path, "cannot be replayed: %s", kiln_err_text(r));
+    }
+    kiln_free(reader.window);
+    return r;
+}
+
+int wal_replay(struct wal_replay *p, struct kiln_err *err)
+{
+    int r = list_segments(p, err);
+
+    return r < 0 ? r : replay_all(p, err);
+}
