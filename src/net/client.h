@@ -65,4 +65,7 @@ KILN_CHECK int kiln_client_call(struct kiln_client *client, const struct kiln_ca
 KILN_CHECK int kiln_client_grpc(struct kiln_client *client, const struct kiln_call *call,
                                 struct kiln_answer *answer, struct kiln_err *err);
 
+/* True for what either of them returned where another try may go better. */
+bool kiln_client_retryable(int code);
+
 #endif /* KILN_NET_CLIENT_H */

@@ -88,4 +88,12 @@ KILN_CHECK int kiln_rpc_add(struct kiln_router *router, const struct kiln_rpc_ro
 /* The router's fallback that answers gRPC and Connect callers UNIMPLEMENTED, others 404. */
 void kiln_rpc_unknown(struct kiln_request *request);
 
+/*
+ * What the server refuses by itself (a guard, 404, 413, 503), in the words of gRPC, Connect or
+ * OTLP; answers to other callers stay as they are.  kiln_rpc_add() gives it to
+ * kiln_router_translate().
+ */
+void kiln_rpc_translate(const struct kiln_request *request, struct kiln_reply *reply,
+                        struct kiln_buf *scratch);
+
 #endif /* KILN_NET_RPC_H */

@@ -154,6 +154,16 @@ struct kiln_guard {
 };
 void kiln_router_guard(struct kiln_router *router, struct kiln_guard guard);
 
+/*
+ * Asked before an answer goes out that the server makes by itself (404, 405, 408, 413, 415, 503, a
+ * guard's refusal), to put it into the caller's words: gRPC wants HTTP 200 and trailers.  It may
+ * change all of `reply`; texts that are made on the way go to `scratch` (empty; its bytes move when
+ * it grows, so take pointers into it last).  Called on a loop or a worker: it must not block.
+ */
+void kiln_router_translate(struct kiln_router *router,
+                           void (*translate)(const struct kiln_request *request,
+                                             struct kiln_reply *reply, struct kiln_buf *scratch));
+
 /* ---- the server ---- */
 
 struct kiln_server_opts {

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two libcurl handles, one that speaks HTTP and one that speaks HTTP/2 for gRPC, each with its own
+ * connections.  Answers are collected by the two callbacks; trailers come to the header callback
+ * like headers.
+ *
+ * Over http:// and Unix sockets gRPC starts with HTTP/2's preface (prior knowledge); over https://
+ * ALPN decides.
+ */
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "net/client_int.h"
+#include "net/grpc.h"
+
+#define TIMEOUT_MS     10000u
+#define CONNECT_MS_MAX 5000u
+#define ANSWER_MAX     (4u << 20)
+#define URL_MAX        (16u << 10)
+
+struct kiln_client {
+    char *server, *bearer, *tenant, *ca_file, *cert_file, *key_file; /* owned; NULL: not given */
+    char *base;                                                      /* what paths are put behind */
+    const char *socket;                                              /* in `server` */
+    bool insecure, tls, loopback;
+    uint32_t timeout_ms;
+    size_t answer_max;
+    CURL *http, *grpc; /* NULL until needed */
+    struct kiln_buf url, line, frame;
+    char why[CURL_ERROR_SIZE];
+};
+
+/* ---- a client ---- */
+
+static void start_curl(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* A copy with `front` before it, or NULL for NULL; *r says whether memory was lacking. */
+static char *copy_behind(const char *front, const char *text, int *r)
+{
+    size_t size = text ? strlen(front) + strlen(text) + 1 : 0;
+    char *made = text ? kiln_malloc(size) : NULL;
+
+    if (made)
+        snprintf(made, size, "%s%s", front, text);
+    else if (text)
+        *r = -ENOMEM;
+    return made;
+}
+
+static char *copy(const char *text, int *r)
+{
+    return copy_behind("", text, r);
+}
+
+/* A token or tenant becomes a header: a line break in it would begin another. */
+static int check_header(const char *what, const char *text, struct kiln_err *err)
+{
+    for (; text && *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return kiln_err_set(err, -EINVAL, NULL, "the %s has a control character in it", what);
+    return 0;
+}
+
+static bool is_loopback(struct kiln_str host)
+{
+    return kiln_str_starts(host, KILN_STR("127.")) || kiln_str_starts(host, KILN_STR("[::1]")) ||
+           kiln_str_starts(host, KILN_STR("localhost"));
+}
+
+/* Finds out what kind of address it is, and what paths are put behind. */
+static int read_address(struct kiln_client *client, struct kiln_err *err)
+{
+    struct kiln_str server = kiln_str_of(client->server);
+    struct kiln_str host = server;
+    int r = 0;
+
+    if (kiln_str_starts(server, KILN_STR("unix:"))) {
+        client->socket = client->server + strlen("unix:");
+        client->base = copy("http://localhost", &r);
+        return client->socket[0] == '/' ? r
+                                        : kiln_err_set(err, -EINVAL, client->server,
+                                                       "a Unix socket is named by its whole path "
+                                                       "(say unix:/run/kiln/kiln.sock)");
+    }
+    client->tls = kiln_str_starts(server, KILN_STR("https://"));
+    if (client->tls || kiln_str_starts(server, KILN_STR("http://"))) {
+        host.ptr += client->tls ? 8 : 7;
+        host.len -= client->tls ? 8 : 7;
+    } else if (kiln_str_contains(server, KILN_STR("://"))) {
+        return kiln_err_set(err, -EINVAL, client->server,
+                            "no address of a server (say http://127.0.0.1:4040)");
+    }
+    while (host.len && host.ptr[host.len - 1] == '/')
+        host.len--;
+    if (host.len == 0)
+        return kiln_err_set(err, -EINVAL, client->server,
+                            "no address of a server (say http://127.0.0.1:4040)");
+    client->loopback = is_loopback(host);
+    kiln_buf_clear(&client->url);
+    kiln_buf_puts(&client->url, client->tls ? "https://" : "http://");
+    kiln_buf_add_str(&client->url, host);
+    kiln_buf_putc(&client->url, '\0');
+    if (client->url.error)
+        return client->url.error;
+    client->base = copy(client->url.ptr, &r);
+    return r;
+}
+
+int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **ret_client,
+                    struct kiln_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct kiln_client *client = kiln_calloc(1, sizeof(*client));
+    int r = 0;
+
+    if (!client)
+        return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
+    pthread_once(&once, start_curl);
+    kiln_buf_init(&client->url, URL_MAX);
+    kiln_buf_init(&client->line, URL_MAX);
+    kiln_buf_init(&client->frame, UINT32_MAX);
+    client->server = copy(opts->server, &r);
+    client->bearer = copy_behind("Bearer ", opts->token, &r);
+    client->tenant = copy(opts->tenant, &r);
+    client->ca_file = copy(opts->ca_file, &r);
+    client->cert_file = copy(opts->cert_file, &r);
+    client->key_file = copy(opts->key_file, &r);
+    client->insecure = opts->insecure;
+    client->timeout_ms = opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS;
+    client->answer_max = opts->answer_max ? opts->answer_max : ANSWER_MAX;
+    if (r == 0)
+        r = check_header("token", opts->token, err);
+    if (r == 0)
+        r = check_header("tenant", opts->tenant, err);
+    if (r == 0)
+        r = read_address(client, err);
+    if (r < 0) {
+        kiln_client_free(client);
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    }
+    *ret_client = client;
+    return 0;
+}
+
+void kiln_client_free(struct kiln_client *client)
+{
+    if (!client)
+        return;
+    curl_easy_cleanup(client->http);
+    curl_easy_cleanup(client->grpc);
+    kiln_buf_done(&client->url);
+    kiln_buf_done(&client->line);
+    kiln_buf_done(&client->frame);
+    kiln_free(client->server);
+    kiln_free(client->bearer);
+    kiln_free(client->tenant);
+    kiln_free(client->ca_file);
+    kiln_free(client->cert_file);
+    kiln_free(client->key_file);
+    kiln_free(client->base);
+    kiln_free(client);
+}
+
+/* ---- calls ---- */
+
+static size_t on_header(char *data, size_t size, size_t n, void *context)
+{
+    return kiln_collected_line(context, (struct kiln_str){data, size * n}) ? size * n : 0;
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *context)
+{
+    return kiln_collected_bytes(context, (struct kiln_str){data, size * n}) ? size * n : 0;
+}
+
+static int fail(const struct kiln_client *client, CURL *handle, CURLcode code, struct kiln_err *err)
+{
+    long os_error = 0;
+
+    curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &os_error);
+    switch (code) {
+    case CURLE_COULDNT_CONNECT:
+        if (os_error == ECONNREFUSED || (client->socket && os_error == ENOENT))
+            return kiln_err_set(err, -ECONNREFUSED, client->server,
+                                "connection refused (is the server running?)");
+        return kiln_err_set(err, os_error ? -(int)os_error : -ECONNREFUSED, client->server,
+                            "cannot connect: %s",
+                            os_error ? kiln_err_text(-(int)os_error) : client->why);
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return kiln_err_set(err, -EHOSTUNREACH, client->server, "no such host");
+    case CURLE_OPERATION_TIMEDOUT:
+        return kiln_err_set(err, -ETIMEDOUT, client->server, "no answer within %g s",
+                            client->timeout_ms / 1000.0);
+    case CURLE_OUT_OF_MEMORY:
+        return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+        return kiln_err_set(err, -EPROTO, client->server, "TLS: %s", client->why);
+    case CURLE_URL_MALFORMAT:
+        return kiln_err_set(err, -EINVAL, client->server,
+                            "no address of a server (say http://127.0.0.1:4040)");
+    default:
+        return kiln_err_set(err, -ECONNRESET, client->server, "the connection broke: %s",
+                            client->why[0] ? client->why : curl_easy_strerror(code));
+    }
+}
+
+static bool add_line(struct kiln_client *client, struct curl_slist **list, const char *name,
+                     struct kiln_str value)
+{
+    struct curl_slist *longer;
+
+    kiln_buf_clear(&client->line);
+    kiln_buf_puts(&client->line, name);
+    kiln_buf_puts(&client->line, value.len ? ": " : ":");
+    kiln_buf_add_str(&client->line, value);
+    kiln_buf_putc(&client->line, '\0');
+    longer = client->line.error ? NULL : curl_slist_append(*list, client->line.ptr);
+    *list = longer ? longer : *list;
+    return longer != NULL;
+}
+
+/* The headers of a call; NULL without memory. */
+static struct curl_slist *lines_of(struct kiln_client *client, const struct kiln_call *call,
+                                   bool grpc)
+{
+    const char *encoding = kiln_compression_name(call->encoding);
+    struct curl_slist *list = NULL;
+    bool ok = add_line(client, &list, "Expect", KILN_STR_NONE);
+
+    if (call->content_type || grpc)
+        ok &= add_line(client, &list, "Content-Type",
+                       kiln_str_of(grpc ? "application/grpc" : call->content_type));
+    if (call->encoding != KILN_PLAIN)
+        ok &= add_line(client, &list, grpc ? "grpc-encoding" : "Content-Encoding",
+                       kiln_str_of(encoding));
+    if (grpc)
+        ok &= add_line(client, &list, "TE", KILN_STR("trailers")) &&
+              add_line(client, &list, "grpc-accept-encoding", KILN_STR("identity,gzip,zstd"));
+    if (client->bearer)
+        ok &= add_line(client, &list, "Authorization", kiln_str_of(client->bearer));
+    if (client->tenant)
+        ok &= add_line(client, &list, "X-Scope-OrgID", kiln_str_of(client->tenant));
+    for (uint32_t i = 0; i < call->n_headers; i++) {
+        char name[128];
+
+        kiln_keep_text(call->headers[i].name, name, sizeof(name));
+        ok &= add_line(client, &list, name, call->headers[i].value);
+    }
+    if (ok)
+        return list;
+    curl_slist_free_all(list);
+    return NULL;
+}
+
+/* Options that stay the same for every call of a handle. */
+static CURL *new_handle(struct kiln_client *client, bool grpc)
+{
+    CURL *h = curl_easy_init();
+    uint32_t connect_ms = client->timeout_ms < CONNECT_MS_MAX ? client->timeout_ms : CONNECT_MS_MAX;
+
+    if (!h)
+        return NULL;
+    curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(h, CURLOPT_USERAGENT, "kiln/" KILN_VERSION);
+    curl_easy_setopt(h, CURLOPT_ERRORBUFFER, client->why);
+    curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)client->timeout_ms);
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+    curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+    if (client->socket)
+        curl_easy_setopt(h, CURLOPT_UNIX_SOCKET_PATH, client->socket);
+    if (client->socket || client->loopback)
+        curl_easy_setopt(h, CURLOPT_PROXY, "");
+    if (client->ca_file)
+        curl_easy_setopt(h, CURLOPT_CAINFO, client->ca_file);
+    if (client->cert_file)
+        curl_easy_setopt(h, CURLOPT_SSLCERT, client->cert_file);
+    if (client->key_file)
+        curl_easy_setopt(h, CURLOPT_SSLKEY, client->key_file);
+    if (client->insecure) {
+        curl_easy_setopt(h, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(h, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    if (grpc)
+        curl_easy_setopt(h, CURLOPT_HTTP_VERSION,
+                         client->tls ? (long)CURL_HTTP_VERSION_2TLS
+                                     : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+    else
+        curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    if (!grpc)
+        curl_easy_setopt(h, CURLOPT_ACCEPT_ENCODING, "gzip, zstd");
+    return h;
+}
+
+static void set_call(CURL *h, const struct kiln_call *call, struct kiln_str body, const char *url,
+                     struct kiln_collected *c)
+{
+    bool has_body = body.len || (call->method && strcmp(call->method, "POST") == 0);
+
+    curl_easy_setopt(h, CURLOPT_URL, url);
+    curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
+    curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
+    curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, NULL);
+    if (has_body) {
+        curl_easy_setopt(h, CURLOPT_POST, 1L);
+        curl_easy_setopt(h, CURLOPT_POSTFIELDS, body.len ? body.ptr : "");
+        curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+    } else {
+        curl_easy_setopt(h, CURLOPT_HTTPGET, 1L);
+    }
+    if (call->method && strcmp(call->method, has_body ? "POST" : "GET") != 0)
+        curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+/* Sends and collects.  0 with answer->status, or an error. */
+static int perform(struct kiln_client *client, CURL *h, const struct kiln_call *call,
+                   struct kiln_str body, struct kiln_collected *c, struct kiln_err *err)
+{
+    struct curl_slist *lines = lines_of(client, call, h == client->grpc);
+    CURLcode code;
+    long status = 0;
+
+    kiln_buf_clear(&client->url);
+    kiln_buf_puts(&client->url, client->base);
+    kiln_buf_puts(&client->url, call->path);
+    kiln_buf_putc(&client->url, '\0');
+    if (!lines || client->url.error) {
+        curl_slist_free_all(lines);
+        return kiln_err_set(err, client->url.error ? client->url.error : -ENOMEM, client->server,
+                            "cannot make the request");
+    }
+    client->why[0] = '\0';
+    set_call(h, call, body, client->url.ptr, c);
+    curl_easy_setopt(h, CURLOPT_HTTPHEADER, lines);
+    code = curl_easy_perform(h);
+    curl_easy_setopt(h, CURLOPT_HTTPHEADER, NULL);
+    curl_slist_free_all(lines);
+    if (c->answer->body.error == KILN_E_LIMIT)
+        return kiln_err_set(err, KILN_E_LIMIT, client->server,
+                            "the answer is larger than %zu bytes", client->answer_max);
+    if (code != CURLE_OK)
+        return fail(client, h, code, err);
+    curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
+    c->answer->status = (int)status;
+    return 0;
+}
+
+static int run(struct kiln_client *client, CURL **handle, const struct kiln_call *call,
+               struct kiln_str body, struct kiln_collected *c, struct kiln_err *err)
+{
+    if (!*handle)
+        *handle = new_handle(client, handle == &client->grpc);
+    if (!*handle)
+        return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
+    return perform(client, *handle, call, body, c, err);
+}
+
+int kiln_client_call(struct kiln_client *client, const struct kiln_call *call,
+                     struct kiln_answer *answer, struct kiln_err *err)
+{
+    struct kiln_collected c;
+    int r;
+
+    kiln_collected_init(&c, answer, client->server, client->answer_max);
+    r = run(client, &client->http, call, call->body, &c, err);
+    if (r == 0)
+        kiln_collected_http(&c);
+    kiln_collected_done(&c);
+    return r;
+}
+
+int kiln_client_grpc(struct kiln_client *client, const struct kiln_call *call,
+                     struct kiln_answer *answer, struct kiln_err *err)
+{
+    uint8_t flags = call->encoding == KILN_PLAIN ? 0 : KILN_GRPC_COMPRESSED;
+    struct kiln_collected c;
+    int r;
+
+    kiln_buf_clear(&client->frame);
+    kiln_grpc_frame_put(&client->frame, flags, call->body);
+    if (client->frame.error)
+        return kiln_err_set(err, client->frame.error, client->server, "cannot make the request");
+    kiln_collected_init(&c, answer, client->server, client->answer_max);
+    r = run(client, &client->grpc, call, kiln_buf_str(&client->frame), &c, err);
+    if (r == 0)
+        r = kiln_collected_grpc(&c, err);
+    kiln_collected_done(&c);
+    return r;
+}
+
+bool kiln_client_retryable(int code)
+{
+    return code == -ECONNREFUSED || code == -ECONNRESET || code == -ETIMEDOUT ||
+           code == -EHOSTUNREACH || code == -ENETUNREACH || code == -EPIPE || code == -EAGAIN;
+}
