@@ -56,6 +56,18 @@ uint32_t kiln_code_mapping(struct kiln_code *code, struct kiln_builder *b,
     return added;
 }
 
+void kiln_code_to_file(const struct kiln_batch *batch, struct kiln_mapping *mapping)
+{
+    uint64_t limit;
+
+    if (mapping->limit <= mapping->start || mapping->start == mapping->offset ||
+        __builtin_add_overflow(mapping->offset, mapping->limit - mapping->start, &limit) ||
+        !is_code(batch, mapping))
+        return;
+    mapping->start = mapping->offset;
+    mapping->limit = limit;
+}
+
 void kiln_code_done(struct kiln_code *code, struct kiln_builder *b)
 {
     kiln_intern_done(&code->index, &b->box->budget);

@@ -27,6 +27,12 @@ struct kiln_code {
 uint32_t kiln_code_mapping(struct kiln_code *code, struct kiln_builder *b,
                            const struct kiln_mapping *mapping);
 
+/*
+ * Moves a mapping of code that has a size to where its file has it: start and limit become offsets
+ * in the file.  An address in it moves with the start.  Doing it again changes nothing.
+ */
+void kiln_code_to_file(const struct kiln_batch *batch, struct kiln_mapping *mapping);
+
 /* `b` is the builder, for its budget. */
 void kiln_code_done(struct kiln_code *code, struct kiln_builder *b);
 

@@ -16,56 +16,6 @@
 #define KEY_ROOM(m, ptr, cap, need)                                                                \
     kiln_builder_room((m)->b, (void **)&(ptr), &(cap), (need), sizeof(*(ptr)))
 
-/* Appends a number to the key being written. */
-static void key_add(struct kiln_merge *m, uint32_t number)
-{
-    if (KEY_ROOM(m, m->key, m->cap_key, (uint64_t)m->n_key + 1))
-        m->key[m->n_key++] = number;
-}
-
-static void key_add64(struct kiln_merge *m, uint64_t number)
-{
-    key_add(m, (uint32_t)number);
-    key_add(m, (uint32_t)(number >> 32));
-}
-
-/* Finds the written key, or adds it; tells by the returned number (== old count) if it is new. */
-static uint32_t key_take(struct kiln_merge *m, struct kiln_keys *keys)
-{
-    uint32_t n = m->n_key;
-    size_t bytes = n * sizeof(*m->key);
-    uint64_t hash = kiln_hash(m->key, bytes);
-    int r;
-
-    m->n_key = 0;
-    for (struct kiln_probe p = kiln_intern_probe(&keys->index, hash);
-         kiln_intern_next(&keys->index, &p);) {
-        struct kiln_range known = keys->ranges[p.entry];
-
-        if (known.n == n && memcmp(keys->numbers + known.first, m->key, bytes) == 0)
-            return p.entry;
-    }
-    if (!KEY_ROOM(m, keys->ranges, keys->cap_ranges, (uint64_t)keys->n + 1) ||
-        !KEY_ROOM(m, keys->numbers, keys->cap_numbers, (uint64_t)keys->n_numbers + n))
-        return 0;
-    r = kiln_intern_add(&keys->index, &m->b->box->budget, hash, keys->n);
-    if (r < 0) {
-        kiln_builder_fail(m->b, r);
-        return 0;
-    }
-    memcpy(keys->numbers + keys->n_numbers, m->key, bytes);
-    keys->ranges[keys->n] = (struct kiln_range){keys->n_numbers, n};
-    keys->n_numbers += n;
-    return keys->n++;
-}
-
-static void keys_done(struct kiln_keys *keys, struct kiln_budget *budget)
-{
-    kiln_intern_done(&keys->index, budget);
-    kiln_array_free(budget, (void **)&keys->ranges, &keys->cap_ranges, sizeof(*keys->ranges));
-    kiln_array_free(budget, (void **)&keys->numbers, &keys->cap_numbers, sizeof(*keys->numbers));
-}
-
 static uint32_t larger(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -80,19 +30,20 @@ static uint32_t find_resource(struct kiln_merge *m, struct kiln_remap *remap,
     struct kiln_resource head = kiln_remap_resource(remap, resource);
     uint32_t found;
 
-    key_add(m, head.attrs);
-    key_add(m, head.schema_url);
+    kiln_keys_add(&m->resource_keys, m->b, head.attrs);
+    kiln_keys_add(&m->resource_keys, m->b, head.schema_url);
     for (uint32_t i = 0; i < source->n_entities; i++) {
         const struct kiln_entity *e = &from->entities[source->first_entity + i];
 
-        key_add(m, kiln_remap_string(remap, e->schema_url));
-        key_add(m, kiln_remap_string(remap, e->type));
-        key_add(m, e->n_id_keys);
-        key_add(m, e->n_description_keys);
+        kiln_keys_add(&m->resource_keys, m->b, kiln_remap_string(remap, e->schema_url));
+        kiln_keys_add(&m->resource_keys, m->b, kiln_remap_string(remap, e->type));
+        kiln_keys_add(&m->resource_keys, m->b, e->n_id_keys);
+        kiln_keys_add(&m->resource_keys, m->b, e->n_description_keys);
         for (uint32_t k = 0; k < e->n_id_keys + e->n_description_keys; k++)
-            key_add(m, kiln_remap_string(remap, from->entity_keys[e->first_key + k]));
+            kiln_keys_add(&m->resource_keys, m->b,
+                          kiln_remap_string(remap, from->entity_keys[e->first_key + k]));
     }
-    found = key_take(m, &m->resource_keys);
+    found = kiln_keys_take(&m->resource_keys, m->b);
     if (found < m->n_resources) {
         uint32_t *dropped = &m->resources[found].head.dropped_attrs;
 
@@ -111,12 +62,12 @@ static uint32_t find_scope(struct kiln_merge *m, uint32_t resource, const struct
     struct kiln_merge_node *parent = &m->resources[resource].node;
     uint32_t found;
 
-    key_add(m, resource);
-    key_add(m, head->name);
-    key_add(m, head->version);
-    key_add(m, head->attrs);
-    key_add(m, head->schema_url);
-    found = key_take(m, &m->scope_keys);
+    kiln_keys_add(&m->scope_keys, m->b, resource);
+    kiln_keys_add(&m->scope_keys, m->b, head->name);
+    kiln_keys_add(&m->scope_keys, m->b, head->version);
+    kiln_keys_add(&m->scope_keys, m->b, head->attrs);
+    kiln_keys_add(&m->scope_keys, m->b, head->schema_url);
+    found = kiln_keys_take(&m->scope_keys, m->b);
     if (found < m->n_scopes) {
         uint32_t *dropped = &m->scopes[found].head.dropped_attrs;
 
@@ -149,22 +100,22 @@ static void write_profile_key(struct kiln_merge *m, uint32_t scope, const struct
     uint64_t id[2];
 
     memcpy(id, p->id, sizeof(id));
-    key_add(m, scope);
-    key_add(m, p->sample_type.type);
-    key_add(m, p->sample_type.unit);
-    key_add(m, p->period_type.type);
-    key_add(m, p->period_type.unit);
-    key_add64(m, (uint64_t)p->period);
-    key_add(m, p->attrs);
-    key_add(m, shape);
-    key_add64(m, id[0]);
-    key_add64(m, id[1]);
+    kiln_keys_add(&m->profile_keys, m->b, scope);
+    kiln_keys_add(&m->profile_keys, m->b, p->sample_type.type);
+    kiln_keys_add(&m->profile_keys, m->b, p->sample_type.unit);
+    kiln_keys_add(&m->profile_keys, m->b, p->period_type.type);
+    kiln_keys_add(&m->profile_keys, m->b, p->period_type.unit);
+    kiln_keys_add64(&m->profile_keys, m->b, (uint64_t)p->period);
+    kiln_keys_add(&m->profile_keys, m->b, p->attrs);
+    kiln_keys_add(&m->profile_keys, m->b, shape);
+    kiln_keys_add64(&m->profile_keys, m->b, id[0]);
+    kiln_keys_add64(&m->profile_keys, m->b, id[1]);
     if (!m->opts->combine_times) {
-        key_add64(m, p->time_ns);
-        key_add64(m, p->duration_ns);
+        kiln_keys_add64(&m->profile_keys, m->b, p->time_ns);
+        kiln_keys_add64(&m->profile_keys, m->b, p->duration_ns);
     }
     if (m->opts->keep_profiles_apart || p->payload.len || p->payload_format)
-        key_add(m, m->n_profiles); /* a number no other key ends in */
+        kiln_keys_add(&m->profile_keys, m->b, m->n_profiles); /* a number no other key ends in */
 }
 
 static void add_window(struct kiln_merge *m, uint32_t profile, const struct kiln_profile *p)
@@ -184,7 +135,7 @@ static uint32_t find_profile(struct kiln_merge *m, uint32_t scope, const struct 
     uint32_t found;
 
     write_profile_key(m, scope, head, shape);
-    found = key_take(m, &m->profile_keys);
+    found = kiln_keys_take(&m->profile_keys, m->b);
     if (found < m->n_profiles) {
         struct kiln_merge_profile *known = &m->profiles[found];
 
@@ -370,9 +321,9 @@ static void merge_done(struct kiln_merge *m)
 {
     struct kiln_budget *budget = &m->b->box->budget;
 
-    keys_done(&m->resource_keys, budget);
-    keys_done(&m->scope_keys, budget);
-    keys_done(&m->profile_keys, budget);
+    kiln_keys_done(&m->resource_keys, m->b);
+    kiln_keys_done(&m->scope_keys, m->b);
+    kiln_keys_done(&m->profile_keys, m->b);
     kiln_intern_done(&m->sample_index, budget);
     kiln_code_done(&m->code, m->b);
 #define FREE(name) kiln_array_free(budget, (void **)&m->name, &m->cap_##name, sizeof(*m->name))
@@ -381,7 +332,6 @@ static void merge_done(struct kiln_merge *m)
     FREE(profiles);
     FREE(windows);
     FREE(targets);
-    FREE(key);
 #undef FREE
 }
 

@@ -8,17 +8,10 @@
 
 #include "core/builder_int.h"
 #include "core/code.h"
+#include "core/keys.h"
 #include "core/merge.h"
 
 #define KILN_NONE UINT32_MAX
-
-/* Lists of numbers, each kept once: what makes two resources, scopes or profiles the same. */
-struct kiln_keys {
-    struct kiln_intern index;
-    struct kiln_range *ranges;
-    uint32_t *numbers;
-    uint32_t n, n_numbers, cap_ranges, cap_numbers;
-};
 
 /* A place in the tree of the result; children hang in a chain, in the order of arrival. */
 struct kiln_merge_node {
@@ -61,9 +54,8 @@ struct kiln_merge {
     struct kiln_intern sample_index;
     struct kiln_code code;
     uint32_t *targets; /* for each source sample, in order: its sample of the result */
-    uint32_t *key;     /* the key being written */
-    uint32_t n_resources, n_scopes, n_profiles, n_windows, n_targets, n_key;
-    uint32_t cap_resources, cap_scopes, cap_profiles, cap_windows, cap_targets, cap_key;
+    uint32_t n_resources, n_scopes, n_profiles, n_windows, n_targets;
+    uint32_t cap_resources, cap_scopes, cap_profiles, cap_windows, cap_targets;
     uint32_t next_sample; /* where the next sample of a source probably belongs */
 };
 

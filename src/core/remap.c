@@ -29,6 +29,7 @@ struct kiln_remap {
     uint32_t cap_indexes, cap_frames, cap_lines, cap_touched;
     bool notes_touched;
     bool sole;
+    bool to_file;
     struct {
         uint32_t string, function, location, stack;
     } next; /* where the next entry probably is, if the builder knows it: behind the last */
@@ -91,6 +92,12 @@ void kiln_remap_relocate(struct kiln_remap *remap, struct kiln_code *code)
 {
     assert(!remap->sole);
     remap->code = code;
+}
+
+void kiln_remap_to_file(struct kiln_remap *remap)
+{
+    assert(!remap->sole && !remap->code);
+    remap->to_file = true;
 }
 
 void kiln_remap_movable(struct kiln_remap *remap)
@@ -245,6 +252,8 @@ uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping)
         return *to;
     m.filename = remap_text(remap, KILN_TEXT_MAPPING, m.filename);
     m.attrs = kiln_remap_set(remap, m.attrs);
+    if (remap->to_file)
+        kiln_code_to_file(&remap->b->box->batch, &m);
     return settle(remap, to,
                   remap->code ? kiln_code_mapping(remap->code, remap->b, &m)
                               : kiln_builder_mapping(remap->b, &m));
@@ -363,6 +372,17 @@ static uint32_t remap_lines(struct kiln_remap *remap, const struct kiln_location
     return from->n;
 }
 
+/* An address, in a mapping that may have moved: one inside moves along, one outside stays. */
+static uint64_t move_address(const struct kiln_remap *remap, uint64_t address,
+                             const struct kiln_mapping *from, uint32_t to)
+{
+    uint64_t start = remap->b->box->batch.dict.mappings[to].start;
+
+    if (remap->to_file && (address < from->start || address >= from->limit))
+        return address;
+    return address + (start - from->start);
+}
+
 static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_location *from)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
@@ -371,9 +391,9 @@ static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_locat
     uint32_t n_lines;
 
     entry.mapping = kiln_remap_mapping(remap, from->mapping);
-    if (remap->code && entry.address)
-        entry.address +=
-            known->mappings[entry.mapping].start - remap->from->dict.mappings[from->mapping].start;
+    if ((remap->code || remap->to_file) && entry.address)
+        entry.address = move_address(remap, entry.address,
+                                     &remap->from->dict.mappings[from->mapping], entry.mapping);
     entry.attrs = kiln_remap_set(remap, from->attrs);
     n_lines = remap_lines(remap, from);
     if (remap->sole)

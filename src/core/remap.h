@@ -76,6 +76,12 @@ void kiln_remap_free(struct kiln_remap *remap);
 void kiln_remap_relocate(struct kiln_remap *remap, struct kiln_code *code);
 
 /*
+ * Moves mappings of code, and the addresses in them, to where their files have them (core/code.h):
+ * what is remapped at one time agrees with what is remapped at any other.
+ */
+void kiln_remap_to_file(struct kiln_remap *remap);
+
+/*
  * Goes on with another builder, for which nothing is brought over yet; costs as much as was brought
  * over since the last move.  Only after kiln_remap_movable(), called before anything is asked for.
  * Returns 0 or KILN_E_LIMIT.

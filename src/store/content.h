@@ -28,7 +28,7 @@ struct kiln_content_table {
 /* The hashes of one growing dictionary.  Zero, but for `seed`, is empty. */
 struct kiln_content {
     uint64_t seed;
-    struct kiln_budget budget; /* limit 0: none but what was set */
+    struct kiln_budget budget; /* tells how much memory it has */
     struct kiln_content_table strings, functions, mappings, locations, stacks, links, attrs, sets;
     struct kiln_content_hash *frames; /* scratch: of a stack */
     uint32_t cap_frames;
@@ -40,12 +40,14 @@ void kiln_content_done(struct kiln_content *content);
 /* Hashes the entries of the batch that came since the last call; only the same growing batch. */
 KILN_CHECK int kiln_content_learn(struct kiln_content *content, const struct kiln_batch *batch);
 
-/* The hash of a profile of that batch; its samples begin at `first_sample`.  The time that was set
- * by us is part of it like any other. */
+/* Where a profile stands: its resource, its scope, its first sample. */
+struct kiln_content_place {
+    uint32_t resource, scope, first_sample;
+};
+/* The hash of a profile of that batch. */
 struct kiln_content_hash kiln_content_profile(const struct kiln_content *content,
                                               const struct kiln_batch *batch, uint32_t profile,
-                                              uint32_t first_sample, uint32_t resource,
-                                              uint32_t scope);
+                                              const struct kiln_content_place *place);
 
 static inline bool kiln_content_equal(struct kiln_content_hash a, struct kiln_content_hash b)
 {

@@ -80,7 +80,7 @@ size_t kiln_head_bytes(const struct kiln_head *head);    /* of memory */
 bool kiln_head_is_charged(const struct kiln_head *head); /* false: the pool had no more for it */
 
 struct kiln_head_info {
-    uint64_t log_from, log_to; /* 0, 0: no record yet */
+    uint64_t log_from, log_to; /* the first record with a profile in here, and the last of all */
     uint64_t raw_bytes;        /* of the batches in it, decoded */
     uint64_t since_mono_ns;    /* when the first record came */
     uint64_t min_ns, max_ns;
@@ -88,11 +88,16 @@ struct kiln_head_info {
     uint32_t n_series;
 };
 const struct kiln_head_info *kiln_head_info(const struct kiln_head *head);
+const struct kiln_rows *kiln_head_rows(const struct kiln_head *head);
 const struct kiln_head_series *kiln_head_series(const struct kiln_head *head, uint32_t i);
 
+struct kiln_head_choice {
+    uint64_t start_ns, end_ns; /* 0, 0: all times */
+    const struct kiln_matcher *matchers;
+    uint32_t n_matchers;
+};
 /* The chosen profiles as a batch; NULL, and 0, where there are none. */
-KILN_CHECK int kiln_head_select(const struct kiln_head *head, uint64_t start_ns, uint64_t end_ns,
-                                const struct kiln_matcher *matchers, uint32_t n_matchers,
+KILN_CHECK int kiln_head_select(const struct kiln_head *head, const struct kiln_head_choice *choice,
                                 const struct kiln_limits *limits, struct kiln_batch **ret_batch,
                                 struct kiln_err *err);
 
