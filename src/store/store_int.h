@@ -10,6 +10,7 @@
  *   blocks    everything else; everything of log records <= covered
  *
  * Locks, taken in this order, never the other way round:
+ *   merging (store/keep.h)   whoever takes blocks out of the catalog.  Held for long.
  *   keeping (of the store)   whoever writes, replaces or removes block files: cut, compaction,
  *                            retention, deletion, backup.  Held for long.
  *   lock (of a tenant)       head, cutting, blocks, covered, known.  Held while one batch is
@@ -29,6 +30,7 @@
 
 #include "store/block.h"
 #include "store/head.h"
+#include "store/keep.h"
 #include "store/seen.h"
 #include "store/store.h"
 #include "store/wal.h"
@@ -73,6 +75,7 @@ struct kiln_store {
     struct kiln_store_metrics metrics;
     _Atomic uint64_t set_aside;
 
+    struct kiln_keep keep; /* compaction, retention, deletion: store/keep.h; zero is ready */
     pthread_mutex_t keeping;
 
     pthread_mutex_t lock;
@@ -185,7 +188,10 @@ void *kiln_keeper_main(void *store);
 
 /* ---- compaction, retention, symbols, deletion: beside kiln_store_compact() and so on ---- */
 
-/* What the keeper does beside cutting, about once a second: whatever of it is due. */
+/*
+ * Called by the keeper about once a second: starts the thread that merges and retires, once.  It
+ * is ended by kiln_keep_stop(), which a store that is being closed calls first.
+ */
 void kiln_keeper_round(struct kiln_store *store, uint64_t now_ns);
 int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
                            struct kiln_str build_id, const struct kiln_symbol *symbols, uint32_t n,

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keep - what keeps the store in shape: merges blocks, retires what is out, removes services.
+ *
+ * In a server it has a thread of its own, so that a long merge never delays a cut.  `merging` is
+ * held by whoever takes blocks out of the catalog (a merge, retention, a deletion), from choosing
+ * them to removing their files; it is taken before all other locks of the store (store_int.h).  The
+ * store's `keeping` is taken only for the moment of the swap.
+ *
+ * Threads: as said per function; a struct of zeros is ready.
+ */
+#ifndef KILN_STORE_KEEP_H
+#define KILN_STORE_KEEP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/block.h"
+
+struct kiln_store;
+struct kiln_tenant;
+struct kiln_block_list;
+
+enum { KILN_KEEP_SKIPS = 32 };
+
+/* A block that could not be merged: it is left alone for an hour. */
+struct kiln_keep_skip {
+    struct kiln_block_id id;
+    uint64_t until_ns; /* of the clock that never jumps */
+};
+
+struct kiln_keep_metrics {
+    struct kiln_metric *merges, *merge_failures, *merge_seconds, *merge_bytes_in, *merge_bytes_out;
+    struct kiln_metric *backlog_blocks, *backlog_bytes;
+    struct kiln_metric *retired_blocks[3], *retired_bytes[3]; /* enum kiln_retain_reason */
+    struct kiln_metric *rewritten, *deleted_profiles, *damaged_symbols;
+};
+
+struct kiln_keep {
+    pthread_mutex_t merging;
+    pthread_t thread;
+    bool has_thread;
+    _Atomic bool stop, is_behind;
+    struct kiln_keep_skip skips[KILN_KEEP_SKIPS]; /* under `merging`, like what follows */
+    uint32_t next_skip;
+    bool has_metrics;
+    struct kiln_keep_metrics metrics;
+    uint64_t retire_next_ns, merge_next_ns; /* of the clock that never jumps */
+};
+
+/* Ends the thread, giving up a merge that is under way.  Before anything else is closed. */
+void kiln_keep_stop(struct kiln_store *store);
+
+/* True while so much waits to be merged that ingest must be held back.  From anywhere. */
+bool kiln_keep_is_behind(const struct kiln_store *store);
+
+/* The rest is for the files of this part. */
+
+struct kiln_keep_metrics *kiln_keep_metrics_of(struct kiln_store *store);
+
+/* Blocks of one tenant that become one, or less. */
+struct kiln_rewrite {
+    struct kiln_tenant *tenant;
+    struct kiln_block *const *blocks;
+    uint32_t n;
+    uint32_t level;
+    uint64_t (*cutoff)(void *context, struct kiln_str service); /* as kiln_compact_opts */
+    void *context;
+    bool whatever;               /* take the memory that it needs, if there is any */
+    uint64_t profiles, left_out; /* filled */
+    uint64_t bytes_out;
+};
+
+/*
+ * Writes the new block, puts it in the place of the old ones, removes their files.  An input that
+ * turns out damaged is set aside, and KILN_E_CORRUPT returned: what is left can be tried again.
+ * Under `merging`.
+ */
+KILN_CHECK int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *rewrite,
+                                 struct kiln_err *err);
+
+/* Removes blocks for good.  Under `merging`. */
+KILN_CHECK int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tenant,
+                              struct kiln_block *const *blocks, uint32_t n, struct kiln_err *err);
+
+/* One merge, of whatever tenant has one due.  1 if there was one.  Under `merging`. */
+KILN_CHECK int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all,
+                               struct kiln_err *err);
+
+/* Retention, once.  Under `merging`. */
+KILN_CHECK int kiln_keep_retire(struct kiln_store *store, uint64_t now_ns, struct kiln_err *err);
+
+#endif /* KILN_STORE_KEEP_H */
