@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BODY_MAX = 3000 };
+enum { BODY_MAX = 3000, SEGMENT_BYTES = 8192 };
 
 struct log_writer_append {
     struct kiln_wal_append append;
@@ -138,13 +138,13 @@ void kiln_log_read_damage(void *context, const struct kiln_wal_damage *damage)
     snprintf(read->path, sizeof(read->path), "%s", damage->path);
 }
 
-int kiln_log_open(struct kiln_io *io, uint64_t segment_bytes, struct kiln_log_read *ret,
+int kiln_log_open(struct kiln_io *io, uint64_t floor, struct kiln_log_read *ret,
                   struct kiln_wal **ret_wal)
 {
-    struct kiln_wal_opts opts = {.segment_bytes = segment_bytes, .damaged = kiln_log_read_damage};
+    struct kiln_wal_opts opts = {.segment_bytes = SEGMENT_BYTES, .damaged = kiln_log_read_damage};
 
     memset(ret, 0, sizeof(*ret));
-    return kiln_wal_open(io, &opts, 0, kiln_log_read_record, ret, ret_wal, NULL);
+    return kiln_wal_open(io, &opts, floor, kiln_log_read_record, ret, ret_wal, NULL);
 }
 
 const char *kiln_log_compare(const struct kiln_log_writer *w, const struct kiln_log_read *read)
@@ -156,9 +156,9 @@ const char *kiln_log_compare(const struct kiln_log_writer *w, const struct kiln_
     for (uint32_t i = 0; i < w->submitted; i++) {
         if (read->times[i] > 1)
             return "a record is there twice";
-        if (w->codes[i] == 0 && read->times[i] == 0)
+        if (w->codes[i] == 0 && read->times[i] == 0 && w->numbers[i] > w->trimmed)
             return "an acknowledged record is lost";
-        if (w->codes[i] == 0 && read->numbers[i] != w->numbers[i])
+        if (w->codes[i] == 0 && read->times[i] && read->numbers[i] != w->numbers[i])
             return "a record has another number";
     }
     return NULL;

@@ -23,6 +23,7 @@ struct kiln_log_writer {
     int codes[LOG_WRITER_MAX];        /* of append i; 1 until it is done */
     uint64_t numbers[LOG_WRITER_MAX]; /* given to append i */
     uint64_t last_number;             /* done comes in the order of numbers */
+    uint64_t trimmed;                 /* records up to this one need not be there */
     bool disordered;
     struct log_writer_append *appends;
 };
@@ -51,8 +52,8 @@ int kiln_log_writer_append(struct kiln_log_writer *w, uint32_t n);
 int kiln_log_read_record(void *context, const struct kiln_wal_record *record);
 void kiln_log_read_damage(void *context, const struct kiln_wal_damage *damage);
 
-/* Opens the log, reading what is there into `ret`. */
-KILN_CHECK int kiln_log_open(struct kiln_io *io, uint64_t segment_bytes, struct kiln_log_read *ret,
+/* Opens the log, in segments of a few records, reading what is there into `ret`. */
+KILN_CHECK int kiln_log_open(struct kiln_io *io, uint64_t floor, struct kiln_log_read *ret,
                              struct kiln_wal **ret_wal);
 
 /* NULL, or what is wrong: an acknowledged record that is not there, or one that is there twice. */
