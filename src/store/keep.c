@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking blocks out of the catalog is always the same steps:
+ *
+ *   1. what the blocks themselves replaced, and could not be removed then, is removed now: else
+ *      nobody would remember, once they are gone, that it must not be read;
+ *   2. the new block is committed; its footer names the old ones (a deletion instead makes sure,
+ *      kiln_catalog_cover(), that the log does not bring back what goes);
+ *   3. readers get the new list in one step; who has the old one still reads the old files;
+ *   4. the old files are removed.
+ *
+ * A crash before 2 leaves a temporary file, one after it old files that the next start removes.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "store/compact.h"
+#include "store/keep.h"
+#include "store/plan.h"
+#include "store/store_int.h"
+
+#define SKIP_NS          (3600 * KILN_NS_PER_S)
+#define MEMORY_SHARE     4    /* of the pool, for merges */
+#define BEHIND_BLOCKS    200u /* due and not merged: beyond it ingest waits */
+#define MEMORY_TRY_LEAST (UINT64_C(16) << 20)
+
+/* ---- metrics ---- */
+
+static struct kiln_metric *counter(struct kiln_store *store, const char *name, const char *help)
+{
+    return kiln_metric_get(store->opts.metrics, KILN_COUNTER, name, help, NULL);
+}
+
+static void open_metrics(struct kiln_store *store, struct kiln_keep_metrics *m)
+{
+    static const char *const reasons[] = {"age", "bytes", "disk"};
+    struct kiln_metrics *all = store->opts.metrics;
+
+    m->merges = counter(store, "kiln_store_compactions_total", "Merges of blocks.");
+    m->merge_failures =
+        counter(store, "kiln_store_compaction_failures_total", "Merges that did not work out.");
+    m->merge_seconds = kiln_metric_get(all, KILN_HISTOGRAM, "kiln_store_compaction_seconds",
+                                       "How long a merge took.", NULL);
+    m->merge_bytes_in =
+        counter(store, "kiln_store_compaction_read_bytes_total", "Bytes of blocks that went in.");
+    m->merge_bytes_out = counter(store, "kiln_store_compaction_written_bytes_total",
+                                 "Bytes of blocks that came out.");
+    m->backlog_blocks = kiln_metric_get(all, KILN_GAUGE, "kiln_store_compaction_backlog_blocks",
+                                        "Blocks that are due to be merged.", NULL);
+    m->backlog_bytes = kiln_metric_get(all, KILN_GAUGE, "kiln_store_compaction_backlog_bytes",
+                                       "Bytes of blocks that are due to be merged.", NULL);
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(reasons); i++) {
+        m->retired_blocks[i] =
+            kiln_metric_get(all, KILN_COUNTER, "kiln_store_retired_blocks_total",
+                            "Blocks that retention removed.", KILN_LABELS("reason", reasons[i]));
+        m->retired_bytes[i] = kiln_metric_get(all, KILN_COUNTER, "kiln_store_retired_bytes_total",
+                                              "Bytes of blocks that retention removed.",
+                                              KILN_LABELS("reason", reasons[i]));
+    }
+    m->rewritten = counter(store, "kiln_store_retention_rewrites_total",
+                           "Blocks rewritten without what retention removed.");
+    m->deleted_profiles = counter(store, "kiln_store_deleted_profiles_total",
+                                  "Profiles removed because their service was deleted.");
+    m->damaged_symbols =
+        kiln_metric_get(all, KILN_COUNTER, "kiln_store_damaged_total",
+                        "Damaged things that were passed over.", KILN_LABELS("what", "symbols"));
+}
+
+struct kiln_keep_metrics *kiln_keep_metrics_of(struct kiln_store *store)
+{
+    struct kiln_keep *keep = &store->keep;
+
+    if (!keep->has_metrics)
+        open_metrics(store, &keep->metrics);
+    keep->has_metrics = true;
+    return &keep->metrics;
+}
+
+/* ---- memory ---- */
+
+/* What a merge takes from the pool: what it needs, or as much as there is of its share. */
+static int take_memory(struct kiln_store *store, size_t need, size_t least, size_t *ret_taken)
+{
+    for (size_t bytes = need; bytes >= least; bytes = bytes / 2) {
+        if (kiln_pool_take(store->pool, bytes) == 0) {
+            *ret_taken = bytes;
+            return 0;
+        }
+    }
+    return KILN_E_LIMIT;
+}
+
+/* ---- taking blocks out ---- */
+
+/* Step 1. */
+static int sweep(struct kiln_store *store, struct kiln_tenant *tenant,
+                 struct kiln_block *const *blocks, uint32_t n)
+{
+    char path[KILN_PATH_MAX];
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct kiln_block_info *info = kiln_block_info(blocks[i]);
+
+        for (uint32_t k = 0; k < info->n_replaces; k++) {
+            int r;
+
+            kiln_block_path(tenant->name, &info->replaces[k], path);
+            r = store->io->unlink(store->io, path);
+            if (r < 0 && r != -ENOENT)
+                return r;
+        }
+    }
+    return 0;
+}
+
+static int sync_folder(struct kiln_store *store, struct kiln_tenant *tenant)
+{
+    char path[KILN_PATH_MAX];
+
+    snprintf(path, sizeof(path), "blocks/%s", tenant->name);
+    return store->io->sync_dir(store->io, path);
+}
+
+/* Steps 3 and 4.  What cannot be removed is swept later, or at the next start. */
+static int swap(struct kiln_store *store, struct kiln_tenant *tenant,
+                struct kiln_block *const *gone, uint32_t n_gone, struct kiln_block *added)
+{
+    int r;
+
+    pthread_mutex_lock(&store->keeping);
+    r = kiln_catalog_swap(tenant, gone, n_gone, &added, added != NULL);
+    if (r == 0 && kiln_catalog_unlink(store, tenant, gone, n_gone) < 0)
+        kiln_log(store->opts.log, KILN_LOG_WARN, "old blocks could not be removed yet", "tenant",
+                 "%s", tenant->name, NULL);
+    pthread_mutex_unlock(&store->keeping);
+    return r;
+}
+
+int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tenant,
+                   struct kiln_block *const *blocks, uint32_t n, struct kiln_err *err)
+{
+    int r = sweep(store, tenant, blocks, n);
+
+    if (r == 0)
+        r = sync_folder(store, tenant);
+    if (r == 0) {
+        pthread_mutex_lock(&store->keeping);
+        r = kiln_catalog_cover(store, tenant);
+        pthread_mutex_unlock(&store->keeping);
+    }
+    if (r == 0)
+        r = swap(store, tenant, blocks, n, NULL);
+    return r < 0 ? kiln_err_set(err, r, NULL, "blocks cannot be removed: %s", kiln_err_text(r)) : 0;
+}
+
+/* Whether a code says that the bytes are wrong, and not that the machine had a bad moment. */
+static bool is_damage(int code)
+{
+    return code == KILN_E_CORRUPT || code == KILN_E_TRUNCATED || code == KILN_E_MALFORMED ||
+           code == KILN_E_RANGE || code == KILN_E_UTF8 || code == KILN_E_UNKNOWN;
+}
+
+static void set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
+                      struct kiln_block *block, const struct kiln_err *why)
+{
+    char path[KILN_PATH_MAX];
+    int r;
+
+    pthread_mutex_lock(&store->keeping);
+    r = kiln_catalog_swap(tenant, &block, 1, NULL, 0);
+    if (r == 0) {
+        kiln_block_path(tenant->name, &kiln_block_info(block)->id, path);
+        kiln_store_set_aside(store, path, why);
+    }
+    pthread_mutex_unlock(&store->keeping);
+}
+
+/* ---- skipping ---- */
+
+static void skip(struct kiln_store *store, const struct kiln_block *block)
+{
+    struct kiln_keep *keep = &store->keep;
+
+    keep->skips[keep->next_skip++ % KILN_KEEP_SKIPS] =
+        (struct kiln_keep_skip){kiln_block_info(block)->id, kiln_clock_mono_ns() + SKIP_NS};
+}
+
+static bool is_skipped(const struct kiln_store *store, const struct kiln_block *block)
+{
+    const struct kiln_keep *keep = &store->keep;
+    uint64_t now = kiln_clock_mono_ns();
+
+    for (uint32_t i = 0; i < KILN_KEEP_SKIPS; i++) {
+        if (keep->skips[i].until_ns > now &&
+            memcmp(&keep->skips[i].id, &kiln_block_info(block)->id, sizeof(keep->skips[i].id)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- rewriting ---- */
+
+struct job {
+    struct kiln_store *store;
+    struct kiln_rewrite *rewrite;
+};
+
+static uint64_t job_cutoff(void *context, struct kiln_str service)
+{
+    struct job *job = context;
+
+    return job->rewrite->cutoff(job->rewrite->context, service);
+}
+
+static bool job_stop(void *context)
+{
+    struct job *job = context;
+
+    return atomic_load(&job->store->keep.stop);
+}
+
+/* The new block takes the place of the old ones, or nothing does where nothing was left. */
+static int settle(struct kiln_store *store, struct kiln_rewrite *w,
+                  const struct kiln_compact_result *result, struct kiln_err *err)
+{
+    struct kiln_block *added = NULL;
+    int r;
+
+    if (result->empty)
+        return kiln_keep_drop(store, w->tenant, w->blocks, w->n, err);
+    r = kiln_catalog_open_block(store, w->tenant->name, &result->id, &added, err);
+    if (r < 0)
+        return r;
+    w->bytes_out = kiln_block_info(added)->bytes;
+    r = swap(store, w->tenant, w->blocks, w->n, added);
+    if (r < 0) {
+        kiln_block_unref(added);
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    }
+    return 0;
+}
+
+static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memory_bytes,
+                   struct kiln_err *err)
+{
+    struct job job = {store, w};
+    struct kiln_compact_opts opts = {
+        .io = store->io,
+        .tenant = kiln_str_of(w->tenant->name),
+        .blocks = w->blocks,
+        .n = w->n,
+        .level = w->level,
+        .memory_bytes = memory_bytes,
+        .cutoff = w->cutoff ? job_cutoff : NULL,
+        .stop = job_stop,
+        .context = &job,
+    };
+    struct kiln_compact_result result;
+    uint32_t bad;
+    int r = kiln_compact_blocks(&opts, &result, &bad, err);
+
+    if (r == 0) {
+        w->profiles = result.profiles;
+        w->left_out = result.left_out;
+        return settle(store, w, &result, err);
+    }
+    if (bad == UINT32_MAX || r == -ENOMEM || r == KILN_E_LIMIT)
+        return r;
+    if (!is_damage(r)) {
+        skip(store, w->blocks[bad]);
+        return r;
+    }
+    set_aside(store, w->tenant, w->blocks[bad], err);
+    return KILN_E_CORRUPT;
+}
+
+int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *w, struct kiln_err *err)
+{
+    uint64_t dict_bytes = 0;
+    size_t need, taken;
+    int r = sweep(store, w->tenant, w->blocks, w->n);
+
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "old blocks cannot be removed: %s", kiln_err_text(r));
+    for (uint32_t i = 0; i < w->n; i++)
+        dict_bytes += kiln_block_info(w->blocks[i])->dict_bytes;
+    need = kiln_compact_memory(dict_bytes, w->n);
+    r = take_memory(store, need, w->whatever ? MEMORY_TRY_LEAST : need, &taken);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "there is no memory for a merge now");
+    r = compact(store, w, taken, err);
+    kiln_pool_give(store->pool, taken);
+    return r;
+}
+
+/* ---- merging ---- */
+
+static void note_merge(struct kiln_store *store, const struct kiln_rewrite *w,
+                       const struct kiln_plan *plan, uint64_t since_ns)
+{
+    struct kiln_keep_metrics *m = kiln_keep_metrics_of(store);
+    double seconds = (double)(kiln_clock_mono_ns() - since_ns) / (double)KILN_NS_PER_S;
+
+    kiln_metric_add(m->merges, 1);
+    kiln_metric_observe(m->merge_seconds, seconds);
+    kiln_metric_add(m->merge_bytes_in, (int64_t)plan->bytes);
+    kiln_metric_add(m->merge_bytes_out, (int64_t)w->bytes_out);
+    kiln_log(store->opts.log, KILN_LOG_INFO, "blocks merged", "tenant", "%s", w->tenant->name,
+             "blocks", "%u", w->n, "level", "%u", w->level, "bytes_in", "%llu",
+             (unsigned long long)plan->bytes, "bytes_out", "%llu", (unsigned long long)w->bytes_out,
+             "seconds", "%g", seconds, NULL);
+}
+
+static void note_failure(struct kiln_store *store, struct kiln_tenant *tenant,
+                         const struct kiln_err *err)
+{
+    kiln_metric_add(kiln_keep_metrics_of(store)->merge_failures, 1);
+    kiln_log(store->opts.log, KILN_LOG_WARN, "blocks could not be merged", "tenant", "%s",
+             tenant->name, "where", "%s", err->where, "why", "%s", err->text, NULL);
+}
+
+/* Fewer inputs, while memory lacks; the last two are then left alone for a while. */
+static int merge_within(struct kiln_store *store, struct kiln_rewrite *w, struct kiln_err *err)
+{
+    int r = kiln_keep_rewrite(store, w, err);
+
+    while ((r == KILN_E_LIMIT || r == -ENOMEM) && w->n > 2) {
+        *err = (struct kiln_err){0};
+        w->n = w->n / 2 > 2 ? w->n / 2 : 2;
+        r = kiln_keep_rewrite(store, w, err);
+    }
+    if (r == KILN_E_LIMIT) {
+        skip(store, w->blocks[0]);
+        skip(store, w->blocks[1]);
+    }
+    return r;
+}
+
+static int merge_plan(struct kiln_store *store, struct kiln_tenant *tenant,
+                      const struct kiln_block_list *list, const struct kiln_plan *plan,
+                      struct kiln_err *err)
+{
+    struct kiln_block *blocks[KILN_PLAN_FAN_MAX];
+    struct kiln_rewrite w = {
+        .tenant = tenant, .blocks = blocks, .n = plan->n, .level = plan->level};
+    struct kiln_err why = {0};
+    uint64_t since = kiln_clock_mono_ns();
+    int r;
+
+    for (uint32_t i = 0; i < plan->n; i++)
+        blocks[i] = list->blocks[plan->blocks[i]];
+    r = merge_within(store, &w, &why);
+    if (r == 0) {
+        note_merge(store, &w, plan, since);
+        return 1;
+    }
+    if (r != -ECANCELED)
+        note_failure(store, tenant, &why);
+    if (r == KILN_E_CORRUPT || r == KILN_E_LIMIT)
+        return 1; /* something has changed: look again */
+    return kiln_err_set(err, r, why.where, "%s", why.text);
+}
+
+static int plan_tenant(struct kiln_store *store, struct kiln_block_list *list,
+                       const struct kiln_plan_opts *opts, struct kiln_backlog *backlog,
+                       struct kiln_plan *ret_plan)
+{
+    const struct kiln_block_info **infos = kiln_calloc((size_t)list->n + 1, sizeof(*infos));
+    bool *skips = kiln_calloc((size_t)list->n + 1, sizeof(*skips));
+    int r = -ENOMEM;
+
+    if (infos && skips) {
+        struct kiln_backlog more;
+
+        for (uint32_t i = 0; i < list->n; i++) {
+            infos[i] = kiln_block_info(list->blocks[i]);
+            skips[i] = is_skipped(store, list->blocks[i]);
+        }
+        more = kiln_plan_backlog(infos, list->n, opts);
+        backlog->blocks += more.blocks;
+        backlog->bytes += more.bytes;
+        r = kiln_plan_next(infos, skips, list->n, opts, ret_plan);
+    }
+    kiln_free(infos);
+    kiln_free(skips);
+    return r;
+}
+
+static void note_backlog(struct kiln_store *store, const struct kiln_backlog *backlog)
+{
+    struct kiln_keep_metrics *m = kiln_keep_metrics_of(store);
+
+    kiln_metric_set(m->backlog_blocks, (double)backlog->blocks);
+    kiln_metric_set(m->backlog_bytes, (double)backlog->bytes);
+    atomic_store(&store->keep.is_behind, backlog->blocks > BEHIND_BLOCKS);
+}
+
+int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all, struct kiln_err *err)
+{
+    size_t share = store->pool->limit / MEMORY_SHARE;
+    struct kiln_plan_opts opts = {
+        .now_ns = now_ns, .memory_bytes = kiln_compact_dict_bytes(share), .all = all};
+    struct kiln_backlog backlog = {0};
+    int merged = 0;
+
+    for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t && merged >= 0;
+         t = kiln_tenant_next(store, t)) {
+        struct kiln_block_list list;
+        struct kiln_plan plan;
+        int r = kiln_catalog_list(t, &list);
+
+        if (r < 0)
+            return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+        r = plan_tenant(store, &list, &opts, &backlog, &plan);
+        if (r > 0 && merged == 0)
+            r = merged = merge_plan(store, t, &list, &plan, err);
+        if (r < 0)
+            merged = r;
+        kiln_block_list_done(&list);
+    }
+    note_backlog(store, &backlog);
+    return merged;
+}
+
+int kiln_store_compact(struct kiln_engine *engine, bool all, struct kiln_err *err)
+{
+    struct kiln_store *store = kiln_store_of(engine);
+    int r;
+
+    pthread_mutex_lock(&store->keep.merging);
+    do {
+        r = kiln_keep_merge(store, kiln_clock_unix_ns(), all, err);
+    } while (r > 0 && all);
+    pthread_mutex_unlock(&store->keep.merging);
+    return r < 0 ? r : 0;
+}
+
+bool kiln_keep_is_behind(const struct kiln_store *store)
+{
+    return atomic_load(&store->keep.is_behind);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that merges and retires: one merge after the other while some are due, retention once
+ * a minute, else it sleeps.  It has low priority: whoever asks or brings something comes first.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/keep.h"
+#include "store/store_int.h"
+
+#define ROUND_NS  KILN_NS_PER_S
+#define RETIRE_NS (60 * KILN_NS_PER_S)
+#define PAUSE_NS  (10 * KILN_NS_PER_S) /* after a failure: a full disk does not empty in a second  \
+                                        */
+#define NICE      10
+
+/* One round; 1 if there may be more to do at once. */
+static int do_round(struct kiln_store *store)
+{
+    struct kiln_keep *keep = &store->keep;
+    uint64_t now = kiln_clock_mono_ns();
+    struct kiln_err err = {0};
+    int r = 0;
+
+    pthread_mutex_lock(&keep->merging);
+    if (now >= keep->retire_next_ns) {
+        keep->retire_next_ns = now + RETIRE_NS;
+        if (kiln_keep_retire(store, kiln_clock_unix_ns(), &err) < 0)
+            kiln_log(store->opts.log, KILN_LOG_WARN, "retention did not work out", "where", "%s",
+                     err.where, "why", "%s", err.text, NULL);
+        err = (struct kiln_err){0};
+    }
+    if (now >= keep->merge_next_ns)
+        r = kiln_keep_merge(store, kiln_clock_unix_ns(), false, &err);
+    if (r < 0)
+        keep->merge_next_ns = now + PAUSE_NS;
+    pthread_mutex_unlock(&keep->merging);
+    return r;
+}
+
+static void pause_round(struct kiln_keep *keep)
+{
+    uint64_t until = kiln_clock_mono_ns() + ROUND_NS;
+    struct timespec at = {(time_t)(until / KILN_NS_PER_S), (long)(until % KILN_NS_PER_S)};
+
+    pthread_mutex_lock(&keep->sleep);
+    while (!atomic_load(&keep->stop) &&
+           pthread_cond_clockwait(&keep->wake, &keep->sleep, CLOCK_MONOTONIC, &at) != ETIMEDOUT)
+        continue;
+    pthread_mutex_unlock(&keep->sleep);
+}
+
+static void *keep_main(void *context)
+{
+    struct kiln_store *store = context;
+
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    while (!atomic_load(&store->keep.stop)) {
+        if (do_round(store) <= 0)
+            pause_round(&store->keep);
+    }
+    return NULL;
+}
+
+/* Signals are for the main thread. */
+static int start_thread(struct kiln_store *store)
+{
+    sigset_t all, before;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pthread_create(&store->keep.thread, NULL, keep_main, store);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -r;
+}
+
+void kiln_keeper_round(struct kiln_store *store, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (!store->keep.has_thread && !store->opts.no_background && !atomic_load(&store->keep.stop))
+        store->keep.has_thread = start_thread(store) == 0;
+}
+
+void kiln_keep_stop(struct kiln_store *store)
+{
+    struct kiln_keep *keep = &store->keep;
+
+    pthread_mutex_lock(&keep->sleep);
+    atomic_store(&keep->stop, true);
+    pthread_cond_broadcast(&keep->wake);
+    pthread_mutex_unlock(&keep->sleep);
+    if (keep->has_thread)
+        pthread_join(keep->thread, NULL);
+    keep->has_thread = false;
+}
