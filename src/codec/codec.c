@@ -143,6 +143,16 @@ static int find_format(struct kiln_str content, const struct kiln_decode_opts *o
                         "this is no profile in any format that Kiln reads");
 }
 
+int kiln_decode_into(struct kiln_str content, const struct kiln_decode_opts *opts,
+                     struct kiln_builder *b, struct kiln_decode_info *info, struct kiln_err *err)
+{
+    int r;
+
+    *info = (struct kiln_decode_info){.raw_bytes = content.len};
+    r = find_format(content, opts, info, err);
+    return r < 0 ? r : decode_content(content, opts, b, info, err);
+}
+
 /* True if a batch of this format may point into its content. */
 static bool keeps_content(enum kiln_format format)
 {

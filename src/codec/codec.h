@@ -76,6 +76,14 @@ KILN_CHECK int kiln_decode(struct kiln_str data, const struct kiln_decode_opts *
                            struct kiln_batch **ret_batch, struct kiln_decode_info *info,
                            struct kiln_err *err);
 
+/*
+ * The same for uncompressed content and a builder of the caller's: the batch may point into the
+ * content, which then has to live as long.  Limits and input_bytes of `opts` (not NULL) are unused.
+ */
+KILN_CHECK int kiln_decode_into(struct kiln_str content, const struct kiln_decode_opts *opts,
+                                struct kiln_builder *b, struct kiln_decode_info *info,
+                                struct kiln_err *err);
+
 struct kiln_pprof_losses;
 
 struct kiln_encode_opts {

@@ -172,6 +172,23 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
 uint64_t kiln_builder_silent(const struct kiln_builder *b);
 
 /*
+ * Changes the attributes and links of samples: asked once for each set of attributes that samples
+ * without a link have, however many those are.
+ */
+struct kiln_sample_edit {
+    uint32_t attrs;
+    uint32_t link;
+};
+void kiln_builder_edit_samples(struct kiln_builder *b,
+                               struct kiln_sample_edit (*edit)(void *context,
+                                                               struct kiln_builder *b,
+                                                               uint32_t attrs),
+                               void *context);
+
+/* Multiplies the values of a profile; sums past 64 bits stay at the limit. */
+void kiln_builder_scale_profile(struct kiln_builder *b, uint32_t profile, int64_t factor);
+
+/*
  * Makes links of the sample attributes span_id and trace_id (hexadecimal texts; profile_id is an
  * older name of span_id), as pprof has them, and takes them out of the sets.  Texts that are no ids
  * stay where they are, and samples that have a link keep it.

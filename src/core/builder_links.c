@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Links from attributes.  Formats without links (pprof) carry the span of a sample in labels; the
- * same set of labels stands on many samples, so each set is looked at once and its answer, a set
- * without the ids and a link, is kept for the next sample that has it.
+ * Other attributes for samples, and links.  The same set of attributes stands on many samples, so
+ * each set is looked at once and its answer kept for the next sample that has it.
+ *
+ * Formats without links (pprof) carry the span of a sample in labels: those become the link, and
+ * leave the set.
  */
 #include <assert.h>
 
@@ -16,12 +18,6 @@
 enum role { TRACE, SPAN, OLD_SPAN, ROLES };
 static const struct kiln_str role_keys[ROLES] = {
     {"trace_id", 8}, {"span_id", 7}, {"profile_id", 10}};
-
-/* What becomes of a set. */
-struct outcome {
-    uint32_t set;
-    uint32_t link;
-};
 
 static enum role role_of(struct kiln_str key)
 {
@@ -54,7 +50,7 @@ static bool has_ids(const struct kiln_dict *d)
     return false;
 }
 
-static struct outcome look_at(struct kiln_builder *b, uint32_t set)
+static struct kiln_sample_edit link_set(void *context, struct kiln_builder *b, uint32_t set)
 {
     const struct kiln_dict *d = &b->box->batch.dict;
     struct kiln_range range = d->sets[set];
@@ -62,8 +58,9 @@ static struct outcome look_at(struct kiln_builder *b, uint32_t set)
     struct kiln_link link = {{0}, {0}};
     uint32_t rest[SET_MAX], n = 0;
 
+    (void)context;
     if (range.n > SET_MAX)
-        return (struct outcome){set, 0};
+        return (struct kiln_sample_edit){set, 0};
     for (uint32_t i = 0; i < range.n; i++) {
         uint32_t attr = d->members[range.first + i];
         struct kiln_value value = d->attrs[attr].value;
@@ -77,19 +74,24 @@ static struct outcome look_at(struct kiln_builder *b, uint32_t set)
             rest[n++] = attr;
     }
     if (n == range.n)
-        return (struct outcome){set, 0};
+        return (struct kiln_sample_edit){set, 0};
     for (enum role role = ROLES; role-- > 0;)
         (void)(ids[role].len && read_id(role, ids[role], &link));
-    return (struct outcome){kiln_builder_set(b, rest, n, NULL), kiln_builder_link(b, &link)};
+    return (struct kiln_sample_edit){kiln_builder_set(b, rest, n, NULL),
+                                     kiln_builder_link(b, &link)};
 }
 
-void kiln_builder_link_samples(struct kiln_builder *b)
+void kiln_builder_edit_samples(struct kiln_builder *b,
+                               struct kiln_sample_edit (*edit)(void *context,
+                                                               struct kiln_builder *b,
+                                                               uint32_t attrs),
+                               void *context)
 {
     struct kiln_batch *batch = &b->box->batch;
     uint32_t n_sets = batch->dict.n_sets;
-    struct outcome *known;
+    struct kiln_sample_edit *known;
 
-    if (b->error || !has_ids(&batch->dict))
+    if (b->error)
         return;
     known = kiln_builder_scratch(b, n_sets * sizeof(*known));
     if (!known)
@@ -103,8 +105,14 @@ void kiln_builder_link_samples(struct kiln_builder *b)
             continue;
         assert(s->attrs < n_sets);
         if (known[s->attrs].link == NOT_LOOKED)
-            known[s->attrs] = look_at(b, s->attrs);
+            known[s->attrs] = edit(context, b, s->attrs);
         s->link = known[s->attrs].link;
-        s->attrs = known[s->attrs].set;
+        s->attrs = known[s->attrs].attrs;
     }
+}
+
+void kiln_builder_link_samples(struct kiln_builder *b)
+{
+    if (has_ids(&b->box->batch.dict))
+        kiln_builder_edit_samples(b, link_set, NULL);
 }

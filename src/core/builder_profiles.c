@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/sat.h"
 #include "core/bulk.h"
 
 uint32_t kiln_builder_add_resource(struct kiln_builder *b, const struct kiln_resource *resource)
@@ -179,6 +180,27 @@ void kiln_builder_add_sample(struct kiln_builder *b, uint32_t profile, uint32_t 
     if (times && n)
         memcpy(at, times, n * sizeof(*at));
     (void)kiln_builder_new_sample(b, profile, sample);
+}
+
+void kiln_builder_scale_profile(struct kiln_builder *b, uint32_t profile, int64_t factor)
+{
+    struct kiln_batch *batch = &b->box->batch;
+    uint32_t at = 0;
+
+    if (b->error || factor == 1)
+        return;
+    for (uint32_t p = 0; p < profile && !b->owners; p++)
+        at += batch->profiles[p].n_samples;
+    for (uint32_t left = batch->profiles[profile].n_samples; left; at++) {
+        const struct kiln_sample *s = &batch->samples[at];
+
+        if (b->owners && b->owners[at] != profile)
+            continue;
+        for (uint32_t i = 0; s->has_values && i < s->n; i++)
+            batch->observations[s->first + i] =
+                kiln_sat_mul(batch->observations[s->first + i], factor);
+        left--;
+    }
 }
 
 uint64_t kiln_builder_silent(const struct kiln_builder *b)

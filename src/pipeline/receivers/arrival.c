@@ -170,12 +170,12 @@ static int uncompress(enum kiln_compression compression, struct kiln_str data, s
 int kiln_arrival_content(struct kiln_arrival *a, enum kiln_compression compression,
                          struct kiln_str data, struct kiln_buf *out, struct kiln_err *err)
 {
-    size_t before = a->granted, room = first_room(a, compression, data);
+    size_t room = first_room(a, compression, data);
     int r;
 
     kiln_buf_init(out, 0);
     for (;; room = at_most(room * GROWTH, a->owner->opts.content_max)) {
-        r = kiln_arrival_grant(a, before + room, err);
+        r = kiln_arrival_grant(a, a->held + room, err);
         if (r == 0)
             r = uncompress(compression, data, room, out, err);
         if (r != KILN_E_LIMIT || room >= a->owner->opts.content_max)
@@ -183,6 +183,8 @@ int kiln_arrival_content(struct kiln_arrival *a, enum kiln_compression compressi
     }
     if (r < 0)
         kiln_buf_init(out, 0);
+    else
+        a->held += out->cap;
     return r == KILN_E_LIMIT ? too_large(a, err) : r;
 }
 
@@ -220,7 +222,7 @@ static int attempt(struct kiln_arrival *a, const struct kiln_source *source, siz
                    size_t memory, bool *ret_decoding, struct kiln_err *err)
 {
     struct kiln_buf content;
-    int r = kiln_arrival_grant(a, room + memory, err);
+    int r = kiln_arrival_grant(a, a->held + room + memory, err);
 
     *ret_decoding = false;
     if (r < 0)
@@ -237,9 +239,9 @@ static int attempt(struct kiln_arrival *a, const struct kiln_source *source, siz
 /* What a batch may get beside the room for its content. */
 static size_t memory_max(const struct kiln_arrival *a, size_t room)
 {
-    size_t all = a->owner->memory_max;
+    size_t all = a->owner->memory_max, other = room + a->held;
 
-    return all > room + MEMORY_MIN ? all - room : MEMORY_MIN;
+    return all > other + MEMORY_MIN ? all - other : MEMORY_MIN;
 }
 
 static size_t first_memory(const struct kiln_arrival *a, size_t room)

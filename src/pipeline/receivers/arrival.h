@@ -72,6 +72,7 @@ struct kiln_arrival {
     struct kiln_receivers *owner;
     enum kiln_receiver_kind kind;
     size_t granted; /* bytes taken from the pool; the delivery's once it is sent */
+    size_t held;    /* of them, for content that is uncompressed already */
     uint64_t n_profiles, n_samples;
     void (*finish)(struct kiln_arrival *arrival, const struct kiln_outcome *outcome);
 };
@@ -89,8 +90,8 @@ KILN_CHECK int kiln_arrival_take(struct kiln_arrival *arrival, const struct kiln
 KILN_CHECK int kiln_arrival_grant(struct kiln_arrival *arrival, size_t total, struct kiln_err *err);
 
 /*
- * Uncompresses into `out`, which is initialised first and is the caller's to free: a request whose
- * parts are compressed again.  Its memory is granted too.
+ * Uncompresses into `out`, which is initialised first and is the caller's to free, soon after
+ * kiln_arrival_take(): a request whose parts are compressed again.  Its memory is granted too.
  */
 KILN_CHECK int kiln_arrival_content(struct kiln_arrival *arrival, enum kiln_compression compression,
                                     struct kiln_str data, struct kiln_buf *out,
@@ -100,5 +101,10 @@ KILN_CHECK int kiln_arrival_content(struct kiln_arrival *arrival, enum kiln_comp
 void kiln_arrival_send(struct kiln_arrival *arrival);
 /* Ends it here; finish is called at once.  Code 0: there was nothing to hand on. */
 void kiln_arrival_refuse(struct kiln_arrival *arrival, int code, const struct kiln_err *err);
+
+/* ---- answers of handlers that are no method of a service ---- */
+
+/* 200 and nothing, or a status with Pyroscope's {"code":"...","message":"..."}. */
+void kiln_receivers_reply(struct kiln_request *request, const struct kiln_outcome *outcome);
 
 #endif /* KILN_PIPELINE_RECEIVERS_ARRIVAL_H */
