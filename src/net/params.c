@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/params.h"
+#include "base/err.h"
+#include "net/server.h"
+
+#define PARAM_MAX (1u << 20)
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int kiln_percent_decode(struct kiln_str text, bool form, struct kiln_buf *out)
+{
+    char *at = kiln_buf_reserve(out, text.len);
+
+    for (size_t i = 0; at && i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (c == '%') {
+            if (text.len - i < 3 || hex(text.ptr[i + 1]) < 0 || hex(text.ptr[i + 2]) < 0)
+                return KILN_E_MALFORMED;
+            c = (char)(hex(text.ptr[i + 1]) << 4 | hex(text.ptr[i + 2]));
+            i += 2;
+        } else if (c == '+' && form) {
+            c = ' ';
+        }
+        *at++ = c;
+        out->len++;
+    }
+    return out->error;
+}
+
+void kiln_params_init(struct kiln_params *params, struct kiln_str query)
+{
+    *params = (struct kiln_params){.rest = query};
+    kiln_buf_init(&params->buf, PARAM_MAX);
+}
+
+void kiln_params_done(struct kiln_params *params)
+{
+    kiln_buf_done(&params->buf);
+}
+
+int kiln_params_next(struct kiln_params *params)
+{
+    struct kiln_str pair, name;
+    const char *text;
+    size_t n_name;
+    int r;
+
+    do {
+        if (params->rest.len == 0)
+            return 0;
+        pair = kiln_str_cut(&params->rest, '&');
+    } while (pair.len == 0);
+    kiln_buf_clear(&params->buf);
+    name = kiln_str_cut(&pair, '=');
+    r = kiln_percent_decode(name, true, &params->buf);
+    n_name = params->buf.len;
+    if (r == 0)
+        r = kiln_percent_decode(pair, true, &params->buf);
+    if (r < 0)
+        return r;
+    text = params->buf.ptr ? params->buf.ptr : "";
+    params->name = (struct kiln_str){text, n_name};
+    params->value = (struct kiln_str){text + n_name, params->buf.len - n_name};
+    return 1;
+}
+
+int kiln_request_param(const struct kiln_request *request, const char *name, struct kiln_buf *ret)
+{
+    struct kiln_params params;
+    int r;
+
+    kiln_params_init(&params, request->query);
+    while ((r = kiln_params_next(&params)) > 0 && !kiln_str_eq(params.name, kiln_str_of(name)))
+        ;
+    if (r > 0) {
+        kiln_buf_add_str(ret, params.value);
+        r = ret->error ? ret->error : 1;
+    }
+    kiln_params_done(&params);
+    return r;
+}
