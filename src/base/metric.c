@@ -40,8 +40,8 @@ struct kiln_metric {
     const char *help; /* all texts stand behind the structure */
     struct kiln_str name;
     struct kiln_str labels; /* escaped, without the braces */
-    _Atomic int64_t count;  /* counter */
-    _Atomic double level;   /* gauge */
+    _Atomic int64_t count;  /* counter: what was added */
+    _Atomic double level;   /* what was set; of a gauge also what was added */
     struct histogram *histogram;
 };
 
@@ -232,7 +232,7 @@ void kiln_metric_add(struct kiln_metric *metric, int64_t n)
 
 void kiln_metric_set(struct kiln_metric *metric, double value)
 {
-    if (metric && metric->kind == KILN_GAUGE)
+    if (metric && metric != &nobody && metric->kind != KILN_HISTOGRAM)
         atomic_store_explicit(&metric->level, value, memory_order_relaxed);
 }
 
@@ -267,11 +267,10 @@ double kiln_metric_value(const struct kiln_metric *metric)
 {
     if (!metric)
         return 0;
-    if (metric->kind == KILN_COUNTER)
-        return (double)atomic_load_explicit(&metric->count, memory_order_relaxed);
-    if (metric->kind == KILN_GAUGE)
-        return atomic_load_explicit(&metric->level, memory_order_relaxed);
-    return (double)observations(metric->histogram);
+    if (metric->kind == KILN_HISTOGRAM)
+        return (double)observations(metric->histogram);
+    return (double)atomic_load_explicit(&metric->count, memory_order_relaxed) +
+           atomic_load_explicit(&metric->level, memory_order_relaxed);
 }
 
 void kiln_metrics_on_collect(struct kiln_metrics *metrics, void (*collect)(void *context),

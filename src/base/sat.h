@@ -20,6 +20,15 @@ static inline int64_t kiln_sat_add(int64_t a, int64_t b)
     return sum;
 }
 
+static inline int64_t kiln_sat_sub(int64_t a, int64_t b)
+{
+    int64_t difference;
+
+    if (__builtin_sub_overflow(a, b, &difference))
+        return b < 0 ? INT64_MAX : INT64_MIN;
+    return difference;
+}
+
 static inline int64_t kiln_sat_mul(int64_t a, int64_t b)
 {
     int64_t product;

@@ -131,6 +131,15 @@ TEST(metric, a_histogram_counts_into_buckets_that_add_up)
     kiln_metrics_free(metrics);
 }
 
+TEST(metric, a_counter_that_is_kept_elsewhere_may_have_decimals)
+{
+    struct kiln_metrics *metrics = fresh();
+
+    kiln_metric_set(kiln_metric_get(metrics, KILN_COUNTER, "cpu_seconds_total", "C.", NULL), 1.25);
+    CHECK(shows(metrics, "# TYPE cpu_seconds_total counter\ncpu_seconds_total 1.25\n"));
+    kiln_metrics_free(metrics);
+}
+
 static void collect(void *context)
 {
     kiln_metric_add(context, 1);

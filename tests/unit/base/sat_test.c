@@ -2,6 +2,13 @@
 #include "base/sat.h"
 #include "test.h"
 
+TEST(sat, differences_stop_at_the_ends)
+{
+    CHECK(kiln_sat_sub(5, 7) == -2);
+    CHECK(kiln_sat_sub(INT64_MAX, -1) == INT64_MAX);
+    CHECK(kiln_sat_sub(INT64_MIN, 1) == INT64_MIN);
+}
+
 TEST(sat, sums_and_products_stop_at_the_ends)
 {
     CHECK_EQ(kiln_sat_add(2, -5), -3);
