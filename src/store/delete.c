@@ -66,6 +66,9 @@ static int rewrite_all(struct kiln_store *store, struct kiln_tenant *tenant, str
         *profiles += w.left_out;
         if (r == KILN_E_CORRUPT)
             r = 0; /* it was set aside, and the log says so */
+        if (r == 0 && w.unlinked < 0)
+            r = kiln_err_set(&why, w.unlinked, NULL, "an old block cannot be removed: %s",
+                             kiln_err_text(w.unlinked));
         if (r < 0)
             kiln_err_set(err, r, why.where, "%s", why.text);
     }

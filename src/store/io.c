@@ -469,3 +469,51 @@ int kiln_io_get(struct kiln_io *io, const char *path, size_t max, void **ret_dat
     io->close(io, fd);
     return r;
 }
+
+/* ---- two directories ---- */
+
+#define COPY_BYTES ((size_t)1 << 20)
+
+static int copy_bytes(struct kiln_io *from_io, int from, struct kiln_io *to_io, int to)
+{
+    char *chunk = kiln_malloc(COPY_BYTES);
+    uint64_t offset = 0;
+    ssize_t n = chunk ? 1 : -ENOMEM;
+
+    while (n > 0) {
+        n = from_io->pread(from_io, from, chunk, COPY_BYTES, offset);
+        if (n > 0) {
+            int r = to_io->pwrite(to_io, to, chunk, (size_t)n, offset);
+
+            offset += (uint64_t)n;
+            n = r < 0 ? r : n;
+        }
+    }
+    kiln_free(chunk);
+    return n < 0 ? (int)n : to_io->sync(to_io, to);
+}
+
+int kiln_io_copy_across(struct kiln_io *from_io, const char *from, struct kiln_io *to_io,
+                        const char *to)
+{
+    int in = from_io->open(from_io, from, O_RDONLY);
+    int out = in < 0 ? in : to_io->open(to_io, to, O_RDWR | O_CREAT | O_EXCL);
+    int r = out < 0 ? out : copy_bytes(from_io, in, to_io, out);
+    int closed = out < 0 ? 0 : to_io->close(to_io, out);
+
+    if (in >= 0)
+        from_io->close(from_io, in);
+    return r < 0 ? r : closed;
+}
+
+int kiln_io_link_across(struct kiln_io *from_io, const char *from, struct kiln_io *to_io,
+                        const char *to)
+{
+    if (from_io->link == real_link && to_io->link == real_link && is_below(from) && is_below(to)) {
+        int r = code_of(linkat(root_of(from_io), from, root_of(to_io), to, 0));
+
+        if (r != -EXDEV && r != -EPERM && r != -EMLINK)
+            return r;
+    }
+    return kiln_io_copy_across(from_io, from, to_io, to);
+}

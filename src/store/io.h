@@ -59,4 +59,15 @@ KILN_CHECK int kiln_io_put(struct kiln_io *io, const char *path, const void *dat
 KILN_CHECK int kiln_io_get(struct kiln_io *io, const char *path, size_t max, void **ret_data,
                            size_t *ret_n);
 
+/*
+ * A file of one store's directory also into that of another: a hard link where both are real and on
+ * one file system, else a synced copy.  The folder is not synced.  -EEXIST if `to` is there
+ * already.
+ */
+KILN_CHECK int kiln_io_link_across(struct kiln_io *from_io, const char *from, struct kiln_io *to_io,
+                                   const char *to);
+/* The same, always a copy. */
+KILN_CHECK int kiln_io_copy_across(struct kiln_io *from_io, const char *from, struct kiln_io *to_io,
+                                   const char *to);
+
 #endif /* KILN_STORE_IO_H */

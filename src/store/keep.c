@@ -123,24 +123,31 @@ static int sync_folder(struct kiln_store *store, struct kiln_tenant *tenant)
     return store->io->sync_dir(store->io, path);
 }
 
-/* Steps 3 and 4.  What cannot be removed is swept later, or at the next start. */
+/*
+ * Steps 3 and 4.  Files that cannot be removed now are swept later, or at the next start, if
+ * something replaces them; *ret_unlinked says whether they could.
+ */
 static int swap(struct kiln_store *store, struct kiln_tenant *tenant,
-                struct kiln_block *const *gone, uint32_t n_gone, struct kiln_block *added)
+                struct kiln_block *const *gone, uint32_t n_gone, struct kiln_block *added,
+                int *ret_unlinked)
 {
     int r;
 
     pthread_mutex_lock(&store->keeping);
     r = kiln_catalog_swap(tenant, gone, n_gone, &added, added != NULL);
-    if (r == 0 && kiln_catalog_unlink(store, tenant, gone, n_gone) < 0)
-        kiln_log(store->opts.log, KILN_LOG_WARN, "old blocks could not be removed yet", "tenant",
-                 "%s", tenant->name, NULL);
+    if (r == 0)
+        *ret_unlinked = kiln_catalog_unlink(store, tenant, gone, n_gone);
     pthread_mutex_unlock(&store->keeping);
+    if (r == 0 && *ret_unlinked < 0)
+        kiln_log(store->opts.log, KILN_LOG_WARN, "old blocks could not be removed yet", "tenant",
+                 "%s", tenant->name, "why", "%s", kiln_err_text(*ret_unlinked), NULL);
     return r;
 }
 
 int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tenant,
                    struct kiln_block *const *blocks, uint32_t n, struct kiln_err *err)
 {
+    int unlinked = 0;
     int r = sweep(store, tenant, blocks, n);
 
     if (r == 0)
@@ -151,7 +158,9 @@ int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tenant,
         pthread_mutex_unlock(&store->keeping);
     }
     if (r == 0)
-        r = swap(store, tenant, blocks, n, NULL);
+        r = swap(store, tenant, blocks, n, NULL, &unlinked);
+    if (r == 0)
+        r = unlinked;
     return r < 0 ? kiln_err_set(err, r, NULL, "blocks cannot be removed: %s", kiln_err_text(r)) : 0;
 }
 
@@ -234,7 +243,7 @@ static int settle(struct kiln_store *store, struct kiln_rewrite *w,
     if (r < 0)
         return r;
     w->bytes_out = kiln_block_info(added)->bytes;
-    r = swap(store, w->tenant, w->blocks, w->n, added);
+    r = swap(store, w->tenant, w->blocks, w->n, added, &w->unlinked);
     if (r < 0) {
         kiln_block_unref(added);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));

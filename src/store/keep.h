@@ -71,6 +71,7 @@ struct kiln_rewrite {
     bool whatever;               /* take the memory that it needs, if there is any */
     uint64_t profiles, left_out; /* filled */
     uint64_t bytes_out;
+    int unlinked; /* 0, or why the old files are still there */
 };
 
 /*

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files at rest never change, so a backup of them is hard links where that can be.  store.json
+ * comes last: a directory without it is no store, and half a backup is not taken for a whole one.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "store/backup.h"
+#include "store/names.h"
+#include "store/store_int.h"
+
+#define NAMES_BYTES ((size_t)64 << 20)
+#define IDENTITY    "store.json"
+
+struct transfer {
+    struct kiln_io *from, *to;
+    const struct kiln_transfer_opts *opts;
+    struct kiln_err *err;
+    uint32_t done, all;
+};
+
+static int failed(struct transfer *t, const char *path, int code)
+{
+    return kiln_err_set(t->err, code, path, "cannot be copied: %s", kiln_err_text(code));
+}
+
+static int transfer_file(struct transfer *t, const char *path)
+{
+    int r = t->opts && t->opts->copy ? kiln_io_copy_across(t->from, path, t->to, path)
+                                     : kiln_io_link_across(t->from, path, t->to, path);
+
+    t->done++;
+    if (t->opts && t->opts->progress)
+        t->opts->progress(t->opts->context, t->done, t->all);
+    return r < 0 ? failed(t, path, r) : 0;
+}
+
+/* Makes the folder of a path where it is another than that of the path before; syncs that one. */
+static int change_folder(struct transfer *t, const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = (size_t)(slash - path);
+    int r = 0;
+
+    if (strlen(folder) == n && memcmp(folder, path, n) == 0)
+        return 0;
+    if (folder[0])
+        r = t->to->sync_dir(t->to, folder);
+    if (r == 0 && snprintf(folder, size, "%.*s", (int)n, path) >= (int)size)
+        r = -ENAMETOOLONG;
+    if (r == 0)
+        r = t->to->mkdir(t->to, folder);
+    return r < 0 ? failed(t, path, r) : 0;
+}
+
+static int transfer_below(struct transfer *t, const char *top, const struct kiln_names *names)
+{
+    char folder[KILN_PATH_MAX * 2] = "";
+    int r = t->to->mkdir(t->to, top);
+
+    if (r < 0)
+        return failed(t, top, r);
+    for (uint32_t i = 0; r == 0 && i < names->n; i++) {
+        const char *path = kiln_names_get(names, i);
+
+        r = change_folder(t, path, folder, sizeof(folder));
+        if (r == 0)
+            r = transfer_file(t, path);
+    }
+    if (r < 0)
+        return r;
+    if (folder[0])
+        r = t->to->sync_dir(t->to, folder);
+    if (r == 0)
+        r = t->to->sync_dir(t->to, top);
+    return r < 0 ? failed(t, top, r) : 0;
+}
+
+static int is_foreign(void *context, const char *name)
+{
+    (void)context;
+    return strcmp(name, "LOCK") == 0 ? 0 : -ENOTEMPTY;
+}
+
+static int transfer_all(struct transfer *t, struct kiln_names *blocks, struct kiln_names *symbols)
+{
+    int r = t->to->list(t->to, ".", is_foreign, NULL);
+
+    if (r < 0)
+        return kiln_err_set(t->err, r, NULL, "the target directory is not empty");
+    r = kiln_names_below(blocks, t->from, "blocks", NULL);
+    if (r == 0)
+        r = kiln_names_below(symbols, t->from, "symbols", NULL);
+    if (r < 0)
+        return failed(t, "blocks", r);
+    t->all = blocks->n + symbols->n + 1;
+    r = transfer_below(t, "blocks", blocks);
+    if (r == 0)
+        r = transfer_below(t, "symbols", symbols);
+    if (r == 0)
+        r = transfer_file(t, IDENTITY);
+    if (r == 0) {
+        r = t->to->sync_dir(t->to, ".");
+        r = r < 0 ? failed(t, ".", r) : 0;
+    }
+    return r;
+}
+
+int kiln_store_transfer(struct kiln_io *from, struct kiln_io *to,
+                        const struct kiln_transfer_opts *opts, struct kiln_err *err)
+{
+    struct transfer t = {.from = from, .to = to, .opts = opts, .err = err};
+    struct kiln_names blocks, symbols;
+    int r;
+
+    kiln_names_init(&blocks, NAMES_BYTES);
+    kiln_names_init(&symbols, NAMES_BYTES);
+    r = transfer_all(&t, &blocks, &symbols);
+    kiln_names_done(&blocks);
+    kiln_names_done(&symbols);
+    return r;
+}
+
+static int open_target(const char *dir, struct kiln_io **ret_io, struct kiln_err *err)
+{
+    int r = kiln_io_open(dir, false, ret_io);
+
+    if (r == -EWOULDBLOCK)
+        return kiln_err_set(err, r, dir, "the target directory is used by another process");
+    return r < 0 ? kiln_err_set(err, r, dir, "cannot be opened: %s", kiln_err_text(r)) : 0;
+}
+
+/* No block goes away while `merging` is held; what a cut adds meanwhile does no harm. */
+int kiln_store_backup(struct kiln_engine *engine, const char *target_dir, struct kiln_err *err)
+{
+    struct kiln_store *store = kiln_store_of(engine);
+    struct kiln_io *target;
+    int r = open_target(target_dir, &target, err);
+
+    if (r < 0)
+        return r;
+    if (!store->opts.read_only)
+        r = kiln_store_flush(engine, err);
+    if (r == 0) {
+        pthread_mutex_lock(&store->keep.merging);
+        r = kiln_store_transfer(store->io, target, NULL, err);
+        pthread_mutex_unlock(&store->keep.merging);
+    }
+    kiln_io_close(target);
+    return r;
+}
+
+int kiln_store_restore(const char *backup_dir, const char *data_dir,
+                       const struct kiln_transfer_opts *opts, struct kiln_store_check *ret_check,
+                       struct kiln_err *err)
+{
+    struct kiln_transfer_opts copy = opts ? *opts : (struct kiln_transfer_opts){0};
+    struct kiln_io *from, *to;
+    int r = kiln_io_open(backup_dir, true, &from);
+
+    *ret_check = (struct kiln_store_check){0};
+    copy.copy = true;
+    if (r < 0)
+        return kiln_err_set(err, r, backup_dir, "cannot be opened: %s", kiln_err_text(r));
+    r = kiln_store_check(from, NULL, ret_check, err);
+    if (r == 0 && ret_check->n_damages)
+        r = kiln_err_set(err, KILN_E_CORRUPT, backup_dir, "the backup is damaged");
+    if (r == 0)
+        r = open_target(data_dir, &to, err);
+    if (r == 0) {
+        r = kiln_store_transfer(from, to, &copy, err);
+        kiln_io_close(to);
+    }
+    kiln_io_close(from);
+    return r;
+}
