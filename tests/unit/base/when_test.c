@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/when.h"
+#include "test.h"
+
+#define NOON UINT64_C(1772366400000000000) /* 2026-03-01T12:00:00Z */
+
+/* What a text means, written back; "bad" for none. */
+static const char *when(const char *text)
+{
+    static char written[64];
+    struct kiln_buf out;
+    uint64_t ns;
+
+    if (kiln_when_parse(kiln_str_of(text), NOON, &ns) < 0)
+        return "bad";
+    kiln_buf_init(&out, sizeof(written));
+    kiln_when_format(&out, ns);
+    snprintf(written, sizeof(written), "%.*s", (int)out.len, out.ptr);
+    kiln_buf_done(&out);
+    return written;
+}
+
+TEST(when, dates_are_read_with_and_without_their_parts)
+{
+    CHECK_TEXT(when("2026-03-01T12:00:00Z"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(when("2026-03-01 12:00:00.25"), "2026-03-01T12:00:00.25Z");
+    CHECK_TEXT(when("2026-03-01T12:00"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(when("2026-03-01"), "2026-03-01T00:00:00Z");
+    CHECK_TEXT(when("2026-03-01T12:00:00+01:30"), "2026-03-01T10:30:00Z");
+    CHECK_TEXT(when("2026-03-01T12:00:00-0130"), "2026-03-01T13:30:00Z");
+    CHECK_TEXT(when("2024-02-29"), "2024-02-29T00:00:00Z");
+}
+
+TEST(when, unix_times_are_told_apart_by_their_size)
+{
+    CHECK_TEXT(when("1772366400"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(when("1772366400.5"), "2026-03-01T12:00:00.5Z");
+    CHECK_TEXT(when("1772366400500"), "2026-03-01T12:00:00.5Z");
+    CHECK_TEXT(when("1772366400500000"), "2026-03-01T12:00:00.5Z");
+    CHECK_TEXT(when("1772366400500000001"), "2026-03-01T12:00:00.500000001Z");
+    CHECK_TEXT(when("0"), "1970-01-01T00:00:00Z");
+}
+
+TEST(when, spans_count_from_now)
+{
+    CHECK_TEXT(when("now"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(when("now-1h30m"), "2026-03-01T10:30:00Z");
+    CHECK_TEXT(when("-1d"), "2026-02-28T12:00:00Z");
+    CHECK_TEXT(when("now+1m"), "2026-03-01T12:01:00Z");
+}
+
+TEST(when, what_is_no_time_is_refused)
+{
+    static const char *const bad[] = {"",
+                                      "soon",
+                                      "2026-02-31",
+                                      "2026-13-01",
+                                      "2026-03-01T",
+                                      "2026-03-01T25:00",
+                                      "2026-03-01T12:00:00X",
+                                      "2026-03-01T12:00:00+1",
+                                      "12:00",
+                                      "now-",
+                                      "now-x",
+                                      "1.x",
+                                      "99999999999999999999",
+                                      "-99999d",
+                                      "1772366400.",
+                                      "2026-03-01T12:00:00."};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        CHECK_TEXT(when(bad[i]), "bad");
+}
