@@ -76,6 +76,7 @@ struct kiln_wal {
     bool threaded;
     struct active active;
     uint64_t next_number;
+    uint64_t vouched; /* what a record says was durable before it */
     struct group group;
     _Atomic uint64_t durable;
     _Atomic uint64_t bytes; /* of all segments */
@@ -194,7 +195,7 @@ static void put_record(struct kiln_wal *wal, struct kiln_wal_append *append)
     struct wal_record_head head = {
         .seal = wal->active.seal,
         .number = wal->next_number++,
-        .durable = atomic_load_explicit(&wal->durable, memory_order_relaxed),
+        .durable = wal->vouched,
         .received_ns = record->received_ns,
         .oldest_ns = record->oldest_ns,
         .body_crc = kiln_crc32c(0, record->body.ptr, record->body.len),
@@ -292,7 +293,8 @@ static int write_group(struct kiln_wal *wal, enum reason *ret_reason)
     }
     wal->active.end += group->bytes;
     note_active(wal);
-    atomic_store(&wal->durable, wal->next_number - 1);
+    wal->vouched = wal->next_number - 1;
+    atomic_store(&wal->durable, wal->vouched);
     return 0;
 }
 
@@ -571,6 +573,7 @@ int kiln_wal_open(struct kiln_io *io, const struct kiln_wal_opts *opts, uint64_t
         r = wal_replay(&p, err);
     if (r == 0) {
         wal->damaged = p.damage;
+        wal->vouched = p.vouched;
         set_numbers(wal, p.last, floor);
         r = opts->read_only ? 0 : start_thread(wal);
     }

@@ -7,10 +7,12 @@
  * holds; a head that holds with a body that does not is stepped over.  So every byte is summed
  * once, whatever the file says.  A stranger's body cannot pass for a record: the seal is random.
  *
- * Each record says what was durable when it was written.  If that is beyond all that was read and
- * all that blocks cover, something acknowledged is gone: it lay at the last bad place, or in a
- * segment that is not there.  If it is not, the bad place was never acknowledged, and a power cut
- * explains it.
+ * Each record says what was durable when it was written.  A hole, that is, a place without a whole
+ * record and a whole one after it, may be what a power cut left of records written together, or
+ * damage.  It is damage if the record after it was durable: a later record of the segment says so,
+ * or the first of the next segment (not one further on: after a failed sync numbers go on
+ * elsewhere, above those that were never acknowledged).  If a record says that more was durable
+ * than was ever read, that lay at the bad end of the segment before, or in one that is not there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include "store/wal_int.h"
 
 #define WINDOW_BYTES ((size_t)1 << 20)
+enum { HOLES_MAX = 64 }; /* that wait; more are not reported one by one */
 
 /* A segment being read. */
 struct reader {
@@ -36,10 +39,17 @@ struct reader {
     bool unreadable; /* the disk failed, or the file became shorter */
 };
 
-/* The last bad place since the last good record. */
-struct suspect {
+/* A bad place.  Those before a record wait for somebody to vouch for that record. */
+struct hole {
     struct wal_segment *segment; /* NULL: none */
     uint64_t offset;
+    uint64_t after, before; /* the records around it */
+};
+
+struct holes {
+    struct hole open; /* no record came after it yet */
+    struct hole waiting[HOLES_MAX];
+    uint32_t n;
 };
 
 int wal_segments_reserve(struct wal_segments *segments)
@@ -142,36 +152,67 @@ static int get(struct reader *reader, uint64_t offset, size_t n, const uint8_t *
 
 /* ---- records ---- */
 
-static void report(struct wal_replay *p, const struct wal_segment *segment, uint64_t offset,
-                   uint64_t up_to, const char *text)
+static void report(struct wal_replay *p, const struct hole *hole, const char *text)
 {
     char path[WAL_PATH_MAX];
-    struct kiln_wal_damage damage = {path, offset, p->last, up_to, text};
+    struct kiln_wal_damage damage = {path, hole->offset, hole->after, hole->before - 1, text};
 
-    wal_segment_path(segment->first, path);
-    if (damage.after > up_to)
-        damage.after = up_to;
+    wal_segment_path(hole->segment->first, path);
     p->damage++;
     if (p->opts->damaged)
         p->opts->damaged(p->context, &damage);
 }
 
-/* Something that was durable before this record was written is not there. */
-static void report_gap(struct reader *reader, uint64_t offset, uint64_t durable,
-                       const struct suspect *suspect)
+/* `durable` says that holes are damage, or, at the start of a segment, that the last one's are not.
+ */
+static void judge_holes(struct reader *reader, struct holes *holes, uint64_t durable)
 {
-    if (suspect->segment) {
-        suspect->segment->damaged = true;
-        report(reader->replay, suspect->segment, suspect->offset, durable,
-               "acknowledged records are damaged");
-    } else {
-        report(reader->replay, reader->segment, offset, durable,
-               "acknowledged records before this place are missing");
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < holes->n; i++) {
+        struct hole *hole = &holes->waiting[i];
+
+        if (hole->before <= reader->replay->floor)
+            continue; /* blocks have it */
+        if (durable >= hole->before) {
+            hole->segment->damaged = true;
+            report(reader->replay, hole, "acknowledged records are damaged");
+        } else if (hole->segment == reader->segment) {
+            holes->waiting[kept++] = *hole;
+        }
+    }
+    holes->n = kept;
+}
+
+/* The record `number`, the first that is whole after a bad place or after a segment. */
+static void judge_gap(struct reader *reader, struct holes *holes, uint64_t offset,
+                      const struct wal_record_head *head)
+{
+    struct wal_replay *p = reader->replay;
+    struct hole hole = holes->open;
+
+    holes->open.segment = NULL;
+    hole.after = p->last;
+    hole.before = head->number;
+    if (head->durable > p->last && head->durable > p->floor) {
+        const char *text = "acknowledged records are damaged";
+
+        hole.before = head->durable + 1;
+        if (hole.segment) {
+            hole.segment->damaged = true;
+        } else {
+            hole.segment = reader->segment;
+            hole.offset = offset;
+            text = "acknowledged records before this place are missing";
+        }
+        report(p, &hole, text);
+    } else if (hole.segment == reader->segment && holes->n < HOLES_MAX) {
+        holes->waiting[holes->n++] = hole;
     }
 }
 
 static int give(struct reader *reader, uint64_t offset, const struct wal_record_head *head,
-                const uint8_t *bytes, struct suspect *suspect)
+                const uint8_t *bytes, struct holes *holes)
 {
     struct wal_replay *p = reader->replay;
     const char *tenant = (const char *)bytes + WAL_RECORD_HEAD;
@@ -188,9 +229,8 @@ static int give(struct reader *reader, uint64_t offset, const struct wal_record_
         reader->segment->last = head->number;
     if (head->number <= p->last)
         return 0; /* a copy of a segment, or what a failed write left */
-    if (head->durable > p->last && head->durable > p->floor)
-        report_gap(reader, offset, head->durable, suspect);
-    suspect->segment = NULL;
+    judge_holes(reader, holes, head->durable);
+    judge_gap(reader, holes, offset, head);
     p->last = head->number;
     return p->each(p->context, &record);
 }
@@ -223,7 +263,7 @@ static int look(struct reader *reader, uint64_t offset, struct wal_record_head *
     return sum == ret_head->body_crc;
 }
 
-static int scan(struct reader *reader, struct suspect *suspect)
+static int scan(struct reader *reader, struct holes *holes)
 {
     uint64_t offset = WAL_SEGMENT_HEAD;
     bool good = true;
@@ -237,16 +277,16 @@ static int scan(struct reader *reader, struct suspect *suspect)
         if (r < 0)
             return r;
         if (r == 0 && good)
-            *suspect = (struct suspect){reader->segment, offset};
+            holes->open = (struct hole){.segment = reader->segment, .offset = offset};
         good = r > 0;
         if (good)
-            r = give(reader, offset, &head, bytes, suspect);
+            r = give(reader, offset, &head, bytes, holes);
         if (r < 0)
             return r;
         offset += step;
     }
     if (good && offset < reader->size)
-        *suspect = (struct suspect){reader->segment, offset};
+        holes->open = (struct hole){.segment = reader->segment, .offset = offset};
     return 0;
 }
 
@@ -256,7 +296,7 @@ static int scan(struct reader *reader, struct suspect *suspect)
  * The seal, from the segment's head, or, where that is damaged, from the first record.  0 if there
  * is none: a segment that was cut off while it was made, in which nothing was acknowledged.
  */
-static int read_seal(struct reader *reader, struct kiln_err *err)
+static int read_seal(struct reader *reader, struct holes *holes, struct kiln_err *err)
 {
     struct wal_segment_head head;
     struct wal_record_head record;
@@ -283,12 +323,11 @@ static int read_seal(struct reader *reader, struct kiln_err *err)
         !wal_record_decode(bytes + WAL_SEGMENT_HEAD, n - WAL_SEGMENT_HEAD, &record))
         return 0;
     reader->seal = record.seal;
-    reader->segment->damaged = true;
-    report(reader->replay, reader->segment, 0, 0, "the head of the segment is damaged");
+    holes->open = (struct hole){.segment = reader->segment};
     return 1;
 }
 
-static int read_segment(struct reader *reader, struct suspect *suspect, struct kiln_err *err)
+static int read_segment(struct reader *reader, struct holes *holes, struct kiln_err *err)
 {
     struct wal_replay *p = reader->replay;
     int r = p->io->size(p->io, reader->fd, &reader->size);
@@ -299,16 +338,16 @@ static int read_segment(struct reader *reader, struct suspect *suspect, struct k
         r = p->io->sync(p->io, reader->fd);
     if (r < 0)
         return r;
-    r = read_seal(reader, err);
+    r = read_seal(reader, holes, err);
     if (r == 0)
-        *suspect = (struct suspect){reader->segment, 0};
-    return r > 0 ? scan(reader, suspect) : r;
+        holes->open = (struct hole){.segment = reader->segment};
+    return r > 0 ? scan(reader, holes) : r;
 }
 
-static int replay_segment(struct reader *reader, struct suspect *suspect, struct kiln_err *err)
+static int replay_segment(struct reader *reader, struct holes *holes, struct kiln_err *err)
 {
     struct wal_replay *p = reader->replay;
-    uint64_t last = p->last;
+    struct hole rest;
     int r;
 
     wal_segment_path(reader->segment->first, reader->path);
@@ -317,21 +356,22 @@ static int replay_segment(struct reader *reader, struct suspect *suspect, struct
     reader->fd = p->io->open(p->io, reader->path, O_RDONLY);
     if (reader->fd < 0)
         return reader->fd;
-    r = read_segment(reader, suspect, err);
+    r = read_segment(reader, holes, err);
     p->io->close(p->io, reader->fd);
     if (!reader->unreadable)
         return r;
+    rest = (struct hole){reader->segment, 0, p->last, p->last + 1};
     /* One that cannot be read stops nothing. */
     reader->segment->damaged = true;
-    report(p, reader->segment, 0, last, "the segment cannot be read");
-    *suspect = (struct suspect){reader->segment, 0};
+    report(p, &rest, "the segment cannot be read");
+    holes->open = (struct hole){.segment = reader->segment};
     return 0;
 }
 
 static int replay_all(struct wal_replay *p, struct kiln_err *err)
 {
     struct reader reader = {.replay = p};
-    struct suspect suspect = {0};
+    struct holes holes = {.n = 0};
     int r = 0;
 
     /* What was before the first segment was covered by blocks, which may be gone by now. */
@@ -339,10 +379,11 @@ static int replay_all(struct wal_replay *p, struct kiln_err *err)
         p->floor = p->segments->all[0].first - 1;
     for (uint32_t i = 0; r == 0 && i < p->segments->n; i++) {
         reader.segment = &p->segments->all[i];
-        r = replay_segment(&reader, &suspect, err);
+        r = replay_segment(&reader, &holes, err);
         if (r < 0)
             kiln_err_set(err, r, reader.path, "cannot be replayed: %s", kiln_err_text(r));
     }
+    p->vouched = holes.n ? holes.waiting[0].after : p->last;
     kiln_free(reader.window);
     return r;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/wal_int.h"
+
 enum { BODY_MAX = 3000, SEGMENT_BYTES = 8192 };
 
 struct log_writer_append {
@@ -98,6 +100,37 @@ int kiln_log_writer_append(struct kiln_log_writer *w, uint32_t n)
     return w->codes[w->submitted - 1];
 }
 
+struct foreign {
+    struct kiln_wal_append append;
+    struct kiln_log_writer *writer;
+    int code;
+    bool done;
+};
+
+static void answer_foreign(struct kiln_wal_append *append, int code)
+{
+    struct foreign *foreign = (struct foreign *)(void *)append;
+
+    pthread_mutex_lock(&foreign->writer->lock);
+    foreign->code = code;
+    foreign->done = true;
+    pthread_cond_broadcast(&foreign->writer->told);
+    pthread_mutex_unlock(&foreign->writer->lock);
+}
+
+int kiln_log_writer_submit_foreign(struct kiln_log_writer *w, struct kiln_wal_append *append)
+{
+    struct foreign foreign = {.append = *append, .writer = w};
+
+    foreign.append.done = answer_foreign;
+    kiln_wal_submit(w->wal, &foreign.append);
+    pthread_mutex_lock(&w->lock);
+    while (!foreign.done)
+        pthread_cond_wait(&w->told, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    return foreign.code;
+}
+
 static bool is_ours(const struct kiln_wal_record *record, uint32_t i)
 {
     char body[BODY_MAX];
@@ -145,6 +178,13 @@ int kiln_log_open(struct kiln_io *io, uint64_t floor, struct kiln_log_read *ret,
 
     memset(ret, 0, sizeof(*ret));
     return kiln_wal_open(io, &opts, floor, kiln_log_read_record, ret, ret_wal, NULL);
+}
+
+void kiln_log_head_of_version(uint32_t version, uint8_t ret_bytes[32])
+{
+    struct wal_segment_head head = {.version = version, .first = 1};
+
+    wal_segment_encode(&head, ret_bytes);
 }
 
 const char *kiln_log_compare(const struct kiln_log_writer *w, const struct kiln_log_read *read)

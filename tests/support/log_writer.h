@@ -48,6 +48,9 @@ void kiln_log_writer_wait(struct kiln_log_writer *w);
 /* Both, for `n` records at once; returns the code of the last. */
 int kiln_log_writer_append(struct kiln_log_writer *w, uint32_t n);
 
+/* An append of the caller's own, which is not remembered; returns its code. */
+int kiln_log_writer_submit_foreign(struct kiln_log_writer *w, struct kiln_wal_append *append);
+
 /* For kiln_wal_open(): `context` is a struct kiln_log_read. */
 int kiln_log_read_record(void *context, const struct kiln_wal_record *record);
 void kiln_log_read_damage(void *context, const struct kiln_wal_damage *damage);
@@ -55,6 +58,9 @@ void kiln_log_read_damage(void *context, const struct kiln_wal_damage *damage);
 /* Opens the log, in segments of a few records, reading what is there into `ret`. */
 KILN_CHECK int kiln_log_open(struct kiln_io *io, uint64_t floor, struct kiln_log_read *ret,
                              struct kiln_wal **ret_wal);
+
+/* The head of an empty segment in a format of this version. */
+void kiln_log_head_of_version(uint32_t version, uint8_t ret_bytes[32]);
 
 /* NULL, or what is wrong: an acknowledged record that is not there, or one that is there twice. */
 const char *kiln_log_compare(const struct kiln_log_writer *w, const struct kiln_log_read *read);
