@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading profiles: the dictionary first, into tables of the reader's own; then page after page of
+ * rows, of those that may have something for the question.  Entries go to the builder when a
+ * profile or stack needs them (core/remap.h); stacks when the first page of their service comes.
+ */
+#include <errno.h>
+
+#include "store/block_reader.h"
+
+#define MEMORY_DEFAULT ((size_t)64 << 20)
+#define DICT_MAX       ((size_t)4 << 30)
+
+/* ---- pages ---- */
+
+int kiln_reader_page(struct kiln_block_reader *r, uint32_t kind, uint32_t page,
+                     struct kiln_err *err)
+{
+    const struct kiln_section_shape *shape = &kiln_section_shapes[kind];
+    const struct kiln_page_ref *ref = &r->block->footer.pages[page];
+    struct kiln_str bytes;
+    int result = kiln_page_load(&r->in, r->block->io, r->block->fd, ref->offset, ref->size, err);
+
+    for (uint32_t i = 0; result == 0 && i < shape->numbers; i++)
+        result = kiln_page_get(&r->in, &r->columns[i], UINT32_MAX, err);
+    for (uint32_t i = 0; result == 0 && i < shape->bytes; i++) {
+        kiln_buf_clear(&r->bytes[i]);
+        result = kiln_page_get_bytes(&r->in, r->bytes[i].max, &bytes, err);
+        if (result == 0) {
+            kiln_buf_add_str(&r->bytes[i], bytes);
+            result = r->bytes[i].error;
+        }
+    }
+    if (result == 0 && !kiln_page_is_read(&r->in))
+        result = kiln_reader_damaged(err, "the page has more columns than it should");
+    return result;
+}
+
+/* Says where it went wrong: "rows[3]" in the file. */
+static int fail_at(const struct kiln_block_reader *r, uint32_t kind, uint32_t page, int code,
+                   struct kiln_err *err)
+{
+    kiln_err_set(err, code, NULL, "%s", kiln_err_text(code));
+    kiln_err_within(err, "%s[%u]", kiln_section_name(kind), page);
+    return kiln_block_fail(r->block, err, code);
+}
+
+int kiln_reader_section(struct kiln_block_reader *r, const struct kiln_section *section,
+                        int (*take)(struct kiln_block_reader *r, uint32_t n_entries,
+                                    struct kiln_err *err),
+                        struct kiln_err *err)
+{
+    int result = 0;
+
+    r->last = 0;
+    r->next = 0;
+    r->before[0] = r->before[1] = 0;
+    for (uint32_t i = 0; section && i < section->n_pages; i++) {
+        uint32_t page = section->first_page + i;
+
+        result = kiln_reader_page(r, section->kind, page, err);
+        if (result == 0)
+            result = take(r, (uint32_t)r->block->footer.pages[page].n_entries, err);
+        if (result == 0 && r->own)
+            result = kiln_builder_error(r->own);
+        if (result < 0)
+            return fail_at(r, section->kind, i, result, err);
+    }
+    return 0;
+}
+
+/* ---- beginning ---- */
+
+static int load_dict(struct kiln_block_reader *r, struct kiln_err *err)
+{
+    struct kiln_limits limits = kiln_limits_default;
+    uint64_t dict_bytes = r->block->footer.info.dict_bytes;
+    int result;
+
+    limits.memory_bytes = dict_bytes > DICT_MAX / 2 ? DICT_MAX : (size_t)dict_bytes * 2;
+    limits.memory_bytes += r->budget.limit;
+    result = kiln_builder_new(&limits, &r->own);
+    if (result == 0)
+        result = kiln_reader_load_strings(r, err);
+    if (result == 0)
+        result = kiln_reader_load_dict(r, err);
+    if (result == 0)
+        result = kiln_reader_load_code(r, err);
+    if (result == 0)
+        result = kiln_remap_new(r->b, kiln_builder_peek(r->own), NULL, &r->remap);
+    return result;
+}
+
+static struct kiln_rows_tables tables_of(const struct kiln_block_reader *r)
+{
+    const struct kiln_dict *d = &kiln_builder_peek(r->own)->dict;
+
+    return (struct kiln_rows_tables){
+        .n_series = r->block->footer.info.n_series,
+        .n_sets = d->n_sets - 1,
+        .n_links = d->n_links - 1,
+        .n_origins = r->n_origins,
+        .n_moments = r->n_moments,
+        .moments = r->moments,
+    };
+}
+
+int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts *opts,
+                    struct kiln_builder *b, struct kiln_block_reader **ret_reader,
+                    struct kiln_err *err)
+{
+    struct kiln_block_reader *r = kiln_calloc(1, sizeof(*r));
+    int result;
+
+    if (!r)
+        return kiln_err_set(err, -ENOMEM, block->path, "no memory for reading");
+    r->block = kiln_block_ref(block);
+    r->opts = opts ? *opts : (struct kiln_block_read_opts){0};
+    r->b = b;
+    r->service = UINT32_MAX;
+    r->budget.limit = r->opts.memory_bytes ? r->opts.memory_bytes : MEMORY_DEFAULT;
+    for (size_t i = 0; i < KILN_ARRAY_LEN(r->bytes); i++)
+        kiln_buf_init(&r->bytes[i], r->budget.limit);
+    result = kiln_page_in_init(&r->in, &r->budget);
+    if (result == 0)
+        result = load_dict(r, err);
+    if (result < 0) {
+        kiln_err_set(err, result, block->path, "%s", kiln_err_text(result));
+        kiln_block_reader_free(r);
+        return result;
+    }
+    r->tables = tables_of(r);
+    *ret_reader = r;
+    return 0;
+}
+
+void kiln_block_reader_free(struct kiln_block_reader *r)
+{
+    if (!r)
+        return;
+    kiln_remap_free(r->remap);
+    kiln_builder_free(r->own);
+#define FREE(array)                                                                                \
+    kiln_array_free(&r->budget, (void **)&r->array, &r->cap_##array, sizeof(*r->array))
+    FREE(lists);
+    FREE(lines);
+    FREE(origins);
+    FREE(moments);
+    FREE(stack_of);
+    FREE(sorted);
+    FREE(path);
+    FREE(samples);
+    FREE(observations);
+#undef FREE
+    for (uint32_t i = 0; i < KILN_COLUMNS_MAX; i++)
+        kiln_column_done(&r->columns[i], &r->budget);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(r->bytes); i++)
+        kiln_buf_done(&r->bytes[i]);
+    kiln_page_in_done(&r->in);
+    kiln_block_unref(r->block);
+    kiln_free(r);
+}
+
+/* ---- choosing ---- */
+
+static bool is_chosen(const struct kiln_block_reader *r, uint64_t series)
+{
+    return !r->opts.series || (r->opts.series[series / 64] >> series % 64 & 1);
+}
+
+static bool has_range(const struct kiln_block_reader *r)
+{
+    return r->opts.start_ns || r->opts.end_ns;
+}
+
+static bool in_range(const struct kiln_block_reader *r, uint64_t t)
+{
+    return t >= r->opts.start_ns && t < r->opts.end_ns;
+}
+
+static bool page_is_wanted(const struct kiln_block_reader *r, const struct kiln_rows_ref *ref)
+{
+    bool wanted = false;
+
+    if (has_range(r) && (ref->max_ns < r->opts.start_ns || ref->min_ns >= r->opts.end_ns))
+        return false;
+    for (uint32_t i = ref->first_series; i <= ref->last_series && !wanted; i++)
+        wanted = is_chosen(r, i);
+    return wanted;
+}
+
+static bool profile_is_wanted(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
+                              uint64_t series)
+{
+    const uint64_t *times = r->columns[KILN_ROWS_TIME].v + p->time;
+    bool wanted = !has_range(r) || in_range(r, p->moment.time_ns);
+
+    for (uint64_t i = 0; !wanted && i < p->of[2] + p->of[3]; i++)
+        wanted = in_range(r, times[i]);
+    return wanted && is_chosen(r, series);
+}
+
+/* ---- rows ---- */
+
+static int load_rows(struct kiln_block_reader *r, uint32_t i, struct kiln_err *err)
+{
+    const struct kiln_footer *f = &r->block->footer;
+    uint32_t page = kiln_footer_section(f, KILN_SECTION_ROWS)->first_page + i;
+    const struct kiln_rows_ref *ref = &f->rows[i];
+    const struct kiln_column *series = &r->columns[KILN_ROWS_SERIES];
+    int result = kiln_reader_page(r, KILN_SECTION_ROWS, page, err);
+
+    r->tables.n_stacks = r->n_stacks;
+    if (result == 0)
+        result = kiln_rows_decode(r->columns, f->pages[page].n_entries, &r->tables, err);
+    if (result == 0 &&
+        (series->v[0] < ref->first_series || series->v[series->n - 1] > ref->last_series))
+        result = kiln_reader_damaged(err, "its series are not those of the index");
+    r->cursor = (struct kiln_rows_cursor){.columns = r->columns, .tables = &r->tables};
+    return result;
+}
+
+/* Makes the next page that may have something the page at hand.  1, 0 at the end, or an error. */
+static int next_page(struct kiln_block_reader *r, struct kiln_err *err)
+{
+    const struct kiln_footer *f = &r->block->footer;
+    uint32_t i = r->next_page;
+    int result;
+
+    while (i < f->n_rows && !page_is_wanted(r, &f->rows[i]))
+        i++;
+    r->next_page = i + 1;
+    if (i >= f->n_rows)
+        return 0;
+    result = kiln_reader_load_stacks(r, f->services[f->rows[i].first_series], err);
+    if (result < 0)
+        return result;
+    result = load_rows(r, i, err);
+    if (result < 0)
+        return fail_at(r, KILN_SECTION_ROWS, i, result, err);
+    r->has_page = true;
+    return 1;
+}
+
+/* Rows of one identity, from `first` on, of at most `n`. */
+static uint32_t run_length(const struct kiln_block_reader *r, uint64_t first, uint64_t n)
+{
+    const uint64_t *stacks = r->columns[KILN_ROWS_STACK].v + first;
+    const uint64_t *attrs = r->columns[KILN_ROWS_ATTRS].v + first;
+    const uint64_t *links = r->columns[KILN_ROWS_LINK].v + first;
+    uint32_t run = 1;
+
+    while (run < n && run < (1u << 30) - 1 && stacks[run] == stacks[0] && attrs[run] == attrs[0] &&
+           links[run] == links[0])
+        run++;
+    return run;
+}
+
+/* Where the next row, value, time, sample and observation of a profile are. */
+struct fill {
+    uint64_t row, value, time;
+    uint32_t n_samples, n_observations;
+};
+
+static void fill_shape(struct kiln_block_reader *r, struct fill *at, uint32_t shape, uint64_t n)
+{
+    const struct kiln_column *c = r->columns;
+
+    for (uint64_t i = 0, run; i < n; i += run) {
+        struct kiln_sample *s = &r->samples[at->n_samples++];
+
+        run = run_length(r, at->row, n - i);
+        *s = (struct kiln_sample){
+            .stack = r->stack_of[c[KILN_ROWS_STACK].v[at->row] - 1],
+            .attrs = kiln_remap_set(r->remap, (uint32_t)c[KILN_ROWS_ATTRS].v[at->row]),
+            .link = kiln_remap_link(r->remap, (uint32_t)c[KILN_ROWS_LINK].v[at->row]),
+            .first = at->n_observations,
+            .n = (uint32_t)run & 0x3fffffffu,
+            .has_values = shape & 1,
+            .has_times = shape >> 1 & 1,
+        };
+        at->row += run;
+        for (uint64_t k = 0; (shape & 1) && k < run; k++)
+            r->observations[at->n_observations++] = (int64_t)c[KILN_ROWS_VALUE].v[at->value++];
+        for (uint64_t k = 0; (shape & 2) && k < run; k++)
+            r->observations[at->n_observations++] = (int64_t)c[KILN_ROWS_TIME].v[at->time++];
+    }
+}
+
+static int fill_samples(struct kiln_block_reader *r, const struct kiln_rows_profile *p,
+                        uint32_t *ret_n)
+{
+    uint64_t n = p->of[1] + p->of[2] + p->of[3];
+    struct fill at = {p->row, p->value, p->time, 0, 0};
+    int result = READER_ROOM(r, r->samples, r->cap_samples, n);
+
+    if (result == 0)
+        result = READER_ROOM(r, r->observations, r->cap_observations, n + p->of[3]);
+    for (uint32_t shape = 1; result == 0 && shape <= 3; shape++)
+        fill_shape(r, &at, shape, p->of[shape]);
+    *ret_n = at.n_samples;
+    return result;
+}
+
+/* All of a profile's head but its id and payload. */
+static struct kiln_block_profile head_of(struct kiln_block_reader *r, uint64_t origin)
+{
+    const struct kiln_origin *o = &r->origins[origin - 1];
+
+    return (struct kiln_block_profile){
+        .resource = o->resource - 1,
+        .scope = o->scope - 1,
+        .flags = o->flags,
+        .head =
+            {
+                .sample_type = {kiln_remap_string(r->remap, o->sample_type.type),
+                                kiln_remap_string(r->remap, o->sample_type.unit)},
+                .period_type = {kiln_remap_string(r->remap, o->period_type.type),
+                                kiln_remap_string(r->remap, o->period_type.unit)},
+                .period = o->period,
+                .attrs = kiln_remap_set(r->remap, o->attrs),
+                .dropped_attrs = o->dropped_attrs,
+                .payload_format = kiln_remap_string(r->remap, o->payload_format),
+            },
+    };
+}
+
+/* The id and payload of a profile, if it has them; false if they are not there. */
+static bool fill_bytes(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
+                       struct kiln_profile *head)
+{
+    if ((p->shape & KILN_SHAPE_HAS_ID) && p->id + sizeof(head->id) > r->bytes[0].len)
+        return false;
+    if (p->payload > r->bytes[1].len || p->payload_len > r->bytes[1].len - p->payload)
+        return false;
+    if (p->shape & KILN_SHAPE_HAS_ID)
+        memcpy(head->id, r->bytes[0].ptr + p->id, sizeof(head->id));
+    if (p->payload_len)
+        head->payload = (struct kiln_str){r->bytes[1].ptr + p->payload, (size_t)p->payload_len};
+    return true;
+}
+
+static int fill_profile(struct kiln_block_reader *r, const struct kiln_rows_profile *p, uint32_t i,
+                        struct kiln_block_profile *ret, struct kiln_err *err)
+{
+    struct kiln_block_profile made;
+    uint64_t origin = r->columns[KILN_ROWS_ORIGIN].v[i];
+    int result;
+
+    if (origin == 0)
+        return kiln_reader_damaged(err, "a profile has no origin");
+    made = head_of(r, origin);
+    if (!fill_bytes(r, p, &made.head))
+        return kiln_reader_damaged(err, "an id or payload is not there");
+    made.series = (uint32_t)r->columns[KILN_ROWS_SERIES].v[i];
+    made.head.time_ns = p->moment.time_ns;
+    made.head.duration_ns = p->moment.duration_ns;
+    result = fill_samples(r, p, &made.head.n_samples);
+    if (result == 0)
+        result = kiln_builder_error(r->b);
+    made.samples = r->samples;
+    made.observations = r->observations;
+    if (result == 0)
+        *ret = made;
+    return result;
+}
+
+int kiln_block_next(struct kiln_block_reader *r, struct kiln_block_profile *ret_profile,
+                    struct kiln_err *err)
+{
+    struct kiln_rows_profile p;
+    int result = 1;
+
+    for (;;) {
+        uint32_t i = r->cursor.profile;
+
+        if (r->has_page && kiln_rows_next(&r->cursor, &p) > 0) {
+            if (!profile_is_wanted(r, &p, r->columns[KILN_ROWS_SERIES].v[i]))
+                continue;
+            result = fill_profile(r, &p, i, ret_profile, err);
+            return result < 0 ? fail_at(r, KILN_SECTION_ROWS, r->next_page - 1, result, err) : 1;
+        }
+        r->has_page = false;
+        result = next_page(r, err);
+        if (result <= 0)
+            return result;
+    }
+}
+
+int kiln_block_add_resource(struct kiln_block_reader *r, uint32_t resource, uint32_t *ret_index)
+{
+    if (resource >= kiln_builder_peek(r->own)->n_resources)
+        return KILN_E_RANGE;
+    *ret_index = kiln_remap_add_resource(r->remap, resource);
+    return kiln_builder_error(r->b);
+}
+
+struct kiln_scope kiln_block_scope(struct kiln_block_reader *r, uint32_t scope)
+{
+    if (scope >= kiln_builder_peek(r->own)->n_scopes)
+        return (struct kiln_scope){0};
+    return kiln_remap_scope(r->remap, scope);
+}

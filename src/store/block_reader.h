@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_reader - the inside of a block reader: the block's dictionary as it was read, what of it
+ * the builder has already, and the page of rows at hand.
+ *
+ * Threads: one owner at a time.
+ */
+#ifndef KILN_STORE_BLOCK_READER_H
+#define KILN_STORE_BLOCK_READER_H
+
+#include "core/remap.h"
+#include "store/block_int.h"
+#include "store/block_rows.h"
+
+struct kiln_block_list {
+    uint64_t first;
+    uint32_t n, depth;
+};
+
+struct kiln_block_reader {
+    struct kiln_block *block; /* a reference */
+    struct kiln_budget budget;
+    struct kiln_block_read_opts opts;
+    struct kiln_page_in in;
+    struct kiln_column columns[KILN_COLUMNS_MAX]; /* of the page at hand */
+    struct kiln_buf bytes[2];                     /* its columns of bytes */
+
+    /* the block's dictionary, by its own numbers */
+    struct kiln_builder *own;
+    struct kiln_block_list *lists;
+    struct kiln_line *lines;     /* scratch: of a location */
+    struct kiln_origin *origins; /* strings and sets by number */
+    struct kiln_moment *moments;
+    uint32_t n_lists, n_origins, n_moments;
+    uint32_t cap_lists, cap_lines, cap_origins, cap_moments;
+
+    /* what is brought over */
+    struct kiln_builder *b; /* borrowed */
+    struct kiln_remap *remap;
+    uint32_t service;   /* whose stacks are; UINT32_MAX: none yet */
+    uint32_t *stack_of; /* by number - 1: its index in the builder */
+    uint32_t *sorted;   /* by rank: likewise */
+    uint32_t *path;     /* scratch: a stack from the root, as indexes of the builder */
+    uint32_t n_stacks, cap_stack_of, cap_sorted, cap_path, n_path;
+
+    /* rows */
+    uint32_t next_page; /* of rows */
+    bool has_page;
+    struct kiln_rows_tables tables;
+    struct kiln_rows_cursor cursor;
+    struct kiln_sample *samples;
+    int64_t *observations;
+    uint32_t cap_samples, cap_observations;
+
+    uint64_t last; /* scratch: an integer before, across pages of one section */
+    uint32_t next; /* scratch: entries shown, likewise */
+    uint32_t before[2];
+};
+
+#define READER_ROOM(r, array, cap, need)                                                           \
+    kiln_grow(&(r)->budget, (void **)&(array), &(cap), (need), sizeof(*(array)), UINT32_MAX)
+
+/* Reads a page's columns. */
+KILN_CHECK int kiln_reader_page(struct kiln_block_reader *r, uint32_t kind, uint32_t page,
+                                struct kiln_err *err);
+/* Gives each page of a section to `take`. */
+KILN_CHECK int kiln_reader_section(struct kiln_block_reader *r, const struct kiln_section *section,
+                                   int (*take)(struct kiln_block_reader *r, uint32_t n_entries,
+                                               struct kiln_err *err),
+                                   struct kiln_err *err);
+
+/* Whether the first `columns` columns have `n` numbers each. */
+static inline bool kiln_reader_fits(const struct kiln_block_reader *r, uint32_t columns, uint32_t n)
+{
+    for (uint32_t i = 0; i < columns; i++) {
+        if (r->columns[i].n != n)
+            return false;
+    }
+    return true;
+}
+
+/* The dictionary but for stacks: block_load.c, block_load_code.c. */
+KILN_CHECK int kiln_reader_load_dict(struct kiln_block_reader *r, struct kiln_err *err);
+KILN_CHECK int kiln_reader_load_code(struct kiln_block_reader *r, struct kiln_err *err);
+KILN_CHECK int kiln_reader_load_strings(struct kiln_block_reader *r, struct kiln_err *err);
+/* The stacks of a service, into the builder: block_load_stacks.c. */
+KILN_CHECK int kiln_reader_load_stacks(struct kiln_block_reader *r, uint32_t service,
+                                       struct kiln_err *err);
+
+static inline int kiln_reader_damaged(struct kiln_err *err, const char *what)
+{
+    return kiln_err_set(err, KILN_E_CORRUPT, NULL, "%s", what);
+}
+
+#endif /* KILN_STORE_BLOCK_READER_H */

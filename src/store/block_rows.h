@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_rows - between plain numbers and the columns of a page of rows, both ways.
+ *
+ * Threads: as the writer or reader they belong to.
+ */
+#ifndef KILN_STORE_BLOCK_ROWS_H
+#define KILN_STORE_BLOCK_ROWS_H
+
+#include "store/block_writer.h"
+
+/* Writes the page of rows at hand, if there is something in it. */
+void kiln_rows_flush(struct kiln_block_writer *w);
+
+/* How far the numbers of a page may go, and what moments there are. */
+struct kiln_rows_tables {
+    uint64_t n_series, n_stacks, n_sets, n_links, n_origins, n_moments;
+    const struct kiln_moment *moments; /* by number - 1 */
+};
+
+/* Turns the columns of a page, as read, into plain numbers again, all of them inside the tables. */
+KILN_CHECK int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles,
+                                const struct kiln_rows_tables *tables, struct kiln_err *err);
+
+/* ---- walking a page of plain numbers ---- */
+
+struct kiln_rows_cursor {
+    const struct kiln_column *columns;
+    const struct kiln_rows_tables *tables;
+    uint32_t profile, extra, row, value, time; /* the next of each */
+    uint64_t id, payload;                      /* likewise: bytes */
+};
+
+struct kiln_rows_profile {
+    uint32_t shape; /* the column of that name */
+    uint64_t of[4]; /* rows by shape */
+    struct kiln_moment moment;
+    uint32_t row, value, time; /* the first of each */
+    uint64_t id, payload, payload_len;
+};
+
+/* The next profile.  Returns 1, 0 at the end, KILN_E_CORRUPT where the columns do not fit together.
+ */
+KILN_CHECK int kiln_rows_next(struct kiln_rows_cursor *cursor, struct kiln_rows_profile *ret);
+
+#endif /* KILN_STORE_BLOCK_ROWS_H */
