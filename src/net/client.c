@@ -4,8 +4,11 @@
  * connections.  Answers are collected by the two callbacks; trailers come to the header callback
  * like headers.
  *
- * Over http:// and Unix sockets gRPC starts with HTTP/2's preface (prior knowledge); over https://
- * ALPN decides.
+ * Over https:// ALPN agrees on HTTP/2.  Over http:// and Unix sockets a connection starts with
+ * HTTP/2's preface (prior knowledge); but libcurl 7.88 cannot use such a connection twice: told of
+ * prior knowledge again, it starts HTTP/2 inside HTTP/2.  A second call therefore asks for plain
+ * HTTP/2, which libcurl gives it on a connection that speaks it already.  Where that one is gone,
+ * libcurl makes one of HTTP/1.1, over which no gRPC server answers a call: the call is made again.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -29,6 +32,7 @@ struct kiln_client {
     uint32_t timeout_ms;
     size_t answer_max;
     CURL *http, *grpc; /* NULL until needed */
+    bool warm;         /* gRPC has a connection that speaks HTTP/2 */
     struct kiln_buf url, line, frame;
     char why[CURL_ERROR_SIZE];
 };
@@ -291,12 +295,8 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
         curl_easy_setopt(h, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(h, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (grpc)
-        curl_easy_setopt(h, CURLOPT_HTTP_VERSION,
-                         client->tls ? (long)CURL_HTTP_VERSION_2TLS
-                                     : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-    else
-        curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(h, CURLOPT_HTTP_VERSION,
+                     grpc ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
     if (!grpc)
         curl_easy_setopt(h, CURLOPT_ACCEPT_ENCODING, "gzip, zstd");
     return h;
@@ -348,7 +348,8 @@ static int perform(struct kiln_client *client, CURL *h, const struct kiln_call *
     if (c->answer->body.error == KILN_E_LIMIT)
         return kiln_err_set(err, KILN_E_LIMIT, client->server,
                             "the answer is larger than %zu bytes", client->answer_max);
-    if (code != CURLE_OK)
+    /* An answer that came before the body was sent ends the stream, which libcurl takes ill. */
+    if (code != CURLE_OK && !(code == CURLE_HTTP2_STREAM && c->grpc_status[0]))
         return fail(client, h, code, err);
     curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
     c->answer->status = (int)status;
@@ -379,23 +380,47 @@ int kiln_client_call(struct kiln_client *client, const struct kiln_call *call,
     return r;
 }
 
+/* One try of a gRPC call; *ret_again: it went over HTTP/1.1, which says nothing. */
+static int try_grpc(struct kiln_client *client, const struct kiln_call *call,
+                    struct kiln_answer *answer, bool *ret_again, struct kiln_err *err)
+{
+    long version = CURL_HTTP_VERSION_NONE;
+    struct kiln_collected c;
+    int r = 0;
+
+    if (!client->grpc)
+        client->grpc = new_handle(client, true);
+    if (client->grpc && !client->tls) {
+        curl_easy_setopt(client->grpc, CURLOPT_HTTP_VERSION,
+                         client->warm ? (long)CURL_HTTP_VERSION_2_0
+                                      : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+        curl_easy_setopt(client->grpc, CURLOPT_FRESH_CONNECT, client->warm ? 0L : 1L);
+    }
+    kiln_collected_init(&c, answer, client->server, client->answer_max);
+    r = run(client, &client->grpc, call, kiln_buf_str(&client->frame), &c, err);
+    if (r == 0)
+        curl_easy_getinfo(client->grpc, CURLINFO_HTTP_VERSION, &version);
+    *ret_again = r == 0 && client->warm && version != CURL_HTTP_VERSION_2_0;
+    client->warm = version == CURL_HTTP_VERSION_2_0;
+    if (r == 0 && !*ret_again)
+        r = kiln_collected_grpc(&c, err);
+    kiln_collected_done(&c);
+    return r;
+}
+
 int kiln_client_grpc(struct kiln_client *client, const struct kiln_call *call,
                      struct kiln_answer *answer, struct kiln_err *err)
 {
     uint8_t flags = call->encoding == KILN_PLAIN ? 0 : KILN_GRPC_COMPRESSED;
-    struct kiln_collected c;
+    bool again;
     int r;
 
     kiln_buf_clear(&client->frame);
     kiln_grpc_frame_put(&client->frame, flags, call->body);
     if (client->frame.error)
         return kiln_err_set(err, client->frame.error, client->server, "cannot make the request");
-    kiln_collected_init(&c, answer, client->server, client->answer_max);
-    r = run(client, &client->grpc, call, kiln_buf_str(&client->frame), &c, err);
-    if (r == 0)
-        r = kiln_collected_grpc(&c, err);
-    kiln_collected_done(&c);
-    return r;
+    r = try_grpc(client, call, answer, &again, err);
+    return again ? try_grpc(client, call, answer, &again, err) : r;
 }
 
 bool kiln_client_retryable(int code)
