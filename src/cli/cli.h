@@ -18,7 +18,7 @@
     X(1, FAILED, "A check or a threshold failed: the answer is no.")                               \
     X(2, USAGE, "The command line was wrong, or selects nothing.")                                 \
     X(3, INPUT, "An input is damaged, too large, or of no known format.")                          \
-    X(4, IO, "A file could not be read or written, or memory ran out.")
+    X(4, IO, "A file or the network failed, or memory ran out.")
 
 enum kiln_exit {
 #define X(number, name, text) KILN_EXIT_##name = (number),
@@ -30,7 +30,9 @@ enum kiln_exit {
 #define KILN_ENVIRONMENT_MAP(X)                                                                    \
     X("NO_COLOR", "If set and not empty, no colours, unless --color=always.")                      \
     X("TERM", "If dumb, no colours.")                                                              \
-    X("COLUMNS", "The width that tables are cut to on a terminal, if it cannot be asked.")
+    X("COLUMNS", "The width that tables are cut to on a terminal, if it cannot be asked.")         \
+    X("KILN_SERVER", "The server that commands talk to, if --server does not say.")                \
+    X("KILN_TOKEN", "The token to show to that server, if --token does not say.")
 
 struct kiln_cli {
     const struct kiln_command *command;

@@ -48,21 +48,31 @@ static int decode(const struct kiln_cli *cli, struct kiln_str data, struct kiln_
     return kiln_decode(data, &opts, &input->batch, &input->info, err);
 }
 
-int kiln_input_open(const struct kiln_cli *cli, const char *path, struct kiln_input *ret_input)
+int kiln_input_load(const struct kiln_cli *cli, const char *path, struct kiln_input *ret_input,
+                    struct kiln_err *err)
 {
     struct kiln_input input = {0};
-    struct kiln_err err = {0};
     struct kiln_buf data;
-    int code;
     int r;
 
     kiln_buf_init(&data, input_limit(cli));
-    r = kiln_file_read(path, &data, &err);
+    r = kiln_file_read(path, &data, err);
     if (r == 0)
-        r = decode(cli, kiln_buf_str(&data), &input, &err);
+        r = decode(cli, kiln_buf_str(&data), &input, err);
     input.file_bytes = data.len;
     kiln_buf_done(&data);
-    if (r < 0)
+    if (r == 0)
+        *ret_input = input;
+    return r;
+}
+
+int kiln_input_open(const struct kiln_cli *cli, const char *path, struct kiln_input *ret_input)
+{
+    struct kiln_input input;
+    struct kiln_err err = {0};
+    int code;
+
+    if (kiln_input_load(cli, path, &input, &err) < 0)
         return kiln_cli_fail(path, &err);
     code = kiln_edit(cli, path, &input.batch);
     if (code)

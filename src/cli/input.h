@@ -22,6 +22,10 @@ size_t kiln_output_limit(const struct kiln_cli *cli);
 /* Reads and uncompresses one file into `out`, an initialised buffer, within the limits. */
 KILN_CHECK int kiln_input_read(const struct kiln_cli *cli, const char *path, struct kiln_buf *out);
 
+/* Reads and decodes one file, without edits; prints nothing, returns 0 or an error. */
+KILN_CHECK int kiln_input_load(const struct kiln_cli *cli, const char *path,
+                               struct kiln_input *ret_input, struct kiln_err *err);
+
 /* Reads and decodes one file. */
 KILN_CHECK int kiln_input_open(const struct kiln_cli *cli, const char *path,
                                struct kiln_input *ret_input);

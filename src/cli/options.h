@@ -79,6 +79,18 @@ struct kiln_args {
     /* check */
     bool strict, check_dupes, check_orphans;
     uint32_t check_sample_shapes; /* 0 or 1 */
+    /* talking to a server */
+    struct {
+        const char *server, *token, *tenant, *ca_file;
+        uint64_t timeout_ns; /* 0: the default */
+    } remote;
+    /* push */
+    struct {
+        const char *service, *time;
+        uint32_t jobs;
+        uint64_t retry_ns;
+        bool quiet, dry_run;
+    } push;
     /* help */
     bool help, man;
 };

@@ -648,6 +648,40 @@ static void copy_batch(struct kiln_remap *remap)
     }
 }
 
+/* A time that is not known stays so. */
+static uint64_t shifted(uint64_t time_ns, int64_t by)
+{
+    uint64_t moved = time_ns + (uint64_t)by;
+
+    if (time_ns == 0 || (by < 0 && moved > time_ns))
+        return 0;
+    return by > 0 && moved < time_ns ? UINT64_MAX : moved;
+}
+
+static void shift_times(struct kiln_builder *b, int64_t by)
+{
+    struct kiln_batch *batch = &b->box->batch;
+
+    for (uint32_t i = 0; i < batch->n_profiles; i++)
+        batch->profiles[i].time_ns = shifted(batch->profiles[i].time_ns, by);
+    for (uint32_t i = 0; i < batch->n_samples; i++) {
+        struct kiln_sample *s = &batch->samples[i];
+        uint64_t *times = (uint64_t *)batch->observations + s->first + (s->has_values ? s->n : 0);
+
+        for (uint32_t j = 0; s->has_times && j < s->n; j++)
+            times[j] = shifted(times[j], by);
+    }
+}
+
+/* What is left to do when all is copied. */
+static void finish_edit(struct kiln_builder *b, const struct kiln_remap_edit *edit)
+{
+    if (edit->shift_ns)
+        shift_times(b, edit->shift_ns);
+    if (edit->finish)
+        edit->finish(edit->context, b);
+}
+
 int kiln_remap_batch(const struct kiln_batch *batch, const struct kiln_remap_edit *edit,
                      const struct kiln_limits *limits, struct kiln_batch **ret_batch,
                      struct kiln_err *err)
@@ -669,5 +703,7 @@ int kiln_remap_batch(const struct kiln_batch *batch, const struct kiln_remap_edi
     if (r == 0)
         copy_batch(remap);
     kiln_remap_free(remap);
+    if (edit && !kiln_builder_error(b))
+        finish_edit(b, edit);
     return kiln_builder_finish(b, ret_batch, err);
 }

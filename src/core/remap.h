@@ -56,6 +56,10 @@ struct kiln_remap_edit {
     bool (*line)(void *context, struct kiln_builder *b, const struct kiln_batch *from,
                  const struct kiln_location *location, struct kiln_line *line);
     bool drop_payloads;
+    /* kiln_remap_batch() only: added to the times of profiles and samples; none falls below 0. */
+    int64_t shift_ns;
+    /* kiln_remap_batch() only: the last to change heads and their attributes.  NULL: nobody. */
+    void (*finish)(void *context, struct kiln_builder *b);
 };
 
 /* `edit` may be NULL; it and the batch are borrowed.  Returns 0, -ENOMEM or KILN_E_LIMIT. */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remote - talking to a server: where it is, who we are, and trying again.
+ *
+ * Threads: a client has one owner at a time; the functions have no state.
+ */
+#ifndef KILN_CLI_REMOTE_H
+#define KILN_CLI_REMOTE_H
+
+#include "cli/cli.h"
+#include "net/client.h"
+
+/* --server, --token, --tenant, --ca-file, --timeout. */
+extern const struct kiln_option_group kiln_group_remote;
+
+/* The address of --server, KILN_SERVER, or http://127.0.0.1:4040. */
+const char *kiln_remote_address(const struct kiln_cli *cli);
+
+/* A client as the options say. */
+KILN_CHECK int kiln_remote_open(const struct kiln_cli *cli, struct kiln_client **ret_client,
+                                struct kiln_err *err);
+
+/* How long to go on, and what happened. */
+struct kiln_tries {
+    uint64_t give_up_ns;    /* time for all tries of one call; 0: only one try */
+    bool grpc;              /* a unary gRPC call */
+    bool insist;            /* also where nobody listens at the first try */
+    uint32_t again;         /* added to: tries after the first */
+    uint64_t last_start_ns; /* when the last try began (monotonic) */
+};
+
+/*
+ * Calls, and calls again where the answer or the failure allows it: after what the server asks for,
+ * else after some 0.1 s, doubled each time up to 5 s.  Returns as kiln_client_call() does
+ * for the last try.
+ */
+KILN_CHECK int kiln_remote_call(struct kiln_client *client, const struct kiln_call *call,
+                                struct kiln_tries *tries, struct kiln_answer *answer,
+                                struct kiln_err *err);
+
+/* True if the answer is one of success. */
+bool kiln_remote_accepted(const struct kiln_answer *answer);
+
+/* What an ExportProfilesServiceResponse says: how many profiles were rejected, and why. */
+struct kiln_export_result {
+    uint64_t rejected;
+    char message[256];
+};
+void kiln_remote_export_result(struct kiln_str response, struct kiln_export_result *ret_result);
+
+#endif /* KILN_CLI_REMOTE_H */
