@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * admin - what `kiln store` asks of a running server, over HTTP:
+ *
+ *   GET    /api/v1/store/stats            what is in the store, by service and type (JSON)
+ *   POST   /api/v1/store/check            reads every byte; what is damaged (JSON)
+ *   POST   /api/v1/store/compact          merges until nothing is left to merge (JSON)
+ *   POST   /api/v1/store/backup?dir=DIR   only from this machine: DIR is a path of the server's
+ *   GET    /api/v1/store/export?service=  a selection (store/choose.h) as OTLP protobuf
+ *   DELETE /api/v1/services/NAME          really deletes
+ *
+ * All of them need admin access and are of the tenant of the caller; check, compact and backup are
+ * of the whole store.  They may take long: each runs on a thread of its own, a few at once, and is
+ * answered when it is done.
+ *
+ * Threads: as net/server.h.  The router must be freed (it waits for what runs) before the engine
+ * is closed.
+ */
+#ifndef KILN_STORE_ADMIN_H
+#define KILN_STORE_ADMIN_H
+
+#include "base/log.h"
+#include "net/server.h"
+#include "store/engine.h"
+#include "store/io.h"
+
+struct kiln_store_admin_opts {
+    struct kiln_engine *engine; /* the embedded one: store/store.h */
+    struct kiln_io *io;         /* its directory, for the check */
+    size_t export_bytes;        /* the most memory an export takes; 0: 256 MiB */
+    struct kiln_log *log;
+};
+
+KILN_CHECK int kiln_store_admin_add(struct kiln_router *router,
+                                    const struct kiln_store_admin_opts *opts);
+
+#endif /* KILN_STORE_ADMIN_H */
