@@ -179,7 +179,7 @@ int kiln_when_parse(struct kiln_str text, uint64_t now_ns, uint64_t *ret_ns)
     return parse_unix(text, ret_ns);
 }
 
-void kiln_when_format(struct kiln_buf *out, uint64_t ns)
+void kiln_when_format(uint64_t ns, struct kiln_buf *out)
 {
     time_t seconds = (time_t)(ns / NS);
     uint32_t fraction = (uint32_t)(ns % NS);
@@ -188,10 +188,11 @@ void kiln_when_format(struct kiln_buf *out, uint64_t ns)
     gmtime_r(&seconds, &tm);
     kiln_buf_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1,
                     tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    if (fraction) {
+    if (fraction % 1000)
         kiln_buf_printf(out, ".%09u", fraction);
-        while (out->len && out->ptr[out->len - 1] == '0')
-            out->len--;
-    }
+    else if (fraction % 1000000)
+        kiln_buf_printf(out, ".%06u", fraction / 1000);
+    else if (fraction)
+        kiln_buf_printf(out, ".%03u", fraction / 1000000);
     kiln_buf_putc(out, 'Z');
 }

@@ -17,7 +17,7 @@
 /* Unix time in nanoseconds.  Returns 0, KILN_E_MALFORMED or -ERANGE. */
 KILN_CHECK int kiln_when_parse(struct kiln_str text, uint64_t now_ns, uint64_t *ret_ns);
 
-/* "2026-03-01T12:00:00Z", with as many digits of a second as it needs. */
-void kiln_when_format(struct kiln_buf *out, uint64_t ns);
+/* "2026-03-01T12:00:00Z", with three, six or nine digits of a second where it needs them. */
+void kiln_when_format(uint64_t ns, struct kiln_buf *out);
 
 #endif /* KILN_BASE_WHEN_H */

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/quantity.h"
 #include "cli/when.h"
 
 /* This century, in seconds. */
@@ -77,85 +76,6 @@ static bool clock_time(struct kiln_str *s, struct tm *tm)
     return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec <= 60;
 }
 
-/* ".123", at most nine digits counted. */
-static uint64_t fraction(struct kiln_str *s)
-{
-    uint64_t ns = 0, unit = KILN_NS_PER_S / 10;
-    int digit;
-
-    if (s->len < 2 || s->ptr[0] != '.' || !isdigit((unsigned char)s->ptr[1]))
-        return 0;
-    one_of(s, ".");
-    for (; digits(s, 1, &digit); unit /= 10)
-        ns += (uint64_t)digit * unit;
-    return ns;
-}
-
-/* "Z", "+01:00", "-0500", nothing: seconds east of Greenwich. */
-static bool offset(struct kiln_str *s, int64_t *ret_s)
-{
-    bool west = s->len && *s->ptr == '-';
-    int hours, minutes;
-
-    *ret_s = 0;
-    if (one_of(s, "Zz") || s->len == 0)
-        return true;
-    if (!one_of(s, "+-") || !digits(s, 2, &hours))
-        return false;
-    one_of(s, ":");
-    if (!digits(s, 2, &minutes))
-        return false;
-    *ret_s = (hours * 3600 + minutes * 60) * (west ? -1 : 1);
-    return true;
-}
-
-static uint64_t to_ns(struct tm *tm, uint64_t ns, int64_t east_s)
-{
-    return (uint64_t)((int64_t)timegm(tm) - east_s) * KILN_NS_PER_S + ns;
-}
-
-static int parse_date(struct kiln_str s, uint64_t *ret_ns)
-{
-    struct tm tm = {0};
-    int64_t east_s = 0;
-    uint64_t ns = 0;
-
-    if (!date(&s, &tm))
-        return KILN_E_MALFORMED;
-    if (s.len) {
-        if (!one_of(&s, "Tt ") || !clock_time(&s, &tm))
-            return KILN_E_MALFORMED;
-        ns = fraction(&s);
-        if (!offset(&s, &east_s) || s.len)
-            return KILN_E_MALFORMED;
-    }
-    *ret_ns = to_ns(&tm, ns, east_s);
-    return 0;
-}
-
-int kiln_when_parse(struct kiln_str text, uint64_t now_ns, uint64_t *ret_ns)
-{
-    uint64_t number;
-
-    if (kiln_str_eq(text, KILN_STR("now"))) {
-        *ret_ns = now_ns;
-        return 0;
-    }
-    if (kiln_str_starts(text, KILN_STR("-"))) {
-        struct kiln_str span = {text.ptr + 1, text.len - 1};
-
-        if (kiln_duration_parse(span, &number) < 0 || number > now_ns)
-            return KILN_E_MALFORMED;
-        *ret_ns = now_ns - number;
-        return 0;
-    }
-    if (kiln_str_parse_u64(text, &number) == 0 && kiln_when_of_number(number)) {
-        *ret_ns = kiln_when_of_number(number);
-        return 0;
-    }
-    return parse_date(text, ret_ns);
-}
-
 /* ---- file names ---- */
 
 static size_t digits_at(struct kiln_str s)
@@ -177,7 +97,7 @@ static bool stamp_at(struct kiln_str s, uint64_t *ret_ns)
     one_of(&s, "Tt_-. ");
     if (!clock_time(&s, &tm) || (s.len && isdigit((unsigned char)*s.ptr)))
         return false;
-    *ret_ns = to_ns(&tm, 0, 0);
+    *ret_ns = (uint64_t)timegm(&tm) * KILN_NS_PER_S;
     return true;
 }
 
@@ -198,18 +118,4 @@ int kiln_when_in_name(struct kiln_str name, uint64_t *ret_ns)
         name.len -= n ? n : 1;
     }
     return KILN_E_NOMATCH;
-}
-
-void kiln_when_format(uint64_t ns, struct kiln_buf *out)
-{
-    time_t seconds = (time_t)(ns / KILN_NS_PER_S);
-    uint32_t ms = (uint32_t)(ns % KILN_NS_PER_S / KILN_NS_PER_MS);
-    struct tm tm = {0};
-
-    gmtime_r(&seconds, &tm);
-    kiln_buf_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1,
-                    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    if (ms)
-        kiln_buf_printf(out, ".%03u", ms);
-    kiln_buf_putc(out, 'Z');
 }

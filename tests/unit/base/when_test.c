@@ -16,7 +16,7 @@ static const char *when(const char *text)
     if (kiln_when_parse(kiln_str_of(text), NOON, &ns) < 0)
         return "bad";
     kiln_buf_init(&out, sizeof(written));
-    kiln_when_format(&out, ns);
+    kiln_when_format(ns, &out);
     snprintf(written, sizeof(written), "%.*s", (int)out.len, out.ptr);
     kiln_buf_done(&out);
     return written;
@@ -25,7 +25,7 @@ static const char *when(const char *text)
 TEST(when, dates_are_read_with_and_without_their_parts)
 {
     CHECK_TEXT(when("2026-03-01T12:00:00Z"), "2026-03-01T12:00:00Z");
-    CHECK_TEXT(when("2026-03-01 12:00:00.25"), "2026-03-01T12:00:00.25Z");
+    CHECK_TEXT(when("2026-03-01 12:00:00.25"), "2026-03-01T12:00:00.250Z");
     CHECK_TEXT(when("2026-03-01T12:00"), "2026-03-01T12:00:00Z");
     CHECK_TEXT(when("2026-03-01"), "2026-03-01T00:00:00Z");
     CHECK_TEXT(when("2026-03-01T12:00:00+01:30"), "2026-03-01T10:30:00Z");
@@ -36,9 +36,9 @@ TEST(when, dates_are_read_with_and_without_their_parts)
 TEST(when, unix_times_are_told_apart_by_their_size)
 {
     CHECK_TEXT(when("1772366400"), "2026-03-01T12:00:00Z");
-    CHECK_TEXT(when("1772366400.5"), "2026-03-01T12:00:00.5Z");
-    CHECK_TEXT(when("1772366400500"), "2026-03-01T12:00:00.5Z");
-    CHECK_TEXT(when("1772366400500000"), "2026-03-01T12:00:00.5Z");
+    CHECK_TEXT(when("1772366400.5"), "2026-03-01T12:00:00.500Z");
+    CHECK_TEXT(when("1772366400500"), "2026-03-01T12:00:00.500Z");
+    CHECK_TEXT(when("1772366400500000"), "2026-03-01T12:00:00.500Z");
     CHECK_TEXT(when("1772366400500000001"), "2026-03-01T12:00:00.500000001Z");
     CHECK_TEXT(when("0"), "1970-01-01T00:00:00Z");
 }
