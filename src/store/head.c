@@ -19,9 +19,8 @@
 #include "core/remap.h"
 #include "core/type.h"
 
-#define AHEAD_MAX_NS (600 * KILN_NS_PER_S) /* a time further in the future is no time */
-#define KEY_MAX      ((size_t)1 << 20)     /* bytes of one series' key */
-#define NONE         UINT32_MAX
+#define KEY_MAX ((size_t)1 << 20) /* bytes of one series' key */
+#define NONE    UINT32_MAX
 
 struct kiln_head {
     struct kiln_head_opts opts;
@@ -343,16 +342,12 @@ static void apply_profile(struct applying *a, uint32_t from_resource, uint32_t f
                           uint32_t profile)
 {
     struct kiln_builder *b = a->head->rows.b;
-    uint64_t time_ns = a->in->batch->profiles[profile].time_ns;
-    struct kiln_row row = {0};
+    uint64_t own_ns = a->in->batch->profiles[profile].time_ns;
+    uint64_t time_ns = kiln_head_time(own_ns, a->in->received_ns);
+    struct kiln_row row = {.flags = time_ns == own_ns ? 0 : KILN_PROFILE_TIME_SET};
     struct kiln_profile to;
     uint32_t added;
 
-    if (time_ns == 0 ||
-        (time_ns > a->in->received_ns && time_ns - a->in->received_ns > AHEAD_MAX_NS)) {
-        time_ns = a->in->received_ns;
-        row.flags |= KILN_PROFILE_TIME_SET;
-    }
     if (time_ns < a->in->oldest_ns) {
         a->in->n_too_old++;
         return;

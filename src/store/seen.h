@@ -20,16 +20,21 @@
 #include "store/content.h"
 
 struct kiln_block;
-struct kiln_seen_entry;
 struct kiln_seen_part;
+
+/* A table of fingerprints: series, time and hash folded into one. */
+struct kiln_seen_half {
+    struct kiln_content_hash *slots; /* all zero: free */
+    uint32_t n, n_slots;
+    uint64_t from; /* log records from here on are in it, or in the younger half */
+};
 
 struct kiln_seen {
     struct kiln_pool *pool;
     uint64_t seed;
-    struct kiln_seen_entry *recent; /* a table by hash, of the newest */
-    uint32_t n_recent, n_slots;
-    uint64_t recent_from;         /* log records from here on are in `recent` */
-    struct kiln_seen_part *parts; /* series of blocks, most recently used first */
+    struct kiln_seen_half young, old;
+    struct kiln_seen_part *parts; /* of blocks, most recently used first */
+    uint32_t n_parts;
     size_t part_bytes;
 };
 

@@ -38,6 +38,7 @@
 #define KILN_TENANT_MAX   150u /* bytes of a tenant's name */
 #define KILN_PATH_MAX     256u /* bytes of any path of the store, with its NUL */
 #define KILN_BLOCK_ENDING ".kb"
+#define KILN_COVERED_NAME "covered" /* beside a tenant's blocks */
 
 struct kiln_tenant {
     char *name; /* constant, like `next` */
@@ -46,9 +47,10 @@ struct kiln_tenant {
     struct kiln_head *head;     /* never NULL */
     struct kiln_head *cutting;  /* or NULL */
     struct kiln_block **blocks; /* in the order of ids: of age */
-    uint32_t n_blocks, cap_blocks;
+    uint32_t n_blocks;
     uint64_t covered;             /* records of the log up to here are in blocks */
     struct kiln_series_set known; /* the series of blocks and heads */
+    bool known_stale;             /* blocks went: some series of `known` may be gone */
     struct kiln_seen seen;        /* hashes of what was applied lately */
     /* the keeper's, under `keeping` */
     bool cut_failed; /* the last try left something that must be swept before the next */
@@ -85,14 +87,18 @@ struct kiln_store {
     uint64_t queued, applied;                /* how many ever were; equal when settled */
     pthread_cond_t settled, work;            /* of the queue */
     pthread_cond_t keeper_work;
-    bool closing, stop_applier, stop_keeper, cut_wanted;
+    bool closing, stop_applier, stop_keeper;
 
     _Atomic size_t head_bytes;  /* of all heads, also frozen ones */
     _Atomic uint64_t raw_bytes; /* decoded, in heads that are not cut */
     _Atomic size_t pending_bytes;
+    _Atomic bool cut_wanted;
+    _Atomic bool starved; /* the pool had no more for the head */
+    _Atomic uint64_t cut_said;
     _Atomic uint64_t last_number; /* applied */
     _Atomic int cut_error;        /* of the last cut; 0: it went well */
     size_t head_max;              /* bytes of heads that make a cut; twice that refuses appends */
+    size_t reserve;               /* of the pool, for writing: a cut must always be possible */
 
     pthread_t applier, keeper;
     bool has_applier, has_keeper;
@@ -115,6 +121,12 @@ KILN_CHECK int kiln_tenant_get(struct kiln_store *store, struct kiln_str name,
 /* One after the other: the first for NULL, NULL after the last. */
 struct kiln_tenant *kiln_tenant_next(struct kiln_store *store, struct kiln_tenant *tenant);
 
+/* An empty head with the settings of the store. */
+KILN_CHECK int kiln_tenant_new_head(struct kiln_store *store, struct kiln_head **ret_head);
+/* Counts the series of a tenant anew; under its lock. */
+KILN_CHECK int kiln_tenant_count_series(struct kiln_tenant *tenant);
+void kiln_tenant_free(struct kiln_tenant *tenant);
+
 /* ---- catalog ---- */
 
 struct kiln_block_list {
@@ -124,6 +136,9 @@ struct kiln_block_list {
 
 /* The blocks of a tenant at this moment, in the order of age. */
 KILN_CHECK int kiln_catalog_list(struct kiln_tenant *tenant, struct kiln_block_list *ret_list);
+/* The same, under the tenant's lock already. */
+KILN_CHECK int kiln_catalog_list_locked(const struct kiln_tenant *tenant,
+                                        struct kiln_block_list *ret_list);
 void kiln_block_list_done(struct kiln_block_list *list);
 
 /*
@@ -134,6 +149,13 @@ void kiln_block_list_done(struct kiln_block_list *list);
 KILN_CHECK int kiln_catalog_swap(struct kiln_tenant *tenant, struct kiln_block *const *gone,
                                  uint32_t n_gone, struct kiln_block *const *added,
                                  uint32_t n_added);
+struct kiln_catalog_change {
+    struct kiln_block *const *gone, *const *added;
+    uint32_t n_gone, n_added;
+};
+/* The same, under the tenant's lock already; the caller drops the references of `gone` after. */
+KILN_CHECK int kiln_catalog_change_locked(struct kiln_tenant *tenant,
+                                          const struct kiln_catalog_change *change);
 /* Removes the files of blocks and syncs the folder.  What cannot be removed now goes at the next
  * start if a block `replaces` it. */
 KILN_CHECK int kiln_catalog_unlink(struct kiln_store *store, struct kiln_tenant *tenant,
@@ -158,6 +180,13 @@ void kiln_store_set_aside(struct kiln_store *store, const char *path, const stru
 /* Reads all of blocks/: opens what is whole, honours `replaces`, sets aside what is damaged. */
 KILN_CHECK int kiln_catalog_load(struct kiln_store *store, struct kiln_err *err);
 
+/* ---- opening ---- */
+
+/* Reads store.json, or makes one: format version, seed.  A newer version is refused. */
+KILN_CHECK int kiln_store_read_meta(struct kiln_store *store, struct kiln_err *err);
+/* Opens the log and applies what blocks do not hold. */
+KILN_CHECK int kiln_store_replay(struct kiln_store *store, struct kiln_err *err);
+
 /* ---- the ways through ---- */
 
 void kiln_store_append(struct kiln_engine *engine, struct kiln_append *append);
@@ -179,9 +208,17 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
 void kiln_store_stats(struct kiln_engine *engine, struct kiln_str tenant,
                       struct kiln_engine_stats *ret_stats);
 
+void kiln_store_open_metrics(struct kiln_store *store);
+/* Sets the gauges to what is; the keeper does, about once a second. */
+void kiln_store_set_gauges(struct kiln_store *store);
+
 /* Cuts a tenant's head into a block.  Takes `keeping`.  0 also where there was nothing to cut. */
 KILN_CHECK int kiln_store_cut(struct kiln_store *store, struct kiln_tenant *tenant,
                               struct kiln_err *err);
+/* Wakes the keeper for a cut. */
+void kiln_store_want_cut(struct kiln_store *store);
+/* Whether heads are so large, or so much is in the log, that they should be cut. */
+bool kiln_store_is_large(struct kiln_store *store);
 /* Lets the log forget what blocks hold. */
 KILN_CHECK int kiln_store_trim(struct kiln_store *store);
 void *kiln_keeper_main(void *store);

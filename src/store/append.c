@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The caller's thread checks what leads to a refusal, encodes the batch where it came in another
+ * format, and submits it to the log.  The log's thread tells the outcome: what is durable goes into
+ * the queue of the applier first, and is acknowledged then, so that whoever has an acknowledgement
+ * and asks, finds it (kiln_store_settle).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "codec/otlp.h"
+#include "store/pending.h"
+#include "store/retain.h"
+#include "store/store_int.h"
+
+#define LOG_LAG 4u /* the log may be this many times what makes a cut, before appends are refused  \
+                    */
+
+static void end(struct kiln_append *append, int code, const char *text)
+{
+    if (code < 0)
+        kiln_err_set(&append->err, code, NULL, "%s", text ? text : kiln_err_text(code));
+    append->done(append, code);
+}
+
+/* ---- what is refused ---- */
+
+/* Memory: heads beyond two cuts' worth mean that cuts do not keep up. */
+static int check_memory(struct kiln_store *store)
+{
+    if (atomic_load(&store->head_bytes) <= 2 * store->head_max && !atomic_load(&store->starved))
+        return 0;
+    kiln_metric_add(store->metrics.refused_memory, 1);
+    return atomic_load(&store->cut_error) == -ENOSPC ? -ENOSPC : -EAGAIN;
+}
+
+/* Lag: what a start would have to replay, and what waits to be merged. */
+static int check_lag(struct kiln_store *store)
+{
+    if (kiln_wal_bytes(store->wal) <= LOG_LAG * store->opts.cut_raw_bytes &&
+        atomic_load(&store->raw_bytes) <= 2 * store->opts.cut_raw_bytes &&
+        !kiln_keep_is_behind(store))
+        return 0;
+    kiln_metric_add(store->metrics.refused_lag, 1);
+    return atomic_load(&store->cut_error) == -ENOSPC ? -ENOSPC : -EAGAIN;
+}
+
+static int check_space(struct kiln_store *store)
+{
+    uint64_t left, total;
+
+    if (store->io->space(store->io, &left, &total) < 0 || left >= store->opts.min_free_bytes)
+        return 0;
+    kiln_metric_add(store->metrics.refused_space, 1);
+    return -ENOSPC;
+}
+
+static int check_room(struct kiln_store *store, const char **ret_text)
+{
+    int r;
+
+    *ret_text = "the store has no memory left for more profiles until it has written some";
+    r = check_memory(store);
+    if (r < 0)
+        return r;
+    *ret_text = "the store has more waiting to be written than it can replay quickly";
+    r = check_lag(store);
+    if (r < 0)
+        return r;
+    *ret_text = "the disk is full";
+    return check_space(store);
+}
+
+/* ---- what is too old ---- */
+
+/* The longest that anything of a tenant is kept. */
+static uint64_t age_of(const struct kiln_store *store, const char *tenant)
+{
+    const struct kiln_store_opts *o = &store->opts;
+    uint64_t age =
+        kiln_retain_age_ns(&o->retention, o->rules, o->n_rules, kiln_str_of(tenant), KILN_STR_NONE);
+
+    for (uint32_t i = 0; i < o->n_rules; i++) {
+        const struct kiln_retention_rule *rule = &o->rules[i];
+
+        if (rule->service && rule->age_ns > age &&
+            (!rule->tenant || strcmp(rule->tenant, tenant) == 0))
+            age = rule->age_ns;
+    }
+    return age;
+}
+
+static void say_too_old(struct kiln_append *append, uint64_t time_ns, uint64_t oldest_ns)
+{
+    time_t seconds = (time_t)(time_ns / KILN_NS_PER_S),
+           oldest = (time_t)(oldest_ns / KILN_NS_PER_S);
+    char text[32], limit[32];
+    struct tm tm;
+
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
+    strftime(limit, sizeof(limit), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&oldest, &tm));
+    kiln_err_set(&append->err, KILN_E_RANGE, NULL,
+                 "a profile of %s is older than the retention, which reaches back to %s", text,
+                 limit);
+}
+
+/* Counts the profiles that are too old, and says why for the first of them. */
+static void reject_old(struct kiln_store *store, struct kiln_append *append, uint64_t oldest_ns)
+{
+    const struct kiln_batch *batch = append->batch;
+
+    for (uint32_t i = 0; i < batch->n_profiles; i++) {
+        uint64_t time_ns = kiln_head_time(batch->profiles[i].time_ns, append->received_ns);
+
+        if (time_ns >= oldest_ns)
+            continue;
+        if (append->rejected++ == 0)
+            say_too_old(append, time_ns, oldest_ns);
+    }
+    if (append->rejected)
+        kiln_metric_add(store->metrics.too_old, append->rejected);
+}
+
+/* ---- submitting ---- */
+
+void kiln_pending_free(struct kiln_store *store, struct kiln_pending *pending)
+{
+    kiln_pool_give(store->pool, pending->charged);
+    atomic_fetch_sub(&store->pending_bytes, pending->charged);
+    kiln_buf_done(&pending->body);
+    kiln_batch_unref(pending->batch);
+    kiln_free(pending);
+}
+
+static void leave(struct kiln_store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    if (--store->under_way == 0)
+        pthread_cond_broadcast(&store->settled);
+    pthread_mutex_unlock(&store->lock);
+}
+
+static bool enter(struct kiln_store *store)
+{
+    bool open;
+
+    pthread_mutex_lock(&store->lock);
+    open = !store->closing && store->wal;
+    store->under_way += open;
+    pthread_mutex_unlock(&store->lock);
+    return open;
+}
+
+static void logged(struct kiln_wal_append *logged, int code)
+{
+    struct kiln_pending *pending = (struct kiln_pending *)logged;
+    struct kiln_append *append = pending->append;
+    struct kiln_store *store = pending->store;
+
+    if (code == 0) {
+        kiln_metric_add(store->metrics.appends, 1);
+        kiln_buf_done(&pending->body); /* the log has it */
+        pthread_mutex_lock(&store->lock);
+        *store->queue_end = pending;
+        store->queue_end = &pending->next;
+        store->queued++;
+        pthread_cond_signal(&store->work);
+        pthread_mutex_unlock(&store->lock);
+        end(append, 0, NULL);
+    } else {
+        kiln_metric_add(store->metrics.refused_io, 1);
+        kiln_pending_free(store, pending);
+        end(append, code, code == -ENOSPC ? "the disk is full" : "the log could not be written");
+    }
+    leave(store);
+}
+
+/* Makes what waits for the log; charges what stays in memory until it is applied. */
+static int make_pending(struct kiln_store *store, struct kiln_append *append,
+                        struct kiln_tenant *tenant, uint64_t oldest_ns,
+                        struct kiln_pending **ret_pending)
+{
+    struct kiln_pending *pending = kiln_calloc(1, sizeof(*pending));
+    size_t bytes;
+    int r = 0;
+
+    if (!pending)
+        return -ENOMEM;
+    pending->append = append;
+    pending->store = store;
+    pending->tenant = tenant;
+    pending->batch = kiln_batch_ref(append->batch);
+    kiln_buf_init(&pending->body, KILN_WAL_BODY_MAX);
+    pending->wal = (struct kiln_wal_append){
+        .record = {.tenant = kiln_str_of(tenant->name),
+                   .received_ns = append->received_ns,
+                   .oldest_ns = oldest_ns,
+                   .compression = append->body_compression,
+                   .body = append->body},
+        .done = logged,
+    };
+    if (append->body.len == 0) {
+        r = kiln_otlp_encode(append->batch, NULL, &pending->body, &append->err);
+        pending->wal.record.compression = KILN_PLAIN;
+        pending->wal.record.body = kiln_buf_str(&pending->body);
+    }
+    bytes = sizeof(*pending) + kiln_batch_bytes(append->batch) + pending->body.cap;
+    if (r == 0 && kiln_pool_take(store->pool, bytes) < 0)
+        r = -EAGAIN;
+    if (r == 0) {
+        pending->charged = bytes;
+        atomic_fetch_add(&store->pending_bytes, bytes);
+        *ret_pending = pending;
+    } else {
+        kiln_pending_free(store, pending);
+    }
+    return r;
+}
+
+static int submit(struct kiln_store *store, struct kiln_append *append, const char **ret_text)
+{
+    uint64_t now = kiln_clock_unix_ns(), age = age_of(store, append->tenant);
+    uint64_t oldest_ns = now > age ? now - age : 0;
+    struct kiln_pending *pending = NULL;
+    struct kiln_tenant *tenant;
+    int r;
+
+    reject_old(store, append, oldest_ns);
+    if (append->rejected == append->batch->n_profiles)
+        return 1; /* nothing of it is left */
+    r = check_room(store, ret_text);
+    if (r < 0)
+        return r;
+    *ret_text = NULL;
+    r = kiln_tenant_get(store, kiln_str_of(append->tenant), &tenant);
+    if (r == 0)
+        r = make_pending(store, append, tenant, oldest_ns, &pending);
+    if (r == -EAGAIN || r == -ENOMEM) {
+        kiln_metric_add(store->metrics.refused_memory, 1);
+        *ret_text = "the store has no memory left for what is under way";
+        return -EAGAIN;
+    }
+    if (r < 0)
+        return r;
+    kiln_wal_submit(store->wal, &pending->wal);
+    return 0;
+}
+
+void kiln_store_append(struct kiln_engine *engine, struct kiln_append *append)
+{
+    struct kiln_store *store = kiln_store_of(engine);
+    const char *text = NULL;
+    int r;
+
+    append->rejected = 0;
+    append->err = (struct kiln_err){0};
+    if (store->opts.read_only) {
+        end(append, -EROFS, "the store is open for reading only");
+        return;
+    }
+    if (!kiln_tenant_name_ok(kiln_str_of(append->tenant))) {
+        end(append, KILN_E_MALFORMED, "this is no name for a tenant");
+        return;
+    }
+    if (!enter(store)) {
+        end(append, -ESHUTDOWN, "the store is closing");
+        return;
+    }
+    r = submit(store, append, &text);
+    if (r == 0)
+        return;
+    if (r < 0)
+        append->err = (struct kiln_err){0};
+    end(append, r < 0 ? r : 0, text);
+    leave(store);
+}

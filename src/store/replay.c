@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log holds and blocks do not is decoded again, exactly as when it was received, and
+ * applied.  How much that is is bounded by cuts (cut_raw_bytes), so that a start is quick.
+ */
+#include <errno.h>
+
+#include "codec/otlp.h"
+#include "store/store_int.h"
+
+#define BODY_MAX ((size_t)KILN_WAL_BODY_MAX)
+
+/* The builder of a body that was decompressed where needed. */
+static int decode(const struct kiln_wal_record *record, struct kiln_batch **ret_batch,
+                  struct kiln_err *err)
+{
+    struct kiln_otlp_opts opts = {.drop_bad_profiles = true};
+    struct kiln_str bytes = record->body;
+    struct kiln_builder *b;
+    int r;
+
+    r = kiln_builder_new(NULL, &b);
+    if (r < 0)
+        return r;
+    if (record->compression != KILN_PLAIN) {
+        struct kiln_buf plain;
+        char *ptr;
+
+        kiln_buf_init(&plain, BODY_MAX);
+        r = kiln_decompress(record->compression, record->body, &plain, err);
+        if (r < 0) {
+            kiln_buf_done(&plain);
+            kiln_builder_free(b);
+            return r;
+        }
+        kiln_buf_take(&plain, &ptr, &bytes.len);
+        bytes.ptr = ptr;
+        kiln_builder_adopt(b, ptr, bytes.len);
+    }
+    r = kiln_builder_error(b);
+    if (r == 0)
+        r = kiln_otlp_decode(bytes, &opts, b, NULL, err);
+    if (r < 0) {
+        kiln_builder_free(b);
+        return r;
+    }
+    return kiln_builder_finish(b, ret_batch, err);
+}
+
+static void say_bad(struct kiln_store *store, const struct kiln_wal_record *record,
+                    const struct kiln_err *err)
+{
+    kiln_metric_add(store->metrics.undecodable, 1);
+    kiln_log(store->opts.log, KILN_LOG_ERROR, "record of the log could not be read", "number",
+             "%llu", (unsigned long long)record->number, "why", "%s", err->text, "where", "%s",
+             err->where, NULL);
+}
+
+static bool is_covered(struct kiln_tenant *tenant, uint64_t number)
+{
+    bool covered;
+
+    pthread_mutex_lock(&tenant->lock);
+    covered = number <= tenant->covered;
+    pthread_mutex_unlock(&tenant->lock);
+    return covered;
+}
+
+static int replay(void *context, const struct kiln_wal_record *record)
+{
+    struct kiln_store *store = context;
+    struct kiln_apply apply = {.number = record->number,
+                               .received_ns = record->received_ns,
+                               .oldest_ns = record->oldest_ns};
+    struct kiln_err err = {0};
+    struct kiln_batch *batch;
+    int r;
+
+    r = kiln_tenant_get(store, record->tenant, &apply.tenant);
+    if (r < 0)
+        return r;
+    if (is_covered(apply.tenant, record->number)) {
+        atomic_store(&store->last_number, record->number);
+        return 0;
+    }
+    r = decode(record, &batch, &err);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        say_bad(store, record, &err);
+        return 0;
+    }
+    apply.batch = batch;
+    kiln_store_apply(store, &apply);
+    kiln_batch_unref(batch);
+    if (!store->opts.read_only && !store->opts.no_background && kiln_store_is_large(store))
+        r = kiln_store_cut(store, apply.tenant, &err);
+    /* A cut that fails is tried again when the store is open. */
+    return r == -ENOMEM ? r : 0;
+}
+
+static void damaged(void *context, const struct kiln_wal_damage *damage)
+{
+    struct kiln_store *store = context;
+
+    atomic_fetch_add(&store->set_aside, 1);
+    kiln_metric_add(store->metrics.set_aside, 1);
+    kiln_log(store->opts.log, KILN_LOG_ERROR, "the log is damaged", "path", "%s", damage->path,
+             "offset", "%llu", (unsigned long long)damage->offset, "lost", "%llu",
+             (unsigned long long)(damage->up_to - damage->after), "why", "%s", damage->text, NULL);
+}
+
+int kiln_store_replay(struct kiln_store *store, struct kiln_err *err)
+{
+    struct kiln_wal_opts opts = {
+        .read_only = store->opts.read_only, .metrics = store->opts.metrics, .damaged = damaged};
+    uint64_t floor = 0;
+
+    for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t)) {
+        if (t->covered > floor)
+            floor = t->covered;
+    }
+    return kiln_wal_open(store->io, &opts, floor, replay, store, &store->wal, err);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <errno.h>
+
+#include "store/store_int.h"
+
+#define TENANTS_MAX 10000u
+#define HEAD_MAX    ((size_t)1 << 30) /* of one head: beyond what cuts and refusals ever let it be */
+
+bool kiln_tenant_name_ok(struct kiln_str name)
+{
+    if (name.len == 0 || name.len > KILN_TENANT_MAX || kiln_str_eq(name, KILN_STR(".")) ||
+        kiln_str_eq(name, KILN_STR("..")))
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
+
+        if (c >= 0x80 || !c || !(isalnum(c) || strchr("-_.!*'()", c)))
+            return false;
+    }
+    return true;
+}
+
+int kiln_tenant_new_head(struct kiln_store *store, struct kiln_head **ret_head)
+{
+    struct kiln_head_opts opts = {
+        .seed = store->seed,
+        .rule = store->opts.series_rule,
+        .pool = store->pool,
+        .bytes = &store->head_bytes,
+        .memory_bytes = HEAD_MAX,
+    };
+
+    return kiln_head_new(&opts, ret_head);
+}
+
+/* Under the store's lock. */
+static struct kiln_tenant *find(struct kiln_store *store, struct kiln_str name, uint32_t *ret_n)
+{
+    struct kiln_tenant *tenant = store->tenants;
+
+    for (*ret_n = 0; tenant; tenant = tenant->next, ++*ret_n) {
+        if (kiln_str_eq(kiln_str_of(tenant->name), name))
+            return tenant;
+    }
+    return NULL;
+}
+
+struct kiln_tenant *kiln_tenant_find(struct kiln_store *store, struct kiln_str name)
+{
+    struct kiln_tenant *tenant;
+    uint32_t n;
+
+    pthread_mutex_lock(&store->lock);
+    tenant = find(store, name, &n);
+    pthread_mutex_unlock(&store->lock);
+    return tenant;
+}
+
+static int new_tenant(struct kiln_store *store, struct kiln_str name,
+                      struct kiln_tenant **ret_tenant)
+{
+    struct kiln_tenant *tenant = kiln_calloc(1, sizeof(*tenant) + name.len + 1);
+    int r;
+
+    if (!tenant)
+        return -ENOMEM;
+    r = kiln_tenant_new_head(store, &tenant->head);
+    if (r < 0) {
+        kiln_free(tenant);
+        return r;
+    }
+    tenant->name = memcpy(tenant + 1, name.ptr, name.len);
+    pthread_mutex_init(&tenant->lock, NULL);
+    kiln_seen_init(&tenant->seen, store->pool, store->seed, atomic_load(&store->last_number));
+    *ret_tenant = tenant;
+    return 0;
+}
+
+/* The list is in the order of coming: a walk over it never misses one that was there. */
+static void put_last(struct kiln_store *store, struct kiln_tenant *tenant)
+{
+    struct kiln_tenant **at = &store->tenants;
+
+    while (*at)
+        at = &(*at)->next;
+    *at = tenant;
+}
+
+int kiln_tenant_get(struct kiln_store *store, struct kiln_str name, struct kiln_tenant **ret_tenant)
+{
+    uint32_t n;
+    int r = 0;
+
+    pthread_mutex_lock(&store->lock);
+    *ret_tenant = find(store, name, &n);
+    if (!*ret_tenant) {
+        r = n >= TENANTS_MAX ? KILN_E_LIMIT : new_tenant(store, name, ret_tenant);
+        if (r == 0)
+            put_last(store, *ret_tenant);
+    }
+    pthread_mutex_unlock(&store->lock);
+    return r;
+}
+
+struct kiln_tenant *kiln_tenant_next(struct kiln_store *store, struct kiln_tenant *tenant)
+{
+    struct kiln_tenant *next;
+
+    pthread_mutex_lock(&store->lock);
+    next = tenant ? tenant->next : store->tenants;
+    pthread_mutex_unlock(&store->lock);
+    return next;
+}
+
+void kiln_tenant_free(struct kiln_tenant *tenant)
+{
+    for (uint32_t i = 0; i < tenant->n_blocks; i++)
+        kiln_block_unref(tenant->blocks[i]);
+    kiln_free(tenant->blocks);
+    kiln_head_unref(tenant->head);
+    kiln_head_unref(tenant->cutting);
+    kiln_series_set_done(&tenant->known);
+    kiln_seen_done(&tenant->seen);
+    pthread_mutex_destroy(&tenant->lock);
+    kiln_free(tenant);
+}
+
+/* ---- the series of a tenant ---- */
+
+static int know_block(struct kiln_series_set *known, const struct kiln_block *block)
+{
+    struct kiln_block_series series;
+    int r = 0;
+
+    for (uint32_t i = 0; r >= 0 && i < kiln_block_info(block)->n_series; i++) {
+        r = kiln_block_series(block, i, &series);
+        if (r == 0)
+            r = kiln_series_set_add(known, series.key);
+    }
+    return r < 0 ? r : 0;
+}
+
+static int know_head(struct kiln_series_set *known, const struct kiln_head *head)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r >= 0 && head && i < kiln_head_info(head)->n_series; i++)
+        r = kiln_series_set_add(known, kiln_head_series(head, i)->key);
+    return r < 0 ? r : 0;
+}
+
+int kiln_tenant_count_series(struct kiln_tenant *tenant)
+{
+    struct kiln_series_set known = {0};
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < tenant->n_blocks; i++)
+        r = know_block(&known, tenant->blocks[i]);
+    if (r == 0)
+        r = know_head(&known, tenant->cutting);
+    if (r == 0)
+        r = know_head(&known, tenant->head);
+    if (r < 0) {
+        kiln_series_set_done(&known);
+        return r;
+    }
+    kiln_series_set_done(&tenant->known);
+    tenant->known = known;
+    tenant->known_stale = false;
+    return 0;
+}
