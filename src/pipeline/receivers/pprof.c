@@ -13,15 +13,13 @@
  * The answer is an account in JSON: {"format":"pprof","profiles":2,"samples":700,"rejected":0}.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/when.h"
 #include "codec/codec.h"
 #include "pipeline/receivers/arrival.h"
-#include "pipeline/receivers/ingest_name.h"
+#include "pipeline/receivers/tags.h"
 
 #define ANSWER_MAX 4096u
 #define TEXTS_MAX  (64u << 10) /* all parameters */
@@ -84,53 +82,13 @@ static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outc
 
 /* ---- parameters ---- */
 
-/* "2026-03-01T12:00:00.5+01:00"; false if it is none. */
-static bool read_rfc3339(struct kiln_str text, uint64_t *ret_ns)
-{
-    char copy[48];
-    struct tm tm = {0};
-    char *at;
-    long ns = 0, scale = (long)KILN_NS_PER_S, offset = 0;
-    int hours, minutes;
-    time_t seconds;
-
-    if (text.len == 0 || text.len >= sizeof(copy))
-        return false;
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = '\0';
-    at = strptime(copy, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (!at)
-        return false;
-    if (*at == '.') {
-        for (at++; *at >= '0' && *at <= '9'; at++) {
-            scale /= 10;
-            ns += (*at - '0') * scale;
-        }
-    }
-    if ((*at == '+' || *at == '-') && sscanf(at + 1, "%2d:%2d", &hours, &minutes) == 2)
-        offset = (*at == '-' ? -60 : 60) * (hours * 60L + minutes);
-    else if (*at != 'Z' && *at != 'z')
-        return false;
-    seconds = timegm(&tm) - offset;
-    if (seconds < 0)
-        return false;
-    *ret_ns = (uint64_t)seconds * KILN_NS_PER_S + (uint64_t)ns;
-    return true;
-}
-
 static int read_time(struct upload *up, struct kiln_str value, struct kiln_err *err)
 {
-    uint64_t now = up->request->received_ns;
+    int r = kiln_when_parse(value, up->request->received_ns, &up->tags.from_ns);
 
-    if (read_rfc3339(value, &up->tags.from_ns))
-        return 0;
-    if (value.len && (value.ptr[0] == 'n' || (value.ptr[0] >= '0' && value.ptr[0] <= '9')) &&
-        !memchr(value.ptr, ':', value.len)) {
-        up->tags.from_ns = kiln_ingest_time(value, now);
-        return 0;
-    }
-    return kiln_err_set(err, KILN_E_MALFORMED, "time",
-                        "a time is a Unix time, now-5m, or like 2026-03-01T12:00:00Z");
+    return r < 0 ? kiln_err_set(err, KILN_E_MALFORMED, "time",
+                                "a time is a Unix time, now-5m, or like 2026-03-01T12:00:00Z")
+                 : 0;
 }
 
 static int keep(struct upload *up, struct kiln_str text, struct kiln_str *ret)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * intake - a server with all receivers on a free port, and a consumer that keeps what it gets.
+ *
+ *   struct intake in;
+ *   intake_start(&in, NULL);
+ *   intake_post(&in, "/ingest?name=app", "text/plain", KILN_STR("main;read 3\n"));
+ *   CHECK_EQ(in.answer.status, 200);
+ *   CHECK_TEXT(intake_text(&in, 0), "...");
+ *   intake_stop(&in);          fails the test if memory or bytes of the pool are not given back
+ */
+#ifndef KILN_TESTS_SUPPORT_INTAKE_H
+#define KILN_TESTS_SUPPORT_INTAKE_H
+
+#include <pthread.h>
+
+#include "net/client.h"
+#include "pipeline/receivers.h"
+
+enum { INTAKE_MAX = 64 };
+
+struct intake_opts {
+    size_t pool_bytes;  /* 0: 256 MiB */
+    size_t content_max; /* 0: the default */
+    struct kiln_guard guard;
+    struct kiln_gate *gate;
+    const char *token, *tenant; /* of the client */
+};
+
+struct intake {
+    struct kiln_consumer consumer; /* first */
+    struct kiln_receivers *receivers;
+    struct kiln_server *server;
+    struct kiln_router *router;
+    struct kiln_client *client;
+    struct kiln_metrics *metrics;
+    struct kiln_pool pool;
+    struct kiln_answer answer; /* the last */
+
+    struct kiln_outcome outcome; /* what every delivery gets */
+    bool elsewhere;              /* from another thread */
+
+    pthread_mutex_t lock;
+    uint32_t n;
+    struct intake_got {
+        struct kiln_batch *batch;
+        struct kiln_buf body;
+        enum kiln_compression compression;
+        char tenant[160], receiver[16];
+        uint32_t rejected;
+    } got[INTAKE_MAX];
+};
+
+void intake_start(struct intake *in, const struct intake_opts *opts);
+void intake_stop(struct intake *in);
+/* Forgets what was got. */
+void intake_clear(struct intake *in);
+
+/* One call; the answer is in in->answer. */
+void intake_call(struct intake *in, const struct kiln_call *call);
+void intake_grpc(struct intake *in, const char *path, struct kiln_str message);
+void intake_post(struct intake *in, const char *path, const char *content_type,
+                 struct kiln_str body);
+
+/*
+ * What delivery `i` said, a line for each profile and each of its samples, in a static buffer:
+ *
+ *   {service.name=app} process_cpu:cpu:nanoseconds:cpu:nanoseconds *1 @1700000000000000000+10s
+ *     main;read 3 {thread=a} 4bf9.../00f0...
+ */
+const char *intake_text(struct intake *in, uint32_t i);
+
+/* The value of a counter, by its line in /metrics up to the value. */
+double intake_count(struct intake *in, const char *series);
+
+#endif /* KILN_TESTS_SUPPORT_INTAKE_H */
