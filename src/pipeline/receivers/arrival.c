@@ -289,7 +289,7 @@ void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
                        enum kiln_receiver_kind kind, const struct kiln_request *request)
 {
     *a = (struct kiln_arrival){
-        .delivery = {.tenant = request->tenant,
+        .delivery = {.tenant = request->tenant[0] ? request->tenant : "anonymous",
                      .receiver = kinds[kind],
                      .received_ns = request->received_ns},
         .owner = receivers,
