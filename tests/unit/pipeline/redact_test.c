@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "core/redact.h"
+#include "drawn.h"
+#include "pipeline/pipeline.h"
+#include "stacks.h"
+#include "test.h"
+
+/* What came out at the end: a drawing, whether the bytes were still there, the outcome. */
+struct end {
+    struct kiln_consumer consumer; /* first */
+    char *drawing;
+    bool has_body;
+    struct kiln_outcome outcome;
+    size_t charged;
+};
+
+static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct end *end = (struct end *)consumer;
+
+    end->drawing = stacks_of_batch(delivery->batch);
+    end->has_body = delivery->body.len > 0;
+    end->charged = delivery->charged;
+    kiln_delivery_end(delivery, &(struct kiln_outcome){0});
+}
+
+static void done(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct end *end = delivery->context;
+
+    end->outcome = *outcome;
+}
+
+static struct end redact(const char *rules, const char *stacks, struct kiln_pool *pool)
+{
+    struct end end = {.consumer = {consume}};
+    struct kiln_consumer *processor;
+    struct kiln_redact *parsed;
+    struct kiln_err err = {0};
+    struct kiln_delivery delivery = {.batch = kiln_test_stacks(stacks),
+                                     .body = KILN_STR("bytes"),
+                                     .done = done,
+                                     .context = &end,
+                                     .pool = pool};
+
+    CHECK_OK(kiln_redact_parse(kiln_str_of(rules), &parsed, &err));
+    CHECK_OK(kiln_redact_processor_new(parsed, &end.consumer, NULL, &processor));
+    if (pool && kiln_pool_take(pool, kiln_batch_bytes(delivery.batch)) == 0)
+        delivery.charged = kiln_batch_bytes(delivery.batch);
+    processor->consume(processor, &delivery);
+    kiln_redact_processor_free(processor);
+    kiln_redact_free(parsed);
+    return end;
+}
+
+#define NAMES "- {match: name, regex: customer, action: drop}\n"
+
+TEST(redact_processor, what_rules_find_does_not_go_on)
+{
+    struct kiln_pool pool;
+    struct end end;
+
+    kiln_pool_init(&pool, "ingest", 10u << 20, NULL);
+    end = redact(NAMES, "main;customer_4711 3\n", &pool);
+    CHECK_TEXT(end.drawing, "main;[redacted] 3\n");
+    CHECK(!end.has_body);
+    CHECK_EQ(end.outcome.code, 0);
+    CHECK(end.charged > 0);
+    CHECK_EQ(pool.used, 0);
+    kiln_free(end.drawing);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(redact_processor, a_batch_without_finds_keeps_its_bytes)
+{
+    struct kiln_pool pool;
+    struct end end;
+
+    kiln_pool_init(&pool, "ingest", 10u << 20, NULL);
+    end = redact(NAMES, "main;read 3\n", &pool);
+    CHECK_TEXT(end.drawing, "main;read 3\n");
+    CHECK(end.has_body);
+    CHECK_EQ(pool.used, 0);
+    kiln_free(end.drawing);
+}
+
+TEST(redact_processor, without_memory_nothing_goes_on)
+{
+    struct kiln_pool pool;
+    struct end end;
+
+    kiln_pool_init(&pool, "ingest", 10, NULL);
+    end = redact(NAMES, "main;customer_4711 3\n", &pool);
+    CHECK(!end.drawing);
+    CHECK_EQ(end.outcome.code, -EAGAIN);
+    CHECK_EQ(pool.used, 0);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(redact_processor, what_cannot_be_redacted_is_refused)
+{
+    struct end end =
+        redact("- {match: name, regex: (a+)+$, action: drop}\n",
+               "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa! 3\n", NULL);
+
+    CHECK(!end.drawing);
+    CHECK(end.outcome.code < 0);
+    CHECK(strstr(end.outcome.err.where, "redaction"));
+    CHECK_EQ(kiln_mem_live(), 0);
+}
