@@ -182,6 +182,7 @@ static void pack(struct draft *draft, const struct kiln_exchange *x, const struc
 static void fill(struct draft *draft, const struct kiln_exchange *x, const struct kiln_reply *reply)
 {
     bool bodyless = reply->status == 204 || reply->status == 304 || reply->status < 200;
+    bool trailers = x && x->request.http_version == 2 && reply->n_trailers > 0;
     int n;
 
     draft->n_headers = draft->n_trailers = 0;
@@ -192,13 +193,13 @@ static void fill(struct draft *draft, const struct kiln_exchange *x, const struc
         add(draft, KILN_STR("content-type"), kiln_str_of(reply->content_type));
     if (draft->body.len)
         pack(draft, x, reply);
-    if (!bodyless && reply->n_trailers == 0) {
+    if (!bodyless && !trailers) {
         n = snprintf(draft->length, sizeof(draft->length), "%zu", draft->body.len);
         add(draft, KILN_STR("content-length"), (struct kiln_str){draft->length, (size_t)n});
     }
     for (uint32_t i = 0; i < reply->n_headers && i < KILN_REPLY_HEADERS; i++)
         draft->fields[draft->n_headers++] = reply->headers[i];
-    for (uint32_t i = 0; i < reply->n_trailers && i < KILN_REPLY_HEADERS; i++)
+    for (uint32_t i = 0; trailers && i < reply->n_trailers && i < KILN_REPLY_HEADERS; i++)
         draft->fields[draft->n_headers + draft->n_trailers++] = reply->trailers[i];
 }
 
@@ -232,16 +233,18 @@ static struct kiln_answer *settle(struct kiln_server *server, const struct draft
     size_t size = sizeof(struct kiln_answer) + n_fields * sizeof(struct kiln_header);
     size_t beside = draft->packed.ptr ? draft->packed.cap : 0;
     struct kiln_answer *answer;
+    size_t charge;
     char *at;
 
     for (uint32_t i = 0; i < n_fields; i++)
         size += draft->fields[i].name.len + draft->fields[i].value.len;
     size += beside ? 0 : draft->body.len;
-    if (kiln_net_take(server, size + beside) < 0)
+    charge = size + beside > KILN_NET_FREE ? size + beside - KILN_NET_FREE : 0;
+    if (kiln_net_take(server, charge) < 0)
         return NULL;
     answer = kiln_malloc(size);
     if (!answer) {
-        kiln_net_give(server, size + beside);
+        kiln_net_give(server, charge);
         return NULL;
     }
     *answer = (struct kiln_answer){.status = reply->status,
@@ -249,7 +252,7 @@ static struct kiln_answer *settle(struct kiln_server *server, const struct draft
                                    .n_headers = draft->n_headers,
                                    .n_trailers = draft->n_trailers,
                                    .packed = draft->packed.ptr,
-                                   .charged = size + beside};
+                                   .charged = charge};
     at = (char *)(answer->fields + n_fields);
     for (uint32_t i = 0; i < n_fields; i++) {
         answer->fields[i].name = copy_name(&at, draft->fields[i].name);

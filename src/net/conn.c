@@ -118,6 +118,8 @@ static void skip(struct kiln_str *s, size_t *n)
 {
     size_t some = *n < s->len ? *n : s->len;
 
+    if (!some)
+        return;
     s->ptr += some;
     s->len -= some;
     *n -= some;
@@ -158,17 +160,20 @@ bool kiln_conn_write(struct kiln_conn *conn, struct kiln_str head, struct kiln_s
 /* True once everything is out. */
 static bool flush(struct kiln_conn *conn)
 {
-    struct kiln_str head = {conn->out.ptr + conn->out_off, conn->out.len - conn->out_off};
-    ssize_t n = transmit(conn, head, conn->out_body);
-    size_t sent = n > 0 ? (size_t)n : 0;
+    struct kiln_str head = kiln_buf_str(&conn->out);
+    size_t sent = conn->out_off;
+    ssize_t n;
 
+    skip(&head, &sent);
+    n = transmit(conn, head, conn->out_body);
     if (n < 0) {
         kiln_conn_kill(conn);
         return false;
     }
-    conn->out_off += sent < head.len ? sent : head.len;
+    sent = (size_t)n;
     skip(&head, &sent);
     skip(&conn->out_body, &sent);
+    conn->out_off = conn->out.len - head.len;
     if (!kiln_conn_sent_all(conn))
         return false;
     kiln_net_done(conn->loop->server, &conn->out);
@@ -277,11 +282,18 @@ static void take_end(struct kiln_conn *conn)
     }
 }
 
+/* One exchange at a time: what follows waits, in the socket. */
+static bool is_busy(const struct kiln_conn *conn)
+{
+    return conn->protocol == KILN_CONN_HTTP1 &&
+           (conn->h1.answer || (conn->h1.x && conn->h1.x->body_done));
+}
+
 static void read_some(struct kiln_conn *conn)
 {
     struct kiln_loop *loop = conn->loop;
 
-    for (int i = 0; i < READS_A_TURN && !conn->dead && !conn->paused; i++) {
+    for (int i = 0; i < READS_A_TURN && !conn->dead && !conn->paused && !is_busy(conn); i++) {
         ssize_t n = receive(conn, loop->scratch, KILN_LOOP_SCRATCH);
 
         if (n == 0)
@@ -302,7 +314,11 @@ static void read_some(struct kiln_conn *conn)
         if (!conn->ssl && n < KILN_LOOP_SCRATCH)
             return;
     }
-    if (!conn->dead && !conn->paused && conn->ssl && SSL_has_pending(conn->ssl))
+    if (!conn->ssl || conn->dead || conn->paused || !SSL_has_pending(conn->ssl))
+        return;
+    if (is_busy(conn))
+        kiln_conn_pause(conn); /* what OpenSSL holds is not seen in the socket */
+    else
         event_active(&conn->on_read, EV_READ, 0);
 }
 
@@ -344,9 +360,8 @@ static void on_read(evutil_socket_t fd, short what, void *arg)
     kiln_loop_begin(loop);
     if (conn->protocol == KILN_CONN_HANDSHAKE)
         shake_hands(conn);
-    else if (conn->protocol == KILN_CONN_HTTP1 &&
-             (conn->h1.answer || (conn->h1.x && conn->h1.x->body_done)))
-        kiln_conn_pause(conn); /* one at a time: what follows waits in the socket */
+    else if (is_busy(conn))
+        kiln_conn_pause(conn);
     else
         read_some(conn);
     kiln_loop_end(loop);
@@ -389,6 +404,19 @@ static uint64_t deadline(struct kiln_conn *conn, uint64_t now_ms)
     return kiln_http2_deadline(conn, now_ms);
 }
 
+/* Who does not read what was sent for him would never see the end of it: the kernel drops it. */
+static void give_up(struct kiln_conn *conn)
+{
+    struct linger drop = {.l_onoff = 1, .l_linger = 0};
+
+    if (conn->waiting) {
+        setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
+        conn->broken = true;
+        kiln_server_refused(conn->loop->server, "timeout");
+    }
+    kiln_conn_kill(conn);
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct kiln_conn *conn = arg;
@@ -402,7 +430,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     if (conn->dead)
         ;
     else if (next <= loop->now_ms)
-        kiln_conn_kill(conn);
+        give_up(conn);
     else if (next != KILN_NEVER)
         kiln_conn_arm(conn, next);
     kiln_loop_end(loop);
@@ -509,6 +537,7 @@ void kiln_conn_kill(struct kiln_conn *conn)
 
 void kiln_conn_linger(struct kiln_conn *conn)
 {
+    kiln_http2_let_go(conn);
     if (conn->ssl)
         SSL_shutdown(conn->ssl);
     if (shutdown(conn->fd, SHUT_WR) < 0) {

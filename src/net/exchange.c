@@ -12,6 +12,7 @@
 #include "net/server_int.h"
 
 #define BODY_AT_ONCE (64u << 10) /* a promise that is believed */
+#define GROW_FIRST   1024u
 
 int kiln_net_take(struct kiln_server *server, size_t bytes)
 {
@@ -24,26 +25,40 @@ void kiln_net_give(struct kiln_server *server, size_t bytes)
         kiln_pool_give(server->opts.pool, bytes);
 }
 
-int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more, size_t hint)
+/* The part of a buffer that the pool pays for. */
+static size_t paid(size_t cap, size_t free)
 {
-    size_t need = buf->len + more;
-    size_t cap = buf->cap ? buf->cap * 2 : hint < BODY_AT_ONCE ? hint : BODY_AT_ONCE;
-    char *grown;
-    int r;
+    return cap > free ? cap - free : 0;
+}
 
-    if (need <= buf->cap)
+static size_t next_cap(const struct kiln_buf *buf, size_t need, size_t hint)
+{
+    size_t cap = buf->cap ? buf->cap * 2 : hint < BODY_AT_ONCE ? hint : BODY_AT_ONCE;
+
+    if (cap > hint && hint >= need)
+        cap = hint;
+    if (cap > buf->max)
+        cap = buf->max;
+    return cap < need ? need : cap;
+}
+
+static int grow(struct kiln_server *server, struct kiln_buf *buf, size_t more, size_t hint,
+                size_t free)
+{
+    size_t cap, bytes;
+    char *grown;
+
+    if (more <= buf->cap - buf->len)
         return 0;
     if (more > buf->max - buf->len)
         return KILN_E_LIMIT;
-    if (cap > hint && hint >= need)
-        cap = hint;
-    cap = cap < need ? need : cap > buf->max ? buf->max : cap;
-    r = kiln_net_take(server, cap - buf->cap);
-    if (r < 0)
+    cap = next_cap(buf, buf->len + more, hint);
+    bytes = paid(cap, free) - paid(buf->cap, free);
+    if (kiln_net_take(server, bytes) < 0)
         return -ENOBUFS;
     grown = kiln_realloc(buf->ptr, cap);
     if (!grown) {
-        kiln_net_give(server, cap - buf->cap);
+        kiln_net_give(server, bytes);
         return -ENOMEM;
     }
     buf->ptr = grown;
@@ -51,9 +66,22 @@ int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more,
     return 0;
 }
 
+static void ungrow(struct kiln_server *server, struct kiln_buf *buf, size_t free)
+{
+    if (!buf->ptr)
+        return;
+    kiln_net_give(server, paid(buf->cap, free));
+    kiln_buf_done(buf);
+}
+
+int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more)
+{
+    return grow(server, buf, more, GROW_FIRST, KILN_NET_FREE);
+}
+
 int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, struct kiln_str data)
 {
-    int r = kiln_net_grow(server, buf, data.len, 0);
+    int r = kiln_net_grow(server, buf, data.len);
 
     if (r == 0)
         kiln_buf_add_str(buf, data);
@@ -62,10 +90,7 @@ int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, struct kiln_s
 
 void kiln_net_done(struct kiln_server *server, struct kiln_buf *buf)
 {
-    if (!buf->ptr)
-        return;
-    kiln_net_give(server, buf->cap);
-    kiln_buf_done(buf);
+    ungrow(server, buf, KILN_NET_FREE);
 }
 
 /* ---- making one ---- */
@@ -144,20 +169,21 @@ int kiln_exchange_new(struct kiln_conn *conn, const struct kiln_http_head *head,
     struct kiln_str target = origin_form(head->target);
     size_t size = sizeof(struct kiln_exchange) + head->n_headers * sizeof(struct kiln_header) +
                   head_bytes(head, target) + 1;
+    size_t charge = paid(size, KILN_NET_FREE);
     struct kiln_exchange *x;
 
-    if (kiln_net_take(server, size) < 0)
+    if (kiln_net_take(server, charge) < 0)
         return KILN_E_LIMIT;
     x = kiln_malloc(size);
     if (!x) {
-        kiln_net_give(server, size);
+        kiln_net_give(server, charge);
         return -ENOMEM;
     }
     *x = (struct kiln_exchange){.server = server,
                                 .loop = conn->loop,
                                 .conn = conn,
                                 .router = conn->listener->router,
-                                .charged = size,
+                                .charged = charge,
                                 .started_ms = conn->loop->now_ms,
                                 .progress_ms = conn->loop->now_ms};
     atomic_fetch_add(&server->refs, 1);
@@ -177,7 +203,7 @@ void kiln_exchange_free(struct kiln_exchange *x)
     struct kiln_server *server = x->server;
 
     kiln_answer_free(server, x->answer);
-    kiln_net_done(server, &x->body);
+    ungrow(server, &x->body, 0);
     kiln_net_give(server, x->charged);
     kiln_free(x);
     kiln_server_unref(server);
@@ -204,7 +230,7 @@ void kiln_exchange_refuse(struct kiln_exchange *x, const struct kiln_reply *repl
     x->answer = kiln_answer_new(x->server, x, &mine);
     x->stage = KILN_STAGE_ANSWERED;
     x->discard = !x->body_done;
-    kiln_net_done(x->server, &x->body);
+    ungrow(x->server, &x->body, 0);
     kiln_buf_done(&scratch);
 }
 
@@ -316,7 +342,7 @@ bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *h
 
 bool kiln_exchange_body(struct kiln_exchange *x, struct kiln_str piece)
 {
-    int r = kiln_net_grow(x->server, &x->body, piece.len, (size_t)x->body_expected);
+    int r = grow(x->server, &x->body, piece.len, (size_t)x->body_expected, 0);
 
     x->progress_ms = x->loop->now_ms;
     if (r == 0) {

@@ -23,6 +23,7 @@
 #define CONN_WINDOW     (4 << 20)
 #define CREDIT_MAX      1000u
 #define CREDIT_PER_S    50u
+#define CREDIT_ANSWER   4u /* gRPC clients ping whenever they get something, to measure the way */
 #define GATHER_DROP_MAX (1u << 20) /* bytes of a head that is too large, before we hang up */
 
 struct kiln_http2 {
@@ -98,6 +99,11 @@ static void mark_dirty(struct kiln_conn *conn)
     conn->loop->dirty = conn;
 }
 
+static void earn(struct kiln_http2 *h2, uint64_t more)
+{
+    h2->credit = more > CREDIT_MAX - h2->credit ? CREDIT_MAX : h2->credit + (uint32_t)more;
+}
+
 /* Takes `cost` of the client's credit; without any left, the connection ends. */
 static void spend(struct kiln_conn *conn, uint32_t cost)
 {
@@ -105,7 +111,7 @@ static void spend(struct kiln_conn *conn, uint32_t cost)
     uint64_t earned = (conn->loop->now_ms - h2->credit_ms) * CREDIT_PER_S / 1000;
 
     if (earned) {
-        h2->credit = earned > CREDIT_MAX - h2->credit ? CREDIT_MAX : h2->credit + (uint32_t)earned;
+        earn(h2, earned);
         h2->credit_ms = conn->loop->now_ms;
     }
     if (h2->credit >= cost) {
@@ -181,6 +187,7 @@ static void submit(struct kiln_conn *conn, struct kiln_exchange *x)
         nghttp2_submit_rst_stream(conn->h2->session, 0, x->stream, NGHTTP2_INTERNAL_ERROR);
         return;
     }
+    earn(conn->h2, CREDIT_ANSWER);
     kiln_server_answered(conn->loop->server, answer->status);
     snprintf(status, sizeof(status), "%d", answer->status);
     nv[0] = pair(KILN_STR(":status"), kiln_str_of(status));
@@ -240,7 +247,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (h2->gathered > server->opts.header_max || h2->n_gathered > KILN_HTTP_HEADERS_MAX)
         return 0;
-    if (kiln_net_grow(server, &h2->gather, sizeof(sizes) + n_name + n_value, 1024) < 0) {
+    if (kiln_net_grow(server, &h2->gather, sizeof(sizes) + n_name + n_value) < 0) {
         h2->gather_failed = true;
         return 0;
     }
@@ -361,7 +368,7 @@ static uint32_t cost_of(const nghttp2_frame_hd *hd)
 {
     switch (hd->type) {
     case NGHTTP2_RST_STREAM:
-        return 4;
+        return 2;
     case NGHTTP2_PING:
     case NGHTTP2_SETTINGS:
     case NGHTTP2_PRIORITY:
@@ -597,13 +604,13 @@ static uint64_t stream_deadline(struct kiln_conn *conn, struct kiln_exchange *x,
         at = whole;
     if (now_ms < at)
         return at;
-    kiln_server_refused(conn->loop->server, "timeout");
     mark_dirty(conn);
     if (x->stage == KILN_STAGE_READING) {
         kiln_exchange_refuse_text(x, 408, "timeout", "the body took too long\n");
         submit(conn, x);
         return now_ms + opts->body_timeout_ms;
     }
+    kiln_server_refused(conn->loop->server, "timeout");
     nghttp2_submit_rst_stream(conn->h2->session, 0, x->stream, NGHTTP2_CANCEL);
     return KILN_NEVER;
 }

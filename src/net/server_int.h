@@ -80,9 +80,13 @@ struct kiln_exchange {
     _Atomic bool gone; /* nobody waits for the answer any more */
 };
 
-/* Bytes charged to the server's pool.  Room for `more`; `hint`: so much will be needed in all. */
-KILN_CHECK int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more,
-                             size_t hint);
+/*
+ * Bytes taken from the server's pool.  The first few of whatever is not a body are free, so that
+ * there is always room to say that there is none: a refusal, a look at the metrics.
+ */
+enum { KILN_NET_FREE = 4096 };
+
+KILN_CHECK int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more);
 KILN_CHECK int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, struct kiln_str data);
 void kiln_net_done(struct kiln_server *server, struct kiln_buf *buf);
 KILN_CHECK int kiln_net_take(struct kiln_server *server, size_t bytes);

@@ -47,7 +47,7 @@ static void rest(struct kiln_request *request)
     kiln_request_reply_text(request, 200, "%.*s", KILN_STR_ARG(request->rest));
 }
 
-static void hold(struct kiln_request *request)
+void net_hold(struct kiln_request *request)
 {
     pthread_mutex_lock(&lock);
     held[n_held++] = request;
@@ -71,7 +71,7 @@ void net_release(void)
     pthread_mutex_unlock(&lock);
 }
 
-void net_start(struct net_fixture *f, const struct kiln_server_opts *opts)
+void net_routes(struct net_fixture *f)
 {
     const struct kiln_route routes[] = {
         {.method = "POST", .path = "/echo", .handler = echo},
@@ -79,14 +79,20 @@ void net_start(struct net_fixture *f, const struct kiln_server_opts *opts)
         {.method = "GET", .path = "/big", .handler = big},
         {.method = "GET", .path = "/rest/*", .handler = rest},
         {.method = "POST", .path = "/small", .handler = echo, .body_max = 10},
-        {.method = "POST", .path = "/hold", .handler = hold},
+        {.method = "POST", .path = "/hold", .handler = net_hold},
     };
-    struct kiln_err err = {0};
 
-    *f = (struct net_fixture){0};
     CHECK_OK(kiln_router_new(&f->router));
     for (size_t i = 0; i < KILN_ARRAY_LEN(routes); i++)
         CHECK_OK(kiln_router_add(f->router, &routes[i]));
+}
+
+void net_start(struct net_fixture *f, const struct kiln_server_opts *opts)
+{
+    struct kiln_err err = {0};
+
+    if (!f->router)
+        net_routes(f);
     CHECK_OK(kiln_server_new(opts, &f->server));
     CHECK_OK(kiln_server_listen(
         f->server, &(struct kiln_listen_opts){.address = "127.0.0.1:0", .router = f->router},
@@ -181,6 +187,38 @@ const char *net_read_answer(int fd)
     return answer;
 }
 
+bool net_readable(int fd, int wait_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, wait_ms) > 0;
+}
+
+const char *net_read_first(const int *fds, int n)
+{
+    struct pollfd p[8];
+
+    for (int i = 0; i < n; i++)
+        p[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    CHECK(poll(p, (nfds_t)n, PATIENCE_S * 1000) > 0);
+    for (int i = 0; i < n; i++)
+        if (p[i].revents) {
+            char peeked[64] = "";
+
+            recv(fds[i], peeked, sizeof(peeked) - 1, MSG_PEEK);
+            snprintf(answer, sizeof(answer), "%s", peeked);
+            break;
+        }
+    return answer;
+}
+
+void net_wait_closed(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+    CHECK(poll(&p, 1, PATIENCE_S * 1000) > 0);
+}
+
 bool net_is_closed(int fd)
 {
     char c;
@@ -196,4 +234,16 @@ const char *net_talk(uint16_t port, const char *bytes)
     net_read_all(fd);
     close(fd);
     return answer;
+}
+
+int net_status(const char *text)
+{
+    return strncmp(text, "HTTP/1.1 ", 9) == 0 ? (int)strtol(text + 9, NULL, 10) : 0;
+}
+
+const char *net_body(const char *text)
+{
+    const char *at = strstr(text, "\r\n\r\n");
+
+    return at ? at + 4 : "(no answer)";
 }
