@@ -283,6 +283,8 @@ static void add_profile(struct kiln_block_writer *w, const struct kiln_block_pro
 
 void kiln_block_add(struct kiln_block_writer *w, const struct kiln_block_profile *profile)
 {
+    if (!w->error)
+        kiln_writer_cover(w);
     if (w->error)
         return;
     assert(profile->series < w->n_keys);

@@ -155,10 +155,13 @@ void kiln_writer_entry(struct kiln_block_writer *w)
 
 /* ---- numbers ---- */
 
-static void numbers_init(struct kiln_block_writer *w, struct kiln_numbers *numbers, uint32_t n)
+/* Makes an array as long as the table it numbers. */
+static void cover(struct kiln_block_writer *w, uint32_t **of, uint32_t *cap, uint32_t n)
 {
-    if (WRITER_ROOM(w, numbers->of, numbers->cap_of, n))
-        memset(numbers->of, 0, n * sizeof(*numbers->of));
+    uint32_t before = *cap;
+
+    if (n > before && WRITER_ROOM(w, *of, *cap, n))
+        memset(*of + before, 0, (*cap - before) * sizeof(**of));
 }
 
 static void numbers_done(struct kiln_block_writer *w, struct kiln_numbers *numbers)
@@ -284,26 +287,22 @@ static void copy_keys(struct kiln_block_writer *w, const struct kiln_str *keys, 
     w->n_keys = n;
 }
 
-static void init_tables(struct kiln_block_writer *w)
+void kiln_writer_cover(struct kiln_block_writer *w)
 {
     const struct kiln_dict *d = &w->dict->dict;
 
-    numbers_init(w, &w->strings, d->n_strings);
-    numbers_init(w, &w->functions, d->n_functions);
-    numbers_init(w, &w->mappings, d->n_mappings);
-    numbers_init(w, &w->locations, d->n_locations);
-    numbers_init(w, &w->links, d->n_links);
-    numbers_init(w, &w->attrs, d->n_attrs);
-    numbers_init(w, &w->sets, d->n_sets);
-    numbers_init(w, &w->lists, d->n_nested + 1); /* a list is named by its first child, and 1 */
-    (void)WRITER_ROOM(w, w->stack_order, w->cap_stack_order, 1); /* never NULL */
-    if (WRITER_ROOM(w, w->stack_of, w->cap_stack_of, d->n_stacks))
-        memset(w->stack_of, 0, d->n_stacks * sizeof(*w->stack_of));
-    if (w->dict->n_resources &&
-        WRITER_ROOM(w, w->resource_of, w->cap_resource_of, w->dict->n_resources))
-        memset(w->resource_of, 0, w->dict->n_resources * sizeof(*w->resource_of));
-    if (w->dict->n_scopes && WRITER_ROOM(w, w->scope_of, w->cap_scope_of, w->dict->n_scopes))
-        memset(w->scope_of, 0, w->dict->n_scopes * sizeof(*w->scope_of));
+    cover(w, &w->strings.of, &w->strings.cap_of, d->n_strings);
+    cover(w, &w->functions.of, &w->functions.cap_of, d->n_functions);
+    cover(w, &w->mappings.of, &w->mappings.cap_of, d->n_mappings);
+    cover(w, &w->locations.of, &w->locations.cap_of, d->n_locations);
+    cover(w, &w->links.of, &w->links.cap_of, d->n_links);
+    cover(w, &w->attrs.of, &w->attrs.cap_of, d->n_attrs);
+    cover(w, &w->sets.of, &w->sets.cap_of, d->n_sets);
+    /* A list is named by its first child, and 1. */
+    cover(w, &w->lists.of, &w->lists.cap_of, d->n_nested + 1);
+    cover(w, &w->stack_of, &w->cap_stack_of, d->n_stacks);
+    cover(w, &w->resource_of, &w->cap_resource_of, w->dict->n_resources);
+    cover(w, &w->scope_of, &w->cap_scope_of, w->dict->n_scopes);
 }
 
 static void init_writer(struct kiln_block_writer *w, struct kiln_io *io, size_t memory_bytes)
@@ -341,7 +340,8 @@ int kiln_block_create(struct kiln_io *io, const struct kiln_block_write_opts *op
     init_writer(w, io, opts->memory_bytes);
     copy_info(w, opts);
     copy_keys(w, keys, n_series);
-    init_tables(w);
+    (void)WRITER_ROOM(w, w->stack_order, w->cap_stack_order, 1); /* never NULL */
+    kiln_writer_cover(w);
     if (kiln_writer_ok(w, make_id(w)))
         open_file(w);
     kiln_writer_section(w, KILN_SECTION_ROWS, 0);

@@ -88,6 +88,10 @@ bool kiln_writer_ok(struct kiln_block_writer *w, int r);
     kiln_writer_ok((w), kiln_grow(&(w)->budget, (void **)&(array), &(cap), (need),                 \
                                   sizeof(*(array)), UINT32_MAX))
 
+/* Makes the arrays of numbers as long as the tables of the dictionary, which may grow between two
+ * profiles: compaction brings entries over as it goes. */
+void kiln_writer_cover(struct kiln_block_writer *w);
+
 /* The number of an entry, new or old. */
 uint32_t kiln_writer_number(struct kiln_block_writer *w, struct kiln_numbers *numbers,
                             uint32_t index);
