@@ -22,6 +22,8 @@ struct counter {
 
 struct delta {
     const struct kiln_batch *before, *now;
+    const struct kiln_limits *limits; /* NULL: the default */
+    bool no_levels;
     struct kiln_type *types; /* of `now` */
     uint32_t *pairs;         /* for each profile of `now`: the one before of the same type */
     struct kiln_builder *b;  /* the dictionary of both */
@@ -221,16 +223,21 @@ static void put_differences(struct delta *d, struct kiln_remap *joint, struct ki
     }
 }
 
+/* Programs show what is not in use any more as zero: that says nothing. */
 static void put_level(struct delta *d, struct kiln_remap *out, struct kiln_builder *b,
                       uint32_t profile)
 {
     const struct kiln_profile *p = &d->now->profiles[profile];
     struct kiln_profile head = kiln_remap_profile(out, profile);
-    uint32_t opened = p->n_samples ? kiln_builder_add_profile(b, &head) : 0;
+    uint32_t opened = NO_PAIR;
 
     for (uint32_t i = 0; i < p->n_samples && !kiln_builder_error(b); i++) {
         const struct kiln_sample *s = &d->now->samples[p->first_sample + i];
 
+        if (!s->has_times && kiln_sample_total(d->now, s) == 0)
+            continue;
+        if (opened == NO_PAIR)
+            opened = kiln_builder_add_profile(b, &head);
         kiln_builder_add_sample(b, opened, kiln_remap_stack(out, s->stack),
                                 kiln_remap_set(out, s->attrs), kiln_remap_link(out, s->link),
                                 kiln_sample_values(d->now, s), kiln_sample_times(d->now, s), s->n);
@@ -252,7 +259,7 @@ static void put_all(struct delta *d, struct kiln_remap *joint, struct kiln_remap
             for (uint32_t i = 0; i < scope->n_profiles && !kiln_builder_error(b); i++) {
                 uint32_t profile = scope->first_profile + i;
 
-                if (!is_flow(d, profile))
+                if (!is_flow(d, profile) && !d->no_levels)
                     put_level(d, out, b, profile);
                 else if (d->pairs[profile] != NO_PAIR)
                     put_differences(d, joint, out, b, profile);
@@ -261,12 +268,11 @@ static void put_all(struct delta *d, struct kiln_remap *joint, struct kiln_remap
     }
 }
 
-static int put(struct delta *d, const struct kiln_limits *limits, struct kiln_batch **ret_batch,
-               struct kiln_err *err)
+static int put(struct delta *d, struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     struct kiln_remap *joint = NULL, *out = NULL;
     struct kiln_builder *b;
-    int r = kiln_builder_new(limits, &b);
+    int r = kiln_builder_new(d->limits, &b);
 
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
@@ -284,7 +290,7 @@ static int put(struct delta *d, const struct kiln_limits *limits, struct kiln_ba
     return kiln_builder_finish(b, ret_batch, err);
 }
 
-static int prepare(struct delta *d, const struct kiln_limits *limits)
+static int prepare(struct delta *d)
 {
     int r = kiln_types_of_batch(d->now, true, &d->types);
 
@@ -293,7 +299,7 @@ static int prepare(struct delta *d, const struct kiln_limits *limits)
     d->pairs = kiln_calloc(d->now->n_profiles, sizeof(*d->pairs));
     if (!d->pairs)
         return -ENOMEM;
-    r = kiln_builder_new(limits, &d->b);
+    r = kiln_builder_new(d->limits, &d->b);
     if (r < 0)
         return r;
     match(d);
@@ -301,16 +307,19 @@ static int prepare(struct delta *d, const struct kiln_limits *limits)
 }
 
 int kiln_delta(const struct kiln_batch *before, const struct kiln_batch *now,
-               const struct kiln_limits *limits, struct kiln_batch **ret_batch,
+               const struct kiln_delta_opts *opts, struct kiln_batch **ret_batch,
                struct kiln_delta_info *info, struct kiln_err *err)
 {
-    struct delta d = {.before = before, .now = now};
-    int r = prepare(&d, limits);
+    struct delta d = {.before = before, .now = now, .no_levels = opts && opts->no_levels};
+    int r;
 
+    if (opts && opts->limits.memory_bytes)
+        d.limits = &opts->limits;
+    r = prepare(&d);
     if (r < 0)
         kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     else
-        r = put(&d, limits, ret_batch, err);
+        r = put(&d, ret_batch, err);
     if (r == 0 && info)
         *info = (struct kiln_delta_info){.baseline = !before, .reset = d.reset};
     if (d.b) {

@@ -6,7 +6,8 @@
  * Given the reading before and the one now, profiles of flow types (core/type.h: alloc_*,
  * contentions, delay) become their differences: they start when the one before was read, last until
  * now, and carry the attribute `profile.delta` = true.  Samples that did not grow are left out, and
- * so are profiles without samples.  Profiles of level types (inuse_*, goroutine) stay as they are.
+ * so are profiles without samples.  Profiles of level types (inuse_*, goroutine) stay as they are,
+ * but for samples of zero.
  *
  * The first reading is a baseline: its flows are left out.  Where a sum is below the one before, or
  * the program's first mapping has moved or is another file, the program began anew: all it shows
@@ -22,14 +23,19 @@
 
 #include "core/builder.h"
 
+struct kiln_delta_opts {
+    struct kiln_limits limits; /* zero: the default */
+    bool no_levels;            /* leave profiles of level types out */
+};
+
 struct kiln_delta_info {
     bool baseline; /* there was nothing before */
     bool reset;    /* the program began anew */
 };
 
-/* `before`, `limits` and `info` may be NULL.  The batch may be without profiles. */
+/* `before`, `opts` and `info` may be NULL.  The batch may be without profiles. */
 KILN_CHECK int kiln_delta(const struct kiln_batch *before, const struct kiln_batch *now,
-                          const struct kiln_limits *limits, struct kiln_batch **ret_batch,
+                          const struct kiln_delta_opts *opts, struct kiln_batch **ret_batch,
                           struct kiln_delta_info *info, struct kiln_err *err);
 
 #endif /* KILN_CORE_DELTA_H */

@@ -71,6 +71,9 @@ struct kiln_redact;
 KILN_CHECK int kiln_redact_processor_new(struct kiln_redact *rules, struct kiln_consumer *next,
                                          struct kiln_metrics *metrics,
                                          struct kiln_consumer **ret_processor);
+/* Goes on with other rules (borrowed as well) and returns the old ones, which nobody uses now. */
+struct kiln_redact *kiln_redact_processor_swap(struct kiln_consumer *processor,
+                                               struct kiln_redact *rules);
 void kiln_redact_processor_free(struct kiln_consumer *processor);
 
 #endif /* KILN_PIPELINE_PIPELINE_H */

@@ -128,6 +128,19 @@ int kiln_redact_processor_new(struct kiln_redact *rules, struct kiln_consumer *n
     return 0;
 }
 
+struct kiln_redact *kiln_redact_processor_swap(struct kiln_consumer *processor,
+                                               struct kiln_redact *rules)
+{
+    struct redactor *p = (struct redactor *)processor;
+    struct kiln_redact *old;
+
+    pthread_mutex_lock(&p->lock);
+    old = p->rules;
+    p->rules = rules;
+    pthread_mutex_unlock(&p->lock);
+    return old;
+}
+
 void kiln_redact_processor_free(struct kiln_consumer *processor)
 {
     struct redactor *p = (struct redactor *)processor;

@@ -20,7 +20,7 @@
 
 /* ---- all receivers ---- */
 
-static const char *const kinds[KILN_N_RECEIVERS] = {"otlp", "pyroscope", "pprof"};
+static const char *const kinds[KILN_N_RECEIVERS] = {"otlp", "pyroscope", "pprof", "scrape"};
 
 static void get_counters(struct kiln_receivers *r)
 {

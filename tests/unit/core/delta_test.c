@@ -69,6 +69,19 @@ TEST(delta, a_difference_covers_the_time_between_and_says_what_it_is)
     kiln_batch_unref(now);
 }
 
+TEST(delta, levels_can_be_left_out)
+{
+    struct kiln_batch *before = reading(1000, "main 10\n", "main 3\n");
+    struct kiln_batch *now = reading(3000, "main 12\n", "main 3\n"), *batch;
+    struct kiln_delta_opts opts = {.no_levels = true};
+
+    CHECK_OK(kiln_delta(before, now, &opts, &batch, NULL, NULL));
+    check_stacks(batch, "main 2\n");
+    kiln_batch_unref(batch);
+    kiln_batch_unref(before);
+    kiln_batch_unref(now);
+}
+
 TEST(delta, the_first_reading_is_a_baseline)
 {
     check_delta(NULL, reading(1000, "main;a 10\n", "main;a 4\n"), "main;a 4\n",
