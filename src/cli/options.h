@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "cli/settings.h"
 #include "codec/codec.h"
 #include "core/diff.h"
 #include "core/top.h"
@@ -79,6 +80,8 @@ struct kiln_args {
     /* check */
     bool strict, check_dupes, check_orphans;
     uint32_t check_sample_shapes; /* 0 or 1 */
+    /* server */
+    struct kiln_settings server;
     /* talking to a server */
     struct {
         const char *server, *token, *tenant, *ca_file;

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve - the parts of `kiln server`, put together and taken apart again.
+ *
+ *   listeners ─▶ gate ─▶ receivers ─┐
+ *   scraper ────────────────────────┴─▶ redaction ─▶ store
+ *
+ * One root pool holds the memory limit; ingest and store have their shares of it, and a third part
+ * (server_memory.c) holds what the process uses beside them.
+ *
+ * Threads: the main thread makes and ends it; pages are served by the server's workers.
+ */
+#ifndef KILN_CLI_SERVE_H
+#define KILN_CLI_SERVE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "base/metric.h"
+#include "base/pool.h"
+#include "cli/settings.h"
+#include "net/server.h"
+#include "pipeline/gate.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/receivers.h"
+#include "store/store.h"
+
+struct kiln_scraper;
+
+/* What /ready says, and why. */
+enum kiln_serve_state { KILN_SERVE_STARTING, KILN_SERVE_READY, KILN_SERVE_STOPPING };
+
+/* Keeps the process below its limit; see server_memory.c. */
+struct kiln_memory {
+    uint64_t limit;
+    struct kiln_pool all, ingest, store, beside;
+    size_t ballast; /* taken from `beside` */
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop;
+};
+
+struct kiln_ports {
+    uint16_t http, otlp_grpc, otlp_http; /* 0: off */
+};
+
+struct kiln_serve {
+    const struct kiln_server_config *config;
+    struct kiln_log *log;
+    struct kiln_metrics *metrics;
+    struct kiln_memory memory;
+    struct kiln_io *io;
+    struct kiln_engine *engine;
+    struct kiln_series_rule *series_rule;
+    struct kiln_consumer *exporter, *redaction; /* `redaction` may be NULL: no rules */
+    struct kiln_consumer *entry;                /* the first of them */
+    struct kiln_redact *rules;
+    struct kiln_gate *gate;
+    struct kiln_receivers *receivers;
+    struct kiln_scraper *scraper; /* NULL: nothing to scrape */
+    char scrape_dir[PATH_MAX];
+    struct kiln_router *full, *otlp;
+    struct kiln_server *server;
+    struct kiln_ports ports;
+    bool socket_on;
+    _Atomic int state; /* enum kiln_serve_state */
+    uint64_t started_unix_ns, started_mono_ns;
+};
+
+/* Runs until a signal says stop.  Returns an exit code. */
+int kiln_serve(const struct kiln_server_config *config);
+
+/* ---- server_pages.c ---- */
+
+/* GET /, /metrics, /healthz, /ready. */
+KILN_CHECK int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router);
+
+/* ---- server_store.c ---- */
+
+/* Makes and locks the data folder; opens the store in it, which replays its log. */
+KILN_CHECK int kiln_serve_open_folder(struct kiln_serve *serve, struct kiln_err *err);
+KILN_CHECK int kiln_serve_open_store(struct kiln_serve *serve, struct kiln_err *err);
+
+/* ---- server_listen.c ---- */
+
+/* Makes the routers and binds every address that is on; adds the routes, when there are parts
+ * behind them. */
+KILN_CHECK int kiln_serve_listen(struct kiln_serve *serve, struct kiln_err *err);
+KILN_CHECK int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err);
+
+/* ---- server_pipeline.c ---- */
+
+/* Makes all between the routes and the store; `reload` reads the rules of redaction again. */
+KILN_CHECK int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err);
+void kiln_serve_reload(struct kiln_serve *serve);
+void kiln_serve_pipeline_done(struct kiln_serve *serve);
+
+/* ---- server_process.c ---- */
+
+/* Registers the metrics of the process and of the pools; they are read when asked for. */
+void kiln_serve_measure(struct kiln_serve *serve);
+/* Bytes that this process has in memory; 0 if it cannot be told. */
+uint64_t kiln_process_rss(void);
+
+/* ---- server_memory.c ---- */
+
+/* Divides the limit; `start` runs the thread that watches. */
+void kiln_memory_init(struct kiln_memory *memory, uint64_t limit);
+KILN_CHECK int kiln_memory_start(struct kiln_memory *memory);
+void kiln_memory_done(struct kiln_memory *memory);
+
+/* ---- server_notify.c ---- */
+
+/* Tells a supervisor (NOTIFY_SOCKET, as systemd gives it) a state: "READY=1".  Nobody there: 0. */
+int kiln_notify(const char *state);
+/* Writes the file of --ready-file: JSON with ports and pid. */
+KILN_CHECK int kiln_serve_say_ready(const struct kiln_serve *serve, struct kiln_err *err);
+
+#endif /* KILN_CLI_SERVE_H */

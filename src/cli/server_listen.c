@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The addresses of the server: everything on its own port and on the Unix socket, OTLP alone on
+ * the two ports where OTLP clients look for it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "cli/serve.h"
+#include "net/rpc.h"
+#include "store/admin.h"
+
+#define DEFAULT_SOCKET "/run/kiln/kiln.sock"
+
+static int make_router(struct kiln_serve *serve, struct kiln_router **ret_router)
+{
+    int r = kiln_router_new(ret_router);
+
+    if (r < 0)
+        return r;
+    kiln_router_guard(*ret_router, kiln_gate_guard(serve->gate));
+    kiln_router_fallback(*ret_router, kiln_rpc_unknown, NULL);
+    return 0;
+}
+
+int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
+{
+    struct kiln_store_admin_opts admin = {.engine = serve->engine,
+                                          .io = serve->io,
+                                          .export_bytes = serve->memory.store.limit / 4,
+                                          .log = serve->log};
+    int r = kiln_otlp_receiver_add(serve->receivers, serve->otlp);
+
+    if (r == 0)
+        r = kiln_otlp_receiver_add(serve->receivers, serve->full);
+    if (r == 0)
+        r = kiln_pyroscope_receiver_add(serve->receivers, serve->full);
+    if (r == 0)
+        r = kiln_pprof_receiver_add(serve->receivers, serve->full);
+    if (r == 0)
+        r = kiln_serve_pages(serve, serve->full);
+    if (r == 0)
+        r = kiln_store_admin_add(serve->full, &admin);
+    return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
+}
+
+struct listener {
+    const char *option, *what, *address;
+    struct kiln_router *router;
+    uint16_t *port;
+};
+
+static int bind_port(struct kiln_serve *serve, const struct listener *l, struct kiln_err *err)
+{
+    const struct kiln_settings *set = &serve->config->set;
+    struct kiln_listen_opts opts = {
+        .address = l->address,
+        .router = l->router,
+        .tls = {set->tls_cert, set->tls_key, set->tls_client_ca, 0},
+    };
+    char port[8];
+    int r;
+
+    if (!kiln_settings_on(l->address))
+        return 0;
+    r = kiln_gate_check_listen(l->address, set->tokens != NULL, set->allow_anonymous, err);
+    if (r == 0)
+        r = kiln_server_listen(serve->server, &opts, l->port, err);
+    if (r == -EADDRINUSE && err) {
+        *err = (struct kiln_err){0};
+        return kiln_err_set(err, r, l->address,
+                            "another program listens there already (say --%s ADDRESS, or off)",
+                            l->option);
+    }
+    if (r < 0)
+        return r;
+    snprintf(port, sizeof(port), "%u", *l->port);
+    kiln_log(serve->log, KILN_LOG_INFO, "listening", "for", "%s", l->what, "address", "%s",
+             l->address, "port", "%s", port, "tls", "%s", set->tls_cert ? "yes" : "no", NULL);
+    return 0;
+}
+
+/* The folder of the socket, if it can be made. */
+static int make_folder(const char *socket_path)
+{
+    const char *slash = strrchr(socket_path, '/');
+    char folder[PATH_MAX];
+
+    if (!slash || slash == socket_path || (size_t)(slash - socket_path) >= sizeof(folder))
+        return 0;
+    memcpy(folder, socket_path, (size_t)(slash - socket_path));
+    folder[slash - socket_path] = '\0';
+    return mkdir(folder, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+/* The socket that nobody asked for may be missing; one that was asked for may not. */
+static int bind_socket(struct kiln_serve *serve, struct kiln_err *err)
+{
+    const char *path = serve->config->set.socket;
+    struct kiln_listen_opts opts = {.router = serve->full};
+    struct kiln_err why = {0};
+    char address[PATH_MAX + 8];
+    int r;
+
+    if (!kiln_settings_on(path))
+        return 0;
+    snprintf(address, sizeof(address), "unix:%s", path);
+    opts.address = address;
+    r = make_folder(path);
+    if (r < 0)
+        kiln_err_set(&why, r, path, "the folder of the socket cannot be made: %s",
+                     kiln_err_text(r));
+    else
+        r = kiln_server_listen(serve->server, &opts, NULL, &why);
+    serve->socket_on = r == 0;
+    if (r == 0) {
+        kiln_log(serve->log, KILN_LOG_INFO, "listening", "for", "%s", "everything", "address", "%s",
+                 address, NULL);
+    } else if (strcmp(path, DEFAULT_SOCKET) == 0) {
+        kiln_log(serve->log, KILN_LOG_WARN, "no local socket", "path", "%s", path, "reason", "%s",
+                 why.text, NULL);
+    } else {
+        if (err)
+            *err = why;
+        return r;
+    }
+    return 0;
+}
+
+static int bind_all(struct kiln_serve *serve, struct kiln_err *err)
+{
+    const struct kiln_settings *set = &serve->config->set;
+    const struct listener listeners[] = {
+        {"listen", "everything", set->listen, serve->full, &serve->ports.http},
+        {"otlp-grpc", "OTLP", set->otlp_grpc, serve->otlp, &serve->ports.otlp_grpc},
+        {"otlp-http", "OTLP", set->otlp_http, serve->otlp, &serve->ports.otlp_http},
+    };
+
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(listeners); i++) {
+        int r = bind_port(serve, &listeners[i], err);
+
+        if (r < 0)
+            return r;
+    }
+    return bind_socket(serve, err);
+}
+
+int kiln_serve_listen(struct kiln_serve *serve, struct kiln_err *err)
+{
+    int r = make_router(serve, &serve->otlp);
+
+    if (r == 0)
+        r = make_router(serve, &serve->full);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    return bind_all(serve, err);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the process stays below its limit.
+ *
+ *   limit ┬─ 1/8 + 16 MiB   never given out: code, stacks, and what comes between two looks
+ *         └─ all ┬─ ingest  9/20: bodies, and batches on their way in
+ *                ├─ store  11/20: heads, cuts, compaction, caches
+ *                └─ beside        what the process was seen to use beyond what the pools know of
+ *
+ * Pools count what their users asked for.  The C library needs more than that (headers, holes that
+ * do not fit the next taker), and libraries ask nobody.  So a thread compares what the kernel says
+ * with what the pools say and takes the difference out of `all` as well: where memory is lost to
+ * holes, less is given out.  When the process comes near its limit, free memory goes back to the
+ * kernel.
+ */
+#include <malloc.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/serve.h"
+
+#define MIB          ((uint64_t)1 << 20)
+#define SLACK        (16 * MIB) /* beside the eighth: code, stacks, libraries */
+#define CALM_MS      1000       /* from one look to the next */
+#define BUSY_MS      50         /* the same, when more than a quarter is in use */
+#define TRIM_EVERY_S 1
+
+void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
+{
+    size_t all = (size_t)(limit - limit / 8 - SLACK);
+
+    *memory = (struct kiln_memory){.limit = limit};
+    kiln_pool_init(&memory->all, "all", all, NULL);
+    kiln_pool_init(&memory->ingest, "ingest", all / 20 * 9, &memory->all);
+    kiln_pool_init(&memory->store, "store", all / 20 * 11, &memory->all);
+    kiln_pool_init(&memory->beside, "beside", all, &memory->all);
+    pthread_mutex_init(&memory->lock, NULL);
+    pthread_cond_init(&memory->wake, NULL);
+    /* One more arena than the main one: each keeps its own holes. */
+    mallopt(M_ARENA_MAX, 2);
+    kiln_mem_keep((size_t)(limit / 8));
+}
+
+/* Makes the ballast what is used beside the pools, or as near as the pools allow. */
+static void balance(struct kiln_memory *memory, uint64_t rss)
+{
+    uint64_t known = atomic_load(&memory->ingest.used) + atomic_load(&memory->store.used);
+    uint64_t free_of_charge = memory->limit - memory->all.limit - memory->limit / 16;
+    size_t want = rss > known + free_of_charge ? (size_t)(rss - known - free_of_charge) : 0;
+
+    if (want < memory->ballast) {
+        kiln_pool_give(&memory->beside, memory->ballast - want);
+        memory->ballast = want;
+    }
+    for (size_t more = want - memory->ballast; more >= MIB; more /= 2) {
+        if (kiln_pool_take(&memory->beside, more) == 0) {
+            memory->ballast += more;
+            break;
+        }
+    }
+}
+
+/* Returns how long to wait for the next look. */
+static uint32_t look(struct kiln_memory *memory, uint64_t *trimmed_ns)
+{
+    uint64_t rss = kiln_process_rss(), now = kiln_clock_mono_ns();
+
+    if (rss > memory->limit / 4 * 3 && now - *trimmed_ns > TRIM_EVERY_S * KILN_NS_PER_S) {
+        malloc_trim(0);
+        *trimmed_ns = now;
+        rss = kiln_process_rss();
+    }
+    balance(memory, rss);
+    return rss > memory->limit / 4 ? BUSY_MS : CALM_MS;
+}
+
+static void *watch(void *arg)
+{
+    struct kiln_memory *memory = arg;
+    uint64_t trimmed_ns = 0;
+
+    pthread_mutex_lock(&memory->lock);
+    while (!memory->stop) {
+        struct timespec until;
+        uint64_t ms = look(memory, &trimmed_ns);
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += (long)(ms * KILN_NS_PER_MS);
+        until.tv_sec += until.tv_nsec / (long)KILN_NS_PER_S;
+        until.tv_nsec %= (long)KILN_NS_PER_S;
+        pthread_cond_timedwait(&memory->wake, &memory->lock, &until);
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return NULL;
+}
+
+int kiln_memory_start(struct kiln_memory *memory)
+{
+    int r = pthread_create(&memory->thread, NULL, watch, memory);
+
+    memory->running = r == 0;
+    return -r;
+}
+
+void kiln_memory_done(struct kiln_memory *memory)
+{
+    if (memory->running) {
+        pthread_mutex_lock(&memory->lock);
+        memory->stop = true;
+        pthread_cond_signal(&memory->wake);
+        pthread_mutex_unlock(&memory->lock);
+        pthread_join(memory->thread, NULL);
+    }
+    kiln_pool_give(&memory->beside, memory->ballast);
+    pthread_cond_destroy(&memory->wake);
+    pthread_mutex_destroy(&memory->lock);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pages of the server about itself: what it is, how it is, what it counted.
+ */
+#include "cli/serve.h"
+
+#define METRICS_MAX_BYTES ((size_t)16 << 20)
+#define DISK_FREE_MIN     ((uint64_t)64 << 20) /* the store's own: below it refuses */
+
+static const char front[] =
+    "Kiln " KILN_VERSION ": continuous profiling. This server keeps profiles; send them here:\n"
+    "\n"
+    "  OTLP gRPC    opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export\n"
+    "  OTLP HTTP    POST /v1development/profiles\n"
+    "  Pyroscope    POST /ingest, push.v1.PusherService/Push\n"
+    "  any format   POST /api/v1/profiles?service=NAME\n"
+    "\n"
+    "  GET /metrics   what it counted, for Prometheus\n"
+    "  GET /ready     whether it takes profiles\n"
+    "  GET /healthz   whether it is alive\n";
+
+static void reply_front(struct kiln_request *request)
+{
+    kiln_request_reply(request, &(struct kiln_reply){.status = 200,
+                                                     .content_type = "text/plain; charset=utf-8",
+                                                     .body = {front, sizeof(front) - 1}});
+}
+
+static void reply_health(struct kiln_request *request)
+{
+    kiln_request_reply_text(request, 200, "alive");
+}
+
+static void reply_ready(struct kiln_request *request)
+{
+    struct kiln_serve *serve = request->context;
+    int state = atomic_load(&serve->state);
+    uint64_t free_bytes, total;
+
+    if (state == KILN_SERVE_STARTING)
+        kiln_request_reply_text(request, 503, "not ready: replaying the log");
+    else if (state == KILN_SERVE_STOPPING)
+        kiln_request_reply_text(request, 503, "not ready: shutting down");
+    else if (serve->io->space(serve->io, &free_bytes, &total) == 0 && free_bytes < DISK_FREE_MIN)
+        kiln_request_reply_text(request, 503, "not ready: the disk is full (%llu bytes are free)",
+                                (unsigned long long)free_bytes);
+    else
+        kiln_request_reply_text(request, 200, "ready");
+}
+
+static void reply_metrics(struct kiln_request *request)
+{
+    struct kiln_serve *serve = request->context;
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, METRICS_MAX_BYTES);
+    kiln_metrics_format(serve->metrics, &text);
+    if (text.error)
+        kiln_request_reply_text(request, 503, "%s", kiln_err_text(text.error));
+    else
+        kiln_request_reply(request, &(struct kiln_reply){
+                                        .status = 200,
+                                        .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                        .body = kiln_buf_str(&text)});
+    kiln_buf_done(&text);
+}
+
+int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router)
+{
+    static const struct kiln_route routes[] = {
+        {.method = "GET", .path = "/", .handler = reply_front},
+        {.method = "GET", .path = "/healthz", .handler = reply_health},
+        {.method = "GET", .path = "/ready", .handler = reply_ready},
+        {.method = "GET", .path = "/metrics", .handler = reply_metrics, .access = KILN_ACCESS_READ},
+    };
+
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(routes); i++) {
+        struct kiln_route route = routes[i];
+        int r;
+
+        route.context = serve;
+        r = kiln_router_add(router, &route);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receivers, redaction, the store's exporter.  The rules of redaction come from the file of
+ * --redact, or else from the key `redaction` of the configuration; either is read anew at each
+ * reload, and stays as it was where it cannot be.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/file.h"
+#include "cli/serve.h"
+#include "core/redact.h"
+#include "pipeline/receivers/scrape.h"
+#include "store/exporter.h"
+
+/* The text of the rules in the configuration file, in its own lines. */
+static int read_inline(const char *path, struct kiln_buf *out, struct kiln_err *err)
+{
+    struct kiln_config *file;
+    const struct kiln_node *list;
+    int r = kiln_config_load(path, &file, err);
+
+    if (r < 0)
+        return r;
+    list = kiln_node_get(kiln_config_root(file), "redaction");
+    if (list)
+        kiln_config_source(file, list, out);
+    else
+        kiln_buf_puts(out, "[]");
+    kiln_config_free(file);
+    return 0;
+}
+
+static int read_rules(const struct kiln_server_config *config, struct kiln_redact **ret_rules,
+                      struct kiln_err *err)
+{
+    const char *path = config->set.redact ? config->set.redact : config->file_name;
+    struct kiln_err why = {0};
+    struct kiln_buf text;
+    int r;
+
+    kiln_buf_init(&text, 2 * KILN_CONFIG_MAX);
+    r = config->set.redact ? kiln_file_read(path, &text, &why) : read_inline(path, &text, &why);
+    if (r == 0)
+        r = text.error ? text.error : kiln_redact_parse(kiln_buf_str(&text), ret_rules, &why);
+    kiln_buf_done(&text);
+    if (r < 0)
+        return kiln_err_set(err, r, path, "%s%s%s", why.where, why.where[0] ? ": " : "",
+                            why.text[0] ? why.text : kiln_err_text(r));
+    return 0;
+}
+
+static bool has_rules(const struct kiln_server_config *config)
+{
+    return config->set.redact || config->set.redaction;
+}
+
+void kiln_serve_reload(struct kiln_serve *serve)
+{
+    struct kiln_redact *rules = NULL;
+    struct kiln_err err = {0};
+
+    if (!serve->redaction) {
+        kiln_log(serve->log, KILN_LOG_INFO, "nothing to reload", NULL);
+        return;
+    }
+    if (read_rules(serve->config, &rules, &err) < 0) {
+        kiln_log(serve->log, KILN_LOG_ERROR, "redaction stays as it was", "file", "%s", err.where,
+                 "reason", "%s", err.text, NULL);
+        return;
+    }
+    kiln_redact_free(kiln_redact_processor_swap(serve->redaction, rules));
+    serve->rules = rules;
+    kiln_log(serve->log, KILN_LOG_INFO, "redaction was read again", NULL);
+}
+
+static int make_redaction(struct kiln_serve *serve, struct kiln_err *err)
+{
+    int r;
+
+    if (!has_rules(serve->config))
+        return 0;
+    r = read_rules(serve->config, &serve->rules, err);
+    if (r < 0)
+        return r;
+    r = kiln_redact_processor_new(serve->rules, serve->exporter, serve->metrics, &serve->redaction);
+    return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
+}
+
+static int make_scraper(struct kiln_serve *serve, struct kiln_err *err)
+{
+    const struct kiln_settings *set = &serve->config->set;
+    struct kiln_scraper_opts opts = {
+        .jobs = set->scrape,
+        .receivers = serve->receivers,
+        .state_dir = serve->scrape_dir,
+        .metrics = serve->metrics,
+        .log = serve->log,
+    };
+
+    if (!set->scrape)
+        return 0;
+    if (snprintf(serve->scrape_dir, sizeof(serve->scrape_dir), "%s/scrape", set->data_dir) >=
+        (int)sizeof(serve->scrape_dir))
+        return kiln_err_set(err, -ENAMETOOLONG, set->data_dir, "%s", kiln_err_text(-ENAMETOOLONG));
+    return kiln_scraper_new(&opts, &serve->scraper, err);
+}
+
+int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err)
+{
+    struct kiln_receivers_opts opts = {
+        .pool = &serve->memory.ingest,
+        .gate = serve->gate,
+        .content_max = (size_t)serve->config->set.body_max,
+        .metrics = serve->metrics,
+        .log = serve->log,
+    };
+    int r = kiln_store_exporter_new(serve->engine, &serve->exporter);
+
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    r = make_redaction(serve, err);
+    if (r < 0)
+        return r;
+    serve->entry = serve->redaction ? serve->redaction : serve->exporter;
+    opts.next = serve->entry;
+    r = kiln_receivers_new(&opts, &serve->receivers);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    return make_scraper(serve, err);
+}
+
+void kiln_serve_pipeline_done(struct kiln_serve *serve)
+{
+    kiln_scraper_free(serve->scraper);
+    kiln_receivers_free(serve->receivers);
+    kiln_redact_processor_free(serve->redaction);
+    kiln_redact_free(serve->rules);
+    kiln_store_exporter_free(serve->exporter);
+}

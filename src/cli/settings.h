@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings - what `kiln server` was told: flags over KILN_* variables over a file over defaults.
+ *
+ * The file is /etc/kiln/kiln.yaml where it is there, or what --config or KILN_CONFIG names.
+ * docs/guide/server.md lists every key.
+ *
+ * Threads: only the main thread; constant once loaded.
+ */
+#ifndef KILN_CLI_SETTINGS_H
+#define KILN_CLI_SETTINGS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/config.h"
+#include "store/store.h"
+
+#define KILN_CONFIG_FILE "/etc/kiln/kiln.yaml"
+
+/* A NULL, a zero and a false stand for "not said". */
+struct kiln_settings {
+    const char *config;
+    const char *data_dir;
+    const char *listen, *otlp_grpc, *otlp_http, *socket; /* "off": none */
+    const char *tls_cert, *tls_key, *tls_client_ca;
+    const char *tokens;
+    const char *redact;
+    const char *log_level, *log_format;
+    const char *ready_file;
+    uint64_t memory_limit;
+    uint64_t retention_ns, retention_size;
+    bool allow_anonymous, multitenant, check;
+    /* from the file only */
+    uint64_t tenant_bytes_per_s, tenant_burst, body_max;
+    uint32_t series_max, disk_percent;
+    const struct kiln_node *series_labels, *rules, *scrape, *redaction;
+    const struct kiln_node *server, *store, *tls, *limits, *others; /* maps that were read */
+};
+
+struct kiln_server_config {
+    struct kiln_settings set;
+    struct kiln_config *file; /* NULL: none was read */
+    const char *file_name;
+    const char *blamed; /* after a failure: the file that is at fault; NULL: none is */
+    struct kiln_retention_rule *rules;
+    struct kiln_str *series_labels;
+    uint32_t n_rules, n_series_labels;
+    char default_dir[PATH_MAX];
+};
+
+/* `config` must stay where it is: its texts point into it.  Done also after a failure. */
+KILN_CHECK int kiln_settings_load(const struct kiln_settings *flags,
+                                  struct kiln_server_config *config, struct kiln_err *err);
+void kiln_settings_done(struct kiln_server_config *config);
+
+/* True unless an address is "off". */
+bool kiln_settings_on(const char *address);
+
+/* Appends the settings as YAML that can be read again, but for rules, scrape and redaction. */
+void kiln_settings_format(const struct kiln_settings *set, struct kiln_buf *out);
+
+#endif /* KILN_CLI_SETTINGS_H */

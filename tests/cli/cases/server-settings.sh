@@ -1,0 +1,38 @@
+# Where settings of a server come from, and what is said of wrong ones.
+unset "${!KILN_@}" INVOCATION_ID
+export XDG_DATA_HOME=/data
+cat >"$TMP/kiln.yaml" <<'END'
+server:
+  listen: 127.0.0.1:1
+  otlp_grpc: 127.0.0.1:2
+  otlp_http: off
+  memory_limit: 512MiB
+  tls: {cert_file: "${env:CERT:-/c's.pem}", key_file: /k.pem}
+store: {data_dir: /from-file, retention: 2d12h, rules: [{service: web, retention: 1d}]}
+scrape: [{job_name: x, static_configs: [{targets: [a:1]}]}]
+redaction: [{match: name, regex: x, action: hash}]
+agent: {anything: goes}
+END
+echo "- file"
+kiln server --check --config "$TMP/kiln.yaml"
+echo "- variables over the file, flags over variables"
+KILN_CONFIG=$TMP/kiln.yaml KILN_LISTEN=127.0.0.1:3 KILN_OTLP_GRPC=127.0.0.1:4 KILN_MULTITENANT=true \
+    kiln server --check --listen 127.0.0.1:5 --retention 30d --retention-size 2G
+kiln server --check --config "$TMP/kiln.yaml" >"$TMP/once" && kiln server --check --config "$TMP/once" | diff "$TMP/once" -
+wrong() { printf '%s\n' "$1" >"$TMP/wrong.yaml"; kiln server --check --config "$TMP/wrong.yaml" 2>&1; echo "exit $?"; }
+echo "- wrong files"
+wrong 'sever: {}'
+wrong 'server: {listn: x}'
+wrong 'server: {memory_limit: lots}'
+wrong 'store: {rules: [{service: web}]}'
+wrong 'scrape: [{job_name: x, static_configs: [{targets: [a], label: {}}]}]'
+wrong 'server: [1'
+kiln server --check --config "$TMP/absent.yaml" 2>&1; echo "exit $?"
+echo "- wrong words"
+KILN_RETENTION=soon kiln server --check 2>&1; echo "exit $?"
+kiln server --check --retention soon 2>&1; echo "exit $?"
+kiln server --check --log-level loud 2>&1; echo "exit $?"
+kiln server --check --tls-cert x 2>&1; echo "exit $?"
+kiln server --check --memory-limit 5M 2>&1; echo "exit $?"
+kiln server --check --listen off --otlp-grpc off --otlp-http off --socket off 2>&1; echo "exit $?"
+kiln server --check extra 2>&1; echo "exit $?"
