@@ -87,6 +87,12 @@ struct kiln_args {
         const char *server, *token, *tenant, *ca_file;
         uint64_t timeout_ns; /* 0: the default */
     } remote;
+    /* store */
+    struct {
+        const char *data_dir, *service, *type, *from, *to;
+        struct kiln_list matches;
+        uint64_t memory_bytes;
+    } store;
     /* push */
     struct {
         const char *service, *time;

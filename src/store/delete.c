@@ -131,7 +131,6 @@ int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant
     pthread_mutex_lock(&store->keep.merging);
     r = rewrite_all(store, t, &wish, &profiles, err);
     pthread_mutex_unlock(&store->keep.merging);
-    kiln_keep_relearn(t);
     pthread_mutex_lock(&t->lock);
     kiln_seen_clear(&t->seen, t->covered);
     pthread_mutex_unlock(&t->lock);

@@ -21,10 +21,10 @@
 #include "store/plan.h"
 #include "store/store_int.h"
 
-#define SKIP_NS          (3600 * KILN_NS_PER_S)
-#define MEMORY_SHARE     4    /* of the pool, for merges */
-#define BEHIND_BLOCKS    200u /* due and not merged: beyond it ingest waits */
-#define MEMORY_TRY_LEAST (UINT64_C(16) << 20)
+#define SKIP_NS       (3600 * KILN_NS_PER_S)
+#define MEMORY_SHARE  4    /* of the pool, for merges */
+#define BEHIND_BLOCKS 200u /* due and not merged: beyond it ingest waits */
+#define MEMORY_LEAST  (UINT64_C(16) << 20)
 
 /* ---- metrics ---- */
 
@@ -92,28 +92,51 @@ static int take_memory(struct kiln_store *store, size_t need, size_t least, size
     return KILN_E_LIMIT;
 }
 
-/* ---- taking blocks out ---- */
+/* ---- what a failed merge left ---- */
 
-/* Step 1. */
-static int sweep(struct kiln_store *store, struct kiln_tenant *tenant,
-                 struct kiln_block *const *blocks, uint32_t n)
+struct strays {
+    struct kiln_store *store;
+    struct kiln_tenant *tenant;
+    const struct kiln_block_list *list;
+};
+
+static bool is_listed(const struct kiln_block_list *list, const struct kiln_block_id *id)
 {
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (memcmp(&kiln_block_info(list->blocks[i])->id, id, sizeof(*id)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A block that is not in the catalog and replaces one that is. */
+static bool is_stray(const struct strays *s, const char *path)
+{
+    const struct kiln_block_info *info;
+    struct kiln_block *block;
+    bool stray = false;
+
+    if (kiln_block_open(s->store->io, path, &block, NULL) < 0)
+        return false; /* the next start sets it aside */
+    info = kiln_block_info(block);
+    for (uint32_t i = 0; i < info->n_replaces && !is_listed(s->list, &info->id); i++)
+        stray = stray || is_listed(s->list, &info->replaces[i]);
+    kiln_block_unref(block);
+    return stray;
+}
+
+static int remove_stray(void *context, const char *name)
+{
+    const struct strays *s = context;
     char path[KILN_PATH_MAX];
 
-    for (uint32_t i = 0; i < n; i++) {
-        const struct kiln_block_info *info = kiln_block_info(blocks[i]);
-
-        for (uint32_t k = 0; k < info->n_replaces; k++) {
-            int r;
-
-            kiln_block_path(tenant->name, &info->replaces[k], path);
-            r = store->io->unlink(store->io, path);
-            if (r < 0 && r != -ENOENT)
-                return r;
-        }
-    }
-    return 0;
+    if (!kiln_str_ends(kiln_str_of(name), KILN_STR(KILN_BLOCK_ENDING)))
+        return 0;
+    snprintf(path, sizeof(path), "blocks/%s/%.64s", s->tenant->name, name);
+    return is_stray(s, path) ? s->store->io->unlink(s->store->io, path) : 0;
 }
+
+/* ---- taking blocks out ---- */
 
 static int sync_folder(struct kiln_store *store, struct kiln_tenant *tenant)
 {
@@ -121,6 +144,47 @@ static int sync_folder(struct kiln_store *store, struct kiln_tenant *tenant)
 
     snprintf(path, sizeof(path), "blocks/%s", tenant->name);
     return store->io->sync_dir(store->io, path);
+}
+
+/*
+ * A merge that failed late may have left its block under its final name.  Two blocks that replace
+ * the same ones would both be read at the next start.
+ */
+static int remove_strays(struct kiln_store *store, struct kiln_tenant *tenant)
+{
+    struct kiln_block_list list;
+    struct strays s = {store, tenant, &list};
+    char path[KILN_PATH_MAX];
+    int r = kiln_catalog_list(tenant, &list);
+
+    if (r < 0)
+        return r;
+    snprintf(path, sizeof(path), "blocks/%s", tenant->name);
+    r = store->io->list(store->io, path, remove_stray, &s);
+    kiln_block_list_done(&list);
+    if (r == 0)
+        r = sync_folder(store, tenant);
+    tenant->merge_failed = r < 0;
+    return r;
+}
+
+/* Step 1. */
+static int sweep(struct kiln_store *store, struct kiln_tenant *tenant,
+                 struct kiln_block *const *blocks, uint32_t n)
+{
+    char path[KILN_PATH_MAX];
+    int r = tenant->merge_failed ? remove_strays(store, tenant) : 0;
+
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        const struct kiln_block_info *info = kiln_block_info(blocks[i]);
+
+        for (uint32_t k = 0; r == 0 && k < info->n_replaces; k++) {
+            kiln_block_path(tenant->name, &info->replaces[k], path);
+            r = store->io->unlink(store->io, path);
+            r = r == -ENOENT ? 0 : r;
+        }
+    }
+    return r;
 }
 
 /*
@@ -273,8 +337,11 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
     if (r == 0) {
         w->profiles = result.profiles;
         w->left_out = result.left_out;
-        return settle(store, w, &result, err);
+        r = settle(store, w, &result, err);
+        w->tenant->merge_failed = r < 0;
+        return r;
     }
+    w->tenant->merge_failed = true;
     if (bad == UINT32_MAX || r == -ENOMEM || r == KILN_E_LIMIT)
         return r;
     if (!is_damage(r)) {
@@ -296,7 +363,7 @@ int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *w, struct k
     for (uint32_t i = 0; i < w->n; i++)
         dict_bytes += kiln_block_info(w->blocks[i])->dict_bytes;
     need = kiln_compact_memory(dict_bytes, w->n);
-    r = take_memory(store, need, w->whatever ? MEMORY_TRY_LEAST : need, &taken);
+    r = take_memory(store, need, w->whatever && need > MEMORY_LEAST ? MEMORY_LEAST : need, &taken);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "there is no memory for a merge now");
     r = compact(store, w, taken, err);

@@ -39,9 +39,9 @@ struct kiln_keep_metrics {
 struct kiln_keep {
     pthread_mutex_t merging;
     pthread_t thread;
-    bool has_thread; /* the keeper's and, once that has ended, the closer's */
     _Atomic bool stop, is_behind;
-    pthread_mutex_t sleep; /* of the thread, between two rounds */
+    pthread_mutex_t sleep; /* of the thread, between two rounds; covers has_thread */
+    bool has_thread;
     pthread_cond_t wake;
     struct kiln_keep_skip skips[KILN_KEEP_SKIPS]; /* under `merging`, like what follows */
     uint32_t next_skip;
@@ -89,9 +89,6 @@ KILN_CHECK int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tena
 /* One merge, of whatever tenant has one due.  1 if there was one.  Under `merging`. */
 KILN_CHECK int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all,
                                struct kiln_err *err);
-
-/* Forgets the series that no block and no head of a tenant has any more. */
-void kiln_keep_relearn(struct kiln_tenant *tenant);
 
 /* Retention, once.  Under `merging`. */
 KILN_CHECK int kiln_keep_retire(struct kiln_store *store, uint64_t now_ns, struct kiln_err *err);

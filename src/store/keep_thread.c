@@ -14,8 +14,7 @@
 
 #define ROUND_NS  KILN_NS_PER_S
 #define RETIRE_NS (60 * KILN_NS_PER_S)
-#define PAUSE_NS  (10 * KILN_NS_PER_S) /* after a failure: a full disk does not empty in a second  \
-                                        */
+#define PAUSE_NS  (10 * KILN_NS_PER_S) /* after a failure: a full disk stays full for a while */
 #define NICE      10
 
 /* One round; 1 if there may be more to do at once. */
@@ -81,20 +80,26 @@ static int start_thread(struct kiln_store *store)
 
 void kiln_keeper_round(struct kiln_store *store, uint64_t now_ns)
 {
+    struct kiln_keep *keep = &store->keep;
+
     (void)now_ns;
-    if (!store->keep.has_thread && !store->opts.no_background && !atomic_load(&store->keep.stop))
-        store->keep.has_thread = start_thread(store) == 0;
+    pthread_mutex_lock(&keep->sleep);
+    if (!keep->has_thread && !store->opts.no_background && !atomic_load(&keep->stop))
+        keep->has_thread = start_thread(store) == 0;
+    pthread_mutex_unlock(&keep->sleep);
 }
 
 void kiln_keep_stop(struct kiln_store *store)
 {
     struct kiln_keep *keep = &store->keep;
+    bool has_thread;
 
     pthread_mutex_lock(&keep->sleep);
     atomic_store(&keep->stop, true);
+    has_thread = keep->has_thread;
+    keep->has_thread = false;
     pthread_cond_broadcast(&keep->wake);
     pthread_mutex_unlock(&keep->sleep);
-    if (keep->has_thread)
+    if (has_thread)
         pthread_join(keep->thread, NULL);
-    keep->has_thread = false;
 }

@@ -135,7 +135,7 @@ static void note_drop(struct kiln_store *store, const struct kiln_retain_block *
 
 /* All blocks of a tenant that go, at once. */
 static int drop_out(struct kiln_store *store, struct tenant_list *t,
-                    const struct kiln_retain_block *fates, bool *ret_changed, struct kiln_err *err)
+                    const struct kiln_retain_block *fates, struct kiln_err *err)
 {
     struct kiln_block **gone = kiln_calloc((size_t)t->list.n + 1, sizeof(*gone));
     uint32_t n = 0;
@@ -153,7 +153,6 @@ static int drop_out(struct kiln_store *store, struct tenant_list *t,
         if (fates[i].fate == KILN_RETAIN_DROP)
             note_drop(store, &fates[i]);
     }
-    *ret_changed = r == 0 && n;
     kiln_free(gone);
     return r;
 }
@@ -205,8 +204,7 @@ static int carry_out(struct kiln_store *store, struct everything *all, struct ki
 
     for (uint32_t t = 0; t < all->n_tenants; t++) {
         struct tenant_list *list = &all->tenants[t];
-        bool changed = false;
-        int r = drop_out(store, list, fates, &changed, err);
+        int r = drop_out(store, list, fates, err);
 
         worst = r < 0 ? r : worst;
         for (uint32_t i = 0; i < list->list.n; i++) {
@@ -214,10 +212,7 @@ static int carry_out(struct kiln_store *store, struct everything *all, struct ki
                 continue;
             r = rewrite(store, list->tenant, list->list.blocks[i], &fates[i], err);
             worst = r < 0 ? r : worst;
-            changed = changed || r == 0;
         }
-        if (changed)
-            kiln_keep_relearn(list->tenant);
         fates += list->list.n;
     }
     return worst;
@@ -253,53 +248,4 @@ int kiln_store_retire(struct kiln_engine *engine, uint64_t now_ns, struct kiln_e
     r = kiln_keep_retire(store, now_ns, err);
     pthread_mutex_unlock(&store->keep.merging);
     return r;
-}
-
-/* ---- known series ---- */
-
-static int learn_block(struct kiln_series_set *known, const struct kiln_block *block)
-{
-    uint64_t n = kiln_block_info(block)->n_series;
-    struct kiln_block_series s;
-    int r = 0;
-
-    for (uint32_t i = 0; r >= 0 && i < n; i++) {
-        r = kiln_block_series(block, i, &s);
-        if (r == 0)
-            r = kiln_series_set_add(known, s.key);
-    }
-    return r;
-}
-
-static int learn_head(struct kiln_series_set *known, const struct kiln_head *head)
-{
-    uint32_t n = head ? kiln_head_info(head)->n_series : 0;
-    int r = 0;
-
-    for (uint32_t i = 0; r >= 0 && i < n; i++)
-        r = kiln_series_set_add(known, kiln_head_series(head, i)->key);
-    return r;
-}
-
-/* Without memory for it the old set stays: too many series are known then, never too few. */
-void kiln_keep_relearn(struct kiln_tenant *tenant)
-{
-    struct kiln_series_set known = {0};
-    int r = 0;
-
-    pthread_mutex_lock(&tenant->lock);
-    for (uint32_t i = 0; r >= 0 && i < tenant->n_blocks; i++)
-        r = learn_block(&known, tenant->blocks[i]);
-    if (r >= 0)
-        r = learn_head(&known, tenant->cutting);
-    if (r >= 0)
-        r = learn_head(&known, tenant->head);
-    if (r >= 0) {
-        struct kiln_series_set old = tenant->known;
-
-        tenant->known = known;
-        known = old;
-    }
-    pthread_mutex_unlock(&tenant->lock);
-    kiln_series_set_done(&known);
 }

@@ -54,6 +54,8 @@ struct kiln_tenant {
     struct kiln_seen seen;        /* hashes of what was applied lately */
     /* the keeper's, under `keeping` */
     bool cut_failed; /* the last try left something that must be swept before the next */
+    /* under `merging` */
+    bool merge_failed; /* likewise, of a merge: store/keep.c */
 };
 
 /* An append between submit and applied. */
