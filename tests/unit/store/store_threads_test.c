@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Appends, questions, cuts and merges at once: every question sees each profile that was
+ * acknowledged before it exactly once, and none twice.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "drawn.h"
+#include "store_kit.h"
+#include "test.h"
+
+#define NOW       (UINT64_C(1700000000) * KILN_NS_PER_S)
+#define APPENDERS 3
+#define EACH      300
+
+struct traffic {
+    struct store_kit kit;
+    _Atomic uint32_t begun, acknowledged, running;
+};
+
+struct appender {
+    struct traffic *t;
+    uint32_t number;
+};
+
+static void *append(void *context)
+{
+    struct appender *a = context;
+
+    for (uint32_t i = 0; i < EACH; i++) {
+        char stacks[64];
+        struct kiln_drawn p = {.stacks = stacks,
+                               .time_ns = NOW + a->number * 1000u + i,
+                               .resource = "service.name=shop"};
+        struct kiln_batch *batch;
+
+        snprintf(stacks, sizeof(stacks), "main;f%u 1\n", i % 7);
+        batch = kiln_test_batch(&p, 1);
+        atomic_fetch_add(&a->t->begun, 1);
+        CHECK_OK(kit_append_to(&a->t->kit, "anonymous", batch).code);
+        atomic_fetch_add(&a->t->acknowledged, 1);
+        if (i % 5 == 0) /* again: nothing changes */
+            CHECK_OK(kit_append_to(&a->t->kit, "anonymous", batch).code);
+        kiln_batch_unref(batch);
+    }
+    atomic_fetch_sub(&a->t->running, 1);
+    return NULL;
+}
+
+static void *ask(void *context)
+{
+    struct traffic *t = context;
+
+    while (atomic_load(&t->running)) {
+        uint32_t least = atomic_load(&t->acknowledged);
+        struct kiln_batch *batch = kit_select(&t->kit, 0, 0);
+        uint32_t most = atomic_load(&t->begun);
+
+        CHECK(batch->n_profiles >= least && batch->n_profiles <= most);
+        kiln_batch_unref(batch);
+        CHECK(kit_stats(&t->kit).profiles >= least);
+    }
+    return NULL;
+}
+
+static void *cut(void *context)
+{
+    struct traffic *t = context;
+
+    while (atomic_load(&t->running)) {
+        CHECK_OK(kiln_store_flush(t->kit.engine, NULL));
+        CHECK_OK(kiln_store_compact(t->kit.engine, true, NULL));
+    }
+    return NULL;
+}
+
+TEST(store, every_question_sees_each_profile_once_whatever_goes_on)
+{
+    struct traffic t = {.running = APPENDERS};
+    struct appender appenders[APPENDERS];
+    pthread_t threads[APPENDERS + 2];
+    struct kiln_batch *all;
+
+    kit_init(&t.kit, NOW);
+    kit_close(&t.kit);
+    t.kit.opts.no_background = false;
+    t.kit.opts.cut_raw_bytes = (uint64_t)1 << 20;
+    kit_open(&t.kit);
+    for (uint32_t i = 0; i < APPENDERS; i++) {
+        appenders[i] = (struct appender){&t, i};
+        CHECK_OK(pthread_create(&threads[i], NULL, append, &appenders[i]));
+    }
+    CHECK_OK(pthread_create(&threads[APPENDERS], NULL, ask, &t));
+    CHECK_OK(pthread_create(&threads[APPENDERS + 1], NULL, cut, &t));
+    for (uint32_t i = 0; i < APPENDERS + 2; i++)
+        pthread_join(threads[i], NULL);
+    all = kit_select(&t.kit, 0, 0);
+    CHECK_EQ(all->n_profiles, APPENDERS * EACH);
+    kiln_batch_unref(all);
+    kit_reopen(&t.kit);
+    CHECK_EQ(kit_stats(&t.kit).profiles, APPENDERS * EACH);
+    kit_done(&t.kit);
+}
