@@ -40,6 +40,11 @@ static const char *ask(struct kiln_gate *gate, enum kiln_access access, const ch
     return said;
 }
 
+static int status_of(const char *said)
+{
+    return (int)strtol(said, NULL, 10);
+}
+
 #define READ(gate, ...)  ask(gate, KILN_ACCESS_READ, __VA_ARGS__)
 #define WRITE(gate, ...) ask(gate, KILN_ACCESS_WRITE, __VA_ARGS__)
 
@@ -96,16 +101,16 @@ TEST(gate, tokens_say_what_one_may)
     CHECK_TEXT(WRITE(gate, "Bearer ci-secret", NULL, NULL), "200 shop");
     CHECK_TEXT(WRITE(gate, "bearer   ci-secret ", NULL, NULL), "200 shop");
     CHECK_TEXT(WRITE(gate, "Basic dXNlcjpjaS1zZWNyZXQ=", NULL, NULL), "200 shop");
-    CHECK_EQ(atoi(READ(gate, "Bearer ci-secret", NULL, NULL)), 403);
+    CHECK_EQ(status_of(READ(gate, "Bearer ci-secret", NULL, NULL)), 403);
     CHECK_TEXT(READ(gate, "Bearer page-token", NULL, NULL), "200 anonymous");
-    CHECK_EQ(atoi(ask(gate, KILN_ACCESS_ADMIN, "Bearer page-token", NULL, NULL)), 403);
+    CHECK_EQ(status_of(ask(gate, KILN_ACCESS_ADMIN, "Bearer page-token", NULL, NULL)), 403);
     CHECK_TEXT(READ(gate, "Bearer root-secret", NULL, NULL), "200 anonymous");
     CHECK_TEXT(ask(gate, KILN_ACCESS_ADMIN, "Bearer root-secret", NULL, NULL), "200 anonymous");
     CHECK_TEXT(ask(gate, KILN_ACCESS_NONE, NULL, NULL, NULL), "200 anonymous");
-    CHECK_EQ(atoi(WRITE(gate, "Bearer ci-secre", NULL, NULL)), 401);
-    CHECK_EQ(atoi(WRITE(gate, "Bearer", NULL, NULL)), 401);
-    CHECK_EQ(atoi(WRITE(gate, "Basic ?", NULL, NULL)), 401);
-    CHECK_EQ(atoi(WRITE(gate, "Digest ci-secret", NULL, NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, "Bearer ci-secre", NULL, NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, "Bearer", NULL, NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, "Basic ?", NULL, NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, "Digest ci-secret", NULL, NULL)), 401);
     CHECK(strstr(WRITE(gate, NULL, NULL, NULL), "www-authenticate: Bearer realm=\"kiln\""));
     kiln_gate_free(gate);
     unlink(path);
@@ -166,7 +171,7 @@ TEST(gate, bad_files_say_where)
 /* Asks until the answer is this: the file is looked at by a thread. */
 static void await(struct kiln_gate *gate, const char *token, int status)
 {
-    while (atoi(WRITE(gate, token, NULL, NULL)) != status)
+    while (status_of(WRITE(gate, token, NULL, NULL)) != status)
         usleep(1000);
 }
 
@@ -181,10 +186,10 @@ TEST(gate, the_file_is_read_again_when_it_changes)
     snprintf(other, sizeof(other), "%s", file_of("- {token: second-one, access: write}\n"));
     CHECK_OK(rename(other, path));
     await(gate, "Bearer second-one", 200);
-    CHECK_EQ(atoi(WRITE(gate, "Bearer first-one", NULL, NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, "Bearer first-one", NULL, NULL)), 401);
     snprintf(other, sizeof(other), "%s", file_of("this is no list\n"));
     CHECK_OK(rename(other, path));
-    CHECK_EQ(atoi(WRITE(gate, "Bearer second-one", NULL, NULL)), 200);
+    CHECK_EQ(status_of(WRITE(gate, "Bearer second-one", NULL, NULL)), 200);
     snprintf(other, sizeof(other), "%s", file_of("- {token: third-one, access: write}\n"));
     CHECK_OK(rename(other, path));
     await(gate, "Bearer third-one", 200);
@@ -201,18 +206,18 @@ TEST(gate, a_header_names_the_tenant)
 
     CHECK_TEXT(WRITE(gate, NULL, "shop", NULL), "200 shop");
     CHECK_TEXT(WRITE(gate, NULL, "a!b-c_d.e*f'g(h)I9", NULL), "200 a!b-c_d.e*f'g(h)I9");
-    CHECK_EQ(atoi(WRITE(gate, NULL, NULL, NULL)), 401);
-    CHECK_EQ(atoi(WRITE(gate, NULL, "", NULL)), 401);
-    CHECK_EQ(atoi(WRITE(gate, NULL, ".", NULL)), 400);
-    CHECK_EQ(atoi(WRITE(gate, NULL, "..", NULL)), 400);
-    CHECK_EQ(atoi(WRITE(gate, NULL, "a/b", NULL)), 400);
-    CHECK_EQ(atoi(WRITE(gate, NULL, "a|b", NULL)), 400);
+    CHECK_EQ(status_of(WRITE(gate, NULL, NULL, NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, NULL, "", NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, NULL, ".", NULL)), 400);
+    CHECK_EQ(status_of(WRITE(gate, NULL, "..", NULL)), 400);
+    CHECK_EQ(status_of(WRITE(gate, NULL, "a/b", NULL)), 400);
+    CHECK_EQ(status_of(WRITE(gate, NULL, "a|b", NULL)), 400);
     memset(longest, 'x', sizeof(longest));
     longest[151] = '\0';
-    CHECK_EQ(atoi(WRITE(gate, NULL, longest, NULL)), 400);
+    CHECK_EQ(status_of(WRITE(gate, NULL, longest, NULL)), 400);
     longest[150] = '\0';
-    CHECK_EQ(atoi(WRITE(gate, NULL, longest, NULL)), 200);
-    CHECK_EQ(atoi(ask(gate, KILN_ACCESS_NONE, NULL, NULL, NULL)), 200);
+    CHECK_EQ(status_of(WRITE(gate, NULL, longest, NULL)), 200);
+    CHECK_EQ(status_of(ask(gate, KILN_ACCESS_NONE, NULL, NULL, NULL)), 200);
     kiln_gate_free(gate);
 }
 
@@ -224,9 +229,9 @@ TEST(gate, a_token_of_a_tenant_stands_for_it)
 
     CHECK_TEXT(WRITE(gate, "Bearer ci-secret", NULL, NULL), "200 shop");
     CHECK_TEXT(WRITE(gate, "Bearer ci-secret", "shop", NULL), "200 shop");
-    CHECK_EQ(atoi(WRITE(gate, "Bearer ci-secret", "bank", NULL)), 403);
+    CHECK_EQ(status_of(WRITE(gate, "Bearer ci-secret", "bank", NULL)), 403);
     CHECK_TEXT(WRITE(gate, "Bearer root-secret", "bank", NULL), "200 bank");
-    CHECK_EQ(atoi(WRITE(gate, "Bearer root-secret", NULL, NULL)), 401);
+    CHECK_EQ(status_of(WRITE(gate, "Bearer root-secret", NULL, NULL)), 401);
     kiln_gate_free(gate);
     unlink(path);
 }
@@ -238,12 +243,12 @@ TEST(gate, a_tenant_has_a_rate_with_a_burst)
     struct kiln_gate *gate = gate_of(&(struct kiln_gate_opts){
         .tenants = true, .limits = {.bytes_per_s = 1, .burst_bytes = 1000}});
 
-    CHECK_EQ(atoi(WRITE(gate, NULL, "a", "900")), 200);
-    CHECK_EQ(atoi(WRITE(gate, NULL, "a", "900")), 200); /* below empty once */
+    CHECK_EQ(status_of(WRITE(gate, NULL, "a", "900")), 200);
+    CHECK_EQ(status_of(WRITE(gate, NULL, "a", "900")), 200); /* below empty once */
     CHECK(strstr(WRITE(gate, NULL, "a", "1"), "retry-after: 60"));
-    CHECK_EQ(atoi(WRITE(gate, NULL, "a", "1")), 429);
-    CHECK_EQ(atoi(READ(gate, NULL, "a", NULL)), 200); /* reading is free */
-    CHECK_EQ(atoi(WRITE(gate, NULL, "b", "1")), 200);
+    CHECK_EQ(status_of(WRITE(gate, NULL, "a", "1")), 429);
+    CHECK_EQ(status_of(READ(gate, NULL, "a", NULL)), 200); /* reading is free */
+    CHECK_EQ(status_of(WRITE(gate, NULL, "b", "1")), 200);
     kiln_gate_free(gate);
 }
 
@@ -253,10 +258,10 @@ TEST(gate, bodies_without_a_length_are_counted_when_they_are_there)
         &(struct kiln_gate_opts){.limits = {.bytes_per_s = 1, .burst_bytes = 10, .body_max = 100}});
     struct kiln_request request = {.tenant = "anonymous", .body = {"", 50}};
 
-    CHECK_EQ(atoi(WRITE(gate, NULL, NULL, "101")), 413);
-    CHECK_EQ(atoi(WRITE(gate, NULL, NULL, NULL)), 200);
+    CHECK_EQ(status_of(WRITE(gate, NULL, NULL, "101")), 413);
+    CHECK_EQ(status_of(WRITE(gate, NULL, NULL, NULL)), 200);
     CHECK_OK(kiln_gate_charge(gate, &request));
-    CHECK_EQ(atoi(WRITE(gate, NULL, NULL, NULL)), 429);
+    CHECK_EQ(status_of(WRITE(gate, NULL, NULL, NULL)), 429);
     request.body.len = 101;
     CHECK_EQ(kiln_gate_charge(gate, &request), KILN_E_LIMIT);
     kiln_gate_free(gate);
