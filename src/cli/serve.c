@@ -56,11 +56,8 @@ static int make_gate(struct kiln_serve *serve, struct kiln_err *err)
         .metrics = serve->metrics,
         .log = serve->log,
     };
-    int r = kiln_gate_new(&opts, &serve->gate, err);
 
-    if (r < 0 && set->tokens)
-        kiln_err_within(err, "%s: ", set->tokens);
-    return r;
+    return kiln_gate_new(&opts, &serve->gate, err);
 }
 
 static int make_server(struct kiln_serve *serve, struct kiln_err *err)

@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A running `kiln server`: what it says of itself, who may come in, what it keeps, how it ends."""
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from kiln_server import KILN, KilnServer  # noqa: E402
+
+LONG = ("--retention", "20000d")  # the examples are old
+PPROF = (ROOT / "examples" / "checkout.pb.gz").read_bytes()
+PROTOBUF = {"Content-Type": "application/x-protobuf"}
+
+
+def kiln(*words):
+    return subprocess.run([KILN, *words], cwd=ROOT, capture_output=True, check=True).stdout
+
+
+OTLP = kiln("convert", "examples/checkout.pb.gz", "--to", "otlp", "-o", "-")
+
+
+def call(url, context=None, **request):
+    """Status and body, whatever the status."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, **request), timeout=60, context=context) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read()
+
+
+def url(server, path="/", port=None, scheme="http"):
+    return f"{scheme}://127.0.0.1:{port or server.http}{path}"
+
+
+def stats(server, **headers):
+    status, body = call(url(server, "/api/v1/store/stats"), headers=headers)
+    assert status == 200, (status, body)
+    return json.loads(body)
+
+
+def push(server, path="/v1development/profiles", body=OTLP, **more):
+    return call(url(server, path, more.pop("port", None)), data=body, headers=PROTOBUF | more)
+
+
+def start_fails(*words, env=None):
+    """Exit code and what it said; everything on loopback and port 0 unless said otherwise."""
+    usual = {"--listen": "127.0.0.1:0", "--otlp-grpc": "127.0.0.1:0", "--otlp-http": "127.0.0.1:0", "--socket": "off"}
+    for name, value in usual.items():
+        words = words if name in words else (*words, name, value)
+    done = subprocess.run([KILN, "server", *words], capture_output=True, text=True, timeout=60, check=False,
+                          env=os.environ | (env or {}))
+    return done.returncode, done.stderr.strip().splitlines()[-1]
+
+
+class Itself(unittest.TestCase):
+    def test_says_what_and_how_it_is(self):
+        with KilnServer() as server:
+            self.assertEqual(call(url(server, "/ready")), (200, b"ready\n"))
+            self.assertEqual(call(url(server, "/healthz")), (200, b"alive\n"))
+            self.assertIn(b"send them here", call(url(server))[1])
+            self.assertEqual(call(url(server, "/nowhere"))[0], 404)
+            ready = json.loads(server.ready.read_text())
+            self.assertEqual(ready["pid"], server.process.pid)
+            self.assertEqual(server.stop(), 0)
+            for word in ("msg=starting", "msg=ready", "msg=stopping signal=SIGTERM", "msg=stopped"):
+                self.assertIn(word, server.said())
+
+    def test_metrics_are_prometheus_text(self):
+        with KilnServer(*LONG) as server:
+            push(server)
+            text = call(url(server, "/metrics"))[1].decode()
+        seen, typed = {}, {}
+        for line in text.splitlines():
+            if line.startswith("# TYPE "):
+                _, _, name, kind = line.split()
+                self.assertNotIn(name, typed)
+                typed[name] = kind
+            elif not line.startswith("#"):
+                series, value = line.rsplit(" ", 1)
+                self.assertNotIn(series, seen)
+                seen[series] = float(value)
+        for name in ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
+                     "process_start_time_seconds", 'kiln_pool_limit_bytes{pool="ingest"}'):
+            self.assertGreater(seen[name], 0, name)
+        self.assertEqual(typed["process_cpu_seconds_total"], "counter")
+        self.assertEqual(seen['kiln_receiver_requests_total{receiver="otlp",outcome="accepted"}'], 1)
+        self.assertEqual(sum(1 for s in seen if s.startswith("kiln_build_info{version=")), 1)
+
+    def test_logs_as_json(self):
+        with KilnServer("--log-format", "json") as server:
+            server.stop()
+            lines = [json.loads(line) for line in server.said().splitlines()]
+        self.assertEqual([l["level"] for l in lines], ["info"] * len(lines))
+        self.assertEqual(lines[-1]["msg"], "stopped")
+
+    def test_tells_a_supervisor(self):
+        folder = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"kiln-notify-{os.getpid()}"
+        folder.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.bind(str(folder))
+            told.settimeout(30)
+            try:
+                with KilnServer(env={"NOTIFY_SOCKET": str(folder)}) as server:
+                    self.assertEqual(told.recv(100), b"READY=1")
+                    server.stop()
+                    self.assertEqual(told.recv(100), b"STOPPING=1")
+            finally:
+                folder.unlink()
+
+
+class Keeping(unittest.TestCase):
+    def test_takes_otlp_on_every_port_and_keeps_it_over_restarts(self):
+        with KilnServer(*LONG) as server:
+            for port in (server.http, server.otlp_http, server.otlp_grpc):
+                self.assertEqual(push(server, port=port), (200, b""))
+            self.assertEqual(push(server, "/api/v1/profiles?service=shop", PPROF)[0], 200)
+            before = stats(server)
+            self.assertGreater(before["profiles"], 4)
+            self.assertEqual(server.stop(), 0)
+            server.start()
+            self.assertEqual(stats(server)["profiles"], before["profiles"])
+            self.assertEqual(push(server, "/api/v1/profiles?service=late", PPROF)[0], 200)
+            after = stats(server)["profiles"]
+            self.assertGreater(after, before["profiles"])
+            server.kill()
+            server.start()
+            self.assertEqual(stats(server)["profiles"], after)
+
+    def test_the_otlp_ports_take_otlp_alone(self):
+        with KilnServer() as server:
+            for path in ("/", "/metrics", "/ready", "/api/v1/store/stats"):
+                self.assertEqual(call(url(server, path, server.otlp_http))[0], 404)
+
+    def test_the_socket_takes_everything(self):
+        with KilnServer(*LONG) as server:
+            with socket.socket(socket.AF_UNIX) as local:
+                local.connect(str(server.folder / "kiln.sock"))
+                connection = http.client.HTTPConnection("local")
+                connection.sock = local
+                connection.request("POST", "/v1development/profiles", OTLP, PROTOBUF)
+                answer = connection.getresponse()
+                self.assertEqual((answer.status, answer.read()), (200, b""))
+                connection.request("GET", "/ready")
+                self.assertEqual(connection.getresponse().status, 200)
+
+    def test_redacts_before_it_keeps_and_reads_rules_again(self):
+        with KilnServer(*LONG) as server:
+            server.stop()
+            rules = server.folder / "rules.yaml"
+            rules.write_text("[{match: name, regex: ^main, action: replace, replacement: secret_one}]")
+            server.words += ("--redact", str(rules))
+            server.start()
+            push(server, "/api/v1/profiles?service=one", PPROF)
+            rules.write_text("[{match: name, regex: ^main, action: replace, replacement: secret_two}]")
+            server.process.send_signal(signal.SIGHUP)
+            deadline = time.monotonic() + 30
+            while "redaction was read again" not in server.said() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            push(server, "/api/v1/profiles?service=two", PPROF)
+            self.assertIn(b"secret_one", call(url(server, "/api/v1/store/export?service=one"))[1])
+            two = call(url(server, "/api/v1/store/export?service=two"))[1]
+            self.assertIn(b"secret_two", two)
+            self.assertNotIn(b"secret_one", two)
+            rules.write_text("nonsense")
+            server.process.send_signal(signal.SIGHUP)
+            while "redaction stays as it was" not in server.said() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertIn("redaction stays as it was", server.said())
+
+    def test_the_configuration_file_holds_all_of_it(self):
+        with KilnServer() as server:
+            server.stop()
+            config = server.folder / "kiln.yaml"
+            config.write_text("store: {retention: 20000d, series_labels: [team]}\n"
+                              "redaction:\n  - match: name\n    regex: ^main\n    action: drop\n")
+            server.words += ("--config", str(config))
+            server.start()
+            push(server, "/api/v1/profiles?service=one", PPROF)
+            self.assertIn(b"[redacted]", call(url(server, "/api/v1/store/export?service=one"))[1])
+
+    def test_stays_below_its_memory_limit(self):
+        data = pathlib.Path(os.environ.get("KILN_TEST_DATA", "")) / "pprof" / "large.cpu.pb.gz"
+        body = data.read_bytes() if data.exists() else PPROF
+        limit = 160 << 20
+        with KilnServer(*LONG, "--memory-limit", str(limit)) as server:
+            with concurrent.futures.ThreadPoolExecutor(16) as pool:
+                answers = list(pool.map(lambda i: push(server, f"/api/v1/profiles?service=s{i % 5}&n={i}", body)[0],
+                                        range(160)))
+            self.assertEqual(set(answers) - {200, 429, 503}, set())
+            self.assertIn(200, answers)
+            status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+            peak = next(int(l.split()[1]) << 10 for l in status.splitlines() if l.startswith("VmHWM"))
+            self.assertLess(peak, limit)
+            self.assertEqual(call(url(server, "/ready"))[0], 200)
+            self.assertEqual(server.stop(), 0)
+
+
+class Doors(unittest.TestCase):
+    def test_tokens_say_who_may_do_what(self):
+        with KilnServer(*LONG) as server:
+            server.stop()
+            tokens = server.folder / "tokens.yaml"
+            tokens.write_text("- {name: w, token: write-me, access: write}\n- {name: a, token: all-of-it, access: admin}\n")
+            server.words += ("--tokens", str(tokens), "--listen", "0.0.0.0:0")
+            server.start()
+            self.assertEqual(push(server)[0], 401)
+            self.assertEqual(push(server, Authorization="Bearer wrong")[0], 401)
+            self.assertEqual(push(server, Authorization="Bearer write-me")[0], 200)
+            self.assertEqual(call(url(server, "/metrics"))[0], 401)
+            bearer = {"Authorization": "Bearer write-me"}
+            self.assertEqual(call(url(server, "/api/v1/store/stats"), headers=bearer)[0], 403)
+            self.assertGreater(stats(server, Authorization="Bearer all-of-it")["profiles"], 0)
+            self.assertEqual(call(url(server, "/ready"))[0], 200)
+
+    def test_listening_beyond_loopback_needs_tokens(self):
+        with KilnServer() as server:
+            data = ("--data-dir", str(server.folder / "other"))
+            code, said = start_fails(*data, "--listen", "0.0.0.0:0")
+            self.assertEqual(code, 2, said)
+            self.assertIn("token", said)
+            server.stop()
+            server.words += ("--listen", "0.0.0.0:0", "--allow-anonymous")
+            server.start()
+            self.assertEqual(call(url(server, "/ready"))[0], 200)
+
+    def test_tenants_are_apart(self):
+        with KilnServer(*LONG, "--multitenant") as server:
+            self.assertEqual(push(server)[0], 401)
+            self.assertEqual(push(server, **{"X-Scope-OrgID": "one"})[0], 200)
+            self.assertGreater(stats(server, **{"X-Scope-OrgID": "one"})["profiles"], 0)
+            self.assertEqual(stats(server, **{"X-Scope-OrgID": "two"})["profiles"], 0)
+
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl to make certificates with")
+    def test_tls_with_and_without_certificates_of_clients(self):
+        with KilnServer(*LONG) as server:
+            server.stop()
+            cert, key = server.folder / "cert.pem", server.folder / "key.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=kiln",
+                            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+                           check=True, capture_output=True)
+            server.words += ("--tls-cert", str(cert), "--tls-key", str(key))
+            server.start()
+            context = ssl.create_default_context(cafile=cert)
+            secure = url(server, "/v1development/profiles", scheme="https")
+            self.assertEqual(call(secure, context, data=OTLP, headers=PROTOBUF), (200, b""))
+            with self.assertRaises((OSError, http.client.HTTPException)):
+                call(url(server, "/ready"))
+            server.stop()
+            server.words += ("--tls-client-ca", str(cert))
+            server.start()
+            secure = url(server, "/ready", scheme="https")
+            with self.assertRaises(OSError):
+                call(secure, context)
+            context.load_cert_chain(cert, key)
+            self.assertEqual(call(secure, context), (200, b"ready\n"))
+
+
+class Refusals(unittest.TestCase):
+    def test_a_data_folder_has_one_server(self):
+        with KilnServer() as server:
+            code, said = start_fails("--data-dir", str(server.data))
+            self.assertEqual(code, 4)
+            self.assertIn(f"another kiln server has this data folder (process {server.process.pid})", said)
+
+    def test_a_port_that_is_taken_is_named(self):
+        with KilnServer() as server:
+            taken = f"127.0.0.1:{server.otlp_http}"
+            code, said = start_fails("--data-dir", str(server.folder / "other"), "--otlp-grpc", taken)
+            self.assertEqual(code, 4)
+            self.assertIn(taken, said)
+            self.assertIn("another program listens there already (say --otlp-grpc ADDRESS, or off)", said)
+
+    def test_a_data_folder_that_cannot_be_used(self):
+        with KilnServer() as server:
+            (server.folder / "file").write_text("")
+            code, said = start_fails("--data-dir", str(server.folder / "file" / "x"))
+            self.assertEqual(code, 4)
+            self.assertIn("--data-dir", said)
+
+    def test_a_newer_store_is_refused_in_a_sentence(self):
+        with KilnServer() as server:
+            server.stop()
+            about = server.data / "store.json"
+            newer = json.loads(about.read_text())
+            newer["version"] = 99
+            about.write_text(json.dumps(newer))
+            code, said = start_fails("--data-dir", str(server.data))
+            self.assertIn(code, (3, 4))
+            self.assertRegex(said, "newer|99")
+
+    def test_wrong_tokens_and_rules_are_named(self):
+        with KilnServer() as server:
+            data = ("--data-dir", str(server.folder / "other"))
+            wrong = server.folder / "wrong.yaml"
+            wrong.write_text("- nonsense: 1\n")
+            for option in ("--tokens", "--redact"):
+                code, said = start_fails(*data, option, str(wrong))
+                self.assertEqual(code, 3, said)
+                self.assertIn(f"{wrong}", said)
+                self.assertIn("line 1", said)
+
+    def test_a_second_signal_ends_it_at_once(self):
+        with KilnServer() as server:
+            # A request under way holds the end back.
+            with socket.create_connection(("127.0.0.1", server.http)) as slow:
+                slow.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+                call(url(server, "/ready"))
+                server.process.send_signal(signal.SIGTERM)
+                deadline = time.monotonic() + 30
+                while "msg=stopping" not in server.said() and time.monotonic() < deadline:
+                    time.sleep(0.005)
+                time.sleep(0.05)
+                server.process.send_signal(signal.SIGTERM)
+                self.assertIn(server.process.wait(30), (0, -signal.SIGTERM))
+
+
+if __name__ == "__main__":
+    unittest.main()
