@@ -133,8 +133,13 @@ static int real_pwritev(struct kiln_io *io, int fd, const struct iovec *pieces, 
         size_t done = put < pieces->iov_len ? put : pieces->iov_len;
         int code;
 
+        if (done == pieces->iov_len) {
+            offset += done;
+            put -= done;
+            continue;
+        }
         offset += done;
-        put -= done;
+        put = 0;
         code = real_pwrite(io, fd, (const char *)pieces->iov_base + done, pieces->iov_len - done,
                            offset);
         if (code < 0)
