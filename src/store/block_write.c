@@ -462,6 +462,8 @@ void kiln_block_abort(struct kiln_block_writer *w)
     /* Also a renamed one whose name may not last: what failed must not come back later. */
     if (w->opened && !w->published)
         (void)w->io->unlink(w->io, w->renamed ? w->path : w->tmp_path);
+    if (w->renamed && !w->published)
+        (void)w->io->sync_dir(w->io, w->folder);
     free_tables(w);
     for (uint32_t i = 0; i < KILN_COLUMNS_MAX; i++)
         kiln_column_done(&w->columns[i], &w->budget);

@@ -32,17 +32,18 @@ struct sweeping {
     struct kiln_store *store;
     struct kiln_tenant *tenant;
     uint64_t log_from;
-    int r;
 };
 
-static bool is_left_over(struct sweeping *s, const char *path)
+/* 1 or 0, or why that cannot be told now.  One that is damaged the next start sets aside. */
+static int is_left_over(struct sweeping *s, const char *path)
 {
     struct kiln_block *block;
     const struct kiln_block_info *info;
     bool left_over, is_open = false;
+    int r = kiln_block_open(s->store->io, path, &block, NULL);
 
-    if (kiln_block_open(s->store->io, path, &block, NULL) < 0)
-        return false; /* the next start sets it aside */
+    if (r < 0)
+        return r > KILN_E_TRUNCATED && r != -ENOENT ? r : 0;
     info = kiln_block_info(block);
     for (uint32_t i = 0; i < s->tenant->n_blocks; i++) /* only who has `keeping` changes it */
         is_open |=
@@ -56,13 +57,13 @@ static int sweep_file(void *context, const char *name)
 {
     struct sweeping *s = context;
     char path[KILN_PATH_MAX];
+    int r;
 
     if (!kiln_str_ends(kiln_str_of(name), KILN_STR(KILN_BLOCK_ENDING)))
         return 0;
     snprintf(path, sizeof(path), "blocks/%s/%.64s", s->tenant->name, name);
-    if (is_left_over(s, path) && s->r == 0)
-        s->r = s->store->io->unlink(s->store->io, path);
-    return s->r;
+    r = is_left_over(s, path);
+    return r > 0 ? s->store->io->unlink(s->store->io, path) : r;
 }
 
 static int sweep(struct kiln_store *store, struct kiln_tenant *tenant)

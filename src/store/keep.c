@@ -294,6 +294,27 @@ static bool job_stop(void *context)
     return atomic_load(&job->store->keep.stop);
 }
 
+/*
+ * Removes a committed block that did not take its place: while it is there the old ones must not be
+ * merged again, or what they hold would be in two blocks that both claim to replace them.
+ */
+static int withdraw(struct kiln_store *store)
+{
+    struct kiln_keep_left *left = &store->keep.left;
+    char path[KILN_PATH_MAX];
+    int r;
+
+    if (!left->tenant)
+        return 0;
+    kiln_block_path(left->tenant->name, &left->id, path);
+    r = store->io->unlink(store->io, path);
+    if (r == 0 || r == -ENOENT)
+        r = sync_folder(store, left->tenant);
+    if (r == 0)
+        left->tenant = NULL;
+    return r;
+}
+
 /* The new block takes the place of the old ones, or nothing does where nothing was left. */
 static int settle(struct kiln_store *store, struct kiln_rewrite *w,
                   const struct kiln_compact_result *result, struct kiln_err *err)
@@ -304,12 +325,14 @@ static int settle(struct kiln_store *store, struct kiln_rewrite *w,
     if (result->empty)
         return kiln_keep_drop(store, w->tenant, w->blocks, w->n, err);
     r = kiln_catalog_open_block(store, w->tenant->name, &result->id, &added, err);
-    if (r < 0)
-        return r;
-    w->bytes_out = kiln_block_info(added)->bytes;
-    r = swap(store, w->tenant, w->blocks, w->n, added, &w->unlinked);
+    if (r == 0) {
+        w->bytes_out = kiln_block_info(added)->bytes;
+        r = swap(store, w->tenant, w->blocks, w->n, added, &w->unlinked);
+    }
     if (r < 0) {
         kiln_block_unref(added);
+        store->keep.left = (struct kiln_keep_left){w->tenant, result->id};
+        (void)withdraw(store); /* or before the next one */
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }
     return 0;
@@ -356,8 +379,10 @@ int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *w, struct k
 {
     uint64_t dict_bytes = 0;
     size_t need, taken;
-    int r = sweep(store, w->tenant, w->blocks, w->n);
+    int r = withdraw(store);
 
+    if (r == 0)
+        r = sweep(store, w->tenant, w->blocks, w->n);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "old blocks cannot be removed: %s", kiln_err_text(r));
     for (uint32_t i = 0; i < w->n; i++)
