@@ -442,8 +442,9 @@ static int decode(struct kiln_footer *f, struct columns *c, struct kiln_page_in 
     struct kiln_str bytes;
     int r = 0;
 
+    /* There are more bytes in the file than entries of anything here. */
     for (uint32_t i = 0; r == 0 && i < N_COLUMNS; i++)
-        r = kiln_page_get(in, &c->c[i], UINT32_MAX, err);
+        r = kiln_page_get(in, &c->c[i], f->info.bytes, err);
     if (r == 0)
         r = kiln_page_get_bytes(in, UINT32_MAX, &bytes, err);
     if (r == 0)

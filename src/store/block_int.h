@@ -64,6 +64,7 @@ enum kiln_rows_column {
     KILN_ROWS_VALUE,
     KILN_ROWS_TIME,
     KILN_ROWS_TICK,
+    KILN_ROWS_OFF,
     KILN_N_ROWS_COLUMNS, /* then the bytes: ids, payloads */
 };
 enum { KILN_COLUMNS_MAX = KILN_N_ROWS_COLUMNS };
@@ -173,7 +174,7 @@ struct kiln_block {
     struct kiln_footer footer;
 };
 
-/* Puts the path before what `err` says. */
+/* Puts the path before the place that `err` names, unless it is there; returns the code. */
 int kiln_block_fail(const struct kiln_block *block, struct kiln_err *err, int code);
 
 /* ---- small codes ---- */

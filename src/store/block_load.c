@@ -140,7 +140,7 @@ static int load_attrs(struct kiln_block_reader *r, uint32_t n, struct kiln_err *
         if (!get_attr(r, 0, i, &attr))
             return kiln_reader_damaged(err, "an attribute is damaged");
         if (kiln_builder_attr(r->own, attr.key, attr.value, attr.unit) != number)
-            return kiln_reader_damaged(err, "an attribute is there twice");
+            return kiln_reader_twice(r, err, "an attribute is there twice");
     }
     return 0;
 }
@@ -158,7 +158,7 @@ static int load_set(struct kiln_block_reader *r, uint32_t first, uint32_t n, str
             return kiln_reader_damaged(err, "a set has an attribute that is not there");
     }
     if (kiln_builder_set(r->own, r->path, n, &lost) != number || lost)
-        return kiln_reader_damaged(err, "a set is there twice, or a key in it");
+        return kiln_reader_twice(r, err, "a set is there twice, or a key in it");
     return 0;
 }
 
@@ -193,7 +193,7 @@ static int load_links(struct kiln_block_reader *r, uint32_t n, struct kiln_err *
 
         memcpy(&link, r->bytes[0].ptr + i * sizeof(link), sizeof(link));
         if (kiln_builder_link(r->own, &link) != number)
-            return kiln_reader_damaged(err, "a link is there twice");
+            return kiln_reader_twice(r, err, "a link is there twice");
     }
     return 0;
 }

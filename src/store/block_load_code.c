@@ -22,7 +22,7 @@ static int load_strings(struct kiln_block_reader *r, uint32_t n, struct kiln_err
     for (uint32_t i = 0; i < n && !kiln_builder_error(r->own); i++) {
         uint64_t kept = r->columns[0].v[i], more = r->columns[1].v[i];
 
-        if (kept > text->len || more > own.len - at)
+        if (kept > text->len || more > own.len - at || kept + more == 0)
             return kiln_reader_damaged(err, "a string is damaged");
         text->len = (size_t)kept;
         kiln_buf_add(text, own.ptr + at, (size_t)more);
@@ -54,7 +54,7 @@ static int load_mappings(struct kiln_block_reader *r, uint32_t n, struct kiln_er
         mapping.limit = kiln_zigzag_add(mapping.start, c[3].v[i]);
         mapping.offset = c[4].v[i];
         if (kiln_builder_mapping(r->own, &mapping) != number)
-            return kiln_reader_damaged(err, "a mapping is there twice");
+            return kiln_reader_twice(r, err, "a mapping is there twice");
     }
     return 0;
 }

@@ -18,9 +18,14 @@ static int load_stack(struct kiln_block_reader *r, uint64_t kept, const uint64_t
     for (uint64_t i = 0; i < n; i++) {
         if (own[i] >= n_locations)
             return kiln_reader_damaged(err, "a stack has a location that is not there");
-        r->path[kept + i] = kiln_remap_location(r->remap, (uint32_t)own[i]);
+        if (r->b)
+            r->path[kept + i] = kiln_remap_location(r->remap, (uint32_t)own[i]);
     }
     r->n_path = depth;
+    if (!r->b) {
+        r->sorted[r->n_stacks++] = 0;
+        return 0;
+    }
     frames = kiln_builder_stack_room(r->b, depth);
     if (!frames)
         return kiln_builder_error(r->b);

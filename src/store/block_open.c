@@ -14,7 +14,8 @@
 int kiln_block_fail(const struct kiln_block *block, struct kiln_err *err, int code)
 {
     kiln_err_set(err, code, NULL, "%s", kiln_err_text(code));
-    kiln_err_within(err, "%s", block->path);
+    if (err && strncmp(err->where, block->path, strlen(block->path)) != 0)
+        kiln_err_within(err, "%s", block->path);
     return code;
 }
 

@@ -27,6 +27,7 @@ int kiln_reader_page(struct kiln_block_reader *r, uint32_t kind, uint32_t page,
         kiln_buf_clear(&r->bytes[i]);
         result = kiln_page_get_bytes(&r->in, r->bytes[i].max, &bytes, err);
         if (result == 0) {
+            (void)kiln_buf_reserve(&r->bytes[i], bytes.len + 1); /* never nothing */
             kiln_buf_add_str(&r->bytes[i], bytes);
             result = r->bytes[i].error;
         }
@@ -69,6 +70,13 @@ int kiln_reader_section(struct kiln_block_reader *r, const struct kiln_section *
     return 0;
 }
 
+int kiln_reader_twice(const struct kiln_block_reader *r, struct kiln_err *err, const char *what)
+{
+    int error = kiln_builder_error(r->own);
+
+    return error ? error : kiln_reader_damaged(err, what);
+}
+
 /* ---- beginning ---- */
 
 static int load_dict(struct kiln_block_reader *r, struct kiln_err *err)
@@ -86,23 +94,31 @@ static int load_dict(struct kiln_block_reader *r, struct kiln_err *err)
         result = kiln_reader_load_dict(r, err);
     if (result == 0)
         result = kiln_reader_load_code(r, err);
-    if (result == 0)
+    if (result == 0 && r->b)
         result = kiln_remap_new(r->b, kiln_builder_peek(r->own), NULL, &r->remap);
     return result;
 }
 
-static struct kiln_rows_tables tables_of(const struct kiln_block_reader *r)
+static int make_tables(struct kiln_block_reader *r)
 {
     const struct kiln_dict *d = &kiln_builder_peek(r->own)->dict;
+    int result = READER_ROOM(r, r->cpus, r->cap_cpus, d->n_sets);
 
-    return (struct kiln_rows_tables){
+    if (result < 0)
+        return result;
+    for (uint32_t i = 0; i < d->n_sets; i++)
+        r->cpus[i] = kiln_rows_cpu(d, i);
+    r->tables = (struct kiln_rows_tables){
         .n_series = r->block->footer.info.n_series,
         .n_sets = d->n_sets - 1,
         .n_links = d->n_links - 1,
         .n_origins = r->n_origins,
         .n_moments = r->n_moments,
         .moments = r->moments,
+        .cpus = r->cpus,
+        .ticks = &r->ticks,
     };
+    return 0;
 }
 
 int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts *opts,
@@ -124,12 +140,13 @@ int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts 
     result = kiln_page_in_init(&r->in, &r->budget);
     if (result == 0)
         result = load_dict(r, err);
+    if (result == 0)
+        result = make_tables(r);
     if (result < 0) {
         kiln_err_set(err, result, block->path, "%s", kiln_err_text(result));
         kiln_block_reader_free(r);
         return result;
     }
-    r->tables = tables_of(r);
     *ret_reader = r;
     return 0;
 }
@@ -149,6 +166,7 @@ void kiln_block_reader_free(struct kiln_block_reader *r)
     FREE(stack_of);
     FREE(sorted);
     FREE(path);
+    FREE(cpus);
     FREE(samples);
     FREE(observations);
 #undef FREE
@@ -212,7 +230,8 @@ static int load_rows(struct kiln_block_reader *r, uint32_t i, struct kiln_err *e
 
     r->tables.n_stacks = r->n_stacks;
     if (result == 0)
-        result = kiln_rows_decode(r->columns, f->pages[page].n_entries, &r->tables, err);
+        result =
+            kiln_rows_decode(r->columns, f->pages[page].n_entries, &r->tables, &r->budget, err);
     if (result == 0 &&
         (series->v[0] < ref->first_series || series->v[series->n - 1] > ref->last_series))
         result = kiln_reader_damaged(err, "its series are not those of the index");
@@ -220,8 +239,7 @@ static int load_rows(struct kiln_block_reader *r, uint32_t i, struct kiln_err *e
     return result;
 }
 
-/* Makes the next page that may have something the page at hand.  1, 0 at the end, or an error. */
-static int next_page(struct kiln_block_reader *r, struct kiln_err *err)
+int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err)
 {
     const struct kiln_footer *f = &r->block->footer;
     uint32_t i = r->next_page;
@@ -234,7 +252,7 @@ static int next_page(struct kiln_block_reader *r, struct kiln_err *err)
         return 0;
     result = kiln_reader_load_stacks(r, f->services[f->rows[i].first_series], err);
     if (result < 0)
-        return result;
+        return kiln_block_fail(r->block, err, result);
     result = load_rows(r, i, err);
     if (result < 0)
         return fail_at(r, KILN_SECTION_ROWS, i, result, err);
@@ -242,8 +260,7 @@ static int next_page(struct kiln_block_reader *r, struct kiln_err *err)
     return 1;
 }
 
-/* Rows of one identity, from `first` on, of at most `n`. */
-static uint32_t run_length(const struct kiln_block_reader *r, uint64_t first, uint64_t n)
+uint32_t kiln_reader_run(const struct kiln_block_reader *r, uint64_t first, uint64_t n)
 {
     const uint64_t *stacks = r->columns[KILN_ROWS_STACK].v + first;
     const uint64_t *attrs = r->columns[KILN_ROWS_ATTRS].v + first;
@@ -269,7 +286,7 @@ static void fill_shape(struct kiln_block_reader *r, struct fill *at, uint32_t sh
     for (uint64_t i = 0, run; i < n; i += run) {
         struct kiln_sample *s = &r->samples[at->n_samples++];
 
-        run = run_length(r, at->row, n - i);
+        run = kiln_reader_run(r, at->row, n - i);
         *s = (struct kiln_sample){
             .stack = r->stack_of[c[KILN_ROWS_STACK].v[at->row] - 1],
             .attrs = kiln_remap_set(r->remap, (uint32_t)c[KILN_ROWS_ATTRS].v[at->row]),
@@ -325,9 +342,8 @@ static struct kiln_block_profile head_of(struct kiln_block_reader *r, uint64_t o
     };
 }
 
-/* The id and payload of a profile, if it has them; false if they are not there. */
-static bool fill_bytes(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
-                       struct kiln_profile *head)
+bool kiln_reader_get_bytes(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
+                           struct kiln_profile *head)
 {
     if ((p->shape & KILN_SHAPE_HAS_ID) && p->id + sizeof(head->id) > r->bytes[0].len)
         return false;
@@ -350,7 +366,7 @@ static int fill_profile(struct kiln_block_reader *r, const struct kiln_rows_prof
     if (origin == 0)
         return kiln_reader_damaged(err, "a profile has no origin");
     made = head_of(r, origin);
-    if (!fill_bytes(r, p, &made.head))
+    if (!kiln_reader_get_bytes(r, p, &made.head))
         return kiln_reader_damaged(err, "an id or payload is not there");
     made.series = (uint32_t)r->columns[KILN_ROWS_SERIES].v[i];
     made.head.time_ns = p->moment.time_ns;
@@ -381,7 +397,7 @@ int kiln_block_next(struct kiln_block_reader *r, struct kiln_block_profile *ret_
             return result < 0 ? fail_at(r, KILN_SECTION_ROWS, r->next_page - 1, result, err) : 1;
         }
         r->has_page = false;
-        result = next_page(r, err);
+        result = kiln_reader_next_page(r, err);
         if (result <= 0)
             return result;
     }

@@ -35,7 +35,7 @@ struct kiln_block_reader {
     uint32_t cap_lists, cap_lines, cap_origins, cap_moments;
 
     /* what is brought over */
-    struct kiln_builder *b; /* borrowed */
+    struct kiln_builder *b; /* borrowed; NULL: everything is checked, nothing brought over */
     struct kiln_remap *remap;
     uint32_t service;   /* whose stacks are; UINT32_MAX: none yet */
     uint32_t *stack_of; /* by number - 1: its index in the builder */
@@ -47,6 +47,9 @@ struct kiln_block_reader {
     uint32_t next_page; /* of rows */
     bool has_page;
     struct kiln_rows_tables tables;
+    struct kiln_ticks ticks;
+    uint16_t *cpus; /* by number of a set */
+    uint32_t cap_cpus;
     struct kiln_rows_cursor cursor;
     struct kiln_sample *samples;
     int64_t *observations;
@@ -68,6 +71,17 @@ KILN_CHECK int kiln_reader_section(struct kiln_block_reader *r, const struct kil
                                    int (*take)(struct kiln_block_reader *r, uint32_t n_entries,
                                                struct kiln_err *err),
                                    struct kiln_err *err);
+
+/*
+ * Makes the next page of rows that may have something the page at hand, with the stacks of its
+ * service.  Returns 1, 0 at the end, or an error.
+ */
+KILN_CHECK int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err);
+/* Rows of one identity, from `first` on, of at most `n`: they are one sample. */
+uint32_t kiln_reader_run(const struct kiln_block_reader *r, uint64_t first, uint64_t n);
+/* The id and payload of a profile, if it has them; false if they are not there. */
+bool kiln_reader_get_bytes(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
+                           struct kiln_profile *head);
 
 /* Whether the first `columns` columns have `n` numbers each. */
 static inline bool kiln_reader_fits(const struct kiln_block_reader *r, uint32_t columns, uint32_t n)
@@ -91,5 +105,8 @@ static inline int kiln_reader_damaged(struct kiln_err *err, const char *what)
 {
     return kiln_err_set(err, KILN_E_CORRUPT, NULL, "%s", what);
 }
+
+/* An entry did not get the number it has in the file: it is there twice, or memory ran out. */
+int kiln_reader_twice(const struct kiln_block_reader *r, struct kiln_err *err, const char *what);
 
 #endif /* KILN_STORE_BLOCK_READER_H */

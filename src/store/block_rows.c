@@ -244,6 +244,7 @@ static void begin_page(struct kiln_block_writer *w)
     w->head[KILN_HEAD_LINKS] = w->links.n;
     w->head[KILN_HEAD_ORIGINS] = w->n_origins;
     w->head[KILN_HEAD_MOMENTS] = w->n_moments;
+    w->head[KILN_HEAD_PERIOD] = 0;
     w->bounds = (struct kiln_rows_ref){
         .first_series = (uint32_t)w->footer.info.n_series - 1,
         .last_series = (uint32_t)w->footer.info.n_series - 1,
@@ -268,6 +269,8 @@ static void add_profile(struct kiln_block_writer *w, const struct kiln_block_pro
         kiln_rows_flush(w);
     if (w->n_entries == 0)
         begin_page(w);
+    if (w->head[KILN_HEAD_PERIOD] == 0 && p->head.period > 0)
+        w->head[KILN_HEAD_PERIOD] = (uint64_t)p->head.period;
     if (!has_room(w, counts.all))
         return;
     put_head(w, p, &counts);

@@ -8,6 +8,7 @@
 #define KILN_STORE_BLOCK_ROWS_H
 
 #include "store/block_writer.h"
+#include "store/ticks.h"
 
 /* Writes the page of rows at hand, if there is something in it. */
 void kiln_rows_flush(struct kiln_block_writer *w);
@@ -16,11 +17,17 @@ void kiln_rows_flush(struct kiln_block_writer *w);
 struct kiln_rows_tables {
     uint64_t n_series, n_stacks, n_sets, n_links, n_origins, n_moments;
     const struct kiln_moment *moments; /* by number - 1 */
+    const uint16_t *cpus;              /* by number of a set: the processor it names, or 0 */
+    struct kiln_ticks *ticks;          /* scratch */
 };
+
+/* The processor that a set of attributes names, for kiln_rows_tables; 0 if none. */
+uint16_t kiln_rows_cpu(const struct kiln_dict *dict, uint32_t set);
 
 /* Turns the columns of a page, as read, into plain numbers again, all of them inside the tables. */
 KILN_CHECK int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles,
-                                const struct kiln_rows_tables *tables, struct kiln_err *err);
+                                const struct kiln_rows_tables *tables, struct kiln_budget *budget,
+                                struct kiln_err *err);
 
 /* ---- walking a page of plain numbers ---- */
 

@@ -13,7 +13,9 @@
  *   attrs    as recently seen
  *   link     as recently seen
  *   value    divided by the greatest divisor all have in common; zigzag if one is negative
- *   time     see enum kiln_time_way
+ *   time     difference, zigzag, to the row before in the profile, or to the profile's time; or
+ *   tick     beats (store/ticks.h) since the profile's time, as zigzag difference to the row before
+ *   off      from that beat, zigzag
  */
 #include "store/block_rows.h"
 
@@ -166,13 +168,73 @@ static void encode_values(struct kiln_block_writer *w)
     }
 }
 
-static void encode_times(struct kiln_block_writer *w, const struct kiln_rows_tables *tables)
+/* ---- times ---- */
+
+uint16_t kiln_rows_cpu(const struct kiln_dict *dict, uint32_t set)
+{
+    struct kiln_range range = dict->sets[set];
+
+    for (uint32_t i = 0; i < range.n; i++) {
+        const struct kiln_attr *attr = &dict->attrs[dict->members[range.first + i]];
+
+        if (attr->value.kind == KILN_VALUE_INT &&
+            kiln_str_eq(dict->strings[attr->key], KILN_STR("cpu.logical_number")))
+            return (uint16_t)(attr->value.bits % KILN_TICKS_CPUS);
+    }
+    return 0;
+}
+
+/* Learns the processors of the sets that are new since the last page. */
+static bool learn_cpus(struct kiln_block_writer *w)
+{
+    if (!WRITER_ROOM(w, w->cpus, w->cap_cpus, (uint64_t)w->sets.n + 1))
+        return false;
+    for (; w->n_cpus <= w->sets.n; w->n_cpus++)
+        w->cpus[w->n_cpus] =
+            w->n_cpus ? kiln_rows_cpu(&w->dict->dict, w->sets.order[w->n_cpus - 1]) : 0;
+    return true;
+}
+
+static uint32_t width(uint64_t v)
+{
+    return 64u - (uint32_t)__builtin_clzll(v | 1);
+}
+
+/* Times as ticks, in their two columns.  Returns their bits. */
+static uint64_t encode_ticks(struct kiln_block_writer *w, const struct kiln_rows_tables *tables)
+{
+    const struct kiln_column *times = &w->columns[KILN_ROWS_TIME];
+    struct kiln_rows_cursor cursor = {.columns = w->columns, .tables = tables};
+    struct kiln_rows_profile p;
+    uint64_t bits = 0;
+
+    kiln_ticks_begin(tables->ticks, w->head[KILN_HEAD_PERIOD]);
+    while (kiln_rows_next(&cursor, &p) > 0) {
+        const uint64_t *sets = w->columns[KILN_ROWS_ATTRS].v + p.row + p.of[1];
+        uint64_t last = 0;
+
+        for (uint32_t i = p.time; i < cursor.time; i++) {
+            struct kiln_tick t = kiln_ticks_encode(tables->ticks, tables->cpus[sets[i - p.time]],
+                                                   p.moment.time_ns, times->v[i]);
+            uint64_t tick = kiln_zigzag_diff(t.tick, last), off = kiln_zigzag((int64_t)t.off);
+
+            kiln_writer_put(w, KILN_ROWS_TICK, tick);
+            kiln_writer_put(w, KILN_ROWS_OFF, off);
+            bits += width(tick) + width(off);
+            last = t.tick;
+        }
+    }
+    return bits;
+}
+
+/* Times as differences, in place.  Returns their bits. */
+static uint64_t encode_plain(struct kiln_block_writer *w, const struct kiln_rows_tables *tables)
 {
     struct kiln_column *c = &w->columns[KILN_ROWS_TIME];
     struct kiln_rows_cursor cursor = {.columns = w->columns, .tables = tables};
     struct kiln_rows_profile p;
+    uint64_t bits = 0;
 
-    w->head[KILN_HEAD_TIME_WAY] = KILN_TIMES_PLAIN;
     while (kiln_rows_next(&cursor, &p) > 0) {
         uint64_t last = p.moment.time_ns;
 
@@ -180,10 +242,33 @@ static void encode_times(struct kiln_block_writer *w, const struct kiln_rows_tab
             uint64_t v = c->v[i];
 
             c->v[i] = kiln_zigzag_diff(v, last);
+            bits += width(c->v[i]);
             last = v;
         }
     }
+    return bits;
 }
+
+/* Both ways are tried; the shorter one stays. */
+static void encode_times(struct kiln_block_writer *w)
+{
+    struct kiln_rows_tables tables = {.moments = w->moments, .cpus = w->cpus, .ticks = w->ticks};
+    uint64_t ticks = UINT64_MAX;
+
+    w->head[KILN_HEAD_TIME_WAY] = KILN_TIMES_PLAIN;
+    if (w->columns[KILN_ROWS_TIME].n == 0)
+        return;
+    if (w->head[KILN_HEAD_PERIOD])
+        ticks = encode_ticks(w, &tables);
+    if (encode_plain(w, &tables) <= ticks) {
+        w->columns[KILN_ROWS_TICK].n = w->columns[KILN_ROWS_OFF].n = 0;
+        return;
+    }
+    w->head[KILN_HEAD_TIME_WAY] = KILN_TIMES_TICKS;
+    w->columns[KILN_ROWS_TIME].n = 0;
+}
+
+/* ---- a page ---- */
 
 /* Shares the bytes of a page among its series, by their rows (and one for each profile). */
 static void share_bytes(struct kiln_block_writer *w, uint64_t bytes)
@@ -205,15 +290,14 @@ static void share_bytes(struct kiln_block_writer *w, uint64_t bytes)
 
 void kiln_rows_flush(struct kiln_block_writer *w)
 {
-    struct kiln_rows_tables tables = {.moments = w->moments};
     struct kiln_footer *f = &w->footer;
     uint64_t start = w->offset;
 
     if (w->n_entries == 0 || w->error ||
-        !WRITER_ROOM(w, f->rows, f->cap_rows, (uint64_t)f->n_rows + 1))
+        !WRITER_ROOM(w, f->rows, f->cap_rows, (uint64_t)f->n_rows + 1) || !learn_cpus(w))
         return;
-    encode_times(w, &tables);
     encode_stacks(w);
+    encode_times(w);
     encode_values(w);
     encode_recent(&w->columns[KILN_ROWS_ATTRS], w->head[KILN_HEAD_SETS]);
     encode_recent(&w->columns[KILN_ROWS_LINK], w->head[KILN_HEAD_LINKS]);
@@ -321,7 +405,39 @@ static void decode_values(struct kiln_column *columns)
         c->v[i] = common * (head[KILN_HEAD_SIGNED] ? (uint64_t)kiln_unzigzag(c->v[i]) : c->v[i]);
 }
 
-static int decode_times(struct kiln_column *columns, const struct kiln_rows_tables *tables,
+/* Ticks become times, in the column of times. */
+static int decode_ticks(struct kiln_column *columns, const struct kiln_rows_tables *tables,
+                        struct kiln_budget *budget, struct kiln_err *err)
+{
+    struct kiln_column *c = &columns[KILN_ROWS_TIME];
+    const struct kiln_column *ticks = &columns[KILN_ROWS_TICK], *offs = &columns[KILN_ROWS_OFF];
+    struct kiln_rows_cursor cursor = {.columns = columns, .tables = tables};
+    uint64_t period = columns[KILN_ROWS_HEAD].v[KILN_HEAD_PERIOD];
+    struct kiln_rows_profile p;
+    int r;
+
+    if (period == 0 || period > INT64_MAX || c->n || offs->n != ticks->n)
+        return damaged(err, "its ticks do not fit together");
+    r = kiln_column_grow(c, budget, (uint64_t)ticks->n + 1);
+    if (r < 0)
+        return r;
+    c->n = ticks->n;
+    kiln_ticks_begin(tables->ticks, period);
+    while ((r = kiln_rows_next(&cursor, &p)) > 0) {
+        const uint64_t *sets = columns[KILN_ROWS_ATTRS].v + p.row + p.of[1];
+        uint64_t last = 0;
+
+        for (uint32_t i = p.time; i < cursor.time; i++) {
+            last = kiln_zigzag_add(last, ticks->v[i]);
+            c->v[i] =
+                kiln_ticks_decode(tables->ticks, tables->cpus[sets[i - p.time]], p.moment.time_ns,
+                                  (struct kiln_tick){last, (uint64_t)kiln_unzigzag(offs->v[i])});
+        }
+    }
+    return r < 0 ? damaged(err, "the columns of its rows do not fit together") : 0;
+}
+
+static int decode_plain(struct kiln_column *columns, const struct kiln_rows_tables *tables,
                         struct kiln_err *err)
 {
     struct kiln_column *c = &columns[KILN_ROWS_TIME];
@@ -329,16 +445,43 @@ static int decode_times(struct kiln_column *columns, const struct kiln_rows_tabl
     struct kiln_rows_profile p;
     int r;
 
-    if (columns[KILN_ROWS_HEAD].v[KILN_HEAD_TIME_WAY] != KILN_TIMES_PLAIN)
-        return damaged(err, "times are written in an unknown way");
+    if (columns[KILN_ROWS_TICK].n || columns[KILN_ROWS_OFF].n)
+        return damaged(err, "there are ticks that belong to no time");
     while ((r = kiln_rows_next(&cursor, &p)) > 0) {
         uint64_t last = p.moment.time_ns;
 
         for (uint32_t i = p.time; i < cursor.time; i++)
             c->v[i] = last = kiln_zigzag_add(last, c->v[i]);
     }
-    if (r < 0 || cursor.row != columns[KILN_ROWS_STACK].n || cursor.time != c->n ||
-        cursor.value != columns[KILN_ROWS_VALUE].n || cursor.extra != columns[KILN_ROWS_EXTRA].n)
+    return r < 0 ? damaged(err, "the columns of its rows do not fit together") : 0;
+}
+
+static int decode_times(struct kiln_column *columns, const struct kiln_rows_tables *tables,
+                        struct kiln_budget *budget, struct kiln_err *err)
+{
+    switch (columns[KILN_ROWS_HEAD].v[KILN_HEAD_TIME_WAY]) {
+    case KILN_TIMES_PLAIN:
+        return decode_plain(columns, tables, err);
+    case KILN_TIMES_TICKS:
+        return decode_ticks(columns, tables, budget, err);
+    default:
+        return damaged(err, "times are written in an unknown way");
+    }
+}
+
+/* Whether the profiles use up all columns, and no more. */
+static int check_all_used(const struct kiln_column *columns, const struct kiln_rows_tables *tables,
+                          struct kiln_err *err)
+{
+    struct kiln_rows_cursor cursor = {.columns = columns, .tables = tables};
+    struct kiln_rows_profile p;
+    int r;
+
+    while ((r = kiln_rows_next(&cursor, &p)) > 0)
+        ;
+    if (r < 0 || cursor.row != columns[KILN_ROWS_STACK].n ||
+        cursor.time != columns[KILN_ROWS_TIME].n || cursor.value != columns[KILN_ROWS_VALUE].n ||
+        cursor.extra != columns[KILN_ROWS_EXTRA].n)
         return damaged(err, "the columns of its rows do not fit together");
     return 0;
 }
@@ -360,9 +503,11 @@ static bool lengths_fit(const struct kiln_column *columns, uint64_t n_profiles)
 }
 
 int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles,
-                     const struct kiln_rows_tables *tables, struct kiln_err *err)
+                     const struct kiln_rows_tables *tables, struct kiln_budget *budget,
+                     struct kiln_err *err)
 {
     const uint64_t *head = columns[KILN_ROWS_HEAD].v;
+    int r;
 
     if (!lengths_fit(columns, n_profiles))
         return damaged(err, "a column of its rows has a wrong length");
@@ -378,5 +523,6 @@ int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles,
         !decode_recent(&columns[KILN_ROWS_LINK], head[KILN_HEAD_LINKS], tables->n_links))
         return damaged(err, "a row has attributes or a link that are not there");
     decode_values(columns);
-    return decode_times(columns, tables, err);
+    r = decode_times(columns, tables, budget, err);
+    return r < 0 ? r : check_all_used(columns, tables, err);
 }

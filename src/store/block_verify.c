@@ -33,50 +33,64 @@ struct totals {
     uint64_t profiles, samples, observations;
 };
 
-static int check_resources(struct kiln_block_reader *reader, struct kiln_builder *b)
+/* Every profile of the page at hand. */
+static int check_page(struct kiln_block_reader *reader, struct totals *totals)
 {
-    const struct kiln_batch *own = kiln_builder_peek(reader->own);
-    uint32_t index;
-    int r = 0;
-
-    for (uint32_t i = 0; r == 0 && i < own->n_resources; i++)
-        r = kiln_block_add_resource(reader, i, &index);
-    for (uint32_t i = 0; r == 0 && i < own->n_scopes; i++)
-        (void)kiln_block_scope(reader, i);
-    return r ? r : kiln_builder_error(b);
-}
-
-static int check_profiles(struct kiln_block_reader *reader, struct totals *ret,
-                          struct kiln_err *err)
-{
-    struct kiln_block_profile p;
+    const struct kiln_column *origins = &reader->columns[KILN_ROWS_ORIGIN];
+    struct kiln_rows_profile p;
     int r;
 
-    while ((r = kiln_block_next(reader, &p, err)) > 0) {
-        ret->profiles++;
-        ret->samples += p.head.n_samples;
-        for (uint32_t i = 0; i < p.head.n_samples; i++)
-            ret->observations += p.samples[i].n;
+    while ((r = kiln_rows_next(&reader->cursor, &p)) > 0) {
+        struct kiln_profile head;
+        uint64_t row = p.row;
+
+        if (origins->v[reader->cursor.profile - 1] == 0 ||
+            !kiln_reader_get_bytes(reader, &p, &head))
+            return KILN_E_CORRUPT;
+        totals->profiles++;
+        for (uint32_t shape = 1; shape <= 3; shape++) {
+            totals->observations += p.of[shape];
+            for (uint64_t i = 0, run; i < p.of[shape]; i += run, row += run) {
+                run = kiln_reader_run(reader, row, p.of[shape] - i);
+                totals->samples++;
+            }
+        }
     }
     return r;
+}
+
+static int check_profiles(struct kiln_block_reader *reader, struct totals *totals,
+                          struct kiln_err *err)
+{
+    int r;
+
+    while ((r = kiln_reader_next_page(reader, err)) > 0) {
+        r = check_page(reader, totals);
+        if (r < 0)
+            return kiln_err_set(err, r, reader->block->path, "rows[%u]: a profile is damaged",
+                                reader->next_page - 1);
+    }
+    return r;
+}
+
+/* Pages of a hostile file may claim any size; what an honest one needs is in proportion to it. */
+static size_t memory_for(const struct kiln_block_info *info)
+{
+    size_t least = (size_t)16 << 20, most = (size_t)1 << 30;
+
+    return info->bytes > (most - least) / 1024 ? most : least + (size_t)info->bytes * 1024;
 }
 
 int kiln_block_verify(struct kiln_block *block, struct kiln_err *err)
 {
     const struct kiln_block_info *info = kiln_block_info(block);
-    struct kiln_block_read_opts opts = {.memory_bytes = (size_t)1 << 30};
+    struct kiln_block_read_opts opts = {.memory_bytes = memory_for(info)};
     struct kiln_block_reader *reader = NULL;
     struct totals totals = {0};
-    struct kiln_builder *b;
-    int r = kiln_builder_new(NULL, &b);
+    int r = check_unknown(block, err);
 
-    if (r < 0)
-        return kiln_block_fail(block, err, r);
-    r = check_unknown(block, err);
     if (r == 0)
-        r = kiln_block_read(block, &opts, b, &reader, err);
-    if (r == 0)
-        r = check_resources(reader, b);
+        r = kiln_block_read(block, &opts, NULL, &reader, err);
     if (r == 0)
         r = check_profiles(reader, &totals, err);
     if (r == 0 && (totals.profiles != info->n_profiles || totals.samples != info->n_samples ||
@@ -84,8 +98,7 @@ int kiln_block_verify(struct kiln_block *block, struct kiln_err *err)
         r = kiln_err_set(err, KILN_E_CORRUPT, block->path,
                          "footer: it does not count what is in the block");
     if (r < 0)
-        kiln_err_set(err, r, block->path, "%s", kiln_err_text(r));
+        kiln_block_fail(block, err, r);
     kiln_block_reader_free(reader);
-    kiln_builder_free(b);
     return r;
 }

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
-#include "store/block_writer.h"
+#include "store/block_rows.h"
 
 #define PENDING_BYTES (256u << 10) /* written at once */
 #define INDEX_BYTES   12u          /* of an entry in a hash table */
@@ -106,7 +106,6 @@ static bool make_page(struct kiln_block_writer *w, struct kiln_str *ret_page)
     const struct kiln_section_shape *shape = &kiln_section_shapes[w->section];
 
     kiln_page_begin(&w->out, &w->habits[w->section]);
-    w->out.sizes = w->sizes[w->section];
     for (uint32_t i = 0; i < shape->numbers; i++)
         kiln_page_add(&w->out, w->columns[i].v, w->columns[i].n);
     for (uint32_t i = 0; i < shape->bytes; i++) {
@@ -114,7 +113,6 @@ static bool make_page(struct kiln_block_writer *w, struct kiln_str *ret_page)
             return false;
         kiln_page_add_bytes(&w->out, kiln_buf_str(&w->bytes[i]));
     }
-    w->out.sizes = NULL;
     return kiln_writer_ok(w, kiln_page_finish(&w->out, ret_page));
 }
 
@@ -340,6 +338,9 @@ int kiln_block_create(struct kiln_io *io, const struct kiln_block_write_opts *op
     init_writer(w, io, opts->memory_bytes);
     copy_info(w, opts);
     copy_keys(w, keys, n_series);
+    w->ticks = kiln_arena_alloc(&w->arena, sizeof(*w->ticks));
+    if (!w->ticks)
+        kiln_writer_ok(w, KILN_E_LIMIT);
     (void)WRITER_ROOM(w, w->stack_order, w->cap_stack_order, 1); /* never NULL */
     kiln_writer_cover(w);
     if (kiln_writer_ok(w, make_id(w)))
@@ -443,6 +444,7 @@ static void free_tables(struct kiln_block_writer *w)
     FREE(scopes);
     FREE(resource_of);
     FREE(scope_of);
+    FREE(cpus);
     FREE(rows);
     FREE(keyed);
     FREE(keyed_scratch);

@@ -30,6 +30,8 @@ struct kiln_block_row {
     uint64_t time_ns;
 };
 
+struct kiln_ticks;
+
 struct kiln_block_writer {
     struct kiln_io *io;
     int fd;                  /* -1: none */
@@ -47,7 +49,6 @@ struct kiln_block_writer {
 
     struct kiln_page_out out;
     struct kiln_page_habit habits[KILN_N_SECTIONS];
-    uint64_t sizes[KILN_N_SECTIONS][KILN_PAGE_COLUMNS];
     struct kiln_column columns[KILN_COLUMNS_MAX]; /* of the page at hand */
     struct kiln_buf bytes[2];                     /* its columns of bytes */
     uint32_t n_entries;                           /* in it */
@@ -74,6 +75,9 @@ struct kiln_block_writer {
     uint64_t last_time_ns;       /* of the last profile */
     uint64_t head[KILN_N_HEAD];  /* of the page of rows at hand */
     struct kiln_rows_ref bounds; /* likewise */
+    struct kiln_ticks *ticks;    /* scratch */
+    uint16_t *cpus;              /* by number of a set, as far as `n_cpus` */
+    uint32_t n_cpus, cap_cpus;
     struct kiln_block_row *rows; /* of the profile at hand */
     struct kiln_keyed *keyed, *keyed_scratch;
     uint32_t cap_rows, cap_keyed, cap_keyed_scratch;

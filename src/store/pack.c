@@ -267,8 +267,11 @@ static int decode_planes(const unsigned char *at, const unsigned char *end, uint
 int kiln_pack_decode(enum kiln_pack how, struct kiln_str bytes, uint32_t n, uint64_t *numbers)
 {
     const unsigned char *at = (const unsigned char *)bytes.ptr;
-    const unsigned char *end = at + bytes.len;
+    const unsigned char *end;
 
+    if (bytes.len == 0)
+        return KILN_E_CORRUPT;
+    end = at + bytes.len;
     switch (how) {
     case KILN_PACK_SAME:
         return decode_same(at, end, n, numbers);

@@ -159,18 +159,9 @@ static enum kiln_pack try_all(struct kiln_page_out *out, const uint64_t *numbers
     return best;
 }
 
-/* Adds what the column took to the account, and goes on to the next. */
-static void next_column(struct kiln_page_out *out, size_t start)
-{
-    if (out->sizes && !out->page.error)
-        out->sizes[out->n_columns] += out->page.len - start;
-    out->n_columns++;
-}
-
 void kiln_page_add(struct kiln_page_out *out, const uint64_t *numbers, uint32_t n)
 {
     uint32_t c = out->n_columns;
-    size_t start = out->page.len;
     bool same = true;
 
     for (uint32_t i = 1; same && i < n; i++)
@@ -186,15 +177,13 @@ void kiln_page_add(struct kiln_page_out *out, const uint64_t *numbers, uint32_t 
         out->habit->best[c] = (uint8_t)try_all(out, numbers, n);
         out->habit->trusted[c] = n >= KILN_PACK_GROUP ? TRUST_PAGES : 0;
     }
-    next_column(out, start);
+    out->n_columns++;
 }
 
 void kiln_page_add_bytes(struct kiln_page_out *out, struct kiln_str bytes)
 {
-    size_t start = out->page.len;
-
     put_column(out, KILN_PACK_BYTES, bytes.len, bytes, &out->page);
-    next_column(out, start);
+    out->n_columns++;
 }
 
 int kiln_page_finish(struct kiln_page_out *out, struct kiln_str *ret_page)

@@ -55,7 +55,6 @@ struct kiln_page_out {
     struct kiln_buf best;            /* scratch: the smallest try */
     struct kiln_page_habit *habit;   /* of the page at hand */
     uint32_t n_columns;              /* so far */
-    uint64_t *sizes;                 /* NULL, or where the bytes of each column are added up */
     void *zstd;
 };
 
