@@ -189,6 +189,21 @@ static int check_there(const char *dir)
     return kiln_cli_fail(dir, &err);
 }
 
+/* Opening would make one. */
+static int check_store(const struct kiln_store_place *place)
+{
+    struct kiln_err err = {0};
+    int fd = place->io->open(place->io, "store.json", O_RDONLY);
+
+    if (fd >= 0) {
+        place->io->close(place->io, fd);
+        return KILN_EXIT_WELL;
+    }
+    kiln_err_set(&err, fd, NULL, "%s",
+                 fd == -ENOENT ? "there is no store in this directory" : kiln_err_text(fd));
+    return kiln_cli_fail(place->dir, &err);
+}
+
 static int open_engine(const struct kiln_cli *cli, enum kiln_store_need need,
                        struct kiln_store_place *place)
 {
@@ -211,15 +226,25 @@ static int open_dir(const struct kiln_cli *cli, enum kiln_store_need need,
                     struct kiln_store_place *place)
 {
     struct kiln_err err = {0};
-    int r = kiln_io_open(place->dir, need != KILN_STORE_CHANGE, &place->io);
+    int code, r = kiln_io_open(place->dir, true, &place->io);
 
+    if (r == 0 && need == KILN_STORE_FILES)
+        return KILN_EXIT_WELL;
+    code = r == 0 ? check_store(place) : KILN_EXIT_WELL;
+    if (code)
+        return code;
+    if (r == 0 && need == KILN_STORE_CHANGE) {
+        kiln_io_close(place->io);
+        place->io = NULL;
+        r = kiln_io_open(place->dir, false, &place->io);
+    }
     if (r == -EWOULDBLOCK)
         return open_socket(cli, place);
     if (r < 0) {
         kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
         return kiln_cli_fail(place->dir, &err);
     }
-    return need == KILN_STORE_FILES ? KILN_EXIT_WELL : open_engine(cli, need, place);
+    return open_engine(cli, need, place);
 }
 
 int kiln_store_place_open(const struct kiln_cli *cli, enum kiln_store_need need,

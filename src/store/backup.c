@@ -77,19 +77,10 @@ static int transfer_below(struct transfer *t, const char *top, const struct kiln
     return r < 0 ? failed(t, top, r) : 0;
 }
 
-static int is_foreign(void *context, const char *name)
-{
-    (void)context;
-    return strcmp(name, "LOCK") == 0 ? 0 : -ENOTEMPTY;
-}
-
 static int transfer_all(struct transfer *t, struct kiln_names *blocks, struct kiln_names *symbols)
 {
-    int r = t->to->list(t->to, ".", is_foreign, NULL);
+    int r = kiln_names_below(blocks, t->from, "blocks", NULL);
 
-    if (r < 0)
-        return kiln_err_set(t->err, r, NULL, "the target directory is not empty");
-    r = kiln_names_below(blocks, t->from, "blocks", NULL);
     if (r == 0)
         r = kiln_names_below(symbols, t->from, "symbols", NULL);
     if (r < 0)
@@ -122,10 +113,33 @@ int kiln_store_transfer(struct kiln_io *from, struct kiln_io *to,
     return r;
 }
 
+static int is_foreign(void *context, const char *name)
+{
+    (void)context;
+    return strcmp(name, "LOCK") == 0 ? 0 : -ENOTEMPTY;
+}
+
+/* Looked at before it is opened, which would leave a lock in it. */
+static int check_empty(const char *dir)
+{
+    struct kiln_io *io;
+    int r = kiln_io_open(dir, true, &io);
+
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    r = io->list(io, ".", is_foreign, NULL);
+    kiln_io_close(io);
+    return r;
+}
+
 static int open_target(const char *dir, struct kiln_io **ret_io, struct kiln_err *err)
 {
-    int r = kiln_io_open(dir, false, ret_io);
+    int r = check_empty(dir);
 
+    if (r == -ENOTEMPTY)
+        return kiln_err_set(err, r, dir, "the directory is not empty");
+    if (r == 0)
+        r = kiln_io_open(dir, false, ret_io);
     if (r == -EWOULDBLOCK)
         return kiln_err_set(err, r, dir, "the target directory is used by another process");
     return r < 0 ? kiln_err_set(err, r, dir, "cannot be opened: %s", kiln_err_text(r)) : 0;

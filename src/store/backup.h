@@ -18,7 +18,7 @@ struct kiln_transfer_opts {
     void *context;
 };
 
-/* All that is at rest in one directory into another one, which must be empty; synced. */
+/* All that is at rest in one directory into another, empty one; synced. */
 KILN_CHECK int kiln_store_transfer(struct kiln_io *from, struct kiln_io *to,
                                    const struct kiln_transfer_opts *opts, struct kiln_err *err);
 

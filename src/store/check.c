@@ -47,6 +47,12 @@ static void add_damage(struct look *look, const char *path, const struct kiln_er
     d = &c->damages[c->n_told++];
     *d = (struct kiln_store_damage){.err = *why};
     snprintf(d->path, sizeof(d->path), "%s", path);
+    if (strncmp(d->err.where, path, strlen(path)) == 0) {
+        const char *rest = d->err.where + strlen(path);
+
+        rest += *rest == '.'; /* the place in the file is enough */
+        memmove(d->err.where, rest, strlen(rest) + 1);
+    }
 }
 
 static void note_progress(struct look *look)
