@@ -12,9 +12,14 @@
 #include "store/compact.h"
 
 #define STOP_EVERY     1024u /* profiles between two looks at opts->stop */
-#define MEMORY_FLOOR   (UINT64_C(8) << 20)
-#define PAGES_OF_INPUT (UINT64_C(1) << 20) /* for planning: what a reader usually holds */
-#define DICT_TIMES     3                   /* dictionary, its indexes, and the writer's numbers */
+/*
+ * What a merge takes, as measured: the common dictionary and those of the inputs, which overlap,
+ * and the writer's tables are some one and a half times what the footers say; a little for each
+ * input, and the buffers of the writer.
+ */
+#define MEMORY_FLOOR   (UINT64_C(12) << 20)
+#define PAGES_OF_INPUT (UINT64_C(512) << 10)
+#define DICT_TIMES     7u / 4
 
 struct input {
     struct kiln_block *block;
@@ -45,12 +50,13 @@ struct merge {
 
 size_t kiln_compact_memory(uint64_t dict_bytes, uint32_t n)
 {
-    return MEMORY_FLOOR + DICT_TIMES * dict_bytes + n * PAGES_OF_INPUT;
+    return MEMORY_FLOOR + dict_bytes * DICT_TIMES + n * PAGES_OF_INPUT;
 }
 
+/* Half of it: room for the inputs' pages, however many they are. */
 uint64_t kiln_compact_dict_bytes(size_t memory_bytes)
 {
-    return memory_bytes > MEMORY_FLOOR ? (memory_bytes - MEMORY_FLOOR) / (DICT_TIMES + 1) : 0;
+    return memory_bytes > MEMORY_FLOOR ? (memory_bytes - MEMORY_FLOOR) / 2 : 1;
 }
 
 static int no_memory(struct merge *m, int code)
@@ -185,7 +191,7 @@ static int open_reader(struct merge *m, uint32_t number)
     struct input *in = &m->inputs[number];
     struct kiln_block_read_opts opts = {
         .series = in->wanted,
-        .memory_bytes = m->opts->memory_bytes / 2,
+        .memory_bytes = m->opts->memory_bytes / 4,
     };
     int r = kiln_block_read(in->block, &opts, m->b, &in->reader, m->err);
 

@@ -498,11 +498,20 @@ static void note_backlog(struct kiln_store *store, const struct kiln_backlog *ba
     atomic_store(&store->keep.is_behind, backlog->blocks > BEHIND_BLOCKS);
 }
 
+/* A server leaves the rest to heads and questions; who has the store for himself takes more. */
+static size_t memory_share(const struct kiln_store *store)
+{
+    size_t limit = store->pool->limit, used = atomic_load(&store->pool->used);
+
+    if (!store->opts.no_background || used > limit)
+        return limit / MEMORY_SHARE;
+    return (limit - used) / MEMORY_SHARE * (MEMORY_SHARE - 1);
+}
+
 int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all, struct kiln_err *err)
 {
-    size_t share = store->pool->limit / MEMORY_SHARE;
     struct kiln_plan_opts opts = {
-        .now_ns = now_ns, .memory_bytes = kiln_compact_dict_bytes(share), .all = all};
+        .now_ns = now_ns, .memory_bytes = kiln_compact_dict_bytes(memory_share(store)), .all = all};
     struct kiln_backlog backlog = {0};
     int merged = 0;
 
