@@ -158,6 +158,16 @@ static struct kiln_str format_date(char *out, size_t size)
     return (struct kiln_str){out, (size_t)n};
 }
 
+static void shrink(struct kiln_buf *buf)
+{
+    char *small = kiln_realloc(buf->ptr, buf->len);
+
+    if (small) {
+        buf->ptr = small;
+        buf->cap = buf->len;
+    }
+}
+
 static void pack(struct draft *draft, const struct kiln_exchange *x, const struct kiln_reply *reply)
 {
     enum kiln_compression coding;
@@ -169,12 +179,13 @@ static void pack(struct draft *draft, const struct kiln_exchange *x, const struc
     coding = best_coding(kiln_request_header(&x->request, "accept-encoding"));
     if (coding == KILN_PLAIN)
         return;
-    kiln_buf_init(&draft->packed, reply->body.len);
+    kiln_buf_init(&draft->packed, 2 * reply->body.len); /* the worst case is asked for first */
     if (kiln_compress(coding, 0, reply->body, &draft->packed) < 0 ||
         draft->packed.len >= reply->body.len) {
         kiln_buf_done(&draft->packed);
         return;
     }
+    shrink(&draft->packed);
     draft->body = kiln_buf_str(&draft->packed);
     add(draft, KILN_STR("content-encoding"), kiln_str_of(kiln_compression_name(coding)));
 }

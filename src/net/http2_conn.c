@@ -183,6 +183,7 @@ static void submit(struct kiln_conn *conn, struct kiln_exchange *x)
 
     mark_dirty(conn);
     x->progress_ms = conn->loop->now_ms;
+    kiln_conn_arm(conn, x->progress_ms + conn->loop->server->opts.body_timeout_ms);
     if (!answer) {
         nghttp2_submit_rst_stream(conn->h2->session, 0, x->stream, NGHTTP2_INTERNAL_ERROR);
         return;

@@ -226,7 +226,7 @@ TEST(refuse, a_router_may_put_refusals_into_other_words)
     CHECK_EQ(net_status(answer), 200);
     CHECK_TEXT(net_body(answer), "my words for 404");
     answer = net_talk(f.port, HEAD("POST /small") "content-type: application/mine\r\n"
-                                                  "content-length: 11\r\n\r\n12345678901");
+                                                  "content-length: 11\r\n" LAST "12345678901");
     CHECK_TEXT(net_body(answer), "my words for 413");
     CHECK_EQ(status_for(f.port, HEAD("GET /none") LAST), 404);
     net_stop(&f);
