@@ -334,5 +334,6 @@ void kiln_args_done(struct kiln_args *args)
     kiln_free(args->labels.items);
     kiln_free(args->source_path.items);
     kiln_free(args->store.matches.items);
+    kiln_free(args->load.templates.items);
     *args = (struct kiln_args){0};
 }

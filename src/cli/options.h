@@ -100,6 +100,17 @@ struct kiln_args {
         uint64_t retry_ns;
         bool quiet, dry_run;
     } push;
+    /* loadgen */
+    struct {
+        uint32_t shape, churn_by, protocol,
+            compression; /* enums of cli/load*.h; churn_by: 1 more */
+        struct kiln_list templates;
+        uint32_t services, hosts, processes, samples, seed, profiles, rate, connections;
+        const char *types, *from, *to, *out, *journal;
+        double churn, spans; /* percent */
+        uint64_t duration_ns;
+        bool prepare;
+    } load;
     /* help */
     bool help, man;
 };
