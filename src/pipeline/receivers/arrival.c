@@ -13,7 +13,7 @@
 
 #define CONTENT_MAX_DEFAULT ((size_t)64 << 20)
 #define CONTENT_SLACK       1024u /* what zstd wants to have left at the end */
-#define MEMORY_PER_BYTE     4u    /* of content: what a batch usually takes while it is made */
+#define MEMORY_PER_BYTE     6u    /* of content: real profiles need 3 to 5 while decoded */
 #define MEMORY_MIN          ((size_t)256 << 10)
 #define MEMORY_MAX          ((size_t)1 << 30)
 #define GROWTH              4u

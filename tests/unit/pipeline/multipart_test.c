@@ -2,6 +2,11 @@
 #include "pipeline/receivers/multipart.h"
 #include "test.h"
 
+#define BYTES(literal)                                                                             \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
+
 #define TYPE "multipart/form-data; boundary=xx"
 
 /* The parts as "name(filename)=content|...", or the error. */
@@ -61,16 +66,16 @@ TEST(multipart, what_is_cut_off_or_no_form_is_refused)
         const char *type;
         struct kiln_str body;
     } cases[] = {
-        {"multipart/form-data", {"--xx--", 6}},
-        {"multipart/form-data; boundary=", {"--xx--", 6}},
-        {TYPE, {"", 0}},
-        {TYPE, {"hello", 5}},
-        {TYPE, {"--xx", 4}},
-        {TYPE, {"--xx\r", 5}},
-        {TYPE, {"--xx\r\n", 6}},
-        {TYPE, {"--xxy\r\n\r\n\r\n--xx--", 17}},
-        {TYPE, {"--xx\r\nno empty line\r\n--xx--", 27}},
-        {TYPE, {"--xx\r\n\r\nbody", 12}},
+        {"multipart/form-data", BYTES("--xx--")},
+        {"multipart/form-data; boundary=", BYTES("--xx--")},
+        {TYPE, BYTES("")},
+        {TYPE, BYTES("hello")},
+        {TYPE, BYTES("--xx")},
+        {TYPE, BYTES("--xx\r")},
+        {TYPE, BYTES("--xx\r\n")},
+        {TYPE, BYTES("--xxy\r\n\r\n\r\n--xx--")},
+        {TYPE, BYTES("--xx\r\nno empty line\r\n--xx--")},
+        {TYPE, BYTES("--xx\r\n\r\nbody")},
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++)

@@ -10,6 +10,11 @@
 #include "intake.h"
 #include "test.h"
 
+#define BYTES(literal)                                                                             \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
+
 #define PUSH  "/push.v1.PusherService/Push"
 #define TIMES "&from=1700000000&until=1700000010"
 #define AT    "@1700000000000000000+10s\n"
@@ -144,11 +149,11 @@ TEST(ingest, other_formats_of_old_agents_are_read)
         const char *query, *type;
         struct kiln_str body;
     } cases[] = {
-        {"&format=lines", NULL, {"main;read\nmain;read\n", 20}},
-        {"&format=tree", NULL, {"\0\0\1\4main\0\1\4read\2\0", 17}},
-        {"&format=trie", NULL, {"\0\0\1\5main;\0\1\4read\2\0", 18}},
-        {"", "binary/octet-stream+tree", {"\0\0\1\4main\0\1\4read\2\0", 17}},
-        {"&format=collapsed", NULL, {"main;read 2\n", 12}},
+        {"&format=lines", NULL, BYTES("main;read\nmain;read\n")},
+        {"&format=tree", NULL, BYTES("\0\0\1\4main\0\1\4read\2\0")},
+        {"&format=trie", NULL, BYTES("\0\0\1\5main;\0\1\4read\2\0")},
+        {"", "binary/octet-stream+tree", BYTES("\0\0\1\4main\0\1\4read\2\0")},
+        {"&format=collapsed", NULL, BYTES("main;read 2\n")},
     };
     struct intake in;
 
@@ -248,18 +253,16 @@ TEST(ingest, bad_requests_get_pyroscopes_errors)
         const char *query, *type, *message;
         struct kiln_str body;
     } cases[] = {
-        {"", NULL, "name: the name of the application is missing", {"a 1\n", 4}},
-        {"name=a%20b", NULL, "an application's name", {"a 1\n", 4}},
-        {"name=a.bogus", NULL, "bogus is no profile type", {"a 1\n", 4}},
-        {"name=a", NULL, "line 1", {"no number\n", 10}},
-        {"name=a&format=pprof", NULL, "", {"\xff\xff\xff", 3}},
-        {"name=a&format=jfr", NULL, "", {"FLR", 3}},
-        {"name=a", "multipart/form-data", "boundary", {"x", 1}},
-        {"name=a", FORM, "there is no field", {"--xx--", 6}},
-        {"name=a",
-         FORM,
-         "prev_profile",
-         {"--xx\r\nContent-Disposition: form-data; name=prev_profile\r\n\r\nx\r\n--xx--", 72}},
+        {"", NULL, "name: the name of the application is missing", BYTES("a 1\n")},
+        {"name=a%20b", NULL, "an application's name", BYTES("a 1\n")},
+        {"name=a.bogus", NULL, "bogus is no profile type", BYTES("a 1\n")},
+        {"name=a", NULL, "line 1", BYTES("no number\n")},
+        {"name=a&format=pprof", NULL, "", BYTES("\xff\xff\xff")},
+        {"name=a&format=jfr", NULL, "", BYTES("FLR")},
+        {"name=a", "multipart/form-data", "boundary", BYTES("x")},
+        {"name=a", FORM, "there is no field", BYTES("--xx--")},
+        {"name=a", FORM, "prev_profile",
+         BYTES("--xx\r\nContent-Disposition: form-data; name=prev_profile\r\n\r\nx\r\n--xx--")},
     };
     struct intake in;
 
@@ -616,11 +619,11 @@ TEST(upload, clear_errors)
         const char *query, *message;
         struct kiln_str body;
     } cases[] = {
-        {"service=a", "this is no profile in any format that Kiln reads", {"\1\2\3", 3}},
-        {"service=a", "the input is empty", {"", 0}},
-        {"time=soon", "time: a time is a Unix time", {"a;b 1\n", 6}},
-        {"format=bogus", "format: no such format", {"a;b 1\n", 6}},
-        {"format=svg", "can only be written", {"a;b 1\n", 6}},
+        {"service=a", "this is no profile in any format that Kiln reads", BYTES("\1\2\3")},
+        {"service=a", "the input is empty", BYTES("")},
+        {"time=soon", "time: a time is a Unix time", BYTES("a;b 1\n")},
+        {"format=bogus", "format: no such format", BYTES("a;b 1\n")},
+        {"format=svg", "can only be written", BYTES("a;b 1\n")},
     };
     struct intake in;
 
