@@ -132,7 +132,7 @@ int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant
     r = rewrite_all(store, t, &wish, &profiles, err);
     pthread_mutex_unlock(&store->keep.merging);
     pthread_mutex_lock(&t->lock);
-    kiln_seen_clear(&t->seen, t->covered);
+    kiln_seen_clear(&t->seen, atomic_load(&store->last_number));
     pthread_mutex_unlock(&t->lock);
     kiln_metric_add(kiln_keep_metrics_of(store)->deleted_profiles, (int64_t)profiles);
     if (r == 0)

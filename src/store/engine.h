@@ -22,7 +22,8 @@ struct kiln_engine;
 
 /* One append under way; the caller keeps it, and what it points to, until done. */
 struct kiln_append {
-    struct kiln_batch *batch; /* borrowed; the engine takes its own reference */
+    struct kiln_batch *batch; /* borrowed; the engine takes its own reference, and keeps it longer
+                                 than `body` lives: its texts must not point there */
     const char *tenant;
     uint64_t received_ns;
     struct kiln_str

@@ -93,9 +93,9 @@ static int replay(void *context, const struct kiln_wal_record *record)
     apply.batch = batch;
     kiln_store_apply(store, &apply);
     kiln_batch_unref(batch);
-    if (!store->opts.read_only && !store->opts.no_background && kiln_store_is_large(store))
+    /* What can wait is cut when the store is open: a start should be quick. */
+    if (!store->opts.read_only && atomic_load(&store->head_bytes) > 2 * store->head_max)
         r = kiln_store_cut(store, apply.tenant, &err);
-    /* A cut that fails is tried again when the store is open. */
     return r == -ENOMEM ? r : 0;
 }
 
