@@ -1,0 +1,3 @@
+module pprofserver
+
+go 1.19
