@@ -34,7 +34,7 @@ struct kiln_metric *kiln_metric_get(struct kiln_metrics *metrics, enum kiln_metr
                                     const char *name, const char *help, const char *const *labels);
 #define KILN_LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-void kiln_metric_add(struct kiln_metric *metric, int64_t n);    /* counter, gauge */
+void kiln_metric_add(struct kiln_metric *metric, int64_t n); /* counter, gauge */
 /* Gauge; also a counter that is kept elsewhere and only read here, on collecting. */
 void kiln_metric_set(struct kiln_metric *metric, double value);
 /* Histogram: seconds, in buckets of powers of two from 1/16 ms to 65 s. */

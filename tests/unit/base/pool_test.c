@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/pool.h"
 #include "base/err.h"
+#include "base/pool.h"
 #include "test.h"
 
 TEST(pool, gives_out_no_more_than_its_limit)
