@@ -307,7 +307,10 @@ static void end(struct kiln_delivery *delivery, const struct kiln_outcome *outco
                          a->n_profiles - rejected);
     kiln_receivers_count(a->owner, a->kind, KILN_E_MALFORMED, KILN_COUNT_PROFILES,
                          rejected + delivery->rejected);
-    kiln_receivers_count(a->owner, a->kind, outcome->code, KILN_COUNT_SAMPLES, a->n_samples);
+    kiln_receivers_count(a->owner, a->kind,
+                         a->n_profiles && rejected == a->n_profiles ? KILN_E_MALFORMED
+                                                                    : outcome->code,
+                         KILN_COUNT_SAMPLES, a->n_samples);
     a->finish(a, outcome);
 }
 

@@ -4,7 +4,7 @@
  * parameters.
  *
  *   name            app{label=value,...} (ingest_name.h); required
- *   from, until     when; for profiles that do not say it themselves
+ *   from, until     when; for recordings, and for profiles that do not say it themselves
  *   sampleRate      of folded stacks and trees; 100 unless it is a number from 0 on
  *   spyName         becomes the label pyroscope_spy
  *   format          pprof, jfr, trie, tree, lines, speedscope; anything else: folded stacks
@@ -114,6 +114,7 @@ static int read_params(struct ingest *in, struct kiln_err *err)
     in->tags.from_ns = in->tags.until_ns = in->request->received_ns;
     if (param(in, FROM).len)
         in->tags.from_ns = kiln_ingest_time(param(in, FROM), in->request->received_ns);
+    in->tags.moves = in->format == JFR && param(in, FROM).len;
     if (param(in, UNTIL).len)
         in->tags.until_ns = kiln_ingest_time(param(in, UNTIL), in->request->received_ns);
     return 0;

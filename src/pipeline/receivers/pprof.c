@@ -5,8 +5,7 @@
  *
  *   service    becomes service.name
  *   type       the family of its types where the file cannot say it: block, mutex, ...
- *   time       when it was made, if the file does not say: Unix seconds, milliseconds,
- *              microseconds or nanoseconds by the number of digits, now-5m, or RFC 3339
+ *   time       when it began, instead of what the file says (base/when.h)
  *   format     the name of a format (kiln convert --help); else it is found out
  *   any other  an attribute of the resource
  *
@@ -70,10 +69,13 @@ static void reply(const struct upload *up, const struct kiln_outcome *outcome)
 static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outcome)
 {
     struct upload *up = (struct upload *)arrival;
+    struct kiln_outcome whole = *outcome;
 
-    kiln_receivers_answered(arrival->owner, KILN_RECEIVER_PPROF, outcome->code, up->request);
-    if (outcome->code < 0)
-        kiln_receivers_reply(up->request, outcome);
+    if (outcome->code == 0 && outcome->rejected && outcome->rejected >= arrival->n_profiles)
+        whole.code = outcome->err.code ? outcome->err.code : KILN_E_MALFORMED;
+    kiln_receivers_answered(arrival->owner, KILN_RECEIVER_PPROF, whole.code, up->request);
+    if (whole.code < 0)
+        kiln_receivers_reply(up->request, &whole);
     else
         reply(up, outcome);
     kiln_buf_done(&up->texts);
@@ -86,6 +88,7 @@ static int read_time(struct upload *up, struct kiln_str value, struct kiln_err *
 {
     int r = kiln_when_parse(value, up->request->received_ns, &up->tags.from_ns);
 
+    up->tags.moves = true;
     return r < 0 ? kiln_err_set(err, KILN_E_MALFORMED, "time",
                                 "a time is a Unix time, now-5m, or like 2026-03-01T12:00:00Z")
                  : 0;

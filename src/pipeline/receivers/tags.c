@@ -159,16 +159,33 @@ static int apply_families(const struct kiln_tags *tags, struct kiln_builder *b)
     return 0;
 }
 
+/* When the first profile that says it was. */
+static uint64_t first_time(const struct kiln_batch *batch)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (uint32_t i = 0; i < batch->n_profiles; i++) {
+        uint64_t time = batch->profiles[i].time_ns;
+
+        if (time >= TIME_MIN_NS && time < first)
+            first = time;
+    }
+    return first;
+}
+
 static void apply_times(const struct kiln_tags *tags, struct kiln_builder *b)
 {
     static const uint8_t no_id[16] = {0};
     uint64_t duration = tags->until_ns > tags->from_ns ? tags->until_ns - tags->from_ns : 0;
+    uint64_t first = tags->moves ? first_time(kiln_builder_peek(b)) : 0;
 
     for (uint32_t i = 0; i < kiln_builder_peek(b)->n_profiles; i++) {
         struct kiln_profile *profile = kiln_builder_profile(b, i);
 
         if (profile->time_ns < TIME_MIN_NS)
             profile->time_ns = tags->from_ns;
+        else if (tags->moves)
+            profile->time_ns += tags->from_ns - first; /* also back: the sum is the same */
         if (profile->duration_ns == 0 && tags->from_ns)
             profile->duration_ns = duration;
         if (memcmp(tags->id, no_id, sizeof(no_id)) != 0)

@@ -34,6 +34,8 @@ struct kiln_tags {
     struct kiln_str service;    /* empty: unknown */
     struct kiln_str family;     /* empty: the usual ones */
     uint64_t from_ns, until_ns; /* of profiles that do not say when they were; 0: unknown */
+    bool moves;                 /* the first profile is of from_ns whatever it says, all move along;
+                                   timestamps of samples do not */
     uint8_t id[16];             /* of the profiles; zero: none */
 };
 

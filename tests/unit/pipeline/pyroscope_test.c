@@ -340,6 +340,7 @@ TEST(ingest, recordings_are_read_with_their_labels)
     CHECK_EQ(in.answer.status, 200);
     CHECK_EQ(in.n, 1);
     CHECK(in.got[0].batch->n_samples > 10);
+    CHECK_EQ(in.got[0].batch->profiles[0].time_ns, UINT64_C(1700000000000000000));
     CHECK_STR(kiln_set_text(in.got[0].batch, in.got[0].batch->resources[0].attrs,
                             KILN_STR("service.name")),
               "kafka");
@@ -608,9 +609,26 @@ TEST(upload, takes_any_format_and_gives_an_account)
                                     "  main;read 3\n"
                                     "  main;write 4\n");
     CHECK_TEXT(in.got[1].receiver, "pprof");
+    intake_post(&in, "/api/v1/profiles?service=shop&time=1700000000", NULL, kiln_buf_str(&raw));
+    CHECK(strstr(intake_text(&in, 2), "@1700000000000000000+10s"));
     intake_stop(&in);
     kiln_buf_done(&raw);
     CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(upload, a_file_of_which_nothing_is_taken_is_refused)
+{
+    struct intake in;
+
+    intake_start(&in, NULL);
+    in.outcome = (struct kiln_outcome){.rejected = 1, .err = {.text = "too old"}};
+    intake_post(&in, "/api/v1/profiles?service=shop", NULL, KILN_STR("main;read 3\n"));
+    CHECK_EQ(in.answer.status, 400);
+    CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body), KILN_STR("too old")));
+    CHECK_EQ(intake_count(&in, "kiln_receiver_samples_total{receiver=\"pprof\","
+                               "outcome=\"rejected\"}"),
+             1);
+    intake_stop(&in);
 }
 
 TEST(upload, clear_errors)
