@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "net/server_int.h"
 
-#define COMPRESS_MIN 1400u /* one packet: below, compressing saves nothing */
+#define COMPRESS_MIN 1400u       /* one packet: below, compressing saves nothing */
+#define TRAILERS_MAX (64u << 10) /* bytes, with the chunks around a body */
 #define FIELDS_MAX   (2 * KILN_REPLY_HEADERS + 8)
 
 const char *kiln_http_reason(int status)
@@ -136,6 +137,7 @@ struct draft {
     struct kiln_str body;
     struct kiln_buf packed;
     char date[40], length[24];
+    bool failed; /* no memory */
 };
 
 static void add(struct draft *draft, struct kiln_str name, struct kiln_str value)
@@ -190,14 +192,48 @@ static void pack(struct draft *draft, const struct kiln_exchange *x, const struc
     add(draft, KILN_STR("content-encoding"), kiln_str_of(kiln_compression_name(coding)));
 }
 
+/* Line breaks would begin a field of somebody's choice. */
+static void put_clean(struct kiln_buf *out, struct kiln_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        kiln_buf_putc(out, (unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? ' ' : s.ptr[i]);
+}
+
+/* HTTP/1.1 has trailers only after chunks: the body becomes one, and they follow it. */
+static void chunk(struct draft *draft, const struct kiln_reply *reply)
+{
+    struct kiln_buf out;
+
+    kiln_buf_init(&out, draft->body.len + TRAILERS_MAX);
+    if (draft->body.len) {
+        kiln_buf_printf(&out, "%zx\r\n", draft->body.len);
+        kiln_buf_add_str(&out, draft->body);
+        kiln_buf_puts(&out, "\r\n");
+    }
+    kiln_buf_puts(&out, "0\r\n");
+    for (uint32_t i = 0; i < reply->n_trailers && i < KILN_REPLY_HEADERS; i++) {
+        put_clean(&out, reply->trailers[i].name);
+        kiln_buf_puts(&out, ": ");
+        put_clean(&out, reply->trailers[i].value);
+        kiln_buf_puts(&out, "\r\n");
+    }
+    kiln_buf_puts(&out, "\r\n");
+    kiln_buf_done(&draft->packed);
+    draft->packed = out;
+    draft->failed = out.error < 0;
+    draft->body = kiln_buf_str(&draft->packed);
+    add(draft, KILN_STR("transfer-encoding"), KILN_STR("chunked"));
+}
+
 static void fill(struct draft *draft, const struct kiln_exchange *x, const struct kiln_reply *reply)
 {
     bool bodyless = reply->status == 204 || reply->status == 304 || reply->status < 200;
-    bool trailers = x && x->request.http_version == 2 && reply->n_trailers > 0;
+    bool trailers = x && reply->n_trailers > 0;
     int n;
 
     draft->n_headers = draft->n_trailers = 0;
     draft->packed = (struct kiln_buf){0};
+    draft->failed = false;
     draft->body = bodyless || !reply->content_type ? KILN_STR_NONE : reply->body;
     add(draft, KILN_STR("date"), format_date(draft->date, sizeof(draft->date)));
     if (reply->content_type)
@@ -210,6 +246,10 @@ static void fill(struct draft *draft, const struct kiln_exchange *x, const struc
     }
     for (uint32_t i = 0; i < reply->n_headers && i < KILN_REPLY_HEADERS; i++)
         draft->fields[draft->n_headers++] = reply->headers[i];
+    if (trailers && !bodyless && x->request.http_version < 2) {
+        chunk(draft, reply);
+        return;
+    }
     for (uint32_t i = 0; trailers && i < reply->n_trailers && i < KILN_REPLY_HEADERS; i++)
         draft->fields[draft->n_headers + draft->n_trailers++] = reply->trailers[i];
 }
@@ -282,7 +322,7 @@ static struct kiln_answer *make(struct kiln_server *server, const struct kiln_ex
     struct draft draft;
 
     fill(&draft, x, reply);
-    answer = settle(server, &draft, reply);
+    answer = draft.failed ? NULL : settle(server, &draft, reply);
     if (!answer)
         kiln_buf_done(&draft.packed);
     return answer;

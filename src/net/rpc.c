@@ -244,8 +244,6 @@ static void dispatch(struct kiln_request *request)
 
     if (kiln_rpc_kind_of(request, method->route.http_only, &kind) < 0)
         refuse_type(request, kind, method->route.http_only);
-    else if (kind.protocol == KILN_RPC_GRPC && request->http_version < 2)
-        kiln_request_reply_text(request, 505, "gRPC needs HTTP/2; gRPC-Web and Connect do not\n");
     else
         call(request, method, kind);
 }

@@ -3,7 +3,7 @@
  * rpc - one handler for a method, called by gRPC, gRPC-Web, Connect or plain HTTP.
  *
  * The Content-Type of a POST says which:
- *   application/grpc, +proto            gRPC: 5-byte frames, status in trailers (HTTP/2)
+ *   application/grpc, +proto            gRPC: 5-byte frames, status in trailers
  *   application/grpc-web, +proto        the same with the trailers in a last frame
  *   application/proto, application/json Connect (unary): bare message, errors as JSON
  *   application/x-protobuf              plain OTLP/HTTP: errors as google.rpc.Status

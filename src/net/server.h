@@ -105,7 +105,7 @@ struct kiln_reply {
     struct kiln_str body;     /* copied, and compressed where the client takes it and it pays */
     struct kiln_header headers[KILN_REPLY_HEADERS]; /* beside those every answer has */
     uint32_t n_headers;
-    struct kiln_header trailers[KILN_REPLY_HEADERS]; /* HTTP/2 only: gRPC's status */
+    struct kiln_header trailers[KILN_REPLY_HEADERS]; /* gRPC's status */
     uint32_t n_trailers;
     bool as_is; /* never compress */
     bool close; /* and end the connection (HTTP/1.1) */

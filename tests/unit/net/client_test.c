@@ -222,14 +222,15 @@ TEST(client, an_unknown_method_is_unimplemented)
     stop(&h);
 }
 
-TEST(client, grpc_needs_http_2)
+TEST(client, grpc_over_http_1_has_its_status_behind_chunks)
 {
     struct kiln_answer *a;
     struct house h;
 
     start(&h, false, NULL);
-    a = post(&h, "/t.Test/Echo", "application/grpc", KILN_STR("\0\0\0\0\0"));
-    CHECK_EQ(a->status, 505);
+    a = post(&h, "/t.Test/Echo", "application/grpc", KILN_STR("\0\0\0\0\3abc"));
+    CHECK_EQ(a->status, 200);
+    CHECK(kiln_str_eq(kiln_buf_str(&a->body), KILN_STR("\0\0\0\0\4gabc")));
     stop(&h);
 }
 
