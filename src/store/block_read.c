@@ -62,8 +62,12 @@ int kiln_reader_section(struct kiln_block_reader *r, const struct kiln_section *
         result = kiln_reader_page(r, section->kind, page, err);
         if (result == 0)
             result = take(r, (uint32_t)r->block->footer.pages[page].n_entries, err);
-        if (result == 0 && r->own)
+        if (r->own && kiln_builder_error(r->own) < 0) {
+            /* What looks damaged is only what there was no memory for. */
             result = kiln_builder_error(r->own);
+            if (err)
+                *err = (struct kiln_err){0};
+        }
         if (result < 0)
             return fail_at(r, section->kind, i, result, err);
     }

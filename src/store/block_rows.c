@@ -294,10 +294,11 @@ void kiln_block_add(struct kiln_block_writer *w, const struct kiln_block_profile
     assert(w->series == UINT32_MAX || profile->series >= w->series);
     if (profile->series != w->series)
         begin_series(w, profile->series);
+    if (w->error)
+        return;
     assert(profile->head.time_ns >= w->last_time_ns);
     w->last_time_ns = profile->head.time_ns;
-    if (!w->error)
-        add_profile(w, profile);
+    add_profile(w, profile);
 }
 
 void kiln_writer_end_rows(struct kiln_block_writer *w)

@@ -229,7 +229,7 @@ int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tenant,
 }
 
 /* Whether a code says that the bytes are wrong, and not that the machine had a bad moment. */
-static bool is_damage(int code)
+bool kiln_keep_is_damage(int code)
 {
     return code == KILN_E_CORRUPT || code == KILN_E_TRUNCATED || code == KILN_E_MALFORMED ||
            code == KILN_E_RANGE || code == KILN_E_UTF8 || code == KILN_E_UNKNOWN;
@@ -248,6 +248,22 @@ static void set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
         kiln_store_set_aside(store, path, why);
     }
     pthread_mutex_unlock(&store->keeping);
+}
+
+void kiln_keep_damaged(struct kiln_store *store, struct kiln_tenant *tenant,
+                       struct kiln_block *block, const struct kiln_err *why)
+{
+    bool found = false;
+
+    if (pthread_mutex_trylock(&store->keep.merging) != 0)
+        return;
+    pthread_mutex_lock(&tenant->lock);
+    for (uint32_t i = 0; i < tenant->n_blocks; i++)
+        found |= tenant->blocks[i] == block;
+    pthread_mutex_unlock(&tenant->lock);
+    if (found)
+        set_aside(store, tenant, block, why);
+    pthread_mutex_unlock(&store->keep.merging);
 }
 
 /* ---- skipping ---- */
@@ -367,7 +383,7 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
     w->tenant->merge_failed = true;
     if (bad == UINT32_MAX || r == -ENOMEM || r == KILN_E_LIMIT)
         return r;
-    if (!is_damage(r)) {
+    if (!kiln_keep_is_damage(r)) {
         skip(store, w->blocks[bad]);
         return r;
     }

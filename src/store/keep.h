@@ -63,6 +63,15 @@ void kiln_keep_stop(struct kiln_store *store);
 /* True while so much waits to be merged that ingest must be held back.  From anywhere. */
 bool kiln_keep_is_behind(const struct kiln_store *store);
 
+/* Whether a code says that the bytes are wrong, and not that the machine had a bad moment. */
+bool kiln_keep_is_damage(int code);
+/*
+ * A reader, who holds no lock, found that a block is damaged: it is set aside, unless it is gone
+ * already, or blocks are being merged just now (who comes next will find it).
+ */
+void kiln_keep_damaged(struct kiln_store *store, struct kiln_tenant *tenant,
+                       struct kiln_block *block, const struct kiln_err *why);
+
 /* The rest is for the files of this part. */
 
 struct kiln_keep_metrics *kiln_keep_metrics_of(struct kiln_store *store);

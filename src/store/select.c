@@ -160,8 +160,25 @@ static int select_block(struct kiln_block *block, const struct kiln_selection *s
     return r;
 }
 
-static int gather(struct kiln_tenant *tenant, const struct kiln_selection *s, struct parts *parts,
-                  struct kiln_err *err)
+/* One that is damaged is set aside, and the answer is what the others have. */
+static int select_or_set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
+                               struct kiln_block *block, const struct kiln_selection *s,
+                               struct parts *parts, struct kiln_err *err)
+{
+    struct kiln_err why = {0};
+    int r = select_block(block, s, parts, &why);
+
+    if (kiln_keep_is_damage(r)) {
+        kiln_keep_damaged(store, tenant, block, &why);
+        return 0;
+    }
+    if (r < 0)
+        kiln_err_set(err, r, why.where, "%s", why.code ? why.text : kiln_err_text(r));
+    return r;
+}
+
+static int gather(struct kiln_store *store, struct kiln_tenant *tenant,
+                  const struct kiln_selection *s, struct parts *parts, struct kiln_err *err)
 {
     struct view view = {0};
     int r;
@@ -173,11 +190,8 @@ static int gather(struct kiln_tenant *tenant, const struct kiln_selection *s, st
     pthread_mutex_unlock(&tenant->lock);
     if (r == 0 && view.cutting)
         r = select_head(view.cutting, s, parts, err);
-    for (uint32_t i = 0; r == 0 && i < view.blocks.n; i++) {
-        r = select_block(view.blocks.blocks[i], s, parts, err);
-        if (r < 0)
-            kiln_err_within(err, "block %u of %u", i + 1, view.blocks.n);
-    }
+    for (uint32_t i = 0; r == 0 && i < view.blocks.n; i++)
+        r = select_or_set_aside(store, tenant, view.blocks.blocks[i], s, parts, err);
     view_done(&view);
     return r;
 }
@@ -208,7 +222,7 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
     kiln_store_settle(engine);
     tenant = kiln_tenant_find(store, selection->tenant);
     if (tenant)
-        r = gather(tenant, selection, &parts, err);
+        r = gather(store, tenant, selection, &parts, err);
     if (r == 0)
         r = join(&parts, &batch, err);
     parts_done(&parts);
