@@ -3,6 +3,8 @@
 #   tests/unit/<room>/x_test.c   a cmocka program           unit/<room>/x
 #   tests/support/x.c            helpers of those programs
 #   fuzz/x_fuzz.c                replays fuzz/corpus/x      fuzz/x
+#   tests/torture/x.c            a program of its own       torture/x
+#   tests/torture/x_test.*       any executable             torture/x
 #   tests/cli/x_test.*           any executable             cli/x
 #   tests/cli/cases/x.sh         see tests/cli/run.sh       cli/x
 #   tests/interop/x_test.*       the same, with peers       interop/x
@@ -18,7 +20,8 @@ endif()
 add_custom_target(unit_tests)
 add_custom_target(fuzz_tests)
 add_custom_target(fuzzers)
-add_custom_target(tests DEPENDS unit_tests fuzz_tests)
+add_custom_target(torture_tests)
+add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests)
 
 if(CMOCKA_FOUND)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
@@ -36,6 +39,16 @@ if(CMOCKA_FOUND)
     add_dependencies(unit_tests ${target})
     add_test(NAME ${name} COMMAND ${target})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  endforeach()
+  # With fixed seeds and small counts; tools/torture runs the same programs with large ones.
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/torture/*.c)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(torture_${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(torture_${name} PRIVATE test_support)
+    add_dependencies(torture_tests torture_${name})
+    add_test(NAME torture/${name} COMMAND torture_${name})
+    set_tests_properties(torture/${name} PROPERTIES TIMEOUT 300)
   endforeach()
 endif()
 
@@ -80,4 +93,5 @@ foreach(case ${cases})
 endforeach()
 kiln_add_scripts(tests/interop interop)
 kiln_add_scripts(tests/browser browser)
+kiln_add_scripts(tests/torture torture)
 kiln_add_scripts(tests/checks check)

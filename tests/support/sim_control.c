@@ -123,6 +123,11 @@ void kiln_sim_fail_at(struct kiln_io *io, uint64_t n, int code)
     SET(io, fail_at, n);
 }
 
+const char *kiln_sim_last_failure(struct kiln_io *io)
+{
+    return sim_of(io)->last_failure;
+}
+
 void kiln_sim_fail_syncs(struct kiln_io *io, uint32_t n, int code)
 {
     SET(io, sync_code, code);

@@ -103,6 +103,7 @@ struct sim {
     uint64_t cut_at, fail_at; /* counts down; 0: never */
     int fail_code, sync_code, truncate_code;
     uint32_t fail_syncs;
+    char last_failure[SIM_PATH + 16];
     bool dead, lie;
     uint64_t random;
 };

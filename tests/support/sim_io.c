@@ -8,20 +8,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim_int.h"
 
+/* Calls that never run out of space. */
+static bool reads_only(const char *call)
+{
+    return strcmp(call, "open") == 0 || strcmp(call, "pread") == 0 || strcmp(call, "size") == 0 ||
+           strcmp(call, "list") == 0 || strcmp(call, "space") == 0 || strcmp(call, "unlink") == 0;
+}
+
 /* Takes the lock and counts.  Returns 0, or what the call shall answer; then it does nothing. */
-static int enter(struct sim *sim)
+static int enter(struct sim *sim, const char *call, const char *path)
 {
     pthread_mutex_lock(&sim->lock);
     sim->calls++;
     if (sim->dead)
         return -EIO;
-    if (sim->fail_at && --sim->fail_at == 0)
-        return sim->fail_code;
+    if (sim->fail_at && --sim->fail_at == 0) {
+        snprintf(sim->last_failure, sizeof(sim->last_failure), "%s %s", call, path);
+        return sim->fail_code == -ENOSPC && reads_only(call) ? -EIO : sim->fail_code;
+    }
     return 0;
 }
 
@@ -159,7 +169,7 @@ static int sim_open(struct kiln_io *io, const char *path, int flags)
     struct sim *sim = sim_of(io);
     struct sim_file *file = NULL;
     struct sim_name *name;
-    int r = enter(sim);
+    int r = enter(sim, flags & O_CREAT ? "create" : "open", path);
 
     if (r < 0)
         return leave(sim, r);
@@ -200,7 +210,7 @@ static int sim_close(struct kiln_io *io, int fd)
 static ssize_t sim_pread(struct kiln_io *io, int fd, void *buf, size_t n, uint64_t offset)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "pread", "");
     struct sim_file *file = r < 0 ? NULL : file_of(sim, fd);
 
     if (r == 0 && !file)
@@ -249,7 +259,7 @@ static int write_locked(struct sim *sim, int fd, const void *buf, size_t n, uint
 static int sim_pwrite(struct kiln_io *io, int fd, const void *buf, size_t n, uint64_t offset)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "pwrite", "");
 
     if (r < 0 && !sim->dead) /* it fails half-way */
         write_locked(sim, fd, buf, n / 2, offset);
@@ -294,7 +304,7 @@ static int sync_fails(struct sim *sim)
 static int sim_sync(struct kiln_io *io, int fd)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "sync", "");
     struct sim_file *file = sim->dead ? NULL : file_of(sim, fd);
 
     if (!file)
@@ -311,7 +321,7 @@ static int sim_sync(struct kiln_io *io, int fd)
 static int sim_truncate(struct kiln_io *io, int fd, uint64_t size)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "truncate", "");
     struct sim_file *file = r < 0 ? NULL : file_of(sim, fd);
 
     if (r == 0 && !file)
@@ -327,7 +337,7 @@ static int sim_truncate(struct kiln_io *io, int fd, uint64_t size)
 static int sim_size(struct kiln_io *io, int fd, uint64_t *ret_size)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "size", "");
     struct sim_file *file = r < 0 ? NULL : file_of(sim, fd);
 
     if (r == 0 && !file)
@@ -360,7 +370,7 @@ static void move(struct sim *sim, const char *from, const char *to, struct sim_f
 static int sim_rename(struct kiln_io *io, const char *from, const char *to)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "rename", to);
     struct sim_name *source;
     struct sim_name *target;
 
@@ -383,7 +393,7 @@ static int sim_rename(struct kiln_io *io, const char *from, const char *to)
 static int sim_link(struct kiln_io *io, const char *from, const char *to)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "link", to);
     struct sim_name *source;
 
     if (r == 0)
@@ -402,7 +412,7 @@ static int sim_link(struct kiln_io *io, const char *from, const char *to)
 static int sim_unlink(struct kiln_io *io, const char *path)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "unlink", path);
     struct sim_name *name = r < 0 ? NULL : sim_tree_find(&sim->now, path);
 
     if (r == 0 && !name)
@@ -418,7 +428,7 @@ static int sim_unlink(struct kiln_io *io, const char *path)
 static int sim_mkdir(struct kiln_io *io, const char *path)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "mkdir", path);
 
     if (r == 0)
         r = check_new(sim, path);
@@ -431,7 +441,7 @@ static int sim_mkdir(struct kiln_io *io, const char *path)
 static int sim_rmdir(struct kiln_io *io, const char *path)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "rmdir", path);
     struct sim_name *name = r < 0 ? NULL : sim_tree_find(&sim->now, path);
 
     if (r == 0 && !name)
@@ -483,7 +493,7 @@ static void sync_names(struct sim *sim, const char *folder)
 static int sim_sync_dir(struct kiln_io *io, const char *path)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "sync_dir", path);
     struct sim_name *name;
 
     if (r < 0)
@@ -519,7 +529,7 @@ static int sim_list(struct kiln_io *io, const char *path,
                     int (*each)(void *context, const char *name), void *context)
 {
     struct sim *sim = sim_of(io);
-    int r = enter(sim);
+    int r = enter(sim, "list", path);
     struct sim_name *name;
     char *names;
 
@@ -543,7 +553,7 @@ static int sim_space(struct kiln_io *io, uint64_t *ret_free, uint64_t *ret_total
     struct sim *sim = sim_of(io);
     uint64_t total;
     uint64_t used;
-    int r = enter(sim);
+    int r = enter(sim, "space", "");
 
     if (r < 0)
         return leave(sim, r);

@@ -35,6 +35,8 @@ uint64_t kiln_sim_calls(struct kiln_io *io);
 
 /* The n-th call from now on fails with this code (a write: after half of it); 0: none. */
 void kiln_sim_fail_at(struct kiln_io *io, uint64_t n, int code);
+/* What that call was, for messages: "unlink wal/x.log"; "" before.  Not while others call. */
+const char *kiln_sim_last_failure(struct kiln_io *io);
 /* The next `n` syncs, of files and folders, fail. */
 void kiln_sim_fail_syncs(struct kiln_io *io, uint32_t n, int code);
 /* Truncating fails from now on. */
