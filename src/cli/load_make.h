@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load_make - what making a host batch and making a pprof have in common. */
+/*
+ * load_make - what making a host batch and making a pprof have in common.
+ *
+ * Threads: a maker has one owner at a time.
+ */
 #ifndef KILN_CLI_LOAD_MAKE_H
 #define KILN_CLI_LOAD_MAKE_H
 

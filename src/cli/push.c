@@ -215,8 +215,8 @@ static void read_answer(const struct kiln_answer *answer, struct kiln_push_resul
 
     if (!kiln_remote_accepted(answer)) {
         result->outcome = answer->retryable ? KILN_PUSH_FAILED : KILN_PUSH_REFUSED;
-        result->exit_code =
-            answer->status == 400 || answer->status == 413 ? KILN_EXIT_INPUT : KILN_EXIT_IO;
+        result->final = answer->status != 400 && answer->status != 413;
+        result->exit_code = result->final ? KILN_EXIT_IO : KILN_EXIT_INPUT;
         snprintf(result->message, sizeof(result->message), "the server answers %d: %.200s",
                  answer->status, answer->message);
         return;
