@@ -104,7 +104,8 @@ const struct kiln_command kiln_cmd_server = {
              "`off`. Each option can be said as a variable too (KILN_DATA_DIR for --data-dir) or "
              "in the file of --config; the command line counts most, then variables.\n\n"
              "SIGTERM and SIGINT end it in good order, a second one at once. SIGHUP reads the "
-             "rules of redaction again; tokens and certificates are read when they change.",
+             "rules of redaction and the tokens again; tokens and certificates are also read when "
+             "they change.",
     .groups = {&listen_group, &keep_group, &run_group},
     .examples = {{"kiln server --data-dir /tmp/profiles --listen 127.0.0.1:0 --check",
                   "what it would do"},

@@ -197,6 +197,8 @@ int kiln_serve(const struct kiln_server_config *config)
 
     block_signals(&set);
     if (begin(&serve, config, &err) < 0) {
+        if (err.code == KILN_E_LIMIT || err.code == KILN_E_UNKNOWN)
+            err.code = KILN_E_MALFORMED; /* what helps with profile files does not help here */
         code = kiln_cli_fail(NULL, &err);
     } else {
         say_started(&serve);

@@ -55,15 +55,15 @@ static bool has_rules(const struct kiln_server_config *config)
     return config->set.redact || config->set.redaction;
 }
 
+/* Certificates are looked at by the server itself. */
 void kiln_serve_reload(struct kiln_serve *serve)
 {
     struct kiln_redact *rules = NULL;
     struct kiln_err err = {0};
 
-    if (!serve->redaction) {
-        kiln_log(serve->log, KILN_LOG_INFO, "nothing to reload", NULL);
+    kiln_gate_look_again(serve->gate);
+    if (!serve->redaction)
         return;
-    }
     if (read_rules(serve->config, &rules, &err) < 0) {
         kiln_log(serve->log, KILN_LOG_ERROR, "redaction stays as it was", "file", "%s", err.where,
                  "reason", "%s", err.text, NULL);

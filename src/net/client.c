@@ -13,6 +13,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -31,6 +32,7 @@ struct kiln_client {
     bool insecure, tls, loopback;
     uint32_t timeout_ms;
     size_t answer_max;
+    const _Atomic bool *cancel;
     CURL *http, *grpc; /* NULL until needed */
     bool warm;         /* gRPC has a connection that speaks HTTP/2 */
     struct kiln_buf url, line, frame;
@@ -136,6 +138,7 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     client->cert_file = copy(opts->cert_file, &r);
     client->key_file = copy(opts->key_file, &r);
     client->insecure = opts->insecure;
+    client->cancel = opts->cancel;
     client->timeout_ms = opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS;
     client->answer_max = opts->answer_max ? opts->answer_max : ANSWER_MAX;
     if (r == 0)
@@ -183,6 +186,16 @@ static size_t on_body(char *data, size_t size, size_t n, void *context)
     return kiln_collected_bytes(context, (struct kiln_str){data, size * n}) ? size * n : 0;
 }
 
+/* Asked often while bytes move, and once a second while none do. */
+static int on_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    const struct kiln_client *client = context;
+
+    (void)down_total, (void)down, (void)up_total, (void)up;
+    return atomic_load_explicit(client->cancel, memory_order_relaxed);
+}
+
 static int fail(const struct kiln_client *client, CURL *handle, CURLcode code, struct kiln_err *err)
 {
     long os_error = 0;
@@ -201,6 +214,8 @@ static int fail(const struct kiln_client *client, CURL *handle, CURLcode code, s
     case CURLE_OPERATION_TIMEDOUT:
         return kiln_err_set(err, -ETIMEDOUT, client->server, "no answer within %g s",
                             client->timeout_ms / 1000.0);
+    case CURLE_ABORTED_BY_CALLBACK:
+        return kiln_err_set(err, -ECANCELED, client->server, "the call was given up");
     case CURLE_OUT_OF_MEMORY:
         return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
     case CURLE_SSL_CONNECT_ERROR:
@@ -294,6 +309,11 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
     if (client->insecure) {
         curl_easy_setopt(h, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(h, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    if (client->cancel) {
+        curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(h, CURLOPT_XFERINFODATA, client);
     }
     curl_easy_setopt(h, CURLOPT_HTTP_VERSION,
                      grpc ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);

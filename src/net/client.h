@@ -25,7 +25,8 @@ struct kiln_client_opts {
     const char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none */
     bool insecure;                              /* do not verify the server's certificate */
     uint32_t timeout_ms;                        /* of a call; 0: 10,000 */
-    size_t answer_max; /* 0: 4 MiB; a larger answer is an error that is not retried */
+    size_t answer_max;          /* 0: 4 MiB; a larger answer is an error that is not retried */
+    const _Atomic bool *cancel; /* calls end within about a second when it is true; NULL: never */
 };
 
 KILN_CHECK int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **ret_client,
@@ -56,7 +57,7 @@ void kiln_answer_done(struct kiln_answer *answer);
 
 /*
  * One HTTP call.  Returns 0 when there was an answer, whatever its status; negative when there was
- * none (-ECONNREFUSED, -ETIMEDOUT, -ECONNRESET...: worth another try).
+ * none (-ECONNREFUSED, -ETIMEDOUT, -ECONNRESET...: worth another try; -ECANCELED).
  */
 KILN_CHECK int kiln_client_call(struct kiln_client *client, const struct kiln_call *call,
                                 struct kiln_answer *answer, struct kiln_err *err);

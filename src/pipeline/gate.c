@@ -134,6 +134,13 @@ static void *watch(void *context)
     return NULL;
 }
 
+void kiln_gate_look_again(struct kiln_gate *gate)
+{
+    pthread_mutex_lock(&gate->stop_lock);
+    pthread_cond_signal(&gate->stop_cond);
+    pthread_mutex_unlock(&gate->stop_lock);
+}
+
 /* ---- making ---- */
 
 static int open_tokens(struct kiln_gate *gate, struct kiln_err *err)

@@ -58,6 +58,9 @@ KILN_CHECK int kiln_gate_new(const struct kiln_gate_opts *opts, struct kiln_gate
                              struct kiln_err *err);
 void kiln_gate_free(struct kiln_gate *gate);
 
+/* Looks at the file now instead of at the next interval. */
+void kiln_gate_look_again(struct kiln_gate *gate);
+
 /* For kiln_router_guard(). */
 struct kiln_guard kiln_gate_guard(struct kiln_gate *gate);
 
@@ -66,6 +69,9 @@ struct kiln_guard kiln_gate_guard(struct kiln_gate *gate);
  * Returns 0, or KILN_E_LIMIT where it is larger than a tenant's body may be.
  */
 KILN_CHECK int kiln_gate_charge(struct kiln_gate *gate, const struct kiln_request *request);
+
+/* Whether a text may name a tenant. */
+bool kiln_tenant_valid(struct kiln_str id);
 
 /*
  * Refuses, in one clear sentence, to listen where strangers can connect without tokens: anything

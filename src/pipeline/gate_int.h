@@ -35,9 +35,6 @@ const struct kiln_token *kiln_tokens_find(const struct kiln_tokens *tokens, stru
  * KILN_STR_NONE where there is none. */
 struct kiln_str kiln_token_secret(struct kiln_str header, char *room, size_t size);
 
-/* Whether a text may name a tenant. */
-bool kiln_tenant_valid(struct kiln_str id);
-
 /* ---- buckets ---- */
 
 struct kiln_buckets;

@@ -6,6 +6,7 @@
  *
  *   - job_name: shop                     # service.name, unless a label service_name says another
  *     scrape_interval: 15s               # of every profile
+ *     tenant: anonymous                  # whose profiles they are
  *     scrape_timeout: 10s                # beside the seconds that a CPU profile takes
  *     scheme: http                       # or https
  *     path_prefix: /internal             # before every path
@@ -44,7 +45,6 @@ struct kiln_scraper_opts {
     const struct kiln_node *jobs;     /* the list; it and its texts outlive the scraper */
     struct kiln_receivers *receivers; /* where profiles go */
     const char *state_dir;            /* made if it is not there; NULL: nothing is remembered */
-    const char *tenant;               /* NULL: "anonymous" */
     struct kiln_metrics *metrics;     /* NULL: not measured */
     struct kiln_log *log;             /* NULL: silent */
 };
@@ -53,7 +53,7 @@ struct kiln_scraper_opts {
 KILN_CHECK int kiln_scraper_new(const struct kiln_scraper_opts *opts,
                                 struct kiln_scraper **ret_scraper, struct kiln_err *err);
 KILN_CHECK int kiln_scraper_start(struct kiln_scraper *scraper, struct kiln_err *err);
-/* Waits for what is under way to be given up or delivered; before the receivers go. */
+/* Gives up what is being fetched, which takes about a second; before the receivers go. */
 void kiln_scraper_stop(struct kiln_scraper *scraper);
 void kiln_scraper_free(struct kiln_scraper *scraper);
 

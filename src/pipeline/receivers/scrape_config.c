@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "pipeline/gate.h"
 #include "pipeline/receivers/scrape_int.h"
 #include "pipeline/receivers/tags.h"
 
@@ -307,6 +308,7 @@ static const struct kiln_field job_fields[] = {
     FIELD("job_name", TEXT, name),
     FIELD("scrape_interval", DURATION, interval_ns),
     FIELD("scrape_timeout", DURATION, timeout_ns),
+    FIELD("tenant", TEXT, tenant),
     FIELD("scheme", TEXT, scheme),
     FIELD("path_prefix", TEXT, path_prefix),
     FIELD("params", MAP, params),
@@ -339,6 +341,9 @@ static int check_job(const struct kiln_scrape_job *job, const struct kiln_node *
     if (!job->static_configs)
         return kiln_node_fail(node, KILN_E_MALFORMED, err, "job %.60s has no static_configs",
                               job->name);
+    if (!kiln_tenant_valid(kiln_str_of(job->tenant)))
+        return kiln_node_fail(node, KILN_E_MALFORMED, err, "job %.60s: this is no name of a tenant",
+                              job->name);
     if (strcmp(job->scheme, "http") != 0 && strcmp(job->scheme, "https") != 0)
         return kiln_node_fail(node, KILN_E_MALFORMED, err, "job %.60s: scheme is http or https",
                               job->name);
@@ -360,8 +365,10 @@ static int read_job(struct kiln_scraper *scraper, const struct kiln_node *node,
 
     if (!job)
         return no_memory(err);
-    *job = (struct kiln_scrape_job){
-        .scheme = "http", .interval_ns = 15 * KILN_NS_PER_S, .timeout_ns = 10 * KILN_NS_PER_S};
+    *job = (struct kiln_scrape_job){.tenant = "anonymous",
+                                    .scheme = "http",
+                                    .interval_ns = 15 * KILN_NS_PER_S,
+                                    .timeout_ns = 10 * KILN_NS_PER_S};
     r = kiln_node_read(node, job_fields, KILN_ARRAY_LEN(job_fields), job, err);
     if (r == 0)
         r = kiln_node_read(job->basic_auth, auth_fields, KILN_ARRAY_LEN(auth_fields), job, err);

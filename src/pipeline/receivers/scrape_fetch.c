@@ -104,6 +104,7 @@ static int fetch_reading(struct fetch *f, struct kiln_err *err)
         .insecure = job->insecure,
         .timeout_ms = (uint32_t)(job->timeout_ns / KILN_NS_PER_MS) + 1000 * f->task->kind->seconds,
         .answer_max = READING_MAX,
+        .cancel = &f->scraper->stop,
     };
     struct kiln_header authorization = {.name = KILN_STR("authorization")};
     struct kiln_buf secret;
@@ -276,6 +277,8 @@ static void report(struct kiln_scraper *scraper, struct kiln_scrape_task *task, 
 {
     const char *reason = code == 0 ? "" : err->text[0] ? err->text : kiln_err_text(code);
 
+    if (code == -ECANCELED)
+        return;
     kiln_metric_add(code == 0 ? task->fetched : task->failed, 1);
     kiln_metric_set(task->up, code == 0);
     if (strncmp(reason, task->last_failure, sizeof(task->last_failure) - 1) == 0)
@@ -305,8 +308,7 @@ void kiln_scrape_run(struct kiln_scraper *scraper, struct kiln_scrape_task *task
     }
     f->scraper = scraper;
     f->task = task;
-    snprintf(f->request.tenant, sizeof(f->request.tenant), "%s",
-             scraper->opts.tenant ? scraper->opts.tenant : "anonymous");
+    snprintf(f->request.tenant, sizeof(f->request.tenant), "%s", task->job->tenant);
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->ended, NULL);
     kiln_answer_init(&f->answer);

@@ -33,7 +33,7 @@ struct kiln_scrape_kind {
 };
 
 struct kiln_scrape_job {
-    const char *name, *scheme, *path_prefix;
+    const char *name, *tenant, *scheme, *path_prefix;
     uint64_t interval_ns, timeout_ns;
     const char *bearer_token, *bearer_token_file;
     const struct kiln_node *basic_auth, *tls_config, *params, *static_configs, *profiles;
@@ -65,11 +65,11 @@ struct kiln_scraper {
     struct kiln_arena arena; /* jobs, tasks and their texts */
     struct kiln_scrape_task *tasks;
     uint32_t n_tasks, cap_tasks;
-    pthread_mutex_t lock; /* of next_ns, busy, stop */
+    pthread_mutex_t lock; /* of next_ns and busy */
     pthread_cond_t wake;
     pthread_t *threads;
     uint32_t n_threads;
-    bool stop;
+    _Atomic bool stop;
 };
 
 /* ---- scrape_config.c ---- */

@@ -22,6 +22,9 @@ static const char *allocated, *in_use;
 static char asked[1024];        /* paths and parameters, a line each */
 static char authorization[256]; /* of the last request */
 
+/* A request that is not answered until the test does. */
+static struct kiln_request *_Atomic silent;
+
 static void serve_profile(struct kiln_request *request)
 {
     static uint64_t time_ns = UINT64_C(1772366400000000000);
@@ -49,6 +52,10 @@ static void serve_profile(struct kiln_request *request)
     snprintf(asked + at, sizeof(asked) - at, "%.*s?%.*s\n", KILN_STR_ARG(request->path),
              KILN_STR_ARG(request->query));
     snprintf(authorization, sizeof(authorization), "%.*s", KILN_STR_ARG(auth));
+    if (kiln_str_eq(request->path, KILN_STR("/silent"))) {
+        atomic_store(&silent, request);
+        return;
+    }
     if (!allocated) {
         kiln_request_reply_text(request, 404, "no such page");
         return;
@@ -382,6 +389,25 @@ TEST(scrape, runs_by_itself_until_it_is_stopped)
     CHECK_OK(kiln_scraper_start(f.scraper, &err));
     while (kiln_metric_value(f.scraper->tasks[0].fetched) < 1)
         usleep(1000);
+    end(&f);
+}
+
+TEST(scrape, stopping_does_not_wait_for_a_program_that_is_silent)
+{
+    struct fixture f;
+
+    begin(&f);
+    allocated = in_use = "";
+    start(&f,
+          "  scrape_timeout: 10m\n  profiles: {profile: {enabled: false}, heap: {enabled: false},\n"
+          "    mutex: {enabled: false}, block: {enabled: false}, goroutine: {enabled: false},\n"
+          "    allocs: {path: /silent}}\n");
+    CHECK_OK(kiln_scraper_start(f.scraper, NULL));
+    while (atomic_load(&silent) == NULL)
+        usleep(1000);
+    kiln_scraper_stop(f.scraper);
+    CHECK_EQ(kiln_metric_value(f.scraper->tasks[0].failed), 0);
+    kiln_request_reply_text(atomic_load(&silent), 200, "at last");
     end(&f);
 }
 
