@@ -23,24 +23,21 @@
 #define BODY_MAX_DEFAULT  ((size_t)64 << 20)
 #define SECRET_MAX        4096u
 
-/* name, label "reason", status, Connect's word, sentence */
+/* name, label "reason", status, sentence */
 #define REFUSAL_MAP(X)                                                                             \
-    X(NO_TOKEN, "unauthenticated", 401, "unauthenticated",                                         \
+    X(NO_TOKEN, "unauthenticated", 401,                                                            \
       "a token is needed: Authorization: Bearer TOKEN, or the password of basic authentication")   \
-    X(BAD_TOKEN, "unauthenticated", 401, "unauthenticated", "this token is not known")             \
-    X(NO_ACCESS, "forbidden", 403, "permission_denied", "this token may not do that")              \
-    X(OTHER_TENANT, "forbidden", 403, "permission_denied",                                         \
-      "X-Scope-OrgID names another tenant than the token is for")                                  \
-    X(NO_TENANT, "tenant", 401, "unauthenticated", "no org id: X-Scope-OrgID says the tenant")     \
-    X(BAD_TENANT, "tenant", 400, "invalid_argument",                                               \
+    X(BAD_TOKEN, "unauthenticated", 401, "this token is not known")                                \
+    X(NO_ACCESS, "forbidden", 403, "this token may not do that")                                   \
+    X(OTHER_TENANT, "forbidden", 403, "X-Scope-OrgID names another tenant than the token is for")  \
+    X(NO_TENANT, "tenant", 401, "no org id: X-Scope-OrgID says the tenant")                        \
+    X(BAD_TENANT, "tenant", 400,                                                                   \
       "X-Scope-OrgID has at most 150 of the characters A-Z a-z 0-9 ! - _ . * ' ( )")               \
-    X(TOO_LARGE, "body", 413, "resource_exhausted",                                                \
-      "the body is larger than this tenant may send")                                              \
-    X(TOO_FAST, "rate", 429, "resource_exhausted",                                                 \
-      "this tenant sends more bytes a second than it may")
+    X(TOO_LARGE, "body", 413, "the body is larger than this tenant may send")                      \
+    X(TOO_FAST, "rate", 429, "this tenant sends more bytes a second than it may")
 
 enum refusal {
-#define X(name, reason, status, word, sentence) name,
+#define X(name, reason, status, sentence) name,
     REFUSAL_MAP(X)
 #undef X
         N_REFUSALS,
@@ -52,8 +49,7 @@ static const struct {
     int status;
     const char *body;
 } refusals[N_REFUSALS] = {
-#define X(name, reason, status, word, sentence)                                                    \
-    [name] = {reason, status, "{\"code\":\"" word "\",\"message\":\"" sentence "\"}\n"},
+#define X(name, reason, status, sentence) [name] = {reason, status, sentence "\n"},
     REFUSAL_MAP(X)
 #undef X
 };
@@ -335,7 +331,7 @@ static int refuse(struct kiln_gate *gate, enum refusal why, uint32_t wait_s,
 {
     kiln_metric_add(gate->refused[why], 1);
     *reply = (struct kiln_reply){.status = refusals[why].status,
-                                 .content_type = "application/json",
+                                 .content_type = "text/plain; charset=utf-8",
                                  .body = kiln_str_of(refusals[why].body)};
     if (why == NO_TOKEN || why == BAD_TOKEN)
         add_header(reply, KILN_STR("www-authenticate"),

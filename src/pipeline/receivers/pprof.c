@@ -6,7 +6,7 @@
  *   service    becomes service.name
  *   type       the family of its types where the file cannot say it: block, mutex, ...
  *   time       when it began, instead of what the file says (base/when.h)
- *   format     the name of a format (kiln convert --help); else it is found out
+ *   format     the name of a format (codec/codec.h); else it is found out
  *   any other  an attribute of the resource
  *
  * The answer is an account in JSON: {"format":"pprof","profiles":2,"samples":700,"rejected":0}.

@@ -292,6 +292,29 @@ TEST(gate, strangers_need_tokens)
 
 /* ---- in front of receivers ---- */
 
+TEST(gate, too_much_is_told_to_wait_in_every_protocol)
+{
+    struct kiln_gate *gate =
+        gate_of(&(struct kiln_gate_opts){.limits = {.bytes_per_s = 1, .burst_bytes = 5}});
+    struct intake in;
+
+    intake_start(&in, &(struct intake_opts){.guard = kiln_gate_guard(gate), .gate = gate});
+    intake_grpc(&in, "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+                KILN_STR("bogus, but it counts"));
+    CHECK_EQ(in.answer.rpc_code, KILN_RPC_INVALID_ARGUMENT);
+    intake_grpc(&in, "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+                KILN_STR_NONE);
+    CHECK_EQ(in.answer.rpc_code, KILN_RPC_UNAVAILABLE);
+    CHECK(in.answer.retryable);
+    CHECK_EQ(in.answer.retry_after_ms, 30000);
+    CHECK_TEXT(in.answer.message, "this tenant sends more bytes a second than it may");
+    intake_post(&in, "/ingest?name=a", NULL, KILN_STR("main 1\n"));
+    CHECK_EQ(in.answer.status, 429);
+    CHECK(in.answer.retryable);
+    intake_stop(&in);
+    kiln_gate_free(gate);
+}
+
 TEST(gate, refuses_before_the_body_is_read)
 {
     const char *path = file_of(tokens);
@@ -301,7 +324,7 @@ TEST(gate, refuses_before_the_body_is_read)
     intake_start(&in, &(struct intake_opts){.guard = kiln_gate_guard(gate), .gate = gate});
     intake_post(&in, "/ingest?name=a", NULL, KILN_STR("main 1\n"));
     CHECK_EQ(in.answer.status, 401);
-    CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body), KILN_STR("\"unauthenticated\"")));
+    CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body), KILN_STR("a token is needed")));
     intake_grpc(&in, "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
                 KILN_STR_NONE);
     CHECK_EQ(in.answer.rpc_code, KILN_RPC_UNAUTHENTICATED);
