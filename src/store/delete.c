@@ -99,8 +99,10 @@ static bool log_begins_after(struct kiln_store *store, uint64_t number)
 static int clean_log(struct kiln_store *store, uint64_t number, struct kiln_err *err)
 {
     for (int i = 0; i < LOG_TRIES && !log_begins_after(store, number); i++) {
-        int r = kiln_store_flush(&store->engine, err);
+        int r;
 
+        kiln_wal_turn(store->wal);
+        r = kiln_store_flush(&store->engine, err);
         if (r < 0)
             return r;
     }
@@ -120,14 +122,17 @@ int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant
     uint64_t number, profiles = 0;
     int r;
 
+    if (store->opts.read_only)
+        return kiln_err_set(err, -EROFS, NULL, "the store is open for reading only");
     if (!t) {
         *ret_profiles = 0;
         return 0;
     }
+    number = kiln_wal_durable(store->wal);
+    kiln_wal_turn(store->wal);
     r = kiln_store_flush(engine, err);
     if (r < 0)
         return r;
-    number = kiln_wal_durable(store->wal);
     pthread_mutex_lock(&store->keep.merging);
     r = rewrite_all(store, t, &wish, &profiles, err);
     pthread_mutex_unlock(&store->keep.merging);

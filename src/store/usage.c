@@ -230,6 +230,7 @@ int kiln_usage_collect(struct kiln_engine *engine, struct kiln_str tenant,
     int r = 0;
 
     kiln_buf_init(&list.texts, MEMORY_BYTES);
+    kiln_store_settle(engine);
     for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t && r == 0;
          t = kiln_tenant_next(store, t)) {
         if (tenant.len == 0 || kiln_str_eq(tenant, kiln_str_of(t->name)))

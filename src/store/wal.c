@@ -80,6 +80,8 @@ struct kiln_wal {
     struct group group;
     _Atomic uint64_t durable;
     _Atomic uint64_t bytes; /* of all segments */
+    bool turn;              /* the next group goes to a new segment */
+    pthread_cond_t quiet;   /* nothing is being written, or the turn was made */
 };
 
 static const uint8_t zeros[WAL_ALIGN];
@@ -174,7 +176,13 @@ static int create(struct kiln_wal *wal)
 
 static int ready_segment(struct kiln_wal *wal)
 {
-    if (wal->active.fd >= 0 && wal->active.end >= wal->segment_bytes)
+    bool turn;
+
+    pthread_mutex_lock(&wal->lock);
+    turn = wal->turn;
+    wal->turn = false;
+    pthread_mutex_unlock(&wal->lock);
+    if (wal->active.fd >= 0 && (turn || wal->active.end >= wal->segment_bytes))
         retire(wal);
     return wal->active.fd >= 0 ? 0 : create(wal);
 }
@@ -370,6 +378,7 @@ static void *commit(void *argument)
             commit_group(wal, &list);
         pthread_mutex_lock(&wal->lock);
         wal->writing = false;
+        pthread_cond_broadcast(&wal->quiet);
     }
     pthread_mutex_unlock(&wal->lock);
     return NULL;
@@ -441,6 +450,19 @@ static int set_aside(struct kiln_io *io, const char *path)
     return r < 0 ? r : io->sync_dir(io, ".");
 }
 
+/* The committer's segment is taken away between two groups, by whoever comes first. */
+void kiln_wal_turn(struct kiln_wal *wal)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->turn = true;
+    while (wal->writing && wal->turn)
+        pthread_cond_wait(&wal->quiet, &wal->lock);
+    if (wal->turn && wal->active.fd >= 0)
+        retire(wal);
+    wal->turn = false;
+    pthread_mutex_unlock(&wal->lock);
+}
+
 int kiln_wal_trim(struct kiln_wal *wal, uint64_t number)
 {
     struct wal_segment segment;
@@ -506,6 +528,7 @@ static struct kiln_wal *make(struct kiln_io *io, const struct kiln_wal_opts *opt
     wal->queue_end = &wal->queue;
     pthread_mutex_init(&wal->lock, NULL);
     pthread_cond_init(&wal->wake, NULL);
+    pthread_cond_init(&wal->quiet, NULL);
     get_metrics(&wal->metrics, opts->metrics);
     return wal;
 }
@@ -600,6 +623,7 @@ void kiln_wal_close(struct kiln_wal *wal)
     kiln_array_free(&wal->segments.budget, (void **)&wal->segments.all, &wal->segments.cap,
                     sizeof(*wal->segments.all));
     pthread_cond_destroy(&wal->wake);
+    pthread_cond_destroy(&wal->quiet);
     pthread_mutex_destroy(&wal->lock);
     kiln_free(wal);
 }

@@ -92,6 +92,10 @@ uint32_t kiln_wal_damaged(const struct kiln_wal *wal);
  * segment that is being written is closed first if all of it is covered. */
 KILN_CHECK int kiln_wal_trim(struct kiln_wal *wal, uint64_t number);
 
+/* What is appended from now on goes to a new segment, so that what is in the log already can be
+ * trimmed while others append without a pause. */
+void kiln_wal_turn(struct kiln_wal *wal);
+
 /* Commits what waits, then stops. */
 void kiln_wal_close(struct kiln_wal *wal);
 

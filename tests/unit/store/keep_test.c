@@ -4,11 +4,15 @@
  * and after, but for what was to go.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "drawn.h"
+#include "store/backup.h"
 #include "store/store.h"
+#include "store/usage.h"
 #include "store_kit.h"
 #include "test.h"
 
@@ -393,4 +397,173 @@ TEST(keep, a_power_cut_during_a_deletion_leaves_all_or_less_never_others_missing
             break;
         CHECK(n < 1000);
     }
+}
+
+/* ---- backup ---- */
+
+static char folder[64];
+
+static void make_folder(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/kiln-keep-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+static void remove_folder(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    CHECK_EQ((system)(command), 0);
+}
+
+static const char *below(const char *name)
+{
+    static char path[2][128];
+    static int turn;
+
+    turn = !turn;
+    snprintf(path[turn], sizeof(path[turn]), "%s/%s", folder, name);
+    return path[turn];
+}
+
+/* What a store in a real directory draws. */
+static const char *drawing_of(const char *dir)
+{
+    struct store_kit other = {0};
+    const char *text;
+
+    CHECK_OK(kiln_io_open(dir, false, &other.io));
+    other.opts.no_background = true;
+    kit_open(&other);
+    text = kit_drawing(&other, 0, 0);
+    kit_close(&other);
+    kiln_io_close(other.io);
+    return text;
+}
+
+TEST(keep, a_backup_is_a_store_and_so_is_what_is_restored_from_it)
+{
+    struct kiln_store_check check;
+    struct store_kit kit;
+
+    make_folder();
+    kit_init(&kit, NOW);
+    put_blocks(&kit, "shop", 2, NOW);
+    put(&kit, "shop", "head 1\n", NOW + HOUR);
+    CHECK_OK(kiln_store_backup(kit.engine, below("backup"), NULL));
+    CHECK_EQ(kiln_store_backup(kit.engine, below("backup"), NULL), -ENOTEMPTY);
+    put(&kit, "shop", "later 1\n", NOW + HOUR);
+    CHECK_TEXT(drawing_of(below("backup")), "head 1\nmain;f0 1\nmain;f1 1\nmain;shop 2\n");
+    CHECK_OK(kiln_store_restore(below("backup"), below("restored"), NULL, &check, NULL));
+    CHECK_EQ(check.blocks, 3);
+    kiln_store_check_done(&check);
+    CHECK_TEXT(drawing_of(below("restored")), "head 1\nmain;f0 1\nmain;f1 1\nmain;shop 2\n");
+    CHECK_EQ(kiln_store_restore(below("backup"), below("restored"), NULL, &check, NULL),
+             -ENOTEMPTY);
+    kiln_store_check_done(&check);
+    kit_done(&kit);
+    remove_folder();
+}
+
+TEST(keep, a_damaged_backup_is_not_restored)
+{
+    struct kiln_store_check check;
+    struct nth nth = {.wanted = 0};
+    struct store_kit kit;
+
+    make_folder();
+    kit_init(&kit, NOW);
+    put_blocks(&kit, "shop", 2, NOW);
+    CHECK_OK(kit.io->list(kit.io, "blocks/anonymous", note_nth, &nth));
+    CHECK(kiln_sim_flip(kit.io, nth.path, 100, 1));
+    CHECK_OK(kiln_store_backup(kit.engine, below("backup"), NULL));
+    CHECK_EQ(kiln_store_restore(below("backup"), below("restored"), NULL, &check, NULL),
+             KILN_E_CORRUPT);
+    CHECK_EQ(check.n_damages, 1);
+    CHECK_TEXT(check.damages[0].path, nth.path);
+    kiln_store_check_done(&check);
+    kit_done(&kit);
+    remove_folder();
+}
+
+/* ---- usage ---- */
+
+TEST(keep, the_bytes_of_all_services_are_the_bytes_of_the_blocks)
+{
+    struct kiln_usage_list list;
+    struct store_kit kit;
+    uint64_t bytes = 0;
+
+    kit_init(&kit, NOW);
+    put_blocks(&kit, "shop", 3, NOW);
+    put_blocks(&kit, "cart", 1, NOW);
+    put(&kit, "shop", "head 1\n", NOW + 60 * KILN_NS_PER_S);
+    CHECK_OK(kiln_usage_collect(kit.engine, KILN_STR_NONE, &list, NULL));
+    CHECK_EQ(list.n, 2);
+    CHECK_STR(list.rows[0].service, "cart");
+    CHECK_STR(list.rows[1].service, "shop");
+    CHECK_EQ(list.rows[1].profiles, 4);
+    CHECK_EQ(list.rows[1].in_head, 1);
+    CHECK_EQ(list.rows[1].levels[0], 3);
+    CHECK_EQ(list.rows[1].max_ns, NOW + 60 * KILN_NS_PER_S);
+    for (uint32_t i = 0; i < list.n; i++)
+        bytes += list.rows[i].bytes;
+    CHECK_EQ(bytes, kit_stats(&kit).block_bytes);
+    kiln_usage_done(&list);
+    CHECK_OK(kiln_usage_collect(kit.engine, KILN_STR("nobody"), &list, NULL));
+    CHECK_EQ(list.n, 0);
+    kiln_usage_done(&list);
+    kit_done(&kit);
+}
+
+/* ---- all at once ---- */
+
+enum { PUTS = 200 };
+
+static void *put_many(void *context)
+{
+    struct store_kit *kit = context;
+
+    for (uint32_t i = 0; i < PUTS; i++) {
+        put(kit, "shop", "main;shop 1\n", NOW + i);
+        put(kit, "cart", "main;cart 1\n", NOW + i);
+        if (i % 10 == 0)
+            flush(kit);
+    }
+    return NULL;
+}
+
+TEST(keep, everything_at_once_loses_nothing)
+{
+    struct store_kit kit;
+    pthread_t putter;
+    char shop[64];
+
+    make_folder();
+    kit_init(&kit, NOW);
+    kit_close(&kit);
+    kit.opts.no_background = false;
+    kit_open(&kit);
+    CHECK_EQ(pthread_create(&putter, NULL, put_many, &kit), 0);
+    for (int i = 0; i < 10; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "backup%d", i);
+        CHECK_OK(kiln_store_compact(kit.engine, i % 2, NULL));
+        CHECK_OK(kiln_store_backup(kit.engine, below(name), NULL));
+        CHECK_OK(kiln_store_retire(kit.engine, NOW, NULL));
+        delete_service(&kit, KILN_STR("cart"));
+        CHECK(kit_stats(&kit).set_aside == 0);
+    }
+    pthread_join(putter, NULL);
+    delete_service(&kit, KILN_STR("cart"));
+    snprintf(shop, sizeof(shop), "main;shop %d\n", PUTS);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), shop);
+    CHECK(!stands_somewhere(kit.io, "cart"));
+    kit_reopen(&kit);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), shop);
+    CHECK(strstr(drawing_of(below("backup9")), "main;shop") != NULL);
+    kit_done(&kit);
+    remove_folder();
 }
