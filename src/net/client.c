@@ -8,7 +8,8 @@
  * HTTP/2's preface (prior knowledge); but libcurl 7.88 cannot use such a connection twice: told of
  * prior knowledge again, it starts HTTP/2 inside HTTP/2.  A second call therefore asks for plain
  * HTTP/2, which libcurl gives it on a connection that speaks it already.  Where that one is gone,
- * libcurl makes one of HTTP/1.1, over which no gRPC server answers a call: the call is made again.
+ * libcurl makes one of HTTP/1.1: an answer with a status of gRPC's is as good there; without one
+ * the server did not know the call for one of gRPC, and it is made again.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -400,7 +401,7 @@ int kiln_client_call(struct kiln_client *client, const struct kiln_call *call,
     return r;
 }
 
-/* One try of a gRPC call; *ret_again: it went over HTTP/1.1, which says nothing. */
+/* One try of a gRPC call; *ret_again: it went over HTTP/1.1, which the server does not take. */
 static int try_grpc(struct kiln_client *client, const struct kiln_call *call,
                     struct kiln_answer *answer, bool *ret_again, struct kiln_err *err)
 {
@@ -420,7 +421,7 @@ static int try_grpc(struct kiln_client *client, const struct kiln_call *call,
     r = run(client, &client->grpc, call, kiln_buf_str(&client->frame), &c, err);
     if (r == 0)
         curl_easy_getinfo(client->grpc, CURLINFO_HTTP_VERSION, &version);
-    *ret_again = r == 0 && client->warm && version != CURL_HTTP_VERSION_2_0;
+    *ret_again = r == 0 && client->warm && version != CURL_HTTP_VERSION_2_0 && !c.grpc_status[0];
     client->warm = version == CURL_HTTP_VERSION_2_0;
     if (r == 0 && !*ret_again)
         r = kiln_collected_grpc(&c, err);

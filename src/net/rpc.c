@@ -186,10 +186,6 @@ static void refuse_type(struct kiln_request *request, struct kiln_rpc_kind kind,
 
     snprintf(message, sizeof(message), "content type \"%.*s\" is not taken here; taken are %s",
              type.len > 80 ? 80 : (int)type.len, type.ptr ? type.ptr : "", taken);
-    if (kind.protocol == KILN_RPC_GRPC && request->http_version < 2) {
-        kiln_request_reply_text(request, 415, "%s\n", message);
-        return;
-    }
     send_status(request, kind,
                 &(struct kiln_rpc_status){
                     .code = KILN_RPC_UNIMPLEMENTED, .http_status = 415, .message = message},
@@ -294,7 +290,7 @@ static bool speaks_rpc(const struct kiln_request *request, struct kiln_rpc_kind 
 
     if (r == 0 && ret_kind->json && http_only)
         ret_kind->protocol = KILN_RPC_HTTP;
-    return r == 0 && (ret_kind->protocol != KILN_RPC_GRPC || request->http_version >= 2);
+    return r == 0;
 }
 
 void kiln_rpc_unknown(struct kiln_request *request)

@@ -72,11 +72,29 @@ static void add(struct house *h, const char *path, void (*handler)(struct kiln_r
                                                               .http_only = http_only}));
 }
 
-static void start(struct house *h, bool local, const char *token)
+/* A server at this address; its port. */
+static uint16_t open_server(struct house *h, const char *address)
 {
-    struct kiln_listen_opts listen = {.address = "127.0.0.1:0"};
+    struct kiln_listen_opts listen = {.address = address, .router = h->router};
     struct kiln_err err = {0};
     uint16_t port = 0;
+
+    CHECK_OK(kiln_server_new(&(struct kiln_server_opts){.workers = 1}, &h->server));
+    CHECK_OK(kiln_server_listen(h->server, &listen, &port, &err));
+    CHECK_OK(kiln_server_start(h->server, &err));
+    return port;
+}
+
+static void close_server(struct house *h)
+{
+    kiln_server_stop(h->server, 1000);
+    kiln_server_free(h->server);
+}
+
+static void start(struct house *h, bool local, const char *token)
+{
+    struct kiln_err err = {0};
+    uint16_t port;
 
     snprintf(h->folder, sizeof(h->folder), "/tmp/kiln-client-XXXXXX");
     CHECK(mkdtemp(h->folder));
@@ -89,13 +107,8 @@ static void start(struct house *h, bool local, const char *token)
     add(h, "/v1/busy", busy, KILN_ACCESS_NONE, true);
     kiln_router_fallback(h->router, kiln_rpc_unknown, NULL);
     kiln_router_guard(h->router, (struct kiln_guard){.check = guard});
-    CHECK_OK(kiln_server_new(&(struct kiln_server_opts){.workers = 1}, &h->server));
     snprintf(h->address, sizeof(h->address), "unix:%s/s", h->folder);
-    listen.router = h->router;
-    if (local)
-        listen.address = h->address;
-    CHECK_OK(kiln_server_listen(h->server, &listen, &port, &err));
-    CHECK_OK(kiln_server_start(h->server, &err));
+    port = open_server(h, local ? h->address : "127.0.0.1:0");
     if (!local)
         snprintf(h->address, sizeof(h->address), "http://127.0.0.1:%u", port);
     CHECK_OK(kiln_client_new(&(struct kiln_client_opts){.server = h->address, .token = token},
@@ -109,8 +122,7 @@ static void stop(struct house *h)
 
     kiln_answer_done(&h->answer);
     kiln_client_free(h->client);
-    kiln_server_stop(h->server, 1000);
-    kiln_server_free(h->server);
+    close_server(h);
     kiln_router_free(h->router);
     snprintf(path, sizeof(path), "%s/s", h->folder);
     unlink(path);
@@ -349,6 +361,26 @@ TEST(client, it_speaks_over_a_unix_socket)
     CHECK_STR(kiln_buf_str(&a->body), "gx");
     a = post(&h, "/v1/echo", "application/json", KILN_STR("y"));
     CHECK_STR(kiln_buf_str(&a->body), "hy");
+    stop(&h);
+}
+
+TEST(client, a_server_that_was_restarted_is_called_again)
+{
+    struct kiln_answer *a;
+    struct house h;
+
+    start(&h, false, NULL);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 2; j++) {
+            a = grpc(&h, "/t.Test/Echo", KILN_STR("x"));
+            CHECK_EQ(a->rpc_code, KILN_RPC_OK);
+            CHECK_STR(kiln_buf_str(&a->body), "gx");
+        }
+        a = post(&h, "/v1/echo", "application/json", KILN_STR("y"));
+        CHECK_STR(kiln_buf_str(&a->body), "hy");
+        close_server(&h);
+        open_server(&h, h.address + strlen("http://"));
+    }
     stop(&h);
 }
 
