@@ -36,7 +36,9 @@ struct kiln_block_info {
     uint64_t log_from, log_to; /* records of the log whose profiles of this tenant are in here */
     uint64_t made_ns;          /* Unix time */
     uint64_t min_ns, max_ns;   /* of all observations and profiles */
-    uint64_t n_series, n_profiles, n_samples, n_observations, n_stacks, n_frames;
+    uint64_t n_series, n_profiles;
+    uint64_t n_samples; /* as they are read: some of a profile may have been joined, or split */
+    uint64_t n_observations, n_stacks, n_frames;
     uint64_t bytes;      /* of the file */
     uint64_t dict_bytes; /* about what the dictionary takes in memory */
     const struct kiln_block_id *replaces;
@@ -72,8 +74,12 @@ struct kiln_block_write_opts {
 
 /*
  * Begins `blocks/<tenant>/<id>.kb` under a temporary name.  `dict` has the dictionary, resources
- * and scopes (its profiles and samples are not looked at); it must live until commit.  `keys` are
- * the `n_series` series keys in ascending order.
+ * and scopes (its profiles and samples are not looked at); it must live until commit, and may grow
+ * between two profiles.  `keys` are the `n_series` series keys in ascending order; a series without
+ * a profile is left out.  The tenant must be a safe file name: letters, digits and !_.*'()-.
+ *
+ * Memory: at most some 60 bytes for each stack and 20 for each other entry that is written, and the
+ * columns of a page; never in proportion to the rows.
  */
 KILN_CHECK int kiln_block_create(struct kiln_io *io, const struct kiln_block_write_opts *opts,
                                  const struct kiln_batch *dict, const struct kiln_str *keys,

@@ -7,32 +7,58 @@
  *           locations of its own | all those, from the root
  *   ranks   for each stack, as first seen: its place in the sorted order, from 0
  *
- * Sorting looks at two locations at a time: a run of stacks whose pair is equal is sorted by the
- * next pair, until every run has one stack.
+ * Sorting looks at as many locations at a time as fit into 64 bits: a run of stacks that are equal
+ * in them is sorted by the next ones, until every run has one stack.  Stacks lie all over memory,
+ * and waiting for it is most of the work, so those to come are asked for early.
  */
 #include "store/block_writer.h"
+
+#define AHEAD 8u /* stacks */
 
 /* Stacks from `first` on that are equal down to `depth`. */
 struct run {
     uint32_t first, n, depth;
 };
 
+/* w->keyed has a stack each: `at` is its number less 1, `more` its index in the dictionary. */
 struct sorter {
     struct kiln_block_writer *w;
-    const uint32_t *stacks; /* indexes, as first seen */
-    struct run *runs;       /* still to be sorted */
+    unsigned bits;    /* of the number of a location, and 1 */
+    unsigned step;    /* locations that fit into a key */
+    struct run *runs; /* still to be sorted */
     uint32_t n_runs, cap_runs;
 };
 
-/* The number of the location at some depth, and 1; 0 below the leaf. */
-static uint32_t frame_at(const struct kiln_block_writer *w, uint32_t stack, uint32_t depth)
+/* The locations from `depth` on, each with 1 added; 0 below the leaf. */
+static uint64_t key_at(const struct sorter *s, uint32_t stack, uint32_t depth)
+{
+    const struct kiln_dict *d = &s->w->dict->dict;
+    struct kiln_range range = d->stacks[stack];
+    const uint32_t *frames = d->frames + range.first;
+    uint64_t key = 0;
+
+    for (unsigned i = 0; i < s->step; i++, depth++) {
+        key <<= s->bits;
+        if (depth < range.n)
+            key |= s->w->locations.of[frames[range.n - 1 - depth]] + 1u;
+    }
+    return key;
+}
+
+/* Asks for the stacks that come soon: where they are, and of the nearer ones the locations. */
+static void fetch(const struct kiln_block_writer *w, const struct kiln_keyed *keyed, uint32_t left,
+                  uint32_t depth)
 {
     const struct kiln_dict *d = &w->dict->dict;
-    struct kiln_range range = d->stacks[stack];
+    struct kiln_range range;
 
-    if (depth >= range.n)
-        return 0;
-    return w->locations.of[d->frames[range.first + range.n - 1 - depth]] + 1;
+    if (left > 2 * AHEAD)
+        __builtin_prefetch(&d->stacks[keyed[2 * AHEAD].more]);
+    if (left <= AHEAD)
+        return;
+    range = d->stacks[keyed[AHEAD].more];
+    if (depth < range.n)
+        __builtin_prefetch(d->frames + range.first + range.n - 1 - depth);
 }
 
 static void push_run(struct sorter *s, struct run run)
@@ -44,32 +70,33 @@ static void push_run(struct sorter *s, struct run run)
 static void sort_run(struct sorter *s, struct run run)
 {
     struct kiln_keyed *keyed = s->w->keyed + run.first;
+    uint64_t last = (UINT64_C(1) << s->bits) - 1;
 
     for (uint32_t i = 0; i < run.n; i++) {
-        uint32_t stack = s->stacks[keyed[i].at];
-
-        keyed[i].key =
-            (uint64_t)frame_at(s->w, stack, run.depth) << 32 | frame_at(s->w, stack, run.depth + 1);
+        fetch(s->w, keyed + i, run.n - i, run.depth);
+        keyed[i].key = key_at(s, keyed[i].more, run.depth);
     }
     kiln_sort_keyed(keyed, s->w->keyed_scratch, run.n);
     for (uint32_t i = 0, k; i < run.n; i = k) {
         for (k = i + 1; k < run.n && keyed[k].key == keyed[i].key;)
             k++;
-        if ((uint32_t)keyed[i].key) /* else it ends here, and is alone */
-            push_run(s, (struct run){run.first + i, k - i, run.depth + 2});
+        if (keyed[i].key & last) /* else it ends here, and is alone */
+            push_run(s, (struct run){run.first + i, k - i, run.depth + s->step});
     }
 }
 
-/* Leaves in w->keyed the places (in `stacks`) of the sorted stacks. */
+/* Leaves the sorted stacks in w->keyed. */
 static void sort_stacks(struct kiln_block_writer *w, const uint32_t *stacks, uint32_t n)
 {
-    struct sorter s = {.w = w, .stacks = stacks};
+    struct sorter s = {.w = w};
 
+    s.bits = 32u - (unsigned)__builtin_clz(w->locations.n + 1u);
+    s.step = s.bits < 32 ? 64 / s.bits : 2;
     if (!WRITER_ROOM(w, w->keyed, w->cap_keyed, (uint64_t)n + 1) ||
         !WRITER_ROOM(w, w->keyed_scratch, w->cap_keyed_scratch, n))
         return;
     for (uint32_t i = 0; i < n; i++)
-        w->keyed[i] = (struct kiln_keyed){.at = i};
+        w->keyed[i] = (struct kiln_keyed){.at = i, .more = stacks[i]};
     push_run(&s, (struct run){0, n, 0});
     while (s.n_runs && !w->error)
         sort_run(&s, s.runs[--s.n_runs]);
@@ -89,14 +116,18 @@ static uint32_t shared_frames(const struct kiln_block_writer *w, struct kiln_ran
     return i;
 }
 
-static void put_stacks(struct kiln_block_writer *w, const uint32_t *stacks, uint32_t n)
+static void put_stacks(struct kiln_block_writer *w, uint32_t n)
 {
     const struct kiln_dict *d = &w->dict->dict;
     struct kiln_range last = {0};
 
     for (uint32_t i = 0; i < n && !w->error; i++) {
-        struct kiln_range range = d->stacks[stacks[w->keyed[i].at]];
-        uint32_t kept = w->n_entries ? shared_frames(w, last, range) : 0;
+        struct kiln_range range = d->stacks[w->keyed[i].more];
+        uint32_t kept;
+
+        for (uint32_t depth = 0; depth < 48; depth += 16)
+            fetch(w, w->keyed + i, n - i, depth);
+        kept = w->n_entries ? shared_frames(w, last, range) : 0;
 
         kiln_writer_put(w, 0, kept);
         kiln_writer_put(w, 1, range.n - kept);
@@ -131,7 +162,7 @@ void kiln_writer_put_stacks(struct kiln_block_writer *w)
         if (w->error)
             return;
         kiln_writer_section(w, KILN_SECTION_STACKS, i);
-        put_stacks(w, stacks, n);
+        put_stacks(w, n);
         kiln_writer_section(w, KILN_SECTION_RANKS, i);
         put_ranks(w, n);
     }
