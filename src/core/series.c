@@ -12,7 +12,9 @@
 #include "base/mem.h"
 #include "base/regex.h"
 
-#define LABELS_FEW 32u /* gathered without memory of their own */
+#define LABELS_FEW 32u                /* gathered without memory of their own */
+#define TEXT_MAX   1024u              /* bytes of one text in a key; the rest is cut off */
+#define LABELS_MAX ((size_t)16 << 10) /* bytes of all labels; those behind are left out */
 
 #define S(literal)                                                                                 \
     {                                                                                              \
@@ -101,9 +103,14 @@ static bool rule_takes(const struct kiln_series_rule *rule, struct kiln_str name
 
 /* ---- writing keys ---- */
 
-/* A text in which no NUL and nothing but UTF-8 is left. */
+/* A text in which no NUL and nothing but UTF-8 is left.  One too long is cut between characters. */
 static void add_text(struct kiln_buf *out, struct kiln_str s)
 {
+    if (s.len > TEXT_MAX) {
+        s.len = TEXT_MAX;
+        while (s.len && ((unsigned char)s.ptr[s.len] & 0xc0) == 0x80)
+            s.len--;
+    }
     while (s.len) {
         const char *nul = memchr(s.ptr, 0, s.len);
         size_t n = nul ? (size_t)(nul - s.ptr) : s.len;
@@ -156,7 +163,8 @@ static void add_type(const struct kiln_type *type, struct kiln_buf *out)
     bool clean = true;
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(parts); i++)
-        clean = clean && !(parts[i]->len && memchr(parts[i]->ptr, 0, parts[i]->len)) &&
+        clean = clean && parts[i]->len <= TEXT_MAX &&
+                !(parts[i]->len && memchr(parts[i]->ptr, 0, parts[i]->len)) &&
                 kiln_utf8_valid(*parts[i]);
     if (clean) {
         kiln_type_id(type, out);
@@ -231,6 +239,7 @@ static void add_labels(const struct kiln_series_rule *rule, const struct kiln_ba
 {
     const struct kiln_dict *d = &batch->dict;
     struct label few[LABELS_FEW], *labels = few;
+    size_t start = out->len;
     uint32_t n = 0;
 
     if (set.n > LABELS_FEW)
@@ -246,7 +255,7 @@ static void add_labels(const struct kiln_series_rule *rule, const struct kiln_ba
             labels[n++] = (struct label){d->strings[attr->key], &attr->value};
     }
     sort_labels(labels, n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && out->len - start < LABELS_MAX; i++) {
         add_text(out, labels[i].name);
         end_text(out);
         add_value(batch, labels[i].value, out);

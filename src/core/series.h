@@ -10,7 +10,8 @@
  *
  * The key of a series is bytes: service NUL type-id NUL, then for each label, sorted by name:
  * name NUL value NUL.  Equal series have equal keys; in the order of keys the series of one
- * service stand together.  (NULs inside texts become U+FFFD.)
+ * service stand together.  (NULs inside texts become U+FFFD; texts are cut at 1,024 bytes, labels
+ * behind 16 KiB are left out, so that no sender can make a key that does not fit.)
  *
  * Threads: a series rule is constant once made; no other state.
  */

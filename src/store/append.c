@@ -15,8 +15,7 @@
 #include "store/retain.h"
 #include "store/store_int.h"
 
-#define LOG_LAG 4u /* the log may be this many times what makes a cut, before appends are refused  \
-                    */
+#define LOG_LAG 4u /* times what makes a cut: a log larger than that refuses appends */
 
 static void end(struct kiln_append *append, int code, const char *text)
 {

@@ -150,13 +150,28 @@ static void make_room(struct kiln_store *store, struct kiln_tenant *tenant)
     }
 }
 
+/* Whether the head of a tenant has nothing in it. */
+static bool is_alone(struct kiln_tenant *tenant)
+{
+    bool alone;
+
+    pthread_mutex_lock(&tenant->lock);
+    alone = kiln_head_info(tenant->head)->n_profiles == 0;
+    pthread_mutex_unlock(&tenant->lock);
+    return alone;
+}
+
 void kiln_store_apply(struct kiln_store *store, const struct kiln_apply *apply)
 {
     int r = apply_once(store, apply);
 
     for (uint32_t tries = 0; r < 0 && tries < TRIES_MAX; tries++) {
+        int before = r;
+
         make_room(store, apply->tenant);
         r = apply_once(store, apply);
+        if (r == KILN_E_LIMIT && before == r && is_alone(apply->tenant))
+            break; /* it does not even fit into an empty head */
     }
     if (r < 0) {
         kiln_metric_add(store->metrics.undecodable, 1);

@@ -102,6 +102,10 @@ static int changed_list(const struct kiln_tenant *tenant, const struct kiln_cata
         if (!holds(change->gone, change->n_gone, tenant->blocks[i]))
             list.blocks[list.n++] = tenant->blocks[i];
     }
+    if (tenant->n_blocks - list.n != change->n_gone) {
+        kiln_free(list.blocks);
+        return -ENOENT;
+    }
     for (uint32_t i = 0; i < change->n_added; i++)
         list.blocks[list.n++] = change->added[i];
     qsort(list.blocks, list.n, sizeof(*list.blocks), by_id);

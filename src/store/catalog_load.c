@@ -26,7 +26,7 @@ static int list(struct kiln_store *store, const char *path, struct kiln_names *n
 }
 
 /* Whether a failure to open says that the file is bad, and not that we lack something. */
-static bool is_damage(int code)
+static bool is_bad_file(int code)
 {
     return code != -ENOMEM && code != -EMFILE && code != -ENFILE && code != -EACCES &&
            code != KILN_E_UNSUPPORTED;
@@ -45,7 +45,7 @@ static int load_block(struct kiln_store *store, struct kiln_tenant *tenant, cons
         why = (struct kiln_err){0};
         r = kiln_block_open(store->io, path, &block, &why);
     }
-    if (r < 0 && is_damage(r)) {
+    if (r < 0 && is_bad_file(r)) {
         kiln_store_set_aside(store, path, &why);
         return 0;
     }

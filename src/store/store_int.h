@@ -145,8 +145,9 @@ void kiln_block_list_done(struct kiln_block_list *list);
 
 /*
  * In one step for readers: `gone` leave, `added` come (each with a reference that becomes the
- * catalog's).  Under `keeping`.  On failure nothing changed.  The files of `gone` are removed after
- * it with kiln_catalog_unlink(); whoever has them open can still read.
+ * catalog's).  Under `keeping`.  On failure nothing changed; -ENOENT: one of `gone` was not there.
+ * The files of `gone` are removed after it with kiln_catalog_unlink(); whoever has them open can
+ * still read.
  */
 KILN_CHECK int kiln_catalog_swap(struct kiln_tenant *tenant, struct kiln_block *const *gone,
                                  uint32_t n_gone, struct kiln_block *const *added,

@@ -139,7 +139,10 @@ static int get(struct reader *reader, uint64_t offset, size_t n, const uint8_t *
         if (r < 0)
             return r;
         reader->window_n = 0;
-        got = io->pread(io, reader->fd, reader->window, want < left ? want : (size_t)left, offset);
+        want = want < left ? want : (size_t)left;
+        got = io->pread(io, reader->fd, reader->window, want, offset);
+        if (got == -EIO) /* a bad moment of the disk, or a bad place on it */
+            got = io->pread(io, reader->fd, reader->window, want, offset);
         reader->unreadable = got == -EIO || (got >= 0 && (size_t)got < n);
         if (got < 0 || reader->unreadable)
             return got < 0 ? (int)got : KILN_E_TRUNCATED;

@@ -102,6 +102,43 @@ TEST(series, nuls_and_broken_utf8_cannot_forge_a_key)
     kiln_series_rule_free(rule);
 }
 
+TEST(series, however_long_the_texts_a_key_stays_short)
+{
+    struct kiln_series_rule *rule;
+    struct kiln_resource resource = {0};
+    struct kiln_type type = {.name = KILN_STR("cpu"), .type = KILN_STR("cpu")};
+    struct kiln_series series;
+    uint32_t attrs[401];
+    struct kiln_builder *b;
+    struct kiln_buf buf;
+    char text[4096];
+
+    CHECK_OK(kiln_series_rule_new(NULL, 0, &rule));
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    for (size_t i = 0; i + 2 < sizeof(text); i += 2)
+        memcpy(text + i, "\xc3\xa4", 2);
+    attrs[400] = kiln_builder_text_attr(b, KILN_STR("service.name"), (struct kiln_str){text, 3001});
+    for (int i = 0; i < 400; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "k8s.%03d", i);
+        attrs[i] =
+            kiln_builder_text_attr(b, kiln_str_of(name), (struct kiln_str){text, (size_t)i * 2});
+    }
+    resource.attrs = kiln_builder_set(b, attrs, 401, NULL);
+    kiln_builder_add_resource(b, &resource);
+    kiln_buf_init(&buf, 1 << 20);
+    kiln_series_key(rule, kiln_builder_peek(b), 0, &type, &buf);
+    CHECK(buf.len < 20000);
+    CHECK_OK(kiln_series_parse(kiln_buf_str(&buf), &series));
+    CHECK_EQ(series.service.len, 1024);
+    CHECK(kiln_utf8_valid(series.service));
+    CHECK_EQ(kiln_series_get(&series, KILN_STR("k8s.003")).len, 6);
+    kiln_buf_done(&buf);
+    kiln_builder_free(b);
+    kiln_series_rule_free(rule);
+}
+
 #define KEY KILN_STR("shop\0process_cpu:cpu\0host.name\0h\0k8s.pod\0p\0")
 
 TEST(series, a_key_can_be_read_back)

@@ -265,6 +265,31 @@ TEST(store, one_damaged_block_is_set_aside_and_stops_nothing)
     kit_done(&kit);
 }
 
+TEST(store, a_block_that_turns_out_damaged_is_set_aside_while_questions_go_on)
+{
+    char path[128] = "";
+    uint64_t size = 0;
+    struct store_kit kit;
+    int fd;
+
+    kit_init(&kit, NOW);
+    put(&kit, "main;read;parse;decode 1\n", NOW);
+    kit_reopen(&kit);
+    CHECK_OK(kit.io->list(kit.io, "blocks/anonymous", first_block, path));
+    put(&kit, "main 2\n", NOW + 1);
+    CHECK_OK(kiln_store_flush(kit.engine, NULL));
+    fd = kit.io->open(kit.io, path, 0);
+    CHECK_OK(kit.io->size(kit.io, fd, &size));
+    CHECK_OK(kit.io->close(kit.io, fd));
+    for (uint64_t i = 16; i < size; i++)
+        kiln_sim_flip(kit.io, path, i, 2);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "main 2\n");
+    CHECK_EQ(kit_stats(&kit).set_aside, 1);
+    CHECK_EQ(kit_stats(&kit).blocks, 1);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "main 2\n");
+    kit_done(&kit);
+}
+
 TEST(store, a_full_disk_refuses_and_goes_on_when_there_is_room)
 {
     struct kiln_batch *batch = drawn("main 1\n", NOW, "service.name=shop");
@@ -402,4 +427,51 @@ TEST(store, leaves_no_memory_behind)
     kit_done(&kit);
     kiln_batch_unref(kiln_test_stacks("a 1\n")); /* the kit's texts stay */
     CHECK(kiln_mem_live() <= live + 1);
+}
+
+TEST(store, without_memory_nothing_that_was_acknowledged_is_lost)
+{
+    for (uint64_t n = 1; n < 400; n += 3) {
+        struct kiln_batch *batch = drawn("main;f 4\n", NOW + 1, "service.name=shop");
+        struct kiln_batch *got = NULL;
+        struct kiln_selection selection = {.tenant = KILN_STR("anonymous")};
+        struct store_kit kit;
+        bool taken;
+
+        kit_init(&kit, NOW);
+        put(&kit, "main;f 3\n", NOW);
+        kiln_mem_fail_at(n);
+        taken = kit_append_to(&kit, "anonymous", batch).code == 0;
+        kiln_store_settle(kit.engine);
+        if (kiln_store_flush(kit.engine, NULL) == 0 &&
+            kit.engine->ops->select(kit.engine, &selection, 0, &got, NULL) == 0)
+            kiln_batch_unref(got);
+        kiln_mem_fail_at(0);
+        CHECK_TEXT(kit_drawing(&kit, 0, 0), taken ? "main;f 7\n" : "main;f 3\n");
+        kit_reopen(&kit);
+        CHECK_TEXT(kit_drawing(&kit, 0, 0), taken ? "main;f 7\n" : "main;f 3\n");
+        kiln_batch_unref(batch);
+        kit_done(&kit);
+    }
+}
+
+TEST(store, an_open_that_fails_anywhere_leaves_everything_as_it_was)
+{
+    for (uint64_t n = 1; n < 120; n++) {
+        struct kiln_engine *engine;
+        struct store_kit kit;
+
+        kit_init(&kit, NOW);
+        put(&kit, "main 1\n", NOW);
+        CHECK_OK(kiln_store_flush(kit.engine, NULL));
+        put(&kit, "main 2\n", NOW + 1);
+        kit_cut_power(&kit, n);
+        kiln_sim_fail_at(kit.io, n, -EIO);
+        if (kiln_store_open(&kit.opts, &engine, NULL) == 0)
+            engine->ops->close(engine);
+        kiln_sim_fail_at(kit.io, 0, 0);
+        kit_open(&kit);
+        CHECK_TEXT(kit_drawing(&kit, 0, 0), "main 3\n");
+        kit_done(&kit);
+    }
 }
