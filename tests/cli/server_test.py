@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running `kiln server`: what it says of itself, who may come in, what it keeps, how it ends."""
 import concurrent.futures
+import gzip
 import http.client
 import json
 import os
@@ -213,6 +214,15 @@ class Keeping(unittest.TestCase):
             self.assertLess(peak, limit)
             self.assertEqual(call(url(server, "/ready"))[0], 200)
             self.assertEqual(server.stop(), 0)
+
+
+    def test_what_can_never_fit_is_refused_for_good(self):
+        bomb = gzip.compress(bytes(60 << 20))
+        with KilnServer("--memory-limit", "128M") as server:
+            status, said = push(server, "/api/v1/profiles?service=x", bomb)
+            self.assertEqual(status, 413, said)
+            status, said = push(server, body=bomb, **{"Content-Encoding": "gzip"})
+            self.assertEqual(status, 413, said)
 
 
 class Doors(unittest.TestCase):

@@ -17,6 +17,7 @@
 #define MEMORY_MIN          ((size_t)256 << 10)
 #define MEMORY_MAX          ((size_t)1 << 30)
 #define GROWTH              4u
+#define BODY_SLACK          ((size_t)64 << 10) /* headers, and others like it */
 
 /* ---- all receivers ---- */
 
@@ -101,6 +102,12 @@ int kiln_receivers_enter(struct kiln_receivers *receivers, const struct kiln_req
 
 /* ---- memory ---- */
 
+/* The most this one can ever get: the body it came in is in the same pool. */
+static size_t most(const struct kiln_arrival *a)
+{
+    return a->owner->memory_max > a->body_bytes ? a->owner->memory_max - a->body_bytes : 0;
+}
+
 int kiln_arrival_grant(struct kiln_arrival *a, size_t total, struct kiln_err *err)
 {
     struct kiln_pool *pool = a->owner->opts.pool;
@@ -108,10 +115,10 @@ int kiln_arrival_grant(struct kiln_arrival *a, size_t total, struct kiln_err *er
     if (total <= a->granted)
         return 0;
     if (pool && kiln_pool_take(pool, total - a->granted) < 0) {
-        if (total > a->owner->memory_max)
+        if (total > most(a))
             return kiln_err_set(err, KILN_E_LIMIT, NULL,
                                 "this takes %zu MiB of memory, and there are %zu MiB in all",
-                                total >> 20, a->owner->memory_max >> 20);
+                                total >> 20, most(a) >> 20);
         return kiln_err_set(err, -EAGAIN, NULL, "there is no memory for this request just now");
     }
     a->granted = total;
@@ -239,7 +246,7 @@ static int attempt(struct kiln_arrival *a, const struct kiln_source *source, siz
 /* What a batch may get beside the room for its content. */
 static size_t memory_max(const struct kiln_arrival *a, size_t room)
 {
-    size_t all = a->owner->memory_max, other = room + a->held;
+    size_t all = most(a), other = room + a->held;
 
     return all > other + MEMORY_MIN ? all - other : MEMORY_MIN;
 }
@@ -262,7 +269,8 @@ int kiln_arrival_take(struct kiln_arrival *a, const struct kiln_source *source,
 
     for (;;) {
         r = attempt(a, source, room, memory, &decoding, &why);
-        if (r != KILN_E_LIMIT || (decoding ? memory >= memory_max(a, room) : room >= content_max))
+        if (r != KILN_E_LIMIT ||
+            (decoding ? memory >= memory_max(a, room) : room >= content_max || why.text[0]))
             break;
         if (decoding) {
             memory = at_most(memory * GROWTH, memory_max(a, room));
@@ -272,7 +280,7 @@ int kiln_arrival_take(struct kiln_arrival *a, const struct kiln_source *source,
         }
         why = (struct kiln_err){0};
     }
-    if (r == KILN_E_LIMIT && !decoding)
+    if (r == KILN_E_LIMIT && !decoding && !why.text[0])
         return too_large(a, err);
     if (r < 0)
         return kiln_err_set(err, r, why.where[0] ? why.where : NULL, "%s",
@@ -294,6 +302,7 @@ void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
                      .received_ns = request->received_ns},
         .owner = receivers,
         .kind = kind,
+        .body_bytes = 2 * request->body.len + BODY_SLACK,
     };
 }
 

@@ -72,8 +72,9 @@ struct kiln_arrival {
     struct kiln_delivery delivery; /* first: an arrival is what its delivery is part of */
     struct kiln_receivers *owner;
     enum kiln_receiver_kind kind;
-    size_t granted; /* bytes taken from the pool; the delivery's once it is sent */
-    size_t held;    /* of them, for content that is uncompressed already */
+    size_t granted;    /* bytes taken from the pool; the delivery's once it is sent */
+    size_t held;       /* of them, for content that is uncompressed already */
+    size_t body_bytes; /* what the body it came in may take of the pool */
     uint64_t n_profiles, n_samples;
     void (*finish)(struct kiln_arrival *arrival, const struct kiln_outcome *outcome);
 };
