@@ -8,7 +8,8 @@
  *
  * Bodies are taken as they come (the pool bounds them), so that windows are for speed alone.  An
  * answer that comes before the body has ended is followed by RST_STREAM(NO_ERROR), as the RFC
- * wants it.  Clients that make us work without asking for anything (resets, pings, settings,
+ * wants it, but a little later: libcurl takes no notice of an answer that comes with its reset.
+ * Clients that make us work without asking for anything (resets, pings, settings,
  * empty frames) run out of credit, which comes back slowly, and are sent away.
  */
 #include <errno.h>
@@ -25,6 +26,8 @@
 #define CREDIT_PER_S    50u
 #define CREDIT_ANSWER   4u /* gRPC clients ping whenever they get something, to measure the way */
 #define GATHER_DROP_MAX (1u << 20) /* bytes of a head that is too large, before we hang up */
+#define RESET_MS        250u       /* from the end of an early answer to the reset */
+#define RESET_BYTES     (1u << 20) /* of the body; then at once */
 
 struct kiln_http2 {
     nghttp2_session *session;
@@ -293,6 +296,18 @@ static void read_gathered(const struct kiln_buf *gather, struct kiln_http_head *
     }
 }
 
+/* The body comes next: by when, and whether somebody waits for leave to send it. */
+static void expect_body(struct kiln_conn *conn, const struct kiln_exchange *x)
+{
+    const struct kiln_server_opts *opts = &conn->loop->server->opts;
+    nghttp2_nv go_on = pair(KILN_STR(":status"), KILN_STR("100"));
+
+    kiln_conn_arm(conn, conn->loop->now_ms + opts->body_timeout_ms);
+    kiln_conn_arm(conn, conn->loop->now_ms + opts->request_timeout_ms);
+    if (kiln_request_header(&x->request, "expect").len)
+        nghttp2_submit_headers(conn->h2->session, 0, x->stream, NULL, &go_on, 1, NULL);
+}
+
 static void begin(struct kiln_conn *conn, int32_t stream, bool ended)
 {
     struct kiln_http2 *h2 = conn->h2;
@@ -323,8 +338,7 @@ static void begin(struct kiln_conn *conn, int32_t stream, bool ended)
                                   "the head of the request is too large\n");
     } else if (kiln_exchange_admit(x, &head, &early)) {
         if (!ended) {
-            kiln_conn_arm(conn, conn->loop->now_ms + opts->body_timeout_ms);
-            kiln_conn_arm(conn, conn->loop->now_ms + opts->request_timeout_ms);
+            expect_body(conn, x);
             return;
         }
         if (kiln_exchange_ready(x))
@@ -346,6 +360,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     struct kiln_exchange *x = nghttp2_session_get_stream_user_data(session, stream);
 
     (void)flags;
+    if (x && x->discard && (x->dropped += len) > RESET_BYTES && x->said_all)
+        nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_NO_ERROR);
     if (x && !x->discard && !kiln_exchange_body(x, (struct kiln_str){(const char *)data, len}))
         submit(conn, x);
     return 0;
@@ -417,15 +433,18 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
 
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
+    struct kiln_conn *conn = user;
     struct kiln_exchange *x;
 
-    (void)user;
     if ((frame->hd.type != NGHTTP2_DATA && frame->hd.type != NGHTTP2_HEADERS) ||
         !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return 0;
     x = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    if (x && !x->body_done)
-        nghttp2_submit_rst_stream(session, 0, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+    if (x && !x->body_done) {
+        x->said_all = true;
+        x->progress_ms = conn->loop->now_ms;
+        kiln_conn_arm(conn, x->progress_ms + RESET_MS);
+    }
     return 0;
 }
 
@@ -603,6 +622,8 @@ static uint64_t stream_deadline(struct kiln_conn *conn, struct kiln_exchange *x,
         return KILN_NEVER;
     if (x->stage == KILN_STAGE_READING && whole < at)
         at = whole;
+    if (x->said_all)
+        at = x->progress_ms + RESET_MS;
     if (now_ms < at)
         return at;
     mark_dirty(conn);
@@ -611,8 +632,10 @@ static uint64_t stream_deadline(struct kiln_conn *conn, struct kiln_exchange *x,
         submit(conn, x);
         return now_ms + opts->body_timeout_ms;
     }
-    kiln_server_refused(conn->loop->server, "timeout");
-    nghttp2_submit_rst_stream(conn->h2->session, 0, x->stream, NGHTTP2_CANCEL);
+    if (!x->said_all)
+        kiln_server_refused(conn->loop->server, "timeout");
+    nghttp2_submit_rst_stream(conn->h2->session, 0, x->stream,
+                              x->said_all ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL);
     return KILN_NEVER;
 }
 

@@ -18,6 +18,7 @@
 
 #define BACKLOG        1024
 #define ACCEPTS_A_TURN 64
+#define COMPLAIN_S     60
 #define RETRY_MS       100
 
 /* ---- addresses ---- */
@@ -113,9 +114,19 @@ static int bind_any(const struct target *target, int *ret_fd)
     return bind_one(&info, ret_fd);
 }
 
+/* A name that is both is taken as IPv4: more clients that say "localhost" mean 127.0.0.1. */
+static int look_up(const struct target *target, struct addrinfo **ret_found)
+{
+    struct addrinfo hints = {
+        .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    int r = getaddrinfo(target->host, target->port, &hints, ret_found);
+
+    hints.ai_family = AF_UNSPEC;
+    return r ? getaddrinfo(target->host, target->port, &hints, ret_found) : 0;
+}
+
 static int listen_tcp(const char *address, int *ret_fd, struct kiln_err *err)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
     struct target target = {0};
     int r = parse_address(address, &target, err);
@@ -126,7 +137,7 @@ static int listen_tcp(const char *address, int *ret_fd, struct kiln_err *err)
         r = bind_any(&target, ret_fd);
         return r < 0 ? say_why(address, -r, err) : 0;
     }
-    r = getaddrinfo(target.host, target.port, &hints, &found);
+    r = look_up(&target, &found);
     if (r)
         return kiln_err_set(err, -EADDRNOTAVAIL, address, "%s", gai_strerror(r));
     r = -EADDRNOTAVAIL;
@@ -211,6 +222,13 @@ static void read_peer(int fd, const struct sockaddr_storage *from, struct kiln_p
              strchr(host, ':') ? "[%.46s]:%.5s" : "%.46s:%.5s", host, port);
 }
 
+static void complain(struct kiln_listener *listener, const char *what)
+{
+    if (kiln_log_every(&listener->complained, COMPLAIN_S))
+        kiln_log(listener->server->opts.log, KILN_LOG_WARN, what, "connections", "%u",
+                 atomic_load(&listener->server->n_conns), NULL);
+}
+
 /* More connections than allowed: a short word where the protocol lets us say it. */
 static void turn_away(struct kiln_listener *listener, int fd)
 {
@@ -222,6 +240,7 @@ static void turn_away(struct kiln_listener *listener, int fd)
     close(fd);
     kiln_server_conn_gone(listener->server);
     kiln_server_refused(listener->server, "connections");
+    complain(listener, "too many connections, turning some away");
 }
 
 static void deal(struct kiln_listener *listener, int fd, const struct kiln_peer *peer)
@@ -251,6 +270,7 @@ static void pause_accepting(struct kiln_listener *listener)
 
     event_del(&listener->on_accept);
     event_add(&listener->on_retry, &tv);
+    complain(listener, "no descriptor for another connection");
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *arg)

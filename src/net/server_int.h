@@ -76,6 +76,8 @@ struct kiln_exchange {
     bool head_only; /* HEAD */
     bool discard;   /* answered before its body was there: what comes of it is dropped */
     bool body_done;
+    bool said_all;     /* HTTP/2: the answer is out, although the body is not in */
+    uint64_t dropped;  /* HTTP/2: bytes of the body since it was refused */
     size_t sent;       /* bytes of the answer's body given to HTTP/2 */
     _Atomic bool gone; /* nobody waits for the answer any more */
 };
@@ -221,6 +223,7 @@ struct kiln_listener {
     int fd;
     char *unix_path; /* removed when the listener is closed */
     struct event on_accept, on_retry;
+    _Atomic uint64_t complained; /* when the log last heard that it cannot accept */
 };
 
 void kiln_listener_open(struct kiln_listener *listener, struct kiln_loop *loop);

@@ -141,6 +141,19 @@ TEST(http2, trailers_follow_the_body_or_stand_alone)
     teardown(p);
 }
 
+TEST(http2, says_continue_to_who_waits_for_it)
+{
+    static const char *const expect[] = {"expect", "100-continue"};
+    struct pair *p = setup(NULL, false);
+    struct kiln_str body = KILN_STR("abc");
+    struct h2_stream *s = h2_ask(&p->c, "POST", "/echo", expect, &body);
+
+    h2_wait(&p->c, s);
+    CHECK_EQ(strncmp(s->fields, ":status: 100\n:status: 200\n", 26), 0);
+    CHECK_STR(kiln_buf_str(&s->body), "abc");
+    teardown(p);
+}
+
 TEST(http2, head_has_no_body)
 {
     struct pair *p = setup(NULL, false);
