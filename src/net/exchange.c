@@ -202,7 +202,7 @@ void kiln_exchange_free(struct kiln_exchange *x)
 {
     struct kiln_server *server = x->server;
 
-    kiln_answer_free(server, x->answer);
+    kiln_response_free(server, x->answer);
     ungrow(server, &x->body, 0);
     kiln_net_give(server, x->charged);
     kiln_free(x);
@@ -227,7 +227,7 @@ void kiln_exchange_refuse(struct kiln_exchange *x, const struct kiln_reply *repl
     kiln_buf_init(&scratch, 64 << 10);
     if (x->router->translate)
         x->router->translate(&x->request, &mine, &scratch);
-    x->answer = kiln_answer_new(x->server, x, &mine);
+    x->answer = kiln_response_new(x->server, x, &mine);
     x->stage = KILN_STAGE_ANSWERED;
     x->discard = !x->body_done;
     ungrow(x->server, &x->body, 0);

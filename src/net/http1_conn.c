@@ -16,7 +16,7 @@
 
 /* ---- answers ---- */
 
-static void format_head(struct kiln_buf *out, const struct kiln_answer *answer, bool close,
+static void format_head(struct kiln_buf *out, const struct kiln_response *answer, bool close,
                         bool say_keep)
 {
     kiln_buf_puts(out, "HTTP/1.1 ");
@@ -37,7 +37,7 @@ static void format_head(struct kiln_buf *out, const struct kiln_answer *answer, 
     kiln_buf_puts(out, "\r\n");
 }
 
-static void send_answer(struct kiln_conn *conn, struct kiln_answer *answer, bool head_only)
+static void send_answer(struct kiln_conn *conn, struct kiln_response *answer, bool head_only)
 {
     struct kiln_loop *loop = conn->loop;
 
@@ -62,14 +62,14 @@ static void fail(struct kiln_conn *conn, int status, const char *reason, const c
                                .content_type = "text/plain; charset=utf-8",
                                .body = kiln_str_of(text),
                                .close = true};
-    struct kiln_answer *answer;
+    struct kiln_response *answer;
 
     if (status == 503)
         reply.headers[reply.n_headers++] =
             (struct kiln_header){KILN_STR("retry-after"), KILN_STR("1")};
     kiln_server_refused(server, reason);
     conn->linger = true;
-    answer = kiln_answer_new(server, NULL, &reply);
+    answer = kiln_response_new(server, NULL, &reply);
     if (answer)
         send_answer(conn, answer, false);
     else
@@ -88,7 +88,7 @@ static void give_up_body(struct kiln_conn *conn)
 
 static void send_refusal(struct kiln_conn *conn, struct kiln_exchange *x)
 {
-    struct kiln_answer *answer = x->answer;
+    struct kiln_response *answer = x->answer;
 
     if (!answer) {
         kiln_conn_kill(conn);
@@ -267,7 +267,7 @@ static void finish(struct kiln_conn *conn)
 {
     struct kiln_http1 *h1 = &conn->h1;
 
-    kiln_answer_free(conn->loop->server, h1->answer);
+    kiln_response_free(conn->loop->server, h1->answer);
     h1->answer = NULL;
     kiln_conn_resume(conn);
     if (!conn->last)
@@ -351,7 +351,7 @@ void kiln_http1_drain(struct kiln_conn *conn)
 
 void kiln_http1_done(struct kiln_conn *conn)
 {
-    kiln_answer_free(conn->loop->server, conn->h1.answer);
+    kiln_response_free(conn->loop->server, conn->h1.answer);
     conn->h1.answer = NULL;
     if (conn->h1.x)
         kiln_exchange_abandon(conn->h1.x);

@@ -26,7 +26,7 @@
 #define CREDIT_PER_S    50u
 #define CREDIT_ANSWER   4u /* gRPC clients ping whenever they get something, to measure the way */
 #define GATHER_DROP_MAX (1u << 20) /* bytes of a head that is too large, before we hang up */
-#define RESET_MS        250u       /* from the end of an early answer to the reset */
+#define RESET_MS        1000u      /* from the end of an early answer to the reset */
 #define RESET_BYTES     (1u << 20) /* of the body; then at once */
 
 struct kiln_http2 {
@@ -145,7 +145,7 @@ static size_t pairs(const struct kiln_header *fields, uint32_t n, nghttp2_nv *ou
 
 static int submit_trailers(nghttp2_session *session, struct kiln_exchange *x)
 {
-    const struct kiln_answer *answer = x->answer;
+    const struct kiln_response *answer = x->answer;
     nghttp2_nv nv[KILN_REPLY_HEADERS];
     size_t n = pairs(answer->fields + answer->n_headers, answer->n_trailers, nv);
 
@@ -177,7 +177,7 @@ static ssize_t give_body(nghttp2_session *session, int32_t stream, uint8_t *out,
 
 static void submit(struct kiln_conn *conn, struct kiln_exchange *x)
 {
-    const struct kiln_answer *answer = x->answer;
+    const struct kiln_response *answer = x->answer;
     nghttp2_data_provider provider = {.source.ptr = x, .read_callback = give_body};
     nghttp2_nv nv[2 * KILN_REPLY_HEADERS + 9];
     char status[8];
@@ -374,6 +374,8 @@ static void end_body(struct kiln_conn *conn, int32_t stream)
     if (!x || x->body_done)
         return;
     x->body_done = true;
+    if (x->said_all) /* libcurl sleeps on when its own last frame closes the stream: wake it up */
+        nghttp2_submit_ping(conn->h2->session, 0, NULL);
     if (!x->discard && !kiln_exchange_ready(x))
         submit(conn, x);
 }
@@ -388,6 +390,7 @@ static uint32_t cost_of(const nghttp2_frame_hd *hd)
         return 2;
     case NGHTTP2_PING:
     case NGHTTP2_SETTINGS:
+        return !(hd->flags & NGHTTP2_FLAG_ACK);
     case NGHTTP2_PRIORITY:
     case NGHTTP2_CONTINUATION:
         return 1;

@@ -5,7 +5,7 @@
  *   server.c    set-up, start, stop            loop.c     a loop's thread, answers that come back
  *   listen.c    addresses, accepting           worker.c   the queue and the threads that serve it
  *   conn.c      bytes in and out, deadlines    http1_conn.c, http2_conn.c   the protocols
- *   tls.c       certificates, handshakes       exchange.c, answer.c         a request, its answer
+ *   tls.c       certificates, handshakes       exchange.c, response.c       a request, its answer
  *
  * Who owns what: a connection belongs to its loop and is touched by no other thread.  An exchange
  * (a request and its answer) belongs to its connection until its body is there, then to whoever
@@ -38,7 +38,7 @@ struct kiln_http2;
 
 /* ---- an answer, ready to be sent by either protocol ---- */
 
-struct kiln_answer {
+struct kiln_response {
     int status;
     bool close;
     uint32_t n_headers, n_trailers;
@@ -65,7 +65,7 @@ struct kiln_exchange {
     const struct kiln_route *route;
     struct kiln_exchange *queued;      /* behind it in a queue */
     struct kiln_exchange *next, *prev; /* on its connection (HTTP/2) */
-    struct kiln_answer *answer;        /* NULL although answered: there was no memory */
+    struct kiln_response *answer;      /* NULL although answered: there was no memory */
     struct kiln_buf body;
     size_t body_max;
     uint64_t body_expected; /* by Content-Length; 0: unknown */
@@ -117,9 +117,9 @@ void kiln_exchange_refuse_text(struct kiln_exchange *x, int status, const char *
                                const char *text);
 
 /* NULL without memory.  `x` may be NULL: an answer to what is not a request. */
-struct kiln_answer *kiln_answer_new(struct kiln_server *server, const struct kiln_exchange *x,
-                                    const struct kiln_reply *reply);
-void kiln_answer_free(struct kiln_server *server, struct kiln_answer *answer);
+struct kiln_response *kiln_response_new(struct kiln_server *server, const struct kiln_exchange *x,
+                                        const struct kiln_reply *reply);
+void kiln_response_free(struct kiln_server *server, struct kiln_response *answer);
 const char *kiln_http_reason(int status);
 
 /* ---- connections ---- */
@@ -135,8 +135,8 @@ enum kiln_protocol {
 struct kiln_http1 {
     struct kiln_http1_scan scan;
     struct kiln_http1_body body;
-    struct kiln_exchange *x;    /* from its head until it is read and answered */
-    struct kiln_answer *answer; /* being sent */
+    struct kiln_exchange *x;      /* from its head until it is read and answered */
+    struct kiln_response *answer; /* being sent */
     bool keep_alive;
     bool say_keep;    /* to HTTP/1.0, which takes the opposite for granted */
     bool expects;     /* 100-continue has not been said */

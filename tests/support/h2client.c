@@ -59,6 +59,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     }
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK))
         client->n_pongs++;
+    else if (frame->hd.type == NGHTTP2_PING)
+        client->n_pings++;
     return 0;
 }
 
@@ -153,8 +155,7 @@ void h2_flush(struct h2_client *client)
             return;
 }
 
-/* One read, and what follows from it. */
-static void step(struct h2_client *client)
+void h2_step(struct h2_client *client)
 {
     uint8_t in[16384];
     ssize_t n;
@@ -169,13 +170,13 @@ static void step(struct h2_client *client)
 void h2_wait(struct h2_client *client, const struct h2_stream *stream)
 {
     while (!stream->closed && !client->ended)
-        step(client);
+        h2_step(client);
 }
 
 void h2_wait_goaway(struct h2_client *client)
 {
     while (!client->goaway && !client->ended)
-        step(client);
+        h2_step(client);
 }
 
 void h2_wait_pong(struct h2_client *client)
@@ -183,11 +184,11 @@ void h2_wait_pong(struct h2_client *client)
     uint32_t n = client->n_pongs;
 
     while (client->n_pongs == n && !client->ended)
-        step(client);
+        h2_step(client);
 }
 
 void h2_wait_end(struct h2_client *client)
 {
     while (!client->ended)
-        step(client);
+        h2_step(client);
 }

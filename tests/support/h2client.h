@@ -32,7 +32,7 @@ struct h2_client {
     uint32_t n_streams;
     bool goaway;
     uint32_t goaway_error;
-    uint32_t n_pongs;
+    uint32_t n_pongs, n_pings;
     bool ended;     /* the server closed the connection */
     bool no_window; /* takes not a byte of an answer's body */
 };
@@ -46,6 +46,8 @@ struct h2_stream *h2_ask(struct h2_client *client, const char *method, const cha
                          const char *const *field, const struct kiln_str *body);
 /* Sends what is to be sent. */
 void h2_flush(struct h2_client *client);
+/* Sends, and reads once. */
+void h2_step(struct h2_client *client);
 /* Reads until the stream is closed, the server says GOAWAY, or ends the connection. */
 void h2_wait(struct h2_client *client, const struct h2_stream *stream);
 void h2_wait_goaway(struct h2_client *client);

@@ -184,6 +184,27 @@ TEST(http2, bodies_that_are_too_large_are_refused_early)
     teardown(p);
 }
 
+TEST(http2, who_ends_its_body_after_the_refusal_hears_something)
+{
+    struct pair *p = setup(NULL, false);
+    struct kiln_str body = KILN_STR("0123456789a");
+    static const char *const length[] = {"content-length", "12"};
+    struct h2_stream *s = h2_ask(&p->c, "POST", "/small", length, &body);
+
+    s->endless = true;
+    while (s->status == 0)
+        h2_step(&p->c);
+    CHECK_EQ(s->status, 413);
+    s->endless = false;
+    s->upload = KILN_STR("0123456789ab");
+    CHECK_OK(nghttp2_session_resume_data(p->c.session, s->id));
+    while (p->c.n_pings == 0 && !p->c.ended)
+        h2_step(&p->c);
+    CHECK(s->closed && s->error == NGHTTP2_NO_ERROR);
+    CHECK_EQ(p->c.n_pings, 1);
+    teardown(p);
+}
+
 TEST(http2, a_head_that_is_too_large_is_refused)
 {
     struct pair *p = setup(&(struct kiln_server_opts){.header_max = 4096}, false);

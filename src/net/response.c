@@ -277,13 +277,13 @@ static struct kiln_str copy_value(char **at, struct kiln_str s)
 }
 
 /* Moves a draft into one block. */
-static struct kiln_answer *settle(struct kiln_server *server, const struct draft *draft,
-                                  const struct kiln_reply *reply)
+static struct kiln_response *settle(struct kiln_server *server, const struct draft *draft,
+                                    const struct kiln_reply *reply)
 {
     uint32_t n_fields = draft->n_headers + draft->n_trailers;
-    size_t size = sizeof(struct kiln_answer) + n_fields * sizeof(struct kiln_header);
+    size_t size = sizeof(struct kiln_response) + n_fields * sizeof(struct kiln_header);
     size_t beside = draft->packed.ptr ? draft->packed.cap : 0;
-    struct kiln_answer *answer;
+    struct kiln_response *answer;
     size_t charge;
     char *at;
 
@@ -298,12 +298,12 @@ static struct kiln_answer *settle(struct kiln_server *server, const struct draft
         kiln_net_give(server, charge);
         return NULL;
     }
-    *answer = (struct kiln_answer){.status = reply->status,
-                                   .close = reply->close,
-                                   .n_headers = draft->n_headers,
-                                   .n_trailers = draft->n_trailers,
-                                   .packed = draft->packed.ptr,
-                                   .charged = charge};
+    *answer = (struct kiln_response){.status = reply->status,
+                                     .close = reply->close,
+                                     .n_headers = draft->n_headers,
+                                     .n_trailers = draft->n_trailers,
+                                     .packed = draft->packed.ptr,
+                                     .charged = charge};
     at = (char *)(answer->fields + n_fields);
     for (uint32_t i = 0; i < n_fields; i++) {
         answer->fields[i].name = copy_name(&at, draft->fields[i].name);
@@ -315,10 +315,10 @@ static struct kiln_answer *settle(struct kiln_server *server, const struct draft
     return answer;
 }
 
-static struct kiln_answer *make(struct kiln_server *server, const struct kiln_exchange *x,
-                                const struct kiln_reply *reply)
+static struct kiln_response *make(struct kiln_server *server, const struct kiln_exchange *x,
+                                  const struct kiln_reply *reply)
 {
-    struct kiln_answer *answer;
+    struct kiln_response *answer;
     struct draft draft;
 
     fill(&draft, x, reply);
@@ -328,8 +328,8 @@ static struct kiln_answer *make(struct kiln_server *server, const struct kiln_ex
     return answer;
 }
 
-struct kiln_answer *kiln_answer_new(struct kiln_server *server, const struct kiln_exchange *x,
-                                    const struct kiln_reply *reply)
+struct kiln_response *kiln_response_new(struct kiln_server *server, const struct kiln_exchange *x,
+                                        const struct kiln_reply *reply)
 {
     static const struct kiln_reply busy = {
         .status = 503,
@@ -338,7 +338,7 @@ struct kiln_answer *kiln_answer_new(struct kiln_server *server, const struct kil
         .headers = {{{"retry-after", 11}, {"1", 1}}},
         .n_headers = 1,
     };
-    struct kiln_answer *answer = make(server, x, reply);
+    struct kiln_response *answer = make(server, x, reply);
 
     if (!answer) {
         kiln_server_refused(server, "memory");
@@ -347,7 +347,7 @@ struct kiln_answer *kiln_answer_new(struct kiln_server *server, const struct kil
     return answer;
 }
 
-void kiln_answer_free(struct kiln_server *server, struct kiln_answer *answer)
+void kiln_response_free(struct kiln_server *server, struct kiln_response *answer)
 {
     if (!answer)
         return;
@@ -362,7 +362,7 @@ void kiln_request_reply(struct kiln_request *request, const struct kiln_reply *r
 {
     struct kiln_exchange *x = (struct kiln_exchange *)request;
 
-    x->answer = kiln_answer_new(x->server, x, reply);
+    x->answer = kiln_response_new(x->server, x, reply);
     kiln_loop_post_answer(x->loop, x);
 }
 

@@ -27,7 +27,7 @@ static const char *coding_for(uint16_t port, const char *accept)
                                                           : "plain";
 }
 
-TEST(answer, is_compressed_as_the_client_likes_it)
+TEST(response, is_compressed_as_the_client_likes_it)
 {
     struct net_fixture f = {0};
 
@@ -45,7 +45,7 @@ TEST(answer, is_compressed_as_the_client_likes_it)
     net_stop(&f);
 }
 
-TEST(answer, uncompressed_is_what_it_was)
+TEST(response, uncompressed_is_what_it_was)
 {
     struct net_fixture f = {0};
     struct kiln_buf plain;
@@ -67,7 +67,7 @@ TEST(answer, uncompressed_is_what_it_was)
     net_stop(&f);
 }
 
-TEST(answer, what_is_short_or_of_unknown_type_is_left_alone)
+TEST(response, what_is_short_or_of_unknown_type_is_left_alone)
 {
     struct net_fixture f = {0};
     const char *answer;
@@ -92,7 +92,7 @@ static void odd(struct kiln_request *request)
     kiln_request_reply(request, &reply);
 }
 
-TEST(answer, a_value_cannot_start_another_line)
+TEST(response, a_value_cannot_start_another_line)
 {
     struct net_fixture f = {0};
     const char *answer;
@@ -108,7 +108,7 @@ TEST(answer, a_value_cannot_start_another_line)
     net_stop(&f);
 }
 
-TEST(answer, has_the_date)
+TEST(response, has_the_date)
 {
     struct net_fixture f = {0};
 
@@ -120,7 +120,7 @@ TEST(answer, has_the_date)
     net_stop(&f);
 }
 
-TEST(answer, is_counted)
+TEST(response, is_counted)
 {
     struct net_fixture f = {0};
     struct kiln_metrics *metrics;
