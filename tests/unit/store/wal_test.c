@@ -396,6 +396,25 @@ TEST(wal, a_newer_format_is_refused_in_one_sentence)
     stop();
 }
 
+/* Written by the first version of the format: it is read for ever. */
+TEST(wal, a_segment_of_version_1_is_read)
+{
+    size_t n = 0;
+    char *bytes = kiln_test_read(KILN_SOURCE_DIR "/tests/fixtures/wal-v1.log", &n);
+
+    CHECK(bytes);
+    io = kiln_sim_new();
+    CHECK_OK(io->mkdir(io, "wal"));
+    CHECK_OK(kiln_io_put(io, "wal/00000000000000000001.log", bytes, n));
+    free(bytes);
+    CHECK_OK(kiln_log_open(io, 0, &back, &wal));
+    CHECK_EQ(back.n, 4);
+    CHECK_EQ(back.wrong, 0);
+    CHECK_EQ(back.numbers[3], 4);
+    kiln_log_writer_init(&writer, wal);
+    stop();
+}
+
 static int refuse_second(void *context, const struct kiln_wal_record *record)
 {
     (void)context;
