@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "codec/pprof.h"
 #include "core/type.h"
 #include "intake.h"
 #include "net/rpc.h"
@@ -159,6 +160,32 @@ void intake_post(struct intake *in, const char *path, const char *content_type,
     intake_call(in,
                 &(struct kiln_call){
                     .method = "POST", .path = path, .content_type = content_type, .body = body});
+}
+
+/* ---- pprofs ---- */
+
+struct kiln_str intake_pprof(struct kiln_buf *out, const struct kiln_drawn *drawn, uint32_t n)
+{
+    struct kiln_batch *batch = kiln_test_batch(drawn, n);
+
+    kiln_buf_init(out, 1u << 20);
+    CHECK_OK(kiln_pprof_encode(batch, NULL, out, NULL));
+    kiln_batch_unref(batch);
+    return kiln_buf_str(out);
+}
+
+struct kiln_str intake_cpu_pprof(struct kiln_buf *out)
+{
+    return intake_pprof(out,
+                        &(struct kiln_drawn){.stacks = "main;read 3\n",
+                                             .type = "cpu",
+                                             .unit = "nanoseconds",
+                                             .period_type = "cpu",
+                                             .period_unit = "nanoseconds",
+                                             .period = 10000000,
+                                             .time_ns = UINT64_C(1600000000000000000),
+                                             .duration_ns = UINT64_C(10000000000)},
+                        1);
 }
 
 /* ---- texts ---- */

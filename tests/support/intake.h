@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 
+#include "drawn.h"
 #include "net/client.h"
 #include "pipeline/receivers.h"
 
@@ -61,6 +62,10 @@ void intake_call(struct intake *in, const struct kiln_call *call);
 void intake_grpc(struct intake *in, const char *path, struct kiln_str message);
 void intake_post(struct intake *in, const char *path, const char *content_type,
                  struct kiln_str body);
+
+/* A pprof of drawn profiles, and one of CPU time ("main;read 3"); the buffer is the caller's. */
+struct kiln_str intake_pprof(struct kiln_buf *out, const struct kiln_drawn *drawn, uint32_t n);
+struct kiln_str intake_cpu_pprof(struct kiln_buf *out);
 
 /*
  * What delivery `i` said, a line for each profile and each of its samples, in a static buffer:

@@ -311,13 +311,11 @@ int kiln_pyroscope_receiver_add(struct kiln_receivers *receivers, struct kiln_ro
                                                          .path = paths[i],
                                                          .access = KILN_ACCESS_WRITE,
                                                          .handler = ingest,
-                                                         .context = receivers,
-                                                         .body_max = receivers->opts.content_max});
+                                                         .context = receivers});
     if (r < 0)
         return r;
     return kiln_rpc_add(router, &(struct kiln_rpc_route){.path = "/push.v1.PusherService/Push",
                                                          .access = KILN_ACCESS_WRITE,
                                                          .handler = kiln_push_handle,
-                                                         .context = receivers,
-                                                         .body_max = receivers->opts.content_max});
+                                                         .context = receivers});
 }

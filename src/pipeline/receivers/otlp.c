@@ -270,7 +270,6 @@ int kiln_otlp_receiver_add(struct kiln_receivers *receivers, struct kiln_router 
                                                           .access = KILN_ACCESS_WRITE,
                                                           .handler = routes[i].handler,
                                                           .context = receivers,
-                                                          .body_max = receivers->opts.content_max,
                                                           .http_only = routes[i].http_only});
     }
     return r;

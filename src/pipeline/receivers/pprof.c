@@ -206,6 +206,5 @@ int kiln_pprof_receiver_add(struct kiln_receivers *receivers, struct kiln_router
                                                         .path = "/api/v1/profiles",
                                                         .access = KILN_ACCESS_WRITE,
                                                         .handler = upload,
-                                                        .context = receivers,
-                                                        .body_max = receivers->opts.content_max});
+                                                        .context = receivers});
 }

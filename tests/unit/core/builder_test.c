@@ -271,3 +271,26 @@ TEST(builder, a_sample_without_an_observation_is_counted)
     CHECK_EQ(kiln_builder_silent(b), 1);
     kiln_builder_free(b);
 }
+
+TEST(builder, values_of_one_profile_can_be_scaled)
+{
+    struct kiln_builder *b;
+    struct kiln_batch *batch;
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    kiln_builder_add_resource(b, &(struct kiln_resource){0});
+    kiln_builder_add_scope(b, &(struct kiln_scope){0});
+    kiln_builder_add_profile(b, &(struct kiln_profile){0});
+    kiln_builder_add_profile(b, &(struct kiln_profile){0});
+    kiln_builder_add_value(b, 0, 0, 0, 5);
+    kiln_builder_add_value(b, 1, 0, 0, 7);
+    kiln_builder_add_value(b, 1, 0, 0, INT64_MAX / 2);
+    kiln_builder_add_value(b, 0, 0, 0, 6); /* out of order */
+    kiln_builder_scale_profile(b, 1, 10);
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[0]), 5);
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[1]), 6);
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[2]), 70);
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[3]), INT64_MAX);
+    kiln_batch_unref(batch);
+}

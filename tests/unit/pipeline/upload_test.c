@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "intake.h"
+#include "test.h"
+
+#define BYTES(literal)                                                                             \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
+
+TEST(upload, takes_any_format_and_gives_an_account)
+{
+    struct intake in;
+    struct kiln_buf raw;
+
+    intake_cpu_pprof(&raw);
+    intake_start(&in, NULL);
+    intake_post(&in, "/api/v1/profiles?service=shop&env=test&team=", NULL, kiln_buf_str(&raw));
+    CHECK_EQ(in.answer.status, 200);
+    CHECK_STR(kiln_buf_str(&in.answer.body),
+              "{\"format\":\"pprof\",\"profiles\":1,\"samples\":1,\"rejected\":0}\n");
+    CHECK_TEXT(intake_text(&in, 0), "{env=test,service.name=shop} "
+                                    "process_cpu:cpu:nanoseconds:cpu:nanoseconds *1 "
+                                    "@1600000000000000000+10s\n"
+                                    "  main;read 3\n");
+    intake_post(&in, "/api/v1/profiles?service=shop&type=block&time=2023-11-14T22:13:20Z", NULL,
+                KILN_STR("main;read 3\nmain;write 4\n"));
+    CHECK_EQ(in.answer.status, 200);
+    CHECK_TEXT(intake_text(&in, 1), "{service.name=shop} block:samples:count:: *1 "
+                                    "@1700000000000000000+0s\n"
+                                    "  main;read 3\n"
+                                    "  main;write 4\n");
+    CHECK_TEXT(in.got[1].receiver, "pprof");
+    intake_post(&in, "/api/v1/profiles?service=shop&time=1700000000", NULL, kiln_buf_str(&raw));
+    CHECK(strstr(intake_text(&in, 2), "@1700000000000000000+10s"));
+    intake_stop(&in);
+    kiln_buf_done(&raw);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(upload, a_file_of_which_nothing_is_taken_is_refused)
+{
+    struct intake in;
+
+    intake_start(&in, NULL);
+    in.outcome = (struct kiln_outcome){.rejected = 1, .err = {.text = "too old"}};
+    intake_post(&in, "/api/v1/profiles?service=shop", NULL, KILN_STR("main;read 3\n"));
+    CHECK_EQ(in.answer.status, 400);
+    CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body), KILN_STR("too old")));
+    CHECK_EQ(intake_count(&in, "kiln_receiver_samples_total{receiver=\"pprof\","
+                               "outcome=\"rejected\"}"),
+             1);
+    intake_stop(&in);
+}
+
+TEST(upload, clear_errors)
+{
+    static const struct {
+        const char *query, *message;
+        struct kiln_str body;
+    } cases[] = {
+        {"service=a", "this is no profile in any format that Kiln reads", BYTES("\1\2\3")},
+        {"service=a", "the input is empty", BYTES("")},
+        {"time=soon", "time: a time is a Unix time", BYTES("a;b 1\n")},
+        {"format=bogus", "format: no such format", BYTES("a;b 1\n")},
+        {"format=svg", "can only be written", BYTES("a;b 1\n")},
+    };
+    struct intake in;
+
+    intake_start(&in, NULL);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "/api/v1/profiles?%s", cases[i].query);
+        intake_post(&in, path, NULL, cases[i].body);
+        CHECK_EQ(in.answer.status, 400);
+        CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body), kiln_str_of(cases[i].message)));
+    }
+    CHECK_EQ(in.n, 0);
+    intake_stop(&in);
+}
