@@ -405,7 +405,9 @@ static int run_export(struct kiln_cli *cli)
     struct kiln_choice *choice = kiln_calloc(1, sizeof(*choice));
     const char **words = selection_words(cli);
     enum kiln_format format;
-    int code = kiln_output_format(cli, KILN_FORMAT_UNKNOWN, &format);
+    int code = cli->args.to == KILN_FORMAT_UNKNOWN && !cli->args.output
+                   ? kiln_cli_usage(cli->command, "give -o FILE or --format FORMAT")
+                   : kiln_output_format(cli, KILN_FORMAT_UNKNOWN, &format);
 
     if (code == 0 && (!choice || !words))
         code = kiln_cli_fail(NULL, &(struct kiln_err){.code = -ENOMEM});
@@ -502,10 +504,5 @@ const struct kiln_command kiln_cmd_store = {
         "A store that a server has open is asked for through the server's socket (KILN_SOCKET, "
         "/run/kiln/kiln.sock), or where --server says.",
     .groups = {&group, &export_group, &kiln_group_remote},
-    .examples = {{"kiln store check --data-dir /var/lib/kiln", "is all well?"},
-                 {"kiln store stats --json", "bytes and samples of each service"},
-                 {"kiln store export --service checkout --type cpu --from now-1h -o hour.pb.gz",
-                  "an hour of one service as pprof"},
-                 {"kiln store backup /backup/kiln-monday", "while the server runs"}},
     .run = run,
 };

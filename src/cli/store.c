@@ -139,7 +139,10 @@ static void put_query(struct kiln_buf *out, const char *const *query)
 static int refused(const struct kiln_store_place *place, const struct kiln_answer *answer)
 {
     struct kiln_err err = {0};
-    int code = answer->status == 404 ? KILN_E_UNSUPPORTED : answer->status < 500 ? -EINVAL : -EIO;
+    int code = answer->status == 404   ? KILN_E_UNSUPPORTED
+               : answer->status == 409 ? -ENOTEMPTY
+               : answer->status < 500  ? -EINVAL
+                                       : -EIO;
 
     kiln_err_set(&err, code, NULL, "%s",
                  answer->status == 404 ? "this server has no store to ask about"
@@ -164,7 +167,8 @@ int kiln_store_ask(struct kiln_store_place *place, const char *method, const cha
     call.path = target.ptr;
     r = target.error ? target.error : kiln_client_call(place->client, &call, &answer, &err);
     if (r < 0)
-        code = kiln_cli_fail(place->dir, err.code ? &err : &(struct kiln_err){.code = r});
+        code = err.code ? kiln_cli_fail(NULL, &err)
+                        : kiln_cli_fail(place->dir, &(struct kiln_err){.code = r});
     else if (!kiln_remote_accepted(&answer))
         code = refused(place, &answer);
     else

@@ -42,8 +42,9 @@ struct job {
 static int status_of(int code)
 {
     switch (code) {
-    case -EINVAL:
     case -ENOTEMPTY:
+        return 409;
+    case -EINVAL:
     case -ENAMETOOLONG:
     case KILN_E_MALFORMED:
     case KILN_E_PATTERN:

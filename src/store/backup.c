@@ -178,6 +178,8 @@ int kiln_store_restore(const char *backup_dir, const char *data_dir,
     if (r < 0)
         return kiln_err_set(err, r, backup_dir, "cannot be opened: %s", kiln_err_text(r));
     r = kiln_store_check(from, NULL, ret_check, err);
+    if (r < 0)
+        kiln_err_within(err, "%s", backup_dir);
     if (r == 0 && ret_check->n_damages)
         r = kiln_err_set(err, KILN_E_CORRUPT, backup_dir, "the backup is damaged");
     if (r == 0)
