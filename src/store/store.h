@@ -33,7 +33,7 @@ struct kiln_retention {
     uint32_t disk_percent; /* of the file system that may be used; 0: 80 */
 };
 
-/* Narrower limits for a tenant, or for a service of it. */
+/* Other limits for a tenant, or for a service of it; store/retain.h says which one counts. */
 struct kiln_retention_rule {
     const char *tenant;  /* NULL: any */
     const char *service; /* NULL: all of the tenant */

@@ -487,6 +487,42 @@ TEST(keep, a_damaged_backup_is_not_restored)
     remove_folder();
 }
 
+/* ---- symbols ---- */
+
+TEST(keep, names_that_come_late_name_what_is_there_already)
+{
+    struct kiln_symbol symbol = {.address = 0x1000, .size = 0x100, .name = KILN_STR("late_name")};
+    struct kiln_location nameless = {.address = 0x401010};
+    struct kiln_mapping mapping = {.start = 0x400000, .limit = 0x500000};
+    struct kiln_profile profile = {.time_ns = NOW};
+    struct kiln_batch *batch;
+    struct kiln_builder *b;
+    struct store_kit kit;
+    uint32_t attr, frame, p;
+
+    kit_init(&kit, NOW);
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    attr = kiln_builder_text_attr(b, KILN_STR("process.executable.build_id.gnu"), KILN_STR("abc"));
+    mapping.attrs = kiln_builder_set(b, &attr, 1, NULL);
+    mapping.filename = kiln_builder_string(b, KILN_STR("/bin/app"));
+    nameless.mapping = kiln_builder_mapping(b, &mapping);
+    frame = kiln_builder_location(b, &nameless, NULL, 0);
+    kiln_builder_add_resource(b, &(struct kiln_resource){0});
+    kiln_builder_add_scope(b, &(struct kiln_scope){0});
+    p = kiln_builder_add_profile(b, &profile);
+    kiln_builder_add_value(b, p, kiln_builder_stack(b, &frame, 1), 0, 5);
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    kit_put(&kit, batch);
+    flush(&kit);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "app+0x1010 5\n");
+    CHECK_OK(kit.engine->ops->put_symbols(kit.engine, KILN_STR("anonymous"), KILN_STR("abc"),
+                                          &symbol, 1, NULL));
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "late_name 5\n");
+    kit_reopen(&kit);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "late_name 5\n");
+    kit_done(&kit);
+}
+
 /* ---- usage ---- */
 
 TEST(keep, the_bytes_of_all_services_are_the_bytes_of_the_blocks)
