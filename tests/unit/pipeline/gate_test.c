@@ -117,6 +117,28 @@ TEST(gate, tokens_say_what_one_may)
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
+TEST(gate, root_and_we_ourselves_need_no_token_on_a_unix_socket)
+{
+    const struct {
+        bool local;
+        uid_t uid;
+        int code;
+    } cases[] = {
+        {true, 0, 0}, {true, geteuid(), 0}, {true, geteuid() + 1, -EACCES}, {false, 0, -EACCES}};
+    const char *path = file_of(tokens);
+    struct kiln_gate *gate = gate_of(&(struct kiln_gate_opts){.tokens_file = path});
+    struct kiln_guard guard = kiln_gate_guard(gate);
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        struct kiln_request request = {.peer = {.local = cases[i].local, .uid = cases[i].uid}};
+        struct kiln_reply reply = {0};
+
+        CHECK_EQ(guard.check(guard.context, &request, KILN_ACCESS_ADMIN, &reply), cases[i].code);
+    }
+    kiln_gate_free(gate);
+    unlink(path);
+}
+
 TEST(gate, a_hash_stands_for_its_token)
 {
     struct kiln_tokens list = {0};
