@@ -4,7 +4,7 @@
  *
  *   server.c    set-up, start, stop            loop.c     a loop's thread, answers that come back
  *   listen.c    addresses, accepting           worker.c   the queue and the threads that serve it
- *   conn.c      bytes in and out, deadlines    http1_conn.c, http2_conn.c   the protocols
+ *   conn.c      bytes in and out, deadlines    http1_conn.c, http2_*.c      the protocols
  *   tls.c       certificates, handshakes       exchange.c, response.c       a request, its answer
  *
  * Who owns what: a connection belongs to its loop and is touched by no other thread.  An exchange
