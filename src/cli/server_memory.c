@@ -24,7 +24,9 @@
 #define SLACK        (16 * MIB) /* beside the eighth: code, stacks, libraries */
 #define CALM_MS      1000       /* from one look to the next */
 #define BUSY_MS      50         /* the same, when more than a quarter is in use */
-#define TRIM_EVERY_S 1
+#define TRIM_EVERY_S 1          /* near the limit */
+#define IDLE_S       30         /* as often, what nobody uses goes back anyway, */
+#define IDLE_BYTES   (64 * MIB) /* from this much on */
 
 void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
 {
@@ -42,10 +44,15 @@ void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
     kiln_mem_keep((size_t)(limit / 8));
 }
 
+static uint64_t in_use(const struct kiln_memory *memory)
+{
+    return atomic_load(&memory->ingest.used) + atomic_load(&memory->store.used);
+}
+
 /* Makes the ballast what is used beside the pools, or as near as the pools allow. */
 static void balance(struct kiln_memory *memory, uint64_t rss)
 {
-    uint64_t known = atomic_load(&memory->ingest.used) + atomic_load(&memory->store.used);
+    uint64_t known = in_use(memory);
     uint64_t free_of_charge = memory->limit - memory->all.limit - memory->limit / 16;
     size_t want = rss > known + free_of_charge ? (size_t)(rss - known - free_of_charge) : 0;
 
@@ -61,12 +68,19 @@ static void balance(struct kiln_memory *memory, uint64_t rss)
     }
 }
 
+static bool should_trim(const struct kiln_memory *memory, uint64_t rss, uint64_t since_ns)
+{
+    if (rss > memory->limit / 4 * 3)
+        return since_ns > TRIM_EVERY_S * KILN_NS_PER_S;
+    return rss > in_use(memory) + IDLE_BYTES && since_ns > IDLE_S * KILN_NS_PER_S;
+}
+
 /* Returns how long to wait for the next look. */
 static uint32_t look(struct kiln_memory *memory, uint64_t *trimmed_ns)
 {
     uint64_t rss = kiln_process_rss(), now = kiln_clock_mono_ns();
 
-    if (rss > memory->limit / 4 * 3 && now - *trimmed_ns > TRIM_EVERY_S * KILN_NS_PER_S) {
+    if (should_trim(memory, rss, now - *trimmed_ns)) {
         malloc_trim(0);
         *trimmed_ns = now;
         rss = kiln_process_rss();
@@ -100,6 +114,8 @@ int kiln_memory_start(struct kiln_memory *memory)
     int r = pthread_create(&memory->thread, NULL, watch, memory);
 
     memory->running = r == 0;
+    if (memory->running)
+        pthread_setname_np(memory->thread, "kiln-memory");
     return -r;
 }
 

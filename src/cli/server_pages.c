@@ -38,7 +38,7 @@ static void reply_ready(struct kiln_request *request)
     uint64_t free_bytes, total;
 
     if (state == KILN_SERVE_STARTING)
-        kiln_request_reply_text(request, 503, "not ready: replaying the log");
+        kiln_request_reply_text(request, 503, "not ready: starting");
     else if (state == KILN_SERVE_STOPPING)
         kiln_request_reply_text(request, 503, "not ready: shutting down");
     else if (serve->io->space(serve->io, &free_bytes, &total) == 0 && free_bytes < DISK_FREE_MIN)

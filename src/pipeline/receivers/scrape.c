@@ -162,6 +162,8 @@ int kiln_scraper_start(struct kiln_scraper *scraper, struct kiln_err *err)
     for (uint32_t i = 0; i < wanted && r == 0; i++) {
         r = -pthread_create(&scraper->threads[i], &attr, work, scraper);
         scraper->n_threads += r == 0;
+        if (r == 0)
+            pthread_setname_np(scraper->threads[i], "kiln-scrape");
     }
     pthread_attr_destroy(&attr);
     return r < 0 ? kiln_err_set(err, r, NULL, "no thread for scraping: %s", kiln_err_text(r)) : 0;
