@@ -94,8 +94,8 @@ static bool settled_of_day(const struct planner *p, uint32_t i, uint64_t day)
     return p->blocks[i]->level >= 2 && day_of(p->blocks[i]) == day;
 }
 
-/* Eight of them, or two of which the older has waited long enough. */
-static bool is_due(const struct planner *p, uint64_t wait_ns)
+/* Enough of them, or two of which the older has waited long enough. */
+static bool is_due(const struct planner *p, uint32_t enough, uint64_t wait_ns)
 {
     uint64_t longest = 0;
 
@@ -104,7 +104,19 @@ static bool is_due(const struct planner *p, uint64_t wait_ns)
 
         longest = w > longest ? w : longest;
     }
-    return p->n_picked >= KILN_PLAN_FAN_IN || (p->n_picked >= 2 && longest >= wait_ns);
+    return p->n_picked >= enough || (p->n_picked >= 2 && longest >= wait_ns);
+}
+
+/* More than one merge can take: it need not wait, and its result is not merged again. */
+static bool is_plenty(const struct planner *p)
+{
+    uint64_t bytes = 0, dict_bytes = 0;
+
+    for (uint32_t i = 0; i < p->n_picked; i++) {
+        bytes += p->blocks[p->picked[i]]->bytes;
+        dict_bytes += p->blocks[p->picked[i]]->dict_bytes;
+    }
+    return p->n_picked >= 4 && (bytes > p->opts.out_bytes || dict_bytes > p->opts.memory_bytes);
 }
 
 static bool fits(const struct planner *p, const struct kiln_plan *plan,
@@ -146,7 +158,7 @@ static bool first_run(const struct planner *p, struct kiln_plan *ret)
 static bool plan_fresh(struct planner *p, struct kiln_plan *ret)
 {
     pick(p, of_tier, 0);
-    if (!is_due(p, HOUR_NS) || !first_run(p, ret))
+    if (!(is_due(p, KILN_PLAN_FRESH, HOUR_NS) || is_plenty(p)) || !first_run(p, ret))
         return false;
     ret->level = 1;
     return true;
@@ -178,7 +190,7 @@ static bool plan_late(struct planner *p, uint64_t day, struct kiln_plan *ret)
 static bool plan_day(struct planner *p, uint64_t day, struct kiln_plan *ret)
 {
     pick(p, of_day, day);
-    if (is_due(p, DAY_NS) && first_run(p, ret)) {
+    if (is_due(p, KILN_PLAN_DAY, DAY_NS) && first_run(p, ret)) {
         ret->level = 2;
         return true;
     }
@@ -256,7 +268,7 @@ struct kiln_backlog kiln_plan_backlog(const struct kiln_block_info *const *block
         to->blocks++;
         to->bytes += blocks[i]->bytes;
     }
-    if (fresh.blocks < 2 || (fresh.blocks < KILN_PLAN_FAN_IN && !waits))
+    if (fresh.blocks < 2 || (fresh.blocks < KILN_PLAN_FRESH && !waits))
         fresh = (struct kiln_backlog){0};
     if (rest.blocks < 2)
         rest = (struct kiln_backlog){0};

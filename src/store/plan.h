@@ -2,10 +2,11 @@
 /*
  * plan - which blocks of a tenant are merged next: pure decisions, no files.
  *
- * A profile is rewritten about twice in its life: fresh blocks (level 0) become a block of level 1
- * when there are eight of them, or the oldest has waited for an hour; blocks of level 1 whose data
- * ends on the same day become one of level 2 when there are eight, or the oldest has waited for a
- * day.  What comes late joins the block of its day once it is an eighth of it.
+ * A profile is rewritten once or twice in its life: fresh blocks (level 0) become a block of level
+ * 1 when there are as many as one merge can take, or 32, or the oldest has waited for an hour;
+ * blocks of level 1 whose data ends on the same day become one of level 2 when there are eight, or
+ * the oldest has waited for a day.  What comes late joins the block of its day once it is an eighth
+ * of it.
  *
  * A merge never needs more than its share of memory, and never makes a block larger than a bound:
  * where all that is due does not fit, the oldest data that does is taken, and the rest later.  A
@@ -19,7 +20,8 @@
 #include "store/block.h"
 
 enum {
-    KILN_PLAN_FAN_IN = 8,   /* blocks of one level that make a merge */
+    KILN_PLAN_FRESH = 32,   /* blocks of level 0 that make a merge */
+    KILN_PLAN_DAY = 8,      /* of level 1 */
     KILN_PLAN_FAN_MAX = 64, /* blocks of one merge at most */
 };
 

@@ -102,11 +102,34 @@ TEST(plan, fresh_blocks_wait_for_company)
                "0 1 2 3 4 5 6 > 1");
 }
 
-TEST(plan, eight_fresh_blocks_are_merged_at_once)
+TEST(plan, thirty_two_fresh_blocks_do_not_wait)
 {
-    CHECK_TEXT(plan_at(10.1, "0 10.07-10.08 1  0 10-10.01 1  0 10.01-10.02 1  0 10.02-10.03 1 "
-                             "0 10.03-10.04 1  0 10.04-10.05 1  0 10.05-10.06 1  0 10.06-10.07 1"),
-               "1 2 3 4 5 6 7 0 > 1");
+    struct kiln_plan_opts opts = {.now_ns = hours(10.1)};
+    struct kiln_plan plan;
+    struct drawn d = {0};
+
+    for (uint32_t i = 0; i < 31; i++)
+        add(&d, 0, 10 + i * 0.001, 10.001 + i * 0.001, 1, 10);
+    CHECK_EQ(kiln_plan_next(d.list, NULL, d.n, &opts, &plan), 0);
+    add(&d, 0, 9, 10, 1, 10);
+    CHECK_EQ(kiln_plan_next(d.list, NULL, d.n, &opts, &plan), 1);
+    CHECK_EQ(plan.n, 32);
+    CHECK_EQ(plan.blocks[0], 31); /* in the order of data */
+    CHECK_EQ(plan.level, 1);
+}
+
+TEST(plan, more_than_one_merge_can_take_does_not_wait)
+{
+    const char *blocks = "0 1-2 9@8.9  0 2-3 9@8.9  0 3-4 9@8.9  0 4-5 9@8.9";
+
+    CHECK_TEXT(
+        plan_of(blocks, &(struct kiln_plan_opts){.now_ns = hours(9), .memory_bytes = 72 * MIB}),
+        "nothing");
+    CHECK_TEXT(
+        plan_of(blocks, &(struct kiln_plan_opts){.now_ns = hours(9), .memory_bytes = 71 * MIB}),
+        "0 1 2 > 1");
+    CHECK_TEXT(plan_of(blocks, &(struct kiln_plan_opts){.now_ns = hours(9), .out_bytes = 35 * MIB}),
+               "0 1 2 > 1");
 }
 
 TEST(plan, two_fresh_blocks_are_merged_after_an_hour)
