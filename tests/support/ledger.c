@@ -63,6 +63,11 @@ static void add_samples(const struct kiln_ledger *ledger, struct kiln_builder *b
     }
 }
 
+static void name_service(uint32_t service, char ret_name[32])
+{
+    snprintf(ret_name, 32, "service-%u", service);
+}
+
 static void add_profile(const struct kiln_ledger *ledger, struct kiln_builder *b, uint32_t id)
 {
     char service[32];
@@ -79,7 +84,7 @@ static void add_profile(const struct kiln_ledger *ledger, struct kiln_builder *b
         .attrs = kiln_builder_set(b, &attr, 1, NULL),
     };
 
-    snprintf(service, sizeof(service), "service-%u", id % 3);
+    name_service(id % LEDGER_SERVICES, service);
     attr = kiln_builder_text_attr(b, KILN_STR("service.name"), kiln_str_of(service));
     resource.attrs = kiln_builder_set(b, &attr, 1, NULL);
     kiln_builder_add_resource(b, &resource);
@@ -183,6 +188,23 @@ int kiln_ledger_resend(struct kiln_ledger *ledger, struct kiln_engine *engine, u
     return append_profiles(ledger, engine, id, 1);
 }
 
+int kiln_ledger_delete(struct kiln_ledger *ledger, struct kiln_engine *engine, uint32_t tenant,
+                       uint32_t service)
+{
+    char name[32];
+    uint64_t n = 0;
+    int r;
+
+    name_service(service, name);
+    r = engine->ops->delete_service(engine, kiln_str_of(tenants[tenant]), kiln_str_of(name), &n,
+                                    NULL);
+    for (uint32_t id = 0; id < ledger->n; id++)
+        if (ledger->states[id] == LEDGER_ACKNOWLEDGED && id % LEDGER_SERVICES == service &&
+            tenant_of(id) == tenants[tenant])
+            ledger->states[id] = r == 0 ? LEDGER_DELETED : LEDGER_FAILED;
+    return r;
+}
+
 /* ---- check ---- */
 
 static bool is_as_given(const struct kiln_ledger *ledger, const struct kiln_batch *batch,
@@ -232,6 +254,7 @@ static void count(const struct kiln_ledger *ledger, struct kiln_ledger_sum *sum)
         sum->acknowledged += expected;
         sum->present += ledger->times[id] > 0;
         sum->twice += ledger->times[id] > 1;
+        sum->undead += ledger->states[id] == LEDGER_DELETED && ledger->times[id];
         if (expected && ledger->times[id] == 0 && sum->lost++ == 0)
             sum->first_lost = id;
     }

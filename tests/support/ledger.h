@@ -14,9 +14,9 @@
 
 #include "store/engine.h"
 
-enum { LEDGER_MAX = 20000, LEDGER_TENANTS = 2 };
+enum { LEDGER_MAX = 20000, LEDGER_TENANTS = 2, LEDGER_SERVICES = 3 };
 
-enum ledger_state { LEDGER_NONE, LEDGER_FAILED, LEDGER_ACKNOWLEDGED };
+enum ledger_state { LEDGER_NONE, LEDGER_FAILED, LEDGER_ACKNOWLEDGED, LEDGER_DELETED };
 
 struct kiln_ledger {
     pthread_mutex_t lock;
@@ -36,12 +36,20 @@ int kiln_ledger_append(struct kiln_ledger *ledger, struct kiln_engine *engine, u
 /* Sends a profile that failed once more, alone, as a client does that never got an answer. */
 int kiln_ledger_resend(struct kiln_ledger *ledger, struct kiln_engine *engine, uint32_t id);
 
+/*
+ * Deletes a service (0 .. LEDGER_SERVICES - 1) of a tenant, while nobody appends.  Where that fails
+ * what it held may be there or not.
+ */
+int kiln_ledger_delete(struct kiln_ledger *ledger, struct kiln_engine *engine, uint32_t tenant,
+                       uint32_t service);
+
 /* What a check found. */
 struct kiln_ledger_sum {
     uint32_t acknowledged;
     uint32_t lost;    /* acknowledged, and not there */
     uint32_t twice;   /* there more than once */
     uint32_t wrong;   /* not what was given */
+    uint32_t undead;  /* deleted, and there */
     uint32_t present; /* there, acknowledged or not */
     uint32_t first_lost;
 };

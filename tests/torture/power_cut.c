@@ -3,13 +3,13 @@
  * usage: power_cut [CUTS [SEED [MISFORTUNE]]]
  *
  * The whole store on a simulated disk (tests/support/sim_io.h).  A world is a disk with several
- * lives: threads append, resend, cut heads into blocks and compact, until the power fails at a
- * random operation, also while the store is being opened; then what is left is opened and compared
- * with what was acknowledged.  After the cuts come worlds with other misfortunes: a full disk,
- * failing syncs, failing calls, missing memory, flipped bits.
+ * lives: threads append, resend, cut heads into blocks, compact and delete, until the power fails
+ * at a random operation, also while the store is being opened; then what is left is opened and
+ * compared with what was acknowledged.  After the cuts come worlds with other misfortunes: a full
+ * disk, failing syncs, failing calls, missing memory, flipped bits.
  *
  * Every profile that was acknowledged must be there once, as it was given; nothing may be there
- * twice; and nothing may be reported as damage that a cut explains.
+ * twice, or after it was deleted; and nothing may be reported as damage that a cut explains.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -137,7 +137,7 @@ static uint32_t set_aside(struct world *w)
 static void check(struct world *w, struct kiln_ledger_sum *ret_sum)
 {
     struct kiln_err err = {0};
-    char text[160];
+    char text[200];
 
     if (kiln_ledger_check(&w->ledger, w->engine, ret_sum, &err) < 0) {
         if (!kiln_sim_is_dead(w->io))
@@ -147,10 +147,11 @@ static void check(struct world *w, struct kiln_ledger_sum *ret_sum)
     }
     totals.present += ret_sum->present;
     snprintf(text, sizeof(text),
-             "of %u acknowledged %u lost (first %u), %u twice, %u wrong, %u files set aside",
+             "of %u acknowledged %u lost (first %u), %u twice, %u wrong, %u deleted ones, %u files "
+             "set aside",
              ret_sum->acknowledged, ret_sum->lost, ret_sum->first_lost, ret_sum->twice,
-             ret_sum->wrong, set_aside(w));
-    if (ret_sum->lost || ret_sum->twice || ret_sum->wrong)
+             ret_sum->wrong, ret_sum->undead, set_aside(w));
+    if (ret_sum->lost || ret_sum->twice || ret_sum->wrong || ret_sum->undead)
         fail(w, text, NULL);
 }
 
@@ -217,6 +218,10 @@ static void live(struct world *w)
     keep_house(w);
     for (uint32_t i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
+    if (roll(w, 6) == 0 &&
+        kiln_ledger_delete(&w->ledger, w->engine, (uint32_t)roll(w, LEDGER_TENANTS),
+                           (uint32_t)roll(w, LEDGER_SERVICES)) < 0)
+        totals.refused++;
     if (roll(w, 2))
         keep_house(w);
 }
