@@ -37,7 +37,7 @@ struct kiln_block_info {
     uint64_t made_ns;          /* Unix time */
     uint64_t min_ns, max_ns;   /* of all observations and profiles */
     uint64_t n_series, n_profiles;
-    uint64_t n_samples; /* as they are read: some of a profile may have been joined, or split */
+    uint64_t n_samples; /* as they were written; those of one identity are read as one */
     uint64_t n_observations, n_stacks, n_frames;
     uint64_t bytes;      /* of the file */
     uint64_t dict_bytes; /* about what the dictionary takes in memory */

@@ -10,6 +10,7 @@
 
 #define MEMORY_DEFAULT ((size_t)64 << 20)
 #define DICT_MAX       ((size_t)4 << 30)
+#define SAMPLE_MAX     0x3fffffffu /* observations of a sample, for want of bits */
 
 /* ---- pages ---- */
 
@@ -173,6 +174,8 @@ void kiln_block_reader_free(struct kiln_block_reader *r)
     FREE(cpus);
     FREE(samples);
     FREE(observations);
+    FREE(keyed);
+    FREE(keyed_scratch);
 #undef FREE
     for (uint32_t i = 0; i < KILN_COLUMNS_MAX; i++)
         kiln_column_done(&r->columns[i], &r->budget);
@@ -264,15 +267,35 @@ int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err)
     return 1;
 }
 
-uint32_t kiln_reader_run(const struct kiln_block_reader *r, uint64_t first, uint64_t n)
+/*
+ * Puts the `n` rows from `first` on in the order of identity, so that those of one sample stand
+ * together, in the order of time they have.
+ */
+static void sort_rows(struct kiln_block_reader *r, uint64_t first, uint32_t n)
 {
     const uint64_t *stacks = r->columns[KILN_ROWS_STACK].v + first;
     const uint64_t *attrs = r->columns[KILN_ROWS_ATTRS].v + first;
     const uint64_t *links = r->columns[KILN_ROWS_LINK].v + first;
+    uint64_t linked = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        r->keyed[i] = (struct kiln_keyed){.key = links[i], .at = i};
+        linked |= links[i];
+    }
+    if (linked)
+        kiln_sort_keyed(r->keyed, r->keyed_scratch, n);
+    for (uint32_t i = 0; i < n; i++)
+        r->keyed[i].key = stacks[r->keyed[i].at] << 32 | attrs[r->keyed[i].at];
+    kiln_sort_keyed(r->keyed, r->keyed_scratch, n);
+}
+
+/* Rows of one identity among the `n` at `keyed`. */
+static uint32_t run_length(const struct kiln_keyed *keyed, const uint64_t *links, uint32_t n)
+{
     uint32_t run = 1;
 
-    while (run < n && run < (1u << 30) - 1 && stacks[run] == stacks[0] && attrs[run] == attrs[0] &&
-           links[run] == links[0])
+    while (run < n && run < SAMPLE_MAX && keyed[run].key == keyed[0].key &&
+           links[keyed[run].at] == links[keyed[0].at])
         run++;
     return run;
 }
@@ -283,29 +306,34 @@ struct fill {
     uint32_t n_samples, n_observations;
 };
 
-static void fill_shape(struct kiln_block_reader *r, struct fill *at, uint32_t shape, uint64_t n)
+static void fill_shape(struct kiln_block_reader *r, struct fill *at, uint32_t shape, uint32_t n)
 {
-    const struct kiln_column *c = r->columns;
+    const uint64_t *links = r->columns[KILN_ROWS_LINK].v + at->row;
+    const uint64_t *values = r->columns[KILN_ROWS_VALUE].v + at->value;
+    const uint64_t *times = r->columns[KILN_ROWS_TIME].v + at->time;
 
-    for (uint64_t i = 0, run; i < n; i += run) {
-        struct kiln_sample *s = &r->samples[at->n_samples++];
+    sort_rows(r, at->row, n);
+    for (uint32_t i = 0, run; i < n; i += run) {
+        const struct kiln_keyed *keyed = r->keyed + i;
 
-        run = kiln_reader_run(r, at->row, n - i);
-        *s = (struct kiln_sample){
-            .stack = r->stack_of[c[KILN_ROWS_STACK].v[at->row] - 1],
-            .attrs = kiln_remap_set(r->remap, (uint32_t)c[KILN_ROWS_ATTRS].v[at->row]),
-            .link = kiln_remap_link(r->remap, (uint32_t)c[KILN_ROWS_LINK].v[at->row]),
+        run = run_length(keyed, links, n - i);
+        r->samples[at->n_samples++] = (struct kiln_sample){
+            .stack = r->stack_of[(keyed->key >> 32) - 1],
+            .attrs = kiln_remap_set(r->remap, (uint32_t)keyed->key),
+            .link = kiln_remap_link(r->remap, (uint32_t)links[keyed->at]),
             .first = at->n_observations,
-            .n = (uint32_t)run & 0x3fffffffu,
+            .n = run & SAMPLE_MAX,
             .has_values = shape & 1,
             .has_times = shape >> 1 & 1,
         };
-        at->row += run;
-        for (uint64_t k = 0; (shape & 1) && k < run; k++)
-            r->observations[at->n_observations++] = (int64_t)c[KILN_ROWS_VALUE].v[at->value++];
-        for (uint64_t k = 0; (shape & 2) && k < run; k++)
-            r->observations[at->n_observations++] = (int64_t)c[KILN_ROWS_TIME].v[at->time++];
+        for (uint32_t k = 0; (shape & 1) && k < run; k++)
+            r->observations[at->n_observations++] = (int64_t)values[keyed[k].at];
+        for (uint32_t k = 0; (shape & 2) && k < run; k++)
+            r->observations[at->n_observations++] = (int64_t)times[keyed[k].at];
     }
+    at->row += n;
+    at->value += shape & 1 ? n : 0;
+    at->time += shape & 2 ? n : 0;
 }
 
 static int fill_samples(struct kiln_block_reader *r, const struct kiln_rows_profile *p,
@@ -317,8 +345,12 @@ static int fill_samples(struct kiln_block_reader *r, const struct kiln_rows_prof
 
     if (result == 0)
         result = READER_ROOM(r, r->observations, r->cap_observations, n + p->of[3]);
+    if (result == 0)
+        result = READER_ROOM(r, r->keyed, r->cap_keyed, n);
+    if (result == 0)
+        result = READER_ROOM(r, r->keyed_scratch, r->cap_keyed_scratch, n);
     for (uint32_t shape = 1; result == 0 && shape <= 3; shape++)
-        fill_shape(r, &at, shape, p->of[shape]);
+        fill_shape(r, &at, shape, (uint32_t)p->of[shape]);
     *ret_n = at.n_samples;
     return result;
 }

@@ -53,7 +53,8 @@ struct kiln_block_reader {
     struct kiln_rows_cursor cursor;
     struct kiln_sample *samples;
     int64_t *observations;
-    uint32_t cap_samples, cap_observations;
+    struct kiln_keyed *keyed, *keyed_scratch; /* rows of one shape, by identity */
+    uint32_t cap_samples, cap_observations, cap_keyed, cap_keyed_scratch;
 
     uint64_t last; /* scratch: an integer before, across pages of one section */
     uint32_t next; /* scratch: entries shown, likewise */
@@ -77,8 +78,6 @@ KILN_CHECK int kiln_reader_section(struct kiln_block_reader *r, const struct kil
  * service.  Returns 1, 0 at the end, or an error.
  */
 KILN_CHECK int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err);
-/* Rows of one identity, from `first` on, of at most `n`: they are one sample. */
-uint32_t kiln_reader_run(const struct kiln_block_reader *r, uint64_t first, uint64_t n);
 /* The id and payload of a profile, if it has them; false if they are not there. */
 bool kiln_reader_get_bytes(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
                            struct kiln_profile *head);

@@ -112,18 +112,12 @@ static void sort_rows(struct kiln_block_writer *w, uint32_t n, uint32_t shape)
     kiln_sort_keyed(w->keyed, w->keyed_scratch, n);
 }
 
-/* Adds sorted rows to the columns; returns how many samples they make, neighbours joined. */
-static uint64_t put_rows(struct kiln_block_writer *w, uint32_t n, uint32_t shape)
+/* Adds sorted rows to the columns. */
+static void put_rows(struct kiln_block_writer *w, uint32_t n, uint32_t shape)
 {
-    const struct kiln_block_row *before = NULL;
-    uint64_t n_samples = 0;
-
     for (uint32_t i = 0; i < n; i++) {
         const struct kiln_block_row *row = &w->rows[w->keyed[i].at];
 
-        n_samples += !before || before->stack != row->stack || before->attrs != row->attrs ||
-                     before->link != row->link;
-        before = row;
         kiln_writer_put(w, KILN_ROWS_STACK, number_stack(w, row->stack));
         kiln_writer_put(w, KILN_ROWS_ATTRS, kiln_writer_number(w, &w->sets, row->attrs));
         kiln_writer_put(w, KILN_ROWS_LINK, kiln_writer_number(w, &w->links, row->link));
@@ -132,14 +126,13 @@ static uint64_t put_rows(struct kiln_block_writer *w, uint32_t n, uint32_t shape
         if (shape & 2)
             kiln_writer_put(w, KILN_ROWS_TIME, row->time_ns);
     }
-    return n_samples;
 }
 
 /* ---- profiles ---- */
 
 struct counts {
     uint64_t of[4]; /* observations, by shape */
-    uint64_t all;
+    uint64_t all, samples;
     uint32_t shape; /* of all; 0: mixed */
 };
 
@@ -147,8 +140,10 @@ static struct counts count_rows(const struct kiln_block_profile *p)
 {
     struct counts c = {.shape = 1};
 
-    for (uint32_t i = 0; i < p->head.n_samples; i++)
+    for (uint32_t i = 0; i < p->head.n_samples; i++) {
         c.of[shape_of(&p->samples[i])] += p->samples[i].n;
+        c.samples += p->samples[i].n && shape_of(&p->samples[i]);
+    }
     c.of[0] = 0; /* neither values nor times: nothing */
     c.all = c.of[1] + c.of[2] + c.of[3];
     for (uint32_t shape = 1; shape <= 3 && c.all; shape++)
@@ -210,7 +205,7 @@ static void widen(uint64_t *min, uint64_t *max, uint64_t from, uint64_t to)
 
 /* Times, and what is counted. */
 static void account(struct kiln_block_writer *w, const struct kiln_block_profile *p,
-                    uint64_t n_samples, uint64_t n_observations)
+                    const struct counts *counts)
 {
     struct kiln_block_info *info = &w->footer.info;
     struct kiln_block_series *series = &w->footer.series[info->n_series - 1];
@@ -228,11 +223,11 @@ static void account(struct kiln_block_writer *w, const struct kiln_block_profile
     widen(&w->bounds.min_ns, &w->bounds.max_ns, min, max);
     w->bounds.last_series = (uint32_t)info->n_series - 1;
     info->n_profiles++;
-    info->n_samples += n_samples;
-    info->n_observations += n_observations;
+    info->n_samples += counts->samples;
+    info->n_observations += counts->all;
     series->n_profiles++;
-    series->n_samples += n_samples;
-    series->n_observations += n_observations;
+    series->n_samples += counts->samples;
+    series->n_observations += counts->all;
 }
 
 static void begin_page(struct kiln_block_writer *w)
@@ -261,7 +256,6 @@ static bool has_room(struct kiln_block_writer *w, uint64_t n)
 static void add_profile(struct kiln_block_writer *w, const struct kiln_block_profile *p)
 {
     struct counts counts = count_rows(p);
-    uint64_t n_samples = 0;
 
     if (w->n_entries && (w->columns[KILN_ROWS_STACK].n + counts.all > KILN_BLOCK_PAGE_ROWS ||
                          w->n_entries == KILN_BLOCK_PAGE_ROWS ||
@@ -278,9 +272,9 @@ static void add_profile(struct kiln_block_writer *w, const struct kiln_block_pro
         uint32_t n = counts.of[shape] ? collect_rows(w, p, shape) : 0;
 
         sort_rows(w, n, shape);
-        n_samples += put_rows(w, n, shape);
+        put_rows(w, n, shape);
     }
-    account(w, p, n_samples, counts.all);
+    account(w, p, &counts);
     w->n_entries++;
 }
 

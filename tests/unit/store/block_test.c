@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/block.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
 #include "blocks.h"
+#include "codec/codec.h"
 #include "drawn.h"
 #include "random_batch.h"
 #include "resolve.h"
@@ -69,7 +73,7 @@ TEST(block, whatever_is_written_comes_back)
 {
     for (uint64_t seed = 0; seed < 150; seed++) {
         struct random_opts opts = {.seed = seed,
-                                   .samples = seed % 10 == 3 ? 3000 : 20,
+                                   .samples = seed % 10 == 3 ? 500 : 20,
                                    .orphans = seed % 2 == 0,
                                    .no_times = seed % 5 == 1,
                                    .plain_profiles = seed % 3 == 1};
@@ -522,4 +526,136 @@ TEST(block, running_out_of_memory_while_reading_is_an_error)
     kiln_batch_unref(back);
     kiln_batch_unref(batch);
     kiln_sim_free(io);
+}
+
+TEST(block, samples_of_one_identity_come_back_as_one)
+{
+    struct kiln_io *io = kiln_sim_new();
+    struct kiln_batch *batch =
+        kiln_test_batch(&(struct kiln_drawn){.stacks = "main;a 5@100 6@300 cpu=1\n"
+                                                       "main;b 7@200\n"
+                                                       "main;a 8@250 cpu=1\n"
+                                                       "main;a 1 cpu=1\n"},
+                        1);
+    struct kiln_block *block = block_of(io, batch);
+    struct kiln_batch *back = block_batch(block, NULL, NULL, NULL);
+
+    assert_non_null(back);
+    CHECK_EQ(back->n_samples, 3);
+    CHECK_EQ(back->samples[0].n, 1); /* without a time */
+    CHECK_EQ(back->samples[1].n, 3);
+    CHECK_EQ(kiln_sample_values(back, &back->samples[1])[1], 8);
+    CHECK_EQ(kiln_sample_times(back, &back->samples[1])[1], 250);
+    CHECK_EQ(kiln_sample_values(back, &back->samples[2])[0], 7);
+    kiln_batch_unref(back);
+    kiln_block_unref(block);
+    kiln_batch_unref(batch);
+    kiln_sim_free(io);
+}
+
+/* More profiles than there is room in the table of times. */
+#define MANY ((UINT64_C(1) << 20) + 100)
+
+TEST(block, a_million_profiles_of_their_own_time_come_back)
+{
+    struct kiln_block_write_opts opts = {.tenant = KILN_STR("t"), .memory_bytes = BLOCK_MEMORY * 2};
+    const struct kiln_str key = KILN_STR("shop\0cpu\0");
+    struct kiln_io *io = kiln_sim_new();
+    struct kiln_batch *batch = shops();
+    struct kiln_block_writer *w;
+    struct kiln_block_reader *reader;
+    struct kiln_block_profile p = {0};
+    struct kiln_builder *b;
+    struct kiln_block_id id;
+    struct kiln_block *block;
+    uint64_t n = 0;
+
+    CHECK_OK(kiln_block_create(io, &opts, batch, &key, 1, &w, NULL));
+    for (uint64_t i = 0; i < MANY; i++) {
+        p.head.time_ns = 1000 * SECOND + i * i;
+        p.head.duration_ns = i % 10;
+        kiln_block_add(w, &p);
+    }
+    CHECK_OK(kiln_block_commit(w, &id, NULL));
+    CHECK_OK(kiln_block_open(io, block_path(&id), &block, NULL));
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    CHECK_OK(kiln_block_read(
+        block, &(struct kiln_block_read_opts){.memory_bytes = BLOCK_MEMORY * 2}, b, &reader, NULL));
+    for (; kiln_block_next(reader, &p, NULL) > 0; n++)
+        CHECK(p.head.time_ns == 1000 * SECOND + n * n && p.head.duration_ns == n % 10);
+    CHECK_EQ(n, MANY);
+    kiln_block_reader_free(reader);
+    kiln_builder_free(b);
+    kiln_block_unref(block);
+    kiln_batch_unref(batch);
+    kiln_sim_free(io);
+}
+
+struct shared_read {
+    struct kiln_block *block;
+    struct kiln_batch *batch;
+    pthread_t thread;
+};
+
+static void *read_shared(void *context)
+{
+    struct shared_read *read = context;
+
+    read->batch = block_batch(read->block, NULL, NULL, NULL);
+    kiln_block_unref(read->block);
+    return NULL;
+}
+
+TEST(block, many_threads_read_one_block)
+{
+    struct kiln_io *io = kiln_sim_new();
+    struct kiln_batch *batch = many(50, 100, true);
+    struct kiln_block *block = block_of(io, batch);
+    struct shared_read reads[4];
+
+    for (int i = 0; i < 4; i++) {
+        reads[i].block = kiln_block_ref(block);
+        CHECK_OK(pthread_create(&reads[i].thread, NULL, read_shared, &reads[i]));
+    }
+    kiln_block_unref(block);
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(pthread_join(reads[i].thread, NULL));
+        assert_non_null(reads[i].batch);
+        block_check_same(batch, reads[i].batch);
+        kiln_batch_unref(reads[i].batch);
+    }
+    kiln_batch_unref(batch);
+    kiln_sim_free(io);
+}
+
+static void check_capture(const char *relative)
+{
+    const char *path = kiln_test_data(relative);
+    struct kiln_batch *batch;
+    struct kiln_err err = {0};
+    size_t len;
+    char *data;
+
+    if (!path)
+        SKIP("there are no real captures here");
+    data = kiln_test_read(path, &len);
+    assert_non_null(data);
+    if (kiln_decode((struct kiln_str){data, len}, &(struct kiln_decode_opts){0}, &batch, NULL,
+                    &err) < 0)
+        fail_msg("%s: %s", err.where, err.text);
+    check_round_trip(batch);
+    kiln_batch_unref(batch);
+    free(data);
+}
+
+TEST(block, requests_of_a_host_profiler_come_back)
+{
+    check_capture("otlp/host-mix.1.11/00001.otlp");
+    check_capture("otlp/host-mix.1.11/00002.otlp");
+}
+
+TEST(block, a_heap_profile_with_labels_comes_back)
+{
+    check_capture("pprof/go-cpu-span-labels.pb.gz");
+    check_capture("pprof/go-alloc.pb.gz");
 }
