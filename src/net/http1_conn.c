@@ -86,7 +86,8 @@ static void give_up_body(struct kiln_conn *conn)
     conn->last = conn->linger = true;
 }
 
-static void send_refusal(struct kiln_conn *conn, struct kiln_exchange *x)
+/* Sends the answer of an exchange, whoever gave it. */
+static void respond(struct kiln_conn *conn, struct kiln_exchange *x)
 {
     struct kiln_response *answer = x->answer;
 
@@ -102,7 +103,7 @@ static void send_refusal(struct kiln_conn *conn, struct kiln_exchange *x)
 
 void kiln_http1_answer(struct kiln_conn *conn, struct kiln_exchange *x)
 {
-    send_refusal(conn, x);
+    respond(conn, x);
     if (!conn->dead)
         kiln_conn_continue(conn);
 }
@@ -162,7 +163,7 @@ static void begin(struct kiln_conn *conn, const struct kiln_http_head *head)
         if (kiln_exchange_ready(h1->x))
             return;
     }
-    send_refusal(conn, h1->x);
+    respond(conn, h1->x);
 }
 
 /* Takes a head from the front of *in.  False: it is not all there. */
@@ -227,7 +228,7 @@ static void refuse_body(struct kiln_conn *conn)
         return;
     }
     kiln_exchange_refuse_text(x, 400, "malformed", why(400));
-    send_refusal(conn, x);
+    respond(conn, x);
 }
 
 /* Takes of the body what is there.  False: more must come first. */
@@ -247,7 +248,7 @@ static bool take_body(struct kiln_conn *conn, struct kiln_str *in)
         }
         x->progress_ms = conn->loop->now_ms;
         if (piece.len && !x->discard && !kiln_exchange_body(x, piece)) {
-            send_refusal(conn, x);
+            respond(conn, x);
             return true;
         }
     }
@@ -257,7 +258,7 @@ static bool take_body(struct kiln_conn *conn, struct kiln_str *in)
     }
     x->body_done = true;
     if (!x->discard && !kiln_exchange_ready(x))
-        send_refusal(conn, x);
+        respond(conn, x);
     return true;
 }
 

@@ -138,7 +138,10 @@ struct kiln_route {
     size_t body_max;
 };
 KILN_CHECK int kiln_router_add(struct kiln_router *router, const struct kiln_route *route);
-/* What answers paths that no route has: gRPC wants UNIMPLEMENTED where HTTP wants 404. */
+/*
+ * What answers paths that no route has: gRPC wants UNIMPLEMENTED where HTTP wants 404.  It is
+ * called as soon as the head is there, without asking the guard; the body is dropped.
+ */
 void kiln_router_fallback(struct kiln_router *router, void (*handler)(struct kiln_request *request),
                           void *context);
 
@@ -211,7 +214,10 @@ KILN_CHECK int kiln_server_start(struct kiln_server *server, struct kiln_err *er
  */
 void kiln_server_stop(struct kiln_server *server, uint32_t timeout_ms);
 
-/* After stop, or before start. */
+/*
+ * After stop, or before start.  A request that somebody still holds may be answered even later, as
+ * long as the pool lives.
+ */
 void kiln_server_free(struct kiln_server *server);
 
 #endif /* KILN_NET_SERVER_H */
