@@ -11,7 +11,7 @@
 #include "core/series.h"
 #include "store/compact.h"
 
-#define STOP_EVERY     1024u /* profiles between two looks at opts->stop */
+#define STOP_EVERY     (UINT64_C(1) << 17) /* samples between two looks at opts->stop */
 /*
  * What a merge takes, as measured: the common dictionary and those of the inputs, which overlap,
  * and the writer's tables are some one and a half times what the footers say; a little for each
@@ -44,6 +44,8 @@ struct merge {
     struct kiln_builder *b;
     struct kiln_block_writer *writer;
     struct kiln_compact_result result;
+    uint64_t stop_at; /* samples */
+    uint64_t samples;
     uint32_t bad;
     struct kiln_err *err;
 };
@@ -347,6 +349,7 @@ static int write_profile(struct merge *m, uint32_t number)
     p.series = in->series[p.series];
     kiln_block_add(m->writer, &p);
     m->result.profiles++;
+    m->samples += p.head.n_samples + 1;
     return step(m, number);
 }
 
@@ -356,9 +359,11 @@ static int write_all(struct merge *m)
     int r = 0;
 
     while (r == 0 && (number = first_input(m)) < m->opts->n) {
-        if (m->opts->stop && m->result.profiles % STOP_EVERY == 0 &&
-            m->opts->stop(m->opts->context))
-            return kiln_err_set(m->err, -ECANCELED, NULL, "stopped");
+        if (m->opts->stop && m->samples >= m->stop_at) {
+            if (m->opts->stop(m->opts->context))
+                return kiln_err_set(m->err, -ECANCELED, NULL, "stopped");
+            m->stop_at = m->samples + STOP_EVERY;
+        }
         r = write_profile(m, number);
     }
     return r;

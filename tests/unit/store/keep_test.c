@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "drawn.h"
+#include "random_batch.h"
 #include "store/backup.h"
 #include "store/store.h"
 #include "store/usage.h"
@@ -223,6 +224,31 @@ TEST(keep, little_memory_makes_smaller_merges_and_no_failure)
     CHECK_EQ(pool.used, 0);
 }
 
+TEST(keep, an_allocation_that_fails_leaves_everything_as_it_was)
+{
+    const char *all = "main;f0 1\nmain;f1 1\nmain;f2 1\nmain;shop 3\n";
+    bool failed = true;
+
+    for (uint64_t n = 1; failed; n += 1 + n / 16) {
+        struct store_kit kit;
+
+        kit_init(&kit, NOW);
+        put_blocks(&kit, "shop", 3, NOW);
+        kiln_mem_fail_at(n);
+        (void)!kiln_store_compact(kit.engine, true, NULL);
+        failed = kiln_mem_failed();
+        kiln_mem_fail_at(0);
+        CHECK_TEXT(kit_drawing(&kit, 0, 0), all);
+        compact(&kit);
+        kit_reopen(&kit);
+        CHECK_TEXT(kit_drawing(&kit, 0, 0), all);
+        CHECK_EQ(kit_stats(&kit).profiles, 3);
+        kit_done(&kit);
+        CHECK(n < 100000);
+    }
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 /* ---- retention ---- */
 
 TEST(keep, blocks_that_are_out_go_and_the_log_does_not_bring_them_back)
@@ -264,6 +290,71 @@ TEST(keep, a_service_with_less_time_leaves_blocks_that_others_keep)
     kit_reopen(&kit);
     CHECK_TEXT(kit_drawing(&kit, 0, 0), "main;shop 1\n");
     kit_done(&kit);
+}
+
+TEST(keep, a_power_cut_during_retention_takes_nothing_that_stays)
+{
+    struct kiln_retention_rule rule = {.service = "cart", .age_ns = DAY};
+
+    for (uint64_t n = 1;; n++) {
+        struct store_kit kit;
+        bool survived;
+
+        kit_init(&kit, NOW);
+        kit_close(&kit);
+        kit.opts.rules = &rule;
+        kit.opts.n_rules = 1;
+        kit_open(&kit);
+        put(&kit, "shop", "main;shop 1\n", NOW);
+        put(&kit, "cart", "main;cart 1\n", NOW);
+        flush(&kit);
+        put(&kit, "cart", "main;cart 2\n", NOW);
+        flush(&kit);
+        put(&kit, "shop", "main;shop 2\n", NOW + 1);
+        kiln_sim_cut_at(kit.io, n);
+        survived = kiln_store_retire(kit.engine, NOW + 2 * DAY, NULL) == 0;
+        kit_cut_power(&kit, n);
+        kit_open(&kit);
+        CHECK(strstr(kit_drawing(&kit, 0, 0), "main;shop 3\n") != NULL);
+        CHECK(!survived || !strstr(kit_drawing(&kit, 0, 0), "cart"));
+        CHECK_OK(kiln_store_retire(kit.engine, NOW + 2 * DAY, NULL));
+        CHECK_TEXT(kit_drawing(&kit, 0, 0), "main;shop 3\n");
+        kit_done(&kit);
+        if (survived)
+            break;
+        CHECK(n < 1000);
+    }
+}
+
+TEST(keep, retention_by_age_keeps_all_that_is_young_enough)
+{
+    uint64_t cutoff = NOW - 2 * DAY;
+
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct dice dice = {seed * 7919};
+        uint64_t young = 0, old = 0;
+        struct store_kit kit;
+        char expected[64];
+
+        kit_init(&kit, NOW);
+        for (uint32_t i = 0; i < 40; i++) {
+            uint64_t time_ns = NOW - dice_roll(&dice, 4 * DAY / HOUR) * HOUR - i;
+
+            put(&kit, "shop", time_ns >= cutoff ? "young 1\n" : "old 1\n", time_ns);
+            young += time_ns >= cutoff;
+            old += time_ns < cutoff;
+            if (dice_roll(&dice, 8) == 0)
+                flush(&kit);
+        }
+        kit_close(&kit);
+        kit.opts.retention.age_ns = 2 * DAY;
+        kit_open(&kit);
+        CHECK_OK(kiln_store_retire(kit.engine, NOW, NULL));
+        CHECK(kit_stats(&kit).profiles >= young && kit_stats(&kit).profiles < young + old);
+        snprintf(expected, sizeof(expected), "young %llu\n", (unsigned long long)young);
+        CHECK(strstr(kit_drawing(&kit, 0, 0), expected) != NULL);
+        kit_done(&kit);
+    }
 }
 
 TEST(keep, by_bytes_the_oldest_block_goes)
