@@ -37,6 +37,7 @@ struct world {
     struct kiln_io *io;
     struct kiln_engine *engine;
     struct kiln_pool pool;
+    struct kiln_metrics *metrics;
     struct kiln_ledger ledger;
     const char *what; /* happens in it */
 };
@@ -74,6 +75,8 @@ static void begin_world(struct world *w, const char *what, uint64_t seed)
     w->seed = seed;
     w->random = seed * 0x9e3779b97f4a7c15u;
     w->io = kiln_sim_new();
+    if (kiln_metrics_new(&w->metrics) < 0)
+        fail(w, "no metrics", NULL);
     kiln_ledger_init(&w->ledger, kiln_clock_unix_ns());
     alarm(WORLD_SECONDS);
 }
@@ -91,6 +94,7 @@ static void end_world(struct world *w)
     for (uint32_t id = 0; id < w->ledger.n; id++)
         totals.acknowledged += w->ledger.states[id] == LEDGER_ACKNOWLEDGED;
     kiln_ledger_done(&w->ledger);
+    kiln_metrics_free(w->metrics);
     kiln_sim_free(w->io);
 }
 
@@ -98,7 +102,12 @@ static int open_store(struct world *w, struct kiln_err *err)
 {
     /* The disk may be filled to the last byte. */
     struct kiln_store_opts opts = {
-        .io = w->io, .no_background = true, .pool = &w->pool, .min_free_bytes = 1};
+        .io = w->io,
+        .no_background = true,
+        .pool = &w->pool,
+        .min_free_bytes = 1,
+        .metrics = w->metrics,
+    };
     uint64_t start = kiln_clock_mono_ns();
     uint64_t taken;
     int r;
@@ -133,6 +142,14 @@ static uint32_t set_aside(struct world *w)
     return n + (uint32_t)stats.set_aside;
 }
 
+/* Profiles that came again while the block with the first of them could not be read: rather twice
+ * than not at all, and counted. */
+static uint32_t unchecked(struct world *w)
+{
+    return (uint32_t)kiln_metric_value(
+        kiln_metric_get(w->metrics, KILN_COUNTER, "kiln_store_unchecked_total", "", NULL));
+}
+
 /* Compares; what must be there is. */
 static void check(struct world *w, struct kiln_ledger_sum *ret_sum)
 {
@@ -151,7 +168,7 @@ static void check(struct world *w, struct kiln_ledger_sum *ret_sum)
              "set aside",
              ret_sum->acknowledged, ret_sum->lost, ret_sum->first_lost, ret_sum->twice,
              ret_sum->wrong, ret_sum->undead, set_aside(w));
-    if (ret_sum->lost || ret_sum->twice || ret_sum->wrong || ret_sum->undead)
+    if (ret_sum->lost || ret_sum->twice > unchecked(w) || ret_sum->wrong || ret_sum->undead)
         fail(w, text, NULL);
 }
 
