@@ -13,6 +13,7 @@
 
 #define DROPPED  UINT32_MAX /* an attribute that the edit removed */
 #define SKIP_MAX 1u         /* entries of other sources that may stand between two of this one */
+#define MISS_MAX 16u        /* wrong guesses in a row, after which guessing waits for a hit */
 
 struct kiln_remap {
     struct kiln_builder *b;
@@ -32,7 +33,8 @@ struct kiln_remap {
     bool to_file;
     struct {
         uint32_t string, function, location, stack;
-    } next; /* where the next entry probably is, if the builder knows it: behind the last */
+    } next;                   /* where the next entry probably is, if the builder knows it */
+    uint32_t location_misses; /* how often in a row it was elsewhere */
     uint8_t *lost_keys; /* by string: 1 for a key that the edit took from the resource at hand */
     size_t charged;
 };
@@ -142,14 +144,19 @@ int kiln_remap_move(struct kiln_remap *remap, struct kiln_builder *b)
     return 0;
 }
 
-/* Notes the new index of an entry. */
-static uint32_t settle(struct kiln_remap *remap, uint32_t *place, uint32_t index)
+static void touch(struct kiln_remap *remap, const uint32_t *place)
 {
-    *place = index;
-    if (remap->notes_touched &&
-        kiln_builder_room(remap->b, (void **)&remap->touched, &remap->cap_touched,
+    if (kiln_builder_room(remap->b, (void **)&remap->touched, &remap->cap_touched,
                           (uint64_t)remap->n_touched + 1, sizeof(*remap->touched)))
         remap->touched[remap->n_touched++] = (uint32_t)(place - remap->strings);
+}
+
+/* Notes the new index of an entry. */
+KILN_INLINE uint32_t settle(struct kiln_remap *remap, uint32_t *place, uint32_t index)
+{
+    *place = index;
+    if (KILN_UNLIKELY(remap->notes_touched))
+        touch(remap, place);
     return index;
 }
 
@@ -243,20 +250,28 @@ uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function)
     return *to || function == 0 ? *to : settle(remap, to, bring_function(remap, function));
 }
 
-uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping)
+static uint32_t bring_mapping(struct kiln_remap *remap, uint32_t mapping)
 {
-    uint32_t *to = &remap->mappings[mapping];
     struct kiln_mapping m = remap->from->dict.mappings[mapping];
 
-    if (*to || mapping == 0)
-        return *to;
     m.filename = remap_text(remap, KILN_TEXT_MAPPING, m.filename);
     m.attrs = kiln_remap_set(remap, m.attrs);
     if (remap->to_file)
         kiln_code_to_file(&remap->b->box->batch, &m);
-    return settle(remap, to,
-                  remap->code ? kiln_code_mapping(remap->code, remap->b, &m)
-                              : kiln_builder_mapping(remap->b, &m));
+    return remap->code ? kiln_code_mapping(remap->code, remap->b, &m)
+                       : kiln_builder_mapping(remap->b, &m);
+}
+
+KILN_INLINE uint32_t remap_mapping(struct kiln_remap *remap, uint32_t mapping)
+{
+    uint32_t *to = &remap->mappings[mapping];
+
+    return *to || mapping == 0 ? *to : settle(remap, to, bring_mapping(remap, mapping));
+}
+
+uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping)
+{
+    return remap_mapping(remap, mapping);
 }
 
 uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link)
@@ -336,21 +351,32 @@ static uint32_t remap_attr(struct kiln_remap *remap, uint32_t attr)
     return settle(remap, to, kiln_builder_attr(remap->b, entry.key, entry.value, entry.unit));
 }
 
-uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set)
+static uint32_t bring_set(struct kiln_remap *remap, uint32_t set)
 {
-    uint32_t *to = &remap->sets[set];
     struct kiln_range range = remap->from->dict.sets[set];
     uint32_t n = 0;
 
-    if (*to || set == 0 || !scratch_indexes(remap, range.n))
-        return *to;
+    if (!scratch_indexes(remap, range.n))
+        return 0;
     for (uint32_t i = 0; i < range.n; i++) {
         uint32_t attr = remap_attr(remap, remap->from->dict.members[range.first + i]);
 
         if (attr != DROPPED)
             remap->indexes[n++] = attr;
     }
-    return settle(remap, to, kiln_builder_set(remap->b, remap->indexes, n, NULL));
+    return kiln_builder_set(remap->b, remap->indexes, n, NULL);
+}
+
+KILN_INLINE uint32_t remap_set(struct kiln_remap *remap, uint32_t set)
+{
+    uint32_t *to = &remap->sets[set];
+
+    return *to || set == 0 ? *to : settle(remap, to, bring_set(remap, set));
+}
+
+uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set)
+{
+    return remap_set(remap, set);
 }
 
 /* ---- locations, stacks ---- */
@@ -383,6 +409,17 @@ static uint64_t move_address(const struct kiln_remap *remap, uint64_t address,
     return address + (start - from->start);
 }
 
+/* The same for a location, which may have been where a guess would have looked, had there been one.
+ */
+static uint32_t found_location(struct kiln_remap *remap, uint32_t location, uint32_t n)
+{
+    if (location - remap->next.location <= SKIP_MAX)
+        remap->location_misses = 0;
+    else
+        remap->location_misses++;
+    return found(&remap->next.location, location, n);
+}
+
 static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_location *from)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
@@ -390,21 +427,26 @@ static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_locat
     uint32_t n = known->n_locations;
     uint32_t n_lines;
 
-    entry.mapping = kiln_remap_mapping(remap, from->mapping);
+    entry.mapping = remap_mapping(remap, from->mapping);
     if ((remap->code || remap->to_file) && entry.address)
         entry.address = move_address(remap, entry.address,
                                      &remap->from->dict.mappings[from->mapping], entry.mapping);
-    entry.attrs = kiln_remap_set(remap, from->attrs);
+    entry.attrs = remap_set(remap, from->attrs);
     n_lines = remap_lines(remap, from);
     if (remap->sole)
         return kiln_builder_new_location(remap->b, entry.address, entry.mapping, entry.attrs,
                                          remap->lines, n_lines);
-    for (uint32_t i = remap->next.location; i < n && i <= remap->next.location + SKIP_MAX; i++) {
-        if (kiln_location_is(known, i, &entry, remap->lines, n_lines))
-            return found(&remap->next.location, i, n);
+    if (remap->location_misses < MISS_MAX) {
+        uint32_t next = remap->next.location;
+
+        for (uint32_t i = next; i < n && i <= next + SKIP_MAX; i++) {
+            if (kiln_location_is(known, i, &entry, remap->lines, n_lines)) {
+                remap->location_misses = 0;
+                return found(&remap->next.location, i, n);
+            }
+        }
     }
-    return found(&remap->next.location,
-                 kiln_builder_location(remap->b, &entry, remap->lines, n_lines), n);
+    return found_location(remap, kiln_builder_location(remap->b, &entry, remap->lines, n_lines), n);
 }
 
 uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)

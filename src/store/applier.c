@@ -207,6 +207,7 @@ void *kiln_applier_main(void *context)
 {
     struct kiln_store *store = context;
 
+    pthread_setname_np(pthread_self(), "kiln-applier");
     for (;;) {
         struct kiln_pending *all;
 

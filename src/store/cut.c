@@ -308,6 +308,7 @@ void *kiln_keeper_main(void *context)
     struct kiln_store *store = context;
     uint64_t retry_ns = 0;
 
+    pthread_setname_np(pthread_self(), "kiln-keeper");
     while (wait_for_work(store)) {
         uint64_t now = kiln_clock_mono_ns();
 
