@@ -504,5 +504,10 @@ const struct kiln_command kiln_cmd_store = {
         "A store that a server has open is asked for through the server's socket (KILN_SOCKET, "
         "/run/kiln/kiln.sock), or where --server says.",
     .groups = {&group, &export_group, &kiln_group_remote},
+    .examples = {{"kiln store check --data-dir examples/store", "is all well?"},
+                 {"kiln store stats --data-dir examples/store", "what is in there"},
+                 {"kiln store export --data-dir examples/store --service checkout --type cpu "
+                  "--from 2026-03-01T12:06:00Z -o /tmp/later.pb.gz",
+                  "a part of it as pprof"}},
     .run = run,
 };

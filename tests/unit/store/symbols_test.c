@@ -53,6 +53,21 @@ TEST(symbols, an_address_lies_in_the_symbol_before_it_up_to_its_size)
     kiln_symbols_free(symbols);
 }
 
+TEST(symbols, a_file_of_format_1_is_read_for_ever)
+{
+    struct kiln_symbols *symbols = NULL;
+    size_t n;
+    char *bytes = kiln_test_read(KILN_SOURCE_DIR "/tests/fixtures/symbols-v1", &n);
+
+    CHECK(bytes != NULL);
+    CHECK_OK(kiln_symbols_decode((struct kiln_str){bytes, n}, 1 << 20, &symbols, NULL));
+    free(bytes);
+    CHECK_STR(kiln_symbols_build_id(symbols), "abc");
+    CHECK_TEXT(found(symbols, 0x1001), "main main.c:7");
+    CHECK_TEXT(found(symbols, 0x3001), "read json.c:-1");
+    kiln_symbols_free(symbols);
+}
+
 TEST(symbols, of_two_at_one_address_the_first_counts)
 {
     struct kiln_symbol two[] = {{8, 0, KILN_STR("a"), KILN_STR_NONE, 0},
