@@ -20,7 +20,7 @@
 #include "cli/cli.h"
 #include "pipeline/receivers/scrape.h"
 
-enum { DRAIN_MS = 10000 };
+enum { DRAIN_MS = 10000, CONNECTIONS_MAX = 4096 };
 
 static int make_log(struct kiln_serve *serve, struct kiln_err *err)
 {
@@ -60,9 +60,20 @@ static int make_gate(struct kiln_serve *serve, struct kiln_err *err)
     return kiln_gate_new(&opts, &serve->gate, err);
 }
 
+/* Half of the files that may be open: the log and blocks need theirs at any load. */
+static uint32_t connections_max(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < CONNECTIONS_MAX
+               ? (uint32_t)(limit.rlim_cur / 2)
+               : CONNECTIONS_MAX;
+}
+
 static int make_server(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_server_opts opts = {
+        .connections_max = connections_max(),
         .body_max = (size_t)serve->config->set.body_max,
         .pool = &serve->memory.ingest,
         .metrics = serve->metrics,

@@ -23,6 +23,7 @@
 #define LINGER_MS    2000u
 #define LINGER_BYTES (8u << 20)
 #define TLS_RECORD   16384u
+#define TLS_BYTES    (40u << 10) /* what OpenSSL needs for a connection: its state, two records */
 #define PREFACE      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 /* ---- bytes ---- */
@@ -109,6 +110,7 @@ static ssize_t transmit(struct kiln_conn *conn, struct kiln_str head, struct kil
 
     if (n > 0) {
         conn->progress_ms = conn->loop->now_ms;
+        conn->waited += (uint64_t)n;
         kiln_metric_add(conn->loop->server->metrics.bytes_out, n);
     }
     return n;
@@ -130,14 +132,24 @@ bool kiln_conn_sent_all(const struct kiln_conn *conn)
     return conn->out.len == conn->out_off && conn->out_body.len == 0;
 }
 
+/* Of a client that does not read: without one more byte, and for all of it. */
+static uint64_t write_deadline(const struct kiln_conn *conn, const struct kiln_server_opts *opts)
+{
+    uint64_t stall = conn->progress_ms + opts->body_timeout_ms;
+    uint64_t whole = conn->waits_ms + opts->request_timeout_ms + conn->waited / KILN_NET_SLOWEST;
+
+    return stall < whole ? stall : whole;
+}
+
 static void wait_for_socket(struct kiln_conn *conn)
 {
     if (!conn->waiting) {
         conn->waiting = true;
-        conn->progress_ms = conn->loop->now_ms;
+        conn->waits_ms = conn->progress_ms = conn->loop->now_ms;
+        conn->waited = 0;
         event_add(&conn->on_write, NULL);
     }
-    kiln_conn_arm(conn, conn->progress_ms + conn->loop->server->opts.body_timeout_ms);
+    kiln_conn_arm(conn, write_deadline(conn, &conn->loop->server->opts));
 }
 
 bool kiln_conn_write(struct kiln_conn *conn, struct kiln_str head, struct kiln_str body)
@@ -394,7 +406,7 @@ static uint64_t deadline(struct kiln_conn *conn, uint64_t now_ms)
     if (conn->protocol == KILN_CONN_HANDSHAKE)
         return conn->idle_ms + opts->header_timeout_ms;
     if (conn->waiting)
-        return conn->progress_ms + opts->body_timeout_ms;
+        return write_deadline(conn, opts);
     if (conn->protocol == KILN_CONN_LINGER)
         return conn->idle_ms + LINGER_MS;
     if (conn->protocol == KILN_CONN_FIRST)
@@ -486,16 +498,61 @@ static void unlink_conn(struct kiln_conn *conn)
         conn->next->prev = conn->prev;
 }
 
+/* Nothing of it is under way: no request, no answer. */
+static bool rests(const struct kiln_conn *conn)
+{
+    if (conn->peer.local || conn->waiting)
+        return false;
+    if (conn->protocol == KILN_CONN_HTTP1)
+        return !conn->h1.x && !conn->h1.answer;
+    return conn->protocol != KILN_CONN_HTTP2 || kiln_http2_rests(conn);
+}
+
+bool kiln_conn_evict(struct kiln_loop *loop)
+{
+    struct kiln_conn *oldest = NULL;
+
+    for (struct kiln_conn *conn = loop->conns; conn; conn = conn->next)
+        if (rests(conn) && (!oldest || conn->idle_ms < oldest->idle_ms))
+            oldest = conn;
+    if (!oldest)
+        return false;
+    kiln_server_refused(loop->server, "evicted");
+    kiln_conn_kill(oldest);
+    return true;
+}
+
+/* A connection with its charge; where memory is short, another one that only rests goes. */
+static struct kiln_conn *new_conn(struct kiln_loop *loop, const struct kiln_listener *listener)
+{
+    size_t bytes = sizeof(struct kiln_conn) + (listener->tls ? TLS_BYTES : 0);
+    struct kiln_conn *conn;
+
+    if (kiln_net_take(loop->server, bytes, true) < 0) {
+        kiln_server_refused(loop->server, "memory");
+        (void)kiln_conn_evict(loop);
+        return NULL;
+    }
+    conn = kiln_calloc(1, sizeof(*conn));
+    if (conn)
+        conn->charged = bytes;
+    else
+        kiln_net_give(loop->server, bytes);
+    return conn;
+}
+
 void kiln_conn_open(struct kiln_loop *loop, struct kiln_listener *listener, int fd,
                     const struct kiln_peer *peer)
 {
     const struct kiln_server_opts *opts = &loop->server->opts;
-    struct kiln_conn *conn = kiln_calloc(1, sizeof(*conn));
+    struct kiln_conn *conn = new_conn(loop, listener);
     SSL *ssl = conn && listener->tls ? kiln_tls_accept(listener->tls, fd) : NULL;
     int one = 1;
 
     if (!conn || (listener->tls && !ssl)) {
         close(fd);
+        if (conn)
+            kiln_net_give(loop->server, conn->charged);
         kiln_free(conn);
         kiln_server_conn_gone(loop->server);
         return;

@@ -14,21 +14,37 @@
 #define BODY_AT_ONCE (64u << 10) /* a promise that is believed */
 #define GROW_FIRST   1024u
 
-int kiln_net_take(struct kiln_server *server, size_t bytes)
+/* ---- memory ---- */
+
+static bool take_spare(struct kiln_server *server, size_t bytes)
 {
-    return server->opts.pool ? kiln_pool_take(server->opts.pool, bytes) : 0;
+    size_t taken = atomic_load(&server->spare_taken);
+
+    do {
+        if (bytes > KILN_NET_SPARE || taken > KILN_NET_SPARE - bytes)
+            return false;
+    } while (!atomic_compare_exchange_weak(&server->spare_taken, &taken, taken + bytes));
+    return true;
 }
 
+int kiln_net_take(struct kiln_server *server, size_t bytes, bool vital)
+{
+    if (!server->opts.pool || kiln_pool_take(server->opts.pool, bytes) == 0)
+        return 0;
+    return vital && take_spare(server, bytes) ? 0 : KILN_E_LIMIT;
+}
+
+/* What was taken from either is taken from their sum: the spare part is filled up first. */
 void kiln_net_give(struct kiln_server *server, size_t bytes)
 {
-    if (server->opts.pool)
-        kiln_pool_give(server->opts.pool, bytes);
-}
+    size_t taken = atomic_load(&server->spare_taken), back;
 
-/* The part of a buffer that the pool pays for. */
-static size_t paid(size_t cap, size_t free)
-{
-    return cap > free ? cap - free : 0;
+    if (!server->opts.pool)
+        return;
+    do
+        back = bytes < taken ? bytes : taken;
+    while (back && !atomic_compare_exchange_weak(&server->spare_taken, &taken, taken - back));
+    kiln_pool_give(server->opts.pool, bytes - back);
 }
 
 static size_t next_cap(const struct kiln_buf *buf, size_t need, size_t hint)
@@ -43,7 +59,7 @@ static size_t next_cap(const struct kiln_buf *buf, size_t need, size_t hint)
 }
 
 static int grow(struct kiln_server *server, struct kiln_buf *buf, size_t more, size_t hint,
-                size_t free)
+                bool is_body)
 {
     size_t cap, bytes;
     char *grown;
@@ -53,8 +69,8 @@ static int grow(struct kiln_server *server, struct kiln_buf *buf, size_t more, s
     if (more > buf->max - buf->len)
         return KILN_E_LIMIT;
     cap = next_cap(buf, buf->len + more, hint);
-    bytes = paid(cap, free) - paid(buf->cap, free);
-    if (kiln_net_take(server, bytes) < 0)
+    bytes = cap - buf->cap;
+    if (kiln_net_take(server, bytes, !is_body && cap <= KILN_NET_SMALL) < 0)
         return -ENOBUFS;
     grown = kiln_realloc(buf->ptr, cap);
     if (!grown) {
@@ -66,17 +82,9 @@ static int grow(struct kiln_server *server, struct kiln_buf *buf, size_t more, s
     return 0;
 }
 
-static void ungrow(struct kiln_server *server, struct kiln_buf *buf, size_t free)
-{
-    if (!buf->ptr)
-        return;
-    kiln_net_give(server, paid(buf->cap, free));
-    kiln_buf_done(buf);
-}
-
 int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more)
 {
-    return grow(server, buf, more, GROW_FIRST, KILN_NET_FREE);
+    return grow(server, buf, more, GROW_FIRST, false);
 }
 
 int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, struct kiln_str data)
@@ -90,7 +98,10 @@ int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, struct kiln_s
 
 void kiln_net_done(struct kiln_server *server, struct kiln_buf *buf)
 {
-    ungrow(server, buf, KILN_NET_FREE);
+    if (!buf->ptr)
+        return;
+    kiln_net_give(server, buf->cap);
+    kiln_buf_done(buf);
 }
 
 /* ---- making one ---- */
@@ -169,21 +180,20 @@ int kiln_exchange_new(struct kiln_conn *conn, const struct kiln_http_head *head,
     struct kiln_str target = origin_form(head->target);
     size_t size = sizeof(struct kiln_exchange) + head->n_headers * sizeof(struct kiln_header) +
                   head_bytes(head, target) + 1;
-    size_t charge = paid(size, KILN_NET_FREE);
     struct kiln_exchange *x;
 
-    if (kiln_net_take(server, charge) < 0)
+    if (kiln_net_take(server, size, size <= KILN_NET_SMALL) < 0)
         return KILN_E_LIMIT;
     x = kiln_malloc(size);
     if (!x) {
-        kiln_net_give(server, charge);
+        kiln_net_give(server, size);
         return -ENOMEM;
     }
     *x = (struct kiln_exchange){.server = server,
                                 .loop = conn->loop,
                                 .conn = conn,
                                 .router = conn->listener->router,
-                                .charged = charge,
+                                .charged = size,
                                 .started_ms = conn->loop->now_ms,
                                 .progress_ms = conn->loop->now_ms};
     atomic_fetch_add(&server->refs, 1);
@@ -203,7 +213,7 @@ void kiln_exchange_free(struct kiln_exchange *x)
     struct kiln_server *server = x->server;
 
     kiln_response_free(server, x->answer);
-    ungrow(server, &x->body, 0);
+    kiln_net_done(server, &x->body);
     kiln_net_give(server, x->charged);
     kiln_free(x);
     kiln_server_unref(server);
@@ -230,7 +240,7 @@ void kiln_exchange_refuse(struct kiln_exchange *x, const struct kiln_reply *repl
     x->answer = kiln_response_new(x->server, x, &mine);
     x->stage = KILN_STAGE_ANSWERED;
     x->discard = !x->body_done;
-    ungrow(x->server, &x->body, 0);
+    kiln_net_done(x->server, &x->body);
     kiln_buf_done(&scratch);
 }
 
@@ -342,7 +352,7 @@ bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *h
 
 bool kiln_exchange_body(struct kiln_exchange *x, struct kiln_str piece)
 {
-    int r = grow(x->server, &x->body, piece.len, (size_t)x->body_expected, 0);
+    int r = grow(x->server, &x->body, piece.len, (size_t)x->body_expected, true);
 
     x->progress_ms = x->loop->now_ms;
     if (r == 0) {

@@ -8,6 +8,7 @@
  * run out of credit, which comes back slowly, and are sent away.
  */
 #include <errno.h>
+#include <stddef.h>
 
 #include "base/mem.h"
 #include "net/http2_int.h"
@@ -20,28 +21,59 @@
 
 /* ---- memory: as everything else ---- */
 
-static void *h2_malloc(size_t size, void *user)
+/*
+ * A head that is indexed once and named a thousand times, an answer that is never read: what
+ * nghttp2 keeps is the client's choice as well, and is charged like everything else.  The size
+ * stands before each block.
+ */
+union h2_block {
+    size_t size;
+    max_align_t align;
+};
+
+static void *h2_realloc(void *ptr, size_t size, void *user)
 {
-    (void)user;
-    return kiln_malloc(size);
+    struct kiln_server *server = user;
+    union h2_block *block = ptr ? (union h2_block *)ptr - 1 : NULL, *grown;
+    size_t old = block ? block->size : 0;
+
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size += sizeof(*block);
+    if (size > old && kiln_net_take(server, size - old, true) < 0)
+        return NULL;
+    grown = kiln_realloc(block, size);
+    if (!grown) {
+        if (size > old)
+            kiln_net_give(server, size - old);
+        return NULL;
+    }
+    if (size < old)
+        kiln_net_give(server, old - size);
+    grown->size = size;
+    return grown + 1;
 }
 
-static void h2_free(void *ptr, void *user)
+static void *h2_malloc(size_t size, void *user)
 {
-    (void)user;
-    kiln_free(ptr);
+    return h2_realloc(NULL, size, user);
 }
 
 static void *h2_calloc(size_t n, size_t size, void *user)
 {
-    (void)user;
-    return kiln_calloc(n, size);
+    void *ptr = size && n > SIZE_MAX / size ? NULL : h2_realloc(NULL, n * size, user);
+
+    return ptr ? memset(ptr, 0, n * size) : NULL;
 }
 
-static void *h2_realloc(void *ptr, size_t size, void *user)
+static void h2_free(void *ptr, void *user)
 {
-    (void)user;
-    return kiln_realloc(ptr, size);
+    union h2_block *block = ptr ? (union h2_block *)ptr - 1 : NULL;
+
+    if (!block)
+        return;
+    kiln_net_give(user, block->size);
+    kiln_free(block);
 }
 
 void kiln_http2_earn(struct kiln_http2 *h2, uint64_t more)
@@ -183,7 +215,7 @@ static int set_callbacks(nghttp2_session_callbacks **ret)
 
 static int open_session(struct kiln_conn *conn, nghttp2_session_callbacks *callbacks)
 {
-    nghttp2_mem mem = {NULL, h2_malloc, h2_free, h2_calloc, h2_realloc};
+    nghttp2_mem mem = {conn->loop->server, h2_malloc, h2_free, h2_calloc, h2_realloc};
     nghttp2_option *option;
     int r;
 
@@ -314,8 +346,9 @@ static uint64_t stream_deadline(struct kiln_conn *conn, struct kiln_exchange *x,
 
     if (x->stage == KILN_STAGE_HANDLED)
         return KILN_NEVER;
-    if (x->stage == KILN_STAGE_READING && whole < at)
-        at = whole;
+    if (x->stage == KILN_STAGE_ANSWERED)
+        whole += x->sent / KILN_NET_SLOWEST;
+    at = whole < at ? whole : at;
     if (x->said_all)
         at = x->progress_ms + RESET_MS;
     if (now_ms < at)
@@ -358,6 +391,11 @@ uint64_t kiln_http2_deadline(struct kiln_conn *conn, uint64_t now_ms)
         return conn->idle_ms + opts->idle_timeout_ms;
     kiln_http2_drain(conn);
     return KILN_NEVER;
+}
+
+bool kiln_http2_rests(const struct kiln_conn *conn)
+{
+    return !conn->h2 || !conn->h2->streams;
 }
 
 void kiln_http2_let_go(struct kiln_conn *conn)

@@ -101,7 +101,7 @@ void kiln_http2_answer(struct kiln_conn *conn, struct kiln_exchange *x)
     size_t n;
 
     kiln_http2_dirty(conn);
-    x->progress_ms = conn->loop->now_ms;
+    x->started_ms = x->progress_ms = conn->loop->now_ms; /* of the answer, from here on */
     kiln_conn_arm(conn, x->progress_ms + conn->loop->server->opts.body_timeout_ms);
     if (!answer) {
         nghttp2_submit_rst_stream(conn->h2->session, 0, x->stream, NGHTTP2_INTERNAL_ERROR);

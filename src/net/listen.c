@@ -297,7 +297,8 @@ static bool accept_one(struct kiln_listener *listener)
     }
     kiln_metric_add(server->metrics.connections, 1);
     kiln_metric_add(server->metrics.connections_total, 1);
-    if (atomic_fetch_add(&server->n_conns, 1) >= server->opts.connections_max) {
+    if (atomic_fetch_add(&server->n_conns, 1) >= server->opts.connections_max &&
+        !kiln_conn_evict(listener->loop)) {
         turn_away(listener, fd);
         return true;
     }

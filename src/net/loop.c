@@ -35,6 +35,7 @@ static void reap(struct kiln_loop *loop)
             SSL_shutdown(conn->ssl);
         SSL_free(conn->ssl);
         close(conn->fd);
+        kiln_net_give(loop->server, conn->charged);
         kiln_free(conn);
         kiln_server_conn_gone(loop->server);
     }

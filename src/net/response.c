@@ -11,8 +11,9 @@
 #include "base/mem.h"
 #include "net/server_int.h"
 
-#define COMPRESS_MIN 1400u       /* one packet: below, compressing saves nothing */
-#define TRAILERS_MAX (64u << 10) /* bytes, with the chunks around a body */
+#define COMPRESS_MIN 1400u        /* one packet: below, compressing saves nothing */
+#define VITAL_MAX    (256u << 10) /* bytes of an answer that has to go out: the page of metrics */
+#define TRAILERS_MAX (64u << 10)  /* bytes, with the chunks around a body */
 #define FIELDS_MAX   (2 * KILN_REPLY_HEADERS + 8)
 
 const char *kiln_http_reason(int status)
@@ -290,8 +291,8 @@ static struct kiln_response *settle(struct kiln_server *server, const struct dra
     for (uint32_t i = 0; i < n_fields; i++)
         size += draft->fields[i].name.len + draft->fields[i].value.len;
     size += beside ? 0 : draft->body.len;
-    charge = size + beside > KILN_NET_FREE ? size + beside - KILN_NET_FREE : 0;
-    if (kiln_net_take(server, charge) < 0)
+    charge = size + beside;
+    if (kiln_net_take(server, charge, charge <= VITAL_MAX) < 0)
         return NULL;
     answer = kiln_malloc(size);
     if (!answer) {

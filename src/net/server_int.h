@@ -83,15 +83,19 @@ struct kiln_exchange {
 };
 
 /*
- * Bytes taken from the server's pool.  The first few of whatever is not a body are free, so that
- * there is always room to say that there is none: a refusal, a look at the metrics.
+ * Bytes taken from the server's pool.  Where it is empty, what is vital (connections, heads, short
+ * answers) gets them from a spare part beside it, so that there is room to say that there is none:
+ * a refusal, a look at the metrics.  The spare part is small: what hostile clients make us keep is
+ * bounded by the pool, however small its pieces are.
  */
-enum { KILN_NET_FREE = 4096 };
+enum { KILN_NET_SMALL = 4096, KILN_NET_SPARE = 4 << 20 };
+/* Bytes a millisecond: who reads an answer more slowly has request_timeout_ms for it. */
+enum { KILN_NET_SLOWEST = 16 };
 
 KILN_CHECK int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more);
 KILN_CHECK int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, struct kiln_str data);
 void kiln_net_done(struct kiln_server *server, struct kiln_buf *buf);
-KILN_CHECK int kiln_net_take(struct kiln_server *server, size_t bytes);
+KILN_CHECK int kiln_net_take(struct kiln_server *server, size_t bytes, bool vital);
 void kiln_net_give(struct kiln_server *server, size_t bytes);
 
 /* A copy of the head; 0, -ENOMEM, KILN_E_LIMIT (the pool's) or KILN_E_MALFORMED (the target's). */
@@ -168,6 +172,9 @@ struct kiln_conn {
     uint64_t idle_ms;         /* since when nothing is under way */
     uint64_t progress_ms;     /* when the socket last took bytes */
     uint64_t dropped;         /* bytes, while lingering */
+    size_t charged;           /* of the pool, for the connection itself */
+    uint64_t waits_ms;        /* since when `waiting` */
+    uint64_t waited;          /* bytes that the socket took since */
     struct kiln_http1 h1;
     struct kiln_http2 *h2;
     struct kiln_peer peer;
@@ -176,6 +183,8 @@ struct kiln_conn {
 /* Takes over a connected socket. */
 void kiln_conn_open(struct kiln_loop *loop, struct kiln_listener *listener, int fd,
                     const struct kiln_peer *peer);
+/* Ends the connection of this loop that has rested longest; false: none rests. */
+bool kiln_conn_evict(struct kiln_loop *loop);
 /* Ends it now (it is freed when the turn ends); after what is under way; by its own deadline. */
 void kiln_conn_kill(struct kiln_conn *conn);
 void kiln_conn_linger(struct kiln_conn *conn);
@@ -209,6 +218,7 @@ void kiln_http2_pump(struct kiln_conn *conn); /* sends what it has to say */
 void kiln_http2_drain(struct kiln_conn *conn);
 void kiln_http2_let_go(struct kiln_conn *conn); /* of its exchanges; the rest when it is done */
 void kiln_http2_done(struct kiln_conn *conn);
+bool kiln_http2_rests(const struct kiln_conn *conn); /* there is no stream */
 
 /* ---- listeners ---- */
 
@@ -325,7 +335,8 @@ struct kiln_server {
     uint32_t next_loop; /* the first loop's: who gets the next connection */
     bool started, stopped;
     _Atomic uint32_t n_conns;
-    _Atomic uint32_t refs; /* the owner's, and one for each exchange */
+    _Atomic size_t spare_taken; /* of KILN_NET_SPARE */
+    _Atomic uint32_t refs;      /* the owner's, and one for each exchange */
     pthread_mutex_t lock;
     pthread_cond_t drained;
 };

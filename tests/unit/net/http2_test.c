@@ -240,22 +240,48 @@ TEST(http2, unknown_paths_and_methods)
 TEST(http2, without_memory_in_the_pool_a_stream_is_refused_and_the_next_served)
 {
     struct kiln_pool pool;
-    struct kiln_str body = KILN_STR("abc");
+    char *bytes = zeros(200000); /* more than what the connection gives back meanwhile */
+    struct kiln_str body = {bytes, 200000};
     struct h2_stream *s;
     struct pair *p;
+    size_t taken;
 
-    kiln_pool_init(&pool, "test", 10000, NULL);
+    kiln_pool_init(&pool, "test", 1000000, NULL);
     p = setup(&(struct kiln_server_opts){.pool = &pool}, false);
-    CHECK_OK(kiln_pool_take(&pool, 10000));
+    taken = pool.limit - atomic_load(&pool.used);
+    CHECK_OK(kiln_pool_take(&pool, taken));
     s = h2_ask(&p->c, "POST", "/echo", NULL, &body);
     h2_wait(&p->c, s);
     CHECK_EQ(s->status, 503);
     CHECK(strstr(s->fields, "retry-after: 1\n"));
-    kiln_pool_give(&pool, 10000);
+    kiln_pool_give(&pool, taken);
     s = h2_ask(&p->c, "POST", "/echo", NULL, &body);
     h2_wait(&p->c, s);
     CHECK_EQ(s->status, 200);
     teardown(p);
+    free(bytes);
+    CHECK_EQ(atomic_load(&pool.used), 0);
+}
+
+TEST(http2, a_field_that_is_sent_once_and_meant_often_is_charged_each_time)
+{
+    enum { STREAMS = 60, FIELD = 3000 };
+    char *value = zeros(FIELD + 1);
+    const char *field[2] = {"x-long", memset(value, 'a', FIELD)};
+    struct kiln_str body = KILN_STR("b");
+    struct kiln_pool pool;
+    struct pair *p;
+
+    kiln_pool_init(&pool, "test", 10000000, NULL);
+    p = setup(&(struct kiln_server_opts){.pool = &pool}, false);
+    for (int i = 0; i < STREAMS; i++)
+        h2_ask(&p->c, "POST", "/hold", field, &body);
+    h2_flush(&p->c);
+    net_wait_held(STREAMS);
+    CHECK(atomic_load(&pool.used) > STREAMS * FIELD);
+    net_release();
+    teardown(p);
+    free(value);
     CHECK_EQ(atomic_load(&pool.used), 0);
 }
 

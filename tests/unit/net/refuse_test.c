@@ -239,6 +239,7 @@ TEST(refuse, when_the_pool_is_empty_bodies_wait_outside)
     struct net_fixture f = {0};
     struct kiln_pool pool;
     const char *answer;
+    size_t taken;
     int fd;
 
     kiln_pool_init(&pool, "test", 100000, NULL);
@@ -246,12 +247,13 @@ TEST(refuse, when_the_pool_is_empty_bodies_wait_outside)
     fd = net_connect(f.port);
     net_send(fd, HEAD("POST /hold") "content-length: 8\r\n\r\nabcdefgh");
     net_wait_held(1);
-    CHECK_OK(kiln_pool_take(&pool, 100000 - 8));
+    taken = pool.limit - atomic_load(&pool.used);
+    CHECK_OK(kiln_pool_take(&pool, taken));
     answer = net_talk(f.port, HEAD("POST /echo") "content-length: 3\r\n" LAST "abc");
     CHECK_EQ(net_status(answer), 503);
     CHECK(strstr(answer, "retry-after: 1\r\n"));
     CHECK_EQ(status_for(f.port, HEAD("GET /hello") LAST), 200);
-    kiln_pool_give(&pool, 100000 - 8);
+    kiln_pool_give(&pool, taken);
     CHECK_EQ(status_for(f.port, HEAD("POST /echo") "content-length: 3\r\n" LAST "abc"), 200);
     net_release();
     CHECK_TEXT(net_body(net_read_answer(fd)), "abcdefgh");
@@ -326,10 +328,32 @@ TEST(refuse, more_connections_than_allowed)
 
     net_start(&f, &(struct kiln_server_opts){.connections_max = 1});
     fd = net_connect(f.port);
-    net_send(fd, HEAD("GET /hello") "\r\n");
-    CHECK_EQ(net_status(net_read_answer(fd)), 200);
+    net_send(fd, HEAD("POST /hold") "content-length: 0\r\n\r\n");
+    net_wait_held(1);
     CHECK_EQ(status_for(f.port, ""), 503);
+    net_release();
+    CHECK_EQ(net_status(net_read_answer(fd)), 200);
     close(fd);
+    net_stop(&f);
+}
+
+TEST(refuse, a_connection_that_rests_makes_room_for_another)
+{
+    struct net_fixture f = {0};
+    int fds[2];
+
+    net_start(&f, &(struct kiln_server_opts){.connections_max = 2});
+    fds[0] = net_connect(f.port);
+    net_send(fds[0], HEAD("POST /hold") "content-length: 0\r\n\r\n");
+    net_wait_held(1);
+    fds[1] = net_connect(f.port);
+    net_send(fds[1], "GET /hello HTTP/1.1\r\nhos");
+    CHECK_EQ(status_for(f.port, HEAD("GET /hello") LAST), 200);
+    CHECK(net_is_closed(fds[1]));
+    net_release();
+    CHECK_EQ(net_status(net_read_answer(fds[0])), 200);
+    close(fds[0]);
+    close(fds[1]);
     net_stop(&f);
 }
 
@@ -383,6 +407,23 @@ TEST(refuse, a_connection_that_rests_too_long_is_ended)
     net_send(fd, HEAD("GET /hello") "\r\n");
     CHECK_EQ(net_status(net_read_answer(fd)), 200);
     CHECK(net_is_closed(fd));
+    close(fd);
+    net_stop(&f);
+}
+
+TEST(refuse, a_client_that_reads_too_slowly_is_left)
+{
+    struct net_fixture f = {0};
+    int fd, small = 4096;
+    char byte;
+
+    net_start(&f, &(struct kiln_server_opts){.request_timeout_ms = 100});
+    fd = net_connect(f.port);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    for (int i = 0; i < 200; i++)
+        net_send(fd, HEAD("GET /big") "\r\n");
+    CHECK_EQ(recv(fd, &byte, 1, 0), 1);
+    net_wait_closed(fd);
     close(fd);
     net_stop(&f);
 }
