@@ -3,6 +3,7 @@ T       ?=
 SECONDS ?= 60
 PREFIX  ?= /usr/local
 EXAMPLE ?= examples/checkout.pb.gz
+DATA    ?= build/data
 KILN    := build/kiln
 
 .PHONY: all run test check format lint asan tsan cov fuzz torture soak bench image install clean help deps deps-test
@@ -11,10 +12,8 @@ KILN    := build/kiln
 all: deps build/build.ninja ## build build/kiln
 	@ninja -C build
 
-run: all ## draw the flame graph of an example profile and show its hottest functions
-	@$(KILN) flamegraph $(EXAMPLE) -o build/flamegraph.svg
-	@$(KILN) top -n 12 $(EXAMPLE)
-	@echo; echo "flame graph: file://$(CURDIR)/build/flamegraph.svg"
+run: all ## start the server on port 4040, with its data in DATA=build/data
+	@$(KILN) server --data-dir $(DATA)
 
 test: deps-test ## run every test once; T=name picks some by a regular expression
 	@cmake --preset default >/dev/null
