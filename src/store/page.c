@@ -159,6 +159,16 @@ static enum kiln_pack try_all(struct kiln_page_out *out, const uint64_t *numbers
     return best;
 }
 
+/* The smallest before compression: for few numbers, where trying costs more than it saves. */
+static enum kiln_pack smallest(const uint64_t *numbers, uint32_t n)
+{
+    struct kiln_pack_sizes sizes = kiln_pack_measure(numbers, n);
+
+    if (sizes.varint <= sizes.bits && sizes.varint <= sizes.planes)
+        return KILN_PACK_VARINT;
+    return sizes.bits <= sizes.planes ? KILN_PACK_BITS : KILN_PACK_PLANES;
+}
+
 void kiln_page_add(struct kiln_page_out *out, const uint64_t *numbers, uint32_t n)
 {
     uint32_t c = out->n_columns;
@@ -170,12 +180,14 @@ void kiln_page_add(struct kiln_page_out *out, const uint64_t *numbers, uint32_t 
         put_column(out, KILN_PACK_BYTES, 0, KILN_STR(""), &out->page);
     } else if (same) {
         try_packing(out, KILN_PACK_SAME, numbers, n, &out->page);
+    } else if (n < KILN_PACK_GROUP) {
+        try_packing(out, smallest(numbers, n), numbers, n, &out->page);
     } else if (out->habit->trusted[c] > 0) {
         out->habit->trusted[c]--;
         try_packing(out, out->habit->best[c], numbers, n, &out->page);
     } else {
         out->habit->best[c] = (uint8_t)try_all(out, numbers, n);
-        out->habit->trusted[c] = n >= KILN_PACK_GROUP ? TRUST_PAGES : 0;
+        out->habit->trusted[c] = TRUST_PAGES;
     }
     out->n_columns++;
 }
