@@ -18,8 +18,8 @@
  * input, and the buffers of the writer.
  */
 #define MEMORY_FLOOR   (UINT64_C(12) << 20)
-#define PAGES_OF_INPUT (UINT64_C(512) << 10)
-#define DICT_TIMES     7u / 4
+#define PAGES_OF_INPUT (UINT64_C(128) << 10)
+#define DICT_TIMES     3u / 2
 
 struct input {
     struct kiln_block *block;
@@ -55,10 +55,9 @@ size_t kiln_compact_memory(uint64_t dict_bytes, uint32_t n)
     return MEMORY_FLOOR + dict_bytes * DICT_TIMES + n * PAGES_OF_INPUT;
 }
 
-/* Half of it: room for the inputs' pages, however many they are. */
 uint64_t kiln_compact_dict_bytes(size_t memory_bytes)
 {
-    return memory_bytes > MEMORY_FLOOR ? (memory_bytes - MEMORY_FLOOR) / 2 : 1;
+    return memory_bytes > MEMORY_FLOOR ? (memory_bytes - MEMORY_FLOOR) / 5 * 3 : 1;
 }
 
 static int no_memory(struct merge *m, int code)

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -21,8 +22,9 @@
 #include "store/plan.h"
 #include "store/store_int.h"
 
+#define BUSY_WAIT_NS  (100 * (long)KILN_NS_PER_MS)
+#define BUSY_MAX      10u /* tries in a row for which there was no memory */
 #define SKIP_NS       (3600 * KILN_NS_PER_S)
-#define MEMORY_SHARE  4    /* of the pool, for merges */
 #define BEHIND_BLOCKS 200u /* due and not merged: beyond it ingest waits */
 #define MEMORY_LEAST  (UINT64_C(16) << 20)
 
@@ -89,7 +91,7 @@ static int take_memory(struct kiln_store *store, size_t need, size_t least, size
             return 0;
         }
     }
-    return KILN_E_LIMIT;
+    return -EBUSY;
 }
 
 /* ---- what a failed merge left ---- */
@@ -310,27 +312,6 @@ static bool job_stop(void *context)
     return atomic_load(&job->store->keep.stop);
 }
 
-/*
- * Removes a committed block that did not take its place: while it is there the old ones must not be
- * merged again, or what they hold would be in two blocks that both claim to replace them.
- */
-static int withdraw(struct kiln_store *store)
-{
-    struct kiln_keep_left *left = &store->keep.left;
-    char path[KILN_PATH_MAX];
-    int r;
-
-    if (!left->tenant)
-        return 0;
-    kiln_block_path(left->tenant->name, &left->id, path);
-    r = store->io->unlink(store->io, path);
-    if (r == 0 || r == -ENOENT)
-        r = sync_folder(store, left->tenant);
-    if (r == 0)
-        left->tenant = NULL;
-    return r;
-}
-
 /* The new block takes the place of the old ones, or nothing does where nothing was left. */
 static int settle(struct kiln_store *store, struct kiln_rewrite *w,
                   const struct kiln_compact_result *result, struct kiln_err *err)
@@ -347,8 +328,6 @@ static int settle(struct kiln_store *store, struct kiln_rewrite *w,
     }
     if (r < 0) {
         kiln_block_unref(added);
-        store->keep.left = (struct kiln_keep_left){w->tenant, result->id};
-        (void)withdraw(store); /* or before the next one */
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }
     return 0;
@@ -378,6 +357,8 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
         w->left_out = result.left_out;
         r = settle(store, w, &result, err);
         w->tenant->merge_failed = r < 0;
+        if (r < 0)
+            (void)!remove_strays(store, w->tenant); /* or before the next one */
         return r;
     }
     w->tenant->merge_failed = true;
@@ -395,10 +376,8 @@ int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *w, struct k
 {
     uint64_t dict_bytes = 0;
     size_t need, taken;
-    int r = withdraw(store);
+    int r = sweep(store, w->tenant, w->blocks, w->n);
 
-    if (r == 0)
-        r = sweep(store, w->tenant, w->blocks, w->n);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "old blocks cannot be removed: %s", kiln_err_text(r));
     for (uint32_t i = 0; i < w->n; i++)
@@ -438,7 +417,8 @@ static void note_failure(struct kiln_store *store, struct kiln_tenant *tenant,
              tenant->name, "where", "%s", err->where, "why", "%s", err->text, NULL);
 }
 
-/* Fewer inputs, while memory lacks; the last two are then left alone for a while. */
+/* Fewer inputs, where more memory was needed than planned; the last two are then left alone for a
+ * while. */
 static int merge_within(struct kiln_store *store, struct kiln_rewrite *w, struct kiln_err *err)
 {
     int r = kiln_keep_rewrite(store, w, err);
@@ -469,10 +449,13 @@ static int merge_plan(struct kiln_store *store, struct kiln_tenant *tenant,
     for (uint32_t i = 0; i < plan->n; i++)
         blocks[i] = list->blocks[plan->blocks[i]];
     r = merge_within(store, &w, &why);
+    store->keep.n_busy = r == -EBUSY ? store->keep.n_busy + 1 : 0;
     if (r == 0) {
         note_merge(store, &w, plan, since);
         return 1;
     }
+    if (r == -EBUSY && !store->opts.no_background)
+        return 0; /* heads have the memory: in a second they may not */
     if (r != -ECANCELED)
         note_failure(store, tenant, &why);
     if (r == KILN_E_CORRUPT || r == KILN_E_LIMIT)
@@ -514,14 +497,18 @@ static void note_backlog(struct kiln_store *store, const struct kiln_backlog *ba
     atomic_store(&store->keep.is_behind, backlog->blocks > BEHIND_BLOCKS);
 }
 
-/* A server leaves the rest to heads and questions; who has the store for himself takes more. */
+/*
+ * What a merge may take: three quarters of what is not kept for cuts.  In a server that much is
+ * free only between two cuts: where it was not for a while, a quarter of all, which heads always
+ * leave.
+ */
 static size_t memory_share(const struct kiln_store *store)
 {
-    size_t limit = store->pool->limit, used = atomic_load(&store->pool->used);
+    size_t limit = store->pool->limit;
 
-    if (!store->opts.no_background || used > limit)
-        return limit / MEMORY_SHARE;
-    return (limit - used) / MEMORY_SHARE * (MEMORY_SHARE - 1);
+    if (store->keep.n_busy >= BUSY_MAX)
+        return limit / 4;
+    return (limit - store->reserve) / 4 * 3;
 }
 
 int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all, struct kiln_err *err)
@@ -555,11 +542,18 @@ int kiln_store_compact(struct kiln_engine *engine, bool all, struct kiln_err *er
     struct kiln_store *store = kiln_store_of(engine);
     int r;
 
-    pthread_mutex_lock(&store->keep.merging);
     do {
+        bool busy;
+
+        pthread_mutex_lock(&store->keep.merging);
         r = kiln_keep_merge(store, kiln_clock_unix_ns(), all, err);
-    } while (r > 0 && all);
-    pthread_mutex_unlock(&store->keep.merging);
+        busy = store->keep.n_busy > 0 && store->keep.n_busy < 2 * BUSY_MAX;
+        pthread_mutex_unlock(&store->keep.merging);
+        if (r == 0 && all && busy) {
+            nanosleep(&(struct timespec){.tv_nsec = BUSY_WAIT_NS}, NULL);
+            r = 1;
+        }
+    } while (r > 0 && all && !atomic_load(&store->keep.stop));
     return r < 0 ? r : 0;
 }
 

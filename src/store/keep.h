@@ -29,12 +29,6 @@ struct kiln_keep_skip {
     uint64_t until_ns; /* of the clock that never jumps */
 };
 
-/* A block that was committed and did not take its place, and could not be removed either. */
-struct kiln_keep_left {
-    struct kiln_tenant *tenant; /* NULL: none */
-    struct kiln_block_id id;
-};
-
 struct kiln_keep_metrics {
     struct kiln_metric *merges, *merge_failures, *merge_seconds, *merge_bytes_in, *merge_bytes_out;
     struct kiln_metric *backlog_blocks, *backlog_bytes;
@@ -51,7 +45,7 @@ struct kiln_keep {
     pthread_cond_t wake;
     struct kiln_keep_skip skips[KILN_KEEP_SKIPS]; /* under `merging`, like what follows */
     uint32_t next_skip;
-    struct kiln_keep_left left;
+    uint32_t n_busy; /* merges in a row for which there was no memory */
     bool has_metrics;
     struct kiln_keep_metrics metrics;
     uint64_t retire_next_ns, merge_next_ns; /* of the clock that never jumps */
