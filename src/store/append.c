@@ -15,7 +15,8 @@
 #include "store/retain.h"
 #include "store/store_int.h"
 
-#define LOG_LAG 4u /* times what makes a cut: a log larger than that refuses appends */
+#define PROBE_BYTES ((size_t)64 << 10) /* a pool that has these is not at its end */
+#define LOG_LAG     4u /* times what makes a cut: a log larger than that refuses appends */
 
 static void end(struct kiln_append *append, int code, const char *text)
 {
@@ -26,10 +27,22 @@ static void end(struct kiln_append *append, int code, const char *text)
 
 /* ---- what is refused ---- */
 
+/* Whether the pool, which had no more for a head, has some again. */
+static bool is_starved(struct kiln_store *store)
+{
+    if (!atomic_load(&store->starved))
+        return false;
+    if (kiln_pool_take(store->pool, PROBE_BYTES) < 0)
+        return true;
+    kiln_pool_give(store->pool, PROBE_BYTES);
+    atomic_store(&store->starved, false);
+    return false;
+}
+
 /* Memory: heads beyond two cuts' worth mean that cuts do not keep up. */
 static int check_memory(struct kiln_store *store)
 {
-    if (atomic_load(&store->head_bytes) <= 2 * store->head_max && !atomic_load(&store->starved))
+    if (atomic_load(&store->head_bytes) <= 2 * store->head_max && !is_starved(store))
         return 0;
     kiln_metric_add(store->metrics.refused_memory, 1);
     return atomic_load(&store->cut_error) == -ENOSPC ? -ENOSPC : -EAGAIN;

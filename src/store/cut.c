@@ -16,6 +16,8 @@
 
 #define WRITE_MIN     ((size_t)16 << 20)
 #define RETRY_SECONDS 5u
+#define LARGE_PART    16u /* of all heads: one that is worth a block of its own */
+#define WORTH_PART    8u  /* of what makes a cut: less is not cut though the pool has no more */
 
 void kiln_store_want_cut(struct kiln_store *store)
 {
@@ -173,6 +175,8 @@ int kiln_store_cut(struct kiln_store *store, struct kiln_tenant *tenant, struct 
     struct kiln_err why = {0};
     int r;
 
+    if (store->opts.read_only)
+        return kiln_err_set(err, -EROFS, NULL, "the store is open for reading only");
     pthread_mutex_lock(&store->keeping);
     r = freeze(store, tenant);
     if (r > 0)
@@ -316,6 +320,8 @@ void *kiln_keeper_main(void *context)
         if (now >= retry_ns || !atomic_load(&store->cut_error)) {
             int r = cut_all(store, is_due, NULL);
 
+            if (r == 0 && kiln_store_is_large(store))
+                r = cut_all(store, NULL, NULL); /* many small ones */
             if (r == 0)
                 r = kiln_store_trim(store);
             if (r < 0)

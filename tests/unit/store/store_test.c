@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -387,6 +388,44 @@ TEST(store, appends_are_refused_before_memory_runs_out_and_taken_after_a_cut)
     CHECK_OK(kiln_store_flush(kit.engine, NULL));
     put(&kit, "main 5\n", NOW + n);
     CHECK_EQ(kit_stats(&kit).profiles, n + 1);
+    kit_close(&kit);
+    CHECK_EQ(pool.used, 0);
+    kit_done(&kit);
+}
+
+/* Appends, and tries again while the store says that it has too much to do. */
+static void insist(struct store_kit *kit, const char *tenant, uint32_t n)
+{
+    char stacks[64];
+    struct kiln_batch *batch;
+    int code;
+
+    snprintf(stacks, sizeof(stacks), "main;f%u;g%u 1\n", n, n);
+    batch = drawn(stacks, NOW + n, "service.name=shop");
+    while ((code = kit_append_to(kit, tenant, batch).code) == -EAGAIN)
+        sched_yield();
+    CHECK_OK(code);
+    kiln_batch_unref(batch);
+}
+
+TEST(store, cuts_by_itself_in_little_memory_and_goes_on)
+{
+    struct kiln_pool pool;
+    struct store_kit kit;
+
+    kit_init(&kit, NOW);
+    kit_close(&kit);
+    kiln_pool_init(&pool, "test", (size_t)2 << 20, NULL);
+    kit.opts.pool = &pool;
+    kit.opts.no_background = false;
+    kit_open(&kit);
+    for (uint32_t i = 0; i < 3000; i++)
+        insist(&kit, i % 50 ? "anonymous" : "other", i);
+    CHECK(kit_stats(&kit).blocks > 0);
+    CHECK_EQ(kit_stats(&kit).profiles, 3000);
+    CHECK(pool.peak <= pool.limit);
+    kit_reopen(&kit);
+    CHECK_EQ(kit_stats(&kit).profiles, 3000);
     kit_close(&kit);
     CHECK_EQ(pool.used, 0);
     kit_done(&kit);
