@@ -148,19 +148,66 @@ static int count_name(void *context, const char *name)
     return 0;
 }
 
-static void check_log(struct look *look)
+static void read_log(struct look *look)
 {
     struct kiln_wal_opts opts = {.read_only = true, .damaged = note_log_damage};
     struct kiln_wal *wal = NULL;
     struct kiln_err err = {0};
-    int r = look->io->list(look->io, "wal", count_name, &look->check->segments);
+    int r;
 
+    look->check->segments = look->check->records = 0;
+    r = look->io->list(look->io, "wal", count_name, &look->check->segments);
     if (r == 0)
         r = kiln_wal_open(look->io, &opts, 0, count_record, look, &wal, &err);
     if (r < 0)
         judge(look, "wal", r, &err);
     if (wal)
         kiln_wal_close(wal);
+}
+
+static bool is_same(const struct kiln_store_damage *a, const struct kiln_store_damage *b)
+{
+    return strcmp(a->path, b->path) == 0 && strcmp(a->err.where, b->err.where) == 0;
+}
+
+/* Keeps, from number `from` on, what is among the `n` of before as well. */
+static void keep_common(struct kiln_store_check *c, uint32_t from,
+                        const struct kiln_store_damage *before, uint32_t n)
+{
+    uint32_t kept = from;
+
+    for (uint32_t i = from; i < c->n_told; i++) {
+        uint32_t k = 0;
+
+        while (k < n && !is_same(&before[k], &c->damages[i]))
+            k++;
+        if (k < n)
+            c->damages[kept++] = c->damages[i];
+    }
+    c->n_told = kept;
+    c->n_damages = kept;
+}
+
+/*
+ * A log that is being written to may look damaged where a record was only half there.  What a
+ * second reading does not find in the same place was no damage.
+ */
+static void check_log(struct look *look)
+{
+    struct kiln_store_check *c = look->check;
+    struct kiln_store_damage *before;
+    uint32_t from = c->n_told, n;
+
+    read_log(look);
+    n = c->n_told - from;
+    before = n ? kiln_calloc(n, sizeof(*before)) : NULL;
+    if (before) {
+        memcpy(before, c->damages + from, n * sizeof(*before));
+        c->n_told = from;
+        read_log(look);
+        keep_common(c, from, before, n);
+    }
+    kiln_free(before);
     note_progress(look);
 }
 
