@@ -403,6 +403,18 @@ void kiln_wal_submit(struct kiln_wal *wal, struct kiln_wal_append *append)
 
 /* ---- trim ---- */
 
+/*
+ * Who trims may do so from the very acknowledgement of the last record, while the committer is
+ * still telling others: it is waited for, unless newer records keep the segment anyway.
+ */
+static void wait_for_covered(struct kiln_wal *wal, uint64_t number)
+{
+    const struct wal_segments *segments = &wal->segments;
+
+    while (wal->writing && segments->n && segments->all[segments->n - 1].last <= number)
+        pthread_cond_wait(&wal->quiet, &wal->lock);
+}
+
 /* The oldest segment that has nothing above `number`; false: none. */
 static bool find_covered(struct kiln_wal *wal, uint64_t number, struct wal_segment *ret_segment)
 {
@@ -410,6 +422,7 @@ static bool find_covered(struct kiln_wal *wal, uint64_t number, struct wal_segme
     bool found = false;
 
     pthread_mutex_lock(&wal->lock);
+    wait_for_covered(wal, number);
     n = wal->segments.n;
     if (!wal->writing && wal->active.fd >= 0 && wal->segments.all[n - 1].last <= number)
         retire(wal);
