@@ -17,6 +17,7 @@
 
 #define PROBE_BYTES ((size_t)64 << 10) /* a pool that has these is not at its end */
 #define LOG_LAG     4u /* times what makes a cut: a log larger than that refuses appends */
+#define ENCODE_MIN  ((size_t)64 << 10)
 
 static void end(struct kiln_append *append, int code, const char *text)
 {
@@ -165,6 +166,28 @@ static bool enter(struct kiln_store *store)
     return open;
 }
 
+/* What senders are told: a disk that is full, or one that fails, for whatever reason. */
+static int told(int code)
+{
+    if (code == -ENOSPC || code == -EDQUOT)
+        return -ENOSPC;
+    return code == KILN_E_LIMIT || code == -ESHUTDOWN ? code : -EIO;
+}
+
+static const char *why_not(int code)
+{
+    switch (code) {
+    case -ENOSPC:
+        return "the disk is full";
+    case KILN_E_LIMIT:
+        return "this is too large for the log";
+    case -ESHUTDOWN:
+        return "the store is closing";
+    default:
+        return "the log could not be written";
+    }
+}
+
 static void logged(struct kiln_wal_append *logged, int code)
 {
     struct kiln_pending *pending = (struct kiln_pending *)logged;
@@ -184,9 +207,52 @@ static void logged(struct kiln_wal_append *logged, int code)
     } else {
         kiln_metric_add(store->metrics.refused_io, 1);
         kiln_pending_free(store, pending);
-        end(append, code, code == -ENOSPC ? "the disk is full" : "the log could not be written");
+        end(append, told(code), why_not(told(code)));
     }
     leave(store);
+}
+
+/* KILN_E_LIMIT: there will never be enough. */
+static int charge(struct kiln_store *store, struct kiln_pending *pending, size_t bytes)
+{
+    if (kiln_pool_take(store->pool, bytes) < 0)
+        return pending->charged + bytes > store->pool->limit - store->reserve ? KILN_E_LIMIT
+                                                                              : -EAGAIN;
+    pending->charged += bytes;
+    atomic_fetch_add(&store->pending_bytes, bytes);
+    return 0;
+}
+
+static void uncharge(struct kiln_store *store, struct kiln_pending *pending, size_t bytes)
+{
+    kiln_pool_give(store->pool, bytes);
+    pending->charged -= bytes;
+    atomic_fetch_sub(&store->pending_bytes, bytes);
+}
+
+/* Writes the batch as the log wants it.  Room is charged first: half of what the batch takes is
+ * enough for almost all. */
+static int encode(struct kiln_store *store, struct kiln_pending *pending, struct kiln_err *err)
+{
+    size_t room = kiln_batch_bytes(pending->batch) / 2 + ENCODE_MIN;
+    int r;
+
+    for (;; room *= 2) {
+        r = charge(store, pending, room - pending->body.max);
+        if (r < 0)
+            return r;
+        kiln_buf_done(&pending->body);
+        kiln_buf_init(&pending->body, room);
+        r = kiln_otlp_encode(pending->batch, NULL, &pending->body, err);
+        if (r != KILN_E_LIMIT || room > KILN_WAL_BODY_MAX)
+            break;
+    }
+    if (r < 0)
+        return r;
+    uncharge(store, pending, room - pending->body.cap);
+    pending->wal.record.compression = KILN_PLAIN;
+    pending->wal.record.body = kiln_buf_str(&pending->body);
+    return 0;
 }
 
 /* Makes what waits for the log; charges what stays in memory until it is applied. */
@@ -195,8 +261,7 @@ static int make_pending(struct kiln_store *store, struct kiln_append *append,
                         struct kiln_pending **ret_pending)
 {
     struct kiln_pending *pending = kiln_calloc(1, sizeof(*pending));
-    size_t bytes;
-    int r = 0;
+    int r;
 
     if (!pending)
         return -ENOMEM;
@@ -204,7 +269,7 @@ static int make_pending(struct kiln_store *store, struct kiln_append *append,
     pending->store = store;
     pending->tenant = tenant;
     pending->batch = kiln_batch_ref(append->batch);
-    kiln_buf_init(&pending->body, KILN_WAL_BODY_MAX);
+    kiln_buf_init(&pending->body, 0);
     pending->wal = (struct kiln_wal_append){
         .record = {.tenant = kiln_str_of(tenant->name),
                    .received_ns = append->received_ns,
@@ -213,21 +278,13 @@ static int make_pending(struct kiln_store *store, struct kiln_append *append,
                    .body = append->body},
         .done = logged,
     };
-    if (append->body.len == 0) {
-        r = kiln_otlp_encode(append->batch, NULL, &pending->body, &append->err);
-        pending->wal.record.compression = KILN_PLAIN;
-        pending->wal.record.body = kiln_buf_str(&pending->body);
-    }
-    bytes = sizeof(*pending) + kiln_batch_bytes(append->batch) + pending->body.cap;
-    if (r == 0 && kiln_pool_take(store->pool, bytes) < 0)
-        r = -EAGAIN;
-    if (r == 0) {
-        pending->charged = bytes;
-        atomic_fetch_add(&store->pending_bytes, bytes);
+    r = charge(store, pending, sizeof(*pending) + kiln_batch_bytes(append->batch));
+    if (r == 0 && append->body.len == 0)
+        r = encode(store, pending, &append->err);
+    if (r == 0)
         *ret_pending = pending;
-    } else {
+    else
         kiln_pending_free(store, pending);
-    }
     return r;
 }
 
@@ -247,8 +304,12 @@ static int submit(struct kiln_store *store, struct kiln_append *append, const ch
         return r;
     *ret_text = NULL;
     r = kiln_tenant_get(store, kiln_str_of(append->tenant), &tenant);
+    if (r == KILN_E_LIMIT)
+        *ret_text = "the store has as many tenants as it can";
     if (r == 0)
         r = make_pending(store, append, tenant, oldest_ns, &pending);
+    if (r == KILN_E_LIMIT && !*ret_text)
+        *ret_text = "this takes more memory than the store has";
     if (r == -EAGAIN || r == -ENOMEM) {
         kiln_metric_add(store->metrics.refused_memory, 1);
         *ret_text = "the store has no memory left for what is under way";

@@ -291,6 +291,23 @@ TEST(store, a_block_that_turns_out_damaged_is_set_aside_while_questions_go_on)
     kit_done(&kit);
 }
 
+TEST(store, whatever_the_log_fails_with_senders_are_to_try_again)
+{
+    static const int codes[][2] = {{-EMFILE, -EIO}, {-EROFS, -EIO}, {-EDQUOT, -ENOSPC}};
+    struct kiln_batch *batch = drawn("main 1\n", NOW, "service.name=shop");
+    struct store_kit kit;
+
+    kit_init(&kit, NOW);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(codes); i++) {
+        kiln_sim_fail_at(kit.io, 2, codes[i][0]); /* the first looks for space */
+        CHECK_EQ(kit_append_to(&kit, "anonymous", batch).code, codes[i][1]);
+    }
+    CHECK_OK(kit_append_to(&kit, "anonymous", batch).code);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "main 1\n");
+    kiln_batch_unref(batch);
+    kit_done(&kit);
+}
+
 TEST(store, a_full_disk_refuses_and_goes_on_when_there_is_room)
 {
     struct kiln_batch *batch = drawn("main 1\n", NOW, "service.name=shop");
