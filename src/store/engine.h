@@ -47,7 +47,8 @@ struct kiln_selection {
     uint32_t n_matchers;
 };
 
-/* One series that has profiles in the selection. */
+/* One series that has profiles in the selection.  Times and counts are of the blocks and heads that
+ * touch it, as a whole. */
 struct kiln_series_found {
     struct kiln_str key; /* core/series.h */
     uint64_t min_ns, max_ns;
