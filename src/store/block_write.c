@@ -336,6 +336,7 @@ int kiln_block_create(struct kiln_io *io, const struct kiln_block_write_opts *op
         return kiln_err_set(err, -ENOMEM, NULL, "no memory for writing a block");
     w->dict = dict;
     init_writer(w, io, opts->memory_bytes);
+    w->out.quick = opts->level == 0;
     copy_info(w, opts);
     copy_keys(w, keys, n_series);
     w->ticks = kiln_arena_alloc(&w->arena, sizeof(*w->ticks));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A column is packed in the one or two ways that can be best, each is compressed, and the smallest
- * is kept.  What was best is trusted for the next few pages of the same kind: trying costs as much
- * as writing.
+ * is kept; of a long column a sample decides.  What was best is trusted for the next few pages of
+ * the same kind: trying costs as much as writing.
  */
 #include "store/page.h"
 
@@ -14,9 +14,11 @@
 #include "base/crc32c.h"
 
 #define LEVEL         3
+#define LEVEL_QUICK   1 /* for what will soon be written anew */
 #define COMPRESSED    0x80u
-#define TRUST_PAGES   7u  /* before all packings are tried again */
-#define COMPRESS_FROM 16u /* bytes; less never gets smaller */
+#define SAMPLE        2048u /* numbers */
+#define TRUST_PAGES   7u    /* before all packings are tried again */
+#define COMPRESS_FROM 16u   /* bytes; less never gets smaller */
 
 bool kiln_page_trusts_all;
 
@@ -105,7 +107,8 @@ static bool press(struct kiln_page_out *out, struct kiln_str plain)
     at = kiln_buf_reserve(&out->pressed, room);
     if (!at)
         return false; /* it stays as it is */
-    n = ZSTD_compressCCtx(out->zstd, at, room, plain.ptr, plain.len, LEVEL);
+    n = ZSTD_compressCCtx(out->zstd, at, room, plain.ptr, plain.len,
+                          out->quick ? LEVEL_QUICK : LEVEL);
     if (ZSTD_isError(n))
         return false;
     out->pressed.len = n;
@@ -159,6 +162,20 @@ static enum kiln_pack try_all(struct kiln_page_out *out, const uint64_t *numbers
     return best;
 }
 
+/* The best, into the page; of many numbers, some in the middle tell which one that is. */
+static enum kiln_pack find_best(struct kiln_page_out *out, const uint64_t *numbers, uint32_t n)
+{
+    size_t start = out->page.len;
+    enum kiln_pack best;
+
+    if (n < 2 * SAMPLE)
+        return try_all(out, numbers, n);
+    best = try_all(out, numbers + (n - SAMPLE) / 2, SAMPLE);
+    out->page.len = start;
+    try_packing(out, best, numbers, n, &out->page);
+    return best;
+}
+
 /* The smallest before compression: for few numbers, where trying costs more than it saves. */
 static enum kiln_pack smallest(const uint64_t *numbers, uint32_t n)
 {
@@ -186,7 +203,7 @@ void kiln_page_add(struct kiln_page_out *out, const uint64_t *numbers, uint32_t 
         out->habit->trusted[c]--;
         try_packing(out, out->habit->best[c], numbers, n, &out->page);
     } else {
-        out->habit->best[c] = (uint8_t)try_all(out, numbers, n);
+        out->habit->best[c] = (uint8_t)find_best(out, numbers, n);
         out->habit->trusted[c] = TRUST_PAGES;
     }
     out->n_columns++;

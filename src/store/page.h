@@ -55,6 +55,7 @@ struct kiln_page_out {
     struct kiln_buf best;            /* scratch: the smallest try */
     struct kiln_page_habit *habit;   /* of the page at hand */
     uint32_t n_columns;              /* so far */
+    bool quick; /* what is written will soon be written anew: rather quick than small */
     void *zstd;
 };
 
