@@ -310,6 +310,7 @@ static int submit(struct kiln_store *store, struct kiln_append *append, const ch
         r = make_pending(store, append, tenant, oldest_ns, &pending);
     if (r == KILN_E_LIMIT && !*ret_text)
         *ret_text = "this takes more memory than the store has";
+    atomic_store(&store->short_of_memory, r == -EAGAIN || r == -ENOMEM);
     if (r == -EAGAIN || r == -ENOMEM) {
         kiln_metric_add(store->metrics.refused_memory, 1);
         *ret_text = "the store has no memory left for what is under way";

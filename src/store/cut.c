@@ -291,6 +291,38 @@ static bool is_due(struct kiln_store *store, struct kiln_tenant *tenant)
     return due;
 }
 
+/* Of a tenant that has everything in blocks: they tell what was seen, if somebody asks. */
+static void forget_seen(struct kiln_store *store, struct kiln_tenant *tenant)
+{
+    uint64_t number = atomic_load(&store->last_number);
+
+    pthread_mutex_lock(&tenant->lock);
+    if (!tenant->cutting && !kiln_head_info(tenant->head)->n_profiles)
+        kiln_seen_clear(&tenant->seen, number < tenant->covered ? tenant->covered : number);
+    pthread_mutex_unlock(&tenant->lock);
+}
+
+/*
+ * Where appends are refused for a whole second although no head is large, many small heads, and
+ * what is remembered for tenants that came once, have taken the memory.
+ */
+static int relieve(struct kiln_store *store, uint64_t now, uint64_t *since_ns)
+{
+    int r;
+
+    if (!atomic_load(&store->short_of_memory))
+        *since_ns = 0;
+    else if (*since_ns == 0)
+        *since_ns = now;
+    if (*since_ns == 0 || now - *since_ns < KILN_NS_PER_S)
+        return 0;
+    *since_ns = 0;
+    r = cut_all(store, NULL, NULL);
+    for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t))
+        forget_seen(store, t);
+    return r;
+}
+
 /* Waits for work or a second; false when it is time to go. */
 static bool wait_for_work(struct kiln_store *store)
 {
@@ -310,7 +342,7 @@ static bool wait_for_work(struct kiln_store *store)
 void *kiln_keeper_main(void *context)
 {
     struct kiln_store *store = context;
-    uint64_t retry_ns = 0;
+    uint64_t retry_ns = 0, short_ns = 0;
 
     pthread_setname_np(pthread_self(), "kiln-keeper");
     while (wait_for_work(store)) {
@@ -322,6 +354,8 @@ void *kiln_keeper_main(void *context)
 
             if (r == 0 && kiln_store_is_large(store))
                 r = cut_all(store, NULL, NULL); /* many small ones */
+            if (r == 0)
+                r = relieve(store, now, &short_ns);
             if (r == 0)
                 r = kiln_store_trim(store);
             if (r < 0)

@@ -14,7 +14,7 @@
 #include "store/block.h"
 #include "store/rows.h"
 
-#define SLOTS_MIN      1024u
+#define SLOTS_MIN      64u        /* of many tenants most send little */
 #define SLOTS_MAX      (1u << 19) /* 8 MiB: 390,000 profiles */
 #define WINDOW_BITS    36         /* of nanoseconds: 69 s */
 #define PARTS_MAX      512u

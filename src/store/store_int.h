@@ -95,7 +95,8 @@ struct kiln_store {
     _Atomic uint64_t raw_bytes; /* decoded, in heads that are not cut */
     _Atomic size_t pending_bytes;
     _Atomic bool cut_wanted;
-    _Atomic bool starved; /* the pool had no more for the head */
+    _Atomic bool starved;         /* the pool had no more for the head */
+    _Atomic bool short_of_memory; /* nor for what was to be appended last */
     _Atomic uint64_t cut_said;
     _Atomic uint64_t last_number; /* applied */
     _Atomic int cut_error;        /* of the last cut; 0: it went well */

@@ -448,6 +448,30 @@ TEST(store, cuts_by_itself_in_little_memory_and_goes_on)
     kit_done(&kit);
 }
 
+TEST(store, tenants_that_came_once_do_not_keep_the_memory)
+{
+    struct kiln_pool pool;
+    struct store_kit kit;
+    char name[16];
+
+    kit_init(&kit, NOW);
+    kit_close(&kit);
+    kiln_pool_init(&pool, "test", (size_t)1 << 20, NULL);
+    kit.opts.pool = &pool;
+    kit.opts.no_background = false;
+    kit_open(&kit);
+    for (uint32_t i = 0; i < 150; i++) {
+        snprintf(name, sizeof(name), "t%u", i);
+        insist(&kit, name, i);
+    }
+    insist(&kit, "t0", 0); /* known, whatever was forgotten */
+    kiln_store_settle(kit.engine);
+    CHECK_EQ(kit_stats(&kit).profiles, 150);
+    kit_close(&kit);
+    CHECK_EQ(pool.used, 0);
+    kit_done(&kit);
+}
+
 TEST(store, the_series_limit_counts_what_is_in_blocks_too)
 {
     struct store_kit kit;
