@@ -17,6 +17,7 @@
 #define MEMORY_MIN          ((size_t)256 << 10)
 #define MEMORY_MAX          ((size_t)1 << 30)
 #define GROWTH              4u
+#define SPENT_MAX           4u /* times content_max: what one request may be uncompressed to */
 #define BODY_SLACK          ((size_t)64 << 10) /* headers, and others like it */
 
 /* ---- all receivers ---- */
@@ -224,6 +225,18 @@ static int decode(struct kiln_arrival *a, const struct kiln_source *source,
     return r;
 }
 
+/* A request of small parts that each grow large would take a worker for minutes. */
+static int check_spent(const struct kiln_arrival *a, struct kiln_err *err)
+{
+    uint64_t most_spent = (uint64_t)a->owner->opts.content_max * SPENT_MAX;
+
+    if (!a->spent || *a->spent < most_spent)
+        return 0;
+    return kiln_err_set(err, KILN_E_LIMIT, NULL,
+                        "all in one request are larger than %llu MiB when uncompressed",
+                        (unsigned long long)(most_spent >> 20));
+}
+
 /* One attempt; *ret_decoding tells which of the two was not enough. */
 static int attempt(struct kiln_arrival *a, const struct kiln_source *source, size_t room,
                    size_t memory, bool *ret_decoding, struct kiln_err *err)
@@ -232,9 +245,13 @@ static int attempt(struct kiln_arrival *a, const struct kiln_source *source, siz
     int r = kiln_arrival_grant(a, a->held + room + memory, err);
 
     *ret_decoding = false;
+    if (r == 0)
+        r = check_spent(a, err);
     if (r < 0)
         return r;
     r = uncompress(source->compression, source->data, room, &content, err);
+    if (a->spent && source->compression != KILN_PLAIN)
+        *a->spent += r < 0 ? room : content.len;
     if (r < 0)
         return r;
     *ret_decoding = true;

@@ -75,6 +75,7 @@ struct kiln_arrival {
     size_t granted;    /* bytes taken from the pool; the delivery's once it is sent */
     size_t held;       /* of them, for content that is uncompressed already */
     size_t body_bytes; /* what the body it came in may take of the pool */
+    uint64_t *spent;   /* bytes that all arrivals of a request were uncompressed to; or NULL */
     uint64_t n_profiles, n_samples;
     void (*finish)(struct kiln_arrival *arrival, const struct kiln_outcome *outcome);
 };

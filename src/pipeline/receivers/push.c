@@ -33,6 +33,7 @@ struct push {
     pthread_mutex_t lock;
     uint32_t pending; /* deliveries, and one while the request is read */
     uint32_t n_parts, n_failed;
+    uint64_t spent;              /* on uncompressing its parts */
     struct kiln_outcome failure; /* code 0: none */
     char why[512];               /* the messages */
 };
@@ -169,6 +170,7 @@ void kiln_push_sample(struct push *push, struct kiln_tags *tags, struct kiln_str
     pthread_mutex_unlock(&push->lock);
     kiln_arrival_init(&part->arrival, push->owner, KILN_RECEIVER_PYROSCOPE, push->rpc->request);
     part->arrival.finish = finish_part;
+    part->arrival.spent = &push->spent;
     part->push = push;
     part->tags = tags;
     read_uuid(id, tags->id);

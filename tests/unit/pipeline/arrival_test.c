@@ -125,6 +125,29 @@ TEST(arrival, is_too_large_where_the_pool_never_has_enough)
     stop();
 }
 
+TEST(arrival, many_of_one_request_that_grow_large_come_to_an_end)
+{
+    struct kiln_buf body;
+    struct kiln_err err = {0};
+    uint64_t spent = 0;
+    uint32_t n = 0;
+
+    stacks(&body, 20000);
+    start(256u << 20, 1u << 20);
+    do {
+        kiln_arrival_init(&f.arrival, f.receivers, KILN_RECEIVER_PPROF, &f.request);
+        f.arrival.finish = finish;
+        f.arrival.spent = &spent;
+        f.code = take(kiln_buf_str(&body), KILN_GZIP, &err);
+        kiln_arrival_refuse(&f.arrival, f.code, &err);
+    } while (f.code == 0 && ++n < 1000);
+    CHECK_EQ(f.code, KILN_E_LIMIT);
+    CHECK(n > 1 && n < 1000);
+    CHECK(strstr(err.text, "all in one request"));
+    kiln_buf_done(&body);
+    stop();
+}
+
 TEST(arrival, waits_where_others_have_the_memory)
 {
     struct kiln_err err = {0};
