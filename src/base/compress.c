@@ -10,7 +10,6 @@
 #include <zstd.h>
 
 #include "base/compress.h"
-#include "base/mem.h"
 
 #define GZIP_LEVEL 4 /* for speed: profiles gain little beyond */
 #define ZSTD_LEVEL 3

@@ -145,7 +145,7 @@ static struct kiln_metric *make(enum kiln_metric_kind kind, struct kiln_str seri
         return NULL;
     text = (char *)(metric + 1);
     memcpy(text, series.ptr, series.len);
-    memcpy(text + series.len, help, help_len);
+    memcpy(text + series.len, help, help_len + 1);
     metric->kind = kind;
     metric->name = (struct kiln_str){text, name_len};
     metric->labels = (struct kiln_str){text + name_len, series.len - name_len};

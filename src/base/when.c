@@ -8,7 +8,9 @@
 #include "base/err.h"
 #include "base/quantity.h"
 
-#define NS KILN_NS_PER_S
+#define NS          KILN_NS_PER_S
+#define CENTURY_MIN UINT64_C(946684800) /* 2000-01-01, in seconds */
+#define CENTURY_MAX UINT64_C(4102444800)
 
 static bool is_digit(char c)
 {
@@ -178,6 +180,64 @@ int kiln_when_parse(struct kiln_str text, uint64_t now_ns, uint64_t *ret_ns)
         return parse_date(text, ret_ns);
     return parse_unix(text, ret_ns);
 }
+
+/* ---- file names ---- */
+
+/* A date and a time that start here, with any sign between them or none; of this century. */
+static bool stamp_at(struct kiln_str text, uint64_t *ret_ns)
+{
+    struct tm tm = {0};
+    uint32_t field[6]; /* year, month, day, hour, minute, second */
+    static const char *const signs[6] = {"-", "-", "Tt_-. ", ":-", ":-", ""};
+
+    for (uint32_t i = 0; i < 6; i++) {
+        if (!take_digits(&text, i == 0 ? 4 : 2, &field[i]))
+            return false;
+        (void)take_char(&text, signs[i]);
+    }
+    if (text.len && is_digit(text.ptr[0]))
+        return false;
+    if (field[0] < 2000 || field[0] > 2099 || field[1] < 1 || field[1] > 12 || field[2] < 1 ||
+        field[2] > 31 || field[3] > 23 || field[4] > 59 || field[5] > 60)
+        return false;
+    tm.tm_year = (int)field[0] - 1900;
+    tm.tm_mon = (int)field[1] - 1;
+    tm.tm_mday = (int)field[2];
+    tm.tm_hour = (int)field[3];
+    tm.tm_min = (int)field[4];
+    tm.tm_sec = (int)field[5];
+    *ret_ns = (uint64_t)timegm(&tm) * NS;
+    return true;
+}
+
+/* Unix time of this century, in whatever unit. */
+static bool number_at(struct kiln_str digits, uint64_t *ret_ns)
+{
+    uint64_t ns;
+
+    if (digits.len < 10 || parse_unix(digits, &ns) < 0 || ns / NS < CENTURY_MIN ||
+        ns / NS >= CENTURY_MAX)
+        return false;
+    *ret_ns = ns;
+    return true;
+}
+
+int kiln_when_in_name(struct kiln_str name, uint64_t *ret_ns)
+{
+    while (name.len) {
+        size_t n = 0;
+
+        while (n < name.len && is_digit(name.ptr[n]))
+            n++;
+        if (n && (stamp_at(name, ret_ns) || number_at((struct kiln_str){name.ptr, n}, ret_ns)))
+            return 0;
+        name.ptr += n ? n : 1;
+        name.len -= n ? n : 1;
+    }
+    return KILN_E_NOMATCH;
+}
+
+/* ---- writing ---- */
 
 void kiln_when_format(uint64_t ns, struct kiln_buf *out)
 {

@@ -2,9 +2,14 @@
 /*
  * when - points in time as people and programs write them.
  *
- *   2026-03-01T12:00:00.5Z, 2026-03-01 12:00:00, 2026-03-01T12:00+01:00, 2026-03-01   (UTC if
- * unsaid) 1772366400, 1772366400.5, 1772366400000, ...   Unix time: seconds, or ms, us, ns by its
- * size now, now-1h, -90m                              from the time at hand
+ *   2026-03-01T12:00:00.5Z, 2026-03-01 12:00:00, 2026-03-01T12:00+01:00, 2026-03-01
+ *       in UTC where nothing else is said;
+ *
+ *   1772366400, 1772366400.5, 1772366400000
+ *       Unix time in seconds, or ms, us, ns by its size;
+ *
+ *   now, now-1h, -90m
+ *       from the time at hand.
  *
  * Threads: no state.
  */
@@ -16,6 +21,12 @@
 
 /* Unix time in nanoseconds.  Returns 0, KILN_E_MALFORMED or -ERANGE. */
 KILN_CHECK int kiln_when_parse(struct kiln_str text, uint64_t now_ns, uint64_t *ret_ns);
+
+/*
+ * The time in a file name: "cpu-20260301T120000Z.pb.gz", "heap_2026-03-01_12-00-00.pb",
+ * "cpu-1772366400123.pb.gz".  Returns 0 or KILN_E_NOMATCH.
+ */
+KILN_CHECK int kiln_when_in_name(struct kiln_str name, uint64_t *ret_ns);
 
 /* "2026-03-01T12:00:00Z", with three, six or nine digits of a second where it needs them. */
 void kiln_when_format(uint64_t ns, struct kiln_buf *out);

@@ -11,7 +11,6 @@
 #include "cli/load_run.h"
 #include "cli/remote.h"
 #include "cli/report.h"
-#include "core/merge.h"
 
 #define DAY_NS        (86400 * KILN_NS_PER_S)
 #define KEEP_BYTES    ((size_t)256 << 20)

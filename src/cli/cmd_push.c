@@ -11,11 +11,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/when.h"
 #include "cli/commands.h"
 #include "cli/push.h"
 #include "cli/report.h"
 #include "cli/walk.h"
-#include "cli/when.h"
 
 #define JOBS_MAX 64u
 

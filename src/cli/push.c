@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/when.h"
 #include "cli/edit.h"
 #include "cli/input.h"
-#include "cli/when.h"
 #include "codec/otlp.h"
 #include "core/remap.h"
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/quantity.h"
-#include "cli/when.h"
+#include "base/when.h"
 
 #define SIDECAR_BYTES_MAX (1u << 20)
 #define PATH_BYTES_MAX    4096u
@@ -119,20 +119,12 @@ static int read_labels(struct kiln_sidecar *sidecar, struct kiln_json *r)
 static int read_time(struct kiln_json *r, uint64_t *ret_ns)
 {
     struct kiln_str text;
-    double number;
     int n = scalar(r, &text);
 
     if (n <= 0)
         return n;
     if (kiln_when_parse(text, kiln_clock_unix_ns(), ret_ns) == 0)
         return 0;
-    if (kiln_json_parse_double(text, &number) == 0 && number >= 1 && number < 1e19) {
-        uint64_t unit_ns = kiln_when_of_number((uint64_t)number) / (uint64_t)number;
-
-        *ret_ns = (uint64_t)(number * (double)unit_ns); /* 1772366400.5 */
-        if (*ret_ns)
-            return 0;
-    }
     return kiln_json_fail(r, KILN_E_MALFORMED,
                           "this is no time (say \"2026-03-01T12:00:00Z\", or Unix time)");
 }
@@ -226,7 +218,7 @@ static int read_member(struct kiln_sidecar *sidecar, struct kiln_json *r, struct
     return read_label(sidecar, r, name);
 }
 
-int kiln_sidecar_parse(struct kiln_sidecar *sidecar, struct kiln_str json, struct kiln_err *err)
+static int parse(struct kiln_sidecar *sidecar, struct kiln_str json, struct kiln_err *err)
 {
     struct kiln_str name;
     struct kiln_json r;
@@ -304,7 +296,7 @@ int kiln_sidecar_read(struct kiln_sidecar *sidecar, const char *path, struct kil
     kiln_buf_init(&text, SIDECAR_BYTES_MAX);
     r = kiln_file_read(beside, &text, &why);
     if (r == 0)
-        r = kiln_sidecar_parse(sidecar, kiln_buf_str(&text), &why);
+        r = parse(sidecar, kiln_buf_str(&text), &why);
     kiln_buf_done(&text);
     if (r == 0)
         return 1;

@@ -50,9 +50,6 @@ void kiln_sidecar_done(struct kiln_sidecar *sidecar);
 KILN_CHECK int kiln_sidecar_label(struct kiln_sidecar *sidecar, struct kiln_str key,
                                   struct kiln_str value);
 
-KILN_CHECK int kiln_sidecar_parse(struct kiln_sidecar *sidecar, struct kiln_str json,
-                                  struct kiln_err *err);
-
 /*
  * Reads the file beside `path`, if there is one.  Returns 1, 0 without one, or an error, whose
  * place is that file.

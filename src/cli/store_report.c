@@ -31,7 +31,7 @@ uint64_t kiln_store_read_number(struct kiln_str json, const char *name)
 
     kiln_json_init(&r, json, NULL);
     n = kiln_json_object(&r);
-    while (n == 0 && (n = kiln_json_member(&r, &member)) > 0) {
+    while (n == 0 && kiln_json_member(&r, &member) > 0) {
         n = read_number(&r, member, name, &number);
         if (n > 0)
             n = kiln_json_skip(&r);

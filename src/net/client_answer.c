@@ -119,7 +119,7 @@ static void json_message(struct kiln_str body, char *ret, size_t size)
 
     kiln_json_init(&r, body, NULL);
     n = kiln_json_object(&r);
-    while (n == 0 && (n = kiln_json_member(&r, &name)) > 0) {
+    while (n == 0 && kiln_json_member(&r, &name) > 0) {
         bool message = kiln_str_eq(name, KILN_STR("message"));
         bool wanted = message || (!found && kiln_str_eq(name, KILN_STR("error")));
 

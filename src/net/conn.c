@@ -216,7 +216,7 @@ static bool know_protocol(struct kiln_conn *conn, struct kiln_str in)
 
     if (conn->protocol != KILN_CONN_FIRST)
         return true;
-    if (memcmp(in.ptr, PREFACE, n) != 0)
+    if (n && memcmp(in.ptr, PREFACE, n) != 0)
         to_http1(conn);
     else if (n == sizeof(PREFACE) - 1)
         to_http2(conn);

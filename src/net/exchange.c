@@ -389,9 +389,3 @@ struct kiln_str kiln_request_header(const struct kiln_request *request, const ch
             return request->headers[i].value;
     return KILN_STR_NONE;
 }
-
-int kiln_request_content(const struct kiln_request *request, struct kiln_buf *out,
-                         struct kiln_err *err)
-{
-    return kiln_decompress(request->encoding, request->body, out, err);
-}

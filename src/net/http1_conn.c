@@ -9,7 +9,6 @@
  * are in order.  Where too much of a refused body would have to be dropped, the answer says
  * "connection: close", and the connection lingers until the client has had a chance to read it.
  */
-#include "base/mem.h"
 #include "net/server_int.h"
 
 #define DROP_MAX (64u << 10) /* of a refused body, to go on with the connection */

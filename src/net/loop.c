@@ -12,14 +12,9 @@
 #include "base/mem.h"
 #include "net/server_int.h"
 
-uint64_t kiln_now_ms(void)
-{
-    return kiln_clock_mono_ns() / KILN_NS_PER_MS;
-}
-
 void kiln_loop_begin(struct kiln_loop *loop)
 {
-    loop->now_ms = kiln_now_ms();
+    loop->now_ms = kiln_clock_mono_ns() / KILN_NS_PER_MS;
 }
 
 static void reap(struct kiln_loop *loop)

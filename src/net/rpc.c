@@ -114,11 +114,6 @@ void kiln_rpc_fail(struct kiln_rpc *rpc, const struct kiln_rpc_status *status)
     kiln_free(rpc);
 }
 
-int kiln_rpc_content(const struct kiln_rpc *rpc, struct kiln_buf *out, struct kiln_err *err)
-{
-    return kiln_decompress(rpc->compression, rpc->message, out, err);
-}
-
 /* ---- calls ---- */
 
 struct method {

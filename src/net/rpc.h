@@ -54,10 +54,6 @@ struct kiln_rpc {
     void *context;
 };
 
-/* Appends the uncompressed message to `out`, as kiln_request_content(). */
-KILN_CHECK int kiln_rpc_content(const struct kiln_rpc *rpc, struct kiln_buf *out,
-                                struct kiln_err *err);
-
 struct kiln_rpc_status {
     enum kiln_rpc_code code;
     int http_status;        /* 0: by the table; 413 for what is too large */

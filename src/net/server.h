@@ -9,9 +9,9 @@
  *
  * A connection is HTTP/2 if TLS agreed on it (ALPN) or its first bytes are the preface; else
  * HTTP/1.1.  A request reaches its handler when its body is there, as it was received: the
- * handler asks for the uncompressed content (kiln_request_content), because a store may want to
- * keep the body as it came.  The memory of bodies is taken from a pool; where that is empty, or
- * the workers' queue is full, the answer is 503 with Retry-After, without a handler.
+ * handler uncompresses it, because a store may want to keep the body as it came.  The memory of
+ * bodies is taken from a pool; where that is empty, or the workers' queue is full, the answer is
+ * 503 with Retry-After, without a handler.
  *
  * A handler answers once, at once or later, from any thread.  A request whose client went away is
  * answered into the void; nothing is to be checked.
@@ -89,13 +89,6 @@ struct kiln_params {
 void kiln_params_init(struct kiln_params *params, struct kiln_str query);
 KILN_CHECK int kiln_params_next(struct kiln_params *params); /* 1, 0 at the end, or an error */
 void kiln_params_done(struct kiln_params *params);
-
-/*
- * Appends the uncompressed body to `out`, whose max is the limit.  Returns 0, KILN_E_LIMIT,
- * KILN_E_CORRUPT, KILN_E_TRUNCATED or -ENOMEM.
- */
-KILN_CHECK int kiln_request_content(const struct kiln_request *request, struct kiln_buf *out,
-                                    struct kiln_err *err);
 
 enum { KILN_REPLY_HEADERS = 8 };
 

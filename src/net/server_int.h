@@ -294,7 +294,6 @@ void kiln_loop_ask(struct kiln_loop *loop, bool stop);
 void kiln_loop_begin(struct kiln_loop *loop);
 void kiln_loop_end(struct kiln_loop *loop);
 void kiln_loop_close_all(struct kiln_loop *loop);
-uint64_t kiln_now_ms(void);
 
 /* ---- workers ---- */
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/clock.h"
 #include "net/server_int.h"
 
 void kiln_queue_init(struct kiln_queue *queue, uint32_t max)

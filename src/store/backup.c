@@ -98,8 +98,9 @@ static int transfer_all(struct transfer *t, struct kiln_names *blocks, struct ki
     return r;
 }
 
-int kiln_store_transfer(struct kiln_io *from, struct kiln_io *to,
-                        const struct kiln_transfer_opts *opts, struct kiln_err *err)
+/* All that is at rest in one directory into another, empty one; synced. */
+static int transfer(struct kiln_io *from, struct kiln_io *to, const struct kiln_transfer_opts *opts,
+                    struct kiln_err *err)
 {
     struct transfer t = {.from = from, .to = to, .opts = opts, .err = err};
     struct kiln_names blocks, symbols;
@@ -158,7 +159,7 @@ int kiln_store_backup(struct kiln_engine *engine, const char *target_dir, struct
         r = kiln_store_flush(engine, err);
     if (r == 0) {
         pthread_mutex_lock(&store->keep.merging);
-        r = kiln_store_transfer(store->io, target, NULL, err);
+        r = transfer(store->io, target, NULL, err);
         pthread_mutex_unlock(&store->keep.merging);
     }
     kiln_io_close(target);
@@ -185,7 +186,7 @@ int kiln_store_restore(const char *backup_dir, const char *data_dir,
     if (r == 0)
         r = open_target(data_dir, &to, err);
     if (r == 0) {
-        r = kiln_store_transfer(from, to, &copy, err);
+        r = transfer(from, to, &copy, err);
         kiln_io_close(to);
     }
     kiln_io_close(from);

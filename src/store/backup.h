@@ -18,10 +18,6 @@ struct kiln_transfer_opts {
     void *context;
 };
 
-/* All that is at rest in one directory into another, empty one; synced. */
-KILN_CHECK int kiln_store_transfer(struct kiln_io *from, struct kiln_io *to,
-                                   const struct kiln_transfer_opts *opts, struct kiln_err *err);
-
 /*
  * Checks the backup and copies it into `data_dir`, which must be new or empty.  A damaged backup is
  * refused: *ret_check (for kiln_store_check_done(), also on failure) says what is wrong with it.

@@ -16,8 +16,6 @@
 
 #define WRITE_MIN     ((size_t)16 << 20)
 #define RETRY_SECONDS 5u
-#define LARGE_PART    16u /* of all heads: one that is worth a block of its own */
-#define WORTH_PART    8u  /* of what makes a cut: less is not cut though the pool has no more */
 
 void kiln_store_want_cut(struct kiln_store *store)
 {
@@ -208,7 +206,8 @@ static uint64_t needed_by(struct kiln_tenant *tenant)
     return first;
 }
 
-int kiln_store_trim(struct kiln_store *store)
+/* Lets the log forget what blocks hold. */
+static int trim(struct kiln_store *store)
 {
     uint64_t upto = atomic_load(&store->last_number); /* before any head is looked at */
     int r;
@@ -262,7 +261,7 @@ int kiln_store_flush(struct kiln_engine *engine, struct kiln_err *err)
     kiln_store_settle(engine);
     r = cut_all(store, NULL, err);
     if (r == 0)
-        r = kiln_store_trim(store);
+        r = trim(store);
     if (r < 0)
         kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     return r;
@@ -357,7 +356,7 @@ void *kiln_keeper_main(void *context)
             if (r == 0)
                 r = relieve(store, now, &short_ns);
             if (r == 0)
-                r = kiln_store_trim(store);
+                r = trim(store);
             if (r < 0)
                 retry_ns = now + RETRY_SECONDS * KILN_NS_PER_S;
         }

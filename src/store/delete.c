@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "core/series.h"
 #include "store/keep.h"
 #include "store/store_int.h"

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "core/series.h"
 #include "store/keep.h"

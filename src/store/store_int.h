@@ -223,8 +223,6 @@ KILN_CHECK int kiln_store_cut(struct kiln_store *store, struct kiln_tenant *tena
 void kiln_store_want_cut(struct kiln_store *store);
 /* Whether heads are so large, or so much is in the log, that they should be cut. */
 bool kiln_store_is_large(struct kiln_store *store);
-/* Lets the log forget what blocks hold. */
-KILN_CHECK int kiln_store_trim(struct kiln_store *store);
 void *kiln_keeper_main(void *store);
 
 /* ---- compaction, retention, symbols, deletion: beside kiln_store_compact() and so on ---- */

@@ -56,10 +56,6 @@ KILN_CHECK int kiln_symbols_path(struct kiln_str tenant, struct kiln_str build_i
 KILN_CHECK int kiln_symbols_put(struct kiln_io *io, struct kiln_str tenant,
                                 struct kiln_str build_id, const struct kiln_symbol *symbols,
                                 uint32_t n, struct kiln_err *err);
-/* -ENOENT where there is none. */
-KILN_CHECK int kiln_symbols_load(struct kiln_io *io, struct kiln_str tenant,
-                                 struct kiln_str build_id, size_t memory_bytes,
-                                 struct kiln_symbols **ret_symbols, struct kiln_err *err);
 
 /*
  * Gives names to the locations of *batch that have none and whose mapping has a build id (GNU's,

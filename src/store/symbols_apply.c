@@ -94,8 +94,9 @@ int kiln_symbols_put(struct kiln_io *io, struct kiln_str tenant, struct kiln_str
     return r;
 }
 
-int kiln_symbols_load(struct kiln_io *io, struct kiln_str tenant, struct kiln_str build_id,
-                      size_t memory_bytes, struct kiln_symbols **ret_symbols, struct kiln_err *err)
+/* -ENOENT where there is none. */
+static int load(struct kiln_io *io, struct kiln_str tenant, struct kiln_str build_id,
+                size_t memory_bytes, struct kiln_symbols **ret_symbols, struct kiln_err *err)
 {
     char path[KILN_SYMBOLS_PATH_MAX];
     void *data;
@@ -138,7 +139,7 @@ static int load_for(struct naming *naming, struct kiln_io *io, struct kiln_str t
 
         if (id.len == 0 || id.len > KILN_SYMBOLS_BUILD_ID_MAX)
             continue;
-        r = kiln_symbols_load(io, tenant, id, naming->memory_bytes, &symbols, NULL);
+        r = load(io, tenant, id, naming->memory_bytes, &symbols, NULL);
         if (r == -ENOMEM || r == KILN_E_LIMIT)
             return r;
         if (r == 0) {

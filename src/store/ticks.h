@@ -16,8 +16,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "store/pack.h"
-
 #define KILN_TICKS_CPUS 1024u /* beyond, processors share */
 
 struct kiln_ticks {

@@ -6,20 +6,32 @@
 
 #define NOON UINT64_C(1772366400000000000) /* 2026-03-01T12:00:00Z */
 
+static const char *written(uint64_t ns)
+{
+    static char text[64];
+    struct kiln_buf out;
+
+    kiln_buf_init(&out, sizeof(text));
+    kiln_when_format(ns, &out);
+    snprintf(text, sizeof(text), "%.*s", (int)out.len, out.ptr);
+    kiln_buf_done(&out);
+    return text;
+}
+
 /* What a text means, written back; "bad" for none. */
 static const char *when(const char *text)
 {
-    static char written[64];
-    struct kiln_buf out;
     uint64_t ns;
 
-    if (kiln_when_parse(kiln_str_of(text), NOON, &ns) < 0)
-        return "bad";
-    kiln_buf_init(&out, sizeof(written));
-    kiln_when_format(ns, &out);
-    snprintf(written, sizeof(written), "%.*s", (int)out.len, out.ptr);
-    kiln_buf_done(&out);
-    return written;
+    return kiln_when_parse(kiln_str_of(text), NOON, &ns) < 0 ? "bad" : written(ns);
+}
+
+/* The same of a file name. */
+static const char *in_name(const char *name)
+{
+    uint64_t ns;
+
+    return kiln_when_in_name(kiln_str_of(name), &ns) < 0 ? "none" : written(ns);
 }
 
 TEST(when, dates_are_read_with_and_without_their_parts)
@@ -72,4 +84,22 @@ TEST(when, what_is_no_time_is_refused)
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK_TEXT(when(bad[i]), "bad");
+}
+
+TEST(when, file_names_tell_the_time)
+{
+    CHECK_TEXT(in_name("cpu-20260301T120000Z.pb.gz"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(in_name("heap_2026-03-01_12-00-00.pb"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(in_name("web-7.20260301120000"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(in_name("cpu-1772366400.pb.gz"), "2026-03-01T12:00:00Z");
+    CHECK_TEXT(in_name("cpu-1772366400123.pb.gz"), "2026-03-01T12:00:00.123Z");
+}
+
+TEST(when, numbers_that_are_no_time_are_passed_over)
+{
+    CHECK_TEXT(in_name("cpu.pb.gz"), "none");
+    CHECK_TEXT(in_name("build-12345678901.pb"), "none");
+    CHECK_TEXT(in_name("20269901T120000"), "none");
+    CHECK_TEXT(in_name("20260301T1200001"), "none");
+    CHECK_TEXT(in_name("pid-4711-1772366400"), "2026-03-01T12:00:00Z");
 }

@@ -25,7 +25,7 @@ static void echo(struct kiln_rpc *rpc)
 
     kiln_buf_init(&out, 1 << 20);
     kiln_buf_putc(&out, letters[rpc->protocol]);
-    if (kiln_rpc_content(rpc, &out, &err) < 0)
+    if (kiln_decompress(rpc->compression, rpc->message, &out, &err) < 0)
         kiln_rpc_fail(
             rpc, &(struct kiln_rpc_status){.code = KILN_RPC_INVALID_ARGUMENT, .message = err.text});
     else

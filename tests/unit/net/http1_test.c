@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
-#include "base/mem.h"
 #include "net/http1.h"
 #include "test.h"
 

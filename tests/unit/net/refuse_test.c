@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "net.h"
 #include "test.h"
 

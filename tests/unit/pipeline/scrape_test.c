@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "codec/codec.h"
-#include "core/type.h"
 #include "drawn.h"
 #include "net.h"
 #include "pipeline/receivers/scrape_int.h"

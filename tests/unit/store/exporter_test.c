@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "drawn.h"
 #include "test.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "store/symbols.h"
 #include "support/drawn.h"
 #include "test.h"

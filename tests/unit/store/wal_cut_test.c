@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "log_writer.h"
 #include "sim_io.h"
 #include "store/wal.h"
