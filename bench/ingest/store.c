@@ -8,6 +8,7 @@
  * The files are requests as `kiln loadgen --out` writes them.  Prints the CPU time of a request by
  * step, and what was stored; under `valgrind --tool=callgrind` it tells instructions by function.
  */
+#include <ftw.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -171,15 +172,21 @@ static void report(struct run *run, int n)
            (double)block_bytes(run) / (double)run->n_samples);
 }
 
+static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *at)
+{
+    (void)stat, (void)type, (void)at;
+    return remove(path);
+}
+
 int main(int argc, char **argv)
 {
     struct kiln_pool pool;
     struct kiln_store_opts opts = {
         .pool = &pool, .no_background = true, .retention = {.age_ns = UINT64_MAX}};
     struct run run = {.lock = PTHREAD_MUTEX_INITIALIZER, .known = PTHREAD_COND_INITIALIZER};
-    char folder[] = "/tmp/kiln-bench-XXXXXX", command[64];
+    char folder[] = "/tmp/kiln-bench-XXXXXX";
     struct kiln_err err = {0};
-    int every = argc > 2 ? atoi(argv[1]) : 0;
+    int every = argc > 2 ? (int)strtol(argv[1], NULL, 10) : 0;
 
     if (every <= 0 || !mkdtemp(folder))
         bench_die(argv[0], "usage: CUT FILE...");
@@ -199,6 +206,5 @@ int main(int argc, char **argv)
     report(&run, argc - 2);
     run.engine->ops->close(run.engine);
     kiln_io_close(opts.io);
-    snprintf(command, sizeof(command), "rm -r %s", folder);
-    return system(command) != 0;
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0;
 }
