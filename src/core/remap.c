@@ -9,35 +9,11 @@
 
 #include "core/bulk.h"
 #include "core/code.h"
-#include "core/remap.h"
+#include "core/remap_int.h"
 
 #define DROPPED  UINT32_MAX /* an attribute that the edit removed */
 #define SKIP_MAX 1u         /* entries of other sources that may stand between two of this one */
 #define MISS_MAX 16u        /* wrong guesses in a row, after which guessing waits for a hit */
-
-struct kiln_remap {
-    struct kiln_builder *b;
-    const struct kiln_batch *from;
-    const struct kiln_remap_edit *edit;
-    struct kiln_code *code; /* NULL: mappings stay where they are */
-    uint32_t *strings, *functions, *mappings, *locations, *stacks, *links, *attrs, *sets;
-    uint32_t *texts[KILN_N_TEXT_ROLES]; /* as `strings`, for an edit: by what a text says */
-    uint32_t *indexes;                  /* scratch: the members of a set, entity keys */
-    uint32_t *frames;                   /* scratch: a stack */
-    struct kiln_line *lines;            /* scratch: the lines of a location */
-    uint32_t *touched; /* places of `strings` and so on that are set; only if it is to be moved */
-    uint32_t n_touched;
-    uint32_t cap_indexes, cap_frames, cap_lines, cap_touched;
-    bool notes_touched;
-    bool sole;
-    bool to_file;
-    struct {
-        uint32_t string, function, location, stack;
-    } next;                   /* where the next entry probably is, if the builder knows it */
-    uint32_t location_misses; /* how often in a row it was elsewhere */
-    uint8_t *lost_keys; /* by string: 1 for a key that the edit took from the resource at hand */
-    size_t charged;
-};
 
 int kiln_remap_new(struct kiln_builder *b, const struct kiln_batch *from,
                    const struct kiln_remap_edit *edit, struct kiln_remap **ret_remap)
@@ -189,19 +165,31 @@ static uint32_t found(uint32_t *next, uint32_t entry, uint32_t n)
     return entry;
 }
 
-static uint32_t bring_string(struct kiln_remap *remap, uint32_t string)
+/* The same where it was guessed. */
+static uint32_t guessed(struct kiln_remap *remap, uint32_t *next, uint32_t entry)
+{
+    remap->guessed++;
+    *next = entry + 1;
+    return entry;
+}
+
+uint32_t kiln_remap_find_string(struct kiln_remap *remap, struct kiln_str s)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
-    struct kiln_str s = remap->from->dict.strings[string];
     uint32_t n = known->n_strings;
 
-    if (remap->sole)
-        return kiln_builder_new_string(remap->b, s);
     for (uint32_t i = remap->next.string; i < n && i <= remap->next.string + SKIP_MAX; i++) {
         if (kiln_str_eq(known->strings[i], s))
-            return found(&remap->next.string, i, n);
+            return guessed(remap, &remap->next.string, i);
     }
     return found(&remap->next.string, kiln_builder_string(remap->b, s), n);
+}
+
+static uint32_t bring_string(struct kiln_remap *remap, uint32_t string)
+{
+    struct kiln_str s = remap->from->dict.strings[string];
+
+    return remap->sole ? kiln_builder_new_string(remap->b, s) : kiln_remap_find_string(remap, s);
 }
 
 uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string)
@@ -225,22 +213,34 @@ static uint32_t remap_text(struct kiln_remap *remap, enum kiln_text_role role, u
                   edit->text(edit->context, remap->b, role, remap->from->dict.strings[string]));
 }
 
-static uint32_t bring_function(struct kiln_remap *remap, uint32_t function)
+struct kiln_function kiln_remap_make_function(struct kiln_remap *remap, uint32_t function)
 {
-    const struct kiln_dict *known = &remap->b->box->batch.dict;
     struct kiln_function f = remap->from->dict.functions[function];
-    uint32_t n = known->n_functions;
 
     f.name = remap_text(remap, KILN_TEXT_NAME, f.name);
     f.system_name = remap_text(remap, KILN_TEXT_NAME, f.system_name);
     f.filename = remap_text(remap, KILN_TEXT_SOURCE, f.filename);
-    if (remap->sole)
-        return kiln_builder_new_function(remap->b, &f);
+    return f;
+}
+
+uint32_t kiln_remap_find_function(struct kiln_remap *remap, const struct kiln_function *function)
+{
+    const struct kiln_dict *known = &remap->b->box->batch.dict;
+    uint32_t n = known->n_functions;
+
     for (uint32_t i = remap->next.function; i < n && i <= remap->next.function + SKIP_MAX; i++) {
-        if (memcmp(&known->functions[i], &f, sizeof(f)) == 0)
-            return found(&remap->next.function, i, n);
+        if (memcmp(&known->functions[i], function, sizeof(*function)) == 0)
+            return guessed(remap, &remap->next.function, i);
     }
-    return found(&remap->next.function, kiln_builder_function(remap->b, &f), n);
+    return found(&remap->next.function, kiln_builder_function(remap->b, function), n);
+}
+
+static uint32_t bring_function(struct kiln_remap *remap, uint32_t function)
+{
+    struct kiln_function f = kiln_remap_make_function(remap, function);
+
+    return remap->sole ? kiln_builder_new_function(remap->b, &f)
+                       : kiln_remap_find_function(remap, &f);
 }
 
 uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function)
@@ -420,33 +420,47 @@ static uint32_t found_location(struct kiln_remap *remap, uint32_t location, uint
     return found(&remap->next.location, location, n);
 }
 
-static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_location *from)
+struct kiln_location kiln_remap_make_location(struct kiln_remap *remap,
+                                              const struct kiln_location *from)
 {
-    const struct kiln_dict *known = &remap->b->box->batch.dict;
     struct kiln_location entry = {.address = from->address};
-    uint32_t n = known->n_locations;
-    uint32_t n_lines;
 
     entry.mapping = remap_mapping(remap, from->mapping);
     if ((remap->code || remap->to_file) && entry.address)
         entry.address = move_address(remap, entry.address,
                                      &remap->from->dict.mappings[from->mapping], entry.mapping);
     entry.attrs = remap_set(remap, from->attrs);
-    n_lines = remap_lines(remap, from);
-    if (remap->sole)
-        return kiln_builder_new_location(remap->b, entry.address, entry.mapping, entry.attrs,
-                                         remap->lines, n_lines);
+    return entry;
+}
+
+uint32_t kiln_remap_find_location(struct kiln_remap *remap, const struct kiln_location *location,
+                                  const struct kiln_line *lines, uint32_t n_lines)
+{
+    const struct kiln_dict *known = &remap->b->box->batch.dict;
+    uint32_t n = known->n_locations;
+
     if (remap->location_misses < MISS_MAX) {
         uint32_t next = remap->next.location;
 
         for (uint32_t i = next; i < n && i <= next + SKIP_MAX; i++) {
-            if (kiln_location_is(known, i, &entry, remap->lines, n_lines)) {
+            if (kiln_location_is(known, i, location, lines, n_lines)) {
                 remap->location_misses = 0;
-                return found(&remap->next.location, i, n);
+                return guessed(remap, &remap->next.location, i);
             }
         }
     }
-    return found_location(remap, kiln_builder_location(remap->b, &entry, remap->lines, n_lines), n);
+    return found_location(remap, kiln_builder_location(remap->b, location, lines, n_lines), n);
+}
+
+static uint32_t bring_location(struct kiln_remap *remap, const struct kiln_location *from)
+{
+    struct kiln_location entry = kiln_remap_make_location(remap, from);
+    uint32_t n_lines = remap_lines(remap, from);
+
+    if (remap->sole)
+        return kiln_builder_new_location(remap->b, entry.address, entry.mapping, entry.attrs,
+                                         remap->lines, n_lines);
+    return kiln_remap_find_location(remap, &entry, remap->lines, n_lines);
 }
 
 uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
@@ -481,24 +495,28 @@ static uint32_t bring_new_stack(struct kiln_remap *remap, struct kiln_range rang
     return kiln_builder_new_stack(remap->b, range.n);
 }
 
-static uint32_t bring_stack(struct kiln_remap *remap, struct kiln_range range)
+uint32_t kiln_remap_find_stack(struct kiln_remap *remap, const uint32_t *frames, uint32_t n)
 {
     const struct kiln_dict *known = &remap->b->box->batch.dict;
-    uint32_t n = known->n_stacks;
+    uint32_t n_stacks = known->n_stacks, next = remap->next.stack;
 
+    for (uint32_t i = next; i < n_stacks && i <= next + SKIP_MAX; i++) {
+        struct kiln_range other = known->stacks[i];
+
+        if (other.n == n && memcmp(known->frames + other.first, frames, n * sizeof(*frames)) == 0)
+            return guessed(remap, &remap->next.stack, i);
+    }
+    return found(&remap->next.stack, kiln_builder_stack(remap->b, frames, n), n_stacks);
+}
+
+static uint32_t bring_stack(struct kiln_remap *remap, struct kiln_range range)
+{
     if (remap->sole)
         return bring_new_stack(remap, range);
     if (!scratch_frames(remap, range.n))
         return 0;
     remap_frames(remap, remap->from->dict.frames + range.first, range.n, remap->frames);
-    for (uint32_t i = remap->next.stack; i < n && i <= remap->next.stack + SKIP_MAX; i++) {
-        struct kiln_range other = known->stacks[i];
-
-        if (other.n == range.n && memcmp(known->frames + other.first, remap->frames,
-                                         range.n * sizeof(*remap->frames)) == 0)
-            return found(&remap->next.stack, i, n);
-    }
-    return found(&remap->next.stack, kiln_builder_stack(remap->b, remap->frames, range.n), n);
+    return kiln_remap_find_stack(remap, remap->frames, range.n);
 }
 
 uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack)

@@ -437,6 +437,7 @@ static int apply(struct kiln_head *head, struct kiln_head_batch *in)
     r = kiln_remap_new(head->rows.b, in->batch, NULL, &a.remap);
     if (r == 0) {
         kiln_remap_to_file(a.remap);
+        kiln_remap_ahead(a.remap);
         apply_profiles(&a);
         kiln_remap_free(a.remap);
         r = kiln_builder_error(head->rows.b);
