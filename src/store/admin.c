@@ -35,6 +35,7 @@ struct job {
     struct admin *admin;
     struct kiln_request *request;
     void (*run)(struct admin *admin, struct kiln_request *request);
+    size_t charged; /* of the pool */
 };
 
 /* ---- answers ---- */
@@ -212,11 +213,15 @@ static int choose(struct kiln_request *request, struct kiln_choice *choice, stru
     return r < 0 ? r : kiln_choice_end(choice, err);
 }
 
+static size_t export_bytes(const struct admin *admin)
+{
+    return admin->opts.export_bytes ? admin->opts.export_bytes : EXPORT_BYTES;
+}
+
 static int select_batch(struct admin *admin, struct kiln_request *request,
                         struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     struct kiln_engine *engine = admin->opts.engine;
-    size_t memory = admin->opts.export_bytes ? admin->opts.export_bytes : EXPORT_BYTES;
     struct kiln_choice *choice = kiln_malloc(sizeof(*choice));
     int r;
 
@@ -225,7 +230,7 @@ static int select_batch(struct admin *admin, struct kiln_request *request,
     kiln_choice_init(choice);
     r = choose(request, choice, err);
     if (r == 0)
-        r = engine->ops->select(engine, &choice->selection, memory, ret_batch, err);
+        r = engine->ops->select(engine, &choice->selection, export_bytes(admin), ret_batch, err);
     kiln_choice_done(choice);
     kiln_free(choice);
     return r;
@@ -242,7 +247,7 @@ static void run_export(struct admin *admin, struct kiln_request *request)
         reply_error(request, r, &err);
         return;
     }
-    kiln_buf_init(&body, ANSWER_MAX);
+    kiln_buf_init(&body, export_bytes(admin));
     r = kiln_otlp_encode(batch, NULL, &body, &err);
     kiln_batch_unref(batch);
     if (r < 0)
@@ -272,8 +277,10 @@ static void run_delete(struct admin *admin, struct kiln_request *request)
 
 /* ---- threads ---- */
 
-static void end_job(struct admin *admin)
+static void end_job(struct admin *admin, size_t charged)
 {
+    if (admin->opts.pool)
+        kiln_pool_give(admin->opts.pool, charged);
     pthread_mutex_lock(&admin->lock);
     admin->running--;
     pthread_cond_broadcast(&admin->idle);
@@ -286,7 +293,7 @@ static void *job_main(void *context)
 
     kiln_free(context);
     job.run(job.admin, job.request);
-    end_job(job.admin);
+    end_job(job.admin, job.charged);
     return NULL;
 }
 
@@ -318,13 +325,12 @@ static int start_thread(const struct job *job)
     return r;
 }
 
-static void reply_busy(struct kiln_request *request)
+static void reply_busy(struct kiln_request *request, const char *text)
 {
-    static const char text[] = "too many of these at once\n";
     struct kiln_reply reply = {
         .status = 503,
         .content_type = "text/plain; charset=utf-8",
-        .body = {text, sizeof(text) - 1},
+        .body = kiln_str_of(text),
         .headers = {{KILN_STR("retry-after"), KILN_STR(RETRY_S)}},
         .n_headers = 1,
     };
@@ -332,19 +338,32 @@ static void reply_busy(struct kiln_request *request)
     kiln_request_reply(request, &reply);
 }
 
-static void start(struct kiln_request *request,
-                  void (*run)(struct admin *admin, struct kiln_request *request))
+/* `charged` bytes are the job's until it has answered. */
+static void start_charged(struct kiln_request *request, size_t charged,
+                          void (*run)(struct admin *admin, struct kiln_request *request))
 {
-    struct job job = {request->context, request, run};
+    struct job job = {request->context, request, run, charged};
+    struct kiln_pool *pool = job.admin->opts.pool;
     int r = begin_job(job.admin);
 
+    if (r == 0 && pool && kiln_pool_take(pool, charged) < 0) {
+        end_job(job.admin, 0);
+        reply_busy(request, "there is no memory for this just now\n");
+        return;
+    }
     if (r == 0) {
         r = start_thread(&job);
         if (r < 0)
-            end_job(job.admin);
+            end_job(job.admin, charged);
     }
     if (r < 0)
-        reply_busy(request);
+        reply_busy(request, "too many of these at once\n");
+}
+
+static void start(struct kiln_request *request,
+                  void (*run)(struct admin *admin, struct kiln_request *request))
+{
+    start_charged(request, 0, run);
 }
 
 static void handle_stats(struct kiln_request *request)
@@ -354,7 +373,7 @@ static void handle_stats(struct kiln_request *request)
 
 static void handle_check(struct kiln_request *request)
 {
-    start(request, run_check);
+    start_charged(request, export_bytes(request->context), run_check);
 }
 
 static void handle_compact(struct kiln_request *request)
@@ -373,7 +392,7 @@ static void handle_backup(struct kiln_request *request)
 
 static void handle_export(struct kiln_request *request)
 {
-    start(request, run_export);
+    start_charged(request, 2 * export_bytes(request->context), run_export);
 }
 
 static void handle_delete(struct kiln_request *request)

@@ -28,6 +28,7 @@ struct kiln_store_admin_opts {
     struct kiln_engine *engine; /* the embedded one: store/store.h */
     struct kiln_io *io;         /* its directory, for the check */
     size_t export_bytes;        /* the most memory an export takes; 0: 256 MiB */
+    struct kiln_pool *pool;     /* and as much for its answer; NULL: not charged */
     struct kiln_log *log;
 };
 

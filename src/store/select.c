@@ -13,6 +13,7 @@
 
 #define SERIES_BYTES_MAX ((size_t)256 << 20) /* of keys in one answer */
 #define SERIES_MAX       (1u << 24)
+#define TOO_MUCH         "this takes more memory than an answer may: choose less"
 
 /* One consistent state of a tenant. */
 struct view {
@@ -51,9 +52,14 @@ static bool wants(const struct kiln_selection *selection, struct kiln_str key)
 
 /* ---- select ---- */
 
-/* The batches of an answer. */
+/*
+ * The batches of an answer.  All of them, and what is needed to read one more, stay within one
+ * limit of memory: what is left of it is shared by the rows of a block (a quarter), the batch made
+ * of them (a quarter), the reader (an eighth), and the dictionary it reads (what it may take is
+ * known beforehand, and no more than a quarter).
+ */
 struct parts {
-    struct kiln_limits limits;
+    struct kiln_limits limits; /* of what is left */
     struct kiln_budget budget;
     struct kiln_batch **all;
     uint32_t n, cap;
@@ -68,11 +74,24 @@ static int parts_add(struct parts *parts, struct kiln_batch *batch)
         return 0;
     r = kiln_grow(&parts->budget, (void **)&parts->all, &parts->cap, (uint64_t)parts->n + 1,
                   sizeof(*parts->all), UINT32_MAX);
-    if (r < 0)
+    if (r == 0 && kiln_batch_bytes(batch) > parts->limits.memory_bytes)
+        r = KILN_E_LIMIT;
+    if (r < 0) {
         kiln_batch_unref(batch);
-    else
-        parts->all[parts->n++] = batch;
-    return r;
+        return r;
+    }
+    parts->all[parts->n++] = batch;
+    parts->limits.memory_bytes -= kiln_batch_bytes(batch);
+    return 0;
+}
+
+/* A share of what is left. */
+static struct kiln_limits share(const struct parts *parts, size_t part)
+{
+    struct kiln_limits limits = parts->limits;
+
+    limits.memory_bytes /= part;
+    return limits;
 }
 
 static void parts_done(struct parts *parts)
@@ -119,15 +138,20 @@ static int choose_series(const struct kiln_block *block, const struct kiln_selec
 static int read_block(struct kiln_block *block, const struct kiln_selection *s,
                       const uint64_t *bits, struct parts *parts, struct kiln_err *err)
 {
-    struct kiln_block_read_opts opts = {
-        .series = bits, .start_ns = s->start_ns, .end_ns = s->end_ns};
+    struct kiln_limits quarter = share(parts, 4);
+    struct kiln_block_read_opts opts = {.series = bits,
+                                        .start_ns = s->start_ns,
+                                        .end_ns = s->end_ns,
+                                        .memory_bytes = quarter.memory_bytes / 2};
     struct kiln_rows_choice choice = {.start_ns = s->start_ns, .end_ns = s->end_ns};
     struct kiln_block_reader *reader;
     struct kiln_batch *batch;
     struct kiln_rows rows;
     int r;
 
-    r = kiln_rows_init(&rows, &parts->limits);
+    if (kiln_block_info(block)->dict_bytes > quarter.memory_bytes / 2)
+        return kiln_err_set(err, KILN_E_LIMIT, NULL, TOO_MUCH);
+    r = kiln_rows_init(&rows, &quarter);
     if (r < 0)
         return r;
     r = kiln_block_read(block, &opts, rows.b, &reader, err);
@@ -136,7 +160,7 @@ static int read_block(struct kiln_block *block, const struct kiln_selection *s,
         kiln_block_reader_free(reader);
     }
     if (r == 0)
-        r = kiln_rows_select(&rows, &choice, &parts->limits, &batch, err);
+        r = kiln_rows_select(&rows, &choice, &quarter, &batch, err);
     kiln_rows_done(&rows);
     return r < 0 ? r : parts_add(parts, batch);
 }
@@ -215,10 +239,12 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
     struct kiln_tenant *tenant;
     struct kiln_batch *batch = NULL;
     uint32_t damaged = 0;
+    size_t total, used;
     int r = 0;
 
     if (memory_bytes)
         parts.limits.memory_bytes = memory_bytes;
+    total = parts.limits.memory_bytes;
     kiln_store_settle(engine);
     tenant = kiln_tenant_find(store, selection->tenant);
     if (tenant)
@@ -227,8 +253,9 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
         r = join(&parts, &batch, err);
     parts_done(&parts);
     if (r == 0) {
-        r = kiln_symbols_apply(store->io, selection->tenant, parts.limits.memory_bytes, &batch,
-                               &damaged, err);
+        used = batch ? kiln_batch_bytes(batch) : 0;
+        r = kiln_symbols_apply(store->io, selection->tenant, used < total ? total - used : 0,
+                               &batch, &damaged, err);
         if (r < 0)
             kiln_batch_unref(batch);
     }

@@ -170,9 +170,21 @@ def refusals(port, counted, stop):
         time.sleep(0.01)
 
 
+def askers(port, counted, stop):
+    """Asks for everything there is, again and again."""
+    tenant = {"X-Scope-OrgID": "hosts-1"}
+    while not stop.is_set():
+        try:
+            for path in ("/api/v1/store/export", "/api/v1/store/stats", "/metrics"):
+                counted[path, ask(port, "GET", path, None, tenant)[0]] += 1
+        except (OSError, http.client.HTTPException):
+            counted["turned away"] += 1
+        time.sleep(0.05)
+
+
 def part_load(seconds, limit=128):
     pprof = ["--template", TEMPLATE] if TEMPLATE.exists() else ["--samples", 5000]
-    counted, stop = collections.Counter(), threading.Event()
+    counted, asked, stop = collections.Counter(), collections.Counter(), threading.Event()
     with KilnServer("--memory-limit", f"{limit}M", "--multitenant", "--log-level", "error") as server:
         loads = {
             "hosts-1": ["--churn", 85, "-j", 16, "--seed", 1],
@@ -182,8 +194,10 @@ def part_load(seconds, limit=128):
         }
         senders = {name: loadgen(server, name, "--duration", f"{seconds}s", *words) for name, words in loads.items()}
         abusers = Abusers(server.http)
-        bystander = threading.Thread(target=refusals, args=(server.http, counted, stop))
-        bystander.start()
+        others = [threading.Thread(target=refusals, args=(server.http, counted, stop))]
+        others += [threading.Thread(target=askers, args=(server.http, asked, stop)) for _ in range(2)]
+        for thread in others:
+            thread.start()
         for name, sender in senders.items():
             said, why = sender.communicate()
             account = json.loads(said) if said.startswith("{") else {}
@@ -191,9 +205,10 @@ def part_load(seconds, limit=128):
                   f"{account.get('failed')} failed, {account.get('tried_again')} tried again {why.strip()[:200]}")
             check(f"load: something of {name} was taken", account.get("acknowledged", 0) > 0, said + why)
         stop.set()
-        bystander.join()
+        for thread in others:
+            thread.join()
         abusers.stop()
-        print(f"answers to abuse {dict(abusers.codes)}, to a bystander {dict(counted)}")
+        print(f"answers to abuse {dict(abusers.codes)}, to a bystander {dict(counted)}, to questions {dict(asked)}")
         check("load: no request is taken for two", not abusers.wrong, abusers.wrong)
         check("load: refusals are 429 or 503, with Retry-After",
               all(key in ("turned away", (200, False), (429, True), (503, True)) for key in counted), dict(counted))
