@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -105,6 +106,14 @@ class Itself(unittest.TestCase):
         self.assertEqual(typed["process_cpu_seconds_total"], "counter")
         self.assertEqual(seen['kiln_receiver_requests_total{receiver="otlp",outcome="accepted"}'], 1)
         self.assertEqual(sum(1 for s in seen if s.startswith("kiln_build_info{version=")), 1)
+
+    def test_every_metric_is_documented(self):
+        documented = set(re.findall(r"`((?:kiln|process)_\w+)`", (ROOT / "docs/guide/metrics.md").read_text()))
+        with KilnServer(*LONG) as server:
+            text = call(url(server, "/metrics"))[1].decode()
+        self.assertEqual({line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")} - documented, set())
+        written = {name for source in (ROOT / "src").rglob("*.c") for name in re.findall(r'"(kiln_\w+)"', source.read_text())}
+        self.assertEqual({name for name in documented if name.startswith("kiln_")}, written)
 
     def test_logs_as_json(self):
         with KilnServer("--log-format", "json") as server:
