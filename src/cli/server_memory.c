@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "cli/serve.h"
 
 #define MIB          ((uint64_t)1 << 20)
@@ -111,12 +112,10 @@ static void *watch(void *arg)
 
 int kiln_memory_start(struct kiln_memory *memory)
 {
-    int r = pthread_create(&memory->thread, NULL, watch, memory);
+    int r = kiln_thread_start("kiln-memory", watch, memory, &memory->thread);
 
     memory->running = r == 0;
-    if (memory->running)
-        pthread_setname_np(memory->thread, "kiln-memory");
-    return -r;
+    return r;
 }
 
 void kiln_memory_done(struct kiln_memory *memory)

@@ -72,15 +72,15 @@ static ssize_t give_body(nghttp2_session *session, int32_t stream, uint8_t *out,
                          uint32_t *flags, nghttp2_data_source *source, void *user)
 {
     struct kiln_exchange *x = source->ptr;
-    struct kiln_str body = x->head_only ? KILN_STR_NONE : x->answer->body;
-    size_t n = body.len - x->sent < size ? body.len - x->sent : size;
+    size_t len = x->head_only ? 0 : x->answer->body.len;
+    size_t n = len - x->sent < size ? len - x->sent : size;
 
     (void)stream, (void)user;
     if (n)
-        memcpy(out, body.ptr + x->sent, n);
+        memcpy(out, x->answer->body.ptr + x->sent, n);
     x->sent += n;
     x->progress_ms = x->loop->now_ms;
-    if (x->sent == body.len) {
+    if (x->sent == len) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
         if (x->answer->n_trailers) {
             *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "net/server_int.h"
 
 static uint32_t or_default(uint32_t value, uint32_t fallback)
@@ -93,21 +93,6 @@ static void *run_loop(void *loop)
     return NULL;
 }
 
-/* Signals are the main thread's business. */
-static int start_thread(pthread_t *thread, void *(*run)(void *), void *arg, const char *name)
-{
-    sigset_t all, before;
-    int r;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(thread, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (r == 0)
-        pthread_setname_np(*thread, name);
-    return -r;
-}
-
 static int make_loops(struct kiln_server *server)
 {
     uint32_t n = server->opts.loops;
@@ -136,10 +121,10 @@ static int start_threads(struct kiln_server *server)
     if (!server->workers)
         return -ENOMEM;
     for (; r == 0 && server->n_workers < server->opts.workers; server->n_workers += r == 0)
-        r = start_thread(&server->workers[server->n_workers], kiln_worker_run, server,
-                         "kiln-worker");
+        r = kiln_thread_start("kiln-worker", kiln_worker_run, server,
+                              &server->workers[server->n_workers]);
     for (uint32_t i = 0; r == 0 && i < server->opts.loops; i++) {
-        r = start_thread(&server->loops[i].thread, run_loop, &server->loops[i], "kiln-net");
+        r = kiln_thread_start("kiln-net", run_loop, &server->loops[i], &server->loops[i].thread);
         server->loops[i].started = r == 0;
     }
     return r;

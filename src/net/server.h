@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/pool.h"
+#include "core/tenant.h"
 
 struct kiln_server;
 struct kiln_router;
@@ -51,8 +52,6 @@ struct kiln_peer {
 
 /* What a route demands of whoever calls it; a guard decides (see kiln_router_guard). */
 enum kiln_access { KILN_ACCESS_NONE, KILN_ACCESS_READ, KILN_ACCESS_WRITE, KILN_ACCESS_ADMIN };
-
-enum { KILN_TENANT_MAX = 150 };
 
 struct kiln_request {
     struct kiln_str method;

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "pipeline/gate_int.h"
 
 #define RELOAD_MS_DEFAULT 5000u
@@ -153,9 +154,10 @@ static int open_tokens(struct kiln_gate *gate, struct kiln_err *err)
     r = kiln_tokens_load(gate->tokens_file, &gate->tokens, err);
     if (r < 0)
         return r;
-    r = pthread_create(&gate->reloader, NULL, watch, gate);
+    r = kiln_thread_start("kiln-gate", watch, gate, &gate->reloader);
     gate->reloading = r == 0;
-    return r ? kiln_err_set(err, -r, NULL, "no thread for reading tokens: %s", strerror(r)) : 0;
+    return r < 0 ? kiln_err_set(err, r, NULL, "no thread for reading tokens: %s", kiln_err_text(r))
+                 : 0;
 }
 
 static int open_buckets(struct kiln_gate *gate)

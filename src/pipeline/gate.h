@@ -70,9 +70,6 @@ struct kiln_guard kiln_gate_guard(struct kiln_gate *gate);
  */
 KILN_CHECK int kiln_gate_charge(struct kiln_gate *gate, const struct kiln_request *request);
 
-/* Whether a text may name a tenant. */
-bool kiln_tenant_valid(struct kiln_str id);
-
 /*
  * Refuses, in one clear sentence, to listen where strangers can connect without tokens: anything
  * but loopback addresses and Unix sockets.  `allow_anonymous` takes the risk.

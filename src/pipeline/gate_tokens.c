@@ -22,21 +22,6 @@ struct entry {
 
 /* ---- reading ---- */
 
-bool kiln_tenant_valid(struct kiln_str id)
-{
-    if (id.len == 0 || id.len > KILN_TENANT_MAX || kiln_str_eq(id, KILN_STR(".")) ||
-        kiln_str_eq(id, KILN_STR("..")))
-        return false;
-    for (size_t i = 0; i < id.len; i++) {
-        char c = id.ptr[i];
-
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              (c && strchr("!-_.*'()", c))))
-            return false;
-    }
-    return true;
-}
-
 static int read_access(const struct kiln_node *node, unsigned *access, struct kiln_err *err)
 {
     static const struct {

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "codec/otlp.h"
 #include "store/check.h"
 #include "store/choose.h"
@@ -317,7 +318,7 @@ static int start_thread(const struct job *job)
     if (!copy)
         return -ENOMEM;
     *copy = *job;
-    r = -pthread_create(&thread, NULL, job_main, copy);
+    r = kiln_thread_start("kiln-admin", job_main, copy, &thread);
     if (r < 0)
         kiln_free(copy);
     else

@@ -334,7 +334,7 @@ void kiln_store_append(struct kiln_engine *engine, struct kiln_append *append)
         end(append, -EROFS, "the store is open for reading only");
         return;
     }
-    if (!kiln_tenant_name_ok(kiln_str_of(append->tenant))) {
+    if (!kiln_tenant_valid(kiln_str_of(append->tenant))) {
         end(append, KILN_E_MALFORMED, "this is no name for a tenant");
         return;
     }

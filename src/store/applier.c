@@ -203,11 +203,11 @@ static void apply_pending(struct kiln_store *store, struct kiln_pending *pending
     pthread_mutex_unlock(&store->lock);
 }
 
+/* When it is stopped, it ends with an empty queue. */
 void *kiln_applier_main(void *context)
 {
     struct kiln_store *store = context;
 
-    pthread_setname_np(pthread_self(), "kiln-applier");
     for (;;) {
         struct kiln_pending *all;
 

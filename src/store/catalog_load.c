@@ -174,7 +174,7 @@ int kiln_catalog_load(struct kiln_store *store, struct kiln_err *err)
         const char *path = kiln_names_get(&tenants, i);
         struct kiln_str name = kiln_str_of(path + strlen("blocks/"));
 
-        if (kiln_tenant_name_ok(name))
+        if (kiln_tenant_valid(name))
             r = load_tenant(store, path, name, err);
     }
     kiln_names_done(&tenants);

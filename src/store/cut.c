@@ -343,7 +343,6 @@ void *kiln_keeper_main(void *context)
     struct kiln_store *store = context;
     uint64_t retry_ns = 0, short_ns = 0;
 
-    pthread_setname_np(pthread_self(), "kiln-keeper");
     while (wait_for_work(store)) {
         uint64_t now = kiln_clock_mono_ns();
 
@@ -361,7 +360,7 @@ void *kiln_keeper_main(void *context)
                 retry_ns = now + RETRY_SECONDS * KILN_NS_PER_S;
         }
         kiln_store_set_gauges(store);
-        kiln_keeper_round(store, kiln_clock_unix_ns());
+        kiln_keep_start(store);
     }
     return NULL;
 }

@@ -152,7 +152,7 @@ int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
 {
     struct kiln_store *store = kiln_store_of(engine);
 
-    if (!kiln_tenant_name_ok(tenant))
+    if (!kiln_tenant_valid(tenant))
         return kiln_err_set(err, -EINVAL, NULL, "this is no name of a tenant");
     if (store->opts.read_only)
         return kiln_err_set(err, -EROFS, NULL, "the store is open for reading only");

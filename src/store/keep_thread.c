@@ -4,11 +4,11 @@
  * a minute, else it sleeps.  It has low priority: whoever asks or brings something comes first.
  */
 #include <errno.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "store/keep.h"
 #include "store/store_int.h"
 
@@ -65,27 +65,13 @@ static void *keep_main(void *context)
     return NULL;
 }
 
-/* Signals are for the main thread. */
-static int start_thread(struct kiln_store *store)
-{
-    sigset_t all, before;
-    int r;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(&store->keep.thread, NULL, keep_main, store);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -r;
-}
-
-void kiln_keeper_round(struct kiln_store *store, uint64_t now_ns)
+void kiln_keep_start(struct kiln_store *store)
 {
     struct kiln_keep *keep = &store->keep;
 
-    (void)now_ns;
     pthread_mutex_lock(&keep->sleep);
     if (!keep->has_thread && !store->opts.no_background && !atomic_load(&keep->stop))
-        keep->has_thread = start_thread(store) == 0;
+        keep->has_thread = kiln_thread_start("kiln-merger", keep_main, store, &keep->thread) == 0;
     pthread_mutex_unlock(&keep->sleep);
 }
 

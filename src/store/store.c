@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "base/thread.h"
 #include "store/store_int.h"
 
 #define DAY_NS       (24 * 3600 * UINT64_C(1000000000))
@@ -110,14 +111,14 @@ static int start_threads(struct kiln_store *store, struct kiln_err *err)
         return 0;
     if (!store->opts.no_background) {
         store->has_keeper = true; /* the applier looks at it */
-        r = pthread_create(&store->keeper, NULL, kiln_keeper_main, store);
+        r = kiln_thread_start("kiln-keeper", kiln_keeper_main, store, &store->keeper);
         store->has_keeper = r == 0;
     }
     if (r == 0) {
-        r = pthread_create(&store->applier, NULL, kiln_applier_main, store);
+        r = kiln_thread_start("kiln-applier", kiln_applier_main, store, &store->applier);
         store->has_applier = r == 0;
     }
-    return r ? kiln_err_set(err, -r, NULL, "no thread can be started: %s", kiln_err_text(-r)) : 0;
+    return r < 0 ? kiln_err_set(err, r, NULL, "no thread can be started: %s", kiln_err_text(r)) : 0;
 }
 
 static int open_all(struct kiln_store *store, struct kiln_err *err)

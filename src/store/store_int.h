@@ -28,6 +28,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/tenant.h"
 #include "store/block.h"
 #include "store/head.h"
 #include "store/keep.h"
@@ -35,7 +36,6 @@
 #include "store/store.h"
 #include "store/wal.h"
 
-#define KILN_TENANT_MAX   150u /* bytes of a tenant's name */
 #define KILN_PATH_MAX     256u /* bytes of any path of the store, with its NUL */
 #define KILN_BLOCK_ENDING ".kb"
 #define KILN_COVERED_NAME "covered" /* beside a tenant's blocks */
@@ -114,8 +114,6 @@ static inline struct kiln_store *kiln_store_of(struct kiln_engine *engine)
 
 /* ---- tenants ---- */
 
-/* Whether a name may be a tenant's: letters, digits and -_.!*'() but not "." or "..". */
-bool kiln_tenant_name_ok(struct kiln_str name);
 /* The tenant, or NULL.  A tenant once there stays until the store is closed. */
 struct kiln_tenant *kiln_tenant_find(struct kiln_store *store, struct kiln_str name);
 /* The same, made if it is not there yet. */
@@ -228,10 +226,11 @@ void *kiln_keeper_main(void *store);
 /* ---- compaction, retention, symbols, deletion: beside kiln_store_compact() and so on ---- */
 
 /*
- * Called by the keeper about once a second: starts the thread that merges and retires, once.  It
- * is ended by kiln_keep_stop(), which a store that is being closed calls first.
+ * Starts the thread that merges and retires, unless it runs; the keeper calls it about once a
+ * second, until there was room for one more.  It is ended by kiln_keep_stop(), which a store that
+ * is being closed calls first.
  */
-void kiln_keeper_round(struct kiln_store *store, uint64_t now_ns);
+void kiln_keep_start(struct kiln_store *store);
 int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
                            struct kiln_str build_id, const struct kiln_symbol *symbols, uint32_t n,
                            struct kiln_err *err);

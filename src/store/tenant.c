@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <errno.h>
 
 #include "store/store_int.h"
 
 #define TENANTS_MAX 10000u
 #define HEAD_MAX    ((size_t)1 << 30) /* of one head: beyond what cuts and refusals ever let it be */
-
-bool kiln_tenant_name_ok(struct kiln_str name)
-{
-    if (name.len == 0 || name.len > KILN_TENANT_MAX || kiln_str_eq(name, KILN_STR(".")) ||
-        kiln_str_eq(name, KILN_STR("..")))
-        return false;
-    for (size_t i = 0; i < name.len; i++) {
-        unsigned char c = (unsigned char)name.ptr[i];
-
-        if (c >= 0x80 || !c || !(isalnum(c) || strchr("-_.!*'()", c)))
-            return false;
-    }
-    return true;
-}
 
 int kiln_tenant_new_head(struct kiln_store *store, struct kiln_head **ret_head)
 {

@@ -16,13 +16,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/crc32c.h"
+#include "base/thread.h"
 #include "store/wal_int.h"
 
 #define SEGMENT_BYTES ((uint64_t)64 << 20)
@@ -558,21 +558,12 @@ static int make_folder(struct kiln_io *io, struct kiln_err *err)
     return r < 0 ? kiln_err_set(err, r, "wal", "cannot be made: %s", kiln_err_text(r)) : 0;
 }
 
-/* The committer takes no signals: they are for the program's own threads. */
 static int start_thread(struct kiln_wal *wal)
 {
-    sigset_t all;
-    sigset_t before;
-    int r;
+    int r = kiln_thread_start("kiln-wal", commit, wal, &wal->thread);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(&wal->thread, NULL, commit, wal);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     wal->threaded = r == 0;
-    if (r == 0)
-        pthread_setname_np(wal->thread, "kiln-wal");
-    return -r;
+    return r;
 }
 
 /* Where the numbers go on: above all that was ever seen, and above the names of segments. */

@@ -173,7 +173,7 @@ static int add_tree_node(struct walk *w, const struct node *node)
 
 static int walk_nodes(struct walk *w)
 {
-    struct node node;
+    struct node node = {0};
     int r;
 
     do {

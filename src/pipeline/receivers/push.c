@@ -17,7 +17,6 @@
 #include <stdio.h>
 
 #include "base/bytetext.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "codec/pb.h"
 #include "codec/pprof.h"
@@ -32,7 +31,7 @@ struct push {
     struct kiln_rpc *rpc;
     pthread_mutex_t lock;
     uint32_t pending; /* deliveries, and one while the request is read */
-    uint32_t n_parts, n_failed;
+    uint32_t n_parts;
     uint64_t spent;              /* on uncompressing its parts */
     struct kiln_outcome failure; /* code 0: none */
     char why[512];               /* the messages */

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "pipeline/gate.h"
+#include "core/tenant.h"
 #include "pipeline/receivers/scrape_int.h"
 #include "pipeline/receivers/tags.h"
 
