@@ -5,9 +5,9 @@
  */
 #include <stdint.h>
 
-#include "codec/pprof.h"
 #include "fuzz.h"
 #include "pipeline/receivers/push.h"
+#include "pipeline/receivers/recipe.h"
 
 /* Takes the place of the receiver's. */
 void kiln_push_sample(struct push *push, struct kiln_tags *tags, struct kiln_str raw,
@@ -23,10 +23,7 @@ void kiln_push_sample(struct push *push, struct kiln_tags *tags, struct kiln_str
     limits.memory_bytes = 64u << 20;
     if (kiln_builder_new(&limits, &b) < 0)
         return;
-    kiln_tags_prepare(tags, b);
-    r = kiln_pprof_decode(raw, b, NULL);
-    if (r == 0)
-        r = kiln_tags_apply(tags, b);
+    r = kiln_recipe_decode(&(struct kiln_recipe){.tags = tags}, raw, b, NULL);
     if (r == 0)
         r = kiln_builder_finish(b, &batch, NULL);
     else

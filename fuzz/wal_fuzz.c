@@ -81,8 +81,9 @@ static int see(void *context, const struct kiln_wal_record *record)
     FUZZ_CHECK((unsigned)record->compression <= KILN_ZSTD);
     seen->last = record->number;
     seen->n++;
-    seen->bytes += record->tenant.len + record->body.len;
+    seen->bytes += record->tenant.len + record->recipe.len + record->body.len;
     seen->sum = kiln_crc32c(seen->sum, record->tenant.ptr, record->tenant.len);
+    seen->sum = kiln_crc32c(seen->sum, record->recipe.ptr, record->recipe.len);
     seen->sum = kiln_crc32c(seen->sum, record->body.ptr, record->body.len);
     return 0;
 }
@@ -110,7 +111,7 @@ static struct seen replay(struct file_io *files)
 /* Puts right sums where heads of records would stand, as long as one follows the other. */
 static void fix(uint8_t *bytes, size_t n, unsigned count)
 {
-    struct wal_segment_head head = {.version = 1, .first = 1};
+    struct wal_segment_head head = {.version = KILN_WAL_VERSION, .first = 1};
     size_t at = WAL_SEGMENT_HEAD;
 
     if (count == 0 || n < WAL_SEGMENT_HEAD)
@@ -125,6 +126,7 @@ static void fix(uint8_t *bytes, size_t n, unsigned count)
             .body_bytes = bytes[at + 48],
             .tenant_bytes = bytes[at + 52],
             .compression = bytes[at + 54] % 3,
+            .has_recipe = bytes[at + 55] % 2,
         };
         uint8_t out[WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX];
         size_t tenant_at = at + WAL_RECORD_HEAD;

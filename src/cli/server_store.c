@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "cli/serve.h"
+#include "pipeline/receivers/recipe.h"
 
 static int say_locked(const char *dir, struct kiln_err *err)
 {
@@ -76,6 +77,7 @@ int kiln_serve_open_store(struct kiln_serve *serve, struct kiln_err *err)
         .rules = config->rules,
         .n_rules = config->n_rules,
         .series_max = set->series_max,
+        .follow = kiln_recipe_follow,
         .metrics = serve->metrics,
         .log = serve->log,
     };

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/remote.h"
+#include "pipeline/receivers/recipe.h"
 #include "store/store.h"
 
 #define SOCKET_DEFAULT "/run/kiln/kiln.sock"
@@ -214,6 +215,7 @@ static int open_engine(const struct kiln_cli *cli, enum kiln_store_need need,
     static struct kiln_pool pool;
     struct kiln_store_opts opts = {.io = place->io,
                                    .pool = &pool,
+                                   .follow = kiln_recipe_follow,
                                    .read_only = need == KILN_STORE_READ,
                                    .no_background = true};
     struct kiln_err err = {0};

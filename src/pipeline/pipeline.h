@@ -42,10 +42,12 @@ struct kiln_delivery {
     const char *receiver;     /* "otlp", "pyroscope", "pprof", "scrape": a label of counters */
     uint64_t received_ns;     /* Unix time */
     /*
-     * OTLP protobuf bytes that decode to this very batch, as received; they live until done.
-     * Empty where there are none, or once a processor changed the batch.
+     * Bytes that decode to this very batch, as received; they live until done.  OTLP protobuf, or,
+     * with a recipe (receivers/recipe.h), what that is for.  Empty where there are none, or once a
+     * processor changed the batch.
      */
     struct kiln_str body;
+    struct kiln_str recipe;
     enum kiln_compression body_compression;
     uint32_t rejected;      /* by the receiver already: of the profiles of the request */
     struct kiln_err why;    /* the first of them */

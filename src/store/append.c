@@ -251,6 +251,7 @@ static int encode(struct kiln_store *store, struct kiln_pending *pending, struct
         return r;
     uncharge(store, pending, room - pending->body.cap);
     pending->wal.record.compression = KILN_PLAIN;
+    pending->wal.record.recipe = KILN_STR_NONE;
     pending->wal.record.body = kiln_buf_str(&pending->body);
     return 0;
 }
@@ -275,11 +276,12 @@ static int make_pending(struct kiln_store *store, struct kiln_append *append,
                    .received_ns = append->received_ns,
                    .oldest_ns = oldest_ns,
                    .compression = append->body_compression,
+                   .recipe = append->recipe,
                    .body = append->body},
         .done = logged,
     };
     r = charge(store, pending, sizeof(*pending) + kiln_batch_bytes(append->batch));
-    if (r == 0 && append->body.len == 0)
+    if (r == 0 && (append->body.len == 0 || (append->recipe.len && !store->opts.follow)))
         r = encode(store, pending, &append->err);
     if (r == 0)
         *ret_pending = pending;

@@ -26,8 +26,10 @@ struct kiln_append {
                                  than `body` lives: its texts must not point there */
     const char *tenant;
     uint64_t received_ns;
-    struct kiln_str
-        body; /* OTLP protobuf that decodes to the batch; empty: the engine encodes it */
+    /* What becomes the batch again: OTLP protobuf, or what the recipe is for; empty: the engine
+     * encodes it. */
+    struct kiln_str body;
+    struct kiln_str recipe;
     enum kiln_compression body_compression;
     /* filled before done */
     uint32_t rejected;   /* profiles that were not taken (too old) though the code is 0 */

@@ -67,6 +67,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
                    .tenant = delivery->tenant,
                    .received_ns = delivery->received_ns,
                    .body = delivery->body,
+                   .recipe = delivery->recipe,
                    .body_compression = delivery->body_compression,
                    .done = appended,
                    .context = passage},

@@ -1,45 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the log holds and blocks do not is decoded again, exactly as when it was received, and
- * applied.  How much that is is bounded by cuts (cut_raw_bytes), so that a start is quick.
+ * applied: OTLP here, anything else by whoever wrote its recipe.  How much that is is bounded by
+ * cuts (cut_raw_bytes), so that a start is quick.
  */
 #include <errno.h>
 
 #include "codec/otlp.h"
 #include "store/store_int.h"
 
-#define BODY_MAX ((size_t)KILN_WAL_BODY_MAX)
+struct replaying {
+    struct kiln_store *store;
+    struct kiln_err *err; /* why the store cannot be opened */
+};
 
-/* The builder of a body that was decompressed where needed. */
-static int decode(const struct kiln_wal_record *record, struct kiln_batch **ret_batch,
-                  struct kiln_err *err)
+/* The content of a body; what had to be decompressed for it is the builder's. */
+static int open_body(const struct kiln_wal_record *record, struct kiln_builder *b,
+                     struct kiln_str *ret_content, struct kiln_err *err)
+{
+    struct kiln_buf plain;
+    size_t len;
+    char *ptr;
+    int r;
+
+    if (record->compression == KILN_PLAIN) {
+        *ret_content = record->body;
+        return 0;
+    }
+    /* Whatever was taken fitted into as much, together with its batch. */
+    kiln_buf_init(&plain, kiln_builder_limits(b)->memory_bytes);
+    r = kiln_decompress(record->compression, record->body, &plain, err);
+    if (r < 0) {
+        kiln_buf_done(&plain);
+        return r;
+    }
+    kiln_buf_take(&plain, &ptr, &len);
+    *ret_content = (struct kiln_str){ptr, len};
+    kiln_builder_adopt(b, ptr, len);
+    return kiln_builder_error(b);
+}
+
+static int decode(const struct kiln_store *store, const struct kiln_wal_record *record,
+                  struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     struct kiln_otlp_opts opts = {.drop_bad_profiles = true};
-    struct kiln_str bytes = record->body;
+    struct kiln_str content;
     struct kiln_builder *b;
     int r;
 
     r = kiln_builder_new(NULL, &b);
     if (r < 0)
         return r;
-    if (record->compression != KILN_PLAIN) {
-        struct kiln_buf plain;
-        char *ptr;
-
-        kiln_buf_init(&plain, BODY_MAX);
-        r = kiln_decompress(record->compression, record->body, &plain, err);
-        if (r < 0) {
-            kiln_buf_done(&plain);
-            kiln_builder_free(b);
-            return r;
-        }
-        kiln_buf_take(&plain, &ptr, &bytes.len);
-        bytes.ptr = ptr;
-        kiln_builder_adopt(b, ptr, bytes.len);
-    }
-    r = kiln_builder_error(b);
-    if (r == 0)
-        r = kiln_otlp_decode(bytes, &opts, b, NULL, err);
+    r = open_body(record, b, &content, err);
+    if (r == 0 && record->recipe.len)
+        r = store->opts.follow(record->recipe, content, b, err);
+    else if (r == 0)
+        r = kiln_otlp_decode(content, &opts, b, NULL, err);
     if (r < 0) {
         kiln_builder_free(b);
         return r;
@@ -68,7 +84,8 @@ static bool is_covered(struct kiln_tenant *tenant, uint64_t number)
 
 static int replay(void *context, const struct kiln_wal_record *record)
 {
-    struct kiln_store *store = context;
+    struct replaying *replaying = context;
+    struct kiln_store *store = replaying->store;
     struct kiln_apply apply = {.number = record->number,
                                .received_ns = record->received_ns,
                                .oldest_ns = record->oldest_ns};
@@ -83,7 +100,11 @@ static int replay(void *context, const struct kiln_wal_record *record)
         atomic_store(&store->last_number, record->number);
         return 0;
     }
-    r = decode(record, &batch, &err);
+    if (record->recipe.len && !store->opts.follow)
+        return kiln_err_set(replaying->err, KILN_E_UNSUPPORTED, "wal",
+                            "record %llu has a recipe, and there is nothing here to follow it",
+                            (unsigned long long)record->number);
+    r = decode(store, record, &batch, &err);
     if (r == -ENOMEM)
         return r;
     if (r < 0) {
@@ -101,7 +122,7 @@ static int replay(void *context, const struct kiln_wal_record *record)
 
 static void damaged(void *context, const struct kiln_wal_damage *damage)
 {
-    struct kiln_store *store = context;
+    struct kiln_store *store = ((struct replaying *)context)->store;
 
     atomic_fetch_add(&store->set_aside, 1);
     kiln_metric_add(store->metrics.set_aside, 1);
@@ -114,11 +135,12 @@ int kiln_store_replay(struct kiln_store *store, struct kiln_err *err)
 {
     struct kiln_wal_opts opts = {
         .read_only = store->opts.read_only, .metrics = store->opts.metrics, .damaged = damaged};
+    struct replaying replaying = {store, err};
     uint64_t floor = 0;
 
     for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t)) {
         if (t->covered > floor)
             floor = t->covered;
     }
-    return kiln_wal_open(store->io, &opts, floor, replay, store, &store->wal, err);
+    return kiln_wal_open(store->io, &opts, floor, replay, &replaying, &store->wal, err);
 }

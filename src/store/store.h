@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/pool.h"
+#include "core/builder.h"
 #include "store/engine.h"
 #include "store/io.h"
 
@@ -53,8 +54,15 @@ struct kiln_store_opts {
                                 cut; 0: 128 MiB */
     uint64_t cut_age_ns;     /* of the oldest thing in the head; 0: 10 minutes */
     uint64_t min_free_bytes; /* of the disk: refuse appends below; 0: 64 MiB */
-    bool read_only;          /* the log is replayed, nothing is written: for `kiln store` */
-    bool no_background;      /* cut and compact only when told: for tests and `kiln store` */
+    /*
+     * Makes what was kept with a recipe what it was when it was appended (pipeline's
+     * kiln_recipe_follow); the batch may point into `content`.  NULL: nothing is kept so, and a
+     * store that has such records in its log is not opened.
+     */
+    int (*follow)(struct kiln_str recipe, struct kiln_str content, struct kiln_builder *b,
+                  struct kiln_err *err);
+    bool read_only;     /* the log is replayed, nothing is written: for `kiln store` */
+    bool no_background; /* cut and compact only when told: for tests and `kiln store` */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };

@@ -31,7 +31,7 @@
 #define BUDGET_BYTES  ((size_t)WAL_SEGMENTS_MAX * sizeof(struct wal_segment))
 enum {
     GROUP_MAX = 256, /* records */
-    PIECES = 3,      /* of a record: head and tenant, body, padding */
+    PIECES = 4,      /* of a record: head and tenant, recipe, body, padding */
     REASONS = 4,
 };
 
@@ -44,7 +44,7 @@ struct group {
     uint32_t n;
     uint64_t bytes;
     struct iovec pieces[GROUP_MAX * PIECES];
-    uint8_t heads[GROUP_MAX][WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX];
+    uint8_t heads[GROUP_MAX][WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX + WAL_RECIPE_HEAD];
 };
 
 /* The segment that is being written: the last of the list. */
@@ -189,9 +189,22 @@ static int ready_segment(struct kiln_wal *wal)
 
 /* ---- a group ---- */
 
+/* Bytes of the body in the log. */
+static uint64_t body_bytes(const struct kiln_wal_record *record)
+{
+    uint64_t recipe = record->recipe.len ? (uint64_t)WAL_RECIPE_HEAD + record->recipe.len : 0;
+
+    return recipe + record->body.len;
+}
+
 static bool is_too_large(const struct kiln_wal_record *record)
 {
-    return record->tenant.len > KILN_WAL_TENANT_MAX || record->body.len > KILN_WAL_BODY_MAX;
+    return record->tenant.len > KILN_WAL_TENANT_MAX || body_bytes(record) > KILN_WAL_BODY_MAX;
+}
+
+static struct iovec piece(struct kiln_str bytes)
+{
+    return (struct iovec){(void *)(uintptr_t)bytes.ptr, bytes.len};
 }
 
 static void put_record(struct kiln_wal *wal, struct kiln_wal_append *append)
@@ -206,19 +219,25 @@ static void put_record(struct kiln_wal *wal, struct kiln_wal_append *append)
         .durable = wal->vouched,
         .received_ns = record->received_ns,
         .oldest_ns = record->oldest_ns,
-        .body_crc = kiln_crc32c(0, record->body.ptr, record->body.len),
-        .body_bytes = (uint32_t)record->body.len,
+        .body_bytes = (uint32_t)body_bytes(record),
         .tenant_bytes = (uint16_t)record->tenant.len,
         .compression = (uint8_t)record->compression,
+        .has_recipe = record->recipe.len > 0,
     };
     size_t head_n = (size_t)WAL_RECORD_HEAD + head.tenant_bytes;
+    size_t recipe_n = head.has_recipe ? WAL_RECIPE_HEAD : 0;
     uint64_t n = wal_record_bytes(&head);
 
     record->number = head.number;
+    wal_recipe_encode(record->recipe, head_bytes + head_n);
+    head.body_crc = kiln_crc32c(0, head_bytes + head_n, recipe_n);
+    head.body_crc = kiln_crc32c(head.body_crc, record->recipe.ptr, record->recipe.len);
+    head.body_crc = kiln_crc32c(head.body_crc, record->body.ptr, record->body.len);
     wal_record_encode(&head, record->tenant.ptr, head_bytes);
-    pieces[0] = (struct iovec){head_bytes, head_n};
-    pieces[1] = (struct iovec){(void *)(uintptr_t)record->body.ptr, record->body.len};
-    pieces[2] = (struct iovec){(void *)(uintptr_t)zeros, (size_t)n - head_n - record->body.len};
+    pieces[0] = (struct iovec){head_bytes, head_n + recipe_n};
+    pieces[1] = piece(record->recipe);
+    pieces[2] = piece(record->body);
+    pieces[3] = (struct iovec){(void *)(uintptr_t)zeros, (size_t)n - head_n - head.body_bytes};
     group->n++;
     group->bytes += n;
 }

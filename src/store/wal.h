@@ -27,9 +27,9 @@
 #include "store/io.h"
 
 enum {
-    KILN_WAL_VERSION = 1,
+    KILN_WAL_VERSION = 2,
     KILN_WAL_TENANT_MAX = 256,     /* bytes of a tenant's name */
-    KILN_WAL_BODY_MAX = 256 << 20, /* more is refused with KILN_E_LIMIT */
+    KILN_WAL_BODY_MAX = 256 << 20, /* with the recipe; more is refused with KILN_E_LIMIT */
 };
 
 struct kiln_wal;
@@ -57,7 +57,8 @@ struct kiln_wal_record {
     uint64_t received_ns; /* Unix time */
     uint64_t oldest_ns;   /* profiles before this were refused, and are again at replay */
     enum kiln_compression compression; /* of the body */
-    struct kiln_str body;              /* OTLP protobuf */
+    struct kiln_str recipe;            /* what makes a batch of the body; empty: it is OTLP */
+    struct kiln_str body;              /* OTLP protobuf, or what the recipe is for */
 };
 
 /*

@@ -3,7 +3,7 @@
  * The bytes of the log; all numbers are little-endian.  docs/formats/wal.md says why it is so.
  *
  *   segment:  0  8 "KILNWAL\n"          record:  0  4 CRC-32C of bytes 4-55 and the tenant
- *             8  4 version, 1                    4  4 CRC-32C of the body
+ *             8  4 version, 2                    4  4 CRC-32C of the body
  *            12  4 CRC-32C of the rest           8  8 seal of the segment
  *            16  8 number of the first          16  8 number
  *                  record                       24  8 the last number that was durable
@@ -12,8 +12,10 @@
  *                                               48  4 bytes of the body
  *                                               52  2 bytes of the tenant
  *                                               54  1 compression: 0 none, 1 gzip, 2 zstd
- *                                               55  1 zero
+ *                                               55  1 the body is: 0 OTLP, 1 with a recipe
  *                                               56    tenant, body, zeros up to a multiple of 8
+ *
+ *   body with a recipe:  0  4 bytes of the recipe  4  recipe, what it is for
  */
 #include <endian.h>
 #include <stdio.h>
@@ -110,7 +112,7 @@ void wal_record_encode(const struct wal_record_head *head, const char *tenant,
     put_32(ret_bytes + 48, head->body_bytes);
     put_16(ret_bytes + 52, head->tenant_bytes);
     ret_bytes[54] = head->compression;
-    ret_bytes[55] = 0;
+    ret_bytes[55] = head->has_recipe;
     if (head->tenant_bytes)
         memcpy(ret_bytes + WAL_RECORD_HEAD, tenant, head->tenant_bytes);
     put_32(ret_bytes, kiln_crc32c(0, ret_bytes + 4, WAL_RECORD_HEAD - 4u + head->tenant_bytes));
@@ -128,16 +130,41 @@ bool wal_record_decode(const uint8_t *bytes, size_t n, struct wal_record_head *r
         .body_bytes = get_32(bytes + 48),
         .tenant_bytes = get_16(bytes + 52),
         .compression = bytes[54],
+        .has_recipe = bytes[55] != 0,
     };
 
     if (head.number == 0 || head.number > WAL_NUMBER_MAX || head.durable >= head.number ||
         head.body_bytes > KILN_WAL_BODY_MAX || head.tenant_bytes > KILN_WAL_TENANT_MAX ||
-        head.compression > KILN_ZSTD || bytes[55] != 0)
+        head.compression > KILN_ZSTD || bytes[55] > 1)
         return false;
     if (n < (size_t)WAL_RECORD_HEAD + head.tenant_bytes ||
         get_32(bytes) != kiln_crc32c(0, bytes + 4, WAL_RECORD_HEAD - 4u + head.tenant_bytes))
         return false;
     *ret = head;
+    return true;
+}
+
+void wal_recipe_encode(struct kiln_str recipe, uint8_t ret_bytes[WAL_RECIPE_HEAD])
+{
+    put_32(ret_bytes, (uint32_t)recipe.len);
+}
+
+bool wal_recipe_cut(const struct wal_record_head *head, struct kiln_str *body,
+                    struct kiln_str *ret_recipe)
+{
+    size_t n;
+
+    *ret_recipe = KILN_STR_NONE;
+    if (!head->has_recipe)
+        return true;
+    if (body->len < WAL_RECIPE_HEAD)
+        return false;
+    n = get_32((const uint8_t *)body->ptr);
+    if (n == 0 || n > body->len - WAL_RECIPE_HEAD)
+        return false;
+    *ret_recipe = (struct kiln_str){body->ptr + WAL_RECIPE_HEAD, n};
+    body->ptr += WAL_RECIPE_HEAD + n;
+    body->len -= WAL_RECIPE_HEAD + n;
     return true;
 }
 

@@ -13,6 +13,7 @@
 enum {
     WAL_SEGMENT_HEAD = 32,
     WAL_RECORD_HEAD = 56,
+    WAL_RECIPE_HEAD = 4, /* its length */
     WAL_ALIGN = 8,
     WAL_PATH_MAX = 32,
     WAL_SEGMENTS_MAX = 1 << 20,
@@ -50,6 +51,7 @@ struct wal_record_head {
     uint32_t body_crc, body_bytes;
     uint16_t tenant_bytes;
     uint8_t compression;
+    bool has_recipe; /* the body begins with one */
 };
 
 void wal_segment_encode(const struct wal_segment_head *head, uint8_t ret_bytes[WAL_SEGMENT_HEAD]);
@@ -63,6 +65,10 @@ void wal_record_encode(const struct wal_record_head *head, const char *tenant,
 /* Whether these bytes, `n` of them at hand, are a head whose sum holds.  The body is not looked
  * at. */
 bool wal_record_decode(const uint8_t *bytes, size_t n, struct wal_record_head *ret);
+/* Takes a record's recipe off its body.  False: the body is shorter than that. */
+bool wal_recipe_cut(const struct wal_record_head *head, struct kiln_str *body,
+                    struct kiln_str *ret_recipe);
+void wal_recipe_encode(struct kiln_str recipe, uint8_t ret_bytes[WAL_RECIPE_HEAD]);
 /* Bytes of the whole record, with its padding. */
 uint64_t wal_record_bytes(const struct wal_record_head *head);
 

@@ -228,6 +228,7 @@ static int give(struct reader *reader, uint64_t offset, const struct wal_record_
         .body = {tenant + head->tenant_bytes, head->body_bytes},
     };
 
+    (void)!wal_recipe_cut(head, &record.body, &record.recipe); /* look() saw that it can be */
     if (head->number > reader->segment->last)
         reader->segment->last = head->number;
     if (head->number <= p->last)
@@ -238,13 +239,21 @@ static int give(struct reader *reader, uint64_t offset, const struct wal_record_
     return p->each(p->context, &record);
 }
 
+/* Whether these bytes are the body that was written. */
+static bool is_whole(const struct wal_record_head *head, const uint8_t *bytes)
+{
+    struct kiln_str body = {(const char *)bytes, head->body_bytes}, recipe;
+
+    return kiln_crc32c(0, bytes, head->body_bytes) == head->body_crc &&
+           wal_recipe_cut(head, &body, &recipe);
+}
+
 /* What is at `offset`: *ret_step bytes to the next place to look at, and whether it is whole. */
 static int look(struct reader *reader, uint64_t offset, struct wal_record_head *ret_head,
                 const uint8_t **ret_bytes, uint64_t *ret_step)
 {
     uint64_t left = reader->size - offset;
     size_t n = WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX;
-    uint32_t sum;
     int r;
 
     *ret_step = WAL_ALIGN;
@@ -262,8 +271,7 @@ static int look(struct reader *reader, uint64_t offset, struct wal_record_head *
     r = get(reader, offset, n, ret_bytes);
     if (r < 0)
         return r;
-    sum = kiln_crc32c(0, *ret_bytes + n - ret_head->body_bytes, ret_head->body_bytes);
-    return sum == ret_head->body_crc;
+    return is_whole(ret_head, *ret_bytes + n - ret_head->body_bytes);
 }
 
 static int scan(struct reader *reader, struct holes *holes)

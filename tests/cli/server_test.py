@@ -152,6 +152,8 @@ class Keeping(unittest.TestCase):
             after = stats(server)["profiles"]
             self.assertGreater(after, before["profiles"])
             server.kill()
+            self.assertIn(b"all well", kiln("store", "check", "--data-dir", server.data))
+            self.assertIn(b"late", kiln("store", "export", "--data-dir", server.data, "--format", "otlp-json", "-o", "-"))
             server.start()
             self.assertEqual(stats(server)["profiles"], after)
 

@@ -7,6 +7,7 @@
 #include "core/type.h"
 #include "intake.h"
 #include "net/rpc.h"
+#include "pipeline/receivers/recipe.h"
 #include "test.h"
 
 #define TEXT_MAX (1u << 16)
@@ -53,6 +54,8 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     got->batch = kiln_batch_ref(delivery->batch);
     kiln_buf_init(&got->body, 1u << 30);
     kiln_buf_add_str(&got->body, delivery->body);
+    kiln_buf_init(&got->recipe, KILN_RECIPE_MAX);
+    kiln_buf_add_str(&got->recipe, delivery->recipe);
     got->compression = delivery->body_compression;
     got->rejected = delivery->rejected;
     snprintf(got->tenant, sizeof(got->tenant), "%s", delivery->tenant);
@@ -108,10 +111,32 @@ void intake_start(struct intake *in, const struct intake_opts *opts)
     listen_and_connect(in, opts);
 }
 
+/* As the store does it when it replays its log. */
+static void follow(const struct intake_got *got)
+{
+    struct kiln_batch *batch;
+    struct kiln_builder *b;
+    struct kiln_buf content;
+    struct kiln_err err = {0};
+
+    kiln_buf_init(&content, 1u << 30);
+    CHECK_OK(kiln_decompress(got->compression, kiln_buf_str(&got->body), &content, NULL));
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    if (kiln_recipe_follow(kiln_buf_str(&got->recipe), kiln_buf_str(&content), b, &err) < 0)
+        fail_msg("recipe: %s: %s", err.where, err.text);
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    CHECK(kiln_batch_equal(batch, got->batch));
+    kiln_batch_unref(batch);
+    kiln_buf_done(&content);
+}
+
 void intake_clear(struct intake *in)
 {
     pthread_mutex_lock(&in->lock);
     for (uint32_t i = 0; i < in->n; i++) {
+        if (in->got[i].recipe.len)
+            follow(&in->got[i]);
+        kiln_buf_done(&in->got[i].recipe);
         kiln_batch_unref(in->got[i].batch);
         kiln_buf_done(&in->got[i].body);
     }

@@ -8,6 +8,8 @@
  *   CHECK_EQ(in.answer.status, 200);
  *   CHECK_TEXT(intake_text(&in, 0), "...");
  *   intake_stop(&in);          fails the test if memory or bytes of the pool are not given back
+ *
+ * Whatever came with a recipe is made again by it before it is forgotten, and must be the same.
  */
 #ifndef KILN_TESTS_SUPPORT_INTAKE_H
 #define KILN_TESTS_SUPPORT_INTAKE_H
@@ -45,7 +47,7 @@ struct intake {
     uint32_t n;
     struct intake_got {
         struct kiln_batch *batch;
-        struct kiln_buf body;
+        struct kiln_buf body, recipe;
         enum kiln_compression compression;
         char tenant[160], receiver[16];
         uint32_t rejected;

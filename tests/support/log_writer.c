@@ -13,7 +13,7 @@ struct log_writer_append {
     struct kiln_wal_append append;
     struct kiln_log_writer *writer;
     uint32_t i;
-    char tenant[8];
+    char tenant[8], recipe[32];
     char body[BODY_MAX];
 };
 
@@ -25,6 +25,13 @@ static size_t body_of(uint32_t i, char *body)
     for (size_t k = 4; k < n; k++)
         body[k] = (char)(i + k * 7);
     return n;
+}
+
+static struct kiln_str recipe_of(uint32_t i, char recipe[32])
+{
+    if (i % 5 != 4)
+        return KILN_STR_NONE;
+    return (struct kiln_str){recipe, (size_t)snprintf(recipe, 32, "recipe %u", i)};
 }
 
 void kiln_log_writer_init(struct kiln_log_writer *w, struct kiln_wal *wal)
@@ -78,6 +85,7 @@ void kiln_log_writer_submit(struct kiln_log_writer *w)
         .received_ns = 1000 + i,
         .oldest_ns = i,
         .compression = (enum kiln_compression)(i % 3),
+        .recipe = recipe_of(i, a->recipe),
         .body = {a->body, body_of(i, a->body)},
     };
     a->append.done = answer;
@@ -134,11 +142,12 @@ int kiln_log_writer_submit_foreign(struct kiln_log_writer *w, struct kiln_wal_ap
 static bool is_ours(const struct kiln_wal_record *record, uint32_t i)
 {
     char body[BODY_MAX];
-    char tenant[16];
+    char tenant[16], recipe[32];
     size_t n = body_of(i, body);
 
     snprintf(tenant, sizeof(tenant), "t%u", i % 3);
     return kiln_str_eq(record->body, (struct kiln_str){body, n}) &&
+           kiln_str_eq(record->recipe, recipe_of(i, recipe)) &&
            kiln_str_eq(record->tenant, kiln_str_of(tenant)) && record->received_ns == 1000 + i &&
            record->oldest_ns == i && record->compression == i % 3;
 }

@@ -2,8 +2,8 @@
 /*
  * log_writer - appends small records to a log, remembers what was acknowledged, and reads back.
  *
- * Record i has the tenant "t<i % 3>" and a body of a few bytes to a few kilobytes that depends on i
- * alone, so that what comes back can be checked without keeping it.
+ * Record i has the tenant "t<i % 3>", each fifth a recipe, and a body of a few bytes to a few
+ * kilobytes that depends on i alone, so that what comes back can be checked without keeping it.
  */
 #ifndef KILN_TESTS_LOG_WRITER_H
 #define KILN_TESTS_LOG_WRITER_H

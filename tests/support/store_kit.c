@@ -70,22 +70,26 @@ static void told(struct kiln_append *append, int code)
     sem_post(&w->done);
 }
 
-struct kit_outcome kit_append_to(struct store_kit *kit, const char *tenant,
-                                 struct kiln_batch *batch)
+struct kit_outcome kit_append(struct store_kit *kit, const struct kiln_append *append)
 {
-    struct waiting w = {.append = {.batch = batch,
-                                   .tenant = tenant,
-                                   .received_ns = kit->now_ns,
-                                   .done = told,
-                                   .context = &w}};
+    struct waiting w = {.append = *append};
     struct kit_outcome outcome;
 
+    w.append.received_ns = kit->now_ns;
+    w.append.done = told;
+    w.append.context = &w;
     sem_init(&w.done, 0, 0);
     kit->engine->ops->append(kit->engine, &w.append);
     sem_wait(&w.done);
     sem_destroy(&w.done);
     outcome = (struct kit_outcome){w.code, w.append.rejected, w.append.err};
     return outcome;
+}
+
+struct kit_outcome kit_append_to(struct store_kit *kit, const char *tenant,
+                                 struct kiln_batch *batch)
+{
+    return kit_append(kit, &(struct kiln_append){.batch = batch, .tenant = tenant});
 }
 
 void kit_put(struct store_kit *kit, struct kiln_batch *batch)

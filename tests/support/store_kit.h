@@ -33,7 +33,9 @@ struct kit_outcome {
     uint32_t rejected;
     struct kiln_err err;
 };
-/* Appends a batch, which stays the caller's, and waits until the store has said how it went. */
+/* Appends what stays the caller's, and waits until the store has said how it went. */
+struct kit_outcome kit_append(struct store_kit *kit, const struct kiln_append *append);
+/* The same for a batch alone. */
 struct kit_outcome kit_append_to(struct store_kit *kit, const char *tenant,
                                  struct kiln_batch *batch);
 /* The same for "anonymous", a batch that it takes over, and success. */

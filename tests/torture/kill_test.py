@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: kill_test.py [KILLS [SEED]]
 
-A real `kiln server` is killed (SIGKILL) at random moments while senders load it with profiles, each with an
-id of its own, and while its heads are cut into blocks and merged.  A sender that gets no answer sends the
+A real `kiln server` is killed (SIGKILL) at random moments while senders load it with profiles (OTLP in JSON, and
+pprofs by Pyroscope's Push, which are logged as received), each with an id of its own, and while its heads are cut into blocks and merged.  A sender that gets no answer sends the
 same profile again once the server is back, as real ones do.  In the end every acknowledged profile must be
 in the store, once, and `kiln store check` must find no damage.  What a start took is printed; in
 `make torture` more than two seconds fail.
@@ -56,6 +56,29 @@ def request_of(number, time_ns):
                        "dictionary": dictionary})
 
 
+def field(number, value):
+    """One field of a protobuf message: a number, or bytes."""
+    def varint(n):
+        return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def push_of(number, time_ns):
+    """The same as a pprof in a PushRequest; its id is the number."""
+    names = ["", "cpu", "nanoseconds", "alloc_space", "bytes", "main", f"work_{number % 40}", f"leaf_{number % 400}"]
+    pprof = b"".join(field(1, field(1, kind) + field(2, kind + 1)) for kind in (1, 3))
+    pprof += b"".join(field(2, field(1, bytes(stack)) + b"".join(field(2, value) for value in (number + 1, 7)))
+                      for stack in ((3, 2, 1), (2, 1)))
+    pprof += b"".join(field(4, field(1, at) + field(4, field(1, at))) for at in (1, 2, 3))
+    pprof += b"".join(field(5, field(1, at) + field(2, at + 4)) for at in (1, 2, 3))
+    pprof += b"".join(field(6, name.encode()) for name in names) + field(9, time_ns) + field(10, 10**9)
+    labels = {b"__name__": b"process_cpu", b"service_name": SERVICES[number % len(SERVICES)].encode()}
+    series = b"".join(field(1, field(1, name) + field(2, value)) for name, value in labels.items())
+    return field(1, series + field(2, field(1, pprof) + field(2, f"{number + 1:032x}".encode())))
+
+
 class Load:
     """Senders and somebody who has the store merged, all of them until told to stop."""
 
@@ -75,13 +98,13 @@ class Load:
             return self.next - 1
 
     def post(self, connection, path, body=None):
-        headers = {"Content-Type": "application/json"} if body else {}
+        headers = {"Content-Type": "application/proto" if isinstance(body, bytes) else "application/json"} if body else {}
         connection.request("POST", path, body, headers)
         answer = connection.getresponse()
         answer.read()
         return answer.status
 
-    def deliver(self, number, body):
+    def deliver(self, number, path, body):
         """Sends until it is acknowledged, or it is time to stop."""
         connection = None
         tries = 0
@@ -93,7 +116,7 @@ class Load:
             try:
                 connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=30)
                 tries += 1
-                status = self.post(connection, "/v1development/profiles", body)
+                status = self.post(connection, path, body)
             except (OSError, http.client.HTTPException):
                 connection = None
                 time.sleep(0.002)
@@ -111,7 +134,11 @@ class Load:
     def send(self):
         while not self.stopping:
             number = self.take()
-            self.deliver(number, request_of(number, self.base_ns + number * 10**6))
+            time_ns = self.base_ns + number * 10**6
+            if number % 2:
+                self.deliver(number, "/push.v1.PusherService/Push", push_of(number, time_ns))
+            else:
+                self.deliver(number, "/v1development/profiles", request_of(number, time_ns))
 
     def merge(self):
         dice = random.Random(1)
@@ -139,6 +166,9 @@ def ids_in(exported):
     for resource in request["resourceProfiles"]:
         for scope in resource["scopeProfiles"]:
             for profile in scope["profiles"]:
+                if int(profile.get("profileId") or "0", 16):
+                    kind = strings[profile["sampleType"]["typeStrindex"]].removesuffix("_space")
+                    found[f"{int(profile['profileId'], 16) - 1}-{kind}"] += 1
                 for at in profile.get("attributeIndices", []):
                     if strings[table[at].get("keyStrindex", 0)] == "test.id":
                         found[table[at]["value"]["stringValue"]] += 1

@@ -41,6 +41,7 @@ static void replace(struct kiln_delivery *delivery, struct kiln_batch *batch)
     kiln_batch_unref(delivery->batch);
     delivery->batch = batch;
     delivery->body = KILN_STR_NONE;
+    delivery->recipe = KILN_STR_NONE;
     delivery->body_compression = KILN_PLAIN;
     if (delivery->pool && spare > bytes) {
         kiln_pool_give(delivery->pool, spare - bytes);

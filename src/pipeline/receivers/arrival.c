@@ -308,6 +308,17 @@ int kiln_arrival_take(struct kiln_arrival *a, const struct kiln_source *source,
     return 0;
 }
 
+void kiln_arrival_keep(struct kiln_arrival *a, const struct kiln_recipe *recipe,
+                       struct kiln_str body, enum kiln_compression compression)
+{
+    kiln_buf_init(&a->recipe, KILN_RECIPE_MAX);
+    if (kiln_recipe_encode(recipe, &a->recipe) < 0 || a->recipe.len == 0)
+        return;
+    a->delivery.recipe = kiln_buf_str(&a->recipe);
+    a->delivery.body = body;
+    a->delivery.body_compression = compression;
+}
+
 /* ---- coming and going ---- */
 
 void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
@@ -337,6 +348,7 @@ static void end(struct kiln_delivery *delivery, const struct kiln_outcome *outco
                          a->n_profiles && rejected == a->n_profiles ? KILN_E_MALFORMED
                                                                     : outcome->code,
                          KILN_COUNT_SAMPLES, a->n_samples);
+    kiln_buf_done(&a->recipe);
     a->finish(a, outcome);
 }
 

@@ -20,6 +20,7 @@
 #include "core/builder.h"
 #include "pipeline/outcome.h"
 #include "pipeline/receivers.h"
+#include "pipeline/receivers/recipe.h"
 
 enum kiln_receiver_kind {
     KILN_RECEIVER_OTLP,
@@ -77,6 +78,7 @@ struct kiln_arrival {
     size_t body_bytes; /* what the body it came in may take of the pool */
     uint64_t *spent;   /* bytes that all arrivals of a request were uncompressed to; or NULL */
     uint64_t n_profiles, n_samples;
+    struct kiln_buf recipe; /* the delivery's */
     void (*finish)(struct kiln_arrival *arrival, const struct kiln_outcome *outcome);
 };
 
@@ -88,6 +90,13 @@ void kiln_arrival_init(struct kiln_arrival *arrival, struct kiln_receivers *rece
  */
 KILN_CHECK int kiln_arrival_take(struct kiln_arrival *arrival, const struct kiln_source *source,
                                  struct kiln_err *err);
+
+/*
+ * Has a pprof logged as received: `body`, which lives until the arrival ends, was taken by this
+ * recipe.  A recipe that is too long leaves it to the store to encode the batch.
+ */
+void kiln_arrival_keep(struct kiln_arrival *arrival, const struct kiln_recipe *recipe,
+                       struct kiln_str body, enum kiln_compression compression);
 
 /* Takes memory until `total` bytes are held; what is held is given back when the arrival ends. */
 KILN_CHECK int kiln_arrival_grant(struct kiln_arrival *arrival, size_t total, struct kiln_err *err);

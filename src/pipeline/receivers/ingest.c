@@ -18,7 +18,6 @@
 #include "base/mem.h"
 #include "codec/collapsed.h"
 #include "codec/jfr.h"
-#include "codec/pprof.h"
 #include "codec/speedscope.h"
 #include "pipeline/receivers/arrival.h"
 #include "pipeline/receivers/ingest_name.h"
@@ -26,7 +25,6 @@
 #include "pipeline/receivers/jfr_labels.h"
 #include "pipeline/receivers/multipart.h"
 #include "pipeline/receivers/push.h"
-#include "pipeline/receivers/pyroscope_types.h"
 
 #define PARAM_MAX    (64u << 10)
 #define RATE_DEFAULT 100u
@@ -186,29 +184,27 @@ static int take_form(struct ingest *in, struct kiln_str content_type, struct kil
     return r;
 }
 
-/* dotnetspy writes "alloc-size" where everybody else writes "alloc_size". */
-static void repair_types(struct kiln_builder *b)
+static struct kiln_recipe recipe_of(struct ingest *in)
 {
-    char text[64];
+    return (struct kiln_recipe){
+        .tags = &in->tags,
+        .names = &in->config,
+        .repairs_types = kiln_str_eq(param(in, SPY), KILN_STR("dotnetspy")),
+    };
+}
 
-    for (uint32_t i = 0; i < kiln_builder_peek(b)->n_profiles; i++) {
-        struct kiln_profile *profile = kiln_builder_profile(b, i);
-        struct kiln_str type = kiln_batch_str(kiln_builder_peek(b), profile->sample_type.type);
+static int decode_pprof(void *context, struct kiln_str content, struct kiln_builder *b,
+                        struct kiln_err *err)
+{
+    struct kiln_recipe recipe = recipe_of(context);
 
-        if (type.len == 0 || type.len > sizeof(text) || !memchr(type.ptr, '-', type.len))
-            continue;
-        for (size_t k = 0; k < type.len; k++)
-            text[k] = type.ptr[k] == '-' ? '_' : type.ptr[k];
-        profile->sample_type.type = kiln_builder_string(b, (struct kiln_str){text, type.len});
-    }
+    return kiln_recipe_decode(&recipe, content, b, err);
 }
 
 static int decode_format(struct ingest *in, struct kiln_str content, struct kiln_builder *b,
                          struct kiln_err *err)
 {
     switch (in->format) {
-    case PPROF:
-        return kiln_pprof_decode(content, b, err);
     case JFR:
         return kiln_jfr_decode(content, b, err);
     case SPEEDSCOPE:
@@ -239,15 +235,27 @@ static int decode(void *context, struct kiln_str content, struct kiln_builder *b
         r = kiln_jfr_labels_apply(kiln_buf_str(&in->labels), b, err);
     if (r < 0)
         return r;
-    if (in->format == PPROF) {
-        if (kiln_str_eq(param(in, SPY), KILN_STR("dotnetspy")))
-            repair_types(b);
-        if (!in->tags.family.len)
-            in->tags.family = kiln_pprof_family(b, &in->config);
-    } else if (in->named) {
+    if (in->named)
         kiln_named_type_apply(in->named, in->rate, &in->tags, b);
-    }
     return kiln_tags_apply(&in->tags, b);
+}
+
+static int take_profile(struct ingest *in, struct kiln_str profile, struct kiln_err *err)
+{
+    enum kiln_compression compression = kiln_compression_of(profile);
+    struct kiln_recipe recipe = recipe_of(in);
+    bool is_pprof = in->format == PPROF;
+    int r = kiln_arrival_take(&in->arrival,
+                              &(struct kiln_source){.data = profile,
+                                                    .compression = compression,
+                                                    .keeps = is_pprof,
+                                                    .decode = is_pprof ? decode_pprof : decode,
+                                                    .context = in},
+                              err);
+
+    if (r == 0 && is_pprof && in->request->encoding == KILN_PLAIN)
+        kiln_arrival_keep(&in->arrival, &recipe, profile, compression);
+    return r;
 }
 
 static int take(struct ingest *in, struct kiln_err *err)
@@ -267,13 +275,7 @@ static int take(struct ingest *in, struct kiln_err *err)
     if (r == 0 && kiln_str_contains(type, KILN_STR("multipart/form-data")))
         r = take_form(in, type, profile, &profile, err);
     if (r == 0 && profile.len)
-        r = kiln_arrival_take(&in->arrival,
-                              &(struct kiln_source){.data = profile,
-                                                    .compression = kiln_compression_of(profile),
-                                                    .keeps = in->format == PPROF,
-                                                    .decode = decode,
-                                                    .context = in},
-                              err);
+        r = take_profile(in, profile, err);
     kiln_buf_done(&in->content);
     kiln_buf_done(&in->labels);
     return r;

@@ -156,6 +156,30 @@ static int decode(void *context, struct kiln_str content, struct kiln_builder *b
     return r < 0 ? r : kiln_tags_apply(&up->tags, b);
 }
 
+/* A pprof can be logged as it came, unless it is compressed twice. */
+static void keep_pprof(struct upload *up, enum kiln_compression compression)
+{
+    const struct kiln_request *request = up->request;
+
+    if (request->encoding == KILN_PLAIN || compression == KILN_PLAIN)
+        kiln_arrival_keep(&up->arrival, &(struct kiln_recipe){.tags = &up->tags}, request->body,
+                          request->encoding == KILN_PLAIN ? compression : request->encoding);
+}
+
+static int take_file(struct upload *up, struct kiln_str file, struct kiln_err *err)
+{
+    struct kiln_source source = {.data = file,
+                                 .compression = kiln_compression_of(file),
+                                 .keeps = true,
+                                 .decode = decode,
+                                 .context = up};
+    int r = kiln_arrival_take(&up->arrival, &source, err);
+
+    if (r == 0 && up->info.format == KILN_FORMAT_PPROF)
+        keep_pprof(up, source.compression);
+    return r;
+}
+
 static int take(struct upload *up, struct kiln_err *err)
 {
     struct kiln_request *request = up->request;
@@ -169,13 +193,7 @@ static int take(struct upload *up, struct kiln_err *err)
         file = kiln_buf_str(&up->content);
     }
     if (r == 0)
-        r = kiln_arrival_take(&up->arrival,
-                              &(struct kiln_source){.data = file,
-                                                    .compression = kiln_compression_of(file),
-                                                    .keeps = true,
-                                                    .decode = decode,
-                                                    .context = up},
-                              err);
+        r = take_file(up, file, err);
     kiln_buf_done(&up->content);
     return r;
 }

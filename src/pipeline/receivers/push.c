@@ -19,7 +19,6 @@
 #include "base/bytetext.h"
 #include "base/mem.h"
 #include "codec/pb.h"
-#include "codec/pprof.h"
 #include "pipeline/receivers/arrival.h"
 #include "pipeline/receivers/push.h"
 
@@ -40,7 +39,6 @@ struct push {
 struct part {
     struct kiln_arrival arrival; /* first */
     struct push *push;
-    struct kiln_tags *tags; /* while it is decoded */
 };
 
 /* ---- the answer ---- */
@@ -121,12 +119,7 @@ static void finish_part(struct kiln_arrival *arrival, const struct kiln_outcome 
 static int decode(void *context, struct kiln_str content, struct kiln_builder *b,
                   struct kiln_err *err)
 {
-    struct part *part = context;
-    int r;
-
-    kiln_tags_prepare(part->tags, b);
-    r = kiln_pprof_decode(content, b, err);
-    return r < 0 ? r : kiln_tags_apply(part->tags, b);
+    return kiln_recipe_decode(context, content, b, err);
 }
 
 /* "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"; any other text is no id. */
@@ -145,6 +138,26 @@ static void read_uuid(struct kiln_str text, uint8_t id[16])
     memset(id, 0, 16);
     if (n == sizeof(digits))
         (void)!kiln_hex_decode((struct kiln_str){digits, n}, id, 16);
+}
+
+static int take_part(struct part *part, struct kiln_tags *tags, struct kiln_str raw,
+                     struct kiln_err *err)
+{
+    const struct kiln_rpc *rpc = part->push->rpc;
+    struct kiln_recipe recipe = {.tags = tags};
+    struct kiln_source source = {.data = raw,
+                                 .compression = kiln_compression_of(raw),
+                                 .keeps = true,
+                                 .decode = decode,
+                                 .context = &recipe};
+    int r;
+
+    if (raw.len == 0)
+        return kiln_err_set(err, KILN_E_MALFORMED, "raw_profile", "the profile is empty");
+    r = kiln_arrival_take(&part->arrival, &source, err);
+    if (r == 0 && !rpc->json && rpc->compression == KILN_PLAIN) /* else it is gone too early */
+        kiln_arrival_keep(&part->arrival, &recipe, raw, source.compression);
+    return r;
 }
 
 void kiln_push_sample(struct push *push, struct kiln_tags *tags, struct kiln_str raw,
@@ -171,17 +184,8 @@ void kiln_push_sample(struct push *push, struct kiln_tags *tags, struct kiln_str
     part->arrival.finish = finish_part;
     part->arrival.spent = &push->spent;
     part->push = push;
-    part->tags = tags;
     read_uuid(id, tags->id);
-    r = raw.len == 0
-            ? kiln_err_set(&err, KILN_E_MALFORMED, "raw_profile", "the profile is empty")
-            : kiln_arrival_take(&part->arrival,
-                                &(struct kiln_source){.data = raw,
-                                                      .compression = kiln_compression_of(raw),
-                                                      .keeps = true,
-                                                      .decode = decode,
-                                                      .context = part},
-                                &err);
+    r = take_part(part, tags, raw, &err);
     if (r == 0 && part->arrival.n_samples)
         kiln_arrival_send(&part->arrival);
     else

@@ -5,11 +5,13 @@
 
 /* ---- sample_type_config ---- */
 
-/* Cuts what does not fit: no type that means something is so long. */
+/* Cuts what does not fit, between characters: no type that means something is so long. */
 static void copy(char *to, size_t size, struct kiln_str from)
 {
     size_t n = from.len < size - 1 ? from.len : size - 1;
 
+    while (n && n < from.len && (from.ptr[n] & 0xc0) == 0x80)
+        n--;
     if (n)
         memcpy(to, from.ptr, n);
     to[n] = '\0';
@@ -35,6 +37,18 @@ static int read_entry(struct kiln_json *r, char *display, size_t size)
         }
     }
     return n;
+}
+
+int kiln_type_config_add(struct kiln_type_config *config, struct kiln_str type,
+                         struct kiln_str display, struct kiln_err *err)
+{
+    if (config->n == KILN_ARRAY_LEN(config->list))
+        return kiln_err_set(err, KILN_E_LIMIT, NULL, "more than %zu sample types",
+                            KILN_ARRAY_LEN(config->list));
+    copy(config->list[config->n].type, sizeof(config->list->type), type);
+    copy(config->list[config->n].display, sizeof(config->list->display), display);
+    config->n++;
+    return 0;
 }
 
 int kiln_type_config_parse(struct kiln_str json, struct kiln_type_config *ret_config,

@@ -27,6 +27,10 @@ struct kiln_type_config {
 KILN_CHECK int kiln_type_config_parse(struct kiln_str json, struct kiln_type_config *ret_config,
                                       struct kiln_err *err);
 
+/* One more name; texts are cut to what fits.  KILN_E_LIMIT. */
+KILN_CHECK int kiln_type_config_add(struct kiln_type_config *config, struct kiln_str type,
+                                    struct kiln_str display, struct kiln_err *err);
+
 /*
  * The family of a pprof that was just decoded into the builder, by its sample types in their order:
  * "wall" if one of them is; else the first that says cpu, memory, mutex, block or goroutines; else

@@ -316,3 +316,43 @@ TEST(ingest, recordings_are_read_with_their_labels)
     kiln_buf_done(&body);
     free(bytes);
 }
+
+/* intake_stop() follows each recipe, and compares. */
+TEST(ingest, a_pprof_is_logged_as_it_came)
+{
+    static const struct {
+        const char *query, *config;
+    } cases[] = {
+        {"name=shop", NULL},
+        {"name=shop%7B%7D&from=0&until=0", NULL},
+        {"name=shop%7Bpod%3Da,pod%3D,__name__%3Dwall%7D&spyName=gospy" TIMES, NULL},
+        {"name=shop&spyName=dotnetspy&from=now-1h", "{\"cpu\":{\"display-name\":\"alloc_x\"}}"},
+        {"name=shop%7Bservice_name%3Dcart%7D&format=pprof", "{}"},
+        {"name=shop", "{\"cpu\":{\"display-name\":\"a\"},\"samples\":null}"},
+    };
+    const struct kiln_drawn types[] = {
+        {.type = "alloc-size", .unit = "bytes", .stacks = "main;new 5\n"},
+        {.type = "cpu", .unit = "nanoseconds", .stacks = "main;new 7\n"},
+    };
+    struct kiln_buf raw, body;
+    struct intake in;
+
+    intake_pprof(&raw, types, 2);
+    intake_start(&in, NULL);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        char path[256];
+
+        form(&body, "profile", kiln_buf_str(&raw), cases[i].config);
+        snprintf(path, sizeof(path), "/ingest?%s", cases[i].query);
+        intake_post(&in, path, FORM, kiln_buf_str(&body));
+        CHECK_EQ(in.answer.status, 200);
+        CHECK(kiln_str_eq(kiln_buf_str(&in.got[i].body), kiln_buf_str(&raw)));
+        CHECK(in.got[i].recipe.len);
+        kiln_buf_done(&body);
+    }
+    intake_post(&in, "/ingest?name=shop", NULL, KILN_STR("main 1\n"));
+    CHECK_EQ(in.got[in.n - 1].body.len, 0);
+    intake_stop(&in);
+    kiln_buf_done(&raw);
+    CHECK_EQ(kiln_mem_live(), 0);
+}

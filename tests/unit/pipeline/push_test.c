@@ -77,6 +77,8 @@ TEST(push, takes_grpc_connect_and_json)
     CHECK_TEXT(intake_text(&in, 0), pushed);
     CHECK_EQ(in.got[0].batch->profiles[0].id[0], 0x3f);
     CHECK_EQ(in.got[0].batch->profiles[0].id[15], 0xab);
+    CHECK(kiln_str_eq(kiln_buf_str(&in.got[0].body), kiln_buf_str(&raw)));
+    CHECK(in.got[0].recipe.len);
     intake_post(&in, PUSH, "application/proto", kiln_buf_str(&body));
     CHECK_EQ(in.answer.status, 200);
     CHECK_EQ(in.answer.body.len, 0);
@@ -85,6 +87,8 @@ TEST(push, takes_grpc_connect_and_json)
     CHECK_EQ(in.answer.status, 200);
     CHECK_STR(kiln_buf_str(&in.answer.body), "{}");
     CHECK_TEXT(intake_text(&in, 2), pushed);
+    CHECK_EQ(in.got[2].body.len, 0); /* what JSON had in it is gone too early */
+    CHECK_EQ(in.got[2].recipe.len, 0);
     CHECK_EQ(intake_count(&in, "kiln_receiver_profiles_total{receiver=\"pyroscope\","
                                "outcome=\"accepted\"}"),
              3);

@@ -22,6 +22,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     struct end *end = (struct end *)consumer;
 
     end->drawing = stacks_of_batch(delivery->batch);
+    CHECK_EQ(delivery->body.len > 0, delivery->recipe.len > 0);
     end->has_body = delivery->body.len > 0;
     end->charged = delivery->charged;
     kiln_delivery_end(delivery, &(struct kiln_outcome){0});
@@ -42,6 +43,7 @@ static struct end redact(const char *rules, const char *stacks, struct kiln_pool
     struct kiln_err err = {0};
     struct kiln_delivery delivery = {.batch = kiln_test_stacks(stacks),
                                      .body = KILN_STR("bytes"),
+                                     .recipe = KILN_STR("recipe"),
                                      .done = done,
                                      .context = &end,
                                      .pool = pool};

@@ -79,3 +79,72 @@ TEST(upload, clear_errors)
     CHECK_EQ(in.n, 0);
     intake_stop(&in);
 }
+
+/* intake_stop() follows each recipe, and compares. */
+TEST(upload, a_pprof_is_logged_as_it_came)
+{
+    static const char *const queries[] = {
+        "",
+        "?service=shop",
+        "?service=shop&service=cart&env=&env=%C3%A4&__session_id__=1&__other__=2",
+        "?type=block&time=1700000000",
+        "?type=godeltaprof_godeltaprof_x&time=now-5m&format=pprof",
+    };
+    static const enum kiln_compression all[] = {KILN_PLAIN, KILN_GZIP, KILN_ZSTD};
+    struct intake in;
+    struct kiln_buf raw;
+
+    intake_cpu_pprof(&raw);
+    intake_start(&in, NULL);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(queries) * KILN_ARRAY_LEN(all); i++) {
+        enum kiln_compression compression = all[i % KILN_ARRAY_LEN(all)];
+        char path[256];
+        struct kiln_buf body;
+
+        kiln_buf_init(&body, 1u << 20);
+        if (compression == KILN_PLAIN)
+            kiln_buf_add_str(&body, kiln_buf_str(&raw));
+        else
+            CHECK_OK(kiln_compress(compression, 0, kiln_buf_str(&raw), &body));
+        snprintf(path, sizeof(path), "/api/v1/profiles%s", queries[i / KILN_ARRAY_LEN(all)]);
+        intake_post(&in, path, NULL, kiln_buf_str(&body));
+        CHECK_EQ(in.answer.status, 200);
+        CHECK(kiln_str_eq(kiln_buf_str(&in.got[i].body), kiln_buf_str(&body)));
+        CHECK_EQ(in.got[i].compression, compression);
+        CHECK(in.got[i].recipe.len);
+        kiln_buf_done(&body);
+    }
+    intake_stop(&in);
+    kiln_buf_done(&raw);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(upload, what_is_no_pprof_or_compressed_twice_is_encoded_by_the_store)
+{
+    struct intake in;
+    struct kiln_buf raw, once, twice;
+
+    intake_cpu_pprof(&raw);
+    kiln_buf_init(&once, 1u << 20);
+    kiln_buf_init(&twice, 1u << 20);
+    CHECK_OK(kiln_compress(KILN_GZIP, 0, kiln_buf_str(&raw), &once));
+    CHECK_OK(kiln_compress(KILN_ZSTD, 0, kiln_buf_str(&once), &twice));
+    intake_start(&in, NULL);
+    intake_post(&in, "/api/v1/profiles?service=a", NULL, KILN_STR("main;read 3\n"));
+    CHECK_EQ(in.got[0].body.len, 0);
+    intake_call(&in, &(struct kiln_call){.path = "/api/v1/profiles?service=a",
+                                         .body = kiln_buf_str(&twice),
+                                         .encoding = KILN_ZSTD});
+    CHECK_EQ(in.answer.status, 200);
+    CHECK_EQ(in.got[1].body.len, 0);
+    CHECK_EQ(in.got[1].recipe.len, 0);
+    intake_call(&in, &(struct kiln_call){.path = "/api/v1/profiles?service=a",
+                                         .body = kiln_buf_str(&once),
+                                         .encoding = KILN_GZIP});
+    CHECK(kiln_str_eq(kiln_buf_str(&in.got[2].body), kiln_buf_str(&once)));
+    CHECK_EQ(in.got[2].compression, KILN_GZIP);
+    intake_stop(&in);
+    kiln_buf_done(&raw);
+    kiln_buf_done(&once);
+    kiln_buf_done(&twice);
+}

@@ -12,7 +12,7 @@ struct fake {
     int code;
     uint32_t rejected;
     const char *tenant;
-    size_t body_len;
+    size_t body_len, recipe_len;
 };
 
 static void fake_append(struct kiln_engine *engine, struct kiln_append *append)
@@ -21,6 +21,7 @@ static void fake_append(struct kiln_engine *engine, struct kiln_append *append)
 
     fake->tenant = append->tenant;
     fake->body_len = append->body.len;
+    fake->recipe_len = append->recipe.len;
     append->rejected = fake->rejected;
     kiln_err_set(&append->err, fake->code ? fake->code : KILN_E_RANGE, NULL, "because");
     append->done(append, fake->code);
@@ -40,6 +41,7 @@ static struct kiln_outcome deliver(struct fake *fake)
                                      .tenant = "shop",
                                      .receiver = "otlp",
                                      .body = KILN_STR("bytes"),
+                                     .recipe = KILN_STR("recipe"),
                                      .done = keep_outcome,
                                      .context = &outcome};
     struct kiln_consumer *exporter;
@@ -62,6 +64,7 @@ TEST(exporter, hands_a_delivery_on_and_its_outcome_back)
     CHECK_TEXT(outcome.err.text, "because");
     CHECK_TEXT(fake.tenant, "shop");
     CHECK_EQ(fake.body_len, 5);
+    CHECK_EQ(fake.recipe_len, 6);
 }
 
 TEST(exporter, says_when_it_is_worth_trying_again)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/wal.h"
+#include "store/wal_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,6 +173,8 @@ TEST(wal, too_large_a_record_is_refused_alone)
     start();
     CHECK_EQ(kiln_log_writer_submit_foreign(&writer, &append), KILN_E_LIMIT);
     append.record = (struct kiln_wal_record){.body = {"", KILN_WAL_BODY_MAX + (size_t)1}};
+    CHECK_EQ(kiln_log_writer_submit_foreign(&writer, &append), KILN_E_LIMIT);
+    append.record = (struct kiln_wal_record){.recipe = {"", 1}, .body = {"", KILN_WAL_BODY_MAX}};
     CHECK_EQ(kiln_log_writer_submit_foreign(&writer, &append), KILN_E_LIMIT);
     CHECK_OK(kiln_log_writer_append(&writer, 3));
     reopen();
@@ -385,22 +387,38 @@ TEST(wal, a_newer_format_is_refused_in_one_sentence)
     start();
     CHECK_OK(kiln_log_writer_append(&writer, 4));
     kiln_wal_close(wal);
-    kiln_log_head_of_version(2, head);
+    kiln_log_head_of_version(3, head);
     CHECK_OK(kiln_io_put(io, "wal/00000000000000000009.log", head, sizeof(head)));
     CHECK_EQ(kiln_wal_open(io, &opts, 0, kiln_log_read_record, &back, &wal, &err),
              KILN_E_UNSUPPORTED);
     CHECK_TEXT(err.where, "wal/00000000000000000009.log");
-    CHECK_TEXT(err.text, "was written by a newer Kiln (log format 2, this one reads up to 1)");
+    CHECK_TEXT(err.text, "was written by a newer Kiln (log format 3, this one reads up to 2)");
     CHECK_OK(io->unlink(io, "wal/00000000000000000009.log"));
     CHECK_OK(kiln_log_open(io, 0, &back, &wal));
     stop();
 }
 
-/* Written by the first version of the format: it is read for ever. */
-TEST(wal, a_segment_of_version_1_is_read)
+/* Writes the first `n` records to a file, for a fixture of a new format. */
+static void make_fixture(const char *path, uint32_t n)
+{
+    FILE *file = fopen(path, "wb");
+    void *bytes = NULL;
+    size_t len = 0;
+
+    CHECK(file);
+    start();
+    CHECK_OK(kiln_log_writer_append(&writer, n));
+    CHECK_OK(kiln_io_get(io, segments()->names[0], 1 << 20, &bytes, &len));
+    CHECK_EQ(fwrite(bytes, 1, len, file), len);
+    CHECK_OK(fclose(file));
+    kiln_free(bytes);
+    stop();
+}
+
+static void check_fixture(const char *path, uint32_t expected)
 {
     size_t n = 0;
-    char *bytes = kiln_test_read(KILN_SOURCE_DIR "/tests/fixtures/wal-v1.log", &n);
+    char *bytes = kiln_test_read(path, &n);
 
     CHECK(bytes);
     io = kiln_sim_new();
@@ -408,11 +426,41 @@ TEST(wal, a_segment_of_version_1_is_read)
     CHECK_OK(kiln_io_put(io, "wal/00000000000000000001.log", bytes, n));
     free(bytes);
     CHECK_OK(kiln_log_open(io, 0, &back, &wal));
-    CHECK_EQ(back.n, 4);
+    CHECK_EQ(back.n, expected);
     CHECK_EQ(back.wrong, 0);
-    CHECK_EQ(back.numbers[3], 4);
+    CHECK_EQ(back.numbers[expected - 1], expected);
     kiln_log_writer_init(&writer, wal);
     stop();
+}
+
+/* Written by older versions of the format: they are read for ever. */
+TEST(wal, a_segment_of_version_1_is_read)
+{
+    check_fixture(KILN_SOURCE_DIR "/tests/fixtures/wal-v1.log", 4);
+}
+
+/* With a recipe in it; made when KILN_WRITE_FIXTURE says where. */
+TEST(wal, a_segment_of_version_2_is_read)
+{
+    if (getenv("KILN_WRITE_FIXTURE"))
+        make_fixture(getenv("KILN_WRITE_FIXTURE"), 6);
+    check_fixture(KILN_SOURCE_DIR "/tests/fixtures/wal-v2.log", 6);
+}
+
+TEST(wal, a_recipe_that_is_longer_than_its_body_is_damage)
+{
+    static const uint32_t lengths[] = {0, 9, UINT32_MAX};
+    struct wal_record_head head = {.has_recipe = true};
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(lengths); i++) {
+        char bytes[12] = {0};
+        struct kiln_str body = {bytes, sizeof(bytes)}, recipe;
+
+        memcpy(bytes, &lengths[i], sizeof(lengths[i]));
+        CHECK(!wal_recipe_cut(&head, &body, &recipe));
+        body = (struct kiln_str){bytes, 3};
+        CHECK(!wal_recipe_cut(&head, &body, &recipe));
+    }
 }
 
 static int refuse_second(void *context, const struct kiln_wal_record *record)
