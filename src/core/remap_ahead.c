@@ -19,75 +19,73 @@
 #define LISTED UINT32_MAX /* in the place of a new index: on a list, not brought over yet */
 #define NONE   UINT32_MAX
 
-struct ahead {
-    struct kiln_remap *remap;
-    uint32_t *list; /* all of them, one behind the other */
-    uint32_t n_stacks, n_locations, n_functions, n_strings;
-};
-
 /* ---- listing ---- */
 
-static inline void list_entry(uint32_t *place, uint32_t entry, uint32_t *list, uint32_t *n)
+/* Puts an entry behind the `n` of a list, unless it is known or listed; returns how many now. */
+KILN_INLINE uint32_t list_entry(uint32_t *places, uint32_t entry, uint32_t *list, uint32_t n)
 {
-    if (*place || entry == 0)
-        return;
-    *place = LISTED;
-    list[(*n)++] = entry;
+    if (KILN_LIKELY(places[entry] || entry == 0))
+        return n;
+    places[entry] = LISTED;
+    list[n] = entry;
+    return n + 1;
 }
 
-static void list_stacks(struct ahead *a, uint32_t *list)
+static uint32_t list_stacks(struct kiln_remap *remap, uint32_t *list)
 {
-    const struct kiln_batch *from = a->remap->from;
+    const struct kiln_batch *from = remap->from;
+    uint32_t *places = remap->stacks, n = 0;
 
-    for (uint32_t i = 0; i < from->n_samples; i++) {
-        uint32_t stack = from->samples[i].stack;
-
-        list_entry(&a->remap->stacks[stack], stack, list, &a->n_stacks);
-    }
+    for (uint32_t i = 0; i < from->n_samples; i++)
+        n = list_entry(places, from->samples[i].stack, list, n);
+    return n;
 }
 
-static void list_locations(struct ahead *a, const uint32_t *stacks, uint32_t *list)
+static uint32_t list_locations(struct kiln_remap *remap, const uint32_t *stacks, uint32_t n_stacks,
+                               uint32_t *list)
 {
-    const struct kiln_dict *d = &a->remap->from->dict;
+    const struct kiln_dict *d = &remap->from->dict;
+    const uint32_t *frames = d->frames;
+    uint32_t *places = remap->locations, n = 0;
 
-    for (uint32_t i = 0; i < a->n_stacks; i++) {
+    for (uint32_t i = 0; i < n_stacks; i++) {
         struct kiln_range range = d->stacks[stacks[i]];
 
-        for (uint32_t k = 0; k < range.n; k++) {
-            uint32_t location = d->frames[range.first + k];
-
-            list_entry(&a->remap->locations[location], location, list, &a->n_locations);
-        }
+        for (uint32_t k = range.first; k < range.first + range.n; k++)
+            n = list_entry(places, frames[k], list, n);
     }
+    return n;
 }
 
-static void list_functions(struct ahead *a, const uint32_t *locations, uint32_t *list)
+static uint32_t list_functions(struct kiln_remap *remap, const uint32_t *locations,
+                               uint32_t n_locations, uint32_t *list)
 {
-    const struct kiln_dict *d = &a->remap->from->dict;
+    const struct kiln_dict *d = &remap->from->dict;
+    uint32_t *places = remap->functions, n = 0;
 
-    for (uint32_t i = 0; i < a->n_locations; i++) {
+    for (uint32_t i = 0; i < n_locations; i++) {
         const struct kiln_location *l = &d->locations[locations[i]];
 
-        for (uint32_t k = 0; k < l->n; k++) {
-            uint32_t function = d->lines[l->first + k].function;
-
-            list_entry(&a->remap->functions[function], function, list, &a->n_functions);
-        }
+        for (uint32_t k = 0; k < l->n; k++)
+            n = list_entry(places, d->lines[l->first + k].function, list, n);
     }
+    return n;
 }
 
-static void list_strings(struct ahead *a, const uint32_t *functions, uint32_t *list)
+static uint32_t list_strings(struct kiln_remap *remap, const uint32_t *functions,
+                             uint32_t n_functions, uint32_t *list)
 {
-    const struct kiln_dict *d = &a->remap->from->dict;
-    uint32_t *places = a->remap->strings;
+    const struct kiln_dict *d = &remap->from->dict;
+    uint32_t *places = remap->strings, n = 0;
 
-    for (uint32_t i = 0; i < a->n_functions; i++) {
+    for (uint32_t i = 0; i < n_functions; i++) {
         const struct kiln_function *f = &d->functions[functions[i]];
 
-        list_entry(&places[f->name], f->name, list, &a->n_strings);
-        list_entry(&places[f->system_name], f->system_name, list, &a->n_strings);
-        list_entry(&places[f->filename], f->filename, list, &a->n_strings);
+        n = list_entry(places, f->name, list, n);
+        n = list_entry(places, f->system_name, list, n);
+        n = list_entry(places, f->filename, list, n);
     }
+    return n;
 }
 
 /* ---- looking up ---- */
@@ -113,12 +111,21 @@ static inline uint32_t candidate(const struct kiln_intern *index, uint64_t hash)
     return p.matches && kiln_intern_next(index, &p) ? p.entry : NONE;
 }
 
-/* Candidates of a chunk, whose entries in `array`, `size` bytes each, are asked for. */
+/* Notes that a candidate is it.  It may be where a guess would have looked, had there been one. */
+KILN_INLINE uint32_t is_it(struct kiln_remap *remap, uint32_t *next, uint32_t entry)
+{
+    remap->guessed += entry - *next <= 1;
+    *next = entry + 1;
+    return entry;
+}
+
+/* Candidates of a chunk (none without hashes), whose entries in `array`, `size` bytes each, are
+ * asked for. */
 static void fetch_entries(const struct kiln_intern *index, const void *array, size_t size,
                           const uint64_t *hashes, uint32_t n, uint32_t *ret_candidates)
 {
     for (uint32_t i = 0; i < n; i++) {
-        ret_candidates[i] = candidate(index, hashes[i]);
+        ret_candidates[i] = hashes ? candidate(index, hashes[i]) : NONE;
         if (ret_candidates[i] != NONE)
             __builtin_prefetch((const char *)array + ret_candidates[i] * size);
     }
@@ -136,19 +143,24 @@ static void bring_strings(struct kiln_remap *remap, const uint32_t *list, uint32
         hashes[i] = kiln_hash(strings[list[i]].ptr, strings[list[i]].len);
         fetch_group(&b->strings, hashes[i]);
     }
-    if (look)
-        fetch_entries(&b->strings, known->strings, sizeof(*strings), hashes, n, at);
-    for (uint32_t i = 0; look && i < n; i++) {
+    fetch_entries(&b->strings, known->strings, sizeof(*strings), look ? hashes : NULL, n, at);
+    for (uint32_t i = 0; i < n; i++) {
         if (at[i] != NONE)
             __builtin_prefetch(known->strings[at[i]].ptr);
     }
-    for (uint32_t i = 0; i < n; i++)
-        remap->strings[list[i]] = kiln_remap_find_string(remap, strings[list[i]]);
+    for (uint32_t i = 0; i < n; i++) {
+        struct kiln_str s = strings[list[i]];
+
+        remap->strings[list[i]] = at[i] != NONE && kiln_str_eq(known->strings[at[i]], s)
+                                      ? is_it(remap, &remap->next.string, at[i])
+                                      : kiln_remap_find_string(remap, s);
+    }
 }
 
 static void bring_functions(struct kiln_remap *remap, const uint32_t *list, uint32_t n, bool look)
 {
     const struct kiln_builder *b = remap->b;
+    const struct kiln_dict *known = &b->box->batch.dict;
     struct kiln_function made[CHUNK];
     uint64_t hashes[CHUNK];
     uint32_t at[CHUNK];
@@ -160,10 +172,15 @@ static void bring_functions(struct kiln_remap *remap, const uint32_t *list, uint
         hashes[i] = kiln_hash_function(&made[i]);
         fetch_group(&b->functions, hashes[i]);
     }
-    if (look)
-        fetch_entries(&b->functions, b->box->batch.dict.functions, sizeof(*made), hashes, n, at);
-    for (uint32_t i = 0; i < n; i++)
-        remap->functions[list[i]] = kiln_remap_find_function(remap, &made[i]);
+    fetch_entries(&b->functions, known->functions, sizeof(*made), look ? hashes : NULL, n, at);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct kiln_function *function = &known->functions[at[i]];
+
+        remap->functions[list[i]] =
+            at[i] != NONE && memcmp(function, &made[i], sizeof(*function)) == 0
+                ? is_it(remap, &remap->next.function, at[i])
+                : kiln_remap_find_function(remap, &made[i]);
+    }
 }
 
 /* The lines of a chunk of locations; false (and sticky) if there is no memory for them. */
@@ -211,16 +228,20 @@ static void bring_locations(struct kiln_remap *remap, const uint32_t *list, uint
         hashes[i] = kiln_hash_location(&made[i], lines, from[list[i]].n);
         fetch_group(&b->locations, hashes[i]);
     }
-    if (look)
-        fetch_entries(&b->locations, known->locations, sizeof(*made), hashes, n, at);
-    for (uint32_t i = 0; look && i < n; i++) {
+    fetch_entries(&b->locations, known->locations, sizeof(*made), look ? hashes : NULL, n, at);
+    for (uint32_t i = 0; i < n; i++) {
         if (at[i] != NONE)
             __builtin_prefetch(&known->lines[known->locations[at[i]].first]);
     }
     lines = remap->lines;
-    for (uint32_t i = 0; i < n; lines += from[list[i++]].n)
+    for (uint32_t i = 0; i < n; lines += from[list[i++]].n) {
+        uint32_t n_lines = from[list[i]].n;
+
         remap->locations[list[i]] =
-            kiln_remap_find_location(remap, &made[i], lines, from[list[i]].n);
+            at[i] != NONE && kiln_location_is(known, at[i], &made[i], lines, n_lines)
+                ? is_it(remap, &remap->next.location, at[i])
+                : kiln_remap_find_location(remap, &made[i], lines, n_lines);
+    }
 }
 
 /* The frames of a chunk of stacks; false (and sticky) if there is no memory for them. */
@@ -261,17 +282,23 @@ static void bring_stacks(struct kiln_remap *remap, const uint32_t *list, uint32_
         hashes[i] = kiln_hash(frames, from[list[i]].n * sizeof(*frames));
         fetch_group(&b->stacks, hashes[i]);
     }
-    if (look)
-        fetch_entries(&b->stacks, known->stacks, sizeof(*from), hashes, n, at);
-    for (uint32_t i = 0; look && i < n; i++) {
+    fetch_entries(&b->stacks, known->stacks, sizeof(*from), look ? hashes : NULL, n, at);
+    for (uint32_t i = 0; i < n; i++) {
         struct kiln_range range = at[i] == NONE ? (struct kiln_range){0} : known->stacks[at[i]];
 
         for (uint32_t k = 0; k < range.n; k += 64 / sizeof(*frames))
             __builtin_prefetch(known->frames + range.first + k);
     }
     frames = remap->frames;
-    for (uint32_t i = 0; i < n; frames += from[list[i++]].n)
-        remap->stacks[list[i]] = kiln_remap_find_stack(remap, frames, from[list[i]].n);
+    for (uint32_t i = 0; i < n; frames += from[list[i++]].n) {
+        uint32_t depth = from[list[i]].n;
+
+        remap->stacks[list[i]] = at[i] != NONE && known->stacks[at[i]].n == depth &&
+                                         memcmp(known->frames + known->stacks[at[i]].first, frames,
+                                                depth * sizeof(*frames)) == 0
+                                     ? is_it(remap, &remap->next.stack, at[i])
+                                     : kiln_remap_find_stack(remap, frames, depth);
+    }
 }
 
 /* ---- all of them ---- */
@@ -292,26 +319,26 @@ static void bring(struct kiln_remap *remap, const uint32_t *list, uint32_t n,
 void kiln_remap_ahead(struct kiln_remap *remap)
 {
     const struct kiln_dict *d = &remap->from->dict;
-    struct ahead a = {.remap = remap};
     size_t n = (size_t)d->n_stacks + d->n_locations + d->n_functions + d->n_strings;
+    uint32_t *stacks = kiln_malloc((n + 1) * sizeof(*stacks));
     uint32_t *locations, *functions, *strings;
+    uint32_t n_stacks, n_locations, n_functions, n_strings;
 
     assert(!remap->edit && !remap->sole && !remap->notes_touched);
-    a.list = kiln_malloc((n + 1) * sizeof(*a.list));
-    if (!a.list) {
+    if (!stacks) {
         kiln_builder_fail(remap->b, -ENOMEM);
         return;
     }
-    list_stacks(&a, a.list);
-    locations = a.list + a.n_stacks;
-    list_locations(&a, a.list, locations);
-    functions = locations + a.n_locations;
-    list_functions(&a, locations, functions);
-    strings = functions + a.n_functions;
-    list_strings(&a, functions, strings);
-    bring(remap, strings, a.n_strings, bring_strings);
-    bring(remap, functions, a.n_functions, bring_functions);
-    bring(remap, locations, a.n_locations, bring_locations);
-    bring(remap, a.list, a.n_stacks, bring_stacks);
-    kiln_free(a.list);
+    n_stacks = list_stacks(remap, stacks);
+    locations = stacks + n_stacks;
+    n_locations = list_locations(remap, stacks, n_stacks, locations);
+    functions = locations + n_locations;
+    n_functions = list_functions(remap, locations, n_locations, functions);
+    strings = functions + n_functions;
+    n_strings = list_strings(remap, functions, n_functions, strings);
+    bring(remap, strings, n_strings, bring_strings);
+    bring(remap, functions, n_functions, bring_functions);
+    bring(remap, locations, n_locations, bring_locations);
+    bring(remap, stacks, n_stacks, bring_stacks);
+    kiln_free(stacks);
 }
