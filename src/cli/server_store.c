@@ -56,6 +56,8 @@ int kiln_serve_open_folder(struct kiln_serve *serve, struct kiln_err *err)
         return say_locked(dir, err);
     if (r == 0)
         r = write_pid(serve->io);
+    if (r == -ENOSPC || r == -EDQUOT)
+        r = 0; /* it is for others to read: a full disk is no reason to stay down */
     if (r == -EACCES || r == -EROFS || r == -EPERM)
         return kiln_err_set(err, r, dir,
                             "the data folder cannot be written to: %s (say --data-dir DIR)",

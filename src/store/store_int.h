@@ -36,13 +36,15 @@
 #include "store/store.h"
 #include "store/wal.h"
 
-#define KILN_PATH_MAX     256u /* bytes of any path of the store, with its NUL */
-#define KILN_BLOCK_ENDING ".kb"
-#define KILN_COVERED_NAME "covered" /* beside a tenant's blocks */
+#define KILN_TENANT_CHAINS 1024u
+#define KILN_PATH_MAX      256u /* bytes of any path of the store, with its NUL */
+#define KILN_BLOCK_ENDING  ".kb"
+#define KILN_COVERED_NAME  "covered" /* beside a tenant's blocks */
 
 struct kiln_tenant {
-    char *name; /* constant, like `next` */
+    char *name; /* constant, like `next` and `beside` */
     struct kiln_tenant *next;
+    struct kiln_tenant *beside; /* of the same hash */
     pthread_mutex_t lock;
     struct kiln_head *head;     /* never NULL */
     struct kiln_head *cutting;  /* or NULL */
@@ -83,7 +85,9 @@ struct kiln_store {
     pthread_mutex_t keeping;
 
     pthread_mutex_t lock;
-    struct kiln_tenant *tenants;
+    struct kiln_tenant *tenants, *last_tenant;
+    struct kiln_tenant *tenants_by_hash[KILN_TENANT_CHAINS];
+    uint32_t n_tenants;
     struct kiln_pending *queue, **queue_end; /* durable, not applied yet; in the order of numbers */
     uint64_t under_way;                      /* appends between submit and done */
     uint64_t queued, applied;                /* how many ever were; equal when settled */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "base/hash.h"
 #include "store/store_int.h"
 
 #define TENANTS_MAX 10000u
@@ -19,25 +20,27 @@ int kiln_tenant_new_head(struct kiln_store *store, struct kiln_head **ret_head)
     return kiln_head_new(&opts, ret_head);
 }
 
-/* Under the store's lock. */
-static struct kiln_tenant *find(struct kiln_store *store, struct kiln_str name, uint32_t *ret_n)
+/* The chain that a tenant of this name is in; under the store's lock, like what follows. */
+static struct kiln_tenant **chain_of(struct kiln_store *store, struct kiln_str name)
 {
-    struct kiln_tenant *tenant = store->tenants;
+    return &store->tenants_by_hash[kiln_hash(name.ptr, name.len) % KILN_TENANT_CHAINS];
+}
 
-    for (*ret_n = 0; tenant; tenant = tenant->next, ++*ret_n) {
-        if (kiln_str_eq(kiln_str_of(tenant->name), name))
-            return tenant;
-    }
-    return NULL;
+static struct kiln_tenant *find(struct kiln_store *store, struct kiln_str name)
+{
+    struct kiln_tenant *tenant = *chain_of(store, name);
+
+    while (tenant && !kiln_str_eq(kiln_str_of(tenant->name), name))
+        tenant = tenant->beside;
+    return tenant;
 }
 
 struct kiln_tenant *kiln_tenant_find(struct kiln_store *store, struct kiln_str name)
 {
     struct kiln_tenant *tenant;
-    uint32_t n;
 
     pthread_mutex_lock(&store->lock);
-    tenant = find(store, name, &n);
+    tenant = find(store, name);
     pthread_mutex_unlock(&store->lock);
     return tenant;
 }
@@ -65,22 +68,26 @@ static int new_tenant(struct kiln_store *store, struct kiln_str name,
 /* The list is in the order of coming: a walk over it never misses one that was there. */
 static void put_last(struct kiln_store *store, struct kiln_tenant *tenant)
 {
-    struct kiln_tenant **at = &store->tenants;
+    struct kiln_tenant **chain = chain_of(store, kiln_str_of(tenant->name));
 
-    while (*at)
-        at = &(*at)->next;
-    *at = tenant;
+    if (store->last_tenant)
+        store->last_tenant->next = tenant;
+    else
+        store->tenants = tenant;
+    store->last_tenant = tenant;
+    store->n_tenants++;
+    tenant->beside = *chain;
+    *chain = tenant;
 }
 
 int kiln_tenant_get(struct kiln_store *store, struct kiln_str name, struct kiln_tenant **ret_tenant)
 {
-    uint32_t n;
     int r = 0;
 
     pthread_mutex_lock(&store->lock);
-    *ret_tenant = find(store, name, &n);
+    *ret_tenant = find(store, name);
     if (!*ret_tenant) {
-        r = n >= TENANTS_MAX ? KILN_E_LIMIT : new_tenant(store, name, ret_tenant);
+        r = store->n_tenants >= TENANTS_MAX ? KILN_E_LIMIT : new_tenant(store, name, ret_tenant);
         if (r == 0)
             put_last(store, *ret_tenant);
     }

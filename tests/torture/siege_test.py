@@ -259,6 +259,18 @@ def part_tenants(seconds, limit=128):
 
 # ---- a full disk ----
 
+def fill(path):
+    """Writes until not one more page fits."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for size in (MIB, 4096):
+        try:
+            while os.write(fd, bytes(size)):
+                pass
+        except OSError:
+            pass
+    os.close(fd)
+
+
 def part_disk(seconds):
     del seconds
     server = KilnServer("--memory-limit", "128M", "--log-level", "error")
@@ -274,13 +286,7 @@ def part_disk(seconds):
         check("disk: with room, it takes", send(server.http, abuse.otlp_json(["before"]))[0] == 200)
         load = loadgen(server, "anonymous", "--churn", 85, "--duration", "6s", "-j", 4)
         time.sleep(1)
-        with open(filler, "wb") as out:
-            try:
-                while True:
-                    out.write(bytes(MIB))
-                    out.flush()
-            except OSError:
-                pass
+        fill(filler)
         status, headers, said = eventually(lambda: (a := send(server.http, abuse.otlp_json(["full"])))[0] != 200 and a)
         check("disk: full, it says so", status == 503 and "retry-after" in headers and b"disk is full" in said,
               (status, dict(headers), said))
@@ -290,7 +296,11 @@ def part_disk(seconds):
                                capture_output=True, text=True)
         check("disk: full, what is kept can be asked for", stats.returncode == 0, stats.stderr)
         load.communicate()
-        time.sleep(1)
+        server.kill()
+        fill(filler)  # what the kill let go of
+        server.start()
+        check("disk: full, it starts", ask(server.http, "GET", "/healthz")[0] == 200 and
+              send(server.http, abuse.otlp_json(["full"]))[0] == 503)
         filler.unlink()
         is_well(server, "disk", 128)
         check("disk: it ends in good order", server.stop() == 0, server.said())
