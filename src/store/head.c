@@ -422,7 +422,7 @@ static void account(struct kiln_head *head, struct kiln_head_batch *in, uint32_t
     in->n_profiles = head->rows.n - first;
     head->info.n_profiles = head->rows.n;
     head->info.log_to = in->number;
-    if (in->n_profiles)
+    if (head->info.n_profiles) /* from the first on, a start replays all: duplicates too */
         head->info.raw_bytes += kiln_batch_bytes(in->batch);
 }
 

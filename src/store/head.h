@@ -91,7 +91,7 @@ bool kiln_head_is_charged(const struct kiln_head *head); /* false: the pool had 
 
 struct kiln_head_info {
     uint64_t log_from, log_to; /* the first record with a profile in here, and the last of all */
-    uint64_t raw_bytes;        /* of the batches in it, decoded */
+    uint64_t raw_bytes;        /* of the batches since its first profile, decoded */
     uint64_t since_mono_ns;    /* when the first record came */
     uint64_t min_ns, max_ns;
     uint64_t n_profiles, n_samples, n_observations;

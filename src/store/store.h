@@ -50,8 +50,8 @@ struct kiln_store_opts {
     uint32_t n_rules;
     const struct kiln_series_rule *series_rule; /* NULL: the default */
     uint32_t series_max;                        /* of a tenant; 0: 50,000 */
-    uint64_t cut_raw_bytes;  /* memory of decoded batches whose profiles are in heads that makes a
-                                cut; 0: 128 MiB */
+    uint64_t cut_raw_bytes;  /* memory of decoded batches since the first profile of a head, which
+                                a start would replay, that makes a cut; 0: 128 MiB */
     uint64_t cut_age_ns;     /* of the oldest thing in the head; 0: 10 minutes */
     uint64_t min_free_bytes; /* of the disk: refuse appends below; 0: 64 MiB */
     /*

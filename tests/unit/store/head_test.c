@@ -117,6 +117,37 @@ TEST(head, the_same_profile_again_is_counted_and_not_kept)
     free_head(head);
 }
 
+static bool everything_is_known(void *context, struct kiln_str key, uint64_t time_ns,
+                                struct kiln_content_hash hash)
+{
+    (void)context;
+    (void)key;
+    (void)time_ns;
+    (void)hash;
+    return true;
+}
+
+/* What a start would have to replay makes a cut: of a head with nothing in it, the log needs none.
+ */
+TEST(head, duplicates_count_as_work_from_the_first_profile_on)
+{
+    struct kiln_head *head = new_head(NULL);
+    struct kiln_batch *batch = drawn("a;b 3\n", NOW, "service.name=shop");
+    struct kiln_head_batch in = {
+        .batch = batch, .number = 1, .received_ns = NOW, .is_known = everything_is_known};
+    uint64_t one;
+
+    CHECK_OK(kiln_head_apply(head, &in));
+    CHECK_EQ(kiln_head_info(head)->raw_bytes, 0);
+    apply(head, kiln_batch_ref(batch));
+    one = kiln_head_info(head)->raw_bytes;
+    CHECK(one > 0);
+    CHECK_EQ(apply(head, kiln_batch_ref(batch)).n_duplicates, 1);
+    CHECK_EQ(kiln_head_info(head)->raw_bytes, 2 * one);
+    kiln_batch_unref(batch);
+    free_head(head);
+}
+
 TEST(head, whatever_differs_is_kept)
 {
     static const struct {
