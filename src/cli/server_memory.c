@@ -23,6 +23,7 @@
 
 #define MIB          ((uint64_t)1 << 20)
 #define SLACK        (16 * MIB) /* beside the eighth: code, stacks, libraries */
+#define LEAST        ((size_t)4 << 10)
 #define CALM_MS      1000       /* from one look to the next */
 #define BUSY_MS      50         /* the same, when more than a quarter is in use */
 #define TRIM_EVERY_S 1          /* near the limit */
@@ -61,11 +62,10 @@ static void balance(struct kiln_memory *memory, uint64_t rss)
         kiln_pool_give(&memory->beside, memory->ballast - want);
         memory->ballast = want;
     }
-    for (size_t more = want - memory->ballast; more >= MIB; more /= 2) {
-        if (kiln_pool_take(&memory->beside, more) == 0) {
+    /* All there is, if it is not enough: then nothing is given out until less is used. */
+    for (size_t more = want - memory->ballast; more >= LEAST; more /= 2) {
+        while (want - memory->ballast >= more && kiln_pool_take(&memory->beside, more) == 0)
             memory->ballast += more;
-            break;
-        }
     }
 }
 

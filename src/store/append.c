@@ -305,7 +305,9 @@ static int submit(struct kiln_store *store, struct kiln_append *append, const ch
     if (r < 0)
         return r;
     *ret_text = NULL;
-    r = kiln_tenant_get(store, kiln_str_of(append->tenant), &tenant);
+    r = kiln_tenant_may_come(store, kiln_str_of(append->tenant))
+            ? kiln_tenant_get(store, kiln_str_of(append->tenant), &tenant)
+            : KILN_E_LIMIT;
     if (r == KILN_E_LIMIT)
         *ret_text = "the store has as many tenants as it can";
     if (r == 0)

@@ -123,6 +123,9 @@ struct kiln_tenant *kiln_tenant_find(struct kiln_store *store, struct kiln_str n
 /* The same, made if it is not there yet. */
 KILN_CHECK int kiln_tenant_get(struct kiln_store *store, struct kiln_str name,
                                struct kiln_tenant **ret_tenant);
+/* Whether there is room for another tenant, or this one is there: more than memory can bear may be
+ * on the disk, but no new ones come. */
+bool kiln_tenant_may_come(struct kiln_store *store, struct kiln_str name);
 /* One after the other: the first for NULL, NULL after the last. */
 struct kiln_tenant *kiln_tenant_next(struct kiln_store *store, struct kiln_tenant *tenant);
 

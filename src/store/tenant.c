@@ -4,8 +4,10 @@
 #include "base/hash.h"
 #include "store/store_int.h"
 
-#define TENANTS_MAX 10000u
-#define HEAD_MAX    ((size_t)1 << 30) /* of one head: beyond what cuts and refusals ever let it be */
+#define TENANTS_MAX   10000u
+#define TENANTS_LEAST 1000u
+#define TENANT_BYTES  ((size_t)16 << 10) /* of the pool for each: a small head, an open block */
+#define HEAD_MAX      ((size_t)1 << 30) /* of one head: beyond what cuts and refusals ever let it be */
 
 int kiln_tenant_new_head(struct kiln_store *store, struct kiln_head **ret_head)
 {
@@ -93,6 +95,18 @@ int kiln_tenant_get(struct kiln_store *store, struct kiln_str name, struct kiln_
     }
     pthread_mutex_unlock(&store->lock);
     return r;
+}
+
+bool kiln_tenant_may_come(struct kiln_store *store, struct kiln_str name)
+{
+    size_t most = store->pool->limit / TENANT_BYTES;
+    bool may;
+
+    most = most < TENANTS_LEAST ? TENANTS_LEAST : most;
+    pthread_mutex_lock(&store->lock);
+    may = store->n_tenants < most || find(store, name);
+    pthread_mutex_unlock(&store->lock);
+    return may;
 }
 
 struct kiln_tenant *kiln_tenant_next(struct kiln_store *store, struct kiln_tenant *tenant)
