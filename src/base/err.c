@@ -51,3 +51,19 @@ void kiln_err_within(struct kiln_err *err, const char *fmt, ...)
     snprintf(joined + n, sizeof(joined) - (size_t)n, "%s%s", err->where[0] ? "." : "", err->where);
     snprintf(err->where, sizeof(err->where), "%.*s", (int)sizeof(err->where) - 1, joined);
 }
+
+int kiln_err_in_file(struct kiln_err *err, int code, const char *path)
+{
+    struct kiln_err inner;
+
+    if (!err)
+        return code;
+    kiln_err_set(err, code, NULL, "%s", kiln_err_text(code));
+    inner = *err;
+    if (inner.where[0])
+        snprintf(err->where, sizeof(err->where), "%.*s: %.60s", (int)sizeof(err->where) - 64, path,
+                 inner.where);
+    else
+        snprintf(err->where, sizeof(err->where), "%s", path);
+    return code;
+}

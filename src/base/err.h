@@ -60,4 +60,8 @@ int kiln_err_set(struct kiln_err *err, int code, const char *where, const char *
  */
 void kiln_err_within(struct kiln_err *err, const char *fmt, ...) KILN_PRINTF(2, 3);
 
+/* Says which file the place is in: "rules.yaml: line 3, column 5".  `code` is for an empty error.
+ * Returns `code`. */
+int kiln_err_in_file(struct kiln_err *err, int code, const char *path);
+
 #endif /* KILN_BASE_ERR_H */

@@ -5,6 +5,15 @@
 #include "cli/commands.h"
 #include "cli/serve.h"
 
+static int check(struct kiln_cli *cli, const struct kiln_server_config *config)
+{
+    int code = kiln_serve_check(config);
+
+    if (code == KILN_EXIT_WELL)
+        kiln_settings_format(&config->set, &cli->out);
+    return code;
+}
+
 static int run(struct kiln_cli *cli)
 {
     struct kiln_server_config config;
@@ -19,7 +28,7 @@ static int run(struct kiln_cli *cli)
     else if (r < 0)
         code = kiln_cli_fail(NULL, &err);
     else if (config.set.check)
-        kiln_settings_format(&config.set, &cli->out);
+        code = check(cli, &config);
     else
         code = kiln_serve(&config);
     kiln_settings_done(&config);
@@ -111,7 +120,7 @@ const struct kiln_command kiln_cmd_server = {
                   "what it would do"},
                  {"kiln server --data-dir /tmp/profiles --memory-limit 256M --check",
                   "within 256 MiB"},
-                 {"kiln server --listen :4040 --tokens /tmp/tokens.yaml --check",
+                 {"kiln server --listen :4040 --tokens examples/tokens.yaml --check",
                   "reachable from elsewhere, for whoever has a token"}},
     .run = run,
 };

@@ -199,6 +199,25 @@ static int begin(struct kiln_serve *serve, const struct kiln_server_config *conf
     return start(serve, err);
 }
 
+static int fail(struct kiln_err *err)
+{
+    if (err->code == KILN_E_LIMIT || err->code == KILN_E_UNKNOWN)
+        err->code = KILN_E_MALFORMED; /* what helps with profile files does not help here */
+    return kiln_cli_fail(NULL, err);
+}
+
+int kiln_serve_check(const struct kiln_server_config *config)
+{
+    struct kiln_serve serve = {.config = config};
+    struct kiln_err err = {0};
+    int r = make_gate(&serve, &err);
+
+    kiln_gate_free(serve.gate);
+    if (r == 0)
+        r = kiln_serve_check_rules(config, &err);
+    return r < 0 ? fail(&err) : KILN_EXIT_WELL;
+}
+
 int kiln_serve(const struct kiln_server_config *config)
 {
     struct kiln_serve serve = {0};
@@ -208,9 +227,7 @@ int kiln_serve(const struct kiln_server_config *config)
 
     block_signals(&set);
     if (begin(&serve, config, &err) < 0) {
-        if (err.code == KILN_E_LIMIT || err.code == KILN_E_UNKNOWN)
-            err.code = KILN_E_MALFORMED; /* what helps with profile files does not help here */
-        code = kiln_cli_fail(NULL, &err);
+        code = fail(&err);
     } else {
         say_started(&serve);
         wait_for_end(&serve, &set);

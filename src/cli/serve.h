@@ -72,6 +72,8 @@ struct kiln_serve {
 
 /* Runs until a signal says stop.  Returns an exit code. */
 int kiln_serve(const struct kiln_server_config *config);
+/* Reads the files that the settings name, tokens and rules of redaction.  Returns an exit code. */
+int kiln_serve_check(const struct kiln_server_config *config);
 
 /* ---- server_pages.c ---- */
 
@@ -96,6 +98,8 @@ KILN_CHECK int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
 /* Makes all between the routes and the store; `reload` reads the rules of redaction again. */
 KILN_CHECK int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err);
 void kiln_serve_reload(struct kiln_serve *serve);
+KILN_CHECK int kiln_serve_check_rules(const struct kiln_server_config *config,
+                                      struct kiln_err *err);
 void kiln_serve_pipeline_done(struct kiln_serve *serve);
 
 /* ---- server_process.c ---- */

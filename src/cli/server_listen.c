@@ -65,10 +65,6 @@ static int bind_port(struct kiln_serve *serve, const struct listener *l, struct 
 
     if (!kiln_settings_on(l->address))
         return 0;
-    if (kiln_gate_check_listen(l->address, set->tokens != NULL, set->allow_anonymous, NULL) < 0)
-        return kiln_err_set(err, -EINVAL, l->address,
-                            "whoever can reach this address could read and write profiles (say "
-                            "--tokens FILE, or --allow-anonymous if that is meant)");
     r = kiln_server_listen(serve->server, &opts, l->port, err);
     if (r == -EADDRINUSE && err) {
         *err = (struct kiln_err){0};

@@ -35,24 +35,29 @@ static int read_rules(const struct kiln_server_config *config, struct kiln_redac
                       struct kiln_err *err)
 {
     const char *path = config->set.redact ? config->set.redact : config->file_name;
-    struct kiln_err why = {0};
     struct kiln_buf text;
     int r;
 
     kiln_buf_init(&text, 2 * KILN_CONFIG_MAX);
-    r = config->set.redact ? kiln_file_read(path, &text, &why) : read_inline(path, &text, &why);
+    r = config->set.redact ? kiln_file_read(path, &text, err) : read_inline(path, &text, err);
     if (r == 0)
-        r = text.error ? text.error : kiln_redact_parse(kiln_buf_str(&text), ret_rules, &why);
+        r = text.error ? text.error : kiln_redact_parse(kiln_buf_str(&text), ret_rules, err);
     kiln_buf_done(&text);
-    if (r < 0)
-        return kiln_err_set(err, r, path, "%s%s%s", why.where, why.where[0] ? ": " : "",
-                            why.text[0] ? why.text : kiln_err_text(r));
-    return 0;
+    return r < 0 ? kiln_err_in_file(err, r, path) : 0;
 }
 
 static bool has_rules(const struct kiln_server_config *config)
 {
     return config->set.redact || config->set.redaction;
+}
+
+int kiln_serve_check_rules(const struct kiln_server_config *config, struct kiln_err *err)
+{
+    struct kiln_redact *rules = NULL;
+    int r = has_rules(config) ? read_rules(config, &rules, err) : 0;
+
+    kiln_redact_free(rules);
+    return r;
 }
 
 /* Certificates are looked at by the server itself. */
@@ -65,7 +70,7 @@ void kiln_serve_reload(struct kiln_serve *serve)
     if (!serve->redaction)
         return;
     if (read_rules(serve->config, &rules, &err) < 0) {
-        kiln_log(serve->log, KILN_LOG_ERROR, "redaction stays as it was", "file", "%s", err.where,
+        kiln_log(serve->log, KILN_LOG_ERROR, "redaction stays as it was", "where", "%s", err.where,
                  "reason", "%s", err.text, NULL);
         return;
     }

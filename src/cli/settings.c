@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "pipeline/gate.h"
 #include "pipeline/receivers/scrape.h"
 
 #define MEMORY_FLOOR ((uint64_t)96 << 20) /* below, one large profile does not pass */
@@ -39,12 +40,12 @@ static const struct kiln_field server_fields[] = {
     FIELD("otlp_grpc", TEXT, otlp_grpc),
     FIELD("otlp_http", TEXT, otlp_http),
     FIELD("socket", TEXT, socket),
-    FIELD("allow_anonymous", BOOL, allow_anonymous),
-    FIELD("multitenant", BOOL, multitenant),
-    FIELD("memory_limit", SIZE, memory_limit),
     FIELD("log_level", TEXT, log_level),
     FIELD("log_format", TEXT, log_format),
     FIELD("ready_file", TEXT, ready_file),
+    FIELD("memory_limit", SIZE, memory_limit),
+    FIELD("allow_anonymous", BOOL, allow_anonymous),
+    FIELD("multitenant", BOOL, multitenant),
     FIELD("tls", MAP, tls),
     FIELD("limits", MAP, limits),
 };
@@ -213,18 +214,37 @@ static int read_variables(struct kiln_settings *set, struct kiln_err *err)
     return r < 0 ? kiln_err_set(err, -EINVAL, NULL, "%s", local.text) : 0;
 }
 
+static size_t size_of(enum kiln_field_kind kind)
+{
+    switch (kind) {
+    case KILN_FIELD_BOOL:
+        return sizeof(bool);
+    case KILN_FIELD_COUNT:
+        return sizeof(uint32_t);
+    case KILN_FIELD_SIZE:
+    case KILN_FIELD_DURATION:
+        return sizeof(uint64_t);
+    default:
+        return sizeof(void *);
+    }
+}
+
+static bool is_said(enum kiln_field_kind kind, const char *at)
+{
+    static const char zero[sizeof(uint64_t)];
+
+    return memcmp(at, zero, size_of(kind)) != 0;
+}
+
 /* What was said in `over` replaces what is in `set`. */
 static void overlay(struct kiln_settings *set, const struct kiln_settings *over)
 {
     for (uint32_t i = 0; i < KILN_ARRAY_LEN(variables); i++) {
-        static const char zero[sizeof(uint64_t)];
+        enum kiln_field_kind kind = variables[i].kind;
         const char *from = (const char *)over + variables[i].offset;
-        size_t size = variables[i].kind == KILN_FIELD_BOOL   ? sizeof(bool)
-                      : variables[i].kind == KILN_FIELD_TEXT ? sizeof(char *)
-                                                             : sizeof(uint64_t);
 
-        if (memcmp(from, zero, size) != 0)
-            memcpy((char *)set + variables[i].offset, from, size);
+        if (is_said(kind, from))
+            memcpy((char *)set + variables[i].offset, from, size_of(kind));
     }
     set->check = over->check;
 }
@@ -310,6 +330,22 @@ bool kiln_settings_on(const char *address)
     return address && *address && strcmp(address, "off") != 0;
 }
 
+/* Nobody listens where strangers can connect, without tokens. */
+static int check_addresses(const struct kiln_settings *set, struct kiln_err *err)
+{
+    const char *const all[] = {set->listen, set->otlp_grpc, set->otlp_http};
+
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(all); i++) {
+        if (kiln_settings_on(all[i]) &&
+            kiln_gate_check_listen(all[i], set->tokens, set->allow_anonymous, NULL) < 0)
+            return kiln_err_set(err, -EINVAL, NULL,
+                                "%s: whoever can reach this address could read and write profiles "
+                                "(say --tokens FILE, or --allow-anonymous if that is meant)",
+                                all[i]);
+    }
+    return 0;
+}
+
 static int check(const struct kiln_settings *set, struct kiln_err *err)
 {
     enum kiln_log_level level;
@@ -337,7 +373,7 @@ static int check(const struct kiln_settings *set, struct kiln_err *err)
     if (!kiln_settings_on(set->listen) && !kiln_settings_on(set->otlp_grpc) &&
         !kiln_settings_on(set->otlp_http) && !kiln_settings_on(set->socket))
         return kiln_err_set(err, -EINVAL, NULL, "every listener is off: nobody could come in");
-    return 0;
+    return check_addresses(set, err);
 }
 
 int kiln_settings_load(const struct kiln_settings *flags, struct kiln_server_config *config,
@@ -369,61 +405,122 @@ void kiln_settings_done(struct kiln_server_config *config)
 
 /* ---- showing ---- */
 
-static void put_text(struct kiln_buf *out, const char *key, const char *value)
+static void put_text(struct kiln_buf *out, const char *text)
 {
-    if (!value)
-        return;
-    kiln_buf_printf(out, "  %s: '", key);
-    for (; *value; value++) {
-        if (*value == '\'' || *value == '$')
-            kiln_buf_putc(out, *value);
-        kiln_buf_putc(out, *value);
+    kiln_buf_putc(out, '\'');
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '$')
+            kiln_buf_putc(out, *text);
+        kiln_buf_putc(out, *text);
     }
-    kiln_buf_puts(out, "'\n");
+    kiln_buf_putc(out, '\'');
 }
 
-static void put_size(struct kiln_buf *out, const char *key, uint64_t value)
+static void put_size(struct kiln_buf *out, uint64_t value)
 {
-    if (value && value % (1u << 20) == 0)
-        kiln_buf_printf(out, "  %s: %lluM\n", key, (unsigned long long)(value >> 20));
-    else if (value)
-        kiln_buf_printf(out, "  %s: %llu\n", key, (unsigned long long)value);
+    if (value % (1u << 20) == 0)
+        kiln_buf_printf(out, "%lluM", (unsigned long long)(value >> 20));
+    else
+        kiln_buf_printf(out, "%llu", (unsigned long long)value);
 }
 
-static void put_span(struct kiln_buf *out, const char *key, uint64_t ns)
+static void put_span(struct kiln_buf *out, uint64_t ns)
 {
     const uint64_t s = ns / KILN_NS_PER_S;
 
     if (s % 86400 == 0)
-        kiln_buf_printf(out, "  %s: %llud\n", key, (unsigned long long)(s / 86400));
+        kiln_buf_printf(out, "%llud", (unsigned long long)(s / 86400));
     else if (ns % KILN_NS_PER_S == 0)
-        kiln_buf_printf(out, "  %s: %llus\n", key, (unsigned long long)s);
+        kiln_buf_printf(out, "%llus", (unsigned long long)s);
     else
-        kiln_buf_printf(out, "  %s: %lluns\n", key, (unsigned long long)ns);
+        kiln_buf_printf(out, "%lluns", (unsigned long long)ns);
 }
+
+/* On one line; as deep as the file was. */
+static void put_node(struct kiln_buf *out, const struct kiln_node *node)
+{
+    if (node->kind == KILN_NODE_TEXT) {
+        put_text(out, node->text);
+        return;
+    }
+    kiln_buf_putc(out, node->kind == KILN_NODE_LIST ? '[' : '{');
+    for (const struct kiln_node *m = node->first; m; m = m->next) {
+        if (m->key)
+            kiln_buf_printf(out, "%s: ", m->key);
+        put_node(out, m);
+        kiln_buf_puts(out, m->next ? ", " : "");
+    }
+    kiln_buf_putc(out, node->kind == KILN_NODE_LIST ? ']' : '}');
+}
+
+/* One value, which is there. */
+static void put_value(struct kiln_buf *out, enum kiln_field_kind kind, const char *at)
+{
+    switch (kind) {
+    case KILN_FIELD_TEXT:
+        put_text(out, *(const char *const *)at);
+        break;
+    case KILN_FIELD_BOOL:
+        kiln_buf_puts(out, "true");
+        break;
+    case KILN_FIELD_COUNT:
+        kiln_buf_printf(out, "%u", *(const uint32_t *)at);
+        break;
+    case KILN_FIELD_SIZE:
+        put_size(out, *(const uint64_t *)at);
+        break;
+    case KILN_FIELD_DURATION:
+        put_span(out, *(const uint64_t *)at);
+        break;
+    default:
+        put_node(out, *(const struct kiln_node *const *)at);
+        break;
+    }
+}
+
+struct section {
+    const char *key;
+    const struct kiln_field *fields;
+    uint32_t n;
+};
+
+/* Those of its fields that were said, or have defaults; nothing where there are none. */
+static void put_section(struct kiln_buf *out, const char *indent, struct section section,
+                        const struct kiln_settings *set)
+{
+    size_t before = out->len, after;
+
+    kiln_buf_printf(out, "%s%s:\n", indent, section.key);
+    after = out->len;
+    for (uint32_t i = 0; i < section.n; i++) {
+        const struct kiln_field *field = &section.fields[i];
+        const char *at = (const char *)set + field->offset;
+
+        if (field->kind == KILN_FIELD_MAP || !is_said(field->kind, at))
+            continue; /* maps are sections of their own */
+        kiln_buf_printf(out, "%s  %s: ", indent, field->key);
+        put_value(out, field->kind, at);
+        kiln_buf_putc(out, '\n');
+    }
+    if (out->len == after)
+        out->len = before;
+}
+
+#define SECTION(name, fields)                                                                      \
+    (struct section)                                                                               \
+    {                                                                                              \
+        (name), (fields), KILN_ARRAY_LEN(fields)                                                   \
+    }
 
 void kiln_settings_format(const struct kiln_settings *set, struct kiln_buf *out)
 {
-    kiln_buf_puts(out, "server:\n");
-    put_text(out, "listen", set->listen);
-    put_text(out, "otlp_grpc", set->otlp_grpc);
-    put_text(out, "otlp_http", set->otlp_http);
-    put_text(out, "socket", set->socket);
-    put_text(out, "log_level", set->log_level);
-    put_text(out, "log_format", set->log_format);
-    put_text(out, "ready_file", set->ready_file);
-    put_size(out, "memory_limit", set->memory_limit);
-    kiln_buf_puts(out, set->allow_anonymous ? "  allow_anonymous: true\n" : "");
-    kiln_buf_puts(out, set->multitenant ? "  multitenant: true\n" : "");
-    if (set->tls_cert) {
-        kiln_buf_puts(out, "  tls:\n");
-        put_text(out, "  cert_file", set->tls_cert);
-        put_text(out, "  key_file", set->tls_key);
-        put_text(out, "  client_ca_file", set->tls_client_ca);
+    put_section(out, "", SECTION("server", server_fields), set);
+    put_section(out, "  ", SECTION("tls", tls_fields), set);
+    put_section(out, "  ", SECTION("limits", limit_fields), set);
+    put_section(out, "", SECTION("store", store_fields), set);
+    if (set->tokens) {
+        kiln_buf_puts(out, "tokens: ");
+        put_text(out, set->tokens);
+        kiln_buf_putc(out, '\n');
     }
-    kiln_buf_puts(out, "store:\n");
-    put_text(out, "data_dir", set->data_dir);
-    put_span(out, "retention", set->retention_ns);
-    put_size(out, "retention_size", set->retention_size);
-    kiln_buf_printf(out, "  disk_percent: %u\n", set->disk_percent);
 }

@@ -58,7 +58,8 @@ void kiln_settings_done(struct kiln_server_config *config);
 /* True unless an address is "off". */
 bool kiln_settings_on(const char *address);
 
-/* Appends the settings as YAML that can be read again, but for rules, scrape and redaction. */
+/* Appends the settings as YAML that can be read again, but for redaction, and for scrape, which may
+ * hold secrets. */
 void kiln_settings_format(const struct kiln_settings *set, struct kiln_buf *out);
 
 #endif /* KILN_CLI_SETTINGS_H */

@@ -287,19 +287,15 @@ bool kiln_sidecar_is(const char *path)
 int kiln_sidecar_read(struct kiln_sidecar *sidecar, const char *path, struct kiln_err *err)
 {
     char beside[PATH_BYTES_MAX];
-    struct kiln_err why = {0};
     struct kiln_buf text;
     int r;
 
     if (!find(path, beside))
         return 0;
     kiln_buf_init(&text, SIDECAR_BYTES_MAX);
-    r = kiln_file_read(beside, &text, &why);
+    r = kiln_file_read(beside, &text, err);
     if (r == 0)
-        r = parse(sidecar, kiln_buf_str(&text), &why);
+        r = parse(sidecar, kiln_buf_str(&text), err);
     kiln_buf_done(&text);
-    if (r == 0)
-        return 1;
-    return kiln_err_set(err, r, beside, "%s%s%s", why.where, why.where[0] ? ": " : "",
-                        why.text[0] ? why.text : kiln_err_text(r));
+    return r < 0 ? kiln_err_in_file(err, r, beside) : 1;
 }

@@ -129,14 +129,12 @@ int kiln_tokens_load(const char *path, struct kiln_tokens *ret_tokens, struct ki
     int r = kiln_config_load(path, &config, err);
 
     if (r < 0)
-        return r;
+        return kiln_err_in_file(err, r, path);
     r = read_list(kiln_config_root(config), &tokens, err);
     kiln_config_free(config);
     if (r < 0) {
-        kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-        kiln_err_within(err, "%s", path);
         kiln_tokens_done(&tokens);
-        return r;
+        return kiln_err_in_file(err, r, path);
     }
     *ret_tokens = tokens;
     return 0;

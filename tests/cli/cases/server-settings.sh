@@ -27,7 +27,14 @@ wrong 'server: {memory_limit: lots}'
 wrong 'store: {rules: [{service: web}]}'
 wrong 'scrape: [{job_name: x, static_configs: [{targets: [a], label: {}}]}]'
 wrong 'server: [1'
+wrong 'redaction: [{match: what}]'
 kiln server --check --config "$TMP/absent.yaml" 2>&1; echo "exit $?"
+echo "- tokens"
+kiln server --check --data-dir /d --listen :4040 2>&1; echo "exit $?"
+kiln server --check --data-dir /d --listen :4040 --tokens "$TMP/absent.yaml" 2>&1; echo "exit $?"
+echo '- {name: x}' >"$TMP/tokens.yaml"
+kiln server --check --data-dir /d --listen :4040 --tokens "$TMP/tokens.yaml" 2>&1; echo "exit $?"
+kiln server --check --data-dir /d --listen :4040 --tokens examples/tokens.yaml --memory-limit 256M
 echo "- wrong words"
 KILN_RETENTION=soon kiln server --check 2>&1; echo "exit $?"
 kiln server --check --retention soon 2>&1; echo "exit $?"

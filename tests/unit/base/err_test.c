@@ -59,3 +59,22 @@ TEST(err, a_path_that_is_too_long_is_cut_and_ends)
     CHECK_EQ(strlen(err.where), sizeof(err.where) - 1);
     CHECK_EQ(strlen(err.text), sizeof(err.text) - 1);
 }
+
+TEST(err, the_file_stands_before_the_place)
+{
+    struct kiln_err err = {0};
+
+    CHECK(kiln_err_set(&err, KILN_E_MALFORMED, "line 3, column 5", "this is no rule") < 0);
+    CHECK_EQ(kiln_err_in_file(&err, KILN_E_MALFORMED, "rules.yaml"), KILN_E_MALFORMED);
+    CHECK_TEXT(err.where, "rules.yaml: line 3, column 5");
+    CHECK_TEXT(err.text, "this is no rule");
+}
+
+TEST(err, a_file_without_more_is_the_place)
+{
+    struct kiln_err err = {0};
+
+    CHECK_EQ(kiln_err_in_file(&err, -ENOENT, "absent.yaml"), -ENOENT);
+    CHECK_TEXT(err.where, "absent.yaml");
+    CHECK_TEXT(err.text, "No such file or directory");
+}
