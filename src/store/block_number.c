@@ -11,6 +11,8 @@
 
 #include "store/block_writer.h"
 
+#define AHEAD 8u /* stacks */
+
 /* ---- collecting ---- */
 
 static void use_string(struct kiln_block_writer *w, uint64_t string)
@@ -147,6 +149,20 @@ static void use_location(struct kiln_block_writer *w, uint32_t location)
         use_function(w, d->lines[l->first + i].function);
 }
 
+/* Asks for the stacks that come soon, which lie all over memory. */
+static void fetch_stacks(const struct kiln_block_writer *w, uint32_t i)
+{
+    const struct kiln_dict *d = &w->dict->dict;
+    struct kiln_range stack;
+
+    if (w->n_stacks - i <= 2 * AHEAD)
+        return;
+    __builtin_prefetch(&d->stacks[w->stack_order[i + 2 * AHEAD]]);
+    stack = d->stacks[w->stack_order[i + AHEAD]];
+    for (uint32_t k = 0; k < stack.n; k += 64 / sizeof(*d->frames))
+        __builtin_prefetch(d->frames + stack.first + k);
+}
+
 static void use_stacks(struct kiln_block_writer *w)
 {
     const struct kiln_dict *d = &w->dict->dict;
@@ -154,6 +170,7 @@ static void use_stacks(struct kiln_block_writer *w)
     for (uint32_t i = 0; i < w->n_stacks && !w->error; i++) {
         struct kiln_range stack = d->stacks[w->stack_order[i]];
 
+        fetch_stacks(w, i);
         for (uint32_t k = 0; k < stack.n; k++) {
             uint32_t location = d->frames[stack.first + k];
 

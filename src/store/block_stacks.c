@@ -96,7 +96,8 @@ static void sort_stacks(struct kiln_block_writer *w, const uint32_t *stacks, uin
         !WRITER_ROOM(w, w->keyed_scratch, w->cap_keyed_scratch, n))
         return;
     for (uint32_t i = 0; i < n; i++)
-        w->keyed[i] = (struct kiln_keyed){.at = i, .more = stacks[i]};
+        w->keyed[i] = (struct kiln_keyed){.key = stacks[i], .at = i, .more = stacks[i]};
+    kiln_sort_keyed(w->keyed, w->keyed_scratch, n); /* as they lie in memory */
     push_run(&s, (struct run){0, n, 0});
     while (s.n_runs && !w->error)
         sort_run(&s, s.runs[--s.n_runs]);
