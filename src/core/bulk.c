@@ -58,6 +58,18 @@ static uint64_t hash_entry(const struct kiln_builder *b, const struct kiln_inter
     return index == &b->locations ? hash_location(d, i) : kiln_hash_stack(d, d->stacks[i]);
 }
 
+uint32_t kiln_builder_new_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n)
+{
+    struct kiln_dict *d = &b->box->batch.dict;
+
+    if (!ROOM(b, d->sets, d->n_sets, sets, 1) || !ROOM(b, d->members, d->n_members, members, n))
+        return 0;
+    memcpy(d->members + d->n_members, attrs, n * sizeof(*attrs));
+    d->sets[d->n_sets] = (struct kiln_range){d->n_members, n};
+    d->n_members += n;
+    return d->n_sets++;
+}
+
 static uint32_t entries_of(const struct kiln_builder *b, const struct kiln_intern *index)
 {
     const struct kiln_dict *d = &b->box->batch.dict;

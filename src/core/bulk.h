@@ -103,6 +103,12 @@ static inline uint32_t kiln_builder_new_stack(struct kiln_builder *b, uint32_t n
     return d->n_stacks++;
 }
 
+/*
+ * The set of these `n` > 0 attributes, which have distinct keys, in this order.  It is in no index:
+ * for a builder whose sets all come this way.
+ */
+uint32_t kiln_builder_new_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n);
+
 /* Room for `n` observations of the next sample, to be written by the caller; NULL on failure. */
 KILN_INLINE int64_t *kiln_builder_observations(struct kiln_builder *b, uint64_t n)
 {

@@ -472,6 +472,18 @@ uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location)
     return settle(remap, to, bring_location(remap, &remap->from->dict.locations[location]));
 }
 
+void kiln_remap_locations(struct kiln_remap *remap, const uint64_t *locations, uint32_t n,
+                          uint32_t *ret)
+{
+    const uint32_t *known = remap->locations;
+
+    for (uint32_t i = 0; i < n; i++) {
+        ret[i] = known[locations[i]];
+        if (KILN_UNLIKELY(ret[i] == 0))
+            ret[i] = kiln_remap_location(remap, (uint32_t)locations[i]);
+    }
+}
+
 /* The new indexes of `n` locations. */
 static void remap_frames(struct kiln_remap *remap, const uint32_t *from, uint32_t n, uint32_t *to)
 {

@@ -98,6 +98,8 @@ uint32_t kiln_remap_string(struct kiln_remap *remap, uint32_t string);
 uint32_t kiln_remap_function(struct kiln_remap *remap, uint32_t function);
 uint32_t kiln_remap_mapping(struct kiln_remap *remap, uint32_t mapping);
 uint32_t kiln_remap_location(struct kiln_remap *remap, uint32_t location);
+void kiln_remap_locations(struct kiln_remap *remap, const uint64_t *locations, uint32_t n,
+                          uint32_t *ret);
 uint32_t kiln_remap_stack(struct kiln_remap *remap, uint32_t stack);
 uint32_t kiln_remap_link(struct kiln_remap *remap, uint32_t link);
 uint32_t kiln_remap_set(struct kiln_remap *remap, uint32_t set);

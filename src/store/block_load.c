@@ -2,7 +2,9 @@
 /*
  * The sections of attributes and heads (block_dict.c has their columns), into the reader's own
  * tables.  Each entry must get the number it has in the file: one that is there twice would not.
+ * Sets, of which there are many, are looked at like this only where a block is checked.
  */
+#include "core/bulk.h"
 #include "store/block_reader.h"
 
 static const struct kiln_dict *own_dict(const struct kiln_block_reader *r)
@@ -156,6 +158,10 @@ static int load_set(struct kiln_block_reader *r, uint32_t first, uint32_t n, str
         if (!kiln_recent_decode(r->columns[1].v[first + i], &r->next, &r->path[i]) ||
             r->path[i] == 0 || r->path[i] >= own_dict(r)->n_attrs)
             return kiln_reader_damaged(err, "a set has an attribute that is not there");
+    }
+    if (r->b) { /* who brings it over makes one of what is twice */
+        kiln_builder_new_set(r->own, r->path, n);
+        return kiln_builder_error(r->own);
     }
     if (kiln_builder_set(r->own, r->path, n, &lost) != number || lost)
         return kiln_reader_twice(r, err, "a set is there twice, or a key in it");

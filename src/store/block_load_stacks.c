@@ -18,9 +18,9 @@ static int load_stack(struct kiln_block_reader *r, uint64_t kept, const uint64_t
     for (uint64_t i = 0; i < n; i++) {
         if (own[i] >= n_locations)
             return kiln_reader_damaged(err, "a stack has a location that is not there");
-        if (r->b)
-            r->path[kept + i] = kiln_remap_location(r->remap, (uint32_t)own[i]);
     }
+    if (r->b)
+        kiln_remap_locations(r->remap, own, (uint32_t)n, r->path + kept);
     r->n_path = depth;
     if (!r->b) {
         r->sorted[r->n_stacks++] = 0;

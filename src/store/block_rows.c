@@ -112,19 +112,37 @@ static void sort_rows(struct kiln_block_writer *w, uint32_t n, uint32_t shape)
     kiln_sort_keyed(w->keyed, w->keyed_scratch, n);
 }
 
+/* Where the next `n` numbers of a column go; the column ends behind them.  NULL on failure. */
+static uint64_t *extend(struct kiln_block_writer *w, uint32_t column, uint32_t n)
+{
+    struct kiln_column *c = &w->columns[column];
+
+    if (!kiln_writer_ok(w, kiln_column_grow(c, &w->budget, (uint64_t)c->n + n)))
+        return NULL;
+    c->n += n;
+    return c->v + c->n - n;
+}
+
 /* Adds sorted rows to the columns. */
 static void put_rows(struct kiln_block_writer *w, uint32_t n, uint32_t shape)
 {
+    uint64_t *stacks = extend(w, KILN_ROWS_STACK, n), *sets = extend(w, KILN_ROWS_ATTRS, n);
+    uint64_t *links = extend(w, KILN_ROWS_LINK, n);
+    uint64_t *values = extend(w, KILN_ROWS_VALUE, shape & 1 ? n : 0);
+    uint64_t *times = extend(w, KILN_ROWS_TIME, shape & 2 ? n : 0);
+
+    if (w->error)
+        return;
     for (uint32_t i = 0; i < n; i++) {
         const struct kiln_block_row *row = &w->rows[w->keyed[i].at];
 
-        kiln_writer_put(w, KILN_ROWS_STACK, number_stack(w, row->stack));
-        kiln_writer_put(w, KILN_ROWS_ATTRS, kiln_writer_number(w, &w->sets, row->attrs));
-        kiln_writer_put(w, KILN_ROWS_LINK, kiln_writer_number(w, &w->links, row->link));
+        stacks[i] = number_stack(w, row->stack);
+        sets[i] = kiln_writer_number(w, &w->sets, row->attrs);
+        links[i] = row->link ? kiln_writer_number(w, &w->links, row->link) : 0;
         if (shape & 1)
-            kiln_writer_put(w, KILN_ROWS_VALUE, (uint64_t)row->value);
+            values[i] = (uint64_t)row->value;
         if (shape & 2)
-            kiln_writer_put(w, KILN_ROWS_TIME, row->time_ns);
+            times[i] = row->time_ns;
     }
 }
 
@@ -271,6 +289,8 @@ static void add_profile(struct kiln_block_writer *w, const struct kiln_block_pro
     for (uint32_t shape = 1; shape <= 3; shape++) {
         uint32_t n = counts.of[shape] ? collect_rows(w, p, shape) : 0;
 
+        if (n == 0)
+            continue;
         sort_rows(w, n, shape);
         put_rows(w, n, shape);
     }

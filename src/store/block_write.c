@@ -168,18 +168,14 @@ static void numbers_done(struct kiln_block_writer *w, struct kiln_numbers *numbe
     kiln_array_free(&w->budget, (void **)&numbers->order, &numbers->cap_order, sizeof(uint32_t));
 }
 
-uint32_t kiln_writer_number(struct kiln_block_writer *w, struct kiln_numbers *numbers,
-                            uint32_t index)
+uint32_t kiln_writer_new_number(struct kiln_block_writer *w, struct kiln_numbers *numbers,
+                                uint32_t index)
 {
-    uint32_t *number = &numbers->of[index];
-
-    if (*number || index == 0)
-        return *number;
     if (KILN_UNLIKELY(numbers->n == numbers->cap_order) &&
         !WRITER_ROOM(w, numbers->order, numbers->cap_order, (uint64_t)numbers->n + 1))
         return 0;
     numbers->order[numbers->n++] = index;
-    return *number = numbers->n;
+    return numbers->of[index] = numbers->n;
 }
 
 /* ---- beginning ---- */

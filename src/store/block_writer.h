@@ -97,8 +97,15 @@ bool kiln_writer_ok(struct kiln_block_writer *w, int r);
 void kiln_writer_cover(struct kiln_block_writer *w);
 
 /* The number of an entry, new or old. */
-uint32_t kiln_writer_number(struct kiln_block_writer *w, struct kiln_numbers *numbers,
-                            uint32_t index);
+uint32_t kiln_writer_new_number(struct kiln_block_writer *w, struct kiln_numbers *numbers,
+                                uint32_t index);
+static inline uint32_t kiln_writer_number(struct kiln_block_writer *w, struct kiln_numbers *numbers,
+                                          uint32_t index)
+{
+    uint32_t number = numbers->of[index];
+
+    return number || index == 0 ? number : kiln_writer_new_number(w, numbers, index);
+}
 
 /* ---- pages ---- */
 
