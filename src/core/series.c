@@ -277,15 +277,36 @@ void kiln_series_key(const struct kiln_series_rule *rule, const struct kiln_batc
     add_labels(rule, batch, batch->dict.sets[set], out);
 }
 
+static const char overflow_label[] = "kiln.overflow\0true"; /* and its own NUL */
+
 void kiln_series_overflow_key(struct kiln_str key, struct kiln_buf *out)
 {
-    static const char label[] = "kiln.overflow\0true"; /* and its own NUL */
     struct kiln_series series;
 
     if (kiln_series_parse(key, &series) < 0)
         return;
     kiln_buf_add(out, key.ptr, (size_t)(series.labels.ptr - key.ptr));
-    kiln_buf_add(out, label, sizeof(label));
+    kiln_buf_add(out, overflow_label, sizeof(overflow_label));
+}
+
+void kiln_series_last_key(struct kiln_str key, struct kiln_buf *out)
+{
+    struct kiln_series series;
+
+    if (kiln_series_parse(key, &series) < 0)
+        return;
+    kiln_buf_puts(out, "unknown_service");
+    kiln_buf_add(out, series.service.ptr + series.service.len,
+                 (size_t)(series.labels.ptr - series.service.ptr) - series.service.len);
+    kiln_buf_add(out, overflow_label, sizeof(overflow_label));
+}
+
+bool kiln_series_is_overflow(struct kiln_str key)
+{
+    struct kiln_series series;
+
+    return kiln_series_parse(key, &series) == 0 && series.labels.len == sizeof(overflow_label) &&
+           memcmp(series.labels.ptr, overflow_label, sizeof(overflow_label)) == 0;
 }
 
 /* ---- reading keys ---- */

@@ -37,6 +37,9 @@ void kiln_series_key(const struct kiln_series_rule *rule, const struct kiln_batc
 /* Appends the key of the series that takes what is past a tenant's limit: service and type alone,
  * with the label `kiln.overflow` = "true". */
 void kiln_series_overflow_key(struct kiln_str key, struct kiln_buf *out);
+/* The same for services past the limit: `unknown_service`, whatever service it was. */
+void kiln_series_last_key(struct kiln_str key, struct kiln_buf *out);
+bool kiln_series_is_overflow(struct kiln_str key);
 
 /* ---- reading keys ---- */
 

@@ -13,8 +13,9 @@
 #include "store/pending.h"
 #include "store/store_int.h"
 
-#define TRIES_MAX 200u
-#define TRY_NS    (20 * (long)KILN_NS_PER_MS)
+#define OVERFLOW_PART 4u /* of the limit of series: for those of services past it */
+#define TRIES_MAX     200u
+#define TRY_NS        (20 * (long)KILN_NS_PER_MS)
 
 /* ---- what the head asks ---- */
 
@@ -31,13 +32,15 @@ static bool may_open(void *context, struct kiln_str key)
 {
     struct asking *ask = context;
     struct kiln_series_set *known = &ask->tenant->known;
+    uint32_t most = ask->store->opts.series_max;
 
     if (kiln_series_set_has(known, key))
         return true;
-    if (known->n >= ask->store->opts.series_max && ask->tenant->known_stale &&
-        kiln_tenant_count_series(ask->tenant) < 0)
+    if (kiln_series_is_overflow(key))
+        most += most / OVERFLOW_PART + 1;
+    if (known->n >= most && ask->tenant->known_stale && kiln_tenant_count_series(ask->tenant) < 0)
         return false;
-    return known->n < ask->store->opts.series_max && kiln_series_set_add(known, key) >= 0;
+    return known->n < most && kiln_series_set_add(known, key) >= 0;
 }
 
 static bool is_known(void *context, struct kiln_str key, uint64_t time_ns,

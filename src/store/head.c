@@ -165,6 +165,10 @@ static uint32_t take_series(struct kiln_head *head, struct kiln_head_batch *in, 
     if (in->may_open && !in->may_open(in->context, key)) {
         kiln_buf_clear(&head->overflow_key);
         kiln_series_overflow_key(key, &head->overflow_key);
+        if (!in->may_open(in->context, kiln_buf_str(&head->overflow_key))) {
+            kiln_buf_clear(&head->overflow_key);
+            kiln_series_last_key(key, &head->overflow_key);
+        }
         key = kiln_buf_str(&head->overflow_key);
         hash = kiln_hash(key.ptr, key.len);
         found = find_series(head, key, hash);

@@ -176,6 +176,13 @@ TEST(series, past_the_limit_service_and_type_stay)
     CHECK_STR(s.type, "process_cpu:cpu");
     CHECK_STR(kiln_series_get(&s, KILN_STR("kiln.overflow")), "true");
     CHECK(kiln_series_get(&s, KILN_STR("host.name")).ptr == NULL);
+    kiln_buf_clear(&buf);
+    kiln_series_last_key(KEY, &buf);
+    CHECK_OK(kiln_series_parse(kiln_buf_str(&buf), &s));
+    CHECK_STR(s.service, "unknown_service");
+    CHECK_STR(s.type, "process_cpu:cpu");
+    CHECK(kiln_series_is_overflow(kiln_buf_str(&buf)));
+    CHECK(!kiln_series_is_overflow(KEY));
     kiln_buf_done(&buf);
 }
 

@@ -493,6 +493,27 @@ TEST(store, the_series_limit_counts_what_is_in_blocks_too)
     kit_done(&kit);
 }
 
+TEST(store, services_past_the_limit_of_series_share_one)
+{
+    struct store_kit kit;
+
+    kit_init(&kit, NOW);
+    kit_close(&kit);
+    kit.opts.series_max = 4;
+    kit_open(&kit);
+    for (int i = 0; i < 50; i++) {
+        char resource[64];
+
+        snprintf(resource, sizeof(resource), "service.name=s%d", i);
+        kit_put(&kit, drawn("main 1\n", NOW, resource));
+        if (i % 10 == 9)
+            kit_reopen(&kit);
+    }
+    CHECK_EQ(kit_stats(&kit).series, 7); /* four, two services' overflow, and that of all others */
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "main 50\n");
+    kit_done(&kit);
+}
+
 TEST(store, leaves_no_memory_behind)
 {
     int64_t live = kiln_mem_live();
