@@ -24,7 +24,6 @@ enum { DEPTH_MAX = 32, NODES_MAX = 100000, KEYS_NAMED_MAX = 64, NAME_MAX_BYTES =
 struct kiln_config {
     struct kiln_budget budget;
     struct kiln_arena arena;
-    struct kiln_str source;
     struct kiln_node *root;
 };
 
@@ -36,6 +35,7 @@ struct reader {
     struct kiln_node *last[DEPTH_MAX]; /* the newest child of each */
     uint32_t depth;
     uint32_t nodes;
+    bool plain;      /* no variables */
     const char *key; /* read, its value comes; NULL: none */
     yaml_mark_t key_mark;
     struct kiln_err *err;
@@ -179,8 +179,6 @@ static int add_node(struct reader *r, enum kiln_node_kind kind, struct kiln_node
     *node = (struct kiln_node){.kind = kind,
                                .line = (uint32_t)mark.line + 1,
                                .column = (uint32_t)mark.column + 1,
-                               .start = (uint32_t)mark.index,
-                               .end = (uint32_t)r->event.end_mark.index,
                                .key = r->key,
                                .key_line = (uint32_t)r->key_mark.line + 1,
                                .key_column = (uint32_t)r->key_mark.column + 1};
@@ -238,7 +236,7 @@ static int read_text(struct reader *r)
     if (n < 0)
         return n;
     node->quoted = r->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    return scalar(r, true, &node->text);
+    return scalar(r, !r->plain, &node->text);
 }
 
 static bool has_anchor_or_tag(const yaml_event_t *e)
@@ -260,7 +258,7 @@ static int read_event(struct reader *r)
     if (type == YAML_ALIAS_EVENT || has_anchor_or_tag(&r->event))
         return fail_here(r, KILN_E_MALFORMED, "anchors, aliases and tags are not known here");
     if (type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT) {
-        r->open[--r->depth]->end = (uint32_t)r->event.end_mark.index;
+        r->depth--;
         return 0;
     }
     if (up && up->kind == KILN_NODE_MAP && !r->key)
@@ -305,24 +303,25 @@ static int read_stream(struct reader *r)
     return n;
 }
 
-static int read_text_of(struct kiln_config *config, struct kiln_err *err)
+static int read_text_of(struct reader *r, struct kiln_str text)
 {
-    struct reader r = {.config = config, .err = err};
     int n;
 
-    if (!yaml_parser_initialize(&r.parser))
-        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)config->source.ptr,
-                                 config->source.len);
-    n = read_stream(&r);
-    yaml_event_delete(&r.event);
-    yaml_parser_delete(&r.parser);
+    if (!yaml_parser_initialize(&r->parser))
+        return kiln_err_set(r->err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)(text.ptr ? text.ptr : ""),
+                                 text.len);
+    n = read_stream(r);
+    yaml_event_delete(&r->event);
+    yaml_parser_delete(&r->parser);
     return n;
 }
 
-int kiln_config_parse(struct kiln_str text, struct kiln_config **ret_config, struct kiln_err *err)
+static int parse(struct kiln_str text, bool plain, struct kiln_config **ret_config,
+                 struct kiln_err *err)
 {
+    struct reader r = {.plain = plain, .err = err};
     struct kiln_config *config;
     int n;
 
@@ -334,11 +333,8 @@ int kiln_config_parse(struct kiln_str text, struct kiln_config **ret_config, str
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     config->budget.limit = MEMORY_MAX;
     kiln_arena_init(&config->arena, &config->budget);
-    config->source = kiln_arena_copy(&config->arena, text);
-    if (config->source.ptr)
-        n = read_text_of(config, err);
-    else
-        n = kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    r.config = config;
+    n = read_text_of(&r, text);
     if (n < 0) {
         kiln_config_free(config);
         return n;
@@ -347,7 +343,7 @@ int kiln_config_parse(struct kiln_str text, struct kiln_config **ret_config, str
     return 0;
 }
 
-int kiln_config_load(const char *path, struct kiln_config **ret_config, struct kiln_err *err)
+static int load(const char *path, bool plain, struct kiln_config **ret_config, struct kiln_err *err)
 {
     struct kiln_buf text;
     int n;
@@ -355,9 +351,30 @@ int kiln_config_load(const char *path, struct kiln_config **ret_config, struct k
     kiln_buf_init(&text, KILN_CONFIG_MAX);
     n = kiln_file_read(path, &text, err);
     if (n == 0)
-        n = kiln_config_parse(kiln_buf_str(&text), ret_config, err);
+        n = parse(kiln_buf_str(&text), plain, ret_config, err);
     kiln_buf_done(&text);
     return n;
+}
+
+int kiln_config_parse(struct kiln_str text, struct kiln_config **ret_config, struct kiln_err *err)
+{
+    return parse(text, false, ret_config, err);
+}
+
+int kiln_config_parse_plain(struct kiln_str text, struct kiln_config **ret_config,
+                            struct kiln_err *err)
+{
+    return parse(text, true, ret_config, err);
+}
+
+int kiln_config_load(const char *path, struct kiln_config **ret_config, struct kiln_err *err)
+{
+    return load(path, false, ret_config, err);
+}
+
+int kiln_config_load_plain(const char *path, struct kiln_config **ret_config, struct kiln_err *err)
+{
+    return load(path, true, ret_config, err);
 }
 
 void kiln_config_free(struct kiln_config *config)
@@ -380,33 +397,6 @@ static bool is_null(const struct kiln_node *node)
 const struct kiln_node *kiln_config_root(const struct kiln_config *config)
 {
     return config->root && !is_null(config->root) ? config->root : NULL;
-}
-
-/* The byte where the character number `index` begins. */
-static size_t byte_of(struct kiln_str s, uint32_t index)
-{
-    size_t at = 0;
-
-    for (; index > 0 && at < s.len; index--) {
-        size_t len = kiln_utf8_len((struct kiln_str){s.ptr + at, s.len - at});
-
-        at += len ? len : 1;
-    }
-    return at;
-}
-
-void kiln_config_source(const struct kiln_config *config, const struct kiln_node *node,
-                        struct kiln_buf *out)
-{
-    size_t start = byte_of(config->source, node->start);
-    size_t end = byte_of(config->source, node->end);
-
-    for (uint32_t i = 1; i < node->line; i++)
-        kiln_buf_putc(out, '\n');
-    for (uint32_t i = 1; i < node->column; i++)
-        kiln_buf_putc(out, ' ');
-    if (end > start)
-        kiln_buf_add(out, config->source.ptr + start, end - start);
 }
 
 const struct kiln_node *kiln_node_get(const struct kiln_node *map, const char *key)

@@ -23,7 +23,7 @@
 #ifndef KILN_BASE_CONFIG_H
 #define KILN_BASE_CONFIG_H
 
-#include "base/buf.h"
+#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -35,7 +35,6 @@ struct kiln_node {
     enum kiln_node_kind kind;
     bool quoted;           /* TEXT: it stood in quotes, so "null" is a word and "" a text */
     uint32_t line, column; /* from 1; of the value */
-    uint32_t start, end;   /* in the file, in characters */
     const char *key;       /* of a member of a map; else NULL */
     uint32_t key_line, key_column;
     const char *text;              /* TEXT; else NULL */
@@ -52,15 +51,16 @@ KILN_CHECK int kiln_config_parse(struct kiln_str text, struct kiln_config **ret_
 /* The same of a file; a missing one is -ENOENT. */
 KILN_CHECK int kiln_config_load(const char *path, struct kiln_config **ret_config,
                                 struct kiln_err *err);
+/* Both without variables: a dollar is a dollar.  For what is full of them, as rules of redaction.
+ */
+KILN_CHECK int kiln_config_parse_plain(struct kiln_str text, struct kiln_config **ret_config,
+                                       struct kiln_err *err);
+KILN_CHECK int kiln_config_load_plain(const char *path, struct kiln_config **ret_config,
+                                      struct kiln_err *err);
 void kiln_config_free(struct kiln_config *config);
 
 /* NULL for an empty file. */
 const struct kiln_node *kiln_config_root(const struct kiln_config *config);
-
-/* The source text of a node, as it was before ${env:} took effect, in its old lines and columns:
- * empty lines and spaces stand for what was before it.  For parts that read YAML themselves. */
-void kiln_config_source(const struct kiln_config *config, const struct kiln_node *node,
-                        struct kiln_buf *out);
 
 /* The member of a map; NULL where there is none, or where it is null or empty (`key:`). */
 const struct kiln_node *kiln_node_get(const struct kiln_node *map, const char *key);

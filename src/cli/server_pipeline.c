@@ -7,42 +7,29 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/file.h"
 #include "cli/serve.h"
 #include "core/redact.h"
 #include "pipeline/receivers/scrape.h"
 #include "store/exporter.h"
 
-/* The text of the rules in the configuration file, in its own lines. */
-static int read_inline(const char *path, struct kiln_buf *out, struct kiln_err *err)
-{
-    struct kiln_config *file;
-    const struct kiln_node *list;
-    int r = kiln_config_load(path, &file, err);
-
-    if (r < 0)
-        return r;
-    list = kiln_node_get(kiln_config_root(file), "redaction");
-    if (list)
-        kiln_config_source(file, list, out);
-    else
-        kiln_buf_puts(out, "[]");
-    kiln_config_free(file);
-    return 0;
-}
-
 static int read_rules(const struct kiln_server_config *config, struct kiln_redact **ret_rules,
                       struct kiln_err *err)
 {
+    static const struct kiln_node none = {.kind = KILN_NODE_LIST};
     const char *path = config->set.redact ? config->set.redact : config->file_name;
-    struct kiln_buf text;
-    int r;
+    struct kiln_config *file;
+    int r = kiln_config_load_plain(path, &file, err);
 
-    kiln_buf_init(&text, 2 * KILN_CONFIG_MAX);
-    r = config->set.redact ? kiln_file_read(path, &text, err) : read_inline(path, &text, err);
-    if (r == 0)
-        r = text.error ? text.error : kiln_redact_parse(kiln_buf_str(&text), ret_rules, err);
-    kiln_buf_done(&text);
+    if (r == 0) {
+        const struct kiln_node *rules = kiln_config_root(file);
+
+        if (!config->set.redact) {
+            rules = kiln_node_get(rules, "redaction");
+            rules = rules ? rules : &none; /* they were taken out of the file */
+        }
+        r = kiln_redact_read(rules, ret_rules, err);
+        kiln_config_free(file);
+    }
     return r < 0 ? kiln_err_in_file(err, r, path) : 0;
 }
 

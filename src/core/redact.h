@@ -31,6 +31,7 @@
 #ifndef KILN_CORE_REDACT_H
 #define KILN_CORE_REDACT_H
 
+#include "base/config.h"
 #include "base/err.h"
 #include "core/builder.h"
 
@@ -42,6 +43,9 @@ struct kiln_redact;
  */
 KILN_CHECK int kiln_redact_parse(struct kiln_str text, struct kiln_redact **ret_rules,
                                  struct kiln_err *err);
+/* The same of a node that was read without variables; NULL is an empty file. */
+KILN_CHECK int kiln_redact_read(const struct kiln_node *node, struct kiln_redact **ret_rules,
+                                struct kiln_err *err);
 void kiln_redact_free(struct kiln_redact *rules);
 
 /* What was taken out: distinct texts and attributes, not how often samples refer to them. */

@@ -52,6 +52,8 @@ TEST(redact_rules, yaml_json_and_the_configuration_key_are_read)
     kiln_redact_free(rules_of("redaction:\n  - match: name\n    regex: x\n    action: hash\n"));
     kiln_redact_free(rules_of("[{\"match\": \"attribute\", \"attribute\": \"\\\\.user$\",\n"
                               "  \"action\": \"replace\", \"replacement\": \"$$\"}]"));
+    kiln_redact_free(rules_of("- {match: name, regex: (x), action: replace, replacement: $1$$}"));
+    kiln_redact_free(rules_of("- {match: name, regex: x, action: replace, replacement: }"));
     kiln_redact_free(rules_of("[]"));
     kiln_redact_free(rules_of("# nothing yet\nredaction: []\n"));
 }
@@ -70,10 +72,10 @@ TEST(redact_rules, errors_name_line_and_column)
     check_bad("redaction: []\nother: 1\n", "line 2, column 1", "nothing but");
     check_bad("just text\n", "line 1, column 1", "a list of rules");
     check_bad("", "line 1, column 1", "a list of rules");
-    check_bad("- match: [\n", "line 1, column 10", "a text belongs here");
+    check_bad("- match: [\n", "line 2, column 1", "did not find expected node content");
     check_bad("- \"match\n", "line 2, column 1", "unexpected end");
     check_bad("[]\n---\n[]\n", "line 2, column 1", "second document");
-    check_bad("- *alias\n", "line 1, column 3", "a rule");
+    check_bad("- *alias\n", "line 1, column 3", "aliases");
 }
 
 TEST(redact_rules, fields_have_to_make_sense_together)
