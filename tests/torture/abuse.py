@@ -47,7 +47,8 @@ def statuses(said):
 
 
 def post(port, path, body, *headers):
-    head = [f"POST {path} HTTP/1.1", "host: kiln", f"content-length: {len(body)}", "connection: close", f"x-scope-orgid: {TENANT}", *headers]
+    head = [f"POST {path} HTTP/1.1", "host: kiln", f"content-length: {len(body)}", "connection: close",
+            f"x-scope-orgid: {TENANT}", *headers]
     return talk(port, "\r\n".join(head).encode() + b"\r\n\r\n" + body)
 
 
@@ -142,7 +143,8 @@ def nonsense(port):
     said += post(port, OTLP, bytes(range(256)) * 4000, "content-type: application/x-protobuf")
     labels = ",".join(f"l{i}=v" for i in range(8000))
     said += post(port, f"/ingest?name=odd%7B{labels}%7D&from=99999999999999999999&until=-1", b"a;b 1\n")
-    said += post(port, "/ingest?name=odd&from=0&until=18446744073709551615&sampleRate=-1", b"a;b 18446744073709551616\n")
+    said += post(port, "/ingest?name=odd&from=0&until=18446744073709551615&sampleRate=-1",
+                 b"a;b 18446744073709551616\n")
     for name in ("../../etc/passwd", "%2e%2e%2f%2e%2e", "a%00b", "%2f", "%ff%fe", "x" * 5000):
         said += post(port, f"/ingest?name={name}", b"a;b 1\n")
         said += post(port, f"/api/v1/profiles?service={name}", b"nothing")
@@ -181,7 +183,8 @@ def smuggle(port):
         said = talk(port, b"POST /healthz HTTP/1.1\r\nhost: kiln\r\n" + headers + b"\r\n\r\n0\r\n\r\n" + SMUGGLED)
         if [code // 100 for code in statuses(said)] not in ([4], [5], []):
             wrong.append((headers, statuses(said)))
-    for chunk in (b"5 \r\nabcde\r\n", b"-5\r\n", b"5\nabcde\r\n", b"ffffffffffffffff1\r\n", b"5\r\nabcdeXX", b"0x5\r\n"):
+    for chunk in (b"5 \r\nabcde\r\n", b"-5\r\n", b"5\nabcde\r\n", b"ffffffffffffffff1\r\n", b"5\r\nabcdeXX",
+                  b"0x5\r\n"):
         said = talk(port, b"POST /ingest?name=a HTTP/1.1\r\nhost: kiln\r\ntransfer-encoding: chunked\r\n\r\n" + chunk +
                     b"0\r\n\r\n" + SMUGGLED)
         if [code // 100 for code in statuses(said)] not in ([4], [5], []):
@@ -191,15 +194,17 @@ def smuggle(port):
     return [400]
 
 
+BEGUN = b"POST /ingest?name=a HTTP/1.1\r\nhost: kiln\r\nx-scope-orgid: abuse\r\n"
+
+
 def halves(port):
     """Requests that begin and do not go on."""
     socks = []
     for i in range(200):
         try:
             sock = connect(port)
-            sock.sendall((b"POST /ingest?name=a HTTP/1.1\r\nhost: kiln\r\ncontent-length: 1000000\r\n\r\n" + bytes(5000),
-                          b"GET /metr", b"PRI * HTTP/2.0\r\n\r\n", b"",
-                          b"POST /ingest?name=a HTTP/1.1\r\nhost: kiln\r\ntransfer-encoding: chunked\r\n\r\nffff\r\n")[i % 5])
+            sock.sendall((BEGUN + b"content-length: 1000000\r\n\r\n" + bytes(5000), b"GET /metr",
+                          b"PRI * HTTP/2.0\r\n\r\n", b"", BEGUN + b"transfer-encoding: chunked\r\n\r\nffff\r\n")[i % 5])
             socks.append(sock)
         except OSError:
             pass

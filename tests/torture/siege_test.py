@@ -130,7 +130,8 @@ def compare(server, tenant, pushed=False):
     for name, n in found.items():
         have[(name[-8:] if pushed else name[:24]).decode().lower()] += n
     lost = [name for name, n in wanted.items() if have[name] != n]
-    check(f"load: all of {sum(wanted.values())} acknowledged profiles of {tenant} are kept, once", not lost and not twice,
+    check(f"load: all of {sum(wanted.values())} acknowledged profiles of {tenant} are kept, once",
+          not lost and not twice,
           f"{len(lost)} requests lost ({lost[:3]}), {len(twice)} profiles twice ({twice[:3]})")
 
 
@@ -374,7 +375,8 @@ def part_tokens(seconds):
             status = send(server.http, body, "a", Authorization=header)[0]
             check(f"tokens: {header[:30]!r} is refused", status in (400, 401, 431), status)
         for what, status in {
-            "who may write, writes": send(server.http, body, "a", Authorization="Bearer writes-writes-writes")[0] == 200,
+            "who may write, writes": send(server.http, body, "a", Authorization="Bearer writes-writes-writes")[0]
+                                     == 200,
             "who has a password, writes": send(server.http, body, "a", Authorization=basic("x:writes-writes-writes"))[0]
                                           == 200,
             "nobody writes for another": send(server.http, body, "b", Authorization="Bearer writes-writes-writes")[0]
