@@ -12,11 +12,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "../bench.h"
+#include "../batch.h"
 #include "base/clock.h"
 #include "base/compress.h"
 #include "base/mem.h"
-#include "codec/codec.h"
 #include "codec/otlp.h"
 #include "store/store_int.h"
 
@@ -49,12 +48,6 @@ static double mine_s(void)
     return clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static void must(int r, const char *what, const struct kiln_err *err)
-{
-    if (r < 0)
-        bench_die(what, err->text[0] ? err->text : kiln_err_text(r));
-}
-
 static void appended(struct kiln_append *append, int code)
 {
     struct run *run = append->context;
@@ -73,7 +66,7 @@ static void send(struct run *run, struct kiln_append *append)
     while (run->code == 1)
         pthread_cond_wait(&run->known, &run->lock);
     pthread_mutex_unlock(&run->lock);
-    must(run->code, "append", &append->err);
+    bench_must(run->code, "append", &append->err);
 }
 
 /* Decodes like a receiver does: the batch keeps the content. */
@@ -87,11 +80,12 @@ static struct kiln_batch *decode(struct kiln_buf *content, bool *ret_otlp)
     char *bytes;
     size_t len;
 
-    must(kiln_builder_new(NULL, &b), "builder", &err);
+    bench_must(kiln_builder_new(NULL, &b), "builder", &err);
     kiln_buf_take(content, &bytes, &len);
     kiln_builder_adopt(b, bytes, len);
-    must(kiln_decode_into(text, &(struct kiln_decode_opts){0}, b, &info, &err), "decode", &err);
-    must(kiln_builder_finish(b, &batch, &err), "batch", &err);
+    bench_must(kiln_decode_into(text, &(struct kiln_decode_opts){0}, b, &info, &err), "decode",
+               &err);
+    bench_must(kiln_builder_finish(b, &batch, &err), "batch", &err);
     *ret_otlp = info.format == KILN_FORMAT_OTLP;
     return batch;
 }
@@ -107,7 +101,8 @@ static void take(struct run *run, const struct bench_file *file)
 
     kiln_buf_init(&content, CONTENT_BYTES);
     at[0] = mine_s();
-    must(kiln_decompress(kiln_compression_of(data), data, &content, &err), "decompress", &err);
+    bench_must(kiln_decompress(kiln_compression_of(data), data, &content, &err), "decompress",
+               &err);
     at[1] = mine_s();
     append.batch = decode(&content, &otlp);
     at[2] = mine_s();
@@ -131,7 +126,7 @@ static void cut(struct run *run)
 
     kiln_store_settle(run->engine);
     before = mine_s();
-    must(kiln_store_flush(run->engine, &err), "flush", &err);
+    bench_must(kiln_store_flush(run->engine, &err), "flush", &err);
     run->cpu_s[CUT] += mine_s() - before;
 }
 
@@ -151,7 +146,7 @@ static void finish(struct run *run)
 
     run->fresh_bytes = block_bytes(run);
     before = mine_s();
-    must(kiln_store_compact(run->engine, true, &err), "compact", &err);
+    bench_must(kiln_store_compact(run->engine, true, &err), "compact", &err);
     run->cpu_s[COMPACT] = mine_s() - before;
     others = clock_s(CLOCK_PROCESS_CPUTIME_ID) - mine_s();
     if (pthread_getcpuclockid(kiln_store_of(run->engine)->applier, &applier) == 0)
@@ -192,8 +187,8 @@ int main(int argc, char **argv)
         bench_die(argv[0], "usage: CUT FILE...");
     kiln_mem_keep(POOL_BYTES / 8);
     kiln_pool_init(&pool, "bench", POOL_BYTES, NULL);
-    must(kiln_io_open(folder, false, &opts.io), folder, &err);
-    must(kiln_store_open(&opts, &run.engine, &err), folder, &err);
+    bench_must(kiln_io_open(folder, false, &opts.io), folder, &err);
+    bench_must(kiln_store_open(&opts, &run.engine, &err), folder, &err);
     for (int i = 2; i < argc; i++) {
         struct bench_file file = bench_read(argv[i]);
 

@@ -13,29 +13,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/file.h"
+#include "../batch.h"
 #include "base/mem.h"
-#include "codec/codec.h"
 #include "core/merge.h"
 
 #define INPUTS_MAX 100u
 #define ROUNDS     9
 #define N_SAMPLES  20000u
 #define DEPTH      30u
-
-static double now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static void die(const char *what, const struct kiln_err *err)
-{
-    fprintf(stderr, "bench_merge: %s: %s %s\n", what, err->where, err->text);
-    exit(1);
-}
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -76,22 +61,7 @@ static struct kiln_batch *synthetic(uint32_t variant)
             frames[k] = synthetic_frame(b, 1 + next_random(&state) % 10000);
         kiln_builder_add_value(b, 0, kiln_builder_stack(b, frames, DEPTH), 0, i + 1);
     }
-    if (kiln_builder_finish(b, &batch, &err) < 0)
-        die("synthetic data", &err);
-    return batch;
-}
-
-static struct kiln_batch *load(const char *path)
-{
-    struct kiln_buf file;
-    struct kiln_err err = {0};
-    struct kiln_batch *batch;
-
-    kiln_buf_init(&file, 1u << 30);
-    if (kiln_file_read(path, &file, &err) < 0 ||
-        kiln_decode(kiln_buf_str(&file), &(struct kiln_decode_opts){0}, &batch, NULL, &err) < 0)
-        die(path, &err);
-    kiln_buf_done(&file);
+    bench_must(kiln_builder_finish(b, &batch, &err), "synthetic data", &err);
     return batch;
 }
 
@@ -102,13 +72,13 @@ static double best_of(struct kiln_batch *const *batches, uint32_t n, uint32_t *r
     for (int round = 0; round < ROUNDS; round++) {
         struct kiln_err err = {0};
         struct kiln_batch *merged;
-        double start = now_ms();
+        double start = bench_cpu_s() * 1e3;
         double took;
 
-        if (kiln_merge(batches, n, &(struct kiln_merge_opts){.combine_times = true}, &merged,
-                       &err) < 0)
-            die("merge", &err);
-        took = now_ms() - start;
+        bench_must(
+            kiln_merge(batches, n, &(struct kiln_merge_opts){.combine_times = true}, &merged, &err),
+            "merge", &err);
+        took = bench_cpu_s() * 1e3 - start;
         *ret_samples = merged->n_samples;
         kiln_batch_unref(merged);
         best = took < best ? took : best;
@@ -127,7 +97,7 @@ int main(int argc, char **argv)
         if (argc == 1)
             batches[i] = synthetic(i);
         else if (i < (uint32_t)argc - 1)
-            batches[i] = load(argv[1 + i]);
+            batches[i] = bench_load(argv[1 + i]);
         else
             batches[i] = kiln_batch_ref(batches[i % ((uint32_t)argc - 1)]);
     }

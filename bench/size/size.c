@@ -2,8 +2,8 @@
 /*
  * How many bytes a sample takes at rest, and how long writing and reading a block take.
  *
- *   bench_size pprof N CHURN FILE       N times the profile, CHURN percent of its stacks new each
- * time bench_size host N CHURN FILE...     N batches like these of a host profiler
+ *   bench_size pprof N CHURN FILE      N times the profile, CHURN percent of its stacks are new
+ *   bench_size host N CHURN FILE...    N batches like these of a host profiler
  *
  * A new stack of `pprof` ends like another one; a new stack of `host` has one frame at a new
  * address. The stacks of `host` are drawn from those of the same executable, 12 of 20 processes are
@@ -16,8 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "codec/codec.h"
+#include "../batch.h"
 #include "core/remap.h"
 #include "store/block_int.h"
 
@@ -30,26 +29,6 @@
 #define ROUNDS      5 /* the best counts */
 #define FILES_MAX   60u
 
-static void die(const char *what, const struct kiln_err *err)
-{
-    fprintf(stderr, "bench_size: %s: %s %s\n", what, err->where, err->text);
-    exit(1);
-}
-
-static void must(int r, const char *what, const struct kiln_err *err)
-{
-    if (r < 0)
-        die(what, err);
-}
-
-static double cpu_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static uint64_t roll(uint64_t *state, uint64_t sides)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -57,20 +36,6 @@ static uint64_t roll(uint64_t *state, uint64_t sides)
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return (z ^ z >> 31) % sides;
-}
-
-static struct kiln_batch *load(const char *path)
-{
-    struct kiln_buf file;
-    struct kiln_err err = {0};
-    struct kiln_batch *batch;
-
-    kiln_buf_init(&file, 1u << 30);
-    if (kiln_file_read(path, &file, &err) < 0 ||
-        kiln_decode(kiln_buf_str(&file), &(struct kiln_decode_opts){0}, &batch, NULL, &err) < 0)
-        die(path, &err);
-    kiln_buf_done(&file);
-    return batch;
 }
 
 /* ---- what is written ---- */
@@ -183,7 +148,7 @@ static void make_pprof(struct work *w, uint32_t n, const struct kiln_batch *from
 
     large.stacks = calloc(from->n_samples, sizeof(*large.stacks));
     large.now = calloc(from->dict.n_stacks, sizeof(*large.now));
-    must(kiln_remap_new(w->b, from, NULL, &large.remap), "remap", &err);
+    bench_must(kiln_remap_new(w->b, from, NULL, &large.remap), "remap", &err);
     for (uint32_t i = 0; i < from->n_samples; i++)
         large.stacks[i] = kiln_remap_stack(large.remap, from->samples[i].stack);
     for (uint32_t i = 0; i < n; i++) {
@@ -279,7 +244,7 @@ static void learn(struct host *h)
     for (uint32_t f = 0; f < h->n_from; f++) {
         const struct kiln_batch *b = h->from[f];
 
-        must(kiln_remap_new(h->w->b, b, NULL, &h->remaps[f]), "remap", &err);
+        bench_must(kiln_remap_new(h->w->b, b, NULL, &h->remaps[f]), "remap", &err);
         learn_jitter(h, b);
         for (uint32_t r = 0; r < b->n_resources; r++) {
             struct pool *pool = &h->pools[service_of(h->w, exe_of(b, r))];
@@ -469,7 +434,7 @@ static void write_block(struct work *w, struct kiln_io *io, struct kiln_block_id
     struct kiln_block_writer *writer;
     struct kiln_err err = {0};
 
-    must(kiln_block_create(io, &opts, batch, keys, n_keys, &writer, &err), "create", &err);
+    bench_must(kiln_block_create(io, &opts, batch, keys, n_keys, &writer, &err), "create", &err);
     for (uint32_t i = 0; i < w->n_entries; i++) {
         const struct entry *e = &w->entries[i];
 
@@ -482,7 +447,7 @@ static void write_block(struct work *w, struct kiln_io *io, struct kiln_block_id
                                    .observations = batch->observations,
                                });
     }
-    must(kiln_block_commit(writer, ret_id, &err), "commit", &err);
+    bench_must(kiln_block_commit(writer, ret_id, &err), "commit", &err);
 }
 
 static const char *path_of(const struct kiln_block_id *id)
@@ -506,13 +471,13 @@ static void read_block(struct kiln_block *block)
     int r;
 
     limits.memory_bytes = MEMORY;
-    must(kiln_builder_new(&limits, &b), "builder", &err);
-    must(kiln_block_read(block, &(struct kiln_block_read_opts){.memory_bytes = MEMORY / 2}, b,
-                         &reader, &err),
-         "read", &err);
+    bench_must(kiln_builder_new(&limits, &b), "builder", &err);
+    bench_must(kiln_block_read(block, &(struct kiln_block_read_opts){.memory_bytes = MEMORY / 2}, b,
+                               &reader, &err),
+               "read", &err);
     while ((r = kiln_block_next(reader, &p, &err)) > 0)
         ;
-    must(r, "next", &err);
+    bench_must(r, "next", &err);
     kiln_block_reader_free(reader);
     kiln_builder_free(b);
 }
@@ -544,12 +509,13 @@ static void account(struct kiln_block *block, const struct kiln_section *s,
     struct kiln_page_in in;
     struct kiln_err err = {0};
 
-    must(kiln_page_in_init(&in, &budget), "page", &err);
+    bench_must(kiln_page_in_init(&in, &budget), "page", &err);
     for (uint32_t i = 0; i < s->n_pages; i++) {
         const struct kiln_page_ref *ref = &block->footer.pages[s->first_page + i];
         const unsigned char *at;
 
-        must(kiln_page_load(&in, block->io, block->fd, ref->offset, ref->size, &err), "page", &err);
+        bench_must(kiln_page_load(&in, block->io, block->fd, ref->offset, ref->size, &err), "page",
+                   &err);
         at = in.at;
         for (uint32_t c = 0; at < in.end; c++) {
             const unsigned char *start = at;
@@ -624,9 +590,9 @@ static void make(struct work *w, int argc, char **argv)
 
     w->churn = (uint32_t)strtoul(argv[3], NULL, 10);
     for (int i = 4; i < argc; i++)
-        from[i - 4] = load(argv[i]);
+        from[i - 4] = bench_load(argv[i]);
     limits.memory_bytes = MEMORY;
-    must(kiln_builder_new(&limits, &w->b), "builder", &err);
+    bench_must(kiln_builder_new(&limits, &w->b), "builder", &err);
     if (strcmp(argv[1], "pprof") == 0) {
         w->one_service = true;
         for (; w->n_services < from[0]->n_profiles; w->n_services++)
@@ -635,7 +601,7 @@ static void make(struct work *w, int argc, char **argv)
     } else {
         make_host(w, n, from, (uint32_t)argc - 4);
     }
-    must(kiln_builder_error(w->b), "builder", &err);
+    bench_must(kiln_builder_error(w->b), "builder", &err);
     for (int i = 4; i < argc; i++)
         kiln_batch_unref(from[i - 4]);
     sort_entries(w);
@@ -650,10 +616,10 @@ static double time_writing(struct work *w, struct kiln_io *io, struct kiln_block
         double start;
 
         if (i)
-            must(io->unlink(io, path_of(ret_id)), "unlink", &err);
-        start = cpu_s();
+            bench_must(io->unlink(io, path_of(ret_id)), "unlink", &err);
+        start = bench_cpu_s();
         write_block(w, io, ret_id);
-        start = cpu_s() - start;
+        start = bench_cpu_s() - start;
         best = start < best ? start : best;
     }
     return best;
@@ -664,10 +630,10 @@ static double time_reading(struct kiln_block *block)
     double best = 1e9;
 
     for (int i = 0; i < ROUNDS; i++) {
-        double start = cpu_s();
+        double start = bench_cpu_s();
 
         read_block(block);
-        start = cpu_s() - start;
+        start = bench_cpu_s() - start;
         best = start < best ? start : best;
     }
     return best;
@@ -691,10 +657,10 @@ int main(int argc, char **argv)
     make(&w, argc, argv);
     if (!mkdtemp(root))
         return 1;
-    must(kiln_io_open(root, false, &io), root, &err);
+    bench_must(kiln_io_open(root, false, &io), root, &err);
     wrote = time_writing(&w, io, &id);
     kiln_builder_free(w.b);
-    must(kiln_block_open(io, path_of(&id), &block, &err), "open", &err);
+    bench_must(kiln_block_open(io, path_of(&id), &block, &err), "open", &err);
     read = time_reading(block);
     print_account(block, (double)w.n_samples);
     n = strtod(argv[2], NULL);
@@ -705,7 +671,7 @@ int main(int argc, char **argv)
     printf("%.3f bytes a sample; write %.1f us, read %.1f us a batch\n",
            bytes / (double)w.n_samples, wrote * 1e6 / n, read * 1e6 / n);
     kiln_block_unref(block);
-    must(io->unlink(io, path_of(&id)), "unlink", &err);
+    bench_must(io->unlink(io, path_of(&id)), "unlink", &err);
     kiln_io_close(io);
     remove_store(root);
     free(w.entries);
