@@ -139,6 +139,15 @@ void net_send(int fd, const char *bytes)
     net_send_str(fd, kiln_str_of(bytes));
 }
 
+int net_connect_held(uint16_t port)
+{
+    int fd = net_connect(port);
+
+    net_send(fd, "POST /hold HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc");
+    net_wait_held(1);
+    return fd;
+}
+
 void net_send_slowly(int fd, const char *bytes)
 {
     for (; *bytes; bytes++)

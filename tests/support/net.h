@@ -34,6 +34,8 @@ void net_hold(struct kiln_request *request); /* the handler of /hold */
 
 /* A connected socket, with a time-out that no working test reaches. */
 int net_connect(uint16_t port);
+/* The same, with "abc" sent to POST /hold, which holds it. */
+int net_connect_held(uint16_t port);
 void net_send(int fd, const char *bytes);
 void net_send_str(int fd, struct kiln_str bytes);
 /* Byte by byte, each in a packet of its own. */

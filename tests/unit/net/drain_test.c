@@ -107,9 +107,7 @@ TEST(drain, who_takes_too_long_is_cut_off)
     int fd;
 
     net_start(&f, NULL);
-    fd = net_connect(f.port);
-    net_send(fd, HEAD("POST /hold") "content-length: 3\r\n\r\nabc");
-    net_wait_held(1);
+    fd = net_connect_held(f.port);
     kiln_server_stop(f.server, 10);
     CHECK(net_is_closed(fd));
     close(fd);

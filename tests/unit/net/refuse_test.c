@@ -326,9 +326,7 @@ TEST(refuse, more_connections_than_allowed)
     int fd;
 
     net_start(&f, &(struct kiln_server_opts){.connections_max = 1});
-    fd = net_connect(f.port);
-    net_send(fd, HEAD("POST /hold") "content-length: 0\r\n\r\n");
-    net_wait_held(1);
+    fd = net_connect_held(f.port);
     CHECK_EQ(status_for(f.port, ""), 503);
     net_release();
     CHECK_EQ(net_status(net_read_answer(fd)), 200);
@@ -342,9 +340,7 @@ TEST(refuse, a_connection_that_rests_makes_room_for_another)
     int fds[2];
 
     net_start(&f, &(struct kiln_server_opts){.connections_max = 2});
-    fds[0] = net_connect(f.port);
-    net_send(fds[0], HEAD("POST /hold") "content-length: 0\r\n\r\n");
-    net_wait_held(1);
+    fds[0] = net_connect_held(f.port);
     fds[1] = net_connect(f.port);
     net_send(fds[1], "GET /hello HTTP/1.1\r\nhos");
     CHECK_EQ(status_for(f.port, HEAD("GET /hello") LAST), 200);

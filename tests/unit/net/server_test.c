@@ -182,10 +182,8 @@ TEST(server, a_client_that_has_said_all_may_still_listen)
     int fd;
 
     net_start(&f, NULL);
-    fd = net_connect(f.port);
-    net_send(fd, HEAD("POST /hold") "content-length: 3\r\n\r\nabc");
+    fd = net_connect_held(f.port);
     shutdown(fd, SHUT_WR);
-    net_wait_held(1);
     net_release();
     CHECK_TEXT(net_body(net_read_answer(fd)), "abc");
     CHECK(net_is_closed(fd));
@@ -199,9 +197,7 @@ TEST(server, a_client_that_is_gone_is_answered_into_the_void)
     int fd;
 
     net_start(&f, NULL);
-    fd = net_connect(f.port);
-    net_send(fd, HEAD("POST /hold") "content-length: 3\r\n\r\nabc");
-    net_wait_held(1);
+    fd = net_connect_held(f.port);
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0}, sizeof(struct linger));
     close(fd);
     net_release();
@@ -216,9 +212,7 @@ TEST(server, an_answer_after_the_end_of_the_server_is_thrown_away)
     int fd;
 
     net_start(&f, NULL);
-    fd = net_connect(f.port);
-    net_send(fd, HEAD("POST /hold") "content-length: 3\r\n\r\nabc");
-    net_wait_held(1);
+    fd = net_connect_held(f.port);
     kiln_server_stop(f.server, 0);
     kiln_server_free(f.server);
     net_release();

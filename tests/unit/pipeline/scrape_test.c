@@ -210,18 +210,30 @@ static const char only_allocs[] =
     "    mutex: {enabled: false}, block: {enabled: false},\n"
     "    goroutine: {enabled: false}}\n";
 
+static void begin_allocs(struct fixture *f)
+{
+    begin(f);
+    start(f, only_allocs);
+    in_use = "";
+}
+
+/* Once, while the program shows this. */
+static void scrape(struct fixture *f, const char *shown)
+{
+    allocated = shown;
+    kiln_scraper_once(f->scraper);
+}
+
 TEST(scrape, counters_become_differences_and_the_first_is_a_baseline)
 {
     struct fixture f;
 
-    begin(&f);
-    start(&f, only_allocs);
+    begin_allocs(&f);
     allocated = "main;a 10\nmain;b 4\n";
     in_use = "main;a 3\n";
     kiln_scraper_once(f.scraper);
     CHECK_TEXT(arrived(&f.sink), "inuse_space a 3\n");
-    allocated = "main;a 12\nmain;b 4\nmain;c 1\n";
-    kiln_scraper_once(f.scraper);
+    scrape(&f, "main;a 12\nmain;b 4\nmain;c 1\n");
     CHECK_TEXT(arrived(&f.sink), "alloc_space a 2\nalloc_space c 1\ninuse_space a 3\n");
     end(&f);
 }
@@ -230,15 +242,11 @@ TEST(scrape, a_restart_remembers_the_last_reading)
 {
     struct fixture f;
 
-    begin(&f);
-    start(&f, only_allocs);
-    allocated = "main;a 10\n";
-    in_use = "";
-    kiln_scraper_once(f.scraper);
+    begin_allocs(&f);
+    scrape(&f, "main;a 10\n");
     end_scraper(&f);
     start(&f, only_allocs);
-    allocated = "main;a 17\n";
-    kiln_scraper_once(f.scraper);
+    scrape(&f, "main;a 17\n");
     CHECK_TEXT(arrived(&f.sink), "alloc_space a 7\n");
     end(&f);
 }
@@ -247,13 +255,9 @@ TEST(scrape, a_program_that_began_anew_counts_from_zero)
 {
     struct fixture f;
 
-    begin(&f);
-    start(&f, only_allocs);
-    allocated = "main;a 10\n";
-    in_use = "";
-    kiln_scraper_once(f.scraper);
-    allocated = "main;a 4\n";
-    kiln_scraper_once(f.scraper);
+    begin_allocs(&f);
+    scrape(&f, "main;a 10\n");
+    scrape(&f, "main;a 4\n");
     CHECK_TEXT(arrived(&f.sink), "alloc_space a 4\n");
     CHECK_EQ(kiln_metric_value(f.scraper->tasks[0].resets), 1);
     end(&f);
@@ -263,18 +267,13 @@ TEST(scrape, what_was_refused_is_in_the_next_difference)
 {
     struct fixture f;
 
-    begin(&f);
-    start(&f, only_allocs);
-    allocated = "main;a 10\n";
-    in_use = "";
-    kiln_scraper_once(f.scraper);
+    begin_allocs(&f);
+    scrape(&f, "main;a 10\n");
     f.sink.code = -EAGAIN;
-    allocated = "main;a 12\n";
-    kiln_scraper_once(f.scraper);
+    scrape(&f, "main;a 12\n");
     CHECK_EQ(kiln_metric_value(f.scraper->tasks[0].failed), 1);
     f.sink.code = 0;
-    allocated = "main;a 15\n";
-    kiln_scraper_once(f.scraper);
+    scrape(&f, "main;a 15\n");
     CHECK_TEXT(arrived(&f.sink), "alloc_space a 5\n");
     end(&f);
 }
@@ -289,8 +288,7 @@ TEST(scrape, heap_gives_levels_and_allocs_gives_flows_where_both_are_fetched)
     allocated = "main;a 10\n";
     in_use = "main;a 3\n";
     kiln_scraper_once(f.scraper);
-    allocated = "main;a 12\n";
-    kiln_scraper_once(f.scraper);
+    scrape(&f, "main;a 12\n");
     CHECK_TEXT(arrived(&f.sink), "inuse_space a 3\ninuse_space a 3\nalloc_space a 2\n");
     end(&f);
 }
@@ -321,8 +319,7 @@ TEST(scrape, profiles_carry_service_instance_and_labels)
     const struct kiln_batch *batch;
     uint32_t attrs;
 
-    begin(&f);
-    start(&f, only_allocs);
+    begin_allocs(&f);
     allocated = "";
     in_use = "main 1\n";
     kiln_scraper_once(f.scraper);
@@ -340,8 +337,7 @@ TEST(scrape, readings_of_targets_that_are_gone_are_removed)
     char path[160];
     struct fixture f;
 
-    begin(&f);
-    start(&f, only_allocs);
+    begin_allocs(&f);
     allocated = "main 1\n";
     in_use = "";
     kiln_scraper_once(f.scraper);
@@ -359,18 +355,15 @@ TEST(scrape, a_damaged_reading_is_no_reading)
     char path[160];
     struct fixture f;
 
-    begin(&f);
-    start(&f, only_allocs);
+    begin_allocs(&f);
     allocated = "main;a 1\n";
     in_use = "";
     kiln_scraper_once(f.scraper);
     snprintf(path, sizeof(path), "%s/%s", f.state, f.scraper->tasks[0].state_name);
     CHECK_OK(kiln_file_write(path, KILN_STR("kiln-scrape 1 another-boot 5\nxyz"), NULL));
-    allocated = "main;a 5\n";
-    kiln_scraper_once(f.scraper);
+    scrape(&f, "main;a 5\n");
     CHECK_TEXT(arrived(&f.sink), "");
-    allocated = "main;a 6\n";
-    kiln_scraper_once(f.scraper);
+    scrape(&f, "main;a 6\n");
     CHECK_TEXT(arrived(&f.sink), "alloc_space a 1\n");
     end(&f);
 }
