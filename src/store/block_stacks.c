@@ -67,6 +67,13 @@ static void push_run(struct sorter *s, struct run run)
         s->runs[s->n_runs++] = run;
 }
 
+/* How many locations two different keys have in common. */
+static uint32_t shared_in(const struct sorter *s, uint64_t a, uint64_t b)
+{
+    return ((unsigned)__builtin_clzll(a ^ b) - (64 - s->step * s->bits)) / s->bits;
+}
+
+/* Neighbours that this tells apart share what was sorted by before, and the beginning of keys. */
 static void sort_run(struct sorter *s, struct run run)
 {
     struct kiln_keyed *keyed = s->w->keyed + run.first;
@@ -80,12 +87,14 @@ static void sort_run(struct sorter *s, struct run run)
     for (uint32_t i = 0, k; i < run.n; i = k) {
         for (k = i + 1; k < run.n && keyed[k].key == keyed[i].key;)
             k++;
+        if (k < run.n)
+            s->w->shared[run.first + k] = run.depth + shared_in(s, keyed[i].key, keyed[k].key);
         if (keyed[i].key & last) /* else it ends here, and is alone */
             push_run(s, (struct run){run.first + i, k - i, run.depth + s->step});
     }
 }
 
-/* Leaves the sorted stacks in w->keyed. */
+/* Leaves the sorted stacks in w->keyed, and what each shares with the one before in w->shared. */
 static void sort_stacks(struct kiln_block_writer *w, const uint32_t *stacks, uint32_t n)
 {
     struct sorter s = {.w = w};
@@ -93,8 +102,10 @@ static void sort_stacks(struct kiln_block_writer *w, const uint32_t *stacks, uin
     s.bits = 32u - (unsigned)__builtin_clz(w->locations.n + 1u);
     s.step = s.bits < 32 ? 64 / s.bits : 2;
     if (!WRITER_ROOM(w, w->keyed, w->cap_keyed, (uint64_t)n + 1) ||
-        !WRITER_ROOM(w, w->keyed_scratch, w->cap_keyed_scratch, n))
+        !WRITER_ROOM(w, w->keyed_scratch, w->cap_keyed_scratch, n) ||
+        !WRITER_ROOM(w, w->shared, w->cap_shared, (uint64_t)n + 1))
         return;
+    memset(w->shared, 0, n * sizeof(*w->shared));
     for (uint32_t i = 0; i < n; i++)
         w->keyed[i] = (struct kiln_keyed){.key = stacks[i], .at = i, .more = stacks[i]};
     kiln_sort_keyed(w->keyed, w->keyed_scratch, n); /* as they lie in memory */
@@ -104,38 +115,34 @@ static void sort_stacks(struct kiln_block_writer *w, const uint32_t *stacks, uin
     kiln_array_free(&w->budget, (void **)&s.runs, &s.cap_runs, sizeof(*s.runs));
 }
 
-static uint32_t shared_frames(const struct kiln_block_writer *w, struct kiln_range a,
-                              struct kiln_range b)
+/* Asks for what is written of a stack that comes soon. */
+static void fetch_own(const struct kiln_block_writer *w, uint32_t i, uint32_t n)
 {
-    const uint32_t *frames = w->dict->dict.frames;
-    const uint32_t *x = frames + a.first + a.n, *y = frames + b.first + b.n;
-    uint32_t n = a.n < b.n ? a.n : b.n;
-    uint32_t i = 0;
+    const struct kiln_dict *d = &w->dict->dict;
+    struct kiln_range range;
 
-    while (i < n && x[-1 - (int64_t)i] == y[-1 - (int64_t)i])
-        i++;
-    return i;
+    if (n - i <= 2 * AHEAD)
+        return;
+    __builtin_prefetch(&d->stacks[w->keyed[i + 2 * AHEAD].more]);
+    range = d->stacks[w->keyed[i + AHEAD].more];
+    for (uint32_t k = 0; k < range.n - w->shared[i + AHEAD]; k += 64 / sizeof(*d->frames))
+        __builtin_prefetch(d->frames + range.first + k);
 }
 
 static void put_stacks(struct kiln_block_writer *w, uint32_t n)
 {
     const struct kiln_dict *d = &w->dict->dict;
-    struct kiln_range last = {0};
 
     for (uint32_t i = 0; i < n && !w->error; i++) {
         struct kiln_range range = d->stacks[w->keyed[i].more];
-        uint32_t kept;
+        uint32_t kept = w->n_entries ? w->shared[i] : 0;
 
-        for (uint32_t depth = 0; depth < 48; depth += 16)
-            fetch(w, w->keyed + i, n - i, depth);
-        kept = w->n_entries ? shared_frames(w, last, range) : 0;
-
+        fetch_own(w, i, n);
         kiln_writer_put(w, 0, kept);
         kiln_writer_put(w, 1, range.n - kept);
         for (uint32_t k = kept; k < range.n; k++)
             kiln_writer_put(w, 2, w->locations.of[d->frames[range.first + range.n - 1 - k]]);
         w->footer.info.n_frames += range.n - kept;
-        last = range;
         kiln_writer_entry(w);
     }
     kiln_writer_flush(w);

@@ -435,6 +435,7 @@ static void free_tables(struct kiln_block_writer *w)
     FREE(stack_of);
     FREE(stack_order);
     FREE(stack_starts);
+    FREE(shared);
     FREE(origins);
     FREE(moments);
     FREE(resources);

@@ -60,7 +60,8 @@ struct kiln_block_writer {
     uint32_t *stack_of;     /* by index: its number in the service at hand */
     uint32_t *stack_order;  /* indexes, service after service, as first seen */
     uint32_t *stack_starts; /* by service: the first in stack_order; and one more for the end */
-    uint32_t n_stacks, cap_stack_of, cap_stack_order, cap_stack_starts;
+    uint32_t *shared;       /* scratch: by place in the sorted order, locations like those before */
+    uint32_t n_stacks, cap_stack_of, cap_stack_order, cap_stack_starts, cap_shared;
 
     struct kiln_origin *origins;
     struct kiln_moment *moments;
