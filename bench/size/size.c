@@ -429,7 +429,9 @@ static void sort_entries(struct work *w)
 
 static void write_block(struct work *w, struct kiln_io *io, struct kiln_block_id *ret_id)
 {
-    struct kiln_block_write_opts opts = {.tenant = KILN_STR("anonymous"), .memory_bytes = MEMORY};
+    /* As compaction writes it: a fresh block is written quickly, not small. */
+    struct kiln_block_write_opts opts = {
+        .tenant = KILN_STR("anonymous"), .level = 1, .memory_bytes = MEMORY};
     const struct kiln_batch *batch = kiln_builder_peek(w->b);
     struct kiln_block_writer *writer;
     struct kiln_err err = {0};
