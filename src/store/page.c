@@ -17,8 +17,9 @@
 #define LEVEL_QUICK   1 /* for what will soon be written anew */
 #define COMPRESSED    0x80u
 #define SAMPLE        2048u /* numbers */
-#define TRUST_PAGES   7u    /* before all packings are tried again */
-#define COMPRESS_FROM 16u   /* bytes; less never gets smaller */
+#define SAMPLE_QUICK  512u
+#define TRUST_PAGES   7u  /* before all packings are tried again */
+#define COMPRESS_FROM 16u /* bytes; less never gets smaller */
 
 bool kiln_page_trusts_all;
 
@@ -165,12 +166,13 @@ static enum kiln_pack try_all(struct kiln_page_out *out, const uint64_t *numbers
 /* The best, into the page; of many numbers, some in the middle tell which one that is. */
 static enum kiln_pack find_best(struct kiln_page_out *out, const uint64_t *numbers, uint32_t n)
 {
+    uint32_t sample = out->quick ? SAMPLE_QUICK : SAMPLE;
     size_t start = out->page.len;
     enum kiln_pack best;
 
-    if (n < 2 * SAMPLE)
+    if (n < 2 * sample)
         return try_all(out, numbers, n);
-    best = try_all(out, numbers + (n - SAMPLE) / 2, SAMPLE);
+    best = try_all(out, numbers + (n - sample) / 2, sample);
     out->page.len = start;
     try_packing(out, best, numbers, n, &out->page);
     return best;
