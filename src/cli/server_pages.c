@@ -71,7 +71,7 @@ int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router)
         {.method = "GET", .path = "/", .handler = reply_front},
         {.method = "GET", .path = "/healthz", .handler = reply_health},
         {.method = "GET", .path = "/ready", .handler = reply_ready},
-        {.method = "GET", .path = "/metrics", .handler = reply_metrics, .access = KILN_ACCESS_READ},
+        {.method = "GET", .path = "/metrics", .handler = reply_metrics, .access = KILN_ACCESS_SELF},
     };
 
     for (uint32_t i = 0; i < KILN_ARRAY_LEN(routes); i++) {

@@ -51,7 +51,13 @@ struct kiln_peer {
 };
 
 /* What a route demands of whoever calls it; a guard decides (see kiln_router_guard). */
-enum kiln_access { KILN_ACCESS_NONE, KILN_ACCESS_READ, KILN_ACCESS_WRITE, KILN_ACCESS_ADMIN };
+enum kiln_access {
+    KILN_ACCESS_NONE,
+    KILN_ACCESS_READ,
+    KILN_ACCESS_WRITE,
+    KILN_ACCESS_ADMIN,
+    KILN_ACCESS_SELF, /* to read about the server itself, whose tenants do not matter */
+};
 
 struct kiln_request {
     struct kiln_str method;

@@ -31,6 +31,7 @@
     X(BAD_TOKEN, "unauthenticated", 401, "this token is not known")                                \
     X(NO_ACCESS, "forbidden", 403, "this token may not do that")                                   \
     X(OTHER_TENANT, "forbidden", 403, "X-Scope-OrgID names another tenant than the token is for")  \
+    X(CROSS_SITE, "cross_site", 403, "a page of another site may not do this")                     \
     X(NO_TENANT, "tenant", 401, "no org id: X-Scope-OrgID says the tenant")                        \
     X(BAD_TENANT, "tenant", 400,                                                                   \
       "X-Scope-OrgID has at most 150 of the characters A-Z a-z 0-9 ! - _ . * ' ( )")               \
@@ -246,6 +247,24 @@ static bool is_trusted(const struct kiln_peer *peer)
     return peer->local && (peer->uid == 0 || peer->uid == geteuid());
 }
 
+/*
+ * A page of another site that is open in somebody's browser can make it call a server on loopback;
+ * browsers then say where the page is from.  Programs say nothing of the kind.
+ */
+static bool is_cross_site(const struct kiln_request *request)
+{
+    struct kiln_str origin = kiln_request_header(request, "origin");
+    struct kiln_str host = kiln_request_header(request, "host");
+
+    if (!origin.len)
+        return false;
+    if (kiln_str_starts(origin, KILN_STR("http://")))
+        origin = (struct kiln_str){origin.ptr + 7, origin.len - 7};
+    else if (kiln_str_starts(origin, KILN_STR("https://")))
+        origin = (struct kiln_str){origin.ptr + 8, origin.len - 8};
+    return !kiln_str_eq(origin, host);
+}
+
 /* Whether they may; `tenant` gets the one that the token is for, "" if any. */
 static enum refusal check_token(struct kiln_gate *gate, const struct kiln_request *request,
                                 enum kiln_access access, char tenant[KILN_TENANT_MAX + 1])
@@ -277,6 +296,7 @@ static enum refusal check_tenant(struct kiln_gate *gate, struct kiln_request *re
                                  enum kiln_access access, const char *bound)
 {
     struct kiln_str asked = kiln_request_header(request, "x-scope-orgid");
+    bool any = access == KILN_ACCESS_NONE || access == KILN_ACCESS_SELF;
 
     if (!gate->opts.tenants && !bound[0])
         asked = KILN_STR("anonymous");
@@ -285,11 +305,11 @@ static enum refusal check_tenant(struct kiln_gate *gate, struct kiln_request *re
     else if (!asked.len && bound[0])
         asked = kiln_str_of(bound);
     if (!asked.len)
-        return access == KILN_ACCESS_NONE ? WELCOME : NO_TENANT;
+        return any ? WELCOME : NO_TENANT;
     if (bound[0] && !kiln_str_eq(asked, kiln_str_of(bound)))
         return OTHER_TENANT;
     if (!kiln_tenant_valid(asked))
-        return access == KILN_ACCESS_NONE ? WELCOME : BAD_TENANT;
+        return any ? WELCOME : BAD_TENANT;
     memcpy(request->tenant, asked.ptr, asked.len);
     request->tenant[asked.len] = '\0';
     return WELCOME;
@@ -343,14 +363,22 @@ static int refuse(struct kiln_gate *gate, enum refusal why, uint32_t wait_s,
     return -EACCES;
 }
 
+static bool is_change(enum kiln_access access)
+{
+    return access == KILN_ACCESS_WRITE || access == KILN_ACCESS_ADMIN;
+}
+
 static int check(void *context, struct kiln_request *request, enum kiln_access access,
                  struct kiln_reply *reply)
 {
     struct kiln_gate *gate = context;
     char bound[KILN_TENANT_MAX + 1];
-    enum refusal answer = check_token(gate, request, access, bound);
+    enum refusal answer =
+        check_token(gate, request, access == KILN_ACCESS_SELF ? KILN_ACCESS_READ : access, bound);
     uint32_t wait_s = 0;
 
+    if (answer == WELCOME && is_change(access) && is_cross_site(request))
+        answer = CROSS_SITE;
     if (answer == WELCOME)
         answer = check_tenant(gate, request, access, bound);
     if (answer == WELCOME && access == KILN_ACCESS_WRITE)

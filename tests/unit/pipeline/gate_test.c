@@ -71,6 +71,40 @@ static const char *file_of(const char *text)
     return path;
 }
 
+/* What it says to a browser's request, made by a page of `origin`, to http://127.0.0.1:4040. */
+static int asked_by_page(struct kiln_gate *gate, enum kiln_access access, const char *origin)
+{
+    struct kiln_header headers[] = {{KILN_STR("host"), KILN_STR("127.0.0.1:4040")},
+                                    {KILN_STR("origin"), kiln_str_of(origin)}};
+    struct kiln_request request = {.headers = headers, .n_headers = 2};
+    struct kiln_guard guard = kiln_gate_guard(gate);
+    struct kiln_reply reply = {.status = 200};
+
+    (void)!guard.check(guard.context, &request, access, &reply);
+    return reply.status;
+}
+
+TEST(gate, a_page_of_another_site_may_change_nothing)
+{
+    struct kiln_gate *gate = gate_of(&(struct kiln_gate_opts){0});
+
+    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_ADMIN, "https://elsewhere.example"), 403);
+    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_WRITE, "http://127.0.0.1:3000"), 403);
+    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_WRITE, "null"), 403);
+    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_ADMIN, "http://127.0.0.1:4040"), 200);
+    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_READ, "https://elsewhere.example"), 200);
+    kiln_gate_free(gate);
+}
+
+TEST(gate, what_the_server_says_of_itself_needs_no_tenant)
+{
+    struct kiln_gate *gate = gate_of(&(struct kiln_gate_opts){.tenants = true});
+
+    CHECK_EQ(status_of(READ(gate, NULL, NULL, NULL)), 401);
+    CHECK_EQ(status_of(ask(gate, KILN_ACCESS_SELF, NULL, NULL, NULL)), 200);
+    kiln_gate_free(gate);
+}
+
 /* printf %s page-token | sha256sum */
 static const char tokens[] = "tokens:\n"
                              "- {name: ci, token: ci-secret, tenant: shop, access: write}\n"
