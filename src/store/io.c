@@ -204,11 +204,6 @@ static int real_mkdir(struct kiln_io *io, const char *path)
     return mkdirat(root_of(io), path, FOLDER_MODE) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static int real_rmdir(struct kiln_io *io, const char *path)
-{
-    return is_below(path) ? code_of(unlinkat(root_of(io), path, AT_REMOVEDIR)) : -EINVAL;
-}
-
 static int sync_folder(int at, const char *path)
 {
     int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -292,7 +287,6 @@ static const struct kiln_io real_table = {
     .link = real_link,
     .unlink = real_unlink,
     .mkdir = real_mkdir,
-    .rmdir = real_rmdir,
     .sync_dir = real_sync_dir,
     .list = real_list,
     .space = real_space,

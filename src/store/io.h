@@ -36,8 +36,7 @@ struct kiln_io {
     int (*rename)(struct kiln_io *io, const char *from, const char *to); /* replaces `to` */
     int (*link)(struct kiln_io *io, const char *from, const char *to);   /* backups */
     int (*unlink)(struct kiln_io *io, const char *path);
-    int (*mkdir)(struct kiln_io *io, const char *path); /* 0 also if it is there already */
-    int (*rmdir)(struct kiln_io *io, const char *path);
+    int (*mkdir)(struct kiln_io *io, const char *path);    /* 0 also if it is there already */
     int (*sync_dir)(struct kiln_io *io, const char *path); /* names made, renamed and removed */
     /* Names in a folder (not "." and ".."), in no order.  A negative answer of `each` ends it. */
     int (*list)(struct kiln_io *io, const char *path, int (*each)(void *context, const char *name),

@@ -70,7 +70,7 @@ static uint32_t group_size(uint32_t left)
 struct kiln_pack_sizes kiln_pack_measure(const uint64_t *numbers, uint32_t n)
 {
     struct kiln_pack_sizes sizes = {0};
-    struct span all = {UINT64_MAX, 0};
+    uint64_t max = 0;
 
     for (uint32_t i = 0; i < n; i += KILN_PACK_GROUP) {
         uint32_t k = group_size(n - i);
@@ -79,11 +79,9 @@ struct kiln_pack_sizes kiln_pack_measure(const uint64_t *numbers, uint32_t n)
         sizes.bits += 1 + kiln_varint_size(s.min) + packed_size(k, width_of(s.max - s.min));
         for (uint32_t j = 0; j < k; j++)
             sizes.varint += kiln_varint_size(numbers[i + j]);
-        all.min = s.min < all.min ? s.min : all.min;
-        all.max = s.max > all.max ? s.max : all.max;
+        max = s.max > max ? s.max : max;
     }
-    sizes.planes = 1 + (uint64_t)n * ((width_of(all.max) + 7) / 8);
-    sizes.same = all.min == all.max;
+    sizes.planes = 1 + (uint64_t)n * ((width_of(max) + 7) / 8);
     return sizes;
 }
 

@@ -34,7 +34,6 @@ KILN_CHECK int kiln_pack_decode(enum kiln_pack how, struct kiln_str bytes, uint3
 /* The bytes that BITS and PLANES would take, and VARINT. */
 struct kiln_pack_sizes {
     uint64_t varint, bits, planes;
-    bool same;
 };
 struct kiln_pack_sizes kiln_pack_measure(const uint64_t *numbers, uint32_t n);
 

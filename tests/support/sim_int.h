@@ -74,7 +74,6 @@ struct sim_change {
 struct sim_name *sim_tree_find(struct sim_tree *tree, const char *path);
 void sim_tree_put(struct sim_tree *tree, const char *path, struct sim_file *file);
 void sim_tree_remove(struct sim_tree *tree, const char *path);
-bool sim_tree_has_children(const struct sim_tree *tree, const char *path);
 void sim_tree_apply(struct sim_tree *tree, const struct sim_change *change);
 /* Removes names whose folder is not there. */
 void sim_tree_prune(struct sim_tree *tree);

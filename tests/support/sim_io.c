@@ -438,24 +438,6 @@ static int sim_mkdir(struct kiln_io *io, const char *path)
     return leave(sim, operated(sim));
 }
 
-static int sim_rmdir(struct kiln_io *io, const char *path)
-{
-    struct sim *sim = sim_of(io);
-    int r = enter(sim, "rmdir", path);
-    struct sim_name *name = r < 0 ? NULL : sim_tree_find(&sim->now, path);
-
-    if (r == 0 && !name)
-        r = -ENOENT;
-    if (r == 0 && name->file)
-        r = -ENOTDIR;
-    if (r == 0 && sim_tree_has_children(&sim->now, path))
-        r = -ENOTEMPTY;
-    if (r < 0)
-        return leave(sim, r);
-    change_names(sim, path, "", NULL);
-    return leave(sim, operated(sim));
-}
-
 static bool touches(const struct sim_change *change, const char *folder)
 {
     return (change->remove[0] && sim_is_in(change->remove, folder)) ||
@@ -577,7 +559,6 @@ const struct kiln_io sim_table = {
     .link = sim_link,
     .unlink = sim_unlink,
     .mkdir = sim_mkdir,
-    .rmdir = sim_rmdir,
     .sync_dir = sim_sync_dir,
     .list = sim_list,
     .space = sim_space,

@@ -53,14 +53,6 @@ void sim_tree_remove(struct sim_tree *tree, const char *path)
         *name = tree->names[--tree->n];
 }
 
-bool sim_tree_has_children(const struct sim_tree *tree, const char *path)
-{
-    for (uint32_t i = 0; i < tree->n; i++)
-        if (sim_is_in(tree->names[i].path, path))
-            return true;
-    return false;
-}
-
 void sim_tree_apply(struct sim_tree *tree, const struct sim_change *change)
 {
     if (change->remove[0])
