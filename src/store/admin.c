@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -22,7 +23,11 @@
 #define EXPORT_BYTES ((size_t)256 << 20)
 #define ANSWER_MAX   ((size_t)1 << 30)
 #define RETRY_S      "5"
-enum { JOBS_MAX = 4, PATH_BYTES = 4096 };
+enum {
+    JOBS_MAX = 4,
+    PATH_BYTES = 4096,
+    WAIT_S = 5, /* for memory that other jobs hold */
+};
 
 struct admin {
     struct kiln_store_admin_opts opts;
@@ -278,6 +283,19 @@ static void run_delete(struct admin *admin, struct kiln_request *request)
 
 /* ---- threads ---- */
 
+static void reply_busy(struct kiln_request *request, const char *text)
+{
+    struct kiln_reply reply = {
+        .status = 503,
+        .content_type = "text/plain; charset=utf-8",
+        .body = kiln_str_of(text),
+        .headers = {{KILN_STR("retry-after"), KILN_STR(RETRY_S)}},
+        .n_headers = 1,
+    };
+
+    kiln_request_reply(request, &reply);
+}
+
 static void end_job(struct admin *admin, size_t charged)
 {
     if (admin->opts.pool)
@@ -288,13 +306,39 @@ static void end_job(struct admin *admin, size_t charged)
     pthread_mutex_unlock(&admin->lock);
 }
 
+/*
+ * The memory of a job.  Others of them may hold it, or have just answered and be about to give it
+ * back: they are waited for, but not for ever.
+ */
+static int take_memory(const struct job *job)
+{
+    struct admin *admin = job->admin;
+    struct timespec until;
+    int r, waited = 0;
+
+    if (!admin->opts.pool)
+        return 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WAIT_S;
+    pthread_mutex_lock(&admin->lock);
+    while ((r = kiln_pool_take(admin->opts.pool, job->charged)) < 0 && admin->running > 1 &&
+           waited == 0)
+        waited = pthread_cond_timedwait(&admin->idle, &admin->lock, &until);
+    pthread_mutex_unlock(&admin->lock);
+    return r;
+}
+
 static void *job_main(void *context)
 {
     struct job job = *(struct job *)context;
+    int r = take_memory(&job);
 
     kiln_free(context);
-    job.run(job.admin, job.request);
-    end_job(job.admin, job.charged);
+    if (r < 0)
+        reply_busy(job.request, "there is no memory for this just now\n");
+    else
+        job.run(job.admin, job.request);
+    end_job(job.admin, r < 0 ? 0 : job.charged);
     return NULL;
 }
 
@@ -326,36 +370,17 @@ static int start_thread(const struct job *job)
     return r;
 }
 
-static void reply_busy(struct kiln_request *request, const char *text)
-{
-    struct kiln_reply reply = {
-        .status = 503,
-        .content_type = "text/plain; charset=utf-8",
-        .body = kiln_str_of(text),
-        .headers = {{KILN_STR("retry-after"), KILN_STR(RETRY_S)}},
-        .n_headers = 1,
-    };
-
-    kiln_request_reply(request, &reply);
-}
-
 /* `charged` bytes are the job's until it has answered. */
 static void start_charged(struct kiln_request *request, size_t charged,
                           void (*run)(struct admin *admin, struct kiln_request *request))
 {
     struct job job = {request->context, request, run, charged};
-    struct kiln_pool *pool = job.admin->opts.pool;
     int r = begin_job(job.admin);
 
-    if (r == 0 && pool && kiln_pool_take(pool, charged) < 0) {
-        end_job(job.admin, 0);
-        reply_busy(request, "there is no memory for this just now\n");
-        return;
-    }
     if (r == 0) {
         r = start_thread(&job);
         if (r < 0)
-            end_job(job.admin, charged);
+            end_job(job.admin, 0);
     }
     if (r < 0)
         reply_busy(request, "too many of these at once\n");
