@@ -173,10 +173,11 @@ static void put_time(struct kiln_buf *out, uint64_t ns)
         kiln_when_format(ns / 1000000000 * 1000000000, out);
 }
 
-static void put_ratio(struct kiln_buf *out, uint64_t bytes, uint64_t samples)
+/* Only where all of it is in blocks: what is in memory has its bytes in the log. */
+static void put_ratio(struct kiln_buf *out, const struct kiln_usage *u)
 {
-    if (samples && bytes)
-        kiln_buf_printf(out, "%.2f", (double)bytes / (double)samples);
+    if (u->samples && u->bytes && !u->in_head)
+        kiln_buf_printf(out, "%.2f", (double)u->bytes / (double)u->samples);
     else
         kiln_buf_putc(out, '.');
 }
@@ -190,7 +191,7 @@ static void put_row(struct kiln_table *t, const struct kiln_usage *u)
     kiln_cli_put_safe(kiln_table_cell(t, KILN_STYLE_PLAIN), u->type);
     kiln_report_number(kiln_table_cell(t, KILN_STYLE_PLAIN), (double)u->bytes, KILN_STR("bytes"));
     kiln_report_number(kiln_table_cell(t, KILN_STYLE_PLAIN), (double)u->samples, KILN_STR("count"));
-    put_ratio(kiln_table_cell(t, KILN_STYLE_PLAIN), u->bytes, u->samples);
+    put_ratio(kiln_table_cell(t, KILN_STYLE_PLAIN), u);
     kiln_report_number(kiln_table_cell(t, KILN_STYLE_PLAIN), (double)u->profiles,
                        KILN_STR("count"));
     put_time(kiln_table_cell(t, KILN_STYLE_FAINT), u->min_ns);
@@ -235,7 +236,7 @@ static int read_row_member(struct kiln_json *r, struct kiln_str name, struct kil
         uint64_t *to;
     } members[] = {
         {"profiles", &u->profiles}, {"samples", &u->samples},  {"bytes", &u->bytes},
-        {"oldest_ns", &u->min_ns},  {"newest_ns", &u->max_ns},
+        {"oldest_ns", &u->min_ns},  {"newest_ns", &u->max_ns}, {"in_memory", &u->in_head},
     };
 
     if (is(name, "levels"))
@@ -316,7 +317,9 @@ static void put_totals(struct kiln_buf *out, const struct totals *t)
     kiln_buf_puts(out, ", ");
     kiln_report_count(out, (double)t->samples, "sample");
     if (t->samples && t->block_bytes)
-        kiln_buf_printf(out, ", %.2f bytes a sample", (double)t->block_bytes / (double)t->samples);
+        kiln_buf_printf(out, ", %.2f bytes a sample%s",
+                        (double)(t->block_bytes + t->log_bytes) / (double)t->samples,
+                        t->log_bytes ? " with the log" : "");
     if (t->set_aside) {
         kiln_buf_puts(out, "; ");
         kiln_report_count(out, (double)t->set_aside, "damaged file");
