@@ -51,6 +51,8 @@ struct kiln_rpc {
     bool json;                         /* the message is JSON, and so shall the answer be */
     struct kiln_str message;           /* as received */
     enum kiln_compression compression; /* of the message */
+    uint64_t
+        timeout_ms; /* how long the client waits (grpc-timeout, Connect-Timeout-Ms); 0: not said */
     void *context;
 };
 
@@ -77,6 +79,7 @@ struct kiln_rpc_route {
     void (*handler)(struct kiln_rpc *rpc);
     void *context;
     size_t body_max;
+    enum kiln_lane lane;
     bool http_only; /* refuse Connect's and gRPC's content types: an OTLP/HTTP path */
 };
 KILN_CHECK int kiln_rpc_add(struct kiln_router *router, const struct kiln_rpc_route *route);

@@ -14,7 +14,7 @@
  * 503 with Retry-After, without a handler.
  *
  * A handler answers once, at once or later, from any thread.  A request whose client went away is
- * answered into the void; nothing is to be checked.
+ * answered into the void; who works for long looks at kiln_request_gone() now and then.
  *
  * Threads: routes, guards and listeners are set up before kiln_server_start(); after it, only
  * reply, drain and stop, from anywhere.
@@ -22,6 +22,7 @@
 #ifndef KILN_NET_SERVER_H
 #define KILN_NET_SERVER_H
 
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -109,6 +110,9 @@ struct kiln_reply {
     bool close; /* and end the connection (HTTP/1.1) */
 };
 
+/* Turns true when the client went away; good until the request is answered. */
+const _Atomic bool *kiln_request_gone(const struct kiln_request *request);
+
 /* Answers; the request is gone afterwards. */
 void kiln_request_reply(struct kiln_request *request, const struct kiln_reply *reply);
 
@@ -126,6 +130,10 @@ void kiln_router_free(struct kiln_router *router);
  * `body_max` bounds the body as received (0: the server's).  A path with no such method gets 405
  * with Allow, no path at all 404 (or the router's fallback).  HEAD is GET without a body.
  */
+enum kiln_lane {
+    KILN_LANE_QUICK, /* the workers: never for long */
+    KILN_LANE_LONG,  /* threads of their own: questions, administration */
+};
 struct kiln_route {
     const char *method; /* "GET", "POST", ...; NULL: any */
     const char *path;
@@ -134,6 +142,7 @@ struct kiln_route {
     void *context;
     void (*done)(void *context); /* called when the router is freed; NULL: nothing to do */
     size_t body_max;
+    enum kiln_lane lane;
 };
 KILN_CHECK int kiln_router_add(struct kiln_router *router, const struct kiln_route *route);
 /*
@@ -170,7 +179,8 @@ void kiln_router_translate(struct kiln_router *router,
 struct kiln_server_opts {
     uint32_t loops;               /* 0: 1 */
     uint32_t workers;             /* 0: as many as processors */
-    uint32_t queue_max;           /* requests that wait for a worker; 0: 1,024 */
+    uint32_t long_workers;        /* of KILN_LANE_LONG; 0: 8 */
+    uint32_t queue_max;           /* requests that wait for a worker of a lane; 0: 1,024 */
     uint32_t connections_max;     /* 0: 4,096 */
     size_t body_max;              /* as received; 0: 64 MiB */
     size_t header_max;            /* 0: 64 KiB */

@@ -13,7 +13,9 @@
 
 #include "base/compress.h"
 #include "base/err.h"
+#include "base/leash.h"
 #include "core/batch.h"
+#include "core/flame.h"
 #include "core/series.h"
 
 struct kiln_engine;
@@ -57,6 +59,157 @@ struct kiln_series_found {
     uint64_t n_profiles, n_observations;
 };
 
+/* ---- questions about samples ---- */
+
+struct kiln_window {
+    uint64_t start_ns, end_ns; /* start <= t < end */
+};
+
+/* Which stacks count; all that is said must hold.  Names are those of functions, as flames have
+ * them; expressions match any part of a name. */
+struct kiln_stack_choice {
+    const struct kiln_str *call_site; /* the stack begins with these functions, from the root */
+    uint32_t n_call_site;
+    const struct kiln_str *with, *without; /* has one of these functions; has none of these */
+    uint32_t n_with, n_without;
+    struct kiln_regex *with_regex, *without_regex; /* NULL: not said */
+};
+
+/*
+ * What all questions about samples have in common; what is not said does not matter.
+ *
+ * A label is looked for in this order: `__profile_type__`, its parts (`__name__`, `__type__`,
+ * `__unit__`, `__period_type__`, `__period_unit__`) and `service_name` (`service.name`,
+ * `__service_name__`); the labels of the series; the attributes of the sample, the profile, the
+ * scope and the resource.  Numbers and booleans are compared as text; an absent label is empty.
+ *
+ * A sample with a timestamp counts at its timestamp, any other at the start of its profile.  Values
+ * are in the unit of the type (core/type.h's scale is applied).
+ */
+struct kiln_question {
+    const struct kiln_str *tenants;
+    uint32_t n_tenants;
+    const struct kiln_window *windows; /* ascending, apart; none: all times */
+    uint32_t n_windows;
+    struct kiln_str type; /* five-part id; empty: of any */
+    const struct kiln_matcher *matchers;
+    uint32_t n_matchers;
+    const uint8_t (*trace_ids)[16];
+    const uint8_t (*span_ids)[8];
+    const uint8_t (*profile_ids)[16];
+    uint32_t n_trace_ids, n_span_ids, n_profile_ids;
+    struct kiln_stack_choice stacks;
+    /* Levels: the mean over the profiles of each process (host, pid, start), summed over processes;
+     * false: everything is summed, as for flows. */
+    bool average;
+    struct kiln_leash *leash; /* never NULL */
+};
+
+/* What stands behind an answer. */
+struct kiln_basis {
+    uint64_t n_profiles;     /* that have something in it */
+    double count;            /* observations, as far as they can be known: for noise */
+    uint64_t min_ns, max_ns; /* of what was found; 0, 0: nothing */
+    uint64_t covered_ns;     /* time that the profiles cover, of one process or many */
+    uint32_t n_blocks;       /* read */
+    uint32_t n_rolled;       /* of these: by their roll-ups */
+    uint32_t n_damaged;      /* blocks that had to be left out */
+    uint64_t n_time_set;     /* profiles that have the time they came, for want of their own */
+};
+
+/* merge: everything of the question added up. */
+struct kiln_merge_wants {
+    uint32_t nodes_max; /* of the tree; those with the largest totals stay; 0: no tree */
+    bool functions;
+    bool profile; /* as a batch of one profile: one sample for each stack, whole locations */
+    bool exact;   /* never from pruned roll-ups */
+};
+struct kiln_merged {
+    struct kiln_flame *flame;   /* NULL: neither tree nor functions were wanted */
+    struct kiln_batch *profile; /* or NULL */
+    int64_t total;
+    struct kiln_basis basis;
+};
+
+/* timeline: buckets [start + i * step, start + (i + 1) * step) of the first window, by labels. */
+struct kiln_timeline_opts {
+    uint64_t step_ns;
+    const struct kiln_str *by; /* labels */
+    uint32_t n_by;
+    bool mean;      /* of the totals of profiles in a bucket, instead of their sum */
+    bool exemplars; /* the largest profile, or span, of each bucket */
+    bool span_exemplars;
+    uint32_t limit;       /* series with the largest sums; 0: all */
+    uint32_t buckets_max; /* of all series together; 0: 1,000,000.  KILN_E_LIMIT beyond */
+};
+struct kiln_exemplar {
+    uint64_t time_ns;
+    int64_t value;
+    uint8_t profile_id[16], trace_id[16], span_id[8]; /* zero: none */
+    struct kiln_str series;                           /* key; core/series.h */
+};
+struct kiln_timeline_point {
+    uint64_t bucket; /* its number; empty ones are absent */
+    double value;
+    double count; /* observations */
+    uint64_t n_profiles;
+    uint32_t exemplar; /* into exemplars and one; 0: none */
+};
+struct kiln_timeline_series {
+    const struct kiln_str *labels; /* values, parallel to `by`; an absent one is empty */
+    uint32_t first, n;             /* points, ascending */
+    double sum;
+};
+struct kiln_timeline {
+    struct kiln_timeline_series *series; /* by the values of labels, ascending */
+    struct kiln_timeline_point *points;
+    struct kiln_exemplar *exemplars;
+    uint32_t n_series, n_points, n_exemplars;
+    uint32_t n_dropped; /* series beyond the limit */
+    struct kiln_basis basis;
+    struct kiln_budget budget;
+    struct kiln_arena arena;
+};
+
+/* labels: the distinct combinations of values; with times and sizes, as kiln_series_found. */
+struct kiln_label_row {
+    const struct kiln_str *values; /* parallel to the names asked for; an absent one is empty */
+    uint64_t min_ns, max_ns;       /* of blocks and heads that touch the question, as a whole */
+    uint64_t n_profiles;
+};
+struct kiln_labels {
+    struct kiln_label_row *rows; /* ascending by values */
+    uint32_t n_rows;
+    bool truncated; /* there are more than the most that is told */
+    struct kiln_budget budget;
+    struct kiln_arena arena;
+};
+
+/* profiles: each on its own; spans: each trace and span that samples are linked to. */
+struct kiln_found_row {
+    uint64_t time_ns, duration_ns; /* of a span: its first and last observation's distance */
+    int64_t value;
+    double count;
+    uint64_t n_samples;
+    uint8_t profile_id[16]; /* of spans: zero */
+    uint8_t trace_id[16], span_id[8];
+    struct kiln_str series; /* key */
+};
+enum kiln_found_order { KILN_FOUND_NEWEST, KILN_FOUND_LARGEST };
+struct kiln_found_opts {
+    bool spans;
+    enum kiln_found_order order;
+    uint32_t limit; /* 0: 1,000 */
+};
+struct kiln_found {
+    struct kiln_found_row *rows;
+    uint32_t n_rows;
+    uint64_t n_all;
+    struct kiln_basis basis;
+    struct kiln_budget budget;
+    struct kiln_arena arena;
+};
+
 struct kiln_symbol {
     uint64_t address; /* in the file */
     uint64_t size;    /* 0: up to the next */
@@ -87,6 +240,25 @@ struct kiln_engine_ops {
     int (*select)(struct kiln_engine *engine, const struct kiln_selection *selection,
                   size_t memory_bytes, struct kiln_batch **ret_batch, struct kiln_err *err);
 
+    /*
+     * Questions about samples; everything acknowledged before the call is seen.  All return 0,
+     * KILN_E_LIMIT (the question's memory or bytes: `err` says what to do), -ECANCELED, -ETIMEDOUT,
+     * -ENOMEM or an error of I/O; a damaged block is left out, and counted in the answer.
+     */
+    int (*merge)(struct kiln_engine *engine, const struct kiln_question *question,
+                 const struct kiln_merge_wants *wants, struct kiln_merged **ret_merged,
+                 struct kiln_err *err);
+    int (*timeline)(struct kiln_engine *engine, const struct kiln_question *question,
+                    const struct kiln_timeline_opts *opts, struct kiln_timeline **ret_timeline,
+                    struct kiln_err *err);
+    int (*found)(struct kiln_engine *engine, const struct kiln_question *question,
+                 const struct kiln_found_opts *opts, struct kiln_found **ret_found,
+                 struct kiln_err *err);
+    /* Combinations of these labels; `n` 0: the names of all labels there are, as rows of one. */
+    int (*labels)(struct kiln_engine *engine, const struct kiln_question *question,
+                  const struct kiln_str *names, uint32_t n, struct kiln_labels **ret_labels,
+                  struct kiln_err *err);
+
     /* Names for addresses of a build id, which may come later than the samples. */
     int (*put_symbols)(struct kiln_engine *engine, struct kiln_str tenant, struct kiln_str build_id,
                        const struct kiln_symbol *symbols, uint32_t n, struct kiln_err *err);
@@ -105,5 +277,10 @@ struct kiln_engine_ops {
 struct kiln_engine {
     const struct kiln_engine_ops *ops;
 };
+
+void kiln_merged_free(struct kiln_merged *merged);
+void kiln_timeline_free(struct kiln_timeline *timeline);
+void kiln_labels_free(struct kiln_labels *labels);
+void kiln_found_free(struct kiln_found *found);
 
 #endif /* KILN_STORE_ENGINE_H */

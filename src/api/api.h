@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api - the questions that clients ask over HTTP, put on a router: Pyroscope's API, our own, and
+ * the page.  Handlers run in the lane for long requests (net/server.h), ask through query/, and
+ * stop when their client goes away.
+ *
+ * Threads: made before the server starts, freed after it stopped; handlers run on its workers.
+ */
+#ifndef KILN_API_API_H
+#define KILN_API_API_H
+
+#include "api/kept.h"
+#include "base/log.h"
+#include "net/server.h"
+#include "query/query.h"
+
+struct kiln_api {
+    struct kiln_querier *querier; /* all borrowed */
+    struct kiln_engine *engine;
+    struct kiln_kept *kept;
+    struct kiln_log *log; /* NULL: silent */
+    bool multitenant;
+};
+
+/* querier.v1, settings.v1, capabilities.v1, version.v1, /pyroscope/render...: pyroscope*.c */
+KILN_CHECK int kiln_api_add_pyroscope(struct kiln_api *api, struct kiln_router *router);
+/* /api/v1/query, diff, labels, ...: native*.c; docs/openapi.yaml */
+KILN_CHECK int kiln_api_add_native(struct kiln_api *api, struct kiln_router *router);
+/* GET / and what it needs: page.c */
+KILN_CHECK int kiln_api_add_page(struct kiln_api *api, struct kiln_router *router);
+
+#endif /* KILN_API_API_H */
