@@ -39,7 +39,8 @@ KILN_CHECK int kiln_leash_read(struct kiln_leash *leash, uint64_t bytes);
 
 /*
  * Waits until there is memory, and takes it.  KILN_E_LIMIT where it is more than there will ever
- * be; else as check.  `err` says how much was wanted, and what to do.
+ * be; else as check.  `err` says how much was wanted, and what to do.  Who has some already does
+ * not wait, as with take.
  */
 KILN_CHECK int kiln_leash_reserve(struct kiln_leash *leash, size_t bytes, struct kiln_err *err);
 /* More for who has some already: never waits. */

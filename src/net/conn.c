@@ -22,6 +22,7 @@
 #define READS_A_TURN 16 /* then other connections have theirs */
 #define LINGER_MS    2000u
 #define LINGER_BYTES (8u << 20)
+#define WATCHED_MAX  (64u << 10) /* of what follows a long request, kept while it is handled */
 #define TLS_RECORD   16384u
 #define TLS_BYTES    (40u << 10) /* what OpenSSL needs for a connection: its state, two records */
 #define PREFACE      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -283,22 +284,33 @@ static void take_input(struct kiln_conn *conn, struct kiln_str in)
     }
 }
 
+/* Whoever works for long wants to know when the client goes away: the socket is read meanwhile. */
+static bool is_watched(const struct kiln_conn *conn)
+{
+    return conn->protocol == KILN_CONN_HTTP1 && !conn->h1.answer && conn->h1.x &&
+           conn->h1.x->body_done && conn->h1.x->route &&
+           conn->h1.x->route->lane == KILN_LANE_LONG && conn->in.len < WATCHED_MAX;
+}
+
 /* The client sends no more; it may still wait for an answer. */
 static void take_end(struct kiln_conn *conn)
 {
     if (conn->protocol == KILN_CONN_HTTP1 && conn->h1.x && conn->h1.x->body_done) {
-        conn->last = true;
+        if (is_watched(conn))
+            atomic_store_explicit(&conn->h1.x->gone, true, memory_order_relaxed);
+        if (conn->in.len == 0)
+            conn->last = true;
         kiln_conn_pause(conn);
     } else {
         kiln_conn_kill(conn);
     }
 }
 
-/* One exchange at a time: what follows waits, in the socket. */
+/* One exchange at a time: what follows waits, in the socket (or kept, a little of it). */
 static bool is_busy(const struct kiln_conn *conn)
 {
     return conn->protocol == KILN_CONN_HTTP1 &&
-           (conn->h1.answer || (conn->h1.x && conn->h1.x->body_done));
+           (conn->h1.answer || (conn->h1.x && conn->h1.x->body_done)) && !is_watched(conn);
 }
 
 static void read_some(struct kiln_conn *conn)

@@ -372,9 +372,10 @@ bool kiln_exchange_ready(struct kiln_exchange *x)
     x->request.body = kiln_buf_str(&x->body);
     x->request.received_ns = kiln_clock_unix_ns();
     x->stage = KILN_STAGE_HANDLED;
-    if (kiln_queue_push(&x->server->queue, x))
+    if (kiln_crew_give(&x->server->crews[x->route->lane], x))
         return true;
-    kiln_exchange_refuse_text(x, 503, "queue", "too many requests wait, try again\n");
+    kiln_exchange_refuse_text(x, 503, x->route->lane == KILN_LANE_LONG ? "long_queue" : "queue",
+                              "too many requests wait, try again\n");
     return false;
 }
 
@@ -388,4 +389,9 @@ struct kiln_str kiln_request_header(const struct kiln_request *request, const ch
         if (kiln_str_eq(request->headers[i].name, wanted))
             return request->headers[i].value;
     return KILN_STR_NONE;
+}
+
+const _Atomic bool *kiln_request_gone(const struct kiln_request *request)
+{
+    return &((const struct kiln_exchange *)request)->gone;
 }

@@ -165,12 +165,16 @@ void kiln_loop_done(struct kiln_loop *loop)
     *loop = (struct kiln_loop){.wake_fd = -1};
 }
 
-/* Nobody sends from here on: what is answered now is thrown away by whoever answers. */
+/*
+ * Nobody sends from here on: what is answered now is thrown away by whoever answers, and so every
+ * connection has let go of its exchanges before.
+ */
 static void shut(struct kiln_loop *loop)
 {
     struct kiln_exchange *answered;
     struct kiln_arrival *arrived;
 
+    kiln_loop_close_all(loop);
     pthread_mutex_lock(&loop->lock);
     loop->closed = true;
     answered = loop->answered;
@@ -178,7 +182,6 @@ static void shut(struct kiln_loop *loop)
     loop->answered = NULL;
     loop->arrived = NULL;
     pthread_mutex_unlock(&loop->lock);
-    kiln_loop_close_all(loop);
     take_answers(answered);
     take_arrivals(loop, arrived);
     kiln_loop_close_all(loop);

@@ -277,9 +277,31 @@ static struct kiln_str copy_value(char **at, struct kiln_str s)
     return mine;
 }
 
-/* Moves a draft into one block. */
-static struct kiln_response *settle(struct kiln_server *server, const struct draft *draft,
-                                    const struct kiln_reply *reply)
+/* Whose memory the answer is; NULL: the server's own. */
+static struct kiln_pool *pool_of(const struct kiln_server *server, const struct kiln_exchange *x)
+{
+    return x && x->route && x->route->lane == KILN_LANE_LONG ? server->opts.long_pool : NULL;
+}
+
+static int take(struct kiln_server *server, struct kiln_pool **pool, size_t bytes)
+{
+    if (*pool && kiln_pool_take(*pool, bytes) == 0)
+        return 0;
+    *pool = NULL;
+    return kiln_net_take(server, bytes, bytes <= VITAL_MAX);
+}
+
+static void give(struct kiln_server *server, struct kiln_pool *pool, size_t bytes)
+{
+    if (pool)
+        kiln_pool_give(pool, bytes);
+    else
+        kiln_net_give(server, bytes);
+}
+
+/* Moves a draft into one block, which is of `pool`, or where that is empty of the server's. */
+static struct kiln_response *settle(struct kiln_server *server, struct kiln_pool *pool,
+                                    const struct draft *draft, const struct kiln_reply *reply)
 {
     uint32_t n_fields = draft->n_headers + draft->n_trailers;
     size_t size = sizeof(struct kiln_response) + n_fields * sizeof(struct kiln_header);
@@ -292,11 +314,11 @@ static struct kiln_response *settle(struct kiln_server *server, const struct dra
         size += draft->fields[i].name.len + draft->fields[i].value.len;
     size += beside ? 0 : draft->body.len;
     charge = size + beside;
-    if (kiln_net_take(server, charge, charge <= VITAL_MAX) < 0)
+    if (take(server, &pool, charge) < 0)
         return NULL;
     answer = kiln_malloc(size);
     if (!answer) {
-        kiln_net_give(server, charge);
+        give(server, pool, charge);
         return NULL;
     }
     *answer = (struct kiln_response){.status = reply->status,
@@ -304,6 +326,7 @@ static struct kiln_response *settle(struct kiln_server *server, const struct dra
                                      .n_headers = draft->n_headers,
                                      .n_trailers = draft->n_trailers,
                                      .packed = draft->packed.ptr,
+                                     .pool = pool,
                                      .charged = charge};
     at = (char *)(answer->fields + n_fields);
     for (uint32_t i = 0; i < n_fields; i++) {
@@ -323,7 +346,7 @@ static struct kiln_response *make(struct kiln_server *server, const struct kiln_
     struct draft draft;
 
     fill(&draft, x, reply);
-    answer = draft.failed ? NULL : settle(server, &draft, reply);
+    answer = draft.failed ? NULL : settle(server, pool_of(server, x), &draft, reply);
     if (!answer)
         kiln_buf_done(&draft.packed);
     return answer;
@@ -352,7 +375,7 @@ void kiln_response_free(struct kiln_server *server, struct kiln_response *answer
 {
     if (!answer)
         return;
-    kiln_net_give(server, answer->charged);
+    give(server, answer->pool, answer->charged);
     kiln_free(answer->packed);
     kiln_free(answer);
 }

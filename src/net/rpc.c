@@ -200,6 +200,40 @@ static int frame_call(struct kiln_request *request, const struct method *method,
     return -EINVAL;
 }
 
+/* "grpc-timeout: 1500m": at most eight digits and a unit; anything else says nothing. */
+static uint64_t grpc_timeout_ms(struct kiln_str value)
+{
+    static const struct {
+        char unit;
+        uint32_t ms, parts; /* of a millisecond */
+    } units[] = {{'H', 3600000, 1}, {'M', 60000, 1}, {'S', 1000, 1},
+                 {'m', 1, 1},       {'u', 1, 1000},  {'n', 1, 1000000}};
+    uint64_t n;
+
+    if (value.len < 2 || value.len > 9 ||
+        kiln_str_parse_u64((struct kiln_str){value.ptr, value.len - 1}, &n) < 0)
+        return 0;
+    for (size_t i = 0; i < KILN_ARRAY_LEN(units); i++)
+        if (value.ptr[value.len - 1] == units[i].unit)
+            return n ? (n * units[i].ms + units[i].parts - 1) / units[i].parts : 1;
+    return 0;
+}
+
+uint64_t kiln_rpc_timeout_ms(const struct kiln_request *request, enum kiln_rpc_protocol protocol)
+{
+    struct kiln_str value;
+    uint64_t ms;
+
+    if (protocol == KILN_RPC_GRPC || protocol == KILN_RPC_GRPC_WEB)
+        return grpc_timeout_ms(kiln_request_header(request, "grpc-timeout"));
+    if (protocol != KILN_RPC_CONNECT)
+        return 0;
+    value = kiln_request_header(request, "connect-timeout-ms");
+    if (value.len == 0 || value.len > 10 || kiln_str_parse_u64(value, &ms) < 0)
+        return 0;
+    return ms ? ms : 1;
+}
+
 /* Makes a call of the request and hands it to the handler. */
 static void call(struct kiln_request *request, const struct method *method,
                  struct kiln_rpc_kind kind)
@@ -209,6 +243,7 @@ static void call(struct kiln_request *request, const struct method *method,
                             .json = kind.json,
                             .message = request->body,
                             .compression = request->encoding,
+                            .timeout_ms = kiln_rpc_timeout_ms(request, kind.protocol),
                             .context = method->route.context};
     bool framed = kind.protocol == KILN_RPC_GRPC || kind.protocol == KILN_RPC_GRPC_WEB;
     struct kiln_rpc *rpc;
@@ -256,7 +291,8 @@ int kiln_rpc_add(struct kiln_router *router, const struct kiln_rpc_route *route)
                                                      .handler = dispatch,
                                                      .context = method,
                                                      .done = kiln_free,
-                                                     .body_max = route->body_max});
+                                                     .body_max = route->body_max,
+                                                     .lane = route->lane});
     if (r < 0)
         kiln_free(method);
     return r;

@@ -51,8 +51,7 @@ struct kiln_rpc {
     bool json;                         /* the message is JSON, and so shall the answer be */
     struct kiln_str message;           /* as received */
     enum kiln_compression compression; /* of the message */
-    uint64_t
-        timeout_ms; /* how long the client waits (grpc-timeout, Connect-Timeout-Ms); 0: not said */
+    uint64_t timeout_ms;               /* how long the client waits; 0: it did not say */
     void *context;
 };
 

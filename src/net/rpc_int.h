@@ -22,6 +22,9 @@ struct kiln_rpc_kind {
 KILN_CHECK int kiln_rpc_kind_of(const struct kiln_request *request, bool http_only,
                                 struct kiln_rpc_kind *ret_kind);
 
+/* How long the caller says that it waits, rounded up; 0: it did not say. */
+uint64_t kiln_rpc_timeout_ms(const struct kiln_request *request, enum kiln_rpc_protocol protocol);
+
 /* A reply, and the memory its texts point to. */
 struct kiln_rpc_answer {
     struct kiln_reply reply;

@@ -20,6 +20,7 @@ static struct kiln_server_opts with_defaults(const struct kiln_server_opts *opts
 
     o.loops = or_default(o.loops, 1);
     o.workers = or_default(o.workers, cpus > 0 ? (uint32_t)cpus : 1);
+    o.long_workers = or_default(o.long_workers, 8);
     o.queue_max = or_default(o.queue_max, 1024);
     o.connections_max = or_default(o.connections_max, 4096);
     o.body_max = o.body_max ? o.body_max : (size_t)64 << 20;
@@ -80,7 +81,8 @@ int kiln_server_new(const struct kiln_server_opts *opts, struct kiln_server **re
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&server->drained, &attr);
     pthread_condattr_destroy(&attr);
-    kiln_queue_init(&server->queue, server->opts.queue_max);
+    for (int i = 0; i < KILN_LANES; i++)
+        kiln_crew_init(&server->crews[i], (enum kiln_lane)i, &server->opts);
     *ret_server = server;
     return 0;
 }
@@ -115,15 +117,12 @@ static int make_loops(struct kiln_server *server)
 
 static int start_threads(struct kiln_server *server)
 {
-    int r = 0;
+    const struct kiln_server_opts *opts = &server->opts;
+    int r = kiln_crew_start(&server->crews[KILN_LANE_QUICK], "kiln-worker", opts->workers);
 
-    server->workers = kiln_calloc(server->opts.workers, sizeof(*server->workers));
-    if (!server->workers)
-        return -ENOMEM;
-    for (; r == 0 && server->n_workers < server->opts.workers; server->n_workers += r == 0)
-        r = kiln_thread_start("kiln-worker", kiln_worker_run, server,
-                              &server->workers[server->n_workers]);
-    for (uint32_t i = 0; r == 0 && i < server->opts.loops; i++) {
+    if (r == 0)
+        r = kiln_crew_start(&server->crews[KILN_LANE_LONG], "kiln-long", opts->long_workers);
+    for (uint32_t i = 0; r == 0 && i < opts->loops; i++) {
         r = kiln_thread_start("kiln-net", run_loop, &server->loops[i], &server->loops[i].thread);
         server->loops[i].started = r == 0;
     }
@@ -195,10 +194,10 @@ void kiln_server_stop(struct kiln_server *server, uint32_t timeout_ms)
         kiln_loop_ask(&server->loops[i], false);
     wait_drained(server, timeout_ms);
     stop_loops(server);
-    kiln_queue_stop(&server->queue);
-    for (uint32_t i = 0; i < server->n_workers; i++)
-        pthread_join(server->workers[i], NULL);
-    server->n_workers = 0;
+    for (int i = 0; i < KILN_LANES; i++)
+        kiln_queue_stop(&server->crews[i].queue);
+    for (int i = 0; i < KILN_LANES; i++)
+        kiln_crew_join(&server->crews[i]);
 }
 
 void kiln_server_unref(struct kiln_server *server)
@@ -207,11 +206,11 @@ void kiln_server_unref(struct kiln_server *server)
         return;
     for (uint32_t i = 0; server->loops && i < server->opts.loops; i++)
         kiln_loop_done(&server->loops[i]);
-    kiln_queue_done(&server->queue);
+    for (int i = 0; i < KILN_LANES; i++)
+        kiln_crew_done(&server->crews[i]);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->drained);
     kiln_free(server->loops);
-    kiln_free(server->workers);
     kiln_free(server);
 }
 

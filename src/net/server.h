@@ -110,7 +110,11 @@ struct kiln_reply {
     bool close; /* and end the connection (HTTP/1.1) */
 };
 
-/* Turns true when the client went away; good until the request is answered. */
+/*
+ * Turns true when the client went away; good until the request is answered.  Of a connection of
+ * HTTP/1.1 that is also when the client says that it will send no more, in the lane for long
+ * requests: it cannot be told from having gone, and an answer that is made all the same is sent.
+ */
 const _Atomic bool *kiln_request_gone(const struct kiln_request *request);
 
 /* Answers; the request is gone afterwards. */
@@ -125,15 +129,18 @@ void kiln_request_reply_text(struct kiln_request *request, int status, const cha
 KILN_CHECK int kiln_router_new(struct kiln_router **ret_router);
 void kiln_router_free(struct kiln_router *router);
 
+/* Which threads a handler runs on; each lane has a queue of its own. */
+enum kiln_lane {
+    KILN_LANE_QUICK, /* the workers: never for long */
+    KILN_LANE_LONG,  /* threads of their own: questions, administration */
+    KILN_LANES
+};
+
 /*
  * `path` is matched whole; with "*" at its end, by what stands before it, the longest wins.
  * `body_max` bounds the body as received (0: the server's).  A path with no such method gets 405
  * with Allow, no path at all 404 (or the router's fallback).  HEAD is GET without a body.
  */
-enum kiln_lane {
-    KILN_LANE_QUICK, /* the workers: never for long */
-    KILN_LANE_LONG,  /* threads of their own: questions, administration */
-};
 struct kiln_route {
     const char *method; /* "GET", "POST", ...; NULL: any */
     const char *path;
@@ -189,6 +196,7 @@ struct kiln_server_opts {
     uint32_t request_timeout_ms;  /* whole body there; 0: 120,000 */
     uint32_t idle_timeout_ms;     /* between two requests; 0: 120,000 */
     struct kiln_pool *pool;       /* for bodies and answers; NULL: only the limits above */
+    struct kiln_pool *long_pool;  /* for answers of KILN_LANE_LONG first; NULL: `pool` */
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */
 };

@@ -3,7 +3,7 @@
  * server_int - the insides of a server, shared by its source files.
  *
  *   server.c    set-up, start, stop            loop.c     a loop's thread, answers that come back
- *   listen.c    addresses, accepting           worker.c   the queue and the threads that serve it
+ *   listen.c    addresses, accepting           worker.c   queues and the threads that serve them
  *   conn.c      bytes in and out, deadlines    http1_conn.c, http2_*.c      the protocols
  *   tls.c       certificates, handshakes       exchange.c, response.c       a request, its answer
  *
@@ -43,8 +43,9 @@ struct kiln_response {
     bool close;
     uint32_t n_headers, n_trailers;
     struct kiln_str body;
-    char *packed;                /* a compressed body; NULL: the body is in this block */
-    size_t charged;              /* taken from the pool */
+    char *packed;           /* a compressed body; NULL: the body is in this block */
+    struct kiln_pool *pool; /* that `charged` is of; NULL: the server's */
+    size_t charged;
     struct kiln_header fields[]; /* headers, then trailers, then their bytes */
 };
 
@@ -308,11 +309,28 @@ struct kiln_queue {
 void kiln_queue_init(struct kiln_queue *queue, uint32_t max);
 void kiln_queue_done(struct kiln_queue *queue);
 bool kiln_queue_push(struct kiln_queue *queue, struct kiln_exchange *x);
-/* Waits; NULL when the queue was stopped.  `wait` false: NULL as well when it is empty. */
-struct kiln_exchange *kiln_queue_pop(struct kiln_queue *queue, bool wait);
+/* Waits; NULL when the queue was stopped. */
+struct kiln_exchange *kiln_queue_pop(struct kiln_queue *queue);
 void kiln_queue_stop(struct kiln_queue *queue);
 void kiln_exchange_handle(struct kiln_exchange *x);
-void *kiln_worker_run(void *server);
+
+/* The queue of a lane, and the threads that serve it. */
+struct kiln_crew {
+    struct kiln_queue queue;
+    pthread_t *threads;
+    uint32_t n_threads;         /* that run */
+    struct kiln_metric *busy;   /* requests with a handler's thread */
+    struct kiln_metric *queued; /* requests that wait for one */
+};
+
+void kiln_crew_init(struct kiln_crew *crew, enum kiln_lane lane,
+                    const struct kiln_server_opts *opts);
+KILN_CHECK int kiln_crew_start(struct kiln_crew *crew, const char *name, uint32_t n);
+/* Ends its threads after what they handle; the queue has been stopped. */
+void kiln_crew_join(struct kiln_crew *crew);
+void kiln_crew_done(struct kiln_crew *crew);
+/* False: too many wait. */
+bool kiln_crew_give(struct kiln_crew *crew, struct kiln_exchange *x);
 
 /* ---- the server ---- */
 
@@ -328,9 +346,7 @@ struct kiln_server {
     struct kiln_net_metrics metrics;
     struct kiln_loop *loops;
     struct kiln_listener *listeners;
-    struct kiln_queue queue;
-    pthread_t *workers;
-    uint32_t n_workers; /* that run */
+    struct kiln_crew crews[KILN_LANES];
     uint32_t next_loop; /* the first loop's: who gets the next connection */
     bool started, stopped;
     _Atomic uint32_t n_conns;

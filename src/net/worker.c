@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
 #include "net/server_int.h"
 
 void kiln_queue_init(struct kiln_queue *queue, uint32_t max)
@@ -34,12 +38,12 @@ bool kiln_queue_push(struct kiln_queue *queue, struct kiln_exchange *x)
     return taken;
 }
 
-struct kiln_exchange *kiln_queue_pop(struct kiln_queue *queue, bool wait)
+struct kiln_exchange *kiln_queue_pop(struct kiln_queue *queue)
 {
     struct kiln_exchange *x;
 
     pthread_mutex_lock(&queue->lock);
-    while (wait && !queue->first && !queue->stopped) {
+    while (!queue->first && !queue->stopped) {
         queue->n_waiting++;
         pthread_cond_wait(&queue->more, &queue->lock);
         queue->n_waiting--;
@@ -82,12 +86,65 @@ void kiln_exchange_handle(struct kiln_exchange *x)
         x->route->handler(&x->request);
 }
 
-void *kiln_worker_run(void *server)
+/* ---- crews ---- */
+
+void kiln_crew_init(struct kiln_crew *crew, enum kiln_lane lane,
+                    const struct kiln_server_opts *opts)
 {
-    struct kiln_queue *queue = &((struct kiln_server *)server)->queue;
+    const char *const *label = KILN_LABELS("lane", lane == KILN_LANE_LONG ? "long" : "quick");
+
+    kiln_queue_init(&crew->queue, opts->queue_max);
+    crew->busy = kiln_metric_get(opts->metrics, KILN_GAUGE, "kiln_http_handled",
+                                 "Requests that a thread of the lane handles now.", label);
+    crew->queued =
+        kiln_metric_get(opts->metrics, KILN_GAUGE, "kiln_http_queued",
+                        "Requests that are all there and wait for a thread of the lane.", label);
+}
+
+static void *serve(void *arg)
+{
+    struct kiln_crew *crew = arg;
     struct kiln_exchange *x;
 
-    while ((x = kiln_queue_pop(queue, true)))
+    while ((x = kiln_queue_pop(&crew->queue))) {
+        kiln_metric_add(crew->queued, -1);
+        kiln_metric_add(crew->busy, 1);
         kiln_exchange_handle(x);
+        kiln_metric_add(crew->busy, -1);
+    }
     return NULL;
+}
+
+int kiln_crew_start(struct kiln_crew *crew, const char *name, uint32_t n)
+{
+    int r = 0;
+
+    crew->threads = kiln_calloc(n, sizeof(*crew->threads));
+    if (!crew->threads)
+        return -ENOMEM;
+    for (; r == 0 && crew->n_threads < n; crew->n_threads += r == 0)
+        r = kiln_thread_start(name, serve, crew, &crew->threads[crew->n_threads]);
+    return r;
+}
+
+void kiln_crew_join(struct kiln_crew *crew)
+{
+    for (uint32_t i = 0; i < crew->n_threads; i++)
+        pthread_join(crew->threads[i], NULL);
+    crew->n_threads = 0;
+}
+
+void kiln_crew_done(struct kiln_crew *crew)
+{
+    kiln_queue_done(&crew->queue);
+    kiln_free(crew->threads);
+}
+
+bool kiln_crew_give(struct kiln_crew *crew, struct kiln_exchange *x)
+{
+    kiln_metric_add(crew->queued, 1); /* before a thread can take it off again */
+    if (kiln_queue_push(&crew->queue, x))
+        return true;
+    kiln_metric_add(crew->queued, -1);
+    return false;
 }

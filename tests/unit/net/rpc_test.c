@@ -44,6 +44,41 @@ TEST(rpc, the_content_type_says_which_protocol_it_is)
     }
 }
 
+TEST(rpc, the_caller_says_how_long_it_waits)
+{
+    static const struct {
+        enum kiln_rpc_protocol protocol;
+        const char *name, *value;
+        uint64_t ms;
+    } cases[] = {
+        {KILN_RPC_GRPC, "grpc-timeout", "2H", 7200000},
+        {KILN_RPC_GRPC, "grpc-timeout", "3M", 180000},
+        {KILN_RPC_GRPC, "grpc-timeout", "15S", 15000},
+        {KILN_RPC_GRPC_WEB, "grpc-timeout", "1500m", 1500},
+        {KILN_RPC_GRPC, "grpc-timeout", "1500u", 2},
+        {KILN_RPC_GRPC, "grpc-timeout", "1n", 1},
+        {KILN_RPC_GRPC, "grpc-timeout", "0S", 1},
+        {KILN_RPC_GRPC, "grpc-timeout", "99999999H", 359999996400000},
+        {KILN_RPC_GRPC, "grpc-timeout", "100000000H", 0},
+        {KILN_RPC_GRPC, "grpc-timeout", "15", 0},
+        {KILN_RPC_GRPC, "grpc-timeout", "S", 0},
+        {KILN_RPC_GRPC, "grpc-timeout", "-1S", 0},
+        {KILN_RPC_GRPC, "connect-timeout-ms", "5", 0},
+        {KILN_RPC_CONNECT, "connect-timeout-ms", "2500", 2500},
+        {KILN_RPC_CONNECT, "connect-timeout-ms", "0", 1},
+        {KILN_RPC_CONNECT, "connect-timeout-ms", "12345678901", 0},
+        {KILN_RPC_CONNECT, "connect-timeout-ms", "1s", 0},
+        {KILN_RPC_HTTP, "connect-timeout-ms", "2500", 0},
+    };
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        struct kiln_header header = {kiln_str_of(cases[i].name), kiln_str_of(cases[i].value)};
+        struct kiln_request request = request_of(&header);
+
+        CHECK_EQ(kiln_rpc_timeout_ms(&request, cases[i].protocol), cases[i].ms);
+    }
+}
+
 TEST(rpc, a_unary_call_has_exactly_one_message)
 {
     static const struct {

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns: one list of those who wait, in the order they came, for all pools (questions that wait are
+ * few).  Only the first who waits for a pool may take of it, and whoever comes while somebody waits
+ * goes behind him: a large question is not overtaken for ever by small ones.
+ *
+ * Who gives back, who took, and who gave up all wake the first in line of that pool, under the lock
+ * under which he looked: no wake-up is lost.  Memory also comes back without our knowing (a parent
+ * is shared with ingest), and a client goes away without a word: so a waiter looks again by himself
+ * every few milliseconds.
+ */
+#include "base/leash.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define LOOK_AGAIN_NS (10 * KILN_NS_PER_MS)
+#define MIB           ((size_t)1 << 20)
+
+struct waiter {
+    struct waiter *next;
+    struct kiln_pool *pool;
+    pthread_cond_t turn;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct waiter *line; /* the first came first */
+
+int kiln_leash_check(const struct kiln_leash *leash)
+{
+    if (leash->gone && atomic_load_explicit(leash->gone, memory_order_relaxed))
+        return -ECANCELED;
+    if (leash->deadline_mono_ns && kiln_clock_mono_ns() >= leash->deadline_mono_ns)
+        return -ETIMEDOUT;
+    return 0;
+}
+
+int kiln_leash_read(struct kiln_leash *leash, uint64_t bytes)
+{
+    if (leash->bytes_max &&
+        (leash->bytes_read > leash->bytes_max || bytes > leash->bytes_max - leash->bytes_read))
+        return KILN_E_LIMIT;
+    leash->bytes_read += bytes;
+    return 0;
+}
+
+/* ---- turns ---- */
+
+static struct waiter *first_for(const struct kiln_pool *pool)
+{
+    struct waiter *w = line;
+
+    while (w && w->pool != pool)
+        w = w->next;
+    return w;
+}
+
+static void wake_first(const struct kiln_pool *pool)
+{
+    struct waiter *w = first_for(pool);
+
+    if (w)
+        pthread_cond_signal(&w->turn);
+}
+
+static void join_line(struct waiter *w)
+{
+    pthread_condattr_t attr;
+    struct waiter **end = &line;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->turn, &attr);
+    pthread_condattr_destroy(&attr);
+    while (*end)
+        end = &(*end)->next;
+    *end = w;
+}
+
+static void leave_line(struct waiter *w)
+{
+    struct waiter **at = &line;
+
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    pthread_cond_destroy(&w->turn);
+}
+
+static void sleep_a_little(struct waiter *w, uint64_t deadline_ns)
+{
+    uint64_t until = kiln_clock_mono_ns() + LOOK_AGAIN_NS;
+    struct timespec at;
+
+    if (deadline_ns && deadline_ns < until)
+        until = deadline_ns;
+    at = (struct timespec){.tv_sec = (time_t)(until / KILN_NS_PER_S),
+                           .tv_nsec = (long)(until % KILN_NS_PER_S)};
+    pthread_cond_timedwait(&w->turn, &lock, &at);
+}
+
+/* Without counting a refusal, as kiln_pool_take() would each time that somebody looks. */
+static bool has_room(const struct kiln_pool *pool, size_t bytes)
+{
+    for (; pool; pool = pool->parent) {
+        size_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+
+        if (bytes > pool->limit || used > pool->limit - bytes)
+            return false;
+    }
+    return true;
+}
+
+static bool try_take(struct kiln_pool *pool, size_t bytes)
+{
+    return has_room(pool, bytes) && kiln_pool_take(pool, bytes) == 0;
+}
+
+static int wait_for_turn(const struct kiln_leash *leash, size_t bytes)
+{
+    struct waiter w = {.pool = leash->pool};
+    int r;
+
+    join_line(&w);
+    while ((r = kiln_leash_check(leash)) == 0) {
+        if (first_for(w.pool) == &w && try_take(w.pool, bytes))
+            break;
+        sleep_a_little(&w, leash->deadline_mono_ns);
+    }
+    leave_line(&w);
+    wake_first(w.pool);
+    return r;
+}
+
+/* ---- memory ---- */
+
+/* What it can have at most, were nobody else there. */
+static size_t most(const struct kiln_leash *leash)
+{
+    size_t most = leash->memory_max ? leash->memory_max : SIZE_MAX;
+
+    for (const struct kiln_pool *pool = leash->pool; pool; pool = pool->parent)
+        most = pool->limit < most ? pool->limit : most;
+    return most;
+}
+
+static void count(struct kiln_leash *leash, size_t bytes)
+{
+    leash->memory += bytes;
+    if (leash->memory > leash->memory_peak)
+        leash->memory_peak = leash->memory;
+}
+
+static int refuse(const struct kiln_leash *leash, size_t bytes, int code, struct kiln_err *err)
+{
+    size_t mib = (leash->memory + bytes + MIB - 1) / MIB;
+
+    if (code == KILN_E_LIMIT)
+        return kiln_err_set(err, code, NULL,
+                            "the question needs %zu MiB of memory and may use %zu MiB: ask for a "
+                            "shorter time or fewer services",
+                            mib, most(leash) / MIB);
+    if (code == -ETIMEDOUT)
+        return kiln_err_set(err, code, NULL,
+                            "the question waited for %zu MiB of memory until its time was over: "
+                            "others were before it, try again",
+                            mib);
+    return kiln_err_set(err, code, NULL, "nobody waits for the answer any more");
+}
+
+int kiln_leash_reserve(struct kiln_leash *leash, size_t bytes, struct kiln_err *err)
+{
+    int r = kiln_leash_check(leash);
+
+    if (r < 0)
+        return refuse(leash, bytes, r, err);
+    if (bytes > most(leash) || leash->memory > most(leash) - bytes)
+        return refuse(leash, bytes, KILN_E_LIMIT, err);
+    if (leash->memory) /* who has some and waits for more might wait for who does the same */
+        return kiln_leash_take(leash, bytes) < 0 ? refuse(leash, bytes, KILN_E_LIMIT, err) : 0;
+    if (leash->pool) {
+        pthread_mutex_lock(&lock);
+        if (first_for(leash->pool) || !try_take(leash->pool, bytes))
+            r = wait_for_turn(leash, bytes);
+        pthread_mutex_unlock(&lock);
+    }
+    if (r < 0)
+        return refuse(leash, bytes, r, err);
+    count(leash, bytes);
+    return 0;
+}
+
+int kiln_leash_take(struct kiln_leash *leash, size_t bytes)
+{
+    if (bytes > most(leash) || leash->memory > most(leash) - bytes)
+        return KILN_E_LIMIT;
+    if (leash->pool && kiln_pool_take(leash->pool, bytes) < 0)
+        return KILN_E_LIMIT;
+    count(leash, bytes);
+    return 0;
+}
+
+void kiln_leash_give(struct kiln_leash *leash, size_t bytes)
+{
+    leash->memory -= bytes;
+    if (!leash->pool)
+        return;
+    pthread_mutex_lock(&lock);
+    kiln_pool_give(leash->pool, bytes);
+    wake_first(leash->pool);
+    pthread_mutex_unlock(&lock);
+}
