@@ -77,7 +77,7 @@ int kiln_serve_check(const struct kiln_server_config *config);
 
 /* ---- server_pages.c ---- */
 
-/* GET /, /metrics, /healthz, /ready. */
+/* GET /metrics, /healthz, /ready. */
 KILN_CHECK int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router);
 
 /* ---- server_store.c ---- */

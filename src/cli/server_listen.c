@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "api/api.h"
 #include "cli/serve.h"
 #include "net/rpc.h"
 #include "store/admin.h"
@@ -41,6 +42,8 @@ int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
         r = kiln_pprof_receiver_add(serve->receivers, serve->full);
     if (r == 0)
         r = kiln_serve_pages(serve, serve->full);
+    if (r == 0)
+        r = kiln_api_add_page(NULL, serve->full);
     if (r == 0)
         r = kiln_store_admin_add(serve->full, &admin);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;

@@ -7,25 +7,6 @@
 #define METRICS_MAX_BYTES ((size_t)16 << 20)
 #define DISK_FREE_MIN     ((uint64_t)64 << 20) /* the store's own: below it refuses */
 
-static const char front[] =
-    "Kiln " KILN_VERSION ": continuous profiling. This server keeps profiles; send them here:\n"
-    "\n"
-    "  OTLP gRPC    opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export\n"
-    "  OTLP HTTP    POST /v1development/profiles\n"
-    "  Pyroscope    POST /ingest, push.v1.PusherService/Push\n"
-    "  any format   POST /api/v1/profiles?service=NAME\n"
-    "\n"
-    "  GET /metrics   what it counted, for Prometheus\n"
-    "  GET /ready     whether it takes profiles\n"
-    "  GET /healthz   whether it is alive\n";
-
-static void reply_front(struct kiln_request *request)
-{
-    kiln_request_reply(request, &(struct kiln_reply){.status = 200,
-                                                     .content_type = "text/plain; charset=utf-8",
-                                                     .body = {front, sizeof(front) - 1}});
-}
-
 static void reply_health(struct kiln_request *request)
 {
     kiln_request_reply_text(request, 200, "alive");
@@ -68,7 +49,6 @@ static void reply_metrics(struct kiln_request *request)
 int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router)
 {
     static const struct kiln_route routes[] = {
-        {.method = "GET", .path = "/", .handler = reply_front},
         {.method = "GET", .path = "/healthz", .handler = reply_health},
         {.method = "GET", .path = "/ready", .handler = reply_ready},
         {.method = "GET", .path = "/metrics", .handler = reply_metrics, .access = KILN_ACCESS_SELF},

@@ -78,7 +78,8 @@ class Itself(unittest.TestCase):
         with KilnServer() as server:
             self.assertEqual(call(url(server, "/ready")), (200, b"ready\n"))
             self.assertEqual(call(url(server, "/healthz")), (200, b"alive\n"))
-            self.assertIn(b"send them here", call(url(server))[1])
+            self.assertIn(b"<title>Kiln</title>", call(url(server))[1])
+            self.assertIn(b"use strict", call(url(server, "/plain/page.js"))[1])
             self.assertEqual(call(url(server, "/nowhere"))[0], 404)
             ready = json.loads(server.ready.read_text())
             self.assertEqual(ready["pid"], server.process.pid)
