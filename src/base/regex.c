@@ -14,12 +14,14 @@
 #define MATCH_DEPTH_MAX  100000u
 #define MATCH_MEMORY_KIB 16384u
 #define PATTERN_LEN_MAX  65536u
+#define JIT_CODE_MAX     16384u /* larger ones, of strangers, would take a megabyte each */
 
 struct kiln_regex {
     pcre2_general_context *memory;
     pcre2_match_context *limits;
     pcre2_match_data *match;
     pcre2_code *code;
+    bool gives_up, gave_up;
 };
 
 static void *allocate(size_t size, __attribute__((unused)) void *data)
@@ -56,6 +58,8 @@ static int compile(struct kiln_regex *regex, struct kiln_str pattern, unsigned f
         return -ENOMEM;
     if (flags & KILN_REGEX_WHOLE)
         options |= PCRE2_ANCHORED | PCRE2_ENDANCHORED;
+    if (flags & KILN_REGEX_RE2)
+        options |= PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY;
     pcre2_set_max_pattern_length(context, PATTERN_LEN_MAX);
     regex->code = pcre2_compile((PCRE2_SPTR)(pattern.ptr ? pattern.ptr : ""), pattern.len, options,
                                 &code, &at, context);
@@ -71,6 +75,9 @@ static int compile(struct kiln_regex *regex, struct kiln_str pattern, unsigned f
 
 static int prepare_match(struct kiln_regex *regex)
 {
+    size_t size = 0;
+
+    pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
     regex->limits = pcre2_match_context_create(regex->memory);
     regex->match = pcre2_match_data_create_from_pattern(regex->code, regex->memory);
     if (!regex->limits || !regex->match)
@@ -79,7 +86,8 @@ static int prepare_match(struct kiln_regex *regex)
     pcre2_set_depth_limit(regex->limits, MATCH_DEPTH_MAX);
     pcre2_set_heap_limit(regex->limits, MATCH_MEMORY_KIB);
     /* Where there is no JIT, or it may not map executable pages, matching interprets. */
-    (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
+    if (!regex->gives_up || size <= JIT_CODE_MAX)
+        (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
     return 0;
 }
 
@@ -91,6 +99,8 @@ int kiln_regex_new(struct kiln_str pattern, unsigned flags, struct kiln_regex **
 
     if (regex)
         regex->memory = pcre2_general_context_create(allocate, release, NULL);
+    if (regex)
+        regex->gives_up = flags & KILN_REGEX_GIVES_UP;
     if (regex && regex->memory)
         r = compile(regex, pattern, flags, err);
     if (r == 0)
@@ -118,7 +128,18 @@ static int search(struct kiln_regex *regex, struct kiln_str text, size_t at)
 
 int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text)
 {
-    return search(regex, text, 0);
+    int r;
+
+    if (regex->gave_up)
+        return KILN_E_LIMIT;
+    r = search(regex, text, 0);
+    regex->gave_up = regex->gives_up && r == KILN_E_LIMIT;
+    return r;
+}
+
+bool kiln_regex_gave_up(const struct kiln_regex *regex)
+{
+    return regex->gave_up;
 }
 
 /* ---- replacing ---- */

@@ -19,6 +19,10 @@ struct kiln_regex;
 
 enum kiln_regex_flags {
     KILN_REGEX_WHOLE = 1, /* the whole text must match, not a part of it */
+    KILN_REGEX_RE2 = 2,   /* as RE2 reads it: . is any character, $ the very end */
+    /* For patterns of strangers that are tried on many texts: after the first match that took too
+     * many steps every other one fails at once, and kiln_regex_gave_up() says so. */
+    KILN_REGEX_GIVES_UP = 4,
 };
 
 /*
@@ -31,6 +35,7 @@ void kiln_regex_free(struct kiln_regex *regex);
 
 /* Returns 1 (it matches), 0, -ENOMEM, or KILN_E_LIMIT where the match took too many steps. */
 KILN_CHECK int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text);
+bool kiln_regex_gave_up(const struct kiln_regex *regex);
 
 /*
  * Appends `text` to `out` with every match replaced by `with`, in which $0 is the match, $1 or ${1}

@@ -23,6 +23,14 @@
 KILN_CHECK int kiln_when_parse(struct kiln_str text, uint64_t now_ns, uint64_t *ret_ns);
 
 /*
+ * The same in the words of Pyroscope's older endpoints: 20260301 (a day), whole numbers whose count
+ * of digits says the unit (13: ms, 16: us, 19: ns, any other: s), and chains such as now-1h30m with
+ * s, m or min, h, d, w, M or mon (30 days), y; an unknown unit adds nothing, any other reference
+ * than now is now, and "_", "," and blanks are passed over.  Dates with dashes are as above.
+ */
+KILN_CHECK int kiln_when_parse_legacy(struct kiln_str text, uint64_t now_ns, uint64_t *ret_ns);
+
+/*
  * The time in a file name: "cpu-20260301T120000Z.pb.gz", "heap_2026-03-01_12-00-00.pb",
  * "cpu-1772366400123.pb.gz".  Returns 0 or KILN_E_NOMATCH.
  */

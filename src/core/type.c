@@ -140,6 +140,14 @@ static void name_family(struct kiln_type *t)
     t->level = known->level;
 }
 
+bool kiln_type_is_level(const struct kiln_type *type)
+{
+    struct kiln_type t = *type;
+
+    name_family(&t);
+    return t.level;
+}
+
 /* Whether a text can be the first part of an id. */
 static bool may_name(struct kiln_str text)
 {

@@ -51,6 +51,9 @@ KILN_CHECK int kiln_types_of_batch(const struct kiln_batch *batch, bool counts_s
  */
 uint32_t kiln_type_default(const struct kiln_batch *batch, const struct kiln_type *types);
 
+/* Whether a type of these parts is a level. */
+bool kiln_type_is_level(const struct kiln_type *type);
+
 /* Writes the id name:type:unit:period_type:period_unit. */
 void kiln_type_id(const struct kiln_type *type, struct kiln_buf *out);
 /* True if the ids are equal; periods may differ. */

@@ -4,7 +4,7 @@
  *
  *   kiln_ask_open()    words ─▶ struct kiln_question: selectors parsed, the type resolved, times
  *                      made windows, a leash put on
- *   ask->question      goes to the engine's merge, timeline, found and labels
+ *   kiln_ask_merge()   and _timeline, _found, _labels: ask->question goes to the engine
  *   kiln_ask_close()
  *
  * Every room that answers questions (api/, watch/) asks through here, so that a selector, a time, a
@@ -65,15 +65,27 @@ struct kiln_query {
     uint64_t timeout_ms;      /* what the client waits for; 0: the limit */
 };
 
+enum kiln_ask_outcome {
+    KILN_ASK_ANSWERED,
+    KILN_ASK_REFUSED, /* the question makes no sense, or names what is not there */
+    KILN_ASK_LIMITED, /* bytes, memory, range or steps of an expression */
+    KILN_ASK_TIMED_OUT,
+    KILN_ASK_CANCELED, /* the client went away */
+    KILN_ASK_FAILED,
+    KILN_ASK_OUTCOMES,
+};
+
 struct kiln_ask {
     struct kiln_question question; /* for the engine */
     struct kiln_type type;         /* the resolved one; all empty where none was said */
     /* the rest is the ask's own */
+    enum kiln_ask_outcome outcome;
     struct kiln_querier *querier;
     struct kiln_leash leash;
     struct kiln_selector selector;
     struct kiln_window *windows;
     struct kiln_str *tenants;
+    struct kiln_matcher *matchers; /* of the selector, without those that said the type */
     uint64_t began_mono_ns;
     struct kiln_budget budget;
     struct kiln_arena arena;
@@ -89,9 +101,23 @@ KILN_CHECK int kiln_ask_open(struct kiln_querier *querier, const struct kiln_que
 /* Also counts it: kiln_queries_total, kiln_query_seconds, bytes, memory. */
 void kiln_ask_close(struct kiln_ask *ask);
 
+/*
+ * The engine's answers to ask->question, and its codes; `err` always has a sentence.  KILN_E_LIMIT
+ * too where an expression of the selectors or of the stacks took too many steps: what it did not
+ * match is unknown, so there is no answer.
+ */
+KILN_CHECK int kiln_ask_merge(struct kiln_ask *ask, const struct kiln_merge_wants *wants,
+                              struct kiln_merged **ret_merged, struct kiln_err *err);
+KILN_CHECK int kiln_ask_timeline(struct kiln_ask *ask, const struct kiln_timeline_opts *opts,
+                                 struct kiln_timeline **ret_timeline, struct kiln_err *err);
+KILN_CHECK int kiln_ask_found(struct kiln_ask *ask, const struct kiln_found_opts *opts,
+                              struct kiln_found **ret_found, struct kiln_err *err);
+KILN_CHECK int kiln_ask_labels(struct kiln_ask *ask, const struct kiln_str *names, uint32_t n,
+                               struct kiln_labels **ret_labels, struct kiln_err *err);
+
 /* ---- the type of an id ---- */
 
-/* A five-part id (":delta" behind it is dropped) as a type, whose texts are borrowed from `id`.
+/* A five-part id (a sixth one, "delta", is dropped) as a type, whose texts are borrowed from `id`.
  * KILN_E_MALFORMED. */
 KILN_CHECK int kiln_query_type(struct kiln_str id, struct kiln_type *ret_type);
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query_int - what the files of query/ share.
+ */
+#ifndef KILN_QUERY_QUERY_INT_H
+#define KILN_QUERY_QUERY_INT_H
+
+#include "query/query.h"
+
+enum { KILN_QUERY_TENANTS_MAX = 64, KILN_QUERY_WINDOWS_MAX = 100000 };
+
+struct kiln_querier {
+    struct kiln_engine *engine;
+    struct kiln_pool *pool;
+    struct kiln_pool own_pool;
+    struct kiln_query_limits limits;
+    struct kiln_metric *outcomes[KILN_ASK_OUTCOMES];
+    struct kiln_metric *seconds, *bytes;
+};
+
+/* Makes ask->windows out of the query's, sorted and joined. */
+KILN_CHECK int kiln_ask_set_windows(struct kiln_ask *ask, const struct kiln_query *query,
+                                    struct kiln_err *err);
+
+/* Decides the type of ask->question, and takes matchers that say it out of them. */
+KILN_CHECK int kiln_ask_set_type(struct kiln_ask *ask, const struct kiln_query *query,
+                                 struct kiln_err *err);
+
+/* A sentence for an engine's code that has none yet, and the outcome it stands for. */
+int kiln_ask_failed(struct kiln_ask *ask, int code, struct kiln_err *err);
+
+#endif /* KILN_QUERY_QUERY_INT_H */
