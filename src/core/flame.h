@@ -38,6 +38,7 @@ struct kiln_flame_function {
     int64_t self, total;
 };
 
+/* Its arrays are kiln_malloc()'s, charged to the budget. */
 struct kiln_flame {
     struct kiln_flame_name *names;         /* [0]: "total"; sorted otherwise as they were met */
     struct kiln_flame_node *nodes;         /* NULL: was not asked for */

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/thread.h"
+#include "store/oracle.h"
 #include "store/store_int.h"
 
 #define DAY_NS       (24 * 3600 * UINT64_C(1000000000))
@@ -205,6 +206,10 @@ static const struct kiln_engine_ops store_ops = {
     .append = kiln_store_append,
     .series = kiln_store_series,
     .select = kiln_store_select,
+    .merge = kiln_oracle_merge,
+    .timeline = kiln_oracle_timeline,
+    .found = kiln_oracle_found,
+    .labels = kiln_oracle_labels,
     .put_symbols = kiln_store_put_symbols,
     .delete_service = kiln_store_delete_service,
     .stats = kiln_store_stats,

@@ -102,18 +102,36 @@ static uint32_t stack_of(struct kiln_builder *b, struct kiln_str drawn)
     return kiln_builder_stack(b, leaf_first + DEPTH_MAX - n, n);
 }
 
+/* "7.2": trace 7, span 2. */
+static uint32_t link_of(struct kiln_builder *b, struct kiln_str drawn)
+{
+    struct kiln_link link = {0};
+    uint64_t trace = 0, span = 0;
+
+    assert_int_equal(kiln_str_parse_u64(kiln_str_cut(&drawn, '.'), &trace), 0);
+    assert_int_equal(kiln_str_parse_u64(drawn, &span), 0);
+    link.trace_id[15] = (uint8_t)trace;
+    link.span_id[7] = (uint8_t)span;
+    return kiln_builder_link(b, &link);
+}
+
 static void draw_line(struct kiln_builder *b, uint32_t profile, struct kiln_str line)
 {
     uint32_t stack = stack_of(b, kiln_str_cut(&line, ' '));
     int64_t values[VALUES_MAX];
     uint64_t times[VALUES_MAX];
-    uint32_t n_values = 0, n_times = 0, attrs = 0;
+    uint32_t n_values = 0, n_times = 0, attrs = 0, link = 0;
 
     while (line.len) {
         struct kiln_str word = kiln_str_cut(&line, ' ');
 
         if (kiln_str_contains(word, KILN_STR("="))) {
             attrs = attr_set(b, word);
+            continue;
+        }
+        if (word.ptr[0] == '^') {
+            kiln_str_cut(&word, '^');
+            link = link_of(b, word);
             continue;
         }
         if (word.ptr[0] != '@')
@@ -123,7 +141,7 @@ static void draw_line(struct kiln_builder *b, uint32_t profile, struct kiln_str 
         if (word.ptr)
             assert_int_equal(kiln_str_parse_u64(word, &times[n_times++]), 0);
     }
-    kiln_builder_add_sample(b, profile, stack, attrs, 0, n_values ? values : NULL,
+    kiln_builder_add_sample(b, profile, stack, attrs, link, n_values ? values : NULL,
                             n_times ? times : NULL, n_values ? n_values : n_times);
 }
 
@@ -147,6 +165,7 @@ static void add_drawn(struct kiln_builder *b, const struct kiln_drawn *d, bool f
         .period = d->period,
         .time_ns = d->time_ns,
         .duration_ns = d->duration_ns,
+        .id[15] = d->id,
         .attrs = attr_set(b, kiln_str_of(d->attrs)),
     };
 

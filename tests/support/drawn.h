@@ -7,6 +7,7 @@
  *   main;parse>read 3            read is inlined into parse: one location, two lines
  *   main;0x1234 3                no function: an address; lib.so+0x1234: in a mapping
  *   main 3 thread=main,n=7       attributes of the sample (a whole number is an int)
+ *   main 3 ^7.2                  linked to span 2 of trace 7 (the last bytes of the ids)
  *   - 3                          the empty stack
  *   main 5@100 6@200             values with timestamps; "main @100 @200": timestamps only
  *
@@ -28,6 +29,7 @@ struct kiln_drawn {
     const char *period_type, *period_unit;
     int64_t period;
     uint64_t time_ns, duration_ns;
+    uint8_t id;           /* the last byte of the profile's id */
     const char *attrs;    /* of the profile: "k=v,k=v" */
     const char *resource; /* not NULL: begins a resource with these attributes, and a scope */
     const char *scope;    /* not NULL: begins a scope of that name */
