@@ -102,21 +102,12 @@ static void sleep_a_little(struct waiter *w, uint64_t deadline_ns)
     pthread_cond_timedwait(&w->turn, &lock, &at);
 }
 
-/* Without counting a refusal, as kiln_pool_take() would each time that somebody looks. */
-static bool has_room(const struct kiln_pool *pool, size_t bytes)
-{
-    for (; pool; pool = pool->parent) {
-        size_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
-
-        if (bytes > pool->limit || used > pool->limit - bytes)
-            return false;
-    }
-    return true;
-}
-
+/* Looking is no refusal: kiln_pool_take() would count one each time. */
 static bool try_take(struct kiln_pool *pool, size_t bytes)
 {
-    return has_room(pool, bytes) && kiln_pool_take(pool, bytes) == 0;
+    if (!kiln_pool_has(pool, bytes))
+        kiln_pool_reclaim(pool, bytes);
+    return kiln_pool_has(pool, bytes) && kiln_pool_take(pool, bytes) == 0;
 }
 
 static int wait_for_turn(const struct kiln_leash *leash, size_t bytes)

@@ -5,12 +5,26 @@
 void kiln_pool_init(struct kiln_pool *pool, const char *name, size_t limit,
                     struct kiln_pool *parent)
 {
-    pool->name = name;
-    pool->parent = parent;
-    pool->limit = limit;
-    atomic_init(&pool->used, 0);
-    atomic_init(&pool->peak, 0);
-    atomic_init(&pool->refused, 0);
+    *pool = (struct kiln_pool){.name = name, .parent = parent, .limit = limit};
+    pthread_mutex_init(&pool->lock, NULL);
+}
+
+int kiln_pool_own(struct kiln_pool *pool, size_t bytes)
+{
+    int r = kiln_pool_take(pool->parent, bytes);
+
+    if (r == 0)
+        pool->own = bytes;
+    return r;
+}
+
+void kiln_pool_on_short(struct kiln_pool *pool, void (*reclaim)(void *context, size_t bytes),
+                        void *context)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->reclaim = reclaim;
+    pool->reclaim_context = context;
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static void note_peak(struct kiln_pool *pool, size_t used)
@@ -21,30 +35,125 @@ static void note_peak(struct kiln_pool *pool, size_t used)
         ;
 }
 
-int kiln_pool_take(struct kiln_pool *pool, size_t bytes)
+static bool fits(const struct kiln_pool *pool, size_t used, size_t bytes)
+{
+    return bytes <= pool->limit && used <= pool->limit - bytes;
+}
+
+/* How much of `used` is the parent's. */
+static size_t over(const struct kiln_pool *pool, size_t used)
+{
+    return used > pool->own ? used - pool->own : 0;
+}
+
+static struct kiln_pool *try_take(struct kiln_pool *pool, size_t bytes);
+
+/* What goes up depends on what is used: both change together. */
+static struct kiln_pool *take_owned(struct kiln_pool *pool, size_t bytes)
+{
+    struct kiln_pool *lacking = NULL;
+    size_t used;
+
+    pthread_mutex_lock(&pool->lock);
+    used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+    if (!fits(pool, used, bytes))
+        lacking = pool;
+    else if (over(pool, used + bytes) > over(pool, used))
+        lacking = try_take(pool->parent, over(pool, used + bytes) - over(pool, used));
+    if (!lacking) {
+        atomic_store_explicit(&pool->used, used + bytes, memory_order_relaxed);
+        note_peak(pool, used + bytes);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return lacking;
+}
+
+static struct kiln_pool *take_plain(struct kiln_pool *pool, size_t bytes)
 {
     size_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+    struct kiln_pool *lacking;
 
     do {
-        if (bytes > pool->limit || used > pool->limit - bytes) {
-            atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
-            return KILN_E_LIMIT;
-        }
+        if (!fits(pool, used, bytes))
+            return pool;
     } while (!atomic_compare_exchange_weak(&pool->used, &used, used + bytes));
-    if (pool->parent) {
-        int r = kiln_pool_take(pool->parent, bytes);
+    lacking = pool->parent ? try_take(pool->parent, bytes) : NULL;
+    if (lacking)
+        atomic_fetch_sub(&pool->used, bytes);
+    else
+        note_peak(pool, used + bytes);
+    return lacking;
+}
 
-        if (r < 0) {
-            atomic_fetch_sub(&pool->used, bytes);
-            return r;
-        }
+/* NULL, or the pool that has not enough; then nothing was taken. */
+static struct kiln_pool *try_take(struct kiln_pool *pool, size_t bytes)
+{
+    return pool->own ? take_owned(pool, bytes) : take_plain(pool, bytes);
+}
+
+bool kiln_pool_has(const struct kiln_pool *pool, size_t bytes)
+{
+    while (pool && bytes) {
+        size_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+
+        if (!fits(pool, used, bytes))
+            return false;
+        bytes = over(pool, used + bytes) - over(pool, used);
+        pool = pool->parent;
     }
-    note_peak(pool, used + bytes);
-    return 0;
+    return true;
+}
+
+/* Asks those on the way up who hold something that can be done without. */
+bool kiln_pool_reclaim(struct kiln_pool *pool, size_t bytes)
+{
+    bool asked = false;
+
+    for (; pool; pool = pool->parent) {
+        void (*reclaim)(void *context, size_t bytes);
+        void *context;
+
+        pthread_mutex_lock(&pool->lock);
+        reclaim = pool->reclaim;
+        context = pool->reclaim_context;
+        pthread_mutex_unlock(&pool->lock);
+        if (reclaim)
+            reclaim(context, bytes);
+        asked = asked || reclaim;
+    }
+    return asked;
+}
+
+int kiln_pool_take(struct kiln_pool *pool, size_t bytes)
+{
+    struct kiln_pool *lacking = try_take(pool, bytes);
+
+    if (lacking && kiln_pool_reclaim(pool, bytes))
+        lacking = try_take(pool, bytes);
+    if (!lacking)
+        return 0;
+    atomic_fetch_add_explicit(&lacking->refused, 1, memory_order_relaxed);
+    return KILN_E_LIMIT;
+}
+
+static size_t give_owned(struct kiln_pool *pool, size_t bytes)
+{
+    size_t used, up;
+
+    pthread_mutex_lock(&pool->lock);
+    used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+    up = over(pool, used) - over(pool, used - bytes);
+    atomic_store_explicit(&pool->used, used - bytes, memory_order_relaxed);
+    pthread_mutex_unlock(&pool->lock);
+    return up;
 }
 
 void kiln_pool_give(struct kiln_pool *pool, size_t bytes)
 {
-    for (; pool; pool = pool->parent)
-        atomic_fetch_sub(&pool->used, bytes);
+    for (; pool && bytes; pool = pool->parent) {
+        if (pool->own)
+            bytes = give_owned(pool, bytes);
+        else
+            atomic_fetch_sub(&pool->used, bytes);
+    }
 }

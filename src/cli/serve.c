@@ -76,6 +76,7 @@ static int make_server(struct kiln_serve *serve, struct kiln_err *err)
         .connections_max = connections_max(),
         .body_max = (size_t)serve->config->set.body_max,
         .pool = &serve->memory.ingest,
+        .long_pool = &serve->memory.query,
         .metrics = serve->metrics,
         .log = serve->log,
     };
@@ -99,6 +100,8 @@ static int start(struct kiln_serve *serve, struct kiln_err *err)
     if (r == 0)
         r = kiln_serve_pipeline(serve, err);
     if (r == 0)
+        r = kiln_serve_query(serve, err);
+    if (r == 0)
         r = kiln_serve_routes(serve, err);
     if (r == 0)
         r = kiln_memory_start(&serve->memory);
@@ -120,6 +123,7 @@ static void finish(struct kiln_serve *serve)
         kiln_server_stop(serve->server, DRAIN_MS);
     kiln_router_free(serve->full);
     kiln_router_free(serve->otlp);
+    kiln_serve_query_done(serve);
     if (serve->engine) {
         if (kiln_store_flush(serve->engine, &err) < 0)
             kiln_log(serve->log, KILN_LOG_WARN, "the head stays in the log", "reason", "%s",

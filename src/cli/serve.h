@@ -2,11 +2,12 @@
 /*
  * serve - the parts of `kiln server`, put together and taken apart again.
  *
- *   listeners ─▶ gate ─▶ receivers ─┐
- *   scraper ────────────────────────┴─▶ redaction ─▶ store
+ *   listeners ─▶ gate ┬▶ receivers ─┐
+ *                     │   scraper ──┴─▶ redaction ─▶ store
+ *                     └▶ APIs ─▶ querier ─────────────┘
  *
- * One root pool holds the memory limit; ingest and store have their shares of it, and a third part
- * (server_memory.c) holds what the process uses beside them.
+ * One root pool holds the memory limit; ingest, store and questions have their shares of it, and a
+ * last part holds what the process uses beside them (server_memory.c).
  *
  * Threads: the main thread makes and ends it; pages are served by the server's workers.
  */
@@ -16,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "api/api.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/pool.h"
@@ -34,7 +36,7 @@ enum kiln_serve_state { KILN_SERVE_STARTING, KILN_SERVE_READY, KILN_SERVE_STOPPI
 /* Keeps the process below its limit; see server_memory.c. */
 struct kiln_memory {
     uint64_t limit;
-    struct kiln_pool all, ingest, store, beside;
+    struct kiln_pool all, ingest, store, query, beside;
     size_t ballast; /* taken from `beside` */
     pthread_t thread;
     bool running;
@@ -61,6 +63,9 @@ struct kiln_serve {
     struct kiln_gate *gate;
     struct kiln_receivers *receivers;
     struct kiln_scraper *scraper; /* NULL: nothing to scrape */
+    struct kiln_querier *querier;
+    struct kiln_kept *kept;
+    struct kiln_api api;
     char scrape_dir[PATH_MAX];
     struct kiln_router *full, *otlp;
     struct kiln_server *server;
@@ -101,6 +106,13 @@ void kiln_serve_reload(struct kiln_serve *serve);
 KILN_CHECK int kiln_serve_check_rules(const struct kiln_server_config *config,
                                       struct kiln_err *err);
 void kiln_serve_pipeline_done(struct kiln_serve *serve);
+
+/* ---- server_query.c ---- */
+
+/* Makes what answers questions; puts it on the router. */
+KILN_CHECK int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err);
+KILN_CHECK int kiln_serve_query_routes(struct kiln_serve *serve);
+void kiln_serve_query_done(struct kiln_serve *serve);
 
 /* ---- server_process.c ---- */
 

@@ -45,6 +45,8 @@ int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
     if (r == 0)
         r = kiln_api_add_page(NULL, serve->full);
     if (r == 0)
+        r = kiln_serve_query_routes(serve);
+    if (r == 0)
         r = kiln_store_admin_add(serve->full, &admin);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }

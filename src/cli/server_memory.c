@@ -3,15 +3,24 @@
  * How the process stays below its limit.
  *
  *   limit ┬─ 1/8 + 16 MiB   never given out: code, stacks, and what comes between two looks
- *         └─ all ┬─ ingest  9/20: bodies, and batches on their way in
- *                ├─ store  11/20: heads, cuts, compaction, caches
- *                └─ beside        what the process was seen to use beyond what the pools know of
+ *         └─ all             own   at most   (in fortieths of all)
+ *             ├─ ingest       5      18      bodies, and batches on their way in
+ *             ├─ store       13      22      heads, cuts, compaction
+ *             ├─ query        8      22      questions, their answers; what was read of blocks
+ *             ├─ (common)    14              what no share owns: first come, first served
+ *             └─ beside       -       -      what the process was seen to use beyond what the pools
+ *                                            know of; out of the common part
+ *
+ * Shares overlap, so that under a small limit one large question still has room (120 MB of 256 MiB)
+ * and so has a burst of profiles.  What a share owns nobody else can take: questions that use up
+ * all that is common leave the store its heads and what it needs to write them, and ingest some
+ * requests at a time; a full ingest leaves questions enough to answer one after the other.
  *
  * Pools count what their users asked for.  The C library needs more than that (headers, holes that
  * do not fit the next taker), and libraries ask nobody.  So a thread compares what the kernel says
  * with what the pools say and takes the difference out of `all` as well: where memory is lost to
- * holes, less is given out.  When the process comes near its limit, free memory goes back to the
- * kernel.
+ * holes, less is given out.  When that happens, or the process comes near its limit, free memory
+ * goes back to the kernel.
  */
 #include <malloc.h>
 #include <time.h>
@@ -30,14 +39,22 @@
 #define IDLE_S       30         /* as often, what nobody uses goes back anyway, */
 #define IDLE_BYTES   (64 * MIB) /* from this much on */
 
+static void init_share(struct kiln_pool *pool, const char *name, struct kiln_pool *all, size_t own,
+                       size_t most)
+{
+    kiln_pool_init(pool, name, all->limit / 40 * most, all);
+    (void)!kiln_pool_own(pool, all->limit / 40 * own); /* all is empty: it cannot fail */
+}
+
 void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
 {
     size_t all = (size_t)(limit - limit / 8 - SLACK);
 
     *memory = (struct kiln_memory){.limit = limit};
     kiln_pool_init(&memory->all, "all", all, NULL);
-    kiln_pool_init(&memory->ingest, "ingest", all / 20 * 9, &memory->all);
-    kiln_pool_init(&memory->store, "store", all / 20 * 11, &memory->all);
+    init_share(&memory->ingest, "ingest", &memory->all, 5, 18);
+    init_share(&memory->store, "store", &memory->all, 13, 22);
+    init_share(&memory->query, "query", &memory->all, 8, 22);
     kiln_pool_init(&memory->beside, "beside", all, &memory->all);
     pthread_mutex_init(&memory->lock, NULL);
     pthread_cond_init(&memory->wake, NULL);
@@ -48,7 +65,8 @@ void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
 
 static uint64_t in_use(const struct kiln_memory *memory)
 {
-    return atomic_load(&memory->ingest.used) + atomic_load(&memory->store.used);
+    return atomic_load(&memory->ingest.used) + atomic_load(&memory->store.used) +
+           atomic_load(&memory->query.used);
 }
 
 /* Makes the ballast what is used beside the pools, or as near as the pools allow. */
@@ -71,7 +89,7 @@ static void balance(struct kiln_memory *memory, uint64_t rss)
 
 static bool should_trim(const struct kiln_memory *memory, uint64_t rss, uint64_t since_ns)
 {
-    if (rss > memory->limit / 4 * 3)
+    if (rss > memory->limit / 4 * 3 || memory->ballast)
         return since_ns > TRIM_EVERY_S * KILN_NS_PER_S;
     return rss > in_use(memory) + IDLE_BYTES && since_ns > IDLE_S * KILN_NS_PER_S;
 }

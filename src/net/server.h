@@ -70,10 +70,10 @@ struct kiln_request {
     struct kiln_str body;           /* as received, chunks joined */
     enum kiln_compression encoding; /* what Content-Encoding says of it */
     struct kiln_peer peer;
-    int http_version;                 /* 1 or 2 */
-    uint64_t received_ns;             /* Unix time of the last byte */
-    char tenant[KILN_TENANT_MAX + 1]; /* filled by the guard */
-    void *context;                    /* of the route */
+    int http_version;                    /* 1 or 2 */
+    uint64_t received_ns;                /* Unix time of the last byte */
+    char tenant[KILN_TENANTS_BYTES + 1]; /* filled by the guard; who reads may get "a|b" */
+    void *context;                       /* of the route */
 };
 
 /* The value of the first header of this (lower case) name; KILN_STR_NONE without one. */

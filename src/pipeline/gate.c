@@ -34,7 +34,8 @@
     X(CROSS_SITE, "cross_site", 403, "a page of another site may not do this")                     \
     X(NO_TENANT, "tenant", 401, "no org id: X-Scope-OrgID says the tenant")                        \
     X(BAD_TENANT, "tenant", 400,                                                                   \
-      "X-Scope-OrgID has at most 150 of the characters A-Z a-z 0-9 ! - _ . * ' ( )")               \
+      "X-Scope-OrgID has at most 150 of the characters A-Z a-z 0-9 ! - _ . * ' ( )"                \
+      " (or, for questions, at most 16 such names with | between them)")                           \
     X(TOO_LARGE, "body", 413, "the body is larger than this tenant may send")                      \
     X(TOO_FAST, "rate", 429, "this tenant sends more bytes a second than it may")
 
@@ -292,6 +293,19 @@ static enum refusal check_token(struct kiln_gate *gate, const struct kiln_reques
     return answer;
 }
 
+/* One tenant; of a question, several. */
+static bool take_tenants(struct kiln_request *request, enum kiln_access access,
+                         struct kiln_str asked)
+{
+    if (access == KILN_ACCESS_READ)
+        return kiln_tenants_sort(asked, request->tenant) == 0;
+    if (!kiln_tenant_valid(asked))
+        return false;
+    memcpy(request->tenant, asked.ptr, asked.len);
+    request->tenant[asked.len] = '\0';
+    return true;
+}
+
 static enum refusal check_tenant(struct kiln_gate *gate, struct kiln_request *request,
                                  enum kiln_access access, const char *bound)
 {
@@ -306,13 +320,9 @@ static enum refusal check_tenant(struct kiln_gate *gate, struct kiln_request *re
         asked = kiln_str_of(bound);
     if (!asked.len)
         return any ? WELCOME : NO_TENANT;
-    if (bound[0] && !kiln_str_eq(asked, kiln_str_of(bound)))
-        return OTHER_TENANT;
-    if (!kiln_tenant_valid(asked))
+    if (!take_tenants(request, access, asked))
         return any ? WELCOME : BAD_TENANT;
-    memcpy(request->tenant, asked.ptr, asked.len);
-    request->tenant[asked.len] = '\0';
-    return WELCOME;
+    return bound[0] && strcmp(request->tenant, bound) != 0 ? OTHER_TENANT : WELCOME;
 }
 
 static enum refusal check_bytes(struct kiln_gate *gate, const struct kiln_request *request,

@@ -20,7 +20,8 @@
  * Tenants: with `tenants` on, X-Scope-OrgID names one (at most 150 of [A-Za-z0-9!-_.*'()], neither
  * "." nor ".."), and a request without it is refused; otherwise the header means nothing and
  * everything is of the tenant "anonymous".  A token of one tenant stands for that tenant; a header
- * that says another is refused.
+ * that says another is refused.  What only reads may name up to 16 at once, "a|b"; handlers see
+ * them in order, each once.
  *
  * Peers on a Unix socket that are root or of our own user may do everything.  Without a file of
  * tokens everybody may: kiln_gate_check_listen() keeps that to loopback.

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A handler takes its request to a new thread and is done; the thread does the work, answers and
- * ends.  Their number is bounded, and freeing the router waits for the last of them.
- */
 #include "store/admin.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/leash.h"
 #include "base/mem.h"
-#include "base/thread.h"
 #include "codec/otlp.h"
 #include "store/check.h"
 #include "store/choose.h"
@@ -22,26 +18,19 @@
 
 #define EXPORT_BYTES ((size_t)256 << 20)
 #define ANSWER_MAX   ((size_t)1 << 30)
+#define WAIT_NS      (5 * KILN_NS_PER_S) /* for memory that others hold */
 #define RETRY_S      "5"
-enum {
-    JOBS_MAX = 4,
-    PATH_BYTES = 4096,
-    WAIT_S = 5, /* for memory that other jobs hold */
-};
+enum { JOBS_MAX = 4, PATH_BYTES = 4096 };
 
 struct admin {
     struct kiln_store_admin_opts opts;
-    pthread_mutex_t lock;
-    pthread_cond_t idle;
-    uint32_t running;
+    _Atomic uint32_t running;
     uint32_t routes; /* that still point here */
 };
 
 struct job {
-    struct admin *admin;
-    struct kiln_request *request;
     void (*run)(struct admin *admin, struct kiln_request *request);
-    size_t charged; /* of the pool */
+    uint32_t exports; /* how often it needs the memory of an export */
 };
 
 /* ---- answers ---- */
@@ -281,7 +270,7 @@ static void run_delete(struct admin *admin, struct kiln_request *request)
         reply_number(request, "profiles", profiles);
 }
 
-/* ---- threads ---- */
+/* ---- jobs ---- */
 
 static void reply_busy(struct kiln_request *request, const char *text)
 {
@@ -296,121 +285,57 @@ static void reply_busy(struct kiln_request *request, const char *text)
     kiln_request_reply(request, &reply);
 }
 
-static void end_job(struct admin *admin, size_t charged)
-{
-    if (admin->opts.pool)
-        kiln_pool_give(admin->opts.pool, charged);
-    pthread_mutex_lock(&admin->lock);
-    admin->running--;
-    pthread_cond_broadcast(&admin->idle);
-    pthread_mutex_unlock(&admin->lock);
-}
-
 /*
- * The memory of a job.  Others of them may hold it, or have just answered and be about to give it
- * back: they are waited for, but not for ever.
+ * With memory that is the job's until it has answered.  Others of them may hold it, or have just
+ * answered and be about to give it back: they are waited for, but not for ever.
  */
-static int take_memory(const struct job *job)
+static void run_charged(struct admin *admin, struct kiln_request *request, const struct job *job)
 {
-    struct admin *admin = job->admin;
-    struct timespec until;
-    int r, waited = 0;
+    struct kiln_leash leash = {.gone = kiln_request_gone(request),
+                               .deadline_mono_ns = kiln_clock_mono_ns() + WAIT_NS,
+                               .pool = admin->opts.pool};
+    size_t charged = job->exports * export_bytes(admin);
 
-    if (!admin->opts.pool)
-        return 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WAIT_S;
-    pthread_mutex_lock(&admin->lock);
-    while ((r = kiln_pool_take(admin->opts.pool, job->charged)) < 0 && admin->running > 1 &&
-           waited == 0)
-        waited = pthread_cond_timedwait(&admin->idle, &admin->lock, &until);
-    pthread_mutex_unlock(&admin->lock);
-    return r;
-}
-
-static void *job_main(void *context)
-{
-    struct job job = *(struct job *)context;
-    int r = take_memory(&job);
-
-    kiln_free(context);
-    if (r < 0)
-        reply_busy(job.request, "there is no memory for this just now\n");
-    else
-        job.run(job.admin, job.request);
-    end_job(job.admin, r < 0 ? 0 : job.charged);
-    return NULL;
-}
-
-static int begin_job(struct admin *admin)
-{
-    int r;
-
-    pthread_mutex_lock(&admin->lock);
-    r = admin->running < JOBS_MAX ? 0 : -EAGAIN;
-    admin->running += r == 0;
-    pthread_mutex_unlock(&admin->lock);
-    return r;
-}
-
-static int start_thread(const struct job *job)
-{
-    struct job *copy = kiln_malloc(sizeof(*copy));
-    pthread_t thread;
-    int r;
-
-    if (!copy)
-        return -ENOMEM;
-    *copy = *job;
-    r = kiln_thread_start("kiln-admin", job_main, copy, &thread);
-    if (r < 0)
-        kiln_free(copy);
-    else
-        pthread_detach(thread);
-    return r;
-}
-
-/* `charged` bytes are the job's until it has answered. */
-static void start_charged(struct kiln_request *request, size_t charged,
-                          void (*run)(struct admin *admin, struct kiln_request *request))
-{
-    struct job job = {request->context, request, run, charged};
-    int r = begin_job(job.admin);
-
-    if (r == 0) {
-        r = start_thread(&job);
-        if (r < 0)
-            end_job(job.admin, 0);
+    if (charged && kiln_leash_reserve(&leash, charged, NULL) < 0) {
+        reply_busy(request, "there is no memory for this just now\n");
+        return;
     }
-    if (r < 0)
-        reply_busy(request, "too many of these at once\n");
+    job->run(admin, request);
+    if (charged)
+        kiln_leash_give(&leash, charged);
 }
 
-static void start(struct kiln_request *request,
-                  void (*run)(struct admin *admin, struct kiln_request *request))
+/* A few at once: questions have the same threads. */
+static void run(struct kiln_request *request, const struct job *job)
 {
-    start_charged(request, 0, run);
+    struct admin *admin = request->context;
+
+    if (atomic_fetch_add(&admin->running, 1) < JOBS_MAX)
+        run_charged(admin, request, job);
+    else
+        reply_busy(request, "too many of these at once\n");
+    atomic_fetch_sub(&admin->running, 1);
 }
 
 static void handle_stats(struct kiln_request *request)
 {
-    start(request, run_stats);
+    run(request, &(struct job){run_stats, 0});
 }
 
 static void handle_check(struct kiln_request *request)
 {
-    start_charged(request, export_bytes(request->context), run_check);
+    run(request, &(struct job){run_check, 1});
 }
 
 static void handle_compact(struct kiln_request *request)
 {
-    start(request, run_compact);
+    run(request, &(struct job){run_compact, 0});
 }
 
 static void handle_backup(struct kiln_request *request)
 {
     if (is_near(&request->peer))
-        start(request, run_backup);
+        run(request, &(struct job){run_backup, 0});
     else
         kiln_request_reply_text(request, 403,
                                 "a backup writes on the server's machine: ask for it there");
@@ -418,32 +343,23 @@ static void handle_backup(struct kiln_request *request)
 
 static void handle_export(struct kiln_request *request)
 {
-    start_charged(request, 2 * export_bytes(request->context), run_export);
+    run(request, &(struct job){run_export, 2});
 }
 
 static void handle_delete(struct kiln_request *request)
 {
-    start(request, run_delete);
+    run(request, &(struct job){run_delete, 0});
 }
 
 /* ---- routes ---- */
 
-/* Each route lets go once; the last one waits for the jobs. */
+/* Each route lets go once. */
 static void let_go(void *context)
 {
     struct admin *admin = context;
-    bool last;
 
-    pthread_mutex_lock(&admin->lock);
-    last = --admin->routes == 0;
-    while (last && admin->running)
-        pthread_cond_wait(&admin->idle, &admin->lock);
-    pthread_mutex_unlock(&admin->lock);
-    if (!last)
-        return;
-    pthread_cond_destroy(&admin->idle);
-    pthread_mutex_destroy(&admin->lock);
-    kiln_free(admin);
+    if (--admin->routes == 0)
+        kiln_free(admin);
 }
 
 int kiln_store_admin_add(struct kiln_router *router, const struct kiln_store_admin_opts *opts)
@@ -462,8 +378,6 @@ int kiln_store_admin_add(struct kiln_router *router, const struct kiln_store_adm
     if (!admin)
         return -ENOMEM;
     admin->opts = *opts;
-    pthread_mutex_init(&admin->lock, NULL);
-    pthread_cond_init(&admin->idle, NULL);
     admin->routes = 1;
     for (size_t i = 0; r == 0 && i < KILN_ARRAY_LEN(routes); i++) {
         struct kiln_route route = routes[i];
@@ -472,6 +386,7 @@ int kiln_store_admin_add(struct kiln_router *router, const struct kiln_store_adm
         route.context = admin;
         route.done = let_go;
         route.body_max = 1;
+        route.lane = KILN_LANE_LONG;
         admin->routes++;
         r = kiln_router_add(router, &route);
         if (r < 0)

@@ -10,11 +10,9 @@
  *   DELETE /api/v1/services/NAME          really deletes
  *
  * All of them need admin access and are of the tenant of the caller; check, compact and backup are
- * of the whole store.  They may take long: each runs on a thread of its own, a few at once, and is
- * answered when it is done.
+ * of the whole store.  They may take long, and run in the lane for that, a few at once.
  *
- * Threads: as net/server.h.  The router must be freed (it waits for what runs) before the engine
- * is closed.
+ * Threads: as net/server.h.  The server must be stopped before the engine is closed.
  */
 #ifndef KILN_STORE_ADMIN_H
 #define KILN_STORE_ADMIN_H

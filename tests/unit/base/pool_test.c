@@ -31,3 +31,87 @@ TEST(pool, takes_from_its_parent_or_not_at_all)
     kiln_pool_give(&part, 50);
     CHECK_EQ(all.used, 50);
 }
+
+TEST(pool, what_it_owns_nobody_else_can_take)
+{
+    struct kiln_pool all, a, b;
+
+    kiln_pool_init(&all, "all", 100, NULL);
+    kiln_pool_init(&a, "a", 70, &all);
+    kiln_pool_init(&b, "b", 80, &all);
+    CHECK_OK(kiln_pool_own(&a, 30));
+    CHECK_OK(kiln_pool_own(&b, 40));
+    CHECK_EQ(all.used, 70);
+    CHECK_OK(kiln_pool_take(&b, 70)); /* its own, and all that is common */
+    CHECK_EQ(all.used, 100);
+    CHECK(!kiln_pool_has(&a, 31));
+    CHECK_EQ(kiln_pool_take(&a, 31), KILN_E_LIMIT);
+    CHECK_EQ(all.refused, 1);
+    CHECK(kiln_pool_has(&a, 30));
+    CHECK_OK(kiln_pool_take(&a, 30));
+    kiln_pool_give(&b, 10);
+    CHECK_OK(kiln_pool_take(&a, 10));
+    CHECK_EQ(kiln_pool_take(&b, 1), KILN_E_LIMIT);
+    kiln_pool_give(&a, 40);
+    kiln_pool_give(&b, 60);
+    CHECK_EQ(a.used + b.used, 0);
+    CHECK_EQ(all.used, 70);
+}
+
+enum { TAKERS = 4, ROUNDS = 20000 };
+
+static void *take_and_give(void *arg)
+{
+    struct kiln_pool *pool = arg;
+
+    for (size_t i = 0; i < ROUNDS; i++) {
+        size_t bytes = 1 + i * 7 % 40;
+
+        if (kiln_pool_take(pool, bytes) == 0)
+            kiln_pool_give(pool, bytes);
+    }
+    return NULL;
+}
+
+TEST(pool, what_it_owns_is_counted_right_by_many_at_once)
+{
+    struct kiln_pool all, pools[2];
+    pthread_t threads[TAKERS];
+
+    kiln_pool_init(&all, "all", 100, NULL);
+    for (int i = 0; i < 2; i++) {
+        kiln_pool_init(&pools[i], "part", 60, &all);
+        CHECK_OK(kiln_pool_own(&pools[i], 25));
+    }
+    for (int i = 0; i < TAKERS; i++)
+        CHECK_OK(pthread_create(&threads[i], NULL, take_and_give, &pools[i % 2]));
+    for (int i = 0; i < TAKERS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(pools[0].used + pools[1].used, 0);
+    CHECK_EQ(all.used, 50);
+    CHECK(all.peak <= 100);
+}
+
+static void give_up_cache(void *context, size_t bytes)
+{
+    struct kiln_pool *pool = context;
+    size_t used = pool->used;
+
+    kiln_pool_give(pool, bytes < used ? bytes : used);
+}
+
+TEST(pool, a_cache_gives_back_before_anybody_is_refused)
+{
+    struct kiln_pool all, cache, part;
+
+    kiln_pool_init(&all, "all", 100, NULL);
+    kiln_pool_init(&cache, "cache", 100, &all);
+    kiln_pool_init(&part, "part", 100, &all);
+    kiln_pool_on_short(&all, give_up_cache, &cache);
+    CHECK_OK(kiln_pool_take(&cache, 80));
+    CHECK_OK(kiln_pool_take(&part, 60));
+    CHECK_EQ(cache.used, 20);
+    CHECK_OK(kiln_pool_take(&part, 40));
+    CHECK_EQ(kiln_pool_take(&part, 1), KILN_E_LIMIT);
+    CHECK_EQ(all.refused + part.refused, 1);
+}

@@ -15,7 +15,7 @@
 static const char *ask(struct kiln_gate *gate, enum kiln_access access, const char *authorization,
                        const char *tenant, const char *length)
 {
-    static char said[512];
+    static char said[2048];
     struct kiln_header headers[3];
     struct kiln_request request = {.headers = headers, .peer = {.address = "127.0.0.1:1"}};
     struct kiln_guard guard = kiln_gate_guard(gate);
@@ -293,6 +293,36 @@ TEST(gate, a_token_of_a_tenant_stands_for_it)
 }
 
 /* ---- how much ---- */
+
+TEST(gate, questions_may_be_about_several_tenants)
+{
+    struct kiln_gate *gate = gate_of(&(struct kiln_gate_opts){.tenants = true});
+
+    CHECK_TEXT(READ(gate, NULL, "shop", NULL), "200 shop");
+    CHECK_TEXT(READ(gate, NULL, "b|a|b|c", NULL), "200 a|b|c");
+    CHECK_EQ(status_of(READ(gate, NULL, "a|", NULL)), 400);
+    CHECK_EQ(status_of(READ(gate, NULL, "|a", NULL)), 400);
+    CHECK_EQ(status_of(READ(gate, NULL, "a|b/c", NULL)), 400);
+    CHECK_EQ(status_of(WRITE(gate, NULL, "a|b", NULL)), 400);
+    CHECK_EQ(status_of(ask(gate, KILN_ACCESS_ADMIN, NULL, "a|b", NULL)), 400);
+    CHECK_EQ(status_of(ask(gate, KILN_ACCESS_SELF, NULL, "a|b", NULL)), 200);
+    CHECK_TEXT(READ(gate, NULL, "p|o|n|m|l|k|j|i|h|g|f|e|d|c|b|a|a", NULL),
+               "200 a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p");
+    CHECK_EQ(status_of(READ(gate, NULL, "a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p|q", NULL)), 400);
+    kiln_gate_free(gate);
+}
+
+TEST(gate, a_token_of_a_tenant_reads_no_other)
+{
+    const char *path = file_of("- {token: shop-secret, tenant: shop, access: read}\n");
+    struct kiln_gate *gate =
+        gate_of(&(struct kiln_gate_opts){.tenants = true, .tokens_file = path});
+
+    CHECK_TEXT(READ(gate, "Bearer shop-secret", "shop|shop", NULL), "200 shop");
+    CHECK_EQ(status_of(READ(gate, "Bearer shop-secret", "shop|other", NULL)), 403);
+    kiln_gate_free(gate);
+    unlink(path);
+}
 
 TEST(gate, a_tenant_has_a_rate_with_a_burst)
 {
