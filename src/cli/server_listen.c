@@ -29,8 +29,8 @@ int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_store_admin_opts admin = {.engine = serve->engine,
                                           .io = serve->io,
-                                          .export_bytes = serve->memory.all.limit / 4,
-                                          .pool = &serve->memory.all,
+                                          .export_bytes = serve->memory.query.limit / 5 * 2,
+                                          .pool = &serve->memory.query,
                                           .log = serve->log};
     int r = kiln_otlp_receiver_add(serve->receivers, serve->otlp);
 
