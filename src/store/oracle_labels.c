@@ -167,8 +167,6 @@ static int add_decided(struct making *m, uint32_t source)
     struct kiln_buf key;
     int r;
 
-    if (!decides(m, series))
-        return 0;
     kiln_buf_init(&key, KEY_MAX);
     for (uint32_t i = 0; i < m->n_names; i++) {
         struct kiln_str value = KILN_STR("");
@@ -183,25 +181,37 @@ static int add_decided(struct making *m, uint32_t source)
 
 /* ---- everything ---- */
 
-static int add_all(struct making *m)
+static int add_sample(struct making *m, uint32_t profile, uint32_t attrs)
+{
+    return m->n_names ? add_values(m, profile, attrs) : add_names(m, profile, attrs);
+}
+
+/* A series by what it has in the time. */
+static int add_source(struct making *m, uint32_t source)
 {
     const struct kiln_facts *facts = m->facts;
     int r = 0;
 
-    for (uint32_t i = 0; i < facts->n_sources && r == 0; i++)
-        r = add_decided(m, i);
     for (uint32_t i = 0; i < facts->n_facts && r == 0; i++) {
         const struct kiln_fact *fact = &facts->facts[i];
-        uint32_t attrs = kiln_fact_sample(facts, fact)->attrs;
 
-        r = m->n_names ? add_values(m, fact->profile, attrs) : add_names(m, fact->profile, attrs);
+        if (facts->profiles[fact->profile].source == source)
+            r = add_sample(m, fact->profile, kiln_fact_sample(facts, fact)->attrs);
     }
     for (uint32_t i = 0; i < facts->n_profiles && r == 0; i++) {
-        if (kiln_fact_head(facts, i)->n_samples || !facts->profiles[i].considered ||
-            says_samples(facts->question))
-            continue;
-        r = m->n_names ? add_values(m, i, 0) : add_names(m, i, 0);
+        if (facts->profiles[i].source == source && facts->profiles[i].considered &&
+            !kiln_fact_head(facts, i)->n_samples && !says_samples(facts->question))
+            r = add_sample(m, i, 0);
     }
+    return r;
+}
+
+static int add_all(struct making *m)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < m->facts->n_sources && r == 0; i++)
+        r = decides(m, &m->facts->sources[i].series) ? add_decided(m, i) : add_source(m, i);
     return r;
 }
 
