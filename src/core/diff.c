@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each view is added up by the frames of the pair, then every frame is compared.
- *
- * Noise: a value that n independent observations gave has a standard deviation of value / sqrt(n)
- * (Poisson; as if all observations weighed the same).  One observation is the least that is
- * assumed, also where a side saw nothing: 3 samples against none say little.  Against a fixed total
- * what counts is the share, and a share of everything cannot vary: the variance is binomial, times
- * 1 - share. The half-width of the 95 % interval of the difference is 1.96 times the root of both
- * variances.
+ * Each view is added up by the frames of the pair, then every frame is compared (core/noise.h says
+ * what is noise).
  *
  * Ranking: changes of self beyond their noise, then changes of total beyond theirs (callers of what
  * changed), then the rest; each by how large the change is.
@@ -19,10 +13,9 @@
 #include "base/mem.h"
 #include "base/sat.h"
 #include "core/diff.h"
+#include "core/noise.h"
 #include "core/pair.h"
 #include "core/top.h"
-
-#define Z_95 1.959964
 
 /* A sum and the observations behind it. */
 struct measure {
@@ -38,8 +31,7 @@ struct measures {
 struct side {
     const struct kiln_view *view;
     struct measures *sums; /* parallel to the frames of the pair */
-    double scale;
-    bool against_total; /* values are shares of a fixed total */
+    struct kiln_noise_side whole;
 };
 
 static void add(struct measure *to, const struct kiln_view_row *row)
@@ -75,36 +67,19 @@ static int add_up(struct side *side, const uint32_t *map, uint32_t n_frames)
     return 0;
 }
 
-static double variance(const struct side *side, const struct measure *m)
-{
-    const struct kiln_view *view = side->view;
-    double value = fabs((double)m->value), total = fabs((double)view->total);
-    double weight = view->count > 0 ? total / view->count : 0;
-    double result;
-
-    if (m->count > 1)
-        result = value * value / m->count;
-    else
-        result = fmax(weight * weight, value * value);
-    if (side->against_total && total > 0 && value < total)
-        result *= 1 - value / total;
-    else if (side->against_total)
-        result = 0;
-    return result * side->scale * side->scale;
-}
-
 static double noise(const struct side *a, const struct measure *of_a, const struct side *b,
                     const struct measure *of_b)
 {
-    return Z_95 * sqrt(variance(a, of_a) + variance(b, of_b));
+    return kiln_noise(&a->whole, (struct kiln_measure){(double)of_a->value, of_a->count}, &b->whole,
+                      (struct kiln_measure){(double)of_b->value, of_b->count});
 }
 
 static struct kiln_diff_row compare(const struct side *a, const struct side *b, uint32_t frame)
 {
     const struct measures *of_a = &a->sums[frame], *of_b = &b->sums[frame];
     struct kiln_diff_row row = {
-        .self_a = (double)of_a->self.value * a->scale,
-        .total_a = (double)of_a->total.value * a->scale,
+        .self_a = (double)of_a->self.value * a->whole.scale,
+        .total_a = (double)of_a->total.value * a->whole.scale,
         .self_b = of_b->self.value,
         .total_b = of_b->total.value,
         .self_noise = noise(a, &of_a->self, b, &of_b->self),
@@ -181,7 +156,7 @@ static int fill(struct kiln_diff *diff, const struct kiln_pair *pair, struct sid
     }
     diff->n_rows = pair->n_frames;
     qsort(diff->rows, diff->n_rows, sizeof(*diff->rows), compare_rows);
-    diff->total_a = (double)a->view->total * a->scale;
+    diff->total_a = (double)a->view->total * a->whole.scale;
     diff->total_b = (double)b->view->total;
     diff->total_noise = noise(a, &all_a, b, &all_b);
     return 0;
@@ -197,8 +172,9 @@ static int make(const struct kiln_view *a, const struct kiln_view *b, enum kiln_
 
     normalize(diff, a, b, wanted);
     against_total = diff->normalized == KILN_NORMALIZE_TOTAL;
-    base = (struct side){.view = a, .scale = diff->scale_a, .against_total = against_total};
-    other = (struct side){.view = b, .scale = 1, .against_total = against_total};
+    base = (struct side){.view = a,
+                         .whole = {(double)a->total, a->count, diff->scale_a, against_total}};
+    other = (struct side){.view = b, .whole = {(double)b->total, b->count, 1, against_total}};
     r = kiln_pair_init(&pair, a, b);
     if (r < 0)
         return r;

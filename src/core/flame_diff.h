@@ -3,6 +3,11 @@
  * flame_diff - two flames laid over each other: every node and function with both its numbers, and
  * whether sampling noise alone could explain the difference.
  *
+ * Nodes are aligned by the names from the root.  Where a side has folded something ("other") below
+ * a node, a child that only the other side has may be in there: it joins "other" on its own side
+ * too, unless it is larger than all that was folded.  So nothing looks new, or gone, that was only
+ * too small to be kept; whoever wants more detail gives flames with more nodes, and cuts here.
+ *
  * Threads: immutable once made.
  */
 #ifndef KILN_CORE_FLAME_DIFF_H
@@ -30,8 +35,10 @@ struct kiln_flame_diff_function {
 
 struct kiln_flame_diff_opts {
     double scale;                   /* of left values, for changes: 0: 1 */
+    bool against_total;             /* `scale` makes both totals equal: shares are compared */
     double count_left, count_right; /* observations behind each */
     uint32_t nodes_max;             /* 0: all; those with the largest of both totals stay */
+    size_t memory_bytes;            /* 0: 1 GiB */
 };
 
 struct kiln_flame_diff {

@@ -153,28 +153,3 @@ void kiln_fake_init(struct kiln_fake *fake)
 {
     *fake = (struct kiln_fake){.engine = {.ops = &ops}};
 }
-
-/* For as long as no engine of the store brings its own. */
-__attribute__((weak)) void kiln_merged_free(struct kiln_merged *merged)
-{
-    kiln_free(merged);
-}
-
-__attribute__((weak)) void kiln_timeline_free(struct kiln_timeline *timeline)
-{
-    kiln_free(timeline);
-}
-
-__attribute__((weak)) void kiln_found_free(struct kiln_found *found)
-{
-    kiln_free(found);
-}
-
-__attribute__((weak)) void kiln_labels_free(struct kiln_labels *labels)
-{
-    if (!labels)
-        return;
-    kiln_free(labels->rows);
-    kiln_arena_done(&labels->arena);
-    kiln_free(labels);
-}
