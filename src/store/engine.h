@@ -190,7 +190,7 @@ struct kiln_found_row {
     uint64_t time_ns, duration_ns; /* of a span: its first and last observation's distance */
     int64_t value;
     double count;
-    uint64_t n_samples;
+    uint64_t n_samples;     /* values or timestamps */
     uint8_t profile_id[16]; /* of spans: zero */
     uint8_t trace_id[16], span_id[8];
     struct kiln_str series; /* key */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/meaning.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/regex.h"
 
 /* ---- labels ---- */
-
-const struct kiln_str kiln_process_labels[KILN_PROCESS_LABELS] = {
-    {"host.name", 9}, {"process.pid", 11}, {"process.creation.time", 21}};
 
 enum { WHOLE_TYPE = 5, SERVICE = 6 };
 
@@ -80,12 +80,66 @@ struct kiln_str kiln_meaning_text(const struct kiln_batch *batch, const struct k
         n = snprintf(scratch, KILN_MEANING_SCRATCH, "%lld", (long long)value->i);
         break;
     case KILN_VALUE_DOUBLE:
-        n = snprintf(scratch, KILN_MEANING_SCRATCH, "%.15g", value->d);
+        n = snprintf(scratch, KILN_MEANING_SCRATCH, "%.17g", value->d);
         break;
     default:
         break;
     }
     return (struct kiln_str){scratch, n > 0 ? (size_t)n : 0};
+}
+
+static int by_key(const void *a, const void *b, void *context)
+{
+    const struct kiln_batch *batch = context;
+    const uint32_t *x = a, *y = b;
+
+    return kiln_str_cmp(kiln_batch_str(batch, batch->dict.attrs[*x].key),
+                        kiln_batch_str(batch, batch->dict.attrs[*y].key));
+}
+
+static void add_attr(const struct kiln_batch *batch, const struct kiln_attr *attr,
+                     struct kiln_buf *out)
+{
+    char scratch[KILN_MEANING_SCRATCH];
+
+    kiln_buf_add_str(out, kiln_batch_str(batch, attr->key));
+    kiln_buf_putc(out, '\0');
+    kiln_buf_add_str(out, kiln_meaning_text(batch, &attr->value, scratch));
+    kiln_buf_putc(out, '\0');
+}
+
+static void add_resource(const struct kiln_batch *batch, uint32_t set, struct kiln_buf *out)
+{
+    struct kiln_range range = batch->dict.sets[set];
+    uint32_t *members = kiln_malloc(range.n * sizeof(*members));
+
+    if (!members) {
+        out->error = out->error ? out->error : -ENOMEM;
+        return;
+    }
+    if (range.n)
+        memcpy(members, batch->dict.members + range.first, range.n * sizeof(*members));
+    qsort_r(members, range.n, sizeof(*members), by_key, (void *)batch);
+    for (uint32_t i = 0; i < range.n; i++)
+        add_attr(batch, &batch->dict.attrs[members[i]], out);
+    kiln_free(members);
+}
+
+void kiln_meaning_process(const struct kiln_batch *batch, uint32_t set, struct kiln_buf *out)
+{
+    static const struct kiln_str names[] = {
+        {"process.pid", 11}, {"process.creation.time", 21}, {"host.name", 9}, {"host.id", 7}};
+
+    if (!kiln_set_find(batch, set, names[0])) {
+        add_resource(batch, set, out);
+        return;
+    }
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(names); i++) {
+        const struct kiln_attr *attr = kiln_set_find(batch, set, names[i]);
+
+        if (attr)
+            add_attr(batch, attr, out);
+    }
 }
 
 int kiln_meaning_match(const struct kiln_matcher *matcher, struct kiln_str value)

@@ -31,9 +31,12 @@ struct kiln_str kiln_meaning_text(const struct kiln_batch *batch, const struct k
 /* 1, 0, or an error of the expression. */
 KILN_CHECK int kiln_meaning_match(const struct kiln_matcher *matcher, struct kiln_str value);
 
-/* What tells one process of a series from another; looked for as labels, but not in samples. */
-enum { KILN_PROCESS_LABELS = 3 };
-extern const struct kiln_str kiln_process_labels[KILN_PROCESS_LABELS];
+/*
+ * Appends what tells one process of a series from another: of the resource's attributes pid, start
+ * and host, or all where there is no pid.
+ */
+void kiln_meaning_process(const struct kiln_batch *batch, uint32_t resource_attrs,
+                          struct kiln_buf *out);
 
 /* ---- values ---- */
 

@@ -278,12 +278,8 @@ static int number_process(struct kiln_facts *facts, uint32_t profile, uint32_t *
     kiln_buf_add_str(&key, source->tenant);
     kiln_buf_putc(&key, '\0');
     kiln_buf_add_str(&key, source->found.key);
-    for (uint32_t i = 0; i < KILN_PROCESS_LABELS; i++) {
-        char scratch[KILN_MEANING_SCRATCH];
-
-        kiln_buf_add_str(&key, kiln_fact_label(facts, profile, 0, kiln_process_labels[i], scratch));
-        kiln_buf_putc(&key, '\0');
-    }
+    kiln_meaning_process(source->batch,
+                         source->batch->resources[facts->profiles[profile].resource].attrs, &key);
     r = key.error ? key.error : kiln_texts_add(&facts->processes, kiln_buf_str(&key), ret_process);
     kiln_buf_done(&key);
     return r;
@@ -411,6 +407,15 @@ static int read_tenant(struct kiln_facts *facts, struct kiln_engine *engine, str
     return r;
 }
 
+static bool is_first(const struct kiln_str *list, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (kiln_str_eq(list[k], list[i]))
+            return false;
+    }
+    return true;
+}
+
 int kiln_facts_init(struct kiln_facts *facts, struct kiln_engine *engine,
                     const struct kiln_question *question, struct kiln_err *err)
 {
@@ -419,8 +424,10 @@ int kiln_facts_init(struct kiln_facts *facts, struct kiln_engine *engine,
     *facts = (struct kiln_facts){.question = question, .budget = {.limit = SIZE_MAX}};
     kiln_arena_init(&facts->arena, &facts->budget);
     kiln_texts_init(&facts->processes);
-    for (uint32_t i = 0; i < question->n_tenants && r == 0; i++)
-        r = read_tenant(facts, engine, question->tenants[i], err);
+    for (uint32_t i = 0; i < question->n_tenants && r == 0; i++) {
+        if (is_first(question->tenants, i))
+            r = read_tenant(facts, engine, question->tenants[i], err);
+    }
     if (r < 0) {
         kiln_facts_done(facts);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));

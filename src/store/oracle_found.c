@@ -73,7 +73,7 @@ static int add_profiles(struct making *m)
 
             row.value = kiln_sat_add(row.value, more->value);
             row.count += more->count;
-            row.n_samples += next == i || more->sample != facts->facts[next - 1].sample;
+            row.n_samples++;
         }
         r = add_row(m, &row);
     }
@@ -109,8 +109,7 @@ static int add_span(struct making *m, const struct kiln_fact *const *list, uint3
 
         row.value = kiln_sat_add(row.value, fact->value);
         row.count += fact->count;
-        row.n_samples +=
-            i == 0 || fact->sample != list[i - 1]->sample || fact->profile != list[i - 1]->profile;
+        row.n_samples++;
         row.time_ns = fact->time_ns < row.time_ns ? fact->time_ns : row.time_ns;
         last = fact->time_ns > last ? fact->time_ns : last;
         row.series = kiln_str_cmp(key, row.series) < 0 ? key : row.series;

@@ -719,7 +719,7 @@ TEST(answers, spans_are_found_with_all_their_samples)
     BEGIN(&kit, {CPU, .stacks = "a 5 ^7.1\nb 2@13 2@17 ^7.2\nc 100\n", .id = 1, .time_ns = 10},
           {CPU, .stacks = "a 1@45 ^7.1\nb 3 ^8.1\n", .time_ns = 30});
     CHECK_TEXT(kiln_test_found(kit.engine, &q, &opts), "10+35 6 2 7.1\n"
-                                                       "13+4 4 1 7.2\n"
+                                                       "13+4 4 2 7.2\n"
                                                        "30+0 3 1 8.1\n");
     kit_done(&kit);
 }
