@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start: the data folder is locked, then the addresses are bound (so that a wrong one is an error
- * before the log is replayed; whoever connects meanwhile waits), then the store is opened, then
- * requests are taken.  Stop: the same backwards; the server goes last, because deliveries that the
- * store still finishes are answered through it.
+ * before the log is replayed; whoever comes meanwhile is told to try again), then the store is
+ * opened, then requests are taken.  Stop: the same backwards; the server goes last, because
+ * deliveries that the store still finishes are answered through it.
  *
  * Signals are blocked in every thread and waited for by the main one.
  */
@@ -85,6 +85,24 @@ static int make_server(struct kiln_serve *serve, struct kiln_err *err)
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }
 
+/* All that is behind the routes; then they are let in. */
+static int open_parts(struct kiln_serve *serve, struct kiln_err *err)
+{
+    int r = kiln_serve_open_store(serve, err);
+
+    if (r == 0)
+        r = kiln_serve_pipeline(serve, err);
+    if (r == 0)
+        r = kiln_serve_query(serve, err);
+    if (r == 0)
+        r = kiln_serve_routes(serve, err);
+    if (r == 0)
+        kiln_server_hold(serve->server, NULL);
+    if (r == 0 && serve->scraper)
+        r = kiln_scraper_start(serve->scraper, err);
+    return r;
+}
+
 static int start(struct kiln_serve *serve, struct kiln_err *err)
 {
     int r = kiln_serve_open_folder(serve, err);
@@ -96,20 +114,12 @@ static int start(struct kiln_serve *serve, struct kiln_err *err)
     if (r == 0)
         r = kiln_serve_listen(serve, err);
     if (r == 0)
-        r = kiln_serve_open_store(serve, err);
-    if (r == 0)
-        r = kiln_serve_pipeline(serve, err);
-    if (r == 0)
-        r = kiln_serve_query(serve, err);
-    if (r == 0)
-        r = kiln_serve_routes(serve, err);
-    if (r == 0)
         r = kiln_memory_start(&serve->memory);
-    if (r == 0)
-        r = kiln_server_start(serve->server, err);
-    if (r == 0 && serve->scraper)
-        r = kiln_scraper_start(serve->scraper, err);
-    return r;
+    if (r < 0)
+        return r;
+    kiln_server_hold(serve->server, serve->starting);
+    r = kiln_server_start(serve->server, err);
+    return r < 0 ? r : open_parts(serve, err);
 }
 
 static void finish(struct kiln_serve *serve)
@@ -123,6 +133,7 @@ static void finish(struct kiln_serve *serve)
         kiln_server_stop(serve->server, DRAIN_MS);
     kiln_router_free(serve->full);
     kiln_router_free(serve->otlp);
+    kiln_router_free(serve->starting);
     kiln_serve_query_done(serve);
     if (serve->engine) {
         if (kiln_store_flush(serve->engine, &err) < 0)

@@ -67,7 +67,7 @@ struct kiln_serve {
     struct kiln_kept *kept;
     struct kiln_api api;
     char scrape_dir[PATH_MAX];
-    struct kiln_router *full, *otlp;
+    struct kiln_router *full, *otlp, *starting;
     struct kiln_server *server;
     struct kiln_ports ports;
     bool socket_on;
@@ -84,6 +84,8 @@ int kiln_serve_check(const struct kiln_server_config *config);
 
 /* GET /metrics, /healthz, /ready. */
 KILN_CHECK int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router);
+/* What is answered while the log is replayed: /healthz, /ready, and 503 to all else. */
+KILN_CHECK int kiln_serve_pages_starting(struct kiln_serve *serve, struct kiln_router **ret_router);
 
 /* ---- server_store.c ---- */
 

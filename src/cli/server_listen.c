@@ -152,7 +152,10 @@ static int bind_all(struct kiln_serve *serve, struct kiln_err *err)
 
 int kiln_serve_listen(struct kiln_serve *serve, struct kiln_err *err)
 {
-    int r = make_router(serve, &serve->otlp);
+    int r = kiln_serve_pages_starting(serve, &serve->starting);
+
+    if (r == 0)
+        r = make_router(serve, &serve->otlp);
 
     if (r == 0)
         r = make_router(serve, &serve->full);

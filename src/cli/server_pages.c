@@ -2,7 +2,10 @@
 /*
  * The pages of the server about itself: what it is, how it is, what it counted.
  */
+#include <errno.h>
+
 #include "cli/serve.h"
+#include "net/rpc.h"
 
 #define METRICS_MAX_BYTES ((size_t)16 << 20)
 #define DISK_FREE_MIN     ((uint64_t)64 << 20) /* the store's own: below it refuses */
@@ -19,7 +22,7 @@ static void reply_ready(struct kiln_request *request)
     uint64_t free_bytes, total;
 
     if (state == KILN_SERVE_STARTING)
-        kiln_request_reply_text(request, 503, "not ready: starting");
+        kiln_request_reply_text(request, 503, "not ready: replaying the log");
     else if (state == KILN_SERVE_STOPPING)
         kiln_request_reply_text(request, 503, "not ready: shutting down");
     else if (serve->io->space(serve->io, &free_bytes, &total) == 0 && free_bytes < DISK_FREE_MIN)
@@ -46,15 +49,10 @@ static void reply_metrics(struct kiln_request *request)
     kiln_buf_done(&text);
 }
 
-int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router)
+static int add(struct kiln_router *router, const struct kiln_route *routes, uint32_t n,
+               struct kiln_serve *serve)
 {
-    static const struct kiln_route routes[] = {
-        {.method = "GET", .path = "/healthz", .handler = reply_health},
-        {.method = "GET", .path = "/ready", .handler = reply_ready},
-        {.method = "GET", .path = "/metrics", .handler = reply_metrics, .access = KILN_ACCESS_SELF},
-    };
-
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(routes); i++) {
+    for (uint32_t i = 0; i < n; i++) {
         struct kiln_route route = routes[i];
         int r;
 
@@ -64,4 +62,51 @@ int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router)
             return r;
     }
     return 0;
+}
+
+int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router)
+{
+    static const struct kiln_route routes[] = {
+        {.method = "GET", .path = "/healthz", .handler = reply_health},
+        {.method = "GET", .path = "/ready", .handler = reply_ready},
+        {.method = "GET", .path = "/metrics", .handler = reply_metrics, .access = KILN_ACCESS_SELF},
+    };
+
+    return add(router, routes, KILN_ARRAY_LEN(routes), serve);
+}
+
+/* ---- while it starts ---- */
+
+static int refuse_all(void *context, struct kiln_request *request, enum kiln_access access,
+                      struct kiln_reply *reply)
+{
+    (void)context, (void)request;
+    if (access == KILN_ACCESS_NONE)
+        return 0;
+    *reply = (struct kiln_reply){
+        .status = 503,
+        .content_type = "text/plain; charset=utf-8",
+        .body = KILN_STR("the server starts: its log is being replayed, try again\n"),
+        .headers = {{KILN_STR("retry-after"), KILN_STR("1")}},
+        .n_headers = 1,
+    };
+    return -EAGAIN;
+}
+
+int kiln_serve_pages_starting(struct kiln_serve *serve, struct kiln_router **ret_router)
+{
+    static const struct kiln_route routes[] = {
+        {.method = "GET", .path = "/healthz", .handler = reply_health},
+        {.method = "GET", .path = "/ready", .handler = reply_ready},
+        {.path = "*", .handler = reply_ready, .access = KILN_ACCESS_SELF},
+    };
+    struct kiln_router *router;
+    int r = kiln_router_new(&router);
+
+    if (r < 0)
+        return r;
+    kiln_router_guard(router, (struct kiln_guard){.check = refuse_all});
+    kiln_router_translate(router, kiln_rpc_translate);
+    *ret_router = router;
+    return add(router, routes, KILN_ARRAY_LEN(routes), serve);
 }

@@ -177,6 +177,7 @@ int kiln_exchange_new(struct kiln_conn *conn, const struct kiln_http_head *head,
                       struct kiln_exchange **ret_x)
 {
     struct kiln_server *server = conn->loop->server;
+    struct kiln_router *instead = atomic_load_explicit(&server->instead, memory_order_acquire);
     struct kiln_str target = origin_form(head->target);
     size_t size = sizeof(struct kiln_exchange) + head->n_headers * sizeof(struct kiln_header) +
                   head_bytes(head, target) + 1;
@@ -192,7 +193,7 @@ int kiln_exchange_new(struct kiln_conn *conn, const struct kiln_http_head *head,
     *x = (struct kiln_exchange){.server = server,
                                 .loop = conn->loop,
                                 .conn = conn,
-                                .router = conn->listener->router,
+                                .router = instead ? instead : conn->listener->router,
                                 .charged = size,
                                 .started_ms = conn->loop->now_ms,
                                 .progress_ms = conn->loop->now_ms};

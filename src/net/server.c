@@ -146,6 +146,11 @@ int kiln_server_start(struct kiln_server *server, struct kiln_err *err)
     return 0;
 }
 
+void kiln_server_hold(struct kiln_server *server, struct kiln_router *instead)
+{
+    atomic_store_explicit(&server->instead, instead, memory_order_release);
+}
+
 /* ---- stop ---- */
 
 void kiln_server_conn_gone(struct kiln_server *server)

@@ -16,8 +16,8 @@
  * A handler answers once, at once or later, from any thread.  A request whose client went away is
  * answered into the void; who works for long looks at kiln_request_gone() now and then.
  *
- * Threads: routes, guards and listeners are set up before kiln_server_start(); after it, only
- * reply, drain and stop, from anywhere.
+ * Threads: routes, guards and listeners are set up before kiln_server_start() (routers that are
+ * held back, before they are let in); after it, only reply, hold and stop, from anywhere.
  */
 #ifndef KILN_NET_SERVER_H
 #define KILN_NET_SERVER_H
@@ -223,6 +223,12 @@ KILN_CHECK int kiln_server_listen(struct kiln_server *server, const struct kiln_
                                   uint16_t *ret_port, struct kiln_err *err);
 
 KILN_CHECK int kiln_server_start(struct kiln_server *server, struct kiln_err *err);
+
+/*
+ * While there is a router `instead` of those that listeners have, it gets every request that comes:
+ * a server can say that it is not ready before it has all its routes.  NULL: theirs again.
+ */
+void kiln_server_hold(struct kiln_server *server, struct kiln_router *instead);
 
 /*
  * Stops accepting, lets what is under way finish for at most `timeout_ms` (HTTP/2 gets GOAWAY,

@@ -347,7 +347,8 @@ struct kiln_server {
     struct kiln_loop *loops;
     struct kiln_listener *listeners;
     struct kiln_crew crews[KILN_LANES];
-    uint32_t next_loop; /* the first loop's: who gets the next connection */
+    uint32_t next_loop;                    /* the first loop's: who gets the next connection */
+    _Atomic(struct kiln_router *) instead; /* of the listeners'; NULL: none */
     bool started, stopped;
     _Atomic uint32_t n_conns;
     _Atomic size_t spare_taken; /* of KILN_NET_SPARE */

@@ -138,6 +138,45 @@ class Itself(unittest.TestCase):
                 folder.unlink()
 
 
+class Starting(unittest.TestCase):
+    def test_who_comes_too_early_is_told_to_try_again(self):
+        """The rules of redaction are read after the log: from a pipe, that lasts until we write them."""
+        server = KilnServer()
+        rules = server.folder / "rules.yaml"
+        os.mkfifo(rules)
+        server.words = ("--redact", str(rules))
+        answers = []
+
+        def ask(port, method, path):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request(method, path, OTLP if method == "POST" else None, PROTOBUF)
+            answer = connection.getresponse()
+            answers.append((path, answer.status, answer.headers["retry-after"], answer.read()))
+            connection.close()
+
+        def come_early():
+            found = None
+            while not found:
+                found = server.log.exists() and re.search(r"for=everything address=127.0.0.1:0 port=(\d+)", server.said())
+            while not answers:
+                try:
+                    ask(int(found.group(1)), "GET", "/ready")
+                except OSError:
+                    pass  # bound, but not open yet
+            for method, path in (("GET", "/healthz"), ("GET", "/"), ("POST", "/v1/profiles")):
+                ask(int(found.group(1)), method, path)
+            rules.write_text("[]")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waits = pool.submit(come_early)
+            with server:
+                waits.result()
+                self.assertEqual([answer[:3] for answer in answers],
+                                 [("/ready", 503, None), ("/healthz", 200, None), ("/", 503, "1"),
+                                  ("/v1/profiles", 503, "1")])
+                self.assertIn(b"the server starts", answers[2][3])
+                self.assertEqual(call(url(server, "/ready"))[0], 200)
+
+
 class Keeping(unittest.TestCase):
     def test_takes_otlp_on_every_port_and_keeps_it_over_restarts(self):
         with KilnServer(*LONG) as server:

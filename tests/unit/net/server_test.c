@@ -241,3 +241,30 @@ TEST(server, several_loops_share_the_connections)
     net_stop(&f);
     CHECK_EQ(kiln_mem_live(), 0);
 }
+
+static void too_early(struct kiln_request *request)
+{
+    kiln_request_reply_text(request, 503, "too early");
+}
+
+TEST(server, a_router_may_answer_instead_of_those_that_are_not_ready)
+{
+    struct net_fixture f = {0};
+    struct kiln_router *instead;
+    int fd;
+
+    CHECK_OK(kiln_router_new(&instead));
+    CHECK_OK(kiln_router_add(instead, &(struct kiln_route){.path = "*", .handler = too_early}));
+    net_start(&f, NULL);
+    kiln_server_hold(f.server, instead);
+    fd = net_connect(f.port);
+    net_send(fd, "GET /hello HTTP/1.1\r\nhost: x\r\n\r\n");
+    CHECK_EQ(net_status(net_read_answer(fd)), 503);
+    kiln_server_hold(f.server, NULL);
+    net_send(fd, "GET /hello HTTP/1.1\r\nhost: x\r\n\r\n");
+    CHECK_EQ(net_status(net_read_answer(fd)), 200);
+    close(fd);
+    net_stop(&f);
+    kiln_router_free(instead);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
