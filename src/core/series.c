@@ -28,6 +28,10 @@ static const struct kiln_str default_names[] = {
     S("k8s.*"),
     S("deployment.environment"),
     S("deployment.environment.name"),
+    S("deployment.id"),
+    S("deployment_id"),
+    S("git.commit"),
+    S("version"),
 };
 
 static const struct kiln_str service_name = S("service.name");

@@ -3,7 +3,8 @@
  * series - which series a profile belongs to: the one place that says it.
  *
  * A series is a service, a profile type (core/type.h) and the allow-listed attributes of the
- * resource: service.*, host.name, container.id, k8s.*, deployment.environment(.name) and what the
+ * resource: service.*, host.name, container.id, k8s.*, deployment.environment(.name), what tells
+ * one deployment from another (version, git.commit, deployment.id, deployment_id) and what the
  * configuration adds.  process.*, thread.* and everything else filter and group, but never make a
  * series: a busy host shows a hundred new processes a minute.  A resource without service.name is
  * `unknown_service:<executable>`, or `unknown_service`.

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/regex.h"
 
@@ -439,4 +438,20 @@ void kiln_selector_done(struct kiln_selector *selector)
     if (selector->arena.budget)
         kiln_arena_done(&selector->arena);
     *selector = (struct kiln_selector){0};
+}
+
+void kiln_selector_quote(struct kiln_str text, struct kiln_buf *out)
+{
+    kiln_buf_putc(out, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+
+        if (c == '"' || c == '\\')
+            kiln_buf_printf(out, "\\%c", c);
+        else if (c < ' ')
+            kiln_buf_printf(out, "\\x%02x", c);
+        else
+            kiln_buf_putc(out, (char)c);
+    }
+    kiln_buf_putc(out, '"');
 }

@@ -18,6 +18,7 @@
 #define KILN_QUERY_SELECTOR_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "core/series.h"
 
@@ -39,5 +40,8 @@ KILN_CHECK int kiln_selector_add(struct kiln_selector *selector, struct kiln_str
 /* The matcher whose expression took too many steps; NULL: none did. */
 const struct kiln_matcher *kiln_selector_gave_up(const struct kiln_selector *selector);
 void kiln_selector_done(struct kiln_selector *selector);
+
+/* Appends a text in quotes, as a name or a value of a selector. */
+void kiln_selector_quote(struct kiln_str text, struct kiln_buf *out);
 
 #endif /* KILN_QUERY_SELECTOR_H */

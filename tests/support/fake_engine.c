@@ -106,6 +106,33 @@ static int labels(struct kiln_engine *engine, const struct kiln_question *questi
     return 0;
 }
 
+static int series(struct kiln_engine *engine, const struct kiln_selection *selection,
+                  int (*each)(void *context, const struct kiln_series_found *series), void *context,
+                  struct kiln_err *err)
+{
+    struct kiln_fake *fake = fake_of(engine);
+    int r = fake->code;
+
+    (void)err;
+    for (uint32_t i = 0; i < fake->n_series && r == 0; i++) {
+        const struct kiln_fake_series *given = &fake->series[i];
+        char key[256];
+        struct kiln_series parsed;
+        struct kiln_series_found found = {.key = {key, strlen(given->key)},
+                                          .min_ns = given->min_ns,
+                                          .max_ns = given->max_ns,
+                                          .n_profiles = given->n_profiles};
+
+        CHECK(found.key.len < sizeof(key));
+        for (size_t k = 0; k < found.key.len; k++)
+            key[k] = given->key[k] == '|' ? '\0' : given->key[k];
+        CHECK_OK(kiln_series_parse(found.key, &parsed));
+        if (kiln_series_match(&parsed, selection->matchers, selection->n_matchers))
+            r = each(context, &found);
+    }
+    return r;
+}
+
 static int merge(struct kiln_engine *engine, const struct kiln_question *question,
                  const struct kiln_merge_wants *wants, struct kiln_merged **ret,
                  struct kiln_err *err)
@@ -147,7 +174,7 @@ static int found(struct kiln_engine *engine, const struct kiln_question *questio
 }
 
 static const struct kiln_engine_ops ops = {
-    .labels = labels, .merge = merge, .timeline = timeline, .found = found};
+    .labels = labels, .series = series, .merge = merge, .timeline = timeline, .found = found};
 
 void kiln_fake_init(struct kiln_fake *fake)
 {

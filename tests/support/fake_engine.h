@@ -12,12 +12,19 @@ struct kiln_fake_label {
     uint64_t min_ns, max_ns, n_profiles;
 };
 
+struct kiln_fake_series {
+    const char *key; /* with '|' for each NUL: "shop|cpu:cpu:ns::|service.version|1.2|" */
+    uint64_t min_ns, max_ns, n_profiles;
+};
+
 /* What is NULL or 0 is not there. */
 struct kiln_fake {
     struct kiln_engine engine;
     const char *label_names[8];
     const struct kiln_fake_label *labels; /* projected to what is asked for; matchers hold */
     uint32_t n_labels;
+    const struct kiln_fake_series *series;
+    uint32_t n_series;
     /* the answer of everything else */
     int code;
     struct kiln_timeline *(*timeline)(void *context, const struct kiln_question *question,

@@ -52,6 +52,14 @@ TEST(series, processes_and_threads_make_no_series)
                "shop|process_cpu:cpu:nanoseconds:cpu:nanoseconds|");
 }
 
+TEST(series, what_tells_deployments_apart_makes_series)
+{
+    CHECK_TEXT(
+        key_of("service.name=shop,git.commit=3f9a,version=2,deployment_id=d,deployment.id=e"),
+        "shop|process_cpu:cpu:nanoseconds:cpu:nanoseconds|"
+        "deployment.id|e|deployment_id|d|git.commit|3f9a|version|2|");
+}
+
 TEST(series, numbers_are_labels_as_text_and_empty_values_are_none)
 {
     CHECK_TEXT(key_of("service.name=shop,k8s.a=-12,k8s.b="),

@@ -190,3 +190,22 @@ TEST(selector, no_memory_is_an_ordinary_error)
         CHECK(n < 1000);
     }
 }
+
+TEST(selector, what_is_quoted_is_read_back_as_it_was)
+{
+    const struct kiln_str odd = KILN_STR("a\"b\\c\n\0`'\xc3\xa9");
+    struct kiln_selector s = {0};
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, 256);
+    kiln_buf_putc(&text, '{');
+    kiln_selector_quote(odd, &text);
+    kiln_buf_putc(&text, '=');
+    kiln_selector_quote(odd, &text);
+    kiln_buf_putc(&text, '}');
+    CHECK_OK(kiln_selector_add(&s, kiln_buf_str(&text), NULL));
+    CHECK(kiln_str_eq(s.matchers[0].name, odd));
+    CHECK(kiln_str_eq(s.matchers[0].value, odd));
+    kiln_selector_done(&s);
+    kiln_buf_done(&text);
+}
