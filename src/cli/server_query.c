@@ -7,8 +7,13 @@
 
 int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
 {
-    int r = kiln_kept_open(serve->io, &serve->kept, err);
+    const struct kiln_querier_opts opts = {
+        .engine = serve->engine, .pool = &serve->memory.query, .metrics = serve->metrics};
+    int r = kiln_querier_new(&opts, &serve->querier);
 
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    r = kiln_kept_open(serve->io, &serve->kept, err);
     if (r < 0)
         return r;
     serve->api = (struct kiln_api){.querier = serve->querier,
@@ -21,10 +26,13 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
 
 int kiln_serve_query_routes(struct kiln_serve *serve)
 {
-    return kiln_api_add_page(&serve->api, serve->full);
+    int r = kiln_api_add_page(&serve->api, serve->full);
+
+    return r < 0 ? r : kiln_api_add_native(&serve->api, serve->full);
 }
 
 void kiln_serve_query_done(struct kiln_serve *serve)
 {
     kiln_kept_close(serve->kept);
+    kiln_querier_free(serve->querier);
 }

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /api/v1/diff: two questions on one leash, laid over each other.  A deployment that a side
+ * names becomes its time, its service, and the label that has its version.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "api/native_deployments.h"
+#include "codec/svg.h"
+#include "core/flame_tree.h"
+
+static const char *const formats[] = {"json", "flamegraph", "top", "svg", NULL};
+enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_SVG };
+
+/* ---- deployments ---- */
+
+/* The service that the common selector names, if it names one. */
+static int named_service(struct kiln_native_call *call, struct kiln_str *ret)
+{
+    struct kiln_selector selector = {0};
+    int r = kiln_selector_add(&selector, call->args.query, &call->err);
+
+    *ret = KILN_STR("");
+    if (r < 0)
+        call->param = "query";
+    for (uint32_t i = 0; r == 0 && i < selector.n_matchers; i++) {
+        const struct kiln_matcher *m = &selector.matchers[i];
+
+        if (m->op == KILN_MATCH_EQ && (kiln_str_eq(m->name, KILN_STR("service_name")) ||
+                                       kiln_str_eq(m->name, KILN_STR("service.name"))))
+            *ret = kiln_arena_copy(&call->arena, m->value);
+    }
+    kiln_selector_done(&selector);
+    return r == 0 && !ret->ptr ? -ENOMEM : r;
+}
+
+static bool is_called(const struct kiln_told *told, struct kiln_str word)
+{
+    return kiln_str_eq(told->id, word) || kiln_str_eq(told->version, word) ||
+           (told->name.len && kiln_str_eq(told->name, word));
+}
+
+/* The newest that is called so; of two services it must be said which. */
+static int find_deployment(struct kiln_native_call *call, const struct kiln_told_list *list,
+                           const char *param, struct kiln_str word, const struct kiln_told **ret)
+{
+    const struct kiln_told *found = NULL;
+    struct kiln_str service;
+    int r = named_service(call, &service);
+
+    for (uint32_t i = 0; r == 0 && i < list->n; i++) {
+        const struct kiln_told *told = &list->items[i];
+
+        if (!is_called(told, word) || (service.len && !kiln_str_eq(told->service, service)))
+            continue;
+        if (found && !kiln_str_eq(found->service, told->service))
+            return kiln_native_refuse(call, param,
+                                      "several services have it: name one in the query");
+        found = found ? found : told;
+    }
+    if (r == 0 && !found)
+        r = kiln_err_set(&call->err, -ENOENT, param, "no deployment is called \"%.*s\"",
+                         (int)(word.len < 80 ? word.len : 80), word.ptr);
+    *ret = found;
+    return r;
+}
+
+/* Its time, cut to what was asked for. */
+static void set_side(const struct kiln_native_call *call, const struct kiln_told *told,
+                     struct kiln_native_side *side)
+{
+    const struct kiln_native_args *args = &call->args;
+    uint64_t end = told->until_ns ? told->until_ns : call->now_ns;
+
+    if (!side->from_ns)
+        side->from_ns = args->said & KILN_NATIVE_BIT(FROM) && args->from_ns > told->at_ns
+                            ? args->from_ns
+                            : told->at_ns;
+    if (!side->until_ns)
+        side->until_ns =
+            args->said & KILN_NATIVE_BIT(UNTIL) && args->until_ns < end ? args->until_ns : end;
+    side->service = told->service;
+    side->deployment = told->id;
+    if (told->label.len) {
+        side->label = told->label;
+        side->version = told->version;
+    }
+}
+
+static int resolve_side(struct kiln_native_call *call, const struct kiln_told_list *list,
+                        const char *param, struct kiln_native_side *side)
+{
+    const struct kiln_told *told;
+    int r;
+
+    if (side->deployment.len == 0)
+        return 0;
+    if (side->version.len)
+        return kiln_native_refuse(call, param, "say a version or a deployment, not both");
+    r = find_deployment(call, list, param, side->deployment, &told);
+    if (r == 0)
+        set_side(call, told, side);
+    return r;
+}
+
+static int resolve(struct kiln_native_call *call)
+{
+    struct kiln_native_args *args = &call->args;
+    struct kiln_told_list list = {0};
+    int r = 0;
+
+    if (args->left.deployment.len || args->right.deployment.len)
+        r = kiln_native_deployments(call, &list);
+    if (r == 0)
+        r = resolve_side(call, &list, "left_deployment", &args->left);
+    if (r == 0)
+        r = resolve_side(call, &list, "right_deployment", &args->right);
+    kiln_told_done(call, &list); /* its texts are the call's */
+    return r;
+}
+
+/* ---- what is compared ---- */
+
+struct comparison {
+    struct kiln_ask *left_ask, *right_ask;
+    struct kiln_merged *left, *right;
+    struct kiln_flame_diff *diff;
+    enum kiln_normalize normalized;
+    double scale;
+};
+
+static enum kiln_normalize chosen(struct kiln_native_call *call, int *ret_code)
+{
+    static const char *const words[] = {"time", "total", "none", NULL};
+    int r = 0;
+
+    if (call->args.normalize.len)
+        r = kiln_native_choose(call, "normalize", call->args.normalize, words);
+    *ret_code = r < 0 ? r : 0;
+    return r == 1 ? KILN_NORMALIZE_TOTAL : r == 2 ? KILN_NORMALIZE_NONE : KILN_NORMALIZE_TIME;
+}
+
+static void normalize(struct kiln_native_call *call, struct comparison *c,
+                      enum kiln_normalize wanted)
+{
+    double left = (double)c->left->basis.covered_ns, right = (double)c->right->basis.covered_ns;
+
+    c->normalized = KILN_NORMALIZE_NONE;
+    c->scale = 1;
+    if (wanted == KILN_NORMALIZE_NONE)
+        return;
+    if (wanted == KILN_NORMALIZE_TIME && c->right_ask->type.level)
+        return; /* a level is what it is, however long one looks */
+    if (wanted == KILN_NORMALIZE_TOTAL) {
+        left = (double)c->left->total;
+        right = (double)c->right->total;
+    }
+    if (left > 0 && right > 0) {
+        c->normalized = wanted;
+        c->scale = right / left;
+        return;
+    }
+    kiln_native_note(call, "not_normalized", "%s of one side is not known: left is as it is",
+                     wanted == KILN_NORMALIZE_TIME ? "the time covered" : "the total");
+}
+
+static int compare(struct kiln_native_call *call, struct comparison *c)
+{
+    size_t bytes = (c->left->flame->budget.used + c->right->flame->budget.used) * 3 + (1 << 20);
+    struct kiln_flame_diff_opts opts = {
+        .scale = c->scale,
+        .against_total = c->normalized == KILN_NORMALIZE_TOTAL,
+        .count_left = c->left->basis.count,
+        .count_right = c->right->basis.count,
+        .nodes_max = call->args.nodes,
+        .memory_bytes = bytes,
+    };
+    int r = kiln_native_room(call, c->left_ask, bytes);
+
+    return r < 0
+               ? r
+               : kiln_flame_diff_new(c->left->flame, c->right->flame, &opts, &c->diff, &call->err);
+}
+
+/* ---- JSON ---- */
+
+static void put_side(struct kiln_native_call *call, const char *name, const struct kiln_ask *ask,
+                     const struct kiln_merged *merged)
+{
+    const struct kiln_native_side *side =
+        strcmp(name, "left") == 0 ? &call->args.left : &call->args.right;
+
+    kiln_json_put_name(&call->w, name);
+    kiln_json_put_object(&call->w);
+    kiln_native_put_selector(call, "query", ask);
+    kiln_native_put_range(call, side->from_ns ? side->from_ns : call->args.from_ns,
+                          side->until_ns ? side->until_ns : call->args.until_ns);
+    if (side->deployment.len)
+        kiln_native_put_text(call, "deployment", side->deployment);
+    kiln_native_put_i64(call, "total", merged->total);
+    kiln_native_put_basis(call, &merged->basis);
+    kiln_json_end_object(&call->w);
+    kiln_native_note_basis(call, &merged->basis);
+}
+
+enum column { NAME, DEPTH, LEFT_SELF, LEFT_TOTAL, RIGHT_SELF, RIGHT_TOTAL, COLUMNS };
+
+static int64_t column_of(const struct kiln_flame_diff_node *node, enum column column,
+                         struct kiln_native_names *names)
+{
+    switch (column) {
+    case NAME:
+        return kiln_native_names_use(names, node->name);
+    case DEPTH:
+        return node->depth;
+    case LEFT_SELF:
+        return node->self.left;
+    case LEFT_TOTAL:
+        return node->total.left;
+    case RIGHT_SELF:
+        return node->self.right;
+    default:
+        return node->total.right;
+    }
+}
+
+static void put_nodes(struct kiln_native_call *call, const struct kiln_flame_diff *diff,
+                      struct kiln_native_names *names)
+{
+    static const char *const keys[COLUMNS] = {"name",       "depth",      "left_self",
+                                              "left_total", "right_self", "right_total"};
+
+    for (enum column c = NAME; c < COLUMNS; c++) {
+        kiln_json_put_name(&call->w, keys[c]);
+        kiln_json_put_array(&call->w);
+        for (uint32_t i = 0; i < diff->n_nodes; i++) {
+            if (i)
+                kiln_buf_putc(&call->body, ',');
+            kiln_buf_add_i64(&call->body, column_of(&diff->nodes[i], c, names));
+        }
+        kiln_json_end_array(&call->w);
+    }
+}
+
+static int put_tree(struct kiln_native_call *call, const struct kiln_flame_diff *diff)
+{
+    struct kiln_native_names names;
+    int r = kiln_native_names_init(&names, diff->n_names);
+
+    if (r < 0)
+        return kiln_err_set(&call->err, r, NULL, "out of memory");
+    kiln_json_put_name(&call->w, "flamegraph");
+    kiln_json_put_object(&call->w);
+    put_nodes(call, diff, &names);
+    kiln_native_put_names(call, &names, diff->names);
+    kiln_json_put_name(&call->w, "other");
+    if (diff->other && names.number[diff->other])
+        kiln_json_put_u64(&call->w, names.number[diff->other] - UINT64_C(1));
+    else
+        kiln_json_put_null(&call->w);
+    kiln_json_end_object(&call->w);
+    if (diff->other)
+        kiln_native_note(call, "tree_folded",
+                         "the tree shows the %u largest nodes; the rest is \"other\" below its "
+                         "callers (nodes=N shows more)",
+                         diff->n_nodes);
+    kiln_native_names_done(&names);
+    return 0;
+}
+
+static void put_row(struct kiln_native_call *call, const struct kiln_flame_diff *diff,
+                    const struct kiln_flame_diff_function *f)
+{
+    kiln_json_put_object(&call->w);
+    kiln_native_put_function(call, &diff->names[f->name]);
+    kiln_native_put_i64(call, "left_self", f->self.left);
+    kiln_native_put_i64(call, "right_self", f->self.right);
+    kiln_native_put_i64(call, "left_total", f->total.left);
+    kiln_native_put_i64(call, "right_total", f->total.right);
+    kiln_native_put_number(call, "self_change", f->self_change);
+    kiln_native_put_number(call, "self_noise", f->self_noise);
+    kiln_native_put_flag(call, "self_is_noise", f->self_is_noise);
+    kiln_native_put_number(call, "total_change", f->total_change);
+    kiln_native_put_number(call, "total_noise", f->total_noise);
+    kiln_native_put_flag(call, "total_is_noise", f->total_is_noise);
+    kiln_json_end_object(&call->w);
+}
+
+static void put_table(struct kiln_native_call *call, const struct kiln_flame_diff *diff)
+{
+    uint32_t limit = call->args.limit;
+    uint32_t n = limit && limit < diff->n_functions ? limit : diff->n_functions;
+
+    if (n < diff->n_functions)
+        kiln_native_note(call, "rows_cut",
+                         "the table shows %u of %u functions (limit=N shows more, 0 all)", n,
+                         diff->n_functions);
+    kiln_json_put_name(&call->w, "top");
+    kiln_json_put_object(&call->w);
+    kiln_native_put_u64(call, "functions", diff->n_functions);
+    kiln_json_put_name(&call->w, "rows");
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < n; i++)
+        put_row(call, diff, &diff->functions[i]);
+    kiln_json_end_array(&call->w);
+    kiln_json_end_object(&call->w);
+}
+
+static int put_json(struct kiln_native_call *call, const struct comparison *c)
+{
+    static const char *const words[] = {[KILN_NORMALIZE_TIME] = "time",
+                                        [KILN_NORMALIZE_TOTAL] = "total",
+                                        [KILN_NORMALIZE_NONE] = "none"};
+    const struct kiln_flame_diff *diff = c->diff;
+    int r = 0;
+
+    kiln_json_put_object(&call->w);
+    kiln_native_put_type(call, &c->right_ask->type);
+    put_side(call, "left", c->left_ask, c->left);
+    put_side(call, "right", c->right_ask, c->right);
+    kiln_native_put_text(call, "normalized", kiln_str_of(words[c->normalized]));
+    kiln_native_put_number(call, "scale", diff->scale);
+    kiln_native_put_number(call, "change", diff->change);
+    kiln_native_put_number(call, "noise", diff->noise);
+    kiln_native_put_flag(call, "is_noise", fabs(diff->change) <= diff->noise);
+    if (diff->nodes)
+        r = put_tree(call, diff);
+    if (diff->functions)
+        put_table(call, diff);
+    kiln_native_put_notes(call);
+    kiln_json_end_object(&call->w);
+    kiln_buf_putc(&call->body, '\n');
+    return r;
+}
+
+/* ---- a picture ---- */
+
+static int draw_tree(struct kiln_native_call *call, const struct comparison *c,
+                     const struct kiln_view *view, const struct kiln_flame_facts *facts)
+{
+    const struct kiln_tree_opts tree_opts = {.order = KILN_TREE_BY_NAME};
+    struct kiln_svg_opts opts = {.normalized = c->normalized};
+    struct kiln_tree *tree;
+    struct kiln_buf title;
+    int r = kiln_flame_diff_tree_new(c->diff, view, facts, &tree_opts, &tree, &call->err);
+
+    if (r < 0)
+        return r;
+    kiln_buf_init(&title, 4096);
+    kiln_native_title(c->right_ask, &title);
+    if (!title.error && title.len > 1)
+        opts.title = title.ptr;
+    r = kiln_svg_encode(view, tree, &opts, &call->body, &call->err);
+    kiln_buf_done(&title);
+    kiln_tree_free(tree);
+    return r;
+}
+
+static int draw(struct kiln_native_call *call, const struct comparison *c)
+{
+    const struct kiln_flame_facts facts = {
+        .type = c->right_ask->type,
+        .count = c->right->basis.count,
+        .count_left = c->left->basis.count,
+        .time_ns = c->right->basis.min_ns,
+        .duration_ns = c->right->basis.covered_ns,
+        .n_profiles = (uint32_t)c->right->basis.n_profiles,
+    };
+    struct kiln_view *view;
+    int r = kiln_flame_diff_view_new(c->diff, &facts, &view, &call->err);
+
+    if (r < 0)
+        return r;
+    r = draw_tree(call, c, view, &facts);
+    kiln_view_free(view);
+    if (r == 0)
+        kiln_native_is_file(call, KILN_FORMAT_SVG);
+    return r;
+}
+
+/* ---- all of it ---- */
+
+static int answer(struct kiln_native_call *call, struct comparison *c, int format,
+                  enum kiln_normalize wanted)
+{
+    const struct kiln_merge_wants wants = {
+        .nodes_max = format == FORMAT_TOP ? 0 : call->args.nodes,
+        .functions = format == FORMAT_JSON || format == FORMAT_TOP,
+        .exact = call->args.exact,
+    };
+    int r = kiln_ask_merge(c->left_ask, &wants, &c->left, &call->err);
+
+    if (r == 0)
+        r = kiln_ask_merge(c->right_ask, &wants, &c->right, &call->err);
+    if (r < 0)
+        return r;
+    normalize(call, c, wanted);
+    r = compare(call, c);
+    if (r < 0)
+        return r;
+    return format == FORMAT_SVG ? draw(call, c) : put_json(call, c);
+}
+
+static int open_asks(struct kiln_native_call *call, struct comparison *c)
+{
+    const struct kiln_native_wish left = {.side = &call->args.left};
+    const struct kiln_native_wish right = {.side = &call->args.right};
+    int r = kiln_native_ask(call, &left, &c->left_ask);
+
+    if (r == 0)
+        r = kiln_native_ask(call, &right, &c->right_ask);
+    if (r < 0)
+        return r;
+    if (!kiln_type_equal(&c->left_ask->type, &c->right_ask->type))
+        return kiln_native_refuse(call, "right_query", "the sides are of different types");
+    kiln_native_share(c->left_ask, c->right_ask);
+    return 0;
+}
+
+int kiln_native_run_diff(struct kiln_native_call *call)
+{
+    struct comparison c = {0};
+    enum kiln_normalize wanted;
+    int format = 0, r;
+
+    wanted = chosen(call, &r);
+    if (r == 0 && call->args.format.len)
+        format = kiln_native_choose(call, "format", call->args.format, formats);
+    if (r == 0)
+        r = format < 0 ? format : resolve(call);
+    if (r == 0)
+        r = open_asks(call, &c);
+    if (r == 0)
+        r = answer(call, &c, format, wanted);
+    kiln_flame_diff_free(c.diff);
+    kiln_merged_free(c.left);
+    kiln_merged_free(c.right);
+    if (c.right_ask)
+        kiln_ask_close(c.right_ask);
+    if (c.left_ask)
+        kiln_ask_close(c.left_ask);
+    return r;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/query: a tree and a table, a series over time, or a file. */
+#include <errno.h>
+
+#include "api/native_int.h"
+
+static const char *const formats[] = {"json",      "flamegraph", "top",       "series",
+                                      "pprof",     "otlp",       "otlp-json", "speedscope",
+                                      "collapsed", "svg",        "dot",       NULL};
+enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_SERIES };
+
+/* What every answer begins with, but for the total, and what it ends with. */
+static void begin(struct kiln_native_call *call, const struct kiln_ask *ask,
+                  const struct kiln_basis *basis)
+{
+    const struct kiln_question *question = &ask->question;
+    bool timed = question->n_windows > 0;
+
+    kiln_json_put_object(&call->w);
+    kiln_native_put_type(call, &ask->type);
+    kiln_native_put_range(call, timed ? question->windows[0].start_ns : 0,
+                          timed ? question->windows[question->n_windows - 1].end_ns : 0);
+    kiln_native_put_basis(call, basis);
+    kiln_native_note_basis(call, basis);
+}
+
+static void end(struct kiln_native_call *call)
+{
+    kiln_native_put_notes(call);
+    kiln_json_end_object(&call->w);
+    kiln_buf_putc(&call->body, '\n');
+}
+
+/* ---- trees and tables ---- */
+
+static int put_merged(struct kiln_native_call *call, struct kiln_ask *ask,
+                      const struct kiln_merged *merged)
+{
+    const struct kiln_flame *flame = merged->flame;
+    int r = kiln_native_room(call, ask, kiln_native_flame_bytes(flame));
+
+    if (r < 0)
+        return r;
+    begin(call, ask, &merged->basis);
+    kiln_native_put_i64(call, "total", merged->total);
+    if (flame->nodes)
+        r = kiln_native_put_flame(call, flame);
+    if (r == 0 && flame->functions)
+        kiln_native_put_top(call, flame, merged->basis.count, call->args.limit);
+    end(call);
+    return r;
+}
+
+static int answer_merge(struct kiln_native_call *call, struct kiln_ask *ask, int format)
+{
+    const struct kiln_merge_wants wants = {
+        .nodes_max = format == FORMAT_TOP ? 0 : call->args.nodes,
+        .functions = format != FORMAT_FLAMEGRAPH,
+        .exact = call->args.exact,
+    };
+    struct kiln_merged *merged;
+    int r = kiln_ask_merge(ask, &wants, &merged, &call->err);
+
+    if (r < 0)
+        return r;
+    r = put_merged(call, ask, merged);
+    kiln_merged_free(merged);
+    return r;
+}
+
+/* ---- over time ---- */
+
+static void put_points(struct kiln_native_call *call, const struct kiln_timeline *timeline,
+                       const struct kiln_timeline_series *series)
+{
+    static const char *const keys[] = {"bucket", "value", "count"};
+
+    for (uint32_t k = 0; k < KILN_ARRAY_LEN(keys); k++) {
+        kiln_json_put_name(&call->w, keys[k]);
+        kiln_json_put_array(&call->w);
+        for (uint32_t i = 0; i < series->n; i++) {
+            const struct kiln_timeline_point *point = &timeline->points[series->first + i];
+
+            if (k == 0)
+                kiln_json_put_u64(&call->w, point->bucket);
+            else
+                kiln_json_put_double(&call->w, k == 1 ? point->value : point->count);
+        }
+        kiln_json_end_array(&call->w);
+    }
+}
+
+static void put_series(struct kiln_native_call *call, const struct kiln_timeline *timeline,
+                       const struct kiln_timeline_series *series)
+{
+    const struct kiln_native_texts *by = &call->args.by;
+
+    kiln_json_put_object(&call->w);
+    kiln_json_put_name(&call->w, "labels");
+    kiln_json_put_object(&call->w);
+    for (uint32_t i = 0; i < by->n; i++) {
+        kiln_json_put_name_str(&call->w, by->items[i]);
+        kiln_json_put_str(&call->w, series->labels[i]);
+    }
+    kiln_json_end_object(&call->w);
+    kiln_native_put_number(call, "sum", series->sum);
+    put_points(call, timeline, series);
+    kiln_json_end_object(&call->w);
+}
+
+static void put_timeline(struct kiln_native_call *call, const struct kiln_timeline *timeline,
+                         uint64_t step_ns)
+{
+    const struct kiln_native_args *args = &call->args;
+
+    kiln_json_put_name(&call->w, "series");
+    kiln_json_put_object(&call->w);
+    kiln_native_put_time(call, "start", args->from_ns);
+    kiln_native_put_seconds(call, "step_seconds", step_ns);
+    kiln_native_put_u64(call, "buckets", (args->until_ns - args->from_ns + step_ns - 1) / step_ns);
+    kiln_json_put_name(&call->w, "by");
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < args->by.n; i++)
+        kiln_json_put_str(&call->w, args->by.items[i]);
+    kiln_json_end_array(&call->w);
+    kiln_json_put_name(&call->w, "series");
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < timeline->n_series; i++)
+        put_series(call, timeline, &timeline->series[i]);
+    kiln_json_end_array(&call->w);
+    kiln_native_put_u64(call, "all", (uint64_t)timeline->n_series + timeline->n_dropped);
+    kiln_json_end_object(&call->w);
+}
+
+static int answer_series(struct kiln_native_call *call, struct kiln_ask *ask)
+{
+    const struct kiln_timeline_opts opts = {
+        .step_ns = kiln_native_step(&call->args),
+        .by = call->args.by.items,
+        .n_by = call->args.by.n,
+        .limit = call->args.limit,
+    };
+    struct kiln_timeline *timeline;
+    double sum = 0;
+    int r = kiln_ask_timeline(ask, &opts, &timeline, &call->err);
+
+    if (r < 0)
+        return r;
+    r = kiln_native_room(call, ask, 4096 + (size_t)timeline->n_points * 40);
+    for (uint32_t i = 0; i < timeline->n_series; i++)
+        sum += timeline->series[i].sum;
+    if (r == 0) {
+        if (timeline->n_dropped)
+            kiln_native_note(call, "series_cut",
+                             "%u series with smaller sums are not shown (limit=N shows more)",
+                             timeline->n_dropped);
+        begin(call, ask, &timeline->basis);
+        kiln_native_put_number(call, "total", sum);
+        put_timeline(call, timeline, opts.step_ns);
+        end(call);
+    }
+    kiln_timeline_free(timeline);
+    return r;
+}
+
+/* ---- which of them ---- */
+
+static int answer(struct kiln_native_call *call, struct kiln_ask *ask, int format)
+{
+    if (format == FORMAT_SERIES)
+        return answer_series(call, ask);
+    if (format < FORMAT_SERIES)
+        return answer_merge(call, ask, format);
+    return kiln_native_file(call, ask, kiln_format_named(kiln_str_of(formats[format])));
+}
+
+int kiln_native_run_query(struct kiln_native_call *call)
+{
+    const struct kiln_native_wish wish = {0};
+    struct kiln_ask *ask;
+    int format = 0, r;
+
+    if (call->args.format.len)
+        format = kiln_native_choose(call, "format", call->args.format, formats);
+    if (format < 0)
+        return format;
+    r = kiln_native_ask(call, &wish, &ask);
+    if (r < 0)
+        return r;
+    r = answer(call, ask, format);
+    kiln_ask_close(ask);
+    return r;
+}
+
+/* One profile is a query for its id, at any time, and as a file unless something else is said. */
+int kiln_native_run_profile(struct kiln_native_call *call)
+{
+    const struct kiln_native_wish wish = {.all_times = true};
+    struct kiln_native_ids *ids = &call->args.profile_ids;
+    struct kiln_ask *ask;
+    uint8_t id[16];
+    int format = kiln_native_choose(
+        call, "format", call->args.format.len ? call->args.format : KILN_STR("pprof"), formats);
+    int r;
+
+    if (format < 0)
+        return format;
+    if (format == FORMAT_SERIES)
+        return kiln_native_refuse(call, "format", "one profile is no series");
+    r = kiln_native_id(call, "id", call->request->rest, id, sizeof(id));
+    if (r < 0)
+        return r;
+    ids->bytes = id;
+    ids->n = 1;
+    r = kiln_native_ask(call, &wish, &ask);
+    if (r == 0) {
+        r = answer(call, ask, format);
+        kiln_ask_close(ask);
+    }
+    ids->bytes = NULL;
+    ids->n = 0;
+    return r;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /api/v1/services: what is in the store of each service (store/usage.h), and how fast it came.
+ */
+#include <errno.h>
+
+#include "api/native_int.h"
+#include "store/usage.h"
+
+struct service {
+    const struct kiln_usage *rows; /* its types */
+    uint32_t n;
+    uint64_t bytes, profiles, min_ns, max_ns;
+};
+
+/* The rows of the service that begins at `at`. */
+static struct service gather(const struct kiln_usage_list *list, uint32_t at)
+{
+    struct service s = {.rows = &list->rows[at], .min_ns = UINT64_MAX};
+
+    for (; at < list->n && kiln_str_eq(list->rows[at].service, s.rows->service) &&
+           kiln_str_eq(list->rows[at].tenant, s.rows->tenant);
+         at++) {
+        const struct kiln_usage *row = &list->rows[at];
+
+        s.n++;
+        s.bytes += row->bytes;
+        s.profiles += row->profiles;
+        s.min_ns = row->min_ns < s.min_ns ? row->min_ns : s.min_ns;
+        s.max_ns = row->max_ns > s.max_ns ? row->max_ns : s.max_ns;
+    }
+    return s;
+}
+
+static void put_types(struct kiln_native_call *call, const struct service *s)
+{
+    kiln_json_put_name(&call->w, "types");
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct kiln_usage *row = &s->rows[i];
+
+        kiln_json_put_object(&call->w);
+        kiln_native_put_text(call, "id", row->type);
+        kiln_native_put_u64(call, "bytes", row->bytes);
+        kiln_native_put_u64(call, "profiles", row->profiles);
+        kiln_native_put_time(call, "oldest", row->min_ns);
+        kiln_native_put_time(call, "newest", row->max_ns);
+        kiln_json_end_object(&call->w);
+    }
+    kiln_json_end_array(&call->w);
+}
+
+/* What has a single time has no rate. */
+static double rate(uint64_t n, const struct service *s)
+{
+    return s->max_ns > s->min_ns ? (double)n * 1e9 / (double)(s->max_ns - s->min_ns) : 0;
+}
+
+static void put_service(struct kiln_native_call *call, const struct service *s)
+{
+    kiln_json_put_object(&call->w);
+    kiln_native_put_text(call, "name", s->rows->service);
+    if (call->api->multitenant)
+        kiln_native_put_text(call, "tenant", s->rows->tenant);
+    kiln_native_put_u64(call, "bytes", s->bytes);
+    kiln_native_put_u64(call, "profiles", s->profiles);
+    kiln_native_put_number(call, "profiles_per_second", rate(s->profiles, s));
+    kiln_native_put_number(call, "bytes_per_second", rate(s->bytes, s));
+    kiln_native_put_time(call, "oldest", s->min_ns);
+    kiln_native_put_time(call, "newest", s->max_ns);
+    put_types(call, s);
+    kiln_json_end_object(&call->w);
+}
+
+static int put_tenant(struct kiln_native_call *call, struct kiln_str tenant)
+{
+    struct kiln_usage_list list;
+    int r = kiln_usage_collect(call->api->engine, tenant, &list, &call->err);
+
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < list.n;) {
+        struct service s = gather(&list, i);
+
+        put_service(call, &s);
+        i += s.n;
+    }
+    kiln_usage_done(&list);
+    return 0;
+}
+
+int kiln_native_run_services(struct kiln_native_call *call)
+{
+    struct kiln_str tenants = kiln_str_of(call->request->tenant);
+    int r = 0;
+
+    kiln_json_put_object(&call->w);
+    kiln_json_put_name(&call->w, "services");
+    kiln_json_put_array(&call->w);
+    while (r == 0 && tenants.ptr)
+        r = put_tenant(call, kiln_str_cut(&tenants, '|'));
+    kiln_json_end_array(&call->w);
+    kiln_json_end_object(&call->w);
+    kiln_buf_putc(&call->body, '\n');
+    return r;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts that answers are made of.  Arrays of a tree are written number by number without the
+ * JSON writer's bookkeeping: there are tens of thousands of them in an answer.
+ */
+#include "api/native_int.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/when.h"
+
+/* ---- notes ---- */
+
+void kiln_native_note(struct kiln_native_call *call, const char *code, const char *fmt, ...)
+{
+    struct kiln_native_note *note = &call->notes[call->n_notes];
+    va_list args;
+
+    for (uint32_t i = 0; i < call->n_notes; i++)
+        if (strcmp(call->notes[i].code, code) == 0)
+            return;
+    if (call->n_notes == KILN_ARRAY_LEN(call->notes))
+        return;
+    call->n_notes++;
+    note->code = code;
+    va_start(args, fmt);
+    vsnprintf(note->text, sizeof(note->text), fmt, args);
+    va_end(args);
+}
+
+void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_basis *basis)
+{
+    if (basis->n_damaged)
+        kiln_native_note(call, "blocks_damaged",
+                         "%u damaged blocks were left out: this is not everything",
+                         basis->n_damaged);
+    if (basis->n_time_set)
+        kiln_native_note(call, "arrival_times",
+                         "%llu profiles came without a usable time and stand at that of arrival",
+                         (unsigned long long)basis->n_time_set);
+    if (basis->n_profiles == 0)
+        kiln_native_note(call, "nothing_found", "no profile of this selection lies in the range");
+    else if (!(basis->count > 0))
+        kiln_native_note(call, "no_counts",
+                         "nobody knows how many observations there were: no uncertainty is given");
+}
+
+void kiln_native_put_notes(struct kiln_native_call *call)
+{
+    kiln_json_put_name(&call->w, "notes");
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < call->n_notes; i++) {
+        kiln_json_put_object(&call->w);
+        kiln_native_put_text(call, "code", kiln_str_of(call->notes[i].code));
+        kiln_native_put_text(call, "text", kiln_str_of(call->notes[i].text));
+        kiln_json_end_object(&call->w);
+    }
+    kiln_json_end_array(&call->w);
+}
+
+/* ---- members ---- */
+
+void kiln_native_put_text(struct kiln_native_call *call, const char *name, struct kiln_str text)
+{
+    kiln_json_put_name(&call->w, name);
+    kiln_json_put_str(&call->w, text);
+}
+
+void kiln_native_put_number(struct kiln_native_call *call, const char *name, double number)
+{
+    kiln_json_put_name(&call->w, name);
+    kiln_json_put_double(&call->w, number);
+}
+
+void kiln_native_put_u64(struct kiln_native_call *call, const char *name, uint64_t number)
+{
+    kiln_json_put_name(&call->w, name);
+    kiln_json_put_u64(&call->w, number);
+}
+
+void kiln_native_put_i64(struct kiln_native_call *call, const char *name, int64_t number)
+{
+    kiln_json_put_name(&call->w, name);
+    kiln_json_put_i64(&call->w, number);
+}
+
+void kiln_native_put_flag(struct kiln_native_call *call, const char *name, bool flag)
+{
+    kiln_json_put_name(&call->w, name);
+    kiln_json_put_bool(&call->w, flag);
+}
+
+void kiln_native_put_time(struct kiln_native_call *call, const char *name, uint64_t ns)
+{
+    kiln_json_put_name(&call->w, name);
+    if (ns == 0) {
+        kiln_json_put_null(&call->w);
+        return;
+    }
+    kiln_json_put_raw_begin(&call->w);
+    kiln_when_format(ns, &call->body);
+    kiln_json_put_raw_end(&call->w);
+}
+
+void kiln_native_put_seconds(struct kiln_native_call *call, const char *name, uint64_t ns)
+{
+    kiln_native_put_number(call, name, (double)ns / 1e9);
+}
+
+void kiln_native_put_id(struct kiln_native_call *call, const char *name, const uint8_t *id,
+                        size_t size)
+{
+    static const uint8_t none[16];
+
+    kiln_json_put_name(&call->w, name);
+    if (memcmp(id, none, size) == 0) {
+        kiln_json_put_null(&call->w);
+        return;
+    }
+    kiln_json_put_raw_begin(&call->w);
+    kiln_buf_add_hex(&call->body, id, size);
+    kiln_json_put_raw_end(&call->w);
+}
+
+void kiln_native_put_type_members(struct kiln_native_call *call, const struct kiln_type *type)
+{
+    struct kiln_buf id;
+
+    kiln_buf_init(&id, 1 << 16);
+    kiln_type_id(type, &id);
+    kiln_native_put_text(call, "id", kiln_buf_str(&id));
+    kiln_buf_done(&id);
+    kiln_native_put_text(call, "name", type->name);
+    kiln_native_put_text(call, "type", type->type);
+    kiln_native_put_text(call, "unit", type->unit);
+    kiln_native_put_text(call, "period_type", type->period_type);
+    kiln_native_put_text(call, "period_unit", type->period_unit);
+    kiln_native_put_text(call, "kind", type->level ? KILN_STR("level") : KILN_STR("flow"));
+}
+
+void kiln_native_put_type(struct kiln_native_call *call, const struct kiln_type *type)
+{
+    kiln_json_put_name(&call->w, "type");
+    kiln_json_put_object(&call->w);
+    kiln_native_put_type_members(call, type);
+    kiln_json_end_object(&call->w);
+}
+
+void kiln_native_put_range(struct kiln_native_call *call, uint64_t from_ns, uint64_t until_ns)
+{
+    kiln_native_put_time(call, "from", from_ns);
+    kiln_native_put_time(call, "until", until_ns);
+}
+
+void kiln_native_put_basis(struct kiln_native_call *call, const struct kiln_basis *basis)
+{
+    kiln_json_put_name(&call->w, "basis");
+    kiln_json_put_object(&call->w);
+    kiln_native_put_u64(call, "profiles", basis->n_profiles);
+    kiln_native_put_number(call, "count", basis->count);
+    kiln_native_put_time(call, "first", basis->min_ns);
+    kiln_native_put_time(call, "last", basis->max_ns);
+    kiln_native_put_seconds(call, "covered_seconds", basis->covered_ns);
+    kiln_native_put_u64(call, "blocks", basis->n_blocks);
+    kiln_native_put_u64(call, "rolled_up", basis->n_rolled);
+    kiln_native_put_u64(call, "damaged", basis->n_damaged);
+    kiln_native_put_u64(call, "arrival_times", basis->n_time_set);
+    kiln_json_end_object(&call->w);
+}
+
+void kiln_native_quote(struct kiln_str text, struct kiln_buf *out)
+{
+    kiln_buf_putc(out, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (c == '"' || c == '\\')
+            kiln_buf_putc(out, '\\');
+        if (c == '\n')
+            kiln_buf_puts(out, "\\n");
+        else
+            kiln_buf_putc(out, c);
+    }
+    kiln_buf_putc(out, '"');
+}
+
+static void add_matcher(const struct kiln_matcher *m, struct kiln_buf *out)
+{
+    static const char *const ops[] = {[KILN_MATCH_EQ] = "=",
+                                      [KILN_MATCH_NE] = "!=",
+                                      [KILN_MATCH_RE] = "=~",
+                                      [KILN_MATCH_NRE] = "!~"};
+
+    kiln_native_quote(m->name, out);
+    kiln_buf_puts(out, ops[m->op]);
+    kiln_native_quote(m->value, out);
+}
+
+void kiln_native_put_selector(struct kiln_native_call *call, const char *name,
+                              const struct kiln_ask *ask)
+{
+    const struct kiln_question *question = &ask->question;
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, 1 << 20);
+    kiln_type_id(&ask->type, &text);
+    kiln_buf_putc(&text, '{');
+    for (uint32_t i = 0; i < question->n_matchers; i++) {
+        if (i)
+            kiln_buf_puts(&text, ", ");
+        add_matcher(&question->matchers[i], &text);
+    }
+    kiln_buf_putc(&text, '}');
+    kiln_native_put_text(call, name, kiln_buf_str(&text));
+    kiln_buf_done(&text);
+}
+
+void kiln_native_put_labels(struct kiln_native_call *call, const struct kiln_series *series)
+{
+    struct kiln_str labels = series->labels, name, value;
+
+    kiln_json_put_name(&call->w, "labels");
+    kiln_json_put_object(&call->w);
+    kiln_native_put_text(call, "__profile_type__", series->type);
+    kiln_native_put_text(call, "service_name", series->service);
+    while (kiln_series_label(&labels, &name, &value)) {
+        kiln_json_put_name_str(&call->w, name);
+        kiln_json_put_str(&call->w, value);
+    }
+    kiln_json_end_object(&call->w);
+}
+
+/* ---- uncertainty ---- */
+
+double kiln_native_half(double share, double count)
+{
+    const double z = 1.96, extra = z * z;
+    double n = count + extra, p = (share * count + extra / 2) / n;
+
+    if (!(count > 0) || !(share >= 0) || share > 1)
+        return -1;
+    return z * sqrt(p * (1 - p) / n);
+}
+
+void kiln_native_put_half(struct kiln_native_call *call, double share, double count)
+{
+    double half = kiln_native_half(share, count);
+
+    if (half < 0)
+        kiln_json_put_null(&call->w);
+    else
+        kiln_json_put_double(&call->w, half);
+}
+
+/* ---- names ---- */
+
+int kiln_native_names_init(struct kiln_native_names *names, uint32_t n)
+{
+    names->n_used = 0;
+    names->number = kiln_calloc(n ? n : 1, sizeof(*names->number));
+    names->used = kiln_calloc(n ? n : 1, sizeof(*names->used));
+    if (names->number && names->used)
+        return 0;
+    kiln_native_names_done(names);
+    return -ENOMEM;
+}
+
+void kiln_native_names_done(struct kiln_native_names *names)
+{
+    kiln_free(names->number);
+    kiln_free(names->used);
+    names->number = names->used = NULL;
+}
+
+uint32_t kiln_native_names_use(struct kiln_native_names *names, uint32_t old)
+{
+    if (names->number[old] == 0) {
+        names->used[names->n_used++] = old;
+        names->number[old] = names->n_used;
+    }
+    return names->number[old] - 1;
+}
+
+void kiln_native_put_names(struct kiln_native_call *call, const struct kiln_native_names *names,
+                           const struct kiln_flame_name *all)
+{
+    static const char *const keys[] = {"names", "files", "modules", "kinds"};
+
+    for (uint32_t k = 0; k < KILN_ARRAY_LEN(keys); k++) {
+        kiln_json_put_name(&call->w, keys[k]);
+        kiln_json_put_array(&call->w);
+        for (uint32_t i = 0; i < names->n_used; i++) {
+            const struct kiln_flame_name *name = &all[names->used[i]];
+            const struct kiln_str texts[] = {name->name, name->file, name->module, name->kind};
+
+            kiln_json_put_str(&call->w, texts[k]);
+        }
+        kiln_json_end_array(&call->w);
+    }
+}
+
+void kiln_native_put_function(struct kiln_native_call *call, const struct kiln_flame_name *name)
+{
+    kiln_native_put_text(call, "name", name->name);
+    kiln_native_put_text(call, "file", name->file);
+    kiln_native_put_text(call, "module", name->module);
+    kiln_native_put_text(call, "kind", name->kind);
+}
+
+/* ---- trees and tables ---- */
+
+enum column { NAME, DEPTH, SELF, TOTAL, COLUMNS };
+
+static int64_t column_of(const struct kiln_flame_node *node, enum column column,
+                         struct kiln_native_names *names)
+{
+    switch (column) {
+    case NAME:
+        return kiln_native_names_use(names, node->name);
+    case DEPTH:
+        return node->depth;
+    case SELF:
+        return node->self;
+    default:
+        return node->total;
+    }
+}
+
+static void put_column(struct kiln_native_call *call, const struct kiln_flame *flame,
+                       enum column column, struct kiln_native_names *names)
+{
+    static const char *const keys[COLUMNS] = {"name", "depth", "self", "total"};
+
+    kiln_json_put_name(&call->w, keys[column]);
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < flame->n_nodes; i++) {
+        if (i)
+            kiln_buf_putc(&call->body, ',');
+        kiln_buf_add_i64(&call->body, column_of(&flame->nodes[i], column, names));
+    }
+    kiln_json_end_array(&call->w);
+}
+
+static void put_other(struct kiln_native_call *call, const struct kiln_flame *flame,
+                      const struct kiln_native_names *names)
+{
+    kiln_json_put_name(&call->w, "other");
+    if (flame->other && names->number[flame->other])
+        kiln_json_put_u64(&call->w, names->number[flame->other] - UINT64_C(1));
+    else
+        kiln_json_put_null(&call->w);
+    kiln_json_put_name(&call->w, "nodes_all");
+    if (flame->nodes_all)
+        kiln_json_put_u64(&call->w, flame->nodes_all);
+    else
+        kiln_json_put_null(&call->w);
+    kiln_native_put_i64(call, "error_bound", flame->error_bound);
+}
+
+static void note_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
+{
+    if (flame->other)
+        kiln_native_note(call, "tree_folded",
+                         "the tree shows the %u nodes with the largest totals%s; the rest is "
+                         "\"other\" below its callers (nodes=N shows more)",
+                         flame->n_nodes, flame->nodes_all ? "" : " of a larger one");
+    if (flame->error_bound)
+        kiln_native_note(call, "tree_estimated",
+                         "the tree comes from pruned roll-ups: a total of a node may be too low by "
+                         "up to %lld (exact=1 reads every sample)",
+                         (long long)flame->error_bound);
+}
+
+int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
+{
+    struct kiln_native_names names;
+    int r = kiln_native_names_init(&names, flame->n_names);
+
+    if (r < 0)
+        return kiln_err_set(&call->err, r, NULL, "out of memory");
+    note_flame(call, flame);
+    kiln_json_put_name(&call->w, "flamegraph");
+    kiln_json_put_object(&call->w);
+    for (enum column c = NAME; c < COLUMNS; c++)
+        put_column(call, flame, c, &names);
+    kiln_native_put_names(call, &names, flame->names);
+    put_other(call, flame, &names);
+    kiln_json_end_object(&call->w);
+    kiln_native_names_done(&names);
+    return 0;
+}
+
+static void put_share(struct kiln_native_call *call, const char *prefix, int64_t value,
+                      int64_t total, double count)
+{
+    double share = total > 0 ? (double)value / (double)total : 0;
+    char name[32];
+
+    snprintf(name, sizeof(name), "%s_share", prefix);
+    kiln_native_put_number(call, name, share);
+    snprintf(name, sizeof(name), "%s_error", prefix);
+    kiln_json_put_name(&call->w, name);
+    kiln_native_put_half(call, share, count);
+}
+
+void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame *flame,
+                         double count, uint32_t limit)
+{
+    uint32_t n = limit && limit < flame->n_functions ? limit : flame->n_functions;
+
+    if (n < flame->n_functions)
+        kiln_native_note(call, "rows_cut",
+                         "the table shows %u of %u functions (limit=N shows more, 0 all)", n,
+                         flame->n_functions);
+    kiln_json_put_name(&call->w, "top");
+    kiln_json_put_object(&call->w);
+    kiln_native_put_u64(call, "functions", flame->n_functions);
+    kiln_json_put_name(&call->w, "rows");
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct kiln_flame_function *f = &flame->functions[i];
+
+        kiln_json_put_object(&call->w);
+        kiln_native_put_function(call, &flame->names[f->name]);
+        kiln_native_put_i64(call, "self", f->self);
+        kiln_native_put_i64(call, "total", f->total);
+        put_share(call, "self", f->self, flame->total, count);
+        put_share(call, "total", f->total, flame->total, count);
+        kiln_json_end_object(&call->w);
+    }
+    kiln_json_end_array(&call->w);
+    kiln_json_end_object(&call->w);
+}
+
+size_t kiln_native_flame_bytes(const struct kiln_flame *flame)
+{
+    size_t bytes = 4096 + (size_t)flame->n_nodes * 32;
+
+    for (uint32_t i = 0; i < flame->n_names; i++) {
+        const struct kiln_flame_name *name = &flame->names[i];
+
+        bytes += name->name.len + name->file.len + name->module.len + name->kind.len + 16;
+    }
+    return bytes;
+}
