@@ -3,7 +3,7 @@
  * Combinations of label values, and the names of labels.
  *
  * A series that decides everything that is asked for and about is told wherever it touches the time
- * with the blocks it is in; any other by its samples in the time, and its profiles without any.
+ * with the blocks it is in; any other by its samples in the time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -197,11 +197,6 @@ static int add_source(struct making *m, uint32_t source)
 
         if (facts->profiles[fact->profile].source == source)
             r = add_sample(m, fact->profile, kiln_fact_sample(facts, fact)->attrs);
-    }
-    for (uint32_t i = 0; i < facts->n_profiles && r == 0; i++) {
-        if (facts->profiles[i].source == source && facts->profiles[i].considered &&
-            !kiln_fact_head(facts, i)->n_samples && !says_samples(facts->question))
-            r = add_sample(m, i, 0);
     }
     return r;
 }

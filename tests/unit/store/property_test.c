@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random stores, random questions: what the engine answers is what the oracle says, which looks at
+ * one observation after the other; and totals are what was appended, to the unit.
+ *
+ * KILN_PROPERTY_STORES is how many stores there are; KILN_TEST_SEED makes one of them alone.
+ */
+#include <stdlib.h>
+
+#include "answers_equal.h"
+#include "store/oracle.h"
+#include "test.h"
+#include "world.h"
+
+#define STORES    16u
+#define STEPS     10u
+#define QUESTIONS 4u /* after each step, of each kind */
+
+static void ask_merge(struct world *w, const struct kiln_question *q)
+{
+    static const uint32_t nodes[] = {0, 1, 2, 3, 5, 10, 30, 100, 100000};
+    struct kiln_merge_wants wants = {.nodes_max = nodes[world_roll(w, KILN_ARRAY_LEN(nodes))],
+                                     .functions = world_roll(w, 2),
+                                     .profile = world_roll(w, 3) == 0,
+                                     .exact = true};
+    struct kiln_merged *merged = NULL, *truth = NULL;
+    struct kiln_engine *engine = w->kit.engine;
+
+    if (q->average)
+        wants.functions = true;
+    CHECK_OK(engine->ops->merge(engine, q, &wants, &merged, NULL));
+    CHECK_OK(kiln_oracle_merge(engine, q, &wants, &truth, NULL));
+    kiln_test_merged_equal(merged, truth, q->average);
+    kiln_merged_free(merged);
+    kiln_merged_free(truth);
+}
+
+static void ask_timeline(struct world *w, const struct kiln_question *q)
+{
+    struct kiln_str by[2] = {world_label(w), world_label(w)};
+    struct kiln_timeline_opts opts = {.step_ns = 1 + world_roll(w, world_roll(w, 2) ? 30000 : 1000),
+                                      .by = by,
+                                      .n_by = world_roll(w, 3),
+                                      .mean = world_roll(w, 4) == 0,
+                                      .exemplars = world_roll(w, 2),
+                                      .span_exemplars = world_roll(w, 3) == 0};
+    struct kiln_timeline *timeline = NULL, *truth = NULL;
+    struct kiln_engine *engine = w->kit.engine;
+
+    if (!q->average && !opts.mean && world_roll(w, 3) == 0)
+        opts.limit = 1 + world_roll(w, 3);
+    CHECK_OK(engine->ops->timeline(engine, q, &opts, &timeline, NULL));
+    CHECK_OK(kiln_oracle_timeline(engine, q, &opts, &truth, NULL));
+    kiln_test_timeline_equal(timeline, truth, opts.n_by);
+    kiln_timeline_free(timeline);
+    kiln_timeline_free(truth);
+}
+
+static void ask_found(struct world *w, const struct kiln_question *q)
+{
+    struct kiln_found_opts opts = {.spans = world_roll(w, 2),
+                                   .order =
+                                       world_roll(w, 2) ? KILN_FOUND_LARGEST : KILN_FOUND_NEWEST,
+                                   .limit = world_roll(w, 2) ? 1 + world_roll(w, 8) : 0};
+    struct kiln_found *found = NULL, *truth = NULL;
+    struct kiln_engine *engine = w->kit.engine;
+
+    CHECK_OK(engine->ops->found(engine, q, &opts, &found, NULL));
+    CHECK_OK(kiln_oracle_found(engine, q, &opts, &truth, NULL));
+    kiln_test_found_equal(found, truth);
+    kiln_found_free(found);
+    kiln_found_free(truth);
+}
+
+/* Labels may be told of all a block has, where it only touches the time. */
+static void ask_labels(struct world *w, const struct kiln_question *q)
+{
+    struct kiln_str names[3] = {world_label(w), world_label(w), world_label(w)};
+    uint32_t n = world_roll(w, 4);
+    struct kiln_labels *labels = NULL, *truth = NULL, *whole = NULL;
+    struct kiln_engine *engine = w->kit.engine;
+    struct kiln_question always = *q;
+
+    always.n_windows = 0;
+    CHECK_OK(engine->ops->labels(engine, q, names, n, &labels, NULL));
+    CHECK_OK(kiln_oracle_labels(engine, q, names, n, &truth, NULL));
+    CHECK_OK(kiln_oracle_labels(engine, &always, names, n, &whole, NULL));
+    if (q->n_windows == 0)
+        kiln_test_labels_equal(labels, truth, n ? n : 1);
+    kiln_test_labels_within(truth, labels, n ? n : 1);
+    kiln_test_labels_within(labels, whole, n ? n : 1);
+    kiln_labels_free(labels);
+    kiln_labels_free(truth);
+    kiln_labels_free(whole);
+}
+
+/* Everything of a type, in a window or always, is what was appended. */
+static void check_total(struct world *w)
+{
+    struct kiln_merge_wants wants = {.nodes_max = 1 + world_roll(w, 50), .functions = true};
+    uint32_t tenant = world_roll(w, WORLD_TENANTS);
+    struct kiln_window window = {world_time(w), 0};
+    struct kiln_leash leash = {0};
+    struct kiln_question q = {.tenants = &world_tenants[tenant],
+                              .n_tenants = 1,
+                              .windows = &window,
+                              .n_windows = world_roll(w, 2),
+                              .type = world_type(w),
+                              .leash = &leash};
+    struct kiln_merged *merged = NULL;
+
+    window.end_ns = q.n_windows ? window.start_ns + 1 + world_roll(w, 50000) : 0;
+    CHECK_OK(w->kit.engine->ops->merge(w->kit.engine, &q, &wants, &merged, NULL));
+    CHECK_EQ(merged->total,
+             world_total(w, tenant, q.type, q.n_windows ? window.start_ns : 0, window.end_ns));
+    CHECK_EQ(merged->flame->total, merged->total);
+    CHECK_EQ(merged->flame->nodes[0].total, merged->total);
+    kiln_merged_free(merged);
+}
+
+static void try_store(uint64_t seed)
+{
+    struct world_question ask;
+    struct world w;
+
+    world_init(&w, seed);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        world_step(&w);
+        world_step(&w);
+        check_total(&w);
+        for (uint32_t i = 0; i < QUESTIONS; i++) {
+            world_ask(&w, &ask);
+            ask_merge(&w, &ask.q);
+            ask_timeline(&w, &ask.q);
+            ask_found(&w, &ask.q);
+            ask_labels(&w, &ask.q);
+            world_asked(&ask);
+        }
+    }
+    world_done(&w);
+}
+
+TEST(property, any_answer_about_any_store_is_that_of_the_oracle)
+{
+    const char *only = getenv("KILN_TEST_SEED"), *many = getenv("KILN_PROPERTY_STORES");
+    uint64_t first = only ? strtoull(only, NULL, 10) : 1;
+    uint64_t n = only ? 1 : many ? strtoull(many, NULL, 10) : STORES;
+
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        printf("KILN_TEST_SEED=%llu\n", (unsigned long long)seed);
+        fflush(stdout);
+        try_store(seed);
+    }
+}
