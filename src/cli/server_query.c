@@ -28,7 +28,9 @@ int kiln_serve_query_routes(struct kiln_serve *serve)
 {
     int r = kiln_api_add_page(&serve->api, serve->full);
 
-    return r < 0 ? r : kiln_api_add_native(&serve->api, serve->full);
+    if (r == 0)
+        r = kiln_api_add_native(&serve->api, serve->full);
+    return r < 0 ? r : kiln_api_add_pyroscope(&serve->api, serve->full);
 }
 
 void kiln_serve_query_done(struct kiln_serve *serve)

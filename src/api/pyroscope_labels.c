@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Types, labels and series.
+ *
+ *   ProfileTypesResponse  1 profile_types   ProfileType 1 ID 2 name 4 sample_type 5 sample_unit
+ *                                                       6 period_type 7 period_unit
+ *   LabelNamesResponse    1 names           LabelValuesResponse 1 names
+ *   SeriesResponse        2 labels_set      Labels 1 labels  LabelPair 1 name 2 value
+ *
+ * Labels of a set, and sets, are sorted.  Names that are no words are for clients that say they
+ * take them.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "api/pyroscope_int.h"
+
+#define SERIES_NAMES_MAX 256u /* labels of a series that are told */
+
+/* [a-zA-Z_][a-zA-Z0-9_]* */
+static bool is_word(struct kiln_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
+
+        if (c != '_' && (c >= 0x80 || !(i ? isalnum(c) : isalpha(c))))
+            return false;
+    }
+    return name.len > 0;
+}
+
+/* Rows of `names` (none: the names of all labels) in the answer's window. */
+static int get_rows(struct kiln_pyro_call *call, const struct kiln_window *window,
+                    const struct kiln_str *names, uint32_t n, struct kiln_labels **ret_labels)
+{
+    struct kiln_ask *ask;
+    int r = kiln_pyro_ask(call, &call->request, KILN_PYRO_MATCHERS, window, &ask);
+
+    if (r < 0)
+        return r;
+    r = kiln_ask_labels(ask, names, n, ret_labels, &call->err);
+    kiln_pyro_ask_close(ask);
+    return r;
+}
+
+/* ---- types ---- */
+
+static void put_type(struct kiln_pb_out *w, struct kiln_str id)
+{
+    size_t end = kiln_pb_mark(w);
+    struct kiln_type type;
+
+    if (kiln_query_type(id, &type) < 0)
+        return;
+    kiln_pb_put_bytes(w, 7, type.period_unit);
+    kiln_pb_put_bytes(w, 6, type.period_type);
+    kiln_pb_put_bytes(w, 5, type.unit);
+    kiln_pb_put_bytes(w, 4, type.type);
+    kiln_pb_put_bytes(w, 2, type.name);
+    kiln_pb_put_bytes(w, 1, id);
+    kiln_pb_put_message(w, 1, end);
+}
+
+int kiln_pyro_profile_types(struct kiln_pyro_call *call)
+{
+    static const struct kiln_str name = {"__profile_type__", 16};
+    struct kiln_window window = {0, 0}; /* no times at all: all that there is */
+    struct kiln_labels *labels;
+    int r = 0;
+
+    if (call->request.start_ms || call->request.end_ms)
+        r = kiln_pyro_window(call, &call->request, &window);
+    if (r == 0)
+        r = get_rows(call, &window, &name, 1, &labels);
+    if (r < 0)
+        return r;
+    for (uint32_t i = labels->n_rows; i-- > 0;)
+        put_type(&call->out, labels->rows[i].values[0]);
+    kiln_labels_free(labels);
+    return 0;
+}
+
+/* ---- labels ---- */
+
+int kiln_pyro_label_names(struct kiln_pyro_call *call)
+{
+    struct kiln_window window;
+    struct kiln_labels *labels;
+    int r = kiln_pyro_window(call, &call->request, &window);
+
+    if (r == 0)
+        r = get_rows(call, &window, NULL, 0, &labels);
+    if (r < 0)
+        return r;
+    for (uint32_t i = labels->n_rows; i-- > 0;)
+        if (call->utf8_names || is_word(labels->rows[i].values[0]))
+            kiln_pb_put_element(&call->out, 1, labels->rows[i].values[0]);
+    kiln_labels_free(labels);
+    return 0;
+}
+
+int kiln_pyro_label_values(struct kiln_pyro_call *call)
+{
+    struct kiln_window window;
+    struct kiln_labels *labels;
+    int r = kiln_pyro_window(call, &call->request, &window);
+
+    if (r == 0 && call->request.name.len == 0)
+        r = kiln_pyro_refuse(call, "name is required");
+    if (r == 0)
+        r = get_rows(call, &window, &call->request.name, 1, &labels);
+    if (r < 0)
+        return r;
+    for (uint32_t i = labels->n_rows; i-- > 0;)
+        if (labels->rows[i].values[0].len)
+            kiln_pb_put_element(&call->out, 1, labels->rows[i].values[0]);
+    kiln_labels_free(labels);
+    return 0;
+}
+
+/* ---- series ---- */
+
+void kiln_pyro_put_pairs(struct kiln_pb_out *w, uint32_t field, const struct kiln_str *names,
+                         const struct kiln_str *values, uint32_t n)
+{
+    for (uint32_t i = n; i-- > 0;) {
+        size_t end = kiln_pb_mark(w);
+
+        if (values[i].len == 0)
+            continue;
+        kiln_pb_put_bytes(w, 2, values[i]);
+        kiln_pb_put_bytes(w, 1, names[i]);
+        kiln_pb_put_message(w, field, end);
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return kiln_str_cmp(*(const struct kiln_str *)a, *(const struct kiln_str *)b);
+}
+
+int kiln_pyro_sort_names(struct kiln_pyro_call *call, const struct kiln_texts *texts,
+                         struct kiln_texts *ret)
+{
+    struct kiln_str *names = kiln_arena_alloc(&call->arena, (texts->n + 1) * sizeof(*names));
+    uint32_t n = 0;
+
+    if (!names)
+        return -ENOMEM;
+    if (texts->n)
+        memcpy(names, texts->items, texts->n * sizeof(*names));
+    qsort(names, texts->n, sizeof(*names), by_text);
+    for (uint32_t i = 0; i < texts->n; i++)
+        if (n == 0 || !kiln_str_eq(names[n - 1], names[i]))
+            names[n++] = names[i];
+    *ret = (struct kiln_texts){.items = names, .n = n};
+    return 0;
+}
+
+/* All names there are, in the arena. */
+static int all_names(struct kiln_pyro_call *call, const struct kiln_window *window,
+                     struct kiln_texts *ret)
+{
+    struct kiln_labels *labels;
+    int r = get_rows(call, window, NULL, 0, &labels);
+    struct kiln_str *names;
+    uint32_t n = 0;
+
+    if (r < 0)
+        return r;
+    names = kiln_arena_alloc(&call->arena, SERIES_NAMES_MAX * sizeof(*names));
+    for (uint32_t i = 0; names && i < labels->n_rows && n < SERIES_NAMES_MAX; i++) {
+        struct kiln_str name = labels->rows[i].values[0];
+
+        if (call->utf8_names || is_word(name))
+            names[n++] = kiln_arena_copy(&call->arena, name);
+        if (n && !names[n - 1].ptr)
+            names = NULL;
+    }
+    kiln_labels_free(labels);
+    *ret = (struct kiln_texts){.items = names, .n = n};
+    return names ? 0 : -ENOMEM;
+}
+
+static int series_names(struct kiln_pyro_call *call, const struct kiln_window *window,
+                        struct kiln_texts *ret)
+{
+    uint32_t n = 0;
+    int r;
+
+    if (call->request.label_names.n == 0)
+        return all_names(call, window, ret);
+    r = kiln_pyro_sort_names(call, &call->request.label_names, ret);
+    for (uint32_t i = 0; r == 0 && i < ret->n; i++)
+        if (call->utf8_names || is_word(ret->items[i]))
+            ret->items[n++] = ret->items[i];
+    ret->n = n;
+    if (r == 0 && n > SERIES_NAMES_MAX)
+        return kiln_pyro_refuse(call, "more than %u label names", SERIES_NAMES_MAX);
+    return r;
+}
+
+int kiln_pyro_series(struct kiln_pyro_call *call)
+{
+    struct kiln_window window;
+    struct kiln_labels *labels;
+    struct kiln_texts names;
+    int r = kiln_pyro_window(call, &call->request, &window);
+
+    if (r == 0)
+        r = series_names(call, &window, &names);
+    if (r < 0 || names.n == 0)
+        return r;
+    r = get_rows(call, &window, names.items, names.n, &labels);
+    if (r < 0)
+        return r;
+    for (uint32_t i = labels->n_rows; i-- > 0;) {
+        size_t end = kiln_pb_mark(&call->out);
+
+        kiln_pyro_put_pairs(&call->out, 1, names.items, labels->rows[i].values, names.n);
+        if (kiln_pb_mark(&call->out) != end)
+            kiln_pb_put_message(&call->out, 2, end);
+    }
+    kiln_labels_free(labels);
+    return 0;
+}

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same profiles into Pyroscope and into Kiln, the same calls to both, the same answers.
+
+The answers of a real Pyroscope, recorded call by call with their inputs, are under $KILN_TEST_DATA/pyroscope; their
+times are shifted to now.  Where $PYROSCOPE names a program it is started here and asked as well, with more questions.
+Equal are: types, labels and series; self and total of each function; values over time, summed over sample labels; codes
+of errors.  Of a flame graph that is cut, ours has the heaviest nodes and exact numbers.
+"""
+import base64
+import json
+import os
+import pathlib
+import sys
+import time
+import urllib.parse
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "support")]
+import pyroscope as p  # noqa: E402
+from kiln_server import KilnServer  # noqa: E402
+
+DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
+RECORDED = DATA / "pyroscope"
+failures = 0
+
+
+def check(what, good, detail=""):
+    global failures
+    failures += not good
+    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)[:2000]}", flush=True)
+
+
+def differences(a, b, limit=5):
+    """The first keys of which two dictionaries say different things."""
+    return [(key, a.get(key), b.get(key)) for key in sorted(a.keys() | b.keys(), key=str)
+            if a.get(key) != b.get(key)][:limit]
+
+
+# ---- filling ----
+
+def fill(url, inputs, base_s):
+    for item in inputs["pushes"]:
+        profile = p.as_pyroscope_takes_it((DATA / "pprof" / item["file"]).read_bytes())
+        p.push(url, item["labels"], p.at_time(profile, (base_s + item["offset_s"]) * 10**9))
+
+
+# ---- comparing ----
+
+def is_cut(nodes):
+    return any("other" in path for path in nodes)
+
+
+def same_trees(name, theirs, ours, whole, other=None):
+    """{path: (total, self)} of both; `whole()` is our tree before it was cut; `other` the other side of a diff."""
+    if not is_cut(theirs) and not is_cut(ours):
+        a, b = p.functions(theirs), p.functions(ours)
+        check(f"{name}: functions", a == b, differences(a, b))
+        check(f"{name}: nodes", theirs == ours, differences(theirs, ours))
+        return
+    exact = whole()
+    check(f"{name}: total", theirs[()][0] == ours[()][0] == exact[()][0], (theirs[()], ours[()]))
+    kept = {path: numbers for path, numbers in ours.items() if "other" not in path}
+    wrong = {path: exact.get(path) for path in kept if exact.get(path) != kept[path]}
+    check(f"{name}: what stays is exact", not wrong, differences(wrong, kept, 2))
+    lightest = min(max(total, (other or {}).get(path, (0, 0))[0]) for path, (total, _) in kept.items())
+    lost = [path for path, (total, _) in exact.items() if total > lightest and path not in kept]
+    check(f"{name}: what stays is the heaviest", not lost, lost[:2])
+    # Pyroscope cuts the trees of its blocks before it adds them up: it may say too little, never too much.
+    more = {path: numbers for path, numbers in theirs.items()
+            if "other" not in path and numbers[0] > exact.get(path, (0, 0))[0]}
+    check(f"{name}: nowhere less than there", not more, differences(more, exact, 2))
+
+
+def same_series(name, theirs, ours):
+    sums = []
+    for answer in (theirs, ours):
+        points = {}
+        for series in answer.get("series", []):
+            labels = tuple(sorted((l["name"], l["value"]) for l in series.get("labels", [])))
+            for point in series["points"]:
+                key = labels, int(point["timestamp"])
+                points[key] = points.get(key, 0) + point.get("value", 0)
+        sums.append(points)
+    check(f"{name}: points", sums[0] == sums[1], differences(*sums))
+
+
+def same_pairs(name, theirs, ours, whole):
+    """Diffs: both sides of each node."""
+    a, b = p.diff_tree(theirs), p.diff_tree(ours)
+    for side, word in enumerate(("left", "right")):
+        one, two, other = ({k: v[i] for k, v in x.items() if v[i][0] or not k} for x, i in
+                           ((a, side), (b, side), (b, 1 - side)))
+        same_trees(f"{name}: {word}", one, two, lambda: whole()[side], other)
+
+
+def same_names(name, theirs, ours):
+    """Numbers that samples carry are labels here, and nothing there."""
+    check(f"{name}: names", [n for n in ours if n != "bytes"] == theirs, (theirs, ours))
+
+
+def exact_tree(ask, request):
+    return p.tree(ask("SelectMergeStacktraces", request | {"max_nodes": 1 << 20, "maxNodes": 1 << 20})["flamegraph"])
+
+
+def same_answers(name, record, ours, ask):
+    """By what is in them; `ask` asks us again."""
+    theirs, request = record["answer"], record["request"]
+    flame = theirs.get("flamegraph")
+    if flame and "left" in request:
+        same_pairs(name, flame, ours["flamegraph"], lambda: [exact_tree(ask, request[s]) for s in ("left", "right")])
+    elif flame:
+        same_trees(name, p.tree(flame), p.tree(ours["flamegraph"]), lambda: exact_tree(ask, request))
+    elif "stringTable" in theirs:
+        a, b = p.pprof_functions(theirs), p.pprof_functions(ours)
+        check(f"{name}: functions of the pprof", a == b, differences(a, b))
+    elif "series" in theirs:
+        same_series(name, theirs, ours)
+    elif "names" in theirs:
+        same_names(name, theirs["names"], ours["names"])
+    elif "flamebearer" in theirs:
+        same_flamebearer(name, record, ours, ask)
+    else:
+        check(f"{name}: answer", theirs == ours, f"{json.dumps(theirs)[:900]} | {json.dumps(ours)[:900]}")
+
+
+def same_flamebearer(name, record, ours, ask):
+    theirs, words = record["answer"], dict(urllib.parse.parse_qsl(record["path"].partition("?")[2]))
+    for key in ("version", "metadata", "timeline", "leftTicks", "rightTicks"):
+        check(f"{name}: {key}", theirs.get(key) == ours.get(key), (theirs.get(key), ours.get(key)))
+
+    def side(query, start, end):
+        kind, _, selector = words[query].partition("{")
+        return exact_tree(ask, {"profileTypeID": kind, "labelSelector": "{" + selector, "start": int(words[start]),
+                                "end": int(words[end])})
+    a, b = theirs["flamebearer"], ours["flamebearer"]
+    if theirs["metadata"]["format"] == "double":
+        same_pairs(name, a, b, lambda: [side(f"{s}Query", f"{s}From", f"{s}Until") for s in ("left", "right")])
+    else:
+        same_trees(name, p.tree(a), p.tree(b), lambda: side("query", "from", "until"))
+
+
+# ---- the recorded calls ----
+
+def shifted(value, by_ms):
+    """Times of the recording, moved; also in paths."""
+    if isinstance(value, dict):
+        return {k: str(int(v) + by_ms) if k in ("timestamp",) else v + by_ms if k in ("start", "end")
+                else v + by_ms // 1000 if k == "startTime" else shifted(v, by_ms) for k, v in value.items()}
+    return [shifted(v, by_ms) for v in value] if isinstance(value, list) else value
+
+
+def shifted_path(path, by_ms):
+    address, _, query = path.partition("?")
+    words = [(k, str(int(v) + by_ms) if k.lower().endswith(("from", "until")) else v)
+             for k, v in urllib.parse.parse_qsl(query)]
+    return address + ("?" + urllib.parse.urlencode(words) if words else "")
+
+
+# What we tell and Pyroscope did not, when it was asked.
+RICHER = {"23-profile-stats", "24-analyze-query"}
+# What Pyroscope passes over.
+IGNORED = {"20-select-series-function"}
+
+
+def same_function(name, record, ours, ask):
+    """The timeline of a call site adds up to its flame graph."""
+    flame = ask("SelectMergeStacktraces", record["request"])["flamegraph"]
+    points = sum(point["value"] for series in ours["series"] for point in series["points"])
+    check(f"{name}: as in the flame graph", 0 < points == int(flame["total"]), (points, flame.get("total")))
+
+
+def compare(name, record, answer, ask):
+    check(f"{name}: status", answer.status == record["status"], (answer.status, answer.body[:300]))
+    theirs = record["answer"]
+    if answer.status != record["status"] or name in RICHER:
+        return
+    if record["status"] != 200:
+        check(f"{name}: code", answer.json["code"] == theirs["code"], (theirs, answer.json))
+    elif name in IGNORED:
+        same_function(name, record, answer.json, ask)
+    elif "base64" in theirs:
+        check(f"{name}: is a graph", answer.body.startswith(b"digraph ") and
+              base64.b64decode(theirs["base64"]).startswith(b"digraph "), answer.body[:100])
+    else:
+        same_answers(name, record, answer.json, ask)
+
+
+def recorded(url, by_ms):
+    ask = lambda method, request: p.call(url, p.QUERIER + method, request).json
+    for file in sorted(RECORDED.glob("[0-9]*.json")):
+        record = json.loads(file.read_text())
+        record = {"path": shifted_path(record["path"], by_ms), "request": shifted(record["request"], by_ms),
+                  "status": record["status"], "answer": shifted(record["answer"], by_ms)}
+        compare(file.stem, record, p.call(url, record["path"], record["request"]), ask)
+
+
+def main():
+    if not RECORDED.is_dir():
+        print("skipped: no recorded answers of Pyroscope")
+        return 77
+    inputs = json.loads((RECORDED / "inputs.json").read_text())
+    base_s = (int(time.time()) - 1200) // 60 * 60
+    with KilnServer() as server:
+        url = f"http://127.0.0.1:{server.http}"
+        fill(url, inputs, base_s)
+        recorded(url, (base_s - inputs["base"]) * 1000)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
