@@ -111,9 +111,9 @@ class Browser:
             self.events.append(self._receive(until))
 
     def open(self, path):
-        """Opens a file and waits until it is loaded; forgets what happened before."""
+        """Opens a file, or an address, and waits until it is loaded; forgets what happened before."""
         self.events.clear()
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=path if "://" in path else "file://" + os.path.abspath(path))
         self.wait_for("Page.loadEventFired")
 
     def run(self, expression):
@@ -145,6 +145,15 @@ class Browser:
         if click:
             self.call("Input.dispatchMouseEvent", type="mousePressed", **at)
             self.call("Input.dispatchMouseEvent", type="mouseReleased", **at)
+        self.settle()
+
+    def drag(self, x, y, to):
+        """Draws from (x, y) to the same height of another x."""
+        at = {"y": y, "button": "left", "clickCount": 1}
+        self.call("Input.dispatchMouseEvent", type="mousePressed", x=x, **at)
+        for i in range(1, 6):
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + (to - x) * i / 5, y=y, button="left")
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=to, **at)
         self.settle()
 
     def dark(self, on):

@@ -18,7 +18,7 @@ const UNITS = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
 const scope = {}; /* service, type, where, from, until, part ([from, until] in ms, or null), find, zoom (names) */
 let flame = null; /* { name, total, self, parent, depth, end, children, x (arrays by node), names, functions, answer } */
 let line = null; /* { points: [[ms, value]], from, until, step, marks: [[ms, version]] } */
-let zoomed = 0, chosen = 0, hits = null, matches = null, sort = "self", asked = 0, last = 0;
+let zoomed = 0, chosen = 0, hits = null, matches = null, sort = "self", asked = 0, waiting = true, last = 0;
 
 /* ---- the address ---- */
 
@@ -116,6 +116,7 @@ async function askFlame(query, from, until) {
 
 async function ask() {
   const mine = ++asked;
+  waiting = true;
   const late = setTimeout(() => document.body.classList.add("stale"), 200);
   try {
     const there = await askScope();
@@ -134,7 +135,10 @@ async function ask() {
     if (mine === asked) say("The question failed: " + error.message, true);
   } finally {
     clearTimeout(late);
-    if (mine === asked) document.body.classList.remove("stale");
+    if (mine === asked) {
+      waiting = false;
+      document.body.classList.remove("stale");
+    }
   }
 }
 
@@ -532,6 +536,7 @@ matchMedia("(prefers-color-scheme: dark)").onchange = () => { readPalette(); if 
 $("commands").textContent = `kiln push --server ${location.origin} --service my-service cpu.pb.gz
 curl --data-binary @cpu.pb.gz '${location.origin}/api/v1/profiles?service=my-service'`;
 
+$("scope").hidden = false;
 readPalette();
 readAddress();
 showScope();
