@@ -13,7 +13,7 @@ all: deps build/build.ninja ## build build/kiln
 	@ninja -C build
 
 run: all ## start the server on port 4040, with its data in DATA=build/data
-	@$(KILN) server --data-dir $(DATA)
+	@KILN_DATA_DIR=$(DATA) $(KILN)
 
 test: deps-test ## run every test once; T=name picks some by a regular expression
 	@cmake --preset default >/dev/null
@@ -66,7 +66,7 @@ image: all ## draw docs/images/flamegraph.svg, the picture of the README, anew
 	@mkdir -p docs/images
 	@$(KILN) flamegraph $(EXAMPLE) -o docs/images/flamegraph.svg
 
-install: all ## install program, manual pages and completions under DESTDIR and PREFIX
+install: all ## install program, manual pages, completions and systemd's unit under DESTDIR and PREFIX
 	@cmake --install build --prefix $(PREFIX)
 
 clean: ## remove everything built

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kiln COMMAND [WORD]...: finds the row of the command, reads its words, runs it, writes what it
- * had to say.  A command fills cli.out; only here it reaches standard output, so that a failed
- * command prints no half answer.
+ * kiln [COMMAND [WORD]...]: finds the row of the command (none: the server), reads its words, runs
+ * it, writes what it had to say.  A command fills cli.out; only here it reaches standard output, so
+ * that a failed command prints no half answer.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -15,12 +15,25 @@
 #include "cli/input.h"
 
 const struct kiln_command *const kiln_commands[] = {
-    &kiln_cmd_top,        &kiln_cmd_tree,       &kiln_cmd_list,
-    &kiln_cmd_flamegraph, &kiln_cmd_graph,      &kiln_cmd_diff,
-    &kiln_cmd_info,       &kiln_cmd_convert,    &kiln_cmd_merge,
-    &kiln_cmd_check,      &kiln_cmd_server,     &kiln_cmd_push,
-    &kiln_cmd_loadgen,    &kiln_cmd_store,      &kiln_cmd_help,
-    &kiln_cmd_version,    &kiln_cmd_completion, NULL,
+    &kiln_cmd_top,
+    &kiln_cmd_tree,
+    &kiln_cmd_list,
+    &kiln_cmd_flamegraph,
+    &kiln_cmd_graph,
+    &kiln_cmd_diff,
+    &kiln_cmd_info,
+    &kiln_cmd_convert,
+    &kiln_cmd_merge,
+    &kiln_cmd_check,
+    &kiln_cmd_server,
+    &kiln_cmd_config,
+    &kiln_cmd_push,
+    &kiln_cmd_loadgen,
+    &kiln_cmd_store,
+    &kiln_cmd_help,
+    &kiln_cmd_version,
+    &kiln_cmd_completion,
+    NULL,
 };
 
 static int no_such_command(const char *name)
@@ -82,15 +95,11 @@ int main(int argc, char **argv)
     struct kiln_cli cli = {0};
     int code;
 
-    if (argc < 2) {
-        kiln_cli_usage(NULL, "no command given");
-        return KILN_EXIT_USAGE;
-    }
-    cli.command = kiln_command_named(command_name(argv[1]));
+    cli.command = argc < 2 ? &kiln_cmd_server : kiln_command_named(command_name(argv[1]));
     if (!cli.command)
         return no_such_command(argv[1]);
     kiln_buf_init(&cli.out, 0);
-    code = run(&cli, argc - 2, argv + 2);
+    code = run(&cli, argc < 2 ? 0 : argc - 2, argc < 2 ? argv + argc : argv + 2);
     kiln_buf_done(&cli.out);
     kiln_args_done(&cli.args);
     return code;

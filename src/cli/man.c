@@ -230,8 +230,10 @@ static void put_see_also(struct kiln_buf *out)
 static void main_page(struct kiln_buf *out)
 {
     put_head(out, NULL);
-    kiln_buf_puts(out, "\n.Ar COMMAND\n.Op Ar OPTION ...\n.Op Ar FILE ...\n.Sh DESCRIPTION\n.Nm\n"
+    kiln_buf_puts(out, "\n.Op Ar COMMAND Oo Ar OPTION ... Oc Op Ar FILE ...\n.Sh DESCRIPTION\n.Nm\n"
+                       "takes profiles in, keeps them and answers questions about them; and it\n"
                        "reads, compares, draws and converts profiles of any format.\n"
+                       "Without a command it is the server.\n"
                        "A file may be compressed with gzip or zstd, and\n.Pa \\-\n"
                        "is standard input; formats are seen from the content.\n"
                        ".Ss Commands\n.Bl -tag -width completion\n");

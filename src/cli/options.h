@@ -111,6 +111,8 @@ struct kiln_args {
         uint64_t duration_ns;
         bool prepare;
     } load;
+    /* config */
+    bool example;
     /* help */
     bool help, man;
 };

@@ -177,6 +177,7 @@ static void say_started(struct kiln_serve *serve)
         kiln_log(serve->log, KILN_LOG_ERROR, "the ready file cannot be written", "path", "%s",
                  serve->config->set.ready_file, "reason", "%s", err.text, NULL);
     kiln_notify("READY=1");
+    kiln_serve_greet(serve);
 }
 
 /* Until somebody asks for the end.  From then on a second asking ends the process at once. */

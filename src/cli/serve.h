@@ -28,6 +28,7 @@
 #include "pipeline/receivers.h"
 #include "store/store.h"
 
+struct kiln_cli;
 struct kiln_scraper;
 
 /* What /ready says, and why. */
@@ -79,6 +80,9 @@ struct kiln_serve {
 int kiln_serve(const struct kiln_server_config *config);
 /* Reads the files that the settings name, tokens and rules of redaction.  Returns an exit code. */
 int kiln_serve_check(const struct kiln_server_config *config);
+/* Says what is wrong with settings that could not be loaded.  Returns an exit code. */
+int kiln_serve_blame(struct kiln_cli *cli, const struct kiln_server_config *config, int code,
+                     struct kiln_err *err);
 
 /* ---- server_pages.c ---- */
 
@@ -136,5 +140,10 @@ void kiln_memory_done(struct kiln_memory *memory);
 int kiln_notify(const char *state);
 /* Writes the file of --ready-file: JSON with ports and pid. */
 KILN_CHECK int kiln_serve_say_ready(const struct kiln_serve *serve, struct kiln_err *err);
+
+/* ---- server_greet.c ---- */
+
+/* On a terminal: where the page is, where data goes, how to send something, how to stop. */
+void kiln_serve_greet(const struct kiln_serve *serve);
 
 #endif /* KILN_CLI_SERVE_H */

@@ -3,12 +3,35 @@
  * Whoever asks: the querier over the store, what people keep in it, and the APIs on the router that
  * has everything.
  */
+#include "base/clock.h"
 #include "cli/serve.h"
+
+#define QUESTION_BYTES ((size_t)128 << 20) /* the flame graph of a busy hour fits */
+
+/* Half of what all questions have together; all of it, where half would be too little. */
+static size_t memory_of_one(const struct kiln_pool *pool)
+{
+    size_t half = pool->limit / 2;
+
+    if (half >= QUESTION_BYTES)
+        return half;
+    return pool->limit < QUESTION_BYTES ? pool->limit : QUESTION_BYTES;
+}
 
 int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
 {
+    const struct kiln_settings *set = &serve->config->set;
+    struct kiln_pool *pool = &serve->memory.query;
     const struct kiln_querier_opts opts = {
-        .engine = serve->engine, .pool = &serve->memory.query, .metrics = serve->metrics};
+        .engine = serve->engine,
+        .pool = pool,
+        .limits = {.time_ms = set->query_timeout_ns / KILN_NS_PER_MS,
+                   .bytes = set->query_bytes,
+                   .memory_bytes =
+                       set->query_memory ? (size_t)set->query_memory : memory_of_one(pool),
+                   .range_ns = set->query_range_ns,
+                   .nodes_max = set->query_nodes},
+        .metrics = serve->metrics};
     int r = kiln_querier_new(&opts, &serve->querier);
 
     if (r < 0)

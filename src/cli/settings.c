@@ -3,7 +3,7 @@
  * The three sources fill the same structure one after the other, each over the one before; the
  * variables are read as if they were the members of a map.
  */
-#include "cli/settings.h"
+#include "cli/settings_int.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -31,8 +31,8 @@
 static const struct kiln_field top_fields[] = {
     FIELD("server", MAP, server),  FIELD("store", MAP, store),
     FIELD("scrape", LIST, scrape), FIELD("redaction", LIST, redaction),
-    FIELD("tokens", TEXT, tokens), FIELD("agent", NODE, others),
-    FIELD("watch", NODE, others),
+    FIELD("tokens", TEXT, tokens), FIELD("query", MAP, query),
+    FIELD("agent", NODE, others),  FIELD("watch", NODE, others),
 };
 
 static const struct kiln_field server_fields[] = {
@@ -72,19 +72,39 @@ static const struct kiln_field store_fields[] = {
     FIELD("rules", LIST, rules),
 };
 
+static const struct kiln_field query_fields[] = {
+    FIELD("timeout", DURATION, query_timeout_ns),
+    FIELD("memory", SIZE, query_memory),
+    FIELD("bytes", SIZE, query_bytes),
+    FIELD("range", DURATION, query_range_ns),
+    FIELD("nodes", COUNT, query_nodes),
+};
+
+#define MAP(path, member, fields)                                                                  \
+    {                                                                                              \
+        (path), offsetof(struct kiln_settings, member), (fields), KILN_ARRAY_LEN(fields)           \
+    }
+
+/* Each after the one it is in. */
+const struct kiln_settings_map kiln_settings_maps[KILN_SETTINGS_MAPS] = {
+    MAP("", root, top_fields),          MAP("server", server, server_fields),
+    MAP("server.tls", tls, tls_fields), MAP("server.limits", limits, limit_fields),
+    MAP("store", store, store_fields),  MAP("query", query, query_fields),
+};
+
 static int read_sections(struct kiln_settings *set, const struct kiln_node *root,
                          struct kiln_err *err)
 {
-    int r = kiln_node_read(root, top_fields, KILN_ARRAY_LEN(top_fields), set, err);
+    int r = 0;
 
-    if (r == 0)
-        r = kiln_node_read(set->server, server_fields, KILN_ARRAY_LEN(server_fields), set, err);
-    if (r == 0)
-        r = kiln_node_read(set->tls, tls_fields, KILN_ARRAY_LEN(tls_fields), set, err);
-    if (r == 0)
-        r = kiln_node_read(set->limits, limit_fields, KILN_ARRAY_LEN(limit_fields), set, err);
-    if (r == 0)
-        r = kiln_node_read(set->store, store_fields, KILN_ARRAY_LEN(store_fields), set, err);
+    set->root = root;
+    for (uint32_t i = 0; r == 0 && i < KILN_SETTINGS_MAPS; i++) {
+        const struct kiln_settings_map *map = &kiln_settings_maps[i];
+        const struct kiln_node *node =
+            *(const struct kiln_node *const *)((const char *)set + map->offset);
+
+        r = kiln_node_read(node, map->fields, map->n, set, err);
+    }
     return r;
 }
 
@@ -189,6 +209,8 @@ static const struct kiln_field variables[] = {
     FIELD("KILN_MEMORY_LIMIT", SIZE, memory_limit),
     FIELD("KILN_RETENTION", DURATION, retention_ns),
     FIELD("KILN_RETENTION_SIZE", SIZE, retention_size),
+    FIELD("KILN_QUERY_TIMEOUT", DURATION, query_timeout_ns),
+    FIELD("KILN_QUERY_MEMORY", SIZE, query_memory),
     FIELD("KILN_ALLOW_ANONYMOUS", BOOL, allow_anonymous),
     FIELD("KILN_MULTITENANT", BOOL, multitenant),
 };
@@ -229,42 +251,46 @@ static size_t size_of(enum kiln_field_kind kind)
     }
 }
 
-static bool is_said(enum kiln_field_kind kind, const char *at)
+bool kiln_settings_said(const struct kiln_settings *set, const struct kiln_field *field)
 {
     static const char zero[sizeof(uint64_t)];
 
-    return memcmp(at, zero, size_of(kind)) != 0;
+    return memcmp((const char *)set + field->offset, zero, size_of(field->kind)) != 0;
+}
+
+const char *kiln_settings_variable(const struct kiln_field *field)
+{
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(variables); i++)
+        if (variables[i].offset == field->offset)
+            return variables[i].key;
+    return NULL;
 }
 
 /* What was said in `over` replaces what is in `set`. */
 static void overlay(struct kiln_settings *set, const struct kiln_settings *over)
 {
     for (uint32_t i = 0; i < KILN_ARRAY_LEN(variables); i++) {
-        enum kiln_field_kind kind = variables[i].kind;
-        const char *from = (const char *)over + variables[i].offset;
+        size_t at = variables[i].offset;
 
-        if (is_said(kind, from))
-            memcpy((char *)set + variables[i].offset, from, size_of(kind));
+        if (kiln_settings_said(over, &variables[i]))
+            memcpy((char *)set + at, (const char *)over + at, size_of(variables[i].kind));
     }
-    set->check = over->check;
 }
 
 /* ---- defaults ---- */
 
-static bool is_service(void)
-{
-    return geteuid() == 0 || getenv("INVOCATION_ID"); /* which systemd gives */
-}
-
 static int default_data_dir(struct kiln_server_config *config, struct kiln_err *err)
 {
+    const char *state = getenv("STATE_DIRECTORY"); /* which systemd gives */
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     size_t room = sizeof(config->default_dir);
     int n;
 
     if (config->set.data_dir)
         return 0;
-    if (is_service())
+    if (state && *state)
+        n = snprintf(config->default_dir, room, "%.*s", (int)strcspn(state, ":"), state);
+    else if (geteuid() == 0)
         n = snprintf(config->default_dir, room, "/var/lib/kiln");
     else if (data && *data)
         n = snprintf(config->default_dir, room, "%s/kiln", data);
@@ -276,17 +302,36 @@ static int default_data_dir(struct kiln_server_config *config, struct kiln_err *
     return n < (int)room ? 0 : kiln_err_set(err, -ENAMETOOLONG, NULL, "the data folder's name");
 }
 
+/* The limit of a control group; "" is the root, or that of a container. */
+static uint64_t group_memory(struct kiln_str group)
+{
+    char path[PATH_MAX];
+    uint64_t limit = UINT64_MAX;
+    struct kiln_buf text;
+
+    snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/memory.max", KILN_STR_ARG(group));
+    kiln_buf_init(&text, 64);
+    if (kiln_file_read(path, &text, NULL) < 0 ||
+        kiln_str_parse_u64(kiln_str_trim(kiln_buf_str(&text)), &limit) < 0)
+        limit = UINT64_MAX; /* none: "max" */
+    kiln_buf_done(&text);
+    return limit;
+}
+
 /* What this process may use: the machine's memory, or less where a control group says so. */
 static uint64_t machine_memory(void)
 {
     uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t all = pages * page, group;
+    uint64_t all = pages * page, group = group_memory(KILN_STR(""));
     struct kiln_buf text;
 
-    kiln_buf_init(&text, 64);
-    if (kiln_file_read("/sys/fs/cgroup/memory.max", &text, NULL) == 0 &&
-        kiln_str_parse_u64(kiln_str_trim(kiln_buf_str(&text)), &group) == 0 && group < all)
-        all = group;
+    all = group < all ? group : all;
+    kiln_buf_init(&text, 4096);
+    if (kiln_file_read("/proc/self/cgroup", &text, NULL) == 0 && text.len > 4 &&
+        memcmp(text.ptr, "0::/", 4) == 0) {
+        group = group_memory(kiln_str_trim((struct kiln_str){text.ptr + 3, text.len - 3}));
+        all = group < all ? group : all;
+    }
     kiln_buf_done(&text);
     return all;
 }
@@ -304,6 +349,11 @@ static const char *or_else(const char *text, const char *instead)
     return text ? text : instead;
 }
 
+static uint64_t or_number(uint64_t value, uint64_t instead)
+{
+    return value ? value : instead;
+}
+
 static int fill_defaults(struct kiln_server_config *config, struct kiln_err *err)
 {
     struct kiln_settings *set = &config->set;
@@ -314,12 +364,14 @@ static int fill_defaults(struct kiln_server_config *config, struct kiln_err *err
     set->socket = or_else(set->socket, "/run/kiln/kiln.sock");
     set->log_level = or_else(set->log_level, "info");
     set->log_format = or_else(set->log_format, "logfmt");
-    if (set->memory_limit == 0)
-        set->memory_limit = default_memory();
-    if (set->retention_ns == 0)
-        set->retention_ns = 14 * 86400 * KILN_NS_PER_S;
-    if (set->disk_percent == 0)
-        set->disk_percent = 80;
+    set->memory_limit = or_number(set->memory_limit, default_memory());
+    set->body_max = or_number(set->body_max, (uint64_t)64 << 20);
+    set->series_max = (uint32_t)or_number(set->series_max, 50000);
+    set->retention_ns = or_number(set->retention_ns, 14 * 86400 * KILN_NS_PER_S);
+    set->disk_percent = (uint32_t)or_number(set->disk_percent, 80);
+    set->query_timeout_ns = or_number(set->query_timeout_ns, 60 * KILN_NS_PER_S);
+    set->query_bytes = or_number(set->query_bytes, (uint64_t)16 << 30);
+    set->query_nodes = (uint32_t)or_number(set->query_nodes, 1 << 20);
     return default_data_dir(config, err);
 }
 
@@ -379,18 +431,18 @@ static int check(const struct kiln_settings *set, struct kiln_err *err)
 int kiln_settings_load(const struct kiln_settings *flags, struct kiln_server_config *config,
                        struct kiln_err *err)
 {
-    struct kiln_settings said = {0};
-    int r = read_variables(&said, err);
+    int r;
 
-    *config = (struct kiln_server_config){0};
+    *config = (struct kiln_server_config){.flags = *flags};
+    r = read_variables(&config->variables, err);
     if (r < 0)
         return r;
-    overlay(&said, flags);
-    config->set.config = said.config;
+    config->set.config = or_else(flags->config, config->variables.config);
     r = read_file(config, err);
     if (r < 0)
         return r;
-    overlay(&config->set, &said);
+    overlay(&config->set, &config->variables);
+    overlay(&config->set, flags);
     r = fill_defaults(config, err);
     return r < 0 ? r : check(&config->set, err);
 }
@@ -401,126 +453,4 @@ void kiln_settings_done(struct kiln_server_config *config)
     kiln_free(config->series_labels);
     kiln_config_free(config->file);
     *config = (struct kiln_server_config){0};
-}
-
-/* ---- showing ---- */
-
-static void put_text(struct kiln_buf *out, const char *text)
-{
-    kiln_buf_putc(out, '\'');
-    for (; *text; text++) {
-        if (*text == '\'' || *text == '$')
-            kiln_buf_putc(out, *text);
-        kiln_buf_putc(out, *text);
-    }
-    kiln_buf_putc(out, '\'');
-}
-
-static void put_size(struct kiln_buf *out, uint64_t value)
-{
-    if (value % (1u << 20) == 0)
-        kiln_buf_printf(out, "%lluM", (unsigned long long)(value >> 20));
-    else
-        kiln_buf_printf(out, "%llu", (unsigned long long)value);
-}
-
-static void put_span(struct kiln_buf *out, uint64_t ns)
-{
-    const uint64_t s = ns / KILN_NS_PER_S;
-
-    if (s % 86400 == 0)
-        kiln_buf_printf(out, "%llud", (unsigned long long)(s / 86400));
-    else if (ns % KILN_NS_PER_S == 0)
-        kiln_buf_printf(out, "%llus", (unsigned long long)s);
-    else
-        kiln_buf_printf(out, "%lluns", (unsigned long long)ns);
-}
-
-/* On one line; as deep as the file was. */
-static void put_node(struct kiln_buf *out, const struct kiln_node *node)
-{
-    if (node->kind == KILN_NODE_TEXT) {
-        put_text(out, node->text);
-        return;
-    }
-    kiln_buf_putc(out, node->kind == KILN_NODE_LIST ? '[' : '{');
-    for (const struct kiln_node *m = node->first; m; m = m->next) {
-        if (m->key)
-            kiln_buf_printf(out, "%s: ", m->key);
-        put_node(out, m);
-        kiln_buf_puts(out, m->next ? ", " : "");
-    }
-    kiln_buf_putc(out, node->kind == KILN_NODE_LIST ? ']' : '}');
-}
-
-/* One value, which is there. */
-static void put_value(struct kiln_buf *out, enum kiln_field_kind kind, const char *at)
-{
-    switch (kind) {
-    case KILN_FIELD_TEXT:
-        put_text(out, *(const char *const *)at);
-        break;
-    case KILN_FIELD_BOOL:
-        kiln_buf_puts(out, "true");
-        break;
-    case KILN_FIELD_COUNT:
-        kiln_buf_printf(out, "%u", *(const uint32_t *)at);
-        break;
-    case KILN_FIELD_SIZE:
-        put_size(out, *(const uint64_t *)at);
-        break;
-    case KILN_FIELD_DURATION:
-        put_span(out, *(const uint64_t *)at);
-        break;
-    default:
-        put_node(out, *(const struct kiln_node *const *)at);
-        break;
-    }
-}
-
-struct section {
-    const char *key;
-    const struct kiln_field *fields;
-    uint32_t n;
-};
-
-/* Those of its fields that were said, or have defaults; nothing where there are none. */
-static void put_section(struct kiln_buf *out, const char *indent, struct section section,
-                        const struct kiln_settings *set)
-{
-    size_t before = out->len, after;
-
-    kiln_buf_printf(out, "%s%s:\n", indent, section.key);
-    after = out->len;
-    for (uint32_t i = 0; i < section.n; i++) {
-        const struct kiln_field *field = &section.fields[i];
-        const char *at = (const char *)set + field->offset;
-
-        if (field->kind == KILN_FIELD_MAP || !is_said(field->kind, at))
-            continue; /* maps are sections of their own */
-        kiln_buf_printf(out, "%s  %s: ", indent, field->key);
-        put_value(out, field->kind, at);
-        kiln_buf_putc(out, '\n');
-    }
-    if (out->len == after)
-        out->len = before;
-}
-
-#define SECTION(name, fields)                                                                      \
-    (struct section)                                                                               \
-    {                                                                                              \
-        (name), (fields), KILN_ARRAY_LEN(fields)                                                   \
-    }
-
-void kiln_settings_format(const struct kiln_settings *set, struct kiln_buf *out)
-{
-    put_section(out, "", SECTION("server", server_fields), set);
-    put_section(out, "  ", SECTION("tls", tls_fields), set);
-    put_section(out, "  ", SECTION("limits", limit_fields), set);
-    put_section(out, "", SECTION("store", store_fields), set);
-    if (set->tokens) {
-        kiln_buf_puts(out, "tokens: ");
-        put_text(out, set->tokens);
-        kiln_buf_putc(out, '\n');
-    }
 }

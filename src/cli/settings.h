@@ -3,7 +3,7 @@
  * settings - what `kiln server` was told: flags over KILN_* variables over a file over defaults.
  *
  * The file is /etc/kiln/kiln.yaml where it is there, or what --config or KILN_CONFIG names.
- * docs/guide/server.md lists every key.
+ * packaging/kiln.yaml lists every key.
  *
  * Threads: only the main thread; constant once loaded.
  */
@@ -31,17 +31,22 @@ struct kiln_settings {
     const char *ready_file;
     uint64_t memory_limit;
     uint64_t retention_ns, retention_size;
-    bool allow_anonymous, multitenant, check;
+    uint64_t query_timeout_ns, query_memory; /* 0: half of what questions have */
+    bool allow_anonymous, multitenant;
     /* from the file only */
     uint64_t tenant_bytes_per_s, tenant_burst, body_max;
     uint32_t series_max, disk_percent;
     const struct kiln_node *series_labels, *rules, *scrape, *redaction;
-    const struct kiln_node *server, *store, *tls, *limits, *others; /* maps that were read */
+    uint64_t query_bytes, query_range_ns; /* 0: no limit */
+    uint32_t query_nodes;
+    /* maps that were read */
+    const struct kiln_node *root, *server, *store, *query, *tls, *limits, *others;
 };
 
 struct kiln_server_config {
-    struct kiln_settings set;
-    struct kiln_config *file; /* NULL: none was read */
+    struct kiln_settings set;              /* what holds */
+    struct kiln_settings flags, variables; /* what each of them said */
+    struct kiln_config *file;              /* NULL: none was read */
     const char *file_name;
     const char *blamed; /* after a failure: the file that is at fault; NULL: none is */
     struct kiln_retention_rule *rules;
@@ -58,8 +63,11 @@ void kiln_settings_done(struct kiln_server_config *config);
 /* True unless an address is "off". */
 bool kiln_settings_on(const char *address);
 
-/* Appends the settings as YAML that can be read again, but for redaction, and for scrape, which may
- * hold secrets. */
-void kiln_settings_format(const struct kiln_settings *set, struct kiln_buf *out);
+/*
+ * Appends the settings, and where each comes from: as YAML that can be read again, or as JSON.
+ * Neither redaction nor scrape is in it, which may hold secrets.
+ */
+void kiln_settings_format(const struct kiln_server_config *config, struct kiln_buf *out);
+void kiln_settings_format_json(const struct kiln_server_config *config, struct kiln_buf *out);
 
 #endif /* KILN_CLI_SETTINGS_H */

@@ -1,5 +1,5 @@
 # Where settings of a server come from, and what is said of wrong ones.
-unset "${!KILN_@}" INVOCATION_ID
+unset "${!KILN_@}" STATE_DIRECTORY
 export XDG_DATA_HOME=/data
 cat >"$TMP/kiln.yaml" <<'END'
 server:
@@ -14,12 +14,19 @@ redaction: [{match: name, regex: x, action: hash}]
 agent: {anything: goes}
 END
 echo "- file"
-kiln server --check --config "$TMP/kiln.yaml"
+kiln config --config "$TMP/kiln.yaml"
 echo "- variables over the file, flags over variables"
 KILN_CONFIG=$TMP/kiln.yaml KILN_LISTEN=127.0.0.1:3 KILN_OTLP_GRPC=127.0.0.1:4 KILN_MULTITENANT=true \
-    kiln server --check --listen 127.0.0.1:5 --retention 30d --retention-size 2G
-kiln server --check --config "$TMP/kiln.yaml" >"$TMP/once" && kiln server --check --config "$TMP/once" | diff "$TMP/once" -
-wrong() { printf '%s\n' "$1" >"$TMP/wrong.yaml"; kiln server --check --config "$TMP/wrong.yaml" 2>&1; echo "exit $?"; }
+    kiln config --listen 127.0.0.1:5 --retention 30d --retention-size 2G
+echo "- what it prints can be read again"
+values() { sed '/^#/d; s/ *#.*//' "$1"; }
+kiln config --config "$TMP/kiln.yaml" >"$TMP/once"
+kiln config --config "$TMP/once" >"$TMP/twice" && diff <(values "$TMP/once") <(values "$TMP/twice")
+echo "- where a service keeps its profiles"
+STATE_DIRECTORY=/state/kiln:/other kiln config | grep data_dir
+echo "- as JSON"
+KILN_LISTEN=127.0.0.1:3 kiln config --json --config "$TMP/kiln.yaml" --query-timeout 5s --memory-limit 256M
+wrong() { printf '%s\n' "$1" >"$TMP/wrong.yaml"; kiln config --config "$TMP/wrong.yaml" 2>&1; echo "exit $?"; }
 echo "- wrong files"
 wrong 'sever: {}'
 wrong 'server: {listn: x}'
@@ -28,18 +35,18 @@ wrong 'store: {rules: [{service: web}]}'
 wrong 'scrape: [{job_name: x, static_configs: [{targets: [a], label: {}}]}]'
 wrong 'server: [1'
 wrong 'redaction: [{match: what}]'
-kiln server --check --config "$TMP/absent.yaml" 2>&1; echo "exit $?"
+kiln config --config "$TMP/absent.yaml" 2>&1; echo "exit $?"
 echo "- tokens"
-kiln server --check --data-dir /d --listen :4040 2>&1; echo "exit $?"
-kiln server --check --data-dir /d --listen :4040 --tokens "$TMP/absent.yaml" 2>&1; echo "exit $?"
+kiln config --data-dir /d --listen :4040 2>&1; echo "exit $?"
+kiln config --data-dir /d --listen :4040 --tokens "$TMP/absent.yaml" 2>&1; echo "exit $?"
 echo '- {name: x}' >"$TMP/tokens.yaml"
-kiln server --check --data-dir /d --listen :4040 --tokens "$TMP/tokens.yaml" 2>&1; echo "exit $?"
-kiln server --check --data-dir /d --listen :4040 --tokens examples/tokens.yaml --memory-limit 256M
+kiln config --data-dir /d --listen :4040 --tokens "$TMP/tokens.yaml" 2>&1; echo "exit $?"
+kiln config --data-dir /d --listen :4040 --tokens examples/tokens.yaml --memory-limit 256M
 echo "- wrong words"
-KILN_RETENTION=soon kiln server --check 2>&1; echo "exit $?"
-kiln server --check --retention soon 2>&1; echo "exit $?"
-kiln server --check --log-level loud 2>&1; echo "exit $?"
-kiln server --check --tls-cert x 2>&1; echo "exit $?"
-kiln server --check --memory-limit 5M 2>&1; echo "exit $?"
-kiln server --check --listen off --otlp-grpc off --otlp-http off --socket off 2>&1; echo "exit $?"
-kiln server --check extra 2>&1; echo "exit $?"
+KILN_RETENTION=soon kiln config 2>&1; echo "exit $?"
+kiln config --retention soon 2>&1; echo "exit $?"
+kiln config --log-level loud 2>&1; echo "exit $?"
+kiln config --tls-cert x 2>&1; echo "exit $?"
+kiln config --memory-limit 5M 2>&1; echo "exit $?"
+kiln config --listen off --otlp-grpc off --otlp-http off --socket off 2>&1; echo "exit $?"
+kiln config extra 2>&1; echo "exit $?"

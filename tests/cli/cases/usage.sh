@@ -1,7 +1,6 @@
 # One line and exit code 2 for each way to be wrong.
 try() { echo "\$ kiln $*"; kiln "$@" 2>&1; echo "exit $?"; }
 p=examples/checkout.pb.gz
-try
 try tpo
 try frobnicate
 try top

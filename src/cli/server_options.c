@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options of the server, which `kiln config` takes as well.
+ */
+#include "cli/commands.h"
+
+static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+static const char *const log_formats[] = {"logfmt", "json", NULL};
+
+static const struct kiln_option listen_options[] = {
+    KILN_OPT("listen", 0, KILN_OPT_TEXT, server.listen, "ADDRESS",
+             "everything: page, Pyroscope, uploads, OTLP, administration (127.0.0.1:4040)"),
+    KILN_OPT("otlp-grpc", 0, KILN_OPT_TEXT, server.otlp_grpc, "ADDRESS",
+             "OTLP only, where gRPC clients look for it (127.0.0.1:4317)"),
+    KILN_OPT("otlp-http", 0, KILN_OPT_TEXT, server.otlp_http, "ADDRESS",
+             "OTLP only, where HTTP clients look for it (127.0.0.1:4318)"),
+    KILN_OPT("socket", 0, KILN_OPT_TEXT, server.socket, "FILE",
+             "Unix socket for everything (/run/kiln/kiln.sock)"),
+    KILN_OPT("tls-cert", 0, KILN_OPT_TEXT, server.tls_cert, "FILE",
+             "speak TLS on every port, with this certificate (PEM); read again when it changes"),
+    KILN_OPT("tls-key", 0, KILN_OPT_TEXT, server.tls_key, "FILE", "its private key (PEM)"),
+    KILN_OPT("tls-client-ca", 0, KILN_OPT_TEXT, server.tls_client_ca, "FILE",
+             "clients must show a certificate that one of these signed (PEM)"),
+    KILN_OPT("tokens", 0, KILN_OPT_TEXT, server.tokens, "FILE",
+             "who may come in, and as whom (YAML); needed to listen beyond loopback"),
+    KILN_OPT("allow-anonymous", 0, KILN_OPT_FLAG, server.allow_anonymous, NULL,
+             "listen beyond loopback without tokens all the same"),
+    KILN_OPT("multitenant", 0, KILN_OPT_FLAG, server.multitenant, NULL,
+             "X-Scope-OrgID says whose profiles they are"),
+    KILN_OPT_END,
+};
+const struct kiln_option_group kiln_group_coming_in = {"Coming in", listen_options};
+
+static const struct kiln_option keep_options[] = {
+    KILN_OPT("data-dir", 0, KILN_OPT_TEXT, server.data_dir, "DIR",
+             "where profiles are kept (/var/lib/kiln for root and services, else "
+             "$XDG_DATA_HOME/kiln)"),
+    KILN_OPT("retention", 0, KILN_OPT_DURATION, server.retention_ns, "AGE", "how long (14d)"),
+    KILN_OPT("retention-size", 0, KILN_OPT_SIZE, server.retention_size, "SIZE",
+             "how much; the oldest go first (no limit but 80 % of the disk)"),
+    KILN_OPT("memory-limit", 0, KILN_OPT_SIZE, server.memory_limit, "SIZE",
+             "never use more memory (a quarter of the machine's, between 256M and 2G)"),
+    KILN_OPT("redact", 0, KILN_OPT_TEXT, server.redact, "FILE",
+             "take out of everything, before it is kept, what these rules say (YAML)"),
+    KILN_OPT_END,
+};
+const struct kiln_option_group kiln_group_keeping = {"Keeping", keep_options};
+
+static const struct kiln_option ask_options[] = {
+    KILN_OPT("query-timeout", 0, KILN_OPT_DURATION, server.query_timeout_ns, "TIME",
+             "a question is given up after this long (60s)"),
+    KILN_OPT("query-memory", 0, KILN_OPT_SIZE, server.query_memory, "SIZE",
+             "and may use so much memory (half of what all questions have, or all of it where that "
+             "is little)"),
+    KILN_OPT_END,
+};
+const struct kiln_option_group kiln_group_asking = {"Asking", ask_options};
+
+static const struct kiln_option run_options[] = {
+    KILN_OPT("config", 0, KILN_OPT_TEXT, server.config, "FILE",
+             "settings (" KILN_CONFIG_FILE " where it exists)"),
+    {.name = "log-level",
+     .kind = KILN_OPT_TEXT,
+     .offset = offsetof(struct kiln_args, server.log_level),
+     .value = "LEVEL",
+     .choices = levels,
+     .text = "debug, info, warn or error (info)"},
+    {.name = "log-format",
+     .kind = KILN_OPT_TEXT,
+     .offset = offsetof(struct kiln_args, server.log_format),
+     .value = "FORMAT",
+     .choices = log_formats,
+     .text = "lines on standard error: logfmt or json (logfmt)"},
+    KILN_OPT("ready-file", 0, KILN_OPT_TEXT, server.ready_file, "FILE",
+             "write ports and process id there, as JSON, once profiles are taken"),
+    KILN_OPT_END,
+};
+const struct kiln_option_group kiln_group_running = {"Running", run_options};
