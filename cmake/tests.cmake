@@ -9,6 +9,8 @@
 #   tests/cli/cases/x.sh         see tests/cli/run.sh       cli/x
 #   tests/interop/x_test.*       the same, with peers       interop/x
 #   tests/browser/x_test.*       in a headless Chromium     browser/x
+#   tests/e2e/x_test.*           whole stories, with peers  e2e/x
+#   tests/e2e/scenarios/x_test.* the same, as guides tell   e2e/x
 #   tests/checks/x_test.*        checks of the sources      check/x
 #
 # A script finds the program in $KILN, the sources in $KILN_SOURCE_DIR, real captures, where there
@@ -94,4 +96,6 @@ endforeach()
 kiln_add_scripts(tests/interop interop)
 kiln_add_scripts(tests/browser browser)
 kiln_add_scripts(tests/torture torture)
+kiln_add_scripts(tests/e2e e2e)
+kiln_add_scripts(tests/e2e/scenarios e2e)
 kiln_add_scripts(tests/checks check)

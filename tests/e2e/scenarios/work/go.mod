@@ -1,0 +1,3 @@
+module kiln/work
+
+go 1.19
