@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "core/frame.h"
 #include "core/view_int.h"
 
 #define MATCHED_ALREADY 0x80u
@@ -29,7 +30,6 @@
 #define NAME_BYTES_MAX  (UINT64_C(1) << 33)
 
 static const char *const filter_names[N_FILTERS] = {"focus", "ignore", "show", "hide"};
-static const struct kiln_str unknown_name = {"(unknown)", 9};
 
 /* ---- filters ---- */
 
@@ -126,44 +126,6 @@ static int match_function(struct kiln_framer *framer, uint32_t function, struct 
 
 /* ---- names ---- */
 
-static struct kiln_str base_name(struct kiln_str path)
-{
-    for (size_t i = path.len; i > 0; i--) {
-        if (path.ptr[i - 1] == '/' && i < path.len)
-            return (struct kiln_str){path.ptr + i, path.len - i};
-    }
-    return path;
-}
-
-/* Relative to the file where the mapping is known, so that it means the same on every start. */
-static uint64_t file_address(const struct kiln_batch *batch, const struct kiln_location *location)
-{
-    const struct kiln_mapping *m = &batch->dict.mappings[location->mapping];
-
-    if (location->address >= m->start && location->address < m->limit)
-        return location->address - m->start + m->offset;
-    return location->address;
-}
-
-/* "libc.so.6+0x1234", "0x1234", "[libc.so.6]" or "(unknown)", in the scratch buffer. */
-static struct kiln_str address_name(struct kiln_framer *framer, const struct kiln_frame *frame)
-{
-    struct kiln_str module = base_name(frame->module);
-
-    kiln_buf_clear(&framer->text);
-    if (!frame->address && !module.len)
-        return unknown_name;
-    if (!frame->address) {
-        kiln_buf_printf(&framer->text, module.ptr[0] == '[' ? "%.*s" : "[%.*s]",
-                        KILN_STR_ARG(module));
-        return kiln_buf_str(&framer->text);
-    }
-    kiln_buf_add_str(&framer->text, module);
-    kiln_buf_printf(&framer->text, module.len ? "+0x%llx" : "0x%llx",
-                    (unsigned long long)frame->address);
-    return kiln_buf_str(&framer->text);
-}
-
 static struct kiln_str line_name(struct kiln_framer *framer, const struct kiln_frame *frame)
 {
     if (!frame->file.len || frame->unnamed)
@@ -171,7 +133,7 @@ static struct kiln_str line_name(struct kiln_framer *framer, const struct kiln_f
     kiln_buf_clear(&framer->text);
     kiln_buf_add_str(&framer->text, frame->name);
     kiln_buf_putc(&framer->text, ' ');
-    kiln_buf_add_str(&framer->text, base_name(frame->file));
+    kiln_buf_add_str(&framer->text, kiln_frame_base(frame->file));
     if (frame->line)
         kiln_buf_printf(&framer->text, ":%lld", (long long)frame->line);
     return kiln_buf_str(&framer->text);
@@ -182,9 +144,9 @@ static struct kiln_str file_name(struct kiln_framer *framer, const struct kiln_f
     if (frame->file.len)
         return frame->file;
     if (!frame->module.len)
-        return unknown_name;
+        return kiln_frame_unknown;
     kiln_buf_clear(&framer->text);
-    kiln_buf_printf(&framer->text, "[%.*s]", KILN_STR_ARG(base_name(frame->module)));
+    kiln_buf_printf(&framer->text, "[%.*s]", KILN_STR_ARG(kiln_frame_base(frame->module)));
     return kiln_buf_str(&framer->text);
 }
 
@@ -318,7 +280,7 @@ static int add_unnamed(struct kiln_framer *framer, struct kiln_view_location *to
 {
     int bits;
 
-    frame->name = address_name(framer, frame);
+    frame->name = kiln_frame_unnamed(frame->module, frame->address, &framer->text);
     frame->unnamed = true;
     bits = match_filters(framer, frame->name, frame->module);
     return bits < 0 ? bits : add_frame(framer, to, frame, bits);
@@ -332,7 +294,7 @@ static int add_line(struct kiln_framer *framer, struct kiln_view_location *to,
     struct kiln_frame frame = *place;
     int bits;
 
-    frame.name = d->strings[function->name ? function->name : function->system_name];
+    frame.name = kiln_frame_function(d, function);
     frame.function = frame.name;
     frame.file = d->strings[function->filename];
     frame.line = line->line;
@@ -352,7 +314,7 @@ int kiln_framer_make(struct kiln_framer *framer, uint32_t index)
         .kind = kiln_set_text(batch, location->attrs, KILN_STR("profile.frame.type")),
         .function = KILN_STR(""),
         .file = KILN_STR(""),
-        .address = file_address(batch, location),
+        .address = kiln_frame_address(batch, location),
     };
     int r = 0;
 

@@ -89,7 +89,7 @@ static uint32_t depth_over(const struct kiln_block_reader *r, uint64_t kind, uin
 static int load_list(struct kiln_block_reader *r, uint32_t first, uint32_t n, struct kiln_err *err)
 {
     struct kiln_attr *children = kiln_builder_scratch(r->own, n * sizeof(*children));
-    struct kiln_block_list list = {.n = n, .depth = 1};
+    struct kiln_reader_list list = {.n = n, .depth = 1};
 
     if (!children)
         return kiln_builder_error(r->own);
@@ -159,7 +159,7 @@ static int load_set(struct kiln_block_reader *r, uint32_t first, uint32_t n, str
             r->path[i] == 0 || r->path[i] >= own_dict(r)->n_attrs)
             return kiln_reader_damaged(err, "a set has an attribute that is not there");
     }
-    if (r->b) { /* who brings it over makes one of what is twice */
+    if (r->b || r->opts.dict_only) { /* who brings it over makes one of what is twice */
         kiln_builder_new_set(r->own, r->path, n);
         return kiln_builder_error(r->own);
     }

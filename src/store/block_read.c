@@ -156,35 +156,44 @@ int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts 
     return 0;
 }
 
-void kiln_block_reader_free(struct kiln_block_reader *r)
-{
-    if (!r)
-        return;
-    kiln_remap_free(r->remap);
-    kiln_builder_free(r->own);
 #define FREE(array)                                                                                \
     kiln_array_free(&r->budget, (void **)&r->array, &r->cap_##array, sizeof(*r->array))
+
+void kiln_reader_trim(struct kiln_block_reader *r)
+{
     FREE(lists);
     FREE(lines);
-    FREE(origins);
-    FREE(moments);
-    FREE(stack_of);
-    FREE(sorted);
     FREE(path);
-    FREE(cpus);
-    FREE(samples);
-    FREE(observations);
-    FREE(keyed);
-    FREE(keyed_scratch);
-#undef FREE
     for (uint32_t i = 0; i < KILN_COLUMNS_MAX; i++)
         kiln_column_done(&r->columns[i], &r->budget);
     for (size_t i = 0; i < KILN_ARRAY_LEN(r->bytes); i++)
         kiln_buf_done(&r->bytes[i]);
     kiln_page_in_done(&r->in);
     kiln_block_unref(r->block);
+    r->block = NULL;
+    if (r->own)
+        kiln_builder_drop_indexes(r->own);
+}
+
+void kiln_block_reader_free(struct kiln_block_reader *r)
+{
+    if (!r)
+        return;
+    kiln_reader_trim(r);
+    kiln_remap_free(r->remap);
+    kiln_builder_free(r->own);
+    FREE(origins);
+    FREE(moments);
+    FREE(stack_of);
+    FREE(sorted);
+    FREE(cpus);
+    FREE(samples);
+    FREE(observations);
+    FREE(keyed);
+    FREE(keyed_scratch);
     kiln_free(r);
 }
+#undef FREE
 
 /* ---- choosing ---- */
 

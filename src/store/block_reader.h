@@ -12,7 +12,7 @@
 #include "store/block_int.h"
 #include "store/block_rows.h"
 
-struct kiln_block_list {
+struct kiln_reader_list {
     uint64_t first;
     uint32_t n, depth;
 };
@@ -27,7 +27,7 @@ struct kiln_block_reader {
 
     /* the block's dictionary, by its own numbers */
     struct kiln_builder *own;
-    struct kiln_block_list *lists;
+    struct kiln_reader_list *lists;
     struct kiln_line *lines;     /* scratch: of a location */
     struct kiln_origin *origins; /* strings and sets by number */
     struct kiln_moment *moments;
@@ -81,6 +81,9 @@ KILN_CHECK int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_er
 /* The id and payload of a profile, if it has them; false if they are not there. */
 bool kiln_reader_get_bytes(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
                            struct kiln_profile *head);
+
+/* Gives back what only reading needs; the dictionary stays, and the block is let go. */
+void kiln_reader_trim(struct kiln_block_reader *r);
 
 /* Whether the first `columns` columns have `n` numbers each. */
 static inline bool kiln_reader_fits(const struct kiln_block_reader *r, uint32_t columns, uint32_t n)

@@ -19,6 +19,8 @@ struct kiln_rows_tables {
     const struct kiln_moment *moments; /* by number - 1 */
     const uint16_t *cpus;              /* by number of a set: the processor it names, or 0 */
     struct kiln_ticks *ticks;          /* scratch */
+    uint32_t skipped; /* a bit for each column that was passed over: its numbers are not there, only
+                         how many they are; of the three columns of times all or none */
 };
 
 /* The processor that a set of attributes names, for kiln_rows_tables; 0 if none. */

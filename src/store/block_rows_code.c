@@ -502,6 +502,11 @@ static bool lengths_fit(const struct kiln_column *columns, uint64_t n_profiles)
            columns[KILN_ROWS_LINK].n == n_rows;
 }
 
+static bool is_skipped(const struct kiln_rows_tables *tables, uint32_t column)
+{
+    return tables->skipped >> column & 1;
+}
+
 int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles,
                      const struct kiln_rows_tables *tables, struct kiln_budget *budget,
                      struct kiln_err *err)
@@ -519,10 +524,16 @@ int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles,
         return damaged(err, "a profile has no time");
     if (!decode_stacks(columns, tables->n_stacks))
         return damaged(err, "a row has no stack");
-    if (!decode_recent(&columns[KILN_ROWS_ATTRS], head[KILN_HEAD_SETS], tables->n_sets) ||
-        !decode_recent(&columns[KILN_ROWS_LINK], head[KILN_HEAD_LINKS], tables->n_links))
+    if ((!is_skipped(tables, KILN_ROWS_ATTRS) &&
+         !decode_recent(&columns[KILN_ROWS_ATTRS], head[KILN_HEAD_SETS], tables->n_sets)) ||
+        (!is_skipped(tables, KILN_ROWS_LINK) &&
+         !decode_recent(&columns[KILN_ROWS_LINK], head[KILN_HEAD_LINKS], tables->n_links)))
         return damaged(err, "a row has attributes or a link that are not there");
     decode_values(columns);
+    if (is_skipped(tables, KILN_ROWS_TIME)) {
+        columns[KILN_ROWS_TIME].n += columns[KILN_ROWS_TICK].n;
+        return check_all_used(columns, tables, err);
+    }
     r = decode_times(columns, tables, budget, err);
     return r < 0 ? r : check_all_used(columns, tables, err);
 }

@@ -166,6 +166,7 @@ int kiln_catalog_unlink(struct kiln_store *store, struct kiln_tenant *tenant,
 
     for (uint32_t i = 0; i < n; i++) {
         kiln_block_path(tenant->name, &kiln_block_info(blocks[i])->id, path);
+        kiln_cache_forget(&store->cache, &kiln_block_info(blocks[i])->id);
         r = store->io->unlink(store->io, path);
         if (r < 0 && r != -ENOENT && first == 0)
             first = r;

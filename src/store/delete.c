@@ -151,10 +151,13 @@ int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
                            struct kiln_err *err)
 {
     struct kiln_store *store = kiln_store_of(engine);
+    int r;
 
     if (!kiln_tenant_valid(tenant))
         return kiln_err_set(err, -EINVAL, NULL, "this is no name of a tenant");
     if (store->opts.read_only)
         return kiln_err_set(err, -EROFS, NULL, "the store is open for reading only");
-    return kiln_symbols_put(store->io, tenant, build_id, symbols, n, err);
+    r = kiln_symbols_put(store->io, tenant, build_id, symbols, n, err);
+    atomic_fetch_add(&store->symbols_age, 1);
+    return r;
 }

@@ -109,7 +109,7 @@ struct kiln_question {
 struct kiln_basis {
     uint64_t n_profiles;     /* that have something in it */
     double count;            /* observations, as far as they can be known: for noise */
-    uint64_t min_ns, max_ns; /* of what was found; 0, 0: nothing */
+    uint64_t min_ns, max_ns; /* of what was found, or a little around it; 0, 0: nothing */
     uint64_t covered_ns;     /* time that the profiles cover, of one process or many */
     uint32_t n_blocks;       /* read */
     uint32_t n_rolled;       /* of these: by their roll-ups */

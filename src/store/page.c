@@ -302,7 +302,8 @@ static int get_varint(struct kiln_page_in *in, uint64_t *ret, struct kiln_err *e
 
 struct head {
     enum kiln_pack how;
-    uint64_t n;
+    bool compressed;
+    uint64_t n, plain_len;
     struct kiln_str plain;
 };
 
@@ -324,11 +325,10 @@ static int unpress(struct kiln_page_in *in, struct kiln_str stored, uint64_t pla
     return 0;
 }
 
-/* The head of the next column and its bytes, uncompressed. */
-static int get_column(struct kiln_page_in *in, uint64_t max, struct head *ret, struct kiln_err *err)
+/* The head of the next column and its bytes, as they are. */
+static int get_head(struct kiln_page_in *in, uint64_t max, struct head *ret, struct kiln_err *err)
 {
-    uint64_t plain_len = 0, stored_len;
-    struct kiln_str stored;
+    uint64_t stored_len;
     unsigned tag;
     int r;
 
@@ -336,11 +336,12 @@ static int get_column(struct kiln_page_in *in, uint64_t max, struct head *ret, s
         return damaged(err, "the page lacks a column");
     tag = *in->at++;
     ret->how = tag & ~COMPRESSED;
+    ret->compressed = tag & COMPRESSED;
     r = get_varint(in, &ret->n, err);
     if (r == 0)
-        r = get_varint(in, &plain_len, err);
-    stored_len = plain_len;
-    if (r == 0 && (tag & COMPRESSED))
+        r = get_varint(in, &ret->plain_len, err);
+    stored_len = ret->plain_len;
+    if (r == 0 && ret->compressed)
         r = get_varint(in, &stored_len, err);
     if (r < 0)
         return r;
@@ -348,15 +349,32 @@ static int get_column(struct kiln_page_in *in, uint64_t max, struct head *ret, s
         return damaged(err, "a column has more entries than there can be");
     if (stored_len > (uint64_t)(in->end - in->at))
         return damaged(err, "a column is longer than its page");
-    stored = (struct kiln_str){(const char *)in->at, (size_t)stored_len};
+    ret->plain = (struct kiln_str){(const char *)in->at, (size_t)stored_len};
     in->at += stored_len;
-    ret->plain = stored;
-    if (!(tag & COMPRESSED))
-        return 0;
+    return 0;
+}
+
+/* The same, uncompressed. */
+static int get_column(struct kiln_page_in *in, uint64_t max, struct head *ret, struct kiln_err *err)
+{
+    int r = get_head(in, max, ret, err);
+
+    if (r < 0 || !ret->compressed)
+        return r;
     /* No packing takes more than ten bytes a number and eleven a group. */
-    if (plain_len > ret->n * 22 + 16)
+    if (ret->plain_len > ret->n * 22 + 16)
         return damaged(err, "a column is longer than its entries");
-    return unpress(in, stored, plain_len, &ret->plain, err);
+    return unpress(in, ret->plain, ret->plain_len, &ret->plain, err);
+}
+
+int kiln_page_skip(struct kiln_page_in *in, uint32_t *ret_n, struct kiln_err *err)
+{
+    struct head head = {0};
+    int r = get_head(in, UINT32_MAX, &head, err);
+
+    if (r == 0)
+        *ret_n = (uint32_t)head.n;
+    return r;
 }
 
 int kiln_page_get(struct kiln_page_in *in, struct kiln_column *column, uint64_t max,

@@ -89,6 +89,8 @@ KILN_CHECK int kiln_page_load(struct kiln_page_in *in, struct kiln_io *io, int f
 /* The next column, of at most `max` numbers. */
 KILN_CHECK int kiln_page_get(struct kiln_page_in *in, struct kiln_column *column, uint64_t max,
                              struct kiln_err *err);
+/* Passes over the next column, which is not unpacked: how many numbers or bytes it has. */
+KILN_CHECK int kiln_page_skip(struct kiln_page_in *in, uint32_t *ret_n, struct kiln_err *err);
 /* The next column, of at most `max` bytes; valid until the next column. */
 KILN_CHECK int kiln_page_get_bytes(struct kiln_page_in *in, uint64_t max, struct kiln_str *ret,
                                    struct kiln_err *err);

@@ -13,6 +13,7 @@
 
 #define DAY_NS       (24 * 3600 * UINT64_C(1000000000))
 #define POOL_DEFAULT ((size_t)256 << 20)
+#define CACHE_SHARE  4u /* of the pool: what was read of blocks */
 #define HEAD_SHARE   4u /* of the pool: heads that make a cut; and as much to write them */
 
 static const struct kiln_engine_ops store_ops;
@@ -43,6 +44,7 @@ static int set_up(struct kiln_store *store, const struct kiln_store_opts *opts)
         kiln_pool_init(&store->own_pool, "store", POOL_DEFAULT, NULL);
     store->pool = o->pool ? o->pool : &store->own_pool;
     store->head_max = store->pool->limit / HEAD_SHARE;
+    kiln_cache_init(&store->cache, store->pool, store->pool->limit / CACHE_SHARE);
     if (!o->series_rule) {
         r = kiln_series_rule_new(NULL, 0, &store->own_rule);
         o->series_rule = store->own_rule;
@@ -74,6 +76,7 @@ static void free_store(struct kiln_store *store)
         kiln_tenant_free(store->tenants);
         store->tenants = next;
     }
+    kiln_cache_done(&store->cache);
     kiln_pool_give(store->pool, store->reserve);
     kiln_series_rule_free(store->own_rule);
     pthread_mutex_destroy(&store->lock);
@@ -206,7 +209,7 @@ static const struct kiln_engine_ops store_ops = {
     .append = kiln_store_append,
     .series = kiln_store_series,
     .select = kiln_store_select,
-    .merge = kiln_oracle_merge,
+    .merge = kiln_store_merge,
     .timeline = kiln_oracle_timeline,
     .found = kiln_oracle_found,
     .labels = kiln_oracle_labels,

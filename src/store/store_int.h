@@ -30,6 +30,7 @@
 
 #include "core/tenant.h"
 #include "store/block.h"
+#include "store/cache.h"
 #include "store/head.h"
 #include "store/keep.h"
 #include "store/seen.h"
@@ -80,6 +81,9 @@ struct kiln_store {
     uint64_t seed; /* of content hashes; from store.json */
     struct kiln_store_metrics metrics;
     _Atomic uint64_t set_aside;
+
+    struct kiln_cache cache;      /* what was read of blocks */
+    _Atomic uint64_t symbols_age; /* how often symbols came */
 
     struct kiln_keep keep; /* compaction, retention, deletion: store/keep.h; zero is ready */
     pthread_mutex_t keeping;
@@ -214,6 +218,9 @@ int kiln_store_series(struct kiln_engine *engine, const struct kiln_selection *s
                       void *context, struct kiln_err *err);
 int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *selection,
                       size_t memory_bytes, struct kiln_batch **ret_batch, struct kiln_err *err);
+int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *question,
+                     const struct kiln_merge_wants *wants, struct kiln_merged **ret_merged,
+                     struct kiln_err *err);
 void kiln_store_stats(struct kiln_engine *engine, struct kiln_str tenant,
                       struct kiln_engine_stats *ret_stats);
 

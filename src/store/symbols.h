@@ -67,4 +67,20 @@ KILN_CHECK int kiln_symbols_apply(struct kiln_io *io, struct kiln_str tenant, si
                                   struct kiln_batch **batch, uint32_t *ret_damaged,
                                   struct kiln_err *err);
 
+/* ---- one location at a time ---- */
+
+struct kiln_symbol_finder;
+
+/* For the locations of one dictionary, which may grow.  NULL, and 0, where the tenant has no
+ * symbols.  `memory_bytes` bounds the symbols that are loaded. */
+KILN_CHECK int kiln_symbol_finder_new(struct kiln_io *io, struct kiln_str tenant,
+                                      size_t memory_bytes, struct kiln_symbol_finder **ret_finder);
+void kiln_symbol_finder_free(struct kiln_symbol_finder *finder);
+/* The symbol of a location without lines: 1, 0 if there is none, or an error.  Its texts live as
+ * long as the finder. */
+KILN_CHECK int kiln_symbol_finder_get(struct kiln_symbol_finder *finder,
+                                      const struct kiln_batch *batch,
+                                      const struct kiln_location *location,
+                                      struct kiln_symbol *ret_symbol);
+
 #endif /* KILN_STORE_SYMBOLS_H */

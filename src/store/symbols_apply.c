@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/frame.h"
 #include "core/remap.h"
 #include "store/symbols.h"
 
@@ -192,15 +193,6 @@ static bool has_symbols(struct kiln_io *io, struct kiln_str tenant)
     return io->list(io, path, is_there, &found) < 0 && found;
 }
 
-static uint64_t file_address(const struct kiln_batch *batch, const struct kiln_location *location)
-{
-    const struct kiln_mapping *m = &batch->dict.mappings[location->mapping];
-
-    if (location->address < m->start || location->address >= m->limit)
-        return location->address;
-    return location->address - m->start + m->offset;
-}
-
 static bool name_line(void *context, struct kiln_builder *b, const struct kiln_batch *from,
                       const struct kiln_location *location, struct kiln_line *line)
 {
@@ -210,7 +202,7 @@ static bool name_line(void *context, struct kiln_builder *b, const struct kiln_b
     struct kiln_function function = {0};
     struct kiln_symbol symbol;
 
-    if (!symbols || !kiln_symbols_find(symbols, file_address(from, location), &symbol))
+    if (!symbols || !kiln_symbols_find(symbols, kiln_frame_address(from, location), &symbol))
         return false;
     function.name = function.system_name = kiln_builder_string(b, symbol.name);
     function.filename = kiln_builder_string(b, symbol.file);
@@ -253,4 +245,88 @@ int kiln_symbols_apply(struct kiln_io *io, struct kiln_str tenant, size_t memory
         kiln_symbols_free(naming.by_set[i]);
     kiln_free(naming.by_set);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
+}
+
+/* ---- one location at a time ---- */
+
+struct kiln_symbol_finder {
+    struct kiln_io *io;
+    char *tenant;
+    size_t tenant_len;
+    struct kiln_budget budget;
+    struct naming naming;
+    bool *asked; /* parallel to naming.by_set */
+    uint32_t cap_by_set, cap_asked;
+};
+
+int kiln_symbol_finder_new(struct kiln_io *io, struct kiln_str tenant, size_t memory_bytes,
+                           struct kiln_symbol_finder **ret_finder)
+{
+    struct kiln_symbol_finder *f;
+
+    *ret_finder = NULL;
+    if (!has_symbols(io, tenant))
+        return 0;
+    f = kiln_calloc(1, sizeof(*f) + tenant.len);
+    if (!f)
+        return -ENOMEM;
+    f->io = io;
+    f->tenant = (char *)(f + 1);
+    f->tenant_len = tenant.len;
+    memcpy(f->tenant, tenant.ptr, tenant.len);
+    f->budget.limit = SIZE_MAX;
+    f->naming.memory_bytes = memory_bytes;
+    *ret_finder = f;
+    return 0;
+}
+
+void kiln_symbol_finder_free(struct kiln_symbol_finder *f)
+{
+    if (!f)
+        return;
+    for (uint32_t i = 0; i < f->naming.n_sets; i++)
+        kiln_symbols_free(f->naming.by_set[i]);
+    kiln_array_free(&f->budget, (void **)&f->naming.by_set, &f->cap_by_set,
+                    sizeof(*f->naming.by_set));
+    kiln_array_free(&f->budget, (void **)&f->asked, &f->cap_asked, sizeof(*f->asked));
+    kiln_free(f);
+}
+
+static int finder_room(struct kiln_symbol_finder *f, uint32_t n)
+{
+    uint32_t have = f->naming.n_sets;
+    int r;
+
+    if (n <= have)
+        return 0;
+    r = kiln_reserve(&f->budget, (void **)&f->naming.by_set, &f->cap_by_set, n,
+                     sizeof(*f->naming.by_set), UINT32_MAX);
+    if (r == 0)
+        r = kiln_reserve(&f->budget, (void **)&f->asked, &f->cap_asked, n, sizeof(*f->asked),
+                         UINT32_MAX);
+    if (r < 0)
+        return r;
+    memset(f->naming.by_set + have, 0, (n - have) * sizeof(*f->naming.by_set));
+    memset(f->asked + have, 0, (n - have) * sizeof(*f->asked));
+    f->naming.n_sets = n;
+    return 0;
+}
+
+int kiln_symbol_finder_get(struct kiln_symbol_finder *f, const struct kiln_batch *batch,
+                           const struct kiln_location *location, struct kiln_symbol *ret_symbol)
+{
+    uint32_t set = batch->dict.mappings[location->mapping].attrs;
+    int r = 0;
+
+    if (set == 0)
+        return 0;
+    r = finder_room(f, batch->dict.n_sets);
+    if (r == 0 && !f->asked[set]) {
+        f->asked[set] = true;
+        r = load_for(&f->naming, f->io, (struct kiln_str){f->tenant, f->tenant_len}, batch, set);
+    }
+    if (r < 0 || !f->naming.by_set[set])
+        return r;
+    return kiln_symbols_find(f->naming.by_set[set], kiln_frame_address(batch, location),
+                             ret_symbol);
 }

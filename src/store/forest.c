@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over stacks in order; nothing is looked up.  Whether a name recurs is known from how
+ * often it is on the path of the moment.
+ */
+#include "store/forest.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+
+#define ARRAY(f, array, need)                                                                      \
+    kiln_grow(&(f)->budget, (void **)&(f)->array, &(f)->cap_##array, (need), sizeof(*(f)->array),  \
+              UINT32_MAX)
+#define EXACTLY(f, array, need)                                                                    \
+    kiln_reserve(&(f)->budget, (void **)&(f)->array, &(f)->cap_##array, (need),                    \
+                 sizeof(*(f)->array), UINT32_MAX)
+#define FREE(f, array)                                                                             \
+    kiln_array_free(&(f)->budget, (void **)&(f)->array, &(f)->cap_##array, sizeof(*(f)->array))
+
+static void free_forest(struct kiln_cached *cached)
+{
+    struct kiln_forest *f = (struct kiln_forest *)cached;
+
+    FREE(f, own);
+    FREE(f, first);
+    FREE(f, shared);
+    FREE(f, next);
+    FREE(f, below);
+    FREE(f, rank);
+    kiln_namer_done(&f->namer);
+    kiln_cached_unref(f->dict);
+    if (f->let_go)
+        f->let_go(f->kept);
+    kiln_free(f);
+}
+
+int kiln_forest_maker_init(struct kiln_forest_maker *maker, size_t memory_bytes)
+{
+    struct kiln_forest *f = kiln_calloc(1, sizeof(*f));
+
+    *maker = (struct kiln_forest_maker){.forest = f, .budget = {.limit = memory_bytes}};
+    if (!f)
+        return -ENOMEM;
+    f->budget.limit = memory_bytes;
+    f->cached.free = free_forest;
+    atomic_init(&f->cached.refs, 1);
+    kiln_namer_init(&f->namer, NULL, &f->budget, NULL);
+    return 0;
+}
+
+void kiln_forest_maker_done(struct kiln_forest_maker *maker)
+{
+    kiln_forest_unref(maker->forest);
+    maker->forest = NULL;
+    FREE(maker, path);
+    FREE(maker, on_path);
+}
+
+int kiln_forest_expect(struct kiln_forest_maker *maker, uint64_t stacks, uint64_t nodes)
+{
+    struct kiln_forest *f = maker->forest;
+    int r = EXACTLY(f, first, stacks + 1);
+
+    if (r == 0)
+        r = EXACTLY(f, shared, stacks + 1);
+    if (r == 0)
+        r = EXACTLY(f, own, nodes + 1);
+    return r;
+}
+
+static int make_room(struct kiln_forest_maker *maker, uint32_t depth, uint32_t n)
+{
+    struct kiln_forest *f = maker->forest;
+    uint32_t known = maker->n_on_path, names = f->namer.n_names;
+    int r = ARRAY(f, first, (uint64_t)f->n_stacks + 2);
+
+    if (r == 0)
+        r = ARRAY(f, shared, (uint64_t)f->n_stacks + 1);
+    if (r == 0)
+        r = ARRAY(f, own, (uint64_t)f->n_nodes + n + 1);
+    if (r == 0)
+        r = ARRAY(maker, path, (uint64_t)depth + 1);
+    if (r == 0)
+        r = ARRAY(maker, on_path, (uint64_t)names + 1);
+    if (r == 0 && names > known) {
+        memset(maker->on_path + known, 0, (names - known) * sizeof(*maker->on_path));
+        maker->n_on_path = names;
+    }
+    return r;
+}
+
+int kiln_forest_add(struct kiln_forest_maker *maker, uint32_t shared, const uint32_t *own,
+                    uint32_t n)
+{
+    struct kiln_forest *f = maker->forest;
+    int r = make_room(maker, shared + n, n);
+
+    if (r < 0)
+        return r;
+    while (maker->n_path > shared)
+        maker->on_path[maker->path[--maker->n_path]]--;
+    f->first[f->n_stacks] = f->n_nodes;
+    f->shared[f->n_stacks++] = shared;
+    for (uint32_t i = 0; i < n; i++) {
+        bool again = maker->on_path[own[i]]++ > 0;
+
+        f->own[f->n_nodes++] = own[i] | (again ? KILN_FOREST_AGAIN : 0);
+        maker->path[maker->n_path++] = own[i];
+    }
+    f->first[f->n_stacks] = f->n_nodes;
+    f->depth = maker->n_path > f->depth ? maker->n_path : f->depth;
+    return 0;
+}
+
+static void link_stacks(struct kiln_forest *f)
+{
+    for (uint32_t i = f->n_stacks; i-- > 0;) {
+        uint32_t k = i + 1;
+
+        while (k < f->n_stacks && f->shared[k] > f->shared[i])
+            k = f->next[k];
+        f->next[i] = k;
+        f->below[i] = k < f->n_stacks && f->shared[k] == f->shared[i] ? f->below[k] : k;
+    }
+}
+
+int kiln_forest_finish(struct kiln_forest_maker *maker, struct kiln_forest **ret_forest)
+{
+    struct kiln_forest *f = maker->forest;
+    int r = ARRAY(f, first, 1);
+
+    if (r == 0 && f->n_stacks == 0)
+        f->first[0] = 0;
+    if (r == 0)
+        r = EXACTLY(f, next, f->n_stacks);
+    if (r == 0)
+        r = EXACTLY(f, below, f->n_stacks);
+    if (r == 0) {
+        link_stacks(f);
+        f->names = f->namer.names;
+        f->n_names = f->namer.n_names;
+        f->lacks_names = f->namer.lacks;
+        kiln_namer_trim(&f->namer);
+        f->cached.bytes = sizeof(*f) + f->budget.used;
+        *ret_forest = kiln_forest_ref(f);
+    }
+    kiln_forest_maker_done(maker);
+    return r;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The nodes with the largest totals, out of trees that are far too large to be walked: best first.
+ *
+ * A group is all nodes, of all sources, with one path of names; each of them is a range of ranks in
+ * its forest.  The groups at hand are in a heap by their totals.  The largest one is taken out,
+ * belongs to the answer, and its children, found by jumping from sibling to sibling and merged by
+ * name, come in.  Since no child is larger than its parent, what is taken out comes in the order of
+ * totals: the first `nodes_max` are the answer, and those as large as the last of them.  Whatever
+ * is left is folded into "other" below its parent.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/leash.h"
+#include "store/merge_int.h"
+
+#define CHECK_EVERY 1024u /* groups */
+#define NONE        UINT32_MAX
+
+struct member {
+    uint32_t source, start, end; /* ranks */
+    uint32_t next;
+};
+
+struct group {
+    int64_t total, self;
+    int64_t kept_total; /* of the children that were taken out */
+    uint32_t name;      /* of the answer */
+    uint32_t parent, depth;
+    uint32_t members;
+    uint32_t kept;    /* the last child that was taken out */
+    uint32_t sibling; /* the one taken out before */
+};
+
+struct cut {
+    struct kiln_merging *m;
+    struct kiln_budget budget;
+    struct group *groups;
+    struct member *members;
+    uint32_t *heap;
+    uint32_t *child_of; /* by name: a child of the group at hand, if it is one */
+    uint32_t *order;    /* scratch: children to be sorted */
+    uint32_t n_groups, cap_groups, n_members, cap_members, n_heap, cap_heap, cap_child_of;
+    uint32_t n_child_of, n_kept, cap_order;
+};
+
+#define ROOM(c, array, need)                                                                       \
+    kiln_grow(&(c)->budget, (void **)&(c)->array, &(c)->cap_##array, (need), sizeof(*(c)->array),  \
+              UINT32_MAX - 1)
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t less(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/* ---- the heap ---- */
+
+static int push(struct cut *c, uint32_t group)
+{
+    uint32_t at = c->n_heap;
+    int r = ROOM(c, heap, (uint64_t)at + 1);
+
+    if (r < 0)
+        return r;
+    c->n_heap++;
+    while (at > 0) {
+        uint32_t up = (at - 1) / 2;
+
+        if (c->groups[c->heap[up]].total >= c->groups[group].total)
+            break;
+        c->heap[at] = c->heap[up];
+        at = up;
+    }
+    c->heap[at] = group;
+    return 0;
+}
+
+static uint32_t pop(struct cut *c)
+{
+    uint32_t top = c->heap[0], last = c->heap[--c->n_heap], at = 0;
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+
+        if (child >= c->n_heap)
+            break;
+        if (child + 1 < c->n_heap &&
+            c->groups[c->heap[child + 1]].total > c->groups[c->heap[child]].total)
+            child++;
+        if (c->groups[c->heap[child]].total <= c->groups[last].total)
+            break;
+        c->heap[at] = c->heap[child];
+        at = child;
+    }
+    c->heap[at] = last;
+    return top;
+}
+
+/* ---- children ---- */
+
+/* The child of the group at hand with this name. */
+static int find_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t name, uint32_t *ret)
+{
+    uint32_t known = c->n_child_of, at;
+    int r = ROOM(c, child_of, (uint64_t)name + 1);
+
+    if (r == 0)
+        r = ROOM(c, groups, (uint64_t)c->n_groups + 1);
+    if (r < 0)
+        return r;
+    if (name >= known) {
+        memset(c->child_of + known, 0, (c->cap_child_of - known) * sizeof(*c->child_of));
+        c->n_child_of = c->cap_child_of;
+    }
+    at = c->child_of[name];
+    if (at < first || at >= c->n_groups || c->groups[at].name != name) {
+        at = c->n_groups++;
+        c->groups[at] = (struct group){.name = name,
+                                       .parent = parent,
+                                       .depth = c->groups[parent].depth + 1,
+                                       .members = NONE,
+                                       .kept = NONE};
+        c->child_of[name] = at;
+    }
+    *ret = at;
+    return 0;
+}
+
+/* A node below the group at hand: the ranks from `start` to `end` of a source. */
+static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t forest_name,
+                     struct member node)
+{
+    struct kiln_merge_source *s = &c->m->sources[node.source];
+    int64_t total = less(s->upto[node.end], s->upto[node.start]);
+    uint32_t name, group;
+    int r;
+
+    if (total == 0)
+        return 0;
+    r = kiln_merging_name(c->m, s, forest_name, &name);
+    if (r == 0)
+        r = find_child(c, parent, first, name, &group);
+    if (r == 0)
+        r = ROOM(c, members, (uint64_t)c->n_members + 1);
+    if (r < 0)
+        return r;
+    c->groups[group].total = plus(c->groups[group].total, total);
+    node.next = c->groups[group].members;
+    c->groups[group].members = c->n_members;
+    c->members[c->n_members++] = node;
+    return 0;
+}
+
+/* The children of one node, whose path has `depth` names. */
+static int add_children(struct cut *c, uint32_t parent, uint32_t first, struct member node)
+{
+    const struct kiln_merge_source *s = &c->m->sources[node.source];
+    const struct kiln_forest *f = s->forest;
+    uint32_t depth = c->groups[parent].depth, end = node.end, at = node.start + 1;
+    int r = 0;
+
+    if (kiln_forest_length(f, node.start) > depth) {
+        while (at < end && f->shared[at] > depth)
+            at = f->below[at];
+        at = at < end ? at : end;
+        r = add_child(c, parent, first, kiln_forest_name(f, node.start, depth),
+                      (struct member){.source = node.source, .start = node.start, .end = at});
+    } else {
+        c->groups[parent].self =
+            plus(c->groups[parent].self, less(s->upto[node.start + 1], s->upto[node.start]));
+    }
+    while (r == 0 && at < end) {
+        uint32_t next = f->next[at] < end ? f->next[at] : end;
+
+        r = add_child(c, parent, first, kiln_forest_name(f, at, depth),
+                      (struct member){.source = node.source, .start = at, .end = next});
+        at = next;
+    }
+    return r;
+}
+
+/* Takes a group into the answer. */
+static int expand(struct cut *c, uint32_t group)
+{
+    uint32_t first = c->n_groups;
+    int r = 0;
+
+    for (uint32_t i = c->groups[group].members; r == 0 && i != NONE; i = c->members[i].next)
+        r = add_children(c, group, first, c->members[i]);
+    for (uint32_t i = first; r == 0 && i < c->n_groups; i++)
+        r = push(c, i);
+    if (group) {
+        struct group *parent = &c->groups[c->groups[group].parent];
+
+        c->groups[group].sibling = parent->kept;
+        parent->kept = group;
+        parent->kept_total = plus(parent->kept_total, c->groups[group].total);
+    }
+    c->n_kept++;
+    return r;
+}
+
+static int add_root(struct cut *c)
+{
+    int r = ROOM(c, groups, 1);
+
+    if (r < 0)
+        return r;
+    c->groups[c->n_groups++] = (struct group){.members = NONE, .kept = NONE};
+    for (uint32_t i = 0; r == 0 && i < c->m->n_sources; i++) {
+        uint32_t n = c->m->sources[i].forest->n_stacks;
+
+        if (n == 0)
+            continue;
+        r = ROOM(c, members, (uint64_t)c->n_members + 1);
+        if (r < 0)
+            return r;
+        c->members[c->n_members] =
+            (struct member){.source = i, .end = n, .next = c->groups[0].members};
+        c->groups[0].members = c->n_members++;
+        c->groups[0].total = plus(c->groups[0].total, c->m->sources[i].upto[n]);
+    }
+    return expand(c, 0);
+}
+
+static int choose(struct cut *c, uint32_t nodes_max)
+{
+    int64_t least = INT64_MIN;
+    int r = add_root(c);
+
+    c->n_kept = 0; /* the root is there anyway */
+    while (r == 0 && c->n_heap) {
+        uint32_t group;
+
+        if (c->n_kept >= nodes_max && c->groups[c->heap[0]].total < least)
+            break;
+        group = pop(c);
+        least = c->groups[group].total;
+        r = expand(c, group);
+        if (r == 0 && c->n_kept % CHECK_EVERY == 0)
+            r = kiln_leash_check(c->m->leash);
+    }
+    return r;
+}
+
+/* ---- writing ---- */
+
+static int by_name(const void *a, const void *b, void *context)
+{
+    const struct cut *c = context;
+    const struct group *x = &c->groups[*(const uint32_t *)a], *y = &c->groups[*(const uint32_t *)b];
+
+    return kiln_str_cmp(c->m->names[x->name].name->name, c->m->names[y->name].name->name);
+}
+
+/* Puts the children that were kept in the order of names, linked by `sibling`. */
+static int sort_children(struct cut *c, uint32_t group)
+{
+    uint32_t n = 0;
+    int r = 0;
+
+    for (uint32_t i = c->groups[group].kept; r == 0 && i != NONE; i = c->groups[i].sibling) {
+        r = ROOM(c, order, (uint64_t)n + 1);
+        if (r == 0)
+            c->order[n++] = i;
+    }
+    if (r < 0 || n < 2)
+        return r;
+    qsort_r(c->order, n, sizeof(*c->order), by_name, c);
+    c->groups[group].kept = c->order[0];
+    for (uint32_t i = 0; i < n; i++)
+        c->groups[c->order[i]].sibling = i + 1 < n ? c->order[i + 1] : NONE;
+    return 0;
+}
+
+static int put(struct cut *c, struct kiln_flame *flame, uint32_t group, uint32_t parent)
+{
+    const struct group *g = &c->groups[group];
+    struct kiln_flame_node *node = &flame->nodes[flame->n_nodes++];
+    int r = group ? kiln_flame_name(c->m, flame, g->name, &node->name) : 0;
+
+    node->parent = parent;
+    node->depth = g->depth;
+    node->self = g->self;
+    node->total = g->total;
+    return r < 0 ? r : sort_children(c, group);
+}
+
+/* The last child: what was not kept. */
+static int put_other(struct kiln_flame *flame, const struct group *g, uint32_t node)
+{
+    int64_t rest = less(less(g->total, g->self), g->kept_total);
+    int r = 0;
+
+    if (rest) {
+        r = kiln_flame_other(flame);
+        flame->nodes[flame->n_nodes] = (struct kiln_flame_node){.name = flame->other,
+                                                                .parent = node,
+                                                                .end = flame->n_nodes + 1,
+                                                                .depth = g->depth + 1,
+                                                                .self = rest,
+                                                                .total = rest};
+        flame->n_nodes++;
+    }
+    flame->nodes[node].end = flame->n_nodes;
+    return r;
+}
+
+/* Preorder; a group's children are taken off its list one by one. */
+static int write_nodes(struct cut *c, struct kiln_flame *flame)
+{
+    uint32_t group = 0, node = 0;
+    int r = put(c, flame, 0, 0);
+
+    while (r == 0) {
+        struct group *g = &c->groups[group];
+
+        if (g->kept != NONE) {
+            group = g->kept;
+            g->kept = c->groups[group].sibling;
+            r = put(c, flame, group, node);
+            node = flame->n_nodes - 1;
+            continue;
+        }
+        r = put_other(flame, g, node);
+        if (group == 0)
+            break;
+        node = flame->nodes[node].parent;
+        group = g->parent;
+    }
+    return r;
+}
+
+int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max, struct kiln_flame *flame)
+{
+    struct cut c = {.m = m, .budget = {.limit = m->budget.limit}};
+    int r = choose(&c, nodes_max);
+
+    if (r == 0) {
+        flame->nodes = kiln_calloc(2 * ((size_t)c.n_kept + 1), sizeof(*flame->nodes));
+        r = flame->nodes ? write_nodes(&c, flame) : -ENOMEM;
+    }
+    if (r == 0 && c.n_heap == 0)
+        flame->nodes_all = flame->n_nodes;
+#define FREE(array) kiln_array_free(&c.budget, (void **)&c.array, &c.cap_##array, sizeof(*c.array))
+    FREE(groups);
+    FREE(members);
+    FREE(heap);
+    FREE(child_of);
+    FREE(order);
+#undef FREE
+    return r;
+}

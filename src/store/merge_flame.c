@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources added up: names matched by their hashes, functions, and the frame of a flame.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/leash.h"
+#include "store/merge_int.h"
+
+#define CHECK_EVERY 16384u /* stacks */
+
+/* ---- sources ---- */
+
+int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, const int64_t *sums)
+{
+    struct kiln_merge_source made = {.forest = forest};
+    size_t n = forest->n_stacks;
+    int r = kiln_grow(&m->budget, (void **)&m->sources, &m->cap_sources, (uint64_t)m->n_sources + 1,
+                      sizeof(*m->sources), UINT32_MAX);
+
+    made.upto = kiln_malloc((n + 1) * sizeof(*made.upto));
+    made.names = kiln_calloc((size_t)forest->n_names + 1, sizeof(*made.names));
+    if (r == 0 && (!made.upto || !made.names))
+        r = -ENOMEM;
+    if (r < 0) {
+        kiln_free(made.upto);
+        kiln_free(made.names);
+        kiln_forest_unref(forest);
+        return r;
+    }
+    made.upto[0] = 0;
+    for (size_t i = 0; i < n; i++)
+        made.upto[i + 1] = (int64_t)((uint64_t)made.upto[i] + (uint64_t)sums[i]);
+    m->sources[m->n_sources++] = made;
+    return 0;
+}
+
+void kiln_merging_done(struct kiln_merging *m)
+{
+    for (uint32_t i = 0; i < m->n_sources; i++) {
+        kiln_forest_unref(m->sources[i].forest);
+        kiln_free(m->sources[i].upto);
+        kiln_free(m->sources[i].names);
+    }
+    kiln_array_free(&m->budget, (void **)&m->sources, &m->cap_sources, sizeof(*m->sources));
+    kiln_array_free(&m->budget, (void **)&m->names, &m->cap_names, sizeof(*m->names));
+    kiln_intern_done(&m->index, &m->budget);
+    m->n_sources = m->n_names = 0;
+}
+
+int kiln_merging_new_name(struct kiln_merging *m, struct kiln_merge_source *source, uint32_t name)
+{
+    const struct kiln_function_name *wanted = &source->forest->names[name];
+    int r;
+
+    for (struct kiln_probe p = kiln_intern_probe(&m->index, wanted->hash);
+         kiln_intern_next(&m->index, &p);) {
+        const struct kiln_function_name *known = m->names[p.entry].name;
+
+        if (known->hash == wanted->hash && kiln_str_eq(known->name, wanted->name)) {
+            source->names[name] = p.entry + 1;
+            return 0;
+        }
+    }
+    r = kiln_grow(&m->budget, (void **)&m->names, &m->cap_names, (uint64_t)m->n_names + 1,
+                  sizeof(*m->names), UINT32_MAX - 1);
+    if (r == 0)
+        r = kiln_intern_add(&m->index, &m->budget, wanted->hash, m->n_names);
+    if (r < 0)
+        return r;
+    m->names[m->n_names] = (struct kiln_merge_name){.name = wanted};
+    source->names[name] = ++m->n_names;
+    return 0;
+}
+
+/* ---- functions ---- */
+
+/* What a pass over a forest adds up, by name of the forest. */
+struct sums {
+    int64_t self, total;
+};
+
+/* A node that more than one stack goes through, while the pass is below it. */
+struct open {
+    uint32_t name; /* with AGAIN */
+    int64_t before;
+};
+
+static void add(int64_t *sum, int64_t more)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)more);
+}
+
+static int64_t less(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/*
+ * Of the nodes of a stack, those that the next one shares stay open; those that nobody else goes
+ * through have its sum, and are passed over where that is 0, as in most stacks of most questions.
+ */
+static void add_stack(const struct kiln_merge_source *s, uint32_t i, struct open *path,
+                      struct sums *sums)
+{
+    const struct kiln_forest *f = s->forest;
+    uint32_t shared = f->shared[i], length = kiln_forest_length(f, i);
+    uint32_t staying = i + 1 < f->n_stacks ? f->shared[i + 1] : 0;
+    const uint32_t *own = f->own + f->first[i];
+    int64_t sum = less(s->upto[i + 1], s->upto[i]);
+
+    for (uint32_t d = shared; d < staying; d++)
+        path[d] = (struct open){own[d - shared], s->upto[i]};
+    if (sum && length) {
+        for (uint32_t d = staying > shared ? staying : shared; d < length; d++) {
+            uint32_t name = own[d - shared];
+
+            if (!(name & KILN_FOREST_AGAIN))
+                add(&sums[name].total, sum);
+        }
+        add(&sums[own[length - 1 - shared] & KILN_FOREST_NAME].self, sum);
+    }
+    for (uint32_t d = staying; d < shared; d++) {
+        if (!(path[d].name & KILN_FOREST_AGAIN))
+            add(&sums[path[d].name].total, less(s->upto[i + 1], path[d].before));
+    }
+}
+
+static int add_sums(struct kiln_merging *m, struct kiln_merge_source *s, uint32_t name,
+                    int64_t self, int64_t total)
+{
+    uint32_t number;
+    int r = 0;
+
+    if (!self && !total)
+        return 0;
+    r = kiln_merging_name(m, s, name, &number);
+    if (r < 0)
+        return r;
+    add(&m->names[number].self, self);
+    add(&m->names[number].total, total);
+    return 0;
+}
+
+static int add_forest(struct kiln_merging *m, struct kiln_merge_source *s)
+{
+    const struct kiln_forest *f = s->forest;
+    struct sums *sums = kiln_calloc((size_t)f->n_names + 1, sizeof(*sums));
+    struct open *path = kiln_calloc((size_t)f->depth + 1, sizeof(*path));
+    int r = sums && path ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; r == 0 && i < f->n_stacks; i++) {
+        if (i % CHECK_EVERY == 0)
+            r = kiln_leash_check(m->leash);
+        add_stack(s, i, path, sums);
+    }
+    for (uint32_t i = 0; r == 0 && i < f->n_names; i++)
+        r = add_sums(m, s, i, sums[i].self, sums[i].total);
+    kiln_free(sums);
+    kiln_free(path);
+    return r;
+}
+
+int kiln_merging_functions(struct kiln_merging *m)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < m->n_sources; i++) {
+        struct kiln_merge_source *s = &m->sources[i];
+
+        if (!s->functions)
+            r = add_forest(m, s);
+        for (uint32_t k = 0; r == 0 && s->functions && k < s->n_functions; k++)
+            r = add_sums(m, s, s->functions[k].name, s->functions[k].self, s->functions[k].total);
+    }
+    return r;
+}
+
+/* ---- the flame ---- */
+
+static int add_name(struct kiln_flame *flame, const struct kiln_flame_name *name)
+{
+    struct kiln_flame_name *made = &flame->names[flame->n_names];
+
+    made->name = kiln_arena_copy(&flame->arena, name->name);
+    made->file = kiln_arena_copy(&flame->arena, name->file);
+    made->module = kiln_arena_copy(&flame->arena, name->module);
+    made->kind = kiln_arena_copy(&flame->arena, name->kind);
+    if (!made->name.ptr || !made->file.ptr || !made->module.ptr || !made->kind.ptr)
+        return -ENOMEM;
+    flame->n_names++;
+    return 0;
+}
+
+int kiln_flame_name(struct kiln_merging *m, struct kiln_flame *flame, uint32_t name, uint32_t *ret)
+{
+    const struct kiln_function_name *from = m->names[name].name;
+    int r = 0;
+
+    if (m->names[name].number == 0) {
+        r = add_name(flame,
+                     &(struct kiln_flame_name){from->name, from->file, from->module, from->kind});
+        if (r == 0)
+            m->names[name].number = flame->n_names - 1;
+    }
+    *ret = m->names[name].number;
+    return r;
+}
+
+int kiln_flame_other(struct kiln_flame *flame)
+{
+    const struct kiln_flame_name other = {KILN_STR("other"), KILN_STR(""), KILN_STR(""),
+                                          KILN_STR("")};
+    int r = 0;
+
+    if (flame->other == 0) {
+        r = add_name(flame, &other);
+        if (r == 0)
+            flame->other = flame->n_names - 1;
+    }
+    return r;
+}
+
+static int by_self(const void *a, const void *b, void *names)
+{
+    const struct kiln_flame_function *x = a, *y = b;
+    const struct kiln_flame_name *n = names;
+
+    if (x->self != y->self)
+        return x->self < y->self ? 1 : -1;
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    return kiln_str_cmp(n[x->name].name, n[y->name].name);
+}
+
+static int list_functions(struct kiln_merging *m, struct kiln_flame *flame)
+{
+    int r = 0;
+
+    flame->functions = kiln_calloc((size_t)m->n_names + 1, sizeof(*flame->functions));
+    if (!flame->functions)
+        return -ENOMEM;
+    for (uint32_t i = 0; r == 0 && i < m->n_names; i++) {
+        struct kiln_flame_function *f = &flame->functions[flame->n_functions];
+
+        if (!m->names[i].self && !m->names[i].total)
+            continue;
+        f->self = m->names[i].self;
+        f->total = m->names[i].total;
+        r = kiln_flame_name(m, flame, i, &f->name);
+        flame->n_functions++;
+    }
+    if (r == 0 && flame->n_functions)
+        qsort_r(flame->functions, flame->n_functions, sizeof(*flame->functions), by_self,
+                flame->names);
+    return r;
+}
+
+static int fill(struct kiln_merging *m, uint32_t nodes_max, bool functions,
+                struct kiln_flame *flame)
+{
+    static const struct kiln_flame_name total = {{"total", 5}, {"", 0}, {"", 0}, {"", 0}};
+    uint64_t n_names = 3;
+    int r = 0;
+
+    for (uint32_t i = 0; i < m->n_sources; i++) {
+        n_names += m->sources[i].forest->n_names;
+        add(&flame->total, m->sources[i].upto[m->sources[i].forest->n_stacks]);
+    }
+    if (functions)
+        r = kiln_merging_functions(m);
+    if (r < 0)
+        return r;
+    flame->names = kiln_malloc((functions && !nodes_max ? m->n_names + (uint64_t)3 : n_names) *
+                               sizeof(*flame->names));
+    if (!flame->names)
+        return -ENOMEM;
+    r = add_name(flame, &total);
+    if (r == 0 && functions)
+        r = list_functions(m, flame);
+    if (r == 0 && nodes_max)
+        r = kiln_merging_cut(m, nodes_max, flame);
+    return r;
+}
+
+int kiln_merging_flame(struct kiln_merging *m, uint32_t nodes_max, bool functions,
+                       struct kiln_flame **ret_flame)
+{
+    struct kiln_flame *flame = kiln_calloc(1, sizeof(*flame));
+    int r;
+
+    if (!flame)
+        return -ENOMEM;
+    flame->budget.limit = SIZE_MAX;
+    kiln_arena_init(&flame->arena, &flame->budget);
+    r = fill(m, nodes_max, functions, flame);
+    if (r < 0) {
+        kiln_flame_free(flame);
+        return r;
+    }
+    *ret_flame = flame;
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge_int - the inside of a merge (store/engine.h): what each source gives, and the answer made
+ * of all of them.
+ *
+ * A source is a forest (store/forest.h) with a sum for each of its stacks.  merge.c makes one of
+ * each service of a block and of each head; a roll-up is one as well: its pruned tree as a forest,
+ * its sums, and, since those of pruned functions would lie, function sums of its own (`functions`).
+ *
+ * Threads: one owner.
+ */
+#ifndef KILN_STORE_MERGE_INT_H
+#define KILN_STORE_MERGE_INT_H
+
+#include "core/flame.h"
+#include "store/scan.h"
+
+struct kiln_merge_function {
+    uint32_t name; /* of the forest */
+    int64_t self, total;
+};
+
+struct kiln_merge_source {
+    struct kiln_forest *forest; /* a reference */
+    int64_t *upto;              /* n_stacks + 1: the sum of all stacks of a lower rank */
+    uint32_t *names; /* by name of the forest: 1 + its number in the answer; 0: not there yet */
+    /* Ready sums instead of those of the forest; NULL: none. */
+    const struct kiln_merge_function *functions;
+    uint32_t n_functions;
+};
+
+/* A name of the answer. */
+struct kiln_merge_name {
+    const struct kiln_function_name *name;
+    int64_t self, total;
+    uint32_t number; /* in the flame; 0: not there */
+};
+
+struct kiln_merging {
+    struct kiln_leash *leash;
+    struct kiln_budget budget;
+    struct kiln_merge_source *sources;
+    struct kiln_merge_name *names;
+    struct kiln_intern index; /* of names */
+    uint32_t n_sources, cap_sources, n_names, cap_names;
+};
+
+/*
+ * Adds a source; takes `forest` over, also on failure.  `sums` are by rank, and copied.
+ */
+KILN_CHECK int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest,
+                                const int64_t *sums);
+void kiln_merging_done(struct kiln_merging *m);
+
+/* The number in the answer of a name of a source. */
+KILN_CHECK int kiln_merging_new_name(struct kiln_merging *m, struct kiln_merge_source *source,
+                                     uint32_t name);
+static inline KILN_CHECK int kiln_merging_name(struct kiln_merging *m,
+                                               struct kiln_merge_source *source, uint32_t name,
+                                               uint32_t *ret)
+{
+    if (source->names[name] == 0) {
+        int r = kiln_merging_new_name(m, source, name);
+
+        if (r < 0)
+            return r;
+    }
+    *ret = source->names[name] - 1;
+    return 0;
+}
+
+/* The answer: a tree of at most `nodes_max` (0: none), functions. */
+KILN_CHECK int kiln_merging_flame(struct kiln_merging *m, uint32_t nodes_max, bool functions,
+                                  struct kiln_flame **ret_flame);
+
+/* ---- its parts ---- */
+
+/* Adds up the functions of all sources, in m->names. */
+KILN_CHECK int kiln_merging_functions(struct kiln_merging *m);
+/* Fills flame->nodes. */
+KILN_CHECK int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max,
+                                struct kiln_flame *flame);
+/* The number of a name in the flame. */
+KILN_CHECK int kiln_flame_name(struct kiln_merging *m, struct kiln_flame *flame, uint32_t name,
+                               uint32_t *ret);
+/* The same for the name of what was folded. */
+KILN_CHECK int kiln_flame_other(struct kiln_flame *flame);
+
+#endif /* KILN_STORE_MERGE_INT_H */

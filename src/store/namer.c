@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/namer.h"
+
+#include <errno.h>
+
+#include "base/hash.h"
+#include "core/frame.h"
+#include "store/symbols.h"
+
+/* The most bytes of names that are made or hashed: a long name that many locations share takes few
+ * bytes of a block but its length for each of them. */
+#define NAME_BYTES_MAX (UINT64_C(1) << 33)
+#define TEXT_MAX       (1u << 24)
+
+void kiln_namer_init(struct kiln_namer *namer, const struct kiln_batch *batch,
+                     struct kiln_budget *budget, struct kiln_symbol_finder *finder)
+{
+    *namer = (struct kiln_namer){.budget = budget, .batch = batch, .finder = finder};
+    kiln_arena_init(&namer->arena, budget);
+    kiln_buf_init(&namer->text, TEXT_MAX);
+}
+
+void kiln_namer_trim(struct kiln_namer *namer)
+{
+    kiln_array_free(namer->budget, (void **)&namer->locations, &namer->cap_locations,
+                    sizeof(*namer->locations));
+    kiln_array_free(namer->budget, (void **)&namer->pool, &namer->cap_pool, sizeof(*namer->pool));
+    kiln_intern_done(&namer->index, namer->budget);
+    kiln_buf_done(&namer->text);
+    namer->n_locations = namer->n_pool = 0;
+    namer->finder = NULL;
+    namer->batch = NULL;
+}
+
+void kiln_namer_done(struct kiln_namer *namer)
+{
+    kiln_namer_trim(namer);
+    kiln_array_free(namer->budget, (void **)&namer->names, &namer->cap_names,
+                    sizeof(*namer->names));
+    kiln_arena_done(&namer->arena);
+}
+
+static void widen(struct kiln_function_name *known, const struct kiln_function_name *more)
+{
+    if (!known->file.len)
+        known->file = more->file;
+    if (!known->module.len)
+        known->module = more->module;
+    if (!known->kind.len)
+        known->kind = more->kind;
+}
+
+/* `made`: the texts live only until the next call, and are copied where they stay. */
+static int intern(struct kiln_namer *namer, struct kiln_function_name *name, bool made,
+                  uint32_t *ret)
+{
+    int r;
+
+    namer->name_bytes += name->name.len;
+    if (namer->name_bytes > NAME_BYTES_MAX)
+        return KILN_E_LIMIT;
+    name->hash = kiln_hash(name->name.ptr, name->name.len);
+    for (struct kiln_probe p = kiln_intern_probe(&namer->index, name->hash);
+         kiln_intern_next(&namer->index, &p);) {
+        struct kiln_function_name *known = &namer->names[p.entry];
+
+        if (known->hash == name->hash && kiln_str_eq(known->name, name->name)) {
+            if (!made)
+                widen(known, name);
+            *ret = p.entry;
+            return 0;
+        }
+    }
+    if (made) {
+        name->name = kiln_arena_copy(&namer->arena, name->name);
+        name->file = kiln_arena_copy(&namer->arena, name->file);
+        if (!name->name.ptr || !name->file.ptr)
+            return KILN_E_LIMIT;
+    }
+    r = kiln_grow(namer->budget, (void **)&namer->names, &namer->cap_names,
+                  (uint64_t)namer->n_names + 1, sizeof(*namer->names), INT32_MAX);
+    if (r == 0)
+        r = kiln_intern_add(&namer->index, namer->budget, name->hash, namer->n_names);
+    if (r < 0)
+        return r;
+    namer->names[namer->n_names] = *name;
+    *ret = namer->n_names++;
+    return 0;
+}
+
+static int add(struct kiln_namer *namer, struct kiln_named_location *to,
+               struct kiln_function_name *name, bool made)
+{
+    uint32_t number = 0;
+    int r = intern(namer, name, made, &number);
+
+    if (r == 0)
+        r = kiln_grow(namer->budget, (void **)&namer->pool, &namer->cap_pool,
+                      (uint64_t)namer->n_pool + 1, sizeof(*namer->pool), UINT32_MAX);
+    if (r < 0)
+        return r;
+    namer->pool[namer->n_pool++] = number;
+    to->n++;
+    return 0;
+}
+
+static int add_unnamed(struct kiln_namer *namer, struct kiln_named_location *to,
+                       struct kiln_function_name *name, const struct kiln_location *location)
+{
+    struct kiln_symbol symbol;
+    int r = 0;
+
+    if (namer->finder && location->n == 0)
+        r = kiln_symbol_finder_get(namer->finder, namer->batch, location, &symbol);
+    if (r < 0)
+        return r;
+    if (r > 0) {
+        name->name = symbol.name;
+        name->file = symbol.file;
+    }
+    if (r == 0 || !name->name.len)
+        name->name = kiln_frame_unnamed(name->module, kiln_frame_address(namer->batch, location),
+                                        &namer->text);
+    namer->lacks |= location->n == 0 && namer->batch->dict.mappings[location->mapping].attrs;
+    return namer->text.error ? namer->text.error : add(namer, to, name, true);
+}
+
+static int make_room(struct kiln_namer *namer, uint32_t location)
+{
+    uint32_t n = namer->batch->dict.n_locations;
+    int r;
+
+    if (location < namer->n_locations)
+        return 0;
+    r = kiln_reserve(namer->budget, (void **)&namer->locations, &namer->cap_locations, n,
+                     sizeof(*namer->locations), UINT32_MAX);
+    if (r < 0)
+        return r;
+    memset(namer->locations + namer->n_locations, 0,
+           (n - namer->n_locations) * sizeof(*namer->locations));
+    namer->n_locations = n;
+    return 0;
+}
+
+int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
+{
+    const struct kiln_batch *batch = namer->batch;
+    const struct kiln_dict *d = &batch->dict;
+    const struct kiln_location *location = &d->locations[index];
+    const struct kiln_function_name place = {
+        .file = KILN_STR(""),
+        .module = d->strings[d->mappings[location->mapping].filename],
+        .kind = kiln_set_text(batch, location->attrs, KILN_STR("profile.frame.type")),
+    };
+    struct kiln_named_location made = {.first = namer->n_pool};
+    struct kiln_function_name name = place;
+    int r = make_room(namer, index);
+
+    if (r == 0 && location->n == 0)
+        r = add_unnamed(namer, &made, &name, location);
+    for (uint32_t i = location->n; i > 0 && r == 0; i--) {
+        const struct kiln_function *f = &d->functions[d->lines[location->first + i - 1].function];
+
+        name = place;
+        name.name = kiln_frame_function(d, f);
+        name.file = d->strings[f->filename];
+        r = name.name.len ? add(namer, &made, &name, false)
+                          : add_unnamed(namer, &made, &name, location);
+    }
+    if (r == 0)
+        namer->locations[index] = made;
+    return r;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan_int - the inside of a scan: scan.c holds the view and goes through it, scan_block.c and
+ * scan_head.c show rows, scan_choose.c decides about series, labels and links, scan_filter.c about
+ * single rows, scan_stacks.c about stacks.
+ *
+ * Threads: as store/scan.h.
+ */
+#ifndef KILN_STORE_SCAN_INT_H
+#define KILN_STORE_SCAN_INT_H
+
+#include "store/dict.h"
+#include "store/scan.h"
+#include "store/store_int.h"
+
+enum { KILN_SCAN_MATCHERS_MAX = 64 };
+
+/* What is to be looked at of a tenant. */
+struct kiln_scan_part {
+    struct kiln_tenant *tenant;
+    struct kiln_block_list blocks;
+    bool *damaged; /* parallel */
+    struct kiln_head *cutting, *head;
+    uint32_t n_rows, n_series, n_stacks; /* of the head, at that moment */
+};
+
+/* How a matcher about something else than the series is decided. */
+enum kiln_scan_verdict { KILN_VERDICT_OPEN, KILN_VERDICT_LACKS, KILN_VERDICT_NO, KILN_VERDICT_YES };
+
+/* A series of the source at hand. */
+struct kiln_scan_series {
+    struct kiln_series series;
+    struct kiln_str key;
+    uint64_t pending; /* a bit for each matcher that the series does not decide */
+    bool chosen;
+};
+
+/* What the attributes of an origin say of pending matchers. */
+struct kiln_scan_opinion {
+    uint64_t asked, holds;
+    uint64_t absent; /* it has no such attribute: `holds` is what it is if samples lack it too */
+};
+
+/* What is remembered of a source: about series, origins, sets, links, stacks. */
+struct kiln_scan_memo {
+    struct kiln_budget budget;
+    struct kiln_scan_series *series;
+    struct kiln_scan_opinion *origins; /* by number - 1 */
+    uint8_t *sets;                     /* by matcher, then set: enum kiln_scan_verdict */
+    uint64_t *links;                   /* a bit each */
+    uint8_t *stacks;                   /* by number - 1: 1 if it counts; NULL: all do */
+    uint32_t n_series, n_origins, n_sets, n_stacks;
+    uint32_t cap_series, cap_origins, cap_sets, cap_links, cap_stacks;
+    uint64_t in_sets; /* matchers whose key occurs in sets of attributes */
+};
+
+struct kiln_scan_interval {
+    uint64_t start, end;
+};
+
+struct kiln_scan {
+    struct kiln_store *store;
+    const struct kiln_question *q;
+    unsigned columns; /* that the visitor wants */
+    struct kiln_scan_part *parts;
+    uint32_t n_parts, n_damaged;
+    bool again; /* a block turned out to be damaged */
+    const struct kiln_scan_visitor *visitor;
+    struct kiln_basis basis;
+    struct kiln_budget budget; /* of scratch */
+    struct kiln_scan_interval *intervals;
+    struct kiln_column scratch[5]; /* stacks, attrs, links, values, times that are left */
+    uint32_t n_intervals, cap_intervals;
+    struct kiln_scan_memo memo; /* of the source at hand */
+};
+
+/* ---- scan_choose.c ---- */
+
+/* Makes the memo ready for a source. */
+void kiln_scan_forget(struct kiln_scan *scan);
+/* Adds a series, in the order of numbers. */
+KILN_CHECK int kiln_scan_add_series(struct kiln_scan *scan, struct kiln_str key, bool touches);
+/* Which pending matchers may be decided by attributes of samples, and which links count. */
+KILN_CHECK int kiln_scan_learn(struct kiln_scan *scan, const struct kiln_batch *batch);
+bool kiln_scan_has_links(const struct kiln_scan *scan);
+bool kiln_scan_has_stacks(const struct kiln_scan *scan);
+
+/* `number` of the origin, to remember it by; 0: not. */
+KILN_CHECK int kiln_scan_judge(struct kiln_scan *scan, const struct kiln_scan_series *series,
+                               const struct kiln_batch *batch, const struct kiln_origin *origin,
+                               uint32_t number, struct kiln_scan_opinion *ret_opinion);
+/* 1, 0, or an error of an expression. */
+KILN_CHECK int kiln_scan_set_passes(struct kiln_scan *scan, const struct kiln_batch *batch,
+                                    uint64_t set, uint64_t pending, uint64_t origin_holds);
+bool kiln_scan_id_wanted(const struct kiln_scan *scan, const uint8_t *id);
+/* Scale and unit of a profile. */
+void kiln_scan_weigh(struct kiln_scan_profile *p);
+
+/* ---- scan_filter.c ---- */
+
+bool kiln_scan_touches(const struct kiln_scan *scan, uint64_t min_ns, uint64_t max_ns);
+bool kiln_scan_covers(const struct kiln_scan *scan, uint64_t min_ns, uint64_t max_ns);
+bool kiln_scan_in_time(const struct kiln_scan *scan, uint64_t time_ns);
+
+/* What is to be decided row by row. */
+struct kiln_scan_sieve {
+    bool times, links, stacks;
+    uint64_t pending;                 /* matchers */
+    struct kiln_scan_opinion opinion; /* of the origin */
+    uint32_t flags;                   /* of the profile */
+    uint64_t min_ns, max_ns;          /* around all times, where these are not looked at */
+};
+/* Takes rows that do not count out of the profile's runs, counts it in the basis and shows it. */
+KILN_CHECK int kiln_scan_show(struct kiln_scan *scan, struct kiln_scan_profile *p,
+                              const struct kiln_scan_sieve *sieve, struct kiln_err *err);
+uint64_t kiln_scan_covered(struct kiln_scan *scan);
+
+/* ---- sources ---- */
+
+KILN_CHECK int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part,
+                               struct kiln_block *block, struct kiln_err *err);
+KILN_CHECK int kiln_scan_head(struct kiln_scan *scan, struct kiln_scan_part *part,
+                              struct kiln_head *head, bool live, struct kiln_err *err);
+
+/* ---- scan_stacks.c ---- */
+
+/* Marks the stacks of the source that the question's choice of functions leaves. */
+KILN_CHECK int kiln_scan_mark_stacks(struct kiln_scan *scan, const struct kiln_scan_source *source,
+                                     struct kiln_err *err);
+
+/* ---- forest_block.c, forest_head.c ---- */
+
+struct kiln_forest_place {
+    struct kiln_store *store;
+    struct kiln_str tenant;
+    struct kiln_leash *leash;
+};
+KILN_CHECK int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_block *block,
+                                    uint32_t service, struct kiln_forest **ret_forest,
+                                    struct kiln_err *err);
+/* Of stacks of a head, by number; takes the tenant's lock for a growing one. */
+struct kiln_head_stacks {
+    struct kiln_tenant *tenant;
+    struct kiln_head *head;
+    bool live;
+    const uint32_t *stacks; /* NULL: the first `n` */
+    uint32_t n;
+    struct kiln_batch *batch; /* not a head's, but those of a batch; else NULL */
+};
+KILN_CHECK int kiln_forest_of_head(const struct kiln_forest_place *place,
+                                   const struct kiln_head_stacks *stacks,
+                                   struct kiln_forest **ret_forest);
+
+/* ---- a growing head's lock ---- */
+
+/* Takes the lock of a growing head; lets it go for a moment once a millisecond has passed. */
+void kiln_scan_lock(struct kiln_tenant *tenant, uint64_t *since_ns);
+void kiln_scan_breathe(struct kiln_tenant *tenant, uint64_t *since_ns);
+void kiln_scan_unlock(struct kiln_tenant *tenant);
+
+#endif /* KILN_STORE_SCAN_INT_H */
