@@ -4,38 +4,6 @@
 
 #include <errno.h>
 
-/* A selector {"service.version"="1.2"}. */
-static int select_label(struct kiln_native_call *call, struct kiln_str name, struct kiln_str value,
-                        struct kiln_str *ret)
-{
-    struct kiln_buf text;
-
-    kiln_buf_init(&text, 1 << 17);
-    kiln_buf_putc(&text, '{');
-    kiln_native_quote(name, &text);
-    kiln_buf_putc(&text, '=');
-    kiln_native_quote(value, &text);
-    kiln_buf_putc(&text, '}');
-    *ret = text.error ? KILN_STR_NONE : kiln_arena_copy(&call->arena, kiln_buf_str(&text));
-    kiln_buf_done(&text);
-    return ret->ptr ? 0 : kiln_err_set(&call->err, KILN_E_LIMIT, NULL, "too many parameters");
-}
-
-static int select_side(struct kiln_native_call *call, const struct kiln_native_side *side,
-                       struct kiln_str *selectors, uint32_t *n)
-{
-    int r = 0;
-
-    if (side->query.len)
-        selectors[(*n)++] = side->query;
-    if (side->version.len)
-        r = select_label(call, side->label.len ? side->label : KILN_STR("service.version"),
-                         side->version, &selectors[(*n)++]);
-    if (r == 0 && side->service.len)
-        r = select_label(call, KILN_STR("service_name"), side->service, &selectors[(*n)++]);
-    return r;
-}
-
 static void choose_stacks(struct kiln_native_call *call, struct kiln_stack_choice *ret)
 {
     *ret = (struct kiln_stack_choice){
@@ -85,11 +53,12 @@ int kiln_native_ask(struct kiln_native_call *call, const struct kiln_native_wish
                     struct kiln_ask **ret_ask)
 {
     const struct kiln_native_args *args = &call->args;
-    struct kiln_str selectors[4] = {args->query};
+    struct kiln_str selectors[3] = {args->query};
     struct kiln_query query = {
         .tenants = kiln_str_of(call->request->tenant),
         .selectors = selectors,
         .n_selectors = 1,
+        .type = wish->type,
         .needs_type = !wish->any_type,
         .gone = kiln_request_gone(call->request),
         .timeout_ms = args->timeout_ms,
@@ -99,14 +68,27 @@ int kiln_native_ask(struct kiln_native_call *call, const struct kiln_native_wish
     choose_ids(args, &query);
     if (!wish->no_stacks)
         choose_stacks(call, &query.stacks);
-    if (r == 0 && wish->side)
-        r = select_side(call, wish->side, selectors, &query.n_selectors);
     if (r < 0)
         return r;
+    if (wish->side && wish->side->query.len)
+        selectors[query.n_selectors++] = wish->side->query;
+    if (wish->side && wish->side->selector.len)
+        selectors[query.n_selectors++] = wish->side->selector;
     r = kiln_ask_open(call->api->querier, &query, ret_ask, &call->err);
     if (r < 0)
         call->param = fault_of(r);
     return r;
+}
+
+void kiln_native_close(struct kiln_native_call *call, struct kiln_ask *ask)
+{
+    if (!ask)
+        return;
+    if (ask->question.leash == &ask->leash) {
+        kiln_leash_give(&ask->leash, call->room);
+        call->room = 0;
+    }
+    kiln_ask_close(ask);
 }
 
 void kiln_native_share(struct kiln_ask *first, struct kiln_ask *second)
@@ -121,5 +103,6 @@ int kiln_native_room(struct kiln_native_call *call, struct kiln_ask *ask, size_t
                             "an answer of %zu KiB does not fit beside the question in the memory "
                             "it may use: ask for less",
                             bytes >> 10);
+    call->room += bytes;
     return 0;
 }

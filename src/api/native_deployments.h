@@ -7,9 +7,11 @@
 #ifndef KILN_API_NATIVE_DEPLOYMENTS_H
 #define KILN_API_NATIVE_DEPLOYMENTS_H
 
-#include "api/native_told.h"
+#include "api/native_int.h"
+#include "query/deployments.h"
 
-/* All of the caller's tenants, found and told, the newest first. */
-KILN_CHECK int kiln_native_deployments(struct kiln_native_call *call, struct kiln_told_list *list);
+/* All of the caller's tenants (and of `service`, where it was said), found and told. */
+KILN_CHECK int kiln_native_deployments(struct kiln_native_call *call,
+                                       struct kiln_deployments **ret);
 
 #endif /* KILN_API_NATIVE_DEPLOYMENTS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GET /api/v1/diff: two questions on one leash, laid over each other.  A deployment that a side
- * names becomes its time, its service, and the label that has its version.
+ * names becomes a selector and a window; a version a selector alone.
  */
 #include <errno.h>
 #include <math.h>
@@ -36,88 +36,86 @@ static int named_service(struct kiln_native_call *call, struct kiln_str *ret)
     return r == 0 && !ret->ptr ? -ENOMEM : r;
 }
 
-static bool is_called(const struct kiln_told *told, struct kiln_str word)
+/* Its labels, and its time, cut to what was asked for. */
+static int set_deployment(struct kiln_native_call *call,
+                          const struct kiln_deployment_choice *choice,
+                          struct kiln_native_side *side)
 {
-    return kiln_str_eq(told->id, word) || kiln_str_eq(told->version, word) ||
-           (told->name.len && kiln_str_eq(told->name, word));
+    const struct kiln_native_args *args = &call->args;
+    uint64_t start = choice->window.start_ns, end = choice->window.end_ns;
+
+    if (end > call->now_ns)
+        end = call->now_ns;
+    if (args->said & KILN_NATIVE_BIT(FROM) && args->from_ns > start)
+        start = args->from_ns;
+    if (args->said & KILN_NATIVE_BIT(UNTIL) && args->until_ns < end)
+        end = args->until_ns;
+    side->from_ns = side->from_ns ? side->from_ns : start;
+    side->until_ns = side->until_ns ? side->until_ns : end;
+    side->selector = kiln_arena_copy(&call->arena, choice->selector);
+    side->deployment = kiln_arena_copy(&call->arena, choice->deployment->id);
+    return side->selector.ptr && side->deployment.ptr ? 0 : -ENOMEM;
 }
 
-/* The newest that is called so; of two services it must be said which. */
-static int find_deployment(struct kiln_native_call *call, const struct kiln_told_list *list,
-                           const char *param, struct kiln_str word, const struct kiln_told **ret)
+/* The label that has versions is known where a deployment has it; else it is service.version. */
+static int set_version(struct kiln_native_call *call, struct kiln_deployments *list,
+                       struct kiln_str service, struct kiln_native_side *side)
 {
-    const struct kiln_told *found = NULL;
+    struct kiln_deployment_choice choice;
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, KILN_SELECTOR_BYTES_MAX);
+    if (kiln_deployments_choose(list, service, side->version, &choice, NULL) == 0 &&
+        choice.deployment->label.len) {
+        kiln_buf_add_str(&text, choice.selector);
+    } else {
+        kiln_buf_puts(&text, "{service.version=");
+        kiln_selector_quote(side->version, &text);
+        kiln_buf_putc(&text, '}');
+    }
+    side->selector =
+        text.error ? KILN_STR_NONE : kiln_arena_copy(&call->arena, kiln_buf_str(&text));
+    kiln_buf_done(&text);
+    return side->selector.ptr ? 0 : -ENOMEM;
+}
+
+static int resolve_side(struct kiln_native_call *call, struct kiln_deployments *list,
+                        struct kiln_native_side *side)
+{
+    const char *param = side == &call->args.left ? "left_deployment" : "right_deployment";
+    struct kiln_deployment_choice choice;
     struct kiln_str service;
     int r = named_service(call, &service);
 
-    for (uint32_t i = 0; r == 0 && i < list->n; i++) {
-        const struct kiln_told *told = &list->items[i];
-
-        if (!is_called(told, word) || (service.len && !kiln_str_eq(told->service, service)))
-            continue;
-        if (found && !kiln_str_eq(found->service, told->service))
-            return kiln_native_refuse(call, param,
-                                      "several services have it: name one in the query");
-        found = found ? found : told;
-    }
-    if (r == 0 && !found)
-        r = kiln_err_set(&call->err, -ENOENT, param, "no deployment is called \"%.*s\"",
-                         (int)(word.len < 80 ? word.len : 80), word.ptr);
-    *ret = found;
-    return r;
-}
-
-/* Its time, cut to what was asked for. */
-static void set_side(const struct kiln_native_call *call, const struct kiln_told *told,
-                     struct kiln_native_side *side)
-{
-    const struct kiln_native_args *args = &call->args;
-    uint64_t end = told->until_ns ? told->until_ns : call->now_ns;
-
-    if (!side->from_ns)
-        side->from_ns = args->said & KILN_NATIVE_BIT(FROM) && args->from_ns > told->at_ns
-                            ? args->from_ns
-                            : told->at_ns;
-    if (!side->until_ns)
-        side->until_ns =
-            args->said & KILN_NATIVE_BIT(UNTIL) && args->until_ns < end ? args->until_ns : end;
-    side->service = told->service;
-    side->deployment = told->id;
-    if (told->label.len) {
-        side->label = told->label;
-        side->version = told->version;
-    }
-}
-
-static int resolve_side(struct kiln_native_call *call, const struct kiln_told_list *list,
-                        const char *param, struct kiln_native_side *side)
-{
-    const struct kiln_told *told;
-    int r;
-
-    if (side->deployment.len == 0)
-        return 0;
-    if (side->version.len)
+    if (r < 0 || !(side->deployment.len || side->version.len))
+        return r;
+    if (side->deployment.len && side->version.len)
         return kiln_native_refuse(call, param, "say a version or a deployment, not both");
-    r = find_deployment(call, list, param, side->deployment, &told);
+    if (side->version.len)
+        return set_version(call, list, service, side);
+    r = kiln_deployments_choose(list, service, side->deployment, &choice, &call->err);
     if (r == 0)
-        set_side(call, told, side);
-    return r;
+        return set_deployment(call, &choice, side);
+    call->param = param;
+    return r == KILN_E_NOMATCH ? -ENOENT : r == KILN_E_AMBIGUOUS ? -EINVAL : r;
 }
 
 static int resolve(struct kiln_native_call *call)
 {
-    struct kiln_native_args *args = &call->args;
-    struct kiln_told_list list = {0};
-    int r = 0;
+    struct kiln_native_side *left = &call->args.left, *right = &call->args.right;
+    struct kiln_deployments *list;
+    int r;
 
-    if (args->left.deployment.len || args->right.deployment.len)
-        r = kiln_native_deployments(call, &list);
+    if (!left->deployment.len && !left->version.len && !right->deployment.len &&
+        !right->version.len)
+        return 0;
+    r = kiln_native_deployments(call, &list);
+    if (r < 0)
+        return r;
+    r = resolve_side(call, list, left);
     if (r == 0)
-        r = resolve_side(call, &list, "left_deployment", &args->left);
-    if (r == 0)
-        r = resolve_side(call, &list, "right_deployment", &args->right);
-    kiln_told_done(call, &list); /* its texts are the call's */
+        r = resolve_side(call, list, right);
+    kiln_deployments_free(list);
     return r;
 }
 
@@ -437,9 +435,7 @@ int kiln_native_run_diff(struct kiln_native_call *call)
     kiln_flame_diff_free(c.diff);
     kiln_merged_free(c.left);
     kiln_merged_free(c.right);
-    if (c.right_ask)
-        kiln_ask_close(c.right_ask);
-    if (c.left_ask)
-        kiln_ask_close(c.left_ask);
+    kiln_native_close(call, c.right_ask);
+    kiln_native_close(call, c.left_ask);
     return r;
 }

@@ -89,7 +89,7 @@ int kiln_native_run_profiles(struct kiln_native_call *call)
         put_profiles(call, found);
         kiln_found_free(found);
     }
-    kiln_ask_close(ask);
+    kiln_native_close(call, ask);
     return r;
 }
 
@@ -278,6 +278,6 @@ int kiln_native_run_spans(struct kiln_native_call *call)
     if (r < 0)
         return r;
     r = answer_spans(call, ask, by == 1);
-    kiln_ask_close(ask);
+    kiln_native_close(call, ask);
     return r;
 }

@@ -47,7 +47,7 @@ static void put_one(struct kiln_native_call *call, const struct bucket *b, enum 
         kiln_json_put_double(&call->w, b->all->value);
         break;
     case SHARE:
-        kiln_json_put_double(&call->w, share_of(b));
+        kiln_native_put_share(call, share_of(b));
         break;
     default:
         kiln_native_put_half(call, share_of(b), b->all->count);
@@ -133,8 +133,8 @@ int kiln_native_run_function(struct kiln_native_call *call)
     if (r == 0) {
         kiln_native_share(ask, ask_part);
         r = answer(call, ask, ask_part);
-        kiln_ask_close(ask_part);
+        kiln_native_close(call, ask_part);
     }
-    kiln_ask_close(ask);
+    kiln_native_close(call, ask);
     return r;
 }

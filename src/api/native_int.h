@@ -81,8 +81,8 @@ struct kiln_native_ids {
 };
 struct kiln_native_side {
     struct kiln_str query, version, deployment;
-    struct kiln_str label, service; /* of a deployment: the label of `version`, and whose it is */
-    uint64_t from_ns, until_ns;     /* 0: not said */
+    struct kiln_str selector;   /* of what was named: its labels */
+    uint64_t from_ns, until_ns; /* 0: not said */
 };
 
 enum {
@@ -121,6 +121,7 @@ struct kiln_native_call {
     const char *param; /* whose fault `err` is; NULL: err.where says it */
     char known[512];   /* words to go on with behind the error; "" */
     uint64_t now_ns;
+    size_t room; /* taken from a leash */
     struct kiln_regex *with, *without;
     struct kiln_native_note notes[8];
     uint32_t n_notes;
@@ -170,21 +171,22 @@ struct kiln_native_wish {
     bool any_type;                       /* a type need not be said */
     bool no_stacks;                      /* parameters about stacks do not count */
     bool all_times;                      /* unless times were said */
+    struct kiln_str type;                /* five parts; empty: what the selector says */
 };
 KILN_CHECK int kiln_native_ask(struct kiln_native_call *call, const struct kiln_native_wish *wish,
                                struct kiln_ask **ret_ask);
+/* Gives the room back, and closes.  NULL is allowed. */
+void kiln_native_close(struct kiln_native_call *call, struct kiln_ask *ask);
 /*
  * Puts a second question of a call on the leash of the first: who has memory and waits for more
  * might wait for somebody who does the same.
  */
 void kiln_native_share(struct kiln_ask *first, struct kiln_ask *second);
-/* Memory for an answer of about so many bytes, from the question's; KILN_E_LIMIT. */
+/* Memory for an answer of about so many bytes, from the question's, until it is closed;
+ * KILN_E_LIMIT.  Only of one question (the first) of a call. */
 KILN_CHECK int kiln_native_room(struct kiln_native_call *call, struct kiln_ask *ask, size_t bytes);
 
 /* ---- native_write.c ---- */
-
-/* A text in double quotes, as selectors have it. */
-void kiln_native_quote(struct kiln_str text, struct kiln_buf *out);
 
 void kiln_native_note(struct kiln_native_call *call, const char *code, const char *fmt, ...)
     KILN_PRINTF(3, 4);
@@ -236,6 +238,8 @@ size_t kiln_native_flame_bytes(const struct kiln_flame *flame);
 
 /* Half-width of the 95 % interval of a share, after Agresti and Coull; below 0: not known. */
 double kiln_native_half(double share, double count);
+/* A share, to a millionth. */
+void kiln_native_put_share(struct kiln_native_call *call, double share);
 /* A share's half-width, or null. */
 void kiln_native_put_half(struct kiln_native_call *call, double share, double count);
 

@@ -47,7 +47,7 @@ static int ask_labels(struct kiln_native_call *call, const struct asking *asking
         asking->put(call, asking, labels);
         kiln_labels_free(labels);
     }
-    kiln_ask_close(ask);
+    kiln_native_close(call, ask);
     return r;
 }
 
@@ -213,7 +213,7 @@ static int run_all_series(struct kiln_native_call *call)
     kiln_json_end_array(&call->w);
     kiln_native_put_flag(call, "truncated", listing.truncated);
     end(call);
-    kiln_ask_close(ask);
+    kiln_native_close(call, ask);
     return r;
 }
 

@@ -188,16 +188,62 @@ int kiln_native_run_query(struct kiln_native_call *call)
     if (r < 0)
         return r;
     r = answer(call, ask, format);
-    kiln_ask_close(ask);
+    kiln_native_close(call, ask);
     return r;
 }
 
-/* One profile is a query for its id, at any time, and as a file unless something else is said. */
+/* ---- one profile ---- */
+
+/* The type of what has the id; where profiles of several have it, the query must say which. */
+static int type_of(struct kiln_native_call *call, struct kiln_str *ret)
+{
+    const struct kiln_native_wish wish = {.any_type = true, .all_times = true};
+    const struct kiln_found_opts opts = {.limit = 100};
+    struct kiln_series series = {.type = KILN_STR("")};
+    struct kiln_found *found = NULL;
+    struct kiln_ask *ask;
+    int r = kiln_native_ask(call, &wish, &ask);
+
+    if (r < 0)
+        return r;
+    *ret = KILN_STR("");
+    r = kiln_ask_found(ask, &opts, &found, &call->err);
+    for (uint32_t i = 0; r == 0 && i < found->n_rows; i++) {
+        if (kiln_series_parse(found->rows[i].series, &series) < 0)
+            continue;
+        if (ret->len && !kiln_str_eq(*ret, series.type))
+            r = kiln_err_set(&call->err, KILN_E_AMBIGUOUS, "query",
+                             "the id is of a %.*s and of a %.*s: say which", KILN_STR_ARG(*ret),
+                             KILN_STR_ARG(series.type));
+        else if (!ret->len)
+            *ret = kiln_arena_copy(&call->arena, series.type);
+    }
+    if (r == 0 && found->n_rows == 0)
+        r = kiln_err_set(&call->err, -ENOENT, "id", "no profile has this id");
+    kiln_found_free(found);
+    kiln_native_close(call, ask);
+    return r;
+}
+
+/* It is a query for its id, at any time, and a file unless something else is said. */
+static int answer_profile(struct kiln_native_call *call, int format)
+{
+    struct kiln_native_wish wish = {.all_times = true};
+    struct kiln_ask *ask;
+    int r = type_of(call, &wish.type);
+
+    if (r == 0)
+        r = kiln_native_ask(call, &wish, &ask);
+    if (r < 0)
+        return r;
+    r = answer(call, ask, format);
+    kiln_native_close(call, ask);
+    return r;
+}
+
 int kiln_native_run_profile(struct kiln_native_call *call)
 {
-    const struct kiln_native_wish wish = {.all_times = true};
     struct kiln_native_ids *ids = &call->args.profile_ids;
-    struct kiln_ask *ask;
     uint8_t id[16];
     int format = kiln_native_choose(
         call, "format", call->args.format.len ? call->args.format : KILN_STR("pprof"), formats);
@@ -212,11 +258,7 @@ int kiln_native_run_profile(struct kiln_native_call *call)
         return r;
     ids->bytes = id;
     ids->n = 1;
-    r = kiln_native_ask(call, &wish, &ask);
-    if (r == 0) {
-        r = answer(call, ask, format);
-        kiln_ask_close(ask);
-    }
+    r = answer_profile(call, format);
     ids->bytes = NULL;
     ids->n = 0;
     return r;

@@ -140,8 +140,7 @@ static int read_item(void *context, const struct kiln_kept_item *item)
     struct kiln_told told = {.service = KILN_STR(""),
                              .version = KILN_STR(""),
                              .name = KILN_STR(""),
-                             .text = KILN_STR(""),
-                             .label = KILN_STR("")};
+                             .text = KILN_STR("")};
     struct kiln_json json;
     struct kiln_str name;
     int r;

@@ -14,8 +14,6 @@ enum { KILN_TOLD_TAGS_MAX = 32 };
 /* Texts live in the call. */
 struct kiln_told {
     struct kiln_str id, service, version, name, text;
-    struct kiln_str label; /* of a deployment: which one has its version; "": nobody knows */
-    bool found;            /* by its label, not told */
     uint64_t at_ns, until_ns;
     struct kiln_str *tags; /* NULL, or room for KILN_TOLD_TAGS_MAX */
     uint32_t n_tags;

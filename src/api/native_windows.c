@@ -239,7 +239,8 @@ static int find_overlapping(struct kiln_native_call *call, struct kiln_ask *ask,
 
 /* The total, what it rests on, and the top of `n` windows. */
 static int put_merged(struct kiln_native_call *call, struct kiln_ask *ask,
-                      struct kiln_window *asked, uint32_t n, uint32_t limit)
+                      struct kiln_window *asked, uint32_t n, uint64_t limit,
+                      struct kiln_basis *ret_basis)
 {
     const struct kiln_merge_wants wants = {.functions = true};
     struct kiln_merged *merged;
@@ -252,8 +253,8 @@ static int put_merged(struct kiln_native_call *call, struct kiln_ask *ask,
         return r;
     kiln_native_put_i64(call, "total", merged->total);
     kiln_native_put_basis(call, &merged->basis);
-    kiln_native_put_top(call, merged->flame, merged->basis.count, limit);
-    kiln_native_note_basis(call, &merged->basis);
+    kiln_native_put_top(call, merged->flame, merged->basis.count, (uint32_t)limit);
+    *ret_basis = merged->basis;
     kiln_merged_free(merged);
     return 0;
 }
@@ -263,6 +264,7 @@ static int put_window(struct kiln_native_call *call, struct kiln_ask *ask, struc
 {
     uint32_t before = windows->n_asked, n;
     struct kiln_window *copy;
+    struct kiln_basis basis;
     int r;
 
     set_links(&ask->question, window);
@@ -277,7 +279,7 @@ static int put_window(struct kiln_native_call *call, struct kiln_ask *ask, struc
     if (!copy)
         return kiln_err_set(&call->err, -ENOMEM, NULL, "out of memory");
     memcpy(copy, windows->asked + before, n * sizeof(*copy));
-    r = put_merged(call, ask, copy, n, (uint32_t)windows->limit);
+    r = put_merged(call, ask, copy, n, windows->limit, &basis);
     kiln_free(copy);
     kiln_json_end_object(&call->w);
     return r;
@@ -291,6 +293,8 @@ static int put_together(struct kiln_native_call *call, struct kiln_ask *ask,
 {
     uint8_t traces[WINDOWS_MAX][16], spans[WINDOWS_MAX][8];
     uint32_t n_traces = 0, n_spans = 0;
+    struct kiln_basis basis;
+    int r;
 
     for (uint32_t i = 0; i < windows->n; i++) {
         if (windows->items[i].has_trace)
@@ -302,7 +306,10 @@ static int put_together(struct kiln_native_call *call, struct kiln_ask *ask,
     ask->question.n_trace_ids = n_traces == windows->n ? n_traces : 0;
     ask->question.span_ids = (const uint8_t(*)[8])spans;
     ask->question.n_span_ids = n_spans == windows->n ? n_spans : 0;
-    return put_merged(call, ask, windows->asked, windows->n_asked, (uint32_t)windows->limit);
+    r = put_merged(call, ask, windows->asked, windows->n_asked, windows->limit, &basis);
+    if (r == 0)
+        kiln_native_note_basis(call, &basis);
+    return r;
 }
 
 static int put_answer(struct kiln_native_call *call, struct kiln_ask *ask, struct windows *windows)
@@ -346,7 +353,7 @@ static int answer(struct kiln_native_call *call, struct windows *windows)
     if (r < 0)
         return r;
     r = put_answer(call, ask, windows);
-    kiln_ask_close(ask);
+    kiln_native_close(call, ask);
     return r;
 }
 

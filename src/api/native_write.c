@@ -170,22 +170,6 @@ void kiln_native_put_basis(struct kiln_native_call *call, const struct kiln_basi
     kiln_json_end_object(&call->w);
 }
 
-void kiln_native_quote(struct kiln_str text, struct kiln_buf *out)
-{
-    kiln_buf_putc(out, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-
-        if (c == '"' || c == '\\')
-            kiln_buf_putc(out, '\\');
-        if (c == '\n')
-            kiln_buf_puts(out, "\\n");
-        else
-            kiln_buf_putc(out, c);
-    }
-    kiln_buf_putc(out, '"');
-}
-
 static void add_matcher(const struct kiln_matcher *m, struct kiln_buf *out)
 {
     static const char *const ops[] = {[KILN_MATCH_EQ] = "=",
@@ -193,9 +177,24 @@ static void add_matcher(const struct kiln_matcher *m, struct kiln_buf *out)
                                       [KILN_MATCH_RE] = "=~",
                                       [KILN_MATCH_NRE] = "!~"};
 
-    kiln_native_quote(m->name, out);
+    kiln_selector_quote(m->name, out);
     kiln_buf_puts(out, ops[m->op]);
-    kiln_native_quote(m->value, out);
+    kiln_selector_quote(m->value, out);
+}
+
+/* Sides of a diff repeat what both have in common. */
+static bool is_said_before(const struct kiln_question *question, uint32_t at)
+{
+    const struct kiln_matcher *m = &question->matchers[at];
+
+    for (uint32_t i = 0; i < at; i++) {
+        const struct kiln_matcher *before = &question->matchers[i];
+
+        if (before->op == m->op && kiln_str_eq(before->name, m->name) &&
+            kiln_str_eq(before->value, m->value))
+            return true;
+    }
+    return false;
 }
 
 void kiln_native_put_selector(struct kiln_native_call *call, const char *name,
@@ -208,6 +207,8 @@ void kiln_native_put_selector(struct kiln_native_call *call, const char *name,
     kiln_type_id(&ask->type, &text);
     kiln_buf_putc(&text, '{');
     for (uint32_t i = 0; i < question->n_matchers; i++) {
+        if (is_said_before(question, i))
+            continue;
         if (i)
             kiln_buf_puts(&text, ", ");
         add_matcher(&question->matchers[i], &text);
@@ -234,6 +235,11 @@ void kiln_native_put_labels(struct kiln_native_call *call, const struct kiln_ser
 
 /* ---- uncertainty ---- */
 
+void kiln_native_put_share(struct kiln_native_call *call, double share)
+{
+    kiln_json_put_double(&call->w, round(share * 1e6) / 1e6);
+}
+
 double kiln_native_half(double share, double count)
 {
     const double z = 1.96, extra = z * z;
@@ -251,7 +257,7 @@ void kiln_native_put_half(struct kiln_native_call *call, double share, double co
     if (half < 0)
         kiln_json_put_null(&call->w);
     else
-        kiln_json_put_double(&call->w, half);
+        kiln_native_put_share(call, half);
 }
 
 /* ---- names ---- */
@@ -363,9 +369,8 @@ static void note_flame(struct kiln_native_call *call, const struct kiln_flame *f
 {
     if (flame->other)
         kiln_native_note(call, "tree_folded",
-                         "the tree shows the %u nodes with the largest totals%s; the rest is "
-                         "\"other\" below its callers (nodes=N shows more)",
-                         flame->n_nodes, flame->nodes_all ? "" : " of a larger one");
+                         "the tree shows the nodes with the largest totals; the rest is \"other\" "
+                         "below its callers (nodes=N shows more)");
     if (flame->error_bound)
         kiln_native_note(call, "tree_estimated",
                          "the tree comes from pruned roll-ups: a total of a node may be too low by "
@@ -399,7 +404,8 @@ static void put_share(struct kiln_native_call *call, const char *prefix, int64_t
     char name[32];
 
     snprintf(name, sizeof(name), "%s_share", prefix);
-    kiln_native_put_number(call, name, share);
+    kiln_json_put_name(&call->w, name);
+    kiln_native_put_share(call, share);
     snprintf(name, sizeof(name), "%s_error", prefix);
     kiln_json_put_name(&call->w, name);
     kiln_native_put_half(call, share, count);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api_kit - the APIs over a store on a simulated disk, on a real port: what a client sees.
+ *
+ * Helpers fail the test on any error they do not return.
+ */
+#ifndef KILN_TESTS_API_KIT_H
+#define KILN_TESTS_API_KIT_H
+
+#include "api/api.h"
+#include "net.h"
+#include "store_kit.h"
+
+struct api_kit {
+    struct store_kit store;
+    struct kiln_querier *querier;
+    struct kiln_kept *kept;
+    struct kiln_api api;
+    struct net_fixture net;
+    struct kiln_pool pool;
+};
+
+/* An empty store, a clock that stands at `now_ns`, and the routes that `add` puts on.  The tenant
+ * of a request is its X-Scope-OrgID, or anonymous.  `memory` is what all questions may use; 0: 256
+ * MiB. */
+void api_kit_init(struct api_kit *kit, uint64_t now_ns, size_t memory,
+                  int (*add)(struct kiln_api *api, struct kiln_router *router));
+void api_kit_done(struct api_kit *kit);
+
+/* The body of an answer, until the next call; its status and head are kept for the next two. */
+const char *api_kit_get(struct api_kit *kit, const char *target);
+const char *api_kit_send(struct api_kit *kit, const char *method, const char *target,
+                         const char *body);
+int api_kit_status(void);
+/* The value of a header (its name in lower case), or "". */
+const char *api_kit_header(const char *name);
+
+/* Compares JSON, broken into lines, with tests/golden/api/NAME; KILN_UPDATE_GOLDEN=1 writes the
+ * file.
+ */
+#define API_GOLDEN(name, text) api_kit_golden(KILN_SOURCE_DIR "/tests/golden/api/" name, text)
+void api_kit_golden(const char *path, const char *text);
+
+#endif /* KILN_TESTS_API_KIT_H */
