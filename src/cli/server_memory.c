@@ -6,8 +6,8 @@
  *         └─ all             own   at most   (in fortieths of all)
  *             ├─ ingest       5      18      bodies, and batches on their way in
  *             ├─ store       13      22      heads, cuts, compaction
- *             ├─ query        8      22      questions, their answers; what was read of blocks
- *             ├─ (common)    14              what no share owns: first come, first served
+ *             ├─ query        6      22      questions, their answers; what was read of blocks
+ *             ├─ (common)    16              what no share owns: first come, first served
  *             └─ beside       -       -      what the process was seen to use beyond what the pools
  *                                            know of; out of the common part
  *
@@ -54,7 +54,7 @@ void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
     kiln_pool_init(&memory->all, "all", all, NULL);
     init_share(&memory->ingest, "ingest", &memory->all, 5, 18);
     init_share(&memory->store, "store", &memory->all, 13, 22);
-    init_share(&memory->query, "query", &memory->all, 8, 22);
+    init_share(&memory->query, "query", &memory->all, 6, 22);
     kiln_pool_init(&memory->beside, "beside", all, &memory->all);
     pthread_mutex_init(&memory->lock, NULL);
     pthread_cond_init(&memory->wake, NULL);
