@@ -31,6 +31,8 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
                        set->query_memory ? (size_t)set->query_memory : memory_of_one(pool),
                    .range_ns = set->query_range_ns,
                    .nodes_max = set->query_nodes},
+        .tenants = serve->config->query_tenants,
+        .n_tenants = serve->config->n_query_tenants,
         .metrics = serve->metrics};
     int r = kiln_querier_new(&opts, &serve->querier);
 

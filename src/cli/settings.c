@@ -78,6 +78,7 @@ static const struct kiln_field query_fields[] = {
     FIELD("bytes", SIZE, query_bytes),
     FIELD("range", DURATION, query_range_ns),
     FIELD("nodes", COUNT, query_nodes),
+    FIELD("tenants", LIST, query_tenants),
 };
 
 #define MAP(path, member, fields)                                                                  \
@@ -144,6 +145,45 @@ static int read_rules(struct kiln_server_config *config, struct kiln_err *err)
     return 0;
 }
 
+struct tenant {
+    const char *tenant;
+    uint64_t timeout_ns, memory, bytes, range_ns;
+    uint32_t nodes;
+};
+
+static const struct kiln_field tenant_fields[] = {
+    {"tenant", KILN_FIELD_TEXT, offsetof(struct tenant, tenant)},
+    {"timeout", KILN_FIELD_DURATION, offsetof(struct tenant, timeout_ns)},
+    {"memory", KILN_FIELD_SIZE, offsetof(struct tenant, memory)},
+    {"bytes", KILN_FIELD_SIZE, offsetof(struct tenant, bytes)},
+    {"range", KILN_FIELD_DURATION, offsetof(struct tenant, range_ns)},
+    {"nodes", KILN_FIELD_COUNT, offsetof(struct tenant, nodes)},
+};
+
+static int read_tenants(struct kiln_server_config *config, struct kiln_err *err)
+{
+    const struct kiln_node *list = config->set.query_tenants;
+
+    if (!list)
+        return 0;
+    config->query_tenants = kiln_calloc(list->n, sizeof(*config->query_tenants));
+    if (!config->query_tenants)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    for (const struct kiln_node *m = list->first; m; m = m->next) {
+        struct tenant t = {0};
+        int r = kiln_node_read(m, tenant_fields, KILN_ARRAY_LEN(tenant_fields), &t, err);
+
+        if (r < 0)
+            return r;
+        if (!t.tenant)
+            return kiln_node_fail(m, KILN_E_MALFORMED, err, "whose limits are these? (tenant)");
+        config->query_tenants[config->n_query_tenants++] = (struct kiln_query_tenant){
+            t.tenant,
+            {t.timeout_ns / KILN_NS_PER_MS, t.bytes, (size_t)t.memory, t.range_ns, t.nodes}};
+    }
+    return 0;
+}
+
 static int read_labels(struct kiln_server_config *config, struct kiln_err *err)
 {
     const struct kiln_node *list = config->set.series_labels;
@@ -182,6 +222,8 @@ static int read_file(struct kiln_server_config *config, struct kiln_err *err)
         r = read_rules(config, err);
     if (r == 0)
         r = read_labels(config, err);
+    if (r == 0)
+        r = read_tenants(config, err);
     if (r == 0 && config->set.scrape)
         r = kiln_scrape_check(config->set.scrape, err);
     if (r == 0)
@@ -451,6 +493,7 @@ void kiln_settings_done(struct kiln_server_config *config)
 {
     kiln_free(config->rules);
     kiln_free(config->series_labels);
+    kiln_free(config->query_tenants);
     kiln_config_free(config->file);
     *config = (struct kiln_server_config){0};
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/config.h"
+#include "query/query.h"
 #include "store/store.h"
 
 #define KILN_CONFIG_FILE "/etc/kiln/kiln.yaml"
@@ -36,7 +37,7 @@ struct kiln_settings {
     /* from the file only */
     uint64_t tenant_bytes_per_s, tenant_burst, body_max;
     uint32_t series_max, disk_percent;
-    const struct kiln_node *series_labels, *rules, *scrape, *redaction;
+    const struct kiln_node *series_labels, *rules, *query_tenants, *scrape, *redaction;
     uint64_t query_bytes, query_range_ns; /* 0: no limit */
     uint32_t query_nodes;
     /* maps that were read */
@@ -51,7 +52,8 @@ struct kiln_server_config {
     const char *blamed; /* after a failure: the file that is at fault; NULL: none is */
     struct kiln_retention_rule *rules;
     struct kiln_str *series_labels;
-    uint32_t n_rules, n_series_labels;
+    struct kiln_query_tenant *query_tenants;
+    uint32_t n_rules, n_series_labels, n_query_tenants;
     char default_dir[PATH_MAX];
 };
 

@@ -15,9 +15,6 @@
 
 #define ASK_MEMORY ((size_t)8 << 20)
 #define POOL_BYTES ((size_t)256 << 20)
-#define TIME_MS    60000
-#define BYTES_MAX  ((uint64_t)16 << 30)
-#define NODES_MAX  1048576
 
 /* ---- queriers ---- */
 
@@ -49,15 +46,9 @@ int kiln_querier_new(const struct kiln_querier_opts *opts, struct kiln_querier *
     kiln_pool_init(&q->own_pool, "query", POOL_BYTES, NULL);
     q->engine = opts->engine;
     q->pool = opts->pool ? opts->pool : &q->own_pool;
-    q->limits = opts->limits;
-    if (!q->limits.time_ms)
-        q->limits.time_ms = TIME_MS;
-    if (!q->limits.bytes)
-        q->limits.bytes = BYTES_MAX;
-    if (!q->limits.memory_bytes)
-        q->limits.memory_bytes = q->pool->limit / 2;
-    if (!q->limits.nodes_max)
-        q->limits.nodes_max = NODES_MAX;
+    q->limits = kiln_query_limits_filled(opts->limits, q->pool->limit / 2);
+    q->tenants = opts->tenants;
+    q->n_tenants = opts->n_tenants;
     get_metrics(q, opts->metrics);
     *ret_querier = q;
     return 0;
@@ -82,7 +73,7 @@ const struct kiln_query_limits *kiln_querier_limits(const struct kiln_querier *q
 
 static void set_leash(struct kiln_ask *ask, const struct kiln_query *query)
 {
-    const struct kiln_query_limits *limits = &ask->querier->limits;
+    const struct kiln_query_limits *limits = &ask->limits;
     uint64_t ms = limits->time_ms;
 
     if (query->timeout_ms && query->timeout_ms < ms)
@@ -153,6 +144,7 @@ static int fill(struct kiln_ask *ask, const struct kiln_query *query, struct kil
     ask->question.n_span_ids = query->n_span_ids;
     ask->question.n_profile_ids = query->n_profile_ids;
     ask->question.stacks = query->stacks;
+    ask->limits = kiln_querier_limits_of(ask->querier, query->tenants);
     set_leash(ask, query);
     r = set_tenants(ask, query->tenants, err);
     if (r == 0)

@@ -32,10 +32,18 @@ struct kiln_query_limits {
     uint32_t nodes_max;  /* of a flame graph; 0: 1,048,576 */
 };
 
+/* What a tenant has otherwise; 0: as all. */
+struct kiln_query_tenant {
+    const char *tenant;
+    struct kiln_query_limits limits;
+};
+
 struct kiln_querier_opts {
     struct kiln_engine *engine; /* borrowed */
     struct kiln_pool *pool;     /* NULL: 256 MiB */
     struct kiln_query_limits limits;
+    const struct kiln_query_tenant *tenants; /* borrowed */
+    uint32_t n_tenants;
     struct kiln_metrics *metrics; /* NULL: not measured */
 };
 
@@ -44,6 +52,9 @@ KILN_CHECK int kiln_querier_new(const struct kiln_querier_opts *opts,
 void kiln_querier_free(struct kiln_querier *querier);
 struct kiln_engine *kiln_querier_engine(const struct kiln_querier *querier);
 const struct kiln_query_limits *kiln_querier_limits(const struct kiln_querier *querier);
+/* Of a question about these tenants, "a" or "a|b": the least that any of them has. */
+struct kiln_query_limits kiln_querier_limits_of(const struct kiln_querier *querier,
+                                                struct kiln_str tenants);
 
 /* What is asked; texts are borrowed until the ask is closed. */
 struct kiln_query {
@@ -81,6 +92,7 @@ struct kiln_ask {
     /* the rest is the ask's own */
     enum kiln_ask_outcome outcome;
     struct kiln_querier *querier;
+    struct kiln_query_limits limits;
     struct kiln_leash leash;
     struct kiln_selector selector;
     struct kiln_window *windows;

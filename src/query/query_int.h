@@ -14,9 +14,14 @@ struct kiln_querier {
     struct kiln_pool *pool;
     struct kiln_pool own_pool;
     struct kiln_query_limits limits;
+    const struct kiln_query_tenant *tenants;
+    uint32_t n_tenants;
     struct kiln_metric *outcomes[KILN_ASK_OUTCOMES];
     struct kiln_metric *seconds, *bytes;
 };
+
+/* With defaults where nothing was said. */
+struct kiln_query_limits kiln_query_limits_filled(struct kiln_query_limits limits, size_t memory);
 
 /* Makes ask->windows out of the query's, sorted and joined. */
 KILN_CHECK int kiln_ask_set_windows(struct kiln_ask *ask, const struct kiln_query *query,

@@ -58,7 +58,7 @@ int kiln_ask_set_windows(struct kiln_ask *ask, const struct kiln_query *query, s
 {
     const struct kiln_window one = {query->start_ns, query->end_ns};
     const struct kiln_window *windows = query->n_windows ? query->windows : &one;
-    uint64_t range_ns = ask->querier->limits.range_ns;
+    uint64_t range_ns = ask->limits.range_ns;
     uint32_t n = query->n_windows ? query->n_windows : 1;
     int r = 0;
 
