@@ -9,7 +9,8 @@
  * address. The stacks of `host` are drawn from those of the same executable, 12 of 20 processes are
  * new in each batch, and each processor ticks on its own grid with the jitter that real ones have.
  *
- * Prints the bytes of each column of the one block that all of it makes, and CPU times.
+ * Prints the bytes of each column of the one block that all of it makes, and CPU times.  With
+ * BENCH_SIZE_NO_ROLLUPS in the environment, of one without roll-ups.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "../batch.h"
 #include "core/remap.h"
 #include "store/block_int.h"
+#include "store/rollup.h"
 
 #define PERIOD_NS   52631578u /* 19 Hz */
 #define N_CPUS      2u
@@ -541,10 +543,12 @@ static void print_account(struct kiln_block *block, double samples)
 {
     const struct kiln_footer *f = &block->footer;
 
-    for (uint32_t kind = 1; kind < KILN_N_SECTIONS; kind++) {
+    for (uint32_t kind = 1; kind < KILN_SECTION_ROLLUP_END; kind++) {
         struct column_account columns[KILN_PAGE_COLUMNS] = {0};
         uint64_t bytes = 0, entries = 0;
 
+        if (kind == KILN_N_SECTIONS)
+            kind = KILN_SECTION_ROLLUP;
         for (uint32_t i = 0; i < f->n_sections; i++) {
             if (f->sections[i].kind != kind)
                 continue;
@@ -656,6 +660,8 @@ int main(int argc, char **argv)
         return 2;
     }
     kiln_mem_keep((size_t)1 << 30); /* as a server that runs for days has it */
+    if (getenv("BENCH_SIZE_NO_ROLLUPS"))
+        kiln_rollup_limits.rows_min = UINT64_MAX;
     make(&w, argc, argv);
     if (!mkdtemp(root))
         return 1;

@@ -26,7 +26,7 @@ enum {
     N_COLUMNS = 19,
 };
 
-const struct kiln_section_shape kiln_section_shapes[KILN_N_SECTIONS] = {
+const struct kiln_section_shape kiln_section_shapes[KILN_N_SHAPES] = {
     [KILN_SECTION_ROWS] = {"rows", KILN_N_ROWS_COLUMNS, 2},
     [KILN_SECTION_STRINGS] = {"strings", 2, 1},
     [KILN_SECTION_LISTS] = {"lists", 5, 0},
@@ -42,11 +42,18 @@ const struct kiln_section_shape kiln_section_shapes[KILN_N_SECTIONS] = {
     [KILN_SECTION_MOMENTS] = {"moments", 2, 0},
     [KILN_SECTION_STACKS] = {"stacks", 3, 0},
     [KILN_SECTION_RANKS] = {"ranks", 1, 0},
+    [KILN_N_SECTIONS] = {"roll-ups", 13, 0},
+    [KILN_N_SECTIONS + 1] = {"names of roll-ups", 3, 0},
+    [KILN_N_SECTIONS + 2] = {"functions of roll-ups", 4, 0},
+    [KILN_N_SECTIONS + 3] = {"trees of roll-ups", 4, 0},
 };
 
 const char *kiln_section_name(uint32_t kind)
 {
-    return kind > 0 && kind < KILN_N_SECTIONS ? kiln_section_shapes[kind].name : "an optional one";
+    if (kind > 0 &&
+        (kind < KILN_N_SECTIONS || (kind >= KILN_SECTION_ROLLUP && kind < KILN_SECTION_ROLLUP_END)))
+        return kiln_section_shapes[kiln_section_place(kind)].name;
+    return "an optional one";
 }
 
 void kiln_footer_init(struct kiln_footer *footer, struct kiln_budget *budget)

@@ -39,7 +39,11 @@ enum kiln_section_kind {
     KILN_SECTION_RANKS,  /* likewise */
     KILN_N_SECTIONS,
     KILN_SECTION_OPTIONAL = 64,
-    KILN_SECTION_ROLLUP = 64,
+    KILN_SECTION_ROLLUP = 64, /* a group of a service, which is the owner, also of the next three */
+    KILN_SECTION_ROLLUP_NAMES,
+    KILN_SECTION_ROLLUP_FUNCTIONS,
+    KILN_SECTION_ROLLUP_NODES,
+    KILN_SECTION_ROLLUP_END,
 };
 
 /* How many columns of numbers a page of each kind has, and how many of bytes after them. */
@@ -47,7 +51,14 @@ struct kiln_section_shape {
     const char *name;
     uint8_t numbers, bytes;
 };
-extern const struct kiln_section_shape kiln_section_shapes[KILN_N_SECTIONS];
+extern const struct kiln_section_shape kiln_section_shapes[];
+
+/* Those of optional sections that are known here have a place behind them. */
+enum { KILN_N_SHAPES = KILN_N_SECTIONS + KILN_SECTION_ROLLUP_END - KILN_SECTION_ROLLUP };
+static inline uint32_t kiln_section_place(uint32_t kind)
+{
+    return kind < KILN_N_SECTIONS ? kind : KILN_N_SECTIONS + kind - KILN_SECTION_ROLLUP;
+}
 
 /* Columns of a page of rows. */
 enum kiln_rows_column {

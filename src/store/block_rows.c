@@ -11,6 +11,8 @@
 
 #include <assert.h>
 
+#include "store/rollup_make.h"
+
 /* ---- services and series ---- */
 
 struct kiln_str kiln_block_service(struct kiln_str key)
@@ -246,6 +248,7 @@ static void account(struct kiln_block_writer *w, const struct kiln_block_profile
     series->n_profiles++;
     series->n_samples += counts->samples;
     series->n_observations += counts->all;
+    kiln_rollup_take(w, p, min, max);
 }
 
 static void begin_page(struct kiln_block_writer *w)
@@ -322,4 +325,5 @@ void kiln_writer_end_rows(struct kiln_block_writer *w)
     kiln_rows_flush(w);
     if (w->footer.n_services)
         w->stack_starts[w->footer.n_services] = w->n_stacks;
+    kiln_rollup_end(w);
 }

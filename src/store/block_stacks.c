@@ -11,7 +11,7 @@
  * in them is sorted by the next ones, until every run has one stack.  Stacks lie all over memory,
  * and waiting for it is most of the work, so those to come are asked for early.
  */
-#include "store/block_writer.h"
+#include "store/rollup_make.h"
 
 #define AHEAD 8u /* stacks */
 
@@ -129,9 +129,10 @@ static void fetch_own(const struct kiln_block_writer *w, uint32_t i, uint32_t n)
         __builtin_prefetch(d->frames + range.first + k);
 }
 
-static void put_stacks(struct kiln_block_writer *w, uint32_t n)
+static void put_stacks(struct kiln_block_writer *w, uint32_t service, uint32_t n)
 {
     const struct kiln_dict *d = &w->dict->dict;
+    uint8_t *used = kiln_rollup_expect(w, service);
 
     for (uint32_t i = 0; i < n && !w->error; i++) {
         struct kiln_range range = d->stacks[w->keyed[i].more];
@@ -142,6 +143,10 @@ static void put_stacks(struct kiln_block_writer *w, uint32_t n)
         kiln_writer_put(w, 1, range.n - kept);
         for (uint32_t k = kept; k < range.n; k++)
             kiln_writer_put(w, 2, w->locations.of[d->frames[range.first + range.n - 1 - k]]);
+        if (used) {
+            for (uint32_t k = 0; k < range.n - kept; k++)
+                used[d->frames[range.first + k]] = 1;
+        }
         w->footer.info.n_frames += range.n - kept;
         kiln_writer_entry(w);
     }
@@ -170,9 +175,10 @@ void kiln_writer_put_stacks(struct kiln_block_writer *w)
         if (w->error)
             return;
         kiln_writer_section(w, KILN_SECTION_STACKS, i);
-        put_stacks(w, n);
+        put_stacks(w, i, n);
         kiln_writer_section(w, KILN_SECTION_RANKS, i);
         put_ranks(w, n);
+        kiln_rollup_make(w, i);
     }
     w->footer.info.n_stacks = w->n_stacks;
 }

@@ -2,9 +2,10 @@
 /*
  * Verifying is reading everything: the head, tail and footer were checked when the block was
  * opened, and the footer's pages cover the file without a gap; then every page of every section,
- * each profile, and the counts.
+ * each profile, the counts, and the roll-ups.
  */
 #include "store/block_reader.h"
+#include "store/rollup.h"
 
 /* Optional sections nobody here can read still have checksums. */
 static int check_unknown(struct kiln_block *block, struct kiln_err *err)
@@ -74,6 +75,13 @@ static size_t memory_for(const struct kiln_block_info *info)
     return info->bytes > (most - least) / 1024 ? most : least + (size_t)info->bytes * 1024;
 }
 
+static int check_rollups(struct kiln_block *block, size_t memory_bytes, struct kiln_err *err)
+{
+    struct kiln_budget budget = {.limit = memory_bytes};
+
+    return kiln_rollup_verify(block, &budget, err);
+}
+
 int kiln_block_verify(struct kiln_block *block, struct kiln_err *err)
 {
     const struct kiln_block_info *info = kiln_block_info(block);
@@ -90,6 +98,8 @@ int kiln_block_verify(struct kiln_block *block, struct kiln_err *err)
         (totals.profiles != info->n_profiles || totals.observations != info->n_observations))
         r = kiln_err_set(err, KILN_E_CORRUPT, block->path,
                          "footer: it does not count what is in the block");
+    if (r == 0)
+        r = check_rollups(block, opts.memory_bytes, err);
     if (r < 0)
         kiln_block_fail(block, err, r);
     kiln_block_reader_free(reader);

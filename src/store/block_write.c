@@ -16,10 +16,12 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "store/block_rows.h"
+#include "store/rollup_make.h"
 
 #define PENDING_BYTES (256u << 10) /* written at once */
 #define INDEX_BYTES   12u          /* of an entry in a hash table */
 #define COLUMN_SHARE  4            /* of the memory that one page may take at most */
+#define ROLLUP_SHARE  8            /* of the memory that roll-ups may take at most */
 
 bool kiln_writer_ok(struct kiln_block_writer *w, int r)
 {
@@ -103,9 +105,9 @@ void kiln_writer_clear(struct kiln_block_writer *w)
 /* The page as bytes; returns false on failure. */
 static bool make_page(struct kiln_block_writer *w, struct kiln_str *ret_page)
 {
-    const struct kiln_section_shape *shape = &kiln_section_shapes[w->section];
+    const struct kiln_section_shape *shape = &kiln_section_shapes[kiln_section_place(w->section)];
 
-    kiln_page_begin(&w->out, &w->habits[w->section]);
+    kiln_page_begin(&w->out, &w->habits[kiln_section_place(w->section)]);
     for (uint32_t i = 0; i < shape->numbers; i++)
         kiln_page_add(&w->out, w->columns[i].v, w->columns[i].n);
     for (uint32_t i = 0; i < shape->bytes; i++) {
@@ -142,7 +144,7 @@ void kiln_writer_flush(struct kiln_block_writer *w)
 
 void kiln_writer_entry(struct kiln_block_writer *w)
 {
-    const struct kiln_section_shape *shape = &kiln_section_shapes[w->section];
+    const struct kiln_section_shape *shape = &kiln_section_shapes[kiln_section_place(w->section)];
     size_t bytes = w->bytes[0].len;
 
     for (uint32_t i = 0; i < shape->numbers; i++)
@@ -333,6 +335,8 @@ int kiln_block_create(struct kiln_io *io, const struct kiln_block_write_opts *op
     w->dict = dict;
     init_writer(w, io, opts->memory_bytes);
     w->out.quick = opts->level == 0;
+    if (opts->level)
+        (void)!kiln_rollup_maker_new(opts->memory_bytes / ROLLUP_SHARE, &w->rollup);
     copy_info(w, opts);
     copy_keys(w, keys, n_series);
     w->ticks = kiln_arena_alloc(&w->arena, sizeof(*w->ticks));
@@ -465,6 +469,7 @@ void kiln_block_abort(struct kiln_block_writer *w)
     if (w->renamed && !w->published)
         (void)w->io->sync_dir(w->io, w->folder);
     free_tables(w);
+    kiln_rollup_maker_free(w->rollup);
     for (uint32_t i = 0; i < KILN_COLUMNS_MAX; i++)
         kiln_column_done(&w->columns[i], &w->budget);
     for (size_t i = 0; i < KILN_ARRAY_LEN(w->bytes); i++)

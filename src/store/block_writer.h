@@ -31,6 +31,7 @@ struct kiln_block_row {
 };
 
 struct kiln_ticks;
+struct kiln_rollup_maker;
 
 struct kiln_block_writer {
     struct kiln_io *io;
@@ -48,7 +49,7 @@ struct kiln_block_writer {
     struct kiln_footer footer;
 
     struct kiln_page_out out;
-    struct kiln_page_habit habits[KILN_N_SECTIONS];
+    struct kiln_page_habit habits[KILN_N_SHAPES];
     struct kiln_column columns[KILN_COLUMNS_MAX]; /* of the page at hand */
     struct kiln_buf bytes[2];                     /* its columns of bytes */
     uint32_t n_entries;                           /* in it */
@@ -82,6 +83,8 @@ struct kiln_block_writer {
     struct kiln_block_row *rows; /* of the profile at hand */
     struct kiln_keyed *keyed, *keyed_scratch;
     uint32_t cap_rows, cap_keyed, cap_keyed_scratch;
+
+    struct kiln_rollup_maker *rollup; /* NULL: none are made */
 };
 
 /* The first error sticks; returns true while there is none. */
