@@ -10,11 +10,18 @@
 #include "base/json.h"
 #include "codec/pb.h"
 
-static const struct kiln_field *field_numbered(const struct kiln_message *message, uint32_t number)
+/* The field of this tag; one of another wire type is passed over like an unknown one. */
+static const struct kiln_field *field_of(const struct kiln_message *message, uint32_t tag)
 {
-    for (uint32_t i = 0; i < message->n_fields; i++)
-        if (message->fields[i].number == number)
-            return &message->fields[i];
+    for (uint32_t i = 0; i < message->n_fields; i++) {
+        const struct kiln_field *f = &message->fields[i];
+        bool text = f->kind == KILN_FIELD_STRING || f->kind == KILN_FIELD_MESSAGE ||
+                    f->kind == KILN_FIELD_BYTES;
+        uint32_t wire = text ? 2 : f->kind == KILN_FIELD_DOUBLE ? 1 : 0;
+
+        if (f->number == tag >> 3)
+            return (tag & 7) == wire || (f->repeated && (tag & 7) == 2) ? f : NULL;
+    }
     return NULL;
 }
 
@@ -103,7 +110,7 @@ static int write_message(struct kiln_json_out *w, const struct kiln_message *mes
 
     kiln_json_put_object(w);
     while ((n = kiln_pb_next(&r, &f)) > 0) {
-        const struct kiln_field *field = field_numbered(message, f.tag >> 3);
+        const struct kiln_field *field = field_of(message, f.tag);
 
         if (open && field != open) {
             kiln_json_end_array(w);

@@ -73,6 +73,13 @@ KILN_CHECK int kiln_pyro_nodes(struct kiln_pyro_call *call, int64_t wanted, uint
 /* The step in milliseconds, checked. */
 KILN_CHECK int kiln_pyro_step(struct kiln_pyro_call *call, double step_s, uint64_t *ret_ms);
 
+/* The series of the first window that a question could be about, by the labels that make series. */
+KILN_CHECK int kiln_pyro_each_series(struct kiln_pyro_call *call,
+                                     const struct kiln_question *question,
+                                     int (*each)(void *context, const struct kiln_series *series,
+                                                 const struct kiln_series_found *found),
+                                     void *context);
+
 /* ---- writing ---- */
 
 /* Sorted, each once; in the arena. */

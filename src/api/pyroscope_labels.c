@@ -15,8 +15,11 @@
 #include <stdlib.h>
 
 #include "api/pyroscope_int.h"
+#include "base/json.h"
+#include "store/meaning.h"
 
 #define SERIES_NAMES_MAX 256u /* labels of a series that are told */
+#define VALUES_MAX       100u /* of a label that only samples have, to be one of them */
 
 /* [a-zA-Z_][a-zA-Z0-9_]* */
 static bool is_word(struct kiln_str name)
@@ -158,29 +161,161 @@ int kiln_pyro_sort_names(struct kiln_pyro_call *call, const struct kiln_texts *t
     return 0;
 }
 
-/* All names there are, in the arena. */
-static int all_names(struct kiln_pyro_call *call, const struct kiln_window *window,
-                     struct kiln_texts *ret)
+/* ---- series of the store ---- */
+
+struct looking {
+    const struct kiln_question *question;
+    int (*each)(void *context, const struct kiln_series *series,
+                const struct kiln_series_found *found);
+    void *context;
+};
+
+/* Labels of which only attributes can tell do not matter here. */
+static int look_at(void *context, const struct kiln_series_found *found)
+{
+    const struct looking *looking = context;
+    const struct kiln_question *question = looking->question;
+    struct kiln_series series;
+    struct kiln_str value;
+    int r = 1;
+
+    if (kiln_series_parse(found->key, &series) < 0)
+        return 0;
+    if (question->type.len && !kiln_str_eq(question->type, series.type))
+        return 0;
+    for (uint32_t i = 0; i < question->n_matchers && r > 0; i++)
+        if (kiln_meaning_of_series(&series, question->matchers[i].name, &value))
+            r = kiln_meaning_match(&question->matchers[i], value);
+    return r > 0 ? looking->each(looking->context, &series, found) : r;
+}
+
+int kiln_pyro_each_series(struct kiln_pyro_call *call, const struct kiln_question *question,
+                          int (*each)(void *context, const struct kiln_series *series,
+                                      const struct kiln_series_found *found),
+                          void *context)
+{
+    struct looking looking = {.question = question, .each = each, .context = context};
+    struct kiln_engine *engine = call->api->engine;
+    int r = 0;
+
+    for (uint32_t i = 0; i < question->n_tenants && r == 0; i++) {
+        struct kiln_selection selection = {.tenant = question->tenants[i]};
+
+        if (question->n_windows) {
+            selection.start_ns = question->windows[0].start_ns;
+            selection.end_ns = question->windows[0].end_ns;
+        }
+        r = engine->ops->series(engine, &selection, look_at, &looking, &call->err);
+    }
+    return r;
+}
+
+/* Names of labels, each once. */
+struct naming {
+    struct kiln_pyro_call *call;
+    struct kiln_texts names;
+};
+
+static bool has_name(const struct naming *naming, struct kiln_str name)
+{
+    for (uint32_t i = 0; i < naming->names.n; i++)
+        if (kiln_str_eq(naming->names.items[i], name))
+            return true;
+    return false;
+}
+
+static int add_name(struct naming *naming, struct kiln_str name)
+{
+    struct kiln_texts *names = &naming->names;
+
+    if (has_name(naming, name) || (!naming->call->utf8_names && !is_word(name)) ||
+        names->n == SERIES_NAMES_MAX)
+        return 0;
+    names->items[names->n] = kiln_arena_copy(&naming->call->arena, name);
+    return names->items[names->n++].ptr ? 0 : -ENOMEM;
+}
+
+static int name_series(void *context, const struct kiln_series *series,
+                       const struct kiln_series_found *found)
+{
+    struct kiln_str labels = series->labels, name, value;
+    int r = 0;
+
+    (void)found;
+    while (r == 0 && kiln_series_label(&labels, &name, &value))
+        r = add_name(context, name);
+    return r;
+}
+
+static bool is_number(struct kiln_str text)
+{
+    double number;
+
+    return kiln_json_parse_double(text, &number) == 0;
+}
+
+/* Whether a label of samples says something of series: not numbers, and not too many texts. */
+static int tells_sets(struct kiln_pyro_call *call, const struct kiln_window *window,
+                      struct kiln_str name)
 {
     struct kiln_labels *labels;
-    int r = get_rows(call, window, NULL, 0, &labels);
-    struct kiln_str *names;
-    uint32_t n = 0;
+    int r = get_rows(call, window, &name, 1, &labels);
+    bool tells = false;
 
     if (r < 0)
         return r;
-    names = kiln_arena_alloc(&call->arena, SERIES_NAMES_MAX * sizeof(*names));
-    for (uint32_t i = 0; names && i < labels->n_rows && n < SERIES_NAMES_MAX; i++) {
-        struct kiln_str name = labels->rows[i].values[0];
+    for (uint32_t i = 0; i < labels->n_rows && labels->n_rows <= VALUES_MAX && !tells; i++) {
+        struct kiln_str value = labels->rows[i].values[0];
 
-        if (call->utf8_names || is_word(name))
-            names[n++] = kiln_arena_copy(&call->arena, name);
-        if (n && !names[n - 1].ptr)
-            names = NULL;
+        tells = value.len && !is_number(value);
     }
     kiln_labels_free(labels);
-    *ret = (struct kiln_texts){.items = names, .n = n};
-    return names ? 0 : -ENOMEM;
+    return tells;
+}
+
+/* Adds labels that series do not have, but their samples. */
+static int name_samples(struct naming *naming, const struct kiln_window *window)
+{
+    struct kiln_labels *labels;
+    int r = get_rows(naming->call, window, NULL, 0, &labels);
+
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < labels->n_rows && r >= 0; i++) {
+        struct kiln_str name = labels->rows[i].values[0];
+
+        if (has_name(naming, name) || (!naming->call->utf8_names && !is_word(name)))
+            continue;
+        r = tells_sets(naming->call, window, name);
+        if (r > 0)
+            r = add_name(naming, name);
+    }
+    kiln_labels_free(labels);
+    return r < 0 ? r : 0;
+}
+
+/* Labels that series have, and of those that only samples have what does not make thousands. */
+static int all_names(struct kiln_pyro_call *call, const struct kiln_window *window,
+                     struct kiln_texts *ret)
+{
+    struct naming naming = {.call = call};
+    struct kiln_ask *ask;
+    int r = kiln_pyro_ask(call, &call->request, KILN_PYRO_MATCHERS, window, &ask);
+
+    if (r < 0)
+        return r;
+    naming.names.items =
+        kiln_arena_alloc(&call->arena, SERIES_NAMES_MAX * sizeof(*naming.names.items));
+    if (!naming.names.items)
+        r = -ENOMEM;
+    for (uint32_t i = 0; r == 0 && kiln_pseudo_label(i); i++)
+        r = add_name(&naming, kiln_str_of(kiln_pseudo_label(i)));
+    if (r == 0)
+        r = kiln_pyro_each_series(call, &ask->question, name_series, &naming);
+    kiln_pyro_ask_close(ask);
+    if (r == 0)
+        r = name_samples(&naming, window);
+    return r < 0 ? r : kiln_pyro_sort_names(call, &naming.names, ret);
 }
 
 static int series_names(struct kiln_pyro_call *call, const struct kiln_window *window,

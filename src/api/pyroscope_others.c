@@ -51,13 +51,15 @@ struct reach {
     uint64_t n_series, n_profiles, n_observations;
 };
 
-static int add_series(void *context, const struct kiln_series_found *series)
+static int add_series(void *context, const struct kiln_series *series,
+                      const struct kiln_series_found *found)
 {
     struct reach *reach = context;
 
+    (void)series;
     reach->n_series++;
-    reach->n_profiles += series->n_profiles;
-    reach->n_observations += series->n_observations;
+    reach->n_profiles += found->n_profiles;
+    reach->n_observations += found->n_observations;
     return 0;
 }
 
@@ -65,26 +67,16 @@ static int measure(struct kiln_pyro_call *call, struct kiln_ask *ask, struct rea
                    struct kiln_engine_stats *stats)
 {
     struct kiln_engine *engine = call->api->engine;
-    const struct kiln_question *question = &ask->question;
-    int r = 0;
 
-    for (uint32_t i = 0; i < question->n_tenants && r == 0; i++) {
-        struct kiln_selection selection = {.tenant = question->tenants[i],
-                                           .matchers = question->matchers,
-                                           .n_matchers = question->n_matchers};
+    for (uint32_t i = 0; i < ask->question.n_tenants; i++) {
         struct kiln_engine_stats more = {0};
 
-        if (question->n_windows) {
-            selection.start_ns = question->windows[0].start_ns;
-            selection.end_ns = question->windows[0].end_ns;
-        }
-        r = engine->ops->series(engine, &selection, add_series, reach, &call->err);
-        engine->ops->stats(engine, question->tenants[i], &more);
+        engine->ops->stats(engine, ask->question.tenants[i], &more);
         stats->blocks += more.blocks;
-        stats->block_bytes += more.block_bytes;
+        stats->block_bytes += more.block_bytes + more.log_bytes;
         stats->observations += more.observations;
     }
-    return r;
+    return kiln_pyro_each_series(call, &ask->question, add_series, reach);
 }
 
 static void put_reach(struct kiln_pb_out *w, const struct reach *reach,

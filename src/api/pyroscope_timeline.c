@@ -79,29 +79,34 @@ static bool is_among(const struct kiln_texts *texts, struct kiln_str name)
     return false;
 }
 
-static void put_pair(struct kiln_pb_out *w, uint32_t field, struct kiln_str name,
-                     struct kiln_str value, const struct kiln_texts *without)
+struct pair {
+    struct kiln_str name, value;
+};
+
+static int by_name(const void *a, const void *b)
 {
-    if (value.len && !is_among(without, name))
-        kiln_pyro_put_pairs(w, field, &name, &value, 1);
+    return kiln_str_cmp(((const struct pair *)a)->name, ((const struct pair *)b)->name);
 }
 
-/* The labels of a series, last to first, as many as there is room for. */
+/* The labels of a series, sorted, as many as there is room for. */
 static void put_labels(struct kiln_pb_out *w, uint32_t field, struct kiln_str key,
                        const struct kiln_texts *without)
 {
-    struct kiln_str names[64], values[64];
+    struct pair pairs[64];
     struct kiln_series series;
-    uint32_t n = 0;
+    uint32_t n = 2;
 
     if (kiln_series_parse(key, &series) < 0)
         return;
-    while (n < KILN_ARRAY_LEN(names) && kiln_series_label(&series.labels, &names[n], &values[n]))
+    pairs[0] = (struct pair){KILN_STR("__profile_type__"), series.type};
+    pairs[1] = (struct pair){KILN_STR("service_name"), series.service};
+    while (n < KILN_ARRAY_LEN(pairs) &&
+           kiln_series_label(&series.labels, &pairs[n].name, &pairs[n].value))
         n++;
-    put_pair(w, field, KILN_STR("service_name"), series.service, without);
+    qsort(pairs, n, sizeof(*pairs), by_name);
     while (n-- > 0)
-        put_pair(w, field, names[n], values[n], without);
-    put_pair(w, field, KILN_STR("__profile_type__"), series.type, without);
+        if (!is_among(without, pairs[n].name))
+            kiln_pyro_put_pairs(w, field, &pairs[n].name, &pairs[n].value, 1);
 }
 
 void kiln_pyro_put_exemplar(struct kiln_pb_out *w, uint32_t field,

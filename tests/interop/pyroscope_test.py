@@ -11,13 +11,15 @@ import base64
 import json
 import os
 import pathlib
+import socket
 import sys
 import time
 import urllib.parse
 
 HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "support")]
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parents[1] / "bench")]
 import pyroscope as p  # noqa: E402
+import servers  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
 
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
@@ -195,6 +197,114 @@ def recorded(url, by_ms):
         compare(file.stem, record, p.call(url, record["path"], record["request"]), ask)
 
 
+# ---- a real one ----
+
+class Live(servers.Pyroscope):
+    """On free ports; ready after a minute or so."""
+
+    def __init__(self):
+        super().__init__()
+        self.port, self.grpc, self.gossip, self.raft = (free_port() for _ in range(4))
+
+    def command(self):
+        return super().command() + [f"-server.grpc-listen-port={self.grpc}", f"-metastore.address=127.0.0.1:{self.grpc}",
+                                    f"-query-backend.address=127.0.0.1:{self.grpc}", f"-memberlist.bind-port={self.gossip}",
+                                    f"-memberlist.advertise-port={self.gossip}",
+                                    *(f"-metastore.raft.{word}-address=127.0.0.1:{self.raft}" for word in
+                                      ("bind", "advertise"))]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+
+def questions(start, end):
+    """(name, path, message) of everything that is asked of both."""
+    times = {"start": start, "end": end}
+    stacks = [("{}", CPU), ('{service_name="shop/cart"}', CPU), ('{service_name=~"s.*",version=~".+"}', CPU),
+              ('{service_name="shop/cart",pod!="a"}', CPU), ('{service_name!~"shop/.*"}', CPU),
+              ('{function="slow"}', CPU), ('{foo="bar"}', CPU), ('{absent="x"}', CPU), ('{absent=""}', CPU)] + \
+        [('{service_name="shop/checkout"}', f"memory:{kind}:space:bytes") for kind in
+         ("alloc_objects:count", "alloc_space:bytes", "inuse_objects:count", "inuse_space:bytes")]
+    for selector, kind in stacks:
+        message = times | {"profileTypeID": kind, "labelSelector": selector, "maxNodes": 1 << 20}
+        yield f"stacks of {selector} {kind}", "SelectMergeStacktraces", message
+        yield f"pprof of {selector} {kind}", "SelectMergeProfile", times | {"profileTypeID": kind, "labelSelector": selector}
+        for by, step in (([], 15), (["service_name"], 15), (["pod", "version"], 60), (["function"], 600), (["absent"], 37.5)):
+            yield f"series of {selector} {kind} by {by}, {step} s", "SelectSeries", \
+                times | {"profileTypeID": kind, "labelSelector": selector, "groupBy": by, "step": step}
+    for call_site in (["testing.(*B).launch"], ["testing.(*B).launch", "testing.(*B).runN"], ["runtime.gcBgMarkWorker"],
+                      ["testing.(*B).runN"], ["nowhere"]):
+        yield f"stacks from {call_site}", "SelectMergeStacktraces", times | {
+            "profileTypeID": CPU, "labelSelector": "{}", "maxNodes": 1 << 20,
+            "stackTraceSelector": {"callSite": [{"name": name} for name in call_site]}}
+    for n in (1, 2, 10, 100):
+        yield f"{n} nodes", "SelectMergeStacktraces", times | {"profileTypeID": CPU, "labelSelector": "{}", "maxNodes": n}
+    for left, right in (("1.0", "1.1"), ("1.1", "1.0"), ("1.0", "none"), ("none", "none")):
+        side = lambda v: times | {"profileTypeID": CPU, "labelSelector": f'{{version="{v}"}}', "maxNodes": 1 << 20}
+        yield f"diff of {left} and {right}", "Diff", {"left": side(left), "right": side(right)}
+    yield "types", "ProfileTypes", times
+    yield "types of the last century", "ProfileTypes", {"start": 1000, "end": 4000}
+    for matchers in ([], ["{}"], ['{service_name="shop/cart"}'], ['{pod="a"}', '{version="1.1"}'], ['{nothing="x"}']):
+        yield f"label names {matchers}", "LabelNames", times | {"matchers": matchers}
+        yield f"series {matchers}", "Series", times | {"matchers": matchers,
+                                                       "labelNames": ["version", "service_name", "pod"]}
+        for name in ("service_name", "pod", "__profile_type__", "__name__", "function", "nothing"):
+            yield f"values of {name} {matchers}", "LabelValues", times | {"matchers": matchers, "name": name}
+    yield from (("error: " + name, method, message) for name, method, message in errors(times))
+
+
+def errors(times):
+    good = times | {"profileTypeID": CPU, "labelSelector": "{}"}
+    yield "no times", "SelectMergeStacktraces", {"profileTypeID": CPU, "labelSelector": "{}"}
+    yield "no end", "LabelNames", {"start": times["start"]}
+    yield "end before start", "Series", {"start": times["end"], "end": times["start"]}
+    yield "no type", "SelectSeries", times | {"labelSelector": "{}", "step": 15}
+    yield "a type of three parts", "SelectMergeProfile", good | {"profileTypeID": "a:b:c"}
+    yield "no step", "SelectSeries", good
+    yield "a step too short", "SelectSeries", good | {"step": 0.0001}
+    yield "a negative step", "SelectHeatmap", good | {"step": -1}
+    yield "nodes below zero", "SelectMergeStacktraces", good | {"maxNodes": -1}
+    yield "too many nodes", "SelectMergeStacktraces", good | {"maxNodes": 1 << 21}
+    yield "a bad expression", "SelectMergeStacktraces", good | {"labelSelector": '{a=~"("}'}
+    yield "a bad matcher", "LabelValues", times | {"name": "a", "matchers": ["{a"]}
+    yield "no name", "LabelValues", times
+    yield "spans and traces", "SelectMergeStacktraces", good | {"spanSelector": ["00" * 8], "traceIdSelector": ["00" * 16]}
+    yield "text for a number", "ProfileTypes", {"start": "soon", "end": 5}
+    yield "a list for a text", "LabelValues", times | {"name": ["a"]}
+    yield "no method", "Nonsense", {}
+
+
+def live(kiln, base_s, theirs_url):
+    """Everything that there is to ask, of both."""
+    def ask(method, request):
+        return p.call(kiln, p.QUERIER + method, request).json
+    for name, method, message in questions((base_s - 60) * 1000, (base_s + 987) * 1000):
+        theirs, ours = (p.call(url, p.QUERIER + method, message) for url in (theirs_url, kiln))
+        record = {"path": method, "request": message, "status": theirs.status, "answer": theirs.json}
+        if theirs.status != 200 and not (theirs.json or {}).get("code"):  # a path that it does not have
+            check(name, ours.status != 200, ours.body[:300])
+        else:
+            compare(name, record, ours, ask)
+
+
+def ask_a_real_one(inputs, kiln, base_s):
+    with servers.running(Live) as server:
+        print(f"Pyroscope was ready after {server.took:.0f} s", flush=True)
+        fill(server.url(), inputs, base_s)
+        deadline = time.time() + 60
+        while len(p.call(server.url(), p.QUERIER + "ProfileTypes", {}).json.get("profileTypes", [])) < 6:
+            if time.time() > deadline:
+                raise RuntimeError("Pyroscope does not show what it took")
+            time.sleep(0.5)
+        live(kiln, base_s, server.url())
+
+
 def main():
     if not RECORDED.is_dir():
         print("skipped: no recorded answers of Pyroscope")
@@ -205,6 +315,8 @@ def main():
         url = f"http://127.0.0.1:{server.http}"
         fill(url, inputs, base_s)
         recorded(url, (base_s - inputs["base"]) * 1000)
+        if servers.PYROSCOPE:
+            ask_a_real_one(inputs, url, base_s)
     return 1 if failures else 0
 
 

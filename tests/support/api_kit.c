@@ -93,8 +93,8 @@ const char *api_kit_send(struct api_kit *kit, const char *method, const char *ta
     kiln_buf_printf(&out, "%s ", method);
     kiln_buf_puts(&out, target);
     kiln_buf_printf(&out,
-                    " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
-                    text ? strlen(text) : 0);
+                    " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n",
+                    text ? strlen(text) : 0, kit->headers ? kit->headers : "");
     kiln_buf_puts(&out, text ? text : "");
     CHECK_OK(out.error);
     net_send_str(fd, kiln_buf_str(&out));

@@ -18,6 +18,7 @@ struct api_kit {
     struct kiln_api api;
     struct net_fixture net;
     struct kiln_pool pool;
+    const char *headers; /* of each request, every line with its end; NULL: no more than usual */
 };
 
 /* An empty store, a clock that stands at `now_ns`, and the routes that `add` puts on.  The tenant

@@ -1,0 +1,4 @@
+
++process_cpu:cpu:nanoseconds:cpu:nanoseconds{a="b"} (@0:
+
+mainR 00000000000000000000000000000000
