@@ -18,7 +18,8 @@ struct record {
     const struct kiln_fact *fact;
 };
 
-/* How often a process was looked at in a bucket: sorted, with repetitions by profile taken out. */
+/* How often a process was looked at in a bucket, by the times of profiles and of what passes of
+ * them: sorted, each profile once. */
 struct look {
     uint64_t bucket;
     uint32_t process, profile;
@@ -102,22 +103,6 @@ static int add_look(struct making *m, uint32_t profile, uint64_t time_ns)
     return r;
 }
 
-static int look_at(struct making *m, uint32_t profile)
-{
-    const struct kiln_batch *batch = kiln_fact_batch(m->facts, profile);
-    const struct kiln_profile *head = kiln_fact_head(m->facts, profile);
-    int r = add_look(m, profile, head->time_ns);
-
-    for (uint32_t i = 0; i < head->n_samples && r == 0; i++) {
-        const struct kiln_sample *s = &batch->samples[head->first_sample + i];
-        const uint64_t *times = kiln_sample_times(batch, s);
-
-        for (uint32_t k = 0; times && k < s->n && r == 0; k++)
-            r = add_look(m, profile, times[k]);
-    }
-    return r;
-}
-
 static int compare_looks(const void *a, const void *b)
 {
     const struct look *x = a, *y = b;
@@ -136,8 +121,10 @@ static int collect_looks(struct making *m)
 
     for (uint32_t i = 0; i < m->facts->n_profiles && r == 0; i++) {
         if (m->facts->profiles[i].considered)
-            r = look_at(m, i);
+            r = add_look(m, i, kiln_fact_head(m->facts, i)->time_ns);
     }
+    for (uint32_t i = 0; i < m->facts->n_facts && r == 0; i++)
+        r = add_look(m, m->facts->facts[i].profile, m->facts->facts[i].time_ns);
     if (r < 0 || !m->n_looks)
         return r;
     qsort(m->looks, m->n_looks, sizeof(*m->looks), compare_looks);

@@ -221,6 +221,12 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
 int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *question,
                      const struct kiln_merge_wants *wants, struct kiln_merged **ret_merged,
                      struct kiln_err *err);
+int kiln_store_timeline(struct kiln_engine *engine, const struct kiln_question *question,
+                        const struct kiln_timeline_opts *opts, struct kiln_timeline **ret_timeline,
+                        struct kiln_err *err);
+int kiln_store_found(struct kiln_engine *engine, const struct kiln_question *question,
+                     const struct kiln_found_opts *opts, struct kiln_found **ret_found,
+                     struct kiln_err *err);
 void kiln_store_stats(struct kiln_engine *engine, struct kiln_str tenant,
                       struct kiln_engine_stats *ret_stats);
 
