@@ -390,7 +390,7 @@ static int open_sender(struct sender *s, struct run *run, struct kiln_err *err)
     kiln_answer_init(&s->answer);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    return run->plan->out ? 0 : kiln_remote_open(run->cli, &s->client, err);
+    return run->plan->out ? 0 : kiln_remote_open(run->cli, 0, &s->client, err);
 }
 
 static void close_sender(struct sender *s)

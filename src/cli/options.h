@@ -113,6 +113,21 @@ struct kiln_args {
     } load;
     /* config */
     bool example;
+    /* query */
+    struct {
+        const char *from, *until, *step, *values, *with, *without, *format;
+        const char *against, *against_query, *against_version, *against_deployment;
+        const char *version, *deployment;
+        struct kiln_list by, functions, trace_ids, span_ids, profile_ids;
+        bool tree, series, labels, services, profiles, spans, types, deployments;
+        bool diff, self, exact, largest;
+        double fail_above; /* percent; negative: not asked for */
+    } query;
+    /* annotate */
+    struct {
+        const char *service, *version, *name, *time, *until;
+        struct kiln_list tags;
+    } annotate;
     /* help */
     bool help, man;
 };

@@ -22,7 +22,7 @@ int kiln_pusher_init(struct kiln_pusher *pusher, const struct kiln_cli *cli, str
 {
     *pusher = (struct kiln_pusher){.cli = cli};
     kiln_answer_init(&pusher->answer);
-    return cli->args.push.dry_run ? 0 : kiln_remote_open(cli, &pusher->client, err);
+    return cli->args.push.dry_run ? 0 : kiln_remote_open(cli, 0, &pusher->client, err);
 }
 
 void kiln_pusher_done(struct kiln_pusher *pusher)

@@ -26,7 +26,7 @@ static const struct kiln_option options[] = {
     KILN_OPT("ca-file", 0, KILN_OPT_TEXT, remote.ca_file, "FILE",
              "trust certificates signed by those in FILE (PEM) instead of the system's"),
     KILN_OPT("timeout", 0, KILN_OPT_DURATION, remote.timeout_ns, "TIME",
-             "wait no longer for an answer (10s)"),
+             "wait no longer for an answer (10s; of kiln query: 60s)"),
     KILN_OPT_END,
 };
 
@@ -45,7 +45,7 @@ const char *kiln_remote_address(const struct kiln_cli *cli)
     return setting(cli->args.remote.server, "KILN_SERVER", SERVER_DEFAULT);
 }
 
-int kiln_remote_open(const struct kiln_cli *cli, struct kiln_client **ret_client,
+int kiln_remote_open(const struct kiln_cli *cli, size_t answer_max, struct kiln_client **ret_client,
                      struct kiln_err *err)
 {
     uint64_t timeout_ms = cli->args.remote.timeout_ns / KILN_NS_PER_MS;
@@ -57,8 +57,49 @@ int kiln_remote_open(const struct kiln_cli *cli, struct kiln_client **ret_client
             .tenant = cli->args.remote.tenant,
             .ca_file = cli->args.remote.ca_file,
             .timeout_ms = timeout_ms > INT32_MAX ? INT32_MAX : (uint32_t)timeout_ms,
+            .answer_max = answer_max,
         },
         ret_client, err);
+}
+
+/* ---- addresses ---- */
+
+static bool is_plain(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c && strchr("-._~", c));
+}
+
+void kiln_remote_put_text(struct kiln_buf *out, struct kiln_str text, bool slashes)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (is_plain(c) || (c == '/' && slashes))
+            kiln_buf_putc(out, c);
+        else
+            kiln_buf_printf(out, "%%%02X", (unsigned char)c);
+    }
+}
+
+void kiln_remote_put_param(struct kiln_buf *out, const char *name, const char *value)
+{
+    bool first = !out->len || !memchr(out->ptr, '?', out->len);
+
+    if (!value)
+        return;
+    kiln_buf_putc(out, first ? '?' : '&');
+    kiln_remote_put_text(out, kiln_str_of(name), true);
+    kiln_buf_putc(out, '=');
+    kiln_remote_put_text(out, kiln_str_of(value), true);
+}
+
+void kiln_remote_put_number(struct kiln_buf *out, const char *name, uint64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    kiln_remote_put_param(out, name, text);
 }
 
 /* ---- tries ---- */

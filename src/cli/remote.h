@@ -16,9 +16,15 @@ extern const struct kiln_option_group kiln_group_remote;
 /* The address of --server, KILN_SERVER, or http://127.0.0.1:4040. */
 const char *kiln_remote_address(const struct kiln_cli *cli);
 
-/* A client as the options say. */
-KILN_CHECK int kiln_remote_open(const struct kiln_cli *cli, struct kiln_client **ret_client,
-                                struct kiln_err *err);
+/* A client as the options say; answers may have `answer_max` bytes (0: 4 MiB). */
+KILN_CHECK int kiln_remote_open(const struct kiln_cli *cli, size_t answer_max,
+                                struct kiln_client **ret_client, struct kiln_err *err);
+
+/* Appends a text to an address, with %XX for what has a meaning there; `/` stays where it may. */
+void kiln_remote_put_text(struct kiln_buf *out, struct kiln_str text, bool slashes);
+/* Appends `?name=value`, or `&name=value` where there is one already; a NULL value: nothing. */
+void kiln_remote_put_param(struct kiln_buf *out, const char *name, const char *value);
+void kiln_remote_put_number(struct kiln_buf *out, const char *name, uint64_t value);
 
 /* How long to go on, and what happened. */
 struct kiln_tries {

@@ -104,38 +104,6 @@ static int open_socket(const struct kiln_cli *cli, struct kiln_store_place *plac
     return open_client(cli, address, place);
 }
 
-static bool is_plain(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           strchr("-._~/", c);
-}
-
-static void put_encoded(struct kiln_buf *out, const char *text)
-{
-    for (; *text; text++) {
-        if (is_plain(*text))
-            kiln_buf_putc(out, *text);
-        else
-            kiln_buf_printf(out, "%%%02X", (unsigned char)*text);
-    }
-}
-
-static void put_query(struct kiln_buf *out, const char *const *query)
-{
-    char sign = '?';
-
-    for (; query && query[0]; query += 2) {
-        if (!query[1])
-            continue;
-        kiln_buf_putc(out, sign);
-        put_encoded(out, query[0]);
-        kiln_buf_putc(out, '=');
-        put_encoded(out, query[1]);
-        sign = '&';
-    }
-    kiln_buf_putc(out, '\0');
-}
-
 /* What a refusal means for the exit code: what was asked for was wrong, or the server failed. */
 static int refused(const struct kiln_store_place *place, const struct kiln_answer *answer)
 {
@@ -162,8 +130,10 @@ int kiln_store_ask(struct kiln_store_place *place, const char *method, const cha
     int r, code = KILN_EXIT_WELL;
 
     kiln_buf_init(&target, 1 << 20);
-    put_encoded(&target, path);
-    put_query(&target, query);
+    kiln_remote_put_text(&target, kiln_str_of(path), true);
+    for (; query && query[0]; query += 2)
+        kiln_remote_put_param(&target, query[0], query[1]);
+    kiln_buf_putc(&target, '\0');
     kiln_answer_init(&answer);
     call.path = target.ptr;
     r = target.error ? target.error : kiln_client_call(place->client, &call, &answer, &err);

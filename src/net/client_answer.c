@@ -109,29 +109,40 @@ static uint32_t parse_retry_after(const char *text)
     return ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
 }
 
-/* The "message" (else "error") of a JSON object. */
-static void json_message(struct kiln_str body, char *ret, size_t size)
+/* The "message" (else "error") of an object; of {"error": {"message": ...}} the inner one. */
+static int read_message(struct kiln_json *r, bool inner, char *ret, size_t size)
 {
     struct kiln_str name, text;
-    struct kiln_json r;
     bool found = false;
-    int n;
+    int n = kiln_json_object(r);
 
-    kiln_json_init(&r, body, NULL);
-    n = kiln_json_object(&r);
-    while (n == 0 && kiln_json_member(&r, &name) > 0) {
+    while (n == 0 && kiln_json_member(r, &name) > 0) {
         bool message = kiln_str_eq(name, KILN_STR("message"));
-        bool wanted = message || (!found && kiln_str_eq(name, KILN_STR("error")));
+        bool error = !found && kiln_str_eq(name, KILN_STR("error"));
+        enum kiln_json_kind kind = kiln_json_peek(r);
 
-        if (!wanted || kiln_json_peek(&r) != KILN_JSON_STRING) {
-            n = kiln_json_skip(&r);
+        if (error && !inner && kind == KILN_JSON_OBJECT) {
+            n = read_message(r, true, ret, size);
             continue;
         }
-        n = kiln_json_string(&r, &text);
+        if (!(message || error) || kind != KILN_JSON_STRING) {
+            n = kiln_json_skip(r);
+            continue;
+        }
+        n = kiln_json_string(r, &text);
         if (n == 0)
             kiln_keep_text(text, ret, size);
         found |= n == 0 && message;
     }
+    return n;
+}
+
+static void json_message(struct kiln_str body, char *ret, size_t size)
+{
+    struct kiln_json r;
+
+    kiln_json_init(&r, body, NULL);
+    (void)!read_message(&r, false, ret, size);
     kiln_json_done(&r);
 }
 

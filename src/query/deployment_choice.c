@@ -85,26 +85,31 @@ static void widen(struct kiln_window *window, const struct kiln_deployment *d)
     window->end_ns = end > window->end_ns ? end : window->end_ns;
 }
 
-/* By the label that was meant: the version, unless only the commit or the id was. */
+static void add_label(struct kiln_buf *out, struct kiln_str name, struct kiln_str value)
+{
+    kiln_buf_puts(out, ", ");
+    kiln_selector_quote(name, out);
+    kiln_buf_putc(out, '=');
+    kiln_selector_quote(value, out);
+}
+
+/* By the version alone where that was meant, else by everything that tells it. */
 static int make_selector(struct kiln_deployments *list, const struct kiln_deployment *d,
                          struct kiln_str wanted, struct kiln_str *ret)
 {
+    bool narrow = !kiln_str_eq(d->version, wanted);
     struct kiln_buf out;
     int r;
 
     kiln_buf_init(&out, KILN_SELECTOR_BYTES_MAX);
     kiln_buf_puts(&out, "{service_name=");
     kiln_selector_quote(d->service, &out);
-    if (d->label.len) {
-        kiln_buf_puts(&out, ", ");
-        kiln_selector_quote(d->label, &out);
-        kiln_buf_putc(&out, '=');
-        kiln_selector_quote(d->version, &out);
-    }
-    if (d->commit.len && !kiln_str_eq(d->version, wanted) && !kiln_str_eq(d->version, d->commit)) {
-        kiln_buf_puts(&out, ", git.commit=");
-        kiln_selector_quote(d->commit, &out);
-    }
+    if (d->label.len)
+        add_label(&out, d->label, d->version);
+    if (narrow && d->commit.len && !kiln_str_eq(d->label, KILN_STR("git.commit")))
+        add_label(&out, KILN_STR("git.commit"), d->commit);
+    if (narrow && d->deployment_id.len && !kiln_str_eq(d->label, d->id_label))
+        add_label(&out, d->id_label, d->deployment_id);
     kiln_buf_putc(&out, '}');
     r = out.error;
     if (r == 0) {

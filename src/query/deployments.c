@@ -135,6 +135,7 @@ static struct kiln_deployment *make_row(struct finding *f, struct kiln_str servi
         return NULL;
     }
     row->label = kiln_str_of(by->names[kind]);
+    row->id_label = kiln_str_of(by->values[DEPLOYMENT].len ? by->names[DEPLOYMENT] : "");
     row->name = row->text = KILN_STR("");
     row->first_ns = UINT64_MAX;
     if (!copy(list, service, &row->service) || !copy(list, by->values[kind], &row->version) ||
@@ -248,7 +249,7 @@ static int add_told(struct finding *f, const struct kiln_deployments_query *quer
             row = add_row(list);
             if (!row)
                 return list->truncated ? 0 : -ENOMEM;
-            row->label = row->commit = row->deployment_id = KILN_STR("");
+            row->label = row->id_label = row->commit = row->deployment_id = KILN_STR("");
             if (!copy(list, told->service, &row->service) ||
                 !copy(list, told->version, &row->version))
                 return -ENOMEM;

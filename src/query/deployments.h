@@ -20,8 +20,9 @@ struct kiln_deployment {
     struct kiln_str version; /* the first there is of version, commit and deployment id */
     struct kiln_str label;   /* whose value `version` is; "" where no profile has it */
     struct kiln_str commit, deployment_id; /* or "" */
-    struct kiln_str name, text;            /* what was told, or "" */
-    uint64_t at_ns;                        /* told, or when it was first seen */
+    struct kiln_str id_label;   /* of the deployment id: deployment.id or deployment_id */
+    struct kiln_str name, text; /* what was told, or "" */
+    uint64_t at_ns;             /* told, or when it was first seen */
     uint64_t until_ns;          /* when the next of its service began; 0: it is the last */
     uint64_t first_ns, last_ns; /* of its profiles; 0, 0: none were seen */
     uint64_t n_profiles;

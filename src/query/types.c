@@ -120,7 +120,7 @@ static int not_one(const struct kiln_labels *labels, struct kiln_str wanted, uin
         kiln_err_set(err, code, NULL, "no type is %.*s; there are %.*s", KILN_STR_ARG(wanted),
                      KILN_STR_ARG(kiln_buf_str(&buf)));
     else
-        kiln_err_set(err, code, NULL, "there are no profiles in this time range");
+        kiln_err_set(err, code, NULL, "no profiles are chosen in this time range");
     kiln_buf_done(&buf);
     return code;
 }

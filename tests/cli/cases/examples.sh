@@ -3,6 +3,17 @@ kiln_examples() { for c in $(kiln help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do k
     awk '/^Examples:/ { on = 1; next } /^$/ { next } /^[A-Z]/ { on = 0 } on && !/^  #/'; }
 kiln_examples >"$TMP/all"
 [ "$(wc -l <"$TMP/all")" -ge 20 ] || echo "only $(wc -l <"$TMP/all") examples found"
+# Those that ask a server have one that was sent two versions of a shop.
+kiln server --listen 127.0.0.1:0 --otlp-grpc 127.0.0.1:0 --otlp-http 127.0.0.1:0 --socket "$TMP/sock" --data-dir "$TMP/data" \
+    --ready-file "$TMP/ready" >"$TMP/log" 2>&1 &
+trap 'kill %1' EXIT
+until [ -s "$TMP/ready" ]; do kill -0 %1 || { cat "$TMP/log"; exit 1; }; sleep 0.01; done
+export KILN_SERVER=http://127.0.0.1:$(sed 's/.*"http": *\([0-9]*\).*/\1/' <<<$(tr -d '\n' <"$TMP/ready"))
+for v in 1.1 1.2; do
+    cp examples/checkout.pb.gz "$TMP/$v.pb.gz"
+    echo '{"service": "shop", "version": "'$v'", "time": "'$(date -u -d '-20 min' +%FT%TZ)'"}' >"$TMP/$v.json"
+    kiln push -q "$TMP/$v.pb.gz" || exit 1
+done
 while read -r line; do
     case $line in "kiln server"*) line=${line/server/config} ;; esac # it would not end
     bash -o pipefail -c "$line" >"$TMP/out" 2>&1 || { echo "exit $?: $line"; cat "$TMP/out"; }

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kiln query` and `kiln annotate` against a real server: tables, trees, files, comparisons, thresholds, refusals."""
+
+import http.server
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SOURCE = pathlib.Path(os.environ["KILN_SOURCE_DIR"])
+sys.path.insert(0, str(SOURCE / "tests/support"))
+from kiln_server import KILN, KilnServer  # noqa: E402
+
+NOW = int(time.time())
+SHOP = 'cpu{service_name="shop"}'
+
+
+def kiln(*words, code=0, **more):
+    done = subprocess.run([KILN, *map(str, words)], capture_output=True, text=True, timeout=120, **more)
+    assert done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def check(got, wanted):
+    assert got == wanted, f"{got!r} is not {wanted!r}"
+
+
+def has(text, *parts):
+    for part in parts:
+        assert re.search(part, text, re.M), f"{part!r} is not in\n{text}"
+
+
+# ---- what a server knows ----
+
+
+def fill(folder):
+    """Version 1.1 half an hour ago, 1.2 a quarter; stacks that are easy to add up."""
+    stacks = {"1.1": "main;parse 300\nmain;read 100\n", "1.2": "main;parse 100\nmain;read 100\nmain;log;write 600\n"}
+    for number, (version, text) in enumerate(stacks.items()):
+        path = folder / f"{version}.folded"
+        path.write_text(text)
+        meta = {"service": "shop", "version": version, "time": NOW - 1800 + 900 * number, "labels": {"git.commit": f"c{number}"}}
+        path.with_suffix(".json").write_text(json.dumps(meta))
+        kiln("push", "-q", path)
+
+
+def top():
+    said = kiln("query", "{service_name='shop'}", "-n", 2)
+    has(said, r"^ *self +self% ", r"^ *600 +50\.0% .* write", r"^ *400 +33\.3% .* parse", r"\.\.\. 3 more")
+    has(kiln("query", "{service_name='shop'}", "--sort", "total"), r"% .*\n *\. .* 1,200 +100\.0% .* main")
+    rows = json.loads(kiln("query", "{service_name='shop'}", "--json"))
+    check((rows["total"], rows["top"]["rows"][0]["name"]), (1200, "write"))
+    only = json.loads(kiln("query", "{service_name='shop'}", "--function", "read", "--json"))
+    check(only["total"], 200)
+    only = json.loads(kiln("query", "{service_name='shop'}", "--with", "^p", "--json", "--until", "now-20m"))
+    check(only["total"], 300)
+
+
+def tree():
+    said = kiln("query", "{service_name='shop'}", "--tree")
+    has(said, r"100\.0 % +1,200 +0 .* main", r"50\.0 % +600 +0 .* log", r"50\.0 % +600 +600 .* write")
+
+
+def series():
+    said = kiln("query", "{service_name='shop'}", "--series", "--by", "service.version", "--step", "5m")
+    has(said, r'^service\.version="1\.1" +400 .*█', r'^service\.version="1\.2" +800 .*█', r"a bucket is 5min")
+
+
+def lists():
+    has(kiln("query", "--services"), r"^shop +1 +2 ")
+    has(kiln("query", "--types"), r"^\S+:\S*:\S*:\S*:\S* +2 ")
+    has(kiln("query", "--labels"), r"^service\.version$", r"^service_name$")
+    has(kiln("query", "--values", "service.version"), r"^1\.1 +1 ", r"^1\.2 +1 ")
+    has(kiln("query", "{service_name='shop'}", "--profiles"), r"^\S+Z +\S* *800 .*shop", r"^\S+Z +\S* *400 .*shop")
+    has(kiln("query", "{service_name='shop'}", "--spans", code=2), "there are no spans")
+
+
+def files(folder):
+    out = folder / "out.pb.gz"
+    kiln("query", "{service_name='shop'}", "-o", out)
+    check(json.loads(kiln("top", "--json", out))["total"], 1200)
+    check(sorted(kiln("query", "{service_name='shop'}", "--format", "collapsed").splitlines()),
+          ["main;log;write 600", "main;parse 400", "main;read 200"])
+    kiln("query", "{service_name='shop'}", "-o", folder / "out.svg")
+    has((folder / "out.svg").read_text(), "<svg", "write")
+    kiln("query", "{service_name='shop'}", "--version", "1.2", "--against-version", "1.1", "-o", folder / "diff.svg")
+    has((folder / "diff.svg").read_text(), "<svg", "write")
+    has(kiln("query", "{}", "-o", folder / "out.what", code=2), "says no format")
+    has(kiln("query", "{}", "--format", "what", code=2), "no format of an answer")
+
+
+# ---- comparisons and thresholds ----
+
+
+def comparisons():
+    words = ("query", "{service_name='shop'}", "--version", "1.2", "--against-version", "1.1", "--normalize", "none")
+    said = kiln(*words)
+    has(said, r"grew by 100\.0%", r"Grew:\n.*\n *\+600 .* write", r"Shrank:\n.*\n *-200 .* parse")
+    assert not re.search(r" read$", said, re.M), said  # it did not change
+    has(kiln(*words, "--fail-on-growth", 120, code=1), "write grew by 150.0% of the whole, more than 120%")
+    kiln(*words, "--fail-on-growth", 151)
+    has(kiln("query", "{service_name='shop'}", "--from", "now-20m", "--against", "now-40m..now-20m", "--normalize", "none"),
+        r"Grew:\n.*\n *\+600 .* write")
+    has(kiln("query", "{service_name='shop'}", "--from", "now-20m", "--diff", "--normalize", "none"), r"\+600 .* write")
+    has(kiln("query", "{service_name='shop'}", "--against", "now-9h..now-8h", code=2), "no profiles are chosen")
+    has(kiln("query", "{}", "--against", "now", code=2), r"FROM\.\.UNTIL")
+    has(kiln("query", "{}", "--fail-on-growth", 5, code=2), "needs --diff")
+
+
+def thresholds():
+    words = ("query", "{service_name='shop'}", "--function")
+    has(kiln(*words, "write", "--fail-above", "40%", code=1), r"^write: 50\.00% ±\S+% of the whole, which is above 40%")
+    has(kiln(*words, "write", "--fail-above", 51), "not above 51%")
+    has(kiln(*words, "main", "--fail-above", 10, code=1), "100.00%")
+    has(kiln(*words, "main", "--fail-above", 10, "--self"), r"0\.00% ")
+    has(kiln(*words, "writ", "--fail-above", 10), r"writ did not run \(did you mean write\?\)")
+    said = json.loads(kiln(*words, "write", "--fail-above", 10, "--json", code=1))
+    check((said["function"], said["share"], said["failed"]), ("write", 0.5, True))
+    has(kiln("query", SHOP, "--fail-above", 10, code=2), "needs --function")
+    has(kiln("query", '{service_name="nobody"}', "-f", "x", "--fail-above", 10, code=2), "no profiles are chosen")
+
+
+def deployments():
+    has(kiln("query", "--deployments", "shop"), r"Z +\. +shop +1\.2 +found", r"Z +\S+Z +shop +1\.1 +found")
+    said = json.loads(kiln("annotate", "--service", "shop", "--version", "1.2", "--name", "spring", "--json", "--time",
+                           NOW - 901, "cache prices"))
+    check((said["service"], said["version"], said["text"]), ("shop", "1.2", "cache prices"))
+    has(kiln("query", "--deployments", "shop"), r"shop +1\.2 +told .* spring +cache prices")
+    has(kiln("query", "{service_name='shop'}", "--deployment", "spring", "--against-deployment", "1.1", "--normalize", "none"),
+        r"Grew:\n.*\n *\+600 .* write")
+    has(kiln("annotate", "load test", "--tag", "load", "--time", "now-5m", "--until", "now"), r"^annotation \S+ at ")
+    has(kiln("annotate", code=2), "what happened")
+    has(kiln("annotate", "--version", "1", code=2), "whose version")
+
+
+# ---- refusals ----
+
+
+def refusals():
+    has(kiln("query", "cpu{service_name=", code=2), "1:18: parse error: unexpected end of input inside braces")
+    has(kiln("query", "wall:wall:nanoseconds{service_name='shop'}", code=2), "no type is wall:wall:nanoseconds; there are ")
+    has(kiln("query", "{}", "--from", "soon", code=2), "from")
+    has(kiln("query", "--tree", "--series", code=2), "one thing at a time")
+    has(kiln("query", "-s", "unix:/nowhere/kiln.sock", code=4), "/nowhere/kiln.sock")
+
+
+class Liar(http.server.BaseHTTPRequestHandler):
+    """Answers that no server of ours gives."""
+    answer = b""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(self.answer)))
+        self.end_headers()
+        self.wfile.write(self.answer)
+
+    def log_message(self, *_):
+        pass
+
+
+def lies():
+    """Whatever comes back, it ends with a sentence and a code."""
+    server = http.server.HTTPServer(("127.0.0.1", 0), Liar)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    graph = {"names": ["total"], "name": [0, 7], "depth": [0, 1], "self": [0, 1], "total": [1, 1]}
+    for answer, words, code in (
+            (b"<html>", [], 3), (b"[]", [], 3), (b"{}", [], 2), (b'{"top": {"rows": [3]}}', [], 3),
+            (b'{"basis": {"profiles": 1}, "top": {"rows": [{"self": "x"}]}}', [], 0),
+            (json.dumps({"basis": {"profiles": 1}, "flamegraph": graph}).encode(), ["--tree"], 3),
+            (json.dumps({"basis": {"profiles": 1}, "flamegraph": {"depth": [0, 5]}}).encode(), ["--tree"], 3),
+            (b'{"series": {"buckets": 1e300, "series": [{"bucket": [-1, 1e300], "value": [1]}]}}', ["--series"], 0),
+            (b'{"from": "yesterday"}', [], 3)):
+        Liar.answer = answer
+        kiln("query", "-s", url, *words, code=code)
+    server.shutdown()
+
+
+def main():
+    with KilnServer() as server, tempfile.TemporaryDirectory() as folder:
+        os.environ["KILN_SERVER"] = f"http://127.0.0.1:{server.http}"
+        folder = pathlib.Path(folder)
+        fill(folder)
+        top()
+        tree()
+        series()
+        lists()
+        files(folder)
+        comparisons()
+        thresholds()
+        deployments()
+        refusals()
+    lies()
+
+
+if __name__ == "__main__":
+    main()
