@@ -75,6 +75,7 @@ int kiln_serve_open_store(struct kiln_serve *serve, struct kiln_err *err)
     struct kiln_store_opts opts = {
         .io = serve->io,
         .pool = &serve->memory.store,
+        .query_pool = &serve->memory.query,
         .retention = {set->retention_ns, set->retention_size, set->disk_percent},
         .rules = config->rules,
         .n_rules = config->n_rules,

@@ -339,15 +339,17 @@ static bool decode_recent(struct kiln_column *c, uint64_t before, uint64_t limit
 /* Adds up differences; false if a number gets past the limit. */
 static bool decode_differences(uint64_t *v, uint64_t n, uint64_t limit)
 {
-    uint64_t last = 0;
+    uint64_t last = 0, large = 0;
 
+    /* None is larger than a limit that itself is far from wrapping: looking once is enough. */
+    if (limit > UINT32_MAX || n > UINT32_MAX)
+        return false;
     for (uint64_t i = 0; i < n; i++) {
-        if (v[i] > limit - last)
-            return false;
+        large |= v[i];
         last += v[i];
         v[i] = last;
     }
-    return true;
+    return large <= UINT32_MAX && last <= limit;
 }
 
 static bool decode_moments(struct kiln_column *c, uint64_t before, uint64_t limit)
@@ -381,15 +383,17 @@ static bool decode_stacks(struct kiln_column *columns, uint64_t limit)
         return false;
     if (head[KILN_HEAD_STACK_WAY] == KILN_STACKS_ASCENDING) {
         for (uint32_t p = 0; p < counts->n; p++) {
-            if (counts->v[p] > c->n - at || !decode_differences(c->v + at, counts->v[p], limit))
+            if (counts->v[p] > c->n - at || !decode_differences(c->v + at, counts->v[p], limit) ||
+                (counts->v[p] && c->v[at] == 0)) /* the least of them */
                 return false;
             at += counts->v[p];
         }
+        return at == c->n;
     }
     for (uint32_t i = 0; i < c->n; i++) {
-        if (c->v[i] == 0 && head[KILN_HEAD_STACK_WAY] == KILN_STACKS_BY_NUMBER)
+        if (c->v[i] == 0)
             c->v[i] = ++next;
-        if (c->v[i] == 0 || c->v[i] > limit)
+        if (c->v[i] > limit)
             return false;
     }
     return true;
@@ -401,8 +405,13 @@ static void decode_values(struct kiln_column *columns)
     struct kiln_column *c = &columns[KILN_ROWS_VALUE];
     uint64_t common = head[KILN_HEAD_DIVISOR];
 
-    for (uint32_t i = 0; i < c->n; i++)
-        c->v[i] = common * (head[KILN_HEAD_SIGNED] ? (uint64_t)kiln_unzigzag(c->v[i]) : c->v[i]);
+    if (head[KILN_HEAD_SIGNED]) {
+        for (uint32_t i = 0; i < c->n; i++)
+            c->v[i] = common * (uint64_t)kiln_unzigzag(c->v[i]);
+    } else if (common != 1) {
+        for (uint32_t i = 0; i < c->n; i++)
+            c->v[i] *= common;
+    }
 }
 
 /* Ticks become times, in the column of times. */

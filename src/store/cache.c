@@ -23,12 +23,6 @@ void kiln_cached_unref(struct kiln_cached *object)
         object->free(object);
 }
 
-void kiln_cache_init(struct kiln_cache *cache, struct kiln_pool *pool, size_t limit)
-{
-    *cache = (struct kiln_cache){.pool = pool, .limit = limit};
-    pthread_mutex_init(&cache->lock, NULL);
-}
-
 static struct kiln_cache_entry **chain_of(struct kiln_cache *cache,
                                           const struct kiln_block_id *block)
 {
@@ -82,6 +76,24 @@ static bool make_room(struct kiln_cache *cache, size_t bytes)
             evict(cache, e);
     }
     return cache->used <= goal;
+}
+
+/* Somebody else needs it; whoever holds the lock may be just him. */
+static void reclaim(void *context, size_t bytes)
+{
+    struct kiln_cache *cache = context;
+
+    if (pthread_mutex_trylock(&cache->lock) != 0)
+        return;
+    make_room(cache, bytes);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void kiln_cache_init(struct kiln_cache *cache, struct kiln_pool *pool, size_t limit)
+{
+    *cache = (struct kiln_cache){.pool = pool, .limit = limit};
+    pthread_mutex_init(&cache->lock, NULL);
+    kiln_pool_on_short(pool, reclaim, cache);
 }
 
 static struct kiln_cache_entry **find(struct kiln_cache *cache, const struct kiln_block_id *block,
@@ -171,15 +183,11 @@ void kiln_cache_forget(struct kiln_cache *cache, const struct kiln_block_id *blo
     pthread_mutex_unlock(&cache->lock);
 }
 
-void kiln_cache_shrink(struct kiln_cache *cache, size_t bytes)
-{
-    pthread_mutex_lock(&cache->lock);
-    make_room(cache, bytes);
-    pthread_mutex_unlock(&cache->lock);
-}
-
 void kiln_cache_done(struct kiln_cache *cache)
 {
+    if (!cache->pool)
+        return;
+    kiln_pool_on_short(cache->pool, NULL, NULL);
     while (cache->oldest)
         evict(cache, cache->oldest);
     pthread_mutex_destroy(&cache->lock);

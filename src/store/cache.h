@@ -46,6 +46,7 @@ struct kiln_cache {
     _Atomic uint64_t hits, misses;
 };
 
+/* Whoever is short of the pool's memory is given of the cache's. */
 void kiln_cache_init(struct kiln_cache *cache, struct kiln_pool *pool, size_t limit);
 void kiln_cache_done(struct kiln_cache *cache);
 
@@ -57,7 +58,5 @@ void kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block,
                     uint64_t age, struct kiln_cached *object);
 /* Nothing of this block is kept any more. */
 void kiln_cache_forget(struct kiln_cache *cache, const struct kiln_block_id *block);
-/* Gives back about this many bytes: for who needs them more. */
-void kiln_cache_shrink(struct kiln_cache *cache, size_t bytes);
 
 #endif /* KILN_STORE_CACHE_H */

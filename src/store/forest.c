@@ -94,10 +94,15 @@ int kiln_forest_add(struct kiln_forest_maker *maker, uint32_t shared, const uint
                     uint32_t n)
 {
     struct kiln_forest *f = maker->forest;
-    int r = make_room(maker, shared + n, n);
+    int r;
 
-    if (r < 0)
-        return r;
+    if (f->n_stacks + 2 > f->cap_first || f->n_stacks + 1 > f->cap_shared ||
+        n >= f->cap_own - f->n_nodes || shared + n >= maker->cap_path ||
+        f->namer.n_names > maker->n_on_path) {
+        r = make_room(maker, shared + n, n);
+        if (r < 0)
+            return r;
+    }
     while (maker->n_path > shared)
         maker->on_path[maker->path[--maker->n_path]]--;
     f->first[f->n_stacks] = f->n_nodes;
@@ -111,6 +116,18 @@ int kiln_forest_add(struct kiln_forest_maker *maker, uint32_t shared, const uint
     f->first[f->n_stacks] = f->n_nodes;
     f->depth = maker->n_path > f->depth ? maker->n_path : f->depth;
     return 0;
+}
+
+/* Gives back the room that was not needed. */
+static void shrink(struct kiln_budget *budget, void **array, uint32_t *cap, uint32_t n, size_t size)
+{
+    void *smaller = n && n < *cap ? kiln_realloc(*array, n * size) : NULL;
+
+    if (!smaller)
+        return;
+    kiln_budget_give(budget, (*cap - n) * size);
+    *array = smaller;
+    *cap = n;
 }
 
 static void link_stacks(struct kiln_forest *f)
@@ -138,7 +155,13 @@ int kiln_forest_finish(struct kiln_forest_maker *maker, struct kiln_forest **ret
         r = EXACTLY(f, below, f->n_stacks);
     if (r == 0) {
         link_stacks(f);
+        shrink(&f->budget, (void **)&f->own, &f->cap_own, f->n_nodes, sizeof(*f->own));
+        shrink(&f->budget, (void **)&f->namer.names, &f->namer.cap_names, f->namer.n_names,
+               sizeof(*f->namer.names));
+        shrink(&f->budget, (void **)&f->namer.hashes, &f->namer.cap_hashes, f->namer.n_names,
+               sizeof(*f->namer.hashes));
         f->names = f->namer.names;
+        f->hashes = f->namer.hashes;
         f->n_names = f->namer.n_names;
         f->lacks_names = f->namer.lacks;
         kiln_namer_trim(&f->namer);

@@ -36,13 +36,14 @@ struct kiln_forest {
     uint32_t n_stacks, n_nodes, n_names;
     uint32_t depth; /* of the deepest stack */
     const struct kiln_function_name *names;
-    uint32_t *own;    /* n_nodes: number of a name, and AGAIN; those of one stack together */
-    uint32_t *first;  /* n_stacks + 1: where in `own` */
-    uint32_t *shared; /* n_stacks: names shared with the stack before */
-    uint32_t *next;   /* n_stacks: the next one that shares no more, or n_stacks */
-    uint32_t *below;  /* n_stacks: the next one that shares less, or n_stacks */
-    uint32_t *rank;   /* by number of a stack - 1; NULL: the numbers are the ranks */
-    bool lacks_names; /* symbols that come later may name what has none */
+    const uint64_t *hashes; /* of names; equal hashes are taken for equal names */
+    uint32_t *own;          /* n_nodes: number of a name, and AGAIN; those of one stack together */
+    uint32_t *first;        /* n_stacks + 1: where in `own` */
+    uint32_t *shared;       /* n_stacks: names shared with the stack before */
+    uint32_t *next;         /* n_stacks: the next one that shares no more, or n_stacks */
+    uint32_t *below;        /* n_stacks: the next one that shares less, or n_stacks */
+    uint32_t *rank;         /* by number of a stack - 1; NULL: the numbers are the ranks */
+    bool lacks_names;       /* symbols that come later may name what has none */
     /* what keeps the texts, and what it takes */
     struct kiln_budget budget;
     struct kiln_namer namer;

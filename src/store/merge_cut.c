@@ -18,9 +18,11 @@
 #define CHECK_EVERY 1024u /* groups */
 #define NONE        UINT32_MAX
 
+/* The ranks from `start` on, and their sums. */
 struct member {
-    uint32_t source, start, end; /* ranks */
+    uint32_t source, start, end;
     uint32_t next;
+    int64_t before, after; /* up to `start`, up to `end` */
 };
 
 struct group {
@@ -46,8 +48,10 @@ struct cut {
 };
 
 #define ROOM(c, array, need)                                                                       \
-    kiln_grow(&(c)->budget, (void **)&(c)->array, &(c)->cap_##array, (need), sizeof(*(c)->array),  \
-              UINT32_MAX - 1)
+    KILN_LIKELY((need) <= (c)->cap_##array)                                                        \
+        ? 0                                                                                        \
+        : kiln_grow(&(c)->budget, (void **)&(c)->array, &(c)->cap_##array, (need),                 \
+                    sizeof(*(c)->array), UINT32_MAX - 1)
 
 static int64_t plus(int64_t a, int64_t b)
 {
@@ -132,18 +136,17 @@ static int find_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t n
     return 0;
 }
 
-/* A node below the group at hand: the ranks from `start` to `end` of a source. */
+/* A node below the group at hand. */
 static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t forest_name,
                      struct member node)
 {
-    struct kiln_merge_source *s = &c->m->sources[node.source];
-    int64_t total = less(s->upto[node.end], s->upto[node.start]);
+    int64_t total = less(node.after, node.before);
     uint32_t name, group;
     int r;
 
     if (total == 0)
         return 0;
-    r = kiln_merging_name(c->m, s, forest_name, &name);
+    r = kiln_merging_name(c->m, &c->m->sources[node.source], forest_name, &name);
     if (r == 0)
         r = find_child(c, parent, first, name, &group);
     if (r == 0)
@@ -157,30 +160,48 @@ static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t fo
     return 0;
 }
 
-/* The children of one node, whose path has `depth` names. */
+/* The first child goes on with the stack that its parent begins with, or there is none, and that
+ * stack ends here.  Fills where the next one begins. */
+static int add_first(struct cut *c, uint32_t parent, uint32_t first, const struct member *node,
+                     struct member *ret_next)
+{
+    const struct kiln_merge_source *s = &c->m->sources[node->source];
+    const struct kiln_merge_stack *stacks = s->stacks, *start = &stacks[node->start];
+    uint32_t depth = c->groups[parent].depth, at = node->start + 1;
+    uint32_t own = start->own + depth - start->shared;
+    struct member child = *node;
+
+    if (own < start[1].own) {
+        while (at < node->end && stacks[at].shared > depth)
+            at = stacks[at].below;
+        child.end = at < node->end ? at : node->end;
+    } else {
+        child.end = at;
+    }
+    child.after = child.end == node->end ? node->after : stacks[child.end].upto;
+    ret_next->start = child.end;
+    ret_next->before = child.after;
+    if (own < start[1].own)
+        return add_child(c, parent, first, s->forest->own[own] & KILN_FOREST_NAME, child);
+    c->groups[parent].self = plus(c->groups[parent].self, less(child.after, child.before));
+    return 0;
+}
+
+/* The children of one node. */
 static int add_children(struct cut *c, uint32_t parent, uint32_t first, struct member node)
 {
-    const struct kiln_merge_source *s = &c->m->sources[node.source];
-    const struct kiln_forest *f = s->forest;
-    uint32_t depth = c->groups[parent].depth, end = node.end, at = node.start + 1;
-    int r = 0;
+    const struct kiln_merge_stack *stacks = c->m->sources[node.source].stacks;
+    struct member child = node;
+    int r = add_first(c, parent, first, &node, &child);
 
-    if (kiln_forest_length(f, node.start) > depth) {
-        while (at < end && f->shared[at] > depth)
-            at = f->below[at];
-        at = at < end ? at : end;
-        r = add_child(c, parent, first, kiln_forest_name(f, node.start, depth),
-                      (struct member){.source = node.source, .start = node.start, .end = at});
-    } else {
-        c->groups[parent].self =
-            plus(c->groups[parent].self, less(s->upto[node.start + 1], s->upto[node.start]));
-    }
-    while (r == 0 && at < end) {
-        uint32_t next = f->next[at] < end ? f->next[at] : end;
+    while (r == 0 && child.start < node.end) {
+        const struct kiln_merge_stack *at = &stacks[child.start];
 
-        r = add_child(c, parent, first, kiln_forest_name(f, at, depth),
-                      (struct member){.source = node.source, .start = at, .end = next});
-        at = next;
+        child.end = at->next < node.end ? at->next : node.end;
+        child.after = child.end == node.end ? node.after : stacks[child.end].upto;
+        r = add_child(c, parent, first, at->name, child);
+        child.start = child.end;
+        child.before = child.after;
     }
     return r;
 }
@@ -221,10 +242,12 @@ static int add_root(struct cut *c)
         r = ROOM(c, members, (uint64_t)c->n_members + 1);
         if (r < 0)
             return r;
-        c->members[c->n_members] =
-            (struct member){.source = i, .end = n, .next = c->groups[0].members};
+        c->members[c->n_members] = (struct member){.source = i,
+                                                   .end = n,
+                                                   .next = c->groups[0].members,
+                                                   .after = c->m->sources[i].stacks[n].upto};
         c->groups[0].members = c->n_members++;
-        c->groups[0].total = plus(c->groups[0].total, c->m->sources[i].upto[n]);
+        c->groups[0].total = plus(c->groups[0].total, c->m->sources[i].stacks[n].upto);
     }
     return expand(c, 0);
 }

@@ -12,26 +12,44 @@
 
 /* ---- sources ---- */
 
+static void fill_stacks(const struct kiln_forest *f, const int64_t *sums,
+                        struct kiln_merge_stack *stacks)
+{
+    uint64_t upto = 0;
+
+    for (uint32_t i = 0; i < f->n_stacks; i++) {
+        bool has_own = f->first[i + 1] > f->first[i];
+
+        stacks[i] = (struct kiln_merge_stack){
+            .upto = (int64_t)upto,
+            .own = f->first[i],
+            .name = has_own ? f->own[f->first[i]] & KILN_FOREST_NAME : 0,
+            .shared = f->shared[i],
+            .next = f->next[i],
+            .below = f->below[i],
+        };
+        upto += (uint64_t)sums[i];
+    }
+    stacks[f->n_stacks] = (struct kiln_merge_stack){.upto = (int64_t)upto, .own = f->n_nodes};
+}
+
 int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, const int64_t *sums)
 {
     struct kiln_merge_source made = {.forest = forest};
-    size_t n = forest->n_stacks;
     int r = kiln_grow(&m->budget, (void **)&m->sources, &m->cap_sources, (uint64_t)m->n_sources + 1,
                       sizeof(*m->sources), UINT32_MAX);
 
-    made.upto = kiln_malloc((n + 1) * sizeof(*made.upto));
+    made.stacks = kiln_malloc(((size_t)forest->n_stacks + 1) * sizeof(*made.stacks));
     made.names = kiln_calloc((size_t)forest->n_names + 1, sizeof(*made.names));
-    if (r == 0 && (!made.upto || !made.names))
+    if (r == 0 && (!made.stacks || !made.names))
         r = -ENOMEM;
     if (r < 0) {
-        kiln_free(made.upto);
+        kiln_free(made.stacks);
         kiln_free(made.names);
         kiln_forest_unref(forest);
         return r;
     }
-    made.upto[0] = 0;
-    for (size_t i = 0; i < n; i++)
-        made.upto[i + 1] = (int64_t)((uint64_t)made.upto[i] + (uint64_t)sums[i]);
+    fill_stacks(forest, sums, made.stacks);
     m->sources[m->n_sources++] = made;
     return 0;
 }
@@ -40,7 +58,7 @@ void kiln_merging_done(struct kiln_merging *m)
 {
     for (uint32_t i = 0; i < m->n_sources; i++) {
         kiln_forest_unref(m->sources[i].forest);
-        kiln_free(m->sources[i].upto);
+        kiln_free(m->sources[i].stacks);
         kiln_free(m->sources[i].names);
     }
     kiln_array_free(&m->budget, (void **)&m->sources, &m->cap_sources, sizeof(*m->sources));
@@ -51,14 +69,12 @@ void kiln_merging_done(struct kiln_merging *m)
 
 int kiln_merging_new_name(struct kiln_merging *m, struct kiln_merge_source *source, uint32_t name)
 {
-    const struct kiln_function_name *wanted = &source->forest->names[name];
+    uint64_t hash = source->forest->hashes[name];
     int r;
 
-    for (struct kiln_probe p = kiln_intern_probe(&m->index, wanted->hash);
+    for (struct kiln_probe p = kiln_intern_probe(&m->index, hash);
          kiln_intern_next(&m->index, &p);) {
-        const struct kiln_function_name *known = m->names[p.entry].name;
-
-        if (known->hash == wanted->hash && kiln_str_eq(known->name, wanted->name)) {
+        if (m->names[p.entry].hash == hash) {
             source->names[name] = p.entry + 1;
             return 0;
         }
@@ -66,10 +82,11 @@ int kiln_merging_new_name(struct kiln_merging *m, struct kiln_merge_source *sour
     r = kiln_grow(&m->budget, (void **)&m->names, &m->cap_names, (uint64_t)m->n_names + 1,
                   sizeof(*m->names), UINT32_MAX - 1);
     if (r == 0)
-        r = kiln_intern_add(&m->index, &m->budget, wanted->hash, m->n_names);
+        r = kiln_intern_add(&m->index, &m->budget, hash, m->n_names);
     if (r < 0)
         return r;
-    m->names[m->n_names] = (struct kiln_merge_name){.name = wanted};
+    m->names[m->n_names] =
+        (struct kiln_merge_name){.name = &source->forest->names[name], .hash = hash};
     source->names[name] = ++m->n_names;
     return 0;
 }
@@ -104,14 +121,14 @@ static int64_t less(int64_t a, int64_t b)
 static void add_stack(const struct kiln_merge_source *s, uint32_t i, struct open *path,
                       struct sums *sums)
 {
-    const struct kiln_forest *f = s->forest;
-    uint32_t shared = f->shared[i], length = kiln_forest_length(f, i);
-    uint32_t staying = i + 1 < f->n_stacks ? f->shared[i + 1] : 0;
-    const uint32_t *own = f->own + f->first[i];
-    int64_t sum = less(s->upto[i + 1], s->upto[i]);
+    const struct kiln_merge_stack *at = &s->stacks[i];
+    const uint32_t *own = s->forest->own + at->own;
+    uint32_t shared = at->shared, length = shared + at[1].own - at->own;
+    uint32_t staying = at[1].shared; /* that of the last is 0 */
+    int64_t sum = less(at[1].upto, at->upto);
 
     for (uint32_t d = shared; d < staying; d++)
-        path[d] = (struct open){own[d - shared], s->upto[i]};
+        path[d] = (struct open){own[d - shared], at->upto};
     if (sum && length) {
         for (uint32_t d = staying > shared ? staying : shared; d < length; d++) {
             uint32_t name = own[d - shared];
@@ -123,7 +140,7 @@ static void add_stack(const struct kiln_merge_source *s, uint32_t i, struct open
     }
     for (uint32_t d = staying; d < shared; d++) {
         if (!(path[d].name & KILN_FOREST_AGAIN))
-            add(&sums[path[d].name].total, less(s->upto[i + 1], path[d].before));
+            add(&sums[path[d].name].total, less(at[1].upto, path[d].before));
     }
 }
 
@@ -266,7 +283,7 @@ static int fill(struct kiln_merging *m, uint32_t nodes_max, bool functions,
 
     for (uint32_t i = 0; i < m->n_sources; i++) {
         n_names += m->sources[i].forest->n_names;
-        add(&flame->total, m->sources[i].upto[m->sources[i].forest->n_stacks]);
+        add(&flame->total, m->sources[i].stacks[m->sources[i].forest->n_stacks].upto);
     }
     if (functions)
         r = kiln_merging_functions(m);

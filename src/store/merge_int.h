@@ -20,9 +20,18 @@ struct kiln_merge_function {
     int64_t self, total;
 };
 
+/* A stack of a forest as a question sees it: all that walking the tree asks for in one place. */
+struct kiln_merge_stack {
+    int64_t upto;                 /* the sum of all stacks of a lower rank */
+    uint32_t own;                 /* where its own names are in the forest, */
+    uint32_t name;                /* and the first of them, without AGAIN */
+    uint32_t shared, next, below; /* of the forest */
+    uint32_t pad;
+};
+
 struct kiln_merge_source {
-    struct kiln_forest *forest; /* a reference */
-    int64_t *upto;              /* n_stacks + 1: the sum of all stacks of a lower rank */
+    struct kiln_forest *forest;      /* a reference */
+    struct kiln_merge_stack *stacks; /* n_stacks + 1 */
     uint32_t *names; /* by name of the forest: 1 + its number in the answer; 0: not there yet */
     /* Ready sums instead of those of the forest; NULL: none. */
     const struct kiln_merge_function *functions;
@@ -32,6 +41,7 @@ struct kiln_merge_source {
 /* A name of the answer. */
 struct kiln_merge_name {
     const struct kiln_function_name *name;
+    uint64_t hash;
     int64_t self, total;
     uint32_t number; /* in the flame; 0: not there */
 };

@@ -37,6 +37,8 @@ void kiln_namer_done(struct kiln_namer *namer)
     kiln_namer_trim(namer);
     kiln_array_free(namer->budget, (void **)&namer->names, &namer->cap_names,
                     sizeof(*namer->names));
+    kiln_array_free(namer->budget, (void **)&namer->hashes, &namer->cap_hashes,
+                    sizeof(*namer->hashes));
     kiln_arena_done(&namer->arena);
 }
 
@@ -54,17 +56,17 @@ static void widen(struct kiln_function_name *known, const struct kiln_function_n
 static int intern(struct kiln_namer *namer, struct kiln_function_name *name, bool made,
                   uint32_t *ret)
 {
+    uint64_t hash = kiln_hash(name->name.ptr, name->name.len);
     int r;
 
     namer->name_bytes += name->name.len;
     if (namer->name_bytes > NAME_BYTES_MAX)
         return KILN_E_LIMIT;
-    name->hash = kiln_hash(name->name.ptr, name->name.len);
-    for (struct kiln_probe p = kiln_intern_probe(&namer->index, name->hash);
+    for (struct kiln_probe p = kiln_intern_probe(&namer->index, hash);
          kiln_intern_next(&namer->index, &p);) {
         struct kiln_function_name *known = &namer->names[p.entry];
 
-        if (known->hash == name->hash && kiln_str_eq(known->name, name->name)) {
+        if (namer->hashes[p.entry] == hash && kiln_str_eq(known->name, name->name)) {
             if (!made)
                 widen(known, name);
             *ret = p.entry;
@@ -80,10 +82,14 @@ static int intern(struct kiln_namer *namer, struct kiln_function_name *name, boo
     r = kiln_grow(namer->budget, (void **)&namer->names, &namer->cap_names,
                   (uint64_t)namer->n_names + 1, sizeof(*namer->names), INT32_MAX);
     if (r == 0)
-        r = kiln_intern_add(&namer->index, namer->budget, name->hash, namer->n_names);
+        r = kiln_grow(namer->budget, (void **)&namer->hashes, &namer->cap_hashes,
+                      (uint64_t)namer->n_names + 1, sizeof(*namer->hashes), INT32_MAX);
+    if (r == 0)
+        r = kiln_intern_add(&namer->index, namer->budget, hash, namer->n_names);
     if (r < 0)
         return r;
     namer->names[namer->n_names] = *name;
+    namer->hashes[namer->n_names] = hash;
     *ret = namer->n_names++;
     return 0;
 }

@@ -22,7 +22,6 @@ struct kiln_symbol_finder;
  * dictionary's or the namer's. */
 struct kiln_function_name {
     struct kiln_str name, file, module, kind;
-    uint64_t hash; /* of the name: base/hash.h */
 };
 
 struct kiln_named_location {
@@ -35,9 +34,10 @@ struct kiln_namer {
     const struct kiln_batch *batch; /* borrowed; may grow between two calls */
     struct kiln_symbol_finder *finder;
     struct kiln_function_name *names;
+    uint64_t *hashes; /* of names: base/hash.h */
     struct kiln_named_location *locations;
     uint32_t *pool; /* numbers of names */
-    uint32_t n_names, cap_names, n_locations, cap_locations, n_pool, cap_pool;
+    uint32_t n_names, cap_names, cap_hashes, n_locations, cap_locations, n_pool, cap_pool;
     struct kiln_intern index;
     struct kiln_arena arena;
     struct kiln_buf text;

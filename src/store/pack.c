@@ -6,6 +6,7 @@
 #include "store/pack.h"
 
 #define VARINT_MAX 10u
+#define NARROW     57u /* bits: with up to seven before them, they fit into a word */
 
 static unsigned char *put_varint(unsigned char *at, uint64_t v)
 {
@@ -208,13 +209,34 @@ static int decode_same(const unsigned char *at, const unsigned char *end, uint32
     return 0;
 }
 
+/* Numbers that are small enough for a word that begins with their first byte; as many bytes may be
+ * read past their end. */
+static void unpack_narrow(const unsigned char *from, uint32_t n, uint64_t base, unsigned width,
+                          uint64_t *numbers)
+{
+    uint64_t mask = (UINT64_C(1) << width) - 1;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bit = i * width;
+        uint64_t word;
+
+        memcpy(&word, from + bit / 8, sizeof(word));
+        numbers[i] = base + (word >> bit % 8 & mask);
+    }
+}
+
 static void unpack_bits(const unsigned char *from, size_t size, uint32_t n, uint64_t base,
                         unsigned width, uint64_t *numbers)
 {
-    unsigned char bytes[KILN_PACK_GROUP * 8 + 16] = {0}; /* may be read a little past the end */
+    unsigned char bytes[KILN_PACK_GROUP * 8 + 16]; /* may be read a little past the end */
     uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 
     memcpy(bytes, from, size);
+    memset(bytes + size, 0, 16);
+    if (width <= NARROW) {
+        unpack_narrow(bytes, n, base, width, numbers);
+        return;
+    }
     for (uint32_t i = 0; i < n; i++) {
         size_t bit = (size_t)i * width;
         __uint128_t words;
@@ -238,7 +260,10 @@ static int decode_bits(const unsigned char *at, const unsigned char *end, uint32
         width = *at++;
         if (packed_size(k, width) > (size_t)(end - at))
             return KILN_E_CORRUPT;
-        unpack_bits(at, packed_size(k, width), k, base, width, numbers + i);
+        if (width <= NARROW && packed_size(k, width) + sizeof(uint64_t) <= (size_t)(end - at))
+            unpack_narrow(at, k, base, width, numbers + i);
+        else
+            unpack_bits(at, packed_size(k, width), k, base, width, numbers + i);
         at += packed_size(k, width);
     }
     return at == end ? 0 : KILN_E_CORRUPT;

@@ -13,7 +13,7 @@
 
 #define DAY_NS       (24 * 3600 * UINT64_C(1000000000))
 #define POOL_DEFAULT ((size_t)256 << 20)
-#define CACHE_SHARE  4u /* of the pool: what was read of blocks */
+#define CACHE_SHARE  4u /* of the pool: what was read of blocks, if that has no pool of its own */
 #define HEAD_SHARE   4u /* of the pool: heads that make a cut; and as much to write them */
 
 static const struct kiln_engine_ops store_ops;
@@ -44,7 +44,10 @@ static int set_up(struct kiln_store *store, const struct kiln_store_opts *opts)
         kiln_pool_init(&store->own_pool, "store", POOL_DEFAULT, NULL);
     store->pool = o->pool ? o->pool : &store->own_pool;
     store->head_max = store->pool->limit / HEAD_SHARE;
-    kiln_cache_init(&store->cache, store->pool, store->pool->limit / CACHE_SHARE);
+    if (o->query_pool)
+        kiln_cache_init(&store->cache, o->query_pool, o->query_pool->limit / 8 * 7);
+    else
+        kiln_cache_init(&store->cache, store->pool, store->pool->limit / CACHE_SHARE);
     if (!o->series_rule) {
         r = kiln_series_rule_new(NULL, 0, &store->own_rule);
         o->series_rule = store->own_rule;

@@ -43,8 +43,10 @@ struct kiln_retention_rule {
 };
 
 struct kiln_store_opts {
-    struct kiln_io *io;     /* borrowed; open before, closed after */
-    struct kiln_pool *pool; /* head, cuts, compaction, caches; NULL: 256 MiB */
+    struct kiln_io *io;           /* borrowed; open before, closed after */
+    struct kiln_pool *pool;       /* head, cuts, compaction; NULL: 256 MiB */
+    struct kiln_pool *query_pool; /* what was read of blocks and may be asked for again, as far as
+                                     nobody else needs it; NULL: `pool` */
     struct kiln_retention retention;
     const struct kiln_retention_rule *rules;
     uint32_t n_rules;
