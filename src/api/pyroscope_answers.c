@@ -213,7 +213,7 @@ static const struct kiln_field sandwich_node_fields[] = {
     BOOL(KILN_OWN_TRUNCATED, "truncated"),
     INNERS(KILN_OWN_LIST, "children", sandwich_node),
 };
-static const MESSAGE(sandwich_node, "SandwichNode", sandwich_node_fields);
+static MESSAGE(sandwich_node, "SandwichNode", sandwich_node_fields);
 
 static const struct kiln_field sandwich_fields[] = {
     TEXTS(KILN_OWN_NAME, "names"),

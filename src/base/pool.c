@@ -21,10 +21,12 @@ int kiln_pool_own(struct kiln_pool *pool, size_t bytes)
 void kiln_pool_on_short(struct kiln_pool *pool, void (*reclaim)(void *context, size_t bytes),
                         void *context)
 {
-    pthread_mutex_lock(&pool->lock);
-    pool->reclaim = reclaim;
-    pool->reclaim_context = context;
-    pthread_mutex_unlock(&pool->lock);
+    for (; pool; pool = pool->parent) {
+        pthread_mutex_lock(&pool->lock);
+        pool->reclaim = reclaim;
+        pool->reclaim_context = context;
+        pthread_mutex_unlock(&pool->lock);
+    }
 }
 
 static void note_peak(struct kiln_pool *pool, size_t used)
@@ -91,37 +93,45 @@ static struct kiln_pool *try_take(struct kiln_pool *pool, size_t bytes)
     return pool->own ? take_owned(pool, bytes) : take_plain(pool, bytes);
 }
 
-bool kiln_pool_has(const struct kiln_pool *pool, size_t bytes)
+/* The first pool on the way up that has not so much, and how much it lacks; NULL: none. */
+static struct kiln_pool *find_lacking(struct kiln_pool *pool, size_t bytes, size_t *ret_lack)
 {
     while (pool && bytes) {
         size_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
 
-        if (!fits(pool, used, bytes))
-            return false;
+        if (!fits(pool, used, bytes)) {
+            *ret_lack = bytes > pool->limit ? bytes : used - (pool->limit - bytes);
+            return pool;
+        }
         bytes = over(pool, used + bytes) - over(pool, used);
         pool = pool->parent;
     }
-    return true;
+    return NULL;
 }
 
-/* Asks those on the way up who hold something that can be done without. */
+bool kiln_pool_has(struct kiln_pool *pool, size_t bytes)
+{
+    size_t lack;
+
+    return !find_lacking(pool, bytes, &lack);
+}
+
 bool kiln_pool_reclaim(struct kiln_pool *pool, size_t bytes)
 {
-    bool asked = false;
+    void (*reclaim)(void *context, size_t bytes);
+    void *context;
+    size_t lack;
 
-    for (; pool; pool = pool->parent) {
-        void (*reclaim)(void *context, size_t bytes);
-        void *context;
-
-        pthread_mutex_lock(&pool->lock);
-        reclaim = pool->reclaim;
-        context = pool->reclaim_context;
-        pthread_mutex_unlock(&pool->lock);
-        if (reclaim)
-            reclaim(context, bytes);
-        asked = asked || reclaim;
-    }
-    return asked;
+    pool = find_lacking(pool, bytes, &lack);
+    if (!pool)
+        return true;
+    pthread_mutex_lock(&pool->lock);
+    reclaim = pool->reclaim;
+    context = pool->reclaim_context;
+    pthread_mutex_unlock(&pool->lock);
+    if (reclaim)
+        reclaim(context, lack);
+    return reclaim;
 }
 
 int kiln_pool_take(struct kiln_pool *pool, size_t bytes)

@@ -45,16 +45,16 @@ KILN_CHECK int kiln_pool_own(struct kiln_pool *pool, size_t bytes);
 
 /*
  * Who holds memory of this pool that can be done without (a cache) is asked to give about so much
- * back where it, or a pool below it, has not enough.  Called by whoever takes, under any lock of
- * his: it must not wait (try a lock), nor take.  NULL: nobody.
+ * back where this pool, or one above it, has not enough for somebody.  Called by whoever takes,
+ * under any lock of his: it must not wait (try a lock), nor take.  NULL: nobody.
  */
 void kiln_pool_on_short(struct kiln_pool *pool, void (*reclaim)(void *context, size_t bytes),
                         void *context);
-/* Asks them; false: there is nobody to ask. */
+/* Asks for what a taking lacks; false: there is nobody to ask. */
 bool kiln_pool_reclaim(struct kiln_pool *pool, size_t bytes);
 
 /* Whether a taking would succeed just now; counts nothing and asks nobody. */
-bool kiln_pool_has(const struct kiln_pool *pool, size_t bytes);
+bool kiln_pool_has(struct kiln_pool *pool, size_t bytes);
 
 /* Takes `bytes` here and from every parent.  Returns 0 or KILN_E_LIMIT, and then took nothing. */
 KILN_CHECK int kiln_pool_take(struct kiln_pool *pool, size_t bytes);

@@ -69,8 +69,17 @@ static uint64_t in_use(const struct kiln_memory *memory)
            atomic_load(&memory->query.used);
 }
 
-/* Makes the ballast what is used beside the pools, or as near as the pools allow. */
-static void balance(struct kiln_memory *memory, uint64_t rss)
+static bool take_free(struct kiln_pool *pool, size_t bytes)
+{
+    return kiln_pool_has(pool, bytes) && kiln_pool_take(pool, bytes) == 0;
+}
+
+/*
+ * Makes the ballast what is used beside the pools, or as near as the pools allow.  Caches give way
+ * to it only where free memory has just gone back to the kernel: what they give back does not leave
+ * the process before, and would be taken for even more that is used beside.
+ */
+static void balance(struct kiln_memory *memory, uint64_t rss, bool trimmed)
 {
     uint64_t known = in_use(memory);
     uint64_t free_of_charge = memory->limit - memory->all.limit - memory->limit / 16;
@@ -80,9 +89,11 @@ static void balance(struct kiln_memory *memory, uint64_t rss)
         kiln_pool_give(&memory->beside, memory->ballast - want);
         memory->ballast = want;
     }
+    if (trimmed && want > memory->ballast)
+        kiln_pool_reclaim(&memory->beside, want - memory->ballast);
     /* All there is, if it is not enough: then nothing is given out until less is used. */
     for (size_t more = want - memory->ballast; more >= LEAST; more /= 2) {
-        while (want - memory->ballast >= more && kiln_pool_take(&memory->beside, more) == 0)
+        while (want - memory->ballast >= more && take_free(&memory->beside, more))
             memory->ballast += more;
     }
 }
@@ -98,13 +109,14 @@ static bool should_trim(const struct kiln_memory *memory, uint64_t rss, uint64_t
 static uint32_t look(struct kiln_memory *memory, uint64_t *trimmed_ns)
 {
     uint64_t rss = kiln_process_rss(), now = kiln_clock_mono_ns();
+    bool trimmed = should_trim(memory, rss, now - *trimmed_ns);
 
-    if (should_trim(memory, rss, now - *trimmed_ns)) {
+    if (trimmed) {
         malloc_trim(0);
         *trimmed_ns = now;
         rss = kiln_process_rss();
     }
-    balance(memory, rss);
+    balance(memory, rss, trimmed);
     return rss > memory->limit / 4 ? BUSY_MS : CALM_MS;
 }
 

@@ -107,11 +107,24 @@ TEST(pool, a_cache_gives_back_before_anybody_is_refused)
     kiln_pool_init(&all, "all", 100, NULL);
     kiln_pool_init(&cache, "cache", 100, &all);
     kiln_pool_init(&part, "part", 100, &all);
-    kiln_pool_on_short(&all, give_up_cache, &cache);
+    kiln_pool_on_short(&cache, give_up_cache, &cache);
     CHECK_OK(kiln_pool_take(&cache, 80));
     CHECK_OK(kiln_pool_take(&part, 60));
-    CHECK_EQ(cache.used, 20);
+    CHECK_EQ(cache.used, 40);
     CHECK_OK(kiln_pool_take(&part, 40));
     CHECK_EQ(kiln_pool_take(&part, 1), KILN_E_LIMIT);
     CHECK_EQ(all.refused + part.refused, 1);
+}
+
+TEST(pool, a_cache_is_left_alone_where_it_would_not_help)
+{
+    struct kiln_pool all, cache, part;
+
+    kiln_pool_init(&all, "all", 100, NULL);
+    kiln_pool_init(&cache, "cache", 100, &all);
+    kiln_pool_init(&part, "part", 50, &all);
+    kiln_pool_on_short(&cache, give_up_cache, &cache);
+    CHECK_OK(kiln_pool_take(&cache, 20));
+    CHECK_EQ(kiln_pool_take(&part, 51), KILN_E_LIMIT);
+    CHECK_EQ(cache.used, 20);
 }
