@@ -54,7 +54,7 @@ static const struct kiln_native_endpoint endpoints[] = {
      kiln_native_run_profile, 0},
     {"GET", "/api/v1/spans", KILN_ACCESS_READ, RANGE | STACKS | LINKS | P(BY) | P(ORDER) | P(LIMIT),
      kiln_native_run_spans, 0},
-    {"POST", "/api/v1/spans", KILN_ACCESS_READ, 0, kiln_native_run_windows, TOLD_MAX},
+    {"POST", "/api/v1/spans", KILN_ACCESS_READ, P(TIMEOUT), kiln_native_run_windows, TOLD_MAX},
     {"GET", "/api/v1/functions", KILN_ACCESS_READ, RANGE | P(FUNCTION) | P(STEP),
      kiln_native_run_function, 0},
     {"GET", "/api/v1/services", KILN_ACCESS_READ, P(TIMEOUT), kiln_native_run_services, 0},

@@ -204,10 +204,13 @@ static int add_text(struct kiln_native_call *call, const char *param, struct kil
 static int parse_pattern(struct kiln_native_call *call, const char *param, struct kiln_str text,
                          struct kiln_regex **ret)
 {
+    int r;
+
     if (text.len > PATTERN_MAX)
         return kiln_native_refuse(call, param, "longer than %d bytes", PATTERN_MAX);
-    call->param = param;
-    return kiln_regex_new(text, 0, ret, &call->err);
+    r = kiln_regex_new(text, 0, ret, &call->err);
+    call->param = r < 0 ? param : NULL;
+    return r;
 }
 
 /* ---- the parameters ---- */

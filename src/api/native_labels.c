@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "api/native_int.h"
+#include "store/meaning.h"
 
 static uint32_t many(const struct kiln_native_call *call)
 {
@@ -151,18 +152,35 @@ struct listing {
     bool truncated;
 };
 
+/* 1 if all matchers hold of the labels of the series, which are all it has; 0, or an error. */
+static int is_chosen(const struct kiln_question *question, const struct kiln_series *series)
+{
+    int r = 1;
+
+    if (question->type.len && !kiln_str_eq(series->type, question->type))
+        return 0;
+    for (uint32_t i = 0; r == 1 && i < question->n_matchers; i++) {
+        struct kiln_str value = KILN_STR("");
+
+        if (!kiln_meaning_of_series(series, question->matchers[i].name, &value))
+            value = KILN_STR("");
+        r = kiln_meaning_match(&question->matchers[i], value);
+    }
+    return r;
+}
+
 static int put_found(void *context, const struct kiln_series_found *found)
 {
     struct listing *listing = context;
     struct kiln_native_call *call = listing->call;
-    struct kiln_str wanted = listing->question->type;
     struct kiln_series series;
     int r = kiln_leash_check(listing->question->leash);
 
     if (r < 0 || kiln_series_parse(found->key, &series) < 0)
         return r;
-    if (wanted.len && !kiln_str_eq(series.type, wanted))
-        return 0;
+    r = is_chosen(listing->question, &series);
+    if (r <= 0)
+        return r;
     if (listing->n == many(call)) {
         listing->truncated = true;
         return 0;
@@ -181,8 +199,7 @@ static int list_series(struct listing *listing)
     struct kiln_native_call *call = listing->call;
     const struct kiln_question *question = listing->question;
     struct kiln_engine *engine = call->api->engine;
-    struct kiln_selection selection = {.matchers = question->matchers,
-                                       .n_matchers = question->n_matchers};
+    struct kiln_selection selection = {0};
     int r = 0;
 
     if (question->n_windows) {

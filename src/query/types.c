@@ -42,15 +42,16 @@ static bool is_service(struct kiln_str name)
            kiln_str_eq(name, KILN_STR("__service_name__"));
 }
 
-/* The types of the services, tenants and times in question. */
-static int list_types(struct kiln_ask *ask, struct kiln_labels **ret_labels, struct kiln_err *err)
+/* The types of the services and tenants in question, at its times or at all. */
+static int list_types(struct kiln_ask *ask, bool ever, struct kiln_labels **ret_labels,
+                      struct kiln_err *err)
 {
     const struct kiln_str names[] = {TYPE_LABEL};
     struct kiln_question question = {
         .tenants = ask->question.tenants,
         .n_tenants = ask->question.n_tenants,
         .windows = ask->question.windows,
-        .n_windows = ask->question.n_windows,
+        .n_windows = ever ? 0 : ask->question.n_windows,
         .leash = &ask->leash,
     };
     struct kiln_engine *engine = ask->querier->engine;
@@ -125,24 +126,30 @@ static int not_one(const struct kiln_labels *labels, struct kiln_str wanted, uin
     return code;
 }
 
-/* The one type that `wanted` names; an empty one: the only one there is. */
+/* The one type that `wanted` names; an empty one: the only one there is.  A type that a service has
+ * at other times is one too: that it has nothing now is an answer. */
 static int find_type(struct kiln_ask *ask, struct kiln_str wanted, struct kiln_str *ret_id,
                      struct kiln_err *err)
 {
-    struct kiln_labels *labels = NULL;
+    struct kiln_labels *labels = NULL, *ever = NULL;
     struct kiln_str id = KILN_STR_NONE;
     uint32_t n;
-    int r = list_types(ask, &labels, err);
+    int r = list_types(ask, false, &labels, err);
 
     if (r < 0)
         return r;
     n = count_fitting(labels, wanted, &id);
-    if (n == 1) {
+    if (n == 0 && wanted.len && ask->question.n_windows) {
+        r = list_types(ask, true, &ever, err);
+        n = r == 0 && count_fitting(ever, wanted, &id) == 1;
+    }
+    if (r == 0 && n == 1) {
         *ret_id = kiln_arena_copy(&ask->arena, id);
         r = ret_id->ptr ? 0 : -ENOMEM;
-    } else {
+    } else if (r == 0) {
         r = not_one(labels, wanted, n, err);
     }
+    kiln_labels_free(ever);
     kiln_labels_free(labels);
     return r;
 }

@@ -138,6 +138,7 @@ TEST(native, what_is_there_is_listed)
     GOLDEN_GET("labels", "/api/v1/labels");
     GOLDEN_GET("values", "/api/v1/labels/service_name/values?query=" CPU);
     GOLDEN_GET("series", "/api/v1/series");
+    GOLDEN_GET("series-chosen", "/api/v1/series?query=" CPU "%7Bservice_name=%22cart%22%7D");
     GOLDEN_GET("series-by", "/api/v1/series?by=service_name&by=service.version&query=" CPU);
     GOLDEN_GET("types", "/api/v1/types");
     GOLDEN_GET("deployments", "/api/v1/deployments");
@@ -401,6 +402,15 @@ TEST(native, a_wrong_body_is_told_where)
 
     start();
     check_refusals("POST", refusals, KILN_ARRAY_LEN(refusals));
+    stop();
+}
+
+TEST(native, a_time_without_data_is_an_answer_too)
+{
+    start();
+    CHECK(says(get("/api/v1/query?query=" ORDERS "&from=2020-01-01&until=2020-01-02"),
+               "\"code\":\"nothing_found\""));
+    CHECK_EQ(api_kit_status(), 200);
     stop();
 }
 
