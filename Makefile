@@ -36,10 +36,10 @@ asan: deps-test ## unit, fuzz replay and command line tests under ASan and UBSan
 	@ninja -C build-asan all tests
 	@tools/run-tests build-asan "$(or $(T),^(unit|fuzz|cli)/|^torture/power_cut)"
 
-tsan: deps-test ## unit tests and power cuts under ThreadSanitizer
+tsan: deps-test ## unit tests, power cuts, readers with writers under ThreadSanitizer
 	@cmake --preset tsan >/dev/null
 	@ninja -C build-tsan all tests
-	@tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/power_cut)"
+	@tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/power_cut|^e2e/readers_writers)"
 
 cov: deps-test ## line coverage of the tests, by folder
 	@cmake --preset cov >/dev/null
@@ -56,15 +56,17 @@ torture: deps-test ## 1,200 power cuts, 1,000 kills; fail every allocation in tu
 	@ninja -C build all tests
 	@tools/torture build "$(T)"
 
-soak: ## fuzz every decoder for an hour each
+soak: all ## readers and writers together for ten minutes; fuzz every decoder for an hour each
+	@KILN=$(KILN) tests/e2e/readers_writers_test.py 600
 	@$(MAKE) fuzz SECONDS=3600
 
 bench: deps-test all ## measure Kiln against its peers, in the same run
 	@tools/bench build "$(T)"
 
-image: all ## draw docs/images/flamegraph.svg, the picture of the README, anew
+image: all ## draw the pictures of the documents, docs/images, anew
 	@mkdir -p docs/images
 	@$(KILN) flamegraph $(EXAMPLE) -o docs/images/flamegraph.svg
+	@KILN=$(KILN) tests/browser/picture.py docs/images/page.png
 
 install: all ## install program, manual pages, completions and systemd's unit under DESTDIR and PREFIX
 	@cmake --install build --prefix $(PREFIX)

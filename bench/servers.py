@@ -29,6 +29,7 @@ class Server:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kiln-bench-", dir=os.environ.get("BENCH_DIR")))
 
     def start(self):
+        (self.folder / "ready.json").unlink(missing_ok=True)
         self.log = open(self.folder / "log", "ab")
         began = time.monotonic()
         self.process = subprocess.Popen(self.command(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=self.log,
@@ -64,12 +65,25 @@ class Server:
         self.compact()
         return self.cpu() - before
 
-    def close(self):
+    def stop(self):
         self.process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
         self.process.kill()
         self.process.wait()
+
+    def restart(self, cold=False):
+        """Ends and starts it; `cold`: its files are not in the system's memory any more, as far as it lets us say so."""
+        self.stop()
+        for file in self.data().rglob("*") if cold else ():
+            if file.is_file():
+                with open(file, "rb") as data:
+                    os.fsync(data.fileno())
+                    os.posix_fadvise(data.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return self.start()
+
+    def close(self):
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -106,7 +120,7 @@ class Pyroscope(Server):
                 "-distributor.ingestion-rate-limit-mb=4096", "-distributor.ingestion-burst-size-mb=4096",
                 "-validation.max-profile-stacktrace-samples=0", "-validation.max-profile-size-bytes=0",
                 "-ingester.max-global-series-per-tenant=0", "-log.level=error",
-                *(f"-{flag}=127.0.0.1" for flag in self.here)]
+                *(f"-{flag}=127.0.0.1" for flag in self.here), *self.words]
 
     def url(self):
         return f"http://127.0.0.1:{self.port}"
@@ -124,7 +138,7 @@ class Pyroscope(Server):
 
 @contextlib.contextmanager
 def running(kind, *words):
-    """A server of this kind; `words` are more options of Kiln's."""
+    """A server of this kind; `words` are more options of it."""
     server = kind()
     server.words = words
     try:

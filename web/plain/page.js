@@ -422,9 +422,9 @@ let drag = null;
 const AXIS = 16;
 
 function drawLine() {
-  const height = 92, [c, width] = surface($("timeline"), height), span = line.until - line.from, floor = height - AXIS;
+  const height = 104, [c, width] = surface($("timeline"), height), span = line.until - line.from, floor = height - AXIS;
   const x = (ms) => (ms - line.from) / span * width, most = line.points.reduce((m, p) => Math.max(m, p[1]), 0);
-  const y = (v) => floor - v / (most || 1) * (floor - 20), bar = Math.max(1, line.step / span * width - 0.5);
+  const y = (v) => floor - v / (most || 1) * (floor - 32), bar = Math.max(1, line.step / span * width - 0.5);
   const part = drag && drag.to !== drag.at ? [drag.at, drag.to].sort((a, b) => a - b) : scope.part;
   if (part) { c.fillStyle = palette.soft; c.fillRect(x(part[0]), 0, x(part[1]) - x(part[0]), floor); }
   for (const [ms, v] of line.points) {
@@ -435,7 +435,7 @@ function drawLine() {
   c.fillRect(0, floor, width, 1);
   c.font = "11px " + palette.font;
   c.fillStyle = palette.ink;
-  for (const [ms, version] of line.marks) { c.fillRect(x(ms), 0, 1, floor); c.fillText(version, Math.min(x(ms) + 4, width - 60), 20); }
+  for (const [ms, version] of line.marks) { c.fillRect(x(ms), 16, 1, floor - 16); c.fillText(version, Math.min(x(ms) + 4, width - 60), 23); }
   c.fillStyle = palette["ink-3"];
   c.fillText(most ? "at most " + rate(most, line.step) : "nothing", 0, 7);
   for (let i = 0; i <= 6; i++) {
