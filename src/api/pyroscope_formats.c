@@ -180,6 +180,14 @@ int kiln_pyro_put_pprof(struct kiln_pyro_call *call)
 
 /* ---- functions ---- */
 
+/* How many of them: max_nodes is their limit here. */
+static uint32_t rows_of(const struct kiln_pyro_call *call, uint32_t n)
+{
+    int64_t limit = call->request.max_nodes;
+
+    return limit > 0 && limit < n ? (uint32_t)limit : n;
+}
+
 int kiln_pyro_put_functions(struct kiln_pyro_call *call)
 {
     struct kiln_merge_wants wants = {.functions = true};
@@ -191,7 +199,7 @@ int kiln_pyro_put_functions(struct kiln_pyro_call *call)
 
     if (r < 0)
         return r;
-    for (uint32_t i = merged->flame->n_functions; i-- > 0;) {
+    for (uint32_t i = rows_of(call, merged->flame->n_functions); i-- > 0;) {
         const struct kiln_flame_function *f = &merged->flame->functions[i];
         size_t mark = kiln_pb_mark(w);
 
@@ -212,7 +220,7 @@ void kiln_pyro_put_diff_functions(struct kiln_pyro_call *call, const struct kiln
     struct kiln_pb_out *w = &call->out;
     size_t end = kiln_pb_mark(w);
 
-    for (uint32_t i = diff->n_functions; i-- > 0;) {
+    for (uint32_t i = rows_of(call, diff->n_functions); i-- > 0;) {
         const struct kiln_flame_diff_function *f = &diff->functions[i];
         size_t mark = kiln_pb_mark(w);
 

@@ -233,7 +233,8 @@ MESSAGE(kiln_pyro_heatmap_request, "SelectHeatmapRequest", heatmap_fields);
 static const struct kiln_field diff_fields[] = {
     SIDE(1, left),
     SIDE(2, right),
-    ENUM(60002, "format", NULL, format, formats),
+    ENUM(60002, "format", NULL, format, formats), /* of both sides */
+    LONG(60003, "maxNodes", "max_nodes", max_nodes),
 };
 MESSAGE(kiln_pyro_diff_request, "DiffRequest", diff_fields);
 

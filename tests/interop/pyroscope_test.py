@@ -200,18 +200,14 @@ def recorded(url, by_ms):
 # ---- a real one ----
 
 class Live(servers.Pyroscope):
-    """On free ports; ready after a minute or so."""
+    """On a free port, and others of its own that have to be free; ready after a minute or so."""
 
     def __init__(self):
         super().__init__()
-        self.port, self.grpc, self.gossip, self.raft = (free_port() for _ in range(4))
+        self.port, self.words = free_port(), ()
 
     def command(self):
-        return super().command() + [f"-server.grpc-listen-port={self.grpc}", f"-metastore.address=127.0.0.1:{self.grpc}",
-                                    f"-query-backend.address=127.0.0.1:{self.grpc}", f"-memberlist.bind-port={self.gossip}",
-                                    f"-memberlist.advertise-port={self.gossip}",
-                                    *(f"-metastore.raft.{word}-address=127.0.0.1:{self.raft}" for word in
-                                      ("bind", "advertise"))]
+        return super().command() + ["-architecture.storage=v2"]
 
 
 def free_port():
@@ -298,7 +294,8 @@ def ask_a_real_one(inputs, kiln, base_s):
         print(f"Pyroscope was ready after {server.took:.0f} s", flush=True)
         fill(server.url(), inputs, base_s)
         deadline = time.time() + 60
-        while len(p.call(server.url(), p.QUERIER + "ProfileTypes", {}).json.get("profileTypes", [])) < 6:
+        times = {"start": (base_s - 60) * 1000, "end": (base_s + 987) * 1000}
+        while len(p.call(server.url(), p.QUERIER + "ProfileTypes", times).json.get("profileTypes", [])) < 6:
             if time.time() > deadline:
                 raise RuntimeError("Pyroscope does not show what it took")
             time.sleep(0.5)

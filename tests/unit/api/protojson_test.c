@@ -139,16 +139,19 @@ TEST(protojson, both_sides_of_a_diff_have_structs_of_their_own)
 
 TEST(protojson, a_long_nested_message_has_a_long_length)
 {
-    static char json[70000];
+    struct kiln_buf json;
     struct kit kit;
-    size_t at = (size_t)sprintf(json, "{\"left\":{\"matchers\":[],\"labelSelector\":\"");
 
-    memset(json + at, 'x', 40000);
-    strcpy(json + at + 40000, "\",\"start\":3}}");
-    CHECK_OK(read_json(&kit, &kiln_pyro_diff_request, json));
+    kiln_buf_init(&json, 1 << 20);
+    kiln_buf_puts(&json, "{\"left\":{\"matchers\":[],\"labelSelector\":\"");
+    for (int i = 0; i < 40000; i++)
+        kiln_buf_putc(&json, 'x');
+    kiln_buf_add(&json, "\",\"start\":3}}", 15); /* with its NUL */
+    CHECK_OK(read_json(&kit, &kiln_pyro_diff_request, json.ptr));
     CHECK_EQ(kit.request.left->selector.len, 40000);
     CHECK_EQ(kit.request.left->start_ms, 3);
     stop(&kit);
+    kiln_buf_done(&json);
 }
 
 TEST(protojson, what_is_wrong_is_refused)
@@ -165,13 +168,15 @@ TEST(protojson, what_is_wrong_is_refused)
 
 TEST(protojson, lists_have_an_end)
 {
-    static char json[8 * KILN_TEXTS_MAX + 100];
-    size_t at = (size_t)sprintf(json, "{\"matchers\":[\"a\"");
+    struct kiln_buf json;
 
+    kiln_buf_init(&json, 1 << 20);
+    kiln_buf_puts(&json, "{\"matchers\":[\"a\"");
     for (int i = 0; i < KILN_TEXTS_MAX + 10000; i++)
-        at += (size_t)sprintf(json + at, ",\"\"");
-    strcpy(json + at, "]}");
-    CHECK_EQ(code_of(&kiln_pyro_names_request, json), KILN_E_LIMIT);
+        kiln_buf_puts(&json, ",\"\"");
+    kiln_buf_add(&json, "]}", 3);
+    CHECK_EQ(code_of(&kiln_pyro_names_request, json.ptr), KILN_E_LIMIT);
+    kiln_buf_done(&json);
 }
 
 TEST(protojson, protobuf_of_another_wire_type_is_unknown)

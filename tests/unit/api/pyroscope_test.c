@@ -246,6 +246,9 @@ TEST(pyroscope, tells_what_changed)
            "{\"format\":\"PROFILE_FORMAT_FUNCTIONS\",\"left\":{" ALL
            ",\"labelSelector\":\"{\\\"service.version\\\"=\\\"1.0\\\"}\"},"
            "\"right\":{" ALL ",\"labelSelector\":\"{\\\"service.version\\\"=\\\"1.1\\\"}\"}}");
+    GOLDEN("diff-2-functions", "Diff",
+           "{\"format\":\"PROFILE_FORMAT_FUNCTIONS\",\"maxNodes\":2,\"left\":{" ALL
+           "},\"right\":{" SHOP "}}");
     CHECK_TEXT(code_of("Diff", "{}"), "invalid_argument");
     stop();
 }
