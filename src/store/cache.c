@@ -143,13 +143,23 @@ static bool charge(struct kiln_cache *cache, size_t bytes)
     return true;
 }
 
-void kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
+bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what)
+{
+    bool has;
+
+    pthread_mutex_lock(&cache->lock);
+    has = *find(cache, block, what) != NULL;
+    pthread_mutex_unlock(&cache->lock);
+    return has;
+}
+
+bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
                     uint64_t age, struct kiln_cached *object)
 {
     struct kiln_cache_entry *e = kiln_malloc(sizeof(*e)), **at;
 
     if (!e)
-        return;
+        return false;
     pthread_mutex_lock(&cache->lock);
     at = find(cache, block, what);
     if (*at)
@@ -166,6 +176,7 @@ void kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block,
     }
     pthread_mutex_unlock(&cache->lock);
     kiln_free(e);
+    return !e;
 }
 
 void kiln_cache_forget(struct kiln_cache *cache, const struct kiln_block_id *block)

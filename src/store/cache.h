@@ -53,8 +53,11 @@ void kiln_cache_done(struct kiln_cache *cache);
 /* A reference, or NULL.  `age` must be that it was put with, unless that was 0. */
 struct kiln_cached *kiln_cache_find(struct kiln_cache *cache, const struct kiln_block_id *block,
                                     uint32_t what, uint64_t age);
-/* Keeps a reference of its own, if there is room; in the place of what was there. */
-void kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
+/* Whether it is there, without counting it as a use. */
+bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what);
+/* Keeps a reference of its own, if there is room, in the place of what was there; false: there is
+ * none, and the object is the caller's alone. */
+bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
                     uint64_t age, struct kiln_cached *object);
 /* Nothing of this block is kept any more. */
 void kiln_cache_forget(struct kiln_cache *cache, const struct kiln_block_id *block);

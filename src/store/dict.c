@@ -7,9 +7,9 @@
 
 #include <errno.h>
 
-#include "base/leash.h"
 #include "core/builder_int.h"
 #include "store/block_reader.h"
+#include "store/fund.h"
 
 static void free_dict(struct kiln_cached *cached)
 {
@@ -66,7 +66,7 @@ static int load(struct kiln_block *block, struct kiln_block_dict **ret_dict, str
     return 0;
 }
 
-int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block, struct kiln_leash *leash,
+int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block, struct kiln_fund *fund,
                     struct kiln_block_dict **ret_dict, struct kiln_err *err)
 {
     const struct kiln_block_id *id = &kiln_block_info(block)->id;
@@ -75,12 +75,18 @@ int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block, struct k
     int r;
 
     if (!dict) {
-        r = kiln_leash_read(leash, bytes_on_disk(&block->footer));
+        r = kiln_leash_read(fund->leash, bytes_on_disk(&block->footer));
         if (r == 0)
             r = load(block, &dict, err);
         if (r < 0)
             return r;
-        kiln_cache_put(cache, id, KILN_CACHE_DICT, 0, &dict->cached);
+        r = 0;
+        if (!kiln_cache_put(cache, id, KILN_CACHE_DICT, 0, &dict->cached))
+            r = kiln_fund_take(fund, dict->cached.bytes);
+        if (r < 0) {
+            kiln_block_dict_unref(dict);
+            return r;
+        }
     }
     *ret_dict = dict;
     return 0;

@@ -10,7 +10,7 @@
 #include "store/block_rows.h"
 #include "store/cache.h"
 
-struct kiln_leash;
+struct kiln_fund;
 
 struct kiln_block_dict {
     struct kiln_cached cached; /* first */
@@ -24,7 +24,7 @@ struct kiln_block_dict {
 
 /* From the cache, or read and put there; a reference. */
 KILN_CHECK int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block,
-                               struct kiln_leash *leash, struct kiln_block_dict **ret_dict,
+                               struct kiln_fund *fund, struct kiln_block_dict **ret_dict,
                                struct kiln_err *err);
 static inline void kiln_block_dict_unref(struct kiln_block_dict *dict)
 {

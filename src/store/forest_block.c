@@ -142,9 +142,9 @@ static int read_section(struct making *m, const struct kiln_section *section, ui
     for (uint32_t i = 0; r == 0 && i < section->n_pages; i++) {
         const struct kiln_page_ref *ref = &block->footer.pages[section->first_page + i];
 
-        r = kiln_leash_check(m->place->leash);
+        r = kiln_leash_check(m->place->fund->leash);
         if (r == 0)
-            r = kiln_leash_read(m->place->leash, ref->size);
+            r = kiln_leash_read(m->place->fund->leash, ref->size);
         if (r == 0)
             r = kiln_page_load(&m->in, block->io, block->fd, ref->offset, ref->size, err);
         for (uint32_t k = 0; r == 0 && k < n_columns; k++)
@@ -235,14 +235,18 @@ int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_bloc
 
     if (!forest) {
         m.in.budget = &m.budget;
-        r = kiln_block_dict(cache, block, place->leash, &m.dict, err);
+        r = kiln_block_dict(cache, block, place->fund, &m.dict, err);
         if (r == 0)
             r = make_named(&m, service, &forest, err);
         making_done(&m);
-        if (r == 0)
-            kiln_cache_put(cache, id, service, forest->lacks_names ? age + 1 : 0, &forest->cached);
+        if (r < 0)
+            return r;
+        if (!kiln_cache_put(cache, id, service, forest->lacks_names ? age + 1 : 0, &forest->cached))
+            r = kiln_fund_take(place->fund, forest->cached.bytes);
     }
     if (r == 0)
         *ret_forest = forest;
+    else
+        kiln_forest_unref(forest);
     return r;
 }

@@ -57,7 +57,7 @@ static int name_all(struct making *m)
         r = name_stack(m, list->stacks ? list->stacks[i] : i + 1);
         if (i % SLICE != SLICE - 1 || r < 0)
             continue;
-        r = kiln_leash_check(m->place->leash);
+        r = kiln_leash_check(m->place->fund->leash);
         if (list->live)
             kiln_scan_breathe(list->tenant, &since_ns);
     }
@@ -115,5 +115,10 @@ int kiln_forest_of_head(const struct kiln_forest_place *place,
     kiln_array_free(&m.budget, (void **)&m.names, &m.cap_names, sizeof(*m.names));
     kiln_array_free(&m.budget, (void **)&m.starts, &m.cap_starts, sizeof(*m.starts));
     kiln_symbol_finder_free(finder);
+    if (r == 0) {
+        r = kiln_fund_take(place->fund, (*ret_forest)->cached.bytes);
+        if (r < 0)
+            kiln_forest_unref(*ret_forest);
+    }
     return r;
 }

@@ -20,6 +20,30 @@ void kiln_fund_done(struct kiln_fund *fund)
     fund->budget = (struct kiln_budget){0};
 }
 
+static void count(struct kiln_fund *fund, size_t bytes)
+{
+    fund->budget.limit += bytes;
+    fund->budget.used += bytes;
+}
+
+int kiln_fund_take(struct kiln_fund *fund, size_t bytes)
+{
+    int r = kiln_leash_take(fund->leash, bytes);
+
+    if (r == 0)
+        count(fund, bytes);
+    return r;
+}
+
+int kiln_fund_reserve(struct kiln_fund *fund, size_t bytes, struct kiln_err *err)
+{
+    int r = kiln_leash_reserve(fund->leash, bytes, err);
+
+    if (r == 0)
+        count(fund, bytes);
+    return r;
+}
+
 /* Room for so many bytes more. */
 static int fund_more(struct kiln_fund *fund, size_t bytes)
 {

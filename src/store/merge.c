@@ -18,6 +18,8 @@
 #include "store/merge_profile.h"
 #include "store/scan_int.h"
 
+#define STACK_BYTES 48u /* of a question: its sum, by number and by rank, and where it is */
+
 /* How many profiles a process has; a table by its hash. */
 struct processes {
     struct kiln_budget budget;
@@ -307,7 +309,7 @@ static int scan_all(struct run *run, struct kiln_basis *basis, struct kiln_err *
 /* The one profile of means as the only source. */
 static int add_means_profile(struct run *run, struct kiln_batch *batch)
 {
-    struct kiln_forest_place place = {run->scan->store, run->q->tenants[0], run->q->leash};
+    struct kiln_forest_place place = {run->scan->store, run->q->tenants[0], &run->scan->fund};
     struct kiln_head_stacks list = {.batch = batch, .n = batch->dict.n_stacks};
     struct kiln_forest *forest;
     int r = kiln_forest_of_head(&place, &list, &forest);
@@ -334,7 +336,9 @@ static int answer(struct run *run, struct kiln_merged *merged, struct kiln_err *
     const struct kiln_merge_wants *wants = run->wants;
     int r = 0;
 
-    if (wants->profile || run->q->average)
+    r = kiln_scan_reserve(run->scan, STACK_BYTES,
+                          wants->nodes_max || wants->functions || wants->profile, err);
+    if (r == 0 && (wants->profile || run->q->average))
         r = kiln_merge_profile_new(run->scan, run->q, &run->profile, err);
     if (r == 0)
         r = scan_all(run, &merged->basis, err);
@@ -359,7 +363,7 @@ int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *que
     struct run run = {
         .q = question,
         .wants = wants,
-        .merging = {.leash = question->leash, .budget = {.limit = SIZE_MAX}},
+        .merging = {.budget = {.limit = SIZE_MAX}},
         .processes = {.budget = {.limit = SIZE_MAX}},
     };
     struct kiln_merged *merged = kiln_calloc(1, sizeof(*merged));
@@ -367,8 +371,10 @@ int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *que
 
     if (r == 0)
         r = kiln_scan_open(kiln_store_of(engine), question, 0, &run.scan, err);
-    if (r == 0)
+    if (r == 0) {
+        run.merging.fund = &run.scan->fund;
         r = answer(&run, merged, err);
+    }
     drop_sums(&run);
     forget_processes(&run);
     kiln_merging_done(&run.merging);

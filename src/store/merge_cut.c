@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/leash.h"
+#include "store/fund.h"
 #include "store/merge_int.h"
 
 #define CHECK_EVERY 1024u /* groups */
@@ -48,10 +48,18 @@ struct cut {
 };
 
 #define ROOM(c, array, need)                                                                       \
-    KILN_LIKELY((need) <= (c)->cap_##array)                                                        \
-        ? 0                                                                                        \
-        : kiln_grow(&(c)->budget, (void **)&(c)->array, &(c)->cap_##array, (need),                 \
-                    sizeof(*(c)->array), UINT32_MAX - 1)
+    (KILN_LIKELY((need) <= (c)->cap_##array)                                                       \
+         ? 0                                                                                       \
+         : grow((c), (void **)&(c)->array, &(c)->cap_##array, (need), sizeof(*(c)->array)))
+
+/* What it grows to is the question's. */
+static int grow(struct cut *c, void **array, uint32_t *cap, uint64_t need, size_t size)
+{
+    size_t before = c->budget.used;
+    int r = kiln_grow(&c->budget, array, cap, need, size, UINT32_MAX - 1);
+
+    return r < 0 ? r : kiln_fund_take(c->m->fund, c->budget.used - before);
+}
 
 static int64_t plus(int64_t a, int64_t b)
 {
@@ -267,7 +275,7 @@ static int choose(struct cut *c, uint32_t nodes_max)
         least = c->groups[group].total;
         r = expand(c, group);
         if (r == 0 && c->n_kept % CHECK_EVERY == 0)
-            r = kiln_leash_check(c->m->leash);
+            r = kiln_leash_check(c->m->fund->leash);
     }
     return r;
 }

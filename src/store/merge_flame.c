@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/leash.h"
+#include "store/fund.h"
 #include "store/merge_int.h"
 
 #define CHECK_EVERY 16384u /* stacks */
@@ -169,7 +169,7 @@ static int add_forest(struct kiln_merging *m, struct kiln_merge_source *s)
 
     for (uint32_t i = 0; r == 0 && i < f->n_stacks; i++) {
         if (i % CHECK_EVERY == 0)
-            r = kiln_leash_check(m->leash);
+            r = kiln_leash_check(m->fund->leash);
         add_stack(s, i, path, sums);
     }
     for (uint32_t i = 0; r == 0 && i < f->n_names; i++)

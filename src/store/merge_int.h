@@ -15,6 +15,8 @@
 #include "core/flame.h"
 #include "store/scan.h"
 
+struct kiln_fund;
+
 struct kiln_merge_function {
     uint32_t name; /* of the forest */
     int64_t self, total;
@@ -47,7 +49,7 @@ struct kiln_merge_name {
 };
 
 struct kiln_merging {
-    struct kiln_leash *leash;
+    struct kiln_fund *fund;
     struct kiln_budget budget;
     struct kiln_merge_source *sources;
     struct kiln_merge_name *names;

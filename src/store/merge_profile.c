@@ -29,6 +29,7 @@ struct kiln_merge_profile {
     struct kiln_buf type; /* five-part id of the first profile seen */
     int64_t period;
     bool saw;
+    size_t charged; /* to the question */
 };
 
 int kiln_merge_profile_new(struct kiln_scan *scan, const struct kiln_question *question,
@@ -249,7 +250,7 @@ static int add_block(struct kiln_merge_profile *p, const struct kiln_scan_source
     const struct kiln_footer *f = &source->block->footer;
     struct reading rd = {.p = p, .block = source->block, .budget = {.limit = PAGES_MAX}};
     struct sum *by_rank = NULL;
-    int r = kiln_block_dict(&p->scan->store->cache, source->block, p->q->leash, &rd.dict, err);
+    int r = kiln_block_dict(&p->scan->store->cache, source->block, &p->scan->fund, &rd.dict, err);
 
     if (r == 0)
         r = sort_sums(p, source, sums, &by_rank, err);
@@ -275,9 +276,17 @@ static int add_block(struct kiln_merge_profile *p, const struct kiln_scan_source
 int kiln_merge_profile_add(struct kiln_merge_profile *p, const struct kiln_scan_source *source,
                            const struct kiln_merge_sums *sums, struct kiln_err *err)
 {
-    if (source->block)
-        return add_block(p, source, sums, err);
-    return add_head(p, source, sums);
+    size_t bytes;
+    int r = source->block ? add_block(p, source, sums, err) : add_head(p, source, sums);
+
+    if (r < 0)
+        return r;
+    bytes = kiln_batch_bytes(kiln_builder_peek(p->b)) + p->budget.used;
+    if (bytes > p->charged) {
+        r = kiln_fund_take(&p->scan->fund, bytes - p->charged);
+        p->charged = bytes;
+    }
+    return r;
 }
 
 /* ---- the batch ---- */

@@ -26,6 +26,7 @@ static int take_view(struct kiln_scan_part *part, struct kiln_tenant *tenant)
         part->n_rows = kiln_head_rows(tenant->head)->n;
         part->n_series = info->n_series;
         part->n_stacks = kiln_rows_batch(kiln_head_rows(tenant->head))->dict.n_stacks;
+        part->n_frames = kiln_rows_batch(kiln_head_rows(tenant->head))->dict.n_frames;
     }
     pthread_mutex_unlock(&tenant->lock);
     if (r == 0) {
@@ -70,6 +71,7 @@ int kiln_scan_open(struct kiln_store *store, const struct kiln_question *questio
     scan->store = store;
     scan->q = question;
     scan->columns = columns;
+    kiln_fund_init(&scan->fund, question->leash);
     scan->budget.limit = SCRATCH_MAX;
     kiln_store_settle(&store->engine);
     r = take_views(scan);
@@ -85,6 +87,7 @@ void kiln_scan_close(struct kiln_scan *scan)
 {
     if (!scan)
         return;
+    kiln_fund_done(&scan->fund);
     for (uint32_t i = 0; i < scan->n_parts; i++) {
         kiln_block_list_done(&scan->parts[i].blocks);
         kiln_head_unref(scan->parts[i].cutting);
@@ -166,7 +169,7 @@ int kiln_scan_forest(struct kiln_scan *scan, const struct kiln_scan_source *sour
                      const uint32_t *stacks, uint32_t n, struct kiln_forest **ret_forest,
                      struct kiln_err *err)
 {
-    struct kiln_forest_place place = {scan->store, source->tenant_name, scan->q->leash};
+    struct kiln_forest_place place = {scan->store, source->tenant_name, &scan->fund};
     struct kiln_head_stacks list = {source->tenant, source->head, source->live, stacks, n, NULL};
 
     if (source->block)

@@ -90,6 +90,12 @@ struct kiln_scan_visitor {
 /* Waits until everything acknowledged is there, and fixes what will be looked at. */
 KILN_CHECK int kiln_scan_open(struct kiln_store *store, const struct kiln_question *question,
                               unsigned columns, struct kiln_scan **ret_scan, struct kiln_err *err);
+/*
+ * Waits for the memory that the answer will take, and takes it until the scan is closed: so much a
+ * stack of every source, and where `forests` are needed, what making the largest one takes.
+ */
+KILN_CHECK int kiln_scan_reserve(struct kiln_scan *scan, size_t bytes_a_stack, bool forests,
+                                 struct kiln_err *err);
 /* The basis is filled but for `count`; it may be NULL. */
 KILN_CHECK int kiln_scan_run(struct kiln_scan *scan, const struct kiln_scan_visitor *visitor,
                              struct kiln_basis *ret_basis, struct kiln_err *err);

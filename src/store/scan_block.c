@@ -279,7 +279,7 @@ static int choose(struct kiln_scan *scan, const struct kiln_block *block, bool *
 static int open_pages(struct pages *pg, struct kiln_err *err)
 {
     const struct kiln_batch *batch;
-    int r = kiln_block_dict(&pg->scan->store->cache, pg->block, pg->scan->q->leash, &pg->dict, err);
+    int r = kiln_block_dict(&pg->scan->store->cache, pg->block, &pg->scan->fund, &pg->dict, err);
 
     if (r < 0)
         return r;

@@ -58,6 +58,13 @@ static int attr_holds(const struct kiln_matcher *m, const struct kiln_batch *bat
 
 /* ---- the memo ---- */
 
+static bool is_service(struct kiln_str name)
+{
+    return kiln_str_eq(name, KILN_STR("service_name")) ||
+           kiln_str_eq(name, KILN_STR("service.name")) ||
+           kiln_str_eq(name, KILN_STR("__service_name__"));
+}
+
 void kiln_scan_forget(struct kiln_scan *scan)
 {
     struct kiln_scan_memo *m = &scan->memo;
@@ -73,31 +80,59 @@ void kiln_scan_forget(struct kiln_scan *scan)
     *m = (struct kiln_scan_memo){.budget = {.limit = SIZE_MAX}};
 }
 
-int kiln_scan_add_series(struct kiln_scan *scan, struct kiln_str key, bool touches)
+/* Whether the conditions on the service alone hold: asked once for many series. */
+static int service_passes(struct kiln_scan *scan, struct kiln_str service)
+{
+    const struct kiln_series series = {.service = service};
+    int r = 1;
+
+    if (scan->has_service && kiln_str_eq(scan->service, service))
+        return scan->service_passes;
+    for (uint32_t i = 0; r == 1 && i < scan->q->n_matchers; i++) {
+        const struct kiln_matcher *m = &scan->q->matchers[i];
+
+        if (is_service(m->name))
+            r = kiln_meaning_match(m, series.service);
+    }
+    scan->has_service = r >= 0;
+    scan->service = service;
+    scan->service_passes = r;
+    return r;
+}
+
+int kiln_scan_judge_series(struct kiln_scan *scan, struct kiln_str key,
+                           struct kiln_scan_series *ret_series)
 {
     const struct kiln_question *q = scan->q;
-    struct kiln_scan_series made = {.key = key, .chosen = touches};
+    struct kiln_scan_series made = {.key = key};
     struct kiln_str value;
+    int r = service_passes(scan, kiln_block_service(key));
+
+    if (r > 0 && kiln_series_parse(key, &made.series) < 0)
+        return KILN_E_CORRUPT;
+    if (r > 0 && q->type.len)
+        r = kiln_str_eq(made.series.type, q->type);
+    for (uint32_t i = 0; r > 0 && i < q->n_matchers; i++) {
+        if (kiln_meaning_of_series(&made.series, q->matchers[i].name, &value))
+            r = kiln_meaning_match(&q->matchers[i], value);
+        else
+            made.pending |= UINT64_C(1) << i;
+    }
+    made.chosen = r > 0;
+    *ret_series = made;
+    return r < 0 ? r : 0;
+}
+
+int kiln_scan_add_series(struct kiln_scan *scan, struct kiln_str key, bool touches)
+{
+    struct kiln_scan_series made = {.key = key};
     int r = ROOM(scan, series, (uint64_t)scan->memo.n_series + 1);
 
-    if (r < 0)
-        return r;
-    if (touches && kiln_series_parse(key, &made.series) < 0)
-        return KILN_E_CORRUPT;
-    if (touches && q->type.len)
-        made.chosen = kiln_str_eq(made.series.type, q->type);
-    for (uint32_t i = 0; made.chosen && i < q->n_matchers; i++) {
-        if (!kiln_meaning_of_series(&made.series, q->matchers[i].name, &value)) {
-            made.pending |= UINT64_C(1) << i;
-            continue;
-        }
-        r = kiln_meaning_match(&q->matchers[i], value);
-        if (r < 0)
-            return r;
-        made.chosen = r;
-    }
-    scan->memo.series[scan->memo.n_series++] = made;
-    return 0;
+    if (r == 0 && touches)
+        r = kiln_scan_judge_series(scan, key, &made);
+    if (r == 0)
+        scan->memo.series[scan->memo.n_series++] = made;
+    return r;
 }
 
 bool kiln_scan_has_links(const struct kiln_scan *scan)

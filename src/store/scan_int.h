@@ -10,6 +10,7 @@
 #define KILN_STORE_SCAN_INT_H
 
 #include "store/dict.h"
+#include "store/fund.h"
 #include "store/scan.h"
 #include "store/store_int.h"
 
@@ -21,7 +22,7 @@ struct kiln_scan_part {
     struct kiln_block_list blocks;
     bool *damaged; /* parallel */
     struct kiln_head *cutting, *head;
-    uint32_t n_rows, n_series, n_stacks; /* of the head, at that moment */
+    uint32_t n_rows, n_series, n_stacks, n_frames; /* of the head, at that moment */
 };
 
 /* How a matcher about something else than the series is decided. */
@@ -64,7 +65,11 @@ struct kiln_scan {
     unsigned columns; /* that the visitor wants */
     struct kiln_scan_part *parts;
     uint32_t n_parts, n_damaged;
-    bool again; /* a block turned out to be damaged */
+    bool again;              /* a block turned out to be damaged */
+    struct kiln_fund fund;   /* what is taken of the leash */
+    struct kiln_str service; /* the last one that was asked about */
+    bool has_service;
+    int service_passes;
     const struct kiln_scan_visitor *visitor;
     struct kiln_basis basis;
     struct kiln_budget budget; /* of scratch */
@@ -78,6 +83,9 @@ struct kiln_scan {
 
 /* Makes the memo ready for a source. */
 void kiln_scan_forget(struct kiln_scan *scan);
+/* Whether a series is chosen. */
+KILN_CHECK int kiln_scan_judge_series(struct kiln_scan *scan, struct kiln_str key,
+                                      struct kiln_scan_series *ret_series);
 /* Adds a series, in the order of numbers. */
 KILN_CHECK int kiln_scan_add_series(struct kiln_scan *scan, struct kiln_str key, bool touches);
 /* Which pending matchers may be decided by attributes of samples, and which links count. */
@@ -133,7 +141,7 @@ KILN_CHECK int kiln_scan_mark_stacks(struct kiln_scan *scan, const struct kiln_s
 struct kiln_forest_place {
     struct kiln_store *store;
     struct kiln_str tenant;
-    struct kiln_leash *leash;
+    struct kiln_fund *fund;
 };
 KILN_CHECK int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_block *block,
                                     uint32_t service, struct kiln_forest **ret_forest,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much memory an answer will take, from what footers say.  Stacks are known; what making a
+ * forest takes is guessed from the number of frames, and is needed for one forest at a time: what
+ * is made goes to the cache, which pays for itself.
+ */
+#include "store/scan_int.h"
+
+#define BASE         ((size_t)1 << 20) /* pages, columns, the answer */
+#define FOREST_NODE  6u                /* bytes */
+#define FOREST_STACK 24u
+#define HEAD_FRAME   12u
+
+struct estimate {
+    uint64_t stacks;
+    uint64_t largest; /* bytes, for a while */
+};
+
+/* The services of a block that have a chosen series, each once. */
+static int add_block(struct kiln_scan *scan, struct kiln_block *block, bool forests,
+                     struct estimate *e)
+{
+    const struct kiln_footer *f = &block->footer;
+    struct kiln_cache *cache = &scan->store->cache;
+    uint64_t dict = kiln_cache_has(cache, &f->info.id, KILN_CACHE_DICT) ? 0 : f->info.dict_bytes;
+    uint32_t last = UINT32_MAX;
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < f->info.n_series; i++) {
+        const struct kiln_block_series *s = &f->series[i];
+        struct kiln_scan_series judged;
+        uint64_t stacks, bytes;
+
+        if (f->services[i] == last || !kiln_scan_touches(scan, s->min_ns, s->max_ns))
+            continue;
+        r = kiln_scan_judge_series(scan, s->key, &judged);
+        if (r < 0 || !judged.chosen)
+            continue;
+        last = f->services[i];
+        stacks = f->sections[f->stacks[last]].n_entries;
+        e->stacks += stacks;
+        bytes = dict;
+        if (forests && f->info.n_stacks && !kiln_cache_has(cache, &f->info.id, last))
+            bytes += stacks * FOREST_STACK + (uint64_t)((double)stacks / (double)f->info.n_stacks *
+                                                        (double)f->info.n_frames * FOREST_NODE);
+        e->largest = bytes > e->largest ? bytes : e->largest;
+    }
+    return r;
+}
+
+static void add_head(const struct kiln_scan *scan, const struct kiln_dict *dict, uint32_t n_stacks,
+                     bool forests, struct estimate *e)
+{
+    uint64_t bytes =
+        forests && kiln_scan_has_stacks(scan) ? (uint64_t)dict->n_frames * HEAD_FRAME : 0;
+
+    e->stacks += n_stacks;
+    e->largest = bytes > e->largest ? bytes : e->largest;
+}
+
+static int add_part(struct kiln_scan *scan, const struct kiln_scan_part *part, bool forests,
+                    struct estimate *e)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < part->blocks.n; i++) {
+        const struct kiln_block_info *info = kiln_block_info(part->blocks.blocks[i]);
+
+        if (kiln_scan_touches(scan, info->min_ns, info->max_ns))
+            r = add_block(scan, part->blocks.blocks[i], forests, e);
+    }
+    if (part->cutting) {
+        const struct kiln_dict *dict = &kiln_rows_batch(kiln_head_rows(part->cutting))->dict;
+
+        add_head(scan, dict, dict->n_stacks, forests, e);
+    }
+    if (part->n_rows) {
+        struct kiln_dict dict = {.n_frames = part->n_frames};
+
+        add_head(scan, &dict, part->n_stacks, forests, e);
+    }
+    return r;
+}
+
+int kiln_scan_reserve(struct kiln_scan *scan, size_t bytes_a_stack, bool forests,
+                      struct kiln_err *err)
+{
+    struct estimate e = {0};
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < scan->n_parts; i++)
+        r = add_part(scan, &scan->parts[i], forests, &e);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    return kiln_fund_reserve(&scan->fund, BASE + (size_t)(e.stacks * bytes_a_stack + e.largest),
+                             err);
+}
