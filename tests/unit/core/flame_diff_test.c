@@ -208,3 +208,97 @@ TEST(flame_diff, more_than_it_may_take_is_refused)
     CHECK_EQ(kiln_flame_diff_new(l, l, &opts, &diff, NULL), KILN_E_LIMIT);
     kiln_flame_free(l);
 }
+
+/* ---- any flames ---- */
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 16;
+}
+
+/* Up to 30 stacks of up to five of the six functions a to f. */
+static void draw_random(uint32_t *seed, char *text, size_t size)
+{
+    uint32_t n = next_random(seed) % 30;
+    size_t len = 0;
+
+    text[0] = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t depth = 1 + next_random(seed) % 5;
+
+        for (uint32_t k = 0; k < depth; k++)
+            len += (size_t)snprintf(text + len, size - len, "%s%c", k ? ";" : "",
+                                    'a' + (int)(next_random(seed) % 6));
+        len += (size_t)snprintf(text + len, size - len, " %u\n", 1 + next_random(seed) % 50);
+    }
+}
+
+/* Every total is what the node and its children have, on both sides; "other" is last and a leaf. */
+static void check_sums(const struct kiln_flame_diff *diff)
+{
+    for (uint32_t i = 0; i < diff->n_nodes; i++) {
+        const struct kiln_flame_diff_node *node = &diff->nodes[i];
+        struct kiln_flame_pair sum = node->self;
+
+        for (uint32_t k = i + 1; k < node->end; k = diff->nodes[k].end) {
+            const struct kiln_flame_diff_node *child = &diff->nodes[k];
+
+            CHECK_EQ(child->parent, i);
+            CHECK(child->name != diff->other || (child->end == node->end && child->end == k + 1));
+            sum.left += child->total.left;
+            sum.right += child->total.right;
+        }
+        CHECK_EQ(sum.left, node->total.left);
+        CHECK_EQ(sum.right, node->total.right);
+    }
+    CHECK_EQ(diff->nodes[0].total.left, diff->total.left);
+    CHECK_EQ(diff->nodes[0].total.right, diff->total.right);
+    CHECK_EQ(diff->nodes[0].end, diff->n_nodes);
+}
+
+static uint32_t count_kept(const struct kiln_flame_diff *diff)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < diff->n_nodes; i++)
+        n += !diff->other || diff->nodes[i].name != diff->other;
+    return n;
+}
+
+TEST(flame_diff, sums_stay_sums_however_the_flames_were_cut)
+{
+    uint32_t seed = 7;
+    char left[1024], right[1024];
+
+    for (int round = 0; round < 500; round++) {
+        uint32_t cut = next_random(&seed) % 20, nodes_max = next_random(&seed) % 20;
+        struct kiln_flame_diff *diff;
+
+        draw_random(&seed, left, sizeof(left));
+        draw_random(&seed, right, sizeof(right));
+        diff = diff_of(left, right, cut,
+                       (struct kiln_flame_diff_opts){.nodes_max = nodes_max, .scale = 1.5});
+        check_sums(diff);
+        CHECK(nodes_max == 0 || count_kept(diff) <= nodes_max);
+        kiln_flame_diff_free(diff);
+    }
+}
+
+TEST(flame_diff, of_a_flame_and_itself_nothing_changes)
+{
+    uint32_t seed = 11;
+    char text[1024];
+
+    for (int round = 0; round < 200; round++) {
+        struct kiln_flame_diff *diff;
+
+        draw_random(&seed, text, sizeof(text));
+        diff = diff_of(text, text, next_random(&seed) % 20, (struct kiln_flame_diff_opts){0});
+        for (uint32_t i = 0; i < diff->n_nodes; i++)
+            CHECK_EQ(diff->nodes[i].total.left, diff->nodes[i].total.right);
+        for (uint32_t i = 0; i < diff->n_functions; i++)
+            CHECK(diff->functions[i].self_is_noise && diff->functions[i].total_is_noise);
+        kiln_flame_diff_free(diff);
+    }
+}
