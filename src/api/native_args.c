@@ -208,7 +208,7 @@ static int parse_pattern(struct kiln_native_call *call, const char *param, struc
 
     if (text.len > PATTERN_MAX)
         return kiln_native_refuse(call, param, "longer than %d bytes", PATTERN_MAX);
-    r = kiln_regex_new(text, 0, ret, &call->err);
+    r = kiln_regex_new(text, KILN_REGEX_GIVES_UP, ret, &call->err);
     call->param = r < 0 ? param : NULL;
     return r;
 }

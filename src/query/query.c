@@ -219,9 +219,36 @@ void kiln_ask_close(struct kiln_ask *ask)
 
 /* ---- asking ---- */
 
+/* Whether an expression gave up, and which. */
+static bool gave_up(const struct kiln_ask *ask, struct kiln_str *ret_what)
+{
+    const struct kiln_matcher *m = kiln_selector_gave_up(&ask->selector);
+    const struct kiln_stack_choice *stacks = &ask->question.stacks;
+
+    *ret_what = m ? m->value : KILN_STR("of function names");
+    return m || (stacks->with_regex && kiln_regex_gave_up(stacks->with_regex)) ||
+           (stacks->without_regex && kiln_regex_gave_up(stacks->without_regex));
+}
+
+static int too_many_steps(struct kiln_ask *ask, struct kiln_str what, struct kiln_err *err)
+{
+    ask->outcome = KILN_ASK_LIMITED;
+    if (err)
+        *err = (struct kiln_err){0};
+    return kiln_err_set(err, KILN_E_LIMIT, NULL,
+                        "the expression %.*s takes too many steps to match",
+                        (int)(what.len < 100 ? what.len : 100), what.ptr);
+}
+
 int kiln_ask_failed(struct kiln_ask *ask, int code, struct kiln_err *err)
 {
+    struct kiln_str what;
+
+    if (gave_up(ask, &what))
+        return too_many_steps(ask, what, err);
     ask->outcome = outcome_of(code);
+    if (err && strcmp(err->text, kiln_err_text(code)) == 0)
+        *err = (struct kiln_err){0}; /* there is more to say than what the code means */
     switch (code) {
     case -ETIMEDOUT:
         return kiln_err_set(
@@ -239,29 +266,13 @@ int kiln_ask_failed(struct kiln_ask *ask, int code, struct kiln_err *err)
     }
 }
 
-/* The expression that gave up, or KILN_STR_NONE. */
-static bool gave_up(const struct kiln_ask *ask, struct kiln_str *ret_what)
-{
-    const struct kiln_matcher *m = kiln_selector_gave_up(&ask->selector);
-    const struct kiln_stack_choice *stacks = &ask->question.stacks;
-
-    *ret_what = m ? m->value : KILN_STR("of function names");
-    return m || (stacks->with_regex && kiln_regex_gave_up(stacks->with_regex)) ||
-           (stacks->without_regex && kiln_regex_gave_up(stacks->without_regex));
-}
-
-/* What the engine said, in the light of what happened on the way. */
+/* What the engine said, in the light of what happened on the way: an answer for which an expression
+ * gave up is none. */
 static int judge(struct kiln_ask *ask, int code, struct kiln_err *err)
 {
     struct kiln_str what;
 
-    if (gave_up(ask, &what)) {
-        ask->outcome = KILN_ASK_LIMITED;
-        return kiln_err_set(err, KILN_E_LIMIT, NULL,
-                            "the expression %.*s takes too many steps to match",
-                            (int)(what.len < 100 ? what.len : 100), what.ptr);
-    }
-    return code < 0 ? kiln_ask_failed(ask, code, err) : 0;
+    return code < 0 || gave_up(ask, &what) ? kiln_ask_failed(ask, code, err) : 0;
 }
 
 int kiln_ask_merge(struct kiln_ask *ask, const struct kiln_merge_wants *wants,

@@ -150,6 +150,18 @@ def refusals():
     has(kiln("query", "-s", "unix:/nowhere/kiln.sock", code=4), "/nowhere/kiln.sock")
 
 
+def bombs(folder):
+    """An expression that would match for ever ends with a sentence, in selectors and of function names."""
+    evil = "a" * 60 + "!b!b"
+    path = folder / "evil.folded"
+    path.write_text(f"main;{evil} 1\nmain;x 1\n")
+    kiln("push", "-q", "--service", evil, "--time", NOW - 60, path)
+    bomb = "(a*)*(a*)*(a*)*b"
+    has(kiln("query", '{service_name=~"%s"}' % bomb, "--labels", code=2), "takes too many steps")
+    has(kiln("query", '{service_name=~"%s"}' % bomb, code=2), "takes too many steps")
+    has(kiln("query", '{service_name="%s"}' % evil, "--with", bomb, code=2), "takes too many steps")
+
+
 class Liar(http.server.BaseHTTPRequestHandler):
     """Answers that no server of ours gives."""
     answer = b""
@@ -197,6 +209,7 @@ def main():
         thresholds()
         deployments()
         refusals()
+        bombs(folder)
     lies()
 
 
