@@ -29,7 +29,7 @@ int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_store_admin_opts admin = {.engine = serve->engine,
                                           .io = serve->io,
-                                          .export_bytes = serve->memory.query.limit / 5 * 2,
+                                          .export_bytes = serve->memory.query.limit / 10 * 3,
                                           .pool = &serve->memory.query,
                                           .log = serve->log};
     int r = kiln_otlp_receiver_add(serve->receivers, serve->otlp);

@@ -30,14 +30,16 @@
 #include "base/thread.h"
 #include "cli/serve.h"
 
-#define MIB          ((uint64_t)1 << 20)
-#define SLACK        (16 * MIB) /* beside the eighth: code, stacks, libraries */
-#define LEAST        ((size_t)4 << 10)
-#define CALM_MS      1000       /* from one look to the next */
-#define BUSY_MS      50         /* the same, when more than a quarter is in use */
-#define TRIM_EVERY_S 1          /* near the limit */
-#define IDLE_S       30         /* as often, what nobody uses goes back anyway, */
-#define IDLE_BYTES   (64 * MIB) /* from this much on */
+#define MIB         ((uint64_t)1 << 20)
+#define SLACK       (16 * MIB) /* beside the eighth: code, stacks, libraries */
+#define LEAST       ((size_t)4 << 10)
+#define CALM_MS     1000       /* from one look to the next */
+#define BUSY_MS     50         /* the same, when more than a quarter is in use */
+#define TRIM_MS     1000       /* as often near the limit free memory goes back to the kernel, */
+#define SQUEEZED_MS 200        /* and so often where pools would have to give way to it, */
+#define SQUEEZED    (4 * MIB)  /* from this much on; */
+#define IDLE_MS     30000      /* so often what nobody uses goes back anyway, */
+#define IDLE_BYTES  (64 * MIB) /* from this much on */
 
 static void init_share(struct kiln_pool *pool, const char *name, struct kiln_pool *all, size_t own,
                        size_t most)
@@ -74,22 +76,31 @@ static bool take_free(struct kiln_pool *pool, size_t bytes)
     return kiln_pool_has(pool, bytes) && kiln_pool_take(pool, bytes) == 0;
 }
 
-/*
- * Makes the ballast what is used beside the pools, or as near as the pools allow.  Caches give way
- * to it only where free memory has just gone back to the kernel: what they give back does not leave
- * the process before, and would be taken for even more that is used beside.
- */
-static void balance(struct kiln_memory *memory, uint64_t rss, bool trimmed)
+/* What is used beside the pools, beyond what is never given out. */
+static size_t beside(const struct kiln_memory *memory, uint64_t rss)
 {
     uint64_t known = in_use(memory);
     uint64_t free_of_charge = memory->limit - memory->all.limit - memory->limit / 16;
-    size_t want = rss > known + free_of_charge ? (size_t)(rss - known - free_of_charge) : 0;
+
+    return rss > known + free_of_charge ? (size_t)(rss - known - free_of_charge) : 0;
+}
+
+/*
+ * Makes the ballast what is used beside the pools, or as near as the pools allow.  It grows only
+ * where free memory has just gone back to the kernel, or there is hardly any left: what a question
+ * gave back a moment ago does not leave the process before, and the next one can have it.
+ */
+static void balance(struct kiln_memory *memory, uint64_t rss, bool trimmed)
+{
+    size_t want = beside(memory, rss);
 
     if (want < memory->ballast) {
         kiln_pool_give(&memory->beside, memory->ballast - want);
         memory->ballast = want;
     }
-    if (trimmed && want > memory->ballast)
+    if (want == memory->ballast || (!trimmed && rss < memory->limit / 16 * 15))
+        return;
+    if (trimmed)
         kiln_pool_reclaim(&memory->beside, want - memory->ballast);
     /* All there is, if it is not enough: then nothing is given out until less is used. */
     for (size_t more = want - memory->ballast; more >= LEAST; more /= 2) {
@@ -100,9 +111,13 @@ static void balance(struct kiln_memory *memory, uint64_t rss, bool trimmed)
 
 static bool should_trim(const struct kiln_memory *memory, uint64_t rss, uint64_t since_ns)
 {
-    if (rss > memory->limit / 4 * 3 || memory->ballast)
-        return since_ns > TRIM_EVERY_S * KILN_NS_PER_S;
-    return rss > in_use(memory) + IDLE_BYTES && since_ns > IDLE_S * KILN_NS_PER_S;
+    uint64_t every_ms = rss > memory->limit / 4 * 3         ? TRIM_MS
+                        : rss > in_use(memory) + IDLE_BYTES ? IDLE_MS
+                                                            : UINT64_MAX;
+
+    if (beside(memory, rss) > SQUEEZED)
+        every_ms = SQUEEZED_MS;
+    return since_ns / KILN_NS_PER_MS > every_ms;
 }
 
 /* Returns how long to wait for the next look. */
