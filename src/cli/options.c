@@ -328,12 +328,15 @@ int kiln_args_parse(const struct kiln_command *command, int argc, char **argv,
 
 void kiln_args_done(struct kiln_args *args)
 {
-    kiln_free(args->operands.items);
-    kiln_free(args->relabel.items);
-    kiln_free(args->trim_path.items);
-    kiln_free(args->labels.items);
-    kiln_free(args->source_path.items);
-    kiln_free(args->store.matches.items);
-    kiln_free(args->load.templates.items);
+    const struct kiln_list *lists[] = {
+        &args->operands,        &args->relabel,        &args->trim_path,
+        &args->labels,          &args->source_path,    &args->store.matches,
+        &args->load.templates,  &args->query.by,       &args->query.functions,
+        &args->query.trace_ids, &args->query.span_ids, &args->query.profile_ids,
+        &args->annotate.tags,
+    };
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(lists); i++)
+        kiln_free(lists[i]->items);
     *args = (struct kiln_args){0};
 }
