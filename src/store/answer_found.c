@@ -8,8 +8,7 @@
 
 #include "base/sat.h"
 #include "store/fund.h"
-#include "store/scan.h"
-#include "store/store_int.h"
+#include "store/scan_int.h"
 
 #define LIMIT_DEFAULT 1000u
 
@@ -118,9 +117,11 @@ static void add_rows(struct kiln_found_row *row, const struct kiln_scan_profile 
         int64_t raw = run->values ? (int64_t)run->values[i] : 1;
 
         row->value = kiln_sat_add(row->value, kiln_sat_mul(raw, p->weight.scale));
-        row->count += kiln_weight_count(&p->weight, run->timed, raw);
+        if (!run->summed)
+            row->count += kiln_weight_count(&p->weight, run->timed, raw);
     }
-    row->n_samples += run->n;
+    row->n_samples += run->summed ? run->summed : run->n;
+    row->count += run->count;
 }
 
 static int show_profile(void *context, const struct kiln_scan_profile *p, struct kiln_err *err)
@@ -254,14 +255,17 @@ static int answer(struct finding *f, struct kiln_store *store, struct kiln_found
 {
     const struct kiln_scan_visitor visitor = {
         .context = f, .profile = f->opts->spans ? show_spans : show_profile, .restart = forget};
-    unsigned columns = KILN_SCAN_TIMES | (f->opts->spans ? KILN_SCAN_LINKS : KILN_SCAN_IDS);
+    unsigned columns =
+        f->opts->spans ? KILN_SCAN_TIMES | KILN_SCAN_LINKS : KILN_SCAN_IDS | KILN_SCAN_SUMS;
     struct kiln_basis basis = {0};
     struct kiln_scan *scan;
     int r = kiln_scan_open(store, f->q, columns, &scan, err);
 
     if (r < 0)
         return r;
-    r = kiln_scan_run(scan, &visitor, &basis, err);
+    r = kiln_scan_reserve(scan, 0, kiln_scan_has_stacks(scan), err);
+    if (r == 0)
+        r = kiln_scan_run(scan, &visitor, &basis, err);
     if (r == 0)
         r = offer_spans(f);
     if (r == 0)

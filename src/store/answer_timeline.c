@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/sat.h"
-#include "store/store_int.h"
+#include "store/scan_int.h"
 #include "store/tally.h"
 
 /* Rows of one group, bucket and link that follow each other are added at once. */
@@ -62,9 +62,12 @@ static int gather(struct gathering *g, const struct kiln_scan_run *run)
         r = turn_to(g, by_set ? run->attrs[i] : 0, by_link ? run->links[i] : 0,
                     run->times ? run->times[i] : g->p->time_ns);
         g->sum.value = kiln_sat_add(g->sum.value, kiln_sat_mul(raw, weight->scale));
-        g->sum.count += kiln_weight_count(weight, run->timed, raw);
+        if (!run->summed)
+            g->sum.count += kiln_weight_count(weight, run->timed, raw);
         g->n++;
     }
+    if (run->summed)
+        g->sum.count += run->count;
     return r;
 }
 
@@ -110,7 +113,7 @@ static void restart(void *context)
 
 static unsigned columns_of(const struct kiln_timeline_opts *opts)
 {
-    unsigned columns = KILN_SCAN_TIMES;
+    unsigned columns = KILN_SCAN_TIMES | (opts->span_exemplars ? 0 : KILN_SCAN_SUMS);
 
     if (opts->n_by)
         columns |= KILN_SCAN_ATTRS;
@@ -132,7 +135,10 @@ static int answer(struct kiln_tally *t, struct kiln_store *store,
 
     if (r < 0)
         return r;
-    r = kiln_scan_run(scan, &visitor, &basis, err);
+    kiln_scan_asks(scan, t->opts->by, t->opts->n_by);
+    r = kiln_scan_reserve(scan, 0, kiln_scan_has_stacks(scan), err);
+    if (r == 0)
+        r = kiln_scan_run(scan, &visitor, &basis, err);
     if (r == 0)
         r = kiln_tally_finish(t, &basis, ret_timeline);
     kiln_scan_close(scan);

@@ -83,24 +83,35 @@ int kiln_scan_open(struct kiln_store *store, const struct kiln_question *questio
     return 0;
 }
 
+void kiln_scan_done(struct kiln_scan *scan)
+{
+    kiln_fund_done(&scan->fund);
+    kiln_scan_forget(scan);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(scan->scratch); i++)
+        kiln_column_done(&scan->scratch[i], &scan->budget);
+    kiln_array_free(&scan->budget, (void **)&scan->intervals, &scan->cap_intervals,
+                    sizeof(*scan->intervals));
+}
+
 void kiln_scan_close(struct kiln_scan *scan)
 {
     if (!scan)
         return;
-    kiln_fund_done(&scan->fund);
     for (uint32_t i = 0; i < scan->n_parts; i++) {
         kiln_block_list_done(&scan->parts[i].blocks);
         kiln_head_unref(scan->parts[i].cutting);
         kiln_head_unref(scan->parts[i].head);
         kiln_free(scan->parts[i].damaged);
     }
-    kiln_scan_forget(scan);
-    for (size_t i = 0; i < KILN_ARRAY_LEN(scan->scratch); i++)
-        kiln_column_done(&scan->scratch[i], &scan->budget);
-    kiln_array_free(&scan->budget, (void **)&scan->intervals, &scan->cap_intervals,
-                    sizeof(*scan->intervals));
+    kiln_scan_done(scan);
     kiln_free(scan->parts);
     kiln_free(scan);
+}
+
+void kiln_scan_asks(struct kiln_scan *scan, const struct kiln_str *names, uint32_t n)
+{
+    scan->names = names;
+    scan->n_names = n;
 }
 
 /* ---- going through it ---- */
@@ -110,8 +121,10 @@ static int scan_or_set_aside(struct kiln_scan *scan, struct kiln_scan_part *part
                              struct kiln_err *err)
 {
     struct kiln_err why = {0};
-    int r = kiln_scan_block(scan, part, part->blocks.blocks[i], &why);
+    int r = kiln_scan_digest(scan, part, part->blocks.blocks[i], &why);
 
+    if (r > 0)
+        r = kiln_scan_block(scan, part, part->blocks.blocks[i], &why);
     if (kiln_keep_is_damage(r)) {
         kiln_keep_damaged(scan->store, part->tenant, part->blocks.blocks[i], &why);
         part->damaged[i] = true;

@@ -39,6 +39,10 @@ enum kiln_scan_columns {
     KILN_SCAN_LINKS = 2,
     KILN_SCAN_TIMES = 4,
     KILN_SCAN_IDS = 8,
+    /* Shortcuts that the visitor allows, where nothing of the question is in their way. */
+    KILN_SCAN_SUMS = 16,  /* rows of one time may be shown as their sum; without TIMES, all rows */
+    KILN_SCAN_PAIRS = 32, /* only series, origin and sets matter: each may be shown once, of all a
+                             block has where it touches the time; not with SUMS */
 };
 
 struct kiln_scan_source {
@@ -61,6 +65,10 @@ struct kiln_scan_run {
     const uint64_t *values; /* int64_t; NULL: each counts one */
     const uint64_t *times;  /* NULL: all have the profile's, or were not asked for */
     bool timed;             /* they have times, asked for or not */
+    /* Not 0: the sum of so many rows, of which the first and last times are shown, and how many
+     * observations they are. */
+    uint64_t summed;
+    double count;
 };
 
 struct kiln_scan_profile {
@@ -85,6 +93,8 @@ struct kiln_scan_visitor {
     int (*profile)(void *context, const struct kiln_scan_profile *profile, struct kiln_err *err);
     int (*end)(void *context, const struct kiln_scan_source *source, struct kiln_err *err);
     void (*restart)(void *context);
+    /* Whether rows of a series are wanted at all; NULL: all. */
+    bool (*series)(void *context, const struct kiln_series *series);
 };
 
 /* Waits until everything acknowledged is there, and fixes what will be looked at. */
@@ -100,6 +110,8 @@ KILN_CHECK int kiln_scan_reserve(struct kiln_scan *scan, size_t bytes_a_stack, b
 KILN_CHECK int kiln_scan_run(struct kiln_scan *scan, const struct kiln_scan_visitor *visitor,
                              struct kiln_basis *ret_basis, struct kiln_err *err);
 void kiln_scan_close(struct kiln_scan *scan);
+/* Labels that the visitor will ask for: sums will not do where samples have them. */
+void kiln_scan_asks(struct kiln_scan *scan, const struct kiln_str *names, uint32_t n);
 
 /* ---- for visitors ---- */
 

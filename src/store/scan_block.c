@@ -261,7 +261,7 @@ static int scan_pages(struct pages *pg, struct kiln_err *err)
 
 /* ---- a block ---- */
 
-static int choose(struct kiln_scan *scan, const struct kiln_block *block, bool *ret_any)
+int kiln_scan_choose_block(struct kiln_scan *scan, const struct kiln_block *block, bool *ret_any)
 {
     const struct kiln_footer *f = &block->footer;
     int r = 0;
@@ -323,7 +323,7 @@ int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part, struct 
     if (!kiln_scan_touches(scan, info->min_ns, info->max_ns))
         return 0;
     kiln_scan_forget(scan);
-    r = choose(scan, block, &any);
+    r = kiln_scan_choose_block(scan, block, &any);
     if (r < 0 || !any)
         return r;
     pg = kiln_calloc(1, sizeof(*pg));

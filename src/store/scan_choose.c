@@ -112,6 +112,8 @@ int kiln_scan_judge_series(struct kiln_scan *scan, struct kiln_str key,
         return KILN_E_CORRUPT;
     if (r > 0 && q->type.len)
         r = kiln_str_eq(made.series.type, q->type);
+    if (r > 0 && scan->visitor && scan->visitor->series)
+        r = scan->visitor->series(scan->visitor->context, &made.series);
     for (uint32_t i = 0; r > 0 && i < q->n_matchers; i++) {
         if (kiln_meaning_of_series(&made.series, q->matchers[i].name, &value))
             r = kiln_meaning_match(&q->matchers[i], value);

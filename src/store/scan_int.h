@@ -62,7 +62,9 @@ struct kiln_scan_interval {
 struct kiln_scan {
     struct kiln_store *store;
     const struct kiln_question *q;
-    unsigned columns; /* that the visitor wants */
+    unsigned columns;             /* that the visitor wants */
+    const struct kiln_str *names; /* labels that it asks for */
+    uint32_t n_names;
     struct kiln_scan_part *parts;
     uint32_t n_parts, n_damaged;
     bool again;              /* a block turned out to be damaged */
@@ -123,7 +125,17 @@ KILN_CHECK int kiln_scan_show(struct kiln_scan *scan, struct kiln_scan_profile *
                               const struct kiln_scan_sieve *sieve, struct kiln_err *err);
 uint64_t kiln_scan_covered(struct kiln_scan *scan);
 
+/* Frees what a scan has besides its view. */
+void kiln_scan_done(struct kiln_scan *scan);
+
 /* ---- sources ---- */
+
+/* Which series of a block are chosen, and whether any is. */
+KILN_CHECK int kiln_scan_choose_block(struct kiln_scan *scan, const struct kiln_block *block,
+                                      bool *ret_any);
+/* A block without its rows: 1 where these are needed, and nothing was shown. */
+KILN_CHECK int kiln_scan_digest(struct kiln_scan *scan, struct kiln_scan_part *part,
+                                struct kiln_block *block, struct kiln_err *err);
 
 KILN_CHECK int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part,
                                struct kiln_block *block, struct kiln_err *err);

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "base/thread.h"
-#include "store/oracle.h"
 #include "store/store_int.h"
 
 #define DAY_NS       (24 * 3600 * UINT64_C(1000000000))
@@ -215,7 +214,7 @@ static const struct kiln_engine_ops store_ops = {
     .merge = kiln_store_merge,
     .timeline = kiln_store_timeline,
     .found = kiln_store_found,
-    .labels = kiln_oracle_labels,
+    .labels = kiln_store_labels,
     .put_symbols = kiln_store_put_symbols,
     .delete_service = kiln_store_delete_service,
     .stats = kiln_store_stats,

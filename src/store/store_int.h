@@ -227,6 +227,9 @@ int kiln_store_timeline(struct kiln_engine *engine, const struct kiln_question *
 int kiln_store_found(struct kiln_engine *engine, const struct kiln_question *question,
                      const struct kiln_found_opts *opts, struct kiln_found **ret_found,
                      struct kiln_err *err);
+int kiln_store_labels(struct kiln_engine *engine, const struct kiln_question *question,
+                      const struct kiln_str *names, uint32_t n, struct kiln_labels **ret_labels,
+                      struct kiln_err *err);
 void kiln_store_stats(struct kiln_engine *engine, struct kiln_str tenant,
                       struct kiln_engine_stats *ret_stats);
 

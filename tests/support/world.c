@@ -226,7 +226,7 @@ static uint32_t link_to(struct world *w, struct kiln_builder *b)
 
 static void add_sample(struct world *w, struct kiln_builder *b, uint32_t profile, uint64_t time_ns)
 {
-    uint32_t shape = world_roll(w, 5), n = 1 + (world_roll(w, 4) == 0) + (world_roll(w, 8) == 0);
+    uint32_t shape = w->no_times ? 2 : world_roll(w, 5), n = 1 + (world_roll(w, 4) == 0) + (world_roll(w, 8) == 0);
     int64_t observed[3];
     uint64_t times[3];
 
@@ -297,6 +297,7 @@ static struct kiln_batch *make_batch(struct world *w)
 void world_init(struct world *w, uint64_t seed)
 {
     *w = (struct world){.dice = {seed}};
+    w->no_times = world_roll(w, 3) == 0;
     kit_init(&w->kit, NOW);
 }
 

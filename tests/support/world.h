@@ -26,6 +26,7 @@ struct world {
     uint32_t tenants[WORLD_BATCHES];
     uint32_t n;
     uint64_t serial;
+    bool no_times; /* no sample has one */
 };
 
 void world_init(struct world *w, uint64_t seed);

@@ -5,12 +5,13 @@
  * A series that decides everything that is asked for and about is told wherever it touches the time
  * with the blocks it is in; any other by its samples in the time.
  */
+#include "oracle_int.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "store/oracle_int.h"
 
 #define KEY_MAX  (1u << 24)
 #define ROWS_MAX 100000u

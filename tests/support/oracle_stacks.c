@@ -4,6 +4,8 @@
  * read the same; so that it tells each apart, each gets one more function at its root, named by the
  * number of the stack.
  */
+#include "oracle_int.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -12,7 +14,6 @@
 #include "core/builder.h"
 #include "core/remap.h"
 #include "core/view.h"
-#include "store/oracle_int.h"
 
 /* ---- texts ---- */
 

@@ -4,13 +4,14 @@
  * and each other one is selected by itself, so that every profile is known by its series: by a
  * condition on each label that any series of the tenant has, an absent one being empty.
  */
+#include "oracle_int.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/sat.h"
-#include "store/oracle_int.h"
 
 #define KEY_MAX (1u << 20) /* bytes of a text made of labels */
 

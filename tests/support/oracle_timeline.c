@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every fact with its group and bucket, sorted, and each run of equal ones added up. */
+#include "oracle_int.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/sat.h"
-#include "store/oracle_int.h"
 
 #define KEY_MAX         (1u << 24)
 #define BUCKETS_DEFAULT 1000000u

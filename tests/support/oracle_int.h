@@ -3,12 +3,12 @@
  * oracle_int - the facts that a question is about: every observation that passes, with its profile
  * and the batch that this is in.
  */
-#ifndef KILN_STORE_ORACLE_INT_H
-#define KILN_STORE_ORACLE_INT_H
+#ifndef KILN_TESTS_SUPPORT_ORACLE_INT_H
+#define KILN_TESTS_SUPPORT_ORACLE_INT_H
 
 #include "core/intern.h"
+#include "oracle.h"
 #include "store/meaning.h"
-#include "store/oracle.h"
 
 /* ---- texts, each once ---- */
 
@@ -120,4 +120,4 @@ static inline const struct kiln_fact_source *kiln_fact_source(const struct kiln_
     return &facts->sources[facts->profiles[fact->profile].source];
 }
 
-#endif /* KILN_STORE_ORACLE_INT_H */
+#endif /* KILN_TESTS_SUPPORT_ORACLE_INT_H */

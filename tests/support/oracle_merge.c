@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All facts as one profile, of which core/ makes a tree and a top table. */
+#include "oracle_int.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +9,6 @@
 #include "core/remap.h"
 #include "core/top.h"
 #include "core/tree.h"
-#include "store/oracle_int.h"
 
 /* What a stack of the merged profile adds up to. */
 struct sum {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts by profile or by link, each run one row; then sorted and cut. */
+#include "oracle_int.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/sat.h"
-#include "store/oracle_int.h"
 
 #define LIMIT_DEFAULT 1000u
 

@@ -6,8 +6,8 @@
  * Needs `series` and `select` of the engine only.  No speed, no limits of memory but the leash's.
  * Threads: as the engine's.
  */
-#ifndef KILN_STORE_ORACLE_H
-#define KILN_STORE_ORACLE_H
+#ifndef KILN_TESTS_SUPPORT_ORACLE_H
+#define KILN_TESTS_SUPPORT_ORACLE_H
 
 #include "store/engine.h"
 
@@ -24,4 +24,4 @@ int kiln_oracle_labels(struct kiln_engine *engine, const struct kiln_question *q
                        const struct kiln_str *names, uint32_t n, struct kiln_labels **ret_labels,
                        struct kiln_err *err);
 
-#endif /* KILN_STORE_ORACLE_H */
+#endif /* KILN_TESTS_SUPPORT_ORACLE_H */

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A block by its digests (store/digest.h) instead of its rows: profiles as sums, for who asked for
+ * KILN_SCAN_SUMS; or samples as sets of attributes, for who asked for KILN_SCAN_PAIRS.
+ *
+ * Sums will do where no row of a profile can be decided otherwise than all: not where samples have
+ * an attribute that is asked about, nor where a window ends among the times of rows.  Whether it is
+ * so is looked at before anything is shown.
+ */
+#include <errno.h>
+
+#include "store/digest.h"
+
+/* A service of a block. */
+struct showing {
+    struct kiln_scan *scan;
+    struct kiln_block *block;
+    struct kiln_block_dict *dict;
+    struct kiln_digest *digest;
+    struct kiln_scan_source source;
+};
+
+static bool wants(const struct kiln_scan *scan, unsigned flag)
+{
+    const struct kiln_question *q = scan->q;
+
+    if (!(scan->columns & flag) || kiln_scan_has_links(scan) || kiln_scan_has_stacks(scan))
+        return false;
+    return flag == KILN_SCAN_SUMS || !q->n_profile_ids;
+}
+
+static struct kiln_scan_profile profile_of(const struct showing *s, uint64_t series,
+                                           uint64_t origin)
+{
+    const struct kiln_scan_series *known = &s->scan->memo.series[series];
+
+    return (struct kiln_scan_profile){
+        .source = &s->source,
+        .series = &known->series,
+        .key = known->key,
+        .series_number = (uint32_t)series,
+        .origin = &s->dict->origins[origin - 1],
+        .origin_number = (uint32_t)origin,
+    };
+}
+
+/* ---- whether sums will do ---- */
+
+static bool sets_have(const struct showing *s, struct kiln_str name)
+{
+    for (uint32_t i = 0; i < s->digest->n_pairs; i++) {
+        uint64_t set = s->digest->pairs[i].set;
+
+        if (set && kiln_set_find(s->dict->batch, (uint32_t)set, name))
+            return true;
+    }
+    return false;
+}
+
+static bool asks_samples(const struct showing *s)
+{
+    const struct kiln_scan *scan = s->scan;
+
+    for (uint32_t i = 0; i < scan->n_names; i++) {
+        if (sets_have(s, scan->names[i]))
+            return true;
+    }
+    for (uint32_t i = 0; i < scan->q->n_matchers; i++) {
+        if (sets_have(s, scan->q->matchers[i].name))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the rows with times of this profile are all in the time, or all not. */
+static bool is_split(const struct kiln_scan *scan, const struct kiln_digest_profile *p)
+{
+    if (p->sums[KILN_DIGEST_TIMED].n == 0)
+        return false;
+    return (scan->columns & KILN_SCAN_TIMES) || (kiln_scan_touches(scan, p->min_ns, p->max_ns) &&
+                                                 !kiln_scan_covers(scan, p->min_ns, p->max_ns));
+}
+
+static bool sums_will_do(const struct showing *s)
+{
+    for (uint32_t i = 0; i < s->digest->n_profiles; i++) {
+        const struct kiln_digest_profile *p = &s->digest->profiles[i];
+
+        if (s->scan->memo.series[p->series].chosen && is_split(s->scan, p))
+            return false;
+    }
+    return !asks_samples(s);
+}
+
+/* ---- sums ---- */
+
+/* The two columns of a sum: itself, and nothing at the last time. */
+struct columns {
+    uint64_t values[KILN_N_DIGEST_SUMS][2];
+    uint64_t times[2];
+    uint64_t stacks[2];
+};
+
+static void add_run(struct kiln_scan_profile *p, const struct kiln_digest_profile *from,
+                    struct columns *c, uint32_t kind)
+{
+    bool timed = kind == KILN_DIGEST_TIMED;
+    uint64_t n = from->sums[kind].n;
+    struct kiln_scan_run *run = &p->runs[p->n_runs++];
+
+    *run = (struct kiln_scan_run){
+        .n = timed ? 2 : 1,
+        .stacks = c->stacks,
+        .values = c->values[kind],
+        .times = timed ? c->times : NULL,
+        .timed = timed,
+        .summed = n,
+        .count =
+            timed || p->weight.unit == 0 ? (double)n : from->sums[kind].weight / p->weight.unit,
+    };
+    c->values[kind][0] = (uint64_t)from->sums[kind].raw;
+    c->values[kind][1] = 0;
+}
+
+static void add_runs(const struct kiln_scan *scan, const struct kiln_digest_profile *from,
+                     struct kiln_scan_profile *p, struct columns *c)
+{
+    bool timed =
+        from->sums[KILN_DIGEST_TIMED].n && kiln_scan_covers(scan, from->min_ns, from->max_ns);
+
+    c->times[0] = from->min_ns;
+    c->times[1] = from->max_ns;
+    c->stacks[0] = c->stacks[1] = 1;
+    if (from->sums[KILN_DIGEST_PLAIN].n && kiln_scan_in_time(scan, from->time_ns))
+        add_run(p, from, c, KILN_DIGEST_PLAIN);
+    if (timed)
+        add_run(p, from, c, KILN_DIGEST_TIMED);
+}
+
+static int show_sum(const struct showing *s, const struct kiln_digest_profile *from,
+                    struct kiln_err *err)
+{
+    static const uint8_t none[16];
+    struct kiln_scan *scan = s->scan;
+    struct kiln_scan_profile p = profile_of(s, from->series, from->origin);
+    struct kiln_scan_sieve sieve = {.flags = p.origin->flags};
+    struct kiln_scan_opinion opinion;
+    struct columns columns;
+    int r;
+
+    p.time_ns = from->time_ns;
+    p.duration_ns = from->duration_ns;
+    p.id = memcmp(from->id, none, sizeof(none)) ? from->id : NULL;
+    if (!kiln_scan_id_wanted(scan, p.id))
+        return 0;
+    r = kiln_scan_judge(scan, &scan->memo.series[from->series], s->dict->batch, p.origin,
+                        p.origin_number, &opinion);
+    if (r < 0 || (opinion.asked & ~opinion.holds & ~opinion.absent))
+        return r;
+    kiln_scan_weigh(&p);
+    add_runs(scan, from, &p, &columns);
+    if (!p.n_runs && !kiln_scan_in_time(scan, p.time_ns))
+        return 0;
+    if (opinion.asked & ~opinion.holds)
+        p.n_runs = 0;
+    return kiln_scan_show(scan, &p, &sieve, err);
+}
+
+static int show_sums(const struct showing *s, struct kiln_err *err)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < s->digest->n_profiles; i++) {
+        if (s->scan->memo.series[s->digest->profiles[i].series].chosen)
+            r = show_sum(s, &s->digest->profiles[i], err);
+    }
+    return r;
+}
+
+/* ---- pairs ---- */
+
+/* 1 if samples of the pair count. */
+static int pair_passes(const struct showing *s, const struct kiln_digest_pair *pair,
+                       const struct kiln_scan_profile *p)
+{
+    struct kiln_scan *scan = s->scan;
+    const struct kiln_scan_series *series = &scan->memo.series[pair->series];
+    struct kiln_scan_opinion opinion;
+    int r;
+
+    if (!series->chosen)
+        return 0;
+    r = kiln_scan_judge(scan, series, s->dict->batch, p->origin, p->origin_number, &opinion);
+    if (r < 0)
+        return r;
+    if (opinion.asked & ~scan->memo.in_sets & ~opinion.holds)
+        return 0;
+    return kiln_scan_set_passes(scan, s->dict->batch, pair->set,
+                                series->pending & scan->memo.in_sets, opinion.holds);
+}
+
+static int show_pairs(const struct showing *s, struct kiln_err *err)
+{
+    const struct kiln_scan_visitor *v = s->scan->visitor;
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < s->digest->n_pairs; i++) {
+        const struct kiln_digest_pair *pair = &s->digest->pairs[i];
+        struct kiln_scan_profile p = profile_of(s, pair->series, pair->origin);
+
+        r = pair_passes(s, pair, &p);
+        if (r <= 0)
+            continue;
+        p.runs[p.n_runs++] = (struct kiln_scan_run){.n = 1, .attrs = &pair->set};
+        r = v->profile(v->context, &p, err);
+    }
+    return r;
+}
+
+/* ---- services ---- */
+
+/* The numbers of origins and sets come from rows, and are those of this block. */
+static int open_service(struct showing *s, struct kiln_scan_part *part, uint32_t service,
+                        struct kiln_err *err)
+{
+    s->source.service = service;
+    s->source.tenant = part->tenant;
+    s->source.tenant_name = kiln_str_of(part->tenant->name);
+    s->source.block = s->block;
+    s->source.batch = s->dict->batch;
+    return kiln_digest_of_block(s->scan, part, s->block, service, &s->digest, err);
+}
+
+static int show_service(const struct showing *s, struct kiln_err *err)
+{
+    const struct kiln_scan_visitor *v = s->scan->visitor;
+    int r = v->begin ? v->begin(v->context, &s->source, err) : 0;
+
+    if (r == 0)
+        r = s->scan->columns & KILN_SCAN_SUMS ? show_sums(s, err) : show_pairs(s, err);
+    return r == 0 && v->end ? v->end(v->context, &s->source, err) : r;
+}
+
+/* Goes over the services that have a chosen series: `look` only finds out whether it will do. */
+static int each_service(struct showing *s, struct kiln_scan_part *part, bool look,
+                        struct kiln_err *err)
+{
+    const struct kiln_footer *f = &s->block->footer;
+    uint32_t last = UINT32_MAX;
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < f->info.n_series; i++) {
+        if (!s->scan->memo.series[i].chosen || f->services[i] == last)
+            continue;
+        last = f->services[i];
+        r = open_service(s, part, last, err);
+        if (r == 0 && look)
+            r = s->scan->columns & KILN_SCAN_SUMS && !sums_will_do(s);
+        else if (r == 0)
+            r = show_service(s, err);
+        kiln_digest_unref(s->digest);
+        s->digest = NULL;
+    }
+    return r;
+}
+
+int kiln_scan_digest(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
+                     struct kiln_err *err)
+{
+    const struct kiln_block_info *info = kiln_block_info(block);
+    struct showing s = {.scan = scan, .block = block};
+    bool any;
+    int r;
+
+    if (!wants(scan, KILN_SCAN_SUMS) && !wants(scan, KILN_SCAN_PAIRS))
+        return 1;
+    if (!kiln_scan_touches(scan, info->min_ns, info->max_ns))
+        return 0;
+    kiln_scan_forget(scan);
+    r = kiln_scan_choose_block(scan, block, &any);
+    if (r < 0 || !any)
+        return r;
+    r = kiln_block_dict(&scan->store->cache, block, &scan->fund, &s.dict, err);
+    if (r == 0)
+        r = kiln_scan_learn(scan, s.dict->batch);
+    if (r == 0)
+        r = each_service(&s, part, true, err);
+    if (r == 0)
+        r = each_service(&s, part, false, err);
+    kiln_block_dict_unref(s.dict);
+    scan->basis.n_blocks += r == 0;
+    return r < 0 ? kiln_block_fail(block, err, r) : r;
+}
