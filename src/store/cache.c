@@ -128,8 +128,6 @@ struct kiln_cached *kiln_cache_find(struct kiln_cache *cache, const struct kiln_
 /* Takes the bytes of an object from the pool, if need be by evicting. */
 static bool charge(struct kiln_cache *cache, size_t bytes)
 {
-    if (bytes > cache->limit)
-        return false;
     if (cache->used > cache->limit - bytes &&
         !make_room(cache, cache->used - (cache->limit - bytes)))
         return false;
@@ -156,8 +154,11 @@ bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block,
 bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
                     uint64_t age, struct kiln_cached *object)
 {
-    struct kiln_cache_entry *e = kiln_malloc(sizeof(*e)), **at;
+    struct kiln_cache_entry *e, **at;
 
+    if (object->bytes > cache->limit)
+        return false;
+    e = kiln_malloc(sizeof(*e));
     if (!e)
         return false;
     pthread_mutex_lock(&cache->lock);

@@ -95,6 +95,36 @@ static void *ask(void *context)
     return NULL;
 }
 
+/* The same of a merge, which reads the head while it grows. */
+static void *add_up(void *context)
+{
+    static const struct kiln_str tenant = {"anonymous", 9};
+    static const struct kiln_str with = {"main", 4};
+    static const struct kiln_merge_wants wants = {.nodes_max = 5, .functions = true};
+    struct traffic *t = context;
+
+    for (uint32_t i = 0; atomic_load(&t->running); i++) {
+        uint32_t least = atomic_load(&t->acknowledged);
+        struct kiln_leash leash = {0};
+        struct kiln_question q = {.tenants = &tenant, .n_tenants = 1, .leash = &leash};
+        struct kiln_merged *merged = NULL;
+
+        if (i % 2) {
+            q.stacks.with = &with;
+            q.stacks.n_with = 1;
+        }
+        if (t->kit.engine->ops->merge(t->kit.engine, &q, &wants, &merged, NULL) < 0) {
+            atomic_store(&t->failed, true);
+            continue;
+        }
+        EXPECT(t, merged->total >= least && merged->total <= atomic_load(&t->begun));
+        EXPECT(t, merged->flame->nodes[0].total == merged->total);
+        EXPECT(t, merged->basis.n_damaged == 0);
+        kiln_merged_free(merged);
+    }
+    return NULL;
+}
+
 static void *cut(void *context)
 {
     struct traffic *t = context;
@@ -110,7 +140,7 @@ TEST(store, every_question_sees_each_profile_once_whatever_goes_on)
 {
     struct traffic t = {.running = APPENDERS};
     struct appender appenders[APPENDERS];
-    pthread_t threads[APPENDERS + 2];
+    pthread_t threads[APPENDERS + 3];
     struct kiln_batch *all;
 
     kit_init(&t.kit, NOW);
@@ -124,7 +154,8 @@ TEST(store, every_question_sees_each_profile_once_whatever_goes_on)
     }
     CHECK_OK(pthread_create(&threads[APPENDERS], NULL, ask, &t));
     CHECK_OK(pthread_create(&threads[APPENDERS + 1], NULL, cut, &t));
-    for (uint32_t i = 0; i < APPENDERS + 2; i++)
+    CHECK_OK(pthread_create(&threads[APPENDERS + 2], NULL, add_up, &t));
+    for (uint32_t i = 0; i < APPENDERS + 3; i++)
         pthread_join(threads[i], NULL);
     CHECK(!atomic_load(&t.failed));
     all = kit_select(&t.kit, 0, 0);
