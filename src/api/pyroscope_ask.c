@@ -270,6 +270,7 @@ static int open_ask(struct kiln_pyro_call *call, const struct kiln_query *query,
 static int fill_query(struct kiln_pyro_call *call, const struct kiln_pyro_request *request,
                       enum kiln_pyro_part part, struct kiln_query *query)
 {
+    struct kiln_str *selectors;
     int r;
 
     if (part == KILN_PYRO_MATCHERS) {
@@ -277,13 +278,18 @@ static int fill_query(struct kiln_pyro_call *call, const struct kiln_pyro_reques
         query->n_selectors = request->matchers.n;
         return 0;
     }
+    selectors = array(call, 2, sizeof(*selectors));
+    if (!selectors)
+        return -ENOMEM;
+    selectors[0] = request->selector;
+    selectors[1] = request->also;
     r = set_type(call, request->type, query);
     if (r == 0)
         r = set_ids(call, request, query);
     if (r == 0)
         r = set_stacks(call, request, &query->stacks);
-    query->selectors = &request->selector;
-    query->n_selectors = 1;
+    query->selectors = selectors;
+    query->n_selectors = request->also.len ? 2 : 1;
     return r;
 }
 

@@ -5,27 +5,35 @@
  *   SelectHeatmapResponse 1 series   HeatmapSeries 1 labels 2 slots
  *   HeatmapSlot 1 timestamp 2 y_min (packed) 3 counts (packed) 4 exemplars
  *
- * Each profile is a spot in a cell: its series by the labels asked for, the slot of time that ends
+ * Each profile is a spot in a cell: its group by the labels asked for, the slot of time that ends
  * at or after it, and one of twenty ranges of values, the same for all series.  Spots are sorted by
- * these, so that series, slots and cells are runs.
+ * these, so that series, slots and cells are runs.  An engine finds profiles, not groups of them:
+ * each group is asked for by its labels.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "api/pyroscope_int.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/sat.h"
-#include "store/meaning.h"
 
-#define RANGES    20u
-#define SPOTS_MAX 200000u
+#define RANGES     20u
+#define SPOTS_MAX  200000u
+#define GROUPS_MAX 200u
 
 struct spot {
     const struct kiln_found_row *row;
-    struct kiln_str *labels; /* parallel to group_by */
     uint64_t slot_ms;
     uint32_t range;
-    uint32_t n_labels;
+    uint32_t group;
+};
+
+/* What has the same values of the labels asked for. */
+struct group {
+    const struct kiln_str *labels; /* parallel to group_by */
+    struct kiln_ask *ask;
+    struct kiln_found *found;
 };
 
 /* A run of spots. */
@@ -36,6 +44,9 @@ struct run {
 
 struct heatmap {
     struct kiln_pyro_call *call;
+    struct kiln_labels *labels; /* the values of all groups; NULL: one group without labels */
+    struct group *groups;
+    uint32_t n_groups;
     struct spot *spots;
     uint32_t n;
     uint64_t step_ms;
@@ -44,22 +55,12 @@ struct heatmap {
 
 /* ---- cells ---- */
 
-static int compare_labels(const struct spot *a, const struct spot *b)
-{
-    int order = 0;
-
-    for (uint32_t i = 0; i < a->n_labels && order == 0; i++)
-        order = kiln_str_cmp(a->labels[i], b->labels[i]);
-    return order;
-}
-
 static int by_cell(const void *left, const void *right)
 {
     const struct spot *a = left, *b = right;
-    int order = compare_labels(a, b);
 
-    if (order)
-        return order;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
     if (a->slot_ms != b->slot_ms)
         return a->slot_ms < b->slot_ms ? -1 : 1;
     if (a->range != b->range)
@@ -69,12 +70,12 @@ static int by_cell(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static void set_ranges(struct heatmap *map, const struct kiln_found *found)
+static void set_ranges(struct heatmap *map)
 {
     int64_t low = INT64_MAX, high = 0;
 
-    for (uint32_t i = 0; i < found->n_rows; i++) {
-        int64_t value = found->rows[i].value;
+    for (uint32_t i = 0; i < map->n; i++) {
+        int64_t value = map->spots[i].row->value;
 
         low = value < low ? value : low;
         high = value > high ? value : high;
@@ -103,40 +104,29 @@ static uint64_t slot_of(const struct heatmap *map, uint64_t time_ns)
     return start + (ms - start + map->step_ms - 1) / map->step_ms * map->step_ms;
 }
 
-static int set_spot(struct heatmap *map, struct spot *spot, const struct kiln_found_row *row)
+static int set_spots(struct heatmap *map)
 {
-    const struct kiln_texts *by = &map->call->request.group_by;
-    struct kiln_series series;
+    uint64_t n = 0;
 
-    *spot = (struct spot){.row = row,
-                          .slot_ms = slot_of(map, row->time_ns),
-                          .range = range_of(map, row->value),
-                          .n_labels = by->n};
-    spot->labels = kiln_arena_alloc(&map->call->arena, (by->n + 1) * sizeof(*spot->labels));
-    if (!spot->labels)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < by->n; i++) {
-        spot->labels[i] = KILN_STR_NONE;
-        if (kiln_series_parse(row->series, &series) == 0 &&
-            !kiln_meaning_of_series(&series, by->items[i], &spot->labels[i]))
-            spot->labels[i] = KILN_STR_NONE;
-    }
-    return 0;
-}
-
-static int set_spots(struct heatmap *map, const struct kiln_found *found)
-{
-    int r = 0;
-
-    set_ranges(map, found);
-    map->spots = kiln_arena_alloc(&map->call->arena, found->n_rows * sizeof(*map->spots));
+    for (uint32_t i = 0; i < map->n_groups; i++)
+        n += map->groups[i].found->n_rows;
+    n = n < SPOTS_MAX ? n : SPOTS_MAX;
+    map->spots = kiln_arena_alloc(&map->call->arena, (n + 1) * sizeof(*map->spots));
     if (!map->spots)
         return -ENOMEM;
-    for (uint32_t i = 0; i < found->n_rows && r == 0; i++)
-        r = set_spot(map, &map->spots[map->n++], &found->rows[i]);
-    if (r == 0)
-        qsort(map->spots, map->n, sizeof(*map->spots), by_cell);
-    return r;
+    for (uint32_t i = 0; i < map->n_groups; i++) {
+        const struct kiln_found *found = map->groups[i].found;
+
+        for (uint32_t k = 0; k < found->n_rows && map->n < n; k++)
+            map->spots[map->n++] = (struct spot){.row = &found->rows[k], .group = i};
+    }
+    set_ranges(map);
+    for (uint32_t i = 0; i < map->n; i++) {
+        map->spots[i].slot_ms = slot_of(map, map->spots[i].row->time_ns);
+        map->spots[i].range = range_of(map, map->spots[i].row->value);
+    }
+    qsort(map->spots, map->n, sizeof(*map->spots), by_cell);
+    return 0;
 }
 
 /* ---- writing ---- */
@@ -201,7 +191,7 @@ static void put_series(struct heatmap *map, struct run series)
             first--;
         put_slot(map, (struct run){series.spots + first, end - first});
     }
-    kiln_pyro_put_pairs(w, 1, by->items, series.spots[0].labels, by->n);
+    kiln_pyro_put_pairs(w, 1, by->items, map->groups[series.spots[0].group].labels, by->n);
     kiln_pb_put_message(w, 1, whole);
 }
 
@@ -218,13 +208,13 @@ static int by_size(const void *left, const void *right)
 static int put_all(struct heatmap *map)
 {
     int64_t limit = map->call->request.limit;
-    struct run *runs = kiln_arena_alloc(&map->call->arena, map->n * sizeof(*runs));
+    struct run *runs = kiln_arena_alloc(&map->call->arena, ((size_t)map->n + 1) * sizeof(*runs));
     uint32_t n = 0;
 
     if (!runs)
         return -ENOMEM;
     for (uint32_t i = 0; i < map->n; i++) {
-        if (i == 0 || compare_labels(&map->spots[i - 1], &map->spots[i]) != 0)
+        if (i == 0 || map->spots[i - 1].group != map->spots[i].group)
             runs[n++] = (struct run){.spots = &map->spots[i]};
         runs[n - 1].n++;
     }
@@ -261,28 +251,103 @@ static int check(struct kiln_pyro_call *call, struct kiln_window *window, uint64
     return r;
 }
 
-int kiln_pyro_select_heatmap(struct kiln_pyro_call *call)
+/* A selector for exactly these values: {"pod"="a","zone"=""}. */
+static int selector_of(struct kiln_pyro_call *call, const struct kiln_str *values,
+                       struct kiln_str *ret)
 {
+    const struct kiln_texts *by = &call->request.group_by;
+    struct kiln_json_out w;
+    struct kiln_buf text;
+    int r;
+
+    kiln_buf_init(&text, KILN_SELECTOR_BYTES_MAX);
+    for (uint32_t i = 0; i < by->n; i++) {
+        kiln_buf_putc(&text, i ? ',' : '{');
+        kiln_json_out_init(&w, &text, 0);
+        kiln_json_put_str(&w, by->items[i]);
+        kiln_buf_putc(&text, '=');
+        kiln_json_out_init(&w, &text, 0);
+        kiln_json_put_str(&w, values[i]);
+    }
+    kiln_buf_putc(&text, '}');
+    r = text.error;
+    if (r == 0) {
+        *ret = kiln_arena_copy(&call->arena, kiln_buf_str(&text));
+        r = ret->ptr ? 0 : -ENOMEM;
+    }
+    kiln_buf_done(&text);
+    return r;
+}
+
+static int find_group(struct heatmap *map, const struct kiln_window *window, struct group *group)
+{
+    struct kiln_pyro_call *call = map->call;
     struct kiln_found_opts opts = {
         .spans = call->request.heatmap == 2, .order = KILN_FOUND_LARGEST, .limit = SPOTS_MAX};
+    struct kiln_pyro_request request = call->request;
+    int r = group->labels ? selector_of(call, group->labels, &request.also) : 0;
+
+    if (r == 0)
+        r = kiln_pyro_ask(call, &request, KILN_PYRO_SAMPLES, window, &group->ask);
+    if (r == 0)
+        r = kiln_ask_found(group->ask, &opts, &group->found, &call->err);
+    return r;
+}
+
+/* Which groups there are. */
+static int list_groups(struct heatmap *map, const struct kiln_window *window)
+{
+    struct kiln_pyro_call *call = map->call;
+    const struct kiln_texts *by = &call->request.group_by;
+    struct kiln_ask *ask;
+    int r;
+
+    map->n_groups = 1;
+    if (by->n) {
+        r = kiln_pyro_ask(call, &call->request, KILN_PYRO_SAMPLES, window, &ask);
+        if (r < 0)
+            return r;
+        r = kiln_ask_labels(ask, by->items, by->n, &map->labels, &call->err);
+        kiln_pyro_ask_close(ask);
+        if (r < 0)
+            return r;
+        map->n_groups = map->labels->n_rows;
+    }
+    if (map->n_groups > GROUPS_MAX)
+        return kiln_err_set(&call->err, KILN_E_LIMIT, "group_by",
+                            "there are %u of them, and a heatmap may have %u series", map->n_groups,
+                            GROUPS_MAX);
+    map->groups = kiln_arena_alloc(&call->arena, (map->n_groups + 1) * sizeof(*map->groups));
+    if (!map->groups)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < map->n_groups; i++)
+        map->groups[i] = (struct group){.labels = by->n ? map->labels->rows[i].values : NULL};
+    return 0;
+}
+
+static void done(struct heatmap *map)
+{
+    for (uint32_t i = 0; map->groups && i < map->n_groups; i++) {
+        kiln_found_free(map->groups[i].found);
+        kiln_pyro_ask_close(map->groups[i].ask);
+    }
+    kiln_labels_free(map->labels);
+}
+
+int kiln_pyro_select_heatmap(struct kiln_pyro_call *call)
+{
     struct heatmap map = {.call = call};
     struct kiln_window window;
-    struct kiln_found *found;
-    struct kiln_ask *ask;
     int r = check(call, &window, &map.step_ms);
 
     if (r == 0)
-        r = kiln_pyro_ask(call, &call->request, KILN_PYRO_SAMPLES, &window, &ask);
-    if (r < 0)
-        return r;
-    r = kiln_ask_found(ask, &opts, &found, &call->err);
-    if (r == 0) {
-        if (found->n_rows)
-            r = set_spots(&map, found);
-        if (r == 0 && map.n)
-            r = put_all(&map);
-        kiln_found_free(found);
-    }
-    kiln_pyro_ask_close(ask);
+        r = list_groups(&map, &window);
+    for (uint32_t i = 0; r == 0 && i < map.n_groups; i++)
+        r = find_group(&map, &window, &map.groups[i]);
+    if (r == 0)
+        r = set_spots(&map);
+    if (r == 0)
+        r = put_all(&map);
+    done(&map);
     return r;
 }

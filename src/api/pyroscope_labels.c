@@ -336,6 +336,37 @@ static int series_names(struct kiln_pyro_call *call, const struct kiln_window *w
     return r;
 }
 
+/* The next label of a set that has a value; names->n behind the last. */
+static uint32_t next_pair(const struct kiln_label_row *row, const struct kiln_texts *names,
+                          uint32_t i)
+{
+    while (i < names->n && row->values[i].len == 0)
+        i++;
+    return i;
+}
+
+/* By their pairs: a name comes before another name, whatever it says. */
+static int by_pairs(const void *left, const void *right, void *context)
+{
+    const struct kiln_label_row *a = left, *b = right;
+    const struct kiln_texts *names = context;
+    uint32_t i = next_pair(a, names, 0), k = next_pair(b, names, 0);
+
+    while (i < names->n && i == k) {
+        int order = kiln_str_cmp(a->values[i], b->values[i]);
+
+        if (order)
+            return order;
+        i = next_pair(a, names, i + 1);
+        k = next_pair(b, names, k + 1);
+    }
+    if (i == k)
+        return 0;
+    if (i == names->n || k == names->n) /* the shorter one */
+        return i == names->n ? -1 : 1;
+    return i < k ? -1 : 1;
+}
+
 int kiln_pyro_series(struct kiln_pyro_call *call)
 {
     struct kiln_window window;
@@ -350,6 +381,8 @@ int kiln_pyro_series(struct kiln_pyro_call *call)
     r = get_rows(call, &window, names.items, names.n, &labels);
     if (r < 0)
         return r;
+    if (labels->n_rows)
+        qsort_r(labels->rows, labels->n_rows, sizeof(*labels->rows), by_pairs, &names);
     for (uint32_t i = labels->n_rows; i-- > 0;) {
         size_t end = kiln_pb_mark(&call->out);
 

@@ -35,6 +35,7 @@ struct kiln_pyro_request {
     struct kiln_str name, value; /* a label's, a setting's */
     struct kiln_texts matchers, label_names;
     struct kiln_str type, selector, query;
+    struct kiln_str also; /* a selector of ours, beside `selector`; no request has it */
     int64_t max_nodes;
     int64_t format;
     struct kiln_texts call_site;

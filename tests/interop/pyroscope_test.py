@@ -85,6 +85,23 @@ def same_series(name, theirs, ours):
                 points[key] = points.get(key, 0) + point.get("value", 0)
         sums.append(points)
     check(f"{name}: points", sums[0] == sums[1], differences(*sums))
+    best = [[exemplars(point) for s in answer.get("series", []) for point in s["points"]] for answer in (theirs, ours)]
+    check(f"{name}: exemplars", best[0] == best[1], best)
+
+
+def exemplars(where):
+    """What two servers can agree on: the ids of profiles are each one's own."""
+    return sorted((e["timestamp"], e["value"], e.get("spanId")) for e in where.get("exemplars", []))
+
+
+def same_heatmaps(name, theirs, ours):
+    """Cells, and what stands for them."""
+    labels = lambda s: tuple((l["name"], l["value"]) for l in s.get("labels", []))
+    cells = [{(labels(s), slot["timestamp"], i): (slot["yMin"][i], count) for s in answer["series"] for slot in s["slots"]
+              for i, count in enumerate(slot["counts"]) if count} for answer in (theirs, ours)]
+    check(f"{name}: cells", cells[0] == cells[1], differences(*cells))
+    best = [sorted(e for s in answer["series"] for slot in s["slots"] for e in exemplars(slot)) for answer in (theirs, ours)]
+    check(f"{name}: exemplars", best[0] == best[1], best)
 
 
 def same_pairs(name, theirs, ours, whole):
@@ -113,9 +130,14 @@ def same_answers(name, record, ours, ask):
         same_pairs(name, flame, ours["flamegraph"], lambda: [exact_tree(ask, request[s]) for s in ("left", "right")])
     elif flame:
         same_trees(name, p.tree(flame), p.tree(ours["flamegraph"]), lambda: exact_tree(ask, request))
+    elif "tree" in theirs:
+        a, b = (p.tree_of_bytes(base64.b64decode(x["tree"])) for x in (theirs, ours))
+        same_trees(name, a, b, lambda: exact_tree(ask, request | {"format": 1}))
     elif "stringTable" in theirs:
         a, b = p.pprof_functions(theirs), p.pprof_functions(ours)
         check(f"{name}: functions of the pprof", a == b, differences(a, b))
+    elif "series" in theirs and "queryType" in request:
+        same_heatmaps(name, theirs, ours)
     elif "series" in theirs:
         same_series(name, theirs, ours)
     elif "names" in theirs:
@@ -128,7 +150,7 @@ def same_answers(name, record, ours, ask):
 
 def same_flamebearer(name, record, ours, ask):
     theirs, words = record["answer"], dict(urllib.parse.parse_qsl(record["path"].partition("?")[2]))
-    for key in ("version", "metadata", "timeline", "leftTicks", "rightTicks"):
+    for key in ("version", "metadata", "timeline", "groups", "leftTicks", "rightTicks"):
         check(f"{name}: {key}", theirs.get(key) == ours.get(key), (theirs.get(key), ours.get(key)))
 
     def side(query, start, end):
@@ -244,6 +266,7 @@ def questions(start, end):
     for left, right in (("1.0", "1.1"), ("1.1", "1.0"), ("1.0", "none"), ("none", "none")):
         side = lambda v: times | {"profileTypeID": CPU, "labelSelector": f'{{version="{v}"}}', "maxNodes": 1 << 20}
         yield f"diff of {left} and {right}", "Diff", {"left": side(left), "right": side(right)}
+    yield from formats(times)
     yield "types", "ProfileTypes", times
     yield "types of the last century", "ProfileTypes", {"start": 1000, "end": 4000}
     for matchers in ([], ["{}"], ['{service_name="shop/cart"}'], ['{pod="a"}', '{version="1.1"}'], ['{nothing="x"}']):
@@ -253,6 +276,27 @@ def questions(start, end):
         for name in ("service_name", "pod", "__profile_type__", "__name__", "function", "nothing"):
             yield f"values of {name} {matchers}", "LabelValues", times | {"matchers": matchers, "name": name}
     yield from (("error: " + name, method, message) for name, method, message in errors(times))
+
+
+def formats(times):
+    """Other shapes of what was asked already."""
+    cart = times | {"profileTypeID": CPU, "labelSelector": '{service_name="shop/cart"}'}
+    checkout = cart | {"labelSelector": '{service_name="shop/checkout"}'}
+    yield "tree", "SelectMergeStacktraces", cart | {"format": "PROFILE_FORMAT_TREE", "maxNodes": 1 << 20}
+    yield "tree of nothing", "SelectMergeStacktraces", cart | {"format": 2, "labelSelector": '{a="b"}'}
+    yield "cut tree", "SelectMergeStacktraces", cart | {"format": 2, "maxNodes": 50}
+    for spans in (["f73477d9dfd33f64"], ["f73477d9dfd33f64", "f610eeeaf2eaf003"], ["00" * 8]):
+        yield f"spans {spans}", "SelectMergeStacktraces", checkout | {"spanSelector": spans}
+        yield f"span profile {spans}", "SelectMergeSpanProfile", checkout | {"spanSelector": spans, "maxNodes": 100}
+    yield "an id of nobody", "SelectMergeStacktraces", cart | {"profileIdSelector": ["7c9e6679-7425-40de-944b-e07fc1f90ae7"]}
+    for by in ([], ["pod"]):
+        yield f"heatmap by {by}", "SelectHeatmap", cart | {"step": 60, "queryType": 1, "exemplarType": 2, "groupBy": by}
+        yield f"exemplars by {by}", "SelectSeries", cart | {"step": 15, "exemplarType": 2, "groupBy": by}
+    yield "two of three series", "SelectSeries", times | {"profileTypeID": CPU, "labelSelector": "{}", "step": 600, "limit": 2,
+                                                         "groupBy": ["service_name"]}
+    for words in ({}, {"groupBy": "pod"}, {"maxNodes": 1}, {"groupBy": "absent", "max-nodes": 1 << 20}):
+        words = {"query": CPU + '{service_name="shop/cart"}', "from": times["start"], "until": times["end"]} | words
+        yield f"render {words}", "/pyroscope/render?" + urllib.parse.urlencode(words), None
 
 
 def errors(times):
@@ -281,8 +325,9 @@ def live(kiln, base_s, theirs_url):
     def ask(method, request):
         return p.call(kiln, p.QUERIER + method, request).json
     for name, method, message in questions((base_s - 60) * 1000, (base_s + 987) * 1000):
-        theirs, ours = (p.call(url, p.QUERIER + method, message) for url in (theirs_url, kiln))
-        record = {"path": method, "request": message, "status": theirs.status, "answer": theirs.json}
+        path = method if method.startswith("/") else p.QUERIER + method
+        theirs, ours = (p.call(url, path, message) for url in (theirs_url, kiln))
+        record = {"path": path, "request": message, "status": theirs.status, "answer": theirs.json}
         if theirs.status != 200 and not (theirs.json or {}).get("code"):  # a path that it does not have
             check(name, ours.status != 200, ours.body[:300])
         else:

@@ -244,6 +244,30 @@ def functions(nodes):
     return sums
 
 
+def tree_of_bytes(data):
+    """The same of the bytes of TREE: a node, then the subtrees of its children, the last first."""
+    nodes, at, open_nodes = {}, 0, [[(), 1]]
+    if not data:
+        return {(): (0, 0)}
+    while at < len(data):
+        path = open_nodes[-1][0]
+        open_nodes[-1][1] -= 1
+        size, at = varint(data, at)
+        name, at = data[at:at + size].decode(), at + size
+        own, at = varint(data, at)
+        children, at = varint(data, at)
+        here = path + (name,) if size else ()
+        nodes[here] = nodes.get(here, 0) + own
+        open_nodes.append([here, children])
+        while open_nodes and open_nodes[-1][1] == 0:
+            open_nodes.pop()
+    totals = dict.fromkeys(nodes, 0)
+    for path, own in nodes.items():
+        for n in range(len(path) + 1):
+            totals[path[:n]] += own
+    return {path: (totals[path], nodes[path]) for path in nodes}
+
+
 def pprof_functions(profile):
     """The same of a pprof in protobuf's JSON: of its only sample type."""
     strings = profile.get("stringTable", [""])

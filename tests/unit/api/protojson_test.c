@@ -146,7 +146,8 @@ TEST(protojson, a_long_nested_message_has_a_long_length)
     kiln_buf_puts(&json, "{\"left\":{\"matchers\":[],\"labelSelector\":\"");
     for (int i = 0; i < 40000; i++)
         kiln_buf_putc(&json, 'x');
-    kiln_buf_add(&json, "\",\"start\":3}}", 15); /* with its NUL */
+    kiln_buf_puts(&json, "\",\"start\":3}}");
+    kiln_buf_putc(&json, '\0');
     CHECK_OK(read_json(&kit, &kiln_pyro_diff_request, json.ptr));
     CHECK_EQ(kit.request.left->selector.len, 40000);
     CHECK_EQ(kit.request.left->start_ms, 3);
@@ -174,7 +175,8 @@ TEST(protojson, lists_have_an_end)
     kiln_buf_puts(&json, "{\"matchers\":[\"a\"");
     for (int i = 0; i < KILN_TEXTS_MAX + 10000; i++)
         kiln_buf_puts(&json, ",\"\"");
-    kiln_buf_add(&json, "]}", 3);
+    kiln_buf_puts(&json, "]}");
+    kiln_buf_putc(&json, '\0');
     CHECK_EQ(code_of(&kiln_pyro_names_request, json.ptr), KILN_E_LIMIT);
     kiln_buf_done(&json);
 }
