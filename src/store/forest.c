@@ -43,6 +43,7 @@ int kiln_forest_maker_init(struct kiln_forest_maker *maker, size_t memory_bytes)
     if (!f)
         return -ENOMEM;
     f->budget.limit = memory_bytes;
+    f->folded = UINT32_MAX;
     f->cached.free = free_forest;
     atomic_init(&f->cached.refs, 1);
     kiln_namer_init(&f->namer, NULL, &f->budget, NULL);

@@ -43,6 +43,7 @@ struct kiln_forest {
     uint32_t *next;         /* n_stacks: the next one that shares no more, or n_stacks */
     uint32_t *below;        /* n_stacks: the next one that shares less, or n_stacks */
     uint32_t *rank;         /* by number of a stack - 1; NULL: the numbers are the ranks */
+    uint32_t folded;        /* the name of what a pruned tree has no nodes for; UINT32_MAX: none */
     bool lacks_names;       /* symbols that come later may name what has none */
     /* what keeps the texts, and what it takes */
     struct kiln_budget budget;

@@ -16,6 +16,7 @@
 #include "base/sat.h"
 #include "store/merge_int.h"
 #include "store/merge_profile.h"
+#include "store/merge_roll.h"
 #include "store/scan_int.h"
 
 #define STACK_BYTES 48u /* of a question: its sum, by number and by rank, and where it is */
@@ -37,6 +38,7 @@ struct run {
     const struct kiln_merge_wants *wants;
     struct kiln_merging merging;
     struct kiln_merge_profile *profile; /* NULL: not wanted */
+    struct kiln_merge_rolls rolls;
     struct processes processes;
     double count;
     int64_t total;
@@ -276,12 +278,31 @@ static int end(void *context, const struct kiln_scan_source *source, struct kiln
     return r;
 }
 
+static int add_rolled(void *context, const struct kiln_scan_rolled *rolled, struct kiln_err *err)
+{
+    struct run *run = context;
+
+    (void)err;
+    return kiln_merge_roll(&run->rolls, rolled);
+}
+
+static void begin_rolls(struct run *run, struct kiln_store *store)
+{
+    kiln_merge_rolls_init(&run->rolls, &run->merging);
+    run->rolls.store = store;
+    run->rolls.q = run->q;
+    run->rolls.nodes_max = run->wants->nodes_max;
+    run->rolls.functions = run->wants->functions;
+}
+
 static void restart(void *context)
 {
     struct run *run = context;
 
     drop_sums(run);
     kiln_merging_done(&run->merging);
+    kiln_merge_rolls_done(&run->rolls);
+    begin_rolls(run, run->scan->store);
     run->total = 0;
     run->count = 0;
     if (run->profile)
@@ -294,15 +315,23 @@ static int scan_all(struct run *run, struct kiln_basis *basis, struct kiln_err *
 {
     const struct kiln_scan_visitor counting = {
         .context = run, .profile = count_profile, .restart = forget_processes};
-    const struct kiln_scan_visitor adding = {
-        .context = run, .begin = begin, .profile = add_profile, .end = end, .restart = restart};
+    const struct kiln_scan_visitor adding = {.context = run,
+                                             .begin = begin,
+                                             .profile = add_profile,
+                                             .end = end,
+                                             .restart = restart,
+                                             .rolled = add_rolled,
+                                             .no_trees = run->wants->nodes_max == 0};
     int r = 0;
 
     if (run->q->average)
         r = kiln_scan_run(run->scan, &counting, NULL, err);
     if (r == 0)
         r = kiln_scan_run(run->scan, &adding, basis, err);
-    basis->count = run->count;
+    if (r == 0)
+        r = kiln_merge_rolls_finish(&run->rolls);
+    run->total = (int64_t)((uint64_t)run->total + (uint64_t)run->rolls.sum);
+    basis->count = run->count + run->rolls.count;
     return r;
 }
 
@@ -336,6 +365,8 @@ static int answer(struct run *run, struct kiln_merged *merged, struct kiln_err *
     const struct kiln_merge_wants *wants = run->wants;
     int r = 0;
 
+    /* Functions are exact there. */
+    run->scan->rolls = !wants->profile && !(wants->exact && wants->nodes_max);
     r = kiln_scan_reserve(run->scan, STACK_BYTES,
                           wants->nodes_max || wants->functions || wants->profile, err);
     if (r == 0 && (wants->profile || run->q->average))
@@ -348,6 +379,10 @@ static int answer(struct run *run, struct kiln_merged *merged, struct kiln_err *
         r = add_means_profile(run, merged->profile);
     if (r == 0 && (wants->nodes_max || wants->functions))
         r = kiln_merging_flame(&run->merging, wants->nodes_max, wants->functions, &merged->flame);
+    if (merged->flame && run->rolls.error_bound) {
+        merged->flame->error_bound = run->rolls.error_bound;
+        merged->flame->nodes_all = 0;
+    }
     if (!wants->profile) {
         kiln_batch_unref(merged->profile);
         merged->profile = NULL;
@@ -369,6 +404,7 @@ int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *que
     struct kiln_merged *merged = kiln_calloc(1, sizeof(*merged));
     int r = merged ? 0 : -ENOMEM;
 
+    begin_rolls(&run, kiln_store_of(engine));
     if (r == 0)
         r = kiln_scan_open(kiln_store_of(engine), question, 0, &run.scan, err);
     if (r == 0) {
@@ -378,6 +414,7 @@ int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *que
     drop_sums(&run);
     forget_processes(&run);
     kiln_merging_done(&run.merging);
+    kiln_merge_rolls_done(&run.rolls);
     kiln_merge_profile_free(run.profile);
     kiln_scan_close(run.scan);
     if (r < 0) {

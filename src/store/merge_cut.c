@@ -148,13 +148,14 @@ static int find_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t n
 static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t forest_name,
                      struct member node)
 {
+    struct kiln_merge_source *s = &c->m->sources[node.source];
     int64_t total = less(node.after, node.before);
     uint32_t name, group;
     int r;
 
-    if (total == 0)
+    if (total == 0 || forest_name == s->forest->folded) /* no node; it is "other" already */
         return 0;
-    r = kiln_merging_name(c->m, &c->m->sources[node.source], forest_name, &name);
+    r = kiln_merging_name(c->m, s, forest_name, &name);
     if (r == 0)
         r = find_child(c, parent, first, name, &group);
     if (r == 0)

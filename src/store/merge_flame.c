@@ -54,13 +54,22 @@ int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, const i
     return 0;
 }
 
+void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n)
+{
+    while (m->n_sources > n) {
+        struct kiln_merge_source *s = &m->sources[--m->n_sources];
+
+        kiln_forest_unref(s->forest);
+        kiln_free(s->stacks);
+        if (!(s->is_rolled && m->n_rolled_names))
+            kiln_free(s->names);
+    }
+}
+
 void kiln_merging_done(struct kiln_merging *m)
 {
-    for (uint32_t i = 0; i < m->n_sources; i++) {
-        kiln_forest_unref(m->sources[i].forest);
-        kiln_free(m->sources[i].stacks);
-        kiln_free(m->sources[i].names);
-    }
+    kiln_merging_cut_back(m, 0);
+    m->n_rolled_names = 0;
     kiln_array_free(&m->budget, (void **)&m->sources, &m->cap_sources, sizeof(*m->sources));
     kiln_array_free(&m->budget, (void **)&m->names, &m->cap_names, sizeof(*m->names));
     kiln_intern_done(&m->index, &m->budget);
@@ -278,7 +287,7 @@ static int fill(struct kiln_merging *m, uint32_t nodes_max, bool functions,
                 struct kiln_flame *flame)
 {
     static const struct kiln_flame_name total = {{"total", 5}, {"", 0}, {"", 0}, {"", 0}};
-    uint64_t n_names = 3;
+    uint64_t n_names = (uint64_t)3 + m->n_rolled_names;
     int r = 0;
 
     for (uint32_t i = 0; i < m->n_sources; i++) {

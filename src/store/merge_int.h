@@ -38,6 +38,7 @@ struct kiln_merge_source {
     /* Ready sums instead of those of the forest; NULL: none. */
     const struct kiln_merge_function *functions;
     uint32_t n_functions;
+    bool is_rolled; /* a roll-up: its names are not its own (store/merge_roll.h) */
 };
 
 /* A name of the answer. */
@@ -55,6 +56,7 @@ struct kiln_merging {
     struct kiln_merge_name *names;
     struct kiln_intern index; /* of names */
     uint32_t n_sources, cap_sources, n_names, cap_names;
+    uint32_t n_rolled_names; /* of all roll-ups together; 0: not yet theirs */
 };
 
 /*
@@ -62,6 +64,8 @@ struct kiln_merging {
  */
 KILN_CHECK int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest,
                                 const int64_t *sums);
+/* Forgets all sources but the first `n`; before names were asked for. */
+void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n);
 void kiln_merging_done(struct kiln_merging *m);
 
 /* The number in the answer of a name of a source. */

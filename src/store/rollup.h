@@ -36,7 +36,9 @@ struct kiln_rollup_limits {
     uint64_t node_rows;    /* for each node of a tree */
     uint32_t nodes_min;    /* of a tree, if it has so many */
     uint32_t nodes_max;    /* likewise, up to KILN_ROLLUP_NODES */
-    uint32_t nodes_coarse; /* of a second tree beside one of four times as many */
+    uint32_t nodes_coarse; /* of smaller trees beside it, a quarter and a thirty-second */
+    uint64_t range_ns;     /* of a question that may use them */
+    uint64_t hour_ns;
 };
 extern struct kiln_rollup_limits kiln_rollup_limits;
 
@@ -50,7 +52,7 @@ struct kiln_rollup_span {
     uint64_t n_rows;              /* observations, as written */
     uint64_t n_time_set;          /* profiles that have the time they came */
     uint64_t count;               /* observations, as far as they can be known */
-    uint64_t covered_ns;          /* durations of the profiles that begin in it */
+    uint64_t covered_ns;          /* by the profiles that begin in it, about */
     uint32_t first_tree, n_trees; /* of it: the largest first */
 };
 
@@ -90,6 +92,9 @@ KILN_CHECK int kiln_rollup_open(struct kiln_block *block, uint32_t service,
 void kiln_rollup_free(struct kiln_rollup *rollup);
 
 const struct kiln_rollup_group *kiln_rollup_groups(const struct kiln_rollup *rollup, uint32_t *n);
+
+/* Of all pages that the roll-ups of the service have. */
+uint64_t kiln_rollup_bytes(const struct kiln_rollup *rollup);
 
 /* The names of the service, by number. */
 KILN_CHECK int kiln_rollup_names(struct kiln_rollup *rollup, const struct kiln_rollup_name **ret,

@@ -25,7 +25,7 @@ struct kiln_rollup_planted {
     uint32_t span, n_nodes;
     uint64_t error_bound; /* divided */
 };
-#define KILN_ROLLUP_TREES_MAX (2 * KILN_N_ROLLUP_LEVELS * KILN_ROLLUP_SPANS_MAX)
+#define KILN_ROLLUP_TREES_MAX (3 * KILN_N_ROLLUP_LEVELS * KILN_ROLLUP_SPANS_MAX)
 
 struct kiln_rollup_work {
     struct kiln_block_writer *w;

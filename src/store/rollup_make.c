@@ -218,8 +218,23 @@ static void add_basis(struct kiln_rollup_basis *to, const struct kiln_rollup_bas
     to->n_continued += more->n_continued;
     to->n_rows += more->n_rows;
     to->n_time_set += more->n_time_set;
-    to->covered_ns += more->covered_ns;
     to->count += more->count;
+}
+
+/* What is covered in an hour is what its best series covers: they mostly cover the same. */
+static uint64_t covered(const struct kiln_rollup_work *k, uint32_t i, uint32_t end)
+{
+    uint64_t hour = k->m->runs[k->order[i]].hour, most = 0, sum = 0;
+    uint32_t series = UINT32_MAX;
+
+    for (; i < end && k->m->runs[k->order[i]].hour == hour; i++) {
+        const struct kiln_rollup_run *run = &k->m->runs[k->order[i]];
+
+        sum = run->series == series ? sum + run->basis.covered_ns : run->basis.covered_ns;
+        series = run->series;
+        most = sum > most ? sum : most;
+    }
+    return most;
 }
 
 /* Runs [first, end) of the order, cut by hour or day.  Returns how many spans; 0: too many. */
@@ -238,6 +253,8 @@ static uint32_t cut_spans(struct kiln_rollup_work *k, uint32_t first, uint32_t e
             spans[n - 1].basis.first_ns = UINT64_MAX;
         }
         spans[n - 1].n++;
+        if (i == first || k->m->runs[k->order[i - 1]].hour != run->hour)
+            spans[n - 1].basis.covered_ns += covered(k, i, end);
         add_basis(&spans[n - 1].basis, &run->basis);
     }
     return n;

@@ -17,7 +17,6 @@
 #include "store/block_writer.h"
 #include "store/rollup.h"
 
-#define KILN_ROLLUP_HOUR_NS    UINT64_C(3600000000000)
 #define KILN_ROLLUP_HOURS_EACH 48u /* that one profile may touch */
 
 /* What stands behind sums. */
@@ -56,6 +55,7 @@ struct kiln_rollup_maker {
     uint32_t *touched; /* stack numbers - 1 whose sums are not 0 */
     uint32_t n_touched, cap_sums, cap_touched;
     struct kiln_str type; /* of the series at hand */
+    uint64_t covered_to;  /* by its profiles so far */
     uint32_t series;
 
     uint8_t *used; /* by location of the dictionary: stacks of the service at hand have it */

@@ -9,10 +9,9 @@
 #include "store/block_int.h"
 #include "store/rollup.h"
 
-#define HOUR_NS   UINT64_C(3600000000000)
 #define N_COLUMNS 13u
 #define N_HEAD    7u
-#define TREES_MAX (2u * KILN_N_ROLLUP_LEVELS * KILN_ROLLUP_SPANS_MAX)
+#define TREES_MAX (3u * KILN_N_ROLLUP_LEVELS * KILN_ROLLUP_SPANS_MAX)
 
 struct kiln_rollup {
     struct kiln_block *block; /* a reference */
@@ -127,7 +126,7 @@ static bool get_span(const struct kiln_rollup *u, const struct kiln_rollup_group
                      uint64_t number, struct kiln_rollup_span *ret)
 {
     const struct kiln_column *c = u->columns;
-    uint64_t unit = i < g->n_hours ? HOUR_NS : 24 * HOUR_NS;
+    uint64_t unit = i < g->n_hours ? kiln_rollup_limits.hour_ns : 24 * kiln_rollup_limits.hour_ns;
 
     if (number >= UINT64_MAX / unit)
         return false;
@@ -158,7 +157,8 @@ static int get_spans(struct kiln_rollup *u, struct kiln_rollup_group *g, struct 
             return damaged(err, "its columns do not fit together");
     }
     for (uint32_t i = 0; i < g->n_spans; i++) {
-        uint64_t before = 0, unit = i < g->n_hours ? HOUR_NS : 24 * HOUR_NS;
+        uint64_t before = 0, unit = i < g->n_hours ? kiln_rollup_limits.hour_ns
+                                                   : 24 * kiln_rollup_limits.hour_ns;
 
         if (i != 0 && i != g->n_hours)
             before = g->spans[i - 1].start_ns / unit;
@@ -322,6 +322,23 @@ const struct kiln_rollup_group *kiln_rollup_groups(const struct kiln_rollup *rol
 {
     *n = rollup->n_groups;
     return rollup->groups;
+}
+
+uint64_t kiln_rollup_bytes(const struct kiln_rollup *u)
+{
+    const struct kiln_footer *f = &u->block->footer;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < f->n_sections; i++) {
+        const struct kiln_section *s = &f->sections[i];
+
+        if (s->owner != u->service || s->kind < KILN_SECTION_ROLLUP ||
+            s->kind >= KILN_SECTION_ROLLUP_END)
+            continue;
+        for (uint32_t k = 0; k < s->n_pages; k++)
+            bytes += f->pages[s->first_page + k].size;
+    }
+    return bytes;
 }
 
 /* ---- names ---- */

@@ -8,15 +8,16 @@
  * one hour; they are added up later.
  */
 #include <errno.h>
-#include <math.h>
 
 #include "core/series.h"
-#include "core/type.h"
+#include "store/meaning.h"
 #include "store/rollup_make.h"
 
 #define MAKER_ROOM(m, array, cap, need)                                                            \
     kiln_grow(&(m)->budget, (void **)&(m)->array, &(m)->cap, (need), sizeof(*(m)->array),          \
               UINT32_MAX)
+
+#define HOUR_NS UINT64_C(3600000000000)
 
 struct kiln_rollup_limits kiln_rollup_limits = {
     .rows_min = 32768,
@@ -26,7 +27,9 @@ struct kiln_rollup_limits kiln_rollup_limits = {
     .node_rows = 128,
     .nodes_min = 1024,
     .nodes_max = KILN_ROLLUP_NODES,
-    .nodes_coarse = 8192,
+    .nodes_coarse = 2048,
+    .range_ns = 6 * HOUR_NS,
+    .hour_ns = HOUR_NS,
 };
 
 int kiln_rollup_maker_new(size_t memory_bytes, struct kiln_rollup_maker **ret_maker)
@@ -144,6 +147,7 @@ static void begin_series(struct kiln_rollup_maker *m, const struct kiln_block_wr
     struct kiln_series parsed;
 
     m->series = (uint32_t)w->footer.info.n_series - 1;
+    m->covered_to = 0;
     m->type = KILN_STR("");
     if (kiln_series_parse(w->footer.series[m->series].key, &parsed) == 0)
         m->type = parsed.type;
@@ -151,48 +155,13 @@ static void begin_series(struct kiln_rollup_maker *m, const struct kiln_block_wr
 
 /* ---- profiles ---- */
 
-/* The part of a type id behind so many colons. */
-static struct kiln_str part(struct kiln_str id, int n)
-{
-    while (n-- > 0)
-        (void)kiln_str_cut(&id, ':');
-    return kiln_str_cut(&id, ':');
-}
-
-/* Samples that are counted, kept as CPU time: core/type.h. */
-static int64_t scale_of(const struct kiln_rollup_maker *m, const struct kiln_batch *dict,
-                        const struct kiln_profile *head)
-{
-    struct kiln_str type = kiln_batch_str(dict, head->sample_type.type);
-
-    if (kiln_str_eq(part(m->type, 1), type) || head->period <= 0 ||
-        !(kiln_str_eq(type, KILN_STR("samples")) || kiln_str_eq(type, KILN_STR("sample"))) ||
-        !kiln_str_eq(part(m->type, 1), KILN_STR("cpu")))
-        return 1;
-    return head->period;
-}
-
-/* What one observation weighs among values without times; 0: each value is one. */
-static double weight_of(const struct kiln_batch *dict, const struct kiln_profile *head,
-                        int64_t scale)
-{
-    struct kiln_str type = kiln_batch_str(dict, head->sample_type.type);
-
-    if (scale != 1 || kiln_str_eq(type, KILN_STR("samples")) ||
-        kiln_str_eq(type, KILN_STR("sample")) || kiln_str_eq(type, KILN_STR("contentions")))
-        return 1;
-    if (head->period > 1 && head->sample_type.unit == head->period_type.unit)
-        return (double)head->period;
-    return 0;
-}
-
 struct pass {
     struct kiln_rollup_maker *m;
     const struct kiln_block_profile *p;
     const uint32_t *numbers; /* by stack of the dictionary */
     uint64_t hour;
     bool whole; /* everything is in this hour */
-    double weight;
+    struct kiln_weight weight;
     uint64_t n; /* observations seen */
 };
 
@@ -220,7 +189,7 @@ static void add_timed(struct pass *pass, const struct kiln_sample *s, uint32_t n
     const int64_t *times = values + (s->has_values ? s->n : 0);
 
     for (uint32_t i = 0; i < s->n; i++) {
-        if (!pass->whole && (uint64_t)times[i] / KILN_ROLLUP_HOUR_NS != pass->hour)
+        if (!pass->whole && (uint64_t)times[i] / kiln_rollup_limits.hour_ns != pass->hour)
             continue;
         add_value(pass->m, number, s->has_values ? values[i] : 1);
         widen(&pass->m->run.basis, (uint64_t)times[i]);
@@ -234,11 +203,11 @@ static void add_untimed(struct pass *pass, const struct kiln_sample *s, uint32_t
     const int64_t *values = pass->p->observations + s->first;
     struct kiln_rollup_basis *basis = &pass->m->run.basis;
 
-    if (!pass->whole && pass->p->head.time_ns / KILN_ROLLUP_HOUR_NS != pass->hour)
+    if (!pass->whole && pass->p->head.time_ns / kiln_rollup_limits.hour_ns != pass->hour)
         return;
     for (uint32_t i = 0; i < s->n; i++) {
         add_value(pass->m, number, values[i]);
-        basis->count += pass->weight > 0 ? fabs((double)values[i]) / pass->weight : 1;
+        basis->count += kiln_weight_count(&pass->weight, false, values[i]);
     }
     if (s->n)
         widen(basis, pass->p->head.time_ns);
@@ -274,21 +243,33 @@ static bool make_room(struct kiln_rollup_maker *m, uint64_t n_stacks)
     return true;
 }
 
+/* Profiles of a series come by time: what they cover together. */
+static void cover(struct kiln_rollup_maker *m, const struct kiln_profile *head)
+{
+    uint64_t from = head->time_ns > m->covered_to ? head->time_ns : m->covered_to;
+    uint64_t to;
+
+    if (head->time_ns == 0 || __builtin_add_overflow(head->time_ns, head->duration_ns, &to) ||
+        to <= from)
+        return;
+    m->run.basis.covered_ns += to - from;
+    m->covered_to = to;
+}
+
 static void take_hours(struct kiln_block_writer *w, const struct kiln_block_profile *p,
                        uint64_t first, uint64_t last)
 {
     struct kiln_rollup_maker *m = w->rollup;
-    int64_t scale = scale_of(m, w->dict, &p->head);
     struct pass pass = {.m = m,
                         .p = p,
                         .numbers = w->stack_of,
                         .whole = first == last,
-                        .weight = weight_of(w->dict, &p->head, scale)};
+                        .weight = kiln_weight_of(w->dict, &p->head, m->type)};
     bool begun = false;
 
     for (pass.hour = first; pass.hour <= last && !m->off; pass.hour++) {
         pass.n = 0;
-        open_run(m, pass.hour, scale);
+        open_run(m, pass.hour, pass.weight.scale);
         if (m->off)
             return;
         m->run.bad = m->run.bad || last - first > KILN_ROLLUP_HOURS_EACH;
@@ -297,7 +278,8 @@ static void take_hours(struct kiln_block_writer *w, const struct kiln_block_prof
             continue;
         m->run.basis.n_profiles += !begun;
         m->run.basis.n_continued += begun;
-        m->run.basis.covered_ns += begun ? 0 : p->head.duration_ns;
+        if (!begun)
+            cover(m, &p->head);
         m->run.basis.n_time_set += !begun && (p->flags & KILN_PROFILE_TIME_SET);
         begun = true;
         if (m->run.bad)
@@ -322,7 +304,8 @@ void kiln_rollup_take(struct kiln_block_writer *w, const struct kiln_block_profi
     }
     if (m->series != w->footer.info.n_series - 1)
         begin_series(m, w);
-    take_hours(w, profile, first_ns / KILN_ROLLUP_HOUR_NS, last_ns / KILN_ROLLUP_HOUR_NS);
+    take_hours(w, profile, first_ns / kiln_rollup_limits.hour_ns,
+               last_ns / kiln_rollup_limits.hour_ns);
 }
 
 void kiln_rollup_end(struct kiln_block_writer *w)

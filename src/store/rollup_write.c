@@ -11,7 +11,7 @@
  *              the one is whose functions and trees are its own too | series (difference to the
  *              one before) | of each span, hours and then days: its number since 1970 (difference
  *              to the one before of its kind); total; profiles that begin in it; others; rows;
- *              observations; durations; first time since its start; last time since the first;
+ *              observations; time covered; first time since its start; last time since the first;
  *              profiles with the time they came | of each tree: span, nodes, error bound
  *   names      location (difference to the name before), line, twice, and 1 if symbols may name it;
  *              hash
@@ -106,26 +106,34 @@ static uint32_t nodes_of(const struct kiln_rollup_summed *span)
     return n > l->nodes_max ? l->nodes_max : (uint32_t)n;
 }
 
-/* Where memory ends there are no more. */
+/* The tree of a span, and smaller ones for questions over many; returns how many trees there are
+ * then.  Where memory ends there are no more. */
+static uint32_t put_span_trees(struct kiln_rollup_work *k, const struct kiln_rollup_summed *span,
+                               uint32_t number, uint32_t n)
+{
+    static const uint32_t parts[] = {1, 4, 32};
+    uint32_t nodes = nodes_of(span);
+
+    for (size_t i = 0; nodes && i < KILN_ARRAY_LEN(parts) && k->w->error == 0; i++) {
+        if (i && nodes / parts[i] < kiln_rollup_limits.nodes_coarse)
+            break;
+        if (kiln_rollup_span_tree(k, span, nodes / parts[i]) < 0)
+            break;
+        if (n == 0)
+            kiln_writer_section(k->w, KILN_SECTION_ROLLUP_NODES, k->service);
+        put_tree(k, number, &k->trees[n++]);
+        nodes = i ? nodes : k->drawn.n; /* if it has so many */
+    }
+    return n;
+}
+
 static uint32_t put_trees(struct kiln_rollup_work *k)
 {
-    uint32_t n = 0, number = 0, coarse = kiln_rollup_limits.nodes_coarse;
-    int r = 0;
+    uint32_t n = 0, number = 0;
 
     for (uint32_t level = 0; level < KILN_N_ROLLUP_LEVELS; level++) {
-        for (uint32_t i = 0; i < k->n_spans[level]; i++, number++) {
-            uint32_t nodes = nodes_of(&k->spans[level][i]);
-
-            while (nodes && r == 0 && k->w->error == 0) {
-                r = kiln_rollup_span_tree(k, &k->spans[level][i], nodes);
-                if (r < 0)
-                    break;
-                if (n == 0)
-                    kiln_writer_section(k->w, KILN_SECTION_ROLLUP_NODES, k->service);
-                put_tree(k, number, &k->trees[n++]);
-                nodes = k->drawn.n / 4 >= coarse ? coarse : 0;
-            }
-        }
+        for (uint32_t i = 0; i < k->n_spans[level]; i++)
+            n = put_span_trees(k, &k->spans[level][i], number++, n);
     }
     return n;
 }
@@ -168,7 +176,7 @@ static void put_span(struct kiln_rollup_work *k, const struct kiln_rollup_summed
                           b->n_rows,
                           (uint64_t)llround(b->count),
                           b->covered_ns,
-                          b->first_ns - span->number * hours * KILN_ROLLUP_HOUR_NS,
+                          b->first_ns - span->number * hours * kiln_rollup_limits.hour_ns,
                           b->last_ns - b->first_ns,
                           b->n_time_set};
 

@@ -32,6 +32,7 @@ struct kiln_scan;
 struct kiln_origin; /* store/block_int.h */
 struct kiln_tenant;
 struct kiln_head;
+struct kiln_rollup;
 
 /* Columns that a visitor looks at, besides stacks and values. */
 enum kiln_scan_columns {
@@ -86,6 +87,16 @@ struct kiln_scan_profile {
                         counts.  In a mean it counts as nothing; in no other answer it counts */
 };
 
+/* Some hours and days of a group of series, as the roll-ups of a block have them (store/rollup.h).
+ */
+struct kiln_scan_rolled {
+    const struct kiln_scan_source *source; /* without a dictionary */
+    struct kiln_rollup *rollup;
+    uint32_t group;
+    const bool *wanted[2]; /* by level: its spans that are meant */
+    uint32_t n_blocks;     /* of the tenant that the question touches */
+};
+
 struct kiln_scan_visitor {
     void *context;
     /* All but `profile` may be NULL.  What is not 0 ends the run and is its result. */
@@ -95,6 +106,12 @@ struct kiln_scan_visitor {
     void (*restart)(void *context);
     /* Whether rows of a series are wanted at all; NULL: all. */
     bool (*series)(void *context, const struct kiln_series *series);
+    /*
+     * Instead of their rows: NULL where only rows will do.  Spans without a tree come only if
+     * `no_trees`.  A failure is no end: it must leave nothing behind, and the rows come instead.
+     */
+    int (*rolled)(void *context, const struct kiln_scan_rolled *rolled, struct kiln_err *err);
+    bool no_trees;
 };
 
 /* Waits until everything acknowledged is there, and fixes what will be looked at. */

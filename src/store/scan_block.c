@@ -312,21 +312,13 @@ static void close_pages(struct pages *pg)
     kiln_free(pg);
 }
 
-int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
-                    struct kiln_err *err)
+/* The rows of the chosen series. */
+static int show_rows(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
+                     struct kiln_err *err)
 {
-    const struct kiln_block_info *info = kiln_block_info(block);
-    struct pages *pg;
-    bool any;
+    struct pages *pg = kiln_calloc(1, sizeof(*pg));
     int r;
 
-    if (!kiln_scan_touches(scan, info->min_ns, info->max_ns))
-        return 0;
-    kiln_scan_forget(scan);
-    r = kiln_scan_choose_block(scan, block, &any);
-    if (r < 0 || !any)
-        return r;
-    pg = kiln_calloc(1, sizeof(*pg));
     if (!pg)
         return -ENOMEM;
     pg->scan = scan;
@@ -341,6 +333,26 @@ int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part, struct 
     if (r == 0)
         r = scan_pages(pg, err);
     close_pages(pg);
+    return r;
+}
+
+int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
+                    struct kiln_err *err)
+{
+    const struct kiln_block_info *info = kiln_block_info(block);
+    bool any;
+    int r;
+
+    if (!kiln_scan_touches(scan, info->min_ns, info->max_ns))
+        return 0;
+    kiln_scan_forget(scan);
+    r = kiln_scan_choose_block(scan, block, &any);
+    if (r < 0 || !any)
+        return r;
+    if (info->level && scan->visitor->rolled && kiln_scan_may_roll(scan))
+        r = kiln_scan_roll(scan, part, block, show_rows, err);
+    else
+        r = show_rows(scan, part, block, err);
     scan->basis.n_blocks++;
     return r < 0 ? kiln_block_fail(block, err, r) : r;
 }

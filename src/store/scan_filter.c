@@ -169,48 +169,50 @@ static int sift(struct kiln_scan *scan, struct kiln_scan_profile *p,
 
 /* ---- the basis ---- */
 
-static void widen(struct kiln_basis *basis, uint64_t from, uint64_t to)
+void kiln_scan_widen(struct kiln_scan *scan, uint64_t from, uint64_t to)
 {
+    struct kiln_basis *basis = &scan->basis;
+
     if (from < basis->min_ns || (basis->n_profiles == 0 && basis->max_ns == 0))
         basis->min_ns = from;
     if (to > basis->max_ns)
         basis->max_ns = to;
 }
 
-static void widen_by_rows(struct kiln_basis *basis, const struct kiln_scan_profile *p,
+static void widen_by_rows(struct kiln_scan *scan, const struct kiln_scan_profile *p,
                           const struct kiln_scan_sieve *sieve)
 {
     for (uint32_t k = 0; k < p->n_runs; k++) {
         const struct kiln_scan_run *run = &p->runs[k];
 
         if (!run->timed)
-            widen(basis, p->time_ns, p->time_ns);
+            kiln_scan_widen(scan, p->time_ns, p->time_ns);
         else if (!run->times)
-            widen(basis, sieve->min_ns, sieve->max_ns);
+            kiln_scan_widen(scan, sieve->min_ns, sieve->max_ns);
         for (uint32_t i = 0; run->times && i < run->n; i++)
-            widen(basis, run->times[i], run->times[i]);
+            kiln_scan_widen(scan, run->times[i], run->times[i]);
     }
 }
 
-static int cover(struct kiln_scan *scan, const struct kiln_scan_profile *p)
+int kiln_scan_cover(struct kiln_scan *scan, uint64_t time_ns, uint64_t duration_ns)
 {
     struct kiln_scan_interval *last =
         scan->n_intervals ? &scan->intervals[scan->n_intervals - 1] : NULL;
     uint64_t end;
     int r;
 
-    if (!p->time_ns || !p->duration_ns)
+    if (!time_ns || !duration_ns)
         return 0;
-    end = p->time_ns + p->duration_ns;
-    end = end < p->time_ns ? UINT64_MAX : end;
-    if (last && p->time_ns >= last->start && p->time_ns <= last->end) {
+    end = time_ns + duration_ns;
+    end = end < time_ns ? UINT64_MAX : end;
+    if (last && time_ns >= last->start && time_ns <= last->end) {
         last->end = end > last->end ? end : last->end;
         return 0;
     }
     r = kiln_grow(&scan->budget, (void **)&scan->intervals, &scan->cap_intervals,
                   (uint64_t)scan->n_intervals + 1, sizeof(*scan->intervals), UINT32_MAX);
     if (r == 0)
-        scan->intervals[scan->n_intervals++] = (struct kiln_scan_interval){p->time_ns, end};
+        scan->intervals[scan->n_intervals++] = (struct kiln_scan_interval){time_ns, end};
     return r;
 }
 
@@ -250,10 +252,10 @@ int kiln_scan_show(struct kiln_scan *scan, struct kiln_scan_profile *p,
     if (r <= 0)
         return r;
     if (p->n_runs) {
-        widen_by_rows(&scan->basis, p, sieve);
+        widen_by_rows(scan, p, sieve);
         scan->basis.n_profiles++;
         scan->basis.n_time_set += sieve->flags & KILN_PROFILE_TIME_SET ? 1 : 0;
     }
-    r = cover(scan, p);
+    r = kiln_scan_cover(scan, p->time_ns, p->duration_ns);
     return r < 0 ? r : scan->visitor->profile(scan->visitor->context, p, err);
 }

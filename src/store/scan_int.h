@@ -72,6 +72,7 @@ struct kiln_scan {
     struct kiln_str service; /* the last one that was asked about */
     bool has_service;
     int service_passes;
+    bool rolls; /* roll-ups will do, if the visitor takes them */
     const struct kiln_scan_visitor *visitor;
     struct kiln_basis basis;
     struct kiln_budget budget; /* of scratch */
@@ -127,6 +128,25 @@ uint64_t kiln_scan_covered(struct kiln_scan *scan);
 
 /* Frees what a scan has besides its view. */
 void kiln_scan_done(struct kiln_scan *scan);
+int kiln_scan_cover(struct kiln_scan *scan, uint64_t time_ns, uint64_t duration_ns);
+void kiln_scan_widen(struct kiln_scan *scan, uint64_t from, uint64_t to);
+
+/* ---- scan_roll.c ---- */
+
+/* Nodes of the trees of all blocks together, about: beyond, smaller trees will do. */
+#define KILN_SCAN_ROLLED_NODES 1500000u
+
+/* Whether roll-ups may answer the question at all. */
+bool kiln_scan_may_roll(const struct kiln_scan *scan);
+/* Whether the roll-ups of a block say all there is of a service, in all likelihood. */
+bool kiln_scan_is_rolled(const struct kiln_scan *scan, const struct kiln_block *block,
+                         uint32_t service);
+/* Shows what roll-ups have of the chosen series of a block, and has `rows` show the rest. */
+KILN_CHECK int kiln_scan_roll(struct kiln_scan *scan, struct kiln_scan_part *part,
+                              struct kiln_block *block,
+                              int (*rows)(struct kiln_scan *scan, struct kiln_scan_part *part,
+                                          struct kiln_block *block, struct kiln_err *err),
+                              struct kiln_err *err);
 
 /* ---- sources ---- */
 

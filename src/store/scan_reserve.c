@@ -4,14 +4,18 @@
  * forest takes is guessed from the number of frames, and is needed for one forest at a time: what
  * is made goes to the cache, which pays for itself.
  */
+#include "store/rollup.h"
 #include "store/scan_int.h"
 
 #define BASE         ((size_t)1 << 20) /* pages, columns, the answer */
 #define FOREST_NODE  6u                /* bytes */
 #define FOREST_STACK 24u
 #define HEAD_FRAME   12u
+#define ROLLED_NODE  48u /* of a pruned tree */
 
 struct estimate {
+    uint64_t n_blocks;
+    uint64_t rolled; /* trees of roll-ups */
     uint64_t stacks;
     uint64_t largest; /* bytes, for a while */
 };
@@ -37,9 +41,14 @@ static int add_block(struct kiln_scan *scan, struct kiln_block *block, bool fore
         if (r < 0 || !judged.chosen)
             continue;
         last = f->services[i];
+        bytes = dict;
+        if (kiln_scan_is_rolled(scan, block, last)) {
+            e->rolled++;
+            e->largest = bytes > e->largest ? bytes : e->largest;
+            continue;
+        }
         stacks = f->sections[f->stacks[last]].n_entries;
         e->stacks += stacks;
-        bytes = dict;
         if (forests && f->info.n_stacks && !kiln_cache_has(cache, &f->info.id, last))
             bytes += stacks * FOREST_STACK + (uint64_t)((double)stacks / (double)f->info.n_stacks *
                                                         (double)f->info.n_frames * FOREST_NODE);
@@ -66,8 +75,10 @@ static int add_part(struct kiln_scan *scan, const struct kiln_scan_part *part, b
     for (uint32_t i = 0; r == 0 && i < part->blocks.n; i++) {
         const struct kiln_block_info *info = kiln_block_info(part->blocks.blocks[i]);
 
-        if (kiln_scan_touches(scan, info->min_ns, info->max_ns))
-            r = add_block(scan, part->blocks.blocks[i], forests, e);
+        if (!kiln_scan_touches(scan, info->min_ns, info->max_ns))
+            continue;
+        e->n_blocks++;
+        r = add_block(scan, part->blocks.blocks[i], forests, e);
     }
     if (part->cutting) {
         const struct kiln_dict *dict = &kiln_rows_batch(kiln_head_rows(part->cutting))->dict;
@@ -82,6 +93,14 @@ static int add_part(struct kiln_scan *scan, const struct kiln_scan_part *part, b
     return r;
 }
 
+/* The trees of roll-ups are as large as their number leaves room for. */
+static uint64_t rolled_bytes(const struct estimate *e)
+{
+    uint64_t nodes = KILN_SCAN_ROLLED_NODES / (e->n_blocks + 1);
+
+    return e->rolled * (nodes < KILN_ROLLUP_NODES ? nodes : KILN_ROLLUP_NODES) * ROLLED_NODE;
+}
+
 int kiln_scan_reserve(struct kiln_scan *scan, size_t bytes_a_stack, bool forests,
                       struct kiln_err *err)
 {
@@ -92,6 +111,6 @@ int kiln_scan_reserve(struct kiln_scan *scan, size_t bytes_a_stack, bool forests
         r = add_part(scan, &scan->parts[i], forests, &e);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    return kiln_fund_reserve(&scan->fund, BASE + (size_t)(e.stacks * bytes_a_stack + e.largest),
-                             err);
+    return kiln_fund_reserve(
+        &scan->fund, BASE + (size_t)(e.stacks * bytes_a_stack + e.largest + rolled_bytes(&e)), err);
 }

@@ -57,6 +57,9 @@ KILN_CHECK int kiln_symbols_put(struct kiln_io *io, struct kiln_str tenant,
                                 struct kiln_str build_id, const struct kiln_symbol *symbols,
                                 uint32_t n, struct kiln_err *err);
 
+/* Whether a tenant has symbols at all: most have none, and pay nothing. */
+bool kiln_symbols_any(struct kiln_io *io, struct kiln_str tenant);
+
 /*
  * Gives names to the locations of *batch that have none and whose mapping has a build id (GNU's,
  * Go's or OpenTelemetry's hash) with symbols of the tenant: puts a new batch in the place of

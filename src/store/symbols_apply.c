@@ -181,8 +181,7 @@ static int is_there(void *context, const char *name)
     return -ECANCELED;
 }
 
-/* Whether a tenant has symbols at all: most have none, and pay nothing. */
-static bool has_symbols(struct kiln_io *io, struct kiln_str tenant)
+bool kiln_symbols_any(struct kiln_io *io, struct kiln_str tenant)
 {
     char path[KILN_SYMBOLS_PATH_MAX];
     bool found = false;
@@ -234,7 +233,7 @@ int kiln_symbols_apply(struct kiln_io *io, struct kiln_str tenant, size_t memory
     int r;
 
     *ret_damaged = 0;
-    if (!has_symbols(io, tenant))
+    if (!kiln_symbols_any(io, tenant))
         return 0;
     naming.by_set = kiln_calloc(naming.n_sets, sizeof(*naming.by_set));
     r = naming.by_set ? load_all(&naming, io, tenant, *batch) : -ENOMEM;
@@ -265,7 +264,7 @@ int kiln_symbol_finder_new(struct kiln_io *io, struct kiln_str tenant, size_t me
     struct kiln_symbol_finder *f;
 
     *ret_finder = NULL;
-    if (!has_symbols(io, tenant))
+    if (!kiln_symbols_any(io, tenant))
         return 0;
     f = kiln_calloc(1, sizeof(*f) + tenant.len);
     if (!f)

@@ -23,7 +23,8 @@ static const struct kiln_rollup_limits tiny = {.rows_min = 1,
                                                .node_rows = 1,
                                                .nodes_min = 100,
                                                .nodes_max = 100,
-                                               .nodes_coarse = 50};
+                                               .nodes_coarse = 50,
+                                               .hour_ns = HOUR};
 
 static struct kiln_rollup_limits usual;
 
