@@ -13,6 +13,8 @@
 
 static const char *const formats[] = {"json", "flamegraph", "top", "svg", NULL};
 enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_SVG };
+/* What one side has folded and the other has not looks like a change: both are folded late. */
+enum { SIDE_NODES = 65536 };
 
 /* ---- deployments ---- */
 
@@ -383,8 +385,9 @@ static int draw(struct kiln_native_call *call, const struct comparison *c)
 static int answer(struct kiln_native_call *call, struct comparison *c, int format,
                   enum kiln_normalize wanted)
 {
+    uint32_t nodes = call->args.nodes > SIDE_NODES ? call->args.nodes : SIDE_NODES;
     const struct kiln_merge_wants wants = {
-        .nodes_max = format == FORMAT_TOP ? 0 : call->args.nodes,
+        .nodes_max = format == FORMAT_TOP ? 0 : nodes,
         .functions = format == FORMAT_JSON || format == FORMAT_TOP,
         .exact = call->args.exact,
     };

@@ -89,7 +89,7 @@ static size_t add_line(size_t len, uint32_t depth, struct kiln_str name, const c
                                   KILN_STR_ARG(name), numbers);
 }
 
-const char *kiln_test_flame_text(const struct kiln_flame *flame)
+const char *kiln_test_flame_tree_text(const struct kiln_flame *flame)
 {
     char numbers[64];
     size_t len = 0;

@@ -15,7 +15,7 @@ struct kiln_flame *kiln_test_flame(const char *stacks, uint32_t nodes_max);
 
 /* Indented nodes, "main 3->4 1->0": totals and selfs of both sides; a line each.  Texts live until
  * the next call of any of them. */
-const char *kiln_test_flame_text(const struct kiln_flame *flame);
+const char *kiln_test_flame_tree_text(const struct kiln_flame *flame);
 const char *kiln_test_flame_diff_text(const struct kiln_flame_diff *diff);
 
 #endif /* KILN_TESTS_SUPPORT_DRAWN_FLAME_H */
