@@ -3,8 +3,9 @@
  * How long a flame graph takes inside the store, part by part.
  *
  *   bench_scan make FOLDER N BLOCKS CHURN FILE   a store of N profiles like FILE, 20 seconds apart,
- *                                                in so many blocks (0: the head has it all); CHURN
- *                                                percent of the stacks of each are new
+ *                                                in so many blocks; CHURN percent of the stacks of
+ *                                                each are new.  0 blocks: the head has it all, and
+ *                                                is asked at once
  *   bench_scan ask FOLDER ROUNDS                 times: milliseconds of CPU, the first and the best
  *
  * Only the first sample type of FILE is taken.
@@ -122,29 +123,6 @@ static struct kiln_engine *open_store(const char *folder, struct kiln_io **io,
     return engine;
 }
 
-static void make(const char *folder, uint32_t n, uint32_t blocks, uint32_t churn, const char *file)
-{
-    struct kiln_batch *from = bench_load(file);
-    struct kiln_err err = {0};
-    struct kiln_pool pool;
-    struct kiln_io *io;
-    struct kiln_engine *engine;
-
-    kiln_pool_init(&pool, "bench", (size_t)3 << 30, NULL);
-    engine = open_store(folder, &io, &pool, NULL);
-    for (uint32_t i = 0; i < n; i++) {
-        struct kiln_batch *batch = make_batch(from, churn, START_NS + i * STEP_NS);
-
-        send(engine, batch);
-        kiln_batch_unref(batch);
-        if (blocks && (i + 1) * blocks / n != i * blocks / n)
-            bench_must(kiln_store_flush(engine, &err), "cut", &err);
-    }
-    engine->ops->close(engine);
-    kiln_io_close(io);
-    kiln_batch_unref(from);
-}
-
 /* ---- asking ---- */
 
 struct times {
@@ -173,7 +151,7 @@ static struct times ask(struct kiln_engine *engine, const struct kiln_merge_want
     return times;
 }
 
-static void ask_all(const char *folder, uint32_t rounds)
+static void ask_parts(struct kiln_engine *engine, uint32_t rounds)
 {
     static const struct {
         const char *what;
@@ -186,14 +164,9 @@ static void ask_all(const char *folder, uint32_t rounds)
         {"tree of 16,384", {.nodes_max = 16384}},
         {"tree of 1,024 and functions", {.nodes_max = 1024, .functions = true}},
     };
-    struct kiln_pool pool;
-    struct kiln_io *io;
-    struct kiln_engine *engine;
     struct kiln_merged *merged = NULL;
     struct rusage usage;
 
-    kiln_pool_init(&pool, "bench", POOL, NULL);
-    engine = open_store(folder, &io, NULL, &pool);
     for (size_t i = 0; i < KILN_ARRAY_LEN(parts); i++) {
         struct times t = ask(engine, &parts[i].wants, rounds, &merged);
 
@@ -206,10 +179,48 @@ static void ask_all(const char *folder, uint32_t rounds)
     }
     kiln_merged_free(merged);
     getrusage(RUSAGE_SELF, &usage);
-    printf("%-30s %ld MB, pool %zu MB\n", "largest size of the process", usage.ru_maxrss >> 10,
-           atomic_load(&pool.peak) >> 20);
+    printf("%-30s %ld MB\n", "largest size of the process", usage.ru_maxrss >> 10);
+}
+
+static void ask_store(const char *folder, uint32_t rounds)
+{
+    struct kiln_pool pool;
+    struct kiln_io *io;
+    struct kiln_engine *engine;
+
+    kiln_pool_init(&pool, "bench", POOL, NULL);
+    engine = open_store(folder, &io, NULL, &pool);
+    ask_parts(engine, rounds);
+    printf("%-30s %zu MB\n", "of it what was read of blocks", atomic_load(&pool.peak) >> 20);
     engine->ops->close(engine);
     kiln_io_close(io);
+}
+
+/* ---- a store ---- */
+
+static void make(const char *folder, uint32_t n, uint32_t blocks, uint32_t churn, const char *file)
+{
+    struct kiln_batch *from = bench_load(file);
+    struct kiln_err err = {0};
+    struct kiln_pool pool;
+    struct kiln_io *io;
+    struct kiln_engine *engine;
+
+    kiln_pool_init(&pool, "bench", (size_t)3 << 30, NULL);
+    engine = open_store(folder, &io, &pool, NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        struct kiln_batch *batch = make_batch(from, churn, START_NS + i * STEP_NS);
+
+        send(engine, batch);
+        kiln_batch_unref(batch);
+        if (blocks && (i + 1) * blocks / n != i * blocks / n)
+            bench_must(kiln_store_flush(engine, &err), "cut", &err);
+    }
+    if (blocks == 0)
+        ask_parts(engine, 5);
+    engine->ops->close(engine);
+    kiln_io_close(io);
+    kiln_batch_unref(from);
 }
 
 int main(int argc, char **argv)
@@ -218,7 +229,7 @@ int main(int argc, char **argv)
         make(argv[2], (uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]), (uint32_t)atoi(argv[5]),
              argv[6]);
     else if (argc == 4 && strcmp(argv[1], "ask") == 0)
-        ask_all(argv[2], (uint32_t)atoi(argv[3]));
+        ask_store(argv[2], (uint32_t)atoi(argv[3]));
     else
         bench_die(argv[0], "make FOLDER N BLOCKS CHURN FILE, or ask FOLDER ROUNDS");
     return 0;
