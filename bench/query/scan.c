@@ -223,13 +223,17 @@ static void make(const char *folder, uint32_t n, uint32_t blocks, uint32_t churn
     kiln_batch_unref(from);
 }
 
+static uint32_t number(const char *text)
+{
+    return (uint32_t)strtoul(text, NULL, 10);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 7 && strcmp(argv[1], "make") == 0)
-        make(argv[2], (uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]), (uint32_t)atoi(argv[5]),
-             argv[6]);
+        make(argv[2], number(argv[3]), number(argv[4]), number(argv[5]), argv[6]);
     else if (argc == 4 && strcmp(argv[1], "ask") == 0)
-        ask_store(argv[2], (uint32_t)atoi(argv[3]));
+        ask_store(argv[2], number(argv[3]));
     else
         bench_die(argv[0], "make FOLDER N BLOCKS CHURN FILE, or ask FOLDER ROUNDS");
     return 0;

@@ -74,7 +74,9 @@ int kiln_scan_open(struct kiln_store *store, const struct kiln_question *questio
     kiln_fund_init(&scan->fund, question->leash);
     scan->budget.limit = SCRATCH_MAX;
     kiln_store_settle(&store->engine);
-    r = take_views(scan);
+    r = kiln_scan_sort_ids(scan);
+    if (r == 0)
+        r = take_views(scan);
     if (r < 0) {
         kiln_scan_close(scan);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
@@ -104,6 +106,9 @@ void kiln_scan_close(struct kiln_scan *scan)
         kiln_free(scan->parts[i].damaged);
     }
     kiln_scan_done(scan);
+    kiln_free(scan->traces.all);
+    kiln_free(scan->spans.all);
+    kiln_free(scan->profiles.all);
     kiln_free(scan->parts);
     kiln_free(scan);
 }

@@ -56,7 +56,7 @@ static int begin_source(struct pages *pg, uint32_t service, struct kiln_err *err
     pg->source.n_stacks = (uint32_t)n;
     pg->tables.n_stacks = n;
     if (kiln_scan_has_stacks(pg->scan))
-        r = kiln_scan_mark_stacks(pg->scan, &pg->source, err);
+        r = kiln_scan_mark_stacks(pg->scan, &pg->source, NULL, pg->source.n_stacks, err);
     if (r == 0 && v->begin)
         r = v->begin(v->context, &pg->source, err);
     pg->has_source = r == 0;

@@ -7,6 +7,9 @@
  * origin's, and are asked about once for each origin; the former only where the key occurs in the
  * dictionary at all, once for each set.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/hash.h"
 #include "store/scan_int.h"
 
@@ -149,19 +152,51 @@ bool kiln_scan_has_stacks(const struct kiln_scan *scan)
     return c->n_call_site || c->n_with || c->n_without || c->with_regex || c->without_regex;
 }
 
-static bool has_id(const void *ids, uint32_t n, size_t size, const void *id)
+static int compare_16(const void *a, const void *b)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (memcmp((const char *)ids + i * size, id, size) == 0)
-            return true;
-    }
-    return n == 0;
+    return memcmp(a, b, 16);
+}
+
+static int compare_8(const void *a, const void *b)
+{
+    return memcmp(a, b, 8);
+}
+
+static int sort_ids(struct kiln_scan_ids *ids, const void *from, uint32_t n, size_t size)
+{
+    *ids = (struct kiln_scan_ids){.n = n, .size = size};
+    if (n == 0)
+        return 0;
+    ids->all = kiln_malloc(n * size);
+    if (!ids->all)
+        return -ENOMEM;
+    memcpy(ids->all, from, n * size);
+    qsort(ids->all, n, size, size == 16 ? compare_16 : compare_8);
+    return 0;
+}
+
+int kiln_scan_sort_ids(struct kiln_scan *scan)
+{
+    const struct kiln_question *q = scan->q;
+    int r = sort_ids(&scan->traces, q->trace_ids, q->n_trace_ids, 16);
+
+    if (r == 0)
+        r = sort_ids(&scan->spans, q->span_ids, q->n_span_ids, 8);
+    if (r == 0)
+        r = sort_ids(&scan->profiles, q->profile_ids, q->n_profile_ids, 16);
+    return r;
+}
+
+/* Whether it is one of them; of none, any is. */
+static bool has_id(const struct kiln_scan_ids *ids, const void *id)
+{
+    return ids->n == 0 ||
+           bsearch(id, ids->all, ids->n, ids->size, ids->size == 16 ? compare_16 : compare_8);
 }
 
 bool kiln_scan_id_wanted(const struct kiln_scan *scan, const uint8_t *id)
 {
-    return scan->q->n_profile_ids == 0 ||
-           (id && has_id(scan->q->profile_ids, scan->q->n_profile_ids, 16, id));
+    return scan->profiles.n == 0 || (id && has_id(&scan->profiles, id));
 }
 
 static int learn_links(struct kiln_scan *scan, const struct kiln_batch *batch)
@@ -178,8 +213,7 @@ static int learn_links(struct kiln_scan *scan, const struct kiln_batch *batch)
 
         if (i % 4096 == 0)
             r = kiln_leash_check(q->leash);
-        if (has_id(q->trace_ids, q->n_trace_ids, 16, link->trace_id) &&
-            has_id(q->span_ids, q->n_span_ids, 8, link->span_id))
+        if (has_id(&scan->traces, link->trace_id) && has_id(&scan->spans, link->span_id))
             scan->memo.links[i / 64] |= UINT64_C(1) << i % 64;
     }
     return r;

@@ -4,12 +4,14 @@
  * growing head is read up to where it was when the scan began; its arrays move, so that they are
  * looked at under the tenant's lock, which is let go after every millisecond.
  */
+#include <errno.h>
 #include <sched.h>
 
 #include "base/clock.h"
 #include "store/scan_int.h"
 
-#define SLICE_NS KILN_NS_PER_MS
+#define SLICE_NS      KILN_NS_PER_MS
+#define BREATHE_EVERY 64u /* rows that are passed over */
 
 void kiln_scan_lock(struct kiln_tenant *tenant, uint64_t *since_ns)
 {
@@ -150,8 +152,7 @@ static int show(struct reading *rd, uint32_t row, struct kiln_err *err)
     };
     int r;
 
-    if (!known->chosen || !kiln_scan_touches(scan, at.min_ns, at.max_ns) ||
-        !kiln_scan_id_wanted(scan, p.id))
+    if (!kiln_scan_touches(scan, at.min_ns, at.max_ns) || !kiln_scan_id_wanted(scan, p.id))
         return 0;
     r = kiln_scan_judge(scan, known, batch, &origin, 0, &sieve.opinion);
     if (r < 0)
@@ -190,8 +191,13 @@ static int show_all(struct reading *rd, struct kiln_err *err)
     if (rd->source.live)
         kiln_scan_lock(rd->source.tenant, &rd->since_ns);
     for (uint32_t i = 0; r == 0 && i < rd->n_rows; i++) {
-        r = show(rd, i, err);
-        if (r == 0 && i % 16 == 0)
+        bool chosen = rd->scan->memo.series[kiln_head_rows(rd->source.head)->rows[i].series].chosen;
+
+        if (chosen)
+            r = show(rd, i, err);
+        if (!chosen && i % BREATHE_EVERY)
+            continue;
+        if (r == 0)
             r = kiln_leash_check(rd->scan->q->leash);
         if (rd->source.live)
             kiln_scan_breathe(rd->source.tenant, &rd->since_ns);
@@ -201,13 +207,73 @@ static int show_all(struct reading *rd, struct kiln_err *err)
     return r;
 }
 
+/* Marks the stacks of one row's samples. */
+static void note_stacks(const struct reading *rd, uint32_t row, uint64_t *bits)
+{
+    const struct kiln_batch *batch = rd->source.batch;
+    const struct kiln_row *at = &kiln_head_rows(rd->source.head)->rows[row];
+    const struct kiln_sample *samples = batch->samples + at->first_sample;
+
+    if (!rd->scan->memo.series[at->series].chosen ||
+        !kiln_scan_touches(rd->scan, at->min_ns, at->max_ns))
+        return;
+    for (uint32_t i = 0; i < batch->profiles[row].n_samples; i++)
+        bits[samples[i].stack / 64] |= UINT64_C(1) << samples[i].stack % 64;
+}
+
+/* Numbers of the marked ones. */
+static int list_stacks(const uint64_t *bits, uint32_t n_stacks, uint32_t **ret_stacks,
+                       uint32_t *ret_n)
+{
+    uint32_t *stacks, n = 0;
+
+    for (uint32_t i = 0; i <= n_stacks / 64; i++)
+        n += (uint32_t)__builtin_popcountll(bits[i]);
+    stacks = kiln_malloc(((size_t)n + 1) * sizeof(*stacks));
+    if (!stacks)
+        return -ENOMEM;
+    *ret_n = n;
+    n = 0;
+    for (uint32_t i = 0; i < n_stacks; i++) {
+        if (bits[i / 64] >> i % 64 & 1)
+            stacks[n++] = i + 1;
+    }
+    *ret_stacks = stacks;
+    return 0;
+}
+
+/* Only the stacks of chosen series are worth a name. */
+static int mark_stacks(struct reading *rd, struct kiln_err *err)
+{
+    uint64_t *bits = kiln_calloc((size_t)rd->source.n_stacks / 64 + 1, sizeof(*bits));
+    uint32_t *stacks = NULL, n = 0;
+    int r = bits ? 0 : -ENOMEM;
+
+    if (r == 0 && rd->source.live)
+        kiln_scan_lock(rd->source.tenant, &rd->since_ns);
+    for (uint32_t i = 0; r == 0 && i < rd->n_rows; i++) {
+        note_stacks(rd, i, bits);
+        if (rd->source.live && i % BREATHE_EVERY == 0)
+            kiln_scan_breathe(rd->source.tenant, &rd->since_ns);
+    }
+    if (r == 0 && rd->source.live)
+        kiln_scan_unlock(rd->source.tenant);
+    if (r == 0)
+        r = list_stacks(bits, rd->source.n_stacks, &stacks, &n);
+    if (r == 0)
+        r = kiln_scan_mark_stacks(rd->scan, &rd->source, stacks, n, err);
+    kiln_free(bits);
+    kiln_free(stacks);
+    return r;
+}
+
 static int visit(struct reading *rd, struct kiln_err *err)
 {
     const struct kiln_scan_visitor *v = rd->scan->visitor;
     int r = 0;
 
     if (kiln_scan_has_stacks(rd->scan))
-        r = kiln_scan_mark_stacks(rd->scan, &rd->source, err);
+        r = mark_stacks(rd, err);
     if (r == 0 && v->begin)
         r = v->begin(v->context, &rd->source, err);
     if (r == 0)

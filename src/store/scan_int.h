@@ -55,6 +55,13 @@ struct kiln_scan_memo {
     uint64_t in_sets; /* matchers whose key occurs in sets of attributes */
 };
 
+/* Ids that are asked for, sorted. */
+struct kiln_scan_ids {
+    void *all;
+    uint32_t n;
+    size_t size;
+};
+
 struct kiln_scan_interval {
     uint64_t start, end;
 };
@@ -62,7 +69,8 @@ struct kiln_scan_interval {
 struct kiln_scan {
     struct kiln_store *store;
     const struct kiln_question *q;
-    unsigned columns;             /* that the visitor wants */
+    unsigned columns; /* that the visitor wants */
+    struct kiln_scan_ids traces, spans, profiles;
     const struct kiln_str *names; /* labels that it asks for */
     uint32_t n_names;
     struct kiln_scan_part *parts;
@@ -84,6 +92,7 @@ struct kiln_scan {
 
 /* ---- scan_choose.c ---- */
 
+KILN_CHECK int kiln_scan_sort_ids(struct kiln_scan *scan);
 /* Makes the memo ready for a source. */
 void kiln_scan_forget(struct kiln_scan *scan);
 /* Whether a series is chosen. */
@@ -164,9 +173,10 @@ KILN_CHECK int kiln_scan_head(struct kiln_scan *scan, struct kiln_scan_part *par
 
 /* ---- scan_stacks.c ---- */
 
-/* Marks the stacks of the source that the question's choice of functions leaves. */
+/* Marks the stacks of the source that the question's choice of functions leaves; of a head, out of
+ * those listed. */
 KILN_CHECK int kiln_scan_mark_stacks(struct kiln_scan *scan, const struct kiln_scan_source *source,
-                                     struct kiln_err *err);
+                                     const uint32_t *stacks, uint32_t n, struct kiln_err *err);
 
 /* ---- forest_block.c, forest_head.c ---- */
 

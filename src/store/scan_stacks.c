@@ -76,7 +76,9 @@ static void judge_stacks(const struct kiln_stack_choice *c, const struct kiln_fo
     }
 }
 
-static int mark(struct kiln_scan *scan, const struct kiln_forest *f, uint32_t n_stacks)
+/* `stacks` are the `n` of the forest, by number; NULL: the first ones.  Others do not count. */
+static int mark(struct kiln_scan *scan, const struct kiln_forest *f, uint32_t n_stacks,
+                const uint32_t *stacks, uint32_t n)
 {
     uint8_t *names = kiln_calloc((size_t)f->n_names + 1, 1);
     uint8_t *path = kiln_calloc((size_t)f->depth + 1, 1);
@@ -91,8 +93,9 @@ static int mark(struct kiln_scan *scan, const struct kiln_forest *f, uint32_t n_
                       UINT32_MAX);
     if (r == 0) {
         judge_stacks(&scan->q->stacks, f, names, path, by_rank);
-        for (uint32_t i = 0; i < n_stacks; i++)
-            m->stacks[i] = by_rank[f->rank[i]];
+        memset(m->stacks, 0, n_stacks);
+        for (uint32_t i = 0; i < n; i++)
+            m->stacks[stacks ? stacks[i] - 1 : i] = by_rank[f->rank[i]];
     }
     kiln_free(names);
     kiln_free(path);
@@ -101,14 +104,14 @@ static int mark(struct kiln_scan *scan, const struct kiln_forest *f, uint32_t n_
 }
 
 int kiln_scan_mark_stacks(struct kiln_scan *scan, const struct kiln_scan_source *source,
-                          struct kiln_err *err)
+                          const uint32_t *stacks, uint32_t n, struct kiln_err *err)
 {
     struct kiln_forest *forest;
-    int r = kiln_scan_forest(scan, source, NULL, source->n_stacks, &forest, err);
+    int r = kiln_scan_forest(scan, source, stacks, n, &forest, err);
 
     if (r < 0)
         return r;
-    r = mark(scan, forest, source->n_stacks);
+    r = mark(scan, forest, source->n_stacks, stacks, n);
     kiln_forest_unref(forest);
     return r;
 }
