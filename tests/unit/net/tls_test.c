@@ -3,6 +3,8 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -71,9 +73,23 @@ static void write_identity(const struct fixture *x, const struct identity *ident
     CHECK_OK(rename(next, x->cert));
 }
 
+static _Atomic uint32_t n_stay, n_left;
+
 static void who(struct kiln_request *request)
 {
     kiln_request_reply_text(request, 200, "%s", request->peer.subject);
+}
+
+/* Held until its client is gone. */
+static void stay(struct kiln_request *request)
+{
+    const _Atomic bool *gone = kiln_request_gone(request);
+
+    atomic_fetch_add(&n_stay, 1);
+    while (!atomic_load(gone))
+        sched_yield();
+    atomic_fetch_add(&n_left, 1);
+    kiln_request_reply_text(request, 200, "gone");
 }
 
 static void setup_logged(struct fixture *x, const struct identity *identity,
@@ -95,6 +111,9 @@ static void setup_logged(struct fixture *x, const struct identity *identity,
     }
     net_routes(&x->f);
     CHECK_OK(kiln_router_add(x->f.router, &(struct kiln_route){.path = "/who", .handler = who}));
+    CHECK_OK(kiln_router_add(
+        x->f.router,
+        &(struct kiln_route){.path = "/stay", .handler = stay, .lane = KILN_LANE_LONG}));
     CHECK_OK(kiln_server_new(&(struct kiln_server_opts){.log = log}, &x->f.server));
     opts.router = x->f.router;
     opts.tls = (struct kiln_tls_opts){.cert_file = x->cert,
@@ -376,6 +395,31 @@ TEST(tls, who_speaks_plainly_is_not_understood)
     net_send(fd, HEAD("GET /hello") LAST);
     CHECK(!strstr(net_read_all(fd), "hello"));
     close(fd);
+    teardown(&x);
+    free_identity(&id);
+}
+
+TEST(tls, a_long_request_sees_that_its_client_is_gone_with_or_without_a_word)
+{
+    struct identity id = make_identity("localhost", NULL);
+    struct fixture x;
+
+    setup(&x, &id, NULL);
+    atomic_store(&n_stay, 0);
+    atomic_store(&n_left, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct tls_client c = call(x.port, NULL, false, 0);
+
+        CHECK(c.shaken);
+        SSL_write(c.ssl, HEAD("GET /stay") "\r\n", sizeof(HEAD("GET /stay") "\r\n") - 1);
+        while (atomic_load(&n_stay) == i)
+            sched_yield();
+        if (i == 1)
+            SSL_shutdown(c.ssl);
+        hang_up(&c);
+        while (atomic_load(&n_left) == i)
+            sched_yield();
+    }
     teardown(&x);
     free_identity(&id);
 }
