@@ -104,8 +104,9 @@ TEST(deployments, one_that_was_told_stands_for_one_that_was_found)
     struct kiln_deployments *list = found("shop", told, 3);
 
     CHECK_TEXT(chosen(list, "shop", "big"), "{service_name=\"shop\"} 500-18446744073709551615");
-    CHECK_TEXT(chosen(list, "", "t1"),
-               "{service_name=\"shop\", \"service.version\"=\"2.0\", \"git.commit\"=\"cc\"} 290-401");
+    CHECK_TEXT(
+        chosen(list, "", "t1"),
+        "{service_name=\"shop\", \"service.version\"=\"2.0\", \"git.commit\"=\"cc\"} 290-401");
     CHECK_TEXT(listed(list), "t2 500-0 told\n"
                              "t1 280-500 told\n"
                              "shop@1.0@bb 180-280\n"
@@ -118,8 +119,9 @@ TEST(deployments, a_version_is_chosen_by_its_label_while_its_profiles_last)
 
     CHECK_TEXT(chosen(list, "shop", "1.0"),
                "{service_name=\"shop\", \"service.version\"=\"1.0\"} 90-301");
-    CHECK_TEXT(chosen(list, "shop", "bb"),
-               "{service_name=\"shop\", \"service.version\"=\"1.0\", \"git.commit\"=\"bb\"} 180-301");
+    CHECK_TEXT(
+        chosen(list, "shop", "bb"),
+        "{service_name=\"shop\", \"service.version\"=\"1.0\", \"git.commit\"=\"bb\"} 180-301");
     CHECK_TEXT(chosen(list, "", "d7"), "{service_name=\"web\", \"deployment_id\"=\"d7\"} 10-21");
     CHECK_TEXT(chosen(list, "web", "-1"), "{service_name=\"web\", \"version\"=\"beta\"} 30-41");
     CHECK_TEXT(chosen(list, "web", "-2"), "{service_name=\"web\", \"deployment_id\"=\"d7\"} 10-21");
