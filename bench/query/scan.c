@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a flame graph takes inside the store, part by part.
+ * How long a flame graph takes inside the store, part by part; and series, labels and profiles.
  *
  *   bench_scan make FOLDER N BLOCKS CHURN FILE   a store of N profiles like FILE, 20 seconds apart,
  *                                                in so many blocks; CHURN percent of the stacks of
@@ -151,6 +151,63 @@ static struct times ask(struct kiln_engine *engine, const struct kiln_merge_want
     return times;
 }
 
+/* The other kinds of questions. */
+enum kind { SERIES, SERIES_BY_SERVICE, SERIES_OF_FUNCTION, LABEL_NAMES, LABEL_VALUES, PROFILES };
+
+static int ask_kind(struct kiln_engine *engine, const struct kiln_question *q, enum kind kind,
+                    struct kiln_err *err)
+{
+    static const struct kiln_str names[] = {{"service_name", 12}, {"__profile_type__", 16}};
+    struct kiln_timeline_opts series = {.step_ns = 15 * KILN_NS_PER_S};
+    struct kiln_found_opts profiles = {.limit = 100};
+    struct kiln_timeline *timeline = NULL;
+    struct kiln_labels *labels = NULL;
+    struct kiln_found *found = NULL;
+    int r;
+
+    series.by = names;
+    series.n_by = kind == SERIES_BY_SERVICE;
+    if (kind <= SERIES_OF_FUNCTION)
+        r = engine->ops->timeline(engine, q, &series, &timeline, err);
+    else if (kind == PROFILES)
+        r = engine->ops->found(engine, q, &profiles, &found, err);
+    else
+        r = engine->ops->labels(engine, q, names, kind == LABEL_NAMES ? 0 : 2, &labels, err);
+    kiln_timeline_free(timeline);
+    kiln_labels_free(labels);
+    kiln_found_free(found);
+    return r;
+}
+
+static void ask_others(struct kiln_engine *engine, uint32_t rounds)
+{
+    static const char *const what[] = {"series, 15 s steps",   "series by service",
+                                       "series of a function", "names of labels",
+                                       "services and types",   "newest 100 profiles"};
+    static const struct kiln_str tenant = {"anonymous", 9}, function = {"runtime.mallocgc", 16};
+
+    for (uint32_t kind = 0; kind < KILN_ARRAY_LEN(what); kind++) {
+        struct times t = {0, 1e9};
+
+        for (uint32_t i = 0; i < rounds; i++) {
+            struct kiln_leash leash = {0};
+            struct kiln_question q = {.tenants = &tenant, .n_tenants = 1, .leash = &leash};
+            struct kiln_err err = {0};
+            double start = bench_cpu_s(), took;
+
+            if (kind == SERIES_OF_FUNCTION) {
+                q.stacks.with = &function;
+                q.stacks.n_with = 1;
+            }
+            bench_must(ask_kind(engine, &q, (enum kind)kind, &err), what[kind], &err);
+            took = (bench_cpu_s() - start) * 1e3;
+            t.first = i ? t.first : took;
+            t.best = took < t.best ? took : t.best;
+        }
+        printf("%-30s first %7.2f  best %7.2f ms\n", what[kind], t.first, t.best);
+    }
+}
+
 static void ask_parts(struct kiln_engine *engine, uint32_t rounds)
 {
     static const struct {
@@ -178,6 +235,7 @@ static void ask_parts(struct kiln_engine *engine, uint32_t rounds)
                (unsigned long long)merged->basis.n_profiles, merged->basis.n_blocks);
     }
     kiln_merged_free(merged);
+    ask_others(engine, rounds);
     getrusage(RUSAGE_SELF, &usage);
     printf("%-30s %ld MB\n", "largest size of the process", usage.ru_maxrss >> 10);
 }
