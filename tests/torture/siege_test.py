@@ -8,6 +8,7 @@ A running `kiln server`, besieged as a hostile or unlucky world would.  The part
   tenants   more tenants than anybody has
   series    more series than a tenant may have, each of a service of its own
   disk      the disk is full, and then it is not any more (a tmpfs: only where that can be mounted)
+  questions hostile ones, many at once, from clients that leave half-way, while profiles come in
   start     killed with a log as large as it gets, and started again
   tokens    every way to be wrong about who one is
 
@@ -27,6 +28,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
@@ -277,6 +279,81 @@ def part_series(seconds, limit=128):
         is_well(server, "series, again", limit)
 
 
+# ---- questions ----
+
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+SELECTORS = ('{}', '{service_name="checkout"}', '{service_name=~"(a+)+b"}', '{service_name=~"(.*)*(.*)*(.*)*x"}',
+             '{service_name!~".*' + "a?" * 200 + '"}', "{" + ",".join(f'a{i}=""' for i in range(500)) + "}",
+             '{service_name=~"' + "x" * 50000 + '"}', "{service_name=~\"((((((((\"}", "{", "\x00")
+TIMES = (("now-10y", "now"), ("0", "now"), ("now-1h", "now"), ("now", "now-1h"), ("1", "99999999999999999999"))
+MORE = ("", "&nodes=1048576", "&nodes=1", "&format=series&step=1s", "&format=series&step=1ns&by=host_name", "&format=pprof",
+        "&format=svg", "&format=top&limit=1000000", "&format=collapsed", "&format=dot", "&function=.*")
+
+
+def hostile(n):
+    """The n-th of all hostile questions: method, path, body, headers."""
+    quote = urllib.parse.quote
+    start, end = TIMES[n % len(TIMES)]
+    selector = SELECTORS[n // len(TIMES) % len(SELECTORS)]
+    if n % 3 == 0:
+        body = json.dumps({"profileTypeID": CPU, "labelSelector": selector, "start": 1, "end": 2 ** 53, "maxNodes": 2 ** 31,
+                           "step": 1e-9, "groupBy": ["host_name"] * 50})
+        method = ("SelectMergeStacktraces", "SelectSeries", "Series", "LabelNames", "SelectMergeProfile")[n // 3 % 5]
+        return "POST", f"/querier.v1.QuerierService/{method}", body, {"Content-Type": "application/json"}
+    if n % 3 == 1:
+        return "GET", f"/pyroscope/render?query={quote(CPU + selector)}&from={start}&until={end}&maxNodes=9999999", None, {}
+    more = MORE[n % len(MORE)]
+    return "GET", f"/api/v1/query?query={quote(CPU + selector)}&from={start}&until={end}{more}", None, {}
+
+
+def question_askers(port, first, counted, stop):
+    """Asks one after the other; every fifth time it leaves before the answer can be there."""
+    n = first
+    while not stop.is_set():
+        method, path, body, headers = hostile(n)
+        n += 8
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        try:
+            connection.request(method, path, body, headers)
+            if n % 5:
+                answer = connection.getresponse()
+                answer.read()
+                counted[answer.status] += 1
+                if answer.status in (500, 502):
+                    counted[f"{method} {path[:200]}"] += 1
+        except (OSError, http.client.HTTPException) as error:
+            counted[type(error).__name__] += 1
+        finally:
+            connection.close()
+
+
+def part_questions(seconds, limit=256):
+    counted, stop = collections.Counter(), threading.Event()
+    pprof = ["--template", TEMPLATE] if TEMPLATE.exists() else ["--samples", 5000]
+    with KilnServer("--memory-limit", f"{limit}M", "--query-timeout", "5s", "--log-level", "error") as server:
+        loadgen(server, "anonymous", "--shape", "pprof", *pprof, "-n", 60, "--services", 1, "-j", 2).communicate()
+        load = loadgen(server, "hosts", "--churn", 85, "--duration", f"{seconds}s", "--rate", 20, "-j", 4)
+        askers_ = [threading.Thread(target=question_askers, args=(server.http, i, counted, stop)) for i in range(8)]
+        for thread in askers_:
+            thread.start()
+        said, why = load.communicate()
+        account = json.loads(said) if said.startswith("{") else {}
+        stop.set()
+        for thread in askers_:
+            thread.join()
+        print(f"answers to questions {dict(counted)}; profiles beside them: {account.get('acknowledged')} acknowledged, "
+              f"{account.get('failed')} failed, {account.get('tried_again')} tried again")
+        check("questions: they are answered or refused, and none fails",
+              set(counted) <= {200, 400, 404, 413, 414, 422, 429, 431, 503, 504}, dict(counted))
+        check("questions: some are answered", counted[200] > 0, dict(counted))
+        check("questions: profiles come in meanwhile", account.get("acknowledged", 0) > 0 and not account.get("failed"),
+              said + why)
+        is_well(server, "questions", limit)
+        status = ask(server.http, "GET", f"/api/v1/query?query={urllib.parse.quote(CPU)}&from=now-1h&until=now")[0]
+        check("questions: an ordinary one is answered when it is over", status == 200, status)
+        check("questions: it ends in good order", server.stop() == 0, server.said())
+
+
 # ---- a full disk ----
 
 def fill(path):
@@ -395,8 +472,8 @@ def part_tokens(seconds):
 
 def main():
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    parts = {"load": part_load, "tenants": part_tenants, "series": part_series, "disk": part_disk, "start": part_start,
-             "tokens": part_tokens}
+    parts = {"load": part_load, "tenants": part_tenants, "series": part_series, "disk": part_disk,
+             "questions": part_questions, "start": part_start, "tokens": part_tokens}
     for name in sys.argv[2:] or parts:
         began = time.monotonic()
         parts[name](seconds)
