@@ -3,56 +3,12 @@
  * Any bytes as a block: opened, verified, and read whole, its checksums trusted so that the fuzzer
  * gets behind them.  What verifies must also be readable.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "fuzz.h"
+#include "one_file.h"
 #include "store/block.h"
 #include "store/page.h"
 
 #define MEMORY ((size_t)8 << 20)
-
-/* The one file there is. */
-struct file_io {
-    struct kiln_io io;
-    const uint8_t *data;
-    size_t size;
-};
-
-static int file_open(struct kiln_io *io, const char *path, int flags)
-{
-    (void)io;
-    (void)path;
-    (void)flags;
-    return 3;
-}
-
-static int file_close(struct kiln_io *io, int fd)
-{
-    (void)io;
-    (void)fd;
-    return 0;
-}
-
-static ssize_t file_pread(struct kiln_io *io, int fd, void *buf, size_t n, uint64_t offset)
-{
-    const struct file_io *file = (const struct file_io *)io;
-
-    (void)fd;
-    if (offset >= file->size)
-        return 0;
-    if (n > file->size - offset)
-        n = file->size - (size_t)offset;
-    memcpy(buf, file->data + offset, n);
-    return (ssize_t)n;
-}
-
-static int file_size(struct kiln_io *io, int fd, uint64_t *ret_size)
-{
-    (void)fd;
-    *ret_size = ((const struct file_io *)io)->size;
-    return 0;
-}
 
 /* Returns 0 if all of it could be read, or a limit was in the way. */
 static int read_all(struct kiln_block *block, struct kiln_builder *b)
@@ -79,10 +35,7 @@ static int read_all(struct kiln_block *block, struct kiln_builder *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct file_io file = {
-        .io = {.open = file_open, .close = file_close, .pread = file_pread, .size = file_size},
-        .data = data,
-        .size = size};
+    struct file_io file = file_of(data, size);
     struct kiln_limits limits = kiln_limits_default;
     struct kiln_err err = {0};
     struct kiln_block *block;

@@ -112,7 +112,7 @@ int kiln_scan_judge_series(struct kiln_scan *scan, struct kiln_str key,
     int r = service_passes(scan, kiln_block_service(key));
 
     if (r > 0 && kiln_series_parse(key, &made.series) < 0)
-        return KILN_E_CORRUPT;
+        r = 0; /* what is no key has no labels to be chosen by */
     if (r > 0 && q->type.len)
         r = kiln_str_eq(made.series.type, q->type);
     if (r > 0 && scan->visitor && scan->visitor->series)
