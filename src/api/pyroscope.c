@@ -109,25 +109,30 @@ static int get_message(struct kiln_pyro_call *call, const struct kiln_rpc *rpc,
     return r;
 }
 
+/* The answer where it was written: it may be large. */
+static struct kiln_str written(const struct kiln_pb_out *w)
+{
+    return (struct kiln_str){(const char *)w->at, (size_t)(w->end - w->at)};
+}
+
 static int run(struct kiln_pyro_call *call, struct kiln_rpc *rpc, const struct method *method,
                struct kiln_buf *answer)
 {
-    struct kiln_buf content, bytes;
+    struct kiln_buf content;
     struct kiln_str message;
     int r;
 
     kiln_buf_init(&content, 2 * (size_t)KILN_PYRO_REQUEST_MAX);
-    kiln_buf_init(&bytes, KILN_PYRO_ANSWER_MAX);
     r = get_message(call, rpc, method, &content, &message);
     if (r == 0)
         r = kiln_message_read(method->request, message, &call->arena, &call->request, &call->err);
     if (r == 0)
         r = method->run(call);
-    if (r == 0)
-        r = kiln_pb_out_flush(&call->out, rpc->json ? &bytes : answer);
     if (r == 0 && rpc->json)
-        r = kiln_protojson_write(method->answer, kiln_buf_str(&bytes), answer);
-    kiln_buf_done(&bytes);
+        r = call->out.error ? call->out.error
+                            : kiln_protojson_write(method->answer, written(&call->out), answer);
+    else if (r == 0)
+        r = kiln_pb_out_flush(&call->out, answer);
     kiln_buf_done(&content);
     return r;
 }

@@ -119,11 +119,18 @@ struct kiln_basis {
 
 /* merge: everything of the question added up. */
 struct kiln_merge_wants {
-    uint32_t nodes_max; /* of the tree; those with the largest totals stay; 0: no tree */
+    /* Of the tree; 0: no tree.  Those with the largest totals stay, of equals the less deep, as
+     * long as all that are as large and as deep fit. */
+    uint32_t nodes_max;
     bool functions;
     bool profile; /* as a batch of one profile: one sample for each stack, whole locations */
     bool exact;   /* never from pruned roll-ups */
 };
+/* No more nodes than these stay where so many were wanted, but of one total and depth. */
+static inline uint64_t kiln_nodes_most(uint32_t nodes_max)
+{
+    return (uint64_t)nodes_max + nodes_max / 4 + 64;
+}
 struct kiln_merged {
     struct kiln_flame *flame;   /* NULL: neither tree nor functions were wanted */
     struct kiln_batch *profile; /* or NULL */

@@ -6,7 +6,9 @@
  * its forest.  The groups at hand are in a heap by their totals.  The largest one is taken out,
  * belongs to the answer, and its children, found by jumping from sibling to sibling and merged by
  * name, come in.  Since no child is larger than its parent, what is taken out comes in the order of
- * totals: the first `nodes_max` are the answer, and those as large as the last of them.  Whatever
+ * totals, and of equals the less deep ones first.  They are taken by total and depth, as long as
+ * all of one depth fit into `nodes_max`, and at least once; so what stays does not depend on the
+ * order in which equals were met.  (Stacks that were seen once are many, and all equal.)  Whatever
  * is left is folded into "other" below its parent.
  */
 #include <errno.h>
@@ -45,6 +47,7 @@ struct cut {
     uint32_t *order;    /* scratch: children to be sorted */
     uint32_t n_groups, cap_groups, n_members, cap_members, n_heap, cap_heap, cap_child_of;
     uint32_t n_child_of, n_kept, cap_order;
+    bool left_some; /* that were taken out of the heap */
 };
 
 #define ROOM(c, array, need)                                                                       \
@@ -73,6 +76,14 @@ static int64_t less(int64_t a, int64_t b)
 
 /* ---- the heap ---- */
 
+/* The larger one, or of equals the less deep. */
+static bool is_before(const struct cut *c, uint32_t a, uint32_t b)
+{
+    const struct group *x = &c->groups[a], *y = &c->groups[b];
+
+    return x->total != y->total ? x->total > y->total : x->depth < y->depth;
+}
+
 static int push(struct cut *c, uint32_t group)
 {
     uint32_t at = c->n_heap;
@@ -84,7 +95,7 @@ static int push(struct cut *c, uint32_t group)
     while (at > 0) {
         uint32_t up = (at - 1) / 2;
 
-        if (c->groups[c->heap[up]].total >= c->groups[group].total)
+        if (!is_before(c, group, c->heap[up]))
             break;
         c->heap[at] = c->heap[up];
         at = up;
@@ -102,10 +113,9 @@ static uint32_t pop(struct cut *c)
 
         if (child >= c->n_heap)
             break;
-        if (child + 1 < c->n_heap &&
-            c->groups[c->heap[child + 1]].total > c->groups[c->heap[child]].total)
+        if (child + 1 < c->n_heap && is_before(c, c->heap[child + 1], c->heap[child]))
             child++;
-        if (c->groups[c->heap[child]].total <= c->groups[last].total)
+        if (!is_before(c, c->heap[child], last))
             break;
         c->heap[at] = c->heap[child];
         at = child;
@@ -261,22 +271,42 @@ static int add_root(struct cut *c)
     return expand(c, 0);
 }
 
+/* Takes all that are as large and as deep as the first out of the heap, into `order`. */
+static int pop_equals(struct cut *c, uint32_t *ret_n)
+{
+    uint32_t first = c->heap[0], n = 0;
+    int r = 0;
+
+    while (r == 0 && c->n_heap && !is_before(c, first, c->heap[0])) {
+        r = ROOM(c, order, (uint64_t)n + 1);
+        if (r == 0)
+            c->order[n++] = pop(c);
+    }
+    *ret_n = n;
+    return r;
+}
+
 static int choose(struct cut *c, uint32_t nodes_max)
 {
     int64_t least = INT64_MIN;
+    uint32_t n;
     int r = add_root(c);
 
     c->n_kept = 0; /* the root is there anyway */
     while (r == 0 && c->n_heap) {
-        uint32_t group;
-
         if (c->n_kept >= nodes_max && c->groups[c->heap[0]].total < least)
             break;
-        group = pop(c);
-        least = c->groups[group].total;
-        r = expand(c, group);
-        if (r == 0 && c->n_kept % CHECK_EVERY == 0)
-            r = kiln_leash_check(c->m->fund->leash);
+        least = c->groups[c->heap[0]].total;
+        r = pop_equals(c, &n);
+        if (r == 0 && c->n_kept && (uint64_t)c->n_kept + n > kiln_nodes_most(nodes_max)) {
+            c->left_some = true;
+            break;
+        }
+        for (uint32_t i = 0; r == 0 && i < n; i++) {
+            r = expand(c, c->order[i]);
+            if (r == 0 && c->n_kept % CHECK_EVERY == 0)
+                r = kiln_leash_check(c->m->fund->leash);
+        }
     }
     return r;
 }
@@ -378,7 +408,7 @@ int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max, struct kiln_fla
         flame->nodes = kiln_calloc(2 * ((size_t)c.n_kept + 1), sizeof(*flame->nodes));
         r = flame->nodes ? write_nodes(&c, flame) : -ENOMEM;
     }
-    if (r == 0 && c.n_heap == 0)
+    if (r == 0 && c.n_heap == 0 && !c.left_some)
         flame->nodes_all = flame->n_nodes;
 #define FREE(array) kiln_array_free(&c.budget, (void **)&c.array, &c.cap_##array, sizeof(*c.array))
     FREE(groups);

@@ -138,37 +138,51 @@ static int one_profile(const struct kiln_facts *facts, const struct kiln_basis *
 
 /* ---- flame ---- */
 
-static int descending(const void *a, const void *b)
+/* By what nodes stay: the largest, of equals the less deep. */
+static int by_weight(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    const struct kiln_tree_node *x = *(const struct kiln_tree_node *const *)a;
+    const struct kiln_tree_node *y = *(const struct kiln_tree_node *const *)b;
 
-    return (x < y) - (x > y);
+    if (x->total_b != y->total_b)
+        return x->total_b > y->total_b ? -1 : 1;
+    return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* The smallest total that stays. */
-static int find_least(const struct kiln_tree *tree, uint32_t nodes_max, int64_t *ret_least)
+/* The last node that stays; NULL: all do. */
+static int find_last(const struct kiln_tree *tree, uint32_t nodes_max,
+                     const struct kiln_tree_node **ret_last)
 {
-    uint32_t n = tree->n_nodes - 1;
-    int64_t *totals;
+    uint32_t n = tree->n_nodes - 1, end;
+    const struct kiln_tree_node **order;
 
-    *ret_least = INT64_MIN;
+    *ret_last = NULL;
     if (n <= nodes_max)
         return 0;
-    totals = kiln_malloc(n * sizeof(*totals));
-    if (!totals)
+    order = kiln_malloc(n * sizeof(*order));
+    if (!order)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
-        totals[i] = tree->nodes[i + 1].total_b;
-    qsort(totals, n, sizeof(*totals), descending);
-    *ret_least = totals[nodes_max - 1];
-    kiln_free(totals);
+        order[i] = &tree->nodes[i + 1];
+    qsort(order, n, sizeof(*order), by_weight);
+    for (uint32_t first = 0; first < n; first = end) { /* equals stay together */
+        end = first + 1;
+        while (end < n && by_weight(&order[first], &order[end]) == 0)
+            end++;
+        if (first >= nodes_max && order[first]->total_b < order[first - 1]->total_b)
+            break;
+        if (first && end > kiln_nodes_most(nodes_max))
+            break;
+        *ret_last = order[first];
+    }
+    kiln_free(order);
     return 0;
 }
 
 struct folding {
     const struct kiln_tree *tree;
     struct kiln_flame *flame;
-    int64_t least;
+    const struct kiln_tree_node *last; /* that stays; NULL: all do */
 };
 
 static void put_node(struct kiln_flame *flame, uint32_t name, uint32_t parent,
@@ -212,7 +226,7 @@ static bool fold(struct folding *f, int64_t *folded, bool *any)
         const struct kiln_tree_node *node = &tree->nodes[i];
 
         close_nodes(f, folded, any, &at, node->depth);
-        if (i && node->total_b < f->least) {
+        if (i && f->last && by_weight(&f->last, &node) < 0) {
             folded[at] = kiln_sat_add(folded[at], node->total_b);
             folds = any[at] = true;
             i += node->subtree;
@@ -269,7 +283,7 @@ static int fold_tree(struct kiln_flame *flame, const struct kiln_tree *tree, uin
     struct folding f = {.tree = tree, .flame = flame};
     int64_t *folded = NULL;
     bool *any = NULL;
-    int r = find_least(tree, nodes_max, &f.least);
+    int r = find_last(tree, nodes_max, &f.last);
 
     if (r < 0)
         return r;
