@@ -200,17 +200,7 @@ static void call_init(struct kiln_native_call *call, struct kiln_api *api,
 
 static void call_done(struct kiln_native_call *call)
 {
-    struct kiln_native_args *args = &call->args;
-
-    kiln_array_free(&call->budget, (void **)&args->by.items, &args->by.cap,
-                    sizeof(struct kiln_str));
-    kiln_array_free(&call->budget, (void **)&args->functions.items, &args->functions.cap,
-                    sizeof(struct kiln_str));
-    kiln_array_free(&call->budget, (void **)&args->trace_ids.bytes, &args->trace_ids.cap, 16);
-    kiln_array_free(&call->budget, (void **)&args->span_ids.bytes, &args->span_ids.cap, 8);
-    kiln_array_free(&call->budget, (void **)&args->profile_ids.bytes, &args->profile_ids.cap, 16);
-    kiln_regex_free(call->with);
-    kiln_regex_free(call->without);
+    kiln_native_args_done(call);
     kiln_arena_done(&call->arena);
     kiln_buf_done(&call->body);
 }

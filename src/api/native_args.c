@@ -397,6 +397,21 @@ int kiln_native_args_read(struct kiln_native_call *call, uint64_t known)
     return r < 0 ? r : end_range(call);
 }
 
+void kiln_native_args_done(struct kiln_native_call *call)
+{
+    struct kiln_native_args *args = &call->args;
+    struct kiln_budget *budget = &call->budget;
+
+    kiln_array_free(budget, (void **)&args->by.items, &args->by.cap, sizeof(struct kiln_str));
+    kiln_array_free(budget, (void **)&args->functions.items, &args->functions.cap,
+                    sizeof(struct kiln_str));
+    kiln_array_free(budget, (void **)&args->trace_ids.bytes, &args->trace_ids.cap, 16);
+    kiln_array_free(budget, (void **)&args->span_ids.bytes, &args->span_ids.cap, 8);
+    kiln_array_free(budget, (void **)&args->profile_ids.bytes, &args->profile_ids.cap, 16);
+    kiln_regex_free(call->with);
+    kiln_regex_free(call->without);
+}
+
 /* The first that gives few enough buckets. */
 uint64_t kiln_native_step(const struct kiln_native_args *args)
 {

@@ -149,6 +149,7 @@ struct kiln_native_endpoint {
 
 /* Reads all parameters; one that is not in `known` is an error. */
 KILN_CHECK int kiln_native_args_read(struct kiln_native_call *call, uint64_t known);
+void kiln_native_args_done(struct kiln_native_call *call);
 /* The place of a word in a list that NULL ends; an error that names the words otherwise. */
 KILN_CHECK int kiln_native_choose(struct kiln_native_call *call, const char *param,
                                   struct kiln_str word, const char *const *words);

@@ -77,18 +77,26 @@ static int transfer_below(struct transfer *t, const char *top, const struct kiln
     return r < 0 ? failed(t, top, r) : 0;
 }
 
-static int transfer_all(struct transfer *t, struct kiln_names *blocks, struct kiln_names *symbols)
-{
-    int r = kiln_names_below(blocks, t->from, "blocks", NULL);
+/* Folders whose files are replaced as a whole, or not at all; temporary names have other endings.
+ */
+static const struct {
+    const char *name, *ending;
+} folders[] = {{"blocks", NULL}, {"symbols", NULL}, {"kept", ".json"}};
 
-    if (r == 0)
-        r = kiln_names_below(symbols, t->from, "symbols", NULL);
+static int transfer_all(struct transfer *t, struct kiln_names *names)
+{
+    int r = 0;
+
+    t->all = 1;
+    for (uint32_t i = 0; r == 0 && i < KILN_ARRAY_LEN(folders); i++) {
+        r = kiln_names_below(&names[i], t->from, folders[i].name, folders[i].ending);
+        t->all += names[i].n;
+    }
     if (r < 0)
         return failed(t, "blocks", r);
-    t->all = blocks->n + symbols->n + 1;
-    r = transfer_below(t, "blocks", blocks);
-    if (r == 0)
-        r = transfer_below(t, "symbols", symbols);
+    for (uint32_t i = 0; r == 0 && i < KILN_ARRAY_LEN(folders); i++)
+        if (names[i].n || !folders[i].ending)
+            r = transfer_below(t, folders[i].name, &names[i]);
     if (r == 0)
         r = transfer_file(t, IDENTITY);
     if (r == 0) {
@@ -103,14 +111,14 @@ static int transfer(struct kiln_io *from, struct kiln_io *to, const struct kiln_
                     struct kiln_err *err)
 {
     struct transfer t = {.from = from, .to = to, .opts = opts, .err = err};
-    struct kiln_names blocks, symbols;
+    struct kiln_names names[KILN_ARRAY_LEN(folders)];
     int r;
 
-    kiln_names_init(&blocks, NAMES_BYTES);
-    kiln_names_init(&symbols, NAMES_BYTES);
-    r = transfer_all(&t, &blocks, &symbols);
-    kiln_names_done(&blocks);
-    kiln_names_done(&symbols);
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(folders); i++)
+        kiln_names_init(&names[i], NAMES_BYTES);
+    r = transfer_all(&t, names);
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(folders); i++)
+        kiln_names_done(&names[i]);
     return r;
 }
 

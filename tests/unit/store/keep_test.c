@@ -557,6 +557,34 @@ TEST(keep, a_backup_is_a_store_and_so_is_what_is_restored_from_it)
     remove_folder();
 }
 
+/* What people told the server is in no block. */
+TEST(keep, a_backup_has_what_is_kept_beside_profiles)
+{
+    struct kiln_store_check check;
+    struct store_kit kit;
+    struct kiln_io *io;
+    void *text;
+    size_t n;
+
+    make_folder();
+    kit_init(&kit, NOW);
+    CHECK_OK(kit.io->mkdir(kit.io, "kept"));
+    CHECK_OK(kit.io->mkdir(kit.io, "kept/anonymous"));
+    CHECK_OK(kiln_io_put(kit.io, "kept/anonymous/annotations.json", "{}", 2));
+    CHECK_OK(kiln_io_put(kit.io, "kept/anonymous/annotations.json.tmp", "{", 1));
+    CHECK_OK(kiln_store_backup(kit.engine, below("backup"), NULL));
+    CHECK_OK(kiln_store_restore(below("backup"), below("restored"), NULL, &check, NULL));
+    kiln_store_check_done(&check);
+    CHECK_OK(kiln_io_open(below("restored"), true, &io));
+    CHECK_OK(kiln_io_get(io, "kept/anonymous/annotations.json", 100, &text, &n));
+    CHECK_STR(((struct kiln_str){text, n}), "{}");
+    kiln_free(text);
+    CHECK_EQ(kiln_io_get(io, "kept/anonymous/annotations.json.tmp", 100, &text, &n), -ENOENT);
+    kiln_io_close(io);
+    kit_done(&kit);
+    remove_folder();
+}
+
 TEST(keep, a_damaged_backup_is_not_restored)
 {
     struct kiln_store_check check;
