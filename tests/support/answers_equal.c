@@ -202,6 +202,58 @@ void kiln_test_merged_equal(const struct kiln_merged *a, const struct kiln_merge
         profiles_equal(a->profile, b->profile);
 }
 
+/* ---- roll-ups ---- */
+
+/* The child of a node of the truth with this name, or 0. */
+static uint32_t find_child(const struct kiln_flame *f, uint32_t node, struct kiln_str name)
+{
+    for (uint32_t k = node + 1; k < f->nodes[node].end; k = f->nodes[k].end) {
+        if (kiln_str_eq(name_of(f, f->nodes[k].name), name))
+            return k;
+    }
+    return 0;
+}
+
+/* Nodes are not too large, nor too small by more than the bound; none that is larger is missing. */
+static void nodes_within(const struct kiln_flame *a, const struct kiln_flame *truth, bool whole)
+{
+    uint32_t *at = calloc(a->n_nodes, sizeof(*at));
+    bool *seen = calloc(truth->n_nodes, sizeof(*seen));
+
+    CHECK_EQ(a->nodes[0].total, truth->nodes[0].total);
+    for (uint32_t i = 1; i < a->n_nodes; i++) {
+        const struct kiln_flame_node *node = &a->nodes[i];
+        int64_t total;
+
+        if (a->other && node->name == a->other)
+            continue;
+        at[i] = find_child(truth, at[node->parent], name_of(a, node->name));
+        CHECK(at[i]);
+        seen[at[i]] = true;
+        total = truth->nodes[at[i]].total;
+        CHECK(node->total <= total && total - node->total <= a->error_bound);
+    }
+    for (uint32_t i = 1; whole && i < truth->n_nodes; i++)
+        CHECK(seen[i] || truth->nodes[i].total <= a->error_bound);
+    free(at);
+    free(seen);
+}
+
+void kiln_test_merged_within(const struct kiln_merged *a, const struct kiln_merged *truth,
+                             bool whole)
+{
+    CHECK_EQ(a->total, truth->total);
+    /* They are kept as whole numbers, span by span. */
+    CHECK(fabs(a->basis.count - truth->basis.count) <= 50 + truth->basis.count / 50);
+    if (!a->flame)
+        return;
+    CHECK_EQ(a->flame->total, truth->flame->total);
+    functions_equal(a->flame, truth->flame);
+    check_tree(a->flame);
+    if (a->flame->n_nodes)
+        nodes_within(a->flame, truth->flame, whole);
+}
+
 /* ---- timelines ---- */
 
 static void exemplars_equal(const struct kiln_exemplar *a, const struct kiln_exemplar *b)

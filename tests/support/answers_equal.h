@@ -12,6 +12,10 @@
 
 void kiln_test_basis_equal(const struct kiln_basis *a, const struct kiln_basis *b);
 void kiln_test_merged_equal(const struct kiln_merged *a, const struct kiln_merged *b, bool loose);
+/* An answer from roll-ups, of which functions are exact and nodes within their bound; `truth` is
+ * the whole tree, and `whole`: so should be the other. */
+void kiln_test_merged_within(const struct kiln_merged *a, const struct kiln_merged *truth,
+                             bool whole);
 void kiln_test_timeline_equal(const struct kiln_timeline *a, const struct kiln_timeline *b,
                               uint32_t n_by);
 void kiln_test_found_equal(const struct kiln_found *a, const struct kiln_found *b);

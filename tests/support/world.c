@@ -226,7 +226,8 @@ static uint32_t link_to(struct world *w, struct kiln_builder *b)
 
 static void add_sample(struct world *w, struct kiln_builder *b, uint32_t profile, uint64_t time_ns)
 {
-    uint32_t shape = w->no_times ? 2 : world_roll(w, 5), n = 1 + (world_roll(w, 4) == 0) + (world_roll(w, 8) == 0);
+    uint32_t shape = w->no_times ? 2 : world_roll(w, 5),
+             n = 1 + (world_roll(w, 4) == 0) + (world_roll(w, 8) == 0);
     int64_t observed[3];
     uint64_t times[3];
 
@@ -322,8 +323,21 @@ static void append(struct world *w)
         fail_msg("append: %s", outcome.err.text);
 }
 
+/* Everything that is there becomes as few blocks as may be. */
+static void merge_all(struct world *w)
+{
+    CHECK_OK(kiln_store_flush(w->kit.engine, NULL));
+    append(w);
+    CHECK_OK(kiln_store_flush(w->kit.engine, NULL));
+    CHECK_OK(kiln_store_compact(w->kit.engine, true, NULL));
+}
+
 void world_step(struct world *w)
 {
+    if (w->rolls && world_roll(w, 3) == 0) {
+        merge_all(w);
+        return;
+    }
     switch (world_roll(w, 12)) {
     case 0:
     case 1:
@@ -503,8 +517,10 @@ void world_ask(struct world *w, struct world_question *ask)
         ask->tenants[ask->q.n_tenants++] = world_tenants[1];
     if (world_roll(w, 4))
         ask->q.type = world_type(w);
-    ask->q.average = world_roll(w, 4) == 0;
     choose_windows(w, ask);
+    if (w->rolls && world_roll(w, 4))
+        return;
+    ask->q.average = world_roll(w, 4) == 0;
     choose_labels(w, ask);
     choose_ids(w, ask);
     choose_stacks(w, ask);

@@ -27,6 +27,7 @@ struct world {
     uint32_t n;
     uint64_t serial;
     bool no_times; /* no sample has one */
+    bool rolls;    /* much is merged, and most questions are about all samples of a series */
 };
 
 void world_init(struct world *w, uint64_t seed);
