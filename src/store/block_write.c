@@ -21,7 +21,7 @@
 #define PENDING_BYTES (256u << 10) /* written at once */
 #define INDEX_BYTES   12u          /* of an entry in a hash table */
 #define COLUMN_SHARE  4            /* of the memory that one page may take at most */
-#define ROLLUP_SHARE  8            /* of the memory that roll-ups may take at most */
+#define ROLLUP_SHARE  4            /* of the memory that roll-ups may take at most */
 
 bool kiln_writer_ok(struct kiln_block_writer *w, int r)
 {

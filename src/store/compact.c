@@ -14,12 +14,12 @@
 #define STOP_EVERY     (UINT64_C(1) << 17) /* samples between two looks at opts->stop */
 /*
  * What a merge takes, as measured: the common dictionary and those of the inputs, which overlap,
- * and the writer's tables are some one and a half times what the footers say; a little for each
- * input, and the buffers of the writer.
+ * and the writer's tables are some one and a half times what the footers say, and roll-ups a
+ * quarter; a little for each input, and the buffers of the writer.
  */
 #define MEMORY_FLOOR   (UINT64_C(12) << 20)
 #define PAGES_OF_INPUT (UINT64_C(128) << 10)
-#define DICT_TIMES     3u / 2
+#define DICT_TIMES     7u / 4
 
 struct input {
     struct kiln_block *block;
@@ -57,7 +57,7 @@ size_t kiln_compact_memory(uint64_t dict_bytes, uint32_t n)
 
 uint64_t kiln_compact_dict_bytes(size_t memory_bytes)
 {
-    return memory_bytes > MEMORY_FLOOR ? (memory_bytes - MEMORY_FLOOR) / 5 * 3 : 1;
+    return memory_bytes > MEMORY_FLOOR ? (memory_bytes - MEMORY_FLOOR) / 7 * 4 : 1;
 }
 
 static int no_memory(struct merge *m, int code)

@@ -23,8 +23,8 @@
 enum kiln_rollup_level { KILN_ROLLUP_HOURS, KILN_ROLLUP_DAYS, KILN_N_ROLLUP_LEVELS };
 
 enum {
-    KILN_ROLLUP_NODES = 65536,  /* of a tree at most */
-    KILN_ROLLUP_SPANS_MAX = 256 /* of a group and level */
+    KILN_ROLLUP_NODES = 65536,   /* of a tree at most */
+    KILN_ROLLUP_SPANS_MAX = 1024 /* of a group and level */
 };
 
 /* When a roll-up is worth its bytes.  For tests alone: what is smaller makes more of them. */

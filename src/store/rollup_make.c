@@ -24,7 +24,7 @@
 /* Adds a run to the sums by rank; false where they grow too large. */
 static bool add_run(struct kiln_rollup_work *k, const struct kiln_rollup_run *run)
 {
-    const unsigned char *at = (const unsigned char *)k->m->bytes.ptr + run->at;
+    const unsigned char *at = run->n ? (const unsigned char *)k->m->bytes.ptr + run->at : NULL;
     uint64_t number = 0;
     bool fits = true;
 
@@ -344,8 +344,8 @@ static int add_levels(struct kiln_rollup_work *k)
 static bool is_like_run(const struct kiln_rollup_work *k, const struct kiln_rollup_run *a,
                         const struct kiln_rollup_run *b)
 {
-    const unsigned char *x = (const unsigned char *)k->m->bytes.ptr + a->at;
-    const unsigned char *y = (const unsigned char *)k->m->bytes.ptr + b->at;
+    const unsigned char *bytes = (const unsigned char *)k->m->bytes.ptr;
+    const unsigned char *x = a->n ? bytes + a->at : NULL, *y = b->n ? bytes + b->at : NULL;
 
     if (a->hour != b->hour || a->n != b->n || a->basis.n_rows != b->basis.n_rows ||
         a->divisor * (uint64_t)a->scale / k->last_divisor !=

@@ -39,7 +39,7 @@ int kiln_rollup_maker_new(size_t memory_bytes, struct kiln_rollup_maker **ret_ma
     if (!m)
         return -ENOMEM;
     m->budget.limit = memory_bytes;
-    kiln_buf_init(&m->bytes, memory_bytes / 4);
+    kiln_buf_init(&m->bytes, memory_bytes / 2);
     *ret_maker = m;
     return 0;
 }

@@ -40,9 +40,11 @@ static void step(struct cursor *c)
 static void begin(const struct kiln_buf *packed, const struct kiln_rollup_summed *span,
                   struct cursor *c)
 {
-    *c = (struct cursor){(const unsigned char *)packed->ptr + span->at, span->n_functions, 0};
-    if (c->left)
-        c->name = (uint32_t)kiln_rollup_get_varint(&c->at);
+    *c = (struct cursor){.left = span->n_functions};
+    if (c->left == 0)
+        return;
+    c->at = (const unsigned char *)packed->ptr + span->at;
+    c->name = (uint32_t)kiln_rollup_get_varint(&c->at);
 }
 
 static void put_function(struct kiln_rollup_work *k, uint32_t name, struct cursor *cursors,

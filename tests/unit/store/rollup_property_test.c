@@ -120,6 +120,7 @@ static uint32_t ask(struct world *w, const struct kiln_question *q)
 static uint32_t try_store(uint64_t seed)
 {
     struct world_question question;
+    struct kiln_question q;
     struct world w;
     uint32_t n = 0;
 
@@ -130,13 +131,13 @@ static uint32_t try_store(uint64_t seed)
         CHECK_OK(kiln_store_compact(w.kit.engine, step % 3 == 0, NULL));
         for (uint32_t i = 0; i < QUESTIONS; i++) {
             world_ask(&w, &question);
-            question.q.average = false;
+            q = question.q;
+            q.average = false;
             if (i % 2) { /* what roll-ups can answer */
-                question.q.n_trace_ids = question.q.n_span_ids = question.q.n_profile_ids = 0;
-                question.q.stacks = (struct kiln_stack_choice){0};
-                question.q.n_matchers = 0;
+                q.n_trace_ids = q.n_span_ids = q.n_profile_ids = q.n_matchers = 0;
+                q.stacks = (struct kiln_stack_choice){0};
             }
-            n += ask(&w, &question.q);
+            n += ask(&w, &q);
             world_asked(&question);
         }
     }
