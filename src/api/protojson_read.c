@@ -245,13 +245,13 @@ static int bad(const struct reading *r, int code, const char *what)
 static int append(const struct reading *r, struct kiln_texts *list, const struct kiln_field *field,
                   struct kiln_str text)
 {
+    if (list->n == KILN_TEXTS_MAX)
+        return kiln_err_set(r->err, KILN_E_LIMIT, field->name, "more than %d of them",
+                            KILN_TEXTS_MAX);
     if (list->n == list->cap) {
         uint32_t cap = list->cap ? list->cap * 2 : 8;
         struct kiln_str *items;
 
-        if (list->n >= KILN_TEXTS_MAX)
-            return kiln_err_set(r->err, KILN_E_LIMIT, field->name, "more than %u of them",
-                                KILN_TEXTS_MAX);
         items = kiln_arena_alloc(r->arena, cap * sizeof(*items));
         if (!items)
             return bad(r, -ENOMEM, field->name);

@@ -173,7 +173,7 @@ TEST(protojson, lists_have_an_end)
 
     kiln_buf_init(&json, 1 << 20);
     kiln_buf_puts(&json, "{\"matchers\":[\"a\"");
-    for (int i = 0; i < KILN_TEXTS_MAX + 10000; i++)
+    for (int i = 0; i < KILN_TEXTS_MAX; i++)
         kiln_buf_puts(&json, ",\"\"");
     kiln_buf_puts(&json, "]}");
     kiln_buf_putc(&json, '\0');
