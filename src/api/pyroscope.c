@@ -19,6 +19,7 @@ struct method {
 };
 
 #define QUERIER(name) "/querier.v1.QuerierService/" name
+#define ADHOC(name)   "/adhocprofiles.v1.AdHocProfileService/" name
 static const struct method methods[] = {
     {QUERIER("ProfileTypes"), &kiln_pyro_types_request, &kiln_pyro_types_answer,
      kiln_pyro_profile_types, KILN_ACCESS_READ},
@@ -50,6 +51,14 @@ static const struct method methods[] = {
      kiln_pyro_settings_set, KILN_ACCESS_WRITE},
     {"/settings.v1.SettingsService/Delete", &kiln_pyro_named_request, &kiln_pyro_nothing,
      kiln_pyro_settings_delete, KILN_ACCESS_WRITE},
+    {ADHOC("Upload"), &kiln_pyro_upload_request, &kiln_pyro_adhoc_answer, kiln_pyro_adhoc_upload,
+     KILN_ACCESS_WRITE},
+    {ADHOC("Get"), &kiln_pyro_adhoc_request, &kiln_pyro_adhoc_answer, kiln_pyro_adhoc_get,
+     KILN_ACCESS_READ},
+    {ADHOC("List"), &kiln_pyro_nothing, &kiln_pyro_adhoc_list_answer, kiln_pyro_adhoc_list,
+     KILN_ACCESS_READ},
+    {ADHOC("Diff"), &kiln_pyro_adhoc_diff_request, &kiln_pyro_adhoc_diff_answer,
+     kiln_pyro_adhoc_diff, KILN_ACCESS_READ},
     {"/capabilities.v1.FeatureFlagsService/GetFeatureFlags", &kiln_pyro_nothing,
      &kiln_pyro_flags_answer, kiln_pyro_feature_flags, KILN_ACCESS_SELF},
     {"/version.v1.Version/Version", &kiln_pyro_nothing, &kiln_pyro_version_answer,

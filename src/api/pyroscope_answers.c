@@ -312,3 +312,25 @@ static const struct kiln_field health_fields[] = {
     {.number = 1, .kind = KILN_FIELD_ENUM, .name = "status", .names = serving},
 };
 MESSAGE(kiln_pyro_health_answer, "HealthCheckResponse", health_fields);
+
+static const struct kiln_field adhoc_fields[] = {
+    TEXT(1, "id"),          TEXT(2, "name"),          LONG(3, "uploadedAt"),
+    TEXT(4, "profileType"), TEXTS(5, "profileTypes"), TEXT(6, "flamebearerProfile"),
+};
+MESSAGE(kiln_pyro_adhoc_answer, "AdHocProfilesGetResponse", adhoc_fields);
+
+static const struct kiln_field uploaded_fields[] = {
+    TEXT(1, "id"),
+    TEXT(2, "name"),
+    LONG(3, "uploadedAt"),
+};
+static MESSAGE(uploaded, "AdHocProfilesProfileMetadata", uploaded_fields);
+
+static const struct kiln_field adhoc_list_fields[] = {INNERS(1, "profiles", uploaded)};
+MESSAGE(kiln_pyro_adhoc_list_answer, "AdHocProfilesListResponse", adhoc_list_fields);
+
+static const struct kiln_field adhoc_diff_fields[] = {
+    TEXTS(1, "profileTypes"),
+    TEXT(2, "flamebearerProfile"),
+};
+MESSAGE(kiln_pyro_adhoc_diff_answer, "AdHocProfilesDiffResponse", adhoc_diff_fields);

@@ -49,6 +49,8 @@ enum kiln_rpc_code kiln_pyro_code(int code)
     case KILN_E_NOMATCH:
     case KILN_E_AMBIGUOUS:
     case KILN_E_UTF8:
+    case KILN_E_UNKNOWN:
+    case KILN_E_CORRUPT:
     case -ERANGE:
         return KILN_RPC_INVALID_ARGUMENT;
     case KILN_E_LIMIT:

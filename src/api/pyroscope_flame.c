@@ -18,22 +18,52 @@
 #include "base/mem.h"
 #include "base/sat.h"
 
-/* What layout() needs to know of a node, of a flame or of a diff. */
+/* What layout() needs to know of a node, of a flame, a diff or a tree. */
 struct node {
     uint32_t name, parent, depth;
     int64_t self[2], total[2];
 };
 
 struct source {
-    const struct kiln_flame *flame; /* either */
+    const struct kiln_flame *flame; /* one of them */
     const struct kiln_flame_diff *diff;
-    const struct kiln_flame_name *names;
+    const struct kiln_tree *tree;
+    const struct kiln_flame_name *names; /* of a flame or a diff */
     uint32_t n_nodes, n_names;
 };
 
+/* Of a tree, 0 is the root, which has no frame. */
+static struct kiln_str name_in(const struct source *s, uint32_t i)
+{
+    struct kiln_str name;
+
+    if (!s->tree)
+        return s->names[i].name;
+    if (i == 0)
+        return KILN_STR("total");
+    name = s->tree->frames[i - 1].name;
+    return kiln_str_eq(name, KILN_STR("(other)")) ? KILN_STR("other") : name;
+}
+
+static struct node node_of_tree(const struct kiln_tree *tree, uint32_t i)
+{
+    const struct kiln_tree_node *n = &tree->nodes[i];
+    struct node node = {.name = i ? n->frame + 1 : 0, .parent = n->parent, .depth = n->depth};
+
+    node.self[tree->is_diff] = n->self_b;
+    node.total[tree->is_diff] = n->total_b;
+    if (tree->is_diff) {
+        node.self[0] = n->self_a;
+        node.total[0] = n->total_a;
+    }
+    return node;
+}
+
 static struct node node_of(const struct source *s, uint32_t i)
 {
-    if (s->flame) {
+    if (s->tree) {
+        return node_of_tree(s->tree, i);
+    } else if (s->flame) {
         const struct kiln_flame_node *n = &s->flame->nodes[i];
 
         return (struct node){n->name, n->parent, n->depth, {n->self, 0}, {n->total, 0}};
@@ -77,7 +107,7 @@ static uint32_t name_of(struct kiln_levels *levels, struct kiln_str *names, stru
                         const struct source *s, uint32_t name)
 {
     if (work->name[name] == 0) {
-        names[levels->n_names++] = s->names[name].name;
+        names[levels->n_names++] = name_in(s, name);
         work->name[name] = levels->n_names;
     }
     return work->name[name] - 1;
@@ -185,6 +215,19 @@ int kiln_levels_init_diff(struct kiln_levels *levels, const struct kiln_flame_di
     *levels = (struct kiln_levels){.n_sides = 2,
                                    .total = kiln_sat_add(diff->total.left, diff->total.right),
                                    .ticks = {diff->total.left, diff->total.right}};
+    return init(levels, &s, leash);
+}
+
+int kiln_levels_init_tree(struct kiln_levels *levels, const struct kiln_tree *tree,
+                          struct kiln_leash *leash)
+{
+    struct source s = {.tree = tree, .n_nodes = tree->n_nodes, .n_names = tree->n_frames + 1};
+    struct node root = node_of_tree(tree, 0);
+
+    *levels = (struct kiln_levels){.n_sides = tree->is_diff ? 2 : 1,
+                                   .total = kiln_sat_add(root.total[0], root.total[1])};
+    if (tree->is_diff)
+        memcpy(levels->ticks, root.total, sizeof(levels->ticks));
     return init(levels, &s, leash);
 }
 

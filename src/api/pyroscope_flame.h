@@ -16,6 +16,7 @@
 #include "codec/pb.h"
 #include "core/flame.h"
 #include "core/flame_diff.h"
+#include "core/tree.h"
 
 struct kiln_box {
     struct {
@@ -37,10 +38,13 @@ struct kiln_levels {
     size_t memory; /* taken from it */
 };
 
-/* 0, -ENOMEM or KILN_E_LIMIT (of the leash).  The flame, which has nodes, must outlive it. */
+/* 0, -ENOMEM or KILN_E_LIMIT (of the leash).  What it is made of (with nodes) must outlive it. */
 KILN_CHECK int kiln_levels_init(struct kiln_levels *levels, const struct kiln_flame *flame,
                                 struct kiln_leash *leash);
 KILN_CHECK int kiln_levels_init_diff(struct kiln_levels *levels, const struct kiln_flame_diff *diff,
+                                     struct kiln_leash *leash);
+/* Of a tree, or of a tree of two views: left is the base. */
+KILN_CHECK int kiln_levels_init_tree(struct kiln_levels *levels, const struct kiln_tree *tree,
                                      struct kiln_leash *leash);
 void kiln_levels_done(struct kiln_levels *levels);
 

@@ -9,6 +9,7 @@
  *   pyroscope_formats.c   what they answer with: dot, pprof, functions; pyroscope_sandwich.c
  *   pyroscope_timeline.c  SelectSeries; pyroscope_heatmap.c  SelectHeatmap
  *   pyroscope_others.c    statistics, settings, feature flags, version, health
+ *   pyroscope_adhoc.c     profiles that people upload to look at them
  *   pyroscope_render.c    the older endpoints under /pyroscope
  *
  * A method fills call->out with its answer as protobuf (fields in descending order: codec/pb.h) and
@@ -21,6 +22,7 @@
 
 #include "api/api.h"
 #include "api/pyroscope_messages.h"
+#include "base/json.h"
 #include "codec/pb.h"
 #include "core/flame_diff.h"
 #include "net/rpc.h"
@@ -134,6 +136,12 @@ int kiln_pyro_settings_delete(struct kiln_pyro_call *call);
 int kiln_pyro_feature_flags(struct kiln_pyro_call *call);
 int kiln_pyro_version(struct kiln_pyro_call *call);
 int kiln_pyro_health(struct kiln_pyro_call *call);
+int kiln_pyro_adhoc_upload(struct kiln_pyro_call *call);
+int kiln_pyro_adhoc_get(struct kiln_pyro_call *call);
+int kiln_pyro_adhoc_list(struct kiln_pyro_call *call);
+int kiln_pyro_adhoc_diff(struct kiln_pyro_call *call);
+/* Some things are of one tenant: invalid_argument for several. */
+KILN_CHECK int kiln_pyro_one_tenant(struct kiln_pyro_call *call, struct kiln_str *ret);
 
 /* ---- formats ---- */
 
@@ -141,6 +149,12 @@ KILN_CHECK int kiln_pyro_put_pprof(struct kiln_pyro_call *call);
 KILN_CHECK int kiln_pyro_put_functions(struct kiln_pyro_call *call);
 KILN_CHECK int kiln_pyro_put_sandwich(struct kiln_pyro_call *call);
 void kiln_pyro_put_diff_functions(struct kiln_pyro_call *call, const struct kiln_flame_diff *diff);
+
+/* Members of the older endpoints' JSON: the flame graph with what it is of, and what it has not. */
+struct kiln_levels;
+void kiln_pyro_put_flamebearer(struct kiln_json_out *w, const struct kiln_levels *levels,
+                               const struct kiln_type *type);
+void kiln_pyro_put_ticks(struct kiln_json_out *w, const struct kiln_levels *levels);
 
 KILN_CHECK int kiln_pyro_add_render(struct kiln_api *api, struct kiln_router *router);
 

@@ -71,6 +71,9 @@ extern const struct kiln_message kiln_pyro_diff_request;
 extern const struct kiln_message kiln_pyro_analyze_request;
 extern const struct kiln_message kiln_pyro_set_request;
 extern const struct kiln_message kiln_pyro_named_request; /* name = 1 */
+extern const struct kiln_message kiln_pyro_upload_request;
+extern const struct kiln_message kiln_pyro_adhoc_request;
+extern const struct kiln_message kiln_pyro_adhoc_diff_request;
 
 /* ---- answers ---- */
 
@@ -89,5 +92,8 @@ extern const struct kiln_message kiln_pyro_set_answer;
 extern const struct kiln_message kiln_pyro_flags_answer;
 extern const struct kiln_message kiln_pyro_version_answer;
 extern const struct kiln_message kiln_pyro_health_answer;
+extern const struct kiln_message kiln_pyro_adhoc_answer;
+extern const struct kiln_message kiln_pyro_adhoc_list_answer;
+extern const struct kiln_message kiln_pyro_adhoc_diff_answer;
 
 #endif /* KILN_API_PYROSCOPE_MESSAGES_H */

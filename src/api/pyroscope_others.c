@@ -18,8 +18,7 @@
 
 /* ---- the store ---- */
 
-/* Some things are of one tenant. */
-static int one_tenant(struct kiln_pyro_call *call, struct kiln_str *ret)
+int kiln_pyro_one_tenant(struct kiln_pyro_call *call, struct kiln_str *ret)
 {
     struct kiln_str rest = kiln_str_of(call->http->tenant);
     uint32_t n = 0;
@@ -35,7 +34,7 @@ int kiln_pyro_profile_stats(struct kiln_pyro_call *call)
     struct kiln_engine *engine = call->api->engine;
     struct kiln_engine_stats stats = {0};
     struct kiln_str tenant;
-    int r = one_tenant(call, &tenant);
+    int r = kiln_pyro_one_tenant(call, &tenant);
 
     if (r < 0)
         return r;
@@ -151,7 +150,7 @@ int kiln_pyro_settings_get(struct kiln_pyro_call *call)
 {
     struct kiln_str tenant;
     struct kiln_buf all;
-    int r = one_tenant(call, &tenant);
+    int r = kiln_pyro_one_tenant(call, &tenant);
 
     if (r < 0)
         return r;
@@ -167,7 +166,7 @@ int kiln_pyro_settings_set(struct kiln_pyro_call *call)
     struct kiln_pyro_request *request = &call->request;
     struct kiln_kept_item item = {.name = request->name, .text = request->value};
     struct kiln_str tenant;
-    int r = one_tenant(call, &tenant);
+    int r = kiln_pyro_one_tenant(call, &tenant);
 
     if (r < 0)
         return r;
@@ -184,7 +183,7 @@ int kiln_pyro_settings_set(struct kiln_pyro_call *call)
 int kiln_pyro_settings_delete(struct kiln_pyro_call *call)
 {
     struct kiln_str tenant;
-    int r = one_tenant(call, &tenant);
+    int r = kiln_pyro_one_tenant(call, &tenant);
 
     if (r == 0 && call->request.name.len == 0)
         r = kiln_pyro_refuse(call, "no setting name provided");

@@ -162,13 +162,10 @@ static bool is_one_of(struct kiln_str text, const char *words)
     return false;
 }
 
-static void put_metadata(struct kiln_json_out *w, const char *format, struct kiln_str id)
+static void put_metadata(struct kiln_json_out *w, const char *format, const struct kiln_type *type)
 {
-    struct kiln_type type = {0};
-    bool cpu;
+    bool cpu = kiln_str_eq(type->type, KILN_STR("cpu"));
 
-    (void)!kiln_query_type(id, &type);
-    cpu = kiln_str_eq(type.type, KILN_STR("cpu"));
     kiln_json_put_name(w, "metadata");
     kiln_json_put_object(w);
     put_text(w, "format", kiln_str_of(format));
@@ -176,28 +173,39 @@ static void put_metadata(struct kiln_json_out *w, const char *format, struct kil
     put_number(w, "sampleRate", cpu ? 1000000000 : 100);
     put_text(w, "units",
              cpu ? KILN_STR("samples")
-             : is_one_of(type.type, "inuse_objects alloc_objects goroutine samples")
+             : is_one_of(type->type, "inuse_objects alloc_objects goroutine samples")
                  ? KILN_STR("objects")
-                 : type.unit);
-    put_text(w, "name", type.type);
+                 : type->unit);
+    put_text(w, "name", type->type);
     kiln_json_end_object(w);
-}
-
-static void put_flame(struct kiln_json_out *w, const struct kiln_levels *levels, const char *format,
-                      struct kiln_str type)
-{
-    put_number(w, "version", 1);
-    kiln_json_put_name(w, "flamebearer");
-    kiln_json_put_object(w);
-    kiln_levels_put_flamebearer(levels, w);
-    kiln_json_end_object(w);
-    put_metadata(w, format, type);
 }
 
 static void put_null(struct kiln_json_out *w, const char *name)
 {
     kiln_json_put_name(w, name);
     kiln_json_put_null(w);
+}
+
+void kiln_pyro_put_flamebearer(struct kiln_json_out *w, const struct kiln_levels *levels,
+                               const struct kiln_type *type)
+{
+    put_number(w, "version", 1);
+    kiln_json_put_name(w, "flamebearer");
+    kiln_json_put_object(w);
+    kiln_levels_put_flamebearer(levels, w);
+    kiln_json_end_object(w);
+    put_metadata(w, levels->n_sides == 2 ? "double" : "single", type);
+}
+
+void kiln_pyro_put_ticks(struct kiln_json_out *w, const struct kiln_levels *levels)
+{
+    put_null(w, "timeline");
+    put_null(w, "groups");
+    put_null(w, "heatmap");
+    if (levels->n_sides == 2) {
+        put_number(w, "leftTicks", levels->ticks[0]);
+        put_number(w, "rightTicks", levels->ticks[1]);
+    }
 }
 
 /* ---- render: the timeline ---- */
@@ -308,7 +316,7 @@ static int add_flame(struct kiln_pyro_call *call, struct kiln_json_out *w)
         return r;
     r = kiln_levels_init(&levels, merged->flame, &ask->leash);
     if (r == 0) {
-        put_flame(w, &levels, "single", call->request.type);
+        kiln_pyro_put_flamebearer(w, &levels, &ask->type);
         kiln_levels_done(&levels);
     }
     kiln_merged_free(merged);
@@ -379,12 +387,8 @@ static int diff_json(struct kiln_pyro_call *call, struct kiln_buf *body)
     if (r == 0) {
         kiln_json_out_init(&w, body, 0);
         kiln_json_put_object(&w);
-        put_flame(&w, &levels, "double", call->request.left->type);
-        put_null(&w, "timeline");
-        put_null(&w, "groups");
-        put_null(&w, "heatmap");
-        put_number(&w, "leftTicks", levels.ticks[0]);
-        put_number(&w, "rightTicks", levels.ticks[1]);
+        kiln_pyro_put_flamebearer(&w, &levels, &pair.ask->type);
+        kiln_pyro_put_ticks(&w, &levels);
         kiln_json_end_object(&w);
         kiln_levels_done(&levels);
     }

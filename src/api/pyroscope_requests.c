@@ -267,3 +267,27 @@ static const struct kiln_field named_fields[] = {
     TEXT(1, "name", NULL, name),
 };
 MESSAGE(kiln_pyro_named_request, "DeleteSettingsRequest", named_fields);
+
+/* ---- adhocprofiles.v1 ---- */
+
+static const struct kiln_field upload_fields[] = {
+    TEXT(1, "name", NULL, name),
+    TEXT(2, "profile", NULL, profile),
+    LONG(3, "maxNodes", "max_nodes", max_nodes),
+};
+MESSAGE(kiln_pyro_upload_request, "AdHocProfilesUploadRequest", upload_fields);
+
+static const struct kiln_field adhoc_fields[] = {
+    TEXT(1, "id", NULL, id),
+    TEXT(2, "profileType", "profile_type", type),
+    LONG(3, "maxNodes", "max_nodes", max_nodes),
+};
+MESSAGE(kiln_pyro_adhoc_request, "AdHocProfilesGetRequest", adhoc_fields);
+
+static const struct kiln_field adhoc_diff_fields[] = {
+    TEXT(1, "leftId", "left_id", left_id),
+    TEXT(2, "rightId", "right_id", right_id),
+    TEXT(3, "profileType", "profile_type", type),
+    LONG(4, "maxNodes", "max_nodes", max_nodes),
+};
+MESSAGE(kiln_pyro_adhoc_diff_request, "AdHocProfilesDiffRequest", adhoc_diff_fields);

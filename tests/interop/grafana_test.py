@@ -8,6 +8,7 @@
 Flame graphs are turned into trees in the way the data source does it: box by box, each below the first box above it
 that has room; every box must find its place.  Skips without Google's protobuf library.
 """
+import base64
 import gzip
 import json
 import os
@@ -173,6 +174,7 @@ def drilldown(url, base_s):
     pprof = ask(p.QUERIER + "SelectMergeProfile", shop | {"stackTraceSelector": {"callSite": [{"name": first}]}})
     check("Drilldown: lines for the code panel", pprof == {} or "stringTable" in pprof, pprof)
     drilldown_older(url, times, headers)
+    drilldown_uploads(ask)
     setting = {"name": "pluginSettings", "value": json.dumps({"collapsedFlamegraphs": False, "maxNodes": 16384})}
     ask("/settings.v1.SettingsService/Set", {"setting": setting | {"modifiedAt": int(time.time() * 1000)}})
     kept = ask("/settings.v1.SettingsService/Get", {})["settings"]
@@ -180,6 +182,23 @@ def drilldown(url, base_s):
     ask("/capabilities.v1.FeatureFlagsService/GetFeatureFlags", {})
     for path in ("/settings.v1.RecordingRulesService/ListRecordingRules", "/vcs.v1.VCSService/GithubApp"):
         check(f"Drilldown {path}: unimplemented", ask(path, {}, 501)["code"] == "unimplemented")
+
+
+def drilldown_uploads(ask):
+    """The view for files: upload, another type, two of them."""
+    service = "/adhocprofiles.v1.AdHocProfileService/"
+    profile = {"name": "checkout.pb.gz", "profile": base64.b64encode(PROFILE.read_bytes()).decode(), "maxNodes": 1000}
+    uploaded = ask(service + "Upload", profile)
+    flame = json.loads(uploaded["flamebearerProfile"])
+    nodes = p.tree(flame["flamebearer"])
+    check("Drilldown: an upload is a flame graph", nodes[()][0] == flame["flamebearer"]["numTicks"] > 0 and
+          flame["metadata"]["name"] == uploaded["profileType"], uploaded["profileType"])
+    for kind in uploaded["profileTypes"]:
+        got = ask(service + "Get", {"id": uploaded["id"], "profileType": kind, "maxNodes": 1000})
+        check(f"Drilldown: the upload's {kind}", got["profileType"] == kind and got["name"] == profile["name"], got["name"])
+    pair = json.loads(ask(service + "Diff", {"leftId": uploaded["id"], "rightId": uploaded["id"]})["flamebearerProfile"])
+    check("Drilldown: an upload is as itself", all(left == right for left, right in p.diff_tree(pair["flamebearer"]).values()))
+    check("Drilldown: uploads are listed", [u["id"] for u in ask(service + "List", {})["profiles"]] == [uploaded["id"]])
 
 
 def drilldown_older(url, times, headers):

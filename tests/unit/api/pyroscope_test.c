@@ -345,6 +345,52 @@ TEST(pyroscope, keeps_settings)
     stop();
 }
 
+#define UPLOAD(text) "{\"name\":\"a.folded\",\"profile\":\"" text "\"}"
+
+TEST(pyroscope, shows_profiles_that_are_uploaded)
+{
+    const char *adhoc = "/adhocprofiles.v1.AdHocProfileService/";
+    char path[128], left[32], right[32], body[256];
+    const char *answer;
+
+    start_empty();
+    snprintf(path, sizeof(path), "%sUpload", adhoc);
+    answer = post(path, UPLOAD("bWFpbjthIDMKbWFpbjtiIDQK")); /* main;a 3, main;b 4 */
+    CHECK_EQ(api_kit_status(), 200);
+    API_GOLDEN("pyroscope-adhoc-upload.json", answer);
+    snprintf(left, sizeof(left), "%.24s", strstr(answer, "\"id\":\"") + 6);
+    answer = post(path, UPLOAD("bWFpbjthIDUK")); /* main;a 5 */
+    snprintf(right, sizeof(right), "%.24s", strstr(answer, "\"id\":\"") + 6);
+    snprintf(path, sizeof(path), "%sGet", adhoc);
+    snprintf(body, sizeof(body), "{\"id\":\"%s\",\"maxNodes\":\"1\"}", left);
+    API_GOLDEN("pyroscope-adhoc-get.json", post(path, body));
+    snprintf(path, sizeof(path), "%sList", adhoc);
+    API_GOLDEN("pyroscope-adhoc-list.json", post(path, "{}"));
+    snprintf(path, sizeof(path), "%sDiff", adhoc);
+    snprintf(body, sizeof(body), "{\"leftId\":\"%s\",\"right_id\":\"%s\"}", left, right);
+    API_GOLDEN("pyroscope-adhoc-diff.json", post(path, body));
+    stop();
+}
+
+TEST(pyroscope, refuses_uploads_that_are_no_profiles)
+{
+    static const char *const bad[] = {
+        UPLOAD(""), UPLOAD("?"), UPLOAD("AAAA"), "{}", UPLOAD("H4sIAAAA"),
+    };
+
+    start_empty();
+    for (size_t i = 0; i < KILN_ARRAY_LEN(bad); i++) {
+        post("/adhocprofiles.v1.AdHocProfileService/Upload", bad[i]);
+        CHECK_EQ(api_kit_status(), 400);
+    }
+    post("/adhocprofiles.v1.AdHocProfileService/Get", "{\"id\":\"../../etc\"}");
+    CHECK_EQ(api_kit_status(), 400);
+    post("/adhocprofiles.v1.AdHocProfileService/Get", "{\"id\":\"000000000000000000000000\"}");
+    CHECK_EQ(api_kit_status(), 400);
+    CHECK_TEXT(post("/adhocprofiles.v1.AdHocProfileService/List", "{}"), "{}");
+    stop();
+}
+
 TEST(pyroscope, refuses_as_pyroscope_does)
 {
     start();
