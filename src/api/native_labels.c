@@ -5,6 +5,9 @@
 #include "api/native_int.h"
 #include "store/meaning.h"
 
+/* About as many has a row beside its texts; and so much more is asked for a list at a time. */
+enum { ROW_BYTES = 128, STEP_BYTES = 1 << 20 };
+
 static uint32_t many(const struct kiln_native_call *call)
 {
     if (!(call->args.said & KILN_NATIVE_BIT(LIMIT)))
@@ -45,7 +48,9 @@ static int ask_labels(struct kiln_native_call *call, const struct asking *asking
         return r;
     r = kiln_ask_labels(ask, asking->names, asking->n, &labels, &call->err);
     if (r == 0) {
-        asking->put(call, asking, labels);
+        r = kiln_native_room(call, ask, labels->budget.used + labels->n_rows * (size_t)ROW_BYTES);
+        if (r == 0)
+            asking->put(call, asking, labels);
         kiln_labels_free(labels);
     }
     kiln_native_close(call, ask);
@@ -147,6 +152,7 @@ static void put_combinations(struct kiln_native_call *call, const struct asking 
 
 struct listing {
     struct kiln_native_call *call;
+    struct kiln_ask *ask;
     const struct kiln_question *question;
     uint32_t n;
     bool truncated;
@@ -186,6 +192,10 @@ static int put_found(void *context, const struct kiln_series_found *found)
         return 0;
     }
     listing->n++;
+    if (call->body.len + STEP_BYTES / 2 > call->room)
+        r = kiln_native_room(call, listing->ask, STEP_BYTES);
+    if (r < 0)
+        return r;
     kiln_json_put_object(&call->w);
     kiln_native_put_labels(call, &series);
     put_row_facts(call, found->n_profiles, found->min_ns, found->max_ns);
@@ -222,6 +232,7 @@ static int run_all_series(struct kiln_native_call *call)
 
     if (r < 0)
         return r;
+    listing.ask = ask;
     listing.question = &ask->question;
     kiln_json_put_object(&call->w);
     kiln_json_put_name(&call->w, "series");

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 
 enum { WINDOWS_MAX = 100, PROFILES_MAX = 1000, ROWS_DEFAULT = 20, ROWS_MAX = 1000 };
+enum { PROFILE_BYTES = 1024 }; /* about as many have a profile and a function in the answer */
 #define OVERLAP_NS_DEFAULT (60 * KILN_NS_PER_S)
 #define OVERLAP_S_MAX      3600.0
 
@@ -225,8 +226,11 @@ static int find_overlapping(struct kiln_native_call *call, struct kiln_ask *ask,
     r = kiln_ask_found(ask, &opts, &found, &call->err);
     if (r < 0)
         return r;
-    put_overlapping(call, windows, window, found);
-    r = ask_also(call, windows, window->time);
+    r = kiln_native_room(call, ask, 4096 + windows->limit * PROFILE_BYTES);
+    if (r == 0) {
+        put_overlapping(call, windows, window, found);
+        r = ask_also(call, windows, window->time);
+    }
     for (uint32_t i = 0; r == 0 && i < found->n_rows; i++) {
         uint64_t at = found->rows[i].time_ns;
 

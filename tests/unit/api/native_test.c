@@ -198,6 +198,26 @@ TEST(native, slow_span_windows_get_the_profiles_they_overlap_and_their_functions
     stop();
 }
 
+TEST(native, samples_with_timestamps_count_in_the_window_they_lie_in)
+{
+    char stacks[256];
+    const char *text;
+
+    start_empty();
+    snprintf(stacks, sizeof(stacks), "main;early 10000000@%llu\nmain;slow 10000000@%llu\n",
+             (unsigned long long)(NOW - 10 * MINUTE + KILN_NS_PER_S),
+             (unsigned long long)(NOW - 10 * MINUTE + 5 * KILN_NS_PER_S));
+    put_cpu(stacks, 10 * MINUTE, "service.name=shop", 1);
+    text = api_kit_send(&kit, "POST", "/api/v1/spans",
+                        "{\"query\":\"process_cpu:cpu:nanoseconds\",\"windows\":[{\"from\":"
+                        "\"2026-03-01T11:50:04Z\",\"until\":\"2026-03-01T11:50:06Z\"}]}");
+    CHECK_EQ(api_kit_status(), 200);
+    CHECK(says(text, "\"name\":\"slow\""));
+    CHECK(!strstr(text, "\"name\":\"early\""));
+    CHECK(says(text, "\"total\":10000000,"));
+    stop();
+}
+
 TEST(native, a_function_has_a_share_of_each_bucket)
 {
     start();
