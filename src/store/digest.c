@@ -37,20 +37,20 @@ static int mark_pair(struct making *m, const struct kiln_digest_profile *p, uint
     return kiln_fund_table_get(&m->pairs, &m->fund, key, &at);
 }
 
-static void add_values(struct kiln_digest_profile *p, const struct kiln_scan_run *run)
+static void add_values(struct kiln_row_sums *sums, const struct kiln_scan_run *run)
 {
-    uint32_t kind = run->timed ? KILN_DIGEST_TIMED : KILN_DIGEST_PLAIN;
+    uint32_t kind = run->timed ? KILN_SUM_TIMED : KILN_SUM_PLAIN;
 
+    sums->of[kind].n += run->n;
     for (uint32_t i = 0; i < run->n; i++) {
         int64_t raw = run->values ? (int64_t)run->values[i] : 1;
 
-        p->sums[kind].raw = kiln_sat_add(p->sums[kind].raw, raw);
-        p->sums[kind].weight += raw < 0 ? -(double)raw : (double)raw;
+        sums->of[kind].raw = kiln_sat_add(sums->of[kind].raw, raw);
+        sums->of[kind].weight += raw < 0 ? -(double)raw : (double)raw;
     }
-    p->sums[kind].n += run->n;
     for (uint32_t i = 0; run->times && i < run->n; i++) {
-        p->min_ns = run->times[i] < p->min_ns ? run->times[i] : p->min_ns;
-        p->max_ns = run->times[i] > p->max_ns ? run->times[i] : p->max_ns;
+        sums->min_ns = run->times[i] < sums->min_ns ? run->times[i] : sums->min_ns;
+        sums->max_ns = run->times[i] > sums->max_ns ? run->times[i] : sums->max_ns;
     }
 }
 
@@ -59,7 +59,7 @@ static int add_run(struct making *m, struct kiln_digest_profile *p, const struct
     uint64_t last = UINT64_MAX;
     int r = 0;
 
-    add_values(p, run);
+    add_values(&p->sums, run);
     for (uint32_t i = 0; r == 0 && i < run->n; i++) {
         if (run->attrs[i] != last)
             r = mark_pair(m, p, run->attrs[i]);
@@ -86,7 +86,7 @@ static int show(void *context, const struct kiln_scan_profile *p, struct kiln_er
                                        .origin = p->origin_number,
                                        .time_ns = p->time_ns,
                                        .duration_ns = p->duration_ns,
-                                       .min_ns = UINT64_MAX};
+                                       .sums = {.min_ns = UINT64_MAX}};
     if (p->id)
         memcpy(to->id, p->id, sizeof(to->id));
     m->group += !before || before->series != to->series || before->origin != to->origin;

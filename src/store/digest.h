@@ -9,19 +9,13 @@
 #ifndef KILN_STORE_DIGEST_H
 #define KILN_STORE_DIGEST_H
 
+#include "store/rows.h"
 #include "store/scan_int.h"
-
-enum { KILN_DIGEST_PLAIN, KILN_DIGEST_TIMED, KILN_N_DIGEST_SUMS };
 
 struct kiln_digest_profile {
     uint32_t series, origin; /* numbers of the block */
     uint64_t time_ns, duration_ns;
-    struct {
-        int64_t raw;   /* sum of values, or of timestamps that count one */
-        double weight; /* sum of their amounts */
-        uint64_t n;
-    } sums[KILN_N_DIGEST_SUMS]; /* of rows without times of their own, and of those with */
-    uint64_t min_ns, max_ns;    /* of the times of rows */
+    struct kiln_row_sums sums;
     uint8_t id[16];
 };
 

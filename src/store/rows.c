@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/sat.h"
 #include "core/builder_int.h"
 #include "core/remap.h"
 
@@ -29,12 +30,46 @@ size_t kiln_rows_bytes(const struct kiln_rows *rows)
 
 /* ---- adding ---- */
 
-static void widen(struct kiln_row *row, uint64_t time_ns)
+static void sum_sample(struct kiln_row_sums *sums, const struct kiln_batch *batch,
+                       const struct kiln_sample *s)
 {
-    if (time_ns < row->min_ns)
-        row->min_ns = time_ns;
-    if (time_ns > row->max_ns)
-        row->max_ns = time_ns;
+    const int64_t *values = kiln_sample_values(batch, s);
+    const uint64_t *times = kiln_sample_times(batch, s);
+    uint32_t kind = times ? KILN_SUM_TIMED : KILN_SUM_PLAIN;
+
+    sums->of[kind].n += s->n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t raw = values ? values[i] : 1;
+
+        sums->of[kind].raw = kiln_sat_add(sums->of[kind].raw, raw);
+        sums->of[kind].weight += raw < 0 ? -(double)raw : (double)raw;
+    }
+    for (uint32_t i = 0; times && i < s->n; i++) {
+        sums->min_ns = times[i] < sums->min_ns ? times[i] : sums->min_ns;
+        sums->max_ns = times[i] > sums->max_ns ? times[i] : sums->max_ns;
+    }
+}
+
+/* The usual case, where each sample has one value and no time; false where it is not. */
+static bool sum_plain(struct kiln_row_sums *sums, const struct kiln_batch *batch,
+                      const struct kiln_row *row, uint32_t n)
+{
+    const struct kiln_sample *samples = batch->samples + row->first_sample;
+    bool unusual = false;
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < n && !unusual; i++) {
+        int64_t value = batch->observations[samples[i].first];
+
+        unusual = samples[i].n != 1 || samples[i].has_times || value < 0 ||
+                  __builtin_add_overflow(sum, value, &sum);
+    }
+    if (unusual)
+        return false;
+    sums->of[KILN_SUM_PLAIN].raw = sum;
+    sums->of[KILN_SUM_PLAIN].weight = (double)sum;
+    sums->of[KILN_SUM_PLAIN].n = n;
+    return true;
 }
 
 void kiln_rows_add(struct kiln_rows *rows, struct kiln_row row)
@@ -47,14 +82,13 @@ void kiln_rows_add(struct kiln_rows *rows, struct kiln_row row)
         return;
     p = &batch->profiles[batch->n_profiles - 1];
     row.first_sample = batch->n_samples - p->n_samples;
-    row.min_ns = row.max_ns = p->time_ns;
-    for (uint32_t i = 0; i < p->n_samples; i++) {
-        const struct kiln_sample *s = &batch->samples[row.first_sample + i];
-        const uint64_t *times = kiln_sample_times(batch, s);
-
-        for (uint32_t k = 0; times && k < s->n; k++)
-            widen(&row, times[k]);
+    row.sums = (struct kiln_row_sums){.min_ns = UINT64_MAX};
+    if (!sum_plain(&row.sums, batch, &row, p->n_samples)) {
+        for (uint32_t i = 0; i < p->n_samples; i++)
+            sum_sample(&row.sums, batch, &batch->samples[row.first_sample + i]);
     }
+    row.min_ns = p->time_ns < row.sums.min_ns ? p->time_ns : row.sums.min_ns;
+    row.max_ns = p->time_ns > row.sums.max_ns ? p->time_ns : row.sums.max_ns;
     rows->rows[rows->n++] = row;
 }
 

@@ -14,12 +14,24 @@
 #include "core/builder.h"
 #include "store/block.h"
 
+/* What observations come down to: of those without a time of their own, and of those with. */
+enum { KILN_SUM_PLAIN, KILN_SUM_TIMED, KILN_N_SUMS };
+struct kiln_row_sums {
+    struct {
+        int64_t raw;   /* of values, or of times that count one */
+        double weight; /* of their amounts */
+        uint64_t n;
+    } of[KILN_N_SUMS];
+    uint64_t min_ns, max_ns; /* of the times of their own */
+};
+
 /* One profile; its number is that of its profile in the builder. */
 struct kiln_row {
     uint32_t series, resource, scope;
     uint32_t flags;          /* enum kiln_profile_flag */
     uint32_t first_sample;   /* in the builder */
     uint64_t min_ns, max_ns; /* of its own time and its observations' */
+    struct kiln_row_sums sums;
 };
 
 struct kiln_rows {
@@ -38,7 +50,7 @@ static inline const struct kiln_batch *kiln_rows_batch(const struct kiln_rows *r
 }
 
 /* Adds a row for the last profile of the builder, all of whose samples are there; fills in its
- * times and first sample.  Failures stick in the builder. */
+ * times, sums and first sample.  Failures stick in the builder. */
 void kiln_rows_add(struct kiln_rows *rows, struct kiln_row row);
 
 /* All profiles of a block that a reader gives, through to its end. */

@@ -219,8 +219,7 @@ static int learn_links(struct kiln_scan *scan, const struct kiln_batch *batch)
     return r;
 }
 
-/* Whether some attribute of the dictionary has this key. */
-static bool occurs(const struct kiln_batch *batch, struct kiln_str name)
+bool kiln_scan_occurs(const struct kiln_batch *batch, struct kiln_str name)
 {
     for (uint32_t i = 1; i < batch->dict.n_attrs; i++) {
         if (kiln_str_eq(batch->dict.strings[batch->dict.attrs[i].key], name))
@@ -238,7 +237,7 @@ int kiln_scan_learn(struct kiln_scan *scan, const struct kiln_batch *batch)
     for (uint32_t i = 0; i < m->n_series; i++)
         pending |= m->series[i].chosen ? m->series[i].pending : 0;
     for (uint32_t i = 0; i < scan->q->n_matchers; i++) {
-        if ((pending >> i & 1) && occurs(batch, scan->q->matchers[i].name))
+        if ((pending >> i & 1) && kiln_scan_occurs(batch, scan->q->matchers[i].name))
             m->in_sets |= UINT64_C(1) << i;
     }
     if (m->in_sets) {

@@ -22,11 +22,14 @@ struct showing {
 
 static bool wants(const struct kiln_scan *scan, unsigned flag)
 {
-    const struct kiln_question *q = scan->q;
-
     if (!(scan->columns & flag) || kiln_scan_has_links(scan) || kiln_scan_has_stacks(scan))
         return false;
-    return flag == KILN_SCAN_SUMS || !q->n_profile_ids;
+    return flag == KILN_SCAN_SUMS || !scan->q->n_profile_ids;
+}
+
+bool kiln_scan_wants_sums(const struct kiln_scan *scan)
+{
+    return wants(scan, KILN_SCAN_SUMS);
 }
 
 static struct kiln_scan_profile profile_of(const struct showing *s, uint64_t series,
@@ -72,13 +75,13 @@ static bool asks_samples(const struct showing *s)
     return false;
 }
 
-/* Whether the rows with times of this profile are all in the time, or all not. */
-static bool is_split(const struct kiln_scan *scan, const struct kiln_digest_profile *p)
+bool kiln_scan_sums_do(const struct kiln_scan *scan, const struct kiln_row_sums *sums)
 {
-    if (p->sums[KILN_DIGEST_TIMED].n == 0)
-        return false;
-    return (scan->columns & KILN_SCAN_TIMES) || (kiln_scan_touches(scan, p->min_ns, p->max_ns) &&
-                                                 !kiln_scan_covers(scan, p->min_ns, p->max_ns));
+    if (sums->of[KILN_SUM_TIMED].n == 0)
+        return true;
+    return !(scan->columns & KILN_SCAN_TIMES) &&
+           (!kiln_scan_touches(scan, sums->min_ns, sums->max_ns) ||
+            kiln_scan_covers(scan, sums->min_ns, sums->max_ns));
 }
 
 static bool sums_will_do(const struct showing *s)
@@ -86,7 +89,7 @@ static bool sums_will_do(const struct showing *s)
     for (uint32_t i = 0; i < s->digest->n_profiles; i++) {
         const struct kiln_digest_profile *p = &s->digest->profiles[i];
 
-        if (s->scan->memo.series[p->series].chosen && is_split(s->scan, p))
+        if (s->scan->memo.series[p->series].chosen && !kiln_scan_sums_do(s->scan, &p->sums))
             return false;
     }
     return !asks_samples(s);
@@ -94,76 +97,77 @@ static bool sums_will_do(const struct showing *s)
 
 /* ---- sums ---- */
 
-/* The two columns of a sum: itself, and nothing at the last time. */
+/* The columns of sums: itself, and nothing at the last time. */
 struct columns {
-    uint64_t values[KILN_N_DIGEST_SUMS][2];
+    uint64_t values[KILN_N_SUMS][2];
     uint64_t times[2];
     uint64_t stacks[2];
 };
 
-static void add_run(struct kiln_scan_profile *p, const struct kiln_digest_profile *from,
+static void add_run(struct kiln_scan_profile *p, const struct kiln_row_sums *sums,
                     struct columns *c, uint32_t kind)
 {
-    bool timed = kind == KILN_DIGEST_TIMED;
-    uint64_t n = from->sums[kind].n;
-    struct kiln_scan_run *run = &p->runs[p->n_runs++];
+    bool timed = kind == KILN_SUM_TIMED;
+    uint64_t n = sums->of[kind].n;
 
-    *run = (struct kiln_scan_run){
+    p->runs[p->n_runs++] = (struct kiln_scan_run){
         .n = timed ? 2 : 1,
         .stacks = c->stacks,
         .values = c->values[kind],
         .times = timed ? c->times : NULL,
         .timed = timed,
         .summed = n,
-        .count =
-            timed || p->weight.unit == 0 ? (double)n : from->sums[kind].weight / p->weight.unit,
+        .count = timed || p->weight.unit == 0 ? (double)n : sums->of[kind].weight / p->weight.unit,
     };
-    c->values[kind][0] = (uint64_t)from->sums[kind].raw;
+    c->values[kind][0] = (uint64_t)sums->of[kind].raw;
     c->values[kind][1] = 0;
 }
 
-static void add_runs(const struct kiln_scan *scan, const struct kiln_digest_profile *from,
+static void add_runs(const struct kiln_scan *scan, const struct kiln_row_sums *sums,
                      struct kiln_scan_profile *p, struct columns *c)
 {
-    bool timed =
-        from->sums[KILN_DIGEST_TIMED].n && kiln_scan_covers(scan, from->min_ns, from->max_ns);
-
-    c->times[0] = from->min_ns;
-    c->times[1] = from->max_ns;
+    c->times[0] = sums->min_ns;
+    c->times[1] = sums->max_ns;
     c->stacks[0] = c->stacks[1] = 1;
-    if (from->sums[KILN_DIGEST_PLAIN].n && kiln_scan_in_time(scan, from->time_ns))
-        add_run(p, from, c, KILN_DIGEST_PLAIN);
-    if (timed)
-        add_run(p, from, c, KILN_DIGEST_TIMED);
+    if (sums->of[KILN_SUM_PLAIN].n && kiln_scan_in_time(scan, p->time_ns))
+        add_run(p, sums, c, KILN_SUM_PLAIN);
+    if (sums->of[KILN_SUM_TIMED].n && kiln_scan_covers(scan, sums->min_ns, sums->max_ns))
+        add_run(p, sums, c, KILN_SUM_TIMED);
+}
+
+int kiln_scan_show_sums(struct kiln_scan *scan, struct kiln_scan_profile *p,
+                        const struct kiln_row_sums *sums, struct kiln_err *err)
+{
+    const struct kiln_scan_sieve sieve = {.flags = p->origin->flags};
+    struct kiln_scan_opinion opinion;
+    struct columns columns;
+    int r;
+
+    if (!kiln_scan_id_wanted(scan, p->id))
+        return 0;
+    r = kiln_scan_judge(scan, &scan->memo.series[p->series_number], p->source->batch, p->origin,
+                        p->origin_number, &opinion);
+    if (r < 0 || (opinion.asked & ~opinion.holds & ~opinion.absent))
+        return r;
+    kiln_scan_weigh(p);
+    add_runs(scan, sums, p, &columns);
+    if (!p->n_runs && !kiln_scan_in_time(scan, p->time_ns))
+        return 0;
+    if (opinion.asked & ~opinion.holds)
+        p->n_runs = 0;
+    return kiln_scan_show(scan, p, &sieve, err);
 }
 
 static int show_sum(const struct showing *s, const struct kiln_digest_profile *from,
                     struct kiln_err *err)
 {
     static const uint8_t none[16];
-    struct kiln_scan *scan = s->scan;
     struct kiln_scan_profile p = profile_of(s, from->series, from->origin);
-    struct kiln_scan_sieve sieve = {.flags = p.origin->flags};
-    struct kiln_scan_opinion opinion;
-    struct columns columns;
-    int r;
 
     p.time_ns = from->time_ns;
     p.duration_ns = from->duration_ns;
     p.id = memcmp(from->id, none, sizeof(none)) ? from->id : NULL;
-    if (!kiln_scan_id_wanted(scan, p.id))
-        return 0;
-    r = kiln_scan_judge(scan, &scan->memo.series[from->series], s->dict->batch, p.origin,
-                        p.origin_number, &opinion);
-    if (r < 0 || (opinion.asked & ~opinion.holds & ~opinion.absent))
-        return r;
-    kiln_scan_weigh(&p);
-    add_runs(scan, from, &p, &columns);
-    if (!p.n_runs && !kiln_scan_in_time(scan, p.time_ns))
-        return 0;
-    if (opinion.asked & ~opinion.holds)
-        p.n_runs = 0;
-    return kiln_scan_show(scan, &p, &sieve, err);
+    return kiln_scan_show_sums(s->scan, &p, &from->sums, err);
 }
 
 static int show_sums(const struct showing *s, struct kiln_err *err)
@@ -272,7 +276,7 @@ int kiln_scan_digest(struct kiln_scan *scan, struct kiln_scan_part *part, struct
     bool any;
     int r;
 
-    if (!wants(scan, KILN_SCAN_SUMS) && !wants(scan, KILN_SCAN_PAIRS))
+    if (!kiln_scan_wants_sums(scan) && !wants(scan, KILN_SCAN_PAIRS))
         return 1;
     if (!kiln_scan_touches(scan, info->min_ns, info->max_ns))
         return 0;

@@ -39,6 +39,7 @@ struct reading {
     struct kiln_column columns[5]; /* stacks, attrs, links, values, times of a profile */
     uint32_t n_rows;
     uint64_t since_ns;
+    bool sums; /* will do, but for those that windows cut */
 };
 
 /* ---- a profile ---- */
@@ -154,6 +155,8 @@ static int show(struct reading *rd, uint32_t row, struct kiln_err *err)
 
     if (!kiln_scan_touches(scan, at.min_ns, at.max_ns) || !kiln_scan_id_wanted(scan, p.id))
         return 0;
+    if (rd->sums && kiln_scan_sums_do(scan, &at.sums))
+        return kiln_scan_show_sums(scan, &p, &at.sums, err);
     r = kiln_scan_judge(scan, known, batch, &origin, 0, &sieve.opinion);
     if (r < 0)
         return r;
@@ -166,6 +169,16 @@ static int show(struct reading *rd, uint32_t row, struct kiln_err *err)
 }
 
 /* ---- a head ---- */
+
+/* Whether no sample has an attribute that is asked about. */
+static bool sums_will_do(const struct kiln_scan *scan, const struct kiln_batch *batch)
+{
+    bool will = kiln_scan_wants_sums(scan) && !scan->memo.in_sets;
+
+    for (uint32_t i = 0; will && i < scan->n_names; i++)
+        will = !kiln_scan_occurs(batch, scan->names[i]);
+    return will;
+}
 
 /* Under the lock of a growing head. */
 static int choose(struct reading *rd, uint32_t n_series, bool *ret_any)
@@ -181,7 +194,11 @@ static int choose(struct reading *rd, uint32_t n_series, bool *ret_any)
                                  s->n_profiles && kiln_scan_touches(scan, s->min_ns, s->max_ns));
         *ret_any |= r == 0 && scan->memo.series[i].chosen;
     }
-    return r < 0 || !*ret_any ? r : kiln_scan_learn(scan, rd->source.batch);
+    if (r < 0 || !*ret_any)
+        return r;
+    r = kiln_scan_learn(scan, rd->source.batch);
+    rd->sums = r == 0 && sums_will_do(scan, rd->source.batch);
+    return r;
 }
 
 static int show_all(struct reading *rd, struct kiln_err *err)

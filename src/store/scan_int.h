@@ -102,6 +102,8 @@ KILN_CHECK int kiln_scan_judge_series(struct kiln_scan *scan, struct kiln_str ke
 KILN_CHECK int kiln_scan_add_series(struct kiln_scan *scan, struct kiln_str key, bool touches);
 /* Which pending matchers may be decided by attributes of samples, and which links count. */
 KILN_CHECK int kiln_scan_learn(struct kiln_scan *scan, const struct kiln_batch *batch);
+/* Whether some attribute of the dictionary has this key. */
+bool kiln_scan_occurs(const struct kiln_batch *batch, struct kiln_str name);
 bool kiln_scan_has_links(const struct kiln_scan *scan);
 bool kiln_scan_has_stacks(const struct kiln_scan *scan);
 
@@ -134,6 +136,15 @@ struct kiln_scan_sieve {
 KILN_CHECK int kiln_scan_show(struct kiln_scan *scan, struct kiln_scan_profile *p,
                               const struct kiln_scan_sieve *sieve, struct kiln_err *err);
 uint64_t kiln_scan_covered(struct kiln_scan *scan);
+
+/* ---- scan_digest.c ---- */
+
+struct kiln_row_sums; /* store/rows.h */
+/* Whether profiles may be shown as sums at all; and one with these. */
+bool kiln_scan_wants_sums(const struct kiln_scan *scan);
+bool kiln_scan_sums_do(const struct kiln_scan *scan, const struct kiln_row_sums *sums);
+KILN_CHECK int kiln_scan_show_sums(struct kiln_scan *scan, struct kiln_scan_profile *p,
+                                   const struct kiln_row_sums *sums, struct kiln_err *err);
 
 /* Frees what a scan has besides its view. */
 void kiln_scan_done(struct kiln_scan *scan);
