@@ -131,7 +131,8 @@ struct kiln_block_read_opts {
     const uint64_t *series;
     uint64_t start_ns, end_ns; /* 0, 0: all times */
     size_t memory_bytes;       /* for pages and scratch; 0: 64 MiB */
-    bool dict_only;            /* without a builder: the dictionary as it is, and no profiles */
+    bool dict_only;            /* without a builder: the dictionary as it is, and no profiles, */
+    bool no_code;              /* and without mappings, functions and locations */
 };
 KILN_CHECK int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts *opts,
                                struct kiln_builder *b, struct kiln_block_reader **ret_reader,

@@ -97,7 +97,7 @@ static int load_dict(struct kiln_block_reader *r, struct kiln_err *err)
         result = kiln_reader_load_strings(r, err);
     if (result == 0)
         result = kiln_reader_load_dict(r, err);
-    if (result == 0)
+    if (result == 0 && !r->opts.no_code)
         result = kiln_reader_load_code(r, err);
     if (result == 0 && r->b)
         result = kiln_remap_new(r->b, kiln_builder_peek(r->own), NULL, &r->remap);

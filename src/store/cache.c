@@ -180,6 +180,17 @@ bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block,
     return !e;
 }
 
+bool kiln_cache_offer(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
+                      struct kiln_cached *object)
+{
+    bool room;
+
+    pthread_mutex_lock(&cache->lock);
+    room = object->bytes < cache->limit / 2 && cache->used < cache->limit / 2 - object->bytes;
+    pthread_mutex_unlock(&cache->lock);
+    return room && kiln_cache_put(cache, block, what, 0, object);
+}
+
 void kiln_cache_forget(struct kiln_cache *cache, const struct kiln_block_id *block)
 {
     struct kiln_cache_entry **at;

@@ -31,7 +31,9 @@ static inline void kiln_cached_ref(struct kiln_cached *object)
 }
 void kiln_cached_unref(struct kiln_cached *object); /* may be NULL */
 
-#define KILN_CACHE_DICT   UINT32_MAX /* instead of the number of a service */
+/* Instead of the number of a service. */
+#define KILN_CACHE_DICT   UINT32_MAX
+#define KILN_CACHE_META   (UINT32_MAX - 1)
 
 #define KILN_CACHE_CHAINS 1024u
 struct kiln_cache_entry;
@@ -59,6 +61,9 @@ bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block,
  * none, and the object is the caller's alone. */
 bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
                     uint64_t age, struct kiln_cached *object);
+/* The same for what can easily be made again: only where half of the cache is free. */
+bool kiln_cache_offer(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
+                      struct kiln_cached *object);
 /* Nothing of this block is kept any more. */
 void kiln_cache_forget(struct kiln_cache *cache, const struct kiln_block_id *block);
 

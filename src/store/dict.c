@@ -35,9 +35,10 @@ static uint64_t bytes_on_disk(const struct kiln_footer *f)
     return bytes;
 }
 
-static int load(struct kiln_block *block, struct kiln_block_dict **ret_dict, struct kiln_err *err)
+static int load(struct kiln_block *block, bool code, struct kiln_block_dict **ret_dict,
+                struct kiln_err *err)
 {
-    struct kiln_block_read_opts opts = {.dict_only = true};
+    struct kiln_block_read_opts opts = {.dict_only = true, .no_code = !code};
     struct kiln_block_dict *dict = kiln_calloc(1, sizeof(*dict));
     struct kiln_block_reader *r;
     int result;
@@ -66,23 +67,25 @@ static int load(struct kiln_block *block, struct kiln_block_dict **ret_dict, str
     return 0;
 }
 
-int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block, struct kiln_fund *fund,
-                    struct kiln_block_dict **ret_dict, struct kiln_err *err)
+static int get(struct kiln_cache *cache, struct kiln_block *block, bool code,
+               struct kiln_fund *fund, struct kiln_block_dict **ret_dict, struct kiln_err *err)
 {
     const struct kiln_block_id *id = &kiln_block_info(block)->id;
-    struct kiln_block_dict *dict =
-        (struct kiln_block_dict *)kiln_cache_find(cache, id, KILN_CACHE_DICT, 0);
+    uint32_t what = code ? KILN_CACHE_DICT : KILN_CACHE_META;
+    struct kiln_block_dict *dict = (struct kiln_block_dict *)kiln_cache_find(cache, id, what, 0);
+    bool kept;
     int r;
 
     if (!dict) {
         r = kiln_leash_read(fund->leash, bytes_on_disk(&block->footer));
         if (r == 0)
-            r = load(block, &dict, err);
+            r = load(block, code, &dict, err);
         if (r < 0)
             return r;
-        r = 0;
-        if (!kiln_cache_put(cache, id, KILN_CACHE_DICT, 0, &dict->cached))
-            r = kiln_fund_take(fund, dict->cached.bytes);
+        kept = code ? kiln_cache_offer(cache, id, what, &dict->cached)
+                    : kiln_cache_put(cache, id, what, 0, &dict->cached);
+        /* One with code is let go soon, and was reserved for. */
+        r = kept || code ? 0 : kiln_fund_take(fund, dict->cached.bytes);
         if (r < 0) {
             kiln_block_dict_unref(dict);
             return r;
@@ -90,4 +93,16 @@ int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block, struct k
     }
     *ret_dict = dict;
     return 0;
+}
+
+int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block, struct kiln_fund *fund,
+                    struct kiln_block_dict **ret_dict, struct kiln_err *err)
+{
+    return get(cache, block, true, fund, ret_dict, err);
+}
+
+int kiln_block_meta(struct kiln_cache *cache, struct kiln_block *block, struct kiln_fund *fund,
+                    struct kiln_block_dict **ret_dict, struct kiln_err *err)
+{
+    return get(cache, block, false, fund, ret_dict, err);
 }

@@ -22,7 +22,14 @@ struct kiln_block_dict {
     struct kiln_block_reader *reader; /* has it all */
 };
 
-/* From the cache, or read and put there; a reference. */
+/*
+ * From the cache, or read; a reference.  The whole dictionary is kept only where there is plenty of
+ * room, for the code in it is seldom asked for; what attributes, links and profiles need, and all
+ * strings, are kept by themselves.
+ */
+KILN_CHECK int kiln_block_meta(struct kiln_cache *cache, struct kiln_block *block,
+                               struct kiln_fund *fund, struct kiln_block_dict **ret_dict,
+                               struct kiln_err *err);
 KILN_CHECK int kiln_block_dict(struct kiln_cache *cache, struct kiln_block *block,
                                struct kiln_fund *fund, struct kiln_block_dict **ret_dict,
                                struct kiln_err *err);

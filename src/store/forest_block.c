@@ -15,7 +15,7 @@
 struct making {
     const struct kiln_forest_place *place;
     struct kiln_block *block;
-    struct kiln_block_dict *dict;
+    struct kiln_block_dict *dict, *meta;
     struct kiln_forest_maker maker;
     struct kiln_budget budget;
     struct kiln_page_in in;
@@ -198,7 +198,8 @@ static int make_named(struct making *m, uint32_t service, struct kiln_forest **r
                                m->place->store->pool->limit / SYMBOL_SHARE, &finder);
     f->namer.batch = m->dict->batch;
     f->namer.finder = finder;
-    f->dict = &m->dict->cached;
+    f->namer.texts = m->meta->batch;
+    f->dict = &m->meta->cached;
     kiln_cached_ref(f->dict);
     if (r == 0)
         r = kiln_page_in_init(&m->in, &m->budget);
@@ -221,6 +222,7 @@ static void making_done(struct making *m)
     kiln_array_free(&m->budget, (void **)&m->ends, &m->cap_ends, sizeof(*m->ends));
     kiln_array_free(&m->budget, (void **)&m->names, &m->cap_names, sizeof(*m->names));
     kiln_block_dict_unref(m->dict);
+    kiln_block_dict_unref(m->meta);
 }
 
 int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_block *block,
@@ -235,7 +237,9 @@ int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_bloc
 
     if (!forest) {
         m.in.budget = &m.budget;
-        r = kiln_block_dict(cache, block, place->fund, &m.dict, err);
+        r = kiln_block_meta(cache, block, place->fund, &m.meta, err);
+        if (r == 0)
+            r = kiln_block_dict(cache, block, place->fund, &m.dict, err);
         if (r == 0)
             r = make_named(&m, service, &forest, err);
         making_done(&m);

@@ -19,7 +19,7 @@
 #include "store/merge_roll.h"
 #include "store/scan_int.h"
 
-#define STACK_BYTES 48u /* of a question: its sum, by number and by rank, and where it is */
+#define STACK_BYTES 36u /* of a question: its sum, and where it is */
 
 /* How many profiles a process has; a table by its hash. */
 struct processes {

@@ -45,6 +45,7 @@ struct cut {
     uint32_t *heap;
     uint32_t *child_of; /* by name: a child of the group at hand, if it is one */
     uint32_t *order;    /* scratch: children to be sorted */
+    uint32_t vacant;    /* members of groups that were taken out, for others; a list */
     uint32_t n_groups, cap_groups, n_members, cap_members, n_heap, cap_heap, cap_child_of;
     uint32_t n_child_of, n_kept, cap_order;
     bool left_some; /* that were taken out of the heap */
@@ -160,7 +161,7 @@ static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t fo
 {
     struct kiln_merge_source *s = &c->m->sources[node.source];
     int64_t total = less(node.after, node.before);
-    uint32_t name, group;
+    uint32_t name, group, at;
     int r;
 
     if (total == 0 || forest_name == s->forest->folded) /* no node; it is "other" already */
@@ -168,14 +169,22 @@ static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t fo
     r = kiln_merging_name(c->m, s, forest_name, &name);
     if (r == 0)
         r = find_child(c, parent, first, name, &group);
-    if (r == 0)
-        r = ROOM(c, members, (uint64_t)c->n_members + 1);
+    at = c->vacant;
+    if (at == NONE) {
+        if (r == 0)
+            r = ROOM(c, members, (uint64_t)c->n_members + 1);
+        at = c->n_members;
+    }
     if (r < 0)
         return r;
+    if (at == c->n_members)
+        c->n_members++;
+    else
+        c->vacant = c->members[at].next;
     c->groups[group].total = plus(c->groups[group].total, total);
     node.next = c->groups[group].members;
-    c->groups[group].members = c->n_members;
-    c->members[c->n_members++] = node;
+    c->groups[group].members = at;
+    c->members[at] = node;
     return 0;
 }
 
@@ -231,8 +240,14 @@ static int expand(struct cut *c, uint32_t group)
     uint32_t first = c->n_groups;
     int r = 0;
 
-    for (uint32_t i = c->groups[group].members; r == 0 && i != NONE; i = c->members[i].next)
-        r = add_children(c, group, first, c->members[i]);
+    for (uint32_t i = c->groups[group].members, next; r == 0 && i != NONE; i = next) {
+        struct member node = c->members[i];
+
+        next = node.next;
+        c->members[i].next = c->vacant;
+        c->vacant = i;
+        r = add_children(c, group, first, node);
+    }
     for (uint32_t i = first; r == 0 && i < c->n_groups; i++)
         r = push(c, i);
     if (group) {
@@ -401,7 +416,7 @@ static int write_nodes(struct cut *c, struct kiln_flame *flame)
 
 int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max, struct kiln_flame *flame)
 {
-    struct cut c = {.m = m, .budget = {.limit = m->budget.limit}};
+    struct cut c = {.m = m, .budget = {.limit = m->budget.limit}, .vacant = NONE};
     int r = choose(&c, nodes_max);
 
     if (r == 0) {

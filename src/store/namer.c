@@ -29,7 +29,7 @@ void kiln_namer_trim(struct kiln_namer *namer)
     kiln_buf_done(&namer->text);
     namer->n_locations = namer->n_pool = 0;
     namer->finder = NULL;
-    namer->batch = NULL;
+    namer->batch = namer->texts = NULL;
 }
 
 void kiln_namer_done(struct kiln_namer *namer)
@@ -151,12 +151,13 @@ static int make_room(struct kiln_namer *namer, uint32_t location)
 int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
 {
     const struct kiln_batch *batch = namer->batch;
+    const struct kiln_batch *texts = namer->texts ? namer->texts : batch;
     const struct kiln_dict *d = &batch->dict;
     const struct kiln_location *location = &d->locations[index];
     const struct kiln_function_name place = {
         .file = KILN_STR(""),
-        .module = d->strings[d->mappings[location->mapping].filename],
-        .kind = kiln_set_text(batch, location->attrs, KILN_STR("profile.frame.type")),
+        .module = texts->dict.strings[d->mappings[location->mapping].filename],
+        .kind = kiln_set_text(texts, location->attrs, KILN_STR("profile.frame.type")),
     };
     struct kiln_named_location made = {.first = namer->n_pool};
     struct kiln_function_name name = place;
@@ -168,8 +169,8 @@ int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
         const struct kiln_function *f = &d->functions[d->lines[location->first + i - 1].function];
 
         name = place;
-        name.name = kiln_frame_function(d, f);
-        name.file = d->strings[f->filename];
+        name.name = kiln_frame_function(&texts->dict, f);
+        name.file = texts->dict.strings[f->filename];
         r = name.name.len ? add(namer, &made, &name, false)
                           : add_unnamed(namer, &made, &name, location);
     }

@@ -32,6 +32,7 @@ struct kiln_named_location {
 struct kiln_namer {
     struct kiln_budget *budget;     /* borrowed */
     const struct kiln_batch *batch; /* borrowed; may grow between two calls */
+    const struct kiln_batch *texts; /* has the same strings and sets, and lives longer; or NULL */
     struct kiln_symbol_finder *finder;
     struct kiln_function_name *names;
     uint64_t *hashes; /* of names: base/hash.h */

@@ -279,7 +279,7 @@ int kiln_scan_choose_block(struct kiln_scan *scan, const struct kiln_block *bloc
 static int open_pages(struct pages *pg, struct kiln_err *err)
 {
     const struct kiln_batch *batch;
-    int r = kiln_block_dict(&pg->scan->store->cache, pg->block, &pg->scan->fund, &pg->dict, err);
+    int r = kiln_block_meta(&pg->scan->store->cache, pg->block, &pg->scan->fund, &pg->dict, err);
 
     if (r < 0)
         return r;

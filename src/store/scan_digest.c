@@ -284,7 +284,7 @@ int kiln_scan_digest(struct kiln_scan *scan, struct kiln_scan_part *part, struct
     r = kiln_scan_choose_block(scan, block, &any);
     if (r < 0 || !any)
         return r;
-    r = kiln_block_dict(&scan->store->cache, block, &scan->fund, &s.dict, err);
+    r = kiln_block_meta(&scan->store->cache, block, &scan->fund, &s.dict, err);
     if (r == 0)
         r = kiln_scan_learn(scan, s.dict->batch);
     if (r == 0)

@@ -26,7 +26,7 @@ static int add_block(struct kiln_scan *scan, struct kiln_block *block, bool fore
 {
     const struct kiln_footer *f = &block->footer;
     struct kiln_cache *cache = &scan->store->cache;
-    uint64_t dict = kiln_cache_has(cache, &f->info.id, KILN_CACHE_DICT) ? 0 : f->info.dict_bytes;
+    uint64_t dict = kiln_cache_has(cache, &f->info.id, KILN_CACHE_META) ? 0 : f->info.dict_bytes;
     uint32_t last = UINT32_MAX;
     int r = 0;
 
