@@ -98,7 +98,7 @@ void kiln_native_share(struct kiln_ask *first, struct kiln_ask *second)
 
 int kiln_native_room(struct kiln_native_call *call, struct kiln_ask *ask, size_t bytes)
 {
-    if (kiln_leash_take(ask->question.leash, bytes) < 0)
+    if (kiln_leash_reserve(ask->question.leash, bytes, NULL) < 0)
         return kiln_err_set(&call->err, KILN_E_LIMIT, NULL,
                             "an answer of %zu KiB does not fit beside the question in the memory "
                             "it may use: ask for less",

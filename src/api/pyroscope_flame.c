@@ -182,7 +182,7 @@ static int init(struct kiln_levels *levels, const struct source *s, struct kiln_
 {
     size_t bytes = s->n_nodes * (sizeof(struct kiln_box) + sizeof(int64_t[2])) +
                    s->n_names * (sizeof(struct kiln_str) + sizeof(uint32_t));
-    int r = kiln_leash_take(leash, bytes);
+    int r = kiln_leash_reserve(leash, bytes, NULL);
 
     if (r < 0)
         return r;

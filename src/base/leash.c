@@ -170,7 +170,8 @@ int kiln_leash_reserve(struct kiln_leash *leash, size_t bytes, struct kiln_err *
         return refuse(leash, bytes, r, err);
     if (bytes > most(leash) || leash->memory > most(leash) - bytes)
         return refuse(leash, bytes, KILN_E_LIMIT, err);
-    if (leash->memory) /* who has some and waits for more might wait for who does the same */
+    if (leash->memory ||
+        leash->saved) /* who has some and waits for more might wait for who does the same */
         return kiln_leash_take(leash, bytes) < 0 ? refuse(leash, bytes, KILN_E_LIMIT, err) : 0;
     if (leash->pool) {
         pthread_mutex_lock(&lock);
@@ -186,12 +187,39 @@ int kiln_leash_reserve(struct kiln_leash *leash, size_t bytes, struct kiln_err *
 
 int kiln_leash_take(struct kiln_leash *leash, size_t bytes)
 {
+    size_t saved = leash->saved < bytes ? leash->saved : bytes;
+
     if (bytes > most(leash) || leash->memory > most(leash) - bytes)
         return KILN_E_LIMIT;
-    if (leash->pool && kiln_pool_take(leash->pool, bytes) < 0)
+    if (leash->pool && saved < bytes && kiln_pool_take(leash->pool, bytes - saved) < 0) {
+        leash->was_short = true;
         return KILN_E_LIMIT;
+    }
+    leash->saved -= saved;
     count(leash, bytes);
     return 0;
+}
+
+int kiln_leash_save(struct kiln_leash *leash, size_t bytes, struct kiln_err *err)
+{
+    size_t peak = leash->memory_peak;
+    int r = kiln_leash_reserve(leash, bytes, err);
+
+    if (r < 0)
+        return r;
+    leash->memory -= bytes;
+    leash->memory_peak = peak;
+    leash->saved += bytes;
+    return 0;
+}
+
+void kiln_leash_spend(struct kiln_leash *leash)
+{
+    size_t bytes = leash->saved;
+
+    leash->saved = 0;
+    leash->memory += bytes;
+    kiln_leash_give(leash, bytes);
 }
 
 void kiln_leash_give(struct kiln_leash *leash, size_t bytes)

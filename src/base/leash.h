@@ -29,6 +29,8 @@ struct kiln_leash {
     uint64_t bytes_read;
     size_t memory; /* reserved now */
     size_t memory_peak;
+    size_t saved;   /* of the pool, for what will be taken; see kiln_leash_save() */
+    bool was_short; /* others had what it wanted to take: it may be there later */
 };
 
 /* 0; -ECANCELED if nobody waits any more; -ETIMEDOUT past the deadline.  Cheap. */
@@ -46,5 +48,10 @@ KILN_CHECK int kiln_leash_reserve(struct kiln_leash *leash, size_t bytes, struct
 /* More for who has some already: never waits. */
 KILN_CHECK int kiln_leash_take(struct kiln_leash *leash, size_t bytes);
 void kiln_leash_give(struct kiln_leash *leash, size_t bytes);
+
+/* Waits as reserve does, for memory that is taken later: takes draw on it first.  What is left of
+ * it goes back with kiln_leash_spend(). */
+KILN_CHECK int kiln_leash_save(struct kiln_leash *leash, size_t bytes, struct kiln_err *err);
+void kiln_leash_spend(struct kiln_leash *leash);
 
 #endif /* KILN_BASE_LEASH_H */

@@ -16,6 +16,8 @@
 #define ASK_MEMORY ((size_t)8 << 20)
 #define POOL_BYTES ((size_t)256 << 20)
 
+enum { TRIES_MAX = 4 };
+
 /* ---- queriers ---- */
 
 static void get_metrics(struct kiln_querier *q, struct kiln_metrics *metrics)
@@ -275,13 +277,41 @@ static int judge(struct kiln_ask *ask, int code, struct kiln_err *err)
     return code < 0 || gave_up(ask, &what) ? kiln_ask_failed(ask, code, err) : 0;
 }
 
+/*
+ * A question takes more on its way than it reserved at first.  Where others have that just now, it
+ * waits in line, with nothing in its hands, until there is twice as much as it came to, and begins
+ * again with that.  True: do.
+ */
+static bool begin_again(struct kiln_ask *ask, int code, uint32_t *tries, struct kiln_err *err)
+{
+    struct kiln_leash *leash = ask->question.leash;
+    size_t want = leash->memory_peak, most = leash->memory_max;
+
+    kiln_leash_spend(leash);
+    if (code != KILN_E_LIMIT || !leash->was_short || leash->memory || (*tries)++ == TRIES_MAX)
+        return false;
+    most = most && most < leash->pool->limit ? most : leash->pool->limit;
+    want = want < most / 2 ? want * 2 : most;
+    leash->was_short = false;
+    if (kiln_leash_save(leash, want, NULL) < 0)
+        return false;
+    if (err)
+        *err = (struct kiln_err){0};
+    return true;
+}
+
 int kiln_ask_merge(struct kiln_ask *ask, const struct kiln_merge_wants *wants,
                    struct kiln_merged **ret_merged, struct kiln_err *err)
 {
     struct kiln_engine *engine = ask->querier->engine;
     struct kiln_merged *merged = NULL;
-    int r = judge(ask, engine->ops->merge(engine, &ask->question, wants, &merged, err), err);
+    uint32_t tries = 0;
+    int r;
 
+    do
+        r = engine->ops->merge(engine, &ask->question, wants, &merged, err);
+    while (begin_again(ask, r, &tries, err));
+    r = judge(ask, r, err);
     if (r < 0)
         kiln_merged_free(merged);
     else
@@ -294,8 +324,13 @@ int kiln_ask_timeline(struct kiln_ask *ask, const struct kiln_timeline_opts *opt
 {
     struct kiln_engine *engine = ask->querier->engine;
     struct kiln_timeline *timeline = NULL;
-    int r = judge(ask, engine->ops->timeline(engine, &ask->question, opts, &timeline, err), err);
+    uint32_t tries = 0;
+    int r;
 
+    do
+        r = engine->ops->timeline(engine, &ask->question, opts, &timeline, err);
+    while (begin_again(ask, r, &tries, err));
+    r = judge(ask, r, err);
     if (r < 0)
         kiln_timeline_free(timeline);
     else
@@ -308,8 +343,13 @@ int kiln_ask_found(struct kiln_ask *ask, const struct kiln_found_opts *opts,
 {
     struct kiln_engine *engine = ask->querier->engine;
     struct kiln_found *found = NULL;
-    int r = judge(ask, engine->ops->found(engine, &ask->question, opts, &found, err), err);
+    uint32_t tries = 0;
+    int r;
 
+    do
+        r = engine->ops->found(engine, &ask->question, opts, &found, err);
+    while (begin_again(ask, r, &tries, err));
+    r = judge(ask, r, err);
     if (r < 0)
         kiln_found_free(found);
     else
@@ -322,8 +362,13 @@ int kiln_ask_labels(struct kiln_ask *ask, const struct kiln_str *names, uint32_t
 {
     struct kiln_engine *engine = ask->querier->engine;
     struct kiln_labels *labels = NULL;
-    int r = judge(ask, engine->ops->labels(engine, &ask->question, names, n, &labels, err), err);
+    uint32_t tries = 0;
+    int r;
 
+    do
+        r = engine->ops->labels(engine, &ask->question, names, n, &labels, err);
+    while (begin_again(ask, r, &tries, err));
+    r = judge(ask, r, err);
     if (r < 0)
         kiln_labels_free(labels);
     else

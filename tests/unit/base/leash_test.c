@@ -234,3 +234,25 @@ TEST(leash, a_crowd_takes_turns_and_never_more_than_there_is)
     CHECK_EQ(pool.used, 0);
     CHECK_EQ(pool.refused, 0);
 }
+
+TEST(leash, takes_draw_on_what_was_saved_and_say_when_others_have_it)
+{
+    struct kiln_pool pool;
+    struct kiln_leash leash = {.pool = &pool}, other = {.pool = &pool};
+
+    kiln_pool_init(&pool, "pool", 100, NULL);
+    CHECK_OK(kiln_leash_save(&leash, 60, NULL));
+    CHECK_EQ(leash.memory, 0);
+    CHECK_OK(kiln_leash_take(&other, 40));
+    CHECK_EQ(kiln_leash_take(&other, 1), KILN_E_LIMIT);
+    CHECK(other.was_short);
+    CHECK_OK(kiln_leash_take(&leash, 50));
+    CHECK_EQ(kiln_leash_take(&leash, 11), KILN_E_LIMIT);
+    CHECK_EQ(leash.memory_peak, 50);
+    kiln_leash_spend(&leash);
+    CHECK_OK(kiln_leash_take(&other, 10));
+    kiln_leash_give(&other, 50);
+    kiln_leash_give(&leash, 50);
+    CHECK_OK(kiln_leash_take(&other, 100));
+    kiln_leash_give(&other, 100);
+}
