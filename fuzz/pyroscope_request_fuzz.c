@@ -15,6 +15,7 @@ static const struct kiln_message *const requests[] = {
     &kiln_pyro_series_request,  &kiln_pyro_stacks_request,   &kiln_pyro_span_request,
     &kiln_pyro_profile_request, &kiln_pyro_timeline_request, &kiln_pyro_heatmap_request,
     &kiln_pyro_diff_request,    &kiln_pyro_analyze_request,  &kiln_pyro_set_request,
+    &kiln_pyro_upload_request,  &kiln_pyro_adhoc_request,    &kiln_pyro_adhoc_diff_request,
 };
 static const struct kiln_message *const answers[] = {
     &kiln_pyro_types_answer,   &kiln_pyro_series_answer,  &kiln_pyro_stacks_answer,

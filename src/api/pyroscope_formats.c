@@ -22,6 +22,19 @@ int kiln_pyro_get_profile(struct kiln_pyro_call *call, struct kiln_ask **ret_ask
     return kiln_pyro_merge(call, &call->request, &wants, ret_ask, ret_merged);
 }
 
+int kiln_pyro_charge(struct kiln_pyro_call *call, struct kiln_ask *ask,
+                     const struct kiln_batch *batch, size_t *ret_bytes)
+{
+    size_t bytes = 2 * kiln_batch_bytes(batch) + ((size_t)1 << 20);
+    int r = kiln_leash_take(&ask->leash, bytes);
+
+    if (r < 0)
+        return kiln_err_set(&call->err, r, NULL,
+                            "there is no memory for %zu MiB more: ask for less time", bytes >> 20);
+    *ret_bytes = bytes;
+    return 0;
+}
+
 static bool is_empty(const struct kiln_merged *merged)
 {
     return !merged->profile || merged->profile->n_samples == 0;
@@ -29,18 +42,23 @@ static bool is_empty(const struct kiln_merged *merged)
 
 /* ---- dot ---- */
 
-static int draw(struct kiln_pyro_call *call, struct kiln_batch *batch, uint32_t nodes,
-                struct kiln_buf *out)
+static int draw(struct kiln_pyro_call *call, struct kiln_ask *ask, struct kiln_batch *batch,
+                uint32_t nodes, struct kiln_buf *out)
 {
+    struct kiln_view_opts wants = {0};
     struct kiln_dot_opts opts = {.graph.nodes_max =
                                      nodes < KILN_GRAPH_NODES_MAX ? nodes : KILN_GRAPH_NODES_MAX};
     struct kiln_view *view;
-    int r = kiln_view_new(batch, &(struct kiln_view_opts){0}, &view, &call->err);
+    int r = kiln_pyro_charge(call, ask, batch, &wants.memory_bytes);
 
     if (r < 0)
         return r;
-    r = kiln_dot_encode(view, &opts, out, &call->err);
-    kiln_view_free(view);
+    r = kiln_view_new(batch, &wants, &view, &call->err);
+    if (r == 0) {
+        r = kiln_dot_encode(view, &opts, out, &call->err);
+        kiln_view_free(view);
+    }
+    kiln_leash_give(&ask->leash, wants.memory_bytes);
     return r;
 }
 
@@ -57,7 +75,7 @@ int kiln_pyro_dot(struct kiln_pyro_call *call, struct kiln_buf *out)
     if (r < 0)
         return r;
     if (!is_empty(merged))
-        r = draw(call, merged->profile, nodes, out);
+        r = draw(call, ask, merged->profile, nodes, out);
     kiln_merged_free(merged);
     kiln_pyro_ask_close(ask);
     return r;
@@ -124,11 +142,15 @@ static void fill_trimmed(struct trimming *t)
 
 /* Stacks cut to their innermost frames, which is all that the compiler looks at. */
 static int trim(const struct kiln_batch *from, const struct kiln_pyro_request *request,
-                struct kiln_batch **ret_batch, struct kiln_err *err)
+                size_t memory, struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     struct trimming t = {.from = from, .request = request};
+    struct kiln_limits limits = kiln_limits_default;
     struct kiln_batch *batch = NULL;
-    int r = kiln_builder_new(NULL, &t.b);
+    int r;
+
+    limits.memory_bytes = memory;
+    r = kiln_builder_new(&limits, &t.b);
 
     if (r < 0)
         return r;
@@ -159,20 +181,33 @@ static int encode(struct kiln_pyro_call *call, const struct kiln_batch *batch)
     return r;
 }
 
-int kiln_pyro_put_pprof(struct kiln_pyro_call *call)
+static int put_batch(struct kiln_pyro_call *call, struct kiln_ask *ask, struct kiln_batch *batch)
 {
     struct kiln_batch *cut = NULL;
+    size_t memory;
+    int r = kiln_pyro_charge(call, ask, batch, &memory);
+
+    if (r < 0)
+        return r;
+    if (call->request.go_pgo)
+        r = trim(batch, &call->request, memory, &cut, &call->err);
+    if (r == 0)
+        r = encode(call, cut ? cut : batch);
+    kiln_batch_unref(cut);
+    kiln_leash_give(&ask->leash, memory);
+    return r;
+}
+
+int kiln_pyro_put_pprof(struct kiln_pyro_call *call)
+{
     struct kiln_merged *merged;
     struct kiln_ask *ask;
     int r = kiln_pyro_get_profile(call, &ask, &merged);
 
     if (r < 0)
         return r;
-    if (!is_empty(merged) && call->request.go_pgo)
-        r = trim(merged->profile, &call->request, &cut, &call->err);
-    if (r == 0 && !is_empty(merged))
-        r = encode(call, cut ? cut : merged->profile);
-    kiln_batch_unref(cut);
+    if (!is_empty(merged))
+        r = put_batch(call, ask, merged->profile);
     kiln_merged_free(merged);
     kiln_pyro_ask_close(ask);
     return r;

@@ -103,6 +103,10 @@ KILN_CHECK int kiln_pyro_merge(struct kiln_pyro_call *call, const struct kiln_py
 /* The stacks of the request as a batch of one profile. */
 KILN_CHECK int kiln_pyro_get_profile(struct kiln_pyro_call *call, struct kiln_ask **ret_ask,
                                      struct kiln_merged **ret_merged);
+/* Memory for what is made of a batch, which goes with the ask: about twice of what it has itself.
+ */
+KILN_CHECK int kiln_pyro_charge(struct kiln_pyro_call *call, struct kiln_ask *ask,
+                                const struct kiln_batch *batch, size_t *ret_bytes);
 /* The flames of request->left and right laid over each other; close the ask when done with it. */
 struct kiln_pyro_pair {
     struct kiln_ask *ask; /* of the right one: for memory */

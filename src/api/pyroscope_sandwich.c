@@ -128,15 +128,21 @@ static int put_sandwich(struct kiln_pyro_call *call, const struct kiln_view *vie
     return r;
 }
 
-static int answer(struct kiln_pyro_call *call, struct kiln_batch *batch, uint32_t nodes)
+static int answer(struct kiln_pyro_call *call, struct kiln_ask *ask, struct kiln_batch *batch,
+                  uint32_t nodes)
 {
+    struct kiln_view_opts opts = {0};
     struct kiln_view *view;
-    int r = kiln_view_new(batch, &(struct kiln_view_opts){0}, &view, &call->err);
+    int r = kiln_pyro_charge(call, ask, batch, &opts.memory_bytes);
 
     if (r < 0)
         return r;
-    r = put_sandwich(call, view, nodes);
-    kiln_view_free(view);
+    r = kiln_view_new(batch, &opts, &view, &call->err);
+    if (r == 0) {
+        r = put_sandwich(call, view, nodes);
+        kiln_view_free(view);
+    }
+    kiln_leash_give(&ask->leash, opts.memory_bytes);
     return r;
 }
 
@@ -159,7 +165,7 @@ int kiln_pyro_put_sandwich(struct kiln_pyro_call *call)
     if (r < 0)
         return r;
     if (merged->profile && merged->profile->n_samples)
-        r = answer(call, merged->profile, nodes);
+        r = answer(call, ask, merged->profile, nodes);
     kiln_merged_free(merged);
     kiln_pyro_ask_close(ask);
     return r;
