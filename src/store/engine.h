@@ -119,17 +119,21 @@ struct kiln_basis {
 
 /* merge: everything of the question added up. */
 struct kiln_merge_wants {
-    /* Of the tree; 0: no tree.  Those with the largest totals stay, of equals the less deep, as
-     * long as all that are as large and as deep fit. */
+    /* Of the tree; 0: no tree.  Those with the largest totals stay, of equals the less deep, and of
+     * these the ones whose kiln_node_path() is smaller. */
     uint32_t nodes_max;
     bool functions;
     bool profile; /* as a batch of one profile: one sample for each stack, whole locations */
     bool exact;   /* never from pruned roll-ups */
 };
-/* No more nodes than these stay where so many were wanted, but of one total and depth. */
-static inline uint64_t kiln_nodes_most(uint32_t nodes_max)
+/* A hash of the path to a node, from that of its parent (the root's is 0); the same for ever. */
+static inline uint64_t kiln_node_path(uint64_t parent, struct kiln_str name)
 {
-    return (uint64_t)nodes_max + nodes_max / 4 + 64;
+    uint64_t h = parent ^ 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (uint8_t)name.ptr[i]) * 0x100000001b3u;
+    return h ^ h >> 32;
 }
 struct kiln_merged {
     struct kiln_flame *flame;   /* NULL: neither tree nor functions were wanted */

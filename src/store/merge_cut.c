@@ -6,10 +6,10 @@
  * its forest.  The groups at hand are in a heap by their totals.  The largest one is taken out,
  * belongs to the answer, and its children, found by jumping from sibling to sibling and merged by
  * name, come in.  Since no child is larger than its parent, what is taken out comes in the order of
- * totals, and of equals the less deep ones first.  They are taken by total and depth, as long as
- * all of one depth fit into `nodes_max`, and at least once; so what stays does not depend on the
- * order in which equals were met.  (Stacks that were seen once are many, and all equal.)  Whatever
- * is left is folded into "other" below its parent.
+ * totals, and of equals the less deep ones first: the first `nodes_max` are the answer.  Stacks
+ * that were seen once are many, and all equal in both: those stay whose path has the smaller hash,
+ * so that it does not matter in which order equals were met.  Whatever is left is folded into
+ * "other" below its parent.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,6 +32,7 @@ struct group {
     int64_t kept_total; /* of the children that were taken out */
     uint32_t name;      /* of the answer */
     uint32_t parent, depth;
+    uint64_t path; /* hash of the names down to here */
     uint32_t members;
     uint32_t kept;    /* the last child that was taken out */
     uint32_t sibling; /* the one taken out before */
@@ -48,7 +49,6 @@ struct cut {
     uint32_t vacant;    /* members of groups that were taken out, for others; a list */
     uint32_t n_groups, cap_groups, n_members, cap_members, n_heap, cap_heap, cap_child_of;
     uint32_t n_child_of, n_kept, cap_order;
-    bool left_some; /* that were taken out of the heap */
 };
 
 #define ROOM(c, array, need)                                                                       \
@@ -77,12 +77,13 @@ static int64_t less(int64_t a, int64_t b)
 
 /* ---- the heap ---- */
 
-/* The larger one, or of equals the less deep. */
 static bool is_before(const struct cut *c, uint32_t a, uint32_t b)
 {
     const struct group *x = &c->groups[a], *y = &c->groups[b];
 
-    return x->total != y->total ? x->total > y->total : x->depth < y->depth;
+    if (x->total != y->total)
+        return x->total > y->total;
+    return x->depth != y->depth ? x->depth < y->depth : x->path < y->path;
 }
 
 static int push(struct cut *c, uint32_t group)
@@ -144,11 +145,13 @@ static int find_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t n
     at = c->child_of[name];
     if (at < first || at >= c->n_groups || c->groups[at].name != name) {
         at = c->n_groups++;
-        c->groups[at] = (struct group){.name = name,
-                                       .parent = parent,
-                                       .depth = c->groups[parent].depth + 1,
-                                       .members = NONE,
-                                       .kept = NONE};
+        c->groups[at] = (struct group){
+            .name = name,
+            .parent = parent,
+            .depth = c->groups[parent].depth + 1,
+            .path = kiln_node_path(c->groups[parent].path, c->m->names[name].name->name),
+            .members = NONE,
+            .kept = NONE};
         c->child_of[name] = at;
     }
     *ret = at;
@@ -286,42 +289,15 @@ static int add_root(struct cut *c)
     return expand(c, 0);
 }
 
-/* Takes all that are as large and as deep as the first out of the heap, into `order`. */
-static int pop_equals(struct cut *c, uint32_t *ret_n)
-{
-    uint32_t first = c->heap[0], n = 0;
-    int r = 0;
-
-    while (r == 0 && c->n_heap && !is_before(c, first, c->heap[0])) {
-        r = ROOM(c, order, (uint64_t)n + 1);
-        if (r == 0)
-            c->order[n++] = pop(c);
-    }
-    *ret_n = n;
-    return r;
-}
-
 static int choose(struct cut *c, uint32_t nodes_max)
 {
-    int64_t least = INT64_MIN;
-    uint32_t n;
     int r = add_root(c);
 
     c->n_kept = 0; /* the root is there anyway */
-    while (r == 0 && c->n_heap) {
-        if (c->n_kept >= nodes_max && c->groups[c->heap[0]].total < least)
-            break;
-        least = c->groups[c->heap[0]].total;
-        r = pop_equals(c, &n);
-        if (r == 0 && c->n_kept && (uint64_t)c->n_kept + n > kiln_nodes_most(nodes_max)) {
-            c->left_some = true;
-            break;
-        }
-        for (uint32_t i = 0; r == 0 && i < n; i++) {
-            r = expand(c, c->order[i]);
-            if (r == 0 && c->n_kept % CHECK_EVERY == 0)
-                r = kiln_leash_check(c->m->fund->leash);
-        }
+    while (r == 0 && c->n_heap && c->n_kept < nodes_max) {
+        r = expand(c, pop(c));
+        if (r == 0 && c->n_kept % CHECK_EVERY == 0)
+            r = kiln_leash_check(c->m->fund->leash);
     }
     return r;
 }
@@ -423,7 +399,7 @@ int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max, struct kiln_fla
         flame->nodes = kiln_calloc(2 * ((size_t)c.n_kept + 1), sizeof(*flame->nodes));
         r = flame->nodes ? write_nodes(&c, flame) : -ENOMEM;
     }
-    if (r == 0 && c.n_heap == 0 && !c.left_some)
+    if (r == 0 && c.n_heap == 0)
         flame->nodes_all = flame->n_nodes;
 #define FREE(array) kiln_array_free(&c.budget, (void **)&c.array, &c.cap_##array, sizeof(*c.array))
     FREE(groups);

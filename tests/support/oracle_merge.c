@@ -138,51 +138,56 @@ static int one_profile(const struct kiln_facts *facts, const struct kiln_basis *
 
 /* ---- flame ---- */
 
-/* By what nodes stay: the largest, of equals the less deep. */
+struct weighed {
+    const struct kiln_tree_node *node;
+    uint64_t path;
+};
+
+/* By what nodes stay. */
 static int by_weight(const void *a, const void *b)
 {
-    const struct kiln_tree_node *x = *(const struct kiln_tree_node *const *)a;
-    const struct kiln_tree_node *y = *(const struct kiln_tree_node *const *)b;
+    const struct weighed *x = a, *y = b;
 
-    if (x->total_b != y->total_b)
-        return x->total_b > y->total_b ? -1 : 1;
-    return (x->depth > y->depth) - (x->depth < y->depth);
+    if (x->node->total_b != y->node->total_b)
+        return x->node->total_b > y->node->total_b ? -1 : 1;
+    if (x->node->depth != y->node->depth)
+        return x->node->depth < y->node->depth ? -1 : 1;
+    return (x->path > y->path) - (x->path < y->path);
 }
 
-/* The last node that stays; NULL: all do. */
-static int find_last(const struct kiln_tree *tree, uint32_t nodes_max,
-                     const struct kiln_tree_node **ret_last)
+/* Which nodes stay, by their place in the tree; NULL: all do. */
+static int find_kept(const struct kiln_tree *tree, uint32_t nodes_max, bool **ret_kept)
 {
-    uint32_t n = tree->n_nodes - 1, end;
-    const struct kiln_tree_node **order;
+    struct weighed *order;
+    uint64_t *paths;
+    int r = -ENOMEM;
 
-    *ret_last = NULL;
-    if (n <= nodes_max)
+    if (tree->n_nodes - 1 <= nodes_max)
         return 0;
-    order = kiln_malloc(n * sizeof(*order));
-    if (!order)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = &tree->nodes[i + 1];
-    qsort(order, n, sizeof(*order), by_weight);
-    for (uint32_t first = 0; first < n; first = end) { /* equals stay together */
-        end = first + 1;
-        while (end < n && by_weight(&order[first], &order[end]) == 0)
-            end++;
-        if (first >= nodes_max && order[first]->total_b < order[first - 1]->total_b)
-            break;
-        if (first && end > kiln_nodes_most(nodes_max))
-            break;
-        *ret_last = order[first];
+    order = kiln_calloc(tree->n_nodes, sizeof(*order));
+    paths = kiln_calloc(tree->n_nodes, sizeof(*paths));
+    *ret_kept = kiln_calloc(tree->n_nodes, sizeof(**ret_kept));
+    if (order && paths && *ret_kept) {
+        for (uint32_t i = 1; i < tree->n_nodes; i++) {
+            const struct kiln_tree_node *node = &tree->nodes[i];
+
+            paths[i] = kiln_node_path(paths[node->parent], tree->frames[node->frame].name);
+            order[i - 1] = (struct weighed){node, paths[i]};
+        }
+        qsort(order, tree->n_nodes - 1, sizeof(*order), by_weight);
+        for (uint32_t i = 0; i < nodes_max; i++)
+            (*ret_kept)[order[i].node - tree->nodes] = true;
+        r = 0;
     }
     kiln_free(order);
-    return 0;
+    kiln_free(paths);
+    return r;
 }
 
 struct folding {
     const struct kiln_tree *tree;
     struct kiln_flame *flame;
-    const struct kiln_tree_node *last; /* that stays; NULL: all do */
+    bool *kept; /* which nodes of the tree; NULL: all */
 };
 
 static void put_node(struct kiln_flame *flame, uint32_t name, uint32_t parent,
@@ -226,7 +231,7 @@ static bool fold(struct folding *f, int64_t *folded, bool *any)
         const struct kiln_tree_node *node = &tree->nodes[i];
 
         close_nodes(f, folded, any, &at, node->depth);
-        if (i && f->last && by_weight(&f->last, &node) < 0) {
+        if (i && f->kept && !f->kept[i]) {
             folded[at] = kiln_sat_add(folded[at], node->total_b);
             folds = any[at] = true;
             i += node->subtree;
@@ -283,10 +288,12 @@ static int fold_tree(struct kiln_flame *flame, const struct kiln_tree *tree, uin
     struct folding f = {.tree = tree, .flame = flame};
     int64_t *folded = NULL;
     bool *any = NULL;
-    int r = find_last(tree, nodes_max, &f.last);
+    int r = find_kept(tree, nodes_max, &f.kept);
 
-    if (r < 0)
+    if (r < 0) {
+        kiln_free(f.kept);
         return r;
+    }
     flame->nodes = kiln_calloc((size_t)tree->n_nodes * 2, sizeof(*flame->nodes));
     folded = kiln_calloc((size_t)tree->n_nodes * 2, sizeof(*folded));
     any = kiln_calloc((size_t)tree->n_nodes * 2, sizeof(*any));
@@ -297,6 +304,7 @@ static int fold_tree(struct kiln_flame *flame, const struct kiln_tree *tree, uin
     flame->nodes_all = tree->n_nodes;
     kiln_free(folded);
     kiln_free(any);
+    kiln_free(f.kept);
     return r;
 }
 

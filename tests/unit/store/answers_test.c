@@ -110,18 +110,19 @@ TEST(answers, a_tree_keeps_the_largest_nodes_and_folds_the_others)
     kit_done(&kit);
 }
 
-TEST(answers, nodes_as_large_as_the_last_that_stays_stay_too)
+TEST(answers, of_equal_nodes_the_less_deep_stay_and_no_more_than_were_asked_for)
 {
     struct store_kit kit;
     struct kiln_question q = kiln_test_question();
-    struct kiln_merge_wants two = {.nodes_max = 2};
+    struct kiln_merge_wants three = {.nodes_max = 3};
 
-    BEGIN(&kit, {CPU, .stacks = "main;a 2\nmain;b 2\nmain;c 1\n", .time_ns = 1});
-    CHECK_TEXT(kiln_test_merge(kit.engine, &q, &two), "total 5 0\n"
-                                                      "  main 5 0\n"
-                                                      "    a 2 2\n"
-                                                      "    b 2 2\n"
-                                                      "    other 1 1\n");
+    BEGIN(&kit, {CPU, .stacks = "main;a;x 2\nmain;b 2\nmain;c 1\n", .time_ns = 1});
+    CHECK_TEXT(kiln_test_merge(kit.engine, &q, &three), "total 5 0\n"
+                                                        "  main 5 0\n"
+                                                        "    a 2 0\n"
+                                                        "      other 2 2\n"
+                                                        "    b 2 2\n"
+                                                        "    other 1 1\n");
     kit_done(&kit);
 }
 
