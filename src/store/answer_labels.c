@@ -5,7 +5,9 @@
  * First all series are listed that the question touches, from the footers of blocks and the heads.
  * One that decides everything that is asked for and about, by its own labels, gives its combination
  * at once.  Of the others the rows are looked at, in blocks by what is remembered of them
- * (store/digest.h).  A combination has the times and sizes of the series that it occurs in.
+ * (store/digest.h), and where nothing is remembered not of all, lest a list of names reads months
+ * of rows: the answer then says that there may be more.  A combination has the times and sizes of
+ * the series that it occurs in.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,10 +88,10 @@ static int add_row(struct listing *l, uint64_t series, struct kiln_buf *key)
     uint32_t row = 0, at;
     int r = key->error;
 
-    if (r == 0 && l->rows.n <= ROWS_MAX)
-        r = kiln_fund_texts_get(&l->rows, &l->fund, kiln_buf_str(key), &row);
-    else
+    if (r == 0 && l->rows.n == ROWS_MAX)
         l->truncated = true;
+    else if (r == 0)
+        r = kiln_fund_texts_get(&l->rows, &l->fund, kiln_buf_str(key), &row);
     kiln_buf_done(key);
     if (r < 0 || l->truncated)
         return r;
@@ -446,6 +448,7 @@ static int list(struct listing *l, struct kiln_err *err)
     r = list_series(l);
     if (r == 0 && l->undecided)
         r = kiln_scan_run(l->scan, &visitor, NULL, err);
+    l->truncated |= l->undecided && kiln_scan_missed(l->scan);
     return r;
 }
 

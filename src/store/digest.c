@@ -15,6 +15,8 @@
 #define BYTES_MAX        ((size_t)32 << 20)
 #define CACHE_OF_SERVICE 0x80000000u /* beside the number of a service, in the cache */
 
+uint64_t kiln_digest_pairs_bytes = UINT64_C(128) << 20;
+
 struct making {
     struct kiln_fund fund;
     struct kiln_digest_profile *profiles;
@@ -180,6 +182,12 @@ static int make(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln
     r = kiln_scan_block(&own, part, block, err);
     kiln_scan_done(&own);
     return r;
+}
+
+bool kiln_digest_is_there(struct kiln_scan *scan, const struct kiln_block *block, uint32_t service)
+{
+    return kiln_cache_has(&scan->store->cache, &kiln_block_info(block)->id,
+                          CACHE_OF_SERVICE | service);
 }
 
 int kiln_digest_of_block(struct kiln_scan *scan, struct kiln_scan_part *part,

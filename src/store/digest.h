@@ -31,6 +31,14 @@ struct kiln_digest {
     uint32_t n_profiles, n_pairs;
 };
 
+/*
+ * Bytes of rows, as on disk, that a question about labels alone may read: it comes often, and may
+ * be about months.  128 MiB; to be changed by tests.
+ */
+extern uint64_t kiln_digest_pairs_bytes;
+
+/* Whether it is cached. */
+bool kiln_digest_is_there(struct kiln_scan *scan, const struct kiln_block *block, uint32_t service);
 /* 1 where it would be too large; a reference otherwise. */
 KILN_CHECK int kiln_digest_of_block(struct kiln_scan *scan, struct kiln_scan_part *part,
                                     struct kiln_block *block, uint32_t service,

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "store/digest.h"
 #include "store/scan_int.h"
 
 #define SCRATCH_MAX ((size_t)256 << 20)
@@ -113,6 +114,11 @@ void kiln_scan_close(struct kiln_scan *scan)
     kiln_free(scan);
 }
 
+bool kiln_scan_missed(const struct kiln_scan *scan)
+{
+    return scan->pairs_missing;
+}
+
 void kiln_scan_asks(struct kiln_scan *scan, const struct kiln_str *names, uint32_t n)
 {
     scan->names = names;
@@ -147,8 +153,10 @@ static int scan_part(struct kiln_scan *scan, struct kiln_scan_part *part, struct
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < part->blocks.n; i++) {
-        if (!part->damaged[i])
-            r = scan_or_set_aside(scan, part, i, err);
+        uint32_t at = scan->columns & KILN_SCAN_PAIRS ? part->blocks.n - 1 - i : i;
+
+        if (!part->damaged[at])
+            r = scan_or_set_aside(scan, part, at, err);
     }
     if (r == 0 && part->cutting)
         r = kiln_scan_head(scan, part, part->cutting, false, err);
@@ -166,6 +174,8 @@ int kiln_scan_run(struct kiln_scan *scan, const struct kiln_scan_visitor *visito
     for (;;) {
         r = kiln_leash_check(scan->q->leash);
         scan->again = false;
+        scan->pairs_left = kiln_digest_pairs_bytes;
+        scan->pairs_missing = false;
         scan->basis = (struct kiln_basis){.n_damaged = scan->n_damaged};
         scan->n_intervals = 0;
         for (uint32_t i = 0; r == 0 && i < scan->n_parts; i++)

@@ -43,7 +43,8 @@ enum kiln_scan_columns {
     /* Shortcuts that the visitor allows, where nothing of the question is in their way. */
     KILN_SCAN_SUMS = 16,  /* rows of one time may be shown as their sum; without TIMES, all rows */
     KILN_SCAN_PAIRS = 32, /* only series, origin and sets matter: each may be shown once, of all a
-                             block has where it touches the time; not with SUMS */
+                             block has where it touches the time, newest blocks first, and not all
+                             of them (kiln_scan_missed); not with SUMS */
 };
 
 struct kiln_scan_source {
@@ -128,6 +129,8 @@ KILN_CHECK int kiln_scan_run(struct kiln_scan *scan, const struct kiln_scan_visi
                              struct kiln_basis *ret_basis, struct kiln_err *err);
 void kiln_scan_close(struct kiln_scan *scan);
 /* Labels that the visitor will ask for: sums will not do where samples have them. */
+/* Whether the last run with PAIRS left blocks out: more had to be read than such a question may. */
+bool kiln_scan_missed(const struct kiln_scan *scan);
 void kiln_scan_asks(struct kiln_scan *scan, const struct kiln_str *names, uint32_t n);
 
 /* ---- for visitors ---- */

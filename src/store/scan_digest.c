@@ -245,6 +245,24 @@ static int show_service(const struct showing *s, struct kiln_err *err)
     return r == 0 && v->end ? v->end(v->context, &s->source, err) : r;
 }
 
+/* Whether a service may be read for its pairs; counts it. */
+static bool may_read(const struct showing *s, uint32_t service)
+{
+    const struct kiln_footer *f = &s->block->footer;
+    uint64_t bytes = 0;
+
+    if (s->scan->columns & KILN_SCAN_SUMS || kiln_digest_is_there(s->scan, s->block, service))
+        return true;
+    for (uint32_t i = 0; i < f->info.n_series; i++)
+        bytes += f->services[i] == service ? f->series[i].bytes : 0;
+    if (bytes > s->scan->pairs_left) {
+        s->scan->pairs_missing = true;
+        return false;
+    }
+    s->scan->pairs_left -= bytes;
+    return true;
+}
+
 /* Goes over the services that have a chosen series: `look` only finds out whether it will do. */
 static int each_service(struct showing *s, struct kiln_scan_part *part, bool look,
                         struct kiln_err *err)
@@ -257,9 +275,11 @@ static int each_service(struct showing *s, struct kiln_scan_part *part, bool loo
         if (!s->scan->memo.series[i].chosen || f->services[i] == last)
             continue;
         last = f->services[i];
+        if (!may_read(s, last))
+            continue;
         r = open_service(s, part, last, err);
         if (r == 0 && look)
-            r = s->scan->columns & KILN_SCAN_SUMS && !sums_will_do(s);
+            r = !sums_will_do(s);
         else if (r == 0)
             r = show_service(s, err);
         kiln_digest_unref(s->digest);
@@ -287,7 +307,8 @@ int kiln_scan_digest(struct kiln_scan *scan, struct kiln_scan_part *part, struct
     r = kiln_block_meta(&scan->store->cache, block, &scan->fund, &s.dict, err);
     if (r == 0)
         r = kiln_scan_learn(scan, s.dict->batch);
-    if (r == 0)
+    /* Of pairs it does no harm to be shown twice, by the digest and by rows. */
+    if (r == 0 && (scan->columns & KILN_SCAN_SUMS))
         r = each_service(&s, part, true, err);
     if (r == 0)
         r = each_service(&s, part, false, err);

@@ -73,6 +73,8 @@ struct kiln_scan {
     struct kiln_scan_ids traces, spans, profiles;
     const struct kiln_str *names; /* labels that it asks for */
     uint32_t n_names;
+    uint64_t pairs_left; /* bytes of rows that may still be read for KILN_SCAN_PAIRS */
+    bool pairs_missing;  /* there were more */
     struct kiln_scan_part *parts;
     uint32_t n_parts, n_damaged;
     bool again;              /* a block turned out to be damaged */

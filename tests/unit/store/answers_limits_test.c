@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "drawn.h"
+#include "store/digest.h"
 #include "store_kit.h"
 #include "test.h"
 
@@ -192,6 +193,32 @@ TEST(answers, all_memory_of_a_question_is_given_back)
         CHECK_EQ(q.leash->memory, 0);
         CHECK(q.leash->memory_peak > 0);
     }
+    kit_done(&kit);
+}
+
+TEST(answers, labels_of_samples_do_not_read_months_and_say_so)
+{
+    const struct kiln_str names[] = {KILN_STR("service_name"), KILN_STR("color")};
+    const uint64_t usual = kiln_digest_pairs_bytes;
+    struct kiln_question q = kiln_test_question();
+    struct kiln_labels *labels = NULL;
+    struct store_kit kit;
+
+    begin(&kit);
+    kiln_digest_pairs_bytes = 0;
+    CHECK_TEXT(kiln_test_labels(kit.engine, &q, names, 1), "shop\n");
+    CHECK_TEXT(kiln_test_labels(kit.engine, &q, names + 1, 1), "green\n"); /* of the head */
+    CHECK_OK(kit.engine->ops->labels(kit.engine, &q, names, 2, &labels, NULL));
+    CHECK(labels->truncated);
+    kiln_labels_free(labels);
+    kiln_digest_pairs_bytes = usual;
+    CHECK_OK(kit.engine->ops->labels(kit.engine, &q, names, 2, &labels, NULL));
+    CHECK(!labels->truncated);
+    CHECK_EQ(labels->n_rows, 4);
+    kiln_labels_free(labels);
+    kiln_digest_pairs_bytes = 0; /* what is remembered needs no reading */
+    CHECK_TEXT(kiln_test_labels(kit.engine, &q, names + 1, 1), "\nblue\ngreen\nred\n");
+    kiln_digest_pairs_bytes = usual;
     kit_done(&kit);
 }
 
