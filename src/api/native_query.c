@@ -44,10 +44,11 @@ static int put_merged(struct kiln_native_call *call, struct kiln_ask *ask,
         return r;
     begin(call, ask, &merged->basis);
     kiln_native_put_i64(call, "total", merged->total);
+    /* The table first: whoever asks with curl sees it before thousands of numbers. */
+    if (flame->functions)
+        kiln_native_put_top(call, flame, merged->basis.count, call->args.limit);
     if (flame->nodes)
         r = kiln_native_put_flame(call, flame);
-    if (r == 0 && flame->functions)
-        kiln_native_put_top(call, flame, merged->basis.count, call->args.limit);
     end(call);
     return r;
 }

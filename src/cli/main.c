@@ -80,14 +80,20 @@ static const char *command_name(const char *word)
 
 int main(int argc, char **argv)
 {
-    struct kiln_cli cli = {0};
+    struct kiln_cli cli = {.command = &kiln_cmd_server};
+    int first = argc < 2 ? argc : 2; /* argument of the command */
     int code;
 
-    cli.command = argc < 2 ? &kiln_cmd_server : kiln_command_named(command_name(argv[1]));
+    if (argc >= 2)
+        cli.command = kiln_command_named(command_name(argv[1]));
+    if (!cli.command && argv[1][0] == '-') { /* kiln --data-dir ... */
+        cli.command = &kiln_cmd_server;
+        first = 1;
+    }
     if (!cli.command)
         return no_such_command(argv[1]);
     kiln_buf_init(&cli.out, 0);
-    code = run(&cli, argc < 2 ? 0 : argc - 2, argc < 2 ? argv + argc : argv + 2);
+    code = run(&cli, argc - first, argv + first);
     kiln_buf_done(&cli.out);
     kiln_args_done(&cli.args);
     return code;

@@ -24,3 +24,4 @@ try convert $p --to jfr
 try completion fish
 try help nothing
 try version extra
+try --frobnicate
