@@ -107,14 +107,18 @@ struct kiln_rollup_active {
 struct kiln_rollup_drawn {
     uint32_t *names;
     uint32_t *ups; /* levels to go up from the node before, to the one whose child this is */
-    int64_t *self, *folded;
-    uint32_t n, cap_names, cap_ups, cap_self, cap_folded;
+    int64_t *self, *folded, *total;
+    uint32_t *order; /* the largest first */
+    uint32_t n, cap_names, cap_ups, cap_self, cap_folded, cap_total, cap_order;
     int64_t error_bound;
 };
 KILN_CHECK int kiln_rollup_draw(const struct kiln_dict *dict,
                                 const struct kiln_rollup_naming *naming,
                                 const struct kiln_rollup_active *active, uint32_t nodes_max,
                                 struct kiln_rollup_drawn *drawn);
+/* Leaves the `n` largest nodes of a tree. */
+KILN_CHECK int kiln_rollup_prune(struct kiln_rollup_drawn *drawn, uint32_t n,
+                                 struct kiln_budget *budget);
 void kiln_rollup_drawn_done(struct kiln_rollup_drawn *drawn, struct kiln_budget *budget);
 
 static inline void kiln_rollup_put_varint(struct kiln_buf *out, uint64_t v)

@@ -21,7 +21,7 @@
 
 struct kiln_rollup_limits kiln_rollup_limits = {
     .rows_min = 32768,
-    .rows_name = 32,
+    .rows_name = 8,
     .rows_each = 8,
     .tree_rows = 65536,
     .node_rows = 128,

@@ -24,7 +24,7 @@ struct node {
     uint32_t name, parent;
     uint32_t pieces;         /* the last one; the root has one without name */
     uint32_t child, sibling; /* of those that were taken */
-    uint32_t depth;
+    uint32_t depth, order;
 };
 
 struct drawing {
@@ -204,6 +204,7 @@ static int take_nodes(struct drawing *d, uint32_t nodes_max)
 
         d->nodes[node].sibling = d->nodes[parent].child;
         d->nodes[node].depth = d->nodes[parent].depth + 1;
+        d->nodes[node].order = taken;
         d->nodes[parent].child = node;
         r = expand(d, node);
     }
@@ -232,6 +233,8 @@ static int put_node(struct kiln_rollup_drawn *to, struct kiln_budget *budget,
     GROW(ups);
     GROW(self);
     GROW(folded);
+    GROW(total);
+    GROW(order);
 #undef GROW
     if (r < 0)
         return r;
@@ -239,6 +242,8 @@ static int put_node(struct kiln_rollup_drawn *to, struct kiln_budget *budget,
     to->ups[to->n] = node->depth ? depth_before + 1 - node->depth : 0;
     to->self[to->n] = node->self;
     to->folded[to->n] = node->folded;
+    to->total[to->n] = node->total;
+    to->order[to->n] = node->order;
     to->n++;
     return 0;
 }
@@ -301,6 +306,44 @@ int kiln_rollup_draw(const struct kiln_dict *dict, const struct kiln_rollup_nami
     return r;
 }
 
+/* Moves a node to its new place. */
+static void move_node(struct kiln_rollup_drawn *t, uint32_t to, uint32_t from)
+{
+    t->names[to] = t->names[from];
+    t->self[to] = t->self[from];
+    t->folded[to] = t->folded[from];
+    t->total[to] = t->total[from];
+    t->order[to] = t->order[from];
+}
+
+/* Parents are larger than their children, or were taken before: whoever stays has his. */
+int kiln_rollup_prune(struct kiln_rollup_drawn *t, uint32_t n, struct kiln_budget *budget)
+{
+    uint32_t *path = NULL; /* by depth: the new place, or NONE */
+    uint32_t cap_path = 0, kept = 0, depth = 0, last = 0;
+    int r =
+        kiln_grow(budget, (void **)&path, &cap_path, (uint64_t)t->n + 1, sizeof(*path), UINT32_MAX);
+
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < t->n; i++) {
+        depth = i ? depth + 1 - t->ups[i] : 0;
+        path[depth] = t->order[i] < n ? kept : NONE;
+        if (t->order[i] == n)
+            t->error_bound = t->total[i];
+        if (t->order[i] < n) {
+            move_node(t, kept, i);
+            t->ups[kept++] = depth ? last + 1 - depth : 0;
+            last = depth;
+        } else if (path[depth - 1] != NONE) {
+            t->folded[path[depth - 1]] += t->total[i];
+        }
+    }
+    t->n = kept;
+    kiln_array_free(budget, (void **)&path, &cap_path, sizeof(*path));
+    return 0;
+}
+
 void kiln_rollup_drawn_done(struct kiln_rollup_drawn *drawn, struct kiln_budget *budget)
 {
 #define FREE(array)                                                                                \
@@ -309,5 +352,7 @@ void kiln_rollup_drawn_done(struct kiln_rollup_drawn *drawn, struct kiln_budget 
     FREE(ups);
     FREE(self);
     FREE(folded);
+    FREE(total);
+    FREE(order);
 #undef FREE
 }

@@ -116,15 +116,16 @@ static uint32_t put_span_trees(struct kiln_rollup_work *k, const struct kiln_rol
     static const uint32_t parts[] = {1, 4, 32};
     uint32_t nodes = nodes_of(span);
 
-    for (size_t i = 0; nodes && i < KILN_ARRAY_LEN(parts) && k->w->error == 0; i++) {
-        if (i && nodes / parts[i] < kiln_rollup_limits.nodes_coarse)
-            break;
-        if (kiln_rollup_span_tree(k, span, nodes / parts[i]) < 0)
+    if (nodes == 0 || kiln_rollup_span_tree(k, span, nodes) < 0)
+        return n;
+    nodes = k->drawn.n; /* if it has so many */
+    for (size_t i = 0; i < KILN_ARRAY_LEN(parts) && k->w->error == 0; i++) {
+        if (i && (nodes / parts[i] < kiln_rollup_limits.nodes_coarse || nodes / parts[i] == 0 ||
+                  kiln_rollup_prune(&k->drawn, nodes / parts[i], k->budget) < 0))
             break;
         if (n == 0)
             kiln_writer_section(k->w, KILN_SECTION_ROLLUP_NODES, k->service);
         put_tree(k, number, &k->trees[n++]);
-        nodes = i ? nodes : k->drawn.n; /* if it has so many */
     }
     return n;
 }
