@@ -8,6 +8,9 @@
  * under which he looked: no wake-up is lost.  Memory also comes back without our knowing (a parent
  * is shared with ingest), and a client goes away without a word: so a waiter looks again by himself
  * every few milliseconds.
+ *
+ * Caches are asked to give way when no question is under way that could end instead: else those
+ * that wait would take from those that follow what makes them quick.
  */
 #include "base/leash.h"
 
@@ -19,6 +22,9 @@
 
 #define LOOK_AGAIN_NS (10 * KILN_NS_PER_MS)
 #define MIB           ((size_t)1 << 20)
+#define LEARN_FROM    (4 * MIB) /* small ones are mistaken in other ways, and it does not matter */
+#define STRETCH_MAX   300u
+#define FORGET        32u
 
 struct waiter {
     struct waiter *next;
@@ -28,6 +34,9 @@ struct waiter {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *line; /* the first came first */
+
+/* By how many percent reservations fell short of what was taken; forgotten slowly. */
+static _Atomic uint32_t stretch;
 
 int kiln_leash_check(const struct kiln_leash *leash)
 {
@@ -105,9 +114,12 @@ static void sleep_a_little(struct waiter *w, uint64_t deadline_ns)
 /* Looking is no refusal: kiln_pool_take() would count one each time. */
 static bool try_take(struct kiln_pool *pool, size_t bytes)
 {
-    if (!kiln_pool_has(pool, bytes))
+    if (!kiln_pool_has(pool, bytes) && atomic_load(&pool->leashed) == 0)
         kiln_pool_reclaim(pool, bytes);
-    return kiln_pool_has(pool, bytes) && kiln_pool_take(pool, bytes) == 0;
+    if (!kiln_pool_has(pool, bytes) || kiln_pool_take(pool, bytes) < 0)
+        return false;
+    atomic_fetch_add(&pool->leashed, bytes);
+    return true;
 }
 
 static int wait_for_turn(const struct kiln_leash *leash, size_t bytes)
@@ -143,6 +155,8 @@ static void count(struct kiln_leash *leash, size_t bytes)
     leash->memory += bytes;
     if (leash->memory > leash->memory_peak)
         leash->memory_peak = leash->memory;
+    if (leash->memory > leash->first_peak)
+        leash->first_peak = leash->memory;
 }
 
 static int refuse(const struct kiln_leash *leash, size_t bytes, int code, struct kiln_err *err)
@@ -162,25 +176,64 @@ static int refuse(const struct kiln_leash *leash, size_t bytes, int code, struct
     return kiln_err_set(err, code, NULL, "nobody waits for the answer any more");
 }
 
+/* What those before took beyond what they reserved, in proportion. */
+static size_t spare_for(const struct kiln_leash *leash, size_t bytes)
+{
+    size_t spare = bytes / 100 * atomic_load(&stretch), left = most(leash) - bytes;
+
+    if (!leash->pool || leash->exact || bytes < LEARN_FROM)
+        return 0;
+    return spare < left ? spare : left;
+}
+
+static void learn(struct kiln_leash *leash)
+{
+    uint32_t known = atomic_load(&stretch), seen;
+
+    if (!leash->exact && leash->first >= LEARN_FROM && leash->first_peak >= leash->first) {
+        seen = (uint32_t)((leash->first_peak - leash->first) * 100 / leash->first);
+        seen = seen < STRETCH_MAX ? seen : STRETCH_MAX;
+        known -= known / FORGET;
+        atomic_store(&stretch, seen > known ? seen : known); /* a lesson that is lost comes again */
+    }
+    leash->first = 0;
+}
+
+/* Takes of the pool, in turn. */
+static int wait_for(const struct kiln_leash *leash, size_t bytes)
+{
+    int r = 0;
+
+    if (!leash->pool)
+        return 0;
+    pthread_mutex_lock(&lock);
+    if (first_for(leash->pool) || !try_take(leash->pool, bytes))
+        r = wait_for_turn(leash, bytes);
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
 int kiln_leash_reserve(struct kiln_leash *leash, size_t bytes, struct kiln_err *err)
 {
     int r = kiln_leash_check(leash);
+    size_t spare;
 
     if (r < 0)
         return refuse(leash, bytes, r, err);
     if (bytes > most(leash) || leash->memory > most(leash) - bytes)
         return refuse(leash, bytes, KILN_E_LIMIT, err);
-    if (leash->memory ||
-        leash->saved) /* who has some and waits for more might wait for who does the same */
-        return kiln_leash_take(leash, bytes) < 0 ? refuse(leash, bytes, KILN_E_LIMIT, err) : 0;
-    if (leash->pool) {
-        pthread_mutex_lock(&lock);
-        if (first_for(leash->pool) || !try_take(leash->pool, bytes))
-            r = wait_for_turn(leash, bytes);
-        pthread_mutex_unlock(&lock);
+    if (!leash->memory) {
+        leash->first = bytes;
+        leash->first_peak = 0;
     }
+    /* who has some and waits for more might wait for who does the same */
+    if (leash->memory || leash->saved)
+        return kiln_leash_take(leash, bytes) < 0 ? refuse(leash, bytes, KILN_E_LIMIT, err) : 0;
+    spare = spare_for(leash, bytes);
+    r = wait_for(leash, bytes + spare);
     if (r < 0)
         return refuse(leash, bytes, r, err);
+    leash->saved = spare;
     count(leash, bytes);
     return 0;
 }
@@ -191,9 +244,12 @@ int kiln_leash_take(struct kiln_leash *leash, size_t bytes)
 
     if (bytes > most(leash) || leash->memory > most(leash) - bytes)
         return KILN_E_LIMIT;
-    if (leash->pool && saved < bytes && kiln_pool_take(leash->pool, bytes - saved) < 0) {
-        leash->was_short = true;
-        return KILN_E_LIMIT;
+    if (leash->pool && saved < bytes) {
+        if (kiln_pool_take(leash->pool, bytes - saved) < 0) {
+            leash->was_short = true;
+            return KILN_E_LIMIT;
+        }
+        atomic_fetch_add(&leash->pool->leashed, bytes - saved);
     }
     leash->saved -= saved;
     count(leash, bytes);
@@ -202,33 +258,34 @@ int kiln_leash_take(struct kiln_leash *leash, size_t bytes)
 
 int kiln_leash_save(struct kiln_leash *leash, size_t bytes, struct kiln_err *err)
 {
-    size_t peak = leash->memory_peak;
-    int r = kiln_leash_reserve(leash, bytes, err);
+    int r = bytes > most(leash) ? KILN_E_LIMIT : wait_for(leash, bytes);
 
     if (r < 0)
-        return r;
-    leash->memory -= bytes;
-    leash->memory_peak = peak;
+        return refuse(leash, bytes, r, err);
     leash->saved += bytes;
     return 0;
 }
 
+static void give_back(const struct kiln_leash *leash, size_t bytes)
+{
+    if (!leash->pool)
+        return;
+    pthread_mutex_lock(&lock);
+    atomic_fetch_sub(&leash->pool->leashed, bytes);
+    kiln_pool_give(leash->pool, bytes);
+    wake_first(leash->pool);
+    pthread_mutex_unlock(&lock);
+}
+
 void kiln_leash_spend(struct kiln_leash *leash)
 {
-    size_t bytes = leash->saved;
-
+    learn(leash);
+    give_back(leash, leash->saved);
     leash->saved = 0;
-    leash->memory += bytes;
-    kiln_leash_give(leash, bytes);
 }
 
 void kiln_leash_give(struct kiln_leash *leash, size_t bytes)
 {
     leash->memory -= bytes;
-    if (!leash->pool)
-        return;
-    pthread_mutex_lock(&lock);
-    kiln_pool_give(leash->pool, bytes);
-    wake_first(leash->pool);
-    pthread_mutex_unlock(&lock);
+    give_back(leash, bytes);
 }

@@ -6,7 +6,8 @@
  * Whoever answers looks at it every few thousand steps and stops where it says so.  Memory is
  * reserved before the work begins, as much as it will take: a question that does not fit now waits
  * for its turn, first come, first served, and one that can never fit is refused at once.  So two
- * questions never wait for each other half-way.
+ * questions never wait for each other half-way.  Whoever reserves may be mistaken: how far those
+ * before were is saved on top.
  *
  * Threads: a leash has one owner; the pool behind it, and `gone`, are shared.
  */
@@ -25,12 +26,14 @@ struct kiln_leash {
     uint64_t bytes_max;        /* of blocks, as on disk; 0: no limit */
     size_t memory_max;         /* 0: what the pool has */
     struct kiln_pool *pool;    /* NULL: only memory_max */
+    bool exact;                /* no more will be taken than is reserved at first */
     /* filled on the way, for the answer and for metrics */
     uint64_t bytes_read;
     size_t memory; /* reserved now */
     size_t memory_peak;
-    size_t saved;   /* of the pool, for what will be taken; see kiln_leash_save() */
-    bool was_short; /* others had what it wanted to take: it may be there later */
+    size_t saved;             /* of the pool, for what will be taken; see kiln_leash_save() */
+    bool was_short;           /* others had what it wanted to take: it may be there later */
+    size_t first, first_peak; /* what was reserved last by who had nothing, and what became of it */
 };
 
 /* 0; -ECANCELED if nobody waits any more; -ETIMEDOUT past the deadline.  Cheap. */

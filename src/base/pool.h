@@ -29,6 +29,7 @@ struct kiln_pool {
     size_t limit;
     size_t own; /* taken from the parent for good */
     _Atomic size_t used;
+    _Atomic size_t leashed; /* of that, what questions hold: base/leash.h */
     _Atomic size_t peak;
     _Atomic uint64_t refused;
     pthread_mutex_t lock; /* where a part is owned; and for: */

@@ -214,6 +214,7 @@ void kiln_ask_close(struct kiln_ask *ask)
     kiln_metric_add(q->outcomes[ask->outcome], 1);
     kiln_metric_observe(q->seconds, (double)(kiln_clock_mono_ns() - ask->began_mono_ns) / 1e9);
     kiln_metric_add(q->bytes, (int64_t)ask->leash.bytes_read);
+    kiln_leash_spend(&ask->leash);
     kiln_selector_done(&ask->selector);
     kiln_arena_done(&ask->arena);
     kiln_free(ask);

@@ -293,7 +293,8 @@ static void run_charged(struct admin *admin, struct kiln_request *request, const
 {
     struct kiln_leash leash = {.gone = kiln_request_gone(request),
                                .deadline_mono_ns = kiln_clock_mono_ns() + WAIT_NS,
-                               .pool = admin->opts.pool};
+                               .pool = admin->opts.pool,
+                               .exact = true};
     size_t charged = job->exports * export_bytes(admin);
 
     if (charged && kiln_leash_reserve(&leash, charged, NULL) < 0) {

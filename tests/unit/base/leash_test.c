@@ -183,6 +183,59 @@ TEST(leash, a_small_question_does_not_overtake_a_large_one_that_waits)
     CHECK_OK(large.result);
 }
 
+TEST(leash, reserves_more_where_those_before_were_mistaken)
+{
+    const size_t mib = (size_t)1 << 20;
+    struct kiln_pool pool;
+    struct kiln_leash first = {.pool = &pool}, next = {.pool = &pool};
+    struct kiln_leash exact = {.pool = &pool, .exact = true};
+
+    kiln_pool_init(&pool, "pool", 100 * mib, NULL);
+    CHECK_OK(kiln_leash_reserve(&first, 10 * mib, NULL));
+    CHECK_EQ(pool.used, 10 * mib);
+    CHECK_OK(kiln_leash_take(&first, 5 * mib));
+    kiln_leash_give(&first, 15 * mib);
+    kiln_leash_spend(&first);
+    CHECK_EQ(pool.used, 0);
+    CHECK_OK(kiln_leash_reserve(&next, 20 * mib, NULL));
+    CHECK(pool.used > 29 * mib && pool.used <= 30 * mib);
+    CHECK_EQ(next.memory, 20 * mib);
+    kiln_leash_give(&next, 20 * mib);
+    kiln_leash_spend(&next);
+    CHECK_EQ(pool.leashed, 0);
+    CHECK_OK(kiln_leash_reserve(&exact, 20 * mib, NULL));
+    CHECK_EQ(pool.used, 20 * mib);
+    kiln_leash_give(&exact, 20 * mib);
+    CHECK_EQ(pool.used, 0);
+}
+
+static void drop_all(void *context, size_t bytes)
+{
+    struct kiln_pool *pool = context;
+
+    (void)bytes;
+    kiln_pool_give(pool, 60);
+}
+
+TEST(leash, a_cache_gives_way_only_where_no_question_could_end_instead)
+{
+    struct kiln_pool pool;
+    struct kiln_leash runs = {.pool = &pool};
+    struct kiln_leash late = {.pool = &pool,
+                              .deadline_mono_ns = kiln_clock_mono_ns() + 20 * KILN_NS_PER_MS};
+
+    kiln_pool_init(&pool, "pool", 100, NULL);
+    CHECK_OK(kiln_pool_take(&pool, 60)); /* the cache's */
+    kiln_pool_on_short(&pool, drop_all, &pool);
+    CHECK_OK(kiln_leash_reserve(&runs, 30, NULL));
+    CHECK_EQ(kiln_leash_reserve(&late, 30, NULL), -ETIMEDOUT);
+    CHECK_EQ(pool.used, 90);
+    kiln_leash_give(&runs, 30);
+    late.deadline_mono_ns = 0;
+    CHECK_OK(kiln_leash_reserve(&late, 50, NULL));
+    CHECK_EQ(pool.used, 50);
+}
+
 enum { CROWD = 8, ROUNDS = 200 };
 
 struct crowd {
