@@ -516,6 +516,7 @@ int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all, struct 
     struct kiln_plan_opts opts = {
         .now_ns = now_ns, .memory_bytes = kiln_compact_dict_bytes(memory_share(store)), .all = all};
     struct kiln_backlog backlog = {0};
+    bool planned = false;
     int merged = 0;
 
     for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t && merged >= 0;
@@ -527,12 +528,15 @@ int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all, struct 
         if (r < 0)
             return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
         r = plan_tenant(store, &list, &opts, &backlog, &plan);
+        planned |= r > 0;
         if (r > 0 && merged == 0)
             r = merged = merge_plan(store, t, &list, &plan, err);
         if (r < 0)
             merged = r;
         kiln_block_list_done(&list);
     }
+    if (!planned && merged == 0)
+        store->keep.n_busy = 0; /* nothing is left, or nothing so small: more is tried again */
     note_backlog(store, &backlog);
     return merged;
 }
@@ -540,6 +544,7 @@ int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all, struct 
 int kiln_store_compact(struct kiln_engine *engine, bool all, struct kiln_err *err)
 {
     struct kiln_store *store = kiln_store_of(engine);
+    uint32_t waited = 0; /* rounds in a row */
     int r;
 
     do {
@@ -547,9 +552,10 @@ int kiln_store_compact(struct kiln_engine *engine, bool all, struct kiln_err *er
 
         pthread_mutex_lock(&store->keep.merging);
         r = kiln_keep_merge(store, kiln_clock_unix_ns(), all, err);
-        busy = store->keep.n_busy > 0 && store->keep.n_busy < 2 * BUSY_MAX;
+        busy = store->keep.n_busy > 0;
         pthread_mutex_unlock(&store->keep.merging);
-        if (r == 0 && all && busy) {
+        waited = r == 0 ? waited + 1 : 0;
+        if (r == 0 && all && busy && waited < 2 * BUSY_MAX) {
             nanosleep(&(struct timespec){.tv_nsec = BUSY_WAIT_NS}, NULL);
             r = 1;
         }

@@ -13,6 +13,7 @@
 #include "random_batch.h"
 #include "store/backup.h"
 #include "store/store.h"
+#include "store/store_int.h"
 #include "store/usage.h"
 #include "store_kit.h"
 #include "test.h"
@@ -92,6 +93,22 @@ TEST(keep, one_round_merges_what_is_due_and_nothing_else)
     kiln_clock_set(NOW + HOUR);
     CHECK_OK(kiln_store_compact(kit.engine, false, NULL));
     CHECK_EQ(kit_stats(&kit).blocks, 1);
+    kit_done(&kit);
+}
+
+TEST(keep, a_merge_that_waits_for_memory_ends_when_there_is_nothing_left_to_merge)
+{
+    struct store_kit kit;
+    uint64_t n;
+
+    kit_init(&kit, NOW);
+    put_blocks(&kit, "shop", 3, NOW);
+    kiln_store_of(kit.engine)->keep.n_busy = 1; /* as if there had been no memory */
+    CHECK_OK(kit.engine->ops->delete_service(kit.engine, KILN_STR("anonymous"), KILN_STR("shop"),
+                                             &n, NULL));
+    CHECK_EQ(n, 3);
+    compact(&kit);
+    CHECK_EQ(kiln_store_of(kit.engine)->keep.n_busy, 0);
     kit_done(&kit);
 }
 
