@@ -17,8 +17,9 @@
 #include "store/fund.h"
 #include "store/scan_int.h"
 
-#define ROWS_MAX 100000u
-#define KEY_MAX  (1u << 24)
+#define ROWS_MAX      100000u
+#define KEY_MAX       (1u << 24)
+#define BREATHE_EVERY 64u /* series */
 
 struct series {
     uint64_t tenant, text; /* the key, as numbers of texts */
@@ -211,9 +212,9 @@ static int list_block(struct listing *l, const struct kiln_tenant *tenant,
     return r;
 }
 
-/* Under the lock of one that grows. */
-static int list_head(struct listing *l, const struct kiln_tenant *tenant,
-                     const struct kiln_head *head, uint32_t n)
+/* Under the lock of one that grows, since `since_ns`; NULL: of one that does not. */
+static int list_head(struct listing *l, struct kiln_tenant *tenant, const struct kiln_head *head,
+                     uint32_t n, uint64_t *since_ns)
 {
     int r = 0;
 
@@ -227,6 +228,8 @@ static int list_head(struct listing *l, const struct kiln_tenant *tenant,
                                  s->n_profiles && kiln_scan_touches(l->scan, s->min_ns, s->max_ns));
         if (r == 0)
             r = add_chosen(l, i, tenant, &found);
+        if (since_ns && i % BREATHE_EVERY == 0)
+            kiln_scan_breathe(tenant, since_ns);
     }
     return r;
 }
@@ -241,11 +244,12 @@ static int list_part(struct listing *l, const struct kiln_scan_part *part)
             r = list_block(l, part->tenant, part->blocks.blocks[i]);
     }
     if (r == 0 && part->cutting)
-        r = list_head(l, part->tenant, part->cutting, kiln_head_info(part->cutting)->n_series);
+        r = list_head(l, part->tenant, part->cutting, kiln_head_info(part->cutting)->n_series,
+                      NULL);
     if (r < 0)
         return r;
     kiln_scan_lock(part->tenant, &since_ns);
-    r = list_head(l, part->tenant, part->head, part->n_series);
+    r = list_head(l, part->tenant, part->head, part->n_series, &since_ns);
     kiln_scan_unlock(part->tenant);
     return r;
 }

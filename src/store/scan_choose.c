@@ -13,7 +13,8 @@
 #include "base/hash.h"
 #include "store/scan_int.h"
 
-#define PROCESS_MAX (1u << 20) /* bytes of what tells one from another */
+#define PROCESS_MAX  (1u << 20) /* bytes of what tells one from another */
+#define JUDGED_EVERY 64u        /* series from one look at the leash to the next */
 #define ROOM(scan, array, need)                                                                    \
     kiln_grow(&(scan)->memo.budget, (void **)&(scan)->memo.array, &(scan)->memo.cap_##array,       \
               (need), sizeof(*(scan)->memo.array), UINT32_MAX)
@@ -103,14 +104,22 @@ static int service_passes(struct kiln_scan *scan, struct kiln_str service)
     return r;
 }
 
+/* A block may have many series, and an expression may take long for each. */
+static int check_leash(struct kiln_scan *scan)
+{
+    return scan->n_judged++ % JUDGED_EVERY ? 0 : kiln_leash_check(scan->q->leash);
+}
+
 int kiln_scan_judge_series(struct kiln_scan *scan, struct kiln_str key,
                            struct kiln_scan_series *ret_series)
 {
     const struct kiln_question *q = scan->q;
     struct kiln_scan_series made = {.key = key};
     struct kiln_str value;
-    int r = service_passes(scan, kiln_block_service(key));
+    int r = check_leash(scan);
 
+    if (r == 0)
+        r = service_passes(scan, kiln_block_service(key));
     if (r > 0 && kiln_series_parse(key, &made.series) < 0)
         r = 0; /* what is no key has no labels to be chosen by */
     if (r > 0 && q->type.len)

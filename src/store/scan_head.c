@@ -193,6 +193,8 @@ static int choose(struct reading *rd, uint32_t n_series, bool *ret_any)
         r = kiln_scan_add_series(scan, s->key,
                                  s->n_profiles && kiln_scan_touches(scan, s->min_ns, s->max_ns));
         *ret_any |= r == 0 && scan->memo.series[i].chosen;
+        if (rd->source.live && i % BREATHE_EVERY == 0)
+            kiln_scan_breathe(rd->source.tenant, &rd->since_ns);
     }
     if (r < 0 || !*ret_any)
         return r;

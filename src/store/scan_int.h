@@ -80,6 +80,7 @@ struct kiln_scan {
     bool again;              /* a block turned out to be damaged */
     struct kiln_fund fund;   /* what is taken of the leash */
     struct kiln_str service; /* the last one that was asked about */
+    uint32_t n_judged;       /* series, for the leash */
     bool has_service;
     int service_passes;
     bool rolls; /* roll-ups will do, if the visitor takes them */
