@@ -21,8 +21,8 @@
 #include "core/tenant.h"
 
 #define FOLDER       "kept"
-#define FILE_MAX     ((size_t)32 << 20) /* of one tenant and kind */
-#define MEMORY_BYTES (4 * FILE_MAX)     /* to read it */
+#define FILE_MAX     ((size_t)4 << 20) /* of one tenant and kind */
+#define MEMORY_BYTES (4 * FILE_MAX)    /* to read it */
 
 enum { NAME_MAX_BYTES = 1024, PATH_BYTES = 256, KIND_MAX = 32 };
 

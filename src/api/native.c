@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 #define BODY_MAX   ((size_t)256 << 20)
-#define ARGS_BYTES ((size_t)64 << 20) /* most of it for what is kept */
+#define ARGS_BYTES ((size_t)16 << 20) /* most of it for what is kept */
 #define JSON       "application/json"
 #define TOLD_MAX   ((size_t)1 << 20)
 
@@ -195,6 +195,7 @@ static void call_init(struct kiln_native_call *call, struct kiln_api *api,
     call->budget.limit = ARGS_BYTES;
     kiln_arena_init(&call->arena, &call->budget);
     kiln_buf_init(&call->body, BODY_MAX);
+    call->body.pool = kiln_querier_pool(api->querier);
     kiln_json_out_init(&call->w, &call->body, 0);
 }
 
@@ -222,8 +223,9 @@ static void handle(struct kiln_request *request)
     r = kiln_native_args_read(&call, route->endpoint->params);
     if (r == 0)
         r = route->endpoint->run(&call);
-    if (r == 0)
-        r = call.body.error;
+    if (r == 0 && call.body.error)
+        r = kiln_err_set(&call.err, call.body.error, NULL,
+                         "the answer is larger than there is memory for now: ask for less");
     if (r < 0)
         put_error(&call, r);
     reply_call(&call);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/native_int.h"
+#include "base/sat.h"
 
 /* Spans that are looked at to add up traces. */
 enum { TRACE_SPANS_MAX = 100000 };
@@ -153,7 +154,7 @@ static void add_span(struct trace *trace, const struct kiln_found_row *row)
     if (row->time_ns < trace->row.time_ns)
         trace->row.time_ns = row->time_ns;
     trace->row.duration_ns = (row_end > end ? row_end : end) - trace->row.time_ns;
-    trace->row.value += row->value;
+    trace->row.value = kiln_sat_add(trace->row.value, row->value);
     trace->row.count += row->count;
     trace->row.n_samples += row->n_samples;
     trace->n_spans++;

@@ -7,6 +7,7 @@
 
 #include "api/pyroscope_int.h"
 #include "base/attr.h"
+#include "base/clock.h"
 #include "net/rpc.h"
 
 #define CALL_MEMORY ((size_t)32 << 20) /* what a request is made of, read */
@@ -82,11 +83,19 @@ static bool takes_utf8_names(const struct kiln_request *http)
 void kiln_pyro_call_init(struct kiln_pyro_call *call, struct kiln_api *api,
                          struct kiln_request *http)
 {
-    *call = (struct kiln_pyro_call){.api = api, .http = http};
+    *call =
+        (struct kiln_pyro_call){.api = api, .http = http, .began_mono_ns = kiln_clock_mono_ns()};
     call->utf8_names = takes_utf8_names(http);
     call->budget.limit = CALL_MEMORY;
     kiln_arena_init(&call->arena, &call->budget);
     kiln_pb_out_init(&call->out, 256, KILN_PYRO_ANSWER_MAX);
+    call->out.pool = kiln_querier_pool(api->querier);
+}
+
+void kiln_pyro_buf_init(struct kiln_pyro_call *call, struct kiln_buf *buf)
+{
+    kiln_buf_init(buf, KILN_PYRO_ANSWER_MAX);
+    buf->pool = kiln_querier_pool(call->api->querier);
 }
 
 void kiln_pyro_call_done(struct kiln_pyro_call *call)
@@ -104,6 +113,7 @@ static int get_message(struct kiln_pyro_call *call, const struct kiln_rpc *rpc,
 
     *ret = rpc->message;
     kiln_buf_init(&plain, KILN_PYRO_REQUEST_MAX);
+    plain.pool = kiln_querier_pool(call->api->querier);
     if (rpc->compression != KILN_PLAIN) {
         struct kiln_buf *into = rpc->json ? &plain : content;
 
@@ -131,7 +141,8 @@ static int run(struct kiln_pyro_call *call, struct kiln_rpc *rpc, const struct m
     struct kiln_str message;
     int r;
 
-    kiln_buf_init(&content, 2 * (size_t)KILN_PYRO_REQUEST_MAX);
+    kiln_pyro_buf_init(call, &content);
+    content.max = 2 * (size_t)KILN_PYRO_REQUEST_MAX;
     r = get_message(call, rpc, method, &content, &message);
     if (r == 0)
         r = kiln_message_read(method->request, message, &call->arena, &call->request, &call->err);
@@ -143,6 +154,9 @@ static int run(struct kiln_pyro_call *call, struct kiln_rpc *rpc, const struct m
     else if (r == 0)
         r = kiln_pb_out_flush(&call->out, answer);
     kiln_buf_done(&content);
+    if (r == KILN_E_LIMIT && call->err.code == 0)
+        kiln_err_set(&call->err, r, NULL,
+                     "the answer is larger than there is memory for now: ask for less");
     return r;
 }
 
@@ -165,7 +179,7 @@ static void handle(struct kiln_rpc *rpc)
 
     kiln_pyro_call_init(&call, rpc->context, rpc->request);
     call.timeout_ms = rpc->timeout_ms;
-    kiln_buf_init(&answer, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(&call, &answer);
     r = run(&call, rpc, method_of(rpc->request), &answer);
     if (r == 0)
         kiln_rpc_reply(rpc, kiln_buf_str(&answer));

@@ -295,6 +295,19 @@ static int fill_query(struct kiln_pyro_call *call, const struct kiln_pyro_reques
     return r;
 }
 
+/* A call may ask many questions; all of them together have the time of one. */
+static uint64_t time_left_ms(const struct kiln_pyro_call *call)
+{
+    struct kiln_query_limits limits =
+        kiln_querier_limits_of(call->api->querier, kiln_str_of(call->http->tenant));
+    uint64_t gone_ms = (kiln_clock_mono_ns() - call->began_mono_ns) / KILN_NS_PER_MS;
+    uint64_t most = limits.time_ms;
+
+    if (call->timeout_ms && call->timeout_ms < most)
+        most = call->timeout_ms;
+    return gone_ms < most ? most - gone_ms : 1;
+}
+
 int kiln_pyro_ask(struct kiln_pyro_call *call, const struct kiln_pyro_request *request,
                   enum kiln_pyro_part part, const struct kiln_window *window,
                   struct kiln_ask **ret_ask)
@@ -305,7 +318,7 @@ int kiln_pyro_ask(struct kiln_pyro_call *call, const struct kiln_pyro_request *r
         .end_ns = window->end_ns,
         .sum_levels = true,
         .gone = kiln_request_gone(call->http),
-        .timeout_ms = call->timeout_ms,
+        .timeout_ms = time_left_ms(call),
     };
     int r = fill_query(call, request, part, &query);
 

@@ -173,7 +173,7 @@ static int encode(struct kiln_pyro_call *call, const struct kiln_batch *batch)
     struct kiln_buf pprof;
     int r;
 
-    kiln_buf_init(&pprof, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(call, &pprof);
     r = kiln_pprof_encode(batch, NULL, &pprof, &call->err);
     if (r == 0)
         kiln_pb_raw_bytes(&call->out, pprof.ptr, pprof.len);

@@ -34,6 +34,7 @@ struct group {
     const struct kiln_str *labels; /* parallel to group_by */
     struct kiln_ask *ask;
     struct kiln_found *found;
+    size_t held; /* on the leash of the ask */
 };
 
 /* A run of spots. */
@@ -47,10 +48,11 @@ struct heatmap {
     struct kiln_labels *labels; /* the values of all groups; NULL: one group without labels */
     struct group *groups;
     uint32_t n_groups;
+    uint32_t n_found; /* of all groups */
     struct spot *spots;
     uint32_t n;
     uint64_t step_ms;
-    int64_t lowest[RANGES + 1]; /* of each range; one past the last */
+    int64_t lowest[RANGES]; /* of each range */
 };
 
 /* ---- cells ---- */
@@ -81,7 +83,7 @@ static void set_ranges(struct heatmap *map)
         high = value > high ? value : high;
     }
     high = low == high ? kiln_sat_add(low, 1) : high;
-    for (uint32_t i = 0; i <= RANGES; i++)
+    for (uint32_t i = 0; i < RANGES; i++)
         map->lowest[i] = low + (int64_t)((double)kiln_sat_sub(high, low) / RANGES * i);
 }
 
@@ -279,11 +281,29 @@ static int selector_of(struct kiln_pyro_call *call, const struct kiln_str *value
     return r;
 }
 
+/* What was found stays until all is written: it is paid for as long. */
+static int hold(struct heatmap *map, struct group *group)
+{
+    const struct kiln_found *found = group->found;
+    size_t bytes = found->n_rows * sizeof(*found->rows) + found->budget.used;
+    int r = kiln_leash_take(&group->ask->leash, bytes);
+
+    if (r < 0)
+        return kiln_err_set(&map->call->err, r, NULL,
+                            "the heatmap takes more memory than a question may: ask for a shorter "
+                            "time or fewer series");
+    group->held = bytes;
+    map->n_found += found->n_rows;
+    return 0;
+}
+
 static int find_group(struct heatmap *map, const struct kiln_window *window, struct group *group)
 {
     struct kiln_pyro_call *call = map->call;
-    struct kiln_found_opts opts = {
-        .spans = call->request.heatmap == 2, .order = KILN_FOUND_LARGEST, .limit = SPOTS_MAX};
+    struct kiln_found_opts opts = {.spans = call->request.heatmap == 2,
+                                   .order = KILN_FOUND_LARGEST,
+                                   .limit =
+                                       map->n_found < SPOTS_MAX ? SPOTS_MAX - map->n_found : 1};
     struct kiln_pyro_request request = call->request;
     int r = group->labels ? selector_of(call, group->labels, &request.also) : 0;
 
@@ -291,7 +311,7 @@ static int find_group(struct heatmap *map, const struct kiln_window *window, str
         r = kiln_pyro_ask(call, &request, KILN_PYRO_SAMPLES, window, &group->ask);
     if (r == 0)
         r = kiln_ask_found(group->ask, &opts, &group->found, &call->err);
-    return r;
+    return r < 0 ? r : hold(map, group);
 }
 
 /* Which groups there are. */
@@ -329,6 +349,8 @@ static void done(struct heatmap *map)
 {
     for (uint32_t i = 0; map->groups && i < map->n_groups; i++) {
         kiln_found_free(map->groups[i].found);
+        if (map->groups[i].held)
+            kiln_leash_give(&map->groups[i].ask->leash, map->groups[i].held);
         kiln_pyro_ask_close(map->groups[i].ask);
     }
     kiln_labels_free(map->labels);

@@ -36,7 +36,8 @@ enum {
 struct kiln_pyro_call {
     struct kiln_api *api;
     struct kiln_request *http;
-    uint64_t timeout_ms;
+    uint64_t timeout_ms; /* what the client waits for; 0: it did not say */
+    uint64_t began_mono_ns;
     bool utf8_names; /* the client takes label names that are no words */
     struct kiln_pyro_request request;
     struct kiln_budget budget;
@@ -48,6 +49,8 @@ struct kiln_pyro_call {
 void kiln_pyro_call_init(struct kiln_pyro_call *call, struct kiln_api *api,
                          struct kiln_request *http);
 void kiln_pyro_call_done(struct kiln_pyro_call *call);
+/* For a part of the answer, which is paid for as the answer is. */
+void kiln_pyro_buf_init(struct kiln_pyro_call *call, struct kiln_buf *buf);
 
 /* An error of the caller's: invalid_argument. */
 int kiln_pyro_refuse(struct kiln_pyro_call *call, const char *fmt, ...) KILN_PRINTF(2, 3);

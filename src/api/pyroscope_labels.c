@@ -177,12 +177,13 @@ static int look_at(void *context, const struct kiln_series_found *found)
     const struct kiln_question *question = looking->question;
     struct kiln_series series;
     struct kiln_str value;
-    int r = 1;
+    int r = kiln_leash_check(question->leash);
 
-    if (kiln_series_parse(found->key, &series) < 0)
-        return 0;
+    if (r < 0 || kiln_series_parse(found->key, &series) < 0)
+        return r;
     if (question->type.len && !kiln_str_eq(question->type, series.type))
         return 0;
+    r = 1;
     for (uint32_t i = 0; i < question->n_matchers && r > 0; i++)
         if (kiln_meaning_of_series(&series, question->matchers[i].name, &value))
             r = kiln_meaning_match(&question->matchers[i], value);
@@ -281,7 +282,7 @@ static int name_samples(struct naming *naming, const struct kiln_window *window)
 
     if (r < 0)
         return r;
-    for (uint32_t i = 0; i < labels->n_rows && r >= 0; i++) {
+    for (uint32_t i = 0; i < labels->n_rows && r >= 0 && naming->names.n < SERIES_NAMES_MAX; i++) {
         struct kiln_str name = labels->rows[i].values[0];
 
         if (has_name(naming, name) || (!naming->call->utf8_names && !is_word(name)))

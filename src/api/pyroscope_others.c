@@ -154,7 +154,7 @@ int kiln_pyro_settings_get(struct kiln_pyro_call *call)
 
     if (r < 0)
         return r;
-    kiln_buf_init(&all, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(call, &all);
     r = kiln_kept_each(call->api->kept, tenant, KIND, get_setting, &all, &call->err);
     kiln_pb_raw_bytes(&call->out, all.ptr, all.len);
     kiln_buf_done(&all);

@@ -122,8 +122,11 @@ static void reply(struct kiln_pyro_call *call, int code, const char *type,
     char text[512];
     struct kiln_buf error;
 
-    if (code == 0 && body->error)
-        status.code = kiln_pyro_code(code = body->error);
+    if (code == 0 && body->error) {
+        code = kiln_err_set(&call->err, body->error, NULL,
+                            "the answer is larger than there is memory for now: ask for less");
+        status.code = kiln_pyro_code(code);
+    }
     if (code == 0) {
         kiln_request_reply(
             call->http,
@@ -357,7 +360,7 @@ static void render(struct kiln_request *http)
     int r;
 
     kiln_pyro_call_init(&call, http->context, http);
-    kiln_buf_init(&body, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(&call, &body);
     r = get_side(&call, names, &call.request);
     if (r == 0)
         r = get_param(&call, "format", &format);
@@ -406,7 +409,7 @@ static void render_diff(struct kiln_request *http)
     int r;
 
     kiln_pyro_call_init(&call, http->context, http);
-    kiln_buf_init(&body, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(&call, &body);
     r = get_side(&call, left_names, &left);
     if (r == 0)
         r = get_side(&call, right_names, &right);
@@ -447,7 +450,7 @@ static int list_values(struct kiln_pyro_call *call, struct kiln_buf *body)
     struct kiln_buf bytes;
     int r = types ? kiln_pyro_profile_types(call) : kiln_pyro_label_values(call);
 
-    kiln_buf_init(&bytes, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(call, &bytes);
     if (r == 0)
         r = kiln_pb_out_flush(&call->out, &bytes);
     kiln_json_out_init(&w, body, 0);
@@ -482,7 +485,7 @@ static void label_values(struct kiln_request *http)
     int r;
 
     kiln_pyro_call_init(&call, http->context, http);
-    kiln_buf_init(&body, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(&call, &body);
     r = get_param(&call, "label", &call.request.name);
     if (r == 0 && call.request.name.len == 0)
         r = kiln_pyro_refuse(&call, "label parameter is required");

@@ -87,7 +87,7 @@ static int put_dot(struct kiln_pyro_call *call)
     struct kiln_buf dot;
     int r;
 
-    kiln_buf_init(&dot, KILN_PYRO_ANSWER_MAX);
+    kiln_pyro_buf_init(call, &dot);
     r = kiln_pyro_dot(call, &dot);
     if (r == 0)
         kiln_pb_put_bytes(&call->out, 3, kiln_buf_str(&dot));

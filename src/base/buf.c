@@ -14,10 +14,23 @@ void kiln_buf_init(struct kiln_buf *buf, size_t max)
     *buf = (struct kiln_buf){.max = max};
 }
 
+/* What is charged for a capacity. */
+static size_t charge_of(size_t cap)
+{
+    return cap > KILN_BUF_SMALL ? cap : 0;
+}
+
+static void unpay(const struct kiln_buf *buf)
+{
+    if (buf->pool && charge_of(buf->cap))
+        kiln_pool_give(buf->pool, charge_of(buf->cap));
+}
+
 void kiln_buf_done(struct kiln_buf *buf)
 {
     kiln_free(buf->ptr);
-    *buf = (struct kiln_buf){.max = buf->max};
+    unpay(buf);
+    *buf = (struct kiln_buf){.max = buf->max, .pool = buf->pool};
 }
 
 void kiln_buf_clear(struct kiln_buf *buf)
@@ -26,10 +39,27 @@ void kiln_buf_clear(struct kiln_buf *buf)
     buf->error = 0;
 }
 
+static int grow(struct kiln_buf *buf, size_t cap)
+{
+    size_t more = charge_of(cap) - charge_of(buf->cap);
+    char *grown;
+
+    if (buf->pool && more && kiln_pool_take(buf->pool, more) < 0)
+        return KILN_E_LIMIT;
+    grown = kiln_realloc(buf->ptr, cap);
+    if (!grown) {
+        if (buf->pool && more)
+            kiln_pool_give(buf->pool, more);
+        return -ENOMEM;
+    }
+    buf->ptr = grown;
+    buf->cap = cap;
+    return 0;
+}
+
 char *kiln_buf_reserve(struct kiln_buf *buf, size_t more)
 {
     size_t cap = buf->cap ? buf->cap : CAP_MIN / 2;
-    char *grown;
 
     if (buf->error)
         return NULL;
@@ -44,14 +74,8 @@ char *kiln_buf_reserve(struct kiln_buf *buf, size_t more)
         cap = buf->len + more;
     if (cap > buf->max)
         cap = buf->max;
-    grown = kiln_realloc(buf->ptr, cap);
-    if (!grown) {
-        buf->error = -ENOMEM;
-        return NULL;
-    }
-    buf->ptr = grown;
-    buf->cap = cap;
-    return buf->ptr + buf->len;
+    buf->error = grow(buf, cap);
+    return buf->error ? NULL : buf->ptr + buf->len;
 }
 
 void kiln_buf_add(struct kiln_buf *buf, const void *data, size_t len)
@@ -172,5 +196,6 @@ void kiln_buf_take(struct kiln_buf *buf, char **ret_ptr, size_t *ret_len)
 {
     *ret_ptr = buf->ptr;
     *ret_len = buf->len;
-    *buf = (struct kiln_buf){.max = buf->max};
+    unpay(buf);
+    *buf = (struct kiln_buf){.max = buf->max, .pool = buf->pool};
 }

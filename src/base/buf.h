@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/pool.h"
 #include "base/str.h"
 
 struct kiln_buf {
@@ -22,7 +23,11 @@ struct kiln_buf {
     size_t cap;
     size_t max; /* the most bytes it may hold */
     int error;  /* 0, -ENOMEM or KILN_E_LIMIT; sticky */
+    /* Who pays for it, once it is large (KILN_BUF_SMALL); NULL: nobody.  Set behind init. */
+    struct kiln_pool *pool;
 };
+
+enum { KILN_BUF_SMALL = 1 << 20 };
 
 /* An empty buffer that holds at most `max` bytes.  Nothing is allocated yet. */
 void kiln_buf_init(struct kiln_buf *buf, size_t max);
@@ -51,7 +56,8 @@ static inline struct kiln_str kiln_buf_str(const struct kiln_buf *buf)
     return (struct kiln_str){buf->ptr, buf->len};
 }
 
-/* Moves the memory out: the caller frees *ret_ptr with kiln_free().  The buffer is empty after. */
+/* Moves the memory out: the caller frees *ret_ptr with kiln_free(), and pays for it from now on.
+ * The buffer is empty after. */
 void kiln_buf_take(struct kiln_buf *buf, char **ret_ptr, size_t *ret_len);
 
 #endif /* KILN_BASE_BUF_H */

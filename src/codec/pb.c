@@ -68,7 +68,21 @@ void kiln_pb_out_init(struct kiln_pb_out *w, size_t hint, size_t max)
 void kiln_pb_out_done(struct kiln_pb_out *w)
 {
     kiln_free(w->base);
+    if (w->paid)
+        kiln_pool_give(w->pool, w->paid);
     *w = (struct kiln_pb_out){0};
+}
+
+/* While it moves both are there, and both are paid for. */
+static bool pay(struct kiln_pb_out *w, size_t cap)
+{
+    if (!w->pool || cap <= KILN_BUF_SMALL)
+        return true;
+    if (kiln_pool_take(w->pool, cap) < 0) {
+        w->error = KILN_E_LIMIT;
+        return false;
+    }
+    return true;
 }
 
 bool kiln_pb_out_grow(struct kiln_pb_out *w, size_t n)
@@ -85,13 +99,20 @@ bool kiln_pb_out_grow(struct kiln_pb_out *w, size_t n)
     }
     while (cap - used < n)
         cap = cap > w->max / 2 ? w->max : cap * 2;
+    if (!pay(w, cap))
+        return false;
     grown = kiln_malloc(cap);
     if (!grown) {
         w->error = -ENOMEM;
+        if (w->pool && cap > KILN_BUF_SMALL)
+            kiln_pool_give(w->pool, cap);
         return false;
     }
     memcpy(grown + cap - used, w->at, used);
     kiln_free(w->base);
+    if (w->paid)
+        kiln_pool_give(w->pool, w->paid);
+    w->paid = w->pool && cap > KILN_BUF_SMALL ? cap : 0;
     w->base = grown;
     w->end = grown + cap;
     w->at = w->end - used;

@@ -231,7 +231,9 @@ struct kiln_pb_out {
     uint8_t *at;   /* the first byte written so far */
     uint8_t *end;
     size_t max;
-    int error; /* sticky */
+    int error;              /* sticky */
+    struct kiln_pool *pool; /* as a buf's */
+    size_t paid;
 };
 
 /* `hint`: about how many bytes are to come. */

@@ -66,6 +66,11 @@ struct kiln_engine *kiln_querier_engine(const struct kiln_querier *querier)
     return querier->engine;
 }
 
+struct kiln_pool *kiln_querier_pool(const struct kiln_querier *querier)
+{
+    return querier->pool;
+}
+
 const struct kiln_query_limits *kiln_querier_limits(const struct kiln_querier *querier)
 {
     return &querier->limits;

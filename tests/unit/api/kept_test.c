@@ -161,7 +161,7 @@ TEST(kept, texts_names_and_numbers_have_limits)
     CHECK_EQ(set("\xff", "1"), KILN_E_LIMIT);
     CHECK_EQ(set("n", "\xff"), KILN_E_LIMIT);
     much[KILN_KEPT_TEXT_MAX] = '\0';
-    for (int i = 0; i < 31; i++) {
+    for (int i = 0; i < 3; i++) {
         char name[16];
 
         snprintf(name, sizeof(name), "%d", i);
@@ -169,7 +169,7 @@ TEST(kept, texts_names_and_numbers_have_limits)
     }
     CHECK_EQ(set("one too many", much), KILN_E_LIMIT);
     CHECK_EQ(forget("one too many"), 0);
-    CHECK_EQ(forget("30"), 1);
+    CHECK_EQ(forget("2"), 1);
     stop();
     free(much);
 }

@@ -94,3 +94,37 @@ TEST(buf, take_moves_the_memory_out)
     kiln_free(ptr);
     kiln_buf_done(&buf);
 }
+
+TEST(buf, a_large_one_is_paid_from_its_pool_and_a_small_one_is_not)
+{
+    struct kiln_pool pool;
+    struct kiln_buf buf;
+
+    kiln_pool_init(&pool, "answers", 3 * (size_t)KILN_BUF_SMALL, NULL);
+    kiln_buf_init(&buf, SIZE_MAX);
+    buf.pool = &pool;
+    kiln_buf_puts(&buf, "small");
+    CHECK_EQ(pool.used, 0);
+    CHECK(kiln_buf_reserve(&buf, KILN_BUF_SMALL) != NULL);
+    CHECK_EQ(pool.used, buf.cap);
+    CHECK(kiln_buf_reserve(&buf, 4 * (size_t)KILN_BUF_SMALL) == NULL);
+    CHECK_EQ(buf.error, KILN_E_LIMIT);
+    CHECK_STR(kiln_buf_str(&buf), "small");
+    kiln_buf_done(&buf);
+    CHECK_EQ(pool.used, 0);
+}
+
+TEST(buf, a_large_one_that_gets_no_memory_pays_nothing)
+{
+    struct kiln_pool pool;
+    struct kiln_buf buf;
+
+    kiln_pool_init(&pool, "answers", SIZE_MAX, NULL);
+    kiln_buf_init(&buf, SIZE_MAX);
+    buf.pool = &pool;
+    kiln_mem_fail_at(1);
+    CHECK(kiln_buf_reserve(&buf, 2 * (size_t)KILN_BUF_SMALL) == NULL);
+    kiln_mem_fail_at(0);
+    CHECK_EQ(pool.used, 0);
+    kiln_buf_done(&buf);
+}
