@@ -48,12 +48,12 @@ static int add_routes(struct kiln_router *router)
 /* One turn of the loop and of the workers, and whatever was answered is read. */
 static void turn(struct kiln_server *server, int fd)
 {
-    struct kiln_exchange *x;
+    struct kiln_queue *queue = &server->crews[KILN_LANE_QUICK].queue;
     char sink[4096];
 
     event_base_loop(server->loops[0].base, EVLOOP_NONBLOCK);
-    while ((x = kiln_queue_pop(&server->queue, false)))
-        kiln_exchange_handle(x);
+    while (queue->n)
+        kiln_exchange_handle(kiln_queue_pop(queue));
     event_base_loop(server->loops[0].base, EVLOOP_NONBLOCK);
     while (recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
         ;
