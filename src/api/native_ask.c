@@ -44,7 +44,7 @@ static int choose_times(struct kiln_native_call *call, const struct kiln_native_
 static const char *fault_of(int code)
 {
     return code == KILN_E_MALFORMED || code == KILN_E_PATTERN || code == KILN_E_NOMATCH ||
-                   code == KILN_E_AMBIGUOUS
+                   code == KILN_E_AMBIGUOUS || code == -ENOENT
                ? "query"
                : NULL;
 }

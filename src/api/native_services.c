@@ -4,7 +4,10 @@
 #include <errno.h>
 
 #include "api/native_int.h"
+#include "base/clock.h"
 #include "store/usage.h"
+
+#define LEAST_NS (60 * KILN_NS_PER_S)
 
 struct service {
     const struct kiln_usage *rows; /* its types */
@@ -49,10 +52,13 @@ static void put_types(struct kiln_native_call *call, const struct service *s)
     kiln_json_end_array(&call->w);
 }
 
-/* What has a single time has no rate. */
+/* Over the time it came in, or a minute: profiles that came all at once have no rate of their own.
+ */
 static double rate(uint64_t n, const struct service *s)
 {
-    return s->max_ns > s->min_ns ? (double)n * 1e9 / (double)(s->max_ns - s->min_ns) : 0;
+    uint64_t ns = s->max_ns - s->min_ns;
+
+    return (double)n * 1e9 / (double)(ns > LEAST_NS ? ns : LEAST_NS);
 }
 
 static void put_service(struct kiln_native_call *call, const struct service *s)

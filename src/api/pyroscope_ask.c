@@ -48,6 +48,7 @@ enum kiln_rpc_code kiln_pyro_code(int code)
     case KILN_E_RANGE:
     case KILN_E_NOMATCH:
     case KILN_E_AMBIGUOUS:
+    case -ENOENT: /* of a type that was not said in full */
     case KILN_E_UTF8:
     case KILN_E_UNKNOWN:
     case KILN_E_CORRUPT:

@@ -19,6 +19,8 @@ int kiln_cli_exit_code(int code)
     case KILN_E_NOMATCH:
     case KILN_E_AMBIGUOUS:
         return KILN_EXIT_USAGE;
+    case -ENODATA:
+        return KILN_EXIT_INPUT;
     default:
         return code <= KILN_E_TRUNCATED ? KILN_EXIT_INPUT : KILN_EXIT_IO;
     }

@@ -16,8 +16,8 @@
 #define KILN_EXIT_MAP(X)                                                                           \
     X(0, WELL, "All went well.")                                                                   \
     X(1, FAILED, "A check or a threshold failed: the answer is no.")                               \
-    X(2, USAGE, "The command line was wrong, or selects nothing.")                                 \
-    X(3, INPUT, "An input is damaged, too large, or of no known format.")                          \
+    X(2, USAGE, "The command line was wrong, or names what is not there.")                         \
+    X(3, INPUT, "An input is damaged, too large, of no known format, or has no profiles.")         \
     X(4, IO, "A file or the network failed, or memory ran out.")
 
 enum kiln_exit {

@@ -391,11 +391,12 @@ static int export_to(struct kiln_cli *cli, const char *const *words,
         return code;
     code = get_batch(&place, words, choice, &batch);
     kiln_store_place_close(&place);
-    if (code == 0 && batch->n_profiles == 0)
-        code = kiln_cli_usage(cli->command, "the selection is empty (`kiln store stats` shows what "
-                                            "there is)");
-    else if (code == 0)
+    if (code == 0 && batch->n_profiles == 0) {
+        kiln_cli_note(NULL, "no profiles are chosen (`kiln store stats` shows what there is)");
+        code = KILN_EXIT_INPUT;
+    } else if (code == 0) {
         code = kiln_output_batch(cli, batch, format);
+    }
     kiln_batch_unref(batch);
     return code;
 }

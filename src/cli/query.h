@@ -113,8 +113,9 @@ void kiln_query_say_notes(const struct kiln_said *said);
 void kiln_query_head(struct kiln_cli *cli, const struct kiln_said *said);
 /* A point in time for a cell; "." for 0. */
 void kiln_query_put_time(struct kiln_buf *out, uint64_t ns);
-/* The exit code of an answer without any profile, which it says. */
-int kiln_query_nothing(const struct kiln_said *said);
+/* The exit code of an answer without any profile, which it says: a script must not take it for one
+ * that is well, nor for one that is above its threshold. */
+int kiln_query_nothing(const struct kiln_cli *cli, const struct kiln_said *said);
 /* Name and place of a function as the last two cells of a row. */
 void kiln_query_put_function(struct kiln_table *table, struct kiln_str name, struct kiln_str file,
                              struct kiln_str module);

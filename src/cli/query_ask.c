@@ -31,14 +31,19 @@ void kiln_query_put_choice(const struct kiln_cli *cli, struct kiln_buf *target)
         kiln_remote_put_param(target, "exact", "1");
 }
 
-/* What a refusal means for the exit code: what was asked for was wrong, or the server failed. */
+/* What a refusal means for the exit code: the question was wrong, there is nothing to answer it
+ * from, or the server does not answer such questions, or not now, or not to us. */
 static int refused(const struct kiln_cli *cli, const struct kiln_answer *answer)
 {
-    bool ours = answer->status < 500 && answer->status != 408 && answer->status != 429;
+    bool ours = answer->status < 500 && (answer->status == 400 || answer->word[0]);
+    bool nothing = strcmp(answer->word, "not_found") == 0;
+    bool elsewhere = answer->status == 404 && !ours;
     struct kiln_err err = {0};
 
-    kiln_err_set(&err, ours ? -EINVAL : -EIO, NULL, "%s", answer->message);
-    return kiln_cli_fail(ours ? NULL : kiln_remote_address(cli), &err);
+    kiln_err_set(&err, ours ? -EINVAL : -EIO, NULL, "%s%s", answer->message,
+                 elsewhere ? " (is this the address of a Kiln server?)" : "");
+    kiln_cli_fail(ours ? NULL : kiln_remote_address(cli), &err);
+    return nothing ? KILN_EXIT_INPUT : kiln_cli_exit_code(err.code);
 }
 
 static int call_server(const struct kiln_cli *cli, const struct kiln_call *call,

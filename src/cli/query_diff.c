@@ -273,7 +273,7 @@ static int show(struct kiln_cli *cli, struct kiln_said *said)
     if (empty) {
         said->from_ns = empty->from_ns;
         said->until_ns = empty->until_ns;
-        return kiln_query_nothing(said);
+        return kiln_query_nothing(cli, said);
     }
     if (!cli->args.json)
         print(cli, said);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists: each is a path, columns, and which member of a row a column shows. */
+#include <math.h>
+
 #include "cli/query.h"
 #include "cli/remote.h"
 #include "cli/report.h"
@@ -151,7 +153,10 @@ static void put_cell(struct kiln_buf *out, const struct shown *shown,
         kiln_report_value(out, number, type);
         break;
     case RATE:
-        kiln_buf_printf(out, "%.3g", number * 60);
+        if (number * 60 >= 100)
+            kiln_format_value(out, round(number * 60), KILN_STR("count"));
+        else
+            kiln_buf_printf(out, "%.3g", number * 60);
         break;
     case BYTE_RATE:
         kiln_format_value(out, number * 86400, KILN_STR("bytes"));
@@ -226,10 +231,8 @@ int kiln_query_list(struct kiln_cli *cli, enum kiln_query_list list)
     kiln_buf_done(&target);
     if (code == 0 && !cli->args.json) {
         kiln_query_say_notes(&said);
-        if (!said.rows.n && !said.strings.n) {
+        if (!said.rows.n && !said.strings.n) /* which is an answer */
             kiln_cli_note(NULL, "there are no %s", lists[list].noun);
-            code = KILN_EXIT_USAGE;
-        }
         print(cli, list, &said);
     }
     kiln_said_done(&said);

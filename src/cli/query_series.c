@@ -127,13 +127,12 @@ int kiln_query_series(struct kiln_cli *cli)
     kiln_query_put_choice(cli, &target);
     code = kiln_query_get(cli, &target, false, &said);
     kiln_buf_done(&target);
-    if (code == 0 && !cli->args.json) {
+    if (code == 0 && !cli->args.json)
         kiln_query_say_notes(&said);
-        if (said.series.n && said.buckets > 0)
-            print(cli, &said);
-        else
-            code = kiln_query_nothing(&said);
-    }
+    if (code == 0 && (!said.series.n || said.buckets <= 0))
+        code = kiln_query_nothing(cli, &said);
+    else if (code == 0 && !cli->args.json)
+        print(cli, &said);
     kiln_said_done(&said);
     return code;
 }

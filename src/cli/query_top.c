@@ -47,8 +47,9 @@ void kiln_query_put_time(struct kiln_buf *out, uint64_t ns)
         kiln_buf_putc(out, '.');
 }
 
-int kiln_query_nothing(const struct kiln_said *said)
+int kiln_query_nothing(const struct kiln_cli *cli, const struct kiln_said *said)
 {
+    bool narrowed = cli->args.query.functions.n || cli->args.query.with || cli->args.query.without;
     struct kiln_buf times;
 
     kiln_buf_init(&times, 128);
@@ -56,10 +57,12 @@ int kiln_query_nothing(const struct kiln_said *said)
     kiln_buf_puts(&times, " to ");
     kiln_query_put_time(&times, said->until_ns);
     kiln_cli_note(NULL,
-                  "no profiles are chosen, from %.*s (`kiln query --services` shows what there is)",
+                  narrowed ? "no profiles with such functions are chosen, from %.*s"
+                           : "no profiles are chosen, from %.*s (`kiln query --services` shows "
+                             "what there is)",
                   KILN_STR_ARG(kiln_buf_str(&times)));
     kiln_buf_done(&times);
-    return KILN_EXIT_USAGE;
+    return KILN_EXIT_INPUT;
 }
 
 void kiln_query_put_function(struct kiln_table *table, struct kiln_str name, struct kiln_str file,
@@ -149,13 +152,12 @@ int kiln_query_top(struct kiln_cli *cli)
     struct kiln_said said;
     int code = get_top(cli, cli->args.sort ? 0 : cli->args.limit, &said);
 
-    if (code == 0 && !cli->args.json) {
+    if (code == 0 && !cli->args.json)
         kiln_query_say_notes(&said);
-        if (said.basis.profiles > 0)
-            print(cli, &said);
-        else
-            code = kiln_query_nothing(&said);
-    }
+    if (code == 0 && said.basis.profiles <= 0)
+        code = kiln_query_nothing(cli, &said);
+    else if (code == 0 && !cli->args.json)
+        print(cli, &said);
     kiln_said_done(&said);
     return code;
 }
@@ -240,7 +242,7 @@ int kiln_query_function(struct kiln_cli *cli)
     if (code == 0)
         kiln_buf_clear(&cli->out); /* the whole table is not what was asked for */
     if (code == 0 && said.basis.profiles <= 0)
-        code = kiln_query_nothing(&said);
+        code = kiln_query_nothing(cli, &said);
     for (uint32_t i = 0; i < functions->n && code <= KILN_EXIT_FAILED; i++) {
         int one = judge(cli, &said, functions->items[i]);
 

@@ -135,10 +135,12 @@ int kiln_query_tree(struct kiln_cli *cli)
     kiln_query_put_choice(cli, &target);
     code = kiln_query_get(cli, &target, false, &said);
     kiln_buf_done(&target);
-    if (code == 0 && !cli->args.json) {
+    if (code == 0 && !cli->args.json)
         kiln_query_say_notes(&said);
-        code = said.basis.profiles > 0 ? print(cli, &said) : kiln_query_nothing(&said);
-    }
+    if (code == 0 && said.basis.profiles <= 0)
+        code = kiln_query_nothing(cli, &said);
+    else if (code == 0 && !cli->args.json)
+        code = print(cli, &said);
     kiln_said_done(&said);
     return code;
 }

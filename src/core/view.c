@@ -404,7 +404,7 @@ static int choose_type(struct making *m, struct kiln_str wanted)
     int r;
 
     if (m->batch->n_profiles == 0)
-        return kiln_err_set(m->err, KILN_E_NOMATCH, NULL, "there are no profiles in it");
+        return kiln_err_set(m->err, -ENODATA, NULL, "there are no profiles in it");
     if (!wanted.len) {
         m->box->view.type = m->types[kiln_type_default(m->batch, m->types)];
         return 0;

@@ -86,7 +86,7 @@ struct kiln_view {
 /*
  * Returns 0; KILN_E_NOMATCH where no profile has the sample type (the error lists those there are);
  * KILN_E_AMBIGUOUS where the name fits several types (it lists two); KILN_E_PATTERN for a bad
- * expression; KILN_E_LIMIT; -ENOMEM.
+ * expression; -ENODATA where there are no profiles; KILN_E_LIMIT; -ENOMEM.
  */
 KILN_CHECK int kiln_view_new(struct kiln_batch *batch, const struct kiln_view_opts *opts,
                              struct kiln_view **ret_view, struct kiln_err *err);

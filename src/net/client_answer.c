@@ -109,8 +109,9 @@ static uint32_t parse_retry_after(const char *text)
     return ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
 }
 
-/* The "message" (else "error") of an object; of {"error": {"message": ...}} the inner one. */
-static int read_message(struct kiln_json *r, bool inner, char *ret, size_t size)
+/* The "message" (else "error") of an object; of {"error": {"code": ..., "message": ...}} the inner
+ * one, and its code. */
+static int read_message(struct kiln_json *r, bool inner, struct kiln_answer *answer)
 {
     struct kiln_str name, text;
     bool found = false;
@@ -119,30 +120,33 @@ static int read_message(struct kiln_json *r, bool inner, char *ret, size_t size)
     while (n == 0 && kiln_json_member(r, &name) > 0) {
         bool message = kiln_str_eq(name, KILN_STR("message"));
         bool error = !found && kiln_str_eq(name, KILN_STR("error"));
+        bool code = inner && kiln_str_eq(name, KILN_STR("code"));
         enum kiln_json_kind kind = kiln_json_peek(r);
 
         if (error && !inner && kind == KILN_JSON_OBJECT) {
-            n = read_message(r, true, ret, size);
+            n = read_message(r, true, answer);
             continue;
         }
-        if (!(message || error) || kind != KILN_JSON_STRING) {
+        if (!(message || error || code) || kind != KILN_JSON_STRING) {
             n = kiln_json_skip(r);
             continue;
         }
         n = kiln_json_string(r, &text);
-        if (n == 0)
-            kiln_keep_text(text, ret, size);
+        if (n == 0 && code)
+            kiln_keep_text(text, answer->word, sizeof(answer->word));
+        else if (n == 0)
+            kiln_keep_text(text, answer->message, sizeof(answer->message));
         found |= n == 0 && message;
     }
     return n;
 }
 
-static void json_message(struct kiln_str body, char *ret, size_t size)
+static void json_message(struct kiln_str body, struct kiln_answer *answer)
 {
     struct kiln_json r;
 
     kiln_json_init(&r, body, NULL);
-    (void)!read_message(&r, false, ret, size);
+    (void)!read_message(&r, false, answer);
     kiln_json_done(&r);
 }
 
@@ -156,7 +160,7 @@ static void read_refusal(const struct kiln_collected *c)
     if (kiln_str_contains(type, KILN_STR("protobuf")) && kiln_status_decode(body, &info) == 0)
         kiln_keep_text(info.message, answer->message, sizeof(answer->message));
     else if (kiln_str_contains(type, KILN_STR("json")))
-        json_message(body, answer->message, sizeof(answer->message));
+        json_message(body, answer);
     else if (kiln_str_starts(type, KILN_STR("text/plain")))
         kiln_keep_text(kiln_str_trim(kiln_str_cut(&body, '\n')), answer->message,
                        sizeof(answer->message));

@@ -181,6 +181,7 @@ static enum kiln_ask_outcome outcome_of(int code)
     case KILN_E_RANGE:
     case KILN_E_NOMATCH:
     case KILN_E_AMBIGUOUS:
+    case -ENOENT:
         return KILN_ASK_REFUSED;
     default:
         return KILN_ASK_FAILED;

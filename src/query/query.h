@@ -107,8 +107,8 @@ struct kiln_ask {
 
 /*
  * KILN_E_MALFORMED, KILN_E_PATTERN, KILN_E_RANGE (end before start), KILN_E_NOMATCH (three parts
- * fit no type; only where types are resolved), KILN_E_AMBIGUOUS (`err` lists the candidates),
- * KILN_E_LIMIT.  On failure there is nothing to close.
+ * fit no type; only where types are resolved), -ENOENT (nor is there any other), KILN_E_AMBIGUOUS
+ * (`err` lists the candidates), KILN_E_LIMIT.  On failure there is nothing to close.
  */
 KILN_CHECK int kiln_ask_open(struct kiln_querier *querier, const struct kiln_query *query,
                              struct kiln_ask **ret_ask, struct kiln_err *err);

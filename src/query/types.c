@@ -106,11 +106,12 @@ static uint32_t count_fitting(const struct kiln_labels *labels, struct kiln_str 
 static int not_one(const struct kiln_labels *labels, struct kiln_str wanted, uint32_t n,
                    struct kiln_err *err)
 {
-    int code = n ? KILN_E_AMBIGUOUS : KILN_E_NOMATCH;
     struct kiln_buf buf;
+    int code;
 
     kiln_buf_init(&buf, 4096);
     list(&buf, labels, n ? wanted : KILN_STR_NONE);
+    code = n ? KILN_E_AMBIGUOUS : buf.len ? KILN_E_NOMATCH : -ENOENT;
     if (n && wanted.len)
         kiln_err_set(err, code, NULL, "%.*s fits %u types: %.*s", KILN_STR_ARG(wanted), n,
                      KILN_STR_ARG(kiln_buf_str(&buf)));

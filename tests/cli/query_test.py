@@ -78,7 +78,7 @@ def lists():
     has(kiln("query", "--labels"), r"^service\.version$", r"^service_name$")
     has(kiln("query", "--values", "service.version"), r"^1\.1 +1 ", r"^1\.2 +1 ")
     has(kiln("query", "{service_name='shop'}", "--profiles"), r"^\S+Z +\S* *800 .*shop", r"^\S+Z +\S* *400 .*shop")
-    has(kiln("query", "{service_name='shop'}", "--spans", code=2), "there are no spans")
+    has(kiln("query", "{service_name='shop'}", "--spans"), "there are no spans")
 
 
 def files(folder):
@@ -108,7 +108,7 @@ def comparisons():
     has(kiln("query", "{service_name='shop'}", "--from", "now-20m", "--against", "now-40m..now-20m", "--normalize", "none"),
         r"Grew:\n.*\n *\+600 .* write")
     has(kiln("query", "{service_name='shop'}", "--from", "now-20m", "--diff", "--normalize", "none"), r"\+600 .* write")
-    has(kiln("query", "{service_name='shop'}", "--against", "now-9h..now-8h", code=2), "no profiles are chosen")
+    has(kiln("query", "{service_name='shop'}", "--against", "now-9h..now-8h", code=3), "no profiles are chosen")
     has(kiln("query", "{}", "--against", "now", code=2), r"FROM\.\.UNTIL")
     has(kiln("query", "{}", "--fail-on-growth", 5, code=2), "needs --diff")
 
@@ -123,7 +123,19 @@ def thresholds():
     said = json.loads(kiln(*words, "write", "--fail-above", 10, "--json", code=1))
     check((said["function"], said["share"], said["failed"]), ("write", 0.5, True))
     has(kiln("query", SHOP, "--fail-above", 10, code=2), "needs --function")
-    has(kiln("query", '{service_name="nobody"}', "-f", "x", "--fail-above", 10, code=2), "no profiles are chosen")
+    nobody = ("query", '{service_name="nobody"}')
+    has(kiln(*nobody, "-f", "x", "--fail-above", 10, code=3), "no profiles are chosen")
+
+
+def nothing():
+    """A list of nothing is a list; what else has nothing to answer from is neither well nor above a threshold."""
+    for words in ("--types",), ("--labels",), ("--profiles",), ("--values", "pod"):
+        has(kiln("query", '{service_name="nobody"}', *words), "there are no ")
+    for words in (), ("--tree",), ("--series",), ("--json",), ("--tree", "--json"):
+        for selector in '{service_name="nobody"}', "a:b:c:d:e{}":
+            has(kiln("query", selector, *words, code=3), "no profiles are chosen")
+    has(kiln("query", "{service_name='shop'}", "-f", "nothing", code=3), "no profiles with such functions")
+    has(kiln("query", "{service_name='shop'}", "--deployment", "9.9", "--against-deployment", "1.1", code=3), "no deployment is 9.9")
 
 
 def deployments():
@@ -148,6 +160,8 @@ def refusals():
     has(kiln("query", "{}", "--from", "soon", code=2), "from")
     has(kiln("query", "--tree", "--series", code=2), "one thing at a time")
     has(kiln("query", "-s", "unix:/nowhere/kiln.sock", code=4), "/nowhere/kiln.sock")
+    only_otlp = os.environ["KILN_OTLP_ONLY"]
+    has(kiln("query", "-s", only_otlp, code=4), re.escape(only_otlp), "no such path: .* a Kiln server")
 
 
 def bombs(folder):
@@ -184,7 +198,7 @@ def lies():
     url = f"http://127.0.0.1:{server.server_port}"
     graph = {"names": ["total"], "name": [0, 7], "depth": [0, 1], "self": [0, 1], "total": [1, 1]}
     for answer, words, code in (
-            (b"<html>", [], 3), (b"[]", [], 3), (b"{}", [], 2), (b'{"top": {"rows": [3]}}', [], 3),
+            (b"<html>", [], 3), (b"[]", [], 3), (b"{}", [], 3), (b'{"top": {"rows": [3]}}', [], 3),
             (b'{"basis": {"profiles": 1}, "top": {"rows": [{"self": "x"}]}}', [], 0),
             (json.dumps({"basis": {"profiles": 1}, "flamegraph": graph}).encode(), ["--tree"], 3),
             (json.dumps({"basis": {"profiles": 1}, "flamegraph": {"depth": [0, 5]}}).encode(), ["--tree"], 3),
@@ -198,6 +212,7 @@ def lies():
 def main():
     with KilnServer() as server, tempfile.TemporaryDirectory() as folder:
         os.environ["KILN_SERVER"] = f"http://127.0.0.1:{server.http}"
+        os.environ["KILN_OTLP_ONLY"] = f"http://127.0.0.1:{server.otlp_http}"
         folder = pathlib.Path(folder)
         fill(folder)
         top()
@@ -207,6 +222,7 @@ def main():
         files(folder)
         comparisons()
         thresholds()
+        nothing()
         deployments()
         refusals()
         bombs(folder)

@@ -89,7 +89,7 @@ class Verbs(unittest.TestCase):
         self.assertEqual(total(self.store.collapsed()) * 3, total(everything) * 4)
         some = self.store.collapsed("--service", "checkout", "--from", "now-210s", "--to", "now")
         self.assertEqual(total(some) * 3, total(everything))
-        self.assertIn("empty", self.store.store("export", "--format", "collapsed", "--service", "x", code=2))
+        self.assertIn("no profiles are chosen", self.store.store("export", "--format", "collapsed", "--service", "x", code=3))
         path = str(self.server.folder / "all.pb.gz")
         self.store.store("export", "--match", "service.name!=cart", "-o", path)
         self.assertIn("CPU time", self.store.kiln("top", path))

@@ -394,7 +394,7 @@ TEST(view, a_batch_without_profiles_has_nothing_to_see)
     struct kiln_err err = {0};
     struct kiln_view *view;
 
-    CHECK_EQ(kiln_view_new(batch, VIEW(0), &view, &err), KILN_E_NOMATCH);
+    CHECK_EQ(kiln_view_new(batch, VIEW(0), &view, &err), -ENODATA);
     kiln_batch_unref(batch);
 }
 

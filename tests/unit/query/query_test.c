@@ -125,6 +125,7 @@ TEST(query, a_type_that_fits_none_or_several_is_an_error_that_lists_them)
     CHECK_EQ(kit.err.code, KILN_E_NOMATCH);
     CHECK_TEXT(type_of(&kit, "cpu", (struct kiln_query){.start_ns = 900, .end_ns = 901}),
                "no profiles are chosen in this time range");
+    CHECK_EQ(kit.err.code, -ENOENT);
     CHECK_TEXT(type_of(&kit, "a:b:c:d", (struct kiln_query){0}),
                "a:b:c:d is no profile type: one is like " CPU);
     CHECK_EQ(kit.err.code, KILN_E_MALFORMED);
