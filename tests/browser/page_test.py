@@ -168,6 +168,12 @@ def test_selector_and_mistakes(page):
     check("labels choose", abs(page.frame("main", "serve", HOSTILE)[2] / page.frame()[2] - 0.5) < 1e-3)
     page.open(service="shop", where='pod="')
     check("a mistake is said: " + page.text("sentence"), page.text("sentence").startswith("The question failed"))
+    page.open(service="shop", **{"from": "yesterdy"})
+    check("so is a wrong time: " + page.text("sentence"), 'from: not a time: "yesterdy"' in page.text("sentence"))
+    page.open(service="shop", **{"from": "now-1h30m"})
+    check("a time of two parts is one: " + page.text("sentence"), page.text("sentence").startswith("shop: "))
+    page.open(service="nobody")
+    equal("an unknown service is said", page.text("sentence"), "There is no service nobody.")
     page.open(service="shop", **{"from": "now-7d", "until": "now-6d"})
     check("an empty range says where data is: " + page.text("sentence"), "Nothing of shop" in page.text("sentence") and
           "the last is of" in page.text("sentence"))

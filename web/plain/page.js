@@ -49,10 +49,13 @@ function go(change, look) {
   if (!look) ask();
 }
 
-/* now, now-1h, or milliseconds: in milliseconds. */
+/* now, now-1h30m, 2026-03-01T12:00Z, Unix time in s or ms: in milliseconds; NaN where it is none of these. */
 function time(text) {
-  const ago = /^now(?:-(\d+)([smhdw]))?$/.exec(text);
-  return ago ? Date.now() - (ago[1] ? ago[1] * UNITS[ago[2]] : 0) : Number(text);
+  const number = Number(text);
+  let ms = Date.now();
+  if (!/^now(-(\d+[smhdw])+)?$/.test(text)) return Number.isNaN(number) ? Date.parse(text) : number < 1e11 ? number * 1000 : number;
+  for (const [, n, unit] of text.matchAll(/(\d+)([smhdw])/g)) ms -= n * UNITS[unit];
+  return ms;
 }
 
 /* ---- asking ---- */
@@ -124,8 +127,9 @@ async function ask() {
     history.replaceState(null, "", address());
     for (const id of ["when", "what", "keys"]) $(id).hidden = !there;
     showScope();
-    if (!there) return say("Nothing is here yet.");
+    if (!there) return say(scope.service ? `There is no service ${scope.service}.` : "No profiles yet.");
     const query = scope.type + selector(), from = time(scope.from), until = time(scope.until);
+    for (const name of ["from", "until"]) if (Number.isNaN(time(scope[name]))) throw new Error(`${name}: not a time: "${scope[name]}"`);
     await Promise.all([askLine(query, from, until), askFlame(query, ...(scope.part || [from, until]))]);
     if (mine !== asked) return;
     zoomed = chosen = 0;
@@ -355,7 +359,7 @@ function showScope() {
   $("dates").hidden = Boolean(preset);
   $("where").value = scope.where;
   $("find").value = scope.find;
-  const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 6e4).toISOString().slice(0, 19);
+  const local = (ms) => (Math.abs(ms) < 8e15 ? new Date(ms - new Date(ms).getTimezoneOffset() * 6e4).toISOString().slice(0, 19) : "");
   $("from").value = local(time(scope.from));
   $("until").value = local(time(scope.until));
   document.title = scope.service ? `${scope.service}, ${spoken(scope.type)} – Kiln` : "Kiln";
@@ -533,8 +537,8 @@ addEventListener("keydown", (event) => {
 addEventListener("popstate", () => { readAddress(); ask(); });
 addEventListener("resize", () => { if (flame) draw(); });
 matchMedia("(prefers-color-scheme: dark)").onchange = () => { readPalette(); if (flame) draw(); };
-$("commands").textContent = `kiln push --server ${location.origin} --service my-service cpu.pb.gz
-curl --data-binary @cpu.pb.gz '${location.origin}/api/v1/profiles?service=my-service'`;
+$("commands").textContent = `kiln push --server ${location.origin} --service my-service --time now cpu.pb.gz
+curl --data-binary @cpu.pb.gz '${location.origin}/api/v1/profiles?service=my-service&time=now'`;
 
 $("scope").hidden = false;
 readPalette();
