@@ -108,10 +108,11 @@ static int open_socket(const struct kiln_cli *cli, struct kiln_store_place *plac
 static int refused(const struct kiln_store_place *place, const struct kiln_answer *answer)
 {
     struct kiln_err err = {0};
-    int code = answer->status == 404   ? KILN_E_UNSUPPORTED
-               : answer->status == 409 ? -ENOTEMPTY
-               : answer->status < 500  ? -EINVAL
-                                       : -EIO;
+    int code = answer->status == 404                            ? KILN_E_UNSUPPORTED
+               : answer->status == 409                          ? -ENOTEMPTY
+               : answer->status == 401 || answer->status == 403 ? -EACCES
+               : answer->status < 500                           ? -EINVAL
+                                                                : -EIO;
 
     kiln_err_set(&err, code, NULL, "%s",
                  answer->status == 404 ? "this server has no store to ask about"

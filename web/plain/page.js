@@ -136,7 +136,9 @@ async function ask() {
     for (const name of scope.zoom) zoomed = chosen = childNamed(zoomed, name);
     draw();
   } catch (error) {
-    if (mine === asked) say("The question failed: " + error.message, true);
+    if (mine !== asked) return;
+    say("The question failed: " + error.message, true);
+    if (!flame) for (const id of ["when", "what", "keys"]) $(id).hidden = true;
   } finally {
     clearTimeout(late);
     if (mine === asked) {
