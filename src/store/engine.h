@@ -126,14 +126,21 @@ struct kiln_merge_wants {
     bool profile; /* as a batch of one profile: one sample for each stack, whole locations */
     bool exact;   /* never from pruned roll-ups */
 };
-/* A hash of the path to a node, from that of its parent (the root's is 0); the same for ever. */
-static inline uint64_t kiln_node_path(uint64_t parent, struct kiln_str name)
+/* A hash of the path to a node, from that of its parent (the root's is 0) and that of its name; the
+ * same for ever. */
+static inline uint64_t kiln_node_path(uint64_t parent, uint64_t name)
 {
-    uint64_t h = parent ^ 0xcbf29ce484222325u;
+    uint64_t h = (parent ^ name) * 0x9e3779b97f4a7c15u;
+
+    return h ^ h >> 32;
+}
+static inline uint64_t kiln_node_name(struct kiln_str name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
 
     for (size_t i = 0; i < name.len; i++)
         h = (h ^ (uint8_t)name.ptr[i]) * 0x100000001b3u;
-    return h ^ h >> 32;
+    return h;
 }
 struct kiln_merged {
     struct kiln_flame *flame;   /* NULL: neither tree nor functions were wanted */

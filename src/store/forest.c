@@ -24,9 +24,7 @@ static void free_forest(struct kiln_cached *cached)
 
     FREE(f, own);
     FREE(f, first);
-    FREE(f, shared);
-    FREE(f, next);
-    FREE(f, below);
+    FREE(f, stacks);
     FREE(f, rank);
     kiln_namer_done(&f->namer);
     kiln_cached_unref(f->dict);
@@ -64,7 +62,7 @@ int kiln_forest_expect(struct kiln_forest_maker *maker, uint64_t stacks, uint64_
     int r = EXACTLY(f, first, stacks + 1);
 
     if (r == 0)
-        r = EXACTLY(f, shared, stacks + 1);
+        r = EXACTLY(f, stacks, stacks + 1);
     if (r == 0)
         r = EXACTLY(f, own, nodes + 1);
     return r;
@@ -77,7 +75,7 @@ static int make_room(struct kiln_forest_maker *maker, uint32_t depth, uint32_t n
     int r = ARRAY(f, first, (uint64_t)f->n_stacks + 2);
 
     if (r == 0)
-        r = ARRAY(f, shared, (uint64_t)f->n_stacks + 1);
+        r = ARRAY(f, stacks, (uint64_t)f->n_stacks + 2);
     if (r == 0)
         r = ARRAY(f, own, (uint64_t)f->n_nodes + n + 1);
     if (r == 0)
@@ -97,7 +95,7 @@ int kiln_forest_add(struct kiln_forest_maker *maker, uint32_t shared, const uint
     struct kiln_forest *f = maker->forest;
     int r;
 
-    if (f->n_stacks + 2 > f->cap_first || f->n_stacks + 1 > f->cap_shared ||
+    if (f->n_stacks + 2 > f->cap_first || f->n_stacks + 2 > f->cap_stacks ||
         n >= f->cap_own - f->n_nodes || shared + n >= maker->cap_path ||
         f->namer.n_names > maker->n_on_path) {
         r = make_room(maker, shared + n, n);
@@ -107,7 +105,7 @@ int kiln_forest_add(struct kiln_forest_maker *maker, uint32_t shared, const uint
     while (maker->n_path > shared)
         maker->on_path[maker->path[--maker->n_path]]--;
     f->first[f->n_stacks] = f->n_nodes;
-    f->shared[f->n_stacks++] = shared;
+    f->stacks[f->n_stacks++].shared = shared;
     for (uint32_t i = 0; i < n; i++) {
         bool again = maker->on_path[own[i]]++ > 0;
 
@@ -133,13 +131,17 @@ static void shrink(struct kiln_budget *budget, void **array, uint32_t *cap, uint
 
 static void link_stacks(struct kiln_forest *f)
 {
+    struct kiln_forest_stack *s = f->stacks;
+
+    s[f->n_stacks] = (struct kiln_forest_stack){0};
     for (uint32_t i = f->n_stacks; i-- > 0;) {
         uint32_t k = i + 1;
 
-        while (k < f->n_stacks && f->shared[k] > f->shared[i])
-            k = f->next[k];
-        f->next[i] = k;
-        f->below[i] = k < f->n_stacks && f->shared[k] == f->shared[i] ? f->below[k] : k;
+        while (k < f->n_stacks && s[k].shared > s[i].shared)
+            k = s[k].next;
+        s[i].name = f->first[i + 1] > f->first[i] ? f->own[f->first[i]] & KILN_FOREST_NAME : 0;
+        s[i].next = k;
+        s[i].below = k < f->n_stacks && s[k].shared == s[i].shared ? s[k].below : k;
     }
 }
 
@@ -151,11 +153,12 @@ int kiln_forest_finish(struct kiln_forest_maker *maker, struct kiln_forest **ret
     if (r == 0 && f->n_stacks == 0)
         f->first[0] = 0;
     if (r == 0)
-        r = EXACTLY(f, next, f->n_stacks);
-    if (r == 0)
-        r = EXACTLY(f, below, f->n_stacks);
+        r = ARRAY(f, stacks, (uint64_t)f->n_stacks + 1);
     if (r == 0) {
         link_stacks(f);
+        shrink(&f->budget, (void **)&f->first, &f->cap_first, f->n_stacks + 1, sizeof(*f->first));
+        shrink(&f->budget, (void **)&f->stacks, &f->cap_stacks, f->n_stacks + 1,
+               sizeof(*f->stacks));
         shrink(&f->budget, (void **)&f->own, &f->cap_own, f->n_nodes, sizeof(*f->own));
         shrink(&f->budget, (void **)&f->namer.names, &f->namer.cap_names, f->namer.n_names,
                sizeof(*f->namer.names));

@@ -31,6 +31,14 @@
 #define KILN_FOREST_AGAIN 0x80000000u /* the name is among its ancestors: a recursion */
 #define KILN_FOREST_NAME  0x7fffffffu
 
+/* What walking the tree asks of a stack, in one place. */
+struct kiln_forest_stack {
+    uint32_t name;   /* the first of its own, without AGAIN */
+    uint32_t shared; /* names shared with the stack before; 0 behind the last */
+    uint32_t next;   /* the next one that shares no more, or n_stacks */
+    uint32_t below;  /* the next one that shares less, or n_stacks */
+};
+
 struct kiln_forest {
     struct kiln_cached cached; /* first */
     uint32_t n_stacks, n_nodes, n_names;
@@ -39,30 +47,28 @@ struct kiln_forest {
     const uint64_t *hashes; /* of names; equal hashes are taken for equal names */
     uint32_t *own;          /* n_nodes: number of a name, and AGAIN; those of one stack together */
     uint32_t *first;        /* n_stacks + 1: where in `own` */
-    uint32_t *shared;       /* n_stacks: names shared with the stack before */
-    uint32_t *next;         /* n_stacks: the next one that shares no more, or n_stacks */
-    uint32_t *below;        /* n_stacks: the next one that shares less, or n_stacks */
-    uint32_t *rank;         /* by number of a stack - 1; NULL: the numbers are the ranks */
-    uint32_t folded;        /* the name of what a pruned tree has no nodes for; UINT32_MAX: none */
-    bool lacks_names;       /* symbols that come later may name what has none */
+    struct kiln_forest_stack *stacks; /* n_stacks + 1 */
+    uint32_t *rank;   /* by number of a stack - 1; NULL: the numbers are the ranks */
+    uint32_t folded;  /* the name of what a pruned tree has no nodes for; UINT32_MAX: none */
+    bool lacks_names; /* symbols that come later may name what has none */
     /* what keeps the texts, and what it takes */
     struct kiln_budget budget;
     struct kiln_namer namer;
     struct kiln_cached *dict;
     void *kept;
     void (*let_go)(void *kept);
-    uint32_t cap_own, cap_first, cap_shared, cap_next, cap_below, cap_rank;
+    uint32_t cap_own, cap_first, cap_stacks, cap_rank;
 };
 
 static inline uint32_t kiln_forest_length(const struct kiln_forest *f, uint32_t rank)
 {
-    return f->shared[rank] + f->first[rank + 1] - f->first[rank];
+    return f->stacks[rank].shared + f->first[rank + 1] - f->first[rank];
 }
 
 /* The name of a stack at a depth that is its own. */
 static inline uint32_t kiln_forest_name(const struct kiln_forest *f, uint32_t rank, uint32_t depth)
 {
-    return f->own[f->first[rank] + depth - f->shared[rank]] & KILN_FOREST_NAME;
+    return f->own[f->first[rank] + depth - f->stacks[rank].shared] & KILN_FOREST_NAME;
 }
 
 static inline struct kiln_forest *kiln_forest_ref(struct kiln_forest *forest)

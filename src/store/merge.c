@@ -228,7 +228,6 @@ static int list_stacks(const struct run *run, uint32_t **ret_stacks, uint32_t *r
 static int add_by_rank(struct run *run, struct kiln_forest *f, const uint32_t *stacks, uint32_t n)
 {
     uint64_t *by_rank = kiln_calloc((size_t)f->n_stacks + 1, sizeof(*by_rank));
-    int r;
 
     if (!by_rank) {
         kiln_forest_unref(f);
@@ -236,9 +235,11 @@ static int add_by_rank(struct run *run, struct kiln_forest *f, const uint32_t *s
     }
     for (uint32_t i = 0; i < n; i++)
         by_rank[f->rank[i]] += (uint64_t)run->sums[stacks ? stacks[i] - 1 : i];
-    r = kiln_merging_add(&run->merging, f, (const int64_t *)by_rank);
-    kiln_free(by_rank);
-    return r;
+    if (!run->profile) { /* nobody else asks for them */
+        kiln_free(run->sums);
+        run->sums = NULL;
+    }
+    return kiln_merging_add(&run->merging, f, (int64_t *)by_rank);
 }
 
 static int add_forest(struct run *run, const struct kiln_scan_source *source, struct kiln_err *err)

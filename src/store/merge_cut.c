@@ -10,6 +10,9 @@
  * that were seen once are many, and all equal in both: those stay whose path has the smaller hash,
  * so that it does not matter in which order equals were met.  Whatever is left is folded into
  * "other" below its parent.
+ *
+ * Most children are too small ever to be taken out.  So groups are counted by about how large they
+ * are; where as many as are wanted are known to be larger, smaller ones are forgotten at once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 
 #define CHECK_EVERY 1024u /* groups */
 #define NONE        UINT32_MAX
+#define SIZES       1024u /* of groups: sixteen from one power of two to the next */
 
 /* The ranks from `start` on, and their sums. */
 struct member {
@@ -49,6 +53,10 @@ struct cut {
     uint32_t vacant;    /* members of groups that were taken out, for others; a list */
     uint32_t n_groups, cap_groups, n_members, cap_members, n_heap, cap_heap, cap_child_of;
     uint32_t n_child_of, n_kept, cap_order;
+    uint32_t nodes_max;
+    uint32_t by_size[SIZES];    /* groups that were ever in the heap */
+    uint32_t least, n_at_least; /* so many of this size or larger are at least nodes_max */
+    bool forgot;                /* some group was too small */
 };
 
 #define ROOM(c, array, need)                                                                       \
@@ -126,6 +134,31 @@ static uint32_t pop(struct cut *c)
     return top;
 }
 
+/* ---- sizes ---- */
+
+static uint32_t size_of(int64_t total)
+{
+    uint32_t log;
+
+    if (total < 16)
+        return total < 0 ? 0 : (uint32_t)total;
+    log = 63 - (uint32_t)__builtin_clzll((uint64_t)total);
+    return (log - 3) * 16 + (uint32_t)((uint64_t)total >> (log - 4) & 15);
+}
+
+static bool is_too_small(const struct cut *c, int64_t total)
+{
+    return size_of(total) < c->least;
+}
+
+static void count_size(struct cut *c, int64_t total)
+{
+    c->by_size[size_of(total)]++;
+    c->n_at_least++;
+    while (c->n_at_least - c->by_size[c->least] >= c->nodes_max)
+        c->n_at_least -= c->by_size[c->least++];
+}
+
 /* ---- children ---- */
 
 /* The child of the group at hand with this name. */
@@ -145,13 +178,11 @@ static int find_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t n
     at = c->child_of[name];
     if (at < first || at >= c->n_groups || c->groups[at].name != name) {
         at = c->n_groups++;
-        c->groups[at] = (struct group){
-            .name = name,
-            .parent = parent,
-            .depth = c->groups[parent].depth + 1,
-            .path = kiln_node_path(c->groups[parent].path, c->m->names[name].name->name),
-            .members = NONE,
-            .kept = NONE};
+        c->groups[at] = (struct group){.name = name,
+                                       .parent = parent,
+                                       .depth = c->groups[parent].depth + 1,
+                                       .members = NONE,
+                                       .kept = NONE};
         c->child_of[name] = at;
     }
     *ret = at;
@@ -197,23 +228,25 @@ static int add_first(struct cut *c, uint32_t parent, uint32_t first, const struc
                      struct member *ret_next)
 {
     const struct kiln_merge_source *s = &c->m->sources[node->source];
-    const struct kiln_merge_stack *stacks = s->stacks, *start = &stacks[node->start];
+    const struct kiln_forest *f = s->forest;
+    const struct kiln_forest_stack *stacks = f->stacks;
     uint32_t depth = c->groups[parent].depth, at = node->start + 1;
-    uint32_t own = start->own + depth - start->shared;
+    uint32_t own = f->first[node->start] + depth - stacks[node->start].shared;
+    bool goes_on = own < f->first[node->start + 1];
     struct member child = *node;
 
-    if (own < start[1].own) {
+    if (goes_on) {
         while (at < node->end && stacks[at].shared > depth)
             at = stacks[at].below;
         child.end = at < node->end ? at : node->end;
     } else {
         child.end = at;
     }
-    child.after = child.end == node->end ? node->after : stacks[child.end].upto;
+    child.after = child.end == node->end ? node->after : s->upto[child.end];
     ret_next->start = child.end;
     ret_next->before = child.after;
-    if (own < start[1].own)
-        return add_child(c, parent, first, s->forest->own[own] & KILN_FOREST_NAME, child);
+    if (goes_on)
+        return add_child(c, parent, first, f->own[own] & KILN_FOREST_NAME, child);
     c->groups[parent].self = plus(c->groups[parent].self, less(child.after, child.before));
     return 0;
 }
@@ -221,20 +254,88 @@ static int add_first(struct cut *c, uint32_t parent, uint32_t first, const struc
 /* The children of one node. */
 static int add_children(struct cut *c, uint32_t parent, uint32_t first, struct member node)
 {
-    const struct kiln_merge_stack *stacks = c->m->sources[node.source].stacks;
+    const struct kiln_forest_stack *stacks = c->m->sources[node.source].forest->stacks;
+    const int64_t *upto = c->m->sources[node.source].upto;
     struct member child = node;
     int r = add_first(c, parent, first, &node, &child);
 
     while (r == 0 && child.start < node.end) {
-        const struct kiln_merge_stack *at = &stacks[child.start];
+        const struct kiln_forest_stack *at = &stacks[child.start];
 
         child.end = at->next < node.end ? at->next : node.end;
-        child.after = child.end == node.end ? node.after : stacks[child.end].upto;
+        child.after = child.end == node.end ? node.after : upto[child.end];
         r = add_child(c, parent, first, at->name, child);
         child.start = child.end;
         child.before = child.after;
     }
     return r;
+}
+
+static void forget_members(struct cut *c, uint32_t first)
+{
+    uint32_t last = first;
+
+    while (c->members[last].next != NONE)
+        last = c->members[last].next;
+    c->members[last].next = c->vacant;
+    c->vacant = first;
+}
+
+static uint64_t name_in_path(struct kiln_merging *m, uint32_t name)
+{
+    struct kiln_merge_name *n = &m->names[name];
+
+    if (n->in_path == 0)
+        n->in_path = kiln_node_name(n->name->name);
+    return n->in_path;
+}
+
+/* The new groups, those from `first` on, go to the heap, or are forgotten. */
+static int push_children(struct cut *c, uint32_t first)
+{
+    uint32_t n = c->n_groups;
+    int r = 0;
+
+    c->n_groups = first;
+    for (uint32_t i = first; r == 0 && i < n; i++) {
+        struct group *g = &c->groups[c->n_groups];
+
+        if (is_too_small(c, c->groups[i].total)) {
+            forget_members(c, c->groups[i].members);
+            c->forgot = true;
+            continue;
+        }
+        *g = c->groups[i];
+        g->path = kiln_node_path(c->groups[g->parent].path, name_in_path(c->m, g->name));
+        count_size(c, g->total);
+        r = push(c, c->n_groups++);
+    }
+    return r;
+}
+
+/* Members are all over the memory: they are asked for while the group before is at work, */
+static void foresee(const struct cut *c, uint32_t group)
+{
+    for (uint32_t i = c->groups[group].members; i != NONE; i = c->members[i].next) {
+        const struct member *m = &c->members[i];
+        const struct kiln_merge_source *s = &c->m->sources[m->source];
+
+        __builtin_prefetch(&s->forest->first[m->start]);
+        __builtin_prefetch(&s->forest->stacks[m->start]);
+        __builtin_prefetch(&s->upto[m->start + 1]);
+    }
+}
+
+/* and what they point to, before any of it is waited for. */
+static void foresee_names(const struct cut *c, uint32_t group)
+{
+    for (uint32_t i = c->groups[group].members; i != NONE; i = c->members[i].next) {
+        const struct member *m = &c->members[i];
+        const struct kiln_forest *f = c->m->sources[m->source].forest;
+
+        __builtin_prefetch(
+            &f->own[f->first[m->start] + c->groups[group].depth - f->stacks[m->start].shared]);
+    }
 }
 
 /* Takes a group into the answer. */
@@ -243,6 +344,9 @@ static int expand(struct cut *c, uint32_t group)
     uint32_t first = c->n_groups;
     int r = 0;
 
+    foresee_names(c, group);
+    if (c->n_heap)
+        foresee(c, c->heap[0]);
     for (uint32_t i = c->groups[group].members, next; r == 0 && i != NONE; i = next) {
         struct member node = c->members[i];
 
@@ -251,8 +355,8 @@ static int expand(struct cut *c, uint32_t group)
         c->vacant = i;
         r = add_children(c, group, first, node);
     }
-    for (uint32_t i = first; r == 0 && i < c->n_groups; i++)
-        r = push(c, i);
+    if (r == 0)
+        r = push_children(c, first);
     if (group) {
         struct group *parent = &c->groups[c->groups[group].parent];
 
@@ -279,22 +383,20 @@ static int add_root(struct cut *c)
         r = ROOM(c, members, (uint64_t)c->n_members + 1);
         if (r < 0)
             return r;
-        c->members[c->n_members] = (struct member){.source = i,
-                                                   .end = n,
-                                                   .next = c->groups[0].members,
-                                                   .after = c->m->sources[i].stacks[n].upto};
+        c->members[c->n_members] = (struct member){
+            .source = i, .end = n, .next = c->groups[0].members, .after = c->m->sources[i].upto[n]};
         c->groups[0].members = c->n_members++;
-        c->groups[0].total = plus(c->groups[0].total, c->m->sources[i].stacks[n].upto);
+        c->groups[0].total = plus(c->groups[0].total, c->m->sources[i].upto[n]);
     }
     return expand(c, 0);
 }
 
-static int choose(struct cut *c, uint32_t nodes_max)
+static int choose(struct cut *c)
 {
     int r = add_root(c);
 
     c->n_kept = 0; /* the root is there anyway */
-    while (r == 0 && c->n_heap && c->n_kept < nodes_max) {
+    while (r == 0 && c->n_heap && c->n_kept < c->nodes_max) {
         r = expand(c, pop(c));
         if (r == 0 && c->n_kept % CHECK_EVERY == 0)
             r = kiln_leash_check(c->m->fund->leash);
@@ -392,14 +494,15 @@ static int write_nodes(struct cut *c, struct kiln_flame *flame)
 
 int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max, struct kiln_flame *flame)
 {
-    struct cut c = {.m = m, .budget = {.limit = m->budget.limit}, .vacant = NONE};
-    int r = choose(&c, nodes_max);
+    struct cut c = {
+        .m = m, .budget = {.limit = m->budget.limit}, .vacant = NONE, .nodes_max = nodes_max};
+    int r = choose(&c);
 
     if (r == 0) {
         flame->nodes = kiln_calloc(2 * ((size_t)c.n_kept + 1), sizeof(*flame->nodes));
         r = flame->nodes ? write_nodes(&c, flame) : -ENOMEM;
     }
-    if (r == 0 && c.n_heap == 0)
+    if (r == 0 && c.n_heap == 0 && !c.forgot)
         flame->nodes_all = flame->n_nodes;
 #define FREE(array) kiln_array_free(&c.budget, (void **)&c.array, &c.cap_##array, sizeof(*c.array))
     FREE(groups);

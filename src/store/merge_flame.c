@@ -12,44 +12,35 @@
 
 /* ---- sources ---- */
 
-static void fill_stacks(const struct kiln_forest *f, const int64_t *sums,
-                        struct kiln_merge_stack *stacks)
+/* Sums by rank to what they come to before each. */
+static void add_up(int64_t *sums, uint32_t n)
 {
     uint64_t upto = 0;
 
-    for (uint32_t i = 0; i < f->n_stacks; i++) {
-        bool has_own = f->first[i + 1] > f->first[i];
+    for (uint32_t i = 0; i <= n; i++) {
+        uint64_t sum = i < n ? (uint64_t)sums[i] : 0;
 
-        stacks[i] = (struct kiln_merge_stack){
-            .upto = (int64_t)upto,
-            .own = f->first[i],
-            .name = has_own ? f->own[f->first[i]] & KILN_FOREST_NAME : 0,
-            .shared = f->shared[i],
-            .next = f->next[i],
-            .below = f->below[i],
-        };
-        upto += (uint64_t)sums[i];
+        sums[i] = (int64_t)upto;
+        upto += sum;
     }
-    stacks[f->n_stacks] = (struct kiln_merge_stack){.upto = (int64_t)upto, .own = f->n_nodes};
 }
 
-int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, const int64_t *sums)
+int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, int64_t *sums)
 {
-    struct kiln_merge_source made = {.forest = forest};
+    struct kiln_merge_source made = {.forest = forest, .upto = sums, .own_upto = sums};
     int r = kiln_grow(&m->budget, (void **)&m->sources, &m->cap_sources, (uint64_t)m->n_sources + 1,
                       sizeof(*m->sources), UINT32_MAX);
 
-    made.stacks = kiln_malloc(((size_t)forest->n_stacks + 1) * sizeof(*made.stacks));
     made.names = kiln_calloc((size_t)forest->n_names + 1, sizeof(*made.names));
-    if (r == 0 && (!made.stacks || !made.names))
+    if (r == 0 && !made.names)
         r = -ENOMEM;
     if (r < 0) {
-        kiln_free(made.stacks);
+        kiln_free(sums);
         kiln_free(made.names);
         kiln_forest_unref(forest);
         return r;
     }
-    fill_stacks(forest, sums, made.stacks);
+    add_up(sums, forest->n_stacks);
     m->sources[m->n_sources++] = made;
     return 0;
 }
@@ -60,7 +51,7 @@ void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n)
         struct kiln_merge_source *s = &m->sources[--m->n_sources];
 
         kiln_forest_unref(s->forest);
-        kiln_free(s->stacks);
+        kiln_free(s->own_upto);
         if (!(s->is_rolled && m->n_rolled_names))
             kiln_free(s->names);
     }
@@ -130,14 +121,15 @@ static int64_t less(int64_t a, int64_t b)
 static void add_stack(const struct kiln_merge_source *s, uint32_t i, struct open *path,
                       struct sums *sums)
 {
-    const struct kiln_merge_stack *at = &s->stacks[i];
-    const uint32_t *own = s->forest->own + at->own;
-    uint32_t shared = at->shared, length = shared + at[1].own - at->own;
-    uint32_t staying = at[1].shared; /* that of the last is 0 */
-    int64_t sum = less(at[1].upto, at->upto);
+    const struct kiln_forest *f = s->forest;
+    const uint32_t *own = f->own + f->first[i];
+    const int64_t *upto = s->upto + i;
+    uint32_t shared = f->stacks[i].shared, length = kiln_forest_length(f, i);
+    uint32_t staying = f->stacks[i + 1].shared;
+    int64_t sum = less(upto[1], upto[0]);
 
     for (uint32_t d = shared; d < staying; d++)
-        path[d] = (struct open){own[d - shared], at->upto};
+        path[d] = (struct open){own[d - shared], upto[0]};
     if (sum && length) {
         for (uint32_t d = staying > shared ? staying : shared; d < length; d++) {
             uint32_t name = own[d - shared];
@@ -149,7 +141,7 @@ static void add_stack(const struct kiln_merge_source *s, uint32_t i, struct open
     }
     for (uint32_t d = staying; d < shared; d++) {
         if (!(path[d].name & KILN_FOREST_AGAIN))
-            add(&sums[path[d].name].total, less(at[1].upto, path[d].before));
+            add(&sums[path[d].name].total, less(upto[1], path[d].before));
     }
 }
 
@@ -292,7 +284,7 @@ static int fill(struct kiln_merging *m, uint32_t nodes_max, bool functions,
 
     for (uint32_t i = 0; i < m->n_sources; i++) {
         n_names += m->sources[i].forest->n_names;
-        add(&flame->total, m->sources[i].stacks[m->sources[i].forest->n_stacks].upto);
+        add(&flame->total, m->sources[i].upto[m->sources[i].forest->n_stacks]);
     }
     if (functions)
         r = kiln_merging_functions(m);

@@ -22,18 +22,10 @@ struct kiln_merge_function {
     int64_t self, total;
 };
 
-/* A stack of a forest as a question sees it: all that walking the tree asks for in one place. */
-struct kiln_merge_stack {
-    int64_t upto;                 /* the sum of all stacks of a lower rank */
-    uint32_t own;                 /* where its own names are in the forest, */
-    uint32_t name;                /* and the first of them, without AGAIN */
-    uint32_t shared, next, below; /* of the forest */
-    uint32_t pad;
-};
-
 struct kiln_merge_source {
-    struct kiln_forest *forest;      /* a reference */
-    struct kiln_merge_stack *stacks; /* n_stacks + 1 */
+    struct kiln_forest *forest; /* a reference */
+    const int64_t *upto;        /* n_stacks + 1, by rank: the sum of all stacks before it */
+    int64_t *own_upto;          /* the same, if they are its own */
     uint32_t *names; /* by name of the forest: 1 + its number in the answer; 0: not there yet */
     /* Ready sums instead of those of the forest; NULL: none. */
     const struct kiln_merge_function *functions;
@@ -45,6 +37,7 @@ struct kiln_merge_source {
 struct kiln_merge_name {
     const struct kiln_function_name *name;
     uint64_t hash;
+    uint64_t in_path; /* kiln_node_name(); 0: not yet */
     int64_t self, total;
     uint32_t number; /* in the flame; 0: not there */
 };
@@ -60,10 +53,10 @@ struct kiln_merging {
 };
 
 /*
- * Adds a source; takes `forest` over, also on failure.  `sums` are by rank, and copied.
+ * Adds a source; takes `forest` and `sums` over, also on failure.  `sums` are by rank, with room
+ * for one more.
  */
-KILN_CHECK int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest,
-                                const int64_t *sums);
+KILN_CHECK int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, int64_t *sums);
 /* Forgets all sources but the first `n`; before names were asked for. */
 void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n);
 void kiln_merging_done(struct kiln_merging *m);

@@ -233,7 +233,7 @@ static void put_stack(struct plant *p, bool folded, int64_t sum)
     uint32_t length = p->depth + folded;
 
     f->first[f->n_stacks] = f->n_nodes;
-    f->shared[f->n_stacks] = p->common;
+    f->stacks[f->n_stacks].shared = p->common;
     for (uint32_t i = p->common; i < p->depth; i++)
         f->own[f->n_nodes++] = p->path[i];
     if (folded)
@@ -262,18 +262,6 @@ static void put_nodes(struct plant *p, const struct kiln_rollup_nodes *nodes,
     }
 }
 
-/* A source has copied all but the names; there may be hundreds of them. */
-static void trim(struct kiln_forest *f)
-{
-#define FREE(array)                                                                                \
-    kiln_array_free(&f->budget, (void **)&f->array, &f->cap_##array, sizeof(*f->array))
-    FREE(first);
-    FREE(shared);
-    FREE(next);
-    FREE(below);
-#undef FREE
-}
-
 /* The forest of the nodes at hand, as another source. */
 static int plant_tree(struct kiln_merge_rolls *o)
 {
@@ -297,13 +285,15 @@ static int plant_tree(struct kiln_merge_rolls *o)
         kiln_forest_maker_done(&maker);
     }
     if (r == 0) {
+        int64_t *sums = kiln_realloc(p.sums, ((size_t)forest->n_stacks + 1) * sizeof(*sums));
+
         forest->folded = FOLDED;
-        r = kiln_merging_add(o->m, forest, p.sums);
+        r = kiln_merging_add(o->m, forest, sums ? sums : p.sums);
+        p.sums = NULL;
     }
     if (r == 0) {
         o->m->sources[o->m->n_sources - 1].functions = &no_functions;
         o->m->sources[o->m->n_sources - 1].is_rolled = true;
-        trim(forest);
     }
     kiln_free(p.sums);
     kiln_free(p.path);
@@ -423,14 +413,17 @@ static int add_functions_source(struct kiln_merge_rolls *o)
 {
     struct kiln_forest_maker maker;
     struct kiln_forest *forest;
-    int64_t sums[2] = {o->sum, 0};
+    int64_t *sums = kiln_malloc(2 * sizeof(*sums));
     uint32_t n = 0;
-    int r = list_functions(o, &n);
+    int r = sums ? list_functions(o, &n) : -ENOMEM;
 
     if (r == 0)
         r = kiln_forest_maker_init(&maker, o->store->pool->limit);
-    if (r < 0)
+    if (r < 0) {
+        kiln_free(sums);
         return r;
+    }
+    sums[0] = o->sum;
     if (o->nodes_max == 0)
         r = kiln_forest_add(&maker, 0, &(uint32_t){0}, 0);
     if (r == 0)
@@ -439,6 +432,8 @@ static int add_functions_source(struct kiln_merge_rolls *o)
         kiln_forest_maker_done(&maker);
     if (r == 0)
         r = kiln_merging_add(o->m, forest, sums);
+    else
+        kiln_free(sums);
     if (r == 0) {
         o->m->sources[o->m->n_sources - 1].functions = o->list;
         o->m->sources[o->m->n_sources - 1].n_functions = n;

@@ -62,7 +62,7 @@ static void judge_stacks(const struct kiln_stack_choice *c, const struct kiln_fo
                          const uint8_t *names, uint8_t *path, uint8_t *by_rank)
 {
     for (uint32_t i = 0; i < f->n_stacks; i++) {
-        uint32_t depth = f->shared[i], length = kiln_forest_length(f, i);
+        uint32_t depth = f->stacks[i].shared, length = kiln_forest_length(f, i);
 
         for (; depth < length; depth++) {
             uint32_t name = kiln_forest_name(f, i, depth);

@@ -171,7 +171,8 @@ static int find_kept(const struct kiln_tree *tree, uint32_t nodes_max, bool **re
         for (uint32_t i = 1; i < tree->n_nodes; i++) {
             const struct kiln_tree_node *node = &tree->nodes[i];
 
-            paths[i] = kiln_node_path(paths[node->parent], tree->frames[node->frame].name);
+            paths[i] =
+                kiln_node_path(paths[node->parent], kiln_node_name(tree->frames[node->frame].name));
             order[i - 1] = (struct weighed){node, paths[i]};
         }
         qsort(order, tree->n_nodes - 1, sizeof(*order), by_weight);

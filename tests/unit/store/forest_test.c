@@ -46,7 +46,7 @@ static const char *text_of(const struct kiln_forest *f, uint32_t n)
 
     kiln_buf_init(&out, sizeof(text) - 1);
     for (uint32_t i = 0; i < f->n_stacks; i++) {
-        kiln_buf_printf(&out, "%s%u+", i ? " " : "", f->shared[i]);
+        kiln_buf_printf(&out, "%s%u+", i ? " " : "", f->stacks[i].shared);
         for (uint32_t k = f->first[i]; k < f->first[i + 1]; k++)
             kiln_buf_putc(&out, (char)((f->own[k] & KILN_FOREST_AGAIN ? 'A' : 'a') +
                                        (f->own[k] & KILN_FOREST_NAME)));
@@ -99,12 +99,12 @@ TEST(forest, siblings_and_ends_are_found_by_jumping)
 
     CHECK_OK(make(&d, &f));
     CHECK_EQ(f->n_stacks, 6);
-    CHECK_EQ(f->next[0], 5); /* a: up to b */
-    CHECK_EQ(f->next[1], 4); /* ab: its sibling is ac */
-    CHECK_EQ(f->below[1], 5);
-    CHECK_EQ(f->next[2], 3);
-    CHECK_EQ(f->below[2], 4);
-    CHECK_EQ(f->next[5], 6);
+    CHECK_EQ(f->stacks[0].next, 5); /* a: up to b */
+    CHECK_EQ(f->stacks[1].next, 4); /* ab: its sibling is ac */
+    CHECK_EQ(f->stacks[1].below, 5);
+    CHECK_EQ(f->stacks[2].next, 3);
+    CHECK_EQ(f->stacks[2].below, 4);
+    CHECK_EQ(f->stacks[5].next, 6);
     CHECK_EQ(kiln_forest_length(f, 3), 3);
     kiln_forest_unref(f);
 }
@@ -133,7 +133,7 @@ TEST(forest, many_random_stacks_come_back)
 
             CHECK_EQ(kiln_forest_length(f, rank), length);
             for (uint32_t k = length; k-- > 0;) {
-                while (f->shared[holder] > k)
+                while (f->stacks[holder].shared > k)
                     holder--;
                 CHECK_EQ(kiln_forest_name(f, holder, k), d.names[d.starts[i] + k]);
             }
