@@ -105,6 +105,18 @@ static bool rule_takes(const struct kiln_series_rule *rule, struct kiln_str name
     return false;
 }
 
+bool kiln_series_made_by(struct kiln_str name)
+{
+    for (size_t i = 0; i < KILN_ARRAY_LEN(default_names); i++) {
+        struct kiln_str known = default_names[i];
+
+        if (is_prefix(known) ? kiln_str_starts(name, (struct kiln_str){known.ptr, known.len - 1})
+                             : kiln_str_eq(name, known))
+            return true;
+    }
+    return false;
+}
+
 /* ---- writing keys ---- */
 
 /* A text in which no NUL and nothing but UTF-8 is left.  One too long is cut between characters. */

@@ -31,6 +31,10 @@ KILN_CHECK int kiln_series_rule_new(const struct kiln_str *more, uint32_t n,
                                     struct kiln_series_rule **ret_rule);
 void kiln_series_rule_free(struct kiln_series_rule *rule);
 
+/* Whether a resource's attribute of this name makes series whatever the configuration adds: a
+ * profile whose series has no such label has none, whether its samples are looked at or not. */
+bool kiln_series_made_by(struct kiln_str name);
+
 /* Appends the key of a profile of this type under this resource. */
 void kiln_series_key(const struct kiln_series_rule *rule, const struct kiln_batch *batch,
                      uint32_t resource, const struct kiln_type *type, struct kiln_buf *out);

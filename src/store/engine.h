@@ -110,7 +110,8 @@ struct kiln_basis {
     uint64_t n_profiles;     /* that have something in it */
     double count;            /* observations, as far as they can be known: for noise */
     uint64_t min_ns, max_ns; /* of what was found, or a little around it; 0, 0: nothing */
-    uint64_t covered_ns;     /* time that the profiles cover, of one process or many */
+    uint64_t covered_ns;     /* time that the profiles cover, of one process or many; those too that
+                                have no such sample, for that is a process at rest */
     uint32_t n_blocks;       /* read */
     uint32_t n_rolled;       /* of these: by their roll-ups */
     uint32_t n_damaged;      /* blocks that had to be left out */

@@ -281,7 +281,7 @@ static int judge_origin(const struct kiln_scan *scan, uint64_t pending,
         if (r < 0)
             return r;
         ret->holds |= (uint64_t)r << i;
-        ret->absent |= (uint64_t)!attr << i;
+        ret->absent |= (uint64_t)(!attr && !kiln_series_made_by(m->name)) << i;
     }
     return 0;
 }

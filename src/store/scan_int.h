@@ -39,7 +39,8 @@ struct kiln_scan_series {
 /* What the attributes of an origin say of pending matchers. */
 struct kiln_scan_opinion {
     uint64_t asked, holds;
-    uint64_t absent; /* it has no such attribute: `holds` is what it is if samples lack it too */
+    uint64_t absent; /* it has no such attribute, nor could its series: `holds` is what it is if
+                        samples lack it too */
 };
 
 /* What is remembered of a source: about series, origins, sets, links, stacks. */

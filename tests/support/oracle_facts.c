@@ -125,7 +125,8 @@ struct kiln_str kiln_fact_label(const struct kiln_facts *facts, uint32_t profile
     return value;
 }
 
-/* 1 if all matchers hold; one about a label that nobody has does where `absent_holds`. */
+/* 1 if all matchers hold; one about a label that nobody has does where `absent_holds`, but
+ * for labels that make series: who lacks one is of another version, not a process at rest. */
 static int labels_hold(const struct kiln_facts *facts, uint32_t profile, uint32_t attrs,
                        bool absent_holds)
 {
@@ -137,7 +138,7 @@ static int labels_hold(const struct kiln_facts *facts, uint32_t profile, uint32_
         struct kiln_str value;
 
         if (!find_label(facts, profile, attrs, &q->matchers[i].name, &value, scratch) &&
-            absent_holds)
+            absent_holds && !kiln_series_made_by(q->matchers[i].name))
             continue;
         r = kiln_meaning_match(&q->matchers[i], value);
     }

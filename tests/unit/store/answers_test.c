@@ -759,3 +759,34 @@ TEST(answers, a_basis_tells_how_much_there_was)
     kiln_merged_free(merged);
     kit_done(&kit);
 }
+
+static uint64_t covered_where(struct store_kit *kit, const char *name, const char *value)
+{
+    struct kiln_question q = kiln_test_question();
+    struct kiln_matcher m = {.name = kiln_str_of(name), .value = kiln_str_of(value)};
+    struct kiln_merged *merged;
+    uint64_t covered;
+
+    q.matchers = &m;
+    q.n_matchers = 1;
+    merged = merge(kit, &q, &tree);
+    covered = merged->basis.covered_ns;
+    kiln_merged_free(merged);
+    return covered;
+}
+
+TEST(answers, a_thread_at_rest_covers_time_and_another_version_does_not)
+{
+    struct store_kit kit;
+
+    BEGIN(&kit, {CPU, .stacks = "a 5 thread=gc\n", .time_ns = 10, .duration_ns = 10, SHOP},
+          {CPU, .stacks = "a 5\n", .time_ns = 30, .duration_ns = 10, SHOP},
+          {CPU, .stacks = "a 5\n", .time_ns = 50, .duration_ns = 10,
+           .resource = "service.name=shop,service.version=1"},
+          {CPU, .stacks = "a 5\n", .time_ns = 70, .duration_ns = 5,
+           .resource = "service.name=shop,service.version=2"});
+    CHECK_EQ(covered_where(&kit, "thread", "gc"), 35);
+    CHECK_EQ(covered_where(&kit, "service.version", "1"), 10);
+    CHECK_EQ(covered_where(&kit, "service.version", ""), 20);
+    kit_done(&kit);
+}
