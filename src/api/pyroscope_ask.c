@@ -57,6 +57,8 @@ enum kiln_rpc_code kiln_pyro_code(int code)
     case KILN_E_LIMIT:
     case -ENOMEM:
     case -EAGAIN:
+    case -ENOSPC:
+    case -EDQUOT:
         return KILN_RPC_RESOURCE_EXHAUSTED;
     case KILN_E_UNSUPPORTED:
         return KILN_RPC_UNIMPLEMENTED;

@@ -237,6 +237,19 @@ bool kiln_keep_is_damage(int code)
            code == KILN_E_RANGE || code == KILN_E_UTF8 || code == KILN_E_UNKNOWN;
 }
 
+static void note_lost(struct kiln_tenant *tenant, const struct kiln_block_info *info)
+{
+    struct kiln_window *w;
+
+    pthread_mutex_lock(&tenant->lock);
+    if (tenant->n_lost < KILN_TENANT_LOST_MAX)
+        tenant->lost[tenant->n_lost++] = (struct kiln_window){info->min_ns, info->max_ns};
+    w = &tenant->lost[tenant->n_lost - 1];
+    w->start_ns = info->min_ns < w->start_ns ? info->min_ns : w->start_ns;
+    w->end_ns = info->max_ns > w->end_ns ? info->max_ns : w->end_ns;
+    pthread_mutex_unlock(&tenant->lock);
+}
+
 static void set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
                       struct kiln_block *block, const struct kiln_err *why)
 {
@@ -246,6 +259,7 @@ static void set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
     pthread_mutex_lock(&store->keeping);
     r = kiln_catalog_swap(tenant, &block, 1, NULL, 0);
     if (r == 0) {
+        note_lost(tenant, kiln_block_info(block));
         kiln_block_path(tenant->name, &kiln_block_info(block)->id, path);
         kiln_store_set_aside(store, path, why);
     }

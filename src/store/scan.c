@@ -12,7 +12,8 @@
 
 /* ---- the view ---- */
 
-static int take_view(struct kiln_scan_part *part, struct kiln_tenant *tenant)
+static int take_view(struct kiln_scan *scan, struct kiln_scan_part *part,
+                     struct kiln_tenant *tenant)
 {
     const struct kiln_head_info *info;
     int r;
@@ -20,6 +21,9 @@ static int take_view(struct kiln_scan_part *part, struct kiln_tenant *tenant)
     part->tenant = tenant;
     pthread_mutex_lock(&tenant->lock);
     r = kiln_catalog_list_locked(tenant, &part->blocks);
+    for (uint32_t i = 0; i < tenant->n_lost; i++)
+        scan->n_damaged +=
+            kiln_scan_touches(scan, tenant->lost[i].start_ns, tenant->lost[i].end_ns);
     if (r == 0) {
         info = kiln_head_info(tenant->head);
         part->cutting = tenant->cutting ? kiln_head_ref(tenant->cutting) : NULL;
@@ -52,7 +56,7 @@ static int take_views(struct kiln_scan *scan)
         for (uint32_t k = 0; k < scan->n_parts; k++)
             twice |= scan->parts[k].tenant == tenant;
         if (tenant && !twice)
-            r = take_view(&scan->parts[scan->n_parts++], tenant);
+            r = take_view(scan, &scan->parts[scan->n_parts++], tenant);
     }
     return r;
 }

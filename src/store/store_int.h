@@ -42,6 +42,8 @@
 #define KILN_BLOCK_ENDING  ".kb"
 #define KILN_COVERED_NAME  "covered" /* beside a tenant's blocks */
 
+enum { KILN_TENANT_LOST_MAX = 32 };
+
 struct kiln_tenant {
     char *name; /* constant, like `next` and `beside` */
     struct kiln_tenant *next;
@@ -55,6 +57,9 @@ struct kiln_tenant {
     struct kiln_series_set known; /* the series of blocks and heads */
     bool known_stale;             /* blocks went: some series of `known` may be gone */
     struct kiln_seen seen;        /* hashes of what was applied lately */
+    /* Times of damaged blocks that were set aside since the start: answers lack them. */
+    struct kiln_window lost[KILN_TENANT_LOST_MAX];
+    uint32_t n_lost; /* the last one is of all that follow */
     /* the keeper's, under `keeping` */
     bool cut_failed; /* the last try left something that must be swept before the next */
     /* under `merging` */

@@ -140,6 +140,14 @@ TEST(merge, a_damaged_block_is_left_out_and_counted)
     CHECK(merged->total == 17 || merged->total == 15);
     kiln_merged_free(merged);
     CHECK_EQ(kit_stats(&kit).set_aside, 1);
+    CHECK_OK(kit.engine->ops->merge(kit.engine, &q, &all, &merged, NULL));
+    CHECK_EQ(merged->basis.n_damaged, 1); /* it is still not there */
+    kiln_merged_free(merged);
+    q.windows = &(struct kiln_window){100, 200};
+    q.n_windows = 1;
+    CHECK_OK(kit.engine->ops->merge(kit.engine, &q, &all, &merged, NULL));
+    CHECK_EQ(merged->basis.n_damaged, 0); /* nor was it there at that time */
+    kiln_merged_free(merged);
     kit_done(&kit);
 }
 
