@@ -65,7 +65,7 @@ def profiles_of(server, selector):
     try:
         return query(server, selector)["basis"]["profiles"]
     except RuntimeError as error:
-        if "no_such_type" not in str(error):
+        if ": 404 " not in str(error):
             raise
         return 0
 
