@@ -6,7 +6,7 @@
 #include "store/meaning.h"
 
 /* About as many has a row beside its texts; and so much more is asked for a list at a time. */
-enum { ROW_BYTES = 128, STEP_BYTES = 1 << 20 };
+enum { ROW_BYTES = 128, STEP_BYTES = 1 << 20, NAMES_MAX = 64 };
 
 static uint32_t many(const struct kiln_native_call *call)
 {
@@ -33,26 +33,36 @@ static void put_row_facts(struct kiln_native_call *call, uint64_t n_profiles, ui
 struct asking {
     const struct kiln_str *names;
     uint32_t n;
+    bool sparse;    /* labels that a combination has not are left out of it */
+    bool truncated; /* not all names are asked for */
     void (*put)(struct kiln_native_call *call, const struct asking *asking,
                 const struct kiln_labels *labels);
 };
 
+static int put_labels(struct kiln_native_call *call, struct kiln_ask *ask,
+                      const struct asking *asking)
+{
+    struct kiln_labels *labels;
+    int r = kiln_ask_labels(ask, asking->names, asking->n, &labels, &call->err);
+
+    if (r < 0)
+        return r;
+    r = kiln_native_room(call, ask, labels->budget.used + labels->n_rows * (size_t)ROW_BYTES);
+    if (r == 0)
+        asking->put(call, asking, labels);
+    kiln_labels_free(labels);
+    return r;
+}
+
 static int ask_labels(struct kiln_native_call *call, const struct asking *asking)
 {
     const struct kiln_native_wish wish = {.any_type = true};
-    struct kiln_labels *labels;
     struct kiln_ask *ask;
     int r = kiln_native_ask(call, &wish, &ask);
 
     if (r < 0)
         return r;
-    r = kiln_ask_labels(ask, asking->names, asking->n, &labels, &call->err);
-    if (r == 0) {
-        r = kiln_native_room(call, ask, labels->budget.used + labels->n_rows * (size_t)ROW_BYTES);
-        if (r == 0)
-            asking->put(call, asking, labels);
-        kiln_labels_free(labels);
-    }
+    r = put_labels(call, ask, asking);
     kiln_native_close(call, ask);
     return r;
 }
@@ -138,6 +148,8 @@ static void put_combinations(struct kiln_native_call *call, const struct asking 
         kiln_json_put_name(&call->w, "labels");
         kiln_json_put_object(&call->w);
         for (uint32_t k = 0; k < asking->n; k++) {
+            if (asking->sparse && row->values[k].len == 0)
+                continue;
             kiln_json_put_name_str(&call->w, asking->names[k]);
             kiln_json_put_str(&call->w, row->values[k]);
         }
@@ -146,33 +158,78 @@ static void put_combinations(struct kiln_native_call *call, const struct asking 
         kiln_json_end_object(&call->w);
     }
     kiln_json_end_array(&call->w);
-    kiln_native_put_flag(call, "truncated", labels->truncated || n < labels->n_rows);
+    kiln_native_put_flag(call, "truncated",
+                         labels->truncated || asking->truncated || n < labels->n_rows);
     end(call);
 }
 
+/*
+ * Two passes over the series.  The first finds the names of their labels, and whether attributes
+ * have a say; if they have, combinations of these names are asked for, which reads samples.  If not
+ * the second writes the series as they are.
+ */
 struct listing {
     struct kiln_native_call *call;
     struct kiln_ask *ask;
     const struct kiln_question *question;
+    struct kiln_str names[NAMES_MAX];
+    uint32_t n_names;
+    bool attributes; /* a matcher is about a label that a series does not decide */
     uint32_t n;
     bool truncated;
 };
 
-/* 1 if all matchers hold of the labels of the series, which are all it has; 0, or an error. */
-static int is_chosen(const struct kiln_question *question, const struct kiln_series *series)
+/* 1 if all matchers hold that the labels of the series decide; 0, or an error. */
+static int is_chosen(struct listing *listing, const struct kiln_series *series)
 {
+    const struct kiln_question *question = listing->question;
+    bool attributes = false;
     int r = 1;
 
     if (question->type.len && !kiln_str_eq(series->type, question->type))
         return 0;
     for (uint32_t i = 0; r == 1 && i < question->n_matchers; i++) {
-        struct kiln_str value = KILN_STR("");
+        struct kiln_str value;
 
-        if (!kiln_meaning_of_series(series, question->matchers[i].name, &value))
-            value = KILN_STR("");
-        r = kiln_meaning_match(&question->matchers[i], value);
+        if (kiln_meaning_of_series(series, question->matchers[i].name, &value))
+            r = kiln_meaning_match(&question->matchers[i], value);
+        else
+            attributes = true;
     }
+    listing->attributes |= r == 1 && attributes;
     return r;
+}
+
+static int add_name(struct listing *listing, struct kiln_str name)
+{
+    struct kiln_str *to = &listing->names[listing->n_names];
+
+    for (uint32_t i = 0; i < listing->n_names; i++)
+        if (kiln_str_eq(listing->names[i], name))
+            return 0;
+    if (listing->n_names == NAMES_MAX) {
+        listing->truncated = true;
+        return 0;
+    }
+    *to = kiln_arena_copy(&listing->ask->arena, name);
+    listing->n_names++;
+    return to->ptr ? 0 : -ENOMEM;
+}
+
+static int learn(void *context, const struct kiln_series_found *found)
+{
+    struct listing *listing = context;
+    struct kiln_series series;
+    struct kiln_str name, value;
+    int r = kiln_leash_check(listing->question->leash);
+
+    if (r < 0 || kiln_series_parse(found->key, &series) < 0)
+        return r;
+    r = is_chosen(listing, &series);
+    while (r > 0 && kiln_series_label(&series.labels, &name, &value))
+        if (add_name(listing, name) < 0)
+            r = -ENOMEM;
+    return r < 0 ? r : 0;
 }
 
 static int put_found(void *context, const struct kiln_series_found *found)
@@ -184,7 +241,7 @@ static int put_found(void *context, const struct kiln_series_found *found)
 
     if (r < 0 || kiln_series_parse(found->key, &series) < 0)
         return r;
-    r = is_chosen(listing->question, &series);
+    r = is_chosen(listing, &series);
     if (r <= 0)
         return r;
     if (listing->n == many(call)) {
@@ -204,7 +261,8 @@ static int put_found(void *context, const struct kiln_series_found *found)
 }
 
 /* All series of all tenants asked for. */
-static int list_series(struct listing *listing)
+static int each_series(struct listing *listing,
+                       int (*each)(void *context, const struct kiln_series_found *found))
 {
     struct kiln_native_call *call = listing->call;
     const struct kiln_question *question = listing->question;
@@ -218,15 +276,33 @@ static int list_series(struct listing *listing)
     }
     for (uint32_t i = 0; r == 0 && i < question->n_tenants; i++) {
         selection.tenant = question->tenants[i];
-        r = engine->ops->series(engine, &selection, put_found, listing, &call->err);
+        r = engine->ops->series(engine, &selection, each, listing, &call->err);
     }
+    return r;
+}
+
+static int put_series(struct kiln_native_call *call, struct listing *listing)
+{
+    int r;
+
+    kiln_json_put_object(&call->w);
+    kiln_json_put_name(&call->w, "series");
+    kiln_json_put_array(&call->w);
+    r = each_series(listing, put_found);
+    kiln_json_end_array(&call->w);
+    kiln_native_put_flag(call, "truncated", listing->truncated);
+    end(call);
     return r;
 }
 
 static int run_all_series(struct kiln_native_call *call)
 {
     const struct kiln_native_wish wish = {.any_type = true};
-    struct listing listing = {.call = call};
+    struct listing listing = {
+        .call = call,
+        .names = {KILN_STR("__profile_type__"), KILN_STR("service_name")},
+        .n_names = 2,
+    };
     struct kiln_ask *ask;
     int r = kiln_native_ask(call, &wish, &ask);
 
@@ -234,13 +310,17 @@ static int run_all_series(struct kiln_native_call *call)
         return r;
     listing.ask = ask;
     listing.question = &ask->question;
-    kiln_json_put_object(&call->w);
-    kiln_json_put_name(&call->w, "series");
-    kiln_json_put_array(&call->w);
-    r = list_series(&listing);
-    kiln_json_end_array(&call->w);
-    kiln_native_put_flag(call, "truncated", listing.truncated);
-    end(call);
+    if (ask->question.n_matchers)
+        r = each_series(&listing, learn);
+    if (r == 0 && listing.attributes)
+        r = put_labels(call, ask,
+                       &(struct asking){.names = listing.names,
+                                        .n = listing.n_names,
+                                        .sparse = true,
+                                        .truncated = listing.truncated,
+                                        .put = put_combinations});
+    else if (r == 0)
+        r = put_series(call, &listing);
     kiln_native_close(call, ask);
     return r;
 }

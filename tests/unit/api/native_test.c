@@ -434,6 +434,21 @@ TEST(native, a_time_without_data_is_an_answer_too)
     stop();
 }
 
+TEST(native, series_are_chosen_by_attributes_of_samples_too)
+{
+    start();
+    put_cpu("main;a 10000000 thread=gc\nmain;b 10000000\n", 5 * MINUTE,
+            "service.name=web,service.version=2", 4);
+    CHECK_TEXT(get("/api/v1/series?query=%7Bthread=%22gc%22%7D"),
+               "{\"series\":[{\"labels\":{\"__profile_type__\":\"" CPU ":cpu:nanoseconds\","
+               "\"service_name\":\"web\",\"service.version\":\"2\"},\"profiles\":1,"
+               "\"first\":\"2026-03-01T11:55:00Z\",\"last\":\"2026-03-01T11:55:00Z\"}],"
+               "\"truncated\":false}\n");
+    CHECK_TEXT(get("/api/v1/series?query=%7Bthread=%22main%22%7D"),
+               "{\"series\":[],\"truncated\":false}\n");
+    stop();
+}
+
 TEST(native, an_empty_store_answers_that_there_is_nothing)
 {
     start_empty();
