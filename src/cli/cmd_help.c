@@ -11,7 +11,7 @@ static int run(struct kiln_cli *cli)
     if (word && !command && strcmp(word, "formats") == 0)
         kiln_help_formats(&cli->term, &cli->out);
     else if (word && !command)
-        return kiln_cli_usage(cli->command, "there is no command %.40s", word);
+        return kiln_cli_usage(NULL, "%.40s: no such command", word);
     else if (cli->args.man)
         kiln_man_page(command, &cli->out);
     else if (command)

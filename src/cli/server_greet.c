@@ -22,21 +22,29 @@ static void put_address(const struct kiln_serve *serve, const char *address, uin
 void kiln_serve_greet(const struct kiln_serve *serve)
 {
     const struct kiln_settings *set = &serve->config->set;
+    const char *option = "", *server = ""; /* what commands must be told */
     char page[300] = "";
 
     if (!isatty(STDOUT_FILENO))
         return;
     if (serve->ports.http)
         put_address(serve, set->listen, serve->ports.http, page, sizeof(page));
+    if (strcmp(page, "http://127.0.0.1:4040") != 0) {
+        option = " -s ";
+        server = page;
+    }
     printf("\nKiln is ready.\n\n");
     if (page[0])
         printf("  look    %s\n", page);
     printf("  data    %s (profiles of %llu days, then the oldest go)\n", set->data_dir,
            (unsigned long long)(set->retention_ns / (86400 * UINT64_C(1000000000))));
     if (page[0])
-        printf("  send    kiln push FILE..., or point a Pyroscope client at %s\n", page);
+        printf("  send    kiln push%s%s FILE..., or point a Pyroscope client at %s\n", option,
+               server, page);
     if (serve->ports.otlp_grpc)
         printf("          OpenTelemetry: OTLP over gRPC to port %u\n", serve->ports.otlp_grpc);
+    if (page[0])
+        printf("  ask     kiln query%s%s --services\n", option, server);
     printf("  more    kiln help server, kiln config\n"
            "  stop    Ctrl-C\n\n");
     fflush(stdout);

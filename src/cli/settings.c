@@ -424,14 +424,26 @@ bool kiln_settings_on(const char *address)
     return address && *address && strcmp(address, "off") != 0;
 }
 
+static bool ends_in_port(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    uint64_t port;
+
+    return colon && kiln_str_parse_u64(kiln_str_of(colon + 1), &port) == 0 && port <= UINT16_MAX;
+}
+
 /* Nobody listens where strangers can connect, without tokens. */
 static int check_addresses(const struct kiln_settings *set, struct kiln_err *err)
 {
     const char *const all[] = {set->listen, set->otlp_grpc, set->otlp_http};
 
     for (uint32_t i = 0; i < KILN_ARRAY_LEN(all); i++) {
-        if (kiln_settings_on(all[i]) &&
-            kiln_gate_check_listen(all[i], set->tokens, set->allow_anonymous, NULL) < 0)
+        if (!kiln_settings_on(all[i]))
+            continue;
+        if (!ends_in_port(all[i]))
+            return kiln_err_set(err, -EINVAL, NULL,
+                                "\"%.80s\" is no address (say HOST:PORT, :PORT, or off)", all[i]);
+        if (kiln_gate_check_listen(all[i], set->tokens, set->allow_anonymous, NULL) < 0)
             return kiln_err_set(err, -EINVAL, NULL,
                                 "%s: whoever can reach this address could read and write profiles "
                                 "(say --tokens FILE, or --allow-anonymous if that is meant)",

@@ -198,7 +198,7 @@ class Alone(unittest.TestCase):
             page = re.search(r"look +(http://127.0.0.1:\d+)", text).group(1)
             self.assertEqual(call(page + "/ready")[0], 200)
             self.assertIn(f"data    {folder}/data", text)
-            self.assertIn("kiln push FILE", text)
+            self.assertIn(f"kiln push -s {page} FILE", text)
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(60), 0)
         finally:
