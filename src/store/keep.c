@@ -74,9 +74,11 @@ struct kiln_keep_metrics *kiln_keep_metrics_of(struct kiln_store *store)
 {
     struct kiln_keep *keep = &store->keep;
 
+    pthread_mutex_lock(&keep->sleep);
     if (!keep->has_metrics)
         open_metrics(store, &keep->metrics);
     keep->has_metrics = true;
+    pthread_mutex_unlock(&keep->sleep);
     return &keep->metrics;
 }
 

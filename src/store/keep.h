@@ -45,8 +45,8 @@ struct kiln_keep {
     pthread_cond_t wake;
     struct kiln_keep_skip skips[KILN_KEEP_SKIPS]; /* under `merging`, like what follows */
     uint32_t next_skip;
-    uint32_t n_busy; /* merges in a row for which there was no memory */
-    bool has_metrics;
+    uint32_t n_busy;  /* merges in a row for which there was no memory */
+    bool has_metrics; /* under `sleep` */
     struct kiln_keep_metrics metrics;
     uint64_t retire_next_ns, merge_next_ns; /* of the clock that never jumps */
 };
