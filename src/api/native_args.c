@@ -392,8 +392,9 @@ int kiln_native_args_read(struct kiln_native_call *call, uint64_t known)
     }
     kiln_params_done(&params);
     if (r < 0 && call->err.code == 0)
-        return kiln_err_set(&call->err, -EINVAL, NULL,
-                            "the query of the address is not well-formed");
+        return r == -ENOMEM ? r
+                            : kiln_err_set(&call->err, -EINVAL, NULL,
+                                           "the query of the address is not well-formed");
     return r < 0 ? r : end_range(call);
 }
 
