@@ -127,16 +127,17 @@ static struct kiln_engine *open_store(const char *folder, struct kiln_io **io,
 
 struct times {
     double first, best;
+    size_t reserved, took; /* bytes, of the last one */
 };
 
 static struct times ask(struct kiln_engine *engine, const struct kiln_merge_wants *wants,
-                        uint32_t rounds, struct kiln_merged **ret_merged)
+                        uint32_t rounds, struct kiln_pool *pool, struct kiln_merged **ret_merged)
 {
-    struct times times = {0, 1e9};
+    struct times times = {0, 1e9, 0, 0};
 
     for (uint32_t i = 0; i < rounds; i++) {
         static const struct kiln_str tenant = {"anonymous", 9};
-        struct kiln_leash leash = {0};
+        struct kiln_leash leash = {.pool = pool, .exact = true};
         struct kiln_question q = {.tenants = &tenant, .n_tenants = 1, .leash = &leash};
         struct kiln_err err = {0};
         double start = bench_cpu_s(), took;
@@ -147,6 +148,9 @@ static struct times ask(struct kiln_engine *engine, const struct kiln_merge_want
         took = (bench_cpu_s() - start) * 1e3;
         times.first = i ? times.first : took;
         times.best = took < times.best ? took : times.best;
+        times.reserved = leash.first;
+        times.took = leash.first_peak;
+        kiln_leash_spend(&leash);
     }
     return times;
 }
@@ -187,7 +191,7 @@ static void ask_others(struct kiln_engine *engine, uint32_t rounds)
     static const struct kiln_str tenant = {"anonymous", 9}, function = {"runtime.mallocgc", 16};
 
     for (uint32_t kind = 0; kind < KILN_ARRAY_LEN(what); kind++) {
-        struct times t = {0, 1e9};
+        struct times t = {0, 1e9, 0, 0};
 
         for (uint32_t i = 0; i < rounds; i++) {
             struct kiln_leash leash = {0};
@@ -208,7 +212,7 @@ static void ask_others(struct kiln_engine *engine, uint32_t rounds)
     }
 }
 
-static void ask_parts(struct kiln_engine *engine, uint32_t rounds)
+static void ask_parts(struct kiln_engine *engine, uint32_t rounds, struct kiln_pool *pool)
 {
     static const struct {
         const char *what;
@@ -225,9 +229,10 @@ static void ask_parts(struct kiln_engine *engine, uint32_t rounds)
     struct rusage usage;
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(parts); i++) {
-        struct times t = ask(engine, &parts[i].wants, rounds, &merged);
+        struct times t = ask(engine, &parts[i].wants, rounds, pool, &merged);
 
-        printf("%-30s first %7.1f  best %7.1f ms", parts[i].what, t.first, t.best);
+        printf("%-30s first %7.1f  best %7.1f ms  %zu of %zu kB", parts[i].what, t.first, t.best,
+               t.took >> 10, t.reserved >> 10);
         if (merged->flame)
             printf("  nodes %u functions %u names %u", merged->flame->n_nodes,
                    merged->flame->n_functions, merged->flame->n_names);
@@ -248,7 +253,7 @@ static void ask_store(const char *folder, uint32_t rounds)
 
     kiln_pool_init(&pool, "bench", POOL, NULL);
     engine = open_store(folder, &io, NULL, &pool);
-    ask_parts(engine, rounds);
+    ask_parts(engine, rounds, &pool);
     printf("%-30s %zu MB\n", "of it what was read of blocks", atomic_load(&pool.peak) >> 20);
     engine->ops->close(engine);
     kiln_io_close(io);
@@ -275,7 +280,7 @@ static void make(const char *folder, uint32_t n, uint32_t blocks, uint32_t churn
             bench_must(kiln_store_flush(engine, &err), "cut", &err);
     }
     if (blocks == 0)
-        ask_parts(engine, 5);
+        ask_parts(engine, 5, &pool);
     engine->ops->close(engine);
     kiln_io_close(io);
     kiln_batch_unref(from);

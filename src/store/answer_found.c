@@ -263,7 +263,8 @@ static int answer(struct finding *f, struct kiln_store *store, struct kiln_found
 
     if (r < 0)
         return r;
-    r = kiln_scan_reserve(scan, 0, kiln_scan_has_stacks(scan), err);
+    r = kiln_scan_reserve(scan, &(struct kiln_scan_needs){.forests = kiln_scan_has_stacks(scan)},
+                          err);
     if (r == 0)
         r = kiln_scan_run(scan, &visitor, &basis, err);
     if (r == 0)

@@ -479,7 +479,8 @@ int kiln_store_labels(struct kiln_engine *engine, const struct kiln_question *qu
     if (r < 0)
         return r;
     init(&l);
-    r = kiln_scan_reserve(l.scan, 0, kiln_scan_has_stacks(l.scan), err);
+    r = kiln_scan_reserve(l.scan,
+                          &(struct kiln_scan_needs){.forests = kiln_scan_has_stacks(l.scan)}, err);
     if (r == 0)
         r = answer(&l, ret_labels, err);
     done(&l);

@@ -136,7 +136,8 @@ static int answer(struct kiln_tally *t, struct kiln_store *store,
     if (r < 0)
         return r;
     kiln_scan_asks(scan, t->opts->by, t->opts->n_by);
-    r = kiln_scan_reserve(scan, 0, kiln_scan_has_stacks(scan), err);
+    r = kiln_scan_reserve(scan, &(struct kiln_scan_needs){.forests = kiln_scan_has_stacks(scan)},
+                          err);
     if (r == 0)
         r = kiln_scan_run(scan, &visitor, &basis, err);
     if (r == 0)

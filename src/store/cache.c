@@ -12,8 +12,9 @@ struct kiln_cache_entry {
     struct kiln_cache_entry *chain;         /* of the same hash */
     struct kiln_cache_entry *newer, *older; /* in the order of use */
     struct kiln_block_id block;
-    uint32_t what;
+    uint64_t what;
     uint64_t age;
+    bool goes_first;
     struct kiln_cached *object;
 };
 
@@ -65,16 +66,24 @@ static void evict(struct kiln_cache *cache, struct kiln_cache_entry *e)
     drop(cache, at);
 }
 
+static void evict_down_to(struct kiln_cache *cache, size_t goal, bool goes_first)
+{
+    for (struct kiln_cache_entry *e = cache->oldest, *newer; e && cache->used > goal; e = newer) {
+        newer = e->newer;
+        if (e->goes_first == goes_first &&
+            atomic_load_explicit(&e->object->refs, memory_order_acquire) == 1)
+            evict(cache, e);
+    }
+}
+
 /* Evicts what nobody holds until `bytes` are freed; false if there was less. */
-static bool make_room(struct kiln_cache *cache, size_t bytes)
+static bool make_room(struct kiln_cache *cache, size_t bytes, bool all)
 {
     size_t goal = cache->used > bytes ? cache->used - bytes : 0;
 
-    for (struct kiln_cache_entry *e = cache->oldest, *newer; e && cache->used > goal; e = newer) {
-        newer = e->newer;
-        if (atomic_load_explicit(&e->object->refs, memory_order_acquire) == 1)
-            evict(cache, e);
-    }
+    evict_down_to(cache, goal, true);
+    if (all)
+        evict_down_to(cache, goal, false);
     return cache->used <= goal;
 }
 
@@ -85,7 +94,7 @@ static void reclaim(void *context, size_t bytes)
 
     if (pthread_mutex_trylock(&cache->lock) != 0)
         return;
-    make_room(cache, bytes);
+    make_room(cache, bytes, true);
     pthread_mutex_unlock(&cache->lock);
 }
 
@@ -97,7 +106,7 @@ void kiln_cache_init(struct kiln_cache *cache, struct kiln_pool *pool, size_t li
 }
 
 static struct kiln_cache_entry **find(struct kiln_cache *cache, const struct kiln_block_id *block,
-                                      uint32_t what)
+                                      uint64_t what)
 {
     struct kiln_cache_entry **at = chain_of(cache, block);
 
@@ -107,7 +116,7 @@ static struct kiln_cache_entry **find(struct kiln_cache *cache, const struct kil
 }
 
 struct kiln_cached *kiln_cache_find(struct kiln_cache *cache, const struct kiln_block_id *block,
-                                    uint32_t what, uint64_t age)
+                                    uint64_t what, uint64_t age)
 {
     struct kiln_cached *found = NULL;
     struct kiln_cache_entry *e;
@@ -126,22 +135,22 @@ struct kiln_cached *kiln_cache_find(struct kiln_cache *cache, const struct kiln_
 }
 
 /* Takes the bytes of an object from the pool, if need be by evicting. */
-static bool charge(struct kiln_cache *cache, size_t bytes)
+static bool charge(struct kiln_cache *cache, size_t bytes, bool all)
 {
     if (cache->used > cache->limit - bytes &&
-        !make_room(cache, cache->used - (cache->limit - bytes)))
+        !make_room(cache, cache->used - (cache->limit - bytes), all))
         return false;
-    while (kiln_pool_take(cache->pool, bytes) < 0) {
+    while (!kiln_pool_has(cache->pool, bytes) || kiln_pool_take(cache->pool, bytes) < 0) {
         size_t before = cache->used;
 
-        make_room(cache, bytes);
+        make_room(cache, bytes, all);
         if (cache->used == before)
             return false;
     }
     return true;
 }
 
-bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what)
+bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what)
 {
     bool has;
 
@@ -151,9 +160,9 @@ bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block,
     return has;
 }
 
-bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
-                    uint64_t age, struct kiln_cached *object)
+static bool put(struct kiln_cache *cache, const struct kiln_cache_entry *made)
 {
+    struct kiln_cached *object = made->object;
     struct kiln_cache_entry *e, **at;
 
     if (object->bytes > cache->limit)
@@ -162,13 +171,13 @@ bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block,
     if (!e)
         return false;
     pthread_mutex_lock(&cache->lock);
-    at = find(cache, block, what);
+    at = find(cache, &made->block, made->what);
     if (*at)
         drop(cache, at);
-    if (charge(cache, object->bytes)) {
+    if (charge(cache, object->bytes, !made->goes_first)) {
         kiln_cached_ref(object);
-        *e = (struct kiln_cache_entry){.block = *block, .what = what, .age = age, .object = object};
-        at = chain_of(cache, block);
+        *e = *made;
+        at = chain_of(cache, &made->block);
         e->chain = *at;
         *at = e;
         link_newest(cache, e);
@@ -180,7 +189,23 @@ bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block,
     return !e;
 }
 
-bool kiln_cache_offer(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
+bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what,
+                    uint64_t age, struct kiln_cached *object)
+{
+    return put(cache, &(struct kiln_cache_entry){
+                          .block = *block, .what = what, .age = age, .object = object});
+}
+
+bool kiln_cache_add(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what,
+                    uint64_t age, struct kiln_cached *object)
+{
+    return put(
+        cache,
+        &(struct kiln_cache_entry){
+            .block = *block, .what = what, .age = age, .object = object, .goes_first = true});
+}
+
+bool kiln_cache_offer(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what,
                       struct kiln_cached *object)
 {
     bool room;

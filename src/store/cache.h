@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache - what was read of blocks and may be asked for again: dictionaries (store/dict.h) and the
- * stacks of a service as a forest (store/forest.h), by the id of the block and what it is of it.
+ * cache - what was read of blocks and may be asked for again: dictionaries (store/dict.h), the
+ * stacks of a service as a forest (store/forest.h), and what rows add up to (store/ready.h), by the
+ * id of the block and what it is of it.
  *
  * Everything in it is immutable and counted.  Its bytes are charged to a pool while it is cached;
  * what was not used for longest goes first when the share of the cache, or the pool, is used up.
@@ -31,7 +32,7 @@ static inline void kiln_cached_ref(struct kiln_cached *object)
 }
 void kiln_cached_unref(struct kiln_cached *object); /* may be NULL */
 
-/* Instead of the number of a service. */
+/* Instead of the number of a service; store/ready.h has those with the highest bit. */
 #define KILN_CACHE_DICT   UINT32_MAX
 #define KILN_CACHE_META   (UINT32_MAX - 1)
 
@@ -54,15 +55,19 @@ void kiln_cache_done(struct kiln_cache *cache);
 
 /* A reference, or NULL.  `age` must be that it was put with, unless that was 0. */
 struct kiln_cached *kiln_cache_find(struct kiln_cache *cache, const struct kiln_block_id *block,
-                                    uint32_t what, uint64_t age);
+                                    uint64_t what, uint64_t age);
 /* Whether it is there, without counting it as a use. */
-bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what);
+bool kiln_cache_has(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what);
 /* Keeps a reference of its own, if there is room, in the place of what was there; false: there is
  * none, and the object is the caller's alone. */
-bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
+bool kiln_cache_put(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what,
+                    uint64_t age, struct kiln_cached *object);
+/* The same for what is made of the rest of the cache: it goes before anything else does, and only
+ * its like makes room for it. */
+bool kiln_cache_add(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what,
                     uint64_t age, struct kiln_cached *object);
 /* The same for what can easily be made again: only where half of the cache is free. */
-bool kiln_cache_offer(struct kiln_cache *cache, const struct kiln_block_id *block, uint32_t what,
+bool kiln_cache_offer(struct kiln_cache *cache, const struct kiln_block_id *block, uint64_t what,
                       struct kiln_cached *object);
 /* Nothing of this block is kept any more. */
 void kiln_cache_forget(struct kiln_cache *cache, const struct kiln_block_id *block);

@@ -18,6 +18,8 @@
 #define FREE(f, array)                                                                             \
     kiln_array_free(&(f)->budget, (void **)&(f)->array, &(f)->cap_##array, sizeof(*(f)->array))
 
+static _Atomic uint64_t n_made;
+
 static void free_forest(struct kiln_cached *cached)
 {
     struct kiln_forest *f = (struct kiln_forest *)cached;
@@ -42,6 +44,7 @@ int kiln_forest_maker_init(struct kiln_forest_maker *maker, size_t memory_bytes)
         return -ENOMEM;
     f->budget.limit = memory_bytes;
     f->folded = UINT32_MAX;
+    f->serial = atomic_fetch_add(&n_made, 1);
     f->cached.free = free_forest;
     atomic_init(&f->cached.refs, 1);
     kiln_namer_init(&f->namer, NULL, &f->budget, NULL);

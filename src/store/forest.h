@@ -42,7 +42,8 @@ struct kiln_forest_stack {
 struct kiln_forest {
     struct kiln_cached cached; /* first */
     uint32_t n_stacks, n_nodes, n_names;
-    uint32_t depth; /* of the deepest stack */
+    uint32_t depth;  /* of the deepest stack */
+    uint64_t serial; /* of all forests ever made, this one */
     const struct kiln_function_name *names;
     const uint64_t *hashes; /* of names; equal hashes are taken for equal names */
     uint32_t *own;          /* n_nodes: number of a name, and AGAIN; those of one stack together */

@@ -18,6 +18,7 @@ void kiln_fund_done(struct kiln_fund *fund)
     if (fund->budget.limit)
         kiln_leash_give(fund->leash, fund->budget.limit);
     fund->budget = (struct kiln_budget){0};
+    fund->ahead = 0;
 }
 
 static void count(struct kiln_fund *fund, size_t bytes)
@@ -28,19 +29,24 @@ static void count(struct kiln_fund *fund, size_t bytes)
 
 int kiln_fund_take(struct kiln_fund *fund, size_t bytes)
 {
-    int r = kiln_leash_take(fund->leash, bytes);
+    size_t known = fund->ahead < bytes ? fund->ahead : bytes;
+    int r = bytes > known ? kiln_leash_take(fund->leash, bytes - known) : 0;
 
-    if (r == 0)
-        count(fund, bytes);
+    if (r == 0) {
+        count(fund, bytes - known);
+        fund->ahead -= known;
+    }
     return r;
 }
 
-int kiln_fund_reserve(struct kiln_fund *fund, size_t bytes, struct kiln_err *err)
+int kiln_fund_reserve(struct kiln_fund *fund, size_t bytes, size_t ahead, struct kiln_err *err)
 {
-    int r = kiln_leash_reserve(fund->leash, bytes, err);
+    int r = kiln_leash_reserve(fund->leash, bytes + ahead, err);
 
-    if (r == 0)
-        count(fund, bytes);
+    if (r == 0) {
+        count(fund, bytes + ahead);
+        fund->ahead = ahead;
+    }
     return r;
 }
 

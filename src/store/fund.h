@@ -15,6 +15,7 @@
 struct kiln_fund {
     struct kiln_leash *leash;
     struct kiln_budget budget; /* its limit is what was taken */
+    size_t ahead;              /* of it: for what will be taken */
 };
 
 void kiln_fund_init(struct kiln_fund *fund, struct kiln_leash *leash);
@@ -23,8 +24,10 @@ void kiln_fund_done(struct kiln_fund *fund);
 
 /* Bytes that somebody else counts; given back with the rest. */
 KILN_CHECK int kiln_fund_take(struct kiln_fund *fund, size_t bytes);
-/* The same, but waits for its turn: before anything else is taken. */
-KILN_CHECK int kiln_fund_reserve(struct kiln_fund *fund, size_t bytes, struct kiln_err *err);
+/* The same, but waits for its turn: before anything else is taken.  `ahead` is for what will be
+ * taken later. */
+KILN_CHECK int kiln_fund_reserve(struct kiln_fund *fund, size_t bytes, size_t ahead,
+                                 struct kiln_err *err);
 /* As kiln_grow() without a maximum. */
 KILN_CHECK int kiln_fund_grow(struct kiln_fund *fund, void **ptr, uint32_t *cap, uint64_t need,
                               size_t size);

@@ -8,6 +8,9 @@
  * and everything else is made of the rounded ones, so that it still adds up: all sources become one
  * profile (store/merge_profile.h) first.
  *
+ * Where a source is whole, what it comes to is kept (store/ready.h), and found by the next
+ * question.
+ *
  * Sums wrap where they pass 64 bits; nothing real does.
  */
 #include <errno.h>
@@ -17,9 +20,10 @@
 #include "store/merge_int.h"
 #include "store/merge_profile.h"
 #include "store/merge_roll.h"
+#include "store/ready.h"
 #include "store/scan_int.h"
 
-#define STACK_BYTES 36u /* of a question: its sum, and where it is */
+#define STACK_BYTES 8u /* of a question: its sum */
 
 /* How many profiles a process has; a table by its hash. */
 struct processes {
@@ -45,6 +49,7 @@ struct run {
     /* of the source at hand, by number of a stack less 1 */
     int64_t *sums;
     double *means; /* only of levels */
+    double source_count;
     uint32_t n_stacks;
 };
 
@@ -114,6 +119,7 @@ static int begin(void *context, const struct kiln_scan_source *source, struct ki
 
     (void)err;
     drop_sums(run);
+    run->source_count = 0;
     run->n_stacks = source->n_stacks;
     run->sums = kiln_calloc((size_t)source->n_stacks + 1, sizeof(*run->sums));
     if (run->q->average)
@@ -194,7 +200,7 @@ static int add_profile(void *context, const struct kiln_scan_profile *p, struct 
         uint64_t raw;
 
         raw = add_values((uint64_t *)run->sums, rows, (uint64_t)p->weight.scale);
-        run->count += count_rows(p, rows, (int64_t)raw, has_negative(rows));
+        run->source_count += count_rows(p, rows, (int64_t)raw, has_negative(rows));
         if (run->means)
             r = add_means(run, p, rows);
     }
@@ -224,8 +230,63 @@ static int list_stacks(const struct run *run, uint32_t **ret_stacks, uint32_t *r
     return 0;
 }
 
+/* Keeps what a source that is whole comes to.  Takes forest and sums over. */
+static int add_whole(struct run *run, const struct kiln_scan_source *source, struct kiln_forest *f,
+                     int64_t *sums)
+{
+    struct kiln_ready *ready;
+    int r;
+
+    kiln_merging_add_up(sums, f->n_stacks);
+    r = kiln_ready_new(source, f, sums, &ready);
+    if (r < 0) {
+        kiln_forest_unref(f);
+        return r;
+    }
+    ready->count = run->source_count;
+    if (run->wants->functions)
+        r = kiln_merging_list(&run->merging, f, sums, &ready->functions, &ready->n_functions);
+    if (r < 0) {
+        kiln_cached_unref(&ready->cached);
+        kiln_forest_unref(f);
+        return r;
+    }
+    kiln_ready_keep(&run->scan->store->cache, source, f, ready);
+    return kiln_merging_add_ready(&run->merging, f, ready);
+}
+
+/* A source that was whole before. */
+static int add_known(void *context, const struct kiln_scan_source *source, struct kiln_err *err)
+{
+    struct run *run = context;
+    struct kiln_ready *ready;
+    struct kiln_forest *f;
+    uint32_t n;
+    int r = kiln_scan_forest(run->scan, source, NULL, 0, &f, err);
+
+    if (r < 0)
+        return r;
+    ready = kiln_ready_find(&run->scan->store->cache, source, f, run->wants->functions);
+    if (!ready) {
+        kiln_forest_unref(f);
+        return 0;
+    }
+    n = f->n_stacks;
+    r = kiln_scan_add_piece(run->scan, &ready->piece);
+    if (r < 0) {
+        kiln_forest_unref(f);
+        kiln_cached_unref(&ready->cached);
+        return r;
+    }
+    run->count += ready->count;
+    run->total = (int64_t)((uint64_t)run->total + (uint64_t)ready->upto[n]);
+    r = kiln_merging_add_ready(&run->merging, f, ready);
+    return r < 0 ? r : 1;
+}
+
 /* The sums in the order of ranks. */
-static int add_by_rank(struct run *run, struct kiln_forest *f, const uint32_t *stacks, uint32_t n)
+static int add_by_rank(struct run *run, const struct kiln_scan_source *source,
+                       struct kiln_forest *f, const uint32_t *stacks, uint32_t n)
 {
     uint64_t *by_rank = kiln_calloc((size_t)f->n_stacks + 1, sizeof(*by_rank));
 
@@ -239,7 +300,8 @@ static int add_by_rank(struct run *run, struct kiln_forest *f, const uint32_t *s
         kiln_free(run->sums);
         run->sums = NULL;
     }
-    return kiln_merging_add(&run->merging, f, (int64_t *)by_rank);
+    return source && source->whole ? add_whole(run, source, f, (int64_t *)by_rank)
+                                   : kiln_merging_add(&run->merging, f, (int64_t *)by_rank);
 }
 
 static int add_forest(struct run *run, const struct kiln_scan_source *source, struct kiln_err *err)
@@ -253,7 +315,7 @@ static int add_forest(struct run *run, const struct kiln_scan_source *source, st
     if (r == 0)
         r = kiln_scan_forest(run->scan, source, stacks, n, &forest, err);
     if (r == 0)
-        r = add_by_rank(run, forest, stacks, n);
+        r = add_by_rank(run, source, forest, stacks, n);
     kiln_free(stacks);
     return r;
 }
@@ -271,6 +333,7 @@ static int end(void *context, const struct kiln_scan_source *source, struct kiln
         any |= run->sums[i] != 0;
     }
     run->total = (int64_t)((uint64_t)run->total + total);
+    run->count += run->source_count;
     if (any && !run->means && (run->wants->nodes_max || run->wants->functions))
         r = add_forest(run, source, err);
     if (r == 0 && run->profile && (any || run->means))
@@ -316,15 +379,18 @@ static int scan_all(struct run *run, struct kiln_basis *basis, struct kiln_err *
 {
     const struct kiln_scan_visitor counting = {
         .context = run, .profile = count_profile, .restart = forget_processes};
-    const struct kiln_scan_visitor adding = {.context = run,
-                                             .begin = begin,
-                                             .profile = add_profile,
-                                             .end = end,
-                                             .restart = restart,
-                                             .rolled = add_rolled,
-                                             .no_trees = run->wants->nodes_max == 0};
+    struct kiln_scan_visitor adding = {.context = run,
+                                       .begin = begin,
+                                       .profile = add_profile,
+                                       .end = end,
+                                       .restart = restart,
+                                       .rolled = add_rolled,
+                                       .no_trees = run->wants->nodes_max == 0};
     int r = 0;
 
+    /* Others want rows, or no forest. */
+    if (!run->profile && (run->wants->nodes_max || run->wants->functions))
+        adding.known = add_known;
     if (run->q->average)
         r = kiln_scan_run(run->scan, &counting, NULL, err);
     if (r == 0)
@@ -358,18 +424,21 @@ static int add_means_profile(struct run *run, struct kiln_batch *batch)
         run->sums[s->stack] = kiln_sample_total(batch, s);
         run->total = (int64_t)((uint64_t)run->total + (uint64_t)run->sums[s->stack]);
     }
-    return add_by_rank(run, forest, NULL, list.n);
+    return add_by_rank(run, NULL, forest, NULL, list.n);
 }
 
 static int answer(struct run *run, struct kiln_merged *merged, struct kiln_err *err)
 {
     const struct kiln_merge_wants *wants = run->wants;
+    const struct kiln_scan_needs needs = {.bytes_a_stack = STACK_BYTES,
+                                          .forests = wants->nodes_max || wants->functions ||
+                                                     wants->profile,
+                                          .nodes_max = wants->nodes_max};
     int r = 0;
 
     /* Functions are exact there. */
     run->scan->rolls = !wants->profile && !(wants->exact && wants->nodes_max);
-    r = kiln_scan_reserve(run->scan, STACK_BYTES,
-                          wants->nodes_max || wants->functions || wants->profile, err);
+    r = kiln_scan_reserve(run->scan, &needs, err);
     if (r == 0 && (wants->profile || run->q->average))
         r = kiln_merge_profile_new(run->scan, run->q, &run->profile, err);
     if (r == 0)

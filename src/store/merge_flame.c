@@ -7,13 +7,13 @@
 
 #include "store/fund.h"
 #include "store/merge_int.h"
+#include "store/ready.h"
 
 #define CHECK_EVERY 16384u /* stacks */
 
 /* ---- sources ---- */
 
-/* Sums by rank to what they come to before each. */
-static void add_up(int64_t *sums, uint32_t n)
+void kiln_merging_add_up(int64_t *sums, uint32_t n)
 {
     uint64_t upto = 0;
 
@@ -25,24 +25,44 @@ static void add_up(int64_t *sums, uint32_t n)
     }
 }
 
-int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, int64_t *sums)
+static void drop_source(struct kiln_merge_source *s)
 {
-    struct kiln_merge_source made = {.forest = forest, .upto = sums, .own_upto = sums};
+    kiln_forest_unref(s->forest);
+    kiln_free(s->own_upto);
+    kiln_cached_unref(s->ready);
+}
+
+static int add_source(struct kiln_merging *m, struct kiln_merge_source made)
+{
     int r = kiln_grow(&m->budget, (void **)&m->sources, &m->cap_sources, (uint64_t)m->n_sources + 1,
                       sizeof(*m->sources), UINT32_MAX);
 
-    made.names = kiln_calloc((size_t)forest->n_names + 1, sizeof(*made.names));
-    if (r == 0 && !made.names)
-        r = -ENOMEM;
-    if (r < 0) {
-        kiln_free(sums);
-        kiln_free(made.names);
-        kiln_forest_unref(forest);
-        return r;
+    if (r == 0) {
+        made.names = kiln_calloc((size_t)made.forest->n_names + 1, sizeof(*made.names));
+        r = made.names ? 0 : -ENOMEM;
     }
-    add_up(sums, forest->n_stacks);
-    m->sources[m->n_sources++] = made;
-    return 0;
+    if (r < 0)
+        drop_source(&made);
+    else
+        m->sources[m->n_sources++] = made;
+    return r;
+}
+
+int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, int64_t *sums)
+{
+    kiln_merging_add_up(sums, forest->n_stacks);
+    return add_source(m,
+                      (struct kiln_merge_source){.forest = forest, .upto = sums, .own_upto = sums});
+}
+
+int kiln_merging_add_ready(struct kiln_merging *m, struct kiln_forest *forest,
+                           struct kiln_ready *ready)
+{
+    return add_source(m, (struct kiln_merge_source){.forest = forest,
+                                                    .upto = ready->upto,
+                                                    .ready = &ready->cached,
+                                                    .functions = ready->functions,
+                                                    .n_functions = ready->n_functions});
 }
 
 void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n)
@@ -50,8 +70,7 @@ void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n)
     while (m->n_sources > n) {
         struct kiln_merge_source *s = &m->sources[--m->n_sources];
 
-        kiln_forest_unref(s->forest);
-        kiln_free(s->own_upto);
+        drop_source(s);
         if (!(s->is_rolled && m->n_rolled_names))
             kiln_free(s->names);
     }
@@ -118,12 +137,10 @@ static int64_t less(int64_t a, int64_t b)
  * Of the nodes of a stack, those that the next one shares stay open; those that nobody else goes
  * through have its sum, and are passed over where that is 0, as in most stacks of most questions.
  */
-static void add_stack(const struct kiln_merge_source *s, uint32_t i, struct open *path,
-                      struct sums *sums)
+static void add_stack(const struct kiln_forest *f, const int64_t *upto, uint32_t i,
+                      struct open *path, struct sums *sums)
 {
-    const struct kiln_forest *f = s->forest;
     const uint32_t *own = f->own + f->first[i];
-    const int64_t *upto = s->upto + i;
     uint32_t shared = f->stacks[i].shared, length = kiln_forest_length(f, i);
     uint32_t staying = f->stacks[i + 1].shared;
     int64_t sum = less(upto[1], upto[0]);
@@ -161,9 +178,30 @@ static int add_sums(struct kiln_merging *m, struct kiln_merge_source *s, uint32_
     return 0;
 }
 
-static int add_forest(struct kiln_merging *m, struct kiln_merge_source *s)
+static int list_sums(const struct kiln_forest *f, const struct sums *sums,
+                     struct kiln_merge_function **ret_list, uint32_t *ret_n)
 {
-    const struct kiln_forest *f = s->forest;
+    struct kiln_merge_function *list;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < f->n_names; i++)
+        n += sums[i].self || sums[i].total;
+    list = kiln_malloc(((size_t)n + 1) * sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    *ret_n = n;
+    n = 0;
+    for (uint32_t i = 0; i < f->n_names; i++) {
+        if (sums[i].self || sums[i].total)
+            list[n++] = (struct kiln_merge_function){i, sums[i].self, sums[i].total};
+    }
+    *ret_list = list;
+    return 0;
+}
+
+int kiln_merging_list(struct kiln_merging *m, const struct kiln_forest *f, const int64_t *upto,
+                      struct kiln_merge_function **ret_list, uint32_t *ret_n)
+{
     struct sums *sums = kiln_calloc((size_t)f->n_names + 1, sizeof(*sums));
     struct open *path = kiln_calloc((size_t)f->depth + 1, sizeof(*path));
     int r = sums && path ? 0 : -ENOMEM;
@@ -171,12 +209,34 @@ static int add_forest(struct kiln_merging *m, struct kiln_merge_source *s)
     for (uint32_t i = 0; r == 0 && i < f->n_stacks; i++) {
         if (i % CHECK_EVERY == 0)
             r = kiln_leash_check(m->fund->leash);
-        add_stack(s, i, path, sums);
+        add_stack(f, upto + i, i, path, sums);
     }
-    for (uint32_t i = 0; r == 0 && i < f->n_names; i++)
-        r = add_sums(m, s, i, sums[i].self, sums[i].total);
+    if (r == 0)
+        r = list_sums(f, sums, ret_list, ret_n);
     kiln_free(sums);
     kiln_free(path);
+    return r;
+}
+
+static int add_list(struct kiln_merging *m, struct kiln_merge_source *s,
+                    const struct kiln_merge_function *list, uint32_t n)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < n; i++)
+        r = add_sums(m, s, list[i].name, list[i].self, list[i].total);
+    return r;
+}
+
+static int add_forest(struct kiln_merging *m, struct kiln_merge_source *s)
+{
+    struct kiln_merge_function *list = NULL;
+    uint32_t n = 0;
+    int r = kiln_merging_list(m, s->forest, s->upto, &list, &n);
+
+    if (r == 0)
+        r = add_list(m, s, list, n);
+    kiln_free(list);
     return r;
 }
 
@@ -187,10 +247,7 @@ int kiln_merging_functions(struct kiln_merging *m)
     for (uint32_t i = 0; r == 0 && i < m->n_sources; i++) {
         struct kiln_merge_source *s = &m->sources[i];
 
-        if (!s->functions)
-            r = add_forest(m, s);
-        for (uint32_t k = 0; r == 0 && s->functions && k < s->n_functions; k++)
-            r = add_sums(m, s, s->functions[k].name, s->functions[k].self, s->functions[k].total);
+        r = s->functions ? add_list(m, s, s->functions, s->n_functions) : add_forest(m, s);
     }
     return r;
 }

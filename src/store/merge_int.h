@@ -25,7 +25,8 @@ struct kiln_merge_function {
 struct kiln_merge_source {
     struct kiln_forest *forest; /* a reference */
     const int64_t *upto;        /* n_stacks + 1, by rank: the sum of all stacks before it */
-    int64_t *own_upto;          /* the same, if they are its own */
+    int64_t *own_upto;          /* the same, if they are its own, */
+    struct kiln_cached *ready;  /* else a reference to whose they are (store/ready.h) */
     uint32_t *names; /* by name of the forest: 1 + its number in the answer; 0: not there yet */
     /* Ready sums instead of those of the forest; NULL: none. */
     const struct kiln_merge_function *functions;
@@ -57,6 +58,10 @@ struct kiln_merging {
  * for one more.
  */
 KILN_CHECK int kiln_merging_add(struct kiln_merging *m, struct kiln_forest *forest, int64_t *sums);
+/* The same, of sums that were added up already, and may have functions. */
+struct kiln_ready;
+KILN_CHECK int kiln_merging_add_ready(struct kiln_merging *m, struct kiln_forest *forest,
+                                      struct kiln_ready *ready);
 /* Forgets all sources but the first `n`; before names were asked for. */
 void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n);
 void kiln_merging_done(struct kiln_merging *m);
@@ -86,6 +91,12 @@ KILN_CHECK int kiln_merging_flame(struct kiln_merging *m, uint32_t nodes_max, bo
 
 /* Adds up the functions of all sources, in m->names. */
 KILN_CHECK int kiln_merging_functions(struct kiln_merging *m);
+/* Those of a forest that have a sum, allocated. */
+KILN_CHECK int kiln_merging_list(struct kiln_merging *m, const struct kiln_forest *forest,
+                                 const int64_t *upto, struct kiln_merge_function **ret_list,
+                                 uint32_t *ret_n);
+/* Sums by rank, and room for one more, to what they come to before each. */
+void kiln_merging_add_up(int64_t *sums, uint32_t n);
 /* Fills flame->nodes. */
 KILN_CHECK int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max,
                                 struct kiln_flame *flame);

@@ -181,7 +181,7 @@ int kiln_scan_run(struct kiln_scan *scan, const struct kiln_scan_visitor *visito
         scan->pairs_left = kiln_digest_pairs_bytes;
         scan->pairs_missing = false;
         scan->basis = (struct kiln_basis){.n_damaged = scan->n_damaged};
-        scan->n_intervals = 0;
+        scan->n_intervals = scan->first_interval = 0;
         for (uint32_t i = 0; r == 0 && i < scan->n_parts; i++)
             r = scan_part(scan, &scan->parts[i], err);
         if (!scan->again)

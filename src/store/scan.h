@@ -47,6 +47,17 @@ enum kiln_scan_columns {
                              of them (kiln_scan_missed); not with SUMS */
 };
 
+struct kiln_scan_interval {
+    uint64_t start, end;
+};
+
+/* What a source adds to the basis. */
+struct kiln_scan_piece {
+    struct kiln_basis basis;              /* but for blocks, and the time that is covered: */
+    struct kiln_scan_interval *intervals; /* borrowed in a source */
+    uint32_t n;
+};
+
 struct kiln_scan_source {
     struct kiln_str tenant_name;
     struct kiln_tenant *tenant;
@@ -56,6 +67,10 @@ struct kiln_scan_source {
     uint32_t service;               /* of the block */
     uint32_t n_stacks;              /* rows have stacks 1 to n_stacks */
     bool live;                      /* a head that grows */
+    /* Of a block, where all rows of these series are meant, and no other; else NULL. */
+    const uint32_t *whole;
+    uint32_t n_whole;
+    const struct kiln_scan_piece *piece; /* in `end`, where they are whole */
 };
 
 /* Rows of one profile and one shape, all of them wanted. */
@@ -107,6 +122,8 @@ struct kiln_scan_visitor {
     void (*restart)(void *context);
     /* Whether rows of a series are wanted at all; NULL: all. */
     bool (*series)(void *context, const struct kiln_series *series);
+    /* Instead of begin, rows and end of a source that is whole: 1 if that is done.  May be NULL. */
+    int (*known)(void *context, const struct kiln_scan_source *source, struct kiln_err *err);
     /*
      * Instead of their rows: NULL where only rows will do.  Spans without a tree come only if
      * `no_trees`.  A failure is no end: it must leave nothing behind, and the rows come instead.
@@ -120,9 +137,15 @@ KILN_CHECK int kiln_scan_open(struct kiln_store *store, const struct kiln_questi
                               unsigned columns, struct kiln_scan **ret_scan, struct kiln_err *err);
 /*
  * Waits for the memory that the answer will take, and takes it until the scan is closed: so much a
- * stack of every source, and where `forests` are needed, what making the largest one takes.
+ * stack of every source, and where `forests` are needed, what making the largest one takes; and to
+ * find so many nodes.
  */
-KILN_CHECK int kiln_scan_reserve(struct kiln_scan *scan, size_t bytes_a_stack, bool forests,
+struct kiln_scan_needs {
+    size_t bytes_a_stack;
+    bool forests;
+    uint32_t nodes_max;
+};
+KILN_CHECK int kiln_scan_reserve(struct kiln_scan *scan, const struct kiln_scan_needs *needs,
                                  struct kiln_err *err);
 /* The basis is filled but for `count`; it may be NULL. */
 KILN_CHECK int kiln_scan_run(struct kiln_scan *scan, const struct kiln_scan_visitor *visitor,
@@ -134,6 +157,9 @@ bool kiln_scan_missed(const struct kiln_scan *scan);
 void kiln_scan_asks(struct kiln_scan *scan, const struct kiln_str *names, uint32_t n);
 
 /* ---- for visitors ---- */
+
+/* For `known`: what the source adds to the basis. */
+KILN_CHECK int kiln_scan_add_piece(struct kiln_scan *scan, const struct kiln_scan_piece *piece);
 
 /* The value of a label for a profile and, unless 0, a set of attributes of its samples.  Empty
  * where it is absent. */

@@ -21,6 +21,8 @@ struct pages {
     struct kiln_rows_tables tables;
     struct kiln_scan_source source;
     bool has_source, has_ids;
+    uint32_t *whole;              /* room for the numbers of all series */
+    struct kiln_basis before;     /* the source at hand, if it is whole */
     struct kiln_scan_sieve sieve; /* of the page at hand */
 };
 
@@ -34,17 +36,71 @@ static int damaged(struct kiln_err *err, const char *what)
 static int end_source(struct pages *pg, struct kiln_err *err)
 {
     const struct kiln_scan_visitor *v = pg->scan->visitor;
+    struct kiln_scan_piece piece;
 
     if (!pg->has_source)
         return 0;
     pg->has_source = false;
+    if (pg->source.whole) {
+        piece = kiln_scan_end_piece(pg->scan, &pg->before);
+        pg->source.piece = &piece;
+    }
     return v->end ? v->end(v->context, &pg->source, err) : 0;
 }
 
-static int begin_source(struct pages *pg, uint32_t service, struct kiln_err *err)
+static bool is_chosen(const struct pages *pg, const struct kiln_rows_ref *ref)
+{
+    for (uint32_t i = ref->first_series; i <= ref->last_series; i++) {
+        if (pg->scan->memo.series[i].chosen)
+            return true;
+    }
+    return false;
+}
+
+/* Whether all rows of the chosen series are meant, from a page on, the first of the service. */
+static bool is_whole(const struct pages *pg, uint32_t page)
+{
+    const struct kiln_scan *scan = pg->scan;
+    const struct kiln_footer *f = &pg->block->footer;
+    uint32_t service = f->services[f->rows[page].first_series];
+
+    if (!scan->visitor->known || kiln_scan_has_links(scan) || kiln_scan_has_stacks(scan) ||
+        scan->q->n_profile_ids)
+        return false;
+    for (; page < f->n_rows && f->services[f->rows[page].first_series] == service; page++) {
+        if (is_chosen(pg, &f->rows[page]) &&
+            !kiln_scan_covers(scan, f->rows[page].min_ns, f->rows[page].max_ns))
+            return false;
+    }
+    return true;
+}
+
+/* Lists the chosen series of the service, where all of their rows are meant. */
+static void list_whole(struct pages *pg, uint32_t page)
+{
+    const struct kiln_footer *f = &pg->block->footer;
+    uint32_t n = 0;
+
+    pg->source.whole = is_whole(pg, page) ? pg->whole : NULL;
+    for (uint32_t i = 0; pg->source.whole && i < f->info.n_series; i++) {
+        const struct kiln_scan_series *s = &pg->scan->memo.series[i];
+
+        if (f->services[i] != pg->source.service || !s->chosen)
+            continue;
+        if (s->pending)
+            pg->source.whole = NULL;
+        pg->whole[n++] = i;
+    }
+    pg->source.n_whole = n;
+    pg->source.piece = NULL;
+}
+
+/* 1: its rows need not be shown. */
+static int begin_source(struct pages *pg, uint32_t page, struct kiln_err *err)
 {
     const struct kiln_footer *f = &pg->block->footer;
     const struct kiln_scan_visitor *v = pg->scan->visitor;
+    uint32_t service = f->services[f->rows[page].first_series];
     uint64_t n = f->sections[f->stacks[service]].n_entries;
     int r = end_source(pg, err);
 
@@ -55,11 +111,16 @@ static int begin_source(struct pages *pg, uint32_t service, struct kiln_err *err
     pg->source.service = service;
     pg->source.n_stacks = (uint32_t)n;
     pg->tables.n_stacks = n;
-    if (kiln_scan_has_stacks(pg->scan))
+    list_whole(pg, page);
+    if (pg->source.whole)
+        r = v->known(v->context, &pg->source, err);
+    if (r == 0 && kiln_scan_has_stacks(pg->scan))
         r = kiln_scan_mark_stacks(pg->scan, &pg->source, NULL, pg->source.n_stacks, err);
     if (r == 0 && v->begin)
         r = v->begin(v->context, &pg->source, err);
     pg->has_source = r == 0;
+    if (pg->has_source && pg->source.whole)
+        pg->before = kiln_scan_begin_piece(pg->scan);
     return r;
 }
 
@@ -67,13 +128,7 @@ static int begin_source(struct pages *pg, uint32_t service, struct kiln_err *err
 
 static bool is_wanted(const struct pages *pg, const struct kiln_rows_ref *ref)
 {
-    if (!kiln_scan_touches(pg->scan, ref->min_ns, ref->max_ns))
-        return false;
-    for (uint32_t i = ref->first_series; i <= ref->last_series; i++) {
-        if (pg->scan->memo.series[i].chosen)
-            return true;
-    }
-    return false;
+    return kiln_scan_touches(pg->scan, ref->min_ns, ref->max_ns) && is_chosen(pg, ref);
 }
 
 /* Which columns nobody looks at. */
@@ -240,17 +295,21 @@ static int scan_page(struct pages *pg, uint32_t i, struct kiln_err *err)
 static int scan_pages(struct pages *pg, struct kiln_err *err)
 {
     const struct kiln_footer *f = &pg->block->footer;
+    uint32_t known = UINT32_MAX; /* a service */
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < f->n_rows; i++) {
         uint32_t service = f->services[f->rows[i].first_series];
 
-        if (!is_wanted(pg, &f->rows[i]))
+        if (service == known || !is_wanted(pg, &f->rows[i]))
             continue;
         if (!pg->has_source || pg->source.service != service)
-            r = begin_source(pg, service, err);
+            r = begin_source(pg, i, err);
         if (r == 0)
             r = scan_page(pg, i, err);
+        else if (r > 0)
+            known = service;
+        r = r > 0 ? 0 : r;
         if (r < 0 && !err->code)
             kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
         if (r < 0)
@@ -285,7 +344,8 @@ static int open_pages(struct pages *pg, struct kiln_err *err)
         return r;
     batch = pg->source.batch = pg->dict->batch;
     pg->ticks = kiln_calloc(1, sizeof(*pg->ticks));
-    if (!pg->ticks)
+    pg->whole = kiln_calloc((size_t)pg->block->footer.info.n_series + 1, sizeof(*pg->whole));
+    if (!pg->ticks || !pg->whole)
         return -ENOMEM;
     pg->tables = (struct kiln_rows_tables){
         .n_series = pg->block->footer.info.n_series,
@@ -308,6 +368,7 @@ static void close_pages(struct pages *pg)
         kiln_column_done(&pg->columns[i], &pg->budget);
     kiln_buf_done(&pg->ids);
     kiln_free(pg->ticks);
+    kiln_free(pg->whole);
     kiln_block_dict_unref(pg->dict);
     kiln_free(pg);
 }

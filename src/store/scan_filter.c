@@ -197,7 +197,7 @@ static void widen_by_rows(struct kiln_scan *scan, const struct kiln_scan_profile
 int kiln_scan_cover(struct kiln_scan *scan, uint64_t time_ns, uint64_t duration_ns)
 {
     struct kiln_scan_interval *last =
-        scan->n_intervals ? &scan->intervals[scan->n_intervals - 1] : NULL;
+        scan->n_intervals > scan->first_interval ? &scan->intervals[scan->n_intervals - 1] : NULL;
     uint64_t end;
     int r;
 
@@ -213,6 +213,45 @@ int kiln_scan_cover(struct kiln_scan *scan, uint64_t time_ns, uint64_t duration_
                   (uint64_t)scan->n_intervals + 1, sizeof(*scan->intervals), UINT32_MAX);
     if (r == 0)
         scan->intervals[scan->n_intervals++] = (struct kiln_scan_interval){time_ns, end};
+    return r;
+}
+
+struct kiln_basis kiln_scan_begin_piece(struct kiln_scan *scan)
+{
+    struct kiln_basis before = scan->basis;
+
+    scan->basis = (struct kiln_basis){0};
+    scan->first_interval = scan->n_intervals;
+    return before;
+}
+
+static void add_basis(struct kiln_scan *scan, const struct kiln_basis *more)
+{
+    if (more->n_profiles)
+        kiln_scan_widen(scan, more->min_ns, more->max_ns);
+    scan->basis.n_profiles += more->n_profiles;
+    scan->basis.n_time_set += more->n_time_set;
+}
+
+struct kiln_scan_piece kiln_scan_end_piece(struct kiln_scan *scan, const struct kiln_basis *before)
+{
+    struct kiln_scan_piece piece = {.basis = scan->basis,
+                                    .intervals = scan->intervals + scan->first_interval,
+                                    .n = scan->n_intervals - scan->first_interval};
+
+    scan->basis = *before;
+    add_basis(scan, &piece.basis);
+    return piece;
+}
+
+int kiln_scan_add_piece(struct kiln_scan *scan, const struct kiln_scan_piece *piece)
+{
+    int r = 0;
+
+    add_basis(scan, &piece->basis);
+    for (uint32_t i = 0; r == 0 && i < piece->n; i++)
+        r = kiln_scan_cover(scan, piece->intervals[i].start,
+                            piece->intervals[i].end - piece->intervals[i].start);
     return r;
 }
 

@@ -63,10 +63,6 @@ struct kiln_scan_ids {
     size_t size;
 };
 
-struct kiln_scan_interval {
-    uint64_t start, end;
-};
-
 struct kiln_scan {
     struct kiln_store *store;
     const struct kiln_question *q;
@@ -91,6 +87,7 @@ struct kiln_scan {
     struct kiln_scan_interval *intervals;
     struct kiln_column scratch[5]; /* stacks, attrs, links, values, times that are left */
     uint32_t n_intervals, cap_intervals;
+    uint32_t first_interval;    /* of the piece at hand */
     struct kiln_scan_memo memo; /* of the source at hand */
 };
 
@@ -140,6 +137,10 @@ struct kiln_scan_sieve {
 KILN_CHECK int kiln_scan_show(struct kiln_scan *scan, struct kiln_scan_profile *p,
                               const struct kiln_scan_sieve *sieve, struct kiln_err *err);
 uint64_t kiln_scan_covered(struct kiln_scan *scan);
+/* From here on the basis is that of a piece; what it was before. */
+struct kiln_basis kiln_scan_begin_piece(struct kiln_scan *scan);
+/* The piece; the basis is all of it again.  Intervals are the scan's. */
+struct kiln_scan_piece kiln_scan_end_piece(struct kiln_scan *scan, const struct kiln_basis *before);
 
 /* ---- scan_digest.c ---- */
 

@@ -2,7 +2,9 @@
 /*
  * How much memory an answer will take, from what footers say.  Stacks are known; what making a
  * forest takes is guessed from the number of frames, and is needed for one forest at a time: what
- * is made goes to the cache, which pays for itself.
+ * is made goes to the cache, which pays for itself.  What it takes to find the largest nodes
+ * (store/merge_cut.c) was measured: of all stacks a little, for those that are met on the way, and
+ * for each node a place in every source.
  */
 #include "store/rollup.h"
 #include "store/scan_int.h"
@@ -11,10 +13,14 @@
 #define FOREST_NODE  6u                /* bytes */
 #define FOREST_STACK 24u
 #define HEAD_FRAME   12u
+#define CUT_STACK    18u /* of all sources */
+#define CUT_NODE     180u
+#define CUT_MEMBER   18u /* of a node in one source */
 #define ROLLED_NODE  48u /* of a pruned tree */
 
 struct estimate {
-    uint64_t n_blocks;
+    uint64_t a_stack; /* bytes; and as many for a source of which rows go by */
+    uint64_t n_blocks, n_sources;
     uint64_t rolled; /* trees of roll-ups */
     uint64_t stacks;
     uint64_t largest; /* bytes, for a while */
@@ -49,6 +55,8 @@ static int add_block(struct kiln_scan *scan, struct kiln_block *block, bool fore
         }
         stacks = f->sections[f->stacks[last]].n_entries;
         e->stacks += stacks;
+        e->n_sources++;
+        bytes += stacks * e->a_stack;
         if (forests && f->info.n_stacks && !kiln_cache_has(cache, &f->info.id, last))
             bytes += stacks * FOREST_STACK + (uint64_t)((double)stacks / (double)f->info.n_stacks *
                                                         (double)f->info.n_frames * FOREST_NODE);
@@ -64,6 +72,8 @@ static void add_head(const struct kiln_scan *scan, const struct kiln_dict *dict,
         forests && kiln_scan_has_stacks(scan) ? (uint64_t)dict->n_frames * HEAD_FRAME : 0;
 
     e->stacks += n_stacks;
+    e->n_sources++;
+    bytes += (uint64_t)n_stacks * e->a_stack;
     e->largest = bytes > e->largest ? bytes : e->largest;
 }
 
@@ -101,16 +111,25 @@ static uint64_t rolled_bytes(const struct estimate *e)
     return e->rolled * (nodes < KILN_ROLLUP_NODES ? nodes : KILN_ROLLUP_NODES) * ROLLED_NODE;
 }
 
-int kiln_scan_reserve(struct kiln_scan *scan, size_t bytes_a_stack, bool forests,
+static uint64_t cut_bytes(const struct estimate *e, uint32_t nodes_max)
+{
+    uint64_t nodes = nodes_max < e->stacks ? nodes_max : e->stacks;
+
+    return nodes_max ? e->stacks * CUT_STACK + nodes * (CUT_NODE + CUT_MEMBER * e->n_sources) : 0;
+}
+
+int kiln_scan_reserve(struct kiln_scan *scan, const struct kiln_scan_needs *needs,
                       struct kiln_err *err)
 {
-    struct estimate e = {0};
+    struct estimate e = {.a_stack = needs->bytes_a_stack};
+    uint64_t bytes;
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < scan->n_parts; i++)
-        r = add_part(scan, &scan->parts[i], forests, &e);
+        r = add_part(scan, &scan->parts[i], needs->forests, &e);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    return kiln_fund_reserve(
-        &scan->fund, BASE + (size_t)(e.stacks * bytes_a_stack + e.largest + rolled_bytes(&e)), err);
+    bytes = e.stacks * e.a_stack + e.largest + rolled_bytes(&e);
+    return kiln_fund_reserve(&scan->fund, BASE + (size_t)bytes,
+                             (size_t)cut_bytes(&e, needs->nodes_max), err);
 }

@@ -50,6 +50,14 @@ static void begin(struct store_kit *kit)
     "    write 6 6\n"                                                                              \
     "  other 6 6\n"
 
+#define TWO_BLOCKS                                                                                 \
+    "total 10 0\n"                                                                                 \
+    "  main 10 0\n"                                                                                \
+    "    parse 9 2\n"                                                                              \
+    "      inlined 4 4\n"                                                                          \
+    "      read 3 3\n"                                                                             \
+    "    write 1 1\n"
+
 TEST(merge, blocks_and_heads_are_one_tree)
 {
     struct kiln_question q = kiln_test_question();
@@ -59,6 +67,35 @@ TEST(merge, blocks_and_heads_are_one_tree)
     CHECK_TEXT(kiln_test_merge(kit.engine, &q, &tree), WHOLE);
     CHECK_OK(kiln_store_compact(kit.engine, true, NULL));
     CHECK_TEXT(kiln_test_merge(kit.engine, &q, &tree), WHOLE);
+    kit_done(&kit);
+}
+
+TEST(merge, rows_of_a_block_are_added_up_once)
+{
+    const struct kiln_merge_wants functions = {.functions = true};
+    struct kiln_window window = {1, 3}, half = {1, 2};
+    struct kiln_question q = kiln_test_question();
+    struct store_kit kit;
+
+    begin(&kit);
+    q.windows = &window;
+    q.n_windows = 1;
+    CHECK_TEXT(kiln_test_merge(kit.engine, &q, &tree), TWO_BLOCKS);
+    q.leash->bytes_read = 0;
+    CHECK_TEXT(kiln_test_merge(kit.engine, &q, &tree), TWO_BLOCKS);
+    CHECK_EQ(q.leash->bytes_read, 0);
+    /* Nobody asked for functions yet. */
+    CHECK(*kiln_test_merge(kit.engine, &q, &functions));
+    CHECK(q.leash->bytes_read > 0);
+    q.leash->bytes_read = 0;
+    CHECK_TEXT(kiln_test_merge(kit.engine, &q, &tree), TWO_BLOCKS);
+    CHECK_EQ(q.leash->bytes_read, 0);
+    q.windows = &half;
+    CHECK_TEXT(kiln_test_merge(kit.engine, &q, &tree), "total 4 0\n"
+                                                       "  main 4 0\n"
+                                                       "    parse 3 0\n"
+                                                       "      read 3 3\n"
+                                                       "    write 1 1\n");
     kit_done(&kit);
 }
 

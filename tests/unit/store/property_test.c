@@ -47,6 +47,10 @@ static void ask_merge(struct world *w, const struct kiln_question *q)
     if (q->average)
         wants.functions = true;
     CHECK_OK(engine->ops->merge(engine, q, &wants, &merged, NULL));
+    if (world_roll(w, 2)) { /* again: of what is kept now */
+        kiln_merged_free(merged);
+        CHECK_OK(engine->ops->merge(engine, q, &wants, &merged, NULL));
+    }
     CHECK(!wants.exact || !merged->flame || merged->flame->error_bound == 0);
     if (merged->basis.n_rolled) {
         check_rolled(w, q, &wants, merged);

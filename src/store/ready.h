@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ready - what all rows of some series of a service of a block add up to: they never change, so the
+ * next question that wants just these finds them in the cache (store/cache.h), and reads no row.
+ *
+ * Sums are by the ranks and names of one forest (store/forest.h): with another one, as after
+ * symbols came, they are of no use, and are not found.
+ *
+ * Threads: immutable once made.
+ */
+#ifndef KILN_STORE_READY_H
+#define KILN_STORE_READY_H
+
+#include "store/cache.h"
+#include "store/merge_int.h"
+#include "store/scan.h"
+
+struct kiln_ready {
+    struct kiln_cached cached; /* first */
+    uint64_t forest;           /* its serial */
+    uint32_t *series;          /* whose rows: numbers of the block */
+    uint32_t n_series;
+    uint32_t n_functions;
+    int64_t *upto;                         /* as those of a source (store/merge_int.h) */
+    struct kiln_merge_function *functions; /* NULL: nobody asked for them */
+    double count;
+    struct kiln_scan_piece piece; /* of the basis */
+};
+
+/* For the source at hand, all of whose rows are meant; a reference, or NULL. */
+struct kiln_ready *kiln_ready_find(struct kiln_cache *cache, const struct kiln_scan_source *source,
+                                   const struct kiln_forest *forest, bool functions);
+/*
+ * One of the source at hand, a reference, and keeps it where there is room; it takes `upto` over,
+ * also on failure.  Functions are added by the caller before it is kept.
+ */
+KILN_CHECK int kiln_ready_new(const struct kiln_scan_source *source,
+                              const struct kiln_forest *forest, int64_t *upto,
+                              struct kiln_ready **ret_ready);
+void kiln_ready_keep(struct kiln_cache *cache, const struct kiln_scan_source *source,
+                     const struct kiln_forest *forest, struct kiln_ready *ready);
+
+#endif /* KILN_STORE_READY_H */
