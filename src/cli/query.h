@@ -28,6 +28,10 @@ void kiln_query_put_choice(const struct kiln_cli *cli, struct kiln_buf *target);
 KILN_CHECK int kiln_query_ask(const struct kiln_cli *cli, struct kiln_buf *target,
                               struct kiln_str post, struct kiln_buf *body);
 
+/* The same for a file, whose bytes cannot say that nothing was found: an exit code does. */
+KILN_CHECK int kiln_query_ask_file(const struct kiln_cli *cli, struct kiln_buf *target,
+                                   struct kiln_buf *body);
+
 /* Asks and reads, an exit code; with --json the answer goes to cli->out too, as it came. */
 KILN_CHECK int kiln_query_get(struct kiln_cli *cli, struct kiln_buf *target, bool diff,
                               struct kiln_said *said);

@@ -47,7 +47,7 @@ static int refused(const struct kiln_cli *cli, const struct kiln_answer *answer)
 }
 
 static int call_server(const struct kiln_cli *cli, const struct kiln_call *call,
-                       struct kiln_buf *body)
+                       struct kiln_buf *body, bool *ret_nothing)
 {
     struct kiln_client *client = NULL;
     struct kiln_answer answer;
@@ -65,14 +65,15 @@ static int call_server(const struct kiln_cli *cli, const struct kiln_call *call,
         code = refused(cli, &answer);
     } else {
         kiln_buf_add_str(body, kiln_buf_str(&answer.body));
+        *ret_nothing = kiln_str_contains(kiln_str_of(answer.notes), KILN_STR("nothing_found"));
     }
     kiln_answer_done(&answer);
     kiln_client_free(client);
     return code;
 }
 
-int kiln_query_ask(const struct kiln_cli *cli, struct kiln_buf *target, struct kiln_str post,
-                   struct kiln_buf *body)
+static int ask(const struct kiln_cli *cli, struct kiln_buf *target, struct kiln_str post,
+               struct kiln_buf *body, bool *ret_nothing)
 {
     struct kiln_call call = {.method = post.ptr ? "POST" : "GET", .body = post};
     struct kiln_err err = {0};
@@ -86,12 +87,31 @@ int kiln_query_ask(const struct kiln_cli *cli, struct kiln_buf *target, struct k
         return kiln_cli_fail(NULL, &err);
     }
     call.path = target->ptr;
-    code = call_server(cli, &call, body);
+    code = call_server(cli, &call, body, ret_nothing);
     if (code == 0 && body->error) {
         kiln_err_set(&err, body->error, NULL, "%s", kiln_err_text(body->error));
         code = kiln_cli_fail(NULL, &err);
     }
     return code;
+}
+
+int kiln_query_ask(const struct kiln_cli *cli, struct kiln_buf *target, struct kiln_str post,
+                   struct kiln_buf *body)
+{
+    bool nothing;
+
+    return ask(cli, target, post, body, &nothing);
+}
+
+int kiln_query_ask_file(const struct kiln_cli *cli, struct kiln_buf *target, struct kiln_buf *body)
+{
+    bool nothing = false;
+    int code = ask(cli, target, KILN_STR_NONE, body, &nothing);
+
+    if (code || !nothing)
+        return code;
+    kiln_cli_note(NULL, "no profiles are chosen (`kiln query --services` shows what there is)");
+    return KILN_EXIT_INPUT;
 }
 
 int kiln_query_get(struct kiln_cli *cli, struct kiln_buf *target, bool diff, struct kiln_said *said)

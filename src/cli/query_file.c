@@ -97,7 +97,9 @@ int kiln_query_file(struct kiln_cli *cli)
     kiln_buf_init(&target, TARGET_MAX);
     code = put_target(cli, format, &target);
     if (code == 0)
-        code = kiln_query_ask(cli, &target, KILN_STR_NONE, &cli->out);
+        code = kiln_query_ask_file(cli, &target, &cli->out);
     kiln_buf_done(&target);
+    if (code)
+        kiln_buf_clear(&cli->out);
     return code ? code : deliver(cli);
 }

@@ -78,6 +78,8 @@ bool kiln_collected_line(struct kiln_collected *c, struct kiln_str line)
         kiln_keep_text(line, c->grpc_status, sizeof(c->grpc_status));
     else if (names(name, "retry-after"))
         kiln_keep_text(line, c->retry_after, sizeof(c->retry_after));
+    else if (names(name, "x-kiln-notes"))
+        kiln_keep_text(line, c->answer->notes, sizeof(c->answer->notes));
     else if (names(name, "grpc-message"))
         kiln_buf_add_str(&c->message, line);
     else if (names(name, "grpc-status-details-bin"))

@@ -127,7 +127,7 @@ def thresholds():
     has(kiln(*nobody, "-f", "x", "--fail-above", 10, code=3), "no profiles are chosen")
 
 
-def nothing():
+def nothing(folder):
     """A list of nothing is a list; what else has nothing to answer from is neither well nor above a threshold."""
     for words in ("--types",), ("--labels",), ("--profiles",), ("--values", "pod"):
         has(kiln("query", '{service_name="nobody"}', *words), "there are no ")
@@ -135,6 +135,10 @@ def nothing():
         for selector in '{service_name="nobody"}', "a:b:c:d:e{}":
             has(kiln("query", selector, *words, code=3), "no profiles are chosen")
     has(kiln("query", "{service_name='shop'}", "-f", "nothing", code=3), "no profiles with such functions")
+    for words in ("--format", "pprof"), ("-o", folder / "nothing.svg"):
+        check(kiln("query", "{service_name='shop'}", "-f", "nothing", *words, code=3).splitlines(),
+              ["kiln: no profiles are chosen (`kiln query --services` shows what there is)"])
+    assert not (folder / "nothing.svg").exists()
     has(kiln("query", "{service_name='shop'}", "--deployment", "9.9", "--against-deployment", "1.1", code=3), "no deployment is 9.9")
 
 
@@ -222,7 +226,7 @@ def main():
         files(folder)
         comparisons()
         thresholds()
-        nothing()
+        nothing(folder)
         deployments()
         refusals()
         bombs(folder)
