@@ -31,15 +31,15 @@ lint: deps-test build/build.ninja ## layers, house style, clang-tidy, shellcheck
 	@tools/check-scripts
 	@tools/check-tidy build $(T)
 
-asan: deps-test ## unit, fuzz replay and command line tests under ASan and UBSan
+asan: deps-test ## unit, fuzz replay, command line tests and hostile questions under ASan and UBSan
 	@cmake --preset asan >/dev/null
 	@ninja -C build-asan all tests
-	@tools/run-tests build-asan "$(or $(T),^(unit|fuzz|cli)/|^torture/power_cut)"
+	@tools/run-tests build-asan "$(or $(T),^(unit|fuzz|cli)/|^torture/(power_cut|questions))"
 
-tsan: deps-test ## unit tests, power cuts, readers with writers under ThreadSanitizer
+tsan: deps-test ## unit tests, power cuts, hostile questions, readers with writers under ThreadSanitizer
 	@cmake --preset tsan >/dev/null
 	@ninja -C build-tsan all tests
-	@tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/power_cut|^e2e/readers_writers)"
+	@tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/(power_cut|questions)|^e2e/readers_writers)"
 
 cov: deps-test ## line coverage of the tests, by folder
 	@cmake --preset cov >/dev/null
