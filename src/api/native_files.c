@@ -9,7 +9,6 @@
 #include "api/native_int.h"
 #include "codec/pprof.h"
 #include "codec/svg.h"
-#include "core/flame_fold.h"
 #include "core/flame_tree.h"
 
 #define FILE_BYTES ((size_t)64 << 20)
@@ -146,14 +145,11 @@ int kiln_native_file(struct kiln_native_call *call, struct kiln_ask *ask, enum k
     if (r < 0)
         return r;
     kiln_native_note_basis(call, &merged->basis);
-    if (merged->flame)
-        r = kiln_flame_fold(merged->flame, call->args.nodes);
     if (merged->flame && merged->flame->other)
         kiln_native_note(call, "tree_folded", "small nodes are folded");
     if (merged->flame && merged->flame->error_bound)
         kiln_native_note(call, "tree_estimated", "made of pruned roll-ups");
-    if (r == 0)
-        r = encode_merged(call, ask, merged, format);
+    r = encode_merged(call, ask, merged, format);
     kiln_merged_free(merged);
     if (r == 0)
         kiln_native_is_file(call, format);

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "api/native_int.h"
-#include "core/flame_fold.h"
 
 static const char *const formats[] = {"json",      "flamegraph", "top",       "series",
                                       "pprof",     "otlp",       "otlp-json", "speedscope",
@@ -65,9 +64,7 @@ static int answer_merge(struct kiln_native_call *call, struct kiln_ask *ask, int
 
     if (r < 0)
         return r;
-    r = kiln_flame_fold(merged->flame, call->args.nodes);
-    if (r == 0)
-        r = put_merged(call, ask, merged);
+    r = put_merged(call, ask, merged);
     kiln_merged_free(merged);
     return r;
 }

@@ -120,8 +120,8 @@ struct kiln_basis {
 
 /* merge: everything of the question added up. */
 struct kiln_merge_wants {
-    /* Of the tree; 0: no tree.  Those with the largest totals stay, of equals the less deep, and of
-     * these the ones whose kiln_node_path() is smaller. */
+    /* Of the tree, the root and "other" not counted; 0: no tree.  Those with the largest totals
+     * stay, of equals the less deep, and of these the ones whose kiln_node_path() is smaller. */
     uint32_t nodes_max;
     bool functions;
     bool profile; /* as a batch of one profile: one sample for each stack, whole locations */
