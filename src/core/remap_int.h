@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remap_int - the inside of a remap, shared by remap.c and remap_ahead.c.
+ * remap_int - the inside of a remap, shared by the files remap*.c.
  *
  * Threads: as core/remap.h.
  */
@@ -9,6 +9,8 @@
 
 #include "core/builder_int.h"
 #include "core/remap.h"
+
+#define KILN_REMAP_DROPPED UINT32_MAX /* in `attrs`: one that the edit removed */
 
 struct kiln_remap {
     struct kiln_builder *b;
@@ -34,6 +36,9 @@ struct kiln_remap {
     uint8_t *lost_keys; /* by string: 1 for a key that the edit took from the resource at hand */
     size_t charged;
 };
+
+/* Room for `n` of `indexes`; false (and sticky) on failure. */
+bool kiln_remap_scratch(struct kiln_remap *remap, uint64_t n);
 
 /* An entry as the builder would have it, with all that it refers to brought over; then its index.
  * A location without its lines. */
