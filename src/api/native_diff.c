@@ -290,22 +290,11 @@ static void put_row(struct kiln_native_call *call, const struct kiln_flame_diff 
 
 static void put_table(struct kiln_native_call *call, const struct kiln_flame_diff *diff)
 {
-    uint32_t limit = call->args.limit;
-    uint32_t n = limit && limit < diff->n_functions ? limit : diff->n_functions;
+    uint32_t n = kiln_native_begin_top(call, diff->n_functions, call->args.limit);
 
-    if (n < diff->n_functions)
-        kiln_native_note(call, "rows_cut",
-                         "the table shows %u of %u functions (limit=N shows more, 0 all)", n,
-                         diff->n_functions);
-    kiln_json_put_name(&call->w, "top");
-    kiln_json_put_object(&call->w);
-    kiln_native_put_u64(call, "functions", diff->n_functions);
-    kiln_json_put_name(&call->w, "rows");
-    kiln_json_put_array(&call->w);
     for (uint32_t i = 0; i < n; i++)
         put_row(call, diff, &diff->functions[i]);
-    kiln_json_end_array(&call->w);
-    kiln_json_end_object(&call->w);
+    kiln_native_end_top(call);
 }
 
 static int put_json(struct kiln_native_call *call, const struct comparison *c)

@@ -234,6 +234,9 @@ void kiln_native_put_function(struct kiln_native_call *call, const struct kiln_f
 KILN_CHECK int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame *flame);
 void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame *flame,
                          double count, uint32_t limit);
+/* "top" up to its rows, of which the caller puts as many as it is told; a note says what is cut. */
+uint32_t kiln_native_begin_top(struct kiln_native_call *call, uint32_t n_functions, uint32_t limit);
+void kiln_native_end_top(struct kiln_native_call *call);
 /* About how many bytes they take. */
 size_t kiln_native_flame_bytes(const struct kiln_flame *flame);
 

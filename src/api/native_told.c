@@ -16,8 +16,8 @@
 
 enum { LIST_MAX = 100000 };
 
-int kiln_told_add(struct kiln_native_call *call, struct kiln_told_list *list,
-                  const struct kiln_told *told)
+static int add(struct kiln_native_call *call, struct kiln_told_list *list,
+               const struct kiln_told *told)
 {
     int r = kiln_grow(&call->budget, (void **)&list->items, &list->cap, list->n + UINT64_C(1),
                       sizeof(*told), LIST_MAX);
@@ -154,7 +154,7 @@ static int read_item(void *context, const struct kiln_kept_item *item)
     if (r < 0)
         return kiln_err_set(&reading->call->err, r, NULL, "what is kept cannot be read: %s",
                             kiln_err_text(r));
-    return kiln_told_add(reading->call, reading->list, &told);
+    return add(reading->call, reading->list, &told);
 }
 
 int kiln_told_read(struct kiln_native_call *call, const char *kind, struct kiln_told_list *list)

@@ -27,8 +27,6 @@ struct kiln_told_list {
 /* All of a kind ("annotations", "deployments") of the caller's tenants, in no order. */
 KILN_CHECK int kiln_told_read(struct kiln_native_call *call, const char *kind,
                               struct kiln_told_list *list);
-KILN_CHECK int kiln_told_add(struct kiln_native_call *call, struct kiln_told_list *list,
-                             const struct kiln_told *told);
 void kiln_told_done(struct kiln_native_call *call, struct kiln_told_list *list);
 /* Keeps a new one; fills in its id. */
 KILN_CHECK int kiln_told_keep(struct kiln_native_call *call, const char *kind,

@@ -411,20 +411,33 @@ static void put_share(struct kiln_native_call *call, const char *prefix, int64_t
     kiln_native_put_half(call, share, count);
 }
 
+uint32_t kiln_native_begin_top(struct kiln_native_call *call, uint32_t n_functions, uint32_t limit)
+{
+    uint32_t n = limit && limit < n_functions ? limit : n_functions;
+
+    if (n < n_functions)
+        kiln_native_note(call, "rows_cut",
+                         "the table shows %u of %u functions (limit=N shows more, 0 all)", n,
+                         n_functions);
+    kiln_json_put_name(&call->w, "top");
+    kiln_json_put_object(&call->w);
+    kiln_native_put_u64(call, "functions", n_functions);
+    kiln_json_put_name(&call->w, "rows");
+    kiln_json_put_array(&call->w);
+    return n;
+}
+
+void kiln_native_end_top(struct kiln_native_call *call)
+{
+    kiln_json_end_array(&call->w);
+    kiln_json_end_object(&call->w);
+}
+
 void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame *flame,
                          double count, uint32_t limit)
 {
-    uint32_t n = limit && limit < flame->n_functions ? limit : flame->n_functions;
+    uint32_t n = kiln_native_begin_top(call, flame->n_functions, limit);
 
-    if (n < flame->n_functions)
-        kiln_native_note(call, "rows_cut",
-                         "the table shows %u of %u functions (limit=N shows more, 0 all)", n,
-                         flame->n_functions);
-    kiln_json_put_name(&call->w, "top");
-    kiln_json_put_object(&call->w);
-    kiln_native_put_u64(call, "functions", flame->n_functions);
-    kiln_json_put_name(&call->w, "rows");
-    kiln_json_put_array(&call->w);
     for (uint32_t i = 0; i < n; i++) {
         const struct kiln_flame_function *f = &flame->functions[i];
 
@@ -436,8 +449,7 @@ void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame 
         put_share(call, "total", f->total, flame->total, count);
         kiln_json_end_object(&call->w);
     }
-    kiln_json_end_array(&call->w);
-    kiln_json_end_object(&call->w);
+    kiln_native_end_top(call);
 }
 
 size_t kiln_native_flame_bytes(const struct kiln_flame *flame)

@@ -96,13 +96,15 @@ void kiln_pyro_put_pairs(struct kiln_pb_out *w, uint32_t field, const struct kil
 /* One Exemplar as an element of a field; `without` are the names of labels that are left out. */
 void kiln_pyro_put_exemplar(struct kiln_pb_out *w, uint32_t field,
                             const struct kiln_exemplar *exemplar, const struct kiln_texts *without);
-void kiln_pyro_put_double(struct kiln_pb_out *w, uint32_t field, double value);
 
 /* ---- shared by methods and the older endpoints ---- */
 
 KILN_CHECK int kiln_pyro_merge(struct kiln_pyro_call *call, const struct kiln_pyro_request *request,
                                const struct kiln_merge_wants *wants, struct kiln_ask **ret_ask,
                                struct kiln_merged **ret_merged);
+/* The tree of the request, of as many nodes as it wants. */
+KILN_CHECK int kiln_pyro_merge_tree(struct kiln_pyro_call *call, struct kiln_ask **ret_ask,
+                                    struct kiln_merged **ret_merged);
 /* The stacks of the request as a batch of one profile. */
 KILN_CHECK int kiln_pyro_get_profile(struct kiln_pyro_call *call, struct kiln_ask **ret_ask,
                                      struct kiln_merged **ret_merged);

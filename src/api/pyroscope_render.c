@@ -307,14 +307,11 @@ static int add_timeline(struct kiln_pyro_call *call, struct kiln_json_out *w)
 
 static int add_flame(struct kiln_pyro_call *call, struct kiln_json_out *w)
 {
-    struct kiln_merge_wants wants = {0};
     struct kiln_merged *merged;
     struct kiln_levels levels;
     struct kiln_ask *ask;
-    int r = kiln_pyro_nodes(call, call->request.max_nodes, &wants.nodes_max);
+    int r = kiln_pyro_merge_tree(call, &ask, &merged);
 
-    if (r == 0)
-        r = kiln_pyro_merge(call, &call->request, &wants, &ask, &merged);
     if (r < 0)
         return r;
     r = kiln_levels_init(&levels, merged->flame, &ask->leash);

@@ -37,6 +37,15 @@ int kiln_pyro_merge(struct kiln_pyro_call *call, const struct kiln_pyro_request 
     return r;
 }
 
+int kiln_pyro_merge_tree(struct kiln_pyro_call *call, struct kiln_ask **ret_ask,
+                         struct kiln_merged **ret_merged)
+{
+    struct kiln_merge_wants wants = {0};
+    int r = kiln_pyro_nodes(call, call->request.max_nodes, &wants.nodes_max);
+
+    return r < 0 ? r : kiln_pyro_merge(call, &call->request, &wants, ret_ask, ret_merged);
+}
+
 static int put_flame(struct kiln_pyro_call *call, const struct kiln_flame *flame,
                      struct kiln_leash *leash)
 {
@@ -64,13 +73,10 @@ static void put_tree(struct kiln_pyro_call *call, const struct kiln_flame *flame
 /* A flame graph, or a tree. */
 static int put_nodes(struct kiln_pyro_call *call)
 {
-    struct kiln_merge_wants wants = {0};
     struct kiln_merged *merged;
     struct kiln_ask *ask;
-    int r = kiln_pyro_nodes(call, call->request.max_nodes, &wants.nodes_max);
+    int r = kiln_pyro_merge_tree(call, &ask, &merged);
 
-    if (r == 0)
-        r = kiln_pyro_merge(call, &call->request, &wants, &ask, &merged);
     if (r < 0)
         return r;
     if (call->request.format == KILN_PYRO_TREE)

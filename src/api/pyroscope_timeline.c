@@ -17,7 +17,7 @@
 
 /* ---- writing ---- */
 
-void kiln_pyro_put_double(struct kiln_pb_out *w, uint32_t field, double value)
+static void put_double(struct kiln_pb_out *w, uint32_t field, double value)
 {
     uint64_t bits;
 
@@ -191,7 +191,7 @@ static void put_series(struct kiln_pyro_call *call, const struct kiln_timeline *
             kiln_pyro_put_exemplar(w, 4, &timeline->exemplars[point->exemplar - 1],
                                    &request->group_by);
         kiln_pb_put_number(w, 2, (uint64_t)request->start_ms + point->bucket * step_ms);
-        kiln_pyro_put_double(w, 1, point->value);
+        put_double(w, 1, point->value);
         kiln_pb_put_message(w, 2, end);
     }
     kiln_pyro_put_pairs(w, 1, request->group_by.items, series->labels, request->group_by.n);

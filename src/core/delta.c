@@ -307,8 +307,8 @@ static int prepare(struct delta *d)
 }
 
 int kiln_delta(const struct kiln_batch *before, const struct kiln_batch *now,
-               const struct kiln_delta_opts *opts, struct kiln_batch **ret_batch,
-               struct kiln_delta_info *info, struct kiln_err *err)
+               const struct kiln_delta_opts *opts, struct kiln_batch **ret_batch, bool *ret_reset,
+               struct kiln_err *err)
 {
     struct delta d = {.before = before, .now = now, .no_levels = opts && opts->no_levels};
     int r;
@@ -320,8 +320,8 @@ int kiln_delta(const struct kiln_batch *before, const struct kiln_batch *now,
         kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     else
         r = put(&d, ret_batch, err);
-    if (r == 0 && info)
-        *info = (struct kiln_delta_info){.baseline = !before, .reset = d.reset};
+    if (r == 0 && ret_reset)
+        *ret_reset = d.reset;
     if (d.b) {
         kiln_keys_done(&d.keys, d.b);
         kiln_array_free(&d.b->box->budget, (void **)&d.counters, &d.cap_counters,

@@ -28,14 +28,10 @@ struct kiln_delta_opts {
     bool no_levels;            /* leave profiles of level types out */
 };
 
-struct kiln_delta_info {
-    bool baseline; /* there was nothing before */
-    bool reset;    /* the program began anew */
-};
-
-/* `before`, `opts` and `info` may be NULL.  The batch may be without profiles. */
+/* `before` and `opts` may be NULL.  The batch may be without profiles.  `ret_reset`, if not NULL,
+ * is whether the program began anew. */
 KILN_CHECK int kiln_delta(const struct kiln_batch *before, const struct kiln_batch *now,
                           const struct kiln_delta_opts *opts, struct kiln_batch **ret_batch,
-                          struct kiln_delta_info *info, struct kiln_err *err);
+                          bool *ret_reset, struct kiln_err *err);
 
 #endif /* KILN_CORE_DELTA_H */

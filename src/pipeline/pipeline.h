@@ -39,7 +39,6 @@ struct kiln_outcome {
 struct kiln_delivery {
     struct kiln_batch *batch; /* a reference */
     const char *tenant;       /* lives until done */
-    const char *receiver;     /* "otlp", "pyroscope", "pprof", "scrape": a label of counters */
     uint64_t received_ns;     /* Unix time */
     /*
      * Bytes that decode to this very batch, as received; they live until done.  OTLP protobuf, or,

@@ -62,11 +62,6 @@ void kiln_querier_free(struct kiln_querier *querier)
     kiln_free(querier);
 }
 
-struct kiln_engine *kiln_querier_engine(const struct kiln_querier *querier)
-{
-    return querier->engine;
-}
-
 struct kiln_pool *kiln_querier_pool(const struct kiln_querier *querier)
 {
     return querier->pool;
@@ -77,7 +72,7 @@ const struct kiln_query_limits *kiln_querier_limits(const struct kiln_querier *q
     return &querier->limits;
 }
 
-/* ---- opening ---- */
+/* ---- filling ---- */
 
 static void set_leash(struct kiln_ask *ask, const struct kiln_query *query)
 {
@@ -166,6 +161,8 @@ static int fill(struct kiln_ask *ask, const struct kiln_query *query, struct kil
     return r;
 }
 
+/* ---- failing ---- */
+
 static enum kiln_ask_outcome outcome_of(int code)
 {
     switch (code) {
@@ -189,46 +186,6 @@ static enum kiln_ask_outcome outcome_of(int code)
     }
 }
 
-int kiln_ask_open(struct kiln_querier *querier, const struct kiln_query *query,
-                  struct kiln_ask **ret_ask, struct kiln_err *err)
-{
-    struct kiln_ask *ask = kiln_calloc(1, sizeof(*ask));
-    int r;
-
-    if (!ask)
-        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    ask->querier = querier;
-    ask->began_mono_ns = kiln_clock_mono_ns();
-    ask->budget.limit = ASK_MEMORY;
-    kiln_arena_init(&ask->arena, &ask->budget);
-    r = fill(ask, query, err);
-    if (r < 0) {
-        r = kiln_ask_failed(ask, r, err);
-        kiln_ask_close(ask);
-        return r;
-    }
-    *ret_ask = ask;
-    return 0;
-}
-
-void kiln_ask_close(struct kiln_ask *ask)
-{
-    struct kiln_querier *q;
-
-    if (!ask)
-        return;
-    q = ask->querier;
-    kiln_metric_add(q->outcomes[ask->outcome], 1);
-    kiln_metric_observe(q->seconds, (double)(kiln_clock_mono_ns() - ask->began_mono_ns) / 1e9);
-    kiln_metric_add(q->bytes, (int64_t)ask->leash.bytes_read);
-    kiln_leash_spend(&ask->leash);
-    kiln_selector_done(&ask->selector);
-    kiln_arena_done(&ask->arena);
-    kiln_free(ask);
-}
-
-/* ---- asking ---- */
-
 /* Whether an expression gave up, and which. */
 static bool gave_up(const struct kiln_ask *ask, struct kiln_str *ret_what)
 {
@@ -250,7 +207,8 @@ static int too_many_steps(struct kiln_ask *ask, struct kiln_str what, struct kil
                         (int)(what.len < 100 ? what.len : 100), what.ptr);
 }
 
-int kiln_ask_failed(struct kiln_ask *ask, int code, struct kiln_err *err)
+/* A sentence for a code that has none yet, and the outcome it stands for. */
+static int failed(struct kiln_ask *ask, int code, struct kiln_err *err)
 {
     struct kiln_str what;
 
@@ -276,13 +234,55 @@ int kiln_ask_failed(struct kiln_ask *ask, int code, struct kiln_err *err)
     }
 }
 
+/* ---- opening, closing ---- */
+
+int kiln_ask_open(struct kiln_querier *querier, const struct kiln_query *query,
+                  struct kiln_ask **ret_ask, struct kiln_err *err)
+{
+    struct kiln_ask *ask = kiln_calloc(1, sizeof(*ask));
+    int r;
+
+    if (!ask)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    ask->querier = querier;
+    ask->began_mono_ns = kiln_clock_mono_ns();
+    ask->budget.limit = ASK_MEMORY;
+    kiln_arena_init(&ask->arena, &ask->budget);
+    r = fill(ask, query, err);
+    if (r < 0) {
+        r = failed(ask, r, err);
+        kiln_ask_close(ask);
+        return r;
+    }
+    *ret_ask = ask;
+    return 0;
+}
+
+void kiln_ask_close(struct kiln_ask *ask)
+{
+    struct kiln_querier *q;
+
+    if (!ask)
+        return;
+    q = ask->querier;
+    kiln_metric_add(q->outcomes[ask->outcome], 1);
+    kiln_metric_observe(q->seconds, (double)(kiln_clock_mono_ns() - ask->began_mono_ns) / 1e9);
+    kiln_metric_add(q->bytes, (int64_t)ask->leash.bytes_read);
+    kiln_leash_spend(&ask->leash);
+    kiln_selector_done(&ask->selector);
+    kiln_arena_done(&ask->arena);
+    kiln_free(ask);
+}
+
+/* ---- asking ---- */
+
 /* What the engine said, in the light of what happened on the way: an answer for which an expression
  * gave up is none. */
 static int judge(struct kiln_ask *ask, int code, struct kiln_err *err)
 {
     struct kiln_str what;
 
-    return code < 0 || gave_up(ask, &what) ? kiln_ask_failed(ask, code, err) : 0;
+    return code < 0 || gave_up(ask, &what) ? failed(ask, code, err) : 0;
 }
 
 /*

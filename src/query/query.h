@@ -50,7 +50,6 @@ struct kiln_querier_opts {
 KILN_CHECK int kiln_querier_new(const struct kiln_querier_opts *opts,
                                 struct kiln_querier **ret_querier);
 void kiln_querier_free(struct kiln_querier *querier);
-struct kiln_engine *kiln_querier_engine(const struct kiln_querier *querier);
 const struct kiln_query_limits *kiln_querier_limits(const struct kiln_querier *querier);
 /* What questions, and answers on their way out, are paid from. */
 struct kiln_pool *kiln_querier_pool(const struct kiln_querier *querier);

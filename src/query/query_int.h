@@ -31,7 +31,4 @@ KILN_CHECK int kiln_ask_set_windows(struct kiln_ask *ask, const struct kiln_quer
 KILN_CHECK int kiln_ask_set_type(struct kiln_ask *ask, const struct kiln_query *query,
                                  struct kiln_err *err);
 
-/* A sentence for an engine's code that has none yet, and the outcome it stands for. */
-int kiln_ask_failed(struct kiln_ask *ask, int code, struct kiln_err *err);
-
 #endif /* KILN_QUERY_QUERY_INT_H */

@@ -70,15 +70,20 @@ static int list_types(struct kiln_ask *ask, bool ever, struct kiln_labels **ret_
     return engine->ops->labels(engine, &question, names, 1, ret_labels, err);
 }
 
+/* Whether a stored type is what is wanted; empty: any. */
+static bool fits(struct kiln_str id, struct kiln_str wanted)
+{
+    struct kiln_type type;
+
+    return kiln_query_type(id, &type) == 0 && (!wanted.len || kiln_type_matches(&type, wanted));
+}
+
 static void list(struct kiln_buf *out, const struct kiln_labels *labels, struct kiln_str wanted)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < labels->n_rows; i++) {
-        struct kiln_type type;
-
-        if (kiln_query_type(labels->rows[i].values[0], &type) < 0 ||
-            (wanted.len && !kiln_type_matches(&type, wanted)))
+        if (!fits(labels->rows[i].values[0], wanted))
             continue;
         kiln_buf_puts(out, n++ ? ", " : "");
         kiln_buf_add_str(out, labels->rows[i].values[0]);
@@ -92,10 +97,7 @@ static uint32_t count_fitting(const struct kiln_labels *labels, struct kiln_str 
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < labels->n_rows; i++) {
-        struct kiln_type type;
-
-        if (kiln_query_type(labels->rows[i].values[0], &type) < 0 ||
-            (wanted.len && !kiln_type_matches(&type, wanted)))
+        if (!fits(labels->rows[i].values[0], wanted))
             continue;
         *ret_id = labels->rows[i].values[0];
         n++;

@@ -76,7 +76,6 @@ struct kiln_tally_point {
     double count;
     uint64_t n_profiles, serial;
     struct kiln_exemplar best;
-    uint32_t best_key;
     bool has_best;
 };
 

@@ -63,7 +63,6 @@ struct kiln_wal {
     struct kiln_io *io;
     uint64_t segment_bytes;
     struct metrics metrics;
-    uint32_t damaged;
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -526,11 +525,6 @@ uint64_t kiln_wal_bytes(const struct kiln_wal *wal)
     return atomic_load(&wal->bytes);
 }
 
-uint32_t kiln_wal_damaged(const struct kiln_wal *wal)
-{
-    return wal->damaged;
-}
-
 static void get_metrics(struct metrics *m, struct kiln_metrics *metrics)
 {
     m->appends = kiln_metric_get(metrics, KILN_COUNTER, "kiln_wal_appends_total",
@@ -618,7 +612,6 @@ int kiln_wal_open(struct kiln_io *io, const struct kiln_wal_opts *opts, uint64_t
     if (r == 0)
         r = wal_replay(&p, err);
     if (r == 0) {
-        wal->damaged = p.damage;
         wal->vouched = p.vouched;
         set_numbers(wal, p.last, floor);
         r = opts->read_only ? 0 : start_thread(wal);

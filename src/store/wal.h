@@ -86,8 +86,6 @@ void kiln_wal_submit(struct kiln_wal *wal, struct kiln_wal_append *append);
 /* The last number that is durable, and the bytes of segments. */
 uint64_t kiln_wal_durable(const struct kiln_wal *wal);
 uint64_t kiln_wal_bytes(const struct kiln_wal *wal);
-/* Segments in which something acknowledged was damaged. */
-uint32_t kiln_wal_damaged(const struct kiln_wal *wal);
 
 /* Blocks hold everything up to `number` durably: removes segments that have nothing newer.  A
  * segment that is being written is closed first if all of it is covered. */

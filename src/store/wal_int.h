@@ -83,7 +83,6 @@ struct wal_replay {
     struct wal_segments *segments;
     uint64_t last;    /* the highest number given so far */
     uint64_t vouched; /* at the end: up to here, no hole is left that a power cut explains */
-    uint32_t damage;  /* places */
 };
 
 /* Lists the segments, syncs and replays them in order, and fills in what it learns of each. */

@@ -161,7 +161,6 @@ static void report(struct wal_replay *p, const struct hole *hole, const char *te
     struct kiln_wal_damage damage = {path, hole->offset, hole->after, hole->before - 1, text};
 
     wal_segment_path(hole->segment->first, path);
-    p->damage++;
     if (p->opts->damaged)
         p->opts->damaged(p->context, &damage);
 }

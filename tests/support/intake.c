@@ -59,7 +59,6 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     got->compression = delivery->body_compression;
     got->rejected = delivery->rejected;
     snprintf(got->tenant, sizeof(got->tenant), "%s", delivery->tenant);
-    snprintf(got->receiver, sizeof(got->receiver), "%s", delivery->receiver);
     pthread_mutex_unlock(&in->lock);
     end(in, delivery);
 }

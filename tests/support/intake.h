@@ -49,7 +49,7 @@ struct intake {
         struct kiln_batch *batch;
         struct kiln_buf body, recipe;
         enum kiln_compression compression;
-        char tenant[160], receiver[16];
+        char tenant[160];
         uint32_t rejected;
     } got[INTAKE_MAX];
 };

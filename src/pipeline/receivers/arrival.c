@@ -326,7 +326,6 @@ void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
 {
     *a = (struct kiln_arrival){
         .delivery = {.tenant = request->tenant[0] ? request->tenant : "anonymous",
-                     .receiver = kinds[kind],
                      .received_ns = request->received_ns},
         .owner = receivers,
         .kind = kind,

@@ -198,7 +198,7 @@ static int difference(struct fetch *f, struct kiln_err *err)
     struct kiln_delta_opts opts = {.limits = kiln_limits_default,
                                    .no_levels = part == KILN_SCRAPE_FLOWS};
     struct kiln_batch *before = NULL, *batch;
-    struct kiln_delta_info info = {0};
+    bool reset = false;
     int r = kiln_arrival_grant(&f->arrival, now + 2 * room, err);
 
     if (r < 0)
@@ -206,11 +206,11 @@ static int difference(struct fetch *f, struct kiln_err *err)
     opts.limits.memory_bytes = room;
     if (part != KILN_SCRAPE_LEVELS)
         before = last_reading(f, room);
-    r = kiln_delta(before, f->arrival.delivery.batch, &opts, &batch, &info, err);
+    r = kiln_delta(before, f->arrival.delivery.batch, &opts, &batch, &reset, err);
     kiln_batch_unref(before);
     if (r < 0)
         return r;
-    if (info.reset)
+    if (reset)
         kiln_metric_add(f->task->resets, 1);
     kiln_batch_unref(f->arrival.delivery.batch);
     f->arrival.delivery.batch = batch;
