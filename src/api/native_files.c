@@ -145,10 +145,8 @@ int kiln_native_file(struct kiln_native_call *call, struct kiln_ask *ask, enum k
     if (r < 0)
         return r;
     kiln_native_note_basis(call, &merged->basis);
-    if (merged->flame && merged->flame->other)
-        kiln_native_note(call, "tree_folded", "small nodes are folded");
-    if (merged->flame && merged->flame->error_bound)
-        kiln_native_note(call, "tree_estimated", "made of pruned roll-ups");
+    if (merged->flame)
+        kiln_native_note_flame(call, merged->flame);
     r = encode_merged(call, ask, merged, format);
     kiln_merged_free(merged);
     if (r == 0)

@@ -193,6 +193,8 @@ void kiln_native_note(struct kiln_native_call *call, const char *code, const cha
     KILN_PRINTF(3, 4);
 /* What is to be said of any answer with a basis. */
 void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_basis *basis);
+/* The same of a tree: what is folded, what is estimated. */
+void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_flame *flame);
 
 /* Members of the object that is open: a name and its value. */
 void kiln_native_put_text(struct kiln_native_call *call, const char *name, struct kiln_str text);

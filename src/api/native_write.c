@@ -365,7 +365,7 @@ static void put_other(struct kiln_native_call *call, const struct kiln_flame *fl
     kiln_native_put_i64(call, "error_bound", flame->error_bound);
 }
 
-static void note_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
+void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
 {
     if (flame->other)
         kiln_native_note(call, "tree_folded",
@@ -385,7 +385,7 @@ int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame
 
     if (r < 0)
         return kiln_err_set(&call->err, r, NULL, "out of memory");
-    note_flame(call, flame);
+    kiln_native_note_flame(call, flame);
     kiln_json_put_name(&call->w, "flamegraph");
     kiln_json_put_object(&call->w);
     for (enum column c = NAME; c < COLUMNS; c++)
