@@ -39,7 +39,6 @@ static struct kiln_outcome deliver(struct fake *fake)
     struct kiln_outcome outcome = {.code = 1};
     struct kiln_delivery delivery = {.batch = kiln_test_stacks("a 1\n"),
                                      .tenant = "shop",
-                                     .receiver = "otlp",
                                      .body = KILN_STR("bytes"),
                                      .recipe = KILN_STR("recipe"),
                                      .done = keep_outcome,
