@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "drawn.h"
 #include "test.h"
 
 #define MEMORY ((size_t)256 << 20)
@@ -24,13 +25,13 @@ static int let_in(void *context, struct kiln_request *request, enum kiln_access 
     return 0;
 }
 
-void api_kit_init(struct api_kit *kit, uint64_t now_ns, size_t memory,
+void api_kit_init(struct api_kit *kit, size_t memory,
                   int (*add)(struct kiln_api *api, struct kiln_router *router))
 {
     struct kiln_querier_opts opts = {.pool = &kit->pool};
 
     memset(kit, 0, sizeof(*kit));
-    kit_init(&kit->store, now_ns);
+    kit_init(&kit->store, API_KIT_NOW);
     kiln_pool_init(&kit->pool, "query", memory ? memory : MEMORY, NULL);
     opts.engine = kit->store.engine;
     CHECK_OK(kiln_querier_new(&opts, &kit->querier));
@@ -52,6 +53,37 @@ void api_kit_done(struct api_kit *kit)
     kit_done(&kit->store);
     free(body);
     body = NULL;
+}
+
+/* ---- what is stored ---- */
+
+void api_kit_put_cpu(struct api_kit *kit, const char *stacks, uint64_t ago_ns, const char *resource,
+                     uint8_t id)
+{
+    struct kiln_drawn drawn = {.stacks = stacks,
+                               .type = "cpu",
+                               .unit = "nanoseconds",
+                               .period_type = "cpu",
+                               .period_unit = "nanoseconds",
+                               .period = 10000000,
+                               .time_ns = API_KIT_NOW - ago_ns,
+                               .duration_ns = 10 * KILN_NS_PER_S,
+                               .id = id,
+                               .resource = resource};
+
+    kit_put(&kit->store, kiln_test_batch(&drawn, 1));
+}
+
+void api_kit_put_heap(struct api_kit *kit, const char *stacks, uint64_t ago_ns,
+                      const char *resource)
+{
+    struct kiln_drawn drawn = {.stacks = stacks,
+                               .type = "inuse_space",
+                               .unit = "bytes",
+                               .time_ns = API_KIT_NOW - ago_ns,
+                               .resource = resource};
+
+    kit_put(&kit->store, kiln_test_batch(&drawn, 1));
 }
 
 /* ---- asking ---- */

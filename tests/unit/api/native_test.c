@@ -8,64 +8,37 @@
 
 #include "api/native_int.h"
 #include "api_kit.h"
-#include "base/clock.h"
-#include "drawn.h"
 #include "test.h"
 
-#define NOW    (UINT64_C(1772366400) * KILN_NS_PER_S) /* 2026-03-01T12:00:00Z */
-#define MINUTE (60 * KILN_NS_PER_S)
+#define MINUTE API_KIT_MINUTE
 #define TRACE  "00000000000000000000000000000007"
 #define CPU    "process_cpu:cpu:nanoseconds"
 #define ORDERS CPU "%7Bservice_name=%22order-service%22%7D"
 
 static struct api_kit kit;
 
-static void put_cpu(const char *stacks, uint64_t ago_ns, const char *resource, uint8_t id)
-{
-    struct kiln_drawn drawn = {.stacks = stacks,
-                               .type = "cpu",
-                               .unit = "nanoseconds",
-                               .period_type = "cpu",
-                               .period_unit = "nanoseconds",
-                               .period = 10000000,
-                               .time_ns = NOW - ago_ns,
-                               .duration_ns = 10 * KILN_NS_PER_S,
-                               .id = id,
-                               .resource = resource};
-
-    kit_put(&kit.store, kiln_test_batch(&drawn, 1));
-}
-
-static void put_heap(const char *stacks, uint64_t ago_ns)
-{
-    struct kiln_drawn drawn = {.stacks = stacks,
-                               .type = "inuse_space",
-                               .unit = "bytes",
-                               .time_ns = NOW - ago_ns,
-                               .resource = "service.name=order-service"};
-
-    kit_put(&kit.store, kiln_test_batch(&drawn, 1));
-}
-
 static void start_empty(void)
 {
-    api_kit_init(&kit, NOW, 0, kiln_api_add_native);
+    api_kit_init(&kit, 0, kiln_api_add_native);
 }
 
 /* Two versions of a service, another service, a heap; some of it in a block. */
 static void start(void)
 {
     start_empty();
-    put_cpu("main;parse@json.go:12;read 300000000\nmain;parse@json.go:12 500000000\n"
-            "main;write 200000000\n",
-            50 * MINUTE, "service.name=order-service,service.version=1.0", 1);
+    api_kit_put_cpu(&kit,
+                    "main;parse@json.go:12;read 300000000\nmain;parse@json.go:12 500000000\n"
+                    "main;write 200000000\n",
+                    50 * MINUTE, "service.name=order-service,service.version=1.0", 1);
     CHECK_OK(kiln_store_flush(kit.store.engine, NULL));
-    put_cpu("main;parse@json.go:12;read 900000000 ^7.2\nmain;parse@json.go:12 500000000 ^7.3\n"
-            "main;write 200000000\n",
-            10 * MINUTE, "service.name=order-service,service.version=1.1", 2);
-    put_cpu("main;serve 100000000\n", 20 * MINUTE, "service.name=cart", 3);
-    put_heap("main;cache 1000\n", 20 * MINUTE);
-    put_heap("main;cache 3000\n", 10 * MINUTE);
+    api_kit_put_cpu(
+        &kit,
+        "main;parse@json.go:12;read 900000000 ^7.2\nmain;parse@json.go:12 500000000 ^7.3\n"
+        "main;write 200000000\n",
+        10 * MINUTE, "service.name=order-service,service.version=1.1", 2);
+    api_kit_put_cpu(&kit, "main;serve 100000000\n", 20 * MINUTE, "service.name=cart", 3);
+    api_kit_put_heap(&kit, "main;cache 1000\n", 20 * MINUTE, "service.name=order-service");
+    api_kit_put_heap(&kit, "main;cache 3000\n", 10 * MINUTE, "service.name=order-service");
 }
 
 static void stop(void)
@@ -205,9 +178,9 @@ TEST(native, samples_with_timestamps_count_in_the_window_they_lie_in)
 
     start_empty();
     snprintf(stacks, sizeof(stacks), "main;early 10000000@%llu\nmain;slow 10000000@%llu\n",
-             (unsigned long long)(NOW - 10 * MINUTE + KILN_NS_PER_S),
-             (unsigned long long)(NOW - 10 * MINUTE + 5 * KILN_NS_PER_S));
-    put_cpu(stacks, 10 * MINUTE, "service.name=shop", 1);
+             (unsigned long long)(API_KIT_NOW - 10 * MINUTE + KILN_NS_PER_S),
+             (unsigned long long)(API_KIT_NOW - 10 * MINUTE + 5 * KILN_NS_PER_S));
+    api_kit_put_cpu(&kit, stacks, 10 * MINUTE, "service.name=shop", 1);
     text = api_kit_send(&kit, "POST", "/api/v1/spans",
                         "{\"query\":\"process_cpu:cpu:nanoseconds\",\"windows\":[{\"from\":"
                         "\"2026-03-01T11:50:04Z\",\"until\":\"2026-03-01T11:50:06Z\"}]}");
@@ -437,8 +410,8 @@ TEST(native, a_time_without_data_is_an_answer_too)
 TEST(native, series_are_chosen_by_attributes_of_samples_too)
 {
     start();
-    put_cpu("main;a 10000000 thread=gc\nmain;b 10000000\n", 5 * MINUTE,
-            "service.name=web,service.version=2", 4);
+    api_kit_put_cpu(&kit, "main;a 10000000 thread=gc\nmain;b 10000000\n", 5 * MINUTE,
+                    "service.name=web,service.version=2", 4);
     CHECK_TEXT(get("/api/v1/series?query=%7Bthread=%22gc%22%7D"),
                "{\"series\":[{\"labels\":{\"__profile_type__\":\"" CPU ":cpu:nanoseconds\","
                "\"service_name\":\"web\",\"service.version\":\"2\"},\"profiles\":1,"
@@ -475,8 +448,8 @@ TEST(native, the_file_that_describes_it_is_served)
 
 TEST(native, what_does_not_fit_into_memory_is_refused_saying_so)
 {
-    api_kit_init(&kit, NOW, 1 << 10, kiln_api_add_native);
-    put_cpu("main;serve 100000000\n", 20 * MINUTE, "service.name=cart", 3);
+    api_kit_init(&kit, 1 << 10, kiln_api_add_native);
+    api_kit_put_cpu(&kit, "main;serve 100000000\n", 20 * MINUTE, "service.name=cart", 3);
     CHECK(says(get("/api/v1/query?query=" CPU), "\"code\":\"limit\""));
     CHECK_EQ(api_kit_status(), 413);
     stop();

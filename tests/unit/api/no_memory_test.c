@@ -13,7 +13,6 @@
 #include "drawn.h"
 #include "test.h"
 
-#define NOW   (UINT64_C(1772366400) * KILN_NS_PER_S)
 #define CPU   "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define RANGE "from=1772362800&until=1772366401"
 #define HOUR  "\"start\":1772362800000,\"end\":1772366401000"
@@ -123,10 +122,10 @@ static void starve_all(const struct wish *wishes, size_t n,
     int64_t live = kiln_mem_live();
     struct api_kit kit;
 
-    api_kit_init(&kit, NOW, 0, add);
-    put(&kit, "1", NOW - 60 * KILN_NS_PER_S);
+    api_kit_init(&kit, 0, add);
+    put(&kit, "1", API_KIT_NOW - 60 * KILN_NS_PER_S);
     CHECK_OK(kiln_store_flush(kit.store.engine, NULL));
-    put(&kit, "2", NOW - 30 * KILN_NS_PER_S);
+    put(&kit, "2", API_KIT_NOW - 30 * KILN_NS_PER_S);
     for (size_t i = 0; i < n; i++)
         starve(&kit, &wishes[i]);
     api_kit_done(&kit);

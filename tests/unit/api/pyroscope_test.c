@@ -13,8 +13,7 @@
 #include "net/client.h"
 #include "test.h"
 
-#define NOW    (UINT64_C(1772366400) * KILN_NS_PER_S) /* 2026-03-01T12:00:00Z */
-#define MINUTE (60 * KILN_NS_PER_S)
+#define MINUTE API_KIT_MINUTE
 #define TIMES  "\"start\":1772362800000,\"end\":1772366400000"
 #define CPU    "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define SHOP                                                                                       \
@@ -25,36 +24,9 @@
 
 static struct api_kit kit;
 
-static void put_cpu(const char *stacks, uint64_t ago_ns, const char *resource, uint8_t id)
-{
-    struct kiln_drawn drawn = {.stacks = stacks,
-                               .type = "cpu",
-                               .unit = "nanoseconds",
-                               .period_type = "cpu",
-                               .period_unit = "nanoseconds",
-                               .period = 10000000,
-                               .time_ns = NOW - ago_ns,
-                               .duration_ns = 10 * KILN_NS_PER_S,
-                               .id = id,
-                               .resource = resource};
-
-    kit_put(&kit.store, kiln_test_batch(&drawn, 1));
-}
-
-static void put_heap(const char *stacks, uint64_t ago_ns)
-{
-    struct kiln_drawn drawn = {.stacks = stacks,
-                               .type = "inuse_space",
-                               .unit = "bytes",
-                               .time_ns = NOW - ago_ns,
-                               .resource = "service.name=shop"};
-
-    kit_put(&kit.store, kiln_test_batch(&drawn, 1));
-}
-
 static void start_empty(void)
 {
-    api_kit_init(&kit, NOW, 0, kiln_api_add_pyroscope);
+    api_kit_init(&kit, 0, kiln_api_add_pyroscope);
     kit.headers = JSON;
 }
 
@@ -62,15 +34,18 @@ static void start_empty(void)
 static void start(void)
 {
     start_empty();
-    put_cpu("main;parse@json.go:12;read 300\nmain;parse@json.go:12 500\nmain;write 200\n",
-            50 * MINUTE, "service.name=shop,service.version=1.0,k8s.pod.name=p1", 1);
+    api_kit_put_cpu(&kit,
+                    "main;parse@json.go:12;read 300\nmain;parse@json.go:12 500\nmain;write 200\n",
+                    50 * MINUTE, "service.name=shop,service.version=1.0,k8s.pod.name=p1", 1);
     CHECK_OK(kiln_store_flush(kit.store.engine, NULL));
-    put_cpu("main;parse@json.go:12;read 900 ^7.2\nmain;parse@json.go:12 500 ^7.3\n"
-            "main;write 200 user=ann\n",
-            10 * MINUTE, "service.name=shop,service.version=1.1,k8s.pod.name=p2", 2);
-    put_cpu("main;serve 100\nmain;main;serve 50\n", 20 * MINUTE, "service.name=cart", 3);
-    put_heap("main;cache 1000\n", 20 * MINUTE);
-    put_heap("main;cache 3000\n", 10 * MINUTE);
+    api_kit_put_cpu(&kit,
+                    "main;parse@json.go:12;read 900 ^7.2\nmain;parse@json.go:12 500 ^7.3\n"
+                    "main;write 200 user=ann\n",
+                    10 * MINUTE, "service.name=shop,service.version=1.1,k8s.pod.name=p2", 2);
+    api_kit_put_cpu(&kit, "main;serve 100\nmain;main;serve 50\n", 20 * MINUTE, "service.name=cart",
+                    3);
+    api_kit_put_heap(&kit, "main;cache 1000\n", 20 * MINUTE, "service.name=shop");
+    api_kit_put_heap(&kit, "main;cache 3000\n", 10 * MINUTE, "service.name=shop");
 }
 
 static void stop(void)
@@ -279,11 +254,11 @@ TEST(pyroscope, tells_values_over_time)
 TEST(pyroscope, a_point_has_what_came_up_to_it)
 {
     start_empty();
-    put_cpu("a 1\n", 20 * MINUTE, "service.name=shop", 1);
-    put_cpu("a 2\n", 20 * MINUTE - 1, "service.name=shop", 2);
-    put_cpu("a 4\n", 20 * MINUTE - 2 * KILN_NS_PER_MS, "service.name=shop", 3);
-    put_cpu("a 8\n", 10 * MINUTE, "service.name=shop", 4);
-    put_cpu("a 16\n", 5 * MINUTE, "service.name=shop", 5);
+    api_kit_put_cpu(&kit, "a 1\n", 20 * MINUTE, "service.name=shop", 1);
+    api_kit_put_cpu(&kit, "a 2\n", 20 * MINUTE - 1, "service.name=shop", 2);
+    api_kit_put_cpu(&kit, "a 4\n", 20 * MINUTE - 2 * KILN_NS_PER_MS, "service.name=shop", 3);
+    api_kit_put_cpu(&kit, "a 8\n", 10 * MINUTE, "service.name=shop", 4);
+    api_kit_put_cpu(&kit, "a 16\n", 5 * MINUTE, "service.name=shop", 5);
     /* points at -20, -10; the last part of the time has none */
     CHECK_TEXT(ask("SelectSeries", "{\"start\":1772365200000,\"end\":1772366399000,\"step\":600,"
                                    "\"profileTypeID\":\"" CPU "\"}"),
@@ -425,7 +400,7 @@ TEST(pyroscope, several_tenants_are_asked_at_once)
                                .unit = "nanoseconds",
                                .period_type = "cpu",
                                .period_unit = "nanoseconds",
-                               .time_ns = NOW - MINUTE,
+                               .time_ns = API_KIT_NOW - MINUTE,
                                .resource = "service.name=shop"};
     struct kiln_batch *batch = kiln_test_batch(&drawn, 1);
 

@@ -3,45 +3,22 @@
  * Questions of every kind while profiles come, heads are cut and blocks are merged: each sees
  * everything that was acknowledged before it, once.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "answers.h"
 #include "base/clock.h"
 #include "drawn.h"
-#include "store_kit.h"
 #include "test.h"
+#include "traffic.h"
 
 #define NOW       (UINT64_C(1700000000) * KILN_NS_PER_S)
 #define APPENDERS 2
 #define ASKERS    3
 #define EACH      500
 
-struct traffic {
-    struct store_kit kit;
-    _Atomic int64_t begun, acknowledged;
-    _Atomic uint32_t running;
-    _Atomic bool failed;
-};
-
-/* An assertion of a test must not fail in a thread of its own: notes what did. */
-#define EXPECT(t, condition)                                                                       \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            atomic_store(&(t)->failed, true);                                                      \
-        }                                                                                          \
-    } while (0)
-
-struct worker {
-    struct traffic *t;
-    uint32_t number;
-};
-
 static void *append(void *context)
 {
-    struct worker *w = context;
+    struct traffic_thread *w = context;
 
     for (uint32_t i = 0; i < EACH; i++) {
         char stacks[96];
@@ -49,16 +26,12 @@ static void *append(void *context)
                                .time_ns = NOW + w->number * 1000u + i,
                                .resource = "service.name=shop"};
         struct kiln_batch *batch;
-        int code;
 
         snprintf(stacks, sizeof(stacks), "main;f%u 1 color=c%u ^%u.1\nmain 2\n", i % 7, i % 3,
                  1 + i % 5);
         batch = kiln_test_batch(&p, 1);
         atomic_fetch_add(&w->t->begun, 3);
-        do {
-            code = kit_append_to(&w->t->kit, "anonymous", batch).code;
-        } while (code == -EAGAIN);
-        EXPECT(w->t, code == 0);
+        EXPECT(w->t, traffic_append(w->t, batch) == 0);
         atomic_fetch_add(&w->t->acknowledged, 3);
         kiln_batch_unref(batch);
     }
@@ -120,7 +93,7 @@ static void ask_labels(struct traffic *t, const struct kiln_question *q, bool an
 
 static void *ask(void *context)
 {
-    struct worker *w = context;
+    struct traffic_thread *w = context;
     struct traffic *t = w->t;
 
     for (uint32_t i = w->number; atomic_load(&t->running); i++) {
@@ -142,30 +115,19 @@ static void *ask(void *context)
     return NULL;
 }
 
-static void *cut(void *context)
-{
-    struct traffic *t = context;
-
-    while (atomic_load(&t->running)) {
-        EXPECT(t, kiln_store_flush(t->kit.engine, NULL) == 0);
-        EXPECT(t, kiln_store_compact(t->kit.engine, true, NULL) == 0);
-    }
-    return NULL;
-}
-
 TEST(answers, every_answer_has_each_profile_once_whatever_goes_on)
 {
     struct traffic t = {.running = APPENDERS};
-    struct worker workers[APPENDERS + ASKERS];
+    struct traffic_thread workers[APPENDERS + ASKERS];
     pthread_t threads[APPENDERS + ASKERS + 1];
     struct kiln_question q = kiln_test_question();
 
     kit_init(&t.kit, NOW);
     for (uint32_t i = 0; i < APPENDERS + ASKERS; i++) {
-        workers[i] = (struct worker){&t, i};
+        workers[i] = (struct traffic_thread){&t, i};
         CHECK_OK(pthread_create(&threads[i], NULL, i < APPENDERS ? append : ask, &workers[i]));
     }
-    CHECK_OK(pthread_create(&threads[APPENDERS + ASKERS], NULL, cut, &t));
+    CHECK_OK(pthread_create(&threads[APPENDERS + ASKERS], NULL, traffic_cut, &t));
     for (uint32_t i = 0; i <= APPENDERS + ASKERS; i++)
         pthread_join(threads[i], NULL);
     CHECK(!atomic_load(&t.failed));

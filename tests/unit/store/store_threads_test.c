@@ -3,53 +3,20 @@
  * Appends, questions, cuts and merges at once: every question sees each profile that was
  * acknowledged before it exactly once, and none twice.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/clock.h"
 #include "drawn.h"
-#include "store_kit.h"
 #include "test.h"
+#include "traffic.h"
 
 #define NOW       (UINT64_C(1700000000) * KILN_NS_PER_S)
 #define APPENDERS 3
 #define EACH      300
 
-struct traffic {
-    struct store_kit kit;
-    _Atomic uint32_t begun, acknowledged, running;
-    _Atomic bool failed;
-};
-
-/* An assertion of a test must not fail in a thread of its own: notes what did. */
-#define EXPECT(t, condition)                                                                       \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            atomic_store(&(t)->failed, true);                                                      \
-        }                                                                                          \
-    } while (0)
-
-struct appender {
-    struct traffic *t;
-    uint32_t number;
-};
-
-/* Where compaction is behind, appends are told to come again: cuts may outrun merges here. */
-static int append_once(struct traffic *t, struct kiln_batch *batch)
-{
-    int code;
-
-    do {
-        code = kit_append_to(&t->kit, "anonymous", batch).code;
-    } while (code == -EAGAIN);
-    return code;
-}
-
 static void *append(void *context)
 {
-    struct appender *a = context;
+    struct traffic_thread *a = context;
 
     for (uint32_t i = 0; i < EACH; i++) {
         char stacks[64];
@@ -61,10 +28,10 @@ static void *append(void *context)
         snprintf(stacks, sizeof(stacks), "main;f%u 1\n", i % 7);
         batch = kiln_test_batch(&p, 1);
         atomic_fetch_add(&a->t->begun, 1);
-        EXPECT(a->t, append_once(a->t, batch) == 0);
+        EXPECT(a->t, traffic_append(a->t, batch) == 0);
         atomic_fetch_add(&a->t->acknowledged, 1);
         if (i % 5 == 0) /* again: nothing changes */
-            EXPECT(a->t, append_once(a->t, batch) == 0);
+            EXPECT(a->t, traffic_append(a->t, batch) == 0);
         kiln_batch_unref(batch);
     }
     atomic_fetch_sub(&a->t->running, 1);
@@ -76,11 +43,11 @@ static void *ask(void *context)
     struct traffic *t = context;
 
     while (atomic_load(&t->running)) {
-        uint32_t least = atomic_load(&t->acknowledged);
+        int64_t least = atomic_load(&t->acknowledged);
         struct kiln_selection selection = {.tenant = KILN_STR("anonymous")};
         struct kiln_err err = {0};
         struct kiln_batch *batch;
-        uint32_t most;
+        int64_t most;
 
         if (t->kit.engine->ops->select(t->kit.engine, &selection, 0, &batch, &err) < 0) {
             fprintf(stderr, "select: %s: %s\n", err.where, err.text);
@@ -90,7 +57,7 @@ static void *ask(void *context)
         most = atomic_load(&t->begun);
         EXPECT(t, batch->n_profiles >= least && batch->n_profiles <= most);
         kiln_batch_unref(batch);
-        EXPECT(t, kit_stats(&t->kit).profiles >= least);
+        EXPECT(t, (int64_t)kit_stats(&t->kit).profiles >= least);
     }
     return NULL;
 }
@@ -104,7 +71,7 @@ static void *add_up(void *context)
     struct traffic *t = context;
 
     for (uint32_t i = 0; atomic_load(&t->running); i++) {
-        uint32_t least = atomic_load(&t->acknowledged);
+        int64_t least = atomic_load(&t->acknowledged);
         struct kiln_leash leash = {0};
         struct kiln_question q = {.tenants = &tenant, .n_tenants = 1, .leash = &leash};
         struct kiln_merged *merged = NULL;
@@ -125,21 +92,10 @@ static void *add_up(void *context)
     return NULL;
 }
 
-static void *cut(void *context)
-{
-    struct traffic *t = context;
-
-    while (atomic_load(&t->running)) {
-        EXPECT(t, kiln_store_flush(t->kit.engine, NULL) == 0);
-        EXPECT(t, kiln_store_compact(t->kit.engine, true, NULL) == 0);
-    }
-    return NULL;
-}
-
 TEST(store, every_question_sees_each_profile_once_whatever_goes_on)
 {
     struct traffic t = {.running = APPENDERS};
-    struct appender appenders[APPENDERS];
+    struct traffic_thread appenders[APPENDERS];
     pthread_t threads[APPENDERS + 3];
     struct kiln_batch *all;
 
@@ -149,11 +105,11 @@ TEST(store, every_question_sees_each_profile_once_whatever_goes_on)
     t.kit.opts.cut_raw_bytes = (uint64_t)1 << 20;
     kit_open(&t.kit);
     for (uint32_t i = 0; i < APPENDERS; i++) {
-        appenders[i] = (struct appender){&t, i};
+        appenders[i] = (struct traffic_thread){&t, i};
         CHECK_OK(pthread_create(&threads[i], NULL, append, &appenders[i]));
     }
     CHECK_OK(pthread_create(&threads[APPENDERS], NULL, ask, &t));
-    CHECK_OK(pthread_create(&threads[APPENDERS + 1], NULL, cut, &t));
+    CHECK_OK(pthread_create(&threads[APPENDERS + 1], NULL, traffic_cut, &t));
     CHECK_OK(pthread_create(&threads[APPENDERS + 2], NULL, add_up, &t));
     for (uint32_t i = 0; i < APPENDERS + 3; i++)
         pthread_join(threads[i], NULL);
