@@ -135,19 +135,18 @@ static void finish(struct kiln_serve *serve)
     kiln_router_free(serve->otlp);
     kiln_router_free(serve->starting);
     kiln_serve_query_done(serve);
-    if (serve->engine) {
-        if (kiln_store_flush(serve->engine, &err) < 0)
-            kiln_log(serve->log, KILN_LOG_WARN, "the head stays in the log", "reason", "%s",
-                     err.text, NULL);
+    if (serve->engine && kiln_store_flush(serve->engine, &err) < 0)
+        kiln_log(serve->log, KILN_LOG_WARN, "the head stays in the log", "reason", "%s", err.text,
+                 NULL);
+    kiln_memory_done(&serve->memory); /* whose thread asks the store's cache to give way */
+    if (serve->engine)
         serve->engine->ops->close(serve->engine);
-    }
     kiln_serve_pipeline_done(serve);
     kiln_server_free(serve->server);
     kiln_gate_free(serve->gate);
     kiln_series_rule_free(serve->series_rule);
     if (serve->io)
         kiln_io_close(serve->io);
-    kiln_memory_done(&serve->memory);
     kiln_metrics_free(serve->metrics);
     if (was_ready)
         kiln_log(serve->log, KILN_LOG_INFO, "stopped", NULL);
