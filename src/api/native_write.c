@@ -40,6 +40,11 @@ void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_bas
         kiln_native_note(call, "arrival_times",
                          "%llu profiles came without a usable time and stand at that of arrival",
                          (unsigned long long)basis->n_time_set);
+    if (basis->n_unsure)
+        kiln_native_note(call, "profiles_unsure",
+                         "the number of profiles may be off by %llu: these have samples on both "
+                         "sides of the edge of an hour that was rolled up",
+                         (unsigned long long)basis->n_unsure);
     if (basis->n_profiles == 0)
         kiln_native_note(call, "nothing_found", "no profile of this selection lies in the range");
     else if (!(basis->count > 0))

@@ -48,8 +48,7 @@ int kiln_querier_new(const struct kiln_querier_opts *opts, struct kiln_querier *
     kiln_pool_init(&q->own_pool, "query", POOL_BYTES, NULL);
     q->engine = opts->engine;
     q->pool = opts->pool ? opts->pool : &q->own_pool;
-    /* Nearly all: a large question has others wait for it, but is answered. */
-    q->limits = kiln_query_limits_filled(opts->limits, q->pool->limit / 8 * 7);
+    q->limits = kiln_query_limits_filled(opts->limits, q->pool->limit / 2);
     q->tenants = opts->tenants;
     q->n_tenants = opts->n_tenants;
     get_metrics(q, opts->metrics);

@@ -108,6 +108,8 @@ struct kiln_question {
 /* What stands behind an answer. */
 struct kiln_basis {
     uint64_t n_profiles;     /* that have something in it */
+    uint64_t n_unsure;       /* n_profiles may be off by so many: roll-ups do not say which profiles
+                                have samples on both sides of the edge of a window */
     double count;            /* observations, as far as they can be known: for noise */
     uint64_t min_ns, max_ns; /* of what was found, or a little around it; 0, 0: nothing */
     uint64_t covered_ns;     /* time that the profiles cover, of one process or many; those too that

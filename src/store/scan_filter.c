@@ -230,6 +230,7 @@ static void add_basis(struct kiln_scan *scan, const struct kiln_basis *more)
     if (more->n_profiles)
         kiln_scan_widen(scan, more->min_ns, more->max_ns);
     scan->basis.n_profiles += more->n_profiles;
+    scan->basis.n_unsure += more->n_unsure;
     scan->basis.n_time_set += more->n_time_set;
 }
 
@@ -279,13 +280,28 @@ uint64_t kiln_scan_covered(struct kiln_scan *scan)
     return sum;
 }
 
+/* Whether it has rows beside the windows: where these are what roll-ups left, they may have it
+ * too. */
+static bool is_split(const struct kiln_scan *scan, const struct kiln_scan_profile *p)
+{
+    bool out = false;
+
+    for (uint32_t k = 0; k < p->n_runs; k++) {
+        for (uint32_t i = 0; !out && p->runs[k].times && i < p->runs[k].n; i++)
+            out = !kiln_scan_in_time(scan, p->runs[k].times[i]);
+    }
+    return out;
+}
+
 int kiln_scan_show(struct kiln_scan *scan, struct kiln_scan_profile *p,
                    const struct kiln_scan_sieve *sieve, struct kiln_err *err)
 {
+    bool split;
     int r = 1;
 
     if (sieve->times && !is_in_time(scan, p))
         return 0;
+    split = sieve->times && scan->is_rest && is_split(scan, p);
     if (sieve->times || sieve->links || sieve->stacks || sieve->opinion.asked)
         r = sift(scan, p, sieve);
     if (r <= 0)
@@ -293,6 +309,7 @@ int kiln_scan_show(struct kiln_scan *scan, struct kiln_scan_profile *p,
     if (p->n_runs) {
         widen_by_rows(scan, p, sieve);
         scan->basis.n_profiles++;
+        scan->basis.n_unsure += split;
         scan->basis.n_time_set += sieve->flags & KILN_PROFILE_TIME_SET ? 1 : 0;
     }
     r = kiln_scan_cover(scan, p->time_ns, p->duration_ns);

@@ -80,7 +80,8 @@ struct kiln_scan {
     uint32_t n_judged;       /* series, for the leash */
     bool has_service;
     int service_passes;
-    bool rolls; /* roll-ups will do, if the visitor takes them */
+    bool rolls;   /* roll-ups will do, if the visitor takes them */
+    bool is_rest; /* what is shown is what roll-ups left of the windows */
     const struct kiln_scan_visitor *visitor;
     struct kiln_basis basis;
     struct kiln_budget budget; /* of scratch */

@@ -175,6 +175,7 @@ static int count_spans(struct rolling *o)
             continue;
         kiln_scan_widen(o->scan, s->first_ns, s->last_ns);
         basis->n_profiles += s->n_profiles;
+        basis->n_unsure += s->n_continued;
         basis->n_time_set += s->n_time_set;
         r = kiln_scan_cover(o->scan, s->first_ns, s->covered_ns);
     }
@@ -195,7 +196,9 @@ static int show_rest(struct rolling *o, struct kiln_err *err)
     for (uint32_t i = 0; i < o->group->n_series; i++)
         o->scan->memo.series[o->group->series[i]].chosen = o->chosen[o->group->series[i]];
     o->scan->q = &rest;
+    o->scan->is_rest = true;
     r = o->rows(o->scan, o->part, o->source.block, err);
+    o->scan->is_rest = false;
     o->scan->q = q;
     for (uint32_t i = 0; i < o->scan->memo.n_series; i++)
         o->scan->memo.series[i].chosen = o->chosen[i];

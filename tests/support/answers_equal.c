@@ -245,6 +245,8 @@ void kiln_test_merged_within(const struct kiln_merged *a, const struct kiln_merg
     CHECK_EQ(a->total, truth->total);
     /* They are kept as whole numbers, span by span. */
     CHECK(fabs(a->basis.count - truth->basis.count) <= 50 + truth->basis.count / 50);
+    CHECK(a->basis.n_profiles <= truth->basis.n_profiles + a->basis.n_unsure &&
+          truth->basis.n_profiles <= a->basis.n_profiles + a->basis.n_unsure);
     if (!a->flame)
         return;
     CHECK_EQ(a->flame->total, truth->flame->total);
