@@ -45,7 +45,9 @@ static void *copy(const void *from, size_t size)
 {
     void *to = kiln_malloc(size + 1);
 
-    return to ? memcpy(to, from, size) : NULL;
+    if (to && size)
+        memcpy(to, from, size);
+    return to;
 }
 
 int kiln_ready_new(const struct kiln_scan_source *source, const struct kiln_forest *forest,

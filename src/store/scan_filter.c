@@ -237,9 +237,10 @@ static void add_basis(struct kiln_scan *scan, const struct kiln_basis *more)
 struct kiln_scan_piece kiln_scan_end_piece(struct kiln_scan *scan, const struct kiln_basis *before)
 {
     struct kiln_scan_piece piece = {.basis = scan->basis,
-                                    .intervals = scan->intervals + scan->first_interval,
                                     .n = scan->n_intervals - scan->first_interval};
 
+    if (piece.n)
+        piece.intervals = scan->intervals + scan->first_interval;
     scan->basis = *before;
     add_basis(scan, &piece.basis);
     return piece;
