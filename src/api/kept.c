@@ -28,7 +28,8 @@ enum { NAME_MAX_BYTES = 1024, PATH_BYTES = 256, KIND_MAX = 32 };
 
 struct kiln_kept {
     struct kiln_io *io;
-    pthread_mutex_t lock; /* one change at a time */
+    pthread_mutex_t lock;    /* one change at a time */
+    pthread_mutex_t reading; /* one reader at a time: a page may be large */
 };
 
 /* The content of one file. */
@@ -48,6 +49,7 @@ int kiln_kept_open(struct kiln_io *io, struct kiln_kept **ret_kept, struct kiln_
         return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
     kept->io = io;
     pthread_mutex_init(&kept->lock, NULL);
+    pthread_mutex_init(&kept->reading, NULL);
     *ret_kept = kept;
     return 0;
 }
@@ -57,6 +59,7 @@ void kiln_kept_close(struct kiln_kept *kept)
     if (!kept)
         return;
     pthread_mutex_destroy(&kept->lock);
+    pthread_mutex_destroy(&kept->reading);
     kiln_free(kept);
 }
 
@@ -351,10 +354,12 @@ int kiln_kept_each(struct kiln_kept *kept, struct kiln_str tenant, const char *k
 
     page_init(&page);
     r = find_path(tenant, kind, page.path, err);
+    pthread_mutex_lock(&kept->reading);
     if (r == 0)
         r = page_read(kept, &page, err);
     for (uint32_t i = 0; r == 0 && i < page.n; i++)
         r = each(context, &page.items[i]);
     page_done(&page);
+    pthread_mutex_unlock(&kept->reading);
     return r;
 }

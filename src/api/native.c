@@ -208,6 +208,8 @@ static void call_done(struct kiln_native_call *call)
 {
     kiln_native_args_done(call);
     kiln_arena_done(&call->arena);
+    if (call->paid)
+        kiln_pool_give(kiln_querier_pool(call->api->querier), call->paid);
     kiln_buf_done(&call->body);
 }
 

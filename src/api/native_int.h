@@ -122,6 +122,7 @@ struct kiln_native_call {
     char known[512];   /* words to go on with behind the error; "" */
     uint64_t now_ns;
     size_t room; /* taken from a leash */
+    size_t paid; /* taken from the pool of questions, for the arena */
     struct kiln_regex *with, *without;
     struct kiln_native_note notes[8];
     uint32_t n_notes;

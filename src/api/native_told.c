@@ -157,6 +157,20 @@ static int read_item(void *context, const struct kiln_kept_item *item)
     return add(reading->call, reading->list, &told);
 }
 
+/* For what was read, until the call is done, where it is much. */
+static int pay(struct kiln_native_call *call)
+{
+    size_t bytes = call->budget.used - call->paid;
+
+    if (bytes <= KILN_BUF_SMALL)
+        return 0;
+    if (kiln_pool_take(kiln_querier_pool(call->api->querier), bytes) < 0)
+        return kiln_err_set(&call->err, -EAGAIN, NULL,
+                            "there is no memory for all that was told now: try again");
+    call->paid += bytes;
+    return 0;
+}
+
 int kiln_told_read(struct kiln_native_call *call, const char *kind, struct kiln_told_list *list)
 {
     struct kiln_str tenants = kiln_str_of(call->request->tenant);
@@ -166,7 +180,7 @@ int kiln_told_read(struct kiln_native_call *call, const char *kind, struct kiln_
     while (r == 0 && tenants.ptr)
         r = kiln_kept_each(call->api->kept, kiln_str_cut(&tenants, '|'), kind, read_item, &reading,
                            &call->err);
-    return r;
+    return r < 0 ? r : pay(call);
 }
 
 /* ---- keeping ---- */
