@@ -288,6 +288,7 @@ static bool is_split(const struct kiln_scan *scan, const struct kiln_scan_profil
     bool out = false;
 
     for (uint32_t k = 0; k < p->n_runs; k++) {
+        out = out || (!p->runs[k].timed && !kiln_scan_in_time(scan, p->time_ns));
         for (uint32_t i = 0; !out && p->runs[k].times && i < p->runs[k].n; i++)
             out = !kiln_scan_in_time(scan, p->runs[k].times[i]);
     }
