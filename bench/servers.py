@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.request
 
-KILN = os.environ.get("KILN", "build/kiln")
+KILN = os.path.abspath(os.environ.get("KILN", "build/kiln"))
 PYROSCOPE = os.environ.get("PYROSCOPE")
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -24,25 +24,11 @@ sys.path[:0] = [str(HERE / "otlp"), str(HERE.parent / "support")]
 import peers  # noqa: E402
 import pyroscope as p  # noqa: E402
 import pyroscope_proto  # noqa: E402
+from checks import check, exit_code  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
 
 PROFILE = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")) / "examples/checkout.pb.gz"
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-IDS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(1, 4)]
-failures = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)[:600]}", flush=True)
-
-
-def fill(url, base_s):
-    profile = PROFILE.read_bytes()
-    for i, (service, id) in enumerate(zip(("shop", "shop", "cart"), IDS)):
-        p.push(url, {"__name__": "process_cpu", "service_name": service, "pod": f"p{i}"},
-               p.at_time(profile, (base_s + 60 * i) * 10**9), id=id)
 
 
 # ---- the data source ----
@@ -119,9 +105,9 @@ def data_source(url, messages, base_s):
           all(point.timestamp % 15000 == times["start"] % 15000 and point.value > 0 for s in series for point in s.points), series)
     series = source.call("SelectSeries", shop | {"step": 15.0, "limit": 1, "exemplar_type": 2}).series
     ids = {e.profile_id for s in series for point in s.points for e in point.exemplars}
-    check("exemplars lead to profiles", ids == set(IDS[:2]), ids)
+    check("exemplars lead to profiles", ids == set(p.IDS[:2]), ids)
     whole = shown(source, "flame graph", shop | {"max_nodes": 16384})
-    check("flame graph: both profiles", whole[1] == 2 * shown(source, "one profile", shop | {"profile_id_selector": [IDS[0]]})[1])
+    check("flame graph: both profiles", whole[1] == 2 * shown(source, "one profile", shop | {"profile_id_selector": [p.IDS[0]]})[1])
     shown(source, "cut flame graph", shop | {"max_nodes": 10})
     top = max(whole[4], key=lambda node: node[1])
     below = shown(source, "from a call site", shop | {"max_nodes": 16384, "stack_trace_selector": {"call_site": [{"name": top[3]}]}})
@@ -140,6 +126,13 @@ def data_source(url, messages, base_s):
 
 
 # ---- Profiles Drilldown ----
+
+def root(ask, chosen):
+    """The function below "total" that has most."""
+    flame = ask(p.QUERIER + "SelectMergeStacktraces", chosen)["flamegraph"]
+    boxes = [int(value) for value in flame["levels"][1]["values"]]
+    return flame["names"][max(zip(boxes[1::4], boxes[3::4]))[1]]
+
 
 def drilldown(url, base_s):
     times = {"start": (base_s - 60) * 1000, "end": (base_s + 600) * 1000}
@@ -171,8 +164,9 @@ def drilldown(url, base_s):
     pairs = ask(p.QUERIER + "Diff", {"left": shop, "right": shop | {"labelSelector": "{}"}, "maxNodes": 3,
                                     "format": "PROFILE_FORMAT_FUNCTIONS"})["functions"]
     check("Drilldown: functions of a diff", len(pairs["functions"]) == 3 and pairs["leftTotal"] == rows["total"], pairs)
-    pprof = ask(p.QUERIER + "SelectMergeProfile", shop | {"stackTraceSelector": {"callSite": [{"name": first}]}})
-    check("Drilldown: lines for the code panel", pprof == {} or "stringTable" in pprof, pprof)
+    stacks = ask(p.QUERIER + "SelectMergeProfile", shop | {"stackTraceSelector": {"callSite": [{"name": root(ask, shop)}]}})
+    check("Drilldown: lines for the code panel", stacks.get("sample") and any(
+        int(line.get("line", 0)) > 0 for location in stacks["location"] for line in location["line"]), str(stacks)[:300])
     drilldown_older(url, times, headers)
     drilldown_uploads(ask)
     setting = {"name": "pluginSettings", "value": json.dumps({"collapsedFlamegraphs": False, "maxNodes": 16384})}
@@ -223,10 +217,10 @@ def main():
     base_s = (int(time.time()) - 1200) // 60 * 60
     with KilnServer() as server:
         url = f"http://127.0.0.1:{server.http}"
-        fill(url, base_s)
+        p.fill(url, PROFILE.read_bytes(), base_s)
         data_source(url, pyroscope_proto.load(), base_s)
         drilldown(url, base_s)
-    return 1 if failures else 0
+    return exit_code()
 
 
 if __name__ == "__main__":

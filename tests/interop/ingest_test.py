@@ -25,18 +25,13 @@ import urllib.request
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "otlp"), str(HERE.parent / "support")]
 import peers  # noqa: E402
+from checks import check, exit_code  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
 
 SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
 BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.164.0"
 GRPC = "grpcio==1.76.0"
-failures = tried = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)}", flush=True)
+tried = 0
 
 
 def kiln(*words, stdin=None):
@@ -298,8 +293,7 @@ def main():
     if not tried:
         print("skipped: none of the clients can be had here")
         return 77
-    print("all well" if failures == 0 else f"{failures} failed")
-    return failures != 0
+    return exit_code()
 
 
 if __name__ == "__main__":

@@ -19,18 +19,14 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+from checks import check, exit_code  # noqa: E402
+
 KILN = os.environ.get("KILN", "build/kiln")
 SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data")) / "jfr"
 SECONDS = 2
 THRESHOLDS = ",jdk.ThreadPark#threshold=1ms,jdk.JavaMonitorEnter#threshold=1ms"
-failures = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)}", flush=True)
 
 
 # ---- pprof ----
@@ -336,8 +332,7 @@ def main():
             test_killed(jdk, pathlib.Path(folder))
         if jdks and os.environ.get("ASYNC_PROFILER"):
             test_async_profiler(jdks[0], os.environ["ASYNC_PROFILER"], pathlib.Path(folder))
-    print(f"{failures} failed")
-    return 1 if failures else 0
+    return exit_code()
 
 
 if __name__ == "__main__":

@@ -20,22 +20,17 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "otlp"))
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE / "otlp"), str(HERE.parent / "support")]
 import forms  # noqa: E402
 import make  # noqa: E402
 import peers  # noqa: E402
 import resolve  # noqa: E402
+from checks import check, exit_code  # noqa: E402
 
 KILN = os.environ.get("KILN", "build/kiln")
 SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
-failures = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)}", flush=True)
 
 
 def absent(what, why):
@@ -341,8 +336,7 @@ def main():
     test_check(broken(newest))
     with tempfile.TemporaryDirectory() as folder:
         part("profcheck", test_profcheck, broken(newest) + small, folder)
-    print(f"{failures} failures")
-    return 1 if failures else 0
+    return exit_code()
 
 
 if __name__ == "__main__":

@@ -16,19 +16,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+from checks import check, exit_code  # noqa: E402
+
 KILN = os.environ.get("KILN", "build/kiln")
 SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "kiln"
 DUMP_SOURCES = SOURCES / "tests/interop/go/pprofdump"
 ALIKE = ("examples", "go-bench", "sequence", "jfr")
-failures = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)}", flush=True)
 
 
 def skip(why):
@@ -158,8 +154,8 @@ def main():
             check_profile(path, folder, dump, with_tool)
         for path in sorted(DATA.glob("otlp/**/*.otlp"))[:3]:
             check_otlp(path, folder)
-    print(f"{len(profiles)} profiles, {failures} failures")
-    sys.exit(failures > 0)
+    print(f"{len(profiles)} profiles")
+    sys.exit(exit_code())
 
 
 main()

@@ -25,26 +25,13 @@ sys.path[:0] = [str(HERE / "otlp"), str(HERE.parent / "support")]
 import peers  # noqa: E402
 import pyroscope as p  # noqa: E402
 import pyroscope_proto  # noqa: E402
+from checks import check, exit_code  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
 
 SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
 PROFILE = SOURCES / "examples/checkout.pb.gz"
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-failures = tried = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)[:600]}", flush=True)
-
-
-def fill(url, base_s):
-    """Two services with ids; the functions of one profile with their own time."""
-    profile = PROFILE.read_bytes()
-    for i, service in enumerate(("shop", "shop", "cart")):
-        p.push(url, {"__name__": "process_cpu", "service_name": service, "pod": f"p{i}"},
-               p.at_time(profile, (base_s + 60 * i) * 10**9), id=f"00000000-0000-4000-8000-00000000000{i + 1}")
+tried = 0
 
 
 # ---- Google's protobuf library ----
@@ -109,7 +96,7 @@ def cases(start, end):
             cpu | {"format": format, "max_nodes": 50}, "SelectMergeStacktracesResponse"
     yield querier + "SelectMergeStacktraces", "SelectMergeStacktracesRequest", cpu | {
         "stack_trace_selector": {"call_site": [{"name": "net/http.(*conn).serve"}]},
-        "profile_id_selector": ["00000000-0000-4000-8000-000000000001"]}, "SelectMergeStacktracesResponse"
+        "profile_id_selector": [p.IDS[0]]}, "SelectMergeStacktracesResponse"
     yield querier + "SelectMergeProfile", "SelectMergeProfileRequest", cpu, "Profile"
     yield querier + "SelectMergeProfile", "SelectMergeProfileRequest", cpu | {
         "stack_trace_selector": {"go_pgo": {"keep_locations": 5, "aggregate_callees": True}}}, "Profile"
@@ -189,7 +176,7 @@ def profilecli_queries(server, base_s, program, protocol, folder):
 
     said("query profile", query("profile"), "PeriodType: cpu nanoseconds", "encoding/json")
     said("query profile, functions only", query("profile", "--function-names-only"), "encoding/json")
-    said("query profile of an id", query("profile", "--profile-id", "00000000-0000-4000-8000-000000000001"), "encoding/json")
+    said("query profile of an id", query("profile", "--profile-id", p.IDS[0]), "encoding/json")
     said("query profile from a call site", query("profile", "--stacktrace-selector", "encoding/json"), "encoding/json")
     out = folder / f"{protocol}.pb.gz"
     said("query profile into a file", query("profile", f"--output=pprof={out}"))
@@ -198,7 +185,7 @@ def profilecli_queries(server, base_s, program, protocol, folder):
     said("query series", query("series", "--label-names", "service_name", "--label-names", "pod", selector=None), "shop", "cart", "p2")
     said("query label-values-cardinality", query("label-values-cardinality", selector='{service_name=~".+"}'), "pod", "service_name")
     said("query top", query("top", "--label-names", "service_name", selector="{}"), "shop", "cart")
-    said("query exemplars profile", query("exemplars", "profile"), "00000000-0000-4000-8000-000000000001")
+    said("query exemplars profile", query("exemplars", "profile"), p.IDS[0])
     said("query exemplars span", query("exemplars", "span"))
     pgo = folder / f"{protocol}.pgo"
     said("query go-pgo", query("go-pgo", f"--output=pprof={pgo}"))
@@ -254,14 +241,14 @@ def pyroscope_go():
 def main():
     base_s = (int(time.time()) - 1200) // 60 * 60
     with KilnServer() as server:
-        fill(f"http://127.0.0.1:{server.http}", base_s)
+        p.fill(f"http://127.0.0.1:{server.http}", PROFILE.read_bytes(), base_s)
         second_opinion(server, base_s)
         profilecli(server, base_s)
     pyroscope_go()
     if not tried:
         print("skipped: no peer is there")
         return 77
-    return 1 if failures else 0
+    return exit_code()
 
 
 if __name__ == "__main__":

@@ -20,17 +20,11 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parents[1] / "bench")]
 import pyroscope as p  # noqa: E402
 import servers  # noqa: E402
+from checks import check, exit_code  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
 
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
 RECORDED = DATA / "pyroscope"
-failures = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)[:2000]}", flush=True)
 
 
 def differences(a, b, limit=5):
@@ -359,7 +353,7 @@ def main():
         recorded(url, (base_s - inputs["base"]) * 1000)
         if servers.PYROSCOPE:
             ask_a_real_one(inputs, url, base_s)
-    return 1 if failures else 0
+    return exit_code()
 
 
 if __name__ == "__main__":

@@ -33,18 +33,12 @@ import urllib.parse
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 import abuse  # noqa: E402
+from checks import check, exit_code  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
 
 MIB = 1 << 20
 START_CPU_SECONDS_MAX = 2
 TEMPLATE = pathlib.Path(os.environ.get("KILN_TEST_DATA", "")) / "pprof/large.cpu.pb.gz"
-failures = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)}", flush=True)
 
 
 def peak_bytes(server):
@@ -478,8 +472,7 @@ def main():
         began = time.monotonic()
         parts[name](seconds)
         print(f"---- {name}: {time.monotonic() - began:.0f} s", flush=True)
-    print(f"{failures} failed")
-    return 1 if failures else 0
+    return exit_code()
 
 
 if __name__ == "__main__":

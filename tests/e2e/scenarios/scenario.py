@@ -13,16 +13,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent.parent
 sys.path[:0] = [str(TESTS / "support"), str(TESTS / "interop/otlp")]
 import peers  # noqa: E402,F401
+from checks import check, exit_code  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402,F401
 
 CPU = "process_cpu:cpu:nanoseconds"
-failures = 0
-
-
-def check(what, good, detail=""):
-    global failures
-    failures += not good
-    print(f"{'ok' if good else 'FAILED'}: {what}{'' if good else ': ' + str(detail)[:2000]}", flush=True)
 
 
 def equal(what, is_so, should_be):
@@ -30,8 +24,7 @@ def equal(what, is_so, should_be):
 
 
 def finish():
-    print("all well" if failures == 0 else f"{failures} failed")
-    sys.exit(failures != 0)
+    sys.exit(exit_code())
 
 
 def skip(reason):
