@@ -30,13 +30,12 @@ struct kiln_ready {
 /* For the source at hand, all of whose rows are meant; a reference, or NULL. */
 struct kiln_ready *kiln_ready_find(struct kiln_cache *cache, const struct kiln_scan_source *source,
                                    const struct kiln_forest *forest, bool functions);
-/*
- * One of the source at hand, a reference, and keeps it where there is room; it takes `upto` over,
- * also on failure.  Functions are added by the caller before it is kept.
- */
+/* One of the source at hand, a reference; takes `upto` over, also on failure.  The caller adds the
+ * count and functions, */
 KILN_CHECK int kiln_ready_new(const struct kiln_scan_source *source,
                               const struct kiln_forest *forest, int64_t *upto,
                               struct kiln_ready **ret_ready);
+/* and keeps it, where there is room. */
 void kiln_ready_keep(struct kiln_cache *cache, const struct kiln_scan_source *source,
                      const struct kiln_forest *forest, struct kiln_ready *ready);
 
