@@ -59,19 +59,20 @@ static void put_sparks(struct kiln_buf *out, const struct kiln_said *said,
                        const struct kiln_said_series *series)
 {
     uint32_t n = said->buckets < SPARKS_MAX ? (uint32_t)said->buckets : SPARKS_MAX;
+    const uint32_t n_sparks = KILN_ARRAY_LEN(sparks);
     double sums[SPARKS_MAX], most = 0;
 
     gather(said, series, sums, n);
     for (uint32_t i = 0; i < n; i++)
         most = fmax(most, sums[i]);
     for (uint32_t i = 0; i < n; i++) {
-        double level = most > 0 ? sums[i] / most * KILN_ARRAY_LEN(sparks) : 0;
+        double level = most > 0 ? sums[i] / most * n_sparks : 0;
         uint32_t step = level < 1 ? 0 : (uint32_t)ceil(level) - 1;
 
         if (sums[i] < 0)
             kiln_buf_putc(out, ' ');
         else
-            kiln_buf_puts(out, sparks[step < KILN_ARRAY_LEN(sparks) ? step : 7]);
+            kiln_buf_puts(out, sparks[step < n_sparks ? step : n_sparks - 1]);
     }
 }
 

@@ -181,6 +181,7 @@ def main():
     with KilnServer("--memory-limit", f"{LIMIT_MB}M") as server:
         ledger, counts, n = Ledger(server), [0] * READERS, SECONDS * RATE
         until = time.monotonic() + SECONDS
+        threading.excepthook = lambda ended: problem(f"a thread ended: {ended.exc_value!r}")
         threads = [threading.Thread(target=ledger.write, args=(until,))]
         threads += [threading.Thread(target=read, args=(server, ledger, i, until, counts)) for i in range(READERS)]
         fleet = subprocess.Popen([KILN, "loadgen", "--server", f"http://127.0.0.1:{server.http}", "--rate", str(RATE), "--timeout",
@@ -193,6 +194,8 @@ def main():
         for thread in threads:
             thread.join()
         account = json.loads(fleet.communicate()[0])
+        if not all(counts) or not ledger.acknowledged:
+            problem(f"somebody did nothing: readers {counts}, {ledger.acknowledged} profiles")
         total = total_of_ledger(server, ledger)
         if total != ledger.acknowledged * 100 * PERIOD_NS:
             problem(f"in the end the ledger has {total}, not {ledger.acknowledged} profiles")

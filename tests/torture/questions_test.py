@@ -179,7 +179,7 @@ class Storm:
                 drawn.send(self.server)
                 store(self.server, "delete", "gone")
                 store(self.server, "compact")
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 pass
             time.sleep(0.3)
 
@@ -198,7 +198,7 @@ class Ledger:
             try:
                 drawn.send(self.server)
                 self.acknowledged += 1
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 pass
             time.sleep(0.02)
 
@@ -253,6 +253,8 @@ def part_storm(seconds):
         for thread in threads:
             thread.join()
         print(f"storm: {sum(storm.codes.values())} answers: {dict(sorted(storm.codes.items()))}; slowest {storm.slowest[0]:.1f} s")
+        check("storm: most who asked properly were answered, and something was written",
+              storm.codes[200] > storm.codes[429] and ledger.acknowledged > 0, storm.codes)
         check("storm: nobody waited for long", storm.slowest[0] < 40 or SANITIZED, storm.slowest)
         is_well(server, "after the storm", 96)
         ledger.compare()
@@ -426,6 +428,7 @@ PARTS = {"storm": part_storm, "damage": part_damage, "bombs": part_bombs, "tenan
 
 def main():
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+    threading.excepthook = lambda ended: check("a thread lives", False, repr(ended.exc_value))
     for part in sys.argv[2:] or PARTS:
         PARTS[part](seconds)
     return failures > 0
