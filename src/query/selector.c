@@ -235,7 +235,7 @@ static const char *closing(const struct cursor *c, char quote)
 static int take_string(struct cursor *c, struct kiln_str *ret)
 {
     char quote = *c->at;
-    const char *close = closing(c, quote), *opened = c->at;
+    const char *close = closing(c, quote), *escape;
     char *out;
     size_t len = 0;
 
@@ -250,9 +250,9 @@ static int take_string(struct cursor *c, struct kiln_str *ret)
             out[len++] = *c->at++;
             continue;
         }
-        opened = c->at++;
+        escape = c->at++;
         if (!take_escape(c, quote, out, &len) || c->at > close) {
-            c->at = opened;
+            c->at = escape;
             return fail(c, "unknown escape sequence in a string");
         }
     }

@@ -31,14 +31,9 @@ const char *kiln_pseudo_label(uint32_t i)
 
 static struct kiln_str type_part(struct kiln_str type, uint32_t part)
 {
-    struct kiln_str text = type;
-
     for (uint32_t i = 0; i < part && type.ptr; i++)
         kiln_str_cut(&type, ':');
-    if (!type.ptr)
-        return KILN_STR("");
-    text = kiln_str_cut(&type, ':');
-    return text;
+    return type.ptr ? kiln_str_cut(&type, ':') : KILN_STR("");
 }
 
 bool kiln_meaning_of_series(const struct kiln_series *series, struct kiln_str name,

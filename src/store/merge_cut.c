@@ -195,7 +195,7 @@ static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t fo
 {
     struct kiln_merge_source *s = &c->m->sources[node.source];
     int64_t total = less(node.after, node.before);
-    uint32_t name, group, at;
+    uint32_t name, group = 0, at = c->vacant;
     int r;
 
     if (total == 0 || forest_name == s->forest->folded) /* no node; it is "other" already */
@@ -203,16 +203,12 @@ static int add_child(struct cut *c, uint32_t parent, uint32_t first, uint32_t fo
     r = kiln_merging_name(c->m, s, forest_name, &name);
     if (r == 0)
         r = find_child(c, parent, first, name, &group);
-    at = c->vacant;
-    if (at == NONE) {
-        if (r == 0)
-            r = ROOM(c, members, (uint64_t)c->n_members + 1);
-        at = c->n_members;
-    }
+    if (r == 0 && at == NONE)
+        r = ROOM(c, members, (uint64_t)c->n_members + 1);
     if (r < 0)
         return r;
-    if (at == c->n_members)
-        c->n_members++;
+    if (at == NONE)
+        at = c->n_members++;
     else
         c->vacant = c->members[at].next;
     c->groups[group].total = plus(c->groups[group].total, total);
