@@ -175,22 +175,27 @@ static int answer(struct kiln_native_call *call, struct kiln_ask *ask, int forma
     return kiln_native_file(call, ask, kiln_format_named(kiln_str_of(formats[format])));
 }
 
-int kiln_native_run_query(struct kiln_native_call *call)
+static int ask_and_answer(struct kiln_native_call *call, const struct kiln_native_wish *wish,
+                          int format)
 {
-    const struct kiln_native_wish wish = {0};
     struct kiln_ask *ask;
-    int format = 0, r;
+    int r = kiln_native_ask(call, wish, &ask);
 
-    if (call->args.format.len)
-        format = kiln_native_choose(call, "format", call->args.format, formats);
-    if (format < 0)
-        return format;
-    r = kiln_native_ask(call, &wish, &ask);
     if (r < 0)
         return r;
     r = answer(call, ask, format);
     kiln_native_close(call, ask);
     return r;
+}
+
+int kiln_native_run_query(struct kiln_native_call *call)
+{
+    const struct kiln_native_wish wish = {0};
+    int format = 0;
+
+    if (call->args.format.len)
+        format = kiln_native_choose(call, "format", call->args.format, formats);
+    return format < 0 ? format : ask_and_answer(call, &wish, format);
 }
 
 /* ---- one profile ---- */
@@ -230,16 +235,9 @@ static int type_of(struct kiln_native_call *call, struct kiln_str *ret)
 static int answer_profile(struct kiln_native_call *call, int format)
 {
     struct kiln_native_wish wish = {.all_times = true};
-    struct kiln_ask *ask;
     int r = type_of(call, &wish.type);
 
-    if (r == 0)
-        r = kiln_native_ask(call, &wish, &ask);
-    if (r < 0)
-        return r;
-    r = answer(call, ask, format);
-    kiln_native_close(call, ask);
-    return r;
+    return r < 0 ? r : ask_and_answer(call, &wish, format);
 }
 
 int kiln_native_run_profile(struct kiln_native_call *call)
