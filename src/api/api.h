@@ -14,6 +14,8 @@
 #include "net/server.h"
 #include "query/query.h"
 
+#define KILN_API_TOO_LARGE "the answer is larger than there is memory for now: ask for less"
+
 struct kiln_api {
     struct kiln_querier *querier; /* all borrowed */
     struct kiln_engine *engine;

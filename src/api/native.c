@@ -231,8 +231,7 @@ static void handle(struct kiln_request *request)
     if (r == 0)
         r = route->endpoint->run(&call);
     if (r == 0 && call.body.error)
-        r = kiln_err_set(&call.err, call.body.error, NULL,
-                         "the answer is larger than there is memory for now: ask for less");
+        r = kiln_err_set(&call.err, call.body.error, NULL, KILN_API_TOO_LARGE);
     if (r < 0)
         put_error(&call, r);
     reply_call(&call);

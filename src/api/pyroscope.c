@@ -155,8 +155,7 @@ static int run(struct kiln_pyro_call *call, struct kiln_rpc *rpc, const struct m
         r = kiln_pb_out_flush(&call->out, answer);
     kiln_buf_done(&content);
     if (r == KILN_E_LIMIT && call->err.code == 0)
-        kiln_err_set(&call->err, r, NULL,
-                     "the answer is larger than there is memory for now: ask for less");
+        kiln_err_set(&call->err, r, NULL, KILN_API_TOO_LARGE);
     return r;
 }
 

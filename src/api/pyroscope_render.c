@@ -123,8 +123,7 @@ static void reply(struct kiln_pyro_call *call, int code, const char *type,
     struct kiln_buf error;
 
     if (code == 0 && body->error) {
-        code = kiln_err_set(&call->err, body->error, NULL,
-                            "the answer is larger than there is memory for now: ask for less");
+        code = kiln_err_set(&call->err, body->error, NULL, KILN_API_TOO_LARGE);
         status.code = kiln_pyro_code(code);
     }
     if (code == 0) {

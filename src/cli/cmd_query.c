@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "cli/remote.h"
@@ -27,6 +29,11 @@ static int check(const struct kiln_cli *cli)
     if (count_views(args) > 1)
         return kiln_cli_usage(cli->command, "one thing at a time: give one of --tree, --series, "
                                             "--diff, --labels, ... only");
+    if (args->query.services && args->operands.n)
+        return kiln_cli_usage(cli->command, "--services shows all services: give no selector");
+    if (args->query.deployments && args->operands.n && strchr(args->operands.items[0], '{'))
+        return kiln_cli_usage(cli->command, "--deployments wants the name of a service, "
+                                            "not a selector");
     if (args->query.fail_above >= 0 && !args->query.functions.n)
         return kiln_cli_usage(cli->command, "--fail-above needs --function NAME");
     if (args->fail_on_growth >= 0 && !args->query.diff)

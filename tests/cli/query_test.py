@@ -161,6 +161,8 @@ def deployments():
 def refusals():
     has(kiln("query", "cpu{service_name=", code=2), "1:18: parse error: unexpected end of input inside braces")
     has(kiln("query", "wall:wall:nanoseconds{service_name='shop'}", code=2), "no type is wall:wall:nanoseconds; there are ")
+    has(kiln("query", "--services", SHOP, code=2), "give no selector")
+    has(kiln("query", "--deployments", SHOP, code=2), "the name of a service")
     has(kiln("query", "{}", "--from", "soon", code=2), "from")
     has(kiln("query", "--tree", "--series", code=2), "one thing at a time")
     has(kiln("query", "-s", "unix:/nowhere/kiln.sock", code=4), "/nowhere/kiln.sock")
