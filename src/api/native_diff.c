@@ -205,47 +205,11 @@ static void put_side(struct kiln_native_call *call, const char *name, const stru
     kiln_native_note_basis(call, &merged->basis);
 }
 
-enum column { NAME, DEPTH, LEFT_SELF, LEFT_TOTAL, RIGHT_SELF, RIGHT_TOTAL, COLUMNS };
-
-static int64_t column_of(const struct kiln_flame_diff_node *node, enum column column,
-                         struct kiln_native_names *names)
-{
-    switch (column) {
-    case NAME:
-        return kiln_native_names_use(names, node->name);
-    case DEPTH:
-        return node->depth;
-    case LEFT_SELF:
-        return node->self.left;
-    case LEFT_TOTAL:
-        return node->total.left;
-    case RIGHT_SELF:
-        return node->self.right;
-    default:
-        return node->total.right;
-    }
-}
-
-static void put_nodes(struct kiln_native_call *call, const struct kiln_flame_diff *diff,
-                      struct kiln_native_names *names)
-{
-    static const char *const keys[COLUMNS] = {"name",       "depth",      "left_self",
-                                              "left_total", "right_self", "right_total"};
-
-    for (enum column c = NAME; c < COLUMNS; c++) {
-        kiln_json_put_name(&call->w, keys[c]);
-        kiln_json_put_array(&call->w);
-        for (uint32_t i = 0; i < diff->n_nodes; i++) {
-            if (i)
-                kiln_buf_putc(&call->body, ',');
-            kiln_buf_add_i64(&call->body, column_of(&diff->nodes[i], c, names));
-        }
-        kiln_json_end_array(&call->w);
-    }
-}
-
 static int put_tree(struct kiln_native_call *call, const struct kiln_flame_diff *diff)
 {
+    const struct kiln_flame_diff_node *nodes = diff->nodes;
+    const struct kiln_native_shape shape = {&nodes->name, &nodes->depth, sizeof(*nodes),
+                                            diff->n_nodes};
     struct kiln_native_names names;
     int r = kiln_native_names_init(&names, diff->n_names);
 
@@ -253,13 +217,13 @@ static int put_tree(struct kiln_native_call *call, const struct kiln_flame_diff 
         return kiln_err_set(&call->err, r, NULL, "out of memory");
     kiln_json_put_name(&call->w, "flamegraph");
     kiln_json_put_object(&call->w);
-    put_nodes(call, diff, &names);
+    kiln_native_put_shape(call, &shape, &names);
+    kiln_native_put_values(call, "left_self", &nodes->self.left, &shape);
+    kiln_native_put_values(call, "left_total", &nodes->total.left, &shape);
+    kiln_native_put_values(call, "right_self", &nodes->self.right, &shape);
+    kiln_native_put_values(call, "right_total", &nodes->total.right, &shape);
     kiln_native_put_names(call, &names, diff->names);
-    kiln_json_put_name(&call->w, "other");
-    if (diff->other && names.number[diff->other])
-        kiln_json_put_u64(&call->w, names.number[diff->other] - UINT64_C(1));
-    else
-        kiln_json_put_null(&call->w);
+    kiln_native_put_other(call, diff->other, &names);
     kiln_json_end_object(&call->w);
     if (diff->other)
         kiln_native_note(call, "tree_folded",

@@ -234,6 +234,19 @@ void kiln_native_put_names(struct kiln_native_call *call, const struct kiln_nati
 void kiln_native_put_function(struct kiln_native_call *call, const struct kiln_flame_name *name);
 
 /* "flamegraph", "top" */
+/* A tree as columns, one array for each member of its nodes: numbers that stand `stride` apart. */
+struct kiln_native_shape {
+    const uint32_t *name, *depth; /* of the first node */
+    size_t stride, n;
+};
+/* Names and depths; then any other member, of which `first` is the first node's. */
+void kiln_native_put_shape(struct kiln_native_call *call, const struct kiln_native_shape *shape,
+                           struct kiln_native_names *names);
+void kiln_native_put_values(struct kiln_native_call *call, const char *key, const int64_t *first,
+                            const struct kiln_native_shape *shape);
+/* The number of the name of what was folded, or null. */
+void kiln_native_put_other(struct kiln_native_call *call, uint32_t other,
+                           const struct kiln_native_names *names);
 KILN_CHECK int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame *flame);
 void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame *flame,
                          double count, uint32_t limit);

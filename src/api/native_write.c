@@ -322,46 +322,56 @@ void kiln_native_put_function(struct kiln_native_call *call, const struct kiln_f
 
 /* ---- trees and tables ---- */
 
-enum column { NAME, DEPTH, SELF, TOTAL, COLUMNS };
+/* The number `i` of those that stand `stride` bytes apart. */
+#define NTH(first, stride, i) (*(__typeof__(first))((const char *)(first) + (i) * (stride)))
 
-static int64_t column_of(const struct kiln_flame_node *node, enum column column,
-                         struct kiln_native_names *names)
+void kiln_native_put_shape(struct kiln_native_call *call, const struct kiln_native_shape *shape,
+                           struct kiln_native_names *names)
 {
-    switch (column) {
-    case NAME:
-        return kiln_native_names_use(names, node->name);
-    case DEPTH:
-        return node->depth;
-    case SELF:
-        return node->self;
-    default:
-        return node->total;
-    }
-}
-
-static void put_column(struct kiln_native_call *call, const struct kiln_flame *flame,
-                       enum column column, struct kiln_native_names *names)
-{
-    static const char *const keys[COLUMNS] = {"name", "depth", "self", "total"};
-
-    kiln_json_put_name(&call->w, keys[column]);
+    kiln_json_put_name(&call->w, "name");
     kiln_json_put_array(&call->w);
-    for (uint32_t i = 0; i < flame->n_nodes; i++) {
+    for (size_t i = 0; i < shape->n; i++) {
         if (i)
             kiln_buf_putc(&call->body, ',');
-        kiln_buf_add_i64(&call->body, column_of(&flame->nodes[i], column, names));
+        kiln_buf_add_u64(&call->body,
+                         kiln_native_names_use(names, NTH(shape->name, shape->stride, i)));
+    }
+    kiln_json_end_array(&call->w);
+    kiln_json_put_name(&call->w, "depth");
+    kiln_json_put_array(&call->w);
+    for (size_t i = 0; i < shape->n; i++) {
+        if (i)
+            kiln_buf_putc(&call->body, ',');
+        kiln_buf_add_u64(&call->body, NTH(shape->depth, shape->stride, i));
     }
     kiln_json_end_array(&call->w);
 }
 
-static void put_other(struct kiln_native_call *call, const struct kiln_flame *flame,
-                      const struct kiln_native_names *names)
+void kiln_native_put_values(struct kiln_native_call *call, const char *key, const int64_t *first,
+                            const struct kiln_native_shape *shape)
+{
+    kiln_json_put_name(&call->w, key);
+    kiln_json_put_array(&call->w);
+    for (size_t i = 0; i < shape->n; i++) {
+        if (i)
+            kiln_buf_putc(&call->body, ',');
+        kiln_buf_add_i64(&call->body, NTH(first, shape->stride, i));
+    }
+    kiln_json_end_array(&call->w);
+}
+
+void kiln_native_put_other(struct kiln_native_call *call, uint32_t other,
+                           const struct kiln_native_names *names)
 {
     kiln_json_put_name(&call->w, "other");
-    if (flame->other && names->number[flame->other])
-        kiln_json_put_u64(&call->w, names->number[flame->other] - UINT64_C(1));
+    if (other && names->number[other])
+        kiln_json_put_u64(&call->w, names->number[other] - UINT64_C(1));
     else
         kiln_json_put_null(&call->w);
+}
+
+static void put_extent(struct kiln_native_call *call, const struct kiln_flame *flame)
+{
     kiln_json_put_name(&call->w, "nodes_all");
     if (flame->nodes_all)
         kiln_json_put_u64(&call->w, flame->nodes_all);
@@ -385,6 +395,9 @@ void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_fla
 
 int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
 {
+    const struct kiln_flame_node *nodes = flame->nodes;
+    const struct kiln_native_shape shape = {&nodes->name, &nodes->depth, sizeof(*nodes),
+                                            flame->n_nodes};
     struct kiln_native_names names;
     int r = kiln_native_names_init(&names, flame->n_names);
 
@@ -393,10 +406,12 @@ int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame
     kiln_native_note_flame(call, flame);
     kiln_json_put_name(&call->w, "flamegraph");
     kiln_json_put_object(&call->w);
-    for (enum column c = NAME; c < COLUMNS; c++)
-        put_column(call, flame, c, &names);
+    kiln_native_put_shape(call, &shape, &names);
+    kiln_native_put_values(call, "self", &nodes->self, &shape);
+    kiln_native_put_values(call, "total", &nodes->total, &shape);
     kiln_native_put_names(call, &names, flame->names);
-    put_other(call, flame, &names);
+    kiln_native_put_other(call, flame->other, &names);
+    put_extent(call, flame);
     kiln_json_end_object(&call->w);
     kiln_native_names_done(&names);
     return 0;
