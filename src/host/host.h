@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host - the host profiler, put together: `kiln agent`, `kiln record` and the all-in-one start it.
+ *
+ *   kernel (records) ──┐                    ┌─ processes ◀─ /proc, files
+ *                      ├─▶ merge (by time) ─┤     ▲
+ *   sideband (events) ─┘                    └─ rewind ─▶ tables (rows, mappings) ─▶ kernel
+ *                                                 │
+ *                                              gather ═══▶ publish ─▶ consumer (store, OTLP, file)
+ *                                                             │
+ *                                                          resolver (a confined child)
+ *
+ * Two threads: kiln-host reads and gathers, kiln-publish names and hands on, so that neither a slow
+ * disk nor a slow receiver makes samples get lost.
+ *
+ * Threads: started and stopped by one; the rest from anywhere.
+ */
+#ifndef KILN_HOST_HOST_H
+#define KILN_HOST_HOST_H
+
+#include "base/err.h"
+#include "host/kernel.h"
+#include "host/reason.h"
+#include "pipeline/pipeline.h"
+
+struct kiln_log;
+
+struct kiln_host_opts {
+    uint32_t hz;                           /* 0: 19 */
+    uint64_t every_ns;                     /* between two batches; 0: 5 s */
+    uint64_t window_ns, window_every_ns;   /* sample so long, so often; 0: all the time */
+    uint64_t unwind_bytes;                 /* 0: 16 MiB */
+    uint64_t memory_bytes;                 /* of all else that grows; 0: 96 MiB */
+    const struct kiln_host_filter *filter; /* NULL: everybody */
+    const char *const *env_names;          /* see host/process.h */
+    uint32_t n_env_names;
+    const struct kiln_str *resource; /* see host/publish.h */
+    uint32_t n_resource;
+    bool no_names;      /* addresses alone */
+    bool paused;        /* begin with kiln_host_set_rate() */
+    const char *tenant; /* of deliveries; NULL: the default one */
+    struct kiln_consumer *consumer;
+    struct kiln_metrics *metrics; /* may be NULL */
+    struct kiln_log *log;         /* may be NULL */
+};
+
+struct kiln_host;
+
+/* Like kiln_kernel_open() where the host or the user cannot: err is the sentence to show. */
+KILN_CHECK int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_host,
+                               struct kiln_err *err);
+/* Publishes what is left, waits for the consumer to be done with it, and frees. */
+void kiln_host_stop(struct kiln_host *host);
+
+/* Samples a second and processor, from now on; 0: none. */
+KILN_CHECK int kiln_host_set_rate(struct kiln_host *host, uint32_t hz);
+KILN_CHECK int kiln_host_want_pid(struct kiln_host *host, uint32_t pid, bool wanted);
+
+struct kiln_host_status {
+    uint64_t samples;           /* gathered so far */
+    uint64_t processes;         /* of which samples came, in the last interval */
+    struct kiln_end_tally ends; /* `lost` counts also what did not fit */
+    uint64_t batches, batches_failed;
+    struct kiln_kernel_stats kernel;
+    uint64_t unwind_bytes, unwind_used_bytes;
+    uint64_t names_asked, names_missing; /* distinct places that have no name */
+    uint32_t hz;                         /* just now */
+};
+void kiln_host_status(struct kiln_host *host, struct kiln_host_status *ret_status);
+
+#endif /* KILN_HOST_HOST_H */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel - the programs in the kernel: loading, attaching to a clock on every processor, their
+ * records, their tables, their counters.
+ *
+ * What the kernel offers is probed, never assumed: kiln_kernel_open() either works or says in one
+ * sentence what is missing and how to grant it.
+ *
+ * Threads: opened, drained and closed by one thread; set_rate and counts from anywhere.
+ */
+#ifndef KILN_HOST_KERNEL_H
+#define KILN_HOST_KERNEL_H
+
+#include "base/err.h"
+#include "host/bpf/record.h"
+#include "host/memory.h"
+
+struct kiln_kernel;
+
+/* Who is sampled: where nothing is wanted by name, everybody but those that are not wanted. */
+struct kiln_host_filter {
+    const uint32_t *pids; /* and their descendants */
+    const char *const
+        *cgroups;             /* paths below /sys/fs/cgroup (or the unified mount), and all below */
+    const char *const *comms; /* names of threads, exactly */
+    uint32_t n_pids, n_cgroups, n_comms;
+    bool exclude; /* all but these */
+};
+
+struct kiln_kernel_opts {
+    uint32_t hz;                           /* samples a second and processor, 1 to 1,000 */
+    uint64_t table_bytes;                  /* of --unwind-memory */
+    uint32_t ring_bytes;                   /* 0: by the number of processors */
+    uint32_t raw_per_s;                    /* raw records a second and processor; 0: 100 */
+    bool paused;                           /* attached, but the clocks stand until set_rate */
+    const struct kiln_host_filter *filter; /* NULL: everybody */
+};
+
+/* -EPERM, -ENOSYS, -EOPNOTSUPP: this host or user cannot; err says what is missing, how to get it.
+ */
+KILN_CHECK int kiln_kernel_open(const struct kiln_kernel_opts *opts,
+                                struct kiln_kernel **ret_kernel, struct kiln_err *err);
+void kiln_kernel_close(struct kiln_kernel *kernel);
+
+/* 0: the clocks stand still. */
+KILN_CHECK int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz);
+/* Adds or takes away a process (with its descendants) that is wanted, while running. */
+KILN_CHECK int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted);
+
+/* Readable when there are records, at the latest when a quarter of the ring is full. */
+int kiln_kernel_fd(const struct kiln_kernel *kernel);
+/*
+ * Shows every record that is there, in no order of time, and wipes its slice afterwards.  A record
+ * is whole: its counts agree with its size.  Returns how many there were, or a negative error.
+ */
+int kiln_kernel_drain(struct kiln_kernel *kernel,
+                      void (*visit)(void *context, const struct kiln_record *record),
+                      void *context);
+
+/* The tables that the programs walk by, as host/tables.h fills them. */
+struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel);
+
+struct kiln_kernel_stats {
+    uint64_t counts[KILN_COUNTS];
+    uint64_t runs, run_ns; /* of the sampling program; 0 without kernel.bpf_stats_enabled */
+    uint64_t map_bytes;    /* that the maps take in the kernel */
+    uint32_t processors;
+};
+void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats);
+/* Asks the kernel to measure the programs (bpf_stats) for as long as it is open. */
+KILN_CHECK int kiln_kernel_measure(struct kiln_kernel *kernel);
+
+#endif /* KILN_HOST_KERNEL_H */

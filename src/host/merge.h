@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge - samples and side-band events in one order of time, before anything is looked up.
+ *
+ * Buffers of several processors are drained one after the other.  Whatever was written before a
+ * round of draining began has been seen when the round ends; so after each round everything older
+ * than the beginning of the round before is shown, in order, and the rest is kept.
+ *
+ * What is kept is bounded; beyond the bound the oldest is shown early (counted).  Slices of stack
+ * are wiped when they were shown.
+ *
+ * Threads: one owner.
+ */
+#ifndef KILN_HOST_MERGE_H
+#define KILN_HOST_MERGE_H
+
+#include <stddef.h>
+
+#include "host/bpf/record.h"
+#include "host/sideband.h"
+
+struct kiln_merge;
+
+struct kiln_merge_visitor {
+    void (*event)(void *context, const struct kiln_event *event);
+    void (*sample)(void *context, const struct kiln_record *record);
+    void *context;
+};
+
+/* `bytes_max`: what may be kept; 0: 32 MiB. */
+KILN_CHECK int kiln_merge_new(size_t bytes_max, const struct kiln_merge_visitor *visitor,
+                              struct kiln_merge **ret_merge);
+void kiln_merge_free(struct kiln_merge *merge);
+
+/* A round: begin, add all that the buffers have, end (which shows what is due). */
+void kiln_merge_begin(struct kiln_merge *merge, uint64_t now_ns);
+void kiln_merge_add_event(struct kiln_merge *merge, const struct kiln_event *event);
+void kiln_merge_add_sample(struct kiln_merge *merge, const struct kiln_record *record);
+void kiln_merge_end(struct kiln_merge *merge);
+/* Shows everything: at the end. */
+void kiln_merge_flush(struct kiln_merge *merge);
+/* Of those that were shown: samples and events that came after a later one was shown. */
+uint64_t kiln_merge_late(const struct kiln_merge *merge);
+
+#endif /* KILN_HOST_MERGE_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * object - files with code, each once, however many processes map it.
+ *
+ * A file is what was opened: device, inode, size and time of change.  A build id alone is not
+ * enough to say that two files are one: anybody can write one into his file.  Only where a file
+ * cannot be opened any more (its process is gone) it is taken for an object with the same path and
+ * build id.  Files are opened beneath the root of a process that maps them, never executed, and
+ * read with pread() and limits, never mapped: they may shrink or be rewritten meanwhile.
+ *
+ * Threads: the table and its objects belong to the reader's thread; `key` .. `build_id` are
+ * constant once the object is there, the count is atomic, so that others may hold and read it.
+ */
+#ifndef KILN_HOST_OBJECT_H
+#define KILN_HOST_OBJECT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+
+struct kiln_elf;
+struct kiln_cfi;
+
+enum kiln_object_kind {
+    KILN_OBJECT_ELF,
+    KILN_OBJECT_VDSO,  /* an ELF image that the kernel maps; read from memory */
+    KILN_OBJECT_OTHER, /* a file that is no ELF: its code is like JIT code */
+};
+
+enum { KILN_BUILD_ID_MAX = 20 };
+
+struct kiln_object {
+    _Atomic uint32_t refs;
+    uint32_t id;      /* from 1 on: kiln_dir_key.file; not used again while the agent runs */
+    uint32_t kind;    /* enum kiln_object_kind */
+    const char *path; /* as the first process that mapped it sees it, without " (deleted)" */
+    uint64_t device, inode, size, changed_ns;
+    uint8_t build_id[KILN_BUILD_ID_MAX]; /* GNU's */
+    uint8_t build_id_len;
+    char go_build_id[84]; /* Go's, where there is one; else "" */
+    char file_hash[33];   /* OpenTelemetry's htlhash, 32 digits; where there is no build id */
+    bool is_go;
+    int fd;               /* -1: cannot be opened (any more) */
+    struct kiln_elf *elf; /* NULL: no ELF, or too broken to read */
+    struct kiln_cfi *cfi; /* made by host/tables.c when first needed; NULL: no unwind tables */
+    bool cfi_tried;
+};
+
+struct kiln_object *kiln_object_ref(struct kiln_object *object);
+void kiln_object_unref(struct kiln_object *object);
+
+/*
+ * The file's own address of what is at `offset` of it, by its program headers; -ENOENT: no segment
+ * with code has it.  bias of a mapping = start - that of its offset.
+ */
+KILN_CHECK int kiln_object_address(const struct kiln_object *object, uint64_t offset,
+                                   uint64_t *ret_address);
+
+#endif /* KILN_HOST_OBJECT_H */

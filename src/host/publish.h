@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * publish - a gathering becomes a batch: names from symbol/resolver.h, attributes by
+ * OpenTelemetry's conventions, one resource a process (one for all kernel threads).
+ *
+ * Threads: one owner, the publisher's thread.
+ */
+#ifndef KILN_HOST_PUBLISH_H
+#define KILN_HOST_PUBLISH_H
+
+#include "core/batch.h"
+#include "host/gather.h"
+
+struct kiln_resolver;
+
+struct kiln_publish_opts {
+    const char *host_name, *host_id; /* NULL: not said */
+    const struct kiln_str *resource; /* names and values in turn, added to every resource */
+    uint32_t n_resource;             /* pairs */
+    struct kiln_resolver *resolver;  /* NULL: addresses without names */
+    struct kiln_metrics *metrics;
+};
+
+struct kiln_publisher;
+KILN_CHECK int kiln_publisher_new(const struct kiln_publish_opts *opts,
+                                  struct kiln_publisher **ret_publisher);
+void kiln_publisher_free(struct kiln_publisher *publisher);
+
+KILN_CHECK int kiln_publish(struct kiln_publisher *publisher, struct kiln_gathering *gathering,
+                            struct kiln_batch **ret_batch, struct kiln_err *err);
+
+#endif /* KILN_HOST_PUBLISH_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exporters - where deliveries leave this process: OTLP over gRPC or HTTP, and a spool on disk
+ * behind which a receiver may be away.
+ *
+ * Threads: consume() from anywhere; the exporter sends from a thread of its own.
+ */
+#ifndef KILN_PIPELINE_EXPORTERS_H
+#define KILN_PIPELINE_EXPORTERS_H
+
+#include "pipeline/pipeline.h"
+
+struct kiln_log;
+
+enum kiln_otlp_protocol { KILN_OTLP_GRPC, KILN_OTLP_HTTP, KILN_OTLP_HTTP_JSON };
+
+/* Zero, NULL: the default, or what OTEL_EXPORTER_OTLP_[PROFILES_]* say. */
+struct kiln_otlp_export_opts {
+    const char *endpoint;    /* "http://127.0.0.1:4317"; no scheme: http */
+    const char *protocol;    /* "grpc", "http/protobuf", "http/json"; NULL: grpc for port 4317, else
+                                http/protobuf */
+    const char *compression; /* "gzip", "zstd", "none"; NULL: gzip */
+    const char *headers;     /* "name=value,name=value", values percent-encoded */
+    const char *ca_file, *cert_file, *key_file;
+    bool insecure;
+    uint64_t timeout_ns;   /* of one request: 10 s */
+    size_t request_max;    /* bytes before compression; larger batches are split: 4 MiB */
+    const char *spool_dir; /* NULL: none, then what cannot be sent waits in memory */
+    uint64_t spool_max;    /* bytes on disk: 512 MiB; the oldest go first, counted */
+    uint64_t memory_max;   /* bytes that wait in memory: 32 MiB */
+    struct kiln_metrics *metrics;
+    struct kiln_log *log;
+};
+
+/* Takes every delivery at once: it is acknowledged when it is spooled, or waits in memory. */
+KILN_CHECK int kiln_otlp_exporter_new(const struct kiln_otlp_export_opts *opts,
+                                      struct kiln_consumer **ret_exporter, struct kiln_err *err);
+/* Tries for at most so long to send what waits; what is spooled stays for the next start. */
+void kiln_otlp_exporter_free(struct kiln_consumer *exporter, uint64_t drain_ns);
+
+#endif /* KILN_PIPELINE_EXPORTERS_H */

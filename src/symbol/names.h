@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names - the names of one file's code, sorted by address, from wherever the file has them:
+ * .symtab, .dynsym, .gnu_debugdata (a compressed .symtab), Go's pclntab (with lines),
+ * /proc/kallsyms, a perf-map.
+ *
+ * This runs in the resolver's child.
+ * Threads: one owner at a time.
+ */
+#ifndef KILN_SYMBOL_NAMES_H
+#define KILN_SYMBOL_NAMES_H
+
+#include "symbol/elf.h"
+#include "symbol/resolver.h"
+
+struct kiln_names;
+
+/* What a file may make us read at most. */
+struct kiln_names_limits {
+    size_t memory_bytes; /* 0: 192 MiB */
+    uint32_t symbols;    /* 0: 8 million */
+};
+
+KILN_CHECK int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
+                               const struct kiln_names_limits *limits,
+                               struct kiln_names **ret_names);
+void kiln_names_close(struct kiln_names *names);
+
+/* False: no name.  Texts live until the next call. */
+bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name);
+
+/* For people: C++ (Itanium) and Rust names undone; others as they are.  At most 4,096 bytes. */
+struct kiln_demangler;
+KILN_CHECK int kiln_demangler_new(struct kiln_demangler **ret_demangler);
+void kiln_demangler_free(struct kiln_demangler *demangler);
+struct kiln_str kiln_demangle(struct kiln_demangler *demangler, struct kiln_str name);
+
+#endif /* KILN_SYMBOL_NAMES_H */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resolver - names for addresses, found by a child process that cannot do anything else.
+ *
+ * Files of strangers are parsed in a child: no privileges, no network, no files but the descriptors
+ * it is sent, a seccomp filter, limits on memory, and on CPU and wall time for a file.  A file that
+ * makes the child die or take too long is set aside by its key, and a new child is started; nobody
+ * else notices.  Answers are kept, up to a limit.
+ *
+ * Threads: one owner at a time.
+ */
+#ifndef KILN_SYMBOL_RESOLVER_H
+#define KILN_SYMBOL_RESOLVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct kiln_metrics;
+struct kiln_log;
+
+enum kiln_source_kind {
+    KILN_SOURCE_ELF,      /* addresses of the file's own */
+    KILN_SOURCE_KERNEL,   /* /proc/kallsyms: kernel, modules, BPF */
+    KILN_SOURCE_PERF_MAP, /* lines "START SIZE name"; addresses of the process */
+};
+
+struct kiln_source {
+    uint32_t kind;       /* enum kiln_source_kind */
+    int fd;              /* borrowed; -1: only what is kept already */
+    uint64_t id;         /* of the thing: object id, or the pid and start of a process mixed */
+    uint64_t version;    /* another version (a perf-map that grew) is read again */
+    struct kiln_str key; /* what it is set aside by: build id in hexadecimal, else a path */
+};
+
+/* Innermost first where code was inlined; all texts live until the next call. */
+struct kiln_name {
+    struct kiln_str function;    /* for people: demangled; empty: not known */
+    struct kiln_str system_name; /* as the linker has it, where that differs; else empty */
+    struct kiln_str file;        /* of the source; empty: not known */
+    uint32_t line;               /* 0: not known */
+    uint32_t start_line;
+    struct kiln_str module; /* kernel: "nf_tables", "bpf"; else empty */
+};
+
+struct kiln_resolver_opts {
+    const char *program;  /* started as `program --names-child`; NULL: this very program */
+    size_t cache_bytes;   /* 0: 24 MiB */
+    size_t child_bytes;   /* memory of the child; 0: 256 MiB */
+    uint32_t file_cpu_ms; /* that one file may take before it is set aside; 0: 2,000 */
+    struct kiln_metrics *metrics;
+    struct kiln_log *log;
+};
+
+struct kiln_resolver;
+KILN_CHECK int kiln_resolver_new(const struct kiln_resolver_opts *opts,
+                                 struct kiln_resolver **ret_resolver, struct kiln_err *err);
+void kiln_resolver_free(struct kiln_resolver *resolver);
+
+/*
+ * The names of `n` addresses; names[i] has an empty function where there is none.  Never waits
+ * longer than the limits of a file.  0, also where nothing has a name; negative only without memory
+ * or without a child.
+ */
+KILN_CHECK int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
+                                 const uint64_t *addresses, uint32_t n, struct kiln_name *names);
+
+/* What a child does until its socket (descriptor 3) is closed.  Returns an exit code. */
+int kiln_resolver_child(void);
+
+#endif /* KILN_SYMBOL_RESOLVER_H */
