@@ -11,10 +11,16 @@
 #   tests/browser/x_test.*       in a headless Chromium     browser/x
 #   tests/e2e/x_test.*           whole stories, with peers  e2e/x
 #   tests/e2e/scenarios/x_test.* the same, as guides tell   e2e/x
+#   tests/host/x_test.c          a cmocka program           host/x
+#   tests/host/x_test.*          any executable             host/x
+#   tests/host/programs/x.*      what those look at: in $KILN_BUILD_DIR/programs/x, x_so.c as x.so
 #   tests/checks/x_test.*        checks of the sources      check/x
 #
 # A script finds the program in $KILN, the sources in $KILN_SOURCE_DIR, real captures, where there
 # are any, in $KILN_TEST_DATA, and the build in $KILN_BUILD_DIR.  It exits with 77 to skip, having said why.
+#
+# Tests in tests/host need the real kernel and the privilege to load BPF programs into it, and skip
+# where they have neither.  They run one at a time: each looks at all processors.
 set(KILN_TEST_DATA "$ENV{KILN_TEST_DATA}")
 if(NOT KILN_TEST_DATA)
   set(KILN_TEST_DATA ${CMAKE_SOURCE_DIR}/../shared/data)
@@ -23,11 +29,14 @@ add_custom_target(unit_tests)
 add_custom_target(fuzz_tests)
 add_custom_target(fuzzers)
 add_custom_target(torture_tests)
-add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests)
+add_custom_target(host_tests)
+add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests host_tests)
+set(KILN_TEST_ENVIRONMENT KILN=${CMAKE_BINARY_DIR}/kiln KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+  KILN_BUILD_DIR=${CMAKE_BINARY_DIR} KILN_TEST_DATA=${KILN_TEST_DATA})
 
 if(CMOCKA_FOUND)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
-    ${CMAKE_SOURCE_DIR}/tests/unit/*_test.c)
+    ${CMAKE_SOURCE_DIR}/tests/unit/*_test.c ${CMAKE_SOURCE_DIR}/tests/host/*_test.c)
   file(GLOB support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
   add_library(test_support STATIC EXCLUDE_FROM_ALL ${support})
   target_include_directories(test_support PUBLIC tests tests/support)
@@ -38,9 +47,15 @@ if(CMOCKA_FOUND)
     add_executable(${target} EXCLUDE_FROM_ALL ${source} tests/test.c)
     target_compile_definitions(${target} PRIVATE KILN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     target_link_libraries(${target} PRIVATE test_support)
-    add_dependencies(unit_tests ${target})
     add_test(NAME ${name} COMMAND ${target})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+    if(name MATCHES "^host/")
+      add_dependencies(host_tests ${target})
+      set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK host
+        ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
+    else()
+      add_dependencies(unit_tests ${target})
+    endif()
   endforeach()
   # With fixed seeds and small counts; tools/torture runs the same programs with large ones.
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/torture/*.c)
@@ -75,16 +90,20 @@ endforeach()
 # kiln_add_script(NAME COMMAND...): a test in the environment that scripts expect.
 function(kiln_add_script name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
-    "KILN=${CMAKE_BINARY_DIR}/kiln;KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR};KILN_BUILD_DIR=${CMAKE_BINARY_DIR};KILN_TEST_DATA=${KILN_TEST_DATA}")
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+    ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
 endfunction()
 
-# kiln_add_scripts(FOLDER PREFIX): FOLDER/x_test.* become PREFIX/x.
+# kiln_add_scripts(FOLDER PREFIX): FOLDER/x_test.*, but C programs, become PREFIX/x.
 function(kiln_add_scripts folder prefix)
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*_test.*)
+  list(FILTER scripts EXCLUDE REGEX "\\.c$")
   foreach(script ${scripts})
     string(REGEX REPLACE "^.*/(.*)_test\\.[a-z]+$" "${prefix}/\\1" name ${script})
     kiln_add_script(${name} ${script})
+    if(prefix STREQUAL "host")
+      set_tests_properties(${name} PROPERTIES RESOURCE_LOCK host)
+    endif()
   endforeach()
 endfunction()
 kiln_add_scripts(tests/cli cli)
@@ -99,3 +118,35 @@ kiln_add_scripts(tests/torture torture)
 kiln_add_scripts(tests/e2e e2e)
 kiln_add_scripts(tests/e2e/scenarios e2e)
 kiln_add_scripts(tests/checks check)
+kiln_add_scripts(tests/host host)
+
+# Programs to be profiled: as distributions build theirs, without frame pointers.  Those in Rust and Go,
+# and the stripped, static and otherwise peculiar ones, are made by the tests that want them.
+include(CheckLanguage)
+check_language(CXX)
+set(extensions c)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  list(APPEND extensions cpp)
+endif()
+foreach(extension ${extensions})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/host/programs/*.${extension})
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    if(name MATCHES "_so$")
+      string(REGEX REPLACE "_so$" "" file ${name})
+      add_library(program_${name} MODULE EXCLUDE_FROM_ALL ${source})
+      set_target_properties(program_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${file}
+        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/programs)
+    else()
+      add_executable(program_${name} EXCLUDE_FROM_ALL ${source})
+      set_target_properties(program_${name} PROPERTIES OUTPUT_NAME ${name}
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/programs)
+    endif()
+    target_compile_definitions(program_${name} PRIVATE _GNU_SOURCE)
+    target_compile_options(program_${name} PRIVATE -Wall -Wextra -O2 -fomit-frame-pointer
+      $<$<COMPILE_LANGUAGE:CXX>:-std=c++17>)
+    target_link_libraries(program_${name} PRIVATE Threads::Threads m ${CMAKE_DL_LIBS})
+    add_dependencies(host_tests program_${name})
+  endforeach()
+endforeach()
