@@ -48,7 +48,10 @@ struct kiln_elf {
     uint32_t n_segments, n_sections;
 };
 
-/* Reads headers alone; at most 1,024 segments and 65,535 sections, 1 MiB of names. */
+/*
+ * Reads headers alone; at most 1,024 segments and 65,535 sections, 1 MiB of names.  KILN_E_UNKNOWN:
+ * no ELF; KILN_E_UNSUPPORTED: 32 bits or big-endian.
+ */
 KILN_CHECK int kiln_elf_open(const struct kiln_bytes *bytes, struct kiln_elf **ret_elf);
 void kiln_elf_close(struct kiln_elf *elf);
 
@@ -56,7 +59,7 @@ void kiln_elf_close(struct kiln_elf *elf);
 const struct kiln_elf_section *kiln_elf_section(const struct kiln_elf *elf, const char *name);
 /*
  * The content of a section, uncompressed (SHF_COMPRESSED: zlib or zstd), in memory from
- * kiln_malloc().  KILN_E_LIMIT: larger than `max`.
+ * kiln_malloc().  KILN_E_LIMIT: larger than `max`; -ENOENT: the file has none of it (SHT_NOBITS).
  */
 KILN_CHECK int kiln_elf_load(const struct kiln_elf *elf, const struct kiln_elf_section *section,
                              size_t max, void **ret_data, size_t *ret_size);
