@@ -13,7 +13,7 @@
 #   tests/e2e/scenarios/x_test.* the same, as guides tell   e2e/x
 #   tests/host/x_test.c          a cmocka program           host/x
 #   tests/host/x_test.*          any executable             host/x
-#   tests/host/programs/x.*      what those look at: in $KILN_BUILD_DIR/programs/x, x_so.c as x.so
+#   tests/host/programs/x.*      what those look at         programs/x: cmake/programs.cmake
 #   tests/checks/x_test.*        checks of the sources      check/x
 #
 # A script finds the program in $KILN, the sources in $KILN_SOURCE_DIR, real captures, where there
@@ -119,34 +119,4 @@ kiln_add_scripts(tests/e2e e2e)
 kiln_add_scripts(tests/e2e/scenarios e2e)
 kiln_add_scripts(tests/checks check)
 kiln_add_scripts(tests/host host)
-
-# Programs to be profiled: as distributions build theirs, without frame pointers.  Those in Rust and Go,
-# and the stripped, static and otherwise peculiar ones, are made by the tests that want them.
-include(CheckLanguage)
-check_language(CXX)
-set(extensions c)
-if(CMAKE_CXX_COMPILER)
-  enable_language(CXX)
-  list(APPEND extensions cpp)
-endif()
-foreach(extension ${extensions})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/host/programs/*.${extension})
-  foreach(source ${sources})
-    get_filename_component(name ${source} NAME_WE)
-    if(name MATCHES "_so$")
-      string(REGEX REPLACE "_so$" "" file ${name})
-      add_library(program_${name} MODULE EXCLUDE_FROM_ALL ${source})
-      set_target_properties(program_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${file}
-        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/programs)
-    else()
-      add_executable(program_${name} EXCLUDE_FROM_ALL ${source})
-      set_target_properties(program_${name} PROPERTIES OUTPUT_NAME ${name}
-        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/programs)
-    endif()
-    target_compile_definitions(program_${name} PRIVATE _GNU_SOURCE)
-    target_compile_options(program_${name} PRIVATE -Wall -Wextra -O2 -fomit-frame-pointer
-      $<$<COMPILE_LANGUAGE:CXX>:-std=c++17>)
-    target_link_libraries(program_${name} PRIVATE Threads::Threads m ${CMAKE_DL_LIBS})
-    add_dependencies(host_tests program_${name})
-  endforeach()
-endforeach()
+include(cmake/programs.cmake)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A signal that comes at any instruction, handled on a stack of its own: half of the time is spent
+ * in the handler, below what it interrupted. */
+#include <signal.h>
+#include <sys/time.h>
+
+#include "burn.h"
+
+KEPT void burn_in_handler(void)
+{
+    spin(15 * TURN);
+}
+
+KEPT void on_alarm(int number)
+{
+    (void)number;
+    burn_in_handler();
+    STAY;
+}
+
+KEPT void burn_interrupted(void)
+{
+    spin(TURN);
+}
+
+KEPT void outer(void)
+{
+    burn_interrupted();
+    STAY;
+}
+
+int main(int argc, char **argv)
+{
+    static char room[65536];
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof(room)};
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK | SA_RESTART};
+    struct itimerval timer = {.it_interval.tv_usec = 3000, .it_value.tv_usec = 3000};
+    uint64_t end = end_ns(argc, argv);
+    sigaltstack(&stack, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    while (now_ns() < end)
+        outer();
+    return 0;
+}
