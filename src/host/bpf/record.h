@@ -146,7 +146,8 @@ enum {
     KILN_RECORD_USER_MODE = 1,     /* the processor was in user mode */
     KILN_RECORD_KERNEL_THREAD = 2, /* no user part at all */
     KILN_RECORD_RAW = 4,           /* registers and a slice follow: walk on in user space */
-    KILN_RECORD_LEAF = 8,          /* RAW: no step was done yet, pc is no return address */
+    KILN_RECORD_LEAF = 8,          /* RAW: pc is no return address, and all registers are known: no
+                                      step was done yet, or a signal interrupted here */
 };
 
 /* DWARF's numbers: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8-15 r8-r15. */
