@@ -523,6 +523,9 @@ static int read_field(const struct kiln_node *node, enum kiln_field_kind kind, v
     case KILN_FIELD_MAP:
     case KILN_FIELD_NODE:
         return read_node(node, kind, at, err);
+    case KILN_FIELD_EITHER:
+        *(struct kiln_either *)at = (struct kiln_either){node->text, node};
+        return 0;
     }
     return KILN_E_MALFORMED;
 }

@@ -86,6 +86,13 @@ enum kiln_field_kind {
     KILN_FIELD_LIST,     /* const struct kiln_node *: a list */
     KILN_FIELD_MAP,      /* const struct kiln_node *: a map */
     KILN_FIELD_NODE,     /* const struct kiln_node *: anything */
+    KILN_FIELD_EITHER,   /* struct kiln_either: a text, or anything else */
+};
+
+/* What may be a list or a map in a file and is one word elsewhere. */
+struct kiln_either {
+    const char *text;             /* NULL: what `node` holds */
+    const struct kiln_node *node; /* NULL: not from a file */
 };
 
 struct kiln_field {

@@ -45,18 +45,19 @@ static const struct kiln_option_group group = {"Showing", options};
 
 const struct kiln_command kiln_cmd_config = {
     .name = "config",
-    .summary = "show the settings of the server, and where each comes from",
+    .summary = "show the settings of server and agent, and where each comes from",
     .operands = "",
     .operands_min = 0,
     .operands_max = 0,
-    .about = "Reads what `kiln server` would read with these options, the variables of this shell "
+    .about = "Reads what `kiln server` and `kiln agent` would read with these options, the "
+             "variables of this shell "
              "and its file (also tokens and rules of redaction, which are not shown), and prints "
              "what would hold: each value with the option, the variable, or the file and line that "
              "said it, or `default`. What it prints is a file of settings itself.\n\n"
              "A mistake is named with its place, and the exit code is 3 where it is in a file: "
              "run it before a restart.",
     .groups = {&group, &kiln_group_coming_in, &kiln_group_keeping, &kiln_group_asking,
-               &kiln_group_running},
+               &kiln_group_running, &kiln_group_host, &kiln_group_whom, &kiln_group_sending},
     .examples = {{"kiln config", "what holds here"},
                  {"kiln config --listen :4040 --tokens examples/tokens.yaml",
                   "what would hold with these options"},

@@ -167,7 +167,7 @@ struct kiln_example {
     const char *text;
 };
 
-enum { KILN_GROUPS_MAX = 6, KILN_EXAMPLES_MAX = 6, KILN_OPERANDS_ANY = 255 };
+enum { KILN_GROUPS_MAX = 9, KILN_EXAMPLES_MAX = 6, KILN_OPERANDS_ANY = 255 };
 
 struct kiln_command {
     const char *name;

@@ -18,21 +18,19 @@
 #include "pipeline/gate.h"
 #include "pipeline/receivers/scrape.h"
 
-#define MEMORY_FLOOR ((uint64_t)96 << 20) /* below, one large profile does not pass */
+#define MEMORY_FLOOR             ((uint64_t)96 << 20) /* below, one large profile does not pass */
 
-#define FIELD(key, kind, member)                                                                   \
-    {                                                                                              \
-        (key), KILN_FIELD_##kind, offsetof(struct kiln_settings, member)                           \
-    }
+#define FIELD(key, kind, member) KILN_SETTING(key, kind, member)
 
 /* ---- the file ---- */
 
 /* Of all parts of Kiln: what others read (`others`) is passed over. */
 static const struct kiln_field top_fields[] = {
-    FIELD("server", MAP, server),  FIELD("store", MAP, store),
-    FIELD("scrape", LIST, scrape), FIELD("redaction", LIST, redaction),
-    FIELD("tokens", TEXT, tokens), FIELD("query", MAP, query),
-    FIELD("agent", NODE, others),  FIELD("watch", NODE, others),
+    FIELD("server", MAP, server),   FIELD("store", MAP, store),
+    FIELD("scrape", LIST, scrape),  FIELD("redaction", LIST, redaction),
+    FIELD("tokens", TEXT, tokens),  FIELD("query", MAP, query),
+    FIELD("agent", MAP, agent.map), FIELD("profiling", MAP, host.profiling),
+    FIELD("watch", NODE, others),
 };
 
 static const struct kiln_field server_fields[] = {
@@ -88,9 +86,17 @@ static const struct kiln_field query_fields[] = {
 
 /* Each after the one it is in. */
 const struct kiln_settings_map kiln_settings_maps[KILN_SETTINGS_MAPS] = {
-    MAP("", root, top_fields),          MAP("server", server, server_fields),
-    MAP("server.tls", tls, tls_fields), MAP("server.limits", limits, limit_fields),
-    MAP("store", store, store_fields),  MAP("query", query, query_fields),
+    MAP("", root, top_fields),
+    MAP("server", server, server_fields),
+    MAP("server.tls", tls, tls_fields),
+    MAP("server.limits", limits, limit_fields),
+    MAP("store", store, store_fields),
+    MAP("query", query, query_fields),
+    MAP("agent", agent.map, kiln_agent_fields),
+    MAP("agent.only", host.only.map, kiln_only_fields),
+    MAP("agent.except", host.except.map, kiln_except_fields),
+    MAP("agent.export", agent.export_map, kiln_export_fields),
+    MAP("agent.spool", agent.spool_map, kiln_spool_fields),
 };
 
 static int read_sections(struct kiln_settings *set, const struct kiln_node *root,
@@ -219,6 +225,8 @@ static int read_file(struct kiln_server_config *config, struct kiln_err *err)
     if (r == 0)
         r = read_sections(&config->set, kiln_config_root(config->file), err);
     if (r == 0)
+        r = kiln_host_settings_read(&config->set.host, err);
+    if (r == 0)
         r = read_rules(config, err);
     if (r == 0)
         r = read_labels(config, err);
@@ -257,25 +265,32 @@ static const struct kiln_field variables[] = {
     FIELD("KILN_MULTITENANT", BOOL, multitenant),
 };
 
+enum { VARIABLES = KILN_ARRAY_LEN(variables) + KILN_AGENT_VARIABLES };
+
+static const struct kiln_field *variable_at(uint32_t i)
+{
+    return i < KILN_ARRAY_LEN(variables) ? &variables[i]
+                                         : &kiln_agent_variables[i - KILN_ARRAY_LEN(variables)];
+}
+
+/* Backwards, so that of two variables for one setting the first counts. */
 static int read_variables(struct kiln_settings *set, struct kiln_err *err)
 {
-    struct kiln_node nodes[KILN_ARRAY_LEN(variables)];
-    struct kiln_node map = {.kind = KILN_NODE_MAP};
-    struct kiln_err local = {0};
-    int r;
+    for (uint32_t i = VARIABLES; i-- > 0;) {
+        const struct kiln_field *field = variable_at(i);
+        const char *value = getenv(field->key);
+        const struct kiln_node node = {
+            .kind = KILN_NODE_TEXT, .key = field->key, .text = value ? value : ""};
+        const struct kiln_node map = {.kind = KILN_NODE_MAP, .first = &node, .n = 1};
+        struct kiln_err local = {0};
 
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(variables); i++) {
-        const char *value = getenv(variables[i].key);
-
-        nodes[i] = (struct kiln_node){.kind = KILN_NODE_TEXT,
-                                      .key = variables[i].key,
-                                      .text = value ? value : "",
-                                      .next = i ? &nodes[i - 1] : NULL};
+        if (kiln_node_read(&map, field, 1, set, &local) < 0)
+            /* without the place, which a variable does not have */
+            return kiln_err_set(err, -EINVAL, NULL, "%s", local.text);
+        if (field->kind == KILN_FIELD_EITHER)
+            ((struct kiln_either *)((char *)set + field->offset))->node = NULL;
     }
-    map.first = &nodes[KILN_ARRAY_LEN(variables) - 1];
-    r = kiln_node_read(&map, variables, KILN_ARRAY_LEN(variables), set, &local);
-    /* without the place, which a variable does not have */
-    return r < 0 ? kiln_err_set(err, -EINVAL, NULL, "%s", local.text) : 0;
+    return 0;
 }
 
 static size_t size_of(enum kiln_field_kind kind)
@@ -288,6 +303,8 @@ static size_t size_of(enum kiln_field_kind kind)
     case KILN_FIELD_SIZE:
     case KILN_FIELD_DURATION:
         return sizeof(uint64_t);
+    case KILN_FIELD_EITHER:
+        return sizeof(struct kiln_either);
     default:
         return sizeof(void *);
     }
@@ -295,27 +312,32 @@ static size_t size_of(enum kiln_field_kind kind)
 
 bool kiln_settings_said(const struct kiln_settings *set, const struct kiln_field *field)
 {
-    static const char zero[sizeof(uint64_t)];
+    static const char zero[sizeof(struct kiln_either)];
 
     return memcmp((const char *)set + field->offset, zero, size_of(field->kind)) != 0;
 }
 
-const char *kiln_settings_variable(const struct kiln_field *field)
+const char *kiln_settings_variable(const struct kiln_field *field, bool set)
 {
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(variables); i++)
-        if (variables[i].offset == field->offset)
-            return variables[i].key;
+    for (uint32_t i = 0; i < VARIABLES; i++) {
+        const struct kiln_field *variable = variable_at(i);
+        const char *value = getenv(variable->key);
+
+        if (variable->offset == field->offset && (!set || (value && *value)))
+            return variable->key;
+    }
     return NULL;
 }
 
 /* What was said in `over` replaces what is in `set`. */
 static void overlay(struct kiln_settings *set, const struct kiln_settings *over)
 {
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(variables); i++) {
-        size_t at = variables[i].offset;
+    for (uint32_t i = 0; i < VARIABLES; i++) {
+        const struct kiln_field *field = variable_at(i);
 
-        if (kiln_settings_said(over, &variables[i]))
-            memcpy((char *)set + at, (const char *)over + at, size_of(variables[i].kind));
+        if (kiln_settings_said(over, field))
+            memcpy((char *)set + field->offset, (const char *)over + field->offset,
+                   size_of(field->kind));
     }
 }
 
@@ -396,10 +418,31 @@ static uint64_t or_number(uint64_t value, uint64_t instead)
     return value ? value : instead;
 }
 
-static int fill_defaults(struct kiln_server_config *config, struct kiln_err *err)
+static void fill_agent(struct kiln_server_config *config)
 {
-    struct kiln_settings *set = &config->set;
+    struct kiln_host_settings *host = &config->set.host;
+    struct kiln_agent_settings *agent = &config->set.agent;
 
+    host->enabled = or_else(host->enabled, "auto");
+    host->frequency = (uint32_t)or_number(host->frequency, 19);
+    host->report_interval_ns = or_number(host->report_interval_ns, 5 * KILN_NS_PER_S);
+    host->unwind_memory = or_number(host->unwind_memory, (uint64_t)16 << 20);
+    host->memory_limit = or_number(host->memory_limit, (uint64_t)96 << 20);
+    agent->listen = or_else(agent->listen, "127.0.0.1:4041");
+    agent->endpoint = or_else(agent->endpoint, "http://127.0.0.1:4317");
+    agent->compression = or_else(agent->compression, "gzip");
+    agent->timeout_ns = or_number(agent->timeout_ns, 10 * KILN_NS_PER_S);
+    agent->request_max = or_number(agent->request_max, (uint64_t)4 << 20);
+    agent->spool_size = or_number(agent->spool_size, (uint64_t)512 << 20);
+    if (!agent->spool_dir && config->set.data_dir) {
+        snprintf(config->default_spool, sizeof(config->default_spool), "%s/spool",
+                 config->set.data_dir);
+        agent->spool_dir = config->default_spool;
+    }
+}
+
+static void fill_defaults(struct kiln_settings *set)
+{
     set->listen = or_else(set->listen, "127.0.0.1:4040");
     set->otlp_grpc = or_else(set->otlp_grpc, "127.0.0.1:4317");
     set->otlp_http = or_else(set->otlp_http, "127.0.0.1:4318");
@@ -414,7 +457,6 @@ static int fill_defaults(struct kiln_server_config *config, struct kiln_err *err
     set->query_timeout_ns = or_number(set->query_timeout_ns, 60 * KILN_NS_PER_S);
     set->query_bytes = or_number(set->query_bytes, (uint64_t)16 << 30);
     set->query_nodes = (uint32_t)or_number(set->query_nodes, 1 << 20);
-    return default_data_dir(config, err);
 }
 
 /* ---- sense ---- */
@@ -452,7 +494,7 @@ static int check_addresses(const struct kiln_settings *set, struct kiln_err *err
     return 0;
 }
 
-static int check(const struct kiln_settings *set, struct kiln_err *err)
+static int check_log(const struct kiln_settings *set, struct kiln_err *err)
 {
     enum kiln_log_level level;
 
@@ -463,6 +505,11 @@ static int check(const struct kiln_settings *set, struct kiln_err *err)
     if (strcmp(set->log_format, "logfmt") != 0 && strcmp(set->log_format, "json") != 0)
         return kiln_err_set(err, -EINVAL, NULL, "log format \"%.40s\" is neither logfmt nor json",
                             set->log_format);
+    return 0;
+}
+
+static int check_server(const struct kiln_settings *set, struct kiln_err *err)
+{
     if (!set->tls_cert != !set->tls_key)
         return kiln_err_set(err, -EINVAL, NULL,
                             "a TLS certificate and its key go together (say both --tls-cert and "
@@ -482,8 +529,21 @@ static int check(const struct kiln_settings *set, struct kiln_err *err)
     return check_addresses(set, err);
 }
 
-int kiln_settings_load(const struct kiln_settings *flags, struct kiln_server_config *config,
-                       struct kiln_err *err)
+/* What is at fault with a place, is so in the file. */
+static int check_host(struct kiln_server_config *config, struct kiln_err *err)
+{
+    struct kiln_err why = {0};
+    struct kiln_host_plan plan;
+    int r = kiln_host_plan_make(&config->set.host, &plan, &why);
+
+    kiln_host_plan_done(&plan);
+    if (r < 0 && why.where[0])
+        config->blamed = config->file_name;
+    return r < 0 ? kiln_err_set(err, r, why.where, "%s", why.text) : 0;
+}
+
+static int load(const struct kiln_settings *flags, bool server, struct kiln_server_config *config,
+                struct kiln_err *err)
 {
     int r;
 
@@ -497,8 +557,27 @@ int kiln_settings_load(const struct kiln_settings *flags, struct kiln_server_con
         return r;
     overlay(&config->set, &config->variables);
     overlay(&config->set, flags);
-    r = fill_defaults(config, err);
-    return r < 0 ? r : check(&config->set, err);
+    fill_defaults(&config->set);
+    r = default_data_dir(config, err);
+    if (r < 0 && server)
+        return r;
+    fill_agent(config);
+    r = check_log(&config->set, err);
+    if (r == 0 && server)
+        r = check_server(&config->set, err);
+    return r < 0 ? r : check_host(config, err);
+}
+
+int kiln_settings_load(const struct kiln_settings *flags, struct kiln_server_config *config,
+                       struct kiln_err *err)
+{
+    return load(flags, true, config, err);
+}
+
+int kiln_settings_load_agent(const struct kiln_settings *flags, struct kiln_server_config *config,
+                             struct kiln_err *err)
+{
+    return load(flags, false, config, err);
 }
 
 void kiln_settings_done(struct kiln_server_config *config)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings - what `kiln server` was told: flags over KILN_* variables over a file over defaults.
+ * settings - what `kiln server` and `kiln agent` were told: flags over KILN_* variables over a file
+ * over defaults.
  *
  * The file is /etc/kiln/kiln.yaml where it is there, or what --config or KILN_CONFIG names.
  * packaging/kiln.yaml lists every key.
@@ -15,6 +16,8 @@
 #include <stdint.h>
 
 #include "base/config.h"
+#include "cli/agent_settings.h"
+#include "cli/host_settings.h"
 #include "query/query.h"
 #include "store/store.h"
 
@@ -34,6 +37,8 @@ struct kiln_settings {
     uint64_t retention_ns, retention_size;
     uint64_t query_timeout_ns, query_memory; /* 0: half of what questions have */
     bool allow_anonymous, multitenant;
+    struct kiln_host_settings host;
+    struct kiln_agent_settings agent;
     /* from the file only */
     uint64_t tenant_bytes_per_s, tenant_burst, body_max;
     uint32_t series_max, disk_percent;
@@ -54,12 +59,15 @@ struct kiln_server_config {
     struct kiln_str *series_labels;
     struct kiln_query_tenant *query_tenants;
     uint32_t n_rules, n_series_labels, n_query_tenants;
-    char default_dir[PATH_MAX];
+    char default_dir[PATH_MAX], default_spool[PATH_MAX];
 };
 
 /* `config` must stay where it is: its texts point into it.  Done also after a failure. */
 KILN_CHECK int kiln_settings_load(const struct kiln_settings *flags,
                                   struct kiln_server_config *config, struct kiln_err *err);
+/* The same for `kiln agent`, which the server's settings are no concern of. */
+KILN_CHECK int kiln_settings_load_agent(const struct kiln_settings *flags,
+                                        struct kiln_server_config *config, struct kiln_err *err);
 void kiln_settings_done(struct kiln_server_config *config);
 
 /* True unless an address is "off". */

@@ -40,21 +40,33 @@ static void option_of(const char *variable, char out[NAME_BYTES])
     out[n] = '\0';
 }
 
+/* `profiling` of the file says two settings of `agent`. */
+static const struct kiln_node *stand_in(const struct kiln_settings *set,
+                                        const struct kiln_field *field)
+{
+    if (field->offset == offsetof(struct kiln_settings, host.frequency))
+        return set->host.cpu_interval;
+    if (field->offset == offsetof(struct kiln_settings, host.enabled))
+        return set->host.cpu_enabled;
+    return NULL;
+}
+
 static void find_source(const struct kiln_server_config *config, struct shown *s)
 {
-    const char *variable = kiln_settings_variable(s->field);
+    const char *option = kiln_settings_variable(s->field, false);
     const struct kiln_node *map =
         *(const struct kiln_node *const *)((const char *)&config->set + s->map->offset);
     const struct kiln_node *node = map ? kiln_node_get(map, s->field->key) : NULL;
 
+    node = node ? node : stand_in(&config->set, s->field);
     s->source = node ? BY_FILE : BY_DEFAULT;
     s->line = node ? node->key_line : 0;
-    if (variable && kiln_settings_said(&config->flags, s->field)) {
+    if (option && kiln_settings_said(&config->flags, s->field)) {
         s->source = BY_OPTION;
-        option_of(variable, s->name);
-    } else if (variable && kiln_settings_said(&config->variables, s->field)) {
+        option_of(option, s->name);
+    } else if (option && kiln_settings_said(&config->variables, s->field)) {
         s->source = BY_VARIABLE;
-        snprintf(s->name, sizeof(s->name), "%s", variable);
+        snprintf(s->name, sizeof(s->name), "%s", kiln_settings_variable(s->field, true));
     }
 }
 
@@ -131,6 +143,14 @@ static void put_node(struct kiln_buf *out, const struct kiln_node *node)
     kiln_buf_putc(out, node->kind == KILN_NODE_LIST ? ']' : '}');
 }
 
+static void put_either(struct kiln_buf *out, const struct kiln_either *either)
+{
+    if (either->text)
+        put_text(out, either->text);
+    else
+        put_node(out, either->node);
+}
+
 static void put_value(struct kiln_buf *out, enum kiln_field_kind kind, const void *at)
 {
     switch (kind) {
@@ -148,6 +168,9 @@ static void put_value(struct kiln_buf *out, enum kiln_field_kind kind, const voi
         break;
     case KILN_FIELD_DURATION:
         put_span(out, *(const uint64_t *)at);
+        break;
+    case KILN_FIELD_EITHER:
+        put_either(out, at);
         break;
     default:
         put_node(out, *(const struct kiln_node *const *)at);
@@ -202,6 +225,9 @@ void kiln_settings_format(const struct kiln_server_config *config, struct kiln_b
     else if (set->redaction)
         kiln_buf_printf(out, "# redaction: not shown, see %s:%u\n", config->file_name,
                         set->redaction->key_line);
+    if (set->agent.headers)
+        kiln_buf_printf(out, "# agent.export.headers: not shown, see %s:%u\n", config->file_name,
+                        set->agent.headers->key_line);
     if (set->scrape)
         kiln_buf_printf(out, "# scrape: not shown, see %s:%u\n", config->file_name,
                         set->scrape->key_line);
@@ -230,6 +256,14 @@ static void json_node(struct kiln_json_out *w, const struct kiln_node *node)
         kiln_json_end_object(w);
 }
 
+static void json_either(struct kiln_json_out *w, const struct kiln_either *either)
+{
+    if (either->text)
+        kiln_json_put_str(w, kiln_str_of(either->text));
+    else
+        json_node(w, either->node);
+}
+
 static void json_value(struct kiln_json_out *w, enum kiln_field_kind kind, const void *at)
 {
     struct kiln_buf span;
@@ -252,6 +286,9 @@ static void json_value(struct kiln_json_out *w, enum kiln_field_kind kind, const
         put_span(&span, *(const uint64_t *)at);
         kiln_json_put_str(w, kiln_buf_str(&span));
         kiln_buf_done(&span);
+        break;
+    case KILN_FIELD_EITHER:
+        json_either(w, at);
         break;
     default:
         json_node(w, *(const struct kiln_node *const *)at);

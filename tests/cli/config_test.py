@@ -13,12 +13,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 KILN = os.environ.get("KILN", str(ROOT / "build/kiln"))
 EXAMPLE = (ROOT / "packaging/kiln.yaml").read_text()
 TABLES = {"top_fields": "", "server_fields": "server.", "tls_fields": "server.tls.", "limit_fields": "server.limits.",
-          "store_fields": "store.", "query_fields": "query."}
-OF_OTHERS = {"agent", "watch"}
+          "store_fields": "store.", "query_fields": "query.", "kiln_agent_fields": "agent.",
+          "kiln_only_fields": "agent.only.", "kiln_except_fields": "agent.except.", "kiln_export_fields": "agent.export.",
+          "kiln_spool_fields": "agent.spool.", "profiling_fields": "profiling.", "cpu_fields": "profiling.cpu."}
+OF_OTHERS = {"watch"}
 
 
 def kiln(*words, **more):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("KILN_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("KILN_", "OTEL_"))}
     return subprocess.run([KILN, *words], capture_output=True, text=True, check=True, env=environment, **more).stdout
 
 
@@ -27,16 +29,17 @@ def settings(text):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(text)
         file.flush()
-        held = json.loads(kiln("config", "--json", "--config", file.name, "--data-dir", "/d", "--memory-limit", "512M"))
+        held = json.loads(kiln("config", "--json", "--config", file.name, "--data-dir", "/d", "--spool", "/d/spool",
+                               "--memory-limit", "512M"))
     return {one["key"]: (one["value"], one["source"]) for one in held["settings"]}
 
 
 def known_keys():
     """Of the tables in the sources."""
-    source = (ROOT / "src/cli/settings.c").read_text()
+    source = "".join((ROOT / f"src/cli/{name}.c").read_text() for name in ("settings", "host_settings", "agent_settings"))
     for table, prefix in TABLES.items():
-        body = re.search(rf"{table}\[\] = {{(.*?)\n}};", source, re.S).group(1)
-        for key, kind in re.findall(r'FIELD\("(\w+)", (\w+)', body):
+        body = re.search(rf"\b{table}\[\w*\] = {{(.*?)\n}};", source, re.S).group(1)
+        for key, kind in re.findall(r'(?:FIELD|KILN_SETTING)\("(\w+)", (\w+)', body):
             if prefix + key not in OF_OTHERS:
                 yield prefix + key, kind
 
@@ -71,6 +74,58 @@ class Example(unittest.TestCase):
                          {key: value for key, (value, _) in default.items()})
         unsaid = [key for key, (_, source) in held.items() if source == "default"]
         self.assertEqual(unsaid, [], "defaults that the example does not show")
+
+
+class Host(unittest.TestCase):
+    def refused(self, *words, text="", **variables):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text)
+            file.flush()
+            run = subprocess.run([KILN, "config", "--config", file.name, "--data-dir", "/d", *words], text=True,
+                                 capture_output=True, env={"PATH": os.environ["PATH"], **variables})
+        self.assertNotEqual(run.returncode, 0, run.stdout)
+        return run.stderr.replace(file.name, "FILE")
+
+    def test_an_interval_of_10ms_is_a_frequency_of_100(self):
+        held = settings("profiling: {cpu: {enabled: true, interval: 10ms}, alloc: {enabled: true, interval: 524288}}")
+        self.assertEqual(held["agent.frequency"], (100, "file"))
+
+    def test_an_interval_beside_a_frequency_is_a_mistake_with_its_place(self):
+        said = self.refused(text="agent: {frequency: 19}\nprofiling: {cpu: {interval: 10ms}}")
+        self.assertIn("FILE: line 2, column 29: agent.frequency says already how often", said)
+
+    def test_options_count_more_than_variables_and_these_more_than_the_file(self):
+        text = "agent: {frequency: 1, export: {endpoint: 'http://a'}}"
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text)
+            file.flush()
+            variables = {"OTEL_PROFILER_SAMPLING_FREQUENCY": "2", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://b",
+                         "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT": "http://c"}
+
+            def held(*words, **more):
+                out = subprocess.run([KILN, "config", "--json", "--config", file.name, "--data-dir", "/d", *words],
+                                     text=True, capture_output=True, check=True, env={**variables, **more}).stdout
+                return {one["key"]: (one["value"], one.get("name")) for one in json.loads(out)["settings"]}
+
+            self.assertEqual(held()["agent.frequency"], (2, "OTEL_PROFILER_SAMPLING_FREQUENCY"))
+            self.assertEqual(held()["agent.export.endpoint"], ("http://c", "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT"))
+            self.assertEqual(held(KILN_FREQUENCY="3")["agent.frequency"], (3, "KILN_FREQUENCY"))
+            self.assertEqual(held("-F4", KILN_FREQUENCY="3")["agent.frequency"], (4, "--frequency"))
+
+    def test_mistakes_are_named_where_they_stand(self):
+        for text, said in (("agent: {window: 10s/1s}", 'line 1, column 17: "10s/1s" is no window'),
+                           ("agent: {only: {pid: [7, x]}}", 'line 1, column 25: "x" is no process id'),
+                           ("agent: {except: {comm: a-name-that-is-too-long}}", "no name of a thread"),
+                           ("agent: {resource: [a]}", "must be a map of attributes"),
+                           ("agent: {resource: a}", '"a" is no attribute'),
+                           ("agent: {frequenzy: 3}", "did you mean frequency?")):
+            self.assertIn(said, self.refused(text=text), text)
+
+    def test_secrets_are_not_shown(self):
+        self.assertNotIn("agent.export.headers", settings("agent: {export: {headers: {authorization: secret}}}"))
+
+    def test_whom_to_sample_and_whom_not_to_exclude_each_other(self):
+        self.assertIn("not both", self.refused("--comm", "a", "--exclude-comm", "b"))
 
 
 if __name__ == "__main__":

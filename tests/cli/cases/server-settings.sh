@@ -1,5 +1,5 @@
 # Where settings of a server come from, and what is said of wrong ones.
-unset "${!KILN_@}" STATE_DIRECTORY
+unset "${!KILN_@}" "${!OTEL_@}" STATE_DIRECTORY
 export XDG_DATA_HOME=/data
 cat >"$TMP/kiln.yaml" <<'END'
 server:
@@ -11,7 +11,8 @@ server:
 store: {data_dir: /from-file, retention: 2d12h, rules: [{service: web, retention: 1d}]}
 scrape: [{job_name: x, static_configs: [{targets: [a:1]}]}]
 redaction: [{match: name, regex: x, action: hash}]
-agent: {anything: goes}
+watch: {anything: goes}
+agent: {frequency: 97, only: {comm: [a, b]}}
 END
 echo "- file"
 kiln config --config "$TMP/kiln.yaml"

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_settings - what the host profiler was told, in `kiln agent`, `kiln record` and the
+ * all-in-one: part of struct kiln_settings (cli/settings.h), read and shown with the rest.
+ *
+ * The file's keys are below `agent`; `profiling: {cpu: {enabled, interval}}` says two of them in
+ * another way.  A command takes the options by naming the groups, and makes a plan of what holds.
+ *
+ * Threads: only the main thread; constant once loaded.
+ */
+#ifndef KILN_CLI_HOST_SETTINGS_H
+#define KILN_CLI_HOST_SETTINGS_H
+
+#include "base/arena.h"
+#include "base/config.h"
+#include "host/host.h"
+
+struct kiln_option_group;
+
+/* Threads or processes that are wanted, or are not: "a,b", or a list in the file. */
+struct kiln_whom {
+    const struct kiln_node *map;
+    struct kiln_either pids, cgroups, comms;
+};
+
+struct kiln_host_settings {
+    const char *enabled; /* "auto": where it can be; "on": or else it is an error; "off" */
+    uint32_t frequency;
+    uint64_t report_interval_ns;
+    struct kiln_either window; /* "30s/10m" or {length, every} */
+    uint64_t unwind_memory, memory_limit;
+    struct kiln_whom only, except;
+    struct kiln_either environment; /* names; "none" */
+    struct kiln_either resource;    /* "name=value,name=value", or a map */
+    /* `profiling` of the file: what it says in place of `enabled` and `frequency`; and what is for
+     * others */
+    const struct kiln_node *profiling, *cpu_enabled, *cpu_interval, *alloc;
+};
+
+/* Reads `profiling` into the rest. */
+KILN_CHECK int kiln_host_settings_read(struct kiln_host_settings *set, struct kiln_err *err);
+
+/* What kiln_host_start() is told: consumer, metrics, log and tenant are the caller's to fill in. */
+struct kiln_host_plan {
+    struct kiln_host_opts opts;
+    struct kiln_host_filter filter;
+    struct kiln_arena arena; /* whatever the two point to */
+    struct kiln_budget budget;
+    bool wanted; /* not "off" */
+    bool needed; /* "on": where it cannot run, nothing shall */
+};
+
+/* `plan` must stay where it is.  Done also after a failure. */
+KILN_CHECK int kiln_host_plan_make(const struct kiln_host_settings *set,
+                                   struct kiln_host_plan *plan, struct kiln_err *err);
+void kiln_host_plan_done(struct kiln_host_plan *plan);
+
+/* Options: how to sample (-F, --window...), and whom (-p, --cgroup, --comm, --exclude-...). */
+extern const struct kiln_option_group kiln_group_host, kiln_group_whom;
+
+#endif /* KILN_CLI_HOST_SETTINGS_H */
