@@ -27,4 +27,15 @@ void kiln_rewind(struct kiln_tables *tables, struct kiln_processes *processes,
                  struct kiln_process *process, const struct kiln_record *record,
                  struct kiln_walked *ret_walked);
 
+/* Memory of a process that stands still.  Returns 0, or else it cannot be read. */
+struct kiln_stack_memory {
+    int (*read)(void *context, uint64_t address, void *to, size_t n);
+    void *context;
+};
+
+/* The user stack of a process that stands still, from the registers of a leaf. */
+void kiln_rewind_memory(struct kiln_tables *tables, struct kiln_processes *processes,
+                        struct kiln_process *process, const struct kiln_registers *registers,
+                        const struct kiln_stack_memory *memory, struct kiln_walked *ret_walked);
+
 #endif /* KILN_HOST_REWIND_H */

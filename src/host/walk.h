@@ -52,7 +52,8 @@ struct kiln_walk {
     struct kiln_table_map map; /* where the walk is; end 0: not known yet */
     __u64 era;
     __u64 miss;      /* the address whose table is wanted */
-    __u64 absent[2]; /* addresses that have none: the walk goes on without */
+    __u64 absent[2]; /* addresses that no mapping has: the walk goes on without */
+    __u64 bare;      /* the address of a mapping for which there are no rows */
     __u64 saved[KILN_WALK_SAVED];
     __u32 pid;
     __u32 maps, n_maps; /* slot of the process' mappings; 0: not looked for yet */
@@ -185,7 +186,7 @@ KILN_WALK int kiln_walk_find_row(struct kiln_walk_env *env, struct kiln_walk *wa
     __u64 own = address - walk->map.bias;
     struct kiln_dir_key key = {.file = walk->map.file, .page = (__u32)(own >> KILN_PAGE_BITS)};
     struct kiln_dir_entry entry;
-    if ((walk->map.flags & KILN_MAP_JIT) || !key.file || kiln_walk_is_absent(walk, address)) {
+    if ((walk->map.flags & KILN_MAP_JIT) || !key.file || address == walk->bare) {
         *ret_row = 0;
         return 0;
     }
@@ -316,6 +317,9 @@ KILN_WALK int kiln_walk_caller(struct kiln_walk_env *env, struct kiln_walk *walk
     __u32 kind = kiln_row_fp(row);
     __s64 offset = kiln_row_fp_off(row);
     int failed = 0;
+    /* Below the stack pointer nothing is kept: it was popped, though the tables do not say so. */
+    if (kind == KILN_FP_AT_CFA && cfa + (__u64)offset < walk->sp)
+        kind = KILN_FP_SAME;
     if (kind == KILN_FP_RA_REG) {
         if (!walk->leaf)
             return kiln_walk_end(walk, KILN_END_RULE);
@@ -384,7 +388,7 @@ KILN_WALK void kiln_walk_begin(struct kiln_walk *walk, const struct kiln_registe
     walk->sp = registers->r[7];
     walk->fp = registers->r[6];
     walk->map.start = walk->map.end = 0;
-    walk->miss = walk->absent[0] = walk->absent[1] = 0;
+    walk->miss = walk->absent[0] = walk->absent[1] = walk->bare = 0;
     walk->maps = walk->n_maps = walk->generation = walk->n = 0;
     walk->leaf = leaf;
     walk->by_fp = walk->falls = walk->end = 0;
@@ -401,6 +405,10 @@ KILN_WALK void kiln_walk_again(struct kiln_walk *walk)
 KILN_WALK void kiln_walk_without(struct kiln_walk *walk)
 {
     kiln_walk_again(walk);
+    if (walk->end == KILN_END_NEW_PAGE) {
+        walk->bare = walk->miss;
+        return;
+    }
     walk->absent[1] = walk->absent[0];
     walk->absent[0] = walk->miss;
 }
