@@ -41,5 +41,7 @@ void kiln_merge_end(struct kiln_merge *merge);
 void kiln_merge_flush(struct kiln_merge *merge);
 /* Of those that were shown: samples and events that came after a later one was shown. */
 uint64_t kiln_merge_late(const struct kiln_merge *merge);
+/* Shown before they were due, for want of room. */
+uint64_t kiln_merge_early(const struct kiln_merge *merge);
 
 #endif /* KILN_HOST_MERGE_H */

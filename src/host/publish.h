@@ -13,12 +13,12 @@
 
 struct kiln_resolver;
 
+/* All of it is borrowed until the publisher is freed. */
 struct kiln_publish_opts {
     const char *host_name, *host_id; /* NULL: not said */
     const struct kiln_str *resource; /* names and values in turn, added to every resource */
     uint32_t n_resource;             /* pairs */
     struct kiln_resolver *resolver;  /* NULL: addresses without names */
-    struct kiln_metrics *metrics;
 };
 
 struct kiln_publisher;
@@ -28,5 +28,8 @@ void kiln_publisher_free(struct kiln_publisher *publisher);
 
 KILN_CHECK int kiln_publish(struct kiln_publisher *publisher, struct kiln_gathering *gathering,
                             struct kiln_batch **ret_batch, struct kiln_err *err);
+/* Places that were looked up so far, and those of them that have no name.  From any thread. */
+void kiln_publisher_counts(const struct kiln_publisher *publisher, uint64_t *ret_asked,
+                           uint64_t *ret_missing);
 
 #endif /* KILN_HOST_PUBLISH_H */

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three steps: the distinct places in the code of all stacks; their names, file by file
+ * (publish_names.c); the samples, process by process, each with the stack that the names make.
+ *
+ *   resource   the process (publish_resource.c)
+ *   scope      kiln.host, with the version
+ *   profile    samples/count, period cpu/nanoseconds
+ *   sample     stack; thread.id, thread.name; how many
+ *
+ * Equal samples are added up twice: by addresses when they are gathered, and here again, because
+ * different addresses become the same location where addresses do not leave the host (the kernel's
+ * and those of JIT code).
+ *
+ * A stack that could not be walked to its end has "[incomplete: <word>]" (host/reason.h) for its
+ * outermost frame, so that no function in the middle of a program passes for an entry point: flame
+ * graphs show all that was lost side by side under one root for each reason.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "host/publish_int.h"
+#include "host/reason.h"
+
+#define SCRATCH_MAX ((size_t)64 << 20)
+#define TEXT_MAX    4096u
+
+/* ---- texts ---- */
+
+static struct kiln_str cut_text(struct kiln_str text)
+{
+    size_t len = text.len;
+
+    if (len > TEXT_MAX)
+        for (len = TEXT_MAX; len > TEXT_MAX - 4 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80;)
+            len--;
+    return (struct kiln_str){text.ptr, len};
+}
+
+uint32_t publish_text(struct run *run, struct kiln_str text)
+{
+    text = cut_text(text);
+    if (kiln_utf8_valid(text) && !memchr(text.ptr ? text.ptr : "", 0, text.len))
+        return kiln_builder_string(run->b, text);
+    kiln_buf_clear(&run->text);
+    kiln_buf_add_utf8(&run->text, text);
+    if (run->text.error) {
+        kiln_builder_fail(run->b, run->text.error);
+        return 0;
+    }
+    return kiln_builder_string(run->b, kiln_buf_str(&run->text));
+}
+
+uint32_t publish_attr(struct run *run, struct kiln_str key, struct kiln_str text)
+{
+    uint32_t value = publish_text(run, text);
+
+    return kiln_builder_attr(run->b, kiln_builder_string(run->b, key), kiln_value_string(value), 0);
+}
+
+/* ---- places ---- */
+
+static struct place place_of(const struct kiln_gframe *frame, uint32_t process)
+{
+    struct place place = {.kind = frame->kind, .address = frame->address, .object = frame->object};
+
+    if (frame->kind == KILN_FRAME_LOST)
+        place.address = 0;
+    if (frame->kind == KILN_FRAME_JIT)
+        place.process = process;
+    return place;
+}
+
+/* The place, added where it is new.  UINT32_MAX: no memory; the builder has failed. */
+static uint32_t find_place(struct run *run, const struct kiln_gframe *frame, uint32_t process)
+{
+    struct place wanted = place_of(frame, process);
+    uint64_t hash = kiln_hash_mix(wanted.address, (uintptr_t)wanted.object);
+    int r;
+
+    hash = kiln_hash_mix(hash, wanted.kind | (uint64_t)wanted.process << 32);
+    for (struct kiln_probe p = kiln_intern_probe(&run->index, hash);
+         kiln_intern_next(&run->index, &p);) {
+        const struct place *at = &run->places[p.entry];
+
+        if (at->address == wanted.address && at->object == wanted.object &&
+            at->kind == wanted.kind && at->process == wanted.process)
+            return p.entry;
+    }
+    r = kiln_grow(&run->budget, (void **)&run->places, &run->cap_places,
+                  (uint64_t)run->n_places + 1, sizeof(*run->places), UINT32_MAX - 1);
+    if (r == 0)
+        r = kiln_intern_add(&run->index, &run->budget, hash, run->n_places);
+    if (r < 0) {
+        kiln_builder_fail(run->b, r);
+        return UINT32_MAX;
+    }
+    run->places[run->n_places] = wanted;
+    return run->n_places++;
+}
+
+/* What the stacks of a gathering became: a stack with JIT code means another in each process. */
+struct made {
+    uint32_t stack;
+    uint8_t end;
+    bool seen, has_jit;
+};
+
+static void collect_places(struct run *run, struct made *made)
+{
+    const struct kiln_gathering *g = run->g;
+
+    for (uint32_t i = 0; i < g->n_samples && kiln_builder_error(run->b) == 0; i++) {
+        const struct kiln_gsample *sample = &g->samples[i];
+        const struct kiln_gstack *stack = &g->stacks[sample->stack];
+        struct made *m = &made[sample->stack];
+
+        if (m->seen && !m->has_jit)
+            continue;
+        m->seen = true;
+        for (uint32_t f = 0; f < stack->n; f++) {
+            const struct kiln_gframe *frame = &g->frames[stack->first + f];
+
+            m->has_jit |= frame->kind == KILN_FRAME_JIT;
+            find_place(run, frame, sample->process);
+        }
+    }
+}
+
+/* ---- stacks ---- */
+
+static bool is_incomplete(uint8_t end)
+{
+    return end != KILN_END_COMPLETE && end != KILN_END_NO_USER;
+}
+
+static uint32_t end_marker(struct run *run, uint8_t end)
+{
+    char name[48];
+
+    snprintf(name, sizeof(name), "[incomplete: %s]",
+             kiln_end_word(end < KILN_ENDS ? end : KILN_END_READ));
+    return publish_marker(run, name);
+}
+
+static uint32_t build_stack(struct run *run, const struct kiln_gsample *sample)
+{
+    const struct kiln_gstack *stack = &run->g->stacks[sample->stack];
+    uint32_t outermost = is_incomplete(sample->end) ? end_marker(run, sample->end)
+                         : stack->n == 0            ? publish_marker(run, "[unknown]")
+                                                    : 0;
+    uint32_t *to = kiln_builder_stack_room(run->b, stack->n + 1), n = 0;
+    const struct place *before = NULL;
+    uint32_t map_before = 0;
+
+    for (uint32_t f = 0; to && f < stack->n; f++) {
+        const struct kiln_gframe *frame = &run->g->frames[stack->first + f];
+        uint32_t found = find_place(run, frame, sample->process);
+        const struct place *place;
+
+        if (found == UINT32_MAX)
+            return 0;
+        place = &run->places[found];
+        if (!(before && before->merges && place->merges && before->kind == place->kind &&
+              map_before == frame->map))
+            to[n++] = place->location;
+        before = place;
+        map_before = frame->map;
+    }
+    if (!to)
+        return 0;
+    if (outermost)
+        to[n++] = outermost;
+    return kiln_builder_stack_take(run->b, n);
+}
+
+/* The same, remembered: threads and processes share stacks. */
+static uint32_t stack_of(struct run *run, struct made *made, const struct kiln_gsample *sample)
+{
+    struct made *m = &made[sample->stack];
+    uint32_t stack;
+
+    if (m->stack && m->end == sample->end && !m->has_jit)
+        return m->stack;
+    stack = build_stack(run, sample);
+    m->stack = stack;
+    m->end = sample->end;
+    return stack;
+}
+
+/* ---- samples ---- */
+
+struct row {
+    uint32_t stack, attrs;
+    int64_t count;
+};
+
+static int by_identity(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    if (x->stack != y->stack)
+        return x->stack < y->stack ? -1 : 1;
+    return x->attrs < y->attrs ? -1 : x->attrs > y->attrs;
+}
+
+static uint32_t thread_attrs(struct run *run, const struct kiln_gsample *sample)
+{
+    struct kiln_str comm = {sample->comm, strnlen(sample->comm, sizeof(sample->comm))};
+    uint32_t attrs[2], n = 0;
+
+    attrs[n++] = kiln_builder_attr(run->b, kiln_builder_string(run->b, KILN_STR("thread.id")),
+                                   kiln_value_int(sample->tid), 0);
+    if (comm.len)
+        attrs[n++] = publish_attr(run, KILN_STR("thread.name"), comm);
+    return kiln_builder_set(run->b, attrs, n, NULL);
+}
+
+static void add_rows(struct run *run, uint32_t profile, struct row *rows, uint32_t n)
+{
+    qsort(rows, n, sizeof(*rows), by_identity);
+    for (uint32_t i = 0; i < n;) {
+        struct row sum = rows[i];
+
+        for (i++; i < n && by_identity(&sum, &rows[i]) == 0; i++)
+            sum.count += rows[i].count;
+        kiln_builder_add_value(run->b, profile, sum.stack, sum.attrs, sum.count);
+    }
+}
+
+static struct kiln_value_type type_of(struct run *run, const char *type, const char *unit)
+{
+    return (struct kiln_value_type){kiln_builder_string(run->b, kiln_str_of(type)),
+                                    kiln_builder_string(run->b, kiln_str_of(unit))};
+}
+
+static uint32_t open_profile(struct run *run, const struct kiln_identity *identity)
+{
+    const struct kiln_gathering *g = run->g;
+    struct kiln_resource resource = {.attrs = publish_resource(run, identity)};
+    struct kiln_scope scope = {
+        .name = kiln_builder_string(run->b, KILN_STR("kiln.host")),
+        .version = kiln_builder_string(run->b, KILN_STR(KILN_VERSION)),
+    };
+    struct kiln_profile profile = {
+        .sample_type = type_of(run, "samples", "count"),
+        .period_type = type_of(run, "cpu", "nanoseconds"),
+        .period = g->hz ? (int64_t)(KILN_NS_PER_S / g->hz) : 0,
+        .time_ns = g->begin_unix_ns,
+        .duration_ns = g->end_unix_ns > g->begin_unix_ns ? g->end_unix_ns - g->begin_unix_ns : 0,
+    };
+
+    kiln_builder_add_resource(run->b, &resource);
+    kiln_builder_add_scope(run->b, &scope);
+    return kiln_builder_add_profile(run->b, &profile);
+}
+
+/* The samples of one process, from `first` on.  Returns how many there are. */
+static uint32_t add_process(struct run *run, struct made *made, struct row *rows, uint32_t first)
+{
+    const struct kiln_gsample *samples = run->g->samples + first;
+    uint32_t profile = open_profile(run, run->g->identities[samples[0].process]);
+    uint32_t n = 0;
+
+    for (; first + n < run->g->n_samples && samples[n].process == samples[0].process; n++)
+        rows[n] = (struct row){.stack = stack_of(run, made, &samples[n]),
+                               .attrs = thread_attrs(run, &samples[n]),
+                               .count = samples[n].count};
+    add_rows(run, profile, rows, n);
+    return n;
+}
+
+static int build(struct run *run)
+{
+    const struct kiln_gathering *g = run->g;
+    struct made *made = kiln_builder_scratch(run->b, (size_t)g->n_stacks * sizeof(*made));
+    struct row *rows = kiln_builder_scratch(run->b, (size_t)g->n_samples * sizeof(*rows));
+    int r;
+
+    if (!made || !rows)
+        return kiln_builder_error(run->b);
+    memset(made, 0, (size_t)g->n_stacks * sizeof(*made));
+    collect_places(run, made);
+    r = kiln_builder_error(run->b);
+    if (r == 0)
+        r = publish_places(run);
+    for (uint32_t i = 0; r == 0 && i < g->n_samples; r = kiln_builder_error(run->b))
+        i += add_process(run, made, rows, i);
+    return r;
+}
+
+int kiln_publish(struct kiln_publisher *publisher, struct kiln_gathering *gathering,
+                 struct kiln_batch **ret_batch, struct kiln_err *err)
+{
+    struct run run = {.publisher = publisher, .g = gathering, .budget.limit = SCRATCH_MAX};
+    int r = kiln_builder_new(NULL, &run.b);
+
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    kiln_buf_init(&run.text, (size_t)4 * TEXT_MAX);
+    r = build(&run);
+    if (r < 0)
+        kiln_builder_fail(run.b, r);
+    kiln_intern_done(&run.index, &run.budget);
+    kiln_array_free(&run.budget, (void **)&run.places, &run.cap_places, sizeof(*run.places));
+    kiln_buf_done(&run.text);
+    return kiln_builder_finish(run.b, ret_batch, err);
+}
+
+/* ---- the publisher ---- */
+
+int kiln_publisher_new(const struct kiln_publish_opts *opts, struct kiln_publisher **ret_publisher)
+{
+    struct kiln_publisher *publisher = kiln_calloc(1, sizeof(*publisher));
+
+    if (!publisher)
+        return -ENOMEM;
+    publisher->opts = *opts;
+    publisher->kallsyms = opts->resolver ? open("/proc/kallsyms", O_RDONLY | O_CLOEXEC) : -1;
+    *ret_publisher = publisher;
+    return 0;
+}
+
+void kiln_publisher_free(struct kiln_publisher *publisher)
+{
+    if (!publisher)
+        return;
+    if (publisher->kallsyms >= 0)
+        close(publisher->kallsyms);
+    kiln_free(publisher);
+}
+
+void kiln_publisher_counts(const struct kiln_publisher *publisher, uint64_t *ret_asked,
+                           uint64_t *ret_missing)
+{
+    *ret_asked = atomic_load_explicit(&publisher->names_asked, memory_order_relaxed);
+    *ret_missing = atomic_load_explicit(&publisher->names_missing, memory_order_relaxed);
+}

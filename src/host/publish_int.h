@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* publish_int - what the files of publish share: one gathering on its way to a batch. */
+#ifndef KILN_HOST_PUBLISH_INT_H
+#define KILN_HOST_PUBLISH_INT_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "core/builder.h"
+#include "core/intern.h"
+#include "host/publish.h"
+
+/* A place in code that has a name to be found, each once. */
+struct place {
+    uint64_t address;
+    struct kiln_object *object; /* native */
+    uint32_t kind;              /* enum kiln_frame_kind */
+    uint32_t process;           /* JIT: whose perf-map may know it */
+    uint32_t location;          /* of the builder */
+    bool merges; /* says nothing beside its neighbour of the same mapping: "[jit]", "[kernel]" */
+};
+
+struct kiln_publisher {
+    struct kiln_publish_opts opts;
+    int kallsyms;            /* -1: not to be had */
+    uint64_t kernel_version; /* grows when addresses turn up that kallsyms did not have */
+    uint64_t kernel_read_ns; /* when it last grew */
+    _Atomic uint64_t names_asked, names_missing;
+};
+
+enum { MODULES_MAX = 64 };
+
+struct run {
+    struct kiln_publisher *publisher;
+    const struct kiln_gathering *g;
+    struct kiln_builder *b;
+    struct kiln_budget budget;
+    struct kiln_buf text; /* scratch, for texts on their way into the builder */
+    struct place *places;
+    uint32_t n_places, cap_places;
+    struct kiln_intern index;
+    struct {
+        uint32_t name, mapping;
+    } modules[MODULES_MAX]; /* of the kernel: name (a string of the builder) and mapping */
+    uint32_t n_modules;
+};
+
+/* The builder's string of a text of strangers: well-formed UTF-8, at most 4,096 bytes. */
+uint32_t publish_text(struct run *run, struct kiln_str text);
+/* The attribute key = text; an attribute set of one. */
+uint32_t publish_attr(struct run *run, struct kiln_str key, struct kiln_str text);
+
+/* Finds names of all places and makes their locations. */
+KILN_CHECK int publish_places(struct run *run);
+/* A location that stands for something that is no code: "[incomplete: jit]". */
+uint32_t publish_marker(struct run *run, const char *name);
+
+/* The attribute set of a process' resource. */
+uint32_t publish_resource(struct run *run, const struct kiln_identity *identity);
+
+/* The mapping of a file's segment that holds the address; 0: nothing says which file it is. */
+uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint64_t address);
+/* The mapping of the kernel ("" or "[kernel]") or one of its modules. */
+uint32_t publish_kernel_mapping(struct run *run, struct kiln_str module);
+
+#endif /* KILN_HOST_PUBLISH_INT_H */

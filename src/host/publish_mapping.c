@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mappings of batches: which file a location is in.
+ *
+ * One a segment with code.  Its memory is where the file itself wants to be (p_vaddr), its offset
+ * is the segment's, so that a location's address is the file's own, whatever process it was found
+ * in, and address - memory_start + file_offset is the place in the file, as every reader of OTLP
+ * and pprof reckons.  core/code.h moves such a mapping to its offset and the addresses with it.
+ *
+ * OTLP wants a build id of every mapping: without one (a BPF program) there is no mapping.  The
+ * kernel has its own in a note, its modules each have one:
+ *
+ *   u32 name size (4), u32 size of the id, u32 type (3), "GNU\0", the id
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <elf.h>
+
+#include "host/publish_int.h"
+#include "symbol/elf.h"
+
+static uint32_t hex_attr(struct run *run, const uint8_t *id, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[2 * KILN_BUILD_ID_MAX];
+
+    if (n > KILN_BUILD_ID_MAX)
+        n = KILN_BUILD_ID_MAX;
+    for (size_t i = 0; i < n; i++) {
+        text[2 * i] = digits[id[i] >> 4];
+        text[2 * i + 1] = digits[id[i] & 15];
+    }
+    return publish_attr(run, KILN_STR("process.executable.build_id.gnu"),
+                        (struct kiln_str){text, 2 * n});
+}
+
+/* ---- files ---- */
+
+static uint32_t build_ids(struct run *run, const struct kiln_object *object)
+{
+    uint32_t attrs[3], n = 0;
+
+    if (object->build_id_len)
+        attrs[n++] = hex_attr(run, object->build_id, object->build_id_len);
+    if (object->go_build_id[0])
+        attrs[n++] = publish_attr(run, KILN_STR("process.executable.build_id.go"),
+                                  kiln_str_of(object->go_build_id));
+    if (object->file_hash[0])
+        attrs[n++] = publish_attr(run, KILN_STR("process.executable.build_id.htlhash"),
+                                  kiln_str_of(object->file_hash));
+    return n ? kiln_builder_set(run->b, attrs, n, NULL) : 0;
+}
+
+uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint64_t address)
+{
+    struct kiln_mapping mapping = {.attrs = build_ids(run, object)};
+
+    if (!mapping.attrs)
+        return 0;
+    mapping.filename = publish_text(run, kiln_str_of(object->path));
+    for (uint32_t i = 0; object->elf && i < object->elf->n_segments; i++) {
+        const struct kiln_elf_segment *s = &object->elf->segments[i];
+        uint64_t limit;
+
+        if (s->type != PT_LOAD || !(s->flags & PF_X) || address < s->address ||
+            __builtin_add_overflow(s->address, s->memory_size, &limit) || address >= limit)
+            continue;
+        mapping.start = s->address;
+        mapping.limit = limit;
+        mapping.offset = s->offset;
+        break;
+    }
+    return kiln_builder_mapping(run->b, &mapping);
+}
+
+/* ---- the kernel ---- */
+
+/* The build id in a file of notes; 0: none. */
+static size_t read_note(const char *path, uint8_t id[KILN_BUILD_ID_MAX])
+{
+    char notes[1024];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, notes, sizeof(notes)) : -1;
+    Elf64_Nhdr head;
+
+    if (fd >= 0)
+        close(fd);
+    for (size_t at = 0; n > 0 && at + sizeof(head) <= (size_t)n;) {
+        size_t left = (size_t)n - at - sizeof(head);
+        const char *name = notes + at + sizeof(head);
+        size_t name_len, id_len;
+
+        memcpy(&head, notes + at, sizeof(head));
+        name_len = ((size_t)head.n_namesz + 3) & ~(size_t)3;
+        id_len = ((size_t)head.n_descsz + 3) & ~(size_t)3;
+        if (name_len > left || id_len > left - name_len)
+            return 0;
+        if (head.n_type == NT_GNU_BUILD_ID && name_len == 4 && memcmp(name, "GNU", 4) == 0 &&
+            head.n_descsz <= KILN_BUILD_ID_MAX) {
+            memcpy(id, name + name_len, head.n_descsz);
+            return head.n_descsz;
+        }
+        at += sizeof(head) + name_len + id_len;
+    }
+    return 0;
+}
+
+static uint32_t make_kernel_mapping(struct run *run, struct kiln_str module)
+{
+    struct kiln_mapping mapping = {0};
+    uint8_t id[KILN_BUILD_ID_MAX];
+    char path[128], name[64];
+    uint32_t attr;
+    size_t n;
+
+    if (module.len > sizeof(name) - 3 || memchr(module.ptr ? module.ptr : "", '/', module.len))
+        return 0;
+    snprintf(name, sizeof(name), module.len ? "[%.*s]" : "[kernel]%.*s", KILN_STR_ARG(module));
+    snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id", KILN_STR_ARG(module));
+    n = read_note(module.len ? path : "/sys/kernel/notes", id);
+    if (!n)
+        return 0;
+    attr = hex_attr(run, id, n);
+    mapping.attrs = kiln_builder_set(run->b, &attr, 1, NULL);
+    mapping.filename = publish_text(run, kiln_str_of(name));
+    return kiln_builder_mapping(run->b, &mapping);
+}
+
+uint32_t publish_kernel_mapping(struct run *run, struct kiln_str module)
+{
+    uint32_t name = publish_text(run, module), mapping;
+
+    for (uint32_t i = 0; i < run->n_modules; i++)
+        if (run->modules[i].name == name)
+            return run->modules[i].mapping;
+    mapping = make_kernel_mapping(run, module);
+    if (run->n_modules < MODULES_MAX) {
+        run->modules[run->n_modules].name = name;
+        run->modules[run->n_modules++].mapping = mapping;
+    }
+    return mapping;
+}

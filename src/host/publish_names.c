@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of places.  Places are sorted by where their names are, so that each file is asked once for
+ * all of its addresses; a location is made of each as soon as its name is there.
+ *
+ *   native     mapping and the file's own address always, the function where it is known: deeper
+ *              names can be found later from build id and address
+ *   kernel     the function alone, address 0: where the kernel lies is a secret of the host
+ *              (KASLR), and an address beside a name would tell.  All of a function is one
+ *              location.  Without a name, "[kernel]".
+ *   JIT        the name of the perf-map, else "[jit]"; addresses say nothing to anybody else
+ *   lost       "[unknown]"
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "host/publish_int.h"
+#include "symbol/resolver.h"
+
+enum { ASK_MAX = 512 };
+#define KERNEL_REREAD_NS (60 * KILN_NS_PER_S)
+
+/* ---- locations ---- */
+
+static uint32_t frame_type(struct run *run, const char *type)
+{
+    uint32_t attr = publish_attr(run, KILN_STR("profile.frame.type"), kiln_str_of(type));
+
+    return kiln_builder_set(run->b, &attr, 1, NULL);
+}
+
+static uint32_t add_location(struct run *run, const struct kiln_name *name,
+                             struct kiln_location location)
+{
+    struct kiln_line line = {.line = name->line};
+    struct kiln_function function = {
+        .name = publish_text(run, name->function),
+        .system_name = publish_text(run, name->system_name),
+        .filename = publish_text(run, name->file),
+        .start_line = name->start_line,
+    };
+
+    if (!name->function.len)
+        return kiln_builder_location(run->b, &location, NULL, 0);
+    line.function = kiln_builder_function(run->b, &function);
+    return kiln_builder_location(run->b, &location, &line, 1);
+}
+
+uint32_t publish_marker(struct run *run, const char *name)
+{
+    return add_location(run, &(struct kiln_name){.function = kiln_str_of(name)},
+                        (struct kiln_location){.address = 0});
+}
+
+/* Rust's own mangling, or the older one: _ZN...17h<16 digits>E. */
+static bool is_rust(struct kiln_str system_name)
+{
+    if (kiln_str_starts(system_name, KILN_STR("_R")))
+        return true;
+    return system_name.len > 24 && kiln_str_starts(system_name, KILN_STR("_ZN")) &&
+           memcmp(system_name.ptr + system_name.len - 20, "17h", 3) == 0 &&
+           system_name.ptr[system_name.len - 1] == 'E';
+}
+
+static const char *native_type(const struct kiln_object *object, const struct kiln_name *name)
+{
+    if (object->is_go)
+        return "go";
+    return is_rust(name->system_name) ? "rust" : "native";
+}
+
+/* Whose code a perf-map names: the runtime's, where the name or the program tells. */
+static const char *jit_type(const struct kiln_identity *identity, const struct kiln_name *name)
+{
+    static const struct {
+        const char *program, *type;
+    } runtimes[] = {{"node", "v8js"}, {"java", "jvm"}, {"dotnet", "dotnet"}, {"beam.smp", "beam"}};
+
+    if (kiln_str_starts(name->function, KILN_STR("py::")))
+        return "cpython";
+    for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+        if (strcmp(identity->name, runtimes[i].program) == 0)
+            return runtimes[i].type;
+    return "native";
+}
+
+static void make_native(struct run *run, struct place *place, const struct kiln_name *name)
+{
+    place->location = add_location(
+        run, name,
+        (struct kiln_location){.address = place->address,
+                               .mapping = publish_mapping(run, place->object, place->address),
+                               .attrs = frame_type(run, native_type(place->object, name))});
+}
+
+static void make_kernel(struct run *run, struct place *place, const struct kiln_name *name)
+{
+    struct kiln_name nameless = {.function = KILN_STR("[kernel]")};
+
+    place->merges = !name->function.len;
+    place->location =
+        add_location(run, place->merges ? &nameless : name,
+                     (struct kiln_location){.mapping = publish_kernel_mapping(run, name->module),
+                                            .attrs = frame_type(run, "kernel")});
+}
+
+static void make_jit(struct run *run, struct place *place, const struct kiln_name *name)
+{
+    const struct kiln_identity *identity = run->g->identities[place->process];
+    struct kiln_name nameless = {.function = KILN_STR("[jit]")};
+
+    place->merges = !name->function.len;
+    place->location =
+        add_location(run, place->merges ? &nameless : name,
+                     (struct kiln_location){.attrs = frame_type(run, jit_type(identity, name))});
+}
+
+static void make_location(struct run *run, struct place *place, const struct kiln_name *name)
+{
+    switch (place->kind) {
+    case KILN_FRAME_NATIVE:
+        make_native(run, place, name);
+        break;
+    case KILN_FRAME_KERNEL:
+        make_kernel(run, place, name);
+        break;
+    case KILN_FRAME_JIT:
+        make_jit(run, place, name);
+        break;
+    default:
+        place->location = publish_marker(run, "[unknown]");
+    }
+}
+
+/* ---- asking ---- */
+
+/* A source and what it takes to name it. */
+struct asked {
+    struct kiln_source source;
+    int opened; /* -1, or a file to close */
+    char key[2 * KILN_BUILD_ID_MAX + 64];
+};
+
+static void ask_object(struct asked *asked, const struct kiln_object *object)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < object->build_id_len && i < KILN_BUILD_ID_MAX; i++) {
+        asked->key[n++] = digits[object->build_id[i] >> 4];
+        asked->key[n++] = digits[object->build_id[i] & 15];
+    }
+    asked->source = (struct kiln_source){
+        .kind = KILN_SOURCE_ELF,
+        .fd = object->fd,
+        .id = object->id,
+        .key = n ? (struct kiln_str){asked->key, n} : kiln_str_of(object->path),
+    };
+}
+
+static void ask_kernel(struct run *run, struct asked *asked)
+{
+    asked->source = (struct kiln_source){
+        .kind = KILN_SOURCE_KERNEL,
+        .fd = run->publisher->kallsyms,
+        .version = run->publisher->kernel_version,
+        .key = KILN_STR("/proc/kallsyms"),
+    };
+}
+
+static void ask_perf_map(struct asked *asked, const struct kiln_identity *identity)
+{
+    struct stat st = {0};
+    int n;
+
+    if (kiln_process_open_perf_map(identity, &asked->opened) < 0)
+        asked->opened = -1;
+    if (asked->opened >= 0 && fstat(asked->opened, &st) < 0)
+        st.st_size = 0;
+    n = snprintf(asked->key, sizeof(asked->key), "perf-%u-%llu.map", identity->pid,
+                 (unsigned long long)identity->start_unix_ns);
+    asked->source = (struct kiln_source){
+        .kind = KILN_SOURCE_PERF_MAP,
+        .fd = asked->opened,
+        .id = kiln_hash_mix(identity->pid, identity->start_unix_ns),
+        .version = kiln_hash_mix((uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec * KILN_NS_PER_S +
+                                                           (uint64_t)st.st_mtim.tv_nsec),
+        .key = {asked->key, (size_t)n},
+    };
+}
+
+/* False: nothing can know names of this place. */
+static bool ask_whom(struct run *run, const struct place *place, struct asked *asked)
+{
+    asked->opened = -1;
+    if (!run->publisher->opts.resolver)
+        return false;
+    if (place->kind == KILN_FRAME_NATIVE)
+        ask_object(asked, place->object);
+    else if (place->kind == KILN_FRAME_KERNEL)
+        ask_kernel(run, asked);
+    else if (place->kind == KILN_FRAME_JIT)
+        ask_perf_map(asked, run->g->identities[place->process]);
+    else
+        return false;
+    return place->kind != KILN_FRAME_JIT || asked->opened >= 0;
+}
+
+static int by_source(const void *a, const void *b)
+{
+    const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+    uint32_t object_x = x->object ? x->object->id : 0, object_y = y->object ? y->object->id : 0;
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (object_x != object_y)
+        return object_x < object_y ? -1 : 1;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static bool same_source(const struct place *x, const struct place *y)
+{
+    return x->kind == y->kind && x->object == y->object && x->process == y->process;
+}
+
+/* At most ASK_MAX places of one source.  Without an answer they stay without names. */
+static void name_some(struct run *run, const struct asked *asked, struct place **places, uint32_t n)
+{
+    struct kiln_name names[ASK_MAX];
+    uint64_t addresses[ASK_MAX];
+    uint32_t missing = 0;
+
+    memset(names, 0, n * sizeof(names[0]));
+    for (uint32_t i = 0; i < n; i++)
+        addresses[i] = places[i]->address;
+    if (asked &&
+        kiln_resolver_ask(run->publisher->opts.resolver, &asked->source, addresses, n, names) < 0)
+        memset(names, 0, n * sizeof(names[0]));
+    for (uint32_t i = 0; i < n; i++) {
+        missing += !names[i].function.len;
+        make_location(run, places[i], &names[i]);
+    }
+    if (places[0]->kind == KILN_FRAME_LOST)
+        return;
+    atomic_fetch_add_explicit(&run->publisher->names_asked, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&run->publisher->names_missing, missing, memory_order_relaxed);
+    if (missing && places[0]->kind == KILN_FRAME_KERNEL &&
+        kiln_clock_mono_ns() - run->publisher->kernel_read_ns > KERNEL_REREAD_NS) {
+        run->publisher->kernel_version++; /* a module or a BPF program came: read again next time */
+        run->publisher->kernel_read_ns = kiln_clock_mono_ns();
+    }
+}
+
+static uint32_t name_source(struct run *run, struct place **places, uint32_t n)
+{
+    struct asked asked;
+    bool can = ask_whom(run, places[0], &asked);
+    uint32_t done = 0;
+
+    while (done < n && same_source(places[0], places[done])) {
+        uint32_t some = 1;
+
+        while (some < ASK_MAX && done + some < n && same_source(places[0], places[done + some]))
+            some++;
+        name_some(run, can ? &asked : NULL, places + done, some);
+        done += some;
+    }
+    if (asked.opened >= 0)
+        close(asked.opened);
+    return done;
+}
+
+int publish_places(struct run *run)
+{
+    size_t bytes = (size_t)run->n_places * sizeof(struct place *);
+    struct place **sorted = kiln_builder_scratch(run->b, bytes);
+
+    if (!sorted)
+        return kiln_builder_error(run->b);
+    for (uint32_t i = 0; i < run->n_places; i++)
+        sorted[i] = &run->places[i];
+    qsort(sorted, run->n_places, sizeof(struct place *), by_source);
+    for (uint32_t i = 0; i < run->n_places;)
+        i += name_source(run, sorted + i, run->n_places - i);
+    return kiln_builder_error(run->b);
+}
