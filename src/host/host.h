@@ -13,7 +13,7 @@
  * Two threads: kiln-host reads and gathers, kiln-publish names and hands on, so that neither a slow
  * disk nor a slow receiver makes samples get lost.
  *
- * Threads: started and stopped by one; the rest from anywhere.
+ * Threads: started, finished and stopped by one; the rest from anywhere.
  */
 #ifndef KILN_HOST_HOST_H
 #define KILN_HOST_HOST_H
@@ -36,9 +36,11 @@ struct kiln_host_opts {
     uint32_t n_env_names;
     const struct kiln_str *resource; /* see host/publish.h */
     uint32_t n_resource;
-    bool no_names;      /* addresses alone */
-    bool paused;        /* begin with kiln_host_set_rate() */
-    const char *tenant; /* of deliveries; NULL: the default one */
+    bool no_names;             /* addresses alone */
+    bool measure;              /* what the programs in the kernel cost, for as long as this runs */
+    const char *names_program; /* see symbol/resolver.h; NULL: this very program */
+    bool paused;               /* begin with kiln_host_set_rate() */
+    const char *tenant;        /* of deliveries; NULL: the default one */
     struct kiln_consumer *consumer;
     struct kiln_metrics *metrics; /* may be NULL */
     struct kiln_log *log;         /* may be NULL */
@@ -49,7 +51,12 @@ struct kiln_host;
 /* Like kiln_kernel_open() where the host or the user cannot: err is the sentence to show. */
 KILN_CHECK int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_host,
                                struct kiln_err *err);
-/* Publishes what is left, waits for the consumer to be done with it, and frees. */
+/*
+ * Takes no more samples, publishes what is left, and waits for the consumer to be done with it.
+ * The status, which is final then, may still be asked for.
+ */
+void kiln_host_finish(struct kiln_host *host);
+/* Finishes, and frees. */
 void kiln_host_stop(struct kiln_host *host);
 
 /* Samples a second and processor, from now on; 0: none. */

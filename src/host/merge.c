@@ -92,8 +92,7 @@ static struct item *pop(struct kiln_merge *merge)
 
 /* ---- showing ---- */
 
-/* What a raw record has of a stranger's memory: his registers and a slice of his stack. */
-static void wipe(struct kiln_record *record)
+void kiln_record_wipe(struct kiln_record *record)
 {
     size_t frames = ((size_t)record->n_kernel + record->n_user) * sizeof(record->frames[0]);
     size_t kept = sizeof(*record) + frames;
@@ -113,7 +112,7 @@ static void note_time(struct kiln_merge *merge, uint64_t time_ns)
 static void drop(struct kiln_merge *merge, struct item *item)
 {
     if (item->kind == SAMPLE)
-        wipe(record_of(item));
+        kiln_record_wipe(record_of(item));
     kiln_budget_give(&merge->budget, item->size);
     kiln_free(item);
 }

@@ -19,6 +19,9 @@
 #include "host/bpf/record.h"
 #include "host/sideband.h"
 
+/* Zeroes what a raw record has of a stranger's memory: his registers and a slice of his stack. */
+void kiln_record_wipe(struct kiln_record *record);
+
 struct kiln_merge;
 
 struct kiln_merge_visitor {

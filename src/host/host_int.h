@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_int - what the files of host share: the two threads and what goes between them. */
+#ifndef KILN_HOST_HOST_INT_H
+#define KILN_HOST_HOST_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "host/gather.h"
+#include "host/host.h"
+#include "host/merge.h"
+#include "host/publish.h"
+#include "host/rewind.h"
+#include "host/sideband.h"
+#include "symbol/resolver.h"
+
+enum {
+    QUEUE_MAX = 4,  /* gatherings that wait for the publisher */
+    FLIGHT_MAX = 3, /* batches that the consumer has not ended yet */
+    FRAMES_MAX = KILN_KERNEL_FRAMES_MAX + KILN_USER_FRAMES_MAX,
+};
+
+/* Of the reader's thread. */
+struct host_reader {
+    struct kiln_kernel *kernel;
+    struct kiln_sideband *sideband;
+    struct kiln_merge *merge;
+    struct kiln_processes *processes;
+    struct kiln_tables *tables;
+    struct kiln_gather *gather;
+    uint32_t hz;          /* just now: of what is being gathered */
+    uint64_t began_ns;    /* monotonic: all of it was sampled since */
+    uint64_t horizon_ns;  /* everything before was shown */
+    uint64_t next_cut_ns; /* when a batch is due */
+    uint64_t next_tell_ns;
+    uint64_t window_began_ns;
+    struct kiln_end_tally ends; /* `lost`: here, not in the kernel */
+    uint64_t samples, processes_seen;
+    struct kiln_walked walked;
+    struct kiln_gframe frames[FRAMES_MAX];
+};
+
+struct host_metrics;
+
+struct kiln_host {
+    struct kiln_host_opts opts;
+    char host_name[256], host_id[64];
+    struct host_reader reader;
+    struct kiln_publisher *publisher;
+    struct kiln_resolver *resolver;
+    struct host_metrics *metrics;
+    pthread_t reading, publishing;
+    int wake;      /* eventfd: of the reader */
+    bool finished; /* the threads are gone */
+    _Atomic bool stopping;
+    _Atomic uint64_t complained; /* about a consumer: kiln_log_every() */
+    _Atomic uint32_t want_hz;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t turn;
+    struct kiln_gathering *queue[QUEUE_MAX];
+    uint32_t n_queue;
+    bool closed; /* nothing will be queued any more */
+    uint32_t in_flight;
+    uint64_t dropped; /* samples that the publisher did not get to */
+    struct kiln_host_status status;
+};
+
+/* Where the reader sees what the kernel wrote, in order of time. */
+KILN_CHECK int host_merge_new(struct kiln_host *host);
+
+/* The threads. */
+void *host_read(void *host);
+void *host_publish(void *host);
+
+/* Hands a gathering to the publisher; where it is behind, the oldest is dropped. */
+void host_queue(struct kiln_host *host, struct kiln_gathering *gathering);
+/* No more will come. */
+void host_queue_close(struct kiln_host *host);
+
+/* Brings status and metrics up to date: from the reader's thread. */
+void host_tell(struct kiln_host *host);
+KILN_CHECK int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_metrics);
+void host_metrics_free(struct host_metrics *metrics);
+void host_metrics_batch(struct host_metrics *metrics, double seconds);
+
+#endif /* KILN_HOST_HOST_INT_H */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is told of the host profiler: its status, and its metrics.  Both are brought up to date once
+ * a second by the reader's thread, which owns all that is counted there.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/metric.h"
+#include "host/host_int.h"
+
+struct host_metrics {
+    struct kiln_metric *ends[KILN_ENDS];
+    struct kiln_metric *samples, *lost, *dropped, *success, *processes, *rate;
+    struct kiln_metric *raw, *raw_held, *filtered, *foreign;
+    struct kiln_metric *late, *early;
+    struct kiln_metric *bpf_seconds, *bpf_runs, *bpf_bytes;
+    struct kiln_metric *unwind_bytes, *unwind_used;
+    struct kiln_metric *batches, *batches_failed, *publish_seconds;
+    struct kiln_metric *names, *names_missing;
+};
+
+static struct kiln_metric *counter(struct kiln_metrics *metrics, const char *name, const char *help)
+{
+    return kiln_metric_get(metrics, KILN_COUNTER, name, help, NULL);
+}
+
+static struct kiln_metric *gauge(struct kiln_metrics *metrics, const char *name, const char *help)
+{
+    return kiln_metric_get(metrics, KILN_GAUGE, name, help, NULL);
+}
+
+static void get_samples(struct host_metrics *m, struct kiln_metrics *metrics)
+{
+    for (int end = 0; end < KILN_ENDS; end++)
+        m->ends[end] =
+            kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_stacks_total",
+                            "Samples of the host, by how the walk of their user stack ended.",
+                            KILN_LABELS("end", kiln_end_word((enum kiln_end)end)));
+    m->samples = counter(metrics, "kiln_host_samples_total", "Samples of the host.");
+    m->lost = counter(metrics, "kiln_host_lost_samples_total",
+                      "Samples for which there was no room or no process.");
+    m->dropped = counter(metrics, "kiln_host_dropped_samples_total",
+                         "Samples that were gathered but not published in time.");
+    m->success = gauge(metrics, "kiln_host_unwind_success_ratio",
+                       "Share of the samples with a user stack that reach its entry point.");
+    m->processes =
+        gauge(metrics, "kiln_host_processes", "Processes that were sampled in the last interval.");
+    m->rate = gauge(metrics, "kiln_host_rate_hertz", "Samples a second and processor.");
+    m->late = counter(metrics, "kiln_host_late_total",
+                      "Samples and events that came after a later one was handled.");
+    m->early = counter(metrics, "kiln_host_early_total",
+                       "Samples and events that were handled early, for want of room.");
+}
+
+static void get_kernel(struct host_metrics *m, struct kiln_metrics *metrics)
+{
+    m->raw = counter(metrics, "kiln_host_raw_samples_total",
+                     "Samples that came with a slice of stack, walked on in user space.");
+    m->raw_held = counter(metrics, "kiln_host_raw_held_total",
+                          "Samples that would have needed a slice but went past its rate.");
+    m->filtered =
+        counter(metrics, "kiln_host_filtered_samples_total", "Samples that nobody wanted.");
+    m->foreign = counter(metrics, "kiln_host_foreign_samples_total",
+                         "Samples of processes outside of the agent's PID namespace.");
+    m->bpf_seconds = counter(metrics, "kiln_host_bpf_seconds_total",
+                             "Time that the sampling program took, where it is measured.");
+    m->bpf_runs = counter(metrics, "kiln_host_bpf_runs_total",
+                          "Runs of the sampling program, where they are measured.");
+    m->bpf_bytes =
+        gauge(metrics, "kiln_host_bpf_bytes", "Memory that the programs' maps take in the kernel.");
+    m->unwind_bytes = gauge(metrics, "kiln_host_unwind_bytes", "Memory for unwind tables.");
+    m->unwind_used =
+        gauge(metrics, "kiln_host_unwind_used_bytes", "Memory for unwind tables that is in use.");
+}
+
+static void get_batches(struct host_metrics *m, struct kiln_metrics *metrics)
+{
+    m->batches = counter(metrics, "kiln_host_batches_total", "Batches that were taken.");
+    m->batches_failed =
+        counter(metrics, "kiln_host_failed_batches_total", "Batches that were not taken.");
+    m->publish_seconds = kiln_metric_get(metrics, KILN_HISTOGRAM, "kiln_host_publish_seconds",
+                                         "Time to name and build a batch.", NULL);
+    m->names = counter(metrics, "kiln_host_names_total", "Places in code that were looked up.");
+    m->names_missing =
+        counter(metrics, "kiln_host_names_missing_total", "Places in code that have no name.");
+}
+
+int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_metrics)
+{
+    struct host_metrics *m = kiln_calloc(1, sizeof(*m));
+
+    if (!m)
+        return -ENOMEM;
+    get_samples(m, metrics);
+    get_kernel(m, metrics);
+    get_batches(m, metrics);
+    *ret_metrics = m;
+    return 0;
+}
+
+void host_metrics_free(struct host_metrics *metrics)
+{
+    kiln_free(metrics);
+}
+
+void host_metrics_batch(struct host_metrics *metrics, double seconds)
+{
+    kiln_metric_observe(metrics->publish_seconds, seconds);
+}
+
+/* ---- telling ---- */
+
+static void set(struct kiln_metric *metric, uint64_t value)
+{
+    kiln_metric_set(metric, (double)value);
+}
+
+static void tell_kernel(struct host_metrics *m, const struct kiln_host_status *status)
+{
+    const struct kiln_kernel_stats *kernel = &status->kernel;
+
+    set(m->raw, kernel->counts[KILN_COUNT_RAW]);
+    set(m->raw_held, kernel->counts[KILN_COUNT_RAW_HELD]);
+    set(m->filtered, kernel->counts[KILN_COUNT_FILTERED]);
+    set(m->foreign, kernel->counts[KILN_COUNT_FOREIGN]);
+    kiln_metric_set(m->bpf_seconds, (double)kernel->run_ns / (double)KILN_NS_PER_S);
+    set(m->bpf_runs, kernel->runs);
+    set(m->bpf_bytes, kernel->map_bytes);
+    set(m->unwind_bytes, status->unwind_bytes);
+    set(m->unwind_used, status->unwind_used_bytes);
+}
+
+static void tell(struct host_metrics *m, const struct kiln_host_status *status)
+{
+    for (int end = 0; end < KILN_ENDS; end++)
+        set(m->ends[end], status->ends.by_end[end]);
+    set(m->samples, status->samples);
+    set(m->lost, status->ends.lost);
+    kiln_metric_set(m->success, kiln_end_success(&status->ends));
+    set(m->processes, status->processes);
+    set(m->rate, status->hz);
+    set(m->batches, status->batches);
+    set(m->batches_failed, status->batches_failed);
+    set(m->names, status->names_asked);
+    set(m->names_missing, status->names_missing);
+    tell_kernel(m, status);
+}
+
+void host_tell(struct kiln_host *host)
+{
+    const struct host_reader *reader = &host->reader;
+    struct kiln_tables_stats tables;
+    struct kiln_host_status status;
+    struct kiln_kernel_stats kernel;
+    uint64_t dropped;
+
+    kiln_kernel_stats(reader->kernel, &kernel);
+    kiln_tables_stats(reader->tables, &tables);
+    pthread_mutex_lock(&host->lock);
+    status = (struct kiln_host_status){
+        .samples = reader->samples,
+        .processes = reader->processes_seen,
+        .ends = reader->ends,
+        .batches = host->status.batches,
+        .batches_failed = host->status.batches_failed,
+        .kernel = kernel,
+        .unwind_bytes = tables.bytes,
+        .unwind_used_bytes = tables.used_bytes,
+        .hz = reader->hz,
+    };
+    status.ends.lost += kernel.counts[KILN_COUNT_LOST];
+    host->status = status;
+    dropped = host->dropped;
+    pthread_mutex_unlock(&host->lock);
+    kiln_publisher_counts(host->publisher, &status.names_asked, &status.names_missing);
+    tell(host->metrics, &status);
+    set(host->metrics->dropped, dropped);
+    set(host->metrics->late, kiln_merge_late(reader->merge));
+    set(host->metrics->early, kiln_merge_early(reader->merge));
+}

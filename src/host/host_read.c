@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread kiln-host.  Ten times a second, or sooner when a buffer fills, it looks at everything
+ * that the kernel wrote: two rounds of draining one behind the other, so that all that was written
+ * before the first of them is in order and can be shown (host/merge.h).
+ *
+ * What was gathered is cut off every `every_ns`, and wherever the rate changes, so that a batch has
+ * one period.  A change stands the clocks still, shows what is left, cuts, and starts them anew.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "host/host_int.h"
+
+#define LOOK_MS     100
+#define TELL_NS     KILN_NS_PER_S
+#define MERGE_SHARE 4 /* of the memory for all that grows */
+
+/* ---- samples ---- */
+
+static struct kiln_gframe kernel_frame(const struct kiln_record *record, uint32_t i)
+{
+    /* The kernel gives return addresses; all but the first stand behind the call. */
+    return (struct kiln_gframe){.kind = KILN_FRAME_KERNEL, .address = record->frames[i] - (i > 0)};
+}
+
+static struct kiln_gframe user_frame(struct host_reader *reader, struct kiln_process *process,
+                                     uint64_t address)
+{
+    const struct kiln_map *map = kiln_process_map(reader->processes, process, address);
+
+    if (!map)
+        return (struct kiln_gframe){.kind = KILN_FRAME_LOST};
+    if (map->object && map->object->kind != KILN_OBJECT_OTHER)
+        return (struct kiln_gframe){
+            .kind = KILN_FRAME_NATIVE, .object = map->object, .address = address - map->bias};
+    if (map->object || map->kind == KILN_MAP_ANONYMOUS)
+        return (struct kiln_gframe){.kind = KILN_FRAME_JIT, .map = map->id, .address = address};
+    return (struct kiln_gframe){.kind = KILN_FRAME_LOST};
+}
+
+static uint32_t fill_frames(struct host_reader *reader, struct kiln_process *process,
+                            const struct kiln_record *record)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < record->n_kernel && n < KILN_KERNEL_FRAMES_MAX; i++)
+        reader->frames[n++] = kernel_frame(record, i);
+    for (uint32_t i = 0; i < reader->walked.n && n < FRAMES_MAX; i++)
+        reader->frames[n++] = user_frame(reader, process, reader->walked.frames[i]);
+    return n;
+}
+
+static void on_sample(void *context, const struct kiln_record *record)
+{
+    struct host_reader *reader = context;
+    struct kiln_process *process = kiln_processes_of(reader->processes, record);
+    struct kiln_identity *identity =
+        process ? kiln_process_identity(reader->processes, process) : NULL;
+    struct kiln_gather_sample sample = {.identity = identity,
+                                        .tid = record->tid,
+                                        .comm = record->comm,
+                                        .frames = reader->frames,
+                                        .weight = record->weight};
+
+    if (!identity) {
+        reader->ends.lost += record->weight;
+        return;
+    }
+    reader->walked.n = 0;
+    reader->walked.end = KILN_END_NO_USER;
+    if (!(record->flags & KILN_RECORD_KERNEL_THREAD))
+        kiln_rewind(reader->tables, reader->processes, process, record, &reader->walked);
+    sample.end = reader->walked.end;
+    sample.n_frames = fill_frames(reader, process, record);
+    if (kiln_gather_add(reader->gather, &sample) < 0) {
+        reader->ends.lost += record->weight;
+        return;
+    }
+    reader->ends.by_end[sample.end] += record->weight;
+    reader->samples += record->weight;
+}
+
+static void on_event(void *context, const struct kiln_event *event)
+{
+    struct host_reader *reader = context;
+
+    kiln_processes_apply(reader->processes, event);
+}
+
+/* ---- rounds ---- */
+
+static void drained_sample(void *context, const struct kiln_record *record)
+{
+    kiln_merge_add_sample(context, record);
+}
+
+static void drained_event(void *context, const struct kiln_event *event)
+{
+    kiln_merge_add_event(context, event);
+}
+
+static void round_of(struct host_reader *reader)
+{
+    uint64_t now = kiln_clock_mono_ns();
+
+    kiln_merge_begin(reader->merge, now);
+    kiln_sideband_drain(reader->sideband, drained_event, reader->merge);
+    kiln_kernel_drain(reader->kernel, drained_sample, reader->merge);
+    kiln_merge_end(reader->merge);
+}
+
+static void look(struct host_reader *reader)
+{
+    reader->horizon_ns = kiln_clock_mono_ns();
+    round_of(reader);
+    round_of(reader);
+}
+
+/* ---- cutting ---- */
+
+/* All that was gathered until `end_ns` (monotonic) becomes a batch. */
+static void cut(struct kiln_host *host, uint64_t end_ns)
+{
+    struct host_reader *reader = &host->reader;
+    uint64_t to_unix = kiln_clock_unix_ns() - kiln_clock_mono_ns();
+    struct kiln_gathering *gathering;
+
+    if (kiln_gather_take(reader->gather, &gathering) < 0)
+        return; /* no memory just now: it goes out with the next one */
+    reader->processes_seen = gathering ? gathering->n_identities : 0;
+    if (gathering) {
+        gathering->hz = reader->hz;
+        gathering->begin_unix_ns = reader->began_ns + to_unix;
+        gathering->end_unix_ns = end_ns + to_unix;
+        host_queue(host, gathering);
+    }
+    reader->began_ns = end_ns;
+    kiln_processes_sweep(reader->processes);
+}
+
+/* Everything that there is, shown and cut: the clocks stand, nothing more will come. */
+static void finish(struct kiln_host *host)
+{
+    struct host_reader *reader = &host->reader;
+
+    look(reader);
+    kiln_merge_flush(reader->merge);
+    cut(host, kiln_clock_mono_ns());
+}
+
+/* ---- rates and windows ---- */
+
+static uint32_t rate_at(struct kiln_host *host, uint64_t now)
+{
+    const struct kiln_host_opts *opts = &host->opts;
+    uint32_t hz = atomic_load(&host->want_hz);
+
+    if (!opts->window_ns || opts->window_every_ns <= opts->window_ns)
+        return hz;
+    return (now - host->reader.window_began_ns) % opts->window_every_ns < opts->window_ns ? hz : 0;
+}
+
+static void change_rate(struct kiln_host *host, uint32_t hz)
+{
+    struct host_reader *reader = &host->reader;
+    int r = reader->hz ? kiln_kernel_set_rate(reader->kernel, 0) : 0;
+
+    if (r == 0)
+        finish(host);
+    if (r == 0 && hz)
+        r = kiln_kernel_set_rate(reader->kernel, hz);
+    if (r < 0)
+        kiln_log(host->opts.log, KILN_LOG_WARN, "the rate of sampling cannot be changed", "reason",
+                 "%s", kiln_err_text(r), NULL);
+    reader->hz = hz;
+    reader->began_ns = kiln_clock_mono_ns();
+    reader->next_cut_ns = reader->began_ns + host->opts.every_ns;
+}
+
+/* ---- the thread ---- */
+
+static void sleep_a_little(struct kiln_host *host)
+{
+    struct pollfd fds[] = {
+        {.fd = kiln_kernel_fd(host->reader.kernel), .events = POLLIN},
+        {.fd = kiln_sideband_fd(host->reader.sideband), .events = POLLIN},
+        {.fd = host->wake, .events = POLLIN},
+    };
+    uint64_t count;
+
+    if (poll(fds, KILN_ARRAY_LEN(fds), LOOK_MS) > 0 && (fds[2].revents & POLLIN))
+        if (read(host->wake, &count, sizeof(count)) < 0)
+            return;
+}
+
+static void step(struct kiln_host *host)
+{
+    struct host_reader *reader = &host->reader;
+    uint64_t now;
+    uint32_t hz;
+
+    look(reader);
+    now = kiln_clock_mono_ns();
+    hz = rate_at(host, now);
+    if (hz != reader->hz)
+        change_rate(host, hz);
+    if (now >= reader->next_cut_ns) {
+        cut(host, reader->horizon_ns);
+        reader->next_cut_ns = now + host->opts.every_ns;
+    }
+    if (now >= reader->next_tell_ns) {
+        host_tell(host);
+        reader->next_tell_ns = now + TELL_NS;
+    }
+}
+
+int host_merge_new(struct kiln_host *host)
+{
+    struct kiln_merge_visitor visitor = {on_event, on_sample, &host->reader};
+
+    return kiln_merge_new(host->opts.memory_bytes / MERGE_SHARE, &visitor, &host->reader.merge);
+}
+
+void *host_read(void *arg)
+{
+    struct kiln_host *host = arg;
+    struct host_reader *reader = &host->reader;
+
+    reader->began_ns = reader->window_began_ns = kiln_clock_mono_ns();
+    reader->next_cut_ns = reader->began_ns + host->opts.every_ns;
+    while (!atomic_load(&host->stopping)) {
+        step(host);
+        sleep_a_little(host);
+    }
+    change_rate(host, 0);
+    host_tell(host);
+    host_queue_close(host);
+    return NULL;
+}
