@@ -2,7 +2,8 @@
 /*
  * kiln [COMMAND [WORD]...]: finds the row of the command (none: the server), reads its words, runs
  * it, writes what it had to say.  A command fills cli.out; only here it reaches standard output, so
- * that a failed command prints no half answer.
+ * that a failed command prints no half answer.  `kiln --names-child` is not for people: the host
+ * profiler starts it to read names (symbol/resolver.h).
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/input.h"
+#include "symbol/resolver.h"
 
 const struct kiln_command *const kiln_commands[] = {
     &kiln_cmd_top,        &kiln_cmd_tree,       &kiln_cmd_list,
@@ -84,6 +86,8 @@ int main(int argc, char **argv)
     int first = argc < 2 ? argc : 2; /* argument of the command */
     int code;
 
+    if (argc == 2 && strcmp(argv[1], "--names-child") == 0)
+        return kiln_resolver_child();
     if (argc >= 2)
         cli.command = kiln_command_named(command_name(argv[1]));
     if (!cli.command && argv[1][0] == '-') { /* kiln --data-dir ... */

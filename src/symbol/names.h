@@ -21,10 +21,14 @@ struct kiln_names_limits {
     uint32_t symbols;    /* 0: 8 million */
 };
 
+/* -EACCES: the kernel hides its addresses.  A file without names is no error. */
 KILN_CHECK int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
                                const struct kiln_names_limits *limits,
                                struct kiln_names **ret_names);
 void kiln_names_close(struct kiln_names *names);
+
+/* Memory that it holds. */
+size_t kiln_names_bytes(const struct kiln_names *names);
 
 /* False: no name.  Texts live until the next call. */
 bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name);

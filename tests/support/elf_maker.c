@@ -55,6 +55,8 @@ static void put_sections(struct elf_maker *maker, const uint64_t *offsets, Elf64
             .sh_addr = part->address,
             .sh_offset = offsets[i],
             .sh_size = part->n,
+            .sh_link = part->link,
+            .sh_entsize = part->entry_size,
         };
         memcpy(names + n_names, part->name, len);
         n_names += len;

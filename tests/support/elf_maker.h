@@ -24,6 +24,8 @@ struct elf_part {
     uint64_t flags, address;
     const void *data; /* borrowed */
     size_t n;
+    uint32_t link; /* section: the first part is 1 */
+    uint64_t entry_size;
 };
 
 enum { ELF_PARTS_MAX = 16, ELF_MADE_MAX = 256 << 10 };

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Go's own table is asked first, since it has lines; then one table of symbols from all else that a
+ * file has; a name is read, cleaned and undone when it is
+ * asked for.  A part of a file that cannot be read takes nothing from the others.
+ */
+#include "symbol/names.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "symbol/clean.h"
+#include "symbol/gopcln.h"
+#include "symbol/names_int.h"
+
+enum { MEMORY_DEFAULT = 192 << 20, SYMBOLS_DEFAULT = 8000000 };
+
+static const struct kiln_str plt_suffix = {"@plt", 4};
+
+/* A cleaned text. */
+struct text {
+    size_t n;
+    char text[KILN_SYMTAB_NAME_MAX];
+};
+
+struct kiln_names {
+    enum kiln_source_kind kind;
+    struct kiln_elf *elf;   /* NULL: it is none, or no longer needed */
+    struct kiln_gopcln *go; /* NULL: not Go */
+    struct kiln_symtab table;
+    struct kiln_demangler *demangler;
+    struct text function, system_name, module, file;
+};
+
+/* Only a lack of memory ends it: another time there may be enough. */
+static int read_elf(struct kiln_names *names, const struct kiln_bytes *bytes)
+{
+    static int (*const readers[])(struct kiln_symtab * table, const struct kiln_elf *elf) = {
+        kiln_names_read_elf, kiln_names_read_plt, kiln_names_read_packed};
+    int r = kiln_elf_open(bytes, &names->elf);
+
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(readers) && r != -ENOMEM; i++)
+        r = readers[i](&names->table, names->elf);
+    if (r != -ENOMEM)
+        r = kiln_gopcln_open(names->elf, &names->go);
+    if (r < 0) {
+        kiln_elf_close(names->elf);
+        names->elf = NULL;
+    }
+    return r == -ENOMEM ? r : 0;
+}
+
+static int read_names(struct kiln_names *names, enum kiln_source_kind kind,
+                      const struct kiln_bytes *bytes)
+{
+    switch (kind) {
+    case KILN_SOURCE_ELF:
+        return read_elf(names, bytes);
+    case KILN_SOURCE_KERNEL:
+        return kiln_names_read_kernel(&names->table, bytes);
+    case KILN_SOURCE_PERF_MAP:
+        return kiln_names_read_perf_map(&names->table, bytes);
+    }
+    return -EINVAL;
+}
+
+int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
+                    const struct kiln_names_limits *limits, struct kiln_names **ret_names)
+{
+    static const struct kiln_names_limits none;
+    struct kiln_names *names = kiln_malloc(sizeof(*names));
+    int r;
+
+    if (!names)
+        return -ENOMEM;
+    limits = limits ? limits : &none;
+    names->kind = kind;
+    names->demangler = NULL;
+    names->elf = NULL;
+    names->go = NULL;
+    kiln_symtab_init(&names->table, limits->memory_bytes ? limits->memory_bytes : MEMORY_DEFAULT,
+                     limits->symbols ? limits->symbols : SYMBOLS_DEFAULT);
+    r = kiln_demangler_new(&names->demangler);
+    if (r == 0)
+        r = read_names(names, kind, bytes);
+    if (r == 0)
+        r = kiln_symtab_finish(&names->table);
+    if (r < 0) {
+        kiln_names_close(names);
+        return r;
+    }
+    *ret_names = names;
+    return 0;
+}
+
+void kiln_names_close(struct kiln_names *names)
+{
+    if (!names)
+        return;
+    kiln_gopcln_close(names->go);
+    kiln_elf_close(names->elf);
+    kiln_symtab_done(&names->table);
+    kiln_demangler_free(names->demangler);
+    kiln_free(names);
+}
+
+size_t kiln_names_bytes(const struct kiln_names *names)
+{
+    return names->table.budget.used + sizeof(*names);
+}
+
+static struct kiln_str clean(struct text *text, struct kiln_str name, struct kiln_str suffix)
+{
+    text->n = kiln_name_clean(name, text->text, sizeof(text->text) - suffix.len);
+    memcpy(text->text + text->n, suffix.ptr ? suffix.ptr : "", suffix.len);
+    text->n += suffix.len;
+    return (struct kiln_str){text->text, text->n};
+}
+
+static bool find_go(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
+{
+    struct kiln_name name = {0};
+    struct kiln_go_func func;
+    uint32_t index;
+    int32_t line;
+    int32_t file;
+
+    if (!names->go || kiln_gopcln_find(names->go, address, &index) < 0 ||
+        kiln_gopcln_func(names->go, index, &func) < 0)
+        return false;
+    name.function = clean(&names->function, kiln_gopcln_name(names->go, func.name), KILN_STR_NONE);
+    line = kiln_gopcln_value(names->go, &func, func.pcln, address);
+    file = kiln_gopcln_value(names->go, &func, func.pcfile, address);
+    if (file >= 0)
+        name.file = clean(&names->file, kiln_gopcln_file(names->go, &func, file), KILN_STR_NONE);
+    name.line = line > 0 ? (uint32_t)line : 0;
+    name.start_line = func.start_line;
+    *ret_name = name;
+    return name.function.len > 0;
+}
+
+bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
+{
+    const struct kiln_symtab_entry *symbol;
+    struct kiln_str suffix = KILN_STR_NONE;
+    struct kiln_name name = {0};
+    struct kiln_str module = KILN_STR_NONE;
+    struct kiln_str linker;
+
+    if (find_go(names, address, ret_name))
+        return true;
+    if (!kiln_symtab_find(&names->table, address, &symbol, &linker))
+        return false;
+    if (kiln_symtab_kind(symbol) == KILN_SYMTAB_PLT)
+        suffix = plt_suffix;
+    if (names->kind == KILN_SOURCE_KERNEL) {
+        module = linker;
+        linker = kiln_str_cut(&module, '\t');
+    }
+    name.function = clean(&names->function, kiln_demangle(names->demangler, linker), suffix);
+    name.system_name = clean(&names->system_name, linker, suffix);
+    if (kiln_str_eq(name.function, name.system_name))
+        name.system_name = KILN_STR_NONE;
+    if (module.len > 0)
+        name.module = clean(&names->module, module, KILN_STR_NONE);
+    *ret_name = name;
+    return name.function.len > 0;
+}

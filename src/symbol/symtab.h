@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symtab - a compact table of where functions are: 16 bytes for each, sorted by address.
+ *
+ * Texts are not copied: a symbol knows where its name begins in one of a few texts (a file's string
+ * table, a block of memory), and the name is read when somebody asks for it.  Symbols at one
+ * address (aliases) all stay; which of them names it is decided on finding, when there are names to
+ * compare.
+ *
+ * Filled, then finished, then asked.  Everything is charged to a budget.
+ * Threads: one owner at a time.
+ */
+#ifndef KILN_SYMBOL_SYMTAB_H
+#define KILN_SYMBOL_SYMTAB_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "symbol/elf.h"
+
+enum {
+    KILN_SYMTAB_NAME_MAX = 4096,
+    KILN_SYMTAB_TEXTS = 4,
+    KILN_SYMTAB_SIZE_MAX = (1 << 29) - 1,
+};
+
+enum kiln_symtab_kind {
+    KILN_SYMTAB_FUNCTION,
+    KILN_SYMTAB_LABEL, /* of assembly: names what no function covers */
+    KILN_SYMTAB_PLT,   /* the stub that calls the function of this name */
+    KILN_SYMTAB_BOUND, /* only says that whatever is before ends here */
+};
+
+struct kiln_symtab_entry {
+    uint64_t address;
+    uint32_t name; /* counted through all texts */
+    uint32_t info; /* size << 3 | local << 2 | kind; a size of 0 is not known */
+};
+
+/* NUL-terminated names, somewhere. */
+struct kiln_symtab_text {
+    struct kiln_bytes bytes;
+    uint64_t offset;
+    uint32_t first, size; /* the names' numbers: [first, first + size) */
+    void *own;            /* memory to be freed with it; NULL: none */
+};
+
+struct kiln_symtab_range {
+    uint64_t begin, end;
+};
+
+struct kiln_symtab {
+    struct kiln_budget budget;
+    uint32_t max; /* symbols */
+    struct kiln_symtab_entry *symbols;
+    uint32_t n, cap;
+    uint64_t *ends; /* where the last of each 64 symbols ends */
+    uint32_t n_ends, cap_ends;
+    struct kiln_symtab_range *code; /* where code is: a symbol without a size ends there */
+    uint32_t n_code, cap_code;
+    uint64_t reach; /* how far one without a size reaches at most */
+    struct kiln_symtab_text texts[KILN_SYMTAB_TEXTS];
+    uint32_t n_texts;
+    char name[KILN_SYMTAB_NAME_MAX + 1]; /* the best alias so far, and the one it is compared to */
+    char other[KILN_SYMTAB_NAME_MAX + 1];
+};
+
+static inline uint32_t kiln_symtab_info(uint64_t size, bool local, enum kiln_symtab_kind kind)
+{
+    if (size > KILN_SYMTAB_SIZE_MAX)
+        size = KILN_SYMTAB_SIZE_MAX;
+    return (uint32_t)size << 3 | (uint32_t)local << 2 | (uint32_t)kind;
+}
+
+static inline uint32_t kiln_symtab_size(const struct kiln_symtab_entry *symbol)
+{
+    return symbol->info >> 3;
+}
+
+static inline enum kiln_symtab_kind kiln_symtab_kind(const struct kiln_symtab_entry *symbol)
+{
+    return (enum kiln_symtab_kind)(symbol->info & 3);
+}
+
+void kiln_symtab_init(struct kiln_symtab *table, size_t memory_bytes, uint32_t max);
+void kiln_symtab_done(struct kiln_symtab *table);
+
+/* 0, -ENOMEM or KILN_E_LIMIT. */
+KILN_CHECK int kiln_symtab_add(struct kiln_symtab *table, struct kiln_symtab_entry symbol);
+KILN_CHECK int kiln_symtab_add_code(struct kiln_symtab *table, uint64_t begin, uint64_t end);
+/* The number of the text's first name. */
+KILN_CHECK int kiln_symtab_add_text(struct kiln_symtab *table, const struct kiln_bytes *bytes,
+                                    uint64_t offset, uint64_t size, uint32_t *ret_first);
+/* Copies a text that will go away.  Where that fails, its symbols have no names. */
+KILN_CHECK int kiln_symtab_own_text(struct kiln_symtab *table, uint32_t i);
+/* A text in a buffer, which is moved out of it. */
+KILN_CHECK int kiln_symtab_take_text(struct kiln_symtab *table, struct kiln_buf *buf);
+
+/* By address, in place. */
+void kiln_symtab_sort(struct kiln_symtab_entry *symbols, uint32_t n);
+/* Sorts, and makes ready to be asked. */
+KILN_CHECK int kiln_symtab_finish(struct kiln_symtab *table);
+
+/* What an address is called by: its symbol and the name, which lives until the next call.  False:
+ * nothing. */
+bool kiln_symtab_find(struct kiln_symtab *table, uint64_t address,
+                      const struct kiln_symtab_entry **ret_symbol, struct kiln_str *ret_name);
+
+#endif /* KILN_SYMBOL_SYMTAB_H */

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The resolver with a real, confined child, forked from this program. */
+#include "symbol/resolver.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/metric.h"
+#include "test.h"
+
+static struct kiln_metrics *metrics;
+
+static struct kiln_resolver *start(uint32_t file_cpu_ms)
+{
+    struct kiln_resolver_opts opts = {.program = "", .file_cpu_ms = file_cpu_ms};
+    struct kiln_resolver *resolver = NULL;
+    struct kiln_err err = {0};
+
+    CHECK_OK(kiln_metrics_new(&metrics));
+    opts.metrics = metrics;
+    CHECK_OK(kiln_resolver_new(&opts, &resolver, &err));
+    return resolver;
+}
+
+static void stop(struct kiln_resolver *resolver)
+{
+    kiln_resolver_free(resolver);
+    kiln_metrics_free(metrics);
+}
+
+static double counted(const char *name)
+{
+    return kiln_metric_value(kiln_metric_get(metrics, KILN_COUNTER, name, "", NULL));
+}
+
+/* A descriptor of a file with this content, which has no name. */
+static int file_of(const void *data, size_t n)
+{
+    int fd = memfd_create("names", MFD_CLOEXEC);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(write(fd, data, n), (ssize_t)n);
+    return fd;
+}
+
+static int map_of(const char *text)
+{
+    return file_of(text, strlen(text));
+}
+
+static struct kiln_name ask(struct kiln_resolver *resolver, struct kiln_source source,
+                            uint64_t address)
+{
+    struct kiln_name name = {0};
+
+    CHECK_OK(kiln_resolver_ask(resolver, &source, &address, 1, &name));
+    return name;
+}
+
+/* The child of this process; 0: none. */
+static pid_t child_pid(void)
+{
+    char path[64];
+    char text[32] = "";
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+    fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    CHECK(read(fd, text, sizeof(text) - 1) >= 0);
+    close(fd);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+/* A field of /proc/PID/status. */
+static void check_status(pid_t pid, const char *field, const char *value)
+{
+    char path[64];
+    char text[4096] = "";
+    const char *line;
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    CHECK(read(fd, text, sizeof(text) - 1) > 0);
+    close(fd);
+    line = strstr(text, field);
+    CHECK(line != NULL);
+    line += strlen(field) + 1;
+    if (strncmp(line, value, strlen(value)) != 0)
+        fail_msg("%s is %.40s", field, line);
+}
+
+TEST(resolver, names_what_a_file_has)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 first thing\n2000 10 second\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+
+    CHECK_STR(ask(resolver, source, 0x1000).function, "first thing");
+    CHECK_STR(ask(resolver, source, 0x10ff).function, "first thing");
+    CHECK_EQ(ask(resolver, source, 0x1100).function.len, 0);
+    CHECK_STR(ask(resolver, source, 0x2008).function, "second");
+    CHECK_EQ(counted("kiln_names_asked_total"), 4);
+    CHECK_EQ(counted("kiln_names_found_total"), 3);
+    CHECK_EQ(counted("kiln_names_missing_total"), 1);
+    close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, answers_from_memory_what_it_was_asked_before)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 kept\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+
+    CHECK_STR(ask(resolver, source, 0x1000).function, "kept");
+    CHECK_EQ(ask(resolver, source, 0x5000).function.len, 0);
+    kill(child_pid(), SIGKILL);
+    source.fd = -1;
+    CHECK_STR(ask(resolver, source, 0x1000).function, "kept");
+    CHECK_EQ(ask(resolver, source, 0x5000).function.len, 0);
+    CHECK_EQ(counted("kiln_names_kept_total"), 2);
+    CHECK_EQ(counted("kiln_names_child_restarts_total"), 0);
+    close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, the_child_answers_of_open_files_without_a_descriptor)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 open\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+
+    CHECK_STR(ask(resolver, source, 0x1000).function, "open");
+    close(fd);
+    source.fd = -1;
+    CHECK_STR(ask(resolver, source, 0x1001).function, "open");
+    source.id = 2;
+    CHECK_EQ(ask(resolver, source, 0x1001).function.len, 0);
+    stop(resolver);
+}
+
+TEST(resolver, a_new_version_is_read_again)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 old\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+
+    CHECK_STR(ask(resolver, source, 0x1000).function, "old");
+    CHECK(pwrite(fd, "1000 100 new\n", 13, 0) == 13);
+    CHECK_STR(ask(resolver, source, 0x1004).function, "old");
+    source.version = 2;
+    CHECK_STR(ask(resolver, source, 0x1000).function, "new");
+    CHECK_STR(ask(resolver, source, 0x1004).function, "new");
+    close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, many_addresses_and_long_names_come_in_pieces)
+{
+    enum { N = 2000 };
+    struct kiln_resolver *resolver = start(0);
+    struct kiln_name *names = calloc(N, sizeof(*names));
+    uint64_t *addresses = calloc(N, sizeof(*addresses));
+    char *text = calloc(N + 1, 2100);
+    size_t len = 0;
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, -1, 1, 1, KILN_STR("a")};
+
+    for (uint32_t i = 0; i < N; i++) {
+        len += (size_t)snprintf(text + len, 64, "%x 10 n%u_", 0x1000 + i * 16, i);
+        memset(text + len, 'x', 2000);
+        len += 2000;
+        text[len++] = '\n';
+        addresses[i] = 0x1000 + i * 16 + 7;
+    }
+    source.fd = file_of(text, len);
+    CHECK_OK(kiln_resolver_ask(resolver, &source, addresses, N, names));
+    for (uint32_t i = 0; i < N; i++) {
+        char start_of[16];
+
+        (void)snprintf(start_of, sizeof(start_of), "n%u_x", i);
+        CHECK(kiln_str_starts(names[i].function, kiln_str_of(start_of)));
+    }
+    close(source.fd);
+    free(text);
+    free(names);
+    free(addresses);
+    stop(resolver);
+}
+
+TEST(resolver, garbage_has_no_names)
+{
+    struct kiln_resolver *resolver = start(0);
+    struct kiln_source source = {KILN_SOURCE_ELF, map_of("\177ELFgarbage"), 1, 1, KILN_STR("g")};
+    int pipes[2];
+
+    CHECK_EQ(ask(resolver, source, 0x1000).function.len, 0);
+    close(source.fd);
+    CHECK_OK(pipe(pipes));
+    source = (struct kiln_source){KILN_SOURCE_ELF, pipes[0], 2, 1, KILN_STR("p")};
+    CHECK_EQ(ask(resolver, source, 0x1000).function.len, 0);
+    close(pipes[0]);
+    close(pipes[1]);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 0);
+    CHECK_EQ(counted("kiln_names_child_restarts_total"), 0);
+    stop(resolver);
+}
+
+TEST(resolver, a_child_that_is_killed_is_started_again)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 here\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+
+    CHECK_STR(ask(resolver, source, 0x1000).function, "here");
+    kill(child_pid(), SIGKILL);
+    CHECK_STR(ask(resolver, source, 0x1001).function, "here");
+    CHECK_EQ(counted("kiln_names_child_restarts_total"), 1);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 0);
+    close(fd);
+    stop(resolver);
+}
+
+/* Whom to kill, once this thread waits for its answer. */
+struct killing {
+    pid_t child, asker;
+};
+
+static void *kill_it(void *context)
+{
+    const struct killing *killing = context;
+    char wanted[16];
+    char path[64];
+    char text[16] = "";
+
+    (void)snprintf(wanted, sizeof(wanted), "%d ", SYS_poll);
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", killing->asker);
+    while (strncmp(text, wanted, strlen(wanted)) != 0) {
+        int fd = open(path, O_RDONLY);
+
+        if (read(fd, text, sizeof(text) - 1) < 0)
+            text[0] = '\0';
+        close(fd);
+    }
+    kill(killing->child, SIGKILL);
+    return NULL;
+}
+
+/* The child dies on it: it is stopped before, and killed while it is waited for. */
+static struct kiln_name ask_and_kill(struct kiln_resolver *resolver, struct kiln_source source,
+                                     uint64_t address)
+{
+    struct killing killing = {child_pid(), gettid()};
+    struct kiln_name name;
+    pthread_t thread;
+
+    kill(killing.child, SIGSTOP);
+    CHECK_OK(pthread_create(&thread, NULL, kill_it, &killing));
+    name = ask(resolver, source, address);
+    CHECK_OK(pthread_join(thread, NULL));
+    return name;
+}
+
+TEST(resolver, a_child_that_is_killed_while_it_is_asked_is_asked_again)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 here\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+
+    CHECK_STR(ask(resolver, source, 0x1000).function, "here");
+    CHECK_STR(ask_and_kill(resolver, source, 0x1001).function, "here");
+    CHECK_EQ(counted("kiln_names_child_restarts_total"), 1);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 0);
+    close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, a_file_on_which_the_child_dies_twice_is_set_aside)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 here\n");
+    struct kiln_source bad = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("bad")};
+    struct kiln_source good = {KILN_SOURCE_PERF_MAP, fd, 2, 1, KILN_STR("good")};
+
+    CHECK_STR(ask(resolver, good, 0x1000).function, "here");
+    CHECK_STR(ask_and_kill(resolver, bad, 0x1000).function, "here");
+    CHECK_EQ(ask_and_kill(resolver, bad, 0x1001).function.len, 0);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
+    CHECK_EQ(ask(resolver, bad, 0x1005).function.len, 0);
+    CHECK_STR(ask(resolver, good, 0x1005).function, "here");
+    close(fd);
+    stop(resolver);
+}
+
+/* A perf-map that takes long to read: many pieces, each over all before. */
+static int slow_map(void)
+{
+    enum { N = 400000 };
+    char *text = malloc(N * 24 + 64);
+    size_t len = 0;
+    int fd;
+
+    for (uint32_t i = 0; i < N; i++)
+        len += (size_t)snprintf(text + len, 64, "%x 100000 a\n", 0x10000 + (i * 7919 % N));
+    fd = file_of(text, len);
+    free(text);
+    return fd;
+}
+
+TEST(resolver, a_file_that_takes_too_long_is_set_aside_and_others_are_not)
+{
+    struct kiln_resolver *resolver = start(5);
+    struct kiln_source slow = {KILN_SOURCE_PERF_MAP, slow_map(), 1, 1, KILN_STR("slow")};
+    struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
+                               KILN_STR("good")};
+
+    (void)ask(resolver, slow, 0x10000);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
+    CHECK_STR(ask(resolver, good, 0x1000).function, "here");
+    CHECK_EQ(ask(resolver, slow, 0x10001).function.len, 0);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
+    close(slow.fd);
+    close(good.fd);
+    stop(resolver);
+}
+
+TEST(resolver, the_child_has_nothing_that_it_could_misuse)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 here\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    char path[64];
+    pid_t pid;
+
+    CHECK_STR(ask(resolver, source, 0x1000).function, "here");
+    pid = child_pid();
+    check_status(pid, "\nSeccomp:", "2");
+    check_status(pid, "\nNoNewPrivs:", "1");
+    check_status(pid, "\nCapEff:", "0000000000000000");
+    check_status(pid, "\nCapPrm:", "0000000000000000");
+    check_status(pid, "\nCapBnd:", "0000000000000000");
+    if (geteuid() == 0)
+        check_status(pid, "\nUid:", "65534\t65534\t65534\t65534");
+    /* Its socket, three of /dev/null, and the file it keeps. */
+    for (int i = 5; i < 64; i++) {
+        (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, i);
+        CHECK(access(path, F_OK) != 0);
+    }
+    close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, the_kernel_has_names)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("ffffffff81000000 T _stext\nffffffff81000000 T stext\n"
+                    "ffffffff81000100 t local\nffffffff81000200 D data\n"
+                    "ffffffffc0000000 t nft_do_chain\t[nf_tables]\n");
+    struct kiln_source source = {KILN_SOURCE_KERNEL, fd, 1, 1, KILN_STR("kernel")};
+    struct kiln_name name = ask(resolver, source, 0xffffffff81000010);
+
+    CHECK_STR(name.function, "stext");
+    CHECK_EQ(name.module.len, 0);
+    CHECK_STR(ask(resolver, source, 0xffffffff810001ff).function, "local");
+    CHECK_EQ(ask(resolver, source, 0xffffffff81000200).function.len, 0);
+    name = ask(resolver, source, 0xffffffffc0000010);
+    CHECK_STR(name.function, "nft_do_chain");
+    CHECK_STR(name.module, "nf_tables");
+    close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, a_kernel_that_hides_its_addresses_has_no_names_and_it_is_counted)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("0000000000000000 T _stext\n0000000000000000 T main\n");
+    struct kiln_source source = {KILN_SOURCE_KERNEL, fd, 1, 1, KILN_STR("kernel")};
+    struct kiln_metric *hidden;
+
+    CHECK_EQ(ask(resolver, source, 0xffffffff81000010).function.len, 0);
+    hidden = kiln_metric_get(metrics, KILN_GAUGE, "kiln_names_kernel_hidden", "", NULL);
+    CHECK_EQ(kiln_metric_value(hidden), 1);
+    close(fd);
+    stop(resolver);
+}
