@@ -27,6 +27,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/remote.h"
+#include "codec/otlp_answer.h"
 
 #define BODY_MAX        ((size_t)1 << 30)
 #define CONNECTIONS_MAX 256u
@@ -186,7 +187,7 @@ static void note_acknowledged(struct sender *s, const struct ready *ready, uint6
     struct kiln_export_result result = {0};
 
     if (s->run->plan->wire.protocol != KILN_LOAD_PYROSCOPE)
-        kiln_remote_export_result(kiln_buf_str(&s->answer.body), &result);
+        kiln_otlp_answer_decode(kiln_buf_str(&s->answer.body), &result);
     a->acknowledged++;
     a->profiles += ready->request.profiles - result.rejected;
     a->samples += ready->request.samples;

@@ -10,6 +10,7 @@
 #include "cli/edit.h"
 #include "cli/input.h"
 #include "codec/otlp.h"
+#include "codec/otlp_answer.h"
 #include "core/remap.h"
 
 #define EXPORT_PATH "/v1development/profiles"
@@ -221,7 +222,7 @@ static void read_answer(const struct kiln_answer *answer, struct kiln_push_resul
                  answer->status, answer->message);
         return;
     }
-    kiln_remote_export_result(kiln_buf_str(&answer->body), &said);
+    kiln_otlp_answer_decode(kiln_buf_str(&answer->body), &said);
     result->outcome = KILN_PUSH_TAKEN;
     result->rejected = said.rejected;
     snprintf(result->message, sizeof(result->message), "%s", said.message);

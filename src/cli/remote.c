@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "cli/remote.h"
-#include "codec/pb.h"
 
 #define SERVER_DEFAULT "http://127.0.0.1:4040"
 #define WAIT_FIRST_MS  100u
@@ -154,31 +153,4 @@ int kiln_remote_call(struct kiln_client *client, const struct kiln_call *call,
         wait_ms = wait_ms * 2 < WAIT_MOST_MS ? wait_ms * 2 : WAIT_MOST_MS;
         tries->again++;
     }
-}
-
-/* ---- the answer to an export ---- */
-
-static void read_partial(struct kiln_str message, struct kiln_export_result *result)
-{
-    struct kiln_pb r = kiln_pb_of(message);
-    struct kiln_pb_field f;
-
-    while (kiln_pb_next(&r, &f) > 0) {
-        if (f.tag == KILN_PB_VARINT(1))
-            result->rejected = f.number;
-        if (f.tag == KILN_PB_BYTES(2))
-            snprintf(result->message, sizeof(result->message), "%.*s",
-                     f.bytes.len > 255 ? 255 : (int)f.bytes.len, f.bytes.ptr);
-    }
-}
-
-void kiln_remote_export_result(struct kiln_str response, struct kiln_export_result *ret_result)
-{
-    struct kiln_pb r = kiln_pb_of(response);
-    struct kiln_pb_field f;
-
-    *ret_result = (struct kiln_export_result){0};
-    while (kiln_pb_next(&r, &f) > 0)
-        if (f.tag == KILN_PB_BYTES(1))
-            read_partial(f.bytes, ret_result);
 }

@@ -47,11 +47,4 @@ KILN_CHECK int kiln_remote_call(struct kiln_client *client, const struct kiln_ca
 /* True if the answer is one of success. */
 bool kiln_remote_accepted(const struct kiln_answer *answer);
 
-/* What an ExportProfilesServiceResponse says: how many profiles were rejected, and why. */
-struct kiln_export_result {
-    uint64_t rejected;
-    char message[256];
-};
-void kiln_remote_export_result(struct kiln_str response, struct kiln_export_result *ret_result);
-
 #endif /* KILN_CLI_REMOTE_H */

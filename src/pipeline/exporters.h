@@ -28,11 +28,17 @@ struct kiln_otlp_export_opts {
     const char *spool_dir; /* NULL: none, then what cannot be sent waits in memory */
     uint64_t spool_max;    /* bytes on disk: 512 MiB; the oldest go first, counted */
     uint64_t memory_max;   /* bytes that wait in memory: 32 MiB */
+    uint64_t retry_ns;     /* before the first other try, then twice as long each time: 500 ms */
+    uint64_t retry_max_ns; /* but no longer than: 30 s */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };
 
-/* Takes every delivery at once: it is acknowledged when it is spooled, or waits in memory. */
+/*
+ * Takes every delivery at once: it is acknowledged when it is encoded and waits in memory, from
+ * where it is sent, or goes to the spool while the receiver is away.  Where there is no more room
+ * the oldest is dropped and counted (kiln_export_*).
+ */
 KILN_CHECK int kiln_otlp_exporter_new(const struct kiln_otlp_export_opts *opts,
                                       struct kiln_consumer **ret_exporter, struct kiln_err *err);
 /* Tries for at most so long to send what waits; what is spooled stays for the next start. */

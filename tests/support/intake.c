@@ -70,15 +70,15 @@ static void listen_and_connect(struct intake *in, const struct intake_opts *opts
     struct kiln_client_opts client = {.token = opts->token, .tenant = opts->tenant};
     struct kiln_err err = {0};
     char address[64];
-    uint16_t port;
 
+    snprintf(address, sizeof(address), "127.0.0.1:%u", opts->port);
     CHECK_OK(kiln_server_new(&(struct kiln_server_opts){.workers = 2, .metrics = in->metrics},
                              &in->server));
     CHECK_OK(kiln_server_listen(
-        in->server, &(struct kiln_listen_opts){.address = "127.0.0.1:0", .router = in->router},
-        &port, &err));
+        in->server, &(struct kiln_listen_opts){.address = address, .router = in->router}, &in->port,
+        &err));
     CHECK_OK(kiln_server_start(in->server, &err));
-    snprintf(address, sizeof(address), "http://127.0.0.1:%u", port);
+    snprintf(address, sizeof(address), "http://127.0.0.1:%u", in->port);
     client.server = address;
     CHECK_OK(kiln_client_new(&client, &in->client, &err));
 }

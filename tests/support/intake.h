@@ -28,6 +28,7 @@ struct intake_opts {
     struct kiln_guard guard;
     struct kiln_gate *gate;
     const char *token, *tenant; /* of the client */
+    uint16_t port;              /* 0: any */
 };
 
 struct intake {
@@ -42,6 +43,8 @@ struct intake {
 
     struct kiln_outcome outcome; /* what every delivery gets */
     bool elsewhere;              /* from another thread */
+
+    uint16_t port;
 
     pthread_mutex_t lock;
     uint32_t n;

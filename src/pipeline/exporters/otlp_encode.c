@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch whose size is bounded by the limit is encoded as it is; else it is split first
+ * (core/split.h).
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "codec/otlp.h"
+#include "codec/otlp_json.h"
+#include "core/otlp_size.h"
+#include "core/split.h"
+#include "pipeline/exporters/otlp_int.h"
+
+#define JSON_FACTOR 16u /* what JSON may take, in sizes of protobuf */
+
+void kiln_export_item_free(struct kiln_export_item *item)
+{
+    if (item)
+        kiln_free(item->body);
+    kiln_free(item);
+}
+
+/* Moves what `plain` holds, compressed, into an item. */
+static int pack(struct kiln_buf *plain, const struct kiln_export_shape *shape,
+                struct kiln_export_item *item)
+{
+    struct kiln_buf packed;
+    int r = 0;
+
+    kiln_buf_init(&packed, plain->max + (1u << 16));
+    if (shape->compression != KILN_PLAIN)
+        r = kiln_compress(shape->compression, 0, kiln_buf_str(plain), &packed);
+    if (r == 0)
+        kiln_buf_take(shape->compression == KILN_PLAIN ? plain : &packed, &item->body, &item->len);
+    kiln_buf_done(&packed);
+    return r;
+}
+
+static int encode(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
+                  struct kiln_export_item **ret_item, struct kiln_err *err)
+{
+    struct kiln_export_item *item = kiln_calloc(1, sizeof(*item));
+    struct kiln_buf plain;
+    int r;
+
+    if (!item)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    item->head = (struct kiln_spooled){.compression = shape->compression,
+                                       .json = shape->json,
+                                       .profiles = batch->n_profiles,
+                                       .samples = batch->n_samples,
+                                       .made_ns = kiln_clock_unix_ns()};
+    kiln_buf_init(&plain, shape->json ? JSON_FACTOR * shape->request_max : shape->request_max);
+    r = shape->json ? kiln_otlp_json_encode(batch, &plain, err)
+                    : kiln_otlp_encode(batch, NULL, &plain, err);
+    if (r == 0)
+        r = pack(&plain, shape, item);
+    kiln_buf_done(&plain);
+    if (r < 0) {
+        kiln_export_item_free(item);
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    }
+    *ret_item = item;
+    return 0;
+}
+
+int kiln_export_encode(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
+                       struct kiln_export_item **ret_items, struct kiln_err *err)
+{
+    struct kiln_split_opts opts = {.bytes_max = shape->request_max};
+    struct kiln_export_item **last = ret_items;
+    struct kiln_batch **parts;
+    uint32_t n;
+    int r;
+
+    *ret_items = NULL;
+    if (kiln_otlp_size_max(batch) <= shape->request_max)
+        return encode(batch, shape, ret_items, err);
+    r = kiln_split(batch, &opts, &parts, &n, err);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < n; i++) {
+        if (r == 0)
+            r = encode(parts[i], shape, last, err);
+        if (r == 0)
+            last = &(*last)->next;
+        kiln_batch_unref(parts[i]);
+    }
+    kiln_free(parts);
+    return r;
+}
