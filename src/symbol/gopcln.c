@@ -104,6 +104,11 @@ void kiln_gopcln_rest(struct kiln_gopcln *pcln)
     kiln_window_drop(&pcln->window);
 }
 
+bool kiln_gopcln_has_flags(const struct kiln_gopcln *pcln)
+{
+    return has_1_18(pcln);
+}
+
 uint32_t kiln_gopcln_count(const struct kiln_gopcln *pcln)
 {
     return pcln->n_funcs;

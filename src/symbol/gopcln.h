@@ -38,6 +38,9 @@ void kiln_gopcln_close(struct kiln_gopcln *pcln);
 /* Gives memory back that the next question takes again. */
 void kiln_gopcln_rest(struct kiln_gopcln *pcln);
 
+/* Since Go 1.17, or later for sure. */
+bool kiln_gopcln_has_flags(const struct kiln_gopcln *pcln);
+
 /* Functions, sorted by entry. */
 uint32_t kiln_gopcln_count(const struct kiln_gopcln *pcln);
 KILN_CHECK int kiln_gopcln_func(struct kiln_gopcln *pcln, uint32_t index,
