@@ -8,8 +8,12 @@
  * build id.  Files are opened beneath the root of a process that maps them, never executed, and
  * read with pread() and limits, never mapped: they may shrink or be rewritten meanwhile.
  *
- * Threads: the table and its objects belong to the reader's thread; `key` .. `build_id` are
- * constant once the object is there, the count is atomic, so that others may hold and read it.
+ * How many files are open is limited; the one longest not used is closed, and opened again when a
+ * process that maps it is asked for it.
+ *
+ * Threads: the table and its objects belong to the reader's thread; `id` .. `is_go` are constant
+ * once the object is there, the count is atomic, so that others may hold and read it.  The file
+ * others get by kiln_object_dup() alone.
  */
 #ifndef KILN_HOST_OBJECT_H
 #define KILN_HOST_OBJECT_H
@@ -50,6 +54,9 @@ struct kiln_object {
 
 struct kiln_object *kiln_object_ref(struct kiln_object *object);
 void kiln_object_unref(struct kiln_object *object);
+
+/* A descriptor of its own for the file, from any thread.  -ENOENT: it is not open. */
+KILN_CHECK int kiln_object_dup(struct kiln_object *object, int *ret_fd);
 
 /*
  * The file's own address of what is at `offset` of it, by its program headers; -ENOENT: no segment

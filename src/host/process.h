@@ -37,6 +37,7 @@ struct kiln_identity {
     uint32_t uid;           /* UINT32_MAX: not known */
     bool is_kernel;         /* all kernel threads share one */
     uint64_t start_unix_ns; /* 0: not known */
+    uint64_t start_ns;      /* CLOCK_BOOTTIME; 0: not known */
     uint64_t cgroup;
     const char *name;        /* of the executable: "sqlite3"; never empty */
     const char *path;        /* "/usr/bin/sqlite3", "" where not known */
@@ -63,8 +64,9 @@ struct kiln_map {
     uint64_t bias; /* of a file: address - bias = the file's own address; valid with `object` */
     uint32_t kind; /* enum kiln_map_kind */
     struct kiln_object *object; /* NULL: not asked for yet, or it cannot be had */
-    const char *path;
-    uint8_t build_id[KILN_BUILD_ID_MAX];
+    const char *path;           /* without " (deleted)"; "" of anonymous memory */
+    uint64_t device, inode;     /* as the kernel told; inode 0: it did not, or there is no file */
+    uint8_t build_id[KILN_BUILD_ID_MAX]; /* as the kernel told */
     uint8_t build_id_len;
     bool tried;  /* to get the object */
     uint32_t id; /* of this mapping, never used again: what merges neighbours in [jit] frames */
@@ -104,13 +106,20 @@ void kiln_processes_apply(struct kiln_processes *processes, const struct kiln_ev
 
 /*
  * The process that a sample is of, made if it was not known; its mappings are there, from events or
- * read now.  NULL: it is gone without a trace, or there is no memory.
+ * read now.  One that is gone without a trace has none, and is called by the name of its thread.
+ * All kernel threads are one process, with pid 0.  NULL: the sample is of a program that the
+ * process ran before, and what was known of that is gone; or there is no memory.
+ *
+ * The process is good until the next call that may forget processes: of, apply, sweep.
  */
 struct kiln_process *kiln_processes_of(struct kiln_processes *processes,
                                        const struct kiln_record *record);
 /* Forgets processes that are gone; called when what was gathered of them was taken away. */
 void kiln_processes_sweep(struct kiln_processes *processes);
-/* Calls back for each process that is forgotten or runs another program: its tables are void. */
+/*
+ * Calls back for each process that is forgotten, runs another program, or maps something else where
+ * something was mapped: its tables are void.
+ */
 void kiln_processes_on_void(struct kiln_processes *processes,
                             void (*on_void)(void *context, struct kiln_process *process),
                             void *context);
@@ -119,7 +128,10 @@ void kiln_processes_on_object(struct kiln_processes *processes,
                               void (*on_gone)(void *context, struct kiln_object *object),
                               void *context);
 
-/* The mapping that holds the address; NULL: none.  Opens its file when first asked for it. */
+/*
+ * The mapping that holds the address; NULL: none.  Opens its file when first asked for it.  Where
+ * none holds it, /proc is asked again now and then: not every change of mappings is told.
+ */
 struct kiln_map *kiln_process_map(struct kiln_processes *processes, struct kiln_process *process,
                                   uint64_t address);
 /* The same without opening anything. */

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An identity and its texts are one block of memory: the struct, the list of environment, then the
+ * texts, each ended by NUL and made valid UTF-8.
+ *
+ * What /proc has is read while the process is there; of one that is gone before, the events know
+ * which executable was mapped and what its first thread is called.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "host/process_int.h"
+
+enum {
+    COMMAND_MAX = 256,
+    ENVIRON_MAX = 256 << 10,
+    ENV_PAIRS_MAX = 64,
+    ENV_BYTES_MAX = 16 << 10,
+    TEXTS_MAX = 128 << 10,
+};
+
+struct kiln_identity *kiln_identity_ref(struct kiln_identity *identity)
+{
+    atomic_fetch_add_explicit(&identity->refs, 1, memory_order_relaxed);
+    return identity;
+}
+
+void kiln_identity_unref(struct kiln_identity *identity)
+{
+    if (!identity || atomic_fetch_sub_explicit(&identity->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    kiln_object_unref((struct kiln_object *)identity->executable);
+    kiln_free(identity);
+}
+
+/* What is gathered before the block is made. */
+struct facts {
+    struct kiln_procfs_status status;
+    char path[KILN_PROCFS_PATH_MAX + 1];
+    char command[COMMAND_MAX + 1];
+    char owner[33];
+    char cgroup[KILN_PROCFS_PATH_MAX + 1];
+    struct kiln_buf env; /* pairs, each ended by NUL */
+    uint32_t n_env;
+};
+
+/* ---- one block ---- */
+
+static const char *put(struct kiln_buf *texts, struct kiln_str s)
+{
+    size_t at = texts->len;
+
+    kiln_buf_add_utf8(texts, s);
+    kiln_buf_putc(texts, '\0');
+    return (const char *)at; /* NOLINT(performance-no-int-to-ptr): an offset until it is placed */
+}
+
+static struct kiln_str name_of(const struct kiln_proc *p, const struct facts *facts)
+{
+    const char *slash = strrchr(facts->path, '/');
+
+    if (facts->path[0] && slash && slash[1])
+        return kiln_str_of(slash + 1);
+    return p->comm[0] ? kiln_str_of(p->comm) : KILN_STR("unknown");
+}
+
+/* Copies struct and texts into one block, and makes offsets pointers. */
+static int build(struct kiln_identity *draft, const struct facts *facts, struct kiln_buf *texts,
+                 struct kiln_identity **ret_identity)
+{
+    const char **text[] = {&draft->name, &draft->path, &draft->command, &draft->owner,
+                           &draft->cgroup_path};
+    size_t head = sizeof(*draft) + facts->n_env * sizeof(char *);
+    struct kiln_str rest = {facts->env.ptr, facts->env.len};
+    struct kiln_identity *made;
+    const char **env;
+    char *base, *at;
+
+    for (uint32_t i = 0; i < facts->n_env; i++)
+        put(texts, kiln_str_cut(&rest, '\0'));
+    made = texts->error ? NULL : kiln_malloc(head + texts->len);
+    if (!made)
+        return -ENOMEM;
+    base = (char *)made + head;
+    memcpy(base, texts->ptr, texts->len);
+    for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
+        *text[i] = base + (size_t)*text[i];
+    env = (const char **)(made + 1);
+    at = base + (draft->cgroup_path - base) + strlen(draft->cgroup_path) + 1;
+    for (uint32_t i = 0; i < facts->n_env; i++, at += strlen(at) + 1)
+        env[i] = at;
+    draft->env = env;
+    draft->n_env = facts->n_env;
+    memcpy(made, draft, sizeof(*made));
+    atomic_init(&made->refs, 1);
+    *ret_identity = made;
+    return 0;
+}
+
+int kiln_identity_kernel(struct kiln_identity **ret_identity)
+{
+    struct kiln_identity draft = {.is_kernel = true, .uid = 0};
+    static const struct facts none;
+    struct kiln_buf texts;
+    int r;
+
+    kiln_buf_init(&texts, TEXTS_MAX);
+    draft.name = put(&texts, KILN_STR("kernel"));
+    draft.path = put(&texts, KILN_STR(""));
+    draft.command = put(&texts, KILN_STR("kernel"));
+    draft.owner = put(&texts, KILN_STR("root"));
+    draft.cgroup_path = put(&texts, KILN_STR(""));
+    r = build(&draft, &none, &texts, ret_identity);
+    kiln_buf_done(&texts);
+    return r;
+}
+
+/* ---- reading ---- */
+
+/*
+ * The first argument.  Some programs write all of their arguments into it, parted by blanks; behind
+ * the executable's own name it is cut.
+ */
+static void read_command(int dir, struct facts *facts)
+{
+    int64_t n = kiln_procfs_read(dir, "cmdline", facts->command, COMMAND_MAX);
+    const char *slash = strrchr(facts->path, '/');
+    size_t name = slash ? strlen(slash + 1) : 0;
+    char *blank;
+
+    facts->command[n > 0 ? n : 0] = '\0';
+    memset(facts->command + strlen(facts->command), 0,
+           sizeof(facts->command) - strlen(facts->command));
+    for (blank = strchr(facts->command, ' '); blank && name; blank = strchr(blank + 1, ' ')) {
+        if ((size_t)(blank - facts->command) >= name &&
+            memcmp(blank - name, slash + 1, name) == 0) {
+            memset(blank, 0, sizeof(facts->command) - (size_t)(blank - facts->command));
+            break;
+        }
+    }
+}
+
+static void read_path(int dir, struct facts *facts)
+{
+    struct kiln_str path;
+
+    if (kiln_procfs_link(dir, "exe", facts->path, sizeof(facts->path)) < 0) {
+        facts->path[0] = '\0';
+        return;
+    }
+    path = kiln_procfs_undelete(kiln_str_of(facts->path));
+    facts->path[path.len] = '\0';
+}
+
+static bool same_link(int dir, const char *name)
+{
+    char theirs[64], ours[64], self[64];
+
+    snprintf(self, sizeof(self), "/proc/self/%s", name);
+    return kiln_procfs_link(dir, name, theirs, sizeof(theirs)) > 0 &&
+           kiln_procfs_link(AT_FDCWD, self, ours, sizeof(ours)) > 0 && strcmp(theirs, ours) == 0;
+}
+
+/* Names of users are the agent's own: in another namespace the number says more. */
+static void read_owner(int dir, struct facts *facts)
+{
+    if (facts->status.uid == UINT32_MAX)
+        return;
+    if (same_link(dir, "ns/user") && same_link(dir, "ns/mnt"))
+        kiln_owner_name(facts->status.uid, facts->owner, sizeof(facts->owner));
+    else
+        snprintf(facts->owner, sizeof(facts->owner), "%u", facts->status.uid);
+}
+
+static void read_texts(int dir, struct facts *facts)
+{
+    char text[KILN_PROCFS_TEXT_MAX];
+    int64_t n = kiln_procfs_read(dir, "status", text, sizeof(text));
+    struct kiln_str cgroup;
+
+    if (n > 0)
+        kiln_procfs_parse_status((struct kiln_str){text, (size_t)n}, &facts->status);
+    n = kiln_procfs_read(dir, "cgroup", text, sizeof(text));
+    cgroup = kiln_procfs_parse_cgroup((struct kiln_str){text, n > 0 ? (size_t)n : 0});
+    if (cgroup.len < sizeof(facts->cgroup) && cgroup.len)
+        memcpy(facts->cgroup, cgroup.ptr, cgroup.len);
+}
+
+/* Copies what is allowed; everything else is wiped as soon as it was looked at. */
+static void read_env(const struct kiln_processes *all, int dir, struct facts *facts)
+{
+    char *text = all->n_env_names ? kiln_malloc(ENVIRON_MAX) : NULL;
+    const char *const *names = (const char *const *)all->env_names;
+    struct kiln_str rest, pair;
+    int64_t n;
+
+    if (!text)
+        return;
+    n = kiln_procfs_read(dir, "environ", text, ENVIRON_MAX);
+    rest = (struct kiln_str){text, n > 0 ? (size_t)n : 0};
+    while (facts->n_env < ENV_PAIRS_MAX &&
+           (pair = kiln_procfs_next_env(&rest, names, all->n_env_names)).ptr) {
+        if (facts->env.len + pair.len + 1 > ENV_BYTES_MAX)
+            break;
+        kiln_buf_add(&facts->env, pair.ptr, pair.len);
+        kiln_buf_putc(&facts->env, '\0');
+        if (facts->env.error)
+            break;
+        facts->n_env++;
+    }
+    if (n > 0)
+        explicit_bzero(text, (size_t)n);
+    kiln_free(text);
+}
+
+static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct facts *facts)
+{
+    int dir;
+
+    facts->status.uid = UINT32_MAX;
+    if (kiln_proc_open(all, p, &dir) == 0) {
+        read_path(dir, facts);
+        read_command(dir, facts);
+        read_texts(dir, facts);
+        read_owner(dir, facts);
+        read_env(all, dir, facts);
+        close(dir);
+    }
+    if (!facts->path[0] && !p->exe) {
+        struct kiln_proc *twin = kiln_proc_twin(all, p);
+
+        if (twin && kiln_proc_open(all, twin, &dir) == 0) {
+            read_path(dir, facts);
+            close(dir);
+        }
+    }
+    if (!facts->path[0] && p->exe)
+        snprintf(facts->path, sizeof(facts->path), "%s", p->exe);
+    if (!facts->command[0])
+        snprintf(facts->command, sizeof(facts->command), "%s", p->comm);
+    if (!facts->status.parent_pid)
+        facts->status.parent_pid = p->parent_pid;
+}
+
+static uint64_t unix_of(uint64_t boot_ns)
+{
+    struct timespec now;
+    uint64_t now_ns, unix_ns = kiln_clock_unix_ns();
+
+    if (!boot_ns || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+        return 0;
+    now_ns = (uint64_t)now.tv_sec * KILN_NS_PER_S + (uint64_t)now.tv_nsec;
+    return now_ns >= boot_ns && unix_ns > now_ns - boot_ns ? unix_ns - (now_ns - boot_ns) : 0;
+}
+
+/* The object of the mapping that has the executable's path. */
+static struct kiln_object *executable_of(struct kiln_processes *all, struct kiln_proc *p,
+                                         const char *path)
+{
+    uint32_t n = p->set ? p->set->n : 0;
+
+    for (uint32_t i = 0; i < n && path[0]; i++) {
+        if (p->set->maps[i].kind != KILN_MAP_FILE || strcmp(p->set->maps[i].path, path) != 0)
+            continue;
+        kiln_proc_open_map(all, p, &p->set->maps[i]);
+        return p->set->maps[i].object ? kiln_object_ref(p->set->maps[i].object) : NULL;
+    }
+    return NULL;
+}
+
+static int make(struct kiln_processes *all, struct kiln_proc *p, const struct facts *facts,
+                struct kiln_identity **ret_identity)
+{
+    struct kiln_identity draft = {
+        .pid = p->pub.pid,
+        .parent_pid = facts->status.parent_pid,
+        .ns_pid = facts->status.ns_pid ? facts->status.ns_pid : p->pub.pid,
+        .uid = facts->status.uid,
+        .start_ns = p->pub.start_ns,
+        .start_unix_ns = unix_of(p->pub.start_ns),
+        .cgroup = p->cgroup,
+    };
+    struct kiln_buf texts;
+    int r;
+
+    kiln_buf_init(&texts, TEXTS_MAX);
+    draft.name = put(&texts, name_of(p, facts));
+    draft.path = put(&texts, kiln_str_of(facts->path));
+    draft.command = put(&texts, kiln_str_of(facts->command));
+    draft.owner = put(&texts, kiln_str_of(facts->owner));
+    draft.cgroup_path = put(&texts, kiln_str_of(facts->cgroup));
+    draft.executable = executable_of(all, p, facts->path);
+    r = build(&draft, facts, &texts, ret_identity);
+    if (r < 0)
+        kiln_object_unref((struct kiln_object *)draft.executable);
+    kiln_buf_done(&texts);
+    return r;
+}
+
+int kiln_identity_read(struct kiln_processes *all, struct kiln_proc *p,
+                       struct kiln_identity **ret_identity)
+{
+    struct facts *facts = kiln_calloc(1, sizeof(*facts));
+    int r;
+
+    if (!facts)
+        return -ENOMEM;
+    kiln_buf_init(&facts->env, ENV_BYTES_MAX);
+    read_facts(all, p, facts);
+    r = make(all, p, facts, ret_identity);
+    kiln_buf_done(&facts->env);
+    kiln_free(facts);
+    return r;
+}
+
+struct kiln_identity *kiln_process_identity(struct kiln_processes *all,
+                                            struct kiln_process *process)
+{
+    struct kiln_proc *p = kiln_proc_of(process);
+
+    if (!process->identity && kiln_identity_read(all, p, &process->identity) < 0)
+        process->identity = NULL;
+    kiln_proc_sync(p);
+    return process->identity;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens /tmp/perf-PID.map beneath the root of a process.  Anybody may write to /tmp: the file is
+ * reached without links, is regular, has one name, is not huge, and belongs to the user of the
+ * process or to root; nobody else may write to it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "host/process.h"
+#include "host/process_open.h"
+#include "host/procfs.h"
+
+enum { PERF_MAP_MAX = 64 << 20 };
+
+/* Whether the process that is there began when the one that is meant did. */
+static bool is_it(int dir, const struct kiln_identity *identity)
+{
+    uint64_t ns_per_tick = KILN_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t ticks = identity->start_ns / ns_per_tick;
+    char text[KILN_PROCFS_TEXT_MAX];
+    struct kiln_procfs_stat stat;
+    int64_t n = kiln_procfs_read(dir, "stat", text, sizeof(text));
+
+    return n > 0 && kiln_procfs_parse_stat((struct kiln_str){text, (size_t)n}, &stat) == 0 &&
+           (!identity->start_ns ||
+            (stat.start_ticks + 1 >= ticks && stat.start_ticks <= ticks + 1));
+}
+
+static bool is_safe(const struct stat *st, const struct kiln_identity *identity)
+{
+    return (st->st_uid == identity->uid || st->st_uid == 0) && st->st_nlink == 1 &&
+           !(st->st_mode & S_IWOTH) && st->st_size <= PERF_MAP_MAX;
+}
+
+static int open_in(int dir, const struct kiln_identity *identity, int *ret_fd)
+{
+    int root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+    struct stat st;
+    char name[48];
+
+    if (root < 0)
+        return -errno;
+    snprintf(name, sizeof(name), "tmp/perf-%u.map", identity->ns_pid);
+    fd = kiln_open_beneath(root, name, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &st);
+    close(root);
+    if (fd < 0)
+        return fd;
+    if (!is_safe(&st, identity)) {
+        close(fd);
+        return -EPERM;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd)
+{
+    char name[24];
+    int dir, r;
+
+    if (identity->is_kernel || !identity->pid)
+        return -ENOENT;
+    snprintf(name, sizeof(name), "/proc/%u", identity->pid);
+    dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -errno;
+    r = is_it(dir, identity) ? open_in(dir, identity, ret_fd) : -ESRCH;
+    close(dir);
+    return r;
+}

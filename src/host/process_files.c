@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens the files that are mapped.
+ *
+ * /proc/PID/map_files/START-END is the mapped file itself, deleted, replaced, or never named
+ * (memfd).  It needs a privilege, and the mapping just so; else the path is opened beneath the root
+ * of the process, without leaving it by links, and is only taken if its build id or inode is the
+ * one that the kernel told of.  Where the process is gone, the same is tried beneath the root of
+ * its parent and the agent's own, and then among the objects that are known.
+ *
+ * Nothing is opened for reading before it is known to be a regular file: opening a device may do
+ * something, and opening a pipe may wait.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/process_int.h"
+#include "host/process_open.h"
+#include "symbol/elf.h"
+
+/* ---- opening ---- */
+
+int kiln_open_beneath(int dir, const char *path, uint64_t resolve, struct stat *ret_st)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+    char name[32];
+    int at = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+    int fd, r;
+
+    if (at < 0)
+        return -errno;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
+    if (fstat(at, ret_st) < 0 || !S_ISREG(ret_st->st_mode)) {
+        close(at);
+        return -ENOENT;
+    }
+    fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    r = fd < 0 ? -errno : fd;
+    close(at);
+    return r;
+}
+
+/* ---- taking ---- */
+
+enum via { VIA_MAPPING, VIA_ROOT, VIA_OTHER_ROOT };
+
+/* The link that stands for the mapping names its path: for file systems with several numbers. */
+static bool link_agrees(int dir, const char *name, const struct kiln_map *map)
+{
+    char path[KILN_PROCFS_PATH_MAX + 1];
+
+    return kiln_procfs_link(dir, name, path, sizeof(path)) >= 0 &&
+           kiln_str_eq(kiln_procfs_undelete(kiln_str_of(path)), kiln_str_of(map->path));
+}
+
+static struct kiln_object_hint hint_of(const struct kiln_map *map)
+{
+    return (struct kiln_object_hint){map->path, map->build_id, map->build_id_len, map->inode};
+}
+
+/* The object of an open file, if that is what is mapped; takes the file. */
+static struct kiln_object *take(struct kiln_processes *all, const struct kiln_map *map, int fd,
+                                const struct stat *st, enum via via)
+{
+    struct kiln_object_hint hint = hint_of(map);
+    struct kiln_object *object;
+
+    if (kiln_objects_take(all->objects, fd, map->path, &object) < 0)
+        return NULL;
+    if (kiln_object_agrees(object, &hint)) {
+        if (via != VIA_OTHER_ROOT || map->build_id_len || map->device == st->st_dev)
+            return object;
+    } else if (via == VIA_MAPPING && !map->build_id_len) {
+        return object; /* the caller looks at the link */
+    }
+    kiln_object_unref(object);
+    return NULL;
+}
+
+static struct kiln_object *by_mapping(struct kiln_processes *all, int dir,
+                                      const struct kiln_map *map)
+{
+    struct kiln_object_hint hint = hint_of(map);
+    struct kiln_object *object;
+    struct stat st;
+    char name[64];
+    int fd;
+
+    snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)map->start,
+             (unsigned long long)map->end);
+    fd = kiln_open_beneath(dir, name, 0, &st);
+    object = fd < 0 ? NULL : take(all, map, fd, &st, VIA_MAPPING);
+    if (!object || kiln_object_agrees(object, &hint) || link_agrees(dir, name, map))
+        return object;
+    kiln_object_unref(object);
+    return NULL;
+}
+
+static struct kiln_object *by_root(struct kiln_processes *all, int dir, const struct kiln_map *map,
+                                   enum via via)
+{
+    int root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    struct stat st;
+
+    if (root < 0)
+        return NULL;
+    fd = kiln_open_beneath(root, map->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &st);
+    close(root);
+    return fd < 0 ? NULL : take(all, map, fd, &st, via);
+}
+
+/* Of a process that is gone: where its parent lives, and where the agent does. */
+static struct kiln_object *by_others(struct kiln_processes *all, const struct kiln_proc *p,
+                                     const struct kiln_map *map)
+{
+    struct kiln_object *object = NULL;
+    char name[16];
+
+    snprintf(name, sizeof(name), "%u", p->parent_pid);
+    for (int i = 0; i < 2 && !object; i++) {
+        int dir = openat(all->proc, i ? "self" : name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (dir < 0)
+            continue;
+        object = by_root(all, dir, map, VIA_OTHER_ROOT);
+        close(dir);
+    }
+    return object;
+}
+
+static struct kiln_object *find_object(struct kiln_processes *all, struct kiln_proc *p, int dir,
+                                       const struct kiln_map *map)
+{
+    struct kiln_object_hint hint = hint_of(map);
+    struct kiln_object *object = NULL;
+
+    if (dir >= 0) {
+        object = by_mapping(all, dir, map);
+        if (!object)
+            object = by_root(all, dir, map, VIA_ROOT);
+    }
+    if (!object)
+        object = kiln_objects_known(all->objects, &hint);
+    if (!object && dir < 0)
+        object = by_others(all, p, map);
+    return object;
+}
+
+/* ---- of a mapping ---- */
+
+/* Where no segment with code has the offset, one without may: a loader of its own. */
+static int address_of(const struct kiln_object *object, uint64_t offset, uint64_t *ret_address)
+{
+    const struct kiln_elf *elf = object->elf;
+
+    if (!elf) {
+        *ret_address = offset;
+        return 0;
+    }
+    if (kiln_object_address(object, offset, ret_address) == 0)
+        return 0;
+    for (uint32_t i = 0; i < elf->n_segments; i++) {
+        const struct kiln_elf_segment *s = &elf->segments[i];
+
+        if (s->type == 1 /* PT_LOAD */ && offset >= s->offset &&
+            offset - s->offset < s->file_size) {
+            *ret_address = s->address + (offset - s->offset);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* Gives the mapping its object; takes it. */
+static void attach(struct kiln_processes *all, struct kiln_map_set *set, struct kiln_map *map,
+                   struct kiln_object *object)
+{
+    uint64_t address;
+
+    if (object->kind == KILN_OBJECT_OTHER && strncmp(map->path, "/memfd:", 7) == 0) {
+        map->kind = KILN_MAP_ANONYMOUS;
+        kiln_object_unref(object);
+    } else if (address_of(object, map->offset, &address) < 0) {
+        kiln_object_unref(object);
+    } else {
+        map->object = object;
+        map->bias = map->start - address;
+    }
+    set->version = ++all->shelf.versions;
+}
+
+/* The file was closed meanwhile: any process that maps it may open it again. */
+static void open_again(struct kiln_processes *all, struct kiln_proc *p, const struct kiln_map *map)
+{
+    struct kiln_object *object;
+    int dir;
+
+    if (kiln_proc_open(all, p, &dir) < 0)
+        return;
+    object = find_object(all, p, dir, map);
+    close(dir);
+    kiln_object_unref(object);
+}
+
+void kiln_proc_open_map(struct kiln_processes *all, struct kiln_proc *p, struct kiln_map *map)
+{
+    struct kiln_object *object;
+    uint64_t start = map->start;
+    int dir = -1;
+
+    if (map->object) {
+        if (!kiln_objects_use(all->objects, map->object))
+            open_again(all, p, map);
+        return;
+    }
+    if (map->tried || map->kind == KILN_MAP_ANONYMOUS || map->kind == KILN_MAP_VSYSCALL)
+        return;
+    if (!p->no_files && kiln_proc_open(all, p, &dir) < 0)
+        p->no_files = true;
+    /* That it cannot be had here shall not be said of those that share the mappings. */
+    if (p->no_files && kiln_map_set_own(&all->shelf, &p->set) == 0)
+        map = kiln_map_set_find(p->set, start);
+    object = map->kind == KILN_MAP_VDSO ? kiln_objects_vdso(all->objects)
+                                        : find_object(all, p, dir, map);
+    if (dir >= 0)
+        close(dir);
+    map->tried = true;
+    if (object)
+        attach(all, p->set, map, object);
+    else
+        kiln_metric_add(all->metric_unopened, 1);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is read of a process in /proc: its mappings.  Lines of /proc/PID/maps: host/procfs.c.
+ *
+ * The folder of a process is opened first and everything is read beneath it: a descriptor of
+ * /proc/PID stays with its process, and errs with ESRCH when that is gone, so that a pid used again
+ * meanwhile is not taken for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "host/process_int.h"
+
+enum { MAPS_TEXT_MAX = 64 << 20, FOREBEARS_MAX = 8 };
+
+static bool starts(struct kiln_str s, const char *prefix)
+{
+    return kiln_str_starts(s, kiln_str_of(prefix));
+}
+
+enum kiln_map_kind kiln_map_kind_of(struct kiln_str name)
+{
+    static const char *const made[] = {"//anon", "/dev/zero", "/SYSV", "/[", "/anon_hugepage"};
+
+    if (kiln_str_eq(name, KILN_STR("[vdso]")))
+        return KILN_MAP_VDSO;
+    if (kiln_str_eq(name, KILN_STR("[vsyscall]")))
+        return KILN_MAP_VSYSCALL;
+    if (!name.len || *name.ptr != '/')
+        return KILN_MAP_ANONYMOUS;
+    for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+        if (starts(name, made[i]))
+            return KILN_MAP_ANONYMOUS;
+    return KILN_MAP_FILE;
+}
+
+/* ---- mappings ---- */
+
+struct reading {
+    struct kiln_map_shelf *shelf;
+    struct kiln_map_set *set;
+    uint64_t end; /* of the last mapping: they must rise */
+    int r;
+};
+
+static bool add_line(void *context, struct kiln_str line)
+{
+    struct reading *reading = context;
+    struct kiln_procfs_map in;
+    struct kiln_map map = {0};
+    char path[KILN_PROCFS_PATH_MAX + 1];
+
+    if (kiln_procfs_parse_map(line, &in) < 0 || !in.executable || in.start < reading->end)
+        return true;
+    reading->end = in.end;
+    map.start = in.start;
+    map.end = in.end;
+    map.offset = in.offset;
+    map.inode = in.inode;
+    map.device = makedev(in.major, in.minor);
+    map.kind = kiln_map_kind_of(in.path);
+    if (map.kind == KILN_MAP_ANONYMOUS || !kiln_procfs_unescape(in.path, path, sizeof(path)))
+        path[0] = '\0';
+    map.path = kiln_paths_get(&reading->shelf->paths, kiln_procfs_undelete(kiln_str_of(path)));
+    reading->r = map.path ? kiln_map_set_add(reading->shelf, &reading->set, &map) : -ENOMEM;
+    if (reading->r == KILN_E_LIMIT && reading->set->n >= KILN_MAPS_MAX) {
+        reading->r = 0;
+        return false;
+    }
+    return reading->r == 0;
+}
+
+int kiln_map_set_read(struct kiln_map_shelf *shelf, int dir, struct kiln_map_set **ret_set)
+{
+    struct reading reading = {.shelf = shelf, .set = kiln_map_set_new(shelf)};
+    int r = -ENOMEM;
+
+    if (reading.set)
+        r = kiln_procfs_lines(dir, "maps", MAPS_TEXT_MAX, add_line, &reading);
+    if (r == KILN_E_LIMIT)
+        r = 0; /* what was read is better than nothing */
+    if (r == 0)
+        r = reading.r;
+    if (r < 0) {
+        kiln_map_set_unref(shelf, reading.set);
+        return r;
+    }
+    *ret_set = reading.set;
+    return 0;
+}
+
+/* ---- its folder ---- */
+
+static int open_folder(struct kiln_processes *all, uint32_t pid)
+{
+    char name[16];
+
+    snprintf(name, sizeof(name), "%u", pid);
+    return openat(all->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int read_stat(int dir, struct kiln_procfs_stat *ret_stat)
+{
+    char text[KILN_PROCFS_TEXT_MAX];
+    int64_t n = kiln_procfs_read(dir, "stat", text, sizeof(text));
+
+    return n < 0 ? (int)n : kiln_procfs_parse_stat((struct kiln_str){text, (size_t)n}, ret_stat);
+}
+
+int kiln_proc_stat(struct kiln_processes *all, uint32_t pid, struct kiln_procfs_stat *ret_stat)
+{
+    int dir = open_folder(all, pid), r;
+
+    if (dir < 0)
+        return -errno;
+    r = read_stat(dir, ret_stat);
+    close(dir);
+    return r;
+}
+
+/* /proc counts in ticks of a hundredth of a second, and cuts off what is left. */
+static bool began_then(const struct kiln_processes *all, const struct kiln_proc *p,
+                       const struct kiln_procfs_stat *stat)
+{
+    uint64_t ticks = p->pub.start_ns / all->ns_per_tick;
+
+    return !p->pub.start_ns || (stat->start_ticks + 1 >= ticks && stat->start_ticks <= ticks + 1);
+}
+
+int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir)
+{
+    struct kiln_procfs_stat stat;
+    int dir = p->pub.gone ? -1 : open_folder(all, p->pub.pid);
+
+    if (dir < 0)
+        return !p->pub.gone && (errno == EMFILE || errno == ENFILE) ? -errno : -ESRCH;
+    if (read_stat(dir, &stat) < 0 || !began_then(all, p, &stat)) {
+        close(dir);
+        return -ESRCH;
+    }
+    if (!p->parent_pid)
+        p->parent_pid = stat.parent_pid;
+    *ret_dir = dir;
+    return 0;
+}
+
+struct kiln_proc *kiln_proc_twin(struct kiln_processes *all, const struct kiln_proc *p)
+{
+    uint32_t pid = p->parent_pid;
+
+    for (int i = 0; i < FOREBEARS_MAX && pid; i++) {
+        struct kiln_proc *parent = kiln_proc_find(all, pid);
+
+        if (!parent || parent->image != p->image)
+            return NULL;
+        if (!parent->pub.gone)
+            return parent;
+        pid = parent->parent_pid;
+    }
+    return NULL;
+}
+
+/* Reads into a set of its own; what is known of mappings that are still there is kept. */
+static int read_own(struct kiln_processes *all, struct kiln_proc *p)
+{
+    struct kiln_map_set *fresh;
+    int dir, r = kiln_proc_open(all, p, &dir);
+
+    if (r < 0)
+        return r;
+    r = kiln_map_set_read(&all->shelf, dir, &fresh);
+    if (r == KILN_E_LIMIT) {
+        kiln_proc_make_room(all, p);
+        r = kiln_map_set_read(&all->shelf, dir, &fresh);
+    }
+    close(dir);
+    if (r < 0)
+        return r;
+    kiln_metric_add(all->metric_reads, 1);
+    if (p->set && !p->set->n_pending && kiln_map_set_inherit(fresh, p->set))
+        fresh->version = p->set->version;
+    else
+        kiln_proc_void(all, p);
+    kiln_map_set_unref(&all->shelf, p->set);
+    p->set = fresh;
+    return 0;
+}
+
+/* It is gone; but one that runs the same program, of which it is a copy, may be there. */
+static void read_twin(struct kiln_processes *all, struct kiln_proc *p)
+{
+    struct kiln_proc *twin = kiln_proc_twin(all, p);
+
+    if (twin && twin->unread && read_own(all, twin) == 0)
+        twin->unread = false;
+    if (!twin || twin->unread || !twin->set || kiln_map_set_settle(&all->shelf, twin->set) < 0)
+        return;
+    kiln_map_set_unref(&all->shelf, p->set);
+    p->set = twin->set;
+    p->set->refs++;
+}
+
+static bool may_work_later(int r)
+{
+    return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == KILN_E_LIMIT;
+}
+
+void kiln_proc_read_maps(struct kiln_processes *all, struct kiln_proc *p)
+{
+    int r = read_own(all, p);
+
+    p->read_ns = kiln_clock_mono_ns();
+    p->lost = all->lost;
+    if (may_work_later(r))
+        return;
+    if (r < 0 && p->unread)
+        read_twin(all, p);
+    p->no_files = r < 0;
+    p->unread = false; /* else there is no more to learn */
+}
