@@ -36,25 +36,25 @@
 #ifndef KILN_HOST_WALK_H
 #define KILN_HOST_WALK_H
 
+#include "host/bpf/arch.h"
 #include "host/bpf/record.h"
 
 enum {
     KILN_WALK_FALLS_MAX = 16,
     KILN_WALK_FRAME_MAX = 1 << 20, /* bytes from the stack pointer to a frame pointer */
-    KILN_WALK_SAVED = 17,          /* registers in a signal's frame */
     KILN_WALK_MAP_STEPS = 18,      /* of a search among 2^17 mappings */
     KILN_WALK_ROW_STEPS = KILN_PAGE_BITS + 1,
 };
 
 struct kiln_walk {
     __u64 pc, sp, fp;
-    __u64 r[16];               /* valid while `leaf`; DWARF's numbers, 6 and 7 are not used */
-    struct kiln_table_map map; /* where the walk is; end 0: not known yet */
+    struct kiln_registers leaf_regs; /* valid while `leaf`; without the three above */
+    struct kiln_table_map map;       /* where the walk is; end 0: not known yet */
     __u64 era;
     __u64 miss;      /* the address whose table is wanted */
     __u64 absent[2]; /* addresses that no mapping has: the walk goes on without */
     __u64 bare;      /* the address of a mapping for which there are no rows */
-    __u64 saved[KILN_WALK_SAVED];
+    __u64 saved[KILN_ARCH_SIGNAL_REGS];
     __u32 pid;
     __u32 maps, n_maps; /* slot of the process' mappings; 0: not looked for yet */
     __u32 generation;   /* of that slot */
@@ -112,18 +112,27 @@ KILN_WALK int kiln_walk_find_process(struct kiln_walk_env *env, struct kiln_walk
     return 0;
 }
 
+/*
+ * The verifier of Linux 6.1 refuses loops that are entered in their middle, which is how compilers
+ * like to lay out a `for`: hence the searches count down in `do`.
+ */
+
 /* How many of the process' mappings begin at the address or below. */
 KILN_WALK __u32 kiln_walk_search_maps(struct kiln_walk_env *env, const struct kiln_walk *walk,
                                       __u64 address)
 {
-    __u32 low = 0, high = walk->n_maps;
-    for (int i = 0; i < KILN_WALK_MAP_STEPS && low < high; i++) {
-        __u32 middle = low + (high - low) / 2;
-        if (kiln_walk_word(env, walk->maps + 1 + middle * KILN_MAP_WORDS) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    __u32 low = 0, n = walk->n_maps;
+    int steps = KILN_WALK_MAP_STEPS;
+    do {
+        __u32 half = n / 2;
+        __u64 start = kiln_walk_word(env, walk->maps + 1 + (low + half) * KILN_MAP_WORDS);
+        if (n && start <= address) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    } while (n && --steps);
     return low;
 }
 
@@ -164,18 +173,20 @@ KILN_WALK int kiln_walk_find_map(struct kiln_walk_env *env, struct kiln_walk *wa
 KILN_WALK __u64 kiln_walk_search_rows(struct kiln_walk_env *env, const struct kiln_dir_entry *entry,
                                       __u32 address)
 {
-    __u32 low = 0, high = entry->n;
+    __u32 low = entry->slot + 1, n = entry->n;
     __u64 row = 0; /* KILN_CFA_NONE */
-    for (int i = 0; i < KILN_WALK_ROW_STEPS && low < high; i++) {
-        __u32 middle = low + (high - low) / 2;
-        __u64 word = kiln_walk_word(env, entry->slot + 1 + middle);
-        if (kiln_row_address(word) <= address) {
+    int steps = KILN_WALK_ROW_STEPS;
+    do {
+        __u32 half = n / 2;
+        __u64 word = kiln_walk_word(env, low + half);
+        if (n && kiln_row_address(word) <= address) {
             row = word;
-            low = middle + 1;
+            low += half + 1;
+            n -= half + 1;
         } else {
-            high = middle;
+            n = half;
         }
-    }
+    } while (n && --steps);
     return row;
 }
 
@@ -217,20 +228,13 @@ KILN_WALK int kiln_walk_fall(struct kiln_walk *walk)
 /* A signal's frame: all registers are in the ucontext at sp, and what it interrupted is a leaf. */
 KILN_WALK int kiln_walk_signal(struct kiln_walk_env *env, struct kiln_walk *walk)
 {
-    const __u64 *s = walk->saved; /* r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
-    if (kiln_walk_read(env, walk->sp + 40, walk->saved, sizeof(walk->saved)))
+    struct kiln_registers *regs = &walk->leaf_regs;
+    if (kiln_walk_read(env, walk->sp + KILN_ARCH_SIGNAL_AT, walk->saved, sizeof(walk->saved)))
         return kiln_walk_end(walk, KILN_END_READ);
-    if (s[15] <= walk->sp && kiln_walk_fall(walk))
+    kiln_arch_signal(walk->saved, regs);
+    if (regs->r[KILN_ARCH_SP] <= walk->sp && kiln_walk_fall(walk))
         return 1;
-    for (int i = 0; i < 8; i++)
-        walk->r[8 + i] = s[i];
-    walk->r[5] = s[8];
-    walk->r[4] = s[9];
-    walk->r[3] = s[11];
-    walk->r[1] = s[12];
-    walk->r[0] = s[13];
-    walk->r[2] = s[14];
-    if (kiln_walk_go(walk, s[16], s[15], s[10]))
+    if (kiln_walk_go(walk, regs->pc, regs->r[KILN_ARCH_SP], regs->r[KILN_ARCH_FP]))
         return 1;
     walk->leaf = 1;
     return 0;
@@ -294,7 +298,7 @@ KILN_WALK int kiln_walk_cfa(struct kiln_walk_env *env, struct kiln_walk *walk, _
     if (kind >= KILN_CFA_REG) {
         if (!walk->leaf)
             return kiln_walk_end(walk, KILN_END_RULE);
-        base = walk->r[kind & 15];
+        base = walk->leaf_regs.r[kind & 15];
     }
     base += (__u64)kiln_row_cfa_off(row);
     if (kind == KILN_CFA_PLT)
@@ -323,7 +327,7 @@ KILN_WALK int kiln_walk_caller(struct kiln_walk_env *env, struct kiln_walk *walk
     if (kind == KILN_FP_RA_REG) {
         if (!walk->leaf)
             return kiln_walk_end(walk, KILN_END_RULE);
-        saved[1] = walk->r[offset & 15];
+        saved[1] = walk->leaf_regs.r[offset & 15];
     } else if (kind == KILN_FP_AT_CFA && offset == -16) {
         failed = kiln_walk_read(env, cfa - 16, saved, sizeof(saved)); /* both: push %rbp */
     } else {
@@ -382,11 +386,10 @@ KILN_WALK int kiln_walk_step(struct kiln_walk_env *env, struct kiln_walk *walk)
 KILN_WALK void kiln_walk_begin(struct kiln_walk *walk, const struct kiln_registers *registers,
                                __u8 leaf)
 {
-    for (int i = 0; i < 16; i++)
-        walk->r[i] = registers->r[i];
+    walk->leaf_regs = *registers;
     walk->pc = registers->pc;
-    walk->sp = registers->r[7];
-    walk->fp = registers->r[6];
+    walk->sp = registers->r[KILN_ARCH_SP];
+    walk->fp = registers->r[KILN_ARCH_FP];
     walk->map.start = walk->map.end = 0;
     walk->miss = walk->absent[0] = walk->absent[1] = walk->bare = 0;
     walk->maps = walk->n_maps = walk->generation = walk->n = 0;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * settings - what the agent tells the programs in the kernel, and may change while they run.
+ *
+ * Compiled for BPF and for user space.
+ *
+ * Threads: written by the agent, read on every processor.
+ */
+#ifndef KILN_HOST_BPF_SETTINGS_H
+#define KILN_HOST_BPF_SETTINGS_H
+
+#include <linux/types.h>
+
+struct kiln_settings {
+    __u32 pid_namespace;  /* inode of the agent's own: ids of processes are of it */
+    __u32 filter_kinds;   /* bit per enum kiln_filter_kind that is looked at; 0: no filter */
+    __u32 filter_exclude; /* else only who is found is wanted */
+    __u32 raw_per_s;      /* a processor */
+    __u32 wake_bytes;     /* in the ring: the reader is woken */
+    __u32 pad;
+};
+
+enum {
+    KILN_FILTERS_MAX = 4096, /* entries of the filter */
+    KILN_FILTER_WANTED = 1,
+    KILN_FILTER_UNWANTED = 2,
+};
+
+#endif /* KILN_HOST_BPF_SETTINGS_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * task - the kernel's own structures, as far as the programs look at them, and ids of processes.
+ *
+ * Fields are found by name in the BTF of the kernel that runs (CO-RE); their order and whatever
+ * else is in them does not matter here.
+ *
+ * Threads: BPF only.
+ */
+#ifndef KILN_HOST_BPF_TASK_H
+#define KILN_HOST_BPF_TASK_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct ns_common {
+    unsigned int inum;
+};
+struct pid_namespace {
+    struct ns_common ns;
+};
+struct upid {
+    int nr;
+    struct pid_namespace *ns;
+};
+struct pid {
+    unsigned int level;
+    struct upid numbers[1];
+};
+struct mm_struct;
+struct task_struct {
+    unsigned int flags;
+    int pid;
+    struct mm_struct *mm;
+    struct task_struct *real_parent;
+    struct task_struct *group_leader;
+    struct pid *thread_pid;
+    __u64 start_boottime;
+    __u64 self_exec_id;
+};
+#pragma clang attribute pop
+
+enum {
+    KILN_TASK_KERNEL_THREAD = 0x00200000, /* PF_KTHREAD */
+    KILN_TASK_LEVELS_MAX = 32,            /* of nested PID namespaces: MAX_PID_NS_LEVEL */
+};
+
+/* The task's number in a PID namespace; 0: it has none there. */
+static __always_inline __u32 kiln_task_number(struct task_struct *task, __u32 namespace)
+{
+    struct pid *pid = BPF_CORE_READ(task, thread_pid);
+    __u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
+    for (__u32 i = 0; pid && i <= level && i <= KILN_TASK_LEVELS_MAX; i++) {
+        struct upid *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+                          i * bpf_core_type_size(struct upid);
+        if (BPF_CORE_READ(at, ns, ns.inum) == namespace)
+            return BPF_CORE_READ(at, nr);
+    }
+    return 0;
+}
+
+/*
+ * Which program the process runs: each exec adds to self_exec_id, and another process with the same
+ * pid began at another time.
+ */
+static __always_inline __u64 kiln_task_era(struct task_struct *task, __u64 start_ns)
+{
+    return start_ns + (task->self_exec_id + 1) * 0x9e3779b97f4a7c15;
+}
+
+#endif /* KILN_HOST_BPF_TASK_H */
