@@ -50,8 +50,10 @@ KILN_CHECK int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bo
 /* Readable when there are records, at the latest when a quarter of the ring is full. */
 int kiln_kernel_fd(const struct kiln_kernel *kernel);
 /*
- * Shows every record that is there, in no order of time, and wipes its slice afterwards.  A record
- * is whole: its counts agree with its size.  Returns how many there were, or a negative error.
+ * Shows every record that is there, in no order of time.  A record is whole: its counts agree with
+ * its size.  It is shown where the kernel wrote it, in memory that only the kernel can write and
+ * soon writes over: its slice is copied nowhere, and lives until the visit ends.  Returns how many
+ * there were, or a negative error.
  */
 int kiln_kernel_drain(struct kiln_kernel *kernel,
                       void (*visit)(void *context, const struct kiln_record *record),
@@ -64,6 +66,7 @@ struct kiln_kernel_stats {
     uint64_t counts[KILN_COUNTS];
     uint64_t runs, run_ns; /* of the sampling program; 0 without kernel.bpf_stats_enabled */
     uint64_t map_bytes;    /* that the maps take in the kernel */
+    uint32_t verified;     /* instructions that the verifier looked at; it stops at a million */
     uint32_t processors;
 };
 void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats);

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads the program that the build embedded (host/bpf/sample.bpf.c), gives its maps their sizes,
+ * and attaches it to a software clock on every processor.
+ *
+ * A clock's period is in nanoseconds: perf turns the frequency of a software clock into one once
+ * and forgets it.  The memory of the tables is a BPF array that is mapped into this process; an
+ * eighth of what was granted is left for the directory, which grows as it is filled.
+ */
+#include "host/kernel.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "host/kernel_int.h"
+
+extern const char kiln_asset_sample_bpf_o[];
+extern const size_t kiln_asset_sample_bpf_o_len;
+
+enum {
+    HZ_MAX = 1000,
+    RAW_PER_S = 100,
+    TABLE_BYTES_MIN = 1 << 20,
+    DIRECTORY_ENTRY_BYTES = 96, /* with what the kernel adds */
+    RING_BYTES_CPU = 256 << 10,
+    RING_BYTES_MIN = 1 << 20,
+    RING_BYTES_MAX = 64 << 20,
+    RESCAN_S = 10,
+};
+static const uint64_t table_bytes_max = UINT64_C(32) << 30;
+
+/* ---- tables ---- */
+
+static int put_entry(struct kiln_table_memory *memory, const struct kiln_dir_key *key,
+                     const struct kiln_dir_entry *entry)
+{
+    const struct kiln_kernel *kernel = (const struct kiln_kernel *)memory;
+    return bpf_map_update_elem(kernel->directory_fd, key, entry, BPF_ANY) ? -errno : 0;
+}
+
+static int drop_entry(struct kiln_table_memory *memory, const struct kiln_dir_key *key)
+{
+    const struct kiln_kernel *kernel = (const struct kiln_kernel *)memory;
+    return bpf_map_delete_elem(kernel->directory_fd, key) ? -errno : 0;
+}
+
+struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel)
+{
+    return &kernel->tables;
+}
+
+static int map_tables(struct kiln_kernel *kernel)
+{
+    size_t bytes = (size_t)kernel->tables.n_words * 8;
+    int fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_words");
+    void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (words == MAP_FAILED)
+        return -errno;
+    kernel->tables.words = words;
+    return 0;
+}
+
+/* ---- loading ---- */
+
+static int set_size(struct kiln_kernel *kernel, const char *map, uint32_t entries)
+{
+    struct bpf_map *found = bpf_object__find_map_by_name(kernel->object, map);
+    return found ? bpf_map__set_max_entries(found, entries) : -ENOENT;
+}
+
+static uint32_t ring_size(uint32_t wanted)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    uint64_t bytes = wanted ? wanted : (uint64_t)(cpus > 0 ? cpus : 1) * RING_BYTES_CPU;
+    uint64_t size = wanted ? (uint64_t)sysconf(_SC_PAGESIZE) : RING_BYTES_MIN;
+    while (size < bytes && size < RING_BYTES_MAX)
+        size *= 2;
+    return (uint32_t)size;
+}
+
+static int set_sizes(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts)
+{
+    uint64_t bytes = opts->table_bytes < TABLE_BYTES_MIN   ? TABLE_BYTES_MIN
+                     : opts->table_bytes > table_bytes_max ? table_bytes_max
+                                                           : opts->table_bytes;
+    kernel->tables.n_words = (uint32_t)((bytes - bytes / 8) / 8);
+    kernel->tables.n_entries = (uint32_t)(bytes / 8 / DIRECTORY_ENTRY_BYTES);
+    kernel->ring_bytes = ring_size(opts->ring_bytes);
+    int rc = set_size(kernel, "kiln_words", kernel->tables.n_words);
+    if (rc == 0)
+        rc = set_size(kernel, "kiln_directory", kernel->tables.n_entries);
+    return rc ? rc : set_size(kernel, "kiln_ring", kernel->ring_bytes);
+}
+
+static int show(void *context, void *data, size_t size)
+{
+    struct kiln_kernel *kernel = context;
+    const struct kiln_record *record = data;
+    uint64_t need = sizeof(*record);
+    if (size < sizeof(*record) || record->size > size)
+        return 0;
+    need += 8 * ((uint64_t)record->n_kernel + record->n_user);
+    if (record->flags & KILN_RECORD_RAW)
+        need += sizeof(struct kiln_registers) + record->slice;
+    if (need == record->size && record->end < KILN_ENDS)
+        kernel->visit(kernel->context, record);
+    return 0;
+}
+
+static int find_maps(struct kiln_kernel *kernel)
+{
+    const struct bpf_program *program =
+        bpf_object__find_program_by_name(kernel->object, "kiln_sample");
+    kernel->program_fd = bpf_program__fd(program);
+    kernel->ring_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_ring");
+    kernel->directory_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_directory");
+    kernel->settings_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_settings");
+    kernel->filters_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_filters");
+    kernel->counts_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_counts");
+    kernel->ring = ring_buffer__new(kernel->ring_fd, show, kernel, NULL);
+    return kernel->ring ? map_tables(kernel) : -errno;
+}
+
+static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
+                struct kiln_err *err)
+{
+    DECLARE_LIBBPF_OPTS(bpf_object_open_opts, open_opts, .object_name = "kiln");
+    int rc = kiln_kernel_probe(err);
+    if (rc < 0)
+        return rc;
+    kernel->object =
+        bpf_object__open_mem(kiln_asset_sample_bpf_o, kiln_asset_sample_bpf_o_len, &open_opts);
+    if (!kernel->object)
+        return kiln_kernel_explain(-errno, "loading", err);
+    rc = set_sizes(kernel, opts);
+    if (rc == 0)
+        rc = bpf_object__load(kernel->object);
+    if (rc == 0)
+        rc = find_maps(kernel);
+    return rc < 0 ? kiln_kernel_explain(rc, "loading", err) : 0;
+}
+
+/* ---- settings ---- */
+
+int kiln_kernel_push_settings(struct kiln_kernel *kernel)
+{
+    uint32_t zero = 0;
+    return bpf_map_update_elem(kernel->settings_fd, &zero, &kernel->settings, BPF_ANY) ? -errno : 0;
+}
+
+static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
+                  struct kiln_err *err)
+{
+    struct stat namespace;
+    if (stat("/proc/self/ns/pid", &namespace) != 0)
+        return kiln_err_set(err, -errno, "/proc/self/ns/pid", "/proc cannot be read");
+    kernel->settings = (struct kiln_settings){
+        .pid_namespace = (uint32_t) namespace.st_ino,
+        .raw_per_s = opts->raw_per_s ? opts->raw_per_s : RAW_PER_S,
+        .wake_bytes = kernel->ring_bytes / 4,
+    };
+    int rc = kiln_kernel_set_filter(kernel, opts->filter, err);
+    if (rc < 0)
+        return rc;
+    rc = kiln_kernel_push_settings(kernel);
+    return rc < 0 ? kiln_kernel_explain(rc, "loading", err) : 0;
+}
+
+/* ---- clocks ---- */
+
+static int attach_clock(void *context, uint32_t cpu, int fd)
+{
+    const struct kiln_kernel *kernel = context;
+    (void)cpu;
+    if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, kernel->program_fd) != 0)
+        return -errno;
+    return kernel->hz && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0 ? -errno : 0;
+}
+
+static int start_clocks(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
+                        struct kiln_err *err)
+{
+    if (opts->hz < 1 || opts->hz > HZ_MAX)
+        return kiln_err_set(err, -EINVAL, NULL, "a processor can be sampled 1 to %d times a second",
+                            HZ_MAX);
+    kernel->hz = opts->paused ? 0 : opts->hz;
+    kernel->clocks = (struct kiln_percpu){
+        .attr = {.type = PERF_TYPE_SOFTWARE,
+                 .config = PERF_COUNT_SW_CPU_CLOCK,
+                 .sample_period = KILN_NS_PER_S / opts->hz,
+                 .disabled = 1,
+                 .exclude_idle = 1},
+        .attach = attach_clock,
+        .context = kernel,
+    };
+    int rc = kiln_percpu_open(&kernel->clocks);
+    if (rc == 0 && kiln_percpu_count(&kernel->clocks) == 0)
+        rc = -ENODEV;
+    return rc < 0 ? kiln_kernel_explain(rc, "attaching", err) : 0;
+}
+
+static int set_clock(int fd, uint64_t period_ns)
+{
+    if (period_ns == 0)
+        return ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
+    if (ioctl(fd, PERF_EVENT_IOC_PERIOD, &period_ns) != 0)
+        return -errno;
+    return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
+{
+    if (hz > HZ_MAX)
+        return -EINVAL;
+    int rc = 0;
+    uint64_t period_ns = hz ? KILN_NS_PER_S / hz : 0;
+    pthread_mutex_lock(&kernel->lock);
+    kernel->hz = hz;
+    if (hz)
+        kernel->clocks.attr.sample_period = period_ns;
+    for (uint32_t cpu = 0; cpu < kernel->clocks.n; cpu++) {
+        int failed =
+            kernel->clocks.fds[cpu] >= 0 ? set_clock(kernel->clocks.fds[cpu], period_ns) : 0;
+        rc = rc ? rc : failed;
+    }
+    pthread_mutex_unlock(&kernel->lock);
+    return rc;
+}
+
+/* ---- open, close ---- */
+
+int kiln_kernel_open(const struct kiln_kernel_opts *opts, struct kiln_kernel **ret_kernel,
+                     struct kiln_err *err)
+{
+    struct kiln_kernel *kernel = kiln_calloc(1, sizeof(*kernel));
+    if (!kernel)
+        return -ENOMEM;
+    kernel->stats_fd = -1;
+    kernel->tables.put = put_entry;
+    kernel->tables.drop = drop_entry;
+    pthread_mutex_init(&kernel->lock, NULL);
+    kiln_kernel_quiet();
+    int rc = load(kernel, opts, err);
+    if (rc == 0)
+        rc = set_up(kernel, opts, err);
+    if (rc == 0)
+        rc = start_clocks(kernel, opts, err);
+    if (rc < 0) {
+        kiln_kernel_close(kernel);
+        return rc;
+    }
+    kernel->rescan_ns = kiln_clock_mono_ns() + RESCAN_S * KILN_NS_PER_S;
+    *ret_kernel = kernel;
+    return 0;
+}
+
+void kiln_kernel_close(struct kiln_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    kiln_percpu_close(&kernel->clocks);
+    if (kernel->stats_fd >= 0)
+        close(kernel->stats_fd);
+    if (kernel->tables.words)
+        munmap(kernel->tables.words, (size_t)kernel->tables.n_words * 8);
+    ring_buffer__free(kernel->ring);
+    bpf_object__close(kernel->object);
+    pthread_mutex_destroy(&kernel->lock);
+    kiln_free(kernel);
+}
+
+/* ---- records ---- */
+
+int kiln_kernel_fd(const struct kiln_kernel *kernel)
+{
+    return kernel->ring_fd;
+}
+
+/* A processor that comes later is sampled from the next look on. */
+static int look_for_processors(struct kiln_kernel *kernel)
+{
+    uint64_t now = kiln_clock_mono_ns();
+    int rc = 0;
+    if (now < kernel->rescan_ns)
+        return 0;
+    kernel->rescan_ns = now + RESCAN_S * KILN_NS_PER_S;
+    pthread_mutex_lock(&kernel->lock);
+    rc = kiln_percpu_rescan(&kernel->clocks);
+    pthread_mutex_unlock(&kernel->lock);
+    return rc;
+}
+
+int kiln_kernel_drain(struct kiln_kernel *kernel,
+                      void (*visit)(void *context, const struct kiln_record *record), void *context)
+{
+    int rc = look_for_processors(kernel);
+    kernel->visit = visit;
+    kernel->context = context;
+    int n = ring_buffer__consume(kernel->ring);
+    return rc < 0 ? rc : n;
+}
+
+/* ---- statistics ---- */
+
+/* What the kernel says that a map takes. */
+static uint64_t map_bytes(int fd)
+{
+    uint64_t bytes = 0;
+    char path[64];
+    struct kiln_buf buf;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    kiln_buf_init(&buf, 65536);
+    int rc = kiln_file_read(path, &buf, NULL);
+    kiln_buf_putc(&buf, '\0');
+    const char *line = rc == 0 && !buf.error ? strstr(buf.ptr, "\nmemlock:") : NULL;
+    if (line)
+        bytes = strtoull(line + strlen("\nmemlock:"), NULL, 10);
+    kiln_buf_done(&buf);
+    return bytes;
+}
+
+static void add_counts(const struct kiln_kernel *kernel, uint64_t counts[KILN_COUNTS])
+{
+    uint32_t zero = 0;
+    int cpus = libbpf_num_possible_cpus();
+    uint64_t(*each)[KILN_COUNTS] = kiln_calloc(cpus > 0 ? (size_t)cpus : 1, sizeof(*each));
+    if (each && cpus > 0 && bpf_map_lookup_elem(kernel->counts_fd, &zero, each) == 0) {
+        for (int cpu = 0; cpu < cpus; cpu++) {
+            for (int i = 0; i < KILN_COUNTS; i++)
+                counts[i] += each[cpu][i];
+        }
+    }
+    kiln_free(each);
+}
+
+void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats)
+{
+    struct bpf_prog_info info = {0};
+    uint32_t len = sizeof(info);
+    struct bpf_map *map;
+    struct kiln_kernel_stats stats = {0};
+    if (bpf_obj_get_info_by_fd(kernel->program_fd, &info, &len) == 0) {
+        stats.runs = info.run_cnt;
+        stats.run_ns = info.run_time_ns;
+        stats.verified = info.verified_insns;
+    }
+    bpf_object__for_each_map(map, kernel->object) stats.map_bytes += map_bytes(bpf_map__fd(map));
+    add_counts(kernel, stats.counts);
+    pthread_mutex_lock((pthread_mutex_t *)&kernel->lock);
+    stats.processors = kiln_percpu_count(&kernel->clocks);
+    pthread_mutex_unlock((pthread_mutex_t *)&kernel->lock);
+    *ret_stats = stats;
+}
+
+int kiln_kernel_measure(struct kiln_kernel *kernel)
+{
+    if (kernel->stats_fd >= 0)
+        return 0;
+    int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+    if (fd < 0)
+        return -errno;
+    kernel->stats_fd = fd;
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fills the filter that the programs ask first (host/bpf/filter.h).
+ *
+ * A cgroup is known to the kernel by the inode of its folder in the unified hierarchy, which is
+ * mounted at /sys/fs/cgroup or, beside the old ones, at /sys/fs/cgroup/unified.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "host/kernel_int.h"
+
+static int put(const struct kiln_kernel *kernel, const struct kiln_filter_key *key, uint8_t value)
+{
+    return bpf_map_update_elem(kernel->filters_fd, key, &value, BPF_ANY) ? -errno : 0;
+}
+
+static const char *unified_mount(void)
+{
+    struct statfs fs;
+    if (statfs("/sys/fs/cgroup", &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+        return "/sys/fs/cgroup";
+    return "/sys/fs/cgroup/unified";
+}
+
+static int find_cgroup(const char *path, uint64_t *ret_id, struct kiln_err *err)
+{
+    const char *mount = unified_mount();
+    char full[4096];
+    struct stat st;
+    struct statfs fs;
+    bool is_full = strncmp(path, "/sys/fs/cgroup", strlen("/sys/fs/cgroup")) == 0;
+    int n = snprintf(full, sizeof(full), "%s%s%s", is_full ? "" : mount,
+                     is_full || path[0] == '/' ? "" : "/", path);
+    if (n < 0 || (size_t)n >= sizeof(full))
+        return kiln_err_set(err, -ENAMETOOLONG, NULL, "the path of the cgroup is too long");
+    if (stat(full, &st) != 0 || !S_ISDIR(st.st_mode))
+        return kiln_err_set(err, -ENOENT, full, "there is no such cgroup");
+    if (statfs(full, &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
+        return kiln_err_set(err, -EINVAL, full,
+                            "only cgroups of the unified hierarchy (version 2) can be selected");
+    *ret_id = st.st_ino;
+    return 0;
+}
+
+static int put_cgroups(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
+                       uint8_t value, struct kiln_err *err)
+{
+    for (uint32_t i = 0; i < filter->n_cgroups; i++) {
+        struct kiln_filter_key key = {.kind = KILN_FILTER_CGROUP};
+        uint64_t id;
+        int rc = find_cgroup(filter->cgroups[i], &id, err);
+        if (rc < 0)
+            return rc;
+        key.id = id;
+        rc = put(kernel, &key, value);
+        if (rc < 0)
+            return kiln_err_set(err, rc, NULL, "the filter is full");
+    }
+    return 0;
+}
+
+static int put_pids(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
+                    uint8_t value)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < filter->n_pids; i++) {
+        struct kiln_filter_key key = {.kind = KILN_FILTER_PID, .id = filter->pids[i]};
+        rc = put(kernel, &key, value);
+    }
+    return rc;
+}
+
+static int put_comms(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
+                     uint8_t value)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < filter->n_comms; i++) {
+        struct kiln_filter_key key = {.kind = KILN_FILTER_COMM};
+        memcpy(key.comm, filter->comms[i], strnlen(filter->comms[i], KILN_COMM_LEN - 1));
+        rc = put(kernel, &key, value);
+    }
+    return rc;
+}
+
+int kiln_kernel_set_filter(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
+                           struct kiln_err *err)
+{
+    struct kiln_settings *settings = &kernel->settings;
+    if (!filter)
+        return 0;
+    uint8_t value = filter->exclude ? KILN_FILTER_UNWANTED : KILN_FILTER_WANTED;
+    settings->filter_exclude = filter->exclude;
+    settings->filter_kinds = (filter->n_pids ? 1U << KILN_FILTER_PID : 0) |
+                             (filter->n_cgroups ? 1U << KILN_FILTER_CGROUP : 0) |
+                             (filter->n_comms ? 1U << KILN_FILTER_COMM : 0);
+    int rc = put_pids(kernel, filter, value);
+    if (rc == 0)
+        rc = put_comms(kernel, filter, value);
+    if (rc < 0)
+        return kiln_err_set(err, rc, NULL, "no more than %d things can be selected",
+                            KILN_FILTERS_MAX);
+    return put_cgroups(kernel, filter, value, err);
+}
+
+int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted)
+{
+    struct kiln_filter_key key = {.kind = KILN_FILTER_PID, .id = pid};
+    int rc = 0;
+    pthread_mutex_lock(&kernel->lock);
+    if (wanted)
+        rc = put(kernel, &key, KILN_FILTER_WANTED);
+    else if (bpf_map_delete_elem(kernel->filters_fd, &key) && errno != ENOENT)
+        rc = -errno;
+    if (rc == 0 && wanted && !(kernel->settings.filter_kinds & 1U << KILN_FILTER_PID)) {
+        kernel->settings.filter_kinds |= 1U << KILN_FILTER_PID;
+        rc = kiln_kernel_push_settings(kernel);
+    }
+    pthread_mutex_unlock(&kernel->lock);
+    return rc;
+}

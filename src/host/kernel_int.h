@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_int - what the files of kernel share.
+ *
+ * Threads: as in kernel.h; `lock` guards the clocks and the settings.
+ */
+#ifndef KILN_HOST_KERNEL_INT_H
+#define KILN_HOST_KERNEL_INT_H
+
+#include <bpf/libbpf.h>
+#include <pthread.h>
+
+#include "host/bpf/settings.h"
+#include "host/kernel.h"
+#include "host/percpu.h"
+
+struct kiln_kernel {
+    struct kiln_table_memory tables; /* first: put and drop find the rest by it */
+    struct bpf_object *object;
+    struct ring_buffer *ring;
+    int program_fd, ring_fd, directory_fd, settings_fd, filters_fd, counts_fd;
+    int stats_fd; /* open: the kernel measures; -1 */
+    uint32_t ring_bytes;
+    uint64_t rescan_ns; /* when processors are looked for again */
+    pthread_mutex_t lock;
+    struct kiln_percpu clocks;
+    uint32_t hz; /* 0: they stand */
+    struct kiln_settings settings;
+    /* while draining: */
+    void (*visit)(void *context, const struct kiln_record *record);
+    void *context;
+};
+
+/* ---- kernel_probe.c ---- */
+
+/* Whether this process may load programs at all: 0, or an error with its sentence. */
+int kiln_kernel_probe(struct kiln_err *err);
+/* The sentence for what failed while loading (`what`: "loading", "attaching"); returns `code`. */
+int kiln_kernel_explain(int code, const char *what, struct kiln_err *err);
+/* libbpf's messages are kept, the last one for the sentence, instead of being printed. */
+void kiln_kernel_quiet(void);
+
+/* ---- kernel_filter.c ---- */
+
+int kiln_kernel_set_filter(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
+                           struct kiln_err *err);
+
+/* ---- kernel.c ---- */
+
+/* Hands the settings to the programs.  `lock` is held, or nobody else knows the kernel yet. */
+int kiln_kernel_push_settings(struct kiln_kernel *kernel);
+
+#endif /* KILN_HOST_KERNEL_INT_H */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processors are online says /sys/devices/system/cpu/online; where it cannot be read, it is
+ * the first so many that the C library knows of.
+ */
+#include "host/percpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+int kiln_cpus_parse(const char *list, bool online[KILN_CPUS_MAX])
+{
+    unsigned long end = 0;
+    memset(online, 0, KILN_CPUS_MAX);
+    while (*list && *list != '\n') {
+        char *rest;
+        if (*list < '0' || *list > '9')
+            return KILN_E_MALFORMED;
+        unsigned long first = strtoul(list, &rest, 10), last = first;
+        if (*rest == '-')
+            last = strtoul(rest + 1, &rest, 10);
+        if (first > last || last >= KILN_CPUS_MAX || (*rest && *rest != ',' && *rest != '\n'))
+            return KILN_E_MALFORMED;
+        memset(online + first, 1, last - first + 1);
+        end = last + 1 > end ? last + 1 : end;
+        list = *rest == ',' ? rest + 1 : rest;
+    }
+    return end ? (int)end : KILN_E_MALFORMED;
+}
+
+static int find_online(bool online[KILN_CPUS_MAX])
+{
+    struct kiln_buf buf;
+    kiln_buf_init(&buf, 65536);
+    int rc = kiln_file_read("/sys/devices/system/cpu/online", &buf, NULL);
+    kiln_buf_putc(&buf, '\0');
+    if (rc == 0 && !buf.error)
+        rc = kiln_cpus_parse(buf.ptr, online);
+    kiln_buf_done(&buf);
+    if (rc > 0)
+        return rc;
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    n = n < 1 ? 1 : n > KILN_CPUS_MAX ? KILN_CPUS_MAX : n;
+    memset(online, 0, KILN_CPUS_MAX);
+    memset(online, 1, (size_t)n);
+    return (int)n;
+}
+
+static int grow(struct kiln_percpu *percpu, uint32_t n)
+{
+    int *fds;
+    if (n <= percpu->n)
+        return 0;
+    fds = kiln_realloc(percpu->fds, n * sizeof(*fds));
+    if (!fds)
+        return -ENOMEM;
+    for (uint32_t cpu = percpu->n; cpu < n; cpu++)
+        fds[cpu] = -1;
+    percpu->fds = fds;
+    percpu->n = n;
+    return 0;
+}
+
+static void close_one(struct kiln_percpu *percpu, uint32_t cpu)
+{
+    if (percpu->fds[cpu] < 0)
+        return;
+    if (percpu->detach)
+        percpu->detach(percpu->context, cpu, percpu->fds[cpu]);
+    close(percpu->fds[cpu]);
+    percpu->fds[cpu] = -1;
+}
+
+/* A processor that went away between looking and opening is none. */
+static int open_one(struct kiln_percpu *percpu, uint32_t cpu)
+{
+    long fd = syscall(SYS_perf_event_open, &percpu->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return errno == ENODEV || errno == ENXIO ? 0 : -errno;
+    int rc = percpu->attach(percpu->context, cpu, (int)fd);
+    if (rc < 0) {
+        close((int)fd);
+        return rc;
+    }
+    percpu->fds[cpu] = (int)fd;
+    return 0;
+}
+
+int kiln_percpu_rescan(struct kiln_percpu *percpu)
+{
+    bool online[KILN_CPUS_MAX];
+    uint32_t end = (uint32_t)find_online(online);
+    int rc = grow(percpu, end);
+    for (uint32_t cpu = 0; rc == 0 && cpu < percpu->n; cpu++) {
+        if (!online[cpu])
+            close_one(percpu, cpu);
+        else if (percpu->fds[cpu] < 0)
+            rc = open_one(percpu, cpu);
+    }
+    return rc;
+}
+
+int kiln_percpu_open(struct kiln_percpu *percpu)
+{
+    percpu->attr.size = sizeof(percpu->attr);
+    percpu->fds = NULL;
+    percpu->n = 0;
+    int rc = kiln_percpu_rescan(percpu);
+    if (rc < 0)
+        kiln_percpu_close(percpu);
+    return rc;
+}
+
+void kiln_percpu_close(struct kiln_percpu *percpu)
+{
+    for (uint32_t cpu = 0; cpu < percpu->n; cpu++)
+        close_one(percpu, cpu);
+    kiln_free(percpu->fds);
+    percpu->fds = NULL;
+    percpu->n = 0;
+}
+
+uint32_t kiln_percpu_count(const struct kiln_percpu *percpu)
+{
+    uint32_t n = 0;
+    for (uint32_t cpu = 0; cpu < percpu->n; cpu++)
+        n += percpu->fds[cpu] >= 0;
+    return n;
+}
