@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two threads, with a kernel, processes and names that this file plays: what is gathered, cut,
+ * dropped and told.  tests/host/host_test.c has the real ones.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "drawn.h"
+#include "host/host.h"
+#include "host/process.h"
+#include "host/rewind.h"
+#include "host/tables.h"
+#include "symbol/resolver.h"
+#include "test.h"
+
+/* ---- a kernel: `left` more records, one a drain, while its clock runs ---- */
+
+static int kernel_refuses;
+static int kernel_fd = -1; /* always readable: the reader does not rest */
+static _Atomic uint32_t clock_hz;
+static _Atomic uint32_t left;
+
+int kiln_kernel_open(const struct kiln_kernel_opts *opts, struct kiln_kernel **ret_kernel,
+                     struct kiln_err *err)
+{
+    CHECK(opts->paused);
+    if (kernel_refuses)
+        return kiln_err_set(err, kernel_refuses, NULL, "needs CAP_BPF");
+    kernel_fd = eventfd(1, EFD_CLOEXEC);
+    *ret_kernel = (void *)&kernel_fd;
+    return 0;
+}
+
+void kiln_kernel_close(struct kiln_kernel *kernel)
+{
+    if (kernel)
+        close(kernel_fd);
+}
+
+int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
+{
+    (void)kernel;
+    atomic_store(&clock_hz, hz);
+    return 0;
+}
+
+int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted)
+{
+    (void)kernel, (void)pid, (void)wanted;
+    return 0;
+}
+
+int kiln_kernel_fd(const struct kiln_kernel *kernel)
+{
+    (void)kernel;
+    return kernel_fd;
+}
+
+int kiln_kernel_drain(struct kiln_kernel *kernel,
+                      void (*visit)(void *context, const struct kiln_record *record), void *context)
+{
+    static _Alignas(8) unsigned char room[sizeof(struct kiln_record) + 32];
+    struct kiln_record *record = (struct kiln_record *)room;
+
+    (void)kernel;
+    if (!atomic_load(&clock_hz) || !atomic_load(&left))
+        return 0;
+    atomic_fetch_sub(&left, 1);
+    *record = (struct kiln_record){.size = sizeof(room),
+                                   .n_kernel = 2,
+                                   .n_user = 2,
+                                   .pid = 7,
+                                   .tid = 8,
+                                   .time_ns = kiln_clock_mono_ns(),
+                                   .weight = 1,
+                                   .comm = "worker"};
+    memcpy(record->frames, (uint64_t[]){0xff10, 0xff21, 0x1010, 0x1020}, 32);
+    visit(context, record);
+    return 1;
+}
+
+struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel)
+{
+    (void)kernel;
+    return NULL;
+}
+
+void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats)
+{
+    (void)kernel;
+    *ret_stats = (struct kiln_kernel_stats){.counts[KILN_COUNT_LOST] = 3};
+}
+
+int kiln_kernel_measure(struct kiln_kernel *kernel)
+{
+    (void)kernel;
+    return 0;
+}
+
+int kiln_sideband_open(uint32_t pages, struct kiln_sideband **ret_sideband, struct kiln_err *err)
+{
+    (void)pages, (void)err;
+    *ret_sideband = NULL;
+    return 0;
+}
+
+void kiln_sideband_close(struct kiln_sideband *sideband)
+{
+    (void)sideband;
+}
+
+int kiln_sideband_fd(const struct kiln_sideband *sideband)
+{
+    (void)sideband;
+    return -1;
+}
+
+int kiln_sideband_drain(struct kiln_sideband *sideband,
+                        void (*visit)(void *context, const struct kiln_event *event), void *context)
+{
+    (void)sideband, (void)visit, (void)context;
+    return 0;
+}
+
+/* ---- one process, with one file at 0x1000 ---- */
+
+static struct kiln_object file = {
+    .refs = 1, .id = 1, .path = "/bin/app", .file_hash = "00", .fd = -1};
+static struct kiln_identity app = {
+    .refs = 1, .pid = 7, .name = "app", .path = "/bin/app", .command = "app", .owner = ""};
+static struct kiln_process process = {.pid = 7, .identity = &app};
+static struct kiln_map map = {.start = 0x1000, .end = 0x2000, .bias = 0x1000, .object = &file};
+static bool process_is_lost;
+
+struct kiln_object *kiln_object_ref(struct kiln_object *object)
+{
+    atomic_fetch_add(&object->refs, 1);
+    return object;
+}
+
+void kiln_object_unref(struct kiln_object *object)
+{
+    if (object)
+        atomic_fetch_sub(&object->refs, 1);
+}
+
+int kiln_object_dup(struct kiln_object *object, int *ret_fd)
+{
+    (void)object, (void)ret_fd;
+    return -ENOENT;
+}
+
+struct kiln_identity *kiln_identity_ref(struct kiln_identity *identity)
+{
+    atomic_fetch_add(&identity->refs, 1);
+    return identity;
+}
+
+void kiln_identity_unref(struct kiln_identity *identity)
+{
+    if (identity)
+        atomic_fetch_sub(&identity->refs, 1);
+}
+
+int kiln_processes_new(const struct kiln_processes_opts *opts,
+                       struct kiln_processes **ret_processes)
+{
+    (void)opts;
+    *ret_processes = (void *)&process;
+    return 0;
+}
+
+void kiln_processes_free(struct kiln_processes *processes)
+{
+    (void)processes;
+}
+
+int kiln_processes_scan(struct kiln_processes *processes)
+{
+    (void)processes;
+    return 0;
+}
+
+void kiln_processes_apply(struct kiln_processes *processes, const struct kiln_event *event)
+{
+    (void)processes, (void)event;
+}
+
+struct kiln_process *kiln_processes_of(struct kiln_processes *processes,
+                                       const struct kiln_record *record)
+{
+    (void)processes;
+    CHECK_EQ(record->pid, 7);
+    return process_is_lost ? NULL : &process;
+}
+
+void kiln_processes_sweep(struct kiln_processes *processes)
+{
+    (void)processes;
+}
+
+void kiln_processes_on_void(struct kiln_processes *processes,
+                            void (*on_void)(void *context, struct kiln_process *process),
+                            void *context)
+{
+    (void)processes, (void)on_void, (void)context;
+}
+
+void kiln_processes_on_object(struct kiln_processes *processes,
+                              void (*on_gone)(void *context, struct kiln_object *object),
+                              void *context)
+{
+    (void)processes, (void)on_gone, (void)context;
+}
+
+struct kiln_map *kiln_process_map(struct kiln_processes *processes, struct kiln_process *of,
+                                  uint64_t address)
+{
+    (void)processes, (void)of;
+    return address >= map.start && address < map.end ? &map : NULL;
+}
+
+struct kiln_identity *kiln_process_identity(struct kiln_processes *processes,
+                                            struct kiln_process *of)
+{
+    (void)processes;
+    return of->identity;
+}
+
+int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd)
+{
+    (void)identity, (void)ret_fd;
+    return -ENOENT;
+}
+
+/* ---- tables, walks and names ---- */
+
+int kiln_tables_new(struct kiln_table_memory *memory, struct kiln_metrics *metrics,
+                    struct kiln_tables **ret_tables)
+{
+    (void)memory, (void)metrics;
+    *ret_tables = NULL;
+    return 0;
+}
+
+void kiln_tables_free(struct kiln_tables *tables)
+{
+    (void)tables;
+}
+
+void kiln_tables_drop_process(struct kiln_tables *tables, struct kiln_process *of)
+{
+    (void)tables, (void)of;
+}
+
+void kiln_tables_drop_object(struct kiln_tables *tables, struct kiln_object *object)
+{
+    (void)tables, (void)object;
+}
+
+void kiln_tables_stats(const struct kiln_tables *tables, struct kiln_tables_stats *ret_stats)
+{
+    (void)tables;
+    *ret_stats = (struct kiln_tables_stats){.bytes = 100, .used_bytes = 40};
+}
+
+void kiln_rewind(struct kiln_tables *tables, struct kiln_processes *processes,
+                 struct kiln_process *of, const struct kiln_record *record,
+                 struct kiln_walked *ret_walked)
+{
+    (void)tables, (void)processes, (void)of;
+    ret_walked->n = record->n_user;
+    ret_walked->end = record->end;
+    memcpy(ret_walked->frames, record->frames + record->n_kernel, record->n_user * 8);
+}
+
+static bool names_refuse;
+
+int kiln_resolver_new(const struct kiln_resolver_opts *opts, struct kiln_resolver **ret_resolver,
+                      struct kiln_err *err)
+{
+    (void)opts;
+    if (names_refuse)
+        return kiln_err_set(err, -ENOENT, NULL, "there is no program");
+    *ret_resolver = (void *)&names_refuse;
+    return 0;
+}
+
+void kiln_resolver_free(struct kiln_resolver *resolver)
+{
+    (void)resolver;
+}
+
+/* Every address is called by its number. */
+int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
+                      const uint64_t *addresses, uint32_t n, struct kiln_name *names)
+{
+    static char texts[64][24];
+
+    (void)resolver, (void)source;
+    CHECK(n <= 64);
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "at_%llx", (unsigned long long)addresses[i]);
+        names[i] = (struct kiln_name){.function = kiln_str_of(texts[i])};
+    }
+    return 0;
+}
+
+/* ---- a consumer that may hold what it gets ---- */
+
+struct holder {
+    struct kiln_consumer consumer;
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    struct kiln_delivery *held[64];
+    struct kiln_batch *kept[64];
+    uint32_t n_held, n_kept;
+    bool hold;
+};
+
+static struct holder holder = {.lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER};
+
+static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct holder *h = (struct holder *)consumer;
+    bool hold;
+
+    pthread_mutex_lock(&h->lock);
+    hold = h->hold;
+    if (h->n_kept < 64)
+        h->kept[h->n_kept++] = kiln_batch_ref(delivery->batch);
+    if (hold)
+        h->held[h->n_held++] = delivery;
+    pthread_cond_broadcast(&h->came);
+    pthread_mutex_unlock(&h->lock);
+    if (!hold)
+        kiln_delivery_end(delivery, &(struct kiln_outcome){0});
+}
+
+static void wait_for_batches(uint32_t n)
+{
+    pthread_mutex_lock(&holder.lock);
+    while (holder.n_kept < n)
+        pthread_cond_wait(&holder.came, &holder.lock);
+    pthread_mutex_unlock(&holder.lock);
+}
+
+static void let_go(void)
+{
+    struct kiln_delivery *held[64];
+    uint32_t n;
+
+    pthread_mutex_lock(&holder.lock);
+    holder.hold = false;
+    n = holder.n_held;
+    memcpy(held, holder.held, sizeof(held));
+    holder.n_held = 0;
+    pthread_mutex_unlock(&holder.lock);
+    while (n)
+        kiln_delivery_end(held[--n], &(struct kiln_outcome){0});
+}
+
+static int64_t forget(void)
+{
+    int64_t total = 0;
+
+    while (holder.n_kept) {
+        struct kiln_batch *batch = holder.kept[--holder.n_kept];
+
+        for (uint32_t i = 0; i < batch->n_samples; i++)
+            total += kiln_sample_total(batch, &batch->samples[i]);
+        kiln_batch_unref(batch);
+    }
+    return total;
+}
+
+static struct kiln_host *start(struct kiln_host_opts opts)
+{
+    struct kiln_host *host;
+
+    holder.consumer.consume = consume;
+    opts.consumer = &holder.consumer;
+    CHECK_OK(kiln_host_start(&opts, &host, NULL));
+    return host;
+}
+
+static const char *drawn(struct kiln_batch *batch)
+{
+    struct kiln_view *view = kiln_test_view(kiln_batch_ref(batch), NULL);
+    const char *text = kiln_test_view_text(view);
+
+    kiln_view_free(view);
+    return text;
+}
+
+/* ---- tests ---- */
+
+TEST(host, samples_become_named_stacks_and_callers_in_the_kernel_are_moved_into_their_call)
+{
+    struct kiln_host *host;
+    struct kiln_host_status status;
+
+    atomic_store(&left, 4);
+    host = start((struct kiln_host_opts){.hz = 100, .every_ns = KILN_NS_PER_MS});
+    wait_for_batches(1);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    CHECK(strncmp(drawn(holder.kept[0]), "at_20;at_10;at_ff20;at_ff10 ", 28) == 0);
+    CHECK_EQ(status.ends.by_end[KILN_END_COMPLETE] + atomic_load(&left), 4);
+    CHECK_EQ(status.ends.lost, 3);
+    CHECK_EQ(status.unwind_used_bytes, 40);
+    CHECK_EQ((uint64_t)forget(), status.samples);
+    CHECK_EQ(file.refs, 1);
+    CHECK_EQ(app.refs, 1);
+}
+
+TEST(host, a_change_of_rate_begins_another_batch)
+{
+    struct kiln_host *host;
+    bool slow = false, fast = false;
+
+    atomic_store(&left, 1000000);
+    host = start((struct kiln_host_opts){.hz = 100, .every_ns = 3600 * KILN_NS_PER_S});
+    while (atomic_load(&left) > 999990)
+        usleep(1000);
+    CHECK_OK(kiln_host_set_rate(host, 200));
+    wait_for_batches(1);
+    kiln_host_stop(host);
+    atomic_store(&left, 0);
+    for (uint32_t i = 0; i < holder.n_kept; i++) {
+        slow |= holder.kept[i]->profiles[0].period == 10000000;
+        fast |= holder.kept[i]->profiles[0].period == 5000000;
+    }
+    CHECK_EQ(holder.n_kept, 2);
+    CHECK(slow && fast);
+    forget();
+}
+
+TEST(host, a_consumer_that_is_stuck_costs_the_oldest_and_nothing_else)
+{
+    struct kiln_host *host;
+    struct kiln_host_status status = {0};
+    uint64_t got;
+
+    holder.hold = true;
+    atomic_store(&left, 1000000);
+    host = start((struct kiln_host_opts){.hz = 100, .every_ns = 1});
+    wait_for_batches(3);
+    while (status.ends.lost <= 3 + 10)
+        kiln_host_status(host, &status);
+    CHECK_EQ(holder.n_kept, 3); /* no more than three are on their way */
+    atomic_store(&left, 0);
+    let_go();
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    got = (uint64_t)forget();
+    CHECK_EQ(got + status.ends.lost - 3, status.samples);
+    CHECK_EQ(app.refs, 1);
+}
+
+TEST(host, without_names_it_goes_on)
+{
+    struct kiln_host *host;
+
+    names_refuse = true;
+    atomic_store(&left, 1);
+    host = start((struct kiln_host_opts){.hz = 100});
+    while (atomic_load(&left))
+        usleep(1000);
+    kiln_host_stop(host);
+    names_refuse = false;
+    CHECK(strncmp(drawn(holder.kept[0]), "app+0x20;app+0x10;[kernel] ", 27) == 0);
+    CHECK_EQ(forget(), 1);
+}
+
+TEST(host, a_sample_whose_process_left_no_trace_is_lost_and_counted)
+{
+    struct kiln_host_status status;
+    struct kiln_host *host;
+
+    process_is_lost = true;
+    atomic_store(&left, 5);
+    host = start((struct kiln_host_opts){.hz = 100});
+    while (atomic_load(&left))
+        usleep(1000);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    process_is_lost = false;
+    CHECK_EQ(status.ends.lost, 3 + 5);
+    CHECK_EQ(holder.n_kept, 0);
+}
+
+TEST(host, where_the_kernel_refuses_it_says_so_and_leaves_nothing)
+{
+    struct kiln_host_opts opts = {.consumer = &holder.consumer};
+    int64_t before = kiln_mem_live();
+    struct kiln_err err = {0};
+    struct kiln_host *host;
+
+    kernel_refuses = -EPERM;
+    CHECK_EQ(kiln_host_start(&opts, &host, &err), -EPERM);
+    CHECK_TEXT(err.text, "needs CAP_BPF");
+    CHECK_EQ(kiln_mem_live(), before);
+    kernel_refuses = 0;
+}
