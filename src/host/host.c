@@ -113,7 +113,8 @@ static int open_publisher(struct kiln_host *host)
     struct kiln_publish_opts opts = {.host_name = host->host_name,
                                      .host_id = host->host_id,
                                      .resource = host->opts.resource,
-                                     .n_resource = host->opts.n_resource};
+                                     .n_resource = host->opts.n_resource,
+                                     .log = host->opts.log};
     struct kiln_err err = {0};
 
     if (!host->opts.no_names && kiln_resolver_new(&names, &host->resolver, &err) < 0) {

@@ -18,7 +18,6 @@ struct host_metrics {
     struct kiln_metric *bpf_seconds, *bpf_runs, *bpf_bytes;
     struct kiln_metric *unwind_bytes, *unwind_used;
     struct kiln_metric *batches, *batches_failed, *publish_seconds;
-    struct kiln_metric *names, *names_missing;
 };
 
 static struct kiln_metric *counter(struct kiln_metrics *metrics, const char *name, const char *help)
@@ -82,9 +81,6 @@ static void get_batches(struct host_metrics *m, struct kiln_metrics *metrics)
         counter(metrics, "kiln_host_failed_batches_total", "Batches that were not taken.");
     m->publish_seconds = kiln_metric_get(metrics, KILN_HISTOGRAM, "kiln_host_publish_seconds",
                                          "Time to name and build a batch.", NULL);
-    m->names = counter(metrics, "kiln_host_names_total", "Places in code that were looked up.");
-    m->names_missing =
-        counter(metrics, "kiln_host_names_missing_total", "Places in code that have no name.");
 }
 
 int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_metrics)
@@ -143,8 +139,6 @@ static void tell(struct host_metrics *m, const struct kiln_host_status *status)
     set(m->rate, status->hz);
     set(m->batches, status->batches);
     set(m->batches_failed, status->batches_failed);
-    set(m->names, status->names_asked);
-    set(m->names_missing, status->names_missing);
     tell_kernel(m, status);
 }
 
@@ -174,7 +168,6 @@ void host_tell(struct kiln_host *host)
     host->status = status;
     dropped = host->dropped;
     pthread_mutex_unlock(&host->lock);
-    kiln_publisher_counts(host->publisher, &status.names_asked, &status.names_missing);
     tell(host->metrics, &status);
     set(host->metrics->dropped, dropped);
     set(host->metrics->late, kiln_merge_late(reader->merge));

@@ -10,6 +10,7 @@
  */
 #include "host/object.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -205,6 +206,21 @@ static struct object *find(struct kiln_objects *objects, const struct stat *st, 
     return o;
 }
 
+static void describe_code(struct kiln_object *object)
+{
+    const struct kiln_elf *elf = object->elf;
+
+    for (uint32_t i = 0; elf && !object->code_size && i < elf->n_segments; i++) {
+        const struct kiln_elf_segment *s = &elf->segments[i];
+
+        if (s->type != PT_LOAD || !(s->flags & PF_X) || s->memory_size > UINT64_MAX - s->address)
+            continue;
+        object->code_address = s->address;
+        object->code_offset = s->offset;
+        object->code_size = s->memory_size;
+    }
+}
+
 /* What of the file is constant. */
 static void describe(struct object *o)
 {
@@ -218,6 +234,7 @@ static void describe(struct object *o)
         return;
     }
     object->kind = KILN_OBJECT_ELF;
+    describe_code(object);
     if (object->elf && kiln_elf_build_id(object->elf, object->build_id, &object->build_id_len) < 0)
         object->build_id_len = 0;
     if (object->elf &&

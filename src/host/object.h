@@ -45,6 +45,7 @@ struct kiln_object {
     uint8_t build_id_len;
     char go_build_id[84]; /* Go's, where there is one; else "" */
     char file_hash[33];   /* OpenTelemetry's htlhash, 32 digits; where there is no build id */
+    uint64_t code_address, code_offset, code_size; /* its first segment with code; 0: not known */
     bool is_go;
     int fd;               /* -1: cannot be opened (any more) */
     struct kiln_elf *elf; /* NULL: no ELF, or too broken to read */

@@ -11,6 +11,7 @@
 #include "core/batch.h"
 #include "host/gather.h"
 
+struct kiln_log;
 struct kiln_resolver;
 
 /* All of it is borrowed until the publisher is freed. */
@@ -19,6 +20,7 @@ struct kiln_publish_opts {
     const struct kiln_str *resource; /* names and values in turn, added to every resource */
     uint32_t n_resource;             /* pairs */
     struct kiln_resolver *resolver;  /* NULL: addresses without names */
+    struct kiln_log *log;            /* may be NULL */
 };
 
 struct kiln_publisher;

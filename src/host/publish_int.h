@@ -24,6 +24,7 @@ struct kiln_publisher {
     int kallsyms;            /* -1: not to be had */
     uint64_t kernel_version; /* grows when addresses turn up that kallsyms did not have */
     uint64_t kernel_read_ns; /* when it last grew */
+    bool said;               /* that there are no names */
     _Atomic uint64_t names_asked, names_missing;
 };
 

@@ -2,10 +2,11 @@
 /*
  * Mappings of batches: which file a location is in.
  *
- * One a segment with code.  Its memory is where the file itself wants to be (p_vaddr), its offset
- * is the segment's, so that a location's address is the file's own, whatever process it was found
- * in, and address - memory_start + file_offset is the place in the file, as every reader of OTLP
- * and pprof reckons.  core/code.h moves such a mapping to its offset and the addresses with it.
+ * One a file: its segment with code.  Its memory is where the file itself wants to be (p_vaddr),
+ * its offset is the segment's, so that a location's address is the file's own, whatever process it
+ * was found in, and address - memory_start + file_offset is the place in the file, as every reader
+ * of OTLP and pprof reckons.  (A file may have more such segments; what is there has its address
+ * without a range.)  core/code.h moves such a mapping to its offset and the addresses with it.
  *
  * OTLP wants a build id of every mapping: without one (a BPF program) there is no mapping.  The
  * kernel has its own in a note, its modules each have one:
@@ -19,7 +20,6 @@
 #include <elf.h>
 
 #include "host/publish_int.h"
-#include "symbol/elf.h"
 
 static uint32_t hex_attr(struct run *run, const uint8_t *id, size_t n)
 {
@@ -60,17 +60,10 @@ uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint
     if (!mapping.attrs)
         return 0;
     mapping.filename = publish_text(run, kiln_str_of(object->path));
-    for (uint32_t i = 0; object->elf && i < object->elf->n_segments; i++) {
-        const struct kiln_elf_segment *s = &object->elf->segments[i];
-        uint64_t limit;
-
-        if (s->type != PT_LOAD || !(s->flags & PF_X) || address < s->address ||
-            __builtin_add_overflow(s->address, s->memory_size, &limit) || address >= limit)
-            continue;
-        mapping.start = s->address;
-        mapping.limit = limit;
-        mapping.offset = s->offset;
-        break;
+    if (address >= object->code_address && address - object->code_address < object->code_size) {
+        mapping.start = object->code_address;
+        mapping.limit = object->code_address + object->code_size;
+        mapping.offset = object->code_offset;
     }
     return kiln_builder_mapping(run->b, &mapping);
 }

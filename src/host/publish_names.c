@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "host/publish_int.h"
 #include "symbol/resolver.h"
 
@@ -146,18 +147,20 @@ struct asked {
     char key[2 * KILN_BUILD_ID_MAX + 64];
 };
 
-static void ask_object(struct asked *asked, const struct kiln_object *object)
+static void ask_object(struct asked *asked, struct kiln_object *object)
 {
     static const char digits[] = "0123456789abcdef";
     uint32_t n = 0;
 
+    if (kiln_object_dup(object, &asked->opened) < 0)
+        asked->opened = -1;
     for (uint32_t i = 0; i < object->build_id_len && i < KILN_BUILD_ID_MAX; i++) {
         asked->key[n++] = digits[object->build_id[i] >> 4];
         asked->key[n++] = digits[object->build_id[i] & 15];
     }
     asked->source = (struct kiln_source){
         .kind = KILN_SOURCE_ELF,
-        .fd = object->fd,
+        .fd = asked->opened,
         .id = object->id,
         .key = n ? (struct kiln_str){asked->key, n} : kiln_str_of(object->path),
     };
@@ -183,11 +186,11 @@ static void ask_perf_map(struct asked *asked, const struct kiln_identity *identi
     if (asked->opened >= 0 && fstat(asked->opened, &st) < 0)
         st.st_size = 0;
     n = snprintf(asked->key, sizeof(asked->key), "perf-%u-%llu.map", identity->pid,
-                 (unsigned long long)identity->start_unix_ns);
+                 (unsigned long long)identity->start_ns);
     asked->source = (struct kiln_source){
         .kind = KILN_SOURCE_PERF_MAP,
         .fd = asked->opened,
-        .id = kiln_hash_mix(identity->pid, identity->start_unix_ns),
+        .id = kiln_hash_mix(identity->pid, identity->start_ns),
         .version = kiln_hash_mix((uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec * KILN_NS_PER_S +
                                                            (uint64_t)st.st_mtim.tv_nsec),
         .key = {asked->key, (size_t)n},
@@ -230,6 +233,21 @@ static bool same_source(const struct place *x, const struct place *y)
     return x->kind == y->kind && x->object == y->object && x->process == y->process;
 }
 
+static void ask(struct run *run, const struct asked *asked, const uint64_t *addresses, uint32_t n,
+                struct kiln_name *names)
+{
+    struct kiln_publisher *publisher = run->publisher;
+    int r = kiln_resolver_ask(publisher->opts.resolver, &asked->source, addresses, n, names);
+
+    if (r == 0)
+        return;
+    memset(names, 0, n * sizeof(names[0]));
+    if (!publisher->said)
+        kiln_log(publisher->opts.log, KILN_LOG_WARN, "functions have no names for now", "reason",
+                 "%s", kiln_err_text(r), NULL);
+    publisher->said = true;
+}
+
 /* At most ASK_MAX places of one source.  Without an answer they stay without names. */
 static void name_some(struct run *run, const struct asked *asked, struct place **places, uint32_t n)
 {
@@ -240,9 +258,8 @@ static void name_some(struct run *run, const struct asked *asked, struct place *
     memset(names, 0, n * sizeof(names[0]));
     for (uint32_t i = 0; i < n; i++)
         addresses[i] = places[i]->address;
-    if (asked &&
-        kiln_resolver_ask(run->publisher->opts.resolver, &asked->source, addresses, n, names) < 0)
-        memset(names, 0, n * sizeof(names[0]));
+    if (asked)
+        ask(run, asked, addresses, n, names);
     for (uint32_t i = 0; i < n; i++) {
         missing += !names[i].function.len;
         make_location(run, places[i], &names[i]);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gatherings drawn by hand, with a resolver that knows a few names: what the batch says.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "codec/otlp.h"
+#include "codec/otlp_check.h"
+#include "core/type.h"
+#include "drawn.h"
+#include "host/publish.h"
+#include "symbol/resolver.h"
+#include "test.h"
+
+/* ---- a resolver that is asked instead of the real one ---- */
+
+static const struct {
+    uint32_t kind;
+    uint64_t id, address;
+    const char *function, *system_name, *file;
+    uint32_t line;
+} known[] = {
+    {KILN_SOURCE_ELF, 1, 0x1010, "main", NULL, NULL, 0},
+    {KILN_SOURCE_ELF, 1, 0x1020, "parse", NULL, NULL, 0},
+    {KILN_SOURCE_ELF, 1, 0x1030, "std::fmt::write", "_ZN3std3fmt5write17h0123456789abcdefE", NULL,
+     0},
+    {KILN_SOURCE_ELF, 1, 0x1040, "bad\xff name", NULL, NULL, 0},
+    {KILN_SOURCE_ELF, 2, 0x2010, "main.main", NULL, "/src/main.go", 7},
+    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000010, "do_syscall_64", NULL, NULL, 0},
+    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000020, "do_syscall_64", NULL, NULL, 0},
+};
+static int asked_for_perf_map;
+
+int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
+                      const uint64_t *addresses, uint32_t n, struct kiln_name *names)
+{
+    (void)resolver;
+    asked_for_perf_map += source->kind == KILN_SOURCE_PERF_MAP;
+    for (uint32_t i = 0; i < n; i++) {
+        names[i] = (struct kiln_name){.line = 0};
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+            if (known[k].kind == source->kind && known[k].address == addresses[i] &&
+                known[k].id == source->id)
+                names[i] = (struct kiln_name){.function = kiln_str_of(known[k].function),
+                                              .system_name = kiln_str_of(known[k].system_name),
+                                              .file = kiln_str_of(known[k].file),
+                                              .line = known[k].line};
+    }
+    return 0;
+}
+
+/* ---- the cast ---- */
+
+static struct kiln_object app = {.refs = 1,
+                                 .id = 1,
+                                 .path = "/usr/bin/app",
+                                 .build_id = {0xab, 0xcd},
+                                 .build_id_len = 2,
+                                 .code_address = 0x1000,
+                                 .code_offset = 0x800,
+                                 .code_size = 0x1000,
+                                 .fd = -1};
+static struct kiln_object gopher = {.refs = 1,
+                                    .id = 2,
+                                    .path = "/usr/bin/gopher",
+                                    .go_build_id = "a/b/c/d",
+                                    .file_hash = "00112233445566778899aabbccddeeff",
+                                    .is_go = true,
+                                    .fd = -1};
+static const char *const own_env[] = {
+    "OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=service.name=x,team=a%20b, zone = eu "};
+static struct kiln_identity shop = {.refs = 1,
+                                    .pid = 10,
+                                    .parent_pid = 1,
+                                    .uid = 0,
+                                    .start_unix_ns = 1772366400 * KILN_NS_PER_S,
+                                    .name = "app",
+                                    .path = "/usr/bin/app",
+                                    .command = "app",
+                                    .owner = "root",
+                                    .env = own_env,
+                                    .n_env = 2};
+static struct kiln_identity plain = {
+    .refs = 1, .pid = 11, .name = "gopher", .path = "", .command = "./gopher", .owner = ""};
+static struct kiln_identity kernel = {
+    .refs = 1, .is_kernel = true, .name = "kernel", .path = "", .command = "", .owner = ""};
+
+static struct kiln_gframe in(struct kiln_object *object, uint64_t address)
+{
+    return (struct kiln_gframe){.kind = KILN_FRAME_NATIVE, .object = object, .address = address};
+}
+
+static struct kiln_gframe in_kernel(uint64_t address)
+{
+    return (struct kiln_gframe){.kind = KILN_FRAME_KERNEL, .address = address};
+}
+
+static struct kiln_gframe in_jit(uint32_t map, uint64_t address)
+{
+    return (struct kiln_gframe){.kind = KILN_FRAME_JIT, .map = map, .address = address};
+}
+
+static struct kiln_gather *gather;
+
+static void add(struct kiln_identity *identity, const struct kiln_gframe *frames, uint32_t n,
+                enum kiln_end end)
+{
+    struct kiln_gather_sample sample = {.identity = identity,
+                                        .tid = identity->pid,
+                                        .comm = identity->name,
+                                        .frames = frames,
+                                        .n_frames = n,
+                                        .end = (uint8_t)end,
+                                        .weight = 1};
+
+    if (!gather)
+        CHECK_OK(kiln_gather_new(0, &gather));
+    CHECK_OK(kiln_gather_add(gather, &sample));
+}
+
+#define ADD(identity, end, ...)                                                                    \
+    do {                                                                                           \
+        struct kiln_gframe frames_[] = {__VA_ARGS__};                                              \
+        add(identity, frames_, (uint32_t)(sizeof(frames_) / sizeof(frames_[0])), end);             \
+    } while (0)
+
+static struct kiln_gathering *take(void)
+{
+    struct kiln_gathering *g;
+
+    CHECK_OK(kiln_gather_take(gather, &g));
+    kiln_gather_free(gather);
+    gather = NULL;
+    g->begin_unix_ns = 1772366400 * KILN_NS_PER_S;
+    g->end_unix_ns = g->begin_unix_ns + 5 * KILN_NS_PER_S;
+    g->hz = 20;
+    return g;
+}
+
+static struct kiln_publisher *open_publisher(bool names)
+{
+    static struct kiln_str configured[6];
+    struct kiln_publish_opts opts = {.host_name = "box",
+                                     .host_id = "0123",
+                                     .resource = configured,
+                                     .n_resource = 3,
+                                     .resolver = names ? (void *)&asked_for_perf_map : NULL};
+    struct kiln_publisher *publisher;
+
+    for (int i = 0; i < 6; i++)
+        configured[i] = kiln_str_of(
+            (const char *[]){"service.name", "agent", "zone", "us", "host.name", "renamed"}[i]);
+    CHECK_OK(kiln_publisher_new(&opts, &publisher));
+    return publisher;
+}
+
+/* Publishes what was added, and holds it against the rules of OTLP. */
+static struct kiln_batch *publish(bool names)
+{
+    struct kiln_check_opts strict = {
+        .dupes = true, .orphans = true, .sample_shapes = true, .strict = true};
+    struct kiln_publisher *publisher = open_publisher(names);
+    struct kiln_gathering *g = take();
+    struct kiln_check *check;
+    struct kiln_batch *batch;
+    struct kiln_err err = {0};
+    struct kiln_buf bytes;
+
+    CHECK_OK(kiln_publish(publisher, g, &batch, &err));
+    kiln_buf_init(&bytes, 1 << 20);
+    CHECK_OK(kiln_otlp_encode(batch, NULL, &bytes, &err));
+    CHECK_OK(kiln_otlp_check(kiln_buf_str(&bytes), &strict, &check, &err));
+    for (uint32_t i = 0; i < check->n_findings; i++)
+        print_error("%s: %s\n", check->findings[i].where, check->findings[i].text);
+    CHECK_EQ(check->n_errors + check->n_warnings, 0);
+    kiln_check_free(check);
+    kiln_buf_done(&bytes);
+    kiln_gathering_free(g);
+    kiln_publisher_free(publisher);
+    return batch;
+}
+
+static const char *drawn(struct kiln_batch *batch)
+{
+    struct kiln_view *view = kiln_test_view(batch, NULL);
+    const char *text = kiln_test_view_text(view);
+
+    kiln_view_free(view);
+    return text;
+}
+
+static struct kiln_str resource_text(const struct kiln_batch *batch, uint32_t i, const char *key)
+{
+    return kiln_set_text(batch, batch->resources[i].attrs, kiln_str_of(key));
+}
+
+/* ---- stacks: samples of 50 ms each, drawn in nanoseconds ---- */
+
+TEST(publish, stacks_have_names_where_they_are_known)
+{
+    ADD(&shop, KILN_END_COMPLETE, in_kernel(0xffffffff81000010), in(&app, 0x1020),
+        in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPLETE, in_kernel(0xffffffff81000020), in(&app, 0x1020),
+        in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1777), in(&app, 0x1010));
+    CHECK_TEXT(drawn(publish(true)), "main;app+0xf77 50000000\n"
+                                     "main;parse;do_syscall_64 100000000\n");
+}
+
+TEST(publish, a_stack_that_is_not_complete_says_why_at_its_root)
+{
+    ADD(&shop, KILN_END_JIT, in(&app, 0x1020), in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1020), in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPAT, in_kernel(0xffffffff81000010));
+    CHECK_TEXT(drawn(publish(true)), "[incomplete: compat];do_syscall_64 50000000\n"
+                                     "[incomplete: jit];main;parse 50000000\n"
+                                     "main;parse 50000000\n");
+}
+
+TEST(publish, neighbours_in_one_mapping_of_jit_code_are_one_frame)
+{
+    ADD(&shop, KILN_END_COMPLETE, in_jit(7, 0x7f01), in_jit(7, 0x7f02), in_jit(8, 0x7f03),
+        in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPLETE, in_jit(7, 0x7f09), in_jit(8, 0x7f0a), in(&app, 0x1010));
+    ADD(&shop, KILN_END_UNMAPPED, (struct kiln_gframe){.kind = KILN_FRAME_LOST, .address = 99});
+    CHECK_TEXT(drawn(publish(true)), "[incomplete: unmapped];[unknown] 50000000\n"
+                                     "main;[jit];[jit] 100000000\n");
+}
+
+TEST(publish, addresses_of_the_kernel_and_of_jit_code_do_not_leave)
+{
+    struct kiln_batch *batch;
+
+    ADD(&shop, KILN_END_COMPLETE, in_kernel(0xffffffff81000010), in_kernel(0xffffffff81777777),
+        in_kernel(0xffffffff81777778), in_jit(7, 0x7f01), in(&app, 0x1010));
+    batch = publish(true);
+    for (uint32_t i = 0; i < batch->dict.n_locations; i++)
+        CHECK(batch->dict.locations[i].address == 0 || batch->dict.locations[i].address == 0x1010);
+    CHECK_TEXT(drawn(batch), "main;[jit];[kernel];do_syscall_64 50000000\n");
+}
+
+TEST(publish, without_a_resolver_there_are_addresses)
+{
+    ADD(&shop, KILN_END_COMPLETE, in_kernel(0xffffffff81000010), in(&app, 0x1010));
+    CHECK_TEXT(drawn(publish(false)), "app+0x810;[kernel] 50000000\n");
+}
+
+TEST(publish, frames_say_what_kind_of_code_they_are)
+{
+    static const struct {
+        const char *function, *type;
+    } expected[] = {{"main", "native"},
+                    {"std::fmt::write", "rust"},
+                    {"main.main", "go"},
+                    {"do_syscall_64", "kernel"}};
+    struct kiln_batch *batch;
+    uint32_t found = 0;
+
+    ADD(&plain, KILN_END_COMPLETE, in_kernel(0xffffffff81000010), in(&app, 0x1030),
+        in(&app, 0x1010), in(&gopher, 0x2010));
+    batch = publish(true);
+    for (uint32_t i = 1; i < batch->dict.n_locations; i++) {
+        const struct kiln_location *l = &batch->dict.locations[i];
+        const struct kiln_line *line = &batch->dict.lines[l->first];
+        struct kiln_str name = kiln_batch_str(batch, batch->dict.functions[line->function].name);
+
+        for (size_t k = 0; k < 4; k++) {
+            if (!kiln_str_eq(name, kiln_str_of(expected[k].function)))
+                continue;
+            CHECK_STR(kiln_set_text(batch, l->attrs, KILN_STR("profile.frame.type")),
+                      expected[k].type);
+            found++;
+        }
+    }
+    CHECK_EQ(found, 4);
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, a_mapping_leads_from_an_address_to_the_place_in_the_file)
+{
+    const struct kiln_mapping *mapping;
+    struct kiln_batch *batch;
+
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1010));
+    batch = publish(true);
+    CHECK_EQ(batch->dict.n_mappings, 2);
+    mapping = &batch->dict.mappings[1];
+    CHECK_EQ(mapping->start, 0x1000);
+    CHECK_EQ(mapping->limit, 0x2000);
+    CHECK_EQ(mapping->offset, 0x800);
+    CHECK_STR(kiln_batch_str(batch, mapping->filename), "/usr/bin/app");
+    CHECK_STR(kiln_set_text(batch, mapping->attrs, KILN_STR("process.executable.build_id.gnu")),
+              "abcd");
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, names_that_are_no_text_are_mended)
+{
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1040));
+    CHECK_TEXT(drawn(publish(true)), "bad\xef\xbf\xbd name 50000000\n");
+}
+
+/* ---- resources ---- */
+
+TEST(publish, a_process_names_its_service_itself)
+{
+    struct kiln_batch *batch;
+    struct kiln_type *types;
+
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1010));
+    ADD(&plain, KILN_END_COMPLETE, in(&gopher, 0x2010));
+    ADD(&kernel, KILN_END_NO_USER, in_kernel(0xffffffff81000010));
+    batch = publish(true);
+    CHECK_EQ(batch->n_resources, 3);
+    CHECK_STR(resource_text(batch, 0, "service.name"), "shop");
+    CHECK_STR(resource_text(batch, 0, "team"), "a b");
+    CHECK_STR(resource_text(batch, 0, "zone"), "eu");
+    CHECK_STR(resource_text(batch, 0, "host.name"), "renamed");
+    CHECK_STR(resource_text(batch, 0, "host.id"), "0123");
+    CHECK_STR(resource_text(batch, 0, "os.type"), "linux");
+    CHECK_STR(resource_text(batch, 0, "process.owner"), "root");
+    CHECK_STR(resource_text(batch, 0, "process.creation.time"), "2026-03-01T12:00:00Z");
+    CHECK_EQ(kiln_set_find(batch, batch->resources[0].attrs, KILN_STR("process.pid"))->value.i, 10);
+    CHECK_STR(resource_text(batch, 1, "service.name"), "gopher");
+    CHECK_STR(resource_text(batch, 1, "zone"), "us");
+    CHECK_STR(resource_text(batch, 1, "process.command"), "./gopher");
+    CHECK_STR(resource_text(batch, 2, "service.name"), "kernel");
+    CHECK(!kiln_set_find(batch, batch->resources[2].attrs, KILN_STR("process.pid")));
+    CHECK_OK(kiln_types_of_batch(batch, false, &types));
+    CHECK_STR(types[0].name, "process_cpu");
+    CHECK_EQ(types[0].scale, 50000000);
+    kiln_free(types);
+    kiln_batch_unref(batch);
+}
+
+static void service_with(const char *attributes, const char *service, const char *team)
+{
+    const char *env[] = {attributes};
+    struct kiln_identity identity = plain;
+    struct kiln_batch *batch;
+
+    identity.env = env;
+    identity.n_env = 1;
+    ADD(&identity, KILN_END_COMPLETE, in(&app, 0x1010));
+    batch = publish(true);
+    CHECK_STR(resource_text(batch, 0, "service.name"), service);
+    CHECK_STR(resource_text(batch, 0, "team"), team);
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, attributes_of_the_environment_are_all_taken_or_none)
+{
+    service_with("OTEL_RESOURCE_ATTRIBUTES=service.name=a,team=b", "a", "b");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b", "gopher", "b");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,service.name=%4", "gopher", "");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,nonsense", "gopher", "");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,=c", "gopher", "");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=%ff", "gopher", "\xef\xbf\xbd");
+    service_with("OTEL_SERVICE_NAME=s", "s", "");
+    service_with("OTEL_SERVICE_NAME=", "gopher", "");
+    service_with("OTEL_SERVICE_NAMES=x", "gopher", "");
+}
+
+TEST(publish, samples_carry_their_thread)
+{
+    const struct kiln_sample *sample;
+    struct kiln_batch *batch;
+
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1010));
+    batch = publish(true);
+    CHECK_EQ(batch->n_samples, 1);
+    sample = &batch->samples[0];
+    CHECK_EQ(kiln_set_find(batch, sample->attrs, KILN_STR("thread.id"))->value.i, 10);
+    CHECK_STR(kiln_set_text(batch, sample->attrs, KILN_STR("thread.name")), "app");
+    CHECK_STR(kiln_batch_str(batch, batch->scopes[0].name), "kiln.host");
+    CHECK_EQ(batch->profiles[0].period, 50000000);
+    CHECK_EQ(batch->profiles[0].duration_ns, 5 * KILN_NS_PER_S);
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, without_memory_it_fails_and_nothing_leaks)
+{
+    struct kiln_publisher *publisher = open_publisher(true);
+    struct kiln_gathering *g;
+    int64_t before;
+    int r = -1;
+
+    ADD(&shop, KILN_END_JIT, in_kernel(0xffffffff81000010), in_jit(3, 4), in(&app, 0x1010));
+    g = take();
+    before = kiln_mem_live();
+    for (uint64_t n = 1; r < 0; n++) {
+        struct kiln_batch *batch = NULL;
+
+        kiln_mem_fail_at(n);
+        r = kiln_publish(publisher, g, &batch, NULL);
+        CHECK(r == 0 || r == -ENOMEM || r == KILN_E_LIMIT);
+        kiln_mem_fail_at(0);
+        kiln_batch_unref(batch);
+        CHECK_EQ(kiln_mem_live(), before);
+    }
+    kiln_gathering_free(g);
+    kiln_publisher_free(publisher);
+}
