@@ -213,7 +213,8 @@ TEST(otlp_exporter, splits_what_is_larger_than_a_request_may_be)
     long long total = 0;
 
     for (int i = 0; i < 400; i++)
-        n += (size_t)sprintf(stacks + n, "main;some_function_%d;another_function_%d 1\n", i, i);
+        n += (size_t)snprintf(stacks + n, (1 << 20) - n,
+                              "main;some_function_%d;another_function_%d 1\n", i, i);
     intake_start(&in, NULL);
     start(&f, in.port);
     send(&f, stacks);
@@ -236,7 +237,7 @@ TEST(otlp_exporter, says_what_it_cannot_split)
     char *stacks = malloc(20000);
 
     memset(stacks, 'x', 10000);
-    strcpy(stacks + 10000, " 1\n");
+    memcpy(stacks + 10000, " 1\n", 4);
     start(&f, 1);
     send(&f, stacks);
     CHECK_EQ(f.ended, 1);
