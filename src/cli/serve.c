@@ -4,8 +4,6 @@
  * before the log is replayed; whoever comes meanwhile is told to try again), then the store is
  * opened, then requests are taken.  Stop: the same backwards; the server goes last, because
  * deliveries that the store still finishes are answered through it.
- *
- * Signals are blocked in every thread and waited for by the main one.
  */
 #include "cli/serve.h"
 
@@ -18,33 +16,10 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/daemon.h"
 #include "pipeline/receivers/scrape.h"
 
 enum { DRAIN_MS = 10000, CONNECTIONS_MAX = 4096 };
-
-static int make_log(struct kiln_serve *serve, struct kiln_err *err)
-{
-    const struct kiln_settings *set = &serve->config->set;
-    enum kiln_log_level level = KILN_LOG_INFO;
-    int r = kiln_log_level_parse(set->log_level, &level);
-
-    if (r == 0)
-        r = kiln_log_new(STDERR_FILENO, level, strcmp(set->log_format, "json") == 0, &serve->log);
-    if (r == 0)
-        r = kiln_metrics_new(&serve->metrics);
-    return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
-}
-
-/* A connection is a file, and so is a block: as many as the system allows. */
-static void raise_open_files(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
 
 static int make_gate(struct kiln_serve *serve, struct kiln_err *err)
 {
@@ -155,16 +130,6 @@ static void finish(struct kiln_serve *serve)
 
 /* ---- running ---- */
 
-static void block_signals(sigset_t *ret_set)
-{
-    sigemptyset(ret_set);
-    sigaddset(ret_set, SIGTERM);
-    sigaddset(ret_set, SIGINT);
-    sigaddset(ret_set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, ret_set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-}
-
 static void say_started(struct kiln_serve *serve)
 {
     struct kiln_err err = {0};
@@ -179,17 +144,9 @@ static void say_started(struct kiln_serve *serve)
     kiln_serve_greet(serve);
 }
 
-/* Until somebody asks for the end.  From then on a second asking ends the process at once. */
-static void wait_for_end(struct kiln_serve *serve, const sigset_t *set)
+static void reload(void *context)
 {
-    int signal_number = 0;
-
-    while (sigwait(set, &signal_number) == 0 && signal_number == SIGHUP)
-        kiln_serve_reload(serve);
-    kiln_log(serve->log, KILN_LOG_INFO, "stopping", "signal", "%s",
-             signal_number == SIGINT ? "SIGINT" : "SIGTERM", NULL);
-    kiln_notify("STOPPING=1");
-    pthread_sigmask(SIG_UNBLOCK, set, NULL);
+    kiln_serve_reload(context);
 }
 
 static int begin(struct kiln_serve *serve, const struct kiln_server_config *config,
@@ -202,23 +159,18 @@ static int begin(struct kiln_serve *serve, const struct kiln_server_config *conf
     serve->started_unix_ns = kiln_clock_unix_ns();
     serve->started_mono_ns = kiln_clock_mono_ns();
     kiln_memory_init(&serve->memory, set->memory_limit);
-    raise_open_files();
-    r = make_log(serve, err);
+    kiln_daemon_raise_open_files();
+    r = kiln_daemon_log(set, &serve->log, err);
+    if (r == 0)
+        r = kiln_metrics_new(&serve->metrics);
     if (r < 0)
-        return r;
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     kiln_serve_measure(serve);
     kiln_log(serve->log, KILN_LOG_INFO, "starting", "version", "%s", KILN_VERSION, "pid", "%ld",
              (long)getpid(), "data_dir", "%s", set->data_dir, "memory_limit", "%lu",
              (unsigned long)set->memory_limit, "config", "%s",
              config->file_name ? config->file_name : "none", NULL);
     return start(serve, err);
-}
-
-static int fail(struct kiln_err *err)
-{
-    if (err->code == KILN_E_LIMIT || err->code == KILN_E_UNKNOWN)
-        err->code = KILN_E_MALFORMED; /* what helps with profile files does not help here */
-    return kiln_cli_fail(NULL, err);
 }
 
 int kiln_serve_check(const struct kiln_server_config *config)
@@ -230,7 +182,7 @@ int kiln_serve_check(const struct kiln_server_config *config)
     kiln_gate_free(serve.gate);
     if (r == 0)
         r = kiln_serve_check_rules(config, &err);
-    return r < 0 ? fail(&err) : KILN_EXIT_WELL;
+    return r < 0 ? kiln_daemon_fail(&err) : KILN_EXIT_WELL;
 }
 
 int kiln_serve(const struct kiln_server_config *config)
@@ -240,12 +192,12 @@ int kiln_serve(const struct kiln_server_config *config)
     int code = KILN_EXIT_WELL;
     sigset_t set;
 
-    block_signals(&set);
+    kiln_daemon_block_signals(&set);
     if (begin(&serve, config, &err) < 0) {
-        code = fail(&err);
+        code = kiln_daemon_fail(&err);
     } else {
         say_started(&serve);
-        wait_for_end(&serve, &set);
+        kiln_daemon_wait(&set, serve.log, reload, &serve);
     }
     finish(&serve);
     return code;

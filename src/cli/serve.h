@@ -124,8 +124,6 @@ void kiln_serve_query_done(struct kiln_serve *serve);
 
 /* Registers the metrics of the process and of the pools; they are read when asked for. */
 void kiln_serve_measure(struct kiln_serve *serve);
-/* Bytes that this process has in memory; 0 if it cannot be told. */
-uint64_t kiln_process_rss(void);
 
 /* ---- server_memory.c ---- */
 
@@ -136,8 +134,6 @@ void kiln_memory_done(struct kiln_memory *memory);
 
 /* ---- server_notify.c ---- */
 
-/* Tells a supervisor (NOTIFY_SOCKET, as systemd gives it) a state: "READY=1".  Nobody there: 0. */
-int kiln_notify(const char *state);
 /* Writes the file of --ready-file: JSON with ports and pid. */
 KILN_CHECK int kiln_serve_say_ready(const struct kiln_serve *serve, struct kiln_err *err);
 

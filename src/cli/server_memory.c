@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "cli/daemon.h"
 #include "cli/serve.h"
 
 #define MIB         ((uint64_t)1 << 20)

@@ -4,11 +4,11 @@
  */
 #include <errno.h>
 
+#include "cli/daemon.h"
 #include "cli/serve.h"
 #include "net/rpc.h"
 
-#define METRICS_MAX_BYTES ((size_t)16 << 20)
-#define DISK_FREE_MIN     ((uint64_t)64 << 20) /* the store's own: below it refuses */
+#define DISK_FREE_MIN ((uint64_t)64 << 20) /* the store's own: below it refuses */
 
 static void reply_health(struct kiln_request *request)
 {
@@ -34,19 +34,9 @@ static void reply_ready(struct kiln_request *request)
 
 static void reply_metrics(struct kiln_request *request)
 {
-    struct kiln_serve *serve = request->context;
-    struct kiln_buf text;
+    const struct kiln_serve *serve = request->context;
 
-    kiln_buf_init(&text, METRICS_MAX_BYTES);
-    kiln_metrics_format(serve->metrics, &text);
-    if (text.error)
-        kiln_request_reply_text(request, 503, "%s", kiln_err_text(text.error));
-    else
-        kiln_request_reply(request, &(struct kiln_reply){
-                                        .status = 200,
-                                        .content_type = "text/plain; version=0.0.4; charset=utf-8",
-                                        .body = kiln_buf_str(&text)});
-    kiln_buf_done(&text);
+    kiln_daemon_reply_metrics(request, serve->metrics);
 }
 
 static int add(struct kiln_router *router, const struct kiln_route *routes, uint32_t n,

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daemon - what the commands that stay have in common: log, signals, open files, metrics.
+ *
+ * Threads: the main thread, before there are others.
+ */
+#ifndef KILN_CLI_DAEMON_H
+#define KILN_CLI_DAEMON_H
+
+#include <signal.h>
+
+#include "base/log.h"
+#include "base/metric.h"
+#include "cli/settings.h"
+#include "net/server.h"
+
+/* On standard error, as the settings say. */
+KILN_CHECK int kiln_daemon_log(const struct kiln_settings *set, struct kiln_log **ret_log,
+                               struct kiln_err *err);
+
+/* SIGTERM, SIGINT and SIGHUP, blocked in every thread and waited for by the main one. */
+void kiln_daemon_block_signals(sigset_t *ret_set);
+
+/*
+ * Waits until somebody asks for the end, calling `reload` for each SIGHUP; says so in the log and
+ * to a supervisor.  From then on a second asking ends the process at once.
+ */
+void kiln_daemon_wait(const sigset_t *set, struct kiln_log *log, void (*reload)(void *context),
+                      void *context);
+
+/* As many as the system allows. */
+void kiln_daemon_raise_open_files(void);
+
+/* Metrics of the process, under the names every Prometheus client uses. */
+void kiln_daemon_measure(struct kiln_metrics *metrics, uint64_t started_unix_ns);
+/* Bytes that this process has in memory; 0 if it cannot be told. */
+uint64_t kiln_process_rss(void);
+
+/* Answers with all metrics. */
+void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics *metrics);
+
+/* Tells a supervisor (NOTIFY_SOCKET, as systemd gives it) a state: "READY=1".  Nobody there: 0. */
+int kiln_notify(const char *state);
+
+/* Prints why it does not run.  Returns an exit code. */
+int kiln_daemon_fail(struct kiln_err *err);
+
+#endif /* KILN_CLI_DAEMON_H */
