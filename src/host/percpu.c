@@ -6,6 +6,7 @@
 #include "host/percpu.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,17 +15,22 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+/* ULONG_MAX: there is none. */
+static unsigned long read_number(const char *text, char **ret_rest)
+{
+    *ret_rest = (char *)text;
+    return *text >= '0' && *text <= '9' ? strtoul(text, ret_rest, 10) : ULONG_MAX;
+}
+
 int kiln_cpus_parse(const char *list, bool online[KILN_CPUS_MAX])
 {
     unsigned long end = 0;
     memset(online, 0, KILN_CPUS_MAX);
     while (*list && *list != '\n') {
         char *rest;
-        if (*list < '0' || *list > '9')
-            return KILN_E_MALFORMED;
-        unsigned long first = strtoul(list, &rest, 10), last = first;
+        unsigned long first = read_number(list, &rest), last = first;
         if (*rest == '-')
-            last = strtoul(rest + 1, &rest, 10);
+            last = read_number(rest + 1, &rest);
         if (first > last || last >= KILN_CPUS_MAX || (*rest && *rest != ',' && *rest != '\n'))
             return KILN_E_MALFORMED;
         memset(online + first, 1, last - first + 1);
