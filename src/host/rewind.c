@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "host/reason.h"
+#include "symbol/elf.h"
 
 struct kiln_walk_env {
     struct kiln_tables *tables;
@@ -27,9 +28,20 @@ struct kiln_walk_env {
     struct kiln_dir_entry page_entry;
 };
 
+/* Code that the memory does not have, as its file has it. */
+static int read_code(struct kiln_walk_env *env, uint64_t address, void *to, size_t size)
+{
+    const struct kiln_map *map = kiln_process_map_known(env->process, address);
+    if (!map || !map->object || !map->object->elf)
+        return -1;
+    return kiln_elf_read(map->object->elf, address - map->bias, to, size);
+}
+
 static inline int kiln_walk_read(struct kiln_walk_env *env, __u64 address, void *to, __u32 size)
 {
-    return env->memory->read(env->memory->context, address, to, size);
+    if (env->memory->read(env->memory->context, address, to, size) == 0)
+        return 0;
+    return read_code(env, address, to, size);
 }
 
 static inline int kiln_walk_find(struct kiln_walk_env *env, const struct kiln_dir_key *key,

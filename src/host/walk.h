@@ -19,8 +19,9 @@
  *
  * How it ends well: at a row KILN_CFA_END; at a return address 0, which is what the first code of a
  * thread finds where nobody called it; and in code without tables, where the frame pointer
- * is 0: the ABI marks the outermost frame so.  In code made at run time, which may use
- * the register for anything, a 0 counts only if it came from a chain of frame pointers.
+ * is 0: the ABI marks the outermost frame so; and where a thread or a program has just begun.  In
+ * code made at run time, which may use the register for anything, a 0 counts only if it came from a
+ * chain of frame pointers.
  *
  * Code without tables (JIT, V8's builtins, assembler) is crossed by the frame pointer, if that is
  * aligned, not below the stack pointer nor far above it, and the return address beside it lies in
@@ -41,6 +42,7 @@
 
 enum {
     KILN_WALK_FALLS_MAX = 16,
+    KILN_WALK_ARGS_MAX = 1 << 16,  /* of a program that has just begun */
     KILN_WALK_FRAME_MAX = 1 << 20, /* bytes from the stack pointer to a frame pointer */
     KILN_WALK_MAP_STEPS = 18,      /* of a search among 2^17 mappings */
     KILN_WALK_ROW_STEPS = KILN_PAGE_BITS + 1,
@@ -54,6 +56,7 @@ struct kiln_walk {
     __u64 miss;      /* the address whose table is wanted */
     __u64 absent[2]; /* addresses that no mapping has: the walk goes on without */
     __u64 bare;      /* the address of a mapping for which there are no rows */
+    __u64 bx_at;     /* where rbx is; 0: in leaf_regs, 1: it is lost */
     __u64 saved[KILN_ARCH_SIGNAL_REGS];
     __u32 pid;
     __u32 maps, n_maps; /* slot of the process' mappings; 0: not looked for yet */
@@ -237,6 +240,7 @@ KILN_WALK int kiln_walk_signal(struct kiln_walk_env *env, struct kiln_walk *walk
     if (kiln_walk_go(walk, regs->pc, regs->r[KILN_ARCH_SP], regs->r[KILN_ARCH_FP]))
         return 1;
     walk->leaf = 1;
+    walk->bx_at = 0;
     return 0;
 }
 
@@ -245,6 +249,7 @@ KILN_WALK int kiln_walk_by_frame(struct kiln_walk_env *env, struct kiln_walk *wa
 {
     __u64 saved[2]; /* frame pointer, return address */
     walk->by_fp = 1;
+    walk->bx_at = 1;
     if (!walk->fp)
         return kiln_walk_end(walk, KILN_END_COMPLETE);
     if (walk->fp & 7)
@@ -254,6 +259,23 @@ KILN_WALK int kiln_walk_by_frame(struct kiln_walk_env *env, struct kiln_walk *wa
     if (kiln_walk_read(env, walk->fp, saved, sizeof(saved)))
         return kiln_walk_end(walk, KILN_END_READ);
     return kiln_walk_go(walk, saved[1], walk->fp + 16, saved[0]);
+}
+
+/*
+ * A leaf without rows that nobody called: a thread just behind the system call that made it, which
+ * gave it 0 (the C library ends its tables before that call, because they would be wrong in the
+ * thread), or the first code of a program, which finds argc and argv where it is.
+ */
+KILN_WALK int kiln_walk_is_first(struct kiln_walk_env *env, const struct kiln_walk *walk)
+{
+    __u64 word = 0;
+    __u16 code = 0;
+    if (!walk->leaf_regs.r[KILN_ARCH_RESULT] &&
+        !kiln_walk_read(env, walk->pc - sizeof(code), &code, sizeof(code)) &&
+        code == KILN_ARCH_SYSCALL)
+        return 1;
+    return !walk->fp && !kiln_walk_read(env, walk->sp, &word, 8) && word < KILN_WALK_ARGS_MAX &&
+           !kiln_walk_read(env, walk->sp + 8 + word * 8, &word, 8) && !word;
 }
 
 /*
@@ -282,9 +304,32 @@ KILN_WALK int kiln_walk_cross(struct kiln_walk_env *env, struct kiln_walk *walk,
     }
     if (found > 0)
         return 1;
+    if (found < 0 && walk->leaf && !is_jit && kiln_walk_is_first(env, walk))
+        end = KILN_END_COMPLETE;
     kiln_walk_frame(env, walk->n++, address);
     walk->by_fp = 1;
+    walk->bx_at = 1;
     return found ? kiln_walk_end(walk, end) : kiln_walk_go(walk, saved[1], fp + 16, saved[0]);
+}
+
+/* What rbx had; 0, or else it is not known. */
+KILN_WALK int kiln_walk_bx(struct kiln_walk_env *env, const struct kiln_walk *walk, __u64 *ret_bx)
+{
+    if (walk->bx_at == 1)
+        return 1;
+    *ret_bx = walk->leaf_regs.r[KILN_ARCH_BX];
+    return walk->bx_at ? kiln_walk_read(env, walk->bx_at, ret_bx, 8) : 0;
+}
+
+/* Where a row says that rbx was saved: it is read when somebody asks, which is seldom. */
+KILN_WALK void kiln_walk_follow_bx(struct kiln_walk *walk, __u64 row, __u64 cfa)
+{
+    __u32 saved = kiln_row_bx(row);
+    __u64 at = cfa - 8 * (saved + 1);
+    if (saved == KILN_BX_LOST)
+        walk->bx_at = 1;
+    else if (saved && at >= walk->sp)
+        walk->bx_at = at;
 }
 
 /* The canonical frame address by a row; 0, or 1: the walk ends. */
@@ -296,9 +341,9 @@ KILN_WALK int kiln_walk_cfa(struct kiln_walk_env *env, struct kiln_walk *walk, _
                      ? walk->fp
                      : walk->sp;
     if (kind >= KILN_CFA_REG) {
-        if (!walk->leaf)
-            return kiln_walk_end(walk, KILN_END_RULE);
         base = walk->leaf_regs.r[kind & 15];
+        if (!walk->leaf && (kind != KILN_CFA_REG + KILN_ARCH_BX || kiln_walk_bx(env, walk, &base)))
+            return kiln_walk_end(walk, KILN_END_RULE);
     }
     base += (__u64)kiln_row_cfa_off(row);
     if (kind == KILN_CFA_PLT)
@@ -321,6 +366,7 @@ KILN_WALK int kiln_walk_caller(struct kiln_walk_env *env, struct kiln_walk *walk
     __u32 kind = kiln_row_fp(row);
     __s64 offset = kiln_row_fp_off(row);
     int failed = 0;
+    kiln_walk_follow_bx(walk, row, cfa);
     /* Below the stack pointer nothing is kept: it was popped, though the tables do not say so. */
     if (kind == KILN_FP_AT_CFA && cfa + (__u64)offset < walk->sp)
         kind = KILN_FP_SAME;
@@ -394,7 +440,20 @@ KILN_WALK void kiln_walk_begin(struct kiln_walk *walk, const struct kiln_registe
     walk->miss = walk->absent[0] = walk->absent[1] = walk->bare = 0;
     walk->maps = walk->n_maps = walk->generation = walk->n = 0;
     walk->leaf = leaf;
+    walk->bx_at = 0;
     walk->by_fp = walk->falls = walk->end = 0;
+}
+
+/* What kiln_walk_begin() can go on from. */
+KILN_WALK void kiln_walk_registers(struct kiln_walk_env *env, const struct kiln_walk *walk,
+                                   struct kiln_registers *to)
+{
+    __u64 bx = 0;
+    *to = walk->leaf_regs;
+    to->pc = walk->pc;
+    to->r[KILN_ARCH_SP] = walk->sp;
+    to->r[KILN_ARCH_FP] = walk->fp;
+    to->r[KILN_ARCH_BX] = kiln_walk_bx(env, walk, &bx) ? 0 : bx;
 }
 
 /* After a miss whose tables were loaded meanwhile: what is known of mappings is looked up anew. */

@@ -19,7 +19,8 @@ enum { FUEL = 4 << 20, FUEL_OF_FRAME = 16 };
 static bool is_equal(const struct kiln_cfi_row *a, const struct kiln_cfi_row *b)
 {
     return a->rule == b->rule && a->reg == b->reg && a->fp == b->fp && a->ra_reg == b->ra_reg &&
-           a->cfa_off == b->cfa_off && a->more == b->more && a->fp_off == b->fp_off;
+           a->bx == b->bx && a->cfa_off == b->cfa_off && a->more == b->more &&
+           a->fp_off == b->fp_off;
 }
 
 void cfi_push(struct cfi_out *out, const struct kiln_cfi_row *row)

@@ -3,9 +3,10 @@
  * cfi - call frame information: what .eh_frame, .debug_frame and Go's tables say of how to find the
  * caller at each address, as rows.
  *
- * Only three columns are followed: the canonical frame address, the frame pointer, the return
- * address.  Rows for a range are made when asked for, through .eh_frame_hdr's search table where
- * there is one, so that a large file costs what is looked at; without, the frames are indexed once.
+ * Only four columns are followed: the canonical frame address, the frame pointer, the return
+ * address, and rbx as far as it is pushed.  Rows for a range are made when asked for, through
+ * .eh_frame_hdr's search table where there is one, so that a large file costs what is looked at;
+ * without, the frames are indexed once.
  *
  * Threads: one owner at a time.
  */
@@ -38,8 +39,11 @@ struct kiln_cfi_row {
     uint8_t reg;    /* REG, DEREF: DWARF's number */
     uint8_t fp;     /* enum kiln_saved */
     uint8_t ra_reg; /* 0xff: the return address is at CFA - 8; else the register that has it */
+    uint8_t bx;     /* rbx: 0 the same, n: at CFA - 8 * (n + 1), KILN_CFI_BX_LOST */
     int32_t cfa_off, more, fp_off;
 };
+
+enum { KILN_CFI_BX_LOST = 15 };
 
 struct kiln_cfi;
 

@@ -19,7 +19,7 @@
 #include "symbol/gopcln.h"
 #include "symbol/window.h"
 
-enum { CFI_RBP = 6, CFI_RSP = 7, CFI_RIP = 16 };
+enum { CFI_RBX = 3, CFI_RBP = 6, CFI_RSP = 7, CFI_RIP = 16 };
 
 /* Where rows go: sorted, equal neighbours are one. */
 struct cfi_out {
@@ -59,7 +59,7 @@ struct cfi_cfa {
 
 struct cfi_state {
     struct cfi_cfa cfa;
-    struct cfi_saved fp, ra;
+    struct cfi_saved fp, ra, bx;
 };
 
 /* An expression that gives the CFA; what is not followed gives NONE. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The byte code of call frame information.  A program begins with the state that its CIE's program
- * left; each advance of the location makes a row of the state so far.  Only three columns are kept:
- * the CFA, rbp, and the return address.
+ * left; each advance of the location makes a row of the state so far.  Only four columns are kept:
+ * the CFA, rbp, rbx, and the return address.
  *
  * What is said in a way that is not followed makes rows of KILN_RULE_NONE; an operation that is not
  * known, or that is cut off, ends the program there.
@@ -57,6 +57,8 @@ static struct cfi_saved *column(struct machine *m, uint64_t reg)
 {
     if (reg == CFI_RBP)
         return &m->state.fp;
+    if (reg == CFI_RBX)
+        return &m->state.bx;
     return reg == m->cie->ra ? &m->state.ra : NULL;
 }
 
@@ -75,7 +77,7 @@ static void restore(struct machine *m, uint64_t reg)
     struct cfi_saved *saved = column(m, reg);
 
     if (saved)
-        *saved = reg == CFI_RBP ? initial->fp : initial->ra;
+        *saved = reg == CFI_RBP ? initial->fp : reg == CFI_RBX ? initial->bx : initial->ra;
 }
 
 static void define_cfa(struct machine *m, uint64_t reg, uint64_t off)
@@ -302,6 +304,16 @@ static void take_fp(const struct cfi_state *state, struct kiln_cfi_row *row)
     row->fp_off = row->fp == KILN_SAVED_CFA || row->fp == KILN_SAVED_FP ? (int32_t)fp.off : 0;
 }
 
+static void take_bx(const struct cfi_state *state, struct kiln_cfi_row *row)
+{
+    const struct cfi_saved *bx = &state->bx;
+
+    row->bx = bx->where == CFI_UNSET ? 0 : KILN_CFI_BX_LOST;
+    if (bx->where == CFI_AT_CFA && bx->off % 8 == 0 && bx->off <= -16 &&
+        bx->off > -8 * (KILN_CFI_BX_LOST + 1))
+        row->bx = (uint8_t)(-bx->off / 8 - 1);
+}
+
 /* The return address is at CFA - 8, or in a register, or it is not followed. */
 static bool take_ra(const struct cfi_state *state, struct kiln_cfi_row *row)
 {
@@ -337,6 +349,7 @@ static struct kiln_cfi_row row_of(const struct cfi_state *state, uint64_t addres
     if (!take_ra(state, &row))
         return none;
     take_fp(state, &row);
+    take_bx(state, &row);
     return row;
 }
 

@@ -23,7 +23,7 @@
 
 #include "base/hash.h"
 
-enum { TABLE_BYTES = 64 << 20 };
+enum { TABLE_BYTES = 64 << 20, STOP_TRIES = 1000 };
 
 /* ---- a stopped process ---- */
 
@@ -44,23 +44,34 @@ static int read_process(void *context, uint64_t address, void *to, size_t n)
     return process_vm_readv(f->pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -1;
 }
 
+static int wait_stop(pid_t tid)
+{
+    for (int tries = 0; tries < STOP_TRIES; tries++) {
+        int status = 0;
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+        if (got < 0 || (got == tid && !WIFSTOPPED(status)))
+            return -ESRCH;
+        if (got == 0)
+            usleep(50);
+        else if (status >> 16 == PTRACE_EVENT_STOP)
+            return 0;
+        /* A signal of its own on the way: hand it on. */
+        else if (ptrace(PTRACE_CONT, tid, 0, status >> 16 ? 0 : WSTOPSIG(status)) != 0)
+            return -errno;
+    }
+    return -EAGAIN;
+}
+
 int frozen_stop(struct frozen *f, pid_t pid, pid_t tid)
 {
     struct user_regs_struct regs;
-    int status = 0;
     *f = (struct frozen){.pid = pid, .tid = tid};
     f->memory = (struct kiln_stack_memory){.read = read_process, .context = f};
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
         return -errno;
-    for (;;) {
-        if (waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
-            return -ESRCH;
-        if (status >> 16 == PTRACE_EVENT_STOP)
-            break;
-        /* A signal of its own on the way: hand it on. */
-        if (ptrace(PTRACE_CONT, tid, 0, status >> 16 ? 0 : WSTOPSIG(status)) != 0)
-            return -errno;
-    }
+    int failed = wait_stop(tid);
+    if (failed)
+        return failed;
     if (ptrace(PTRACE_GETREGS, tid, 0, &regs) != 0)
         return -errno;
     take_registers(f, &regs);

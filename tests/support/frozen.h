@@ -27,7 +27,10 @@ struct frozen {
     char proc[64]; /* a folder like /proc that has this one process */
 };
 
-/* Stops a thread that is ptraced already, by PTRACE_SEIZE.  -ESRCH: it is gone. */
+/*
+ * Stops a thread that is ptraced already, by PTRACE_SEIZE.  -ESRCH: it is gone; -EAGAIN: it cannot
+ * be stopped just now (vfork), and will be later.
+ */
 int frozen_stop(struct frozen *f, pid_t pid, pid_t tid);
 int frozen_go(struct frozen *f);
 

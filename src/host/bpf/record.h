@@ -66,27 +66,45 @@ enum kiln_fp {
     KILN_FP_RA_REG, /* the same; and the return address is in register `offset`; leaf alone */
 };
 
-/* A row: bits 0-15 address in the page, 16-20 cfa, 21-23 fp, 24-47 CFA's offset, 48-63 fp's. */
+/*
+ * Where the caller's rbx is, which code that aligns its stack keeps the CFA in (the dynamic
+ * linker, on its way to a function that is called for the first time): 0 the same, 1-14 saved at
+ * CFA - 8 * (n + 1), LOST.
+ */
+enum { KILN_BX_LOST = 15, KILN_CFA_OFF_BITS = 22, KILN_FP_OFF_BITS = 16 };
+
+/*
+ * A row: bits 0-13 address in the page, 14-18 cfa, 19-21 fp, 22-25 rbx, 26-47 CFA's offset, 48-63
+ * fp's.
+ */
 static inline __u64 kiln_row_pack(__u32 address, __u32 cfa, __u32 fp, __s32 cfa_off, __s32 fp_off)
 {
-    return (__u64)(address & 0xffff) | (__u64)(cfa & 31) << 16 | (__u64)(fp & 7) << 21 |
-           (__u64)((__u32)cfa_off & 0xffffff) << 24 | (__u64)((__u32)fp_off & 0xffff) << 48;
+    return (__u64)(address & 0x3fff) | (__u64)(cfa & 31) << 14 | (__u64)(fp & 7) << 19 |
+           (__u64)((__u32)cfa_off & 0x3fffff) << 26 | (__u64)((__u32)fp_off & 0xffff) << 48;
+}
+static inline __u64 kiln_row_with_bx(__u64 row, __u32 bx)
+{
+    return row | (__u64)(bx & 15) << 22;
 }
 static inline __u32 kiln_row_address(__u64 row)
 {
-    return (__u32)(row & 0xffff);
+    return (__u32)(row & 0x3fff);
 }
 static inline __u32 kiln_row_cfa(__u64 row)
 {
-    return (__u32)(row >> 16) & 31;
+    return (__u32)(row >> 14) & 31;
 }
 static inline __u32 kiln_row_fp(__u64 row)
 {
-    return (__u32)(row >> 21) & 7;
+    return (__u32)(row >> 19) & 7;
+}
+static inline __u32 kiln_row_bx(__u64 row)
+{
+    return (__u32)(row >> 22) & 15;
 }
 static inline __s64 kiln_row_cfa_off(__u64 row)
 {
-    return (__s64)(row << 16) >> 40;
+    return (__s64)(row << 16) >> 42;
 }
 static inline __s64 kiln_row_fp_off(__u64 row)
 {

@@ -186,15 +186,13 @@ static __always_inline __u32 read_slice(struct scratch *s, __u32 at, __u64 sp)
 /* Puts the registers and the slice behind `at` frames; how many words the record has then. */
 static __always_inline __u32 add_raw(struct scratch *s, __u32 at)
 {
+    struct kiln_walk_env env = {.scratch = s};
     struct kiln_walk *walk = &s->walk;
     struct kiln_registers *to;
     if (at > FRAMES_MAX)
         return at;
     to = (struct kiln_registers *)&s->words[at];
-    *to = walk->leaf_regs;
-    to->r[KILN_ARCH_FP] = walk->fp;
-    to->r[KILN_ARCH_SP] = walk->sp;
-    to->pc = walk->pc;
+    kiln_walk_registers(&env, walk, to);
     at += REGISTERS;
     s->record.flags |= KILN_RECORD_RAW | (walk->leaf ? KILN_RECORD_LEAF : 0);
     s->record.slice = read_slice(s, at, walk->sp);

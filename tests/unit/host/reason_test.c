@@ -24,12 +24,14 @@ TEST(reason, lost_samples_count_as_failures_and_kernel_threads_do_not_count)
 
 TEST(reason, rows_keep_what_is_packed_into_them)
 {
-    uint64_t row = kiln_row_pack(0x3fff, KILN_CFA_REG + 15, KILN_FP_AT_FP, -8388608, -32768);
+    uint64_t row = kiln_row_pack(0x3fff, KILN_CFA_REG + 15, KILN_FP_AT_FP, -2097152, -32768);
+    row = kiln_row_with_bx(row, KILN_BX_LOST);
 
     CHECK_EQ(kiln_row_address(row), 0x3fff);
     CHECK_EQ(kiln_row_cfa(row), KILN_CFA_REG + 15);
     CHECK_EQ(kiln_row_fp(row), KILN_FP_AT_FP);
-    CHECK_EQ(kiln_row_cfa_off(row), -8388608);
+    CHECK_EQ(kiln_row_cfa_off(row), -2097152);
     CHECK_EQ(kiln_row_fp_off(row), -32768);
-    CHECK_EQ(kiln_row_cfa_off(kiln_row_pack(0, 0, 0, 8388607, 32767)), 8388607);
+    CHECK_EQ(kiln_row_bx(row), KILN_BX_LOST);
+    CHECK_EQ(kiln_row_cfa_off(kiln_row_pack(0, 0, 0, 2097151, 32767)), 2097151);
 }
