@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names_fuzz - opens names of anything and asks for some: whatever comes out is text.
+ */
+#ifndef KILN_FUZZ_NAMES_FUZZ_H
+#define KILN_FUZZ_NAMES_FUZZ_H
+
+#include "fuzz.h"
+#include "symbol/names.h"
+
+static inline void fuzz_check_text(struct kiln_str text)
+{
+    FUZZ_CHECK(text.len <= 4096);
+    FUZZ_CHECK(kiln_utf8_valid(text));
+    for (size_t i = 0; i < text.len; i++)
+        FUZZ_CHECK((unsigned char)text.ptr[i] >= 0x20);
+}
+
+static inline void fuzz_names(enum kiln_source_kind kind, const void *data, size_t n)
+{
+    const struct kiln_names_limits limits = {.memory_bytes = 32 << 20, .symbols = 100000};
+    struct kiln_bytes bytes = kiln_bytes_memory(data, n);
+    struct kiln_names *names = NULL;
+
+    if (kiln_names_open(kind, &bytes, &limits, &names) < 0)
+        return;
+    for (uint64_t i = 0; i < 96; i++) {
+        uint64_t address = i < 32 ? 0x1000 + i * 16 : i * UINT64_C(0x0123456789abcdef);
+        struct kiln_name name = {0};
+
+        if (i >= 64 && n >= 8) /* likely to be one that the input names */
+            memcpy(&address, (const char *)data + (i - 64) * (n - 8) / 32, 8);
+        if (!kiln_names_find(names, address, &name))
+            continue;
+        FUZZ_CHECK(name.function.len > 0);
+        fuzz_check_text(name.function);
+        fuzz_check_text(name.system_name);
+        fuzz_check_text(name.file);
+        fuzz_check_text(name.module);
+    }
+    kiln_names_close(names);
+}
+
+#endif /* KILN_FUZZ_NAMES_FUZZ_H */
