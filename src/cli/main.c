@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     int code;
 
     if (argc == 2 && strcmp(argv[1], "--names-child") == 0)
-        return kiln_resolver_child();
+        _exit(kiln_resolver_child());
     if (argc >= 2)
         cli.command = kiln_command_named(command_name(argv[1]));
     if (!cli.command && argv[1][0] == '-') { /* kiln --data-dir ... */

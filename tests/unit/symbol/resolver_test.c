@@ -2,6 +2,7 @@
 /* The resolver with a real, confined child, forked from this program. */
 #include "symbol/resolver.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,9 +10,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/metric.h"
+#include "elf_maker.h"
 #include "test.h"
 
 static struct kiln_metrics *metrics;
@@ -78,6 +81,16 @@ static pid_t child_pid(void)
     return (pid_t)strtol(text, NULL, 10);
 }
 
+/* While nobody asks it anything: it is dead when this returns. */
+static void kill_child(void)
+{
+    pid_t pid = child_pid();
+    siginfo_t info;
+
+    CHECK_OK(kill(pid, SIGKILL));
+    CHECK_OK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+}
+
 /* A field of /proc/PID/status. */
 static void check_status(pid_t pid, const char *field, const char *value)
 {
@@ -123,7 +136,7 @@ TEST(resolver, answers_from_memory_what_it_was_asked_before)
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "kept");
     CHECK_EQ(ask(resolver, source, 0x5000).function.len, 0);
-    kill(child_pid(), SIGKILL);
+    kill_child();
     source.fd = -1;
     CHECK_STR(ask(resolver, source, 0x1000).function, "kept");
     CHECK_EQ(ask(resolver, source, 0x5000).function.len, 0);
@@ -221,7 +234,7 @@ TEST(resolver, a_child_that_is_killed_is_started_again)
     struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "here");
-    kill(child_pid(), SIGKILL);
+    kill_child();
     CHECK_STR(ask(resolver, source, 0x1001).function, "here");
     CHECK_EQ(counted("kiln_names_child_restarts_total"), 1);
     CHECK_EQ(counted("kiln_names_set_aside_total"), 0);
@@ -329,6 +342,113 @@ TEST(resolver, a_file_that_takes_too_long_is_set_aside_and_others_are_not)
     CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
     close(slow.fd);
     close(good.fd);
+    stop(resolver);
+}
+
+/* An ELF file of almost nothing but a promise: a symbol table of so many gigabytes of zeros. */
+static int huge_table(uint64_t bytes)
+{
+    static struct elf_maker maker;
+    static const uint8_t code[16];
+    const struct elf_part text = {.name = ".text",
+                                  .flags = SHF_ALLOC | SHF_EXECINSTR,
+                                  .address = 0x1000,
+                                  .data = code,
+                                  .n = sizeof(code)};
+    Elf64_Ehdr *header = (Elf64_Ehdr *)maker.data;
+    Elf64_Shdr *sections;
+    int fd;
+
+    memset(&maker, 0, sizeof(maker));
+    maker.type = ET_DYN;
+    elf_maker_add(&maker, text);
+    elf_maker_add(&maker, (struct elf_part){.name = ".strtab", .type = SHT_STRTAB});
+    elf_maker_add(&maker, (struct elf_part){
+                              .name = ".symtab", .type = SHT_SYMTAB, .link = 2, .entry_size = 24});
+    (void)elf_maker_bytes(&maker);
+    sections = (Elf64_Shdr *)(maker.data + header->e_shoff);
+    sections[2].sh_offset = sections[3].sh_offset = 1 << 20;
+    sections[2].sh_size = sections[3].sh_size = bytes;
+    fd = file_of(maker.data, maker.n);
+    CHECK_OK(ftruncate(fd, (off_t)bytes + (2 << 20)));
+    return fd;
+}
+
+TEST(resolver, a_table_that_is_huge_does_no_harm)
+{
+    struct kiln_resolver *resolver = start(0);
+    struct kiln_source huge = {KILN_SOURCE_ELF, huge_table(UINT64_C(1) << 40), 1, 1,
+                               KILN_STR("huge")};
+    struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
+                               KILN_STR("good")};
+
+    CHECK_EQ(ask(resolver, huge, 0x1000).function.len, 0);
+    CHECK_EQ(counted("kiln_names_child_restarts_total"), 0);
+    CHECK_STR(ask(resolver, good, 0x1000).function, "here");
+    close(huge.fd);
+    close(good.fd);
+    stop(resolver);
+}
+
+TEST(resolver, a_table_that_takes_long_is_set_aside)
+{
+    struct kiln_resolver *resolver = start(2);
+    struct kiln_source huge = {KILN_SOURCE_ELF, huge_table(UINT64_C(600) << 20), 1, 1,
+                               KILN_STR("huge")};
+    struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
+                               KILN_STR("good")};
+
+    CHECK_EQ(ask(resolver, huge, 0x1000).function.len, 0);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
+    CHECK_STR(ask(resolver, good, 0x1000).function, "here");
+    close(huge.fd);
+    close(good.fd);
+    stop(resolver);
+}
+
+TEST(resolver, children_are_not_started_without_end)
+{
+    struct kiln_resolver *resolver = start(0);
+    int fd = map_of("1000 100 here\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_name name;
+    int r = 0;
+
+    for (uint64_t i = 0; r == 0 && i < 50; i++) {
+        uint64_t address = 0x1000 + i;
+
+        r = kiln_resolver_ask(resolver, &source, &address, 1, &name);
+        if (child_pid())
+            kill_child();
+    }
+    CHECK_EQ(r, -EAGAIN);
+    close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, what_is_kept_stays_below_its_limit)
+{
+    enum { N = 512, ROUNDS = 200 };
+    struct kiln_resolver_opts opts = {.program = "", .cache_bytes = 2 << 20};
+    struct kiln_resolver *resolver = NULL;
+    struct kiln_name names[N];
+    uint64_t addresses[N];
+    char text[] = "0 ffffff a name\n";
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, map_of(text), 1, 1, KILN_STR("a")};
+
+    CHECK_OK(kiln_metrics_new(&metrics));
+    opts.metrics = metrics;
+    CHECK_OK(kiln_resolver_new(&opts, &resolver, NULL));
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < N; i++)
+            addresses[i] = round * N + i;
+        CHECK_OK(kiln_resolver_ask(resolver, &source, addresses, N, names));
+        for (uint32_t i = 0; i < N; i++)
+            CHECK_STR(names[i].function, "a name");
+        CHECK(kiln_metric_value(kiln_metric_get(metrics, KILN_GAUGE, "kiln_names_kept_bytes", "",
+                                                NULL)) <= 2 << 20);
+    }
+    close(source.fd);
     stop(resolver);
 }
 
