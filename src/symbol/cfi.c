@@ -210,6 +210,20 @@ void kiln_cfi_close(struct kiln_cfi *cfi)
     kiln_free(cfi);
 }
 
+/* Whether nothing else is said of the entry point: only then code tells that it is outermost. */
+static void look_at_entry(struct kiln_cfi *cfi)
+{
+    struct kiln_cfi_row row = {.rule = KILN_RULE_NONE};
+    struct cfi_out out = {.rows = &row, .max = 1, .fuel = FUEL};
+    uint64_t entry = cfi->elf->entry;
+
+    cfi->is_entry_known = true;
+    if (!entry || entry == UINT64_MAX)
+        return;
+    cfi_fill(cfi, CFI_EH, entry, entry + 1, &out);
+    cfi->is_entry_bare = row.rule == KILN_RULE_NONE;
+}
+
 int kiln_cfi_rows(struct kiln_cfi *cfi, uint64_t begin, uint64_t end, struct kiln_cfi_row *rows,
                   uint32_t max)
 {
@@ -217,6 +231,8 @@ int kiln_cfi_rows(struct kiln_cfi *cfi, uint64_t begin, uint64_t end, struct kil
     uint64_t found[CFI_TRAMPOLINES_MAX], at = begin;
     uint32_t n = begin < end ? cfi_trampolines(cfi->elf, begin, end, found) : 0;
 
+    if (!cfi->is_entry_known)
+        look_at_entry(cfi);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t from = found[i] > at ? found[i] - 1 : at;
         uint64_t to = found[i] + CFI_TRAMPOLINE;

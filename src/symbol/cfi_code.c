@@ -69,7 +69,7 @@ void cfi_entry_fill(const struct kiln_cfi *cfi, uint64_t begin, uint64_t end, st
     uint64_t entry = cfi->elf->entry;
     uint64_t from = entry > begin ? entry : begin;
 
-    if (!entry || from >= end || from - entry >= ENTRY_BYTES) {
+    if (!cfi->is_entry_bare || from >= end || from - entry >= ENTRY_BYTES) {
         cfi_push_rule(out, begin, KILN_RULE_NONE);
         return;
     }

@@ -165,7 +165,8 @@ struct kiln_cfi {
     const struct kiln_elf *elf;
     struct cfi_frames eh, debug;
     struct kiln_gopcln *go;
-    bool is_entry_outermost; /* whatever frames say of the entry point */
+    bool is_entry_outermost;            /* whatever frames say of the entry point */
+    bool is_entry_known, is_entry_bare; /* nothing is said of it */
 };
 
 enum cfi_layer { CFI_EH, CFI_GO, CFI_DEBUG, CFI_ENTRY, CFI_NOTHING };
