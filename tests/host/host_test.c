@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole profiler on the kernel of this machine: what burns is found by name in what it
+ * publishes, and what it publishes keeps the rules.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "codec/otlp.h"
+#include "codec/otlp_check.h"
+#include "host/host.h"
+#include "test.h"
+
+/* ---- a consumer that keeps everything ---- */
+
+struct keeper {
+    struct kiln_consumer consumer;
+    pthread_mutex_t lock;
+    struct kiln_batch *batches[256];
+    uint32_t n;
+    int code; /* what it says */
+};
+
+static void keep(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct keeper *keeper = (struct keeper *)consumer;
+    struct kiln_outcome outcome = {.code = keeper->code};
+
+    pthread_mutex_lock(&keeper->lock);
+    if (keeper->n < 256)
+        keeper->batches[keeper->n++] = kiln_batch_ref(delivery->batch);
+    pthread_mutex_unlock(&keeper->lock);
+    kiln_delivery_end(delivery, &outcome);
+}
+
+static struct keeper keeper = {.consumer.consume = keep, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void forget(void)
+{
+    while (keeper.n)
+        kiln_batch_unref(keeper.batches[--keeper.n]);
+    keeper.code = 0;
+}
+
+/* ---- the profiler ---- */
+
+static struct kiln_host *start(struct kiln_host_opts opts)
+{
+    struct kiln_err err = {0};
+    struct kiln_host *host;
+    int r;
+
+    forget();
+    opts.consumer = &keeper.consumer;
+    opts.names_program = getenv("KILN");
+    opts.no_names = !opts.names_program;
+    opts.every_ns = opts.every_ns ? opts.every_ns : 300 * KILN_NS_PER_MS;
+    opts.hz = opts.hz ? opts.hz : 199;
+    r = kiln_host_start(&opts, &host, &err);
+    if (r == -EPERM || r == -ENOSYS || r == -EOPNOTSUPP || r == -EACCES) {
+        printf("skipped: %s\n", err.text);
+        exit(77);
+    }
+    if (r < 0)
+        print_error("%s\n", err.text);
+    CHECK_OK(r);
+    return host;
+}
+
+static void check_rules(void)
+{
+    struct kiln_check_opts strict = {
+        .dupes = true, .orphans = true, .sample_shapes = true, .strict = true};
+
+    for (uint32_t i = 0; i < keeper.n; i++) {
+        struct kiln_check *check;
+        struct kiln_buf bytes;
+
+        kiln_buf_init(&bytes, 64 << 20);
+        CHECK_OK(kiln_otlp_encode(keeper.batches[i], NULL, &bytes, NULL));
+        CHECK_OK(kiln_otlp_check(kiln_buf_str(&bytes), &strict, &check, NULL));
+        for (uint32_t k = 0; k < check->n_findings; k++)
+            print_error("%s: %s\n", check->findings[k].where, check->findings[k].text);
+        CHECK_EQ(check->n_errors + check->n_warnings, 0);
+        kiln_check_free(check);
+        kiln_buf_done(&bytes);
+    }
+}
+
+/* ---- looking ---- */
+
+/* A stack as text, root first: "_start;main;f". */
+static const char *stack_text(const struct kiln_batch *batch, uint32_t stack)
+{
+    static char text[65536];
+    struct kiln_range range = batch->dict.stacks[stack];
+    size_t len = 0;
+
+    text[0] = 0;
+    for (uint32_t i = range.n; i > 0 && len < sizeof(text) - 4096; i--) {
+        const struct kiln_location *l =
+            &batch->dict.locations[batch->dict.frames[range.first + i - 1]];
+        struct kiln_str name = KILN_STR("?");
+
+        if (l->n)
+            name = kiln_batch_str(batch,
+                                  batch->dict.functions[batch->dict.lines[l->first].function].name);
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s", len ? ";" : "",
+                                KILN_STR_ARG(name));
+    }
+    return text;
+}
+
+struct found {
+    int64_t all, with; /* samples of the service; those whose stack has the text */
+    int64_t incomplete;
+};
+
+/* Counts samples of one profile. */
+static void look_at(const struct kiln_batch *batch, const struct kiln_profile *profile,
+                    const char *text, struct found *found)
+{
+    for (uint32_t i = 0; i < profile->n_samples; i++) {
+        const struct kiln_sample *sample = &batch->samples[profile->first_sample + i];
+        const char *stack = stack_text(batch, sample->stack);
+        int64_t n = kiln_sample_total(batch, sample);
+
+        found->all += n;
+        found->with += strstr(stack, text) ? n : 0;
+        found->incomplete += strncmp(stack, "[incomplete", 11) == 0 ? n : 0;
+    }
+}
+
+/* What all batches say of the processes with this attribute. */
+static struct found look_for(const char *key, const char *value, const char *text)
+{
+    struct found found = {0};
+
+    for (uint32_t i = 0; i < keeper.n; i++) {
+        const struct kiln_batch *batch = keeper.batches[i];
+
+        for (uint32_t r = 0; r < batch->n_resources; r++) {
+            const struct kiln_resource *resource = &batch->resources[r];
+            const struct kiln_scope *scope = &batch->scopes[resource->first_scope];
+
+            if (kiln_str_eq(kiln_set_text(batch, resource->attrs, kiln_str_of(key)),
+                            kiln_str_of(value)))
+                look_at(batch, &batch->profiles[scope->first_profile], text, &found);
+        }
+    }
+    return found;
+}
+
+/* ---- burning ---- */
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * KILN_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((noinline)) static void burn_known_leaf(void)
+{
+    for (volatile uint32_t i = 0; i < 100000; i++)
+        continue;
+}
+
+__attribute__((noinline)) static void burn_known_outer(uint64_t ms)
+{
+    for (uint64_t end = cpu_ns() + ms * KILN_NS_PER_MS; cpu_ns() < end;)
+        burn_known_leaf();
+    __asm__ volatile("" ::: "memory");
+}
+
+static void run(const char *program, const char *first, const char *second)
+{
+    char path[4096];
+    int status = -1;
+    pid_t pid;
+
+    snprintf(path, sizeof(path), "%s/programs/%s",
+             getenv("KILN_BUILD_DIR") ? getenv("KILN_BUILD_DIR") : ".", program);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        execl(path, path, first, second, (char *)NULL);
+        _exit(127);
+    }
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+}
+
+/* ---- tests ---- */
+
+TEST(host, a_function_that_burns_is_found_by_name_with_its_whole_stack)
+{
+    struct kiln_host *host = start((struct kiln_host_opts){0});
+    struct kiln_host_status status;
+    struct found found;
+
+    burn_known_outer(800);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    found = look_for("service.name", "host_host", "main;");
+    CHECK(found.with > 50);
+    found = look_for("service.name", "host_host", "burn_known_outer;burn_known_leaf");
+    CHECK(found.with > 50);
+    CHECK(found.with * 10 > found.all * 7);
+    CHECK(found.incomplete * 20 < found.all);
+    CHECK(status.samples >= (uint64_t)found.all);
+    CHECK_EQ(status.batches, keeper.n);
+    CHECK_EQ(status.batches_failed, 0);
+    CHECK(status.names_asked > status.names_missing);
+    check_rules();
+    forget();
+}
+
+TEST(host, a_process_that_lives_for_a_moment_is_there_with_its_name)
+{
+    struct kiln_host *host = start((struct kiln_host_opts){0});
+    struct found found;
+
+    for (int i = 0; i < 5; i++)
+        run("spawn", "--short", "100");
+    kiln_host_stop(host);
+    found = look_for("service.name", "spawn", "short_life;burn_briefly");
+    CHECK(found.all > 20);
+    CHECK(found.with * 10 > found.all * 7);
+    check_rules();
+    forget();
+}
+
+TEST(host, while_the_rate_is_zero_nothing_is_sampled)
+{
+    struct kiln_host *host = start((struct kiln_host_opts){.paused = true});
+    struct kiln_host_status status;
+
+    burn_known_outer(300);
+    kiln_host_status(host, &status);
+    CHECK_EQ(status.samples, 0);
+    CHECK_EQ(kiln_host_set_rate(host, 100000), -ERANGE);
+    CHECK_OK(kiln_host_set_rate(host, 499));
+    burn_known_outer(500);
+    kiln_host_stop(host);
+    CHECK(look_for("service.name", "host_host", "burn_known_outer").with > 50);
+    for (uint32_t i = 0; i < keeper.n; i++)
+        CHECK_EQ(keeper.batches[i]->profiles[0].period, KILN_NS_PER_S / 499);
+    forget();
+}
+
+TEST(host, in_windows_it_rests_between_them)
+{
+    struct kiln_host *host = start((struct kiln_host_opts){.every_ns = KILN_NS_PER_S,
+                                                           .window_ns = 200 * KILN_NS_PER_MS,
+                                                           .window_every_ns = 3600 * KILN_NS_PER_S,
+                                                           .hz = 499});
+    struct kiln_host_status status;
+
+    burn_known_outer(700);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    CHECK(status.samples > 0);
+    CHECK_EQ(status.hz, 0);
+    CHECK_EQ(keeper.n, 1);
+    CHECK(keeper.batches[0]->profiles[0].duration_ns < 500 * KILN_NS_PER_MS);
+    forget();
+}
+
+TEST(host, a_consumer_that_refuses_is_counted)
+{
+    struct kiln_host *host = start((struct kiln_host_opts){0});
+    struct kiln_host_status status;
+
+    keeper.code = -ENOSPC;
+    burn_known_outer(500);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    CHECK(status.batches_failed > 0);
+    forget();
+}
