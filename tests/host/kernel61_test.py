@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The oldest kernel that the host profiler runs on: Debian's 6.1, booted under qemu.
+
+Its image is taken from Debian's package (downloaded and unpacked into the build folder once, not installed),
+or from $KILN_KERNEL61.  The machine has nothing but busybox and what is tested, each with its libraries: the
+tests of the program in the kernel and of the side-band, and `kiln record` of a known program.
+"""
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from checks import check, exit_code  # noqa: E402
+
+BUILD = pathlib.Path(os.environ["KILN_BUILD_DIR"])
+LIMIT_S = 280
+INIT = """#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+mount -t cgroup2 none /sys/fs/cgroup; mount -t tmpfs none /tmp
+ln -sf dash /bin/sh
+echo 1 > /proc/sys/kernel/printk
+echo "RELEASE $(uname -r)"
+{commands}
+poweroff -f
+"""
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def tool(name):
+    return shutil.which(name) or skip(f"there is no {name}")
+
+
+def unpack_kernel(folder):
+    """Debian's own image of 6.1, unpacked."""
+    for name in ("apt-cache", "apt-get", "dpkg-deb"):
+        tool(name)
+    depends = subprocess.run(["apt-cache", "depends", "linux-image-cloud-amd64"], text=True, check=False,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    package = re.search(r"linux-image-6\.1\.[\w.+-]+", depends)
+    if not package:
+        skip("no package with a kernel 6.1 is known here")
+    with tempfile.TemporaryDirectory() as temporary:
+        got = subprocess.run(["apt-get", "download", "-qq", package[0]], cwd=temporary, check=False, timeout=120,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        files = list(pathlib.Path(temporary).glob("*.deb"))
+        if got.returncode or not files:
+            skip(f"{package[0]} cannot be downloaded")
+        subprocess.run(["dpkg-deb", "-x", files[0], temporary + "/root"], check=True)
+        image = next(pathlib.Path(temporary, "root/boot").glob("vmlinuz-*"))
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(image, folder / "vmlinuz.new")
+        (folder / "vmlinuz.new").rename(folder / "vmlinuz")
+
+
+def find_kernel():
+    if os.environ.get("KILN_KERNEL61"):
+        return pathlib.Path(os.environ["KILN_KERNEL61"])
+    folder = BUILD / "kernel61"
+    if not (folder / "vmlinuz").exists():
+        unpack_kernel(folder)
+    return folder / "vmlinuz"
+
+
+class Archive:
+    """A cpio archive as the kernel unpacks it: entries of a header of hexadecimal numbers, name, content."""
+
+    def __init__(self):
+        self.bytes = bytearray()
+        self.names = set()
+
+    def _entry(self, name, mode, data=b""):
+        name = name.encode() + b"\0"
+        numbers = [len(self.names) + 1, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0]
+        self.bytes += b"070701" + b"".join(b"%08X" % n for n in numbers) + name
+        self.bytes += bytes(-len(self.bytes) % 4) + data
+        self.bytes += bytes(-len(self.bytes) % 4)
+
+    def folder(self, path):
+        for parent in [*reversed(pathlib.PurePath(path).parents), pathlib.PurePath(path)]:
+            if str(parent) not in (".", "/") and str(parent) not in self.names:
+                self._entry(str(parent), stat.S_IFDIR | 0o755)
+                self.names.add(str(parent))
+
+    def file(self, path, data, mode=0o755):
+        if path not in self.names:
+            self.folder(str(pathlib.PurePath(path).parent))
+            self._entry(path, stat.S_IFREG | mode, data)
+            self.names.add(path)
+
+    def program(self, path, name=None):
+        """A program with the libraries that it is linked to."""
+        self.file("bin/" + (name or path.name), path.read_bytes())
+        linked = subprocess.run(["ldd", path], text=True, check=False, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL).stdout
+        for library in re.findall(r"(/\S+) \(0x", linked):
+            self.file(library.lstrip("/"), pathlib.Path(library).read_bytes())
+
+    def finish(self):
+        self._entry("TRAILER!!!", 0)
+        return bytes(self.bytes)
+
+
+def make_image(programs, commands):
+    archive = Archive()
+    for name in ("proc", "sys", "dev", "tmp", "etc", "root"):
+        archive.folder(name)
+    archive.file("init", INIT.format(commands=commands).encode())
+    archive.program(pathlib.Path(tool("busybox")))
+    archive.program(pathlib.Path("/bin/dash").resolve(), "dash")
+    for program in programs:
+        archive.program(program)
+    return archive.finish()
+
+
+def boot(kernel, image):
+    with tempfile.NamedTemporaryFile(suffix=".cpio") as file:
+        file.write(image)
+        file.flush()
+        command = [tool("qemu-system-x86_64"), "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-smp",
+                   "2", "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", file.name,
+                   "-append", "console=ttyS0 quiet panic=-1"]
+        try:
+            run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False,
+                                 stderr=subprocess.STDOUT, timeout=LIMIT_S)
+            out = run.stdout
+        except subprocess.TimeoutExpired as late:
+            out = (late.stdout or b"") + b"\nTOO LATE\n"
+    return out.decode("utf-8", "replace").replace("\r", "")
+
+
+def main():
+    kernel = find_kernel()
+    tests = [BUILD / "host_kernel", BUILD / "host_sideband"]
+    programs = [test for test in tests if test.exists()]
+    commands = [f"{test.name}; echo RESULT {test.name} $?" for test in programs]
+    if not programs:
+        skip("the tests of the host are not built")
+    text = boot(kernel, make_image(programs, "\n".join(commands)))
+    print(text[text.find("RELEASE"):])
+    check("a kernel 6.1 ran", "RELEASE 6.1." in text, text)
+    for test in programs:
+        check(f"{test.name} passes there", f"RESULT {test.name} 0" in text)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
