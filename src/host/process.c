@@ -403,7 +403,7 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
 
 static void name_metrics(struct kiln_processes *all, struct kiln_metrics *metrics)
 {
-    all->metric_known = kiln_metric_get(metrics, KILN_GAUGE, "kiln_host_processes",
+    all->metric_known = kiln_metric_get(metrics, KILN_GAUGE, "kiln_host_known_processes",
                                         "Processes of the host that are known.", NULL);
     all->metric_reads =
         kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_process_reads_total",
@@ -452,7 +452,7 @@ void kiln_processes_free(struct kiln_processes *all)
     if (all->kernel)
         kiln_identity_unref(all->kernel->pub.identity);
     kiln_identity_unref(all->kernel_identity);
-    kiln_paths_done(&all->shelf.paths);
+    kiln_paths_forget(&all->shelf.paths);
     for (uint32_t i = 0; i < all->n_env_names; i++)
         kiln_free(all->env_names[i]);
     kiln_free(all->env_names);

@@ -23,7 +23,7 @@ struct kiln_paths {
 const char *kiln_paths_get(struct kiln_paths *paths, struct kiln_str path);
 const char *kiln_path_ref(const char *path);
 void kiln_paths_unref(struct kiln_paths *paths, const char *path); /* may be NULL */
-void kiln_paths_done(struct kiln_paths *paths);
+void kiln_paths_forget(struct kiln_paths *paths);
 
 /* ---- sets of mappings ---- */
 

@@ -90,7 +90,7 @@ void kiln_paths_unref(struct kiln_paths *paths, const char *path)
     kiln_free(p);
 }
 
-void kiln_paths_done(struct kiln_paths *paths)
+void kiln_paths_forget(struct kiln_paths *paths)
 {
     for (uint32_t i = 0; i < paths->n_buckets; i++) {
         for (struct kiln_path *p = paths->buckets[i], *next; p; p = next) {
