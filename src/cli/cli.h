@@ -38,6 +38,7 @@ enum kiln_exit {
 
 struct kiln_cli {
     const struct kiln_command *command;
+    bool bare; /* no command was said: it is the server, and all that goes with it */
     struct kiln_args args;
     struct kiln_term term; /* standard output */
     struct kiln_buf out;   /* what the command has to say; written at the end */

@@ -105,7 +105,7 @@ void kiln_help_all(const struct kiln_term *term, struct kiln_buf *out)
     kiln_buf_puts(out, "usage: kiln [COMMAND [OPTION]... [FILE]...]\n\n"
                        "Kiln takes profiles in, keeps them and answers questions about them; and "
                        "it\nreads, compares, draws and converts profiles of any format. Without a "
-                       "COMMAND it\nis the server.\n");
+                       "COMMAND it\nis the server, and profiles this machine.\n");
     heading(term, out, "Commands");
     for (uint32_t i = 0; kiln_commands[i]; i++)
         kiln_buf_printf(out, "  %-12s %s\n", kiln_commands[i]->name, kiln_commands[i]->summary);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kiln [COMMAND [WORD]...]: finds the row of the command (none: the server), reads its words, runs
+ * kiln [COMMAND [WORD]...]: finds the row of the command (none: all in one), reads its words, runs
  * it, writes what it had to say.  A command fills cli.out; only here it reaches standard output, so
  * that a failed command prints no half answer.  `kiln --names-child` is not for people: the host
  * profiler starts it to read names (symbol/resolver.h).
@@ -17,13 +17,17 @@
 #include "symbol/resolver.h"
 
 const struct kiln_command *const kiln_commands[] = {
-    &kiln_cmd_top,        &kiln_cmd_tree,       &kiln_cmd_list,
-    &kiln_cmd_flamegraph, &kiln_cmd_graph,      &kiln_cmd_diff,
-    &kiln_cmd_info,       &kiln_cmd_convert,    &kiln_cmd_merge,
-    &kiln_cmd_check,      &kiln_cmd_server,     &kiln_cmd_config,
-    &kiln_cmd_push,       &kiln_cmd_query,      &kiln_cmd_annotate,
-    &kiln_cmd_loadgen,    &kiln_cmd_store,      &kiln_cmd_help,
-    &kiln_cmd_version,    &kiln_cmd_completion, NULL,
+    &kiln_cmd_record,     &kiln_cmd_top,
+    &kiln_cmd_tree,       &kiln_cmd_list,
+    &kiln_cmd_flamegraph, &kiln_cmd_graph,
+    &kiln_cmd_diff,       &kiln_cmd_info,
+    &kiln_cmd_convert,    &kiln_cmd_merge,
+    &kiln_cmd_check,      &kiln_cmd_server,
+    &kiln_cmd_config,     &kiln_cmd_push,
+    &kiln_cmd_query,      &kiln_cmd_annotate,
+    &kiln_cmd_loadgen,    &kiln_cmd_store,
+    &kiln_cmd_help,       &kiln_cmd_version,
+    &kiln_cmd_completion, NULL,
 };
 
 static int no_such_command(const char *name)
@@ -82,7 +86,7 @@ static const char *command_name(const char *word)
 
 int main(int argc, char **argv)
 {
-    struct kiln_cli cli = {.command = &kiln_cmd_server};
+    struct kiln_cli cli = {.command = &kiln_cmd_server, .bare = argc < 2};
     int first = argc < 2 ? argc : 2; /* argument of the command */
     int code;
 
@@ -92,6 +96,7 @@ int main(int argc, char **argv)
         cli.command = kiln_command_named(command_name(argv[1]));
     if (!cli.command && argv[1][0] == '-') { /* kiln --data-dir ... */
         cli.command = &kiln_cmd_server;
+        cli.bare = true;
         first = 1;
     }
     if (!cli.command)

@@ -288,8 +288,10 @@ static int take_word(struct parser *p, bool *only_operands)
 {
     const char *word = p->argv[p->at++];
 
-    if (*only_operands || word[0] != '-' || word[1] == '\0')
+    if (*only_operands || word[0] != '-' || word[1] == '\0') {
+        *only_operands |= p->command->operands_last;
         return append(p, &p->args->operands, word);
+    }
     if (word[1] != '-')
         return take_letters(p, word + 1);
     if (word[2])

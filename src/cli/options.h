@@ -52,6 +52,7 @@ struct kiln_args {
     const char *output;
     uint32_t to; /* enum kiln_format */
     bool no_compression;
+    bool silent_losses; /* of the format: nobody had them yet */
     const char *title;
     bool json;
     uint32_t color; /* enum kiln_color_mode */
@@ -128,6 +129,12 @@ struct kiln_args {
         const char *service, *version, *name, *time, *until;
         struct kiln_list tags;
     } annotate;
+    /* record */
+    struct {
+        const char *user;
+        uint64_t duration_ns; /* 0: until something ends it */
+        bool all, quiet;
+    } record;
     /* help */
     bool help, man;
 };
@@ -174,6 +181,7 @@ struct kiln_command {
     const char *summary;  /* one line, no full stop */
     const char *operands; /* "FILE...", as the synopsis shows them */
     uint8_t operands_min, operands_max;
+    bool operands_last; /* what follows the first operand is its own, options too */
     const char *const *words; /* completes the first operand; NULL: files */
     const char *about;        /* paragraphs, separated by an empty line; `x` is code */
     const struct kiln_option_group *groups[KILN_GROUPS_MAX];

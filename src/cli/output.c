@@ -158,7 +158,8 @@ int kiln_output_batch(struct kiln_cli *cli, struct kiln_batch *batch, enum kiln_
         kiln_buf_clear(&cli->out);
         return kiln_cli_fail(NULL, &err);
     }
-    say_losses(&losses);
+    if (!cli->args.silent_losses)
+        say_losses(&losses);
     return kiln_output_deliver(cli, format);
 }
 

@@ -75,7 +75,7 @@ static int open_parts(struct kiln_serve *serve, struct kiln_err *err)
         kiln_server_hold(serve->server, NULL);
     if (r == 0 && serve->scraper)
         r = kiln_scraper_start(serve->scraper, err);
-    return r;
+    return r < 0 ? r : kiln_serve_host(serve, err);
 }
 
 static int start(struct kiln_serve *serve, struct kiln_err *err)
@@ -102,6 +102,7 @@ static void finish(struct kiln_serve *serve)
     bool was_ready = atomic_exchange(&serve->state, KILN_SERVE_STOPPING) == KILN_SERVE_READY;
     struct kiln_err err = {0};
 
+    kiln_serve_host_done(serve);
     if (serve->scraper)
         kiln_scraper_stop(serve->scraper);
     if (serve->server)

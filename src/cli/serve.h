@@ -4,7 +4,8 @@
  *
  *   listeners ─▶ gate ┬▶ receivers ─┐
  *                     │   scraper ──┴─▶ redaction ─▶ store
- *                     └▶ APIs ─▶ querier ─────────────┘
+ *                     │   host ─────┘               │
+ *                     └▶ APIs ─▶ querier ───────────┘
  *
  * One root pool holds the memory limit; ingest, store and questions have their shares of it, and a
  * last part holds what the process uses beside them (server_memory.c).
@@ -21,6 +22,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/pool.h"
+#include "cli/host_settings.h"
 #include "cli/settings.h"
 #include "net/server.h"
 #include "pipeline/gate.h"
@@ -38,7 +40,8 @@ enum kiln_serve_state { KILN_SERVE_STARTING, KILN_SERVE_READY, KILN_SERVE_STOPPI
 struct kiln_memory {
     uint64_t limit;
     struct kiln_pool all, ingest, store, query, beside;
-    size_t ballast; /* taken from `beside` */
+    size_t ballast;         /* taken from `beside` */
+    _Atomic uint64_t aside; /* of the process, and not of the limit */
     pthread_t thread;
     bool running;
     pthread_mutex_t lock;
@@ -64,6 +67,9 @@ struct kiln_serve {
     struct kiln_gate *gate;
     struct kiln_receivers *receivers;
     struct kiln_scraper *scraper; /* NULL: nothing to scrape */
+    struct kiln_host_plan plan;
+    struct kiln_host *host; /* NULL: this host is not profiled */
+    char no_host[256];      /* why it is not, though it should be; else empty */
     struct kiln_querier *querier;
     struct kiln_kept *kept;
     struct kiln_api api;
@@ -113,6 +119,12 @@ KILN_CHECK int kiln_serve_check_rules(const struct kiln_server_config *config,
                                       struct kiln_err *err);
 void kiln_serve_pipeline_done(struct kiln_serve *serve);
 
+/* ---- server_host.c ---- */
+
+/* Profiles this host, where that is wanted and possible; `done` hands on what was gathered. */
+KILN_CHECK int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err);
+void kiln_serve_host_done(struct kiln_serve *serve);
+
 /* ---- server_query.c ---- */
 
 /* Makes what answers questions; puts it on the router. */
@@ -130,6 +142,8 @@ void kiln_serve_measure(struct kiln_serve *serve);
 /* Divides the limit; `start` runs the thread that watches. */
 void kiln_memory_init(struct kiln_memory *memory, uint64_t limit);
 KILN_CHECK int kiln_memory_start(struct kiln_memory *memory);
+/* So many bytes of the process are somebody else's, who has a limit of his own. */
+void kiln_memory_set_aside(struct kiln_memory *memory, uint64_t bytes);
 void kiln_memory_done(struct kiln_memory *memory);
 
 /* ---- server_notify.c ---- */

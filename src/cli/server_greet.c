@@ -19,6 +19,17 @@ static void put_address(const struct kiln_serve *serve, const char *address, uin
              any ? 9 : host, any ? "127.0.0.1" : address, port);
 }
 
+static void put_host(const struct kiln_serve *serve)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (serve->host)
+        printf("  host    every process of this machine is profiled: %ld processor%s at %u Hz\n", n,
+               n == 1 ? "" : "s", serve->plan.opts.hz);
+    else if (serve->no_host[0])
+        printf("  host    this machine is not profiled: %s\n", serve->no_host);
+}
+
 void kiln_serve_greet(const struct kiln_serve *serve)
 {
     const struct kiln_settings *set = &serve->config->set;
@@ -38,6 +49,7 @@ void kiln_serve_greet(const struct kiln_serve *serve)
         printf("  look    %s\n", page);
     printf("  data    %s (profiles of %llu days, then the oldest go)\n", set->data_dir,
            (unsigned long long)(set->retention_ns / (86400 * UINT64_C(1000000000))));
+    put_host(serve);
     if (page[0])
         printf("  send    kiln push%s%s FILE..., or point a Pyroscope client at %s\n", option,
                server, page);

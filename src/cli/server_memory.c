@@ -121,16 +121,24 @@ static bool should_trim(const struct kiln_memory *memory, uint64_t rss, uint64_t
     return since_ns / KILN_NS_PER_MS > every_ms;
 }
 
+/* What of the process the limit is for. */
+static uint64_t own_rss(const struct kiln_memory *memory)
+{
+    uint64_t rss = kiln_process_rss(), aside = atomic_load(&memory->aside);
+
+    return rss > aside ? rss - aside : 0;
+}
+
 /* Returns how long to wait for the next look. */
 static uint32_t look(struct kiln_memory *memory, uint64_t *trimmed_ns)
 {
-    uint64_t rss = kiln_process_rss(), now = kiln_clock_mono_ns();
+    uint64_t rss = own_rss(memory), now = kiln_clock_mono_ns();
     bool trimmed = should_trim(memory, rss, now - *trimmed_ns);
 
     if (trimmed) {
         malloc_trim(0);
         *trimmed_ns = now;
-        rss = kiln_process_rss();
+        rss = own_rss(memory);
     }
     balance(memory, rss, trimmed);
     return rss > memory->limit / 4 ? BUSY_MS : CALM_MS;
@@ -154,6 +162,11 @@ static void *watch(void *arg)
     }
     pthread_mutex_unlock(&memory->lock);
     return NULL;
+}
+
+void kiln_memory_set_aside(struct kiln_memory *memory, uint64_t bytes)
+{
+    atomic_store(&memory->aside, bytes);
 }
 
 int kiln_memory_start(struct kiln_memory *memory)

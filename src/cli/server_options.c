@@ -56,6 +56,21 @@ static const struct kiln_option ask_options[] = {
 };
 const struct kiln_option_group kiln_group_asking = {"Asking", ask_options};
 
+static const char *const switches[] = {"auto", "on", "off", NULL};
+
+static const struct kiln_option this_host_options[] = {
+    {.name = "host-profiler",
+     .kind = KILN_OPT_TEXT,
+     .offset = offsetof(struct kiln_args, server.host.enabled),
+     .value = "WHEN",
+     .choices = switches,
+     .text = "profile every process of this machine: auto (where it can be done), on (or else do "
+             "not start) or off (auto for `kiln`, off for `kiln server`)"},
+    KILN_OPT("no-host", 0, KILN_OPT_FLAG, server.no_host, NULL, "the same as --host-profiler off"),
+    KILN_OPT_END,
+};
+const struct kiln_option_group kiln_group_this_host = {"This host", this_host_options};
+
 static const struct kiln_option run_options[] = {
     KILN_OPT("config", 0, KILN_OPT_TEXT, server.config, "FILE",
              "settings (" KILN_CONFIG_FILE " where it exists)"),

@@ -423,7 +423,7 @@ static void fill_agent(struct kiln_server_config *config)
     struct kiln_host_settings *host = &config->set.host;
     struct kiln_agent_settings *agent = &config->set.agent;
 
-    host->enabled = or_else(host->enabled, "auto");
+    host->enabled = or_else(host->enabled, config->flags.server_alone ? "off" : "auto");
     host->frequency = (uint32_t)or_number(host->frequency, 19);
     host->report_interval_ns = or_number(host->report_interval_ns, 5 * KILN_NS_PER_S);
     host->unwind_memory = or_number(host->unwind_memory, (uint64_t)16 << 20);

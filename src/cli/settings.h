@@ -37,6 +37,7 @@ struct kiln_settings {
     uint64_t retention_ns, retention_size;
     uint64_t query_timeout_ns, query_memory; /* 0: half of what questions have */
     bool allow_anonymous, multitenant;
+    bool server_alone, no_host; /* flags: of `kiln server`, which profiles where it is asked to */
     struct kiln_host_settings host;
     struct kiln_agent_settings agent;
     /* from the file only */

@@ -191,7 +191,8 @@ class Alone(unittest.TestCase):
             process = subprocess.Popen([KILN], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL,
                                        env=os.environ | {"KILN_DATA_DIR": str(folder / "data"), "KILN_LISTEN": "127.0.0.1:0",
                                                          "KILN_OTLP_GRPC": "127.0.0.1:0", "KILN_OTLP_HTTP": "off",
-                                                         "KILN_SOCKET": str(folder / "sock")})
+                                                         "KILN_SOCKET": str(folder / "sock"),
+                                                         "KILN_HOST_PROFILER": "off"})
             while b"Ctrl-C" not in said:
                 said += os.read(ours, 4096)
             text = said.decode()
