@@ -12,6 +12,7 @@ const $ = (id) => document.getElementById(id);
 const NODES = 16384; /* of a flame graph */
 const FUNCTIONS = 5000; /* of the table that are asked for, */
 const ROWS = 500; /* and that are shown */
+const AGAIN = 5000; /* ms until what goes on is asked for again */
 const ROW = 19; /* px of a frame, its gap included */
 const LABEL_MIN = 26; /* px: narrower frames have no label */
 const UNITS = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
@@ -75,7 +76,8 @@ const quote = (text) => JSON.stringify(text);
 const selector = () => `{service_name=${quote(scope.service)}${scope.where ? ", " + scope.where : ""}}`;
 
 function fill(select, values, value, text) {
-  select.replaceChildren(...values.map((v) => new Option(text(v), v, false, v === value)));
+  const same = select.options.length === values.length && values.every((v, i) => select.options[i].value === v);
+  if (!same) select.replaceChildren(...values.map((v) => new Option(text(v), v, false, v === value)));
   select.value = value;
 }
 
@@ -117,10 +119,10 @@ async function askFlame(query, from, until) {
   flame = takeFlame(await get("/api/v1/query", { query, from: Math.floor(from), until: Math.ceil(until), nodes: NODES, limit: FUNCTIONS }));
 }
 
-async function ask() {
+async function ask(quietly) {
   const mine = ++asked;
   waiting = true;
-  const late = setTimeout(() => document.body.classList.add("stale"), 200);
+  const late = quietly ? 0 : setTimeout(() => document.body.classList.add("stale"), 200);
   try {
     const there = await askScope();
     if (mine !== asked) return;
@@ -520,6 +522,13 @@ $("scope").onsubmit = (event) => {
 $("ticket").onsubmit = (event) => { event.preventDefault(); sessionStorage.setItem("token", $("token").value); ask(); };
 for (const button of document.querySelectorAll("th button")) button.onclick = () => { sort = button.dataset.by; showTable(); };
 
+/* What goes on until now is followed while somebody watches; who looks around in an answer keeps it, and only hears of new services. */
+async function follow() {
+  if (document.hidden || waiting || drag || scope.until !== "now") return;
+  if (!scope.part && !scope.find && !zoomed && !chosen) return ask(true);
+  try { await askScope(); } catch { /* the next question says it */ }
+}
+
 const KEYS = { "/": () => $("find").focus(), n: () => nextHit(1), N: () => nextHit(-1), 0: () => zoomTo(0), Enter: () => zoomTo(chosen),
   "[": () => shift(-1), "]": () => shift(1) };
 addEventListener("keydown", (event) => {
@@ -547,3 +556,4 @@ readPalette();
 readAddress();
 showScope();
 ask();
+setInterval(follow, AGAIN);
