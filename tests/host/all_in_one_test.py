@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kiln`, and nothing else: a program that is started shows up by itself, function by function."""
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/browser"))
+from checks import check, exit_code  # noqa: E402
+from host_kit import KILN, PROGRAMS, Folder, need_host  # noqa: E402
+
+CHAIN = ["burn_leaf", "middle_a", "outer", "main"]
+PATIENCE_S = 30  # it takes ten at most where nobody else works
+
+
+class AllInOne:
+    """`kiln` on a terminal of its own, on free ports, in a folder of its own."""
+
+    def __init__(self, folder, *words, user=None):
+        self.ready = folder / "ready.json"
+        self.ready.unlink(missing_ok=True)
+        self.log = open(folder / "log", "w+", encoding="utf-8")  # read when it has ended
+        self.ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [KILN, "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc", "off", "--otlp-http", "off",
+             "--socket", folder / "sock", "--ready-file", self.ready, *words], stdin=subprocess.DEVNULL, stdout=theirs,
+            stderr=self.log, user=user)
+        os.close(theirs)
+        self.greeting = ""
+        while "Ctrl-C" not in self.greeting:
+            self.greeting += os.read(self.ours, 4096).decode()
+        self.http = json.loads(self.ready.read_text())["http"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.ours)
+        self.log.close()
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=30) as answer:
+            return answer.read().decode()
+
+    def services(self):
+        return {service["name"] for service in json.loads(self.get("/api/v1/services"))["services"]}
+
+    def top(self, service):
+        done = subprocess.run([KILN, "query", "-s", f"http://127.0.0.1:{self.http}", "--json", "--from", "now-5m",
+                               f'process_cpu:cpu:nanoseconds{{service_name="{service}"}}'], capture_output=True,
+                              text=True, check=False)
+        return done.stdout
+
+    def metric(self, name):
+        found = re.findall(rf"^{name} (\S+)$", self.get("/metrics"), re.M)
+        return float(found[0]) if found else None
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(60)
+        self.log.seek(0)
+        return code, self.log.read()
+
+
+def wait_for(what):
+    """The seconds until `what` holds, or None."""
+    began = time.monotonic()
+    while not what():
+        if time.monotonic() - began > PATIENCE_S:
+            return None
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def look_at_page(kiln):
+    """What a person sees who has the page open."""
+    try:
+        from browser import Browser
+        page = Browser()
+    except SystemExit:
+        print("no Chromium here to look at the page with")
+        return
+    with page:
+        page.open(f"http://127.0.0.1:{kiln.http}/?service=chain")
+        seen = wait_for(lambda: "burn_leaf" in page.run(
+            "[...document.querySelectorAll('#rows tr')].map((r) => r.textContent).join()"))
+        check("the page shows its functions", seen is not None, page.run("document.body.innerText"))
+        page.screenshot("host")
+        program = subprocess.Popen([PROGRAMS / "shares", "60"])
+        try:
+            seen = wait_for(lambda: "shares" in page.run(
+                "[...document.getElementById('service').options].map((o) => o.value)"))
+            check(f"another program is offered by itself, after {seen or 99:.1f} s", seen is not None, kiln.services())
+        finally:
+            program.kill()
+            program.wait()
+
+
+def check_profiles(folder):
+    with AllInOne(folder) as kiln:
+        check("the greeting says who is profiled, and how often", re.search(
+            r"host +every process of this machine is profiled: \d+ processors? at 19 Hz", kiln.greeting), kiln.greeting)
+        program = subprocess.Popen([PROGRAMS / "chain", "60"])
+        try:
+            took = wait_for(lambda: "chain" in kiln.services() and "burn_leaf" in kiln.top("chain"))
+            check(f"a program is there with its functions after {took or 99:.1f} s", took is not None, kiln.services())
+            for name in CHAIN:
+                check(f"{name} is there", f'"{name}"' in kiln.top("chain"), kiln.top("chain")[:500])
+            look_at_page(kiln)
+        finally:
+            program.kill()
+            program.wait()
+        check("metrics tell how many samples", (kiln.metric("kiln_host_samples_total") or 0) > 0)
+        check("and how many stacks are complete", (kiln.metric("kiln_host_unwind_success_ratio") or 0) > 0.9)
+        code, log = kiln.stop()
+        check("it stops in good order", code == 0, log)
+        check("it said so in the log", "profiling this host" in log, log)
+
+
+def check_without(folder):
+    with AllInOne(folder, "--no-host") as kiln:
+        check("--no-host: nothing is profiled, and nothing said of it", "host  " not in kiln.greeting and
+              kiln.metric("kiln_host_samples_total") is None, kiln.greeting)
+    folder.chmod(0o777)
+    for path in folder.rglob("*"):
+        path.chmod(0o777)
+    with AllInOne(folder, user=65534) as kiln:
+        check("without privilege: one sentence says what is missing, and how to grant it",
+              re.search(r"host +this machine is not profiled: .*CAP_", kiln.greeting), kiln.greeting)
+        check("and the rest runs", kiln.get("/ready"), "")
+        code, log = kiln.stop()
+        check("it is one line of the log", code == 0 and log.count("this host is not profiled") == 1, log)
+    done = subprocess.run([KILN, "--host-profiler", "on", "--data-dir", folder / "other", "--listen", "127.0.0.1:0",
+                           "--otlp-grpc", "off", "--otlp-http", "off", "--socket", "off"], capture_output=True, text=True,
+                          check=False, timeout=60, user=65534)
+    check("--host-profiler on: or else it does not start", done.returncode == 4 and "CAP_" in done.stderr, done)
+
+
+def main():
+    need_host("chain", "shares")
+    with Folder() as folder:
+        check_profiles(folder)
+        check_without(folder)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose stacks are known: every sample has the complete chain, with names, from the leaf to the entry.
+
+tests/host/programs/README.md says what must be seen of each.
+"""
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from host_kit import PROGRAMS, Folder, has_chain, need_host, plausible, record, starts_at_main  # noqa: E402
+
+SECONDS = "0.8"
+COMPLETE = 0.995  # of the stacks: what the profiler promises
+
+# Program, and chains of which each stack of its own code must have one, leaf first.
+CHAINS = {
+    "chain": [("burn_leaf", "middle_a", "outer", "main"), ("burn_other", "middle_b", "outer", "main")],
+    "chain-static": [("burn_leaf", "middle_a", "outer", "main"), ("burn_other", "middle_b", "outer", "main")],
+    "chain-no-pie": [("burn_leaf", "middle_a", "outer", "main"), ("burn_other", "middle_b", "outer", "main")],
+    "chain-minidebug": [("burn_leaf", "middle_a", "outer", "main"), ("burn_other", "middle_b", "outer", "main")],
+    "chain-fp": [("burn_leaf", "middle_a", "outer", "main"), ("burn_other", "middle_b", "outer", "main")],
+    "deep": [("burn_bottom", "descend_odd", "descend_even", "descend_odd")],
+    "clocks": [("ask_clock", "outer", "main")],
+    "stubs": [("call_stubs", "outer", "main")],
+    "plugin": [("burn_in_plugin", "plugin_outer", "open_and_burn", "main")],
+    "frames": [("burn_leaf", "with_alloca", "with_array", "aligned", "aligned_with_alloca", "main")],
+    "tail": [("burn_leaf", "tail_second", "outer", "main")],
+    "threads": [("burn_in_thread", "thread_main")],
+    "throwing": [("catcher", "main")],
+    "sorting": [("Sorter<unsigned int>::sort_values", "outer", "main"), ("fill_map", "outer", "main"),
+                ("outer", "main")],
+    "handler": [("burn_interrupted", "outer", "main")],
+}
+# What others than the program's own code take of its time: starting, loading libraries, the kernel.
+BESIDE = 0.06
+
+
+def names_of(frames):
+    """C++ names without their arguments."""
+    return tuple(name.split("(")[0] for name in frames)
+
+
+def check_chains(folder, program, chains):
+    rec = record(folder, PROGRAMS / program, SECONDS)
+    if rec.code or not rec.total:
+        check(f"{program} is recorded", False, rec.said)
+        return None
+
+    def known(frames):
+        return any(has_chain(names_of(frames), chain) for chain in chains)
+
+    seen = rec.count(known)
+    check(f"{program}: {seen} of {rec.total} samples have a known chain", seen >= (1 - BESIDE) * rec.total - 5,
+          rec.worst(known))
+    complete = rec.summary["complete"]
+    check(f"{program}: {complete:.1%} of the stacks are complete", complete >= COMPLETE or
+          plausible(round(complete * rec.total), rec.total, COMPLETE), rec.said + rec.worst(starts_at_main))
+    check(f"{program}: nothing is lost", rec.summary["lost"] == 0, rec.summary)
+    return rec
+
+
+def check_shares(folder):
+    """Three quarters and one quarter, within what chance allows."""
+    rec = record(folder, PROGRAMS / "chain", "1.5")
+    n = rec.count(lambda f: "burn_leaf" in f or "burn_other" in f)
+    leaf = rec.count(lambda f: "burn_leaf" in f)
+    check(f"chain: burn_leaf has {leaf} of {n}: three quarters", plausible(leaf, n, 0.75, slack=0.01), rec.stacks)
+
+
+def check_details(folder):
+    rec = record(folder, PROGRAMS / "deep", SECONDS)
+    deep = max((sum(name.startswith("descend_") for name in frames) for frames in rec.stacks), default=0)
+    check(f"deep: {deep} of 400 frames of the recursion", deep == 400, rec.worst(starts_at_main))
+    rec = record(folder, PROGRAMS / "handler", SECONDS)
+    both = rec.count(lambda f: has_chain(f, ("burn_in_handler", "on_alarm")) and
+                     has_chain(f, ("burn_interrupted", "outer", "main")))
+    inside = rec.count(lambda f: "burn_in_handler" in f)
+    check(f"handler: {both} of {inside} stacks go on below the signal", inside > 20 and both >= 0.9 * inside,
+          rec.worst(lambda f: "burn_interrupted" in f))
+    rec = record(folder, PROGRAMS / "tail", SECONDS)
+    check("tail: what left by a jump is not on the stack", rec.count(lambda f: "tail_first" in f) == 0, rec.stacks)
+    rec = record(folder, PROGRAMS / "throwing", SECONDS)
+    thrown = rec.count(lambda f: f.count("thrower") > 1 and has_chain(f, ("catcher", "main")))
+    check(f"throwing: {thrown} of {rec.total} are in the recursion", thrown > rec.total / 2, rec.stacks)
+
+
+def check_stripped(folder):
+    rec = record(folder, PROGRAMS / "chain-stripped", SECONDS)
+    check("chain-stripped: complete, though it has no names", rec.code == 0 and rec.summary["complete"] >= COMPLETE,
+          rec.said)
+    check("chain-stripped: six frames and more above the entry", rec.count(lambda f: len(f) >= 6) > 0.9 * rec.total,
+          rec.stacks)
+
+
+def check_rust(folder):
+    rec = check_chains(folder, "rusty", [("rusty::outer", "rusty::run")])
+    if rec:
+        leaf = rec.count(lambda f: has_chain(f, ("rusty::burn_leaf", "rusty::outer", "rusty::run")))
+        check(f"rusty: {leaf} samples in burn_leaf", leaf > rec.total / 20, rec.stacks)
+
+
+def check_go(folder):
+    rec = record(folder, PROGRAMS / "going", SECONDS)
+    leaf = rec.count(lambda f: has_chain(f, ("main.burnLeaf", "main.middle", "main.outer", "main.worker")))
+    check(f"going: {leaf} of {rec.total} below main.worker", leaf > rec.total / 20, rec.stacks.most_common(5))
+    deep = rec.count(lambda f: f.count("main.deep") >= 51)
+    check(f"going: {deep} samples below 51 calls", deep > 0, rec.stacks.most_common(5))
+    check(f"going: {rec.summary.get('complete', 0):.1%} complete", rec.summary.get("complete", 0) >= COMPLETE, rec.said)
+    if (PROGRAMS / "cgoing").exists():
+        rec = record(folder, PROGRAMS / "cgoing", SECONDS)
+        through = rec.count(lambda f: has_chain(f, ("burn_in_c", "c_outer")) and "main.main" in f)
+        below = rec.count(lambda f: "burn_in_c" in f)
+        check(f"cgoing: {through} of {below} stacks of C go on to main.main", below > 0 and through >= 0.9 * below,
+              rec.worst(lambda f: "main.main" in f))
+
+
+def main():
+    need_host("chain")
+    with Folder() as folder:
+        for program, chains in CHAINS.items():
+            if (PROGRAMS / program).exists():
+                check_chains(folder, program, chains)
+        check_shares(folder)
+        check_details(folder)
+        check_stripped(folder)
+        if (PROGRAMS / "rusty").exists():
+            check_rust(folder)
+        if (PROGRAMS / "going").exists():
+            check_go(folder)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
