@@ -135,12 +135,13 @@ static int leave(void)
     if (geteuid() == 0) {
         (void)unshare(others);
         drop_bounding();
+        /* In a container there may be no such user, or no right to become one: its capabilities go
+         * all the same. */
         if (setgroups(0, NULL) < 0 && errno != EPERM)
             return -errno;
-        /* EINVAL: in a container that has no such user.  Its capabilities go all the same. */
-        if (setresgid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL)
+        if (setresgid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL && errno != EPERM)
             return -errno;
-        if (setresuid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL)
+        if (setresuid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL && errno != EPERM)
             return -errno;
         (void)unshare(CLONE_NEWUSER);
     } else if (unshare(CLONE_NEWUSER | others) < 0) {

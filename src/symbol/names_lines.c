@@ -27,6 +27,7 @@
 
 enum {
     CHUNK = 1 << 16,
+    READ_MAX = 256 << 20,
     TEXT_MAX = 64 << 20,
     FUNCTION_MAX = 1 << 18, /* of the kernel: what is further on has no symbol */
 };
@@ -35,9 +36,10 @@ static ssize_t read_some(const struct kiln_bytes *bytes, uint64_t offset, char *
 {
     ssize_t r;
 
+    /* Not what was added since it was opened; files of the kernel's have no size. */
+    if (offset >= (bytes->size ? bytes->size : READ_MAX) || offset >= READ_MAX)
+        return 0;
     if (bytes->data || bytes->fd < 0) {
-        if (offset >= bytes->size)
-            return 0;
         if (n > bytes->size - offset)
             n = bytes->size - offset;
         return bytes->read(bytes, offset, to, n) < 0 ? 0 : (ssize_t)n;

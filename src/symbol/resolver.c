@@ -209,10 +209,16 @@ static struct kiln_str clean(char *to, struct kiln_str text)
     return n ? (struct kiln_str){to, n} : KILN_STR_NONE;
 }
 
+/* Ids are only unique among sources of a kind. */
+static struct kiln_kept_key kept_key(const struct kiln_source *source, uint64_t address)
+{
+    return (struct kiln_kept_key){source->id ^ (uint64_t)source->kind << 62, source->version,
+                                  address};
+}
+
 static int keep(struct chunk *chunk, uint32_t i, const struct kiln_name *name)
 {
-    const struct kiln_kept_key key = {chunk->source->id, chunk->source->version,
-                                      chunk->addresses[i]};
+    const struct kiln_kept_key key = kept_key(chunk->source, chunk->addresses[i]);
 
     return kiln_name_cache_put(&chunk->resolver->cache, &key, name,
                                chunk->names + chunk->places[i]);
@@ -321,7 +327,7 @@ static int ask_all(struct chunk *chunk, const uint64_t *addresses, uint32_t n)
     int r = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct kiln_kept_key key = {chunk->source->id, chunk->source->version, addresses[i]};
+        const struct kiln_kept_key key = kept_key(chunk->source, addresses[i]);
 
         r = kiln_name_cache_get(&chunk->resolver->cache, &key, chunk->names + i);
         if (r < 0)

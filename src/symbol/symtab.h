@@ -97,7 +97,7 @@ KILN_CHECK int kiln_symtab_take_text(struct kiln_symtab *table, struct kiln_buf 
 
 /* By address, in place. */
 void kiln_symtab_sort(struct kiln_symtab_entry *symbols, uint32_t n);
-/* Sorts, and makes ready to be asked. */
+/* Sorts, and makes ready to be asked.  Once more after something was added. */
 KILN_CHECK int kiln_symtab_finish(struct kiln_symtab *table);
 
 /* What an address is called by: its symbol and the name, which lives until the next call.  False:

@@ -224,15 +224,19 @@ def packed(child, folder):
 
 
 def stubs(child, path):
-    """What objdump calls them."""
+    """What objdump calls them; where that is an address, what is there."""
+    truth = Truth(path)
     wanted = {}
-    for line in run("objdump", "-d", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got", path).splitlines():
-        row = re.match(r"([0-9a-f]+) <([^*>]+)@plt>:", line)
-        if row:
-            wanted[int(row[1], 16)] = row[2].split("@")[0] + "@plt"
+    out = run("objdump", "-d", *(word for name in (".plt", ".plt.sec", ".plt.got", ".iplt")
+                                 for word in ("-j", name)), path)
+    for line in out.splitlines():
+        row = re.match(r"([0-9a-f]+) <(?:\*ABS\*\+0x([0-9a-f]+)|([^*>]+))@plt>:", line)
+        names = row and ({row[3].split("@")[0]} if row[3] else truth.names(int(row[2], 16)))
+        if names:
+            wanted[int(row[1], 16)] = {name + "@plt" for name in names}
     addresses = sorted(wanted)
     found = child.ask(path, [a + 4 for a in addresses]) if addresses else []
-    wrong = [(hex(a), n[1], wanted[a]) for a, n in zip(addresses, found) if n[1] != wanted[a]]
+    wrong = [(hex(a), n[1], wanted[a]) for a, n in zip(addresses, found) if n[1] not in wanted[a]]
     check(f"{path}: {len(addresses)} stubs", addresses and not wrong, wrong[:5])
 
 
@@ -286,8 +290,15 @@ def main():
             compare(child, path, rng)
     stubs(child, "/usr/bin/bash")
     stubs(child, "/usr/bin/git")
+    stubs(child, "/lib/x86_64-linux-gnu/libc.so.6")
     with tempfile.TemporaryDirectory() as folder:
         packed(child, pathlib.Path(folder))
+        run("gcc", "-O2", "-static", "-o", f"{folder}/static", f"{folder}/p.c")
+        compare(child, f"{folder}/static", rng)
+        begin = next(row[0] for row in code_ranges(f"{folder}/static") if row[2] == ".plt")
+        found = child.ask(f"{folder}/static", [begin, begin + 7, begin + 8])
+        check("stubs of a static program", all(n[0].endswith("@plt") for n in found) and
+              found[0] == found[1] != found[2], found)
         languages(child, pathlib.Path(folder))
     kernel(child)
     child.socket.close()

@@ -161,6 +161,21 @@ TEST(resolver, the_child_answers_of_open_files_without_a_descriptor)
     stop(resolver);
 }
 
+TEST(resolver, sources_of_different_kinds_may_have_the_same_id)
+{
+    struct kiln_resolver *resolver = start(0);
+    struct kiln_source map = {KILN_SOURCE_PERF_MAP, map_of("1000 100 map\n"), 1, 1, KILN_STR("a")};
+    struct kiln_source kernel = {KILN_SOURCE_KERNEL, map_of("1000 T kernel\n"), 1, 1,
+                                 KILN_STR("b")};
+
+    CHECK_STR(ask(resolver, map, 0x1000).function, "map");
+    CHECK_STR(ask(resolver, kernel, 0x1000).function, "kernel");
+    CHECK_STR(ask(resolver, map, 0x1000).function, "map");
+    close(map.fd);
+    close(kernel.fd);
+    stop(resolver);
+}
+
 TEST(resolver, a_new_version_is_read_again)
 {
     struct kiln_resolver *resolver = start(0);
