@@ -83,3 +83,11 @@ if(KILN_GO)
 endif()
 add_custom_target(programs DEPENDS ${programs_made})
 add_dependencies(host_tests programs)
+
+# Walks stacks by our tables and by libdw at once: tests/interop/unwind_test.py.
+pkg_check_modules(LIBDW IMPORTED_TARGET libdw)
+if(LIBDW_FOUND AND CMOCKA_FOUND)
+  add_executable(interop_unwind EXCLUDE_FROM_ALL tests/interop/unwind/unwind.c)
+  target_link_libraries(interop_unwind PRIVATE test_support PkgConfig::LIBDW)
+  add_dependencies(host_tests interop_unwind)
+endif()

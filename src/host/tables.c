@@ -67,9 +67,10 @@ static uint64_t pack_rule(const struct kiln_cfi_row *row)
         fp = KILN_FP_RA_REG;
         fp_off = row->ra_reg;
     }
-    if (cfa == KILN_CFA_NONE || !fits(row->cfa_off, 24) || !fits(fp_off, 16))
+    if (cfa == KILN_CFA_NONE || !fits(row->cfa_off, KILN_CFA_OFF_BITS) ||
+        !fits(fp_off, KILN_FP_OFF_BITS))
         return 0;
-    return kiln_row_pack(0, cfa, fp, row->cfa_off, fp_off);
+    return kiln_row_with_bx(kiln_row_pack(0, cfa, fp, row->cfa_off, fp_off), row->bx);
 }
 
 /* Packs rows, of which the first is at the page's beginning.  `words` NULL: only counts them. */

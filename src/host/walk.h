@@ -262,23 +262,6 @@ KILN_WALK int kiln_walk_by_frame(struct kiln_walk_env *env, struct kiln_walk *wa
 }
 
 /*
- * A leaf without rows that nobody called: a thread just behind the system call that made it, which
- * gave it 0 (the C library ends its tables before that call, because they would be wrong in the
- * thread), or the first code of a program, which finds argc and argv where it is.
- */
-KILN_WALK int kiln_walk_is_first(struct kiln_walk_env *env, const struct kiln_walk *walk)
-{
-    __u64 word = 0;
-    __u16 code = 0;
-    if (!walk->leaf_regs.r[KILN_ARCH_RESULT] &&
-        !kiln_walk_read(env, walk->pc - sizeof(code), &code, sizeof(code)) &&
-        code == KILN_ARCH_SYSCALL)
-        return 1;
-    return !walk->fp && !kiln_walk_read(env, walk->sp, &word, 8) && word < KILN_WALK_ARGS_MAX &&
-           !kiln_walk_read(env, walk->sp + 8 + word * 8, &word, 8) && !word;
-}
-
-/*
  * Code of which nothing is known; `address` is the frame's.  The frame is kept here, once no miss
  * can come.
  */
@@ -304,8 +287,6 @@ KILN_WALK int kiln_walk_cross(struct kiln_walk_env *env, struct kiln_walk *walk,
     }
     if (found > 0)
         return 1;
-    if (found < 0 && walk->leaf && !is_jit && kiln_walk_is_first(env, walk))
-        end = KILN_END_COMPLETE;
     kiln_walk_frame(env, walk->n++, address);
     walk->by_fp = 1;
     walk->bx_at = 1;
@@ -399,8 +380,26 @@ KILN_WALK int kiln_walk_by_row(struct kiln_walk_env *env, struct kiln_walk *walk
     return kiln_walk_caller(env, walk, row, cfa);
 }
 
-/* One frame.  0: go on; 1: the walk ends, or misses something, as `end` says. */
-KILN_WALK int kiln_walk_step(struct kiln_walk_env *env, struct kiln_walk *walk)
+/*
+ * A leaf that nobody called: a thread just behind the system call that made it, which gave it 0
+ * (its stack is new, and what tables say of the caller is true of its maker alone), or the first
+ * code of a program, which finds argc and argv where it is.
+ */
+KILN_WALK int kiln_walk_is_first(struct kiln_walk_env *env, const struct kiln_walk *walk)
+{
+    const struct kiln_registers *regs = &walk->leaf_regs;
+    __u64 sp = regs->r[KILN_ARCH_SP], word = 0;
+    __u16 code = 0;
+    if (!regs->r[KILN_ARCH_RESULT] &&
+        !kiln_walk_read(env, regs->pc - sizeof(code), &code, sizeof(code)) &&
+        code == KILN_ARCH_SYSCALL)
+        return 1;
+    return !regs->r[KILN_ARCH_FP] && !kiln_walk_read(env, sp, &word, 8) &&
+           word < KILN_WALK_ARGS_MAX && !kiln_walk_read(env, sp + 8 + word * 8, &word, 8) && !word;
+}
+
+/* One frame by what is known of it. */
+KILN_WALK int kiln_walk_one(struct kiln_walk_env *env, struct kiln_walk *walk)
 {
     __u64 at = walk->leaf ? walk->pc : walk->pc - 1;
     __u64 row;
@@ -423,6 +422,19 @@ KILN_WALK int kiln_walk_step(struct kiln_walk_env *env, struct kiln_walk *walk)
     if (kind == KILN_CFA_FRAME)
         return kiln_walk_by_frame(env, walk);
     return kiln_walk_by_row(env, walk, row);
+}
+
+/* One frame.  0: go on; 1: the walk ends, or misses something, as `end` says. */
+KILN_WALK int kiln_walk_step(struct kiln_walk_env *env, struct kiln_walk *walk)
+{
+    if (!kiln_walk_one(env, walk))
+        return 0;
+    if (walk->n == 1 &&
+        (walk->end == KILN_END_NO_TABLE || walk->end == KILN_END_UNMAPPED ||
+         walk->end == KILN_END_READ) &&
+        kiln_walk_is_first(env, walk))
+        walk->end = KILN_END_COMPLETE;
+    return 1;
 }
 
 /*

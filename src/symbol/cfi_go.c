@@ -6,7 +6,8 @@
  *
  * Where stacks change: a goroutine's code runs on the stack of its thread through systemstack and
  * asmcgocall, which leave rbp pointing into the goroutine's stack: it leads back there.  mcall and
- * morestack never return to whom they left, and nobody called goexit, mstart and rt0_go.
+ * morestack never return to whom they left, and nobody called goexit, mstart, rt0_go and the entry
+ * point.
  * cgocallback, the way back from C, makes the goroutine's stack look as if it had been called from
  * there.
  */
@@ -67,10 +68,11 @@ static void push_frame(struct cfi_out *out, uint64_t address, int32_t frame, enu
 }
 
 /* Rows of a function in [begin, end), which lies within it. */
-static void fill_func(struct kiln_gopcln *go, const struct kiln_go_func *func, uint64_t begin,
+static void fill_func(const struct kiln_cfi *cfi, const struct kiln_go_func *func, uint64_t begin,
                       uint64_t end, struct cfi_out *out)
 {
-    enum kiln_rule rule = rule_of(go, func);
+    struct kiln_gopcln *go = cfi->go;
+    enum kiln_rule rule = func->entry == cfi->elf->entry ? KILN_RULE_END : rule_of(go, func);
     struct kiln_go_values values;
 
     if (rule == KILN_RULE_END) {
@@ -105,7 +107,7 @@ void cfi_go_fill(struct kiln_cfi *cfi, uint64_t begin, uint64_t end, struct cfi_
             continue;
         if (from > begin)
             cfi_fill(cfi, CFI_GO + 1, begin, from, out);
-        fill_func(cfi->go, &func, from, to, out);
+        fill_func(cfi, &func, from, to, out);
         begin = to;
     }
     if (begin < end)

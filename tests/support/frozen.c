@@ -16,6 +16,7 @@
 #include <sys/procfs.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -84,11 +85,6 @@ int frozen_go(struct frozen *f)
 }
 
 /* ---- a core file ---- */
-
-struct core_file {
-    uint64_t start, end, offset;
-    const char *name;
-};
 
 struct core_notes {
     uint64_t vdso;
@@ -162,23 +158,46 @@ static int read_notes(struct frozen *f, struct core_notes *notes)
     return notes->has_registers ? 0 : -ENOENT;
 }
 
-static void write_map(FILE *out, const Elf64_Phdr *s, const struct core_notes *notes)
+struct core_map {
+    uint64_t start, end, offset;
+    const char *path;
+};
+
+/* Debuggers leave out what files have: a mapping of a file without a segment may well be code. */
+static bool is_code(const struct frozen *f, uint64_t address)
 {
-    const char *name = s->p_vaddr == notes->vdso ? "[vdso]" : "", *next = notes->names;
-    uint64_t offset = 0;
+    unsigned count;
+    const Elf64_Phdr *s = core_segments(f, &count);
+    for (unsigned i = 0; i < count; i++)
+        if (s[i].p_type == PT_LOAD && address - s[i].p_vaddr < s[i].p_memsz)
+            return s[i].p_flags & PF_X;
+    return true;
+}
+
+static void write_map(FILE *out, const struct core_map *map)
+{
     struct stat st = {0};
-    for (uint64_t i = 0; i < notes->n_files; i++, next += strlen(next) + 1) {
+    if (map->path[0] == '/')
+        (void)stat(map->path, &st);
+    fprintf(out, "%lx-%lx r-xp %08lx %02x:%02x %lu %s\n", map->start, map->end, map->offset,
+            major(st.st_dev), minor(st.st_dev), st.st_ino, map->path);
+}
+
+static void write_maps(FILE *out, const struct frozen *f, const struct core_notes *notes)
+{
+    const char *name = notes->names;
+    unsigned count;
+    const Elf64_Phdr *s = core_segments(f, &count);
+    for (uint64_t i = 0; i < notes->n_files; i++, name += strlen(name) + 1) {
         const uint64_t *file = notes->files + 3 * i;
-        if (s->p_vaddr < file[0] || s->p_vaddr >= file[1])
-            continue;
-        name = next;
-        offset = file[2] * notes->page_size + (s->p_vaddr - file[0]);
-        (void)stat(name, &st);
+        struct core_map map = {file[0], file[1], file[2] * notes->page_size, name};
+        if (is_code(f, file[0]))
+            write_map(out, &map);
     }
-    fprintf(out, "%lx-%lx %c%c%cp %08lx %02x:%02x %lu %s\n", s->p_vaddr, s->p_vaddr + s->p_memsz,
-            s->p_flags & PF_R ? 'r' : '-', s->p_flags & PF_W ? 'w' : '-',
-            s->p_flags & PF_X ? 'x' : '-', offset, (unsigned)(st.st_dev >> 8),
-            (unsigned)(st.st_dev & 0xff), st.st_ino, name);
+    for (unsigned i = 0; i < count; i++)
+        if (s[i].p_type == PT_LOAD && s[i].p_vaddr == notes->vdso)
+            write_map(out,
+                      &(struct core_map){s[i].p_vaddr, s[i].p_vaddr + s[i].p_memsz, 0, "[vdso]"});
 }
 
 static FILE *open_in(const char *folder, const char *name)
@@ -191,8 +210,6 @@ static FILE *open_in(const char *folder, const char *name)
 static int make_proc(struct frozen *f, const struct core_notes *notes)
 {
     char folder[96], root[112];
-    unsigned count;
-    const Elf64_Phdr *s = core_segments(f, &count);
     snprintf(f->proc, sizeof(f->proc), "/tmp/kiln-core-XXXXXX");
     if (!mkdtemp(f->proc))
         return -errno;
@@ -203,9 +220,7 @@ static int make_proc(struct frozen *f, const struct core_notes *notes)
     FILE *maps = open_in(folder, "maps"), *stat_file = open_in(folder, "stat");
     if (!maps || !stat_file)
         return -EIO;
-    for (unsigned i = 0; i < count; i++)
-        if (s[i].p_type == PT_LOAD)
-            write_map(maps, &s[i], notes);
+    write_maps(maps, f, notes);
     fprintf(stat_file, "%d (core) T 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n", (int)f->pid);
     return fclose(maps) | fclose(stat_file) ? -EIO : 0;
 }
