@@ -23,6 +23,7 @@
 #include "base/metric.h"
 #include "host/link.h"
 #include "host/object_int.h"
+#include "symbol/cfi.h"
 #include "symbol/elf.h"
 
 enum {
@@ -120,9 +121,12 @@ static void close_file(struct kiln_objects *objects, struct object *o)
     if (fd < 0)
         return;
     set_file(&o->pub, -1);
-    close(fd);
+    kiln_cfi_close(o->pub.cfi); /* it reads through the headers and the file */
+    o->pub.cfi = NULL;
+    o->pub.cfi_tried = false;
     kiln_elf_close(o->pub.elf);
     o->pub.elf = NULL;
+    close(fd);
     objects->weight -= o->weight;
     objects->n_open--;
     kiln_link_first(&objects->closed, &o->use);

@@ -49,7 +49,8 @@ struct kiln_object {
     bool is_go;
     int fd;               /* -1: cannot be opened (any more) */
     struct kiln_elf *elf; /* NULL: no ELF, or too broken to read */
-    struct kiln_cfi *cfi; /* made by host/tables.c when first needed; NULL: no unwind tables */
+    struct kiln_cfi *cfi; /* made by host/tables.c when first needed; NULL: no unwind tables;
+                             closed with the file, here */
     bool cfi_tried;
 };
 
