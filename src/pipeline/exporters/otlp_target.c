@@ -155,7 +155,8 @@ static int parse_address(const struct reading *r, const char *text, struct addre
             !kiln_str_eq(ret->scheme, KILN_STR("https")))
             return fail(r, text, "no address for OTLP (say http://127.0.0.1:4317)");
     }
-    while (host < rest.len && !strchr("/?#", rest.ptr[host]))
+    rest = kiln_str_cut(&rest, '#');
+    while (host < rest.len && !strchr("/?", rest.ptr[host]))
         host++;
     ret->host = (struct kiln_str){rest.ptr, host};
     ret->path = (struct kiln_str){rest.ptr + host, rest.len - host};
@@ -222,6 +223,8 @@ static int read_endpoint(struct reading *r)
     value = value ? value : ENDPOINT;
     local = strncmp(value, "unix:", 5) == 0;
     e = local ? 0 : parse_address(r, value, &address);
+    if (e == 0 && !exact && kiln_str_contains(address.path, KILN_STR("?")))
+        e = fail(r, value, "no base of addresses: there is a question mark in it");
     if (e == 0)
         e = read_protocol(r, kiln_str_ends(address.host, KILN_STR(":4317")));
     if (e == 0)

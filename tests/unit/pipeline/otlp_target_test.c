@@ -83,6 +83,7 @@ TEST(otlp_target, a_base_gets_the_path_and_an_endpoint_for_profiles_is_the_very_
     CHECK_TEXT(where(&none, ENV("PROFILES_ENDPOINT=http://h:4318")), "http http://h:4318 /");
     CHECK_TEXT(where(&none, ENV("PROFILES_ENDPOINT=http://h:4318?a=b")),
                "http http://h:4318 /?a=b");
+    CHECK_TEXT(where(&none, ENV("PROFILES_ENDPOINT=http://h:4318/a#b")), "http http://h:4318 /a");
     CHECK_TEXT(where(&none, ENV("PROFILES_ENDPOINT=http://h:4317/x")), "grpc http://h:4317 Export");
 }
 
@@ -163,4 +164,6 @@ TEST(otlp_target, mistakes_are_named_with_their_variable_and_without_secrets)
                ": \"ftp://h\" is no address for OTLP (say http://127.0.0.1:4317)");
     CHECK(strstr(where_of("http://"), "no address"));
     CHECK(strstr(where_of("http://a b"), "space or control"));
+    CHECK(strstr(where_of("http://a/b?c"), "question mark"));
+    CHECK(strstr(where_of("#a"), "no address"));
 }
