@@ -8,6 +8,7 @@
 #   tests/cli/x_test.*           any executable             cli/x
 #   tests/cli/cases/x.sh         see tests/cli/run.sh       cli/x
 #   tests/interop/x_test.*       the same, with peers       interop/x
+#   tests/interop/x.c            a program for those        build/interop_x
 #   tests/browser/x_test.*       in a headless Chromium     browser/x
 #   tests/e2e/x_test.*           whole stories, with peers  e2e/x
 #   tests/e2e/scenarios/x_test.* the same, as guides tell   e2e/x
@@ -30,7 +31,8 @@ add_custom_target(fuzz_tests)
 add_custom_target(fuzzers)
 add_custom_target(torture_tests)
 add_custom_target(host_tests)
-add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests host_tests)
+add_custom_target(interop_programs)
+add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests host_tests interop_programs)
 set(KILN_TEST_ENVIRONMENT KILN=${CMAKE_BINARY_DIR}/kiln KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
   KILN_BUILD_DIR=${CMAKE_BINARY_DIR} KILN_TEST_DATA=${KILN_TEST_DATA})
 
@@ -120,6 +122,13 @@ if(LIBDW_FOUND)
   target_link_libraries(cfi_peer PRIVATE kiln_symbol PkgConfig::LIBDW)
   add_dependencies(tests cfi_peer)
 endif()
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/interop/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(interop_${name} EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(interop_${name} PRIVATE kiln_host)
+  add_dependencies(interop_programs interop_${name})
+endforeach()
 kiln_add_scripts(tests/browser browser)
 kiln_add_scripts(tests/torture torture)
 kiln_add_scripts(tests/e2e e2e)

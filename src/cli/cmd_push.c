@@ -21,7 +21,7 @@
 
 struct run {
     const struct kiln_cli *cli;
-    struct kiln_paths paths;
+    struct kiln_operands paths;
     struct kiln_push_result *results;
     _Atomic uint32_t next, done;
     _Atomic bool stop;
@@ -275,7 +275,7 @@ static int find_files(struct run *run)
     int r = 0;
 
     for (uint32_t i = 0; i < operands->n && r == 0; i++)
-        r = kiln_paths_add(&run->paths, operands->items[i], &err);
+        r = kiln_operands_add(&run->paths, operands->items[i], &err);
     if (r == 0) {
         run->results = kiln_calloc(run->paths.n + 1, sizeof(*run->results));
         if (!run->results)
@@ -292,7 +292,7 @@ static int run_push(struct kiln_cli *cli)
 
     if (code)
         return code;
-    kiln_paths_init(&run.paths);
+    kiln_operands_init(&run.paths);
     code = find_files(&run);
     if (code == 0) {
         push_files(&run);
@@ -304,7 +304,7 @@ static int run_push(struct kiln_cli *cli)
             print(&run, &totals, &cli->out);
     }
     kiln_free(run.results);
-    kiln_paths_done(&run.paths);
+    kiln_operands_done(&run.paths);
     return code;
 }
 

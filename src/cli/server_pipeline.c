@@ -7,41 +7,15 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cli/rules.h"
 #include "cli/serve.h"
-#include "core/redact.h"
 #include "pipeline/receivers/scrape.h"
 #include "store/exporter.h"
-
-static int read_rules(const struct kiln_server_config *config, struct kiln_redact **ret_rules,
-                      struct kiln_err *err)
-{
-    static const struct kiln_node none = {.kind = KILN_NODE_LIST};
-    const char *path = config->set.redact ? config->set.redact : config->file_name;
-    struct kiln_config *file;
-    int r = kiln_config_load_plain(path, &file, err);
-
-    if (r == 0) {
-        const struct kiln_node *rules = kiln_config_root(file);
-
-        if (!config->set.redact) {
-            rules = kiln_node_get(rules, "redaction");
-            rules = rules ? rules : &none; /* they were taken out of the file */
-        }
-        r = kiln_redact_read(rules, ret_rules, err);
-        kiln_config_free(file);
-    }
-    return r < 0 ? kiln_err_in_file(err, r, path) : 0;
-}
-
-static bool has_rules(const struct kiln_server_config *config)
-{
-    return config->set.redact || config->set.redaction;
-}
 
 int kiln_serve_check_rules(const struct kiln_server_config *config, struct kiln_err *err)
 {
     struct kiln_redact *rules = NULL;
-    int r = has_rules(config) ? read_rules(config, &rules, err) : 0;
+    int r = kiln_rules_said(config) ? kiln_rules_read(config, &rules, err) : 0;
 
     kiln_redact_free(rules);
     return r;
@@ -56,7 +30,7 @@ void kiln_serve_reload(struct kiln_serve *serve)
     kiln_gate_look_again(serve->gate);
     if (!serve->redaction)
         return;
-    if (read_rules(serve->config, &rules, &err) < 0) {
+    if (kiln_rules_read(serve->config, &rules, &err) < 0) {
         kiln_log(serve->log, KILN_LOG_ERROR, "redaction stays as it was", "where", "%s", err.where,
                  "reason", "%s", err.text, NULL);
         return;
@@ -70,9 +44,9 @@ static int make_redaction(struct kiln_serve *serve, struct kiln_err *err)
 {
     int r;
 
-    if (!has_rules(serve->config))
+    if (!kiln_rules_said(serve->config))
         return 0;
-    r = read_rules(serve->config, &serve->rules, err);
+    r = kiln_rules_read(serve->config, &serve->rules, err);
     if (r < 0)
         return r;
     r = kiln_redact_processor_new(serve->rules, serve->exporter, serve->metrics, &serve->redaction);

@@ -8,19 +8,19 @@
 #define PATHS_MAX       10000000u
 #define PATHS_BYTES_MAX ((size_t)1 << 30)
 
-void kiln_paths_init(struct kiln_paths *paths)
+void kiln_operands_init(struct kiln_operands *paths)
 {
-    *paths = (struct kiln_paths){.budget = {.limit = PATHS_BYTES_MAX}};
+    *paths = (struct kiln_operands){.budget = {.limit = PATHS_BYTES_MAX}};
     kiln_arena_init(&paths->arena, &paths->budget);
 }
 
-void kiln_paths_done(struct kiln_paths *paths)
+void kiln_operands_done(struct kiln_operands *paths)
 {
     kiln_array_free(&paths->budget, (void **)&paths->items, &paths->cap, sizeof(*paths->items));
     kiln_arena_done(&paths->arena);
 }
 
-static int add(struct kiln_paths *paths, const char *path, bool found)
+static int add(struct kiln_operands *paths, const char *path, bool found)
 {
     size_t size = strlen(path) + 1;
     char *copy = kiln_arena_alloc(&paths->arena, size);
@@ -50,7 +50,7 @@ static bool is_file(const FTSENT *entry)
     return entry->fts_info == FTS_F;
 }
 
-static int visit(struct kiln_paths *paths, FTS *tree, FTSENT *entry, struct kiln_err *err)
+static int visit(struct kiln_operands *paths, FTS *tree, FTSENT *entry, struct kiln_err *err)
 {
     bool hidden = entry->fts_level > 0 && entry->fts_name[0] == '.';
 
@@ -64,7 +64,7 @@ static int visit(struct kiln_paths *paths, FTS *tree, FTSENT *entry, struct kiln
     return add(paths, entry->fts_path, true);
 }
 
-static int walk(struct kiln_paths *paths, const char *directory, struct kiln_err *err)
+static int walk(struct kiln_operands *paths, const char *directory, struct kiln_err *err)
 {
     char *roots[] = {(char *)(uintptr_t)directory, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
@@ -80,7 +80,7 @@ static int walk(struct kiln_paths *paths, const char *directory, struct kiln_err
     return r;
 }
 
-int kiln_paths_add(struct kiln_paths *paths, const char *operand, struct kiln_err *err)
+int kiln_operands_add(struct kiln_operands *paths, const char *operand, struct kiln_err *err)
 {
     struct stat st;
     int r;

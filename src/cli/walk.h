@@ -18,17 +18,18 @@ struct kiln_path {
     bool found; /* in a directory, not named by anybody */
 };
 
-struct kiln_paths {
+struct kiln_operands {
     struct kiln_path *items;
     uint32_t n, cap;
     struct kiln_arena arena;
     struct kiln_budget budget;
 };
 
-void kiln_paths_init(struct kiln_paths *paths);
-void kiln_paths_done(struct kiln_paths *paths);
+void kiln_operands_init(struct kiln_operands *paths);
+void kiln_operands_done(struct kiln_operands *paths);
 
 /* Adds what an operand names.  The error's place is the file or directory. */
-KILN_CHECK int kiln_paths_add(struct kiln_paths *paths, const char *operand, struct kiln_err *err);
+KILN_CHECK int kiln_operands_add(struct kiln_operands *paths, const char *operand,
+                                 struct kiln_err *err);
 
 #endif /* KILN_CLI_WALK_H */

@@ -16,7 +16,8 @@ for v in 1.1 1.2; do
 done
 while read -r line; do
     case $line in
-    "kiln server"*) line=${line/server/config} ;;       # it would not end
+    "kiln server"*) line=${line/server/config} ;;        # it would not end
+    "kiln agent"*) line=${line/agent/config} ;;          # nor would it
     "kiln record"*) line=${line/record/record --help} ;; # not everybody may; tests/host does it
     esac
     bash -o pipefail -c "$line" >"$TMP/out" 2>&1 || { echo "exit $?: $line"; cat "$TMP/out"; }
