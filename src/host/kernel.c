@@ -32,7 +32,7 @@ enum {
     RAW_PER_S = 100,
     TABLE_BYTES_MIN = 1 << 20,
     DIRECTORY_ENTRY_BYTES = 96, /* with what the kernel adds */
-    RING_BYTES_CPU = 256 << 10,
+    RECORD_BYTES = 1024,        /* of one that is not raw */
     RING_BYTES_MIN = 1 << 20,
     RING_BYTES_MAX = 64 << 20,
     RESCAN_S = 10,
@@ -45,7 +45,9 @@ static int put_entry(struct kiln_table_memory *memory, const struct kiln_dir_key
                      const struct kiln_dir_entry *entry)
 {
     const struct kiln_kernel *kernel = (const struct kiln_kernel *)memory;
-    return bpf_map_update_elem(kernel->directory_fd, key, entry, BPF_ANY) ? -errno : 0;
+    struct kiln_dir_entry checked = *entry;
+    checked.check = kiln_dir_check(key);
+    return bpf_map_update_elem(kernel->directory_fd, key, &checked, BPF_ANY) ? -errno : 0;
 }
 
 static int drop_entry(struct kiln_table_memory *memory, const struct kiln_dir_key *key)
@@ -78,11 +80,17 @@ static int set_size(struct kiln_kernel *kernel, const char *map, uint32_t entrie
     return found ? bpf_map__set_max_entries(found, entries) : -ENOENT;
 }
 
-static uint32_t ring_size(uint32_t wanted)
+/* Room for half a second of everything, should all of it be raw as far as that is allowed. */
+static uint32_t ring_size(const struct kiln_kernel_opts *opts)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
-    uint64_t bytes = wanted ? wanted : (uint64_t)(cpus > 0 ? cpus : 1) * RING_BYTES_CPU;
-    uint64_t size = wanted ? (uint64_t)sysconf(_SC_PAGESIZE) : RING_BYTES_MIN;
+    uint32_t raw_per_s = opts->raw_per_s ? opts->raw_per_s : RAW_PER_S;
+    uint64_t raw = opts->hz < raw_per_s ? opts->hz : raw_per_s;
+    uint64_t bytes =
+        (opts->hz * RECORD_BYTES + raw * KILN_SLICE_MAX) / 2 * (uint64_t)(cpus > 0 ? cpus : 1);
+    uint64_t size = opts->ring_bytes ? (uint64_t)sysconf(_SC_PAGESIZE) : RING_BYTES_MIN;
+    if (opts->ring_bytes)
+        bytes = opts->ring_bytes;
     while (size < bytes && size < RING_BYTES_MAX)
         size *= 2;
     return (uint32_t)size;
@@ -95,7 +103,7 @@ static int set_sizes(struct kiln_kernel *kernel, const struct kiln_kernel_opts *
                                                            : opts->table_bytes;
     kernel->tables.n_words = (uint32_t)((bytes - bytes / 8) / 8);
     kernel->tables.n_entries = (uint32_t)(bytes / 8 / DIRECTORY_ENTRY_BYTES);
-    kernel->ring_bytes = ring_size(opts->ring_bytes);
+    kernel->ring_bytes = ring_size(opts);
     int rc = set_size(kernel, "kiln_words", kernel->tables.n_words);
     if (rc == 0)
         rc = set_size(kernel, "kiln_directory", kernel->tables.n_entries);

@@ -139,18 +139,38 @@ def boot(kernel, image):
     return out.decode("utf-8", "replace").replace("\r", "")
 
 
+def known_shares(text):
+    """The total of each function of the known program, as `kiln top` printed it, in percent."""
+    return {name: float(share) for share, name in re.findall(r"([\d.]+)% +(\w+) +\S*/chain$", text, re.M)}
+
+
+def check_recording(text):
+    shares = known_shares(text)
+    check("kiln record ends well", "RESULT record 0" in text)
+    complete = re.search(r"stacks +([\d.]+) % complete", text)
+    check("its stacks are complete", complete and float(complete[1]) >= 99, complete and complete[0])
+    check("the functions of the known program are named",
+          {"main", "outer", "middle_a", "middle_b", "burn_leaf", "burn_other"} <= set(shares), shares)
+    check("three quarters are burnt in burn_leaf", 60 < shares.get("burn_leaf", 0) < 90, shares)
+
+
 def main():
     kernel = find_kernel()
-    tests = [BUILD / "host_kernel", BUILD / "host_sideband"]
-    programs = [test for test in tests if test.exists()]
-    commands = [f"{test.name}; echo RESULT {test.name} $?" for test in programs]
-    if not programs:
-        skip("the tests of the host are not built")
+    tests = [test for test in (BUILD / "host_kernel", BUILD / "host_sideband") if test.exists()]
+    known = BUILD / "programs/chain"
+    commands = [f"{test.name}; echo RESULT {test.name} $?" for test in tests]
+    programs = [pathlib.Path(os.environ["KILN"]), *tests]
+    if known.exists():
+        programs.append(known)
+        commands += ["kiln record -F 97 -o /tmp/chain.pb /bin/chain 5 2>&1; echo RESULT record $?",
+                     "kiln top /tmp/chain.pb | cat"]
     text = boot(kernel, make_image(programs, "\n".join(commands)))
     print(text[text.find("RELEASE"):])
     check("a kernel 6.1 ran", "RELEASE 6.1." in text, text)
-    for test in programs:
+    for test in tests:
         check(f"{test.name} passes there", f"RESULT {test.name} 0" in text)
+    if known.exists():
+        check_recording(text)
     return exit_code()
 
 

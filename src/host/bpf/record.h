@@ -135,9 +135,18 @@ struct kiln_dir_entry {
     __u32 slot; /* word of its header */
     __u32 n;    /* rows or mappings */
     __u32 generation;
-    __u32 pad;
-    __u64 era; /* of a process: kiln_record's era, else another program ran under this id */
+    __u32 check; /* kiln_dir_check() of its key; set by whoever writes a directory in the kernel */
+    __u64 era;   /* of a process: kiln_record's era, else another program ran under this id */
 };
+
+/*
+ * The kernel uses the memory of entries again at once: one that was found may be another's when it
+ * is read.
+ */
+static inline __u32 kiln_dir_check(const struct kiln_dir_key *key)
+{
+    return key->file * 0x9e3779b1U + key->page + 1;
+}
 
 /* ---- records ---- */
 

@@ -102,7 +102,7 @@ static __always_inline int kiln_walk_find(struct kiln_walk_env *env, const struc
     if (!entry)
         return -1;
     *ret_entry = *entry;
-    return 0;
+    return ret_entry->check == kiln_dir_check(key) ? 0 : -1;
 }
 
 static __always_inline __u64 kiln_walk_word(struct kiln_walk_env *env, __u32 index)
