@@ -22,7 +22,7 @@ def known(frames):
 def check_known(what, rec):
     seen = rec.count(known)
     check(f"{what}: {seen} of {rec.total} samples have their chain by name",
-          rec.total > 100 and seen >= 0.9 * rec.total, (rec.said, rec.worst(known)))
+          rec.total > 20 and seen >= 0.9 * rec.total, (rec.said, rec.worst(known)))
 
 
 def check_namespaces(folder):

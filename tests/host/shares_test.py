@@ -6,6 +6,7 @@ A clock of 100 Hz would meet such a program in the same place each time.  Ours h
 """
 import os
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
@@ -16,11 +17,19 @@ SHARES = {"burn_half": 0.5, "burn_three_tenths": 0.3, "burn_fifth": 0.2}
 SLACK = 0.01  # the loops of the program are not exact either
 
 
+def cpu_seconds(text):
+    """What `times` of the shell says of its children: 0m1.520s 0m0.010s, in the line before the summary."""
+    line = text.strip().splitlines()[-2]
+    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in re.findall(r"(\d+)m([\d.]+)s", line))
+
+
 def check_program(folder, what, frequency, *arguments):
-    rec = record(folder, PROGRAMS / "shares", *arguments, frequency=frequency)
+    rec = record(folder, "bash", "-c", f"{PROGRAMS}/shares {' '.join(arguments)}; times", frequency=frequency)
     counts = {name: rec.count(lambda f, name=name: f[0] == name) for name in SHARES}
     total = sum(counts.values())
-    check(f"{what}: samples enough", total >= 0.8 * frequency * float(arguments[0]), (rec.said, rec.stacks))
+    cpu = cpu_seconds(rec.out)
+    check(f"{what}: {total} samples of {cpu:.2f} s of CPU time", abs(total / frequency - cpu) < 0.15 * cpu + 3 / frequency,
+          (rec.said, rec.out))
     for name, share in SHARES.items():
         check(f"{what}: {name} has {counts[name]} of {total}, of which {share:.0%} is its share",
               plausible(counts[name], total, share, SLACK), rec.stacks)

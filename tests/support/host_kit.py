@@ -50,7 +50,7 @@ class Recording:
     """What `kiln record` said and wrote: stacks are tuples of names, leaf first, with their counts."""
 
     def __init__(self, done, path):
-        self.code, self.said = done.returncode, done.stderr
+        self.code, self.said, self.out = done.returncode, done.stderr, done.stdout
         lines = done.stdout.strip().splitlines()
         self.summary = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
         self.path = path

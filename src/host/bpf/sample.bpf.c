@@ -265,7 +265,9 @@ static __always_inline void send(struct scratch *s, const struct kiln_settings *
     if (size > sizeof(s->record) + sizeof(s->words))
         return;
     s->record.size = size;
-    if (bpf_ringbuf_query(&kiln_ring, BPF_RB_AVAIL_DATA) >= settings->wake_bytes)
+    /* Until somebody loads what was missing, every sample from there is raw: say it at once. */
+    if (s->record.flags & KILN_RECORD_RAW ||
+        bpf_ringbuf_query(&kiln_ring, BPF_RB_AVAIL_DATA) >= settings->wake_bytes)
         flags = BPF_RB_FORCE_WAKEUP;
     if (bpf_ringbuf_output(&kiln_ring, &s->record, size, flags))
         count(KILN_COUNT_LOST);
