@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,7 +25,7 @@ struct keeper {
     pthread_mutex_t lock;
     struct kiln_batch *batches[256];
     uint32_t n;
-    int code; /* what it says */
+    _Atomic int code; /* what it says */
 };
 
 static void keep(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
