@@ -23,8 +23,8 @@ struct kiln_publisher {
     struct kiln_publish_opts opts;
     int kallsyms;            /* -1: not to be had */
     uint64_t kernel_version; /* grows when addresses turn up that kallsyms did not have */
-    uint64_t kernel_read_ns; /* when it last grew */
-    bool said;               /* that there are no names */
+    uint64_t kernel_again_ns, kernel_wait_ns; /* when it may grow again, and how long that was */
+    bool said;                                /* that there are no names */
     _Atomic uint64_t names_asked, names_missing;
 };
 

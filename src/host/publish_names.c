@@ -24,7 +24,8 @@
 #include "symbol/resolver.h"
 
 enum { ASK_MAX = 512 };
-#define KERNEL_REREAD_NS (60 * KILN_NS_PER_S)
+#define REREAD_MIN_NS (60 * KILN_NS_PER_S)
+#define REREAD_MAX_NS (3600 * KILN_NS_PER_S)
 
 /* ---- locations ---- */
 
@@ -248,6 +249,24 @@ static void ask(struct run *run, const struct asked *asked, const uint64_t *addr
     publisher->said = true;
 }
 
+/*
+ * A module or a BPF program may have come: the next batch reads the kernel's names again.  Where
+ * that does not help, ever less often.
+ */
+static void reread_kernel(struct kiln_publisher *publisher)
+{
+    uint64_t now = kiln_clock_mono_ns();
+
+    if (now < publisher->kernel_again_ns)
+        return;
+    publisher->kernel_version++;
+    publisher->kernel_wait_ns =
+        publisher->kernel_wait_ns ? 2 * publisher->kernel_wait_ns : REREAD_MIN_NS;
+    if (publisher->kernel_wait_ns > REREAD_MAX_NS)
+        publisher->kernel_wait_ns = REREAD_MAX_NS;
+    publisher->kernel_again_ns = now + publisher->kernel_wait_ns;
+}
+
 /* At most ASK_MAX places of one source.  Without an answer they stay without names. */
 static void name_some(struct run *run, const struct asked *asked, struct place **places, uint32_t n)
 {
@@ -268,11 +287,8 @@ static void name_some(struct run *run, const struct asked *asked, struct place *
         return;
     atomic_fetch_add_explicit(&run->publisher->names_asked, n, memory_order_relaxed);
     atomic_fetch_add_explicit(&run->publisher->names_missing, missing, memory_order_relaxed);
-    if (missing && places[0]->kind == KILN_FRAME_KERNEL &&
-        kiln_clock_mono_ns() - run->publisher->kernel_read_ns > KERNEL_REREAD_NS) {
-        run->publisher->kernel_version++; /* a module or a BPF program came: read again next time */
-        run->publisher->kernel_read_ns = kiln_clock_mono_ns();
-    }
+    if (missing && places[0]->kind == KILN_FRAME_KERNEL)
+        reread_kernel(run->publisher);
 }
 
 static uint32_t name_source(struct run *run, struct place **places, uint32_t n)
