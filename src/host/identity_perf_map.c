@@ -3,6 +3,10 @@
  * Opens /tmp/perf-PID.map beneath the root of a process.  Anybody may write to /tmp: the file is
  * reached without links, is regular, has one name, is not huge, and belongs to the user of the
  * process or to root; nobody else may write to it.
+ *
+ * A process that is gone has no root any more, and what was last sampled of it is published only
+ * then.  If it was in no PID namespace of its own, it is looked for where the first process of the
+ * host lives, and taken if it was written after the process began.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,13 +35,18 @@ static bool is_it(int dir, const struct kiln_identity *identity)
             (stat.start_ticks + 1 >= ticks && stat.start_ticks <= ticks + 1));
 }
 
-static bool is_safe(const struct stat *st, const struct kiln_identity *identity)
+static bool is_safe(const struct stat *st, const struct kiln_identity *identity, bool gone)
 {
+    uint64_t changed_ns =
+        (uint64_t)st->st_mtim.tv_sec * KILN_NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+
+    if (gone && changed_ns < identity->start_unix_ns)
+        return false;
     return (st->st_uid == identity->uid || st->st_uid == 0) && st->st_nlink == 1 &&
            !(st->st_mode & S_IWOTH) && st->st_size <= PERF_MAP_MAX;
 }
 
-static int open_in(int dir, const struct kiln_identity *identity, int *ret_fd)
+static int open_in(int dir, const struct kiln_identity *identity, bool gone, int *ret_fd)
 {
     int root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
     struct stat st;
@@ -50,7 +59,7 @@ static int open_in(int dir, const struct kiln_identity *identity, int *ret_fd)
     close(root);
     if (fd < 0)
         return fd;
-    if (!is_safe(&st, identity)) {
+    if (!is_safe(&st, identity, gone)) {
         close(fd);
         return -EPERM;
     }
@@ -58,18 +67,29 @@ static int open_in(int dir, const struct kiln_identity *identity, int *ret_fd)
     return 0;
 }
 
-int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd)
+static int open_of(uint32_t pid, const struct kiln_identity *identity, int *ret_fd)
 {
+    bool gone = pid != identity->pid;
     char name[24];
     int dir, r;
 
-    if (identity->is_kernel || !identity->pid)
-        return -ENOENT;
-    snprintf(name, sizeof(name), "/proc/%u", identity->pid);
+    snprintf(name, sizeof(name), "/proc/%u", pid);
     dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return -errno;
-    r = is_it(dir, identity) ? open_in(dir, identity, ret_fd) : -ESRCH;
+        return errno == ENOENT ? -ESRCH : -errno;
+    r = gone || is_it(dir, identity) ? open_in(dir, identity, gone, ret_fd) : -ESRCH;
     close(dir);
+    return r;
+}
+
+int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd)
+{
+    int r;
+
+    if (identity->is_kernel || !identity->pid)
+        return -ENOENT;
+    r = open_of(identity->pid, identity, ret_fd);
+    if (r == -ESRCH && identity->ns_pid == identity->pid && identity->start_unix_ns)
+        r = open_of(1, identity, ret_fd);
     return r;
 }
