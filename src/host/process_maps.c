@@ -236,13 +236,15 @@ static void settle(struct kiln_map_shelf *shelf, struct run items, struct run *o
 
 int kiln_map_set_settle(struct kiln_map_shelf *shelf, struct kiln_map_set *set)
 {
-    struct run sorted = {set->maps, set->n}, pending = {set->maps + set->n, set->n_pending}, out;
     uint32_t room = set->n + 2 * set->n_pending, cap = 0;
     struct kiln_map *spare, *fresh = NULL;
+    struct run sorted, pending, out;
     int r;
 
     if (!set->n_pending)
         return 0;
+    sorted = (struct run){set->maps, set->n};
+    pending = (struct run){set->maps + set->n, set->n_pending};
     r = kiln_reserve(&shelf->budget, (void **)&fresh, &cap, room, sizeof(*fresh), UINT32_MAX);
     if (r < 0)
         return r;

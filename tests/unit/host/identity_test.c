@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "fake_proc.h"
+#include "host/process_int.h"
+#include "test.h"
+
+static struct fake_proc fake;
+static struct kiln_processes *processes;
+static uint32_t files;
+static int64_t blocks;
+
+/* A process 7, child of 3. */
+static void begin(const char *const *env_names, uint32_t n)
+{
+    files = open_files();
+    blocks = kiln_mem_live();
+    fake_proc_init(&fake);
+    fake_proc_add(&fake, 7, 3, 5000000000);
+    CHECK_OK(kiln_processes_new(
+        &(struct kiln_processes_opts){.proc = fake.dir, .env_names = env_names, .n_env_names = n},
+        &processes));
+}
+
+static void end(void)
+{
+    kiln_processes_free(processes);
+    fake_proc_done(&fake);
+    CHECK_EQ(open_files(), files);
+    CHECK_EQ(kiln_mem_live(), blocks);
+}
+
+static struct kiln_identity *identity(void)
+{
+    struct kiln_process *p = drawn_sample(processes, 7, 5000000000, 1);
+
+    return kiln_process_identity(processes, p);
+}
+
+TEST(identity, who_a_process_is)
+{
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/opt/my app/server (deleted)");
+    fake_proc_write(&fake, 7, "cmdline", "./server\0--password=x\0", 22);
+    fake_proc_text(&fake, 7, "status", "PPid:\t3\nUid:\t0\t54321\t0\t0\nNSpid:\t7\t2\n");
+    fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/server.service\n");
+    CHECK_TEXT(identity()->name, "server");
+    CHECK_TEXT(identity()->path, "/opt/my app/server");
+    CHECK_TEXT(identity()->command, "./server");
+    CHECK_TEXT(identity()->owner, "54321");
+    CHECK_TEXT(identity()->cgroup_path, "/system.slice/server.service");
+    CHECK_EQ(identity()->uid, 54321);
+    CHECK_EQ(identity()->pid, 7);
+    CHECK_EQ(identity()->ns_pid, 2);
+    CHECK_EQ(identity()->parent_pid, 3);
+    CHECK_EQ(identity()->start_ns, 5000000000);
+    CHECK(!identity()->is_kernel);
+    end();
+}
+
+TEST(identity, arguments_that_a_program_writes_behind_its_name_are_cut_off)
+{
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/opt/my browser/browser");
+    fake_proc_text(&fake, 7, "cmdline", "/opt/my browser/browser --token=secret browser x");
+    CHECK_TEXT(identity()->command, "/opt/my browser/browser");
+    end();
+}
+
+TEST(identity, a_title_without_the_name_stays)
+{
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/usr/sbin/nginx");
+    fake_proc_text(&fake, 7, "cmdline", "nginx: worker process");
+    CHECK_TEXT(identity()->command, "nginx: worker process");
+    end();
+}
+
+TEST(identity, of_the_environment_only_allowed_names_are_taken)
+{
+    static const char *const names[] = {"SERVICE", "EMPTY"};
+
+    begin(names, 2);
+    fake_proc_write(&fake, 7, "environ", "PASSWORD=1\0SERVICE=shop\0SERVICES=2\0EMPTY=", 41);
+    CHECK_EQ(identity()->n_env, 2);
+    CHECK_TEXT(identity()->env[0], "SERVICE=shop");
+    CHECK_TEXT(identity()->env[1], "EMPTY=");
+    end();
+}
+
+TEST(identity, by_default_the_names_of_opentelemetry_are_allowed)
+{
+    begin(NULL, 0);
+    fake_proc_write(&fake, 7, "environ", "HOME=/\0OTEL_SERVICE_NAME=cart", 29);
+    CHECK_EQ(identity()->n_env, 1);
+    CHECK_TEXT(identity()->env[0], "OTEL_SERVICE_NAME=cart");
+    end();
+}
+
+TEST(identity, nothing_of_the_environment_is_read_where_nothing_is_allowed)
+{
+    static const char *const none[] = {NULL};
+
+    begin(none, 0);
+    fake_proc_write(&fake, 7, "environ", "OTEL_SERVICE_NAME=cart", 22);
+    CHECK_EQ(identity()->n_env, 0);
+    end();
+}
+
+TEST(identity, texts_are_valid_utf8)
+{
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/bin/a\xff");
+    fake_proc_text(&fake, 7, "cmdline", "\xc3(");
+    CHECK_TEXT(identity()->name, "a\xef\xbf\xbd");
+    CHECK_TEXT(identity()->command, "\xef\xbf\xbd(");
+    end();
+}
+
+TEST(identity, it_outlives_the_process_and_the_table)
+{
+    struct kiln_identity *held;
+
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/bin/a");
+    held = kiln_identity_ref(identity());
+    kiln_processes_free(processes);
+    CHECK_TEXT(held->name, "a");
+    kiln_identity_unref(held);
+    fake_proc_done(&fake);
+    CHECK_EQ(kiln_mem_live(), blocks);
+}
+
+TEST(identity, every_allocation_may_fail)
+{
+    for (uint64_t n = 1; n < 30; n++) {
+        struct kiln_process *p;
+
+        begin(NULL, 0);
+        fake_proc_link(&fake, 7, "exe", "/bin/a");
+        fake_proc_write(&fake, 7, "environ", "OTEL_SERVICE_NAME=cart", 22);
+        kiln_mem_fail_at(n);
+        p = drawn_sample(processes, 7, 5000000000, 1);
+        if (p)
+            kiln_process_identity(processes, p);
+        kiln_mem_fail_at(0);
+        end();
+    }
+}
+
+TEST(identity, users_have_names)
+{
+    char name[33];
+
+    kiln_owner_name(0, name, sizeof(name));
+    CHECK_TEXT(name, "root");
+    kiln_owner_name(54321, name, sizeof(name));
+    CHECK_TEXT(name, "54321");
+    kiln_owner_name(0, name, sizeof(name));
+    CHECK_TEXT(name, "root");
+}
+
+/* ---- perf-map files, of this very process ---- */
+
+static struct kiln_identity me;
+static char map_path[64], other_path[64];
+
+/* Nobody else uses this number: it is above every pid. */
+static void begin_perf_map(void)
+{
+    me = (struct kiln_identity){
+        .pid = (uint32_t)getpid(), .ns_pid = 4000000000u - (uint32_t)getpid(), .uid = geteuid()};
+    snprintf(map_path, sizeof(map_path), "/tmp/perf-%u.map", me.ns_pid);
+    snprintf(other_path, sizeof(other_path), "/tmp/perf-%u.other", me.ns_pid);
+    unlink(map_path);
+    unlink(other_path);
+}
+
+static int opens(void)
+{
+    int fd, r = kiln_process_open_perf_map(&me, &fd);
+
+    if (r == 0)
+        close(fd);
+    return r;
+}
+
+static void write_file(const char *path, mode_t mode)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(write(fd, "10 1 f\n", 7), 7);
+    CHECK_OK(fchmod(fd, mode));
+    close(fd);
+}
+
+TEST(perf_map, a_file_of_the_same_user_is_opened)
+{
+    begin_perf_map();
+    CHECK_EQ(opens(), -ENOENT);
+    write_file(map_path, 0644);
+    CHECK_OK(opens());
+    me.start_ns = 1;
+    CHECK_EQ(opens(), -ESRCH);
+    me.is_kernel = true;
+    CHECK_EQ(opens(), -ENOENT);
+    unlink(map_path);
+}
+
+TEST(perf_map, links_pipes_and_folders_are_refused)
+{
+    begin_perf_map();
+    write_file(other_path, 0644);
+    CHECK_OK(symlink(other_path, map_path));
+    CHECK_EQ(opens(), -ELOOP);
+    unlink(map_path);
+    CHECK_OK(link(other_path, map_path));
+    CHECK_EQ(opens(), -EPERM);
+    unlink(map_path);
+    CHECK_OK(mkfifo(map_path, 0644));
+    CHECK_EQ(opens(), -ENOENT);
+    unlink(map_path);
+    CHECK_OK(mkdir(map_path, 0755));
+    CHECK_EQ(opens(), -ENOENT);
+    rmdir(map_path);
+    unlink(other_path);
+}
+
+TEST(perf_map, files_of_others_that_anybody_writes_or_that_are_huge_are_refused)
+{
+    begin_perf_map();
+    write_file(map_path, 0666);
+    CHECK_EQ(opens(), -EPERM);
+    CHECK_OK(chmod(map_path, 0600));
+    CHECK_OK(truncate(map_path, (64 << 20) + 1));
+    CHECK_EQ(opens(), -EPERM);
+    CHECK_OK(truncate(map_path, 64 << 20));
+    CHECK_OK(opens());
+    if (geteuid() == 0) {
+        CHECK_OK(chown(map_path, 54321, 54321));
+        CHECK_EQ(opens(), -EPERM);
+        me.uid = 54321;
+        CHECK_OK(opens());
+    }
+    unlink(map_path);
+}
+
+/* ---- in a container: namespaces of its own ---- */
+
+/* The first process of its PID namespace, with a /tmp of its own; says when it is ready. */
+static int contained(void *context)
+{
+    int ready = *(int *)context;
+    bool ok = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+              mount("none", "/tmp", "tmpfs", 0, NULL) == 0;
+    int fd = ok ? open("/tmp/perf-1.map", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+    if (fd < 0 || write(fd, "1000 10 f\n", 10) != 10 || write(ready, "y", 1) != 1)
+        write(ready, "n", 1);
+    pause();
+    return 0;
+}
+
+TEST(perf_map, in_a_container_it_is_found_by_the_pid_that_the_process_has_there)
+{
+    static char stack[256 << 10] __attribute__((aligned(16)));
+    struct kiln_process *p;
+    int ready[2], fd = -1;
+    char answer = 'n', text[16] = "";
+    pid_t pid;
+
+    if (geteuid() != 0)
+        SKIP("a namespace needs root");
+    CHECK_OK(pipe2(ready, O_CLOEXEC));
+    pid = clone(contained, stack + sizeof(stack), CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, &ready[1]);
+    if (pid < 0)
+        SKIP("namespaces cannot be made here");
+    CHECK_EQ(read(ready[0], &answer, 1), 1);
+    if (answer == 'y') {
+        CHECK_OK(kiln_processes_new(&(struct kiln_processes_opts){0}, &processes));
+        p = drawn_sample(processes, (uint32_t)pid, 0, 1);
+        CHECK_EQ(kiln_process_identity(processes, p)->ns_pid, 1);
+        CHECK_OK(kiln_process_open_perf_map(p->identity, &fd));
+        CHECK_EQ(read(fd, text, sizeof(text)), 10);
+        close(fd);
+        kiln_processes_free(processes);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+    CHECK_TEXT(text, "1000 10 f\n");
+}
