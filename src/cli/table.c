@@ -8,6 +8,7 @@
 #define TEXT_BYTES_MAX   ((size_t)1 << 30)
 #define CELLS_MAX        (1u << 28)
 #define SHRUNK_WIDTH_MIN 18u
+#define PADDED_WIDTH_MAX 80u /* off a terminal: longer texts stand whole, and out of line */
 
 void kiln_table_init(struct kiln_table *table, const struct kiln_column *columns, uint32_t n)
 {
@@ -101,6 +102,14 @@ static void fit(const struct kiln_table *table, uint32_t *widths, uint32_t line_
         line = shrink(table, widths, cut, line);
 }
 
+/* One name of a thousand characters must not push all other lines that far. */
+static void pad_less(const struct kiln_table *table, uint32_t *widths)
+{
+    for (uint32_t c = 0; c < table->n_columns; c++)
+        if (table->columns[c].align == KILN_LEFT && widths[c] > PADDED_WIDTH_MAX)
+            widths[c] = PADDED_WIDTH_MAX;
+}
+
 static void spaces(struct kiln_buf *out, uint32_t n)
 {
     while (n--)
@@ -138,14 +147,14 @@ static void put_cell(const struct kiln_table *table, const struct kiln_term *ter
     struct kiln_buf part;
 
     kiln_buf_init(&part, text.len + 8);
-    if (wide > place.width) {
+    if (wide > place.width && term->width) {
         wide = put_part(&part, text, column->cut, place.width);
         text = kiln_buf_str(&part);
     }
     if (column->align == KILN_RIGHT)
         spaces(out, place.width - wide);
     kiln_term_put(term, out, style, text);
-    if (column->align == KILN_LEFT && !place.last)
+    if (column->align == KILN_LEFT && !place.last && wide < place.width)
         spaces(out, place.width - wide);
     kiln_buf_done(&part);
 }
@@ -192,6 +201,8 @@ void kiln_table_print(struct kiln_table *table, const struct kiln_term *term, ui
     measure(table, widths);
     if (term->width > indent)
         fit(table, widths, term->width - indent);
+    else if (!term->width)
+        pad_less(table, widths);
     spaces(out, indent);
     put_titles(table, term, widths, out);
     for (uint32_t i = 0; i + table->n_columns <= table->n_cells; i += table->n_columns) {
