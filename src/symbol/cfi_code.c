@@ -14,7 +14,7 @@
 
 enum {
     ENTRY_BYTES = 64, /* of the code at the entry point, where no frames tell its end */
-    CHUNK = 4096,
+    CHUNK = 16384 + 2 * CFI_TRAMPOLINE, /* a page and what touches it, in one read */
 };
 
 static const uint8_t trampoline[CFI_TRAMPOLINE] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};

@@ -93,10 +93,14 @@ static void fill_func(const struct kiln_cfi *cfi, const struct kiln_go_func *fun
 void cfi_go_fill(struct kiln_cfi *cfi, uint64_t begin, uint64_t end, struct cfi_out *out)
 {
     struct kiln_go_func func;
-    uint32_t i = 0;
+    uint32_t i;
 
-    if (kiln_gopcln_find(cfi->go, begin, &i) < 0)
-        i = 0;
+    if (kiln_gopcln_find(cfi->go, begin, &i) < 0) {
+        /* Before the first function, or behind the last. */
+        bool is_before = kiln_gopcln_func(cfi->go, 0, &func) == 0 && func.entry > begin;
+
+        i = is_before ? 0 : kiln_gopcln_count(cfi->go);
+    }
     for (; begin < end && cfi_burn(out, 16) && kiln_gopcln_func(cfi->go, i, &func) == 0; i++) {
         uint64_t from = func.entry > begin ? func.entry : begin;
         uint64_t to = func.end < end ? func.end : end;

@@ -11,7 +11,7 @@
 #include "symbol/elf.h"
 
 enum {
-    KILN_WINDOW_MAX = 8192, /* bytes that can be seen at once */
+    KILN_WINDOW_MAX = 4096, /* bytes that can be seen at once */
     KILN_WINDOW_PIECES = 6,
 };
 

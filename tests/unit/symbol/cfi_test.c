@@ -320,14 +320,15 @@ TEST(cfi, a_trampoline_is_known_by_its_code)
 
     begin();
     memcpy(code + 0x20, trampoline, 9);
-    memcpy(code + 0x1000 - 4, trampoline, 9); /* across what is read at once */
     memcpy(code + 0x4000, trampoline, 9);
+    memcpy(code + 0x400e, trampoline, 9); /* across what is read at once */
     frame_maker_fde(&eh, usual_cie(), TEXT, 0x20, FRAME_PROGRAM(""));
     cfi = open_made();
-    CHECK_TEXT(drawn(cfi, TEXT, TEXT + 0x4000), "10000 sp+8; 1001f signal; 10029 none; "
-                                                "10ffb signal; 11005 none; 13fff signal");
-    CHECK_TEXT(drawn(cfi, TEXT + 0x4000, TEXT + 0x4040), "14000 signal; 14009 none");
-    CHECK_TEXT(drawn(cfi, TEXT + 0x4004, TEXT + 0x4040), "14004 signal; 14009 none");
+    CHECK_TEXT(drawn(cfi, TEXT, TEXT + 0x4000),
+               "10000 sp+8; 1001f signal; 10029 none; 13fff signal");
+    CHECK_TEXT(drawn(cfi, TEXT + 0x30, TEXT + 0x8000),
+               "10030 none; 13fff signal; 14009 none; 1400d signal; 14017 none");
+    CHECK_TEXT(drawn(cfi, TEXT + 0x4004, TEXT + 0x4009), "14004 signal");
     done(cfi);
 }
 
