@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 install(TARGETS kiln RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES LICENSE README.md CHANGELOG.md packaging/kiln.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES packaging/systemd/kiln.service DESTINATION lib/systemd/system)
+install(FILES packaging/systemd/kiln.service packaging/systemd/kiln-agent.service DESTINATION lib/systemd/system)
 
 # kiln_install_output(FILE FOLDER ARGUMENT...): what kiln prints with these arguments, as FOLDER/FILE.
 function(kiln_install_output file folder)

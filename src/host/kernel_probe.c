@@ -65,7 +65,7 @@ static int lacks(const char *what, struct kiln_err *err)
                         "profiling the host needs %s: run as root, in a container with "
                         "--privileged --pid=host, or in a unit with "
                         "AmbientCapabilities=CAP_BPF CAP_PERFMON CAP_SYS_PTRACE "
-                        "CAP_DAC_READ_SEARCH CAP_SYSLOG",
+                        "CAP_DAC_READ_SEARCH CAP_CHECKPOINT_RESTORE CAP_SYSLOG",
                         what);
 }
 

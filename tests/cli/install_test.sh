@@ -7,13 +7,15 @@ trap 'rm -rf "$tmp"' EXIT
 
 DESTDIR=$tmp cmake --install "${KILN_BUILD_DIR:-build}" --prefix /usr >/dev/null
 "$tmp/usr/bin/kiln" version | grep -q '^kiln '
-for page in kiln kiln-top kiln-convert kiln-server kiln-config; do
+for page in kiln kiln-top kiln-convert kiln-server kiln-agent kiln-config; do
     mandoc -Tlint -Werror "$tmp/usr/share/man/man1/$page.1"
 done
 bash -n "$tmp/usr/share/bash-completion/completions/kiln"
 zsh -n "$tmp/usr/share/zsh/site-functions/_kiln"
 "$tmp/usr/bin/kiln" config --config "$tmp/usr/share/doc/kiln/kiln.yaml" >/dev/null
 if command -v systemd-analyze >/dev/null; then
-    sed "s,^ExecStart=kiln,ExecStart=$tmp/usr/bin/kiln," "$tmp/usr/lib/systemd/system/kiln.service" >"$tmp/kiln.service"
-    systemd-analyze verify --man=no "$tmp/kiln.service"
+    for unit in kiln kiln-agent; do
+        sed "s,^ExecStart=kiln,ExecStart=$tmp/usr/bin/kiln," "$tmp/usr/lib/systemd/system/$unit.service" >"$tmp/$unit.service"
+        systemd-analyze verify --man=no "$tmp/$unit.service"
+    done
 fi
