@@ -10,10 +10,20 @@
  * on without.  A step can miss for a few reasons one after the other (the process, the mapping, the
  * page, the mapping of a return address); when the tables are so small that loading one thing
  * throws another out, it would never end: so tries are counted.
+ *
+ * A stack may be deeper than a slice, or go on elsewhere: behind a signal on a stack of its own, in
+ * a goroutine.  Outer frames stay where they are while inner ones come and go, so what a slice does
+ * not have is read from the process itself, as long as that still has, around the place where
+ * the walk left the slice, the bytes of the slice; they are compared before and after.  If they
+ * differ, or the process is gone, the stack ends with KILN_END_SLICE.
+ *
+ * A sample of the kernel on its way through exec has registers of a program that is no more, and no
+ * user stack.
  */
 #include "host/rewind.h"
 
 #include <string.h>
+#include <sys/uio.h>
 
 #include "host/reason.h"
 #include "symbol/elf.h"
@@ -73,7 +83,10 @@ static inline void kiln_walk_frame(struct kiln_walk_env *env, __u32 n, __u64 add
 
 #include "host/walk.h"
 
-enum { TRIES_MAX = 12 }; /* of one step */
+enum {
+    TRIES_MAX = 12, /* of one step */
+    AROUND = 256,   /* bytes of a slice that are compared, to each side */
+};
 
 /* Loads the page that holds an address of the mapping. */
 static int load_page(struct kiln_walk_env *env, const struct kiln_map *map, uint64_t address)
@@ -155,24 +168,58 @@ void kiln_rewind_memory(struct kiln_tables *tables, struct kiln_processes *proce
     walk_from(&env, &origin);
 }
 
+/* ---- slices ---- */
+
+enum live {
+    LIVE_UNKNOWN,
+    LIVE_SAME,    /* the process still has what the slice has */
+    LIVE_CHANGED, /* or it is gone, or may not be read */
+};
+
 /* The slice of stack of a raw record. */
 struct slice {
     uint64_t base;
     const uint8_t *bytes;
     uint32_t n;
-    bool short_of; /* something was asked for that it does not have */
+    uint32_t last; /* where it was read last */
+    uint32_t pid;
+    enum live live;
+    bool is_short; /* something was asked for that could not be had */
 };
+
+static int read_live(uint32_t pid, uint64_t address, void *to, size_t n)
+{
+    struct iovec local = {to, n}, remote = {(void *)(uintptr_t)address, n};
+    return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -1;
+}
+
+/* Whether the stack around what was read last is in the process as it is in the slice. */
+static bool is_unchanged(const struct slice *slice)
+{
+    uint8_t now[2 * AROUND];
+    uint32_t from = slice->last > AROUND ? slice->last - AROUND : 0;
+    uint32_t n = slice->n - from < sizeof(now) ? slice->n - from : (uint32_t)sizeof(now);
+    bool same = n > 0 && read_live(slice->pid, slice->base + from, now, n) == 0 &&
+                memcmp(now, slice->bytes + from, n) == 0;
+    explicit_bzero(now, sizeof(now));
+    return same;
+}
 
 static int read_slice(void *context, uint64_t address, void *to, size_t n)
 {
     struct slice *slice = context;
     uint64_t at = address - slice->base;
-    if (address < slice->base || at > slice->n || n > slice->n - at) {
-        slice->short_of = true;
-        return -1;
+    if (address >= slice->base && at <= slice->n && n <= slice->n - at) {
+        memcpy(to, slice->bytes + at, n);
+        slice->last = (uint32_t)at;
+        return 0;
     }
-    memcpy(to, slice->bytes + at, n);
-    return 0;
+    if (slice->live == LIVE_UNKNOWN)
+        slice->live = is_unchanged(slice) ? LIVE_SAME : LIVE_CHANGED;
+    if (slice->live == LIVE_SAME && read_live(slice->pid, address, to, n) == 0)
+        return 0;
+    slice->is_short = true;
+    return -1;
 }
 
 /* Whether a walk that ended so might have gone on, had the slice been longer. */
@@ -188,14 +235,22 @@ static void walk_slice(struct kiln_walk_env *env, const struct kiln_record *reco
     memcpy(&registers, behind, sizeof(registers));
     struct slice slice = {.base = registers.r[7],
                           .bytes = (const uint8_t *)behind + sizeof(registers),
-                          .n = record->slice};
+                          .n = record->slice,
+                          .pid = env->process->pid,
+                          .live = env->process->gone ? LIVE_CHANGED : LIVE_UNKNOWN};
     struct kiln_stack_memory memory = {.read = read_slice, .context = &slice};
     struct origin origin = {.registers = &registers,
                             .is_leaf = (record->flags & KILN_RECORD_LEAF) != 0,
                             .time_ns = record->time_ns};
+    uint32_t n = env->walked->n;
     env->memory = &memory;
     walk_from(env, &origin);
-    if (slice.short_of && is_cut(env->walked->end))
+    if (slice.live == LIVE_SAME && !is_unchanged(&slice)) {
+        slice.live = LIVE_CHANGED;
+        env->walked->n = n;
+        walk_from(env, &origin);
+    }
+    if (slice.is_short && is_cut(env->walked->end))
         env->walked->end = KILN_END_SLICE;
 }
 
@@ -223,4 +278,7 @@ void kiln_rewind(struct kiln_tables *tables, struct kiln_processes *processes,
         walk_slice(&env, record);
     else
         load_missed(&env, record->miss);
+    if (!(record->flags & KILN_RECORD_USER_MODE) && ret_walked->n == 0 &&
+        ret_walked->end == KILN_END_UNMAPPED)
+        ret_walked->end = KILN_END_NO_USER;
 }

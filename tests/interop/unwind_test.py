@@ -12,13 +12,13 @@ usage: unwind_test.py [STOPS [NAME...]]
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
 from checks import check, exit_code  # noqa: E402
+from loads import real_loads  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("KILN_BUILD_DIR", "build"))
 UNWIND = BUILD / "interop_unwind"
@@ -27,20 +27,6 @@ STOPS = sys.argv[1] if len(sys.argv) > 1 else "100"
 ONLY = sys.argv[2:]
 SECONDS = "60"  # more than it takes: a program is killed when it was stopped often enough
 
-SQL = """with recursive c(x) as (select 1 union all select x + 1 from c limit 100000000)
-select count(*) from (select x, random() r from c order by r)"""
-PYTHON = """
-def leaf(n): return sum(i * i for i in range(n))
-def middle(n): return sorted((leaf(n % 50), str(n)) for n in range(n))
-while True: middle(1000)
-"""
-NODE = """
-function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
-function middle(n) { return [...Array(n).keys()].map(i => leaf(i % 100)).sort((a, b) => a - b).length; }
-for (;;) { middle(2000); JSON.parse(JSON.stringify({a: [...Array(500).keys()].map(String)})); }
-"""
-
-
 # What libdw gets wrong itself (Go's switches of stacks and its signals, by frames that do not tell of them) or
 # cannot do: there ours must only be complete.
 NOT_FOR_LIBDW = ("going", "cgoing", "go-build", "node")
@@ -48,32 +34,11 @@ NOT_FOR_LIBDW = ("going", "cgoing", "go-build", "node")
 
 def loads(tmp):
     """name -> command; of real programs, those that are installed."""
-    text = tmp / "text"
-    with open(text, "wb") as out:
-        for path in sorted(pathlib.Path("/usr/include").rglob("*.h"))[:1500]:
-            out.write(path.read_bytes())
-    big = tmp / "big.cpp"
-    big.write_text("#include <regex>\n#include <map>\n#include <iostream>\n#include <random>\n" + "\n".join(
-        f"int f{i}(const std::string &s) {{ std::regex r(\"a{i}+\"); std::map<int, std::string> m; m[{i}] = s;"
-        f" return std::regex_match(s, r) + (int)m.size(); }}" for i in range(60)))
     commands = {name.name: [str(name), SECONDS] for name in sorted(PROGRAMS.iterdir()) if name.suffix != ".so"}
     commands["spawn"] = [str(PROGRAMS / "spawn"), SECONDS, "50", "exec"]
-    commands |= {
-        "xz": ["sh", "-c", f"xz -6 -c -T2 {text} {text} {text} {text}"],
-        "gzip": ["sh", "-c", f"while gzip -9 -c {text}; do :; done"],
-        "openssl-sha": ["openssl", "speed", "-seconds", "5", "sha256", "sha512", "sha1"],
-        "openssl-aes": ["openssl", "speed", "-seconds", "2", "-evp", "aes-256-gcm"],
-        "openssl-rsa": ["openssl", "speed", "-seconds", "5", "rsa2048", "ecdsap256"],
-        "sqlite3": ["sqlite3", ":memory:", SQL],
-        "python3": ["/usr/bin/python3", "-c", PYTHON],
-        "perl": ["perl", "-e", "my %h; while (1) { $h{$_ % 1000} .= sprintf('%d', $_) for 1..1000; %h = () }"],
-        "g++": ["sh", "-c", f"while g++ -O2 -c -o {tmp}/big.o {big}; do :; done"],
-        "git": ["git", "-C", os.environ.get("KILN_SOURCE_DIR", "."), "log", "-p", "--stat", "-M", "--all"],
-        "node": ["node", "-e", NODE],
-        "go-build": ["sh", "-c", "while go vet fmt; do :; done"],
-    }
-    real = {name: c for name, c in commands.items() if shutil.which(c[0])}
-    return {name: c for name, c in real.items() if not ONLY or name in ONLY}
+    commands |= real_loads(tmp)
+    commands.pop("java", None)  # its own code has its own frames: not for tables
+    return {name: c for name, c in commands.items() if not ONLY or name in ONLY}
 
 
 def run(name, command):

@@ -211,10 +211,38 @@ TEST(rewind, a_slice_that_is_too_short_gives_what_it_has)
 {
     struct kit *kit = kit_new(outer, 100);
     struct kiln_record *record = record_of(kit, 512);
+    uint8_t *bytes = (uint8_t *)record->frames + sizeof(struct kiln_registers);
+    bytes[record->slice - 1] ^= 1; /* the process has gone on since */
     rewind_record(kit, record);
     CHECK_EQ(kit->other.end, KILN_END_SLICE);
     CHECK(kit->other.n > 2 && kit->other.n < kit->walked.n);
     check_equal(kit, kit->other.n);
+    free(record);
+    kit_free(kit);
+}
+
+TEST(rewind, what_a_slice_does_not_have_is_read_from_a_process_that_still_stands_there)
+{
+    struct kit *kit = kit_new(outer, 100);
+    struct kiln_record *record = record_of(kit, 512);
+    rewind_record(kit, record);
+    CHECK_EQ(kit->other.end, KILN_END_COMPLETE);
+    CHECK_EQ(kit->other.n, kit->walked.n);
+    check_equal(kit, kit->walked.n);
+    free(record);
+    kit_free(kit);
+}
+
+TEST(rewind, a_sample_in_the_midst_of_exec_has_no_user_stack)
+{
+    struct kit *kit = kit_new(outer, 1);
+    struct kiln_record *record = record_of(kit, 512);
+    struct kiln_registers *registers = (void *)record->frames;
+    record->flags &= (uint8_t)~KILN_RECORD_USER_MODE;
+    registers->pc = record->miss = 0x10000;
+    rewind_record(kit, record);
+    CHECK_EQ(kit->other.end, KILN_END_NO_USER);
+    CHECK_EQ(kit->other.n, 0);
     free(record);
     kit_free(kit);
 }

@@ -424,3 +424,75 @@ TEST(walk, a_slot_that_was_given_away_while_it_was_read_is_a_miss)
     env.spoil = env.entries[1].slot;
     CHECK_TEXT(walked(), "new page");
 }
+
+TEST(walk, rbx_is_followed_to_callers_that_keep_their_cfa_in_it)
+{
+    const uint64_t rows[] = {
+        row(0, KILN_CFA_END, 0, 0, 0),                                    /* _start */
+        row(0x100, KILN_CFA_REG + 3, 16, 0, 0),                           /* the resolver */
+        kiln_row_with_bx(row(0x200, KILN_CFA_SP, 0x20, 0, 0), 1),         /* push %rbx */
+        row(0x300, KILN_CFA_SP, 8, 0, 0),                                 /* not saved yet */
+        kiln_row_with_bx(row(0x400, KILN_CFA_SP, 8, 0, 0), 2),            /* popped again */
+        kiln_row_with_bx(row(0x500, KILN_CFA_SP, 8, 0, 0), KILN_BX_LOST), /* */
+    };
+    static const struct {
+        uint64_t pc;
+        const char *text;
+    } cases[] = {{0x210, "400210 40010f 40000f complete"},
+                 {0x310, "400310 40010f 40000f complete"},
+                 {0x410, "400410 40010f 40000f complete"},
+                 {0x510, "400510 40010f rule"}};
+    for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        begin(rows, KILN_ARRAY_LEN(rows));
+        regs.pc = PROGRAM + cases[i].pc;
+        regs.r[7] = STACK + (cases[i].pc == 0x210 ? 0 : 0x18);
+        regs.r[3] = cases[i].pc == 0x210 ? 0x77 : STACK + 0x40;
+        env.stack[2] = STACK + 0x40;    /* rbx, where 0x200 saved it */
+        env.stack[3] = PROGRAM + 0x110; /* into the resolver */
+        env.stack[9] = PROGRAM + 0x10;  /* into _start: CFA - 8 */
+        CHECK_TEXT(walked(), cases[i].text);
+    }
+}
+
+TEST(walk, a_frame_pointer_that_was_popped_is_not_read_below_the_stack)
+{
+    const uint64_t rows[] = {row(0, KILN_CFA_END, 0, 0, 0),
+                             row(0x100, KILN_CFA_SP, 8, KILN_FP_AT_CFA, -16)}; /* ret */
+    begin(rows, 2);
+    regs.pc = PROGRAM + 0x110;
+    regs.r[7] = STACK; /* and below it nothing can be read */
+    regs.r[6] = 0x1234;
+    env.stack[0] = PROGRAM + 0x10;
+    CHECK_TEXT(walked(), "400110 40000f complete");
+    CHECK_EQ(walk.fp, 0x1234);
+}
+
+TEST(walk, a_program_at_its_first_code_is_complete)
+{
+    begin_plain();
+    regs.pc = BARE + 0x10;
+    env.stack[0] = 2; /* argc; then argv, and 0 */
+    env.stack[1] = STACK + 0x100;
+    env.stack[2] = STACK + 0x110;
+    CHECK_TEXT(walked(), "500010 complete");
+    env.stack[3] = 5;
+    CHECK_TEXT(walked(), "500010 no_table");
+}
+
+TEST(walk, a_thread_that_was_just_made_is_complete)
+{
+    begin_plain();
+    regs.r[7] = STACK + 0x200;
+    regs.r[6] = 8;
+    regs.pc = STACK + 0x12; /* the test can read code there alone */
+    env.stack[2] = 0x050f;
+    env.stack[0x40] = 0x12; /* what was left at the new stack's end is no return address */
+    const uint64_t maps[] = {PROGRAM, PROGRAM + LENGTH, PROGRAM,       1,
+                             STACK,   STACK + LENGTH,   STACK - 0x200, 1};
+    env.n_entries = 0;
+    put_entry(0, PID, maps, KILN_ARRAY_LEN(maps), KILN_MAP_WORDS);
+    put_rows(1, 0, (const uint64_t[]){row(0, KILN_CFA_SP, 8, 0, 0)}, 1);
+    CHECK_TEXT(walked(), "7f0012 complete");
+    regs.r[0] = 77; /* in its maker */
+    CHECK_TEXT(walked(), "7f0012 unmapped");
+}
