@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A mixed load of real programs: at least 99.5 % of the stacks reach the entry point, lost samples counted as failures.
+
+Compilers, interpreters, a database, a compressor, programs in Go and Rust; whichever of them are here.  Java, whose
+code needs a walker of its own, has a line of its own.
+"""
+import os
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from host_kit import KILN, PROGRAMS, Folder, need_host, plausible, record  # noqa: E402
+
+PROMISED = 0.995
+SECONDS = 3  # of each
+APART = ("no_user", "compat")
+
+CPP = """#include <map>
+#include <regex>
+#include <string>
+#include <algorithm>
+int main() { std::map<std::string, std::regex> m; m.emplace("a", std::regex("[a-z]+")); return (int)m.size(); }
+"""
+PYTHON = """
+import json, re, time
+end = time.monotonic() + %d
+while time.monotonic() < end:
+    text = json.dumps([{"key-%%d" %% i: [i] * 5} for i in range(300)])
+    sorted(re.findall(r"key-(\\\\d+)", text)); json.loads(text)
+"""
+NODE = """
+const end = Date.now() + %d * 1000;
+while (Date.now() < end) {
+  const a = Array.from({ length: 2000 }, (_, i) => ({ key: "k" + (i * 7919) %% 1009, list: [i, i + 1] }));
+  JSON.parse(JSON.stringify(a)).sort((x, y) => (x.key < y.key ? -1 : 1)).map((x) => x.list.reduce((s, v) => s + v, 0));
+}
+"""
+SQL = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+SELECT count(DISTINCT hex(i * 7919 %% 10007)), sum(length(printf('%%d-%%x', i, i * i))) FROM n;"""
+JAVA = """
+public class Burn {
+    static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+    public static void main(String[] a) {
+        long end = System.nanoTime() + %dL * 1000000000L; long sum = 0;
+        while (System.nanoTime() < end) sum += fib(25);
+        System.out.println(sum);
+    }
+}
+"""
+
+
+def loads(folder):
+    """Commands by name; each works for some seconds."""
+    (folder / "a.cpp").write_text(CPP)
+    (folder / "a.py").write_text(PYTHON % SECONDS)
+    (folder / "a.js").write_text(NODE % SECONDS)
+    rows = {
+        "g++": f"g++ -O2 -c {folder}/a.cpp -o {folder}/a.o",
+        "python3": f"/usr/bin/python3 {folder}/a.py",
+        "node": f"node {folder}/a.js",
+        "sqlite3": f"sqlite3 :memory: \"{SQL % 2000000}\"",
+        "xz": f"head -c 6000000 {KILN} | xz -9c",
+        "perl": f"perl -e 'my $end = time + {SECONDS}; while (time < $end) {{ my %h; $h{{$_ * 7919 % 10007}}++ for 1..5000 }}'",
+        "going": f"{PROGRAMS}/going {SECONDS}",
+        "rusty": f"{PROGRAMS}/rusty {SECONDS}",
+    }
+    return {name: command for name, command in rows.items() if shutil.which(name) or (PROGRAMS / name).exists()}
+
+
+def check_mixed(folder):
+    total = complete = lost = 0
+    for name, command in loads(folder).items():
+        rec = record(folder, "sh", "-c", f"{command} >{folder}/out 2>&1", frequency=199)
+        ends = rec.summary.get("stacks", {})
+        walked = sum(n for end, n in ends.items() if end not in APART)
+        bad = {end: n for end, n in ends.items() if end not in (*APART, "complete")}
+        print(f"{name}: {ends.get('complete', 0)} of {walked} complete, {rec.summary.get('lost')} lost, {bad}", flush=True)
+        check(f"{name}: it was seen at work", walked > 30, (rec.said, rec.summary, (folder / "out").read_bytes()[-300:]))
+        total, complete, lost = total + walked, complete + ends.get("complete", 0), lost + rec.summary.get("lost", 0)
+    check(f"all together: {complete / max(total, 1):.2%} of {total} stacks, and {lost} lost",
+          complete >= PROMISED * (total + lost) or plausible(complete, total + lost, PROMISED))
+
+
+def show_java(folder):
+    if not shutil.which("java"):
+        return
+    (folder / "Burn.java").write_text(JAVA % SECONDS)
+    for words in ("", "-XX:+PreserveFramePointer"):
+        rec = record(folder, "sh", "-c", f"java {words} {folder}/Burn.java >{folder}/out 2>&1", frequency=199)
+        print(f"java {words}: {rec.summary.get('complete', 0):.1%} complete, {rec.summary.get('stacks')}", flush=True)
+
+
+def main():
+    need_host("chain")
+    with Folder() as folder:
+        check_mixed(folder)
+        show_java(folder)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
