@@ -217,26 +217,40 @@ static void read_env(const struct kiln_processes *all, int dir, struct facts *fa
     kiln_free(text);
 }
 
+/*
+ * Samples are looked at a moment after they were taken: the process may run another program by now,
+ * of which /proc tells.  Events know better which one it was, unless some were lost.
+ */
+static bool runs_another(const struct kiln_processes *all, const struct kiln_proc *p,
+                         const struct facts *facts)
+{
+    return p->exe && p->counted == all->lost + 1 &&
+           !kiln_str_ends(kiln_str_of(facts->path), kiln_str_of(p->exe));
+}
+
+static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
+                       struct facts *facts)
+{
+    read_path(dir, facts);
+    read_texts(dir, facts);
+    read_owner(dir, facts);
+    if (runs_another(all, p, facts)) {
+        facts->path[0] = '\0';
+        return;
+    }
+    read_command(dir, facts);
+    read_env(all, dir, facts);
+}
+
 static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct facts *facts)
 {
     int dir;
 
     facts->status.uid = UINT32_MAX;
+    kiln_proc_learn_exe(all, p);
     if (kiln_proc_open(all, p, &dir) == 0) {
-        read_path(dir, facts);
-        read_command(dir, facts);
-        read_texts(dir, facts);
-        read_owner(dir, facts);
-        read_env(all, dir, facts);
+        read_there(all, p, dir, facts);
         close(dir);
-    }
-    if (!facts->path[0] && !p->exe) {
-        struct kiln_proc *twin = kiln_proc_twin(all, p);
-
-        if (twin && kiln_proc_open(all, twin, &dir) == 0) {
-            read_path(dir, facts);
-            close(dir);
-        }
     }
     if (!facts->path[0] && p->exe)
         snprintf(facts->path, sizeof(facts->path), "%s", p->exe);

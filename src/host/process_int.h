@@ -150,6 +150,8 @@ KILN_CHECK int kiln_proc_stat(struct kiln_processes *all, uint32_t pid,
                               struct kiln_procfs_stat *ret_stat);
 /* Reads its mappings, or takes those of the process that it was forked from. */
 void kiln_proc_read_maps(struct kiln_processes *all, struct kiln_proc *p);
+/* Which program it runs, from the process that it was forked from, where nobody told. */
+void kiln_proc_learn_exe(struct kiln_processes *all, struct kiln_proc *p);
 /* The nearest ancestor that runs the same program and lives; NULL. */
 struct kiln_proc *kiln_proc_twin(struct kiln_processes *all, const struct kiln_proc *p);
 /* Gets the object of a mapping; sets map->object, bias, kind, tried. */

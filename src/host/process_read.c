@@ -165,8 +165,8 @@ struct kiln_proc *kiln_proc_twin(struct kiln_processes *all, const struct kiln_p
     return NULL;
 }
 
-/* Reads into a set of its own; what is known of mappings that are still there is kept. */
-static int read_own(struct kiln_processes *all, struct kiln_proc *p)
+/* Reads a process' own; what is known of mappings that are still there is kept. */
+static int read_own(struct kiln_processes *all, struct kiln_proc *p, struct kiln_map_set **ret_set)
 {
     struct kiln_map_set *fresh;
     int dir, r = kiln_proc_open(all, p, &dir);
@@ -182,27 +182,73 @@ static int read_own(struct kiln_processes *all, struct kiln_proc *p)
     if (r < 0)
         return r;
     kiln_metric_add(all->metric_reads, 1);
+    *ret_set = fresh;
+    return 0;
+}
+
+static void replace(struct kiln_processes *all, struct kiln_proc *p, struct kiln_map_set *fresh)
+{
     if (p->set && !p->set->n_pending && kiln_map_set_inherit(fresh, p->set))
         fresh->version = p->set->version;
     else
         kiln_proc_void(all, p);
     kiln_map_set_unref(&all->shelf, p->set);
     p->set = fresh;
-    return 0;
 }
 
-/* It is gone; but one that runs the same program, of which it is a copy, may be there. */
-static void read_twin(struct kiln_processes *all, struct kiln_proc *p)
+static int64_t exe_of(struct kiln_processes *all, uint32_t pid, char *to, size_t size)
 {
-    struct kiln_proc *twin = kiln_proc_twin(all, p);
+    char name[24];
 
-    if (twin && twin->unread && read_own(all, twin) == 0)
+    snprintf(name, sizeof(name), "%u/exe", pid);
+    return kiln_procfs_link(all->proc, name, to, size);
+}
+
+void kiln_proc_learn_exe(struct kiln_processes *all, struct kiln_proc *p)
+{
+    struct kiln_proc *twin = p->exe ? NULL : kiln_proc_twin(all, p);
+    char path[KILN_PROCFS_PATH_MAX + 1];
+
+    if (twin && twin->exe)
+        p->exe = kiln_path_ref(twin->exe);
+    else if (twin && exe_of(all, twin->pub.pid, path, sizeof(path)) > 0)
+        p->exe = kiln_paths_get(&all->shelf.paths, kiln_procfs_undelete(kiln_str_of(path)));
+}
+
+/* A child may have run another program since the sample was taken: its parent seldom has. */
+static bool has_moved_on(struct kiln_processes *all, const struct kiln_proc *p,
+                         const struct kiln_proc *twin)
+{
+    char mine[KILN_PROCFS_PATH_MAX + 1], other[KILN_PROCFS_PATH_MAX + 1];
+
+    return exe_of(all, p->pub.pid, mine, sizeof(mine)) > 0 &&
+           exe_of(all, twin->pub.pid, other, sizeof(other)) > 0 && strcmp(mine, other) != 0;
+}
+
+/* What the one has that it was forked from, and over that what events told of itself. */
+static void take_from(struct kiln_processes *all, struct kiln_proc *p, struct kiln_proc *twin)
+{
+    struct kiln_map_set *own = p->set, *fresh;
+    int r = 0;
+
+    if (twin->unread && read_own(all, twin, &fresh) == 0) {
+        replace(all, twin, fresh);
         twin->unread = false;
-    if (!twin || twin->unread || !twin->set || kiln_map_set_settle(&all->shelf, twin->set) < 0)
+    }
+    if (twin->unread || !twin->set || kiln_map_set_settle(&all->shelf, twin->set) < 0)
         return;
-    kiln_map_set_unref(&all->shelf, p->set);
+    kiln_proc_sync(twin);
     p->set = twin->set;
     p->set->refs++;
+    for (uint32_t i = 0; own && r == 0 && i < own->n + own->n_pending; i++) {
+        struct kiln_map map = own->maps[i];
+
+        map.object = NULL;
+        map.tried = false;
+        kiln_path_ref(map.path);
+        r = kiln_map_set_add(&all->shelf, &p->set, &map);
+    }
+    kiln_map_set_unref(&all->shelf, own);
 }
 
 static bool may_work_later(int r)
@@ -212,14 +258,20 @@ static bool may_work_later(int r)
 
 void kiln_proc_read_maps(struct kiln_processes *all, struct kiln_proc *p)
 {
-    int r = read_own(all, p);
+    struct kiln_proc *twin = p->unread ? kiln_proc_twin(all, p) : NULL;
+    struct kiln_map_set *fresh = NULL;
+    int r = read_own(all, p, &fresh);
 
     p->read_ns = kiln_clock_mono_ns();
     p->lost = all->lost;
     if (may_work_later(r))
         return;
-    if (r < 0 && p->unread)
-        read_twin(all, p);
+    if (twin && (r < 0 || has_moved_on(all, p, twin))) {
+        kiln_map_set_unref(&all->shelf, fresh);
+        take_from(all, p, twin);
+    } else if (r == 0) {
+        replace(all, p, fresh);
+    }
     p->no_files = r < 0;
     p->unread = false; /* else there is no more to learn */
 }

@@ -77,6 +77,24 @@ TEST(identity, arguments_that_a_program_writes_behind_its_name_are_cut_off)
     end();
 }
 
+TEST(identity, what_runs_by_now_is_not_taken_for_what_was_sampled)
+{
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/bin/next");
+    fake_proc_text(&fake, 7, "cmdline", "next");
+    fake_proc_text(&fake, 7, "status", "Uid:\t5\t5\t5\t5\n");
+    drawn_exec(processes, 7, "first");
+    drawn_map(processes, 7, 0x1000, 0x2000, 0, "/bin/first");
+    CHECK_TEXT(identity()->path, "/bin/first");
+    CHECK_TEXT(identity()->command, "first");
+    CHECK_EQ(identity()->uid, 5);
+    drawn_exec(processes, 7, "second");
+    drawn_lost(processes);
+    drawn_map(processes, 7, 0x1000, 0x2000, 0, "/lib/ld.so");
+    CHECK_TEXT(identity()->path, "/bin/next");
+    end();
+}
+
 TEST(identity, a_title_without_the_name_stays)
 {
     begin(NULL, 0);

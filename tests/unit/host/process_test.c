@@ -203,6 +203,31 @@ TEST(process, a_child_that_is_gone_has_what_its_unread_parent_has)
     end();
 }
 
+TEST(process, a_child_that_runs_another_program_by_now_was_sampled_in_its_parents)
+{
+    struct kiln_process *p;
+
+    begin(0);
+    fake_proc_add(&fake, 7, 3, 5000000000);
+    fake_proc_text(&fake, 7, "maps", "1000-2000 r-xp 00000000 08:01 5 /bin/bash\n");
+    fake_proc_link(&fake, 7, "exe", "/bin/bash");
+    CHECK_OK(kiln_processes_scan(processes));
+    drawn_fork(processes, 7, 8);
+    drawn_map(processes, 8, 0x5000, 0x6000, 0, "/lib/late.so");
+    fake_proc_add(&fake, 8, 7, 6000000000);
+    fake_proc_text(&fake, 8, "maps", "1000-2000 r-xp 00000000 08:01 5 /bin/ls\n");
+    fake_proc_link(&fake, 8, "exe", "/bin/ls");
+    p = drawn_sample(processes, 8, 6000000000, 1);
+    CHECK_TEXT(drawn_maps(p), "1000-2000 /bin/bash, 5000-6000 /lib/late.so");
+    CHECK_TEXT(kiln_process_identity(processes, p)->name, "bash");
+    drawn_exec(processes, 8, "ls");
+    drawn_map(processes, 8, 0x1000, 0x2000, 0, "/bin/ls");
+    p = drawn_sample(processes, 8, 6000000000, 2);
+    CHECK_TEXT(drawn_maps(p), "1000-2000 /bin/ls");
+    CHECK_TEXT(kiln_process_identity(processes, p)->name, "ls");
+    end();
+}
+
 TEST(process, one_that_is_gone_without_a_trace_is_called_by_its_thread)
 {
     struct kiln_process *p;
