@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kiln agent`: what it gathers reaches a server, also when that was away; settings, signals, privileges.
+
+Everything that waits in its spool passes `kiln check --strict` and, where $PROFCHECK names it, profcheck.
+"""
+import gzip
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from host_kit import KILN, PROGRAMS, Folder, need_host  # noqa: E402
+from kiln_server import KilnServer  # noqa: E402
+
+PATIENCE_S = 60
+SIX = "bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore", "syslog"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(what):
+    until = time.monotonic() + PATIENCE_S
+    while not what():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class Agent:
+    """An agent on a free port, with its spool in the folder."""
+
+    def __init__(self, folder, *words, env=None, before=()):
+        self.ready, self.log, self.spool = folder / "agent.json", folder / "agent.log", folder / "spool"
+        self.ready.unlink(missing_ok=True)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
+                 "--report-interval", "500ms", *map(str, words)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=environment | (env or {}))
+        if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
+            raise RuntimeError(self.said())
+        self.http = json.loads(self.ready.read_text())["http"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=30) as answer:
+            return answer.read().decode()
+
+    def metric(self, name):
+        found = re.findall(rf"^{re.escape(name)} (\S+)$", self.get("/metrics"), re.M)
+        return float(found[0]) if found else 0
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+class Program:
+    def __init__(self, name):
+        self.process = subprocess.Popen([PROGRAMS / name, "600"])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def top(server, service):
+    done = subprocess.run([KILN, "query", "-s", f"http://127.0.0.1:{server.http}", "--json", "--from", "now-5m",
+                           f'process_cpu:cpu:nanoseconds{{service_name="{service}"}}'], capture_output=True, text=True,
+                          check=False)
+    return done.stdout
+
+
+def spooled(agent):
+    """Every request in the spool, uncompressed, oldest first."""
+    return [gzip.decompress(path.read_bytes()[48:]) for path in sorted(agent.spool.glob("*.otlp"))]
+
+
+def check_rules(folder, requests):
+    for number, content in enumerate(requests):
+        path = folder / f"{number}.otlp"
+        path.write_bytes(content)
+        done = subprocess.run([KILN, "check", "--strict", path], capture_output=True, text=True, check=False)
+        if done.returncode:
+            return done.stdout + done.stderr
+        if os.environ.get("PROFCHECK"):
+            done = subprocess.run([os.environ["PROFCHECK"], path], capture_output=True, text=True, check=False)
+            if done.returncode:
+                return done.stdout + done.stderr
+    return ""
+
+
+def check_sends(folder):
+    config = folder / "kiln.yaml"
+    config.write_text("profiling:\n  cpu:\n    enabled: true\n    interval: 10ms\n  alloc:\n    enabled: true\n"
+                      "    interval: 524288\nagent: {resource: {deployment.environment.name: test}}\n")
+    port = free_port()
+    words = ("--otlp-grpc", f"127.0.0.1:{port}")
+    env = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+           "OTEL_SERVICE_NAME": "not-of-others"}
+    with KilnServer(*words) as server, Program("chain"), Agent(folder, "--config", config, env=env) as agent:
+        check("a program is in the server, function by function",
+              wait_for(lambda: all(f'"{name}"' in top(server, "chain") for name in ("burn_leaf", "outer", "main"))),
+              agent.said())
+        services = subprocess.run([KILN, "query", "-s", f"http://127.0.0.1:{server.http}", "--services"], text=True,
+                                  capture_output=True, check=False).stdout
+        check("the agent's own name names nobody else", "chain" in services and services.count("not-of-others") <= 1,
+              services)
+        check("an interval of 10ms is 100 Hz", agent.metric("kiln_host_rate_hertz") == 100, agent.said())
+        check("what is not for it, it says so", "profiling.alloc" in agent.said(), agent.said())
+        check("it is ready and alive", (agent.get("/ready") + agent.get("/healthz")).split() == ["ready", "alive"])
+        config.write_text("profiling: {cpu: {interval: 20ms}}\n")
+        agent.process.send_signal(signal.SIGHUP)
+        check("SIGHUP changes the rate", wait_for(lambda: agent.metric("kiln_host_rate_hertz") == 50), agent.said())
+        config.write_text("profiling: {cpu: {interval: never}}\n")
+        agent.process.send_signal(signal.SIGHUP)
+        check("a mistake leaves it as it was", wait_for(lambda: "settings stay as they were" in agent.said()) and
+              agent.metric("kiln_host_rate_hertz") == 50, agent.said())
+        check("everything was taken", agent.metric("kiln_export_up") == 1 and agent.metric(
+            'kiln_export_dropped_requests_total{reason="refused"}') == 0, agent.said())
+        server.stop()
+        check("while the server is away, it is on disk", wait_for(lambda: agent.metric("kiln_export_spool_files") > 1))
+        check("it stops in good order", agent.stop() == 0, agent.said())
+        waiting = spooled(agent)
+        wrong = check_rules(folder, waiting)
+        check(f"{len(waiting)} requests wait, all by the rules of OpenTelemetry", len(waiting) > 1 and not wrong, wrong)
+        check("attributes of the host are in them", all(b"deployment.environment.name" in one for one in waiting))
+        server.start()
+        config.write_text("agent: {enabled: auto}\n")
+        with Agent(folder, "--config", config, env=env) as again:
+            check("and is sent by the next one",
+                  wait_for(lambda: again.metric("kiln_export_sent_requests_total") > len(waiting) and
+                           again.metric("kiln_export_spool_files") == 0), again.said())
+            check("which has the usual rate", again.metric("kiln_host_rate_hertz") == 19)
+
+
+def check_refuses(folder):
+    with Agent(folder, "--endpoint", "http://127.0.0.1:9") as agent:
+        second = subprocess.run([KILN, "agent", "--listen", "off", "--spool", agent.spool], capture_output=True, text=True,
+                                check=False, timeout=60)
+        check("two agents do not share a spool", second.returncode == 4 and "another process" in second.stderr, second)
+    for words, code, said in ((("--endpoint", "gopher://x"), 2, "no address for OTLP"),
+                              (("--frequency", "0x"), 2, "not a whole number"),
+                              (("--listen", "0.0.0.0:0"), 2, "loopback")):
+        done = subprocess.run([KILN, "agent", "--spool", "off", *words], capture_output=True, text=True, check=False,
+                              timeout=60)
+        check(f"{' '.join(words)}: {said}", done.returncode == code and said in done.stderr, done)
+    off = folder / "off.yaml"
+    off.write_text("profiling: {cpu: {enabled: false}}\n")
+    done = subprocess.run([KILN, "agent", "--config", off, "--listen", "off", "--spool", "off"], capture_output=True,
+                          text=True, check=False, timeout=60)
+    check("nothing to do is said", done.returncode == 2 and "nothing to do" in done.stderr, done)
+
+
+def as_nobody(*capabilities):
+    named = ",".join(["-all", *(f"+{one}" for one in capabilities)])
+    return ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs", "--inh-caps", named,
+            "--ambient-caps", named, "--bounding-set", named]
+
+
+def check_capabilities(folder):
+    if os.getuid():
+        print("not tried: capabilities: not root")
+        return
+    folder.chmod(0o777)
+    for lacking in SIX[:2]:
+        have = [one for one in SIX if one != lacking]
+        done = subprocess.run([*as_nobody(*have), KILN, "agent", "--listen", "off", "--spool", "off"],
+                              capture_output=True, text=True, check=False, timeout=60)
+        check(f"without CAP_{lacking.upper()} one sentence says so", done.returncode == 4 and
+              f"needs CAP_{lacking.upper()}:" in done.stderr and done.stderr.count("kiln: ") == 1, done)
+    with Program("chain") as program, Agent(folder, "--endpoint", "http://127.0.0.1:9", "-F", "97", "-p",
+                                            program.process.pid, before=as_nobody(*SIX)) as agent:
+        check("with six capabilities and no root, others' programs are profiled",
+              wait_for(lambda: agent.metric("kiln_export_spool_files") >= 2), agent.said())
+        ratio = agent.metric("kiln_host_unwind_success_ratio")
+        check("their stacks are complete", ratio > 0.99, ratio)
+        check("the kernel's names are known", agent.metric("kiln_names_kernel_hidden") == 0)
+        agent.stop()
+        check("and named", any(b"burn_leaf" in one for one in spooled(agent)))
+
+
+def main():
+    need_host("chain")
+    for part in (check_sends, check_refuses, check_capabilities):
+        with Folder() as folder:
+            part(folder)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
