@@ -6,7 +6,7 @@
  *
  * A process that is gone has no root any more, and what was last sampled of it is published only
  * then.  If it was in no PID namespace of its own, it is looked for where the first process of the
- * host lives, and taken if it was written after the process began.
+ * host lives, or the agent itself, and taken if it was written after the process began.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,14 +67,11 @@ static int open_in(int dir, const struct kiln_identity *identity, bool gone, int
     return 0;
 }
 
-static int open_of(uint32_t pid, const struct kiln_identity *identity, int *ret_fd)
+static int open_of(const char *process, const struct kiln_identity *identity, bool gone,
+                   int *ret_fd)
 {
-    bool gone = pid != identity->pid;
-    char name[24];
-    int dir, r;
+    int dir = open(process, O_PATH | O_DIRECTORY | O_CLOEXEC), r;
 
-    snprintf(name, sizeof(name), "/proc/%u", pid);
-    dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return errno == ENOENT ? -ESRCH : -errno;
     r = gone || is_it(dir, identity) ? open_in(dir, identity, gone, ret_fd) : -ESRCH;
@@ -84,12 +81,15 @@ static int open_of(uint32_t pid, const struct kiln_identity *identity, int *ret_
 
 int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd)
 {
+    char process[24];
     int r;
 
     if (identity->is_kernel || !identity->pid)
         return -ENOENT;
-    r = open_of(identity->pid, identity, ret_fd);
-    if (r == -ESRCH && identity->ns_pid == identity->pid && identity->start_unix_ns)
-        r = open_of(1, identity, ret_fd);
-    return r;
+    snprintf(process, sizeof(process), "/proc/%u", identity->pid);
+    r = open_of(process, identity, false, ret_fd);
+    if (r != -ESRCH || identity->ns_pid != identity->pid || !identity->start_unix_ns)
+        return r;
+    r = open_of("/proc/1", identity, true, ret_fd);
+    return r == -EACCES ? open_of("/proc/self", identity, true, ret_fd) : r;
 }

@@ -71,10 +71,6 @@ TEST(perf_map, of_a_process_that_is_gone_is_found_if_it_was_written_in_its_time)
     pid_t pid = dead_child();
     char path[64];
 
-    if (access("/proc/1/root/tmp", R_OK) < 0) {
-        waitpid(pid, NULL, 0);
-        SKIP("the root of the first process cannot be reached");
-    }
     gone.pid = gone.ns_pid = (uint32_t)pid;
     gone.start_unix_ns = kiln_clock_unix_ns() - KILN_NS_PER_S;
     waitpid(pid, NULL, 0);
