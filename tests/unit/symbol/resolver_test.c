@@ -421,6 +421,68 @@ TEST(resolver, a_table_that_takes_long_is_set_aside)
     stop(resolver);
 }
 
+TEST(resolver, a_file_that_hangs_is_set_aside)
+{
+    struct kiln_resolver *resolver = start(10);
+    int fd = map_of("1000 100 here\n");
+    struct kiln_source hangs = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("hangs")};
+    struct kiln_source good = {KILN_SOURCE_PERF_MAP, fd, 2, 1, KILN_STR("good")};
+
+    CHECK_STR(ask(resolver, good, 0x1000).function, "here");
+    CHECK_OK(kill(child_pid(), SIGSTOP));
+    CHECK_EQ(ask(resolver, hangs, 0x1000).function.len, 0);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
+    CHECK_STR(ask(resolver, good, 0x1001).function, "here");
+    close(fd);
+    stop(resolver);
+}
+
+/* A resolver whose child is another program. */
+static struct kiln_resolver *start_program(const char *program)
+{
+    struct kiln_resolver_opts opts = {.program = program};
+    struct kiln_resolver *resolver = NULL;
+
+    CHECK_OK(kiln_metrics_new(&metrics));
+    opts.metrics = metrics;
+    CHECK_OK(kiln_resolver_new(&opts, &resolver, NULL));
+    return resolver;
+}
+
+TEST(resolver, without_a_child_it_says_so)
+{
+    struct kiln_resolver *resolver = start_program("/nowhere/kiln");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, -1, 1, 1, KILN_STR("a")};
+    uint64_t address = 0x1000;
+    struct kiln_name name;
+
+    CHECK_EQ(kiln_resolver_ask(resolver, &source, &address, 1, &name), -ENOENT);
+    CHECK_EQ(name.function.len, 0);
+    stop(resolver);
+}
+
+TEST(resolver, a_child_that_says_what_it_must_not_is_not_believed)
+{
+    static const char script[] = "#!/bin/sh\nprintf '%0100d' 0 >&3\nexec sleep 1000\n";
+    char path[] = "/tmp/kiln-child-XXXXXX";
+    int script_fd = mkstemp(path);
+    int fd = map_of("1000 100 here\n");
+    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_resolver *resolver;
+
+    CHECK(script_fd >= 0);
+    CHECK_EQ(write(script_fd, script, sizeof(script) - 1), (ssize_t)sizeof(script) - 1);
+    CHECK_OK(fchmod(script_fd, 0700));
+    close(script_fd);
+    resolver = start_program(path);
+    CHECK_EQ(ask(resolver, source, 0x1000).function.len, 0);
+    CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
+    CHECK_EQ(child_pid(), 0);
+    close(fd);
+    CHECK_OK(unlink(path));
+    stop(resolver);
+}
+
 TEST(resolver, children_are_not_started_without_end)
 {
     struct kiln_resolver *resolver = start(0);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "symbol/resolver_int.h"
+#include "test.h"
+
+static const struct kiln_name a_name = {.function = {"kiln::sum(int)", 14},
+                                        .system_name = {"_ZN4kiln3sumEi", 14},
+                                        .file = {"sum.cc", 6},
+                                        .line = 7,
+                                        .start_line = 3,
+                                        .module = {"m", 1}};
+
+static void put(struct kiln_name_cache *cache, uint64_t address, const struct kiln_name *name)
+{
+    const struct kiln_kept_key key = {1, 2, address};
+    struct kiln_name kept;
+
+    CHECK_OK(kiln_name_cache_put(cache, &key, name, &kept));
+    CHECK(kiln_str_eq(kept.function, name->function));
+}
+
+static int get(struct kiln_name_cache *cache, uint64_t address, struct kiln_name *ret_name)
+{
+    const struct kiln_kept_key key = {1, 2, address};
+
+    return kiln_name_cache_get(cache, &key, ret_name);
+}
+
+TEST(name_cache, gives_back_all_of_a_name)
+{
+    struct kiln_name_cache cache;
+    struct kiln_name name;
+
+    kiln_name_cache_init(&cache, 1 << 20);
+    CHECK_EQ(get(&cache, 5, &name), 0);
+    put(&cache, 5, &a_name);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK_STR(name.function, "kiln::sum(int)");
+    CHECK_STR(name.system_name, "_ZN4kiln3sumEi");
+    CHECK_STR(name.file, "sum.cc");
+    CHECK_STR(name.module, "m");
+    CHECK_EQ(name.line, 7);
+    CHECK_EQ(name.start_line, 3);
+    CHECK_EQ(get(&cache, 6, &name), 0);
+    kiln_name_cache_done(&cache);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(name_cache, knows_that_there_is_no_name)
+{
+    const struct kiln_name none = {0};
+    struct kiln_name_cache cache;
+    struct kiln_name name = a_name;
+
+    kiln_name_cache_init(&cache, 1 << 20);
+    put(&cache, 5, &none);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK_EQ(name.function.len, 0);
+    kiln_name_cache_done(&cache);
+}
+
+TEST(name_cache, keeps_a_text_once)
+{
+    struct kiln_name_cache cache;
+    struct kiln_name first;
+    struct kiln_name second;
+
+    kiln_name_cache_init(&cache, 1 << 20);
+    put(&cache, 5, &a_name);
+    put(&cache, 6, &a_name);
+    CHECK_EQ(get(&cache, 5, &first), 1);
+    CHECK_EQ(get(&cache, 6, &second), 1);
+    CHECK(first.function.ptr == second.function.ptr);
+    kiln_name_cache_done(&cache);
+}
+
+TEST(name_cache, forgets_what_is_not_asked_for_and_stays_small)
+{
+    enum { N = 100000, BYTES = 1 << 20 };
+    struct kiln_name_cache cache;
+    struct kiln_name name;
+
+    kiln_name_cache_init(&cache, BYTES);
+    put(&cache, 0, &a_name);
+    for (uint64_t i = 1; i < N; i++) {
+        put(&cache, i, &a_name);
+        CHECK_EQ(get(&cache, 0, &name), 1);
+        kiln_name_cache_turn(&cache);
+        CHECK(kiln_name_cache_bytes(&cache) <= BYTES);
+    }
+    CHECK_EQ(get(&cache, 1, &name), 0);
+    CHECK_EQ(get(&cache, N - 1, &name), 1);
+    kiln_name_cache_done(&cache);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(name_cache, what_was_given_out_lives_until_the_next_turn)
+{
+    struct kiln_name_cache cache;
+    struct kiln_name name;
+
+    kiln_name_cache_init(&cache, 1 << 20);
+    put(&cache, 0, &a_name);
+    CHECK_EQ(get(&cache, 0, &name), 1);
+    for (uint64_t i = 1; i < 50000; i++)
+        put(&cache, i, &a_name);
+    CHECK_STR(name.function, "kiln::sum(int)");
+    kiln_name_cache_done(&cache);
+}
+
+TEST(name_cache, without_memory_nothing_is_lost_but_the_name)
+{
+    const struct kiln_kept_key key = {1, 2, 3};
+    struct kiln_name name;
+
+    for (uint64_t n = 1;; n++) {
+        struct kiln_name_cache cache;
+        bool failed;
+        int r;
+
+        kiln_name_cache_init(&cache, 1 << 20);
+        kiln_mem_fail_at(n);
+        r = kiln_name_cache_put(&cache, &key, &a_name, &name);
+        failed = kiln_mem_failed();
+        kiln_mem_fail_at(0);
+        if (r < 0)
+            CHECK_EQ(r, -ENOMEM);
+        CHECK_OK(kiln_name_cache_put(&cache, &key, &a_name, &name));
+        kiln_name_cache_done(&cache);
+        CHECK_EQ(kiln_mem_live(), 0);
+        if (!failed)
+            break;
+    }
+}
