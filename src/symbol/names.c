@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "symbol/clean.h"
 #include "symbol/gopcln.h"
 #include "symbol/names_int.h"
@@ -28,6 +29,7 @@ struct kiln_names {
     struct kiln_elf *elf;   /* NULL: it is none, or no longer needed */
     struct kiln_gopcln *go; /* NULL: not Go */
     struct kiln_symtab table;
+    struct kiln_map_end end; /* of a perf-map */
     struct kiln_demangler *demangler;
     struct text function, system_name, module, file;
 };
@@ -61,7 +63,7 @@ static int read_names(struct kiln_names *names, enum kiln_source_kind kind,
     case KILN_SOURCE_KERNEL:
         return kiln_names_read_kernel(&names->table, bytes);
     case KILN_SOURCE_PERF_MAP:
-        return kiln_names_read_perf_map(&names->table, bytes);
+        return kiln_names_read_map(&names->table, bytes, &names->end);
     }
     return -EINVAL;
 }
@@ -93,6 +95,15 @@ int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
     }
     *ret_names = names;
     return 0;
+}
+
+int kiln_names_grow(struct kiln_names *names, const struct kiln_bytes *bytes)
+{
+    int r = KILN_E_UNSUPPORTED;
+
+    if (names->kind == KILN_SOURCE_PERF_MAP)
+        r = kiln_names_grow_map(&names->table, bytes, &names->end);
+    return r < 0 ? r : kiln_symtab_finish(&names->table);
 }
 
 void kiln_names_close(struct kiln_names *names)

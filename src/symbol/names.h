@@ -21,10 +21,16 @@ struct kiln_names_limits {
     uint32_t symbols;    /* 0: 8 million */
 };
 
-/* -EACCES: the kernel hides its addresses.  A file without names is no error. */
+/* `bytes` are read again when names are asked for.  -EACCES: the kernel hides its addresses.  A
+ * file without names is no error. */
 KILN_CHECK int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
                                const struct kiln_names_limits *limits,
                                struct kiln_names **ret_names);
+/*
+ * A perf-map that was opened before has more at its end now: only that is read.  On failure it has
+ * to be opened anew: KILN_E_UNSUPPORTED where it is no such file.
+ */
+KILN_CHECK int kiln_names_grow(struct kiln_names *names, const struct kiln_bytes *bytes);
 void kiln_names_close(struct kiln_names *names);
 
 /* Memory that it holds. */

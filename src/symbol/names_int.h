@@ -21,14 +21,34 @@ KILN_CHECK int kiln_names_read_plt(struct kiln_symtab *table, const struct kiln_
 KILN_CHECK int kiln_names_read_packed(struct kiln_symtab *table, const struct kiln_elf *elf);
 /* /proc/kallsyms.  -EACCES: all its addresses are hidden. */
 KILN_CHECK int kiln_names_read_kernel(struct kiln_symtab *table, const struct kiln_bytes *bytes);
-KILN_CHECK int kiln_names_read_perf_map(struct kiln_symtab *table, const struct kiln_bytes *bytes);
+
+enum { KILN_NAMES_READ_MAX = 256 << 20, KILN_MAP_TAIL = 64 };
+
+/* How far a perf-map was read, and what was there. */
+struct kiln_map_end {
+    uint64_t offset; /* behind the last complete line */
+    uint8_t tail[KILN_MAP_TAIL];
+    uint32_t n_tail;
+};
+
+KILN_CHECK int kiln_names_read_map(struct kiln_symtab *table, const struct kiln_bytes *bytes,
+                                   struct kiln_map_end *end);
+/* The same file, with more at its end.  KILN_E_UNSUPPORTED: it is another; nothing has changed. */
+KILN_CHECK int kiln_names_grow_map(struct kiln_symtab *table, const struct kiln_bytes *bytes,
+                                   struct kiln_map_end *end);
+
+struct kiln_line {
+    struct kiln_str text; /* without its end */
+    uint64_t offset;
+    bool complete; /* it has an end */
+};
 
 /*
- * Reads lines, each without its end, until the end or an error of `each`.  Of a line that is longer
- * than can be of use only the beginning is shown.
+ * Shows the lines from an offset on, until the end of the file or an error of `each`.  Of a line
+ * that is longer than can be of use only the beginning is shown.
  */
-KILN_CHECK int kiln_names_each_line(const struct kiln_bytes *bytes,
-                                    int (*each)(void *context, struct kiln_str line),
+KILN_CHECK int kiln_names_each_line(const struct kiln_bytes *bytes, uint64_t from,
+                                    int (*each)(void *context, const struct kiln_line *line),
                                     void *context);
 
 #endif /* KILN_SYMBOL_NAMES_INT_H */

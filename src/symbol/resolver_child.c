@@ -119,6 +119,19 @@ static int open_names(struct child *child, int fd, struct kiln_names **ret_names
     return kiln_names_open(child->ask.kind, &bytes, &limits, ret_names);
 }
 
+/* Another version of a file that is kept: true where it only has more at its end. */
+static bool grow(struct kept *kept, const struct kiln_names_ask *ask, int fd)
+{
+    struct kiln_bytes bytes;
+
+    if (kiln_bytes_file(fd, &bytes) < 0 || kiln_names_grow(kept->names, &bytes) < 0)
+        return false;
+    close(kept->fd);
+    kept->fd = fd;
+    kept->ask = *ask;
+    return true;
+}
+
 /* The names of what is asked; `fd` is taken.  -ENOENT: it is not kept, and there is no file. */
 static int get(struct child *child, int fd, struct kept **ret_kept)
 {
@@ -134,6 +147,10 @@ static int get(struct child *child, int fd, struct kept **ret_kept)
         if (kept->ask.version == ask->version) {
             if (fd >= 0)
                 close(fd);
+            *ret_kept = kept;
+            return 0;
+        }
+        if (fd >= 0 && grow(kept, ask, fd)) {
             *ret_kept = kept;
             return 0;
         }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -258,6 +259,22 @@ static uint32_t covering(const struct kiln_symtab *table, uint32_t end, uint64_t
     return 0;
 }
 
+/* As much of a name as `max` bytes have; -1: its end is further on. */
+static ssize_t read_piece(const struct kiln_symtab_text *text, uint32_t at, char *ret_text,
+                          size_t max)
+{
+    bool whole = max >= text->size - at;
+    size_t n = whole ? text->size - at : max;
+    const char *end;
+
+    if (text->bytes.read(&text->bytes, text->offset + at, ret_text, n) < 0)
+        return 0;
+    end = memchr(ret_text, text->end, n);
+    if (end)
+        return end - ret_text;
+    return whole ? (ssize_t)n : -1;
+}
+
 /* The name into `ret_text`, cut where it is too long.  Returns its length, 0 also where it cannot
  * be read. */
 static size_t read_name(const struct kiln_symtab *table, uint32_t name, char *ret_text)
@@ -265,18 +282,14 @@ static size_t read_name(const struct kiln_symtab *table, uint32_t name, char *re
     for (uint32_t i = 0; i < table->n_texts; i++) {
         const struct kiln_symtab_text *text = table->texts + i;
         uint32_t at = name - text->first;
-        size_t n = TEXT_CHUNK;
+        ssize_t n;
 
         if (name < text->first || at >= text->size)
             continue;
-        for (;; n = KILN_SYMTAB_NAME_MAX) {
-            if (n > text->size - at)
-                n = text->size - at;
-            if (text->bytes.read(&text->bytes, text->offset + at, ret_text, n) < 0)
-                return 0;
-            if (memchr(ret_text, '\0', n) || n != TEXT_CHUNK)
-                return strnlen(ret_text, n);
-        }
+        n = read_piece(text, at, ret_text, TEXT_CHUNK);
+        if (n < 0)
+            n = read_piece(text, at, ret_text, KILN_SYMTAB_NAME_MAX);
+        return n < 0 ? KILN_SYMTAB_NAME_MAX : (size_t)n;
     }
     return 0;
 }

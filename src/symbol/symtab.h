@@ -36,11 +36,12 @@ struct kiln_symtab_entry {
     uint32_t info; /* size << 3 | local << 2 | kind; a size of 0 is not known */
 };
 
-/* NUL-terminated names, somewhere. */
+/* Names, somewhere. */
 struct kiln_symtab_text {
     struct kiln_bytes bytes;
     uint64_t offset;
     uint32_t first, size; /* the names' numbers: [first, first + size) */
+    char end;             /* of a name: NUL, or a line's end */
     void *own;            /* memory to be freed with it; NULL: none */
 };
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "elf_maker.h"
 #include "test.h"
@@ -431,6 +432,57 @@ TEST(names, overlapping_pieces_are_as_if_painted_one_after_another)
     }
 }
 
+/* Random pieces once more, told bit by bit: the same as all at once. */
+TEST(names, a_perf_map_that_grows_is_as_if_it_were_read_whole)
+{
+    enum { N = 60 };
+    static char text[N * 24 + 1];
+    struct kiln_names *grown = NULL;
+    struct kiln_bytes bytes;
+    size_t len = 0;
+    size_t known = 0;
+    uint32_t seed = 11;
+
+    for (int i = 0; i < N; i++) {
+        seed = seed * 1664525 + 1013904223;
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%x %x p%d\n", seed >> 8 & 255,
+                                (seed >> 20 & 31) + 1, i);
+    }
+    bytes = kiln_bytes_memory(text, 0);
+    CHECK_OK(kiln_names_open(KILN_SOURCE_PERF_MAP, &bytes, NULL, &grown));
+    while (known < len) {
+        struct kiln_names *whole = NULL;
+
+        known += 1 + seed % 40; /* also in the middle of a line */
+        known = known < len ? known : len;
+        seed = seed * 1664525 + 1013904223;
+        bytes = kiln_bytes_memory(text, known);
+        CHECK_OK(kiln_names_grow(grown, &bytes));
+        CHECK_OK(kiln_names_open(KILN_SOURCE_PERF_MAP, &bytes, NULL, &whole));
+        for (uint32_t at = 0; at < 320; at++) {
+            struct kiln_name name = {0};
+            char wanted[32] = "";
+
+            if (kiln_names_find(whole, at, &name))
+                (void)snprintf(wanted, sizeof(wanted), "%.*s", KILN_STR_ARG(name.function));
+            check_name(grown, at, wanted);
+        }
+        kiln_names_close(whole);
+    }
+    kiln_names_close(grown);
+}
+
+TEST(names, a_perf_map_that_was_replaced_does_not_grow)
+{
+    struct kiln_names *names = open_text(KILN_SOURCE_PERF_MAP, "1000 10 one\n");
+    struct kiln_bytes other = kiln_bytes_memory("1000 10 two\n2000 10 three\n", 26);
+    struct kiln_bytes shorter = kiln_bytes_memory("1000 1", 6);
+
+    CHECK_EQ(kiln_names_grow(names, &other), KILN_E_UNSUPPORTED);
+    CHECK_EQ(kiln_names_grow(names, &shorter), KILN_E_UNSUPPORTED);
+    kiln_names_close(names);
+}
+
 TEST(names, hostile_sizes_of_a_perf_map_do_no_harm)
 {
     struct kiln_names *names =
@@ -459,6 +511,23 @@ TEST(names, a_long_line_of_a_perf_map_is_cut_and_the_next_is_read)
     CHECK_EQ(name.function.len, 4096);
     kiln_names_close(names);
     free(text);
+}
+
+TEST(names, a_name_may_end_with_the_file)
+{
+    char text[8 + 400 + 1] = "1000 10 ";
+
+    for (size_t n = 1; n <= 400; n++) {
+        struct kiln_bytes bytes = kiln_bytes_memory(text, 8 + n);
+        struct kiln_names *names = NULL;
+        struct kiln_name name = {0};
+
+        text[8 + n - 1] = 'x';
+        CHECK_OK(kiln_names_open(KILN_SOURCE_PERF_MAP, &bytes, NULL, &names));
+        CHECK(kiln_names_find(names, 0x1000, &name));
+        CHECK_EQ(name.function.len, n);
+        kiln_names_close(names);
+    }
 }
 
 TEST(names, a_file_that_shrinks_while_it_is_open_does_no_harm)

@@ -183,11 +183,16 @@ TEST(resolver, a_new_version_is_read_again)
     struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "old");
-    CHECK(pwrite(fd, "1000 100 new\n", 13, 0) == 13);
+    CHECK(pwrite(fd, "1000 80 new\n", 12, 13) == 12);
     CHECK_STR(ask(resolver, source, 0x1004).function, "old");
     source.version = 2;
     CHECK_STR(ask(resolver, source, 0x1000).function, "new");
-    CHECK_STR(ask(resolver, source, 0x1004).function, "new");
+    CHECK_STR(ask(resolver, source, 0x1080).function, "old");
+    CHECK_OK(ftruncate(fd, 0));
+    CHECK(pwrite(fd, "1000 100 another\n2000 100 more\n", 31, 0) == 31);
+    source.version = 3;
+    CHECK_STR(ask(resolver, source, 0x1000).function, "another");
+    CHECK_STR(ask(resolver, source, 0x2000).function, "more");
     close(fd);
     stop(resolver);
 }
@@ -260,18 +265,19 @@ TEST(resolver, a_child_that_is_killed_is_started_again)
 /* Whom to kill, once this thread waits for its answer. */
 struct killing {
     pid_t child, asker;
+    _Atomic bool answered; /* too late */
 };
 
 static void *kill_it(void *context)
 {
-    const struct killing *killing = context;
+    struct killing *killing = context;
     char wanted[16];
     char path[64];
     char text[16] = "";
 
     (void)snprintf(wanted, sizeof(wanted), "%d ", SYS_poll);
     (void)snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", killing->asker);
-    while (strncmp(text, wanted, strlen(wanted)) != 0) {
+    while (strncmp(text, wanted, strlen(wanted)) != 0 && !killing->answered) {
         int fd = open(path, O_RDONLY);
 
         if (read(fd, text, sizeof(text) - 1) < 0)
@@ -286,13 +292,14 @@ static void *kill_it(void *context)
 static struct kiln_name ask_and_kill(struct kiln_resolver *resolver, struct kiln_source source,
                                      uint64_t address)
 {
-    struct killing killing = {child_pid(), gettid()};
+    struct killing killing = {.child = child_pid(), .asker = gettid()};
     struct kiln_name name;
     pthread_t thread;
 
     kill(killing.child, SIGSTOP);
     CHECK_OK(pthread_create(&thread, NULL, kill_it, &killing));
     name = ask(resolver, source, address);
+    killing.answered = true;
     CHECK_OK(pthread_join(thread, NULL));
     return name;
 }
