@@ -33,6 +33,7 @@ enum {
     TABLE_BYTES_MIN = 1 << 20,
     DIRECTORY_ENTRY_BYTES = 96, /* with what the kernel adds */
     RECORD_BYTES = 1024,        /* of one that is not raw */
+    RAW_BYTES = 16384,          /* of most that are */
     RING_BYTES_MIN = 1 << 20,
     RING_BYTES_MAX = 64 << 20,
     RESCAN_S = 10,
@@ -87,7 +88,7 @@ static uint32_t ring_size(const struct kiln_kernel_opts *opts)
     uint32_t raw_per_s = opts->raw_per_s ? opts->raw_per_s : RAW_PER_S;
     uint64_t raw = opts->hz < raw_per_s ? opts->hz : raw_per_s;
     uint64_t bytes =
-        (opts->hz * RECORD_BYTES + raw * KILN_SLICE_MAX) / 2 * (uint64_t)(cpus > 0 ? cpus : 1);
+        (opts->hz * RECORD_BYTES + raw * RAW_BYTES) / 2 * (uint64_t)(cpus > 0 ? cpus : 1);
     uint64_t size = opts->ring_bytes ? (uint64_t)sysconf(_SC_PAGESIZE) : RING_BYTES_MIN;
     if (opts->ring_bytes)
         bytes = opts->ring_bytes;
@@ -104,9 +105,12 @@ static int set_sizes(struct kiln_kernel *kernel, const struct kiln_kernel_opts *
     kernel->tables.n_words = (uint32_t)((bytes - bytes / 8) / 8);
     kernel->tables.n_entries = (uint32_t)(bytes / 8 / DIRECTORY_ENTRY_BYTES);
     kernel->ring_bytes = ring_size(opts);
+    int cpus = libbpf_num_possible_cpus();
     int rc = set_size(kernel, "kiln_words", kernel->tables.n_words);
     if (rc == 0)
         rc = set_size(kernel, "kiln_directory", kernel->tables.n_entries);
+    if (rc == 0)
+        rc = set_size(kernel, "kiln_scratch", cpus > 0 ? (uint32_t)cpus : 1);
     return rc ? rc : set_size(kernel, "kiln_ring", kernel->ring_bytes);
 }
 

@@ -19,8 +19,10 @@ enum {
     KILN_ARCH_RESULT = 0,       /* of a system call */
     KILN_ARCH_SYSCALL = 0x050f, /* the instruction, little-endian */
     KILN_ARCH_USER_CS = 0x33,   /* code segment of 64-bit programs; others are 32-bit */
-    KILN_ARCH_SIGNAL_AT = 40,   /* of the saved registers in a signal's frame, from sp */
-    KILN_ARCH_SIGNAL_REGS = 17  /* of them */
+    KILN_ARCH_EXECVE = 59,      /* numbers of system calls */
+    KILN_ARCH_EXECVEAT = 322,
+    KILN_ARCH_SIGNAL_AT = 40,  /* of the saved registers in a signal's frame, from sp */
+    KILN_ARCH_SIGNAL_REGS = 17 /* of them */
 };
 
 /* Registers as the kernel's entry code pushes them (struct pt_regs of the UAPI). */

@@ -32,7 +32,7 @@ enum {
     KILN_ROWS_MAX = 1 << KILN_PAGE_BITS, /* of one page */
     KILN_USER_FRAMES_MAX = 1024,
     KILN_KERNEL_FRAMES_MAX = 128,
-    KILN_SLICE_MAX = 16384, /* bytes of stack in a raw record */
+    KILN_SLICE_MAX = 65536, /* bytes of stack in a raw record */
     KILN_TICK_SHIFT = 27,
     KILN_COMM_LEN = 16,
 };

@@ -132,8 +132,9 @@ struct scratch {
     __u64 words[WORDS]; /* the record's frames, then the rest of it */
 };
 
+/* One a processor; a per-CPU array has no room for values as large as these. */
 struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
     __type(key, __u32);
     __type(value, struct scratch);
@@ -209,6 +210,17 @@ static __always_inline void take_kernel_stack(struct scratch *s, struct tick *ti
         s->record.n_kernel = (__u16)(bytes / 8);
 }
 
+/*
+ * Between giving up the old program's memory and entering the new one, a process has registers of
+ * the one and memory of the other: no user stack at all.
+ */
+static __always_inline int is_amid_exec(const struct kiln_arch_regs *regs)
+{
+    __u64 word;
+    return (regs->orig_ax == KILN_ARCH_EXECVE || regs->orig_ax == KILN_ARCH_EXECVEAT) &&
+           bpf_probe_read_user(&word, sizeof(word), (const void *)regs->sp);
+}
+
 /* The registers that the program had; 0, or how the walk ends without it. */
 static __always_inline int take_registers(struct scratch *s, struct tick *tick,
                                           struct task_struct *task, int user_mode)
@@ -219,6 +231,8 @@ static __always_inline int take_registers(struct scratch *s, struct tick *tick,
     else if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task)))
         return KILN_END_NO_USER;
     if (!regs.cs) /* a worker of the kernel's that belongs to a process */
+        return KILN_END_NO_USER;
+    if (!user_mode && is_amid_exec(&regs))
         return KILN_END_NO_USER;
     if (regs.cs != KILN_ARCH_USER_CS)
         return KILN_END_COMPAT;
@@ -313,10 +327,10 @@ static __always_inline void sample(struct tick *tick, struct scratch *s, struct 
 SEC("perf_event")
 int kiln_sample(struct tick *tick)
 {
-    __u32 zero = 0;
+    __u32 zero = 0, cpu = bpf_get_smp_processor_id();
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     struct kiln_settings *settings = bpf_map_lookup_elem(&kiln_settings, &zero);
-    struct scratch *s = bpf_map_lookup_elem(&kiln_scratch, &zero);
+    struct scratch *s = bpf_map_lookup_elem(&kiln_scratch, &cpu);
     if (!settings || !s || !task->pid)
         return 0;
     if (!kiln_filter_passes(settings, task)) {
