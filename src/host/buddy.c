@@ -38,9 +38,10 @@ static uint32_t next_of(const struct kiln_buddy *buddy, uint32_t at)
     return (uint32_t)buddy->words[at + 1];
 }
 
+/* Atomic, as others may still be reading what was here. */
 static void link_up(struct kiln_buddy *buddy, uint32_t at, uint32_t before, uint32_t next)
 {
-    buddy->words[at + 1] = (uint64_t)before << 32 | next;
+    __atomic_store_n(&buddy->words[at + 1], (uint64_t)before << 32 | next, __ATOMIC_RELAXED);
 }
 
 static void add(struct kiln_buddy *buddy, uint32_t at, uint32_t order)

@@ -50,21 +50,20 @@ static enum kiln_rule rule_of(struct kiln_gopcln *go, const struct kiln_go_func 
 static void push_frame(struct cfi_out *out, uint64_t address, int32_t frame, enum kiln_rule rule)
 {
     struct kiln_cfi_row row = {
-        .address = address,
-        .rule = KILN_RULE_REG,
-        .reg = CFI_RSP,
-        .fp = frame >= 8 ? KILN_SAVED_CFA : KILN_SAVED_SAME,
-        .ra_reg = 0xff,
-        .cfa_off = frame + 8,
-        .fp_off = frame >= 8 ? -16 : 0,
-    };
+        .address = address, .rule = KILN_RULE_REG, .reg = CFI_RSP, .ra_reg = 0xff};
 
-    if (frame < 0 || frame > INT32_MAX - 8)
+    if (frame < 0 || frame > INT32_MAX - 8) {
         cfi_push_rule(out, address, KILN_RULE_NONE);
-    else if (rule == KILN_RULE_FRAME && frame > 0)
+    } else if (rule == KILN_RULE_FRAME && frame > 0) {
         cfi_push_rule(out, address, KILN_RULE_FRAME);
-    else
+    } else {
+        row.cfa_off = frame + 8;
+        if (frame >= 8) {
+            row.fp = KILN_SAVED_CFA;
+            row.fp_off = -16;
+        }
         cfi_push(out, &row);
+    }
 }
 
 /* Rows of a function in [begin, end), which lies within it. */
