@@ -212,11 +212,12 @@ static struct kiln_proc *process_of(struct kiln_processes *all, const struct kil
 static bool keep_era(struct kiln_processes *all, struct kiln_proc *p,
                      const struct kiln_record *record)
 {
-    if (p->pub.era && p->pub.era != record->era) {
+    if (p->pub.era != record->era) {
         if (record->time_ns < p->sample_ns)
             return false;
-        if (p->exec_ns <= p->sample_ns)
+        if (p->pub.era && !p->exec_told)
             kiln_proc_renew(all, p); /* its event was lost, or comes late */
+        p->exec_told = false;
     }
     p->pub.era = record->era;
     if (record->time_ns > p->sample_ns)

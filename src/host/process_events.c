@@ -92,7 +92,7 @@ static void on_comm(struct kiln_processes *all, const struct kiln_event *event)
         kiln_proc_renew(all, p);
         p->unread = false; /* its mappings follow */
         p->wants_exe = true;
-        p->exec_ns = event->time_ns;
+        p->exec_told = true;
         p->leader_gone = false;
         p->threads = 1;
         p->counted = all->lost + 1;

@@ -91,12 +91,12 @@ struct kiln_proc {
     uint32_t threads;     /* that are thought to live */
     uint64_t image;       /* changes with exec, the same after a fork */
     uint64_t cgroup;      /* of the last sample */
-    uint64_t exec_ns;     /* when the last exec event was; CLOCK_MONOTONIC */
     uint64_t sample_ns;   /* when the last sample was */
     uint64_t counted;     /* times events had been lost, plus 1, when threads were counted from */
     uint64_t lost;        /* how often events had been lost when its mappings were read */
     uint64_t read_ns;     /* when /proc was last read for its mappings */
     uint64_t patience_ns; /* before it is read again because of an unknown address */
+    bool exec_told;       /* an event told of an exec; samples of another era are to come */
     bool unread;          /* the mappings are not known, or not all of them */
     bool wants_exe;       /* the next file that is mapped is the executable */
     bool leader_gone;     /* the first thread ended */

@@ -125,6 +125,18 @@ TEST(process, a_sample_of_the_program_before_is_nobodys)
     end();
 }
 
+TEST(process, a_sample_amid_an_exec_does_not_cost_the_new_mappings)
+{
+    begin(0);
+    drawn_exec(processes, 7, "a");
+    CHECK(drawn_sample(processes, 7, 9, 1));
+    drawn_exec(processes, 7, "b");
+    CHECK(drawn_sample(processes, 7, 9, 1));
+    drawn_map(processes, 7, 0x1000, 0x2000, 0, "/b");
+    CHECK_TEXT(drawn_maps(drawn_sample(processes, 7, 9, 2)), "1000-2000 /b");
+    end();
+}
+
 TEST(process, a_pid_used_again_is_another_process)
 {
     struct kiln_process *old, *new;
