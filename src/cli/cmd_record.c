@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/host_settings.h"
@@ -35,6 +36,7 @@ struct run {
     struct kiln_host_plan plan;
     struct kiln_tape tape;
     struct kiln_host *host;
+    struct kiln_log *log; /* what goes wrong on the way: standard error */
     enum kiln_format format;
     char path[128];      /* of the file, where nobody said one */
     uint32_t command[1]; /* its pid, as a filter has it */
@@ -234,7 +236,7 @@ static int begin(struct run *run, struct kiln_err *err)
     int r;
 
     run->fds = kiln_calloc(run->plan.filter.n_pids + 2, sizeof(*run->fds));
-    if (!run->fds)
+    if (!run->fds || kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, false, &run->log) < 0)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     block_signals();
     r = hold_command(run, err);
@@ -247,6 +249,7 @@ static int begin(struct run *run, struct kiln_err *err)
     opts->hz = opts->hz ? opts->hz : HZ;
     opts->every_ns = opts->every_ns ? opts->every_ns : KILN_NS_PER_S;
     opts->consumer = &run->tape.consumer;
+    opts->log = run->log;
     run->rec.hz = opts->hz;
     r = kiln_host_start(opts, &run->host, err);
     if (r == 0 && run->rec.launch.pid)
@@ -353,6 +356,8 @@ static int nothing(const struct run *run)
 {
     struct kiln_err err = {0};
 
+    if (run->rec.status.samples)
+        kiln_err_set(&err, -EIO, NULL, "no profile could be made of the samples that were taken");
     kiln_err_set(&err, -ENODATA, NULL,
                  "no samples, nothing is written: %s used no processor for long enough to be seen "
                  "(record longer, or with a higher -F)",
@@ -427,6 +432,7 @@ static void done(struct run *run)
     kiln_launch_done(&run->rec.launch);
     kiln_tape_done(&run->tape);
     kiln_host_plan_done(&run->plan);
+    kiln_log_free(run->log);
 }
 
 static int run_record(struct kiln_cli *cli)

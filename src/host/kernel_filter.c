@@ -70,7 +70,9 @@ static int put_pids(struct kiln_kernel *kernel, const struct kiln_host_filter *f
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < filter->n_pids; i++) {
-        struct kiln_filter_key key = {.kind = KILN_FILTER_PID, .id = filter->pids[i]};
+        struct kiln_filter_key key = {.kind = KILN_FILTER_PID};
+
+        key.id = filter->pids[i];
         rc = put(kernel, &key, value);
     }
     return rc;
@@ -110,8 +112,10 @@ int kiln_kernel_set_filter(struct kiln_kernel *kernel, const struct kiln_host_fi
 
 int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted)
 {
-    struct kiln_filter_key key = {.kind = KILN_FILTER_PID, .id = pid};
+    struct kiln_filter_key key = {.kind = KILN_FILTER_PID};
     int rc = 0;
+
+    key.id = pid;
     pthread_mutex_lock(&kernel->lock);
     if (wanted)
         rc = put(kernel, &key, KILN_FILTER_WANTED);

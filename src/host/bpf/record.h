@@ -233,8 +233,8 @@ struct kiln_filter_key {
     __u32 kind;
     __u32 pad;
     union {
-        __u64 id; /* pid (with its descendants), cgroup (with those below) */
-        char comm[KILN_COMM_LEN];
+        char comm[KILN_COMM_LEN]; /* the first, so that {.kind = x} makes all of it zero */
+        __u64 id;                 /* pid (with its descendants), cgroup (with those below) */
     };
 };
 
