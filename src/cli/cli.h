@@ -33,7 +33,9 @@ enum kiln_exit {
     X("COLUMNS", "The width that tables are cut to on a terminal, if it cannot be asked.")         \
     X("KILN_SERVER", "The server that commands talk to, if --server does not say.")                \
     X("KILN_TOKEN", "The token to show to that server, if --token does not say.")                  \
-    X("KILN_*", "What an option of kiln server does, in capitals: KILN_LISTEN, KILN_DATA_DIR, "    \
+    X("OTEL_EXPORTER_OTLP_*", "Where kiln agent sends, and how; those of OpenTelemetry.")          \
+    X("KILN_*", "What an option of kiln server or kiln agent does, in capitals: KILN_LISTEN, "     \
+                "KILN_DATA_DIR, "                                                                  \
                 "KILN_MEMORY_LIMIT... An option on the command line counts more.")
 
 struct kiln_cli {

@@ -11,6 +11,7 @@ A peer that cannot be installed is named and its part left out.
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -222,6 +223,51 @@ def one_owner():
         check("a spool has one owner", second.returncode == 1 and "another process" in second.stderr, second)
 
 
+# ---- TLS ----
+
+def certificates(folder):
+    """ca.pem, and what it signed for the server and for us: NAME.pem, NAME.key."""
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+            "/CN=test ca", "-keyout", "ca.key", "-out", "ca.pem")
+    (pathlib.Path(folder) / "names").write_text("subjectAltName=IP:127.0.0.1")
+    for name in ("server", "client"):
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
+                "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+                "-extfile", "names", "-out", f"{name}.pem")
+
+
+def over_tls():
+    if not shutil.which("openssl"):
+        print("not tried: TLS: there is no openssl", flush=True)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        certificates(folder)
+        words = ("--tls-cert", f"{folder}/server.pem", "--tls-key", f"{folder}/server.key", "--tls-client-ca",
+                 f"{folder}/ca.pem", "--retention", "36500d")
+        ours = {"CERTIFICATE": f"{folder}/ca.pem", "CLIENT_CERTIFICATE": f"{folder}/client.pem",
+                "CLIENT_KEY": f"{folder}/client.key"}
+        with KilnServer(*words) as server:
+            for number, protocol in enumerate(("grpc", "http/protobuf")):
+                port = server.otlp_grpc if protocol == "grpc" else server.otlp_http
+                with Sender(f"https://127.0.0.1:{port}", PROTOCOL=protocol, **ours) as sender:
+                    sender.send(drawn(folder, number))
+                    sender.wait(SENT, 1)
+                for lacking in ("CERTIFICATE", "CLIENT_CERTIFICATE"):
+                    some = {name: value for name, value in ours.items() if not name.startswith(lacking)}
+                    with Sender(f"https://127.0.0.1:{port}", PROTOCOL=protocol, **some) as sender:
+                        sender.send(drawn(folder, 9))
+                        sender.wait("kiln_export_failed_tries_total", 2)
+                        check(f"TLS {protocol}: without {lacking} nothing is sent, and nothing lost",
+                              sender.count(SENT) == 0 and sender.count("kiln_export_queue_bytes") > 0)
+            server.stop()
+            found = parts(kept(server))
+            check("TLS: what was sent is kept, over gRPC and HTTP", found == told(range(2)), found)
+
+
 def tried(what, part, *words):
     try:
         part(*words)
@@ -233,6 +279,7 @@ def main():
     away_and_back()
     too_small()
     one_owner()
+    over_tls()
     for compression in ("gzip", "none"):
         tried(f"grpcio {compression}", grpc_python, compression)
     for protocol in ("grpc", "http/protobuf"):

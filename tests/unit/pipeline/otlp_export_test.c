@@ -13,7 +13,7 @@
 #include "intake.h"
 #include "net.h"
 #include "net/rpc.h"
-#include "pipeline/exporters.h"
+#include "pipeline/exporters/otlp_int.h"
 #include "test.h"
 
 #define DRAIN_NS (60 * KILN_NS_PER_S) /* which no working test needs */
@@ -594,4 +594,43 @@ TEST(otlp_exporter, does_not_start_with_settings_that_cannot_be_meant)
     CHECK_EQ(kiln_otlp_exporter_new(&opts, &exporter, &err), -EINVAL);
     CHECK(strstr(err.text, "no address for OTLP"));
     CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(otlp_exporter, says_so_where_memory_runs_out)
+{
+    struct kiln_export_shape shape = {KILN_ZSTD, false, 4096};
+    char *stacks = malloc(1 << 16);
+    struct kiln_batch *batch;
+    uint32_t failed = 0;
+    size_t n = 0;
+    int64_t live;
+
+    for (int i = 0; i < 100; i++)
+        n += (size_t)snprintf(stacks + n, (1 << 16) - n, "main;function_%d;another_one_%d 1\n", i,
+                              i);
+    batch = kiln_test_stacks(stacks);
+    live = kiln_mem_live();
+    for (uint64_t at = 1;; at++) {
+        struct kiln_export_item *items = NULL, *next;
+        struct kiln_err err = {0};
+        bool hit;
+        int r;
+
+        kiln_mem_fail_at(at);
+        r = kiln_export_encode(batch, &shape, &items, &err);
+        hit = kiln_mem_failed();
+        kiln_mem_fail_at(0);
+        for (; items; items = next) {
+            next = items->next;
+            kiln_export_item_free(items);
+        }
+        CHECK_EQ(kiln_mem_live(), live);
+        CHECK(hit ? r < 0 && err.text[0] : r == 0);
+        if (!hit)
+            break;
+        failed++;
+    }
+    CHECK(failed > 20);
+    kiln_batch_unref(batch);
+    free(stacks);
 }
