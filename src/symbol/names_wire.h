@@ -3,6 +3,7 @@
  * names_wire - what a resolver and its child say to each other, in packets of one machine.
  *
  *   resolver ──▶ child   first:  u64 memory
+ *   child ──▶ resolver   ready:  the same, once it is confined
  *   resolver ──▶ child   ask:    struct kiln_names_ask, then n addresses (u64); a descriptor beside
  *   child ──▶ resolver   answer: struct kiln_names_answer, then n names: struct kiln_wire_name and
  *                                its four texts, one behind the other

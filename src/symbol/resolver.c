@@ -23,7 +23,8 @@ enum {
     CACHE_LEAST = 1 << 20,
     CHILD_DEFAULT = 256 << 20,
     CPU_MS_DEFAULT = 2000,
-    WALL_FACTOR = 5, /* of the CPU time: the machine may be busy */
+    WALL_FACTOR = 5, /* of the CPU time: the machine may be busy; at least: */
+    WALL_MS_LEAST = 2000,
     SUSPECTS = 1024,
     STRIKES = 2,
     ASIDE_S = 3600,
@@ -94,6 +95,8 @@ int kiln_resolver_new(const struct kiln_resolver_opts *opts, struct kiln_resolve
         .fd = -1,
     };
     resolver->child.wall_ms = resolver->child.cpu_ms * WALL_FACTOR;
+    if (resolver->child.wall_ms < WALL_MS_LEAST)
+        resolver->child.wall_ms = WALL_MS_LEAST;
     kiln_name_cache_init(&resolver->cache, bytes > CACHE_LEAST ? bytes : CACHE_LEAST);
     resolver->counters = counters_of(opts->metrics);
     resolver->log = opts->log;

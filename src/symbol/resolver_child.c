@@ -242,6 +242,9 @@ int kiln_resolver_child(void)
         return 1;
     child->memory = memory;
     r = kiln_confine(KILN_WIRE_SOCKET, memory, FILES_MAX);
+    /* From here on the resolver's clock runs. */
+    if (r == 0)
+        r = transmit(&memory, sizeof(memory));
     if (r == 0)
         r = 1;
     while (r == 1)

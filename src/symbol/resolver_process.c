@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "symbol/resolver_int.h"
 
-enum { GONE_MS = 500 };
+enum { GONE_MS = 500, READY_MS = 10000 };
 
 static void reap(struct kiln_child *child)
 {
@@ -106,9 +106,28 @@ static int start(const char *program, int fd, pid_t *ret_pid)
     return 0;
 }
 
+/* Tells it how much memory it has, and waits until it has given up everything else. */
+static int greet(const struct kiln_child *child)
+{
+    struct pollfd poll_fd = {.fd = child->fd, .events = POLLIN};
+    uint64_t memory = child->memory_bytes;
+    uint64_t said = 0;
+    int n;
+
+    if (send(child->fd, &memory, sizeof(memory), MSG_NOSIGNAL) != sizeof(memory))
+        return -EPIPE;
+    do
+        n = poll(&poll_fd, 1, READY_MS);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return -ETIME;
+    if (recv(child->fd, &said, sizeof(said), MSG_DONTWAIT) != sizeof(said) || said != memory)
+        return -EPIPE;
+    return 0;
+}
+
 int kiln_child_start(struct kiln_child *child)
 {
-    uint64_t memory = child->memory_bytes;
     int pair[2];
     int r;
 
@@ -126,11 +145,10 @@ int kiln_child_start(struct kiln_child *child)
         return r;
     }
     child->fd = pair[0];
-    if (send(child->fd, &memory, sizeof(memory), MSG_NOSIGNAL) != sizeof(memory)) {
+    r = greet(child);
+    if (r < 0)
         kiln_child_end(child);
-        return -EPIPE;
-    }
-    return 0;
+    return r;
 }
 
 bool kiln_child_is_well(const struct kiln_child *child)

@@ -45,6 +45,7 @@ class Child:
         self.process = subprocess.Popen(["bash", "-c", command, KILN], pass_fds=[theirs.fileno()])
         theirs.close()
         ours.send(struct.pack("<Q", MEMORY))
+        assert ours.recv(8) == struct.pack("<Q", MEMORY)
 
     def ask(self, path, addresses, kind=ELF):
         """[(function, system name, file, line, module)] of the addresses; None: no such file."""

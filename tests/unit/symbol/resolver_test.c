@@ -352,7 +352,7 @@ static int slow_map(void)
 
 TEST(resolver, a_file_that_takes_too_long_is_set_aside_and_others_are_not)
 {
-    struct kiln_resolver *resolver = start(5);
+    struct kiln_resolver *resolver = start(20);
     struct kiln_source slow = {KILN_SOURCE_PERF_MAP, slow_map(), 1, 1, KILN_STR("slow")};
     struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
                                KILN_STR("good")};
@@ -414,7 +414,7 @@ TEST(resolver, a_table_that_is_huge_does_no_harm)
 
 TEST(resolver, a_table_that_takes_long_is_set_aside)
 {
-    struct kiln_resolver *resolver = start(2);
+    struct kiln_resolver *resolver = start(20);
     struct kiln_source huge = {KILN_SOURCE_ELF, huge_table(UINT64_C(600) << 20), 1, 1,
                                KILN_STR("huge")};
     struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
@@ -430,7 +430,7 @@ TEST(resolver, a_table_that_takes_long_is_set_aside)
 
 TEST(resolver, a_file_that_hangs_is_set_aside)
 {
-    struct kiln_resolver *resolver = start(10);
+    struct kiln_resolver *resolver = start(20);
     int fd = map_of("1000 100 here\n");
     struct kiln_source hangs = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("hangs")};
     struct kiln_source good = {KILN_SOURCE_PERF_MAP, fd, 2, 1, KILN_STR("good")};
@@ -470,7 +470,10 @@ TEST(resolver, without_a_child_it_says_so)
 
 TEST(resolver, a_child_that_says_what_it_must_not_is_not_believed)
 {
-    static const char script[] = "#!/bin/sh\nprintf '%0100d' 0 >&3\nexec sleep 1000\n";
+    static const char script[] = "#!/bin/sh\n"
+                                 "dd bs=8 count=1 <&3 >&3 2>/dev/null\n" /* as if confined */
+                                 "printf '%0100d' 0 >&3\n"
+                                 "exec sleep 1000\n";
     char path[] = "/tmp/kiln-child-XXXXXX";
     int script_fd = mkstemp(path);
     int fd = map_of("1000 100 here\n");
