@@ -25,6 +25,7 @@
 
 struct kiln_log;
 
+/* What it points at is borrowed until the host is stopped. */
 struct kiln_host_opts {
     uint32_t hz;                           /* 0: 19 */
     uint64_t every_ns;                     /* between two batches; 0: 5 s */

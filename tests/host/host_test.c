@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -181,6 +182,32 @@ __attribute__((noinline)) static void burn_known_outer(uint64_t ms)
     __asm__ volatile("" ::: "memory");
 }
 
+/* A function made at run time: counts its argument down, with a frame pointer. */
+static void (*make_code(void))(uint64_t turns)
+{
+    static const unsigned char code[] = {
+        0x55,             /* push %rbp */
+        0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
+        0x48, 0xff, 0xcf, /* dec %rdi */
+        0x75, 0xfb,       /* jnz back by five */
+        0x5d,             /* pop %rbp */
+        0xc3,             /* ret */
+    };
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(page != MAP_FAILED);
+    memcpy(page, code, sizeof(code));
+    CHECK_OK(mprotect(page, 4096, PROT_READ | PROT_EXEC));
+    return (void (*)(uint64_t))(uintptr_t)page;
+}
+
+__attribute__((noinline)) static void burn_made_code(void (*code)(uint64_t), uint64_t ms)
+{
+    for (uint64_t end = cpu_ns() + ms * KILN_NS_PER_MS; cpu_ns() < end;)
+        code(100000);
+    __asm__ volatile("" ::: "memory");
+}
+
 static void run(const char *program, const char *first, const char *second)
 {
     char path[4096];
@@ -237,6 +264,36 @@ TEST(host, a_process_that_lives_for_a_moment_is_there_with_its_name)
     CHECK(found.all > 20);
     CHECK(found.with * 10 > found.all * 7);
     check_rules();
+    forget();
+}
+
+TEST(host, code_made_at_run_time_has_the_name_of_the_perf_map_and_else_none)
+{
+    void (*code)(uint64_t) = make_code();
+    struct kiln_host *host = start((struct kiln_host_opts){0});
+    char path[64];
+    FILE *map;
+
+    burn_made_code(code, 500);
+    kiln_host_stop(host);
+    CHECK(look_for("service.name", "host_host", "main;").with > 0);
+    CHECK(look_for("service.name", "host_host", "burn_made_code;[jit]").with > 30);
+
+    snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+    map = fopen(path, "w");
+    CHECK(map != NULL);
+    fprintf(map, "%llx 1000 made_at_run_time\n", (unsigned long long)(uintptr_t)code);
+    fclose(map);
+    host = start((struct kiln_host_opts){0});
+    burn_made_code(code, 600);
+    kiln_host_stop(host);
+    unlink(path);
+    CHECK(look_for("service.name", "host_host", "burn_made_code;made_at_run_time").with > 30);
+    check_rules();
+    for (uint32_t i = 0; i < keeper.n; i++)
+        for (uint32_t l = 0; l < keeper.batches[i]->dict.n_locations; l++)
+            CHECK_NE(keeper.batches[i]->dict.locations[l].address >> 12, (uintptr_t)code >> 12);
+    munmap((void *)(uintptr_t)code, 4096);
     forget();
 }
 
