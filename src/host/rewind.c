@@ -86,18 +86,45 @@ static inline void kiln_walk_frame(struct kiln_walk_env *env, __u32 n, __u64 add
 enum {
     TRIES_MAX = 12, /* of one step */
     AROUND = 256,   /* bytes of a slice that are compared, to each side */
+    BLOCK = 16,     /* pages that are loaded together */
 };
+
+/*
+ * While there is room, a page brings its neighbours along: code that runs has more of it near by,
+ * and each page that is there already is a stack that is walked in the kernel.
+ */
+static void load_neighbours(struct kiln_walk_env *env, const struct kiln_map *map, uint32_t page)
+{
+    uint64_t lowest = (map->start - map->bias) >> KILN_PAGE_BITS;
+    uint64_t highest = (map->end - 1 - map->bias) >> KILN_PAGE_BITS;
+    uint32_t first = page & ~(uint32_t)(BLOCK - 1);
+    struct kiln_tables_stats stats;
+    struct kiln_dir_entry entry;
+    for (uint32_t i = first; i < first + BLOCK; i++) {
+        kiln_tables_stats(env->tables, &stats);
+        if (stats.used_bytes > stats.bytes / 2)
+            return;
+        if (i != page && i >= lowest && i <= highest &&
+            kiln_tables_page(env->tables, map->object, i, &entry) != 0)
+            return;
+    }
+}
 
 /* Loads the page that holds an address of the mapping. */
 static int load_page(struct kiln_walk_env *env, const struct kiln_map *map, uint64_t address)
 {
+    struct kiln_tables_stats before, after;
     struct kiln_dir_entry entry;
     if (!map->object)
         return -1;
+    kiln_tables_stats(env->tables, &before);
     struct kiln_dir_key key = {.file = map->object->id,
                                .page = (uint32_t)((address - map->bias) >> KILN_PAGE_BITS)};
     if (kiln_tables_page(env->tables, map->object, key.page, &entry) != 0)
         return -1;
+    kiln_tables_stats(env->tables, &after);
+    if (after.loaded != before.loaded)
+        load_neighbours(env, map, key.page);
     env->page = key;
     env->page_entry = entry;
     return 0;

@@ -236,9 +236,6 @@ static __always_inline int take_registers(struct scratch *s, struct tick *tick,
         return KILN_END_NO_USER;
     if (regs.cs != KILN_ARCH_USER_CS)
         return KILN_END_COMPAT;
-    /* In the midst of exec the stack that the registers tell of is no more. */
-    if (!user_mode && bpf_probe_read_user(&s->walk.miss, 8, (void *)regs.sp))
-        return KILN_END_NO_USER;
     kiln_arch_registers(&regs, &s->registers);
     return 0;
 }

@@ -247,7 +247,7 @@ TEST(rewind, a_sample_in_the_midst_of_exec_has_no_user_stack)
     kit_free(kit);
 }
 
-TEST(rewind, a_miss_without_registers_loads_the_page_it_names)
+TEST(rewind, a_miss_without_registers_loads_the_page_it_names_and_those_near_by)
 {
     struct kit *kit = kit_new(outer, 1);
     struct kiln_tables_stats before, after;
@@ -261,7 +261,8 @@ TEST(rewind, a_miss_without_registers_loads_the_page_it_names)
     CHECK_EQ(kit->other.end, KILN_END_NEW_PROCESS);
     CHECK_EQ(kit->other.n, 0);
     CHECK_EQ(before.pages, 0);
-    CHECK_EQ(after.pages, 1);
+    CHECK(after.pages > 1);
+    CHECK(after.pages <= 16);
     CHECK_EQ(after.processes, 1);
     free(record);
     kit_free(kit);
