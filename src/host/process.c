@@ -236,6 +236,7 @@ struct kiln_process *kiln_processes_of(struct kiln_processes *all, const struct 
         return NULL;
     kiln_link_first(p->pub.gone ? &all->gone : &all->alive, &p->use);
     p->cgroup = record->cgroup;
+    p->tid = record->tid;
     if (!p->comm[0])
         memcpy(p->comm, record->comm, sizeof(p->comm) - 1);
     if (p->unread || (p->lost != all->lost && kiln_clock_mono_ns() - p->read_ns > READ_AGAIN_NS))

@@ -89,6 +89,7 @@ struct kiln_proc {
     char comm[KILN_COMM_LEN];
     uint32_t parent_pid;
     uint32_t threads;     /* that are thought to live */
+    uint32_t tid;         /* of the last sample */
     uint64_t image;       /* changes with exec, the same after a fork */
     uint64_t cgroup;      /* of the last sample */
     uint64_t sample_ns;   /* when the last sample was */

@@ -132,6 +132,18 @@ static bool began_then(const struct kiln_processes *all, const struct kiln_proc 
     return !p->pub.start_ns || (stat->start_ticks + 1 >= ticks && stat->start_ticks <= ticks + 1);
 }
 
+/* Where the first thread has ended, only the others still have memory, a root, an executable. */
+static int folder_of_thread(int dir, uint32_t tid)
+{
+    char name[24];
+    int thread;
+
+    snprintf(name, sizeof(name), "task/%u", tid);
+    thread = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    close(dir);
+    return thread;
+}
+
 int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir)
 {
     struct kiln_procfs_stat stat;
@@ -143,6 +155,10 @@ int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir
         close(dir);
         return -ESRCH;
     }
+    if (stat.state == 'Z' && stat.threads > 1 && p->tid)
+        dir = folder_of_thread(dir, p->tid);
+    if (dir < 0)
+        return -ESRCH;
     if (!p->parent_pid)
         p->parent_pid = stat.parent_pid;
     *ret_dir = dir;

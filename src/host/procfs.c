@@ -3,7 +3,7 @@
  * maps      START-END PERMS OFFSET MAJOR:MINOR INODE      PATH      numbers but INODE hexadecimal
  * stat      PID (NAME) STATE PPID ... 20th: threads ... 22nd: start, in clock ticks; NAME may
  *           hold anything, ")" too: the last one counts
- * status    lines "Key:\tvalue"; Uid: real, effective, saved, file; NSpid: one a PID namespace,
+ * status    lines "Key:\tvalue"; Uid: real, effective, saved, file; NStgid: one a PID namespace,
  *           innermost last
  * cgroup    lines ID:CONTROLLERS:PATH; the unified hierarchy is "0::PATH"
  * environ   NAME=value, each ended by NUL
@@ -165,7 +165,7 @@ void kiln_procfs_parse_status(struct kiln_str text, struct kiln_procfs_status *r
         } else if (kiln_str_eq(key, KILN_STR("Uid"))) {
             next_word(&line);
             ret_status->uid = decimal32(next_word(&line), UINT32_MAX);
-        } else if (kiln_str_eq(key, KILN_STR("NSpid"))) {
+        } else if (kiln_str_eq(key, KILN_STR("NStgid"))) {
             for (struct kiln_str word = next_word(&line); word.len; word = next_word(&line))
                 ret_status->ns_pid = decimal32(word, 0);
         }

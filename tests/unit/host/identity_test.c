@@ -52,7 +52,7 @@ TEST(identity, who_a_process_is)
     begin(NULL, 0);
     fake_proc_link(&fake, 7, "exe", "/opt/my app/server (deleted)");
     fake_proc_write(&fake, 7, "cmdline", "./server\0--password=x\0", 22);
-    fake_proc_text(&fake, 7, "status", "PPid:\t3\nUid:\t0\t54321\t0\t0\nNSpid:\t7\t2\n");
+    fake_proc_text(&fake, 7, "status", "PPid:\t3\nUid:\t0\t54321\t0\t0\nNStgid:\t7\t2\n");
     fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/server.service\n");
     CHECK_TEXT(identity()->name, "server");
     CHECK_TEXT(identity()->path, "/opt/my app/server");

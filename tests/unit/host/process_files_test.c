@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -413,6 +415,48 @@ TEST(process_files, a_process_that_was_gone_at_once_has_its_files_from_where_its
     CHECK(p->gone);
     assert_non_null(kiln_process_map(processes, p, 0x11000)->object);
     CHECK_TEXT(kiln_process_identity(processes, p)->path, libc_path());
+    end();
+}
+
+/* ---- threads ---- */
+
+static void *wait_on(void *context)
+{
+    uint32_t tid = (uint32_t)gettid();
+
+    if (write(*(int *)context, &tid, sizeof(tid)) == sizeof(tid))
+        pause();
+    return NULL;
+}
+
+TEST(process_files, a_process_whose_first_thread_has_ended_is_read_through_another)
+{
+    struct kiln_record record = {.size = sizeof(record), .era = 1, .comm = "second"};
+    struct kiln_procfs_stat stat = {0};
+    struct kiln_process *p;
+    pthread_t thread;
+    int up[2];
+
+    begin();
+    CHECK_OK(pipe2(up, O_CLOEXEC));
+    record.pid = (uint32_t)fork();
+    if (record.pid == 0) {
+        if (pthread_create(&thread, NULL, wait_on, &up[1]) == 0)
+            syscall(SYS_exit, 0); /* of this thread alone */
+        _exit(1);
+    }
+    CHECK_EQ(read(up[0], &record.tid, sizeof(record.tid)), sizeof(record.tid));
+    while (stat.state != 'Z') /* it ends right behind making the thread */
+        CHECK_OK(kiln_proc_stat(processes, record.pid, &stat));
+    p = kiln_processes_of(processes, &record);
+    CHECK(p->n_maps > 0);
+    CHECK(kiln_process_map(processes, p, (uint64_t)(uintptr_t)gnu_get_libc_version)->object);
+    CHECK_TEXT(kiln_process_identity(processes, p)->name, "unit_host_process_files");
+    CHECK_EQ(p->identity->ns_pid, record.pid);
+    kill((pid_t)record.pid, SIGKILL);
+    CHECK_EQ(waitpid((pid_t)record.pid, NULL, 0), record.pid);
+    close(up[0]);
+    close(up[1]);
     end();
 }
 

@@ -91,12 +91,12 @@ TEST(procfs, the_lines_of_status_that_count)
     struct kiln_procfs_status status;
 
     kiln_procfs_parse_status(KILN_STR("Name:\tPPid: 9\nPPid:\t5\nUid:\t1\t1000\t3\t4\n"
-                                      "NSpid:\t700\t41\t1\nNSpgid:\t8\n"),
+                                      "NStgid:\t700\t41\t1\nNSpid:\t8\n"),
                              &status);
     CHECK_EQ(status.parent_pid, 5);
     CHECK_EQ(status.uid, 1000);
     CHECK_EQ(status.ns_pid, 1);
-    kiln_procfs_parse_status(KILN_STR("Uid:\nNSpid:\n"), &status);
+    kiln_procfs_parse_status(KILN_STR("Uid:\nNStgid:\n"), &status);
     CHECK_EQ(status.uid, UINT32_MAX);
     CHECK_EQ(status.ns_pid, 0);
 }
