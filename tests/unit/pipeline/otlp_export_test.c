@@ -459,6 +459,45 @@ TEST(otlp_exporter, sends_new_data_between_what_is_spooled)
     folder_remove(folder);
 }
 
+/* Never has room for "is_1". */
+static void refuse_one(struct kiln_request *request)
+{
+    bool one = memmem(request->body.ptr, request->body.len, "is_1", 4) != NULL;
+
+    kiln_request_reply_text(request, one ? 503 : 200, "%s", "");
+}
+
+TEST(otlp_exporter, is_not_held_up_by_one_request_that_the_receiver_cannot_digest)
+{
+    struct fixture f = {.opts = {.protocol = "http/protobuf", .compression = "none"}};
+    char folder[FOLDER_NAME], left[256];
+    struct net_fixture net = {0};
+
+    folder_make(folder);
+    f.opts.spool_dir = folder;
+    start(&f, free_port());
+    for (int i = 1; i <= 5; i++) {
+        char stack[32];
+
+        snprintf(stack, sizeof(stack), "is_%d 1\n", i);
+        send(&f, stack);
+    }
+    end(&f, 0);
+    finish(&f);
+
+    CHECK_OK(kiln_router_new(&net.router));
+    CHECK_OK(kiln_router_add(net.router, &(struct kiln_route){.path = "*", .handler = refuse_one}));
+    net_start(&net, NULL);
+    start(&f, net.port);
+    wait_for(&f, "kiln_export_sent_requests_total", 4);
+    end(&f, DRAIN_NS);
+    CHECK_EQ(folder_list(folder, ".otlp", left, sizeof(left)), 1);
+    CHECK_EQ(count(&f, "kiln_export_dropped_requests_total", "refused"), 0);
+    finish(&f);
+    net_stop(&net);
+    folder_remove(folder);
+}
+
 TEST(otlp_exporter, drops_the_oldest_of_a_full_spool_and_counts_it)
 {
     char folder[FOLDER_NAME], first[256];
