@@ -81,7 +81,11 @@ def test_first_sight(page):
     page.open()
     check("a service is chosen", page.browser.run("document.getElementById('service').value") in ("search", "shop"))
     equal("all services are offered", page.browser.run("[...document.getElementById('service').options].map((o) => o.value)"),
-          ["search", "shop"])
+          ["*", "search", "shop"])
+    page.browser.run("(() => { const s = document.getElementById('service'); s.value = '*'; s.onchange(); })()")
+    page.wait()
+    check("or all of them at once", page.text("sentence").startswith("all services: ") and
+          {"find", "draw"} <= {row[0] for row in page.rows()})
     page.browser.run("(() => { const s = document.getElementById('service'); s.value = 'shop'; s.onchange(); })()")
     page.wait()
     equal("the choice is in the address", page.scope()["service"], ["shop"])

@@ -97,6 +97,11 @@ def look_at_page(kiln):
             "[...document.querySelectorAll('#rows tr')].map((r) => r.textContent).join()"))
         check("the page shows its functions", seen is not None, page.run("document.body.innerText"))
         page.screenshot("host")
+        page.open(f"http://127.0.0.1:{kiln.http}/?service=*")
+        seen = wait_for(lambda: "burn_leaf" in page.run(
+            "[...document.querySelectorAll('#rows tr')].map((r) => r.textContent).join()"))
+        check("also among all that runs", seen is not None, page.run("document.body.innerText"))
+        page.screenshot("host-all")
         program = subprocess.Popen([PROGRAMS / "shares", "60"])
         try:
             seen = wait_for(lambda: "shares" in page.run(

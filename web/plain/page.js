@@ -73,7 +73,9 @@ async function get(path, params) {
 }
 
 const quote = (text) => JSON.stringify(text);
-const selector = () => `{service_name=${quote(scope.service)}${scope.where ? ", " + scope.where : ""}}`;
+const ALL = "*"; /* in the place of a service: whatever there is */
+const called = () => (scope.service === ALL ? "all services" : scope.service);
+const selector = () => `{${[scope.service === ALL ? "" : `service_name=${quote(scope.service)}`, scope.where].filter(Boolean).join(", ")}}`;
 
 function fill(select, values, value, text) {
   const same = select.options.length === values.length && values.every((v, i) => select.options[i].value === v);
@@ -97,9 +99,11 @@ async function askScope() {
   if (!services.length) return false;
   const newest = services.reduce((a, b) => (b.newest > a.newest ? b : a));
   scope.service = scope.service || newest.name;
-  const names = services.map((s) => s.name), mine = services.find((s) => s.name === scope.service);
-  fill($("service"), mine ? names : [scope.service, ...names], scope.service, (v) => v);
-  const types = mine ? mine.types.map((t) => t.id) : [];
+  const names = services.map((s) => s.name), all = scope.service === ALL;
+  const mine = all ? newest : services.find((s) => s.name === scope.service);
+  fill($("service"), [...(names.length > 1 || all ? [ALL] : []), ...(mine ? names : [scope.service, ...names])], scope.service,
+    (v) => (v === ALL ? "all services" : v));
+  const types = all ? [...new Set(services.flatMap((s) => s.types.map((t) => t.id)))] : mine ? mine.types.map((t) => t.id) : [];
   if (!types.includes(scope.type)) scope.type = types.find((t) => /^process_cpu:cpu/.test(t)) || types[0] || scope.type;
   fill($("type"), types.length ? types : [scope.type], scope.type, spoken);
   last = mine && mine.newest ? Date.parse(mine.newest) : 0;
@@ -109,7 +113,7 @@ async function askScope() {
 async function askLine(query, from, until) {
   const params = { from: Math.floor(from), until: Math.ceil(until) };
   const [answer, marks] = await Promise.all([get("/api/v1/query", { query, ...params, format: "series" }),
-    get("/api/v1/deployments", { service: scope.service, ...params })]);
+    scope.service === ALL ? { deployments: [] } : get("/api/v1/deployments", { service: scope.service, ...params })]);
   const { start, step_seconds, series } = answer.series, step = step_seconds * 1000, s = series[0] || { bucket: [], value: [] };
   line = { points: s.bucket.map((b, i) => [Date.parse(start) + b * step, s.value[i]]), from, until, step,
     marks: marks.deployments.map((d) => [Date.parse(d.at), d.version]) };
@@ -174,7 +178,7 @@ function takeFlame(answer) {
   return f;
 }
 
-const nameOf = (i) => (i ? flame.names[flame.name[i]] : scope.service);
+const nameOf = (i) => (i ? flame.names[flame.name[i]] : called());
 const childNamed = (i, name) => flame.children[i].find((c) => flame.names[flame.name[c]] === name) || i;
 function pathOf(i) {
   const path = [];
@@ -366,7 +370,7 @@ function showScope() {
   const local = (ms) => (Math.abs(ms) < 8e15 ? new Date(ms - new Date(ms).getTimezoneOffset() * 6e4).toISOString().slice(0, 19) : "");
   $("from").value = local(time(scope.from));
   $("until").value = local(time(scope.until));
-  document.title = scope.service ? `${scope.service}, ${spoken(scope.type)} – Kiln` : "Kiln";
+  document.title = scope.service ? `${called()}, ${spoken(scope.type)} – Kiln` : "Kiln";
 }
 
 const clock = (ms, day) => new Date(ms).toLocaleString([],
@@ -375,9 +379,9 @@ const clock = (ms, day) => new Date(ms).toLocaleString([],
 function showSentence() {
   const [from, until] = scope.part || [time(scope.from), time(scope.until)], total = flame.total[0], p = parts(scope.type);
   const before = last ? `; the last is of ${clock(last, true)}` : "";
-  if (!total) return say(`Nothing of ${scope.service} from ${clock(from, true)} to ${clock(until, true)}${before}.`);
+  if (!total) return say(`Nothing of ${called()} from ${clock(from, true)} to ${clock(until, true)}${before}.`);
   const first = flame.functions[0];
-  say(`${scope.service}: ${rate(total, until - from)} on average${isLevel(scope.type) ? "" : `, ${amount(total, p.unit)} in all`}` +
+  say(`${called()}: ${rate(total, until - from)} on average${isLevel(scope.type) ? "" : `, ${amount(total, p.unit)} in all`}` +
     (first ? `; ${percent(first.self / total)} in ${first.name} itself` : ""));
 }
 
