@@ -146,7 +146,7 @@ static int find_maps(struct kiln_kernel *kernel)
 static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
                 struct kiln_err *err)
 {
-    DECLARE_LIBBPF_OPTS(bpf_object_open_opts, open_opts, .object_name = "kiln");
+    struct bpf_object_open_opts open_opts = {.sz = sizeof(open_opts), .object_name = "kiln"};
     int rc = kiln_kernel_probe(err);
     if (rc < 0)
         return rc;
