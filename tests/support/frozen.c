@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/procfs.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -235,11 +236,10 @@ int frozen_open_core(struct frozen *f, const char *path)
     if (fd < 0 || fstat(fd, &st) != 0)
         return -errno;
     f->core_size = (size_t)st.st_size;
-    f->core = malloc(f->core_size);
-    ssize_t n = f->core ? pread(fd, f->core, f->core_size, 0) : -1;
+    f->core = mmap(NULL, f->core_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
-    if (n != (ssize_t)f->core_size)
-        return -EIO;
+    if (f->core == MAP_FAILED)
+        return -errno;
     int failed = read_notes(f, &notes);
     return failed ? failed : make_proc(f, &notes);
 }
@@ -254,7 +254,7 @@ void frozen_close(struct frozen *f)
 {
     if (f->proc[0])
         nftw(f->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    free(f->core);
+    munmap(f->core, f->core_size);
 }
 
 /* ---- walking ---- */
