@@ -208,19 +208,29 @@ static void wait_a_bit(struct kiln_exporter *x)
         ;
 }
 
+static void spool_now(struct kiln_exporter *x)
+{
+    x->spool_next_ns = 0;
+    spool_queue(x);
+}
+
 /* What waits in memory: sent, spooled, or lost and counted. */
 static void end(struct kiln_exporter *x)
 {
     struct kiln_export_item *item;
+    bool spooled = false;
 
-    while (has_queued(x) && kiln_clock_mono_ns() < x->deadline_ns && !(x->away && x->spool)) {
-        if (x->away && x->next_ns > kiln_clock_mono_ns())
+    while (has_queued(x) && kiln_clock_mono_ns() < x->deadline_ns) {
+        if (x->away && x->spool && !spooled) {
+            spool_now(x);
+            spooled = true; /* or the disk is full, and the receiver may come back in time */
+        } else if (x->away && x->next_ns > kiln_clock_mono_ns()) {
             wait_a_bit(x);
-        else
+        } else {
             send_queued(x);
+        }
     }
-    x->spool_next_ns = 0;
-    spool_queue(x);
+    spool_now(x);
     while ((item = take_first(x))) {
         kiln_export_dropped(x, KILN_EXPORT_SHUTDOWN, &item->head, "it still waited at the end");
         kiln_export_item_free(item);

@@ -600,6 +600,30 @@ TEST(otlp_exporter, keeps_in_memory_what_the_disk_has_no_room_for)
     folder_remove(folder);
 }
 
+TEST(otlp_exporter, sends_at_the_end_what_the_disk_has_no_room_for)
+{
+    char folder[FOLDER_NAME];
+    uint16_t port = free_port();
+    struct fixture f = {0};
+    struct intake in;
+    rlim_t before;
+
+    folder_make(folder);
+    f.opts.spool_dir = folder;
+    before = limit_files(0);
+    start(&f, port);
+    send(&f, "main 1\n");
+    wait_for(&f, "kiln_export_spool_errors_total", 1);
+    intake_start(&in, &(struct intake_opts){.port = port});
+    end(&f, DRAIN_NS);
+    limit_files(before);
+    CHECK_TEXT(came(&in), "1 ");
+    CHECK_EQ(count(&f, "kiln_export_dropped_requests_total", "shutdown"), 0);
+    finish(&f);
+    intake_stop(&in);
+    folder_remove(folder);
+}
+
 /* ---- the end ---- */
 
 TEST(otlp_exporter, gives_up_a_receiver_that_does_not_answer_when_the_time_is_over)
