@@ -11,6 +11,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,7 +217,8 @@ static int start_clocks(struct kiln_kernel *kernel, const struct kiln_kernel_opt
         .context = kernel,
     };
     int rc = kiln_percpu_open(&kernel->clocks);
-    if (rc == 0 && kiln_percpu_count(&kernel->clocks) == 0)
+    atomic_store(&kernel->processors, kiln_percpu_count(&kernel->clocks));
+    if (rc == 0 && atomic_load(&kernel->processors) == 0)
         rc = -ENODEV;
     return rc < 0 ? kiln_kernel_explain(rc, "attaching", err) : 0;
 }
@@ -308,6 +310,7 @@ static int look_for_processors(struct kiln_kernel *kernel)
     kernel->rescan_ns = now + RESCAN_S * KILN_NS_PER_S;
     pthread_mutex_lock(&kernel->lock);
     rc = kiln_percpu_rescan(&kernel->clocks);
+    atomic_store(&kernel->processors, kiln_percpu_count(&kernel->clocks));
     pthread_mutex_unlock(&kernel->lock);
     return rc;
 }
@@ -368,9 +371,7 @@ void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stat
     }
     bpf_object__for_each_map(map, kernel->object) stats.map_bytes += map_bytes(bpf_map__fd(map));
     add_counts(kernel, stats.counts);
-    pthread_mutex_lock((pthread_mutex_t *)&kernel->lock);
-    stats.processors = kiln_percpu_count(&kernel->clocks);
-    pthread_mutex_unlock((pthread_mutex_t *)&kernel->lock);
+    stats.processors = atomic_load(&kernel->processors);
     *ret_stats = stats;
 }
 

@@ -15,6 +15,15 @@
 
 #include "host/kernel_int.h"
 
+static struct kiln_filter_key key_of(uint32_t kind, uint64_t id)
+{
+    struct kiln_filter_key key;
+    memset(&key, 0, sizeof(key));
+    key.kind = kind;
+    key.id = id;
+    return key;
+}
+
 static int put(const struct kiln_kernel *kernel, const struct kiln_filter_key *key, uint8_t value)
 {
     return bpf_map_update_elem(kernel->filters_fd, key, &value, BPF_ANY) ? -errno : 0;
@@ -52,12 +61,11 @@ static int put_cgroups(struct kiln_kernel *kernel, const struct kiln_host_filter
                        uint8_t value, struct kiln_err *err)
 {
     for (uint32_t i = 0; i < filter->n_cgroups; i++) {
-        struct kiln_filter_key key = {.kind = KILN_FILTER_CGROUP};
         uint64_t id;
         int rc = find_cgroup(filter->cgroups[i], &id, err);
         if (rc < 0)
             return rc;
-        key.id = id;
+        struct kiln_filter_key key = key_of(KILN_FILTER_CGROUP, id);
         rc = put(kernel, &key, value);
         if (rc < 0)
             return kiln_err_set(err, rc, NULL, "the filter is full");
@@ -70,9 +78,7 @@ static int put_pids(struct kiln_kernel *kernel, const struct kiln_host_filter *f
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < filter->n_pids; i++) {
-        struct kiln_filter_key key = {.kind = KILN_FILTER_PID};
-
-        key.id = filter->pids[i];
+        struct kiln_filter_key key = key_of(KILN_FILTER_PID, filter->pids[i]);
         rc = put(kernel, &key, value);
     }
     return rc;
@@ -83,7 +89,7 @@ static int put_comms(struct kiln_kernel *kernel, const struct kiln_host_filter *
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < filter->n_comms; i++) {
-        struct kiln_filter_key key = {.kind = KILN_FILTER_COMM};
+        struct kiln_filter_key key = key_of(KILN_FILTER_COMM, 0);
         memcpy(key.comm, filter->comms[i], strnlen(filter->comms[i], KILN_COMM_LEN - 1));
         rc = put(kernel, &key, value);
     }
@@ -112,10 +118,8 @@ int kiln_kernel_set_filter(struct kiln_kernel *kernel, const struct kiln_host_fi
 
 int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted)
 {
-    struct kiln_filter_key key = {.kind = KILN_FILTER_PID};
+    struct kiln_filter_key key = key_of(KILN_FILTER_PID, pid);
     int rc = 0;
-
-    key.id = pid;
     pthread_mutex_lock(&kernel->lock);
     if (wanted)
         rc = put(kernel, &key, KILN_FILTER_WANTED);

@@ -25,6 +25,7 @@ struct kiln_kernel {
     pthread_mutex_t lock;
     struct kiln_percpu clocks;
     uint32_t hz; /* 0: they stand */
+    _Atomic uint32_t processors;
     struct kiln_settings settings;
     /* while draining: */
     void (*visit)(void *context, const struct kiln_record *record);

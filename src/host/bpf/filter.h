@@ -20,6 +20,12 @@ struct {
     __type(value, __u8);
 } kiln_filters SEC(".maps");
 
+static __always_inline void kiln_filter_key(struct kiln_filter_key *key, __u32 kind)
+{
+    __builtin_memset(key, 0, sizeof(*key));
+    key->kind = kind;
+}
+
 static __always_inline int kiln_filter_has(const struct kiln_filter_key *key)
 {
     return bpf_map_lookup_elem(&kiln_filters, key) != 0;
@@ -27,14 +33,16 @@ static __always_inline int kiln_filter_has(const struct kiln_filter_key *key)
 
 static __always_inline int kiln_filter_by_comm(void)
 {
-    struct kiln_filter_key key = {.kind = KILN_FILTER_COMM};
+    struct kiln_filter_key key;
+    kiln_filter_key(&key, KILN_FILTER_COMM);
     bpf_get_current_comm(key.comm, sizeof(key.comm));
     return kiln_filter_has(&key);
 }
 
 static __always_inline int kiln_filter_by_cgroup(void)
 {
-    struct kiln_filter_key key = {.kind = KILN_FILTER_CGROUP};
+    struct kiln_filter_key key;
+    kiln_filter_key(&key, KILN_FILTER_CGROUP);
     for (int level = 0; level < KILN_FILTER_CGROUPS_MAX; level++) {
         key.id = bpf_get_current_ancestor_cgroup_id(level);
         if (!key.id)
@@ -48,7 +56,8 @@ static __always_inline int kiln_filter_by_cgroup(void)
 /* The process, or one that it descends from. */
 static __always_inline int kiln_filter_by_pid(struct task_struct *task, __u32 namespace)
 {
-    struct kiln_filter_key key = {.kind = KILN_FILTER_PID};
+    struct kiln_filter_key key;
+    kiln_filter_key(&key, KILN_FILTER_PID);
     struct task_struct *leader = BPF_CORE_READ(task, group_leader);
     for (int i = 0; i < KILN_FILTER_PARENTS_MAX && leader; i++) {
         key.id = kiln_task_number(leader, namespace);

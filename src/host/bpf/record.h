@@ -228,7 +228,10 @@ enum kiln_count {
 
 enum kiln_filter_kind { KILN_FILTER_PID, KILN_FILTER_CGROUP, KILN_FILTER_COMM };
 
-/* A key of the filter's hash; its value is a byte: 1 wanted, 2 not wanted. */
+/*
+ * A key of the filter's hash; its value is a byte: 1 wanted, 2 not wanted.  All its bytes count, so
+ * that it is zeroed before it is filled: naming a member leaves the rest of a union as it was.
+ */
 struct kiln_filter_key {
     __u32 kind;
     __u32 pad;
