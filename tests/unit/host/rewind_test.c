@@ -195,7 +195,7 @@ TEST(rewind, a_stack_deeper_than_what_is_kept_says_so)
 TEST(rewind, a_handler_on_another_stack_leads_to_what_it_interrupted)
 {
     struct kit *kit = kit_new(interrupted, 0);
-    uint32_t i = 0;
+    uint32_t i = 2;
     CHECK_EQ(kit->walked.end, KILN_END_COMPLETE);
     CHECK(IN(kit->walked.frames[0], leaf));
     CHECK(IN(kit->walked.frames[1], handler));
