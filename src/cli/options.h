@@ -181,7 +181,7 @@ struct kiln_command {
     const char *summary;  /* one line, no full stop */
     const char *operands; /* "FILE...", as the synopsis shows them */
     uint8_t operands_min, operands_max;
-    bool operands_last; /* what follows the first operand is its own, options too */
+    bool operands_last;       /* what follows the first operand is its own, options too */
     const char *const *words; /* completes the first operand; NULL: files */
     const char *about;        /* paragraphs, separated by an empty line; `x` is code */
     const struct kiln_option_group *groups[KILN_GROUPS_MAX];
