@@ -44,7 +44,7 @@ static void get_samples(struct host_metrics *m, struct kiln_metrics *metrics)
                          "Samples that were gathered but not published in time.");
     m->success = gauge(metrics, "kiln_host_unwind_success_ratio",
                        "Share of the samples with a user stack that reach its entry point.");
-    m->processes = gauge(metrics, "kiln_host_processes",
+    m->processes = gauge(metrics, "kiln_host_sampled_processes",
                          "Processes of which samples came in the last interval.");
     m->rate = gauge(metrics, "kiln_host_rate_hertz", "Samples a second and processor.");
     m->late = counter(metrics, "kiln_host_late_total",
