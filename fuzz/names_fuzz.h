@@ -30,8 +30,10 @@ static inline void fuzz_names(enum kiln_source_kind kind, const void *data, size
 
         if (i >= 64 && n >= 8) /* likely to be one that the input names */
             memcpy(&address, (const char *)data + (i - 64) * (n - 8) / 32, 8);
-        if (!kiln_names_find(names, address, &name))
+        if (!kiln_names_find(names, address, &name)) {
+            FUZZ_CHECK(name.function.len == 0 && name.begin <= address);
             continue;
+        }
         FUZZ_CHECK(name.function.len > 0);
         fuzz_check_text(name.function);
         fuzz_check_text(name.system_name);

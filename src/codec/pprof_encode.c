@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "codec/pprof_out.h"
+#include "core/frame.h"
 
 #define MEMORY_MAX  (1u << 30)
 #define ENTRIES_MAX (1u << 30)
@@ -265,7 +266,7 @@ static void find_mapping_flags(struct kiln_pprof_out *o)
             const struct kiln_function *f = &d->functions[line->function];
 
             flags |=
-                (uint8_t)((f->name != 0) |
+                (uint8_t)((f->name != 0 && !kiln_frame_is_made_up(d, f)) |
                           (f->filename != 0) << (MAPPING_HAS_FILENAMES - MAPPING_HAS_FUNCTIONS) |
                           (line->line != 0) << (MAPPING_HAS_LINE_NUMBERS - MAPPING_HAS_FUNCTIONS));
         }

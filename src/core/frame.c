@@ -12,13 +12,16 @@ struct kiln_str kiln_frame_base(struct kiln_str path)
     return path;
 }
 
+uint64_t kiln_frame_offset(const struct kiln_mapping *mapping, uint64_t address)
+{
+    if (address >= mapping->start && address < mapping->limit)
+        return address - mapping->start + mapping->offset;
+    return address;
+}
+
 uint64_t kiln_frame_address(const struct kiln_batch *batch, const struct kiln_location *location)
 {
-    const struct kiln_mapping *m = &batch->dict.mappings[location->mapping];
-
-    if (location->address >= m->start && location->address < m->limit)
-        return location->address - m->start + m->offset;
-    return location->address;
+    return kiln_frame_offset(&batch->dict.mappings[location->mapping], location->address);
 }
 
 struct kiln_str kiln_frame_unnamed(struct kiln_str module, uint64_t address, struct kiln_buf *text)
@@ -34,4 +37,28 @@ struct kiln_str kiln_frame_unnamed(struct kiln_str module, uint64_t address, str
     kiln_buf_add_str(text, module);
     kiln_buf_printf(text, module.len ? "+0x%llx" : "0x%llx", (unsigned long long)address);
     return kiln_buf_str(text);
+}
+
+static bool is_digit(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+bool kiln_frame_is_made_up(const struct kiln_dict *dict, const struct kiln_function *function)
+{
+    struct kiln_str name = dict->strings[function->name];
+    size_t n = name.len;
+
+    if (function->system_name || function->filename)
+        return false;
+    while (n > 0 && is_digit(name.ptr[n - 1]))
+        n--;
+    return n < name.len && name.len - n <= 16 && n > 3 && memcmp(name.ptr + n - 3, "+0x", 3) == 0;
+}
+
+bool kiln_frame_lacks_name(const struct kiln_dict *dict, const struct kiln_location *location)
+{
+    if (location->n != 1)
+        return location->n == 0;
+    return kiln_frame_is_made_up(dict, &dict->functions[dict->lines[location->first].function]);
 }

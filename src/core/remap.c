@@ -9,6 +9,7 @@
 
 #include "core/bulk.h"
 #include "core/code.h"
+#include "core/frame.h"
 #include "core/remap_int.h"
 
 #define SKIP_MAX 1u  /* entries of other sources that may stand between two of this one */
@@ -388,8 +389,9 @@ static uint32_t remap_lines(struct kiln_remap *remap, const struct kiln_location
 
     if (!scratch_lines(remap, (uint64_t)from->n + 1))
         return 0;
-    if (from->n == 0 && edit && edit->line)
-        return edit->line(edit->context, remap->b, remap->from, from, remap->lines);
+    if (edit && edit->line && kiln_frame_lacks_name(&remap->from->dict, from) &&
+        edit->line(edit->context, remap->b, remap->from, from, remap->lines))
+        return 1;
     for (uint32_t i = 0; i < from->n; i++) {
         remap->lines[i] = lines[i];
         remap->lines[i].function = kiln_remap_function(remap, lines[i].function);

@@ -50,8 +50,8 @@ struct kiln_remap_edit {
                                 const struct kiln_batch *from, const struct kiln_attr_place *place,
                                 struct kiln_value *value);
     /*
-     * A name for a location that has none: fills *line with a function of `b` and returns true, or
-     * returns false.  NULL: such a location stays without.
+     * A name for a location that has none, or a made-up one (core/frame.h): fills *line with a
+     * function of `b` and returns true, or returns false.  NULL: such a location stays as it is.
      */
     bool (*line)(void *context, struct kiln_builder *b, const struct kiln_batch *from,
                  const struct kiln_location *location, struct kiln_line *line);

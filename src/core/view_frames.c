@@ -152,7 +152,7 @@ static struct kiln_str file_name(struct kiln_framer *framer, const struct kiln_f
 
 static struct kiln_str full_address_name(struct kiln_framer *framer, const struct kiln_frame *frame)
 {
-    if (frame->unnamed || !frame->address)
+    if (!frame->function.len || !frame->address)
         return frame->name;
     kiln_buf_clear(&framer->text);
     kiln_buf_printf(&framer->text, "0x%llx ", (unsigned long long)frame->address);
@@ -167,11 +167,11 @@ static void coarsen(struct kiln_framer *framer, struct kiln_frame *frame)
     switch (framer->granularity) {
     case KILN_BY_FUNCTION:
         frame->line = 0;
-        frame->address = frame->unnamed ? frame->address : 0;
+        frame->address = frame->function.len ? 0 : frame->address;
         break;
     case KILN_BY_LINE:
         frame->name = line_name(framer, frame);
-        frame->address = frame->unnamed ? frame->address : 0;
+        frame->address = frame->function.len ? 0 : frame->address;
         break;
     case KILN_BY_FILE:
         frame->unnamed = !frame->file.len;
@@ -298,6 +298,7 @@ static int add_line(struct kiln_framer *framer, struct kiln_view_location *to,
     frame.function = frame.name;
     frame.file = d->strings[function->filename];
     frame.line = line->line;
+    frame.unnamed = kiln_frame_is_made_up(d, function);
     if (!frame.name.len)
         return add_unnamed(framer, to, &frame);
     bits = match_function(framer, line->function, frame.name, frame.file);

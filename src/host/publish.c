@@ -303,12 +303,14 @@ int kiln_publish(struct kiln_publisher *publisher, struct kiln_gathering *gather
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     kiln_buf_init(&run.text, (size_t)4 * TEXT_MAX);
+    kiln_buf_init(&run.made_up, (size_t)2 * TEXT_MAX);
     r = build(&run);
     if (r < 0)
         kiln_builder_fail(run.b, r);
     kiln_intern_done(&run.index, &run.budget);
     kiln_array_free(&run.budget, (void **)&run.places, &run.cap_places, sizeof(*run.places));
     kiln_buf_done(&run.text);
+    kiln_buf_done(&run.made_up);
     return kiln_builder_finish(run.b, ret_batch, err);
 }
 

@@ -35,7 +35,8 @@ struct run {
     const struct kiln_gathering *g;
     struct kiln_builder *b;
     struct kiln_budget budget;
-    struct kiln_buf text; /* scratch, for texts on their way into the builder */
+    struct kiln_buf text;    /* scratch, for texts on their way into the builder */
+    struct kiln_buf made_up; /* and for names that are made up */
     struct place *places;
     uint32_t n_places, cap_places;
     struct kiln_intern index;
@@ -58,8 +59,10 @@ uint32_t publish_marker(struct run *run, const char *name);
 /* The attribute set of a process' resource. */
 uint32_t publish_resource(struct run *run, const struct kiln_identity *identity);
 
-/* The mapping of a file's segment that holds the address; 0: nothing says which file it is. */
-uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint64_t address);
+/* The mapping of a file's segment that holds the address; 0: nothing says which file it is.
+ * `ret_mapping` has what it says. */
+uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint64_t address,
+                         struct kiln_mapping *ret_mapping);
 /* The mapping of the kernel ("" or "[kernel]") or one of its modules. */
 uint32_t publish_kernel_mapping(struct run *run, struct kiln_str module);
 

@@ -53,7 +53,8 @@ static uint32_t build_ids(struct run *run, const struct kiln_object *object)
     return n ? kiln_builder_set(run->b, attrs, n, NULL) : 0;
 }
 
-uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint64_t address)
+uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint64_t address,
+                         struct kiln_mapping *ret_mapping)
 {
     struct kiln_mapping mapping = {.attrs = build_ids(run, object)};
 
@@ -65,6 +66,7 @@ uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint
         mapping.limit = object->code_address + object->code_size;
         mapping.offset = object->code_offset;
     }
+    *ret_mapping = mapping;
     return kiln_builder_mapping(run->b, &mapping);
 }
 

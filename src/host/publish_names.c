@@ -4,7 +4,8 @@
  * all of its addresses; a location is made of each as soon as its name is there.
  *
  *   native     mapping and the file's own address always, the function where it is known: deeper
- *              names can be found later from build id and address
+ *              names can be found later from build id and address.  Without a name, but with a
+ *              beginning of the function, that function is made up of it: core/frame.h
  *   kernel     the function alone, address 0: where the kernel lies is a secret of the host
  *              (KASLR), and an address beside a name would tell.  All of a function is one
  *              location.  Without a name, "[kernel]".
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "core/frame.h"
 #include "host/publish_int.h"
 #include "symbol/resolver.h"
 
@@ -91,13 +93,32 @@ static const char *jit_type(const struct kiln_identity *identity, const struct k
     return "native";
 }
 
+/* A function without a name is called what its first address would be. */
+static struct kiln_name make_up(struct run *run, const struct kiln_object *object, uint64_t begin)
+{
+    struct kiln_name name = {
+        .function = kiln_frame_unnamed(kiln_str_of(object->path), begin, &run->made_up)};
+
+    if (run->made_up.error)
+        kiln_builder_fail(run->b, run->made_up.error);
+    return name;
+}
+
 static void make_native(struct run *run, struct place *place, const struct kiln_name *name)
 {
-    place->location = add_location(
-        run, name,
-        (struct kiln_location){.address = place->address,
-                               .mapping = publish_mapping(run, place->object, place->address),
-                               .attrs = frame_type(run, native_type(place->object, name))});
+    struct kiln_mapping mapping = {0};
+    struct kiln_location location = {
+        .address = place->address,
+        .mapping = publish_mapping(run, place->object, place->address, &mapping),
+        .attrs = frame_type(run, native_type(place->object, name))};
+    uint64_t begin = kiln_frame_offset(&mapping, name->begin);
+    struct kiln_name made_up;
+
+    if (!name->function.len && name->begin && begin && location.mapping) {
+        made_up = make_up(run, place->object, begin);
+        name = &made_up;
+    }
+    place->location = add_location(run, name, location);
 }
 
 static void make_kernel(struct run *run, struct place *place, const struct kiln_name *name)

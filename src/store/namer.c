@@ -110,24 +110,26 @@ static int add(struct kiln_namer *namer, struct kiln_named_location *to,
     return 0;
 }
 
+/* `name` has none, or a made-up one. */
 static int add_unnamed(struct kiln_namer *namer, struct kiln_named_location *to,
                        struct kiln_function_name *name, const struct kiln_location *location)
 {
+    bool lacks = kiln_frame_lacks_name(&namer->batch->dict, location);
     struct kiln_symbol symbol;
     int r = 0;
 
-    if (namer->finder && location->n == 0)
+    if (namer->finder && lacks)
         r = kiln_symbol_finder_get(namer->finder, namer->batch, location, &symbol);
     if (r < 0)
         return r;
     if (r > 0) {
-        name->name = symbol.name;
+        name->name = symbol.name.len ? symbol.name : name->name;
         name->file = symbol.file;
     }
-    if (r == 0 || !name->name.len)
+    if (!name->name.len)
         name->name = kiln_frame_unnamed(name->module, kiln_frame_address(namer->batch, location),
                                         &namer->text);
-    namer->lacks |= location->n == 0 && namer->batch->dict.mappings[location->mapping].attrs;
+    namer->lacks |= lacks && namer->batch->dict.mappings[location->mapping].attrs;
     return namer->text.error ? namer->text.error : add(namer, to, name, true);
 }
 
@@ -161,6 +163,7 @@ int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
     };
     struct kiln_named_location made = {.first = namer->n_pool};
     struct kiln_function_name name = place;
+    bool lacks = kiln_frame_lacks_name(d, location);
     int r = make_room(namer, index);
 
     if (r == 0 && location->n == 0)
@@ -171,8 +174,8 @@ int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
         name = place;
         name.name = kiln_frame_function(&texts->dict, f);
         name.file = texts->dict.strings[f->filename];
-        r = name.name.len ? add(namer, &made, &name, false)
-                          : add_unnamed(namer, &made, &name, location);
+        r = name.name.len && !lacks ? add(namer, &made, &name, false)
+                                    : add_unnamed(namer, &made, &name, location);
     }
     if (r == 0)
         namer->locations[index] = made;

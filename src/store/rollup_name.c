@@ -92,11 +92,10 @@ static int add_location(struct kiln_rollup_naming *naming, const struct kiln_blo
     int r = 0;
 
     naming->first[location] = naming->n_pool + 1;
-    if (l->n == 0) {
-        naming->lacks_symbols =
-            naming->lacks_symbols || has_build_id(w->dict, d->mappings[l->mapping].attrs);
+    if (!naming->lacks_symbols && kiln_frame_lacks_name(d, l))
+        naming->lacks_symbols = has_build_id(w->dict, d->mappings[l->mapping].attrs);
+    if (l->n == 0)
         r = add_frame(naming, w, location, 0, scratch);
-    }
     for (uint32_t i = l->n; r == 0 && i > 0; i--)
         r = add_frame(naming, w, location, i - 1, scratch);
     if (r == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Symbol files, and what they say of a batch: each mapping with a build id is looked up once, and
- * the batch goes through an edit that asks for the lines of locations without any.
+ * the batch goes through an edit that asks for the lines of locations without a name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -165,7 +165,7 @@ static int load_all(struct naming *naming, struct kiln_io *io, struct kiln_str t
         const struct kiln_location *l = &batch->dict.locations[i];
         uint32_t set = batch->dict.mappings[l->mapping].attrs;
 
-        if (l->n == 0 && set && !asked[set]) {
+        if (set && !asked[set] && kiln_frame_lacks_name(&batch->dict, l)) {
             asked[set] = true;
             r = load_for(naming, io, tenant, batch, set);
         }

@@ -124,18 +124,23 @@ static bool fill_frames(struct kiln_cfi *cfi, struct cfi_frames *frames, uint64_
     return true;
 }
 
+static void make_index(struct cfi_frames *frames)
+{
+    if (cfi_index_make(frames) < 0)
+        frames->n_index = 0;
+}
+
 static void fill_section(struct kiln_cfi *cfi, struct cfi_frames *frames, uint64_t begin,
                          uint64_t end, struct cfi_out *out)
 {
     uint32_t n = out->n;
 
-    if (!frames->n_table && !frames->is_indexed && cfi_index_make(frames) < 0)
-        frames->n_index = 0;
+    if (!frames->n_table && !frames->is_indexed)
+        make_index(frames);
     if (fill_frames(cfi, frames, begin, end, out))
         return;
     out->n = n;
-    if (cfi_index_make(frames) < 0)
-        frames->n_index = 0;
+    make_index(frames);
     if (!fill_frames(cfi, frames, begin, end, out))
         cfi_push_rule(out, begin, KILN_RULE_NONE);
 }
@@ -248,4 +253,38 @@ int kiln_cfi_rows(struct kiln_cfi *cfi, uint64_t begin, uint64_t end, struct kil
         cfi_fill(cfi, CFI_EH, at, end, &out);
     rest(cfi);
     return out.full ? KILN_E_LIMIT : (int)out.n;
+}
+
+static int cover(struct cfi_frames *frames, uint64_t address, uint64_t *ret_begin,
+                 uint64_t *ret_end)
+{
+    int r;
+
+    if (!frames->is_open)
+        return -ENOENT;
+    if (!frames->n_table && !frames->is_indexed)
+        make_index(frames);
+    r = cfi_index_cover(frames, address, ret_begin, ret_end);
+    if (r != KILN_E_MALFORMED)
+        return r;
+    make_index(frames);
+    return cfi_index_cover(frames, address, ret_begin, ret_end);
+}
+
+int kiln_cfi_function(struct kiln_cfi *cfi, uint64_t address, uint64_t *ret_begin,
+                      uint64_t *ret_end)
+{
+    int r = cover(&cfi->eh, address, ret_begin, ret_end);
+
+    if (r < 0)
+        r = cover(&cfi->debug, address, ret_begin, ret_end);
+    rest(cfi);
+    return r;
+}
+
+size_t kiln_cfi_bytes(const struct kiln_cfi *cfi)
+{
+    size_t loaded = cfi->debug.loaded ? (size_t)cfi->debug.size : 0;
+
+    return sizeof(*cfi) + cfi->eh.budget.used + cfi->debug.budget.used + loaded;
 }

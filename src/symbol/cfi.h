@@ -59,4 +59,16 @@ void kiln_cfi_close(struct kiln_cfi *cfi);
 KILN_CHECK int kiln_cfi_rows(struct kiln_cfi *cfi, uint64_t begin, uint64_t end,
                              struct kiln_cfi_row *rows, uint32_t max);
 
+/*
+ * The function that an address is in, as far as .eh_frame or .debug_frame know: also files without
+ * symbols tell where their functions begin and end.  The part of a function that a compiler moved
+ * elsewhere (".cold") is one of its own, all stubs of a linker's table are one together.  -ENOENT:
+ * none covers it.
+ */
+KILN_CHECK int kiln_cfi_function(struct kiln_cfi *cfi, uint64_t address, uint64_t *ret_begin,
+                                 uint64_t *ret_end);
+
+/* Memory that it holds. */
+size_t kiln_cfi_bytes(const struct kiln_cfi *cfi);
+
 #endif /* KILN_SYMBOL_CFI_H */

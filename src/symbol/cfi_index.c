@@ -159,3 +159,30 @@ int cfi_index_make(struct cfi_frames *frames)
         qsort(frames->index, frames->n_index, sizeof(*frames->index), compare);
     return r;
 }
+
+int cfi_index_cover(struct cfi_frames *frames, uint64_t address, uint64_t *ret_begin,
+                    uint64_t *ret_end)
+{
+    uint32_t i = cfi_index_find(frames, address);
+    uint64_t begin, at, end, next, next_at;
+    struct cfi_fde fde;
+    int r = -ENOENT;
+
+    if (i >= cfi_index_count(frames) || !cfi_index_get(frames, i, &begin, &at) || begin > address)
+        return -ENOENT;
+    if (cfi_fde_read(frames, at, &fde) < 0)
+        return frames->is_indexed ? -ENOENT : KILN_E_MALFORMED;
+    end = fde.end;
+    if (i + 1 < cfi_index_count(frames) && cfi_index_get(frames, i + 1, &next, &next_at) &&
+        next < end)
+        end = next;
+    if (fde.begin != begin) {
+        r = frames->is_indexed ? -ENOENT : KILN_E_MALFORMED;
+    } else if (address < end) {
+        *ret_begin = begin;
+        *ret_end = end;
+        r = 0;
+    }
+    cfi_fde_done(&fde);
+    return r;
+}

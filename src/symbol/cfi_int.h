@@ -152,6 +152,10 @@ bool cfi_index_get(struct cfi_frames *frames, uint32_t number, uint64_t *ret_beg
 void cfi_index_open_table(struct cfi_frames *frames, uint64_t hdr_address, uint64_t hdr_offset);
 /* Reads the whole section instead of the file's own table. */
 KILN_CHECK int cfi_index_make(struct cfi_frames *frames);
+/* The entry that covers an address, up to where the next begins.  -ENOENT: none; KILN_E_MALFORMED:
+ * the file's own table is wrong. */
+KILN_CHECK int cfi_index_cover(struct cfi_frames *frames, uint64_t address, uint64_t *ret_begin,
+                               uint64_t *ret_end);
 
 /* Rows of an FDE in [begin, end), which lies within it. */
 void cfi_run(const struct cfi_frames *frames, const struct cfi_fde *fde, uint64_t begin,

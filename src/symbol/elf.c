@@ -253,6 +253,14 @@ void kiln_elf_close(struct kiln_elf *elf)
     kiln_free(o);
 }
 
+size_t kiln_elf_bytes(const struct kiln_elf *elf)
+{
+    const struct opened *o = (const struct opened *)elf;
+
+    return sizeof(*o) + elf->n_segments * sizeof(*o->segments) +
+           elf->n_sections * sizeof(*o->sections) + o->n_names;
+}
+
 const struct kiln_elf_section *kiln_elf_section(const struct kiln_elf *elf, const char *name)
 {
     for (uint32_t i = 0; i < elf->n_sections; i++) {

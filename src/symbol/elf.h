@@ -54,6 +54,8 @@ struct kiln_elf {
  */
 KILN_CHECK int kiln_elf_open(const struct kiln_bytes *bytes, struct kiln_elf **ret_elf);
 void kiln_elf_close(struct kiln_elf *elf);
+/* Memory that it holds. */
+size_t kiln_elf_bytes(const struct kiln_elf *elf);
 
 /* NULL: there is none of that name. */
 const struct kiln_elf_section *kiln_elf_section(const struct kiln_elf *elf, const char *name);

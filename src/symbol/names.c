@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Go's own table is asked first, since it has lines; then one table of symbols from all else that a
- * file has; a name is read, cleaned and undone when it is
- * asked for.  A part of a file that cannot be read takes nothing from the others.
+ * file has; a name is read, cleaned and undone when it is asked for.  A part of a file that cannot
+ * be read takes nothing from the others.
+ *
+ * Where an ELF file has no name, its call frame information still tells where functions begin; it
+ * is opened when that is first asked for.
  */
 #include "symbol/names.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "symbol/cfi.h"
 #include "symbol/clean.h"
 #include "symbol/gopcln.h"
 #include "symbol/names_int.h"
@@ -26,8 +31,10 @@ struct text {
 
 struct kiln_names {
     enum kiln_source_kind kind;
-    struct kiln_elf *elf;   /* NULL: it is none, or no longer needed */
+    struct kiln_elf *elf;   /* NULL: it is none */
     struct kiln_gopcln *go; /* NULL: not Go */
+    struct kiln_cfi *cfi;   /* NULL: not asked for yet, or none */
+    bool asked_cfi;
     struct kiln_symtab table;
     struct kiln_map_end end; /* of a perf-map */
     struct kiln_demangler *demangler;
@@ -47,10 +54,6 @@ static int read_elf(struct kiln_names *names, const struct kiln_bytes *bytes)
         r = readers[i](&names->table, names->elf);
     if (r != -ENOMEM)
         r = kiln_gopcln_open(names->elf, &names->go);
-    if (r < 0) {
-        kiln_elf_close(names->elf);
-        names->elf = NULL;
-    }
     return r == -ENOMEM ? r : 0;
 }
 
@@ -82,6 +85,8 @@ int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
     names->demangler = NULL;
     names->elf = NULL;
     names->go = NULL;
+    names->cfi = NULL;
+    names->asked_cfi = false;
     kiln_symtab_init(&names->table, limits->memory_bytes ? limits->memory_bytes : MEMORY_DEFAULT,
                      limits->symbols ? limits->symbols : SYMBOLS_DEFAULT);
     r = kiln_demangler_new(&names->demangler);
@@ -110,6 +115,7 @@ void kiln_names_close(struct kiln_names *names)
 {
     if (!names)
         return;
+    kiln_cfi_close(names->cfi);
     kiln_gopcln_close(names->go);
     kiln_elf_close(names->elf);
     kiln_symtab_done(&names->table);
@@ -119,7 +125,9 @@ void kiln_names_close(struct kiln_names *names)
 
 size_t kiln_names_bytes(const struct kiln_names *names)
 {
-    return names->table.budget.used + sizeof(*names);
+    return names->table.budget.used + sizeof(*names) +
+           (names->elf ? kiln_elf_bytes(names->elf) : 0) +
+           (names->cfi ? kiln_cfi_bytes(names->cfi) : 0);
 }
 
 static struct kiln_str clean(struct text *text, struct kiln_str name, struct kiln_str suffix)
@@ -152,7 +160,36 @@ static bool find_go(struct kiln_names *names, uint64_t address, struct kiln_name
     return name.function.len > 0;
 }
 
-bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
+/* All stubs of a linker's table have one entry of call frame information, and are no function. */
+static bool is_stub(const struct kiln_elf *elf, uint64_t address)
+{
+    for (uint32_t i = 0; i < elf->n_sections; i++) {
+        const struct kiln_elf_section *s = elf->sections + i;
+
+        if (address >= s->address && address - s->address < s->size && s->flags & SHF_ALLOC &&
+            strncmp(s->name, ".plt", 4) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where the function begins that an address without a name is in; 0: not known. */
+static uint64_t find_begin(struct kiln_names *names, uint64_t address)
+{
+    uint64_t begin, end;
+
+    if (!names->elf)
+        return 0;
+    if (!names->asked_cfi && kiln_cfi_open(names->elf, &names->cfi) < 0)
+        names->cfi = NULL;
+    names->asked_cfi = true;
+    if (!names->cfi || kiln_cfi_function(names->cfi, address, &begin, &end) < 0 ||
+        is_stub(names->elf, address))
+        return 0;
+    return begin;
+}
+
+static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
 {
     const struct kiln_symtab_entry *symbol;
     struct kiln_str suffix = KILN_STR_NONE;
@@ -160,8 +197,6 @@ bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_nam
     struct kiln_str module = KILN_STR_NONE;
     struct kiln_str linker;
 
-    if (find_go(names, address, ret_name))
-        return true;
     if (!kiln_symtab_find(&names->table, address, &symbol, &linker))
         return false;
     if (kiln_symtab_kind(symbol) == KILN_SYMTAB_PLT)
@@ -178,4 +213,12 @@ bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_nam
         name.module = clean(&names->module, module, KILN_STR_NONE);
     *ret_name = name;
     return name.function.len > 0;
+}
+
+bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
+{
+    if (find_go(names, address, ret_name) || find_symbol(names, address, ret_name))
+        return true;
+    *ret_name = (struct kiln_name){.begin = find_begin(names, address)};
+    return false;
 }

@@ -36,7 +36,7 @@ void kiln_names_close(struct kiln_names *names);
 /* Memory that it holds. */
 size_t kiln_names_bytes(const struct kiln_names *names);
 
-/* False: no name.  Texts live until the next call. */
+/* False: no name; then perhaps where the function begins.  Texts live until the next call. */
 bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name);
 
 /* For people: C++ (Itanium) and Rust names undone; others as they are.  At most 4,096 bytes. */

@@ -13,6 +13,7 @@ bool kiln_wire_add(char *packet, size_t *len, const struct kiln_name *name)
         .module = (uint16_t)name->module.len,
         .line = name->line,
         .start_line = name->start_line,
+        .begin = name->begin,
     };
     size_t need = sizeof(head);
 
@@ -84,6 +85,7 @@ int kiln_wire_next(struct kiln_str *packet, struct kiln_name *ret_name)
         return r;
     name.line = head.line;
     name.start_line = head.start_line;
+    name.begin = head.begin;
     *ret_name = name;
     return 0;
 }

@@ -43,6 +43,7 @@ struct kiln_names_answer {
 struct kiln_wire_name {
     uint16_t function, system_name, file, module; /* bytes */
     uint32_t line, start_line;
+    uint64_t begin;
 };
 
 /* Appends a name to a packet of KILN_WIRE_PACKET bytes.  False: it does not fit. */

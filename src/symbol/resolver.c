@@ -236,6 +236,8 @@ static int take_name(void *context, uint32_t i, const struct kiln_name *name)
     cleaned.system_name = clean(chunk->texts[1], name->system_name);
     cleaned.file = clean(chunk->texts[2], name->file);
     cleaned.module = clean(chunk->texts[3], name->module);
+    if (cleaned.function.len == 0 && name->begin <= chunk->addresses[i])
+        cleaned.begin = name->begin;
     return keep(chunk, i, &cleaned);
 }
 

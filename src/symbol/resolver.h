@@ -43,6 +43,7 @@ struct kiln_name {
     uint32_t line;               /* 0: not known */
     uint32_t start_line;
     struct kiln_str module; /* kernel: "nf_tables", "bpf"; else empty */
+    uint64_t begin;         /* without a name: where the function begins; 0: not known */
 };
 
 struct kiln_resolver_opts {
@@ -60,7 +61,8 @@ KILN_CHECK int kiln_resolver_new(const struct kiln_resolver_opts *opts,
 void kiln_resolver_free(struct kiln_resolver *resolver);
 
 /*
- * The names of `n` addresses; names[i] has an empty function where there is none.  Never waits
+ * The names of `n` addresses; names[i] has an empty function where there is none, and then perhaps
+ * where the function begins.  Never waits
  * longer than the limits of a file.  0, also where nothing has a name; negative only without memory
  * or without a child.
  */

@@ -18,9 +18,12 @@ struct texts {
 
 struct entry {
     struct kiln_kept_key key;
-    const struct texts *texts; /* NULL: there is no name */
+    union {
+        const struct texts *texts;
+        uint64_t begin;
+    };
     uint32_t line, start_line;
-    bool used;
+    bool used, has_name; /* it has texts; else where the function begins */
 };
 
 struct kiln_kept_half {
@@ -223,8 +226,8 @@ static int add_texts(struct kiln_kept_half *half, const struct kiln_name *name,
 
 static struct kiln_name name_of(const struct entry *entry)
 {
-    if (!entry->texts)
-        return (struct kiln_name){0};
+    if (!entry->has_name)
+        return (struct kiln_name){.begin = entry->begin};
     return (struct kiln_name){.function = entry->texts->function,
                               .system_name = entry->texts->system_name,
                               .file = entry->texts->file,
@@ -236,11 +239,12 @@ static struct kiln_name name_of(const struct entry *entry)
 static int put(struct kiln_kept_half *half, const struct kiln_kept_key *key,
                const struct kiln_name *name, struct kiln_name *ret_kept)
 {
-    struct entry made = {.key = *key, .used = true};
+    struct entry made = {
+        .key = *key, .begin = name->begin, .used = true, .has_name = name->function.len > 0};
     struct entry *entry;
     int r = half->n_entries * 4 >= half->cap_entries * 3 ? grow_entries(half) : 0;
 
-    if (r == 0 && name->function.len > 0)
+    if (r == 0 && made.has_name)
         r = add_texts(half, name, &made.texts);
     if (r < 0)
         return r;

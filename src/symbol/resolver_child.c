@@ -185,8 +185,7 @@ static int answer(struct child *child, struct kiln_names *names)
     for (uint32_t i = 0; i < child->ask.n; i++) {
         struct kiln_name name = {0};
 
-        if (!kiln_names_find(names, child->addresses[i], &name))
-            name = (struct kiln_name){0};
+        (void)kiln_names_find(names, child->addresses[i], &name);
         if (!kiln_wire_add(child->packet, &len, &name)) {
             int r;
 

@@ -192,6 +192,37 @@ TEST(view, by_address_equal_functions_stay_apart)
     kiln_view_free(view);
 }
 
+TEST(view, addresses_of_a_made_up_function_are_one_frame_without_a_symbol)
+{
+    struct kiln_function made_up = {0};
+    struct kiln_line line = {0};
+    struct kiln_builder *b;
+    struct kiln_batch *batch;
+    struct kiln_view *view;
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    kiln_builder_add_resource(b, &(struct kiln_resource){0});
+    kiln_builder_add_scope(b, &(struct kiln_scope){0});
+    kiln_builder_add_profile(b, &(struct kiln_profile){0});
+    made_up.name = kiln_builder_string(b, KILN_STR("lib.so+0x10"));
+    line.function = kiln_builder_function(b, &made_up);
+    for (uint64_t address = 0x14; address <= 0x18; address += 4) {
+        struct kiln_location location = {.address = address};
+        uint32_t frame = kiln_builder_location(b, &location, &line, 1);
+
+        kiln_builder_add_value(b, 0, kiln_builder_stack(b, &frame, 1), 0, 5);
+    }
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    view = kiln_test_view(kiln_batch_ref(batch), NULL);
+    CHECK_TEXT(kiln_test_view_text(view), "lib.so+0x10 10\n");
+    CHECK_EQ(view->n_frames, 1);
+    CHECK(view->frames[0].unnamed);
+    kiln_view_free(view);
+    view = kiln_test_view(batch, VIEW(.granularity = KILN_BY_ADDRESS));
+    CHECK_TEXT(kiln_test_view_text(view), "0x14 lib.so+0x10 5\n0x18 lib.so+0x10 5\n");
+    kiln_view_free(view);
+}
+
 /* ---- filters ---- */
 
 static const char drawn_filters[] = "main;parse@json.c:1;read 1\n"

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "codec/otlp_check.h"
+#include "core/frame.h"
 #include "core/type.h"
 #include "drawn.h"
 #include "host/publish.h"
@@ -24,15 +25,19 @@ static const struct {
     uint64_t id, address;
     const char *function, *system_name, *file;
     uint32_t line;
+    uint64_t begin;
 } known[] = {
-    {KILN_SOURCE_ELF, 1, 0x1010, "main", NULL, NULL, 0},
-    {KILN_SOURCE_ELF, 1, 0x1020, "parse", NULL, NULL, 0},
+    {KILN_SOURCE_ELF, 1, 0x1010, "main", NULL, NULL, 0, 0},
+    {KILN_SOURCE_ELF, 1, 0x1020, "parse", NULL, NULL, 0, 0},
     {KILN_SOURCE_ELF, 1, 0x1030, "std::fmt::write", "_ZN3std3fmt5write17h0123456789abcdefE", NULL,
-     0},
-    {KILN_SOURCE_ELF, 1, 0x1040, "bad\xff name", NULL, NULL, 0},
-    {KILN_SOURCE_ELF, 2, 0x2010, "main.main", NULL, "/src/main.go", 7},
-    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000010, "do_syscall_64", NULL, NULL, 0},
-    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000020, "do_syscall_64", NULL, NULL, 0},
+     0, 0},
+    {KILN_SOURCE_ELF, 1, 0x1040, "bad\xff name", NULL, NULL, 0, 0},
+    {KILN_SOURCE_ELF, 1, 0x1111, NULL, NULL, NULL, 0, 0x1100},
+    {KILN_SOURCE_ELF, 1, 0x1122, NULL, NULL, NULL, 0, 0x1100},
+    {KILN_SOURCE_ELF, 1, 0x1133, NULL, NULL, NULL, 0, 0x1130},
+    {KILN_SOURCE_ELF, 2, 0x2010, "main.main", NULL, "/src/main.go", 7, 0},
+    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000010, "do_syscall_64", NULL, NULL, 0, 0},
+    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000020, "do_syscall_64", NULL, NULL, 0, 0},
 };
 static int asked_for_perf_map;
 
@@ -49,7 +54,8 @@ int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *
                 names[i] = (struct kiln_name){.function = kiln_str_of(known[k].function),
                                               .system_name = kiln_str_of(known[k].system_name),
                                               .file = kiln_str_of(known[k].file),
-                                              .line = known[k].line};
+                                              .line = known[k].line,
+                                              .begin = known[k].begin};
     }
     return 0;
 }
@@ -185,6 +191,15 @@ static struct kiln_batch *publish(bool names)
     return batch;
 }
 
+/* The same, of a publisher that is looked at later. */
+static void publish_with(struct kiln_publisher *publisher, struct kiln_batch **ret_batch)
+{
+    struct kiln_gathering *g = take();
+
+    CHECK_OK(kiln_publish(publisher, g, ret_batch, NULL));
+    kiln_gathering_free(g);
+}
+
 static const char *drawn(struct kiln_batch *batch)
 {
     struct kiln_view *view = kiln_test_view(batch, NULL);
@@ -242,6 +257,39 @@ TEST(publish, addresses_of_the_kernel_and_of_jit_code_do_not_leave)
     for (uint32_t i = 0; i < batch->dict.n_locations; i++)
         CHECK(batch->dict.locations[i].address == 0 || batch->dict.locations[i].address == 0x1010);
     CHECK_TEXT(drawn(batch), "main;[jit];[kernel];do_syscall_64 50000000\n");
+}
+
+TEST(publish, addresses_of_a_function_without_a_name_are_one_function)
+{
+    struct kiln_publisher *publisher;
+    uint64_t asked, missing;
+    struct kiln_batch *batch;
+    uint32_t made_up = 0;
+
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1111), in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1122), in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1133), in(&app, 0x1010));
+    batch = publish(true);
+    for (uint32_t i = 1; i < batch->dict.n_locations; i++) {
+        const struct kiln_location *l = &batch->dict.locations[i];
+
+        if (!kiln_frame_lacks_name(&batch->dict, l))
+            continue;
+        CHECK(l->mapping && l->n == 1);
+        CHECK(l->address == 0x1111 || l->address == 0x1122 || l->address == 0x1133);
+        made_up++;
+    }
+    CHECK_EQ(made_up, 3);
+    CHECK_TEXT(drawn(batch), "main;app+0x900 100000000\nmain;app+0x930 50000000\n");
+
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1111), in(&app, 0x1010));
+    publisher = open_publisher(true);
+    publish_with(publisher, &batch);
+    kiln_publisher_counts(publisher, &asked, &missing);
+    CHECK_EQ(asked, 2);
+    CHECK_EQ(missing, 1);
+    kiln_batch_unref(batch);
+    kiln_publisher_free(publisher);
 }
 
 TEST(publish, without_a_resolver_there_are_addresses)
@@ -390,7 +438,8 @@ TEST(publish, without_memory_it_fails_and_nothing_leaks)
     int64_t before;
     int r = -1;
 
-    ADD(&shop, KILN_END_JIT, in_kernel(0xffffffff81000010), in_jit(3, 4), in(&app, 0x1010));
+    ADD(&shop, KILN_END_JIT, in_kernel(0xffffffff81000010), in_jit(3, 4), in(&app, 0x1111),
+        in(&app, 0x1010));
     g = take();
     before = kiln_mem_live();
     for (uint64_t n = 1; r < 0; n++) {

@@ -179,13 +179,15 @@ TEST(rollup_store, nothing_of_a_deleted_service_is_left)
     end(&kit);
 }
 
-/* An address of a file with a build id. */
-static struct kiln_batch *nameless(void)
+/* An address of a file with a build id; with a function that is made up, or without any. */
+static struct kiln_batch *nameless(const char *made_up)
 {
     struct kiln_builder *b;
     struct kiln_batch *batch;
     struct kiln_mapping mapping = {.limit = 0x9000};
     struct kiln_location location = {.address = 0x1234};
+    struct kiln_function function = {0};
+    struct kiln_line line = {0};
     uint32_t attr, profile, frame;
 
     CHECK_OK(kiln_builder_new(NULL, &b));
@@ -198,26 +200,27 @@ static struct kiln_batch *nameless(void)
     mapping.filename = kiln_builder_string(b, KILN_STR("bin"));
     mapping.attrs = kiln_builder_set(b, &attr, 1, NULL);
     location.mapping = kiln_builder_mapping(b, &mapping);
-    frame = kiln_builder_location(b, &location, NULL, 0);
+    function.name = kiln_builder_string(b, kiln_str_of(made_up));
+    line.function = kiln_builder_function(b, &function);
+    frame = kiln_builder_location(b, &location, &line, made_up[0] ? 1 : 0);
     kiln_builder_add_value(b, profile, kiln_builder_stack(b, &frame, 1), 0, 7);
     CHECK_OK(kiln_builder_finish(b, &batch, NULL));
     return batch;
 }
 
-TEST(rollup_store, symbols_that_come_later_are_seen)
+static void check_late_symbols(const char *made_up, const char *before)
 {
     static const struct kiln_symbol symbol = {
         .address = 0x1000, .size = 0x1000, .name = {"found", 5}, .file = {"f.c", 3}};
     struct store_kit kit;
 
     begin(&kit);
-    kit_put(&kit, nameless());
+    kit_put(&kit, nameless(made_up));
     CHECK_OK(kiln_store_flush(kit.engine, NULL));
     put(&kit, "service.name=bank", "main;count 7\n", T0 + 5 * HOUR);
     CHECK_OK(kiln_store_flush(kit.engine, NULL));
     CHECK_OK(kiln_store_compact(kit.engine, true, NULL));
-    CHECK_TEXT(ask(&kit, &all_day, "service_name", "shop"),
-               "1 of 1\ntotal 7 0\n  bin+0x1234 7 7\nbin+0x1234 7 7\n");
+    CHECK_TEXT(ask(&kit, &all_day, "service_name", "shop"), before);
     CHECK_OK(kit.engine->ops->put_symbols(kit.engine, KILN_STR("anonymous"), KILN_STR("ab"),
                                           &symbol, 1, NULL));
     CHECK_TEXT(ask(&kit, &all_day, "service_name", "shop"),
@@ -225,6 +228,12 @@ TEST(rollup_store, symbols_that_come_later_are_seen)
     CHECK_TEXT(ask(&kit, &all_day, "service_name", "bank"),
                "1 of 1\ntotal 7 0\n  main 7 0\n    count 7 7\ncount 7 7\nmain 0 7\n");
     end(&kit);
+}
+
+TEST(rollup_store, symbols_that_come_later_are_seen)
+{
+    check_late_symbols("", "1 of 1\ntotal 7 0\n  bin+0x1234 7 7\nbin+0x1234 7 7\n");
+    check_late_symbols("bin+0x1200", "1 of 1\ntotal 7 0\n  bin+0x1200 7 7\nbin+0x1200 7 7\n");
 }
 
 /* Turns a byte round, on the disk. */

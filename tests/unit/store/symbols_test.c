@@ -155,7 +155,8 @@ static void close_folder(struct kiln_io *io)
     CHECK_EQ((system)(command), 0);
 }
 
-/* Two nameless frames of one mapping below a named one, and one of a mapping without a build id. */
+/* Two nameless frames of one mapping below a named one, and one of a mapping without a build id.
+ * The innermost has a function that is made up. */
 static struct kiln_batch *nameless(const char *key, const char *build_id)
 {
     struct kiln_builder *b;
@@ -164,7 +165,7 @@ static struct kiln_batch *nameless(const char *key, const char *build_id)
     struct kiln_mapping other = {.start = 0x700000, .limit = 0x800000};
     struct kiln_profile profile = {.time_ns = 1};
     struct kiln_function function = {0};
-    struct kiln_line line = {0};
+    struct kiln_line line = {0}, made_up = {0};
     uint32_t attr, frames[4], p;
 
     CHECK_OK(kiln_builder_new(NULL, &b));
@@ -174,9 +175,11 @@ static struct kiln_batch *nameless(const char *key, const char *build_id)
     other.filename = kiln_builder_string(b, KILN_STR("/lib/other.so"));
     function.name = kiln_builder_string(b, KILN_STR("start"));
     line.function = kiln_builder_function(b, &function);
+    function.name = kiln_builder_string(b, KILN_STR("app+0x3000"));
+    made_up.function = kiln_builder_function(b, &function);
     frames[0] = kiln_builder_location(
         b, &(struct kiln_location){.address = 0x402008, .mapping = kiln_builder_mapping(b, &known)},
-        NULL, 0);
+        &made_up, 1);
     frames[1] = kiln_builder_location(
         b, &(struct kiln_location){.address = 0x401004, .mapping = kiln_builder_mapping(b, &known)},
         NULL, 0);
@@ -210,7 +213,7 @@ TEST(symbols, names_come_late)
 {
     struct kiln_io *io = open_folder();
     const char *key = "process.executable.build_id.gnu";
-    const char *before = "start;other.so+0x2008;app+0x2004;app+0x3008 5\n";
+    const char *before = "start;other.so+0x2008;app+0x2004;app+0x3000 5\n";
 
     CHECK_TEXT(named_text(io, nameless(key, "id1")), before);
     CHECK_OK(kiln_symbols_put(io, KILN_STR("t"), KILN_STR("id2"), three, 3, NULL));
@@ -232,6 +235,6 @@ TEST(symbols, a_damaged_file_is_passed_over_and_counted)
     CHECK_OK(kiln_symbols_put(io, KILN_STR("t"), KILN_STR("id1"), three, 3, NULL));
     CHECK_OK(kiln_io_put(io, "symbols/t/id1", "rubbish", 7));
     CHECK_TEXT(named_text(io, nameless(key, "id1")),
-               "start;other.so+0x2008;app+0x2004;app+0x3008 5\ndamaged\n");
+               "start;other.so+0x2008;app+0x2004;app+0x3000 5\ndamaged\n");
     close_folder(io);
 }

@@ -195,6 +195,65 @@ TEST(cfi, rows_are_the_same_with_a_table_without_one_and_with_a_wrong_one)
     free(expected);
 }
 
+/* "10010-10020", or "none". */
+static const char *function_at(struct kiln_cfi *cfi, uint64_t address)
+{
+    static char text[64];
+    uint64_t first, end;
+
+    if (kiln_cfi_function(cfi, address, &first, &end) < 0)
+        return "none";
+    snprintf(text, sizeof(text), "%llx-%llx", (unsigned long long)first, (unsigned long long)end);
+    return text;
+}
+
+TEST(cfi, functions_are_found_with_a_table_without_one_and_with_a_wrong_one)
+{
+    for (int table = NO_TABLE; table <= OTHER_ENCODING; table++) {
+        struct kiln_cfi *cfi;
+
+        begin();
+        add_forty(usual_cie());
+        make_table(table);
+        cfi = open_made();
+        /* That a table is wrong shows where it is. */
+        CHECK_TEXT(function_at(cfi, TEXT + 0x58), "10050-10060");
+        for (uint64_t at = TEXT; at < TEXT + 0x280; at++) {
+            char expected[64];
+
+            snprintf(expected, sizeof(expected), "%llx-%llx", (unsigned long long)(at & ~15ull),
+                     (unsigned long long)(at | 15) + 1);
+            CHECK_TEXT(function_at(cfi, at), expected);
+        }
+        CHECK_TEXT(function_at(cfi, TEXT - 1), "none");
+        CHECK_TEXT(function_at(cfi, TEXT + 0x280), "none");
+        CHECK_TEXT(function_at(cfi, 0), "none");
+        CHECK_TEXT(function_at(cfi, UINT64_MAX), "none");
+        CHECK(kiln_cfi_bytes(cfi) > 0);
+        done(cfi);
+    }
+}
+
+TEST(cfi, a_function_ends_where_the_next_begins_and_debug_frame_has_others)
+{
+    struct kiln_cfi *cfi;
+    size_t cie;
+
+    begin();
+    cie = usual_cie();
+    frame_maker_fde(&eh, cie, TEXT + 0x10, 0x40, FRAME_PROGRAM(""));
+    frame_maker_fde(&eh, cie, TEXT + 0x30, 0x10, FRAME_PROGRAM(""));
+    frame_maker_fde(&debug, frame_maker_cie(&debug, &(struct frame_cie){0}), TEXT + 0x80, 0x10,
+                    FRAME_PROGRAM(""));
+    cfi = open_made();
+    CHECK_TEXT(function_at(cfi, TEXT), "none");
+    CHECK_TEXT(function_at(cfi, TEXT + 0x2f), "10010-10030");
+    CHECK_TEXT(function_at(cfi, TEXT + 0x30), "10030-10040");
+    CHECK_TEXT(function_at(cfi, TEXT + 0x45), "none");
+    CHECK_TEXT(function_at(cfi, TEXT + 0x88), "10080-10090");
+    done(cfi);
+}
+
 TEST(cfi, frames_are_found_without_section_headers)
 {
     begin();

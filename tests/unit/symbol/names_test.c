@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf_maker.h"
+#include "frame_maker.h"
 #include "test.h"
 
 enum { TEXT = 0x1000, TEXT_SIZE = 0x1000, OTHER = 0x4000, OTHER_SIZE = 0x100 };
@@ -135,6 +136,89 @@ TEST(names, a_function_covers_its_size_and_no_more)
     check_name(names, 0x104f, "two");
     check_name(names, 0x1050, "");
     kiln_names_close(names);
+}
+
+enum { STUBS = 0x4800, FRAMES = 0x5000 };
+
+/* A function of 16 bytes that has a name, one of 32 that has none, and the linker's stubs. */
+static struct kiln_names *open_stripped(void)
+{
+    static struct frame_maker frames;
+    static struct tables tables;
+    size_t cie;
+
+    frames = (struct frame_maker){.address = FRAMES};
+    cie = frame_maker_cie(&frames, &(struct frame_cie){.encoding = 0x1b});
+    frame_maker_fde(&frames, cie, TEXT, 0x10, FRAME_PROGRAM(""));
+    frame_maker_fde(&frames, cie, TEXT + 0x10, 0x20, FRAME_PROGRAM(""));
+    frame_maker_fde(&frames, cie, STUBS, 0x20, FRAME_PROGRAM(""));
+    add_rows(&tables, (const struct row[]){{"one", TEXT, 0x10, STT_FUNC, STB_GLOBAL}}, 1);
+    add_code();
+    add_tables(".dynsym", SHT_DYNSYM, &tables);
+    elf_maker_add(&maker, (struct elf_part){.name = ".plt.sec",
+                                            .flags = SHF_ALLOC | SHF_EXECINSTR,
+                                            .address = STUBS,
+                                            .data = code,
+                                            .n = 0x20});
+    elf_maker_add(&maker, (struct elf_part){.name = ".eh_frame",
+                                            .flags = SHF_ALLOC,
+                                            .address = FRAMES,
+                                            .data = frames.data,
+                                            .n = frames.n});
+    return open_elf();
+}
+
+static uint64_t begin_of(struct kiln_names *names, uint64_t address)
+{
+    struct kiln_name name = {.begin = 1};
+
+    CHECK(!kiln_names_find(names, address, &name));
+    CHECK_EQ(name.function.len, 0);
+    return name.begin;
+}
+
+TEST(names, without_a_name_it_is_told_where_the_function_begins)
+{
+    struct kiln_names *names = open_stripped();
+    size_t before = kiln_names_bytes(names);
+    struct kiln_name name = {.begin = 1};
+
+    CHECK(kiln_names_find(names, TEXT + 0xf, &name));
+    CHECK_STR(name.function, "one");
+    CHECK_EQ(name.begin, 0);
+    CHECK_EQ(kiln_names_bytes(names), before);
+    CHECK_EQ(begin_of(names, TEXT + 0x10), TEXT + 0x10);
+    CHECK_EQ(begin_of(names, TEXT + 0x2f), TEXT + 0x10);
+    CHECK_EQ(begin_of(names, TEXT + 0x30), 0);
+    CHECK(kiln_names_bytes(names) > before);
+    kiln_names_close(names);
+}
+
+TEST(names, stubs_of_a_linker_are_not_one_function)
+{
+    struct kiln_names *names = open_stripped();
+
+    CHECK_EQ(begin_of(names, STUBS + 0x18), 0);
+    kiln_names_close(names);
+}
+
+TEST(names, without_memory_there_is_no_beginning_and_nothing_leaks)
+{
+    int64_t before = kiln_mem_live();
+    bool found = false;
+
+    for (uint64_t n = 1; !found; n++) {
+        struct kiln_names *names = open_stripped();
+        uint64_t begin;
+
+        kiln_mem_fail_at(n);
+        begin = begin_of(names, TEXT + 0x18);
+        kiln_mem_fail_at(0);
+        CHECK(begin == 0 || begin == TEXT + 0x10);
+        found = begin != 0;
+        kiln_names_close(names);
+        CHECK_EQ(kiln_mem_live(), before);
+    }
 }
 
 TEST(names, the_innermost_function_is_meant)

@@ -58,7 +58,27 @@ TEST(name_cache, knows_that_there_is_no_name)
     put(&cache, 5, &none);
     CHECK_EQ(get(&cache, 5, &name), 1);
     CHECK_EQ(name.function.len, 0);
+    CHECK_EQ(name.begin, 0);
     kiln_name_cache_done(&cache);
+}
+
+TEST(name_cache, knows_where_a_function_without_a_name_begins)
+{
+    const struct kiln_name nameless = {.begin = 0x1230};
+    struct kiln_name_cache cache;
+    struct kiln_name name = a_name;
+
+    kiln_name_cache_init(&cache, 1 << 20);
+    put(&cache, 5, &nameless);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK_EQ(name.function.len, 0);
+    CHECK_EQ(name.begin, 0x1230);
+    put(&cache, 5, &a_name);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK_STR(name.function, "kiln::sum(int)");
+    CHECK_EQ(name.begin, 0);
+    kiln_name_cache_done(&cache);
+    CHECK_EQ(kiln_mem_live(), 0);
 }
 
 TEST(name_cache, keeps_a_text_once)

@@ -15,6 +15,7 @@
 
 #include "base/metric.h"
 #include "elf_maker.h"
+#include "frame_maker.h"
 #include "test.h"
 
 static struct kiln_metrics *metrics;
@@ -125,6 +126,41 @@ TEST(resolver, names_what_a_file_has)
     CHECK_EQ(counted("kiln_names_found_total"), 3);
     CHECK_EQ(counted("kiln_names_missing_total"), 1);
     close(fd);
+    stop(resolver);
+}
+
+TEST(resolver, tells_where_a_function_without_a_name_begins)
+{
+    static struct elf_maker maker;
+    static uint8_t code[0x40];
+    struct frame_maker frames = {.address = 0x5000};
+    struct kiln_resolver *resolver = start(0);
+    struct kiln_source source = {.kind = KILN_SOURCE_ELF, .id = 1, .key = KILN_STR("a")};
+
+    frame_maker_fde(&frames, frame_maker_cie(&frames, &(struct frame_cie){.encoding = 0x1b}),
+                    0x1010, 0x20, FRAME_PROGRAM(""));
+    maker = (struct elf_maker){.type = ET_DYN};
+    elf_maker_add(&maker, (struct elf_part){.name = ".text",
+                                            .flags = SHF_ALLOC | SHF_EXECINSTR,
+                                            .address = 0x1000,
+                                            .data = code,
+                                            .n = sizeof(code)});
+    elf_maker_add(&maker, (struct elf_part){.name = ".eh_frame",
+                                            .flags = SHF_ALLOC,
+                                            .address = 0x5000,
+                                            .data = frames.data,
+                                            .n = frames.n});
+    (void)elf_maker_bytes(&maker);
+    source.fd = file_of(maker.data, maker.n);
+    for (int again = 0; again < 2; again++) {
+        CHECK_EQ(ask(resolver, source, 0x1018).begin, 0x1010);
+        CHECK_EQ(ask(resolver, source, 0x102f).begin, 0x1010);
+        CHECK_EQ(ask(resolver, source, 0x1030).begin, 0);
+    }
+    CHECK_EQ(counted("kiln_names_kept_total"), 3);
+    CHECK_EQ(counted("kiln_names_found_total"), 0);
+    CHECK_EQ(counted("kiln_names_missing_total"), 6);
+    close(source.fd);
     stop(resolver);
 }
 
