@@ -10,11 +10,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -167,6 +169,58 @@ TEST(kernel, a_process_in_the_kernel_has_both_stacks)
     CHECK(seen.kernel > FEW / 2);
     CHECK_EQ(seen.leaf, seen.n);
     CHECK_EQ(seen.sliced, seen.n);
+    kiln_kernel_close(kernel);
+}
+
+/* Burns below an array of 20 KiB that it touches at its end alone; the mark is above all of it. */
+__attribute__((noinline)) static void burn_below_a_hole(volatile uint64_t *mark)
+{
+    volatile char untouched[20480];
+    untouched[sizeof(untouched) - 1] = 1;
+    for (;;)
+        *mark = 0x6b696c6e6b696c6e + untouched[sizeof(untouched) - 1] - 1;
+}
+
+static void burn_on_fresh_stack(void)
+{
+    volatile uint64_t mark = 0;
+    burn_below_a_hole(&mark);
+}
+
+static void look_for_mark(void *context, const struct kiln_record *record)
+{
+    struct seen *seen = context;
+    const __u64 *words = &record->frames[record->n_kernel + record->n_user];
+    if (record->pid != seen->pid || !(record->flags & KILN_RECORD_RAW))
+        return;
+    words += sizeof(struct kiln_registers) / 8;
+    for (uint32_t i = 0; i < record->slice / 8; i++)
+        seen->n += words[i] == 0x6b696c6e6b696c6e;
+}
+
+TEST(kernel, a_slice_goes_on_behind_pages_that_nobody_touched)
+{
+    struct kiln_kernel *kernel = open_or_skip(&plain);
+    double until = seconds(CLOCK_MONOTONIC) + PATIENCE_S;
+    pid_t pid = fork();
+    if (pid == 0) {
+        size_t size = 1 << 20;
+        /* A stack that nothing was pushed to yet. */
+        char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ucontext_t context, back;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        getcontext(&context);
+        context.uc_stack.ss_sp = stack;
+        context.uc_stack.ss_size = size - 4096;
+        makecontext(&context, burn_on_fresh_stack, 0);
+        swapcontext(&back, &context);
+        _exit(1);
+    }
+    struct seen seen = {.pid = (uint32_t)pid};
+    while (seen.n == 0 && seconds(CLOCK_MONOTONIC) < until)
+        CHECK(kiln_kernel_drain(kernel, look_for_mark, &seen) >= 0);
+    end(pid);
+    CHECK(seen.n > 0);
     kiln_kernel_close(kernel);
 }
 

@@ -25,6 +25,7 @@ enum {
     REGISTERS = sizeof(struct kiln_registers) / 8,
     /* Pieces of a slice are read wherever they begin and cut afterwards. */
     WORDS = FRAMES_MAX + REGISTERS + (KILN_SLICE_MAX + PAGE) / 8,
+    HOLES_MAX = 8, /* pages in a row that are not there: then the stack has ended */
     NS_PER_S = 1000000000,
 };
 
@@ -169,17 +170,26 @@ static __always_inline int may_be_raw(struct scratch *s, const struct kiln_setti
     return 1;
 }
 
-/* The stack from sp on, page by page up to the first that is not there; its length in bytes. */
+/*
+ * The stack from sp on, page by page, up to the last that is there; its length in bytes.  A large
+ * local array may have pages that nobody touched yet: they read as zeroes, which is also what the
+ * helper leaves where it fails, so that no other process' stack shows through.
+ */
 static __always_inline __u32 read_slice(struct scratch *s, __u32 at, __u64 sp)
 {
-    __u32 length = 0;
+    __u32 length = 0, next = 0, holes = 0;
     for (int i = 0; i < KILN_SLICE_MAX / PAGE + 1; i++) {
-        __u32 piece = PAGE - ((__u32)(sp + length) & (PAGE - 1));
-        if (length >= KILN_SLICE_MAX || piece > PAGE || at > FRAMES_MAX + REGISTERS)
+        __u32 piece = PAGE - ((__u32)(sp + next) & (PAGE - 1));
+        if (next >= KILN_SLICE_MAX || piece > PAGE || at > FRAMES_MAX + REGISTERS)
             break;
-        if (bpf_probe_read_user((char *)&s->words[at] + length, piece, (void *)(sp + length)))
+        long failed = bpf_probe_read_user((char *)&s->words[at] + next, piece, (void *)(sp + next));
+        next += piece;
+        if (!failed) {
+            length = next;
+            holes = 0;
+        } else if (++holes > HOLES_MAX) {
             break;
-        length += piece;
+        }
     }
     return length > KILN_SLICE_MAX ? KILN_SLICE_MAX : length & ~7U;
 }
