@@ -86,6 +86,7 @@ static int open_processes(struct kiln_host *host)
 {
     struct kiln_processes_opts opts = {.env_names = host->opts.env_names,
                                        .n_env_names = host->opts.n_env_names,
+                                       .memory_bytes = host->opts.memory_bytes / 3,
                                        .metrics = host->opts.metrics};
     struct host_reader *reader = &host->reader;
     int r = kiln_processes_new(&opts, &reader->processes);

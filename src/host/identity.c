@@ -121,27 +121,54 @@ int kiln_identity_kernel(struct kiln_identity **ret_identity)
 
 /* ---- reading ---- */
 
+/* Whether a program says what it does, "nginx: worker process", and not how it was called. */
+static bool is_title(const char *command)
+{
+    const char *blank = strchr(command, ' ');
+
+    return command[0] == '[' || (blank && blank > command && blank[-1] == ':');
+}
+
+/* An option, or a setting: a title may quote them. */
+static bool is_argument(const char *word)
+{
+    size_t len = strcspn(word, " ");
+
+    return *word == '-' || *word == '(' || memchr(word, '=', len);
+}
+
+/* Where arguments begin behind the name of the program; NULL: there are none. */
+static char *arguments_of(char *command, const char *name)
+{
+    size_t len = strlen(name);
+    char *first = strchr(command, ' '), *blank;
+
+    for (blank = first; blank && len; blank = strchr(blank + 1, ' '))
+        if ((size_t)(blank - command) >= len && memcmp(blank - len, name, len) == 0)
+            return blank;
+    if (!is_title(command))
+        return first;
+    for (blank = first; blank && !is_argument(blank + 1); blank = strchr(blank + 1, ' '))
+        ;
+    return blank;
+}
+
 /*
- * The first argument.  Some programs write all of their arguments into it, parted by blanks; behind
- * the executable's own name it is cut.
+ * The first argument.  Some programs write all of their arguments into it, parted by blanks: it is
+ * cut behind the executable's own name, or where that is not there behind the first word, unless
+ * it is a title.
  */
 static void read_command(int dir, struct facts *facts)
 {
     int64_t n = kiln_procfs_read(dir, "cmdline", facts->command, COMMAND_MAX);
     const char *slash = strrchr(facts->path, '/');
-    size_t name = slash ? strlen(slash + 1) : 0;
-    char *blank;
+    char *rest;
 
     facts->command[n > 0 ? n : 0] = '\0';
-    memset(facts->command + strlen(facts->command), 0,
-           sizeof(facts->command) - strlen(facts->command));
-    for (blank = strchr(facts->command, ' '); blank && name; blank = strchr(blank + 1, ' ')) {
-        if ((size_t)(blank - facts->command) >= name &&
-            memcmp(blank - name, slash + 1, name) == 0) {
-            memset(blank, 0, sizeof(facts->command) - (size_t)(blank - facts->command));
-            break;
-        }
-    }
+    rest = arguments_of(facts->command, slash ? slash + 1 : "");
+    if (!rest)
+        rest = facts->command + strlen(facts->command);
+    memset(rest, 0, sizeof(facts->command) - (size_t)(rest - facts->command));
 }
 
 static void read_path(int dir, struct facts *facts)

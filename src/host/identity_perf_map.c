@@ -2,11 +2,12 @@
 /*
  * Opens /tmp/perf-PID.map beneath the root of a process.  Anybody may write to /tmp: the file is
  * reached without links, is regular, has one name, is not huge, and belongs to the user of the
- * process or to root; nobody else may write to it.
+ * process or to root; nobody else may write to it.  It was written after the process began: one
+ * that had the same pid may have left its own.
  *
  * A process that is gone has no root any more, and what was last sampled of it is published only
  * then.  If it was in no PID namespace of its own, it is looked for where the first process of the
- * host lives, or the agent itself, and taken if it was written after the process began.
+ * host lives, or the agent itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include "host/procfs.h"
 
 enum { PERF_MAP_MAX = 64 << 20 };
+#define SLACK_NS KILN_NS_PER_S /* of file systems that round times */
 
 /* Whether the process that is there began when the one that is meant did. */
 static bool is_it(int dir, const struct kiln_identity *identity)
@@ -35,18 +37,18 @@ static bool is_it(int dir, const struct kiln_identity *identity)
             (stat.start_ticks + 1 >= ticks && stat.start_ticks <= ticks + 1));
 }
 
-static bool is_safe(const struct stat *st, const struct kiln_identity *identity, bool gone)
+static bool is_safe(const struct stat *st, const struct kiln_identity *identity)
 {
     uint64_t changed_ns =
         (uint64_t)st->st_mtim.tv_sec * KILN_NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
 
-    if (gone && changed_ns < identity->start_unix_ns)
+    if (changed_ns + SLACK_NS < identity->start_unix_ns)
         return false;
     return (st->st_uid == identity->uid || st->st_uid == 0) && st->st_nlink == 1 &&
            !(st->st_mode & S_IWOTH) && st->st_size <= PERF_MAP_MAX;
 }
 
-static int open_in(int dir, const struct kiln_identity *identity, bool gone, int *ret_fd)
+static int open_in(int dir, const struct kiln_identity *identity, int *ret_fd)
 {
     int root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
     struct stat st;
@@ -59,7 +61,7 @@ static int open_in(int dir, const struct kiln_identity *identity, bool gone, int
     close(root);
     if (fd < 0)
         return fd;
-    if (!is_safe(&st, identity, gone)) {
+    if (!is_safe(&st, identity)) {
         close(fd);
         return -EPERM;
     }
@@ -74,7 +76,7 @@ static int open_of(const char *process, const struct kiln_identity *identity, bo
 
     if (dir < 0)
         return errno == ENOENT ? -ESRCH : -errno;
-    r = gone || is_it(dir, identity) ? open_in(dir, identity, gone, ret_fd) : -ESRCH;
+    r = gone || is_it(dir, identity) ? open_in(dir, identity, ret_fd) : -ESRCH;
     close(dir);
     return r;
 }

@@ -30,7 +30,6 @@ enum {
     OPEN_MAX = 2048,
     BUCKETS = 4096,
     IDLE_SWEEPS = 60,
-    WEIGHT_MAX = 64 << 20, /* of headers in memory */
 };
 
 struct object {
@@ -49,7 +48,7 @@ struct kiln_objects {
     struct kiln_link open, closed;
     uint32_t n, n_open, max_open;
     uint32_t ids;
-    uint64_t weight;
+    uint64_t weight, weight_max; /* of headers in memory */
     struct kiln_object *vdso;
     bool vdso_tried;
     void (*on_gone)(void *context, struct kiln_object *object);
@@ -138,7 +137,7 @@ static void limit_open(struct kiln_objects *objects, const struct object *but)
 {
     if (objects->vdso)
         kiln_link_first(&objects->open, &object_of(objects->vdso)->use);
-    while (objects->n_open > objects->max_open || objects->weight > WEIGHT_MAX) {
+    while (objects->n_open > objects->max_open || objects->weight > objects->weight_max) {
         struct object *o = KILN_OF_LINK(struct object, use, objects->open.prev);
 
         if (o == but)
@@ -390,7 +389,8 @@ static uint32_t open_limit(uint32_t max)
     return limit.rlim_cur >= 16 ? (uint32_t)limit.rlim_cur / 2 : 8;
 }
 
-int kiln_objects_new(uint32_t max, struct kiln_metrics *metrics, struct kiln_objects **ret_objects)
+int kiln_objects_new(uint32_t max, uint64_t weight_max, struct kiln_metrics *metrics,
+                     struct kiln_objects **ret_objects)
 {
     struct kiln_objects *objects = kiln_calloc(1, sizeof(*objects));
 
@@ -399,6 +399,7 @@ int kiln_objects_new(uint32_t max, struct kiln_metrics *metrics, struct kiln_obj
     kiln_link_init(&objects->open);
     kiln_link_init(&objects->closed);
     objects->max_open = open_limit(max);
+    objects->weight_max = weight_max;
     objects->metric_known = kiln_metric_get(metrics, KILN_GAUGE, "kiln_host_objects",
                                             "Files with code that are known.", NULL);
     objects->metric_open = kiln_metric_get(metrics, KILN_GAUGE, "kiln_host_objects_open",

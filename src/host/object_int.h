@@ -12,8 +12,11 @@
 struct kiln_objects;
 struct kiln_metrics;
 
-/* `max`: files open at once; 0: 2,048, or half of what this process may open. */
-KILN_CHECK int kiln_objects_new(uint32_t max, struct kiln_metrics *metrics,
+/*
+ * `max`: files open at once; 0: 2,048, or half of what this process may open.  `weight_max`: bytes
+ * of their headers in memory.
+ */
+KILN_CHECK int kiln_objects_new(uint32_t max, uint64_t weight_max, struct kiln_metrics *metrics,
                                 struct kiln_objects **ret_objects);
 /* Objects that somebody else still holds live on, without a file. */
 void kiln_objects_free(struct kiln_objects *objects);

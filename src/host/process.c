@@ -23,7 +23,8 @@ enum {
     PROVE_EACH_SWEEP = 512,
     ROOM_EACH_TIME = 256, /* processes looked at for mappings to drop */
 };
-#define READ_AGAIN_NS (1 * KILN_NS_PER_S)
+#define READ_AGAIN_NS  (1 * KILN_NS_PER_S)
+#define MEMORY_DEFAULT (UINT64_C(32) << 20)
 
 /* ---- the table ---- */
 
@@ -225,6 +226,14 @@ static bool keep_era(struct kiln_processes *all, struct kiln_proc *p,
     return true;
 }
 
+/* To be read, but not more often than once a second: it may be too large to be kept. */
+static bool is_due(const struct kiln_processes *all, const struct kiln_proc *p)
+{
+    if (!p->unread && p->lost == all->lost)
+        return false;
+    return !p->read_ns || kiln_clock_mono_ns() - p->read_ns > READ_AGAIN_NS;
+}
+
 struct kiln_process *kiln_processes_of(struct kiln_processes *all, const struct kiln_record *record)
 {
     struct kiln_proc *p;
@@ -239,7 +248,7 @@ struct kiln_process *kiln_processes_of(struct kiln_processes *all, const struct 
     p->tid = record->tid;
     if (!p->comm[0])
         memcpy(p->comm, record->comm, sizeof(p->comm) - 1);
-    if (p->unread || (p->lost != all->lost && kiln_clock_mono_ns() - p->read_ns > READ_AGAIN_NS))
+    if (is_due(all, p))
         kiln_proc_read_maps(all, p);
     if (p->set && kiln_map_set_settle(&all->shelf, p->set) < 0)
         kiln_proc_forget_maps(all, p);
@@ -385,7 +394,11 @@ static int copy_env_names(struct kiln_processes *all, const struct kiln_processe
 
 static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *opts)
 {
-    int r = kiln_objects_new(opts->objects_max, opts->metrics, &all->objects);
+    uint64_t memory = opts->memory_bytes ? opts->memory_bytes : MEMORY_DEFAULT;
+    int r = kiln_objects_new(opts->objects_max, memory / 4, opts->metrics, &all->objects);
+
+    all->shelf.paths.bytes_max = memory / 8;
+    all->shelf.budget.limit = memory / 8 * 5;
 
     if (r == 0)
         r = copy_env_names(all, opts);
@@ -428,7 +441,6 @@ int kiln_processes_new(const struct kiln_processes_opts *opts,
         return -ENOMEM;
     all->proc = -1;
     all->max = opts->processes_max ? opts->processes_max : PROCESSES_MAX;
-    all->shelf.budget.limit = KILN_MAPS_BYTES_MAX;
     all->ns_per_tick = KILN_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
     kiln_link_init(&all->alive);
     kiln_link_init(&all->gone);

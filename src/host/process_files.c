@@ -5,8 +5,8 @@
  * /proc/PID/map_files/START-END is the mapped file itself, deleted, replaced, or never named
  * (memfd).  It needs a privilege, and the mapping just so; else the path is opened beneath the root
  * of the process, without leaving it by links, and is only taken if its build id or inode is the
- * one that the kernel told of.  Where the process is gone, the same is tried beneath the root of
- * its parent and the agent's own, and then among the objects that are known.
+ * one that the kernel told of.  Where the process is gone, or dead and not yet waited for, the same
+ * is tried among the objects that are known, beneath the root of its parent, and the agent's own.
  *
  * Nothing is opened for reading before it is known to be a regular file: opening a device may do
  * something, and opening a pipe may wait.
@@ -113,7 +113,7 @@ static struct kiln_object *by_root(struct kiln_processes *all, int dir, const st
     return fd < 0 ? NULL : take(all, map, fd, &st, via);
 }
 
-/* Of a process that is gone: where its parent lives, and where the agent does. */
+/* Of a process that has no root any more: where its parent lives, and where the agent does. */
 static struct kiln_object *by_others(struct kiln_processes *all, const struct kiln_proc *p,
                                      const struct kiln_map *map)
 {
@@ -145,7 +145,7 @@ static struct kiln_object *find_object(struct kiln_processes *all, struct kiln_p
     }
     if (!object)
         object = kiln_objects_known(all->objects, &hint);
-    if (!object && dir < 0)
+    if (!object)
         object = by_others(all, p, map);
     return object;
 }

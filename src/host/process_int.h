@@ -18,8 +18,12 @@ struct kiln_path;
 struct kiln_paths {
     struct kiln_path **buckets;
     uint32_t n, n_buckets;
+    size_t bytes, bytes_max; /* of their texts; 0: as many as it takes */
 };
-/* The one copy of a path, held; NULL: no memory, or it is too long. */
+/*
+ * The one copy of a path, held; "" instead of one for which there is no room: what it is the path
+ * of can still be known by its build id.  NULL: no memory, or it is too long.
+ */
 const char *kiln_paths_get(struct kiln_paths *paths, struct kiln_str path);
 const char *kiln_path_ref(const char *path);
 void kiln_paths_unref(struct kiln_paths *paths, const char *path); /* may be NULL */
@@ -27,7 +31,7 @@ void kiln_paths_forget(struct kiln_paths *paths);
 
 /* ---- sets of mappings ---- */
 
-enum { KILN_MAPS_MAX = 65536, KILN_MAPS_BYTES_MAX = 48 << 20 };
+enum { KILN_MAPS_MAX = 65536 };
 
 /* What sets are made from and paid by. */
 struct kiln_map_shelf {

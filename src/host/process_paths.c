@@ -26,9 +26,9 @@ static struct kiln_path **bucket(struct kiln_paths *paths, uint64_t hash)
 /* Twice as many buckets; without memory for them the chains grow longer. */
 static bool widen(struct kiln_paths *paths)
 {
-    struct kiln_paths wide = {.n = paths->n,
-                              .n_buckets = paths->n_buckets ? paths->n_buckets * 2 : 256};
+    struct kiln_paths wide = *paths;
 
+    wide.n_buckets = paths->n_buckets ? paths->n_buckets * 2 : 256;
     wide.buckets = kiln_calloc(wide.n_buckets, sizeof(struct kiln_path *));
     if (!wide.buckets)
         return paths->n_buckets > 0;
@@ -46,6 +46,16 @@ static bool widen(struct kiln_paths *paths)
     return true;
 }
 
+static size_t weight(size_t len)
+{
+    return sizeof(struct kiln_path) + len + 1;
+}
+
+static bool is_full(const struct kiln_paths *paths, size_t len)
+{
+    return paths->bytes_max && len && paths->bytes + weight(len) > paths->bytes_max;
+}
+
 const char *kiln_paths_get(struct kiln_paths *paths, struct kiln_str path)
 {
     uint64_t hash = kiln_hash(path.ptr, path.len);
@@ -59,7 +69,9 @@ const char *kiln_paths_get(struct kiln_paths *paths, struct kiln_str path)
             return p->text;
         }
     }
-    p = kiln_malloc(sizeof(*p) + path.len + 1);
+    if (is_full(paths, path.len))
+        return kiln_paths_get(paths, KILN_STR(""));
+    p = kiln_malloc(weight(path.len));
     if (!p)
         return NULL;
     *p = (struct kiln_path){*bucket(paths, hash), hash, 1, (uint32_t)path.len};
@@ -68,6 +80,7 @@ const char *kiln_paths_get(struct kiln_paths *paths, struct kiln_str path)
     p->text[path.len] = '\0';
     *bucket(paths, hash) = p;
     paths->n++;
+    paths->bytes += weight(path.len);
     return p->text;
 }
 
@@ -87,6 +100,7 @@ void kiln_paths_unref(struct kiln_paths *paths, const char *path)
         ;
     *at = p->next;
     paths->n--;
+    paths->bytes -= weight(p->len);
     kiln_free(p);
 }
 

@@ -2,9 +2,10 @@
 /*
  * What is kept is answered at once; the rest goes to the child, 512 addresses at a time.
  *
- * A file that takes too long is set aside for an hour.  One on which the child died is asked for
- * once more, with a new child: somebody else may have ended it; then it is set aside too.  Children
- * are not started faster than one in two seconds, after the first few.
+ * A file that takes too long is set aside for an hour.  One on which the child died, or stood
+ * still, is asked for once more, with a new child: somebody else may have ended or stopped it; then
+ * it is set aside too.  Children are not started faster than one in two seconds, after the first
+ * few.
  */
 #include "symbol/resolver.h"
 
@@ -297,7 +298,7 @@ static int ask_child(struct chunk *chunk)
             return take_status(chunk, status);
         if (r != -EPIPE && r != -ETIME && r != -EBADMSG)
             return r;
-        if (strike(resolver, source, r == -ETIME ? STRIKES : 1,
+        if (strike(resolver, source, r == -ETIME && cpu_ms >= resolver->child.cpu_ms ? STRIKES : 1,
                    r == -ETIME ? "it took too long" : "the process that read it died"))
             return 0;
     }

@@ -55,6 +55,7 @@ struct entry {
 
 struct kiln_spool {
     int dir, lock;
+    bool shared; /* the folder has files that are not ours */
     uint64_t bytes_max, bytes;
     struct kiln_budget budget;
     struct entry *entries; /* by order; those before `first` are gone */
@@ -160,10 +161,11 @@ static int open_folder(struct kiln_spool *spool, const char *dir, struct kiln_er
     spool->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (spool->dir < 0 || fstat(spool->dir, &about) < 0)
         return kiln_err_set(err, -errno, dir, "%s", kiln_err_text(-errno));
-    if ((about.st_mode & 077) && fchmod(spool->dir, 0700) < 0)
-        return kiln_err_set(err, -errno, dir,
-                            "others may read this folder, and it cannot be "
-                            "changed");
+    if (about.st_uid != geteuid())
+        return kiln_err_set(err, -EPERM, dir,
+                            "belongs to user %u, not to the one who runs this (say --spool DIR "
+                            "for another folder)",
+                            about.st_uid);
     spool->lock = openat(spool->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (spool->lock < 0)
         return kiln_err_set(err, -errno, dir, "cannot be locked: %s", kiln_err_text(-errno));
@@ -192,27 +194,41 @@ static int add_entry(struct kiln_spool *spool, uint64_t order, uint64_t bytes)
     return 0;
 }
 
+/* Whether a name is one of those that name_of() gives. */
+static bool parse_name(const char *name, uint64_t *ret_order, struct kiln_str *ret_ending)
+{
+    struct kiln_str digits = kiln_str_of(name);
+
+    if (digits.len < DIGITS + 1 || name[DIGITS] != '.')
+        return false;
+    digits.len = DIGITS;
+    *ret_ending = kiln_str_of(name + DIGITS + 1);
+    return kiln_str_parse_hex(digits, ret_order) == 0;
+}
+
 /* One name of the folder: a request is noted, what was not finished goes, the rest is not ours. */
 static int see(struct kiln_spool *spool, const char *name)
 {
-    struct kiln_str digits = kiln_str_of(name), ending;
+    struct kiln_str ending = KILN_STR_NONE;
     struct stat about;
     uint64_t order;
 
-    if (digits.len < DIGITS + 1 || name[DIGITS] != '.')
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0)
         return 0;
-    digits.len = DIGITS;
-    ending = kiln_str_of(name + DIGITS + 1);
-    if (kiln_str_parse_hex(digits, &order) < 0)
+    if (!parse_name(name, &order, &ending) ||
+        fstatat(spool->dir, name, &about, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(about.st_mode) ||
+        about.st_uid != geteuid()) {
+        spool->shared = true;
         return 0;
+    }
     if (kiln_str_eq(ending, KILN_STR("part"))) {
         unlinkat(spool->dir, name, 0);
         return 0;
     }
-    if (!kiln_str_eq(ending, KILN_STR("otlp")) ||
-        fstatat(spool->dir, name, &about, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(about.st_mode))
-        return 0;
-    return add_entry(spool, order, (uint64_t)about.st_size);
+    if (kiln_str_eq(ending, KILN_STR("otlp")))
+        return add_entry(spool, order, (uint64_t)about.st_size);
+    spool->shared = true;
+    return 0;
 }
 
 static int by_order(const void *a, const void *b)
@@ -242,6 +258,23 @@ static int list_folder(struct kiln_spool *spool, struct kiln_err *err)
     return r < 0 ? kiln_err_set(err, r, NULL, "the spool has too many files") : 0;
 }
 
+/* Files are for their owner alone; the folder too, unless it is one that others use as well. */
+static int close_to_others(struct kiln_spool *spool, const char *dir, struct kiln_err *err)
+{
+    struct stat about;
+
+    if (fstat(spool->dir, &about) < 0)
+        return kiln_err_set(err, -errno, dir, "%s", kiln_err_text(-errno));
+    if (spool->shared && (about.st_mode & 022))
+        return kiln_err_set(err, -EPERM, dir,
+                            "others may write to this folder, which holds more than a spool (say "
+                            "--spool DIR for another)");
+    if (!spool->shared && (about.st_mode & 077) && fchmod(spool->dir, 0700) < 0)
+        return kiln_err_set(err, -errno, dir, "others may read this folder: %s",
+                            kiln_err_text(-errno));
+    return 0;
+}
+
 int kiln_spool_open(const char *dir, uint64_t bytes_max, struct kiln_spool **ret_spool,
                     struct kiln_err *err)
 {
@@ -259,6 +292,8 @@ int kiln_spool_open(const char *dir, uint64_t bytes_max, struct kiln_spool **ret
         r = open_folder(spool, dir, err);
     if (r == 0)
         r = list_folder(spool, err);
+    if (r == 0)
+        r = close_to_others(spool, dir, err);
     if (r < 0) {
         kiln_spool_close(spool);
         return r;

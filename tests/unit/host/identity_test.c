@@ -104,6 +104,27 @@ TEST(identity, a_title_without_the_name_stays)
     end();
 }
 
+static void check_command(const char *exe, const char *cmdline, const char *command)
+{
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", exe);
+    fake_proc_text(&fake, 7, "cmdline", cmdline);
+    CHECK_TEXT(identity()->command, command);
+    end();
+}
+
+TEST(identity, arguments_behind_another_name_are_cut_off_too)
+{
+    check_command("/usr/bin/python3.11", "python3 job.py --token=secret", "python3");
+    check_command("/usr/bin/python3.11", "job --password secret", "job");
+    check_command("/usr/bin/python3.11", " secret", "thread");
+    check_command("/usr/bin/python3.11",
+                  "[celeryd: celery@host:MainProcess] -active- (worker -b redis://:secret@host)",
+                  "[celeryd: celery@host:MainProcess]");
+    check_command("/usr/bin/python3.11", "job: running key=secret", "job: running");
+    check_command("/usr/bin/python3.11", "job: (worker secret)", "job:");
+}
+
 TEST(identity, of_the_environment_only_allowed_names_are_taken)
 {
     static const char *const names[] = {"SERVICE", "EMPTY"};

@@ -56,6 +56,11 @@ TEST(perf_map, of_a_process_that_lives_is_opened_beneath_its_root)
     own.uid = getuid() + 1;
     CHECK(getuid() == 0 || !opens(&own));
     own.uid = getuid();
+    own.start_unix_ns = kiln_clock_unix_ns() - KILN_NS_PER_S / 100;
+    CHECK(opens(&own));
+    own.start_unix_ns = kiln_clock_unix_ns() + 60 * KILN_NS_PER_S; /* somebody had its pid before */
+    CHECK(!opens(&own));
+    own.start_unix_ns = 0;
     write_map(path, 0666);
     CHECK(!opens(&own));
     CHECK_OK(unlink(path));

@@ -390,6 +390,37 @@ TEST(process_files, a_process_that_is_gone_has_the_object_that_is_known_by_path_
     end();
 }
 
+TEST(process_files, a_process_that_is_dead_and_not_yet_waited_for_has_its_files_too)
+{
+    struct kiln_event event = {.kind = KILN_EVENT_MAP};
+    struct kiln_object *object;
+    siginfo_t info;
+    pid_t pid;
+
+    begin();
+    object =
+        kiln_process_map(processes, sample(getpid()), (uint64_t)(uintptr_t)gnu_get_libc_version)
+            ->object;
+    event.name = libc_path();
+    event.start = 0x10000;
+    event.length = 0x400000;
+    event.build_id_len = object->build_id_len;
+    memcpy(event.build_id, object->build_id, object->build_id_len);
+    kiln_processes_free(processes);
+    CHECK_OK(kiln_processes_new(&(struct kiln_processes_opts){0}, &processes));
+    pid = fork();
+    if (pid == 0)
+        _exit(0);
+    CHECK_OK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+    drawn_fork(processes, (uint32_t)getpid(), (uint32_t)pid);
+    drawn_exec(processes, (uint32_t)pid, "burn");
+    event.pid = event.tid = (uint32_t)pid;
+    kiln_processes_apply(processes, &event);
+    assert_non_null(kiln_process_map(processes, sample(pid), 0x11000)->object);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    end();
+}
+
 TEST(process_files, a_process_that_was_gone_at_once_has_its_files_from_where_its_parent_lives)
 {
     struct kiln_event event = {.kind = KILN_EVENT_MAP, .pid = 999999, .tid = 999999};

@@ -258,6 +258,29 @@ TEST(process_maps, children_by_the_thousand_share_ten_thousand_mappings)
     end();
 }
 
+TEST(process_maps, paths_have_room_for_so_many_and_the_rest_goes_without)
+{
+    struct kiln_processes_opts opts = {.proc = "/tmp", .memory_bytes = 1 << 20};
+    static char path[2048];
+    uint32_t with = 0;
+
+    blocks = kiln_mem_live();
+    CHECK_OK(kiln_processes_new(&opts, &processes));
+    drawn_exec(processes, 7, "a");
+    memset(path, 'x', sizeof(path) - 1);
+    for (uint64_t i = 0; i < 200; i++) {
+        snprintf(path, 8, "/%05llu", (unsigned long long)i);
+        path[6] = 'x';
+        drawn_map(processes, 7, 0x1000 * (i + 1), 0x1000 * (i + 2), 0, path);
+    }
+    CHECK_EQ(sample()->n_maps, 200);
+    for (uint32_t i = 0; i < 200; i++)
+        with += sample()->maps[i].path[0] == '/';
+    CHECK(with > 40 && with < 64); /* 128 KiB of 2 KiB each */
+    CHECK(processes->shelf.paths.bytes <= processes->shelf.paths.bytes_max);
+    end();
+}
+
 TEST(process_maps, every_allocation_may_fail)
 {
     for (uint64_t n = 1; n < 200; n++) {

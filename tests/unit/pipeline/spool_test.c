@@ -247,6 +247,59 @@ TEST(spool, is_for_its_owner_alone)
     finish(&f);
 }
 
+/* Opens a folder of such a mode, with one file in it that is not the spool's. */
+static int open_among_others(struct fixture *f, mode_t mode, struct kiln_err *err)
+{
+    char path[256];
+    int fd;
+
+    kiln_spool_close(f->spool);
+    f->spool = NULL;
+    snprintf(path, sizeof(path), "%s/notes", f->dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK_OK(chmod(f->dir, mode));
+    return kiln_spool_open(f->dir, 1000, &f->spool, err);
+}
+
+TEST(spool, changes_nothing_of_a_folder_that_holds_something_else)
+{
+    struct kiln_err err = {0};
+    struct stat about;
+    struct fixture f;
+
+    start(&f, 1000);
+    CHECK_OK(open_among_others(&f, 0755, &err));
+    CHECK_OK(stat(f.dir, &about));
+    CHECK_EQ(about.st_mode & 0777, 0755);
+    CHECK_EQ(open_among_others(&f, 01777, &err), -EPERM);
+    CHECK(strstr(err.text, "others may write"));
+    CHECK_OK(stat(f.dir, &about));
+    CHECK_EQ(about.st_mode & 07777, 01777);
+    finish(&f);
+}
+
+TEST(spool, is_not_in_a_folder_of_somebody_else)
+{
+    struct kiln_err err = {0};
+    struct fixture f;
+
+    if (geteuid() != 0)
+        SKIP("only root gives folders away");
+    start(&f, 1000);
+    CHECK_OK(put(&f, "x"));
+    CHECK_OK(chown(only_file(&f), 4711, 4711)); /* whoever put it there: it is not sent */
+    reopen(&f, 1000);
+    CHECK_EQ(kiln_spool_files(f.spool), 0);
+    kiln_spool_close(f.spool);
+    f.spool = NULL;
+    CHECK_OK(chown(f.dir, 4711, 4711));
+    CHECK_EQ(kiln_spool_open(f.dir, 1000, &f.spool, &err), -EPERM);
+    CHECK(strstr(err.text, "4711"));
+    finish(&f);
+}
+
 TEST(spool, is_not_shared)
 {
     struct kiln_spool *other = NULL;
