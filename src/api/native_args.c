@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/bytetext.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/when.h"
@@ -115,21 +116,13 @@ int kiln_native_choose(struct kiln_native_call *call, const char *param, struct 
     return kiln_native_refuse(call, param, "there is no \"%.*s\"", quoted(word), word.ptr);
 }
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int kiln_native_id(struct kiln_native_call *call, const char *param, struct kiln_str text,
                    uint8_t *ret_id, size_t size)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < text.len; i++) {
-        int value = digit(text.ptr[i]);
+        int value = kiln_hex_digit(text.ptr[i]);
 
         if (text.ptr[i] == '-')
             continue;

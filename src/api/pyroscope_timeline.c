@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "api/pyroscope_int.h"
+#include "base/bytetext.h"
 #include "base/clock.h"
 
 /* ---- writing ---- */
@@ -34,23 +35,13 @@ static bool is_zero(const uint8_t *bytes, size_t n)
     return any == 0;
 }
 
-static size_t put_hex(const uint8_t *bytes, size_t n, char *out)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < n; i++) {
-        out[2 * i] = digits[bytes[i] >> 4];
-        out[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    return 2 * n;
-}
-
 static void put_id(struct kiln_pb_out *w, uint32_t field, const uint8_t *id, size_t n)
 {
     char text[32];
 
+    kiln_hex_encode(id, n, text);
     if (!is_zero(id, n))
-        kiln_pb_put_bytes(w, field, (struct kiln_str){text, put_hex(id, n, text)});
+        kiln_pb_put_bytes(w, field, (struct kiln_str){text, 2 * n});
 }
 
 /* With the dashes of a UUID. */
@@ -65,7 +56,8 @@ static void put_profile_id(struct kiln_pb_out *w, uint32_t field, const uint8_t 
     for (size_t i = 0; i < sizeof(parts); i++) {
         if (i)
             text[at++] = '-';
-        at += put_hex(id + from, parts[i], text + at);
+        kiln_hex_encode(id + from, parts[i], text + at);
+        at += 2 * parts[i];
         from += parts[i];
     }
     kiln_pb_put_bytes(w, field, (struct kiln_str){text, at});

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/bytetext.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -179,16 +180,11 @@ void kiln_buf_add_i64(struct kiln_buf *buf, int64_t value)
 
 void kiln_buf_add_hex(struct kiln_buf *buf, const void *data, size_t len)
 {
-    static const char digits[] = "0123456789abcdef";
-    const unsigned char *bytes = data;
     char *at = kiln_buf_reserve(buf, len * 2);
 
     if (!at)
         return;
-    for (size_t i = 0; i < len; i++) {
-        at[2 * i] = digits[bytes[i] >> 4];
-        at[2 * i + 1] = digits[bytes[i] & 15];
-    }
+    kiln_hex_encode(data, len, at);
     buf->len += len * 2;
 }
 

@@ -2,7 +2,7 @@
 #include "base/bytetext.h"
 #include "base/err.h"
 
-static int hex_digit(char c)
+int kiln_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -10,16 +10,28 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+void kiln_hex_encode(const void *data, size_t n, char *ret)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = data;
+
+    for (size_t i = 0; i < n; i++) {
+        ret[2 * i] = digits[bytes[i] >> 4];
+        ret[2 * i + 1] = digits[bytes[i] & 15];
+    }
+}
+
 int kiln_hex_decode(struct kiln_str text, uint8_t *ret, size_t n)
 {
     if (text.len != 2 * n)
         return KILN_E_MALFORMED;
     for (size_t i = 0; i < text.len; i++) {
-        if (hex_digit(text.ptr[i]) < 0)
+        if (kiln_hex_digit(text.ptr[i]) < 0)
             return KILN_E_MALFORMED;
     }
     for (size_t i = 0; i < n; i++)
-        ret[i] = (uint8_t)(hex_digit(text.ptr[2 * i]) << 4 | hex_digit(text.ptr[2 * i + 1]));
+        ret[i] =
+            (uint8_t)(kiln_hex_digit(text.ptr[2 * i]) << 4 | kiln_hex_digit(text.ptr[2 * i + 1]));
     return 0;
 }
 

@@ -10,6 +10,10 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+/* The value of a hexadecimal digit of any case; -1: it is none. */
+int kiln_hex_digit(char c);
+/* Writes 2n digits in lower case, no NUL behind them. */
+void kiln_hex_encode(const void *data, size_t n, char *ret);
 /* Exactly `n` bytes from 2n hexadecimal digits of any case.  Returns 0 or KILN_E_MALFORMED. */
 KILN_CHECK int kiln_hex_decode(struct kiln_str text, uint8_t *ret, size_t n);
 

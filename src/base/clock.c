@@ -2,7 +2,6 @@
 #include "base/clock.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 static _Atomic uint64_t frozen_ns;
 
@@ -11,7 +10,7 @@ static uint64_t now(clockid_t clock)
     struct timespec ts;
 
     clock_gettime(clock, &ts);
-    return (uint64_t)ts.tv_sec * KILN_NS_PER_S + (uint64_t)ts.tv_nsec;
+    return kiln_timespec_ns(ts);
 }
 
 uint64_t kiln_clock_unix_ns(void)

@@ -8,9 +8,20 @@
 #define KILN_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 #define KILN_NS_PER_S  UINT64_C(1000000000)
 #define KILN_NS_PER_MS UINT64_C(1000000)
+
+static inline uint64_t kiln_timespec_ns(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * KILN_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static inline struct timespec kiln_timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / KILN_NS_PER_S), (long)(ns % KILN_NS_PER_S)};
+}
 
 /* Unix time, and time since some start that never jumps, in nanoseconds. */
 uint64_t kiln_clock_unix_ns(void);

@@ -106,8 +106,7 @@ static void sleep_a_little(struct waiter *w, uint64_t deadline_ns)
 
     if (deadline_ns && deadline_ns < until)
         until = deadline_ns;
-    at = (struct timespec){.tv_sec = (time_t)(until / KILN_NS_PER_S),
-                           .tv_nsec = (long)(until % KILN_NS_PER_S)};
+    at = kiln_timespec_of(until);
     pthread_cond_timedwait(&w->turn, &lock, &at);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "base/bytetext.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -61,17 +62,6 @@ struct kiln_str kiln_str_cut(struct kiln_str *rest, char separator)
     return head;
 }
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return 99;
-}
-
 static int parse_digits(struct kiln_str s, unsigned base, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -79,7 +69,7 @@ static int parse_digits(struct kiln_str s, unsigned base, uint64_t *ret)
     if (s.len == 0)
         return KILN_E_MALFORMED;
     for (size_t i = 0; i < s.len; i++) {
-        unsigned digit = (unsigned)digit_of(s.ptr[i]);
+        unsigned digit = (unsigned)kiln_hex_digit(s.ptr[i]); /* none: more than any base */
 
         if (digit >= base)
             return KILN_E_MALFORMED;

@@ -143,7 +143,7 @@ static uint64_t cpu_ns(void)
     struct timespec t;
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * KILN_NS_PER_S + (uint64_t)t.tv_nsec;
+    return kiln_timespec_ns(t);
 }
 
 static int make(struct sender *s, uint64_t number, struct ready *ready, struct kiln_err *err)

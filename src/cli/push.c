@@ -90,8 +90,7 @@ static void find_time(const struct kiln_cli *cli, const char *path,
     } else if (kiln_when_in_name(base_name(path), &result->time_ns) == 0) {
         result->time_by = KILN_PUSH_BY_NAME;
     } else if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && st.st_mtim.tv_sec > 0) {
-        result->time_ns =
-            (uint64_t)st.st_mtim.tv_sec * KILN_NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+        result->time_ns = kiln_timespec_ns(st.st_mtim);
         result->time_by = KILN_PUSH_BY_FILE;
     } else {
         result->time_ns = now;

@@ -6,6 +6,7 @@
  * A text is a label with a text, an integer one with a number and a unit, an array one label an
  * element.  Anything else becomes the text JSON has for it.
  */
+#include "base/bytetext.h"
 #include "base/json.h"
 #include "codec/pprof_out.h"
 
@@ -170,13 +171,9 @@ static bool set_has_key(const struct kiln_dict *d, uint32_t set, uint32_t key)
 static void put_hex_label(struct kiln_pprof_out *o, struct kiln_str key, const uint8_t *id,
                           size_t len)
 {
-    static const char digits[] = "0123456789abcdef";
     char text[32];
 
-    for (size_t i = 0; i < len; i++) {
-        text[2 * i] = digits[id[i] >> 4];
-        text[2 * i + 1] = digits[id[i] & 15];
-    }
+    kiln_hex_encode(id, len, text);
     put_label(o, kiln_pprof_put_text(o, key),
               kiln_pprof_put_text(o, (struct kiln_str){text, 2 * len}), 0, 0);
 }

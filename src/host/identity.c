@@ -294,7 +294,7 @@ static uint64_t unix_of(uint64_t boot_ns)
 
     if (!boot_ns || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
         return 0;
-    now_ns = (uint64_t)now.tv_sec * KILN_NS_PER_S + (uint64_t)now.tv_nsec;
+    now_ns = kiln_timespec_ns(now);
     return now_ns >= boot_ns && unix_ns > now_ns - boot_ns ? unix_ns - (now_ns - boot_ns) : 0;
 }
 

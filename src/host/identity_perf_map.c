@@ -39,10 +39,7 @@ static bool is_it(int dir, const struct kiln_identity *identity)
 
 static bool is_safe(const struct stat *st, const struct kiln_identity *identity)
 {
-    uint64_t changed_ns =
-        (uint64_t)st->st_mtim.tv_sec * KILN_NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
-
-    if (changed_ns + SLACK_NS < identity->start_unix_ns)
+    if (kiln_timespec_ns(st->st_mtim) + SLACK_NS < identity->start_unix_ns)
         return false;
     return (st->st_uid == identity->uid || st->st_uid == 0) && st->st_nlink == 1 &&
            !(st->st_mode & S_IWOTH) && st->st_size <= PERF_MAP_MAX;

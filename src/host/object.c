@@ -190,13 +190,8 @@ static uint64_t hash_file(const struct stat *st)
 {
     uint64_t hash = kiln_hash_mix(st->st_dev, st->st_ino);
 
-    return kiln_hash_mix(kiln_hash_mix(hash, (uint64_t)st->st_size),
-                         (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec);
-}
-
-static uint64_t changed_ns(const struct stat *st)
-{
-    return (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
+    hash = kiln_hash_mix(hash, (uint64_t)st->st_size);
+    return kiln_hash_mix(hash, kiln_timespec_ns(st->st_ctim));
 }
 
 static struct object *find(struct kiln_objects *objects, const struct stat *st, uint64_t hash)
@@ -204,7 +199,8 @@ static struct object *find(struct kiln_objects *objects, const struct stat *st, 
     struct object *o = objects->by_file[hash % BUCKETS];
 
     while (o && (o->pub.device != st->st_dev || o->pub.inode != st->st_ino ||
-                 o->pub.size != (uint64_t)st->st_size || o->pub.changed_ns != changed_ns(st)))
+                 o->pub.size != (uint64_t)st->st_size ||
+                 o->pub.changed_ns != kiln_timespec_ns(st->st_ctim)))
         o = o->next_file;
     return o;
 }
@@ -265,7 +261,7 @@ static struct object *add(struct kiln_objects *objects, int fd, const char *path
     o->pub.device = st->st_dev;
     o->pub.inode = st->st_ino;
     o->pub.size = (uint64_t)st->st_size;
-    o->pub.changed_ns = changed_ns(st);
+    o->pub.changed_ns = kiln_timespec_ns(st->st_ctim);
     o->pub.fd = fd;
     open_elf(o);
     describe(o);

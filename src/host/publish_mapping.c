@@ -19,19 +19,14 @@
 
 #include <elf.h>
 
+#include "base/bytetext.h"
 #include "host/publish_int.h"
 
 static uint32_t hex_attr(struct run *run, const uint8_t *id, size_t n)
 {
-    static const char digits[] = "0123456789abcdef";
     char text[2 * KILN_BUILD_ID_MAX];
 
-    if (n > KILN_BUILD_ID_MAX)
-        n = KILN_BUILD_ID_MAX;
-    for (size_t i = 0; i < n; i++) {
-        text[2 * i] = digits[id[i] >> 4];
-        text[2 * i + 1] = digits[id[i] & 15];
-    }
+    kiln_hex_encode(id, n, text);
     return publish_attr(run, KILN_STR("process.executable.build_id.gnu"),
                         (struct kiln_str){text, 2 * n});
 }

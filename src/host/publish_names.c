@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytetext.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -171,15 +172,11 @@ struct asked {
 
 static void ask_object(struct asked *asked, struct kiln_object *object)
 {
-    static const char digits[] = "0123456789abcdef";
-    uint32_t n = 0;
+    size_t n = (size_t)2 * object->build_id_len;
 
     if (kiln_object_dup(object, &asked->opened) < 0)
         asked->opened = -1;
-    for (uint32_t i = 0; i < object->build_id_len && i < KILN_BUILD_ID_MAX; i++) {
-        asked->key[n++] = digits[object->build_id[i] >> 4];
-        asked->key[n++] = digits[object->build_id[i] & 15];
-    }
+    kiln_hex_encode(object->build_id, object->build_id_len, asked->key);
     asked->source = (struct kiln_source){
         .kind = KILN_SOURCE_ELF,
         .fd = asked->opened,
@@ -213,8 +210,7 @@ static void ask_perf_map(struct asked *asked, const struct kiln_identity *identi
         .kind = KILN_SOURCE_PERF_MAP,
         .fd = asked->opened,
         .id = kiln_hash_mix(identity->pid, identity->start_ns),
-        .version = kiln_hash_mix((uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec * KILN_NS_PER_S +
-                                                           (uint64_t)st.st_mtim.tv_nsec),
+        .version = kiln_hash_mix((uint64_t)st.st_size, kiln_timespec_ns(st.st_mtim)),
         .key = {asked->key, (size_t)n},
     };
 }

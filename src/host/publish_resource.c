@@ -14,6 +14,7 @@
 
 #include "base/when.h"
 #include "host/publish_int.h"
+#include "net/params.h"
 
 enum {
     OWN_MAX = 64,         /* pairs that a process may say of itself */
@@ -53,33 +54,23 @@ static struct kiln_str env_of(const struct kiln_identity *identity, const char *
     return KILN_STR_NONE;
 }
 
-static int digit(char c)
+/* One pair, unless its value is empty.  Negative: a mistake. */
+static int put_pair(struct list *list, struct kiln_str key, struct kiln_str value)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+    struct run *run = list->run;
+    struct kiln_buf text;
+    int r;
 
-/* Returns the length, or a negative code. */
-static int percent_decode(struct kiln_str text, char out[OWN_VALUE_MAX])
-{
-    int n = 0;
-
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-
-        if (n == OWN_VALUE_MAX)
-            return KILN_E_LIMIT;
-        if (c == '%') {
-            if (text.len - i < 3 || digit(text.ptr[i + 1]) < 0 || digit(text.ptr[i + 2]) < 0)
-                return KILN_E_MALFORMED;
-            c = (char)(digit(text.ptr[i + 1]) << 4 | digit(text.ptr[i + 2]));
-            i += 2;
-        }
-        out[n++] = c;
-    }
-    return n;
+    kiln_buf_init(&text, (size_t)3 * OWN_VALUE_MAX);
+    r = kiln_percent_decode(value, false, &text);
+    if (r == 0 && text.len > OWN_VALUE_MAX)
+        r = KILN_E_LIMIT;
+    if (r == 0 && text.len)
+        list->attrs[list->n++] =
+            kiln_builder_attr(run->b, publish_text(run, key),
+                              kiln_value_string(publish_text(run, kiln_buf_str(&text))), 0);
+    kiln_buf_done(&text);
+    return r;
 }
 
 /* Adds the pairs; on a mistake, none of them.  Returns whether service.name was among them. */
@@ -91,19 +82,14 @@ static bool put_own(struct list *list, struct kiln_str pairs)
     while (pairs.len) {
         struct kiln_str value = kiln_str_cut(&pairs, ',');
         struct kiln_str key = kiln_str_trim(kiln_str_cut(&value, '='));
-        char decoded[OWN_VALUE_MAX];
-        int n = value.ptr ? percent_decode(kiln_str_trim(value), decoded) : KILN_E_MALFORMED;
+        uint32_t before = list->n;
 
-        if (n < 0 || !key.len || list->n - first == OWN_MAX) {
+        if (!value.ptr || !key.len || list->n - first == OWN_MAX ||
+            put_pair(list, key, kiln_str_trim(value)) < 0) {
             list->n = first;
             return false;
         }
-        if (n == 0)
-            continue;
-        list->attrs[list->n++] = kiln_builder_attr(
-            list->run->b, publish_text(list->run, key),
-            kiln_value_string(publish_text(list->run, (struct kiln_str){decoded, (size_t)n})), 0);
-        named |= kiln_str_eq(key, KILN_STR("service.name"));
+        named |= list->n > before && kiln_str_eq(key, KILN_STR("service.name"));
     }
     return named;
 }

@@ -63,22 +63,14 @@ void kiln_grpc_text_put(struct kiln_buf *out, struct kiln_str text)
     }
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 void kiln_grpc_text_get(struct kiln_buf *out, struct kiln_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         int high = -1, low = -1;
 
         if (text.ptr[i] == '%' && text.len - i > 2) {
-            high = hex_digit(text.ptr[i + 1]);
-            low = hex_digit(text.ptr[i + 2]);
+            high = kiln_hex_digit(text.ptr[i + 1]);
+            low = kiln_hex_digit(text.ptr[i + 2]);
         }
         if (high >= 0 && low >= 0) {
             kiln_buf_putc(out, (char)(high << 4 | low));

@@ -12,6 +12,7 @@
  *   1f;name=value CR LF  31 bytes CR LF  ...  0 CR LF  Trailer: value CR LF  CR LF
  */
 #include "net/http1.h"
+#include "base/bytetext.h"
 #include "base/err.h"
 
 #define OVERHEAD_MAX (16u << 10)
@@ -214,17 +215,9 @@ static struct kiln_str take_content(struct kiln_http1_body *body, struct kiln_st
     return piece;
 }
 
-static int hex_digit(unsigned char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int size_byte(struct kiln_http1_body *body, unsigned char c)
 {
-    int digit = hex_digit(c);
+    int digit = kiln_hex_digit((char)c);
 
     if (digit >= 0 && body->digits < DIGITS_MAX) {
         body->digits++;

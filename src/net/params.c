@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/params.h"
+#include "base/bytetext.h"
 #include "base/err.h"
 #include "net/server.h"
 
 #define PARAM_MAX (1u << 20)
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 int kiln_percent_decode(struct kiln_str text, bool form, struct kiln_buf *out)
 {
@@ -21,9 +14,12 @@ int kiln_percent_decode(struct kiln_str text, bool form, struct kiln_buf *out)
         char c = text.ptr[i];
 
         if (c == '%') {
-            if (text.len - i < 3 || hex(text.ptr[i + 1]) < 0 || hex(text.ptr[i + 2]) < 0)
+            uint8_t byte;
+
+            if (text.len - i < 3 ||
+                kiln_hex_decode((struct kiln_str){text.ptr + i + 1, 2}, &byte, 1) < 0)
                 return KILN_E_MALFORMED;
-            c = (char)(hex(text.ptr[i + 1]) << 4 | hex(text.ptr[i + 2]));
+            c = (char)byte;
             i += 2;
         } else if (c == '+' && form) {
             c = ' ';

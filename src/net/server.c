@@ -166,8 +166,7 @@ void kiln_server_conn_gone(struct kiln_server *server)
 static void wait_drained(struct kiln_server *server, uint32_t timeout_ms)
 {
     uint64_t until = kiln_clock_mono_ns() + timeout_ms * KILN_NS_PER_MS;
-    struct timespec at = {.tv_sec = (time_t)(until / KILN_NS_PER_S),
-                          .tv_nsec = (long)(until % KILN_NS_PER_S)};
+    struct timespec at = kiln_timespec_of(until);
 
     pthread_mutex_lock(&server->lock);
     while (atomic_load(&server->n_conns) > 0)

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/bytetext.h"
 #include "base/mem.h"
 #include "base/regex.h"
 
@@ -156,10 +157,7 @@ static size_t put_utf8(char *out, uint32_t c)
 
 static int digit_of(char c, uint32_t base)
 {
-    int value = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : 99;
+    int value = kiln_hex_digit(c);
 
     return value < (int)base ? value : -1;
 }

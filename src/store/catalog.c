@@ -6,18 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytetext.h"
 #include "store/store_int.h"
 
 void kiln_block_path(const char *tenant, const struct kiln_block_id *id,
                      char ret_path[KILN_PATH_MAX])
 {
-    static const char digits[] = "0123456789abcdef";
     char hex[2 * sizeof(id->bytes) + 1];
 
-    for (size_t i = 0; i < sizeof(id->bytes); i++) {
-        hex[2 * i] = digits[id->bytes[i] >> 4];
-        hex[2 * i + 1] = digits[id->bytes[i] & 15];
-    }
+    kiln_hex_encode(id->bytes, sizeof(id->bytes), hex);
     hex[2 * sizeof(id->bytes)] = '\0';
     snprintf(ret_path, KILN_PATH_MAX, "blocks/%s/%s" KILN_BLOCK_ENDING, tenant, hex);
 }

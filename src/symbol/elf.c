@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytetext.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sha256.h"
@@ -315,7 +316,6 @@ int kiln_elf_address(const struct kiln_elf *elf, uint64_t offset, uint64_t *ret_
 /* SHA-256 of the first 4,096 bytes, the last 4,096, and the length, big-endian; half of it. */
 int kiln_elf_hash(const struct kiln_bytes *bytes, char ret_text[33])
 {
-    static const char digits[] = "0123456789abcdef";
     size_t part = bytes->size < 4096 ? (size_t)bytes->size : 4096;
     uint8_t digest[KILN_SHA256_BYTES];
     char data[2 * 4096 + 8];
@@ -328,10 +328,7 @@ int kiln_elf_hash(const struct kiln_bytes *bytes, char ret_text[33])
     for (int i = 0; i < 8; i++)
         data[2 * part + (size_t)i] = (char)(bytes->size >> (56 - 8 * i));
     kiln_sha256((struct kiln_str){data, 2 * part + 8}, digest);
-    for (int i = 0; i < 16; i++) {
-        ret_text[2 * i] = digits[digest[i] >> 4];
-        ret_text[2 * i + 1] = digits[digest[i] & 15];
-    }
+    kiln_hex_encode(digest, 16, ret_text);
     ret_text[32] = '\0';
     return 0;
 }

@@ -191,7 +191,7 @@ static uint64_t cpu_ns(const struct kiln_child *child)
 
     if (clock_getcpuclockid(child->pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
         return 0;
-    return (uint64_t)t.tv_sec * KILN_NS_PER_S + (uint64_t)t.tv_nsec;
+    return kiln_timespec_ns(t);
 }
 
 /* An ask that is under way. */

@@ -20,8 +20,6 @@
 #define RETRY_NS     (500 * KILN_NS_PER_MS)
 #define RETRY_MAX_NS (30 * KILN_NS_PER_S)
 
-enum { SAY_EVERY_S = 60 };
-
 static const char *const drop_words[KILN_EXPORT_DROPS] = {
 #define X(name, word) word,
     KILN_EXPORT_DROP_MAP(X)
@@ -67,7 +65,7 @@ void kiln_export_dropped(struct kiln_exporter *x, enum kiln_export_drop why,
 {
     kiln_metric_add(x->count.dropped[why], 1);
     kiln_metric_add(x->count.dropped_samples[why], (int64_t)head->samples);
-    if (kiln_log_every(&x->said_drop, SAY_EVERY_S))
+    if (kiln_log_every(&x->said_drop, KILN_EXPORT_SAY_S))
         kiln_log(x->log, KILN_LOG_ERROR, "profiles were dropped", "why", "%s", drop_words[why],
                  "reason", "%s", reason, "samples", "%llu", (unsigned long long)head->samples,
                  NULL);
@@ -221,7 +219,7 @@ void kiln_otlp_exporter_free(struct kiln_consumer *exporter, uint64_t drain_ns)
 {
     struct kiln_exporter *x = (struct kiln_exporter *)exporter;
     uint64_t until = kiln_clock_mono_ns() + drain_ns;
-    struct timespec at = {(time_t)(until / KILN_NS_PER_S), (long)(until % KILN_NS_PER_S)};
+    struct timespec at = kiln_timespec_of(until);
     int r = 0;
 
     if (!x)

@@ -14,6 +14,8 @@
 #include "pipeline/exporters/otlp_target.h"
 #include "pipeline/exporters/spool.h"
 
+enum { KILN_EXPORT_SAY_S = 60 }; /* of one kind of line in the log, between two */
+
 /* Why something was dropped: a label of the metrics. */
 #define KILN_EXPORT_DROP_MAP(X)                                                                    \
     X(ENCODING, "encoding")     /* it could not be encoded or split */                             \

@@ -22,8 +22,6 @@
 
 #define SPOOL_RETRY_NS (5 * KILN_NS_PER_S)
 
-enum { SAY_EVERY_S = 60 };
-
 /* ---- the queue ---- */
 
 static struct kiln_export_item *take_first(struct kiln_exporter *x)
@@ -76,7 +74,7 @@ static bool spool_item(struct kiln_exporter *x, struct kiln_export_item *item)
     }
     kiln_metric_add(x->count.spool_errors, 1);
     x->spool_next_ns = kiln_clock_mono_ns() + SPOOL_RETRY_NS;
-    if (kiln_log_every(&x->said_spool, SAY_EVERY_S))
+    if (kiln_log_every(&x->said_spool, KILN_EXPORT_SAY_S))
         kiln_log(x->log, KILN_LOG_ERROR, "the spool cannot be written: profiles wait in memory",
                  "reason", "%s", kiln_err_text(r), NULL);
     return false;
@@ -186,7 +184,7 @@ static bool wait_for_work(struct kiln_exporter *x)
     pthread_mutex_lock(&x->lock);
     while (!x->stop && next_ns(x) > kiln_clock_mono_ns()) {
         uint64_t until = next_ns(x);
-        struct timespec at = {(time_t)(until / KILN_NS_PER_S), (long)(until % KILN_NS_PER_S)};
+        struct timespec at = kiln_timespec_of(until);
 
         if (until == UINT64_MAX)
             pthread_cond_wait(&x->wake, &x->lock);
@@ -202,7 +200,7 @@ static bool wait_for_work(struct kiln_exporter *x)
 static void wait_a_bit(struct kiln_exporter *x)
 {
     uint64_t until = x->next_ns < x->deadline_ns ? x->next_ns : x->deadline_ns;
-    struct timespec at = {(time_t)(until / KILN_NS_PER_S), (long)(until % KILN_NS_PER_S)};
+    struct timespec at = kiln_timespec_of(until);
 
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
         ;

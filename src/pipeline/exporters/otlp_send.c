@@ -17,8 +17,6 @@
 #define ANSWER_MAX       ((size_t)1 << 20)
 #define RETRY_AFTER_MOST (10 * 60 * KILN_NS_PER_S) /* longer, nobody means */
 
-enum { SAY_EVERY_S = 60 };
-
 int kiln_export_open(struct kiln_exporter *x, struct kiln_err *err)
 {
     const struct kiln_otlp_target *target = &x->target;
@@ -87,7 +85,7 @@ static void read_success(struct kiln_exporter *x)
         kiln_otlp_answer_decode(body, &said);
     kiln_metric_add(x->count.rejected,
                     said.rejected > INT32_MAX ? INT32_MAX : (int64_t)said.rejected);
-    if ((said.rejected || said.message[0]) && kiln_log_every(&x->said_partial, SAY_EVERY_S))
+    if ((said.rejected || said.message[0]) && kiln_log_every(&x->said_partial, KILN_EXPORT_SAY_S))
         kiln_log(x->log, KILN_LOG_WARN, "the receiver did not take all profiles", "rejected",
                  "%llu", (unsigned long long)said.rejected, "reason", "%s", said.message, NULL);
 }
