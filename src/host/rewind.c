@@ -86,7 +86,8 @@ static inline void kiln_walk_frame(struct kiln_walk_env *env, __u32 n, __u64 add
 enum {
     TRIES_MAX = 12, /* of one step */
     AROUND = 256,   /* bytes of a slice that are compared, to each side */
-    BLOCK = 16,     /* pages that are loaded together */
+    BLOCK = 16,     /* pages of tables that are loaded together */
+    PAGE = 4096,    /* of memory */
 };
 
 /*
@@ -232,11 +233,27 @@ static bool is_unchanged(const struct slice *slice)
     return same;
 }
 
+/*
+ * Pages that were not in memory are zeroes in a slice.  A page of nothing else is taken for one: a
+ * return address 0 in it does not say that nobody called.
+ */
+static bool is_hole(const struct slice *slice, uint64_t at)
+{
+    uint64_t address = slice->base + at;
+    uint64_t before = address & (PAGE - 1), behind = PAGE - before;
+    uint64_t from = at > before ? at - before : 0;
+    uint64_t to = behind < slice->n - at ? at + behind : slice->n;
+    while (from < to && slice->bytes[from] == 0)
+        from++;
+    return from == to;
+}
+
 static int read_slice(void *context, uint64_t address, void *to, size_t n)
 {
     struct slice *slice = context;
     uint64_t at = address - slice->base;
-    if (address >= slice->base && at <= slice->n && n <= slice->n - at) {
+    if (address >= slice->base && at < slice->n && n <= slice->n - at &&
+        (slice->bytes[at] || !is_hole(slice, at))) {
         memcpy(to, slice->bytes + at, n);
         slice->last = (uint32_t)at;
         return 0;

@@ -234,6 +234,28 @@ TEST(rewind, a_slice_that_is_too_short_of_a_process_that_is_gone_gives_what_it_h
     kit_free(kit);
 }
 
+TEST(rewind, a_page_that_was_not_in_memory_is_no_end_of_a_stack)
+{
+    struct kit *kit = kit_new(outer, 400);
+    struct kiln_record *record = record_of(kit, KILN_SLICE_MAX);
+    struct kiln_process *process = kiln_processes_of(kit->host.processes, record);
+    const struct kiln_registers *registers = (const void *)record->frames;
+    uint8_t *bytes = (uint8_t *)record->frames + sizeof(*registers);
+    uint32_t next_page = 4096 - (uint32_t)(registers->r[7] & 4095);
+
+    CHECK(process != NULL);
+    CHECK(record->slice > next_page + 4096);
+    memset(bytes + next_page, 0, 4096);
+    kill(kit->pid, SIGKILL);
+    CHECK_EQ(waitpid(kit->pid, NULL, __WALL), kit->pid);
+    kit->is_gone = true;
+    kiln_rewind(kit->host.tables, kit->host.processes, process, record, &kit->other);
+    CHECK_EQ(kit->other.end, KILN_END_SLICE);
+    CHECK(kit->other.n > 2 && kit->other.n < kit->walked.n);
+    free(record);
+    kit_free(kit);
+}
+
 TEST(rewind, what_a_slice_does_not_have_is_read_from_a_process_that_still_stands_there)
 {
     struct kit *kit = kit_new(outer, 100);
