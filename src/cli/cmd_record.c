@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -136,10 +137,14 @@ static int check_path(const char *path)
 {
     char folder[PATH_MAX];
     struct kiln_err err = {0};
+    struct stat st;
 
     snprintf(folder, sizeof(folder), "%s", path);
-    if (strcmp(path, "-") == 0 || access(path, W_OK) == 0 ||
-        (errno == ENOENT && access(dirname(folder), W_OK) == 0))
+    if (strcmp(path, "-") == 0)
+        return KILN_EXIT_WELL;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        errno = EISDIR;
+    else if (access(path, W_OK) == 0 || (errno == ENOENT && access(dirname(folder), W_OK) == 0))
         return KILN_EXIT_WELL;
     kiln_err_set(&err, -errno, NULL, "cannot be written: %s", kiln_err_text(-errno));
     return kiln_cli_fail(path, &err);
@@ -355,13 +360,18 @@ static void end_command(struct run *run)
 static int nothing(const struct run *run)
 {
     struct kiln_err err = {0};
+    struct kiln_buf end;
 
+    kiln_buf_init(&end, 256);
+    if (run->rec.launch.pid)
+        kiln_launch_describe(&run->rec.launch, &end);
     if (run->rec.status.samples)
         kiln_err_set(&err, -EIO, NULL, "no profile could be made of the samples that were taken");
     kiln_err_set(&err, -ENODATA, NULL,
-                 "no samples, nothing is written: %s used no processor for long enough to be seen "
-                 "(record longer, or with a higher -F)",
-                 run->rec.name);
+                 "no samples, nothing is written: %s used no processor for long enough to be seen"
+                 "%s%.*s (record longer, or with a higher -F)",
+                 run->rec.name, end.len ? ", and " : "", (int)end.len, end.len ? end.ptr : "");
+    kiln_buf_done(&end);
     return kiln_cli_fail(NULL, &err);
 }
 
@@ -506,7 +516,7 @@ const struct kiln_command kiln_cmd_record = {
         "Needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel "
         "from 6.1 on with BTF.",
     .groups = {&group, &kiln_group_whom, &sampling},
-    .examples = {{"kiln record -o /tmp/xz.pb.gz -- xz -k9c build/kiln", "one program"},
+    .examples = {{"kiln record -o /tmp/xz.pb.gz -- xz -k9c build/kiln >/dev/null", "one program"},
                  {"kiln record -d 10s -a -o /tmp/host.svg", "the whole host, as a flame graph"},
                  {"kiln record -d 10s -p 4711 -F 499", "a process that runs, in more detail"}},
     .defaults = {.silent_losses = true},

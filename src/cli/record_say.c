@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -55,19 +56,26 @@ static double percent_complete(const struct kiln_host_status *status)
     return (double)(uint64_t)(kiln_end_success(&status->ends) * 1000) / 10;
 }
 
+/* No longer than the terminal is wide: what wraps cannot be written over. */
 void kiln_record_progress(const struct kiln_recording *rec, uint64_t now_ns)
 {
     const struct kiln_host_status *status = &rec->status;
+    uint32_t width = kiln_term_of(STDERR_FILENO, KILN_COLOR_NEVER).width;
+    char line[256];
+    int n;
 
     if (now_ns == 0) {
         fputs("\r\033[K", stderr);
         return;
     }
-    fprintf(stderr,
-            "\r\033[Krecording %s: %.1f s, %" PRIu64 " samples, %" PRIu64
-            " processes, %.1f %% of stacks complete, %" PRIu64 " lost (Ctrl-C ends it)",
-            rec->name, seconds(rec, now_ns), status->samples, status->processes,
-            percent_complete(status), status->ends.lost);
+    n = snprintf(line, sizeof(line), "recording %s (Ctrl-C ends it): %.1f s, %" PRIu64 " samples",
+                 rec->name, seconds(rec, now_ns), status->samples);
+    if (status->samples)
+        n += snprintf(line + n, sizeof(line) - (size_t)n, ", stacks %.1f %% complete",
+                      percent_complete(status));
+    if (status->ends.lost)
+        snprintf(line + n, sizeof(line) - (size_t)n, ", %" PRIu64 " lost", status->ends.lost);
+    fprintf(stderr, "\r\033[K%.*s", width ? (int)width - 1 : (int)sizeof(line), line);
 }
 
 /* ---- at the end, for people ---- */

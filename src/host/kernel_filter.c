@@ -49,7 +49,7 @@ static int find_cgroup(const char *path, uint64_t *ret_id, struct kiln_err *err)
     if (n < 0 || (size_t)n >= sizeof(full))
         return kiln_err_set(err, -ENAMETOOLONG, NULL, "the path of the cgroup is too long");
     if (stat(full, &st) != 0 || !S_ISDIR(st.st_mode))
-        return kiln_err_set(err, -ENOENT, full, "there is no such cgroup");
+        return kiln_err_set(err, -EINVAL, full, "there is no such cgroup");
     if (statfs(full, &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
         return kiln_err_set(err, -EINVAL, full,
                             "only cgroups of the unified hierarchy (version 2) can be selected");

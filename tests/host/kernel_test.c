@@ -393,7 +393,7 @@ TEST(kernel, a_cgroup_that_is_not_there_is_an_error_that_says_so)
     struct kiln_err err = {0};
     kiln_kernel_close(kernel);
     opts.filter = &filter;
-    CHECK_EQ(kiln_kernel_open(&opts, &kernel, &err), -ENOENT);
+    CHECK_EQ(kiln_kernel_open(&opts, &kernel, &err), -EINVAL);
     CHECK_TEXT(err.text, "there is no such cgroup");
 }
 
