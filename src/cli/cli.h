@@ -18,7 +18,7 @@
     X(1, FAILED, "A check or a threshold failed: the answer is no.")                               \
     X(2, USAGE, "The command line was wrong, or names what is not there.")                         \
     X(3, INPUT, "An input is damaged, too large, of no known format, or has no profiles.")         \
-    X(4, IO, "A file or the network failed, or memory ran out.")
+    X(4, IO, "A file or the network failed, a privilege is missing, or memory ran out.")
 
 enum kiln_exit {
 #define X(number, name, text) KILN_EXIT_##name = (number),
