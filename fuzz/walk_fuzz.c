@@ -71,8 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         if (!kiln_walk_step(&env, &walk))
             continue;
-        bool is_miss = walk.end >= KILN_END_NEW_PROCESS && walk.end <= KILN_END_NEW_PAGE;
-        if (!is_miss || ++misses > 32)
+        if (!kiln_end_is_miss(walk.end) || ++misses > 32)
             break;
         kiln_walk_without(&walk);
     }

@@ -13,7 +13,7 @@
 #include "cli/settings_int.h"
 #include "net/params.h"
 
-enum { HZ_MAX = 1000, WORDS_MAX = 1024 };
+enum { WORDS_MAX = 1024 };
 
 #define PLAN_BYTES_MAX ((size_t)1 << 20)
 #define UNWIND_MIN     ((uint64_t)1 << 20)
@@ -81,7 +81,7 @@ static int read_interval(struct kiln_host_settings *set, struct kiln_err *err)
         return kiln_node_fail(set->cpu_interval, KILN_E_MALFORMED, err,
                               "agent.frequency says already how often");
     hz = ns ? (KILN_NS_PER_S + ns / 2) / ns : 0;
-    if (hz < 1 || hz > HZ_MAX)
+    if (hz < 1 || hz > KILN_HOST_HZ_MAX)
         return kiln_node_fail(set->cpu_interval, KILN_E_MALFORMED, err,
                               "an interval is between 1ms and 1s");
     set->frequency = (uint32_t)hz;
@@ -407,9 +407,9 @@ static int plan_numbers(const struct kiln_host_settings *set, struct kiln_host_p
     opts->every_ns = set->report_interval_ns;
     opts->unwind_bytes = set->unwind_memory;
     opts->memory_bytes = set->memory_limit;
-    if (opts->hz > HZ_MAX)
+    if (opts->hz > KILN_HOST_HZ_MAX)
         return kiln_err_set(err, -EINVAL, NULL, "a frequency is between 1 and %d Hz, not %u",
-                            HZ_MAX, opts->hz);
+                            KILN_HOST_HZ_MAX, opts->hz);
     if (opts->every_ns && opts->every_ns < KILN_NS_PER_S / 10)
         return kiln_err_set(err, -EINVAL, NULL, "reports come at most every 100ms");
     if (opts->unwind_bytes && opts->unwind_bytes < UNWIND_MIN)

@@ -143,11 +143,6 @@ void kiln_buddy_give(struct kiln_buddy *buddy, uint32_t at)
     add(buddy, at, order);
 }
 
-void kiln_buddy_set_owner(struct kiln_buddy *buddy, uint32_t at, uint32_t owner)
-{
-    *mark_of(buddy, at) = mark(order_of(*mark_of(buddy, at)), owner, true);
-}
-
 struct kiln_buddy_block kiln_buddy_block(const struct kiln_buddy *buddy, uint32_t word)
 {
     uint32_t at = word & ~(uint32_t)(SMALLEST - 1), m = *mark_of(buddy, at);

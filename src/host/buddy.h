@@ -39,7 +39,6 @@ uint32_t kiln_buddy_order(uint32_t n_words);
 /* A block for `owner`, a number below KILN_BUDDY_OWNERS; 0: there is none free. */
 uint32_t kiln_buddy_take(struct kiln_buddy *buddy, uint32_t order, uint32_t owner);
 void kiln_buddy_give(struct kiln_buddy *buddy, uint32_t at);
-void kiln_buddy_set_owner(struct kiln_buddy *buddy, uint32_t at, uint32_t owner);
 
 /* The block that a word is in. */
 struct kiln_buddy_block {

@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "host/host_int.h"
 
-enum { HZ_DEFAULT = 19, HZ_MAX = 1000 };
+enum { HZ_DEFAULT = 19 };
 #define EVERY_DEFAULT_NS (5 * KILN_NS_PER_S)
 #define UNWIND_DEFAULT   (UINT64_C(16) << 20)
 #define MEMORY_DEFAULT   (UINT64_C(96) << 20)
@@ -218,16 +218,11 @@ static void wake_reader(struct kiln_host *host)
 
 int kiln_host_set_rate(struct kiln_host *host, uint32_t hz)
 {
-    if (hz > HZ_MAX)
+    if (hz > KILN_HOST_HZ_MAX)
         return -ERANGE;
     atomic_store(&host->want_hz, hz);
     wake_reader(host);
     return 0;
-}
-
-int kiln_host_want_pid(struct kiln_host *host, uint32_t pid, bool wanted)
-{
-    return kiln_kernel_want_pid(host->reader.kernel, pid, wanted);
 }
 
 void kiln_host_status(struct kiln_host *host, struct kiln_host_status *ret_status)

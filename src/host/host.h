@@ -62,7 +62,6 @@ void kiln_host_stop(struct kiln_host *host);
 
 /* Samples a second and processor, from now on; 0: none. */
 KILN_CHECK int kiln_host_set_rate(struct kiln_host *host, uint32_t hz);
-KILN_CHECK int kiln_host_want_pid(struct kiln_host *host, uint32_t pid, bool wanted);
 
 struct kiln_host_status {
     uint64_t samples;           /* gathered so far */

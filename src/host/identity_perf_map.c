@@ -23,18 +23,12 @@
 enum { PERF_MAP_MAX = 64 << 20 };
 #define SLACK_NS KILN_NS_PER_S /* of file systems that round times */
 
-/* Whether the process that is there began when the one that is meant did. */
+/* Whether the process that is there is the one that is meant. */
 static bool is_it(int dir, const struct kiln_identity *identity)
 {
-    uint64_t ns_per_tick = KILN_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t ticks = identity->start_ns / ns_per_tick;
-    char text[KILN_PROCFS_TEXT_MAX];
     struct kiln_procfs_stat stat;
-    int64_t n = kiln_procfs_read(dir, "stat", text, sizeof(text));
 
-    return n > 0 && kiln_procfs_parse_stat((struct kiln_str){text, (size_t)n}, &stat) == 0 &&
-           (!identity->start_ns ||
-            (stat.start_ticks + 1 >= ticks && stat.start_ticks <= ticks + 1));
+    return kiln_procfs_stat(dir, &stat) == 0 && kiln_procfs_began(&stat, identity->start_ns);
 }
 
 static bool is_safe(const struct stat *st, const struct kiln_identity *identity)

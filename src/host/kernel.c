@@ -21,15 +21,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "host/kernel_int.h"
+#include "host/procfs.h"
 
 extern const char kiln_asset_sample_bpf_o[];
 extern const size_t kiln_asset_sample_bpf_o_len;
 
 enum {
-    HZ_MAX = 1000,
     RAW_PER_S = 100,
     TABLE_BYTES_MIN = 1 << 20,
     DIRECTORY_ENTRY_BYTES = 96, /* with what the kernel adds */
@@ -37,7 +36,6 @@ enum {
     RAW_BYTES = 16384,          /* of most that are */
     RING_BYTES_MIN = 1 << 20,
     RING_BYTES_MAX = 64 << 20,
-    RESCAN_S = 10,
 };
 static const uint64_t table_bytes_max = UINT64_C(32) << 30;
 
@@ -165,12 +163,6 @@ static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
 
 /* ---- settings ---- */
 
-int kiln_kernel_push_settings(struct kiln_kernel *kernel)
-{
-    uint32_t zero = 0;
-    return bpf_map_update_elem(kernel->settings_fd, &zero, &kernel->settings, BPF_ANY) ? -errno : 0;
-}
-
 static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
                   struct kiln_err *err)
 {
@@ -185,8 +177,9 @@ static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opt
     int rc = kiln_kernel_set_filter(kernel, opts->filter, err);
     if (rc < 0)
         return rc;
-    rc = kiln_kernel_push_settings(kernel);
-    return rc < 0 ? kiln_kernel_explain(rc, "loading", err) : 0;
+    if (bpf_map_update_elem(kernel->settings_fd, &(uint32_t){0}, &kernel->settings, BPF_ANY) != 0)
+        return kiln_kernel_explain(-errno, "loading", err);
+    return 0;
 }
 
 /* ---- clocks ---- */
@@ -203,9 +196,9 @@ static int attach_clock(void *context, uint32_t cpu, int fd)
 static int start_clocks(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
                         struct kiln_err *err)
 {
-    if (opts->hz < 1 || opts->hz > HZ_MAX)
+    if (opts->hz < 1 || opts->hz > KILN_HOST_HZ_MAX)
         return kiln_err_set(err, -EINVAL, NULL, "a processor can be sampled 1 to %d times a second",
-                            HZ_MAX);
+                            KILN_HOST_HZ_MAX);
     kernel->hz = opts->paused ? 0 : opts->hz;
     kernel->clocks = (struct kiln_percpu){
         .attr = {.type = PERF_TYPE_SOFTWARE,
@@ -234,7 +227,7 @@ static int set_clock(int fd, uint64_t period_ns)
 
 int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
 {
-    if (hz > HZ_MAX)
+    if (hz > KILN_HOST_HZ_MAX)
         return -EINVAL;
     int rc = 0;
     uint64_t period_ns = hz ? KILN_NS_PER_S / hz : 0;
@@ -273,7 +266,6 @@ int kiln_kernel_open(const struct kiln_kernel_opts *opts, struct kiln_kernel **r
         kiln_kernel_close(kernel);
         return rc;
     }
-    kernel->rescan_ns = kiln_clock_mono_ns() + RESCAN_S * KILN_NS_PER_S;
     *ret_kernel = kernel;
     return 0;
 }
@@ -303,13 +295,8 @@ int kiln_kernel_fd(const struct kiln_kernel *kernel)
 /* A processor that comes later is sampled from the next look on. */
 static int look_for_processors(struct kiln_kernel *kernel)
 {
-    uint64_t now = kiln_clock_mono_ns();
-    int rc = 0;
-    if (now < kernel->rescan_ns)
-        return 0;
-    kernel->rescan_ns = now + RESCAN_S * KILN_NS_PER_S;
     pthread_mutex_lock(&kernel->lock);
-    rc = kiln_percpu_rescan(&kernel->clocks);
+    int rc = kiln_percpu_rescan(&kernel->clocks);
     atomic_store(&kernel->processors, kiln_percpu_count(&kernel->clocks));
     pthread_mutex_unlock(&kernel->lock);
     return rc;
@@ -330,18 +317,10 @@ int kiln_kernel_drain(struct kiln_kernel *kernel,
 /* What the kernel says that a map takes. */
 static uint64_t map_bytes(int fd)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes;
     char path[64];
-    struct kiln_buf buf;
     snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-    kiln_buf_init(&buf, 65536);
-    int rc = kiln_file_read(path, &buf, NULL);
-    kiln_buf_putc(&buf, '\0');
-    const char *line = rc == 0 && !buf.error ? strstr(buf.ptr, "\nmemlock:") : NULL;
-    if (line)
-        bytes = strtoull(line + strlen("\nmemlock:"), NULL, 10);
-    kiln_buf_done(&buf);
-    return bytes;
+    return kiln_procfs_number(path, "memlock", 10, &bytes) < 0 ? 0 : bytes;
 }
 
 static void add_counts(const struct kiln_kernel *kernel, uint64_t counts[KILN_COUNTS])

@@ -17,35 +17,33 @@
 
 struct kiln_kernel;
 
+enum { KILN_HOST_HZ_MAX = 1000 };
+
 /* Who is sampled: where nothing is wanted by name, everybody but those that are not wanted. */
 struct kiln_host_filter {
-    const uint32_t *pids; /* and their descendants */
-    const char *const
-        *cgroups;             /* paths below /sys/fs/cgroup (or the unified mount), and all below */
-    const char *const *comms; /* names of threads, exactly */
+    const uint32_t *pids;       /* and their descendants */
+    const char *const *cgroups; /* paths below the mount of the unified hierarchy, and all below */
+    const char *const *comms;   /* names of threads, exactly */
     uint32_t n_pids, n_cgroups, n_comms;
     bool exclude; /* all but these */
 };
 
 struct kiln_kernel_opts {
-    uint32_t hz;                           /* samples a second and processor, 1 to 1,000 */
-    uint64_t table_bytes;                  /* of --unwind-memory */
-    uint32_t ring_bytes;                   /* 0: by processors and rate */
-    uint32_t raw_per_s;                    /* raw records a second and processor; 0: 100 */
-    bool paused;                           /* attached, but the clocks stand until set_rate */
+    uint32_t hz;          /* samples a second and processor, 1 to KILN_HOST_HZ_MAX */
+    uint64_t table_bytes; /* of --unwind-memory */
+    uint32_t ring_bytes;  /* 0: by processors and rate */
+    uint32_t raw_per_s;   /* raw records a second and processor; 0: 100 */
+    bool paused;          /* attached, but the clocks stand until set_rate */
     const struct kiln_host_filter *filter; /* NULL: everybody */
 };
 
-/* -EPERM, -ENOSYS, -EOPNOTSUPP: this host or user cannot; err says what is missing, how to get it.
- */
+/* -EPERM, -ENOSYS, -EOPNOTSUPP: this host or user cannot; err says what is missing. */
 KILN_CHECK int kiln_kernel_open(const struct kiln_kernel_opts *opts,
                                 struct kiln_kernel **ret_kernel, struct kiln_err *err);
 void kiln_kernel_close(struct kiln_kernel *kernel);
 
 /* 0: the clocks stand still. */
 KILN_CHECK int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz);
-/* Adds or takes away a process (with its descendants) that is wanted, while running. */
-KILN_CHECK int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted);
 
 /* Readable when there are records, at the latest when a quarter of the ring is full. */
 int kiln_kernel_fd(const struct kiln_kernel *kernel);

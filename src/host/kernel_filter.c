@@ -24,8 +24,9 @@ static struct kiln_filter_key key_of(uint32_t kind, uint64_t id)
     return key;
 }
 
-static int put(const struct kiln_kernel *kernel, const struct kiln_filter_key *key, uint8_t value)
+static int put(const struct kiln_kernel *kernel, const struct kiln_filter_key *key)
 {
+    uint8_t value = 1;
     return bpf_map_update_elem(kernel->filters_fd, key, &value, BPF_ANY) ? -errno : 0;
 }
 
@@ -58,7 +59,7 @@ static int find_cgroup(const char *path, uint64_t *ret_id, struct kiln_err *err)
 }
 
 static int put_cgroups(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
-                       uint8_t value, struct kiln_err *err)
+                       struct kiln_err *err)
 {
     for (uint32_t i = 0; i < filter->n_cgroups; i++) {
         uint64_t id;
@@ -66,32 +67,30 @@ static int put_cgroups(struct kiln_kernel *kernel, const struct kiln_host_filter
         if (rc < 0)
             return rc;
         struct kiln_filter_key key = key_of(KILN_FILTER_CGROUP, id);
-        rc = put(kernel, &key, value);
+        rc = put(kernel, &key);
         if (rc < 0)
             return kiln_err_set(err, rc, NULL, "the filter is full");
     }
     return 0;
 }
 
-static int put_pids(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
-                    uint8_t value)
+static int put_pids(struct kiln_kernel *kernel, const struct kiln_host_filter *filter)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < filter->n_pids; i++) {
         struct kiln_filter_key key = key_of(KILN_FILTER_PID, filter->pids[i]);
-        rc = put(kernel, &key, value);
+        rc = put(kernel, &key);
     }
     return rc;
 }
 
-static int put_comms(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
-                     uint8_t value)
+static int put_comms(struct kiln_kernel *kernel, const struct kiln_host_filter *filter)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < filter->n_comms; i++) {
         struct kiln_filter_key key = key_of(KILN_FILTER_COMM, 0);
         memcpy(key.comm, filter->comms[i], strnlen(filter->comms[i], KILN_COMM_LEN - 1));
-        rc = put(kernel, &key, value);
+        rc = put(kernel, &key);
     }
     return rc;
 }
@@ -102,33 +101,15 @@ int kiln_kernel_set_filter(struct kiln_kernel *kernel, const struct kiln_host_fi
     struct kiln_settings *settings = &kernel->settings;
     if (!filter)
         return 0;
-    uint8_t value = filter->exclude ? KILN_FILTER_UNWANTED : KILN_FILTER_WANTED;
     settings->filter_exclude = filter->exclude;
     settings->filter_kinds = (filter->n_pids ? 1U << KILN_FILTER_PID : 0) |
                              (filter->n_cgroups ? 1U << KILN_FILTER_CGROUP : 0) |
                              (filter->n_comms ? 1U << KILN_FILTER_COMM : 0);
-    int rc = put_pids(kernel, filter, value);
+    int rc = put_pids(kernel, filter);
     if (rc == 0)
-        rc = put_comms(kernel, filter, value);
+        rc = put_comms(kernel, filter);
     if (rc < 0)
         return kiln_err_set(err, rc, NULL, "no more than %d things can be selected",
                             KILN_FILTERS_MAX);
-    return put_cgroups(kernel, filter, value, err);
-}
-
-int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted)
-{
-    struct kiln_filter_key key = key_of(KILN_FILTER_PID, pid);
-    int rc = 0;
-    pthread_mutex_lock(&kernel->lock);
-    if (wanted)
-        rc = put(kernel, &key, KILN_FILTER_WANTED);
-    else if (bpf_map_delete_elem(kernel->filters_fd, &key) && errno != ENOENT)
-        rc = -errno;
-    if (rc == 0 && wanted && !(kernel->settings.filter_kinds & 1U << KILN_FILTER_PID)) {
-        kernel->settings.filter_kinds |= 1U << KILN_FILTER_PID;
-        rc = kiln_kernel_push_settings(kernel);
-    }
-    pthread_mutex_unlock(&kernel->lock);
-    return rc;
+    return put_cgroups(kernel, filter, err);
 }

@@ -2,7 +2,7 @@
 /*
  * kernel_int - what the files of kernel share.
  *
- * Threads: as in kernel.h; `lock` guards the clocks and the settings.
+ * Threads: as in kernel.h; `lock` guards the clocks.
  */
 #ifndef KILN_HOST_KERNEL_INT_H
 #define KILN_HOST_KERNEL_INT_H
@@ -21,7 +21,6 @@ struct kiln_kernel {
     int program_fd, ring_fd, directory_fd, settings_fd, filters_fd, counts_fd;
     int stats_fd; /* open: the kernel measures; -1 */
     uint32_t ring_bytes;
-    uint64_t rescan_ns; /* when processors are looked for again */
     pthread_mutex_t lock;
     struct kiln_percpu clocks;
     uint32_t hz; /* 0: they stand */
@@ -45,10 +44,5 @@ void kiln_kernel_quiet(void);
 
 int kiln_kernel_set_filter(struct kiln_kernel *kernel, const struct kiln_host_filter *filter,
                            struct kiln_err *err);
-
-/* ---- kernel.c ---- */
-
-/* Hands the settings to the programs.  `lock` is held, or nobody else knows the kernel yet. */
-int kiln_kernel_push_settings(struct kiln_kernel *kernel);
 
 #endif /* KILN_HOST_KERNEL_INT_H */

@@ -9,13 +9,12 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "host/kernel_int.h"
+#include "host/procfs.h"
 
 enum { CAPABILITY_SYS_ADMIN = 21, CAPABILITY_PERFMON = 38, CAPABILITY_BPF = 39 };
 
@@ -42,16 +41,9 @@ void kiln_kernel_quiet(void)
 /* The effective capabilities; all where /proc does not tell. */
 static uint64_t capabilities(void)
 {
-    uint64_t set = UINT64_MAX;
-    struct kiln_buf buf;
-    kiln_buf_init(&buf, 65536);
-    int rc = kiln_file_read("/proc/thread-self/status", &buf, NULL);
-    kiln_buf_putc(&buf, '\0');
-    const char *line = rc == 0 && !buf.error ? strstr(buf.ptr, "\nCapEff:") : NULL;
-    if (line)
-        set = strtoull(line + strlen("\nCapEff:"), NULL, 16);
-    kiln_buf_done(&buf);
-    return set;
+    uint64_t set;
+    return kiln_procfs_number("/proc/thread-self/status", "CapEff", 16, &set) < 0 ? UINT64_MAX
+                                                                                  : set;
 }
 
 static bool has(uint64_t set, int capability)

@@ -4,7 +4,7 @@
  *
  * In the kernel's (host/kernel.h) the words are a mapped BPF array and the directory a BPF hash;
  * kiln_table_memory_plain() is ordinary memory with a directory that keeps nothing, for walking in
- * user space alone (tests, `kiln record` of a core file).  host/bpf/record.h says what is in it.
+ * user space alone (tests, core files).  host/bpf/record.h says what is in it.
  *
  * Threads: one writer at a time.
  */

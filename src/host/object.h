@@ -23,8 +23,8 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "symbol/elf.h"
 
-struct kiln_elf;
 struct kiln_cfi;
 
 enum kiln_object_kind {
@@ -32,8 +32,6 @@ enum kiln_object_kind {
     KILN_OBJECT_VDSO,  /* an ELF image that the kernel maps; read from memory */
     KILN_OBJECT_OTHER, /* a file that is no ELF: its code is like JIT code */
 };
-
-enum { KILN_BUILD_ID_MAX = 20 };
 
 struct kiln_object {
     _Atomic uint32_t refs;

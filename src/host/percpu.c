@@ -12,8 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+
+enum { RESCAN_S = 10 };
 
 /* ULONG_MAX: there is none. */
 static unsigned long read_number(const char *text, char **ret_rest)
@@ -98,7 +101,7 @@ static int open_one(struct kiln_percpu *percpu, uint32_t cpu)
     return 0;
 }
 
-int kiln_percpu_rescan(struct kiln_percpu *percpu)
+static int look_for_processors(struct kiln_percpu *percpu)
 {
     bool online[KILN_CPUS_MAX];
     uint32_t end = (uint32_t)find_online(online);
@@ -112,11 +115,21 @@ int kiln_percpu_rescan(struct kiln_percpu *percpu)
     return rc;
 }
 
+int kiln_percpu_rescan(struct kiln_percpu *percpu)
+{
+    uint64_t now = kiln_clock_mono_ns();
+    if (now < percpu->rescan_ns)
+        return 0;
+    percpu->rescan_ns = now + RESCAN_S * KILN_NS_PER_S;
+    return look_for_processors(percpu);
+}
+
 int kiln_percpu_open(struct kiln_percpu *percpu)
 {
     percpu->attr.size = sizeof(percpu->attr);
     percpu->fds = NULL;
     percpu->n = 0;
+    percpu->rescan_ns = 0;
     int rc = kiln_percpu_rescan(percpu);
     if (rc < 0)
         kiln_percpu_close(percpu);

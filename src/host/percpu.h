@@ -2,8 +2,8 @@
 /*
  * percpu - perf events, one on every processor that is online.
  *
- * Processors come and go: kiln_percpu_rescan() opens an event on those that came since, and closes
- * those that went.
+ * Processors come and go: kiln_percpu_rescan(), called now and then, opens an event on those that
+ * came since, and closes those that went.
  *
  * Threads: one owner at a time.
  */
@@ -22,6 +22,7 @@ struct kiln_percpu {
     struct perf_event_attr attr;
     int *fds; /* by number of processor; -1: none */
     uint32_t n;
+    uint64_t rescan_ns; /* when processors are looked for again (monotonic) */
     /* Called with a new event; a negative error closes it again. */
     int (*attach)(void *context, uint32_t cpu, int fd);
     /* Called before an event is closed; may be NULL. */
@@ -33,6 +34,7 @@ struct kiln_percpu {
 KILN_CHECK int kiln_percpu_open(struct kiln_percpu *percpu);
 void kiln_percpu_close(struct kiln_percpu *percpu);
 
+/* Does nothing where it was done within the last ten seconds. */
 KILN_CHECK int kiln_percpu_rescan(struct kiln_percpu *percpu);
 
 uint32_t kiln_percpu_count(const struct kiln_percpu *percpu);

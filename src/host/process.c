@@ -2,9 +2,6 @@
 /*
  * The table: a chained hash by pid, in which the process that has a pid now comes before those that
  * had it; and two rings in order of use, of the living and of those that are gone.
- *
- * process_events.c applies events, process_read.c reads /proc, process_maps.c keeps mappings,
- * process_files.c opens their files.
  */
 #include "host/process.h"
 
@@ -76,7 +73,6 @@ void kiln_proc_sync(struct kiln_proc *p)
 {
     p->pub.maps = p->set ? p->set->maps : NULL;
     p->pub.n_maps = p->set ? p->set->n : 0;
-    p->pub.cap_maps = p->set ? p->set->cap : 0;
     p->pub.version = p->set ? p->set->version : 0;
 }
 
@@ -441,7 +437,6 @@ int kiln_processes_new(const struct kiln_processes_opts *opts,
         return -ENOMEM;
     all->proc = -1;
     all->max = opts->processes_max ? opts->processes_max : PROCESSES_MAX;
-    all->ns_per_tick = KILN_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
     kiln_link_init(&all->alive);
     kiln_link_init(&all->gone);
     name_metrics(all, opts->metrics);

@@ -27,7 +27,6 @@
 #include "host/sideband.h"
 
 struct kiln_metrics;
-struct kiln_log;
 
 /* Who a process is, for its resource.  Constant; another exec makes another. */
 struct kiln_identity {
@@ -79,7 +78,7 @@ struct kiln_process {
     uint64_t version;  /* of the mappings; grows with every change */
     bool gone;
     struct kiln_map *maps; /* sorted by start, not overlapping */
-    uint32_t n_maps, cap_maps;
+    uint32_t n_maps;
     struct kiln_identity *identity; /* NULL until kiln_process_identity() */
     /* of host/tables.c: */
     uint64_t installed_version; /* of the mappings that are in the tables; 0: none */

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the sources of host/process.h share: paths, sets of mappings, and a process as they see it.
+ * process_int - what the files of process share.
+ *
+ *   process.c         the table, and what a sample asks of it
+ *   process_events.c  how events change it
+ *   process_read.c    what is read in /proc
+ *   process_maps.c    sets of mappings
+ *   process_paths.c   paths, each once
+ *   process_files.c   the files that are mapped, opened
+ *   identity*.c       who a process is
+ *
+ * Threads: as in process.h.
  */
 #ifndef KILN_HOST_PROCESS_INT_H
 #define KILN_HOST_PROCESS_INT_H
@@ -120,7 +130,6 @@ struct kiln_processes {
     uint64_t images;
     uint64_t lost;     /* times that events were lost */
     uint32_t unproven; /* processes to look after: their exit may be among what was lost */
-    uint64_t ns_per_tick;
     char **env_names;
     uint32_t n_env_names;
     void (*on_void)(void *context, struct kiln_process *process);

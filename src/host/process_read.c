@@ -104,32 +104,15 @@ static int open_folder(struct kiln_processes *all, uint32_t pid)
     return openat(all->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int read_stat(int dir, struct kiln_procfs_stat *ret_stat)
-{
-    char text[KILN_PROCFS_TEXT_MAX];
-    int64_t n = kiln_procfs_read(dir, "stat", text, sizeof(text));
-
-    return n < 0 ? (int)n : kiln_procfs_parse_stat((struct kiln_str){text, (size_t)n}, ret_stat);
-}
-
 int kiln_proc_stat(struct kiln_processes *all, uint32_t pid, struct kiln_procfs_stat *ret_stat)
 {
     int dir = open_folder(all, pid), r;
 
     if (dir < 0)
         return -errno;
-    r = read_stat(dir, ret_stat);
+    r = kiln_procfs_stat(dir, ret_stat);
     close(dir);
     return r;
-}
-
-/* /proc counts in ticks of a hundredth of a second, and cuts off what is left. */
-static bool began_then(const struct kiln_processes *all, const struct kiln_proc *p,
-                       const struct kiln_procfs_stat *stat)
-{
-    uint64_t ticks = p->pub.start_ns / all->ns_per_tick;
-
-    return !p->pub.start_ns || (stat->start_ticks + 1 >= ticks && stat->start_ticks <= ticks + 1);
 }
 
 /* Where the first thread has ended, only the others still have memory, a root, an executable. */
@@ -151,7 +134,7 @@ int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir
 
     if (dir < 0)
         return !p->pub.gone && (errno == EMFILE || errno == ENFILE) ? -errno : -ESRCH;
-    if (read_stat(dir, &stat) < 0 || !began_then(all, p, &stat)) {
+    if (kiln_procfs_stat(dir, &stat) < 0 || !kiln_procfs_began(&stat, p->pub.start_ns)) {
         close(dir);
         return -ESRCH;
     }

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -151,6 +152,22 @@ int kiln_procfs_parse_stat(struct kiln_str text, struct kiln_procfs_stat *ret_st
     stat.start_ticks = value;
     *ret_stat = stat;
     return 0;
+}
+
+int kiln_procfs_stat(int dir, struct kiln_procfs_stat *ret_stat)
+{
+    char text[KILN_PROCFS_TEXT_MAX];
+    int64_t n = kiln_procfs_read(dir, "stat", text, sizeof(text));
+
+    return n < 0 ? (int)n : kiln_procfs_parse_stat((struct kiln_str){text, (size_t)n}, ret_stat);
+}
+
+/* What is less than a tick was cut off, and clocks are read one after the other. */
+bool kiln_procfs_began(const struct kiln_procfs_stat *stat, uint64_t start_ns)
+{
+    uint64_t ticks = start_ns / (KILN_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+
+    return !start_ns || (stat->start_ticks + 1 >= ticks && stat->start_ticks <= ticks + 1);
 }
 
 void kiln_procfs_parse_status(struct kiln_str text, struct kiln_procfs_status *ret_status)
@@ -303,5 +320,36 @@ int kiln_procfs_lines(int dir, const char *name, uint64_t max,
         r = read_lines(fd, max, &lines);
     kiln_free(lines.buf);
     close(fd);
+    return r;
+}
+
+struct number {
+    struct kiln_str key;
+    int base;
+    int r;
+    uint64_t value;
+};
+
+static bool look_for(void *context, struct kiln_str line)
+{
+    struct number *wanted = context;
+    struct kiln_str key = kiln_str_cut(&line, ':'), word = next_word(&line);
+
+    if (!kiln_str_eq(key, wanted->key))
+        return true;
+    wanted->r =
+        wanted->base == 16 ? hex(word, &wanted->value) : decimal(word, UINT64_MAX, &wanted->value);
+    return false;
+}
+
+int kiln_procfs_number(const char *path, const char *key, int base, uint64_t *ret)
+{
+    struct number wanted = {.key = kiln_str_of(key), .base = base, .r = -ENOENT};
+    int r = kiln_procfs_lines(AT_FDCWD, path, UINT64_MAX, look_for, &wanted);
+
+    if (r == 0)
+        r = wanted.r;
+    if (r == 0)
+        *ret = wanted.value;
     return r;
 }

@@ -42,6 +42,10 @@ struct kiln_procfs_stat {
     uint64_t start_ticks; /* since the machine was started */
 };
 KILN_CHECK int kiln_procfs_parse_stat(struct kiln_str text, struct kiln_procfs_stat *ret_stat);
+/* That of the process whose folder `dir` is. */
+KILN_CHECK int kiln_procfs_stat(int dir, struct kiln_procfs_stat *ret_stat);
+/* Whether it began at this time of CLOCK_BOOTTIME, as far as ticks tell; 0: at any. */
+bool kiln_procfs_began(const struct kiln_procfs_stat *stat, uint64_t start_ns);
 
 struct kiln_procfs_status {
     uint32_t parent_pid;
@@ -70,5 +74,8 @@ KILN_CHECK int64_t kiln_procfs_link(int dir, const char *name, char *to, size_t 
  */
 KILN_CHECK int kiln_procfs_lines(int dir, const char *name, uint64_t max,
                                  bool (*visit)(void *context, struct kiln_str line), void *context);
+
+/* The number behind the line "KEY:" of a file, of base 10 or 16.  -ENOENT: there is none. */
+KILN_CHECK int kiln_procfs_number(const char *path, const char *key, int base, uint64_t *ret);
 
 #endif /* KILN_HOST_PROCFS_H */

@@ -9,17 +9,13 @@
  * without a range.)  core/code.h moves such a mapping to its offset and the addresses with it.
  *
  * OTLP wants a build id of every mapping: without one (a BPF program) there is no mapping.  The
- * kernel has its own in a note, its modules each have one:
- *
- *   u32 name size (4), u32 size of the id, u32 type (3), "GNU\0", the id
+ * kernel has its own in a note, its modules each have one (symbol/elf_note.c).
  */
 #include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
-
-#include <elf.h>
 
 #include "base/bytetext.h"
+#include "host/procfs.h"
 #include "host/publish_int.h"
 
 static uint32_t hex_attr(struct run *run, const uint8_t *id, size_t n)
@@ -68,33 +64,13 @@ uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint
 /* ---- the kernel ---- */
 
 /* The build id in a file of notes; 0: none. */
-static size_t read_note(const char *path, uint8_t id[KILN_BUILD_ID_MAX])
+static uint8_t read_note(const char *path, uint8_t id[KILN_BUILD_ID_MAX])
 {
     char notes[1024];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, notes, sizeof(notes)) : -1;
-    Elf64_Nhdr head;
+    int64_t n = kiln_procfs_read(AT_FDCWD, path, notes, sizeof(notes));
+    uint8_t len;
 
-    if (fd >= 0)
-        close(fd);
-    for (size_t at = 0; n > 0 && at + sizeof(head) <= (size_t)n;) {
-        size_t left = (size_t)n - at - sizeof(head);
-        const char *name = notes + at + sizeof(head);
-        size_t name_len, id_len;
-
-        memcpy(&head, notes + at, sizeof(head));
-        name_len = ((size_t)head.n_namesz + 3) & ~(size_t)3;
-        id_len = ((size_t)head.n_descsz + 3) & ~(size_t)3;
-        if (name_len > left || id_len > left - name_len)
-            return 0;
-        if (head.n_type == NT_GNU_BUILD_ID && name_len == 4 && memcmp(name, "GNU", 4) == 0 &&
-            head.n_descsz <= KILN_BUILD_ID_MAX) {
-            memcpy(id, name + name_len, head.n_descsz);
-            return head.n_descsz;
-        }
-        at += sizeof(head) + name_len + id_len;
-    }
-    return 0;
+    return n > 0 && kiln_notes_build_id(notes, (size_t)n, id, &len) == 0 ? len : 0;
 }
 
 static uint32_t make_kernel_mapping(struct run *run, struct kiln_str module)

@@ -30,11 +30,6 @@ const char *kiln_end_text(enum kiln_end end)
     return reasons[end].text;
 }
 
-bool kiln_end_is_miss(enum kiln_end end)
-{
-    return end == KILN_END_NEW_PROCESS || end == KILN_END_NEW_MAP || end == KILN_END_NEW_PAGE;
-}
-
 double kiln_end_success(const struct kiln_end_tally *tally)
 {
     uint64_t all = tally->lost;

@@ -8,7 +8,6 @@
 #ifndef KILN_HOST_REASON_H
 #define KILN_HOST_REASON_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/bpf/record.h"
@@ -17,8 +16,6 @@
 const char *kiln_end_word(enum kiln_end end);
 /* "code made at run time, whose frame pointers do not lead on" */
 const char *kiln_end_text(enum kiln_end end);
-/* A miss: the tables will be there next time. */
-bool kiln_end_is_miss(enum kiln_end end);
 
 struct kiln_end_tally {
     uint64_t by_end[KILN_ENDS];

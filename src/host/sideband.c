@@ -16,12 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "host/percpu.h"
 #include "host/sideband_int.h"
 
-enum { PAGES = 64, PAGES_MIN = 4, PAGES_MAX = 4096, RECORD_MAX = 65536, RESCAN_S = 10 };
+enum { PAGES = 64, PAGES_MIN = 4, PAGES_MAX = 4096, RECORD_MAX = 65536 };
 
 struct buffer {
     uint8_t *base; /* NULL: none */
@@ -35,7 +34,6 @@ struct kiln_sideband {
     uint32_t pages;
     size_t page_bytes;
     int epoll_fd;
-    uint64_t rescan_ns;
     _Alignas(8) uint8_t record[RECORD_MAX];
 };
 
@@ -146,7 +144,6 @@ int kiln_sideband_open(uint32_t pages, struct kiln_sideband **ret_sideband, stru
         kiln_sideband_close(sideband);
         return explain(rc, err);
     }
-    sideband->rescan_ns = kiln_clock_mono_ns() + RESCAN_S * KILN_NS_PER_S;
     *ret_sideband = sideband;
     return 0;
 }
@@ -197,17 +194,11 @@ static int drain_buffer(struct kiln_sideband *sideband, const struct buffer *buf
 int kiln_sideband_drain(struct kiln_sideband *sideband,
                         void (*visit)(void *context, const struct kiln_event *event), void *context)
 {
-    uint64_t now = kiln_clock_mono_ns();
     int n = 0;
     for (uint32_t cpu = 0; cpu < sideband->n_buffers; cpu++) {
         if (sideband->buffers[cpu].base)
             n += drain_buffer(sideband, &sideband->buffers[cpu], visit, context);
     }
-    if (now >= sideband->rescan_ns) {
-        sideband->rescan_ns = now + RESCAN_S * KILN_NS_PER_S;
-        int rc = kiln_percpu_rescan(&sideband->events);
-        if (rc < 0)
-            return rc;
-    }
-    return n;
+    int rc = kiln_percpu_rescan(&sideband->events);
+    return rc < 0 ? rc : n;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "symbol/elf.h"
 
 enum kiln_event_kind {
     KILN_EVENT_MAP,  /* executable memory was mapped, or made executable */
@@ -35,7 +36,7 @@ struct kiln_event {
     uint64_t start, length, offset;
     uint32_t major, minor; /* MAP: of the device; 0 where a build id came instead */
     uint64_t inode, inode_generation;
-    uint8_t build_id[20];
+    uint8_t build_id[KILN_BUILD_ID_MAX];
     uint8_t build_id_len; /* 0: none came */
 };
 

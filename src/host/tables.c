@@ -10,9 +10,12 @@
 
 #include "base/err.h"
 #include "base/metric.h"
+#include "host/bpf/arch.h"
 #include "host/tables_int.h"
 
-enum { MAPS_MAX = 65536, DWARF_RBP = 6, DWARF_RSP = 7 };
+enum { MAPS_MAX = 65536 };
+
+_Static_assert((int)KILN_CFI_BX_LOST == (int)KILN_BX_LOST, "rows say it in the same way");
 
 /* ---- rows ---- */
 
@@ -33,15 +36,15 @@ static uint32_t pack_cfa(const struct kiln_cfi_row *row)
     case KILN_RULE_FRAME:
         return KILN_CFA_FRAME;
     case KILN_RULE_REG:
-        if (row->reg == DWARF_RSP)
+        if (row->reg == KILN_ARCH_SP)
             return KILN_CFA_SP;
-        return row->reg == DWARF_RBP ? KILN_CFA_FP : KILN_CFA_REG + row->reg;
+        return row->reg == KILN_ARCH_FP ? KILN_CFA_FP : KILN_CFA_REG + row->reg;
     case KILN_RULE_DEREF:
         if (row->more != 0 && row->more != 8)
             return KILN_CFA_NONE;
-        if (row->reg == DWARF_RSP)
+        if (row->reg == KILN_ARCH_SP)
             return row->more ? KILN_CFA_SP_DEREF8 : KILN_CFA_SP_DEREF;
-        if (row->reg == DWARF_RBP)
+        if (row->reg == KILN_ARCH_FP)
             return row->more ? KILN_CFA_FP_DEREF8 : KILN_CFA_FP_DEREF;
         return KILN_CFA_NONE;
     default:

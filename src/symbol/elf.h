@@ -17,6 +17,8 @@
 
 #include "base/attr.h"
 
+enum { KILN_BUILD_ID_MAX = 20 };
+
 /* Where bytes come from.  Reads exactly `n` bytes, or returns a negative errno (KILN_E_TRUNCATED
  * past the end). */
 struct kiln_bytes {
@@ -70,8 +72,12 @@ KILN_CHECK int kiln_elf_read(const struct kiln_elf *elf, uint64_t address, void 
 /* The address of what is at an offset, by the segments that can be executed.  -ENOENT. */
 KILN_CHECK int kiln_elf_address(const struct kiln_elf *elf, uint64_t offset, uint64_t *ret_address);
 
-/* GNU's build id (at most 20 bytes are taken) and Go's.  -ENOENT: none. */
-KILN_CHECK int kiln_elf_build_id(const struct kiln_elf *elf, uint8_t ret_id[20], uint8_t *ret_len);
+/* GNU's build id, cut where it is longer, and Go's.  -ENOENT: none. */
+KILN_CHECK int kiln_elf_build_id(const struct kiln_elf *elf, uint8_t ret_id[KILN_BUILD_ID_MAX],
+                                 uint8_t *ret_len);
+/* GNU's in notes that are in memory: the kernel shows its own. */
+KILN_CHECK int kiln_notes_build_id(const void *notes, size_t n, uint8_t ret_id[KILN_BUILD_ID_MAX],
+                                   uint8_t *ret_len);
 KILN_CHECK int kiln_elf_go_build_id(const struct kiln_elf *elf, char *ret_text, size_t size);
 /* OpenTelemetry's hash of a file: 32 hexadecimal digits and NUL. */
 KILN_CHECK int kiln_elf_hash(const struct kiln_bytes *bytes, char ret_text[33]);

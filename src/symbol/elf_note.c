@@ -58,25 +58,32 @@ static const uint8_t *find_in(const uint8_t *at, size_t n, const struct wanted *
     return NULL;
 }
 
-/* Finds it in a range of the file; its content is copied to `to`, cut at `size`. */
-static int find_at(const struct kiln_elf *elf, uint64_t offset, uint64_t n,
-                   const struct wanted *wanted, void *to, uint32_t *size)
+/* Finds it in notes; its content is copied to `to`, cut at `size`. */
+static int copy_from(const void *notes, size_t n, const struct wanted *wanted, void *to,
+                     uint32_t *size)
 {
-    uint8_t notes[NOTES_MAX];
-    const uint8_t *found;
     uint32_t len;
+    const uint8_t *found = find_in(notes, n, wanted, &len);
 
-    if (n > sizeof(notes))
-        n = sizeof(notes);
-    if (elf->bytes.read(&elf->bytes, offset, notes, n) < 0)
-        return -ENOENT;
-    found = find_in(notes, n, wanted, &len);
     if (!found || len == 0)
         return -ENOENT;
     if (len < *size)
         *size = len;
     memcpy(to, found, *size);
     return 0;
+}
+
+/* Finds it in a range of the file. */
+static int find_at(const struct kiln_elf *elf, uint64_t offset, uint64_t n,
+                   const struct wanted *wanted, void *to, uint32_t *size)
+{
+    uint8_t notes[NOTES_MAX];
+
+    if (n > sizeof(notes))
+        n = sizeof(notes);
+    if (elf->bytes.read(&elf->bytes, offset, notes, n) < 0)
+        return -ENOENT;
+    return copy_from(notes, n, wanted, to, size);
 }
 
 static int find_note(const struct kiln_elf *elf, const struct wanted *wanted, void *to,
@@ -96,11 +103,24 @@ static int find_note(const struct kiln_elf *elf, const struct wanted *wanted, vo
     return find_at(elf, section->offset, section->size, wanted, to, size);
 }
 
-int kiln_elf_build_id(const struct kiln_elf *elf, uint8_t ret_id[20], uint8_t *ret_len)
+static const struct wanted gnu = {"GNU", NT_GNU_BUILD_ID, ".note.gnu.build-id"};
+
+int kiln_elf_build_id(const struct kiln_elf *elf, uint8_t ret_id[KILN_BUILD_ID_MAX],
+                      uint8_t *ret_len)
 {
-    static const struct wanted gnu = {"GNU", NT_GNU_BUILD_ID, ".note.gnu.build-id"};
-    uint32_t size = 20;
+    uint32_t size = KILN_BUILD_ID_MAX;
     int r = find_note(elf, &gnu, ret_id, &size);
+
+    if (r == 0)
+        *ret_len = (uint8_t)size;
+    return r;
+}
+
+int kiln_notes_build_id(const void *notes, size_t n, uint8_t ret_id[KILN_BUILD_ID_MAX],
+                        uint8_t *ret_len)
+{
+    uint32_t size = KILN_BUILD_ID_MAX;
+    int r = copy_from(notes, n, &gnu, ret_id, &size);
 
     if (r == 0)
         *ret_len = (uint8_t)size;

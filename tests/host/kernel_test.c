@@ -297,10 +297,6 @@ TEST(kernel, only_who_is_wanted_by_pid_is_sampled_and_its_descendants)
     CHECK_TEXT(seen.comm, "kiln-grandchild");
     for (int i = 0; i < 4; i++)
         CHECK(seen.tids[i] != (uint32_t)unwanted);
-    CHECK_OK(kiln_kernel_want_pid(kernel, (uint32_t)unwanted, true));
-    struct seen more = {.pid = (uint32_t)unwanted};
-    watch(kernel, &more, 1);
-    CHECK_OK(kiln_kernel_want_pid(kernel, (uint32_t)unwanted, false));
     struct kiln_kernel_stats stats;
     kiln_kernel_stats(kernel, &stats);
     CHECK(stats.counts[KILN_COUNT_FILTERED] > 0);

@@ -169,6 +169,12 @@ enum kiln_end {
     KILN_ENDS,
 };
 
+/* A miss: the tables will be there next time. */
+static inline int kiln_end_is_miss(__u8 end)
+{
+    return end == KILN_END_NEW_PROCESS || end == KILN_END_NEW_MAP || end == KILN_END_NEW_PAGE;
+}
+
 enum {
     KILN_RECORD_USER_MODE = 1,     /* the processor was in user mode */
     KILN_RECORD_KERNEL_THREAD = 2, /* no user part at all */
@@ -229,8 +235,8 @@ enum kiln_count {
 enum kiln_filter_kind { KILN_FILTER_PID, KILN_FILTER_CGROUP, KILN_FILTER_COMM };
 
 /*
- * A key of the filter's hash; its value is a byte: 1 wanted, 2 not wanted.  All its bytes count, so
- * that it is zeroed before it is filled: naming a member leaves the rest of a union as it was.
+ * A key of the filter's hash, whose values say nothing.  All its bytes count, so that it is zeroed
+ * before it is filled: naming a member leaves the rest of a union as it was.
  */
 struct kiln_filter_key {
     __u32 kind;

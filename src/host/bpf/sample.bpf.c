@@ -299,11 +299,6 @@ static __always_inline void send(struct scratch *s, const struct kiln_settings *
         count(KILN_COUNT_SAMPLES);
 }
 
-static __always_inline int is_miss(__u8 end)
-{
-    return end == KILN_END_NEW_PROCESS || end == KILN_END_NEW_MAP || end == KILN_END_NEW_PAGE;
-}
-
 static __always_inline void sample(struct tick *tick, struct scratch *s, struct task_struct *task,
                                    const struct kiln_settings *settings)
 {
@@ -322,7 +317,7 @@ static __always_inline void sample(struct tick *tick, struct scratch *s, struct 
             take_user_stack(s);
     }
     __u32 words = record->n_kernel + record->n_user;
-    if (is_miss(record->end)) {
+    if (kiln_end_is_miss(record->end)) {
         if (may_be_raw(s, settings))
             words = add_raw(s, words);
         else

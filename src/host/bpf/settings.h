@@ -20,10 +20,6 @@ struct kiln_settings {
     __u32 pad;
 };
 
-enum {
-    KILN_FILTERS_MAX = 4096, /* entries of the filter */
-    KILN_FILTER_WANTED = 1,
-    KILN_FILTER_UNWANTED = 2,
-};
+enum { KILN_FILTERS_MAX = 4096 }; /* entries of the filter */
 
 #endif /* KILN_HOST_BPF_SETTINGS_H */

@@ -52,12 +52,6 @@ int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
     return 0;
 }
 
-int kiln_kernel_want_pid(struct kiln_kernel *kernel, uint32_t pid, bool wanted)
-{
-    (void)kernel, (void)pid, (void)wanted;
-    return 0;
-}
-
 int kiln_kernel_fd(const struct kiln_kernel *kernel)
 {
     (void)kernel;
