@@ -275,10 +275,8 @@ static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct f
 
     facts->status.uid = UINT32_MAX;
     kiln_proc_learn_exe(all, p);
-    if (kiln_proc_open(all, p, &dir) == 0) {
+    if (kiln_proc_open(all, p, &dir) == 0)
         read_there(all, p, dir, facts);
-        close(dir);
-    }
     if (!facts->path[0] && p->exe)
         snprintf(facts->path, sizeof(facts->path), "%s", p->exe);
     if (!facts->command[0])

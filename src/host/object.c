@@ -308,6 +308,16 @@ int kiln_objects_take(struct kiln_objects *objects, int fd, const char *path,
     return 0;
 }
 
+struct kiln_object *kiln_objects_get(struct kiln_objects *objects, const struct stat *st)
+{
+    struct object *o = find(objects, st, hash_file(st));
+
+    if (!o || o->pub.fd < 0)
+        return NULL;
+    kiln_objects_use(objects, &o->pub);
+    return kiln_object_ref(&o->pub);
+}
+
 struct kiln_object *kiln_objects_known(struct kiln_objects *objects,
                                        const struct kiln_object_hint *hint)
 {

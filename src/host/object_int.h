@@ -31,6 +31,9 @@ void kiln_objects_on_gone(struct kiln_objects *objects,
 KILN_CHECK int kiln_objects_take(struct kiln_objects *objects, int fd, const char *path,
                                  struct kiln_object **ret_object);
 
+/* The object of the file that has this state, if it is known and open, held; NULL. */
+struct kiln_object *kiln_objects_get(struct kiln_objects *objects, const struct stat *st);
+
 /* What is known of a mapped file that cannot be opened. */
 struct kiln_object_hint {
     const char *path;

@@ -108,6 +108,8 @@ static void forget(struct kiln_processes *all, struct kiln_proc *p)
     *at = p->next;
     kiln_link_drop(&p->use);
     all->n--;
+    if (all->opened == p)
+        kiln_proc_shut(all);
     kiln_proc_void(all, p);
     kiln_map_set_unref(&all->shelf, p->set);
     kiln_identity_unref(p->pub.identity);
@@ -234,6 +236,7 @@ struct kiln_process *kiln_processes_of(struct kiln_processes *all, const struct 
 {
     struct kiln_proc *p;
 
+    kiln_proc_shut(all);
     if (record->flags & KILN_RECORD_KERNEL_THREAD)
         return &all->kernel->pub;
     p = process_of(all, record);
@@ -345,6 +348,7 @@ static void prove(struct kiln_processes *all)
 
 void kiln_processes_sweep(struct kiln_processes *all)
 {
+    kiln_proc_shut(all);
     while (!kiln_link_empty(&all->gone))
         forget(all, KILN_OF_LINK(struct kiln_proc, use, all->gone.next));
     prove(all);
@@ -457,6 +461,7 @@ void kiln_processes_free(struct kiln_processes *all)
         forget(all, KILN_OF_LINK(struct kiln_proc, use, all->gone.next));
     while (!kiln_link_empty(&all->alive))
         forget(all, KILN_OF_LINK(struct kiln_proc, use, all->alive.next));
+    kiln_proc_shut(all);
     kiln_objects_free(all->objects);
     if (all->kernel)
         kiln_identity_unref(all->kernel->pub.identity);

@@ -24,24 +24,39 @@
 
 /* ---- opening ---- */
 
-int kiln_open_beneath(int dir, const char *path, uint64_t resolve, struct stat *ret_st)
+/* A regular file that is only named yet. */
+static int reach(int dir, const char *path, uint64_t resolve, struct stat *ret_st)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-    char name[32];
     int at = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-    int fd, r;
 
     if (at < 0)
         return -errno;
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
     if (fstat(at, ret_st) < 0 || !S_ISREG(ret_st->st_mode)) {
         close(at);
         return -ENOENT;
     }
+    return at;
+}
+
+/* Opens what was reached, and lets go of that. */
+static int open_reached(int at)
+{
+    char name[32];
+    int fd, r;
+
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
     fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     r = fd < 0 ? -errno : fd;
     close(at);
     return r;
+}
+
+int kiln_open_beneath(int dir, const char *path, uint64_t resolve, struct stat *ret_st)
+{
+    int at = reach(dir, path, resolve, ret_st);
+
+    return at < 0 ? at : open_reached(at);
 }
 
 /* ---- taking ---- */
@@ -62,14 +77,29 @@ static struct kiln_object_hint hint_of(const struct kiln_map *map)
     return (struct kiln_object_hint){map->path, map->build_id, map->build_id_len, map->inode};
 }
 
-/* The object of an open file, if that is what is mapped; takes the file. */
-static struct kiln_object *take(struct kiln_processes *all, const struct kiln_map *map, int fd,
+/* The object of a file that was reached; most are open already.  Lets go of what was reached. */
+static struct kiln_object *object_of(struct kiln_processes *all, const char *path, int at,
+                                     const struct stat *st)
+{
+    struct kiln_object *object = kiln_objects_get(all->objects, st);
+    int fd;
+
+    if (object) {
+        close(at);
+        return object;
+    }
+    fd = open_reached(at);
+    return fd < 0 || kiln_objects_take(all->objects, fd, path, &object) < 0 ? NULL : object;
+}
+
+/* The object of a file that was reached, if that is what is mapped; lets go of the file. */
+static struct kiln_object *take(struct kiln_processes *all, const struct kiln_map *map, int at,
                                 const struct stat *st, enum via via)
 {
     struct kiln_object_hint hint = hint_of(map);
-    struct kiln_object *object;
+    struct kiln_object *object = object_of(all, map->path, at, st);
 
-    if (kiln_objects_take(all->objects, fd, map->path, &object) < 0)
+    if (!object)
         return NULL;
     if (kiln_object_agrees(object, &hint)) {
         if (via != VIA_OTHER_ROOT || map->build_id_len || map->device == st->st_dev)
@@ -88,12 +118,12 @@ static struct kiln_object *by_mapping(struct kiln_processes *all, int dir,
     struct kiln_object *object;
     struct stat st;
     char name[64];
-    int fd;
+    int at;
 
     snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)map->start,
              (unsigned long long)map->end);
-    fd = kiln_open_beneath(dir, name, 0, &st);
-    object = fd < 0 ? NULL : take(all, map, fd, &st, VIA_MAPPING);
+    at = reach(dir, name, 0, &st);
+    object = at < 0 ? NULL : take(all, map, at, &st, VIA_MAPPING);
     if (!object || kiln_object_agrees(object, &hint) || link_agrees(dir, name, map))
         return object;
     kiln_object_unref(object);
@@ -103,14 +133,14 @@ static struct kiln_object *by_mapping(struct kiln_processes *all, int dir,
 static struct kiln_object *by_root(struct kiln_processes *all, int dir, const struct kiln_map *map,
                                    enum via via)
 {
-    int root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    int root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), at;
     struct stat st;
 
     if (root < 0)
         return NULL;
-    fd = kiln_open_beneath(root, map->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &st);
+    at = reach(root, map->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &st);
     close(root);
-    return fd < 0 ? NULL : take(all, map, fd, &st, via);
+    return at < 0 ? NULL : take(all, map, at, &st, via);
 }
 
 /* Of a process that has no root any more: where its parent lives, and where the agent does. */
@@ -202,7 +232,6 @@ static void open_again(struct kiln_processes *all, struct kiln_proc *p, const st
     if (kiln_proc_open(all, p, &dir) < 0)
         return;
     object = find_object(all, p, dir, map);
-    close(dir);
     kiln_object_unref(object);
 }
 
@@ -226,8 +255,6 @@ void kiln_proc_open_map(struct kiln_processes *all, struct kiln_proc *p, struct 
         map = kiln_map_set_find(p->set, start);
     object = map->kind == KILN_MAP_VDSO ? kiln_objects_vdso(all->objects)
                                         : find_object(all, p, dir, map);
-    if (dir >= 0)
-        close(dir);
     map->tried = true;
     if (object)
         attach(all, p->set, map, object);

@@ -126,7 +126,9 @@ struct kiln_processes {
     struct kiln_link alive, gone; /* those used last are first */
     struct kiln_proc *kernel;     /* all kernel threads */
     struct kiln_identity *kernel_identity;
-    int proc; /* the folder */
+    int proc;                 /* the folder */
+    struct kiln_proc *opened; /* whose folder is kept open while a sample of it is looked at */
+    int folder;
     uint64_t images;
     uint64_t lost;     /* times that events were lost */
     uint32_t unproven; /* processes to look after: their exit may be among what was lost */
@@ -158,8 +160,12 @@ void kiln_proc_sync(struct kiln_proc *p);
 /* Drops mappings of processes longest not used, to make room for those of `but`. */
 void kiln_proc_make_room(struct kiln_processes *all, const struct kiln_proc *but);
 
-/* Its folder in /proc, if it is still this process that is there.  -ESRCH. */
+/*
+ * Its folder in /proc, if it is still this process that is there.  It is kept, and closed by
+ * kiln_proc_shut(), with the next sample at the latest.  -ESRCH.
+ */
 KILN_CHECK int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir);
+void kiln_proc_shut(struct kiln_processes *all);
 KILN_CHECK int kiln_proc_stat(struct kiln_processes *all, uint32_t pid,
                               struct kiln_procfs_stat *ret_stat);
 /* Reads its mappings, or takes those of the process that it was forked from. */

@@ -127,7 +127,14 @@ static int folder_of_thread(int dir, uint32_t tid)
     return thread;
 }
 
-int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir)
+void kiln_proc_shut(struct kiln_processes *all)
+{
+    if (all->opened)
+        close(all->folder);
+    all->opened = NULL;
+}
+
+static int find_folder(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir)
 {
     struct kiln_procfs_stat stat;
     int dir = p->pub.gone ? -1 : open_folder(all, p->pub.pid);
@@ -145,6 +152,21 @@ int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir
     if (!p->parent_pid)
         p->parent_pid = stat.parent_pid;
     *ret_dir = dir;
+    return 0;
+}
+
+int kiln_proc_open(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir)
+{
+    int r;
+
+    if (all->opened != p || p->pub.gone) {
+        kiln_proc_shut(all);
+        r = find_folder(all, p, &all->folder);
+        if (r < 0)
+            return r;
+        all->opened = p;
+    }
+    *ret_dir = all->folder;
     return 0;
 }
 
@@ -177,7 +199,6 @@ static int read_own(struct kiln_processes *all, struct kiln_proc *p, struct kiln
         kiln_proc_make_room(all, p);
         r = kiln_map_set_read(&all->shelf, dir, &fresh);
     }
-    close(dir);
     if (r < 0)
         return r;
     kiln_metric_add(all->metric_reads, 1);

@@ -228,19 +228,15 @@ struct kiln_str kiln_procfs_next_env(struct kiln_str *rest, const char *const *n
 int64_t kiln_procfs_read(int dir, const char *name, void *to, size_t size)
 {
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    size_t n = 0;
-    ssize_t got = 1;
+    ssize_t got;
 
     if (fd < 0)
         return -errno;
-    while (n < size && got > 0) {
-        got = read(fd, (char *)to + n, size - n);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got > 0)
-            n += (size_t)got;
-    }
-    got = got < 0 ? -errno : (ssize_t)n;
+    do {
+        got = read(fd, to, size);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0)
+        got = -errno;
     close(fd);
     return got;
 }

@@ -63,7 +63,10 @@ struct kiln_str kiln_procfs_parse_cgroup(struct kiln_str text);
 /* The next "NAME=value" of an environment whose name is one of `names`; ptr NULL: no more. */
 struct kiln_str kiln_procfs_next_env(struct kiln_str *rest, const char *const *names, uint32_t n);
 
-/* Reads at most `size` bytes of a file beneath a directory.  Returns how many, or -errno. */
+/*
+ * Reads at most `size` bytes of a file beneath a directory, one that the kernel shows in one piece
+ * (not maps).  Returns how many, or -errno.
+ */
 KILN_CHECK int64_t kiln_procfs_read(int dir, const char *name, void *to, size_t size);
 /* What a link says, with NUL; -errno, -ENAMETOOLONG. */
 KILN_CHECK int64_t kiln_procfs_link(int dir, const char *name, char *to, size_t size);
