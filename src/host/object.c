@@ -5,8 +5,9 @@
  * that whoever lets go of one on another thread never frees it; those that nobody else holds are
  * forgotten here, when they have not been used for some time.
  *
- * Open files are in a ring in order of use.  Headers of hostile files may take megabytes each,
- * therefore their weight is limited too.
+ * Open files are in a ring in order of use.  Headers and unwind tables of hostile files may take
+ * megabytes each, therefore their weight is limited too; a file that alone weighs half of that goes
+ * without, else it would push out all others.
  */
 #include "host/object.h"
 
@@ -148,17 +149,44 @@ static void limit_open(struct kiln_objects *objects, const struct object *but)
     kiln_metric_set(objects->metric_open, objects->n_open);
 }
 
+static bool is_heavy(const struct kiln_objects *objects, uint64_t bytes)
+{
+    return bytes > objects->weight_max / 2;
+}
+
 /* Reads the headers; a file that is no ELF, or a broken one, has none. */
-static void open_elf(struct object *o)
+static void open_elf(struct kiln_objects *objects, struct object *o)
 {
     struct kiln_bytes bytes;
 
     if (kiln_bytes_file(o->pub.fd, &bytes) < 0 || kiln_elf_open(&bytes, &o->pub.elf) < 0)
         o->pub.elf = NULL;
-    o->weight = 4096;
-    if (o->pub.elf)
-        o->weight += (uint64_t)o->pub.elf->n_sections * (sizeof(struct kiln_elf_section) + 16) +
-                     o->pub.elf->n_segments * sizeof(struct kiln_elf_segment);
+    if (o->pub.elf && is_heavy(objects, kiln_elf_bytes(o->pub.elf))) {
+        kiln_elf_close(o->pub.elf);
+        o->pub.elf = NULL;
+    }
+    o->weight = sizeof(*o) + (o->pub.elf ? kiln_elf_bytes(o->pub.elf) : 0);
+}
+
+/* Tables are read bit by bit: what they have come to weigh is seen when the file is used again. */
+static void weigh(struct kiln_objects *objects, struct object *o)
+{
+    uint64_t cfi = o->pub.cfi ? kiln_cfi_bytes(o->pub.cfi) : 0;
+    uint64_t weight = sizeof(*o) + (o->pub.elf ? kiln_elf_bytes(o->pub.elf) : 0);
+
+    if (is_heavy(objects, cfi)) {
+        kiln_cfi_close(o->pub.cfi);
+        o->pub.cfi = NULL;
+        cfi = 0;
+    }
+    weight += cfi;
+    objects->weight += weight - o->weight;
+    if (weight <= o->weight) {
+        o->weight = weight;
+        return;
+    }
+    o->weight = weight;
+    limit_open(objects, o);
 }
 
 static void now_open(struct kiln_objects *objects, struct object *o)
@@ -175,8 +203,10 @@ bool kiln_objects_use(struct kiln_objects *objects, struct kiln_object *object)
     uint64_t now_ns;
 
     kiln_link_first(object->fd < 0 ? &objects->closed : &objects->open, &o->use);
-    if (object->fd >= 0)
+    if (object->fd >= 0) {
+        weigh(objects, o);
         return true;
+    }
     now_ns = kiln_clock_mono_ns();
     if (now_ns - o->asked_ns < KILN_NS_PER_S)
         return true;
@@ -263,7 +293,7 @@ static struct object *add(struct kiln_objects *objects, int fd, const char *path
     o->pub.size = (uint64_t)st->st_size;
     o->pub.changed_ns = kiln_timespec_ns(st->st_ctim);
     o->pub.fd = fd;
-    open_elf(o);
+    open_elf(objects, o);
     describe(o);
     o->file_hash = hash_file(st);
     o->path_hash = kiln_hash(path, len);
@@ -298,7 +328,7 @@ int kiln_objects_take(struct kiln_objects *objects, int fd, const char *path,
         }
     } else if (o->pub.fd < 0) {
         set_file(&o->pub, fd);
-        open_elf(o);
+        open_elf(objects, o);
         now_open(objects, o);
     } else {
         close(fd);

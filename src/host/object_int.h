@@ -14,7 +14,7 @@ struct kiln_metrics;
 
 /*
  * `max`: files open at once; 0: 2,048, or half of what this process may open.  `weight_max`: bytes
- * of their headers in memory.
+ * of their headers and unwind tables in memory.
  */
 KILN_CHECK int kiln_objects_new(uint32_t max, uint64_t weight_max, struct kiln_metrics *metrics,
                                 struct kiln_objects **ret_objects);

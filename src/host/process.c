@@ -395,10 +395,10 @@ static int copy_env_names(struct kiln_processes *all, const struct kiln_processe
 static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *opts)
 {
     uint64_t memory = opts->memory_bytes ? opts->memory_bytes : MEMORY_DEFAULT;
-    int r = kiln_objects_new(opts->objects_max, memory / 4, opts->metrics, &all->objects);
+    int r = kiln_objects_new(opts->objects_max, memory / 8 * 3, opts->metrics, &all->objects);
 
     all->shelf.paths.bytes_max = memory / 8;
-    all->shelf.budget.limit = memory / 8 * 5;
+    all->shelf.budget.limit = memory / 2;
 
     if (r == 0)
         r = copy_env_names(all, opts);

@@ -89,7 +89,7 @@ struct kiln_processes_opts {
     uint32_t n_env_names;
     uint32_t processes_max; /* known at once; 0: 65,536; beyond, those longest not sampled go */
     uint32_t objects_max;   /* with open files; 0: 2,048, or half of what may be open */
-    uint64_t memory_bytes;  /* of mappings, paths and headers of files; 0: 32 MiB */
+    uint64_t memory_bytes;  /* of mappings, paths, headers and tables of files; 0: 32 MiB */
     const char *proc;       /* NULL: "/proc"; tests have their own */
     struct kiln_metrics *metrics;
 };

@@ -11,7 +11,6 @@
  * once, entry by entry, into an index of our own.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/err.h"
 #include "symbol/cfi_int.h"
@@ -120,13 +119,41 @@ uint32_t cfi_index_find(struct cfi_frames *frames, uint64_t address)
     return low;
 }
 
-static int compare(const void *a, const void *b)
+static bool is_before(const struct cfi_index_entry *x, const struct cfi_index_entry *y)
 {
-    const struct cfi_index_entry *x = a, *y = b;
+    return x->begin != y->begin ? x->begin < y->begin : x->at < y->at;
+}
 
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+/* Lets an entry sink in a heap whose top is the last of all. */
+static void sink(struct cfi_index_entry *heap, uint32_t n, uint32_t at)
+{
+    struct cfi_index_entry sinking = heap[at];
+
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_before(&heap[child], &heap[child + 1]))
+            child++;
+        if (!is_before(&sinking, &heap[child]))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = sinking;
+}
+
+/*
+ * Sorts in place.  The C library's qsort() may want as much memory again, and asks the kernel how
+ * much there is: that kills whoever is confined.
+ */
+static void sort(struct cfi_index_entry *entries, uint32_t n)
+{
+    for (uint32_t i = n / 2; i-- > 0;)
+        sink(entries, n, i);
+    while (n > 1) {
+        struct cfi_index_entry last = entries[0];
+
+        entries[0] = entries[--n];
+        entries[n] = last;
+        sink(entries, n, 0);
+    }
 }
 
 static int add(struct cfi_frames *frames, uint64_t begin, uint64_t at)
@@ -155,8 +182,7 @@ int cfi_index_make(struct cfi_frames *frames)
         }
         at = head.end ? head.end : at + 4;
     }
-    if (frames->n_index)
-        qsort(frames->index, frames->n_index, sizeof(*frames->index), compare);
+    sort(frames->index, frames->n_index);
     return r;
 }
 

@@ -18,8 +18,11 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "elf_maker.h"
 #include "fake_proc.h"
+#include "frame_maker.h"
 #include "host/process_int.h"
+#include "symbol/cfi.h"
 #include "test.h"
 
 static struct kiln_processes *processes;
@@ -610,6 +613,88 @@ TEST(process_files, a_file_that_is_no_elf_is_an_object_of_another_kind)
     assert_non_null(fake_mapping()->object);
     CHECK_EQ(fake_mapping()->object->kind, KILN_OBJECT_OTHER);
     CHECK_EQ(fake_mapping()->bias, 0x10000 - 0x3000);
+    end_fake();
+}
+
+/* A library whose tables have no index: one is made of their 250 entries when they are asked. */
+static struct elf_maker *library_of_many_functions(void)
+{
+    struct frame_maker *frames = calloc(1, sizeof(*frames));
+    struct elf_maker *maker = calloc(1, sizeof(*maker));
+    static const uint8_t code[0x1000];
+    size_t cie;
+
+    assert_non_null(frames);
+    assert_non_null(maker);
+    frames->address = 0x5000;
+    cie = frame_maker_cie(frames, &(struct frame_cie){.letters = "zR", .encoding = 0x1b});
+    for (uint64_t i = 0; i < 250; i++)
+        frame_maker_fde(frames, cie, 0x1000 + 4 * i, 4, FRAME_PROGRAM("\x0e\x10"));
+    maker->type = ET_DYN;
+    elf_maker_add(maker, (struct elf_part){.name = ".text",
+                                           .flags = SHF_ALLOC | SHF_EXECINSTR,
+                                           .address = 0x1000,
+                                           .data = code,
+                                           .n = sizeof(code)});
+    elf_maker_add(maker, (struct elf_part){.name = ".eh_frame",
+                                           .flags = SHF_ALLOC,
+                                           .address = 0x5000,
+                                           .data = frames->data,
+                                           .n = frames->n});
+    (void)elf_maker_bytes(maker);
+    free(frames);
+    return maker;
+}
+
+/* The object of such a library that process 7 has mapped, where files may weigh so much. */
+static struct kiln_object *begin_many_functions(uint64_t memory_bytes)
+{
+    struct elf_maker *maker = library_of_many_functions();
+    struct stat st;
+    char line[256];
+
+    fake_proc_init(&fake);
+    fake_proc_add(&fake, 7, 1, 0);
+    fake_proc_write(&fake, 7, "root/tmp/lib.so", (const char *)maker->data, maker->n);
+    CHECK_OK(stat(fake_proc_path(&fake, 7, "root/tmp/lib.so"), &st));
+    snprintf(line, sizeof(line), "10000-20000 r-xp 00000000 08:01 %lu /tmp/lib.so\n",
+             (unsigned long)st.st_ino);
+    fake_proc_text(&fake, 7, "maps", line);
+    free(maker);
+    begin_with((struct kiln_processes_opts){.proc = fake.dir, .memory_bytes = memory_bytes});
+    return fake_mapping()->object;
+}
+
+static void read_tables(struct kiln_object *object)
+{
+    struct kiln_cfi_row rows[8];
+
+    object->cfi_tried = true;
+    CHECK_OK(kiln_cfi_open(object->elf, &object->cfi));
+    CHECK(kiln_cfi_rows(object->cfi, 0x1000, 0x1010, rows, 8) > 0);
+}
+
+TEST(process_files, tables_that_weigh_too_much_are_done_without)
+{
+    struct kiln_object *object = begin_many_functions(1 << 20);
+
+    assert_non_null(object);
+    read_tables(object);
+    CHECK(fake_mapping()->object == object && object->cfi); /* it is light enough */
+    end_fake();
+    object = begin_many_functions(24 << 10);
+    assert_non_null(object);
+    read_tables(object);
+    CHECK(fake_mapping()->object == object && !object->cfi && object->cfi_tried && object->elf);
+    end_fake();
+}
+
+TEST(process_files, headers_that_weigh_too_much_are_done_without)
+{
+    struct kiln_object *object = begin_many_functions(2 << 10);
+
+    assert_non_null(object);
+    CHECK(!object->elf && object->fd >= 0);
     end_fake();
 }
 

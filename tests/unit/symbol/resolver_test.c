@@ -129,16 +129,18 @@ TEST(resolver, names_what_a_file_has)
     stop(resolver);
 }
 
-TEST(resolver, tells_where_a_function_without_a_name_begins)
+/* A library of n functions without names, of 0x20 bytes each, from 0x1010 on. */
+static int file_of_functions(uint32_t n)
 {
     static struct elf_maker maker;
-    static uint8_t code[0x40];
-    struct frame_maker frames = {.address = 0x5000};
-    struct kiln_resolver *resolver = start(0);
-    struct kiln_source source = {.kind = KILN_SOURCE_ELF, .id = 1, .key = KILN_STR("a")};
+    static uint8_t code[0x3000];
+    static struct frame_maker frames;
+    size_t cie;
 
-    frame_maker_fde(&frames, frame_maker_cie(&frames, &(struct frame_cie){.encoding = 0x1b}),
-                    0x1010, 0x20, FRAME_PROGRAM(""));
+    frames = (struct frame_maker){.address = 0x5000};
+    cie = frame_maker_cie(&frames, &(struct frame_cie){.encoding = 0x1b});
+    for (uint32_t i = 0; i < n; i++)
+        frame_maker_fde(&frames, cie, 0x1010 + 0x20 * (uint64_t)i, 0x20, FRAME_PROGRAM(""));
     maker = (struct elf_maker){.type = ET_DYN};
     elf_maker_add(&maker, (struct elf_part){.name = ".text",
                                             .flags = SHF_ALLOC | SHF_EXECINSTR,
@@ -151,7 +153,27 @@ TEST(resolver, tells_where_a_function_without_a_name_begins)
                                             .data = frames.data,
                                             .n = frames.n});
     (void)elf_maker_bytes(&maker);
-    source.fd = file_of(maker.data, maker.n);
+    return file_of(maker.data, maker.n);
+}
+
+TEST(resolver, tells_where_one_of_many_functions_begins)
+{
+    struct kiln_resolver *resolver = start(0);
+    struct kiln_source source = {
+        .kind = KILN_SOURCE_ELF, .fd = file_of_functions(250), .id = 1, .key = KILN_STR("a")};
+
+    CHECK_EQ(ask(resolver, source, 0x1010 + 0x20 * 200 + 5).begin, 0x1010 + 0x20 * 200);
+    CHECK_EQ(counted("kiln_names_child_restarts_total"), 0);
+    close(source.fd);
+    stop(resolver);
+}
+
+TEST(resolver, tells_where_a_function_without_a_name_begins)
+{
+    struct kiln_resolver *resolver = start(0);
+    struct kiln_source source = {
+        .kind = KILN_SOURCE_ELF, .fd = file_of_functions(1), .id = 1, .key = KILN_STR("a")};
+
     for (int again = 0; again < 2; again++) {
         CHECK_EQ(ask(resolver, source, 0x1018).begin, 0x1010);
         CHECK_EQ(ask(resolver, source, 0x102f).begin, 0x1010);
