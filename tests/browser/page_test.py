@@ -79,7 +79,14 @@ class Page:
 
 def test_first_sight(page):
     page.open()
-    check("a service is chosen", page.browser.run("document.getElementById('service').value") in ("search", "shop"))
+    equal("of several services, all are shown", page.browser.run("document.getElementById('service').value"), "*")
+    equal("each with its share, the largest first", page.browser.run(
+        "[...document.querySelectorAll('#services tr')].map((r) => [...r.cells].map((c) => c.textContent))"),
+        [["shop", "93.3 %"], ["search", "6.7 %"]])
+    page.browser.run("document.querySelector('#services button').click()")
+    page.wait()
+    equal("and a click away", page.scope()["service"], ["shop"])
+    check("where it stands alone", page.browser.run("document.getElementById('shares').hidden"))
     equal("all services are offered", page.browser.run("[...document.getElementById('service').options].map((o) => o.value)"),
           ["*", "search", "shop"])
     page.browser.run("(() => { const s = document.getElementById('service'); s.value = '*'; s.onchange(); })()")

@@ -18,6 +18,7 @@ const LABEL_MIN = 26; /* px: narrower frames have no label */
 const UNITS = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
 const scope = {}; /* service, type, where, from, until, part ([from, until] in ms, or null), find, zoom (names) */
 let flame = null; /* { name, total, self, parent, depth, end, children, x (arrays by node), names, functions, answer } */
+let shares = []; /* [[service, value]], where all services are shown */
 let line = null; /* { points: [[ms, value]], from, until, step, marks: [[ms, version]] } */
 let zoomed = 0, chosen = 0, hits = null, matches = null, sort = "self", asked = 0, waiting = true, last = 0;
 
@@ -98,7 +99,7 @@ async function askScope() {
   $("empty").hidden = services.length > 0;
   if (!services.length) return false;
   const newest = services.reduce((a, b) => (b.newest > a.newest ? b : a));
-  scope.service = scope.service || newest.name;
+  scope.service = scope.service || (services.length > 1 ? ALL : newest.name);
   const names = services.map((s) => s.name), all = scope.service === ALL;
   const mine = all ? newest : services.find((s) => s.name === scope.service);
   fill($("service"), [...(names.length > 1 || all ? [ALL] : []), ...(mine ? names : [scope.service, ...names])], scope.service,
@@ -123,6 +124,15 @@ async function askFlame(query, from, until) {
   flame = takeFlame(await get("/api/v1/query", { query, from: Math.floor(from), until: Math.ceil(until), nodes: NODES, limit: FUNCTIONS }));
 }
 
+/* Of all services: what each of them has, the largest first. */
+async function askShares(query, from, until) {
+  shares = [];
+  if (scope.service !== ALL) return;
+  const params = { query, from: Math.floor(from), until: Math.ceil(until), step: Math.ceil((until - from) / 1000) + "s" };
+  const { series } = (await get("/api/v1/query", { ...params, format: "series", by: "service_name" })).series;
+  shares = series.map((s) => [s.labels.service_name, s.sum]).sort((a, b) => b[1] - a[1]);
+}
+
 async function ask(quietly) {
   const mine = ++asked;
   waiting = true;
@@ -136,7 +146,8 @@ async function ask(quietly) {
     if (!there) return say(scope.service ? `There is no service ${scope.service}.` : "No profiles yet.");
     const query = scope.type + selector(), from = time(scope.from), until = time(scope.until);
     for (const name of ["from", "until"]) if (Number.isNaN(time(scope[name]))) throw new Error(`${name}: not a time: "${scope[name]}"`);
-    await Promise.all([askLine(query, from, until), askFlame(query, ...(scope.part || [from, until]))]);
+    const part = scope.part || [from, until];
+    await Promise.all([askLine(query, from, until), askFlame(query, ...part), askShares(query, ...part)]);
     if (mine !== asked) return;
     zoomed = chosen = 0;
     for (const name of scope.zoom) zoomed = chosen = childNamed(zoomed, name);
@@ -393,7 +404,26 @@ function draw() {
   drawFlame();
   $("detail").textContent = `${nameOf(chosen)}  ·  ${describe(chosen)}`;
   $("whole").hidden = !zoomed;
+  showShares();
   showTable();
+}
+
+function showShares() {
+  const whole = shares.reduce((sum, s) => sum + s[1], 0) || 1;
+  $("shares").hidden = !shares.length;
+  $("services").replaceChildren(...shares.slice(0, ROWS).map(([name, value]) => {
+    const row = document.createElement("tr"), button = document.createElement("button"), own = row.insertCell();
+    button.textContent = button.title = name;
+    button.onclick = () => go({ service: name, zoom: [] });
+    own.append(button);
+    meter(row.insertCell(), value / whole, value / shares[0][1]);
+    return row;
+  }));
+}
+
+function meter(cell, part, length) {
+  cell.textContent = percent(part);
+  cell.style.background = `linear-gradient(to left, var(--soft) ${100 * length}%, transparent 0)`;
 }
 
 function showTable() {
@@ -411,9 +441,7 @@ function showTable() {
     mark.style.background = colour(f.name);
     cell.append(mark, f.name);
     cell.title = f.name;
-    const own = row.insertCell();
-    own.textContent = percent(f.self / total);
-    own.style.background = `linear-gradient(to left, var(--soft) ${100 * f.self / most}%, transparent 0)`;
+    meter(row.insertCell(), f.self / total, f.self / most);
     row.insertCell().textContent = percent(f.total / total);
     row.onclick = () => { $("find").value = "^" + f.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$"; $("find").oninput(); };
     return row;

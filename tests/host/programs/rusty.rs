@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // main <- outer <- by_key (a closure of a sort) or burn_leaf; and threads of std.
 use std::collections::BTreeMap;
-use std::hint::black_box;
 use std::time::{Duration, Instant};
+
+// std::hint has one from 1.66 on; Debian 12 has 1.63.
+#[inline(always)]
+fn black_box(value: u64) -> u64 {
+    unsafe { std::ptr::read_volatile(&value) }
+}
 
 #[inline(never)]
 fn burn_leaf(turns: u64) -> u64 {
