@@ -8,20 +8,16 @@ import gzip
 import json
 import os
 import pathlib
-import re
 import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, PROGRAMS, Folder, need_host  # noqa: E402
+from host_kit import KILN, Folder, Running, Served, need_host, top, wait_for  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
 
-PATIENCE_S = 60
 SIX = "bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore", "syslog"
 
 
@@ -31,16 +27,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_for(what):
-    until = time.monotonic() + PATIENCE_S
-    while not what():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-class Agent:
+class Agent(Served):
     """An agent on a free port, with its spool in the folder."""
 
     def __init__(self, folder, *words, env=None, before=()):
@@ -67,36 +54,9 @@ class Agent:
     def said(self):
         return self.log.read_text(errors="replace")
 
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=30) as answer:
-            return answer.read().decode()
-
-    def metric(self, name):
-        found = re.findall(rf"^{re.escape(name)} (\S+)$", self.get("/metrics"), re.M)
-        return float(found[0]) if found else 0
-
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
-
-
-class Program:
-    def __init__(self, name):
-        self.process = subprocess.Popen([PROGRAMS / name, "600"])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-
-def top(server, service):
-    done = subprocess.run([KILN, "query", "-s", f"http://127.0.0.1:{server.http}", "--json", "--from", "now-5m",
-                           f'process_cpu:cpu:nanoseconds{{service_name="{service}"}}'], capture_output=True, text=True,
-                          check=False)
-    return done.stdout
 
 
 def spooled(agent):
@@ -126,9 +86,9 @@ def check_sends(folder):
     words = ("--otlp-grpc", f"127.0.0.1:{port}")
     env = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
            "OTEL_SERVICE_NAME": "not-of-others"}
-    with KilnServer(*words) as server, Program("chain"), Agent(folder, "--config", config, env=env) as agent:
+    with KilnServer(*words) as server, Running("chain"), Agent(folder, "--config", config, env=env) as agent:
         check("a program is in the server, function by function",
-              wait_for(lambda: all(f'"{name}"' in top(server, "chain") for name in ("burn_leaf", "outer", "main"))),
+              wait_for(lambda: all(f'"{name}"' in top(server.http, "chain") for name in ("burn_leaf", "outer", "main"))),
               agent.said())
         services = subprocess.run([KILN, "query", "-s", f"http://127.0.0.1:{server.http}", "--services"], text=True,
                                   capture_output=True, check=False).stdout
@@ -197,8 +157,8 @@ def check_capabilities(folder):
                               capture_output=True, text=True, check=False, timeout=60)
         check(f"without CAP_{lacking.upper()} one sentence says so", done.returncode == 4 and
               f"needs CAP_{lacking.upper()}:" in done.stderr and done.stderr.count("kiln: ") == 1, done)
-    with Program("chain") as program, Agent(folder, "--endpoint", "http://127.0.0.1:9", "-F", "97", "-p",
-                                            program.process.pid, before=as_nobody(*SIX)) as agent:
+    with Running("chain") as (chain,), Agent(folder, "--endpoint", "http://127.0.0.1:9", "-F", "97", "-p", chain,
+                                             before=as_nobody(*SIX)) as agent:
         check("with six capabilities and no root, others' programs are profiled",
               wait_for(lambda: agent.metric("kiln_export_spool_files") >= 2), agent.said())
         ratio = agent.metric("kiln_host_unwind_success_ratio")

@@ -9,19 +9,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
-import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/browser"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, PROGRAMS, Folder, need_host  # noqa: E402
+from host_kit import KILN, Folder, Running, Served, need_host, top, wait_for  # noqa: E402
 
 CHAIN = ["burn_leaf", "middle_a", "outer", "main"]
-PATIENCE_S = 30  # it takes ten at most where nobody else works
 
 
-class AllInOne:
+class AllInOne(Served):
     """`kiln` on a terminal of its own, on free ports, in a folder of its own."""
 
     def __init__(self, folder, *words, user=None):
@@ -49,38 +46,14 @@ class AllInOne:
         os.close(self.ours)
         self.log.close()
 
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=30) as answer:
-            return answer.read().decode()
-
     def services(self):
         return {service["name"] for service in json.loads(self.get("/api/v1/services"))["services"]}
-
-    def top(self, service):
-        done = subprocess.run([KILN, "query", "-s", f"http://127.0.0.1:{self.http}", "--json", "--from", "now-5m",
-                               f'process_cpu:cpu:nanoseconds{{service_name="{service}"}}'], capture_output=True,
-                              text=True, check=False)
-        return done.stdout
-
-    def metric(self, name):
-        found = re.findall(rf"^{name} (\S+)$", self.get("/metrics"), re.M)
-        return float(found[0]) if found else None
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(60)
         self.log.seek(0)
         return code, self.log.read()
-
-
-def wait_for(what):
-    """The seconds until `what` holds, or None."""
-    began = time.monotonic()
-    while not what():
-        if time.monotonic() - began > PATIENCE_S:
-            return None
-        time.sleep(0.1)
-    return time.monotonic() - began
 
 
 def look_at_page(kiln):
@@ -102,30 +75,22 @@ def look_at_page(kiln):
             "[...document.querySelectorAll('#rows tr')].map((r) => r.textContent).join()"))
         check("also among all that runs", seen is not None, page.run("document.body.innerText"))
         page.screenshot("host-all")
-        program = subprocess.Popen([PROGRAMS / "shares", "60"])
-        try:
+        with Running("shares"):
             seen = wait_for(lambda: "shares" in page.run(
                 "[...document.getElementById('service').options].map((o) => o.value)"))
             check(f"another program is offered by itself, after {seen or 99:.1f} s", seen is not None, kiln.services())
-        finally:
-            program.kill()
-            program.wait()
 
 
 def check_profiles(folder):
     with AllInOne(folder) as kiln:
         check("the greeting says who is profiled, and how often", re.search(
             r"host +every process of this machine is profiled: \d+ processors? at 19 Hz", kiln.greeting), kiln.greeting)
-        program = subprocess.Popen([PROGRAMS / "chain", "60"])
-        try:
-            took = wait_for(lambda: "chain" in kiln.services() and "burn_leaf" in kiln.top("chain"))
+        with Running("chain"):
+            took = wait_for(lambda: "chain" in kiln.services() and "burn_leaf" in top(kiln.http, "chain"))
             check(f"a program is there with its functions after {took or 99:.1f} s", took is not None, kiln.services())
             for name in CHAIN:
-                check(f"{name} is there", f'"{name}"' in kiln.top("chain"), kiln.top("chain")[:500])
+                check(f"{name} is there", f'"{name}"' in top(kiln.http, "chain"), top(kiln.http, "chain")[:500])
             look_at_page(kiln)
-        finally:
-            program.kill()
-            program.wait()
         check("metrics tell how many samples", (kiln.metric("kiln_host_samples_total") or 0) > 0)
         check("and how many stacks are complete", (kiln.metric("kiln_host_unwind_success_ratio") or 0) > 0.9)
         code, log = kiln.stop()

@@ -9,28 +9,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import PROGRAMS, Folder, need_host, record, resources_of  # noqa: E402
+from host_kit import PROGRAMS, Folder, Running, need_host, record, resources_of  # noqa: E402
 
 WORDS = ("-d", "0.8s")
-
-
-class Running:
-    """Programs that burn while something else is looked at."""
-
-    def __init__(self, *programs, group=None):
-        self.programs, self.group, self.processes = programs, group, []
-
-    def __enter__(self):
-        for program in self.programs:
-            self.processes.append(subprocess.Popen([PROGRAMS / program, "60"]))
-            if self.group:
-                (self.group / "cgroup.procs").write_text(str(self.processes[-1].pid))
-        return [process.pid for process in self.processes]
-
-    def __exit__(self, *_):
-        for process in self.processes:
-            process.kill()
-            process.wait()
 
 
 def programs_of(rec):

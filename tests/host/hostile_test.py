@@ -9,11 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, PROGRAMS, Folder, has_chain, need_host, record, skip  # noqa: E402
+from host_kit import KILN, PROGRAMS, Folder, has_chain, need_host, record, skip, wait_for  # noqa: E402
 
 CHAIN = ("burn_leaf", "middle_a", "outer", "main")
 MAPPER = """
@@ -166,19 +165,14 @@ def check_killed(folder):
         return
     pinned = sorted(pathlib.Path("/sys/fs/bpf").rglob("*"))
     process = subprocess.Popen([KILN, "record", "-a", "-o", folder / "killed.otlp"], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
-    while {kind for kind, _ in objects_of(process.pid)} != {"prog", "map"} and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: {kind for kind, _ in objects_of(process.pid)} == {"prog", "map"})
     ours = objects_of(process.pid)
     check("an agent has programs and maps in the kernel", ours and ours <= objects(), ours)
     children = subprocess.run(["ps", "--ppid", str(process.pid), "-o", "pid="], capture_output=True, text=True,
                               check=False).stdout.split()
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
-    while (objects() & ours or any(os.path.exists(f"/proc/{pid}") for pid in children)) and \
-            time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_for(lambda: not objects() & ours and not any(os.path.exists(f"/proc/{pid}") for pid in children))
     check("killed, it leaves none", not objects() & ours, objects() & ours)
     check("nor anything pinned", sorted(pathlib.Path("/sys/fs/bpf").rglob("*")) == pinned, pinned)
     check("nor a child", not any(os.path.exists(f"/proc/{pid}") for pid in children), children)

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, PROGRAMS, Folder, has_chain, need_host, record, stacks_of  # noqa: E402
+from host_kit import KILN, PROGRAMS, Folder, has_chain, need_host, record, stacks_of, wait_for  # noqa: E402
 
 CHAIN = ("burn_leaf", "middle_a", "outer", "main")
 EXIT_USAGE, EXIT_INPUT, EXIT_IO = 2, 3, 4
@@ -71,17 +71,14 @@ def check_first(folder):
     check(f"{rec.total} samples of a tenth of a second at 499 Hz", 40 <= rec.total <= 75, rec.said)
 
 
-def wait_for_work(pid):
-    """Until a child of it has used the processor for a quarter of a second."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        done = subprocess.run(["ps", "--ppid", str(pid), "-o", "comm=,cputimes=,pid="], capture_output=True, text=True,
-                              check=False)
-        for comm, _, child in map(str.split, done.stdout.splitlines()):
-            fields = pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-            if comm == "chain" and int(fields[11]) >= os.sysconf("SC_CLK_TCK") / 4:
-                return
-        time.sleep(0.02)
+def has_worked(pid):
+    """Whether a child of it has used the processor for a quarter of a second."""
+    done = subprocess.run(["ps", "--ppid", str(pid), "-o", "comm=,pid="], capture_output=True, text=True, check=False)
+    for comm, child in map(str.split, done.stdout.splitlines()):
+        fields = pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        if comm == "chain" and int(fields[11]) >= os.sysconf("SC_CLK_TCK") / 4:
+            return True
+    return False
 
 
 def check_ends(folder):
@@ -95,7 +92,7 @@ def check_ends(folder):
     check("-p ends with the process", rec.summary.get("ended_by") == "gone", (rec.said, rec.summary))
     process = subprocess.Popen([KILN, "record", "--json", "-o", folder / "c.otlp", "--", PROGRAMS / "chain", "30"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for_work(process.pid)
+    wait_for(lambda: has_worked(process.pid))
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=20)
     summary = json.loads(out or "{}")

@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 
 KILN = os.environ.get("KILN", "build/kiln")
 PROGRAMS = pathlib.Path(os.environ.get("KILN_BUILD_DIR", "build")).resolve() / "programs"
@@ -44,6 +46,56 @@ def need_host(*programs):
     for program in programs:
         if not (PROGRAMS / program).exists():
             skip(f"the program {program} was not built: its compiler is not here")
+
+
+def wait_for(what, patience_s=60):
+    """The seconds until `what` holds, more than 0; None: it did not in time."""
+    began = time.monotonic()
+    while not what():
+        if time.monotonic() - began > patience_s:
+            return None
+        time.sleep(0.05)
+    return max(time.monotonic() - began, 1e-9)
+
+
+class Running:
+    """Programs that burn while something else is looked at; their pids."""
+
+    def __init__(self, *programs, group=None):
+        self.programs, self.group, self.processes = programs, group, []
+
+    def __enter__(self):
+        for program in self.programs:
+            self.processes.append(subprocess.Popen([PROGRAMS / program, "600"]))
+            if self.group:
+                (self.group / "cgroup.procs").write_text(str(self.processes[-1].pid))
+        return [process.pid for process in self.processes]
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+class Served:
+    """Something of ours that has pages, on the port `http`."""
+    http = 0
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=30) as answer:
+            return answer.read().decode()
+
+    def metric(self, name):
+        found = re.findall(rf"^{re.escape(name)} (\S+)$", self.get("/metrics"), re.M)
+        return float(found[0]) if found else None
+
+
+def top(http, service):
+    """What `kiln query` tells of a service of the server on this port."""
+    done = subprocess.run([KILN, "query", "-s", f"http://127.0.0.1:{http}", "--json", "--from", "now-5m",
+                           f'process_cpu:cpu:nanoseconds{{service_name="{service}"}}'], capture_output=True, text=True,
+                          check=False)
+    return done.stdout
 
 
 class Recording:
