@@ -18,8 +18,6 @@ static void ask(struct kiln_gopcln *pcln, uint32_t index)
     (void)kiln_gopcln_name(pcln, func.name);
     (void)kiln_gopcln_file(pcln, &func, kiln_gopcln_value(pcln, &func, func.pcfile, func.entry));
     (void)kiln_gopcln_value(pcln, &func, func.pcln, func.end);
-    (void)kiln_gopcln_pcdata(pcln, &func, 2);
-    (void)kiln_gopcln_funcdata(pcln, &func, 3);
     if (func.end > func.entry && kiln_gopcln_find(pcln, func.entry, &found) == 0)
         FUZZ_CHECK(found < kiln_gopcln_count(pcln));
 }

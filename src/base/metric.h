@@ -34,6 +34,18 @@ struct kiln_metric *kiln_metric_get(struct kiln_metrics *metrics, enum kiln_metr
                                     const char *name, const char *help, const char *const *labels);
 #define KILN_LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* The same without labels. */
+static inline struct kiln_metric *kiln_metric_counter(struct kiln_metrics *metrics,
+                                                      const char *name, const char *help)
+{
+    return kiln_metric_get(metrics, KILN_COUNTER, name, help, NULL);
+}
+static inline struct kiln_metric *kiln_metric_gauge(struct kiln_metrics *metrics, const char *name,
+                                                    const char *help)
+{
+    return kiln_metric_get(metrics, KILN_GAUGE, name, help, NULL);
+}
+
 void kiln_metric_add(struct kiln_metric *metric, int64_t n); /* counter, gauge */
 /* Gauge; also a counter that is kept elsewhere and only read here, on collecting. */
 void kiln_metric_set(struct kiln_metric *metric, double value);

@@ -172,28 +172,20 @@ static int check(struct run *run)
 
 /* ---- beginning ---- */
 
-static int watch_signals(struct run *run, struct kiln_err *err)
+static void block_signals(sigset_t *ret_set)
 {
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    run->fds[0] = (struct pollfd){signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
-    run->n_fds = 1;
-    return run->fds[0].fd < 0 ? kiln_err_set(err, -errno, NULL, "%s", kiln_err_text(-errno)) : 0;
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ret_set, NULL);
 }
 
-static void block_signals(void)
+static int watch_signals(struct run *run, const sigset_t *set, struct kiln_err *err)
 {
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    run->fds[0] = (struct pollfd){signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
+    run->n_fds = 1;
+    return run->fds[0].fd < 0 ? kiln_err_set(err, -errno, NULL, "%s", kiln_err_text(-errno)) : 0;
 }
 
 /* The ends of processes: of the command, or of all that -p names. */
@@ -238,15 +230,16 @@ static int hold_command(struct run *run, struct kiln_err *err)
 static int begin(struct run *run, struct kiln_err *err)
 {
     struct kiln_host_opts *opts = &run->plan.opts;
+    sigset_t set;
     int r;
 
     run->fds = kiln_calloc(run->plan.filter.n_pids + 2, sizeof(*run->fds));
     if (!run->fds || kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, false, &run->log) < 0)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    block_signals();
+    block_signals(&set);
     r = hold_command(run, err);
     if (r == 0)
-        r = watch_signals(run, err);
+        r = watch_signals(run, &set, err);
     if (r == 0)
         r = watch_processes(run, err);
     if (r < 0)
@@ -483,11 +476,8 @@ static const struct kiln_option_group group = {"Recording", options};
 static const struct kiln_option sampling_options[] = {
     KILN_OPT("frequency", 'F', KILN_OPT_COUNT, server.host.frequency, "HZ",
              "samples a second and processor (97)"),
-    KILN_OPT("unwind-memory", 0, KILN_OPT_SIZE, server.host.unwind_memory, "SIZE",
-             "of tables to walk stacks by, in the kernel (16M)"),
-    KILN_OPT("env-names", 0, KILN_OPT_TEXT, server.host.environment.text, "NAMES",
-             "variables of processes that may be read, or none (OTEL_SERVICE_NAME, "
-             "OTEL_RESOURCE_ATTRIBUTES)"),
+    KILN_OPT_UNWIND_MEMORY,
+    KILN_OPT_ENV_NAMES,
     KILN_OPT_END,
 };
 static const struct kiln_option_group sampling = {"Sampling", sampling_options};

@@ -18,7 +18,7 @@
 KILN_CHECK int kiln_daemon_log(const struct kiln_settings *set, struct kiln_log **ret_log,
                                struct kiln_err *err);
 
-/* SIGTERM, SIGINT and SIGHUP, blocked in every thread and waited for by the main one. */
+/* SIGTERM, SIGINT and SIGHUP, blocked in every thread for the main one to wait for; no SIGPIPE. */
 void kiln_daemon_block_signals(sigset_t *ret_set);
 
 /*

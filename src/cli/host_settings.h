@@ -55,6 +55,14 @@ KILN_CHECK int kiln_host_plan_make(const struct kiln_host_settings *set,
                                    struct kiln_host_plan *plan, struct kiln_err *err);
 void kiln_host_plan_done(struct kiln_host_plan *plan);
 
+/* Rows that record has too, beside others of its own. */
+#define KILN_OPT_UNWIND_MEMORY                                                                     \
+    KILN_OPT("unwind-memory", 0, KILN_OPT_SIZE, server.host.unwind_memory, "SIZE",                 \
+             "of tables to walk stacks by, in the kernel (16M)")
+#define KILN_OPT_ENV_NAMES                                                                         \
+    KILN_OPT("env-names", 0, KILN_OPT_TEXT, server.host.environment.text, "NAMES",                 \
+             "variables of processes that may be read, or none (OTEL_SERVICE_NAME, "               \
+             "OTEL_RESOURCE_ATTRIBUTES)")
 /* Options: how to sample (-F, --window...), and whom (-p, --cgroup, --comm, --exclude-...). */
 extern const struct kiln_option_group kiln_group_host, kiln_group_whom;
 

@@ -138,11 +138,6 @@ bool kiln_launch_ended(struct kiln_launch *launch)
     return reap(launch, WNOHANG);
 }
 
-bool kiln_launch_wait(struct kiln_launch *launch)
-{
-    return reap(launch, 0);
-}
-
 void kiln_launch_describe(const struct kiln_launch *launch, struct kiln_buf *out)
 {
     if (!launch->ended)

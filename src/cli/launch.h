@@ -33,9 +33,8 @@ KILN_CHECK int kiln_launch_hold(struct kiln_launch *launch, char *const *argv, c
                                 struct kiln_err *err);
 /* Lets it run.  -ENOENT, -EACCES...: there is no such program, or it cannot be run. */
 KILN_CHECK int kiln_launch_go(struct kiln_launch *launch, struct kiln_err *err);
-/* Whether it has ended; waits until it has, or until a signal comes. */
+/* Whether it has ended. */
 bool kiln_launch_ended(struct kiln_launch *launch);
-bool kiln_launch_wait(struct kiln_launch *launch);
 /* "ended with status 3", "was ended by signal 9 (Killed)", "is still running" */
 void kiln_launch_describe(const struct kiln_launch *launch, struct kiln_buf *out);
 /* One that was never let go goes away; one that runs is left alone. */

@@ -424,10 +424,10 @@ static void fill_agent(struct kiln_server_config *config)
     struct kiln_agent_settings *agent = &config->set.agent;
 
     host->enabled = or_else(host->enabled, config->flags.server_alone ? "off" : "auto");
-    host->frequency = (uint32_t)or_number(host->frequency, 19);
-    host->report_interval_ns = or_number(host->report_interval_ns, 5 * KILN_NS_PER_S);
-    host->unwind_memory = or_number(host->unwind_memory, (uint64_t)16 << 20);
-    host->memory_limit = or_number(host->memory_limit, (uint64_t)96 << 20);
+    host->frequency = (uint32_t)or_number(host->frequency, KILN_HOST_HZ);
+    host->report_interval_ns = or_number(host->report_interval_ns, KILN_HOST_EVERY_NS);
+    host->unwind_memory = or_number(host->unwind_memory, KILN_HOST_UNWIND_BYTES);
+    host->memory_limit = or_number(host->memory_limit, KILN_HOST_MEMORY_BYTES);
     agent->listen = or_else(agent->listen, "127.0.0.1:4041");
     agent->endpoint = or_else(agent->endpoint, "http://127.0.0.1:4317");
     agent->compression = or_else(agent->compression, "gzip");

@@ -15,11 +15,6 @@
 #include "base/thread.h"
 #include "host/host_int.h"
 
-enum { HZ_DEFAULT = 19 };
-#define EVERY_DEFAULT_NS (5 * KILN_NS_PER_S)
-#define UNWIND_DEFAULT   (UINT64_C(16) << 20)
-#define MEMORY_DEFAULT   (UINT64_C(96) << 20)
-
 /* ---- who the host is ---- */
 
 /* The first line of a file, without white space; false: there is none. */
@@ -169,10 +164,10 @@ static void free_all(struct kiln_host *host)
 
 static void fill_in(struct kiln_host_opts *opts)
 {
-    opts->hz = opts->hz ? opts->hz : HZ_DEFAULT;
-    opts->every_ns = opts->every_ns ? opts->every_ns : EVERY_DEFAULT_NS;
-    opts->unwind_bytes = opts->unwind_bytes ? opts->unwind_bytes : UNWIND_DEFAULT;
-    opts->memory_bytes = opts->memory_bytes ? opts->memory_bytes : MEMORY_DEFAULT;
+    opts->hz = opts->hz ? opts->hz : KILN_HOST_HZ;
+    opts->every_ns = opts->every_ns ? opts->every_ns : KILN_HOST_EVERY_NS;
+    opts->unwind_bytes = opts->unwind_bytes ? opts->unwind_bytes : KILN_HOST_UNWIND_BYTES;
+    opts->memory_bytes = opts->memory_bytes ? opts->memory_bytes : KILN_HOST_MEMORY_BYTES;
     opts->tenant = opts->tenant ? opts->tenant : "anonymous";
 }
 

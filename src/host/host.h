@@ -18,12 +18,19 @@
 #ifndef KILN_HOST_HOST_H
 #define KILN_HOST_HOST_H
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "host/kernel.h"
 #include "host/reason.h"
 #include "pipeline/pipeline.h"
 
 struct kiln_log;
+
+/* What 0 stands for. */
+#define KILN_HOST_HZ           19u
+#define KILN_HOST_EVERY_NS     (5 * KILN_NS_PER_S)
+#define KILN_HOST_UNWIND_BYTES (UINT64_C(16) << 20)
+#define KILN_HOST_MEMORY_BYTES (UINT64_C(96) << 20)
 
 /* What it points at is borrowed until the host is stopped. */
 struct kiln_host_opts {

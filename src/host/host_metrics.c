@@ -20,16 +20,6 @@ struct host_metrics {
     struct kiln_metric *batches, *batches_failed, *publish_seconds;
 };
 
-static struct kiln_metric *counter(struct kiln_metrics *metrics, const char *name, const char *help)
-{
-    return kiln_metric_get(metrics, KILN_COUNTER, name, help, NULL);
-}
-
-static struct kiln_metric *gauge(struct kiln_metrics *metrics, const char *name, const char *help)
-{
-    return kiln_metric_get(metrics, KILN_GAUGE, name, help, NULL);
-}
-
 static void get_samples(struct host_metrics *m, struct kiln_metrics *metrics)
 {
     for (int end = 0; end < KILN_ENDS; end++)
@@ -37,48 +27,54 @@ static void get_samples(struct host_metrics *m, struct kiln_metrics *metrics)
             kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_stacks_total",
                             "Samples of the host, by how the walk of their user stack ended.",
                             KILN_LABELS("end", kiln_end_word((enum kiln_end)end)));
-    m->samples = counter(metrics, "kiln_host_samples_total", "Samples of the host.");
-    m->lost = counter(metrics, "kiln_host_lost_samples_total",
-                      "Samples for which there was no room or no process.");
-    m->dropped = counter(metrics, "kiln_host_dropped_samples_total",
-                         "Samples that were gathered but not published in time.");
-    m->success = gauge(metrics, "kiln_host_unwind_success_ratio",
-                       "Share of the samples with a user stack that reach its entry point.");
-    m->processes = gauge(metrics, "kiln_host_sampled_processes",
-                         "Processes of which samples came in the last interval.");
-    m->rate = gauge(metrics, "kiln_host_rate_hertz", "Samples a second and processor.");
-    m->late = counter(metrics, "kiln_host_late_total",
-                      "Samples and events that came after a later one was handled.");
-    m->early = counter(metrics, "kiln_host_early_total",
-                       "Samples and events that were handled early, for want of room.");
+    m->samples = kiln_metric_counter(metrics, "kiln_host_samples_total", "Samples of the host.");
+    m->lost = kiln_metric_counter(metrics, "kiln_host_lost_samples_total",
+                                  "Samples for which there was no room or no process.");
+    m->dropped = kiln_metric_counter(metrics, "kiln_host_dropped_samples_total",
+                                     "Samples that were gathered but not published in time.");
+    m->success =
+        kiln_metric_gauge(metrics, "kiln_host_unwind_success_ratio",
+                          "Share of the samples with a user stack that reach its entry point.");
+    m->processes = kiln_metric_gauge(metrics, "kiln_host_sampled_processes",
+                                     "Processes of which samples came in the last interval.");
+    m->rate = kiln_metric_gauge(metrics, "kiln_host_rate_hertz", "Samples a second and processor.");
+    m->late = kiln_metric_counter(metrics, "kiln_host_late_total",
+                                  "Samples and events that came after a later one was handled.");
+    m->early = kiln_metric_counter(metrics, "kiln_host_early_total",
+                                   "Samples and events that were handled early, for want of room.");
 }
 
 static void get_kernel(struct host_metrics *m, struct kiln_metrics *metrics)
 {
-    m->raw = counter(metrics, "kiln_host_raw_samples_total",
-                     "Samples that came with a slice of stack, walked on in user space.");
-    m->raw_held = counter(metrics, "kiln_host_raw_held_total",
-                          "Samples that would have needed a slice but went past its rate.");
-    m->filtered =
-        counter(metrics, "kiln_host_filtered_samples_total", "Samples that nobody wanted.");
-    m->foreign = counter(metrics, "kiln_host_foreign_samples_total",
-                         "Samples of processes outside of the agent's PID namespace.");
-    m->bpf_seconds = counter(metrics, "kiln_host_bpf_seconds_total",
-                             "Time that the sampling program took, where it is measured.");
-    m->bpf_runs = counter(metrics, "kiln_host_bpf_runs_total",
-                          "Runs of the sampling program, where they are measured.");
-    m->bpf_bytes =
-        gauge(metrics, "kiln_host_bpf_bytes", "Memory that the programs' maps take in the kernel.");
-    m->unwind_bytes = gauge(metrics, "kiln_host_unwind_bytes", "Memory for unwind tables.");
-    m->unwind_used =
-        gauge(metrics, "kiln_host_unwind_used_bytes", "Memory for unwind tables that is in use.");
+    m->raw =
+        kiln_metric_counter(metrics, "kiln_host_raw_samples_total",
+                            "Samples that came with a slice of stack, walked on in user space.");
+    m->raw_held =
+        kiln_metric_counter(metrics, "kiln_host_raw_held_total",
+                            "Samples that would have needed a slice but went past its rate.");
+    m->filtered = kiln_metric_counter(metrics, "kiln_host_filtered_samples_total",
+                                      "Samples that nobody wanted.");
+    m->foreign = kiln_metric_counter(metrics, "kiln_host_foreign_samples_total",
+                                     "Samples of processes outside of the agent's PID namespace.");
+    m->bpf_seconds =
+        kiln_metric_counter(metrics, "kiln_host_bpf_seconds_total",
+                            "Time that the sampling program took, where it is measured.");
+    m->bpf_runs = kiln_metric_counter(metrics, "kiln_host_bpf_runs_total",
+                                      "Runs of the sampling program, where they are measured.");
+    m->bpf_bytes = kiln_metric_gauge(metrics, "kiln_host_bpf_bytes",
+                                     "Memory that the programs' maps take in the kernel.");
+    m->unwind_bytes =
+        kiln_metric_gauge(metrics, "kiln_host_unwind_bytes", "Memory for unwind tables.");
+    m->unwind_used = kiln_metric_gauge(metrics, "kiln_host_unwind_used_bytes",
+                                       "Memory for unwind tables that is in use.");
 }
 
 static void get_batches(struct host_metrics *m, struct kiln_metrics *metrics)
 {
-    m->batches = counter(metrics, "kiln_host_batches_total", "Batches that were taken.");
-    m->batches_failed =
-        counter(metrics, "kiln_host_failed_batches_total", "Batches that were not taken.");
+    m->batches =
+        kiln_metric_counter(metrics, "kiln_host_batches_total", "Batches that were taken.");
+    m->batches_failed = kiln_metric_counter(metrics, "kiln_host_failed_batches_total",
+                                            "Batches that were not taken.");
     m->publish_seconds = kiln_metric_get(metrics, KILN_HISTOGRAM, "kiln_host_publish_seconds",
                                          "Time to name and build a batch.", NULL);
 }

@@ -436,13 +436,13 @@ int kiln_objects_new(uint32_t max, uint64_t weight_max, struct kiln_metrics *met
     kiln_link_init(&objects->closed);
     objects->max_open = open_limit(max);
     objects->weight_max = weight_max;
-    objects->metric_known = kiln_metric_get(metrics, KILN_GAUGE, "kiln_host_objects",
-                                            "Files with code that are known.", NULL);
-    objects->metric_open = kiln_metric_get(metrics, KILN_GAUGE, "kiln_host_objects_open",
-                                           "Files with code that are open.", NULL);
+    objects->metric_known =
+        kiln_metric_gauge(metrics, "kiln_host_objects", "Files with code that are known.");
+    objects->metric_open =
+        kiln_metric_gauge(metrics, "kiln_host_objects_open", "Files with code that are open.");
     objects->metric_closed =
-        kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_objects_closed_total",
-                        "Files with code that were closed because too many were open.", NULL);
+        kiln_metric_counter(metrics, "kiln_host_objects_closed_total",
+                            "Files with code that were closed because too many were open.");
     *ret_objects = objects;
     return 0;
 }

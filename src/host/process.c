@@ -418,17 +418,16 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
 
 static void name_metrics(struct kiln_processes *all, struct kiln_metrics *metrics)
 {
-    all->metric_known = kiln_metric_get(metrics, KILN_GAUGE, "kiln_host_known_processes",
-                                        "Processes of the host that are known.", NULL);
+    all->metric_known = kiln_metric_gauge(metrics, "kiln_host_known_processes",
+                                          "Processes of the host that are known.");
     all->metric_reads =
-        kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_process_reads_total",
-                        "Times that the mappings of a process were read from /proc.", NULL);
+        kiln_metric_counter(metrics, "kiln_host_process_reads_total",
+                            "Times that the mappings of a process were read from /proc.");
     all->metric_forgotten =
-        kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_processes_forgotten_total",
-                        "Processes whose mappings were dropped because there were too many.", NULL);
-    all->metric_unopened =
-        kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_objects_unopened_total",
-                        "Mapped files that could not be opened.", NULL);
+        kiln_metric_counter(metrics, "kiln_host_processes_forgotten_total",
+                            "Processes whose mappings were dropped because there were too many.");
+    all->metric_unopened = kiln_metric_counter(metrics, "kiln_host_objects_unopened_total",
+                                               "Mapped files that could not be opened.");
 }
 
 int kiln_processes_new(const struct kiln_processes_opts *opts,

@@ -324,13 +324,13 @@ int kiln_tables_new(struct kiln_table_memory *memory, struct kiln_metrics *metri
     if (!tables)
         return -ENOMEM;
     tables->memory = memory;
-    tables->loaded = kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_unwind_loaded_total",
-                                     "Unwind tables that were loaded: pages and mappings.", NULL);
-    tables->evicted = kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_unwind_evicted_total",
-                                      "Unwind tables that made room for others.", NULL);
+    tables->loaded = kiln_metric_counter(metrics, "kiln_host_unwind_loaded_total",
+                                         "Unwind tables that were loaded: pages and mappings.");
+    tables->evicted = kiln_metric_counter(metrics, "kiln_host_unwind_evicted_total",
+                                          "Unwind tables that made room for others.");
     tables->bad_objects =
-        kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_unwind_bad_files_total",
-                        "Files whose unwind tables could not be read, or that have none.", NULL);
+        kiln_metric_counter(metrics, "kiln_host_unwind_bad_files_total",
+                            "Files whose unwind tables could not be read, or that have none.");
     tables->random = 0x9e3779b97f4a7c15u;
     tables->budget.limit = SIZE_MAX;
     tables->chain_mask = n_chains - 1;

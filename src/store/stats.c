@@ -65,16 +65,6 @@ void kiln_store_stats(struct kiln_engine *engine, struct kiln_str name,
 
 /* ---- metrics ---- */
 
-static struct kiln_metric *counter(struct kiln_metrics *all, const char *name, const char *help)
-{
-    return kiln_metric_get(all, KILN_COUNTER, name, help, NULL);
-}
-
-static struct kiln_metric *gauge(struct kiln_metrics *all, const char *name, const char *help)
-{
-    return kiln_metric_get(all, KILN_GAUGE, name, help, NULL);
-}
-
 static struct kiln_metric *rejected(struct kiln_metrics *all, const char *reason)
 {
     return kiln_metric_get(all, KILN_COUNTER, "kiln_store_rejected_total",
@@ -106,34 +96,43 @@ void kiln_store_open_metrics(struct kiln_store *store)
     struct kiln_metrics *all = store->opts.metrics;
     struct kiln_store_metrics *m = &store->metrics;
 
-    m->appends = counter(all, "kiln_store_appends_total", "Batches that were made durable.");
-    m->profiles = counter(all, "kiln_store_profiles_total", "Profiles that were put into heads.");
-    m->samples = counter(all, "kiln_store_samples_total", "Samples that were put into heads.");
-    m->duplicates = counter(all, "kiln_store_duplicates_total",
-                            "Profiles that were there already and not kept again.");
-    m->time_set = counter(all, "kiln_store_time_set_total",
-                          "Profiles without a time, or ahead of it, that got the time they came.");
-    m->overflow = counter(all, "kiln_store_series_overflow_total",
-                          "Profiles past the series limit, kept in the overflow series.");
-    m->unchecked = counter(all, "kiln_store_unchecked_total",
-                           "Profiles for which it could not be found out if they were known.");
-    m->undecodable =
-        counter(all, "kiln_store_unapplied_total", "Records of the log that could not be applied.");
-    m->set_aside = counter(all, "kiln_store_set_aside_total", "Damaged files that were set aside.");
+    m->appends =
+        kiln_metric_counter(all, "kiln_store_appends_total", "Batches that were made durable.");
+    m->profiles =
+        kiln_metric_counter(all, "kiln_store_profiles_total", "Profiles that were put into heads.");
+    m->samples =
+        kiln_metric_counter(all, "kiln_store_samples_total", "Samples that were put into heads.");
+    m->duplicates = kiln_metric_counter(all, "kiln_store_duplicates_total",
+                                        "Profiles that were there already and not kept again.");
+    m->time_set = kiln_metric_counter(
+        all, "kiln_store_time_set_total",
+        "Profiles without a time, or ahead of it, that got the time they came.");
+    m->overflow =
+        kiln_metric_counter(all, "kiln_store_series_overflow_total",
+                            "Profiles past the series limit, kept in the overflow series.");
+    m->unchecked =
+        kiln_metric_counter(all, "kiln_store_unchecked_total",
+                            "Profiles for which it could not be found out if they were known.");
+    m->undecodable = kiln_metric_counter(all, "kiln_store_unapplied_total",
+                                         "Records of the log that could not be applied.");
+    m->set_aside = kiln_metric_counter(all, "kiln_store_set_aside_total",
+                                       "Damaged files that were set aside.");
     m->too_old = rejected(all, "too_old");
     m->refused_memory = rejected(all, "memory");
     m->refused_lag = rejected(all, "lag");
     m->refused_space = rejected(all, "space");
     m->refused_io = rejected(all, "io");
-    m->cuts = counter(all, "kiln_store_cuts_total", "Heads that were written as blocks.");
-    m->cut_failures = counter(all, "kiln_store_cut_failures_total",
-                              "Heads that could not be written, and are tried again.");
+    m->cuts =
+        kiln_metric_counter(all, "kiln_store_cuts_total", "Heads that were written as blocks.");
+    m->cut_failures = kiln_metric_counter(all, "kiln_store_cut_failures_total",
+                                          "Heads that could not be written, and are tried again.");
     m->cut_seconds = kiln_metric_get(all, KILN_HISTOGRAM, "kiln_store_cut_seconds",
                                      "How long it took to write a head as a block.", NULL);
-    m->head_bytes = gauge(all, "kiln_store_head_bytes", "Memory of all heads.");
-    m->log_bytes = gauge(all, "kiln_store_log_bytes", "Bytes of the write-ahead log.");
-    m->blocks = gauge(all, "kiln_store_blocks", "Blocks on disk.");
-    m->block_bytes = gauge(all, "kiln_store_block_bytes", "Bytes of blocks on disk.");
-    m->series = gauge(all, "kiln_store_series", "Series of all tenants.");
-    m->lag = gauge(all, "kiln_store_applier_lag", "Durable batches that are not in a head yet.");
+    m->head_bytes = kiln_metric_gauge(all, "kiln_store_head_bytes", "Memory of all heads.");
+    m->log_bytes = kiln_metric_gauge(all, "kiln_store_log_bytes", "Bytes of the write-ahead log.");
+    m->blocks = kiln_metric_gauge(all, "kiln_store_blocks", "Blocks on disk.");
+    m->block_bytes = kiln_metric_gauge(all, "kiln_store_block_bytes", "Bytes of blocks on disk.");
+    m->series = kiln_metric_gauge(all, "kiln_store_series", "Series of all tenants.");
+    m->lag = kiln_metric_gauge(all, "kiln_store_applier_lag",
+                               "Durable batches that are not in a head yet.");
 }

@@ -3,9 +3,10 @@
  * Which frame is for an address.  Linkers write a table for that, sorted, which is searched where
  * it lies:
  *
- *   .eh_frame_hdr:  1 version, 1   1 encoding of the next   1 encoding of the number   1 encoding
- * of the table   address of .eh_frame   number of entries   entries: 4 address of code, 4 of its
- * FDE, both from the beginning of this header on (encoding 3b)
+ *   .eh_frame_hdr:  1 version, 1   1 encoding of the address   1 of the number   1 of the table
+ *                   address of .eh_frame   number of entries
+ *                   entries: 4 address of code, 4 of its FDE, both counted from the beginning of
+ *                   this header (encoding 3b)
  *
  * A table in another encoding, or one that is not sorted, is not used: then the section is read
  * once, entry by entry, into an index of our own.

@@ -138,12 +138,9 @@ static void take_func(const struct kiln_gopcln *pcln, const uint8_t *at, struct 
     func->pcsp = kiln_get_32(at + 12);
     func->pcfile = kiln_get_32(at + 16);
     func->pcln = kiln_get_32(at + 20);
-    func->n_pcdata = kiln_get_32(at + 24);
     func->cu = kiln_get_32(at + 28);
     func->start_line = pcln->magic == KILN_GO_1_20 ? kiln_get_32(at + 32) : 0;
-    func->id = tail[0];
     func->flags = tail[1];
-    func->n_funcdata = tail[3];
 }
 
 int kiln_gopcln_func(struct kiln_gopcln *pcln, uint32_t index, struct kiln_go_func *ret_func)
@@ -162,7 +159,6 @@ int kiln_gopcln_func(struct kiln_gopcln *pcln, uint32_t index, struct kiln_go_fu
     seen = see(pcln, at, FUNC_HEAD, FUNC_HEAD, &n);
     if (!seen)
         return KILN_E_TRUNCATED;
-    func.offset = at;
     take_func(pcln, seen + (has_1_18(pcln) ? 4 : 8), &func);
     *ret_func = func;
     return 0;
@@ -267,36 +263,4 @@ int32_t kiln_gopcln_value(struct kiln_gopcln *pcln, const struct kiln_go_func *f
             break;
     }
     return -1;
-}
-
-/* The word number `index` behind a function's description. */
-static bool word_of(struct kiln_gopcln *pcln, const struct kiln_go_func *func, uint64_t index,
-                    uint32_t *ret_word)
-{
-    uint64_t head = pcln->magic == KILN_GO_1_18 ? 40 : FUNC_HEAD;
-    size_t n;
-    const uint8_t *seen = see(pcln, func->offset + head + index * 4, 4, 4, &n);
-
-    if (seen)
-        *ret_word = kiln_get_32(seen);
-    return seen != NULL;
-}
-
-uint32_t kiln_gopcln_pcdata(struct kiln_gopcln *pcln, const struct kiln_go_func *func,
-                            uint32_t index)
-{
-    uint32_t word;
-
-    return index < func->n_pcdata && word_of(pcln, func, index, &word) ? word : 0;
-}
-
-uint32_t kiln_gopcln_funcdata(struct kiln_gopcln *pcln, const struct kiln_go_func *func,
-                              uint32_t index)
-{
-    uint32_t word;
-
-    if (!has_1_18(pcln) || index >= func->n_funcdata ||
-        !word_of(pcln, func, (uint64_t)func->n_pcdata + index, &word))
-        return UINT32_MAX;
-    return word;
 }

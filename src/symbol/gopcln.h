@@ -24,12 +24,11 @@ enum {
 
 struct kiln_go_func {
     uint64_t entry, end;         /* addresses of the file's own */
-    uint64_t offset;             /* of its description in the file */
     uint32_t name;               /* for kiln_gopcln_name() */
     uint32_t pcsp, pcfile, pcln; /* tables of values: kiln_go_values_init() */
-    uint32_t n_pcdata, cu;
-    uint32_t start_line; /* 0: not known (before Go 1.20) */
-    uint8_t id, flags, n_funcdata;
+    uint32_t cu;                 /* unit of compilation: where its files are counted from */
+    uint32_t start_line;         /* 0: not known (before Go 1.20) */
+    uint8_t flags;               /* KILN_GO_* */
 };
 
 /* `elf` is borrowed.  -ENOENT: no such table; KILN_E_UNSUPPORTED: older than Go 1.16. */
@@ -68,15 +67,5 @@ bool kiln_go_values_next(struct kiln_go_values *values);
 /* The value at one address; -1: none. */
 int32_t kiln_gopcln_value(struct kiln_gopcln *pcln, const struct kiln_go_func *func, uint32_t table,
                           uint64_t address);
-
-/* A table of PCDATA; 0: none.  The offset of a FUNCDATA in "go:func.*"; UINT32_MAX: none. */
-uint32_t kiln_gopcln_pcdata(struct kiln_gopcln *pcln, const struct kiln_go_func *func,
-                            uint32_t index);
-uint32_t kiln_gopcln_funcdata(struct kiln_gopcln *pcln, const struct kiln_go_func *func,
-                              uint32_t index);
-
-/* The address of runtime.firstmoduledata; 0: not found.  Without a section .go.module (before
- * Go 1.26) this looks through the data. */
-uint64_t kiln_gopcln_moduledata(struct kiln_gopcln *pcln);
 
 #endif /* KILN_SYMBOL_GOPCLN_H */

@@ -141,7 +141,8 @@ static uint64_t pointer_at(struct kiln_gopcln *pcln, uint64_t address)
     return kiln_get_64(word) ? kiln_get_64(word) : relocated(pcln, address);
 }
 
-uint64_t kiln_gopcln_moduledata(struct kiln_gopcln *pcln)
+/* The address of runtime.firstmoduledata; 0: not found. */
+static uint64_t find_module(struct kiln_gopcln *pcln)
 {
     const struct kiln_elf_section *section = kiln_elf_section(pcln->elf, ".go.module");
     const struct kiln_elf_segment *segment;
@@ -161,7 +162,7 @@ uint64_t kiln_gopcln_text(struct kiln_gopcln *pcln, uint64_t in_header)
     if (!text)
         text = relocated(pcln, pcln->address + KILN_GO_TEXT_START);
     if (!text) {
-        module = kiln_gopcln_moduledata(pcln);
+        module = find_module(pcln);
         text = module ? pointer_at(pcln, module + MODULE_TEXT) : 0;
     }
     return text;

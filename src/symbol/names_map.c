@@ -40,15 +40,6 @@ static int add_line(void *context, const struct kiln_line *line)
     return kiln_symtab_add(told->table, symbol);
 }
 
-static uint64_t end_of(const struct kiln_symtab_entry *symbol)
-{
-    uint64_t end;
-
-    if (__builtin_add_overflow(symbol->address, kiln_symtab_size(symbol), &end))
-        return UINT64_MAX;
-    return end;
-}
-
 /* Pieces that have begun, as a heap: the one whose name was told last is on top. */
 struct layers {
     const struct kiln_symtab_entry *pieces;
@@ -103,7 +94,7 @@ static int add_visible(struct kiln_symtab *made, const struct kiln_symtab_entry 
                                        kiln_symtab_info(end - begin, false, KILN_SYMTAB_FUNCTION)};
     struct kiln_symtab_entry *last = made->n ? made->symbols + made->n - 1 : NULL;
 
-    if (last && last->name == piece->name && end_of(last) == begin) {
+    if (last && last->name == piece->name && kiln_symtab_end(last) == begin) {
         last->info = kiln_symtab_info(end - last->address, false, KILN_SYMTAB_FUNCTION);
         return 0;
     }
@@ -127,7 +118,7 @@ static int show_visible(const struct kiln_symtab *table, uint32_t *heap, struct 
         for (; next < table->n && table->symbols[next].address == at; next++)
             push(&layers, next);
         top = table->symbols + layers.heap[0];
-        end = end_of(top);
+        end = kiln_symtab_end(top);
         if (end <= at) {
             pop(&layers);
             continue;
@@ -145,7 +136,7 @@ static int show_visible(const struct kiln_symtab *table, uint32_t *heap, struct 
 static bool has_overlaps(const struct kiln_symtab *table)
 {
     for (uint32_t i = 1; i < table->n; i++) {
-        if (end_of(table->symbols + i - 1) > table->symbols[i].address)
+        if (kiln_symtab_end(table->symbols + i - 1) > table->symbols[i].address)
             return true;
     }
     return false;

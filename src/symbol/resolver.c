@@ -58,26 +58,26 @@ struct kiln_resolver {
     struct kiln_log *log;
 };
 
-static struct kiln_metric *counter(struct kiln_metrics *metrics, const char *name, const char *help)
-{
-    return kiln_metric_get(metrics, KILN_COUNTER, name, help, NULL);
-}
-
 static struct counters counters_of(struct kiln_metrics *metrics)
 {
     return (struct counters){
-        .asked = counter(metrics, "kiln_names_asked_total", "Addresses whose name was asked for."),
-        .kept = counter(metrics, "kiln_names_kept_total", "Of these, answered from memory."),
-        .found = counter(metrics, "kiln_names_found_total", "Addresses that have a name."),
-        .missing = counter(metrics, "kiln_names_missing_total", "Addresses without a name."),
-        .aside = counter(metrics, "kiln_names_set_aside_total",
-                         "Files set aside because reading them took too much."),
-        .starts = counter(metrics, "kiln_names_child_restarts_total",
-                          "Times that the process which reads names had to be started again."),
-        .bytes = kiln_metric_get(metrics, KILN_GAUGE, "kiln_names_kept_bytes",
-                                 "Memory of names that are kept.", NULL),
-        .hidden = kiln_metric_get(metrics, KILN_GAUGE, "kiln_names_kernel_hidden",
-                                  "1 if the kernel hides its addresses (kptr_restrict).", NULL),
+        .asked = kiln_metric_counter(metrics, "kiln_names_asked_total",
+                                     "Addresses whose name was asked for."),
+        .kept = kiln_metric_counter(metrics, "kiln_names_kept_total",
+                                    "Of these, answered from memory."),
+        .found =
+            kiln_metric_counter(metrics, "kiln_names_found_total", "Addresses that have a name."),
+        .missing =
+            kiln_metric_counter(metrics, "kiln_names_missing_total", "Addresses without a name."),
+        .aside = kiln_metric_counter(metrics, "kiln_names_set_aside_total",
+                                     "Files set aside because reading them took too much."),
+        .starts = kiln_metric_counter(
+            metrics, "kiln_names_child_restarts_total",
+            "Times that the process which reads names had to be started again."),
+        .bytes =
+            kiln_metric_gauge(metrics, "kiln_names_kept_bytes", "Memory of names that are kept."),
+        .hidden = kiln_metric_gauge(metrics, "kiln_names_kernel_hidden",
+                                    "1 if the kernel hides its addresses (kptr_restrict)."),
     };
 }
 

@@ -35,7 +35,7 @@ struct kiln_source {
     struct kiln_str key; /* what it is set aside by: build id in hexadecimal, else a path */
 };
 
-/* Innermost first where code was inlined; all texts live until the next call. */
+/* All texts live until the next call. */
 struct kiln_name {
     struct kiln_str function;    /* for people: demangled; empty: not known */
     struct kiln_str system_name; /* as the linker has it, where that differs; else empty */

@@ -192,15 +192,6 @@ void kiln_symtab_sort(struct kiln_symtab_entry *symbols, uint32_t n)
     sort_from(symbols, n, shift);
 }
 
-static uint64_t end_of(const struct kiln_symtab_entry *symbol)
-{
-    uint64_t end;
-
-    if (__builtin_add_overflow(symbol->address, kiln_symtab_size(symbol), &end))
-        return UINT64_MAX;
-    return end;
-}
-
 int kiln_symtab_finish(struct kiln_symtab *table)
 {
     uint32_t n_ends = (table->n + BLOCK - 1) / BLOCK;
@@ -215,7 +206,7 @@ int kiln_symtab_finish(struct kiln_symtab *table)
     if (n_ends)
         memset(table->ends, 0, n_ends * sizeof(*table->ends));
     for (uint32_t i = 0; i < table->n; i++) {
-        uint64_t end = end_of(table->symbols + i);
+        uint64_t end = kiln_symtab_end(table->symbols + i);
 
         if (end > table->ends[i / BLOCK])
             table->ends[i / BLOCK] = end;
@@ -252,7 +243,8 @@ static uint32_t covering(const struct kiln_symtab *table, uint32_t end, uint64_t
         }
         const struct kiln_symtab_entry *symbol = table->symbols + end - 1;
 
-        if (end_of(symbol) > address && label == (kiln_symtab_kind(symbol) == KILN_SYMTAB_LABEL))
+        if (kiln_symtab_end(symbol) > address &&
+            label == (kiln_symtab_kind(symbol) == KILN_SYMTAB_LABEL))
             return end;
         end--;
     }
@@ -335,7 +327,7 @@ static bool fits(const struct group *group, const struct kiln_symtab_entry *symb
 {
     if (group->unsized)
         return kiln_symtab_size(symbol) == 0;
-    return end_of(symbol) > group->address &&
+    return kiln_symtab_end(symbol) > group->address &&
            group->label == (kiln_symtab_kind(symbol) == KILN_SYMTAB_LABEL);
 }
 

@@ -82,6 +82,15 @@ static inline enum kiln_symtab_kind kiln_symtab_kind(const struct kiln_symtab_en
     return (enum kiln_symtab_kind)(symbol->info & 3);
 }
 
+/* Where it ends, as far as its size is known. */
+static inline uint64_t kiln_symtab_end(const struct kiln_symtab_entry *symbol)
+{
+    uint64_t end;
+
+    return __builtin_add_overflow(symbol->address, kiln_symtab_size(symbol), &end) ? UINT64_MAX
+                                                                                   : end;
+}
+
 void kiln_symtab_init(struct kiln_symtab *table, size_t memory_bytes, uint32_t max);
 void kiln_symtab_done(struct kiln_symtab *table);
 

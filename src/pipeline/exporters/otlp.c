@@ -30,24 +30,26 @@ static const char *const drop_words[KILN_EXPORT_DROPS] = {
 
 static void make_counts(struct kiln_export_counts *c, struct kiln_metrics *m)
 {
-#define COUNTER(member, name, help) c->member = kiln_metric_get(m, KILN_COUNTER, name, help, NULL)
-#define GAUGE(member, name, help)   c->member = kiln_metric_get(m, KILN_GAUGE, name, help, NULL)
-    COUNTER(sent, "kiln_export_sent_requests_total", "Requests that the receiver took.");
-    COUNTER(sent_samples, "kiln_export_sent_samples_total", "Samples in them.");
-    COUNTER(sent_bytes, "kiln_export_sent_bytes_total", "Bytes of their bodies on the wire.");
-    COUNTER(failed, "kiln_export_failed_tries_total", "Tries that did not succeed.");
-    COUNTER(retried, "kiln_export_retries_total", "Tries after one that did not succeed.");
-    COUNTER(rejected, "kiln_export_rejected_profiles_total",
-            "Profiles that the receiver left out of requests it took.");
-    COUNTER(spooled, "kiln_export_spooled_requests_total", "Requests that went to disk.");
-    COUNTER(spool_errors, "kiln_export_spool_errors_total",
-            "Requests that could not be written to disk and stayed in memory.");
-    GAUGE(spool_bytes, "kiln_export_spool_bytes", "Bytes that wait on disk.");
-    GAUGE(spool_files, "kiln_export_spool_files", "Requests that wait on disk.");
-    GAUGE(queue_bytes, "kiln_export_queue_bytes", "Bytes that wait in memory.");
-    GAUGE(up, "kiln_export_up", "1 while the receiver takes what is sent.");
-#undef COUNTER
-#undef GAUGE
+    c->sent = kiln_metric_counter(m, "kiln_export_sent_requests_total",
+                                  "Requests that the receiver took.");
+    c->sent_samples = kiln_metric_counter(m, "kiln_export_sent_samples_total", "Samples in them.");
+    c->sent_bytes = kiln_metric_counter(m, "kiln_export_sent_bytes_total",
+                                        "Bytes of their bodies on the wire.");
+    c->failed =
+        kiln_metric_counter(m, "kiln_export_failed_tries_total", "Tries that did not succeed.");
+    c->retried = kiln_metric_counter(m, "kiln_export_retries_total",
+                                     "Tries after one that did not succeed.");
+    c->rejected = kiln_metric_counter(m, "kiln_export_rejected_profiles_total",
+                                      "Profiles that the receiver left out of requests it took.");
+    c->spooled =
+        kiln_metric_counter(m, "kiln_export_spooled_requests_total", "Requests that went to disk.");
+    c->spool_errors =
+        kiln_metric_counter(m, "kiln_export_spool_errors_total",
+                            "Requests that could not be written to disk and stayed in memory.");
+    c->spool_bytes = kiln_metric_gauge(m, "kiln_export_spool_bytes", "Bytes that wait on disk.");
+    c->spool_files = kiln_metric_gauge(m, "kiln_export_spool_files", "Requests that wait on disk.");
+    c->queue_bytes = kiln_metric_gauge(m, "kiln_export_queue_bytes", "Bytes that wait in memory.");
+    c->up = kiln_metric_gauge(m, "kiln_export_up", "1 while the receiver takes what is sent.");
     c->seconds =
         kiln_metric_get(m, KILN_HISTOGRAM, "kiln_export_seconds", "How long a try took.", NULL);
     for (uint32_t i = 0; i < KILN_EXPORT_DROPS; i++) {
