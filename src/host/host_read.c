@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread kiln-host.  Ten times a second, or sooner when a buffer fills, it looks at everything
- * that the kernel wrote: two rounds of draining one behind the other, so that all that was written
- * before the first of them is in order and can be shown (host/merge.h).
+ * The thread kiln-host.  Once a second, or sooner when a buffer fills or a process is sampled that
+ * is not known yet, it looks at everything that the kernel wrote: two rounds of draining one behind
+ * the other, so that all that was written before the first of them is in order and can be shown
+ * (host/merge.h).
  *
  * What was gathered is cut off every `every_ns`, and wherever the rate changes, so that a batch has
  * one period.  A change stands the clocks still, shows what is left, cuts, and starts them anew.
@@ -14,7 +15,6 @@
 #include "base/clock.h"
 #include "host/host_int.h"
 
-#define LOOK_MS     100
 #define TELL_NS     KILN_NS_PER_S
 #define MERGE_SHARE 4 /* of the memory for all that grows */
 
@@ -182,6 +182,33 @@ static void change_rate(struct kiln_host *host, uint32_t hz)
 
 /* ---- the thread ---- */
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When the window begins or ends next. */
+static uint64_t window_turns_ns(const struct kiln_host *host, uint64_t now)
+{
+    const struct kiln_host_opts *opts = &host->opts;
+    uint64_t into;
+
+    if (!opts->window_ns || opts->window_every_ns <= opts->window_ns)
+        return UINT64_MAX;
+    into = (now - host->reader.window_began_ns) % opts->window_every_ns;
+    return now + (into < opts->window_ns ? opts->window_ns : opts->window_every_ns) - into;
+}
+
+static int wait_ms(const struct kiln_host *host)
+{
+    const struct host_reader *reader = &host->reader;
+    uint64_t now = kiln_clock_mono_ns();
+    uint64_t due =
+        earlier(earlier(reader->next_cut_ns, reader->next_tell_ns), window_turns_ns(host, now));
+
+    return due > now ? (int)((due - now) / KILN_NS_PER_MS) + 1 : 0;
+}
+
 static void sleep_a_little(struct kiln_host *host)
 {
     struct pollfd fds[] = {
@@ -191,7 +218,7 @@ static void sleep_a_little(struct kiln_host *host)
     };
     uint64_t count;
 
-    if (poll(fds, KILN_ARRAY_LEN(fds), LOOK_MS) > 0 && (fds[2].revents & POLLIN))
+    if (poll(fds, KILN_ARRAY_LEN(fds), wait_ms(host)) > 0 && (fds[2].revents & POLLIN))
         if (read(host->wake, &count, sizeof(count)) < 0)
             return;
 }

@@ -128,8 +128,18 @@ static int show(void *context, void *data, size_t size)
     return 0;
 }
 
+/* What the kernel says that a map takes. */
+static uint64_t map_bytes(int fd)
+{
+    uint64_t bytes;
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    return kiln_procfs_number(path, "memlock", 10, &bytes) < 0 ? 0 : bytes;
+}
+
 static int find_maps(struct kiln_kernel *kernel)
 {
+    const struct bpf_map *map;
     const struct bpf_program *program =
         bpf_object__find_program_by_name(kernel->object, "kiln_sample");
     kernel->program_fd = bpf_program__fd(program);
@@ -138,6 +148,11 @@ static int find_maps(struct kiln_kernel *kernel)
     kernel->settings_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_settings");
     kernel->filters_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_filters");
     kernel->counts_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_counts");
+    bpf_object__for_each_map(map, kernel->object)
+    {
+        if (bpf_map__fd(map) != kernel->directory_fd)
+            kernel->fixed_bytes += map_bytes(bpf_map__fd(map));
+    }
     kernel->ring = ring_buffer__new(kernel->ring_fd, show, kernel, NULL);
     return kernel->ring ? map_tables(kernel) : -errno;
 }
@@ -314,15 +329,6 @@ int kiln_kernel_drain(struct kiln_kernel *kernel,
 
 /* ---- statistics ---- */
 
-/* What the kernel says that a map takes. */
-static uint64_t map_bytes(int fd)
-{
-    uint64_t bytes;
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-    return kiln_procfs_number(path, "memlock", 10, &bytes) < 0 ? 0 : bytes;
-}
-
 static void add_counts(const struct kiln_kernel *kernel, uint64_t counts[KILN_COUNTS])
 {
     uint32_t zero = 0;
@@ -341,14 +347,13 @@ void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stat
 {
     struct bpf_prog_info info = {0};
     uint32_t len = sizeof(info);
-    struct bpf_map *map;
     struct kiln_kernel_stats stats = {0};
     if (bpf_obj_get_info_by_fd(kernel->program_fd, &info, &len) == 0) {
         stats.runs = info.run_cnt;
         stats.run_ns = info.run_time_ns;
         stats.verified = info.verified_insns;
     }
-    bpf_object__for_each_map(map, kernel->object) stats.map_bytes += map_bytes(bpf_map__fd(map));
+    stats.map_bytes = kernel->fixed_bytes + map_bytes(kernel->directory_fd);
     add_counts(kernel, stats.counts);
     stats.processors = atomic_load(&kernel->processors);
     *ret_stats = stats;

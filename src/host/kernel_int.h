@@ -21,6 +21,7 @@ struct kiln_kernel {
     int program_fd, ring_fd, directory_fd, settings_fd, filters_fd, counts_fd;
     int stats_fd; /* open: the kernel measures; -1 */
     uint32_t ring_bytes;
+    uint64_t fixed_bytes; /* of all maps but the directory, which grows */
     pthread_mutex_t lock;
     struct kiln_percpu clocks;
     uint32_t hz; /* 0: they stand */

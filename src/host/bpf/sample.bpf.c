@@ -7,8 +7,8 @@
  * copied to the ring with exactly the bytes it needs.  Perf's clock does not interrupt itself, so
  * that this memory has one user at a time.
  *
- * The reader is not woken for each record but when the ring is a quarter full; it looks by
- * itself often enough.
+ * The reader is not woken for each record but when the ring is a quarter full, and at once where
+ * it has something to do before the process is gone; it looks by itself now and then.
  */
 #include "host/bpf/filter.h"
 #include "host/bpf/record.h"
@@ -282,16 +282,14 @@ static __always_inline void fill_head(struct kiln_record *record, struct task_st
 }
 
 static __always_inline void send(struct scratch *s, const struct kiln_settings *settings,
-                                 __u32 words)
+                                 __u32 words, int urgent)
 {
     __u32 size = sizeof(s->record) + words * 8;
     __u64 flags = BPF_RB_NO_WAKEUP;
     if (size > sizeof(s->record) + sizeof(s->words))
         return;
     s->record.size = size;
-    /* Until somebody loads what was missing, every sample from there is raw: say it at once. */
-    if (s->record.flags & KILN_RECORD_RAW ||
-        bpf_ringbuf_query(&kiln_ring, BPF_RB_AVAIL_DATA) >= settings->wake_bytes)
+    if (urgent || bpf_ringbuf_query(&kiln_ring, BPF_RB_AVAIL_DATA) >= settings->wake_bytes)
         flags = BPF_RB_FORCE_WAKEUP;
     if (bpf_ringbuf_output(&kiln_ring, &s->record, size, flags))
         count(KILN_COUNT_LOST);
@@ -317,13 +315,18 @@ static __always_inline void sample(struct tick *tick, struct scratch *s, struct 
             take_user_stack(s);
     }
     __u32 words = record->n_kernel + record->n_user;
+    int urgent = 0;
     if (kiln_end_is_miss(record->end)) {
-        if (may_be_raw(s, settings))
+        /* Until somebody loads what is missing, every sample from there is raw. */
+        urgent = may_be_raw(s, settings);
+        if (urgent)
             words = add_raw(s, words);
         else
             count(KILN_COUNT_RAW_HELD);
+    } else if (record->end == KILN_END_NO_USER && task->mm) {
+        urgent = may_be_raw(s, settings); /* amid exec: nobody may know it yet */
     }
-    send(s, settings, words);
+    send(s, settings, words, urgent);
 }
 
 SEC("perf_event")
