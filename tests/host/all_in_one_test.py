@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/browser"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, Folder, Running, Served, need_host, top, wait_for  # noqa: E402
+from host_kit import KILN, Folder, Running, Served, kiln_for_all, need_host, top, wait_for  # noqa: E402
 
 CHAIN = ["burn_leaf", "middle_a", "outer", "main"]
 
@@ -21,13 +21,13 @@ CHAIN = ["burn_leaf", "middle_a", "outer", "main"]
 class AllInOne(Served):
     """`kiln` on a terminal of its own, on free ports, in a folder of its own."""
 
-    def __init__(self, folder, *words, user=None):
+    def __init__(self, folder, *words, program=KILN, user=None):
         self.ready = folder / "ready.json"
         self.ready.unlink(missing_ok=True)
         self.log = open(folder / "log", "w+", encoding="utf-8")  # read when it has ended
         self.ours, theirs = pty.openpty()
         self.process = subprocess.Popen(
-            [KILN, "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc", "off", "--otlp-http", "off",
+            [program, "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc", "off", "--otlp-http", "off",
              "--socket", folder / "sock", "--ready-file", self.ready, *words], stdin=subprocess.DEVNULL, stdout=theirs,
             stderr=self.log, user=user)
         os.close(theirs)
@@ -102,16 +102,16 @@ def check_without(folder):
     with AllInOne(folder, "--no-host") as kiln:
         check("--no-host: nothing is profiled, and nothing said of it", "host  " not in kiln.greeting and
               kiln.metric("kiln_host_samples_total") is None, kiln.greeting)
-    folder.chmod(0o777)
+    program = kiln_for_all(folder)
     for path in folder.rglob("*"):
         path.chmod(0o777)
-    with AllInOne(folder, user=65534) as kiln:
+    with AllInOne(folder, program=program, user=65534) as kiln:
         check("without privilege: one sentence says what is missing, and how to grant it",
               re.search(r"host +this machine is not profiled: .*CAP_", kiln.greeting), kiln.greeting)
         check("and the rest runs", kiln.get("/ready"), "")
         code, log = kiln.stop()
         check("it is one line of the log", code == 0 and log.count("this host is not profiled") == 1, log)
-    done = subprocess.run([KILN, "--host-profiler", "on", "--data-dir", folder / "other", "--listen", "127.0.0.1:0",
+    done = subprocess.run([program, "--host-profiler", "on", "--data-dir", folder / "other", "--listen", "127.0.0.1:0",
                            "--otlp-grpc", "off", "--otlp-http", "off", "--socket", "off"], capture_output=True, text=True,
                           check=False, timeout=60, user=65534)
     check("--host-profiler on: or else it does not start", done.returncode == 4 and "CAP_" in done.stderr, done)

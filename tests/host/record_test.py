@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, PROGRAMS, Folder, has_chain, need_host, record, stacks_of, wait_for  # noqa: E402
+from host_kit import KILN, PROGRAMS, Folder, has_chain, kiln_for_all, need_host, record, stacks_of, wait_for  # noqa: E402
 
 CHAIN = ("burn_leaf", "middle_a", "outer", "main")
 EXIT_USAGE, EXIT_INPUT, EXIT_IO = 2, 3, 4
@@ -119,6 +119,9 @@ def check_wrong(folder):
         (("--user", "nobody-at-all", "--", "true"), EXIT_USAGE, "there is no user"),
         (("-o", folder / "e.jfr", "-a"), EXIT_USAGE, "can be read, but not written"),
         (("-o", "/nowhere/e.svg", "-a"), EXIT_IO, "cannot be written"),
+        (("-o", folder, "-a"), EXIT_IO, "cannot be written: Is a directory"),
+        (("--cgroup", "/nowhere", "-o", folder / "e.svg"), EXIT_USAGE, "there is no such cgroup"),
+        (("-o", folder / "e.svg", "--", "sh", "-c", "exit 7"), EXIT_INPUT, "and ended with status 7"),
         (("-o", folder / "e.svg", "--", "/nowhere/program"), EXIT_USAGE, "there is no such program"),
         (("-o", folder / "e.svg", "--", "/etc/passwd"), EXIT_IO, "cannot be run"),
         (("-o", folder / "e.svg", "--", "sleep", "0.2"), 0, ""),
@@ -127,7 +130,8 @@ def check_wrong(folder):
         done = kiln("record", *words)
         good = done.returncode == code and text in done.stderr if code else done.returncode in (0, EXIT_INPUT)
         check(f"record {' '.join(map(str, words))}: exit {code}", good and "Traceback" not in done.stderr, done)
-    done = kiln("record", "-a", "-d", "1s", "-o", "/tmp/kiln-nobody.svg", user=65534, extra_groups=[])
+    done = subprocess.run([kiln_for_all(folder), "record", "-a", "-d", "1s", "-o", folder / "nobody.svg"], check=False,
+                          capture_output=True, text=True, timeout=60, user=65534, extra_groups=[])
     check("without privilege: exit 4, and one sentence says what is missing and how to grant it",
           done.returncode == EXIT_IO and done.stderr.count("\n") == 1 and "CAP_" in done.stderr and "root" in done.stderr,
           done)

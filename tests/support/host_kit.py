@@ -98,6 +98,12 @@ def top(http, service):
     return done.stdout
 
 
+def kiln_for_all(folder):
+    """The program where everybody may run it: a build below /root is root's alone."""
+    folder.chmod(0o777)
+    return shutil.copy(KILN, folder / "kiln")
+
+
 class Recording:
     """What `kiln record` said and wrote: stacks are tuples of names, leaf first, with their counts."""
 
