@@ -251,19 +251,20 @@ static bool same_source(const struct place *x, const struct place *y)
     return x->kind == y->kind && x->object == y->object && x->process == y->process;
 }
 
-static void ask(struct run *run, const struct asked *asked, const uint64_t *addresses, uint32_t n,
+/* False: nobody could be asked, and only names from before are there. */
+static bool ask(struct run *run, const struct asked *asked, const uint64_t *addresses, uint32_t n,
                 struct kiln_name *names)
 {
     struct kiln_publisher *publisher = run->publisher;
     int r = kiln_resolver_ask(publisher->opts.resolver, &asked->source, addresses, n, names);
 
     if (r == 0)
-        return;
-    memset(names, 0, n * sizeof(names[0]));
+        return true;
     if (!publisher->said)
-        kiln_log(publisher->opts.log, KILN_LOG_WARN, "functions have no names for now", "reason",
-                 "%s", kiln_err_text(r), NULL);
+        kiln_log(publisher->opts.log, KILN_LOG_WARN, "new functions have no names for now",
+                 "reason", "%s", kiln_err_text(r), NULL);
     publisher->said = true;
+    return false;
 }
 
 /*
@@ -290,12 +291,12 @@ static void name_some(struct run *run, const struct asked *asked, struct place *
     struct kiln_name names[ASK_MAX];
     uint64_t addresses[ASK_MAX];
     uint32_t missing = 0;
+    bool answered;
 
     memset(names, 0, n * sizeof(names[0]));
     for (uint32_t i = 0; i < n; i++)
         addresses[i] = places[i]->address;
-    if (asked)
-        ask(run, asked, addresses, n, names);
+    answered = asked && ask(run, asked, addresses, n, names);
     for (uint32_t i = 0; i < n; i++) {
         missing += !names[i].function.len;
         make_location(run, places[i], &names[i]);
@@ -304,7 +305,7 @@ static void name_some(struct run *run, const struct asked *asked, struct place *
         return;
     atomic_fetch_add_explicit(&run->publisher->names_asked, n, memory_order_relaxed);
     atomic_fetch_add_explicit(&run->publisher->names_missing, missing, memory_order_relaxed);
-    if (missing && places[0]->kind == KILN_FRAME_KERNEL)
+    if (missing && answered && places[0]->kind == KILN_FRAME_KERNEL)
         reread_kernel(run->publisher);
 }
 

@@ -62,9 +62,8 @@ void kiln_resolver_free(struct kiln_resolver *resolver);
 
 /*
  * The names of `n` addresses; names[i] has an empty function where there is none, and then perhaps
- * where the function begins.  Never waits
- * longer than the limits of a file.  0, also where nothing has a name; negative only without memory
- * or without a child.
+ * where the function begins.  Never waits longer than the limits of a file.  0, also where nothing
+ * has a name; negative only without memory or without a child: names from before are there then.
  */
 KILN_CHECK int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
                                  const uint64_t *addresses, uint32_t n, struct kiln_name *names);

@@ -564,17 +564,22 @@ TEST(resolver, children_are_not_started_without_end)
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 here\n");
     struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
-    struct kiln_name name;
+    const uint64_t both[] = {0x1000, 0x10ff};
+    struct kiln_name names[2];
     int r = 0;
 
     for (uint64_t i = 0; r == 0 && i < 50; i++) {
         uint64_t address = 0x1000 + i;
 
-        r = kiln_resolver_ask(resolver, &source, &address, 1, &name);
+        r = kiln_resolver_ask(resolver, &source, &address, 1, names);
         if (child_pid())
             kill_child();
     }
     CHECK_EQ(r, -EAGAIN);
+    /* what was known before is known still */
+    CHECK_EQ(kiln_resolver_ask(resolver, &source, both, 2, names), -EAGAIN);
+    CHECK_STR(names[0].function, "here");
+    CHECK_EQ(names[1].function.len, 0);
     close(fd);
     stop(resolver);
 }
