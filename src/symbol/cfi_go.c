@@ -5,9 +5,10 @@
  * the caller's rbp right below its return address.
  *
  * Where stacks change: a goroutine's code runs on the stack of its thread through systemstack and
- * asmcgocall, which leave rbp pointing into the goroutine's stack: it leads back there.  mcall and
- * morestack never return to whom they left, and nobody called goexit, mstart, rt0_go and the entry
- * point.
+ * asmcgocall, which leave rbp pointing into the goroutine's stack: it leads back there.  Before Go
+ * 1.21 these have no frame themselves, and rbp is their caller's, which is then passed over.
+ * mcall and morestack never return to whom they left, and nobody called goexit, mstart, rt0_go and
+ * the entry point.
  * cgocallback, the way back from C, makes the goroutine's stack look as if it had been called from
  * there.
  */
@@ -47,6 +48,22 @@ static enum kiln_rule rule_of(struct kiln_gopcln *go, const struct kiln_go_func 
     return KILN_RULE_NONE;
 }
 
+/* A switch of stacks without a frame, as it was before Go 1.21. */
+static bool is_bare_switch(struct kiln_gopcln *go, const struct kiln_go_func *func,
+                           struct cfi_out *out)
+{
+    struct kiln_go_values values;
+
+    if (!is_one_of(kiln_gopcln_name(go, func->name), switches, KILN_ARRAY_LEN(switches)))
+        return false;
+    kiln_go_values_init(&values, go, func, func->pcsp);
+    while (cfi_burn(out, 1) && kiln_go_values_next(&values)) {
+        if (values.value != 0)
+            return false;
+    }
+    return true;
+}
+
 static void push_frame(struct cfi_out *out, uint64_t address, int32_t frame, enum kiln_rule rule)
 {
     struct kiln_cfi_row row = {
@@ -74,7 +91,7 @@ static void fill_func(const struct kiln_cfi *cfi, const struct kiln_go_func *fun
     enum kiln_rule rule = func->entry == cfi->elf->entry ? KILN_RULE_END : rule_of(go, func);
     struct kiln_go_values values;
 
-    if (rule == KILN_RULE_END) {
+    if (rule == KILN_RULE_END || (rule == KILN_RULE_FRAME && is_bare_switch(go, func, out))) {
         cfi_push_rule(out, begin, rule);
         return;
     }

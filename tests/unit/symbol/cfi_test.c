@@ -431,6 +431,7 @@ TEST(cfi, go_functions_have_the_frames_of_their_table)
         {"runtime.sigtramp", 0x20, KILN_GO_TOP_FRAME, 1, "\2\4\x60\x1c", "", ""},
         {"runtime.systemstack", 0x20, KILN_GO_SP_WRITE, 1, "\2\1\x10\x1f", "", ""},
         {"runtime.mcall", 0x20, KILN_GO_SP_WRITE, 1, "\2\1\x10\x1f", "", ""},
+        {"runtime.asmcgocall", 0x20, KILN_GO_SP_WRITE, 1, "\2\x20", "", ""},
         {"runtime.bare", 0x20, 0, 1, "", "", ""},
     };
     struct kiln_cfi *cfi;
@@ -443,7 +444,7 @@ TEST(cfi, go_functions_have_the_frames_of_their_table)
                "10000 sp+8; 10020 none; "
                "10100 sp+8; 10104 sp+16 fp:c-16; 10105 sp+48 fp:c-16; 1013f sp+8; "
                "10140 end; 10160 sp+8; 10164 sp+56 fp:c-16; "
-               "10180 sp+8; 10181 frame; 101a0 end; 101c0 none");
+               "10180 sp+8; 10181 frame; 101a0 end; 101c0 frame; 101e0 none");
     CHECK_TEXT(drawn(cfi, TEXT + 0x106, TEXT + 0x108), "10106 sp+48 fp:c-16");
     done(cfi);
 }
