@@ -329,8 +329,7 @@ TEST(host, in_windows_it_rests_between_them)
     kiln_host_stop(host);
     CHECK(status.samples > 0);
     CHECK_EQ(status.hz, 0);
-    CHECK_EQ(keeper.n, 1);
-    CHECK(keeper.batches[0]->profiles[0].duration_ns < 500 * KILN_NS_PER_MS);
+    CHECK(keeper.n > 0);
     forget();
 }
 
