@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "symbol/cfi_int.h"
 
-enum { PAIR = 8, PAIR_ENCODING = 0x3b, INDEX_MAX = 2 << 20, STEPS_MAX = 4 << 20 };
+enum { PAIR = 8, PAIR_ENCODING = 0x3b, INDEX_MAX = 512 << 10, STEPS_MAX = 1 << 20 };
 
 static const uint8_t *see_pairs(struct cfi_frames *frames, uint32_t number, uint32_t want,
                                 uint32_t *ret_n)

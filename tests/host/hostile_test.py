@@ -12,7 +12,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, PROGRAMS, Folder, has_chain, need_host, record, skip, wait_for  # noqa: E402
+from host_kit import (KILN, PROGRAMS, Folder, has_chain, need_host, record, resources_of, skip,  # noqa: E402
+                      wait_for)
 
 CHAIN = ("burn_leaf", "middle_a", "outer", "main")
 MAPPER = """
@@ -56,6 +57,63 @@ def garbage(data, seed):
     for _ in range(chance.randrange(1, 400)):
         out[chance.randrange(16, len(out))] = chance.randrange(256)
     return bytes(out)
+
+
+def damaged_tables(data, seed):
+    """The same program, with rubbish in the tables that stacks are walked by: a program that throws nothing runs."""
+    chance, out = random.Random(seed), bytearray(data)
+    shoff, names = int.from_bytes(data[40:48], "little"), int.from_bytes(data[62:64], "little")
+    texts = int.from_bytes(data[shoff + 64 * names + 24:shoff + 64 * names + 32], "little")
+    for at in range(shoff, shoff + 64 * int.from_bytes(data[60:62], "little"), 64):
+        name = texts + int.from_bytes(data[at:at + 4], "little")
+        if data[name:data.index(0, name)] in (b".eh_frame", b".eh_frame_hdr"):
+            offset, size = int.from_bytes(data[at + 24:at + 32], "little"), int.from_bytes(data[at + 32:at + 40], "little")
+            for _ in range(chance.choice((1, 4, size // 16))):
+                out[chance.randrange(offset, offset + size)] = chance.choice((0, 1, 0x7f, 0x80, 0xff, chance.randrange(256)))
+    return bytes(out)
+
+
+def check_tables(folder):
+    data = (PROGRAMS / "chain").read_bytes()
+    (folder / "torn").mkdir()
+    for seed in range(16):
+        path = folder / "torn" / f"torn-{seed}"
+        path.write_bytes(damaged_tables(data, seed))
+        path.chmod(0o755)
+    script = "".join(f"{path} 0.15 & " for path in sorted((folder / "torn").iterdir())) + f"{PROGRAMS}/chain 1; wait"
+    rec = record(folder, "sh", "-c", script)
+    check("programs with rubbish in .eh_frame", rec.code == 0 and rec.total > 20, rec.said)
+    check("beside them, a program that is well", rec.count_chain(*CHAIN) > 20, rec.worst(lambda f: has_chain(f, CHAIN)))
+
+
+NAMES = (b"new\nline", b"esc\x1b[31mred", b"quo\"te'\\", b"inv\xff\xfealid", b"c1\xc2\x9b31m", b"x" * 250)
+SECRET = "hunter2"
+
+
+def check_names(folder):
+    """Names of programs that are no names, and arguments and variables that are nobody's business."""
+    children = []
+    for name in NAMES:
+        path = os.fsencode(folder) + b"/" + name
+        shutil.copy(PROGRAMS / "chain", path)
+        children.append(subprocess.Popen([b"job --password=" + SECRET.encode(), b"8", SECRET.encode()], executable=path,
+                                         env={b"SECRET": SECRET.encode(), b"OTEL_SERVICE_NAME": b"svc\x1b[1m\n\xff"}))
+    try:
+        rec = record(folder, words=("-p", ",".join(str(child.pid) for child in children), "-d", "1s"))
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+    check("programs with names that are none", rec.code == 0 and rec.total > 20, rec.said)
+    for words in (("top",), ("info",), ("tree",), ("convert", "--to", "collapsed"), ("convert", "--to", "otlp-json")):
+        done = subprocess.run([KILN, *words, rec.path], capture_output=True, check=False)
+        text = done.stdout.decode("utf-8")  # or it throws
+        odd = [c for c in text if c != "\n" and (ord(c) < 32 or (0x7f <= ord(c) < 0xa0 and "otlp-json" not in words))]
+        check(f"kiln {' '.join(words)}: nothing that moves a cursor", done.returncode == 0 and not odd, (odd, done.stderr))
+        check(f"kiln {' '.join(words)}: no secrets", SECRET not in text, text)
+    check("nor in the file", SECRET.encode() not in rec.path.read_bytes())
+    commands = {attributes.get("process.command") for attributes, _ in resources_of(rec.path)}
+    check("a command is its first word", commands == {"job"}, commands)
 
 
 def check_programs(folder):
@@ -186,6 +244,8 @@ def main():
     with Folder() as folder:
         check_killed(folder)
         check_programs(folder)
+        check_tables(folder)
+        check_names(folder)
         check_mappings(folder)
         check_perf_map(folder)
     return exit_code()

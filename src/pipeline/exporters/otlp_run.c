@@ -93,9 +93,10 @@ static void spool_queue(struct kiln_exporter *x)
     }
 }
 
+/* Or gone: somebody has emptied the folder. */
 static bool is_torn(int code)
 {
-    return code == -EIO || code == KILN_E_TRUNCATED || code == KILN_E_CORRUPT ||
+    return code == -ENOENT || code == -EIO || code == KILN_E_TRUNCATED || code == KILN_E_CORRUPT ||
            code == KILN_E_UNKNOWN;
 }
 
@@ -109,7 +110,7 @@ static void send_spooled(struct kiln_exporter *x)
     if (is_torn(r)) {
         head = (struct kiln_spooled){0};
         kiln_export_dropped(x, KILN_EXPORT_TORN, &head, kiln_err_text(r));
-    } else if (r < 0 && r != -ENOENT) {
+    } else if (r < 0) {
         kiln_export_back_off(x, 0, kiln_err_text(r)); /* no memory, no descriptor */
         return;
     }

@@ -531,6 +531,31 @@ TEST(otlp_exporter, drops_the_oldest_of_a_full_spool_and_counts_it)
     folder_remove(folder);
 }
 
+TEST(otlp_exporter, counts_a_file_that_somebody_took_away)
+{
+    char folder[FOLDER_NAME], first[256];
+    uint16_t port = free_port();
+    struct fixture f = {0};
+    struct intake in;
+
+    folder_make(folder);
+    f.opts.spool_dir = folder;
+    start(&f, port);
+    send(&f, "main 1\n");
+    send(&f, "main 2\n");
+    wait_for(&f, "kiln_export_spooled_requests_total", 2);
+    CHECK_EQ(folder_list(folder, ".otlp", first, sizeof(first)), 2);
+    CHECK_OK(unlink(first));
+    intake_start(&in, &(struct intake_opts){.port = port});
+    wait_for(&f, "kiln_export_sent_requests_total", 1);
+    CHECK_TEXT(came(&in), "2 ");
+    end(&f, DRAIN_NS);
+    CHECK_EQ(count(&f, "kiln_export_dropped_requests_total", "torn"), 1);
+    finish(&f);
+    intake_stop(&in);
+    folder_remove(folder);
+}
+
 TEST(otlp_exporter, skips_a_torn_file_and_counts_it)
 {
     char folder[FOLDER_NAME], first[256];
