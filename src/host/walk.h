@@ -52,6 +52,8 @@ struct kiln_walk {
     __u64 pc, sp, fp;
     struct kiln_registers leaf_regs; /* valid while `leaf`; without the three above */
     struct kiln_table_map map;       /* where the walk is; end 0: not known yet */
+    struct kiln_dir_key page;        /* whose rows were looked at last; file 0: none */
+    struct kiln_dir_entry rows;      /* of that page: callers are often near by */
     __u64 era;
     __u64 miss;      /* the address whose table is wanted */
     __u64 absent[2]; /* addresses that no mapping has: the walk goes on without */
@@ -193,22 +195,36 @@ KILN_WALK __u64 kiln_walk_search_rows(struct kiln_walk_env *env, const struct ki
     return row;
 }
 
+/* 0: `walk->rows` are those of the page; else they are not in the tables. */
+KILN_WALK int kiln_walk_find_page(struct kiln_walk_env *env, struct kiln_walk *walk,
+                                  const struct kiln_dir_key *key)
+{
+    if (key->file == walk->page.file && key->page == walk->page.page)
+        return 0;
+    walk->page.file = 0;
+    if (kiln_walk_find(env, key, &walk->rows))
+        return 1;
+    walk->page = *key;
+    return 0;
+}
+
 /* The rule at an address of walk->map; 0, or 1: a miss. */
 KILN_WALK int kiln_walk_find_row(struct kiln_walk_env *env, struct kiln_walk *walk, __u64 address,
                                  __u64 *ret_row)
 {
     __u64 own = address - walk->map.bias;
     struct kiln_dir_key key = {.file = walk->map.file, .page = (__u32)(own >> KILN_PAGE_BITS)};
-    struct kiln_dir_entry entry;
     if ((walk->map.flags & KILN_MAP_JIT) || !key.file || address == walk->bare) {
         *ret_row = 0;
         return 0;
     }
-    if (kiln_walk_find(env, &key, &entry))
+    if (kiln_walk_find_page(env, walk, &key))
         return kiln_walk_missing(walk, KILN_END_NEW_PAGE, address);
-    *ret_row = kiln_walk_search_rows(env, &entry, (__u32)own & ((1 << KILN_PAGE_BITS) - 1));
-    if (!kiln_walk_is_whole(env, walk, entry.slot, entry.generation))
+    *ret_row = kiln_walk_search_rows(env, &walk->rows, (__u32)own & ((1 << KILN_PAGE_BITS) - 1));
+    if (!kiln_walk_is_whole(env, walk, walk->rows.slot, walk->rows.generation)) {
+        walk->page.file = 0;
         return kiln_walk_missing(walk, KILN_END_NEW_PAGE, address);
+    }
     return 0;
 }
 
@@ -449,6 +465,7 @@ KILN_WALK void kiln_walk_begin(struct kiln_walk *walk, const struct kiln_registe
     walk->sp = registers->r[KILN_ARCH_SP];
     walk->fp = registers->r[KILN_ARCH_FP];
     walk->map.start = walk->map.end = 0;
+    walk->page.file = 0;
     walk->miss = walk->absent[0] = walk->absent[1] = walk->bare = 0;
     walk->maps = walk->n_maps = walk->generation = walk->n = 0;
     walk->leaf = leaf;
@@ -472,6 +489,7 @@ KILN_WALK void kiln_walk_registers(struct kiln_walk_env *env, const struct kiln_
 KILN_WALK void kiln_walk_again(struct kiln_walk *walk)
 {
     walk->map.start = walk->map.end = 0;
+    walk->page.file = 0;
     walk->maps = 0;
 }
 
