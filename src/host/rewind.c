@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 
 #include "host/reason.h"
+#include "host/resident.h"
 #include "symbol/elf.h"
 
 struct kiln_walk_env {
@@ -218,6 +219,8 @@ struct slice {
 static int read_live(uint32_t pid, uint64_t address, void *to, size_t n)
 {
     struct iovec local = {to, n}, remote = {(void *)(uintptr_t)address, n};
+    if (!kiln_is_resident(pid, address, n))
+        return -1;
     return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -1;
 }
 
