@@ -1,7 +1,7 @@
 # The programs of known truth that walkers and profilers are tested on: tests/host/programs/README.md.
 # Built into <build>/programs as strangers build theirs, with their own compilers and flags; one
-# whose compiler is missing is not there, and its tests skip.  A new x.c becomes programs/x, x_so.c
-# programs/x.so, x.cpp programs/x; what wants flags of its own is named below.
+# whose compiler is missing is not there, and its tests skip.  A new x.c or x.cpp becomes programs/x;
+# what wants flags of its own is named below.
 set(KILN_PROGRAMS_DIR ${CMAKE_BINARY_DIR}/programs)
 set(programs_from ${CMAKE_SOURCE_DIR}/tests/host/programs)
 set(programs_made)
@@ -30,15 +30,9 @@ if(KILN_GCC)
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${programs_from} ${programs_from}/*.c)
   list(REMOVE_ITEM sources tail.c stubs.c tiny.c)
   foreach(source ${sources})
-    string(REGEX REPLACE "\\.c$" "" name ${source})
-    if(name MATCHES "_so$")
-      string(REGEX REPLACE "_so$" ".so" name ${name})
-      kiln_program(${name} ${programs_from}/${source}
-        ${gcc} -shared -fPIC -o ${name} ${programs_from}/${source})
-    else()
-      kiln_program(${name} ${programs_from}/${source}
-        ${gcc} -o ${name} ${programs_from}/${source} -pthread -lm -ldl)
-    endif()
+    get_filename_component(name ${source} NAME_WE)
+    kiln_program(${name} ${programs_from}/${source}
+      ${gcc} -o ${name} ${programs_from}/${source} -pthread -lm -ldl)
   endforeach()
   kiln_program(tail ${programs_from}/tail.c
     ${KILN_GCC} -O2 -D_GNU_SOURCE -g0 -fomit-frame-pointer -o tail ${programs_from}/tail.c)
@@ -83,11 +77,3 @@ if(KILN_GO)
 endif()
 add_custom_target(programs DEPENDS ${programs_made})
 add_dependencies(host_tests programs)
-
-# Walks stacks by our tables and by libdw at once: tests/interop/unwind_test.py.
-pkg_check_modules(LIBDW IMPORTED_TARGET libdw)
-if(LIBDW_FOUND AND CMOCKA_FOUND)
-  add_executable(interop_unwind EXCLUDE_FROM_ALL tests/interop/unwind/unwind.c)
-  target_link_libraries(interop_unwind PRIVATE test_support PkgConfig::LIBDW)
-  add_dependencies(host_tests interop_unwind)
-endif()

@@ -2,8 +2,10 @@
 /*
  * SelectSeries: values over time.
  *
- *   SelectSeriesResponse 1 series   Series 1 labels 2 points   Point 1 value 2 timestamp 4
- * exemplars Exemplar 1 timestamp 2 profile_id 3 span_id 4 value 5 labels 6 trace_id
+ *   SelectSeriesResponse  1 series
+ *   Series                1 labels  2 points
+ *   Point                 1 value  2 timestamp  4 exemplars
+ *   Exemplar              1 timestamp  2 profile_id  3 span_id  4 value  5 labels  6 trace_id
  *
  * Pyroscope's points stand at start, start + step, ... up to end, and each is what came after the
  * point before it, up to and with its own millisecond.  An engine's buckets begin where their time

@@ -81,7 +81,7 @@ static int open_processes(struct kiln_host *host)
 {
     struct kiln_processes_opts opts = {.env_names = host->opts.env_names,
                                        .n_env_names = host->opts.n_env_names,
-                                       .memory_bytes = host->opts.memory_bytes / 3,
+                                       .memory_bytes = host->opts.memory_bytes / PROCESSES_PART,
                                        .metrics = host->opts.metrics};
     struct host_reader *reader = &host->reader;
     int r = kiln_processes_new(&opts, &reader->processes);
@@ -95,7 +95,7 @@ static int open_processes(struct kiln_host *host)
         return r;
     kiln_processes_on_void(reader->processes, on_void, reader->tables);
     kiln_processes_on_object(reader->processes, on_object, reader->tables);
-    r = kiln_gather_new(host->opts.memory_bytes / 6, &reader->gather);
+    r = kiln_gather_new(host->opts.memory_bytes / GATHER_PART, &reader->gather);
     return r < 0 ? r : host_merge_new(host);
 }
 
@@ -103,7 +103,7 @@ static int open_processes(struct kiln_host *host)
 static int open_publisher(struct kiln_host *host)
 {
     struct kiln_resolver_opts names = {.program = host->opts.names_program,
-                                       .cache_bytes = host->opts.memory_bytes / 4,
+                                       .cache_bytes = host->opts.memory_bytes / NAMES_PART,
                                        .metrics = host->opts.metrics,
                                        .log = host->opts.log};
     struct kiln_publish_opts opts = {.host_name = host->host_name,

@@ -21,6 +21,11 @@ enum {
     FRAMES_MAX = KILN_KERNEL_FRAMES_MAX + KILN_USER_FRAMES_MAX,
 };
 
+/* Which part of the memory for all that grows each has: a third, a quarter... */
+enum { PROCESSES_PART = 3, NAMES_PART = 4, MERGE_PART = 4, GATHER_PART = 6 };
+_Static_assert(12 / PROCESSES_PART + 12 / NAMES_PART + 12 / MERGE_PART + 12 / GATHER_PART == 12,
+               "together they are all of it");
+
 /* Of the reader's thread. */
 struct host_reader {
     struct kiln_kernel *kernel;

@@ -15,8 +15,7 @@
 #include "base/clock.h"
 #include "host/host_int.h"
 
-#define TELL_NS     KILN_NS_PER_S
-#define MERGE_SHARE 4 /* of the memory for all that grows */
+#define TELL_NS KILN_NS_PER_S
 
 /* ---- samples ---- */
 
@@ -248,7 +247,7 @@ int host_merge_new(struct kiln_host *host)
 {
     struct kiln_merge_visitor visitor = {on_event, on_sample, &host->reader};
 
-    return kiln_merge_new(host->opts.memory_bytes / MERGE_SHARE, &visitor, &host->reader.merge);
+    return kiln_merge_new(host->opts.memory_bytes / MERGE_PART, &visitor, &host->reader.merge);
 }
 
 void *host_read(void *arg)

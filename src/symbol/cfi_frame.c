@@ -4,12 +4,16 @@
  *
  *   entry:  4 bytes of length, or ffffffff and 8 bytes of it; 0 ends .eh_frame
  *           4 id (8 in .debug_frame after a long length): a CIE has 0, or -1 in .debug_frame; an
- * FDE says where its CIE is: so many bytes before this field, or from the section's beginning CIE:
- * 1 version (1, 3, 4)   text: augmentation   version 4: 1 size of addresses, 1 of segments uleb
- * code alignment   sleb data alignment   uleb column of the return address (version 1: a byte) 'z':
- * uleb bytes of data, one item a letter: R encoding of addresses, L encoding of language data, P
- * encoding and address of a routine; S a signal's frame program FDE:    first address, number of
- * bytes of code   'z': uleb bytes of data, and these   program
+ *           FDE says where its CIE is: so many bytes before this field, or from the beginning of
+ *           .debug_frame
+ *   CIE:    1 version (1, 3, 4)   text: augmentation   version 4: 1 size of addresses, 1 of
+ *           segments   uleb code alignment   sleb data alignment
+ *           uleb column of the return address (version 1: a byte)
+ *           'z': uleb bytes of data, one item a letter: R encoding of addresses, L encoding of
+ *           language data, P encoding and address of a routine; S a signal's frame
+ *           program
+ *   FDE:    first address   number of bytes of code   'z': uleb bytes of data, and these
+ *           program
  *
  * Encodings: the low four bits say how a number is written, the next three what to add.
  */

@@ -5,7 +5,7 @@
  * programs walk by, in plain memory.
  *
  *   struct frozen_host host;               struct frozen f;
- *   frozen_host_init(&host, NULL);         frozen_stop(&f, pid);
+ *   frozen_host_init(&host, NULL);         frozen_stop(&f, pid, tid);
  *                                          frozen_walk(&host, &f, &walked);
  *   frozen_host_done(&host);               frozen_go(&f);
  */

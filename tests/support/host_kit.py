@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of programs of known truth (tests/host/programs), for tests on the real kernel.
 
-    need_host()                                     # skips where there is no kernel or privilege
-    rec = record(PROGRAMS / "chain", "1")           # kiln record -- chain 1
-    rec.share(leaf="burn_leaf", callers=("middle_a", "outer", "main"))
+    need_host("chain")                              # skips where there is no kernel, privilege or program
+    with Folder() as folder:
+        rec = record(folder, PROGRAMS / "chain", "1")   # kiln record -- chain 1
+        rec.count_chain("burn_leaf", "middle_a", "outer", "main")
 """
 import collections
 import json
