@@ -16,6 +16,17 @@ TEST(bytetext, hexadecimal_of_any_case_and_the_right_length)
     CHECK_EQ(bytes[0], 0xaf);
 }
 
+TEST(bytetext, bytes_become_digits_of_lower_case)
+{
+    char text[] = "....!";
+
+    kiln_hex_encode("\xaf\x09", 2, text);
+    CHECK_TEXT(text, "af09!");
+    CHECK_EQ(kiln_hex_digit('F'), 15);
+    CHECK_EQ(kiln_hex_digit('g'), -1);
+    CHECK_EQ(kiln_hex_digit('\x19'), -1);
+}
+
 TEST(bytetext, base64_goes_both_ways)
 {
     static const struct {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -84,6 +86,40 @@ TEST(procfs, a_name_with_brackets_does_not_confuse_stat)
     CHECK_EQ(stat.start_ticks, 3339932);
     CHECK_EQ(kiln_procfs_parse_stat(KILN_STR("7 (a) S 3 7"), &stat), KILN_E_MALFORMED);
     CHECK_EQ(kiln_procfs_parse_stat(KILN_STR(""), &stat), KILN_E_MALFORMED);
+}
+
+TEST(procfs, a_process_began_when_its_ticks_say_give_or_take_one)
+{
+    uint64_t tick_ns = KILN_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct kiln_procfs_stat stat = {.start_ticks = 500};
+
+    CHECK(kiln_procfs_began(&stat, 500 * tick_ns));
+    CHECK(kiln_procfs_began(&stat, 501 * tick_ns));
+    CHECK(kiln_procfs_began(&stat, 499 * tick_ns));
+    CHECK(!kiln_procfs_began(&stat, 502 * tick_ns));
+    CHECK(!kiln_procfs_began(&stat, 498 * tick_ns));
+    CHECK(kiln_procfs_began(&stat, 0));
+}
+
+TEST(procfs, a_number_is_found_by_its_key)
+{
+    char path[] = "/tmp/kiln-procfs-XXXXXX";
+    uint64_t value = 7;
+    int fd = mkstemp(path);
+
+    CHECK(fd >= 0);
+    CHECK_OK(
+        kiln_fd_write(fd, KILN_STR("flags:\t02\nCapEff:\t00ff\nmemlock:\t4096 kB\nlast: x\n")));
+    close(fd);
+    CHECK_OK(kiln_procfs_number(path, "CapEff", 16, &value));
+    CHECK_EQ(value, 0xff);
+    CHECK_OK(kiln_procfs_number(path, "memlock", 10, &value));
+    CHECK_EQ(value, 4096);
+    CHECK_EQ(kiln_procfs_number(path, "lock", 10, &value), -ENOENT);
+    CHECK_EQ(kiln_procfs_number(path, "last", 10, &value), KILN_E_MALFORMED);
+    CHECK_EQ(value, 4096);
+    unlink(path);
+    CHECK_EQ(kiln_procfs_number(path, "memlock", 10, &value), -ENOENT);
 }
 
 TEST(procfs, the_lines_of_status_that_count)

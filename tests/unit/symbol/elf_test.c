@@ -132,6 +132,19 @@ TEST(elf, build_ids_are_found_by_segment_and_by_section)
     kiln_elf_close(elf);
 }
 
+TEST(elf, the_build_id_of_notes_in_memory_is_cut_where_it_is_too_long)
+{
+    static const char longer[] = "\4\0\0\0\30\0\0\0\3\0\0\0GNU\0ABCDEFGHIJKLMNOPQRSTUVWX";
+    uint8_t id[KILN_BUILD_ID_MAX], len = 0;
+
+    CHECK_OK(kiln_notes_build_id(gnu_note, sizeof(gnu_note) - 1, id, &len));
+    CHECK_EQ(len, KILN_BUILD_ID_MAX);
+    CHECK_EQ(memcmp(id, "ABCDEFGHIJKLMNOPQRST", sizeof(id)), 0);
+    CHECK_OK(kiln_notes_build_id(longer, sizeof(longer) - 1, id, &len));
+    CHECK_EQ(len, KILN_BUILD_ID_MAX);
+    CHECK_EQ(kiln_notes_build_id(go_note, sizeof(go_note) - 1, id, &len), -ENOENT);
+}
+
 TEST(elf, notes_whose_sizes_lie_are_no_build_id)
 {
     char note[sizeof(gnu_note)];
