@@ -25,7 +25,8 @@ enum {
     REGISTERS = sizeof(struct kiln_registers) / 8,
     /* Pieces of a slice are read wherever they begin and cut afterwards. */
     WORDS = FRAMES_MAX + REGISTERS + (KILN_SLICE_MAX + PAGE) / 8,
-    HOLES_MAX = 8, /* pages in a row that are not there: then the stack has ended */
+    HOLES_MAX = 8,    /* pages in a row that are not there: then the stack has ended */
+    ARGUMENTS = 1024, /* bytes of a slice above a program's first frame: pointers to arguments */
     NS_PER_S = 1000000000,
 };
 
@@ -171,16 +172,27 @@ static __always_inline int may_be_raw(struct scratch *s, const struct kiln_setti
 }
 
 /*
+ * How much of the stack is worth having: where a program's first stack begins, there are no frames
+ * above, only its arguments and its environment, which are nobody's business.
+ */
+static __always_inline __u32 slice_limit(__u64 sp)
+{
+    struct task_struct *task = (void *)bpf_get_current_task_btf();
+    __u64 above = BPF_CORE_READ(task, mm, start_stack) + ARGUMENTS - sp;
+    return above < KILN_SLICE_MAX ? (__u32)above : KILN_SLICE_MAX;
+}
+
+/*
  * The stack from sp on, page by page, up to the last that is there; its length in bytes.  A large
  * local array may have pages that nobody touched yet: they read as zeroes, which is also what the
  * helper leaves where it fails, so that no other process' stack shows through.
  */
 static __always_inline __u32 read_slice(struct scratch *s, __u32 at, __u64 sp)
 {
-    __u32 length = 0, next = 0, holes = 0;
+    __u32 length = 0, next = 0, holes = 0, limit = slice_limit(sp);
     for (int i = 0; i < KILN_SLICE_MAX / PAGE + 1; i++) {
         __u32 piece = PAGE - ((__u32)(sp + next) & (PAGE - 1));
-        if (next >= KILN_SLICE_MAX || piece > PAGE || at > FRAMES_MAX + REGISTERS)
+        if (next >= limit || next >= KILN_SLICE_MAX || piece > PAGE || at > FRAMES_MAX + REGISTERS)
             break;
         long failed = bpf_probe_read_user((char *)&s->words[at] + next, piece, (void *)(sp + next));
         next += piece;
@@ -191,7 +203,7 @@ static __always_inline __u32 read_slice(struct scratch *s, __u32 at, __u64 sp)
             break;
         }
     }
-    return length > KILN_SLICE_MAX ? KILN_SLICE_MAX : length & ~7U;
+    return (length > limit ? limit : length) & ~7U;
 }
 
 /* Puts the registers and the slice behind `at` frames; how many words the record has then. */

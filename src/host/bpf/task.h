@@ -31,7 +31,9 @@ struct pid {
     unsigned int level;
     struct upid numbers[1];
 };
-struct mm_struct;
+struct mm_struct {
+    unsigned long start_stack;
+};
 struct task_struct {
     unsigned int flags;
     int pid;
