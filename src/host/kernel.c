@@ -29,7 +29,7 @@ extern const char kiln_asset_sample_bpf_o[];
 extern const size_t kiln_asset_sample_bpf_o_len;
 
 enum {
-    RAW_PER_S = 100,
+    RAW_PER_S = 500,
     TABLE_BYTES_MIN = 1 << 20,
     DIRECTORY_ENTRY_BYTES = 96, /* with what the kernel adds */
     RECORD_BYTES = 1024,        /* of one that is not raw */

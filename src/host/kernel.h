@@ -32,7 +32,7 @@ struct kiln_kernel_opts {
     uint32_t hz;          /* samples a second and processor, 1 to KILN_HOST_HZ_MAX */
     uint64_t table_bytes; /* of --unwind-memory */
     uint32_t ring_bytes;  /* 0: by processors and rate */
-    uint32_t raw_per_s;   /* raw records a second and processor; 0: 100 */
+    uint32_t raw_per_s;   /* raw records a second and processor; 0: 500 */
     bool paused;          /* attached, but the clocks stand until set_rate */
     const struct kiln_host_filter *filter; /* NULL: everybody */
 };
