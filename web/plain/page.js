@@ -387,13 +387,16 @@ function showScope() {
 const clock = (ms, day) => new Date(ms).toLocaleString([],
   { ...(day && { month: "short", day: "numeric" }), hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
+/* Templates of C++ are longer than a sentence bears; the table of functions has all of the name. */
+const brief = (name) => (name.length > 72 ? name.slice(0, 70) + "…" : name);
+
 function showSentence() {
   const [from, until] = scope.part || [time(scope.from), time(scope.until)], total = flame.total[0], p = parts(scope.type);
   const before = last ? `; the last is of ${clock(last, true)}` : "";
   if (!total) return say(`Nothing of ${called()} from ${clock(from, true)} to ${clock(until, true)}${before}.`);
   const first = flame.functions[0];
   say(`${called()}: ${rate(total, until - from)} on average${isLevel(scope.type) ? "" : `, ${amount(total, p.unit)} in all`}` +
-    (first ? `; ${percent(first.self / total)} in ${first.name} itself` : ""));
+    (first ? `; ${percent(first.self / total)} in ${brief(first.name)} itself` : ""));
 }
 
 function draw() {
