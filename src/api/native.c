@@ -15,6 +15,7 @@
 #define ARGS_BYTES ((size_t)16 << 20) /* most of it for what is kept */
 #define JSON       "application/json"
 #define TOLD_MAX   ((size_t)1 << 20)
+#define OPENED_MAX ((size_t)64 << 20) /* of a file, as it comes */
 /* A picture has a script of its own, which asks nobody for anything. */
 #define PICTURE_POLICY                                                                             \
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
@@ -60,6 +61,9 @@ static const struct kiln_native_endpoint endpoints[] = {
     {"POST", "/api/v1/spans", KILN_ACCESS_READ, P(TIMEOUT), kiln_native_run_windows, TOLD_MAX},
     {"GET", "/api/v1/functions", KILN_ACCESS_READ, RANGE | P(FUNCTION) | P(STEP),
      kiln_native_run_function, 0},
+    {"POST", "/api/v1/files", KILN_ACCESS_READ,
+     P(NAME) | P(TYPE) | P(FORMAT) | P(NODES) | P(LIMIT) | P(TIMEOUT), kiln_native_run_open,
+     OPENED_MAX},
     {"GET", "/api/v1/services", KILN_ACCESS_READ, P(TIMEOUT), kiln_native_run_services, 0},
     {"GET", "/api/v1/deployments", KILN_ACCESS_READ, P(SERVICE) | P(FROM) | P(UNTIL) | P(TIMEOUT),
      kiln_native_run_deployments, 0},

@@ -238,6 +238,10 @@ static struct kiln_str *text_of(struct kiln_native_args *args, int param)
         return &args->format;
     case KILN_NATIVE_SERVICE:
         return &args->service;
+    case KILN_NATIVE_NAME:
+        return &args->name;
+    case KILN_NATIVE_TYPE:
+        return &args->type;
     case KILN_NATIVE_NORMALIZE:
         return &args->normalize;
     case KILN_NATIVE_LEFT_QUERY:

@@ -54,25 +54,18 @@ static bool has_losses(const struct kiln_pprof_losses *l)
            l->values_as_text || l->overflows;
 }
 
-static int encode(struct kiln_native_call *call, struct kiln_ask *ask, struct kiln_batch *batch,
-                  enum kiln_format format)
+static int encode(struct kiln_native_call *call, const struct kiln_native_export *what)
 {
     struct kiln_pprof_losses losses = {0};
-    struct kiln_buf title;
-    struct kiln_encode_opts opts = {.format = format, .losses = &losses};
-    int r;
+    const struct kiln_encode_opts opts = {
+        .format = what->format, .view = what->view, .title = what->title, .losses = &losses};
+    int r = kiln_encode(what->merged->profile, &opts, &call->body, &call->err);
 
-    kiln_buf_init(&title, 4096);
-    kiln_native_title(ask, &title);
-    if (!title.error && title.len > 1)
-        opts.title = title.ptr;
-    r = kiln_encode(batch, &opts, &call->body, &call->err);
-    kiln_buf_done(&title);
     if (r == KILN_E_LIMIT)
         snprintf(call->known, sizeof(call->known),
                  "; a file may have %zu MiB here: ask for a shorter time or fewer services",
                  call->body.max >> 20);
-    if (r == 0 && format == KILN_FORMAT_PPROF && has_losses(&losses))
+    if (r == 0 && what->format == KILN_FORMAT_PPROF && has_losses(&losses))
         kiln_native_note(call, "pprof_losses", "pprof cannot say all of it");
     return r;
 }
@@ -94,42 +87,57 @@ void kiln_native_is_file(struct kiln_native_call *call, enum kiln_format format)
 
 /* ---- pictures ---- */
 
-static int draw(struct kiln_native_call *call, struct kiln_ask *ask,
-                const struct kiln_merged *merged)
+static int draw(struct kiln_native_call *call, const struct kiln_type *type,
+                const struct kiln_native_export *what)
 {
-    const struct kiln_flame_facts facts = {.type = ask->type,
+    const struct kiln_merged *merged = what->merged;
+    const struct kiln_flame_facts facts = {.type = *type,
                                            .count = merged->basis.count,
                                            .time_ns = merged->basis.min_ns,
                                            .duration_ns = merged->basis.covered_ns,
                                            .n_profiles = (uint32_t)merged->basis.n_profiles};
-    struct kiln_svg_opts opts = {0};
+    const struct kiln_svg_opts opts = {.title = what->title};
     struct kiln_view *view;
-    struct kiln_buf title;
     int r = kiln_flame_view_new(merged->flame, &facts, &view, &call->err);
 
     if (r < 0)
         return r;
-    kiln_buf_init(&title, 4096);
-    kiln_native_title(ask, &title);
-    if (!title.error && title.len > 1)
-        opts.title = title.ptr;
     r = kiln_svg_encode_view(view, &opts, &call->body, &call->err);
-    kiln_buf_done(&title);
     kiln_view_free(view);
+    return r;
+}
+
+int kiln_native_encode(struct kiln_native_call *call, struct kiln_ask *ask,
+                       const struct kiln_native_export *what)
+{
+    int r;
+
+    if (what->merged->flame)
+        kiln_native_note_flame(call, what->merged->flame);
+    call->body.max = file_bytes(ask);
+    r = kiln_native_room(call, ask, call->body.max);
+    if (r == 0)
+        r = what->merged->flame ? draw(call, &ask->type, what) : encode(call, what);
+    if (r < 0)
+        call->body.max = FILE_BYTES; /* for the error */
+    else
+        kiln_native_is_file(call, what->format);
     return r;
 }
 
 static int encode_merged(struct kiln_native_call *call, struct kiln_ask *ask,
                          const struct kiln_merged *merged, enum kiln_format format)
 {
+    struct kiln_native_export what = {.format = format, .merged = merged};
+    struct kiln_buf title;
     int r;
 
-    call->body.max = file_bytes(ask);
-    r = kiln_native_room(call, ask, call->body.max);
-    if (r == 0)
-        r = merged->flame ? draw(call, ask, merged) : encode(call, ask, merged->profile, format);
-    if (r < 0)
-        call->body.max = FILE_BYTES; /* for the error */
+    kiln_buf_init(&title, 4096);
+    kiln_native_title(ask, &title);
+    if (!title.error && title.len > 1)
+        what.title = title.ptr;
+    r = kiln_native_encode(call, ask, &what);
+    kiln_buf_done(&title);
     return r;
 }
 
@@ -145,11 +153,7 @@ int kiln_native_file(struct kiln_native_call *call, struct kiln_ask *ask, enum k
     if (r < 0)
         return r;
     kiln_native_note_basis(call, &merged->basis);
-    if (merged->flame)
-        kiln_native_note_flame(call, merged->flame);
     r = encode_merged(call, ask, merged, format);
     kiln_merged_free(merged);
-    if (r == 0)
-        kiln_native_is_file(call, format);
     return r;
 }

@@ -7,6 +7,7 @@
  *   native_ask.c     parameters ─▶ kiln_ask
  *   native_write.c   the parts that answers are made of
  *   native_files.c   answers as files of other formats
+ *   native_open.c    files that come in, to be looked at
  *   native_body.c    JSON that comes in
  *   native_told.c    what is kept of what people tell
  *   native_query.c, native_diff.c, native_labels.c, native_found.c, native_windows.c,
@@ -53,7 +54,9 @@
     X(RIGHT_UNTIL, "right_until")                                                                  \
     X(RIGHT_VERSION, "right_version")                                                              \
     X(RIGHT_DEPLOYMENT, "right_deployment")                                                        \
-    X(TIMEOUT, "timeout")
+    X(TIMEOUT, "timeout")                                                                          \
+    X(NAME, "name")                                                                                \
+    X(TYPE, "type")
 
 enum kiln_native_param {
 #define X(suffix, name) KILN_NATIVE_##suffix,
@@ -94,7 +97,7 @@ enum {
 /* What was said; what was not has its default. */
 struct kiln_native_args {
     uint64_t said; /* KILN_NATIVE_BIT()s */
-    struct kiln_str query, format, with, without, service;
+    struct kiln_str query, format, with, without, service, name, type;
     uint64_t from_ns, until_ns;
     uint32_t nodes, limit;
     uint64_t step_ns, timeout_ms; /* 0: not said */
@@ -285,11 +288,32 @@ int kiln_native_run_annotate(struct kiln_native_call *call);
 int kiln_native_run_unannotate(struct kiln_native_call *call);
 int kiln_native_run_findings(struct kiln_native_call *call);
 
+int kiln_native_run_open(struct kiln_native_call *call);
+
+/* ---- native_query.c ---- */
+
+/* What an answer about samples begins with, but for the total, and what it ends with. */
+void kiln_native_begin_answer(struct kiln_native_call *call, const struct kiln_type *type,
+                              struct kiln_window range, const struct kiln_basis *basis);
+void kiln_native_end_answer(struct kiln_native_call *call);
+/* Total, table and tree: what of these there is. */
+KILN_CHECK int kiln_native_put_merged(struct kiln_native_call *call,
+                                      const struct kiln_merged *merged);
+
 /* ---- native_files.c ---- */
 
 /* A file of any format Kiln writes. */
 KILN_CHECK int kiln_native_file(struct kiln_native_call *call, struct kiln_ask *ask,
                                 enum kiln_format format);
+/* What a file is made of. */
+struct kiln_native_export {
+    enum kiln_format format;
+    const struct kiln_merged *merged; /* of a picture the tree, else the profile */
+    const char *title;                /* NULL: none */
+    struct kiln_view_opts view;       /* of formats of one type, where the profile has several */
+};
+KILN_CHECK int kiln_native_encode(struct kiln_native_call *call, struct kiln_ask *ask,
+                                  const struct kiln_native_export *what);
 /* The service that a question is about, ending in NUL, or "". */
 void kiln_native_title(const struct kiln_ask *ask, struct kiln_buf *out);
 void kiln_native_is_file(struct kiln_native_call *call, enum kiln_format format);

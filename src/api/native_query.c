@@ -9,46 +9,59 @@ static const char *const formats[] = {"json",      "flamegraph", "top",       "s
                                       "collapsed", "svg",        "dot",       NULL};
 enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_SERIES };
 
-/* What every answer begins with, but for the total, and what it ends with. */
-static void begin(struct kiln_native_call *call, const struct kiln_ask *ask,
-                  const struct kiln_basis *basis)
+void kiln_native_begin_answer(struct kiln_native_call *call, const struct kiln_type *type,
+                              struct kiln_window range, const struct kiln_basis *basis)
 {
-    const struct kiln_question *question = &ask->question;
-    bool timed = question->n_windows > 0;
-
     kiln_json_put_object(&call->w);
-    kiln_native_put_type(call, &ask->type);
-    kiln_native_put_range(call, timed ? question->windows[0].start_ns : 0,
-                          timed ? question->windows[question->n_windows - 1].end_ns : 0);
+    kiln_native_put_type(call, type);
+    kiln_native_put_range(call, range.start_ns, range.end_ns);
     kiln_native_put_basis(call, basis);
     kiln_native_note_basis(call, basis);
 }
 
-static void end(struct kiln_native_call *call)
+void kiln_native_end_answer(struct kiln_native_call *call)
 {
     kiln_native_put_notes(call);
     kiln_json_end_object(&call->w);
     kiln_buf_putc(&call->body, '\n');
 }
 
+static void begin(struct kiln_native_call *call, const struct kiln_ask *ask,
+                  const struct kiln_basis *basis)
+{
+    const struct kiln_question *question = &ask->question;
+    struct kiln_window range = {0, 0};
+
+    if (question->n_windows) {
+        range.start_ns = question->windows[0].start_ns;
+        range.end_ns = question->windows[question->n_windows - 1].end_ns;
+    }
+    kiln_native_begin_answer(call, &ask->type, range, basis);
+}
+
 /* ---- trees and tables ---- */
 
-static int put_merged(struct kiln_native_call *call, struct kiln_ask *ask,
-                      const struct kiln_merged *merged)
+int kiln_native_put_merged(struct kiln_native_call *call, const struct kiln_merged *merged)
 {
     const struct kiln_flame *flame = merged->flame;
-    int r = kiln_native_room(call, ask, kiln_native_flame_bytes(flame));
 
-    if (r < 0)
-        return r;
-    begin(call, ask, &merged->basis);
     kiln_native_put_i64(call, "total", merged->total);
     /* The table first: whoever asks with curl sees it before thousands of numbers. */
     if (flame->functions)
         kiln_native_put_top(call, flame, merged->basis.count, call->args.limit);
-    if (flame->nodes)
-        r = kiln_native_put_flame(call, flame);
-    end(call);
+    return flame->nodes ? kiln_native_put_flame(call, flame) : 0;
+}
+
+static int put_merged(struct kiln_native_call *call, struct kiln_ask *ask,
+                      const struct kiln_merged *merged)
+{
+    int r = kiln_native_room(call, ask, kiln_native_flame_bytes(merged->flame));
+
+    if (r < 0)
+        return r;
+    begin(call, ask, &merged->basis);
+    r = kiln_native_put_merged(call, merged);
+    kiln_native_end_answer(call);
     return r;
 }
 
@@ -158,7 +171,7 @@ static int answer_series(struct kiln_native_call *call, struct kiln_ask *ask)
         begin(call, ask, &timeline->basis);
         kiln_native_put_number(call, "total", sum);
         put_timeline(call, timeline, opts.step_ns);
-        end(call);
+        kiln_native_end_answer(call);
     }
     kiln_timeline_free(timeline);
     return r;

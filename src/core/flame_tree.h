@@ -38,4 +38,16 @@ KILN_CHECK int kiln_flame_diff_tree_new(const struct kiln_flame_diff *diff,
                                         const struct kiln_tree_opts *opts,
                                         struct kiln_tree **ret_tree, struct kiln_err *err);
 
+/* What is wanted of the flame of a view. */
+struct kiln_flame_wants {
+    uint32_t nodes_max; /* the root and "other" not counted; 0: no tree */
+    bool functions;
+    size_t memory_bytes; /* 0: 1 GiB */
+};
+
+/* The way back: a view as a flame, which borrows its texts from the view. */
+KILN_CHECK int kiln_flame_of_view(const struct kiln_view *view,
+                                  const struct kiln_flame_wants *wants,
+                                  struct kiln_flame **ret_flame, struct kiln_err *err);
+
 #endif /* KILN_CORE_FLAME_TREE_H */

@@ -30,6 +30,7 @@ struct kiln_tree {
     struct kiln_frame *owned_frames;
     struct kiln_tree_node *nodes;
     uint32_t n_frames, n_nodes, max_depth;
+    uint32_t n_all; /* nodes before folding */
     bool is_diff;
 };
 

@@ -471,7 +471,7 @@ static int finish(struct finishing *f, struct kiln_tree *tree)
     sum_up(f);
     if (f->twigs_a)
         sum_up_a(f);
-    f->n_kept = f->n;
+    f->n_kept = tree->n_all = f->n;
     if (f->opts->nodes_max || f->opts->min_share > 0)
         r = choose(f);
     if (r == 0 && f->folded)

@@ -114,6 +114,10 @@ CASES = {
     ("GET", "/api/v1/spans"): [({}, {"query": ORDERS, "trace_id": TRACE}, None), ({}, {"query": ORDERS, "function": "read", "by": "trace"}, None)],
     ("POST", "/api/v1/spans"): [({}, {"timeout": "30s"}, WINDOWS)],
     ("GET", "/api/v1/functions"): [({}, {"query": ORDERS, "function": "read", "step": "1m"}, None)],
+    ("POST", "/api/v1/files"): [
+        ({}, {"name": "cpu.folded", "type": "samples", "nodes": 3, "limit": 1, "timeout": "30s"}, b"main;parse;read 3\nmain;write 1\n"),
+        *(({}, {"format": f}, gzip.compress(b"main;parse;read 3\n"))
+          for f in ("json", "flamegraph", "top", "pprof", "otlp", "otlp-json", "speedscope", "collapsed", "svg", "dot"))],
     ("GET", "/api/v1/services"): [({}, {}, None)],
     ("POST", "/api/v1/deployments"): [({}, {}, {"service": "order-service", "version": "1.1", "at": "now-601s", "name": "n", "text": "t"})],
     ("GET", "/api/v1/deployments"): [({}, {"service": "order-service", **RANGE}, None)],
@@ -159,7 +163,8 @@ class Documented(unittest.TestCase):
             for inside, params, body in cases:
                 with self.subTest(method=method, path=path, params=params):
                     words = {k: made.get(v, v) for k, v in inside.items()}
-                    answer = call(self.server, path.format(**words), method, json.dumps(body).encode() if body else None, **params)
+                    data = json.dumps(body).encode() if body and not isinstance(body, bytes) else body
+                    answer = call(self.server, path.format(**words), method, data, **params)
                     self.assertLess(answer.status, 300, answer.body)
                     self.assertIn(str(answer.status), operations[method, path]["responses"])
                     self.check(path, operations[method, path], answer)
@@ -328,6 +333,14 @@ class Hostile(unittest.TestCase):
             self.assertGreaterEqual(self.ask("/api/v1/spans", "POST", body).status, 400, body[:100])
             self.assertGreaterEqual(self.ask("/api/v1/annotations", "POST", body).status, 400, body[:100])
         self.ask("/api/v1/spans", "POST", json.dumps({"query": CPU, "windows": windows * 100, "limit": 1000, "overlap_seconds": 3600}).encode(), timeout="1s")
+
+    def test_files_of_garbage(self):
+        bombs = (gzip.compress(b"\0" * (100 << 20)), gzip.compress(gzip.compress(b"a;b 1\n" * (8 << 20))))
+        for body in (b"", b"\x00" * 100, b"[" * 100000, b"\x1f\x8b", b"FLR\0" + b"\xff" * 1000, b'{"$schema":"https://www.speedscope.app"' * 100,
+                     b"a;" * 1000000 + b"b 1\n", *bombs):
+            answer = self.ask("/api/v1/files", "POST", body, format="json")
+            self.assertGreaterEqual(answer.status, 400, (body[:40], answer.body[:200]))
+        self.assertEqual(self.ask("/api/v1/files", "POST", b"x;y 1\n" * 200000).json()["total"], 200000)
 
     def test_paths_that_lead_nowhere(self):
         for path in ("/api/v1/profiles/..%2f..", "/api/v1/profiles/" + "0" * 5000, "/api/v1/labels//values", "/api/v1/labels/%00/values"):

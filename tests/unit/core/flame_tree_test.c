@@ -91,3 +91,44 @@ TEST(flame_tree, a_diff_is_a_tree_with_both_numbers_the_left_ones_scaled)
     kiln_view_free(view);
     kiln_flame_diff_free(diff);
 }
+
+TEST(flame_tree, a_flame_of_a_view_is_that_of_its_stacks)
+{
+    static const char stacks[] = "main;b;a 3\nmain;a;a 4\nmain 2\nmain;c 1\n";
+    struct kiln_view *view = kiln_test_view(kiln_test_stacks(stacks), NULL);
+    struct kiln_flame_wants wants = {.nodes_max = 100, .functions = true};
+    struct kiln_flame *flame, *wanted = kiln_test_flame(stacks, 0);
+    char text[512];
+
+    CHECK_OK(kiln_flame_of_view(view, &wants, &flame, NULL));
+    snprintf(text, sizeof(text), "%s", kiln_test_flame_tree_text(wanted));
+    CHECK_TEXT(kiln_test_flame_tree_text(flame), text);
+    CHECK_EQ(flame->total, 10);
+    CHECK_EQ(flame->nodes_all, 7);
+    CHECK_EQ(flame->other, 0);
+    CHECK_EQ(flame->n_functions, 4);
+    CHECK_STR(flame->names[flame->functions[0].name].name, "a");
+    CHECK_EQ(flame->functions[0].self, 7);
+    CHECK_EQ(flame->functions[0].total, 7);
+    kiln_flame_free(flame);
+    kiln_flame_free(wanted);
+    kiln_view_free(view);
+}
+
+TEST(flame_tree, a_flame_of_a_view_folds_what_is_small)
+{
+    struct kiln_view *view =
+        kiln_test_view(kiln_test_stacks("main;b 3\nmain;a 1\nmain;c 1\n"), NULL);
+    struct kiln_flame_wants wants = {.nodes_max = 2};
+    struct kiln_flame *flame;
+
+    CHECK_OK(kiln_flame_of_view(view, &wants, &flame, NULL));
+    CHECK_TEXT(kiln_test_flame_tree_text(flame), "total 5 0\n main 5 0\n  b 3 3\n  other 2 2\n");
+    CHECK_EQ(flame->nodes_all, 5);
+    CHECK_EQ(flame->nodes[1].end, 4);
+    CHECK(!flame->functions);
+    kiln_flame_free(flame);
+    wants.memory_bytes = 64;
+    CHECK_EQ(kiln_flame_of_view(view, &wants, &flame, NULL), KILN_E_LIMIT);
+    kiln_view_free(view);
+}
