@@ -80,8 +80,11 @@ class Itself(unittest.TestCase):
         with KilnServer() as server:
             self.assertEqual(call(url(server, "/ready")), (200, b"ready\n"))
             self.assertEqual(call(url(server, "/healthz")), (200, b"alive\n"))
-            self.assertIn(b"<title>Kiln</title>", call(url(server))[1])
-            self.assertIn(b"use strict", call(url(server, "/plain/page.js"))[1])
+            page = call(url(server))[1].decode()
+            self.assertIn("<title>Kiln</title>", page)
+            self.assertEqual(call(url(server, "/explore"))[1].decode(), page)
+            script, = re.findall(r'src="(/assets/kiln-[0-9a-f]+\.js)"', page)
+            self.assertIn(b"First run", call(url(server, script))[1])
             self.assertEqual(call(url(server, "/nowhere"))[0], 404)
             ready = json.loads(server.ready.read_text())
             self.assertEqual(ready["pid"], server.process.pid)

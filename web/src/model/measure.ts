@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile's values mean to a person: CPU time over a range is cores, bytes allocated are MB a
+// minute, what is in use is bytes.
+import type { ProfileType } from "../api/answers";
+import { bytes, count, duration, figures } from "./format";
+
+export interface Measure {
+    unit: string; // of rates, for a table's header: "cores", "MB a minute", "GB", "a second"
+    rate(value: number): number; // a value as the number that stands before `unit`
+    format(value: number): string; // a value with its unit, as a rate: "3.42 cores"
+    short(value: number): string; // the same number without the unit
+    amount(value: number): string; // the plain sum: "12.4 s", "3.1 GB", "18 412"
+}
+
+const per = (type: ProfileType, rangeSeconds: number) => (type.kind === "flow" && rangeSeconds > 0 ? rangeSeconds : 1);
+
+// `rangeSeconds`: how long the range is that values are sums over; it does not matter for levels.
+export function measureOf(type: ProfileType, rangeSeconds: number): Measure {
+    const over = per(type, rangeSeconds);
+    const flow = type.kind === "flow";
+    if (type.unit === "nanoseconds") {
+        const rate = (value: number) => value / 1e9 / over;
+        const unit = type.type === "cpu" ? "cores" : "s a second";
+        const amount = (value: number) => duration(value / 1e9);
+        if (!flow) return { unit: "s", rate, amount, short: (v) => figures(rate(v)), format: amount };
+        return { unit, rate, amount, short: (v) => figures(rate(v)), format: (v) => `${figures(rate(v))} ${unit}` };
+    }
+    if (type.unit === "bytes") {
+        const rate = (value: number) => (flow ? (value * 60) / over / 1e6 : value / 1e6);
+        const format = (value: number) => (flow ? `${bytes((value * 60) / over)} a minute` : bytes(value));
+        return { unit: flow ? "MB a minute" : "MB", rate, short: (v) => figures(rate(v)), format, amount: bytes };
+    }
+    const rate = (value: number) => value / over;
+    const unit = flow ? "a second" : "";
+    return { unit, rate, short: (v) => figures(rate(v)), format: (v) => `${figures(rate(v))} ${unit}`.trim(), amount: count };
+}
