@@ -6,7 +6,7 @@ EXAMPLE ?= examples/checkout.pb.gz
 DATA    ?= build/data
 KILN    := build/kiln
 
-.PHONY: all run test check format lint asan tsan cov fuzz torture soak bench image install clean help deps deps-test
+.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench image install clean help deps deps-test
 .DEFAULT_GOAL := all
 
 all: deps build/build.ninja ## build build/kiln
@@ -14,6 +14,9 @@ all: deps build/build.ninja ## build build/kiln
 
 run: all ## start the server on port 4040, with its data in DATA=build/data
 	@KILN_DATA_DIR=$(DATA) $(KILN)
+
+demo: all ## start a server on port 4040 with a day of an invented shop in it
+	@KILN=$(KILN) tests/support/shop.py --demo
 
 test: deps-test ## run every test once; T=name picks some by a regular expression
 	@cmake --preset default >/dev/null
