@@ -17,7 +17,7 @@
 
 static const char *const views[] = {
     "/",      "/overview", "/explore", "/compare", "/labels", "/memory",   "/waiting",
-    "/spans", "/profiles", "/file",    "/status",  "/start",  "/symptoms", "/signin",
+    "/spans", "/profiles", "/file",    "/status",  "/start",  "/symptoms",
 };
 
 static bool takes_gzip(const struct kiln_request *request)

@@ -84,7 +84,7 @@ class Itself(unittest.TestCase):
             self.assertIn("<title>Kiln</title>", page)
             self.assertEqual(call(url(server, "/explore"))[1].decode(), page)
             script, = re.findall(r'src="(/assets/kiln-[0-9a-f]+\.js)"', page)
-            self.assertIn(b"First run", call(url(server, script))[1])
+            self.assertIn(b"Send profiles", call(url(server, script))[1])
             self.assertEqual(call(url(server, "/nowhere"))[0], 404)
             ready = json.loads(server.ready.read_text())
             self.assertEqual(ready["pid"], server.process.pid)

@@ -6,10 +6,12 @@ import "./style/kit.css";
 import "./style/shell.css";
 import { App } from "./app";
 import { startPlace } from "./state/place";
+import { startSession } from "./state/session";
 import { startKeys } from "./ui/keys";
 import { startTheme } from "./ui/theme";
 
 startTheme();
 startPlace();
 startKeys();
+startSession();
 render(<App />, document.getElementById("app")!);

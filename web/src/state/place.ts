@@ -13,7 +13,7 @@ import { useEffect, useState } from "preact/hooks";
 
 export const VIEWS = [
     "overview", "explore", "compare", "labels", "memory", "waiting", "spans", "profiles",
-    "file", "status", "symptoms", "start", "signin",
+    "file", "status", "symptoms", "start",
 ] as const;
 export type View = (typeof VIEWS)[number];
 export type Changes = Record<string, string | number | boolean | null | undefined>;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// "Jump to": views, services, the functions that cost most in what is looked at, and pasted ids.
+import { useState } from "preact/hooks";
+import type { QueryAnswer, Service } from "../api/answers";
+import { useAsk } from "../api/use";
+import { idTargets, matching, type Target } from "../model/jump";
+import { linkTo, open } from "../state/place";
+import { useScope } from "../state/scope";
+import { Dialog } from "../ui/dialog";
+import { OTHERS, TABS } from "./tabs";
+
+const MOST = 12;
+
+function useTargets(): Target[] {
+    const scope = useScope();
+    const services = useAsk<{ services: Service[] }>("/api/v1/services").data?.services ?? [];
+    const top = useAsk<QueryAnswer>("/api/v1/query", { query: scope.query, ...scope.range, format: "top", limit: 200 });
+    return [
+        ...[...TABS, ...OTHERS].map(({ view, title }) => ({ title, kind: "View", href: linkTo(view) })),
+        ...services.map(({ name }) => ({ title: name, kind: "Service", href: linkTo("explore", { service: name, where: null }) })),
+        ...(top.data?.top?.rows ?? []).map(({ name }) => ({ title: name, kind: "Function", href: linkTo("explore", { fn: name }) })),
+    ];
+}
+
+export function Jump({ onClose }: { onClose: () => void }) {
+    const [typed, setTyped] = useState("");
+    const [at, setAt] = useState(0);
+    const all = useTargets();
+    const found = [...idTargets(typed, (view, params) => linkTo(view, params)), ...matching(typed, all, MOST)];
+    const chosen = Math.min(at, found.length - 1);
+    const go = (target?: Target) => {
+        onClose();
+        if (target) open(target.href);
+    };
+    const onKey = (event: KeyboardEvent) => {
+        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (step && found.length) setAt((chosen + step + found.length) % found.length);
+        else if (event.key === "Enter") go(found[chosen]);
+        else return;
+        event.preventDefault();
+    };
+    return (
+        <Dialog label="Jump to" class="jump" onClose={onClose}>
+            <div class="panel-head">
+                <input
+                    class="jump-field"
+                    role="combobox"
+                    aria-expanded="true"
+                    aria-controls="jump-list"
+                    aria-activedescendant={found.length ? `jump-${chosen}` : undefined}
+                    aria-label="Jump to a view, service, function, trace or profile"
+                    placeholder="A view, service, function, trace or profile id"
+                    autofocus
+                    value={typed}
+                    onInput={(event) => {
+                        setTyped(event.currentTarget.value);
+                        setAt(0);
+                    }}
+                    onKeyDown={onKey}
+                />
+            </div>
+            <div class="menu jump-list" role="listbox" id="jump-list" aria-label="Found">
+                {found.map((target, i) => (
+                    <div key={target.href + target.kind} id={`jump-${i}`} role="option" aria-selected={i === chosen} onClick={() => go(target)} onPointerMove={() => setAt(i)}>
+                        <span class="grow ellipsis">{target.title}</span>
+                        <span class="muted small">{target.kind}</span>
+                    </div>
+                ))}
+                {!found.length && <div class="caption">Nothing of that name here.</div>}
+            </div>
+        </Dialog>
+    );
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dialog over the page: Escape and a click beside it close it; the browser keeps the focus inside.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export function Dialog(props: { label: string; class?: string; onClose: () => void; children: ComponentChildren }) {
+    const box = useRef<HTMLDialogElement>(null);
+    useEffect(() => box.current!.showModal(), []);
+    return (
+        <dialog
+            ref={box}
+            class={`dialog ${props.class ?? ""}`}
+            aria-label={props.label}
+            onClose={props.onClose}
+            onClick={(event) => event.target === box.current && props.onClose()}
+        >
+            {props.children}
+        </dialog>
+    );
+}

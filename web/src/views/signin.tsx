@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-import { Empty } from "../ui/kit";
-
-export function SignIn() {
-    return <Empty title="SignIn" />;
-}
