@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of many, found by typing: a field and the list that it narrows.  Arrows walk, Enter takes.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ApiError } from "../../api/client";
+import { Icon } from "../icons";
+
+export interface PickOption {
+    value: string;
+    label: string;
+    aside?: ComponentChildren;
+}
+
+export interface PickListProps {
+    label: string; // of the field: "Find a service"
+    options: PickOption[];
+    chosen?: string;
+    onPick: (value: string) => void;
+    onPoint?: (value: string) => void; // the walk has come to this one
+    free?: (typed: string) => string | null; // what is typed may be taken as it is, under this title
+    loading?: boolean;
+    error?: ApiError | null;
+    none?: string; // what to say where there is nothing at all
+}
+
+const SHOWN = 200;
+
+function narrowed(options: PickOption[], typed: string): PickOption[] {
+    const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+    if (!words.length) return options;
+    return options.filter(({ label, value }) => words.every((word) => `${label} ${value}`.toLowerCase().includes(word)));
+}
+
+function foot(props: PickListProps, found: number): string | null {
+    if (props.error) return props.error.message;
+    if (props.loading && !props.options.length) return "Loading…";
+    if (found > SHOWN) return `${found - SHOWN} more: type to narrow the list.`;
+    if (found) return null;
+    return props.options.length ? "Nothing matches." : (props.none ?? "There is nothing to choose from.");
+}
+
+export function PickList(props: PickListProps) {
+    const [typed, setTyped] = useState("");
+    const [at, setAt] = useState(Math.max(0, props.options.findIndex(({ value }) => value === props.chosen)));
+    const list = useRef<HTMLDivElement>(null);
+    const found = narrowed(props.options, typed);
+    const free = props.free?.(typed.trim());
+    const shown = found.slice(0, SHOWN);
+    const exact = found.some(({ value }) => value === typed.trim());
+    if (free && !exact) shown.push({ value: typed.trim(), label: free });
+    const now = Math.min(at, shown.length - 1);
+
+    useEffect(() => {
+        list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+        if (shown[now]) props.onPoint?.(shown[now].value);
+    }, [now, typed]);
+
+    const onKey = (event: KeyboardEvent) => {
+        const to = { ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + 8, PageUp: now - 8 }[event.key];
+        if (to !== undefined) {
+            event.preventDefault();
+            event.stopPropagation();
+            setAt(Math.max(0, Math.min(shown.length - 1, to)));
+        } else if (event.key === "Enter" && shown[now]) {
+            event.preventDefault();
+            props.onPick(shown[now].value);
+        }
+    };
+    const note = foot(props, found.length);
+    return (
+        <div class="pick">
+            <label class="field">
+                <Icon name="search" />
+                <input
+                    type="text"
+                    role="combobox"
+                    aria-expanded="true"
+                    aria-autocomplete="list"
+                    placeholder={props.label}
+                    aria-label={props.label}
+                    autocomplete="off"
+                    spellcheck={false}
+                    value={typed}
+                    onInput={(event) => {
+                        setTyped(event.currentTarget.value);
+                        setAt(0);
+                    }}
+                    onKeyDown={onKey}
+                />
+            </label>
+            <div class="pick-list" role="listbox" aria-label={props.label} ref={list}>
+                {shown.map(({ value, label, aside }, i) => (
+                    <div
+                        key={value}
+                        role="option"
+                        aria-selected={i === now}
+                        onPointerMove={() => i !== now && setAt(i)}
+                        onClick={() => props.onPick(value)}
+                    >
+                        <span class="grow ellipsis">{label}</span>
+                        {value === props.chosen && <span class="ok" aria-label="chosen">✓</span>}
+                        {aside && <span class="muted small nowrap">{aside}</span>}
+                    </div>
+                ))}
+            </div>
+            {note && <div class={`caption ${props.error ? "bad" : ""}`}>{note}</div>}
+        </div>
+    );
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which service, and which of its profile types, with what a type samples and what looks wrong in it.
+import { useState } from "preact/hooks";
+import type { Service } from "../../api/answers";
+import { useAsk } from "../../api/use";
+import { ago } from "../../model/format";
+import { knowledgeOf, typeOrder } from "../../model/know";
+import { change } from "../../state/place";
+import { MenuButton } from "../menu";
+import { PickList } from "./pick";
+
+export const useServices = () => useAsk<{ services: Service[] }>("/api/v1/services");
+
+const seen = (newest: string | null) => (newest ? ago(Date.parse(newest), Date.now()) : "");
+
+export function ServiceButton({ service }: { service: string }) {
+    const asked = useServices();
+    const services = asked.data?.services ?? [];
+    const options = [
+        { value: "", label: "All services" },
+        ...services.map(({ name, newest }) => ({ value: name, label: name, aside: seen(newest) })),
+    ];
+    const name = service || "All services";
+    return (
+        <MenuButton
+            label={`Service: ${name}`}
+            menuClass="picker"
+            text={<b class="ellipsis">{name}</b>}
+            content={(close) => (
+                <PickList
+                    label="Find a service"
+                    options={options}
+                    chosen={service}
+                    loading={asked.loading}
+                    error={asked.error}
+                    onPick={(value) => {
+                        close();
+                        change({ service: value, fn: null, focus: null });
+                    }}
+                />
+            )}
+        />
+    );
+}
+
+// What a type tells, in four lines.
+export function TypeKnowledge({ type }: { type: string }) {
+    const known = knowledgeOf(type);
+    return (
+        <div class="knowledge">
+            <b>{known.title}</b> <span class="muted">{known.term === type ? "" : known.term}</span>
+            {known.samples && <p>{known.samples}</p>}
+            {known.useFor && <p><span class="muted">Use it for</span> {known.useFor}</p>}
+            {known.redFlags.length > 0 && (
+                <>
+                    <p class="muted">Look twice at</p>
+                    <ul>{known.redFlags.map((flag) => <li key={flag}>{flag}</li>)}</ul>
+                </>
+            )}
+            {!known.samples && <p class="muted">A type of its own. Its unit and its stacks say what it counts.</p>}
+            <p class="mono muted">{type}</p>
+        </div>
+    );
+}
+
+// Types that the service has (of all, where none is chosen), as people reach for them.
+export function typesOf(services: Service[], service: string): { id: string; newest: string | null }[] {
+    const found = new Map<string, string | null>();
+    for (const one of services) {
+        if (service && one.name !== service) continue;
+        for (const { id, newest } of one.types) if ((found.get(id) ?? "") <= (newest ?? "")) found.set(id, newest);
+    }
+    return [...found].map(([id, newest]) => ({ id, newest })).sort((a, b) => typeOrder(a.id, b.id));
+}
+
+function TypePicker(props: { service: string; type: string; standard: string; close: () => void }) {
+    const asked = useServices();
+    const [pointed, setPointed] = useState(props.type);
+    const types = typesOf(asked.data?.services ?? [], props.service);
+    const titles = types.map(({ id }) => knowledgeOf(id).title);
+    const options = types.map(({ id, newest }, i) => ({
+        value: id,
+        label: titles.indexOf(titles[i]) === titles.lastIndexOf(titles[i]) ? titles[i] : `${titles[i]} (${id.split(":").slice(2, 4).join(", ")})`,
+        aside: seen(newest),
+    }));
+    return (
+        <div class="type-picker">
+            <PickList
+                label="Find a profile type"
+                options={options}
+                chosen={props.type}
+                loading={asked.loading}
+                error={asked.error}
+                none="This service has sent no profiles."
+                onPoint={setPointed}
+                onPick={(value) => {
+                    props.close();
+                    change({ type: value === props.standard ? null : value });
+                }}
+            />
+            <TypeKnowledge type={pointed} />
+        </div>
+    );
+}
+
+export function TypeButton(props: { service: string; type: string; standard: string }) {
+    const known = knowledgeOf(props.type);
+    return (
+        <MenuButton
+            label={`Profile type: ${known.title} (${known.term})`}
+            menuClass="picker"
+            text={<b class="ellipsis">{known.title}</b>}
+            content={(close) => <TypePicker {...props} close={close} />}
+        />
+    );
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Deployment } from "../src/api/answers";
+import { deploymentRanges, moved, rangeText } from "../src/model/ranges";
+
+const NOW = new Date(2026, 2, 5, 16, 0, 0).getTime();
+const at = (hours: number, minutes = 0, day = 5) => new Date(2026, 2, day, hours, minutes).toISOString().replace(".000Z", "Z");
+const deployed = (version: string, when: string) => ({ id: version, version, name: "", commit: "", at: when }) as Deployment;
+
+test("a range is called as people call it", () => {
+    assert.deepEqual(rangeText({ from: "now-1h", until: "now" }, NOW), { text: "Last hour", day: "" });
+    assert.deepEqual(rangeText({ from: "now-7d", until: "now" }, NOW), { text: "Last 7 days", day: "" });
+    assert.deepEqual(rangeText({ from: at(14, 10), until: at(15) }, NOW), { text: "14:10 – 15:00", day: "today" });
+    assert.deepEqual(rangeText({ from: at(14, 10, 4), until: at(15, 0, 4) }, NOW), { text: "14:10 – 15:00", day: "yesterday" });
+    assert.deepEqual(rangeText({ from: at(14, 10), until: "now" }, NOW), { text: "Since 14:10", day: "today" });
+    assert.equal(rangeText({ from: at(23, 0, 4), until: at(1) }, NOW).text, "yesterday 23:00 – today 01:00");
+    assert.equal(rangeText({ from: at(14, 0), until: at(14, 2) }, NOW).text, "14:00:00 – 14:02:00");
+});
+
+test("what cannot be read as a time is shown as it is", () => {
+    assert.equal(rangeText({ from: "soon", until: "later" }, NOW).text, "soon – later");
+});
+
+test("earlier is the window before, later comes back to now and stays there", () => {
+    const before = moved({ from: "now-1h", until: "now" }, -1, NOW);
+    assert.deepEqual(before, { from: at(14), until: at(15) });
+    assert.deepEqual(moved(before, 1, NOW), { from: "now-1h", until: "now" });
+    assert.deepEqual(moved({ from: at(15, 10), until: at(15, 50) }, 1, NOW), { from: at(15, 20), until: "now" });
+});
+
+test("each version ran from its deployment to the next", () => {
+    const ran = deploymentRanges([deployed("1.0", at(9)), deployed("1.1", at(12))], NOW);
+    assert.deepEqual(ran.map(({ title, from, until }) => [title, from, until]), [
+        ["Since 1.1", at(12), "now"],
+        ["1.0, until 1.1", at(9), at(12)],
+    ]);
+});
