@@ -69,7 +69,7 @@ bench: deps-test all ## measure Kiln against its peers, in the same run
 image: all ## draw the pictures of the documents, docs/images, anew
 	@mkdir -p docs/images
 	@$(KILN) flamegraph $(EXAMPLE) -o docs/images/flamegraph.svg
-	@KILN=$(KILN) tests/browser/picture.py docs/images/page.png
+	@KILN=$(KILN) tests/browser/page/run.sh tests/browser/page/picture.ts docs/images
 
 install: all ## install program, manual pages, completions and systemd's unit under DESTDIR and PREFIX
 	@cmake --install build --prefix $(PREFIX)

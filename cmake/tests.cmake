@@ -10,6 +10,8 @@
 #   tests/interop/x_test.*       the same, with peers       interop/x
 #   tests/interop/x.c            a program for those        build/interop_x
 #   tests/browser/x_test.*       in a headless Chromium     browser/x
+#   tests/browser/page/x.test.ts the page in it             browser/page_x
+#   web/test/*.test.ts           the page's model           web/unit; web/types checks all TypeScript
 #   tests/e2e/x_test.*           whole stories, with peers  e2e/x
 #   tests/e2e/scenarios/x_test.* the same, as guides tell   e2e/x
 #   tests/host/x_test.c          a cmocka program           host/x
@@ -132,6 +134,17 @@ foreach(source ${sources})
   add_dependencies(interop_programs interop_${name})
 endforeach()
 kiln_add_scripts(tests/browser browser)
+# Where the page is tested against a server that profiles this host, one at a time, as tests/host.
+file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/browser/page/*.test.ts)
+foreach(test ${tests})
+  get_filename_component(name ${test} NAME_WE)
+  kiln_add_script(browser/page_${name} ${CMAKE_SOURCE_DIR}/tests/browser/page/run.sh ${test})
+  if(name MATCHES "^host")
+    set_tests_properties(browser/page_${name} PROPERTIES RESOURCE_LOCK host)
+  endif()
+endforeach()
+kiln_add_script(web/types ${CMAKE_SOURCE_DIR}/web/node_modules/.bin/tsc --noEmit -p web)
+kiln_add_script(web/unit sh -c "exec node web/run.mjs web/test/*.test.ts")
 kiln_add_scripts(tests/torture torture)
 kiln_add_scripts(tests/e2e e2e)
 kiln_add_scripts(tests/e2e/scenarios e2e)

@@ -40,7 +40,7 @@ def number(text):
 
 
 def quantity(text):
-    return float(text[:-1]) * {"M": 2 ** 20, "G": 2 ** 30}[text[-1]] if text[-1] in "MG" else float(text)
+    return float(text[:-1]) * {"M": 1e6, "G": 1e9}[text[-1]] if text[-1] in "MG" else float(text)
 
 
 class Place:

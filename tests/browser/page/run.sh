@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: run.sh FILE.ts [ARGUMENT]...
+# Runs a test of the page, or a program like it, where there is what it needs, and skips it where not.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
+KILN_CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no Chromium here"
+export KILN_CHROMIUM
+[[ $(basename "$1") != host* || $EUID == 0 ]] || skip "profiling this host needs root"
+exec node web/run.mjs "$@"
