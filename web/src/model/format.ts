@@ -34,18 +34,28 @@ export function percent(value: number, places = 1): string {
     return `${digits(shown, places)}${THIN}%`;
 }
 
-const scaled = (value: number, steps: [number, string][]) => {
-    const step = steps.find(([size]) => Math.abs(value) >= size) ?? steps[steps.length - 1];
-    return `${figures(value / step[0])}${THIN}${step[1]}`;
+// In the first unit that the value has at least `from` of.
+const scaled = (value: number, units: { size: number; unit: string; from?: number }[]) => {
+    const { size, unit } = units.find(({ size, from = 1 }) => Math.abs(value) >= size * from) ?? units[units.length - 1];
+    return `${figures(value / size)}${unit && THIN + unit}`;
 };
 
 export const bytes = (value: number) =>
-    scaled(value, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+    scaled(value, [{ size: 1e12, unit: "TB" }, { size: 1e9, unit: "GB" }, { size: 1e6, unit: "MB" }, { size: 1e3, unit: "kB" }, { size: 1, unit: "B" }]);
 
 export const duration = (secondsLong: number) =>
-    scaled(secondsLong, [[172800, "d"], [7200, "h"], [120, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+    scaled(secondsLong, [
+        { size: 86400, unit: "d", from: 2 },
+        { size: 3600, unit: "h", from: 2 },
+        { size: 60, unit: "min", from: 2 },
+        { size: 1, unit: "s" },
+        { size: 1e-3, unit: "ms" },
+        { size: 1e-6, unit: "µs" },
+        { size: 1e-9, unit: "ns" },
+    ]);
 
-export const many = (value: number) => scaled(value, [[1e9, "G"], [1e6, "M"], [1e4, "k"], [1, ""]]).trimEnd();
+export const many = (value: number) =>
+    scaled(value, [{ size: 1e9, unit: "G" }, { size: 1e6, unit: "M" }, { size: 1e3, unit: "k", from: 10 }, { size: 1, unit: "" }]);
 
 // "3 services", "1 service"
 export const plural = (n: number, one: string, more = one + "s") => `${count(n)} ${n === 1 ? one : more}`;

@@ -12,25 +12,30 @@ export interface Measure {
     amount(value: number): string; // the plain sum: "12.4 s", "3.1 GB", "18 412"
 }
 
+// A plain sum with its unit: "12.4 s", "3.1 GB", "18 412".
+export function amountOf(value: number, unit: string): string {
+    return unit === "nanoseconds" ? duration(value / 1e9) : unit === "bytes" ? bytes(value) : count(value);
+}
+
 const per = (type: ProfileType, rangeSeconds: number) => (type.kind === "flow" && rangeSeconds > 0 ? rangeSeconds : 1);
 
 // `rangeSeconds`: how long the range is that values are sums over; it does not matter for levels.
 export function measureOf(type: ProfileType, rangeSeconds: number): Measure {
     const over = per(type, rangeSeconds);
+    const amount = (value: number) => amountOf(value, type.unit);
     const flow = type.kind === "flow";
     if (type.unit === "nanoseconds") {
         const rate = (value: number) => value / 1e9 / over;
         const unit = type.type === "cpu" ? "cores" : "s a second";
-        const amount = (value: number) => duration(value / 1e9);
         if (!flow) return { unit: "s", rate, amount, short: (v) => figures(rate(v)), format: amount };
         return { unit, rate, amount, short: (v) => figures(rate(v)), format: (v) => `${figures(rate(v))} ${unit}` };
     }
     if (type.unit === "bytes") {
         const rate = (value: number) => (flow ? (value * 60) / over / 1e6 : value / 1e6);
         const format = (value: number) => (flow ? `${bytes((value * 60) / over)} a minute` : bytes(value));
-        return { unit: flow ? "MB a minute" : "MB", rate, short: (v) => figures(rate(v)), format, amount: bytes };
+        return { unit: flow ? "MB a minute" : "MB", rate, short: (v) => figures(rate(v)), format, amount };
     }
     const rate = (value: number) => value / over;
     const unit = flow ? "a second" : "";
-    return { unit, rate, short: (v) => figures(rate(v)), format: (v) => `${figures(rate(v))} ${unit}`.trim(), amount: count };
+    return { unit, rate, short: (v) => figures(rate(v)), format: (v) => `${figures(rate(v))} ${unit}`.trim(), amount };
 }

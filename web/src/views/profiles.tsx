@@ -1,6 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Empty } from "../ui/kit";
+// Single profiles: what came in, one row each, and the profile of the chosen one.
+import type { ProfileRow, QueryAnswer } from "../api/answers";
+import { address, type Params } from "../api/client";
+import { useAsk } from "../api/use";
+import { clock, count, duration, moment, plural } from "../model/format";
+import { telling } from "../model/labels";
+import { amountOf } from "../model/measure";
+import { selector, type Matcher } from "../model/selector";
+import { formatTime } from "../model/time";
+import { ProfilePanel } from "../profile/panel";
+import { change, usePlace } from "../state/place";
+import { useScope } from "../state/scope";
+import { Failure, Loading, Note, Segment } from "../ui/kit";
+import { ScopeBar } from "../ui/scope";
+import "./list.css";
+
+interface ProfilesAnswer {
+    profiles: ProfileRow[];
+    all: number;
+}
+
+// One that has no id is named by its time and its labels.
+const keyOf = (row: ProfileRow) => row.id ?? row.time;
+
+function Rows({ rows }: { rows: ProfileRow[] }) {
+    const chosen = usePlace().params.get("profile");
+    const names = telling(rows.map((row) => row.labels), ["service_name"]).slice(0, 4);
+    const now = Date.now();
+    return (
+        <table class="table">
+            <thead>
+                <tr>
+                    <th>Time</th>
+                    <th>Service</th>
+                    <th class="wide">What tells it apart</th>
+                    <th class="number">Covers</th>
+                    <th class="number">Value</th>
+                    <th class="number">Samples</th>
+                </tr>
+            </thead>
+            <tbody>
+                {rows.map((row) => (
+                    <tr
+                        key={keyOf(row) + JSON.stringify(row.labels)}
+                        class="choosable"
+                        aria-selected={keyOf(row) === chosen}
+                        onClick={() => change({ profile: keyOf(row) })}
+                    >
+                        <td>
+                            <button type="button" class="plain">{moment(Date.parse(row.time), now)}{clock(Date.parse(row.time), true).slice(5)}</button>
+                        </td>
+                        <td>{row.service}</td>
+                        <td class="soft wide">{names.filter((name) => row.labels[name]).map((name) => `${name} ${row.labels[name]}`).join(" · ")}</td>
+                        <td class="number soft">{duration(row.duration_seconds)}</td>
+                        <td class="number">{amountOf(row.value, row.type.split(":")[2])}</td>
+                        <td class="number soft">{count(row.samples)}</td>
+                    </tr>
+                ))}
+            </tbody>
+        </table>
+    );
+}
+
+function questionFor(row: ProfileRow | undefined, key: string, type: string, range: { from: string; until: string }): Params {
+    if (!row) return { query: type, ...range, profile_id: key }; // from a link: it need not be in the list
+    const at = Date.parse(row.time);
+    const around = { from: formatTime(at - 1000), until: formatTime(at + Math.max(row.duration_seconds, 1) * 1000 + 1000) };
+    if (row.id) return { query: row.type, ...around, profile_id: row.id };
+    const matchers = Object.entries(row.labels).map(([name, value]): Matcher => ({ name, op: "=", value }));
+    return { query: selector(row.type, "", matchers), from: row.time, until: formatTime(at + 1) };
+}
+
+function Chosen({ row, id }: { row: ProfileRow | undefined; id: string }) {
+    const scope = useScope();
+    const params = questionFor(row, id, scope.type, scope.range);
+    const { data, error, loading, reload } = useAsk<QueryAnswer>("/api/v1/query", params);
+    if (error) return <Failure error={error} retry={reload} />;
+    if (!data) return <Loading />;
+    if (!data.total) return <Note>There is no such profile in these times. It may be older than what is kept.</Note>;
+    return (
+        <ProfilePanel
+            answer={data}
+            source={{ path: "/api/v1/query", params }}
+            rangeSeconds={row?.duration_seconds || data.basis.covered_seconds}
+            stale={loading}
+        />
+    );
+}
 
 export function Profiles() {
-    return <Empty title="Profiles" />;
+    const { params } = usePlace();
+    const scope = useScope();
+    const order = params.get("order") === "largest" ? "largest" : "newest";
+    const list = useAsk<ProfilesAnswer>("/api/v1/profiles", { query: scope.query, ...scope.range, order, limit: 200 });
+    const rows = list.data?.profiles ?? [];
+    const id = params.get("profile");
+    const row = rows.find((one) => keyOf(one) === id);
+    const title = list.data ? `${plural(list.data.all, "profile")}${list.data.all > rows.length ? `, the ${order} ${rows.length} listed` : ""}` : "Profiles";
+    return (
+        <main class="measuring fills">
+            <ScopeBar
+                actions={row?.id && (
+                    <a class="button" href={address(`/api/v1/profiles/${row.id}`, { query: row.type, format: "pprof" })} download={`${row.service}-${row.id}.pb.gz`}>
+                        Download pprof
+                    </a>
+                )}
+            />
+            <div class="list-view">
+                <section class="panel list-panel" aria-label="Profiles">
+                    <div class="panel-head">
+                        <h1 class="headline">{title}</h1>
+                        <span class="grow" />
+                        <Segment
+                            label="Order"
+                            value={order}
+                            choices={[{ value: "newest", label: "Newest" }, { value: "largest", label: "Largest" }]}
+                            onChoose={(chosen) => change({ order: chosen === "newest" ? null : chosen })}
+                        />
+                    </div>
+                    {list.error && <Failure error={list.error} retry={list.reload} />}
+                    {!list.data && list.loading && <Loading rows={5} />}
+                    {rows.length > 0 && <div class={`list-rows ${list.loading ? "stale" : ""}`}><Rows rows={rows} /></div>}
+                    {list.data && !rows.length && <Note>No profile of this kind in these times. Widen the range, or choose another type.</Note>}
+                </section>
+                {id && <Chosen row={row} id={id} />}
+            </div>
+        </main>
+    );
 }
