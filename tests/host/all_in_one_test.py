@@ -11,7 +11,6 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
-sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/browser"))
 from checks import check, exit_code  # noqa: E402
 from host_kit import KILN, Folder, Running, Served, kiln_for_all, need_host, top, wait_for  # noqa: E402
 
@@ -56,31 +55,6 @@ class AllInOne(Served):
         return code, self.log.read()
 
 
-def look_at_page(kiln):
-    """What a person sees who has the page open."""
-    try:
-        from browser import Browser
-        page = Browser()
-    except SystemExit:
-        print("no Chromium here to look at the page with")
-        return
-    with page:
-        page.open(f"http://127.0.0.1:{kiln.http}/?service=chain")
-        seen = wait_for(lambda: "burn_leaf" in page.run(
-            "[...document.querySelectorAll('#rows tr')].map((r) => r.textContent).join()"))
-        check("the page shows its functions", seen is not None, page.run("document.body.innerText"))
-        page.screenshot("host")
-        page.open(f"http://127.0.0.1:{kiln.http}/?service=*")
-        seen = wait_for(lambda: "burn_leaf" in page.run(
-            "[...document.querySelectorAll('#rows tr')].map((r) => r.textContent).join()"))
-        check("also among all that runs", seen is not None, page.run("document.body.innerText"))
-        page.screenshot("host-all")
-        with Running("shares"):
-            seen = wait_for(lambda: "shares" in page.run(
-                "[...document.getElementById('service').options].map((o) => o.value)"))
-            check(f"another program is offered by itself, after {seen or 99:.1f} s", seen is not None, kiln.services())
-
-
 def check_profiles(folder):
     with AllInOne(folder) as kiln:
         check("the greeting says who is profiled, and how often", re.search(
@@ -90,7 +64,9 @@ def check_profiles(folder):
             check(f"a program is there with its functions after {took or 99:.1f} s", took is not None, kiln.services())
             for name in CHAIN:
                 check(f"{name} is there", f'"{name}"' in top(kiln.http, "chain"), top(kiln.http, "chain")[:500])
-            look_at_page(kiln)
+            with Running("shares"):
+                took = wait_for(lambda: "shares" in kiln.services())
+                check(f"another is there by itself, after {took or 99:.1f} s", took is not None, kiln.services())
         check("metrics tell how many samples", (kiln.metric("kiln_host_samples_total") or 0) > 0)
         # of whatever else runs on this machine: a program that makes its code may be there
         check("and how many stacks are complete", 0 < (kiln.metric("kiln_host_unwind_success_ratio") or 0) <= 1)

@@ -17,7 +17,8 @@
 // A test fails by itself on any error or warning of the console, an exception, an answer of 400 or
 // more that it did not say it expects, a request to another server, and a page that scrolls sideways.
 //
-// world({fill: false})          nothing in the server; {words: ["--tokens", file]} for its command line
+// world({fill: false})          nothing in the server; {words: ["--retention", "1d"]} for its command line;
+//                               {tokens: [{token: "a", access: "admin"}, {token: "r", access: "read"}]} for who may come in
 // open(path, params, {theme: "dark", width: 390})     themes light, dark; widths WIDE (1280), PHONE (390); any other too
 // view.sees(text)               waits until the text (or RegExp) is there to be seen
 // view.settled()                waits until nothing is asked or loading any more; open() has done that
@@ -218,7 +219,8 @@ export class Stage {
             now: 0,
             open: (path, params = {}, view = {}) => this.open(withParams(path, params), view),
             ask: async <T>(path: string, params: Params = {}) => {
-                const answer = await fetch(withParams(`${server.url}/api/v1/${path}`, params));
+                const headers: Record<string, string> = server.token ? { authorization: `Bearer ${server.token}` } : {};
+                const answer = await fetch(withParams(`${server.url}/api/v1/${path}`, params), { headers });
                 check(`the API answers ${path}`, answer.ok, `${answer.status}`);
                 return (await answer.json()) as T;
             },
@@ -234,7 +236,7 @@ export class Stage {
         await server.start();
         this.tools.now = this.options.fill === false
             ? Math.floor(Date.now() / 1000)
-            : fillWithShop(server.url, ["--hours", String(this.options.hours ?? 24)]);
+            : fillWithShop(server.url, ["--hours", String(this.options.hours ?? 24), ...(server.token ? ["--token", server.token] : [])]);
         this.browser = await chromium.launch({ executablePath: process.env.KILN_CHROMIUM ?? "/usr/bin/chromium", args: ["--disable-dev-shm-usage"] });
     }
 

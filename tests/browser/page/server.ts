@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real Kiln for tests of the page: on a free port, in a folder of its own, gone afterwards.
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -10,7 +11,14 @@ export const BUILD = resolve(process.env.KILN_BUILD_DIR ?? "build");
 const KILN = resolve(process.env.KILN ?? "build/kiln");
 const PATIENCE_MS = 60_000;
 
+export interface Token {
+    token: string;
+    access: "read" | "write" | "admin";
+    tenant?: string;
+}
+
 export interface ServerOptions {
+    tokens?: Token[]; // who may come in; the first that may do everything fills the server, and is who ask() asks as
     host?: boolean; // profile this host too; needs root
     words?: string[]; // more of its command line
     env?: Record<string, string>;
@@ -25,13 +33,28 @@ export class Server {
 
     constructor(private readonly options: ServerOptions = {}) {}
 
+    // The token of who may do everything; "": none is needed.
+    get token(): string {
+        return this.options.tokens?.find((one) => one.access === "admin" && !one.tenant)?.token ?? "";
+    }
+
+    private tokenWords(): string[] {
+        if (!this.options.tokens) return [];
+        const file = join(this.folder, "tokens.yaml");
+        const entries = this.options.tokens.map(({ token, access, tenant }, i) =>
+            `- name: t${i}\n  sha256: ${createHash("sha256").update(token).digest("hex")}\n  access: ${access}\n` +
+            (tenant ? `  tenant: ${tenant}\n` : ""));
+        writeFileSync(file, entries.join(""));
+        return ["--tokens", file];
+    }
+
     async start(): Promise<void> {
         const ready = join(this.folder, "ready.json");
         const log = openSync(join(this.folder, "log"), "a");
         const words = [
             ...(this.options.host ? [] : ["server"]), "--data-dir", join(this.folder, "data"), "--listen", "127.0.0.1:0",
             "--otlp-grpc", "off", "--otlp-http", "off", "--socket", join(this.folder, "kiln.sock"), "--ready-file", ready,
-            ...(this.options.words ?? []),
+            ...this.tokenWords(), ...(this.options.words ?? []),
         ];
         const env = { ...process.env, KILN_SOURCE: `/srv=${SOURCES}/tests/support/shop_source`, ...this.options.env };
         this.process = spawn(KILN, words, { env, stdio: ["ignore", log, log] });
