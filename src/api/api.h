@@ -16,11 +16,14 @@
 
 #define KILN_API_TOO_LARGE "the answer is larger than there is memory for now: ask for less"
 
+struct kiln_sources; /* api/sources.h */
+
 struct kiln_api {
     struct kiln_querier *querier; /* all borrowed */
     struct kiln_engine *engine;
     struct kiln_kept *kept;
-    struct kiln_log *log; /* NULL: silent */
+    struct kiln_log *log;               /* NULL: silent */
+    const struct kiln_sources *sources; /* NULL: no directory of source text is configured */
     bool multitenant;
 };
 

@@ -61,6 +61,8 @@ static const struct kiln_native_endpoint endpoints[] = {
     {"POST", "/api/v1/spans", KILN_ACCESS_READ, P(TIMEOUT), kiln_native_run_windows, TOLD_MAX},
     {"GET", "/api/v1/functions", KILN_ACCESS_READ, RANGE | P(FUNCTION) | P(STEP),
      kiln_native_run_function, 0},
+    {"GET", "/api/v1/source", KILN_ACCESS_READ, RANGE | STACKS | LINKS | P(PROFILE_ID) | P(FILE),
+     kiln_native_run_source, 0},
     {"POST", "/api/v1/files", KILN_ACCESS_READ,
      P(NAME) | P(TYPE) | P(FORMAT) | P(NODES) | P(LIMIT) | P(TIMEOUT), kiln_native_run_open,
      OPENED_MAX},

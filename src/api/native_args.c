@@ -242,6 +242,8 @@ static struct kiln_str *text_of(struct kiln_native_args *args, int param)
         return &args->name;
     case KILN_NATIVE_TYPE:
         return &args->type;
+    case KILN_NATIVE_FILE:
+        return &args->file;
     case KILN_NATIVE_NORMALIZE:
         return &args->normalize;
     case KILN_NATIVE_LEFT_QUERY:

@@ -11,7 +11,8 @@
  *   native_body.c    JSON that comes in
  *   native_told.c    what is kept of what people tell
  *   native_query.c, native_diff.c, native_labels.c, native_found.c, native_windows.c,
- *   native_function.c, native_services.c, native_deployments.c, native_annotations.c   questions
+ *   native_function.c, native_source.c, native_services.c, native_deployments.c,
+ * native_annotations.c   questions
  *
  * Threads: a call has one owner, the worker that answers it.
  */
@@ -56,7 +57,8 @@
     X(RIGHT_DEPLOYMENT, "right_deployment")                                                        \
     X(TIMEOUT, "timeout")                                                                          \
     X(NAME, "name")                                                                                \
-    X(TYPE, "type")
+    X(TYPE, "type")                                                                                \
+    X(FILE, "file")
 
 enum kiln_native_param {
 #define X(suffix, name) KILN_NATIVE_##suffix,
@@ -97,7 +99,7 @@ enum {
 /* What was said; what was not has its default. */
 struct kiln_native_args {
     uint64_t said; /* KILN_NATIVE_BIT()s */
-    struct kiln_str query, format, with, without, service, name, type;
+    struct kiln_str query, format, with, without, service, name, type, file;
     uint64_t from_ns, until_ns;
     uint32_t nodes, limit;
     uint64_t step_ns, timeout_ms; /* 0: not said */
@@ -289,6 +291,7 @@ int kiln_native_run_unannotate(struct kiln_native_call *call);
 int kiln_native_run_findings(struct kiln_native_call *call);
 
 int kiln_native_run_open(struct kiln_native_call *call);
+int kiln_native_run_source(struct kiln_native_call *call);
 
 /* ---- native_query.c ---- */
 

@@ -26,11 +26,6 @@ struct kiln_cli;
 
 /* ---- what the command line said ---- */
 
-struct kiln_list {
-    const char **items;
-    uint32_t n;
-};
-
 enum kiln_color_mode { KILN_COLOR_AUTO, KILN_COLOR_ALWAYS, KILN_COLOR_NEVER };
 
 /* Every option of every command; one that a command does not take keeps its default. */

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "api/sources.h"
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
@@ -183,6 +184,9 @@ int kiln_serve_check(const struct kiln_server_config *config)
     kiln_gate_free(serve.gate);
     if (r == 0)
         r = kiln_serve_check_rules(config, &err);
+    if (r == 0)
+        r = kiln_sources_new(config->sources, config->n_sources, &serve.sources, &err);
+    kiln_sources_free(serve.sources);
     return r < 0 ? kiln_daemon_fail(&err) : KILN_EXIT_WELL;
 }
 

@@ -72,6 +72,7 @@ struct kiln_serve {
     char no_host[256];      /* why it is not, though it should be; else empty */
     struct kiln_querier *querier;
     struct kiln_kept *kept;
+    struct kiln_sources *sources; /* NULL: none are configured */
     struct kiln_api api;
     char scrape_dir[PATH_MAX];
     struct kiln_router *full, *otlp, *starting;

@@ -52,6 +52,9 @@ static const struct kiln_option ask_options[] = {
     KILN_OPT("query-memory", 0, KILN_OPT_SIZE, server.query_memory, "SIZE",
              "and may use so much memory (half of what all questions have, or all of it where that "
              "is little)"),
+    KILN_OPT("source", 0, KILN_OPT_LIST, server.source_flag, "[PREFIX=]DIR",
+             "show source text of files beneath DIR, of which paths of profiles are the ends (or "
+             "begin with PREFIX); may be given more than once (none: only numbers of lines)"),
     KILN_OPT_END,
 };
 const struct kiln_option_group kiln_group_asking = {"Asking", ask_options};

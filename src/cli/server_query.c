@@ -3,6 +3,7 @@
  * Whoever asks: the querier over the store, what people keep in it, and the APIs on the router that
  * has everything.
  */
+#include "api/sources.h"
 #include "base/clock.h"
 #include "cli/serve.h"
 
@@ -39,12 +40,16 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     r = kiln_kept_open(serve->io, &serve->kept, err);
+    if (r == 0 && serve->config->n_sources)
+        r = kiln_sources_new(serve->config->sources, serve->config->n_sources, &serve->sources,
+                             err);
     if (r < 0)
         return r;
     serve->api = (struct kiln_api){.querier = serve->querier,
                                    .engine = serve->engine,
                                    .kept = serve->kept,
                                    .log = serve->log,
+                                   .sources = serve->sources,
                                    .multitenant = serve->config->set.multitenant};
     return 0;
 }
@@ -60,6 +65,7 @@ int kiln_serve_query_routes(struct kiln_serve *serve)
 
 void kiln_serve_query_done(struct kiln_serve *serve)
 {
+    kiln_sources_free(serve->sources);
     kiln_kept_close(serve->kept);
     kiln_querier_free(serve->querier);
 }

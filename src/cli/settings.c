@@ -41,6 +41,7 @@ static const struct kiln_field server_fields[] = {
     FIELD("log_level", TEXT, log_level),
     FIELD("log_format", TEXT, log_format),
     FIELD("ready_file", TEXT, ready_file),
+    FIELD("source", EITHER, source),
     FIELD("memory_limit", SIZE, memory_limit),
     FIELD("allow_anonymous", BOOL, allow_anonymous),
     FIELD("multitenant", BOOL, multitenant),
@@ -256,6 +257,7 @@ static const struct kiln_field variables[] = {
     FIELD("KILN_LOG_LEVEL", TEXT, log_level),
     FIELD("KILN_LOG_FORMAT", TEXT, log_format),
     FIELD("KILN_READY_FILE", TEXT, ready_file),
+    FIELD("KILN_SOURCE", EITHER, source),
     FIELD("KILN_MEMORY_LIMIT", SIZE, memory_limit),
     FIELD("KILN_RETENTION", DURATION, retention_ns),
     FIELD("KILN_RETENTION_SIZE", SIZE, retention_size),
@@ -549,6 +551,8 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
 
     *config = (struct kiln_server_config){.flags = *flags};
     r = read_variables(&config->variables, err);
+    if (r == 0)
+        r = kiln_settings_join_sources(config, err);
     if (r < 0)
         return r;
     config->set.config = or_else(flags->config, config->variables.config);
@@ -556,13 +560,15 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     if (r < 0)
         return r;
     overlay(&config->set, &config->variables);
-    overlay(&config->set, flags);
+    overlay(&config->set, &config->flags);
     fill_defaults(&config->set);
     r = default_data_dir(config, err);
     if (r < 0 && server)
         return r;
     fill_agent(config);
     r = check_log(&config->set, err);
+    if (r == 0)
+        r = kiln_settings_list_sources(config, err);
     if (r == 0 && server)
         r = check_server(&config->set, err);
     return r < 0 ? r : check_host(config, err);
@@ -585,6 +591,9 @@ void kiln_settings_done(struct kiln_server_config *config)
     kiln_free(config->rules);
     kiln_free(config->series_labels);
     kiln_free(config->query_tenants);
+    kiln_free(config->sources);
+    kiln_free(config->sources_joined);
+    kiln_free(config->sources_words);
     kiln_config_free(config->file);
     *config = (struct kiln_server_config){0};
 }

@@ -23,6 +23,12 @@
 
 #define KILN_CONFIG_FILE "/etc/kiln/kiln.yaml"
 
+/* What an option said that may be said more than once. */
+struct kiln_list {
+    const char **items;
+    uint32_t n;
+};
+
 /* A NULL, a zero and a false stand for "not said". */
 struct kiln_settings {
     const char *config;
@@ -33,6 +39,8 @@ struct kiln_settings {
     const char *redact;
     const char *log_level, *log_format;
     const char *ready_file;
+    struct kiln_either source;    /* directories of source text: "a:b=c", or a list */
+    struct kiln_list source_flag; /* what --source said, each time */
     uint64_t memory_limit;
     uint64_t retention_ns, retention_size;
     uint64_t query_timeout_ns, query_memory; /* 0: half of what questions have */
@@ -59,7 +67,9 @@ struct kiln_server_config {
     struct kiln_retention_rule *rules;
     struct kiln_str *series_labels;
     struct kiln_query_tenant *query_tenants;
-    uint32_t n_rules, n_series_labels, n_query_tenants;
+    const char **sources;                 /* "DIR" or "PREFIX=DIR" */
+    char *sources_joined, *sources_words; /* what --source said; where they are cut apart */
+    uint32_t n_rules, n_series_labels, n_query_tenants, n_sources;
     char default_dir[PATH_MAX], default_spool[PATH_MAX];
 };
 

@@ -37,6 +37,10 @@ extern const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS],
     kiln_export_fields[KILN_EXPORT_FIELDS], kiln_spool_fields[KILN_SPOOL_FIELDS],
     kiln_agent_variables[KILN_AGENT_VARIABLES];
 
+/* Joins what --source said each time, as KILN_SOURCE has it; lists what holds in the end. */
+KILN_CHECK int kiln_settings_join_sources(struct kiln_server_config *config, struct kiln_err *err);
+KILN_CHECK int kiln_settings_list_sources(struct kiln_server_config *config, struct kiln_err *err);
+
 /* The variable of a field, the first of several, or the first that is set; NULL: there is none, and
  * no option. */
 const char *kiln_settings_variable(const struct kiln_field *field, bool set);

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "host/process.h"
-#include "host/process_open.h"
 #include "host/procfs.h"
 
 enum { PERF_MAP_MAX = 64 << 20 };

@@ -7,57 +7,16 @@
  * of the process, without leaving it by links, and is only taken if its build id or inode is the
  * one that the kernel told of.  Where the process is gone, or dead and not yet waited for, the same
  * is tried among the objects that are known, beneath the root of its parent, and the agent's own.
- *
- * Nothing is opened for reading before it is known to be a regular file: opening a device may do
- * something, and opening a pipe may wait.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "host/process_int.h"
-#include "host/process_open.h"
 #include "symbol/elf.h"
-
-/* ---- opening ---- */
-
-/* A regular file that is only named yet. */
-static int reach(int dir, const char *path, uint64_t resolve, struct stat *ret_st)
-{
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-    int at = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-
-    if (at < 0)
-        return -errno;
-    if (fstat(at, ret_st) < 0 || !S_ISREG(ret_st->st_mode)) {
-        close(at);
-        return -ENOENT;
-    }
-    return at;
-}
-
-/* Opens what was reached, and lets go of that. */
-static int open_reached(int at)
-{
-    char name[32];
-    int fd, r;
-
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
-    fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    r = fd < 0 ? -errno : fd;
-    close(at);
-    return r;
-}
-
-int kiln_open_beneath(int dir, const char *path, uint64_t resolve, struct stat *ret_st)
-{
-    int at = reach(dir, path, resolve, ret_st);
-
-    return at < 0 ? at : open_reached(at);
-}
 
 /* ---- taking ---- */
 
@@ -88,7 +47,7 @@ static struct kiln_object *object_of(struct kiln_processes *all, const char *pat
         close(at);
         return object;
     }
-    fd = open_reached(at);
+    fd = kiln_open_reached(at);
     return fd < 0 || kiln_objects_take(all->objects, fd, path, &object) < 0 ? NULL : object;
 }
 
@@ -122,7 +81,7 @@ static struct kiln_object *by_mapping(struct kiln_processes *all, int dir,
 
     snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)map->start,
              (unsigned long long)map->end);
-    at = reach(dir, name, 0, &st);
+    at = kiln_reach_beneath(dir, name, 0, &st);
     object = at < 0 ? NULL : take(all, map, at, &st, VIA_MAPPING);
     if (!object || kiln_object_agrees(object, &hint) || link_agrees(dir, name, map))
         return object;
@@ -138,7 +97,7 @@ static struct kiln_object *by_root(struct kiln_processes *all, int dir, const st
 
     if (root < 0)
         return NULL;
-    at = reach(root, map->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &st);
+    at = kiln_reach_beneath(root, map->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &st);
     close(root);
     return at < 0 ? NULL : take(all, map, at, &st, via);
 }

@@ -58,11 +58,12 @@ def otlp(service, version, at, stacks, linked=False):
     for name in sorted({f for s in stacks for f in s.split(";")}):
         functions[name] = len(functions) + 1
         strings.append(name)
+    strings.append("/build/shop/main.c")
     rows = [{"stackIndex": i + 1, "values": [str(v)], "linkIndex": int(linked)} for i, v in enumerate(stacks.values())]
     dictionary = {
         "mappingTable": [{}], "attributeTable": [{}], "stringTable": strings,
-        "functionTable": [{}] + [{"nameStrindex": 2 + i} for i in functions.values()],
-        "locationTable": [{}] + [{"lines": [{"functionIndex": i}]} for i in functions.values()],
+        "functionTable": [{}] + [{"nameStrindex": 2 + i, "filenameStrindex": len(strings) - 1, "startLine": "1"} for i in functions.values()],
+        "locationTable": [{}] + [{"lines": [{"functionIndex": i, "line": str(i)}]} for i in functions.values()],
         "stackTable": [{}] + [{"locationIndices": [functions[f] for f in reversed(s.split(";"))]} for s in stacks],
         "linkTable": [{}, {"traceId": TRACE, "spanId": SPAN}]}
     resource = [{"key": "service.name", "value": {"stringValue": service}}, {"key": "service.version", "value": {"stringValue": version}}]
@@ -114,6 +115,10 @@ CASES = {
     ("GET", "/api/v1/spans"): [({}, {"query": ORDERS, "trace_id": TRACE}, None), ({}, {"query": ORDERS, "function": "read", "by": "trace"}, None)],
     ("POST", "/api/v1/spans"): [({}, {"timeout": "30s"}, WINDOWS)],
     ("GET", "/api/v1/functions"): [({}, {"query": ORDERS, "function": "read", "step": "1m"}, None)],
+    ("GET", "/api/v1/source"): [
+        ({}, {"query": ORDERS, "function": "parse", **RANGE}, None),
+        ({}, {"query": ORDERS, "function": "parse", "file": "/build/shop/main.c", "with": "main", "without": "writ", "trace_id": TRACE,
+              "span_id": SPAN, "profile_id": PROFILE, "timeout": "30s"}, None)],
     ("POST", "/api/v1/files"): [
         ({}, {"name": "cpu.folded", "type": "samples", "nodes": 3, "limit": 1, "timeout": "30s"}, b"main;parse;read 3\nmain;write 1\n"),
         *(({}, {"format": f}, gzip.compress(b"main;parse;read 3\n"))
@@ -137,13 +142,16 @@ class Documented(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.api = OpenApi()
-        cls.server = KilnServer()
+        cls.source = tempfile.TemporaryDirectory()
+        (pathlib.Path(cls.source.name) / "main.c").write_bytes(b"int main(void)\r\n{ /* \xff */\n}\n" + b"x" * 2000 + b"\n")
+        cls.server = KilnServer("--source", cls.source.name)
         cls.server.__enter__()
         fill(cls.server)
 
     @classmethod
     def tearDownClass(cls):
         cls.server.__exit__()
+        cls.source.cleanup()
 
     def check(self, path, operation, answer):
         """Status, type and content are documented."""
@@ -206,6 +214,13 @@ class Documented(unittest.TestCase):
         self.assertEqual(answer["total"], 2400000000)
         self.assertEqual([row["name"] for row in answer["top"]["rows"]][:2], ["read", "parse"])
         self.assertEqual(answer["type"]["id"], "process_cpu:cpu:nanoseconds:cpu:nanoseconds")
+
+    def test_lines_have_their_text(self):
+        answer = call(self.server, "/api/v1/source", query=ORDERS, function="parse").json()
+        self.assertEqual((answer["file"], answer["total"], answer["self"]), ("/build/shop/main.c", 2200000000, 1000000000))
+        self.assertEqual(answer["text"]["lines"][:3], ["int main(void)", "{ /* \ufffd */", "}"])
+        self.assertEqual(len(answer["text"]["lines"][3]), 1001)
+        self.assertEqual([note["code"] for note in answer["notes"]], ["text_cut"])
 
     def test_the_tree_can_be_laid_out_in_one_pass(self):
         tree = call(self.server, "/api/v1/query", query=ORDERS).json()["flamegraph"]
@@ -333,6 +348,15 @@ class Hostile(unittest.TestCase):
             self.assertGreaterEqual(self.ask("/api/v1/spans", "POST", body).status, 400, body[:100])
             self.assertGreaterEqual(self.ask("/api/v1/annotations", "POST", body).status, 400, body[:100])
         self.ask("/api/v1/spans", "POST", json.dumps({"query": CPU, "windows": windows * 100, "limit": 1000, "overlap_seconds": 3600}).encode(), timeout="1s")
+
+    def test_source_text_without_a_directory(self):
+        for name in ("/etc/passwd", "../../../etc/passwd", "/proc/self/environ"):
+            body = otlp("thief", "1", NOW - 100, {"steal": 1000})
+            body["dictionary"]["stringTable"][-1] = name
+            push(self.server, body)
+            answer = self.ask("/api/v1/source", query=CPU + '{service_name="thief"}', function="steal", file=name).json()
+            self.assertEqual((answer["file"], answer["text"]), (name, None))
+            self.assertIn("--source DIR", answer["text_problem"])
 
     def test_files_of_garbage(self):
         bombs = (gzip.compress(b"\0" * (100 << 20)), gzip.compress(gzip.compress(b"a;b 1\n" * (8 << 20))))
