@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is live is counted in stripes, a thread always in the same one: a counter that all of them
+ * share would cost more than the allocation.  A block may be freed by another thread than the one
+ * that made it, so only their sum means something.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
@@ -12,7 +17,13 @@
 #define LARGE_BYTES (256u << 10) /* arrays from here on grow by half: the peak counts */
 #define MMAP_MAX    (4 << 20)    /* larger blocks grow without being copied when they are mapped */
 
-static _Atomic int64_t live_blocks;
+enum { STRIPES = 16 };
+
+static struct stripe {
+    _Alignas(64) _Atomic int64_t blocks;
+    _Atomic int64_t bytes;
+} stripes[STRIPES];
+
 static _Atomic uint64_t fail_countdown; /* 0: never fail */
 static _Atomic bool failed;             /* since kiln_mem_fail_at() */
 
@@ -29,15 +40,26 @@ bool kiln_mem_failed(void)
 
 int64_t kiln_mem_live(void)
 {
-    return atomic_load(&live_blocks);
+    int64_t blocks = 0;
+
+    for (int i = 0; i < STRIPES; i++)
+        blocks += atomic_load_explicit(&stripes[i].blocks, memory_order_relaxed);
+    return blocks;
 }
 
-void kiln_mem_keep(size_t bytes)
+size_t kiln_mem_live_bytes(void)
 {
-    int limit = bytes < INT_MAX ? (int)bytes : INT_MAX;
+    int64_t bytes = 0;
 
-    mallopt(M_MMAP_THRESHOLD, limit < MMAP_MAX ? limit : MMAP_MAX);
-    mallopt(M_TRIM_THRESHOLD, limit);
+    for (int i = 0; i < STRIPES; i++)
+        bytes += atomic_load_explicit(&stripes[i].bytes, memory_order_relaxed);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+void kiln_mem_keep(size_t bytes, size_t block)
+{
+    mallopt(M_MMAP_THRESHOLD, (int)(block < MMAP_MAX ? block : MMAP_MAX));
+    mallopt(M_TRIM_THRESHOLD, bytes < INT_MAX ? (int)bytes : INT_MAX);
 }
 
 static int must_fail(void)
@@ -50,10 +72,29 @@ static int must_fail(void)
     return 1;
 }
 
+static struct stripe *my_stripe(void)
+{
+    static _Atomic unsigned n_threads;
+    static _Thread_local struct stripe *mine;
+
+    if (KILN_UNLIKELY(!mine))
+        mine = &stripes[atomic_fetch_add(&n_threads, 1) % STRIPES];
+    return mine;
+}
+
+static void count(int64_t blocks, int64_t bytes)
+{
+    struct stripe *stripe = my_stripe();
+
+    if (blocks)
+        atomic_fetch_add_explicit(&stripe->blocks, blocks, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stripe->bytes, bytes, memory_order_relaxed);
+}
+
 static void *counted(void *ptr)
 {
     if (ptr)
-        atomic_fetch_add_explicit(&live_blocks, 1, memory_order_relaxed);
+        count(1, (int64_t)malloc_usable_size(ptr));
     return ptr;
 }
 
@@ -69,16 +110,24 @@ void *kiln_calloc(size_t count, size_t size)
 
 void *kiln_realloc(void *ptr, size_t size)
 {
+    int64_t before;
+
     if (!ptr)
         return kiln_malloc(size);
-    return must_fail() ? NULL : realloc(ptr, size ? size : 1);
+    if (must_fail())
+        return NULL;
+    before = (int64_t)malloc_usable_size(ptr);
+    ptr = realloc(ptr, size ? size : 1);
+    if (ptr)
+        count(0, (int64_t)malloc_usable_size(ptr) - before);
+    return ptr;
 }
 
 void kiln_free(void *ptr)
 {
     if (!ptr)
         return;
-    atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
+    count(-1, -(int64_t)malloc_usable_size(ptr));
     free(ptr);
 }
 

@@ -52,10 +52,14 @@ void kiln_array_free(struct kiln_budget *budget, void **ptr, uint32_t *cap, size
 /*
  * For main() of a program that handles one batch after another: freed memory up to `bytes` stays
  * with the process for the next batch.  By default the C library hands it back to the kernel at
- * once, and getting it again, page by page, takes as long as merging two batches.  Never in a
+ * once, and getting it again, page by page, takes as long as merging two batches.  Blocks from
+ * `block` bytes on do not stay: they leave no holes, and grow without being copied.  Never in a
  * library.
  */
-void kiln_mem_keep(size_t bytes);
+void kiln_mem_keep(size_t bytes, size_t block);
+
+/* What all live blocks take, as the C library has rounded it up. */
+size_t kiln_mem_live_bytes(void);
 
 /*
  * For tests: the n-th allocation from now fails (0: none does); whether it has; how many blocks are

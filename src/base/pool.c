@@ -5,7 +5,8 @@
 void kiln_pool_init(struct kiln_pool *pool, const char *name, size_t limit,
                     struct kiln_pool *parent)
 {
-    *pool = (struct kiln_pool){.name = name, .parent = parent, .limit = limit};
+    *pool = (struct kiln_pool){
+        .name = name, .parent = parent, .limit = limit, .meter = parent ? parent->meter : NULL};
     pthread_mutex_init(&pool->lock, NULL);
 }
 
@@ -27,6 +28,17 @@ void kiln_pool_on_short(struct kiln_pool *pool, void (*reclaim)(void *context, s
         pool->reclaim_context = context;
         pthread_mutex_unlock(&pool->lock);
     }
+}
+
+void kiln_pool_set_meter(struct kiln_pool *pool, struct kiln_pool_meter *meter)
+{
+    pool->meter = meter;
+}
+
+static void measure(struct kiln_pool_meter *meter, size_t bytes)
+{
+    if (meter && atomic_fetch_add(&meter->taken, bytes) + bytes >= meter->every)
+        meter->look(meter->context);
 }
 
 static void note_peak(struct kiln_pool *pool, size_t used)
@@ -136,8 +148,10 @@ bool kiln_pool_reclaim(struct kiln_pool *pool, size_t bytes)
 
 int kiln_pool_take(struct kiln_pool *pool, size_t bytes)
 {
-    struct kiln_pool *lacking = try_take(pool, bytes);
+    struct kiln_pool *lacking;
 
+    measure(pool->meter, bytes);
+    lacking = try_take(pool, bytes);
     if (lacking && kiln_pool_reclaim(pool, bytes))
         lacking = try_take(pool, bytes);
     if (!lacking)

@@ -23,6 +23,15 @@
 
 #include "base/attr.h"
 
+/* Who wants to look at the process whenever so much was taken, whatever was given back meanwhile.
+ */
+struct kiln_pool_meter {
+    size_t every;
+    _Atomic size_t taken; /* since the last look, which sets it to 0 */
+    void (*look)(void *context);
+    void *context;
+};
+
 struct kiln_pool {
     const char *name; /* "ingest", "head", "compaction": a label of the metrics */
     struct kiln_pool *parent;
@@ -35,6 +44,7 @@ struct kiln_pool {
     pthread_mutex_t lock; /* where a part is owned; and for: */
     void (*reclaim)(void *context, size_t bytes);
     void *reclaim_context;
+    struct kiln_pool_meter *meter; /* NULL: nobody looks */
 };
 
 /* `parent` may be NULL. */
@@ -53,6 +63,12 @@ void kiln_pool_on_short(struct kiln_pool *pool, void (*reclaim)(void *context, s
                         void *context);
 /* Asks for what a taking lacks; false: there is nobody to ask. */
 bool kiln_pool_reclaim(struct kiln_pool *pool, size_t bytes);
+
+/*
+ * What is taken here and below counts; before anybody takes, and before pools below are made.  The
+ * one whose taking is due for it looks, before he gets anything: under any lock of his, as above.
+ */
+void kiln_pool_set_meter(struct kiln_pool *pool, struct kiln_pool_meter *meter);
 
 /* Whether a taking would succeed just now; counts nothing and asks nobody. */
 bool kiln_pool_has(struct kiln_pool *pool, size_t bytes);

@@ -330,7 +330,7 @@ static int run(struct kiln_cli *cli)
     struct kiln_err err = {0};
     int code = read_opts(cli, &opts);
 
-    kiln_mem_keep(KEEP_BYTES);
+    kiln_mem_keep(KEEP_BYTES, KEEP_BYTES);
     if (code == 0)
         code = read_templates(cli, &opts.base);
     if (code)

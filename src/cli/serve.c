@@ -51,7 +51,7 @@ static int make_server(struct kiln_serve *serve, struct kiln_err *err)
     struct kiln_server_opts opts = {
         .connections_max = connections_max(),
         .body_max = (size_t)serve->config->set.body_max,
-        .pool = &serve->memory.ingest,
+        .pool = &serve->memory.bodies,
         .long_pool = &serve->memory.query,
         .metrics = serve->metrics,
         .log = serve->log,

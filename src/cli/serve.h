@@ -39,8 +39,11 @@ enum kiln_serve_state { KILN_SERVE_STARTING, KILN_SERVE_READY, KILN_SERVE_STOPPI
 /* Keeps the process below its limit; see server_memory.c. */
 struct kiln_memory {
     uint64_t limit;
-    struct kiln_pool all, ingest, store, query, beside;
+    struct kiln_pool all, ingest, bodies, store, query, beside;
+    struct kiln_pool_meter meter;
     size_t ballast;         /* taken from `beside` */
+    uint64_t stays;         /* the least that was lost since free memory went back to the kernel, */
+    uint64_t trimmed_ns;    /* which was then */
     _Atomic uint64_t aside; /* of the process, and not of the limit */
     pthread_t thread;
     bool running;

@@ -4,7 +4,8 @@
  *
  *   limit ┬─ 1/8 + 16 MiB   never given out: code, stacks, and what comes between two looks
  *         └─ all             own   at most   (in fortieths of all)
- *             ├─ ingest       5      18      bodies, and batches on their way in
+ *             ├─ ingest       5      18      batches on their way in, and
+ *             │   └─ bodies   -       9      what they are made from
  *             ├─ store       13      22      heads, cuts, compaction
  *             ├─ query        6      22      questions, their answers; what was read of blocks
  *             ├─ (common)    16              what no share owns: first come, first served
@@ -17,10 +18,19 @@
  * requests at a time; a full ingest leaves questions enough to answer one after the other.
  *
  * Pools count what their users asked for.  The C library needs more than that (headers, holes that
- * do not fit the next taker), and libraries ask nobody.  So a thread compares what the kernel says
- * with what the pools say and takes the difference out of `all` as well: where memory is lost to
- * holes, less is given out.  When that happens, or the process comes near its limit, free memory
- * goes back to the kernel.
+ * do not fit the next taker), and libraries ask nobody.  So what the kernel says is compared with
+ * what is known, and the difference is taken out of `all` as well: where memory is lost to holes,
+ * less is given out.  `own` parts, and the common part without what is lost, and what is lost stay
+ * below a line; the eighth above it is for what comes between two looks.
+ *
+ * Holes are made by giving back and filled by taking, and a busy server does either a hundred
+ * megabytes a second: a thread that looks twenty times a second sees too little of it, and on a
+ * busy machine none.  So besides that thread whoever takes looks, each time another 32nd of the
+ * limit was taken.  Where what is known and what is lost together pass the line, and holes are a
+ * reason, free memory goes back to the kernel before anything is given out.
+ *
+ * What is known: of what pools gave out, what was allocated by now.  The rest is not there yet and
+ * comes without another taking.
  */
 #include <malloc.h>
 #include <time.h>
@@ -37,34 +47,11 @@
 #define CALM_MS     1000       /* from one look to the next */
 #define BUSY_MS     50         /* the same, when more than a quarter is in use */
 #define TRIM_MS     1000       /* as often near the limit free memory goes back to the kernel, */
-#define SQUEEZED_MS 200        /* and so often where pools would have to give way to it, */
-#define SQUEEZED    (4 * MIB)  /* from this much on; */
+#define SQUEEZED_MS 200        /* and so often where pools would have to give way to it; */
 #define IDLE_MS     30000      /* so often what nobody uses goes back anyway, */
 #define IDLE_BYTES  (64 * MIB) /* from this much on */
-
-static void init_share(struct kiln_pool *pool, const char *name, struct kiln_pool *all, size_t own,
-                       size_t most)
-{
-    kiln_pool_init(pool, name, all->limit / 40 * most, all);
-    (void)!kiln_pool_own(pool, all->limit / 40 * own); /* all is empty: it cannot fail */
-}
-
-void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
-{
-    size_t all = (size_t)(limit - limit / 8 - SLACK);
-
-    *memory = (struct kiln_memory){.limit = limit};
-    kiln_pool_init(&memory->all, "all", all, NULL);
-    init_share(&memory->ingest, "ingest", &memory->all, 5, 18);
-    init_share(&memory->store, "store", &memory->all, 13, 22);
-    init_share(&memory->query, "query", &memory->all, 6, 22);
-    kiln_pool_init(&memory->beside, "beside", all, &memory->all);
-    pthread_mutex_init(&memory->lock, NULL);
-    pthread_cond_init(&memory->wake, NULL);
-    /* One more arena than the main one: each keeps its own holes. */
-    mallopt(M_ARENA_MAX, 2);
-    kiln_mem_keep((size_t)(limit / 8));
-}
+#define STEPS       32         /* a step of this many is taken, or lost, before it is looked at */
+#define BLOCKS      512        /* blocks from this part of the limit on leave no holes */
 
 static uint64_t in_use(const struct kiln_memory *memory)
 {
@@ -77,29 +64,35 @@ static bool take_free(struct kiln_pool *pool, size_t bytes)
     return kiln_pool_has(pool, bytes) && kiln_pool_take(pool, bytes) == 0;
 }
 
-/* What is used beside the pools, beyond what is never given out. */
-static size_t beside(const struct kiln_memory *memory, uint64_t rss)
+/* What is used beside what the pools know of. */
+static uint64_t lost(const struct kiln_memory *memory, uint64_t rss)
 {
-    uint64_t known = in_use(memory);
-    uint64_t free_of_charge = memory->limit - memory->all.limit - memory->limit / 16;
+    uint64_t known = in_use(memory), live = kiln_mem_live_bytes();
 
-    return rss > known + free_of_charge ? (size_t)(rss - known - free_of_charge) : 0;
+    if (live < known)
+        known = live;
+    return rss > known ? rss - known : 0;
+}
+
+static bool is_over(const struct kiln_memory *memory, uint64_t lost_bytes)
+{
+    return in_use(memory) + lost_bytes > memory->limit - memory->limit / 8;
 }
 
 /*
- * Makes the ballast what is used beside the pools, or as near as the pools allow.  It grows only
+ * Makes the ballast what is lost beyond the slack, or as near as the pools allow.  It grows only
  * where free memory has just gone back to the kernel, or there is hardly any left: what a question
  * gave back a moment ago does not leave the process before, and the next one can have it.
  */
-static void balance(struct kiln_memory *memory, uint64_t rss, bool trimmed)
+static void balance(struct kiln_memory *memory, uint64_t lost_bytes, bool trimmed)
 {
-    size_t want = beside(memory, rss);
+    size_t want = lost_bytes > SLACK ? (size_t)(lost_bytes - SLACK) : 0;
 
     if (want < memory->ballast) {
         kiln_pool_give(&memory->beside, memory->ballast - want);
         memory->ballast = want;
     }
-    if (want == memory->ballast || (!trimmed && rss < memory->limit / 16 * 15))
+    if (want == memory->ballast || (!trimmed && !is_over(memory, lost_bytes)))
         return;
     if (trimmed)
         kiln_pool_reclaim(&memory->beside, want - memory->ballast);
@@ -110,14 +103,19 @@ static void balance(struct kiln_memory *memory, uint64_t rss, bool trimmed)
     }
 }
 
-static bool should_trim(const struct kiln_memory *memory, uint64_t rss, uint64_t since_ns)
+static bool should_trim(const struct kiln_memory *memory, uint64_t rss, uint64_t lost_bytes,
+                        uint64_t since_ns)
 {
     uint64_t every_ms = rss > memory->limit / 4 * 3         ? TRIM_MS
                         : rss > in_use(memory) + IDLE_BYTES ? IDLE_MS
                                                             : UINT64_MAX;
 
-    if (beside(memory, rss) > SQUEEZED)
-        every_ms = SQUEEZED_MS;
+    if (is_over(memory, lost_bytes)) {
+        if (lost_bytes > memory->stays + memory->meter.every)
+            return true;
+        if (lost_bytes > SLACK)
+            every_ms = SQUEEZED_MS;
+    }
     return since_ns / KILN_NS_PER_MS > every_ms;
 }
 
@@ -129,30 +127,77 @@ static uint64_t own_rss(const struct kiln_memory *memory)
     return rss > aside ? rss - aside : 0;
 }
 
-/* Returns how long to wait for the next look. */
-static uint32_t look(struct kiln_memory *memory, uint64_t *trimmed_ns)
+/* Under the lock.  Returns how long to wait for the next look. */
+static uint32_t look(struct kiln_memory *memory)
 {
-    uint64_t rss = own_rss(memory), now = kiln_clock_mono_ns();
-    bool trimmed = should_trim(memory, rss, now - *trimmed_ns);
+    uint64_t rss, lost_bytes, now = kiln_clock_mono_ns();
+    bool trimmed;
 
+    atomic_store(&memory->meter.taken, 0);
+    rss = own_rss(memory);
+    lost_bytes = lost(memory, rss);
+    trimmed = should_trim(memory, rss, lost_bytes, now - memory->trimmed_ns);
     if (trimmed) {
         malloc_trim(0);
-        *trimmed_ns = now;
+        memory->trimmed_ns = now;
         rss = own_rss(memory);
+        lost_bytes = lost(memory, rss);
     }
-    balance(memory, rss, trimmed);
+    if (trimmed || lost_bytes < memory->stays)
+        memory->stays = lost_bytes;
+    balance(memory, lost_bytes, trimmed);
     return rss > memory->limit / 4 ? BUSY_MS : CALM_MS;
+}
+
+/* Of whoever takes: all who take wait until it was looked at. */
+static void look_now(void *context)
+{
+    struct kiln_memory *memory = context;
+
+    pthread_mutex_lock(&memory->lock);
+    if (!memory->stop && atomic_load(&memory->meter.taken) >= memory->meter.every)
+        look(memory);
+    pthread_mutex_unlock(&memory->lock);
+}
+
+static void init_share(struct kiln_memory *memory, struct kiln_pool *pool, const char *name,
+                       size_t own, size_t most)
+{
+    struct kiln_pool *all = &memory->all;
+
+    kiln_pool_init(pool, name, all->limit / 40 * most, all);
+    kiln_pool_set_meter(pool, &memory->meter);
+    (void)!kiln_pool_own(pool, all->limit / 40 * own); /* all is empty: it cannot fail */
+}
+
+void kiln_memory_init(struct kiln_memory *memory, uint64_t limit)
+{
+    size_t all = (size_t)(limit - limit / 8 - SLACK);
+
+    *memory = (struct kiln_memory){
+        .limit = limit,
+        .meter = {.every = (size_t)(limit / STEPS), .look = look_now, .context = memory}};
+    kiln_pool_init(&memory->all, "all", all, NULL);
+    init_share(memory, &memory->ingest, "ingest", 5, 18);
+    kiln_pool_init(&memory->bodies, "bodies", memory->ingest.limit / 2, &memory->ingest);
+    init_share(memory, &memory->store, "store", 13, 22);
+    init_share(memory, &memory->query, "query", 6, 22);
+    kiln_pool_init(&memory->beside, "beside", all, &memory->all);
+    pthread_mutex_init(&memory->lock, NULL);
+    pthread_cond_init(&memory->wake, NULL);
+    /* One more arena than the main one: each keeps its own holes. */
+    mallopt(M_ARENA_MAX, 2);
+    kiln_mem_keep((size_t)(limit / 16), (size_t)(limit / BLOCKS));
 }
 
 static void *watch(void *arg)
 {
     struct kiln_memory *memory = arg;
-    uint64_t trimmed_ns = 0;
 
     pthread_mutex_lock(&memory->lock);
     while (!memory->stop) {
         struct timespec until;
-        uint64_t ms = look(memory, &trimmed_ns);
+        uint64_t ms = look(memory);
 
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += (long)(ms * KILN_NS_PER_MS);
@@ -177,16 +222,16 @@ int kiln_memory_start(struct kiln_memory *memory)
     return r;
 }
 
+/* The lock stays: the store takes and gives until it is closed. */
 void kiln_memory_done(struct kiln_memory *memory)
 {
-    if (memory->running) {
-        pthread_mutex_lock(&memory->lock);
-        memory->stop = true;
-        pthread_cond_signal(&memory->wake);
-        pthread_mutex_unlock(&memory->lock);
+    pthread_mutex_lock(&memory->lock);
+    memory->stop = true;
+    pthread_cond_signal(&memory->wake);
+    pthread_mutex_unlock(&memory->lock);
+    if (memory->running)
         pthread_join(memory->thread, NULL);
-    }
     kiln_pool_give(&memory->beside, memory->ballast);
+    memory->ballast = 0;
     pthread_cond_destroy(&memory->wake);
-    pthread_mutex_destroy(&memory->lock);
 }

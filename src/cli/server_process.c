@@ -30,6 +30,7 @@ static void collect(void *context)
 
     set_pool(serve, &serve->memory.all);
     set_pool(serve, &serve->memory.ingest);
+    set_pool(serve, &serve->memory.bodies);
     set_pool(serve, &serve->memory.store);
     set_pool(serve, &serve->memory.query);
     set_pool(serve, &serve->memory.beside);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -19,6 +20,31 @@ TEST(mem, the_chosen_allocation_fails_and_no_other)
     CHECK(first && !second && third);
     kiln_free(first);
     kiln_free(third);
+}
+
+static void *free_elsewhere(void *block)
+{
+    kiln_free(block);
+    return NULL;
+}
+
+TEST(mem, live_bytes_are_counted_whoever_frees_them)
+{
+    size_t before = kiln_mem_live_bytes();
+    int64_t blocks = kiln_mem_live();
+    char *block = kiln_malloc(1000), *other = kiln_calloc(10, 100);
+    pthread_t thread;
+
+    CHECK(kiln_mem_live_bytes() >= before + 2000);
+    block = kiln_realloc(block, 50000);
+    CHECK(kiln_mem_live_bytes() >= before + 51000);
+    CHECK(kiln_mem_live_bytes() < before + 60000);
+    CHECK_EQ(kiln_mem_live(), blocks + 2);
+    kiln_free(other);
+    CHECK_EQ(pthread_create(&thread, NULL, free_elsewhere, block), 0);
+    pthread_join(thread, NULL);
+    CHECK_EQ(kiln_mem_live_bytes(), before);
+    CHECK_EQ(kiln_mem_live(), blocks);
 }
 
 TEST(mem, an_array_grows_by_doubling_and_is_charged)

@@ -128,3 +128,42 @@ TEST(pool, a_cache_is_left_alone_where_it_would_not_help)
     CHECK_EQ(kiln_pool_take(&part, 51), KILN_E_LIMIT);
     CHECK_EQ(cache.used, 20);
 }
+
+struct looker {
+    struct kiln_pool_meter meter;
+    struct kiln_pool *watched;
+    size_t n, used; /* looks, and what was given out at the last */
+};
+
+static void look_at_pool(void *context)
+{
+    struct looker *looker = context;
+
+    looker->n++;
+    looker->used = looker->watched->used;
+    looker->meter.taken = 0;
+}
+
+TEST(pool, somebody_looks_whenever_so_much_was_taken_whatever_was_given_back)
+{
+    struct kiln_pool all, part, below;
+    struct looker looker = {.meter = {.every = 30, .look = look_at_pool}, .watched = &all};
+
+    looker.meter.context = &looker;
+    kiln_pool_init(&all, "all", 100, NULL);
+    kiln_pool_init(&part, "part", 100, &all);
+    kiln_pool_set_meter(&part, &looker.meter);
+    kiln_pool_init(&below, "below", 100, &part);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(looker.n, 0);
+        CHECK_OK(kiln_pool_take(i % 2 ? &below : &part, 9));
+        kiln_pool_give(i % 2 ? &below : &part, 9);
+    }
+    CHECK_OK(kiln_pool_take(&all, 50)); /* not of the part */
+    CHECK_EQ(looker.n, 0);
+    CHECK_OK(kiln_pool_take(&below, 3));
+    CHECK_EQ(looker.n, 1);
+    CHECK_EQ(looker.used, 50); /* before it was given out */
+    CHECK_EQ(kiln_pool_take(&part, 60), KILN_E_LIMIT);
+    CHECK_EQ(looker.n, 2);
+}
