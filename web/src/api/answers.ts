@@ -42,6 +42,7 @@ export interface Names {
     files: string[];
     modules: string[];
     kinds: string[];
+    inlined?: boolean[]; // it was inlined into its caller
 }
 
 export interface Flamegraph extends Names {

@@ -15,6 +15,7 @@ export interface Tree extends Names {
     leftTotal: Float64Array | null;
     other: number; // the name of what was folded, or -1
     height: number; // the deepest depth + 1
+    from?: Int32Array | null; // of a tree that was made from another: the node there; -1: there is none
 }
 
 function shape(name: number[], depth: number[], names: Names): Omit<Tree, "self" | "total" | "leftSelf" | "leftTotal" | "other"> {
@@ -31,8 +32,8 @@ function shape(name: number[], depth: number[], names: Names): Omit<Tree, "self"
         path.push(i);
         if (d >= height) height = d + 1;
     }
-    const { names: texts, files, modules, kinds } = names;
-    return { names: texts, files, modules, kinds, n, name: Int32Array.from(name), parent, depth: Uint16Array.from(depth), end, height };
+    const { names: texts, files, modules, kinds, inlined } = names;
+    return { names: texts, files, modules, kinds, inlined, n, name: Int32Array.from(name), parent, depth: Uint16Array.from(depth), end, height };
 }
 
 export function treeOf(flame: Flamegraph): Tree {
