@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the two windows lie: the value over all the time from the one to the other, A's window
+// hollow and B's solid.
+import type { QueryAnswer } from "../../api/answers";
+import { useAsk } from "../../api/use";
+import { moment } from "../../model/format";
+import { formatTime } from "../../model/time";
+import type { Scope } from "../../state/scope";
+import { windowText, type SideChoice, type Sides } from "./sides";
+
+const WIDTH = 1000; // of the drawing; it is stretched
+const HEIGHT = 30;
+
+const GAP = 12; // buckets without a profile that still belong to the one before
+
+// A profile may be longer than a bucket, which then has all of it: it is spread until the next one.
+function valuesOf(answer: QueryAnswer): number[] {
+    const values = new Array<number>(answer.series?.buckets ?? 0).fill(0);
+    for (const series of answer.series?.series ?? []) series.bucket.forEach((bucket, i) => (values[bucket] += series.value[i]));
+    const filled = [...values.keys()].filter((i) => values[i] > 0);
+    const spread = new Array<number>(values.length).fill(0);
+    filled.forEach((from, i) => {
+        const gap = (filled[i + 1] ?? from + (from - (filled[i - 1] ?? from - 1))) - from;
+        const until = Math.min(from + (gap > GAP ? 1 : gap), values.length);
+        for (let at = from; at < until; at++) spread[at] = values[from] / (until - from);
+    });
+    return spread;
+}
+
+function area(values: number[]): string {
+    const top = Math.max(...values, 1);
+    const step = WIDTH / Math.max(1, values.length);
+    const y = (value: number) => (HEIGHT - (value / top) * (HEIGHT - 4)).toFixed(1);
+    return `M0 ${HEIGHT}${values.map((value, i) => `L${(i * step).toFixed(1)} ${y(value)}H${((i + 1) * step).toFixed(1)}`).join("")}V${HEIGHT}Z`;
+}
+
+function Window({ side, letter, span, now }: { side: SideChoice; letter: "A" | "B"; span: [number, number]; now: number }) {
+    const at = (text: string) => ((Date.parse(text) - span[0]) / (span[1] - span[0])) * 100;
+    const left = at(side.range.from);
+    const width = Math.max(0.4, at(side.range.until) - left);
+    return (
+        <div class={`window ${letter === "B" ? "solid" : ""}`} style={{ left: `${left}%`, width: `${width}%` }} title={`${letter}: ${windowText(side.range, now)}`}>
+            <i>{letter}</i>
+        </div>
+    );
+}
+
+export function Strip({ scope, sides, now }: { scope: Scope; sides: Sides; now: number }) {
+    const times = [sides.a, sides.b].flatMap(({ range }) => [Date.parse(range.from), Date.parse(range.until)]);
+    const [first, last] = [Math.min(...times), Math.max(...times)];
+    const margin = (last - first) * 0.03;
+    const span: [number, number] = [first - margin, Math.min(last + margin, Math.max(now, last))];
+    const asked = useAsk<QueryAnswer>("/api/v1/query", {
+        query: scope.query,
+        from: formatTime(Math.floor(span[0] / 1000) * 1000),
+        until: formatTime(Math.ceil(span[1] / 1000) * 1000),
+        format: "series",
+    });
+    const label = `A is ${windowText(sides.a.range, now)}, B is ${windowText(sides.b.range, now)}`;
+    return (
+        <div class="strip" role="img" aria-label={label}>
+            <span class="muted">{moment(span[0], now)}</span>
+            <div class="strip-box">
+                <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+                    {asked.data && <path d={area(valuesOf(asked.data))} />}
+                </svg>
+                <Window side={sides.a} letter="A" span={span} now={now} />
+                <Window side={sides.b} letter="B" span={span} now={now} />
+            </div>
+            <span class="muted">{moment(span[1], now)}</span>
+        </div>
+    );
+}
