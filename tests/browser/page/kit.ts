@@ -23,7 +23,7 @@
 // view.sees(text)               waits until the text (or RegExp) is there to be seen
 // view.settled()                waits until nothing is asked or loading any more; open() has done that
 // view.params()                 what stands in the address
-// view.expects(404)             from now on such an answer is no complaint
+// view.expects(404)             from now on such an answer is no complaint; open(..., {expects: [404]}): from the start
 // view.again()                  a fresh page at the same address: for "the address brings it back"
 // view.flame.*                  the flame graph: frames by name, see class FlameGraph
 // view.picture(name)            build/screenshots/NAME-{theme}-{width}.png
@@ -55,6 +55,7 @@ export interface ViewOptions {
     width?: number;
     height?: number;
     scrollsSideways?: boolean; // the page may be wider than the window
+    expects?: number[]; // bad answers that are no complaint
 }
 
 export const equal = (got: unknown, wanted: unknown, what?: string): void => assert.deepEqual(got, wanted, what);
@@ -89,6 +90,7 @@ export class View {
         readonly options: Required<ViewOptions>,
         private readonly reopen: (address: string) => Promise<View>,
     ) {
+        this.expects(...options.expects);
         page.on("console", (message) => this.listen(message));
         page.on("pageerror", (error) => this.complaints.push(`exception: ${error.message}`));
         page.on("request", (request) => this.begin(request));
@@ -241,7 +243,8 @@ export class Stage {
     }
 
     async open(path: string, options: ViewOptions = {}): Promise<View> {
-        const all = { theme: "light" as Theme, width: WIDE, height: options.width === PHONE ? 844 : 800, scrollsSideways: false, ...options };
+        const height = options.width === PHONE ? 844 : 800;
+        const all = { theme: "light" as Theme, width: WIDE, height, scrollsSideways: false, expects: [], ...options };
         const context = await this.browser!.newContext({
             viewport: { width: all.width, height: all.height }, colorScheme: all.theme, hasTouch: all.width === PHONE,
             locale: "en-GB", timezoneId: "UTC", reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"],

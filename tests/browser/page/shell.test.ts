@@ -2,7 +2,7 @@
 // The shell: every view has an address, the bars lead to them, and it is never wider than its window.
 import { PHONE, check, equal, world } from "./kit";
 
-const { test } = world({ fill: false });
+const { test } = world({ hours: 2 });
 const TABS = ["overview", "explore", "compare", "labels", "memory", "waiting", "spans", "profiles", "status"];
 const VIEWS = [...TABS, "file", "symptoms", "start"];
 
