@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graph of a page, for tests: it is a canvas, and tells where its frames are.
-import type { Page } from "playwright-core";
-
-export interface Frame {
-    name: string;
-    x: number;
-    y: number;
-    width: number;
-    height: number;
-}
+// The flame graph of a page, for tests: a canvas that keys walk, and that says what is chosen.
+import type { Locator, Page } from "playwright-core";
 
 export class FlameGraph {
     constructor(private readonly page: Page) {}
 
-    get canvas() {
-        return this.page.locator("canvas[role=img]").first();
+    get canvas(): Locator {
+        return this.page.locator('canvas[aria-roledescription="flame graph"]').first();
+    }
+
+    // What a screen reader hears of the chosen frame: "loadRules, 29.2 % of all, depth 11. ...".
+    async says(): Promise<string> {
+        return (await this.page.locator(".flame [aria-live]").first().textContent()) ?? "";
+    }
+
+    // Keys, while the graph has the focus.
+    async press(...keys: string[]): Promise<void> {
+        await this.canvas.focus();
+        for (const key of keys) await this.page.keyboard.press(key);
+    }
+
+    // The colour of a place of the picture, in shares of its width and height: [r, g, b, a].
+    pixel(x: number, y: number): Promise<number[]> {
+        return this.canvas.evaluate((canvas, at) => {
+            const { width, height } = canvas as HTMLCanvasElement;
+            const data = (canvas as HTMLCanvasElement).getContext("2d")!.getImageData(at.x * width, at.y * height, 1, 1).data;
+            return [...data];
+        }, { x, y });
     }
 }
