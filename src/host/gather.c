@@ -251,3 +251,8 @@ void kiln_gather_free(struct kiln_gather *gather)
     begin_anew(gather);
     kiln_free(gather);
 }
+
+size_t kiln_gather_bytes(const struct kiln_gather *gather)
+{
+    return gather->budget.used;
+}

@@ -68,6 +68,7 @@ struct kiln_gather_sample {
     uint8_t end;
     uint32_t weight;
 };
+size_t kiln_gather_bytes(const struct kiln_gather *gather);
 /* -ENOMEM, KILN_E_LIMIT: not taken. */
 KILN_CHECK int kiln_gather_add(struct kiln_gather *gather, const struct kiln_gather_sample *sample);
 /* What was gathered, and begins anew.  NULL in *ret: nothing was. */

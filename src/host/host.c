@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -40,13 +41,18 @@ static bool same_uts(void)
 }
 
 /* In a container the host is what its first process says. */
-static void find_host(struct kiln_host *host)
+void kiln_host_find_facts(struct kiln_host_facts *ret_facts)
 {
-    if (same_uts() ||
-        !read_line("/proc/1/root/etc/hostname", host->host_name, sizeof(host->host_name)))
-        gethostname(host->host_name, sizeof(host->host_name) - 1);
-    if (!read_line("/proc/1/root/etc/machine-id", host->host_id, sizeof(host->host_id)))
-        read_line("/etc/machine-id", host->host_id, sizeof(host->host_id));
+    struct kiln_host_facts facts = {0};
+    struct utsname system;
+
+    if (same_uts() || !read_line("/proc/1/root/etc/hostname", facts.name, sizeof(facts.name)))
+        gethostname(facts.name, sizeof(facts.name) - 1);
+    if (!read_line("/proc/1/root/etc/machine-id", facts.id, sizeof(facts.id)))
+        read_line("/etc/machine-id", facts.id, sizeof(facts.id));
+    if (uname(&system) == 0)
+        snprintf(facts.kernel, sizeof(facts.kernel), "%s", system.release);
+    *ret_facts = facts;
 }
 
 /* ---- opening ---- */
@@ -106,8 +112,8 @@ static int open_publisher(struct kiln_host *host)
                                        .cache_bytes = host->opts.memory_bytes / NAMES_PART,
                                        .metrics = host->opts.metrics,
                                        .log = host->opts.log};
-    struct kiln_publish_opts opts = {.host_name = host->host_name,
-                                     .host_id = host->host_id,
+    struct kiln_publish_opts opts = {.host_name = host->facts.name,
+                                     .host_id = host->facts.id,
                                      .resource = host->opts.resource,
                                      .n_resource = host->opts.n_resource,
                                      .log = host->opts.log};
@@ -185,7 +191,7 @@ int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_ho
     pthread_mutex_init(&host->lock, NULL);
     pthread_cond_init(&host->turn, NULL);
     atomic_store(&host->want_hz, opts->paused ? 0 : host->opts.hz);
-    find_host(host);
+    kiln_host_find_facts(&host->facts);
     r = open_kernel(host, err);
     if (r == 0)
         r = host_metrics_new(opts->metrics, &host->metrics);
@@ -224,6 +230,7 @@ void kiln_host_status(struct kiln_host *host, struct kiln_host_status *ret_statu
 {
     pthread_mutex_lock(&host->lock);
     *ret_status = host->status;
+    ret_status->dropped = host->dropped;
     ret_status->ends.lost += host->dropped;
     pthread_mutex_unlock(&host->lock);
     kiln_publisher_counts(host->publisher, &ret_status->names_asked, &ret_status->names_missing);

@@ -79,7 +79,15 @@ struct kiln_host_status {
     uint64_t unwind_bytes, unwind_used_bytes;
     uint64_t names_asked, names_missing; /* distinct places that have no name */
     uint32_t hz;                         /* just now */
+    uint64_t cpu_ns; /* of its threads and of what finds names; not of the kernel's programs */
+    uint64_t memory_bytes; /* of all of that, and of the programs' maps */
+    uint64_t dropped;      /* of those lost: gathered, but not published in time */
 };
+/* What is profiled: names of the host; the kernel's release.  Constant. */
+struct kiln_host_facts {
+    char name[256], id[64], kernel[128];
+};
+void kiln_host_find_facts(struct kiln_host_facts *ret_facts);
 void kiln_host_status(struct kiln_host *host, struct kiln_host_status *ret_status);
 
 #endif /* KILN_HOST_HOST_H */

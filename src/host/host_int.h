@@ -50,7 +50,7 @@ struct host_metrics;
 
 struct kiln_host {
     struct kiln_host_opts opts;
-    char host_name[256], host_id[64];
+    struct kiln_host_facts facts;
     struct host_reader reader;
     struct kiln_publisher *publisher;
     struct kiln_resolver *resolver;
@@ -61,6 +61,7 @@ struct kiln_host {
     _Atomic bool stopping;
     _Atomic uint64_t complained; /* about a consumer: kiln_log_every() */
     _Atomic uint32_t want_hz;
+    _Atomic uint64_t names_cpu_ns, names_bytes; /* what finding names costs */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t turn;

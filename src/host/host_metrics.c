@@ -18,6 +18,7 @@ struct host_metrics {
     struct kiln_metric *bpf_seconds, *bpf_runs, *bpf_bytes;
     struct kiln_metric *unwind_bytes, *unwind_used;
     struct kiln_metric *batches, *batches_failed, *publish_seconds;
+    struct kiln_metric *cpu_seconds, *bytes;
 };
 
 static void get_samples(struct host_metrics *m, struct kiln_metrics *metrics)
@@ -77,6 +78,11 @@ static void get_batches(struct host_metrics *m, struct kiln_metrics *metrics)
                                             "Batches that were not taken.");
     m->publish_seconds = kiln_metric_get(metrics, KILN_HISTOGRAM, "kiln_host_publish_seconds",
                                          "Time to name and build a batch.", NULL);
+    m->cpu_seconds = kiln_metric_counter(
+        metrics, "kiln_host_cpu_seconds_total",
+        "Processor time of the host profiler, without its programs in the kernel.");
+    m->bytes = kiln_metric_gauge(metrics, "kiln_host_memory_bytes",
+                                 "Memory of the host profiler, with what it has in the kernel.");
 }
 
 int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_metrics)
@@ -135,7 +141,36 @@ static void tell(struct host_metrics *m, const struct kiln_host_status *status)
     set(m->rate, status->hz);
     set(m->batches, status->batches);
     set(m->batches_failed, status->batches_failed);
+    kiln_metric_set(m->cpu_seconds, (double)status->cpu_ns / (double)KILN_NS_PER_S);
+    set(m->bytes, status->memory_bytes);
     tell_kernel(m, status);
+}
+
+/* ---- what it costs ---- */
+
+static uint64_t thread_ns(clockid_t clock)
+{
+    struct timespec t;
+
+    return clock_gettime(clock, &t) == 0 ? kiln_timespec_ns(t) : 0;
+}
+
+/* On the reader's thread, which ends before the publisher is waited for. */
+static uint64_t cpu_ns(struct kiln_host *host)
+{
+    uint64_t ns = thread_ns(CLOCK_THREAD_CPUTIME_ID) + atomic_load(&host->names_cpu_ns);
+    clockid_t clock;
+
+    return pthread_getcpuclockid(host->publishing, &clock) == 0 ? ns + thread_ns(clock) : ns;
+}
+
+static uint64_t memory_bytes(struct kiln_host *host, const struct kiln_kernel_stats *kernel)
+{
+    const struct host_reader *reader = &host->reader;
+
+    return kernel->map_bytes + atomic_load(&host->names_bytes) +
+           kiln_processes_bytes(reader->processes) + kiln_gather_bytes(reader->gather) +
+           kiln_merge_bytes(reader->merge);
 }
 
 void host_tell(struct kiln_host *host)
@@ -159,6 +194,8 @@ void host_tell(struct kiln_host *host)
         .unwind_bytes = tables.bytes,
         .unwind_used_bytes = tables.used_bytes,
         .hz = reader->hz,
+        .cpu_ns = cpu_ns(host),
+        .memory_bytes = memory_bytes(host, &kernel),
     };
     status.ends.lost += kernel.counts[KILN_COUNT_LOST];
     host->status = status;

@@ -111,6 +111,17 @@ static void deliver(struct kiln_host *host, struct kiln_batch *batch)
 
 /* ---- the thread ---- */
 
+static void tell_cost(struct kiln_host *host)
+{
+    uint64_t cpu_ns, bytes;
+
+    if (!host->resolver)
+        return;
+    kiln_resolver_cost(host->resolver, &cpu_ns, &bytes);
+    atomic_store(&host->names_cpu_ns, cpu_ns);
+    atomic_store(&host->names_bytes, bytes);
+}
+
 static void publish_one(struct kiln_host *host, struct kiln_gathering *gathering)
 {
     uint64_t began = kiln_clock_mono_ns();
@@ -118,6 +129,7 @@ static void publish_one(struct kiln_host *host, struct kiln_gathering *gathering
     struct kiln_err err = {0};
     int r = kiln_publish(host->publisher, gathering, &batch, &err);
 
+    tell_cost(host);
     host_metrics_batch(host->metrics,
                        (double)(kiln_clock_mono_ns() - began) / (double)KILN_NS_PER_S);
     if (r == 0) {

@@ -222,6 +222,11 @@ void kiln_merge_flush(struct kiln_merge *merge)
         show_oldest(merge);
 }
 
+size_t kiln_merge_bytes(const struct kiln_merge *merge)
+{
+    return merge->budget.used;
+}
+
 uint64_t kiln_merge_late(const struct kiln_merge *merge)
 {
     return merge->late;

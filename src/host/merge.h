@@ -42,6 +42,7 @@ void kiln_merge_add_sample(struct kiln_merge *merge, const struct kiln_record *r
 void kiln_merge_end(struct kiln_merge *merge);
 /* Shows everything: at the end. */
 void kiln_merge_flush(struct kiln_merge *merge);
+size_t kiln_merge_bytes(const struct kiln_merge *merge);
 /* Of those that were shown: samples and events that came after a later one was shown. */
 uint64_t kiln_merge_late(const struct kiln_merge *merge);
 /* Shown before they were due, for want of room. */

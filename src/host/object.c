@@ -465,3 +465,8 @@ void kiln_objects_on_gone(struct kiln_objects *objects,
     objects->on_gone = on_gone;
     objects->context = context;
 }
+
+uint64_t kiln_objects_bytes(const struct kiln_objects *objects)
+{
+    return objects->weight;
+}

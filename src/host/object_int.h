@@ -55,6 +55,8 @@ struct kiln_object *kiln_objects_vdso(struct kiln_objects *objects);
  */
 bool kiln_objects_use(struct kiln_objects *objects, struct kiln_object *object);
 
+/* Memory of their headers and tables. */
+uint64_t kiln_objects_bytes(const struct kiln_objects *objects);
 /* Forgets objects that nobody has used for long. */
 void kiln_objects_sweep(struct kiln_objects *objects);
 

@@ -452,6 +452,12 @@ int kiln_processes_new(const struct kiln_processes_opts *opts,
     return 0;
 }
 
+uint64_t kiln_processes_bytes(const struct kiln_processes *processes)
+{
+    return processes->shelf.budget.used + processes->shelf.paths.bytes +
+           kiln_objects_bytes(processes->objects);
+}
+
 void kiln_processes_free(struct kiln_processes *all)
 {
     if (!all)

@@ -128,6 +128,9 @@ void kiln_processes_on_object(struct kiln_processes *processes,
                               void (*on_gone)(void *context, struct kiln_object *object),
                               void *context);
 
+/* Memory of mappings, paths and files. */
+uint64_t kiln_processes_bytes(const struct kiln_processes *processes);
+
 /*
  * The mapping that holds the address; NULL: none.  Opens its file when first asked for it.  Where
  * none holds it, /proc is asked again now and then: not every change of mappings is told.

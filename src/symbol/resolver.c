@@ -116,6 +116,13 @@ void kiln_resolver_free(struct kiln_resolver *resolver)
     kiln_free(resolver);
 }
 
+void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_ns,
+                        uint64_t *ret_bytes)
+{
+    *ret_cpu_ns = kiln_child_cpu_ns(&resolver->child);
+    *ret_bytes = kiln_child_bytes(&resolver->child) + kiln_name_cache_bytes(&resolver->cache);
+}
+
 /* ---- who is set aside ---- */
 
 static uint64_t key_of(const struct kiln_source *source)

@@ -68,6 +68,10 @@ void kiln_resolver_free(struct kiln_resolver *resolver);
 KILN_CHECK int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
                                  const uint64_t *addresses, uint32_t n, struct kiln_name *names);
 
+/* What it costs: CPU time of its children so far; memory of the child and of what is kept. */
+void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_ns,
+                        uint64_t *ret_bytes);
+
 /* What a child does until its socket (descriptor 3) is closed.  Returns an exit code. */
 int kiln_resolver_child(void);
 

@@ -57,7 +57,8 @@ struct kiln_child {
     uint32_t cpu_ms, wall_ms; /* for one ask */
     pid_t pid;                /* 0: there is none */
     int fd;
-    pid_t ended[16]; /* not reaped yet: a process may hang in the kernel after it was killed */
+    uint64_t spent_ns; /* CPU time of those before it */
+    pid_t ended[16];   /* not reaped yet: a process may hang in the kernel after it was killed */
     uint32_t n_ended;
 };
 
@@ -69,6 +70,9 @@ struct kiln_child_sink {
 
 KILN_CHECK int kiln_child_start(struct kiln_child *child);
 void kiln_child_end(struct kiln_child *child);
+/* CPU time of all children so far, and the memory of the one that there is. */
+uint64_t kiln_child_cpu_ns(const struct kiln_child *child);
+uint64_t kiln_child_bytes(const struct kiln_child *child);
 /* False: there is none, or it died while nobody asked. */
 bool kiln_child_is_well(const struct kiln_child *child);
 /*

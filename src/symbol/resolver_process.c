@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,9 +17,46 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "symbol/resolver_int.h"
 
 enum { GONE_MS = 500, READY_MS = 10000 };
+
+static uint64_t cpu_ns(const struct kiln_child *child)
+{
+    clockid_t clock;
+    struct timespec t;
+
+    if (clock_getcpuclockid(child->pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+        return 0;
+    return kiln_timespec_ns(t);
+}
+
+uint64_t kiln_child_cpu_ns(const struct kiln_child *child)
+{
+    return child->spent_ns + (child->pid > 0 ? cpu_ns(child) : 0);
+}
+
+uint64_t kiln_child_bytes(const struct kiln_child *child)
+{
+    char path[64];
+    struct kiln_buf text;
+    struct kiln_str rest;
+    uint64_t pages = 0;
+
+    if (child->pid <= 0)
+        return 0;
+    snprintf(path, sizeof(path), "/proc/%ld/statm", (long)child->pid);
+    kiln_buf_init(&text, 256);
+    if (kiln_file_read(path, &text, NULL) == 0) {
+        rest = kiln_buf_str(&text);
+        kiln_str_cut(&rest, ' ');
+        if (kiln_str_parse_u64(kiln_str_cut(&rest, ' '), &pages) < 0)
+            pages = 0;
+    }
+    kiln_buf_done(&text);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
 
 static void reap(struct kiln_child *child)
 {
@@ -48,6 +86,7 @@ void kiln_child_end(struct kiln_child *child)
     if (child->pid <= 0)
         return;
     close(child->fd);
+    child->spent_ns += cpu_ns(child);
     kill(child->pid, SIGKILL);
     if (!is_gone(child->pid) && child->n_ended < KILN_ARRAY_LEN(child->ended))
         child->ended[child->n_ended++] = child->pid;
@@ -182,16 +221,6 @@ static int send_ask(const struct kiln_child *child, const struct kiln_names_ask 
         n = sendmsg(child->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -EPIPE : 0;
-}
-
-static uint64_t cpu_ns(const struct kiln_child *child)
-{
-    clockid_t clock;
-    struct timespec t;
-
-    if (clock_getcpuclockid(child->pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
-        return 0;
-    return kiln_timespec_ns(t);
 }
 
 /* An ask that is under way. */

@@ -215,6 +215,12 @@ void kiln_processes_on_object(struct kiln_processes *processes,
     (void)processes, (void)on_gone, (void)context;
 }
 
+uint64_t kiln_processes_bytes(const struct kiln_processes *processes)
+{
+    (void)processes;
+    return 1000000;
+}
+
 struct kiln_map *kiln_process_map(struct kiln_processes *processes, struct kiln_process *of,
                                   uint64_t address)
 {
@@ -291,6 +297,14 @@ int kiln_resolver_new(const struct kiln_resolver_opts *opts, struct kiln_resolve
 void kiln_resolver_free(struct kiln_resolver *resolver)
 {
     (void)resolver;
+}
+
+void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_ns,
+                        uint64_t *ret_bytes)
+{
+    (void)resolver;
+    *ret_cpu_ns = 3600 * KILN_NS_PER_S;
+    *ret_bytes = 20000000;
 }
 
 /* Every address is called by its number. */
@@ -418,6 +432,9 @@ TEST(host, samples_become_named_stacks_and_callers_in_the_kernel_are_moved_into_
     CHECK_EQ(status.ends.by_end[KILN_END_COMPLETE] + atomic_load(&left), 4);
     CHECK_EQ(status.ends.lost, 3);
     CHECK_EQ(status.unwind_used_bytes, 40);
+    CHECK(status.cpu_ns > 3600 * KILN_NS_PER_S); /* names, and the threads themselves */
+    CHECK(status.cpu_ns < 3660 * KILN_NS_PER_S);
+    CHECK(status.memory_bytes >= 21000000);
     CHECK_EQ((uint64_t)forget(), status.samples);
     CHECK_EQ(file.refs, 1);
     CHECK_EQ(app.refs, 1);
@@ -467,6 +484,7 @@ TEST(host, a_consumer_that_is_stuck_costs_the_oldest_and_nothing_else)
     kiln_host_stop(host);
     got = (uint64_t)forget();
     CHECK_EQ(got + status.ends.lost - 3, status.samples);
+    CHECK_EQ(status.dropped, status.ends.lost - 3);
     CHECK_EQ(app.refs, 1);
 }
 
