@@ -369,6 +369,32 @@ static int by_name(const void *a, const void *b)
     return r ? r : kiln_str_cmp(x->labels, y->labels);
 }
 
+void kiln_metrics_collect(struct kiln_metrics *metrics)
+{
+    if (!metrics)
+        return;
+    for (struct collector *c = atomic_load(&metrics->collectors); c; c = c->next)
+        c->collect(c->context);
+}
+
+void kiln_metrics_each(struct kiln_metrics *metrics,
+                       void (*each)(void *context, const struct kiln_metric_shown *metric),
+                       void *context)
+{
+    if (!metrics)
+        return;
+    pthread_mutex_lock(&metrics->lock);
+    for (uint32_t i = 0; i < metrics->n; i++) {
+        const struct kiln_metric *m = metrics->list[i];
+
+        each(context, &(struct kiln_metric_shown){.name = m->name,
+                                                  .labels = m->labels,
+                                                  .kind = m->kind,
+                                                  .value = kiln_metric_value(m)});
+    }
+    pthread_mutex_unlock(&metrics->lock);
+}
+
 void kiln_metrics_format(struct kiln_metrics *metrics, struct kiln_buf *out)
 {
     static const char *const types[] = {"counter", "gauge", "histogram"};
@@ -376,8 +402,7 @@ void kiln_metrics_format(struct kiln_metrics *metrics, struct kiln_buf *out)
 
     if (!metrics)
         return;
-    for (struct collector *c = atomic_load(&metrics->collectors); c; c = c->next)
-        c->collect(c->context);
+    kiln_metrics_collect(metrics);
     pthread_mutex_lock(&metrics->lock);
     if (!metrics->sorted && metrics->n > 0)
         qsort(metrics->list, metrics->n, sizeof(struct kiln_metric *), by_name);

@@ -57,6 +57,20 @@ double kiln_metric_value(const struct kiln_metric *metric); /* of a histogram: i
 void kiln_metrics_on_collect(struct kiln_metrics *metrics, void (*collect)(void *context),
                              void *context);
 
+/* Brings them up to date: calls all of those. */
+void kiln_metrics_collect(struct kiln_metrics *metrics);
+
+/* One as it stands; `labels` as they are shown: reason="too_old",receiver="otlp". */
+struct kiln_metric_shown {
+    struct kiln_str name, labels;
+    enum kiln_metric_kind kind;
+    double value; /* of a histogram: its count */
+};
+/* Visits all of them, in no order.  `each` must not ask for metrics.  `metrics` may be NULL. */
+void kiln_metrics_each(struct kiln_metrics *metrics,
+                       void (*each)(void *context, const struct kiln_metric_shown *metric),
+                       void *context);
+
 /* Writes all of them in Prometheus' text format 0.0.4, sorted by name. */
 void kiln_metrics_format(struct kiln_metrics *metrics, struct kiln_buf *out);
 
