@@ -9,19 +9,22 @@
 
 #include "api/api.h"
 #include "cli/serve.h"
+#include "net/problem.h"
 #include "net/rpc.h"
 #include "store/admin.h"
 
 #define DEFAULT_SOCKET "/run/kiln/kiln.sock"
 
-static int make_router(struct kiln_serve *serve, struct kiln_router **ret_router)
+/* Paths that are not there are told of in the words of whoever may ask for them. */
+static int make_router(struct kiln_serve *serve, struct kiln_router **ret_router,
+                       void (*unknown)(struct kiln_request *request))
 {
     int r = kiln_router_new(ret_router);
 
     if (r < 0)
         return r;
     kiln_router_guard(*ret_router, kiln_gate_guard(serve->gate));
-    kiln_router_fallback(*ret_router, kiln_rpc_unknown, NULL);
+    kiln_router_fallback(*ret_router, unknown, NULL);
     return 0;
 }
 
@@ -48,6 +51,7 @@ int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
         r = kiln_serve_query_routes(serve);
     if (r == 0)
         r = kiln_store_admin_add(serve->full, &admin);
+    kiln_router_translate(serve->full, kiln_problem_translate);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }
 
@@ -155,10 +159,9 @@ int kiln_serve_listen(struct kiln_serve *serve, struct kiln_err *err)
     int r = kiln_serve_pages_starting(serve, &serve->starting);
 
     if (r == 0)
-        r = make_router(serve, &serve->otlp);
-
+        r = make_router(serve, &serve->otlp, kiln_rpc_unknown);
     if (r == 0)
-        r = make_router(serve, &serve->full);
+        r = make_router(serve, &serve->full, kiln_problem_unknown);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     return bind_all(serve, err);

@@ -11,6 +11,7 @@
 #include "base/leash.h"
 #include "base/mem.h"
 #include "codec/otlp.h"
+#include "net/problem.h"
 #include "store/check.h"
 #include "store/choose.h"
 #include "store/store.h"
@@ -19,7 +20,6 @@
 #define EXPORT_BYTES ((size_t)256 << 20)
 #define ANSWER_MAX   ((size_t)1 << 30)
 #define WAIT_NS      (5 * KILN_NS_PER_S) /* for memory that others hold */
-#define RETRY_S      "5"
 enum { JOBS_MAX = 4, PATH_BYTES = 4096 };
 
 struct admin {
@@ -61,11 +61,8 @@ static int status_of(int code)
 
 static void reply_error(struct kiln_request *request, int code, const struct kiln_err *err)
 {
-    if (err->where[0])
-        kiln_request_reply_text(request, status_of(code), "%s: %s", err->where, err->text);
-    else
-        kiln_request_reply_text(request, status_of(code), "%s",
-                                err->text[0] ? err->text : kiln_err_text(code));
+    kiln_problem_reply(request, status_of(code), err->where, "%s%s%s", err->where,
+                       err->where[0] ? ": " : "", err->text[0] ? err->text : kiln_err_text(code));
 }
 
 static void reply_body(struct kiln_request *request, const char *type, struct kiln_buf *body)
@@ -272,19 +269,6 @@ static void run_delete(struct admin *admin, struct kiln_request *request)
 
 /* ---- jobs ---- */
 
-static void reply_busy(struct kiln_request *request, const char *text)
-{
-    struct kiln_reply reply = {
-        .status = 503,
-        .content_type = "text/plain; charset=utf-8",
-        .body = kiln_str_of(text),
-        .headers = {{KILN_STR("retry-after"), KILN_STR(RETRY_S)}},
-        .n_headers = 1,
-    };
-
-    kiln_request_reply(request, &reply);
-}
-
 /*
  * With memory that is the job's until it has answered.  Others of them may hold it, or have just
  * answered and be about to give it back: they are waited for, but not for ever.
@@ -298,7 +282,7 @@ static void run_charged(struct admin *admin, struct kiln_request *request, const
     size_t charged = job->exports * export_bytes(admin);
 
     if (charged && kiln_leash_reserve(&leash, charged, NULL) < 0) {
-        reply_busy(request, "there is no memory for this just now\n");
+        kiln_problem_reply(request, 503, "", "there is no memory for this just now");
         return;
     }
     job->run(admin, request);
@@ -314,7 +298,7 @@ static void run(struct kiln_request *request, const struct job *job)
     if (atomic_fetch_add(&admin->running, 1) < JOBS_MAX)
         run_charged(admin, request, job);
     else
-        reply_busy(request, "too many of these at once\n");
+        kiln_problem_reply(request, 503, "", "too many of these at once");
     atomic_fetch_sub(&admin->running, 1);
 }
 
@@ -338,8 +322,8 @@ static void handle_backup(struct kiln_request *request)
     if (is_near(&request->peer))
         run(request, &(struct job){run_backup, 0});
     else
-        kiln_request_reply_text(request, 403,
-                                "a backup writes on the server's machine: ask for it there");
+        kiln_problem_reply(request, 403, "",
+                           "a backup writes on the server's machine: ask for it there");
 }
 
 static void handle_export(struct kiln_request *request)
