@@ -574,6 +574,7 @@ void kiln_conn_open(struct kiln_loop *loop, struct kiln_listener *listener, int 
     conn->fd = fd;
     conn->ssl = ssl;
     conn->peer = *peer;
+    conn->peer.tls = ssl != NULL;
     conn->protocol = ssl ? KILN_CONN_HANDSHAKE : KILN_CONN_FIRST;
     conn->armed_ms = KILN_NEVER;
     conn->idle_ms = loop->now_ms;

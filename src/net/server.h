@@ -46,6 +46,7 @@ struct kiln_header {
 struct kiln_peer {
     char address[64]; /* "127.0.0.1:5555", "[::1]:5555", "unix" */
     bool local;       /* a Unix socket: uid and pid are known */
+    bool tls;
     uid_t uid;
     pid_t pid;
     char subject[128]; /* common name of a verified client certificate; "" without one */

@@ -23,6 +23,12 @@
  * that says another is refused.  What only reads may name up to 16 at once, "a|b"; handlers see
  * them in order, each once.
  *
+ * People who sit before the page sign in with their token once and get a session, which the cookie
+ * kiln_session names: random, kept in memory alone, over after twelve hours, when the token is
+ * taken out of the file, or when they sign out.  It may do what its token may; changes only where
+ * our own page asks for them (X-Kiln-Page: 1, and no word of the browser that says otherwise).  A
+ * request with an Authorization header is judged by that alone.
+ *
  * Peers on a Unix socket that are root or of our own user may do everything.  Without a file of
  * tokens everybody may: kiln_gate_check_listen() keeps that to loopback.
  *
@@ -64,6 +70,32 @@ void kiln_gate_look_again(struct kiln_gate *gate);
 
 /* For kiln_router_guard(). */
 struct kiln_guard kiln_gate_guard(struct kiln_gate *gate);
+
+/* ---- who is there ---- */
+
+#define KILN_SESSION_COOKIE "kiln_session"
+enum { KILN_SESSION_S = 12 * 3600, KILN_SESSION_BYTES = 32, KILN_SESSION_TEXT = 64 };
+
+struct kiln_caller {
+    bool tokens;                      /* the server has them */
+    bool signed_in;                   /* by a token or a session that is known */
+    unsigned access;                  /* bits: 1 << enum kiln_access */
+    char tenant[KILN_TENANT_MAX + 1]; /* whose token it is; "": any, or nobody's */
+};
+
+void kiln_gate_caller(struct kiln_gate *gate, const struct kiln_request *request,
+                      struct kiln_caller *ret_caller);
+/*
+ * Begins a session, and ends the one that the request has.  -EKEYREJECTED: there is no such token;
+ * -ENOENT: there are no tokens at all; -ENOMEM, -EIO.
+ */
+KILN_CHECK int kiln_gate_sign_in(struct kiln_gate *gate, const struct kiln_request *request,
+                                 struct kiln_str secret, char ret_id[KILN_SESSION_TEXT + 1],
+                                 struct kiln_caller *ret_caller);
+/* Ends the session of a request, where it has one. */
+void kiln_gate_sign_out(struct kiln_gate *gate, const struct kiln_request *request);
+
+/* ---- the rest ---- */
 
 /*
  * Counts the body of a request that had no Content-Length (what had one was counted by the guard).

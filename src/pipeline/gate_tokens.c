@@ -148,7 +148,7 @@ void kiln_tokens_done(struct kiln_tokens *tokens)
 
 /* ---- asking ---- */
 
-static bool same_digest(const uint8_t *a, const uint8_t *b)
+bool kiln_token_same_digest(const uint8_t *a, const uint8_t *b)
 {
     uint8_t differ = 0;
 
@@ -157,17 +157,24 @@ static bool same_digest(const uint8_t *a, const uint8_t *b)
     return differ == 0;
 }
 
-const struct kiln_token *kiln_tokens_find(const struct kiln_tokens *tokens, struct kiln_str secret)
+const struct kiln_token *kiln_tokens_by_digest(const struct kiln_tokens *tokens,
+                                               const uint8_t digest[KILN_SHA256_BYTES])
 {
     const struct kiln_token *found = NULL;
-    uint8_t digest[KILN_SHA256_BYTES];
 
-    kiln_sha256(secret, digest);
     for (uint32_t i = 0; i < tokens->n; i++) {
-        if (same_digest(tokens->list[i].digest, digest))
+        if (kiln_token_same_digest(tokens->list[i].digest, digest))
             found = &tokens->list[i];
     }
     return found;
+}
+
+const struct kiln_token *kiln_tokens_find(const struct kiln_tokens *tokens, struct kiln_str secret)
+{
+    uint8_t digest[KILN_SHA256_BYTES];
+
+    kiln_sha256(secret, digest);
+    return kiln_tokens_by_digest(tokens, digest);
 }
 
 static bool cut_word(struct kiln_str *s, const char *word)
