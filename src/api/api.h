@@ -9,6 +9,7 @@
 #ifndef KILN_API_API_H
 #define KILN_API_API_H
 
+#include "api/about.h"
 #include "api/kept.h"
 #include "base/log.h"
 #include "net/server.h"
@@ -17,13 +18,17 @@
 #define KILN_API_TOO_LARGE "the answer is larger than there is memory for now: ask for less"
 
 struct kiln_sources; /* api/sources.h */
+struct kiln_gate;    /* pipeline/gate.h */
 
 struct kiln_api {
     struct kiln_querier *querier; /* all borrowed */
     struct kiln_engine *engine;
     struct kiln_kept *kept;
     struct kiln_log *log;               /* NULL: silent */
+    struct kiln_gate *gate;             /* NULL: everybody may do everything */
+    struct kiln_metrics *metrics;       /* NULL: nothing is counted */
     const struct kiln_sources *sources; /* NULL: no directory of source text is configured */
+    const struct kiln_about *about;     /* NULL: nothing is told of the server itself */
     bool multitenant;
 };
 

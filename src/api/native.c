@@ -10,12 +10,14 @@
 
 #include "api/native_int.h"
 #include "base/clock.h"
+#include "net/problem.h"
 
 #define BODY_MAX   ((size_t)256 << 20)
 #define ARGS_BYTES ((size_t)16 << 20) /* most of it for what is kept */
 #define JSON       "application/json"
 #define TOLD_MAX   ((size_t)1 << 20)
 #define OPENED_MAX ((size_t)64 << 20) /* of a file, as it comes */
+#define TOKEN_MAX  ((size_t)16 << 10)
 /* A picture has a script of its own, which asks nobody for anything. */
 #define PICTURE_POLICY                                                                             \
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
@@ -77,6 +79,11 @@ static const struct kiln_native_endpoint endpoints[] = {
     {"DELETE", "/api/v1/annotations/*", KILN_ACCESS_WRITE, 0, kiln_native_run_unannotate, 0},
     {"GET", "/api/v1/findings", KILN_ACCESS_READ, P(SERVICE) | P(FROM) | P(UNTIL),
      kiln_native_run_findings, 0},
+    {"GET", "/api/v1/session", KILN_ACCESS_NONE, 0, kiln_native_run_session, 0},
+    {"POST", "/api/v1/session", KILN_ACCESS_NONE, 0, kiln_native_run_sign_in, TOKEN_MAX},
+    {"DELETE", "/api/v1/session", KILN_ACCESS_NONE, 0, kiln_native_run_sign_out, 0},
+    {"GET", "/api/v1/status", KILN_ACCESS_SELF, 0, kiln_native_run_status, 0},
+    {"GET", "/api/v1/agents", KILN_ACCESS_SELF, 0, kiln_native_run_agents, 0},
     {"GET", "/api/v1/openapi.yaml", KILN_ACCESS_NONE, 0, run_openapi, 0},
 };
 
@@ -95,6 +102,7 @@ static const struct fault faults[] = {
     {KILN_E_UTF8, 400, "bad_parameter"},
     {KILN_E_UNKNOWN, 400, "unknown_parameter"},
     {-EBADMSG, 400, "bad_body"},
+    {-EKEYREJECTED, 401, "unauthenticated"},
     {KILN_E_NOMATCH, 404, "no_such_type"},
     {KILN_E_AMBIGUOUS, 400, "ambiguous_type"},
     {-ENOENT, 404, "not_found"},
@@ -142,16 +150,7 @@ static void put_error(struct kiln_native_call *call, int code)
     kiln_buf_init(&message, 4096);
     add_message(call, where, code, &message);
     kiln_buf_clear(&call->body);
-    kiln_json_out_init(&call->w, &call->body, 0);
-    kiln_json_put_object(&call->w);
-    kiln_json_put_name(&call->w, "error");
-    kiln_json_put_object(&call->w);
-    kiln_native_put_text(call, "code", kiln_str_of(fault.word));
-    kiln_native_put_text(call, "message", kiln_buf_str(&message));
-    kiln_native_put_text(call, "where", kiln_str_of(where));
-    kiln_json_end_object(&call->w);
-    kiln_json_end_object(&call->w);
-    kiln_buf_putc(&call->body, '\n');
+    kiln_problem_format(fault.word, kiln_buf_str(&message), kiln_str_of(where), &call->body);
     kiln_buf_done(&message);
     call->content_type = JSON;
     call->status = fault.status;
@@ -192,6 +191,10 @@ static void reply_call(struct kiln_native_call *call)
     list_notes(call, notes, sizeof(notes));
     if (notes[0])
         add_header(&reply, KILN_STR("x-kiln-notes"), notes);
+    if (call->cookie[0])
+        add_header(&reply, KILN_STR("set-cookie"), call->cookie);
+    if (call->status == 401)
+        add_header(&reply, KILN_STR("www-authenticate"), "Bearer realm=\"kiln\"");
     if (call->status == 503)
         add_header(&reply, KILN_STR("retry-after"), "5");
     kiln_request_reply(call->request, &reply);

@@ -12,7 +12,8 @@
  *   native_told.c    what is kept of what people tell
  *   native_query.c, native_diff.c, native_labels.c, native_found.c, native_windows.c,
  *   native_function.c, native_source.c, native_services.c, native_deployments.c,
- * native_annotations.c   questions
+ *   native_annotations.c   questions
+ *   native_session.c, native_status.c, native_drops.c, native_agents.c   about the server itself
  *
  * Threads: a call has one owner, the worker that answers it.
  */
@@ -135,6 +136,7 @@ struct kiln_native_call {
     int status;
     const char *content_type; /* NULL: no body */
     char disposition[128];    /* Content-Disposition; "": none */
+    char cookie[192];         /* Set-Cookie; "": none */
     bool cacheable;
     struct kiln_buf body;
     struct kiln_json_out w; /* into body */
@@ -204,6 +206,8 @@ void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_fla
 
 /* Members of the object that is open: a name and its value. */
 void kiln_native_put_text(struct kiln_native_call *call, const char *name, struct kiln_str text);
+void kiln_native_put_said(struct kiln_native_call *call, const char *name,
+                          const char *text); /* "": null */
 void kiln_native_put_number(struct kiln_native_call *call, const char *name, double number);
 void kiln_native_put_u64(struct kiln_native_call *call, const char *name, uint64_t number);
 void kiln_native_put_i64(struct kiln_native_call *call, const char *name, int64_t number);
@@ -302,6 +306,20 @@ void kiln_native_end_answer(struct kiln_native_call *call);
 /* Total, table and tree: what of these there is. */
 KILN_CHECK int kiln_native_put_merged(struct kiln_native_call *call,
                                       const struct kiln_merged *merged);
+
+/* ---- about the server itself ---- */
+
+struct kiln_caller;
+
+int kiln_native_run_session(struct kiln_native_call *call);
+int kiln_native_run_sign_in(struct kiln_native_call *call);
+int kiln_native_run_sign_out(struct kiln_native_call *call);
+int kiln_native_run_status(struct kiln_native_call *call);
+int kiln_native_run_agents(struct kiln_native_call *call);
+/* Who asks (pipeline/gate.h). */
+void kiln_native_caller(const struct kiln_native_call *call, struct kiln_caller *ret_caller);
+/* "drops": whatever was counted that was dropped, refused or cut; with `none`, an empty list. */
+void kiln_native_put_drops(struct kiln_native_call *call, bool none);
 
 /* ---- native_files.c ---- */
 

@@ -109,6 +109,15 @@ void kiln_native_put_time(struct kiln_native_call *call, const char *name, uint6
     kiln_json_put_raw_end(&call->w);
 }
 
+void kiln_native_put_said(struct kiln_native_call *call, const char *name, const char *text)
+{
+    kiln_json_put_name(&call->w, name);
+    if (text[0])
+        kiln_json_put_str(&call->w, kiln_str_of(text));
+    else
+        kiln_json_put_null(&call->w);
+}
+
 void kiln_native_put_seconds(struct kiln_native_call *call, const char *name, uint64_t ns)
 {
     kiln_native_put_number(call, name, (double)ns / 1e9);

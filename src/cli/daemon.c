@@ -113,7 +113,7 @@ uint64_t kiln_process_rss(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static double cpu_seconds(void)
+double kiln_process_cpu_seconds(void)
 {
     struct rusage usage;
 
@@ -154,7 +154,7 @@ static void collect(void *context)
     struct kiln_metrics *m = context;
 
     set(m, KILN_COUNTER, "process_cpu_seconds_total", "Processor time, user and system.",
-        cpu_seconds());
+        kiln_process_cpu_seconds());
     set(m, KILN_GAUGE, "process_resident_memory_bytes", "Memory of the process.",
         (double)kiln_process_rss());
     set(m, KILN_GAUGE, "process_open_fds", "Open files and connections.",

@@ -35,6 +35,8 @@ void kiln_daemon_raise_open_files(void);
 void kiln_daemon_measure(struct kiln_metrics *metrics, uint64_t started_unix_ns);
 /* Bytes that this process has in memory; 0 if it cannot be told. */
 uint64_t kiln_process_rss(void);
+/* Processor time of it, user and system. */
+double kiln_process_cpu_seconds(void);
 
 /* Answers with all metrics. */
 void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics *metrics);

@@ -66,6 +66,8 @@ static int open_parts(struct kiln_serve *serve, struct kiln_err *err)
 {
     int r = kiln_serve_open_store(serve, err);
 
+    atomic_store(&serve->store_open, r == 0);
+    kiln_serve_beat(serve);
     if (r == 0)
         r = kiln_serve_pipeline(serve, err);
     if (r == 0)
@@ -125,6 +127,8 @@ static void finish(struct kiln_serve *serve)
     if (serve->io)
         kiln_io_close(serve->io);
     kiln_metrics_free(serve->metrics);
+    kiln_pulse_done(&serve->pulse);
+    pthread_mutex_destroy(&serve->host_lock);
     if (was_ready)
         kiln_log(serve->log, KILN_LOG_INFO, "stopped", NULL);
     kiln_log_free(serve->log);
@@ -160,7 +164,11 @@ static int begin(struct kiln_serve *serve, const struct kiln_server_config *conf
     serve->config = config;
     serve->started_unix_ns = kiln_clock_unix_ns();
     serve->started_mono_ns = kiln_clock_mono_ns();
+    kiln_pulse_init(&serve->pulse);
+    pthread_mutex_init(&serve->host_lock, NULL);
     kiln_memory_init(&serve->memory, set->memory_limit);
+    serve->memory.beat = kiln_serve_beat;
+    serve->memory.beat_context = serve;
     kiln_daemon_raise_open_files();
     r = kiln_daemon_log(set, &serve->log, err);
     if (r == 0)
@@ -168,6 +176,7 @@ static int begin(struct kiln_serve *serve, const struct kiln_server_config *conf
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     kiln_serve_measure(serve);
+    kiln_serve_about(serve);
     kiln_log(serve->log, KILN_LOG_INFO, "starting", "version", "%s", KILN_VERSION, "pid", "%ld",
              (long)getpid(), "data_dir", "%s", set->data_dir, "memory_limit", "%lu",
              (unsigned long)set->memory_limit, "config", "%s",

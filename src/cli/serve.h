@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/pool.h"
+#include "base/pulse.h"
 #include "cli/host_settings.h"
 #include "cli/settings.h"
 #include "net/server.h"
@@ -50,6 +51,8 @@ struct kiln_memory {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stop;
+    void (*beat)(void *context); /* called at every look; NULL: nobody */
+    void *beat_context;
 };
 
 struct kiln_ports {
@@ -71,17 +74,24 @@ struct kiln_serve {
     struct kiln_receivers *receivers;
     struct kiln_scraper *scraper; /* NULL: nothing to scrape */
     struct kiln_host_plan plan;
-    struct kiln_host *host; /* NULL: this host is not profiled */
-    char no_host[256];      /* why it is not, though it should be; else empty */
+    pthread_mutex_t host_lock; /* of the next five */
+    struct kiln_host *host;    /* NULL: this host is not profiled */
+    struct kiln_host_facts host_facts;
+    uint64_t host_started_ns;
+    bool host_failed;
+    char no_host[256]; /* why it is not, though it should be; else empty */
     struct kiln_querier *querier;
     struct kiln_kept *kept;
     struct kiln_sources *sources; /* NULL: none are configured */
     struct kiln_api api;
+    struct kiln_about about;
+    struct kiln_pulse pulse;
     char scrape_dir[PATH_MAX];
     struct kiln_router *full, *otlp, *starting;
     struct kiln_server *server;
     struct kiln_ports ports;
     bool socket_on;
+    _Atomic bool store_open;
     _Atomic int state; /* enum kiln_serve_state */
     uint64_t started_unix_ns, started_mono_ns;
 };
@@ -128,6 +138,17 @@ void kiln_serve_pipeline_done(struct kiln_serve *serve);
 /* Profiles this host, where that is wanted and possible; `done` hands on what was gathered. */
 KILN_CHECK int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err);
 void kiln_serve_host_done(struct kiln_serve *serve);
+/* How it is; false: it is off.  From any thread. */
+bool kiln_serve_host_tell(struct kiln_serve *serve, struct kiln_about_agent *ret_agent);
+
+/* ---- server_about.c ---- */
+
+/* Makes what the API tells of this process. */
+void kiln_serve_about(struct kiln_serve *serve);
+/* Notes where the counters stand, every few seconds. */
+void kiln_serve_beat(void *serve);
+/* Bytes that are free where the data is; whether that is too little to take more. */
+uint64_t kiln_serve_disk_free(const struct kiln_serve *serve, bool *ret_full);
 
 /* ---- server_query.c ---- */
 

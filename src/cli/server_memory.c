@@ -199,6 +199,8 @@ static void *watch(void *arg)
         struct timespec until;
         uint64_t ms = look(memory);
 
+        if (memory->beat)
+            memory->beat(memory->beat_context);
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += (long)(ms * KILN_NS_PER_MS);
         until.tv_sec += until.tv_nsec / (long)KILN_NS_PER_S;

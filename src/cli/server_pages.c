@@ -6,9 +6,7 @@
 
 #include "cli/daemon.h"
 #include "cli/serve.h"
-#include "net/rpc.h"
-
-#define DISK_FREE_MIN ((uint64_t)64 << 20) /* the store's own: below it refuses */
+#include "net/problem.h"
 
 static void reply_health(struct kiln_request *request)
 {
@@ -19,13 +17,14 @@ static void reply_ready(struct kiln_request *request)
 {
     struct kiln_serve *serve = request->context;
     int state = atomic_load(&serve->state);
-    uint64_t free_bytes, total;
+    uint64_t free_bytes;
+    bool full;
 
     if (state == KILN_SERVE_STARTING)
         kiln_request_reply_text(request, 503, "not ready: replaying the log");
     else if (state == KILN_SERVE_STOPPING)
         kiln_request_reply_text(request, 503, "not ready: shutting down");
-    else if (serve->io->space(serve->io, &free_bytes, &total) == 0 && free_bytes < DISK_FREE_MIN)
+    else if (free_bytes = kiln_serve_disk_free(serve, &full), full)
         kiln_request_reply_text(request, 503, "not ready: the disk is full (%llu bytes are free)",
                                 (unsigned long long)free_bytes);
     else
@@ -96,7 +95,7 @@ int kiln_serve_pages_starting(struct kiln_serve *serve, struct kiln_router **ret
     if (r < 0)
         return r;
     kiln_router_guard(router, (struct kiln_guard){.check = refuse_all});
-    kiln_router_translate(router, kiln_rpc_translate);
+    kiln_router_translate(router, kiln_problem_translate);
     *ret_router = router;
     return add(router, routes, KILN_ARRAY_LEN(routes), serve);
 }

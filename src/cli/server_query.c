@@ -50,6 +50,9 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
                                    .kept = serve->kept,
                                    .log = serve->log,
                                    .sources = serve->sources,
+                                   .gate = serve->gate,
+                                   .metrics = serve->metrics,
+                                   .about = &serve->about,
                                    .multitenant = serve->config->set.multitenant};
     return 0;
 }

@@ -45,6 +45,8 @@ class Answer:
 def call(server, path, method="GET", data=None, **params):
     query = urllib.parse.urlencode(params, doseq=True)
     request = urllib.request.Request(f"http://127.0.0.1:{server.http}{path}{'?' if query else ''}{query}", data=data, method=method)
+    if hasattr(server, "token"):
+        request.add_header("Authorization", "Bearer " + server.token)
     try:
         with urllib.request.urlopen(request, timeout=120) as answer:
             return Answer(answer)
@@ -131,11 +133,20 @@ CASES = {
     ("GET", "/api/v1/annotations"): [({}, {"service": "cart", **RANGE}, None)],
     ("DELETE", "/api/v1/annotations/{id}"): [({"id": "annotations"}, {}, None)],
     ("GET", "/api/v1/findings"): [({}, {"service": "cart", **RANGE}, None)],
+    ("GET", "/api/v1/session"): [({}, {}, None)],
+    ("POST", "/api/v1/session"): [({}, {}, {"token": "reader-token"})],
+    ("DELETE", "/api/v1/session"): [({}, {}, None)],
+    ("GET", "/api/v1/status"): [({}, {}, None)],
+    ("GET", "/api/v1/agents"): [({}, {}, None)],
     ("GET", "/api/v1/openapi.yaml"): [({}, {}, None)],
     ("DELETE", "/api/v1/services/{name}"): [({"name": "cart"}, {}, None)],
 }
+# What is told of a server that has tokens, a host profiler, and something that it refused.
+ABOUT_ITSELF = {"/api/v1/session", "/api/v1/status", "/api/v1/agents"}
 # Documented, but nothing of a single small server can show it.
-NEVER = {"GET /api/v1/findings.findings[].id", "GET /api/v1/services.services[].tenant"}
+NEVER = {"GET /api/v1/findings.findings[].id", "GET /api/v1/services.services[].tenant",
+         # of a profiler that has just begun, or may not
+         "GET /api/v1/agents.agents[].drops[].reason", "GET /api/v1/agents.agents[].drops[].count"}
 
 
 class Documented(unittest.TestCase):
@@ -147,11 +158,20 @@ class Documented(unittest.TestCase):
         cls.server = KilnServer("--source", cls.source.name)
         cls.server.__enter__()
         fill(cls.server)
+        cls.folder = tempfile.TemporaryDirectory()
+        tokens = pathlib.Path(cls.folder.name) / "tokens.yaml"
+        tokens.write_text("- {token: reader-token, access: read}\n")
+        cls.guarded = KilnServer("--tokens", str(tokens), "--host-profiler", "auto")
+        cls.guarded.__enter__()
+        assert call(cls.guarded, "/api/v1/types").status == 401
+        cls.guarded.token = "reader-token"
 
     @classmethod
     def tearDownClass(cls):
         cls.server.__exit__()
         cls.source.cleanup()
+        cls.guarded.__exit__()
+        cls.folder.cleanup()
 
     def check(self, path, operation, answer):
         """Status, type and content are documented."""
@@ -172,7 +192,8 @@ class Documented(unittest.TestCase):
                 with self.subTest(method=method, path=path, params=params):
                     words = {k: made.get(v, v) for k, v in inside.items()}
                     data = json.dumps(body).encode() if body and not isinstance(body, bytes) else body
-                    answer = call(self.server, path.format(**words), method, data, **params)
+                    server = self.guarded if path in ABOUT_ITSELF else self.server
+                    answer = call(server, path.format(**words), method, data, **params)
                     self.assertLess(answer.status, 300, answer.body)
                     self.assertIn(str(answer.status), operations[method, path]["responses"])
                     self.check(path, operations[method, path], answer)
