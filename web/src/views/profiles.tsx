@@ -23,12 +23,17 @@ interface ProfilesAnswer {
 // One that has no id is named by its time and its labels.
 const keyOf = (row: ProfileRow) => row.id ?? row.time;
 
+// The labels that tell it apart; without `is`, their values alone.
+function described(row: ProfileRow, names: string[], is: string, between: string): string {
+    return names.filter((name) => row.labels[name]).map((name) => (is && name + is) + row.labels[name]).join(between);
+}
+
 function Rows({ rows }: { rows: ProfileRow[] }) {
     const chosen = usePlace().params.get("profile");
     const names = telling(rows.map((row) => row.labels), ["service_name"]).slice(0, 4);
     const now = Date.now();
     return (
-        <table class="table">
+        <table class="table profiles">
             <thead>
                 <tr>
                     <th>Time</th>
@@ -51,7 +56,7 @@ function Rows({ rows }: { rows: ProfileRow[] }) {
                             <button type="button" class="plain">{moment(Date.parse(row.time), now)}{clock(Date.parse(row.time), true).slice(5)}</button>
                         </td>
                         <td>{row.service}</td>
-                        <td class="soft wide">{names.filter((name) => row.labels[name]).map((name) => `${name} ${row.labels[name]}`).join(" · ")}</td>
+                        <td class="soft wide" title={described(row, names, " = ", "\n")}>{described(row, names, "", " · ")}</td>
                         <td class="number soft">{duration(row.duration_seconds)}</td>
                         <td class="number">{amountOf(row.value, row.type.split(":")[2])}</td>
                         <td class="number soft">{count(row.samples)}</td>
@@ -88,6 +93,13 @@ function Chosen({ row, id }: { row: ProfileRow | undefined; id: string }) {
     );
 }
 
+function sentence({ profiles, all }: ProfilesAnswer, order: string): string {
+    if (!profiles.length) return "No profiles";
+    const largest = profiles.reduce((most, row) => (row.value > most.value ? row : most));
+    const listed = all > profiles.length ? `, the ${order} ${profiles.length} listed` : "";
+    return `${plural(all, "profile")}${listed}; the largest has ${amountOf(largest.value, largest.type.split(":")[2])}`;
+}
+
 export function Profiles() {
     const { params } = usePlace();
     const scope = useScope();
@@ -96,7 +108,6 @@ export function Profiles() {
     const rows = list.data?.profiles ?? [];
     const id = params.get("profile");
     const row = rows.find((one) => keyOf(one) === id);
-    const title = list.data ? `${plural(list.data.all, "profile")}${list.data.all > rows.length ? `, the ${order} ${rows.length} listed` : ""}` : "Profiles";
     return (
         <main class="measuring fills">
             <ScopeBar
@@ -109,7 +120,7 @@ export function Profiles() {
             <div class="list-view">
                 <section class="panel list-panel" aria-label="Profiles">
                     <div class="panel-head">
-                        <h1 class="headline">{title}</h1>
+                        <h1 class="headline">{list.data ? sentence(list.data, order) : "Profiles"}</h1>
                         <span class="grow" />
                         <Segment
                             label="Order"

@@ -56,7 +56,7 @@ function Rows({ answer, byTrace }: { answer: SpansAnswer; byTrace: boolean }) {
     const now = Date.parse(answer.until);
     const is = (row: SpanRow) => (row.span_id ? row.span_id === params.get("span") : row.trace_id === params.get("trace") && !params.get("span"));
     return (
-        <table class="table">
+        <table class="table spans">
             <thead>
                 <tr>
                     <th>{byTrace ? "Trace" : "Span"}</th>
