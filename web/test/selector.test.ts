@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ProfileRow } from "../src/api/answers";
 import { formatMatchers, parseMatchers, selector, type Matcher } from "../src/model/selector";
+import { keyOf, questionOf } from "../src/model/single";
 
 test("matchers survive their text, whatever is in their values", () => {
     const matchers: Matcher[] = [
@@ -22,4 +24,12 @@ test("a selector has the service first", () => {
     assert.equal(selector("a:b:c:d:e", "", []), "a:b:c:d:e");
     assert.equal(selector("a:b:c:d:e", "shop", [{ name: "x", op: "=", value: "1" }]), 'a:b:c:d:e{service_name="shop",x="1"}');
     assert.equal(selector("", "", []), "{}");
+});
+
+test("a profile without an id is named by its time and labels, and found by them", () => {
+    const row = { id: null, time: "2026-03-01T11:00:00Z", labels: { pod: 'a"b', service_name: "shop" } } as unknown as ProfileRow;
+    const question = questionOf(keyOf(row), "a:b:c:d:e", { from: "now-1h", until: "now" });
+    assert.deepEqual(question, { query: 'a:b:c:d:e{pod="a\\"b",service_name="shop"}', from: "2026-03-01T11:00:00Z", until: "2026-03-01T11:00:00.001Z" });
+    const id = "4bf92f3577b34da6a3ce929d0e0e4736";
+    assert.deepEqual(questionOf(id, "a:b:c:d:e", { from: "now-1h", until: "now" }), { query: "a:b:c:d:e", from: "now-1h", until: "now", profile_id: id });
 });

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single profiles: what came in, one row each, and the profile of the chosen one.
 import type { ProfileRow, QueryAnswer } from "../api/answers";
-import { address, type Params } from "../api/client";
+import { address } from "../api/client";
 import { useAsk } from "../api/use";
 import { clock, count, duration, moment, plural } from "../model/format";
 import { telling } from "../model/labels";
 import { amountOf } from "../model/measure";
-import { selector, type Matcher } from "../model/selector";
-import { formatTime } from "../model/time";
+import { keyOf, questionOf } from "../model/single";
 import { ProfilePanel } from "../profile/panel";
 import { change, usePlace } from "../state/place";
 import { useScope } from "../state/scope";
@@ -19,9 +18,6 @@ interface ProfilesAnswer {
     profiles: ProfileRow[];
     all: number;
 }
-
-// One that has no id is named by its time and its labels.
-const keyOf = (row: ProfileRow) => row.id ?? row.time;
 
 // The labels that tell it apart; without `is`, their values alone.
 function described(row: ProfileRow, names: string[], is: string, between: string): string {
@@ -47,7 +43,7 @@ function Rows({ rows }: { rows: ProfileRow[] }) {
             <tbody>
                 {rows.map((row) => (
                     <tr
-                        key={keyOf(row) + JSON.stringify(row.labels)}
+                        key={keyOf(row)}
                         class="choosable"
                         aria-selected={keyOf(row) === chosen}
                         onClick={() => change({ profile: keyOf(row) })}
@@ -67,18 +63,9 @@ function Rows({ rows }: { rows: ProfileRow[] }) {
     );
 }
 
-function questionFor(row: ProfileRow | undefined, key: string, type: string, range: { from: string; until: string }): Params {
-    if (!row) return { query: type, ...range, profile_id: key }; // from a link: it need not be in the list
-    const at = Date.parse(row.time);
-    const around = { from: formatTime(at - 1000), until: formatTime(at + Math.max(row.duration_seconds, 1) * 1000 + 1000) };
-    if (row.id) return { query: row.type, ...around, profile_id: row.id };
-    const matchers = Object.entries(row.labels).map(([name, value]): Matcher => ({ name, op: "=", value }));
-    return { query: selector(row.type, "", matchers), from: row.time, until: formatTime(at + 1) };
-}
-
 function Chosen({ row, id }: { row: ProfileRow | undefined; id: string }) {
     const scope = useScope();
-    const params = questionFor(row, id, scope.type, scope.range);
+    const params = questionOf(id, scope.type, scope.range);
     const { data, error, loading, reload } = useAsk<QueryAnswer>("/api/v1/query", params);
     if (error) return <Failure error={error} retry={reload} />;
     if (!data) return <Loading />;
