@@ -6,6 +6,7 @@ import { percent } from "../model/format";
 import { firstAfter, type Layout } from "../model/layout";
 import type { Measure } from "../model/measure";
 import { diffStep, type DiffScale, type Looks } from "../model/palette";
+import { STEM_SIGN } from "../model/transform";
 import type { FlameInks } from "./inks";
 import { Ruler } from "./text";
 
@@ -175,7 +176,7 @@ export class Painter {
         const font = `${form.inlined ? "italic " : ""}${family === "own" ? "600 " : ""}${view.letters}px ${form.nameless ? inks.mono : inks.sans}`;
         const room = box.w - PADDING * 2;
         const middle = box.y + box.h / 2 + 0.5;
-        const { text, width } = this.ruler(font).fit(tree.names[name], room);
+        const { text, width } = this.fitted(font, folded ? "folded" : tree.names[name], room);
         if (!text) return;
         this.ink(!found ? inks.dimInk : folded ? inks.ink3 : family === "kernel" && !scene.diff ? inks.kernelInk : inks.frameInk);
         this.type(font);
@@ -190,6 +191,19 @@ export class Painter {
         if (!scene.diff) ctx.globalAlpha = before * 0.85;
         ctx.fillText(right, box.x + box.w - PADDING - figureWidth - (form.jit && !scene.diff ? 3 : 0), middle);
         ctx.globalAlpha = before;
+    }
+
+    // Of several frames in one row, the last ones say most.
+    private fitted(font: string, name: string, room: number): { text: string; width: number } {
+        const ruler = this.ruler(font);
+        const whole = ruler.fit(name, room);
+        if (whole.text === name || !name.includes(STEM_SIGN)) return whole;
+        for (let at = name.indexOf(STEM_SIGN); at >= 0; at = name.indexOf(STEM_SIGN, at + 1)) {
+            const rest = "…" + name.slice(at);
+            const fits = ruler.fit(rest, room);
+            if (fits.text === rest) return fits;
+        }
+        return ruler.fit(name.slice(name.lastIndexOf(STEM_SIGN) + STEM_SIGN.length), room);
     }
 
     // The number at the right of a frame: its share, or its change.

@@ -158,8 +158,11 @@ export function languageOf(frame: Frame): string {
 
 const isKernel = ({ name, module, kind }: Frame) => kind === "kernel" || KERNEL_MODULE.test(baseName(module)) || name.endsWith("_[k]");
 
+// As the server calls the root of everything.
+const isWhole = ({ name, file, module, kind }: Frame) => name === "total" && !file && !module && !kind;
+
 export function familyOf(frame: Frame, pinned?: ReadonlySet<string>): Family {
-    if (frame.kind === ROOT_KIND) return "root";
+    if (frame.kind === ROOT_KIND || isWhole(frame)) return "root";
     if (isKernel(frame)) return "kernel";
     const language = languageOf(frame);
     if (pinned?.size && (pinned.has(frame.module) || pinned.has(unitOf(frame)))) return "own";
@@ -190,7 +193,7 @@ function fileUnit(file: string): string {
 // The package, class or namespace of a frame, else its module: what its neighbours share.
 export function unitOf(frame: Frame): string {
     const { name, file, module } = frame;
-    if (frame.kind === ROOT_KIND) return name;
+    if (frame.kind === ROOT_KIND || isWhole(frame)) return "";
     if (isKernel(frame)) return "kernel";
     const language = languageOf(frame);
     if (language === "go") return goPackage(name) || baseName(module);

@@ -76,13 +76,13 @@ export class Looks {
         return frameOf(this.tree, id);
     }
     family(id: number): Family {
-        return (this.families[id] ??= id === this.tree.other ? "root" : familyOf(this.frame(id), this.pinned));
+        return (this.families[id] ??= id === this.tree.other ? "root" : (this.tree.marks?.[id]?.family ?? familyOf(this.frame(id), this.pinned)));
     }
     form(id: number): Form {
         return (this.forms[id] ??= formOf(this.frame(id), !!this.tree.inlined?.[id]));
     }
     unit(id: number): string {
-        return unitOf(this.frame(id));
+        return this.tree.marks?.[id]?.unit ?? unitOf(this.frame(id));
     }
     // By module or kind.
     fill(id: number): string {
@@ -93,7 +93,7 @@ export class Looks {
         const family = this.family(id);
         const frame = this.frame(id);
         if (this.by === "kind" && family !== "root") return kindFill(languageOf(frame), inks);
-        const swatch = familyFill(family, unitOf(frame), inks);
+        const swatch = familyFill(family, this.unit(id), inks);
         if (this.form(id).inlined) return mix(swatch, inks.panel, 0.45);
         return family === "own" || family === "library" ? mix(swatch, inks.panel, (hash(frame.name) % 3) * 0.05) : swatch;
     }

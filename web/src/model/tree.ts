@@ -2,8 +2,19 @@
 // A profile as a tree in flat arrays, so that a million nodes are a few arrays and not a million
 // objects.  Nodes stand in preorder: the children of i begin at i + 1 and end before end[i].
 import type { DiffFlamegraph, Flamegraph, Names } from "../api/answers";
+import type { Family } from "./family";
 
-export interface Tree extends Names {
+// Of a name that the page made (a group, several frames in one row): what cannot be seen from it.
+export interface Mark {
+    family: Family;
+    unit: string;
+}
+
+export interface FrameNames extends Names {
+    marks?: (Mark | undefined)[]; // parallel to names, where there are any
+}
+
+export interface Tree extends FrameNames {
     n: number;
     name: Int32Array; // of each node: number of its name
     parent: Int32Array; // -1: the root
