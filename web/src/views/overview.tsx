@@ -1,6 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Empty } from "../ui/kit";
+// The first view: which service burns what, what changed, and what is worth a look.
+import { useAsk } from "../api/use";
+import type { Fleet } from "../model/fleet";
+import { count, figures, moment, plural, pluralWords } from "../model/format";
+import { rangeText } from "../model/ranges";
+import { formatMatchers } from "../model/selector";
+import { SYMPTOMS } from "../model/symptoms";
+import { formatTime } from "../model/time";
+import { rest, type Line } from "../model/trend";
+import { linkTo } from "../state/place";
+import { setMatchers, setRange, useScope, type Scope } from "../state/scope";
+import { Empty, Failure, Link, Loading, Panel } from "../ui/kit";
+import { MenuButton } from "../ui/menu";
+import { RangeButton } from "../ui/scope/range";
+import { useTheme } from "../ui/theme";
+import { stackColor, Timeline } from "../ui/timeline";
+import { Findings } from "./overview/findings";
+import { useFleet, type Overlook } from "./overview/fleet";
+import { PageHead } from "./overview/head";
+import { Services } from "./overview/services";
+import { FirstRun } from "./start";
+import "./overview.css";
+
+const ENVIRONMENT = ["deployment.environment.name", "deployment.environment", "environment", "env"];
+
+function Environment({ scope }: { scope: Scope }) {
+    const labels = useAsk<{ labels: string[] }>("/api/v1/labels", { ...scope.range });
+    const name = ENVIRONMENT.find((one) => labels.data?.labels.includes(one)) ?? null;
+    const values = useAsk<{ values: { value: string }[] }>(name && `/api/v1/labels/${name}/values`, { ...scope.range, limit: 100 });
+    if (!name) return null;
+    const others = scope.matchers.filter((one) => one.name !== name);
+    const chosen = scope.matchers.find((one) => one.name === name)?.value ?? "";
+    const choose = (value: string) => () => setMatchers(value ? [...others, { name, op: "=", value }] : others);
+    const entries = ["", ...(values.data?.values.map(({ value }) => value).filter(Boolean) ?? [])];
+    return (
+        <MenuButton
+            label={`Environment: ${chosen || "all"}`}
+            text={<><span class="muted">Env</span><b>{chosen || "all"}</b></>}
+            entries={entries.map((value) => ({ label: value || "All", chosen: value === chosen, onChoose: choose(value) }))}
+        />
+    );
+}
+
+const PICTURED = 4;
+
+function Chart({ look }: { look: Overlook }) {
+    const { fleet, cpu } = look;
+    useTheme(); // the legend is coloured by it
+    if (!fleet) return <Panel title="CPU by service" class="fleet"><div class="quiet"><Loading rows={6} /></div></Panel>;
+    const { chart } = fleet;
+    const few = chart.lines.length <= PICTURED + 1;
+    const shown: Line[] = few ? chart.lines : [...chart.lines.slice(0, PICTURED), rest(chart.lines.slice(PICTURED), `${count(chart.lines.length - PICTURED)} more`)];
+    return (
+        <Panel
+            title={<>CPU by service <span class="muted unit">cores</span></>}
+            class="fleet"
+            label="CPU by service"
+            aside={
+                <span class="legend small soft">
+                    {shown.map(({ label }, i) => (
+                        <span key={label} class="ellipsis"><i style={{ background: stackColor(i) }} />{label}</span>
+                    ))}
+                </span>
+            }
+        >
+            <div class="inside">
+                <Timeline
+                    label={`CPU of ${plural(chart.lines.length, "service")} over time, in cores; the table below has the numbers`}
+                    start={chart.start}
+                    stepMs={chart.stepMs}
+                    series={shown.map((line) => ({ label: line.label, values: line.rate.map((value) => (value === null ? null : value / 1e9)) }))}
+                    stacked
+                    height={166}
+                    until={Math.min(Date.parse(cpu.data!.until), Date.now())}
+                    format={(value) => `${figures(value)} cores`}
+                    onBrush={setRange}
+                    deployments={look.deployments}
+                />
+            </div>
+        </Panel>
+    );
+}
+
+function sentence(fleet: Fleet, processors: number | null): string {
+    const using = fleet.rows.filter(({ cores }) => cores !== null).length;
+    const all = fleet.rows.length;
+    if (!using) return `${pluralWords(all, "service")} sent profiles, none of CPU time`;
+    const of = processors ? ` of ${plural(processors, "core")}` : fleet.cores >= 0.995 && fleet.cores < 1.005 ? " core" : " cores";
+    return `${pluralWords(using, "service")} ${using === 1 ? "uses" : "use"} ${figures(fleet.cores)}${of}`;
+}
+
+const SILENT_MS = 300000;
+
+function Subtitle({ look, span, live }: { look: Overlook; span: string; live: boolean }) {
+    const changed = look.fleet?.rows.filter(({ change }) => change?.deployment && change.real && Math.abs(change.ratio) >= 0.05).length ?? 0;
+    const first = [look.hosts ? pluralWords(look.hosts, "host") : "", look.hosts ? span.toLowerCase() : span].filter(Boolean).join(", ");
+    const last = look.fleet?.last ?? Infinity;
+    const silent = live && Date.now() - last > SILENT_MS;
+    return (
+        <>
+            {first}.{changed > 0 && ` ${pluralWords(changed, "service")} changed after a deployment.`}
+            {silent && <span class="warn"> Nothing has come in since {moment(last, Date.now())}.</span>}
+        </>
+    );
+}
+
+// There is data, but not here: say where, and lead there.
+function Elsewhere({ newest, scope }: { newest: number; scope: Scope }) {
+    const { text, day } = rangeText(scope.range, Date.now());
+    const go = () => setRange({ from: formatTime(newest - 3540000), until: formatTime(newest + 60000) });
+    return (
+        <Empty title="No profiles in this time">
+            <p>
+                Nothing from {text.toLowerCase()} {day}{scope.matchers.length > 0 && ` where ${formatMatchers(scope.matchers)}`}. The last profile is of {moment(newest, Date.now())}.
+            </p>
+            <p class="row centered">
+                <button type="button" class="button main" onClick={go}>Go there</button>
+                {scope.matchers.length > 0 && <button type="button" class="button" onClick={() => setMatchers([])}>All environments</button>}
+                <Link class="button" href={linkTo("start", {}, [])}>How to send profiles</Link>
+            </p>
+        </Empty>
+    );
+}
+
+function Symptoms() {
+    return (
+        <nav class="symptom-pills" aria-label="Start from a symptom">
+            <Link href={linkTo("symptoms")} class="soft">Start from a symptom</Link>
+            {SYMPTOMS.map(({ id, short }) => (
+                <Link key={id} class="button pill" href={linkTo("symptoms", { symptom: id })}>{short}</Link>
+            ))}
+        </nav>
+    );
+}
 
 export function Overview() {
-    return <Empty title="Overview" />;
+    const scope = useScope();
+    const look = useFleet(scope);
+    const { fleet, cpu, services } = look;
+    const { text, day } = rangeText(scope.range, Date.now());
+    const span = [text, day].filter(Boolean).join(" ");
+    if (services?.length === 0) return <FirstRun />;
+    const newest = Math.max(...(services ?? []).map(({ newest }) => Date.parse(newest ?? "") || 0));
+    const empty = fleet?.rows.length === 0 && services !== null && !cpu.loading;
+    return (
+        <main class="reading overview">
+            <PageHead title={fleet ? (empty ? "Nothing here" : sentence(fleet, look.processors)) : "\u00a0"} text={fleet ? (empty ? span : <Subtitle look={look} span={span} live={scope.range.until === "now"} />) : undefined}>
+                <Environment scope={scope} />
+                <RangeButton scope={scope} />
+            </PageHead>
+            {cpu.error && <Failure error={cpu.error} retry={cpu.reload} />}
+            {empty && <Elsewhere newest={newest} scope={scope} />}
+            {!empty && (fleet || !cpu.error) && (
+                <div class={cpu.loading && fleet ? "stale" : ""}>
+                    <div class="pair">
+                        <Chart look={look} />
+                        <Findings look={look} quiet="No service grew beyond chance, no memory climbs, and garbage collection is small." />
+                    </div>
+                    {fleet && <Services fleet={fleet} notices={look.notices} scope={scope} span={text} />}
+                </div>
+            )}
+            <Symptoms />
+        </main>
+    );
 }

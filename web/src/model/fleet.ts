@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fleet: what every service uses, put together from a few answers, each of which may still be
+// on its way.
+import type { Deployment, QueryAnswer, Service } from "../api/answers";
+import { CPU_TYPE } from "./know";
+import { added, changeOf, climbOf, endOf, linesOf, NOTHING, sumOf, thinned, type Change, type Climb, type Line, type Lines } from "./trend";
+
+export interface Identity {
+    runtime: string; // "Node 22", or ""
+    version: string;
+    hosts: number;
+}
+
+export interface ServiceChange extends Change {
+    deployment: Deployment | null; // since when; null: since the window before
+    previous: string; // the version before that deployment, or ""
+    left: [number, number]; // Unix ms of both sides, to compare them
+    right: [number, number];
+}
+
+export interface FleetRow {
+    service: string;
+    cores: number | null; // null: no CPU time is known of it
+    count: number; // observations behind it
+    spark: (number | null)[];
+    change: ServiceChange | null;
+    memory: number | null; // bytes in use, as last seen
+    climb: Climb | null;
+    deployment: Deployment | null; // the last one in the range
+    identity: Identity | null;
+}
+
+export interface Fleet {
+    rows: FleetRow[]; // most cores first
+    cores: number;
+    chart: Lines;
+    from: number; // Unix ms: the part of the range that profiles cover
+    until: number;
+    seconds: number; // that rates are over
+    last: number | null; // Unix ms of the last profile
+}
+
+export interface FleetAnswers {
+    cpu: QueryAnswer;
+    before: QueryAnswer | null; // the window as long, just before
+    memory: QueryAnswer | null;
+    services: Service[];
+    deployments: Deployment[];
+    identities: Map<string, Identity>;
+    now: number;
+}
+
+const SERVICE = "service_name";
+const nameIn = (labels: Record<string, string>) => labels[SERVICE] ?? "";
+const linesIn = (answer: QueryAnswer | null, until: number) =>
+    answer?.series ? linesOf(answer.series, answer.type, until, nameIn) : null;
+
+// From when to when rates are: the range, cut to the time that any profile covers.  Or the first
+// minutes of a new server would look idle, and so would a fleet that nobody has heard of for a while.
+export function coveredBy(answer: QueryAnswer, lines: Lines, now: number): [number, number] {
+    const from = Date.parse(answer.from);
+    const until = Math.min(Date.parse(answer.until), now);
+    const { first, last, covered_seconds: covered, profiles } = answer.basis;
+    if (!first || !last) return [from, until];
+    const ends = Math.min(until, Math.max(endOf(lines), Date.parse(last)));
+    const least = Math.max(60000, lines.stepMs, (covered / profiles) * 1000);
+    return [Math.max(from, Math.min(Date.parse(first), ends - least)), ends];
+}
+
+const BUCKETS_TO_COMPARE = 3; // on each side of a deployment, or nothing is said of it
+const LEAST_SIDE_MS = 30 * 60000;
+
+interface Windows {
+    now: Lines;
+    before: Lines | null;
+    from: number;
+    until: number;
+    first: number; // since when there is anything at all
+}
+
+const lineOf = (lines: Lines | null, service: string) => lines?.lines.find(({ label }) => label === service);
+
+// Right after a deployment against right before it: near each other, or the hour of the day would be
+// taken for the deployment.
+function since(deployment: Deployment, previous: string, service: string, windows: Windows): ServiceChange | null {
+    const at = Date.parse(deployment.at);
+    const { now, before, from, until, first } = windows;
+    const line = lineOf(now, service);
+    const side = Math.min(until - at, Math.max((until - from) / 24, LEAST_SIDE_MS, 2 * BUCKETS_TO_COMPARE * now.stepMs));
+    const begins = Math.max(first, at - side, from - (before ? until - from : 0));
+    const ends = Math.min(until, at + side);
+    const right = sumOf(now, line, at, ends);
+    const left = added(
+        before ? sumOf(before, lineOf(before, service), begins, from) : NOTHING,
+        sumOf(now, line, Math.max(from, begins), at - now.stepMs + 1), // the bucket it lies in is of both
+    );
+    const enough = (BUCKETS_TO_COMPARE * now.stepMs) / 1000;
+    if (left.seconds < enough || right.seconds < enough || !left.count) return null;
+    const change = changeOf(left, right);
+    return change && { ...change, deployment, previous, left: [begins, at], right: [at, ends] };
+}
+
+function againstBefore(service: string, windows: Windows): ServiceChange | null {
+    const { now, before, from, until, first } = windows;
+    const length = until - from;
+    if (!before || first > from - length / 2) return null; // Kiln was not there, or not for long enough to tell
+    const begins = Math.max(first, from - length);
+    const left = sumOf(before, lineOf(before, service), begins, from);
+    const change = changeOf(left, sumOf(now, lineOf(now, service), from, until));
+    return change && { ...change, deployment: null, previous: "", left: [begins, from], right: [from, until] };
+}
+
+const lastLevel = (line: Line | undefined) => line?.rate.reduce<number | null>((last, value) => value ?? last, null) ?? null;
+
+const hasType = (service: Service, type: string) => service.types.some(({ id }) => id === type);
+const inRange = (service: Service, from: number, until: number) =>
+    Date.parse(service.newest ?? "") >= from && Date.parse(service.oldest ?? "") < until;
+
+// A version that was there when the first profile came was not deployed then.
+export function realDeployments(deployments: Deployment[], services: Service[]): Deployment[] {
+    const oldest = new Map(services.map(({ name, oldest }) => [name, Date.parse(oldest ?? "")]));
+    return deployments.filter((one) => one.source === "told" || Date.parse(one.at) > (oldest.get(one.service) ?? 0) + 60000);
+}
+
+// The last real deployment of each service in a stretch of time, and the version before it.
+function lastDeployments(answers: FleetAnswers, from: number, until: number): Map<string, [Deployment, string]> {
+    const last = new Map<string, [Deployment, string]>();
+    const before = new Map<string, string>();
+    const real = new Set(realDeployments(answers.deployments, answers.services));
+    for (const one of [...answers.deployments].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
+        const at = Date.parse(one.at);
+        if (real.has(one) && at > from && at <= until) last.set(one.service, [one, before.get(one.service) ?? ""]);
+        before.set(one.service, one.version);
+    }
+    return last;
+}
+
+export function fleetOf(answers: FleetAnswers): Fleet {
+    const { cpu, now } = answers;
+    const chart = linesIn(cpu, now)!;
+    const [from, until] = coveredBy(cpu, chart, now);
+    const seconds = (until - from) / 1000;
+    const memory = linesIn(answers.memory, until);
+    const oldest = answers.services.flatMap(({ oldest }) => (oldest ? [Date.parse(oldest)] : []));
+    const first = Math.min(...oldest, Date.parse(cpu.basis.first ?? cpu.until));
+    const windows: Windows = { now: chart, before: linesIn(answers.before, from), from: Date.parse(cpu.from), until, first };
+    const deployed = lastDeployments(answers, from, until);
+    const others = answers.services.filter((one) => inRange(one, from, until) && !lineOf(chart, one.name)
+        && (lineOf(memory, one.name) || !hasType(one, CPU_TYPE))).map(({ name }) => name);
+    const rows = [...chart.lines.map(({ label }) => label), ...others].map((service): FleetRow => {
+        const line = lineOf(chart, service);
+        const [deployment, previous] = deployed.get(service) ?? [null, ""];
+        const level = lineOf(memory, service);
+        return {
+            service,
+            cores: line ? line.sum / 1e9 / seconds : null,
+            count: line ? line.count.reduce((sum, one) => sum + one, 0) : 0,
+            spark: line ? thinned(line.rate) : [],
+            change: line ? (deployment && since(deployment, previous, service, windows)) ?? againstBefore(service, windows) : null,
+            memory: lastLevel(level),
+            climb: level && memory ? climbOf(level.rate, memory.stepMs) : null,
+            deployment,
+            identity: answers.identities.get(service) ?? null,
+        };
+    });
+    const cores = rows.reduce((sum, row) => sum + (row.cores ?? 0), 0);
+    return { rows, cores, chart, from, until, seconds, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
+}
+
+export const RUNTIME_LABELS = ["process.runtime.name", "process.runtime.version", "telemetry.sdk.language"];
+export const VERSION_LABELS = ["service.version", "version"];
+export const IDENTITY_LABELS = [SERVICE, "host.name", ...VERSION_LABELS, ...RUNTIME_LABELS];
+
+const RUNTIMES: [RegExp, string][] = [
+    [/node/i, "Node"], [/openjdk|java|jvm|hotspot/i, "Java"], [/cpython|python/i, "Python"], [/^go$|golang/i, "Go"],
+    [/ruby/i, "Ruby"], [/dotnet|\.net/i, ".NET"], [/php/i, "PHP"], [/rust/i, "Rust"], [/cpp|c\+\+/i, "C++"], [/erlang|beam/i, "Erlang"],
+];
+
+export function runtimeText(name: string, version: string, language: string): string {
+    const said = name || language;
+    const known = RUNTIMES.find(([pattern]) => pattern.test(said))?.[1] ?? said;
+    const numbers = /^(?:go|v)?(\d+)(?:\.(\d+))?/.exec(version);
+    const major = numbers && (/^(Go|Python|Ruby|PHP|\.NET|Rust)$/.test(known) && numbers[2] ? `${numbers[1]}.${numbers[2]}` : numbers[1]);
+    return major ? `${known} ${major}` : known;
+}
+
+interface LabelSet {
+    labels: Record<string, string>;
+    last: string | null;
+}
+
+// Who a service is, from sets of labels: what it said last counts.
+export function identitiesOf(sets: LabelSet[]): Map<string, Identity> {
+    const found = new Map<string, Identity>();
+    const hosts = new Map<string, Set<string>>();
+    for (const { labels } of [...sets].sort((a, b) => Date.parse(a.last ?? "") - Date.parse(b.last ?? ""))) {
+        const name = labels[SERVICE];
+        const before = found.get(name) ?? { runtime: "", version: "", hosts: 0 };
+        const [runtimeName, runtimeVersion, language] = RUNTIME_LABELS.map((label) => labels[label] ?? "");
+        const of = hosts.get(name) ?? new Set();
+        hosts.set(name, labels["host.name"] ? of.add(labels["host.name"]) : of);
+        found.set(name, {
+            runtime: runtimeText(runtimeName, runtimeVersion, language) || before.runtime,
+            version: VERSION_LABELS.map((label) => labels[label]).find(Boolean) ?? before.version,
+            hosts: of.size,
+        });
+    }
+    return found;
+}
+
+export const hostsIn = (sets: LabelSet[]) => new Set(sets.map(({ labels }) => labels["host.name"]).filter(Boolean)).size;

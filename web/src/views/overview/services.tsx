@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The services, worst first.  A row leads into Explore with its top function chosen, its change into
+// Compare.
+import type { QueryAnswer, TopRow } from "../../api/answers";
+import { useEach } from "../../api/each";
+import type { Fleet, FleetRow } from "../../model/fleet";
+import { bytes, figures, percent, plural, signed } from "../../model/format";
+import { CPU_TYPE } from "../../model/know";
+import { noticeOf, type Notice } from "../../model/notice";
+import { selector } from "../../model/selector";
+import { change as changePlace, usePlace } from "../../state/place";
+import type { Scope } from "../../state/scope";
+import { Link, Meter, Panel, Sparkline } from "../../ui/kit";
+import { compareLink, exploreLink, noticeLink } from "./links";
+
+const SHOWN = 20;
+const MORE = 100;
+
+type Order = "cores" | "change" | "memory" | "name";
+const ORDERS: Record<Order, (a: FleetRow, b: FleetRow) => number> = {
+    cores: (a, b) => (b.cores ?? -1) - (a.cores ?? -1) || (b.memory ?? 0) - (a.memory ?? 0),
+    change: (a, b) => grown(b) - grown(a),
+    memory: (a, b) => (b.memory ?? -1) - (a.memory ?? -1),
+    name: (a, b) => (a.service < b.service ? -1 : 1),
+};
+const grown = ({ change }: FleetRow) => (change ? change.after - change.before : -Infinity);
+
+// Colour says that it is more than chance, and enough to care.
+const matters = (row: FleetRow) => row.change !== null && row.change.real && Math.abs(row.change.ratio) >= 0.05;
+const toneOf = (row: FleetRow) => (matters(row) ? (row.change!.ratio > 0 ? "grew" : "shrank") : undefined);
+
+function ChangeCell({ row, fn }: { row: FleetRow; fn?: string }) {
+    const { change } = row;
+    if (!change || !row.count) return <span class="muted">–</span>;
+    if (!Number.isFinite(change.ratio)) return <span class="soft" title="Nothing in the window before">new</span>;
+    const version = change.deployment && (change.deployment.version || change.deployment.name);
+    const title = `${figures(change.before / 1e9)} → ${figures(change.after / 1e9)} cores ${version ? `since ${version}` : "against the window before"}, ± ${percent(change.noise)}`
+        + (change.real ? "" : ": within noise, could be chance");
+    const text = signed(percent(change.ratio, 0), Math.round(change.ratio * 100));
+    return (
+        <Link href={compareLink(row, fn)} class={`over ${toneOf(row) ?? "muted"}`} title={`${title}. Compare`}>
+            {text}
+        </Link>
+    );
+}
+
+function TopCell({ top, waiting }: { top: TopRow | null | undefined; waiting: boolean }) {
+    if (!top) return <span class="muted">{waiting ? "\u00a0" : "–"}</span>;
+    const module = top.module.split("/").pop();
+    return (
+        <>
+            <span title={top.name}>{top.name}</span>
+            <small>{[module, percent(top.self_share, top.self_share < 0.1 ? 1 : 0)].filter(Boolean).join(" · ")}</small>
+        </>
+    );
+}
+
+function Row(props: { row: FleetRow; most: number; top: TopRow | null | undefined; waiting: boolean; notice: Notice | null; columns: Columns }) {
+    const { row, top, notice, columns } = props;
+    const fn = notice?.fn || top?.name;
+    const about = [row.identity?.runtime, row.identity?.version].filter(Boolean).join(" · ");
+    return (
+        <tr class="choosable linked">
+            <td>
+                <Link href={exploreLink(row.service, fn)} class="cover strong" title={row.service}>{row.service || "(no name)"}</Link>
+                <small class="wide">{about || (row.identity && row.identity.hosts > 1 ? `on ${plural(row.identity.hosts, "host")}` : "")}</small>
+                <small class="narrow">{top?.name ?? about}</small>
+            </td>
+            <td class="wide">
+                <div class="cores">
+                    <span>{row.cores === null ? "–" : figures(row.cores)}</span>
+                    {row.cores !== null && <div class="grow"><Meter share={row.cores / props.most} /></div>}
+                </div>
+            </td>
+            <td class="spark">
+                {row.spark.length > 0 && <Sparkline values={row.spark} label={`${row.service} over time`} tone={row.change?.deployment ? toneOf(row) : undefined} />}
+            </td>
+            <td class="number narrow">
+                {row.cores === null ? "–" : figures(row.cores)}
+                <small><ChangeCell row={row} fn={fn} /></small>
+            </td>
+            <td class="number wide"><ChangeCell row={row} fn={fn} /></td>
+            {columns.memory && (
+                <td class="number wide">
+                    {row.memory === null ? <span class="muted">–</span> : bytes(row.memory)}
+                    {row.climb && <small class="warn">{signed(percent(row.climb.perHour, row.climb.perHour < 0.1 ? 1 : 0), 1)}/h</small>}
+                </td>
+            )}
+            <td class="wide top-function"><TopCell top={top} waiting={props.waiting} /></td>
+            {columns.finding && (
+                <td class="wide">
+                    {notice ? <Link href={noticeLink(notice, row)} class={`over tag ${notice.bad ? "bad" : "warn"}`} title={notice.title}>{notice.tag}</Link> : <span class="muted">–</span>}
+                </td>
+            )}
+        </tr>
+    );
+}
+
+interface Columns {
+    memory: boolean;
+    finding: boolean;
+}
+
+function Header(props: { order: Order; is: Order; class?: string; children: string }) {
+    const chosen = props.order === props.is;
+    return (
+        <th class={props.class} aria-sort={chosen ? (props.is === "name" ? "ascending" : "descending") : undefined}>
+            <button type="button" onClick={() => changePlace({ sort: props.is === "cores" ? null : props.is }, true)}>
+                {props.children}
+                {chosen && (props.is === "name" ? " ↑" : " ↓")}
+            </button>
+        </th>
+    );
+}
+
+export function Services({ fleet, notices, scope, span }: { fleet: Fleet; notices: Notice[]; scope: Scope; span: string }) {
+    const { params } = usePlace();
+    const order = (params.get("sort") ?? "cores") as Order;
+    const count = params.get("rows") === "all" ? fleet.rows.length : Math.min(Number(params.get("rows")) || SHOWN, fleet.rows.length);
+    const rows = [...fleet.rows].sort(ORDERS[order] ?? ORDERS.cores).slice(0, count);
+    const columns = { memory: fleet.rows.some(({ memory }) => memory !== null), finding: notices.length > 0 };
+    const tops = useEach<QueryAnswer>(rows.filter(({ cores }) => cores !== null).map(({ service }) => ({
+        key: service,
+        path: "/api/v1/query",
+        params: { query: selector(CPU_TYPE, service, scope.matchers), ...scope.range, format: "top", limit: 1 },
+    })));
+    const most = Math.max(...fleet.rows.map(({ cores }) => cores ?? 0), 1e-9);
+    const left = fleet.rows.length - rows.length;
+    return (
+        <Panel label="Services" class="services">
+            <table class="table tall">
+                <colgroup>
+                    <col class="c-service" />
+                    <col class="wide c-cores" />
+                    <col class="c-spark" />
+                    <col class="narrow c-number" />
+                    <col class="wide c-change" />
+                    {columns.memory && <col class="wide c-memory" />}
+                    <col class="wide" />
+                    {columns.finding && <col class="wide c-finding" />}
+                </colgroup>
+                <thead>
+                    <tr>
+                        <Header order={order} is="name">Service</Header>
+                        <Header order={order} is="cores" class="wide">CPU, cores</Header>
+                        <th class="spark">{span}</th>
+                        <Header order={order} is="cores" class="number narrow">Cores</Header>
+                        <Header order={order} is="change" class="number wide">Change</Header>
+                        {columns.memory && <Header order={order} is="memory" class="number wide">Memory</Header>}
+                        <th class="wide top-function">Top function, self</th>
+                        {columns.finding && <th class="wide">Finding</th>}
+                    </tr>
+                </thead>
+                <tbody>
+                    {rows.map((row) => (
+                        <Row
+                            key={row.service}
+                            row={row}
+                            most={most}
+                            top={tops.get(row.service)?.top?.rows[0]}
+                            waiting={!tops.has(row.service)}
+                            notice={noticeOf(notices, row.service)}
+                            columns={columns}
+                        />
+                    ))}
+                </tbody>
+            </table>
+            {left > 0 && (
+                <button type="button" class="more-rows" onClick={() => changePlace({ rows: Math.min(fleet.rows.length, count + MORE) }, true)}>
+                    {plural(left, "more service")}
+                </button>
+            )}
+        </Panel>
+    );
+}
