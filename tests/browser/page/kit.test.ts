@@ -11,7 +11,7 @@ test("what the console says, exceptions, other servers and missing files are com
         console.warn("second");
         console.log("nobody minds");
         setTimeout(() => { throw new Error("third"); });
-        await fetch(`${url}/api/v1/no-such-thing`);
+        await (await fetch(`${url}/api/v1/no-such-thing`)).text();
         await fetch("http://127.0.0.2:1/").catch(() => null);
     }, server.url);
     await view.settled();
