@@ -88,8 +88,6 @@ static void tell_drops(const struct kiln_host_status *status, struct kiln_about_
     add_count(agent->drops, &agent->n_drops, "not_published", status->dropped);
     add_count(agent->drops, &agent->n_drops, "batches_failed", status->batches_failed);
     add_count(agent->drops, &agent->n_drops, "foreign", status->kernel.counts[KILN_COUNT_FOREIGN]);
-    add_count(agent->drops, &agent->n_drops, "filtered",
-              status->kernel.counts[KILN_COUNT_FILTERED]);
 }
 
 /* Of stacks that there are: threads of the kernel have none, those of 32 bits are not walked. */

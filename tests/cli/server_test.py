@@ -123,6 +123,26 @@ class Itself(unittest.TestCase):
         written = {name for source in sources for name in re.findall(r'"(kiln_\w+)"', source.read_text())}
         self.assertEqual({name for name in documented if name.startswith("kiln_")}, written)
 
+    def test_whatever_goes_wrong_has_a_sentence_on_the_page(self):
+        rows = re.findall(r'\{\s*"(kiln_\w+)",\s*"([^,]*)",', (ROOT / "src/api/native_drops.c").read_text())
+        told = {name for name, _ in rows}
+        lines = [line for line in (ROOT / "docs/guide/metrics.md").read_text().splitlines() if line.startswith("| `kiln_")]
+        bad = re.compile("refused|reject|drop|lost|fail|overflow|aside|damaged|silent|_late|unapplied|forgotten|bad_|foreign|held|evict|unopened|"
+                         "duplicate|restart|early|error|filtered|missing|closed|reset|retired|deleted|unchecked")
+        fine = {"kiln_export_dropped_samples_total", "kiln_export_failed_tries_total",  # told as requests; tried again
+                "kiln_host_filtered_samples_total", "kiln_store_deleted_profiles_total",  # somebody wanted that
+                "kiln_store_retired_blocks_total", "kiln_store_retired_bytes_total",
+                "kiln_host_objects_closed_total", "kiln_host_unwind_evicted_total", "kiln_scrape_resets_total",  # nothing is lost
+                "kiln_names_missing_total", "kiln_store_unchecked_total"}
+        names = {name for line in lines for name in re.findall(r"`(kiln_\w+_total)`", line.split("|")[1]) if bad.search(name)}
+        self.assertEqual(names - told, fine)
+        for name, label in rows:
+            (line,) = [line for line in lines if f"`{name}`" in line.split("|")[1]]
+            if label:
+                key, value = re.fullmatch(r'(\w+)=\\"(\w+)\\"', label).groups()
+                self.assertIn(f"`{key}`", line, label)
+                self.assertRegex(line, rf"\b{value}\b", label)
+
     def test_logs_as_json(self):
         with KilnServer("--log-format", "json") as server:
             server.stop()

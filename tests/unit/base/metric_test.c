@@ -249,3 +249,47 @@ TEST(metric, nothing_is_lost_among_threads)
     CHECK(shows(metrics, "\nh_count 8000\n"));
     kiln_metrics_free(metrics);
 }
+
+/* ---- visiting ---- */
+
+struct visited {
+    int n;
+    double sum;
+    char labels[64];
+};
+
+static void visit(void *context, const struct kiln_metric_shown *metric)
+{
+    struct visited *visited = context;
+
+    if (!kiln_str_eq(metric->name, KILN_STR("v_total")))
+        return;
+    visited->n++;
+    visited->sum += metric->value;
+    snprintf(visited->labels, sizeof(visited->labels), "%.*s", KILN_STR_ARG(metric->labels));
+}
+
+static void set_to_seven(void *context)
+{
+    kiln_metric_set(kiln_metric_get(context, KILN_COUNTER, "v_total", "V.", KILN_LABELS("a", "b")),
+                    7);
+}
+
+TEST(metric, all_can_be_visited_and_brought_up_to_date_before)
+{
+    struct kiln_metrics *metrics = fresh();
+    struct visited visited = {0};
+
+    kiln_metrics_on_collect(metrics, set_to_seven, metrics);
+    kiln_metrics_each(metrics, visit, &visited);
+    CHECK_EQ(visited.n, 0);
+    kiln_metrics_collect(metrics);
+    kiln_metrics_each(metrics, visit, &visited);
+    CHECK_EQ(visited.n, 1);
+    CHECK(visited.sum == 7);
+    CHECK_TEXT(visited.labels, "a=\"b\"");
+    kiln_metrics_collect(NULL);
+    kiln_metrics_each(NULL, visit, &visited);
+    CHECK_EQ(visited.n, 1);
+    kiln_metrics_free(metrics);
+}
