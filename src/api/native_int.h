@@ -8,6 +8,7 @@
  *   native_write.c   the parts that answers are made of
  *   native_files.c   answers as files of other formats
  *   native_open.c    files that come in, to be looked at
+ *   native_timeline.c   samples in the order of their times
  *   native_body.c    JSON that comes in
  *   native_told.c    what is kept of what people tell
  *   native_query.c, native_diff.c, native_labels.c, native_found.c, native_windows.c,
@@ -24,6 +25,7 @@
 #include "base/json.h"
 #include "base/regex.h"
 #include "codec/codec.h"
+#include "core/timed.h"
 
 /* ---- parameters ---- */
 
@@ -306,6 +308,19 @@ void kiln_native_end_answer(struct kiln_native_call *call);
 /* Total, table and tree: what of these there is. */
 KILN_CHECK int kiln_native_put_merged(struct kiln_native_call *call,
                                       const struct kiln_merged *merged);
+
+/* The same of a question, whose type and range they are. */
+void kiln_native_begin_question(struct kiln_native_call *call, const struct kiln_ask *ask,
+                                const struct kiln_basis *basis);
+
+/* ---- native_timeline.c ---- */
+
+/* How many samples are wanted. */
+KILN_CHECK int kiln_native_rows(struct kiln_native_call *call, uint32_t *ret_limit);
+KILN_CHECK int kiln_native_answer_timeline(struct kiln_native_call *call, struct kiln_ask *ask);
+/* Total and timeline; about how many bytes they take. */
+KILN_CHECK int kiln_native_put_timed(struct kiln_native_call *call, const struct kiln_timed *timed);
+size_t kiln_native_timed_bytes(const struct kiln_timed *timed);
 
 /* ---- about the server itself ---- */
 

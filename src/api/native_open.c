@@ -22,10 +22,10 @@
 #define TYPES_MAX    256u
 #define NAME_SHOWN   256u
 
-static const char *const formats[] = {"json", "flamegraph", "top",        "pprof",
-                                      "otlp", "otlp-json",  "speedscope", "collapsed",
-                                      "svg",  "dot",        NULL};
-enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_FILES };
+static const char *const formats[] = {"json",      "flamegraph", "top",       "timeline",
+                                      "pprof",     "otlp",       "otlp-json", "speedscope",
+                                      "collapsed", "svg",        "dot",       NULL};
+enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_TIMELINE, FORMAT_FILES };
 
 struct opened {
     struct kiln_batch *batch;
@@ -33,12 +33,14 @@ struct opened {
     struct kiln_type *types; /* parallel to the batch's profiles */
     struct kiln_view *view;  /* NULL: no format needs it */
     struct kiln_merged merged;
+    struct kiln_timed *timed; /* NULL: no timeline is wanted */
     struct kiln_window range;
     size_t memory; /* reserved */
 };
 
 static void opened_done(struct opened *o)
 {
+    kiln_timed_free(o->timed);
     kiln_flame_free(o->merged.flame);
     kiln_view_free(o->view);
     kiln_free(o->types);
@@ -185,6 +187,17 @@ static int make_flame(struct kiln_native_call *call, struct opened *o, int forma
     return r < 0 ? blame(call, o, r) : 0;
 }
 
+static int make_timed(struct kiln_native_call *call, struct opened *o)
+{
+    struct kiln_timed_opts opts = {.type = &o->view->type, .memory_bytes = sixteenths(o, 4)};
+    int r = kiln_native_rows(call, &opts.limit);
+
+    if (r < 0)
+        return r;
+    r = kiln_timed_new(o->batch, &opts, &o->timed, &call->err);
+    return r < 0 ? blame(call, o, r) : 0;
+}
+
 /* ---- the answer ---- */
 
 /* Its name, as far as anybody reads it: cut between two letters. */
@@ -257,18 +270,22 @@ static void put_types(struct kiln_native_call *call, const struct opened *o)
 static int answer_json(struct kiln_native_call *call, struct kiln_ask *ask, struct opened *o,
                        int format)
 {
+    bool is_timeline = format == FORMAT_TIMELINE;
     int r = choose_type(call, o);
 
     if (r == 0)
-        r = make_flame(call, o, format);
+        r = is_timeline ? make_timed(call, o) : make_flame(call, o, format);
     if (r == 0)
-        r = kiln_native_room(call, ask, kiln_native_flame_bytes(o->merged.flame));
+        r = kiln_native_room(call, ask,
+                             is_timeline ? kiln_native_timed_bytes(o->timed)
+                                         : kiln_native_flame_bytes(o->merged.flame));
     if (r < 0)
         return r;
     kiln_native_begin_answer(call, &o->view->type, o->range, &o->merged.basis);
     put_file(call, o);
     put_types(call, o);
-    r = kiln_native_put_merged(call, &o->merged);
+    r = is_timeline ? kiln_native_put_timed(call, o->timed)
+                    : kiln_native_put_merged(call, &o->merged);
     kiln_native_end_answer(call);
     return r;
 }

@@ -4,10 +4,10 @@
 
 #include "api/native_int.h"
 
-static const char *const formats[] = {"json",      "flamegraph", "top",       "series",
-                                      "pprof",     "otlp",       "otlp-json", "speedscope",
-                                      "collapsed", "svg",        "dot",       NULL};
-enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_SERIES };
+static const char *const formats[] = {"json",  "flamegraph", "top",       "series",     "timeline",
+                                      "pprof", "otlp",       "otlp-json", "speedscope", "collapsed",
+                                      "svg",   "dot",        NULL};
+enum { FORMAT_JSON, FORMAT_FLAMEGRAPH, FORMAT_TOP, FORMAT_SERIES, FORMAT_TIMELINE };
 
 void kiln_native_begin_answer(struct kiln_native_call *call, const struct kiln_type *type,
                               struct kiln_window range, const struct kiln_basis *basis)
@@ -26,8 +26,8 @@ void kiln_native_end_answer(struct kiln_native_call *call)
     kiln_buf_putc(&call->body, '\n');
 }
 
-static void begin(struct kiln_native_call *call, const struct kiln_ask *ask,
-                  const struct kiln_basis *basis)
+void kiln_native_begin_question(struct kiln_native_call *call, const struct kiln_ask *ask,
+                                const struct kiln_basis *basis)
 {
     const struct kiln_question *question = &ask->question;
     struct kiln_window range = {0, 0};
@@ -59,7 +59,7 @@ static int put_merged(struct kiln_native_call *call, struct kiln_ask *ask,
 
     if (r < 0)
         return r;
-    begin(call, ask, &merged->basis);
+    kiln_native_begin_question(call, ask, &merged->basis);
     r = kiln_native_put_merged(call, merged);
     kiln_native_end_answer(call);
     return r;
@@ -168,7 +168,7 @@ static int answer_series(struct kiln_native_call *call, struct kiln_ask *ask)
             kiln_native_note(call, "series_cut",
                              "%u series with smaller sums are not shown (limit=N shows more)",
                              timeline->n_dropped);
-        begin(call, ask, &timeline->basis);
+        kiln_native_begin_question(call, ask, &timeline->basis);
         kiln_native_put_number(call, "total", sum);
         put_timeline(call, timeline, opts.step_ns);
         kiln_native_end_answer(call);
@@ -183,6 +183,8 @@ static int answer(struct kiln_native_call *call, struct kiln_ask *ask, int forma
 {
     if (format == FORMAT_SERIES)
         return answer_series(call, ask);
+    if (format == FORMAT_TIMELINE)
+        return kiln_native_answer_timeline(call, ask);
     if (format < FORMAT_SERIES)
         return answer_merge(call, ask, format);
     return kiln_native_file(call, ask, kiln_format_named(kiln_str_of(formats[format])));

@@ -277,7 +277,10 @@ static int count_lines(struct kiln_native_call *call, struct kiln_ask *ask, stru
         .file = call->args.file,
         .memory_bytes = ask->question.leash->memory_max / 4,
     };
-    int r = kiln_lines_new(s->merged->profile, &opts, &s->lines, &call->err);
+    int r = kiln_native_room(call, ask, 2 * kiln_batch_bytes(s->merged->profile));
+
+    if (r == 0)
+        r = kiln_lines_new(s->merged->profile, &opts, &s->lines, &call->err);
 
     if (r != KILN_E_NOMATCH)
         return r;

@@ -364,6 +364,25 @@ int kiln_ask_found(struct kiln_ask *ask, const struct kiln_found_opts *opts,
     return r;
 }
 
+int kiln_ask_moments(struct kiln_ask *ask, const struct kiln_moments_opts *opts,
+                     struct kiln_moments **ret_moments, struct kiln_err *err)
+{
+    struct kiln_engine *engine = ask->querier->engine;
+    struct kiln_moments *moments = NULL;
+    uint32_t tries = 0;
+    int r;
+
+    do
+        r = engine->ops->moments(engine, &ask->question, opts, &moments, err);
+    while (begin_again(ask, r, &tries, err));
+    r = judge(ask, r, err);
+    if (r < 0)
+        kiln_moments_free(moments);
+    else
+        *ret_moments = moments;
+    return r;
+}
+
 int kiln_ask_labels(struct kiln_ask *ask, const struct kiln_str *names, uint32_t n,
                     struct kiln_labels **ret_labels, struct kiln_err *err)
 {

@@ -4,7 +4,7 @@
  *
  *   kiln_ask_open()    words ─▶ struct kiln_question: selectors parsed, the type resolved, times
  *                      made windows, a leash put on
- *   kiln_ask_merge()   and _timeline, _found, _labels: ask->question goes to the engine
+ *   kiln_ask_merge()   and _timeline, _found, _moments, _labels: ask->question goes to the engine
  *   kiln_ask_close()
  *
  * Every room that answers questions (api/, watch/) asks through here, so that a selector, a time, a
@@ -125,6 +125,8 @@ KILN_CHECK int kiln_ask_timeline(struct kiln_ask *ask, const struct kiln_timelin
                                  struct kiln_timeline **ret_timeline, struct kiln_err *err);
 KILN_CHECK int kiln_ask_found(struct kiln_ask *ask, const struct kiln_found_opts *opts,
                               struct kiln_found **ret_found, struct kiln_err *err);
+KILN_CHECK int kiln_ask_moments(struct kiln_ask *ask, const struct kiln_moments_opts *opts,
+                                struct kiln_moments **ret_moments, struct kiln_err *err);
 KILN_CHECK int kiln_ask_labels(struct kiln_ask *ask, const struct kiln_str *names, uint32_t n,
                                struct kiln_labels **ret_labels, struct kiln_err *err);
 

@@ -32,6 +32,14 @@ void kiln_labels_free(struct kiln_labels *labels)
     kiln_free(labels);
 }
 
+void kiln_moments_free(struct kiln_moments *moments)
+{
+    if (!moments)
+        return;
+    kiln_batch_unref(moments->batch);
+    kiln_free(moments);
+}
+
 void kiln_found_free(struct kiln_found *found)
 {
     if (!found)

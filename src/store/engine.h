@@ -231,6 +231,22 @@ struct kiln_found {
     struct kiln_arena arena;
 };
 
+/*
+ * moments: samples with a timestamp, one by one.  Of more than `limit`, each is as likely to be
+ * among those that stay.
+ */
+struct kiln_moments_opts {
+    uint32_t limit; /* 0: 20,000 */
+};
+struct kiln_moments {
+    /* A resource for each process, with one profile; samples of one observation, in the unit of the
+     * type, with thread.id and thread.name (core/timed.h) where these are known, and no other
+     * attributes. */
+    struct kiln_batch *batch;
+    uint64_t n_all, n_timed; /* observations of the question; of these, with a timestamp */
+    struct kiln_basis basis;
+};
+
 struct kiln_symbol {
     uint64_t address; /* in the file */
     uint64_t size;    /* 0: up to the next */
@@ -275,6 +291,9 @@ struct kiln_engine_ops {
     int (*found)(struct kiln_engine *engine, const struct kiln_question *question,
                  const struct kiln_found_opts *opts, struct kiln_found **ret_found,
                  struct kiln_err *err);
+    int (*moments)(struct kiln_engine *engine, const struct kiln_question *question,
+                   const struct kiln_moments_opts *opts, struct kiln_moments **ret_moments,
+                   struct kiln_err *err);
     /* Combinations of these labels; `n` 0: the names of all labels there are, as rows of one. */
     int (*labels)(struct kiln_engine *engine, const struct kiln_question *question,
                   const struct kiln_str *names, uint32_t n, struct kiln_labels **ret_labels,
@@ -303,5 +322,6 @@ void kiln_merged_free(struct kiln_merged *merged);
 void kiln_timeline_free(struct kiln_timeline *timeline);
 void kiln_labels_free(struct kiln_labels *labels);
 void kiln_found_free(struct kiln_found *found);
+void kiln_moments_free(struct kiln_moments *moments);
 
 #endif /* KILN_STORE_ENGINE_H */

@@ -8,12 +8,9 @@
 #include <errno.h>
 
 #include "base/sat.h"
-#include "core/remap.h"
+#include "store/carry.h"
 #include "store/scan_int.h"
 #include "store/symbols.h"
-
-#define PAGES_MAX ((size_t)256 << 20)
-#define SLICE     256u /* stacks of a head */
 
 struct kiln_merge_profile {
     struct kiln_scan *scan;
@@ -113,171 +110,34 @@ static int add_sum(struct kiln_merge_profile *p, uint32_t stack, struct sum sum)
     return 0;
 }
 
-static int add_head(struct kiln_merge_profile *p, const struct kiln_scan_source *source,
-                    const struct kiln_merge_sums *sums)
-{
-    struct kiln_remap *remap = NULL;
-    uint64_t since_ns;
-    int r;
-
-    if (source->live)
-        kiln_scan_lock(source->tenant, &since_ns);
-    r = kiln_remap_new(p->b, source->batch, NULL, &remap);
-    for (uint32_t i = 0; r == 0 && i < sums->n; i++) {
-        if (!is_nothing(sum_of(sums, i)))
-            r = add_sum(p, kiln_remap_stack(remap, i), sum_of(sums, i));
-        if (i % SLICE != SLICE - 1 || r < 0)
-            continue;
-        r = kiln_leash_check(p->q->leash);
-        if (source->live)
-            kiln_scan_breathe(source->tenant, &since_ns);
-    }
-    if (source->live)
-        kiln_scan_unlock(source->tenant);
-    kiln_remap_free(remap);
-    return r;
-}
-
-/* ---- stacks of a block ---- */
-
-/* One forward pass over them, in the order of ranks. */
-struct reading {
+/* What is carried over at the moment. */
+struct adding {
     struct kiln_merge_profile *p;
-    struct kiln_block *block;
-    struct kiln_block_dict *dict;
-    struct kiln_remap *remap;
-    struct kiln_budget budget;
-    struct kiln_page_in in;
-    struct kiln_column columns[3];
-    uint32_t *path; /* from the root, as indexes of the builder */
-    uint32_t n_path, cap_path;
-    const struct sum *by_rank;
-    uint32_t rank, n_ranks;
+    const struct kiln_merge_sums *sums;
 };
 
-static int damaged(struct kiln_err *err, const char *what)
+static bool wants_stack(void *context, uint32_t stack)
 {
-    return kiln_err_set(err, KILN_E_CORRUPT, NULL, "%s", what);
+    const struct adding *adding = context;
+
+    return !is_nothing(sum_of(adding->sums, stack));
 }
 
-static int add_stack(struct reading *rd, uint64_t kept, const uint64_t *own, uint64_t n)
+static int take_stack(void *context, uint32_t stack, uint32_t carried)
 {
-    struct kiln_builder *b = rd->p->b;
-    uint32_t depth = (uint32_t)(kept + n), *frames;
-    struct sum sum = rd->by_rank[rd->rank++];
+    const struct adding *adding = context;
 
-    kiln_remap_locations(rd->remap, own, (uint32_t)n, rd->path + kept);
-    rd->n_path = depth;
-    if (is_nothing(sum))
-        return 0;
-    frames = kiln_builder_stack_room(b, depth);
-    if (!frames)
-        return kiln_builder_error(b);
-    for (uint32_t i = 0; i < depth; i++)
-        frames[i] = rd->path[depth - 1 - i];
-    return add_sum(rd->p, kiln_builder_stack_take(b, depth), sum);
-}
-
-static int add_page(struct reading *rd, uint64_t n, struct kiln_err *err)
-{
-    const struct kiln_column *c = rd->columns;
-    uint32_t n_locations = rd->dict->batch->dict.n_locations;
-    uint64_t at = 0;
-    int r = 0;
-
-    if (c[0].n != n || c[1].n != n || n > rd->n_ranks - rd->rank)
-        return damaged(err, "its columns do not fit together");
-    for (uint32_t i = 0; i < c[2].n; i++) {
-        if (c[2].v[i] >= n_locations)
-            return damaged(err, "a stack has a location that is not there");
-    }
-    rd->n_path = 0;
-    for (uint64_t i = 0; r == 0 && i < n; i++) {
-        uint64_t kept = c[0].v[i], own = c[1].v[i];
-
-        if (own > c[2].n - at || kept > rd->n_path || own > kiln_limits_default.stack_depth - kept)
-            return damaged(err, "a stack is damaged");
-        r = add_stack(rd, kept, c[2].v + at, own);
-        at += own;
-    }
-    return r;
-}
-
-static int read_stacks(struct reading *rd, const struct kiln_section *section, struct kiln_err *err)
-{
-    struct kiln_leash *leash = rd->p->q->leash;
-    int r = kiln_grow(&rd->budget, (void **)&rd->path, &rd->cap_path,
-                      (uint64_t)kiln_limits_default.stack_depth + 1, sizeof(*rd->path), UINT32_MAX);
-
-    for (uint32_t i = 0; r == 0 && i < section->n_pages; i++) {
-        const struct kiln_page_ref *ref = &rd->block->footer.pages[section->first_page + i];
-
-        r = kiln_leash_check(leash);
-        if (r == 0)
-            r = kiln_leash_read(leash, ref->size);
-        if (r == 0)
-            r = kiln_page_load(&rd->in, rd->block->io, rd->block->fd, ref->offset, ref->size, err);
-        for (uint32_t k = 0; r == 0 && k < KILN_ARRAY_LEN(rd->columns); k++)
-            r = kiln_page_get(&rd->in, &rd->columns[k], UINT32_MAX, err);
-        if (r == 0)
-            r = add_page(rd, ref->n_entries, err);
-    }
-    return r;
-}
-
-/* Sums in the order of ranks; the forest knows it. */
-static int sort_sums(struct kiln_merge_profile *p, const struct kiln_scan_source *source,
-                     const struct kiln_merge_sums *sums, struct sum **ret_by_rank,
-                     struct kiln_err *err)
-{
-    struct kiln_forest *forest;
-    struct sum *by_rank;
-    int r = kiln_scan_forest(p->scan, source, NULL, 0, &forest, err);
-
-    if (r < 0)
-        return r;
-    by_rank = kiln_calloc((size_t)forest->n_stacks + 1, sizeof(*by_rank));
-    for (uint32_t i = 0; by_rank && i < forest->n_stacks; i++)
-        by_rank[forest->rank[i]] = sum_of(sums, i);
-    kiln_forest_unref(forest);
-    *ret_by_rank = by_rank;
-    return by_rank ? 0 : -ENOMEM;
-}
-
-static int add_block(struct kiln_merge_profile *p, const struct kiln_scan_source *source,
-                     const struct kiln_merge_sums *sums, struct kiln_err *err)
-{
-    const struct kiln_footer *f = &source->block->footer;
-    struct reading rd = {.p = p, .block = source->block, .budget = {.limit = PAGES_MAX}};
-    struct sum *by_rank = NULL;
-    int r = kiln_block_dict(&p->scan->store->cache, source->block, &p->scan->fund, &rd.dict, err);
-
-    if (r == 0)
-        r = sort_sums(p, source, sums, &by_rank, err);
-    if (r == 0)
-        r = kiln_remap_new(p->b, rd.dict->batch, NULL, &rd.remap);
-    rd.in.budget = &rd.budget;
-    if (r == 0)
-        r = kiln_page_in_init(&rd.in, &rd.budget);
-    rd.by_rank = by_rank;
-    rd.n_ranks = source->n_stacks;
-    if (r == 0)
-        r = read_stacks(&rd, &f->sections[f->stacks[source->service]], err);
-    kiln_page_in_done(&rd.in);
-    for (size_t i = 0; i < KILN_ARRAY_LEN(rd.columns); i++)
-        kiln_column_done(&rd.columns[i], &rd.budget);
-    kiln_array_free(&rd.budget, (void **)&rd.path, &rd.cap_path, sizeof(*rd.path));
-    kiln_remap_free(rd.remap);
-    kiln_block_dict_unref(rd.dict);
-    kiln_free(by_rank);
-    return r;
+    return add_sum(adding->p, carried, sum_of(adding->sums, stack));
 }
 
 int kiln_merge_profile_add(struct kiln_merge_profile *p, const struct kiln_scan_source *source,
                            const struct kiln_merge_sums *sums, struct kiln_err *err)
 {
+    struct adding adding = {p, sums};
+    const struct kiln_carrier carrier = {
+        .scan = p->scan, .b = p->b, .context = &adding, .wants = wants_stack, .take = take_stack};
     size_t bytes;
-    int r = source->block ? add_block(p, source, sums, err) : add_head(p, source, sums);
+    int r = kiln_carry_stacks(&carrier, source, sums->n, err);
 
     if (r < 0)
         return r;

@@ -214,6 +214,7 @@ static const struct kiln_engine_ops store_ops = {
     .merge = kiln_store_merge,
     .timeline = kiln_store_timeline,
     .found = kiln_store_found,
+    .moments = kiln_store_moments,
     .labels = kiln_store_labels,
     .put_symbols = kiln_store_put_symbols,
     .delete_service = kiln_store_delete_service,

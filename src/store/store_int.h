@@ -232,6 +232,9 @@ int kiln_store_timeline(struct kiln_engine *engine, const struct kiln_question *
 int kiln_store_found(struct kiln_engine *engine, const struct kiln_question *question,
                      const struct kiln_found_opts *opts, struct kiln_found **ret_found,
                      struct kiln_err *err);
+int kiln_store_moments(struct kiln_engine *engine, const struct kiln_question *question,
+                       const struct kiln_moments_opts *opts, struct kiln_moments **ret_moments,
+                       struct kiln_err *err);
 int kiln_store_labels(struct kiln_engine *engine, const struct kiln_question *question,
                       const struct kiln_str *names, uint32_t n, struct kiln_labels **ret_labels,
                       struct kiln_err *err);

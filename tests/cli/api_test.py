@@ -54,7 +54,7 @@ def call(server, path, method="GET", data=None, **params):
         return Answer(refused)
 
 
-def otlp(service, version, at, stacks, linked=False):
+def otlp(service, version, at, stacks, linked=False, timed=False):
     """One CPU profile; stacks are "main;parse" -> nanoseconds."""
     strings, functions = ["", "cpu", "nanoseconds"], {}
     for name in sorted({f for s in stacks for f in s.split(";")}):
@@ -62,6 +62,8 @@ def otlp(service, version, at, stacks, linked=False):
         strings.append(name)
     strings.append("/build/shop/main.c")
     rows = [{"stackIndex": i + 1, "values": [str(v)], "linkIndex": int(linked)} for i, v in enumerate(stacks.values())]
+    for i, row in enumerate(rows if timed else []):
+        row["timestampsUnixNano"] = [str(int(at * 1e9) + 1000000 * (len(rows) - i))]
     dictionary = {
         "mappingTable": [{}], "attributeTable": [{}], "stringTable": strings,
         "functionTable": [{}] + [{"nameStrindex": 2 + i, "filenameStrindex": len(strings) - 1, "startLine": "1"} for i in functions.values()],
@@ -87,7 +89,7 @@ def push(server, body):
 def fill(server):
     push(server, otlp("order-service", "1.0", NOW - 3000, {"main;parse;read": 300000000, "main;parse": 500000000, "main;write": 200000000}))
     push(server, otlp("order-service", "1.1", NOW - 600, {"main;parse;read": 900000000, "main;parse": 500000000}, linked=True))
-    push(server, otlp("cart", "7", NOW - 1200, {"main;serve": 100000000}))
+    push(server, otlp("cart", "7", NOW - 1200, {"main;serve": 60000000, "main": 40000000}, timed=True))
 
 
 RANGE = {"from": "now-1h", "until": "now"}
@@ -98,11 +100,12 @@ WINDOWS = {"query": ORDERS, "limit": 5, "overlap_seconds": 30,
 CASES = {
     ("GET", "/api/v1/query"): [
         ({}, {"query": ORDERS, **RANGE}, None), ({}, {"query": ORDERS, "nodes": 2, "limit": 1, "exact": 1, "timeout": "30s"}, None),
+        ({}, {"query": CPU, "format": "timeline", "limit": 100}, None),
         ({}, {"query": ORDERS, "format": "series", "step": "1m", "by": ["service.version", "nothing"]}, None),
         ({}, {"query": ORDERS, "function": "read", "with": "pars", "without": "writ", "trace_id": TRACE, "span_id": SPAN,
               "profile_id": PROFILE}, None),
         *(({}, {"query": ORDERS, "format": f}, None)
-          for f in ("flamegraph", "top", "pprof", "otlp", "otlp-json", "speedscope", "collapsed", "svg", "dot"))],
+          for f in ("flamegraph", "top", "timeline", "pprof", "otlp", "otlp-json", "speedscope", "collapsed", "svg", "dot"))],
     ("GET", "/api/v1/diff"): [
         ({}, {"query": ORDERS, "left_until": "now-30m", "right_from": "now-30m", "normalize": "total"}, None),
         ({}, {"query": ORDERS, "left_deployment": "1.0", "right_deployment": "1.1"}, None),
@@ -124,7 +127,7 @@ CASES = {
     ("POST", "/api/v1/files"): [
         ({}, {"name": "cpu.folded", "type": "samples", "nodes": 3, "limit": 1, "timeout": "30s"}, b"main;parse;read 3\nmain;write 1\n"),
         *(({}, {"format": f}, gzip.compress(b"main;parse;read 3\n"))
-          for f in ("json", "flamegraph", "top", "pprof", "otlp", "otlp-json", "speedscope", "collapsed", "svg", "dot"))],
+          for f in ("json", "flamegraph", "top", "timeline", "pprof", "otlp", "otlp-json", "speedscope", "collapsed", "svg", "dot"))],
     ("GET", "/api/v1/services"): [({}, {}, None)],
     ("POST", "/api/v1/deployments"): [({}, {}, {"service": "order-service", "version": "1.1", "at": "now-601s", "name": "n", "text": "t"})],
     ("GET", "/api/v1/deployments"): [({}, {"service": "order-service", **RANGE}, None)],
@@ -242,6 +245,21 @@ class Documented(unittest.TestCase):
         self.assertEqual(answer["text"]["lines"][:3], ["int main(void)", "{ /* \ufffd */", "}"])
         self.assertEqual(len(answer["text"]["lines"][3]), 1001)
         self.assertEqual([note["code"] for note in answer["notes"]], ["text_cut"])
+
+    def test_a_timeline_is_in_the_order_of_time(self):
+        push(self.server, otlp("clock", "7", NOW - 1200, {"main;serve": 60000000, "main": 40000000}, timed=True))
+        push(self.server, otlp("clock", "7", NOW - 1100, {"main;serve": 60000000}))
+        answer = call(self.server, "/api/v1/query", query=CPU + '{service_name="clock"}', format="timeline").json()["timeline"]
+        self.assertEqual((answer["all"], answer["timed"]), (3, 2))
+        paths = []
+        for node in answer["node"]:
+            path = []
+            while node:
+                path.insert(0, answer["names"][answer["name"][node]])
+                node = answer["parent"][node]
+            paths.append(";".join(path))
+        self.assertEqual(list(zip(paths, answer["at_ns"], answer["value"], answer["thread"])),
+                         [("main", 0, 40000000, 0), ("main;serve", 1000000, 60000000, 0)])
 
     def test_the_tree_can_be_laid_out_in_one_pass(self):
         tree = call(self.server, "/api/v1/query", query=ORDERS).json()["flamegraph"]
