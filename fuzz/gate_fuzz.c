@@ -83,12 +83,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct kiln_gate *gate = size ? open_gate() : NULL;
     struct kiln_guard guard;
     struct kiln_reply reply;
+    enum kiln_access access;
     char room[TEXT];
     struct kiln_str text, rest;
     bool known;
 
     if (!gate)
         return 0;
+    access = accesses[data[0] / 4 % 4];
     request.method = kiln_str_of(methods[data[0] % 4]);
     rest = text = expand(data + 1, size - 1, room);
     while (rest.len && request.n_headers < HEADERS) {
@@ -98,8 +100,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     guard = kiln_gate_guard(gate);
     known = has(text, TOKEN) || has(text, session) || has(text, "asic "); /* base64 of it */
-    if (guard.check(guard.context, &request, accesses[data[0] / 4 % 4], &reply) == 0) {
-        FUZZ_CHECK(known && data[0] / 4 % 4 != 2 && strcmp(request.tenant, "shop") == 0);
+    if (guard.check(guard.context, &request, access, &reply) == 0) {
+        FUZZ_CHECK(known && access != KILN_ACCESS_ADMIN);
+        FUZZ_CHECK(strcmp(request.tenant, "shop") == 0 ||
+                   (access == KILN_ACCESS_SELF && !request.tenant[0]));
         if (data[0] % 4 > 1 && !kiln_request_header(&request, "authorization").len)
             FUZZ_CHECK(kiln_str_eq(kiln_request_header(&request, "x-kiln-page"), KILN_STR("1")));
     }
