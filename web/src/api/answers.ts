@@ -334,6 +334,8 @@ export interface Drop {
 }
 
 export interface Status {
+    /** "tenant": the token is for one tenant, and is told nothing of others */
+    scope: "server" | "tenant";
     version: string;
     started: string;
     now: string;
@@ -347,12 +349,12 @@ export interface Status {
         profiles_per_second: number;
         samples_per_second: number;
         bytes_per_second: number;
-    };
+    } | null;
     drops: Drop[];
     store: {
         bytes: number;
         blocks: number;
-        log_bytes: number;
+        log_bytes: number | null;
         profiles: number;
         oldest: Time;
         newest: Time;
