@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the colours and forms of a flame graph mean.
 import { useMemo } from "preact/hooks";
-import { languageOf } from "../model/family";
+import { formOf, isJit, languageOf, ROOT_KIND } from "../model/family";
 import { share } from "../model/format";
 import { frameOf, kindWord, mix, type ColorBy, type Looks } from "../model/palette";
 import type { Tree } from "../model/tree";
@@ -21,18 +21,28 @@ export function foldedTotal(tree: Tree): number {
     return sum;
 }
 
-function formsOf(looks: Looks): { jit: boolean; inlined: boolean; nameless: boolean; kinds: string[] } {
-    const seen = { jit: false, inlined: false, nameless: false };
-    const kinds = new Set<string>();
-    const some = Math.min(looks.tree.names.length, 20000); // a legend need not know the last of them
-    for (let id = 1; id < some; id++) {
-        const form = looks.form(id);
-        seen.jit ||= form.jit;
-        seen.inlined ||= form.inlined;
-        seen.nameless ||= form.nameless;
-        if (id !== looks.tree.other) kinds.add(languageOf(frameOf(looks.tree, id)));
+interface Forms {
+    jit: boolean;
+    inlined: boolean;
+    nameless: boolean;
+}
+
+const MANY = 20000; // names: a legend need not know what comes after them
+
+function formsOf({ tree }: Looks): Forms {
+    const jit = [...new Set(tree.kinds)].some(isJit);
+    const nameless = tree.names.slice(0, MANY).some((_, id) => formOf(frameOf(tree, id)).nameless);
+    return { jit, nameless, inlined: !!tree.inlined?.includes(true) };
+}
+
+// Languages that occur, each with a name that speaks it.
+function kindsOf({ tree }: Looks): [string, number][] {
+    const kinds = new Map<string, number>();
+    for (let id = 1; id < Math.min(tree.names.length, MANY); id++) {
+        const kind = languageOf(frameOf(tree, id));
+        if (id !== tree.other && kind !== ROOT_KIND && !kinds.has(kind)) kinds.set(kind, id);
     }
-    return { ...seen, kinds: [...kinds].filter((kind) => kind !== "root").sort() };
+    return [...kinds].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 function DiffLegend({ inks }: { inks: FlameInks }) {
@@ -50,6 +60,7 @@ function DiffLegend({ inks }: { inks: FlameInks }) {
 
 export function Legend({ looks, inks, by }: { looks: Looks; inks: FlameInks; by: ColorBy }) {
     const forms = useMemo(() => formsOf(looks), [looks.tree]);
+    const kinds = useMemo(() => (by === "kind" ? kindsOf(looks) : []), [looks, by]);
     const folded = useMemo(() => foldedTotal(looks.tree), [looks.tree]);
     const { tree } = looks;
     const example = inks.own[2];
@@ -64,10 +75,7 @@ export function Legend({ looks, inks, by }: { looks: Looks; inks: FlameInks; by:
                     <span><Run colors={[inks.kernel]} />Kernel</span>
                 </>
             )}
-            {by === "kind" && forms.kinds.map((kind) => {
-                const id = tree.kinds.findIndex((_, i) => i > 0 && languageOf(frameOf(tree, i)) === kind);
-                return <span key={kind}><Run colors={[looks.fill(id)]} />{kindWord(kind)}</span>;
-            })}
+            {kinds.map(([kind, id]) => <span key={kind}><Run colors={[looks.fill(id)]} />{kindWord(kind)}</span>)}
             {forms.jit && <span class="wide"><i class="flame-jit" style={{ background: `linear-gradient(225deg, ${inks.ink3} 4px, ${example} 4.5px)` }} />JIT</span>}
             {forms.inlined && <span class="wide"><i style={{ background: mix(example, inks.panel, 0.45) }} /><em>inlined</em></span>}
             {forms.nameless && <span class="wide"><i class="flame-hollow" />no symbol</span>}

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paints what is visible of a flame graph.  Each row is entered by binary search at the left edge;
-// frames narrower than a pixel are drawn one a pixel, and the rest of that pixel is jumped over by
-// binary search too.  So a picture costs what its pixels cost, however many frames there are.
+// of frames narrower than a pixel one is drawn, and the rest of that pixel is jumped over by searching
+// too.  So a picture costs what its pixels cost, however many frames there are.
 import { percent } from "../model/format";
 import { firstAfter, type Layout } from "../model/layout";
 import type { Measure } from "../model/measure";
 import { diffStep, type DiffScale, type Looks } from "../model/palette";
 import { STEM_SIGN } from "../model/transform";
 import type { FlameInks } from "./inks";
+import { packed, Strip } from "./strip";
 import { Ruler } from "./text";
 
 export interface Scene {
@@ -31,11 +32,13 @@ export interface Window {
     top: number; // scrolled by so many pixels
     whole: number; // height of all rows
     letters: number; // size of text
+    ratio: number; // pixels of the screen for each of these
 }
 
 const PADDING = 6;
 const NO_LABEL = 26; // no label where a frame is narrower
 const NOTCH = 5;
+const THIN = 4; // frames below this have no form of their own
 
 interface Box {
     x: number;
@@ -50,11 +53,20 @@ export class Painter {
     private stepsOf: unknown = null;
     private color = "";
     private font = "";
+    private thin = new Strip();
+    private marks = new Strip(); // under hits of a search
+    private colors = new Uint32Array(0); // of names, as a strip wants them; 0: not known yet
+    private colorsOf: Looks | null = null;
+    private dim: number;
+    private diffs: number[];
 
     constructor(
         private ctx: CanvasRenderingContext2D,
         private inks: FlameInks,
-    ) {}
+    ) {
+        this.dim = packed(inks.dim);
+        this.diffs = inks.diff.map(packed);
+    }
 
     paint(scene: Scene, view: Window): void {
         const { ctx } = this;
@@ -65,43 +77,64 @@ export class Painter {
         const at = (pixel: number) => Math.floor((scene.flip ? view.whole - pixel - view.top : pixel + view.top) / view.row);
         const a = Math.max(0, Math.min(at(0), at(view.height)));
         const b = Math.min(last, Math.max(at(0), at(view.height)));
-        for (let depth = a; depth <= b; depth++) this.paintRow(scene, view, depth);
+        const pixels = Math.ceil(view.width * view.ratio);
+        this.thin.clear(pixels, Math.max(1, b - a + 1));
+        if (scene.hits) this.marks.clear(pixels, Math.max(1, b - a + 1));
+        for (let depth = a; depth <= b; depth++) this.paintRow(scene, view, depth, depth - a);
+        const h = view.row - 1;
+        this.thin.show(ctx, view.width, (row) => ({ y: rowTop(scene.flip, view, row + a), h }));
+        if (scene.hits) this.marks.show(ctx, view.width, (row) => ({ y: rowTop(scene.flip, view, row + a) + h - 2, h: 2 }));
+        for (const node of [scene.hot, scene.selected]) this.ringThin(scene, view, node);
     }
 
-    private paintRow(scene: Scene, view: Window, depth: number): void {
+    private paintRow(scene: Scene, view: Window, depth: number, row: number): void {
         const { layout, hits } = scene;
         const { left, right, node } = layout;
         const end = layout.rows[depth + 1];
         const scale = view.width / (view.to - view.from);
         const h = view.row - 1;
         const y = rowTop(scene.flip, view, depth);
+        const fine = scale * view.ratio;
         let place = firstAfter(layout, layout.rows[depth], end, view.from);
         while (place < end && left[place] < view.to) {
             const x = (left[place] - view.from) * scale;
             const w = (right[place] - left[place]) * scale;
-            if (w >= 1) {
+            if (w >= THIN) {
                 const from = Math.max(0, x);
                 const box = { x: from, y, w: Math.max(0.6, Math.min(view.width, x + w) - from - 1), h };
                 this.paintFrame(scene, view, node[place], box, !hits || hits[place + 1] > hits[place]);
                 place++;
                 continue;
             }
-            const pixel = Math.floor(x);
-            const next = Math.max(place + 1, firstAfter(layout, place, end, view.from + (pixel + 1) / scale));
-            const covered = Math.min(1, (right[next - 1] - left[place]) * scale);
-            if (covered >= 0.15) this.paintSliver(scene, node[place], pixel, y, h, covered, !hits || hits[next] > hits[place]);
+            const pixel = Math.floor(x * view.ratio);
+            let next = place + 1;
+            if (w * view.ratio < 1) next = leap(right, place, end, view.from + (pixel + 1) / fine);
+            const covered = (right[next - 1] - left[place]) * fine;
+            const found = !hits || hits[next] > hits[place];
+            if (covered >= 0.15) this.paintThin(scene, node[place], row, pixel, covered, view.ratio, found);
             place = next;
         }
     }
 
-    // Frames of less than a pixel: the first of them stands for all.
-    private paintSliver(scene: Scene, node: number, x: number, y: number, h: number, covered: number, found: boolean): void {
-        this.ink(found ? this.fillOf(scene, node) : this.inks.dim);
-        this.ctx.fillRect(x, y, covered > 0.5 ? 0.8 : 0.5, h);
-        if (found && scene.hits) {
-            this.ink(this.inks.ink);
-            this.ctx.fillRect(x, y + h - 2, 1, 2);
-        }
+    // The first frame of a pixel stands for all in it.
+    private paintThin(scene: Scene, node: number, row: number, pixel: number, covered: number, ratio: number, found: boolean): void {
+        const to = Math.max(pixel + 1, Math.round(pixel + covered - ratio));
+        const color = found ? this.packedFill(scene, node) : this.dim;
+        this.thin.set(row, pixel, to, color, covered >= 1 ? 1 : Math.max(0.4, covered * 0.85));
+        if (found && scene.hits) this.marks.set(row, pixel, to, packed(this.inks.ink), 1);
+    }
+
+    // A chosen frame is seen, however thin.
+    private ringThin(scene: Scene, view: Window, node: number): void {
+        if (node < 0) return;
+        const { layout } = scene;
+        const place = layout.rank[node];
+        const scale = view.width / (view.to - view.from);
+        if ((layout.right[place] - layout.left[place]) * scale >= THIN) return;
+        const x = (layout.left[place] - view.from) * scale;
+        if (x < -1 || x > view.width) return;
+        this.ink(this.inks.ink);
+        this.ctx.fillRect(Math.min(x, view.width - 2), rowTop(scene.flip, view, layout.tree.depth[node]), 2, view.row - 1);
     }
 
     private paintFrame(scene: Scene, view: Window, node: number, box: Box, found: boolean): void {
@@ -221,6 +254,17 @@ export class Painter {
         return this.inks.diff[this.step(scene, node) + 4];
     }
 
+    private packedFill(scene: Scene, node: number): number {
+        const { looks } = scene;
+        if (scene.diff) return this.diffs[this.step(scene, node) + 4];
+        if (this.colorsOf !== looks) {
+            this.colors = new Uint32Array(looks.tree.names.length);
+            this.colorsOf = looks;
+        }
+        const name = looks.tree.name[node];
+        return this.colors[name] || (this.colors[name] = packed(name === looks.tree.other ? this.inks.line2 : looks.fill(name)));
+    }
+
     private step(scene: Scene, node: number): number {
         const { tree } = scene.layout;
         if (this.stepsOf !== scene.diff || !this.steps) {
@@ -249,6 +293,23 @@ export class Painter {
         if (!ruler) this.rulers.set(font, (ruler = new Ruler(this.ctx, font)));
         return ruler;
     }
+}
+
+// The first rank after `place` that ends right of x, looked for in growing leaps: it is near.
+function leap(right: Float64Array, place: number, end: number, x: number): number {
+    let from = place + 1;
+    let step = 1;
+    while (from + step < end && right[from + step] <= x) {
+        from += step;
+        step *= 2;
+    }
+    let to = Math.min(end, from + step);
+    while (from < to) {
+        const middle = (from + to) >>> 1;
+        if (right[middle] > x) to = middle;
+        else from = middle + 1;
+    }
+    return from;
 }
 
 export const rowTop = (flip: boolean, view: Window, depth: number) =>

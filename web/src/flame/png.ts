@@ -42,7 +42,7 @@ export function flamePng(props: PngProps, caption: string): Promise<Blob> {
     ctx.scale(SCALE, SCALE);
     ctx.translate(MARGIN, CAPTION);
     new Painter(ctx, inks).paint(scene, {
-        ...inside, from: scene.layout.left[place], to: scene.layout.right[place], row: ROW, top: 0, whole: inside.height, letters: 12,
+        ...inside, from: scene.layout.left[place], to: scene.layout.right[place], row: ROW, top: 0, whole: inside.height, letters: 12, ratio: SCALE,
     });
     ctx.translate(-MARGIN, -CAPTION);
     ctx.fillStyle = inks.ink;

@@ -165,7 +165,7 @@ export class Stage {
         const needed = `${rows * row}px`;
         if (this.space.style.height !== needed) this.space.style.height = needed;
         const top = Math.max(0, this.canvas.getBoundingClientRect().top - this.space.getBoundingClientRect().top);
-        return { from: this.from, to: this.to, width: this.scroller.clientWidth, height, row, top, whole, letters: fingers ? 13 : 12 };
+        return { from: this.from, to: this.to, width: this.scroller.clientWidth, height, row, top, whole, letters: fingers ? 13 : 12, ratio: window.devicePixelRatio || 1 };
     }
 
     // ---- painting ----
@@ -195,7 +195,7 @@ export class Stage {
     paintNow(): void {
         const { canvas } = this;
         const view = this.window();
-        const ratio = window.devicePixelRatio || 1;
+        const { ratio } = view;
         const width = Math.round(view.width * ratio);
         const height = Math.round(view.height * ratio);
         if (!width || !height) return;

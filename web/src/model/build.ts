@@ -142,7 +142,7 @@ export class TreeBuilder {
 }
 
 // Ends and totals from below; totals are those of the nodes themselves before.
-function addUp(tree: Tree): void {
+export function addUp(tree: Tree): void {
     const { n, parent, end, total, leftTotal } = tree;
     for (let i = n - 1; i >= 0; i--) {
         if (!end[i]) end[i] = i + 1;
@@ -192,6 +192,6 @@ export class NameTable implements FrameNames {
     }
 }
 
-function namesOf({ names, files, modules, kinds, inlined, marks }: FrameNames): FrameNames {
+export function namesOf({ names, files, modules, kinds, inlined, marks }: FrameNames): FrameNames {
     return { names, files, modules, kinds, inlined, marks };
 }

@@ -26,9 +26,11 @@ export const baseName = (path: string) => path.slice(path.replace(/\/+$/, "").la
 const NAMELESS = /(^|\+)0x[0-9a-f]{1,16}$/;
 const JIT_KINDS = new Set(["v8js", "jvm", "dotnet", "phpjit", "luajit", "beam"]);
 
+export const isJit = (kind: string) => JIT_KINDS.has(kind);
+
 export function formOf(frame: Frame, inlined = false): Form {
     return {
-        jit: JIT_KINDS.has(frame.kind) || frame.name.endsWith("_[j]"),
+        jit: isJit(frame.kind) || frame.name.endsWith("_[j]"),
         inlined: inlined || frame.name.endsWith("_[i]"),
         nameless: !frame.file && (NAMELESS.test(frame.name) || frame.name === "(unknown)" || /^\[[^\]]+\]$/.test(frame.name)),
     };

@@ -20,30 +20,66 @@ export interface Layout {
 
 const FEW = 24;
 
-// Sorts ids[from ... to) by descending key; equal ones keep their order.
-function sortByKey(ids: Int32Array, from: number, to: number, key: Float64Array): void {
-    if (to - from > FEW) {
-        const sorted = Array.from(ids.subarray(from, to)).sort((a, b) => key[b] - key[a]);
-        ids.set(sorted, from);
+// Sorts ids[0 ... n) by descending key; equal ones keep their order.
+function sortByKey(ids: Int32Array, n: number, key: Float64Array): void {
+    if (n > FEW) {
+        ids.set(Array.from(ids.subarray(0, n)).sort((a, b) => key[b] - key[a]));
         return;
     }
-    for (let i = from + 1; i < to; i++) {
+    for (let i = 1; i < n; i++) {
         const id = ids[i];
         const size = key[id];
         let at = i;
-        while (at > from && key[ids[at - 1]] < size) ids[at] = ids[--at];
+        while (at > 0 && key[ids[at - 1]] < size) ids[at] = ids[--at];
         ids[at] = id;
     }
 }
 
-function foldedLast(tree: Tree, ids: Int32Array, from: number, to: number): void {
-    for (let i = from; i < to - 1; i++) {
+function foldedLast(tree: Tree, ids: Int32Array, n: number): void {
+    for (let i = 0; i < n - 1; i++) {
         if (tree.name[ids[i]] !== tree.other) continue;
         const folded = ids[i];
-        ids.copyWithin(i, i + 1, to);
-        ids[to - 1] = folded;
+        ids.copyWithin(i, i + 1, n);
+        ids[n - 1] = folded;
         return;
     }
+}
+
+// Links of each node to the child that stands first and to the sibling that stands next.  Nodes are
+// gone through as they lie, and a family lies close together: a cache is worth more than an order.
+function linksOf(tree: Tree): { first: Int32Array; next: Int32Array } {
+    const { n, end, total } = tree;
+    const first = new Int32Array(n).fill(-1);
+    const next = new Int32Array(n).fill(-1);
+    let ids = new Int32Array(64);
+    for (let i = 0; i < n; i++) {
+        if (end[i] === i + 1) continue;
+        if (end[i + 1] === end[i]) {
+            first[i] = i + 1;
+            continue;
+        }
+        let many = 0;
+        for (let child = i + 1; child < end[i]; child = end[child]) {
+            if (many === ids.length) {
+                const more = new Int32Array(many * 2);
+                more.set(ids);
+                ids = more;
+            }
+            ids[many++] = child;
+        }
+        sortByKey(ids, many, total);
+        if (tree.other >= 0) foldedLast(tree, ids, many);
+        first[i] = ids[0];
+        for (let k = 1; k < many; k++) next[ids[k - 1]] = ids[k];
+    }
+    return { first, next };
+}
+
+function rowsOf(tree: Tree): Int32Array {
+    const rows = new Int32Array(tree.height + 1);
+    for (let i = 0; i < tree.n; i++) rows[tree.depth[i] + 1]++;
+    for (let depth = 0; depth < tree.height; depth++) rows[depth + 1] += rows[depth];
+    return rows;
 }
 
 function deepestOf(tree: Tree): Uint16Array {
@@ -56,37 +92,36 @@ function deepestOf(tree: Tree): Uint16Array {
 }
 
 export function layoutOf(tree: Tree): Layout {
-    const { n, end, total } = tree;
-    const rows = new Int32Array(tree.height + 1);
+    const { n, total, depth, parent } = tree;
+    const { first, next } = linksOf(tree);
+    const rows = rowsOf(tree);
     const node = new Int32Array(n);
     const left = new Float64Array(n);
     const right = new Float64Array(n);
     const rank = new Int32Array(n);
     const whole = n && total[0] > 0 ? total[0] : 1;
-    let put = n ? 1 : 0;
-    right[0] = n ? 1 : 0;
-    for (let depth = 0, from = 0; depth < tree.height; depth++) {
-        const to = put;
-        rows[depth] = from;
-        for (let place = from; place < to; place++) {
-            const above = node[place];
-            rank[above] = place;
-            const first = put;
-            for (let child = above + 1; child < end[above]; child = end[child]) node[put++] = child;
-            if (put - first > 1) {
-                sortByKey(node, first, put, total);
-                if (tree.other >= 0) foldedLast(tree, node, first, put);
-            }
-            let at = left[place];
-            for (let i = first; i < put; i++) {
-                left[i] = at;
-                at = Math.min(right[place], at + total[node[i]] / whole);
-                right[i] = at;
-            }
+    const free = rows.slice(); // the next place of each row
+    const edge = new Float64Array(tree.height + 1); // where the next frame of each row begins
+    const ends = new Float64Array(tree.height + 1); // where the last one ended
+    ends[0] = 1;
+    for (let at = n ? 0 : -1; at >= 0; ) {
+        const row = depth[at];
+        const place = free[row]++;
+        const x = edge[row];
+        // Rounding must not push a frame out of its caller.
+        const y = row ? Math.min(ends[row - 1], x + total[at] / whole) : 1;
+        node[place] = at;
+        rank[at] = place;
+        left[place] = x;
+        right[place] = ends[row] = edge[row] = y;
+        if (first[at] >= 0) {
+            edge[row + 1] = x;
+            at = first[at];
+            continue;
         }
-        from = to;
+        while (at >= 0 && next[at] < 0) at = parent[at];
+        if (at >= 0) at = next[at];
     }
-    rows[tree.height] = n;
     return { tree, n, rows, node, left, right, rank, deepest: deepestOf(tree) };
 }
 

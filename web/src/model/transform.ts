@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree made into another: some stacks only, without some frames, grouped.  Each says by `from`
 // which node of the tree before a node comes from (the first, where several became one).
-import { TreeBuilder, NameTable } from "./build";
+import { addUp, NameTable, namesOf, TreeBuilder } from "./build";
 import { familyOf, unitOf, type Family } from "./family";
 import { callersTree } from "./invert";
 import { frameOf } from "./palette";
@@ -9,40 +9,64 @@ import { matching } from "./search";
 import type { FrameNames, Tree } from "./tree";
 
 const builderLike = (tree: Tree, names: FrameNames = tree, other = tree.other) => new TreeBuilder(names, other, tree.leftSelf !== null);
-const GONE = -2;
 
-// Rebuilds a tree: `place` says for each node, given where its parent went, where it goes: a node of
-// the builder, or GONE for it and all below it.
-function rebuilt(tree: Tree, builder: TreeBuilder, place: (node: number, above: number) => number, counts?: Uint8Array): Tree {
+// Rebuilds a tree: `place` says for each node, given where its parent went, where it goes.
+function rebuilt(tree: Tree, builder: TreeBuilder, place: (node: number, above: number) => number): Tree {
     const to = new Int32Array(tree.n);
     for (let i = 0; i < tree.n; i++) {
         to[i] = place(i, i ? to[tree.parent[i]] : -1);
-        if (to[i] === GONE) {
-            i = tree.end[i] - 1;
-            continue;
-        }
-        if (!counts || counts[i]) builder.add(to[i], tree.self[i], tree.leftSelf?.[i] ?? 0);
+        builder.add(to[i], tree.self[i], tree.leftSelf?.[i] ?? 0);
     }
     return builder.finish();
+}
+
+// Leaves out the nodes that are not kept; what is below one of these goes to the nearest caller that is.
+// Nothing can meet its like by that, so that it is a copy and no more: quick.
+function compacted(tree: Tree, keep: Uint8Array, self: Float64Array, left: Float64Array | null, name = tree.name, names: FrameNames = tree): Tree {
+    let n = 0;
+    for (let i = 0; i < tree.n; i++) n += keep[i];
+    const made: Tree = {
+        ...namesOf(names), n, other: tree.other, height: 0, name: new Int32Array(n), parent: new Int32Array(n), depth: new Uint16Array(n),
+        end: new Int32Array(n), self: new Float64Array(n), total: new Float64Array(n), from: new Int32Array(n),
+        leftSelf: left && new Float64Array(n), leftTotal: left && new Float64Array(n),
+    };
+    const to = new Int32Array(tree.n);
+    let put = 0;
+    for (let i = 0; i < tree.n; i++) {
+        const above = i ? to[tree.parent[i]] : -1;
+        to[i] = keep[i] ? put : above;
+        if (!keep[i]) continue;
+        made.name[put] = name[i];
+        made.parent[put] = above;
+        made.from![put] = i;
+        made.depth[put] = above < 0 ? 0 : made.depth[above] + 1;
+        made.self[put] = made.total[put] = self[i];
+        if (left) made.leftSelf![put] = made.leftTotal![put] = left[i];
+        if (made.depth[put] >= made.height) made.height = made.depth[put] + 1;
+        put++;
+    }
+    addUp(made);
+    return made;
 }
 
 // Stacks through a match, and no others.
 export function only(tree: Tree, pattern: RegExp): Tree {
     const match = matching(tree, pattern);
     const inside = new Uint8Array(tree.n);
-    const leads = new Uint8Array(tree.n); // to a match
-    for (let i = 1; i < tree.n; i++) inside[i] = inside[tree.parent[i]] | match[tree.name[i]];
-    for (let i = tree.n - 1; i > 0; i--) if (inside[i] || leads[i]) leads[tree.parent[i]] = 1;
-    const builder = builderLike(tree);
-    const place = (i: number, above: number) => (i && !inside[i] && !leads[i] ? GONE : builder.child(above, tree.name[i], i));
-    return rebuilt(tree, builder, place, inside);
+    const keep = new Uint8Array(tree.n); // it is inside of a match, or leads to one
+    for (let i = 1; i < tree.n; i++) keep[i] = inside[i] = inside[tree.parent[i]] | match[tree.name[i]];
+    for (let i = tree.n - 1; i > 0; i--) if (keep[i]) keep[tree.parent[i]] = 1;
+    if (tree.n) keep[0] = 1;
+    const counted = (self: Float64Array) => self.map((value, i) => (inside[i] ? value : 0));
+    return compacted(tree, keep, counted(tree.self), tree.leftSelf && counted(tree.leftSelf));
 }
 
 // Without the stacks through a match.
 export function ignore(tree: Tree, pattern: RegExp): Tree {
     const match = matching(tree, pattern);
-    const builder = builderLike(tree);
-    return rebuilt(tree, builder, (i, above) => (i && match[tree.name[i]] ? GONE : builder.child(above, tree.name[i], i)));
+    const keep = new Uint8Array(tree.n);
+    for (let i = 0; i < tree.n; i++) keep[i] = !i || (keep[tree.parent[i]] && !match[tree.name[i]]) ? 1 : 0;
+    return compacted(tree, keep, tree.self, tree.leftSelf);
 }
 
 // Without these frames: what they called is called by their callers, and what they took is their callers'.
@@ -101,20 +125,24 @@ export function foldStems(tree: Tree, pinned?: ReadonlySet<string>): Tree {
         tree.end[i] > i + 1 && tree.end[i + 1] === tree.end[i] && tree.name[i + 1] !== tree.other &&
         tree.total[i + 1] >= tree.total[i] * STEM && familyAt(i + 1) === "runtime";
     const table = new NameTable(tree);
-    const builder = builderLike(tree, table);
-    let until = 0; // the end of the chain that is being gone through
-    return rebuilt(tree, builder, (i, above) => {
-        if (i < until) return above;
-        if (!i || familyAt(i) !== "runtime" || !continues(i)) return builder.child(above, tree.name[i], i);
-        let last = i;
-        while (continues(last)) last++;
-        until = last + 1;
-        const chain = Array.from({ length: last - i + 1 }, (_, k) => tree.names[tree.name[i + k]]);
-        const id = tree.name[last];
-        const name = table.add(chain.join(STEM_SIGN), tree.files[id], tree.modules[id], tree.kinds[id]);
-        table.mark(name, "runtime", unitOf(frameOf(tree, id)));
-        return builder.child(above, name, last);
-    });
+    const keep = new Uint8Array(tree.n).fill(1);
+    const name = tree.name.slice();
+    const self = tree.self.slice();
+    const left = tree.leftSelf?.slice() ?? null;
+    for (let i = 1; i < tree.n; i++) {
+        if (tree.end[i] === i + 1 || tree.end[i + 1] !== tree.end[i] || familyAt(i) !== "runtime" || !continues(i)) continue;
+        const chain = [tree.names[tree.name[i]]];
+        for (; continues(i); i++) {
+            keep[i] = 0;
+            self[i + 1] += self[i];
+            if (left) left[i + 1] += left[i];
+            chain.push(tree.names[tree.name[i + 1]]);
+        }
+        const last = tree.name[i];
+        name[i] = table.add(chain.join(STEM_SIGN), tree.files[last], tree.modules[last], tree.kinds[last]);
+        table.mark(name[i], "runtime", unitOf(frameOf(tree, last)));
+    }
+    return compacted(tree, keep, self, left, name, table);
 }
 
 export const STEM_SIGN = " › ";

@@ -44,14 +44,14 @@ function shape(name: number[], depth: number[], names: Names): Omit<Tree, "self"
         if (d >= height) height = d + 1;
     }
     const { names: texts, files, modules, kinds, inlined } = names;
-    return { names: texts, files, modules, kinds, inlined, n, name: Int32Array.from(name), parent, depth: Uint16Array.from(depth), end, height };
+    return { names: texts, files, modules, kinds, inlined, n, name: new Int32Array(name), parent, depth: new Uint16Array(depth), end, height };
 }
 
 export function treeOf(flame: Flamegraph): Tree {
     return {
         ...shape(flame.name, flame.depth, flame),
-        self: Float64Array.from(flame.self),
-        total: Float64Array.from(flame.total),
+        self: new Float64Array(flame.self),
+        total: new Float64Array(flame.total),
         leftSelf: null,
         leftTotal: null,
         other: flame.other ?? -1,
@@ -62,8 +62,8 @@ export function treeOf(flame: Flamegraph): Tree {
 export function diffTreeOf(flame: DiffFlamegraph, scale: number): Tree {
     return {
         ...shape(flame.name, flame.depth, flame),
-        self: Float64Array.from(flame.right_self),
-        total: Float64Array.from(flame.right_total),
+        self: new Float64Array(flame.right_self),
+        total: new Float64Array(flame.right_total),
         leftSelf: Float64Array.from(flame.left_self, (value) => value * scale),
         leftTotal: Float64Array.from(flame.left_total, (value) => value * scale),
         other: flame.other ?? -1,
