@@ -57,6 +57,14 @@ test("without normalisation only sums are known", () => {
     assert.equal(measure.short(140e9), "140");
 });
 
+test("bytes have the unit that suits the whole", () => {
+    const type = { ...CPU, id: "memory:inuse_space:bytes:space:bytes", name: "memory", type: "inuse_space", unit: "bytes", kind: "level" } as const;
+    const of = (total: number) => diffMeasure(answer({ type, normalized: "none", scale: 1, left: side(total / 2, 9, 0), right: side(total, 9, 0) }));
+    assert.deepEqual([of(5e9).unit, of(5e9).short(1.74e9), of(5e9).format(9.7e6)], ["GB", "1.74", "9.70\u2009MB"]);
+    assert.deepEqual([of(1.9e9).unit, of(1.9e9).short(1.74e9)], ["MB", "1740"]);
+    assert.deepEqual([of(5e4).unit, of(5e4).short(1500)], ["kB", "1.50"]);
+});
+
 test("noise is that of two counts of independent observations", () => {
     const whole = wholeOf(answer());
     const change = changeOf(100e9, 140e9, whole);

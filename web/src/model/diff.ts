@@ -91,11 +91,20 @@ function shareMeasure(whole: number): Measure {
     return { unit: "%", rate, short, format, amount: format };
 }
 
+// Bytes in the unit that suits the whole, so that numbers of one picture can be compared by eye.
+function sized(measure: Measure, whole: number): Measure {
+    const step = [{ unit: "GB", by: 1e-3 }, { unit: "MB", by: 1 }, { unit: "kB", by: 1e3 }].find(({ by }) => measure.rate(whole) * by >= 2);
+    if (!measure.unit.startsWith("MB") || !step) return measure;
+    const rate = (value: number) => measure.rate(value) * step.by;
+    return { ...measure, unit: measure.unit.replace("MB", step.unit), rate, short: (value) => figures(rate(value)) };
+}
+
 // What values of either side mean, after A's are multiplied by `scale`.
 export function diffMeasure(answer: DiffAnswer): Measure {
     if (answer.normalized === "total") return shareMeasure(answer.right.total);
-    if (answer.normalized === "time") return measureOf(answer.type, answer.right.basis.covered_seconds);
-    return measureOf({ ...answer.type, kind: "level" }, 1);
+    const whole = Math.max(answer.right.total, answer.left.total * answer.scale);
+    if (answer.normalized === "time") return sized(measureOf(answer.type, answer.right.basis.covered_seconds), whole);
+    return sized(measureOf({ ...answer.type, kind: "level" }, 1), whole);
 }
 
 export interface Grouped {
@@ -114,7 +123,7 @@ export function grouped(answer: DiffAnswer, of: Of): Grouped {
     const beyond = rows.filter((row) => !change(row).isNoise);
     const grew = beyond.filter((row) => change(row).by > 0).sort(size);
     const shrank = beyond.filter((row) => change(row).by < 0).sort(size);
-    const noise = rows.filter((row) => change(row).isNoise).sort(size);
+    const noise = rows.filter((row) => change(row).isNoise && (change(row).a > 0 || change(row).b > 0)).sort(size);
     const all = answer.top?.functions ?? rows.length;
     const last = rows[rows.length - 1];
     return { grew, shrank, noise, noiseAll: all - beyond.length, cut: all > rows.length && !!last && !change(last).isNoise };

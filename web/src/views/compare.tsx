@@ -8,7 +8,6 @@ import { allOf, phrase, told, type Of } from "../model/diff";
 import { moment } from "../model/format";
 import { formatMatchers } from "../model/selector";
 import { formatTime } from "../model/time";
-import { nameOf, nodeAt, pathOf } from "../model/tree";
 import { change, formatPlace, linkTo, open, usePlace } from "../state/place";
 import { useTick } from "../state/refresh";
 import { useScope, type Scope } from "../state/scope";
@@ -16,7 +15,9 @@ import { useKeys } from "../ui/keys";
 import { Command, Empty, Failure, Loading, Note, Panel, Segment, copy } from "../ui/kit";
 import { ScopeBar } from "../ui/scope";
 import { Changes } from "./compare/changes";
-import { Detail, Picture, nodeOf, useCompared, type Action, type Compared } from "./compare/picture";
+import { useChoice } from "./compare/choice";
+import { useCompared, type Compared } from "./compare/compared";
+import { Detail, Picture, type Action } from "./compare/picture";
 import { SideButton } from "./compare/side";
 import {
     PRESETS, addressOf, addressOfPreset, diffParams, presetTitle, sideName, sidesOf, thanWhat, windowText,
@@ -165,27 +166,13 @@ interface BodyProps {
     stale: boolean;
 }
 
-const toRegExp = (text: string | null) => {
-    try {
-        return text ? new RegExp(text, "i") : null;
-    } catch {
-        return null;
-    }
-};
-
 function Work({ of, scope, sides, deployments, stale }: BodyProps) {
     const { params } = usePlace();
-    const { tree, measure, answer, starts } = of;
-    const fn = params.get("fn") ?? "";
+    const { measure, answer } = of;
+    const choice = useChoice(of);
+    const { name } = choice;
     const by = params.get("by") === "share" ? "share" : "time";
     const rows: Of = params.get("of") === "total" ? "total" : "self";
-    const path = params.get("at");
-    const byPath = path ? nodeAt(tree, path.split("\n")) : -1;
-    const node = byPath >= 0 && (!fn || nameOf(tree, byPath) === fn) ? byPath : fn ? nodeOf(of, fn) : (starts[0]?.node ?? 0);
-    const focus = params.get("focus") ? Math.max(0, nodeAt(tree, params.get("focus")!.split("\n"))) : 0;
-    const select = (at: number) =>
-        change({ fn: at > 0 ? nameOf(tree, at) : null, at: at > 0 && nodeOf(of, nameOf(tree, at)) !== at ? pathOf(tree, at).join("\n") : null }, true);
-    const name = node > 0 ? nameOf(tree, node) : "";
     const actions: Action[] = [
         { label: "Callers", key: "s", title: "Who calls it, in B  (s)", href: exploreSide(sides.b, scope, deployments, { fn: name, form: "sandwich" }) },
         { label: "Source", key: "o", title: "Its lines, in B  (o)", href: exploreSide(sides.b, scope, deployments, { fn: name, form: "source" }) },
@@ -216,16 +203,8 @@ function Work({ of, scope, sides, deployments, stale }: BodyProps) {
                     />
                 }
             >
-                <Picture
-                    of={of}
-                    label="Difference as a flame graph; the table beside it has the same numbers"
-                    selected={node}
-                    onSelect={select}
-                    focus={focus}
-                    onFocus={(at) => change({ focus: at > 0 ? pathOf(tree, at).join("\n") : null })}
-                    find={toRegExp(params.get("find"))}
-                />
-                <Detail of={of} node={node} actions={actions} />
+                <Picture of={of} choice={choice} label="Difference as a flame graph" />
+                <Detail of={of} node={choice.node} actions={actions} />
             </Panel>
             <Panel
                 class="fills-panel"
@@ -243,7 +222,7 @@ function Work({ of, scope, sides, deployments, stale }: BodyProps) {
                     />
                 }
             >
-                <Changes answer={answer} of={rows} fn={name} onChoose={(chosen) => change({ fn: chosen, at: null }, true)} />
+                <Changes answer={answer} of={rows} fn={name} onChoose={choice.selectName} />
             </Panel>
         </div>
     );

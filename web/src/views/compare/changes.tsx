@@ -8,7 +8,7 @@ import { count, digits, plural, signed } from "../../model/format";
 import type { Measure } from "../../model/measure";
 
 const WIDTH = 96;
-const FIRST = 12; // rows of a group before "show all"
+const FIRST = 7; // rows of a group before "show all"
 const FIRST_NOISE = 8;
 
 interface Scale {
@@ -77,7 +77,7 @@ function Row({ row, change, measure, format, scale, chosen, onChoose }: RowProps
             <td class="bar-cell">
                 <Bar change={change} scale={scale} />
             </td>
-            <td class={`number ${tone}`} title={`${noise} ${measure.unit}`}>{signed(format(change.by), change.by)}</td>
+            <td class={`number ${tone}`} title={`${noise} ${measure.unit}`}>{/[1-9]/.test(format(change.by)) ? signed(format(change.by), change.by) : format(0)}</td>
             <td class="number soft small wide">
                 {format(change.a)} → {format(change.b)}
             </td>
@@ -125,7 +125,8 @@ export function Changes(props: { answer: DiffAnswer; of: Of; fn: string; onChoos
     const { answer, of, fn, onChoose } = props;
     const { grew, shrank, noise, noiseAll, cut } = grouped(answer, of);
     const changeOf = (row: DiffRow) => rowChange(row, of, answer.scale);
-    const scale = scaleOf([...grew, ...shrank].map(changeOf));
+    const beyond = [...grew, ...shrank];
+    const scale = scaleOf((beyond.length ? beyond : noise).map(changeOf));
     const measure = diffMeasure(answer);
     const both = [...grew, ...shrank, ...noise.slice(0, FIRST_NOISE)].map(changeOf).flatMap(({ a, b }) => [a, b]);
     const shared = { measure, format: fixedTo(measure, both), scale, changeOf, fn, onChoose };

@@ -1,45 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of a comparison: the flame graph in the colours of change, its legend, and the chosen
 // frame's numbers on both sides.
-import { useCallback, useMemo } from "preact/hooks";
-import type { DiffAnswer } from "../../api/answers";
+import { useCallback } from "preact/hooks";
 import { Flame } from "../../flame/flame";
-import { diffMeasure, nodeChange, startsOf, wholeOf, type Change, type Start } from "../../model/diff";
+import type { Change } from "../../model/diff";
 import { count, signed } from "../../model/format";
 import type { Measure } from "../../model/measure";
-import { diffTreeOf, nameOf, type Tree } from "../../model/tree";
+import { Looks, describe } from "../../model/palette";
+import type { Tree } from "../../model/tree";
 import { Link } from "../../ui/kit";
-import { isOwn } from "./own";
-
-export interface Compared {
-    answer: DiffAnswer;
-    tree: Tree;
-    measure: Measure;
-    changes: Change[]; // of each node
-    starts: Start[];
-}
-
-// All that views need of an answer, worked out once.
-export function useCompared(answer: DiffAnswer | null): Compared | null {
-    return useMemo(() => {
-        if (!answer?.flamegraph) return null;
-        const tree = diffTreeOf(answer.flamegraph, answer.scale);
-        const whole = wholeOf(answer);
-        const changes = Array.from({ length: tree.n }, (_, node) => nodeChange(tree, node, whole));
-        const starts = startsOf(tree, (node) => changes[node], (name) => isOwn(tree, name));
-        return { answer, tree, measure: diffMeasure(answer), changes, starts };
-    }, [answer]);
-}
-
-// The node that stands for a function: the one that changed most.
-export function nodeOf({ tree, changes }: Compared, name: string): number {
-    let best = -1;
-    for (let node = 1; node < tree.n; node++) {
-        if (nameOf(tree, node) !== name) continue;
-        if (best < 0 || Math.abs(changes[node].by) > Math.abs(changes[best].by)) best = node;
-    }
-    return best;
-}
+import type { Choice } from "./choice";
+import type { Compared } from "./compared";
 
 export interface Action {
     label: string;
@@ -50,11 +21,13 @@ export interface Action {
 
 export function ChangeNumbers({ change, measure, a = "A", b = "B" }: { change: Change; measure: Measure; a?: string; b?: string }) {
     const tone = change.isNoise ? "muted" : change.by > 0 ? "grew" : "shrank";
+    const inBytes = /^.B/.test(measure.unit);
+    const short = inBytes ? measure.format : measure.short; // bytes go from kB to GB: each says its unit
     return (
         <dl>
             <div>
                 <dt>{a}</dt>
-                <dd>{measure.short(change.a)}</dd>
+                <dd>{short(change.a)}</dd>
             </div>
             <div>
                 <dt>{b}</dt>
@@ -63,12 +36,20 @@ export function ChangeNumbers({ change, measure, a = "A", b = "B" }: { change: C
             <div>
                 <dt>Change</dt>
                 <dd>
-                    <span class={tone}>{signed(measure.short(change.by), change.by)}</span>{" "}
-                    <small>{change.isNoise ? "within noise" : `± ${measure.short(change.noise)}`}</small>
+                    <span class={tone}>{signed(short(change.by), change.by)}</span>{" "}
+                    <small>{change.isNoise ? "within noise" : `± ${short(change.noise)}`}</small>
                 </dd>
             </div>
         </dl>
     );
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+// "rules.js · your code"; where there is no file, what it belongs to.
+function whose(tree: Tree, name: number): string {
+    const words = describe(new Looks(tree, NOBODY), name).split(" · ");
+    return (tree.files[name] && words.length > 2 ? words.slice(1) : words).join(" · ");
 }
 
 function places({ tree }: Compared, node: number): number {
@@ -81,12 +62,12 @@ export function Detail({ of, node, actions, a, b }: { of: Compared; node: number
     const { tree, changes, measure } = of;
     const name = tree.name[node];
     const several = node > 0 ? places(of, node) : 1;
-    const about = [tree.files[name] || tree.modules[name], several > 1 && `one of ${count(several)} places`].filter(Boolean);
+    const about = [node > 0 && whose(tree, name), several > 1 && `one of ${count(several)} places`].filter(Boolean);
     return (
         <div class="diff-detail" role="group" aria-label="The chosen frame">
             <div class="who">
                 <b class="ellipsis" title={tree.names[name]}>{node > 0 ? tree.names[name] : "Everything"}</b>
-                <small class="ellipsis" title={about.join(" · ")}>{about.join(" · ") || "\u00a0"}</small>
+                <small class="ellipsis" title={tree.files[name] || tree.modules[name]}>{about.join(" · ") || "\u00a0"}</small>
             </div>
             <ChangeNumbers change={changes[node]} measure={measure} a={a} b={b} />
             <div class="actions">
@@ -101,17 +82,7 @@ export function Detail({ of, node, actions, a, b }: { of: Compared; node: number
     );
 }
 
-interface PictureProps {
-    of: Compared;
-    label: string;
-    selected: number;
-    onSelect: (node: number) => void;
-    focus: number;
-    onFocus: (node: number) => void;
-    find: RegExp | null;
-}
-
-export function Picture({ of, label, selected, onSelect, focus, onFocus, find }: PictureProps) {
+export function Picture({ of, choice, label, keys }: { of: Compared; choice: Choice; label: string; keys?: boolean }) {
     const { tree, changes, measure, answer } = of;
     const noise = useCallback((node: number) => changes[node].isNoise, [of]);
     return (
@@ -121,13 +92,14 @@ export function Picture({ of, label, selected, onSelect, focus, onFocus, find }:
                 tree={tree}
                 measure={measure}
                 samples={answer.right.basis.count}
-                selected={selected}
-                onSelect={onSelect}
-                focus={focus}
-                onFocus={onFocus}
-                find={find}
+                selected={choice.node}
+                onSelect={choice.select}
+                focus={choice.focus}
+                onFocus={choice.setFocus}
+                find={choice.find}
                 colorBy="diff"
                 noise={noise}
+                keys={keys}
             />
         </div>
     );
