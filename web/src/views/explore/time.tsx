@@ -4,11 +4,14 @@ import type { Deployment, LabelValue, QueryAnswer } from "../../api/answers";
 import { useAsk } from "../../api/use";
 import { bytes, count, duration, percent, plural } from "../../model/format";
 import { measureOf } from "../../model/measure";
+import { formatTime } from "../../model/time";
 import { linkTo, open } from "../../state/place";
 import { setRange, type Scope } from "../../state/scope";
 import { Loading } from "../../ui/kit";
 import { Timeline } from "../../ui/timeline";
 import type { Load } from "./load";
+
+const HOUR = 3600000;
 
 function changeText(change: number): string {
     if (Math.abs(change) < 0.02) return "as much as";
@@ -48,9 +51,9 @@ function Aside({ answer, load, scope }: { answer: QueryAnswer; load: Load; scope
 function compareDeployment(load: Load) {
     return (deployment: Deployment) => {
         const at = Date.parse(deployment.at);
-        const length = Math.min(3600000, load.now - at);
-        const time = (ms: number) => new Date(ms).toISOString();
-        open(linkTo("compare", { afrom: time(at - length), auntil: time(at), from: time(at), until: time(at + length), preset: "deployment" }));
+        const length = Math.min(HOUR, Math.max(60000, load.now - at));
+        const [before, begin, after] = [at - length, at, at + length].map(formatTime);
+        open(linkTo("compare", { a_from: before, a_until: begin, b_from: begin, b_until: after, from: null, until: null }));
     };
 }
 
