@@ -319,6 +319,13 @@ void kiln_native_put_names(struct kiln_native_call *call, const struct kiln_nati
         }
         kiln_json_end_array(&call->w);
     }
+    kiln_json_put_name(&call->w, "inlined");
+    kiln_json_put_array(&call->w);
+    for (uint32_t i = 0; i < names->n_used; i++) {
+        if (all[names->used[i]].inlined)
+            kiln_json_put_u64(&call->w, i);
+    }
+    kiln_json_end_array(&call->w);
 }
 
 void kiln_native_put_function(struct kiln_native_call *call, const struct kiln_flame_name *name)

@@ -22,6 +22,7 @@ struct kiln_flame_name {
     struct kiln_str file;   /* of the source, or "" */
     struct kiln_str module; /* file name of the mapping, or "" */
     struct kiln_str kind;   /* profile.frame.type: native, kernel, jvm, ...; or "" */
+    bool inlined;           /* into its caller, wherever it was looked at */
 };
 
 struct kiln_flame_node {

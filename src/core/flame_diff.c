@@ -61,6 +61,7 @@ static int copy_name(struct kiln_flame_diff *diff, const struct kiln_flame_name 
         .file = kiln_arena_copy(&diff->arena, from->file),
         .module = kiln_arena_copy(&diff->arena, from->module),
         .kind = kiln_arena_copy(&diff->arena, from->kind),
+        .inlined = from->inlined,
     };
     if (!to->name.ptr || !to->file.ptr || !to->module.ptr || !to->kind.ptr)
         return -ENOMEM;

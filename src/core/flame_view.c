@@ -21,13 +21,13 @@ static int make_names(struct kiln_flame *flame, const struct kiln_view *view)
     if (!flame->names)
         return -ENOMEM;
     flame->n_names = view->n_frames + 1;
-    flame->names[0] =
-        (struct kiln_flame_name){KILN_STR("total"), KILN_STR(""), KILN_STR(""), KILN_STR("")};
+    flame->names[0] = (struct kiln_flame_name){KILN_STR("total"), KILN_STR(""), KILN_STR(""),
+                                               KILN_STR(""), false};
     for (uint32_t i = 0; i < view->n_frames; i++) {
         const struct kiln_frame *frame = &view->frames[i];
 
-        flame->names[i + 1] =
-            (struct kiln_flame_name){frame->name, frame->file, frame->module, frame->kind};
+        flame->names[i + 1] = (struct kiln_flame_name){frame->name, frame->file, frame->module,
+                                                       frame->kind, frame->inlined};
     }
     return 0;
 }
@@ -36,8 +36,8 @@ static int make_names(struct kiln_flame *flame, const struct kiln_view *view)
 static void name_other(struct kiln_flame *flame)
 {
     flame->other = flame->n_names;
-    flame->names[flame->n_names++] =
-        (struct kiln_flame_name){KILN_STR("other"), KILN_STR(""), KILN_STR(""), KILN_STR("")};
+    flame->names[flame->n_names++] = (struct kiln_flame_name){KILN_STR("other"), KILN_STR(""),
+                                                              KILN_STR(""), KILN_STR(""), false};
 }
 
 static void copy_nodes(struct kiln_flame *flame, const struct kiln_tree *tree)

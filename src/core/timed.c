@@ -344,13 +344,13 @@ static int make_names(struct making *m)
 
     if (r < 0)
         return r;
-    timed->names[timed->n_names++] =
-        (struct kiln_flame_name){KILN_STR("total"), KILN_STR(""), KILN_STR(""), KILN_STR("")};
+    timed->names[timed->n_names++] = (struct kiln_flame_name){KILN_STR("total"), KILN_STR(""),
+                                                              KILN_STR(""), KILN_STR(""), false};
     for (uint32_t i = 0; i < view->n_frames; i++) {
         const struct kiln_frame *frame = &view->frames[i];
 
-        timed->names[timed->n_names++] =
-            (struct kiln_flame_name){frame->name, frame->file, frame->module, frame->kind};
+        timed->names[timed->n_names++] = (struct kiln_flame_name){
+            frame->name, frame->file, frame->module, frame->kind, frame->inlined};
     }
     return 0;
 }

@@ -262,6 +262,7 @@ static int add_name(struct kiln_flame *flame, const struct kiln_flame_name *name
     made->file = kiln_arena_copy(&flame->arena, name->file);
     made->module = kiln_arena_copy(&flame->arena, name->module);
     made->kind = kiln_arena_copy(&flame->arena, name->kind);
+    made->inlined = name->inlined;
     if (!made->name.ptr || !made->file.ptr || !made->module.ptr || !made->kind.ptr)
         return -ENOMEM;
     flame->n_names++;
@@ -274,8 +275,8 @@ int kiln_flame_name(struct kiln_merging *m, struct kiln_flame *flame, uint32_t n
     int r = 0;
 
     if (m->names[name].number == 0) {
-        r = add_name(flame,
-                     &(struct kiln_flame_name){from->name, from->file, from->module, from->kind});
+        r = add_name(flame, &(struct kiln_flame_name){from->name, from->file, from->module,
+                                                      from->kind, from->inlined});
         if (r == 0)
             m->names[name].number = flame->n_names - 1;
     }
@@ -286,7 +287,7 @@ int kiln_flame_name(struct kiln_merging *m, struct kiln_flame *flame, uint32_t n
 int kiln_flame_other(struct kiln_flame *flame)
 {
     const struct kiln_flame_name other = {KILN_STR("other"), KILN_STR(""), KILN_STR(""),
-                                          KILN_STR("")};
+                                          KILN_STR(""), false};
     int r = 0;
 
     if (flame->other == 0) {
@@ -335,7 +336,7 @@ static int list_functions(struct kiln_merging *m, struct kiln_flame *flame)
 static int fill(struct kiln_merging *m, uint32_t nodes_max, bool functions,
                 struct kiln_flame *flame)
 {
-    static const struct kiln_flame_name total = {{"total", 5}, {"", 0}, {"", 0}, {"", 0}};
+    static const struct kiln_flame_name total = {{"total", 5}, {"", 0}, {"", 0}, {"", 0}, false};
     uint64_t n_names = (uint64_t)3 + m->n_rolled_names;
     int r = 0;
 

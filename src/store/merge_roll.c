@@ -102,6 +102,7 @@ static int copy_name(struct kiln_merge_rolls *o, const struct kiln_function_name
     to->file = kiln_arena_copy(&o->arena, from->file);
     to->module = kiln_arena_copy(&o->arena, from->module);
     to->kind = kiln_arena_copy(&o->arena, from->kind);
+    to->inlined = from->inlined;
     return to->name.ptr && to->file.ptr && to->module.ptr && to->kind.ptr ? 0 : -ENOMEM;
 }
 
@@ -166,7 +167,7 @@ static int find_name(struct kiln_merge_rolls *o, struct kiln_block *block, struc
 static int find_names(struct kiln_merge_rolls *o, const struct kiln_scan_rolled *rolled,
                       uint32_t *ret_n)
 {
-    static const struct kiln_function_name none = {{"", 0}, {"", 0}, {"", 0}, {"", 0}};
+    static const struct kiln_function_name none = {{"", 0}, {"", 0}, {"", 0}, {"", 0}, false};
     const struct kiln_rollup_name *names;
     struct texts texts = {0};
     uint32_t n = 0;

@@ -50,6 +50,7 @@ static void widen(struct kiln_function_name *known, const struct kiln_function_n
         known->module = more->module;
     if (!known->kind.len)
         known->kind = more->kind;
+    known->inlined &= more->inlined;
 }
 
 /* `made`: the texts live only until the next call, and are copied where they stay. */
@@ -174,6 +175,7 @@ int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
         name = place;
         name.name = kiln_frame_function(&texts->dict, f);
         name.file = texts->dict.strings[f->filename];
+        name.inlined = i < location->n;
         r = name.name.len && !lacks ? add(namer, &made, &name, false)
                                     : add_unnamed(namer, &made, &name, location);
     }

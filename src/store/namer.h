@@ -22,6 +22,7 @@ struct kiln_symbol_finder;
  * dictionary's or the namer's. */
 struct kiln_function_name {
     struct kiln_str name, file, module, kind;
+    bool inlined; /* into its caller, wherever this namer met it */
 };
 
 struct kiln_named_location {

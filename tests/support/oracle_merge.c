@@ -254,6 +254,7 @@ static int copy_name(struct kiln_flame *flame, const struct kiln_frame *frame)
     name->file = kiln_arena_copy(&flame->arena, frame->file);
     name->module = kiln_arena_copy(&flame->arena, frame->module);
     name->kind = kiln_arena_copy(&flame->arena, frame->kind);
+    name->inlined = frame->inlined;
     return name->name.ptr && name->file.ptr && name->module.ptr && name->kind.ptr ? 0 : -ENOMEM;
 }
 

@@ -47,6 +47,17 @@ TEST(native_open, a_file_is_answered_as_a_query_is)
     api_kit_done(&kit);
 }
 
+TEST(native_open, functions_that_were_inlined_wherever_they_ran_are_told)
+{
+    const char *text;
+
+    start(0);
+    text = open_file("format=flamegraph", "main;sum_[i] 3\nmain;add_[i] 2\nadd 1\n");
+    CHECK(says(text, "\"names\":[\"total\",\"add\",\"main\",\"sum\"]"));
+    CHECK(says(text, "\"inlined\":[3]"));
+    api_kit_done(&kit);
+}
+
 TEST(native_open, nothing_of_a_file_is_kept)
 {
     start(0);

@@ -81,6 +81,20 @@ TEST(native, a_query_is_a_flame_graph_and_the_top_functions)
     stop();
 }
 
+TEST(native, a_query_tells_which_functions_were_inlined_wherever_they_ran)
+{
+    static const char target[] =
+        "/api/v1/query?query=" CPU "%7Bservice_name=%22sums%22%7D&format=flamegraph";
+
+    start_empty();
+    api_kit_put_cpu(&kit, "main>sum 3\nmain>add 2\nadd 1\n", 10 * MINUTE, "service.name=sums", 1);
+    CHECK(says(get(target), "\"names\":[\"total\",\"add\",\"main\",\"sum\"]"));
+    CHECK(says(get(target), "\"inlined\":[3]"));
+    CHECK_OK(kiln_store_flush(kit.store.engine, NULL));
+    CHECK(says(get(target), "\"inlined\":[3]"));
+    stop();
+}
+
 TEST(native, a_query_is_a_series_over_time)
 {
     start();

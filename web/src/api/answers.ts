@@ -42,7 +42,7 @@ export interface Names {
     files: string[];
     modules: string[];
     kinds: string[];
-    inlined?: boolean[]; // it was inlined into its caller
+    inlined?: number[]; // numbers of names that were inlined into their callers
 }
 
 export interface Flamegraph extends Names {

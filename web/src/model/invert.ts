@@ -19,7 +19,7 @@ interface Range {
     node: number; // of the builder: what these stacks have in common
 }
 
-export const FOLDED = "(other)"; // as the server calls it
+export const FOLDED = "other"; // as the server calls it
 
 function withFolded(tree: Tree): { names: FrameNames; other: number } {
     if (tree.other >= 0) return { names: tree, other: tree.other };

@@ -10,7 +10,8 @@ export interface Mark {
     unit: string;
 }
 
-export interface FrameNames extends Names {
+export interface FrameNames extends Omit<Names, "inlined"> {
+    inlined?: boolean[]; // parallel to names, where any is
     marks?: (Mark | undefined)[]; // parallel to names, where there are any
 }
 
@@ -29,6 +30,13 @@ export interface Tree extends FrameNames {
     from?: Int32Array | null; // of a tree that was made from another: the node there; -1: there is none
 }
 
+function inlinedOf({ names, inlined }: Names): boolean[] | undefined {
+    if (!inlined?.length) return undefined;
+    const is = new Array<boolean>(names.length).fill(false);
+    for (const id of inlined) is[id] = true;
+    return is;
+}
+
 function shape(name: number[], depth: number[], names: Names): Omit<Tree, "self" | "total" | "leftSelf" | "leftTotal" | "other"> {
     const n = name.length;
     const parent = new Int32Array(n).fill(-1);
@@ -43,7 +51,8 @@ function shape(name: number[], depth: number[], names: Names): Omit<Tree, "self"
         path.push(i);
         if (d >= height) height = d + 1;
     }
-    const { names: texts, files, modules, kinds, inlined } = names;
+    const { names: texts, files, modules, kinds } = names;
+    const inlined = inlinedOf(names);
     return { names: texts, files, modules, kinds, inlined, n, name: new Int32Array(name), parent, depth: new Uint16Array(depth), end, height };
 }
 
