@@ -114,7 +114,7 @@ test("rows are the server's numbers, in three groups", () => {
 test("changes in words", () => {
     assert.equal(ratio(changeOf(2.44, 3.42, all)), "40\u2009% more");
     assert.equal(ratio(changeOf(1, 4, all)), "4.00 times as much");
-    assert.equal(ratio(changeOf(2, 1.9, all)), "5.00\u2009% less");
+    assert.equal(ratio(changeOf(2, 1.9, all)), "5.0\u2009% less");
     assert.deepEqual(phrase(CPU, changeOf(2.44, 3.42, all)), ["uses", "40\u2009% more CPU"]);
     const starts = [{ node: 1, name: "loadRules", by: 42.5e9 }, { node: 2, name: "Collect", by: 7e9 }, { node: 3, name: "render", by: -4e9 }, { node: 4, name: "dust", by: 1e6 }];
     assert.equal(told(starts, diffMeasure(answer())), "loadRules adds 0.85 cores, Collect 0.14; render saves 0.080");

@@ -189,7 +189,7 @@ export function ratio({ a, b }: Change): string {
     const part = b / a - 1;
     if (part >= 2) return `${figures(b / a)} times as much`;
     const shown = Math.abs(part) * 100;
-    return `${shown >= 9.5 ? digits(shown, 0) : figures(shown)}\u2009% ${part > 0 ? "more" : "less"}`;
+    return `${digits(shown, shown >= 9.95 ? 0 : 1)}\u2009% ${part > 0 ? "more" : "less"}`;
 }
 
 // What a service does with a type: "uses 40 % more CPU", "allocates 12 % less".

@@ -65,17 +65,15 @@ function Verdict({ of, sides, scope, now }: { of: Compared; sides: Sides; scope:
     const [verb, much] = phrase(answer.type, all);
     const tone = all.by > 0 ? "grew" : "shrank";
     const first = starts[0];
+    const part = first && of.changes[first.node];
     if (answer.normalized === "total")
         return (
             <div class="verdict">
                 <h1>
-                    {first ? (
+                    {part ? (
                         <>
-                            {first.name}{" "}
-                            <span class={first.by > 0 ? "grew" : "shrank"}>
-                                takes {measure.format(Math.abs(first.by)).replace("%", "points")} {first.by > 0 ? "more" : "less"}
-                            </span>{" "}
-                            of the whole
+                            {first.name} takes <span class={part.by > 0 ? "grew" : "shrank"}>{measure.format(part.b)}</span> of the whole, before it was{" "}
+                            {measure.format(part.a)}
                         </>
                     ) : (
                         "No share changed beyond noise"
@@ -174,8 +172,8 @@ function Work({ of, scope, sides, deployments, stale }: BodyProps) {
     const by = params.get("by") === "share" ? "share" : "time";
     const rows: Of = params.get("of") === "total" ? "total" : "self";
     const actions: Action[] = [
-        { label: "Callers", key: "s", title: "Who calls it, in B  (s)", href: exploreSide(sides.b, scope, deployments, { fn: name, form: "sandwich" }) },
-        { label: "Source", key: "o", title: "Its lines, in B  (o)", href: exploreSide(sides.b, scope, deployments, { fn: name, form: "source" }) },
+        { label: "Callers", key: "s", title: "Who calls it, in B  (s)", href: exploreSide(sides.b, scope, deployments, { fn: name, show: "sandwich" }) },
+        { label: "Source", key: "o", title: "Its lines, in B  (o)", href: exploreSide(sides.b, scope, deployments, { fn: name, src: "1" }) },
         { label: "Explore A", title: "All of A", href: exploreSide(sides.a, scope, deployments, { fn: name }) },
         { label: "Explore B", title: "All of B", href: exploreSide(sides.b, scope, deployments, { fn: name }) },
     ];

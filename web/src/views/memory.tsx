@@ -102,12 +102,12 @@ function Growth({ of, climbs, memory }: { of: Compared; climbs: Climb[] | null; 
     const { params } = usePlace();
     const choice = useChoice(of);
     const { left, right, type } = of.answer;
-    const tab = (params.get("show") ?? "leaks") as Tab;
+    const tab = (params.get("list") ?? "leaks") as Tab;
     const now = Date.parse(right.until);
     const explore = (more: Record<string, string>) => linkTo("explore", { type: type.id, from: right.from, until: right.until, fn: choice.name, ...more });
     const actions: Action[] = [
-        { label: "Callers", title: "Who calls it", href: explore({ form: "sandwich" }) },
-        { label: "Source", title: "Its lines", href: explore({ form: "source" }) },
+        { label: "Callers", title: "Who calls it", href: explore({ show: "sandwich" }) },
+        { label: "Source", title: "Its lines", href: explore({ src: "1" }) },
         ...(memory.alloc ? [{ label: "Allocations", title: "How much it asks for", href: explore({ type: memory.alloc.id, from: memory.range.from }) }] : []),
     ];
     const compare = linkTo("compare", { type: type.id, a_from: left.from, a_until: left.until, b_from: right.from, b_until: right.until, from: null, until: null });
@@ -135,7 +135,7 @@ function Growth({ of, climbs, memory }: { of: Compared; climbs: Climb[] | null; 
                             { value: "changed", label: "Changed", title: "What grew and what shrank" },
                             { value: "both", label: "Side by side", title: "In use and allocated, of each function" },
                         ]}
-                        onChoose={(value) => change({ show: value === "leaks" ? null : value }, true)}
+                        onChoose={(value) => change({ list: value === "leaks" ? null : value }, true)}
                     />
                 }
             >

@@ -92,6 +92,7 @@ interface GroupProps extends Omit<RowProps, "row" | "change" | "chosen"> {
     first: number;
     changeOf: (row: DiffRow) => Change;
     fn: string;
+    columns: number;
 }
 
 function Group(props: GroupProps) {
@@ -101,7 +102,7 @@ function Group(props: GroupProps) {
     return (
         <tbody aria-label={props.title}>
             <tr class="group">
-                <td colSpan={4}>
+                <td colSpan={props.columns}>
                     <b>{props.title}</b> <span>{props.said}</span>
                 </td>
             </tr>
@@ -110,7 +111,7 @@ function Group(props: GroupProps) {
             ))}
             {more > 0 && (
                 <tr class="more">
-                    <td colSpan={4}>
+                    <td colSpan={props.columns}>
                         <button type="button" class="link" onClick={() => setAll(true)}>
                             Show {count(more)} more
                         </button>
@@ -129,7 +130,8 @@ export function Changes(props: { answer: DiffAnswer; of: Of; fn: string; onChoos
     const scale = scaleOf((beyond.length ? beyond : noise).map(changeOf));
     const measure = diffMeasure(answer);
     const both = [...grew, ...shrank, ...noise.slice(0, FIRST_NOISE)].map(changeOf).flatMap(({ a, b }) => [a, b]);
-    const shared = { measure, format: fixedTo(measure, both), scale, changeOf, fn, onChoose };
+    const columns = matchMedia("(max-width: 640px)").matches ? 3 : 4; // a phone has no room for both numbers
+    const shared = { columns, measure, format: fixedTo(measure, both), scale, changeOf, fn, onChoose };
     const said = (rows: DiffRow[]) => (cut ? `${plural(rows.length, "function")} or more` : plural(rows.length, "function"));
     return (
         <div class="rows">
@@ -139,7 +141,7 @@ export function Changes(props: { answer: DiffAnswer; of: Of; fn: string; onChoos
                     <col />
                     <col class="c-bar" />
                     <col class="c-change" />
-                    <col class="c-both wide" />
+                    {columns > 3 && <col class="c-both" />}
                 </colgroup>
                 <Group title="Grew" said={said(grew)} rows={grew} first={FIRST} {...shared} />
                 <Group title="Shrank" said={said(shrank)} rows={shrank} first={FIRST} {...shared} />

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chosen frame of a comparison and the one that fills the width, both in the address: fn is the
 // function, at its place (a path of names) where it has several, focus the path of the other.
+import { patternOf } from "../../model/search";
+import { nameOf, nodeAt, pathOf, type Tree } from "../../model/tree";
 import { change, usePlace } from "../../state/place";
-import { nameOf, nodeAt, pathOf } from "../../model/tree";
 import { nodeOf, type Compared } from "./compared";
 
 export interface Choice {
@@ -17,12 +18,15 @@ export interface Choice {
 
 const SEPARATOR = "\n"; // no name has one
 
-function toRegExp(text: string | null): RegExp | null {
-    try {
-        return text ? new RegExp(text, "i") : null;
-    } catch {
-        return null;
-    }
+export const formatPath = (tree: Tree, node: number) => pathOf(tree, node).join(SEPARATOR);
+export const nodeOnPath = (tree: Tree, path: string | null) => (path ? nodeAt(tree, path.split(SEPARATOR)) : -1);
+
+// The node where a function has most, or -1.
+export function largestNamed(tree: Tree, name: string): number {
+    let best = -1;
+    for (let node = 1; node < tree.n; node++)
+        if (nameOf(tree, node) === name && (best < 0 || tree.total[node] > tree.total[best])) best = node;
+    return best;
 }
 
 // Until something is chosen, it is where the largest change starts.
@@ -30,21 +34,20 @@ export function useChoice(of: Compared): Choice {
     const { params } = usePlace();
     const { tree, starts } = of;
     const fn = params.get("fn");
-    const path = (name: string) => (params.get(name) ? nodeAt(tree, params.get(name)!.split(SEPARATOR)) : -1);
-    const at = path("at");
+    const at = nodeOnPath(tree, params.get("at"));
     const node = fn === null ? (starts[0]?.node ?? 0) : at >= 0 && nameOf(tree, at) === fn ? at : Math.max(0, nodeOf(of, fn));
     const select = (to: number) => {
         const name = to > 0 ? nameOf(tree, to) : null;
         const usual = name !== null && nodeOf(of, name) === to;
-        change({ fn: name, at: name === null || usual ? null : pathOf(tree, to).join(SEPARATOR) }, true);
+        change({ fn: name, at: name === null || usual ? null : formatPath(tree, to) }, true);
     };
     return {
         node,
         name: node > 0 ? nameOf(tree, node) : "",
-        focus: Math.max(0, path("focus")),
-        find: toRegExp(params.get("find")),
+        focus: Math.max(0, nodeOnPath(tree, params.get("focus"))),
+        find: patternOf(params.get("find") ?? ""),
         select,
         selectName: (name) => change({ fn: name, at: null }, true),
-        setFocus: (to) => change({ focus: to > 0 ? pathOf(tree, to).join(SEPARATOR) : null }),
+        setFocus: (to) => change({ focus: to > 0 ? formatPath(tree, to) : null }),
     };
 }

@@ -4,28 +4,13 @@
 import type { QueryAnswer } from "../../api/answers";
 import { useAsk } from "../../api/use";
 import { moment } from "../../model/format";
+import { bucketsOf, fineStep } from "../../model/series";
 import { formatTime } from "../../model/time";
 import type { Scope } from "../../state/scope";
 import { windowText, type SideChoice, type Sides } from "./sides";
 
 const WIDTH = 1000; // of the drawing; it is stretched
 const HEIGHT = 30;
-
-const GAP = 12; // buckets without a profile that still belong to the one before
-
-// A profile may be longer than a bucket, which then has all of it: it is spread until the next one.
-function valuesOf(answer: QueryAnswer): number[] {
-    const values = new Array<number>(answer.series?.buckets ?? 0).fill(0);
-    for (const series of answer.series?.series ?? []) series.bucket.forEach((bucket, i) => (values[bucket] += series.value[i]));
-    const filled = [...values.keys()].filter((i) => values[i] > 0);
-    const spread = new Array<number>(values.length).fill(0);
-    filled.forEach((from, i) => {
-        const gap = (filled[i + 1] ?? from + (from - (filled[i - 1] ?? from - 1))) - from;
-        const until = Math.min(from + (gap > GAP ? 1 : gap), values.length);
-        for (let at = from; at < until; at++) spread[at] = values[from] / (until - from);
-    });
-    return spread;
-}
 
 function area(values: number[]): string {
     const top = Math.max(...values, 1);
@@ -55,14 +40,17 @@ export function Strip({ scope, sides, now }: { scope: Scope; sides: Sides; now: 
         from: formatTime(Math.floor(span[0] / 1000) * 1000),
         until: formatTime(Math.ceil(span[1] / 1000) * 1000),
         format: "series",
+        step: fineStep((span[1] - span[0]) / 1000),
     });
+    const series = asked.data?.series;
+    const values = series ? bucketsOf(series, 0, asked.data!.type).values.map((value) => value ?? 0) : [];
     const label = `A is ${windowText(sides.a.range, now)}, B is ${windowText(sides.b.range, now)}`;
     return (
         <div class="strip" role="img" aria-label={label}>
             <span class="muted">{moment(span[0], now)}</span>
             <div class="strip-box">
                 <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-                    {asked.data && <path d={area(valuesOf(asked.data))} />}
+                    <path d={area(values)} />
                 </svg>
                 <Window side={sides.a} letter="A" span={span} now={now} />
                 <Window side={sides.b} letter="B" span={span} now={now} />

@@ -4,7 +4,7 @@ import { Command, Empty } from "../../ui/kit";
 
 // A command reaches the server at its usual address by itself.
 const usual = /^http:\/\/(localhost|127\.0\.0\.1):4040$/;
-const push = (file: string) => `kiln push ${file} --service api${usual.test(location.origin) ? "" : ` --server ${location.origin}`}`;
+export const push = (file: string) => `kiln push ${file} --service api${usual.test(location.origin) ? "" : ` --server ${location.origin}`}`;
 
 const ways = (): [string, string, string][] => [
     ["Go", "Kiln fetches heap and allocs itself from net/http/pprof", "scrape: [{job_name: api, static_configs: [{targets: [\"host:6060\"]}]}]"],
@@ -18,9 +18,9 @@ export function NoMemory({ service }: { service: string }) {
     return (
         <Empty title={service ? `No memory profiles of ${service}` : "No memory profiles yet"}>
             <p>A heap profile says what was still held when it was taken, and by whom; an allocation profile, who asked for memory.</p>
-            <div class="ways">
+            <div class="sends">
                 {ways().map(([language, what, command]) => (
-                    <div key={language} class="panel way">
+                    <div key={language} class="panel send">
                         <div>
                             <b>{language}</b>
                             <small>{what}</small>
