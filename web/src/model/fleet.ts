@@ -3,6 +3,7 @@
 // on its way.
 import type { Deployment, QueryAnswer, Service } from "../api/answers";
 import { CPU_TYPE } from "./know";
+import { coveredSeconds } from "./measure";
 import { added, changeOf, climbOf, endOf, linesOf, NOTHING, sumOf, thinned, type Change, type Climb, type Line, type Lines } from "./trend";
 
 export interface Identity {
@@ -34,8 +35,6 @@ export interface Fleet {
     rows: FleetRow[]; // most cores first
     cores: number;
     chart: Lines;
-    from: number; // Unix ms: the part of the range that profiles cover
-    until: number;
     seconds: number; // that rates are over
     last: number | null; // Unix ms of the last profile
 }
@@ -54,18 +53,6 @@ const SERVICE = "service_name";
 const nameIn = (labels: Record<string, string>) => labels[SERVICE] ?? "";
 const linesIn = (answer: QueryAnswer | null, until: number) =>
     answer?.series ? linesOf(answer.series, answer.type, until, nameIn) : null;
-
-// From when to when rates are: the range, cut to the time that any profile covers.  Or the first
-// minutes of a new server would look idle, and so would a fleet that nobody has heard of for a while.
-export function coveredBy(answer: QueryAnswer, lines: Lines, now: number): [number, number] {
-    const from = Date.parse(answer.from);
-    const until = Math.min(Date.parse(answer.until), now);
-    const { first, last, covered_seconds: covered, profiles } = answer.basis;
-    if (!first || !last) return [from, until];
-    const ends = Math.min(until, Math.max(endOf(lines), Date.parse(last)));
-    const least = Math.max(60000, lines.stepMs, (covered / profiles) * 1000);
-    return [Math.max(from, Math.min(Date.parse(first), ends - least)), ends];
-}
 
 const BUCKETS_TO_COMPARE = 3; // on each side of a deployment, or nothing is said of it
 const LEAST_SIDE_MS = 30 * 60000;
@@ -138,12 +125,14 @@ function lastDeployments(answers: FleetAnswers, from: number, until: number): Ma
 export function fleetOf(answers: FleetAnswers): Fleet {
     const { cpu, now } = answers;
     const chart = linesIn(cpu, now)!;
-    const [from, until] = coveredBy(cpu, chart, now);
-    const seconds = (until - from) / 1000;
+    const from = Date.parse(cpu.from);
+    const ends = Math.min(Date.parse(cpu.until), now);
+    const until = Math.min(ends, Math.max(endOf(chart), from + chart.stepMs)); // a fleet that nobody hears of is not idle
+    const seconds = coveredSeconds(cpu, (ends - from) / 1000);
     const memory = linesIn(answers.memory, until);
     const oldest = answers.services.flatMap(({ oldest }) => (oldest ? [Date.parse(oldest)] : []));
     const first = Math.min(...oldest, Date.parse(cpu.basis.first ?? cpu.until));
-    const windows: Windows = { now: chart, before: linesIn(answers.before, from), from: Date.parse(cpu.from), until, first };
+    const windows: Windows = { now: chart, before: linesIn(answers.before, from), from, until, first };
     const deployed = lastDeployments(answers, from, until);
     const others = answers.services.filter((one) => inRange(one, from, until) && !lineOf(chart, one.name)
         && (lineOf(memory, one.name) || !hasType(one, CPU_TYPE))).map(({ name }) => name);
@@ -164,7 +153,7 @@ export function fleetOf(answers: FleetAnswers): Fleet {
         };
     });
     const cores = rows.reduce((sum, row) => sum + (row.cores ?? 0), 0);
-    return { rows, cores, chart, from, until, seconds, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
+    return { rows, cores, chart, seconds, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
 }
 
 export const RUNTIME_LABELS = ["process.runtime.name", "process.runtime.version", "telemetry.sdk.language"];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a profile's values mean to a person: CPU time over a range is cores, bytes allocated are MB a
 // minute, what is in use is bytes.
-import type { ProfileType } from "../api/answers";
+import type { ProfileType, QueryAnswer } from "../api/answers";
 import { bytes, count, duration, figures } from "./format";
 
 export interface Measure {
@@ -38,4 +38,11 @@ export function measureOf(type: ProfileType, rangeSeconds: number): Measure {
     const rate = (value: number) => value / over;
     const unit = flow ? "a second" : "";
     return { unit, rate, short: (v) => figures(rate(v)), format: (v) => `${figures(rate(v))} ${unit}`.trim(), amount };
+}
+
+// How long values are sums over: the time that has profiles, or a service that began a minute ago would look
+// idle for the hour before.
+export function coveredSeconds(answer: QueryAnswer, wholeSeconds: number): number {
+    const covered = answer.basis.covered_seconds;
+    return answer.type.kind === "flow" && covered > 0 && covered < wholeSeconds ? covered : wholeSeconds;
 }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a breakdown, as areas over time and as a table.
+import type { Breakdown, Part } from "../../model/breakdown";
+import { count, figures, percent, plural } from "../../model/format";
+import type { Measure } from "../../model/measure";
+import { formatMatchers, type Matcher } from "../../model/selector";
+import { rest, thinned } from "../../model/trend";
+import { change, linkTo, usePlace } from "../../state/place";
+import { setRange, type Scope } from "../../state/scope";
+import { Icon } from "../../ui/icons";
+import { Link, Meter, Panel, Sparkline } from "../../ui/kit";
+import { useTheme } from "../../ui/theme";
+import { stackColor, Timeline } from "../../ui/timeline";
+
+const PICTURED = 5;
+const SHOWN = 20;
+
+const nameOf = (value: string) => (value === "" ? "without it" : value);
+
+interface PictureProps {
+    breakdown: Breakdown;
+    label: string;
+    until: number;
+    measure: Measure; // of a second's worth
+}
+
+export function Picture({ breakdown, label, until, measure }: PictureProps) {
+    const { lines, others } = breakdown;
+    useTheme(); // the legend is coloured by it
+    const few = lines.lines.length <= PICTURED + 1;
+    const more = lines.lines.length - PICTURED + (others?.values ?? 0);
+    const shown = few ? lines.lines : [...lines.lines.slice(0, PICTURED), rest(lines.lines.slice(PICTURED), `${count(more)} more`)];
+    const scale = (value: number | null) => (value === null ? null : measure.rate(value));
+    return (
+        <Panel
+            title={<>By {label} <span class="muted unit">{measure.unit}</span></>}
+            class="fleet"
+            label={`By ${label}, over time`}
+            aside={
+                <span class="legend small soft">
+                    {shown.map((line, i) => (
+                        <span key={line.label} class="ellipsis" title={nameOf(line.label)}><i style={{ background: stackColor(i) }} />{nameOf(line.label)}</span>
+                    ))}
+                </span>
+            }
+        >
+            <div class="inside">
+                <Timeline
+                    label={`${measure.unit} by ${label} over time; the table below has the numbers`}
+                    start={lines.start}
+                    stepMs={lines.stepMs}
+                    series={shown.map((line) => ({ label: nameOf(line.label), values: line.rate.map(scale) }))}
+                    stacked
+                    height={166}
+                    until={until}
+                    format={(value) => `${figures(value)} ${measure.unit}`.trim()}
+                    onBrush={setRange}
+                />
+            </div>
+        </Panel>
+    );
+}
+
+const with_ = (scope: Scope, matcher: Matcher) => [...scope.matchers.filter(({ name }) => name !== matcher.name), matcher];
+
+function exploreLink(scope: Scope, label: string, value: string): string {
+    if (label === "service_name") return linkTo("explore", { service: value });
+    return linkTo("explore", { where: formatMatchers(with_(scope, { name: label, op: "=", value })) });
+}
+
+function compareLink(label: string, value: string): string {
+    const side = (op: "=" | "!=") => formatMatchers([{ name: label, op, value }]);
+    return linkTo("compare", { a_where: side("!="), b_where: side("="), by: "share" });
+}
+
+function Row({ part, most, scope, label, measure, alone }: { part: Part; most: number; scope: Scope; label: string; measure: Measure; alone: boolean }) {
+    const error = part.error ?? 0;
+    return (
+        <tr class="choosable linked">
+            <td>
+                <Link href={exploreLink(scope, label, part.value)} class={`cover ${part.value ? "strong" : "soft"}`} title={part.value}>{nameOf(part.value)}</Link>
+            </td>
+            <td class="wide"><Meter share={part.amount / most} /></td>
+            <td class="number">{percent(part.share)}{error >= 0.001 && <span class="muted small wide"> ± {percent(error)}</span>}</td>
+            <td class="number">{measure.short(part.amount)}</td>
+            <td class="spark wide"><Sparkline values={thinned(part.line.rate)} label={`${nameOf(part.value)} over time`} /></td>
+            <td class="number wide">
+                {!alone && (
+                    <Link class="button ghost over" href={compareLink(label, part.value)} title={`Compare ${nameOf(part.value)} with all other values`}>
+                        <Icon name="compare" />
+                        With the rest
+                    </Link>
+                )}
+            </td>
+        </tr>
+    );
+}
+
+export function Values({ breakdown, label, scope, measure }: { breakdown: Breakdown; label: string; scope: Scope; measure: Measure }) {
+    const { params } = usePlace();
+    const { parts, others } = breakdown;
+    const find = (params.get("find") ?? "").toLowerCase();
+    const found = find ? parts.filter(({ value }) => nameOf(value).toLowerCase().includes(find)) : parts;
+    const limit = Number(params.get("rows")) || SHOWN;
+    const shown = found.slice(0, limit);
+    const most = Math.max(...parts.map(({ amount }) => amount), others?.amount ?? 0, 1e-9);
+    return (
+        <Panel
+            class="services values"
+            label={`Values of ${label}`}
+            title={<>Values <span class="muted unit">{find ? `${count(found.length)} of ${count(parts.length)}` : count(parts.length + (others?.values ?? 0))}</span></>}
+            aside={parts.length > 8 && (
+                <label class="field">
+                    <Icon name="search" />
+                    <input type="search" placeholder="Find a value" aria-label="Find a value" value={params.get("find") ?? ""} onInput={(event) => change({ find: event.currentTarget.value }, true)} />
+                </label>
+            )}
+        >
+            <table class="table">
+                <colgroup>
+                    <col />
+                    <col class="wide c-bar" />
+                    <col class="c-share" />
+                    <col class="c-amount" />
+                    <col class="wide c-spark" />
+                    <col class="wide c-action" />
+                </colgroup>
+                <thead>
+                    <tr>
+                        <th>{label}</th>
+                        <th class="wide" />
+                        <th class="number">Share</th>
+                        <th class="number" aria-sort="descending">{measure.unit.replace(/^./, (c) => c.toUpperCase()) || "Number"} ↓</th>
+                        <th class="wide spark">Over time</th>
+                        <th class="wide" />
+                    </tr>
+                </thead>
+                <tbody>
+                    {shown.map((part) => (
+                        <Row key={part.value} part={part} most={most} scope={scope} label={label} measure={measure} alone={parts.length === 1} />
+                    ))}
+                    {others && !find && (
+                        <tr>
+                            <td class="soft">{plural(others.values, "other value")}</td>
+                            <td class="wide"><Meter share={others.amount / most} /></td>
+                            <td class="number">{percent(others.share)}</td>
+                            <td class="number">{measure.short(others.amount)}</td>
+                            <td class="wide" />
+                            <td class="wide" />
+                        </tr>
+                    )}
+                </tbody>
+            </table>
+            {found.length > shown.length && (
+                <button type="button" class="more-rows" onClick={() => change({ rows: limit + 100 }, true)}>{plural(found.length - shown.length, "more value")}</button>
+            )}
+            {others && <p class="foot muted small">The {count(parts.length)} largest of {plural(parts.length + others.values, "value")} are listed; totals are of all. Labels above narrow it down.</p>}
+        </Panel>
+    );
+}
