@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ProfileType, Series } from "../src/api/answers";
-import { changeOf, climbOf, endOf, flowStep, levelStep, linesOf, NOTHING, rest, sumOf, thinned } from "../src/model/trend";
+import { changeOf, climbOf, endOf, flowStep, levelStep, linesOf, NOTHING, rest, sumOf, thinned, trimmed } from "../src/model/trend";
 
 const CPU = { kind: "flow", unit: "nanoseconds", type: "cpu" } as ProfileType;
 const START = Date.parse("2026-03-01T12:00:00Z");
@@ -25,7 +25,7 @@ const lines = (values: Record<string, (number | null)[]>) => linesOf(series(valu
 test("lines stand in the order of their sums, and know where nobody measured", () => {
     const { lines: made } = lines({ small: [60, null, null, null, 60], large: [600, 600, 600, 600, 600] });
     assert.deepEqual(made.map(({ label }) => label), ["large", "small"]);
-    assert.deepEqual(made[1].rate.slice(2), [null, null, 1]);
+    assert.deepEqual(made[1].rate.slice(2, 4), [null, null]);
     assert.deepEqual(made[0].rate, [10, 10, 10, 10, 10]);
     assert.deepEqual(made[0].count, [60, 60, 60, 60, 60]);
 });
@@ -98,4 +98,25 @@ test("a question has hundreds of buckets at most, a sparkline at most 48 points"
 
 test("the end is where the last line ends", () => {
     assert.equal(endOf(lines({ a: [60, 60, null, null], b: [60, 60, 60, null] })), START + 180000);
+});
+
+test("a picture of a new server begins with its first profile", () => {
+    const young = lines({ a: [...Array(55).fill(null), 60, 60, 60, 60, 60] });
+    assert.equal(trimmed(young).start, START + 54 * 60000);
+    assert.equal(trimmed(young).lines[0].rate.length, 6);
+    const half = lines({ a: [null, null, 60, 60, 60, 60] });
+    assert.equal(trimmed(half), half);
+    assert.equal(trimmed({ ...half, lines: [] }).n, 1);
+});
+
+test("a process that runs now and then is not drawn as if it always ran", () => {
+    const answer = series({ a: [60, 60, 60, 60] });
+    const now = answer.series[0];
+    now.bucket = [0, 5, 10];
+    now.value = [15, 15, 15];
+    now.count = [1, 1, 1];
+    now.sum = 45;
+    const { lines: [line], stepMs } = linesOf(answer, CPU, Infinity, () => "a");
+    const drawn = line.rate.reduce<number>((sum, one) => sum + (one ?? 0), 0) * (stepMs / 1000);
+    assert.ok(drawn <= 45 + 1e-9, String(drawn));
 });

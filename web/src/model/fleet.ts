@@ -4,7 +4,7 @@
 import type { Deployment, QueryAnswer, Service } from "../api/answers";
 import { CPU_TYPE } from "./know";
 import { coveredSeconds } from "./measure";
-import { added, changeOf, climbOf, endOf, linesOf, NOTHING, sumOf, thinned, type Change, type Climb, type Line, type Lines } from "./trend";
+import { added, changeOf, climbOf, endOf, linesOf, NOTHING, sumOf, thinned, trimmed, type Change, type Climb, type Line, type Lines } from "./trend";
 
 export interface Identity {
     runtime: string; // "Node 22", or ""
@@ -34,9 +34,10 @@ export interface FleetRow {
 export interface Fleet {
     rows: FleetRow[]; // most cores first
     cores: number;
-    chart: Lines;
+    chart: Lines; // of the range, or of the part that has profiles
     seconds: number; // that rates are over
-    last: number | null; // Unix ms of the last profile
+    first: number | null; // Unix ms of the first profile in the range
+    last: number | null; // and of the last
 }
 
 export interface FleetAnswers {
@@ -134,6 +135,7 @@ export function fleetOf(answers: FleetAnswers): Fleet {
     const first = Math.min(...oldest, Date.parse(cpu.basis.first ?? cpu.until));
     const windows: Windows = { now: chart, before: linesIn(answers.before, from), from, until, first };
     const deployed = lastDeployments(answers, from, until);
+    const picture = trimmed(chart);
     const others = answers.services.filter((one) => inRange(one, from, until) && !lineOf(chart, one.name)
         && (lineOf(memory, one.name) || !hasType(one, CPU_TYPE))).map(({ name }) => name);
     const rows = [...chart.lines.map(({ label }) => label), ...others].map((service): FleetRow => {
@@ -144,7 +146,7 @@ export function fleetOf(answers: FleetAnswers): Fleet {
             service,
             cores: line ? line.sum / 1e9 / seconds : null,
             count: line ? line.count.reduce((sum, one) => sum + one, 0) : 0,
-            spark: line ? thinned(line.rate) : [],
+            spark: line ? thinned(lineOf(picture, service)!.rate) : [],
             change: line ? (deployment && since(deployment, previous, service, windows)) ?? againstBefore(service, windows) : null,
             memory: lastLevel(level),
             climb: level && memory ? climbOf(level.rate, memory.stepMs) : null,
@@ -153,7 +155,7 @@ export function fleetOf(answers: FleetAnswers): Fleet {
         };
     });
     const cores = rows.reduce((sum, row) => sum + (row.cores ?? 0), 0);
-    return { rows, cores, chart, seconds, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
+    return { rows, cores, chart: picture, seconds, first: cpu.basis.first ? Date.parse(cpu.basis.first) : null, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
 }
 
 export const RUNTIME_LABELS = ["process.runtime.name", "process.runtime.version", "telemetry.sdk.language"];

@@ -60,7 +60,7 @@ export const SYMPTOMS: Symptom[] = [
         id: "cpu",
         short: "CPU up, same load",
         title: "More CPU, for as many requests as before",
-        start: [{ kind: "cpu", view: "compare", text: "Compare with the time before: what grew is red" }],
+        start: [{ kind: "cpu", view: "compare", text: "Compare with the time before, and see what grew" }],
         then: [
             { kind: "locks", view: "explore", text: "Threads that spin on a lock burn CPU too" },
             { kind: "wall", view: "waiting", text: "See whether work waits while it burns" },
@@ -154,3 +154,8 @@ export function typeFor(kind: Kind, services: Service[], service: string): strin
 }
 
 export const kindTitle = (kind: Kind) => knowledgeOf(TYPES[kind][0]).title;
+
+// The profile types worth a line each, by the first two parts of their ids.
+export const TYPES_EXPLAINED = [
+    "process_cpu:cpu", "wall:wall", "off_cpu:off_cpu", "memory:alloc_space", "memory:inuse_space", "mutex:delay", "goroutines:goroutine", "event_loop:lag",
+];

@@ -25,6 +25,12 @@ const step = (rangeSeconds: number, most: number) => STEPS.find((one) => rangeSe
 export const flowStep = (rangeSeconds: number) => step(rangeSeconds, 720);
 export const levelStep = (rangeSeconds: number) => step(rangeSeconds, 72);
 
+// Rates add up to no more than there was: of a process that runs now and then, the time between is idle.
+function kept(rate: (number | null)[], sum: number, stepMs: number): (number | null)[] {
+    const shown = rate.reduce<number>((all, one) => all + (one ?? 0), 0) * (stepMs / 1000);
+    return shown > sum ? rate.map((one) => (one === null ? null : (one * sum) / shown)) : rate;
+}
+
 // `labelOf`: which line a series belongs to; `until`: Unix ms, what comes later has not happened yet.
 export function linesOf(series: Series, type: ProfileType, until: number, labelOf: (labels: Record<string, string>) => string): Lines {
     let stepMs = series.step_seconds * 1000;
@@ -35,7 +41,7 @@ export function linesOf(series: Series, type: ProfileType, until: number, labelO
         bucket.forEach((at, i) => (counts[Math.floor((at * series.step_seconds * 1000) / coarse)] += count[i]));
         stepMs = coarse;
         n = rate.length;
-        return { label: labelOf(labels), rate, count: counts, sum };
+        return { label: labelOf(labels), rate: type.kind === "flow" ? kept(rate, sum, coarse) : rate, count: counts, sum };
     });
     lines.sort((a, b) => b.sum - a.sum || (a.label < b.label ? -1 : 1));
     return { start: Date.parse(series.start), stepMs, n, lines };
@@ -176,6 +182,15 @@ export function climbOf(values: (number | null)[], stepMs: number): Climb | null
         bestFit = explained;
     }
     return best;
+}
+
+// Without the time before the first profile, where that is most of it; but not narrower than a twelfth.
+export function trimmed(lines: Lines): Lines {
+    const first = Math.min(...lines.lines.map(({ rate }) => rate.findIndex((one) => one !== null)).filter((at) => at >= 0), lines.n);
+    const from = Math.max(0, Math.min(first - 1, lines.n - Math.ceil(lines.n / 12)));
+    if (from < lines.n / 2) return lines;
+    const cut = (line: Line): Line => ({ ...line, rate: line.rate.slice(from), count: line.count.slice(from) });
+    return { start: lines.start + from * lines.stepMs, stepMs: lines.stepMs, n: lines.n - from, lines: lines.lines.map(cut) };
 }
 
 // For a sparkline: at most `most` points, each the mean of those it stands for.

@@ -96,10 +96,12 @@ function Subtitle({ look, span, live }: { look: Overlook; span: string; live: bo
     const changed = look.fleet?.rows.filter(({ change }) => change?.deployment && change.real && Math.abs(change.ratio) >= 0.05).length ?? 0;
     const first = [look.hosts ? pluralWords(look.hosts, "host") : "", look.hosts ? span.toLowerCase() : span].filter(Boolean).join(", ");
     const last = look.fleet?.last ?? Infinity;
+    const asked = look.cpu.data;
+    const young = asked && look.fleet?.first && look.fleet.first - Date.parse(asked.from) > (Date.parse(asked.until) - Date.parse(asked.from)) / 4;
     const silent = live && Date.now() - last > SILENT_MS;
     return (
         <>
-            {first}.{changed > 0 && ` ${pluralWords(changed, "service")} changed after a deployment.`}
+            {first}{young && `; the first profile is of ${moment(look.fleet!.first!, Date.now())}`}.{changed > 0 && ` ${pluralWords(changed, "service")} changed after a deployment.`}
             {silent && <span class="warn"> Nothing has come in since {moment(last, Date.now())}.</span>}
         </>
     );
@@ -134,6 +136,14 @@ function Symptoms() {
     );
 }
 
+// What was looked at and found in order.
+function quiet(fleet: Fleet | null): string {
+    const compared = fleet?.rows.some(({ change }) => change !== null);
+    const memory = fleet?.rows.some(({ memory }) => memory !== null);
+    const checked = [compared && "no service grew beyond chance", memory && "no memory climbs", "garbage collection is small"].filter(Boolean).join(", ");
+    return `${checked.charAt(0).toUpperCase()}${checked.slice(1)}.${compared ? "" : " There is no earlier time to compare with yet."}`;
+}
+
 export function Overview() {
     const scope = useScope();
     const look = useFleet(scope);
@@ -155,7 +165,7 @@ export function Overview() {
                 <div class={cpu.loading && fleet ? "stale" : ""}>
                     <div class="pair">
                         <Chart look={look} />
-                        <Findings look={look} quiet="No service grew beyond chance, no memory climbs, and garbage collection is small." />
+                        <Findings look={look} quiet={quiet(fleet)} />
                     </div>
                     {fleet && <Services fleet={fleet} notices={look.notices} scope={scope} span={text} />}
                 </div>

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agents: who profiles which host, and how well.
+import type { Agent } from "../../api/answers";
+import type { Asked } from "../../api/use";
+import { ago, bytes, count, percent } from "../../model/format";
+import { DROPS_MUCH, healthOf, shortEnds, words } from "../../model/health";
+import { linkTo } from "../../state/place";
+import { useSession } from "../../state/session";
+import { Command, Failure, Link, Loading, Note, Panel } from "../../ui/kit";
+
+const list = (counts: { reason: string; count: number }[]) =>
+    counts.filter((one) => one.count > 0).map((one) => `${words(one.reason)}: ${count(one.count)}`).join("\n") || undefined;
+
+function Row({ agent, now }: { agent: Agent; now: number }) {
+    const health = healthOf(agent, now);
+    const dash = <span class="muted">–</span>;
+    return (
+        <tr>
+            <td>
+                <b class="strong">{agent.host || agent.id}</b>
+                <small>{[agent.local ? "this server" : "", agent.kernel && `Linux ${agent.kernel}`].filter(Boolean).join(" · ")}</small>
+            </td>
+            <td><span class={`tag ${health.tone}`}>{health.word}</span></td>
+            <td class="soft wide">{agent.version}</td>
+            <td class={health.word === "Silent" ? "bad" : "soft"}>{ago(Date.parse(agent.last_seen), now)}</td>
+            <td class="number wide">
+                {health.reports ? `${agent.hz} Hz` : dash}
+                {health.reports && <small>{count(agent.samples_per_second)} samples/s</small>}
+            </td>
+            <td class={`number wide ${health.dropShare > DROPS_MUCH ? "warn" : ""}`} title={list(agent.drops)}>
+                {health.dropped ? percent(health.dropShare) : "0"}
+                {health.dropped > 0 && <small>{health.drop}</small>}
+            </td>
+            <td class={`number wide ${health.word === "Short stacks" ? "warn" : ""}`} title={list(shortEnds(agent.unwind.ends))}>
+                {agent.unwind.share === null ? dash : percent(agent.unwind.share)}
+                {health.end && <small>{health.end}</small>}
+            </td>
+            <td class="number wide">{health.reports ? percent(agent.cpu_cores) : dash}</td>
+            <td class="number wide">{health.reports ? bytes(agent.memory_bytes) : dash}</td>
+        </tr>
+    );
+}
+
+function None() {
+    const { session } = useSession();
+    return (
+        <div class="quiet">
+            <p class="soft">
+                {session?.host_profiler === "failed"
+                    ? `This machine cannot be profiled: ${session.host_profiler_reason ?? "the log says why"}.`
+                    : "No agent profiles a host for this server. Programs that send their own profiles are under Storage."}
+            </p>
+            <div class="row agent-start">
+                <Command>{`sudo kiln agent --endpoint ${location.origin}`}</Command>
+                <Link href={linkTo("start", {}, [])}>All ways to send</Link>
+            </div>
+        </div>
+    );
+}
+
+export function Agents({ asked, now }: { asked: Asked<{ agents: Agent[] }>; now: number }) {
+    const agents = asked.data?.agents;
+    const failed = agents?.filter(({ problem }) => problem) ?? [];
+    return (
+        <Panel title={<>Agents <span class="muted unit">{agents ? count(agents.length) : ""}</span></>} class="agents" label="Agents">
+            {asked.error && <div class="quiet">{asked.error.status === 404 ? <Note>This server does not know of agents; a newer one does.</Note> : <Failure error={asked.error} retry={asked.reload} />}</div>}
+            {!agents && !asked.error && <div class="quiet"><Loading rows={2} /></div>}
+            {agents?.length === 0 && <None />}
+            {agents && agents.length > 0 && (
+                <table class="table tall">
+                    <colgroup>
+                        <col class="c-host" />
+                        <col span={8} />
+                    </colgroup>
+                    <thead>
+                        <tr>
+                            <th>Host</th>
+                            <th>State</th>
+                            <th class="wide">Version</th>
+                            <th>Last seen</th>
+                            <th class="number wide">Rate</th>
+                            <th class="number wide">Dropped</th>
+                            <th class="number wide">Stacks complete</th>
+                            <th class="number wide" title="Of one processor">Own CPU</th>
+                            <th class="number wide">Own memory</th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {agents.map((agent) => <Row key={agent.id} agent={agent} now={now} />)}
+                    </tbody>
+                </table>
+            )}
+            {failed.map((agent) => (
+                <div key={agent.id} class="quiet"><Note kind={agent.state === "failed" ? "bad" : "warn"}><b>{agent.host}</b> {agent.problem}</Note></div>
+            ))}
+        </Panel>
+    );
+}
