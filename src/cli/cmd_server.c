@@ -46,6 +46,8 @@ const struct kiln_command kiln_cmd_server = {
              "`off`. Each option can be said as a variable too (KILN_DATA_DIR for --data-dir) or "
              "in the file of --config; the command line counts most, then variables. `kiln config` "
              "with the same options prints what would hold, and why.\n\n"
+             "Where there are tokens (--tokens), programs show one with each request, and people "
+             "sign in on the page with theirs; a session lasts for twelve hours.\n\n"
              "SIGTERM and SIGINT end it in good order, a second one at once. SIGHUP reads the "
              "rules of redaction and the tokens again; tokens and certificates are also read when "
              "they change.",

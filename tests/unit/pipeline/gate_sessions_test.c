@@ -458,3 +458,53 @@ TEST(gate_sessions, only_programs_are_asked_for_a_password)
     CHECK(!strstr(reply.headers[0].value.ptr, "Basic"));
     close_gate(gate);
 }
+
+/* ---- all at once ---- */
+
+enum { THREADS = 4, ROUNDS = 200 };
+
+/* Each for itself: in, a look around, out.  A gate is asked from everywhere. */
+static void *come_and_go(void *arg)
+{
+    struct kiln_gate *gate = arg;
+    struct kiln_guard guard = kiln_gate_guard(gate);
+
+    for (int i = 0; i < ROUNDS; i++) {
+        char cookie[128], id[KILN_SESSION_TEXT + 1];
+        struct kiln_header header = {KILN_STR("cookie"), KILN_STR_NONE};
+        struct kiln_request request = {.method = KILN_STR("GET"), .headers = &header};
+        struct kiln_reply reply = {0};
+        struct kiln_caller caller;
+
+        CHECK_OK(kiln_gate_sign_in(gate, &request, KILN_STR("admin-token"), id, &caller));
+        snprintf(cookie, sizeof(cookie), "kiln_session=%s", id);
+        header.value = kiln_str_of(cookie);
+        request.n_headers = 1;
+        CHECK_OK(guard.check(guard.context, &request, KILN_ACCESS_READ, &reply));
+        kiln_gate_sign_out(gate, &request);
+        CHECK(guard.check(guard.context, &request, KILN_ACCESS_READ, &reply) < 0);
+    }
+    return NULL;
+}
+
+TEST(gate_sessions, many_come_and_go_while_tokens_are_read_again)
+{
+    struct kiln_gate *gate = open_gate(false);
+    pthread_t threads[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        CHECK_OK(pthread_create(&threads[i], NULL, come_and_go, gate));
+    for (int i = 0; i < 20; i++) {
+        char more[256];
+
+        snprintf(more, sizeof(more), "%s- {token: another-%d, access: read}\n", tokens, i);
+        write_tokens(more);
+        kiln_gate_look_again(gate);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_lock(&gate->sessions.lock); /* tokens may still be read again */
+    CHECK_EQ(gate->sessions.n, 0);
+    pthread_mutex_unlock(&gate->sessions.lock);
+    close_gate(gate);
+}
