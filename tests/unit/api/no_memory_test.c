@@ -34,6 +34,13 @@ static const struct wish native[] = {
     {"/api/v1/spans",
      "{\"query\":\"cpu\",\"windows\":[{\"from\":1772362800,\"until\":1772366401}]}"},
     {"/api/v1/functions?query=cpu&function=main&" RANGE, NULL},
+    {"/api/v1/query?query=cpu&format=timeline&" RANGE, NULL},
+    {"/api/v1/source?query=cpu&function=main&" RANGE, NULL},
+    {"/api/v1/files?format=json", "main;parse;read 3\nmain;write 1\n"},
+    {"/api/v1/files?format=timeline",
+     "{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{\"samples\":[{"
+     "\"timestampsUnixNano\":[\"5\"]}]}]}]}]}"},
+    {"/api/v1/files?format=pprof&name=x", "main;parse;read 3\nmain;write 1\n"},
     {"/api/v1/labels/service_name/values?" RANGE, NULL},
     {"/api/v1/annotations", NULL},
     {"/api/v1/services", NULL},
@@ -57,16 +64,19 @@ static const struct wish pyroscope[] = {
 
 static void put(struct api_kit *kit, const char *version, uint64_t time_ns)
 {
-    char resource[64];
+    char resource[64], stacks[128];
     struct kiln_drawn p = {.type = "cpu",
                            .unit = "nanoseconds",
                            .period_type = "cpu",
                            .period_unit = "nanoseconds",
                            .period = 1,
-                           .stacks = "main;serve;parse 30\nmain;serve;draw 10\n",
+                           .stacks = stacks,
                            .time_ns = time_ns,
                            .resource = resource};
 
+    snprintf(stacks, sizeof(stacks),
+             "main;serve;parse 30\nmain;serve;draw 10\nmain@m.c:3 1@%llu thread.id=7\n",
+             (unsigned long long)time_ns);
     snprintf(resource, sizeof(resource), "service.name=shop,service.version=%s", version);
     kit_put(&kit->store, kiln_test_batch(&p, 1));
 }
