@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { familyOf, formOf, unitOf, type Family } from "../src/model/family";
+import { familyOf, formOf, shortName, unitOf, type Family } from "../src/model/family";
 
 const frame = (name: string, module = "", file = "", kind = "") => ({ name, file, module, kind });
 const all = (cases: [Family, string, string?, string?, string?][], pinned?: ReadonlySet<string>) => {
@@ -66,6 +66,9 @@ test("Node: files tell, and V8 is part built-in, part plumbing", () => all([
     ["library", "Builtins_JsonParse", "/usr/bin/node", "", "native"],
     ["library", "v8::internal::JsonParser<unsigned char>::ParseJsonValue()", "node", "", "native"],
     ["runtime", "v8::internal::Heap::CollectGarbage()", "node", "", "native"],
+    ["library", "JSON.parse", "/usr/lib/libnode.so.127", "", "native"],
+    ["library", "JSObject::SetOwnProperty", "/usr/lib/libnode.so.127", "", "native"],
+    ["runtime", "uv__io_poll", "/usr/bin/node", "", "native"],
 ]));
 
 test("Rust: crates tell", () => all([
@@ -97,10 +100,28 @@ test("what it belongs to: package, class, namespace, folder, library", () => {
         ["express", "handle", "", "/srv/node_modules/express/lib/router.js", "v8js"],
         ["@acme/ui", "draw", "", "/srv/node_modules/@acme/ui/x.js", "v8js"],
         ["checkout/rules", "loadRules", "", "/srv/checkout/rules.js", "v8js"],
+        ["checkout/rules", "loadRules", "", "/srv/checkout/src/rules.js", "v8js"],
         ["shop::cart", "shop::cart::Cart::add", "/srv/shop", "", "rust"],
         ["acme::pricing", "acme::pricing::compute(int)", "shop", "", "native"],
         ["libc", "malloc", "/usr/lib/libc.so.6"],
         ["kernel", "tcp_sendmsg", "", "", "kernel"],
     ];
     for (const [unit, name, module, file, kind] of units) assert.equal(unitOf(frame(name, module, file, kind)), unit, name);
+});
+
+test("a long name has a short one that says most of it", () => {
+    const shorts: [string, string][] = [
+        ["org.apache.lucene.search.IndexSearcher.search", "IndexSearcher.search"],
+        ["shop.Cart$Item.add(int, java.lang.String)", "Cart$Item.add"],
+        ["net/http.(*conn).serve", "http.(*conn).serve"],
+        ["github.com/acme/shop/cart.Add", "cart.Add"],
+        ["void acme::pricing::Engine<int, std::string>::compute(std::vector<int> const&)", "Engine::compute"],
+        ["<alloc::vec::Vec<T> as core::clone::Clone>::clone", "clone"],
+        ["shop::cart::Cart::add::h0123456789abcdef", "Cart::add"],
+        ["std::ostream::operator<<(int)", "ostream::operator<<(int)"],
+        ["createOrder", "createOrder"],
+        ["Map.get", "Map.get"],
+        ["do_syscall_64", "do_syscall_64"],
+    ];
+    for (const [name, short] of shorts) assert.equal(shortName(name), short);
 });

@@ -209,7 +209,7 @@ export class Painter {
         const font = `${form.inlined ? "italic " : ""}${family === "own" ? "600 " : ""}${view.letters}px ${form.nameless ? inks.mono : inks.sans}`;
         const room = box.w - PADDING * 2;
         const middle = box.y + box.h / 2 + 0.5;
-        const { text, width } = this.fitted(font, folded ? "folded" : tree.names[name], room);
+        const { text, width } = this.fitted(font, folded ? "folded" : tree.names[name], room, scene.looks, name);
         if (!text) return;
         this.ink(!found ? inks.dimInk : folded ? inks.ink3 : family === "kernel" && !scene.diff ? inks.kernelInk : inks.frameInk);
         this.type(font);
@@ -226,11 +226,16 @@ export class Painter {
         ctx.globalAlpha = before;
     }
 
-    // Of several frames in one row, the last ones say most.
-    private fitted(font: string, name: string, room: number): { text: string; width: number } {
+    // What of a name says most, where not all of it fits: of several frames in one row the last ones, of a
+    // path its end.
+    private fitted(font: string, name: string, room: number, looks: Looks, id: number): { text: string; width: number } {
         const ruler = this.ruler(font);
         const whole = ruler.fit(name, room);
-        if (whole.text === name || !name.includes(STEM_SIGN)) return whole;
+        if (whole.text === name) return whole;
+        if (!name.includes(STEM_SIGN)) {
+            const short = looks.short(id);
+            return short === name ? whole : ruler.fit(short, room);
+        }
         for (let at = name.indexOf(STEM_SIGN); at >= 0; at = name.indexOf(STEM_SIGN, at + 1)) {
             const rest = "…" + name.slice(at);
             const fits = ruler.fit(rest, room);

@@ -208,6 +208,7 @@ export class Stage {
         canvas.getContext("2d")!.setTransform(ratio, 0, 0, ratio, 0, 0);
         this.painter!.paint(this.scene!, view);
         canvas.dataset.drawn = String(this.scene!.layout.n);
+        canvas.dataset.seen = `${this.from.toFixed(4)} ${this.to.toFixed(4)}`;
     }
 
     // ---- pointers ----

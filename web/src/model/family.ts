@@ -55,15 +55,18 @@ function rustFamily(name: string, file: string): Family | null {
     return /\/(\.cargo\/registry|rustc|rustlib)\//.test(file) ? "library" : null;
 }
 
+// In node's own program: the loop, the collector and the compilers run programs; the rest is what programs
+// call: JSON, regular expressions, maps, compression.
+function engineFamily(name: string): Family {
+    if (/^(void |bool |int )?(node|v8::platform)::|^uv_|^main$/.test(name)) return "runtime";
+    return name.includes("::") && V8_PLUMBING.test(name.replace(/^Builtins_/, "")) ? "runtime" : "library";
+}
+
 function nativeFamily({ name, file, module, kind }: Frame): Family {
     const base = baseName(module);
     if (START.test(name)) return "runtime";
-    if (RUNTIME_LIBRARY.test(base)) return "runtime";
-    if (RUNTIME_PROGRAM.test(base)) {
-        if (/^Builtins_|^(Json|RegExp)/.test(name)) return "library";
-        const inside = /^v8::(internal::)?(.*)/.exec(name);
-        return inside && !V8_PLUMBING.test(inside[2]) ? "library" : "runtime";
-    }
+    if (/^(node|nodejs|deno|libnode|libv8)\b/.test(base)) return engineFamily(name);
+    if (RUNTIME_LIBRARY.test(base) || RUNTIME_PROGRAM.test(base)) return "runtime";
     if (kind === "rust" || /::h[0-9a-f]{16}$/.test(name) || file.endsWith(".rs")) {
         const rust = rustFamily(name, file);
         if (rust) return rust;
@@ -185,11 +188,40 @@ function nativeUnit({ name, module, file, kind }: Frame): string {
     return folder || base;
 }
 
+const COMMON_FOLDER = /^(src|lib|app|dist|built|build|source|sources|internal|pkg)$/;
+
 function fileUnit(file: string): string {
     const inside = /(?:.*\/)?(?:node_modules|site-packages|dist-packages|gems)\/((?:@[^/]+\/)?[^/]+)/.exec(file);
     if (inside) return inside[1].replace(/\.py$/, "");
     if (file.startsWith("node:") || file.startsWith("<")) return file.split("/")[0];
-    return file.split("/").slice(-2).join("/").replace(/\.\w+$/, "");
+    const parts = file.split("/");
+    const said = parts.filter((part, i) => i === parts.length - 1 || !COMMON_FOLDER.test(part));
+    return said.slice(-2).join("/").replace(/\.\w+$/, "");
+}
+
+// "IndexSearcher.search" of "org.apache.lucene.search.IndexSearcher.search": what is left where the whole
+// does not fit.
+export function shortName(name: string): string {
+    const go = /^(?:[\w.~-]+\/)+(.+)$/.exec(name);
+    if (go) return go[1];
+    if (/^[\w$]+(\.[\w$<>]+){2,}(\(.*\))?$/.test(name)) return name.replace(/\(.*$/, "").split(".").slice(-2).join(".");
+    if (!name.includes("::")) return name;
+    const bare = withoutBrackets(name);
+    const parts = bare.split("::").filter((part) => part && !/^h[0-9a-f]{16}$/.test(part));
+    return parts.slice(-2).join("::").replace(/^.* (?=\S+$)/, "") || name;
+}
+
+// Without what stands in (), <> or {}, however deep.
+function withoutBrackets(name: string): string {
+    if (/operator/.test(name)) return name;
+    let depth = 0;
+    let kept = "";
+    for (const letter of name) {
+        if (/[(<{]/.test(letter)) depth++;
+        else if (/[)>}]/.test(letter)) depth = Math.max(0, depth - 1);
+        else if (!depth) kept += letter;
+    }
+    return kept;
 }
 
 // The package, class or namespace of a frame, else its module: what its neighbours share.

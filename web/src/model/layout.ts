@@ -91,7 +91,16 @@ function deepestOf(tree: Tree): Uint16Array {
     return deepest;
 }
 
+const known = new WeakMap<Tree, Layout>();
+
+// Made once for each tree.
 export function layoutOf(tree: Tree): Layout {
+    let layout = known.get(tree);
+    if (!layout) known.set(tree, (layout = laidOut(tree)));
+    return layout;
+}
+
+function laidOut(tree: Tree): Layout {
     const { n, total, depth, parent } = tree;
     const { first, next } = linksOf(tree);
     const rows = rowsOf(tree);

@@ -2,7 +2,7 @@
 // The colours of frames.  Warm is own code, cool are libraries, grey is the runtime, slate the
 // kernel.  A module's swatch comes from a hash of its name alone, so that it is the same in every
 // view, release and machine; functions of one module are parted by up to 10 % towards the panel.
-import { FAMILY_WORD, baseName, familyOf, formOf, languageOf, unitOf, type Family, type Form, type Frame } from "./family";
+import { FAMILY_WORD, baseName, familyOf, formOf, languageOf, shortName, unitOf, type Family, type Form, type Frame } from "./family";
 import type { Tree } from "./tree";
 
 export type ColorBy = "module" | "kind" | "diff";
@@ -64,6 +64,7 @@ export class Looks {
     private families: (Family | undefined)[] = [];
     private forms: (Form | undefined)[] = [];
     private fills: (string | undefined)[] = [];
+    private shorts: (string | undefined)[] = [];
 
     constructor(
         readonly tree: Tree,
@@ -83,6 +84,9 @@ export class Looks {
     }
     unit(id: number): string {
         return this.tree.marks?.[id]?.unit ?? unitOf(this.frame(id));
+    }
+    short(id: number): string {
+        return (this.shorts[id] ??= shortName(this.tree.names[id]));
     }
     // By module or kind.
     fill(id: number): string {
