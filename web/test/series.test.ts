@@ -43,6 +43,16 @@ test("single samples with times count with the profiles around them", () => {
     assert.deepEqual(values, [1, 1]);
 });
 
+test("where whole profiles come at an even pace, what lies between them belongs to them", () => {
+    const at: Record<number, number> = {};
+    for (let i = 0; i < 32; i++) at[i] = i % 8 ? 2 : 66;
+    assert.deepEqual([...new Set(bucketsOf(series(10, 32, at), 0, CPU).values)], [1]);
+});
+
+test("a profile alone stands for the time that it covers", () => {
+    assert.deepEqual(bucketsOf(series(10, 12, { 0: 80 }), 0, CPU, Infinity, 80).values, [1, 1, null]);
+});
+
 test("a last bucket that is not over does not count", () => {
     const often = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [i, i === 7 ? 1 : 10]));
     const { values } = bucketsOf(series(10, 8, often), 0, CPU, Date.parse("2026-03-01T00:01:12Z"));

@@ -27,6 +27,21 @@ function median(numbers: number[]): number {
 
 const usualGap = (bucket: number[]) => median(bucket.slice(1).map((at, i) => at - bucket[i]));
 
+const HEAVY = 0.2; // of the largest
+const MOST = 0.6; // of all
+
+// Whole profiles among samples with times of their own: few buckets hold most of it, at an even pace, and that is the pace.
+function pace({ bucket, value }: Sums): number {
+    const usual = usualGap(bucket);
+    const largest = value.reduce((most, one) => Math.max(most, one), 0);
+    const heavy = bucket.map((_, i) => i).filter((i) => value[i] >= largest * HEAVY);
+    const sum = (all: number[]) => all.reduce((total, one) => total + one, 0);
+    if (heavy.length < 3 || heavy.length * 4 > bucket.length || sum(heavy.map((i) => value[i])) < MOST * sum(value)) return usual;
+    const gaps = heavy.slice(1).map((i, k) => bucket[i] - bucket[heavy[k]]);
+    const gap = median(gaps);
+    return gaps.every((one) => Math.abs(one - gap) <= gap / 4) ? Math.max(usual, gap) : usual;
+}
+
 // A level is right only where each bucket has a profile of every process: the step for that, or null where it is so.
 export function betterStep(series: Series): number | null {
     const gap = Math.max(1, ...series.series.map(({ bucket }) => usualGap(bucket)));
@@ -68,12 +83,13 @@ function spread({ bucket, value }: Sums, buckets: number, usual: number, perBuck
 }
 
 // `until`: Unix ms up to which there can be profiles; a bucket that ends later has only a part of its own.
-export function bucketsOf(series: Series, which: number, type: ProfileType, until = Infinity): Buckets {
+// `covered`: seconds that profiles cover, which tells how long one lasts where there are too few to see their pace.
+export function bucketsOf(series: Series, which: number, type: ProfileType, until = Infinity, covered = 0): Buckets {
     const { buckets, step_seconds: step } = series;
     const start = Date.parse(series.start);
     const one: Sums = series.series[which] ?? { bucket: [], value: [] };
-    const usual = usualGap(one.bucket);
-    if (type.kind === "level") return { start, stepMs: step * 1000, values: spread(one, buckets, usual, (value) => value) };
+    if (type.kind === "level") return { start, stepMs: step * 1000, values: spread(one, buckets, usualGap(one.bucket), (value) => value) };
+    const usual = one.bucket.length > 2 ? pace(one) : Math.max(usualGap(one.bucket), Math.round(covered / step / (one.bucket.length || 1)));
     const values = spread(grouped(one, usual), buckets, usual, (value, length) => value / (length * step));
     if (usual === 1 && start + buckets * step * 1000 > until) values[buckets - 1] = null;
     return { start, stepMs: step * MERGED * 1000, values: merged(values, MERGED) };

@@ -2,12 +2,12 @@
 // The table of functions.  Only the rows in sight are elements, so that thousands cost nothing.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { readInks } from "../flame/inks";
-import { familyOf, unitOf } from "../model/family";
+import { unitOf } from "../model/family";
 import { count, share } from "../model/format";
 import { familyFill } from "../model/palette";
 import { MenuButton } from "../ui/menu";
 import { useTheme } from "../ui/theme";
-import type { Row, Rows } from "./rows";
+import { familyOfRow, type Row, type Rows } from "./rows";
 import { setLook, type Look, type Sort } from "./state";
 import { useWindow } from "./window";
 
@@ -95,7 +95,7 @@ export function Functions(props: FunctionsProps) {
         if (at >= 0 && shown.current) reveal(at, 32);
         shown.current = true;
     }, [at]);
-    const colorOf = (row: Row) => familyFill(familyOf(row, pinned), unitOf(row), inks);
+    const colorOf = (row: Row) => familyFill(familyOfRow(row, pinned), row.mark?.unit ?? unitOf(row), inks);
 
     const onKey = (event: KeyboardEvent) => {
         const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + 10, PageUp: at - 10, Home: 0, End: n - 1 }[event.key];

@@ -86,7 +86,7 @@ export function ProfilePanel({ answer, source, rangeSeconds, stale }: ProfilePan
     const [menu, setMenu] = useState<{ node: number; at: Point } | null>(null);
     const [over, setOver] = useState("");
     const input = useRef<HTMLInputElement>(null);
-    const rows = useRows(answer, trees.shown, focus, !trees.filtered && !look.recursion, look, pattern, pinnedSet);
+    const rows = useRows(answer, trees, focus, look, pattern, pinnedSet);
     const everywhere = useMemo(() => answer.top?.rows.find((row) => row.name === look.fn)?.total ?? null, [answer, look.fn]);
 
     const onFocus = (node: number) => {

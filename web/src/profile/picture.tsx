@@ -3,6 +3,8 @@
 import { Flame } from "../flame/flame";
 import { plural } from "../model/format";
 import { Loading } from "../ui/kit";
+import { ByTime } from "./bytime";
+import { CallGraph } from "./callgraph";
 import { Truncated } from "./notes";
 import type { FormProps } from "./panel";
 import { SandwichView } from "./sandwich";
@@ -38,6 +40,8 @@ export function FlameForm(props: FormProps) {
 export function Picture(props: FormProps) {
     const { show } = props.look;
     if (show === "sandwich") return <SandwichView {...props} />;
+    if (show === "time") return <ByTime {...props} />;
+    if (show === "graph") return <CallGraph {...props} />;
     if (show === "tree") return <TextTree {...props} />;
     return <FlameForm {...props} />;
 }

@@ -5,8 +5,10 @@ import { useMemo } from "preact/hooks";
 import type { QueryAnswer } from "../api/answers";
 import { familyOf } from "../model/family";
 import { functionsOf } from "../model/join";
-import type { Tree } from "../model/tree";
+import { originOf, presentOf } from "../model/transform";
+import type { Mark, Tree } from "../model/tree";
 import type { Look } from "./state";
+import { tableTree, type Trees } from "./trees";
 
 export interface Row {
     name: string;
@@ -15,7 +17,10 @@ export interface Row {
     kind: string;
     self: number;
     total: number;
+    mark?: Mark; // of a group: what cannot be seen from its name
 }
+
+export const familyOfRow = (row: Row, pinned: ReadonlySet<string>) => row.mark?.family ?? familyOf(row, pinned);
 
 export interface Rows {
     rows: Row[]; // as they are to be shown
@@ -27,7 +32,7 @@ export interface Rows {
 function rowsOf(tree: Tree, below: number): Row[] {
     const { used, self, total } = functionsOf(tree, below);
     return Array.from(used, (id) => ({
-        name: tree.names[id], file: tree.files[id], module: tree.modules[id], kind: tree.kinds[id], self: self[id], total: total[id],
+        name: tree.names[id], file: tree.files[id], module: tree.modules[id], kind: tree.kinds[id], self: self[id], total: total[id], mark: tree.marks?.[id],
     }));
 }
 
@@ -37,13 +42,20 @@ const order: Record<Look["sort"], (a: Row, b: Row) => number> = {
     name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
 };
 
-export function useRows(answer: QueryAnswer, tree: Tree, focus: number, exact: boolean, look: Look, find: RegExp | null, pinned: ReadonlySet<string>): Rows {
-    const everything = exact && focus === 0;
-    const found = useMemo(() => (everything ? (answer.top?.rows ?? []) : rowsOf(tree, focus)), [everything ? answer : tree, focus]);
+// `focus`: a node of the shown tree.
+export function useRows(answer: QueryAnswer, trees: Trees, focus: number, look: Look, find: RegExp | null, pinned: ReadonlySet<string>): Rows {
+    const everything = focus === 0 && !trees.filtered;
+    const found = useMemo(() => {
+        if (everything) return answer.top?.rows ?? [];
+        const tree = tableTree(trees.whole, look, pinned);
+        const at = focus > 0 && !look.invert ? presentOf(tree, trees.whole, originOf(trees.shown, focus)) : 0;
+        return rowsOf(tree, Math.max(0, at));
+    }, [everything ? answer : trees.shown, focus]);
+    const whole = everything ? answer.total : (trees.shown.total[0] ?? 0);
     return useMemo(() => {
-        const own = look.own ? found.filter((row) => familyOf(row, pinned) === "own") : found;
+        const own = look.own ? found.filter((row) => familyOfRow(row, pinned) === "own") : found;
         const rows = (find ? own.filter((row) => find.test(row.name)) : [...own]).sort(order[look.sort]);
         const all = everything ? (answer.top?.functions ?? found.length) : found.length;
-        return { rows, all, cut: everything && all > found.length, whole: everything ? answer.total : (tree.total[0] ?? 0) };
+        return { rows, all, cut: everything && all > found.length, whole };
     }, [found, look.own, look.sort, find?.toString(), pinned]);
 }

@@ -14,7 +14,7 @@ import type { ProfileSource } from "./panel";
 import { setLook, SHOWS, type Look, type Show } from "./state";
 
 const ON_PHONE: Show[] = ["table", "flame", "sandwich"];
-const WIDE: Show[] = ["flame", "sandwich", "tree"];
+const WIDE: Show[] = ["flame", "sandwich", "time", "graph", "tree"];
 
 const choice = (show: Show) => ({ value: show, label: TITLES[show], title: `${TITLES[show]}  (${SHOWS.indexOf(show) + 1})` });
 

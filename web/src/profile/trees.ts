@@ -36,7 +36,11 @@ function optionsOf(look: Look, tree: Tree, pinned: ReadonlySet<string>): FlameOp
     };
 }
 
-export const isFiltered = (look: Look) => look.only.length + look.ignore.length + look.hide.length > 0 || look.group !== "" || look.invert;
+// Functions are not what the server added up: some stacks or frames are left out, or put together.
+const isFiltered = (look: Look) => look.only.length + look.ignore.length + look.hide.length > 0 || look.group !== "" || look.recursion;
+
+// What a table of functions is added up from: neither stems nor the direction of calls matter to it.
+export const tableTree = (whole: Tree, look: Look, pinned: ReadonlySet<string>) => prepare(whole, { ...optionsOf(look, whole, pinned), stems: false, invert: false });
 
 // Is something folded below this node?
 export function hasFolded(tree: Tree, node: number): boolean {
@@ -97,7 +101,8 @@ export function useTrees(answer: QueryAnswer, source: ProfileSource | null, look
     const refined = useRefined(base, source, title);
     const label = look.group.startsWith("label:") ? look.group.slice(6) : null;
     const labelled = useLabelTree(source, label);
-    const whole = label && labelled.tree ? labelled.tree : refined.tree;
+    const under = useMemo(() => labelled.tree && titled(labelled.tree, title), [labelled.tree, title]);
+    const whole = label && under ? under : refined.tree;
     const key = JSON.stringify([look.only, look.ignore, look.hide, look.recursion, look.stems, look.group, look.invert, [...pinned]]);
     const shown = useMemo(() => prepare(whole, optionsOf(look, whole, pinned)), [whole, key]);
 

@@ -85,8 +85,9 @@ function seriesOptions(props: TimelineProps, chosen: () => [number, number] | nu
     });
 }
 
-function hours(_: uPlot, splits: number[], __: number, ___: number, step: number): string[] {
+function hours(u: uPlot, splits: number[], __: number, ___: number, step: number): string[] {
     return splits.map((at) => {
+        if (u.valToPos(at, "x") > u.bbox.width / devicePixelRatio - 14) return ""; // it would be cut off
         const date = new Date(at * 1000);
         const midnight = date.getHours() + date.getMinutes() === 0;
         if (step >= 86400 || (midnight && step >= 3600)) return `${date.getDate()} ${MONTHS[date.getMonth()]}`;

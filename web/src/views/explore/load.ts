@@ -65,11 +65,11 @@ export function useLoad(scope: Scope): Load {
     const deployments = useAsk<{ deployments: Deployment[] }>("/api/v1/deployments", told);
     const annotations = useAsk<{ annotations: Annotation[] }>("/api/v1/annotations", told);
 
-    const buckets = useMemo(() => (asked.data?.series ? bucketsOf(asked.data.series, 0, asked.data.type, span[1]) : null), [asked.data]);
+    const buckets = useMemo(() => (asked.data?.series ? bucketsOf(asked.data.series, 0, asked.data.type, span[1], asked.data.basis.covered_seconds) : null), [asked.data]);
     const ghost = useMemo(() => {
-        const { series, type } = old.data ?? {};
+        const { series, type, basis } = old.data ?? {};
         if (!ago || !buckets || !series?.series.length || !type) return null;
-        const was = bucketsOf(series, 0, type);
+        const was = bucketsOf(series, 0, type, Infinity, basis?.covered_seconds);
         if (was.stepMs !== buckets.stepMs) return null;
         const skip = Math.round((buckets.start - ago.ms - was.start) / buckets.stepMs);
         return { word: ago.word, values: buckets.values.map((_, i) => was.values[i + skip] ?? null) };
