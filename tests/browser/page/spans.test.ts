@@ -39,7 +39,7 @@ test("an id, a header or two times can be pasted", async ({ open, ask, last }) =
     const view = await open("/spans", { service: "checkout", ...range });
     const paste = async (text: string) => {
         await view.page.getByLabel(/Trace or span id/).fill(text);
-        await view.page.getByRole("button", { name: "Show" }).click();
+        await view.page.getByRole("button", { name: "Show", exact: true }).click();
         await view.settled();
     };
     await paste("nonsense");
