@@ -9,14 +9,20 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import PROGRAMS, Folder, Running, need_host, record, resources_of  # noqa: E402
+from host_kit import PROGRAMS, Folder, Running, need_host, record, resources_of, wait_for  # noqa: E402
 
-WORDS = ("-d", "0.8s")
+WORDS = ("-d", "1.5s")
 
 
 def programs_of(rec):
     return {attributes.get("process.executable.name", "kernel") for attributes, _ in resources_of(rec.path)} \
         if rec.path.exists() else set()
+
+
+def has_started(pid):
+    """Whether it has a child that runs the program."""
+    done = subprocess.run(["ps", "--ppid", str(pid), "-o", "comm="], capture_output=True, text=True, check=False)
+    return "chain" in done.stdout.split()
 
 
 def check_pid(folder):
@@ -27,6 +33,7 @@ def check_pid(folder):
         check("-p: two of them", seen == {"chain", "shares"}, seen)
     script = subprocess.Popen(["sh", "-c", f"{PROGRAMS}/chain 60 & wait"], start_new_session=True)
     try:
+        wait_for(lambda: has_started(script.pid))
         seen = programs_of(record(folder, words=("-p", script.pid, *WORDS)))
         check("-p: with the children it had already", seen == {"chain"}, seen)
     finally:

@@ -232,17 +232,17 @@ TEST(host, a_function_that_burns_is_found_by_name_with_its_whole_stack)
 {
     struct kiln_host *host = start((struct kiln_host_opts){0});
     struct kiln_host_status status;
-    struct found found;
+    struct found found, ours; /* all of this process, which has the profiler's threads too */
 
     burn_known_outer(800);
     kiln_host_finish(host);
     kiln_host_status(host, &status);
     kiln_host_stop(host);
-    found = look_for("service.name", "host_host", "main;");
-    CHECK(found.with > 50);
+    ours = look_for("service.name", "host_host", "main;");
+    CHECK(ours.with > 50);
     found = look_for("service.name", "host_host", "burn_known_outer;burn_known_leaf");
     CHECK(found.with > 50);
-    CHECK(found.with * 10 > found.all * 7);
+    CHECK(found.with * 10 > ours.with * 7);
     CHECK(found.incomplete * 20 < found.all);
     CHECK(status.samples >= (uint64_t)found.all);
     CHECK_EQ(status.batches, keeper.n);

@@ -12,8 +12,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import (KILN, PROGRAMS, Folder, has_chain, need_host, record, resources_of, skip,  # noqa: E402
-                      wait_for)
+from host_kit import (KILN, PROGRAMS, Folder, has_chain, need_host, record, record_running, resources_of,  # noqa: E402
+                      skip, wait_for)
 
 CHAIN = ("burn_leaf", "middle_a", "outer", "main")
 MAPPER = """
@@ -96,10 +96,10 @@ def check_names(folder):
     for name in NAMES:
         path = os.fsencode(folder) + b"/" + name
         shutil.copy(PROGRAMS / "chain", path)
-        children.append(subprocess.Popen([b"job --password=" + SECRET.encode(), b"8", SECRET.encode()], executable=path,
+        children.append(subprocess.Popen([b"job --password=" + SECRET.encode(), b"60", SECRET.encode()], executable=path,
                                          env={b"SECRET": SECRET.encode(), b"OTEL_SERVICE_NAME": b"svc\x1b[1m\n\xff"}))
     try:
-        rec = record(folder, words=("-p", ",".join(str(child.pid) for child in children), "-d", "1s"))
+        rec = record_running(folder, *(child.pid for child in children))
     finally:
         for child in children:
             child.kill()
@@ -139,7 +139,7 @@ def check_mappings(folder):
     process = subprocess.Popen([sys.executable, "-c", MAPPER, folder / "garbage"], stdout=subprocess.PIPE, text=True)
     try:
         process.stdout.readline()
-        rec = record(folder, words=("-p", process.pid, "-d", "1s"))
+        rec = record_running(folder, process.pid)
     finally:
         process.kill()
         process.wait()
@@ -151,7 +151,7 @@ class Jit:
     """The program that makes its code, and the line that names it."""
 
     def __enter__(self):
-        self.process = subprocess.Popen([PROGRAMS / "jit", "60"], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([PROGRAMS / "jit", "600"], stdout=subprocess.PIPE, text=True)
         self.line = self.process.stdout.readline()
         self.map = pathlib.Path(f"/tmp/perf-{self.process.pid}.map")
         return self
@@ -165,7 +165,7 @@ class Jit:
             self.map.unlink(missing_ok=True)
 
     def record(self, folder):
-        return record(folder, words=("-p", self.process.pid, "-d", "0.6s"))
+        return record_running(folder, self.process.pid, seconds=0.6)
 
 
 def check_perf_map(folder):

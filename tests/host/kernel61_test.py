@@ -20,7 +20,7 @@ from checks import check, exit_code  # noqa: E402
 from host_kit import skip  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["KILN_BUILD_DIR"])
-LIMIT_S = 280
+LIMIT_S = 540
 INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
@@ -144,7 +144,7 @@ def check_recording(text):
     shares = known_shares(text)
     check("kiln record ends well", "RESULT record 0" in text)
     complete = re.search(r"stacks +([\d.]+) % complete", text)
-    check("its stacks are complete", complete and float(complete[1]) >= 99, complete and complete[0])
+    check("its stacks are complete", complete and float(complete[1]) >= 95, complete and complete[0])
     check("the functions of the known program are named",
           {"main", "outer", "middle_a", "middle_b", "burn_leaf", "burn_other"} <= set(shares), shares)
     check("three quarters are burnt in burn_leaf", 60 < shares.get("burn_leaf", 0) < 90, shares)

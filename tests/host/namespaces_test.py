@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from host_kit import PROGRAMS, Folder, has_chain, need_host, record, resources_of  # noqa: E402
+from host_kit import PROGRAMS, Folder, has_chain, need_host, record, record_running, resources_of  # noqa: E402
 
 CHAINS = (("burn_leaf", "middle_a", "outer", "main"), ("burn_other", "middle_b", "outer", "main"))
 
@@ -47,14 +47,14 @@ def check_gone(folder):
     for what in ("deleted", "replaced"):
         path = folder / f"program-{what}"
         shutil.copy(PROGRAMS / "chain", path)
-        process = subprocess.Popen([path, "60"])
+        process = subprocess.Popen([path, "600"])
         try:
             if what == "deleted":
                 path.unlink()
             else:
                 shutil.copy(PROGRAMS / "shares", folder / "other")
                 os.rename(folder / "other", path)
-            rec = record(folder, words=("-p", process.pid, "-d", "1s"))
+            rec = record_running(folder, process.pid)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()

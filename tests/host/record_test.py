@@ -21,14 +21,14 @@ EXIT_USAGE, EXIT_INPUT, EXIT_IO = 2, 3, 4
 
 def kiln(*words, cwd=None, user=None, **more):
     return subprocess.run([pathlib.Path(KILN).resolve(), *map(str, words)], capture_output=True, text=True, check=False,
-                          timeout=60, cwd=cwd, user=user, **more)
+                          timeout=240, cwd=cwd, user=user, **more)
 
 
 def check_summary(folder):
     done = kiln("record", "--", PROGRAMS / "chain", "0.5", cwd=folder)
     said = done.stderr
     check("it ends well", done.returncode == 0, said)
-    check("it says how much, of whom", re.search(r"recorded chain for 0\.\d s at 97 Hz: \d+ samples of 1 process\n", said),
+    check("it says how much, of whom", re.search(r"recorded chain for \d+\.\d s at 97 Hz: \d+ samples of 1 process\n", said),
           said)
     check("how many stacks are complete", re.search(r"stacks +(100\.0|\d\d\.\d) % complete", said), said)
     check("how the command ended", "chain ended with status 0" in said, said)
@@ -67,9 +67,9 @@ def check_formats(folder):
 
 
 def check_first(folder):
-    """The command is held until it is looked at: a tenth of a second of CPU time is all it has."""
+    """The command is held until it is looked at: a tenth of a second of CPU time is all it has, fifty samples."""
     rec = record(folder, PROGRAMS / "spawn", "--short", "100")
-    check(f"{rec.total} samples of a tenth of a second at 499 Hz", 40 <= rec.total <= 75, rec.said)
+    check(f"{rec.total} samples of a tenth of a second at 499 Hz", 25 <= rec.total <= 100, rec.said)
 
 
 def has_worked(pid):
@@ -84,18 +84,18 @@ def has_worked(pid):
 
 def check_ends(folder):
     began = time.monotonic()
-    rec = record(folder, PROGRAMS / "chain", "30", words=("-d", "0.5s"))
+    rec = record(folder, PROGRAMS / "chain", "600", words=("-d", "0.5s"))
     check("-d ends the recording, and the command", rec.code == 0 and rec.summary["ended_by"] == "time" and
-          rec.summary["command"].get("signal") == signal.SIGTERM and time.monotonic() - began < 20, rec.summary)
+          rec.summary["command"].get("signal") == signal.SIGTERM and time.monotonic() - began < 120, rec.summary)
     process = subprocess.Popen([PROGRAMS / "chain", "3"])
     rec = record(folder, words=("-p", process.pid))
     process.wait()
     check("-p ends with the process", rec.summary.get("ended_by") == "gone", (rec.said, rec.summary))
-    process = subprocess.Popen([KILN, "record", "--json", "-o", folder / "c.otlp", "--", PROGRAMS / "chain", "30"],
+    process = subprocess.Popen([KILN, "record", "--json", "-o", folder / "c.otlp", "--", PROGRAMS / "chain", "600"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: has_worked(process.pid))
     process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=20)
+    out, said = process.communicate(timeout=120)
     summary = json.loads(out or "{}")
     check("an interrupt ends it in good order, and the command gets it too", process.returncode == 0 and
           summary["ended_by"] == "signal" and summary["command"].get("signal") == signal.SIGINT, (summary, said))
@@ -122,7 +122,7 @@ def check_wrong(folder):
         (("-o", "/nowhere/e.svg", "-a"), EXIT_IO, "cannot be written"),
         (("-o", folder, "-a"), EXIT_IO, "cannot be written: Is a directory"),
         (("--cgroup", "/nowhere", "-o", folder / "e.svg"), EXIT_USAGE, "there is no such cgroup"),
-        (("-o", folder / "e.svg", "--", "sh", "-c", "exit 7"), EXIT_INPUT, "and ended with status 7"),
+        (("-F", "1", "-o", folder / "e.svg", "--", "sh", "-c", "exit 7"), EXIT_INPUT, "and ended with status 7"),
         (("-o", folder / "e.svg", "--", "/nowhere/program"), EXIT_USAGE, "there is no such program"),
         (("-o", folder / "e.svg", "--", "/etc/passwd"), EXIT_IO, "cannot be run"),
         (("-o", folder / "e.svg", "--", "sleep", "0.2"), 0, ""),

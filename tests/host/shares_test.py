@@ -28,8 +28,9 @@ def check_program(folder, what, frequency, *arguments):
     counts = {name: rec.count(lambda f, name=name: f[0] == name) for name in SHARES}
     total = sum(counts.values())
     cpu = cpu_seconds(rec.out)
-    check(f"{what}: {total} samples of {cpu:.2f} s of CPU time", abs(total / frequency - cpu) < 0.15 * cpu + 3 / frequency,
-          (rec.said, rec.out))
+    # Fewer where a machine shares its processors: the time that others have them may count as the program's own.
+    check(f"{what}: {total} samples of {cpu:.2f} s of CPU time",
+          0.6 * cpu - 3 / frequency < total / frequency < 1.15 * cpu + 3 / frequency, (rec.said, rec.out))
     for name, share in SHARES.items():
         check(f"{what}: {name} has {counts[name]} of {total}, of which {share:.0%} is its share",
               plausible(counts[name], total, share, SLACK), rec.stacks)
@@ -38,9 +39,9 @@ def check_program(folder, what, frequency, *arguments):
 def main():
     need_host("shares")
     with Folder() as folder:
-        check_program(folder, "short periods, 499 Hz", 499, "3")
-        check_program(folder, "periods of 10 ms, 97 Hz", 97, "6", "10000")
-        check_program(folder, "periods of 10 ms, 19 Hz", 19, "10", "10000")
+        check_program(folder, "short periods, 499 Hz", 499, "2")
+        check_program(folder, "periods of 10 ms, 97 Hz", 97, "4", "10000")
+        check_program(folder, "periods of 10 ms, 19 Hz", 19, "8", "10000")
     return exit_code()
 
 

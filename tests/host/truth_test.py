@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).reso
 from checks import check, exit_code  # noqa: E402
 from host_kit import PROGRAMS, Folder, has_chain, need_host, plausible, record, starts_at_main  # noqa: E402
 
-SECONDS = "0.8"
+SECONDS = "0.6"
 COMPLETE = 0.995  # of the stacks: what the profiler promises
 FIRST = 15  # samples where something is new and a slice of one stack does not hold the other one below it
 

@@ -165,12 +165,21 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
+def record_running(folder, *pids, seconds=1, least=21):
+    """Records processes that run.  A busy machine may hardly let them: then for longer."""
+    while True:
+        rec = record(folder, words=("-p", ",".join(map(str, pids)), "-d", f"{seconds}s"))
+        if rec.total >= least or seconds >= 30:
+            return rec
+        seconds *= 3
+
+
 def record(folder, *command, words=(), frequency=499, env=None):
     """Runs `kiln record WORDS -- COMMAND` and reads what came of it."""
     path = pathlib.Path(tempfile.mktemp(suffix=".otlp", dir=folder))
     tail = ["--", *map(str, command)] if command else []
     done = subprocess.run([KILN, "record", "--json", "-F", str(frequency), "-o", path, *map(str, words), *tail],
-                          capture_output=True, text=True, check=False, timeout=120,
+                          capture_output=True, text=True, check=False, timeout=280,
                           env=None if env is None else os.environ | env)
     return Recording(done, path)
 

@@ -3,7 +3,8 @@
  * burn - what the programs share: a loop that costs one cycle a turn whoever runs it, so that
  * shares of time are known, and functions that stay functions.
  *
- * A program runs for as many seconds as its first argument says (1 without), and prints nothing.
+ * A program burns as many seconds of CPU time as its first argument says (1 without), and prints
+ * nothing: how often it is met by samples does not depend on what else the machine does.
  */
 #ifndef KILN_TESTS_HOST_PROGRAMS_BURN_H
 #define KILN_TESTS_HOST_PROGRAMS_BURN_H
@@ -30,16 +31,32 @@ static inline __attribute__((always_inline)) void spin(uint64_t turns)
         __asm__ volatile("" : "+r"(turns));
 }
 
-static inline uint64_t now_ns(void)
+static inline __attribute__((always_inline)) uint64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static inline uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t cpu_ns(void)
+{
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static inline uint64_t span_ns(int argc, char **argv)
+{
+    return (uint64_t)((argc > 1 ? strtod(argv[1], NULL) : 1) * 1e9);
+}
+
+/* Of CPU time. */
 static inline uint64_t end_ns(int argc, char **argv)
 {
-    return now_ns() + (uint64_t)((argc > 1 ? strtod(argv[1], NULL) : 1) * 1e9);
+    return cpu_ns() + span_ns(argc, argv);
 }
 
 #endif

@@ -34,7 +34,7 @@ KEPT void outer(void)
 
 int main(int argc, char **argv)
 {
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end;)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;)
         outer();
     return 0;
 }

@@ -19,7 +19,7 @@ KEPT uint64_t outer(void)
 
 int main(int argc, char **argv)
 {
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end;)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;)
         outer();
     return 0;
 }

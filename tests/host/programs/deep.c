@@ -33,7 +33,7 @@ KEPT void descend_odd(int left)
 int main(int argc, char **argv)
 {
     int depth = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 400;
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end;)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;)
         descend_even(depth - 1);
     return 0;
 }

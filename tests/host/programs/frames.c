@@ -52,7 +52,7 @@ KEPT void aligned_with_alloca(size_t n, int a, int b, int c, int d, int e, int f
 int main(int argc, char **argv)
 {
     size_t n = 0;
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end; n++)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end; n++)
         aligned_with_alloca(16 + n % 512, 1, 2, 3, 4, 5, 6, 7);
     return 0;
 }

@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     sigaltstack(&stack, NULL);
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
-    while (now_ns() < end)
+    while (cpu_ns() < end)
         outer();
     return 0;
 }

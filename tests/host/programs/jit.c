@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         return 1;
     printf("%lx %zx jitted\n", (unsigned long)(room + 64), sizeof(code));
     fflush(stdout);
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end;)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;)
         outer((void (*)(void))(uintptr_t)(room + 64));
     return 0;
 }

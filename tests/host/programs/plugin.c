@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 {
     char path[PATH_MAX];
     library_path(path, sizeof(path));
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end;)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;)
         if (open_and_burn(path) != 0)
             return 1;
     return 0;

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     uint64_t end = end_ns(argc, argv);
     uint64_t period_us = argc > 2 ? strtoull(argv[2], NULL, 10) : 300;
     uint64_t turns = turns_per_us() * period_us / 10;
-    while (now_ns() < end)
+    while (cpu_ns() < end)
         one_period(turns);
     return 0;
 }

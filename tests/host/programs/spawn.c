@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A storm of processes: forks children that burn for so many milliseconds of CPU time and are gone,
- * as many at once as there are processors.  spawn SECONDS MS fork|exec: with exec, each child runs
- * this program anew under the name of its fourth argument, if there is one.
+ * A storm of processes: for so many seconds by the clock it forks children that burn for so many
+ * milliseconds of CPU time and are gone, as many at once as there are processors.  spawn SECONDS MS
+ * fork|exec: with exec, each child runs this program anew under the name of its fourth argument, if
+ * there is one.
  */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "burn.h"
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 KEPT void burn_briefly(void)
 {
@@ -48,7 +42,7 @@ int main(int argc, char **argv)
     int exec = argc > 3 && strcmp(argv[3], "exec") == 0;
     const char *path = argc > 4 ? argv[4] : "/proc/self/exe";
     long free_seats = sysconf(_SC_NPROCESSORS_ONLN);
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end;) {
+    for (uint64_t end = now_ns() + span_ns(argc, argv); now_ns() < end;) {
         if (free_seats == 0) {
             wait(NULL);
             free_seats++;

@@ -27,7 +27,7 @@ KEPT void outer(int times)
 
 int main(int argc, char **argv)
 {
-    for (uint64_t end = end_ns(argc, argv); now_ns() < end;)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;)
         outer(2);
     return 0;
 }
