@@ -17,14 +17,14 @@ static void reply_ready(struct kiln_request *request)
 {
     struct kiln_serve *serve = request->context;
     int state = atomic_load(&serve->state);
-    uint64_t free_bytes;
     bool full;
+    uint64_t free_bytes = kiln_serve_disk_free(serve, &full);
 
     if (state == KILN_SERVE_STARTING)
         kiln_request_reply_text(request, 503, "not ready: replaying the log");
     else if (state == KILN_SERVE_STOPPING)
         kiln_request_reply_text(request, 503, "not ready: shutting down");
-    else if (free_bytes = kiln_serve_disk_free(serve, &full), full)
+    else if (full)
         kiln_request_reply_text(request, 503, "not ready: the disk is full (%llu bytes are free)",
                                 (unsigned long long)free_bytes);
     else
