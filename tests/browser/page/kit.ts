@@ -152,10 +152,10 @@ export class View {
         return (await this.page.locator(selector).first().innerText()).replace(/[ \t]+/g, " ");
     }
 
-    // Texts of the cells of a table's rows.
-    rows(selector = "table"): Promise<string[][]> {
-        return this.page.locator(`${selector} tbody tr`).evaluateAll((rows) =>
-            rows.map((row) => [...(row as HTMLTableRowElement).cells].map((cell) => cell.innerText.trim())));
+    // Texts of the cells of a table's rows; of the first table that is to be seen, unless another is named.
+    rows(selector = "table.table"): Promise<string[][]> {
+        return this.page.locator(selector).first().locator("tbody tr").evaluateAll((rows) =>
+            rows.map((row) => [...(row as HTMLTableRowElement).cells].filter((cell) => cell.getClientRects().length).map((cell) => cell.innerText.trim())));
     }
 
     params(): URLSearchParams {
