@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Deployment, DiffRow, Finding, QueryAnswer, Service } from "../src/api/answers";
+import type { Deployment, Finding, QueryAnswer, Service } from "../src/api/answers";
 import { fleetOf, hostsIn, identitiesOf, realDeployments, runtimeText, type FleetAnswers } from "../src/model/fleet";
 import { CPU_TYPE, MEMORY_TYPE } from "../src/model/know";
 import { noticesOf, suspects } from "../src/model/notice";
@@ -98,13 +98,13 @@ const grown = () => {
     return fleetOf(answers({ cpu, deployments: [deployed("shop", "2", START + 30 * 60000)] })).rows;
 };
 
-test("a service that grew after a deployment is noticed, with the function that grew most", () => {
+test("a service that grew after a deployment is noticed, with the function that it starts in", () => {
     const rows = grown();
     assert.deepEqual(suspects(rows).map(({ service }) => service), ["shop"]);
-    const [notice, ...others] = noticesOf({ findings: [], rows, causes: new Map([["shop", { name: "parse" } as DiffRow]]), collected: new Map() });
+    const [notice, ...others] = noticesOf({ findings: [], rows, causes: new Map([["shop", { name: "parse", text: "parse adds 0.98 cores" }]]), collected: new Map() });
     assert.equal(others.length, 0);
     assert.equal(notice.title, "shop uses 50\u2009% more CPU");
-    assert.equal(notice.text, "parse grew most, since 2");
+    assert.equal(notice.text, "parse adds 0.98 cores, since 2");
     assert.equal(notice.fn, "parse");
     assert.equal(notice.bad, true);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is worth a look: what the server found, and what the page can see in the numbers it shows
 // anyway.  Each names the service, the size, the cause where it is known, and since when.
-import type { DiffRow, Finding } from "../api/answers";
+import type { Finding } from "../api/answers";
 import type { FleetRow, ServiceChange } from "./fleet";
 import { bytes, clock, duration, figures, percent } from "./format";
 
@@ -35,9 +35,11 @@ export const suspects = (rows: FleetRow[], most = 4) =>
         .sort((a, b) => b.change!.after - b.change!.before - (a.change!.after - a.change!.before))
         .slice(0, most);
 
-// The function that grew most in itself, beyond chance.
-export const guilty = (rows: DiffRow[]) =>
-    rows.filter((row) => row.self_change > 0 && !row.self_is_noise).sort((a, b) => b.self_change - a.self_change)[0] ?? null;
+// Where most of a change starts.
+export interface Cause {
+    name: string; // of the function
+    text: string; // "loadRules adds 0.85 cores"
+}
 
 // Functions of garbage collectors, as they are called in the stacks of Go, the JVM, V8, Python, Ruby and .NET.
 export const GC_FUNCTIONS =
@@ -47,7 +49,7 @@ export const GC_FUNCTIONS =
     "|gc_collect_main|_PyGC_Collect|garbage_collect|gc_marks|gc_sweep|rb_gc" +
     "|(WKS|SVR)::gc_heap::|caml_major_collection|GC_collect)";
 
-function cpuNotice(row: FleetRow, cause: DiffRow | null): Notice {
+function cpuNotice(row: FleetRow, cause: Cause | null): Notice {
     const change = row.change!;
     const { deployment } = change;
     const version = deployment && (deployment.name || deployment.version || deployment.commit);
@@ -58,7 +60,7 @@ function cpuNotice(row: FleetRow, cause: DiffRow | null): Notice {
         bad: deployment !== null && change.ratio >= 0.2,
         service: row.service,
         title: `${row.service} uses ${percent(change.ratio, 0)} more CPU`,
-        text: `${cause ? `${cause.name} grew most` : size}, ${version ? `since ${version}` : "against the window before"}`,
+        text: `${cause ? cause.text : size}, ${version ? `since ${version}` : "against the window before"}`,
         tag: deployment ? "CPU after deploy" : "CPU grew",
         at: change.right[0],
         fn: cause?.name ?? "",
@@ -116,7 +118,7 @@ function foundNotice(finding: Finding): Notice {
 export interface NoticeInput {
     findings: Finding[];
     rows: FleetRow[];
-    causes: Map<string, DiffRow | null>; // by service, as far as they were asked for
+    causes: Map<string, Cause | null>; // by service, as far as they were asked for
     collected: Map<string, number>; // share of CPU time in garbage collection, by service
 }
 

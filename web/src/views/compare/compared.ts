@@ -16,17 +16,21 @@ export interface Compared {
     starts: Start[];
 }
 
-// Worked out once for each answer.
-export function useCompared(answer: DiffAnswer | null): Compared | null {
-    return useMemo(() => {
-        if (!answer?.flamegraph) return null;
-        const tree = diffTreeOf(answer.flamegraph, answer.scale);
-        const whole = wholeOf(answer);
-        const changes = Array.from({ length: tree.n }, (_, node) => nodeChange(tree, node, whole));
-        const starts = startsOf(tree, (node) => changes[node], (name) => familyOf(frameOf(tree, name)) === "own");
-        return { answer, tree, measure: diffMeasure(answer), changes, starts };
-    }, [answer]);
+const known = new WeakMap<DiffAnswer, Compared>(); // worked out once for each answer
+
+export function comparedOf(answer: DiffAnswer): Compared | null {
+    const before = known.get(answer);
+    if (before || !answer.flamegraph) return before ?? null;
+    const tree = diffTreeOf(answer.flamegraph, answer.scale);
+    const whole = wholeOf(answer);
+    const changes = Array.from({ length: tree.n }, (_, node) => nodeChange(tree, node, whole));
+    const starts = startsOf(tree, (node) => changes[node], (name) => familyOf(frameOf(tree, name)) === "own");
+    const compared = { answer, tree, measure: diffMeasure(answer), changes, starts };
+    known.set(answer, compared);
+    return compared;
 }
+
+export const useCompared = (answer: DiffAnswer | null): Compared | null => useMemo(() => answer && comparedOf(answer), [answer]);
 
 // The node that stands for a function: the one that changed most.
 export function nodeOf({ tree, changes }: Compared, name: string): number {

@@ -5,14 +5,16 @@ import type { Agent, Deployment, DiffAnswer, Finding, QueryAnswer, Service, Stat
 import type { Params } from "../../api/client";
 import { useEach } from "../../api/each";
 import { useAsk, type Asked } from "../../api/use";
+import { told } from "../../model/diff";
 import { fleetOf, hostsIn, IDENTITY_LABELS, identitiesOf, realDeployments, type Fleet, type FleetRow } from "../../model/fleet";
 import { CPU_TYPE, MEMORY_TYPE } from "../../model/know";
-import { GC_FUNCTIONS, guilty, noticesOf, suspects, type Notice } from "../../model/notice";
+import { GC_FUNCTIONS, noticesOf, suspects, type Cause, type Notice } from "../../model/notice";
 import { selector } from "../../model/selector";
 import { formatTime, seconds } from "../../model/time";
 import { betterStep } from "../../model/series";
 import { flowStep, levelStep } from "../../model/trend";
 import type { Scope } from "../../state/scope";
+import { comparedOf } from "../compare/compared";
 
 export interface Overlook {
     cpu: Asked<QueryAnswer>;
@@ -88,6 +90,12 @@ function useMemory(there: boolean, params: Params): Asked<QueryAnswer> {
     return better ? second : first;
 }
 
+function causeOf(answer: DiffAnswer | null): Cause | null {
+    const compared = answer && comparedOf(answer);
+    const first = compared?.starts.find(({ by }) => by > 0);
+    return first ? { name: first.name, text: told([first], compared!.measure) } : null;
+}
+
 // Which function made a service grow; asked of the few that grew most.
 function useCauses(rows: FleetRow[], scope: Scope) {
     const answers = useEach<DiffAnswer>(rows.map(({ service, change }) => ({
@@ -99,9 +107,9 @@ function useCauses(rows: FleetRow[], scope: Scope) {
             left_until: formatTime(change!.left[1]),
             right_from: formatTime(change!.right[0]),
             right_until: formatTime(change!.right[1]),
-            format: "top",
-            limit: 20,
+            format: "flamegraph",
+            nodes: 4096,
         },
     })));
-    return new Map([...answers].map(([service, answer]) => [service, answer?.top ? guilty(answer.top.rows) : null]));
+    return new Map([...answers].map(([service, answer]) => [service, causeOf(answer)]));
 }
