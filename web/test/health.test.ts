@@ -45,7 +45,7 @@ test("the state is one sentence, and what is worst comes first", () => {
 });
 
 test("what the server is and keeps, in numbers", () => {
-    assert.equal(statusSubtitle(status(), NOW), "Kiln 0.9.0, up 3.00\u2009d, 186\u2009MB of 512\u2009MB memory, 2140 profiles a minute.");
+    assert.equal(statusSubtitle(status(), [agent()], NOW), "Kiln 0.9.0, up 3.00\u2009d, 186\u2009MB of 512\u2009MB memory, 2140 profiles a minute.");
     assert.equal(storageText(status()), "1.00\u2009GB, kept 14 days");
     assert.equal(storageText(status({}, { retention_seconds: null, retention_bytes: 2e9 })), "1.00\u2009GB, kept for good, at most 2.00\u2009GB");
     const foot = storageFoot(status(), [{ bytes_per_second: 1000 } as Service], NOW);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment } from "../src/api/answers";
-import { deploymentRanges, moved, rangeText } from "../src/model/ranges";
+import { deploymentRanges, lengthText, moved, rangeText } from "../src/model/ranges";
 
 const NOW = new Date(2026, 2, 5, 16, 0, 0).getTime();
 const at = (hours: number, minutes = 0, day = 5) => new Date(2026, 2, day, hours, minutes).toISOString().replace(".000Z", "Z");
@@ -35,4 +35,8 @@ test("each version ran from its deployment to the next", () => {
         ["Since 1.1", at(12), "now"],
         ["1.0, until 1.1", at(9), at(12)],
     ]);
+});
+
+test("a length is said in its largest unit that has more than one", () => {
+    assert.deepEqual([60, 3600, 86400, 7 * 86400].map(lengthText), ["1 minute", "60 minutes", "24 hours", "7 days"]);
 });

@@ -2,7 +2,7 @@
 // A profile broken down by a label: what each value takes, and how sure that is.
 import type { QueryAnswer } from "../api/answers";
 import { percent, pluralWords } from "./format";
-import { linesOf, type Line, type Lines } from "./trend";
+import { linesOf, trimmed, type Line, type Lines } from "./trend";
 
 export interface Part {
     value: string; // of the label; "": profiles or samples that do not have it
@@ -30,7 +30,7 @@ export function halfWidth(share: number, observations: number): number | null {
 // `whole`: the total of everything, where not all values are in the answer.
 export function breakdownOf(answer: QueryAnswer, label: string, until: number, whole: number | null): Breakdown {
     const series = answer.series!;
-    const lines = linesOf(series, answer.type, until, (labels) => labels[label] ?? "");
+    const lines = trimmed(linesOf(series, answer.type, until, (labels) => labels[label] ?? ""));
     const level = answer.type.kind === "level";
     const present = new Set(series.series.flatMap(({ bucket }) => bucket)).size || 1;
     const amountOf = (line: Line) => (level ? line.sum / present : line.sum);
@@ -65,6 +65,8 @@ export function labelsInOrder(names: string[], service: string): string[] {
 export const labelToStart = (names: string[], counts: Map<string, number>) =>
     names.find((name) => (counts.get(name) ?? 0) > 1) ?? names[0] ?? "";
 
+const MANY = 12;
+const SMALL = 0.05;
 const EVEN = 1.25; // the largest part, as a multiple of what each would have
 
 export const possessive = (name: string) => name + (/s$/.test(name) ? "’" : "’s");
@@ -77,5 +79,8 @@ export function sentenceOf({ parts, others }: Breakdown, label: string, whose: s
     if (named.length === 1 && parts.length === 1 && !others) return `All of ${whose} is ${label} ${top.value}`;
     const even = !others && parts.length === named.length && named.length > 1 && top.share < EVEN / named.length;
     if (even) return `${pluralWords(named.length, "value")} of ${label} share ${whose} evenly`;
+    const values = named.length + (others?.values ?? 0);
+    if (values >= MANY && top.share < SMALL && parts.length === named.length)
+        return `${pluralWords(values, "value")} of ${label} share ${whose}; none takes more than ${percent(top.share)}`;
     return `${top.value} takes ${percent(top.share, top.share < 0.1 ? 1 : 0)} of ${whose}`;
 }

@@ -76,10 +76,11 @@ export function statusSentence(status: Status | null, agents: Agent[] | null, no
     return first ? text : text.charAt(0).toUpperCase() + text.slice(1); // a host's name stays as it is
 }
 
-export function statusSubtitle(status: Status, now: number): string {
+export function statusSubtitle(status: Status, agents: Agent[], now: number): string {
     const up = (now - Date.parse(status.started)) / 1000;
     const { used_bytes: used, limit_bytes: limit } = status.memory;
-    const rate = status.ingest ? `, ${plural(Math.round(status.ingest.profiles_per_second * 60), "profile")} a minute` : "";
+    // without agents, the sentence says how much comes in
+    const rate = status.ingest && agents.length ? `, ${plural(Math.round(status.ingest.profiles_per_second * 60), "profile")} a minute` : "";
     return `Kiln ${status.version}, up ${up < 120 ? "for a minute" : duration(up)}, ${bytes(used)} of ${bytes(limit)} memory${rate}.`;
 }
 

@@ -3,7 +3,7 @@
 // anyway.  Each names the service, the size, the cause where it is known, and since when.
 import type { Finding } from "../api/answers";
 import type { FleetRow, ServiceChange } from "./fleet";
-import { bytes, clock, duration, figures, percent } from "./format";
+import { bytes, clock, digits, figures, percent } from "./format";
 
 export type NoticeKind = "cpu" | "memory" | "gc" | "other";
 
@@ -76,7 +76,7 @@ function memoryNotice(row: FleetRow): Notice {
         bad: false,
         service: row.service,
         title: `${row.service} memory climbs ${percent(climb.perHour, climb.perHour < 0.1 ? 1 : 0)} an hour`,
-        text: `${bytes(climb.first)} → ${bytes(climb.now)} in ${duration(climb.hours * 3600)}, and it does not fall back`,
+        text: `${bytes(climb.first)} → ${bytes(climb.now)} in ${digits(climb.hours, climb.hours < 10 ? 1 : 0)} h, and it does not fall back`,
         tag: "Heap climbs",
         at: null,
         fn: "",

@@ -65,3 +65,10 @@ export function moved(range: Range, steps: number, now: number): Range {
     const known = LAST_RANGES.find((one) => Math.abs(now - parseTime(one.from, now) - length) < 1000);
     return known ? { from: known.from, until: known.until } : { from: formatTime(now - length), until: "now" };
 }
+
+// How long, for a head of a column: "24 hours", "90 minutes", "7 days".
+export function lengthText(seconds: number): string {
+    const [size, unit] = seconds < 7200 ? [60, "minute"] : seconds < 172800 ? [3600, "hour"] : [86400, "day"];
+    const n = Math.round(seconds / (size as number));
+    return `${n} ${unit}${n === 1 ? "" : "s"}`;
+}

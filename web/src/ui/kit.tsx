@@ -163,9 +163,10 @@ export function Sparkline({ values, label, tone, width = 110, height = 24 }: Spa
     const known = values.filter((value): value is number => value !== null);
     const top = Math.max(...known, 0);
     const low = Math.min(...known, top);
-    const floor = low > top * 0.5 ? low - (top - low) * 0.5 : 0; // a level far from nought shows its moves
+    const span = low > top * 0.5 ? Math.max((top - low) * 1.5, top * 0.2) : top; // far from nought, moves show, but not chance
+    const floor = span === top ? 0 : (top + low - span) / 2;
     const x = (i: number) => (values.length > 1 ? (i / (values.length - 1)) * width : 0);
-    const y = (value: number) => height - 2 - ((value - floor) / (top - floor || 1)) * (height - 4);
+    const y = (value: number) => height - 2 - ((value - floor) / (span || 1)) * (height - 4);
     let path = "";
     let pen = "M";
     values.forEach((value, i) => {

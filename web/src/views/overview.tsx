@@ -3,10 +3,10 @@
 import { useAsk } from "../api/use";
 import type { Fleet } from "../model/fleet";
 import { count, figures, moment, plural, pluralWords } from "../model/format";
-import { rangeText } from "../model/ranges";
+import { lengthText, rangeText } from "../model/ranges";
 import { formatMatchers } from "../model/selector";
 import { SYMPTOMS } from "../model/symptoms";
-import { formatTime } from "../model/time";
+import { formatTime, seconds } from "../model/time";
 import { rest, type Line } from "../model/trend";
 import { linkTo } from "../state/place";
 import { setMatchers, setRange, useScope, type Scope } from "../state/scope";
@@ -167,7 +167,7 @@ export function Overview() {
                         <Chart look={look} />
                         <Findings look={look} quiet={quiet(fleet)} />
                     </div>
-                    {fleet && <Services fleet={fleet} notices={look.notices} scope={scope} span={text} />}
+                    {fleet && <Services fleet={fleet} notices={look.notices} scope={scope} span={lengthText(seconds(scope.range, Date.now()))} />}
                 </div>
             )}
             <Symptoms />

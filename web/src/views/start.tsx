@@ -115,7 +115,7 @@ export function FirstRun() {
                 <path d="M2 18V9.500a8 8 0 0 1 16 0V18z" fill="var(--line-2)" />
                 <path d="M6.500 18v-5.500a3.500 3.500 0 0 1 7 0V18z" fill="var(--bg)" />
             </svg>
-            <h1>{some ? "Send more profiles" : "No profiles yet"}</h1>
+            <h1>{heard?.first ? "Profiles arrive" : some ? "Send more profiles" : "No profiles yet"}</h1>
             <p class="soft">{some ? "Pick a way. What is new shows up here within ten seconds." : "Pick one way to send the first. It shows up here within ten seconds."}</p>
             <Listening heard={heard} />
             {waysTo({ origin: location.origin, tokens }).map((way) => (

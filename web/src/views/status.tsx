@@ -82,7 +82,7 @@ export function Status() {
         <main class="reading status">
             <PageHead
                 title={ready && (agents.data || agents.error) ? statusSentence(status.data, agents.data?.agents ?? null, now) || "Kiln runs" : "\u00a0"}
-                text={status.data ? statusSubtitle(status.data, now) : undefined}
+                text={status.data ? statusSubtitle(status.data, agents.data?.agents ?? [], now) : undefined}
             />
             {status.error && (status.error.status === 404 ? <Note>This server does not tell how it is; a newer one does.</Note> : <Failure error={status.error} retry={status.reload} />)}
             {status.data && !status.data.store.writable && <Note kind="bad"><b>The store takes nothing in.</b> {status.data.store.problem}</Note>}

@@ -39,7 +39,7 @@ function Delete({ service, onClose }: { service: Service; onClose: () => void })
             <form onSubmit={run}>
                 <h1>Delete {service.name}?</h1>
                 <p class="soft">
-                    {plural(service.profiles, "profile")}{service.bytes > 0 && `, ${bytes(service.bytes)}`}, are taken from the disk at once and for good. What it sends from now on is
+                    {plural(service.profiles, "profile")}{service.bytes > 0 && `, ${bytes(service.bytes)},`} are taken from the disk at once and for good. What it sends from now on is
                     kept again.
                 </p>
                 <label>
