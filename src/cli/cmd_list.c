@@ -134,18 +134,6 @@ static const struct kiln_column columns[] = {
     {"", KILN_LEFT, KILN_CUT_END},
 };
 
-/* Tabs are of no width that a table could know. */
-static void put_source_line(struct kiln_buf *out, struct kiln_str text)
-{
-    for (bool first = true; text.ptr; first = false) {
-        struct kiln_str part = kiln_str_cut(&text, '\t');
-
-        if (!first)
-            kiln_buf_puts(out, "    ");
-        kiln_cli_put_safe(out, part);
-    }
-}
-
 static void add_line(const struct listing *l, struct kiln_table *table, const struct entry *e,
                      struct kiln_str text, int64_t line)
 {
@@ -157,7 +145,7 @@ static void add_line(const struct listing *l, struct kiln_table *table, const st
     kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), e ? (double)e->total : 0,
                       &l->lines->type);
     kiln_buf_printf(kiln_table_cell(table, KILN_STYLE_FAINT), "%" PRId64, line);
-    put_source_line(kiln_table_cell(table, e ? KILN_STYLE_PLAIN : KILN_STYLE_FAINT), text);
+    kiln_report_source_line(kiln_table_cell(table, e ? KILN_STYLE_PLAIN : KILN_STYLE_FAINT), text);
 }
 
 static struct kiln_str line_of(const struct kiln_source *source, int64_t line)

@@ -11,9 +11,9 @@
 /* What to show; each has its option. */
 static uint32_t count_views(const struct kiln_args *args)
 {
-    return args->query.tree + args->query.series + args->query.labels + args->query.services +
-           args->query.profiles + args->query.spans + args->query.types + args->query.deployments +
-           (args->query.values != NULL) + args->query.diff;
+    return args->query.tree + args->query.series + args->query.lines + args->query.labels +
+           args->query.services + args->query.profiles + args->query.spans + args->query.types +
+           args->query.deployments + (args->query.values != NULL) + args->query.diff;
 }
 
 static bool is_diff(const struct kiln_args *args)
@@ -36,6 +36,8 @@ static int check(const struct kiln_cli *cli)
                                             "not a selector");
     if (args->query.fail_above >= 0 && !args->query.functions.n)
         return kiln_cli_usage(cli->command, "--fail-above needs --function NAME");
+    if (args->query.lines && args->query.functions.n != 1)
+        return kiln_cli_usage(cli->command, "--lines needs one --function NAME");
     if (args->fail_on_growth >= 0 && !args->query.diff)
         return kiln_cli_usage(cli->command, "--fail-on-growth needs --diff, or something to "
                                             "compare --against");
@@ -59,6 +61,8 @@ static int show(struct kiln_cli *cli)
         return kiln_query_tree(cli);
     if (args->query.series)
         return kiln_query_series(cli);
+    if (args->query.lines)
+        return kiln_query_lines(cli);
     if (args->query.values)
         return kiln_query_list(cli, KILN_LIST_VALUES);
     if (args->query.labels)
@@ -90,6 +94,8 @@ static const char *const orders[] = {"self", "total", NULL};
 static const struct kiln_option view_options[] = {
     KILN_OPT("tree", 0, KILN_OPT_FLAG, query.tree, NULL, "the call tree, instead of the table"),
     KILN_OPT("series", 0, KILN_OPT_FLAG, query.series, NULL, "values over time"),
+    KILN_OPT("lines", 0, KILN_OPT_FLAG, query.lines, NULL,
+             "the lines of one --function, with their text where the server has it"),
     KILN_OPT("by", 0, KILN_OPT_LIST, query.by, "LABEL",
              "one series for each value of LABEL; may be given several times"),
     KILN_OPT("step", 0, KILN_OPT_TEXT, query.step, "TIME", "how long a bucket is: 15s"),

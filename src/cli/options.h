@@ -115,7 +115,7 @@ struct kiln_args {
         const char *against, *against_query, *against_version, *against_deployment;
         const char *version, *deployment;
         struct kiln_list by, functions, trace_ids, span_ids, profile_ids;
-        bool tree, series, labels, services, profiles, spans, types, deployments;
+        bool tree, series, lines, labels, services, profiles, spans, types, deployments;
         bool diff, self, exact, largest;
         double fail_above; /* percent; negative: not asked for */
     } query;

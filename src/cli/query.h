@@ -4,7 +4,8 @@
  *
  *   query_ask.c    options ─▶ address ─▶ the bytes of an answer
  *   query_read.c   JSON ─▶ struct kiln_said
- *   query_top.c, query_tree.c, query_series.c, query_diff.c, query_list.c, query_file.c   ─▶ people
+ *   query_top.c, query_tree.c, query_series.c, query_lines.c, query_diff.c, query_list.c,
+ *   query_file.c   ─▶ people
  *
  * The functions that return an exit code have printed what went wrong.
  * Threads: only the main thread.
@@ -88,6 +89,10 @@ struct kiln_said_row {
     uint32_t n_types;
 };
 
+struct kiln_said_line {
+    double line, self, total;
+};
+
 /* Everything an answer can have. */
 struct kiln_said {
     struct kiln_type type;
@@ -101,6 +106,10 @@ struct kiln_said {
     /* a flame graph, by its arrays: names are struct kiln_str, numbers double */
     struct kiln_said_array names, files, modules, kinds, name, depth, self, node_total;
     double other; /* -1: nothing was folded */
+    /* lines of a function */
+    struct kiln_str file, text_problem;
+    struct kiln_said_array lines, text_lines, other_files; /* the latter two of struct kiln_str */
+    double text_first;
     struct kiln_budget budget;
     struct kiln_arena arena;
 };
@@ -129,6 +138,7 @@ KILN_CHECK int kiln_query_top(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_function(struct kiln_cli *cli); /* --function with --fail-above */
 KILN_CHECK int kiln_query_tree(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_series(struct kiln_cli *cli);
+KILN_CHECK int kiln_query_lines(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_diff(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_file(struct kiln_cli *cli);
 extern const char *const kiln_query_formats[]; /* that answers have; ends with NULL */

@@ -6,9 +6,9 @@
 
 #define TARGET_MAX ((size_t)1 << 20)
 
-const char *const kiln_query_formats[] = {"json",      "flamegraph", "top",       "series",
-                                          "pprof",     "otlp",       "otlp-json", "speedscope",
-                                          "collapsed", "svg",        "dot",       NULL};
+const char *const kiln_query_formats[] = {
+    "json",      "flamegraph", "top",       "series", "timeline", "pprof", "otlp",
+    "otlp-json", "speedscope", "collapsed", "svg",    "dot",      NULL};
 
 /* Names that end so are meant to be of this format. */
 static const struct {

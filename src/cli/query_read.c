@@ -352,8 +352,27 @@ static const struct member row_members[] = {
         IN(kiln_said, "total", NUMBER, total), IN(kiln_said, "all", NUMBER, all),                  \
         IN(kiln_said, "truncated", FLAG, truncated)
 
+static const struct member line_members[] = {
+    IN(kiln_said_line, "line", NUMBER, line),
+    IN(kiln_said_line, "self", NUMBER, self),
+    IN(kiln_said_line, "total", NUMBER, total),
+    END,
+};
+
+static const struct member text_members[] = {
+    IN(kiln_said, "first", NUMBER, text_first),
+    IN(kiln_said, "lines", TEXTS, text_lines),
+    END,
+};
+
 static const struct member all_members[] = {
     COMMON_MEMBERS,
+    IN(kiln_said, "file", TEXT, file),
+    IN(kiln_said, "text_problem", TEXT, text_problem),
+    IN(kiln_said, "other_files", TEXTS, other_files),
+    {"lines", OBJECTS, offsetof(struct kiln_said, lines), line_members,
+     sizeof(struct kiln_said_line)},
+    {"text", OBJECT, 0, text_members, 0},
     {"top", OBJECT, 0, top_members, 0},
     IN(kiln_said, "labels", TEXTS, strings),
     ROWS("values"),
@@ -398,9 +417,10 @@ int kiln_said_read(struct kiln_said *said, struct kiln_str json, bool diff)
 void kiln_said_done(struct kiln_said *said)
 {
     struct kiln_said_array *arrays[] = {
-        &said->notes, &said->top,   &said->changes,    &said->rows,   &said->strings,
-        &said->names, &said->files, &said->modules,    &said->kinds,  &said->name,
-        &said->depth, &said->self,  &said->node_total, &said->series,
+        &said->notes,      &said->top,         &said->changes,    &said->rows,   &said->strings,
+        &said->names,      &said->files,       &said->modules,    &said->kinds,  &said->name,
+        &said->depth,      &said->self,        &said->node_total, &said->series, &said->lines,
+        &said->text_lines, &said->other_files,
     };
     struct kiln_said_series *series = said->series.items;
 

@@ -191,3 +191,14 @@ void kiln_json_put_frame(struct kiln_json_out *w, const struct kiln_frame *frame
         kiln_json_put_bool(w, true);
     }
 }
+
+void kiln_report_source_line(struct kiln_buf *out, struct kiln_str text)
+{
+    for (bool first = true; text.ptr; first = false) {
+        struct kiln_str part = kiln_str_cut(&text, '\t');
+
+        if (!first)
+            kiln_buf_puts(out, "    ");
+        kiln_cli_put_safe(out, part);
+    }
+}

@@ -57,4 +57,7 @@ void kiln_report_frame(struct kiln_table *table, const struct kiln_frame *frame)
 void kiln_json_put_view(struct kiln_json_out *w, const struct kiln_view *view);
 void kiln_json_put_frame(struct kiln_json_out *w, const struct kiln_frame *frame);
 
+/* A line of source in a cell: its tabs, of no width that a table could know, are spaces. */
+void kiln_report_source_line(struct kiln_buf *out, struct kiln_str text);
+
 #endif /* KILN_CLI_REPORT_H */

@@ -72,6 +72,22 @@ def series():
     has(said, r'^service\.version="1\.1" +400 .*█', r'^service\.version="1\.2" +800 .*█', r"a bucket is 5min")
 
 
+def lines(folder):
+    frames = [{"name": "main", "file": "/build/j.c", "line": 9}, {"name": "parse", "file": "/build/j.c", "line": 3},
+              {"name": "parse", "file": "/build/j.c", "line": 9}, {"name": "parse", "file": "x.c", "line": 1}]
+    profile = {"type": "sampled", "name": "a", "unit": "none", "startValue": 0, "endValue": 9, "samples": [[0, 1], [0, 2], [0, 3]], "weights": [7, 2, 1]}
+    path = folder / "j.json"
+    path.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames}, "profiles": [profile]}))
+    kiln("push", "-q", "--service", "lines", path)
+    said = kiln("query", "{service_name='lines'}", "--lines", "--function", "parse")
+    has(said, r"^/build/j\.c$", r"^ +1 +a$", r"^ +2 +if \(b\)$", r"^ *7 +7 +3 +    c\(\);$", r"^ *2 +2 +9 +i$", r"^ +\.\.\.$", r"there is one of this name in x\.c too")
+    assert not re.search(r"^ +12 ", said, re.M), said
+    check(json.loads(kiln("query", "{service_name='lines'}", "--lines", "-f", "parse", "--json"))["lines"][0], {"line": 3, "self": 7, "total": 7})
+    has(kiln("query", "{service_name='lines'}", "--lines", "-f", "main"), r"^ *\. +10 +9 +i$")
+    has(kiln("query", "{service_name='lines'}", "--lines", code=2), "--lines needs one --function NAME")
+    has(kiln("query", "{service_name='lines'}", "--lines", "-f", "none", code=3), "no profiles with such functions")
+
+
 def lists():
     has(kiln("query", "--services"), r"^shop +1 +2 ")
     has(kiln("query", "--types"), r"^\S+:\S*:\S*:\S*:\S* +2 ")
@@ -209,6 +225,8 @@ def lies():
             (json.dumps({"basis": {"profiles": 1}, "flamegraph": graph}).encode(), ["--tree"], 3),
             (json.dumps({"basis": {"profiles": 1}, "flamegraph": {"depth": [0, 5]}}).encode(), ["--tree"], 3),
             (b'{"series": {"buckets": 1e300, "series": [{"bucket": [-1, 1e300], "value": [1]}]}}', ["--series"], 0),
+            (b'{"total": 1, "lines": [{"line": 9007199254740992, "self": 1}, {"line": -5}, {"line": 1e300}], "text": {"first": -1e300, "lines": ["a"]}}',
+             ["--lines", "-f", "x"], 0),
             (b'{"from": "yesterday"}', [], 3)):
         Liar.answer = answer
         kiln("query", "-s", url, *words, code=code)
@@ -216,7 +234,8 @@ def lies():
 
 
 def main():
-    with KilnServer() as server, tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as source, KilnServer("--source", source) as server, tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(source, "j.c").write_text("a\nif (b)\n\tc();\nd\ne\nf\ng\nh\ni\nj\nk\nl\n")
         os.environ["KILN_SERVER"] = f"http://127.0.0.1:{server.http}"
         os.environ["KILN_OTLP_ONLY"] = f"http://127.0.0.1:{server.otlp_http}"
         folder = pathlib.Path(folder)
@@ -225,6 +244,7 @@ def main():
         tree()
         series()
         lists()
+        lines(folder)
         files(folder)
         comparisons()
         thresholds()
