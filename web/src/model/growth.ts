@@ -14,7 +14,7 @@ export interface Level {
 
 export interface Growth {
     since: number; // Unix ms of the bucket that the climb begins with
-    until: number; // and of the last one
+    until: number; // and of the end of the last one
     by: number; // the last value beyond that of the beginning
     perHour: number; // slope
     steady: number; // tau, -1 ... 1
@@ -48,7 +48,7 @@ function pairs(points: Point[]): { slope: number; steady: number } {
     return { slope: slopes.length ? median(slopes) : 0, steady: slopes.length ? up / slopes.length : 0 };
 }
 
-const STOOD = 0.08; // of the whole climb: within that it has not begun
+const STOOD = 0.05; // of the whole climb: within that it has not begun
 
 // The last point from which it did not come back to where it began.
 function beginning(points: Point[]): number {
@@ -82,7 +82,7 @@ export function growthOf({ startMs, stepMs, values }: Level): Growth | null {
     const last = climb[climb.length - 1];
     return {
         since: startMs + climb[0].at * stepMs,
-        until: startMs + last.at * stepMs,
+        until: startMs + (last.at + 1) * stepMs,
         by: last.value - climb[0].value,
         perHour: (slope / stepMs) * 3600000,
         steady,

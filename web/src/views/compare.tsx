@@ -17,6 +17,7 @@ import { ScopeBar } from "../ui/scope";
 import { Changes } from "./compare/changes";
 import { useChoice } from "./compare/choice";
 import { useCompared, type Compared } from "./compare/compared";
+import { Find } from "./compare/find";
 import { Detail, Picture, type Action } from "./compare/picture";
 import { SideButton } from "./compare/side";
 import {
@@ -190,18 +191,21 @@ function Work({ of, scope, sides, deployments, stale }: BodyProps) {
                 label="Difference"
                 title={<>Difference <span class="muted plain-weight wide">width = B, colour = change</span></>}
                 aside={
-                    <Segment
-                        label="Compare by"
-                        value={by}
-                        choices={[
-                            { value: "time", label: time, title: "How much of it, on both sides" },
-                            { value: "share", label: "Share", title: "Which part of its side's total" },
-                        ]}
-                        onChoose={(value) => change({ by: value === "time" ? null : value })}
-                    />
+                    <>
+                        <Find tree={of.tree} selected={choice.node} onSelect={choice.select} />
+                        <Segment
+                            label="Compare by"
+                            value={by}
+                            choices={[
+                                { value: "time", label: time, title: "How much of it, on both sides" },
+                                { value: "share", label: "Share", title: "Which part of its side's total" },
+                            ]}
+                            onChoose={(value) => change({ by: value === "time" ? null : value })}
+                        />
+                    </>
                 }
             >
-                <Picture of={of} choice={choice} label="Difference as a flame graph" />
+                <Picture of={of} choice={choice} actions={actions} label="Difference as a flame graph" />
                 <Detail of={of} node={choice.node} actions={actions} />
             </Panel>
             <Panel

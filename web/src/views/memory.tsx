@@ -18,6 +18,7 @@ import { useNow } from "./compare";
 import { Changes, shortName } from "./compare/changes";
 import { useChoice } from "./compare/choice";
 import { useCompared, type Compared } from "./compare/compared";
+import { Find } from "./compare/find";
 import { Detail, Picture, type Action } from "./compare/picture";
 import { windowText } from "./compare/sides";
 import { NoMemory } from "./memory/empty";
@@ -117,9 +118,9 @@ function Growth({ of, climbs, memory }: { of: Compared; climbs: Climb[] | null; 
                 class="fills-panel"
                 label="Growth"
                 title={<>Growth <span class="muted plain-weight wide">{windowText(left, now)} against {windowText(right, now)}</span></>}
-                aside={<Link class="button" href={compare}>Compare</Link>}
+                aside={<><Find tree={of.tree} selected={choice.node} onSelect={choice.select} /><Link class="button" href={compare}>Compare</Link></>}
             >
-                <Picture of={of} choice={choice} label="Growth as a flame graph" />
+                <Picture of={of} choice={choice} actions={actions} label="Growth as a flame graph" />
                 <Detail of={of} node={choice.node} actions={actions} a="First" b="Last" />
             </Panel>
             <Panel

@@ -10,13 +10,16 @@ import { patternOf } from "../model/search";
 import { selector } from "../model/selector";
 import { nameOf } from "../model/tree";
 import { WHYS, WHY_TITLE, type Why } from "../model/waiting";
+import { formatPath, nodeOnPath } from "../profile/state";
 import { change, linkTo, open, usePlace } from "../state/place";
 import { useScope, type Scope } from "../state/scope";
 import { useKeys } from "../ui/keys";
 import { Empty, Failure, Link, Loading, Panel, Segment } from "../ui/kit";
 import { ScopeBar } from "../ui/scope";
 import { shortName } from "./compare/changes";
-import { formatPath, largestNamed, nodeOnPath } from "./compare/choice";
+import { largestNamed } from "./compare/choice";
+import { Find } from "./compare/find";
+import { whose } from "./compare/picture";
 import { TELLS, TELL_TITLE, typeOfTell, useWaiting, type Tell, type Waited } from "./waiting/data";
 import { NoWaiting } from "./waiting/empty";
 import { WaitTable } from "./waiting/table";
@@ -101,7 +104,7 @@ function Detail({ waited, name, node, type }: DetailProps) {
         <div class="diff-detail" role="group" aria-label="The chosen frame">
             <div class="who">
                 <b class="ellipsis" title={name}>{name || "All that is shown"}</b>
-                <small class="ellipsis">{row ? [row.why !== "other" && WHY_TITLE[row.why], row.file || row.module].filter(Boolean).join(" · ") : "\u00a0"}</small>
+                <small class="ellipsis">{row ? [row.why !== "other" && WHY_TITLE[row.why], node > 0 && whose(tree, tree.name[node])].filter(Boolean).join(" · ") : "\u00a0"}</small>
             </div>
             <dl>
                 <div>
@@ -136,10 +139,10 @@ function Work({ waited, tell, tells, type, stale }: { waited: Waited; tell: Tell
     const first = useMemo(() => [...waited.rows].sort((a, b) => b.self - a.self)[0], [waited]);
     const fn = params.get("fn") ?? first?.name ?? ""; // until something is chosen, where most is waited
     const node = useMemo(() => {
-        const at = nodeOnPath(tree, params.get("at"));
+        const at = nodeOnPath(tree, params.get("at") ?? "");
         return at > 0 && nameOf(tree, at) === fn ? at : fn ? largestNamed(tree, fn) : -1;
     }, [tree, fn, params.get("at")]);
-    const focus = Math.max(0, nodeOnPath(tree, params.get("focus")));
+    const focus = nodeOnPath(tree, params.get("focus") ?? "");
     const select = (to: number) => {
         const name = to > 0 ? nameOf(tree, to) : null;
         change({ fn: name, at: name === null || largestNamed(tree, name) === to ? null : formatPath(tree, to) }, true);
@@ -150,16 +153,17 @@ function Work({ waited, tell, tells, type, stale }: { waited: Waited; tell: Tell
             <Panel
                 class="fills-panel"
                 label="Where it waits"
-                title={<>Where it waits <span class="muted plain-weight wide">width = time waited, of all threads</span></>}
+                title={<>Where it waits <span class="muted plain-weight wide">width = time waited</span></>}
                 aside={
-                    tells.length > 1 && (
-                        <Segment
+                    <>
+                        <Find tree={tree} selected={node} onSelect={select} />
+                        {tells.length > 1 && <Segment
                             label="How waiting is told"
                             value={tell}
                             choices={tells.map((one) => ({ value: one, label: TELL_TITLE[one][0], title: TELL_TITLE[one][1] }))}
                             onChoose={(value) => change({ by: value === tells[0] ? null : value, why: null, focus: null })}
-                        />
-                    )
+                        />}
+                    </>
                 }
             >
                 <div class="diff-stage">

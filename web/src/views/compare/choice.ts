@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chosen frame of a comparison and the one that fills the width, both in the address: fn is the
-// function, at its place (a path of names) where it has several, focus the path of the other.
+// function, at its place where it has several, focus that of the other.
 import { patternOf } from "../../model/search";
-import { nameOf, nodeAt, pathOf, type Tree } from "../../model/tree";
+import { nameOf, type Tree } from "../../model/tree";
+import { formatPath, nodeOnPath } from "../../profile/state";
 import { change, usePlace } from "../../state/place";
 import { nodeOf, type Compared } from "./compared";
 
@@ -15,11 +16,6 @@ export interface Choice {
     selectName: (name: string) => void;
     setFocus: (node: number) => void;
 }
-
-const SEPARATOR = "\n"; // no name has one
-
-export const formatPath = (tree: Tree, node: number) => pathOf(tree, node).join(SEPARATOR);
-export const nodeOnPath = (tree: Tree, path: string | null) => (path ? nodeAt(tree, path.split(SEPARATOR)) : -1);
 
 // The node where a function has most, or -1.
 export function largestNamed(tree: Tree, name: string): number {
@@ -34,8 +30,8 @@ export function useChoice(of: Compared): Choice {
     const { params } = usePlace();
     const { tree, starts } = of;
     const fn = params.get("fn");
-    const at = nodeOnPath(tree, params.get("at"));
-    const node = fn === null ? (starts[0]?.node ?? 0) : at >= 0 && nameOf(tree, at) === fn ? at : Math.max(0, nodeOf(of, fn));
+    const at = nodeOnPath(tree, params.get("at") ?? "");
+    const node = fn === null ? (starts[0]?.node ?? 0) : at > 0 && nameOf(tree, at) === fn ? at : Math.max(0, nodeOf(of, fn));
     const select = (to: number) => {
         const name = to > 0 ? nameOf(tree, to) : null;
         const usual = name !== null && nodeOf(of, name) === to;
@@ -44,7 +40,7 @@ export function useChoice(of: Compared): Choice {
     return {
         node,
         name: node > 0 ? nameOf(tree, node) : "",
-        focus: Math.max(0, nodeOnPath(tree, params.get("focus"))),
+        focus: nodeOnPath(tree, params.get("focus") ?? ""),
         find: patternOf(params.get("find") ?? ""),
         select,
         selectName: (name) => change({ fn: name, at: null }, true),

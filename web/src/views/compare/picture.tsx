@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of a comparison: the flame graph in the colours of change, its legend, and the chosen
 // frame's numbers on both sides.
-import { useCallback } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import { Flame } from "../../flame/flame";
 import type { Change } from "../../model/diff";
 import { count, signed } from "../../model/format";
 import type { Measure } from "../../model/measure";
 import { Looks, describe } from "../../model/palette";
-import type { Tree } from "../../model/tree";
-import { Link } from "../../ui/kit";
+import { pathOf, type Tree } from "../../model/tree";
+import { Link, copy } from "../../ui/kit";
+import { Menu, type MenuEntry, type Point } from "../../ui/menu";
 import type { Choice } from "./choice";
 import type { Compared } from "./compared";
 
@@ -21,8 +22,7 @@ export interface Action {
 
 export function ChangeNumbers({ change, measure, a = "A", b = "B" }: { change: Change; measure: Measure; a?: string; b?: string }) {
     const tone = change.isNoise ? "muted" : change.by > 0 ? "grew" : "shrank";
-    const inBytes = /^.B/.test(measure.unit);
-    const short = inBytes ? measure.format : measure.short; // bytes go from kB to GB: each says its unit
+    const short = /^.B$/.test(measure.unit) ? measure.format : measure.short; // bytes go from kB to GB: each says its unit
     return (
         <dl>
             <div>
@@ -47,7 +47,7 @@ export function ChangeNumbers({ change, measure, a = "A", b = "B" }: { change: C
 const NOBODY: ReadonlySet<string> = new Set();
 
 // "rules.js · your code"; where there is no file, what it belongs to.
-function whose(tree: Tree, name: number): string {
+export function whose(tree: Tree, name: number): string {
     const words = describe(new Looks(tree, NOBODY), name).split(" · ");
     return (tree.files[name] && words.length > 2 ? words.slice(1) : words).join(" · ");
 }
@@ -82,9 +82,27 @@ export function Detail({ of, node, actions, a, b }: { of: Compared; node: number
     );
 }
 
-export function Picture({ of, choice, label, keys }: { of: Compared; choice: Choice; label: string; keys?: boolean }) {
+// What can be done with a frame.
+function FrameMenu({ of, choice, actions, at, onClose }: { of: Compared; choice: Choice; actions: Action[]; at: Point; onClose: () => void }) {
+    const entries: MenuEntry[] = [
+        { label: "Focus", aside: "↵", onChoose: () => choice.setFocus(choice.node) },
+        ...actions.map(({ label, key, href }) => ({ label, aside: key, href })),
+        "line",
+        { label: "Copy name", aside: "c", onChoose: () => void copy(choice.name, "Name copied") },
+        { label: "Copy stack", onChoose: () => void copy(pathOf(of.tree, choice.node).join("\n"), "Stack copied, outermost first") },
+    ];
+    return <Menu label="What to do with the frame" entries={entries} at={at} onClose={onClose} />;
+}
+
+export function Picture({ of, choice, label, actions }: { of: Compared; choice: Choice; label: string; actions: Action[] }) {
     const { tree, changes, measure, answer } = of;
+    const [menu, setMenu] = useState<Point | null>(null);
     const noise = useCallback((node: number) => changes[node].isNoise, [of]);
+    const openMenu = (node: number, at: Point) => {
+        if (node <= 0) return;
+        choice.select(node);
+        setMenu(at);
+    };
     return (
         <div class="diff-stage">
             <Flame
@@ -99,8 +117,9 @@ export function Picture({ of, choice, label, keys }: { of: Compared; choice: Cho
                 find={choice.find}
                 colorBy="diff"
                 noise={noise}
-                keys={keys}
+                onMenu={openMenu}
             />
+            {menu && <FrameMenu of={of} choice={choice} actions={actions} at={menu} onClose={() => setMenu(null)} />}
         </div>
     );
 }

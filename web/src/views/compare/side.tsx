@@ -56,7 +56,7 @@ function Form({ side, deployments, now, onChoose, close }: SideProps & { close: 
             {deployments.length > 0 && (
                 <label>
                     <span>Version</span>
-                    <select value={version} onChange={(event) => chooseVersion(event.currentTarget.value)}>
+                    <select autofocus value={version} onChange={(event) => chooseVersion(event.currentTarget.value)}>
                         <option value="">Any</option>
                         {deployments.map((one) => (
                             <option key={one.id} value={one.version}>

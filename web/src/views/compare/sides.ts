@@ -130,11 +130,19 @@ export function diffParams(scope: Scope, { a, b }: Sides, byShare: boolean): Par
 
 export const matchersText = (matchers: Matcher[]) => matchers.map(({ name, op, value }) => `${name} ${op} ${value}`).join(", ");
 
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+// As short as it can be: "11:20", "Sat 11:20", "3 Nov 11:20"
+function shortMoment(ms: number, now: number): string {
+    const days = Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(ms).setHours(0, 0, 0, 0)) / DAY);
+    return days > 0 && days < 7 ? `${DAYS[new Date(ms).getDay()]} ${clock(ms)}` : moment(ms, now);
+}
+
 // "11:20 – 14:05"
 export function windowText({ from, until }: Range, now: number): string {
     const [begin, end] = [Date.parse(from), Date.parse(until)];
     const sameDay = new Date(begin).toDateString() === new Date(end).toDateString();
-    return `${moment(begin, now)} – ${sameDay ? clock(end) : moment(end, now)}`;
+    return `${shortMoment(begin, now)} – ${sameDay ? clock(end) : shortMoment(end, now)}`;
 }
 
 export const sideName = (side: SideChoice, now: number) =>
