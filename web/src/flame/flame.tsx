@@ -70,7 +70,7 @@ function useScene(props: FlameProps, hot: number) {
         () => (by === "diff" ? { scale: diffScale(tree, inCores ? measure.rate : null), noise } : null),
         [tree, by, inCores, noise],
     );
-    const pattern = props.find?.toString() ?? "";
+    const pattern = props.find instanceof RegExp ? String(props.find) : props.find; // what only tests is itself its key
     const found = useMemo(() => (props.find ? find(tree, props.find) : null), [tree, pattern]);
     const hits = useMemo(() => found && countHits(layout, found.names), [layout, found]);
     const scene: Scene = { layout, looks, measure, diff, hits, selected: props.selected, hot, focus: props.focus, flip: !!props.flip };
@@ -82,6 +82,7 @@ export function Flame(props: FlameProps) {
     const space = useRef<HTMLDivElement>(null);
     const scroller = useRef<HTMLDivElement>(null);
     const stage = useRef<Stage | null>(null);
+    const where = useRef<HTMLElement>(null);
     const [hover, setHover] = useState({ node: -1, x: 0, y: 0 });
     const hot = hover.node < props.tree.n ? hover.node : -1;
     const { scene, inks, by, found } = useScene(props, hot);
@@ -105,7 +106,12 @@ export function Flame(props: FlameProps) {
             setHover({ node: -1, x: 0, y: 0 });
             props.onMenu?.(node, at);
         },
-        seen: () => {},
+        seen: (from, to) => {
+            const bar = where.current!;
+            bar.hidden = to - from > 0.999;
+            bar.style.left = `${from * 100}%`;
+            bar.style.width = `max(4px, ${(to - from) * 100}%)`;
+        },
     };
     const latest = useRef(events);
     latest.current = events;
@@ -127,8 +133,13 @@ export function Flame(props: FlameProps) {
     useEffect(() => {
         if (props.flip) stage.current!.toBottom();
         else scroller.current!.scrollTop = 0;
-    }, [props.flip, tree]);
-    useEffect(() => stage.current!.reveal(selected), [selected, focus, tree]);
+    }, [props.flip]);
+    const revealed = useRef<Tree | null>(null);
+    useEffect(() => {
+        // A refresh must not move what is being read.
+        if (revealed.current === tree || !revealed.current) stage.current!.reveal(selected);
+        revealed.current = tree;
+    }, [selected, focus, tree]);
 
     useFlameKeys({ props, canvas, stage, layout: scene.layout, found, enter });
     const said = selected >= 0 ? announcement(scene.looks, selected) : "";
@@ -146,6 +157,7 @@ export function Flame(props: FlameProps) {
                     />
                 </div>
             </div>
+            <div class="flame-where" aria-hidden="true"><i ref={where} hidden /></div>
             <div class="hidden" aria-live="polite">{said}</div>
             {props.legend !== false && <Legend looks={scene.looks} inks={inks} by={by} />}
             {hot >= 0 && (

@@ -33,6 +33,11 @@ function walk({ props, layout, stage }: Parts, way: "up" | "down" | "left" | "ri
     stage.current?.reveal(to);
 }
 
+function move(stage: Stage | null, way: "up" | "down" | "left" | "right"): void {
+    if (way === "left" || way === "right") stage?.pan(way === "left" ? -0.2 : 0.2);
+    else stage?.scroll(way === "up" ? -3 : 3);
+}
+
 function jump({ props, layout, found }: Parts, step: 1 | -1): void {
     const to = found ? nextHit(layout, found.names, props.selected, step) : -1;
     if (to >= 0) props.onSelect(to);
@@ -52,10 +57,7 @@ function plainKeys(parts: Parts): Key[] {
     const chosen = (run: (node: number) => void) => () => props.selected >= 0 && run(props.selected);
     return [
         { keys: "+", does: "Zoom in", run: () => stage.current?.zoom(ZOOM) },
-        { keys: "=", does: "", run: () => stage.current?.zoom(ZOOM) },
         { keys: "-", does: "Zoom out", run: () => stage.current?.zoom(1 / ZOOM) },
-        { keys: "Shift+ArrowLeft", does: "Pan to the left", run: () => stage.current?.pan(-0.2) },
-        { keys: "Shift+ArrowRight", does: "Pan to the right", run: () => stage.current?.pan(0.2) },
         { keys: "0", does: "Show all", run: () => void backOut(parts, false) },
         { keys: "n", does: "Next hit of the search", run: () => jump(parts, 1) },
         { keys: "N", does: "Previous hit", run: () => jump(parts, -1) },
@@ -66,6 +68,7 @@ function plainKeys(parts: Parts): Key[] {
 
 const LISTED: Key[] = [
     { keys: "← ↑ → ↓", does: "Walk the frames", run: nothing },
+    { keys: "Shift ← ↑ → ↓", does: "Pan and scroll", run: nothing },
     { keys: "↵", does: "Focus on the chosen frame", run: nothing },
     { keys: "Esc", does: "Back out", run: nothing },
 ];
@@ -78,14 +81,15 @@ function onKeyDown(parts: Parts, event: KeyboardEvent): void {
     if (document.querySelector("dialog[open], .menu")) return;
     const way = WAYS[event.key];
     let done = true;
-    if (way && event.shiftKey) stage.current?.pan(way === "left" ? -0.2 : way === "right" ? 0.2 : 0);
+    if (way && event.shiftKey) move(stage.current, way);
     else if (way) walk(parts, way);
     else if (event.key === "Enter" && props.selected >= 0) parts.enter(props.selected);
     else if (event.key === "Escape") done = backOut(parts, true);
     else if ((event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) && props.selected >= 0)
         props.onMenu?.(props.selected, stage.current!.pointOf(props.selected));
     else {
-        const key = here ? plainKeys(parts).find(({ keys }) => keys === event.key) : undefined;
+        const pressed = event.key === "=" ? "+" : event.key; // one key on most keyboards, with Shift or without
+        const key = here ? plainKeys(parts).find(({ keys }) => keys === pressed) : undefined;
         key?.run(event);
         done = !!key;
     }

@@ -52,6 +52,7 @@ export class Painter {
     private steps: Int8Array | null = null; // of a comparison, as they were found out
     private stepsOf: unknown = null;
     private color = "";
+    private chosen = -1; // the name of the chosen frame
     private font = "";
     private thin = new Strip();
     private marks = new Strip(); // under hits of a search
@@ -73,6 +74,7 @@ export class Painter {
         ctx.clearRect(0, 0, view.width, view.height);
         ctx.textBaseline = "middle";
         this.color = this.font = "";
+        this.chosen = scene.selected > 0 ? scene.layout.tree.name[scene.selected] : -1;
         const last = scene.layout.tree.height - 1;
         const at = (pixel: number) => Math.floor((scene.flip ? view.whole - pixel - view.top : pixel + view.top) / view.row);
         const a = Math.max(0, Math.min(at(0), at(view.height)));
@@ -153,7 +155,9 @@ export class Painter {
             this.ink(inks.ink);
             ctx.fillRect(box.x, box.y + box.h - 2, box.w, 2);
         }
-        if (node === scene.selected || node === scene.hot) this.ring(box, node === scene.selected ? 2 : 1);
+        if (node === scene.selected) this.ring(box, 2, inks.ink);
+        else if (node === scene.hot) this.ring(box, 1, inks.ink);
+        else if (name === this.chosen && !folded) this.ring(box, 1, inks.ink3); // the same function elsewhere
         if (box.w > NO_LABEL) this.label(scene, view, node, box, found);
         if (above) ctx.globalAlpha = 1;
     }
@@ -189,9 +193,9 @@ export class Painter {
         ctx.globalAlpha = above ? 0.55 : 1;
     }
 
-    private ring({ x, y, w, h }: Box, line: number): void {
+    private ring({ x, y, w, h }: Box, line: number, color: string): void {
         const { ctx } = this;
-        ctx.strokeStyle = this.inks.ink;
+        ctx.strokeStyle = color;
         ctx.lineWidth = line;
         ctx.beginPath();
         ctx.roundRect(x + line / 2, y + line / 2, Math.max(1, w - line), h - line, 2);

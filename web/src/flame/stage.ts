@@ -17,7 +17,7 @@ export interface StageEvents {
     hover(node: number, at: { x: number; y: number }): void;
     press(node: number): void;
     menu(node: number, at: { x: number; y: number }): void;
-    seen(): void; // the view moved
+    seen(from: number, to: number): void; // that part of the width, 0 ... 1
 }
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -136,6 +136,10 @@ export class Stage {
         else if (top + view.row > this.scroller.scrollTop + room) this.scroller.scrollTop = top + view.row * 3 - room;
     }
 
+    scroll(rows: number): void {
+        this.scroller.scrollTop += rows * this.window().row;
+    }
+
     toBottom(): void {
         this.window();
         this.scroller.scrollTop = this.scroller.scrollHeight;
@@ -180,7 +184,7 @@ export class Stage {
         if (this.ease) this.glide(now);
         this.paintNow();
         if (this.ease) this.redraw();
-        this.events().seen();
+        this.events().seen(this.from, this.to);
     }
 
     private glide(now: number): void {

@@ -49,7 +49,7 @@ function Values({ looks, node, measure, samples }: TipProps) {
         const { text, error } = shareWithError(value, tree.total[0], samples);
         return [<dt>{title}</dt>, <dd><b>{text}</b> {error && <span class="muted">{error}</span>} · {measure.format(value)}</dd>];
     };
-    return <dl>{row("Total", tree.total[node])}{row("Self", tree.self[node])}</dl>;
+    return <dl>{row("Total", tree.total[node])}{!tree.turned && row("Self", tree.self[node])}</dl>;
 }
 
 export function Tip(props: TipProps) {

@@ -121,11 +121,17 @@ function entriesOf(tree: Tree, nodes: number[] | Int32Array, value: Float64Array
     };
 }
 
+// What a stack took is what its innermost function took itself: that of a caller is of no stack.
+function ownOnTop(tree: Tree): Tree {
+    const own = (total: Float64Array) => total.map((value, i) => (tree.depth[i] === 1 ? value : 0));
+    return { ...tree, turned: true, self: own(tree.total), leftSelf: tree.leftTotal && own(tree.leftTotal) };
+}
+
 // The whole tree upside down: below the root the functions that took the time, below each who calls it.
 export function callersTree(tree: Tree): Tree {
     const nodes: number[] = [];
     for (let i = 1; i < tree.n; i++) if (tree.self[i] > 0 || (tree.leftSelf?.[i] ?? 0) > 0) nodes.push(i);
-    return new Inversion(tree, entriesOf(tree, nodes, tree.self, tree.leftSelf)).run(tree.name[0] ?? 0, false);
+    return ownOnTop(new Inversion(tree, entriesOf(tree, nodes, tree.self, tree.leftSelf)).run(tree.name[0] ?? 0, false));
 }
 
 // Where a function is entered: it is not on the stack already.
@@ -140,7 +146,8 @@ export function outermost(tree: Tree, name: number): number[] {
 
 // Its callers, with the function as the root; a total is what was spent in it when called that way.
 export function callersOf(tree: Tree, name: number): Tree {
-    return new Inversion(tree, entriesOf(tree, outermost(tree, name), tree.total, tree.leftTotal)).run(name, true);
+    const callers = new Inversion(tree, entriesOf(tree, outermost(tree, name), tree.total, tree.leftTotal)).run(name, true);
+    return { ...callers, turned: true, self: new Float64Array(callers.n), leftSelf: callers.leftSelf && new Float64Array(callers.n) };
 }
 
 // What it calls, with the function as the root.

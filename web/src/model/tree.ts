@@ -27,6 +27,7 @@ export interface Tree extends FrameNames {
     leftTotal: Float64Array | null;
     other: number; // the name of what was folded, or -1
     height: number; // the deepest depth + 1
+    turned?: boolean; // callers are below what they call; self is only of what is right below the root
     from?: Int32Array | null; // of a tree that was made from another: the node there; -1: there is none
 }
 
