@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The field that finds frames: text, or an expression between slashes; it says how much of the profile matches.
 import type { RefObject } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count, percent } from "../model/format";
 import { find, patternOf } from "../model/search";
 import type { Tree } from "../model/tree";
@@ -23,10 +23,17 @@ const toggled = (text: string) => (text.startsWith("/") ? text.replace(/^\/(.*?)
 
 export function FindField({ look, tree, input, at, onNext }: FindProps) {
     const [typed, setTyped] = useState(look.find);
-    useEffect(() => setTyped(look.find), [look.find]);
+    const written = useRef(look.find); // by this field; whatever else the address says comes from elsewhere
+    const write = (text: string) => {
+        written.current = text;
+        setLook({ find: text }, true);
+    };
     useEffect(() => {
-        if (typed === look.find) return;
-        const timer = setTimeout(() => setLook({ find: typed }, true), PAUSE);
+        if (look.find !== written.current) setTyped((written.current = look.find));
+    }, [look.find]);
+    useEffect(() => {
+        if (typed === written.current) return;
+        const timer = setTimeout(() => write(typed), PAUSE);
         return () => clearTimeout(timer);
     }, [typed]);
     const pattern = patternOf(look.find);
@@ -36,11 +43,11 @@ export function FindField({ look, tree, input, at, onNext }: FindProps) {
     const onKey = (event: KeyboardEvent) => {
         if (event.key === "Enter") {
             event.preventDefault();
-            if (typed !== look.find) setLook({ find: typed }, true);
+            if (typed !== look.find) write(typed);
             onNext(event.shiftKey ? -1 : 1);
         } else if (event.key === "Escape") {
             setTyped("");
-            setLook({ find: "" }, true);
+            write("");
             input.current?.blur();
         }
     };

@@ -26,8 +26,8 @@ export function panelKeys({ look, trees, selected, input, callers, toSource }: P
     return [
         { keys: "/", does: "Find", run: () => input.current?.focus() },
         ...SHOWS.map((show, i) => ({ keys: String(i + 1), does: TITLES[show], run: () => setLook({ show }) })),
-        { keys: "s", does: "Callers and callees of the chosen function", run: callers },
-        { keys: "o", does: "Source lines of the chosen function", run: toSource },
+        { keys: "s", does: "Callers and callees of the chosen function", run: () => callers() },
+        { keys: "o", does: "Source lines of the chosen function", run: () => toSource() },
         { keys: "h", does: "Hide the chosen function", run: named((name) => addFilter(look, "hide", `=${name}`)) },
         { keys: "r", does: "Collapse recursion", run: () => setLook({ recursion: !look.recursion, focus: "" }) },
         { keys: "u", does: "Unfold the runtime's start", run: () => setLook({ stems: !look.stems, focus: "" }) },

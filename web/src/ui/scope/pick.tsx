@@ -63,6 +63,7 @@ export function PickList(props: PickListProps) {
             setAt(Math.max(0, Math.min(shown.length - 1, to)));
         } else if (event.key === "Enter" && shown[now]) {
             event.preventDefault();
+            event.stopPropagation();
             props.onPick(shown[now].value);
         }
     };
