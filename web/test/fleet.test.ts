@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Deployment, Finding, QueryAnswer, Service } from "../src/api/answers";
-import { fleetOf, hostsIn, identitiesOf, realDeployments, runtimeText, type FleetAnswers } from "../src/model/fleet";
+import type { Deployment, DiffAnswer, Finding, QueryAnswer, Service } from "../src/api/answers";
+import { exactRows, fleetOf, hostsIn, identitiesOf, realDeployments, runtimeText, type FleetAnswers } from "../src/model/fleet";
 import { CPU_TYPE, MEMORY_TYPE } from "../src/model/know";
 import { noticesOf, suspects } from "../src/model/notice";
 
@@ -97,6 +97,13 @@ const grown = () => {
     const cpu = answer(START, { shop: (minute) => (minute < 30 ? 2 : 3), api: () => 1 });
     return fleetOf(answers({ cpu, deployments: [deployed("shop", "2", START + 30 * 60000)] })).rows;
 };
+
+test("where both sides were compared to the sample, that counts", () => {
+    const diff = { left: { total: 100 }, scale: 2, change: 90, noise: 10, is_noise: false, normalized: "time" } as DiffAnswer;
+    const [shop, api] = exactRows(grown(), new Map([["shop", diff], ["api", null]]));
+    assert.deepEqual([shop.change!.ratio, shop.change!.noise, shop.change!.real], [0.45, 0.05, true]);
+    assert.equal(api.change, null);
+});
 
 test("a service that grew after a deployment is noticed, with the function that it starts in", () => {
     const rows = grown();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fleet: what every service uses, put together from a few answers, each of which may still be
 // on its way.
-import type { Deployment, QueryAnswer, Service } from "../api/answers";
+import type { Deployment, DiffAnswer, QueryAnswer, Service } from "../api/answers";
 import { CPU_TYPE } from "./know";
 import { coveredSeconds } from "./measure";
 import { added, changeOf, climbOf, endOf, linesOf, NOTHING, sumOf, thinned, trimmed, type Change, type Climb, type Line, type Lines } from "./trend";
@@ -156,6 +156,16 @@ export function fleetOf(answers: FleetAnswers): Fleet {
     });
     const cores = rows.reduce((sum, row) => sum + (row.cores ?? 0), 0);
     return { rows, cores, chart: picture, seconds, first: cpu.basis.first ? Date.parse(cpu.basis.first) : null, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
+}
+
+// Changes by whole buckets are rough; where both sides were compared to the sample, that counts.
+export function exactRows(rows: FleetRow[], diffs: Map<string, DiffAnswer | null>): FleetRow[] {
+    return rows.map((row) => {
+        const diff = diffs.get(row.service);
+        const was = diff ? diff.left.total * diff.scale : 0;
+        if (!diff || !row.change || !was || diff.normalized !== "time") return row;
+        return { ...row, change: { ...row.change, ratio: diff.change / was, noise: diff.noise / was, real: !diff.is_noise } };
+    });
 }
 
 export const RUNTIME_LABELS = ["process.runtime.name", "process.runtime.version", "telemetry.sdk.language"];

@@ -140,7 +140,7 @@ function Symptoms() {
 function quiet(fleet: Fleet | null): string {
     const compared = fleet?.rows.some(({ change }) => change !== null);
     const memory = fleet?.rows.some(({ memory }) => memory !== null);
-    const checked = [compared && "no service grew beyond chance", memory && "no memory climbs", "garbage collection is small"].filter(Boolean).join(", ");
+    const checked = [compared && "no service grew beyond chance", memory && "no memory climbs", "garbage collection is small"].filter(Boolean).join("; ");
     return `${checked.charAt(0).toUpperCase()}${checked.slice(1)}.${compared ? "" : " There is no earlier time to compare with yet."}`;
 }
 

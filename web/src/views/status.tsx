@@ -24,7 +24,7 @@ function Figures({ status }: { status: StatusAnswer }) {
             ["Samples", count(ingest.samples_per_second * 60), "a minute"],
             ["Bytes", bytes(ingest.bytes_per_second * 60), "a minute"],
         ] as [string, string, string][] : []),
-        ["Own CPU", figures(cores), `cores of ${status.processors}, since it started`],
+        ["Own CPU", figures(cores), `of ${status.processors} cores`],
     ];
     return (
         <Panel class="figures" label="The server">

@@ -6,7 +6,7 @@ import type { Params } from "../../api/client";
 import { useEach } from "../../api/each";
 import { useAsk, type Asked } from "../../api/use";
 import { told } from "../../model/diff";
-import { fleetOf, hostsIn, IDENTITY_LABELS, identitiesOf, realDeployments, type Fleet, type FleetRow } from "../../model/fleet";
+import { exactRows, fleetOf, hostsIn, IDENTITY_LABELS, identitiesOf, realDeployments, type Fleet, type FleetRow } from "../../model/fleet";
 import { CPU_TYPE, MEMORY_TYPE } from "../../model/know";
 import { GC_FUNCTIONS, noticesOf, suspects, type Cause, type Notice } from "../../model/notice";
 import { selector } from "../../model/selector";
@@ -63,11 +63,13 @@ export function useFleet(scope: Scope): Overlook {
 
     const deployed = deployments.data?.deployments ?? [];
     const identities = identitiesOf(sets.data?.series ?? []);
-    const fleet = cpu.data && fleetOf({
+    const rough = cpu.data && fleetOf({
         cpu: cpu.data, before: before.data, memory: memory.data, services: known, deployments: deployed, identities, now,
     });
     const hosts = hostsIn(sets.data?.series ?? []);
-    const causes = useCauses(fleet && before.data ? suspects(fleet.rows) : [], scope);
+    const diffs = useDiffs(rough && before.data ? suspects(rough.rows) : [], scope);
+    const fleet = rough && { ...rough, rows: exactRows(rough.rows, diffs) };
+    const causes = new Map([...diffs].map(([service, answer]) => [service, causeOf(answer)]));
     const shares = new Map(collected.data?.series?.series.map(({ labels, sum }) => {
         const all = fleet?.chart.lines.find(({ label }) => label === labels.service_name)?.sum;
         return [labels.service_name, all ? sum / all : 0];
@@ -76,7 +78,7 @@ export function useFleet(scope: Scope): Overlook {
     return {
         cpu, fleet, notices, hosts,
         services: services.data?.services ?? null,
-        deployments: realDeployments(deployed, known),
+        deployments: realDeployments(deployed, known).filter(({ service }) => !fleet || fleet.rows.some((row) => row.service === service)),
         noticing: findings.loading || before.loading || memory.loading || collected.loading,
         processors: processorsOf(status.data, agents.data?.agents ?? [], hosts),
     };
@@ -96,9 +98,9 @@ function causeOf(answer: DiffAnswer | null): Cause | null {
     return first ? { name: first.name, text: told([first], compared!.measure) } : null;
 }
 
-// Which function made a service grow; asked of the few that grew most.
-function useCauses(rows: FleetRow[], scope: Scope) {
-    const answers = useEach<DiffAnswer>(rows.map(({ service, change }) => ({
+// What made a service grow, and by how much exactly; asked of the few that grew most.
+function useDiffs(rows: FleetRow[], scope: Scope): Map<string, DiffAnswer | null> {
+    return useEach<DiffAnswer>(rows.map(({ service, change }) => ({
         key: service,
         path: "/api/v1/diff",
         params: {
@@ -111,5 +113,4 @@ function useCauses(rows: FleetRow[], scope: Scope) {
             nodes: 4096,
         },
     })));
-    return new Map([...answers].map(([service, answer]) => [service, causeOf(answer)]));
 }
