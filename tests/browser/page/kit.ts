@@ -46,6 +46,7 @@ export const CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 export const HEAP = "memory:inuse_space:bytes:space:bytes";
 export const cpu = (service: string) => `${CPU}{service_name="${service}"}`;
 const PATIENCE_MS = 30_000;
+const QUIET_MS = 200; // one answer may lead to the next question
 
 export type Theme = "light" | "dark";
 export type Params = Record<string, string | number>;
@@ -133,7 +134,7 @@ export class View {
         for (const end = Date.now() + PATIENCE_MS; ; ) {
             await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
             const busy = await this.page.locator("[aria-busy=true]").count();
-            if (!busy && !this.asked.size && Date.now() - this.quietSince > 60) return;
+            if (!busy && !this.asked.size && Date.now() - this.quietSince > QUIET_MS) return;
             check("the page still waits", Date.now() < end, [...this.asked].map((one) => one.url()));
             await new Promise((done) => setTimeout(done, 20));
         }
