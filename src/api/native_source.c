@@ -28,6 +28,7 @@ enum {
 struct source {
     struct kiln_merged *merged;
     struct kiln_lines *lines; /* NULL: no stack has the function */
+    bool elsewhere;           /* in other files than the one that was asked for */
     /* the text */
     struct kiln_buf text;
     char path[KILN_SOURCE_PATH_MAX];
@@ -38,7 +39,7 @@ struct source {
 
 static const struct kiln_lines_file *file_of(const struct source *s)
 {
-    return s->lines ? &s->lines->files[0] : NULL;
+    return s->lines && !s->elsewhere ? &s->lines->files[0] : NULL;
 }
 
 /* ---- the region ---- */
@@ -137,7 +138,9 @@ static void find_text(struct kiln_native_call *call, struct kiln_ask *ask, struc
 {
     struct kiln_str file = s->lines ? s->lines->files[0].file : KILN_STR("");
 
-    if (!s->lines)
+    if (s->elsewhere)
+        kiln_buf_puts(&s->problem, "no stack has the function of this file");
+    else if (!s->lines)
         kiln_buf_puts(&s->problem, "no stack has the function");
     else if (!file.len)
         kiln_buf_puts(&s->problem, "the profiles do not say in which file the function is: its "
@@ -224,11 +227,13 @@ static void limit_lines(struct kiln_native_call *call, struct kiln_lines *lines)
     qsort(lines->lines, lines->n_lines, sizeof(*lines->lines), compare_lines);
 }
 
-static void put_lines(struct kiln_native_call *call, const struct kiln_lines *lines)
+static void put_lines(struct kiln_native_call *call, const struct source *s)
 {
+    const struct kiln_lines *lines = s->lines;
+
     kiln_json_put_name(&call->w, "lines");
     kiln_json_put_array(&call->w);
-    for (uint32_t i = 0; lines && i < lines->n_lines; i++) {
+    for (uint32_t i = 0; file_of(s) && i < lines->n_lines; i++) {
         kiln_json_put_object(&call->w);
         kiln_native_put_i64(call, "line", lines->lines[i].line);
         kiln_native_put_i64(call, "self", lines->lines[i].self);
@@ -236,14 +241,19 @@ static void put_lines(struct kiln_native_call *call, const struct kiln_lines *li
         kiln_json_end_object(&call->w);
     }
     kiln_json_end_array(&call->w);
+}
+
+static void put_others(struct kiln_native_call *call, const struct source *s)
+{
+    uint32_t first = file_of(s) ? 1 : 0, n = s->lines ? s->lines->n_files - first : 0;
+
     kiln_json_put_name(&call->w, "other_files");
     kiln_json_put_array(&call->w);
-    for (uint32_t i = 1; lines && i < lines->n_files && i <= FILES_MAX; i++)
-        kiln_json_put_str(&call->w, lines->files[i].file);
+    for (uint32_t i = 0; i < n && i < FILES_MAX; i++)
+        kiln_json_put_str(&call->w, s->lines->files[first + i].file);
     kiln_json_end_array(&call->w);
-    if (lines && lines->n_files > FILES_MAX + 1)
-        kiln_native_note(call, "rows_cut", "only %d of %u other files are named", FILES_MAX,
-                         lines->n_files - 1);
+    if (n > FILES_MAX)
+        kiln_native_note(call, "rows_cut", "only %d of %u other files are named", FILES_MAX, n);
 }
 
 static void put_answer(struct kiln_native_call *call, const struct kiln_ask *ask,
@@ -263,7 +273,8 @@ static void put_answer(struct kiln_native_call *call, const struct kiln_ask *ask
         kiln_json_put_null(&call->w);
     kiln_native_put_i64(call, "self", file ? file->self : 0);
     kiln_native_put_i64(call, "total", file ? file->total : 0);
-    put_lines(call, s->lines);
+    put_lines(call, s);
+    put_others(call, s);
     put_text(call, s);
     kiln_native_end_answer(call);
 }
@@ -272,7 +283,7 @@ static void put_answer(struct kiln_native_call *call, const struct kiln_ask *ask
 
 static int count_lines(struct kiln_native_call *call, struct kiln_ask *ask, struct source *s)
 {
-    const struct kiln_lines_opts opts = {
+    struct kiln_lines_opts opts = {
         .function = call->args.functions.items[0],
         .file = call->args.file,
         .memory_bytes = ask->question.leash->memory_max / 4,
@@ -281,7 +292,12 @@ static int count_lines(struct kiln_native_call *call, struct kiln_ask *ask, stru
 
     if (r == 0)
         r = kiln_lines_new(s->merged->profile, &opts, &s->lines, &call->err);
-
+    if (r == KILN_E_NOMATCH && opts.file.len) { /* which files there are */
+        opts.file = KILN_STR("");
+        call->err = (struct kiln_err){0};
+        r = kiln_lines_new(s->merged->profile, &opts, &s->lines, &call->err);
+        s->elsewhere = r == 0;
+    }
     if (r != KILN_E_NOMATCH)
         return r;
     call->err = (struct kiln_err){0};

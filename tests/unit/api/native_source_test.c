@@ -109,6 +109,11 @@ TEST(native_source, functions_of_one_name_in_other_files_are_told)
     CHECK(says(text, "\"lines\":[{\"line\":3,\"self\":1,\"total\":1}],"
                      "\"other_files\":[\"/build/json.go\"]"));
     CHECK(says(text, "\"text_problem\":\"/build/xml.go: it is beneath none of the directories"));
+    text = api_kit_get(&kit, PARSE "&file=none.go");
+    CHECK(says(text,
+               "\"file\":\"none.go\",\"module\":\"\",\"start_line\":null,\"self\":0,"
+               "\"total\":0,\"lines\":[],\"other_files\":[\"/build/json.go\",\"/build/xml.go\"],"
+               "\"text\":null,\"text_problem\":\"no stack has the function of this file\""));
     stop();
 }
 

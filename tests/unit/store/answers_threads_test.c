@@ -27,8 +27,8 @@ static void *append(void *context)
                                .resource = "service.name=shop"};
         struct kiln_batch *batch;
 
-        snprintf(stacks, sizeof(stacks), "main;f%u 1 color=c%u ^%u.1\nmain 2\n", i % 7, i % 3,
-                 1 + i % 5);
+        snprintf(stacks, sizeof(stacks), "main;f%u 1@%llu color=c%u ^%u.1\nmain 2\n", i % 7,
+                 (unsigned long long)p.time_ns, i % 3, 1 + i % 5);
         batch = kiln_test_batch(&p, 1);
         atomic_fetch_add(&w->t->begun, 3);
         EXPECT(w->t, traffic_append(w->t, batch) == 0);
@@ -81,6 +81,23 @@ static int64_t found_total(struct traffic *t, const struct kiln_question *q)
     return total;
 }
 
+/* Of each profile one sample has a time, of value 1, and one has none: as much as three. */
+static int64_t moments_total(struct traffic *t, const struct kiln_question *q)
+{
+    struct kiln_moments_opts opts = {.limit = 10 * APPENDERS * EACH};
+    struct kiln_moments *moments = NULL;
+    int64_t total = 0;
+
+    EXPECT(t, t->kit.engine->ops->moments(t->kit.engine, q, &opts, &moments, NULL) == 0);
+    if (moments) {
+        EXPECT(t, moments->n_all == 2 * moments->n_timed);
+        EXPECT(t, moments->batch->n_samples == moments->n_timed);
+        total = 3 * (int64_t)moments->n_timed;
+    }
+    kiln_moments_free(moments);
+    return total;
+}
+
 static void ask_labels(struct traffic *t, const struct kiln_question *q, bool any)
 {
     const struct kiln_str name = KILN_STR("color");
@@ -102,14 +119,15 @@ static void *ask(void *context)
         struct kiln_question q = {.tenants = &tenant, .n_tenants = 1, .leash = &leash};
         int64_t least = atomic_load(&t->acknowledged), total;
 
-        if (i % 5 == 4) {
+        if (i % 6 == 4) {
             ask_labels(t, &q, least > 0);
             continue;
         }
-        total = i % 5 == 0   ? merged_total(t, &q)
-                : i % 5 == 1 ? timeline_total(t, &q, 0)
-                : i % 5 == 2 ? timeline_total(t, &q, 1)
-                             : found_total(t, &q);
+        total = i % 6 == 0   ? merged_total(t, &q)
+                : i % 6 == 1 ? timeline_total(t, &q, 0)
+                : i % 6 == 2 ? timeline_total(t, &q, 1)
+                : i % 6 == 3 ? found_total(t, &q)
+                             : moments_total(t, &q);
         EXPECT(t, total >= least && total <= atomic_load(&t->begun));
     }
     return NULL;
@@ -134,5 +152,6 @@ TEST(answers, every_answer_has_each_profile_once_whatever_goes_on)
     CHECK_EQ(merged_total(&t, &q), 3 * APPENDERS * EACH);
     CHECK_EQ(timeline_total(&t, &q, 1), 3 * APPENDERS * EACH);
     CHECK_EQ(found_total(&t, &q), 3 * APPENDERS * EACH);
+    CHECK_EQ(moments_total(&t, &q), 3 * APPENDERS * EACH);
     kit_done(&t.kit);
 }
