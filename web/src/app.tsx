@@ -3,11 +3,12 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { TabBar, TopBar } from "./shell/bars";
+import { Boundary } from "./shell/boundary";
 import { Jump } from "./shell/jump";
 import { KeyHelp } from "./shell/keyhelp";
 import { SignIn } from "./shell/signin";
 import { OTHERS, TABS, titleOf } from "./shell/tabs";
-import { linkTo, open, usePlace, type View } from "./state/place";
+import { formatPlace, linkTo, open, usePlace, type View } from "./state/place";
 import { useAutoRefresh } from "./state/refresh";
 import { useSession } from "./state/session";
 import { useKeys } from "./ui/keys";
@@ -55,7 +56,9 @@ export function App() {
     return (
         <>
             <TopBar view={view} onJump={() => setOver("jump")} onKeys={() => setOver("keys")} />
-            <Current />
+            <Boundary at={`${view}?${params}`} view={formatPlace(view, params, {}, [])}>
+                <Current />
+            </Boundary>
             <TabBar view={view} />
             {over === "jump" && <Jump onClose={close} />}
             {over === "keys" && <KeyHelp onClose={close} />}

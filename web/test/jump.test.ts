@@ -2,10 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { idTargets, matching, score, type Target } from "../src/model/jump";
-import { telling } from "../src/model/labels";
+import { telling, valueIn } from "../src/model/labels";
 import { parsePasted } from "../src/model/spanid";
 
 const targets: Target[] = ["Overview", "loadRules", "JSON.parse", "checkout"].map((title) => ({ title, kind: "", href: title }));
+
+test("a label may be called as what every object has", () => {
+    assert.deepEqual(telling([{ constructor: "a" }, {}]), ["constructor"]);
+    assert.equal(valueIn({}, "constructor"), "");
+    assert.equal(valueIn(JSON.parse(`{"__proto__":"x"}`), "__proto__"), "x");
+});
 
 test("letters in their order find a name; beginnings of words come first", () => {
     assert.deepEqual(matching("lr", targets, 5).map((t) => t.title), ["loadRules"]);

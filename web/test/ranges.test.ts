@@ -40,3 +40,11 @@ test("each version ran from its deployment to the next", () => {
 test("a length is said in its largest unit that has more than one", () => {
     assert.deepEqual([60, 3600, 86400, 7 * 86400].map(lengthText), ["1 minute", "60 minutes", "24 hours", "7 days"]);
 });
+
+test("times that are none, or far away, are no exception", () => {
+    for (const from of ["garbage", "now-99999999999999w", "now+1h", "+275760-09-13T00:00:00Z", "0000-01-01T00:00:00Z", ""])
+        for (const until of ["now", "garbage", "now-1h"]) {
+            assert.match(moved({ from, until }, -1, NOW).from, /^(\d{4}-\d\d-\d\dT|now)/);
+            assert.ok(rangeText({ from, until }, NOW).text);
+        }
+});

@@ -34,12 +34,13 @@ export function address(path: string, params: Params = {}): string {
 }
 
 async function errorOf(response: Response): Promise<ApiError> {
-    const text = await response.text();
+    const text = await response.text().catch(() => "");
     try {
         const { code, message, where } = JSON.parse(text).error;
         return new ApiError(response.status, code, message, where);
     } catch {
-        return new ApiError(response.status, "error", text.trim() || `the server answered ${response.status}`);
+        const said = /^\s*</.test(text) ? "" : text.trim().slice(0, 300); // a proxy's page is not for reading
+        return new ApiError(response.status, "error", said || `The server answered ${response.status}.`);
     }
 }
 
@@ -74,5 +75,11 @@ export async function request(path: string, options: AskOptions = {}): Promise<R
 
 export async function ask<T>(path: string, options: AskOptions = {}): Promise<T> {
     const response = await request(path, options);
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    if (response.status === 204) return undefined as T;
+    try {
+        return (await response.json()) as T;
+    } catch (error) {
+        if ((error as Error).name === "AbortError") throw error;
+        throw new ApiError(0, "cut", "The answer was cut off on its way.");
+    }
 }

@@ -13,16 +13,36 @@ export interface Asked<T> {
 }
 
 const KEPT = 64;
-const kept = new Map<string, Promise<unknown>>(); // answers of this tick, by address; the oldest goes first
 
-function askOnce<T>(url: string): Promise<T> {
-    const before = kept.get(url) as Promise<T> | undefined;
+interface Kept {
+    answer: Promise<unknown>;
+    here: boolean; // it has come
+    waiting: number; // who waits for it
+    stop: AbortController;
+}
+
+const kept = new Map<string, Kept>(); // answers of this tick, by address; the oldest goes first
+
+function forget(url: string, one: Kept): void {
+    if (kept.get(url) === one) kept.delete(url);
+}
+
+function askOnce(url: string): Kept {
+    const before = kept.get(url);
     if (before) return before;
-    const answer = ask<T>(url);
-    kept.set(url, answer);
-    answer.catch(() => kept.delete(url));
+    const stop = new AbortController();
+    const one: Kept = { answer: ask(url, { signal: stop.signal }), here: false, waiting: 0, stop };
+    one.answer.then(() => (one.here = true), () => forget(url, one));
+    kept.set(url, one);
     if (kept.size > KEPT) kept.delete(kept.keys().next().value as string);
-    return answer;
+    return one;
+}
+
+// Nobody waits any more for an answer that is still on its way: the server need not work for it.
+function leave(url: string, one: Kept): void {
+    if (--one.waiting || one.here) return;
+    forget(url, one);
+    one.stop.abort();
 }
 
 // What was asked before is out of date: after a refresh, or a change that the page made itself.
@@ -47,10 +67,13 @@ export function useAsk<T>(path: string | null, params?: Params): Asked<T> {
     useEffect(() => {
         if (url === null) return;
         const is = () => latest.current === key;
-        askOnce<T>(url).then(
-            (data) => is() && setState({ url: key, data, error: null }),
-            (error) => is() && setState((old) => ({ url: key, data: old.data, error })),
+        const one = askOnce(url);
+        one.waiting++;
+        one.answer.then(
+            (data) => is() && setState({ url: key, data: data as T, error: null }),
+            (error) => is() && error.name !== "AbortError" && setState((old) => ({ url: key, data: old.data, error })),
         );
+        return () => leave(url, one);
     }, [key]);
 
     const reload = () => {

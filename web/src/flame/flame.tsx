@@ -6,6 +6,7 @@ import { layoutOf } from "../model/layout";
 import type { Measure } from "../model/measure";
 import { describe, diffScale, Looks, type ColorBy } from "../model/palette";
 import { find } from "../model/search";
+import type { Pattern } from "../model/regex";
 import type { Tree } from "../model/tree";
 import { useTheme } from "../ui/theme";
 import { Crumbs } from "./crumbs";
@@ -35,7 +36,7 @@ export interface FlameProps {
     onSelect: (node: number) => void;
     focus: number; // the node that fills the width; 0: all of it
     onFocus: (node: number) => void;
-    find?: RegExp | null; // dims all else
+    find?: Pattern | null; // dims all else
     flip?: boolean; // true: root at the bottom (flame), false: root on top (icicle)
     colorBy?: ColorBy;
     ownModules?: string[]; // pinned as own code

@@ -2,6 +2,7 @@
 // A profile broken down by a label: what each value takes, and how sure that is.
 import type { QueryAnswer } from "../api/answers";
 import { percent, pluralWords } from "./format";
+import { valueIn } from "./labels";
 import { linesOf, trimmed, type Line, type Lines } from "./trend";
 
 export interface Part {
@@ -30,7 +31,7 @@ export function halfWidth(share: number, observations: number): number | null {
 // `whole`: the total of everything, where not all values are in the answer.
 export function breakdownOf(answer: QueryAnswer, label: string, until: number, whole: number | null): Breakdown {
     const series = answer.series!;
-    const lines = trimmed(linesOf(series, answer.type, until, (labels) => labels[label] ?? ""));
+    const lines = trimmed(linesOf(series, answer.type, until, (labels) => valueIn(labels, label)));
     const level = answer.type.kind === "level";
     const present = new Set(series.series.flatMap(({ bucket }) => bucket)).size || 1;
     const amountOf = (line: Line) => (level ? line.sum / present : line.sum);

@@ -142,10 +142,10 @@ function beamFamily({ name }: Frame): Family {
     return /^(lists|maps|ets|binary|string|io\w*|file|gen_tcp|ssl\w*|crypto|cowboy\w*|Elixir\.(Enum|String|Map|Stream|List|Kernel|GenServer|Plug|Phoenix|Ecto|DBConnection|Jason)[\w.]*)$/.test(module) ? "library" : "own";
 }
 
-const BY_KIND: Record<string, (frame: Frame) => Family> = {
+const BY_KIND = new Map(Object.entries<(frame: Frame) => Family>({
     go: goFamily, jvm: jvmFamily, cpython: pythonFamily, v8js: scriptFamily, ruby: rubyFamily, php: phpFamily,
     phpjit: phpFamily, perl: perlFamily, dotnet: dotnetFamily, beam: beamFamily,
-};
+}));
 
 const BY_ENDING: [RegExp, string][] = [
     [/\.go$/, "go"], [/\.py[cx]?$|^<frozen/, "cpython"], [/\.[cm]?[jt]sx?$|^node:/, "v8js"], [/\.(java|kt|scala|groovy|clj)$/, "jvm"],
@@ -154,7 +154,7 @@ const BY_ENDING: [RegExp, string][] = [
 
 // The language a frame speaks: as its kind says, or the end of its file's name.
 export function languageOf(frame: Frame): string {
-    if (BY_KIND[frame.kind] || frame.kind === "kernel" || frame.kind === ROOT_KIND) return frame.kind;
+    if (BY_KIND.has(frame.kind) || frame.kind === "kernel" || frame.kind === ROOT_KIND) return frame.kind;
     const known = BY_ENDING.find(([ending]) => ending.test(frame.file));
     if (known) return known[1];
     if (!frame.module && /^runtime\.\w|^main\.\w/.test(frame.name)) return "go";
@@ -171,7 +171,7 @@ export function familyOf(frame: Frame, pinned?: ReadonlySet<string>): Family {
     if (isKernel(frame)) return "kernel";
     const language = languageOf(frame);
     if (pinned?.size && (pinned.has(frame.module) || pinned.has(unitOf(frame)))) return "own";
-    return (BY_KIND[language] ?? nativeFamily)(frame);
+    return (BY_KIND.get(language) ?? nativeFamily)(frame);
 }
 
 // ---- what it belongs to ----

@@ -97,10 +97,10 @@ const gcNotice = (row: FleetRow, share: number): Notice => ({
     found: null,
 });
 
-const KINDS: Record<string, [NoticeKind, string]> = { regression: ["cpu", "Regression"], leak: ["memory", "Heap climbs"], gc: ["gc", "GC"] };
+const KINDS = new Map<string, [NoticeKind, string]>([["regression", ["cpu", "Regression"]], ["leak", ["memory", "Heap climbs"]], ["gc", ["gc", "GC"]]]);
 
 function foundNotice(finding: Finding): Notice {
-    const [kind, tag] = KINDS[finding.kind] ?? ["other", finding.kind];
+    const [kind, tag] = KINDS.get(finding.kind) ?? ["other", finding.kind];
     return {
         id: finding.id,
         kind,

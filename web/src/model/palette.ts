@@ -37,19 +37,19 @@ export const frameOf = (names: Pick<Tree, "names" | "files" | "modules" | "kinds
     name: names.names[id], file: names.files[id] ?? "", module: names.modules[id] ?? "", kind: names.kinds[id] ?? "",
 });
 
-const KIND_WORD: Record<string, string> = {
+const KIND_WORD = new Map(Object.entries({
     native: "Native", kernel: "Kernel", jvm: "JVM", cpython: "Python", v8js: "JavaScript", go: "Go", rust: "Rust", ruby: "Ruby",
     php: "PHP", phpjit: "PHP, JIT", perl: "Perl", dotnet: ".NET", beam: "BEAM", "": "Not said",
-};
-const KIND_SWATCH: Record<string, [keyof Pick<Inks, "own" | "library">, number]> = {
+}));
+const KIND_SWATCH = new Map(Object.entries<[keyof Pick<Inks, "own" | "library">, number]>({
     native: ["library", 3], rust: ["own", 0], jvm: ["own", 2], cpython: ["own", 4], v8js: ["own", 5], go: ["library", 0],
     ruby: ["own", 1], php: ["library", 5], phpjit: ["library", 5], perl: ["library", 4], dotnet: ["library", 2], beam: ["library", 1],
-};
-export const kindWord = (kind: string) => KIND_WORD[kind] ?? kind;
+}));
+export const kindWord = (kind: string) => KIND_WORD.get(kind) ?? kind;
 
 function kindFill(kind: string, inks: Inks): string {
     if (kind === "kernel") return inks.kernel;
-    const swatch = KIND_SWATCH[kind];
+    const swatch = KIND_SWATCH.get(kind);
     return swatch ? inks[swatch[0]][swatch[1]] : inks.runtime;
 }
 

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding frames by name: plain text (upper case counts where it is typed), or /a regular expression/.
 import type { Layout } from "./layout";
+import { expression, type Pattern } from "./regex";
 import type { Tree } from "./tree";
 
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+export const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 // What was typed as an expression; null: nothing, or nothing that can be read as one.
-export function patternOf(text: string): RegExp | null {
+export function patternOf(text: string): Pattern | null {
     const typed = text.trim();
     if (!typed) return null;
-    const expression = /^\/(.+?)\/?$/.exec(typed);
-    const source = expression ? expression[1] : escaped(typed);
-    try {
-        return new RegExp(source, /\p{Lu}/u.test(source.replace(/\\./g, "")) ? "" : "i");
-    } catch {
-        return null;
-    }
+    const between = /^\/(.+?)\/?$/s.exec(typed);
+    const source = between ? between[1] : typed;
+    const asTyped = /\p{Lu}/u.test(between ? source.replace(/\\./g, "") : source);
+    return between ? expression(source, !asTyped) : new RegExp(escaped(source), asTyped ? "" : "i");
 }
 
 // A function by its whole name, and no other.
-export const exactly = (name: string) => new RegExp(`^${escaped(name)}$`);
+export const exactly = (name: string): Pattern => ({ test: (text) => text === name, toString: () => `=${name}` });
 
 // Of each name: does it match?  Also by the file or module that it comes from.
-export function matching(tree: Tree, pattern: RegExp): Uint8Array {
+export function matching(tree: Tree, pattern: Pattern): Uint8Array {
     const found = new Uint8Array(tree.names.length);
     for (let i = 0; i < found.length; i++) found[i] = pattern.test(tree.names[i]) ? 1 : 0;
     if (tree.other >= 0) found[tree.other] = 0;
@@ -37,7 +35,7 @@ export interface Found {
     leftTotal: number;
 }
 
-export function find(tree: Tree, pattern: RegExp): Found {
+export function find(tree: Tree, pattern: Pattern): Found {
     const names = matching(tree, pattern);
     const seen = new Uint8Array(names.length);
     const found: Found = { names, nodes: 0, functions: 0, total: 0, leftTotal: 0 };

@@ -11,22 +11,32 @@ export interface Matcher {
 }
 
 const quote = (text: string) => `"${text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n")}"`;
-// A name that is not a plain word (service.version) stands in quotes only where the grammar wants it: it does not.
-export const formatMatcher = (matcher: Matcher) => `${matcher.name}${matcher.op}${quote(matcher.value)}`;
+export const unquote = (text: string) => text.replace(/\\(.)/gs, (_, c) => (c === "n" ? "\n" : c));
+
+const NAME = /^[A-Za-z_][\w.]*$/;
+const TYPE = /^[A-Za-z_:][\w:./-]*$/;
+
+// A name that is not a word (dots are fine) stands in quotes.
+export const formatMatcher = ({ name, op, value }: Matcher) => `${NAME.test(name) ? name : quote(name)}${op}${quote(value)}`;
 export const formatMatchers = (matchers: Matcher[]) => matchers.map(formatMatcher).join(",");
 
-// What formatMatchers() made; what cannot be read is left out.
-export function parseMatchers(text: string): Matcher[] {
-    const found: Matcher[] = [];
-    const one = /\s*([^\s=!~,"]+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"\s*,?/gy;
+// What formatMatchers() made, as far as it can be read; `rest`: what comes after that.
+export function readMatchers(text: string): { matchers: Matcher[]; rest: string } {
+    const matchers: Matcher[] = [];
+    const one = /\s*(?:([^\s=!~,"{}]+)|"((?:[^"\\]|\\.)+)")\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)/gsy;
+    let end = 0;
     for (let match = one.exec(text); match; match = one.exec(text)) {
-        const value = match[3].replace(/\\(.)/g, (_, c) => (c === "n" ? "\n" : c));
-        found.push({ name: match[1], op: match[2] as Operator, value });
+        matchers.push({ name: match[1] ?? unquote(match[2]), op: match[3] as Operator, value: unquote(match[4]) });
+        end = one.lastIndex;
     }
-    return found;
+    return { matchers, rest: text.slice(end).trim() };
 }
 
-export function selector(type: string, service: string, matchers: Matcher[] = []): string {
+export const parseMatchers = (text: string) => readMatchers(text).matchers;
+
+export function selector(type: string, service: string, matchers: Matcher[] = [], rest = ""): string {
     const all = service ? [{ name: "service_name", op: "=", value: service } as Matcher, ...matchers] : matchers;
-    return all.length || !type ? `${type}{${formatMatchers(all)}}` : type;
+    const plain = !type || TYPE.test(type);
+    const inside = [...(plain ? [] : [quote(type)]), ...all.map(formatMatcher), ...(rest ? [rest] : [])];
+    return inside.length || !type ? `${plain ? type : ""}{${inside.join(",")}}` : type;
 }

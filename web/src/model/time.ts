@@ -20,7 +20,11 @@ export function parseTime(text: string, now: number): number {
     return Date.parse(text);
 }
 
-export const formatTime = (ms: number) => new Date(ms).toISOString().replace(/\.000Z$/, "Z");
+const FIRST = 0;
+const LAST = Date.UTC(9999, 11, 31); // what both sides can write
+
+// A time that is none, or far from all profiles, becomes the nearest that can be written.
+export const formatTime = (ms: number) => new Date(Math.min(LAST, Math.max(FIRST, ms || FIRST))).toISOString().replace(/\.000Z$/, "Z");
 
 // The same range with times that do not move.
 export function absolute(range: Range, now: number): Range {

@@ -5,6 +5,7 @@ import { addUp, NameTable, namesOf, TreeBuilder } from "./build";
 import { familyOf, unitOf, type Family } from "./family";
 import { callersTree } from "./invert";
 import { frameOf } from "./palette";
+import type { Pattern } from "./regex";
 import { matching } from "./search";
 import type { FrameNames, Tree } from "./tree";
 
@@ -50,7 +51,7 @@ function compacted(tree: Tree, keep: Uint8Array, self: Float64Array, left: Float
 }
 
 // Stacks through a match, and no others.
-export function only(tree: Tree, pattern: RegExp): Tree {
+export function only(tree: Tree, pattern: Pattern): Tree {
     const match = matching(tree, pattern);
     const inside = new Uint8Array(tree.n);
     const keep = new Uint8Array(tree.n); // it is inside of a match, or leads to one
@@ -62,7 +63,7 @@ export function only(tree: Tree, pattern: RegExp): Tree {
 }
 
 // Without the stacks through a match.
-export function ignore(tree: Tree, pattern: RegExp): Tree {
+export function ignore(tree: Tree, pattern: Pattern): Tree {
     const match = matching(tree, pattern);
     const keep = new Uint8Array(tree.n);
     for (let i = 0; i < tree.n; i++) keep[i] = !i || (keep[tree.parent[i]] && !match[tree.name[i]]) ? 1 : 0;
@@ -70,7 +71,7 @@ export function ignore(tree: Tree, pattern: RegExp): Tree {
 }
 
 // Without these frames: what they called is called by their callers, and what they took is their callers'.
-export function hide(tree: Tree, pattern: RegExp): Tree {
+export function hide(tree: Tree, pattern: Pattern): Tree {
     const match = matching(tree, pattern);
     const builder = builderLike(tree);
     return rebuilt(tree, builder, (i, above) => (i && match[tree.name[i]] ? above : builder.child(above, tree.name[i], i)));
@@ -150,9 +151,9 @@ export const STEM_SIGN = " › ";
 // ---- all of them ----
 
 export interface FlameOptions {
-    only?: RegExp[]; // stacks through each of these
-    ignore?: RegExp[]; // none through any of these
-    hide?: RegExp[];
+    only?: Pattern[]; // stacks through each of these
+    ignore?: Pattern[]; // none through any of these
+    hide?: Pattern[];
     recursion?: boolean; // collapse it
     stems?: boolean; // fold them; true unless said otherwise
     group?: Grouping | null;

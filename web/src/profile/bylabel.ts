@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { QueryAnswer } from "../api/answers";
 import { underLabels } from "../model/join";
+import { valueIn } from "../model/labels";
 import { formatMatcher } from "../model/selector";
 import { treeOf, type Tree } from "../model/tree";
 import { toast } from "../ui/toast";
@@ -20,7 +21,7 @@ export function narrowed(query: string, name: string, value: string): string {
 
 async function load(source: ProfileSource, label: string): Promise<Tree | null> {
     const { series } = await askAgain<QueryAnswer>(source, { format: "series", by: label, limit: VALUES });
-    const values = [...(series?.series ?? [])].sort((a, b) => b.sum - a.sum).map((one) => one.labels[label] ?? "");
+    const values = [...(series?.series ?? [])].sort((a, b) => b.sum - a.sum).map((one) => valueIn(one.labels, label));
     const parts = await Promise.all(
         values.slice(0, VALUES).map(async (value) => {
             const query = narrowed(String(source.params.query ?? ""), label, value);

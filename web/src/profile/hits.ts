@@ -2,6 +2,7 @@
 // Frames that were found, row by row from the left, and the walk through them.
 import { useMemo } from "preact/hooks";
 import { layoutOf } from "../model/layout";
+import type { Pattern } from "../model/regex";
 import { matching } from "../model/search";
 import type { Tree } from "../model/tree";
 
@@ -10,7 +11,7 @@ export interface Hits {
     next: (step: 1 | -1) => void;
 }
 
-export function useHits(tree: Tree, pattern: RegExp | null, selected: number, onSelect: (node: number) => void): Hits {
+export function useHits(tree: Tree, pattern: Pattern | null, selected: number, onSelect: (node: number) => void): Hits {
     const nodes = useMemo(() => {
         if (!pattern) return [];
         const names = matching(tree, pattern);

@@ -5,6 +5,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { QueryAnswer } from "../api/answers";
 import type { Params } from "../api/client";
 import { measureOf, type Measure } from "../model/measure";
+import type { Pattern } from "../model/regex";
 import { patternOf } from "../model/search";
 import { useKeys } from "../ui/keys";
 import type { Point } from "../ui/menu";
@@ -50,7 +51,7 @@ export interface FormProps {
     measure: Measure;
     samples: number;
     pinned: string[];
-    find: RegExp | null;
+    find: Pattern | null;
     selected: number; // a node of trees.shown, or -1
     focus: number;
     onSelect: (node: number) => void;

@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 import type { QueryAnswer } from "../api/answers";
 import { familyOf } from "../model/family";
 import { functionsOf } from "../model/join";
+import type { Pattern } from "../model/regex";
 import { originOf, presentOf } from "../model/transform";
 import type { Mark, Tree } from "../model/tree";
 import type { Look } from "./state";
@@ -43,7 +44,7 @@ const order: Record<Look["sort"], (a: Row, b: Row) => number> = {
 };
 
 // `focus`: a node of the shown tree.
-export function useRows(answer: QueryAnswer, trees: Trees, focus: number, look: Look, find: RegExp | null, pinned: ReadonlySet<string>): Rows {
+export function useRows(answer: QueryAnswer, trees: Trees, focus: number, look: Look, find: Pattern | null, pinned: ReadonlySet<string>): Rows {
     const everything = focus === 0 && !trees.filtered;
     const found = useMemo(() => {
         if (everything) return answer.top?.rows ?? [];

@@ -9,7 +9,8 @@
 //   flip, recursion, stems, invert, own, src  switches
 //   sort     of the table: self, total or name
 import { hash } from "../model/palette";
-import { exactly, patternOf } from "../model/search";
+import type { Pattern } from "../model/regex";
+import { escaped, exactly, patternOf } from "../model/search";
 import { frameOf } from "../model/palette";
 import { unitOf } from "../model/family";
 import { nameOf, type Tree } from "../model/tree";
@@ -79,19 +80,23 @@ export function setLook(changes: Partial<Look>, replace = false): void {
     change(written, replace);
 }
 
-export function addFilter(look: Look, filter: Filter, pattern: string): void {
+// A whole name that has lines of its own becomes an expression: filters stand one a line.
+const oneLine = (pattern: string) => (/^=.*\n/s.test(pattern) ? `/^${escaped(pattern.slice(1)).replace(/\n/g, "\\n")}$/` : pattern.replace(/\n/g, " "));
+
+export function addFilter(look: Look, filter: Filter, text: string): void {
+    const pattern = oneLine(text);
     if (!look[filter].includes(pattern)) setLook({ [filter]: [...look[filter], pattern] });
 }
 
 // ---- patterns: text, /expression/, =whole name, @package ----
 
 // Functions of a package or module, as something that names can be tested with.
-function belonging(tree: Tree, unit: string): RegExp {
+function belonging(tree: Tree, unit: string): Pattern {
     const names = new Set(tree.names.filter((_, id) => tree.modules[id] === unit || unitOf(frameOf(tree, id)) === unit));
-    return { test: (name: string) => names.has(name) } as RegExp;
+    return { test: (name) => names.has(name), toString: () => `@${unit}` };
 }
 
-export function patternFrom(text: string, tree: Tree): RegExp | null {
+export function patternFrom(text: string, tree: Tree): Pattern | null {
     if (text.startsWith("=")) return exactly(text.slice(1));
     if (text.startsWith("@")) return belonging(tree, text.slice(1));
     return patternOf(text);

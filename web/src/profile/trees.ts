@@ -5,6 +5,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { QueryAnswer } from "../api/answers";
 import { ROOT_KIND } from "../model/family";
 import { graft } from "../model/join";
+import type { Pattern } from "../model/regex";
+import { unquote } from "../model/selector";
 import { originOf, prepare, STEM_SIGN, type FlameOptions, type Grouping } from "../model/transform";
 import { nameOf, pathOf, treeOf, type Tree } from "../model/tree";
 import { toast } from "../ui/toast";
@@ -25,7 +27,7 @@ export interface Trees {
     refining: boolean;
 }
 
-const isPattern = (pattern: RegExp | null): pattern is RegExp => pattern !== null;
+const isPattern = (pattern: Pattern | null): pattern is Pattern => pattern !== null;
 
 function optionsOf(look: Look, tree: Tree, pinned: ReadonlySet<string>): FlameOptions {
     const patterns = (texts: string[]) => texts.map((text) => patternFrom(text, tree)).filter(isPattern);
@@ -78,8 +80,8 @@ function useRefined(base: Tree, source: ProfileSource | null, title: string) {
 
 // The root by the name of what it is: the service, the file.
 function titleOf({ params }: ProfileSource | { params: Record<string, never> }): string {
-    const service = /service_name="((?:[^"\\]|\\.)*)"/.exec(String(params.query ?? ""));
-    return service ? service[1] : String(params.name ?? "all");
+    const service = /[{,]service_name="((?:[^"\\]|\\.)*)"/s.exec(String(params.query ?? ""));
+    return service ? unquote(service[1]) : String(params.name ?? "all");
 }
 
 function titled(tree: Tree, title: string): Tree {

@@ -22,10 +22,12 @@ export function useTick(): number {
     return seen;
 }
 
-// Refreshes every so many seconds while the page is looked at; 0: never.
+const LONGEST = 86400; // timers count in 32 bits
+
+// Refreshes every so many seconds while the page is looked at; less than one, or no number: never.
 export function useAutoRefresh(seconds: number): void {
     useEffect(() => {
-        if (!seconds) return;
+        if (!(seconds >= 1 && seconds <= LONGEST)) return;
         const timer = setInterval(() => !document.hidden && refreshNow(), seconds * 1000);
         return () => clearInterval(timer);
     }, [seconds]);

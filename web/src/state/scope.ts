@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is looked at: a service, a profile type, label matchers and a range, read from the address.
-import { formatMatchers, parseMatchers, selector, type Matcher } from "../model/selector";
+import { formatMatchers, readMatchers, selector, type Matcher } from "../model/selector";
 import { CPU_TYPE } from "../model/know";
 import { DEFAULT_RANGE, type Range } from "../model/time";
 import { change, usePlace } from "./place";
@@ -10,18 +10,18 @@ export interface Scope {
     type: string; // a profile type's id
     matchers: Matcher[];
     range: Range;
-    query: string; // type, service and matchers as one selector
+    query: string; // type, service and matchers as one selector; what cannot be read too, that the server may say so
 }
 
 export function scopeOf(params: URLSearchParams, type = CPU_TYPE): Scope {
     const service = params.get("service") ?? "";
     const chosen = params.get("type") ?? type;
-    const matchers = parseMatchers(params.get("where") ?? "");
+    const { matchers, rest } = readMatchers(params.get("where") ?? "");
     const range = {
         from: params.get("from") ?? DEFAULT_RANGE.from,
         until: params.get("until") ?? DEFAULT_RANGE.until,
     };
-    return { service, type: chosen, matchers, range, query: selector(chosen, service, matchers) };
+    return { service, type: chosen, matchers, range, query: selector(chosen, service, matchers, rest) };
 }
 
 export function useScope(type?: string): Scope {

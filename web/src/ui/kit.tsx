@@ -3,7 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
-import { open } from "../state/place";
+import { currentPlace, formatPlace, open } from "../state/place";
 import { toast } from "./toast";
 
 // A link inside the page: an ordinary one for a new tab, without a load for a plain click.
@@ -80,19 +80,17 @@ export function Note(props: { kind?: "warn" | "bad"; children: ComponentChildren
     );
 }
 
-// What failed, and one way out.
+// What failed, and one way out: what the server cannot read, it will not read the next time either.
 export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
+    const { view, params } = currentPlace();
+    const again = retry && (
+        <button type="button" class="button" onClick={retry}>
+            Try again
+        </button>
+    );
+    const afresh = <Link class="button" href={formatPlace(view, params, {}, ["service"])}>Start afresh</Link>;
     return (
-        <Note
-            kind="bad"
-            action={
-                retry && (
-                    <button type="button" class="button" onClick={retry}>
-                        Try again
-                    </button>
-                )
-            }
-        >
+        <Note kind="bad" action={error.status === 400 ? afresh : again}>
             <b>{error.status === 0 ? "No answer" : "That did not work"}</b>
             <div class="soft">{error.message}</div>
         </Note>

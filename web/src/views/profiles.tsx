@@ -4,7 +4,7 @@ import type { ProfileRow, QueryAnswer } from "../api/answers";
 import { address } from "../api/client";
 import { useAsk } from "../api/use";
 import { clock, count, duration, moment, plural } from "../model/format";
-import { telling } from "../model/labels";
+import { telling, valueIn } from "../model/labels";
 import { amountOf } from "../model/measure";
 import { keyOf, questionOf } from "../model/single";
 import { ProfilePanel } from "../profile/panel";
@@ -21,7 +21,7 @@ interface ProfilesAnswer {
 
 // The labels that tell it apart; without `is`, their values alone.
 function described(row: ProfileRow, names: string[], is: string, between: string): string {
-    return names.filter((name) => row.labels[name]).map((name) => (is && name + is) + row.labels[name]).join(between);
+    return names.filter((name) => valueIn(row.labels, name)).map((name) => (is && name + is) + valueIn(row.labels, name)).join(between);
 }
 
 function Rows({ rows }: { rows: ProfileRow[] }) {

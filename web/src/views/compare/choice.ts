@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chosen frame of a comparison and the one that fills the width, both in the address: fn is the
 // function, at its place where it has several, focus that of the other.
+import type { Pattern } from "../../model/regex";
 import { patternOf } from "../../model/search";
 import { nameOf, type Tree } from "../../model/tree";
 import { formatPath, nodeOnPath } from "../../profile/state";
@@ -11,7 +12,7 @@ export interface Choice {
     node: number; // 0: nothing but the whole
     name: string; // "": none
     focus: number;
-    find: RegExp | null;
+    find: Pattern | null;
     select: (node: number) => void;
     selectName: (name: string) => void;
     setFocus: (node: number) => void;
