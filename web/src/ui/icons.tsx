@@ -10,7 +10,7 @@ const PATHS = {
     refresh: "M13 8a5 5 0 1 1-1.500-3.500M13 2v3h-3",
     overview: "M2 13h12M4 13V8M8 13V3M12 13V6",
     explore: "M2 4h12M2 8h8M2 12h5",
-    compare: "M5 3v10M11 3v10M5 8h6",
+    compare: "M2.500 2.500h7v7h-7zM9.500 6.500h4v7h-7v-4",
     status: "M2 9h3l2-5 3 8 2-3h2",
     more: "M3 8h.01M8 8h.01M13 8h.01",
     trash: "M3 5h10M6 5V3h4v2M5 5l.5 8h5l.5-8",

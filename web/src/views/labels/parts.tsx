@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a breakdown, as areas over time and as a table.
+import type { Deployment } from "../../api/answers";
+import { useAsk } from "../../api/use";
 import type { Breakdown, Part } from "../../model/breakdown";
 import { count, figures, percent, plural } from "../../model/format";
 import type { Measure } from "../../model/measure";
 import { formatMatchers, type Matcher } from "../../model/selector";
 import { rest, thinned } from "../../model/trend";
 import { change, linkTo, usePlace } from "../../state/place";
-import { setRange, type Scope } from "../../state/scope";
+import { setRange, useScope, type Scope } from "../../state/scope";
 import { Icon } from "../../ui/icons";
 import { Link, Meter, Panel, Sparkline } from "../../ui/kit";
 import { useTheme } from "../../ui/theme";
@@ -27,6 +29,9 @@ interface PictureProps {
 export function Picture({ breakdown, label, until, measure }: PictureProps) {
     const { lines, others } = breakdown;
     useTheme(); // the legend is coloured by it
+    const scope = useScope();
+    const deployed = useAsk<{ deployments: Deployment[] }>(scope.service ? "/api/v1/deployments" : null, { service: scope.service, ...scope.range });
+    const deployments = scope.service ? (deployed.data?.deployments ?? []) : [];
     const few = lines.lines.length <= PICTURED + 1;
     const more = lines.lines.length - PICTURED + (others?.values ?? 0);
     const shown = few ? lines.lines : [...lines.lines.slice(0, PICTURED), rest(lines.lines.slice(PICTURED), `${count(more)} more`)];
@@ -55,6 +60,7 @@ export function Picture({ breakdown, label, until, measure }: PictureProps) {
                     until={until}
                     format={(value) => `${figures(value)} ${measure.unit}`.trim()}
                     onBrush={setRange}
+                    deployments={deployments}
                 />
             </div>
         </Panel>
