@@ -71,6 +71,7 @@ async function moves(page: Page, cdp: CDPSession, n: string, which: Move): Promi
     note(`${n}: ${which}, CPU time of a frame, mean`, cpu / (ROUNDS * STEPS), "ms");
     note(`${n}: ${which}, frame to frame, median`, at(steps, 0.5), "ms");
     note(`${n}: ${which}, frame to frame, slowest of ${STEPS}`, Math.max(...steps), "ms", 33.4);
+    note(`${n}: the same with what the machine did beside it`, Math.max(...rounds.flat()), "ms");
 }
 
 async function flames(browser: Browser, url: string): Promise<void> {
