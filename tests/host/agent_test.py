@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 
@@ -17,14 +16,9 @@ sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).reso
 from checks import check, exit_code  # noqa: E402
 from host_kit import KILN, Folder, Running, Served, need_host, top, wait_for  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SIX = "bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore", "syslog"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Agent(Served):

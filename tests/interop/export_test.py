@@ -23,8 +23,9 @@ sys.path[:0] = [str(HERE), str(HERE / "otlp"), str(HERE.parent / "support")]
 import ingest_test  # noqa: E402
 import peers  # noqa: E402
 from checks import check, exit_code  # noqa: E402
-from ingest_test import free_port, functions, kept, kiln  # noqa: E402
+from ingest_test import functions, kept, kiln  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SENDER = pathlib.Path(os.environ.get("KILN_BUILD_DIR", "build")) / "interop_export_sender"
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
@@ -148,13 +149,15 @@ def through_collector(protocol, compression):
                                         "--feature-gates", "service.profilesSupport"], stdout=file, stderr=file,
                                        env=os.environ | {name: str(number) for name, number in ports.items()})
         try:
-            ingest_test.wait_for_port(port, process, log)
+            for name in ("IN_GRPC", "IN_HTTP"):
+                ingest_test.wait_for_port(ports[name], process, log)
             with Sender(f"http://127.0.0.1:{port}", PROTOCOL=protocol, COMPRESSION=compression) as sender:
                 sender.send(ingest_test.SOURCES / "examples/checkout.pb.gz")
                 sender.wait(SENT, 1)
                 sender.end()
+            ingest_test.wait_for_request(server)
         finally:
-            process.terminate()  # it drains its queue first
+            process.terminate()
             process.wait(60)
         return log.read_text()
     return send

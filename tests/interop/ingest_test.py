@@ -14,6 +14,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -27,6 +28,7 @@ sys.path[:0] = [str(HERE / "otlp"), str(HERE.parent / "support")]
 import peers  # noqa: E402
 from checks import check, exit_code  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
 BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.164.0"
@@ -155,12 +157,6 @@ def http_python(kind, port, path, encoding=None):
 
 # ---- the Collector ----
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def collector():
     """An OpenTelemetry Collector: $OTELCOL, or one that its builder makes."""
     if os.environ.get("OTELCOL"):
@@ -194,7 +190,8 @@ def through_collector(kind):
                                         "--feature-gates", "service.profilesSupport"], stdout=file, stderr=file,
                                        env=os.environ | {name: str(port) for name, port in ports.items()})
         try:
-            wait_for_port(ports["IN_GRPC" if kind == "grpc" else "IN_HTTP"], process, log)
+            for name in ("IN_GRPC", "IN_HTTP"):
+                wait_for_port(ports[name], process, log)
             if kind == "grpc":
                 client = peers.build_go(HERE / "go/otlpsend")
                 subprocess.run([client, f"127.0.0.1:{ports['IN_GRPC']}"], input=request, check=True,
@@ -203,8 +200,9 @@ def through_collector(kind):
                 call = urllib.request.Request(f"http://127.0.0.1:{ports['IN_HTTP']}/v1development/profiles", request,
                                               {"Content-Type": "application/x-protobuf"})
                 urllib.request.urlopen(call, timeout=30).read()
+            wait_for_request(server)
         finally:
-            process.terminate()  # it drains its queue first
+            process.terminate()
             process.wait(60)
         return log.read_text()
     return send
@@ -219,6 +217,16 @@ def wait_for_port(port, process, log):
                 return
         time.sleep(0.1)
     raise RuntimeError(f"the collector does not listen: {log.read_text()}")
+
+
+def wait_for_request(server):
+    """Until it has answered one: where the Collector ends first, and its first try has failed, there is no other."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.http}/metrics", timeout=30) as answer:
+            if re.search(rb'^kiln_receiver_requests_total\{[^}]*receiver="otlp"[^}]*\} [1-9]', answer.read(), re.M):
+                return
+        time.sleep(0.1)
 
 
 # ---- Pyroscope's Go library ----

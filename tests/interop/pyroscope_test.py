@@ -11,7 +11,6 @@ import base64
 import json
 import os
 import pathlib
-import socket
 import sys
 import time
 import urllib.parse
@@ -22,6 +21,7 @@ import pyroscope as p  # noqa: E402
 import servers  # noqa: E402
 from checks import check, exit_code  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
+from ports import free_port  # noqa: E402
 
 DATA = pathlib.Path(os.environ.get("KILN_TEST_DATA", "../shared/data"))
 RECORDED = DATA / "pyroscope"
@@ -224,12 +224,6 @@ class Live(servers.Pyroscope):
 
     def command(self):
         return super().command() + ["-architecture.storage=v2"]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"

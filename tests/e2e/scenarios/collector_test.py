@@ -13,6 +13,7 @@ import urllib.request
 
 from scenario import CPU, KILN, KilnServer, check, equal, finish, peers, query, shares, skip
 from drawn_otlp import Drawn
+from ports import free_port
 
 STACKS = """
     handleRequest;parseJSON;decodeUTF8   25
@@ -74,12 +75,6 @@ def collector():
     return built[-1] if built else skip("no OpenTelemetry Collector here: OTELCOL does not name one, and interop/ingest has not built one")
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def wait_for(port, process, log):
     for _ in range(600):
         if process.poll() is not None:
@@ -100,6 +95,7 @@ def through(program, server, settings):
         process = subprocess.Popen([program, "--config", str(config), "--feature-gates", "service.profilesSupport"],
                                    stdout=file, stderr=file)
     try:
+        wait_for(ports["grpc"], process, log)
         wait_for(ports["http"], process, log)
         drawn = Drawn()
         drawn.profile({"service.name": "order-service"}, time.time_ns() - 60_000_000_000, STACKS)

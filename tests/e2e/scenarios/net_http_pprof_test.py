@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from scenario import CPU, HERE, KilnServer, address, check, equal, finish, peers, profiles_of, query, run, shares, skip
+from ports import free_port
 
 WORK = CPU + '{service_name="work"}'
 ALLOCATED = 'memory:alloc_space:bytes{service_name="work"}'
@@ -18,12 +19,6 @@ scrape:
     profiles:
       profile: {seconds: 2}
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait(what, condition, patience_s=60):

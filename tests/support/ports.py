@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports for programs that must be told one."""
+import random
+import socket
+
+
+def free_port():
+    """One that nobody has, and that the kernel gives nobody who leaves the choice to it: those who bind or connect
+    meanwhile get another one."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
