@@ -2,7 +2,7 @@
 // Explore: what a service does, in one sentence, over time, and down to the line.
 import type { QueryAnswer } from "../api/answers";
 import { useAsk } from "../api/use";
-import { measureOf } from "../model/measure";
+import { coveredSeconds, measureOf } from "../model/measure";
 import { ExportButton } from "../profile/export";
 import { ProfilePanel } from "../profile/panel";
 import { useScope } from "../state/scope";
@@ -16,12 +16,6 @@ import "./explore.css";
 
 const TABLE_ROWS = 10000;
 
-// Values are sums over the time that has profiles: a service that began a minute ago is not idle for the hour before.
-function coveredOf(answer: QueryAnswer | null, whole: number): number {
-    const covered = answer?.basis.covered_seconds ?? 0;
-    return answer?.type.kind === "flow" && covered > 0 && covered < whole ? covered : whole;
-}
-
 // Nothing there, or no such type: both are told in the same way.
 const isNothing = (code: string) => code === "not_found" || code === "no_such_type";
 
@@ -34,7 +28,7 @@ export function Explore() {
     const { error } = asked;
     const answer = error ? null : asked.data;
     const whole = (load.chosen[1] - load.chosen[0]) / 1000;
-    const over = coveredOf(answer, whole);
+    const over = answer ? coveredSeconds(answer, whole) : whole;
     const empty = error ? isNothing(error.code) : answer !== null && !asked.loading && answer.basis.profiles === 0;
     const name = [scope.service || "all", scope.type.split(":")[1]].join("-");
     return (

@@ -24,8 +24,8 @@ import "./overview.css";
 
 const ENVIRONMENT = ["deployment.environment.name", "deployment.environment", "environment", "env"];
 
-function Environment({ scope }: { scope: Scope }) {
-    const labels = useAsk<{ labels: string[] }>("/api/v1/labels", { ...scope.range });
+function Environment({ scope, ready }: { scope: Scope; ready: boolean }) {
+    const labels = useAsk<{ labels: string[] }>(ready ? "/api/v1/labels" : null, { ...scope.range });
     const name = ENVIRONMENT.find((one) => labels.data?.labels.includes(one)) ?? null;
     const values = useAsk<{ values: { value: string }[] }>(name && `/api/v1/labels/${name}/values`, { ...scope.range, limit: 100 });
     if (!name) return null;
@@ -156,7 +156,7 @@ export function Overview() {
     return (
         <main class="reading overview">
             <PageHead title={fleet ? (empty ? "Nothing here" : sentence(fleet, look.processors)) : "\u00a0"} text={fleet ? (empty ? span : <Subtitle look={look} span={span} live={scope.range.until === "now"} />) : undefined}>
-                <Environment scope={scope} />
+                <Environment scope={scope} ready={cpu.data !== null} />
                 <RangeButton scope={scope} />
             </PageHead>
             {cpu.error && <Failure error={cpu.error} retry={cpu.reload} />}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The questions of the Overview.  The first one, CPU time by service, is enough for a first picture;
 // the others fill it in as they are answered.
+import { useMemo } from "preact/hooks";
 import type { Agent, Deployment, DiffAnswer, Finding, QueryAnswer, Service, Status } from "../../api/answers";
 import type { Params } from "../../api/client";
 import { useEach } from "../../api/each";
@@ -46,26 +47,27 @@ export function useFleet(scope: Scope): Overlook {
     const series = { query, ...range, format: "series", by: "service_name", limit: LIMIT, step: flowStep(length) };
 
     const cpu = useAsk<QueryAnswer>("/api/v1/query", series);
+    const then = (path: string) => (cpu.data || cpu.error ? path : null); // the first picture has the server to itself
     const services = useAsk<{ services: Service[] }>("/api/v1/services");
     const deployments = useAsk<{ deployments: Deployment[] }>("/api/v1/deployments", { ...range });
     const findings = useAsk<{ findings: Finding[] }>("/api/v1/findings", { ...range });
-    const sets = useAsk<Sets>("/api/v1/series", { query, ...range, by: IDENTITY_LABELS, limit: 5000 });
+    const sets = useAsk<Sets>(then("/api/v1/series"), { query, ...range, by: IDENTITY_LABELS, limit: 5000 });
 
     const known = services.data?.services ?? [];
     const hasMemory = known.some(({ types }) => types.some(({ id }) => id === MEMORY_TYPE));
-    const memory = useMemory(hasMemory, { ...series, query: selector(MEMORY_TYPE, "", matchers), step: levelStep(length) });
+    const memory = useMemory(hasMemory && cpu.data !== null, { ...series, query: selector(MEMORY_TYPE, "", matchers), step: levelStep(length) });
     const from = cpu.data && Date.parse(cpu.data.from);
     const before = useAsk<QueryAnswer>(from ? "/api/v1/query" : null,
         from ? { ...series, from: formatTime(from - length * 1000), until: formatTime(from) } : undefined);
     const collected = useAsk<QueryAnswer>(from ? "/api/v1/query" : null, { ...series, step: 86400, with: GC_FUNCTIONS });
-    const status = useAsk<Status>("/api/v1/status");
-    const agents = useAsk<{ agents: Agent[] }>("/api/v1/agents");
+    const status = useAsk<Status>(then("/api/v1/status"));
+    const agents = useAsk<{ agents: Agent[] }>(then("/api/v1/agents"));
 
     const deployed = deployments.data?.deployments ?? [];
-    const identities = identitiesOf(sets.data?.series ?? []);
-    const rough = cpu.data && fleetOf({
-        cpu: cpu.data, before: before.data, memory: memory.data, services: known, deployments: deployed, identities, now,
-    });
+    const rough = useMemo(() => cpu.data && fleetOf({
+        cpu: cpu.data, before: before.data, memory: memory.data, services: known, deployments: deployed,
+        identities: identitiesOf(sets.data?.series ?? []), now: Date.now(),
+    }), [cpu.data, before.data, memory.data, services.data, deployments.data, sets.data]);
     const hosts = hostsIn(sets.data?.series ?? []);
     const diffs = useDiffs(rough && before.data ? suspects(rough.rows) : [], scope);
     const fleet = rough && { ...rough, rows: exactRows(rough.rows, diffs) };
