@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explore: the sentence, the timeline, the scope bar and the way out of an empty range.
 import type { QueryAnswer } from "../../../web/src/api/answers";
+import { shortName } from "../../../web/src/model/family";
 import { percent } from "../../../web/src/model/format";
 import { measureOf } from "../../../web/src/model/measure";
 import { CPU, HEAP, PHONE, check, cpu, equal, near, number, world, type Tools, type View } from "./kit";
@@ -37,7 +38,7 @@ test("the table is the server's own, row for row", async ({ open, ask, last }) =
     const rows = await view.rows(".profile-side .table");
     equal(
         rows.slice(0, 10),
-        top!.rows.slice(0, 10).map((row) => [row.name, percent(row.self_share), percent(row.total_share)]),
+        top!.rows.slice(0, 10).map((row) => [shortName(row.name), percent(row.self_share), percent(row.total_share)]),
     );
     await button(view, "Total").click();
     await view.settled();

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { readInks } from "../flame/inks";
 import { share } from "../model/format";
 import { graphOf, type GraphEdge, type GraphNode } from "../model/graph";
+import { shortName } from "../model/family";
 import { Looks } from "../model/palette";
 import { useTheme } from "../ui/theme";
 import type { FormProps } from "./panel";
@@ -13,8 +14,11 @@ const LAYER = 76;
 const MARGIN = 12;
 const LETTERS = 26;
 
-const shortened = (name: string) => (name.length > LETTERS ? `${name.slice(0, LETTERS - 9)}…${name.slice(-8)}` : name);
-const widthFor = (name: string) => Math.max(96, Math.min(LETTERS, name.length) * 6.6 + 20);
+function shortened(name: string): string {
+    const text = shortName(name);
+    return text.length > LETTERS ? `${text.slice(0, LETTERS - 9)}…${text.slice(-8)}` : text;
+}
+const widthFor = (name: string) => Math.max(108, shortened(name).length * 6.8 + 20);
 const top = (node: GraphNode) => MARGIN + node.layer * LAYER;
 
 function curve(from: GraphNode, to: GraphNode, back: boolean): string {

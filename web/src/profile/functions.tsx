@@ -2,8 +2,9 @@
 // The table of functions.  Only the rows in sight are elements, so that thousands cost nothing.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { readInks } from "../flame/inks";
-import { unitOf } from "../model/family";
+import { shortName, unitOf } from "../model/family";
 import { count, share } from "../model/format";
+
 import { familyFill } from "../model/palette";
 import { MenuButton } from "../ui/menu";
 import { useTheme } from "../ui/theme";
@@ -44,7 +45,7 @@ function FunctionRow({ row, whole, most, color, chosen, props }: { row: Row; who
         >
             <td>
                 <i class="swatch" style={{ background: color }} />
-                {row.name}
+                {shortName(row.name)}
             </td>
             <td class="number bar">
                 <i style={{ width: `${(row.self / most) * 72}px` }} />

@@ -18,6 +18,13 @@ interface Parts {
     toSource: () => void;
 }
 
+// The table is beside the picture where there is room for both: there, its key leads to it.
+function choose(show: (typeof SHOWS)[number]): void {
+    const beside = document.querySelector<HTMLElement>(".profile > .profile-side .rows");
+    if (show === "table" && beside) beside.focus();
+    else setLook({ show });
+}
+
 export function panelKeys({ look, trees, selected, input, callers, toSource }: Parts): Key[] {
     const named = (run: (name: string) => void) => () => {
         const name = functionOf(trees, selected) || look.fn;
@@ -25,7 +32,7 @@ export function panelKeys({ look, trees, selected, input, callers, toSource }: P
     };
     return [
         { keys: "/", does: "Find", run: () => input.current?.focus() },
-        ...SHOWS.map((show, i) => ({ keys: String(i + 1), does: TITLES[show], run: () => setLook({ show }) })),
+        ...SHOWS.map((show, i) => ({ keys: String(i + 1), does: TITLES[show], run: () => choose(show) })),
         { keys: "s", does: "Callers and callees of the chosen function", run: () => callers() },
         { keys: "o", does: "Source lines of the chosen function", run: () => toSource() },
         { keys: "h", does: "Hide the chosen function", run: named((name) => addFilter(look, "hide", `=${name}`)) },

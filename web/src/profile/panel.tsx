@@ -60,17 +60,18 @@ export interface FormProps {
     onMenu: (node: number, at: Point) => void;
 }
 
-// The chosen frame: the one that was pointed at, or where the chosen function takes most.
+// The chosen frame: the one that was pointed at, also after its tree has grown, or where the chosen function takes most.
 function useSelected(trees: Trees, look: Look) {
-    const [pointed, setPointed] = useState<{ tree: Trees["shown"]; node: number } | null>(null);
+    const [pointed, setPointed] = useState("");
     const { shown } = trees;
     const largest = useMemo(() => largestOf(shown, look.fn), [shown, look.fn]);
-    const holds = pointed?.tree === shown && functionOf(trees, pointed.node) === look.fn;
+    const at = useMemo(() => (pointed ? nodeOnPath(shown, pointed) : -1), [shown, pointed]);
+    const holds = at > 0 && shown.depth[at] * 4 === pointed.length && functionOf(trees, at) === look.fn;
     const select = (node: number) => {
-        setPointed(node < 0 ? null : { tree: shown, node });
+        setPointed(node > 0 ? formatPath(shown, node) : "");
         setLook({ fn: functionOf(trees, node) }, true);
     };
-    return { selected: holds ? pointed.node : largest, select };
+    return { selected: holds ? at : largest, select };
 }
 
 export function ProfilePanel({ answer, source, rangeSeconds, stale }: ProfilePanelProps) {

@@ -25,6 +25,7 @@ export interface Trees {
     loading: boolean;
     refine: ((node: number) => void) | undefined; // of the shown tree: bring what was folded there
     refining: boolean;
+    finest: boolean; // the whole was asked for in all detail already
 }
 
 const isPattern = (pattern: Pattern | null): pattern is Pattern => pattern !== null;
@@ -75,7 +76,7 @@ function useRefined(base: Tree, source: ProfileSource | null, title: string) {
             .catch((error) => toast(`No more detail: ${error.message}`))
             .finally(() => setBusy(false));
     };
-    return { tree, refine, busy };
+    return { tree, refine, busy, finest: asked.current.has("") };
 }
 
 // The root by the name of what it is: the service, the file.
@@ -116,7 +117,7 @@ export function useTrees(answer: QueryAnswer, source: ProfileSource | null, look
     const can = source !== null && !label && !look.group && !look.invert;
     return {
         whole, shown, filtered: isFiltered(look), grouped: look.group !== "" && !label, loading: labelled.loading,
-        refine: can ? refine : undefined, refining: refined.busy,
+        refine: can ? refine : undefined, refining: refined.busy, finest: refined.finest,
     };
 }
 
