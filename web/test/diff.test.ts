@@ -2,22 +2,80 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DiffAnswer, DiffFlamegraph, DiffRow } from "../src/api/answers";
-import { changeOf, diffMeasure, grouped, nodeChange, phrase, ratio, rowChange, startsOf, told, wholeOf } from "../src/model/diff";
+import {
+    changeOf,
+    diffMeasure,
+    grouped,
+    nodeChange,
+    phrase,
+    ratio,
+    rowChange,
+    startsOf,
+    told,
+    wholeOf,
+} from "../src/model/diff";
 import { diffTreeOf } from "../src/model/tree";
 
-const CPU = { id: "process_cpu:cpu:nanoseconds:cpu:nanoseconds", name: "process_cpu", type: "cpu", unit: "nanoseconds", period_type: "cpu", period_unit: "nanoseconds", kind: "flow" } as const;
-const basis = (count: number, covered_seconds: number) => ({ profiles: 1, count, first: null, last: null, covered_seconds, blocks: 0, rolled_up: 0, damaged: 0, arrival_times: 0 });
-const side = (total: number, count: number, covered: number) => ({ query: "", from: "2026-03-01T11:00:00Z", until: "2026-03-01T12:00:00Z", total, basis: basis(count, covered) });
+const CPU = {
+    id: "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+    name: "process_cpu",
+    type: "cpu",
+    unit: "nanoseconds",
+    period_type: "cpu",
+    period_unit: "nanoseconds",
+    kind: "flow",
+} as const;
+const basis = (count: number, covered_seconds: number) => ({
+    profiles: 1,
+    count,
+    first: null,
+    last: null,
+    covered_seconds,
+    blocks: 0,
+    rolled_up: 0,
+    damaged: 0,
+    arrival_times: 0,
+});
+const side = (total: number, count: number, covered: number) => ({
+    query: "",
+    from: "2026-03-01T11:00:00Z",
+    until: "2026-03-01T12:00:00Z",
+    total,
+    basis: basis(count, covered),
+});
 
 function answer(change: Partial<DiffAnswer> = {}): DiffAnswer {
     const left = side(200e9, 2000, 100);
     const right = side(140e9, 1400, 50);
-    return { type: CPU, left, right, normalized: "time", scale: 0.5, change: 40e9, noise: 8.5e9, is_noise: false, notes: [], ...change };
+    return {
+        type: CPU,
+        left,
+        right,
+        normalized: "time",
+        scale: 0.5,
+        change: 40e9,
+        noise: 8.5e9,
+        is_noise: false,
+        notes: [],
+        ...change,
+    };
 }
 
 // Lines of "indent name left right": totals; what callees do not have is a function's own.
 function drawn(text: string): DiffFlamegraph {
-    const flame: DiffFlamegraph = { names: [], files: [], modules: [], kinds: [], name: [], depth: [], left_self: [], left_total: [], right_self: [], right_total: [], other: null };
+    const flame: DiffFlamegraph = {
+        names: [],
+        files: [],
+        modules: [],
+        kinds: [],
+        name: [],
+        depth: [],
+        left_self: [],
+        left_total: [],
+        right_self: [],
+        right_total: [],
+        other: null,
+    };
     for (const line of text.split("\n").filter((one) => one.trim())) {
         const [name, left, right] = line.trim().split(/\s+/);
         if (!flame.names.includes(name)) flame.names.push(name);
@@ -34,7 +92,11 @@ function drawn(text: string): DiffFlamegraph {
 const all = { a: 1000, b: 1000, countA: 1e6, countB: 1e6, shares: false };
 function startsIn(text: string, own: string[]) {
     const tree = diffTreeOf(drawn(text), 1);
-    return startsOf(tree, (node) => nodeChange(tree, node, all), (name) => own.includes(tree.names[name])).map(({ name, by }) => `${name} ${by}`);
+    return startsOf(
+        tree,
+        (node) => nodeChange(tree, node, all),
+        (name) => own.includes(tree.names[name]),
+    ).map(({ name, by }) => `${name} ${by}`);
 }
 
 test("rates of both sides are over the time that each covers", () => {
@@ -58,8 +120,18 @@ test("without normalisation only sums are known", () => {
 });
 
 test("bytes have the unit that suits the whole", () => {
-    const type = { ...CPU, id: "memory:inuse_space:bytes:space:bytes", name: "memory", type: "inuse_space", unit: "bytes", kind: "level" } as const;
-    const of = (total: number) => diffMeasure(answer({ type, normalized: "none", scale: 1, left: side(total / 2, 9, 0), right: side(total, 9, 0) }));
+    const type = {
+        ...CPU,
+        id: "memory:inuse_space:bytes:space:bytes",
+        name: "memory",
+        type: "inuse_space",
+        unit: "bytes",
+        kind: "level",
+    } as const;
+    const of = (total: number) =>
+        diffMeasure(
+            answer({ type, normalized: "none", scale: 1, left: side(total / 2, 9, 0), right: side(total, 9, 0) }),
+        );
     assert.deepEqual([of(5e9).unit, of(5e9).short(1.74e9), of(5e9).format(9.7e6)], ["GB", "1.74", "9.70\u2009MB"]);
     assert.deepEqual([of(1.9e9).unit, of(1.9e9).short(1.74e9)], ["MB", "1740"]);
     assert.deepEqual([of(5e4).unit, of(5e4).short(1500)], ["kB", "1.50"]);
@@ -85,7 +157,8 @@ test("a share of everything cannot vary", () => {
 });
 
 test("a change starts where no callee has most of it, and is told by own code", () => {
-    const tree = "total 400 500\n  main 400 500\n    handle 300 390\n      loadRules 40 130\n        parse 40 125\n          scan 20 60\n          build 20 50\n      render 60 60\n    gc 100 110";
+    const tree =
+        "total 400 500\n  main 400 500\n    handle 300 390\n      loadRules 40 130\n        parse 40 125\n          scan 20 60\n          build 20 50\n      render 60 60\n    gc 100 110";
     assert.deepEqual(startsIn(tree, ["main", "handle", "loadRules", "render"]), ["loadRules 90", "gc 10"]);
     assert.deepEqual(startsIn(tree, []), ["parse 85", "gc 10"]);
 });
@@ -101,10 +174,33 @@ test("a function in several places counts once", () => {
 });
 
 test("rows are the server's numbers, in three groups", () => {
-    const row = (name: string, by: number, isNoise: boolean): DiffRow => ({ name, file: "", module: "", kind: "", left_self: 10, right_self: 5 + by, left_total: 10, right_total: 5, self_change: by, self_noise: 1, self_is_noise: isNoise, total_change: 0, total_noise: 1, total_is_noise: true });
-    const of = answer({ top: { functions: 90, rows: [row("a", 3, false), row("b", -4, false), row("c", 5, false), row("d", 0.5, true)] } });
+    const row = (name: string, by: number, isNoise: boolean): DiffRow => ({
+        name,
+        file: "",
+        module: "",
+        kind: "",
+        left_self: 10,
+        right_self: 5 + by,
+        left_total: 10,
+        right_total: 5,
+        self_change: by,
+        self_noise: 1,
+        self_is_noise: isNoise,
+        total_change: 0,
+        total_noise: 1,
+        total_is_noise: true,
+    });
+    const of = answer({
+        top: {
+            functions: 90,
+            rows: [row("a", 3, false), row("b", -4, false), row("c", 5, false), row("d", 0.5, true)],
+        },
+    });
     const { grew, shrank, noise, noiseAll, cut } = grouped(of, "self");
-    assert.deepEqual([grew, shrank, noise].map((rows) => rows.map(({ name }) => name).join()), ["c,a", "b", "d"]);
+    assert.deepEqual(
+        [grew, shrank, noise].map((rows) => rows.map(({ name }) => name).join()),
+        ["c,a", "b", "d"],
+    );
     assert.equal(noiseAll, 87);
     assert.equal(cut, false);
     assert.deepEqual(rowChange(grew[0], "self", 0.5), { a: 5, b: 10, by: 5, noise: 1, isNoise: false });
@@ -116,6 +212,11 @@ test("changes in words", () => {
     assert.equal(ratio(changeOf(1, 4, all)), "4.00 times as much");
     assert.equal(ratio(changeOf(2, 1.9, all)), "5.0\u2009% less");
     assert.deepEqual(phrase(CPU, changeOf(2.44, 3.42, all)), ["uses", "40\u2009% more CPU"]);
-    const starts = [{ node: 1, name: "loadRules", by: 42.5e9 }, { node: 2, name: "Collect", by: 7e9 }, { node: 3, name: "render", by: -4e9 }, { node: 4, name: "dust", by: 1e6 }];
+    const starts = [
+        { node: 1, name: "loadRules", by: 42.5e9 },
+        { node: 2, name: "Collect", by: 7e9 },
+        { node: 3, name: "render", by: -4e9 },
+        { node: 4, name: "dust", by: 1e6 },
+    ];
     assert.equal(told(starts, diffMeasure(answer())), "loadRules adds 0.85 cores, Collect 0.14; render saves 0.080");
 });

@@ -56,11 +56,20 @@ test("a climb with a fall on the way says so", () => {
 test("buckets are as many as can be seen, and the ends are quarters", () => {
     assert.equal(stepFor(12 * 3600000), 1800000);
     assert.equal(stepFor(3600000), 300000);
-    assert.deepEqual(ends(0, 80), [[0, 20], [60, 80]]);
+    assert.deepEqual(ends(0, 80), [
+        [0, 20],
+        [60, 80],
+    ]);
 });
 
 test("a window does not reach over a deployment, whose processes would count twice", () => {
-    assert.deepEqual(ends(0, 80, [5, 12, 40, 70, 75]), [[0, 5], [75, 80]]);
-    assert.deepEqual(ends(0, 80, [0, 30, 80]), [[0, 20], [60, 80]]);
+    assert.deepEqual(ends(0, 80, [5, 12, 40, 70, 75]), [
+        [0, 5],
+        [75, 80],
+    ]);
+    assert.deepEqual(ends(0, 80, [0, 30, 80]), [
+        [0, 20],
+        [60, 80],
+    ]);
     assert.deepEqual(withoutDeployments(level([1, 2, 9, 3]), [2.5 * HALF_HOUR]).values, [1, 2, null, 3]);
 });

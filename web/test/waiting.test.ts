@@ -5,12 +5,29 @@ import type { Flamegraph } from "../src/api/answers";
 import { pathOf, treeOf, type Tree } from "../src/model/tree";
 import { chosen, gapOf, rowsOf, sumsOf, whyOf, whysOf } from "../src/model/waiting";
 
-const frame = (name: string, file = "", kind = "native", module = "/usr/lib/libc.so.6") => ({ name, file, kind, module: file ? "" : module });
+const frame = (name: string, file = "", kind = "native", module = "/usr/lib/libc.so.6") => ({
+    name,
+    file,
+    kind,
+    module: file ? "" : module,
+});
 const own = (name: string) => frame(name, "/srv/shop/main.js", "v8js");
 
 // Lines of "indent name self"; names with a capital are own code.
 function drawn(text: string): Tree {
-    const flame: Flamegraph = { names: [], files: [], modules: [], kinds: [], name: [], depth: [], self: [], total: [], other: null, nodes_all: null, error_bound: 0 };
+    const flame: Flamegraph = {
+        names: [],
+        files: [],
+        modules: [],
+        kinds: [],
+        name: [],
+        depth: [],
+        self: [],
+        total: [],
+        other: null,
+        nodes_all: null,
+        error_bound: 0,
+    };
     for (const line of text.split("\n").filter((one) => one.trim())) {
         const [name, self] = line.trim().split(/\s+/);
         let id = flame.names.indexOf(name);
@@ -32,11 +49,21 @@ function drawn(text: string): Tree {
     });
     return treeOf(flame);
 }
-const told = (tree: Tree) => Array.from({ length: tree.n }, (_, i) => i).filter((i) => tree.self[i] > 0).map((i) => `${pathOf(tree, i).join(" ")} ${tree.self[i]}`);
+const told = (tree: Tree) =>
+    Array.from({ length: tree.n }, (_, i) => i)
+        .filter((i) => tree.self[i] > 0)
+        .map((i) => `${pathOf(tree, i).join(" ")} ${tree.self[i]}`);
 
 test("what a stack waits for is told by its innermost frames", () => {
     const says = (...frames: ReturnType<typeof frame>[]) => whyOf(frames);
-    assert.equal(says(frame("__schedule", "", "kernel", "vmlinux"), frame("futex_wait_queue", "", "kernel", "vmlinux"), own("save")), "lock");
+    assert.equal(
+        says(
+            frame("__schedule", "", "kernel", "vmlinux"),
+            frame("futex_wait_queue", "", "kernel", "vmlinux"),
+            own("save"),
+        ),
+        "lock",
+    );
     assert.equal(says(frame("pthread_mutex_lock"), own("save")), "lock");
     assert.equal(says(frame("tcp_recvmsg", "", "kernel", "vmlinux"), frame("read"), own("load")), "io");
     assert.equal(says(frame("uv__fs_read"), own("load")), "io");
@@ -48,19 +75,31 @@ test("what a stack waits for is told by its innermost frames", () => {
 test("a driver of a database counts more than the socket it reads", () => {
     const pg = frame("Client.query", "/srv/shop/node_modules/pg/lib/client.js", "v8js");
     assert.equal(whyOf([frame("read"), pg, own("saveOrder")]), "database");
-    assert.equal(whyOf([frame("poll"), frame("PQgetResult", "", "native", "/usr/lib/libpq.so.5"), own("load")]), "database");
+    assert.equal(
+        whyOf([frame("poll"), frame("PQgetResult", "", "native", "/usr/lib/libpq.so.5"), own("load")]),
+        "database",
+    );
     assert.equal(whyOf([frame("github.com/jackc/pgx/v5.(*Conn).Exec", "", "go"), own("Save")]), "database");
 });
 
 test("a pool without tasks is idle, a lock inside a task is not", () => {
     const java = (name: string) => frame(name, "X.java", "jvm");
-    const pool = [java("jdk.internal.misc.Unsafe.park"), java("java.util.concurrent.LinkedBlockingQueue.take"), java("java.util.concurrent.ThreadPoolExecutor.getTask"), java("java.lang.Thread.run")];
+    const pool = [
+        java("jdk.internal.misc.Unsafe.park"),
+        java("java.util.concurrent.LinkedBlockingQueue.take"),
+        java("java.util.concurrent.ThreadPoolExecutor.getTask"),
+        java("java.lang.Thread.run"),
+    ];
     assert.equal(whyOf(pool), "idle");
-    assert.equal(whyOf([pool[0], java("java.util.concurrent.locks.ReentrantLock.lock"), java("shop.Cache.put"), pool[3]]), "lock");
+    assert.equal(
+        whyOf([pool[0], java("java.util.concurrent.locks.ReentrantLock.lock"), java("shop.Cache.put"), pool[3]]),
+        "lock",
+    );
 });
 
 test("clocks, blocks and unlocks are no locks", () => {
-    for (const name of ["clock_gettime", "blkdev_block", "pthread_mutx_unlock", "readBlock"]) assert.notEqual(whyOf([frame(name), own("f")]), "lock", name);
+    for (const name of ["clock_gettime", "blkdev_block", "pthread_mutx_unlock", "readBlock"])
+        assert.notEqual(whyOf([frame(name), own("f")]), "lock", name);
 });
 
 test("beyond own code a stack is the program's affair", () => {

@@ -92,3 +92,11 @@ test("it looks right, light and dark, wide and on a phone", async ({ open, last 
     for (const theme of ["light", "dark"] as const)
         for (const width of [1280, PHONE]) await (await open("/waiting", { service: "checkout", ...last(3600) }, { theme, width })).picture("waiting");
 });
+
+test("a range without profiles says where there are some", async ({ open, last }) => {
+    const view = await open("/waiting", { service: "checkout", ...last(3600, -7200) });
+    await view.sees("No waiting profiles of checkout in this range");
+    await view.page.getByRole("button", { name: "Go there" }).click();
+    await view.settled();
+    await view.sees(/checkout waits/);
+});

@@ -79,8 +79,20 @@ export type Of = "self" | "total";
 // A row of the table, by the server's own numbers.
 export function rowChange(row: DiffRow, of: Of, scale: number): Change {
     return of === "self"
-        ? { a: row.left_self * scale, b: row.right_self, by: row.self_change, noise: row.self_noise, isNoise: row.self_is_noise }
-        : { a: row.left_total * scale, b: row.right_total, by: row.total_change, noise: row.total_noise, isNoise: row.total_is_noise };
+        ? {
+              a: row.left_self * scale,
+              b: row.right_self,
+              by: row.self_change,
+              noise: row.self_noise,
+              isNoise: row.self_is_noise,
+          }
+        : {
+              a: row.left_total * scale,
+              b: row.right_total,
+              by: row.total_change,
+              noise: row.total_noise,
+              isNoise: row.total_is_noise,
+          };
 }
 
 // Shares of a whole, in percent.
@@ -93,7 +105,11 @@ function shareMeasure(whole: number): Measure {
 
 // Bytes in the unit that suits the whole, so that numbers of one picture can be compared by eye.
 function sized(measure: Measure, whole: number): Measure {
-    const step = [{ unit: "GB", by: 1e-3 }, { unit: "MB", by: 1 }, { unit: "kB", by: 1e3 }].find(({ by }) => measure.rate(whole) * by >= 2);
+    const step = [
+        { unit: "GB", by: 1e-3 },
+        { unit: "MB", by: 1 },
+        { unit: "kB", by: 1e3 },
+    ].find(({ by }) => measure.rate(whole) * by >= 2);
     if (!measure.unit.startsWith("MB") || !step) return measure;
     const rate = (value: number) => measure.rate(value) * step.by;
     return { ...measure, unit: measure.unit.replace("MB", step.unit), rate, short: (value) => figures(rate(value)) };
@@ -126,7 +142,13 @@ export function grouped(answer: DiffAnswer, of: Of): Grouped {
     const noise = rows.filter((row) => change(row).isNoise && (change(row).a > 0 || change(row).b > 0)).sort(size);
     const all = answer.top?.functions ?? rows.length;
     const last = rows[rows.length - 1];
-    return { grew, shrank, noise, noiseAll: all - beyond.length, cut: all > rows.length && !!last && !change(last).isNoise };
+    return {
+        grew,
+        shrank,
+        noise,
+        noiseAll: all - beyond.length,
+        cut: all > rows.length && !!last && !change(last).isNoise,
+    };
 }
 
 export interface Start {
@@ -144,7 +166,13 @@ function* childrenOf(tree: Tree, node: number): Generator<number> {
 }
 
 // Own code that a change below it is told by: the nearest caller that has not much more of it.
-function tellable(tree: Tree, node: number, by: number, judge: (node: number) => Change, isOwn: (name: number) => boolean): number {
+function tellable(
+    tree: Tree,
+    node: number,
+    by: number,
+    judge: (node: number) => Change,
+    isOwn: (name: number) => boolean,
+): number {
     for (let at = node; at > 0; at = tree.parent[at]) {
         if (Math.abs(by) < HEIR * Math.abs(judge(at).by)) break;
         if (isOwn(tree.name[at])) return at;
@@ -160,7 +188,8 @@ function* startNodes(tree: Tree, judge: (node: number) => Change, isOwn: (name: 
         const change = judge(node);
         const callees = [...childrenOf(tree, node)].filter((child) => tree.name[child] !== tree.other);
         const heir = callees.some((child) => judge(child).by / change.by >= HEIR);
-        if (node === 0 || heir || !isSure(change)) open.push(...callees); // what grew may hide what shrank
+        if (node === 0 || heir || !isSure(change))
+            open.push(...callees); // what grew may hide what shrank
         else yield tellable(tree, node, change.by, judge, isOwn);
     }
 }
@@ -211,10 +240,21 @@ export function told(starts: Start[], measure: Measure): string {
     const largest = starts.length ? Math.abs(starts[0].by) : 0;
     const worth = starts.filter(({ by }) => Math.abs(by) >= largest * 0.05);
     const list = (of: Start[], verb: string, unit: string) =>
-        of.slice(0, NAMED).map(({ name, by }, i) => `${name} ${i ? "" : verb + " "}${measure.short(Math.abs(by))}${i ? "" : unit}`).join(", ");
+        of
+            .slice(0, NAMED)
+            .map(({ name, by }, i) => `${name} ${i ? "" : verb + " "}${measure.short(Math.abs(by))}${i ? "" : unit}`)
+            .join(", ");
     const unit = measure.unit ? ` ${measure.unit}` : "";
-    const more = list(worth.filter(({ by }) => by > 0), "adds", unit);
-    const less = list(worth.filter(({ by }) => by < 0), "saves", more ? "" : unit);
+    const more = list(
+        worth.filter(({ by }) => by > 0),
+        "adds",
+        unit,
+    );
+    const less = list(
+        worth.filter(({ by }) => by < 0),
+        "saves",
+        more ? "" : unit,
+    );
     return [more, less].filter(Boolean).join("; ");
 }
 

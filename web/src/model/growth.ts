@@ -110,7 +110,7 @@ export const neverDropped = (growth: Growth) => growth.drop <= 0.05 * growth.by;
 // Buckets for a range: few enough that each has a snapshot, enough to see a climb.
 export function stepFor(rangeMs: number): number {
     const steps = [60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
-    return (steps.find((step) => (rangeMs / 1000 / step) <= 24) ?? 86400) * 1000;
+    return (steps.find((step) => rangeMs / 1000 / step <= 24) ?? 86400) * 1000;
 }
 
 // A level of a window is the sum over all processes seen in it: where the old ones end and new ones
@@ -123,7 +123,10 @@ export function ends(fromMs: number, untilMs: number, deployed: number[] = []): 
     const [first, last] = [fromMs + part, untilMs - part];
     const early = deployed.filter((at) => at > fromMs && at < first);
     const late = deployed.filter((at) => at > last && at < untilMs);
-    return [[fromMs, Math.min(first, ...early)], [Math.max(last, ...late), untilMs]];
+    return [
+        [fromMs, Math.min(first, ...early)],
+        [Math.max(last, ...late), untilMs],
+    ];
 }
 
 export function withoutDeployments(level: Level, deployed: number[]): Level {

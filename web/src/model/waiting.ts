@@ -22,18 +22,57 @@ export const WHY_TITLE: Record<Why, string> = {
     idle: "Idle threads",
 };
 
-const LOCK = /futex|mutex|ObjectMonitor|semaphore|semacquire|rwsem|pthread_(cond|join|rwlock|barrier)|cond_?(timed)?wait|(^|[^a-z])(lock|down_(read|write))|[a-z]Lock|^Lock|(LockSupport|Unsafe)\.park|Object\.wait|CountDownLatch|chan(recv|send)|selectgo|gopark|take_gil|PyThread_acquire|synchroniz/i;
+// Alternatives of an expression, each a word of the text.
+const anyOf = (text: string, flags = "") => new RegExp(text.trim().split(/\s+/).join("|"), flags);
+const wordOf = (text: string) => anyOf(`(^|[^a-z])(${text.trim().split(/\s+/).join("|")})([^a-z]|$)`, "i");
+
+const LOCK = anyOf(
+    String.raw`futex mutex ObjectMonitor semaphore semacquire rwsem pthread_(cond|join|rwlock|barrier) cond_?(timed)?wait
+        (^|[^a-z])(lock|down_(read|write)) [a-z]Lock ^Lock (LockSupport|Unsafe)\.park Object\.wait CountDownLatch
+        chan(recv|send) selectgo gopark take_gil PyThread_acquire synchroniz`,
+    "i",
+);
 const CLOCK = /(b|c|un|f|B|C|Un|F)lock/g; // "block", "clock", "unlock", "flock" have no lock in them
-const TIMER = /(^|[^a-z])(clock_)?(nano|u|m)?sleep(_|$|[^a-z])|Thread\.sleep|time\.Sleep|schedule_timeout|timerfd|setTimeout|parkNanos|parkUntil/i;
-const EVENTS = /^(__)?(do_)?(epoll_p?wait\d?|ep_poll|kevent|p?poll|do_sys_poll|p?select\w*|accept4?|inet_csk_accept|io_uring_enter|io_cqring_wait|uv__io_poll|sig(timed)?wait\w*|wait4|waitpid|do_wait|pause)$|netpoll|(Nio|Epoll|KQueue)EventLoop|EPoll\w*\.wait|Selector(Impl)?\.(select|lockAndDoSelect)|IOLoop/;
-const POOL = /getTask|awaitWork|BlockingQueue|TransferQueue|SynchronousQueue|DelayedWorkQueue|runtime\.(findRunnable|stopm|notesleep|gcBgMarkWorker|bgsweep|bgscavenge|sysmon|templateThread)|net\/http\.\(\*conn\)\.(serve|readRequest)|(^|[^a-z])worker(_thread)?$|uv__work|WorkerThread|WaitForWork|VMThread|WatcherThread|kthread|rcu_|queue\.get|Sidekiq::(Manager|Launcher)|Puma::ThreadPool/;
-const DATABASE = /(^|[^a-z])(pg|pgx|libpq|postgres\w*|mysql\w*|mariadb|mongo\w*|redis|ioredis|jedis|lettuce|memcached?|cassandra|scylla|sqlite\w*|jdbc|hikari|dbcp|c3p0|sqlx|psycopg\w*|asyncpg|pymysql|sqlalchemy|activerecord|sequel|tiberius|clickhouse|elasticsearch|couchbase|dynamodb|oracledb|tedious)([^a-z]|$)|^PQ[a-z]|database\/sql/i;
-const IO = /(^|[^a-z])(recv(from|msg|v)?|send(to|msg|v)?|p?readv?(64)?|p?writev?(64)?|connect|getaddrinfo|fetch|fsync|fdatasync|openat?|getdents\w*|splice|sendfile|smtp|https?|grpc|undici|axios|curl|urllib\d?|requests|socket\w*|tls|dns)([^a-z]|$)|^(tcp|udp|sock|inet|unix|skb)_|SSL_|fs_(read|write|open)|(ext4|xfs|btrfs|nfs|blk|bio|jbd2|filemap|folio)_|io_schedule|(File|Socket)(Input|Output|Channel|Dispatcher)|send_smtp/i;
+const TIMER = anyOf(
+    String.raw`(^|[^a-z])(clock_)?(nano|u|m)?sleep(_|$|[^a-z]) schedule_timeout timerfd setTimeout parkNanos parkUntil`,
+    "i",
+);
+const EVENTS = anyOf(
+    String.raw`^(__)?(do_)?(epoll_p?wait\d?|ep_poll|kevent|p?poll|sys_poll|p?select\w*|accept4?|wait|wait4|waitpid|pause)$
+        ^(inet_csk_accept|io_uring_enter|io_cqring_wait|uv__io_poll|sig(timed)?wait\w*)$ netpoll
+        (Nio|Epoll|KQueue)EventLoop EPoll\w*\.wait Selector(Impl)?\.(select|lockAndDoSelect) IOLoop`,
+);
+const POOL = anyOf(
+    String.raw`getTask awaitWork (Blocking|Transfer|Synchronous|DelayedWork)Queue queue\.get
+        runtime\.(findRunnable|stopm|notesleep|gcBgMarkWorker|bgsweep|bgscavenge|sysmon|templateThread)
+        net/http\.\(\*conn\)\.(serve|readRequest) (^|[^a-z])worker(_thread)?$ uv__work WorkerThread WaitForWork
+        VMThread WatcherThread kthread rcu_ Sidekiq::(Manager|Launcher) Puma::ThreadPool`,
+);
+const DRIVER = wordOf(
+    String.raw`pg pgx libpq postgres\w* mysql\w* mariadb mongo\w* redis ioredis jedis lettuce memcached? cassandra scylla
+        sqlite\w* jdbc hikari dbcp c3p0 sqlx psycopg\w* asyncpg pymysql sqlalchemy activerecord sequel tiberius clickhouse
+        elasticsearch couchbase dynamodb oracledb tedious`,
+);
+const isDatabase = (text: string) => DRIVER.test(text) || /^PQ[a-z]|database\/sql/.test(text);
+const CALL = wordOf(
+    String.raw`recv(from|msg|v)? send(to|msg|v)? p?readv?(64)? p?writev?(64)? connect getaddrinfo fetch fsync fdatasync
+        openat? getdents\w* splice sendfile smtp https? grpc undici axios curl urllib\d? requests socket\w* tls dns`,
+);
+const KERNEL_IO = anyOf(
+    String.raw`^(tcp|udp|sock|inet|unix|skb)_ SSL_ fs_(read|write|open) (ext4|xfs|btrfs|nfs|blk|bio|jbd2|filemap|folio)_
+        io_schedule (File|Socket)(Input|Output|Channel|Dispatcher) send_smtp`,
+);
+const isIo = (text: string) => CALL.test(text) || KERNEL_IO.test(text);
 
 const PACKAGE = /^.*\/(node_modules|site-packages|dist-packages|gems)\//;
 const CLIENT = /^(undici|axios|got|node-fetch|aiohttp|httpx|requests|urllib3|faraday)/;
 
-const RULES: [Why, RegExp][] = [["timer", TIMER], ["idle", EVENTS], ["lock", LOCK], ["io", IO]];
+const RULES: [Why, (text: string) => boolean][] = [
+    ["timer", (text) => TIMER.test(text)],
+    ["idle", (text) => EVENTS.test(text)],
+    ["lock", (text) => LOCK.test(text)],
+    ["io", isIo],
+];
 const MOST = 24; // frames to look at
 
 const textOf = (frame: Frame) => frame.name.replace(CLOCK, "");
@@ -45,8 +84,8 @@ export function whyOf(frames: Iterable<Frame>): Why {
     for (const frame of frames) {
         const text = textOf(frame);
         const inside = PACKAGE.test(frame.file) ? frame.file.replace(PACKAGE, "") : "";
-        if (why === "other") why = RULES.find(([, rule]) => rule.test(text))?.[0] ?? (CLIENT.test(inside) ? "io" : "other");
-        database ||= DATABASE.test(frame.name) || DATABASE.test(inside.split("/")[0]);
+        if (why === "other") why = RULES.find(([, rule]) => rule(text))?.[0] ?? (CLIENT.test(inside) ? "io" : "other");
+        database ||= isDatabase(frame.name) || isDatabase(inside.split("/")[0]);
         pool ||= POOL.test(frame.name);
         if (++looked >= MOST || familyOf(frame) === "own") break;
     }
@@ -71,7 +110,8 @@ export function sumsOf(tree: Tree, whys: (Why | null)[]): Record<Why, number> {
 // The stacks that are chosen, and no others.
 export function chosen(tree: Tree, choose: (node: number) => boolean): Tree {
     const leads = new Uint8Array(tree.n);
-    for (let i = tree.n - 1; i > 0; i--) if ((tree.self[i] > 0 && choose(i)) || leads[i]) leads[i] = leads[tree.parent[i]] = 1;
+    for (let i = tree.n - 1; i > 0; i--)
+        if ((tree.self[i] > 0 && choose(i)) || leads[i]) leads[i] = leads[tree.parent[i]] = 1;
     const builder = new TreeBuilder(tree, tree.other, false);
     const to = new Int32Array(tree.n);
     for (let i = 0; i < tree.n; i++) {
@@ -118,18 +158,31 @@ export function rowsOf(tree: Tree, whys: (Why | null)[]): WaitRow[] {
     for (let node = tree.n - 1; node > 0; node--) {
         const why = whys[node];
         if (why) below[node][why] = (below[node][why] ?? 0) + tree.self[node];
-        for (const [key, value] of Object.entries(below[node]) as [Why, number][]) below[tree.parent[node]][key] = (below[tree.parent[node]][key] ?? 0) + value;
+        for (const [key, value] of Object.entries(below[node]) as [Why, number][])
+            below[tree.parent[node]][key] = (below[tree.parent[node]][key] ?? 0) + value;
     }
     for (let node = 1; node < tree.n; node++) {
         const id = tree.name[node];
         const frame = frameOf(tree, id);
-        const row = rows.get(id) ?? { name: frame.name, file: frame.file, module: frame.module, self: 0, total: 0, why: "other" as Why, parts: {} };
+        const row = rows.get(id) ?? {
+            name: frame.name,
+            file: frame.file,
+            module: frame.module,
+            self: 0,
+            total: 0,
+            why: "other" as Why,
+            parts: {},
+        };
         rows.set(id, row);
         row.self += tree.self[node];
         if (node < (open.get(id) ?? 0)) continue;
         open.set(id, tree.end[node]);
         row.total += tree.total[node];
-        for (const [why, value] of Object.entries(below[node]) as [Why, number][]) row.parts[why] = (row.parts[why] ?? 0) + value;
+        for (const [why, value] of Object.entries(below[node]) as [Why, number][])
+            row.parts[why] = (row.parts[why] ?? 0) + value;
     }
-    return [...rows.values()].map(({ parts, ...row }) => ({ ...row, why: (Object.entries(parts) as [Why, number][]).sort((a, b) => b[1] - a[1])[0]?.[0] ?? "other" }));
+    return [...rows.values()].map(({ parts, ...row }) => ({
+        ...row,
+        why: (Object.entries(parts) as [Why, number][]).sort((a, b) => b[1] - a[1])[0]?.[0] ?? "other",
+    }));
 }

@@ -8,6 +8,7 @@ import { Flame } from "../flame/flame";
 import { digits, figures, share } from "../model/format";
 import { patternOf } from "../model/search";
 import { selector } from "../model/selector";
+import { absolute } from "../model/time";
 import { nameOf } from "../model/tree";
 import { WHYS, WHY_TITLE, type Why } from "../model/waiting";
 import { formatPath, nodeOnPath } from "../profile/state";
@@ -16,9 +17,11 @@ import { useScope, type Scope } from "../state/scope";
 import { useKeys } from "../ui/keys";
 import { Empty, Failure, Link, Loading, Panel, Segment } from "../ui/kit";
 import { ScopeBar } from "../ui/scope";
-import { shortName } from "./compare/changes";
+import { inSentence } from "./compare/named";
 import { largestNamed } from "./compare/choice";
 import { Find } from "./compare/find";
+import { Elsewhere } from "./compare/nothing";
+import { useNow } from "./compare/now";
 import { whose } from "./compare/picture";
 import { TELLS, TELL_TITLE, typeOfTell, useWaiting, type Tell, type Waited } from "./waiting/data";
 import { NoWaiting } from "./waiting/empty";
@@ -51,7 +54,7 @@ function Verdict({ waited, service }: { waited: Waited; service: string }) {
                         {who} waits <span class="warn">{figures(waits)} s a second</span>, of all its threads
                     </>
                 )}
-                {busy > 0 && first && `; most in ${shortName(first.name, 36)}`}
+                {busy > 0 && first && `; most in ${inSentence(first.name)}`}
             </h1>
             <span class="soft">{words && `${words[0].toUpperCase()}${words.slice(1)}.`}</span>
         </div>
@@ -63,7 +66,13 @@ function Reasons({ waited, why, idle }: { waited: Waited; why: Why | null; idle:
     const number = (value: number) => digits(measure.rate(value), 2);
     const busy = WHYS.filter((one) => one !== "idle").reduce((sum, one) => sum + sums[one], 0);
     const button = (value: Why | null, title: string, sum: number) => (
-        <button key={title} type="button" class="button pill" aria-pressed={why === value} onClick={() => change({ why: value, focus: null })}>
+        <button
+            key={title}
+            type="button"
+            class="button pill"
+            aria-pressed={why === value}
+            onClick={() => change({ why: value, focus: null })}
+        >
             {title} <span class="muted">{number(sum)}</span>
         </button>
     );
@@ -103,8 +112,16 @@ function Detail({ waited, name, node, type }: DetailProps) {
     return (
         <div class="diff-detail" role="group" aria-label="The chosen frame">
             <div class="who">
-                <b class="ellipsis" title={name}>{name || "All that is shown"}</b>
-                <small class="ellipsis">{row ? [row.why !== "other" && WHY_TITLE[row.why], node > 0 && whose(tree, tree.name[node])].filter(Boolean).join(" · ") : "\u00a0"}</small>
+                <b class="ellipsis" title={name}>
+                    {name || "All that is shown"}
+                </b>
+                <small class="ellipsis">
+                    {row
+                        ? [row.why !== "other" && WHY_TITLE[row.why], node > 0 && whose(tree, tree.name[node])]
+                              .filter(Boolean)
+                              .join(" · ")
+                        : "\u00a0"}
+                </small>
             </div>
             <dl>
                 <div>
@@ -124,15 +141,31 @@ function Detail({ waited, name, node, type }: DetailProps) {
             </dl>
             {name && (
                 <div class="actions">
-                    <Link class="button" title="Who calls it  (s)" href={explore({ show: "sandwich" })}>Callers<kbd class="wide">s</kbd></Link>
-                    <Link class="button" title="Its lines  (o)" href={explore({ src: "1" })}>Source<kbd class="wide">o</kbd></Link>
+                    <Link class="button" title="Who calls it  (s)" href={explore({ show: "sandwich" })}>
+                        Callers<kbd class="wide">s</kbd>
+                    </Link>
+                    <Link class="button" title="Its lines  (o)" href={explore({ src: "1" })}>
+                        Source<kbd class="wide">o</kbd>
+                    </Link>
                 </div>
             )}
         </div>
     );
 }
 
-function Work({ waited, tell, tells, type, stale }: { waited: Waited; tell: Tell; tells: Tell[]; type: ProfileType; stale: boolean }) {
+function Work({
+    waited,
+    tell,
+    tells,
+    type,
+    stale,
+}: {
+    waited: Waited;
+    tell: Tell;
+    tells: Tell[];
+    type: ProfileType;
+    stale: boolean;
+}) {
     const { params } = usePlace();
     const { tree, measure, answer, whole } = waited;
     const of = params.get("of") === "total" ? "total" : "self";
@@ -153,16 +186,28 @@ function Work({ waited, tell, tells, type, stale }: { waited: Waited; tell: Tell
             <Panel
                 class="fills-panel"
                 label="Where it waits"
-                title={<>Where it waits <span class="muted plain-weight wide">width = time waited</span></>}
+                title={
+                    <>
+                        Where it waits <span class="muted plain-weight wide">width = time waited</span>
+                    </>
+                }
                 aside={
                     <>
                         <Find tree={tree} selected={node} onSelect={select} />
-                        {tells.length > 1 && <Segment
-                            label="How waiting is told"
-                            value={tell}
-                            choices={tells.map((one) => ({ value: one, label: TELL_TITLE[one][0], title: TELL_TITLE[one][1] }))}
-                            onChoose={(value) => change({ by: value === tells[0] ? null : value, why: null, focus: null })}
-                        />}
+                        {tells.length > 1 && (
+                            <Segment
+                                label="How waiting is told"
+                                value={tell}
+                                choices={tells.map((one) => ({
+                                    value: one,
+                                    label: TELL_TITLE[one][0],
+                                    title: TELL_TITLE[one][1],
+                                }))}
+                                onChoose={(value) =>
+                                    change({ by: value === tells[0] ? null : value, why: null, focus: null })
+                                }
+                            />
+                        )}
                     </>
                 }
             >
@@ -189,7 +234,11 @@ function Work({ waited, tell, tells, type, stale }: { waited: Waited; tell: Tell
             <Panel
                 class="fills-panel"
                 label="Functions that wait"
-                title={<>Functions <span class="muted plain-weight wide">s a second, cores</span></>}
+                title={
+                    <>
+                        Functions <span class="muted plain-weight wide">s a second, cores</span>
+                    </>
+                }
                 aside={
                     <Segment
                         label="Numbers of"
@@ -217,9 +266,24 @@ function Body({ scope, types }: { scope: Scope; types: ProfileType[] }) {
     const why = WHYS.includes(params.get("why") as Why) ? (params.get("why") as Why) : null;
     const idle = params.get("idle") === "1";
     const { waited, loading, error, reload } = useWaiting(tell, type, scope, why, idle);
-    if (error) return <div class="diff-notes top"><Failure error={error} retry={reload} /></div>;
-    if (!waited) return <div class="diff-notes"><Loading rows={16} /></div>;
-    if (!waited.answer.total) return <Empty title="Nothing in this range"><p>No profile of it says that anything was waited for.</p></Empty>;
+    if (error)
+        return (
+            <div class="diff-notes top">
+                <Failure error={error} retry={reload} />
+            </div>
+        );
+    if (!waited)
+        return (
+            <div class="diff-notes">
+                <Loading rows={16} />
+            </div>
+        );
+    if (!waited.answer.total)
+        return (
+            <Empty title="Nothing in this range">
+                <p>No profile of it says that anything was waited for.</p>
+            </Empty>
+        );
     return (
         <>
             <Verdict waited={waited} service={scope.service} />
@@ -229,22 +293,46 @@ function Body({ scope, types }: { scope: Scope; types: ProfileType[] }) {
     );
 }
 
-export function Waiting() {
-    const scope = useScope();
-    const asked = useAsk<{ types: TypeRow[] }>("/api/v1/types", { query: selector("", scope.service, scope.matchers), ...scope.range });
+// A profile type that could tell waiting: as typeOfTell(), by its id.
+const tellsWaiting = (typeId: string) => /^(off_cpu|wall):|^(block|mutex):delay:/.test(typeId);
+
+function WaitingOf({ scope }: { scope: Scope }) {
+    const now = useNow(scope);
+    const asked = useAsk<{ types: TypeRow[] }>("/api/v1/types", {
+        query: selector("", scope.service, scope.matchers),
+        ...scope.range,
+    });
     const types = asked.data?.types ?? [];
     return (
         <main class="measuring fills waiting">
             <ScopeBar types={false} />
             {asked.error ? (
-                <div class="diff-notes top"><Failure error={asked.error} retry={asked.reload} /></div>
+                <div class="diff-notes top">
+                    <Failure error={asked.error} retry={asked.reload} />
+                </div>
             ) : !asked.data ? (
-                <div class="diff-notes"><Loading rows={16} /></div>
+                <div class="diff-notes">
+                    <Loading rows={16} />
+                </div>
             ) : TELLS.some((one) => typeOfTell(one, types)) ? (
                 <Body scope={scope} types={types} />
             ) : (
-                <NoWaiting service={scope.service} />
+                <Elsewhere
+                    service={scope.service}
+                    range={absolute(scope.range, now)}
+                    now={now}
+                    what="waiting profiles"
+                    is={tellsWaiting}
+                >
+                    <NoWaiting service={scope.service} />
+                </Elsewhere>
             )}
         </main>
     );
+}
+
+// What is known of one service is nothing to start from with another.
+export function Waiting() {
+    const scope = useScope();
+    return <WaitingOf key={scope.service} scope={scope} />;
 }

@@ -6,6 +6,7 @@ import type { DiffAnswer, DiffRow } from "../../api/answers";
 import { diffMeasure, grouped, rowChange, type Change, type Of } from "../../model/diff";
 import { count, digits, plural, signed } from "../../model/format";
 import type { Measure } from "../../model/measure";
+import { named } from "./named";
 
 const WIDTH = 96;
 const FIRST = 7; // rows of a group before "show all"
@@ -33,7 +34,14 @@ function Bar({ change, scale }: { change: Change; scale: Scale }) {
     return (
         <svg class="change-bar" width={WIDTH} height="20" aria-hidden="true">
             <path class="zero" d={`M${scale.zero} 0V20`} />
-            <rect class={tone} x={Math.min(scale.zero, end)} y="5" width={Math.max(1.5, Math.abs(end - scale.zero))} height="10" rx="1.5" />
+            <rect
+                class={tone}
+                x={Math.min(scale.zero, end)}
+                y="5"
+                width={Math.max(1.5, Math.abs(end - scale.zero))}
+                height="10"
+                rx="1.5"
+            />
             <path class="whisker" d={`M${low} 10H${high}M${low} 7v6M${high} 7v6`} />
         </svg>
     );
@@ -44,15 +52,6 @@ export function fixedTo(measure: Measure, values: number[]): (value: number) => 
     const largest = Math.max(0, ...values.map((value) => Math.abs(measure.rate(value))));
     const places = largest >= 100 ? 0 : largest >= 10 ? 1 : largest >= 1 ? 2 : 3;
     return (value) => digits(measure.rate(value), places);
-}
-
-// The end of a long name says more than its beginning: namespaces and packages go first.
-export function shortName(name: string, most = 28): string {
-    if (name.length <= most) return name;
-    const parts = name.split(/(?<=::|[./])(?=[^\d(])/);
-    while (parts.length > 1 && parts.join("").length > most) parts.shift();
-    const short = parts.join("");
-    return short.length < name.length && short.length > 3 ? "…" + short : name;
 }
 
 interface RowProps {
@@ -70,14 +69,22 @@ function Row({ row, change, measure, format, scale, chosen, onChoose }: RowProps
     const where = [row.name, row.file || row.module].filter(Boolean).join(" · ");
     const noise = change.isNoise ? "could be chance" : `± ${format(change.noise)}`;
     return (
-        <tr class={`choosable ${change.isNoise ? "noise" : ""}`} aria-selected={chosen} onClick={() => onChoose(row.name)}>
+        <tr
+            class={`choosable ${change.isNoise ? "noise" : ""}`}
+            aria-selected={chosen}
+            onClick={() => onChoose(row.name)}
+        >
             <th scope="row" title={where}>
-                <button type="button" class="plain ellipsis">{shortName(row.name)}</button>
+                <button type="button" class="plain ellipsis">
+                    {named(row.name)}
+                </button>
             </th>
             <td class="bar-cell">
                 <Bar change={change} scale={scale} />
             </td>
-            <td class={`number ${tone}`} title={`${noise} ${measure.unit}`}>{/[1-9]/.test(format(change.by)) ? signed(format(change.by), change.by) : format(0)}</td>
+            <td class={`number ${tone}`} title={`${noise} ${measure.unit}`}>
+                {/[1-9]/.test(format(change.by)) ? signed(format(change.by), change.by) : format(0)}
+            </td>
             <td class="number soft small wide">
                 {format(change.a)} → {format(change.b)}
             </td>
@@ -132,7 +139,8 @@ export function Changes(props: { answer: DiffAnswer; of: Of; fn: string; onChoos
     const both = [...grew, ...shrank, ...noise.slice(0, FIRST_NOISE)].map(changeOf).flatMap(({ a, b }) => [a, b]);
     const columns = matchMedia("(max-width: 640px)").matches ? 3 : 4; // a phone has no room for both numbers
     const shared = { columns, measure, format: fixedTo(measure, both), scale, changeOf, fn, onChoose };
-    const said = (rows: DiffRow[]) => (cut ? `${plural(rows.length, "function")} or more` : plural(rows.length, "function"));
+    const said = (rows: DiffRow[]) =>
+        cut ? `${plural(rows.length, "function")} or more` : plural(rows.length, "function");
     return (
         <div class="rows">
             <table class="table changes">
@@ -145,7 +153,13 @@ export function Changes(props: { answer: DiffAnswer; of: Of; fn: string; onChoos
                 </colgroup>
                 <Group title="Grew" said={said(grew)} rows={grew} first={FIRST} {...shared} />
                 <Group title="Shrank" said={said(shrank)} rows={shrank} first={FIRST} {...shared} />
-                <Group title="Within noise" said={`could be chance; ${plural(noiseAll, "function")}`} rows={noise} first={FIRST_NOISE} {...shared} />
+                <Group
+                    title="Within noise"
+                    said={`could be chance; ${plural(noiseAll, "function")}`}
+                    rows={noise}
+                    first={FIRST_NOISE}
+                    {...shared}
+                />
             </table>
         </div>
     );

@@ -32,7 +32,8 @@ export function useChoice(of: Compared): Choice {
     const { tree, starts } = of;
     const fn = params.get("fn");
     const at = nodeOnPath(tree, params.get("at") ?? "");
-    const node = fn === null ? (starts[0]?.node ?? 0) : at > 0 && nameOf(tree, at) === fn ? at : Math.max(0, nodeOf(of, fn));
+    const node =
+        fn === null ? (starts[0]?.node ?? 0) : at > 0 && nameOf(tree, at) === fn ? at : Math.max(0, nodeOf(of, fn));
     const select = (to: number) => {
         const name = to > 0 ? nameOf(tree, to) : null;
         const usual = name !== null && nodeOf(of, name) === to;

@@ -24,13 +24,18 @@ export function comparedOf(answer: DiffAnswer): Compared | null {
     const tree = diffTreeOf(answer.flamegraph, answer.scale);
     const whole = wholeOf(answer);
     const changes = Array.from({ length: tree.n }, (_, node) => nodeChange(tree, node, whole));
-    const starts = startsOf(tree, (node) => changes[node], (name) => familyOf(frameOf(tree, name)) === "own");
+    const starts = startsOf(
+        tree,
+        (node) => changes[node],
+        (name) => familyOf(frameOf(tree, name)) === "own",
+    );
     const compared = { answer, tree, measure: diffMeasure(answer), changes, starts };
     known.set(answer, compared);
     return compared;
 }
 
-export const useCompared = (answer: DiffAnswer | null): Compared | null => useMemo(() => answer && comparedOf(answer), [answer]);
+export const useCompared = (answer: DiffAnswer | null): Compared | null =>
+    useMemo(() => answer && comparedOf(answer), [answer]);
 
 // The node that stands for a function: the one that changed most.
 export function nodeOf({ tree, changes }: Compared, name: string): number {

@@ -20,7 +20,17 @@ export interface Action {
     href: string;
 }
 
-export function ChangeNumbers({ change, measure, a = "A", b = "B" }: { change: Change; measure: Measure; a?: string; b?: string }) {
+export function ChangeNumbers({
+    change,
+    measure,
+    a = "A",
+    b = "B",
+}: {
+    change: Change;
+    measure: Measure;
+    a?: string;
+    b?: string;
+}) {
     const tone = change.isNoise ? "muted" : change.by > 0 ? "grew" : "shrank";
     const short = /^.B$/.test(measure.unit) ? measure.format : measure.short; // bytes go from kB to GB: each says its unit
     return (
@@ -58,7 +68,19 @@ function places({ tree }: Compared, node: number): number {
     return n;
 }
 
-export function Detail({ of, node, actions, a, b }: { of: Compared; node: number; actions: Action[]; a?: string; b?: string }) {
+export function Detail({
+    of,
+    node,
+    actions,
+    a,
+    b,
+}: {
+    of: Compared;
+    node: number;
+    actions: Action[];
+    a?: string;
+    b?: string;
+}) {
     const { tree, changes, measure } = of;
     const name = tree.name[node];
     const several = node > 0 ? places(of, node) : 1;
@@ -66,35 +88,65 @@ export function Detail({ of, node, actions, a, b }: { of: Compared; node: number
     return (
         <div class="diff-detail" role="group" aria-label="The chosen frame">
             <div class="who">
-                <b class="ellipsis" title={tree.names[name]}>{node > 0 ? tree.names[name] : "Everything"}</b>
-                <small class="ellipsis" title={tree.files[name] || tree.modules[name]}>{about.join(" · ") || "\u00a0"}</small>
+                <b class="ellipsis" title={tree.names[name]}>
+                    {node > 0 ? tree.names[name] : "Everything"}
+                </b>
+                <small class="ellipsis" title={tree.files[name] || tree.modules[name]}>
+                    {about.join(" · ") || "\u00a0"}
+                </small>
             </div>
             <ChangeNumbers change={changes[node]} measure={measure} a={a} b={b} />
             <div class="actions">
-                {node > 0 && actions.map((action) => (
-                    <Link key={action.label} class="button" href={action.href} title={action.title}>
-                        {action.label}
-                        {action.key && <kbd class="wide">{action.key}</kbd>}
-                    </Link>
-                ))}
+                {node > 0 &&
+                    actions.map((action) => (
+                        <Link key={action.label} class="button" href={action.href} title={action.title}>
+                            {action.label}
+                            {action.key && <kbd class="wide">{action.key}</kbd>}
+                        </Link>
+                    ))}
             </div>
         </div>
     );
 }
 
 // What can be done with a frame.
-function FrameMenu({ of, choice, actions, at, onClose }: { of: Compared; choice: Choice; actions: Action[]; at: Point; onClose: () => void }) {
+function FrameMenu({
+    of,
+    choice,
+    actions,
+    at,
+    onClose,
+}: {
+    of: Compared;
+    choice: Choice;
+    actions: Action[];
+    at: Point;
+    onClose: () => void;
+}) {
     const entries: MenuEntry[] = [
         { label: "Focus", aside: "↵", onChoose: () => choice.setFocus(choice.node) },
         ...actions.map(({ label, key, href }) => ({ label, aside: key, href })),
         "line",
         { label: "Copy name", aside: "c", onChoose: () => void copy(choice.name, "Name copied") },
-        { label: "Copy stack", onChoose: () => void copy(pathOf(of.tree, choice.node).join("\n"), "Stack copied, outermost first") },
+        {
+            label: "Copy stack",
+            onChoose: () => void copy(pathOf(of.tree, choice.node).join("\n"), "Stack copied, outermost first"),
+        },
     ];
     return <Menu label="What to do with the frame" entries={entries} at={at} onClose={onClose} />;
 }
 
-export function Picture({ of, choice, label, actions }: { of: Compared; choice: Choice; label: string; actions: Action[] }) {
+export function Picture({
+    of,
+    choice,
+    label,
+    actions,
+}: {
+    of: Compared;
+    choice: Choice;
+    label: string;
+    actions: Action[];
+}) {
     const { tree, changes, measure, answer } = of;
     const [menu, setMenu] = useState<Point | null>(null);
     const noise = useCallback((node: number) => changes[node].isNoise, [of]);

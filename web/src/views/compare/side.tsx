@@ -22,7 +22,11 @@ const local = (text: string) => {
     return new Date(ms - new Date(ms).getTimezoneOffset() * 60000).toISOString().slice(0, 19);
 };
 
-const QUICK: [string, number][] = [["Last hour", 1], ["Last 3 hours", 3], ["Last day", 24]];
+const QUICK: [string, number][] = [
+    ["Last hour", 1],
+    ["Last 3 hours", 3],
+    ["Last day", 24],
+];
 
 function Form({ side, deployments, now, onChoose, close }: SideProps & { close: () => void }) {
     const [version, setVersion] = useState(side.version);
@@ -68,22 +72,44 @@ function Form({ side, deployments, now, onChoose, close }: SideProps & { close: 
             )}
             <label>
                 <span>From</span>
-                <input type="datetime-local" step="1" value={from} onInput={(event) => setFrom(event.currentTarget.value)} />
+                <input
+                    type="datetime-local"
+                    step="1"
+                    value={from}
+                    onInput={(event) => setFrom(event.currentTarget.value)}
+                />
             </label>
             <label>
                 <span>Until</span>
-                <input type="datetime-local" step="1" value={until} onInput={(event) => setUntil(event.currentTarget.value)} />
+                <input
+                    type="datetime-local"
+                    step="1"
+                    value={until}
+                    onInput={(event) => setUntil(event.currentTarget.value)}
+                />
             </label>
             <div class="row quick">
                 {QUICK.map(([title, hours]) => (
-                    <button key={title} type="button" class="button pill" onClick={() => setRange(parseTime(`now-${hours}h`, now), now)}>
+                    <button
+                        key={title}
+                        type="button"
+                        class="button pill"
+                        onClick={() => setRange(parseTime(`now-${hours}h`, now), now)}
+                    >
                         {title}
                     </button>
                 ))}
             </div>
             <label>
                 <span>Labels</span>
-                <input type="text" class="mono" spellcheck={false} placeholder={'env="prod"'} value={where} onInput={(event) => setWhere(event.currentTarget.value)} />
+                <input
+                    type="text"
+                    class="mono"
+                    spellcheck={false}
+                    placeholder={'env="prod"'}
+                    value={where}
+                    onInput={(event) => setWhere(event.currentTarget.value)}
+                />
             </label>
             <div class="row">
                 <span class="grow small bad">{wrong}</span>

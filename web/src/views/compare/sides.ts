@@ -29,6 +29,14 @@ export interface Sides {
     preset: Preset | ""; // "": each side by itself
 }
 
+// What is compared, and when that was asked.
+export interface Comparing {
+    scope: Scope;
+    sides: Sides;
+    deployments: Deployment[]; // of the service, the newest first
+    now: number;
+}
+
 const HOUR = 3600000;
 const DAY = 24 * HOUR;
 const OWN = ["version", "from", "until", "where"];
@@ -61,7 +69,13 @@ export function versionRange(version: string, deployments: Deployment[], now: nu
     return range(Math.max(begin, end - DAY), end);
 }
 
-function ownSide(params: URLSearchParams, side: "a" | "b", deployments: Deployment[], otherwise: Range, now: number): SideChoice {
+function ownSide(
+    params: URLSearchParams,
+    side: "a" | "b",
+    deployments: Deployment[],
+    otherwise: Range,
+    now: number,
+): SideChoice {
     const said = (name: string) => params.get(`${side}_${name}`) ?? "";
     const version = said("version");
     const standard = versionRange(version, deployments, now) ?? otherwise;
@@ -111,7 +125,11 @@ const ofSide = (side: "a" | "b", choice: SideChoice): Changes => ({
 });
 
 // What the address says of them; times do not move.
-export const addressOf = (a: SideChoice, b: SideChoice): Changes => ({ preset: null, ...ofSide("a", a), ...ofSide("b", b) });
+export const addressOf = (a: SideChoice, b: SideChoice): Changes => ({
+    preset: null,
+    ...ofSide("a", a),
+    ...ofSide("b", b),
+});
 export const addressOfPreset = (preset: Preset | null): Changes => {
     const none = Object.fromEntries(["a", "b"].flatMap((side) => OWN.map((name) => [`${side}_${name}`, null])));
     return { ...none, preset };
@@ -128,7 +146,8 @@ export function diffParams(scope: Scope, { a, b }: Sides, byShare: boolean): Par
     return { query: scope.query, ...of("left", a), ...of("right", b), normalize, limit: 1000 };
 }
 
-export const matchersText = (matchers: Matcher[]) => matchers.map(({ name, op, value }) => `${name} ${op} ${value}`).join(", ");
+export const matchersText = (matchers: Matcher[]) =>
+    matchers.map(({ name, op, value }) => `${name} ${op} ${value}`).join(", ");
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
@@ -160,6 +179,7 @@ export function presetTitle(preset: Preset, scope: Range, now: number): string {
 export function thanWhat(sides: Sides, scope: Range, now: number): string {
     if (sides.preset === "day") return " than yesterday";
     if (sides.preset === "week") return " than a week ago";
-    if (sides.preset === "before") return presetTitle("before", scope, now) === "Previous hour" ? " than the hour before" : " than just before";
+    if (sides.preset === "before")
+        return presetTitle("before", scope, now) === "Previous hour" ? " than the hour before" : " than just before";
     return "";
 }

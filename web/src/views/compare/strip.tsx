@@ -6,8 +6,7 @@ import { useAsk } from "../../api/use";
 import { moment } from "../../model/format";
 import { bucketsOf, fineStep } from "../../model/series";
 import { formatTime } from "../../model/time";
-import type { Scope } from "../../state/scope";
-import { windowText, type SideChoice, type Sides } from "./sides";
+import { windowText, type Comparing, type SideChoice } from "./sides";
 
 const WIDTH = 1000; // of the drawing; it is stretched
 const HEIGHT = 30;
@@ -16,21 +15,37 @@ function area(values: number[]): string {
     const top = Math.max(...values, 1);
     const step = WIDTH / Math.max(1, values.length);
     const y = (value: number) => (HEIGHT - (value / top) * (HEIGHT - 4)).toFixed(1);
-    return `M0 ${HEIGHT}${values.map((value, i) => `L${(i * step).toFixed(1)} ${y(value)}H${((i + 1) * step).toFixed(1)}`).join("")}V${HEIGHT}Z`;
+    const x = (i: number) => (i * step).toFixed(1);
+    const path = values.map((value, i) => `L${x(i)} ${y(value)}H${x(i + 1)}`).join("");
+    return `M0 ${HEIGHT}${path}V${HEIGHT}Z`;
 }
 
-function Window({ side, letter, span, now }: { side: SideChoice; letter: "A" | "B"; span: [number, number]; now: number }) {
+function Window({
+    side,
+    letter,
+    span,
+    now,
+}: {
+    side: SideChoice;
+    letter: "A" | "B";
+    span: [number, number];
+    now: number;
+}) {
     const at = (text: string) => ((Date.parse(text) - span[0]) / (span[1] - span[0])) * 100;
     const left = at(side.range.from);
     const width = Math.max(0.4, at(side.range.until) - left);
     return (
-        <div class={`window ${letter === "B" ? "solid" : ""}`} style={{ left: `${left}%`, width: `${width}%` }} title={`${letter}: ${windowText(side.range, now)}`}>
+        <div
+            class={`window ${letter === "B" ? "solid" : ""}`}
+            style={{ left: `${left}%`, width: `${width}%` }}
+            title={`${letter}: ${windowText(side.range, now)}`}
+        >
             <i>{letter}</i>
         </div>
     );
 }
 
-export function Strip({ scope, sides, now }: { scope: Scope; sides: Sides; now: number }) {
+export function Strip({ scope, sides, now }: Comparing) {
     const times = [sides.a, sides.b].flatMap(({ range }) => [Date.parse(range.from), Date.parse(range.until)]);
     const [first, last] = [Math.min(...times), Math.max(...times)];
     const margin = (last - first) * 0.03;

@@ -3,7 +3,7 @@
 import { neverDropped, type Growth } from "../../model/growth";
 import { bytes } from "../../model/format";
 import { Loading, Sparkline } from "../../ui/kit";
-import { shortName } from "../compare/changes";
+import { named } from "../compare/named";
 import type { Climb } from "./levels";
 
 // "9 h", "25 min", "3 d": as long as a person would say it is.
@@ -21,22 +21,38 @@ export function leakSentence({ growth }: Climb): string {
 
 function Row({ climb, chosen, onChoose }: { climb: Climb; chosen: boolean; onChoose: (name: string) => void }) {
     const { name, level, growth, leaks } = climb;
-    const small = `${bytes(growth.perHour)} an hour${leaks ? ` · ${neverDropped(growth) ? "never dropped" : "hardly dropped"}` : " · not steady"}`;
+    const how = !leaks ? "not steady" : neverDropped(growth) ? "never dropped" : "hardly dropped";
+    const small = `${bytes(growth.perHour)} an hour · ${how}`;
     return (
         <tr class="choosable" aria-selected={chosen} onClick={() => onChoose(name)}>
             <td title={name}>
-                <button type="button" class="plain ellipsis">{shortName(name, 30)}</button>
+                <button type="button" class="plain ellipsis">
+                    {named(name, 30)}
+                </button>
                 <small>{small}</small>
             </td>
             <td class="spark">
-                <Sparkline values={level.values} label={`In use of ${name} over time`} tone={leaks ? "grew" : undefined} width={96} />
+                <Sparkline
+                    values={level.values}
+                    label={`In use of ${name} over time`}
+                    tone={leaks ? "grew" : undefined}
+                    width={96}
+                />
             </td>
             <td class={`number ${leaks ? "grew" : "soft"}`}>+{bytes(growth.by)}</td>
         </tr>
     );
 }
 
-export function Leaks({ climbs, fn, onChoose }: { climbs: Climb[] | null; fn: string; onChoose: (name: string) => void }) {
+export function Leaks({
+    climbs,
+    fn,
+    onChoose,
+}: {
+    climbs: Climb[] | null;
+    fn: string;
+    onChoose: (name: string) => void;
+}) {
     if (!climbs) return <Loading rows={6} />;
     const leaks = climbs.filter((climb) => climb.leaks);
     const others = climbs.filter((climb) => !climb.leaks);
@@ -55,7 +71,12 @@ export function Leaks({ climbs, fn, onChoose }: { climbs: Climb[] | null; fn: st
         );
     return (
         <div class="rows">
-            {!leaks.length && <p class="calm">Nothing climbs steadily. A leak shows as a function that holds more with every snapshot, while traffic does not grow.</p>}
+            {!leaks.length && (
+                <p class="calm">
+                    Nothing climbs steadily. A leak shows as a function that holds more with every snapshot, while
+                    traffic does not grow.
+                </p>
+            )}
             <table class="table tall changes leaks">
                 <caption class="hidden">Functions whose memory grows</caption>
                 <colgroup>

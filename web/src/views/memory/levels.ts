@@ -14,7 +14,9 @@ export interface Climb {
 }
 
 // A bucket without a snapshot is absent; one where the function holds nothing is nought.
-export function levelOf(answer: Pick<FunctionAnswer, "start" | "step_seconds" | "buckets" | "bucket" | "value">): Level {
+export function levelOf(
+    answer: Pick<FunctionAnswer, "start" | "step_seconds" | "buckets" | "bucket" | "value">,
+): Level {
     const values = new Array<number | null>(answer.buckets).fill(null);
     answer.bucket.forEach((bucket, i) => (values[bucket] = answer.value[i]));
     return { startMs: Date.parse(answer.start), stepMs: answer.step_seconds * 1000, values };

@@ -23,7 +23,12 @@ export const TELL_TITLE: Record<Tell, [title: string, long: string]> = {
 };
 
 export function typeOfTell(tell: Tell, types: ProfileType[]): ProfileType | null {
-    return types.find(({ name, type, unit }) => unit === "nanoseconds" && name === tell && (tell === "wall" || tell === "off_cpu" || type === "delay")) ?? null;
+    return (
+        types.find(
+            ({ name, type, unit }) =>
+                unit === "nanoseconds" && name === tell && (tell === "wall" || tell === "off_cpu" || type === "delay"),
+        ) ?? null
+    );
 }
 
 export interface Waited {
@@ -65,7 +70,11 @@ export interface AskedWaiting {
 
 // `why`: only these; `idle`: idle stacks too, where no reason is chosen.
 export function useWaiting(tell: Tell, type: ProfileType, scope: Scope, why: Why | null, idle: boolean): AskedWaiting {
-    const question = (id: string) => ({ query: selector(id, scope.service, scope.matchers), ...scope.range, limit: 5000 });
+    const question = (id: string) => ({
+        query: selector(id, scope.service, scope.matchers),
+        ...scope.range,
+        limit: 5000,
+    });
     const asked = useAsk<QueryAnswer>("/api/v1/query", question(type.id));
     const cpu = useAsk<QueryAnswer>("/api/v1/query", question(CPU_TYPE));
     const ready = asked.data && (cpu.data || cpu.error) ? asked.data : null;
@@ -75,7 +84,16 @@ export function useWaiting(tell: Tell, type: ProfileType, scope: Scope, why: Why
         if (!ready || !whole) return null;
         const tree = chosen(whole, (node) => (why ? whys[node] === why : idle || whys[node] !== "idle"));
         const measure = measureOf(ready.type, ready.basis.covered_seconds);
-        return { answer: ready, whole, whys, sums: sumsOf(whole, whys), tree, rows: rowsOf(tree, whysOf(tree)), measure, cpu: cpuSide(cpu.data) };
+        return {
+            answer: ready,
+            whole,
+            whys,
+            sums: sumsOf(whole, whys),
+            tree,
+            rows: rowsOf(tree, whysOf(tree)),
+            measure,
+            cpu: cpuSide(cpu.data),
+        };
     }, [ready, whole, whys, why, idle]);
     return { waited, loading: asked.loading || cpu.loading, error: asked.error, reload: asked.reload };
 }

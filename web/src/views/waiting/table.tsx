@@ -4,13 +4,18 @@ import { useState } from "preact/hooks";
 import { digits, plural } from "../../model/format";
 import { WHY_TITLE, type WaitRow } from "../../model/waiting";
 import { Meter } from "../../ui/kit";
-import { shortName } from "../compare/changes";
+import { named } from "../compare/named";
 import type { Waited } from "./data";
 
 const FIRST = 60;
 const WORD = { lock: "lock", database: "database", io: "I/O", timer: "timer", other: "", idle: "idle" } as const;
 
-export function WaitTable(props: { waited: Waited; of: "self" | "total"; fn: string; onChoose: (name: string) => void }) {
+export function WaitTable(props: {
+    waited: Waited;
+    of: "self" | "total";
+    fn: string;
+    onChoose: (name: string) => void;
+}) {
     const { waited, of, fn, onChoose } = props;
     const [all, setAll] = useState(false);
     const rows = waited.rows.filter((row) => row[of] > 0).sort((a, b) => b[of] - a[of]);
@@ -21,11 +26,22 @@ export function WaitTable(props: { waited: Waited; of: "self" | "total"; fn: str
         const waits = waited.measure.rate(one[of]);
         const cpu = waited.cpu?.of(one.name, of) ?? 0;
         return (
-            <tr key={one.name + one.file} class="choosable" aria-selected={one.name === fn} onClick={() => onChoose(one.name)}>
+            <tr
+                key={one.name + one.file}
+                class="choosable"
+                aria-selected={one.name === fn}
+                onClick={() => onChoose(one.name)}
+            >
                 <td title={[one.name, one.file || one.module].filter(Boolean).join(" · ")}>
                     <span class="row">
-                        <button type="button" class="plain ellipsis">{shortName(one.name, 26)}</button>
-                        {WORD[one.why] && <span class="tag" title={WHY_TITLE[one.why]}>{WORD[one.why]}</span>}
+                        <button type="button" class="plain ellipsis">
+                            {named(one.name, 30)}
+                        </button>
+                        {WORD[one.why] && (
+                            <span class="tag" title={WHY_TITLE[one.why]}>
+                                {WORD[one.why]}
+                            </span>
+                        )}
                     </span>
                 </td>
                 <td class="wide">
@@ -39,13 +55,19 @@ export function WaitTable(props: { waited: Waited; of: "self" | "total"; fn: str
     return (
         <div class="rows">
             <table class="table waits">
-                <caption class="hidden">Functions that wait, in seconds a second of all threads, and the cores they use</caption>
+                <caption class="hidden">
+                    Functions that wait, in seconds a second of all threads, and the cores they use
+                </caption>
                 <thead>
                     <tr>
                         <th>{of === "self" ? "Waits in" : "Waits below"}</th>
                         <th class="wide c-meter" />
-                        <th class="number c-figure" aria-sort="descending" title="Seconds a second, of all threads">Waiting ↓</th>
-                        <th class="number c-figure" title="Cores that the same function uses">CPU</th>
+                        <th class="number c-figure" aria-sort="descending" title="Seconds a second, of all threads">
+                            Waiting ↓
+                        </th>
+                        <th class="number c-figure" title="Cores that the same function uses">
+                            CPU
+                        </th>
                     </tr>
                 </thead>
                 <tbody>
