@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+import uuid
 
 from shop_frames import SOURCES, Stacks
 
@@ -174,7 +175,8 @@ class Shop:
 
     def attributes(self, service, pod, version):
         host, env, _ = service.pods[pod]
-        return {"service.name": service.name, "service.version": version, "service.instance.id": f"{service.name}-{pod}",
+        instance = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{pod}.{service.name}.shop.example"))
+        return {"service.name": service.name, "service.version": version, "service.instance.id": instance,
                 "k8s.pod.name": f"{service.name}-{pod}", "host.name": host, "cloud.availability_zone": HOSTS[host],
                 "deployment.environment": env, **service.facts}
 
@@ -253,12 +255,11 @@ class Shop:
     def record(self, request, service, chance):
         """Two minutes of every sample with its time: the main thread works on one request after another, each a span."""
         period, begin, end = round(1e9 / RECORDED_HZ), (self.now_s - RECORDED_S) * 10 ** 9, self.now_s * 10 ** 9
-        rows = request.spread(service, "cpu")
+        rows, samples = request.spread(service, "cpu"), []
         for thread in sorted({row[4].thread for row in rows}):
             mine = [row for row in rows if row[4].thread == thread]
             weights = [row[2] for row in mine]
-            at, gap, samples = begin, period / (sum(weights) * service.pods[0][2]), []
-            gap = max(period, gap)
+            at, gap = begin, max(period, period / (sum(weights) * service.pods[0][2]))
             slow_at = begin + 70 * 10 ** 9
             while at < end:
                 slow = at >= slow_at and thread == "node"
@@ -272,9 +273,9 @@ class Shop:
                         samples.append((int(at), f'{row[0]},"values":["{period}"],"timestampsUnixNano":["{int(at)}"]'
                                                  f'{f",{chr(34)}linkIndex{chr(34)}:{link}" if link else ""}}}'))
                     at += period if slow else gap * (.7 + .6 * chance.random.random())
-            for first in range(begin, end, 10 * 10 ** 9):
-                part = [text for when, text in samples if first <= when < first + 10 * 10 ** 9]
-                request.profile("cpu", "nanoseconds", first / 1e9, 10, part, ("cpu", "nanoseconds", period))
+        for first in range(begin, end, 10 * 10 ** 9):
+            part = [text for when, text in samples if first <= when < first + 10 * 10 ** 9]
+            request.profile("cpu", "nanoseconds", first / 1e9, 10, part, ("cpu", "nanoseconds", period))
 
     @staticmethod
     def burst(chance, rows, weights, count, slow):
