@@ -35,9 +35,9 @@ test("an interval is wide for few observations and never without bounds", () => 
 });
 
 test("labels that explain come first, those that never do are not offered", () => {
-    const names = ["zone", "__name__", "thread.name", "service.name", "service_name", "http.route", "pprof.profile.comment"];
-    assert.deepEqual(labelsInOrder(names, ""), ["service_name", "http.route", "thread.name", "zone"]);
-    assert.deepEqual(labelsInOrder(names, "shop"), ["http.route", "thread.name", "zone"]);
+    const names = ["zone", "__name__", "thread.name", "service.name", "service_name", "http.route", "process.pid", "pprof.profile.comment"];
+    assert.deepEqual(labelsInOrder(names, ""), ["service_name", "http.route", "thread.name", "zone", "process.pid"]);
+    assert.deepEqual(labelsInOrder(names, "shop"), ["http.route", "thread.name", "zone", "process.pid"]);
     assert.equal(labelToStart(["http.route", "zone"], new Map([["http.route", 1], ["zone", 3]])), "zone");
     assert.equal(labelToStart(["http.route"], new Map()), "http.route");
     assert.equal(labelToStart([], new Map()), "");

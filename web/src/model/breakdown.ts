@@ -52,14 +52,15 @@ export function breakdownOf(answer: QueryAnswer, label: string, until: number, w
 const TELLING = [
     "service_name", "http.route", "endpoint", "span.name", "rpc.method", "service.version", "version", "deployment.environment.name",
     "deployment.environment", "env", "k8s.pod.name", "pod", "host.name", "service.instance.id", "k8s.namespace.name", "k8s.deployment.name",
-    "container.name", "container.id", "thread.name", "thread", "cloud.availability_zone", "cloud.region",
+    "container.name", "container.id", "thread.name", "thread", "cloud.availability_zone", "cloud.region", "process.owner",
 ];
+const LAST = /^process\.(pid|parent_pid|creation\.time|command.*|executable\.path)$/; // nearly as many values as profiles
 const NEVER = /^(__.*__|service\.name|pprof\..*)$/;
 
 export function labelsInOrder(names: string[], service: string): string[] {
-    const rank = (name: string) => (TELLING.indexOf(name) + 1 || TELLING.length + 1);
+    const rank = (name: string) => (LAST.test(name) ? Infinity : TELLING.indexOf(name) + 1 || TELLING.length + 1);
     return names.filter((name) => !NEVER.test(name) && !(service && name === "service_name"))
-        .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+        .sort((a, b) => (rank(a) === rank(b) ? (a < b ? -1 : 1) : rank(a) - rank(b)));
 }
 
 // The first that tells anything apart; before their values are counted, the first.
