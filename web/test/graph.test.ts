@@ -62,3 +62,8 @@ test("callers stand above what they call, and boxes beside each other do not tou
     for (const { from, to } of edges) assert.ok(nodes[from].layer < nodes[to].layer);
     for (const a of nodes) for (const b of nodes) if (a !== b && a.layer === b.layer) assert.ok(Math.abs(a.x - b.x) >= 100);
 });
+
+test("what is not connected stands beside the rest, not far away", () => {
+    const { width } = graphOf(drawn("a;b;c 9", "d;e 5", "f;g 4", "h 3"), WIDE, 60, 0);
+    assert.ok(width <= 4 * 100 + 3 * 28, `${width}`);
+});

@@ -108,9 +108,23 @@ function place(nodes: GraphNode[], edges: GraphEdge[], widths: number[]): number
             spread(row, wished);
         }
     }
-    const left = Math.min(...nodes.map(({ x }, i) => x - widths[i] / 2));
-    for (const node of nodes) node.x -= left;
-    return Math.max(0, ...nodes.map(({ x }, i) => x + widths[i] / 2));
+    return closed(nodes, widths);
+}
+
+// Takes out the space that no layer uses: what is not connected drifts apart.  How wide it is then.
+function closed(nodes: GraphNode[], widths: number[]): number {
+    const order = nodes.map((_, i) => i).sort((a, b) => nodes[a].x - widths[a] / 2 - (nodes[b].x - widths[b] / 2));
+    let end = -Infinity; // of what was gone through
+    let shift = -Infinity;
+    let width = 0;
+    for (const i of order) {
+        const [left, right] = [nodes[i].x - widths[i] / 2, nodes[i].x + widths[i] / 2];
+        if (shift === -Infinity || left > end + SPACE) shift = shift === -Infinity ? left : shift + left - end - SPACE;
+        end = Math.max(end, right);
+        nodes[i].x -= shift;
+        width = Math.max(width, nodes[i].x + widths[i] / 2);
+    }
+    return width;
 }
 
 // `widthOf`: of the box of a name, in px.

@@ -47,10 +47,10 @@ export function Toolbar(props: {
                 <Segment label="Form of the profile" value={show} choices={ON_PHONE.map(choice)} onChoose={choose} />
                 <MenuButton
                     label="Other forms"
-                    class="square"
+                    class={ON_PHONE.includes(show) ? "square" : ""}
                     plain
                     alignRight
-                    text={<Icon name="more" />}
+                    text={ON_PHONE.includes(show) ? <Icon name="more" /> : TITLES[show]}
                     entries={WIDE.filter((one) => !ON_PHONE.includes(one)).map((one) => ({ label: TITLES[one], chosen: one === show, onChoose: () => choose(one) }))}
                 />
                 <OptionsButton look={look} source={props.source} pinned={props.pinned} />

@@ -82,7 +82,7 @@ function useRefined(base: Tree, source: ProfileSource | null, title: string) {
 // The root by the name of what it is: the service, the file.
 function titleOf({ params }: ProfileSource | { params: Record<string, never> }): string {
     const service = /[{,]service_name="((?:[^"\\]|\\.)*)"/s.exec(String(params.query ?? ""));
-    return service ? unquote(service[1]) : String(params.name ?? "all");
+    return service ? unquote(service[1]) : String(params.name ?? "All services");
 }
 
 function titled(tree: Tree, title: string): Tree {
