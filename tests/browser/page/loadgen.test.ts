@@ -2,6 +2,7 @@
 // The page on what the load generator sends: a fleet that is not the shop, with names nobody chose for it.
 import { execFileSync } from "node:child_process";
 import type { QueryAnswer } from "../../../web/src/api/answers";
+import { shortName } from "../../../web/src/model/family";
 import { coveredSeconds, measureOf } from "../../../web/src/model/measure";
 import { CPU, check, cpu, equal, number, world, type Tools } from "./kit";
 
@@ -35,6 +36,6 @@ test("a service's functions are those of the API", async ({ open, ask }) => {
     check("there is something to see", answer.total > 0);
     await view.sees(measure.format(answer.total).split(" ")[0]);
     equal(number(await view.text(".profile-side")), answer.top!.functions);
-    await view.sees(answer.top!.rows[0].name);
+    await view.sees(shortName(answer.top!.rows[0].name));
     await view.picture("explore-loadgen");
 });

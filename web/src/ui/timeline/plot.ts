@@ -69,9 +69,18 @@ function split(u: uPlot, chosen: [number, number] | null, inside: string, outsid
     return paint;
 }
 
+// Points between two gaps, which no line would show.
+function lonely(u: uPlot, series: number): number[] {
+    const values = u.data[series];
+    const found: number[] = [];
+    for (let i = 0; i < values.length; i++)
+        if (values[i] != null && values[i - 1] == null && values[i + 1] == null) found.push(i);
+    return found;
+}
+
 function seriesOptions(props: TimelineProps, chosen: () => [number, number] | null): uPlot.Series[] {
     return props.series.map(({ tone, label }, i) => {
-        const points = { show: false };
+        const points = { size: 4, filter: lonely };
         if (props.stacked) return { label, points, stroke: token("panel"), width: 1, fill: stackColor(i) };
         if (tone === "ghost") return { label, points, stroke: token("line-2"), width: 1.2, dash: [3, 3] };
         if (tone) return { label, points, stroke: token(tone), width: 1.5 };
