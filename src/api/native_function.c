@@ -86,7 +86,7 @@ static void put_answer(struct kiln_native_call *call, const struct kiln_ask *ask
     kiln_native_put_text(call, "function", args->functions.items[0]);
     kiln_native_put_type(call, &ask->type);
     kiln_native_put_range(call, args->from_ns, args->until_ns);
-    kiln_native_put_time(call, "start", args->from_ns);
+    kiln_native_put_moment(call, "start", args->from_ns);
     kiln_native_put_seconds(call, "step_seconds", step_ns);
     kiln_native_put_u64(call, "buckets", (args->until_ns - args->from_ns + step_ns - 1) / step_ns);
     put_columns(call, all, part);

@@ -214,7 +214,10 @@ void kiln_native_put_number(struct kiln_native_call *call, const char *name, dou
 void kiln_native_put_u64(struct kiln_native_call *call, const char *name, uint64_t number);
 void kiln_native_put_i64(struct kiln_native_call *call, const char *name, int64_t number);
 void kiln_native_put_flag(struct kiln_native_call *call, const char *name, bool flag);
-void kiln_native_put_time(struct kiln_native_call *call, const char *name, uint64_t ns);
+void kiln_native_put_time(struct kiln_native_call *call, const char *name,
+                          uint64_t ns); /* 0: null */
+/* The same where 0 is the time of a question and not the lack of one. */
+void kiln_native_put_moment(struct kiln_native_call *call, const char *name, uint64_t ns);
 void kiln_native_put_seconds(struct kiln_native_call *call, const char *name, uint64_t ns);
 void kiln_native_put_id(struct kiln_native_call *call, const char *name, const uint8_t *id,
                         size_t size); /* all zero: null */

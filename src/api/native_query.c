@@ -129,7 +129,7 @@ static void put_timeline(struct kiln_native_call *call, const struct kiln_timeli
 
     kiln_json_put_name(&call->w, "series");
     kiln_json_put_object(&call->w);
-    kiln_native_put_time(call, "start", args->from_ns);
+    kiln_native_put_moment(call, "start", args->from_ns);
     kiln_native_put_seconds(call, "step_seconds", step_ns);
     kiln_native_put_u64(call, "buckets", (args->until_ns - args->from_ns + step_ns - 1) / step_ns);
     kiln_json_put_name(&call->w, "by");

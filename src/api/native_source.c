@@ -56,7 +56,8 @@ static struct region shortened(struct kiln_native_call *call, struct region regi
     kiln_native_note(call, "text_cut", "the text is cut to %d lines", TEXT_LINES_MAX);
     if (dearest - region.first >= TEXT_LINES_MAX)
         region.first = dearest - TEXT_LINES_MAX / 2;
-    region.last = region.first + TEXT_LINES_MAX - 1;
+    if (region.last - region.first >= TEXT_LINES_MAX) /* lines may be numbered up to the last */
+        region.last = region.first + TEXT_LINES_MAX - 1;
     return region;
 }
 

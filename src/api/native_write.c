@@ -97,16 +97,22 @@ void kiln_native_put_flag(struct kiln_native_call *call, const char *name, bool 
     kiln_json_put_bool(&call->w, flag);
 }
 
-void kiln_native_put_time(struct kiln_native_call *call, const char *name, uint64_t ns)
+void kiln_native_put_moment(struct kiln_native_call *call, const char *name, uint64_t ns)
 {
     kiln_json_put_name(&call->w, name);
-    if (ns == 0) {
-        kiln_json_put_null(&call->w);
-        return;
-    }
     kiln_json_put_raw_begin(&call->w);
     kiln_when_format(ns, &call->body);
     kiln_json_put_raw_end(&call->w);
+}
+
+void kiln_native_put_time(struct kiln_native_call *call, const char *name, uint64_t ns)
+{
+    if (ns) {
+        kiln_native_put_moment(call, name, ns);
+        return;
+    }
+    kiln_json_put_name(&call->w, name);
+    kiln_json_put_null(&call->w);
 }
 
 void kiln_native_put_said(struct kiln_native_call *call, const char *name, const char *text)
@@ -164,7 +170,10 @@ void kiln_native_put_type(struct kiln_native_call *call, const struct kiln_type 
 
 void kiln_native_put_range(struct kiln_native_call *call, uint64_t from_ns, uint64_t until_ns)
 {
-    kiln_native_put_time(call, "from", from_ns);
+    if (until_ns)
+        kiln_native_put_moment(call, "from", from_ns);
+    else
+        kiln_native_put_time(call, "from", from_ns);
     kiln_native_put_time(call, "until", until_ns);
 }
 

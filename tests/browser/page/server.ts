@@ -48,11 +48,13 @@ export class Server {
         return ["--tokens", file];
     }
 
+    // Starts it, or starts it again where it was.
     async start(): Promise<void> {
         const ready = join(this.folder, "ready.json");
+        rmSync(ready, { force: true });
         const log = openSync(join(this.folder, "log"), "a");
         const words = [
-            ...(this.options.host ? [] : ["server"]), "--data-dir", join(this.folder, "data"), "--listen", "127.0.0.1:0",
+            ...(this.options.host ? [] : ["server"]), "--data-dir", join(this.folder, "data"), "--listen", this.url ? new URL(this.url).host : "127.0.0.1:0",
             "--otlp-grpc", "off", "--otlp-http", "off", "--socket", join(this.folder, "kiln.sock"), "--ready-file", ready,
             ...this.tokenWords(), ...(this.options.words ?? []),
         ];
@@ -69,13 +71,16 @@ export class Server {
         return readFileSync(join(this.folder, "log"), "utf8").slice(-4000);
     }
 
-    async stop(): Promise<void> {
+    async kill(): Promise<void> {
         const child = this.process;
-        if (child && child.exitCode === null) {
-            const gone = new Promise((done) => child.once("exit", done));
-            child.kill("SIGKILL");
-            await gone;
-        }
+        if (!child || child.exitCode !== null || child.signalCode !== null) return;
+        const gone = new Promise((done) => child.once("exit", done));
+        child.kill("SIGKILL");
+        await gone;
+    }
+
+    async stop(): Promise<void> {
+        await this.kill();
         rmSync(this.folder, { recursive: true, force: true });
     }
 }

@@ -98,6 +98,18 @@ TEST(native_source, a_file_that_is_too_short_is_another_version)
     stop();
 }
 
+TEST(native_source, a_line_may_have_the_last_number_there_is)
+{
+    start();
+    give_text(44);
+    api_kit_put_cpu(&kit,
+                    "main;parse@/build/json.go:9223372036854775807 9\n"
+                    "main;parse@/build/json.go:9223372036854775000 9000\n",
+                    5 * MINUTE, "service.name=shop", 3);
+    CHECK(says(api_kit_get(&kit, PARSE), "speaks of line 9223372036854775807: it is another"));
+    stop();
+}
+
 TEST(native_source, functions_of_one_name_in_other_files_are_told)
 {
     const char *text;

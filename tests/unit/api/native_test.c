@@ -105,6 +105,18 @@ TEST(native, a_query_is_a_series_over_time)
     stop();
 }
 
+TEST(native, a_question_may_begin_with_1970)
+{
+    start();
+    CHECK(
+        says(get("/api/v1/query?query=" ORDERS "&format=series&step=1d&from=1970-01-01T00:00:00Z"),
+             "\"from\":\"1970-01-01T00:00:00Z\""));
+    CHECK(
+        says(get("/api/v1/query?query=" ORDERS "&format=series&step=1d&from=1970-01-01T00:00:00Z"),
+             "\"start\":\"1970-01-01T00:00:00Z\""));
+    stop();
+}
+
 TEST(native, a_diff_names_windows_selectors_versions_or_deployments)
 {
     start();

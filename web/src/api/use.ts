@@ -3,13 +3,13 @@
 // the new one is on its way, and forgets an answer that nobody waits for any more.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, ask, type ApiError, type Params } from "./client";
-import { useTick } from "../state/refresh";
+import { refreshNow, useTick } from "../state/refresh";
 
 export interface Asked<T> {
     data: T | null; // the last answer, perhaps to an earlier question
     error: ApiError | null;
     loading: boolean; // the answer to the present question is not there yet
-    reload: () => void;
+    reload: () => void; // all that is shown: what failed seldom failed alone
 }
 
 const KEPT = 64;
@@ -54,13 +54,12 @@ export function forgetAnswers(): void {
 export function useAsk<T>(path: string | null, params?: Params): Asked<T> {
     const url = path === null ? null : address(path, params);
     const tick = useTick();
-    const [again, setAgain] = useState(0);
     const [state, setState] = useState<{ url: string | null; data: T | null; error: ApiError | null }>({
         url: null,
         data: null,
         error: null,
     });
-    const key = `${url}#${tick}#${again}`;
+    const key = `${url}#${tick}`;
     const latest = useRef(key);
     latest.current = key;
 
@@ -76,10 +75,6 @@ export function useAsk<T>(path: string | null, params?: Params): Asked<T> {
         return () => leave(url, one);
     }, [key]);
 
-    const reload = () => {
-        if (url !== null) kept.delete(url);
-        setAgain(again + 1);
-    };
     const loading = url !== null && state.url !== key;
-    return { data: state.data, error: loading ? null : state.error, loading, reload };
+    return { data: state.data, error: loading ? null : state.error, loading, reload: refreshNow };
 }

@@ -105,7 +105,7 @@ export function knowledgeOf(typeId: string): Knowledge {
     const [name, type] = typeId.split(":");
     const known = BY_TYPE[`${name}:${type}`];
     if (known) return known;
-    const title = name === type ? name : `${name} ${type}`;
+    const title = !type || name === type ? name : `${name} ${type}`;
     return { title: title.replace(/_/g, " "), term: typeId, samples: "", useFor: "", redFlags: [] };
 }
 

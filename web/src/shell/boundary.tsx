@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a view cannot draw must not take the page with it: says what failed, and what can be done.
 import { Component, type ComponentChildren } from "preact";
+import { forgetAnswers } from "../api/use";
 import { copy, Empty, Link } from "../ui/kit";
 
 interface Props {
@@ -19,6 +20,7 @@ export class Boundary extends Component<Props, { failed: Error | null; at: strin
     override componentDidCatch(error: unknown): void {
         const failed = error instanceof Error ? error : new Error(String(error));
         console.error(failed);
+        forgetAnswers(); // one of them was not what it should be, perhaps
         this.setState({ failed });
     }
 

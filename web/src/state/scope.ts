@@ -15,11 +15,11 @@ export interface Scope {
 
 export function scopeOf(params: URLSearchParams, type = CPU_TYPE): Scope {
     const service = params.get("service") ?? "";
-    const chosen = params.get("type") ?? type;
+    const chosen = params.get("type") || type;
     const { matchers, rest } = readMatchers(params.get("where") ?? "");
     const range = {
-        from: params.get("from") ?? DEFAULT_RANGE.from,
-        until: params.get("until") ?? DEFAULT_RANGE.until,
+        from: params.get("from") || DEFAULT_RANGE.from,
+        until: params.get("until") || DEFAULT_RANGE.until,
     };
     return { service, type: chosen, matchers, range, query: selector(chosen, service, matchers, rest) };
 }

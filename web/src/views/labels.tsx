@@ -2,6 +2,7 @@
 // Labels: a profile broken down by any label; each value leads into Explore, or is compared with the rest.
 import type { QueryAnswer } from "../api/answers";
 import { useEach } from "../api/each";
+import type { ApiError } from "../api/client";
 import { useAsk } from "../api/use";
 import { breakdownOf, labelsInOrder, labelToStart, possessive, sentenceOf, type Breakdown } from "../model/breakdown";
 import { count, percent, plural } from "../model/format";
@@ -30,6 +31,7 @@ interface Names {
     all: string[];
     counts: Map<string, number>;
     loading: boolean;
+    error: ApiError | null;
 }
 
 function useNames(scope: Scope): Names {
@@ -41,7 +43,7 @@ function useNames(scope: Scope): Names {
         params: { query: scope.query, ...scope.range, limit: COUNTED + 1 },
     })));
     const counts = new Map([...values].flatMap(([name, answer]) => (answer ? [[name, answer.values.length]] : [])));
-    return { all, counts, loading: asked.loading };
+    return { all, counts, loading: asked.loading, error: asked.error };
 }
 
 const countText = (n: number | undefined) => (n === undefined ? "" : n > COUNTED ? `${count(COUNTED)}+` : count(n));
@@ -114,7 +116,8 @@ export function Labels() {
     const label = params.get("by") ?? labelToStart(names.all, names.counts);
     const { asked, answer, breakdown, measure, until } = useBreakdown(scope, label);
     const whose = `${scope.service ? possessive(scope.service) : "all"} ${knowledgeOf(scope.type).title.replace(/^[A-Z](?=[a-z])/, (c) => c.toLowerCase())}`;
-    const nothing = !names.loading && !names.all.length;
+    const nothing = !names.loading && !names.error && !names.all.length;
+    const error = asked.error ?? names.error;
     const empty = breakdown !== null && !breakdown.parts.length;
     return (
         <main class="measuring">
@@ -130,8 +133,8 @@ export function Labels() {
                         <LabelChoice names={names} label={label} />
                     </>
                 )}
-                {asked.error && <Failure error={asked.error} retry={asked.reload} />}
-                {!breakdown && !asked.error && !nothing && <Loading rows={10} />}
+                {error && <Failure error={error} retry={asked.reload} />}
+                {!breakdown && !error && !nothing && <Loading rows={10} />}
                 {answer && breakdown && measure && !empty && (
                     <div class={asked.loading ? "stale" : ""}>
                         <Picture breakdown={breakdown} label={label} until={until} measure={measureOf(answer.type, 1)} />

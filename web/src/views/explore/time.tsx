@@ -7,7 +7,7 @@ import { measureOf } from "../../model/measure";
 import { formatTime } from "../../model/time";
 import { linkTo, open } from "../../state/place";
 import { setRange, type Scope } from "../../state/scope";
-import { Loading } from "../../ui/kit";
+import { Failure, Loading } from "../../ui/kit";
 import { Timeline } from "../../ui/timeline";
 import type { Load } from "./load";
 
@@ -91,6 +91,8 @@ export function TimePanel(props: { scope: Scope; load: Load; answer: QueryAnswer
                         annotations={load.annotations}
                         onDeployment={scope.service ? compareDeployment(load) : undefined}
                     />
+                ) : load.asked.error ? (
+                    answer && <Failure error={load.asked.error} retry={load.asked.reload} />
                 ) : (
                     <Loading rows={4} />
                 )}
