@@ -157,6 +157,15 @@ test("a frame has a menu, and a function a life over time", async ({ open, last 
     await view.sees("only loadRules");
 });
 
+test("a menu that is closed gives the focus back", async ({ open, last }) => {
+    const view = await open("/explore", ofCheckout(last));
+    await button(view, "Export").focus();
+    await view.page.keyboard.press("Enter");
+    await view.page.getByRole("menuitem", { name: /pprof/ }).waitFor();
+    await view.page.keyboard.press("Escape");
+    equal(await view.page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Export");
+});
+
 test("keys choose the form, and each form is its own address", async ({ open, last }) => {
     const view = await open("/explore", ofCheckout(last, { fn: "loadRules" }));
     for (const [key, show] of [["2", "sandwich"], ["3", "time"], ["4", "graph"], ["5", "tree"], ["1", null]] as const) {

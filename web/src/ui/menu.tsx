@@ -36,6 +36,7 @@ function walk(event: KeyboardEvent, box: HTMLElement, close: () => void): void {
 // `at`: the corner; it moves so that all of it is seen.
 export function Menu(props: { entries?: MenuEntry[]; at: Point; onClose: () => void; children?: ComponentChildren; label: string; class?: string }) {
     const box = useRef<HTMLDivElement>(null);
+    const [before] = useState(() => document.activeElement as HTMLElement | null); // where the focus goes back to
     useLayoutEffect(() => {
         const menu = box.current!;
         const { width, height } = menu.getBoundingClientRect();
@@ -44,7 +45,6 @@ export function Menu(props: { entries?: MenuEntry[]; at: Point; onClose: () => v
         (menu.querySelector<HTMLElement>("[autofocus], input, [role=menuitem]") ?? menu).focus();
     }, []);
     useEffect(() => {
-        const before = document.activeElement as HTMLElement | null;
         const outside = (event: Event) => !box.current?.contains(event.target as Node) && props.onClose();
         addEventListener("pointerdown", outside, true);
         addEventListener("resize", props.onClose);
