@@ -199,9 +199,13 @@ function fileUnit(file: string): string {
     return said.slice(-2).join("/").replace(/\.\w+$/, "");
 }
 
+// What a compiler makes of a C function: copies and parts of it.
+const CLONE = /^\w+\.(isra|part|constprop|cold|lto_priv|llvm)\b/;
+
 // "IndexSearcher.search" of "org.apache.lucene.search.IndexSearcher.search": what is left where the whole
 // does not fit.
 export function shortName(name: string): string {
+    if (CLONE.test(name)) return name;
     const go = /^(?:[\w.~-]+\/)+(.+)$/.exec(name);
     if (go) return go[1];
     if (/^[\w$]+(\.[\w$<>]+){2,}(\(.*\))?$/.test(name)) return name.replace(/\(.*$/, "").split(".").slice(-2).join(".");
