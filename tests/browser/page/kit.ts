@@ -19,7 +19,8 @@
 //
 // world({fill: false})          nothing in the server; {words: ["--retention", "1d"]} for its command line;
 //                               {tokens: [{token: "a", access: "admin"}, {token: "r", access: "read"}]} for who may come in
-// open(path, params, {theme: "dark", width: 390})     themes light, dark; widths WIDE (1280), PHONE (390); any other too
+// open(path, params, {theme: "dark", width: 390})     themes light, dark; widths WIDE (1280), PHONE (390); any other too;
+//                               {stopClock: true} where the text must not change from minute to minute
 // view.sees(text)               waits until the text (or RegExp) is there to be seen
 // view.settled()                waits until nothing is asked or loading any more; open() has done that
 // view.params()                 what stands in the address
@@ -38,7 +39,7 @@ import { join } from "node:path";
 import { after, before, test as nodeTest } from "node:test";
 import { chromium, type Browser, type ConsoleMessage, type Page, type Request } from "playwright-core";
 import { BUILD, Server, fillWithShop, type ServerOptions } from "./server";
-import { FlameGraph } from "./flame";
+import { FlameGraph, painted } from "./flame";
 
 export const WIDE = 1280;
 export const PHONE = 390;
@@ -57,6 +58,7 @@ export interface ViewOptions {
     height?: number;
     scrollsSideways?: boolean; // the page may be wider than the window
     expects?: number[]; // bad answers that are no complaint
+    stopClock?: boolean; // the page's clock stands at the shop's last second
 }
 
 export const equal = (got: unknown, wanted: unknown, what?: string): void => assert.deepEqual(got, wanted, what);
@@ -132,7 +134,7 @@ export class View {
     // Nothing is on its way, nothing is drawn as loading, and two frames were painted since.
     async settled(): Promise<void> {
         for (const end = Date.now() + PATIENCE_MS; ; ) {
-            await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+            await painted(this.page);
             const busy = await this.page.locator("[aria-busy=true]").count();
             if (!busy && !this.asked.size && Date.now() - this.quietSince > QUIET_MS) return;
             check("the page still waits", Date.now() < end, [...this.asked].map((one) => one.url()));
@@ -245,11 +247,12 @@ export class Stage {
 
     async open(path: string, options: ViewOptions = {}): Promise<View> {
         const height = options.width === PHONE ? 844 : 800;
-        const all = { theme: "light" as Theme, width: WIDE, height, scrollsSideways: false, expects: [], ...options };
+        const all = { theme: "light" as Theme, width: WIDE, height, scrollsSideways: false, expects: [], stopClock: false, ...options };
         const context = await this.browser!.newContext({
             viewport: { width: all.width, height: all.height }, colorScheme: all.theme, hasTouch: all.width === PHONE,
             locale: "en-GB", timezoneId: "UTC", reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"],
         });
+        if (all.stopClock) await context.clock.setFixedTime(this.tools.now * 1000);
         const view = new View(await context.newPage(), this.tools.server, all, (address) => this.open(address, options));
         this.views.push(view);
         await view.page.goto(new URL(path, this.tools.server.url).href);

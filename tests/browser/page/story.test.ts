@@ -72,9 +72,11 @@ test("which function takes most since the deploy, and who calls it", async ({ op
     check("in three clicks", visitor.clicks <= 3, visitor.clicks);
     const callers = view.page.getByRole("application", { name: /^Who calls it/ });
     await callers.focus();
-    await view.page.keyboard.press("ArrowUp");
-    await view.page.keyboard.press("ArrowUp");
-    check("JSON.parse calls it", /JSON\.parse/.test(await view.text("#app")) || /JSON\.parse/.test(await view.flame.says()), await view.flame.says());
+    for (let i = 0; i < 2; i++) {
+        await view.page.keyboard.press("ArrowUp");
+        await view.settled();
+    }
+    check("JSON.parse calls it", /JSON\.parse/.test(await view.flame.says()), await view.flame.says());
     await view.picture("story-callers");
 });
 
