@@ -62,13 +62,13 @@ export interface FormProps {
 
 // The chosen frame: the one that was pointed at, also after its tree has grown, or where the chosen function takes most.
 function useSelected(trees: Trees, look: Look) {
-    const [pointed, setPointed] = useState("");
+    const [pointed, setPointed] = useState<string | null>(null); // "": all of it
     const { shown } = trees;
     const largest = useMemo(() => largestOf(shown, look.fn), [shown, look.fn]);
-    const at = useMemo(() => (pointed ? nodeOnPath(shown, pointed) : -1), [shown, pointed]);
-    const holds = at > 0 && shown.depth[at] * 4 === pointed.length && functionOf(trees, at) === look.fn;
+    const at = useMemo(() => (pointed !== null && shown.n ? nodeOnPath(shown, pointed) : -1), [shown, pointed]);
+    const holds = at >= 0 && pointed !== null && shown.depth[at] * 4 === pointed.length && functionOf(trees, at) === look.fn;
     const select = (node: number) => {
-        setPointed(node > 0 ? formatPath(shown, node) : "");
+        setPointed(node >= 0 ? formatPath(shown, node) : null);
         setLook({ fn: functionOf(trees, node) }, true);
     };
     return { selected: holds ? at : largest, select };
