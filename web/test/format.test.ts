@@ -2,7 +2,7 @@
 // Numbers as people read them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytes, count, digits, duration, figures, percent, plural } from "../src/model/format";
+import { isolated, bytes, count, digits, duration, figures, percent, plural } from "../src/model/format";
 
 const plain = (text: string) => text.replace(/\u2009/g, " ");
 
@@ -23,4 +23,9 @@ test("shares, sizes and times have units that a person feels", () => {
     assert.equal(plain(duration(0.0021)), "2.10 ms");
     assert.equal(plain(count(18412)), "18 412");
     assert.equal(plural(1, "service"), "1 service");
+});
+
+test("what turns the direction of writing ends with the name it is in", () => {
+    assert.equal(isolated("shop"), "shop");
+    assert.equal(isolated("\u202epohs"), "\u2068\u202epohs\u2069");
 });

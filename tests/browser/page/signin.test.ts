@@ -39,6 +39,17 @@ test("a reader gets to where they wanted, with a cookie that no script can read"
     await view.sees("This server wants a token");
 });
 
+test("a session that ended meanwhile is begun anew at the same place", async (tools) => {
+    const view = await openUnknown(tools);
+    await signIn(view, "a-readers-secret");
+    await view.page.context().clearCookies();
+    await view.page.getByRole("link", { name: "Explore" }).first().click();
+    await view.sees("This server wants a token");
+    await signIn(view, "a-readers-secret");
+    await view.sees(/cores.*on average/);
+    equal([view.path(), view.params().get("service")], ["/explore", "checkout"]);
+});
+
 test("a reader deletes nothing, and another site cannot use the admin's cookie", async (tools) => {
     const erase = (view: View, headers: Record<string, string>) => view.page.evaluate(async (said) => {
         const answer = await fetch("/api/v1/services/mailer", { method: "DELETE", headers: said });

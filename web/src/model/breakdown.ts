@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A profile broken down by a label: what each value takes, and how sure that is.
 import type { QueryAnswer } from "../api/answers";
-import { percent, pluralWords } from "./format";
+import { isolated, percent, pluralWords } from "./format";
 import { valueIn } from "./labels";
 import { linesOf, trimmed, type Line, type Lines } from "./trend";
 
@@ -71,18 +71,18 @@ const MANY = 12;
 const SMALL = 0.05;
 const EVEN = 1.25; // the largest part, as a multiple of what each would have
 
-export const possessive = (name: string) => name + (/s$/.test(name) ? "’" : "’s");
+export const possessive = (name: string) => isolated(name) + (/s$/.test(name) ? "’" : "’s");
 
 // What the breakdown comes down to, in words; `whose`: "checkout's CPU time".
 export function sentenceOf({ parts, others }: Breakdown, label: string, whose: string): string {
     const named = parts.filter(({ value }) => value !== "");
     const [top] = named;
     if (!top) return `Nothing of ${whose} has ${label}`;
-    if (named.length === 1 && parts.length === 1 && !others) return `All of ${whose} is ${label} ${top.value}`;
+    if (named.length === 1 && parts.length === 1 && !others) return `All of ${whose} is ${label} ${isolated(top.value)}`;
     const even = !others && parts.length === named.length && named.length > 1 && top.share < EVEN / named.length;
     if (even) return `${pluralWords(named.length, "value")} of ${label} share ${whose} evenly`;
     const values = named.length + (others?.values ?? 0);
     if (values >= MANY && top.share < SMALL && parts.length === named.length)
         return `${pluralWords(values, "value")} of ${label} share ${whose}; none takes more than ${percent(top.share)}`;
-    return `${top.value} takes ${percent(top.share, top.share < 0.1 ? 1 : 0)} of ${whose}`;
+    return `${isolated(top.value)} takes ${percent(top.share, top.share < 0.1 ? 1 : 0)} of ${whose}`;
 }

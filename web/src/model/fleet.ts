@@ -34,6 +34,7 @@ export interface FleetRow {
 export interface Fleet {
     rows: FleetRow[]; // most cores first
     cores: number;
+    unlisted: number; // services that have a smaller sum than any of the rows, and are not in them
     chart: Lines; // of the range, or of the part that has profiles
     seconds: number; // that rates are over
     first: number | null; // Unix ms of the first profile in the range
@@ -66,7 +67,14 @@ interface Windows {
     first: number; // since when there is anything at all
 }
 
-const lineOf = (lines: Lines | null, service: string) => lines?.lines.find(({ label }) => label === service);
+const indexes = new WeakMap<Lines, Map<string, Line>>(); // thousands of services are looked up for each of them
+
+function lineOf(lines: Lines | null, service: string): Line | undefined {
+    if (!lines) return undefined;
+    const index = indexes.get(lines) ?? new Map(lines.lines.map((line) => [line.label, line]));
+    indexes.set(lines, index);
+    return index.get(service);
+}
 
 // Right after a deployment against right before it: near each other, or the hour of the day would be
 // taken for the deployment.
@@ -155,7 +163,7 @@ export function fleetOf(answers: FleetAnswers): Fleet {
         };
     });
     const cores = rows.reduce((sum, row) => sum + (row.cores ?? 0), 0);
-    return { rows, cores, chart: picture, seconds, first: cpu.basis.first ? Date.parse(cpu.basis.first) : null, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
+    return { rows, cores, unlisted: (cpu.series?.all ?? 0) - (cpu.series?.series.length ?? 0), chart: picture, seconds, first: cpu.basis.first ? Date.parse(cpu.basis.first) : null, last: cpu.basis.last ? Date.parse(cpu.basis.last) : null };
 }
 
 // Changes by whole buckets are rough; where both sides were compared to the sample, that counts.

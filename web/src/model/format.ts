@@ -3,6 +3,9 @@
 
 const THIN = "\u2009";
 
+// A stranger's text inside of a sentence: what turns the direction of writing ends with it.
+export const isolated = (text: string) => (/[\u202a-\u202e\u2066-\u2069]/.test(text) ? `\u2068${text}\u2069` : text);
+
 export function digits(value: number, places: number): string {
     const text = Math.abs(value).toFixed(places);
     const [whole, part] = text.split(".");

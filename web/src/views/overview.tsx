@@ -87,7 +87,8 @@ function sentence(fleet: Fleet, processors: number | null): string {
     const all = fleet.rows.length;
     if (!using) return `${pluralWords(all, "service")} sent profiles, none of CPU time`;
     const of = processors ? ` of ${plural(processors, "core")}` : fleet.cores >= 0.995 && fleet.cores < 1.005 ? " core" : " cores";
-    return `${pluralWords(using, "service")} ${using === 1 ? "uses" : "use"} ${figures(fleet.cores)}${of}`;
+    const most = fleet.unlisted > 0 ? "at least " : "";
+    return `${pluralWords(using + fleet.unlisted, "service")} ${using === 1 ? "uses" : "use"} ${most}${figures(fleet.cores)}${of}`;
 }
 
 const SILENT_MS = 300000;

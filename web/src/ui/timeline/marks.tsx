@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deployments as flags, or as pins where their labels would collide, and notes below them.
 import type { Annotation, Deployment } from "../../api/answers";
-import { moment } from "../../model/format";
+import { moment, plural } from "../../model/format";
 
 // Where the plot lies in the timeline, and which times it shows.
 export interface Area {
@@ -18,8 +18,11 @@ interface Flag {
     x: number;
     text: string; // "": a pin
     leftwards: boolean;
+    more: number; // deployments just before it that it stands for too
 }
 
+const NEAR = 12; // px; closer than that they are one mark, or a day of many would be a black bar
+const WIDEST = 160; // px of a label
 const LETTER = 6.1; // px of a letter in 11 px, on average
 const nameOf = (one: Deployment) => one.version || one.name || one.commit.slice(0, 9) || "deployed";
 
@@ -28,24 +31,31 @@ export function flagsOf(deployments: Deployment[], area: Area): Flag[] {
     const services = new Set(deployments.map(({ service }) => service));
     const taken: [number, number][] = [];
     const x = (ms: number) => ((ms - area.from) / (area.until - area.from)) * area.width;
-    return [...deployments]
+    const flags: Flag[] = [];
+    const newestFirst = [...deployments]
         .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
         .map((deployment) => ({ deployment, x: x(Date.parse(deployment.at)) }))
-        .filter((flag) => flag.x >= 0 && flag.x <= area.width)
-        .map(({ deployment, x }) => {
-            const text = services.size > 1 ? `${deployment.service} ${nameOf(deployment)}` : nameOf(deployment);
-            const width = text.length * LETTER + 12;
-            const leftwards = x + width > area.width;
-            const span: [number, number] = leftwards ? [x - width, x] : [x, x + width];
-            const free = span[0] >= -area.left && taken.every(([a, b]) => span[1] + 4 < a || span[0] > b + 4);
-            taken.push(free ? span : [x - 5, x + 5]);
-            return { deployment, x, text: free ? text : "", leftwards };
-        });
+        .filter((flag) => flag.x >= 0 && flag.x <= area.width);
+    for (const { deployment, x } of newestFirst) {
+        const after = flags[flags.length - 1];
+        if (after && after.x - x < NEAR && after.deployment.service === deployment.service) {
+            after.more++;
+            continue;
+        }
+        const text = services.size > 1 ? `${deployment.service} ${nameOf(deployment)}` : nameOf(deployment);
+        const width = Math.min(text.length * LETTER + 12, WIDEST);
+        const leftwards = x + width > area.width;
+        const span: [number, number] = leftwards ? [x - width, x] : [x, x + width];
+        const free = span[0] >= -area.left && taken.every(([a, b]) => span[1] + 4 < a || span[0] > b + 4);
+        taken.push(free ? span : [x - 5, x + 5]);
+        flags.push({ deployment, x, text: free ? text : "", leftwards, more: 0 });
+    }
+    return flags;
 }
 
 function FlagMark({ flag, area, onDeployment }: { flag: Flag; area: Area; onDeployment?: (deployment: Deployment) => void }) {
     const { deployment } = flag;
-    const words = [`${deployment.service} ${nameOf(deployment)}`, moment(Date.parse(deployment.at), Date.now()), deployment.text].filter(Boolean).join(" · ");
+    const words = [`${deployment.service} ${nameOf(deployment)}`, moment(Date.parse(deployment.at), Date.now()), deployment.text, flag.more && `and ${plural(flag.more, "deployment")} just before`].filter(Boolean).join(" · ");
     return (
         <div class="mark" style={{ left: `${area.left + flag.x}px`, height: `${area.top + area.height}px` }}>
             <button

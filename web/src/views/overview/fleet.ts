@@ -32,7 +32,7 @@ interface Sets {
     series: { labels: Record<string, string>; last: string | null }[];
 }
 
-const LIMIT = 500; // services; the rest has smaller sums
+const LIMIT = 5000; // services; the rest has smaller sums
 
 // The processors of the fleet are known where this machine is all of it.
 function processorsOf(status: Status | null, agents: Agent[], hosts: number): number | null {
