@@ -62,6 +62,7 @@ test("source lines have the API's costs, and the hottest is in sight", async ({ 
     const hottest = source.lines.reduce((most, line) => (line.total > most.total ? line : most));
     const row = view.page.locator(".source-lines .hottest");
     check("it is in sight", await row.isVisible());
+    await view.sees(new RegExp(`rules\\.js:${hottest.line} · your code`)); // below the picture, without opening anything
     const cells = await row.locator("td").allInnerTexts();
     equal(cells.slice(0, 2), [String(hottest.line), share(hottest.total, all.total)]);
     await view.picture("explore-source");

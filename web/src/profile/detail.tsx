@@ -19,6 +19,7 @@ export interface DetailProps {
     samples: number;
     pinned: ReadonlySet<string>;
     canSource: boolean;
+    line: number; // that costs most in the chosen function; 0: not known
     onFocus: () => void;
     onCallers: () => void;
     onSource: () => void;
@@ -61,7 +62,7 @@ export function Detail(props: DetailProps) {
     const row = shown.names[shown.name[node]];
     const total = shareWithError(shown.total[node], whole, props.samples);
     const elsewhere = everywhere !== null && everywhere > shown.total[node] * 1.02 && share(everywhere, whole) !== total.text;
-    const what = row.includes(STEM_SIGN) ? row : describe(looks, shown.name[node]);
+    const what = row.includes(STEM_SIGN) ? row : describe(looks, shown.name[node], props.line);
     return (
         <div class="profile-detail">
             <div class="who ellipsis" title={`${name}\n${shown.files[shown.name[node]] || baseName(shown.modules[shown.name[node]] ?? "")}`}>

@@ -22,7 +22,7 @@ import { usePhone } from "./phone";
 import { Picture } from "./picture";
 import { usePinned } from "./pinned";
 import { useRows } from "./rows";
-import { SourcePanel } from "./source";
+import { SourcePanel, useLine } from "./source";
 import { formatPath, nodeOnPath, setLook, useLook, type Look } from "./state";
 import { Toolbar } from "./toolbar";
 import { functionOf, hasFolded, largestOf, useTrees, type Trees } from "./trees";
@@ -99,6 +99,8 @@ export function ProfilePanel({ answer, source, rangeSeconds, stale }: ProfilePan
     const onSelectName = (name: string) => setLook({ fn: name }, true);
     const callers = (name = look.fn) => name && setLook({ fn: name, show: "sandwich" });
     const canSource = canFilter(source);
+    const hasFile = selected >= 0 && Boolean(trees.shown.files[trees.shown.name[selected]]);
+    const line = useLine(canSource && hasFile ? source : null, look.fn);
     const toSource = () => canSource && look.fn && setLook({ source: !look.source });
     useKeys("Profile", panelKeys({ look, trees, selected, input, callers, toSource }));
 
@@ -134,6 +136,7 @@ export function ProfilePanel({ answer, source, rangeSeconds, stale }: ProfilePan
                         samples={answer.basis.count}
                         pinned={pinnedSet}
                         canSource={canSource}
+                        line={line}
                         onFocus={() => selected >= 0 && onFocus(selected)}
                         onCallers={() => callers()}
                         onSource={toSource}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of a function with what each of them cost, beside their text where the server can read it.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { SourceAnswer } from "../api/answers";
-import { useAsk } from "../api/use";
+import { useAsk, type Asked } from "../api/use";
 import { baseName } from "../model/family";
 import { share } from "../model/format";
 import type { Measure } from "../model/measure";
 import { Failure, Loading, Note } from "../ui/kit";
-import type { FormProps } from "./panel";
+import type { FormProps, ProfileSource } from "./panel";
 
 interface Line {
     line: number;
@@ -84,13 +84,34 @@ function Body({ answer, whole, measure }: { answer: SourceAnswer; whole: number;
     );
 }
 
+// `name` "": nothing to ask.
+function useSource(source: ProfileSource | null, name: string): Asked<SourceAnswer> {
+    const { query, from, until } = source?.params ?? {};
+    const asked = useAsk<SourceAnswer>(source && name ? "/api/v1/source" : null, { query, from, until, function: name });
+    return { ...asked, data: asked.data?.function === name ? asked.data : null };
+}
+
+// The line that costs most, else where the function begins; 0: not known.
+function lineOf(answer: SourceAnswer | null): number {
+    const lines = answer ? linesOf(answer) : [];
+    return lines[hottest(lines)]?.line || answer?.start_line || 0;
+}
+
+// The line of the chosen function, once the choice rests: who walks through frames asks nothing on the way.
+export function useLine(source: ProfileSource | null, name: string): number {
+    const [rested, setRested] = useState("");
+    useEffect(() => {
+        const timer = setTimeout(() => setRested(name), 200);
+        return () => clearTimeout(timer);
+    }, [name]);
+    return lineOf(useSource(source, rested === name ? name : "").data);
+}
+
 export function SourcePanel({ form, onClose }: { form: FormProps; onClose: () => void }) {
     const { source, look, answer, measure } = form;
-    const { query, from, until } = source?.params ?? {};
-    const asked = useAsk<SourceAnswer>(source ? "/api/v1/source" : null, { query, from, until, function: look.fn });
-    const data = asked.data?.function === look.fn ? asked.data : null;
-    const lines = data ? linesOf(data) : [];
-    const at = lines[hottest(lines)]?.line || data?.start_line;
+    const asked = useSource(source, look.fn);
+    const { data } = asked;
+    const at = lineOf(data);
     return (
         <section class="panel profile-side profile-source" aria-label="Source">
             <div class="panel-head">
