@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The call graph: who calls whom, each function once.  Thicker lines carry more.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { readInks } from "../flame/inks";
 import { share } from "../model/format";
-import { graphOf, type GraphEdge, type GraphNode } from "../model/graph";
+import { graphOf, type Graph, type GraphEdge, type GraphNode } from "../model/graph";
 import { shortName } from "../model/family";
 import { Looks } from "../model/palette";
+import type { Tree } from "../model/tree";
 import { useTheme } from "../ui/theme";
 import type { FormProps } from "./panel";
 
@@ -13,6 +14,8 @@ const HIGH = 36;
 const LAYER = 76;
 const MARGIN = 12;
 const LETTERS = 26;
+const MOST = [60, 45, 34, 26, 20, 15, 11, 8]; // functions: as many as can be read in the panel's width
+const READABLE = 0.85; // of their size
 
 function shortened(name: string): string {
     const text = shortName(name);
@@ -28,34 +31,66 @@ function curve(from: GraphNode, to: GraphNode, back: boolean): string {
     return `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;
 }
 
+function graphFor(tree: Tree, room: number): Graph {
+    const of = (most: number) => graphOf(tree, (name) => widthFor(tree.names[name]), most);
+    for (const most of MOST) {
+        const graph = of(most);
+        if ((graph.width + 2 * MARGIN) * READABLE <= room) return graph;
+    }
+    return of(MOST[MOST.length - 1]);
+}
+
+// The inner width of an element, as it changes.
+function useRoom(box: { current: HTMLElement | null }): number {
+    const [room, setRoom] = useState(0);
+    useLayoutEffect(() => {
+        const measure = () => {
+            const { paddingLeft, paddingRight } = getComputedStyle(box.current!);
+            setRoom(box.current!.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight));
+        };
+        const watch = new ResizeObserver(measure);
+        watch.observe(box.current!);
+        measure();
+        return () => watch.disconnect();
+    }, []);
+    return room;
+}
+
 export function CallGraph(props: FormProps) {
     const { trees, look, measure } = props;
     const tree = trees.shown;
     const theme = useTheme();
     const inks = useMemo(readInks, [theme]);
     const looks = useMemo(() => new Looks(tree, new Set(props.pinned), inks, look.color), [tree, props.pinned, inks, look.color]);
-    const graph = useMemo(() => graphOf(tree, (name) => widthFor(tree.names[name])), [tree]);
-    const [zoom, setZoom] = useState(1);
     const box = useRef<HTMLDivElement>(null);
+    const room = useRoom(box);
+    const [all, setAll] = useState(false);
+    const full = useMemo(() => graphFor(tree, Infinity), [tree]);
+    const fitted = useMemo(() => (room > 0 ? graphFor(tree, room) : full), [tree, room]);
+    const graph = all ? full : fitted;
+    const [asked, setZoom] = useState(0); // 0: as wide as the panel
     const whole = tree.total[0] || 1;
     const width = graph.width + 2 * MARGIN;
     const height = graph.layers * LAYER + 2 * MARGIN;
     const chosen = graph.nodes.findIndex(({ name }) => tree.names[name] === look.fn);
     const touches = (edge: GraphEdge) => edge.from === chosen || edge.to === chosen;
-    const fit = () => setZoom(Math.max(0.3, Math.min(1, (box.current!.clientWidth - 32) / width)));
+    const zoom = asked || Math.max(0.3, Math.min(1, room / width));
     useEffect(() => box.current?.querySelector(".box.chosen")?.scrollIntoView({ block: "center", inline: "center" }), [graph]);
-    if (!graph.nodes.length) return <div class="profile-wait"><p class="none">There is nothing to draw.</p></div>;
     return (
         <>
             <div class="text-tools">
                 <span class="muted small grow">
-                    {graph.nodes.length} functions with the largest totals; thicker lines carry more. Choose one to see its calls.
+                    {graph.nodes.length} functions with the largest totals<span class="wide">; thicker lines carry more</span>.
                 </span>
+                {fitted.nodes.length < full.nodes.length && (
+                    <button type="button" class="button ghost" aria-pressed={all} onClick={() => setAll(!all)}>{all ? "Fewer functions" : "More functions"}</button>
+                )}
                 <button type="button" class="button ghost square" aria-label="Smaller" onClick={() => setZoom(zoom / 1.25)}>−</button>
                 <button type="button" class="button ghost square" aria-label="Larger" onClick={() => setZoom(zoom * 1.25)}>+</button>
-                <button type="button" class="button ghost" onClick={fit}>Fit</button>
+                <button type="button" class="button ghost" title="As wide as the panel" onClick={() => setZoom(0)}>Fit</button>
             </div>
             <div class="rows call-graph" ref={box}>
+                {!graph.nodes.length && <p class="none">There is nothing to draw.</p>}
                 <svg width={width * zoom} height={height * zoom} viewBox={`0 0 ${width} ${height}`} role="group" aria-label="Call graph; the table of functions has the same numbers">
                     <g fill="none">
                         {[...graph.edges].reverse().map((edge) => (

@@ -15,7 +15,7 @@ import { useWindow } from "./window";
 function Heading({ title, by, sort }: { title: string; by: Sort; sort: Sort }) {
     const chosen = sort === by;
     return (
-        <th class={by === "name" ? "" : "number"} aria-sort={chosen ? (by === "name" ? "ascending" : "descending") : undefined}>
+        <th scope="col" class={by === "name" ? "" : "number"} aria-sort={chosen ? (by === "name" ? "ascending" : "descending") : undefined}>
             <button type="button" title={`Sort by ${title.toLowerCase()}`} onClick={() => setLook({ sort: by }, true)}>
                 {title}
                 {chosen && (by === "name" ? " ↑" : " ↓")}
@@ -44,8 +44,10 @@ function FunctionRow({ row, whole, most, color, chosen, props }: { row: Row; who
             onDblClick={() => props.onOpen(row.name)}
         >
             <td>
-                <i class="swatch" style={{ background: color }} />
-                {shortName(row.name)}
+                <button type="button" class="fn-name" tabIndex={-1}>
+                    <i class="swatch" style={{ background: color }} />
+                    {shortName(row.name)}
+                </button>
             </td>
             <td class="number bar">
                 <i style={{ width: `${(row.self / most) * 72}px` }} />
@@ -125,7 +127,7 @@ export function Functions(props: FunctionsProps) {
                             <Heading title="Total" by="total" sort={look.sort} />
                         </tr>
                     </thead>
-                    <tbody>
+                    <tbody onClick={() => box.current?.focus({ preventScroll: true })}>
                         {first > 0 && <tr aria-hidden="true"><td colSpan={3} style={{ height: `${first * height}px` }} /></tr>}
                         {rows.rows.slice(first, last).map((row, i) => (
                             <FunctionRow

@@ -126,6 +126,7 @@ export function ProfilePanel({ answer, source, rangeSeconds, stale }: ProfilePan
                 <Toolbar look={look} source={source} pinned={pinned} tree={trees.shown} input={input} hits={hits} phone={phone} />
                 <Chips look={look} />
                 {onlyTable ? table : <Picture {...form} />}
+                {look.show !== "flame" && <div class="hidden" aria-live="polite">{look.fn && `${look.fn} is chosen`}</div>}
                 {!onlyTable || look.fn ? (
                     <Detail
                         trees={trees}

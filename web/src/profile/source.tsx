@@ -46,10 +46,10 @@ function Lines({ answer, whole, measure }: { answer: SourceAnswer; whole: number
         <table class="source-lines">
             <thead>
                 <tr>
-                    <th>Line</th>
-                    <th class="number">Total</th>
-                    <th class="number">Self</th>
-                    <th>{answer.text ? "" : measure.unit || "Count"}</th>
+                    <th scope="col">Line</th>
+                    <th scope="col" class="number">Total</th>
+                    <th scope="col" class="number">Self</th>
+                    <th scope="col">{answer.text ? <span class="hidden">Code</span> : measure.unit || "Count"}</th>
                 </tr>
             </thead>
             <tbody>

@@ -5,9 +5,9 @@ import { share } from "../model/format";
 import { nameOf, type Tree } from "../model/tree";
 import { copy } from "../ui/kit";
 import type { FormProps } from "./panel";
+import { usePhone } from "./phone";
 import { useWindow } from "./window";
 
-const ROW = 24;
 const HOT = 0.4; // of its caller: opened from the start
 const OPENED = 24; // rows deep
 const COPIED = 0.005; // of the whole: what is smaller is not copied
@@ -68,9 +68,10 @@ function useOpen(tree: Tree, root: number) {
 export function TextTree(props: FormProps) {
     const { trees, focus, selected, measure } = props;
     const tree = trees.shown;
+    const high = usePhone() ? 36 : 24; // of a row
     const { open, set } = useOpen(tree, focus);
     const rows = useMemo(() => rowsOf(tree, focus, open), [tree, focus, open]);
-    const { box, first, last, onScroll, reveal } = useWindow(rows.length, ROW);
+    const { box, first, last, onScroll, reveal } = useWindow(rows.length, high);
     const at = rows.indexOf(selected);
     const whole = tree.total[0] || 1;
     const hasChildren = (node: number) => tree.end[node] > node + 1;
@@ -78,7 +79,7 @@ export function TextTree(props: FormProps) {
     const go = (i: number) => {
         const to = Math.max(0, Math.min(rows.length - 1, i));
         props.onSelect(rows[to]);
-        reveal(to, ROW);
+        reveal(to, high);
     };
     const onKey = (event: KeyboardEvent) => {
         const node = rows[at];
@@ -108,7 +109,7 @@ export function TextTree(props: FormProps) {
                     <span role="columnheader" class="number">Total</span>
                     <span role="columnheader" class="number">Self</span>
                 </div>
-                <div style={{ height: `${rows.length * ROW}px`, position: "relative" }}>
+                <div style={{ height: `${rows.length * high}px`, position: "relative" }}>
                     {rows.slice(first, last).map((node, i) => (
                         <div
                             key={node}
@@ -117,7 +118,7 @@ export function TextTree(props: FormProps) {
                             aria-level={tree.depth[node] - tree.depth[focus] + 1}
                             aria-expanded={hasChildren(node) ? open.has(node) : undefined}
                             aria-selected={node === selected}
-                            style={{ top: `${(first + i) * ROW}px` }}
+                            style={{ top: `${(first + i) * high}px` }}
                             onClick={() => props.onSelect(node)}
                             onDblClick={() => props.onFocus(node)}
                             onContextMenu={(event) => {

@@ -129,7 +129,7 @@ function Elsewhere({ newest, scope }: { newest: number; scope: Scope }) {
 function Symptoms() {
     return (
         <nav class="symptom-pills" aria-label="Start from a symptom">
-            <Link href={linkTo("symptoms")} class="soft">Start from a symptom</Link>
+            <Link href={linkTo("symptoms")} class="soft link-alone">Start from a symptom</Link>
             {SYMPTOMS.map(({ id, short }) => (
                 <Link key={id} class="button pill" href={linkTo("symptoms", { symptom: id })}>{short}</Link>
             ))}

@@ -32,12 +32,12 @@ function Rows({ rows }: { rows: ProfileRow[] }) {
         <table class="table profiles">
             <thead>
                 <tr>
-                    <th>Time</th>
-                    <th>Service</th>
-                    <th class="wide">What tells it apart</th>
-                    <th class="number">Covers</th>
-                    <th class="number">Value</th>
-                    <th class="number">Samples</th>
+                    <th scope="col">Time</th>
+                    <th scope="col" class="wide">Service</th>
+                    <th scope="col" class="wide">What tells it apart</th>
+                    <th scope="col" class="number wide">Covers</th>
+                    <th scope="col" class="number">Value</th>
+                    <th scope="col" class="number">Samples</th>
                 </tr>
             </thead>
             <tbody>
@@ -51,9 +51,9 @@ function Rows({ rows }: { rows: ProfileRow[] }) {
                         <td>
                             <button type="button" class="plain">{moment(Date.parse(row.time), now)}{clock(Date.parse(row.time), true).slice(5)}</button>
                         </td>
-                        <td>{row.service}</td>
+                        <td class="wide">{row.service}</td>
                         <td class="soft wide" title={described(row, names, " = ", "\n")}>{described(row, names, "", " · ")}</td>
-                        <td class="number soft">{duration(row.duration_seconds)}</td>
+                        <td class="number soft wide">{duration(row.duration_seconds)}</td>
                         <td class="number">{amountOf(row.value, row.type.split(":")[2])}</td>
                         <td class="number soft">{count(row.samples)}</td>
                     </tr>

@@ -59,12 +59,12 @@ function Rows({ answer, byTrace }: { answer: SpansAnswer; byTrace: boolean }) {
         <table class="table spans">
             <thead>
                 <tr>
-                    <th>{byTrace ? "Trace" : "Span"}</th>
-                    <th>Service</th>
-                    <th>Seen at</th>
-                    <th class="number">{byTrace ? "Spans" : "Lasted"}</th>
-                    <th class="number" aria-sort="descending">{knowledgeOf(answer.type.id).title} ↓</th>
-                    <th class="number">Samples</th>
+                    <th scope="col">{byTrace ? "Trace" : "Span"}</th>
+                    <th scope="col" class="wide">Service</th>
+                    <th scope="col" class="wide">Seen at</th>
+                    <th scope="col" class="number">{byTrace ? "Spans" : "Lasted"}</th>
+                    <th scope="col" class="number" aria-sort="descending">{knowledgeOf(answer.type.id).title} ↓</th>
+                    <th scope="col" class="number wide">Samples</th>
                 </tr>
             </thead>
             <tbody>
@@ -78,11 +78,11 @@ function Rows({ answer, byTrace }: { answer: SpansAnswer; byTrace: boolean }) {
                         <td>
                             <button type="button" class="plain mono">{row.span_id ?? row.trace_id}</button>
                         </td>
-                        <td>{row.service}</td>
-                        <td class="soft">{moment(Date.parse(row.first), now)}</td>
+                        <td class="wide">{row.service}</td>
+                        <td class="soft wide">{moment(Date.parse(row.first), now)}</td>
                         <td class="number soft">{byTrace ? count(row.spans ?? 1) : duration(row.duration_seconds)}</td>
                         <td class="number">{amountOf(row.value, answer.type.unit)}</td>
-                        <td class="number soft">{count(row.count)}</td>
+                        <td class="number soft wide">{count(row.count)}</td>
                     </tr>
                 ))}
             </tbody>

@@ -52,17 +52,17 @@ export function SlowWindow({ from, until }: { from: string; until: string }) {
                     <table class="table">
                         <thead>
                             <tr>
-                                <th>Function</th>
-                                <th>Module</th>
-                                <th class="number" aria-sort="descending">Self ↓</th>
-                                <th class="number">Total</th>
+                                <th scope="col">Function</th>
+                                <th scope="col" class="wide">Module</th>
+                                <th scope="col" class="number" aria-sort="descending">Self ↓</th>
+                                <th scope="col" class="number">Total</th>
                             </tr>
                         </thead>
                         <tbody>
                             {answer.top.rows.map((row) => (
                                 <tr key={row.name + row.module}>
                                     <td>{row.name}</td>
-                                    <td class="soft">{row.module}</td>
+                                    <td class="soft wide">{row.module}</td>
                                     <td class="number">{percent(row.self_share)}</td>
                                     <td class="number soft">{percent(row.total_share)}</td>
                                 </tr>

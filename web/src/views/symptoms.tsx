@@ -61,10 +61,10 @@ function Types({ services, service }: { services: Service[] | null; service: str
             <table class="table">
                 <thead>
                     <tr>
-                        <th>Profile</th>
-                        <th>Shows</th>
-                        <th class="wide">Good for</th>
-                        <th>Looks wrong</th>
+                        <th scope="col">Profile</th>
+                        <th scope="col">Shows</th>
+                        <th scope="col" class="wide">Good for</th>
+                        <th scope="col">Looks wrong</th>
                     </tr>
                 </thead>
                 <tbody>

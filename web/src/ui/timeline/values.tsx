@@ -40,8 +40,8 @@ export function ValuesTable({ label, series, start, stepMs, format }: TimelinePr
             <caption>{label}</caption>
             <thead>
                 <tr>
-                    <th>From</th>
-                    {series.map(({ label }) => <th key={label}>{label}</th>)}
+                    <th scope="col">From</th>
+                    {series.map(({ label }) => <th scope="col" key={label}>{label}</th>)}
                 </tr>
             </thead>
             <tbody>

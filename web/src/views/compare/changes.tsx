@@ -151,6 +151,14 @@ export function Changes(props: { answer: DiffAnswer; of: Of; fn: string; onChoos
                     <col class="c-change" />
                     {columns > 3 && <col class="c-both" />}
                 </colgroup>
+                <thead class="hidden">
+                    <tr>
+                        <th scope="col">Function</th>
+                        <th scope="col">As a bar</th>
+                        <th scope="col">Change</th>
+                        {columns > 3 && <th scope="col">Before and after</th>}
+                    </tr>
+                </thead>
                 <Group title="Grew" said={said(grew)} rows={grew} first={FIRST} {...shared} />
                 <Group title="Shrank" said={said(shrank)} rows={shrank} first={FIRST} {...shared} />
                 <Group

@@ -76,9 +76,16 @@ export function Nothing({ scope, now }: { scope: Scope; now: number }) {
 // What failed, and a smaller question where that one was too large.
 export function Failed({ error, scope, now, retry }: { error: ApiError; scope: Scope; now: number; retry: () => void }) {
     const large = error.status === 413 || error.status === 504;
-    if (!large || seconds(scope.range, now) <= HOUR) return <div class="explore-failed"><Failure error={error} retry={retry} /></div>;
+    if (!large || seconds(scope.range, now) <= HOUR)
+        return (
+            <div class="explore-failed">
+                <h1 class="hidden">This profile could not be read</h1>
+                <Failure error={error} retry={retry} />
+            </div>
+        );
     return (
         <div class="explore-failed">
+            <h1 class="hidden">This profile could not be read</h1>
             <Note
                 kind="bad"
                 action={<button type="button" class="button" onClick={() => setRange({ from: "now-1h", until: "now" })}>Use the last hour</button>}

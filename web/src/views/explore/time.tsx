@@ -68,7 +68,7 @@ export function TimePanel(props: { scope: Scope; load: Load; answer: QueryAnswer
     return (
         <section class="panel time" aria-label="Over time">
             <div class="panel-head">
-                {answer && answer.total > 0 && type ? <Sentence {...{ answer, load, over, whole: props.whole }} /> : <h1 class="said">&nbsp;</h1>}
+                {answer && answer.total > 0 && type ? <Sentence {...{ answer, load, over, whole: props.whole }} /> : <span class="said">&nbsp;</span>}
                 <span class="grow" />
                 {answer && answer.total > 0 && <Aside {...{ answer, load, scope }} />}
             </div>

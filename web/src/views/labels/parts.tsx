@@ -133,12 +133,12 @@ export function Values({ breakdown, label, scope, measure }: { breakdown: Breakd
                 </colgroup>
                 <thead>
                     <tr>
-                        <th>{label}</th>
-                        <th class="wide" />
-                        <th class="number">Share</th>
-                        <th class="number" aria-sort="descending">{measure.unit.replace(/^./, (c) => c.toUpperCase()) || "Number"} ↓</th>
-                        <th class="wide spark">Over time</th>
-                        <th class="wide" />
+                        <th scope="col">{label}</th>
+                        <th scope="col" class="wide"><span class="hidden">Share as a bar</span></th>
+                        <th scope="col" class="number">Share</th>
+                        <th scope="col" class="number" aria-sort="descending">{measure.unit.replace(/^./, (c) => c.toUpperCase()) || "Number"} ↓</th>
+                        <th scope="col" class="wide spark">Over time</th>
+                        <th scope="col" class="wide"><span class="hidden">Ways on</span></th>
                     </tr>
                 </thead>
                 <tbody>

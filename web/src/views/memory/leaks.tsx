@@ -84,6 +84,13 @@ export function Leaks({
                     <col class="c-spark" />
                     <col class="c-grown" />
                 </colgroup>
+                <thead class="hidden">
+                    <tr>
+                        <th scope="col">Function</th>
+                        <th scope="col">Over time</th>
+                        <th scope="col">Grew by</th>
+                    </tr>
+                </thead>
                 {group("Climbs steadily", "holds more with every snapshot", leaks)}
                 {group("Grew", "but not steadily", others)}
             </table>

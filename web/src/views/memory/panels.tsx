@@ -166,12 +166,10 @@ export function Both({
                 <caption class="hidden">In use and allocated, by function</caption>
                 <thead>
                     <tr>
-                        <th>Function, self</th>
-                        <th class="number" aria-sort="descending">
-                            In use ↓
-                        </th>
-                        <th class="number wide">Change</th>
-                        <th class="number">A minute</th>
+                        <th scope="col">Function, self</th>
+                        <th scope="col" class="number" aria-sort="descending">In use ↓</th>
+                        <th scope="col" class="number wide">Change</th>
+                        <th scope="col" class="number">A minute</th>
                     </tr>
                 </thead>
                 <tbody>

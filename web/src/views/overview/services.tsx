@@ -104,7 +104,7 @@ interface Columns {
 function Header(props: { order: Order; is: Order; class?: string; children: string }) {
     const chosen = props.order === props.is;
     return (
-        <th class={props.class} aria-sort={chosen ? (props.is === "name" ? "ascending" : "descending") : undefined}>
+        <th scope="col" class={props.class} aria-sort={chosen ? (props.is === "name" ? "ascending" : "descending") : undefined}>
             <button type="button" onClick={() => changePlace({ sort: props.is === "cores" ? null : props.is }, true)}>
                 {props.children}
                 {chosen && (props.is === "name" ? " ↑" : " ↓")}
@@ -143,12 +143,12 @@ export function Services({ fleet, notices, scope, span }: { fleet: Fleet; notice
                     <tr>
                         <Header order={order} is="name">Service</Header>
                         <Header order={order} is="cores" class="wide">CPU, cores</Header>
-                        <th class="spark">{span}</th>
+                        <th scope="col" class="spark">{span}</th>
                         <Header order={order} is="cores" class="number narrow">Cores</Header>
                         <Header order={order} is="change" class="number wide">Change</Header>
                         {columns.memory && <Header order={order} is="memory" class="number wide">Memory</Header>}
-                        <th class="wide top-function">Top function, self</th>
-                        {columns.finding && <th class="wide">Finding</th>}
+                        <th scope="col" class="wide top-function">Top function, self</th>
+                        {columns.finding && <th scope="col" class="wide">Finding</th>}
                     </tr>
                 </thead>
                 <tbody>

@@ -52,7 +52,7 @@ function None() {
             </p>
             <div class="row agent-start">
                 <Command>{`sudo kiln agent --endpoint ${location.origin}`}</Command>
-                <Link href={linkTo("start", {}, [])}>All ways to send</Link>
+                <Link class="link-alone" href={linkTo("start", {}, [])}>All ways to send</Link>
             </div>
         </div>
     );
@@ -74,15 +74,15 @@ export function Agents({ asked, now }: { asked: Asked<{ agents: Agent[] }>; now:
                     </colgroup>
                     <thead>
                         <tr>
-                            <th>Host</th>
-                            <th>State</th>
-                            <th class="wide">Version</th>
-                            <th>Last seen</th>
-                            <th class="number wide">Rate</th>
-                            <th class="number wide">Dropped</th>
-                            <th class="number wide">Stacks complete</th>
-                            <th class="number wide" title="Of one processor">Own CPU</th>
-                            <th class="number wide">Own memory</th>
+                            <th scope="col">Host</th>
+                            <th scope="col">State</th>
+                            <th scope="col" class="wide">Version</th>
+                            <th scope="col">Last seen</th>
+                            <th scope="col" class="number wide">Rate</th>
+                            <th scope="col" class="number wide">Dropped</th>
+                            <th scope="col" class="number wide">Stacks complete</th>
+                            <th scope="col" class="number wide" title="Of one processor">Own CPU</th>
+                            <th scope="col" class="number wide">Own memory</th>
                         </tr>
                     </thead>
                     <tbody>

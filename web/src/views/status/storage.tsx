@@ -79,7 +79,7 @@ export function Storage({ services, status, now }: { services: Asked<{ services:
                 <table class="table">
                     <colgroup>
                         <col class="c-name" />
-                        <col />
+                        <col class="wide" />
                         <col class="c-size" />
                         <col class="wide c-profiles" />
                         <col class="wide c-oldest" />
@@ -87,19 +87,19 @@ export function Storage({ services, status, now }: { services: Asked<{ services:
                     </colgroup>
                     <thead>
                         <tr>
-                            <th>Service</th>
-                            <th />
-                            <th class="number" aria-sort="descending">Size ↓</th>
-                            <th class="number wide">Profiles</th>
-                            <th class="number wide">Oldest</th>
-                            {may("admin") && <th />}
+                            <th scope="col">Service</th>
+                            <th scope="col" class="wide"><span class="hidden">As a bar</span></th>
+                            <th scope="col" class="number" aria-sort="descending">Size ↓</th>
+                            <th scope="col" class="number wide">Profiles</th>
+                            <th scope="col" class="number wide">Oldest</th>
+                            {may("admin") && <th scope="col"><span class="hidden">Delete</span></th>}
                         </tr>
                     </thead>
                     <tbody>
                         {shown.map((service) => (
                             <tr key={`${service.tenant ?? ""} ${service.name}`}>
                                 <td class="strong" title={service.name}>{service.name}{service.tenant && <span class="muted small"> {service.tenant}</span>}</td>
-                                <td><Meter share={size(service) / most} /></td>
+                                <td class="wide"><Meter share={size(service) / most} /></td>
                                 <td class="number">{service.bytes ? bytes(service.bytes) : <span class="muted" title="What came last is in the log, and not counted yet">in the log</span>}</td>
                                 <td class="number wide">{count(service.profiles)}</td>
                                 <td class="number wide soft">{old(service)}</td>

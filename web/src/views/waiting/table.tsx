@@ -60,14 +60,10 @@ export function WaitTable(props: {
                 </caption>
                 <thead>
                     <tr>
-                        <th>{of === "self" ? "Waits in" : "Waits below"}</th>
-                        <th class="wide c-meter" />
-                        <th class="number c-figure" aria-sort="descending" title="Seconds a second, of all threads">
-                            Waiting ↓
-                        </th>
-                        <th class="number c-figure" title="Cores that the same function uses">
-                            CPU
-                        </th>
+                        <th scope="col">{of === "self" ? "Waits in" : "Waits below"}</th>
+                        <th scope="col" class="wide c-meter"><span class="hidden">As a bar</span></th>
+                        <th scope="col" class="number c-figure" aria-sort="descending" title="Seconds a second, of all threads">Waiting ↓</th>
+                        <th scope="col" class="number c-figure" title="Cores that the same function uses">CPU</th>
                     </tr>
                 </thead>
                 <tbody>
