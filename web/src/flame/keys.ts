@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { neighbour, type Layout } from "../model/layout";
 import { nextHit, type Found } from "../model/search";
 import { nameOf } from "../model/tree";
-import { useKeys, type Key } from "../ui/keys";
+import { isSecond, useKeys, type Key } from "../ui/keys";
 import { copy } from "../ui/kit";
 import type { FlameProps } from "./flame";
 import type { Stage } from "./stage";
@@ -76,7 +76,7 @@ const LISTED: Key[] = [
 function onKeyDown(parts: Parts, event: KeyboardEvent): void {
     const { props, canvas, stage } = parts;
     const here = event.target === canvas.current;
-    if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || isSecond()) return;
     if (!here && (props.keys === false || event.target !== document.body)) return;
     if (document.querySelector("dialog[open], .menu")) return;
     const way = WAYS[event.key];

@@ -159,8 +159,9 @@ function Chart({ props, timeline, lanes }: { props: FormProps; timeline: Timelin
                 <canvas
                     ref={canvas}
                     tabIndex={0}
-                    role="img"
-                    aria-label={`Flame chart of ${plural(lanes.lanes.length, "thread")}. The table of functions has the same numbers.`}
+                    role="application"
+                    aria-roledescription="flame chart"
+                    aria-label={`Flame chart of ${plural(lanes.lanes.length, "thread")}. Arrows pan it, plus and minus zoom; the table of functions has the same numbers.`}
                     onPointerDown={(event) => {
                         drag.current = { x: event.clientX, from: times.from, to: times.to, moved: false };
                         event.currentTarget.setPointerCapture(event.pointerId);

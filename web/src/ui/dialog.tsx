@@ -5,7 +5,11 @@ import { useEffect, useRef } from "preact/hooks";
 
 export function Dialog(props: { label: string; class?: string; onClose: () => void; children: ComponentChildren }) {
     const box = useRef<HTMLDialogElement>(null);
-    useEffect(() => box.current!.showModal(), []);
+    useEffect(() => {
+        const dialog = box.current!;
+        dialog.showModal();
+        return () => dialog.close(); // gives the focus back
+    }, []);
     return (
         <dialog
             ref={box}

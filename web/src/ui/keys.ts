@@ -25,7 +25,7 @@ function onKey(event: KeyboardEvent): void {
     const name = pressed(event);
     if (event.defaultPrevented || event.altKey || (typesInto(event.target) && !name.startsWith("Ctrl+"))) return;
     if (document.querySelector("dialog[open], .menu") && !name.startsWith("Ctrl+")) return;
-    const whole = performance.now() < prefixUntil ? `${prefix} ${name}` : name;
+    const whole = isSecond() ? `${prefix} ${name}` : name;
     const all = [...groups.values()].reverse().flatMap((group) => group.keys);
     const key = all.find(({ keys }) => keys === whole) ?? all.find(({ keys }) => keys === name);
     prefixUntil = 0;
@@ -37,6 +37,9 @@ function onKey(event: KeyboardEvent): void {
         prefixUntil = performance.now() + 1500;
     }
 }
+
+// Is this key the second of two, such as the "c" of "g c"?
+export const isSecond = () => performance.now() < prefixUntil;
 
 export function startKeys(): void {
     addEventListener("keydown", onKey);

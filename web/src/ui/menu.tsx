@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Menus: a button that opens one, and one at a point (a context menu).  Arrows walk, Escape closes,
-// a click elsewhere closes.
+// so does a click or a Tab elsewhere; the focus goes back to where it was.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
@@ -34,26 +34,30 @@ function walk(event: KeyboardEvent, box: HTMLElement, close: () => void): void {
 }
 
 // `at`: the corner; it moves so that all of it is seen.
-export function Menu(props: { entries?: MenuEntry[]; at: Point; onClose: () => void; children?: ComponentChildren; label: string; class?: string }) {
+export function Menu(props: { entries?: MenuEntry[]; at: Point; onClose: () => void; children?: ComponentChildren; label: string; class?: string; opener?: HTMLElement | null }) {
     const box = useRef<HTMLDivElement>(null);
-    const [before] = useState(() => document.activeElement as HTMLElement | null); // where the focus goes back to
     useLayoutEffect(() => {
         const menu = box.current!;
         const { width, height } = menu.getBoundingClientRect();
         menu.style.left = `${Math.max(8, Math.min(props.at.x, innerWidth - width - 8))}px`;
         menu.style.top = `${Math.max(8, Math.min(props.at.y, innerHeight - height - 8))}px`;
+        const before = document.activeElement as HTMLElement | null;
         (menu.querySelector<HTMLElement>("[autofocus], input, [role=menuitem]") ?? menu).focus();
+        return () => {
+            const within = menu.contains(document.activeElement) || document.activeElement === document.body;
+            if (within && before?.isConnected) before.focus({ preventScroll: true });
+        };
     }, []);
     useEffect(() => {
-        const outside = (event: Event) => !box.current?.contains(event.target as Node) && props.onClose();
+        const outside = (event: Event) => !isOurs(event.target) && props.onClose();
         addEventListener("pointerdown", outside, true);
         addEventListener("resize", props.onClose);
         return () => {
             removeEventListener("pointerdown", outside, true);
             removeEventListener("resize", props.onClose);
-            before?.isConnected && before.focus({ preventScroll: true });
         };
     }, []);
+    const isOurs = (at: EventTarget | null) => at instanceof Node && (box.current?.contains(at) || props.opener?.contains(at));
     const choose = (item: MenuItem) => () => {
         props.onClose();
         item.onChoose?.();
@@ -66,6 +70,7 @@ export function Menu(props: { entries?: MenuEntry[]; at: Point; onClose: () => v
             aria-label={props.label}
             tabIndex={-1}
             onKeyDown={(event) => walk(event, box.current!, props.onClose)}
+            onFocusOut={(event) => event.relatedTarget && !isOurs(event.relatedTarget) && props.onClose()}
         >
             {props.children}
             {props.entries?.map((entry, i) => {
@@ -109,6 +114,7 @@ export function MenuButton(props: {
         const box = button.current!.getBoundingClientRect();
         setAt({ x: props.alignRight ? box.right - 200 : box.left, y: box.bottom + 4 });
     };
+    const name = typeof props.text === "string" && !props.label.includes(props.text) ? `${props.label}: ${props.text}` : props.label;
     const entries = typeof props.entries === "function" ? (at ? props.entries() : []) : props.entries;
     return (
         <>
@@ -116,18 +122,17 @@ export function MenuButton(props: {
                 ref={button}
                 type="button"
                 class={`button ${props.class ?? ""}`}
-                aria-haspopup="menu"
+                aria-haspopup={props.content ? "dialog" : "menu"}
                 aria-expanded={at !== null}
-                aria-label={props.label}
+                aria-label={name}
                 title={props.label}
                 onClick={toggle}
-                onPointerDown={(event) => at && event.stopPropagation()}
             >
                 {props.text}
                 {!props.plain && <Icon name="down" />}
             </button>
             {at && (
-                <Menu label={props.label} at={at} onClose={close} entries={entries} class={props.menuClass}>
+                <Menu label={props.label} opener={button.current} at={at} onClose={close} entries={entries} class={props.menuClass}>
                     {props.content?.(close)}
                 </Menu>
             )}

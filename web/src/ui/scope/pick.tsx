@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of many, found by typing: a field and the list that it narrows.  Arrows walk, Enter takes.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../../api/client";
 import { Icon } from "../icons";
 
@@ -40,6 +40,7 @@ function foot(props: PickListProps, found: number): string | null {
 }
 
 export function PickList(props: PickListProps) {
+    const id = useId();
     const [typed, setTyped] = useState("");
     const [at, setAt] = useState(Math.max(0, props.options.findIndex(({ value }) => value === props.chosen)));
     const list = useRef<HTMLDivElement>(null);
@@ -77,6 +78,8 @@ export function PickList(props: PickListProps) {
                     role="combobox"
                     aria-expanded="true"
                     aria-autocomplete="list"
+                    aria-controls={id}
+                    aria-activedescendant={now >= 0 ? `${id}-${now}` : undefined}
                     placeholder={props.label}
                     aria-label={props.label}
                     autocomplete="off"
@@ -89,10 +92,11 @@ export function PickList(props: PickListProps) {
                     onKeyDown={onKey}
                 />
             </label>
-            <div class="pick-list" role="listbox" aria-label={props.label} ref={list}>
+            <div class="pick-list" id={id} role="listbox" aria-label={props.label} ref={list}>
                 {shown.map(({ value, label, aside }, i) => (
                     <div
                         key={value}
+                        id={`${id}-${i}`}
                         role="option"
                         aria-selected={i === now}
                         onPointerMove={() => i !== now && setAt(i)}
@@ -104,7 +108,7 @@ export function PickList(props: PickListProps) {
                     </div>
                 ))}
             </div>
-            {note && <div class={`caption ${props.error ? "bad" : ""}`}>{note}</div>}
+            {note && <div role="status" class={`caption ${props.error ? "bad" : ""}`}>{note}</div>}
         </div>
     );
 }
