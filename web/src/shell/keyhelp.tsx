@@ -3,7 +3,7 @@
 import { keyGroups } from "../ui/keys";
 import { Dialog } from "../ui/dialog";
 
-const shown = (key: string) => key.replace("Arrow", "").replace("Escape", "Esc").replace("+", " ");
+const shown = (key: string) => key.replace("Arrow", "").replace("Escape", "Esc").replace(/(.)\+/, "$1 ");
 
 export function KeyHelp({ onClose }: { onClose: () => void }) {
     return (

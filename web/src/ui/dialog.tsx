@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dialog over the page: Escape and a click beside it close it; the browser keeps the focus inside.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export function Dialog(props: { label: string; class?: string; onClose: () => void; children: ComponentChildren }) {
     const box = useRef<HTMLDialogElement>(null);
-    useEffect(() => {
+    useLayoutEffect(() => {
         const dialog = box.current!;
         dialog.showModal();
         return () => dialog.close(); // gives the focus back
