@@ -114,10 +114,11 @@ export function Loading({ rows = 8 }: { rows?: number }) {
     );
 }
 
-export function Empty(props: { title: string; children?: ComponentChildren }) {
+// `under`: below the sentence of its view.
+export function Empty(props: { title: string; under?: boolean; children?: ComponentChildren }) {
     return (
         <div class="empty">
-            <h1>{props.title}</h1>
+            {props.under ? <h2>{props.title}</h2> : <h1>{props.title}</h1>}
             {props.children}
         </div>
     );

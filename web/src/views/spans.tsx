@@ -159,7 +159,7 @@ function sentence(answer: SpansAnswer | null, byTrace: boolean): string {
 
 function NoSpans() {
     return (
-        <Empty title="No sample is linked to a span here">
+        <Empty under title="No sample is linked to a span here">
             <p>
                 A profiler that knows the active span adds its id to each sample: OTLP links, or the labels trace_id and span_id in pprof.
                 Without them, paste the two times of a slow span to see what ran meanwhile.

@@ -136,7 +136,7 @@ export function Services({ fleet, notices, scope, span }: { fleet: Fleet; notice
                     <col class="narrow c-number" />
                     <col class="wide c-change" />
                     {columns.memory && <col class="wide c-memory" />}
-                    <col class="wide" />
+                    <col class="wide top-function" />
                     {columns.finding && <col class="wide c-finding" />}
                 </colgroup>
                 <thead>
