@@ -54,3 +54,18 @@ test("a phone has a bar below, and More has the rest", async ({ open }) => {
     await view.settled();
     equal(view.path(), "/memory");
 });
+
+test("what a browser loads is small, named by its content and kept", async ({ server }) => {
+    const got = async (path: string) => {
+        const answer = await fetch(server.url + path, { headers: { "accept-encoding": "gzip" } });
+        return { answer, bytes: Number(answer.headers.get("content-length")), text: await answer.text() };
+    };
+    const page = await got("/");
+    const assets = await Promise.all([...page.text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => got(path)));
+    equal(assets.length, 2);
+    const bytes = assets.reduce((sum, { bytes: one }) => sum + one, page.bytes);
+    check(`it is at most 150 kB: ${bytes}`, bytes > 10_000 && bytes <= 150_000);
+    equal(assets.map(({ answer }) => answer.headers.get("cache-control")), Array(2).fill("public, max-age=31536000, immutable"));
+    equal(page.answer.headers.get("cache-control"), "no-cache");
+    check("nothing of others may be loaded", page.answer.headers.get("content-security-policy")!.startsWith("default-src 'none'; script-src 'self';"));
+});
