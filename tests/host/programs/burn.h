@@ -31,6 +31,19 @@ static inline __attribute__((always_inline)) void spin(uint64_t turns)
         __asm__ volatile("" : "+r"(turns));
 }
 
+/*
+ * Turns of anything from half to one and a half of these, another number each time: what repeats in
+ * just the rhythm of the samples is met in the same place again and again.
+ */
+static inline uint64_t about(uint64_t turns)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return turns / 2 + turns * (state >> 40) / (1u << 24);
+}
+
 static inline __attribute__((always_inline)) uint64_t clock_ns(clockid_t clock)
 {
     struct timespec t;

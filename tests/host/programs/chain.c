@@ -3,14 +3,16 @@
  * other. */
 #include "burn.h"
 
+static uint64_t turn;
+
 KEPT void burn_leaf(void)
 {
-    spin(3 * TURN);
+    spin(3 * turn);
 }
 
 KEPT void burn_other(void)
 {
-    spin(TURN);
+    spin(turn);
 }
 
 KEPT void middle_a(void)
@@ -34,7 +36,9 @@ KEPT void outer(void)
 
 int main(int argc, char **argv)
 {
-    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;)
+    for (uint64_t end = end_ns(argc, argv); cpu_ns() < end;) {
+        turn = about(TURN);
         outer();
+    }
     return 0;
 }
