@@ -15,6 +15,7 @@ export function useFile(): File | null {
     const [seen, setSeen] = useState(file);
     useEffect(() => {
         listeners.add(setSeen);
+        setSeen(file);
         return () => void listeners.delete(setSeen);
     }, []);
     return seen;

@@ -17,6 +17,7 @@ export function useTick(): number {
     const [seen, setSeen] = useState(tick);
     useEffect(() => {
         listeners.add(setSeen);
+        setSeen(tick);
         return () => void listeners.delete(setSeen);
     }, []);
     return seen;

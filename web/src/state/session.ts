@@ -7,10 +7,12 @@ import { refreshNow } from "./refresh";
 
 let session: Session | null = null;
 let wanted = false; // the server refused somebody unknown
-const listeners = new Set<() => void>();
+let told = 0; // how often something changed
+const listeners = new Set<(told: number) => void>();
 
 function tell(): void {
-    listeners.forEach((listener) => listener());
+    told++;
+    listeners.forEach((listener) => listener(told));
 }
 
 async function take(answer: Promise<Session>): Promise<void> {
@@ -40,11 +42,11 @@ export async function signOut(): Promise<void> {
 }
 
 export function useSession(): { session: Session | null; wanted: boolean; may: (what: "read" | "write" | "admin") => boolean } {
-    const [, setSeen] = useState({});
+    const [, setSeen] = useState(told);
     useEffect(() => {
-        const listener = () => setSeen({});
-        listeners.add(listener);
-        return () => void listeners.delete(listener);
+        listeners.add(setSeen);
+        setSeen(told); // what changed before anybody listened
+        return () => void listeners.delete(setSeen);
     }, []);
     return { session, wanted, may: (what) => session?.access.includes(what) ?? false };
 }

@@ -33,6 +33,7 @@ export function useTheme(): Theme {
     const [theme, setTheme] = useState(currentTheme());
     useEffect(() => {
         listeners.add(setTheme);
+        setTheme(currentTheme());
         return () => void listeners.delete(setTheme);
     }, []);
     return theme;
