@@ -21,6 +21,7 @@ async function sandwiched(ask: Tools["ask"], last: Tools["last"], name: string) 
 test("a sandwich shows a function with the API's numbers, its callers and what it calls", async ({ open, ask, last }) => {
     const view = await open("/explore", ofCheckout(last));
     await view.page.getByRole("cell", { name: "loadRules" }).click();
+    await view.settled();
     await view.page.keyboard.press("s");
     await view.settled();
     equal(view.params().get("show"), "sandwich");
