@@ -165,7 +165,7 @@ static int add_sample(struct making *m, const struct place *at, const struct kil
         timed->rows[timed->n_rows++] = (struct kiln_timed_row){
             .time_ns = times[i],
             .value = kiln_sat_mul(values ? values[i] : 1, at->scale),
-            .node = sample->stack, /* for now */
+            .node = sample->stack, /* the stack, until make_nodes() */
             .thread = thread,
         };
     return r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys of the page.  A key works wherever nothing is typed into; the list of all is shown by "?".
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 export interface Key {
     keys: string; // "/", "g o", "Shift+ArrowLeft", "Ctrl+K"
@@ -45,10 +45,11 @@ export function startKeys(): void {
     addEventListener("keydown", onKey);
 }
 
-// Keys while a component is there; the newest group wins.
+// Keys while a component is there; the newest group wins.  They are there with the picture, not some time after
+// it: a key pressed right after a click acts on what the click chose.
 export function useKeys(title: string, keys: Key[]): void {
     const latest = { title, keys };
-    useEffect(() => {
+    useLayoutEffect(() => {
         const token = {};
         groups.set(token, latest);
         return () => void groups.delete(token);
