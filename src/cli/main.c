@@ -36,6 +36,7 @@ const struct kiln_command *const kiln_commands[] = {
     &kiln_cmd_annotate,
     &kiln_cmd_loadgen,
     &kiln_cmd_store,
+    &kiln_cmd_symbols,
     &kiln_cmd_help,
     &kiln_cmd_version,
     &kiln_cmd_completion,

@@ -81,10 +81,10 @@ struct kiln_said_side {
 /* A row of any list: what it has not is empty. */
 struct kiln_said_row {
     struct kiln_str id, name, value, service, type, labels, version, label, source, text;
-    struct kiln_str trace_id, span_id;
+    struct kiln_str trace_id, span_id, build_id, kind, has;
     uint64_t time_ns, first_ns, last_ns, oldest_ns, newest_ns, at_ns, until_ns;
     double amount; /* a `value` that is a number */
-    double duration_seconds, count, samples, profiles, bytes;
+    double duration_seconds, count, samples, profiles, bytes, addresses;
     double profiles_per_second, bytes_per_second;
     uint32_t n_types;
 };

@@ -316,6 +316,9 @@ static const struct member row_members[] = {
     IN(kiln_said_row, "text", TEXT, text),
     IN(kiln_said_row, "trace_id", TEXT, trace_id),
     IN(kiln_said_row, "span_id", TEXT, span_id),
+    IN(kiln_said_row, "build_id", TEXT, build_id),
+    IN(kiln_said_row, "kind", TEXT, kind),
+    IN(kiln_said_row, "has", TEXT, has),
     IN(kiln_said_row, "time", TIME, time_ns),
     IN(kiln_said_row, "first", TIME, first_ns),
     IN(kiln_said_row, "last", TIME, last_ns),
@@ -328,6 +331,7 @@ static const struct member row_members[] = {
     IN(kiln_said_row, "samples", NUMBER, samples),
     IN(kiln_said_row, "profiles", NUMBER, profiles),
     IN(kiln_said_row, "bytes", NUMBER, bytes),
+    IN(kiln_said_row, "addresses", NUMBER, addresses),
     IN(kiln_said_row, "profiles_per_second", NUMBER, profiles_per_second),
     IN(kiln_said_row, "bytes_per_second", NUMBER, bytes_per_second),
     END,
@@ -381,6 +385,8 @@ static const struct member all_members[] = {
     ROWS("profiles"),
     ROWS("spans"),
     ROWS("deployments"),
+    ROWS("files"),
+    ROWS("missing"),
     END,
 };
 

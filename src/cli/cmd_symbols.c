@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kiln symbols VERB: debug files, and the names that are made of them. */
+#include "cli/commands.h"
+#include "cli/remote.h"
+#include "cli/report.h"
+#include "cli/symbols.h"
+
+static const struct {
+    const char *name;
+    const char *operand; /* what it needs at least one of; NULL: it takes none */
+    int (*run)(struct kiln_cli *cli);
+} verbs[] = {
+    {"list", NULL, kiln_symbols_run_list},
+    {"missing", NULL, kiln_symbols_run_missing},
+    {"delete", "BUILD_ID", kiln_symbols_run_delete},
+};
+
+static const char *const words[] = {"list", "missing", "delete", NULL};
+
+static int run(struct kiln_cli *cli)
+{
+    const char *verb = cli->args.operands.items[0];
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(verbs); i++) {
+        if (strcmp(verbs[i].name, verb) != 0)
+            continue;
+        if (verbs[i].operand && cli->args.operands.n < 2)
+            return kiln_cli_usage(cli->command, "%s needs a %s", verb, verbs[i].operand);
+        if (!verbs[i].operand && cli->args.operands.n > 1)
+            return kiln_cli_usage(cli->command, "%s takes no operand: %.60s", verb,
+                                  cli->args.operands.items[1]);
+        return verbs[i].run(cli);
+    }
+    return kiln_cli_usage(cli->command, "%.40s: give one of list, missing, delete", verb);
+}
+
+static const struct kiln_option options[] = {
+    KILN_OPT_LIMIT("show at most N of what is missing (50; 0: all)"),
+    KILN_OPT_JSON,
+    KILN_OPT_WIDE,
+    KILN_OPT_END,
+};
+static const struct kiln_option_group group = {"Symbols", options};
+
+const struct kiln_command kiln_cmd_symbols = {
+    .name = "symbols",
+    .summary = "debug files on a server: list, missing, delete",
+    .operands = "VERB [BUILD_ID]...",
+    .operands_min = 1,
+    .operands_max = KILN_OPERANDS_ANY,
+    .words = words,
+    .about =
+        "A server names what arrives without names (a build id and an address) from debug files. "
+        "`list` shows those it has. `missing` shows what has samples but neither names nor lines, "
+        "most samples first: where it was looked for, and why it was not found. `delete BUILD_ID` "
+        "removes the files of a build id.",
+    .groups = {&group, &kiln_group_remote},
+    .defaults = {.limit = 50},
+    .run = run,
+};

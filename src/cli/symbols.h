@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbols - the verbs of `kiln symbols`, each in a file of its own.
+ *
+ *   symbols_list.c   list, missing, delete: what a server has of debug files, and what it lacks
+ *
+ * Each prints into cli->out and returns an exit code; operands.items[0] is the verb.
+ * Threads: only the main thread.
+ */
+#ifndef KILN_CLI_SYMBOLS_H
+#define KILN_CLI_SYMBOLS_H
+
+#include "cli/cli.h"
+
+KILN_CHECK int kiln_symbols_run_list(struct kiln_cli *cli);
+KILN_CHECK int kiln_symbols_run_missing(struct kiln_cli *cli);
+KILN_CHECK int kiln_symbols_run_delete(struct kiln_cli *cli);
+
+#endif /* KILN_CLI_SYMBOLS_H */
