@@ -15,9 +15,22 @@ static void check_text(struct kiln_str text)
     FUZZ_CHECK(kiln_utf8_valid((struct kiln_str){cleaned, n}));
 }
 
+static void check_name(const struct kiln_name *name)
+{
+    FUZZ_CHECK(name->n <= KILN_NAME_FRAMES_MAX);
+    check_text(name->module);
+    for (uint32_t i = 0; i < name->n; i++) {
+        FUZZ_CHECK(name->frames[i].function.len > 0);
+        check_text(name->frames[i].function);
+        check_text(name->frames[i].system_name);
+        check_text(name->frames[i].file);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct kiln_names_ask ask = {.number = 1, .n = 5};
+    static struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
     uint32_t answered = 0;
 
     while (size >= 2 && answered < ask.n) {
@@ -33,12 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (uint32_t i = 0; i < head.n; i++) {
             struct kiln_name name;
 
-            if (kiln_wire_next(&packet, &name) < 0)
+            if (kiln_wire_next(&packet, frames, &name) < 0)
                 return 0;
-            check_text(name.function);
-            check_text(name.system_name);
-            check_text(name.file);
-            check_text(name.module);
+            check_name(&name);
         }
         answered += head.n;
     }

@@ -31,14 +31,17 @@ static inline void fuzz_names(enum kiln_source_kind kind, const void *data, size
         if (i >= 64 && n >= 8) /* likely to be one that the input names */
             memcpy(&address, (const char *)data + (i - 64) * (n - 8) / 32, 8);
         if (!kiln_names_find(names, address, &name)) {
-            FUZZ_CHECK(name.function.len == 0 && name.begin <= address);
+            FUZZ_CHECK(name.n == 0 && name.begin <= address);
             continue;
         }
-        FUZZ_CHECK(name.function.len > 0);
-        fuzz_check_text(name.function);
-        fuzz_check_text(name.system_name);
-        fuzz_check_text(name.file);
+        FUZZ_CHECK(name.n > 0 && name.n <= KILN_NAME_FRAMES_MAX);
         fuzz_check_text(name.module);
+        for (uint32_t f = 0; f < name.n; f++) {
+            FUZZ_CHECK(name.frames[f].function.len > 0);
+            fuzz_check_text(name.frames[f].function);
+            fuzz_check_text(name.frames[f].system_name);
+            fuzz_check_text(name.frames[f].file);
+        }
     }
     kiln_names_close(names);
 }

@@ -9,7 +9,7 @@ static void check_same(struct kiln_names *a, struct kiln_names *b, uint64_t addr
     struct kiln_name other = {0};
 
     FUZZ_CHECK(kiln_names_find(b, address, &other) == found);
-    FUZZ_CHECK(kiln_str_eq(name.function, other.function));
+    FUZZ_CHECK(kiln_str_eq(kiln_name_function(&name), kiln_name_function(&other)));
 }
 
 static void grow(const uint8_t *data, size_t size)

@@ -24,7 +24,7 @@ static void die(const char *what)
 
 static void show(const struct kiln_name *name)
 {
-    printf("%.*s\n", KILN_STR_ARG(name->function));
+    printf("%.*s\n", KILN_STR_ARG(kiln_name_function(name)));
 }
 
 static uint32_t find_here(int fd, const uint64_t *addresses, uint32_t n)
@@ -50,7 +50,7 @@ static uint32_t find_here(int fd, const uint64_t *addresses, uint32_t n)
 static uint32_t find_by_child(int fd, const uint64_t *addresses, uint32_t n)
 {
     const struct kiln_resolver_opts opts = {.program = ""};
-    struct kiln_source source = {KILN_SOURCE_ELF, fd, 1, 1, KILN_STR("bench")};
+    struct kiln_source source = {.fd = fd, .id = 1, .version = 1, .key = KILN_STR("bench")};
     struct kiln_name *names = calloc(n, sizeof(*names));
     struct kiln_resolver *resolver;
     struct kiln_err err = {0};
@@ -60,7 +60,7 @@ static uint32_t find_by_child(int fd, const uint64_t *addresses, uint32_t n)
         kiln_resolver_ask(resolver, &source, addresses, n, names) < 0)
         die("no child");
     for (uint32_t i = 0; i < n; i++) {
-        found += names[i].function.len > 0;
+        found += names[i].n > 0;
         show(names + i);
     }
     kiln_resolver_free(resolver);

@@ -3,9 +3,10 @@
  * Names of places.  Places are sorted by where their names are, so that each file is asked once for
  * all of its addresses; a location is made of each as soon as its name is there.
  *
- *   native     mapping and the file's own address always, the function where it is known: deeper
- *              names can be found later from build id and address.  Without a name, but with a
- *              beginning of the function, that function is made up of it: core/frame.h
+ *   native     mapping and the file's own address always, the functions where they are known, a
+ *              line for each that is inlined there: deeper names can be found later from build id
+ *              and address.  Without a name, but with a beginning of the function, that function is
+ *              made up of it: core/frame.h
  *   kernel     the function alone, address 0: where the kernel lies is a secret of the host
  *              (KASLR), and an address beside a name would tell.  All of a function is one
  *              location.  Without a name, "[kernel]".
@@ -39,27 +40,42 @@ static uint32_t frame_type(struct run *run, const char *type)
     return kiln_builder_set(run->b, &attr, 1, NULL);
 }
 
+static uint32_t function_of(struct run *run, const struct kiln_name_frame *frame)
+{
+    const struct kiln_function function = {
+        .name = publish_text(run, frame->function),
+        .system_name = publish_text(run, frame->system_name),
+        .filename = publish_text(run, frame->file),
+        .start_line = frame->start_line,
+    };
+
+    return kiln_builder_function(run->b, &function);
+}
+
 static uint32_t add_location(struct run *run, const struct kiln_name *name,
                              struct kiln_location location)
 {
-    struct kiln_line line = {.line = name->line};
-    struct kiln_function function = {
-        .name = publish_text(run, name->function),
-        .system_name = publish_text(run, name->system_name),
-        .filename = publish_text(run, name->file),
-        .start_line = name->start_line,
-    };
+    struct kiln_line lines[KILN_NAME_FRAMES_MAX];
 
-    if (!name->function.len)
-        return kiln_builder_location(run->b, &location, NULL, 0);
-    line.function = kiln_builder_function(run->b, &function);
-    return kiln_builder_location(run->b, &location, &line, 1);
+    for (uint32_t i = 0; i < name->n; i++)
+        lines[i] = (struct kiln_line){.function = function_of(run, name->frames + i),
+                                      .line = name->frames[i].line,
+                                      .column = name->frames[i].column};
+    return kiln_builder_location(run->b, &location, lines, name->n);
+}
+
+/* A location that has this function and no more. */
+static uint32_t add_function(struct run *run, struct kiln_str function,
+                             struct kiln_location location)
+{
+    const struct kiln_name_frame frame = {.function = function};
+
+    return add_location(run, &(struct kiln_name){.frames = &frame, .n = 1}, location);
 }
 
 uint32_t publish_marker(struct run *run, const char *name)
 {
-    return add_location(run, &(struct kiln_name){.function = kiln_str_of(name)},
-                        (struct kiln_location){.address = 0});
+    return add_function(run, kiln_str_of(name), (struct kiln_location){.address = 0});
 }
 
 /* Rust's own mangling, or the older one: _ZN...17h<16 digits>E. */
@@ -76,7 +92,7 @@ static const char *native_type(const struct kiln_object *object, const struct ki
 {
     if (object->is_go)
         return "go";
-    return is_rust(name->system_name) ? "rust" : "native";
+    return name->n && is_rust(name->frames[name->n - 1].system_name) ? "rust" : "native";
 }
 
 /* Whose code a perf-map names: the runtime's, where the name or the program tells. */
@@ -86,7 +102,7 @@ static const char *jit_type(const struct kiln_identity *identity, const struct k
         const char *program, *type;
     } runtimes[] = {{"node", "v8js"}, {"java", "jvm"}, {"dotnet", "dotnet"}, {"beam.smp", "beam"}};
 
-    if (kiln_str_starts(name->function, KILN_STR("py::")))
+    if (kiln_str_starts(kiln_name_function(name), KILN_STR("py::")))
         return "cpython";
     for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
         if (strcmp(identity->name, runtimes[i].program) == 0)
@@ -95,10 +111,9 @@ static const char *jit_type(const struct kiln_identity *identity, const struct k
 }
 
 /* A function without a name is called what its first address would be. */
-static struct kiln_name make_up(struct run *run, const struct kiln_object *object, uint64_t begin)
+static struct kiln_str make_up(struct run *run, const struct kiln_object *object, uint64_t begin)
 {
-    struct kiln_name name = {
-        .function = kiln_frame_unnamed(kiln_str_of(object->path), begin, &run->made_up)};
+    struct kiln_str name = kiln_frame_unnamed(kiln_str_of(object->path), begin, &run->made_up);
 
     if (run->made_up.error)
         kiln_builder_fail(run->b, run->made_up.error);
@@ -113,35 +128,31 @@ static void make_native(struct run *run, struct place *place, const struct kiln_
         .mapping = publish_mapping(run, place->object, place->address, &mapping),
         .attrs = frame_type(run, native_type(place->object, name))};
     uint64_t begin = kiln_frame_offset(&mapping, name->begin);
-    struct kiln_name made_up;
 
-    if (!name->function.len && name->begin && begin && location.mapping) {
-        made_up = make_up(run, place->object, begin);
-        name = &made_up;
-    }
-    place->location = add_location(run, name, location);
+    if (!name->n && name->begin && begin && location.mapping)
+        place->location = add_function(run, make_up(run, place->object, begin), location);
+    else
+        place->location = add_location(run, name, location);
 }
 
 static void make_kernel(struct run *run, struct place *place, const struct kiln_name *name)
 {
-    struct kiln_name nameless = {.function = KILN_STR("[kernel]")};
+    const struct kiln_location location = {.mapping = publish_kernel_mapping(run, name->module),
+                                           .attrs = frame_type(run, "kernel")};
 
-    place->merges = !name->function.len;
-    place->location =
-        add_location(run, place->merges ? &nameless : name,
-                     (struct kiln_location){.mapping = publish_kernel_mapping(run, name->module),
-                                            .attrs = frame_type(run, "kernel")});
+    place->merges = !name->n;
+    place->location = place->merges ? add_function(run, KILN_STR("[kernel]"), location)
+                                    : add_location(run, name, location);
 }
 
 static void make_jit(struct run *run, struct place *place, const struct kiln_name *name)
 {
     const struct kiln_identity *identity = run->g->identities[place->process];
-    struct kiln_name nameless = {.function = KILN_STR("[jit]")};
+    const struct kiln_location location = {.attrs = frame_type(run, jit_type(identity, name))};
 
-    place->merges = !name->function.len;
-    place->location =
-        add_location(run, place->merges ? &nameless : name,
-                     (struct kiln_location){.attrs = frame_type(run, jit_type(identity, name))});
+    place->merges = !name->n;
+    place->location = place->merges ? add_function(run, KILN_STR("[jit]"), location)
+                                    : add_location(run, name, location);
 }
 
 static void make_location(struct run *run, struct place *place, const struct kiln_name *name)
@@ -298,7 +309,7 @@ static void name_some(struct run *run, const struct asked *asked, struct place *
         addresses[i] = places[i]->address;
     answered = asked && ask(run, asked, addresses, n, names);
     for (uint32_t i = 0; i < n; i++) {
-        missing += !names[i].function.len;
+        missing += !names[i].n;
         make_location(run, places[i], &names[i]);
     }
     if (places[0]->kind == KILN_FRAME_LOST)

@@ -38,7 +38,8 @@ struct kiln_names {
     struct kiln_symtab table;
     struct kiln_map_end end; /* of a perf-map */
     struct kiln_demangler *demangler;
-    struct text function, system_name, module, file;
+    struct kiln_frames frames;
+    struct text module;
 };
 
 /* Only a lack of memory ends it: another time there may be enough. */
@@ -130,17 +131,16 @@ size_t kiln_names_bytes(const struct kiln_names *names)
            (names->cfi ? kiln_cfi_bytes(names->cfi) : 0);
 }
 
-static struct kiln_str clean(struct text *text, struct kiln_str name, struct kiln_str suffix)
+static struct kiln_str clean(struct text *text, struct kiln_str name)
 {
-    text->n = kiln_name_clean(name, text->text, sizeof(text->text) - suffix.len);
-    memcpy(text->text + text->n, suffix.ptr ? suffix.ptr : "", suffix.len);
-    text->n += suffix.len;
+    text->n = kiln_name_clean(name, text->text, sizeof(text->text));
     return (struct kiln_str){text->text, text->n};
 }
 
-static bool find_go(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
+static bool find_go(struct kiln_names *names, uint64_t address)
 {
-    struct kiln_name name = {0};
+    struct kiln_name_frame frame = {0};
+    char function[KILN_SYMTAB_NAME_MAX];
     struct kiln_go_func func;
     uint32_t index;
     int32_t line;
@@ -149,15 +149,17 @@ static bool find_go(struct kiln_names *names, uint64_t address, struct kiln_name
     if (!names->go || kiln_gopcln_find(names->go, address, &index) < 0 ||
         kiln_gopcln_func(names->go, index, &func) < 0)
         return false;
-    name.function = clean(&names->function, kiln_gopcln_name(names->go, func.name), KILN_STR_NONE);
+    frame.function = kiln_gopcln_name(names->go, func.name);
+    frame.function.len = kiln_name_clean(frame.function, function, sizeof(function));
+    frame.function.ptr = function;
     line = kiln_gopcln_value(names->go, &func, func.pcln, address);
     file = kiln_gopcln_value(names->go, &func, func.pcfile, address);
     if (file >= 0)
-        name.file = clean(&names->file, kiln_gopcln_file(names->go, &func, file), KILN_STR_NONE);
-    name.line = line > 0 ? (uint32_t)line : 0;
-    name.start_line = func.start_line;
-    *ret_name = name;
-    return name.function.len > 0;
+        frame.file = kiln_gopcln_file(names->go, &func, file);
+    frame.line = line > 0 ? (uint32_t)line : 0;
+    frame.start_line = func.start_line;
+    kiln_frames_add(&names->frames, &frame, KILN_STR_NONE);
+    return frame.function.len > 0;
 }
 
 /* All stubs of a linker's table have one entry of call frame information, and are no function. */
@@ -189,36 +191,36 @@ static uint64_t find_begin(struct kiln_names *names, uint64_t address)
     return begin;
 }
 
-static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
+static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_str *ret_module)
 {
     const struct kiln_symtab_entry *symbol;
     struct kiln_str suffix = KILN_STR_NONE;
-    struct kiln_name name = {0};
+    struct kiln_name_frame frame = {0};
     struct kiln_str module = KILN_STR_NONE;
-    struct kiln_str linker;
 
-    if (!kiln_symtab_find(&names->table, address, &symbol, &linker))
+    if (!kiln_symtab_find(&names->table, address, &symbol, &frame.system_name))
         return false;
     if (kiln_symtab_kind(symbol) == KILN_SYMTAB_PLT)
         suffix = plt_suffix;
     if (names->kind == KILN_SOURCE_KERNEL) {
-        module = linker;
-        linker = kiln_str_cut(&module, '\t');
+        module = frame.system_name;
+        frame.system_name = kiln_str_cut(&module, '\t');
     }
-    name.function = clean(&names->function, kiln_demangle(names->demangler, linker), suffix);
-    name.system_name = clean(&names->system_name, linker, suffix);
-    if (kiln_str_eq(name.function, name.system_name))
-        name.system_name = KILN_STR_NONE;
+    frame.function = kiln_demangle(names->demangler, frame.system_name);
+    kiln_frames_add(&names->frames, &frame, suffix);
     if (module.len > 0)
-        name.module = clean(&names->module, module, KILN_STR_NONE);
-    *ret_name = name;
-    return name.function.len > 0;
+        *ret_module = clean(&names->module, module);
+    return names->frames.n > 0;
 }
 
 bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
 {
-    if (find_go(names, address, ret_name) || find_symbol(names, address, ret_name))
-        return true;
-    *ret_name = (struct kiln_name){.begin = find_begin(names, address)};
-    return false;
+    struct kiln_name name = {.frames = names->frames.frames};
+
+    kiln_frames_clear(&names->frames);
+    if (!find_go(names, address) && !find_symbol(names, address, &name.module))
+        name.begin = find_begin(names, address);
+    name.n = names->frames.n;
+    *ret_name = name;
+    return name.n > 0;
 }

@@ -22,6 +22,26 @@ KILN_CHECK int kiln_names_read_packed(struct kiln_symtab *table, const struct ki
 /* /proc/kallsyms.  -EACCES: all its addresses are hidden. */
 KILN_CHECK int kiln_names_read_kernel(struct kiln_symtab *table, const struct kiln_bytes *bytes);
 
+/* The frames of an answer on their way, with their texts cleaned. */
+enum { KILN_FRAMES_TEXT = 56 << 10 }; /* with its heads, less than KILN_WIRE_PACKET */
+
+struct kiln_frames {
+    uint32_t n;
+    uint32_t n_text;
+    uint32_t last; /* where the texts of the last frame begin */
+    struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
+    char text[KILN_FRAMES_TEXT];
+};
+
+void kiln_frames_clear(struct kiln_frames *frames);
+/*
+ * Adds the next frame further out; an empty function adds nothing, a system name that is the same
+ * is left out.  Texts are copied.  `suffix` is added to both names.  What is too much takes the
+ * place of the frame before: the innermost stay, and the outermost.
+ */
+void kiln_frames_add(struct kiln_frames *frames, const struct kiln_name_frame *frame,
+                     struct kiln_str suffix);
+
 enum { KILN_NAMES_READ_MAX = 256 << 20, KILN_MAP_TAIL = 64 };
 
 /* How far a perf-map was read, and what was there. */

@@ -3,30 +3,59 @@
 
 #include <string.h>
 
+static size_t size_of(const struct kiln_name *name)
+{
+    size_t size = sizeof(struct kiln_wire_name) + name->module.len;
+
+    for (uint32_t i = 0; i < name->n; i++) {
+        const struct kiln_name_frame *f = name->frames + i;
+
+        size += sizeof(struct kiln_wire_frame) + f->function.len + f->system_name.len + f->file.len;
+    }
+    return size;
+}
+
+static char *add(char *to, const void *data, size_t n)
+{
+    if (n)
+        memcpy(to, data, n);
+    return to + n;
+}
+
+static char *add_frame(char *to, const struct kiln_name_frame *f)
+{
+    const struct kiln_wire_frame head = {
+        .function = (uint16_t)f->function.len,
+        .system_name = (uint16_t)f->system_name.len,
+        .file = (uint16_t)f->file.len,
+        .line = f->line,
+        .column = f->column,
+        .start_line = f->start_line,
+    };
+
+    to = add(to, &head, sizeof(head));
+    to = add(to, f->function.ptr, f->function.len);
+    to = add(to, f->system_name.ptr, f->system_name.len);
+    return add(to, f->file.ptr, f->file.len);
+}
+
 bool kiln_wire_add(char *packet, size_t *len, const struct kiln_name *name)
 {
-    const struct kiln_str texts[] = {name->function, name->system_name, name->file, name->module};
-    struct kiln_wire_name head = {
-        .function = (uint16_t)name->function.len,
-        .system_name = (uint16_t)name->system_name.len,
-        .file = (uint16_t)name->file.len,
+    const struct kiln_wire_name head = {
+        .n = (uint16_t)name->n,
         .module = (uint16_t)name->module.len,
-        .line = name->line,
-        .start_line = name->start_line,
+        .shallow = name->shallow,
         .begin = name->begin,
     };
-    size_t need = sizeof(head);
+    char *to = packet + *len;
 
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(texts); i++)
-        need += texts[i].len;
-    if (need > KILN_WIRE_PACKET - *len)
+    if (size_of(name) > KILN_WIRE_PACKET - *len)
         return false;
-    memcpy(packet + *len, &head, sizeof(head));
-    *len += sizeof(head);
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(texts); i++) {
-        memcpy(packet + *len, texts[i].ptr ? texts[i].ptr : "", texts[i].len);
-        *len += texts[i].len;
-    }
+    to = add(to, &head, sizeof(head));
+    to = add(to, name->module.ptr, name->module.len);
+    for (uint32_t i = 0; i < name->n; i++)
+        to = add_frame(to, name->frames + i);
+    *len = (size_t)(to - packet);
     return true;
 }
 
@@ -67,24 +96,45 @@ static int take_text(struct kiln_str *packet, size_t n, struct kiln_str *ret)
     return 0;
 }
 
-int kiln_wire_next(struct kiln_str *packet, struct kiln_name *ret_name)
+static int take_frame(struct kiln_str *packet, struct kiln_name_frame *ret)
 {
-    struct kiln_name name = {0};
-    struct kiln_wire_name head;
+    struct kiln_name_frame frame = {0};
+    struct kiln_wire_frame head;
     int r = take(packet, &head, sizeof(head));
 
     if (r == 0)
-        r = take_text(packet, head.function, &name.function);
+        r = take_text(packet, head.function, &frame.function);
     if (r == 0)
-        r = take_text(packet, head.system_name, &name.system_name);
+        r = take_text(packet, head.system_name, &frame.system_name);
     if (r == 0)
-        r = take_text(packet, head.file, &name.file);
-    if (r == 0)
-        r = take_text(packet, head.module, &name.module);
+        r = take_text(packet, head.file, &frame.file);
     if (r < 0)
         return r;
-    name.line = head.line;
-    name.start_line = head.start_line;
+    if (frame.function.len == 0)
+        return KILN_E_MALFORMED;
+    frame.line = head.line;
+    frame.column = head.column;
+    frame.start_line = head.start_line;
+    *ret = frame;
+    return 0;
+}
+
+int kiln_wire_next(struct kiln_str *packet, struct kiln_name_frame room[KILN_NAME_FRAMES_MAX],
+                   struct kiln_name *ret_name)
+{
+    struct kiln_name name = {.frames = room};
+    struct kiln_wire_name head;
+    int r = take(packet, &head, sizeof(head));
+
+    if (r == 0 && (head.n > KILN_NAME_FRAMES_MAX || head.shallow > 1))
+        r = KILN_E_MALFORMED;
+    if (r == 0)
+        r = take_text(packet, head.module, &name.module);
+    for (; r == 0 && name.n < head.n; name.n++)
+        r = take_frame(packet, room + name.n);
+    if (r < 0)
+        return r;
+    name.shallow = head.shallow;
     name.begin = head.begin;
     *ret_name = name;
     return 0;

@@ -210,14 +210,29 @@ struct chunk {
     uint32_t n;
     uint64_t addresses[KILN_WIRE_ADDRESSES];
     uint32_t places[KILN_WIRE_ADDRESSES];
-    char texts[4][KILN_WIRE_TEXT];
+    struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
+    size_t n_texts;
+    char texts[3 * KILN_WIRE_PACKET]; /* a byte that is no text becomes three */
 };
 
-static struct kiln_str clean(char *to, struct kiln_str text)
+static struct kiln_str clean(struct chunk *chunk, struct kiln_str text)
 {
-    size_t n = kiln_name_clean(text, to, KILN_WIRE_TEXT);
+    size_t left = sizeof(chunk->texts) - chunk->n_texts;
+    char *to = chunk->texts + chunk->n_texts;
+    size_t n = kiln_name_clean(text, to, left < KILN_WIRE_TEXT ? left : KILN_WIRE_TEXT);
 
+    chunk->n_texts += n;
     return n ? (struct kiln_str){to, n} : KILN_STR_NONE;
+}
+
+static struct kiln_name_frame clean_frame(struct chunk *chunk, const struct kiln_name_frame *frame)
+{
+    struct kiln_name_frame cleaned = *frame;
+
+    cleaned.function = clean(chunk, frame->function);
+    cleaned.system_name = clean(chunk, frame->system_name);
+    cleaned.file = clean(chunk, frame->file);
+    return cleaned;
 }
 
 /* Ids are only unique among sources of a kind. */
@@ -238,13 +253,13 @@ static int keep(struct chunk *chunk, uint32_t i, const struct kiln_name *name)
 static int take_name(void *context, uint32_t i, const struct kiln_name *name)
 {
     struct chunk *chunk = context;
-    struct kiln_name cleaned = {.line = name->line, .start_line = name->start_line};
+    struct kiln_name cleaned = {.frames = chunk->frames, .n = name->n, .shallow = name->shallow};
 
-    cleaned.function = clean(chunk->texts[0], name->function);
-    cleaned.system_name = clean(chunk->texts[1], name->system_name);
-    cleaned.file = clean(chunk->texts[2], name->file);
-    cleaned.module = clean(chunk->texts[3], name->module);
-    if (cleaned.function.len == 0 && name->begin <= chunk->addresses[i])
+    chunk->n_texts = 0;
+    cleaned.module = clean(chunk, name->module);
+    for (uint32_t f = 0; f < name->n; f++)
+        chunk->frames[f] = clean_frame(chunk, name->frames + f);
+    if (name->n == 0 && name->begin <= chunk->addresses[i])
         cleaned.begin = name->begin;
     return keep(chunk, i, &cleaned);
 }
@@ -318,7 +333,7 @@ static void count(struct kiln_resolver *resolver, const struct kiln_name *names,
     uint32_t found = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        found += names[i].function.len > 0;
+        found += names[i].n > 0;
     kiln_metric_add(resolver->counters.asked, n);
     kiln_metric_add(resolver->counters.found, found);
     kiln_metric_add(resolver->counters.missing, n - found);

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "symbol/wanted.h"
 
 struct kiln_metrics;
 struct kiln_log;
@@ -33,18 +34,40 @@ struct kiln_source {
     uint64_t id;         /* of the thing: object id, or the pid and start of a process mixed */
     uint64_t version;    /* another version (a perf-map that grew) is read again */
     struct kiln_str key; /* what it is set aside by: build id in hexadecimal, else a path */
+    /*
+     * Opens a file that reading this one turns out to need: -ENOENT where there is none.  Whether
+     * it is the right one is checked by who reads it.  NULL: nothing else can be had.
+     */
+    int (*open)(void *context, const struct kiln_wanted *wanted, int *ret_fd);
+    void *context;
 };
 
-/* All texts live until the next call. */
-struct kiln_name {
-    struct kiln_str function;    /* for people: demangled; empty: not known */
+enum { KILN_NAME_FRAMES_MAX = 64 };
+
+/* A function that is at an address: itself, or inlined there. */
+struct kiln_name_frame {
+    struct kiln_str function;    /* for people: demangled; never empty */
     struct kiln_str system_name; /* as the linker has it, where that differs; else empty */
     struct kiln_str file;        /* of the source; empty: not known */
-    uint32_t line;               /* 0: not known */
+    uint32_t line, column;       /* 0: not known */
     uint32_t start_line;
+};
+
+/* All of it lives until the next call. */
+struct kiln_name {
+    /* Innermost first; of more than the most the innermost stay, and the outermost. */
+    const struct kiln_name_frame *frames;
+    uint32_t n;             /* 0: no name */
+    bool shallow;           /* lines and inlines are still being looked for: ask again later */
     struct kiln_str module; /* kernel: "nf_tables", "bpf"; else empty */
     uint64_t begin;         /* without a name: where the function begins; 0: not known */
 };
+
+/* The innermost function; empty: no name. */
+static inline struct kiln_str kiln_name_function(const struct kiln_name *name)
+{
+    return name->n ? name->frames[0].function : KILN_STR_NONE;
+}
 
 struct kiln_resolver_opts {
     const char *program;  /* started as `program --names-child`; NULL: this very program */
@@ -61,9 +84,9 @@ KILN_CHECK int kiln_resolver_new(const struct kiln_resolver_opts *opts,
 void kiln_resolver_free(struct kiln_resolver *resolver);
 
 /*
- * The names of `n` addresses; names[i] has an empty function where there is none, and then perhaps
- * where the function begins.  Never waits longer than the limits of a file.  0, also where nothing
- * has a name; negative only without memory or without a child: names from before are there then.
+ * The names of `n` addresses; names[i] has no frames where there is none, and then perhaps where
+ * the function begins.  Never waits longer than the limits of a file.  0, also where nothing has a
+ * name; negative only without memory or without a child: names from before are there then.
  */
 KILN_CHECK int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
                                  const uint64_t *addresses, uint32_t n, struct kiln_name *names);

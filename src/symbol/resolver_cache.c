@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each half is a table by (id, version, address), and a table of texts, since many addresses are in
- * one function.
+ * Each half is a table by (id, version, address), a set of lists of frames, since many addresses
+ * have the same, and a set of texts, since many frames are of one function or file.
  */
 #include <errno.h>
 
@@ -10,29 +10,46 @@
 
 enum { TABLE_FIRST = 256, TABLE_MAX = 1 << 24 };
 
-/* What a function is called, each once in a half. */
-struct texts {
+/* What texts and lists begin with. */
+struct item {
     uint64_t hash;
-    struct kiln_str function, system_name, file, module;
+};
+
+struct text {
+    struct item item;
+    struct kiln_str text;
+};
+
+/* The frames of an address: many addresses of a function without lines share one. */
+struct list {
+    struct item item;
+    struct kiln_str module;
+    uint32_t n;
+    struct kiln_name_frame frames[]; /* with texts that are kept */
+};
+
+/* Items by hash, in a half's arena.  Capacities are powers of two. */
+struct set {
+    const struct item **items;
+    uint32_t n, cap;
 };
 
 struct entry {
     struct kiln_kept_key key;
     union {
-        const struct texts *texts;
+        const struct list *list;
         uint64_t begin;
     };
-    uint32_t line, start_line;
-    bool used, has_name; /* it has texts; else where the function begins */
+    bool used, has_name; /* it has a list; else where the function begins */
+    bool shallow;
 };
 
 struct kiln_kept_half {
     struct kiln_budget budget;
     struct kiln_arena arena;
     struct entry *entries;
-    uint32_t n_entries, cap_entries; /* capacities are powers of two */
-    const struct texts **texts;
-    uint32_t n_texts, cap_texts;
+    uint32_t n_entries, cap_entries; /* a power of two */
+    struct set texts, lists;
     struct kiln_kept_half *next; /* of those that are gone */
 };
 
@@ -47,7 +64,8 @@ static void half_free(struct kiln_kept_half *half)
     if (!half)
         return;
     kiln_free(half->entries);
-    kiln_free(half->texts);
+    kiln_free(half->texts.items);
+    kiln_free(half->lists.items);
     kiln_arena_done(&half->arena);
     kiln_free(half);
 }
@@ -136,120 +154,219 @@ static int grow_entries(struct kiln_kept_half *half)
     return 0;
 }
 
-static uint64_t hash_texts(const struct kiln_name *name)
-{
-    uint64_t hash = kiln_hash(name->function.ptr, name->function.len);
+/* ---- sets ---- */
 
-    hash = kiln_hash_mix(hash, kiln_hash(name->system_name.ptr, name->system_name.len));
-    hash = kiln_hash_mix(hash, kiln_hash(name->file.ptr, name->file.len));
-    return kiln_hash_mix(hash, kiln_hash(name->module.ptr, name->module.len));
-}
-
-static bool same_texts(const struct texts *texts, uint64_t hash, const struct kiln_name *name)
+static int grow_set(struct kiln_kept_half *half, struct set *set)
 {
-    return texts->hash == hash && kiln_str_eq(texts->function, name->function) &&
-           kiln_str_eq(texts->system_name, name->system_name) &&
-           kiln_str_eq(texts->file, name->file) && kiln_str_eq(texts->module, name->module);
-}
-
-static int grow_texts(struct kiln_kept_half *half)
-{
-    uint32_t cap = half->cap_texts ? half->cap_texts * 2 : TABLE_FIRST;
-    const struct texts **texts;
-    int r = kiln_budget_take(&half->budget, cap * sizeof(*texts));
+    struct set more = {.n = set->n, .cap = set->cap ? set->cap * 2 : TABLE_FIRST};
+    int r = kiln_budget_take(&half->budget, more.cap * sizeof(*more.items));
 
     if (r < 0)
         return r;
-    texts = kiln_calloc(cap, sizeof(*texts));
-    if (!texts) {
-        kiln_budget_give(&half->budget, cap * sizeof(*texts));
+    more.items = kiln_calloc(more.cap, sizeof(*more.items));
+    if (!more.items) {
+        kiln_budget_give(&half->budget, more.cap * sizeof(*more.items));
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < half->cap_texts; i++) {
-        uint32_t at = half->texts[i] ? (uint32_t)half->texts[i]->hash & (cap - 1) : 0;
+    for (uint32_t i = 0; i < set->cap; i++) {
+        uint32_t at = set->items[i] ? (uint32_t)set->items[i]->hash & (more.cap - 1) : 0;
 
-        while (half->texts[i] && texts[at])
-            at = (at + 1) & (cap - 1);
-        if (half->texts[i])
-            texts[at] = half->texts[i];
+        while (set->items[i] && more.items[at])
+            at = (at + 1) & (more.cap - 1);
+        if (set->items[i])
+            more.items[at] = set->items[i];
     }
-    kiln_free(half->texts);
-    kiln_budget_give(&half->budget, half->cap_texts * sizeof(*texts));
-    half->texts = texts;
-    half->cap_texts = cap;
+    kiln_free(set->items);
+    kiln_budget_give(&half->budget, set->cap * sizeof(*more.items));
+    *set = more;
     return 0;
 }
 
-static struct kiln_str copy(struct kiln_kept_half *half, struct kiln_str text, int *r)
+/* The place of the next item with this hash, from `at` on, or a free one; there is room. */
+static uint32_t place_of(const struct set *set, uint64_t hash, uint32_t at)
 {
-    if (text.len == 0 || *r < 0)
-        return KILN_STR_NONE;
-    text = kiln_arena_copy(&half->arena, text);
-    if (!text.ptr)
-        *r = half->budget.used + text.len > half->budget.limit ? KILN_E_LIMIT : -ENOMEM;
-    return text;
+    at &= set->cap - 1;
+    while (set->items[at] && set->items[at]->hash != hash)
+        at = (at + 1) & (set->cap - 1);
+    return at;
 }
 
-static int add_texts(struct kiln_kept_half *half, const struct kiln_name *name,
-                     const struct texts **ret_texts)
+static int make_room(struct kiln_kept_half *half, struct set *set)
 {
-    uint64_t hash = hash_texts(name);
-    struct texts *made;
-    uint32_t at;
-    int r = 0;
+    return set->n * 2 >= set->cap ? grow_set(half, set) : 0;
+}
 
-    if (half->n_texts * 2 >= half->cap_texts)
-        r = grow_texts(half);
-    if (r < 0)
+static void add_item(struct set *set, uint32_t at, const struct item *item)
+{
+    set->items[at] = item;
+    set->n++;
+}
+
+static int no_room(const struct kiln_kept_half *half, size_t n)
+{
+    return half->budget.used + n > half->budget.limit ? KILN_E_LIMIT : -ENOMEM;
+}
+
+/* ---- texts ---- */
+
+static int keep_text(struct kiln_kept_half *half, struct kiln_str text, struct kiln_str *ret)
+{
+    uint64_t hash = kiln_hash(text.ptr, text.len);
+    struct text *made;
+    uint32_t at;
+    int r = text.len ? make_room(half, &half->texts) : 0;
+
+    if (r < 0 || !text.len) {
+        *ret = KILN_STR_NONE;
         return r;
-    at = (uint32_t)hash & (half->cap_texts - 1);
-    for (; half->texts[at]; at = (at + 1) & (half->cap_texts - 1)) {
-        if (same_texts(half->texts[at], hash, name)) {
-            *ret_texts = half->texts[at];
+    }
+    at = place_of(&half->texts, hash, (uint32_t)hash);
+    for (; half->texts.items[at]; at = place_of(&half->texts, hash, at + 1)) {
+        const struct text *known = (const struct text *)half->texts.items[at];
+
+        if (kiln_str_eq(known->text, text)) {
+            *ret = known->text;
             return 0;
         }
     }
     made = kiln_arena_alloc(&half->arena, sizeof(*made));
     if (!made)
-        return KILN_E_LIMIT;
-    made->hash = hash;
-    made->function = copy(half, name->function, &r);
-    made->system_name = copy(half, name->system_name, &r);
-    made->file = copy(half, name->file, &r);
-    made->module = copy(half, name->module, &r);
-    if (r < 0)
-        return r;
-    half->texts[at] = *ret_texts = made;
-    half->n_texts++;
+        return no_room(half, sizeof(*made));
+    made->item.hash = hash;
+    made->text = kiln_arena_copy(&half->arena, text);
+    if (!made->text.ptr)
+        return no_room(half, text.len);
+    add_item(&half->texts, at, &made->item);
+    *ret = made->text;
     return 0;
 }
+
+static int keep_frame(struct kiln_kept_half *half, struct kiln_name_frame *frame)
+{
+    int r = keep_text(half, frame->function, &frame->function);
+
+    if (r == 0)
+        r = keep_text(half, frame->system_name, &frame->system_name);
+    return r < 0 ? r : keep_text(half, frame->file, &frame->file);
+}
+
+/* ---- lists of frames: their texts are kept, so that pointers tell whether they are the same ----
+ */
+
+static uint64_t hash_list(const struct kiln_name *name)
+{
+    uint64_t hash = kiln_hash_mix(name->n, (uintptr_t)name->module.ptr);
+
+    for (uint32_t i = 0; i < name->n; i++) {
+        const struct kiln_name_frame *f = name->frames + i;
+
+        hash = kiln_hash_mix(hash, (uintptr_t)f->function.ptr ^ (uint64_t)f->line << 40);
+        hash = kiln_hash_mix(hash, (uintptr_t)f->system_name.ptr ^ (uint64_t)f->column << 40);
+        hash = kiln_hash_mix(hash, (uintptr_t)f->file.ptr ^ (uint64_t)f->start_line << 40);
+    }
+    return hash;
+}
+
+static bool same_frame(const struct kiln_name_frame *a, const struct kiln_name_frame *b)
+{
+    return a->function.ptr == b->function.ptr && a->system_name.ptr == b->system_name.ptr &&
+           a->file.ptr == b->file.ptr && a->line == b->line && a->column == b->column &&
+           a->start_line == b->start_line;
+}
+
+static bool same_list(const struct list *list, const struct kiln_name *name)
+{
+    bool same = list->n == name->n && list->module.ptr == name->module.ptr;
+
+    for (uint32_t i = 0; same && i < name->n; i++)
+        same = same_frame(list->frames + i, name->frames + i);
+    return same;
+}
+
+static int make_list(struct kiln_kept_half *half, uint64_t hash, const struct kiln_name *name,
+                     struct list **ret_list)
+{
+    size_t size = sizeof(**ret_list) + name->n * sizeof(*name->frames);
+    struct list *made = kiln_arena_alloc(&half->arena, size);
+
+    if (!made)
+        return no_room(half, size);
+    made->item.hash = hash;
+    made->module = name->module;
+    made->n = name->n;
+    memcpy(made->frames, name->frames, name->n * sizeof(*name->frames));
+    *ret_list = made;
+    return 0;
+}
+
+static int find_list(struct kiln_kept_half *half, const struct kiln_name *name,
+                     const struct list **ret_list)
+{
+    uint64_t hash = hash_list(name);
+    struct list *made;
+    uint32_t at;
+    int r = make_room(half, &half->lists);
+
+    if (r < 0)
+        return r;
+    at = place_of(&half->lists, hash, (uint32_t)hash);
+    for (; half->lists.items[at]; at = place_of(&half->lists, hash, at + 1)) {
+        const struct list *known = (const struct list *)half->lists.items[at];
+
+        if (same_list(known, name)) {
+            *ret_list = known;
+            return 0;
+        }
+    }
+    r = make_list(half, hash, name, &made);
+    if (r < 0)
+        return r;
+    add_item(&half->lists, at, &made->item);
+    *ret_list = made;
+    return 0;
+}
+
+static int keep_list(struct kiln_kept_half *half, const struct kiln_name *name,
+                     const struct list **ret_list)
+{
+    struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
+    struct kiln_name kept = {.frames = frames};
+    int r = keep_text(half, name->module, &kept.module);
+
+    for (; r == 0 && kept.n < name->n && kept.n < KILN_NAME_FRAMES_MAX; kept.n++) {
+        frames[kept.n] = name->frames[kept.n];
+        r = keep_frame(half, frames + kept.n);
+    }
+    return r < 0 ? r : find_list(half, &kept, ret_list);
+}
+
+/* ---- names ---- */
 
 static struct kiln_name name_of(const struct entry *entry)
 {
     if (!entry->has_name)
-        return (struct kiln_name){.begin = entry->begin};
-    return (struct kiln_name){.function = entry->texts->function,
-                              .system_name = entry->texts->system_name,
-                              .file = entry->texts->file,
-                              .module = entry->texts->module,
-                              .line = entry->line,
-                              .start_line = entry->start_line};
+        return (struct kiln_name){.begin = entry->begin, .shallow = entry->shallow};
+    return (struct kiln_name){.frames = entry->list->frames,
+                              .n = entry->list->n,
+                              .module = entry->list->module,
+                              .shallow = entry->shallow};
 }
 
 static int put(struct kiln_kept_half *half, const struct kiln_kept_key *key,
                const struct kiln_name *name, struct kiln_name *ret_kept)
 {
-    struct entry made = {
-        .key = *key, .begin = name->begin, .used = true, .has_name = name->function.len > 0};
+    struct entry made = {.key = *key,
+                         .begin = name->begin,
+                         .used = true,
+                         .has_name = name->n > 0,
+                         .shallow = name->shallow};
     struct entry *entry;
     int r = half->n_entries * 4 >= half->cap_entries * 3 ? grow_entries(half) : 0;
 
     if (r == 0 && made.has_name)
-        r = add_texts(half, name, &made.texts);
+        r = keep_list(half, name, &made.list);
     if (r < 0)
         return r;
-    made.line = name->line;
-    made.start_line = name->start_line;
     entry = entry_of(half, key);
     half->n_entries += !entry->used;
     *entry = made;

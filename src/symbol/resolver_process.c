@@ -231,6 +231,7 @@ struct asking {
     uint64_t cpu_began, wall_end;
     uint32_t answered;
     int status;
+    struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
     char packet[KILN_WIRE_PACKET];
 };
 
@@ -274,7 +275,7 @@ static int take_packet(struct asking *asking, struct kiln_str packet)
     for (uint32_t i = 0; i < head.n; i++) {
         struct kiln_name name;
 
-        if (kiln_wire_next(&packet, &name) < 0)
+        if (kiln_wire_next(&packet, asking->frames, &name) < 0)
             return -EBADMSG;
         r = asking->sink->take(asking->sink->context, asking->answered++, &name);
         if (r < 0)

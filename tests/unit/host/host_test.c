@@ -311,13 +311,15 @@ void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_
 int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
                       const uint64_t *addresses, uint32_t n, struct kiln_name *names)
 {
+    static struct kiln_name_frame frames[64];
     static char texts[64][24];
 
     (void)resolver, (void)source;
     CHECK(n <= 64);
     for (uint32_t i = 0; i < n; i++) {
         snprintf(texts[i], sizeof(texts[i]), "at_%llx", (unsigned long long)addresses[i]);
-        names[i] = (struct kiln_name){.function = kiln_str_of(texts[i])};
+        frames[i] = (struct kiln_name_frame){.function = kiln_str_of(texts[i])};
+        names[i] = (struct kiln_name){.frames = frames + i, .n = 1};
     }
     return 0;
 }

@@ -32,6 +32,8 @@ static const struct {
     {KILN_SOURCE_ELF, 1, 0x1030, "std::fmt::write", "_ZN3std3fmt5write17h0123456789abcdefE", NULL,
      0, 0},
     {KILN_SOURCE_ELF, 1, 0x1040, "bad\xff name", NULL, NULL, 0, 0},
+    {KILN_SOURCE_ELF, 1, 0x1050, "swap", NULL, "sort.h", 12, 0},
+    {KILN_SOURCE_ELF, 1, 0x1050, "sort", "_Z4sortv", "sort.c", 40, 0},
     {KILN_SOURCE_ELF, 1, 0x1111, NULL, NULL, NULL, 0, 0x1100},
     {KILN_SOURCE_ELF, 1, 0x1122, NULL, NULL, NULL, 0, 0x1100},
     {KILN_SOURCE_ELF, 1, 0x1133, NULL, NULL, NULL, 0, 0x1130},
@@ -41,21 +43,36 @@ static const struct {
 };
 static int asked_for_perf_map;
 
+/* Rows of one address that follow each other are its frames, innermost first. */
+static struct kiln_name name_of(size_t k)
+{
+    static struct kiln_name_frame frames[sizeof(known) / sizeof(known[0])];
+    size_t n = known[k].function != NULL;
+
+    while (n && k >= n && known[k - n].address == known[k].address)
+        n++;
+    for (size_t i = 0; i < n; i++)
+        frames[k - i] = (struct kiln_name_frame){
+            .function = kiln_str_of(known[k - i].function),
+            .system_name = kiln_str_of(known[k - i].system_name),
+            .file = kiln_str_of(known[k - i].file),
+            .line = known[k - i].line,
+        };
+    return (struct kiln_name){
+        .frames = frames + k + 1 - n, .n = (uint32_t)n, .begin = known[k].begin};
+}
+
 int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
                       const uint64_t *addresses, uint32_t n, struct kiln_name *names)
 {
     (void)resolver;
     asked_for_perf_map += source->kind == KILN_SOURCE_PERF_MAP;
     for (uint32_t i = 0; i < n; i++) {
-        names[i] = (struct kiln_name){.line = 0};
+        names[i] = (struct kiln_name){.n = 0};
         for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
             if (known[k].kind == source->kind && known[k].address == addresses[i] &&
                 known[k].id == source->id)
-                names[i] = (struct kiln_name){.function = kiln_str_of(known[k].function),
-                                              .system_name = kiln_str_of(known[k].system_name),
-                                              .file = kiln_str_of(known[k].file),
-                                              .line = known[k].line,
-                                              .begin = known[k].begin};
+                names[i] = name_of(k);
     }
     return 0;
 }
@@ -225,6 +242,27 @@ TEST(publish, stacks_have_names_where_they_are_known)
     ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1777), in(&app, 0x1010));
     CHECK_TEXT(drawn(publish(true)), "main;app+0xf77 50000000\n"
                                      "main;parse;do_syscall_64 100000000\n");
+}
+
+TEST(publish, functions_that_are_inlined_are_frames_and_lines_of_one_location)
+{
+    struct kiln_batch *batch;
+    const struct kiln_dict *d;
+
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1050), in(&app, 0x1010));
+    batch = publish(true);
+    d = &batch->dict;
+    for (uint32_t i = 1; i < d->n_locations; i++) {
+        const struct kiln_line *lines = d->lines + d->locations[i].first;
+
+        if (d->locations[i].address != 0x1050)
+            continue;
+        CHECK_EQ(d->locations[i].n, 2);
+        CHECK_EQ(lines[0].line, 12);
+        CHECK_EQ(lines[1].line, 40);
+        CHECK_STR(kiln_batch_str(batch, d->functions[lines[1].function].system_name), "_Z4sortv");
+    }
+    CHECK_TEXT(drawn(batch), "main;sort;swap 50000000\n");
 }
 
 TEST(publish, a_stack_that_is_not_complete_says_why_at_its_root)

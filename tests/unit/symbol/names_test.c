@@ -120,7 +120,7 @@ static void check_name(struct kiln_names *names, uint64_t address, const char *w
     struct kiln_name name = {0};
 
     CHECK_EQ(kiln_names_find(names, address, &name), wanted[0] != '\0');
-    CHECK_STR(name.function, wanted);
+    CHECK_STR(kiln_name_function(&name), wanted);
 }
 
 TEST(names, a_function_covers_its_size_and_no_more)
@@ -173,7 +173,7 @@ static uint64_t begin_of(struct kiln_names *names, uint64_t address)
     struct kiln_name name = {.begin = 1};
 
     CHECK(!kiln_names_find(names, address, &name));
-    CHECK_EQ(name.function.len, 0);
+    CHECK_EQ(name.n, 0);
     return name.begin;
 }
 
@@ -184,7 +184,7 @@ TEST(names, without_a_name_it_is_told_where_the_function_begins)
     struct kiln_name name = {.begin = 1};
 
     CHECK(kiln_names_find(names, TEXT + 0xf, &name));
-    CHECK_STR(name.function, "one");
+    CHECK_STR(kiln_name_function(&name), "one");
     CHECK_EQ(name.begin, 0);
     CHECK_EQ(kiln_names_bytes(names), before);
     CHECK_EQ(begin_of(names, TEXT + 0x10), TEXT + 0x10);
@@ -359,11 +359,11 @@ TEST(names, a_mangled_name_keeps_what_the_linker_calls_it)
     struct kiln_name name;
 
     CHECK(kiln_names_find(names, 0x1000, &name));
-    CHECK_STR(name.function, "kiln::sum(int) [clone .cold]");
-    CHECK_STR(name.system_name, "_ZN4kiln3sumEi.cold");
+    CHECK_STR(kiln_name_function(&name), "kiln::sum(int) [clone .cold]");
+    CHECK_STR(name.frames[0].system_name, "_ZN4kiln3sumEi.cold");
     CHECK(kiln_names_find(names, 0x1010, &name));
-    CHECK_STR(name.function, "plain.isra.0");
-    CHECK_EQ(name.system_name.len, 0);
+    CHECK_STR(kiln_name_function(&name), "plain.isra.0");
+    CHECK_EQ(name.frames[0].system_name.len, 0);
     kiln_names_close(names);
 }
 
@@ -380,7 +380,7 @@ TEST(names, hostile_names_are_cleaned_and_cut)
                "a\xef\xbf\xbd[31m\xef\xbf\xbd"
                "b\xef\xbf\xbd");
     CHECK(kiln_names_find(names, 0x1010, &name));
-    CHECK_EQ(name.function.len, 4096);
+    CHECK_EQ(kiln_name_function(&name).len, 4096);
     kiln_names_close(names);
 }
 
@@ -548,7 +548,8 @@ TEST(names, a_perf_map_that_grows_is_as_if_it_were_read_whole)
             char wanted[32] = "";
 
             if (kiln_names_find(whole, at, &name))
-                (void)snprintf(wanted, sizeof(wanted), "%.*s", KILN_STR_ARG(name.function));
+                (void)snprintf(wanted, sizeof(wanted), "%.*s",
+                               KILN_STR_ARG(kiln_name_function(&name)));
             check_name(grown, at, wanted);
         }
         kiln_names_close(whole);
@@ -592,7 +593,7 @@ TEST(names, a_long_line_of_a_perf_map_is_cut_and_the_next_is_read)
     names = open_text(KILN_SOURCE_PERF_MAP, text);
     check_name(names, 0x2000, "next");
     CHECK(kiln_names_find(names, 0x1000, &name));
-    CHECK_EQ(name.function.len, 4096);
+    CHECK_EQ(kiln_name_function(&name).len, 4096);
     kiln_names_close(names);
     free(text);
 }
@@ -609,7 +610,7 @@ TEST(names, a_name_may_end_with_the_file)
         text[8 + n - 1] = 'x';
         CHECK_OK(kiln_names_open(KILN_SOURCE_PERF_MAP, &bytes, NULL, &names));
         CHECK(kiln_names_find(names, 0x1000, &name));
-        CHECK_EQ(name.function.len, n);
+        CHECK_EQ(kiln_name_function(&name).len, n);
         kiln_names_close(names);
     }
 }
@@ -664,7 +665,7 @@ TEST(names, a_function_of_the_kernel_ends_where_the_next_symbol_begins)
     check_name(names, 0xffffffff810001ff, "second");
     check_name(names, 0xffffffff81000200, "");
     CHECK(kiln_names_find(names, 0xffffffffc0000001, &name));
-    CHECK_STR(name.function, "bpf_prog_0123456789abcdef_x");
+    CHECK_STR(kiln_name_function(&name), "bpf_prog_0123456789abcdef_x");
     CHECK_STR(name.module, "bpf");
     check_name(names, 0xffffffffc0010000, "lonely");
     check_name(names, 0xffffffffd0000000, "");

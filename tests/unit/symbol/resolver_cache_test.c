@@ -5,12 +5,16 @@
 #include "symbol/resolver_int.h"
 #include "test.h"
 
-static const struct kiln_name a_name = {.function = {"kiln::sum(int)", 14},
-                                        .system_name = {"_ZN4kiln3sumEi", 14},
-                                        .file = {"sum.cc", 6},
-                                        .line = 7,
-                                        .start_line = 3,
-                                        .module = {"m", 1}};
+static const struct kiln_name_frame frames[] = {
+    {.function = {"inlined", 7}, .file = {"sum.h", 5}, .line = 70, .column = 9},
+    {.function = {"kiln::sum(int)", 14},
+     .system_name = {"_ZN4kiln3sumEi", 14},
+     .file = {"sum.cc", 6},
+     .line = 7,
+     .start_line = 3},
+};
+static const struct kiln_name a_name = {.frames = frames + 1, .n = 1, .module = {"m", 1}};
+static const struct kiln_name two_frames = {.frames = frames, .n = 2};
 
 static void put(struct kiln_name_cache *cache, uint64_t address, const struct kiln_name *name)
 {
@@ -18,7 +22,7 @@ static void put(struct kiln_name_cache *cache, uint64_t address, const struct ki
     struct kiln_name kept;
 
     CHECK_OK(kiln_name_cache_put(cache, &key, name, &kept));
-    CHECK(kiln_str_eq(kept.function, name->function));
+    CHECK(kiln_str_eq(kiln_name_function(&kept), kiln_name_function(name)));
 }
 
 static int get(struct kiln_name_cache *cache, uint64_t address, struct kiln_name *ret_name)
@@ -37,12 +41,14 @@ TEST(name_cache, gives_back_all_of_a_name)
     CHECK_EQ(get(&cache, 5, &name), 0);
     put(&cache, 5, &a_name);
     CHECK_EQ(get(&cache, 5, &name), 1);
-    CHECK_STR(name.function, "kiln::sum(int)");
-    CHECK_STR(name.system_name, "_ZN4kiln3sumEi");
-    CHECK_STR(name.file, "sum.cc");
+    CHECK_EQ(name.n, 1);
+    CHECK_STR(name.frames[0].function, "kiln::sum(int)");
+    CHECK_STR(name.frames[0].system_name, "_ZN4kiln3sumEi");
+    CHECK_STR(name.frames[0].file, "sum.cc");
     CHECK_STR(name.module, "m");
-    CHECK_EQ(name.line, 7);
-    CHECK_EQ(name.start_line, 3);
+    CHECK_EQ(name.frames[0].line, 7);
+    CHECK_EQ(name.frames[0].start_line, 3);
+    CHECK(!name.shallow);
     CHECK_EQ(get(&cache, 6, &name), 0);
     kiln_name_cache_done(&cache);
     CHECK_EQ(kiln_mem_live(), 0);
@@ -57,7 +63,7 @@ TEST(name_cache, knows_that_there_is_no_name)
     kiln_name_cache_init(&cache, 1 << 20);
     put(&cache, 5, &none);
     CHECK_EQ(get(&cache, 5, &name), 1);
-    CHECK_EQ(name.function.len, 0);
+    CHECK_EQ(name.n, 0);
     CHECK_EQ(name.begin, 0);
     kiln_name_cache_done(&cache);
 }
@@ -71,11 +77,11 @@ TEST(name_cache, knows_where_a_function_without_a_name_begins)
     kiln_name_cache_init(&cache, 1 << 20);
     put(&cache, 5, &nameless);
     CHECK_EQ(get(&cache, 5, &name), 1);
-    CHECK_EQ(name.function.len, 0);
+    CHECK_EQ(name.n, 0);
     CHECK_EQ(name.begin, 0x1230);
     put(&cache, 5, &a_name);
     CHECK_EQ(get(&cache, 5, &name), 1);
-    CHECK_STR(name.function, "kiln::sum(int)");
+    CHECK_STR(kiln_name_function(&name), "kiln::sum(int)");
     CHECK_EQ(name.begin, 0);
     kiln_name_cache_done(&cache);
     CHECK_EQ(kiln_mem_live(), 0);
@@ -92,7 +98,66 @@ TEST(name_cache, keeps_a_text_once)
     put(&cache, 6, &a_name);
     CHECK_EQ(get(&cache, 5, &first), 1);
     CHECK_EQ(get(&cache, 6, &second), 1);
-    CHECK(first.function.ptr == second.function.ptr);
+    CHECK(first.frames == second.frames);
+    kiln_name_cache_done(&cache);
+}
+
+TEST(name_cache, gives_back_all_frames_of_an_address)
+{
+    struct kiln_name_cache cache;
+    struct kiln_name name, other;
+
+    kiln_name_cache_init(&cache, 1 << 20);
+    put(&cache, 5, &two_frames);
+    put(&cache, 6, &a_name);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK_EQ(name.n, 2);
+    CHECK_STR(name.frames[0].function, "inlined");
+    CHECK_STR(name.frames[0].file, "sum.h");
+    CHECK_EQ(name.frames[0].line, 70);
+    CHECK_EQ(name.frames[0].column, 9);
+    CHECK_STR(name.frames[1].function, "kiln::sum(int)");
+    CHECK_EQ(name.frames[1].line, 7);
+    CHECK_EQ(get(&cache, 6, &other), 1);
+    CHECK_EQ(other.n, 1);
+    CHECK(other.frames[0].function.ptr == name.frames[1].function.ptr);
+    kiln_name_cache_done(&cache);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(name_cache, lines_of_one_function_are_not_taken_for_each_other)
+{
+    struct kiln_name_frame other_line = frames[1];
+    const struct kiln_name name_there = {.frames = &other_line, .n = 1, .module = {"m", 1}};
+    struct kiln_name_cache cache;
+    struct kiln_name name;
+
+    other_line.line = 8;
+    kiln_name_cache_init(&cache, 1 << 20);
+    put(&cache, 5, &a_name);
+    put(&cache, 6, &name_there);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK_EQ(name.frames[0].line, 7);
+    CHECK_EQ(get(&cache, 6, &name), 1);
+    CHECK_EQ(name.frames[0].line, 8);
+    kiln_name_cache_done(&cache);
+}
+
+TEST(name_cache, a_deeper_answer_takes_the_place_of_a_shallow_one)
+{
+    struct kiln_name shallow = a_name;
+    struct kiln_name_cache cache;
+    struct kiln_name name;
+
+    shallow.shallow = true;
+    kiln_name_cache_init(&cache, 1 << 20);
+    put(&cache, 5, &shallow);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK(name.shallow);
+    put(&cache, 5, &two_frames);
+    CHECK_EQ(get(&cache, 5, &name), 1);
+    CHECK(!name.shallow);
+    CHECK_EQ(name.n, 2);
     kiln_name_cache_done(&cache);
 }
 
@@ -126,7 +191,7 @@ TEST(name_cache, what_was_given_out_lives_until_the_next_turn)
     CHECK_EQ(get(&cache, 0, &name), 1);
     for (uint64_t i = 1; i < 50000; i++)
         put(&cache, i, &a_name);
-    CHECK_STR(name.function, "kiln::sum(int)");
+    CHECK_STR(kiln_name_function(&name), "kiln::sum(int)");
     kiln_name_cache_done(&cache);
 }
 

@@ -58,13 +58,26 @@ static int map_of(const char *text)
     return file_of(text, strlen(text));
 }
 
-static struct kiln_name ask(struct kiln_resolver *resolver, struct kiln_source source,
-                            uint64_t address)
+static struct kiln_source source_of(enum kiln_source_kind kind, int fd, uint64_t id,
+                                    uint64_t version, const char *key)
+{
+    return (struct kiln_source){
+        .kind = kind, .fd = fd, .id = id, .version = version, .key = kiln_str_of(key)};
+}
+
+/* What is said of an address, with its innermost function. */
+struct answer {
+    struct kiln_str function, module;
+    uint64_t begin;
+};
+
+static struct answer ask(struct kiln_resolver *resolver, struct kiln_source source,
+                         uint64_t address)
 {
     struct kiln_name name = {0};
 
     CHECK_OK(kiln_resolver_ask(resolver, &source, &address, 1, &name));
-    return name;
+    return (struct answer){kiln_name_function(&name), name.module, name.begin};
 }
 
 /* The child of this process; 0: none. */
@@ -116,7 +129,7 @@ TEST(resolver, names_what_a_file_has)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 first thing\n2000 10 second\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "first thing");
     CHECK_STR(ask(resolver, source, 0x10ff).function, "first thing");
@@ -190,7 +203,7 @@ TEST(resolver, answers_from_memory_what_it_was_asked_before)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 kept\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "kept");
     CHECK_EQ(ask(resolver, source, 0x5000).function.len, 0);
@@ -208,7 +221,7 @@ TEST(resolver, the_child_answers_of_open_files_without_a_descriptor)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 open\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "open");
     close(fd);
@@ -222,9 +235,8 @@ TEST(resolver, the_child_answers_of_open_files_without_a_descriptor)
 TEST(resolver, sources_of_different_kinds_may_have_the_same_id)
 {
     struct kiln_resolver *resolver = start(0);
-    struct kiln_source map = {KILN_SOURCE_PERF_MAP, map_of("1000 100 map\n"), 1, 1, KILN_STR("a")};
-    struct kiln_source kernel = {KILN_SOURCE_KERNEL, map_of("1000 T kernel\n"), 1, 1,
-                                 KILN_STR("b")};
+    struct kiln_source map = source_of(KILN_SOURCE_PERF_MAP, map_of("1000 100 map\n"), 1, 1, "a");
+    struct kiln_source kernel = source_of(KILN_SOURCE_KERNEL, map_of("1000 T kernel\n"), 1, 1, "b");
 
     CHECK_STR(ask(resolver, map, 0x1000).function, "map");
     CHECK_STR(ask(resolver, kernel, 0x1000).function, "kernel");
@@ -238,7 +250,7 @@ TEST(resolver, a_new_version_is_read_again)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 old\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "old");
     CHECK(pwrite(fd, "1000 80 new\n", 12, 13) == 12);
@@ -263,7 +275,7 @@ TEST(resolver, many_addresses_and_long_names_come_in_pieces)
     uint64_t *addresses = calloc(N, sizeof(*addresses));
     char *text = calloc(N + 1, 2100);
     size_t len = 0;
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, -1, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, -1, 1, 1, "a");
 
     for (uint32_t i = 0; i < N; i++) {
         len += (size_t)snprintf(text + len, 64, "%x 10 n%u_", 0x1000 + i * 16, i);
@@ -278,7 +290,7 @@ TEST(resolver, many_addresses_and_long_names_come_in_pieces)
         char start_of[16];
 
         (void)snprintf(start_of, sizeof(start_of), "n%u_x", i);
-        CHECK(kiln_str_starts(names[i].function, kiln_str_of(start_of)));
+        CHECK(kiln_str_starts(kiln_name_function(names + i), kiln_str_of(start_of)));
     }
     close(source.fd);
     free(text);
@@ -290,13 +302,13 @@ TEST(resolver, many_addresses_and_long_names_come_in_pieces)
 TEST(resolver, garbage_has_no_names)
 {
     struct kiln_resolver *resolver = start(0);
-    struct kiln_source source = {KILN_SOURCE_ELF, map_of("\177ELFgarbage"), 1, 1, KILN_STR("g")};
+    struct kiln_source source = source_of(KILN_SOURCE_ELF, map_of("\177ELFgarbage"), 1, 1, "g");
     int pipes[2];
 
     CHECK_EQ(ask(resolver, source, 0x1000).function.len, 0);
     close(source.fd);
     CHECK_OK(pipe(pipes));
-    source = (struct kiln_source){KILN_SOURCE_ELF, pipes[0], 2, 1, KILN_STR("p")};
+    source = source_of(KILN_SOURCE_ELF, pipes[0], 2, 1, "p");
     CHECK_EQ(ask(resolver, source, 0x1000).function.len, 0);
     close(pipes[0]);
     close(pipes[1]);
@@ -309,7 +321,7 @@ TEST(resolver, a_child_that_is_killed_is_started_again)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 here\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "here");
     kill_child();
@@ -347,11 +359,11 @@ static void *kill_it(void *context)
 }
 
 /* The child dies on it: it is stopped before, and killed while it is waited for. */
-static struct kiln_name ask_and_kill(struct kiln_resolver *resolver, struct kiln_source source,
-                                     uint64_t address)
+static struct answer ask_and_kill(struct kiln_resolver *resolver, struct kiln_source source,
+                                  uint64_t address)
 {
     struct killing killing = {.child = child_pid(), .asker = gettid()};
-    struct kiln_name name;
+    struct answer name;
     pthread_t thread;
 
     kill(killing.child, SIGSTOP);
@@ -366,7 +378,7 @@ TEST(resolver, a_child_that_is_killed_while_it_is_asked_is_asked_again)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 here\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "here");
     CHECK_STR(ask_and_kill(resolver, source, 0x1001).function, "here");
@@ -380,8 +392,8 @@ TEST(resolver, a_file_on_which_the_child_dies_twice_is_set_aside)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 here\n");
-    struct kiln_source bad = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("bad")};
-    struct kiln_source good = {KILN_SOURCE_PERF_MAP, fd, 2, 1, KILN_STR("good")};
+    struct kiln_source bad = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "bad");
+    struct kiln_source good = source_of(KILN_SOURCE_PERF_MAP, fd, 2, 1, "good");
 
     CHECK_STR(ask(resolver, good, 0x1000).function, "here");
     CHECK_STR(ask_and_kill(resolver, bad, 0x1000).function, "here");
@@ -411,9 +423,9 @@ static int slow_map(void)
 TEST(resolver, a_file_that_takes_too_long_is_set_aside_and_others_are_not)
 {
     struct kiln_resolver *resolver = start(20);
-    struct kiln_source slow = {KILN_SOURCE_PERF_MAP, slow_map(), 1, 1, KILN_STR("slow")};
-    struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
-                               KILN_STR("good")};
+    struct kiln_source slow = source_of(KILN_SOURCE_PERF_MAP, slow_map(), 1, 1, "slow");
+    struct kiln_source good =
+        source_of(KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1, "good");
 
     (void)ask(resolver, slow, 0x10000);
     CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
@@ -457,10 +469,10 @@ static int huge_table(uint64_t bytes)
 TEST(resolver, a_table_that_is_huge_does_no_harm)
 {
     struct kiln_resolver *resolver = start(0);
-    struct kiln_source huge = {KILN_SOURCE_ELF, huge_table(UINT64_C(1) << 40), 1, 1,
-                               KILN_STR("huge")};
-    struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
-                               KILN_STR("good")};
+    struct kiln_source huge =
+        source_of(KILN_SOURCE_ELF, huge_table(UINT64_C(1) << 40), 1, 1, "huge");
+    struct kiln_source good =
+        source_of(KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1, "good");
 
     CHECK_EQ(ask(resolver, huge, 0x1000).function.len, 0);
     CHECK_EQ(counted("kiln_names_child_restarts_total"), 0);
@@ -473,10 +485,10 @@ TEST(resolver, a_table_that_is_huge_does_no_harm)
 TEST(resolver, a_table_that_takes_long_is_set_aside)
 {
     struct kiln_resolver *resolver = start(20);
-    struct kiln_source huge = {KILN_SOURCE_ELF, huge_table(UINT64_C(600) << 20), 1, 1,
-                               KILN_STR("huge")};
-    struct kiln_source good = {KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1,
-                               KILN_STR("good")};
+    struct kiln_source huge =
+        source_of(KILN_SOURCE_ELF, huge_table(UINT64_C(600) << 20), 1, 1, "huge");
+    struct kiln_source good =
+        source_of(KILN_SOURCE_PERF_MAP, map_of("1000 100 here\n"), 2, 1, "good");
 
     CHECK_EQ(ask(resolver, huge, 0x1000).function.len, 0);
     CHECK_EQ(counted("kiln_names_set_aside_total"), 1);
@@ -490,7 +502,7 @@ TEST(resolver, a_child_that_somebody_stopped_is_replaced_and_no_file_is_blamed)
 {
     struct kiln_resolver *resolver = start(20);
     int fd = map_of("1000 100 here\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
 
     CHECK_STR(ask(resolver, source, 0x1000).function, "here");
     CHECK_OK(kill(child_pid(), SIGSTOP));
@@ -516,12 +528,12 @@ static struct kiln_resolver *start_program(const char *program)
 TEST(resolver, without_a_child_it_says_so)
 {
     struct kiln_resolver *resolver = start_program("/nowhere/kiln");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, -1, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, -1, 1, 1, "a");
     uint64_t address = 0x1000;
     struct kiln_name name;
 
     CHECK_EQ(kiln_resolver_ask(resolver, &source, &address, 1, &name), -ENOENT);
-    CHECK_EQ(name.function.len, 0);
+    CHECK_EQ(name.n, 0);
     stop(resolver);
 }
 
@@ -531,7 +543,7 @@ static void ask_script(const char *what)
     char path[] = "/tmp/kiln-child-XXXXXX", script[256];
     int script_fd = mkstemp(path);
     int fd = map_of("1000 100 here\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
     struct kiln_resolver *resolver;
 
     CHECK(script_fd >= 0);
@@ -563,7 +575,7 @@ TEST(resolver, children_are_not_started_without_end)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 here\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
     const uint64_t both[] = {0x1000, 0x10ff};
     struct kiln_name names[2];
     int r = 0;
@@ -578,8 +590,8 @@ TEST(resolver, children_are_not_started_without_end)
     CHECK_EQ(r, -EAGAIN);
     /* what was known before is known still */
     CHECK_EQ(kiln_resolver_ask(resolver, &source, both, 2, names), -EAGAIN);
-    CHECK_STR(names[0].function, "here");
-    CHECK_EQ(names[1].function.len, 0);
+    CHECK_STR(kiln_name_function(names), "here");
+    CHECK_EQ(names[1].n, 0);
     close(fd);
     stop(resolver);
 }
@@ -592,7 +604,7 @@ TEST(resolver, what_is_kept_stays_below_its_limit)
     struct kiln_name names[N];
     uint64_t addresses[N];
     char text[] = "0 ffffff a name\n";
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, map_of(text), 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, map_of(text), 1, 1, "a");
 
     CHECK_OK(kiln_metrics_new(&metrics));
     opts.metrics = metrics;
@@ -602,7 +614,7 @@ TEST(resolver, what_is_kept_stays_below_its_limit)
             addresses[i] = round * N + i;
         CHECK_OK(kiln_resolver_ask(resolver, &source, addresses, N, names));
         for (uint32_t i = 0; i < N; i++)
-            CHECK_STR(names[i].function, "a name");
+            CHECK_STR(kiln_name_function(names + i), "a name");
         CHECK(kiln_metric_value(kiln_metric_get(metrics, KILN_GAUGE, "kiln_names_kept_bytes", "",
                                                 NULL)) <= 2 << 20);
     }
@@ -614,7 +626,7 @@ TEST(resolver, the_child_has_nothing_that_it_could_misuse)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("1000 100 here\n");
-    struct kiln_source source = {KILN_SOURCE_PERF_MAP, fd, 1, 1, KILN_STR("a")};
+    struct kiln_source source = source_of(KILN_SOURCE_PERF_MAP, fd, 1, 1, "a");
     char path[64];
     pid_t pid;
 
@@ -642,8 +654,8 @@ TEST(resolver, the_kernel_has_names)
     int fd = map_of("ffffffff81000000 T _stext\nffffffff81000000 T stext\n"
                     "ffffffff81000100 t local\nffffffff81000200 D data\n"
                     "ffffffffc0000000 t nft_do_chain\t[nf_tables]\n");
-    struct kiln_source source = {KILN_SOURCE_KERNEL, fd, 1, 1, KILN_STR("kernel")};
-    struct kiln_name name = ask(resolver, source, 0xffffffff81000010);
+    struct kiln_source source = source_of(KILN_SOURCE_KERNEL, fd, 1, 1, "kernel");
+    struct answer name = ask(resolver, source, 0xffffffff81000010);
 
     CHECK_STR(name.function, "stext");
     CHECK_EQ(name.module.len, 0);
@@ -660,7 +672,7 @@ TEST(resolver, a_kernel_that_hides_its_addresses_has_no_names_and_it_is_counted)
 {
     struct kiln_resolver *resolver = start(0);
     int fd = map_of("0000000000000000 T _stext\n0000000000000000 T main\n");
-    struct kiln_source source = {KILN_SOURCE_KERNEL, fd, 1, 1, KILN_STR("kernel")};
+    struct kiln_source source = source_of(KILN_SOURCE_KERNEL, fd, 1, 1, "kernel");
     struct kiln_metric *hidden;
 
     CHECK_EQ(ask(resolver, source, 0xffffffff81000010).function.len, 0);
