@@ -26,6 +26,7 @@ struct kiln_bytes {
     uint64_t size;
     int fd;           /* of kiln_bytes_file() */
     const void *data; /* of kiln_bytes_memory(), borrowed */
+    void *self;       /* of another source */
 };
 KILN_CHECK int kiln_bytes_file(int fd, struct kiln_bytes *ret_bytes); /* borrows the file */
 struct kiln_bytes kiln_bytes_memory(const void *data, size_t n);
@@ -62,8 +63,7 @@ size_t kiln_elf_bytes(const struct kiln_elf *elf);
 /* NULL: there is none of that name. */
 const struct kiln_elf_section *kiln_elf_section(const struct kiln_elf *elf, const char *name);
 /*
- * The content of a section, uncompressed (SHF_COMPRESSED: zlib or zstd), in memory from
- * kiln_malloc().  KILN_E_LIMIT: larger than `max`; -ENOENT: the file has none of it (SHT_NOBITS).
+ * The content of a section, uncompressed (zlib or zstd), in memory from kiln_malloc().  KILN_E_LIMIT: larger than `max`; -ENOENT: the file has none of it (SHT_NOBITS).
  */
 KILN_CHECK int kiln_elf_load(const struct kiln_elf *elf, const struct kiln_elf_section *section,
                              size_t max, void **ret_data, size_t *ret_size);
