@@ -13,9 +13,10 @@ static const struct {
     {"list", NULL, kiln_symbols_run_list},
     {"missing", NULL, kiln_symbols_run_missing},
     {"delete", "BUILD_ID", kiln_symbols_run_delete},
+    {"resolve", "FILE", kiln_symbols_run_resolve},
 };
 
-static const char *const words[] = {"list", "missing", "delete", NULL};
+static const char *const words[] = {"list", "missing", "delete", "resolve", NULL};
 
 static int run(struct kiln_cli *cli)
 {
@@ -31,7 +32,7 @@ static int run(struct kiln_cli *cli)
                                   cli->args.operands.items[1]);
         return verbs[i].run(cli);
     }
-    return kiln_cli_usage(cli->command, "%.40s: give one of list, missing, delete", verb);
+    return kiln_cli_usage(cli->command, "%.40s: give one of list, missing, delete, resolve", verb);
 }
 
 static const struct kiln_option options[] = {
@@ -44,8 +45,8 @@ static const struct kiln_option_group group = {"Symbols", options};
 
 const struct kiln_command kiln_cmd_symbols = {
     .name = "symbols",
-    .summary = "debug files on a server: list, missing, delete",
-    .operands = "VERB [BUILD_ID]...",
+    .summary = "debug files on a server, names of addresses: list, missing, resolve, and more",
+    .operands = "VERB [BUILD_ID|FILE [ADDRESS]]...",
     .operands_min = 1,
     .operands_max = KILN_OPERANDS_ANY,
     .words = words,
@@ -53,8 +54,18 @@ const struct kiln_command kiln_cmd_symbols = {
         "A server names what arrives without names (a build id and an address) from debug files. "
         "`list` shows those it has. `missing` shows what has samples but neither names nor lines, "
         "most samples first: where it was looked for, and why it was not found. `delete BUILD_ID` "
-        "removes the files of a build id.",
-    .groups = {&group, &kiln_group_remote},
+        "removes the files of a build id.\n"
+        "\n"
+        "`resolve FILE [ADDRESS]...` needs no server: it prints the functions at addresses of a "
+        "program or library (hexadecimal, those of the file itself; without any, from standard "
+        "input), with file and line, as far as FILE or its debug files tell. A line has an "
+        "address, a function and its place, separated by tabs; the function that this one was "
+        "inlined into is on the next line, without the address. It reads in a confined process, "
+        "and takes --timeout at most (60s); what has no lines by then has its name alone.",
+    .groups = {&group, &kiln_group_resolve, &kiln_group_remote},
+    .examples = {{"kiln symbols resolve /bin/sh 0x8000", "what is there"},
+                 {"echo 8000 | kiln symbols resolve --addr2line /bin/sh",
+                  "the same from standard input, in addr2line's form"}},
     .defaults = {.limit = 50},
     .run = run,
 };

@@ -331,13 +331,14 @@ int kiln_args_parse(const struct kiln_command *command, int argc, char **argv,
 void kiln_args_done(struct kiln_args *args)
 {
     const struct kiln_list *lists[] = {
-        &args->operands,        &args->relabel,
-        &args->trim_path,       &args->labels,
-        &args->source_path,     &args->store.matches,
-        &args->load.templates,  &args->query.by,
-        &args->query.functions, &args->query.trace_ids,
-        &args->query.span_ids,  &args->query.profile_ids,
-        &args->annotate.tags,   &args->server.source_flag,
+        &args->operands,           &args->relabel,
+        &args->trim_path,          &args->labels,
+        &args->source_path,        &args->store.matches,
+        &args->load.templates,     &args->query.by,
+        &args->query.functions,    &args->query.trace_ids,
+        &args->query.span_ids,     &args->query.profile_ids,
+        &args->annotate.tags,      &args->server.source_flag,
+        &args->resolve.debug_dirs,
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(lists); i++)

@@ -130,6 +130,12 @@ struct kiln_args {
         uint64_t duration_ns; /* 0: until something ends it */
         bool all, quiet;
     } record;
+    /* symbols resolve */
+    struct {
+        const char *debug;
+        struct kiln_list debug_dirs;
+        bool addr2line;
+    } resolve;
     /* help */
     bool help, man;
 };
