@@ -10,6 +10,7 @@
 #ifndef KILN_SYMBOL_NAMES_H
 #define KILN_SYMBOL_NAMES_H
 
+#include "symbol/demangle.h"
 #include "symbol/elf.h"
 #include "symbol/resolver.h"
 
@@ -38,11 +39,5 @@ size_t kiln_names_bytes(const struct kiln_names *names);
 
 /* False: no name; then perhaps where the function begins.  Texts live until the next call. */
 bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name);
-
-/* For people: C++ (Itanium) and Rust names undone; others as they are.  At most 4,096 bytes. */
-struct kiln_demangler;
-KILN_CHECK int kiln_demangler_new(struct kiln_demangler **ret_demangler);
-void kiln_demangler_free(struct kiln_demangler *demangler);
-struct kiln_str kiln_demangle(struct kiln_demangler *demangler, struct kiln_str name);
 
 #endif /* KILN_SYMBOL_NAMES_H */

@@ -359,11 +359,11 @@ TEST(names, a_mangled_name_keeps_what_the_linker_calls_it)
     struct kiln_name name;
 
     CHECK(kiln_names_find(names, 0x1000, &name));
-    CHECK_STR(kiln_name_function(&name), "kiln::sum(int) [clone .cold]");
+    CHECK_STR(kiln_name_function(&name), "kiln::sum");
     CHECK_STR(name.frames[0].system_name, "_ZN4kiln3sumEi.cold");
     CHECK(kiln_names_find(names, 0x1010, &name));
-    CHECK_STR(kiln_name_function(&name), "plain.isra.0");
-    CHECK_EQ(name.frames[0].system_name.len, 0);
+    CHECK_STR(kiln_name_function(&name), "plain");
+    CHECK_STR(name.frames[0].system_name, "plain.isra.0");
     kiln_names_close(names);
 }
 
