@@ -26,9 +26,8 @@
 
 enum { FUNCS_MAX = 1 << 24, TEXT_MAX = 4096, FUNC_HEAD = 44, PAIR = 20 };
 
-/* `need` bytes of the table, and up to `want`. */
-static const uint8_t *see(struct kiln_gopcln *pcln, uint64_t at, size_t need, size_t want,
-                          size_t *ret_n)
+const uint8_t *kiln_gopcln_see(struct kiln_gopcln *pcln, uint64_t at, size_t need, size_t want,
+                               size_t *ret_n)
 {
     if (need > pcln->size || at > pcln->size - need)
         return NULL;
@@ -37,7 +36,7 @@ static const uint8_t *see(struct kiln_gopcln *pcln, uint64_t at, size_t need, si
     return kiln_window_see(&pcln->window, pcln->offset + at, need, want, ret_n);
 }
 
-static bool has_1_18(const struct kiln_gopcln *pcln)
+bool kiln_gopcln_has_1_18(const struct kiln_gopcln *pcln)
 {
     return pcln->magic != KILN_GO_1_16;
 }
@@ -45,7 +44,7 @@ static bool has_1_18(const struct kiln_gopcln *pcln)
 static int read_header(struct kiln_gopcln *pcln)
 {
     size_t n;
-    const uint8_t *head = see(pcln, 0, 72, 72, &n);
+    const uint8_t *head = kiln_gopcln_see(pcln, 0, 72, 72, &n);
     uint64_t n_funcs, text_start;
     const uint8_t *parts;
 
@@ -54,7 +53,7 @@ static int read_header(struct kiln_gopcln *pcln)
     pcln->magic = kiln_get_32(head);
     pcln->quantum = head[6];
     n_funcs = kiln_get_64(head + 8);
-    parts = head + (has_1_18(pcln) ? 32 : 24);
+    parts = head + (kiln_gopcln_has_1_18(pcln) ? 32 : 24);
     pcln->names = kiln_get_64(parts);
     pcln->units = kiln_get_64(parts + 8);
     pcln->files = kiln_get_64(parts + 16);
@@ -66,9 +65,9 @@ static int read_header(struct kiln_gopcln *pcln)
         pcln->funcs > pcln->size || pcln->size - pcln->funcs < n_funcs * 8)
         return KILN_E_MALFORMED;
     pcln->n_funcs = (uint32_t)n_funcs;
-    if (has_1_18(pcln))
+    if (kiln_gopcln_has_1_18(pcln))
         pcln->text = kiln_gopcln_text(pcln, text_start);
-    return has_1_18(pcln) && !pcln->text ? KILN_E_UNSUPPORTED : 0;
+    return kiln_gopcln_has_1_18(pcln) && !pcln->text ? KILN_E_UNSUPPORTED : 0;
 }
 
 int kiln_gopcln_open(const struct kiln_elf *elf, struct kiln_gopcln **ret_pcln)
@@ -106,7 +105,7 @@ void kiln_gopcln_rest(struct kiln_gopcln *pcln)
 
 bool kiln_gopcln_has_flags(const struct kiln_gopcln *pcln)
 {
-    return has_1_18(pcln);
+    return kiln_gopcln_has_1_18(pcln);
 }
 
 uint32_t kiln_gopcln_count(const struct kiln_gopcln *pcln)
@@ -118,21 +117,28 @@ uint32_t kiln_gopcln_count(const struct kiln_gopcln *pcln)
 static int entry_of(struct kiln_gopcln *pcln, uint32_t index, uint64_t *ret_entry,
                     uint64_t *ret_func)
 {
-    size_t half = has_1_18(pcln) ? 4 : 8;
+    size_t half = kiln_gopcln_has_1_18(pcln) ? 4 : 8;
     size_t need = index < pcln->n_funcs ? 2 * half : half, n;
-    const uint8_t *at = see(pcln, pcln->funcs + (uint64_t)index * 2 * half, need, need, &n);
+    const uint8_t *at =
+        kiln_gopcln_see(pcln, pcln->funcs + (uint64_t)index * 2 * half, need, need, &n);
 
     if (!at)
         return KILN_E_TRUNCATED;
-    *ret_entry = has_1_18(pcln) ? pcln->text + kiln_get_32(at) : kiln_get_64(at);
+    *ret_entry = kiln_gopcln_has_1_18(pcln) ? pcln->text + kiln_get_32(at) : kiln_get_64(at);
     if (index < pcln->n_funcs)
-        *ret_func = has_1_18(pcln) ? kiln_get_32(at + half) : kiln_get_64(at + half);
+        *ret_func = kiln_gopcln_has_1_18(pcln) ? kiln_get_32(at + half) : kiln_get_64(at + half);
     return 0;
+}
+
+/* Where the part that begins with the id is, from the name on. */
+static uint32_t tail_of(const struct kiln_gopcln *pcln)
+{
+    return pcln->magic == KILN_GO_1_20 ? 36 : 32;
 }
 
 static void take_func(const struct kiln_gopcln *pcln, const uint8_t *at, struct kiln_go_func *func)
 {
-    const uint8_t *tail = at + 32 + (pcln->magic == KILN_GO_1_20 ? 4 : 0);
+    const uint8_t *tail = at + tail_of(pcln);
 
     func->name = kiln_get_32(at);
     func->pcsp = kiln_get_32(at + 12);
@@ -141,14 +147,16 @@ static void take_func(const struct kiln_gopcln *pcln, const uint8_t *at, struct 
     func->cu = kiln_get_32(at + 28);
     func->start_line = pcln->magic == KILN_GO_1_20 ? kiln_get_32(at + 32) : 0;
     func->flags = tail[1];
+    func->n_funcdata = tail[3];
+    func->n_pcdata = kiln_get_32(at + 24);
 }
 
 int kiln_gopcln_func(struct kiln_gopcln *pcln, uint32_t index, struct kiln_go_func *ret_func)
 {
     struct kiln_go_func func = {0};
+    size_t entry = kiln_gopcln_has_1_18(pcln) ? 4 : 8, n;
     uint64_t at, unused;
     const uint8_t *seen;
-    size_t n;
 
     if (index >= pcln->n_funcs)
         return KILN_E_RANGE;
@@ -156,10 +164,11 @@ int kiln_gopcln_func(struct kiln_gopcln *pcln, uint32_t index, struct kiln_go_fu
         entry_of(pcln, index + 1, &func.end, &unused) < 0 || func.end < func.entry ||
         __builtin_add_overflow(at, pcln->funcs, &at))
         return KILN_E_MALFORMED;
-    seen = see(pcln, at, FUNC_HEAD, FUNC_HEAD, &n);
+    seen = kiln_gopcln_see(pcln, at, FUNC_HEAD, FUNC_HEAD, &n);
     if (!seen)
         return KILN_E_TRUNCATED;
-    take_func(pcln, seen + (has_1_18(pcln) ? 4 : 8), &func);
+    take_func(pcln, seen + entry, &func);
+    func.tables = at + entry + tail_of(pcln) + 4;
     *ret_func = func;
     return 0;
 }
@@ -189,7 +198,7 @@ int kiln_gopcln_find(struct kiln_gopcln *pcln, uint64_t address, uint32_t *ret_i
 static struct kiln_str text_at(struct kiln_gopcln *pcln, uint64_t at)
 {
     size_t n;
-    const uint8_t *seen = see(pcln, at, 1, TEXT_MAX, &n);
+    const uint8_t *seen = kiln_gopcln_see(pcln, at, 1, TEXT_MAX, &n);
     const uint8_t *end = seen ? memchr(seen, 0, n) : NULL;
 
     if (!end)
@@ -210,7 +219,7 @@ struct kiln_str kiln_gopcln_file(struct kiln_gopcln *pcln, const struct kiln_go_
 
     if (file < 0)
         return KILN_STR_NONE;
-    seen = see(pcln, pcln->units + ((uint64_t)func->cu + (uint32_t)file) * 4, 4, 4, &n);
+    seen = kiln_gopcln_see(pcln, pcln->units + ((uint64_t)func->cu + (uint32_t)file) * 4, 4, 4, &n);
     if (!seen || kiln_get_32(seen) == UINT32_MAX)
         return KILN_STR_NONE;
     return text_at(pcln, pcln->files + kiln_get_32(seen));
@@ -234,7 +243,7 @@ bool kiln_go_values_next(struct kiln_go_values *values)
     uint32_t change, quanta;
     size_t n;
 
-    c.at = see(values->pcln, values->at, 1, PAIR, &n);
+    c.at = kiln_gopcln_see(values->pcln, values->at, 1, PAIR, &n);
     if (!c.at)
         return false;
     c.end = c.at + n;

@@ -29,6 +29,9 @@ struct kiln_go_func {
     uint32_t cu;                 /* unit of compilation: where its files are counted from */
     uint32_t start_line;         /* 0: not known (before Go 1.20) */
     uint8_t flags;               /* KILN_GO_* */
+    uint8_t n_funcdata;
+    uint32_t n_pcdata;
+    uint64_t tables; /* where its lists of pcdata and funcdata are */
 };
 
 /* `elf` is borrowed.  -ENOENT: no such table; KILN_E_UNSUPPORTED: older than Go 1.16. */
@@ -67,5 +70,21 @@ bool kiln_go_values_next(struct kiln_go_values *values);
 /* The value at one address; -1: none. */
 int32_t kiln_gopcln_value(struct kiln_gopcln *pcln, const struct kiln_go_func *func, uint32_t table,
                           uint64_t address);
+
+/* One of the functions that an address is in. */
+struct kiln_go_frame {
+    uint32_t name; /* for kiln_gopcln_name() */
+    int32_t file;  /* for kiln_gopcln_file(); -1: none */
+    uint32_t line; /* 0: not known */
+    uint32_t start_line;
+};
+
+/*
+ * The functions that an address of `func` is in, innermost first: those that the compiler put into
+ * it, and at the end itself.  Returns how many, from 1 to `max`; where there are more, those before
+ * the last are left out.  Before Go 1.18, or where the tables cannot be found: only itself.
+ */
+uint32_t kiln_gopcln_frames(struct kiln_gopcln *pcln, const struct kiln_go_func *func,
+                            uint64_t address, struct kiln_go_frame *frames, uint32_t max);
 
 #endif /* KILN_SYMBOL_GOPCLN_H */

@@ -7,7 +7,10 @@
  * of 8.  The address that functions are counted from is in the table's header up to Go 1.25, and in
  * the module's data from then on (.go.module; else found by its first two words, which point into
  * the table).  In position-independent programs these words may be zero in the file, with the value
- * in a relocation.
+ * in a relocation: then the module's data is found by two relocations that follow each other.
+ *
+ * The module's data also says where the trees of inlined calls are (gofunc).  It has been there
+ * since Go 1.18, 16 bytes later since 1.20, and is the same in 1.26, which moved what it points to.
  */
 #include <elf.h>
 #include <errno.h>
@@ -19,8 +22,9 @@
 enum {
     SCAN_MAX = 64 << 20, /* bytes looked at for what has no name */
     MODULE_TEXT = 176,   /* of runtime.moduledata, Go 1.18 and newer */
-    RELOCATION = 24,     /* bytes */
-    RELATIVE = 8,        /* R_X86_64_RELATIVE */
+    MODULE_TREES_1_18 = 304,
+    MODULE_TREES_1_20 = 320,
+    RELOCATION = 24, /* bytes */
 };
 
 bool kiln_gopcln_is_magic(const uint8_t *head)
@@ -109,27 +113,54 @@ int kiln_gopcln_locate(struct kiln_gopcln *pcln)
     return 0;
 }
 
+/* What is looked for among the words that the dynamic linker will write. */
+struct sought {
+    bool (*is_it)(const struct kiln_gopcln *pcln, struct sought *sought, uint64_t address,
+                  uint64_t value);
+    uint64_t address;
+    uint64_t found; /* 0: nothing */
+};
+
+static void seek(struct kiln_gopcln *pcln, const struct kiln_elf_section *s, struct sought *sought)
+{
+    uint32_t relative = pcln->elf->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+    uint64_t size = s->size < SCAN_MAX ? s->size : SCAN_MAX;
+
+    for (uint64_t at = 0; size >= RELOCATION && at <= size - RELOCATION; at += RELOCATION) {
+        size_t n;
+        const uint8_t *seen =
+            kiln_window_see(&pcln->window, s->offset + at, RELOCATION, RELOCATION, &n);
+
+        if (!seen || (kiln_get_32(seen + 8) == relative &&
+                      sought->is_it(pcln, sought, kiln_get_64(seen), kiln_get_64(seen + 16))))
+            return;
+    }
+}
+
+static uint64_t sought_in_relocations(struct kiln_gopcln *pcln, struct sought sought)
+{
+    for (uint32_t i = 0; i < pcln->elf->n_sections && !sought.found; i++) {
+        const struct kiln_elf_section *s = &pcln->elf->sections[i];
+
+        if (s->type == SHT_RELA && s->flags & SHF_ALLOC)
+            seek(pcln, s, &sought);
+    }
+    return sought.found;
+}
+
+static bool is_of_address(const struct kiln_gopcln *pcln, struct sought *sought, uint64_t address,
+                          uint64_t value)
+{
+    (void)pcln;
+    if (address == sought->address)
+        sought->found = value;
+    return address == sought->address;
+}
+
 /* What the dynamic linker will write to an address; 0: nothing. */
 static uint64_t relocated(struct kiln_gopcln *pcln, uint64_t address)
 {
-    for (uint32_t i = 0; i < pcln->elf->n_sections; i++) {
-        const struct kiln_elf_section *s = &pcln->elf->sections[i];
-        uint64_t size = s->size < SCAN_MAX ? s->size : SCAN_MAX;
-
-        if (s->type != SHT_RELA || !(s->flags & SHF_ALLOC))
-            continue;
-        for (uint64_t at = 0; size >= RELOCATION && at <= size - RELOCATION; at += RELOCATION) {
-            size_t n;
-            const uint8_t *seen =
-                kiln_window_see(&pcln->window, s->offset + at, RELOCATION, RELOCATION, &n);
-
-            if (!seen)
-                break;
-            if (kiln_get_64(seen) == address && kiln_get_32(seen + 8) == RELATIVE)
-                return kiln_get_64(seen + 16);
-        }
-    }
-    return 0;
+    return sought_in_relocations(pcln, (struct sought){.is_it = is_of_address, .address = address});
 }
 
 static uint64_t pointer_at(struct kiln_gopcln *pcln, uint64_t address)
@@ -141,6 +172,18 @@ static uint64_t pointer_at(struct kiln_gopcln *pcln, uint64_t address)
     return kiln_get_64(word) ? kiln_get_64(word) : relocated(pcln, address);
 }
 
+/* The second word of the module's data, if that before it was the first one. */
+static bool is_in_module(const struct kiln_gopcln *pcln, struct sought *sought, uint64_t address,
+                         uint64_t value)
+{
+    if (value == pcln->address)
+        sought->address = address;
+    if (value != pcln->address + pcln->names || !sought->address || address != sought->address + 8)
+        return false;
+    sought->found = sought->address;
+    return true;
+}
+
 /* The address of runtime.firstmoduledata; 0: not found. */
 static uint64_t find_module(struct kiln_gopcln *pcln)
 {
@@ -150,9 +193,9 @@ static uint64_t find_module(struct kiln_gopcln *pcln)
 
     if (section)
         return section->address;
-    if (!scan_segments(pcln, is_module, &segment, &offset))
-        return 0;
-    return segment->address + (offset - segment->offset);
+    if (scan_segments(pcln, is_module, &segment, &offset))
+        return segment->address + (offset - segment->offset);
+    return sought_in_relocations(pcln, (struct sought){.is_it = is_in_module});
 }
 
 uint64_t kiln_gopcln_text(struct kiln_gopcln *pcln, uint64_t in_header)
@@ -166,4 +209,23 @@ uint64_t kiln_gopcln_text(struct kiln_gopcln *pcln, uint64_t in_header)
         text = module ? pointer_at(pcln, module + MODULE_TEXT) : 0;
     }
     return text;
+}
+
+void kiln_gopcln_find_trees(struct kiln_gopcln *pcln)
+{
+    uint64_t module = kiln_gopcln_has_1_18(pcln) ? find_module(pcln) : 0;
+    uint64_t trees = 0;
+
+    if (module)
+        trees = pointer_at(
+            pcln, module + (pcln->magic == KILN_GO_1_18 ? MODULE_TREES_1_18 : MODULE_TREES_1_20));
+    for (uint32_t i = 0; trees && i < pcln->elf->n_segments; i++) {
+        const struct kiln_elf_segment *s = &pcln->elf->segments[i];
+
+        if (s->type != PT_LOAD || trees < s->address || trees - s->address >= s->file_size)
+            continue;
+        pcln->trees = s->offset + (trees - s->address);
+        pcln->trees_end = s->offset + s->file_size;
+        return;
+    }
 }
