@@ -139,27 +139,7 @@ static struct kiln_str clean(struct text *text, struct kiln_str name)
 
 static bool find_go(struct kiln_names *names, uint64_t address)
 {
-    struct kiln_name_frame frame = {0};
-    char function[KILN_SYMTAB_NAME_MAX];
-    struct kiln_go_func func;
-    uint32_t index;
-    int32_t line;
-    int32_t file;
-
-    if (!names->go || kiln_gopcln_find(names->go, address, &index) < 0 ||
-        kiln_gopcln_func(names->go, index, &func) < 0)
-        return false;
-    frame.function = kiln_gopcln_name(names->go, func.name);
-    frame.function.len = kiln_name_clean(frame.function, function, sizeof(function));
-    frame.function.ptr = function;
-    line = kiln_gopcln_value(names->go, &func, func.pcln, address);
-    file = kiln_gopcln_value(names->go, &func, func.pcfile, address);
-    if (file >= 0)
-        frame.file = kiln_gopcln_file(names->go, &func, file);
-    frame.line = line > 0 ? (uint32_t)line : 0;
-    frame.start_line = func.start_line;
-    kiln_frames_add(&names->frames, &frame, KILN_STR_NONE);
-    return frame.function.len > 0;
+    return names->go && kiln_names_find_go(names->go, address, &names->frames);
 }
 
 /* All stubs of a linker's table have one entry of call frame information, and are no function. */

@@ -42,6 +42,10 @@ void kiln_frames_clear(struct kiln_frames *frames);
 void kiln_frames_add(struct kiln_frames *frames, const struct kiln_name_frame *frame,
                      struct kiln_str suffix);
 
+/* Adds the functions that an address of a Go program is in.  False: none. */
+struct kiln_gopcln;
+bool kiln_names_find_go(struct kiln_gopcln *go, uint64_t address, struct kiln_frames *frames);
+
 enum { KILN_NAMES_READ_MAX = 256 << 20, KILN_MAP_TAIL = 64 };
 
 /* How far a perf-map was read, and what was there. */

@@ -3,7 +3,8 @@
  * go_maker - a small table of Go functions (pclntab of Go 1.20 and newer), for tests.
  *
  * The functions follow each other from `text` on; each has a name, a size, flags, and its tables of
- * frame sizes (pcsp), files and lines as bytes of the format, or "" for none.
+ * frame sizes (pcsp), files and lines as bytes of the format, or "" for none; one into which others
+ * were inlined has the table of its calls, too, and where its tree is.
  */
 #ifndef KILN_TESTS_GO_MAKER_H
 #define KILN_TESTS_GO_MAKER_H
@@ -17,6 +18,8 @@ struct go_made_func {
     uint8_t flags;
     uint32_t start_line;
     const char *pcsp, *pcfile, *pcln; /* end with the NUL that ends a table */
+    const char *calls;                /* NULL: nothing was inlined */
+    uint32_t tree;
 };
 
 /* Writes the table to `to` and returns its size.  `files` are the file names of the one unit. */

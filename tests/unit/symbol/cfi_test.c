@@ -426,13 +426,13 @@ TEST(cfi, frames_of_the_entry_point_are_not_believed_unless_it_is_a_shared_objec
 TEST(cfi, go_functions_have_the_frames_of_their_table)
 {
     static const struct go_made_func funcs[] = {
-        {"main.main", 0x40, 0, 1, "\2\4\20\1\100\72\117\1", "", ""},
-        {"runtime.goexit", 0x20, KILN_GO_TOP_FRAME, 1, "\2\x20", "", ""},
-        {"runtime.sigtramp", 0x20, KILN_GO_TOP_FRAME, 1, "\2\4\x60\x1c", "", ""},
-        {"runtime.systemstack", 0x20, KILN_GO_SP_WRITE, 1, "\2\1\x10\x1f", "", ""},
-        {"runtime.mcall", 0x20, KILN_GO_SP_WRITE, 1, "\2\1\x10\x1f", "", ""},
-        {"runtime.asmcgocall", 0x20, KILN_GO_SP_WRITE, 1, "\2\x20", "", ""},
-        {"runtime.bare", 0x20, 0, 1, "", "", ""},
+        {"main.main", 0x40, 0, 1, "\2\4\20\1\100\72\117\1", "", "", NULL, 0},
+        {"runtime.goexit", 0x20, KILN_GO_TOP_FRAME, 1, "\2\x20", "", "", NULL, 0},
+        {"runtime.sigtramp", 0x20, KILN_GO_TOP_FRAME, 1, "\2\4\x60\x1c", "", "", NULL, 0},
+        {"runtime.systemstack", 0x20, KILN_GO_SP_WRITE, 1, "\2\1\x10\x1f", "", "", NULL, 0},
+        {"runtime.mcall", 0x20, KILN_GO_SP_WRITE, 1, "\2\1\x10\x1f", "", "", NULL, 0},
+        {"runtime.asmcgocall", 0x20, KILN_GO_SP_WRITE, 1, "\2\x20", "", "", NULL, 0},
+        {"runtime.bare", 0x20, 0, 1, "", "", "", NULL, 0},
     };
     struct kiln_cfi *cfi;
 
