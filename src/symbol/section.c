@@ -13,6 +13,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -280,11 +281,11 @@ static int open_packed(const struct kiln_elf *elf, const struct kiln_elf_section
 static const struct kiln_elf_section *find(const struct kiln_elf *elf, const char *name)
 {
     const struct kiln_elf_section *found = kiln_elf_section(elf, name);
-    char old[64] = ".z";
+    char old[64];
 
-    if (found || name[0] != '.' || strlen(name) + 2 > sizeof(old))
+    if (found || name[0] != '.')
         return found;
-    strcat(old, name + 1);
+    snprintf(old, sizeof(old), ".z%s", name + 1);
     return kiln_elf_section(elf, old);
 }
 
