@@ -11,10 +11,10 @@
 enum { HEAD = 40 };
 
 /* The first four bytes of the input are the number of symbols, the rest the uncompressed body. */
-static void put_file(struct kiln_buf *out, const uint8_t *data, size_t size)
+static void put_file(struct kiln_buf *out, uint32_t version, const uint8_t *data, size_t size)
 {
     uint64_t raw = size - 4, stored;
-    uint32_t version = KILN_SYMBOLS_VERSION, crc;
+    uint32_t crc;
     char head[HEAD] = "KILNSYM\n";
     struct kiln_str body = {(const char *)data + 4, size - 4};
 
@@ -32,55 +32,70 @@ static void put_file(struct kiln_buf *out, const uint8_t *data, size_t size)
     memcpy(out->ptr + 36, &crc, 4);
 }
 
-static void write_again(const struct kiln_symbols *symbols)
+static bool is_same(const struct kiln_symbol_frame *a, const struct kiln_symbol_frame *b)
 {
+    return kiln_str_eq(a->name, b->name) && kiln_str_eq(a->system_name, b->system_name) &&
+           kiln_str_eq(a->file, b->file) && a->line == b->line && a->start_line == b->start_line;
+}
+
+/* What is written again, onto nothing and onto itself, says the same. */
+static void write_again(const struct kiln_symbols *symbols, const struct kiln_symbols *onto)
+{
+    struct kiln_symbol_found *a = kiln_malloc(2 * sizeof(*a)), *b = a + 1;
     uint32_t n = kiln_symbols_count(symbols);
-    struct kiln_symbol *list = kiln_calloc((size_t)n + 1, sizeof(*list));
     struct kiln_symbols *again = NULL;
+    struct kiln_symbol one = {0};
     struct kiln_buf out;
-    int r = -1;
+    int r;
+
+    FUZZ_CHECK(a);
+    if (n) {
+        kiln_symbols_get(symbols, n / 2, a);
+        one = (struct kiln_symbol){
+            .address = a->address, .size = a->size, .frames = a->frames, .n = a->n};
+    }
+    kiln_buf_init(&out, 1 << 26);
+    r = kiln_symbols_encode(kiln_symbols_build_id(symbols), onto, &one, n ? 1 : 0, &out, NULL);
+    FUZZ_CHECK(r == 0);
+    r = kiln_symbols_decode(kiln_buf_str(&out), 1 << 28, &again, NULL);
+    FUZZ_CHECK(r == 0 && kiln_symbols_count(again) == (onto ? n : n > 0));
+    for (uint32_t i = 0; i < kiln_symbols_count(again); i++) {
+        kiln_symbols_get(symbols, onto ? i : n / 2, a);
+        kiln_symbols_get(again, i, b);
+        FUZZ_CHECK(a->address == b->address && a->size == b->size && a->n == b->n);
+        for (uint32_t k = 0; k < a->n; k++)
+            FUZZ_CHECK(is_same(&a->frames[k], &b->frames[k]));
+        FUZZ_CHECK(kiln_symbols_find(again, a->address, b) && b->address == a->address);
+    }
+    kiln_symbols_unref(again);
+    kiln_buf_done(&out);
+    kiln_free(a);
+}
+
+static void try_version(uint32_t version, const uint8_t *data, size_t size)
+{
+    struct kiln_symbols *symbols = NULL;
+    struct kiln_buf out;
 
     kiln_buf_init(&out, 1 << 26);
-    for (uint32_t i = 0; list && i < n; i++)
-        list[i] = kiln_symbols_get(symbols, i);
-    if (list)
-        r = kiln_symbols_encode(kiln_symbols_build_id(symbols), list, n, &out, NULL);
-    FUZZ_CHECK(r == 0);
-    if (r == 0)
-        r = kiln_symbols_decode(kiln_buf_str(&out), 1 << 28, &again, NULL);
-    FUZZ_CHECK(r == 0);
-    FUZZ_CHECK(!again || kiln_symbols_count(again) == n);
-    for (uint32_t i = 0; again && i < n; i++) {
-        struct kiln_symbol s = kiln_symbols_get(again, i);
-
-        FUZZ_CHECK(s.address == list[i].address && s.size == list[i].size &&
-                   s.line == list[i].line && kiln_str_eq(s.name, list[i].name) &&
-                   kiln_str_eq(s.file, list[i].file));
+    put_file(&out, version, data, size);
+    if (kiln_symbols_decode(kiln_buf_str(&out), 1 << 26, &symbols, NULL) == 0) {
+        (void)kiln_symbols_has(symbols, size);
+        write_again(symbols, NULL);
+        write_again(symbols, symbols);
+        kiln_symbols_unref(symbols);
     }
-    kiln_symbols_free(again);
     kiln_buf_done(&out);
-    kiln_free(list);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct kiln_symbols *symbols = NULL;
-    struct kiln_symbol found;
-    struct kiln_buf out;
 
     if (kiln_symbols_decode((struct kiln_str){(const char *)data, size}, 1 << 26, &symbols, NULL) ==
         0)
-        kiln_symbols_free(symbols);
-    if (size < 4)
-        return 0;
-    symbols = NULL;
-    kiln_buf_init(&out, 1 << 26);
-    put_file(&out, data, size);
-    if (kiln_symbols_decode(kiln_buf_str(&out), 1 << 26, &symbols, NULL) == 0) {
-        (void)kiln_symbols_find(symbols, size, &found);
-        write_again(symbols);
-        kiln_symbols_free(symbols);
-    }
-    kiln_buf_done(&out);
+        kiln_symbols_unref(symbols);
+    for (uint32_t version = 1; size >= 4 && version <= KILN_SYMBOLS_VERSION; version++)
+        try_version(version, data, size);
     return 0;
 }

@@ -62,3 +62,42 @@ bool kiln_frame_lacks_name(const struct kiln_dict *dict, const struct kiln_locat
         return location->n == 0;
     return kiln_frame_is_made_up(dict, &dict->functions[dict->lines[location->first].function]);
 }
+
+const struct kiln_str kiln_build_id_keys[KILN_BUILD_ID_KEYS] = {
+    {"process.executable.build_id.gnu", 31},
+    {"process.executable.build_id.go", 30},
+    {"process.executable.build_id.htlhash", 35},
+};
+
+struct kiln_str kiln_frame_build_id(const struct kiln_batch *batch, uint32_t set)
+{
+    struct kiln_str id = KILN_STR_NONE;
+
+    for (size_t i = 0; set && i < KILN_ARRAY_LEN(kiln_build_id_keys) && id.len == 0; i++)
+        id = kiln_set_text(batch, set, kiln_build_id_keys[i]);
+    return id;
+}
+
+/* Whether a kind of frame is that of machine code in a file. */
+static bool is_of_file(struct kiln_str kind)
+{
+    return kind.len == 0 || kiln_str_eq(kind, KILN_STR("native")) ||
+           kiln_str_eq(kind, KILN_STR("go")) || kiln_str_eq(kind, KILN_STR("rust"));
+}
+
+enum kiln_frame_lack kiln_frame_lack(const struct kiln_batch *batch,
+                                     const struct kiln_location *location)
+{
+    const struct kiln_dict *d = &batch->dict;
+    const struct kiln_line *line;
+
+    if (d->mappings[location->mapping].attrs == 0)
+        return KILN_LACKS_NOTHING;
+    if (kiln_frame_lacks_name(d, location))
+        return KILN_LACKS_NAME;
+    line = &d->lines[location->first];
+    if (location->n > 1 || line->line || d->functions[line->function].filename ||
+        !is_of_file(kiln_set_text(batch, location->attrs, KILN_STR("profile.frame.type"))))
+        return KILN_LACKS_NOTHING;
+    return KILN_LACKS_LINES;
+}

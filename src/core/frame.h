@@ -43,4 +43,19 @@ bool kiln_frame_is_made_up(const struct kiln_dict *dict, const struct kiln_funct
 /* Whether nobody has named a location yet: it has no line, or one whose function is made up. */
 bool kiln_frame_lacks_name(const struct kiln_dict *dict, const struct kiln_location *location);
 
+/*
+ * What debug information that comes later may add to a location.  One that a table of symbols named
+ * has a function but neither file nor line: the line, and what was inlined there, may yet be found.
+ * Only machine code of a file has these: never frames of the kernel, of interpreters, of JITs.
+ */
+enum kiln_frame_lack { KILN_LACKS_NOTHING, KILN_LACKS_LINES, KILN_LACKS_NAME };
+enum kiln_frame_lack kiln_frame_lack(const struct kiln_batch *batch,
+                                     const struct kiln_location *location);
+
+/* Attributes of a mapping that say which file it is of, the surest first. */
+enum { KILN_BUILD_ID_KEYS = 3 };
+extern const struct kiln_str kiln_build_id_keys[KILN_BUILD_ID_KEYS];
+/* The first of them that a set has, or an empty one. */
+struct kiln_str kiln_frame_build_id(const struct kiln_batch *batch, uint32_t set);
+
 #endif /* KILN_CORE_FRAME_H */

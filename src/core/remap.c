@@ -386,12 +386,14 @@ static uint32_t remap_lines(struct kiln_remap *remap, const struct kiln_location
 {
     const struct kiln_remap_edit *edit = remap->edit;
     const struct kiln_line *lines = from->n ? &remap->from->dict.lines[from->first] : NULL;
+    uint32_t n = 0;
 
-    if (!scratch_lines(remap, (uint64_t)from->n + 1))
+    if (!scratch_lines(remap, (uint64_t)from->n + (edit ? KILN_REMAP_LINES : 1)))
         return 0;
-    if (edit && edit->line && kiln_frame_lacks_name(&remap->from->dict, from) &&
-        edit->line(edit->context, remap->b, remap->from, from, remap->lines))
-        return 1;
+    if (edit && edit->lines && kiln_frame_lack(remap->from, from))
+        n = edit->lines(edit->context, remap->b, remap->from, from, remap->lines);
+    if (n)
+        return n;
     for (uint32_t i = 0; i < from->n; i++) {
         remap->lines[i] = lines[i];
         remap->lines[i].function = kiln_remap_function(remap, lines[i].function);

@@ -40,6 +40,8 @@ enum kiln_attr_edit {
     KILN_ATTR_DROP, /* the key goes with its value */
 };
 
+enum { KILN_REMAP_LINES = 64 }; /* that an edit gives to a location at most */
+
 struct kiln_remap_edit {
     void *context;
     /* The string that stands for `text` from now on.  NULL: nothing changes. */
@@ -50,11 +52,12 @@ struct kiln_remap_edit {
                                 const struct kiln_batch *from, const struct kiln_attr_place *place,
                                 struct kiln_value *value);
     /*
-     * A name for a location that has none, or a made-up one (core/frame.h): fills *line with a
-     * function of `b` and returns true, or returns false.  NULL: such a location stays as it is.
+     * Better names for a location that lacks something (kiln_frame_lack()): fills at most
+     * KILN_REMAP_LINES lines, the innermost first, with functions of `b`, and returns how many; 0:
+     * it stays as it is.  NULL: all do.
      */
-    bool (*line)(void *context, struct kiln_builder *b, const struct kiln_batch *from,
-                 const struct kiln_location *location, struct kiln_line *line);
+    uint32_t (*lines)(void *context, struct kiln_builder *b, const struct kiln_batch *from,
+                      const struct kiln_location *location, struct kiln_line *lines);
     bool drop_payloads;
     /* kiln_remap_batch() only: added to the times of profiles and samples; none falls below 0. */
     int64_t shift_ns;

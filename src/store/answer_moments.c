@@ -16,7 +16,6 @@
 #include "store/carry.h"
 #include "store/fund.h"
 #include "store/scan_int.h"
-#include "store/symbols.h"
 
 #define LIMIT_DEFAULT 20000u
 #define WANTED        UINT32_MAX /* a stack that is not carried yet */
@@ -330,8 +329,7 @@ static int build(struct run *run, const struct kiln_basis *basis, struct kiln_ba
                  struct kiln_err *err)
 {
     struct kiln_builder *b = run->b;
-    uint32_t profile = 0, damaged;
-    int r;
+    uint32_t profile = 0;
 
     if (run->n)
         qsort_r(run->moments, run->n, sizeof(*run->moments), compare_moments, run);
@@ -345,12 +343,7 @@ static int build(struct run *run, const struct kiln_basis *basis, struct kiln_ba
                                 &m->time_ns, 1);
     }
     run->b = NULL;
-    r = kiln_builder_finish(b, ret_batch, err);
-    if (r < 0 || run->q->n_tenants == 0)
-        return r;
-    /* Symbols are a tenant's; where several tenants are asked those of the first count. */
-    return kiln_symbols_apply(run->scan->store->io, run->q->tenants[0], run->limits.memory_bytes,
-                              ret_batch, &damaged, err);
+    return kiln_builder_finish(b, ret_batch, err);
 }
 
 /* ---- the answer ---- */

@@ -16,13 +16,17 @@
 static int carry_head(const struct kiln_carrier *c, const struct kiln_scan_source *source,
                       uint32_t n)
 {
+    struct kiln_remap_edit edit;
     struct kiln_remap *remap = NULL;
+    struct kiln_finder *finder;
     uint64_t since_ns;
-    int r;
+    int r = kiln_finder_new(source->tenant->book, &finder);
 
+    edit = kiln_finder_edit(finder);
     if (source->live)
         kiln_scan_lock(source->tenant, &since_ns);
-    r = kiln_remap_new(c->b, source->batch, NULL, &remap);
+    if (r == 0)
+        r = kiln_remap_new(c->b, source->batch, finder ? &edit : NULL, &remap);
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         if (c->wants(c->context, i))
             r = c->take(c->context, i, kiln_remap_stack(remap, i));
@@ -35,6 +39,7 @@ static int carry_head(const struct kiln_carrier *c, const struct kiln_scan_sourc
     if (source->live)
         kiln_scan_unlock(source->tenant);
     kiln_remap_free(remap);
+    kiln_finder_free(finder);
     return r;
 }
 
@@ -152,12 +157,17 @@ static int carry_block(const struct kiln_carrier *c, const struct kiln_scan_sour
     const struct kiln_footer *f = &source->block->footer;
     struct reading rd = {.c = c, .block = source->block, .budget = {.limit = PAGES_MAX}};
     uint32_t *by_rank = NULL;
-    int r = kiln_block_dict(&c->scan->store->cache, source->block, &c->scan->fund, &rd.dict, err);
+    struct kiln_remap_edit edit;
+    struct kiln_finder *finder;
+    int r = kiln_finder_new(source->tenant->book, &finder);
 
+    edit = kiln_finder_edit(finder);
+    if (r == 0)
+        r = kiln_block_dict(&c->scan->store->cache, source->block, &c->scan->fund, &rd.dict, err);
     if (r == 0)
         r = sort_stacks(c, source, &by_rank, err);
     if (r == 0)
-        r = kiln_remap_new(c->b, rd.dict->batch, NULL, &rd.remap);
+        r = kiln_remap_new(c->b, rd.dict->batch, finder ? &edit : NULL, &rd.remap);
     rd.in.budget = &rd.budget;
     if (r == 0)
         r = kiln_page_in_init(&rd.in, &rd.budget);
@@ -170,6 +180,7 @@ static int carry_block(const struct kiln_carrier *c, const struct kiln_scan_sour
         kiln_column_done(&rd.columns[i], &rd.budget);
     kiln_array_free(&rd.budget, (void **)&rd.path, &rd.cap_path, sizeof(*rd.path));
     kiln_remap_free(rd.remap);
+    kiln_finder_free(finder);
     kiln_block_dict_unref(rd.dict);
     kiln_free(by_rank);
     return r;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * carry - brings stacks of a source of a scan into a builder, with whole locations.
+ * carry - brings stacks of a source of a scan into a builder, with whole locations, and the names
+ * that came later (store/book.h).
  *
  * Threads: one owner.
  */

@@ -118,7 +118,7 @@ static void check_symbols(struct look *look, const char *path)
         judge(look, path, r,
               err.code ? &err : &(struct kiln_err){.code = r, .text = "cannot be read"});
     look->check->symbols++;
-    kiln_symbols_free(symbols);
+    kiln_symbols_unref(symbols);
     kiln_free(data);
     note_progress(look);
 }

@@ -11,7 +11,6 @@
 #include "core/series.h"
 #include "store/keep.h"
 #include "store/store_int.h"
-#include "store/symbols.h"
 
 enum { LOG_TRIES = 64 };
 
@@ -143,21 +142,5 @@ int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant
         r = clean_log(store, number, err);
     if (r == 0)
         *ret_profiles = profiles;
-    return r;
-}
-
-int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
-                           struct kiln_str build_id, const struct kiln_symbol *symbols, uint32_t n,
-                           struct kiln_err *err)
-{
-    struct kiln_store *store = kiln_store_of(engine);
-    int r;
-
-    if (!kiln_tenant_valid(tenant))
-        return kiln_err_set(err, -EINVAL, NULL, "this is no name of a tenant");
-    if (store->opts.read_only)
-        return kiln_err_set(err, -EROFS, NULL, "the store is open for reading only");
-    r = kiln_symbols_put(store->io, tenant, build_id, symbols, n, err);
-    atomic_fetch_add(&store->symbols_age, 1);
     return r;
 }

@@ -247,11 +247,38 @@ struct kiln_moments {
     struct kiln_basis basis;
 };
 
+/* ---- names that come later ---- */
+
+enum {
+    KILN_SYMBOL_FRAMES_MAX = 64
+}; /* of one address; of more the innermost and the outermost
+      stay */
+
+struct kiln_symbol_frame {
+    struct kiln_str name;        /* for people */
+    struct kiln_str system_name; /* for the linker; empty: the same */
+    struct kiln_str file;
+    int64_t line, start_line; /* nothing without a file */
+};
+
+/* What is at an address of a file; what that is core/frame.h says: kiln_frame_address(). */
 struct kiln_symbol {
-    uint64_t address; /* in the file */
-    uint64_t size;    /* 0: up to the next */
-    struct kiln_str name, file;
-    int64_t line;
+    uint64_t address;
+    uint64_t size; /* 1: this address alone, before any range it lies in; 0: up to the next range */
+    const struct kiln_symbol_frame *frames; /* innermost first: all but the last were inlined */
+    uint32_t n;                             /* 0: it was looked for, and there is nothing */
+};
+
+/* Addresses of one file that could be named better (core/frame.h: kiln_frame_lack()) and that no
+ * symbol was put for, not even one without frames. */
+struct kiln_unnamed {
+    struct kiln_str build_id;  /* the first of core/frame.h's kiln_build_id_keys that is there */
+    struct kiln_str file;      /* of a mapping that has it */
+    const uint64_t *addresses; /* ascending */
+    uint32_t n;
+    bool more;          /* than these: ask again when they have symbols */
+    uint64_t samples;   /* of blocks and heads that have such addresses: a measure of weight */
+    uint64_t newest_ns; /* of their data */
 };
 
 struct kiln_engine_stats {
@@ -299,9 +326,24 @@ struct kiln_engine_ops {
                   const struct kiln_str *names, uint32_t n, struct kiln_labels **ret_labels,
                   struct kiln_err *err);
 
-    /* Names for addresses of a build id, which may come later than the samples. */
+    /*
+     * Names for addresses of a build id, which may come later than the samples: added to those that
+     * are there; of the same address the new one counts.  They name what has no name, or only a
+     * symbol table's: questions see them at once.  KILN_E_LIMIT: the names of this build id take
+     * more than is kept.
+     */
     int (*put_symbols)(struct kiln_engine *engine, struct kiln_str tenant, struct kiln_str build_id,
                        const struct kiln_symbol *symbols, uint32_t n, struct kiln_err *err);
+    /* Forgets all that was put for a build id; 0 also where there was nothing.  Profiles that were
+     * rewritten with such names meanwhile keep them. */
+    int (*drop_symbols)(struct kiln_engine *engine, struct kiln_str tenant,
+                        struct kiln_str build_id, struct kiln_err *err);
+    /* Calls `each` for every build id of a tenant with addresses that want a name; what it is given
+     * lives until it returns, and a negative answer ends it and is returned.  Symbols may be put
+     * from inside it. */
+    int (*unnamed)(struct kiln_engine *engine, struct kiln_str tenant,
+                   int (*each)(void *context, const struct kiln_unnamed *unnamed), void *context,
+                   struct kiln_err *err);
 
     /* Removes every profile of a service, also from the log; back when nothing of it is left. */
     int (*delete_service)(struct kiln_engine *engine, struct kiln_str tenant,

@@ -7,10 +7,8 @@
 #include <errno.h>
 
 #include "store/scan_int.h"
-#include "store/symbols.h"
 
-#define PAGES_MAX    ((size_t)256 << 20)
-#define SYMBOL_SHARE 8u /* of the pool: symbols of one forest */
+#define PAGES_MAX ((size_t)256 << 20)
 
 struct making {
     const struct kiln_forest_place *place;
@@ -187,15 +185,14 @@ static int make(struct making *m, uint32_t service, struct kiln_err *err)
 static int make_named(struct making *m, uint32_t service, struct kiln_forest **ret_forest,
                       struct kiln_err *err)
 {
-    struct kiln_symbol_finder *finder = NULL;
+    struct kiln_finder *finder = NULL;
     struct kiln_forest *f;
     int r = kiln_forest_maker_init(&m->maker, m->place->store->pool->limit);
 
     if (r < 0)
         return r;
     f = m->maker.forest;
-    r = kiln_symbol_finder_new(m->place->store->io, m->place->tenant,
-                               m->place->store->pool->limit / SYMBOL_SHARE, &finder);
+    r = kiln_finder_new(m->place->tenant->book, &finder);
     f->namer.batch = m->dict->batch;
     f->namer.finder = finder;
     f->namer.texts = m->meta->batch;
@@ -209,7 +206,7 @@ static int make_named(struct making *m, uint32_t service, struct kiln_forest **r
         r = kiln_forest_finish(&m->maker, ret_forest);
     else
         kiln_forest_maker_done(&m->maker);
-    kiln_symbol_finder_free(finder);
+    kiln_finder_free(finder);
     return r;
 }
 

@@ -4,10 +4,8 @@
  * growing head the naming is done under its lock, a slice at a time.
  */
 #include "store/scan_int.h"
-#include "store/symbols.h"
 
-#define SYMBOL_SHARE 8u /* of the pool: symbols of one forest */
-#define SLICE        256u
+#define SLICE 256u
 
 struct making {
     const struct kiln_forest_place *place;
@@ -96,7 +94,7 @@ int kiln_forest_of_head(const struct kiln_forest_place *place,
 {
     size_t limit = place->store->pool->limit;
     struct making m = {.place = place, .list = stacks, .budget = {.limit = limit}};
-    struct kiln_symbol_finder *finder = NULL;
+    struct kiln_finder *finder = NULL;
     struct kiln_forest *f;
     int r = kiln_forest_maker_init(&m.maker, limit);
 
@@ -104,7 +102,7 @@ int kiln_forest_of_head(const struct kiln_forest_place *place,
         return r;
     f = m.maker.forest;
     keep(f, stacks);
-    r = kiln_symbol_finder_new(place->store->io, place->tenant, limit / SYMBOL_SHARE, &finder);
+    r = kiln_finder_new(place->tenant ? place->tenant->book : NULL, &finder);
     f->namer.finder = finder;
     if (r == 0)
         r = name_all(&m);
@@ -114,7 +112,7 @@ int kiln_forest_of_head(const struct kiln_forest_place *place,
         kiln_forest_maker_done(&m.maker);
     kiln_array_free(&m.budget, (void **)&m.names, &m.cap_names, sizeof(*m.names));
     kiln_array_free(&m.budget, (void **)&m.starts, &m.cap_starts, sizeof(*m.starts));
-    kiln_symbol_finder_free(finder);
+    kiln_finder_free(finder);
     if (r == 0) {
         r = kiln_fund_take(place->fund, (*ret_forest)->cached.bytes);
         if (r < 0)

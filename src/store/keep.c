@@ -65,9 +65,6 @@ static void open_metrics(struct kiln_store *store, struct kiln_keep_metrics *m)
                            "Blocks rewritten without what retention removed.");
     m->deleted_profiles = counter(store, "kiln_store_deleted_profiles_total",
                                   "Profiles removed because their service was deleted.");
-    m->damaged_symbols =
-        kiln_metric_get(all, KILN_COUNTER, "kiln_store_damaged_total",
-                        "Damaged things that were passed over.", KILN_LABELS("what", "symbols"));
 }
 
 struct kiln_keep_metrics *kiln_keep_metrics_of(struct kiln_store *store)

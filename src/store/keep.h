@@ -33,7 +33,7 @@ struct kiln_keep_metrics {
     struct kiln_metric *merges, *merge_failures, *merge_seconds, *merge_bytes_in, *merge_bytes_out;
     struct kiln_metric *backlog_blocks, *backlog_bytes;
     struct kiln_metric *retired_blocks[3], *retired_bytes[3]; /* enum kiln_retain_reason */
-    struct kiln_metric *rewritten, *deleted_profiles, *damaged_symbols;
+    struct kiln_metric *rewritten, *deleted_profiles;
 };
 
 struct kiln_keep {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks of all sources are brought into one builder, where equal ones meet; the sums wait beside
- * it until all are there.  Symbols that came later are applied at the end, to the whole batch.
+ * it until all are there.
  */
 #include "store/merge_profile.h"
 
@@ -10,7 +10,6 @@
 #include "base/sat.h"
 #include "store/carry.h"
 #include "store/scan_int.h"
-#include "store/symbols.h"
 
 struct kiln_merge_profile {
     struct kiln_scan *scan;
@@ -174,24 +173,11 @@ static uint32_t open_profile(struct kiln_merge_profile *p, const struct kiln_bas
     return kiln_builder_add_profile(p->b, &head);
 }
 
-/* Symbols are a tenant's; where several tenants are asked those of the first count. */
-static int name_batch(struct kiln_merge_profile *p, struct kiln_batch **batch, struct kiln_err *err)
-{
-    uint32_t damaged_files;
-
-    if (p->q->n_tenants == 0)
-        return 0;
-    return kiln_symbols_apply(p->scan->store->io, p->q->tenants[0], p->limits.memory_bytes, batch,
-                              &damaged_files, err);
-}
-
 int kiln_merge_profile_finish(struct kiln_merge_profile *p, const struct kiln_basis *basis,
                               struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     uint32_t profile = open_profile(p, basis);
     struct kiln_builder *b = p->b;
-    struct kiln_batch *batch;
-    int r;
 
     for (uint32_t i = 0; i < p->n_sums; i++) {
         int64_t value = p->q->average ? kiln_sat_round(p->sums[i].mean) : p->sums[i].sum;
@@ -200,13 +186,5 @@ int kiln_merge_profile_finish(struct kiln_merge_profile *p, const struct kiln_ba
             kiln_builder_add_value(b, profile, i, 0, value);
     }
     p->b = NULL;
-    r = kiln_builder_finish(b, &batch, err);
-    if (r < 0)
-        return r;
-    r = name_batch(p, &batch, err);
-    if (r < 0)
-        kiln_batch_unref(batch);
-    else
-        *ret_batch = batch;
-    return r;
+    return kiln_builder_finish(b, ret_batch, err);
 }

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "core/frame.h"
-#include "store/symbols.h"
+#include "store/book.h"
 
 /* The most bytes of names that are made or hashed: a long name that many locations share takes few
  * bytes of a block but its length for each of them. */
@@ -13,7 +13,7 @@
 #define TEXT_MAX       (1u << 24)
 
 void kiln_namer_init(struct kiln_namer *namer, const struct kiln_batch *batch,
-                     struct kiln_budget *budget, struct kiln_symbol_finder *finder)
+                     struct kiln_budget *budget, struct kiln_finder *finder)
 {
     *namer = (struct kiln_namer){.budget = budget, .batch = batch, .finder = finder};
     kiln_arena_init(&namer->arena, budget);
@@ -50,10 +50,9 @@ static void widen(struct kiln_function_name *known, const struct kiln_function_n
         known->module = more->module;
     if (!known->kind.len)
         known->kind = more->kind;
-    known->inlined &= more->inlined;
 }
 
-/* `made`: the texts live only until the next call, and are copied where they stay. */
+/* `made`: the texts may be gone after the next call, and are copied where they stay. */
 static int intern(struct kiln_namer *namer, struct kiln_function_name *name, bool made,
                   uint32_t *ret)
 {
@@ -70,6 +69,7 @@ static int intern(struct kiln_namer *namer, struct kiln_function_name *name, boo
         if (namer->hashes[p.entry] == hash && kiln_str_eq(known->name, name->name)) {
             if (!made)
                 widen(known, name);
+            known->inlined &= name->inlined;
             *ret = p.entry;
             return 0;
         }
@@ -111,27 +111,54 @@ static int add(struct kiln_namer *namer, struct kiln_named_location *to,
     return 0;
 }
 
-/* `name` has none, or a made-up one. */
 static int add_unnamed(struct kiln_namer *namer, struct kiln_named_location *to,
                        struct kiln_function_name *name, const struct kiln_location *location)
 {
-    bool lacks = kiln_frame_lacks_name(&namer->batch->dict, location);
-    struct kiln_symbol symbol;
+    name->name =
+        kiln_frame_unnamed(name->module, kiln_frame_address(namer->batch, location), &namer->text);
+    return namer->text.error ? namer->text.error : add(namer, to, name, true);
+}
+
+/* Names that came later. */
+static int add_found(struct kiln_namer *namer, struct kiln_named_location *to,
+                     const struct kiln_function_name *place, const struct kiln_location *location,
+                     const struct kiln_symbol_found *found)
+{
     int r = 0;
 
-    if (namer->finder && lacks)
-        r = kiln_symbol_finder_get(namer->finder, namer->batch, location, &symbol);
-    if (r < 0)
-        return r;
-    if (r > 0) {
-        name->name = symbol.name.len ? symbol.name : name->name;
-        name->file = symbol.file;
+    for (uint32_t i = found->n; i > 0 && r == 0; i--) {
+        const struct kiln_symbol_frame *frame = &found->frames[i - 1];
+        struct kiln_function_name name = *place;
+
+        name.name = frame->name.len ? frame->name : frame->system_name;
+        name.file = frame->file;
+        name.inlined = i < found->n;
+        r = name.name.len ? add(namer, to, &name, true) : add_unnamed(namer, to, &name, location);
     }
-    if (!name->name.len)
-        name->name = kiln_frame_unnamed(name->module, kiln_frame_address(namer->batch, location),
-                                        &namer->text);
-    namer->lacks |= lacks && namer->batch->dict.mappings[location->mapping].attrs;
-    return namer->text.error ? namer->text.error : add(namer, to, name, true);
+    return r;
+}
+
+/* Those the location has itself. */
+static int add_own(struct kiln_namer *namer, struct kiln_named_location *to,
+                   const struct kiln_function_name *place, const struct kiln_location *location)
+{
+    const struct kiln_batch *texts = namer->texts ? namer->texts : namer->batch;
+    const struct kiln_dict *d = &namer->batch->dict;
+    struct kiln_function_name name = *place;
+    int r = 0;
+
+    if (location->n == 0)
+        return add_unnamed(namer, to, &name, location);
+    for (uint32_t i = location->n; i > 0 && r == 0; i--) {
+        const struct kiln_function *f = &d->functions[d->lines[location->first + i - 1].function];
+
+        name = *place;
+        name.name = kiln_frame_function(&texts->dict, f);
+        name.file = texts->dict.strings[f->filename];
+        name.inlined = i < location->n;
+        r = name.name.len ? add(namer, to, &name, false) : add_unnamed(namer, to, &name, location);
+    }
+    return r;
 }
 
 static int make_room(struct kiln_namer *namer, uint32_t location)
@@ -163,22 +190,15 @@ int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
         .kind = kiln_set_text(texts, location->attrs, KILN_STR("profile.frame.type")),
     };
     struct kiln_named_location made = {.first = namer->n_pool};
-    struct kiln_function_name name = place;
-    bool lacks = kiln_frame_lacks_name(d, location);
+    struct kiln_symbol_found found;
     int r = make_room(namer, index);
 
-    if (r == 0 && location->n == 0)
-        r = add_unnamed(namer, &made, &name, location);
-    for (uint32_t i = location->n; i > 0 && r == 0; i--) {
-        const struct kiln_function *f = &d->functions[d->lines[location->first + i - 1].function];
-
-        name = place;
-        name.name = kiln_frame_function(&texts->dict, f);
-        name.file = texts->dict.strings[f->filename];
-        name.inlined = i < location->n;
-        r = name.name.len && !lacks ? add(namer, &made, &name, false)
-                                    : add_unnamed(namer, &made, &name, location);
-    }
+    if (r == 0 && namer->finder)
+        r = kiln_finder_get(namer->finder, batch, location, &found);
+    if (r >= 0)
+        r = r > 0 ? add_found(namer, &made, &place, location, &found)
+                  : add_own(namer, &made, &place, location);
+    namer->lacks = namer->lacks || kiln_frame_lack(batch, location) != KILN_LACKS_NOTHING;
     if (r == 0)
         namer->locations[index] = made;
     return r;

@@ -2,9 +2,9 @@
 /*
  * namer - the names of the functions of a dictionary: locations to names, each location once.
  *
- * A location gives a name for each of its lines, outermost first; one without a line is named by
- * symbols that came later (store/symbols.h), else as core/frame.h says.  Two functions of one name
- * are one.
+ * A location gives a name for each of its lines, outermost first; where names came later that say
+ * more (store/book.h), for each of those; one that has none is named as core/frame.h says.  Two
+ * functions of one name are one.
  *
  * Threads: one owner at a time.
  */
@@ -16,7 +16,7 @@
 #include "core/batch.h"
 #include "core/intern.h"
 
-struct kiln_symbol_finder;
+struct kiln_finder;
 
 /* A function as its name says it; the rest is of one of its occurrences.  Texts are the
  * dictionary's or the namer's. */
@@ -34,7 +34,7 @@ struct kiln_namer {
     struct kiln_budget *budget;     /* borrowed */
     const struct kiln_batch *batch; /* borrowed; may grow between two calls */
     const struct kiln_batch *texts; /* has the same strings and sets, and lives longer; or NULL */
-    struct kiln_symbol_finder *finder;
+    struct kiln_finder *finder;
     struct kiln_function_name *names;
     uint64_t *hashes; /* of names: base/hash.h */
     struct kiln_named_location *locations;
@@ -44,12 +44,12 @@ struct kiln_namer {
     struct kiln_arena arena;
     struct kiln_buf text;
     uint64_t name_bytes; /* of work so far */
-    bool lacks;          /* something with a build id has no name: symbols may come */
+    bool lacks;          /* something with a build id may be named better later */
 };
 
 /* `finder` may be NULL; it is borrowed. */
 void kiln_namer_init(struct kiln_namer *namer, const struct kiln_batch *batch,
-                     struct kiln_budget *budget, struct kiln_symbol_finder *finder);
+                     struct kiln_budget *budget, struct kiln_finder *finder);
 void kiln_namer_done(struct kiln_namer *namer);
 /* Gives back all but the names: nothing more will be asked. */
 void kiln_namer_trim(struct kiln_namer *namer);

@@ -15,21 +15,6 @@
 #define TEXT_MAX          (1u << 20)
 #define LOCATIONS_OF_NAME 8u /* in the mean, at most: more are not worth it */
 
-static const struct kiln_str build_id_keys[] = {
-    {"process.executable.build_id.gnu", 31},
-    {"process.executable.build_id.go", 30},
-    {"process.executable.build_id.htlhash", 35},
-};
-
-static bool has_build_id(const struct kiln_batch *batch, uint32_t set)
-{
-    for (size_t i = 0; i < KILN_ARRAY_LEN(build_id_keys); i++) {
-        if (set && kiln_set_text(batch, set, build_id_keys[i]).len)
-            return true;
-    }
-    return false;
-}
-
 static int intern(struct kiln_rollup_naming *naming, struct kiln_str text, bool is_made,
                   struct kiln_rollup_name name, uint32_t *ret)
 {
@@ -93,7 +78,8 @@ static int add_location(struct kiln_rollup_naming *naming, const struct kiln_blo
 
     naming->first[location] = naming->n_pool + 1;
     if (!naming->lacks_symbols && kiln_frame_lacks_name(d, l))
-        naming->lacks_symbols = has_build_id(w->dict, d->mappings[l->mapping].attrs);
+        naming->lacks_symbols =
+            kiln_frame_build_id(w->dict, d->mappings[l->mapping].attrs).len > 0;
     if (l->n == 0)
         r = add_frame(naming, w, location, 0, scratch);
     for (uint32_t i = l->n; r == 0 && i > 0; i--)

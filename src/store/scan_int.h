@@ -199,7 +199,7 @@ KILN_CHECK int kiln_scan_mark_stacks(struct kiln_scan *scan, const struct kiln_s
 
 struct kiln_forest_place {
     struct kiln_store *store;
-    struct kiln_str tenant;
+    struct kiln_tenant *tenant; /* whose names count; NULL: none that came later */
     struct kiln_fund *fund;
 };
 KILN_CHECK int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_block *block,

@@ -13,7 +13,6 @@
 
 #include "store/rollup.h"
 #include "store/scan_int.h"
-#include "store/symbols.h"
 
 #define MEMORY_MAX ((size_t)64 << 20) /* of the roll-ups of one service */
 
@@ -247,7 +246,7 @@ static bool is_usable(struct rolling *o)
 
     return kiln_rollup_names(o->rollup, &names, &n, NULL) == 0 &&
            (!kiln_rollup_lacks_symbols(o->rollup) ||
-            !kiln_symbols_any(o->scan->store->io, o->source.tenant_name));
+            kiln_book_count(o->source.tenant->book) == 0);
 }
 
 static int roll_service(struct rolling *o, uint32_t service, struct kiln_err *err)

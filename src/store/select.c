@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "core/merge.h"
 #include "store/store_int.h"
-#include "store/symbols.h"
 
 #define SERIES_BYTES_MAX ((size_t)256 << 20) /* of keys in one answer */
 #define SERIES_MAX       (1u << 24)
@@ -238,7 +237,6 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
     struct parts parts = {.limits = kiln_limits_default, .budget = {.limit = SIZE_MAX}};
     struct kiln_tenant *tenant;
     struct kiln_batch *batch = NULL;
-    uint32_t damaged = 0;
     size_t total, used;
     int r = 0;
 
@@ -254,8 +252,8 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
     parts_done(&parts);
     if (r == 0) {
         used = batch ? kiln_batch_bytes(batch) : 0;
-        r = kiln_symbols_apply(store->io, selection->tenant, used < total ? total - used : 0,
-                               &batch, &damaged, err);
+        r = kiln_book_apply(tenant ? tenant->book : NULL, used < total ? total - used : 0, &batch,
+                            err);
         if (r < 0)
             kiln_batch_unref(batch);
     }

@@ -30,6 +30,7 @@
 
 #include "core/tenant.h"
 #include "store/block.h"
+#include "store/book.h"
 #include "store/cache.h"
 #include "store/head.h"
 #include "store/keep.h"
@@ -57,6 +58,7 @@ struct kiln_tenant {
     struct kiln_series_set known; /* the series of blocks and heads */
     bool known_stale;             /* blocks went: some series of `known` may be gone */
     struct kiln_seen seen;        /* hashes of what was applied lately */
+    struct kiln_book *book;       /* names that came later; constant */
     /* Times of damaged blocks that were set aside since the start: answers lack them. */
     struct kiln_window lost[KILN_TENANT_LOST_MAX];
     uint32_t n_lost; /* the last one is of all that follow */
@@ -74,6 +76,7 @@ struct kiln_store_metrics {
     struct kiln_metric *too_old, *refused_memory, *refused_lag, *refused_space, *refused_io;
     struct kiln_metric *undecodable, *unchecked, *set_aside, *cuts, *cut_failures, *cut_seconds;
     struct kiln_metric *head_bytes, *log_bytes, *blocks, *block_bytes, *lag, *series;
+    struct kiln_metric *symbol_files, *damaged_symbols;
 };
 
 struct kiln_store {
@@ -88,7 +91,7 @@ struct kiln_store {
     _Atomic uint64_t set_aside;
 
     struct kiln_cache cache;      /* what was read of blocks */
-    _Atomic uint64_t symbols_age; /* how often symbols came */
+    _Atomic uint64_t symbols_age; /* of the names that came last: store/book.h */
 
     struct kiln_keep keep; /* compaction, retention, deletion: store/keep.h; zero is ready */
     pthread_mutex_t keeping;
@@ -265,6 +268,11 @@ void kiln_keep_start(struct kiln_store *store);
 int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
                            struct kiln_str build_id, const struct kiln_symbol *symbols, uint32_t n,
                            struct kiln_err *err);
+int kiln_store_drop_symbols(struct kiln_engine *engine, struct kiln_str tenant,
+                            struct kiln_str build_id, struct kiln_err *err);
+int kiln_store_unnamed(struct kiln_engine *engine, struct kiln_str tenant,
+                       int (*each)(void *context, const struct kiln_unnamed *unnamed),
+                       void *context, struct kiln_err *err);
 int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant,
                               struct kiln_str service, uint64_t *ret_profiles,
                               struct kiln_err *err);

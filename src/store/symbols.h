@@ -1,89 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols - names for addresses that came without: one file for each build id
- * (docs/formats/symbols.md), looked up when profiles are read.
+ * symbols - names for addresses that came without: the bytes of a symbol file, of which there is
+ * one for each build id (docs/formats/symbols.md), and what it says in memory.
  *
- * A file is replaced as a whole; what it says counts for all profiles, older and newer.  Addresses
- * are those of the file: for a location inside its mapping, its distance from the start plus the
- * mapping's offset; for any other, the address as it is.
+ * A symbol is of one address, or of a range; what is said of one address alone goes before the
+ * range it lies in.  It has the functions that are there, each with its line: the innermost first,
+ * all but the last inlined into the next.  Texts, functions and lists of frames are kept once.
  *
- * Threads: loaded symbols are constant; the rest has no state.
+ * Threads: loaded symbols are constant.
  */
 #ifndef KILN_STORE_SYMBOLS_H
 #define KILN_STORE_SYMBOLS_H
 
 #include "base/buf.h"
-#include "core/builder.h"
+#include "store/cache.h"
 #include "store/engine.h"
-#include "store/io.h"
 
 enum {
-    KILN_SYMBOLS_VERSION = 1,
-    KILN_SYMBOLS_PATH_MAX = 768,     /* of a symbol file's path */
+    KILN_SYMBOLS_VERSION = 2,
     KILN_SYMBOLS_BUILD_ID_MAX = 200, /* bytes of a build id */
 };
 
-/* ---- bytes ---- */
-
-/* Appends the file of these symbols, which may come in any order.  Of two that begin at the same
- * address the first counts. */
-KILN_CHECK int kiln_symbols_encode(struct kiln_str build_id, const struct kiln_symbol *symbols,
-                                   uint32_t n, struct kiln_buf *out, struct kiln_err *err);
+/* Of the symbols of one build id, uncompressed: some two million addresses. */
+#define KILN_SYMBOLS_BODY_MAX ((size_t)128 << 20)
 
 struct kiln_symbols;
+
+/*
+ * Appends the file of what `before` (NULL: nothing) has and `symbols` add to it, which may come in
+ * any order.  Of two of these that begin at the same address the first counts.  KILN_E_LIMIT where
+ * it would be larger than KILN_SYMBOLS_BODY_MAX.
+ */
+KILN_CHECK int kiln_symbols_encode(struct kiln_str build_id, const struct kiln_symbols *before,
+                                   const struct kiln_symbol *symbols, uint32_t n,
+                                   struct kiln_buf *out, struct kiln_err *err);
 
 /* `memory_bytes` bounds what it takes; KILN_E_LIMIT beyond. */
 KILN_CHECK int kiln_symbols_decode(struct kiln_str data, size_t memory_bytes,
                                    struct kiln_symbols **ret_symbols, struct kiln_err *err);
-void kiln_symbols_free(struct kiln_symbols *symbols);
+
+/* They are counted, and may be kept in a cache. */
+static inline struct kiln_symbols *kiln_symbols_ref(struct kiln_symbols *symbols)
+{
+    kiln_cached_ref((struct kiln_cached *)symbols);
+    return symbols;
+}
+static inline void kiln_symbols_unref(struct kiln_symbols *symbols)
+{
+    kiln_cached_unref((struct kiln_cached *)symbols);
+}
 
 struct kiln_str kiln_symbols_build_id(const struct kiln_symbols *symbols);
 uint32_t kiln_symbols_count(const struct kiln_symbols *symbols);
-struct kiln_symbol kiln_symbols_get(const struct kiln_symbols *symbols, uint32_t i);
 size_t kiln_symbols_bytes(const struct kiln_symbols *symbols); /* of memory */
 
-/* The symbol that an address lies in; false if it lies in none. */
+/* A symbol with its frames; texts are those of the file. */
+struct kiln_symbol_found {
+    uint64_t address, size;
+    uint32_t n;
+    struct kiln_symbol_frame frames[KILN_SYMBOL_FRAMES_MAX];
+};
+
+/* The i-th, in the order of addresses. */
+void kiln_symbols_get(const struct kiln_symbols *symbols, uint32_t i,
+                      struct kiln_symbol_found *ret_found);
+/* The symbol of an address; false if there is none. */
 bool kiln_symbols_find(const struct kiln_symbols *symbols, uint64_t address,
-                       struct kiln_symbol *ret_symbol);
-
-/* ---- files ---- */
-
-/* symbols/TENANT/BUILD_ID, with bytes that file names should not have as %XX.  -EINVAL for an empty
- * or overlong one. */
-KILN_CHECK int kiln_symbols_path(struct kiln_str tenant, struct kiln_str build_id,
-                                 char ret_path[KILN_SYMBOLS_PATH_MAX], struct kiln_err *err);
-
-KILN_CHECK int kiln_symbols_put(struct kiln_io *io, struct kiln_str tenant,
-                                struct kiln_str build_id, const struct kiln_symbol *symbols,
-                                uint32_t n, struct kiln_err *err);
-
-/* Whether a tenant has symbols at all: most have none, and pay nothing. */
-bool kiln_symbols_any(struct kiln_io *io, struct kiln_str tenant);
-
-/*
- * Gives names to the locations of *batch that have none and whose mapping has a build id (GNU's,
- * Go's or OpenTelemetry's hash) with symbols of the tenant: puts a new batch in the place of
- * *batch.  Where nothing is found *batch stays the same one.  `memory_bytes` bounds the new batch
- * and the symbols.  A damaged symbol file is passed over and counted in *ret_damaged.
- */
-KILN_CHECK int kiln_symbols_apply(struct kiln_io *io, struct kiln_str tenant, size_t memory_bytes,
-                                  struct kiln_batch **batch, uint32_t *ret_damaged,
-                                  struct kiln_err *err);
-
-/* ---- one location at a time ---- */
-
-struct kiln_symbol_finder;
-
-/* For the locations of one dictionary, which may grow.  NULL, and 0, where the tenant has no
- * symbols.  `memory_bytes` bounds the symbols that are loaded. */
-KILN_CHECK int kiln_symbol_finder_new(struct kiln_io *io, struct kiln_str tenant,
-                                      size_t memory_bytes, struct kiln_symbol_finder **ret_finder);
-void kiln_symbol_finder_free(struct kiln_symbol_finder *finder);
-/* The symbol of a location without lines: 1, 0 if there is none, or an error.  Its texts live as
- * long as the finder. */
-KILN_CHECK int kiln_symbol_finder_get(struct kiln_symbol_finder *finder,
-                                      const struct kiln_batch *batch,
-                                      const struct kiln_location *location,
-                                      struct kiln_symbol *ret_symbol);
+                       struct kiln_symbol_found *ret_found);
+bool kiln_symbols_has(const struct kiln_symbols *symbols, uint64_t address);
 
 #endif /* KILN_STORE_SYMBOLS_H */

@@ -51,12 +51,21 @@ static int new_tenant(struct kiln_store *store, struct kiln_str name,
                       struct kiln_tenant **ret_tenant)
 {
     struct kiln_tenant *tenant = kiln_calloc(1, sizeof(*tenant) + name.len + 1);
+    struct kiln_book_opts book = {.io = store->io,
+                                  .cache = &store->cache,
+                                  .ages = &store->symbols_age,
+                                  .tenant = name,
+                                  .damaged = store->metrics.damaged_symbols,
+                                  .files = store->metrics.symbol_files};
     int r;
 
     if (!tenant)
         return -ENOMEM;
-    r = kiln_tenant_new_head(store, &tenant->head);
+    r = kiln_book_new(&book, &tenant->book);
+    if (r == 0)
+        r = kiln_tenant_new_head(store, &tenant->head);
     if (r < 0) {
+        kiln_book_free(tenant->book);
         kiln_free(tenant);
         return r;
     }
@@ -128,6 +137,7 @@ void kiln_tenant_free(struct kiln_tenant *tenant)
     kiln_head_unref(tenant->cutting);
     kiln_series_set_done(&tenant->known);
     kiln_seen_done(&tenant->seen);
+    kiln_book_free(tenant->book);
     pthread_mutex_destroy(&tenant->lock);
     kiln_free(tenant);
 }

@@ -20,7 +20,8 @@ static void put(struct store_kit *kit, const char *stacks, uint64_t time_ns)
 /* A store with a block, symbols, and three records in its log. */
 static void begin(struct store_kit *kit)
 {
-    struct kiln_symbol symbol = {.address = 1, .name = KILN_STR("main")};
+    struct kiln_symbol_frame frame = {.name = KILN_STR("main")};
+    struct kiln_symbol symbol = {.address = 1, .frames = &frame, .n = 1};
 
     kit_init(kit, NOW);
     put(kit, "main 1\n", NOW);

@@ -627,7 +627,8 @@ TEST(keep, a_damaged_backup_is_not_restored)
 
 TEST(keep, names_that_come_late_name_what_is_there_already)
 {
-    struct kiln_symbol symbol = {.address = 0x1000, .size = 0x100, .name = KILN_STR("late_name")};
+    struct kiln_symbol_frame late = {.name = KILN_STR("late_name")};
+    struct kiln_symbol symbol = {.address = 0x1000, .size = 0x100, .frames = &late, .n = 1};
     struct kiln_location nameless = {.address = 0x401010};
     struct kiln_mapping mapping = {.start = 0x400000, .limit = 0x500000};
     struct kiln_profile profile = {.time_ns = NOW};

@@ -190,8 +190,9 @@ TEST(merge, a_damaged_block_is_left_out_and_counted)
 
 TEST(merge, symbols_that_come_later_name_what_was_read_before)
 {
+    static const struct kiln_symbol_frame frame = {.name = {"found", 5}, .file = {"f.c", 3}};
     static const struct kiln_symbol symbol = {
-        .address = 0x1000, .size = 0x1000, .name = {"found", 5}, .file = {"f.c", 3}};
+        .address = 0x1000, .size = 0x1000, .frames = &frame, .n = 1};
     struct kiln_question q = kiln_test_question();
     struct kiln_builder *b;
     struct kiln_batch *batch;

@@ -210,8 +210,9 @@ static struct kiln_batch *nameless(const char *made_up)
 
 static void check_late_symbols(const char *made_up, const char *before)
 {
+    static const struct kiln_symbol_frame frame = {.name = {"found", 5}, .file = {"f.c", 3}};
     static const struct kiln_symbol symbol = {
-        .address = 0x1000, .size = 0x1000, .name = {"found", 5}, .file = {"f.c", 3}};
+        .address = 0x1000, .size = 0x1000, .frames = &frame, .n = 1};
     struct store_kit kit;
 
     begin(&kit);
