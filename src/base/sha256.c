@@ -73,15 +73,46 @@ static void finish(uint32_t state[8], struct kiln_str rest, uint64_t total_len)
         turn(state, last + at);
 }
 
+void kiln_sha256_begin(struct kiln_sha256_run *run)
+{
+    *run = (struct kiln_sha256_run){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
+
+void kiln_sha256_add(struct kiln_sha256_run *run, struct kiln_str piece)
+{
+    size_t held = (size_t)(run->len % BLOCK), at = 0;
+
+    run->len += piece.len;
+    if (held) {
+        size_t n = piece.len < BLOCK - held ? piece.len : BLOCK - held;
+
+        if (n)
+            memcpy(run->rest + held, piece.ptr, n);
+        if (held + n < BLOCK)
+            return;
+        turn(run->state, run->rest);
+        at = n;
+    }
+    for (; piece.len - at >= BLOCK; at += BLOCK)
+        turn(run->state, (const uint8_t *)piece.ptr + at);
+    if (piece.len > at)
+        memcpy(run->rest, piece.ptr + at, piece.len - at);
+}
+
+void kiln_sha256_end(struct kiln_sha256_run *run, uint8_t ret_digest[KILN_SHA256_BYTES])
+{
+    finish(run->state, (struct kiln_str){(const char *)run->rest, (size_t)(run->len % BLOCK)},
+           run->len);
+    for (unsigned i = 0; i < KILN_SHA256_BYTES; i++)
+        ret_digest[i] = (uint8_t)(run->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
 void kiln_sha256(struct kiln_str data, uint8_t ret_digest[KILN_SHA256_BYTES])
 {
-    uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    size_t at = 0;
+    struct kiln_sha256_run run;
 
-    for (; data.len - at >= BLOCK; at += BLOCK)
-        turn(state, (const uint8_t *)data.ptr + at);
-    finish(state, (struct kiln_str){data.len ? data.ptr + at : NULL, data.len - at}, data.len);
-    for (unsigned i = 0; i < KILN_SHA256_BYTES; i++)
-        ret_digest[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+    kiln_sha256_begin(&run);
+    kiln_sha256_add(&run, data);
+    kiln_sha256_end(&run, ret_digest);
 }

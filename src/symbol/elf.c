@@ -125,8 +125,8 @@ static int read_segments(struct opened *o, const Elf64_Ehdr *header, uint32_t n)
         const Elf64_Phdr *from = (const Elf64_Phdr *)table + i;
 
         o->segments[i] = (struct kiln_elf_segment){
-            from->p_type,  from->p_flags,  from->p_offset,
-            from->p_vaddr, from->p_filesz, from->p_memsz,
+            from->p_type,   from->p_flags, from->p_offset, from->p_vaddr,
+            from->p_filesz, from->p_memsz, from->p_align,
         };
     }
     kiln_free(table);

@@ -33,7 +33,7 @@ struct kiln_bytes kiln_bytes_memory(const void *data, size_t n);
 
 struct kiln_elf_segment {
     uint32_t type, flags; /* PT_*, PF_* */
-    uint64_t offset, address, file_size, memory_size;
+    uint64_t offset, address, file_size, memory_size, align;
 };
 
 struct kiln_elf_section {

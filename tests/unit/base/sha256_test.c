@@ -40,3 +40,23 @@ TEST(sha256, every_length_around_a_block_is_padded_right)
     CHECK_TEXT(digest_of((struct kiln_str){data, 128}),
                "6836cf13bac400e9105071cd6af47084dfacad4e5e302c94bfed24e013afb73e");
 }
+
+TEST(sha256, pieces_of_any_size_make_the_same_fingerprint)
+{
+    char data[1000];
+    uint8_t whole[KILN_SHA256_BYTES], pieces[KILN_SHA256_BYTES];
+
+    memset(data, 'x', sizeof(data));
+    kiln_sha256((struct kiln_str){data, sizeof(data)}, whole);
+    for (size_t size = 1; size < 200; size++) {
+        struct kiln_sha256_run run;
+
+        kiln_sha256_begin(&run);
+        for (size_t at = 0; at < sizeof(data); at += size)
+            kiln_sha256_add(
+                &run,
+                (struct kiln_str){data + at, size < sizeof(data) - at ? size : sizeof(data) - at});
+        kiln_sha256_end(&run, pieces);
+        CHECK(memcmp(whole, pieces, sizeof(whole)) == 0);
+    }
+}

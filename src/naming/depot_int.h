@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * depot_int - the inside of naming/depot.h.
+ *
+ *   depot.c          the list of files; quota, retention, looking up
+ *   depot_load.c     what is found at the start; the small file beside each file
+ *   depot_upload.c   uploads: parts, and from the last part to a file
+ *
+ * Threads: `lock` protects the lists; files are written and synced without it, by whoever made the
+ * upload busy.
+ */
+#ifndef KILN_NAMING_DEPOT_INT_H
+#define KILN_NAMING_DEPOT_INT_H
+
+#include <pthread.h>
+
+#include "base/mem.h"
+#include "naming/depot.h"
+
+enum {
+    KILN_DEPOT_FILES_MAX = 16384,
+    KILN_DEPOT_UPLOADS_MAX = 256,
+    KILN_DEPOT_UPLOADS_TENANT = 32, /* of one tenant at once */
+    KILN_DEPOT_PATH_MAX = 512,
+};
+
+struct kiln_depot_entry {
+    struct kiln_depot_file file;
+    uint64_t saved_ns; /* `used_ns` as the disk has it */
+};
+
+struct kiln_depot_upload {
+    char tenant[KILN_TENANT_MAX + 1];
+    char sha256[65];
+    uint64_t received;
+    uint64_t total; /* reserved; 0: found at the start, nobody has said yet */
+    uint64_t touched_ns;
+    bool busy; /* somebody writes, or looks at the whole */
+};
+
+struct kiln_depot {
+    struct kiln_depot_opts opts;
+    pthread_mutex_t lock;
+    struct kiln_depot_entry **files;
+    struct kiln_depot_upload *uploads;
+    uint32_t n_files, cap_files, n_uploads, cap_uploads;
+    uint64_t file_bytes, reserved_bytes;
+    uint64_t generation;
+    struct kiln_budget budget;
+    void (*changed)(void *context, const char *tenant, const struct kiln_depot_file *file);
+    void *context;
+    struct kiln_metric *evicted, *retired, *taken, *refused;
+};
+
+/* ---- depot.c; all with the lock ---- */
+
+/* Room for so many bytes more, in the quota and on the disk; others go for it. */
+KILN_CHECK int kiln_depot_make_room(struct kiln_depot *depot, uint64_t bytes, struct kiln_err *err);
+KILN_CHECK int kiln_depot_add(struct kiln_depot *depot, const struct kiln_depot_file *file);
+/* A file that has just got its name: replaces what was there under it. */
+KILN_CHECK int kiln_depot_replace(struct kiln_depot *depot, const struct kiln_depot_file *file);
+/* NULL: none. */
+struct kiln_depot_entry *kiln_depot_find(struct kiln_depot *depot, const char *tenant,
+                                         struct kiln_str build_id, enum kiln_debug_kind kind);
+void kiln_depot_tell(struct kiln_depot *depot, const struct kiln_depot_file *file);
+
+/* ---- depot_load.c ---- */
+
+KILN_CHECK int kiln_depot_load(struct kiln_depot *depot, struct kiln_err *err);
+/* What an open file is. */
+KILN_CHECK int kiln_depot_inspect(struct kiln_io *io, int fd, struct kiln_debug_facts *ret_facts,
+                                  struct kiln_err *err);
+/* debug/TENANT, made if it is not there. */
+KILN_CHECK int kiln_depot_folder(struct kiln_depot *depot, const char *tenant);
+void kiln_depot_path(const struct kiln_depot_file *file, const char *ending,
+                     char ret_path[KILN_DEPOT_PATH_MAX]);
+KILN_CHECK int kiln_depot_save(struct kiln_depot *depot, const struct kiln_depot_file *file);
+
+/* ---- depot_upload.c ---- */
+
+void kiln_depot_upload_path(const struct kiln_depot_upload *upload,
+                            char ret_path[KILN_DEPOT_PATH_MAX]);
+/* Gives up what nobody went on with since. */
+void kiln_depot_forget_uploads(struct kiln_depot *depot, uint64_t before_ns);
+
+#endif /* KILN_NAMING_DEPOT_INT_H */
