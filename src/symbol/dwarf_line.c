@@ -182,8 +182,26 @@ static int copy_comp_dir(struct kiln_dwarf_lines *lines)
     return 0;
 }
 
+/* Rows were given room as they came: what is left over goes back. */
+static void shrink_rows(struct kiln_dwarf_lines *lines)
+{
+    size_t size = sizeof(*lines->rows);
+    struct line_row *less;
+
+    if (lines->n_rows == 0) {
+        kiln_array_free(lines->budget, (void **)&lines->rows, &lines->cap_rows, size);
+        return;
+    }
+    less = kiln_realloc(lines->rows, lines->n_rows * size);
+    if (!less)
+        return;
+    kiln_budget_give(lines->budget, (lines->cap_rows - lines->n_rows) * size);
+    lines->rows = less;
+    lines->cap_rows = lines->n_rows;
+}
+
 /* Keeps the header, if that. */
-static void shrink(struct kiln_dwarf_lines *lines)
+static void shrink_data(struct kiln_dwarf_lines *lines)
 {
     size_t n = lines->has_inline ? (size_t)(lines->head.program - lines->data) : 0;
     uint8_t *less;
@@ -219,7 +237,8 @@ static int load(struct kiln_dwarf_lines *lines, uint64_t stmt_list)
     if (r < 0)
         return r;
     finish(lines);
-    shrink(lines);
+    shrink_rows(lines);
+    shrink_data(lines);
     return 0;
 }
 

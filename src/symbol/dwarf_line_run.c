@@ -35,13 +35,17 @@ enum {
 
 enum { EXTENDED_END = 1, EXTENDED_ADDRESS, EXTENDED_FILE };
 
+struct registers {
+    uint64_t address;
+    uint32_t line;
+    uint64_t file, column;
+};
+
 struct machine {
     struct kiln_dwarf_lines *lines;
     struct kiln_cursor c;
-    uint64_t address;
-    uint32_t operation; /* of the instruction at `address` */
-    uint32_t line;
-    uint64_t file, column;
+    struct registers now;
+    uint32_t operation; /* of the instruction at now.address */
     bool in_sequence, is_dropped;
     uint32_t begin; /* of the sequence: its first row */
     uint8_t advance[256];
@@ -50,11 +54,8 @@ struct machine {
 
 static void reset(struct machine *m)
 {
-    m->address = 0;
+    m->now = (struct registers){.line = 1, .file = 1};
     m->operation = 0;
-    m->line = 1;
-    m->file = 1;
-    m->column = 0;
     m->in_sequence = false;
     m->is_dropped = false;
     m->begin = m->lines->n_rows;
@@ -77,11 +78,11 @@ static void advance(struct machine *m, uint64_t operations)
     const struct line_head *head = &m->lines->head;
 
     if (head->max_operations == 1) {
-        m->address += head->min_instruction * operations;
+        m->now.address += head->min_instruction * operations;
         return;
     }
     operations += m->operation;
-    m->address += head->min_instruction * (operations / head->max_operations);
+    m->now.address += head->min_instruction * (operations / head->max_operations);
     m->operation = (uint32_t)(operations % head->max_operations);
 }
 
@@ -89,7 +90,7 @@ static bool is_discarded(const struct machine *m)
 {
     uint64_t last = m->lines->head.address_size == 4 ? UINT32_MAX : UINT64_MAX;
 
-    return m->address < m->lines->ctx.lowest || m->address >= last - 1;
+    return m->now.address < m->lines->ctx.lowest || m->now.address >= last - 1;
 }
 
 static int put(struct machine *m, const struct line_row *row)
@@ -107,16 +108,21 @@ static int put(struct machine *m, const struct line_row *row)
     return 0;
 }
 
+static struct line_row row_of(const struct registers *now)
+{
+    return (struct line_row){
+        .address = now->address,
+        .line = now->line,
+        .file = (uint16_t)(now->file < LINE_FILES_MAX ? now->file : LINE_NO_FILE),
+        .column = (uint16_t)(now->column < UINT16_MAX ? now->column : UINT16_MAX),
+    };
+}
+
 /* Of rows with one address in a sequence the last one counts. */
 static int add_row(struct machine *m, bool is_end)
 {
     struct kiln_dwarf_lines *lines = m->lines;
-    struct line_row row = {
-        .address = m->address,
-        .line = m->line,
-        .file = (uint16_t)(m->file < LINE_FILES_MAX ? m->file : LINE_NO_FILE),
-        .column = (uint16_t)(m->column < UINT16_MAX ? m->column : UINT16_MAX),
-    };
+    struct line_row row = row_of(&m->now);
 
     if (!m->in_sequence) {
         m->in_sequence = true;
@@ -126,7 +132,7 @@ static int add_row(struct machine *m, bool is_end)
         return 0;
     if (is_end)
         row.file = LINE_END;
-    else if (lines->n_rows > m->begin && lines->rows[lines->n_rows - 1].address == m->address)
+    else if (lines->n_rows > m->begin && lines->rows[lines->n_rows - 1].address == row.address)
         lines->n_rows--;
     return put(m, &row);
 }
@@ -147,7 +153,7 @@ static int run_extended(struct machine *m)
         reset(m);
         break;
     case EXTENDED_ADDRESS:
-        m->address = n - 1 >= 8 ? kiln_cursor_64(&c) : kiln_cursor_32(&c);
+        m->now.address = n - 1 >= 8 ? kiln_cursor_64(&c) : kiln_cursor_32(&c);
         m->operation = 0;
         break;
     case EXTENDED_FILE:
@@ -176,13 +182,13 @@ static int run_standard(struct machine *m, uint8_t opcode)
         advance(m, kiln_cursor_uleb(&m->c));
         break;
     case STANDARD_ADVANCE_LINE:
-        m->line += (uint32_t)kiln_cursor_sleb(&m->c);
+        m->now.line += (uint32_t)kiln_cursor_sleb(&m->c);
         break;
     case STANDARD_SET_FILE:
-        m->file = kiln_cursor_uleb(&m->c);
+        m->now.file = kiln_cursor_uleb(&m->c);
         break;
     case STANDARD_SET_COLUMN:
-        m->column = kiln_cursor_uleb(&m->c);
+        m->now.column = kiln_cursor_uleb(&m->c);
         break;
     case STANDARD_NEGATE:
     case STANDARD_BASIC_BLOCK:
@@ -193,7 +199,7 @@ static int run_standard(struct machine *m, uint8_t opcode)
         advance(m, m->advance[255]);
         break;
     case STANDARD_FIXED_ADVANCE_PC:
-        m->address += kiln_cursor_16(&m->c);
+        m->now.address += kiln_cursor_16(&m->c);
         m->operation = 0;
         break;
     case STANDARD_SET_ISA:
@@ -206,26 +212,77 @@ static int run_standard(struct machine *m, uint8_t opcode)
     return 0;
 }
 
+/* One opcode of any kind. */
+static int run_one(struct machine *m)
+{
+    uint8_t opcode = *m->c.at++;
+
+    if (opcode < m->lines->head.opcode_base)
+        return run_standard(m, opcode);
+    advance(m, m->advance[opcode]);
+    m->now.line += (uint32_t)m->lines_by[opcode];
+    return add_row(m, false);
+}
+
+/*
+ * Opcodes that most of a program is made of, and numbers of one byte: with registers at hand, and
+ * while rows have room.  Stops before what is left to run_one().  Instructions have one operation.
+ */
+static void run_common(struct machine *m)
+{
+    struct kiln_dwarf_lines *lines = m->lines;
+    const uint8_t base = lines->head.opcode_base, step = lines->head.min_instruction;
+    const uint8_t *at = m->c.at, *end = m->c.end;
+    struct line_row *rows = lines->rows;
+    uint32_t n = lines->n_rows;
+    const bool is_dropped = m->is_dropped;
+    struct registers now = m->now;
+
+    for (; end - at >= 2 && (n < lines->cap_rows || is_dropped); at++) {
+        if (*at >= base) {
+            now.address += (uint64_t)step * m->advance[*at];
+            now.line += (uint32_t)m->lines_by[*at];
+        } else if (*at == STANDARD_NEGATE) {
+            continue;
+        } else if (*at != STANDARD_COPY) {
+            if (at[1] & 0x80 || *at < STANDARD_ADVANCE_PC || *at > STANDARD_SET_COLUMN)
+                break;
+            if (*at == STANDARD_ADVANCE_PC)
+                now.address += (uint64_t)step * at[1];
+            else if (*at == STANDARD_ADVANCE_LINE)
+                now.line += (uint32_t)(at[1] ^ 0x40) - 0x40;
+            else if (*at == STANDARD_SET_FILE)
+                now.file = at[1];
+            else
+                now.column = at[1];
+            at++;
+            continue;
+        }
+        if (is_dropped)
+            continue;
+        n -= rows[n - 1].address == now.address;
+        rows[n++] = row_of(&now);
+    }
+    m->c.at = at;
+    m->now = now;
+    lines->n_rows = n;
+}
+
 int line_run(struct kiln_dwarf_lines *lines)
 {
     struct machine m = {
         .lines = lines,
         .c = {lines->head.program, lines->data + lines->n_data, false},
     };
+    bool is_plain = lines->head.max_operations == 1 && lines->head.opcode_base > STANDARD_NEGATE;
     int r = 0;
 
     prepare(&m);
     reset(&m);
     while (r == 0 && m.c.at < m.c.end) {
-        uint8_t opcode = *m.c.at++;
-
-        if (opcode >= lines->head.opcode_base) {
-            advance(&m, m.advance[opcode]);
-            m.line += (uint32_t)m.lines_by[opcode];
-            r = add_row(&m, false);
-        } else {
-            r = run_standard(&m, opcode);
-        }
+        r = run_one(&m);
+        if (r == 0 && is_plain && (m.is_dropped || lines->n_rows > m.begin))
+            run_common(&m);
     }
     return r < 0 ? r : m.c.bad ? KILN_E_TRUNCATED : 0;
 }
