@@ -6,6 +6,8 @@
 #include "cli/edit.h"
 #include "core/redact.h"
 #include "core/relabel.h"
+#include "core/remap.h"
+#include "symbol/demangle.h"
 
 #define RULES_BYTES_MAX ((size_t)1 << 20)
 
@@ -13,6 +15,46 @@ static void swap(struct kiln_batch **batch, struct kiln_batch *edited)
 {
     kiln_batch_unref(*batch);
     *batch = edited;
+}
+
+/* ---- names ---- */
+
+struct naming {
+    enum kiln_name_form form;
+    struct kiln_demangler *demangler;
+};
+
+/* A name is not always there twice: what the linker says may stand for it. */
+static uint32_t rename_function(void *context, struct kiln_builder *b, struct kiln_str name,
+                                struct kiln_str system_name)
+{
+    const struct naming *naming = context;
+    struct kiln_str linker = system_name.len ? system_name : name;
+
+    if (naming->form == KILN_NAMES_LINKER)
+        return kiln_builder_string(b, linker);
+    if (naming->form == KILN_NAMES_FULL)
+        return kiln_builder_string(b, kiln_demangle_full(naming->demangler, linker));
+    return kiln_builder_string(b, kiln_demangle(naming->demangler, linker));
+}
+
+static int rename_all(const struct kiln_cli *cli, const char *path, struct kiln_batch **batch)
+{
+    struct naming naming = {.form = (enum kiln_name_form)cli->args.names};
+    const struct kiln_remap_edit how = {.context = &naming, .name = rename_function};
+    struct kiln_batch *edited = NULL;
+    struct kiln_err err = {0};
+    int r = kiln_demangler_new(&naming.demangler);
+
+    if (r == 0)
+        r = kiln_remap_batch(*batch, &how, NULL, &edited, &err);
+    kiln_demangler_free(naming.demangler);
+    if (r < 0) {
+        kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
+        return kiln_cli_fail(path, &err);
+    }
+    swap(batch, edited);
+    return KILN_EXIT_WELL;
 }
 
 /* ---- paths ---- */
@@ -91,7 +133,9 @@ int kiln_edit(const struct kiln_cli *cli, const char *path, struct kiln_batch **
 {
     int code = KILN_EXIT_WELL;
 
-    if (cli->args.relabel.n || cli->args.trim_path.n)
+    if (cli->args.names != KILN_NAMES_GIVEN)
+        code = rename_all(cli, path, batch);
+    if (code == 0 && (cli->args.relabel.n || cli->args.trim_path.n))
         code = relabel(cli, path, batch);
     if (code == 0 && cli->args.redact)
         code = redact(cli, path, batch);

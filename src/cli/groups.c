@@ -5,6 +5,7 @@
 #include "cli/options.h"
 
 static const char *const granularities[] = {"function", "line", "file", "address", NULL};
+static const char *const name_forms[] = {"given", "short", "full", "linker", NULL};
 static const char *const color_modes[] = {"auto", "always", "never", NULL};
 static const char *const revisions[] = {"1.4", "1.5", "1.7", "1.8", "1.9", "1.10", "1.11", NULL};
 static const char *const types[] = {"cpu",         "samples",     "wall",
@@ -20,6 +21,9 @@ static const struct kiln_option input_options[] = {
      .value = "REVISION",
      .choices = revisions,
      .text = "read OTLP as this revision instead of finding it out"},
+    KILN_OPT_OF("names", names, name_forms, "FORM",
+                "what functions are called: given (as the input says), or by what the linker calls "
+                "them: short, full (with parameters and all template arguments) or linker"),
     KILN_OPT("relabel", 0, KILN_OPT_LIST, relabel, "FROM=TO",
              "file names that begin with FROM begin with TO instead"),
     KILN_OPT("trim-path", 0, KILN_OPT_LIST, trim_path, "DIR",

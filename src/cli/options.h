@@ -26,6 +26,8 @@ struct kiln_cli;
 
 /* ---- what the command line said ---- */
 
+enum kiln_name_form { KILN_NAMES_GIVEN, KILN_NAMES_SHORT, KILN_NAMES_FULL, KILN_NAMES_LINKER };
+
 enum kiln_color_mode { KILN_COLOR_AUTO, KILN_COLOR_ALWAYS, KILN_COLOR_NEVER };
 
 /* Every option of every command; one that a command does not take keeps its default. */
@@ -34,6 +36,7 @@ struct kiln_args {
     /* input */
     uint32_t from; /* enum kiln_format */
     const char *otlp_revision;
+    uint32_t names; /* enum kiln_name_form */
     struct kiln_list relabel;
     struct kiln_list trim_path;
     const char *redact;

@@ -213,11 +213,21 @@ static uint32_t remap_text(struct kiln_remap *remap, enum kiln_text_role role, u
                   edit->text(edit->context, remap->b, role, remap->from->dict.strings[string]));
 }
 
+static uint32_t remap_name(struct kiln_remap *remap, const struct kiln_function *f)
+{
+    const struct kiln_str *strings = remap->from->dict.strings;
+    const struct kiln_remap_edit *edit = remap->edit;
+
+    if (!edit || !edit->name)
+        return remap_text(remap, KILN_TEXT_NAME, f->name);
+    return edit->name(edit->context, remap->b, strings[f->name], strings[f->system_name]);
+}
+
 struct kiln_function kiln_remap_make_function(struct kiln_remap *remap, uint32_t function)
 {
     struct kiln_function f = remap->from->dict.functions[function];
 
-    f.name = remap_text(remap, KILN_TEXT_NAME, f.name);
+    f.name = remap_name(remap, &f);
     f.system_name = remap_text(remap, KILN_TEXT_NAME, f.system_name);
     f.filename = remap_text(remap, KILN_TEXT_SOURCE, f.filename);
     return f;

@@ -47,6 +47,9 @@ struct kiln_remap_edit {
     /* The string that stands for `text` from now on.  NULL: nothing changes. */
     uint32_t (*text)(void *context, struct kiln_builder *b, enum kiln_text_role role,
                      struct kiln_str text);
+    /* The name of a function from now on, instead of what `text` makes of it.  NULL: that. */
+    uint32_t (*name)(void *context, struct kiln_builder *b, struct kiln_str name,
+                     struct kiln_str system_name);
     /* What becomes of a value; *value belongs to `from`.  NULL: nothing changes. */
     enum kiln_attr_edit (*attr)(void *context, struct kiln_builder *b,
                                 const struct kiln_batch *from, const struct kiln_attr_place *place,
