@@ -127,12 +127,14 @@ KILN_CHECK int kiln_block_series(const struct kiln_block *block, uint32_t i,
  * those of `b`.  Stacks are brought over for the services of the chosen series only.
  */
 struct kiln_block_reader;
+struct kiln_remap_edit;
 struct kiln_block_read_opts {
     const uint64_t *series;
     uint64_t start_ns, end_ns; /* 0, 0: all times */
     size_t memory_bytes;       /* for pages and scratch; 0: 64 MiB */
     bool dict_only;            /* without a builder: the dictionary as it is, and no profiles, */
     bool no_code;              /* and without mappings, functions and locations */
+    const struct kiln_remap_edit *edit; /* of what the builder gets (core/remap.h); borrowed */
 };
 KILN_CHECK int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts *opts,
                                struct kiln_builder *b, struct kiln_block_reader **ret_reader,

@@ -176,8 +176,12 @@ const char *kiln_section_name(uint32_t kind);
 
 /* ---- an open block ---- */
 
+struct kiln_block_names;                                    /* store/census.c */
+void kiln_block_names_free(struct kiln_block_names *names); /* may be NULL */
+
 struct kiln_block {
     _Atomic uint32_t refs;
+    struct kiln_block_names *names; /* the census's; NULL: nobody looked yet */
     struct kiln_io *io;
     int fd;
     char *path;

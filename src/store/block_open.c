@@ -122,6 +122,7 @@ static void close_block(struct kiln_block *block)
     if (block->fd >= 0)
         (void)block->io->close(block->io, block->fd);
     kiln_footer_done(&block->footer);
+    kiln_block_names_free(block->names);
     kiln_free(block->path);
     kiln_free(block);
 }

@@ -100,7 +100,7 @@ static int load_dict(struct kiln_block_reader *r, struct kiln_err *err)
     if (result == 0 && !r->opts.no_code)
         result = kiln_reader_load_code(r, err);
     if (result == 0 && r->b)
-        result = kiln_remap_new(r->b, kiln_builder_peek(r->own), NULL, &r->remap);
+        result = kiln_remap_new(r->b, kiln_builder_peek(r->own), r->opts.edit, &r->remap);
     return result;
 }
 

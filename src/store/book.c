@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "core/intern.h"
@@ -22,8 +23,10 @@
 
 struct build {
     struct kiln_str id;
-    uint64_t age; /* 0: no names */
-    bool damaged; /* these: nothing can be read */
+    uint64_t age;        /* of the last change; 0: there was none */
+    uint64_t changed_ns; /* likewise, by the clock that never jumps; 0: before the start */
+    bool named;
+    bool damaged; /* its names cannot be read */
 };
 
 struct kiln_book {
@@ -34,6 +37,7 @@ struct kiln_book {
     struct kiln_intern index;
     struct build *builds;
     uint32_t n, cap, n_named;
+    uint64_t last_age;
     bool listed;
 };
 
@@ -152,10 +156,11 @@ static int find_or_add(struct kiln_book *book, struct kiln_str id, struct build 
 
 static void set_named(struct kiln_book *book, struct build *build, bool named)
 {
-    book->n_named += named - (build->age > 0);
+    book->n_named += named - build->named;
     if (book->opts.files)
-        kiln_metric_add(book->opts.files, named - (build->age > 0));
-    build->age = named ? atomic_fetch_add(book->opts.ages, 1) + 1 : 0;
+        kiln_metric_add(book->opts.files, named - build->named);
+    build->age = book->last_age = atomic_fetch_add(book->opts.ages, 1) + 1;
+    build->named = named;
     build->damaged = false;
 }
 
@@ -247,6 +252,40 @@ uint64_t kiln_book_age(struct kiln_book *book, struct kiln_str build_id)
     return age;
 }
 
+uint64_t kiln_book_last_age(struct kiln_book *book)
+{
+    uint64_t age;
+
+    lock(book);
+    age = book->last_age;
+    unlock(book);
+    return age;
+}
+
+uint64_t kiln_book_changed(struct kiln_book *book, struct kiln_str build_id)
+{
+    const struct build *build;
+    uint64_t changed_ns;
+
+    lock(book);
+    build = find(book, build_id);
+    changed_ns = build ? build->changed_ns : 0;
+    unlock(book);
+    return changed_ns;
+}
+
+bool kiln_book_list(struct kiln_book *book, uint32_t number, struct kiln_str *ret_build_id)
+{
+    bool is_there;
+
+    lock(book);
+    is_there = number < book->n;
+    if (is_there)
+        *ret_build_id = book->builds[number].named ? book->builds[number].id : KILN_STR("");
+    unlock(book);
+    return is_there;
+}
+
 /* ---- reading ---- */
 
 /* Where names are kept in the cache: no block has such an id but by chance, and ages are unique. */
@@ -289,7 +328,7 @@ static void note_damage(struct kiln_book *book, struct kiln_str build_id, uint64
 
     lock(book);
     build = find(book, build_id);
-    if (build && build->age == age && !build->damaged) {
+    if (build && build->named && build->age == age && !build->damaged) {
         build->damaged = true;
         if (book->opts.damaged)
             kiln_metric_add(book->opts.damaged, 1);
@@ -308,7 +347,7 @@ int kiln_book_get(struct kiln_book *book, struct kiln_str build_id,
 
     lock(book);
     build = find(book, build_id);
-    age = build && !build->damaged ? build->age : 0;
+    age = build && build->named && !build->damaged ? build->age : 0;
     unlock(book);
     if (age == 0)
         return 0;
@@ -368,6 +407,7 @@ static int note_change(struct kiln_book *book, struct kiln_str build_id, bool na
     if (r == 0) {
         before = build->age;
         set_named(book, build, named);
+        build->changed_ns = kiln_clock_mono_ns();
     }
     unlock(book);
     id = cache_id(before);
@@ -413,6 +453,18 @@ int kiln_book_put(struct kiln_book *book, struct kiln_str build_id,
     return r;
 }
 
+static bool has_names(struct kiln_book *book, struct kiln_str build_id)
+{
+    const struct build *build;
+    bool named;
+
+    lock(book);
+    build = find(book, build_id);
+    named = build && build->named;
+    unlock(book);
+    return named;
+}
+
 int kiln_book_drop(struct kiln_book *book, struct kiln_str build_id, struct kiln_err *err)
 {
     struct kiln_io *io = book->opts.io;
@@ -421,7 +473,7 @@ int kiln_book_drop(struct kiln_book *book, struct kiln_str build_id, struct kiln
 
     if (r < 0)
         return r;
-    if (kiln_book_age(book, build_id) == 0)
+    if (!has_names(book, build_id))
         return 0;
     pthread_mutex_lock(&book->putting);
     r = io->unlink(io, path);

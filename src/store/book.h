@@ -49,8 +49,14 @@ KILN_CHECK int kiln_book_drop(struct kiln_book *book, struct kiln_str build_id,
 
 /* How many build ids have names: most tenants have none, and pay nothing. */
 uint32_t kiln_book_count(struct kiln_book *book);
-/* The age of the names of a build id; 0: it has none. */
+/* The age of the names of a build id, or of their end; 0: it never had any. */
 uint64_t kiln_book_age(struct kiln_book *book, struct kiln_str build_id);
+/* The largest of them. */
+uint64_t kiln_book_last_age(struct kiln_book *book);
+/* When they last changed, by the clock that never jumps; 0: not since the start. */
+uint64_t kiln_book_changed(struct kiln_book *book, struct kiln_str build_id);
+/* Build ids by number, from 0 on; an empty one: has no names; false: there are no more. */
+bool kiln_book_list(struct kiln_book *book, uint32_t number, struct kiln_str *ret_build_id);
 /* The names of a build id, a reference: 1, 0 where there are none, or an error.  A damaged file is
  * passed over, and counted once. */
 KILN_CHECK int kiln_book_get(struct kiln_book *book, struct kiln_str build_id,

@@ -4,6 +4,8 @@
  * indexes, and their profiles can be written as they are.  The series of the result are the union
  * of those of the inputs; each input has a table from its series to those.  The next profile is the
  * first, in the order of (series, time, input), of the profiles that the inputs stand at.
+ *
+ * Names that came later (store/book.h) are given on the way: what was merged has them for good.
  */
 #include <errno.h>
 
@@ -24,6 +26,8 @@
 struct input {
     struct kiln_block *block;
     struct kiln_block_reader *reader;
+    struct kiln_finder *finder; /* NULL: there are no names that came later */
+    struct kiln_remap_edit edit;
     uint64_t *wanted;    /* a bit for each series */
     uint32_t *series;    /* series -> series of the result */
     uint64_t *cutoffs;   /* by series */
@@ -194,8 +198,15 @@ static int open_reader(struct merge *m, uint32_t number)
         .series = in->wanted,
         .memory_bytes = m->opts->memory_bytes / 4,
     };
-    int r = kiln_block_read(in->block, &opts, m->b, &in->reader, m->err);
+    int r = kiln_finder_new(m->opts->book, &in->finder);
 
+    if (r < 0)
+        return no_memory(m, r);
+    if (in->finder) {
+        in->edit = kiln_finder_edit(in->finder);
+        opts.edit = &in->edit;
+    }
+    r = kiln_block_read(in->block, &opts, m->b, &in->reader, m->err);
     if (r < 0)
         m->bad = number;
     return r;
@@ -406,6 +417,7 @@ static int run(struct merge *m)
 static void close_input(struct input *in)
 {
     kiln_block_reader_free(in->reader);
+    kiln_finder_free(in->finder);
     kiln_free(in->wanted);
     kiln_free(in->series);
     kiln_free(in->cutoffs);

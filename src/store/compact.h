@@ -14,6 +14,7 @@
 #define KILN_STORE_COMPACT_H
 
 #include "store/block.h"
+#include "store/book.h"
 
 struct kiln_compact_opts {
     struct kiln_io *io;
@@ -21,7 +22,8 @@ struct kiln_compact_opts {
     struct kiln_block *const *blocks;
     uint32_t n;
     uint32_t level;
-    size_t memory_bytes; /* dictionary, writer and pages together; KILN_E_LIMIT beyond */
+    struct kiln_book *book; /* names that came later, for the new block's dictionary; NULL: none */
+    size_t memory_bytes;    /* dictionary, writer and pages together; KILN_E_LIMIT beyond */
     /* Profiles of a service that end before this time are left out: 0 none, UINT64_MAX all.  NULL:
      * none of any service. */
     uint64_t (*cutoff)(void *context, struct kiln_str service);

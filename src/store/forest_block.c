@@ -227,11 +227,15 @@ int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_bloc
 {
     struct kiln_cache *cache = &place->store->cache;
     const struct kiln_block_id *id = &kiln_block_info(block)->id;
-    uint64_t age = atomic_load(&place->store->symbols_age);
+    const struct kiln_census_look look = {place->store, place->tenant, block, place->fund};
     struct making m = {.place = place, .block = block, .budget = {.limit = PAGES_MAX}};
-    struct kiln_forest *forest = (struct kiln_forest *)kiln_cache_find(cache, id, service, age + 1);
-    int r = 0;
+    struct kiln_forest *forest = NULL;
+    uint64_t age;
+    int r = kiln_census_age(&look, &age, err);
 
+    if (r < 0)
+        return r;
+    forest = (struct kiln_forest *)kiln_cache_find(cache, id, service, age + 1);
     if (!forest) {
         m.in.budget = &m.budget;
         r = kiln_block_meta(cache, block, place->fund, &m.meta, err);

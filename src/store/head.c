@@ -44,6 +44,8 @@ static struct kiln_budget *budget_of(struct kiln_head *head)
     return &head->rows.b->box->budget;
 }
 
+static _Atomic uint64_t serials;
+
 int kiln_head_new(const struct kiln_head_opts *opts, struct kiln_head **ret_head)
 {
     struct kiln_limits limits = kiln_limits_default;
@@ -59,6 +61,7 @@ int kiln_head_new(const struct kiln_head_opts *opts, struct kiln_head **ret_head
         return r;
     }
     head->opts = *opts;
+    head->info.serial = atomic_fetch_add(&serials, 1) + 1;
     atomic_init(&head->refs, 1);
     kiln_content_init(&head->content, opts->seed);
     kiln_buf_init(&head->key, KEY_MAX);

@@ -90,6 +90,7 @@ size_t kiln_head_bytes(const struct kiln_head *head);    /* of memory */
 bool kiln_head_is_charged(const struct kiln_head *head); /* false: the pool had no more for it */
 
 struct kiln_head_info {
+    uint64_t serial;           /* no other head of the process has it */
     uint64_t log_from, log_to; /* the first record with a profile in here, and the last of all */
     uint64_t raw_bytes;        /* of the batches since its first profile, decoded */
     uint64_t since_mono_ns;    /* when the first record came */

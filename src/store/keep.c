@@ -63,6 +63,8 @@ static void open_metrics(struct kiln_store *store, struct kiln_keep_metrics *m)
     }
     m->rewritten = counter(store, "kiln_store_retention_rewrites_total",
                            "Blocks rewritten without what retention removed.");
+    m->renamed = counter(store, "kiln_store_renamed_blocks_total",
+                         "Blocks rewritten with names that came later.");
     m->deleted_profiles = counter(store, "kiln_store_deleted_profiles_total",
                                   "Profiles removed because their service was deleted.");
 }
@@ -283,7 +285,7 @@ void kiln_keep_damaged(struct kiln_store *store, struct kiln_tenant *tenant,
 
 /* ---- skipping ---- */
 
-static void skip(struct kiln_store *store, const struct kiln_block *block)
+void kiln_keep_skip(struct kiln_store *store, const struct kiln_block *block)
 {
     struct kiln_keep *keep = &store->keep;
 
@@ -291,7 +293,7 @@ static void skip(struct kiln_store *store, const struct kiln_block *block)
         (struct kiln_keep_skip){kiln_block_info(block)->id, kiln_clock_mono_ns() + SKIP_NS};
 }
 
-static bool is_skipped(const struct kiln_store *store, const struct kiln_block *block)
+bool kiln_keep_is_skipped(const struct kiln_store *store, const struct kiln_block *block)
 {
     const struct kiln_keep *keep = &store->keep;
     uint64_t now = kiln_clock_mono_ns();
@@ -356,6 +358,7 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
         .blocks = w->blocks,
         .n = w->n,
         .level = w->level,
+        .book = w->tenant->book,
         .memory_bytes = memory_bytes,
         .cutoff = w->cutoff ? job_cutoff : NULL,
         .stop = job_stop,
@@ -378,7 +381,7 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
     if (bad == UINT32_MAX || r == -ENOMEM || r == KILN_E_LIMIT)
         return r;
     if (!kiln_keep_is_damage(r)) {
-        skip(store, w->blocks[bad]);
+        kiln_keep_skip(store, w->blocks[bad]);
         return r;
     }
     set_aside(store, w->tenant, w->blocks[bad], err);
@@ -387,7 +390,7 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
 
 int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *w, struct kiln_err *err)
 {
-    uint64_t dict_bytes = 0;
+    uint64_t dict_bytes = w->extra_bytes;
     size_t need, taken;
     int r = sweep(store, w->tenant, w->blocks, w->n);
 
@@ -442,8 +445,8 @@ static int merge_within(struct kiln_store *store, struct kiln_rewrite *w, struct
         r = kiln_keep_rewrite(store, w, err);
     }
     if (r == KILN_E_LIMIT) {
-        skip(store, w->blocks[0]);
-        skip(store, w->blocks[1]);
+        kiln_keep_skip(store, w->blocks[0]);
+        kiln_keep_skip(store, w->blocks[1]);
     }
     return r;
 }
@@ -489,7 +492,7 @@ static int plan_tenant(struct kiln_store *store, struct kiln_block_list *list,
 
         for (uint32_t i = 0; i < list->n; i++) {
             infos[i] = kiln_block_info(list->blocks[i]);
-            skips[i] = is_skipped(store, list->blocks[i]);
+            skips[i] = kiln_keep_is_skipped(store, list->blocks[i]);
         }
         more = kiln_plan_backlog(infos, list->n, opts);
         backlog->blocks += more.blocks;
@@ -566,6 +569,8 @@ int kiln_store_compact(struct kiln_engine *engine, bool all, struct kiln_err *er
         pthread_mutex_lock(&store->keep.merging);
         r = kiln_keep_merge(store, kiln_clock_unix_ns(), all, err);
         busy = store->keep.n_busy > 0;
+        if (r == 0 && all && !busy)
+            r = kiln_keep_rename(store, true, err);
         pthread_mutex_unlock(&store->keep.merging);
         waited = r == 0 ? waited + 1 : 0;
         if (r == 0 && all && busy && waited < 2 * BUSY_MAX) {

@@ -33,7 +33,7 @@ struct kiln_keep_metrics {
     struct kiln_metric *merges, *merge_failures, *merge_seconds, *merge_bytes_in, *merge_bytes_out;
     struct kiln_metric *backlog_blocks, *backlog_bytes;
     struct kiln_metric *retired_blocks[3], *retired_bytes[3]; /* enum kiln_retain_reason */
-    struct kiln_metric *rewritten, *deleted_profiles;
+    struct kiln_metric *rewritten, *renamed, *deleted_profiles;
 };
 
 struct kiln_keep {
@@ -79,6 +79,7 @@ struct kiln_rewrite {
     uint64_t (*cutoff)(void *context, struct kiln_str service); /* as kiln_compact_opts */
     void *context;
     bool whatever;               /* take the memory that it needs, if there is any */
+    uint64_t extra_bytes;        /* by which the dictionary may grow */
     uint64_t profiles, left_out; /* filled */
     uint64_t bytes_out;
     int unlinked; /* 0, or why the old files are still there */
@@ -99,6 +100,16 @@ KILN_CHECK int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tena
 /* One merge, of whatever tenant has one due.  1 if there was one.  Under `merging`. */
 KILN_CHECK int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all,
                                struct kiln_err *err);
+
+/*
+ * Rewrites one block, of whatever tenant, with names that came later; `all`: without waiting until
+ * it is worth it.  1 if there was one.  Under `merging`.
+ */
+KILN_CHECK int kiln_keep_rename(struct kiln_store *store, bool all, struct kiln_err *err);
+
+/* Leaves a block alone for an hour.  Under `merging`. */
+void kiln_keep_skip(struct kiln_store *store, const struct kiln_block *block);
+bool kiln_keep_is_skipped(const struct kiln_store *store, const struct kiln_block *block);
 
 /* Retention, once.  Under `merging`. */
 KILN_CHECK int kiln_keep_retire(struct kiln_store *store, uint64_t now_ns, struct kiln_err *err);

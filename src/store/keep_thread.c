@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that merges and retires: one merge after the other while some are due, retention once
- * a minute, else it sleeps.  It has low priority: whoever asks or brings something comes first.
+ * The thread that merges and retires: one merge after the other while some are due, then blocks
+ * that wait for their names, retention once a minute, else it sleeps.  It has low priority: whoever
+ * asks or brings something comes first.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -35,6 +36,8 @@ static int do_round(struct kiln_store *store)
     }
     if (now >= keep->merge_next_ns)
         r = kiln_keep_merge(store, kiln_clock_unix_ns(), false, &err);
+    if (r == 0 && now >= keep->merge_next_ns)
+        r = kiln_keep_rename(store, false, &err);
     if (r < 0)
         keep->merge_next_ns = now + PAUSE_NS;
     pthread_mutex_unlock(&keep->merging);

@@ -19,7 +19,6 @@ struct build {
     uint64_t *addresses;
     uint32_t n, cap, n_sorted; /* the first ones are in order, each once, and without symbol */
     uint64_t age;              /* of the symbols that these were compared with */
-    uint64_t samples, newest_ns;
     bool more;
 };
 
@@ -59,6 +58,16 @@ void kiln_lacks_free(struct kiln_lacks *lacks)
 
 /* ---- build ids ---- */
 
+uint32_t kiln_lacks_find(const struct kiln_lacks *lacks, struct kiln_str id)
+{
+    for (struct kiln_probe p = kiln_intern_probe(&lacks->index, kiln_hash(id.ptr, id.len));
+         kiln_intern_next(&lacks->index, &p);) {
+        if (kiln_str_eq(lacks->builds[p.entry].id, id))
+            return p.entry;
+    }
+    return UINT32_MAX;
+}
+
 static int find_build(struct kiln_lacks *lacks, struct kiln_str id, struct kiln_str file,
                       uint32_t *ret)
 {
@@ -66,13 +75,9 @@ static int find_build(struct kiln_lacks *lacks, struct kiln_str id, struct kiln_
     struct build made = {0};
     int r;
 
-    for (struct kiln_probe p = kiln_intern_probe(&lacks->index, hash);
-         kiln_intern_next(&lacks->index, &p);) {
-        if (kiln_str_eq(lacks->builds[p.entry].id, id)) {
-            *ret = p.entry;
-            return 0;
-        }
-    }
+    *ret = kiln_lacks_find(lacks, id);
+    if (*ret != UINT32_MAX)
+        return 0;
     made.id = kiln_arena_copy(&lacks->arena, id);
     made.file = kiln_arena_copy(&lacks->arena, file);
     r = made.id.ptr && made.file.ptr ? 0 : KILN_E_LIMIT;
@@ -154,52 +159,96 @@ static int add_address(struct kiln_lacks *lacks, struct build *b, uint64_t addre
 
 /* ---- dictionaries ---- */
 
-/* What a set of attributes stands for. */
+enum { NOT_KNOWN, NO_BUILD, HAS_BUILD, LACKING };
+
+/* What a set of attributes of a mapping stands for. */
 struct known {
-    uint32_t build; /* and one; 0: not looked at yet */
-    bool counted;
+    uint32_t build;
+    uint32_t state;
 };
 
-static int add_location(struct kiln_lacks *lacks, const struct kiln_lacks_source *source,
-                        const struct kiln_location *l, struct known *known)
+static int look_up(struct kiln_lacks *lacks, const struct kiln_batch *batch,
+                   const struct kiln_mapping *mapping, struct known *known)
 {
-    const struct kiln_dict *d = &source->batch->dict;
-    const struct kiln_mapping *mapping = &d->mappings[l->mapping];
-    struct build *b;
-    uint32_t number;
+    struct kiln_str id = kiln_frame_build_id(batch, mapping->attrs);
     int r;
 
-    if (known->build == 0) {
-        struct kiln_str id = kiln_frame_build_id(source->batch, mapping->attrs);
-
-        if (id.len == 0 || id.len > KILN_SYMBOLS_BUILD_ID_MAX)
-            return 0;
-        r = find_build(lacks, id, d->strings[mapping->filename], &number);
-        if (r < 0)
-            return r;
-        known->build = number + 1;
-    }
-    b = &lacks->builds[known->build - 1];
-    if (!known->counted) {
-        known->counted = true;
-        b->samples += source->samples;
-        b->newest_ns = source->newest_ns > b->newest_ns ? source->newest_ns : b->newest_ns;
-    }
-    return add_address(lacks, b, kiln_frame_address(source->batch, l));
+    if (known->state != NOT_KNOWN)
+        return 0;
+    known->state = NO_BUILD;
+    if (id.len == 0 || id.len > KILN_SYMBOLS_BUILD_ID_MAX)
+        return 0;
+    r = find_build(lacks, id, batch->dict.strings[mapping->filename], &known->build);
+    known->state = HAS_BUILD;
+    return r;
 }
 
-int kiln_lacks_add(struct kiln_lacks *lacks, const struct kiln_lacks_source *source)
+static int add_locations(struct kiln_lacks *lacks, const struct kiln_batch *batch,
+                         struct kiln_lacks_range range, struct known *known)
 {
-    const struct kiln_dict *d = &source->batch->dict;
+    const struct kiln_dict *d = &batch->dict;
+    int r = 0;
+
+    for (uint32_t i = range.first; r == 0 && i < range.end; i++) {
+        const struct kiln_location *l = &d->locations[i];
+        struct known *k = &known[d->mappings[l->mapping].attrs];
+
+        if (k->state < HAS_BUILD || kiln_frame_lack(batch, l) == KILN_LACKS_NOTHING)
+            continue;
+        k->state = LACKING;
+        r = add_address(lacks, &lacks->builds[k->build], kiln_frame_address(batch, l));
+    }
+    return r;
+}
+
+static int by_build(const void *a, const void *b)
+{
+    const struct kiln_build_use *x = a, *y = b;
+
+    if (x->build != y->build)
+        return x->build < y->build ? -1 : 1;
+    return y->lacking - x->lacking;
+}
+
+static int list_uses(const struct known *known, uint32_t n_sets, struct kiln_build_use **ret_uses,
+                     uint32_t *ret_n)
+{
+    struct kiln_build_use *uses = kiln_calloc((size_t)n_sets + 1, sizeof(*uses));
+    uint32_t n = 0, kept = 0;
+
+    if (!uses)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n_sets; i++) {
+        if (known[i].state >= HAS_BUILD)
+            uses[n++] = (struct kiln_build_use){known[i].build, known[i].state == LACKING};
+    }
+    qsort(uses, n, sizeof(*uses), by_build);
+    for (uint32_t i = 0; i < n; i++) {
+        if (kept == 0 || uses[kept - 1].build != uses[i].build)
+            uses[kept++] = uses[i];
+    }
+    *ret_uses = kiln_realloc(uses, ((size_t)kept + 1) * sizeof(*uses));
+    *ret_uses = *ret_uses ? *ret_uses : uses;
+    *ret_n = kept;
+    return 0;
+}
+
+int kiln_lacks_add(struct kiln_lacks *lacks, const struct kiln_batch *batch,
+                   struct kiln_lacks_range locations, struct kiln_build_use **ret_uses,
+                   uint32_t *ret_n)
+{
+    const struct kiln_dict *d = &batch->dict;
     struct known *known = kiln_calloc((size_t)d->n_sets + 1, sizeof(*known));
     int r = known ? 0 : -ENOMEM;
 
-    for (uint32_t i = source->first; r == 0 && i < d->n_locations; i++) {
-        const struct kiln_location *l = &d->locations[i];
-
-        if (kiln_frame_lack(source->batch, l) != KILN_LACKS_NOTHING)
-            r = add_location(lacks, source, l, &known[d->mappings[l->mapping].attrs]);
+    for (uint32_t i = 1; r == 0 && i < d->n_mappings; i++) {
+        if (d->mappings[i].attrs)
+            r = look_up(lacks, batch, &d->mappings[i], &known[d->mappings[i].attrs]);
     }
+    if (r == 0)
+        r = add_locations(lacks, batch, locations, known);
+    if (r == 0)
+        r = list_uses(known, d->n_sets, ret_uses, ret_n);
     kiln_free(known);
     return r;
 }
@@ -209,6 +258,11 @@ int kiln_lacks_add(struct kiln_lacks *lacks, const struct kiln_lacks_source *sou
 uint32_t kiln_lacks_count(const struct kiln_lacks *lacks)
 {
     return lacks->n;
+}
+
+struct kiln_str kiln_lacks_build_id(const struct kiln_lacks *lacks, uint32_t number)
+{
+    return lacks->builds[number].id;
 }
 
 int kiln_lacks_get(struct kiln_lacks *lacks, uint32_t number, struct kiln_unnamed *ret_unnamed)
@@ -224,8 +278,14 @@ int kiln_lacks_get(struct kiln_lacks *lacks, uint32_t number, struct kiln_unname
         .addresses = b->addresses,
         .n = b->n > KILN_LACKS_MAX ? KILN_LACKS_MAX : b->n,
         .more = b->more || b->n > KILN_LACKS_MAX,
-        .samples = b->samples,
-        .newest_ns = b->newest_ns,
     };
     return 0;
+}
+
+void kiln_lacks_forget(struct kiln_lacks *lacks, uint32_t number)
+{
+    struct build *b = &lacks->builds[number];
+
+    b->n = b->n_sorted = 0;
+    b->more = false;
 }

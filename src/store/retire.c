@@ -2,7 +2,7 @@
 /*
  * Retention: what store/retain.h decides, done.  The blocks of all tenants are listed with what
  * they hold of each service; those that go are removed together, a tenant at a time, and those that
- * are worth it are rewritten one by one.
+ * are worth it are rewritten one by one.  Then symbols go that nothing needs any more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -234,6 +234,8 @@ int kiln_keep_retire(struct kiln_store *store, uint64_t now_ns, struct kiln_err 
         r = kiln_retain_decide(&opts, all.blocks, all.n_blocks);
     if (r == 0)
         r = carry_out(store, &all, err);
+    for (uint32_t i = 0; r == 0 && i < all.n_tenants; i++)
+        r = kiln_census_retire(store, all.tenants[i].tenant, now_ns, err);
     forget_everything(&all);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }

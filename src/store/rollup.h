@@ -99,9 +99,6 @@ uint64_t kiln_rollup_bytes(const struct kiln_rollup *rollup);
 /* The names of the service, by number. */
 KILN_CHECK int kiln_rollup_names(struct kiln_rollup *rollup, const struct kiln_rollup_name **ret,
                                  uint32_t *ret_n, struct kiln_err *err);
-/* Once names were read: some name is that of an address whose file has a build id.  Symbols that
- * came later may name it otherwise, and then the roll-ups of the service must not be used. */
-bool kiln_rollup_lacks_symbols(const struct kiln_rollup *rollup);
 
 /*
  * Adds up the sums of functions in the spans of a level that are marked (parallel to the spans of

@@ -78,8 +78,7 @@ static int add_location(struct kiln_rollup_naming *naming, const struct kiln_blo
 
     naming->first[location] = naming->n_pool + 1;
     if (!naming->lacks_symbols && kiln_frame_lacks_name(d, l))
-        naming->lacks_symbols =
-            kiln_frame_build_id(w->dict, d->mappings[l->mapping].attrs).len > 0;
+        naming->lacks_symbols = kiln_frame_build_id(w->dict, d->mappings[l->mapping].attrs).len > 0;
     if (l->n == 0)
         r = add_frame(naming, w, location, 0, scratch);
     for (uint32_t i = l->n; r == 0 && i > 0; i--)

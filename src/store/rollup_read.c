@@ -23,7 +23,7 @@ struct kiln_rollup {
     struct kiln_rollup_name *table;
     uint32_t names; /* section and 1; 0: none */
     uint32_t n_groups, cap_groups, n_names, cap_table, service;
-    bool has_names, lacks_symbols;
+    bool has_names;
 };
 
 static int damaged(struct kiln_err *err, const char *what)
@@ -358,7 +358,6 @@ static int take_names(struct kiln_rollup *u, struct walk *walk, uint64_t first, 
         location += c[0].v[i] > UINT32_MAX ? UINT32_MAX : c[0].v[i];
         if (location > (locations ? locations->n_entries : 0) || c[1].v[i] >> 1 > UINT32_MAX)
             return damaged(err, "a name has a location that is not there");
-        u->lacks_symbols = u->lacks_symbols || (c[1].v[i] & 1);
         u->table[first + i] =
             (struct kiln_rollup_name){c[2].v[i], (uint32_t)location, (uint32_t)(c[1].v[i] >> 1)};
     }
@@ -394,11 +393,6 @@ int kiln_rollup_names(struct kiln_rollup *u, const struct kiln_rollup_name **ret
         *ret_n = u->n_names;
     }
     return r;
-}
-
-bool kiln_rollup_lacks_symbols(const struct kiln_rollup *rollup)
-{
-    return rollup->lacks_symbols;
 }
 
 /* ---- functions ---- */

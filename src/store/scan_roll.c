@@ -27,8 +27,9 @@ struct rolling {
     uint32_t n_left, cap_left;
     uint32_t n_wanted;
     uint32_t n_blocks;
-    bool has_rolled; /* something of the block */
-    bool *chosen;    /* by series: shown as rows with all windows */
+    bool has_rolled;          /* something of the block */
+    struct kiln_stale *stale; /* names of the block that would now be others; or NULL */
+    bool *chosen;             /* by series: shown as rows with all windows */
     int (*rows)(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
                 struct kiln_err *err);
     struct kiln_scan_part *part;
@@ -238,15 +239,19 @@ static int roll_group(struct rolling *o, uint32_t number, struct kiln_err *err)
 
 /* ---- services ---- */
 
-/* Names that symbols may have changed since make a roll-up useless. */
+/* A name that would now be another makes the roll-ups of its service useless. */
 static bool is_usable(struct rolling *o)
 {
     const struct kiln_rollup_name *names;
     uint32_t n;
 
-    return kiln_rollup_names(o->rollup, &names, &n, NULL) == 0 &&
-           (!kiln_rollup_lacks_symbols(o->rollup) ||
-            kiln_book_count(o->source.tenant->book) == 0);
+    if (kiln_rollup_names(o->rollup, &names, &n, NULL) < 0)
+        return false;
+    for (uint32_t i = 0; o->stale && i < n; i++) {
+        if (kiln_stale_has(o->stale, names[i].hash))
+            return false;
+    }
+    return true;
 }
 
 static int roll_service(struct rolling *o, uint32_t service, struct kiln_err *err)
@@ -273,10 +278,14 @@ static int roll_service(struct rolling *o, uint32_t service, struct kiln_err *er
 /* Services of which something is chosen and that have roll-ups. */
 static int roll_services(struct rolling *o, struct kiln_err *err)
 {
+    const struct kiln_census_look look = {o->scan->store, o->source.tenant, o->source.block,
+                                          &o->scan->fund};
     const struct kiln_footer *f = &o->source.block->footer;
     uint32_t series = 0;
     int r = 0;
 
+    if (!f->info.level || kiln_census_stale(&look, &o->stale, NULL) < 0)
+        return 0; /* rows say the same */
     for (uint32_t i = 0; r == 0 && i < f->n_sections; i++) {
         bool any = false;
 
@@ -337,6 +346,7 @@ int kiln_scan_roll(struct kiln_scan *scan, struct kiln_scan_part *part, struct k
         r = rows(scan, part, block, err);
     if (o) {
         kiln_array_free(&o->budget, (void **)&o->left, &o->cap_left, sizeof(*o->left));
+        kiln_stale_unref(o->stale);
         kiln_free(o->chosen);
     }
     kiln_free(o);

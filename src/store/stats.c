@@ -133,8 +133,8 @@ void kiln_store_open_metrics(struct kiln_store *store)
     m->blocks = kiln_metric_gauge(all, "kiln_store_blocks", "Blocks on disk.");
     m->block_bytes = kiln_metric_gauge(all, "kiln_store_block_bytes", "Bytes of blocks on disk.");
     m->series = kiln_metric_gauge(all, "kiln_store_series", "Series of all tenants.");
-    m->symbol_files = kiln_metric_gauge(all, "kiln_store_symbol_files",
-                                        "Build ids that were given names later.");
+    m->symbol_files =
+        kiln_metric_gauge(all, "kiln_store_symbol_files", "Build ids that were given names later.");
     m->damaged_symbols =
         kiln_metric_get(all, KILN_COUNTER, "kiln_store_damaged_total",
                         "Damaged things that were passed over.", KILN_LABELS("what", "symbols"));

@@ -32,6 +32,7 @@
 #include "store/block.h"
 #include "store/book.h"
 #include "store/cache.h"
+#include "store/census.h"
 #include "store/head.h"
 #include "store/keep.h"
 #include "store/seen.h"
@@ -58,7 +59,8 @@ struct kiln_tenant {
     struct kiln_series_set known; /* the series of blocks and heads */
     bool known_stale;             /* blocks went: some series of `known` may be gone */
     struct kiln_seen seen;        /* hashes of what was applied lately */
-    struct kiln_book *book;       /* names that came later; constant */
+    struct kiln_book *book;       /* names that came later; constant, like the next */
+    struct kiln_census *census;   /* what they are for */
     /* Times of damaged blocks that were set aside since the start: answers lack them. */
     struct kiln_window lost[KILN_TENANT_LOST_MAX];
     uint32_t n_lost; /* the last one is of all that follow */

@@ -63,8 +63,11 @@ static int new_tenant(struct kiln_store *store, struct kiln_str name,
         return -ENOMEM;
     r = kiln_book_new(&book, &tenant->book);
     if (r == 0)
+        r = kiln_census_new(tenant->book, &tenant->census);
+    if (r == 0)
         r = kiln_tenant_new_head(store, &tenant->head);
     if (r < 0) {
+        kiln_census_free(tenant->census);
         kiln_book_free(tenant->book);
         kiln_free(tenant);
         return r;
@@ -137,6 +140,7 @@ void kiln_tenant_free(struct kiln_tenant *tenant)
     kiln_head_unref(tenant->cutting);
     kiln_series_set_done(&tenant->known);
     kiln_seen_done(&tenant->seen);
+    kiln_census_free(tenant->census);
     kiln_book_free(tenant->book);
     pthread_mutex_destroy(&tenant->lock);
     kiln_free(tenant);

@@ -228,12 +228,16 @@ static void check_late_symbols(const char *made_up, const char *before)
                "0 of 1\ntotal 7 0\n  found 7 7\nfound 7 7\n");
     CHECK_TEXT(ask(&kit, &all_day, "service_name", "bank"),
                "1 of 1\ntotal 7 0\n  main 7 0\n    count 7 7\ncount 7 7\nmain 0 7\n");
+    CHECK_OK(kiln_store_compact(kit.engine, true, NULL)); /* gives the block its names */
+    CHECK_TEXT(ask(&kit, &all_day, "service_name", "shop"),
+               "1 of 1\ntotal 7 0\n  found 7 7\nfound 7 7\n");
     end(&kit);
 }
 
 TEST(rollup_store, symbols_that_come_later_are_seen)
 {
     check_late_symbols("", "1 of 1\ntotal 7 0\n  bin+0x1234 7 7\nbin+0x1234 7 7\n");
+    check_late_symbols("table", "1 of 1\ntotal 7 0\n  table 7 7\ntable 7 7\n");
     check_late_symbols("bin+0x1200", "1 of 1\ntotal 7 0\n  bin+0x1200 7 7\nbin+0x1200 7 7\n");
 }
 
