@@ -49,6 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     struct kiln_budget budget = {.limit = BUDGET};
     struct kiln_dwarf_lines *lines;
+    struct kiln_buf source;
+    uint64_t from = 0;
 
     if (kiln_dwarf_lines_load(&ctx, 0, &budget, &lines) == 0) {
         FUZZ_CHECK(kiln_dwarf_lines_bytes(lines) == budget.used);
@@ -59,6 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         name_all(lines);
         kiln_dwarf_lines_free(lines);
     }
+    kiln_buf_init(&source, 16384);
+    (void)!kiln_dwarf_lines_search(&ctx, KILN_STR("a.c"), 0, &from, &budget, &source);
+    kiln_buf_done(&source);
     FUZZ_CHECK(budget.used == 0);
     return 0;
 }

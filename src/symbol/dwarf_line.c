@@ -110,30 +110,49 @@ static void finish(struct kiln_dwarf_lines *lines)
         rows[n - 1].file = LINE_END;
 }
 
-static int read_size(const struct kiln_section *section, uint64_t at, size_t *ret_size)
+int line_extent(const struct kiln_section *section, uint64_t at, struct line_extent *ret_extent)
 {
     uint8_t head[12];
-    uint64_t size, left;
+    uint64_t size, front = 4;
     int r = kiln_section_read(section, at, head, 4);
 
     if (r < 0)
         return r;
     size = kiln_get_32(head);
-    left = section->size - at - 4;
     if (size == UINT32_MAX) {
+        front = 12;
         r = kiln_section_read(section, at, head, sizeof(head));
         if (r < 0)
             return r;
         size = kiln_get_64(head + 4);
-        left -= 8;
     } else if (size >= 0xfffffff0) {
         return KILN_E_UNSUPPORTED;
     }
-    if (size > left)
+    if (size > section->size - at - front)
         return KILN_E_TRUNCATED;
-    if (size > TABLE_MAX)
-        return KILN_E_LIMIT;
-    *ret_size = (size_t)(section->size - at - left + size);
+    *ret_extent = (struct line_extent){front + size, front};
+    return 0;
+}
+
+/* How much of a table its header is; as much as there is where that cannot be true. */
+static int header_size(const struct kiln_section *section, uint64_t at,
+                       const struct line_extent *extent, uint64_t *ret_size)
+{
+    bool is_long = extent->front == 12;
+    size_t n = extent->front + 4 + (is_long ? 8 : 4);
+    uint8_t head[24];
+    uint64_t size;
+    struct kiln_cursor c = {head + extent->front, head + n, false};
+    int r = n <= extent->size ? kiln_section_read(section, at, head, n) : KILN_E_TRUNCATED;
+
+    if (r < 0)
+        return r;
+    if (kiln_cursor_16(&c) >= 5)
+        kiln_cursor_16(&c);
+    else
+        n -= 2;
+    size = is_long ? kiln_cursor_64(&c) : kiln_cursor_32(&c);
+    *ret_size = size < extent->size - n ? n + size : extent->size;
     return 0;
 }
 
@@ -154,15 +173,23 @@ static int take_bytes(struct kiln_dwarf_lines *lines, size_t n, uint8_t **ret_da
 
 static int read_table(struct kiln_dwarf_lines *lines, uint64_t stmt_list)
 {
-    size_t size;
-    int r = read_size(lines->ctx.line, stmt_list, &size);
+    const struct kiln_section *section = lines->ctx.line;
+    struct line_extent extent;
+    uint64_t size = 0;
+    int r = line_extent(section, stmt_list, &extent);
 
+    if (r == 0 && lines->ctx.only_files)
+        r = header_size(section, stmt_list, &extent, &size);
+    else if (r == 0)
+        size = extent.size;
+    if (r == 0 && size > TABLE_MAX)
+        r = KILN_E_LIMIT;
     if (r == 0)
-        r = take_bytes(lines, size, &lines->data);
+        r = take_bytes(lines, (size_t)size, &lines->data);
     if (r < 0)
         return r;
-    lines->n_data = size;
-    return kiln_section_read(lines->ctx.line, stmt_list, lines->data, size);
+    lines->n_data = (size_t)size;
+    return kiln_section_read(section, stmt_list, lines->data, (size_t)size);
 }
 
 static int copy_comp_dir(struct kiln_dwarf_lines *lines)

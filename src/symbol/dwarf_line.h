@@ -23,7 +23,7 @@ struct kiln_dwarf_line_ctx {
     uint64_t str_offsets_base;
     struct kiln_str comp_dir; /* of the unit: where it was compiled; copied */
     uint64_t lowest;          /* no code is below: what begins there was discarded by the linker */
-    bool only_files;          /* no rows are wanted */
+    bool only_files;          /* no rows are wanted: the header alone is read */
 };
 
 struct kiln_dwarf_lines;
@@ -53,5 +53,14 @@ KILN_CHECK int kiln_dwarf_lines_file(const struct kiln_dwarf_lines *lines, uint3
 /* Adds the embedded source of the file of that name.  -ENOENT: it is not there. */
 KILN_CHECK int kiln_dwarf_lines_source(const struct kiln_dwarf_lines *lines, struct kiln_str file,
                                        struct kiln_buf *out);
+
+/*
+ * The same of all tables, from *at on, which is 0 at first; nothing else of ctx is looked at but
+ * its sections.  -EAGAIN: the deadline (monotonic; 0: none) has passed: asked again with the same
+ * *at it goes on.
+ */
+KILN_CHECK int kiln_dwarf_lines_search(const struct kiln_dwarf_line_ctx *ctx, struct kiln_str file,
+                                       uint64_t deadline_ns, uint64_t *at,
+                                       struct kiln_budget *budget, struct kiln_buf *out);
 
 #endif /* KILN_SYMBOL_DWARF_LINE_H */

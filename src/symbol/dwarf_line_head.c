@@ -253,6 +253,7 @@ static int read_entry(struct kiln_dwarf_lines *lines, const struct format *forma
         else if (formats[i].content == CONTENT_SOURCE || formats[i].content == CONTENT_LLVM_SOURCE)
             entry.source = value.text;
     }
+    lines->has_sources |= entry.source.place != LINE_TEXT_NONE;
     *ret_entry = entry;
     return c->bad ? KILN_E_TRUNCATED : 0;
 }

@@ -64,8 +64,16 @@ struct kiln_dwarf_lines {
     struct line_file *files;
     struct line_row *rows;
     uint32_t n_directories, cap_directories, n_files, cap_files, n_rows, cap_rows;
-    bool has_inline; /* a name is in the header */
+    bool has_inline;  /* a name is in the header */
+    bool has_sources; /* perhaps */
 };
+
+/* How large a table is, with its length; and that alone. */
+struct line_extent {
+    uint64_t size, front;
+};
+KILN_CHECK int line_extent(const struct kiln_section *section, uint64_t at,
+                           struct line_extent *ret_extent);
 
 /* Reads lines->data.  On success head.program is where the program begins. */
 KILN_CHECK int line_head_read(struct kiln_dwarf_lines *lines);

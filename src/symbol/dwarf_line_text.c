@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "symbol/dwarf_line_int.h"
 
@@ -143,7 +144,7 @@ int kiln_dwarf_lines_source(const struct kiln_dwarf_lines *lines, struct kiln_st
     int r = -ENOENT;
 
     kiln_buf_init(&room, 4 * PATH_MOST);
-    for (uint32_t i = 0; i < lines->n_files && r == -ENOENT; i++) {
+    for (uint32_t i = 0; lines->has_sources && i < lines->n_files && r == -ENOENT; i++) {
         const struct line_file *file = &lines->files[i];
         int error = 0;
 
@@ -159,5 +160,37 @@ int kiln_dwarf_lines_source(const struct kiln_dwarf_lines *lines, struct kiln_st
     kiln_buf_done(&room);
     if (r < 0)
         out->len = before;
+    return r;
+}
+
+int kiln_dwarf_lines_search(const struct kiln_dwarf_line_ctx *ctx, struct kiln_str file,
+                            uint64_t deadline_ns, uint64_t *at, struct kiln_budget *budget,
+                            struct kiln_buf *out)
+{
+    struct kiln_dwarf_line_ctx only = *ctx;
+    int r = -ENOENT;
+
+    only.only_files = true;
+    while (r == -ENOENT && *at < ctx->line->size) {
+        struct kiln_dwarf_lines *lines;
+        struct line_extent extent;
+
+        r = line_extent(ctx->line, *at, &extent);
+        if (r < 0)
+            break;
+        r = kiln_dwarf_lines_load(&only, *at, budget, &lines);
+        if (r == -EAGAIN || r == -ENOMEM)
+            break;
+        if (r == 0) {
+            r = kiln_dwarf_lines_source(lines, file, out);
+            kiln_dwarf_lines_free(lines);
+        } else {
+            r = -ENOENT;
+        }
+        if (r == -ENOENT)
+            *at += extent.size;
+        if (r == -ENOENT && deadline_ns && kiln_clock_mono_ns() >= deadline_ns)
+            r = -EAGAIN;
+    }
     return r;
 }

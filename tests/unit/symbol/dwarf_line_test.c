@@ -333,6 +333,45 @@ TEST(dwarf_line, an_embedded_source_is_found_by_its_file)
     unload();
 }
 
+TEST(dwarf_line, an_embedded_source_is_found_in_any_table)
+{
+    struct kiln_dwarf_line_ctx ctx;
+    struct kiln_buf source;
+    uint64_t from = 0;
+    uint8_t first[512];
+    size_t n_first;
+    int asked = 0, r = -EAGAIN;
+
+    begin(4);
+    old_files();
+    begin_program();
+    sequence(0x2000, 5, 10);
+    end_program();
+    n_first = table.n;
+    memcpy(first, table.data, n_first);
+    begin(5);
+    new_files(true);
+    begin_program();
+    end_program();
+    memmove(table.data + n_first, table.data, table.n);
+    memcpy(table.data, first, n_first);
+    table.n += n_first;
+    ctx = context();
+    budget = (struct kiln_budget){.limit = 1 << 20};
+    kiln_buf_init(&source, 1000);
+    for (; r == -EAGAIN && asked < 10; asked++)
+        r = kiln_dwarf_lines_search(&ctx, KILN_STR("/build/src/a.c"), 1, &from, &budget, &source);
+    CHECK_OK(r);
+    CHECK_EQ(asked, 2);
+    CHECK_EQ(from, n_first);
+    CHECK_STR(kiln_buf_str(&source), "int main(void) {}\n");
+    from = 0;
+    CHECK_EQ(kiln_dwarf_lines_search(&ctx, KILN_STR("a.c"), 0, &from, &budget, &source), -ENOENT);
+    CHECK_EQ(from, table.n);
+    CHECK_EQ(budget.used, 0);
+    kiln_buf_done(&source);
+}
+
 TEST(dwarf_line, a_file_without_rows_is_read_for_its_names_alone)
 {
     struct kiln_dwarf_line_ctx ctx;
