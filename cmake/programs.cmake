@@ -72,6 +72,8 @@ if(KILN_GO)
   set(go ${CMAKE_COMMAND} -E env GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local)
   kiln_program(going ${programs_from}/going.go
     ${go} CGO_ENABLED=0 ${KILN_GO} build -o going ${programs_from}/going.go)
+  kiln_program(inlining ${programs_from}/inlining.go
+    ${go} CGO_ENABLED=0 ${KILN_GO} build -ldflags=-s -o inlining ${programs_from}/inlining.go)
   kiln_program(cgoing ${programs_from}/cgoing.go
     ${go} CGO_ENABLED=1 ${KILN_GO} build -o cgoing ${programs_from}/cgoing.go)
 endif()

@@ -17,7 +17,8 @@ enum kiln_frame_kind {
     KILN_FRAME_NATIVE, /* object, and an address of its own */
     KILN_FRAME_KERNEL, /* address as the kernel has it, already moved into the calling instruction
                         */
-    KILN_FRAME_JIT,    /* object NULL; `address` of the process, for its perf-map alone; `map` */
+    KILN_FRAME_JIT,    /* `address` of the process, for its perf-map or jitdump alone; `map`; the
+                        object is the jitdump, NULL: there is none */
     KILN_FRAME_LOST,   /* an address of which nothing is known: "[unknown]" */
 };
 

@@ -25,6 +25,15 @@ static struct kiln_gframe kernel_frame(const struct kiln_record *record, uint32_
     return (struct kiln_gframe){.kind = KILN_FRAME_KERNEL, .address = record->frames[i] - (i > 0)};
 }
 
+static struct kiln_gframe jit_frame(struct host_reader *reader, struct kiln_process *process,
+                                    uint32_t map, uint64_t address)
+{
+    return (struct kiln_gframe){.kind = KILN_FRAME_JIT,
+                                .object = kiln_process_jitdump(reader->processes, process),
+                                .map = map,
+                                .address = address};
+}
+
 static struct kiln_gframe user_frame(struct host_reader *reader, struct kiln_process *process,
                                      uint64_t address)
 {
@@ -36,7 +45,7 @@ static struct kiln_gframe user_frame(struct host_reader *reader, struct kiln_pro
         return (struct kiln_gframe){
             .kind = KILN_FRAME_NATIVE, .object = map->object, .address = address - map->bias};
     if (map->object || map->kind == KILN_MAP_ANONYMOUS)
-        return (struct kiln_gframe){.kind = KILN_FRAME_JIT, .map = map->id, .address = address};
+        return jit_frame(reader, process, map->id, address);
     return (struct kiln_gframe){.kind = KILN_FRAME_LOST};
 }
 

@@ -147,4 +147,11 @@ struct kiln_identity *kiln_process_identity(struct kiln_processes *processes,
 /* /tmp/perf-PID.map of a process, opened safely beneath its root (names.h says what safely is). */
 KILN_CHECK int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd);
 
+/*
+ * The file in which a process tells of code that it makes (jit-PID.dump), borrowed; NULL: none.  A
+ * process maps it as if it had code, so that it is known by its mapping, wherever it is.
+ */
+struct kiln_object *kiln_process_jitdump(struct kiln_processes *processes,
+                                         struct kiln_process *process);
+
 #endif /* KILN_HOST_PROCESS_H */

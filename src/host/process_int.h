@@ -8,6 +8,7 @@
  *   process_maps.c    sets of mappings
  *   process_paths.c   paths, each once
  *   process_files.c   the files that are mapped, opened
+ *   process_dump.c    the file among them that tells of code made at run time
  *   identity*.c       who a process is
  *
  * Threads: as in process.h.
@@ -102,20 +103,22 @@ struct kiln_proc {
     const char *exe; /* a path; NULL: not known */
     char comm[KILN_COMM_LEN];
     uint32_t parent_pid;
-    uint32_t threads;     /* that are thought to live */
-    uint32_t tid;         /* of the last sample */
-    uint64_t image;       /* changes with exec, the same after a fork */
-    uint64_t cgroup;      /* of the last sample */
-    uint64_t sample_ns;   /* when the last sample was */
-    uint64_t counted;     /* times events had been lost, plus 1, when threads were counted from */
-    uint64_t lost;        /* how often events had been lost when its mappings were read */
-    uint64_t read_ns;     /* when /proc was last read for its mappings */
-    uint64_t patience_ns; /* before it is read again because of an unknown address */
-    bool exec_told;       /* an event told of an exec; samples of another era are to come */
-    bool unread;          /* the mappings are not known, or not all of them */
-    bool wants_exe;       /* the next file that is mapped is the executable */
-    bool leader_gone;     /* the first thread ended */
-    bool no_files;        /* nothing of it can be opened any more */
+    uint32_t threads;      /* that are thought to live */
+    uint32_t tid;          /* of the last sample */
+    uint64_t image;        /* changes with exec, the same after a fork */
+    uint64_t cgroup;       /* of the last sample */
+    uint64_t sample_ns;    /* when the last sample was */
+    uint64_t counted;      /* times events had been lost, plus 1, when threads were counted from */
+    uint64_t lost;         /* how often events had been lost when its mappings were read */
+    uint64_t read_ns;      /* when /proc was last read for its mappings */
+    uint64_t patience_ns;  /* before it is read again because of an unknown address */
+    bool exec_told;        /* an event told of an exec; samples of another era are to come */
+    bool unread;           /* the mappings are not known, or not all of them */
+    bool wants_exe;        /* the next file that is mapped is the executable */
+    bool leader_gone;      /* the first thread ended */
+    bool no_files;         /* nothing of it can be opened any more */
+    uint64_t dump_version; /* of the mappings in which its jitdump was looked for */
+    uint64_t dump_start;   /* where that is mapped; 0: nowhere */
 };
 
 struct kiln_processes {

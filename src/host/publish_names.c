@@ -10,7 +10,8 @@
  *   kernel     the function alone, address 0: where the kernel lies is a secret of the host
  *              (KASLR), and an address beside a name would tell.  All of a function is one
  *              location.  Without a name, "[kernel]".
- *   JIT        the name of the perf-map, else "[jit]"; addresses say nothing to anybody else
+ *   JIT        the name and line of the jitdump, else the name of the perf-map, else "[jit]";
+ *              addresses say nothing to anybody else
  *   lost       "[unknown]"
  */
 #include <errno.h>
@@ -206,28 +207,48 @@ static void ask_kernel(struct run *run, struct asked *asked)
     };
 }
 
-static void ask_perf_map(struct asked *asked, const struct kiln_identity *identity)
+/* Of a file that grows. */
+static uint64_t version_of(int fd)
 {
     struct stat st = {0};
+
+    if (fd >= 0 && fstat(fd, &st) < 0)
+        st = (struct stat){0};
+    return kiln_hash_mix((uint64_t)st.st_size, kiln_timespec_ns(st.st_mtim));
+}
+
+static void ask_jitdump(struct asked *asked, struct kiln_object *object)
+{
+    if (kiln_object_dup(object, &asked->opened) < 0)
+        asked->opened = -1;
+    asked->source = (struct kiln_source){
+        .kind = KILN_SOURCE_JITDUMP,
+        .fd = asked->opened,
+        .id = object->id,
+        .version = version_of(asked->opened),
+        .key = kiln_str_of(object->path),
+    };
+}
+
+static void ask_perf_map(struct asked *asked, const struct kiln_identity *identity)
+{
     int n;
 
     if (kiln_process_open_perf_map(identity, &asked->opened) < 0)
         asked->opened = -1;
-    if (asked->opened >= 0 && fstat(asked->opened, &st) < 0)
-        st.st_size = 0;
     n = snprintf(asked->key, sizeof(asked->key), "perf-%u-%llu.map", identity->pid,
                  (unsigned long long)identity->start_ns);
     asked->source = (struct kiln_source){
         .kind = KILN_SOURCE_PERF_MAP,
         .fd = asked->opened,
         .id = kiln_hash_mix(identity->pid, identity->start_ns),
-        .version = kiln_hash_mix((uint64_t)st.st_size, kiln_timespec_ns(st.st_mtim)),
+        .version = version_of(asked->opened),
         .key = {asked->key, (size_t)n},
     };
 }
 
 /* False: nothing can know names of this place. */
-static bool ask_whom(struct run *run, const struct place *place, struct asked *asked)
+static bool ask_whom(struct run *run, const struct place *place, bool of_dump, struct asked *asked)
 {
     asked->opened = -1;
     if (!run->publisher->opts.resolver)
@@ -236,6 +257,8 @@ static bool ask_whom(struct run *run, const struct place *place, struct asked *a
         ask_object(asked, place->object);
     else if (place->kind == KILN_FRAME_KERNEL)
         ask_kernel(run, asked);
+    else if (of_dump)
+        ask_jitdump(asked, place->object);
     else if (place->kind == KILN_FRAME_JIT)
         ask_perf_map(asked, run->g->identities[place->process]);
     else
@@ -296,13 +319,17 @@ static void reread_kernel(struct kiln_publisher *publisher)
     publisher->kernel_again_ns = now + publisher->kernel_wait_ns;
 }
 
-/* At most ASK_MAX places of one source.  Without an answer they stay without names. */
-static void name_some(struct run *run, const struct asked *asked, struct place **places, uint32_t n)
+/*
+ * At most ASK_MAX places of one source.  Those without a name stay so; or, if there is another one
+ * to ask, they are put to `left`.  Returns how many these are.
+ */
+static uint32_t name_some(struct run *run, const struct asked *asked, struct place **places,
+                          uint32_t n, struct place **left)
 {
     struct kiln_name names[ASK_MAX];
     uint64_t addresses[ASK_MAX];
-    uint32_t missing = 0;
-    bool answered;
+    uint32_t missing = 0, n_left = 0;
+    bool answered, is_kernel = places[0]->kind == KILN_FRAME_KERNEL;
 
     memset(names, 0, n * sizeof(names[0]));
     for (uint32_t i = 0; i < n; i++)
@@ -310,33 +337,50 @@ static void name_some(struct run *run, const struct asked *asked, struct place *
     answered = asked && ask(run, asked, addresses, n, names);
     for (uint32_t i = 0; i < n; i++) {
         missing += !names[i].n;
-        make_location(run, places[i], &names[i]);
+        if (left && !names[i].n)
+            left[n_left++] = places[i];
+        else
+            make_location(run, places[i], &names[i]);
     }
-    if (places[0]->kind == KILN_FRAME_LOST)
-        return;
-    atomic_fetch_add_explicit(&run->publisher->names_asked, n, memory_order_relaxed);
-    atomic_fetch_add_explicit(&run->publisher->names_missing, missing, memory_order_relaxed);
-    if (missing && answered && places[0]->kind == KILN_FRAME_KERNEL)
+    if (places[0]->kind != KILN_FRAME_LOST) {
+        atomic_fetch_add_explicit(&run->publisher->names_asked, n - n_left, memory_order_relaxed);
+        atomic_fetch_add_explicit(&run->publisher->names_missing, missing - n_left,
+                                  memory_order_relaxed);
+    }
+    if (missing && answered && is_kernel)
         reread_kernel(run->publisher);
+    return n_left;
+}
+
+/* All places of one source; `of_dump`: those that the jitdump does not have are put first, and it
+ * is returned how many these are. */
+static uint32_t name_all(struct run *run, struct place **places, uint32_t n, bool of_dump)
+{
+    struct asked asked;
+    bool can = n && ask_whom(run, places[0], of_dump, &asked);
+    uint32_t left = 0, some;
+
+    for (uint32_t done = 0; done < n; done += some) {
+        some = n - done < ASK_MAX ? n - done : ASK_MAX;
+        left += name_some(run, can ? &asked : NULL, places + done, some,
+                          of_dump ? places + left : NULL);
+    }
+    if (n && asked.opened >= 0)
+        close(asked.opened);
+    return left;
 }
 
 static uint32_t name_source(struct run *run, struct place **places, uint32_t n)
 {
-    struct asked asked;
-    bool can = ask_whom(run, places[0], &asked);
-    uint32_t done = 0;
+    uint32_t same = 1, left;
 
-    while (done < n && same_source(places[0], places[done])) {
-        uint32_t some = 1;
-
-        while (some < ASK_MAX && done + some < n && same_source(places[0], places[done + some]))
-            some++;
-        name_some(run, can ? &asked : NULL, places + done, some);
-        done += some;
-    }
-    if (asked.opened >= 0)
-        close(asked.opened);
-    return done;
+    while (same < n && same_source(places[0], places[same]))
+        same++;
+    left = same;
+    if (places[0]->kind == KILN_FRAME_JIT && places[0]->object)
+        left = name_all(run, places, same, true);
+    (void)name_all(run, places, left, false);
+    return same;
 }
 
 int publish_places(struct run *run)

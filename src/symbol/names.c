@@ -36,7 +36,8 @@ struct kiln_names {
     struct kiln_cfi *cfi;   /* NULL: not asked for yet, or none */
     bool asked_cfi;
     struct kiln_symtab table;
-    struct kiln_map_end end; /* of a perf-map */
+    struct kiln_map_end end;   /* of a perf-map */
+    struct kiln_jitdump *dump; /* NULL: it is none */
     struct kiln_demangler *demangler;
     struct kiln_frames frames;
     struct text module;
@@ -68,6 +69,8 @@ static int read_names(struct kiln_names *names, enum kiln_source_kind kind,
         return kiln_names_read_kernel(&names->table, bytes);
     case KILN_SOURCE_PERF_MAP:
         return kiln_names_read_map(&names->table, bytes, &names->end);
+    case KILN_SOURCE_JITDUMP:
+        return kiln_jitdump_open(&names->table, bytes, &names->dump);
     }
     return -EINVAL;
 }
@@ -88,6 +91,7 @@ int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
     names->go = NULL;
     names->cfi = NULL;
     names->asked_cfi = false;
+    names->dump = NULL;
     kiln_symtab_init(&names->table, limits->memory_bytes ? limits->memory_bytes : MEMORY_DEFAULT,
                      limits->symbols ? limits->symbols : SYMBOLS_DEFAULT);
     r = kiln_demangler_new(&names->demangler);
@@ -109,6 +113,8 @@ int kiln_names_grow(struct kiln_names *names, const struct kiln_bytes *bytes)
 
     if (names->kind == KILN_SOURCE_PERF_MAP)
         r = kiln_names_grow_map(&names->table, bytes, &names->end);
+    else if (names->dump)
+        r = kiln_jitdump_grow(names->dump, bytes);
     return r < 0 ? r : kiln_symtab_finish(&names->table);
 }
 
@@ -119,6 +125,7 @@ void kiln_names_close(struct kiln_names *names)
     kiln_cfi_close(names->cfi);
     kiln_gopcln_close(names->go);
     kiln_elf_close(names->elf);
+    kiln_jitdump_close(names->dump);
     kiln_symtab_done(&names->table);
     kiln_demangler_free(names->demangler);
     kiln_free(names);
@@ -198,7 +205,9 @@ bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_nam
     struct kiln_name name = {.frames = names->frames.frames};
 
     kiln_frames_clear(&names->frames);
-    if (!find_go(names, address) && !find_symbol(names, address, &name.module))
+    if (names->dump)
+        (void)kiln_jitdump_find(names->dump, address, &names->frames);
+    else if (!find_go(names, address) && !find_symbol(names, address, &name.module))
         name.begin = find_begin(names, address);
     name.n = names->frames.n;
     *ret_name = name;

@@ -2,7 +2,7 @@
 /*
  * names - the names of one file's code, sorted by address, from wherever the file has them:
  * .symtab, .dynsym, .gnu_debugdata (a compressed .symtab), Go's pclntab (with lines),
- * /proc/kallsyms, a perf-map.
+ * /proc/kallsyms, a perf-map, a jitdump (with lines).
  *
  * This runs in the resolver's child.
  * Threads: one owner at a time.
@@ -28,7 +28,7 @@ KILN_CHECK int kiln_names_open(enum kiln_source_kind kind, const struct kiln_byt
                                const struct kiln_names_limits *limits,
                                struct kiln_names **ret_names);
 /*
- * A perf-map that was opened before has more at its end now: only that is read.  On failure it has
+ * A perf-map or jitdump that was opened before has more at its end now: only that is read.  On failure it has
  * to be opened anew: KILN_E_UNSUPPORTED where it is no such file.
  */
 KILN_CHECK int kiln_names_grow(struct kiln_names *names, const struct kiln_bytes *bytes);

@@ -48,18 +48,38 @@ bool kiln_names_find_go(struct kiln_gopcln *go, uint64_t address, struct kiln_fr
 
 enum { KILN_NAMES_READ_MAX = 256 << 20, KILN_MAP_TAIL = 64 };
 
-/* How far a perf-map was read, and what was there. */
+/* How far a file that grows was read, and what was there. */
 struct kiln_map_end {
-    uint64_t offset; /* behind the last complete line */
+    uint64_t offset; /* behind the last complete line, or record */
     uint8_t tail[KILN_MAP_TAIL];
     uint32_t n_tail;
 };
+/* Remembers what is before `offset`. */
+void kiln_map_end_mark(struct kiln_map_end *end, const struct kiln_bytes *bytes);
+/* True: the file goes on where it ended before. */
+bool kiln_map_end_goes_on(const struct kiln_map_end *end, const struct kiln_bytes *bytes);
+
+/* Leaves of each piece what no later one hides: the higher its name, the later it was told. */
+KILN_CHECK int kiln_names_flatten(struct kiln_symtab *table);
 
 KILN_CHECK int kiln_names_read_map(struct kiln_symtab *table, const struct kiln_bytes *bytes,
                                    struct kiln_map_end *end);
 /* The same file, with more at its end.  KILN_E_UNSUPPORTED: it is another; nothing has changed. */
 KILN_CHECK int kiln_names_grow_map(struct kiln_symtab *table, const struct kiln_bytes *bytes,
                                    struct kiln_map_end *end);
+
+/*
+ * A jitdump: names of code that is made at run time, with lines.  The table has its pieces, with the
+ * places of their records for names: it is asked by kiln_jitdump_find() alone.  `bytes` are copied,
+ * the file behind them is borrowed.
+ */
+struct kiln_jitdump;
+KILN_CHECK int kiln_jitdump_open(struct kiln_symtab *table, const struct kiln_bytes *bytes,
+                                 struct kiln_jitdump **ret_dump);
+void kiln_jitdump_close(struct kiln_jitdump *dump);
+/* As kiln_names_grow_map(). */
+KILN_CHECK int kiln_jitdump_grow(struct kiln_jitdump *dump, const struct kiln_bytes *bytes);
+bool kiln_jitdump_find(struct kiln_jitdump *dump, uint64_t address, struct kiln_frames *frames);
 
 struct kiln_line {
     struct kiln_str text; /* without its end */

@@ -142,8 +142,7 @@ static bool has_overlaps(const struct kiln_symtab *table)
     return false;
 }
 
-/* Leaves of each piece what no later one hides. */
-static int flatten(struct kiln_symtab *table)
+int kiln_names_flatten(struct kiln_symtab *table)
 {
     struct kiln_symtab made = {.budget = table->budget, .max = table->max};
     uint32_t *heap = NULL;
@@ -178,8 +177,13 @@ static int read_tail(const struct kiln_bytes *bytes, uint64_t end, uint8_t *tail
     return bytes->read(bytes, end - n, tail, n);
 }
 
-/* True: the file goes on where it ended before. */
-static bool goes_on(const struct kiln_map_end *end, const struct kiln_bytes *bytes)
+void kiln_map_end_mark(struct kiln_map_end *end, const struct kiln_bytes *bytes)
+{
+    if (read_tail(bytes, end->offset, end->tail, &end->n_tail) < 0)
+        end->n_tail = UINT32_MAX; /* it shrinks: nothing goes on there */
+}
+
+bool kiln_map_end_goes_on(const struct kiln_map_end *end, const struct kiln_bytes *bytes)
 {
     uint8_t tail[KILN_MAP_TAIL];
     uint32_t n;
@@ -197,9 +201,9 @@ static int read_on(struct kiln_symtab *table, const struct kiln_bytes *bytes,
     /* What was told before something was too much is true all the same. */
     if (r == KILN_E_LIMIT)
         r = 0;
-    if (r == 0 && read_tail(bytes, end->offset, end->tail, &end->n_tail) < 0)
-        end->n_tail = UINT32_MAX; /* it shrinks: nothing goes on there */
-    return r < 0 ? r : flatten(table);
+    if (r == 0)
+        kiln_map_end_mark(end, bytes);
+    return r < 0 ? r : kiln_names_flatten(table);
 }
 
 /* Names are read from this file from now on. */
@@ -230,7 +234,7 @@ int kiln_names_grow_map(struct kiln_symtab *table, const struct kiln_bytes *byte
 {
     int r;
 
-    if (!goes_on(end, bytes))
+    if (!kiln_map_end_goes_on(end, bytes))
         return KILN_E_UNSUPPORTED;
     r = set_text(table, bytes);
     return r < 0 ? r : read_on(table, bytes, end);

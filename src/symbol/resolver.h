@@ -26,6 +26,7 @@ enum kiln_source_kind {
     KILN_SOURCE_ELF,      /* addresses of the file's own */
     KILN_SOURCE_KERNEL,   /* /proc/kallsyms: kernel, modules, BPF */
     KILN_SOURCE_PERF_MAP, /* lines "START SIZE name"; addresses of the process */
+    KILN_SOURCE_JITDUMP,  /* perf's records of code made at run time; addresses of the process */
 };
 
 struct kiln_source {

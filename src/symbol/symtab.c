@@ -300,9 +300,13 @@ static uint32_t underscores(struct kiln_str name)
 /* Of two names for one thing people know the one that is not decorated, and shorter. */
 static bool is_better(struct kiln_str a, struct kiln_str b)
 {
+    const struct kiln_str vdso = KILN_STR("__vdso_");
     uint32_t in_a = underscores(a);
     uint32_t in_b = underscores(b);
 
+    /* "clock_gettime" is the C library's, too, which calls the kernel's. */
+    if (kiln_str_starts(a, vdso) != kiln_str_starts(b, vdso))
+        return kiln_str_starts(a, vdso);
     if (in_a != in_b)
         return in_a < in_b;
     return a.len != b.len ? a.len < b.len : kiln_str_cmp(a, b) < 0;

@@ -235,6 +235,12 @@ struct kiln_identity *kiln_process_identity(struct kiln_processes *processes,
     return of->identity;
 }
 
+struct kiln_object *kiln_process_jitdump(struct kiln_processes *processes, struct kiln_process *of)
+{
+    (void)processes, (void)of;
+    return NULL;
+}
+
 int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd)
 {
     (void)identity, (void)ret_fd;

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A jitdump; and the same read bit by bit, which must come to the same. */
+#include "names_fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_names(KILN_SOURCE_JITDUMP, data, size);
+    if (size > 1)
+        fuzz_names_grow(KILN_SOURCE_JITDUMP, data, size);
+    return 0;
+}
