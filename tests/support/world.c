@@ -195,6 +195,8 @@ static uint32_t location(struct world *w, struct kiln_builder *b)
         l.mapping = kiln_builder_mapping(b, &mapping);
         l.address = 0x2000 + world_roll(w, 3);
     }
+    if (w->names && world_roll(w, 2))
+        l.mapping = world_mapping(w, b, &l.address);
     for (uint32_t i = 0; i < n; i++) {
         lines[i].function = function(w, b);
         lines[i].line = world_roll(w, 2);
@@ -334,6 +336,8 @@ static void merge_all(struct world *w)
 
 void world_step(struct world *w)
 {
+    if (w->names && world_roll(w, 3) == 0)
+        world_name(w);
     if (w->rolls && world_roll(w, 3) == 0) {
         merge_all(w);
         return;

@@ -16,6 +16,7 @@
 #include "store_kit.h"
 
 enum { WORLD_BATCHES = 20, WORLD_TENANTS = 2, WORLD_MATCHERS = 3, WORLD_WINDOWS = 3 };
+enum { WORLD_BUILDS = 3, WORLD_ADDRESSES = 6 }; /* of programs whose names come later */
 
 extern const struct kiln_str world_tenants[WORLD_TENANTS];
 
@@ -28,6 +29,8 @@ struct world {
     uint64_t serial;
     bool no_times; /* no sample has one */
     bool rolls;    /* much is merged, and most questions are about all samples of a series */
+    bool names;    /* programs have build ids, and names come later: world_names.c */
+    bool named[WORLD_TENANTS][WORLD_BUILDS][WORLD_ADDRESSES]; /* what has a symbol now */
 };
 
 void world_init(struct world *w, uint64_t seed);
@@ -52,6 +55,16 @@ struct world_question {
 };
 void world_ask(struct world *w, struct world_question *question);
 void world_asked(struct world_question *question);
+
+/* ---- names that come later ---- */
+
+/* A mapping with a build id, and an address in it; `file` as all of them. */
+uint32_t world_mapping(struct world *w, struct kiln_builder *b, uint64_t *ret_address);
+/* Some names come, or go. */
+void world_name(struct world *w);
+/* Holds what a selection of a tenant has, and what is said to be without a name, against what
+ * came. */
+void world_check_names(struct world *w, uint32_t tenant);
 
 /* A label that something may have. */
 struct kiln_str world_label(struct world *w);

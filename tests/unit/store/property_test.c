@@ -160,17 +160,20 @@ static void check_total(struct world *w)
     kiln_merged_free(merged);
 }
 
-static void try_store(uint64_t seed, bool rolls)
+static void try_store(uint64_t seed, bool rolls, bool names)
 {
     struct world_question ask;
     struct world w;
 
     world_init(&w, seed);
     w.rolls = rolls;
+    w.names = names;
     for (uint32_t step = 0; step < STEPS; step++) {
         world_step(&w);
         world_step(&w);
         check_total(&w);
+        if (names)
+            world_check_names(&w, world_roll(&w, WORLD_TENANTS));
         for (uint32_t i = 0; i < QUESTIONS; i++) {
             world_ask(&w, &ask);
             ask_merge(&w, &ask.q);
@@ -183,7 +186,7 @@ static void try_store(uint64_t seed, bool rolls)
     world_done(&w);
 }
 
-static void try_stores(bool rolls)
+static void try_stores(bool rolls, bool names)
 {
     const char *only = getenv("KILN_TEST_SEED"), *many = getenv("KILN_PROPERTY_STORES");
     uint64_t first = only ? strtoull(only, NULL, 10) : 1;
@@ -192,17 +195,17 @@ static void try_stores(bool rolls)
     for (uint64_t seed = first; seed < first + n; seed++) {
         printf("KILN_TEST_SEED=%llu\n", (unsigned long long)seed);
         fflush(stdout);
-        try_store(seed, rolls);
+        try_store(seed, rolls, names);
     }
 }
 
 TEST(property, any_answer_about_any_store_is_that_of_the_oracle)
 {
-    try_stores(false);
+    try_stores(false, false);
     CHECK_EQ(n_rolled, 0);
 }
 
-TEST(property, with_roll_ups_functions_stay_exact_and_trees_within_their_bound)
+static void try_rolled(bool names)
 {
     const struct kiln_rollup_limits usual = kiln_rollup_limits;
 
@@ -212,9 +215,27 @@ TEST(property, with_roll_ups_functions_stay_exact_and_trees_within_their_bound)
                                                      .nodes_coarse = 2,
                                                      .range_ns = 1,
                                                      .hour_ns = 4000};
-    try_stores(true);
+    try_stores(true, names);
     kiln_rollup_limits = usual;
     printf("%llu answers from roll-ups, %llu with a bound\n", (unsigned long long)n_rolled,
            (unsigned long long)n_bounded);
     CHECK(getenv("KILN_TEST_SEED") || (n_rolled && n_bounded));
+}
+
+TEST(property, with_roll_ups_functions_stay_exact_and_trees_within_their_bound)
+{
+    try_rolled(false);
+}
+
+TEST(property, names_that_come_at_any_time_are_in_every_answer)
+{
+    n_rolled = n_bounded = 0;
+    try_stores(false, true);
+    CHECK_EQ(n_rolled, 0);
+}
+
+TEST(property, names_that_come_at_any_time_are_in_roll_ups_or_these_are_not_used)
+{
+    n_rolled = n_bounded = 0;
+    try_rolled(true);
 }
