@@ -274,6 +274,9 @@ size_t kiln_native_flame_bytes(const struct kiln_flame *flame);
 double kiln_native_half(double share, double count);
 /* A share, to a millionth. */
 void kiln_native_put_share(struct kiln_native_call *call, double share);
+/* "PREFIX_share" and "PREFIX_error": what part of the total a value is, of so many observations. */
+void kiln_native_put_part(struct kiln_native_call *call, const char *prefix, int64_t value,
+                          int64_t total, double count);
 /* A share's half-width, or null. */
 void kiln_native_put_half(struct kiln_native_call *call, double share, double count);
 

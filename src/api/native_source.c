@@ -29,6 +29,8 @@ struct source {
     struct kiln_merged *merged;
     struct kiln_lines *lines; /* NULL: no stack has the function */
     bool elsewhere;           /* in other files than the one that was asked for */
+    int64_t all;              /* of stacks with the function or without */
+    double count;             /* observations of these */
     /* the text */
     struct kiln_buf text;
     char path[KILN_SOURCE_PATH_MAX];
@@ -231,6 +233,7 @@ static void limit_lines(struct kiln_native_call *call, struct kiln_lines *lines)
 static void put_lines(struct kiln_native_call *call, const struct source *s)
 {
     const struct kiln_lines *lines = s->lines;
+    double count = s->count;
 
     kiln_json_put_name(&call->w, "lines");
     kiln_json_put_array(&call->w);
@@ -239,6 +242,8 @@ static void put_lines(struct kiln_native_call *call, const struct source *s)
         kiln_native_put_i64(call, "line", lines->lines[i].line);
         kiln_native_put_i64(call, "self", lines->lines[i].self);
         kiln_native_put_i64(call, "total", lines->lines[i].total);
+        kiln_native_put_part(call, "self", lines->lines[i].self, s->all, count);
+        kiln_native_put_part(call, "total", lines->lines[i].total, s->all, count);
         kiln_json_end_object(&call->w);
     }
     kiln_json_end_array(&call->w);
@@ -274,6 +279,7 @@ static void put_answer(struct kiln_native_call *call, const struct kiln_ask *ask
         kiln_json_put_null(&call->w);
     kiln_native_put_i64(call, "self", file ? file->self : 0);
     kiln_native_put_i64(call, "total", file ? file->total : 0);
+    kiln_native_put_i64(call, "all", s->all);
     put_lines(call, s);
     put_others(call, s);
     put_text(call, s);
@@ -321,6 +327,36 @@ static int answer(struct kiln_native_call *call, struct kiln_ask *ask, struct so
     return s->problem.error == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* What shares are of. */
+static int count_all(struct kiln_native_call *call, struct kiln_ask *ask, struct source *s)
+{
+    const struct kiln_merge_wants wants = {0};
+    struct kiln_merged *merged;
+    int r = kiln_ask_merge(ask, &wants, &merged, &call->err);
+
+    if (r < 0)
+        return r;
+    s->all = merged->total;
+    s->count = merged->basis.count;
+    kiln_merged_free(merged);
+    return 0;
+}
+
+static int answer_both(struct kiln_native_call *call, struct kiln_ask *ask, struct source *s)
+{
+    struct kiln_ask *whole;
+    int r = kiln_native_ask(call, &(struct kiln_native_wish){.no_stacks = true}, &whole);
+
+    if (r < 0)
+        return r;
+    kiln_native_share(ask, whole);
+    r = count_all(call, whole, s);
+    if (r == 0)
+        r = answer(call, ask, s);
+    kiln_native_close(call, whole);
+    return r;
+}
+
 int kiln_native_run_source(struct kiln_native_call *call)
 {
     const struct kiln_native_wish wish = {0};
@@ -335,7 +371,7 @@ int kiln_native_run_source(struct kiln_native_call *call)
         return r;
     kiln_buf_init(&s.text, TEXT_BYTES);
     kiln_buf_init(&s.problem, 4096);
-    r = answer(call, ask, &s);
+    r = answer_both(call, ask, &s);
     kiln_buf_done(&s.problem);
     kiln_buf_done(&s.text);
     kiln_lines_free(s.lines);

@@ -442,8 +442,8 @@ int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame
     return 0;
 }
 
-static void put_share(struct kiln_native_call *call, const char *prefix, int64_t value,
-                      int64_t total, double count)
+void kiln_native_put_part(struct kiln_native_call *call, const char *prefix, int64_t value,
+                          int64_t total, double count)
 {
     double share = total > 0 ? (double)value / (double)total : 0;
     char name[32];
@@ -490,8 +490,8 @@ void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame 
         kiln_native_put_function(call, &flame->names[f->name]);
         kiln_native_put_i64(call, "self", f->self);
         kiln_native_put_i64(call, "total", f->total);
-        put_share(call, "self", f->self, flame->total, count);
-        put_share(call, "total", f->total, flame->total, count);
+        kiln_native_put_part(call, "self", f->self, flame->total, count);
+        kiln_native_put_part(call, "total", f->total, flame->total, count);
         kiln_json_end_object(&call->w);
     }
     kiln_native_end_top(call);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -128,34 +129,34 @@ static int group_entries(struct listing *l)
 /* ---- text ---- */
 
 static const struct kiln_column columns[] = {
-    {"self", KILN_RIGHT, KILN_KEEP},
-    {"total", KILN_RIGHT, KILN_KEEP},
-    {"line", KILN_RIGHT, KILN_KEEP},
-    {"", KILN_LEFT, KILN_CUT_END},
+    {"self", KILN_RIGHT, KILN_KEEP},  {"self%", KILN_RIGHT, KILN_KEEP},
+    {"total", KILN_RIGHT, KILN_KEEP}, {"total%", KILN_RIGHT, KILN_KEEP},
+    {"line", KILN_RIGHT, KILN_KEEP},  {"", KILN_LEFT, KILN_CUT_END},
 };
 
 static void add_line(const struct listing *l, struct kiln_table *table, const struct entry *e,
                      struct kiln_str text, int64_t line)
 {
     double whole = (double)l->lines->total_unfiltered;
-    enum kiln_style hot =
-        e ? kiln_style_of_share(kiln_share((double)e->self, whole)) : KILN_STYLE_PLAIN;
+    double self = e ? (double)e->self : 0, total = e ? (double)e->total : 0;
+    enum kiln_style hot = e ? kiln_style_of_share(kiln_share(self, whole)) : KILN_STYLE_PLAIN;
 
-    kiln_report_value(kiln_table_cell(table, hot), e ? (double)e->self : 0, &l->lines->type);
-    kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), e ? (double)e->total : 0,
-                      &l->lines->type);
+    kiln_report_value(kiln_table_cell(table, hot), self, &l->lines->type);
+    kiln_report_share(kiln_table_cell(table, hot), kiln_share(self, whole));
+    kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), total, &l->lines->type);
+    kiln_report_share(kiln_table_cell(table, KILN_STYLE_PLAIN), kiln_share(total, whole));
     kiln_buf_printf(kiln_table_cell(table, KILN_STYLE_FAINT), "%" PRId64, line);
     kiln_report_source_line(kiln_table_cell(table, e ? KILN_STYLE_PLAIN : KILN_STYLE_FAINT), text);
 }
 
-static struct kiln_str line_of(const struct kiln_source *source, int64_t line)
+static struct kiln_str line_of(const struct kiln_source_text *source, int64_t line)
 {
     return line >= 1 && line <= source->n_lines ? source->lines[line - 1] : KILN_STR_NONE;
 }
 
 /* The lines between two entries that stand near one of them; "..." for those that do not. */
 static void add_gap(const struct listing *l, struct kiln_table *table,
-                    const struct kiln_source *source, int64_t after, int64_t before)
+                    const struct kiln_source_text *source, int64_t after, int64_t before)
 {
     int64_t context = l->cli->args.context;
     int64_t line = after < 0 ? before - context : after + 1;
@@ -163,7 +164,7 @@ static void add_gap(const struct listing *l, struct kiln_table *table,
 
     for (line = line < 1 ? 1 : line; line < before && line <= source->n_lines; line++) {
         if (dots && line == after + context + 1) {
-            for (int i = 0; i < 3; i++)
+            for (uint32_t i = 0; i + 1 < KILN_ARRAY_LEN(columns); i++)
                 kiln_table_add(table, KILN_STYLE_FAINT, KILN_STR_NONE);
             kiln_table_add(table, KILN_STYLE_FAINT, KILN_STR("..."));
             line = before - context - 1;
@@ -174,7 +175,7 @@ static void add_gap(const struct listing *l, struct kiln_table *table,
 }
 
 static void print_lines(const struct listing *l, const struct routine *routine,
-                        const struct kiln_source *source)
+                        const struct kiln_source_text *source)
 {
     struct kiln_table table;
     int64_t last = -1;
@@ -229,16 +230,16 @@ static int print_text(const struct listing *l)
 {
     kiln_report_head(l->cli, l->lines, &l->cli->out);
     for (uint32_t i = 0; i < shown(l); i++) {
-        struct kiln_source source;
-        int r = kiln_source_open(l->routines[i].file, &l->cli->args.source_path, &source);
+        struct kiln_source_text source;
+        int r = kiln_source_text_open(l->routines[i].file, &l->cli->args.source_path, &source);
 
         if (r < 0)
             return r;
         print_head(l, &l->routines[i]);
         if (!source.n_lines)
-            kiln_buf_puts(&l->cli->out, "the source was not found (--source-path DIR)\n");
+            kiln_buf_puts(&l->cli->out, "the source was not found (--source DIR)\n");
         print_lines(l, &l->routines[i], &source);
-        kiln_source_close(&source);
+        kiln_source_text_close(&source);
     }
     if (shown(l) < l->n_routines)
         kiln_buf_printf(&l->cli->out, "\n... %u more functions (-n 0 shows all)\n",
@@ -256,8 +257,14 @@ static void put_numbers(struct kiln_json_out *w, int64_t self, int64_t total)
     kiln_json_put_i64(w, total);
 }
 
-static void put_entry(struct kiln_json_out *w, const struct entry *e,
-                      const struct kiln_source *source)
+static void put_share(struct kiln_json_out *w, const char *name, int64_t value, int64_t whole)
+{
+    kiln_json_put_name(w, name);
+    kiln_json_put_double(w, round(kiln_share((double)value, (double)whole) * 1e6) / 1e6);
+}
+
+static void put_entry(struct kiln_json_out *w, const struct entry *e, int64_t whole,
+                      const struct kiln_source_text *source)
 {
     struct kiln_str text = line_of(source, e->line);
 
@@ -265,6 +272,8 @@ static void put_entry(struct kiln_json_out *w, const struct entry *e,
     kiln_json_put_name(w, "line");
     kiln_json_put_i64(w, e->line);
     put_numbers(w, e->self, e->total);
+    put_share(w, "self_share", e->self, whole);
+    put_share(w, "total_share", e->total, whole);
     if (text.ptr) {
         kiln_json_put_name(w, "text");
         kiln_json_put_str(w, text);
@@ -275,8 +284,8 @@ static void put_entry(struct kiln_json_out *w, const struct entry *e,
 static int put_routine(const struct listing *l, struct kiln_json_out *w,
                        const struct routine *routine)
 {
-    struct kiln_source source;
-    int r = kiln_source_open(routine->file, &l->cli->args.source_path, &source);
+    struct kiln_source_text source;
+    int r = kiln_source_text_open(routine->file, &l->cli->args.source_path, &source);
 
     if (r < 0)
         return r;
@@ -289,10 +298,10 @@ static int put_routine(const struct listing *l, struct kiln_json_out *w,
     kiln_json_put_name(w, "lines");
     kiln_json_put_array(w);
     for (uint32_t i = 0; i < routine->n; i++)
-        put_entry(w, &l->entries[routine->first + i], &source);
+        put_entry(w, &l->entries[routine->first + i], l->lines->total_unfiltered, &source);
     kiln_json_end_array(w);
     kiln_json_end_object(w);
-    kiln_source_close(&source);
+    kiln_source_text_close(&source);
     return 0;
 }
 
@@ -377,8 +386,10 @@ static int run(struct kiln_cli *cli)
 }
 
 static const struct kiln_option options[] = {
-    KILN_OPT("source-path", 0, KILN_OPT_LIST, source_path, "DIR",
-             "look for sources below DIR, also without their leading directories (.)"),
+    KILN_OPT("source", 0, KILN_OPT_LIST, source_path, "[PREFIX=]DIR",
+             "look for sources below DIR, also without their leading directories (.); with PREFIX, "
+             "what stands behind it in their names; more than once"),
+    KILN_OPT("source-path", 0, KILN_OPT_LIST, source_path, "[PREFIX=]DIR", "the same"),
     KILN_OPT("context", 'C', KILN_OPT_COUNT, context, "N",
              "show N lines around those that cost something (3)"),
     KILN_OPT_LIMIT("show at most N functions, 0 for all (20)"),
@@ -398,9 +409,9 @@ const struct kiln_command kiln_cmd_list = {
         "Shows the functions whose names match REGEX line by line: what each line spent itself "
         "(self) and with what it called (total), beside its source where that can be found.",
     .groups = {&group, &kiln_group_selection, &kiln_group_input},
-    .examples = {{"kiln list validate examples/checkout-v2.pb.gz --source-path examples",
+    .examples = {{"kiln list validate examples/checkout-v2.pb.gz --source examples",
                   "which line of validate is slow"},
-                 {"kiln list 'store..load' examples/checkout.pb.gz --source-path examples",
+                 {"kiln list 'store..load' examples/checkout.pb.gz --source examples",
                   "a method of a type"}},
     .defaults = {.limit = 20, .context = 3},
     .run = run,

@@ -12,10 +12,9 @@
 enum { AROUND = 2 };
 
 static const struct kiln_column columns[] = {
-    {"self", KILN_RIGHT, KILN_KEEP},
-    {"total", KILN_RIGHT, KILN_KEEP},
-    {"line", KILN_RIGHT, KILN_KEEP},
-    {"", KILN_LEFT, KILN_CUT_END},
+    {"self", KILN_RIGHT, KILN_KEEP},  {"self%", KILN_RIGHT, KILN_KEEP},
+    {"total", KILN_RIGHT, KILN_KEEP}, {"total%", KILN_RIGHT, KILN_KEEP},
+    {"line", KILN_RIGHT, KILN_KEEP},  {"", KILN_LEFT, KILN_CUT_END},
 };
 
 /* The text of a line; empty where there is none. */
@@ -27,18 +26,27 @@ static struct kiln_str text_of(const struct kiln_said *said, double line)
     return at >= 0 && at < said->text_lines.n ? lines[(uint32_t)at] : KILN_STR_NONE;
 }
 
+static void add_costs(struct kiln_table *table, const struct kiln_said *said,
+                      const struct kiln_said_line *cost)
+{
+    double self = kiln_share(cost->self, said->all);
+    enum kiln_style hot = kiln_style_of_share(self);
+
+    kiln_report_value(kiln_table_cell(table, hot), cost->self, &said->type);
+    kiln_report_share(kiln_table_cell(table, hot), self);
+    kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), cost->total, &said->type);
+    kiln_report_share(kiln_table_cell(table, KILN_STYLE_PLAIN), kiln_share(cost->total, said->all));
+}
+
 static void add_line(struct kiln_table *table, const struct kiln_said *said, double line,
                      const struct kiln_said_line *cost)
 {
-    enum kiln_style hot =
-        cost ? kiln_style_of_share(kiln_share(cost->self, said->total)) : KILN_STYLE_FAINT;
-    struct kiln_buf *cell = kiln_table_cell(table, hot);
+    struct kiln_buf *cell;
 
     if (cost)
-        kiln_report_value(cell, cost->self, &said->type);
-    cell = kiln_table_cell(table, KILN_STYLE_PLAIN);
-    if (cost)
-        kiln_report_value(cell, cost->total, &said->type);
+        add_costs(table, said, cost);
+    for (int i = 0; !cost && i < 4; i++)
+        kiln_table_add(table, KILN_STYLE_FAINT, KILN_STR_NONE);
     cell = kiln_table_cell(table, KILN_STYLE_FAINT);
     if (line > 0)
         kiln_buf_printf(cell, "%.0f", line);

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "api/sources.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/source.h"
@@ -35,20 +37,42 @@ static bool try_directory(const char *directory, struct kiln_str name, struct ki
     return false;
 }
 
-static bool find(struct kiln_str file, const struct kiln_list *directories, struct kiln_buf *text)
+/* "PREFIX=DIR": the directory, and what is left of the name behind the prefix. */
+static bool try_prefix(const char *place, struct kiln_str file, struct kiln_buf *text)
 {
-    if (!file.len || memchr(file.ptr, '\0', file.len))
-        return false;
-    if (try_file("", file, text))
-        return true;
-    for (uint32_t i = 0; i < directories->n; i++) {
-        if (try_directory(directories->items[i], file, text))
-            return true;
-    }
-    return directories->n == 0 && try_directory(".", file, text);
+    const char *equals = strchr(place, '=');
+    struct kiln_source_name name, prefix;
+    const char *behind = NULL;
+
+    if (equals && kiln_source_name_parse(file, &name) == 0 &&
+        kiln_source_name_parse((struct kiln_str){place, (size_t)(equals - place)}, &prefix) == 0)
+        behind = kiln_source_name_behind(&name, &prefix);
+    return behind && try_file(equals + 1, kiln_str_of(behind), text);
 }
 
-static int index_lines(struct kiln_source *source)
+static bool find(struct kiln_str file, const struct kiln_list *places, struct kiln_buf *text)
+{
+    uint32_t directories = 0;
+
+    if (!file.len || memchr(file.ptr, '\0', file.len))
+        return false;
+    for (uint32_t i = 0; i < places->n; i++) {
+        if (try_prefix(places->items[i], file, text))
+            return true;
+    }
+    if (try_file("", file, text))
+        return true;
+    for (uint32_t i = 0; i < places->n; i++) {
+        bool is_directory = !strchr(places->items[i], '=');
+
+        directories += is_directory;
+        if (is_directory && try_directory(places->items[i], file, text))
+            return true;
+    }
+    return directories == 0 && try_directory(".", file, text);
+}
+
+static int index_lines(struct kiln_source_text *source)
 {
     struct kiln_str rest = kiln_buf_str(&source->text);
     uint32_t n = 1;
@@ -63,23 +87,23 @@ static int index_lines(struct kiln_source *source)
     return 0;
 }
 
-int kiln_source_open(struct kiln_str file, const struct kiln_list *directories,
-                     struct kiln_source *ret_source)
+int kiln_source_text_open(struct kiln_str file, const struct kiln_list *places,
+                          struct kiln_source_text *ret_source)
 {
-    struct kiln_source source = {0};
+    struct kiln_source_text source = {0};
     int r = 0;
 
     kiln_buf_init(&source.text, SOURCE_BYTES_MAX);
-    if (find(file, directories, &source.text))
+    if (find(file, places, &source.text))
         r = index_lines(&source);
     if (r < 0)
-        kiln_source_close(&source);
+        kiln_source_text_close(&source);
     else
         *ret_source = source;
     return r;
 }
 
-void kiln_source_close(struct kiln_source *source)
+void kiln_source_text_close(struct kiln_source_text *source)
 {
     kiln_free(source->lines);
     kiln_buf_done(&source->text);

@@ -80,10 +80,12 @@ def lines(folder):
     path.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames}, "profiles": [profile]}))
     kiln("push", "-q", "--service", "lines", path)
     said = kiln("query", "{service_name='lines'}", "--lines", "--function", "parse")
-    has(said, r"^/build/j\.c$", r"^ +1 +a$", r"^ +2 +if \(b\)$", r"^ *7 +7 +3 +    c\(\);$", r"^ *2 +2 +9 +i$", r"^ +\.\.\.$", r"there is one of this name in x\.c too")
+    has(said, r"^/build/j\.c$", r"^ +1 +a$", r"^ +2 +if \(b\)$", r"^ *7 +70\.0% +7 +70\.0% +3 +    c\(\);$", r"^ *2 +20\.0% +2 +20\.0% +9 +i$", r"^ +\.\.\.$", r"there is one of this name in x\.c too")
     assert not re.search(r"^ +12 ", said, re.M), said
-    check(json.loads(kiln("query", "{service_name='lines'}", "--lines", "-f", "parse", "--json"))["lines"][0], {"line": 3, "self": 7, "total": 7})
-    has(kiln("query", "{service_name='lines'}", "--lines", "-f", "main"), r"^ *\. +10 +9 +i$")
+    line = json.loads(kiln("query", "{service_name='lines'}", "--lines", "-f", "parse", "--json"))["lines"][0]
+    check({name: line[name] for name in ("line", "self", "total", "self_share", "total_share")},
+          {"line": 3, "self": 7, "total": 7, "self_share": 0.7, "total_share": 0.7})
+    has(kiln("query", "{service_name='lines'}", "--lines", "-f", "main"), r"^ *\. +\. +10 +100\.0% +9 +i$")
     has(kiln("query", "{service_name='lines'}", "--lines", code=2), "--lines needs one --function NAME")
     has(kiln("query", "{service_name='lines'}", "--lines", "-f", "none", code=3), "no profiles with such functions")
 

@@ -4,7 +4,7 @@ a=examples/checkout.pb.gz b=examples/checkout-v2.pb.gz
 kiln top --json $a >"$TMP/top"
 kiln top --json --granularity address $a >"$TMP/address"
 kiln tree --json $a >"$TMP/tree"
-kiln list --json load $a --source-path examples >"$TMP/list"
+kiln list --json load $a --source examples >"$TMP/list"
 kiln diff --json $a $b >"$TMP/diff"
 kiln info --json $a >"$TMP/info"
 kiln convert $a --to otlp | kiln info --json - >"$TMP/info-otlp"

@@ -118,14 +118,15 @@ TEST(native_source, functions_of_one_name_in_other_files_are_told)
     give_text(60);
     text = api_kit_get(&kit, PARSE "&file=/build/xml.go");
     CHECK(says(text, "\"file\":\"/build/xml.go\""));
-    CHECK(says(text, "\"lines\":[{\"line\":3,\"self\":1,\"total\":1}],"
-                     "\"other_files\":[\"/build/json.go\"]"));
+    CHECK(says(text, "\"all\":1008,\"lines\":[{\"line\":3,\"self\":1,\"total\":1,"
+                     "\"self_share\":0.000992,"));
+    CHECK(says(text, "}],\"other_files\":[\"/build/json.go\"]"));
     CHECK(says(text, "\"text_problem\":\"/build/xml.go: it is beneath none of the directories"));
     text = api_kit_get(&kit, PARSE "&file=none.go");
-    CHECK(says(text,
-               "\"file\":\"none.go\",\"module\":\"\",\"start_line\":null,\"self\":0,"
-               "\"total\":0,\"lines\":[],\"other_files\":[\"/build/json.go\",\"/build/xml.go\"],"
-               "\"text\":null,\"text_problem\":\"no stack has the function of this file\""));
+    CHECK(says(text, "\"file\":\"none.go\",\"module\":\"\",\"start_line\":null,\"self\":0,"
+                     "\"total\":0,\"all\":1008,\"lines\":[],\"other_files\":[\"/build/json.go\",\"/"
+                     "build/xml.go\"],"
+                     "\"text\":null,\"text_problem\":\"no stack has the function of this file\""));
     stop();
 }
 
