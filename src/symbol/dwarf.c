@@ -234,16 +234,3 @@ int kiln_dwarf_find(struct kiln_dwarf *dwarf, uint64_t address,
     *ret_n = r < 0 ? 0 : n;
     return 0;
 }
-
-int kiln_dwarf_source(struct kiln_dwarf *dwarf, struct kiln_str file, struct kiln_buf *out)
-{
-    for (uint32_t i = 0; i < DW_BUCKETS; i++) {
-        for (struct dw_unit *unit = dwarf->units[i]; unit; unit = unit->next) {
-            int r = unit->lines ? kiln_dwarf_lines_source(unit->lines, file, out) : -ENOENT;
-
-            if (r != -ENOENT)
-                return r;
-        }
-    }
-    return -ENOENT;
-}

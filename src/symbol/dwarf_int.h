@@ -15,6 +15,7 @@
  *   dwarf_walk.c    which scopes of a function
  *   dwarf_name.c    how an entry is called
  *   dwarf_split.c   split units: .dwo and .dwp
+ *   dwarf_source.c  sources that are embedded
  *
  * "DIE" is DWARF's word for an entry.  Any read may give -EAGAIN (symbol/section.h): whatever a
  * function was about is begun anew then, so it keeps nothing half-done but what says so.
@@ -345,6 +346,8 @@ struct kiln_dwarf {
     uint32_t lacks[DW_LACKS]; /* numbers of skeletons whose split unit is lacking */
     uint32_t n_lacks;
     uint32_t n_attached; /* how often a file came: who lacked one looks again */
+    /* the source that was looked for last, and how far */
+    uint64_t source_of, source_at;
 };
 
 /* One step of work was done.  -EAGAIN: the deadline has passed. */

@@ -45,8 +45,8 @@ bool kiln_dwarf_lines_find(const struct kiln_dwarf_lines *lines, uint64_t addres
 
 /*
  * Adds the name of a file, by its number in rows or in DW_AT_call_file, behind its directory, and
- * that behind comp_dir, as far as they are relative.  -ENOENT: there is no such file.  On failure
- * `out` is as it was.
+ * that behind comp_dir, as far as they are relative (DWARF 5 has comp_dir among the directories).
+ * -ENOENT: there is no such file.  On failure `out` is as it was.
  */
 KILN_CHECK int kiln_dwarf_lines_file(const struct kiln_dwarf_lines *lines, uint32_t file,
                                      struct kiln_buf *out);
@@ -55,8 +55,8 @@ KILN_CHECK int kiln_dwarf_lines_source(const struct kiln_dwarf_lines *lines, str
                                        struct kiln_buf *out);
 
 /*
- * The same of all tables, from *at on, which is 0 at first; nothing else of ctx is looked at but
- * its sections.  -EAGAIN: the deadline (monotonic; 0: none) has passed: asked again with the same
+ * The same of all tables, from *at on, which is 0 at first; where units were compiled is what their
+ * tables say.  -EAGAIN: the deadline (monotonic; 0: none) has passed: asked again with the same
  * *at it goes on.
  */
 KILN_CHECK int kiln_dwarf_lines_search(const struct kiln_dwarf_line_ctx *ctx, struct kiln_str file,

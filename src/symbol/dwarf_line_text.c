@@ -101,19 +101,21 @@ static int add_part(const struct kiln_dwarf_lines *lines, struct line_text part,
     return 0;
 }
 
+/* Directory 0 is the unit's own: DWARF 5 has it in the table once more, and it counts twice where
+ * it is relative. */
 static int add_file(const struct kiln_dwarf_lines *lines, const struct line_file *file,
                     struct kiln_buf *out)
 {
-    bool is_new = lines->head.version >= 5;
+    bool has_0 = lines->head.version >= 5 && lines->n_directories > 0;
+    uint32_t directory = file->directory;
     size_t begin = out->len;
     int r = 0;
 
-    if (!is_new)
-        kiln_buf_add_str(out, lines->ctx.comp_dir);
-    else if (lines->n_directories > 0)
+    kiln_buf_add_str(out, lines->ctx.comp_dir);
+    if (out->len == begin && has_0 && lines->ctx.only_files)
         r = add_part(lines, lines->directories[0], begin, out);
-    if (r == 0 && file->directory > 0 && file->directory < lines->n_directories)
-        r = add_part(lines, lines->directories[file->directory], begin, out);
+    if (r == 0 && directory < lines->n_directories && (directory > 0 || has_0))
+        r = add_part(lines, lines->directories[directory], begin, out);
     if (r == 0)
         r = add_part(lines, file->name, begin, out);
     if (r < 0)
@@ -171,6 +173,7 @@ int kiln_dwarf_lines_search(const struct kiln_dwarf_line_ctx *ctx, struct kiln_s
     int r = -ENOENT;
 
     only.only_files = true;
+    only.comp_dir = KILN_STR_NONE;
     while (r == -ENOENT && *at < ctx->line->size) {
         struct kiln_dwarf_lines *lines;
         struct line_extent extent;

@@ -168,7 +168,8 @@ static struct kiln_dwarf_line_ctx context(void)
     return (struct kiln_dwarf_line_ctx){.line = &line_section,
                                         .line_str = &line_str_section,
                                         .str = &str_section,
-                                        .comp_dir = KILN_STR("/work"),
+                                        .comp_dir = table.version == 5 ? KILN_STR("/build")
+                                                                       : KILN_STR("/work"),
                                         .lowest = 0x1000};
 }
 
@@ -312,6 +313,36 @@ TEST(dwarf_line, version_5_counts_files_from_0_and_has_names_elsewhere)
         CHECK_TEXT(at(0x2005), "/build/b.c:8:0");
         unload();
     }
+}
+
+TEST(dwarf_line, in_version_5_a_relative_directory_0_counts_twice)
+{
+    struct kiln_dwarf_line_ctx ctx;
+
+    begin(5);
+    put(1, 1);
+    uleb(1);
+    uleb(0x1f);
+    uleb(1);
+    put_offset(7);
+    put(1, 1);
+    uleb(1);
+    uleb(0x1f);
+    uleb(1);
+    put_offset(15);
+    begin_program();
+    set_address(0x2000);
+    put(0x0004, 2);
+    row(0, 7);
+    row(5, 0);
+    end_sequence();
+    end_program();
+    ctx = context();
+    ctx.comp_dir = KILN_STR("src");
+    budget = (struct kiln_budget){.limit = 1 << 20};
+    CHECK_OK(kiln_dwarf_lines_load(&ctx, 0, &budget, &lines));
+    CHECK_TEXT(at(0x2004), "src/src/b.c:8:0");
+    unload();
 }
 
 TEST(dwarf_line, an_embedded_source_is_found_by_its_file)
