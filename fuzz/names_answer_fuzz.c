@@ -27,30 +27,55 @@ static void check_name(const struct kiln_name *name)
     }
 }
 
+static int read_names(struct kiln_str packet, const struct kiln_names_said *said,
+                      uint32_t *answered)
+{
+    static const struct kiln_names_ask ask = {.number = 1, .n = 5};
+    static struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
+
+    if (kiln_wire_begin(said, &ask, *answered) < 0 || said->status < 0)
+        return -1;
+    FUZZ_CHECK(said->n <= ask.n - *answered);
+    for (uint32_t i = 0; i < said->n; i++) {
+        struct kiln_name name;
+
+        if (kiln_wire_next(&packet, frames, &name) < 0)
+            return -1;
+        check_name(&name);
+    }
+    *answered += said->n;
+    return *answered == ask.n ? -1 : 0;
+}
+
+static int read_wanted(struct kiln_str packet)
+{
+    struct kiln_wanted wanted;
+
+    if (kiln_wire_wanted(&packet, &wanted) < 0)
+        return -1;
+    check_text(wanted.name);
+    check_text(wanted.directory);
+    FUZZ_CHECK(wanted.build_id_len <= KILN_BUILD_ID_MAX && wanted.kind <= KILN_WANTED_DWO);
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct kiln_names_ask ask = {.number = 1, .n = 5};
-    static struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
     uint32_t answered = 0;
+    int r = 0;
 
-    while (size >= 2 && answered < ask.n) {
+    while (size >= 2 && r == 0) {
         size_t len = (size_t)data[0] | (size_t)data[1] << 8;
         struct kiln_str packet = {(const char *)data + 2, len < size - 2 ? len : size - 2};
-        struct kiln_names_answer head;
+        struct kiln_names_said said;
 
         data += 2 + packet.len;
         size -= 2 + packet.len;
-        if (kiln_wire_begin(&packet, &ask, answered, &head) < 0 || head.status < 0)
-            return 0;
-        FUZZ_CHECK(head.n <= ask.n - answered);
-        for (uint32_t i = 0; i < head.n; i++) {
-            struct kiln_name name;
-
-            if (kiln_wire_next(&packet, frames, &name) < 0)
-                return 0;
-            check_name(&name);
-        }
-        answered += head.n;
+        r = kiln_wire_head(&packet, &said);
+        if (r == 0 && said.what == KILN_SAID_NAMES)
+            r = read_names(packet, &said, &answered);
+        else if (r == 0 && said.what == KILN_SAID_WANTED)
+            r = read_wanted(packet);
     }
     return 0;
 }

@@ -144,6 +144,9 @@ struct kiln_map *kiln_process_map_known(struct kiln_process *process, uint64_t a
 struct kiln_identity *kiln_process_identity(struct kiln_processes *processes,
                                             struct kiln_process *process);
 
+/* The root of a process, or what it was likely to be where that is gone; and that of the host. */
+KILN_CHECK int kiln_process_open_root(const struct kiln_identity *identity, int *ret_root);
+KILN_CHECK int kiln_process_open_host_root(int *ret_root);
 /* /tmp/perf-PID.map of a process, opened safely beneath its root (names.h says what safely is). */
 KILN_CHECK int kiln_process_open_perf_map(const struct kiln_identity *identity, int *ret_fd);
 

@@ -67,7 +67,10 @@ uint32_t publish_attr(struct run *run, struct kiln_str key, struct kiln_str text
 
 static struct place place_of(const struct kiln_gframe *frame, uint32_t process)
 {
-    struct place place = {.kind = frame->kind, .address = frame->address, .object = frame->object};
+    struct place place = {.kind = frame->kind,
+                          .address = frame->address,
+                          .object = frame->object,
+                          .seen_in = process};
 
     if (frame->kind == KILN_FRAME_LOST)
         place.address = 0;

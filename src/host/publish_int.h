@@ -8,6 +8,7 @@
 #include "core/builder.h"
 #include "core/intern.h"
 #include "host/publish.h"
+#include "symbol/wanted.h"
 
 /* A place in code that has a name to be found, each once. */
 struct place {
@@ -15,6 +16,7 @@ struct place {
     struct kiln_object *object; /* native */
     uint32_t kind;              /* enum kiln_frame_kind */
     uint32_t process;           /* JIT: whose perf-map may know it */
+    uint32_t seen_in;           /* a process that it was sampled in, the first of perhaps many */
     uint32_t location;          /* of the builder */
     bool merges; /* says nothing beside its neighbour of the same mapping: "[jit]", "[kernel]" */
 };
@@ -50,6 +52,19 @@ struct run {
 uint32_t publish_text(struct run *run, struct kiln_str text);
 /* The attribute key = text; an attribute set of one. */
 uint32_t publish_attr(struct run *run, struct kiln_str key, struct kiln_str text);
+
+/* Where debug files of an object are looked for, while its places are named. */
+struct debug_roots {
+    struct run *run;
+    const struct kiln_object *object;
+    struct place *const *places; /* of the object, and then others */
+    uint32_t n;
+    int root, host; /* of a process that maps it, and of the host; -1: not opened yet */
+    bool tried;
+};
+/* The opener of struct kiln_source, for a struct debug_roots. */
+KILN_CHECK int publish_debug_file(void *context, const struct kiln_wanted *wanted, int *ret_fd);
+void publish_debug_done(struct debug_roots *roots);
 
 /* Finds names of all places and makes their locations. */
 KILN_CHECK int publish_places(struct run *run);

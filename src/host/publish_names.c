@@ -179,6 +179,7 @@ static void make_location(struct run *run, struct place *place, const struct kil
 struct asked {
     struct kiln_source source;
     int opened; /* -1, or a file to close */
+    struct debug_roots roots;
     char key[2 * KILN_BUILD_ID_MAX + 64];
 };
 
@@ -189,11 +190,14 @@ static void ask_object(struct asked *asked, struct kiln_object *object)
     if (kiln_object_dup(object, &asked->opened) < 0)
         asked->opened = -1;
     kiln_hex_encode(object->build_id, object->build_id_len, asked->key);
+    asked->roots.object = object;
     asked->source = (struct kiln_source){
         .kind = KILN_SOURCE_ELF,
         .fd = asked->opened,
         .id = object->id,
         .key = n ? (struct kiln_str){asked->key, n} : kiln_str_of(object->path),
+        .open = object->kind == KILN_OBJECT_ELF ? publish_debug_file : NULL,
+        .context = &asked->roots,
     };
 }
 
@@ -356,7 +360,7 @@ static uint32_t name_some(struct run *run, const struct asked *asked, struct pla
  * is returned how many these are. */
 static uint32_t name_all(struct run *run, struct place **places, uint32_t n, bool of_dump)
 {
-    struct asked asked;
+    struct asked asked = {.roots = {.run = run, .places = places, .n = n, .root = -1, .host = -1}};
     bool can = n && ask_whom(run, places[0], of_dump, &asked);
     uint32_t left = 0, some;
 
@@ -367,6 +371,7 @@ static uint32_t name_all(struct run *run, struct place **places, uint32_t n, boo
     }
     if (n && asked.opened >= 0)
         close(asked.opened);
+    publish_debug_done(&asked.roots);
     return left;
 }
 

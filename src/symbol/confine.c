@@ -5,7 +5,8 @@
  * Only namespaces and the change of user may fail: in a container they may be forbidden.
  *
  * The filter is a program of classic BPF over struct seccomp_data: is it this architecture; is it
- * one of the calls (one comparison each); for mmap, is the memory not to be executed.
+ * one of the calls (one comparison each); for mmap, is the memory not to be executed; for pwrite64
+ * and ftruncate, is it the scratch file.
  */
 #include "symbol/confine.h"
 
@@ -49,13 +50,13 @@ enum { SANITIZED = 0 };
 enum { SANITIZED = 0 };
 #endif
 
-/* mmap is not among them: it has a rule of its own. */
+/* mmap, pwrite64 and ftruncate are not among them: they have rules of their own. */
 static const uint32_t allowed[] = {
     SYS_read,      SYS_pread64,     SYS_recvmsg,       SYS_sendmsg,     SYS_munmap,
     SYS_mremap,    SYS_madvise,     SYS_brk,           SYS_close,       SYS_fstat,
     SYS_futex,     SYS_lseek,       SYS_clock_gettime, SYS_sigaltstack, SYS_rt_sigreturn,
     SYS_getpid,    SYS_sched_yield, SYS_newfstatat,    SYS_exit,        SYS_exit_group,
-    SYS_getrandom,
+    SYS_getrandom, SYS_ppoll,
 };
 
 static int limit(int what, uint64_t value)
@@ -80,20 +81,20 @@ static uint64_t mapped_bytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static int limit_all(size_t memory_bytes, uint32_t files)
+static int limit_all(const struct kiln_confinement *to)
 {
-    int r = SANITIZED ? 0 : limit(RLIMIT_AS, mapped_bytes() + memory_bytes);
+    int r = SANITIZED ? 0 : limit(RLIMIT_AS, mapped_bytes() + to->memory_bytes);
 
     if (r == 0)
-        r = limit(RLIMIT_FSIZE, 0);
+        r = limit(RLIMIT_FSIZE, to->scratch >= 0 ? to->scratch_bytes : 0);
     if (r == 0)
         r = limit(RLIMIT_CORE, 0);
     if (r == 0)
         r = limit(RLIMIT_MEMLOCK, 0);
-    return r < 0 ? r : limit(RLIMIT_NOFILE, files);
+    return r < 0 ? r : limit(RLIMIT_NOFILE, to->files);
 }
 
-static int close_others(int fd)
+static int close_others(int fd, int last)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -103,7 +104,7 @@ static int close_others(int fd)
     }
     if (fd > 3 && close_range(3, (unsigned)fd - 1, 0) < 0)
         return -errno;
-    return close_range((unsigned)fd + 1, ~0U, 0) < 0 ? -errno : 0;
+    return close_range((unsigned)last + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
 static void drop_bounding(void)
@@ -150,49 +151,68 @@ static int leave(void)
     return drop_capabilities();
 }
 
-static int filter(void)
+/* A call that is allowed only if the low half of an argument agrees with a value. */
+struct rule {
+    uint32_t call, argument;
+    uint16_t test; /* BPF_JEQ, or BPF_JSET and then none of the bits may be set */
+    uint32_t value;
+};
+
+static uint16_t add_rule(struct sock_filter *program, uint16_t at, const struct rule *rule)
+{
+    const uint32_t argument =
+        (uint32_t)(__builtin_offsetof(struct seccomp_data, args) + (size_t)8 * rule->argument);
+    const uint8_t good = rule->test == BPF_JEQ;
+
+    program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rule->call, 0, 4);
+    program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument);
+    program[at++] = (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | rule->test),
+                                                 rule->value, good, (uint8_t)!good);
+    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    return at;
+}
+
+static int filter(int scratch)
 {
     enum { N = KILN_ARRAY_LEN(allowed) };
-    struct sock_filter program[N + 12];
+    const struct rule rules[] = {{SYS_mmap, 2, BPF_JSET, PROT_EXEC},
+                                 {SYS_pwrite64, 0, BPF_JEQ, (uint32_t)scratch},
+                                 {SYS_ftruncate, 0, BPF_JEQ, (uint32_t)scratch}};
+    struct sock_filter program[N + 6 + 5 * KILN_ARRAY_LEN(rules)];
     struct sock_fprog all = {.filter = program};
     uint16_t at = 0;
-    /* Behind the comparisons: kill, allow. */
-    const struct sock_filter kill = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    const struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    const uint32_t prot = (uint32_t) __builtin_offsetof(struct seccomp_data, args[2]);
 
     program[at++] = (struct sock_filter)BPF_STMT(
         BPF_LD | BPF_W | BPF_ABS, (uint32_t) __builtin_offsetof(struct seccomp_data, arch));
     program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0);
-    program[at++] = kill;
+    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     program[at++] = (struct sock_filter)BPF_STMT(
         BPF_LD | BPF_W | BPF_ABS, (uint32_t) __builtin_offsetof(struct seccomp_data, nr));
-    program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 4);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, prot);
-    program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1);
-    program[at++] = kill;
-    program[at++] = allow;
+    for (uint32_t i = 0; i < (scratch < 0 ? 1 : KILN_ARRAY_LEN(rules)); i++)
+        at = add_rule(program, at, rules + i);
+    /* Behind the comparisons: kill, allow. */
     for (uint32_t i = 0; i < N; i++)
         program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i],
                                                      (uint8_t)(N - i), 0);
-    program[at++] = kill;
-    program[at++] = allow;
+    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     all.len = at;
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) < 0 ? -errno : 0;
 }
 
-int kiln_confine(int fd, size_t memory_bytes, uint32_t files)
+int kiln_confine(const struct kiln_confinement *to)
 {
-    int r = close_others(fd);
+    int r = close_others(to->fd, to->scratch >= 0 ? to->scratch : to->fd);
 
     (void)setsid();
     if (r == 0)
-        r = limit_all(memory_bytes, files);
+        r = limit_all(to);
     if (r == 0)
         r = leave();
     if (r == 0 &&
         (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
          prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0))
         r = -errno;
-    return r < 0 ? r : filter();
+    return r < 0 ? r : filter(to->scratch);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go's own table is asked first, since it has lines; then one table of symbols from all else that a
- * file has; a name is read, cleaned and undone when it is asked for.  A part of a file that cannot
- * be read takes nothing from the others.
+ * Go's own table is asked first, since it has lines; then debug information; then one table of
+ * symbols from all else that a file has, and from its debug file where it has no .symtab itself.  A
+ * name is read, cleaned and undone when it is asked for.  A part of a file that cannot be read
+ * takes nothing from the others.
  *
  * Where an ELF file has no name, its call frame information still tells where functions begin; it
  * is opened when that is first asked for.
@@ -17,6 +18,7 @@
 #include "symbol/cfi.h"
 #include "symbol/clean.h"
 #include "symbol/gopcln.h"
+#include "symbol/names_deep.h"
 #include "symbol/names_int.h"
 
 enum { MEMORY_DEFAULT = 192 << 20, SYMBOLS_DEFAULT = 8000000 };
@@ -33,6 +35,8 @@ struct kiln_names {
     enum kiln_source_kind kind;
     struct kiln_elf *elf;   /* NULL: it is none */
     struct kiln_gopcln *go; /* NULL: not Go */
+    struct kiln_deep *deep; /* NULL: without debug information */
+    bool has_symtab;        /* itself, or its debug file's was read */
     struct kiln_cfi *cfi;   /* NULL: not asked for yet, or none */
     bool asked_cfi;
     struct kiln_symtab table;
@@ -44,7 +48,8 @@ struct kiln_names {
 };
 
 /* Only a lack of memory ends it: another time there may be enough. */
-static int read_elf(struct kiln_names *names, const struct kiln_bytes *bytes)
+static int read_elf(struct kiln_names *names, const struct kiln_bytes *bytes,
+                    const struct kiln_names_limits *limits)
 {
     static int (*const readers[])(struct kiln_symtab * table, const struct kiln_elf *elf) = {
         kiln_names_read_elf, kiln_names_read_plt, kiln_names_read_packed};
@@ -56,15 +61,24 @@ static int read_elf(struct kiln_names *names, const struct kiln_bytes *bytes)
         r = readers[i](&names->table, names->elf);
     if (r != -ENOMEM)
         r = kiln_gopcln_open(names->elf, &names->go);
+    names->has_symtab = kiln_elf_section(names->elf, ".symtab") != NULL;
+    if (r != -ENOMEM && !limits->shallow)
+        r = kiln_deep_new(names->elf,
+                          &(struct kiln_deep_opts){
+                              .memory_bytes = limits->deep_bytes,
+                              .scratch = limits->scratch_max ? limits->scratch : -1,
+                              .scratch_max = limits->scratch_max,
+                          },
+                          &names->deep);
     return r == -ENOMEM ? r : 0;
 }
 
 static int read_names(struct kiln_names *names, enum kiln_source_kind kind,
-                      const struct kiln_bytes *bytes)
+                      const struct kiln_bytes *bytes, const struct kiln_names_limits *limits)
 {
     switch (kind) {
     case KILN_SOURCE_ELF:
-        return read_elf(names, bytes);
+        return read_elf(names, bytes, limits);
     case KILN_SOURCE_KERNEL:
         return kiln_names_read_kernel(&names->table, bytes);
     case KILN_SOURCE_PERF_MAP:
@@ -89,6 +103,8 @@ int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
     names->demangler = NULL;
     names->elf = NULL;
     names->go = NULL;
+    names->deep = NULL;
+    names->has_symtab = false;
     names->cfi = NULL;
     names->asked_cfi = false;
     names->dump = NULL;
@@ -96,7 +112,7 @@ int kiln_names_open(enum kiln_source_kind kind, const struct kiln_bytes *bytes,
                      limits->symbols ? limits->symbols : SYMBOLS_DEFAULT);
     r = kiln_demangler_new(&names->demangler);
     if (r == 0)
-        r = read_names(names, kind, bytes);
+        r = read_names(names, kind, bytes, limits);
     if (r == 0)
         r = kiln_symtab_finish(&names->table);
     if (r < 0) {
@@ -124,6 +140,7 @@ void kiln_names_close(struct kiln_names *names)
         return;
     kiln_cfi_close(names->cfi);
     kiln_gopcln_close(names->go);
+    kiln_deep_free(names->deep);
     kiln_elf_close(names->elf);
     kiln_jitdump_close(names->dump);
     kiln_symtab_done(&names->table);
@@ -135,7 +152,48 @@ size_t kiln_names_bytes(const struct kiln_names *names)
 {
     return names->table.budget.used + sizeof(*names) +
            (names->elf ? kiln_elf_bytes(names->elf) : 0) +
-           (names->cfi ? kiln_cfi_bytes(names->cfi) : 0);
+           (names->cfi ? kiln_cfi_bytes(names->cfi) : 0) +
+           (names->deep ? kiln_deep_bytes(names->deep) : 0);
+}
+
+/* ---- debug information ---- */
+
+void kiln_names_deadline(struct kiln_names *names, uint64_t deadline_ns)
+{
+    if (names->deep)
+        kiln_deep_deadline(names->deep, deadline_ns);
+}
+
+bool kiln_names_wants(struct kiln_names *names, struct kiln_wanted *ret_wanted)
+{
+    return names->deep && kiln_deep_wants(names->deep, ret_wanted);
+}
+
+int kiln_names_attach(struct kiln_names *names, const struct kiln_bytes *bytes)
+{
+    return names->deep ? kiln_deep_attach(names->deep, bytes) : -EINVAL;
+}
+
+void kiln_names_give_up(struct kiln_names *names)
+{
+    kiln_deep_free(names->deep);
+    names->deep = NULL;
+}
+
+/* A stripped program's debug file has all its symbols; where they cannot be read there are none. */
+static void read_separate(struct kiln_names *names)
+{
+    const struct kiln_elf *elf = kiln_deep_separate(names->deep);
+    int r;
+
+    if (!elf || names->has_symtab)
+        return;
+    names->has_symtab = true;
+    r = kiln_names_read_elf(&names->table, elf);
+    if (r != -ENOMEM)
+        r = kiln_symtab_finish(&names->table);
+    if (r < 0)
+        names->table.n = 0;
 }
 
 static struct kiln_str clean(struct text *text, struct kiln_str name)
@@ -178,37 +236,87 @@ static uint64_t find_begin(struct kiln_names *names, uint64_t address)
     return begin;
 }
 
-static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_str *ret_module)
+/* What the linker calls an address, for people too; true: it has a name.  Texts are lent. */
+static bool find_linked(struct kiln_names *names, uint64_t address, struct kiln_name_frame *frame,
+                        struct kiln_str *ret_suffix, struct kiln_str *ret_module)
 {
     const struct kiln_symtab_entry *symbol;
-    struct kiln_str suffix = KILN_STR_NONE;
-    struct kiln_name_frame frame = {0};
     struct kiln_str module = KILN_STR_NONE;
 
-    if (!kiln_symtab_find(&names->table, address, &symbol, &frame.system_name))
+    if (!kiln_symtab_find(&names->table, address, &symbol, &frame->system_name))
         return false;
-    if (kiln_symtab_kind(symbol) == KILN_SYMTAB_PLT)
-        suffix = plt_suffix;
+    *ret_suffix = kiln_symtab_kind(symbol) == KILN_SYMTAB_PLT ? plt_suffix : KILN_STR_NONE;
     if (names->kind == KILN_SOURCE_KERNEL) {
-        module = frame.system_name;
-        frame.system_name = kiln_str_cut(&module, '\t');
+        module = frame->system_name;
+        frame->system_name = kiln_str_cut(&module, '\t');
     }
-    frame.function = kiln_demangle(names->demangler, frame.system_name);
+    frame->function = kiln_demangle(names->demangler, frame->system_name);
+    *ret_module = module.len > 0 ? clean(&names->module, module) : KILN_STR_NONE;
+    return true;
+}
+
+static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_str *ret_module)
+{
+    struct kiln_str suffix = KILN_STR_NONE;
+    struct kiln_name_frame frame = {0};
+
+    if (find_linked(names, address, &frame, &suffix, ret_module))
+        kiln_frames_add(&names->frames, &frame, suffix);
+    return names->frames.n > 0;
+}
+
+/* A frame of debug information; what has no name there (assembly) is called by its symbol. */
+static void add_deep(struct kiln_names *names, const struct kiln_dwarf_frame *deep,
+                     uint64_t address, bool outermost)
+{
+    struct kiln_str suffix = KILN_STR_NONE;
+    struct kiln_str module;
+    struct kiln_name_frame frame = {
+        .function = deep->qualified.len ? deep->qualified : deep->name,
+        .system_name = deep->linkage,
+        .file = deep->file,
+        .line = deep->line,
+        .column = deep->column,
+        .start_line = deep->start_line,
+    };
+
+    if (deep->linkage.len)
+        frame.function = kiln_demangle(names->demangler, deep->linkage);
+    if (!frame.function.len && outermost)
+        (void)find_linked(names, address, &frame, &suffix, &module);
     kiln_frames_add(&names->frames, &frame, suffix);
-    if (module.len > 0)
-        *ret_module = clean(&names->module, module);
+}
+
+/* 1: it has frames; 0: none there; -EAGAIN: not yet. */
+static int find_deep(struct kiln_names *names, uint64_t address)
+{
+    const struct kiln_dwarf_frame *frames = NULL;
+    uint32_t n = 0;
+    int r = names->deep ? kiln_deep_find(names->deep, address, &frames, &n) : 0;
+
+    if (names->deep)
+        read_separate(names);
+    for (uint32_t i = 0; r == 0 && i < n; i++)
+        add_deep(names, frames + i, address, i == n - 1);
+    if (r == -EAGAIN)
+        return r;
     return names->frames.n > 0;
 }
 
 bool kiln_names_find(struct kiln_names *names, uint64_t address, struct kiln_name *ret_name)
 {
     struct kiln_name name = {.frames = names->frames.frames};
+    int deep;
 
     kiln_frames_clear(&names->frames);
-    if (names->dump)
+    if (names->dump) {
         (void)kiln_jitdump_find(names->dump, address, &names->frames);
-    else if (!find_go(names, address) && !find_symbol(names, address, &name.module))
-        name.begin = find_begin(names, address);
+    } else if (!find_go(names, address)) {
+        deep = find_deep(names, address);
+        name.shallow = deep == -EAGAIN;
+        if (deep != 1 && !find_symbol(names, address, &name.module))
+            name.begin = find_begin(names, address);
+    }
     name.n = names->frames.n;
     *ret_name = name;
     return name.n > 0;

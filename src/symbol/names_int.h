@@ -69,9 +69,9 @@ KILN_CHECK int kiln_names_grow_map(struct kiln_symtab *table, const struct kiln_
                                    struct kiln_map_end *end);
 
 /*
- * A jitdump: names of code that is made at run time, with lines.  The table has its pieces, with the
- * places of their records for names: it is asked by kiln_jitdump_find() alone.  `bytes` are copied,
- * the file behind them is borrowed.
+ * A jitdump: names of code that is made at run time, with lines.  The table has its pieces, with
+ * the places of their records for names: it is asked by kiln_jitdump_find() alone.  `bytes` are
+ * copied, the file behind them is borrowed.
  */
 struct kiln_jitdump;
 KILN_CHECK int kiln_jitdump_open(struct kiln_symtab *table, const struct kiln_bytes *bytes,

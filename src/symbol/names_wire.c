@@ -59,6 +59,33 @@ bool kiln_wire_add(char *packet, size_t *len, const struct kiln_name *name)
     return true;
 }
 
+static size_t cut(struct kiln_str text)
+{
+    return text.len < KILN_WIRE_TEXT ? text.len : KILN_WIRE_TEXT;
+}
+
+size_t kiln_wire_add_wanted(char packet[KILN_WIRE_PACKET], uint32_t number,
+                            const struct kiln_wanted *wanted)
+{
+    const struct kiln_names_said said = {.what = KILN_SAID_WANTED, .number = number};
+    struct kiln_wire_wanted head = {
+        .name = (uint16_t)cut(wanted->name),
+        .directory = (uint16_t)cut(wanted->directory),
+        .kind = (uint8_t)wanted->kind,
+        .build_id_len = wanted->build_id_len,
+        .has_crc = wanted->has_crc,
+        .attempt = (uint8_t)wanted->attempt,
+        .crc = wanted->crc,
+        .dwo_id = wanted->dwo_id,
+    };
+    char *to = add(packet, &said, sizeof(said));
+
+    memcpy(head.build_id, wanted->build_id, sizeof(head.build_id));
+    to = add(to, &head, sizeof(head));
+    to = add(to, wanted->name.ptr, head.name);
+    return (size_t)(add(to, wanted->directory.ptr, head.directory) - packet);
+}
+
 static int take(struct kiln_str *packet, void *ret, size_t n)
 {
     if (packet->len < n)
@@ -69,18 +96,25 @@ static int take(struct kiln_str *packet, void *ret, size_t n)
     return 0;
 }
 
-int kiln_wire_begin(struct kiln_str *packet, const struct kiln_names_ask *ask, uint32_t first,
-                    struct kiln_names_answer *ret_answer)
+int kiln_wire_head(struct kiln_str *packet, struct kiln_names_said *ret_said)
 {
-    struct kiln_names_answer answer;
-    int r = take(packet, &answer, sizeof(answer));
+    struct kiln_names_said said;
+    int r = take(packet, &said, sizeof(said));
 
     if (r < 0)
         return r;
-    if (answer.number != ask->number || answer.first != first || answer.n > ask->n - first ||
-        answer.status > 0 || (answer.status == 0) != (answer.n > 0))
+    if (said.what < KILN_SAID_NAMES || said.what > KILN_SAID_WORKING)
         return KILN_E_MALFORMED;
-    *ret_answer = answer;
+    *ret_said = said;
+    return 0;
+}
+
+int kiln_wire_begin(const struct kiln_names_said *said, const struct kiln_names_ask *ask,
+                    uint32_t first)
+{
+    if (said->number != ask->number || said->first != first || said->n > ask->n - first ||
+        said->status > 0 || (said->status == 0) != (said->n > 0))
+        return KILN_E_MALFORMED;
     return 0;
 }
 
@@ -93,6 +127,31 @@ static int take_text(struct kiln_str *packet, size_t n, struct kiln_str *ret)
     *ret = n ? (struct kiln_str){packet->ptr, n} : KILN_STR_NONE;
     packet->ptr += n;
     packet->len -= n;
+    return 0;
+}
+
+int kiln_wire_wanted(struct kiln_str *packet, struct kiln_wanted *ret_wanted)
+{
+    struct kiln_wanted wanted = {0};
+    struct kiln_wire_wanted head;
+    int r = take(packet, &head, sizeof(head));
+
+    if (r == 0 && (head.kind > KILN_WANTED_DWO || head.build_id_len > KILN_BUILD_ID_MAX))
+        r = KILN_E_MALFORMED;
+    if (r == 0)
+        r = take_text(packet, head.name, &wanted.name);
+    if (r == 0)
+        r = take_text(packet, head.directory, &wanted.directory);
+    if (r < 0 || packet->len > 0)
+        return r < 0 ? r : KILN_E_MALFORMED;
+    wanted.kind = head.kind;
+    wanted.build_id_len = head.build_id_len;
+    memcpy(wanted.build_id, head.build_id, sizeof(wanted.build_id));
+    wanted.has_crc = head.has_crc != 0;
+    wanted.crc = head.crc;
+    wanted.dwo_id = head.dwo_id;
+    wanted.attempt = head.attempt;
+    *ret_wanted = wanted;
     return 0;
 }
 

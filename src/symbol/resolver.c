@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is kept is answered at once; the rest goes to the child, 512 addresses at a time.
+ * What is kept is answered at once; the rest, and what is shallow, goes to the child, 512 addresses
+ * at a time.
  *
  * A file that takes too long is set aside for an hour.  One on which the child died, or stood
  * still, is asked for once more, with a new child: somebody else may have ended or stopped it; then
- * it is set aside too.  Children are not started faster than one in two seconds, after the first
- * few.
+ * it is set aside too.  If the child said that it was at its debug information, only that is set
+ * aside, and the file is asked without.  Children are not started faster than one in two seconds,
+ * after the first few.
  */
 #include "symbol/resolver.h"
 
@@ -22,34 +24,44 @@
 enum {
     CACHE_DEFAULT = 24 << 20,
     CACHE_LEAST = 1 << 20,
-    CHILD_DEFAULT = 256 << 20,
+    CHILD_DEFAULT = 96 << 20,
     CPU_MS_DEFAULT = 2000,
-    WALL_FACTOR = 5, /* of the CPU time: the machine may be busy; at least: */
+    DEEP_CPU_MS_DEFAULT = 30000,
+    REST_MS_DEFAULT = 60000,
+    DEEP_MS_MOST = 500, /* that an ask waits for lines */
+    DEEP_MS_LEAST = 5,  /* else it would not come to know what it lacks */
+    DEEP_SHARE = 10,    /* of the time that passes, a tenth */
+    WALL_FACTOR = 5,    /* of the CPU time: the machine may be busy; at least: */
     WALL_MS_LEAST = 2000,
-    SUSPECTS = 1024,
-    STRIKES = 2,
-    ASIDE_S = 3600,
+    ASKS_KEPT = 64,
     STARTS = 8, /* at once; then one in: */
     START_S = 2,
 };
 
-/* A file that a child had trouble with. */
-struct suspect {
-    uint64_t key;      /* hash; 0: nobody */
-    uint64_t until_ns; /* this is forgotten */
-    uint32_t strikes;
-};
+#define SCRATCH_MOST (UINT64_C(4) << 30)
 
 struct counters {
-    struct kiln_metric *asked, *kept, *found, *missing, *aside, *starts, *bytes, *hidden;
+    struct kiln_metric *asked, *kept, *found, *missing, *shallow;
+    struct kiln_metric *aside, *deep_aside, *starts, *bytes, *hidden;
+    struct kiln_metric *files_found, *files_missing, *files_refused;
+};
+
+/* Whom an ask was for. */
+struct asked {
+    uint32_t number;
+    uint64_t key; /* of its debug information */
+    char name[64];
 };
 
 struct kiln_resolver {
     struct kiln_child child;
     struct kiln_name_cache cache;
-    struct suspect suspects[SUSPECTS];
-    uint32_t next_suspect;
-    uint32_t asks;       /* numbers of asks */
+    struct kiln_aside aside;
+    uint32_t asks;                 /* numbers of asks */
+    struct asked asked[ASKS_KEPT]; /* the last ones, by number */
+    bool patient;
+    uint64_t deep_ns;    /* credit for waiting for lines */
+    uint64_t deep_at_ns; /* when it was last counted */
     uint64_t starts_ns;  /* credit for starts, in time */
     uint64_t started_ns; /* when it was last counted */
     bool ever_started;
@@ -69,8 +81,21 @@ static struct counters counters_of(struct kiln_metrics *metrics)
             kiln_metric_counter(metrics, "kiln_names_found_total", "Addresses that have a name."),
         .missing =
             kiln_metric_counter(metrics, "kiln_names_missing_total", "Addresses without a name."),
+        .shallow = kiln_metric_counter(
+            metrics, "kiln_names_shallow_total",
+            "Addresses answered before their lines and inlined functions were found."),
         .aside = kiln_metric_counter(metrics, "kiln_names_set_aside_total",
                                      "Files set aside because reading them took too much."),
+        .deep_aside = kiln_metric_counter(
+            metrics, "kiln_names_debug_set_aside_total",
+            "Files whose debug information was set aside because reading it took too much."),
+        .files_found = kiln_metric_counter(metrics, "kiln_names_debug_files_found_total",
+                                           "Separate debug files that were found."),
+        .files_missing = kiln_metric_counter(metrics, "kiln_names_debug_files_missing_total",
+                                             "Separate debug files that were not found."),
+        .files_refused = kiln_metric_counter(
+            metrics, "kiln_names_debug_files_refused_total",
+            "Files taken for debug files that turned out to belong to something else."),
         .starts = kiln_metric_counter(
             metrics, "kiln_names_child_restarts_total",
             "Times that the process which reads names had to be started again."),
@@ -81,6 +106,31 @@ static struct counters counters_of(struct kiln_metrics *metrics)
     };
 }
 
+static uint32_t or (uint32_t value, uint32_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static struct kiln_child child_of(const struct kiln_resolver_opts *opts)
+{
+    struct kiln_child child = {
+        .program = opts->program ? opts->program : "/proc/self/exe",
+        .scratch_directory = opts->scratch_directory,
+        .greeting = {.memory = opts->child_bytes ? opts->child_bytes : CHILD_DEFAULT,
+                     .deep_cpu_ms = or (opts->deep_cpu_ms, DEEP_CPU_MS_DEFAULT),
+                     .scratch = opts->scratch_directory ? SCRATCH_MOST : 0,
+                     .rest_ms = or (opts->rest_ms, REST_MS_DEFAULT),
+                     .eager = opts->patient},
+        .cpu_ms = or (opts->file_cpu_ms, CPU_MS_DEFAULT),
+        .fd = -1,
+    };
+
+    child.wall_ms = child.cpu_ms * WALL_FACTOR;
+    if (child.wall_ms < WALL_MS_LEAST)
+        child.wall_ms = WALL_MS_LEAST;
+    return child;
+}
+
 int kiln_resolver_new(const struct kiln_resolver_opts *opts, struct kiln_resolver **ret_resolver,
                       struct kiln_err *err)
 {
@@ -89,20 +139,14 @@ int kiln_resolver_new(const struct kiln_resolver_opts *opts, struct kiln_resolve
 
     if (!resolver)
         return kiln_err_set(err, -ENOMEM, NULL, "no memory for names");
-    resolver->child = (struct kiln_child){
-        .program = opts->program ? opts->program : "/proc/self/exe",
-        .memory_bytes = opts->child_bytes ? opts->child_bytes : CHILD_DEFAULT,
-        .cpu_ms = opts->file_cpu_ms ? opts->file_cpu_ms : CPU_MS_DEFAULT,
-        .fd = -1,
-    };
-    resolver->child.wall_ms = resolver->child.cpu_ms * WALL_FACTOR;
-    if (resolver->child.wall_ms < WALL_MS_LEAST)
-        resolver->child.wall_ms = WALL_MS_LEAST;
+    resolver->child = child_of(opts);
     kiln_name_cache_init(&resolver->cache, bytes > CACHE_LEAST ? bytes : CACHE_LEAST);
     resolver->counters = counters_of(opts->metrics);
     resolver->log = opts->log;
+    resolver->patient = opts->patient;
+    resolver->deep_ns = DEEP_MS_MOST * KILN_NS_PER_MS;
     resolver->starts_ns = STARTS * START_S * KILN_NS_PER_S;
-    resolver->started_ns = kiln_clock_mono_ns();
+    resolver->started_ns = resolver->deep_at_ns = kiln_clock_mono_ns();
     *ret_resolver = resolver;
     return 0;
 }
@@ -133,61 +177,60 @@ static uint64_t key_of(const struct kiln_source *source)
     return hash ? hash : 1;
 }
 
-static struct suspect *suspect_of(struct kiln_resolver *resolver, const struct kiln_source *source)
+/* Its debug information may be set aside without the file. */
+static uint64_t deep_key_of(const struct kiln_source *source)
 {
-    uint64_t key = key_of(source);
-
-    for (uint32_t i = 0; i < SUSPECTS; i++) {
-        struct suspect *suspect = resolver->suspects + i;
-
-        if (suspect->key == key && suspect->until_ns > kiln_clock_mono_ns())
-            return suspect;
-    }
-    return NULL;
+    return kiln_hash_mix(key_of(source), 1) | 1;
 }
 
-static bool is_aside(struct kiln_resolver *resolver, const struct kiln_source *source)
-{
-    const struct suspect *suspect = suspect_of(resolver, source);
-
-    return suspect && suspect->strikes >= STRIKES;
-}
-
-/* True: that was one too many. */
-static bool strike(struct kiln_resolver *resolver, const struct kiln_source *source,
+static void strike(struct kiln_resolver *resolver, const struct kiln_source *source,
                    uint32_t strikes, const char *why)
 {
-    struct suspect *suspect = suspect_of(resolver, source);
-    char key[128];
-
-    if (!suspect) {
-        suspect = resolver->suspects + resolver->next_suspect++ % SUSPECTS;
-        *suspect = (struct suspect){.key = key_of(source)};
-    }
-    suspect->strikes += strikes;
-    suspect->until_ns = kiln_clock_mono_ns() + ASIDE_S * KILN_NS_PER_S;
-    if (suspect->strikes < STRIKES)
-        return false;
+    if (!kiln_aside_strike(&resolver->aside, key_of(source), strikes))
+        return;
     kiln_metric_add(resolver->counters.aside, 1);
-    (void)snprintf(key, sizeof(key), "%.*s",
-                   source->key.len < sizeof(key) ? (int)source->key.len : (int)sizeof(key) - 1,
-                   source->key.ptr ? source->key.ptr : "");
-    kiln_log(resolver->log, KILN_LOG_WARN, "a file's names are set aside", "key", "%s", key, "why",
-             "%s", why, NULL);
-    return true;
+    kiln_log(resolver->log, KILN_LOG_WARN, "a file's names are set aside", "key", "%.*s",
+             KILN_STR_ARG(source->key), "why", "%s", why, NULL);
+}
+
+/* The debug information that it is said to have been at. */
+static void strike_deep(struct kiln_resolver *resolver, uint32_t number, uint32_t strikes,
+                        const char *why)
+{
+    const struct asked *asked = &resolver->asked[number % ASKS_KEPT];
+
+    if (asked->number != number || kiln_aside_has(&resolver->aside, asked->key) ||
+        !kiln_aside_strike(&resolver->aside, asked->key, strikes))
+        return;
+    kiln_metric_add(resolver->counters.deep_aside, 1);
+    kiln_log(resolver->log, KILN_LOG_WARN, "a file's debug information is set aside", "key", "%s",
+             asked->name, "why", "%s", why, NULL);
 }
 
 /* ---- asking the child ---- */
+
+/* It ended while nobody asked: by itself, or at somebody's debug information. */
+static void bury(struct kiln_resolver *resolver)
+{
+    struct kiln_child *child = &resolver->child;
+
+    if (child->pid <= 0)
+        return;
+    kiln_child_end(child);
+    if (child->working && !child->rested)
+        strike_deep(resolver, child->working, 1, "the process that read it died");
+}
 
 static int need_child(struct kiln_resolver *resolver)
 {
     const uint64_t most = STARTS * START_S * KILN_NS_PER_S;
     uint64_t now = kiln_clock_mono_ns();
+    bool rested;
     int r;
 
     if (kiln_child_is_well(&resolver->child))
         return 0;
-    kiln_child_end(&resolver->child);
+    bury(resolver);
     resolver->starts_ns += now - resolver->started_ns;
     resolver->started_ns = now;
     if (resolver->starts_ns > most)
@@ -195,8 +238,9 @@ static int need_child(struct kiln_resolver *resolver)
     if (resolver->starts_ns < START_S * KILN_NS_PER_S)
         return -EAGAIN;
     resolver->starts_ns -= START_S * KILN_NS_PER_S;
+    rested = resolver->child.rested;
     r = kiln_child_start(&resolver->child);
-    if (r == 0 && resolver->ever_started)
+    if (r == 0 && resolver->ever_started && !rested)
         kiln_metric_add(resolver->counters.starts, 1);
     resolver->ever_started |= r == 0;
     return r;
@@ -293,48 +337,128 @@ static int take_status(struct chunk *chunk, int status)
     return keep_nothing(chunk);
 }
 
-/* Negative: memory, or no child. */
-static int ask_child(struct chunk *chunk)
+static int open_wanted(void *context, const struct kiln_wanted *wanted, int *ret_fd)
+{
+    const struct chunk *chunk = context;
+    const struct kiln_source *source = chunk->source;
+    const struct counters *counters = &chunk->resolver->counters;
+    int r = source->open ? source->open(source->context, wanted, ret_fd) : -ENOENT;
+
+    if (wanted->attempt > 0)
+        kiln_metric_add(counters->files_refused, 1);
+    kiln_metric_add(r < 0 ? counters->files_missing : counters->files_found, 1);
+    return r;
+}
+
+/* How long the next ask may wait for lines. */
+static uint32_t patience_ms(struct kiln_resolver *resolver)
+{
+    uint64_t now = kiln_clock_mono_ns();
+
+    if (resolver->patient)
+        return DEEP_MS_MOST;
+    resolver->deep_ns += (now - resolver->deep_at_ns) / DEEP_SHARE;
+    resolver->deep_at_ns = now;
+    if (resolver->deep_ns > DEEP_MS_MOST * KILN_NS_PER_MS)
+        resolver->deep_ns = DEEP_MS_MOST * KILN_NS_PER_MS;
+    if (resolver->deep_ns < DEEP_MS_LEAST * KILN_NS_PER_MS)
+        return DEEP_MS_LEAST;
+    return (uint32_t)(resolver->deep_ns / KILN_NS_PER_MS);
+}
+
+static void waited(struct kiln_resolver *resolver, uint64_t ns)
+{
+    resolver->deep_ns -= ns < resolver->deep_ns ? ns : resolver->deep_ns;
+}
+
+static struct kiln_names_ask next_ask(const struct chunk *chunk)
 {
     struct kiln_resolver *resolver = chunk->resolver;
     const struct kiln_source *source = chunk->source;
-    const struct kiln_child_sink sink = {take_name, chunk};
+    uint32_t number = ++resolver->asks ? resolver->asks : ++resolver->asks;
+    struct asked *asked = &resolver->asked[number % ASKS_KEPT];
+    size_t n = source->key.len < sizeof(asked->name) ? source->key.len : sizeof(asked->name) - 1;
 
-    for (;;) {
-        const struct kiln_names_ask ask = {.number = ++resolver->asks,
-                                           .kind = source->kind,
-                                           .id = source->id,
-                                           .version = source->version,
-                                           .n = chunk->n};
-        int status = 0;
-        uint32_t cpu_ms = 0;
-        int r = need_child(resolver);
+    *asked = (struct asked){.number = number, .key = deep_key_of(source)};
+    if (n)
+        memcpy(asked->name, source->key.ptr, n);
+    return (struct kiln_names_ask){.number = number,
+                                   .kind = source->kind,
+                                   .id = source->id,
+                                   .version = source->version,
+                                   .n = chunk->n,
+                                   .deep_ms = patience_ms(resolver),
+                                   .deep = source->kind == KILN_SOURCE_ELF &&
+                                           !kiln_aside_has(&resolver->aside, asked->key)};
+}
 
+/* What of it is to blame. */
+static void blame(struct chunk *chunk, uint32_t strikes, const char *why)
+{
+    uint32_t working = chunk->resolver->child.working;
+
+    if (working)
+        strike_deep(chunk->resolver, working, strikes, why);
+    else
+        strike(chunk->resolver, chunk->source, strikes, why);
+}
+
+/* Asks once.  -EAGAIN: once more; other negative: memory, or no child. */
+static int ask_once(struct chunk *chunk)
+{
+    struct kiln_resolver *resolver = chunk->resolver;
+    struct kiln_child *child = &resolver->child;
+    struct kiln_child_ask ask = {.head = next_ask(chunk),
+                                 .addresses = chunk->addresses,
+                                 .fd = chunk->source->fd,
+                                 .take = take_name,
+                                 .open = open_wanted,
+                                 .context = chunk};
+    uint64_t began_ns = kiln_clock_mono_ns();
+    int r = kiln_child_ask(child, &ask);
+
+    waited(resolver, kiln_clock_mono_ns() - began_ns);
+    if (r == 0 && ask.gave_up)
+        strike_deep(resolver, ask.head.number, KILN_ASIDE_STRIKES, "it took too long");
+    if (r == 0 && ask.cpu_ms > child->cpu_ms)
+        blame(chunk, KILN_ASIDE_STRIKES, "it took too long");
+    if (r == 0)
+        return take_status(chunk, ask.status);
+    if (r == -ESHUTDOWN)
+        return -EAGAIN;
+    if (r != -EPIPE && r != -ETIME && r != -EBADMSG)
+        return r;
+    blame(chunk, r == -ETIME && ask.cpu_ms >= child->cpu_ms ? KILN_ASIDE_STRIKES : 1,
+          r == -ETIME ? "it took too long" : "the process that read it died");
+    return -EAGAIN;
+}
+
+/* Negative: memory, or no child. */
+static int ask_child(struct chunk *chunk)
+{
+    int r = -EAGAIN;
+
+    while (r == -EAGAIN && !kiln_aside_has(&chunk->resolver->aside, key_of(chunk->source))) {
+        r = need_child(chunk->resolver);
         if (r < 0)
             return r;
-        r = kiln_child_ask(&resolver->child, &ask, chunk->addresses, source->fd, &sink, &status,
-                           &cpu_ms);
-        if (r == 0 && cpu_ms > resolver->child.cpu_ms)
-            (void)strike(resolver, source, STRIKES, "it took too long");
-        if (r == 0)
-            return take_status(chunk, status);
-        if (r != -EPIPE && r != -ETIME && r != -EBADMSG)
-            return r;
-        if (strike(resolver, source, r == -ETIME && cpu_ms >= resolver->child.cpu_ms ? STRIKES : 1,
-                   r == -ETIME ? "it took too long" : "the process that read it died"))
-            return 0;
+        r = ask_once(chunk);
     }
+    return r == -EAGAIN ? 0 : r;
 }
 
 /* ---- what is asked ---- */
 
 static void count(struct kiln_resolver *resolver, const struct kiln_name *names, uint32_t n)
 {
-    uint32_t found = 0;
+    uint32_t found = 0, shallow = 0;
 
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         found += names[i].n > 0;
+        shallow += names[i].shallow;
+    }
     kiln_metric_add(resolver->counters.asked, n);
+    kiln_metric_add(resolver->counters.shallow, shallow);
     kiln_metric_add(resolver->counters.found, found);
     kiln_metric_add(resolver->counters.missing, n - found);
     kiln_metric_set(resolver->counters.bytes, (double)kiln_name_cache_bytes(&resolver->cache));
@@ -344,7 +468,7 @@ static int ask_chunk(struct chunk *chunk)
 {
     int r = 0;
 
-    if (chunk->n > 0 && !is_aside(chunk->resolver, chunk->source))
+    if (chunk->n > 0)
         r = ask_child(chunk);
     chunk->n = 0;
     return r;
@@ -360,7 +484,7 @@ static int ask_all(struct chunk *chunk, const uint64_t *addresses, uint32_t n)
         r = kiln_name_cache_get(&chunk->resolver->cache, &key, chunk->names + i);
         if (r < 0)
             return r;
-        if (r == 1) {
+        if (r == 1 && !chunk->names[i].shallow) {
             kiln_metric_add(chunk->resolver->counters.kept, 1);
             continue;
         }

@@ -7,6 +7,11 @@
  * makes the child die or take too long is set aside by its key, and a new child is started; nobody
  * else notices.  Answers are kept, up to a limit.
  *
+ * Lines and inlines take longer than names.  What they have not come to in time is answered without
+ * them, and marked as shallow; the child goes on, so that they are there when it is asked again.  A
+ * file whose debug information makes the child die, or takes too much, goes without them: its names
+ * stay.
+ *
  * Threads: one owner at a time.
  */
 #ifndef KILN_SYMBOL_RESOLVER_H
@@ -73,8 +78,14 @@ static inline struct kiln_str kiln_name_function(const struct kiln_name *name)
 struct kiln_resolver_opts {
     const char *program;  /* started as `program --names-child`; NULL: this very program */
     size_t cache_bytes;   /* 0: 24 MiB */
-    size_t child_bytes;   /* memory of the child; 0: 256 MiB */
-    uint32_t file_cpu_ms; /* that one file may take before it is set aside; 0: 2,000 */
+    size_t child_bytes;   /* memory of the child; 0: 96 MiB */
+    uint32_t file_cpu_ms; /* that one file may take in one ask before it is set aside; 0: 2,000 */
+    uint32_t deep_cpu_ms; /* that a file's debug information may take in all; 0: 30,000 */
+    uint32_t rest_ms;     /* without an ask, until the child ends; 0: 60,000 */
+    /* An ask waits up to 0.5 s for lines and inlines, and the child does not rest between asks;
+     * else all asks together wait for a tenth of the time at most. */
+    bool patient;
+    const char *scratch_directory; /* for files that are inflated; NULL: none are, beyond memory */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };

@@ -5,6 +5,7 @@
  *   resolver.c          what is asked: from what is kept, else from the child; who is set aside
  *   resolver_process.c  the child as a process: started, asked, watched, ended
  *   resolver_cache.c    answers that are kept
+ *   resolver_aside.c    files that a child had trouble with
  *   resolver_child.c    what runs in the child
  *   names_wire.h        what the two say to each other
  *   confine.h           what the child gives up
@@ -49,23 +50,55 @@ KILN_CHECK int kiln_name_cache_get(struct kiln_name_cache *cache, const struct k
 KILN_CHECK int kiln_name_cache_put(struct kiln_name_cache *cache, const struct kiln_kept_key *key,
                                    const struct kiln_name *name, struct kiln_name *ret_kept);
 
+/* ---- files that a child had trouble with ---- */
+
+enum { KILN_ASIDE_STRIKES = 2, KILN_ASIDE_MAX = 1024 };
+
+/* By a hash of what they are; those longest known are forgotten first, and all after an hour. */
+struct kiln_aside {
+    struct kiln_suspect {
+        uint64_t key; /* 0: nobody */
+        uint64_t until_ns;
+        uint32_t strikes;
+    } suspects[KILN_ASIDE_MAX];
+    uint32_t next;
+};
+
+/* After so many strikes it is set aside. */
+bool kiln_aside_has(const struct kiln_aside *aside, uint64_t key);
+/* True: that was one too many. */
+bool kiln_aside_strike(struct kiln_aside *aside, uint64_t key, uint32_t strikes);
+
 /* ---- the child ---- */
 
 struct kiln_child {
     const char *program;
-    size_t memory_bytes;
+    const char *scratch_directory; /* NULL: no scratch file */
+    struct kiln_names_greeting greeting;
     uint32_t cpu_ms, wall_ms; /* for one ask */
     pid_t pid;                /* 0: there is none */
     int fd;
+    uint32_t working;  /* the ask whose file's debug information it reads; 0: none */
+    bool rested;       /* the last one ended because nobody asked */
     uint64_t spent_ns; /* CPU time of those before it */
     pid_t ended[16];   /* not reaped yet: a process may hang in the kernel after it was killed */
     uint32_t n_ended;
 };
 
-/* Who gets an answer: name `i` of the ask; it and its texts are only lent. */
-struct kiln_child_sink {
+/* An ask, and who gets what comes of it. */
+struct kiln_child_ask {
+    struct kiln_names_ask head;
+    const uint64_t *addresses;
+    int fd; /* of the file; -1: it has it */
+    /* Name `i`; it and its texts are only lent. */
     int (*take)(void *context, uint32_t i, const struct kiln_name *name);
+    /* A file that is wanted; see struct kiln_source. */
+    int (*open)(void *context, const struct kiln_wanted *wanted, int *ret_fd);
     void *context;
+    /* What is said of the file as a whole. */
+    int status;
+    bool gave_up;
+    uint32_t cpu_ms; /* that it took */
 };
 
 KILN_CHECK int kiln_child_start(struct kiln_child *child);
@@ -73,15 +106,13 @@ void kiln_child_end(struct kiln_child *child);
 /* CPU time of all children so far, and the memory of the one that there is. */
 uint64_t kiln_child_cpu_ns(const struct kiln_child *child);
 uint64_t kiln_child_bytes(const struct kiln_child *child);
-/* False: there is none, or it died while nobody asked. */
-bool kiln_child_is_well(const struct kiln_child *child);
+/* False: there is none, or it ended while nobody asked: child->working tells on whose account. */
+bool kiln_child_is_well(struct kiln_child *child);
 /*
- * Asks, and waits for all of the answer.  The child's own verdict on the file is in *ret_status.
- * -EPIPE: it died; -ETIME: it took too long; -EBADMSG: it said what it must not: then it is ended.
- * Any other is the sink's.  *ret_cpu_ms: what it took.
+ * Asks, and waits for all of the answer.  -EPIPE: it died; -ESHUTDOWN: it had ended by itself;
+ * -ETIME: it took too long; -EBADMSG: it said what it must not: then it is ended.  Any other is
+ * that of take().
  */
-KILN_CHECK int kiln_child_ask(struct kiln_child *child, const struct kiln_names_ask *ask,
-                              const uint64_t *addresses, int fd, const struct kiln_child_sink *sink,
-                              int *ret_status, uint32_t *ret_cpu_ms);
+KILN_CHECK int kiln_child_ask(struct kiln_child *child, struct kiln_child_ask *ask);
 
 #endif /* KILN_SYMBOL_RESOLVER_INT_H */

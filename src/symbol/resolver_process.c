@@ -5,6 +5,7 @@
  * not for it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -20,7 +21,11 @@
 #include "base/file.h"
 #include "symbol/resolver_int.h"
 
-enum { GONE_MS = 500, READY_MS = 10000 };
+enum {
+    GONE_MS = 500,
+    READY_MS = 10000,
+    OPENED_MAX = 256, /* files for one ask */
+};
 
 static uint64_t cpu_ns(const struct kiln_child *child)
 {
@@ -69,7 +74,7 @@ static void reap(struct kiln_child *child)
 }
 
 /* One that was killed is gone in a moment, unless it hangs in the kernel. */
-static bool is_gone(pid_t pid)
+static bool is_gone(pid_t pid, int *ret_status)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -78,18 +83,21 @@ static bool is_gone(pid_t pid)
         (void)poll(&poll_fd, 1, GONE_MS);
         close(fd);
     }
-    return waitpid(pid, NULL, WNOHANG) != 0;
+    return waitpid(pid, ret_status, WNOHANG) != 0;
 }
 
 void kiln_child_end(struct kiln_child *child)
 {
+    int status = -1;
+
     if (child->pid <= 0)
         return;
     close(child->fd);
     child->spent_ns += cpu_ns(child);
     kill(child->pid, SIGKILL);
-    if (!is_gone(child->pid) && child->n_ended < KILN_ARRAY_LEN(child->ended))
+    if (!is_gone(child->pid, &status) && child->n_ended < KILN_ARRAY_LEN(child->ended))
         child->ended[child->n_ended++] = child->pid;
+    child->rested = status == 0;
     child->pid = 0;
     child->fd = -1;
 }
@@ -145,22 +153,61 @@ static int start(const char *program, int fd, pid_t *ret_pid)
     return 0;
 }
 
-/* Tells it how much memory it has, and waits until it has given up everything else. */
+/* ---- messages ---- */
+
+/* A descriptor goes beside it, unless it is -1. */
+static int send_beside(int to, struct iovec *iov, size_t n_iov, int fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct msghdr message = {.msg_iov = iov, .msg_iovlen = n_iov};
+    ssize_t n;
+
+    if (fd >= 0) {
+        control.align = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+    }
+    do
+        n = sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -EPIPE : 0;
+}
+
+/* A file without a name, which goes away with whoever has it open; -1: there is none. */
+static int open_scratch(const struct kiln_child *child)
+{
+    if (!child->scratch_directory || !child->greeting.scratch)
+        return -1;
+    return open(child->scratch_directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+/* Tells it what it has, and waits until it has given up everything else. */
 static int greet(const struct kiln_child *child)
 {
     struct pollfd poll_fd = {.fd = child->fd, .events = POLLIN};
-    uint64_t memory = child->memory_bytes;
-    uint64_t said = 0;
-    int n;
+    struct kiln_names_greeting greeting = child->greeting, said = {0};
+    struct iovec iov = {&greeting, sizeof(greeting)};
+    int scratch = open_scratch(child), r, n;
 
-    if (send(child->fd, &memory, sizeof(memory), MSG_NOSIGNAL) != sizeof(memory))
-        return -EPIPE;
+    if (scratch < 0)
+        greeting.scratch = 0;
+    r = send_beside(child->fd, &iov, 1, scratch);
+    if (scratch >= 0)
+        close(scratch);
+    if (r < 0)
+        return r;
     do
         n = poll(&poll_fd, 1, READY_MS);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return -ETIME;
-    if (recv(child->fd, &said, sizeof(said), MSG_DONTWAIT) != sizeof(said) || said != memory)
+    if (recv(child->fd, &said, sizeof(said), MSG_DONTWAIT) != sizeof(said) ||
+        memcmp(&said, &greeting, sizeof(said)) != 0)
         return -EPIPE;
     return 0;
 }
@@ -184,53 +231,49 @@ int kiln_child_start(struct kiln_child *child)
         return r;
     }
     child->fd = pair[0];
+    child->working = 0;
+    child->rested = false;
     r = greet(child);
     if (r < 0)
         kiln_child_end(child);
     return r;
 }
 
-bool kiln_child_is_well(const struct kiln_child *child)
+/* What it says although it was not asked: what it works on. */
+static int hear(struct kiln_child *child)
 {
-    struct pollfd poll_fd = {.fd = child->fd, .events = POLLIN};
-
-    /* It has nothing to say unless it is asked. */
-    return child->pid > 0 && poll(&poll_fd, 1, 0) == 0;
-}
-
-static int send_ask(const struct kiln_child *child, const struct kiln_names_ask *ask,
-                    const uint64_t *addresses, int fd)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov[] = {{(void *)(uintptr_t)ask, sizeof(*ask)},
-                          {(void *)(uintptr_t)addresses, ask->n * sizeof(*addresses)}};
-    struct msghdr message = {.msg_iov = iov, .msg_iovlen = 2};
+    struct kiln_names_said said;
     ssize_t n;
 
-    if (fd >= 0) {
-        control.align = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-        message.msg_control = &control;
-        message.msg_controllen = sizeof(control);
-    }
     do
-        n = sendmsg(child->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = recv(child->fd, &said, sizeof(said), MSG_DONTWAIT | MSG_TRUNC);
     while (n < 0 && errno == EINTR);
-    return n < 0 ? -EPIPE : 0;
+    if (n < 0 && errno == EAGAIN)
+        return -EAGAIN;
+    if (n != sizeof(said) || said.what != KILN_SAID_WORKING)
+        return -EPIPE;
+    child->working = said.number;
+    return 0;
 }
 
-/* An ask that is under way. */
+bool kiln_child_is_well(struct kiln_child *child)
+{
+    int r = 0;
+
+    if (child->pid <= 0)
+        return false;
+    while (r == 0)
+        r = hear(child);
+    return r == -EAGAIN;
+}
+
+/* ---- an ask that is under way ---- */
+
 struct asking {
     struct kiln_child *child;
-    const struct kiln_names_ask *ask;
-    const struct kiln_child_sink *sink;
+    struct kiln_child_ask *ask;
     uint64_t cpu_began, wall_end;
-    uint32_t answered;
-    int status;
+    uint32_t answered, n_opened;
     struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
     char packet[KILN_WIRE_PACKET];
 };
@@ -262,31 +305,69 @@ static int wait_for(const struct asking *asking)
     }
 }
 
-static int take_packet(struct asking *asking, struct kiln_str packet)
+static int take_names(struct asking *asking, const struct kiln_names_said *said,
+                      struct kiln_str packet)
 {
-    struct kiln_names_answer head;
-    int r = kiln_wire_begin(&packet, asking->ask, asking->answered, &head);
+    struct kiln_child_ask *ask = asking->ask;
+    int r;
 
-    if (r < 0)
+    if (kiln_wire_begin(said, &ask->head, asking->answered) < 0)
         return -EBADMSG;
-    asking->status = head.status;
-    if (head.status < 0)
-        asking->answered = asking->ask->n;
-    for (uint32_t i = 0; i < head.n; i++) {
+    ask->status = said->status;
+    ask->gave_up = said->gave_up != 0;
+    if (said->status < 0)
+        asking->answered = ask->head.n;
+    for (uint32_t i = 0; i < said->n; i++) {
         struct kiln_name name;
 
         if (kiln_wire_next(&packet, asking->frames, &name) < 0)
             return -EBADMSG;
-        r = asking->sink->take(asking->sink->context, asking->answered++, &name);
+        r = ask->take(ask->context, asking->answered++, &name);
         if (r < 0)
             return r;
     }
     return packet.len > 0 ? -EBADMSG : 0;
 }
 
+/* Opens what it wants, and gives it. */
+static int take_wanted(struct asking *asking, const struct kiln_names_said *said,
+                       struct kiln_str packet)
+{
+    struct kiln_child_ask *ask = asking->ask;
+    struct kiln_names_given given = {.number = said->number};
+    struct iovec iov = {&given, sizeof(given)};
+    struct kiln_wanted wanted;
+    int fd = -1, r;
+
+    if (said->number != ask->head.number || ++asking->n_opened > OPENED_MAX ||
+        kiln_wire_wanted(&packet, &wanted) < 0)
+        return -EBADMSG;
+    given.status = ask->open ? ask->open(ask->context, &wanted, &fd) : -ENOENT;
+    if (given.status < 0)
+        fd = -1;
+    r = send_beside(asking->child->fd, &iov, 1, fd);
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
+static int take_packet(struct asking *asking, struct kiln_str packet)
+{
+    struct kiln_names_said said;
+
+    if (kiln_wire_head(&packet, &said) < 0)
+        return -EBADMSG;
+    if (said.what == KILN_SAID_NAMES)
+        return take_names(asking, &said, packet);
+    if (said.what == KILN_SAID_WANTED)
+        return take_wanted(asking, &said, packet);
+    asking->child->working = said.number;
+    return packet.len > 0 ? -EBADMSG : 0;
+}
+
 static int receive_answer(struct asking *asking)
 {
-    while (asking->answered < asking->ask->n) {
+    while (asking->answered < asking->ask->head.n) {
         int r = wait_for(asking);
         ssize_t n;
 
@@ -307,31 +388,29 @@ static int receive_answer(struct asking *asking)
     return 0;
 }
 
-int kiln_child_ask(struct kiln_child *child, const struct kiln_names_ask *ask,
-                   const uint64_t *addresses, int fd, const struct kiln_child_sink *sink,
-                   int *ret_status, uint32_t *ret_cpu_ms)
+int kiln_child_ask(struct kiln_child *child, struct kiln_child_ask *ask)
 {
     struct asking *asking = kiln_malloc(sizeof(*asking));
+    struct iovec iov[] = {
+        {&ask->head, sizeof(ask->head)},
+        {(void *)(uintptr_t)ask->addresses, ask->head.n * sizeof(*ask->addresses)}};
     int r;
 
     if (!asking)
         return -ENOMEM;
     asking->child = child;
     asking->ask = ask;
-    asking->sink = sink;
     asking->cpu_began = cpu_ns(child);
     asking->wall_end = kiln_clock_mono_ns() + child->wall_ms * KILN_NS_PER_MS;
     asking->answered = 0;
-    asking->status = 0;
-    r = send_ask(child, ask, addresses, fd);
+    asking->n_opened = 0;
+    r = send_beside(child->fd, iov, 2, ask->fd);
     if (r == 0)
         r = receive_answer(asking);
-    if (r == 0)
-        *ret_status = asking->status;
-    *ret_cpu_ms = (uint32_t)(cpu_used(asking) / KILN_NS_PER_MS);
+    ask->cpu_ms = (uint32_t)(cpu_used(asking) / KILN_NS_PER_MS);
     /* Whatever else it still says would be taken for the next answer. */
     if (r < 0)
         kiln_child_end(child);
     kiln_free(asking);
-    return r;
+    return r == -EPIPE && child->rested ? -ESHUTDOWN : r;
 }

@@ -33,6 +33,7 @@ struct kiln_wanted {
     uint32_t crc;         /* of a debug link, if has_crc */
     bool has_crc;
     uint64_t dwo_id;
+    uint32_t attempt; /* how many were found for it before, and were not it */
 };
 
 #endif /* KILN_SYMBOL_WANTED_H */

@@ -18,6 +18,24 @@
 #include "symbol/names.h"
 #include "test.h"
 
+enum { SOCKET = 60, SCRATCH, SCRATCH_BYTES = 1 << 16 };
+
+static bool with_scratch;
+
+static int confine(int socket)
+{
+    struct kiln_confinement to = {
+        .fd = SOCKET, .scratch = -1, .memory_bytes = 64 << 20, .files = 16};
+
+    if (dup2(socket, SOCKET) < 0 || dup2(memfd_create("scratch", 0), SCRATCH) < 0)
+        return -1;
+    if (with_scratch) {
+        to.scratch = SCRATCH;
+        to.scratch_bytes = SCRATCH_BYTES;
+    }
+    return kiln_confine(&to);
+}
+
 /* How a confined process ended that did this: its signal, or -1 - its exit code. */
 static int end_of(int (*attempt)(void))
 {
@@ -28,7 +46,7 @@ static int end_of(int (*attempt)(void))
     CHECK_OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
     pid = fork();
     if (pid == 0) {
-        if (kiln_confine(pair[1], 64 << 20, 16) < 0)
+        if (confine(pair[1]) < 0)
             _exit(99);
         _exit(attempt());
     }
@@ -99,6 +117,36 @@ static int protect_code(void)
 static int be_root(void)
 {
     return (int)syscall(SYS_setuid, 0);
+}
+
+static int write_scratch(void)
+{
+    char byte = 0;
+
+    if (pwrite(SCRATCH, "x", 1, SCRATCH_BYTES - 1) != 1 ||
+        pread(SCRATCH, &byte, 1, SCRATCH_BYTES - 1) != 1 || byte != 'x')
+        return 1;
+    return ftruncate(SCRATCH, 0) != 0;
+}
+
+static int write_too_much(void)
+{
+    return (int)pwrite(SCRATCH, "x", 1, SCRATCH_BYTES);
+}
+
+static int write_socket(void)
+{
+    return (int)syscall(SYS_pwrite64, SOCKET, "x", 1, 0);
+}
+
+TEST(confine, only_a_scratch_file_may_be_written_and_not_without_end)
+{
+    CHECK_EQ(end_of(write_scratch), SIGSYS);
+    with_scratch = true;
+    CHECK_EQ(end_of(write_scratch), -1);
+    CHECK_EQ(end_of(write_too_much), SIGXFSZ);
+    CHECK_EQ(end_of(write_socket), SIGSYS);
+    with_scratch = false;
 }
 
 TEST(confine, a_confined_process_can_end)

@@ -109,7 +109,7 @@ TEST(names_frames, whatever_they_are_called_they_fit_into_a_packet)
                                           .file = {longest, sizeof(longest)}};
     static struct kiln_frames made;
     struct kiln_name name = {.frames = made.frames};
-    size_t len = sizeof(struct kiln_names_answer);
+    size_t len = sizeof(struct kiln_names_said);
 
     memset(longest, 'x', sizeof(longest));
     longest[0] = 'y';
@@ -126,7 +126,7 @@ TEST(names_frames, whatever_they_are_called_they_fit_into_a_packet)
         kiln_frames_add(&made, &(struct kiln_name_frame){.function = {longest, 800}},
                         KILN_STR_NONE);
     name.n = made.n;
-    len = sizeof(struct kiln_names_answer);
+    len = sizeof(struct kiln_names_said);
     CHECK(kiln_wire_add(packet, &len, &name));
 }
 

@@ -548,7 +548,7 @@ static void ask_script(const char *what)
 
     CHECK(script_fd >= 0);
     snprintf(script, sizeof(script),
-             "#!/bin/sh\ndd bs=8 count=1 <&3 >&3 2>/dev/null\n%s\nexec sleep 1000\n", what);
+             "#!/bin/sh\ndd bs=32 count=1 <&3 >&3 2>/dev/null\n%s\nexec sleep 1000\n", what);
     CHECK_EQ(write(script_fd, script, strlen(script)), (ssize_t)strlen(script));
     CHECK_OK(fchmod(script_fd, 0700));
     close(script_fd);
