@@ -35,7 +35,8 @@ add_custom_target(torture_tests)
 add_custom_target(host_tests)
 add_custom_target(interop_programs)
 add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests host_tests interop_programs)
-set(KILN_TEST_ENVIRONMENT KILN=${CMAKE_BINARY_DIR}/kiln KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/cache)
+set(KILN_TEST_ENVIRONMENT CACHE_DIRECTORY=${CMAKE_BINARY_DIR}/cache KILN=${CMAKE_BINARY_DIR}/kiln KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
   KILN_BUILD_DIR=${CMAKE_BINARY_DIR} KILN_TEST_DATA=${KILN_TEST_DATA})
 
 if(CMOCKA_FOUND)

@@ -39,6 +39,8 @@ const struct kiln_field kiln_agent_variables[KILN_AGENT_VARIABLES] = {
     KILN_SETTING("KILN_REPORT_INTERVAL", DURATION, host.report_interval_ns),
     KILN_SETTING("KILN_UNWIND_MEMORY", SIZE, host.unwind_memory),
     KILN_SETTING("KILN_AGENT_MEMORY_LIMIT", SIZE, host.memory_limit),
+    KILN_SETTING("KILN_SYMBOL_CACHE", TEXT, host.symbol_cache),
+    KILN_SETTING("KILN_SYMBOL_CACHE_SIZE", SIZE, host.symbol_cache_size),
     KILN_SETTING("KILN_PID", EITHER, host.only.pids),
     KILN_SETTING("KILN_CGROUP", EITHER, host.only.cgroups),
     KILN_SETTING("KILN_COMM", EITHER, host.only.comms),

@@ -477,6 +477,7 @@ static const struct kiln_option sampling_options[] = {
     KILN_OPT("frequency", 'F', KILN_OPT_COUNT, server.host.frequency, "HZ",
              "samples a second and processor (97)"),
     KILN_OPT_UNWIND_MEMORY,
+    KILN_OPT_SYMBOL_CACHE,
     KILN_OPT_ENV_NAMES,
     KILN_OPT_END,
 };

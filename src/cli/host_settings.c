@@ -6,6 +6,8 @@
 #include "cli/host_settings.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/quantity.h"
@@ -28,6 +30,8 @@ const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS] = {
     KILN_SETTING("report_interval", DURATION, host.report_interval_ns),
     KILN_SETTING("unwind_memory", SIZE, host.unwind_memory),
     KILN_SETTING("memory_limit", SIZE, host.memory_limit),
+    KILN_SETTING("symbol_cache", TEXT, host.symbol_cache),
+    KILN_SETTING("symbol_cache_size", SIZE, host.symbol_cache_size),
     KILN_SETTING("environment", EITHER, host.environment),
     KILN_SETTING("resource", EITHER, host.resource),
     KILN_SETTING("listen", TEXT, agent.listen),
@@ -376,6 +380,53 @@ static int plan_resource(const struct kiln_either *either, struct kiln_host_plan
     return r;
 }
 
+/* ---- names on disk ---- */
+
+/* Where caches of this user are; KILN_STR_NONE: nobody knows. */
+static struct kiln_str cache_home(const char **ret_rest)
+{
+    const char *service = getenv("CACHE_DIRECTORY"); /* which systemd gives */
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    *ret_rest = "/kiln/symbols";
+    if (service && *service) {
+        *ret_rest = "/symbols";
+        return (struct kiln_str){service, strcspn(service, ":")};
+    }
+    if (geteuid() == 0)
+        return KILN_STR("/var/cache");
+    if (cache && *cache)
+        return kiln_str_of(cache);
+    *ret_rest = "/.cache/kiln/symbols";
+    return home && *home ? kiln_str_of(home) : KILN_STR_NONE;
+}
+
+/* A recording has no file of settings, but the variable counts there too. */
+static int plan_symbol_cache(const struct kiln_host_settings *set, struct kiln_host_plan *plan,
+                             struct kiln_err *err)
+{
+    const char *said = set->symbol_cache ? set->symbol_cache : getenv("KILN_SYMBOL_CACHE");
+    const char *rest;
+    struct kiln_str home;
+    char *path;
+
+    plan->opts.symbol_cache_bytes = set->symbol_cache_size;
+    if (said && *said) {
+        plan->opts.symbol_cache = kiln_settings_on(said) ? said : NULL;
+        return 0;
+    }
+    home = cache_home(&rest);
+    if (!home.len)
+        return 0;
+    path = kiln_arena_alloc(&plan->arena, home.len + strlen(rest) + 1);
+    if (!path)
+        return no_memory(err);
+    memcpy(path, home.ptr, home.len);
+    memcpy(path + home.len, rest, strlen(rest) + 1);
+    plan->opts.symbol_cache = path;
+    return 0;
+}
+
 /* ---- all of it ---- */
 
 static int plan_switch(const char *word, struct kiln_host_plan *plan, struct kiln_err *err)
@@ -435,6 +486,8 @@ int kiln_host_plan_make(const struct kiln_host_settings *set, struct kiln_host_p
         r = plan_filter(set, plan, err);
     if (r == 0)
         r = plan_environment(&set->environment, plan, err);
+    if (r == 0)
+        r = plan_symbol_cache(set, plan, err);
     return r < 0 ? r : plan_resource(&set->resource, plan, err);
 }
 
@@ -456,6 +509,7 @@ static const struct kiln_option host_options[] = {
     KILN_OPT_UNWIND_MEMORY,
     KILN_OPT("agent-memory-limit", 0, KILN_OPT_SIZE, server.host.memory_limit, "SIZE",
              "of all else that grows with what runs on the host (96M)"),
+    KILN_OPT_SYMBOL_CACHE,
     KILN_OPT_ENV_NAMES,
     KILN_OPT("resource", 0, KILN_OPT_TEXT, server.host.resource.text, "NAME=VALUE,...",
              "attributes of every profile of this host"),

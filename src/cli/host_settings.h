@@ -29,6 +29,8 @@ struct kiln_host_settings {
     uint64_t report_interval_ns;
     struct kiln_either window; /* "30s/10m" or {length, every} */
     uint64_t unwind_memory, memory_limit;
+    const char *symbol_cache; /* NULL: where caches are; "off" */
+    uint64_t symbol_cache_size;
     struct kiln_whom only, except;
     struct kiln_either environment; /* names; "none" */
     struct kiln_either resource;    /* "name=value,name=value", or a map */
@@ -63,6 +65,12 @@ void kiln_host_plan_done(struct kiln_host_plan *plan);
     KILN_OPT("env-names", 0, KILN_OPT_TEXT, server.host.environment.text, "NAMES",                 \
              "variables of processes that may be read, or none (OTEL_SERVICE_NAME, "               \
              "OTEL_RESOURCE_ATTRIBUTES)")
+#define KILN_OPT_SYMBOL_CACHE                                                                      \
+    KILN_OPT("symbol-cache", 0, KILN_OPT_TEXT, server.host.symbol_cache, "DIR",                    \
+             "keep names of functions there, or off (/var/cache/kiln/symbols, or below "           \
+             "$XDG_CACHE_HOME)"),                                                                  \
+        KILN_OPT("symbol-cache-size", 0, KILN_OPT_SIZE, server.host.symbol_cache_size, "SIZE",     \
+                 "at most so much; the least recently used go first (256M)")
 /* Options: how to sample (-F, --window...), and whom (-p, --cgroup, --comm, --exclude-...). */
 extern const struct kiln_option_group kiln_group_host, kiln_group_whom;
 

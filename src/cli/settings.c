@@ -430,6 +430,7 @@ static void fill_agent(struct kiln_server_config *config)
     host->report_interval_ns = or_number(host->report_interval_ns, KILN_HOST_EVERY_NS);
     host->unwind_memory = or_number(host->unwind_memory, KILN_HOST_UNWIND_BYTES);
     host->memory_limit = or_number(host->memory_limit, KILN_HOST_MEMORY_BYTES);
+    host->symbol_cache_size = or_number(host->symbol_cache_size, KILN_HOST_SYMBOL_CACHE_BYTES);
     agent->listen = or_else(agent->listen, "127.0.0.1:4041");
     agent->endpoint = or_else(agent->endpoint, "http://127.0.0.1:4317");
     agent->compression = or_else(agent->compression, "gzip");

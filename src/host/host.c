@@ -110,6 +110,9 @@ static int open_publisher(struct kiln_host *host)
 {
     struct kiln_resolver_opts names = {.program = host->opts.names_program,
                                        .cache_bytes = host->opts.memory_bytes / NAMES_PART,
+                                       .scratch_directory = host->opts.symbol_cache,
+                                       .shelf_directory = host->opts.symbol_cache,
+                                       .shelf_bytes = host->opts.symbol_cache_bytes,
                                        .metrics = host->opts.metrics,
                                        .log = host->opts.log};
     struct kiln_publish_opts opts = {.host_name = host->facts.name,

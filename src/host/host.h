@@ -27,10 +27,11 @@
 struct kiln_log;
 
 /* What 0 stands for. */
-#define KILN_HOST_HZ           19u
-#define KILN_HOST_EVERY_NS     (5 * KILN_NS_PER_S)
-#define KILN_HOST_UNWIND_BYTES (UINT64_C(16) << 20)
-#define KILN_HOST_MEMORY_BYTES (UINT64_C(96) << 20)
+#define KILN_HOST_HZ                 19u
+#define KILN_HOST_EVERY_NS           (5 * KILN_NS_PER_S)
+#define KILN_HOST_UNWIND_BYTES       (UINT64_C(16) << 20)
+#define KILN_HOST_MEMORY_BYTES       (UINT64_C(96) << 20)
+#define KILN_HOST_SYMBOL_CACHE_BYTES (UINT64_C(256) << 20)
 
 /* What it points at is borrowed until the host is stopped. */
 struct kiln_host_opts {
@@ -48,7 +49,9 @@ struct kiln_host_opts {
     bool measure;              /* what the programs in the kernel cost, for as long as this runs */
     const char *names_program; /* see symbol/resolver.h; NULL: this very program */
     bool paused;               /* begin with kiln_host_set_rate() */
-    const char *tenant;        /* of deliveries; NULL: the default one */
+    const char *symbol_cache;  /* names on disk, see symbol/shelf.h; NULL: none */
+    uint64_t symbol_cache_bytes; /* 0: 256 MiB */
+    const char *tenant;          /* of deliveries; NULL: the default one */
     struct kiln_consumer *consumer;
     struct kiln_metrics *metrics; /* may be NULL */
     struct kiln_log *log;         /* may be NULL */

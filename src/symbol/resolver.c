@@ -41,7 +41,7 @@ enum {
 #define SCRATCH_MOST (UINT64_C(4) << 30)
 
 struct counters {
-    struct kiln_metric *asked, *kept, *found, *missing, *shallow;
+    struct kiln_metric *asked, *kept, *child, *found, *missing, *shallow;
     struct kiln_metric *aside, *deep_aside, *starts, *bytes, *hidden;
     struct kiln_metric *files_found, *files_missing, *files_refused;
 };
@@ -56,6 +56,7 @@ struct asked {
 struct kiln_resolver {
     struct kiln_child child;
     struct kiln_name_cache cache;
+    struct kiln_disk disk;
     struct kiln_aside aside;
     uint32_t asks;                 /* numbers of asks */
     struct asked asked[ASKS_KEPT]; /* the last ones, by number */
@@ -77,6 +78,8 @@ static struct counters counters_of(struct kiln_metrics *metrics)
                                      "Addresses whose name was asked for."),
         .kept = kiln_metric_counter(metrics, "kiln_names_kept_total",
                                     "Of these, answered from memory."),
+        .child = kiln_metric_counter(metrics, "kiln_names_read_total",
+                                     "Of these, looked for in the files themselves."),
         .found =
             kiln_metric_counter(metrics, "kiln_names_found_total", "Addresses that have a name."),
         .missing =
@@ -141,6 +144,7 @@ int kiln_resolver_new(const struct kiln_resolver_opts *opts, struct kiln_resolve
         return kiln_err_set(err, -ENOMEM, NULL, "no memory for names");
     resolver->child = child_of(opts);
     kiln_name_cache_init(&resolver->cache, bytes > CACHE_LEAST ? bytes : CACHE_LEAST);
+    kiln_disk_open(opts, &resolver->disk);
     resolver->counters = counters_of(opts->metrics);
     resolver->log = opts->log;
     resolver->patient = opts->patient;
@@ -156,6 +160,7 @@ void kiln_resolver_free(struct kiln_resolver *resolver)
     if (!resolver)
         return;
     kiln_child_end(&resolver->child);
+    kiln_disk_close(&resolver->disk);
     kiln_name_cache_done(&resolver->cache);
     kiln_free(resolver);
 }
@@ -164,7 +169,8 @@ void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_
                         uint64_t *ret_bytes)
 {
     *ret_cpu_ns = kiln_child_cpu_ns(&resolver->child);
-    *ret_bytes = kiln_child_bytes(&resolver->child) + kiln_name_cache_bytes(&resolver->cache);
+    *ret_bytes = kiln_child_bytes(&resolver->child) + kiln_name_cache_bytes(&resolver->cache) +
+                 (resolver->disk.shelf ? kiln_shelf_bytes(resolver->disk.shelf) : 0);
 }
 
 /* ---- who is set aside ---- */
@@ -252,6 +258,7 @@ struct chunk {
     const struct kiln_source *source;
     struct kiln_name *names;
     uint32_t n;
+    bool deep; /* what is answered is all that there is to know */
     uint64_t addresses[KILN_WIRE_ADDRESSES];
     uint32_t places[KILN_WIRE_ADDRESSES];
     struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
@@ -305,6 +312,8 @@ static int take_name(void *context, uint32_t i, const struct kiln_name *name)
         chunk->frames[f] = clean_frame(chunk, name->frames + f);
     if (name->n == 0 && name->begin <= chunk->addresses[i])
         cleaned.begin = name->begin;
+    if (chunk->deep)
+        kiln_disk_put(&chunk->resolver->disk, chunk->source, chunk->addresses[i], &cleaned);
     return keep(chunk, i, &cleaned);
 }
 
@@ -415,8 +424,10 @@ static int ask_once(struct chunk *chunk)
                                  .open = open_wanted,
                                  .context = chunk};
     uint64_t began_ns = kiln_clock_mono_ns();
-    int r = kiln_child_ask(child, &ask);
+    int r;
 
+    chunk->deep = ask.head.deep;
+    r = kiln_child_ask(child, &ask);
     waited(resolver, kiln_clock_mono_ns() - began_ns);
     if (r == 0 && ask.gave_up)
         strike_deep(resolver, ask.head.number, KILN_ASIDE_STRIKES, "it took too long");
@@ -468,6 +479,7 @@ static int ask_chunk(struct chunk *chunk)
 {
     int r = 0;
 
+    kiln_metric_add(chunk->resolver->counters.child, chunk->n);
     if (chunk->n > 0)
         r = ask_child(chunk);
     chunk->n = 0;
@@ -476,6 +488,7 @@ static int ask_chunk(struct chunk *chunk)
 
 static int ask_all(struct chunk *chunk, const uint64_t *addresses, uint32_t n)
 {
+    struct kiln_name name;
     int r = 0;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -489,10 +502,11 @@ static int ask_all(struct chunk *chunk, const uint64_t *addresses, uint32_t n)
             continue;
         }
         chunk->addresses[chunk->n] = addresses[i];
-        chunk->places[chunk->n++] = i;
-        if (chunk->n < KILN_WIRE_ADDRESSES)
-            continue;
-        r = ask_chunk(chunk);
+        chunk->places[chunk->n] = i;
+        if (kiln_disk_get(&chunk->resolver->disk, chunk->source, addresses[i], &name))
+            r = keep(chunk, chunk->n, &name);
+        else if (++chunk->n == KILN_WIRE_ADDRESSES)
+            r = ask_chunk(chunk);
         if (r < 0)
             return r;
     }
@@ -508,6 +522,7 @@ int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *
     if (!chunk)
         return -ENOMEM;
     kiln_name_cache_turn(&resolver->cache);
+    kiln_disk_begin(&resolver->disk, source);
     memset(names, 0, n * sizeof(*names));
     chunk->resolver = resolver;
     chunk->source = source;

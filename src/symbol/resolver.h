@@ -86,6 +86,8 @@ struct kiln_resolver_opts {
      * else all asks together wait for a tenth of the time at most. */
     bool patient;
     const char *scratch_directory; /* for files that are inflated; NULL: none are, beyond memory */
+    const char *shelf_directory;   /* names on disk, see symbol/shelf.h; NULL: none */
+    uint64_t shelf_bytes;          /* 0: 256 MiB */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };

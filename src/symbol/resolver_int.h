@@ -5,6 +5,7 @@
  *   resolver.c          what is asked: from what is kept, else from the child; who is set aside
  *   resolver_process.c  the child as a process: started, asked, watched, ended
  *   resolver_cache.c    answers that are kept
+ *   resolver_disk.c     the same on disk (symbol/shelf.h)
  *   resolver_aside.c    files that a child had trouble with
  *   resolver_child.c    what runs in the child
  *   names_wire.h        what the two say to each other
@@ -19,6 +20,7 @@
 
 #include "base/arena.h"
 #include "symbol/names_wire.h"
+#include "symbol/shelf.h"
 
 /* ---- answers that are kept ---- */
 
@@ -49,6 +51,28 @@ KILN_CHECK int kiln_name_cache_get(struct kiln_name_cache *cache, const struct k
 /* `ret_kept` has the texts that are kept. */
 KILN_CHECK int kiln_name_cache_put(struct kiln_name_cache *cache, const struct kiln_kept_key *key,
                                    const struct kiln_name *name, struct kiln_name *ret_kept);
+
+/* ---- answers on disk ---- */
+
+struct kiln_disk {
+    struct kiln_shelf *shelf; /* NULL: there is none */
+    /* Of the ask at hand: */
+    bool has;   /* such a source can be there */
+    bool begun; /* the key is known */
+    struct kiln_shelf_key key;
+    struct kiln_metric *found;
+};
+
+/* Without a place for it there is none, which is logged. */
+void kiln_disk_open(const struct kiln_resolver_opts *opts, struct kiln_disk *ret_disk);
+void kiln_disk_close(struct kiln_disk *disk);
+/* An ask begins; writes what is due. */
+void kiln_disk_begin(struct kiln_disk *disk, const struct kiln_source *source);
+/* True: it is known.  All of it lives until the next call. */
+bool kiln_disk_get(struct kiln_disk *disk, const struct kiln_source *source, uint64_t address,
+                   struct kiln_name *ret_name);
+void kiln_disk_put(struct kiln_disk *disk, const struct kiln_source *source, uint64_t address,
+                   const struct kiln_name *name);
 
 /* ---- files that a child had trouble with ---- */
 

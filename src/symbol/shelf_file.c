@@ -104,9 +104,9 @@ static bool still_counts(uint32_t when, bool debug)
 {
     uint64_t now;
 
-    if (when & (KILN_SHELF_LINES | KILN_SHELF_DEBUG))
+    if (when & KILN_SHELF_LINES)
         return true;
-    if (debug)
+    if (debug && !(when & KILN_SHELF_DEBUG))
         return false;
     now = kiln_clock_unix_ns() / (60 * KILN_NS_PER_S);
     return now - (when & KILN_SHELF_MINUTES) < KILN_SHELF_WEAK_MINUTES;

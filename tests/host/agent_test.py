@@ -31,7 +31,7 @@ class Agent(Served):
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
-                 "--report-interval", "500ms", *map(str, words)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", *map(str, words)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=environment | (env or {}))
         if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
             raise RuntimeError(self.said())
@@ -116,6 +116,27 @@ def check_sends(folder):
             check("which has the usual rate", again.metric("kiln_host_rate_hertz") == 19)
 
 
+def check_remembers(folder):
+    words = "--endpoint", "http://127.0.0.1:9", "-F", "97", "-p"
+    with Running("chain") as (chain,):
+        with Agent(folder, *words, chain) as agent:
+            check("names are looked for", wait_for(lambda: agent.metric("kiln_names_read_total") > 0), agent.said())
+            check("and counted as such", agent.metric("kiln_names_from_disk_total") == 0, agent.said())
+            agent.stop()
+        check("and kept", len(list((folder / "symbols").glob("*.shelf"))) > 0, agent.said())
+        for path in agent.spool.glob("*.otlp"):
+            path.unlink()
+        with Agent(folder, *words, chain) as again:
+            check("after a restart they come from the disk", wait_for(lambda: again.metric("kiln_names_from_disk_total") > 0),
+                  again.said())
+            again.stop()
+            check("with the same names", any(b"burn_leaf" in one for one in spooled(again)))
+    (folder / "symbols").chmod(0o777)
+    with Agent(folder, *words, os.getpid()) as agent:
+        check("a directory that others may write to is not believed, which is said once",
+              wait_for(lambda: agent.said().count("names are not kept on disk") == 1), agent.said())
+
+
 def check_refuses(folder):
     with Agent(folder, "--endpoint", "http://127.0.0.1:9") as agent:
         second = subprocess.run([KILN, "agent", "--listen", "off", "--spool", agent.spool], capture_output=True, text=True,
@@ -164,7 +185,7 @@ def check_capabilities(folder):
 
 def main():
     need_host("chain")
-    for part in (check_sends, check_refuses, check_capabilities):
+    for part in (check_sends, check_remembers, check_refuses, check_capabilities):
         with Folder() as folder:
             part(folder)
     return exit_code()
