@@ -368,6 +368,11 @@ int kiln_book_get(struct kiln_book *book, struct kiln_str build_id,
     return 1;
 }
 
+size_t kiln_book_share(const struct kiln_book *book)
+{
+    return book->opts.cache ? book->opts.cache->limit / 2 : MEMORY_MAX;
+}
+
 /* ---- writing ---- */
 
 /* The folder of a tenant, in place of the path of a file in it. */

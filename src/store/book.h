@@ -62,6 +62,9 @@ bool kiln_book_list(struct kiln_book *book, uint32_t number, struct kiln_str *re
 KILN_CHECK int kiln_book_get(struct kiln_book *book, struct kiln_str build_id,
                              struct kiln_symbols **ret_symbols);
 
+/* Bytes of names that may be held at once. */
+size_t kiln_book_share(const struct kiln_book *book);
+
 /* ---- names of locations ---- */
 
 struct kiln_finder;

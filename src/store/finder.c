@@ -6,13 +6,17 @@
  * A location without a name takes what there is.  One that a symbol table named takes only what
  * says more than that: a file, or what was inlined.  What is there already is no improvement: so a
  * location that was given its names lacks them no more, whatever they are.
+ *
+ * All names that a dictionary needs are held at once.  Where that is more than half of what is kept
+ * of blocks, the rest of its build ids go without: they come when blocks were rewritten with the
+ * others.
  */
 #include <errno.h>
 
 #include "core/frame.h"
 #include "store/book.h"
 
-#define MEMORY_MAX ((size_t)1 << 30) /* of the names of one dictionary */
+#define HELD_LEAST ((size_t)16 << 20) /* of names, whatever is kept */
 
 struct names {
     struct kiln_symbols *symbols; /* NULL: none */
@@ -24,6 +28,7 @@ struct kiln_finder {
     struct kiln_budget budget;
     struct names *by_set; /* of the attributes of a mapping */
     uint32_t n, cap;
+    size_t held, held_max; /* bytes of names */
 };
 
 int kiln_finder_new(struct kiln_book *book, struct kiln_finder **ret_finder)
@@ -37,7 +42,9 @@ int kiln_finder_new(struct kiln_book *book, struct kiln_finder **ret_finder)
     if (!f)
         return -ENOMEM;
     f->book = book;
-    f->budget.limit = MEMORY_MAX;
+    f->budget.limit = SIZE_MAX;
+    f->held_max = kiln_book_share(book);
+    f->held_max = f->held_max > HELD_LEAST ? f->held_max : HELD_LEAST;
     *ret_finder = f;
     return 0;
 }
@@ -79,9 +86,15 @@ static int look_up(struct kiln_finder *f, const struct kiln_batch *batch, uint32
         if (id.len)
             r = kiln_book_get(f->book, id, &to->symbols);
     }
-    if (r > 0)
-        r = kiln_budget_take(&f->budget, kiln_symbols_bytes(to->symbols));
-    return r;
+    if (r <= 0)
+        return r;
+    f->held += kiln_symbols_bytes(to->symbols);
+    if (f->held > f->held_max && f->held > kiln_symbols_bytes(to->symbols)) {
+        f->held -= kiln_symbols_bytes(to->symbols);
+        kiln_symbols_unref(to->symbols);
+        to->symbols = NULL;
+    }
+    return 0;
 }
 
 /* Whether a location says already what a symbol does. */

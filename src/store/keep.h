@@ -101,6 +101,11 @@ KILN_CHECK int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tena
 KILN_CHECK int kiln_keep_merge(struct kiln_store *store, uint64_t now_ns, bool all,
                                struct kiln_err *err);
 
+/* When it is worth it; variable for tests only. */
+extern struct kiln_rename_limits {
+    uint64_t rest_ns;  /* between two makings of a block */
+    uint64_t quiet_ns; /* for which its names have not changed */
+} kiln_rename_limits;
 /*
  * Rewrites one block, of whatever tenant, with names that came later; `all`: without waiting until
  * it is worth it.  1 if there was one.  Under `merging`.

@@ -140,7 +140,7 @@ static int add_address(struct kiln_lacks *lacks, struct build *b, uint64_t addre
         return 0;
     if (b->n == 2 * KILN_LACKS_MAX) {
         r = settle(lacks, b);
-        if (r == 0 && b->n > KILN_LACKS_MAX) {
+        if (r == 0 && b->n > KILN_LACKS_MAX + KILN_LACKS_MAX / 2) {
             b->n = b->n_sorted = KILN_LACKS_MAX;
             b->more = true;
         }

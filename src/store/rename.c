@@ -14,9 +14,12 @@
 #include "store/keep.h"
 #include "store/store_int.h"
 
-#define REST_NS   (3600 * KILN_NS_PER_S) /* between two makings of a block */
-#define QUIET_NS  (60 * KILN_NS_PER_S)
 #define LOOKS_MAX 8u /* blocks of a round that nobody looked at before */
+
+struct kiln_rename_limits kiln_rename_limits = {
+    .rest_ns = 3600 * KILN_NS_PER_S,
+    .quiet_ns = 60 * KILN_NS_PER_S,
+};
 
 struct round {
     struct kiln_store *store;
@@ -24,16 +27,21 @@ struct round {
     uint32_t looks;
 };
 
-/* Whether it may be rewritten now, if it is stale. */
-static bool may_rewrite(const struct round *round, const struct kiln_census_look *look)
+/* Whether it was left alone for long enough. */
+static bool has_rested(const struct round *round, const struct kiln_block *block)
 {
-    const struct kiln_block_info *info = kiln_block_info(look->block);
-    uint64_t now = kiln_clock_unix_ns();
+    uint64_t now = kiln_clock_unix_ns(), made = kiln_block_info(block)->made_ns;
 
-    if (kiln_keep_is_skipped(round->store, look->block))
+    if (kiln_keep_is_skipped(round->store, block))
         return false;
-    return round->all || (now >= info->made_ns && now - info->made_ns >= REST_NS &&
-                          kiln_clock_mono_ns() - kiln_census_changed(look) >= QUIET_NS);
+    return round->all || (now >= made && now - made >= kiln_rename_limits.rest_ns);
+}
+
+/* Whether no names came for a while; of a block that was looked at. */
+static bool is_quiet(const struct round *round, const struct kiln_census_look *look)
+{
+    return round->all ||
+           kiln_clock_mono_ns() - kiln_census_changed(look) >= kiln_rename_limits.quiet_ns;
 }
 
 /* 1 or 0; a few blocks of each round are looked at for the first time. */
@@ -96,7 +104,7 @@ static int rename_tenant(struct round *round, struct kiln_tenant *tenant, struct
         const struct kiln_census_look look = {
             .store = round->store, .tenant = tenant, .block = list.blocks[i]};
 
-        if (may_rewrite(round, &look) && is_stale(round, &look))
+        if (has_rested(round, look.block) && is_stale(round, &look) && is_quiet(round, &look))
             r = rewrite(round->store, &look, err);
     }
     kiln_block_list_done(&list);

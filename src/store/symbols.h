@@ -21,15 +21,15 @@ enum {
     KILN_SYMBOLS_BUILD_ID_MAX = 200, /* bytes of a build id */
 };
 
-/* Of the symbols of one build id, uncompressed: some two million addresses. */
-#define KILN_SYMBOLS_BODY_MAX ((size_t)128 << 20)
+/* Of the symbols of one build id in memory, as they are written: some two million addresses. */
+#define KILN_SYMBOLS_BYTES_MAX ((size_t)128 << 20)
 
 struct kiln_symbols;
 
 /*
  * Appends the file of what `before` (NULL: nothing) has and `symbols` add to it, which may come in
  * any order.  Of two of these that begin at the same address the first counts.  KILN_E_LIMIT where
- * it would be larger than KILN_SYMBOLS_BODY_MAX.
+ * it would take more than KILN_SYMBOLS_BYTES_MAX.
  */
 KILN_CHECK int kiln_symbols_encode(struct kiln_str build_id, const struct kiln_symbols *before,
                                    const struct kiln_symbol *symbols, uint32_t n,

@@ -14,7 +14,7 @@
 #include "core/intern.h"
 #include "store/symbols_int.h"
 
-#define MEMORY_MAX (4 * KILN_SYMBOLS_BODY_MAX) /* of tables while writing */
+#define MEMORY_MAX (4 * KILN_SYMBOLS_BYTES_MAX) /* of tables while writing */
 
 struct node {
     uint32_t parent, function;
@@ -236,13 +236,27 @@ static int put_file(struct kiln_buf *out, struct kiln_str body, uint32_t n)
     return 0;
 }
 
+/* What they take once they are read. */
+static size_t bytes_in_memory(const struct writing *w, size_t body)
+{
+    const struct kiln_dict *d = &kiln_builder_peek(w->b)->dict;
+
+    return sizeof(struct kiln_symbols) + body +
+           ((size_t)w->n + 1) * sizeof(struct kiln_symbol_row) +
+           ((size_t)w->n_nodes + 1) * sizeof(struct kiln_symbol_node) +
+           (size_t)d->n_functions * sizeof(struct kiln_symbol_function) +
+           (size_t)d->n_strings * sizeof(struct kiln_str);
+}
+
 static int write_file(struct writing *w, struct kiln_str build_id, struct kiln_buf *out)
 {
     struct kiln_buf body;
     int r;
 
-    kiln_buf_init(&body, KILN_SYMBOLS_BODY_MAX);
+    kiln_buf_init(&body, KILN_SYMBOLS_BYTES_MAX);
     r = put_body(w, build_id, &body);
+    if (r == 0 && bytes_in_memory(w, body.len) > KILN_SYMBOLS_BYTES_MAX)
+        r = KILN_E_LIMIT;
     if (r == 0)
         r = put_file(out, kiln_buf_str(&body), w->n);
     kiln_buf_done(&body);
@@ -260,7 +274,7 @@ int kiln_symbols_encode(struct kiln_str build_id, const struct kiln_symbols *bef
 
     limits.memory_bytes = MEMORY_MAX;
     r = order ? kiln_builder_new(&limits, &w.b) : -ENOMEM;
-    kiln_buf_init(&w.rows, KILN_SYMBOLS_BODY_MAX);
+    kiln_buf_init(&w.rows, KILN_SYMBOLS_BYTES_MAX);
     if (r == 0)
         r = add_rows(&w, before, symbols, order, sort(symbols, order, n));
     if (r == 0)
@@ -271,7 +285,7 @@ int kiln_symbols_encode(struct kiln_str build_id, const struct kiln_symbols *bef
     kiln_builder_free(w.b);
     kiln_free(order);
     if (r == KILN_E_LIMIT)
-        return kiln_err_set(err, r, NULL, "the names of one build id may take %u MiB",
-                            (unsigned)(KILN_SYMBOLS_BODY_MAX >> 20));
+        return kiln_err_set(err, r, NULL, "the names of one build id may take %u MiB of memory",
+                            (unsigned)(KILN_SYMBOLS_BYTES_MAX >> 20));
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }

@@ -7,6 +7,7 @@
 #include "answers.h"
 #include "drawn.h"
 #include "nameless.h"
+#include "store/store_int.h"
 #include "store_kit.h"
 #include "test.h"
 
@@ -87,6 +88,27 @@ TEST(naming, what_lacks_a_name_is_told_until_it_has_a_symbol)
     CHECK_OK(
         kit.engine->ops->drop_symbols(kit.engine, KILN_STR("anonymous"), KILN_STR("abc"), NULL));
     CHECK_TEXT(kiln_test_unnamed(kit.engine), "abc /bin/app 10 20 30 60 70\n");
+    kit_done(&kit);
+}
+
+TEST(naming, who_asks_again_what_lacks_a_name_reads_nothing)
+{
+    struct store_kit kit;
+    uint64_t calls;
+
+    kit_init(&kit, NOW);
+    put(&kit, "10;main@20 5\n");
+    flush(&kit);
+    put(&kit, "30 5\n");
+    flush(&kit);
+    put(&kit, "40 5\n");
+    CHECK_TEXT(kiln_test_unnamed(kit.engine), "abc /bin/app 10 20 30 40\n");
+    calls = kiln_sim_calls(kit.io);
+    for (int i = 0; i < 3; i++)
+        CHECK_TEXT(kiln_test_unnamed(kit.engine), "abc /bin/app 10 20 30 40\n");
+    CHECK_EQ(kiln_sim_calls(kit.io), calls);
+    put(&kit, "50 5\n");
+    CHECK_TEXT(kiln_test_unnamed(kit.engine), "abc /bin/app 10 20 30 40 50\n");
     kit_done(&kit);
 }
 
@@ -275,6 +297,29 @@ TEST(naming, a_block_is_rewritten_once_when_names_came_and_not_again)
     drop(&kit);
     check_all(&kit);
     kit_reopen(&kit);
+    check_all(&kit);
+    kit_done(&kit);
+}
+
+TEST(naming, the_keeper_waits_until_names_are_quiet_and_the_block_has_rested)
+{
+    const struct kiln_rename_limits usual = kiln_rename_limits;
+    struct store_kit kit;
+
+    kit_init(&kit, NOW);
+    put_story(&kit);
+    flush(&kit);
+    kiln_test_put_names(kit.engine, "abc", NAMES);
+    CHECK_EQ(kiln_keep_rename(kiln_store_of(kit.engine), false, NULL), 0);
+    kiln_rename_limits.rest_ns = 0;
+    CHECK_EQ(kiln_keep_rename(kiln_store_of(kit.engine), false, NULL), 0);
+    kiln_rename_limits = (struct kiln_rename_limits){.rest_ns = usual.rest_ns};
+    CHECK_EQ(kiln_keep_rename(kiln_store_of(kit.engine), false, NULL), 0);
+    kiln_rename_limits.rest_ns = 0;
+    CHECK_EQ(kiln_keep_rename(kiln_store_of(kit.engine), false, NULL), 1);
+    CHECK_EQ(kiln_keep_rename(kiln_store_of(kit.engine), false, NULL), 0);
+    kiln_rename_limits = usual;
+    drop(&kit);
     check_all(&kit);
     kit_done(&kit);
 }
