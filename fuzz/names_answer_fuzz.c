@@ -59,9 +59,22 @@ static int read_wanted(struct kiln_str packet)
     return 0;
 }
 
+/* A piece of text is all of its packet, wherever it says that it begins. */
+static int read_text(struct kiln_str packet, const struct kiln_names_said *said, uint64_t *first)
+{
+    static const struct kiln_names_ask ask = {.number = 1, .n = 1, .name = 5};
+
+    if (kiln_wire_text(said, &ask, *first, packet) < 0)
+        return -1;
+    FUZZ_CHECK(said->n == packet.len && (said->status == 0 || said->n == 0));
+    *first += said->n;
+    return said->n ? 0 : -1;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint32_t answered = 0;
+    uint64_t first = 0;
     int r = 0;
 
     while (size >= 2 && r == 0) {
@@ -76,6 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             r = read_names(packet, &said, &answered);
         else if (r == 0 && said.what == KILN_SAID_WANTED)
             r = read_wanted(packet);
+        else if (r == 0 && said.what == KILN_SAID_TEXT)
+            r = read_text(packet, &said, &first);
     }
     return 0;
 }

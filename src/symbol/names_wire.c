@@ -103,7 +103,7 @@ int kiln_wire_head(struct kiln_str *packet, struct kiln_names_said *ret_said)
 
     if (r < 0)
         return r;
-    if (said.what < KILN_SAID_NAMES || said.what > KILN_SAID_WORKING)
+    if (said.what < KILN_SAID_NAMES || said.what > KILN_SAID_TEXT)
         return KILN_E_MALFORMED;
     *ret_said = said;
     return 0;
@@ -196,5 +196,14 @@ int kiln_wire_next(struct kiln_str *packet, struct kiln_name_frame room[KILN_NAM
     name.shallow = head.shallow;
     name.begin = head.begin;
     *ret_name = name;
+    return 0;
+}
+
+int kiln_wire_text(const struct kiln_names_said *said, const struct kiln_names_ask *ask,
+                   uint64_t first, struct kiln_str packet)
+{
+    if (said->number != ask->number || !ask->name || said->first != first ||
+        said->n != packet.len || said->status > 0 || (said->status < 0 && said->n > 0))
+        return KILN_E_MALFORMED;
     return 0;
 }

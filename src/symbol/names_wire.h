@@ -20,6 +20,12 @@
  *   child ──▶ resolver   working: struct kiln_names_said with the number of the ask that was for
  *                                 that file; 0: of none
  *
+ * An ask may also be for the source text that is embedded in the debug information of the file
+ * beside it: then it has the name of a source file, in as many words, in place of addresses.
+ *
+ *   child ──▶ resolver   text:    struct kiln_names_said with how many bytes came before and how
+ *                                 many follow, and these; the last has none, and the status
+ *
  * The resolver believes nothing: what is said is read by the functions here alone.
  *
  * Threads: plain data, no state.
@@ -52,20 +58,21 @@ struct kiln_names_ask {
     uint32_t n;
     uint32_t deep_ms; /* how long lines and inlines may be looked for before it is answered */
     uint32_t deep;    /* 0: not at all */
-    uint32_t reserved;
+    uint32_t name;    /* bytes of a name that is in place of addresses; 0: there are addresses */
 };
 
 enum kiln_names_saying {
     KILN_SAID_NAMES = 1,
     KILN_SAID_WANTED,
     KILN_SAID_WORKING,
+    KILN_SAID_TEXT,
 };
 
 struct kiln_names_said {
     uint32_t what;   /* enum kiln_names_saying */
     uint32_t number; /* of the ask */
     int32_t status;  /* 0, or why the file has no names: a negative code; -ENOENT: it is not open */
-    uint32_t first, n; /* of the addresses of the ask */
+    uint32_t first, n; /* of the addresses of the ask; of a text's bytes */
     uint32_t gave_up;  /* reading debug information of this file took too much */
 };
 
@@ -115,5 +122,10 @@ KILN_CHECK int kiln_wire_begin(const struct kiln_names_said *said, const struct 
 KILN_CHECK int kiln_wire_next(struct kiln_str *packet,
                               struct kiln_name_frame room[KILN_NAME_FRAMES_MAX],
                               struct kiln_name *ret_name);
+
+/* Whether a piece of text goes on at byte `first` of the answer to `ask`, with all of the packet.
+ */
+KILN_CHECK int kiln_wire_text(const struct kiln_names_said *said, const struct kiln_names_ask *ask,
+                              uint64_t first, struct kiln_str packet);
 
 #endif /* KILN_SYMBOL_NAMES_WIRE_H */

@@ -533,3 +533,69 @@ int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *
     kiln_free(chunk);
     return r;
 }
+
+/* ---- embedded sources ---- */
+
+static int add_text(void *context, struct kiln_str text)
+{
+    struct kiln_buf *out = context;
+
+    if (text.len > KILN_TEXT_MAX)
+        return KILN_E_LIMIT;
+    kiln_buf_add(out, text.ptr, text.len);
+    return out->error;
+}
+
+/* Asks once.  -EAGAIN: the child had ended by itself. */
+static int ask_text(struct chunk *chunk, uint32_t name, struct kiln_buf *out)
+{
+    struct kiln_resolver *resolver = chunk->resolver;
+    struct kiln_child_ask ask = {.head = next_ask(chunk),
+                                 .addresses = chunk->addresses,
+                                 .fd = chunk->source->fd,
+                                 .take_text = add_text,
+                                 .context = out};
+    int r = need_child(resolver);
+
+    if (r < 0)
+        return r;
+    if (!ask.head.deep)
+        return -ENOENT;
+    ask.head.name = name;
+    ask.head.deep_ms = resolver->child.cpu_ms / 2;
+    r = kiln_child_ask(&resolver->child, &ask);
+    if (r == 0)
+        return ask.status;
+    if (r == -EPIPE || r == -ETIME || r == -EBADMSG) {
+        blame(chunk, 1, "the process that read it died, or took too long");
+        return -ENOENT;
+    }
+    return r == -ESHUTDOWN ? -EAGAIN : r;
+}
+
+int kiln_resolver_text(struct kiln_resolver *resolver, const struct kiln_source *source,
+                       struct kiln_str file, struct kiln_buf *out)
+{
+    struct chunk *chunk;
+    size_t before = out->len;
+    int r = -EAGAIN;
+
+    if (file.len == 0 || file.len > KILN_WIRE_TEXT ||
+        kiln_aside_has(&resolver->aside, key_of(source)))
+        return -ENOENT;
+    chunk = kiln_calloc(1, sizeof(*chunk));
+    if (!chunk)
+        return -ENOMEM;
+    chunk->resolver = resolver;
+    chunk->source = source;
+    chunk->n = (uint32_t)(file.len + 7) / 8;
+    memcpy(chunk->addresses, file.ptr, file.len);
+    for (int i = 0; i < 2 && r == -EAGAIN; i++) {
+        out->len = before;
+        r = ask_text(chunk, (uint32_t)file.len, out);
+    }
+    kiln_free(chunk);
+    if (r < 0)
+        out->len = before;
+    return r < 0 && r != -ENOMEM ? -ENOENT : r;
+}

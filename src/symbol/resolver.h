@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "symbol/wanted.h"
@@ -104,6 +105,14 @@ void kiln_resolver_free(struct kiln_resolver *resolver);
  */
 KILN_CHECK int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
                                  const uint64_t *addresses, uint32_t n, struct kiln_name *names);
+
+/*
+ * Adds the text of a source file, by the name that debug information gives it, where the ELF file
+ * of `source` has it embedded (clang's -gembed-source).  It is as it came: any bytes, of 4 MiB at
+ * most.  -ENOENT: it is not there, or takes too long to be found, or the file is set aside.
+ */
+KILN_CHECK int kiln_resolver_text(struct kiln_resolver *resolver, const struct kiln_source *source,
+                                  struct kiln_str file, struct kiln_buf *out);
 
 /* What it costs: CPU time of its children so far; memory of the child and of what is kept. */
 void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_ns,

@@ -414,6 +414,19 @@ static int answer_all(struct child *child, struct kept *kept)
     return r < 0 ? r : send_packet(&answer, kept->gave_up);
 }
 
+/* An embedded source; `fd` is taken. */
+static int answer_text(struct child *child, int fd)
+{
+    const struct kiln_str name = {(const char *)child->addresses, child->ask.name};
+    int r = say_working(child, child->ask.number);
+
+    if (r == 0 || r == -EAGAIN)
+        r = kiln_child_answer_text(&child->ask, name, fd, transmit);
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
 /* One ask.  1: go on; 0: there will be no more. */
 static int serve(struct child *child)
 {
@@ -427,12 +440,17 @@ static int serve(struct child *child)
     if (n <= 0)
         return (int)n;
     if ((size_t)n < sizeof(child->ask) || child->ask.n == 0 || child->ask.n > KILN_WIRE_ADDRESSES ||
-        (size_t)n != sizeof(child->ask) + child->ask.n * sizeof(uint64_t))
+        (size_t)n != sizeof(child->ask) + child->ask.n * sizeof(uint64_t) ||
+        child->ask.name > child->ask.n * sizeof(uint64_t))
         return -EBADMSG;
     kiln_name_cache_turn(&child->ready);
     r = say_working(child, 0);
     if (r < 0 && r != -EAGAIN)
         return r;
+    if (child->ask.name) {
+        r = answer_text(child, fd);
+        return r < 0 ? r : 1;
+    }
     r = get(child, fd, &kept);
     r = r < 0 ? refuse(child, r) : answer_all(child, kept);
     return r < 0 ? r : 1;

@@ -8,6 +8,7 @@
  *   resolver_disk.c     the same on disk (symbol/shelf.h)
  *   resolver_aside.c    files that a child had trouble with
  *   resolver_child.c    what runs in the child
+ *   resolver_text.c     the same for embedded sources
  *   names_wire.h        what the two say to each other
  *   confine.h           what the child gives up
  *
@@ -116,6 +117,8 @@ struct kiln_child_ask {
     int fd; /* of the file; -1: it has it */
     /* Name `i`; it and its texts are only lent. */
     int (*take)(void *context, uint32_t i, const struct kiln_name *name);
+    /* The next piece of an embedded text; only lent. */
+    int (*take_text)(void *context, struct kiln_str text);
     /* A file that is wanted; see struct kiln_source. */
     int (*open)(void *context, const struct kiln_wanted *wanted, int *ret_fd);
     void *context;
@@ -138,5 +141,16 @@ bool kiln_child_is_well(struct kiln_child *child);
  * that of take().
  */
 KILN_CHECK int kiln_child_ask(struct kiln_child *child, struct kiln_child_ask *ask);
+
+/* ---- in the child ---- */
+
+enum { KILN_TEXT_MAX = 4 << 20 }; /* of one embedded source */
+
+/*
+ * Answers an ask for the text of a source file that is embedded in the ELF file `fd`, by `send`.
+ * Negative: the end.
+ */
+KILN_CHECK int kiln_child_answer_text(const struct kiln_names_ask *ask, struct kiln_str name,
+                                      int fd, int (*send)(const void *data, size_t n, int flags));
 
 #endif /* KILN_SYMBOL_RESOLVER_INT_H */

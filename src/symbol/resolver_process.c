@@ -274,6 +274,7 @@ struct asking {
     struct kiln_child_ask *ask;
     uint64_t cpu_began, wall_end;
     uint32_t answered, n_opened;
+    uint64_t n_text; /* bytes */
     struct kiln_name_frame frames[KILN_NAME_FRAMES_MAX];
     char packet[KILN_WIRE_PACKET];
 };
@@ -351,6 +352,21 @@ static int take_wanted(struct asking *asking, const struct kiln_names_said *said
     return r;
 }
 
+/* All that is left to come of it is known once the last piece, which is empty, came. */
+static int take_text(struct asking *asking, const struct kiln_names_said *said,
+                     struct kiln_str packet)
+{
+    struct kiln_child_ask *ask = asking->ask;
+
+    if (!ask->take_text || kiln_wire_text(said, &ask->head, asking->n_text, packet) < 0)
+        return -EBADMSG;
+    asking->n_text += said->n;
+    if (said->n == 0)
+        asking->answered = ask->head.n;
+    ask->status = said->status;
+    return said->n ? ask->take_text(ask->context, packet) : 0;
+}
+
 static int take_packet(struct asking *asking, struct kiln_str packet)
 {
     struct kiln_names_said said;
@@ -358,7 +374,9 @@ static int take_packet(struct asking *asking, struct kiln_str packet)
     if (kiln_wire_head(&packet, &said) < 0)
         return -EBADMSG;
     if (said.what == KILN_SAID_NAMES)
-        return take_names(asking, &said, packet);
+        return asking->ask->take ? take_names(asking, &said, packet) : -EBADMSG;
+    if (said.what == KILN_SAID_TEXT)
+        return take_text(asking, &said, packet);
     if (said.what == KILN_SAID_WANTED)
         return take_wanted(asking, &said, packet);
     asking->child->working = said.number;
@@ -404,6 +422,7 @@ int kiln_child_ask(struct kiln_child *child, struct kiln_child_ask *ask)
     asking->wall_end = kiln_clock_mono_ns() + child->wall_ms * KILN_NS_PER_MS;
     asking->answered = 0;
     asking->n_opened = 0;
+    asking->n_text = 0;
     r = send_beside(child->fd, iov, 2, ask->fd);
     if (r == 0)
         r = receive_answer(asking);
