@@ -9,9 +9,7 @@
  * answer whose lines are still being looked for is asked for again, until --timeout.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +20,7 @@
 #include "base/metric.h"
 #include "cli/report.h"
 #include "cli/symbols.h"
+#include "cli/symbols_files.h"
 #include "symbol/resolver.h"
 
 enum {
@@ -53,6 +52,7 @@ struct asking {
     struct kiln_buf texts;
     struct kiln_resolver *resolver;
     struct kiln_metrics *metrics;
+    struct kiln_symbols_files files;
     uint64_t deadline_ns;
     /* of one slice */
     uint64_t slice[SLICE];
@@ -156,30 +156,11 @@ static int sort_addresses(struct asking *a)
 
 /* ---- the file, and what belongs to it ---- */
 
-static int open_plain(const char *path, int *ret_fd)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int r = 0;
-
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) < 0)
-        r = -errno;
-    else if (!S_ISREG(st.st_mode))
-        r = S_ISDIR(st.st_mode) ? -EISDIR : KILN_E_UNKNOWN;
-    if (r < 0)
-        close(fd);
-    else
-        *ret_fd = fd;
-    return r;
-}
-
 static int open_elf(const char *path, int *ret_fd)
 {
     struct kiln_err err = {0};
     char magic[4];
-    int r = open_plain(path, ret_fd);
+    int r = kiln_plain_open(path, ret_fd);
 
     if (r < 0 && r != KILN_E_UNKNOWN)
         kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
@@ -187,15 +168,6 @@ static int open_elf(const char *path, int *ret_fd)
              memcmp(magic, "\177ELF", sizeof(magic)) != 0)
         kiln_err_set(&err, KILN_E_UNKNOWN, NULL, "no program or library (an ELF file is wanted)");
     return err.code ? kiln_cli_fail(path, &err) : 0;
-}
-
-static int open_wanted(void *context, const struct kiln_wanted *wanted, int *ret_fd)
-{
-    const struct asking *a = context;
-
-    if (wanted->kind == KILN_WANTED_DEBUG && a->cli->args.resolve.debug)
-        return open_plain(a->cli->args.resolve.debug, ret_fd);
-    return -ENOENT;
 }
 
 /* ---- texts ---- */
@@ -322,8 +294,8 @@ static int ask_slice(struct asking *a, uint32_t first, uint32_t n, uint32_t *kep
                                        .id = 1,
                                        .version = 1,
                                        .key = kiln_str_of(a->path),
-                                       .open = open_wanted,
-                                       .context = a};
+                                       .open = kiln_symbols_files_open,
+                                       .context = &a->files};
     bool late = kiln_clock_mono_ns() >= a->deadline_ns;
     int r;
 
@@ -439,13 +411,17 @@ static int start(struct asking *a)
         kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
     else
         r = kiln_resolver_new(&opts, &a->resolver, &err);
-    return r < 0 ? kiln_cli_fail(NULL, &err) : 0;
+    if (r < 0)
+        return kiln_cli_fail(NULL, &err);
+    r = kiln_symbols_files_init(&a->files, a->cli, a->path);
+    return r < 0 ? kiln_cli_fail(a->path, &(struct kiln_err){.code = r}) : 0;
 }
 
 static void end(struct asking *a)
 {
     kiln_resolver_free(a->resolver);
     kiln_metrics_free(a->metrics);
+    kiln_symbols_files_done(&a->files);
     kiln_buf_done(&a->texts);
     kiln_free(a->answers);
     kiln_free(a->left);
@@ -465,6 +441,7 @@ int kiln_symbols_run_resolve(struct kiln_cli *cli)
     a->cli = cli;
     a->path = cli->args.operands.items[FILE_OPERAND];
     a->fd = -1;
+    a->files.where.root = -1;
     a->budget.limit = SIZE_MAX;
     kiln_buf_init(&a->texts, cli->out.max);
     code = open_elf(a->path, &a->fd);

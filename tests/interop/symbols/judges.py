@@ -24,8 +24,11 @@ def place(text):
     row = re.match(r"(.*?):(\d+|\?)(?::\d+)?$", text)
     if not row:
         return "??", 0
-    file = row[1] if row[1] in ("??", "") else os.path.normpath(row[1])
-    return file or "??", int(row[2]) if row[2] != "?" else 0
+    line = int(row[2]) if row[2] != "?" else 0
+    # Without a line it may be the linker's name of an object's source, which has no folder.
+    if row[1] in ("??", "") or line == 0 and "/" not in row[1]:
+        return "??", 0
+    return os.path.normpath(row[1]), line
 
 
 def frames_of(text):
@@ -42,7 +45,7 @@ def frames_of(text):
         pair.append(line)
         if len(pair) == 2:
             file, number = place(pair[1])
-            frames.append((pair[0].split(" inlined at ")[0] or "??", file, number))
+            frames.append((re.split(" inlined (?:at|in) ", pair[0])[0] or "??", file, number))
             pair = []
     return found
 
@@ -62,6 +65,11 @@ def llvm(program, addresses):
     paths = [f"--debug-file-directory={program.debug_dir}"] if program.debug_dir else []
     return frames_of(ask([tool, f"--obj={program.path}", *paths, "-a", "-i", "--functions=linkage", "--no-demangle",
                           "--output-style=GNU"], addresses).stdout)
+
+
+def gimli(program, addresses):
+    """The addr2line crate's program, where GIMLI_ADDR2LINE names it."""
+    return frames_of(ask([os.environ["GIMLI_ADDR2LINE"], "-e", program.debug or program.path, "-a", "-f", "-i"], addresses).stdout)
 
 
 def kiln_command(program, *more):
