@@ -19,6 +19,8 @@
 
 struct kiln_sources; /* api/sources.h */
 struct kiln_gate;    /* pipeline/gate.h */
+struct kiln_depot;   /* naming/depot.h */
+struct kiln_naming;  /* naming/job.h */
 
 struct kiln_api {
     struct kiln_querier *querier; /* all borrowed */
@@ -29,6 +31,8 @@ struct kiln_api {
     struct kiln_metrics *metrics;       /* NULL: nothing is counted */
     const struct kiln_sources *sources; /* NULL: no directory of source text is configured */
     const struct kiln_about *about;     /* NULL: nothing is told of the server itself */
+    struct kiln_depot *depot;           /* NULL: no debug files are taken */
+    struct kiln_naming *naming;         /* NULL: nothing is named here */
     bool multitenant;
 };
 

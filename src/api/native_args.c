@@ -90,6 +90,15 @@ static int parse_count(struct kiln_native_call *call, const char *param, struct 
     return 0;
 }
 
+static int parse_bytes(struct kiln_native_call *call, const char *param, struct kiln_str text,
+                       uint64_t *ret)
+{
+    if (kiln_str_parse_u64(text, ret) < 0)
+        return kiln_native_refuse(call, param, "not a number of bytes: \"%.*s\"", quoted(text),
+                                  text.ptr);
+    return 0;
+}
+
 static int parse_flag(struct kiln_native_call *call, const char *param, struct kiln_str text,
                       bool *ret)
 {
@@ -244,6 +253,8 @@ static struct kiln_str *text_of(struct kiln_native_args *args, int param)
         return &args->type;
     case KILN_NATIVE_FILE:
         return &args->file;
+    case KILN_NATIVE_SHA256:
+        return &args->sha256;
     case KILN_NATIVE_NORMALIZE:
         return &args->normalize;
     case KILN_NATIVE_LEFT_QUERY:
@@ -317,6 +328,12 @@ static int read_one(struct kiln_native_call *call, int param, struct kiln_str va
         return add_id(call, name, value, &args->profile_ids, 16);
     case KILN_NATIVE_EXACT:
         return parse_flag(call, name, value, &args->exact);
+    case KILN_NATIVE_MISSING:
+        return parse_flag(call, name, value, &args->missing);
+    case KILN_NATIVE_OFFSET:
+        return parse_bytes(call, name, value, &args->offset);
+    case KILN_NATIVE_TOTAL:
+        return parse_bytes(call, name, value, &args->total);
     default:
         return read_order(call, value);
     }

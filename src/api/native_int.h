@@ -14,6 +14,7 @@
  *   native_query.c, native_diff.c, native_labels.c, native_found.c, native_windows.c,
  *   native_function.c, native_source.c, native_services.c, native_deployments.c,
  *   native_annotations.c   questions
+ *   native_symbols.c   debug files, and what lacks names
  *   native_session.c, native_status.c, native_drops.c, native_agents.c   about the server itself
  *
  * Threads: a call has one owner, the worker that answers it.
@@ -61,7 +62,11 @@
     X(TIMEOUT, "timeout")                                                                          \
     X(NAME, "name")                                                                                \
     X(TYPE, "type")                                                                                \
-    X(FILE, "file")
+    X(FILE, "file")                                                                                \
+    X(OFFSET, "offset")                                                                            \
+    X(TOTAL, "total")                                                                              \
+    X(SHA256, "sha256")                                                                            \
+    X(MISSING, "missing")
 
 enum kiln_native_param {
 #define X(suffix, name) KILN_NATIVE_##suffix,
@@ -102,13 +107,14 @@ enum {
 /* What was said; what was not has its default. */
 struct kiln_native_args {
     uint64_t said; /* KILN_NATIVE_BIT()s */
-    struct kiln_str query, format, with, without, service, name, type, file;
+    struct kiln_str query, format, with, without, service, name, type, file, sha256;
     uint64_t from_ns, until_ns;
     uint32_t nodes, limit;
     uint64_t step_ns, timeout_ms; /* 0: not said */
     struct kiln_native_texts by, functions;
     struct kiln_native_ids trace_ids, span_ids, profile_ids;
-    bool exact;
+    uint64_t offset, total;
+    bool exact, missing;
     enum kiln_found_order order;
     struct kiln_str normalize;
     struct kiln_native_side left, right;
@@ -304,6 +310,11 @@ int kiln_native_run_findings(struct kiln_native_call *call);
 
 int kiln_native_run_open(struct kiln_native_call *call);
 int kiln_native_run_source(struct kiln_native_call *call);
+
+int kiln_native_run_symbols(struct kiln_native_call *call);
+int kiln_native_run_symbols_of(struct kiln_native_call *call);
+int kiln_native_run_symbols_put(struct kiln_native_call *call);
+int kiln_native_run_symbols_delete(struct kiln_native_call *call);
 
 /* ---- native_query.c ---- */
 

@@ -57,8 +57,8 @@ const struct kiln_command kiln_cmd_config = {
              "A mistake is named with its place, and the exit code is 3 where it is in a file: "
              "run it before a restart.",
     .groups = {&group, &kiln_group_coming_in, &kiln_group_keeping, &kiln_group_asking,
-               &kiln_group_running, &kiln_group_this_host, &kiln_group_host, &kiln_group_whom,
-               &kiln_group_sending},
+               &kiln_group_naming, &kiln_group_running, &kiln_group_this_host, &kiln_group_host,
+               &kiln_group_whom, &kiln_group_sending},
     .examples = {{"kiln config", "what holds here"},
                  {"kiln config --listen :4040 --tokens examples/tokens.yaml",
                   "what would hold with these options"},

@@ -51,8 +51,8 @@ const struct kiln_command kiln_cmd_server = {
              "SIGTERM and SIGINT end it in good order, a second one at once. SIGHUP reads the "
              "rules of redaction and the tokens again; tokens and certificates are also read when "
              "they change.",
-    .groups = {&kiln_group_coming_in, &kiln_group_keeping, &kiln_group_asking, &kiln_group_running,
-               &kiln_group_this_host, &kiln_group_host, &kiln_group_whom},
+    .groups = {&kiln_group_coming_in, &kiln_group_keeping, &kiln_group_asking, &kiln_group_naming,
+               &kiln_group_running, &kiln_group_this_host, &kiln_group_host, &kiln_group_whom},
     .examples = {{"kiln server --data-dir /tmp/profiles --listen 127.0.0.1:0", "on any free port"},
                  {"kiln server --data-dir /tmp/profiles --memory-limit 256M", "within 256 MiB"},
                  {"kiln server --listen :4040 --tokens examples/tokens.yaml",

@@ -10,13 +10,14 @@ static const struct {
     const char *operand; /* what it needs at least one of; NULL: it takes none */
     int (*run)(struct kiln_cli *cli);
 } verbs[] = {
+    {"upload", "FILE or DIR", kiln_symbols_run_upload},
     {"list", NULL, kiln_symbols_run_list},
     {"missing", NULL, kiln_symbols_run_missing},
     {"delete", "BUILD_ID", kiln_symbols_run_delete},
     {"resolve", "FILE", kiln_symbols_run_resolve},
 };
 
-static const char *const words[] = {"list", "missing", "delete", "resolve", NULL};
+static const char *const words[] = {"upload", "list", "missing", "delete", "resolve", NULL};
 
 static int run(struct kiln_cli *cli)
 {
@@ -32,10 +33,14 @@ static int run(struct kiln_cli *cli)
                                   cli->args.operands.items[1]);
         return verbs[i].run(cli);
     }
-    return kiln_cli_usage(cli->command, "%.40s: give one of list, missing, delete, resolve", verb);
+    return kiln_cli_usage(cli->command, "%.40s: give one of upload, list, missing, delete, resolve",
+                          verb);
 }
 
 static const struct kiln_option options[] = {
+    KILN_OPT("dry-run", 0, KILN_OPT_FLAG, push.dry_run, NULL, "upload nothing, say what would go"),
+    KILN_OPT("force", 0, KILN_OPT_FLAG, symbols.force, NULL,
+             "upload also where the server has a file of that build id"),
     KILN_OPT_LIMIT("show at most N of what is missing (50; 0: all)"),
     KILN_OPT_JSON,
     KILN_OPT_WIDE,
@@ -45,14 +50,18 @@ static const struct kiln_option_group group = {"Symbols", options};
 
 const struct kiln_command kiln_cmd_symbols = {
     .name = "symbols",
-    .summary = "debug files on a server, names of addresses: list, missing, resolve, and more",
-    .operands = "VERB [BUILD_ID|FILE [ADDRESS]]...",
+    .summary = "debug files on a server, names of addresses: upload, missing, resolve",
+    .operands = "VERB [FILE|DIR|BUILD_ID|ADDRESS]...",
     .operands_min = 1,
     .operands_max = KILN_OPERANDS_ANY,
     .words = words,
     .about =
-        "A server names what arrives without names (a build id and an address) from debug files. "
-        "`list` shows those it has. `missing` shows what has samples but neither names nor lines, "
+        "A server names what arrives without names (a build id and an address) from debug files, "
+        "whenever they come. `upload FILE|DIR...` sends it what is found in files and directories: "
+        "debug files (-dbgsym packages, what objcopy --only-keep-debug or eu-strip split off), "
+        "programs and libraries that were not stripped, PROGRAM.dwp beside its PROGRAM; of each "
+        "build id once, in parts, and not what is there already. `list` shows those it has. "
+        "`missing` shows what has samples but neither names nor lines, "
         "most samples first: where it was looked for, and why it was not found. `delete BUILD_ID` "
         "removes the files of a build id.\n"
         "\n"
@@ -63,7 +72,9 @@ const struct kiln_command kiln_cmd_symbols = {
         "inlined into is on the next line, without the address. It reads in a confined process, "
         "and takes --timeout at most (60s); what has no lines by then has its name alone.",
     .groups = {&group, &kiln_group_resolve, &kiln_group_remote},
-    .examples = {{"kiln symbols resolve /bin/sh 0x8000", "what is there"},
+    .examples = {{"kiln symbols missing", "what has samples but no names"},
+                 {"kiln symbols upload --dry-run /usr/lib/debug", "what of it the server lacks"},
+                 {"kiln symbols resolve /bin/sh 0x8000", "what is there"},
                  {"echo 8000 | kiln symbols resolve --addr2line /bin/sh",
                   "the same from standard input, in addr2line's form"}},
     .defaults = {.limit = 50},

@@ -17,6 +17,6 @@ extern const struct kiln_command kiln_cmd_agent, kiln_cmd_annotate, kiln_cmd_che
 
 /* Groups of options of `kiln server`: server_options.c. */
 extern const struct kiln_option_group kiln_group_coming_in, kiln_group_keeping, kiln_group_asking,
-    kiln_group_running, kiln_group_this_host;
+    kiln_group_naming, kiln_group_running, kiln_group_this_host;
 
 #endif /* KILN_CLI_COMMANDS_H */

@@ -2,8 +2,9 @@
 /*
  * kiln [COMMAND [WORD]...]: finds the row of the command (none: all in one), reads its words, runs
  * it, writes what it had to say.  A command fills cli.out; only here it reaches standard output, so
- * that a failed command prints no half answer.  `kiln --names-child` is not for people: the host
- * profiler starts it to read names (symbol/resolver.h).
+ * that a failed command prints no half answer.  `kiln --names-child` and `--debuginfod-child` are
+ * not for people: we start them to read names (symbol/resolver.h) and to fetch debug files
+ * (naming/fetch.h).
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -14,33 +15,16 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/input.h"
+#include "naming/fetch.h"
 #include "symbol/resolver.h"
 
 const struct kiln_command *const kiln_commands[] = {
-    &kiln_cmd_record,
-    &kiln_cmd_top,
-    &kiln_cmd_tree,
-    &kiln_cmd_list,
-    &kiln_cmd_flamegraph,
-    &kiln_cmd_graph,
-    &kiln_cmd_diff,
-    &kiln_cmd_info,
-    &kiln_cmd_convert,
-    &kiln_cmd_merge,
-    &kiln_cmd_check,
-    &kiln_cmd_server,
-    &kiln_cmd_agent,
-    &kiln_cmd_config,
-    &kiln_cmd_push,
-    &kiln_cmd_query,
-    &kiln_cmd_annotate,
-    &kiln_cmd_loadgen,
-    &kiln_cmd_store,
-    &kiln_cmd_symbols,
-    &kiln_cmd_help,
-    &kiln_cmd_version,
-    &kiln_cmd_completion,
-    NULL,
+    &kiln_cmd_record,     &kiln_cmd_top,     &kiln_cmd_tree,       &kiln_cmd_list,
+    &kiln_cmd_flamegraph, &kiln_cmd_graph,   &kiln_cmd_diff,       &kiln_cmd_info,
+    &kiln_cmd_convert,    &kiln_cmd_merge,   &kiln_cmd_check,      &kiln_cmd_server,
+    &kiln_cmd_agent,      &kiln_cmd_config,  &kiln_cmd_push,       &kiln_cmd_query,
+    &kiln_cmd_annotate,   &kiln_cmd_loadgen, &kiln_cmd_store,      &kiln_cmd_symbols,
+    &kiln_cmd_help,       &kiln_cmd_version, &kiln_cmd_completion, NULL,
 };
 
 static int no_such_command(const char *name)
@@ -105,6 +89,8 @@ int main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "--names-child") == 0)
         _exit(kiln_resolver_child());
+    if (argc > 2 && strcmp(argv[1], "--debuginfod-child") == 0)
+        _exit(kiln_fetch_child(argc - 2, argv + 2));
     if (argc >= 2)
         cli.command = kiln_command_named(command_name(argv[1]));
     if (!cli.command && argv[1][0] == '-') { /* kiln --data-dir ... */

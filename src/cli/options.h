@@ -139,6 +139,10 @@ struct kiln_args {
         struct kiln_list debug_dirs;
         bool addr2line;
     } resolve;
+    /* symbols */
+    struct {
+        bool force;
+    } symbols;
     /* help */
     bool help, man;
 };
@@ -178,7 +182,7 @@ struct kiln_example {
     const char *text;
 };
 
-enum { KILN_GROUPS_MAX = 9, KILN_EXAMPLES_MAX = 6, KILN_OPERANDS_ANY = 255 };
+enum { KILN_GROUPS_MAX = 10, KILN_EXAMPLES_MAX = 6, KILN_OPERANDS_ANY = 255 };
 
 struct kiln_command {
     const char *name;

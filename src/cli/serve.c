@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
+#include "naming/depot.h"
 #include "pipeline/receivers/scrape.h"
 
 enum { DRAIN_MS = 10000, CONNECTIONS_MAX = 4096 };
@@ -71,6 +72,8 @@ static int open_parts(struct kiln_serve *serve, struct kiln_err *err)
     if (r == 0)
         r = kiln_serve_pipeline(serve, err);
     if (r == 0)
+        r = kiln_serve_naming(serve, err);
+    if (r == 0)
         r = kiln_serve_query(serve, err);
     if (r == 0)
         r = kiln_serve_routes(serve, err);
@@ -114,10 +117,12 @@ static void finish(struct kiln_serve *serve)
     kiln_router_free(serve->otlp);
     kiln_router_free(serve->starting);
     kiln_serve_query_done(serve);
+    kiln_serve_naming_done(serve);
     if (serve->engine && kiln_store_flush(serve->engine, &err) < 0)
         kiln_log(serve->log, KILN_LOG_WARN, "the head stays in the log", "reason", "%s", err.text,
                  NULL);
     kiln_memory_done(&serve->memory); /* whose thread asks the store's cache to give way */
+    kiln_depot_close(serve->depot);
     if (serve->engine)
         serve->engine->ops->close(serve->engine);
     kiln_serve_pipeline_done(serve);
@@ -194,7 +199,7 @@ int kiln_serve_check(const struct kiln_server_config *config)
     if (r == 0)
         r = kiln_serve_check_rules(config, &err);
     if (r == 0)
-        r = kiln_sources_new(config->sources, config->n_sources, &serve.sources, &err);
+        r = kiln_sources_new(config->source.items, config->source.n, &serve.sources, &err);
     kiln_sources_free(serve.sources);
     return r < 0 ? kiln_daemon_fail(&err) : KILN_EXIT_WELL;
 }

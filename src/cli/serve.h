@@ -83,6 +83,8 @@ struct kiln_serve {
     struct kiln_querier *querier;
     struct kiln_kept *kept;
     struct kiln_sources *sources; /* NULL: none are configured */
+    struct kiln_depot *depot;     /* debug files */
+    struct kiln_naming *naming;
     struct kiln_api api;
     struct kiln_about about;
     struct kiln_pulse pulse;
@@ -156,6 +158,12 @@ uint64_t kiln_serve_disk_free(const struct kiln_serve *serve, bool *ret_full);
 KILN_CHECK int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err);
 KILN_CHECK int kiln_serve_query_routes(struct kiln_serve *serve);
 void kiln_serve_query_done(struct kiln_serve *serve);
+
+/* ---- server_naming.c ---- */
+
+/* Opens the debug files, and starts the thread that names from them; `done` ends it. */
+KILN_CHECK int kiln_serve_naming(struct kiln_serve *serve, struct kiln_err *err);
+void kiln_serve_naming_done(struct kiln_serve *serve);
 
 /* ---- server_process.c ---- */
 

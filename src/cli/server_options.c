@@ -59,6 +59,20 @@ static const struct kiln_option ask_options[] = {
 };
 const struct kiln_option_group kiln_group_asking = {"Asking", ask_options};
 
+static const struct kiln_option naming_options[] = {
+    KILN_OPT("symbols-quota", 0, KILN_OPT_SIZE, server.symbols_quota, "SIZE",
+             "so much of debug files is kept; the least recently used go first (10G)"),
+    KILN_OPT(
+        "symbols-path", 0, KILN_OPT_LIST, server.symbols_path_flag, "DIR",
+        "look for debug files here too, by build id: DIR/.build-id/AB/CDEF.debug; may be given "
+        "more than once (/usr/lib/debug is looked into anyway)"),
+    KILN_OPT("debuginfod", 0, KILN_OPT_LIST, server.debuginfod_flag, "URL",
+             "ask this server for debug files that nobody uploaded; may be given more than once "
+             "(none: build ids are told to nobody)"),
+    KILN_OPT_END,
+};
+const struct kiln_option_group kiln_group_naming = {"Naming", naming_options};
+
 static const char *const switches[] = {"auto", "on", "off", NULL};
 
 static const struct kiln_option this_host_options[] = {

@@ -40,8 +40,8 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     r = kiln_kept_open(serve->io, &serve->kept, err);
-    if (r == 0 && serve->config->n_sources)
-        r = kiln_sources_new(serve->config->sources, serve->config->n_sources, &serve->sources,
+    if (r == 0 && serve->config->source.n)
+        r = kiln_sources_new(serve->config->source.items, serve->config->source.n, &serve->sources,
                              err);
     if (r < 0)
         return r;
@@ -50,6 +50,8 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
                                    .kept = serve->kept,
                                    .log = serve->log,
                                    .sources = serve->sources,
+                                   .depot = serve->depot,
+                                   .naming = serve->naming,
                                    .gate = serve->gate,
                                    .metrics = serve->metrics,
                                    .about = &serve->about,

@@ -30,7 +30,7 @@ static const struct kiln_field top_fields[] = {
     FIELD("scrape", LIST, scrape),  FIELD("redaction", LIST, redaction),
     FIELD("tokens", TEXT, tokens),  FIELD("query", MAP, query),
     FIELD("agent", MAP, agent.map), FIELD("profiling", MAP, host.profiling),
-    FIELD("watch", NODE, others),
+    FIELD("symbols", MAP, symbols), FIELD("watch", NODE, others),
 };
 
 static const struct kiln_field server_fields[] = {
@@ -71,6 +71,12 @@ static const struct kiln_field store_fields[] = {
     FIELD("rules", LIST, rules),
 };
 
+static const struct kiln_field symbols_fields[] = {
+    FIELD("quota", SIZE, symbols_quota),
+    FIELD("path", EITHER, symbols_path),
+    FIELD("debuginfod", EITHER, debuginfod),
+};
+
 static const struct kiln_field query_fields[] = {
     FIELD("timeout", DURATION, query_timeout_ns),
     FIELD("memory", SIZE, query_memory),
@@ -93,6 +99,7 @@ const struct kiln_settings_map kiln_settings_maps[KILN_SETTINGS_MAPS] = {
     MAP("server.limits", limits, limit_fields),
     MAP("store", store, store_fields),
     MAP("query", query, query_fields),
+    MAP("symbols", symbols, symbols_fields),
     MAP("agent", agent.map, kiln_agent_fields),
     MAP("agent.only", host.only.map, kiln_only_fields),
     MAP("agent.except", host.except.map, kiln_except_fields),
@@ -258,6 +265,9 @@ static const struct kiln_field variables[] = {
     FIELD("KILN_LOG_FORMAT", TEXT, log_format),
     FIELD("KILN_READY_FILE", TEXT, ready_file),
     FIELD("KILN_SOURCE", EITHER, source),
+    FIELD("KILN_SYMBOLS_QUOTA", SIZE, symbols_quota),
+    FIELD("KILN_SYMBOLS_PATH", EITHER, symbols_path),
+    FIELD("KILN_DEBUGINFOD", EITHER, debuginfod),
     FIELD("KILN_MEMORY_LIMIT", SIZE, memory_limit),
     FIELD("KILN_RETENTION", DURATION, retention_ns),
     FIELD("KILN_RETENTION_SIZE", SIZE, retention_size),
@@ -457,6 +467,7 @@ static void fill_defaults(struct kiln_settings *set)
     set->series_max = (uint32_t)or_number(set->series_max, 50000);
     set->retention_ns = or_number(set->retention_ns, 14 * 86400 * KILN_NS_PER_S);
     set->disk_percent = (uint32_t)or_number(set->disk_percent, 80);
+    set->symbols_quota = or_number(set->symbols_quota, (uint64_t)10 << 30);
     set->query_timeout_ns = or_number(set->query_timeout_ns, 60 * KILN_NS_PER_S);
     set->query_bytes = or_number(set->query_bytes, (uint64_t)16 << 30);
     set->query_nodes = (uint32_t)or_number(set->query_nodes, 1 << 20);
@@ -553,7 +564,7 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     *config = (struct kiln_server_config){.flags = *flags};
     r = read_variables(&config->variables, err);
     if (r == 0)
-        r = kiln_settings_join_sources(config, err);
+        r = kiln_settings_join_words(config, err);
     if (r < 0)
         return r;
     config->set.config = or_else(flags->config, config->variables.config);
@@ -569,7 +580,7 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     fill_agent(config);
     r = check_log(&config->set, err);
     if (r == 0)
-        r = kiln_settings_list_sources(config, err);
+        r = kiln_settings_list_words(config, err);
     if (r == 0 && server)
         r = check_server(&config->set, err);
     return r < 0 ? r : check_host(config, err);
@@ -592,9 +603,7 @@ void kiln_settings_done(struct kiln_server_config *config)
     kiln_free(config->rules);
     kiln_free(config->series_labels);
     kiln_free(config->query_tenants);
-    kiln_free(config->sources);
-    kiln_free(config->sources_joined);
-    kiln_free(config->sources_words);
+    kiln_settings_free_words(config);
     kiln_config_free(config->file);
     *config = (struct kiln_server_config){0};
 }

@@ -29,6 +29,13 @@ struct kiln_list {
     uint32_t n;
 };
 
+/* The same from wherever it was said, in the end. */
+struct kiln_words {
+    const char **items;
+    uint32_t n;
+    char *joined, *cut; /* what options said; where they are cut apart */
+};
+
 /* A NULL, a zero and a false stand for "not said". */
 struct kiln_settings {
     const char *config;
@@ -41,6 +48,9 @@ struct kiln_settings {
     const char *ready_file;
     struct kiln_either source;    /* directories of source text: "a:b=c", or a list */
     struct kiln_list source_flag; /* what --source said, each time */
+    struct kiln_either symbols_path, debuginfod; /* where debug files are looked for */
+    struct kiln_list symbols_path_flag, debuginfod_flag;
+    uint64_t symbols_quota;
     uint64_t memory_limit;
     uint64_t retention_ns, retention_size;
     uint64_t query_timeout_ns, query_memory; /* 0: half of what questions have */
@@ -55,7 +65,7 @@ struct kiln_settings {
     uint64_t query_bytes, query_range_ns; /* 0: no limit */
     uint32_t query_nodes;
     /* maps that were read */
-    const struct kiln_node *root, *server, *store, *query, *tls, *limits, *others;
+    const struct kiln_node *root, *server, *store, *query, *tls, *limits, *symbols, *others;
 };
 
 struct kiln_server_config {
@@ -67,9 +77,9 @@ struct kiln_server_config {
     struct kiln_retention_rule *rules;
     struct kiln_str *series_labels;
     struct kiln_query_tenant *query_tenants;
-    const char **sources;                 /* "DIR" or "PREFIX=DIR" */
-    char *sources_joined, *sources_words; /* what --source said; where they are cut apart */
-    uint32_t n_rules, n_series_labels, n_query_tenants, n_sources;
+    struct kiln_words source; /* "DIR" or "PREFIX=DIR" */
+    struct kiln_words symbols_path, debuginfod;
+    uint32_t n_rules, n_series_labels, n_query_tenants;
     char default_dir[PATH_MAX], default_spool[PATH_MAX];
 };
 

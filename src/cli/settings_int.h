@@ -8,7 +8,7 @@
 #include "cli/settings.h"
 
 enum {
-    KILN_SETTINGS_MAPS = 11,
+    KILN_SETTINGS_MAPS = 12,
     KILN_AGENT_FIELDS = 15,
     KILN_WHOM_FIELDS = 3,
     KILN_EXPORT_FIELDS = 10,
@@ -37,9 +37,10 @@ extern const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS],
     kiln_export_fields[KILN_EXPORT_FIELDS], kiln_spool_fields[KILN_SPOOL_FIELDS],
     kiln_agent_variables[KILN_AGENT_VARIABLES];
 
-/* Joins what --source said each time, as KILN_SOURCE has it; lists what holds in the end. */
-KILN_CHECK int kiln_settings_join_sources(struct kiln_server_config *config, struct kiln_err *err);
-KILN_CHECK int kiln_settings_list_sources(struct kiln_server_config *config, struct kiln_err *err);
+/* Joins what an option said each time, as its variable has it; lists what holds in the end. */
+KILN_CHECK int kiln_settings_join_words(struct kiln_server_config *config, struct kiln_err *err);
+KILN_CHECK int kiln_settings_list_words(struct kiln_server_config *config, struct kiln_err *err);
+void kiln_settings_free_words(struct kiln_server_config *config);
 
 /* The variable of a field, the first of several, or the first that is set; NULL: there is none, and
  * no option. */

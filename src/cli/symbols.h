@@ -2,6 +2,7 @@
 /*
  * symbols - the verbs of `kiln symbols`, each in a file of its own.
  *
+ *   symbols_upload.c   upload: debug files to a server
  *   symbols_list.c     list, missing, delete: what a server has of debug files, and what it lacks
  *   symbols_resolve.c  resolve: names and lines of addresses, without a server
  *
@@ -13,6 +14,7 @@
 
 #include "cli/cli.h"
 
+KILN_CHECK int kiln_symbols_run_upload(struct kiln_cli *cli);
 KILN_CHECK int kiln_symbols_run_list(struct kiln_cli *cli);
 KILN_CHECK int kiln_symbols_run_missing(struct kiln_cli *cli);
 KILN_CHECK int kiln_symbols_run_delete(struct kiln_cli *cli);

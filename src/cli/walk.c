@@ -52,7 +52,7 @@ static bool is_file(const FTSENT *entry)
 
 static int visit(struct kiln_operands *paths, FTS *tree, FTSENT *entry, struct kiln_err *err)
 {
-    bool hidden = entry->fts_level > 0 && entry->fts_name[0] == '.';
+    bool hidden = !paths->hidden && entry->fts_level > 0 && entry->fts_name[0] == '.';
 
     if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS)
         return kiln_err_set(err, -entry->fts_errno, entry->fts_path, "%s",

@@ -2,8 +2,8 @@
 /*
  * walk - the files that operands name: files as they are, directories with all that is in them.
  *
- * Hidden files and directories are passed over, symbolic links to directories are not followed;
- * what is found comes in the order of names.
+ * Hidden files and directories are passed over unless they are wanted, symbolic links to
+ * directories are not followed; what is found comes in the order of names.
  *
  * Threads: one owner at a time.
  */
@@ -21,6 +21,7 @@ struct kiln_path {
 struct kiln_operands {
     struct kiln_path *items;
     uint32_t n, cap;
+    bool hidden; /* are wanted; set behind init */
     struct kiln_arena arena;
     struct kiln_budget budget;
 };

@@ -96,19 +96,12 @@ void kiln_depot_close(struct kiln_depot *depot)
     kiln_free(depot);
 }
 
-void kiln_depot_on_change(struct kiln_depot *depot,
-                          void (*changed)(void *context, const char *tenant,
-                                          const struct kiln_depot_file *file),
+void kiln_depot_on_upload(struct kiln_depot *depot,
+                          void (*uploaded)(void *context, const struct kiln_depot_file *file),
                           void *context)
 {
-    depot->changed = changed;
+    depot->uploaded = uploaded;
     depot->context = context;
-}
-
-void kiln_depot_tell(struct kiln_depot *depot, const struct kiln_depot_file *file)
-{
-    if (depot->changed)
-        depot->changed(depot->context, file->tenant, file);
 }
 
 /* ---- the list; with the lock ---- */
@@ -128,7 +121,6 @@ int kiln_depot_add(struct kiln_depot *depot, const struct kiln_depot_file *file)
     entry->saved_ns = file->used_ns;
     depot->files[depot->n_files++] = entry;
     depot->file_bytes += file->facts.bytes;
-    depot->generation++;
     return 0;
 }
 
@@ -138,7 +130,6 @@ static void take_out(struct kiln_depot *depot, uint32_t i)
 
     depot->file_bytes -= entry->file.facts.bytes;
     depot->files[i] = depot->files[--depot->n_files];
-    depot->generation++;
     kiln_free(entry);
 }
 
@@ -302,7 +293,6 @@ void kiln_depot_each(struct kiln_depot *depot, const char *tenant,
 int kiln_depot_delete(struct kiln_depot *depot, const char *tenant, struct kiln_str build_id,
                       uint32_t *ret_n, struct kiln_err *err)
 {
-    struct kiln_depot_file gone = {0};
     uint32_t n = 0;
     int r = 0;
 
@@ -311,13 +301,10 @@ int kiln_depot_delete(struct kiln_depot *depot, const char *tenant, struct kiln_
         if (strcmp(depot->files[i]->file.tenant, tenant) != 0 ||
             !is_of(&depot->files[i]->file, build_id))
             continue;
-        gone = depot->files[i]->file;
         r = remove_at(depot, i);
         n += r == 0;
     }
     pthread_mutex_unlock(&depot->lock);
-    if (n)
-        kiln_depot_tell(depot, &gone);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "cannot be removed: %s", kiln_err_text(r));
     *ret_n = n;
@@ -393,14 +380,4 @@ void kiln_depot_stats(struct kiln_depot *depot, struct kiln_depot_stats *ret_sta
                                            .files = depot->n_files,
                                            .uploads = depot->n_uploads};
     pthread_mutex_unlock(&depot->lock);
-}
-
-uint64_t kiln_depot_generation(struct kiln_depot *depot)
-{
-    uint64_t generation;
-
-    pthread_mutex_lock(&depot->lock);
-    generation = depot->generation;
-    pthread_mutex_unlock(&depot->lock);
-    return generation;
 }

@@ -133,12 +133,9 @@ struct kiln_depot_stats {
 };
 void kiln_depot_stats(struct kiln_depot *depot, struct kiln_depot_stats *ret_stats);
 
-/* Grows whenever a file comes or goes: who named from the depot looks again then. */
-uint64_t kiln_depot_generation(struct kiln_depot *depot);
-/* Called, without locks, after a file came or went; set before anybody else knows the depot. */
-void kiln_depot_on_change(struct kiln_depot *depot,
-                          void (*changed)(void *context, const char *tenant,
-                                          const struct kiln_depot_file *file),
+/* Called, without locks, after a file was uploaded; NULL: nobody.  Set while nobody uploads. */
+void kiln_depot_on_upload(struct kiln_depot *depot,
+                          void (*uploaded)(void *context, const struct kiln_depot_file *file),
                           void *context);
 
 #endif /* KILN_NAMING_DEPOT_H */

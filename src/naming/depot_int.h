@@ -45,9 +45,8 @@ struct kiln_depot {
     struct kiln_depot_upload *uploads;
     uint32_t n_files, cap_files, n_uploads, cap_uploads;
     uint64_t file_bytes, reserved_bytes;
-    uint64_t generation;
     struct kiln_budget budget;
-    void (*changed)(void *context, const char *tenant, const struct kiln_depot_file *file);
+    void (*uploaded)(void *context, const struct kiln_depot_file *file);
     void *context;
     struct kiln_metric *evicted, *retired, *taken, *refused;
 };
@@ -62,7 +61,6 @@ KILN_CHECK int kiln_depot_replace(struct kiln_depot *depot, const struct kiln_de
 /* NULL: none. */
 struct kiln_depot_entry *kiln_depot_find(struct kiln_depot *depot, const char *tenant,
                                          struct kiln_str build_id, enum kiln_debug_kind kind);
-void kiln_depot_tell(struct kiln_depot *depot, const struct kiln_depot_file *file);
 
 /* ---- depot_load.c ---- */
 

@@ -355,7 +355,8 @@ static int take_part(struct kiln_depot *depot, struct kiln_depot_upload *upload,
     ret_state->kind = file.facts.kind;
     snprintf(ret_state->build_id, sizeof(ret_state->build_id), "%s", kiln_depot_file_id(&file));
     kiln_metric_add(depot->taken, 1);
-    kiln_depot_tell(depot, &file);
+    if (depot->uploaded)
+        depot->uploaded(depot->context, &file);
     return 0;
 }
 

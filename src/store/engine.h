@@ -345,6 +345,10 @@ struct kiln_engine_ops {
                    int (*each)(void *context, const struct kiln_unnamed *unnamed), void *context,
                    struct kiln_err *err);
 
+    /* Calls `each` for every tenant; a negative answer ends it and is returned. */
+    int (*tenants)(struct kiln_engine *engine, int (*each)(void *context, struct kiln_str tenant),
+                   void *context);
+
     /* Removes every profile of a service, also from the log; back when nothing of it is left. */
     int (*delete_service)(struct kiln_engine *engine, struct kiln_str tenant,
                           struct kiln_str service, uint64_t *ret_profiles, struct kiln_err *err);

@@ -131,6 +131,18 @@ struct kiln_tenant *kiln_tenant_next(struct kiln_store *store, struct kiln_tenan
     return next;
 }
 
+int kiln_store_tenants(struct kiln_engine *engine,
+                       int (*each)(void *context, struct kiln_str tenant), void *context)
+{
+    struct kiln_store *store = kiln_store_of(engine);
+    int r = 0;
+
+    for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t && r >= 0;
+         t = kiln_tenant_next(store, t))
+        r = each(context, kiln_str_of(t->name));
+    return r < 0 ? r : 0;
+}
+
 void kiln_tenant_free(struct kiln_tenant *tenant)
 {
     for (uint32_t i = 0; i < tenant->n_blocks; i++)

@@ -3,6 +3,7 @@
 """Our own API against docs/openapi.yaml: every path and method answers, answers are as the file says, all that it documents occurs,
 and what a stranger may send stays within limits and says so."""
 import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+from debug_files import Invented, profile, small_elf  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
 
 try:
@@ -90,8 +92,11 @@ def fill(server):
     push(server, otlp("order-service", "1.0", NOW - 3000, {"main;parse;read": 300000000, "main;parse": 500000000, "main;write": 200000000}))
     push(server, otlp("order-service", "1.1", NOW - 600, {"main;parse;read": 900000000, "main;parse": 500000000}, linked=True))
     push(server, otlp("cart", "7", NOW - 1200, {"main;serve": 60000000, "main": 40000000}, timed=True))
+    push(server, profile([(Invented("ab" * 20), [0x1010, 0x1020])], "unnamed"))
 
 
+BUILD_ID = "0123456789abcdef0123456789abcdef01234567"
+ELF = small_elf(BUILD_ID)
 RANGE = {"from": "now-1h", "until": "now"}
 WINDOWS = {"query": ORDERS, "limit": 5, "overlap_seconds": 30,
            "windows": [{"from": NOW - 596, "until": NOW - 595, "name": "slow", "trace_id": TRACE, "span_id": SPAN},
@@ -136,6 +141,12 @@ CASES = {
     ("GET", "/api/v1/annotations"): [({}, {"service": "cart", **RANGE}, None)],
     ("DELETE", "/api/v1/annotations/{id}"): [({"id": "annotations"}, {}, None)],
     ("GET", "/api/v1/findings"): [({}, {"service": "cart", **RANGE}, None)],
+    ("PUT", "/api/v1/symbols/{build_id}"): [
+        ({"build_id": BUILD_ID}, {"offset": 0, "total": len(ELF), "sha256": hashlib.sha256(ELF).hexdigest(), "name": "shop"}, ELF[:100]),
+        ({"build_id": BUILD_ID}, {}, ELF)],
+    ("GET", "/api/v1/symbols"): [({}, {}, None), ({}, {"missing": "1", "limit": 10}, None)],
+    ("GET", "/api/v1/symbols/{build_id}"): [({"build_id": BUILD_ID}, {}, None)],
+    ("DELETE", "/api/v1/symbols/{build_id}"): [({"build_id": BUILD_ID}, {}, None)],
     ("GET", "/api/v1/session"): [({}, {}, None)],
     ("POST", "/api/v1/session"): [({}, {}, {"token": "reader-token"})],
     ("DELETE", "/api/v1/session"): [({}, {}, None)],
@@ -212,7 +223,7 @@ class Documented(unittest.TestCase):
             if path == "/api/v1/services/{name}":
                 continue  # of the administration, which takes none
             with self.subTest(method=method, path=path):
-                answer = call(self.server, path.format(name="x", id="x"), method, b"{}" if method == "POST" else None, nonsense=1)
+                answer = call(self.server, path.format(name="x", id="x", build_id="x"), method, b"{}" if method == "POST" else None, nonsense=1)
                 self.assertEqual(answer.status, 400)
                 error = answer.json()["error"]
                 self.assertEqual((error["code"], error["where"]), ("unknown_parameter", "nonsense"))
@@ -226,7 +237,7 @@ class Documented(unittest.TestCase):
                     continue
                 if method != "GET":
                     continue
-                answer = call(self.server, path.format(id=PROFILE), query=ORDERS, **{parameter["name"]: "nonsense"})
+                answer = call(self.server, path.format(id=PROFILE, build_id=BUILD_ID), **({} if "symbols" in path else {"query": ORDERS}), **{parameter["name"]: "nonsense"})
                 self.assertEqual(answer.status, 400, answer.body)
                 words = re.search("one of (.*)", answer.json()["error"]["message"])
                 if path == "/api/v1/profiles/{id}":

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 KILN = os.environ.get("KILN", str(ROOT / "build/kiln"))
 EXAMPLE = (ROOT / "packaging/kiln.yaml").read_text()
 TABLES = {"top_fields": "", "server_fields": "server.", "tls_fields": "server.tls.", "limit_fields": "server.limits.",
-          "store_fields": "store.", "query_fields": "query.", "kiln_agent_fields": "agent.",
+          "store_fields": "store.", "query_fields": "query.", "symbols_fields": "symbols.", "kiln_agent_fields": "agent.",
           "kiln_only_fields": "agent.only.", "kiln_except_fields": "agent.except.", "kiln_export_fields": "agent.export.",
           "kiln_spool_fields": "agent.spool.", "profiling_fields": "profiling.", "cpu_fields": "profiling.cpu."}
 OF_OTHERS = {"watch"}
