@@ -129,7 +129,7 @@ static int delete_one(struct kiln_cli *cli, struct kiln_client *client, const ch
     r = path.error ? kiln_err_set(&err, path.error, NULL, "this is no build id")
                    : kiln_client_call(client, &call, &answer, &err);
     if (r == 0 && !kiln_remote_accepted(&answer))
-        r = kiln_err_set(&err, answer.status == 404 ? -ENOENT : -EIO, NULL, "%s", answer.message);
+        r = kiln_err_set(&err, answer.status == 404 ? -EINVAL : -EIO, NULL, "%s", answer.message);
     if (r == 0 && cli->args.json)
         kiln_buf_add_str(&cli->out, kiln_buf_str(&answer.body));
     kiln_buf_done(&path);

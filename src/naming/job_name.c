@@ -277,10 +277,10 @@ static void conclude(struct naming_run *run, int r, const struct kiln_err *err)
                  files->why[0] ? "; " : "", files->why);
     else
         snprintf(why, sizeof(why), "%s", files->why);
-    if (run->left_shallow || run->unnamed->more)
-        wait_s = 0;
-    else if (r < 0)
+    if (r < 0)
         wait_s = SOON_S;
+    else if (found && run->n_left == 0)
+        wait_s = 0; /* what comes next is new */
     pthread_mutex_lock(&naming->lock);
     note = kiln_note_get(&naming->notes, run->tenant, run->unnamed->build_id);
     if (r < 0 && strcmp(note->why, why) != 0)
@@ -291,7 +291,7 @@ static void conclude(struct naming_run *run, int r, const struct kiln_err *err)
     note->shallow = run->left_shallow ? note->shallow + 1 : 0;
     note->again_ns = kiln_clock_mono_ns() + wait_s * KILN_NS_PER_S;
     pthread_mutex_unlock(&naming->lock);
-    naming->unfinished |= wait_s == 0;
+    naming->unfinished |= wait_s == 0 && (run->left_shallow || run->unnamed->more);
     kiln_metric_add(naming->metrics.named, run->n_named);
     kiln_metric_add(naming->metrics.nothing, run->n_nothing);
     kiln_metric_add(r < 0 ? naming->metrics.failed : naming->metrics.files, found);

@@ -147,7 +147,8 @@ class Symbols(unittest.TestCase):
             self.assertGreater(said["sent_bytes"], 20 << 20)
             said = json.loads(kiln(server, "upload", self.folder, "--json"))
             by_path = {pathlib.Path(f["path"]).name: f["outcome"] for f in said["files"]}
-            self.assertEqual(by_path["shop.debug"], "known")
+            self.assertEqual(by_path["large.debug"], "known")
+            self.assertEqual(by_path["shop.debug"], "skipped")  # the same build id
             self.assertEqual(by_path["shop"], "skipped")
             self.assertEqual(by_path["shop.full"], "uploaded")
             self.assertEqual(by_path["shop.c"], "skipped")
