@@ -28,7 +28,7 @@ if(KILN_GCC)
   file(MAKE_DIRECTORY ${KILN_PROGRAMS_DIR})
   set(gcc ${KILN_GCC} ${optimized})
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${programs_from} ${programs_from}/*.c)
-  list(REMOVE_ITEM sources tail.c stubs.c tiny.c)
+  list(REMOVE_ITEM sources tail.c stubs.c tiny.c inlined.c)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
     kiln_program(${name} ${programs_from}/${source}
@@ -45,6 +45,8 @@ if(KILN_GCC)
   kiln_program(chain-fp ${programs_from}/chain.c
     ${KILN_GCC} -O2 -D_GNU_SOURCE -g0 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables
     -fno-optimize-sibling-calls -o chain-fp ${programs_from}/chain.c)
+  kiln_program(inlined ${programs_from}/inlined.c
+    ${KILN_GCC} -O2 -D_GNU_SOURCE -g -static -Wl,--build-id -o inlined ${programs_from}/inlined.c)
   kiln_program(libtiny.so ${programs_from}/tiny.c
     ${gcc} -shared -fPIC -o libtiny.so ${programs_from}/tiny.c)
   kiln_program(stubs ${programs_from}/stubs.c

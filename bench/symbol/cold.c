@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbol/dwarf.h"
+#include "symbol/section.h"
 
 enum { BUDGET = 48 << 20 };
 
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
 
     if (!elf || !scratch)
         die("usage: bench_cold FILE < ADDRESSES");
-    opts.scratch = fileno(scratch);
+    opts.scratch = &(struct kiln_scratch){.fd = fileno(scratch), .max = UINT64_C(4) << 30};
     if (kiln_dwarf_open(elf, &opts, &dwarf) < 0)
         die("the file has no debug information that could be read");
     alternate = attach(dwarf, argv[1]);

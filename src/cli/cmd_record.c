@@ -31,6 +31,9 @@ enum {
     TICK_MS = 250, /* of the progress line */
 };
 
+/* For lines and inlines, of every second's samples: what is recorded is not asked about again. */
+#define NAMES_WAIT_NS (2 * KILN_NS_PER_S)
+
 struct run {
     struct kiln_cli *cli;
     struct kiln_recording rec;
@@ -246,6 +249,7 @@ static int begin(struct run *run, struct kiln_err *err)
         return r;
     opts->hz = opts->hz ? opts->hz : HZ;
     opts->every_ns = opts->every_ns ? opts->every_ns : KILN_NS_PER_S;
+    opts->names_wait_ns = NAMES_WAIT_NS;
     opts->consumer = &run->tape.consumer;
     opts->log = run->log;
     run->rec.hz = opts->hz;

@@ -110,6 +110,7 @@ static int open_publisher(struct kiln_host *host)
 {
     struct kiln_resolver_opts names = {.program = host->opts.names_program,
                                        .cache_bytes = host->opts.memory_bytes / NAMES_PART,
+                                       .patient = host->opts.names_wait_ns > 0,
                                        .scratch_directory = host->opts.symbol_cache,
                                        .shelf_directory = host->opts.symbol_cache,
                                        .shelf_bytes = host->opts.symbol_cache_bytes,
@@ -119,6 +120,7 @@ static int open_publisher(struct kiln_host *host)
                                      .host_id = host->facts.id,
                                      .resource = host->opts.resource,
                                      .n_resource = host->opts.n_resource,
+                                     .names_wait_ns = host->opts.names_wait_ns,
                                      .log = host->opts.log};
     struct kiln_err err = {0};
 

@@ -46,6 +46,7 @@ struct kiln_host_opts {
     const struct kiln_str *resource; /* see host/publish.h */
     uint32_t n_resource;
     bool no_names;             /* addresses alone */
+    uint64_t names_wait_ns;    /* for lines and inlines, with each batch; 0: they come later */
     bool measure;              /* what the programs in the kernel cost, for as long as this runs */
     const char *names_program; /* see symbol/resolver.h; NULL: this very program */
     bool paused;               /* begin with kiln_host_set_rate() */

@@ -305,6 +305,8 @@ int kiln_publish(struct kiln_publisher *publisher, struct kiln_gathering *gather
 
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    if (publisher->opts.names_wait_ns)
+        run.patient_until_ns = kiln_clock_mono_ns() + publisher->opts.names_wait_ns;
     kiln_buf_init(&run.text, (size_t)4 * TEXT_MAX);
     kiln_buf_init(&run.made_up, (size_t)2 * TEXT_MAX);
     r = build(&run);

@@ -20,6 +20,7 @@ struct kiln_publish_opts {
     const struct kiln_str *resource; /* names and values in turn, added to every resource */
     uint32_t n_resource;             /* pairs */
     struct kiln_resolver *resolver;  /* NULL: addresses without names */
+    uint64_t names_wait_ns;          /* of a batch: until lines and inlines are there */
     struct kiln_log *log;            /* may be NULL */
 };
 

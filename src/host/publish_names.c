@@ -289,13 +289,24 @@ static bool same_source(const struct place *x, const struct place *y)
     return x->kind == y->kind && x->object == y->object && x->process == y->process;
 }
 
+static bool has_shallow(const struct kiln_name *names, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (names[i].shallow)
+            return true;
+    return false;
+}
+
 /* False: nobody could be asked, and only names from before are there. */
 static bool ask(struct run *run, const struct asked *asked, const uint64_t *addresses, uint32_t n,
                 struct kiln_name *names)
 {
     struct kiln_publisher *publisher = run->publisher;
-    int r = kiln_resolver_ask(publisher->opts.resolver, &asked->source, addresses, n, names);
+    int r;
 
+    do
+        r = kiln_resolver_ask(publisher->opts.resolver, &asked->source, addresses, n, names);
+    while (r == 0 && has_shallow(names, n) && kiln_clock_mono_ns() < run->patient_until_ns);
     if (r == 0)
         return true;
     if (!publisher->said)

@@ -18,8 +18,6 @@ enum {
     LINK_MAX = 4096,
 };
 
-#define SCRATCH_DEFAULT (UINT64_C(4) << 30)
-
 static bool is_fatal(int r)
 {
     return r == -EAGAIN || r == -ENOMEM;
@@ -53,10 +51,7 @@ int kiln_dwarf_open(const struct kiln_elf *elf, const struct kiln_dwarf_opts *op
     dwarf->own.limit = BUDGET_DEFAULT;
     dwarf->budget = opts->budget ? opts->budget : &dwarf->own;
     dwarf->deadline_ns = opts->deadline_ns;
-    dwarf->scratch = (struct kiln_scratch){
-        .fd = opts->scratch,
-        .max = opts->scratch_max ? opts->scratch_max : SCRATCH_DEFAULT,
-    };
+    dwarf->scratch = opts->scratch;
     dwarf->lowest = lowest_code(elf);
     dwarf->n_attached = 1; /* no unit has looked for its split one yet */
     kiln_buf_init(&dwarf->texts, TEXTS_MAX);

@@ -21,6 +21,7 @@
 #include "symbol/wanted.h"
 
 struct kiln_dwarf;
+struct kiln_scratch;
 
 enum { KILN_DWARF_FRAMES = 64 };
 
@@ -36,11 +37,11 @@ struct kiln_dwarf_frame {
 
 struct kiln_dwarf_opts {
     struct kiln_budget *budget; /* for what it keeps; NULL: 48 MiB of its own */
-    int scratch;                /* a file for what is inflated and too large for memory; -1: none */
-    uint64_t scratch_max;       /* 0: 4 GiB */
-    uint64_t deadline_ns;       /* monotonic clock; 0: none */
-    uint32_t units;             /* at most; 0: 256 Ki */
-    uint32_t dwos;              /* split files at once; 0: 1,024 */
+    /* For what is inflated and too large for memory, shared with others; borrowed; NULL: none. */
+    struct kiln_scratch *scratch;
+    uint64_t deadline_ns; /* monotonic clock; 0: none */
+    uint32_t units;       /* at most; 0: 256 Ki */
+    uint32_t dwos;        /* split files at once; 0: 1,024 */
 };
 
 /* `elf` is borrowed.  -ENOENT: no debug information; KILN_E_UNSUPPORTED: it is not linked. */

@@ -173,7 +173,7 @@ struct dw_view *dw_file_view(struct dw_file *file, enum dw_section section)
     if (!view->is_tried && name && file->elf) {
         room = (struct kiln_section_room){
             .budget = dwarf->budget,
-            .scratch = dwarf->scratch.fd >= 0 ? &dwarf->scratch : NULL,
+            .scratch = dwarf->scratch,
             .deadline_ns = &dwarf->deadline_ns,
         };
         view->is_tried = true;

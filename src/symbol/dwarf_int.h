@@ -318,7 +318,7 @@ enum { DW_LACKS = 64, DW_BUCKETS = 512 };
 struct kiln_dwarf {
     struct kiln_dwarf_opts opts;
     struct kiln_budget own, *budget;
-    struct kiln_scratch scratch;
+    struct kiln_scratch *scratch; /* NULL: none */
     uint64_t deadline_ns;
     uint32_t steps; /* until the clock is looked at */
     uint64_t clock; /* one a question: what was used by this one stays */

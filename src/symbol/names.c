@@ -66,8 +66,7 @@ static int read_elf(struct kiln_names *names, const struct kiln_bytes *bytes,
         r = kiln_deep_new(names->elf,
                           &(struct kiln_deep_opts){
                               .memory_bytes = limits->deep_bytes,
-                              .scratch = limits->scratch_max ? limits->scratch : -1,
-                              .scratch_max = limits->scratch_max,
+                              .scratch = limits->scratch,
                           },
                           &names->deep);
     return r == -ENOMEM ? r : 0;

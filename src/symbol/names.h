@@ -16,15 +16,15 @@
 #include "symbol/resolver.h"
 
 struct kiln_names;
+struct kiln_scratch;
 
 /* What a file may make us read at most. */
 struct kiln_names_limits {
-    size_t memory_bytes;  /* of symbols; 0: 192 MiB */
-    uint32_t symbols;     /* 0: 8 million */
-    bool shallow;         /* no debug information */
-    size_t deep_bytes;    /* of debug information; 0: 48 MiB */
-    uint64_t scratch_max; /* bytes of: */
-    int scratch;          /* a file for what is inflated; not without scratch_max */
+    size_t memory_bytes;          /* of symbols; 0: 192 MiB */
+    uint32_t symbols;             /* 0: 8 million */
+    bool shallow;                 /* no debug information */
+    size_t deep_bytes;            /* of debug information; 0: 48 MiB */
+    struct kiln_scratch *scratch; /* for what of it is inflated: section.h; borrowed; NULL: none */
 };
 
 /* `bytes` are read again when names are asked for.  -EACCES: the kernel hides its addresses.  A

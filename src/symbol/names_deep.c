@@ -267,10 +267,8 @@ static int check(struct kiln_deep *deep)
 
 static int open_dwarf(struct kiln_deep *deep, const struct kiln_elf *elf)
 {
-    const struct kiln_dwarf_opts opts = {.budget = &deep->budget,
-                                         .scratch = deep->opts.scratch,
-                                         .scratch_max = deep->opts.scratch_max,
-                                         .deadline_ns = deep->deadline_ns};
+    const struct kiln_dwarf_opts opts = {
+        .budget = &deep->budget, .scratch = deep->opts.scratch, .deadline_ns = deep->deadline_ns};
 
     return kiln_dwarf_open(elf, &opts, &deep->dwarf);
 }

@@ -16,9 +16,8 @@
 struct kiln_deep;
 
 struct kiln_deep_opts {
-    size_t memory_bytes; /* 0: 48 MiB */
-    int scratch;         /* see symbol/dwarf.h; -1: none */
-    uint64_t scratch_max;
+    size_t memory_bytes;          /* 0: 48 MiB */
+    struct kiln_scratch *scratch; /* see symbol/dwarf.h; NULL: none */
 };
 
 /* `elf` is borrowed. */

@@ -121,7 +121,7 @@ static struct kiln_child child_of(const struct kiln_resolver_opts *opts)
         .scratch_directory = opts->scratch_directory,
         .greeting = {.memory = opts->child_bytes ? opts->child_bytes : CHILD_DEFAULT,
                      .deep_cpu_ms = or (opts->deep_cpu_ms, DEEP_CPU_MS_DEFAULT),
-                     .scratch = opts->scratch_directory ? SCRATCH_MOST : 0,
+                     .scratch = SCRATCH_MOST,
                      .rest_ms = or (opts->rest_ms, REST_MS_DEFAULT),
                      .eager = opts->patient},
         .cpu_ms = or (opts->file_cpu_ms, CPU_MS_DEFAULT),

@@ -86,7 +86,7 @@ struct kiln_resolver_opts {
     /* An ask waits up to 0.5 s for lines and inlines, and the child does not rest between asks;
      * else all asks together wait for a tenth of the time at most. */
     bool patient;
-    const char *scratch_directory; /* for files that are inflated; NULL: none are, beyond memory */
+    const char *scratch_directory; /* for what is inflated beyond memory; NULL: /var/tmp */
     const char *shelf_directory;   /* names on disk, see symbol/shelf.h; NULL: none */
     uint64_t shelf_bytes;          /* 0: 256 MiB */
     struct kiln_metrics *metrics;

@@ -19,6 +19,7 @@
 #include "symbol/confine.h"
 #include "symbol/names.h"
 #include "symbol/resolver_int.h"
+#include "symbol/section.h"
 
 enum {
     KEPT_MAX = 48,
@@ -43,6 +44,7 @@ struct kept {
 
 struct child {
     struct kiln_names_greeting greeting;
+    struct kiln_scratch scratch;
     struct kept kept[KEPT_MAX];
     uint32_t n_kept, n_others;
     uint64_t now;
@@ -162,8 +164,8 @@ static int open_names(struct child *child, int fd, struct kiln_names **ret_names
     const struct kiln_names_limits limits = {.memory_bytes = child->greeting.memory / 4 * 3,
                                              .deep_bytes = child->greeting.memory / 2,
                                              .shallow = !child->ask.deep,
-                                             .scratch = KILN_WIRE_SCRATCH,
-                                             .scratch_max = child->greeting.scratch};
+                                             .scratch =
+                                                 child->scratch.max ? &child->scratch : NULL};
     struct kiln_bytes bytes;
     int r = kiln_bytes_file(fd, &bytes);
 
@@ -523,6 +525,8 @@ static int greet(struct child *child)
         return -errno;
     if (scratch < 0)
         child->greeting.scratch = 0;
+    child->scratch.fd = KILN_WIRE_SCRATCH;
+    child->scratch.max = child->greeting.scratch;
     r = kiln_confine(&(struct kiln_confinement){
         .fd = KILN_WIRE_SOCKET,
         .scratch = child->greeting.scratch ? KILN_WIRE_SCRATCH : -1,

@@ -98,7 +98,7 @@ bool kiln_aside_strike(struct kiln_aside *aside, uint64_t key, uint32_t strikes)
 
 struct kiln_child {
     const char *program;
-    const char *scratch_directory; /* NULL: no scratch file */
+    const char *scratch_directory; /* NULL: /var/tmp */
     struct kiln_names_greeting greeting;
     uint32_t cpu_ms, wall_ms; /* for one ask */
     pid_t pid;                /* 0: there is none */

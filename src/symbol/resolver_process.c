@@ -181,9 +181,10 @@ static int send_beside(int to, struct iovec *iov, size_t n_iov, int fd)
 /* A file without a name, which goes away with whoever has it open; -1: there is none. */
 static int open_scratch(const struct kiln_child *child)
 {
-    if (!child->scratch_directory || !child->greeting.scratch)
-        return -1;
-    return open(child->scratch_directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
+    int fd = child->scratch_directory ? open(child->scratch_directory, flags, 0600) : -1;
+
+    return fd >= 0 ? fd : open("/var/tmp", flags, 0600);
 }
 
 /* Tells it what it has, and waits until it has given up everything else. */

@@ -85,7 +85,7 @@ static bool has_frames(struct kiln_dwarf *dwarf, const struct kiln_elf *elf, con
 
 static struct kiln_dwarf *opened(const struct kiln_elf *elf, struct kiln_budget *budget)
 {
-    struct kiln_dwarf_opts opts = {.budget = budget, .scratch = -1};
+    struct kiln_dwarf_opts opts = {.budget = budget};
     struct kiln_dwarf *dwarf;
 
     *budget = (struct kiln_budget){.limit = 16 << 20};
@@ -202,7 +202,7 @@ TEST(dwarf, an_address_of_nobody_has_no_frames)
 
 TEST(dwarf, a_file_without_debug_information_is_none)
 {
-    struct kiln_dwarf_opts opts = {.scratch = -1};
+    struct kiln_dwarf_opts opts = {0};
     struct compiled compiled;
     struct kiln_dwarf *dwarf;
 

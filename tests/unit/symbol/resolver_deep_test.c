@@ -165,7 +165,7 @@ static void add_symbols(const char *function)
     static char text[32];
 
     text[0] = '\0';
-    strcpy(text + 1, function);
+    snprintf(text + 1, sizeof(text) - 1, "%s", function);
     symbols[1] = (Elf64_Sym){.st_name = 1,
                              .st_info = STB_GLOBAL << 4 | STT_FUNC,
                              .st_shndx = 1,
