@@ -217,8 +217,8 @@ static int read_row(struct reading *rd, uint32_t i)
     struct kiln_symbol_row *row = &s->rows[i];
     uint64_t last = i ? row[-1].address : 0, distance;
 
-    if (read_number(&rd->in, UINT64_MAX, &distance) < 0 || distance > UINT64_MAX - last ||
-        (i && distance == 0) || read_number(&rd->in, UINT64_MAX, &row->size) < 0)
+    if (kiln_pb_varint(&rd->in, &distance) != 1 || distance > UINT64_MAX - last ||
+        (i && distance == 0) || kiln_pb_varint(&rd->in, &row->size) != 1)
         return KILN_E_CORRUPT;
     row->address = last + distance;
     row->range = row->size != 1 ? i + 1 : i ? row[-1].range : 0;

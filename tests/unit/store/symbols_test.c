@@ -149,6 +149,20 @@ TEST(symbols, what_comes_is_added_and_of_one_address_the_new_one_counts)
     kiln_symbols_unref(symbols);
 }
 
+TEST(symbols, the_last_address_and_the_largest_size_are_kept)
+{
+    struct kiln_symbol two[] = {{UINT64_MAX, UINT64_MAX, FRAME("last", "", 0), 1},
+                                {2, UINT64_MAX, FRAME("all", "", 0), 1}};
+    struct kiln_symbols *symbols = round_trip(two, 1);
+
+    CHECK_TEXT(found(symbols, UINT64_MAX), "last :0");
+    kiln_symbols_unref(symbols);
+    symbols = round_trip(two, 2);
+    CHECK_TEXT(found(symbols, UINT64_MAX), "last :0");
+    CHECK_TEXT(found(symbols, UINT64_MAX - 1), "all :0");
+    kiln_symbols_unref(symbols);
+}
+
 TEST(symbols, of_too_many_frames_the_outermost_and_the_innermost_stay)
 {
     struct kiln_symbol_frame frames[100] = {0};
