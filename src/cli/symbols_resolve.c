@@ -9,6 +9,7 @@
  * answer whose lines are still being looked for is asked for again, until --timeout.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +50,7 @@ struct asking {
     uint32_t n_answers;
     uint32_t *left; /* numbers of answers that are not there yet, ascending */
     uint32_t n_left;
+    uint32_t n_shallow; /* had no lines when the time was over */
     struct kiln_buf texts;
     struct kiln_resolver *resolver;
     struct kiln_metrics *metrics;
@@ -312,6 +314,7 @@ static int ask_slice(struct asking *a, uint32_t first, uint32_t n, uint32_t *kep
             a->left[(*kept)++] = number;
         else
             keep(a, a->answers + number, a->names + i);
+        a->n_shallow += late && a->names[i].shallow;
     }
     return 0;
 }
@@ -366,16 +369,25 @@ static void print_json(struct asking *a)
     kiln_buf_putc(out, '\n');
 }
 
-/* Damage is said, and what could be read all the same is printed. */
+static bool is_counted(const struct asking *a, const char *name)
+{
+    return kiln_metric_value(kiln_metric_counter(a->metrics, name, "")) > 0;
+}
+
+/* What went wrong is said, and what could be read all the same is printed. */
 static int judge(const struct asking *a)
 {
-    const struct kiln_metric *aside =
-        kiln_metric_counter(a->metrics, "kiln_names_set_aside_total",
-                            "Files set aside because reading them took too much.");
-
-    if (kiln_metric_value(aside) == 0)
+    if (a->n_shallow)
+        kiln_cli_note(a->path, "%u addresses have no lines yet (--timeout raises the limit)",
+                      a->n_shallow);
+    if (a->files.debug && is_counted(a, "kiln_names_debug_files_refused_total"))
+        kiln_cli_note(a->files.debug, "this is the debug file of another build");
+    else if (is_counted(a, "kiln_names_debug_set_aside_total"))
+        kiln_cli_note(a->path, "reading its lines took too much or ended their reader");
+    else if (is_counted(a, "kiln_names_set_aside_total"))
+        kiln_cli_note(a->path, "reading it took too much or ended its reader");
+    else
         return KILN_EXIT_WELL;
-    kiln_cli_note(a->path, "reading it took too much or ended its reader: not all was found");
     return KILN_EXIT_INPUT;
 }
 
@@ -399,7 +411,7 @@ static int answer_all(struct asking *a)
 static int start(struct asking *a)
 {
     uint64_t timeout_ns = a->cli->args.remote.timeout_ns;
-    struct kiln_resolver_opts opts = {0};
+    struct kiln_resolver_opts opts = {.patient = true, .scratch_directory = getenv("TMPDIR")};
     struct kiln_err err = {0};
     int r = kiln_metrics_new(&a->metrics);
 
@@ -407,6 +419,11 @@ static int start(struct asking *a)
         timeout_ns = TIMEOUT_S * KILN_NS_PER_S;
     a->deadline_ns = kiln_clock_mono_ns() + timeout_ns;
     opts.metrics = a->metrics;
+    opts.deep_cpu_ms = timeout_ns / KILN_NS_PER_MS < UINT32_MAX
+                           ? (uint32_t)(timeout_ns / KILN_NS_PER_MS)
+                           : UINT32_MAX;
+    if (!opts.scratch_directory || !opts.scratch_directory[0])
+        opts.scratch_directory = P_tmpdir;
     if (r < 0)
         kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
     else

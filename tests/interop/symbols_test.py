@@ -153,7 +153,7 @@ def classify(ours, theirs, others):
 
 def supports(other, ours):
     """Whether it says the same, but for names that it does not find (in an alternate file)."""
-    filled = [(a[0] if b[0] == "??" else b[0], *b[1:]) for a, b in zip(ours, other)]
+    filled = [(a[0] if b[0] == "??" and b[2] else b[0], *b[1:]) for a, b in zip(ours, other)]
     return len(ours) == len(other) and same(ours, filled)
 
 
@@ -219,10 +219,18 @@ def report(program, score, scores):
           + ", ".join(f"{kind} {n}" for kind, n in score.classes.most_common()))
 
 
+def debug_file(path):
+    """As Debian's packages install it."""
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=False).stdout
+    found = re.search("Build ID: (..)([0-9a-f]+)", notes)
+    place = found and f"/usr/lib/debug/.build-id/{found[1]}/{found[2]}.debug"
+    return place if place and os.path.exists(place) else None
+
+
 def large():
     for path, _ in LARGE:
         if os.path.exists(path) and (not ONLY or os.path.basename(path) in ONLY):
-            yield zoo.Program(os.path.basename(path), os.path.realpath(path), "large")
+            yield zoo.Program(os.path.basename(path), os.path.realpath(path), "large", debug=debug_file(path))
 
 
 def main():

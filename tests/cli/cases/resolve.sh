@@ -11,6 +11,12 @@ kiln symbols resolve --addr2line "$program" "$begin" | sed -n 2p
 kiln symbols resolve --json "$program" 10 | cut -d, -f2-
 kiln symbols resolve --json "$program" "$begin" | grep -c '"function":"kiln_demangle"'
 kiln symbols resolve "$program" </dev/null
+# A program without symbols, its debug file, and another one's.
+strip -o "$TMP/stripped" "$program"
+kiln symbols resolve "$TMP/stripped" "$begin" | hide
+kiln symbols resolve --debug "$program" "$TMP/stripped" "$begin" | hide
+kiln symbols resolve --debug /bin/true "$TMP/stripped" "$begin" 2>&1 >/dev/null
+echo $?
 # Hundreds of thousands, each printed as often as it is asked for, in that order.
 seq 0 3 700000 | awk '{ printf "%x\n", $1 }' >"$TMP/many"
 kiln symbols resolve "$program" <"$TMP/many" | cut -f1 | grep . | sed 's/^0x//' | cmp - "$TMP/many"
