@@ -73,6 +73,12 @@ struct kiln_finder;
  * names. */
 KILN_CHECK int kiln_finder_new(struct kiln_book *book, struct kiln_finder **ret_finder);
 void kiln_finder_free(struct kiln_finder *finder);
+/*
+ * Whoever holds a lock on the dictionary lets it go for reading files: notes which names its
+ * mappings need, and has them loaded when the lock is free.  Texts of the dictionary must stay.
+ */
+KILN_CHECK int kiln_finder_note(struct kiln_finder *finder, const struct kiln_batch *batch);
+KILN_CHECK int kiln_finder_load(struct kiln_finder *finder);
 /* What a location is called better: 1, 0 where it is not, or an error.  Texts live as long as the
  * finder. */
 KILN_CHECK int kiln_finder_get(struct kiln_finder *finder, const struct kiln_batch *batch,

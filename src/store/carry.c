@@ -23,6 +23,8 @@ static int carry_head(const struct kiln_carrier *c, const struct kiln_scan_sourc
     int r = kiln_finder_new(source->tenant->book, &finder);
 
     edit = kiln_finder_edit(finder);
+    if (r == 0 && source->live)
+        r = kiln_scan_load_names(source->tenant, source->batch, finder);
     if (source->live)
         kiln_scan_lock(source->tenant, &since_ns);
     if (r == 0)

@@ -321,6 +321,16 @@ uint64_t kiln_census_changed(const struct kiln_census_look *look)
     return changed_ns;
 }
 
+bool kiln_census_is_stale(struct kiln_tenant *tenant, const struct kiln_block *block)
+{
+    bool stale;
+
+    pthread_mutex_lock(&tenant->census->lock);
+    stale = block->names && block->names->stale;
+    pthread_mutex_unlock(&tenant->census->lock);
+    return stale;
+}
+
 /* A reference to what was found for names of this age; false: nobody looked. */
 static bool find_stale(struct kiln_census *census, const struct kiln_block *block, uint64_t age,
                        struct kiln_stale **ret_stale)

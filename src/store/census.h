@@ -52,6 +52,8 @@ KILN_CHECK int kiln_census_age(const struct kiln_census_look *look, uint64_t *re
 /* What of a block is stale, a reference; NULL: nothing. */
 KILN_CHECK int kiln_census_stale(const struct kiln_census_look *look, struct kiln_stale **ret_stale,
                                  struct kiln_err *err);
+/* Whether somebody found that something is, when he last looked. */
+bool kiln_census_is_stale(struct kiln_tenant *tenant, const struct kiln_block *block);
 /* When the names that count for a block last changed, by the clock that never jumps; 0: never, or
  * it was not looked at. */
 uint64_t kiln_census_changed(const struct kiln_census_look *look);

@@ -23,11 +23,19 @@ struct names {
     bool asked;
 };
 
+/* The build ids of a set, the surest first. */
+struct wanted {
+    uint32_t set;
+    struct kiln_str ids[KILN_BUILD_ID_KEYS];
+};
+
 struct kiln_finder {
     struct kiln_book *book;
     struct kiln_budget budget;
     struct names *by_set; /* of the attributes of a mapping */
     uint32_t n, cap;
+    struct wanted *wanted; /* that were noted */
+    uint32_t n_wanted, cap_wanted;
     size_t held, held_max; /* bytes of names */
 };
 
@@ -56,6 +64,7 @@ void kiln_finder_free(struct kiln_finder *f)
     for (uint32_t i = 0; i < f->n; i++)
         kiln_symbols_unref(f->by_set[i].symbols);
     kiln_free(f->by_set);
+    kiln_free(f->wanted);
     kiln_free(f);
 }
 
@@ -73,18 +82,25 @@ static int make_room(struct kiln_finder *f, uint32_t n)
     return 0;
 }
 
-/* The first of the build ids that has names gives them. */
-static int look_up(struct kiln_finder *f, const struct kiln_batch *batch, uint32_t set)
+static struct wanted ids_of(const struct kiln_batch *batch, uint32_t set)
 {
-    struct names *to = &f->by_set[set];
+    struct wanted wanted = {.set = set};
+
+    for (size_t i = 0; i < KILN_BUILD_ID_KEYS; i++)
+        wanted.ids[i] = kiln_set_text(batch, set, kiln_build_id_keys[i]);
+    return wanted;
+}
+
+/* The first of the build ids that has names gives them. */
+static int look_up(struct kiln_finder *f, const struct wanted *wanted)
+{
+    struct names *to = &f->by_set[wanted->set];
     int r = 0;
 
     to->asked = true;
     for (size_t i = 0; r == 0 && i < KILN_BUILD_ID_KEYS; i++) {
-        struct kiln_str id = kiln_set_text(batch, set, kiln_build_id_keys[i]);
-
-        if (id.len)
-            r = kiln_book_get(f->book, id, &to->symbols);
+        if (wanted->ids[i].len)
+            r = kiln_book_get(f->book, wanted->ids[i], &to->symbols);
     }
     if (r <= 0)
         return r;
@@ -95,6 +111,34 @@ static int look_up(struct kiln_finder *f, const struct kiln_batch *batch, uint32
         to->symbols = NULL;
     }
     return 0;
+}
+
+int kiln_finder_note(struct kiln_finder *f, const struct kiln_batch *batch)
+{
+    int r = make_room(f, batch->dict.n_sets);
+
+    for (uint32_t i = 1; r == 0 && i < batch->dict.n_mappings; i++) {
+        uint32_t set = batch->dict.mappings[i].attrs;
+
+        if (set == 0 || f->by_set[set].asked)
+            continue;
+        f->by_set[set].asked = true;
+        r = kiln_grow(&f->budget, (void **)&f->wanted, &f->cap_wanted, (uint64_t)f->n_wanted + 1,
+                      sizeof(*f->wanted), UINT32_MAX);
+        if (r == 0)
+            f->wanted[f->n_wanted++] = ids_of(batch, set);
+    }
+    return r;
+}
+
+int kiln_finder_load(struct kiln_finder *f)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < f->n_wanted; i++)
+        r = look_up(f, &f->wanted[i]);
+    f->n_wanted = 0;
+    return r;
 }
 
 /* Whether a location says already what a symbol does. */
@@ -122,8 +166,11 @@ int kiln_finder_get(struct kiln_finder *f, const struct kiln_batch *batch,
     if (lack == KILN_LACKS_NOTHING)
         return 0;
     r = make_room(f, batch->dict.n_sets);
-    if (r == 0 && !f->by_set[set].asked)
-        r = look_up(f, batch, set);
+    if (r == 0 && !f->by_set[set].asked) {
+        struct wanted wanted = ids_of(batch, set);
+
+        r = look_up(f, &wanted);
+    }
     if (r < 0 || !f->by_set[set].symbols)
         return r;
     if (!kiln_symbols_find(f->by_set[set].symbols, kiln_frame_address(batch, location), ret_found))

@@ -104,6 +104,8 @@ int kiln_forest_of_head(const struct kiln_forest_place *place,
     keep(f, stacks);
     r = kiln_finder_new(place->tenant ? place->tenant->book : NULL, &finder);
     f->namer.finder = finder;
+    if (r == 0 && stacks->live)
+        r = kiln_scan_load_names(stacks->tenant, f->namer.batch, finder);
     if (r == 0)
         r = name_all(&m);
     if (r == 0)

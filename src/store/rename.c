@@ -100,9 +100,9 @@ static int rename_tenant(struct round *round, struct kiln_tenant *tenant, struct
     r = kiln_catalog_list(tenant, &list);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    for (uint32_t i = 0; r == 0 && i < list.n; i++) {
+    for (uint32_t i = list.n; r == 0 && i > 0; i--) { /* the newest is asked about most */
         const struct kiln_census_look look = {
-            .store = round->store, .tenant = tenant, .block = list.blocks[i]};
+            .store = round->store, .tenant = tenant, .block = list.blocks[i - 1]};
 
         if (has_rested(round, look.block) && is_stale(round, &look) && is_quiet(round, &look))
             r = rewrite(round->store, &look, err);

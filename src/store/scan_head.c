@@ -33,6 +33,19 @@ void kiln_scan_breathe(struct kiln_tenant *tenant, uint64_t *since_ns)
     kiln_scan_lock(tenant, since_ns);
 }
 
+int kiln_scan_load_names(struct kiln_tenant *tenant, const struct kiln_batch *batch,
+                         struct kiln_finder *finder)
+{
+    int r;
+
+    if (!finder)
+        return 0;
+    pthread_mutex_lock(&tenant->lock);
+    r = kiln_finder_note(finder, batch);
+    pthread_mutex_unlock(&tenant->lock);
+    return r < 0 ? r : kiln_finder_load(finder);
+}
+
 struct reading {
     struct kiln_scan *scan;
     struct kiln_scan_source source;

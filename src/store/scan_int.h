@@ -218,6 +218,10 @@ KILN_CHECK int kiln_forest_of_head(const struct kiln_forest_place *place,
                                    const struct kiln_head_stacks *stacks,
                                    struct kiln_forest **ret_forest);
 
+/* Has the names loaded that the dictionary of a growing head needs, before its lock is held. */
+KILN_CHECK int kiln_scan_load_names(struct kiln_tenant *tenant, const struct kiln_batch *batch,
+                                    struct kiln_finder *finder);
+
 /* ---- a growing head's lock ---- */
 
 /* Takes the lock of a growing head; lets it go for a moment once a millisecond has passed. */

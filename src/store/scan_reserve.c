@@ -27,10 +27,11 @@ struct estimate {
 };
 
 /* The services of a block that have a chosen series, each once. */
-static int add_block(struct kiln_scan *scan, struct kiln_block *block, bool forests,
-                     struct estimate *e)
+static int add_block(struct kiln_scan *scan, struct kiln_tenant *tenant, struct kiln_block *block,
+                     bool forests, struct estimate *e)
 {
     const struct kiln_footer *f = &block->footer;
+    bool stale = kiln_census_is_stale(tenant, block);
     struct kiln_cache *cache = &scan->store->cache;
     uint64_t dict = kiln_cache_has(cache, &f->info.id, KILN_CACHE_META) ? 0 : f->info.dict_bytes;
     uint32_t last = UINT32_MAX;
@@ -48,7 +49,7 @@ static int add_block(struct kiln_scan *scan, struct kiln_block *block, bool fore
             continue;
         last = f->services[i];
         bytes = dict;
-        if (kiln_scan_is_rolled(scan, block, last)) {
+        if (!stale && kiln_scan_is_rolled(scan, block, last)) {
             e->rolled++;
             e->largest = bytes > e->largest ? bytes : e->largest;
             continue;
@@ -88,7 +89,7 @@ static int add_part(struct kiln_scan *scan, const struct kiln_scan_part *part, b
         if (!kiln_scan_touches(scan, info->min_ns, info->max_ns))
             continue;
         e->n_blocks++;
-        r = add_block(scan, part->blocks.blocks[i], forests, e);
+        r = add_block(scan, part->tenant, part->blocks.blocks[i], forests, e);
     }
     if (part->cutting) {
         const struct kiln_dict *dict = &kiln_rows_batch(kiln_head_rows(part->cutting))->dict;

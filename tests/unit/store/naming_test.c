@@ -190,6 +190,23 @@ static void check_all(struct store_kit *kit)
     check_batches(kit);
 }
 
+/* Whether a function of the tree is said to be inlined. */
+static bool is_inlined(struct store_kit *kit, const char *name)
+{
+    struct kiln_question q = kiln_test_question();
+    struct kiln_merged *merged = NULL;
+    bool inlined = false;
+
+    CHECK_OK(kit->engine->ops->merge(kit->engine, &q, &tree, &merged, NULL));
+    for (uint32_t i = 0; i < merged->flame->n_names; i++) {
+        const struct kiln_flame_name *f = &merged->flame->names[i];
+
+        inlined = inlined || (kiln_str_eq(f->name, kiln_str_of(name)) && f->inlined);
+    }
+    kiln_merged_free(merged);
+    return inlined;
+}
+
 static void put_story(struct store_kit *kit)
 {
     const struct kiln_nameless drawn = {.stacks = "start;main@10;20 6\nstart;main@18 4\n",
@@ -210,9 +227,13 @@ TEST(naming, every_question_has_the_names_in_heads_and_blocks)
     kit_init(&kit, NOW);
     put_story(&kit);
     kiln_test_put_names(kit.engine, "abc", NAMES);
-    check_all(&kit);
-    flush(&kit);
-    check_all(&kit);
+    for (int i = 0; i < 2; i++) {
+        check_all(&kit);
+        CHECK(is_inlined(&kit, "get"));
+        CHECK(!is_inlined(&kit, "main"));
+        CHECK(!is_inlined(&kit, "read"));
+        flush(&kit);
+    }
     kit_reopen(&kit);
     check_all(&kit);
     kit_done(&kit);
