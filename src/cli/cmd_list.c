@@ -31,6 +31,7 @@ struct routine {
 
 struct listing {
     struct kiln_cli *cli;
+    struct kiln_embedded *embedded;
     struct kiln_view *lines, *functions;
     struct kiln_top_row *line_rows, *function_rows; /* the latter by name */
     uint32_t n_line_rows, n_function_rows;
@@ -124,6 +125,12 @@ static int group_entries(struct listing *l)
     }
     qsort(l->routines, l->n_routines, sizeof(*l->routines), compare_routines);
     return 0;
+}
+
+static int open_source(const struct listing *l, const struct routine *routine,
+                       struct kiln_source_text *ret_source)
+{
+    return kiln_source_text_open(routine->file, &l->cli->args.source_path, l->embedded, ret_source);
 }
 
 /* ---- text ---- */
@@ -231,13 +238,16 @@ static int print_text(const struct listing *l)
     kiln_report_head(l->cli, l->lines, &l->cli->out);
     for (uint32_t i = 0; i < shown(l); i++) {
         struct kiln_source_text source;
-        int r = kiln_source_text_open(l->routines[i].file, &l->cli->args.source_path, &source);
+        int r = open_source(l, &l->routines[i], &source);
 
         if (r < 0)
             return r;
         print_head(l, &l->routines[i]);
         if (!source.n_lines)
             kiln_buf_puts(&l->cli->out, "the source was not found (--source DIR)\n");
+        else if (source.is_embedded)
+            kiln_buf_puts(&l->cli->out,
+                          "the source is the one that was compiled: it is embedded\n");
         print_lines(l, &l->routines[i], &source);
         kiln_source_text_close(&source);
     }
@@ -285,7 +295,7 @@ static int put_routine(const struct listing *l, struct kiln_json_out *w,
                        const struct routine *routine)
 {
     struct kiln_source_text source;
-    int r = kiln_source_text_open(routine->file, &l->cli->args.source_path, &source);
+    int r = open_source(l, routine, &source);
 
     if (r < 0)
         return r;
@@ -366,12 +376,14 @@ static int run(struct kiln_cli *cli)
 {
     const struct kiln_list *operands = &cli->args.operands;
     const char *path = operands->n == 2 ? operands->items[1] : NULL;
-    struct listing l = {.cli = cli};
+    struct kiln_embedded embedded = {.debug = cli->args.resolve.debug};
+    struct listing l = {.cli = cli, .embedded = &embedded};
     struct kiln_batch *batch;
     int code = kiln_input_merge(cli, 1, &batch);
 
     if (code)
         return code;
+    embedded.batch = batch;
     cli->args.granularity = KILN_BY_LINE;
     code = kiln_input_view(cli, batch, path, &l.lines);
     cli->args.granularity = KILN_BY_FUNCTION;
@@ -381,6 +393,7 @@ static int run(struct kiln_cli *cli)
         code = list(&l);
     kiln_view_free(l.lines);
     kiln_view_free(l.functions);
+    kiln_embedded_done(&embedded);
     kiln_batch_unref(batch);
     return code;
 }
@@ -390,6 +403,8 @@ static const struct kiln_option options[] = {
              "look for sources below DIR, also without their leading directories (.); with PREFIX, "
              "what stands behind it in their names; more than once"),
     KILN_OPT("source-path", 0, KILN_OPT_LIST, source_path, "[PREFIX=]DIR", "the same"),
+    KILN_OPT("debug", 0, KILN_OPT_TEXT, resolve.debug, "FILE",
+             "a program or debug file in which the compiler embedded sources"),
     KILN_OPT("context", 'C', KILN_OPT_COUNT, context, "N",
              "show N lines around those that cost something (3)"),
     KILN_OPT_LIMIT("show at most N functions, 0 for all (20)"),
@@ -407,7 +422,10 @@ const struct kiln_command kiln_cmd_list = {
     .operands_max = KILN_OPERANDS_ANY,
     .about =
         "Shows the functions whose names match REGEX line by line: what each line spent itself "
-        "(self) and with what it called (total), beside its source where that can be found.",
+        "(self) and with what it called (total), beside its source where that can be found: where "
+        "--source says, under its own name, in the program or its debug file, if the compiler "
+        "embedded it there (clang -gdwarf-5 -gembed-source) and the build id is the profile's, or "
+        "below a directory by the end of its name.",
     .groups = {&group, &kiln_group_selection, &kiln_group_input},
     .examples = {{"kiln list validate examples/checkout-v2.pb.gz --source examples",
                   "which line of validate is slow"},

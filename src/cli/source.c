@@ -50,18 +50,21 @@ static bool try_prefix(const char *place, struct kiln_str file, struct kiln_buf 
     return behind && try_file(equals + 1, kiln_str_of(behind), text);
 }
 
-static bool find(struct kiln_str file, const struct kiln_list *places, struct kiln_buf *text)
+/* Where it was said to be, or is by its own name. */
+static bool find_exactly(struct kiln_str file, const struct kiln_list *places,
+                         struct kiln_buf *text)
 {
-    uint32_t directories = 0;
-
-    if (!file.len || memchr(file.ptr, '\0', file.len))
-        return false;
     for (uint32_t i = 0; i < places->n; i++) {
         if (try_prefix(places->items[i], file, text))
             return true;
     }
-    if (try_file("", file, text))
-        return true;
+    return try_file("", file, text);
+}
+
+static bool find_by_end(struct kiln_str file, const struct kiln_list *places, struct kiln_buf *text)
+{
+    uint32_t directories = 0;
+
     for (uint32_t i = 0; i < places->n; i++) {
         bool is_directory = !strchr(places->items[i], '=');
 
@@ -88,13 +91,22 @@ static int index_lines(struct kiln_source_text *source)
 }
 
 int kiln_source_text_open(struct kiln_str file, const struct kiln_list *places,
-                          struct kiln_source_text *ret_source)
+                          struct kiln_embedded *embedded, struct kiln_source_text *ret_source)
 {
     struct kiln_source_text source = {0};
+    bool is_name = file.len && !memchr(file.ptr, '\0', file.len);
+    bool found;
     int r = 0;
 
     kiln_buf_init(&source.text, SOURCE_BYTES_MAX);
-    if (find(file, places, &source.text))
+    found = is_name && find_exactly(file, places, &source.text);
+    if (is_name && !found && embedded) {
+        kiln_buf_clear(&source.text);
+        found = source.is_embedded = kiln_embedded_find(embedded, file, &source.text);
+    }
+    if (is_name && !found)
+        found = find_by_end(file, places, &source.text);
+    if (found)
         r = index_lines(&source);
     if (r < 0)
         kiln_source_text_close(&source);

@@ -328,3 +328,43 @@ void kiln_lines_free(struct kiln_lines *lines)
     kiln_free(lines->lines);
     kiln_free(lines);
 }
+
+/* ---- mappings ---- */
+
+static bool is_of_file(const struct kiln_dict *d, const struct kiln_location *location,
+                       struct kiln_str file)
+{
+    for (uint32_t i = 0; i < location->n; i++) {
+        const struct kiln_function *function =
+            &d->functions[d->lines[location->first + i].function];
+
+        if (kiln_str_eq(d->strings[function->filename], file))
+            return true;
+    }
+    return false;
+}
+
+static bool has(const uint32_t *numbers, uint32_t n, uint32_t number)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (numbers[i] == number)
+            return true;
+    }
+    return false;
+}
+
+uint32_t kiln_lines_mappings(const struct kiln_batch *batch, struct kiln_str file,
+                             uint32_t *mappings, uint32_t max)
+{
+    const struct kiln_dict *d = &batch->dict;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < d->n_locations && n < max; i++) {
+        const struct kiln_location *location = &d->locations[i];
+
+        if (location->mapping && !has(mappings, n, location->mapping) &&
+            is_of_file(d, location, file))
+            mappings[n++] = location->mapping;
+    }
+    return n;
+}

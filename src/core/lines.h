@@ -46,4 +46,11 @@ KILN_CHECK int kiln_lines_new(const struct kiln_batch *batch, const struct kiln_
                               struct kiln_lines **ret_lines, struct kiln_err *err);
 void kiln_lines_free(struct kiln_lines *lines);
 
+/*
+ * The mappings of which some code was compiled from a source file, each once, as numbers of the
+ * batch: at most `max`, those that are met first.  Returns how many.
+ */
+uint32_t kiln_lines_mappings(const struct kiln_batch *batch, struct kiln_str file,
+                             uint32_t *mappings, uint32_t max);
+
 #endif /* KILN_CORE_LINES_H */
