@@ -270,27 +270,33 @@ static int attach_package(struct kiln_dwarf *dwarf, const struct kiln_elf *elf)
 
 /* ---- the alternate ---- */
 
-static void take_link(struct kiln_dwarf *dwarf, struct kiln_cursor *c, bool has_length)
-{
-    size_t left = (size_t)(c->end - c->at);
-    const char *name = (const char *)c->at;
-    size_t n = strnlen(name, left);
-    uint64_t n_id;
+struct link {
+    struct kiln_str name;
     const uint8_t *id;
+    uint64_t n_id;
+};
 
+static bool take_link(struct kiln_cursor *c, bool has_length, struct link *link)
+{
+    size_t left = (size_t)(c->end - c->at), n;
+
+    link->name.ptr = (const char *)c->at;
+    n = strnlen(link->name.ptr, left);
     if (n == left)
-        return;
+        return false;
+    link->name.len = n;
     kiln_cursor_skip(c, n + 1);
-    n_id = has_length ? kiln_cursor_uleb(c) : (uint64_t)(c->end - c->at);
-    id = kiln_cursor_skip(c, n_id);
-    if (!id || n_id == 0)
-        return;
-    kiln_buf_add(&dwarf->link, name, n);
-    if (n_id > sizeof(dwarf->alternate_id))
-        n_id = sizeof(dwarf->alternate_id);
-    memcpy(dwarf->alternate_id, id, n_id);
-    dwarf->alternate_id_len = (uint8_t)n_id;
-    dwarf->wants_alternate = dwarf->link.error == 0;
+    link->n_id = has_length ? kiln_cursor_uleb(c) : (uint64_t)(c->end - c->at);
+    link->id = kiln_cursor_skip(c, link->n_id);
+    if (link->n_id > KILN_BUILD_ID_MAX)
+        link->n_id = KILN_BUILD_ID_MAX;
+    return link->id && link->n_id > 0;
+}
+
+/* .debug_sup of a file that has an alternate (kind 0) or is one (kind 1). */
+static bool take_sup(struct kiln_cursor *c, uint8_t kind, struct link *link)
+{
+    return kiln_cursor_16(c) == 5 && kiln_cursor_8(c) == kind && take_link(c, true, link);
 }
 
 void dw_alternate_look(struct kiln_dwarf *dwarf)
@@ -299,6 +305,7 @@ void dw_alternate_look(struct kiln_dwarf *dwarf)
     const struct kiln_elf_section *section = kiln_elf_section(elf, ".gnu_debugaltlink");
     bool is_sup = !section;
     struct kiln_cursor c;
+    struct link link;
     void *data;
     size_t n;
 
@@ -308,19 +315,46 @@ void dw_alternate_look(struct kiln_dwarf *dwarf)
     if (!section || kiln_elf_load(elf, section, LINK_MAX, &data, &n) < 0)
         return;
     c = (struct kiln_cursor){data, (const uint8_t *)data + n, false};
-    if (!is_sup || (kiln_cursor_16(&c) == 5 && kiln_cursor_8(&c) == 0))
-        take_link(dwarf, &c, is_sup);
+    if (is_sup ? take_sup(&c, 0, &link) : take_link(&c, false, &link)) {
+        kiln_buf_add_str(&dwarf->link, link.name);
+        memcpy(dwarf->alternate_id, link.id, link.n_id);
+        dwarf->alternate_id_len = (uint8_t)link.n_id;
+        dwarf->wants_alternate = dwarf->link.error == 0;
+    }
     kiln_free(data);
+}
+
+static bool has_id(const struct kiln_dwarf *dwarf, const uint8_t *id, uint64_t n)
+{
+    return n == dwarf->alternate_id_len && memcmp(id, dwarf->alternate_id, n) == 0;
+}
+
+/* Whether a file is the alternate: by its build id, or by what its .debug_sup says. */
+static bool is_alternate(const struct kiln_dwarf *dwarf, const struct kiln_elf *elf)
+{
+    const struct kiln_elf_section *section = kiln_elf_section(elf, ".debug_sup");
+    uint8_t id[KILN_BUILD_ID_MAX], n_id;
+    struct kiln_cursor c;
+    struct link link;
+    void *data;
+    size_t n;
+    bool is;
+
+    if (kiln_elf_build_id(elf, id, &n_id) == 0 && has_id(dwarf, id, n_id))
+        return true;
+    if (!section || kiln_elf_load(elf, section, LINK_MAX, &data, &n) < 0)
+        return false;
+    c = (struct kiln_cursor){data, (const uint8_t *)data + n, false};
+    is = take_sup(&c, 1, &link) && has_id(dwarf, link.id, link.n_id);
+    kiln_free(data);
+    return is;
 }
 
 static int attach_alternate(struct kiln_dwarf *dwarf, const struct kiln_elf *elf)
 {
-    uint8_t id[KILN_BUILD_ID_MAX], n;
-
     if (dwarf->alternate.elf)
         return KILN_E_LIMIT;
-    if (dwarf->alternate_id_len == 0 || kiln_elf_build_id(elf, id, &n) < 0 ||
-        n != dwarf->alternate_id_len || memcmp(id, dwarf->alternate_id, n) != 0)
+    if (dwarf->alternate_id_len == 0 || !is_alternate(dwarf, elf))
         return KILN_E_NOMATCH;
     dw_file_init(&dwarf->alternate, dwarf, elf, false);
     return 0;
