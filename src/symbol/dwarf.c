@@ -156,9 +156,11 @@ static int find_functions(struct kiln_dwarf *dwarf, struct dw_unit *unit, uint64
 
     if (r == 0)
         r = dw_walk_to(unit, die, address);
+    if (is_fatal(r))
+        return r;
     if (r < 0)
-        dwarf->walk.n = is_fatal(r) ? dwarf->walk.n : 0;
-    return is_fatal(r) ? r : 0;
+        dwarf->walk = (struct dw_walk){0};
+    return 0;
 }
 
 /* A function that is within another (not inlined into it) has no frames outside of itself. */

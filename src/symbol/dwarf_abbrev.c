@@ -15,8 +15,8 @@
 #include "symbol/dwarf_int.h"
 
 enum {
-    ABBREVS_MAX = 1 << 20,
-    ATTRS_MAX = 4 << 20,
+    ABBREVS_MAX = 256 << 10,
+    ATTRS_MAX = 1 << 20,
     ATTRS_OF_ONE_MAX = 4096,
     RUN_MAX = 255,
 };
@@ -279,8 +279,7 @@ static int take_table(struct dw_abbrevs *t, struct dw_view *view, struct kiln_dw
             r = take_abbrev(t, dwarf->budget, &c);
             if (r == 0 && t->list[t->n - 1].code == only)
                 return 0;
-            if (r == 0)
-                r = dw_step(dwarf);
+            dw_count(dwarf, 1);
             if (r == KILN_E_TRUNCATED) {
                 need = begin == seen ? 2 * n : 1;
                 at += (uint64_t)(begin - seen);

@@ -293,12 +293,26 @@ struct dw_link {
 struct dw_walk {
     uint64_t address, unit; /* whose it is; unit: offset of its header */
     const struct dw_file *file;
-    bool is_pending;
+    bool is_begun, is_whole;
     uint64_t at;
     uint32_t skip;                  /* levels that do not matter */
     uint32_t open;                  /* levels that say nothing of addresses */
     struct dw_link chain[DW_CHAIN]; /* outermost first */
     uint32_t n;
+};
+
+enum { DW_SCOPES_MAX = 16, DW_SCOPES_KEPT = 2 * KILN_DWARF_FRAMES };
+
+/* The scopes that a DIE is in, outermost first, and how far the search for them has come. */
+struct dw_scopes {
+    const struct dw_file *file; /* NULL: nothing is kept here */
+    uint64_t target;
+    bool in_types;
+    bool is_whole;
+    uint64_t at;
+    uint32_t depth, n;
+    uint64_t dies[DW_SCOPES_MAX];
+    uint32_t depths[DW_SCOPES_MAX];
 };
 
 /* A part of kiln_dwarf.texts. */
@@ -333,6 +347,8 @@ struct kiln_dwarf {
     uint32_t place_step; /* enum of dwarf_place.c */
     uint64_t place_at;
     struct dw_walk walk;
+    struct dw_scopes scopes[DW_SCOPES_KEPT]; /* the next replaces the oldest */
+    uint32_t next_scopes;
     struct kiln_buf texts;
     struct kiln_dwarf_frame frames[KILN_DWARF_FRAMES];
     struct dw_called called[KILN_DWARF_FRAMES];
@@ -350,8 +366,15 @@ struct kiln_dwarf {
     uint64_t source_of, source_at;
 };
 
-/* One step of work was done.  -EAGAIN: the deadline has passed. */
+/*
+ * One step of work was done.  -EAGAIN: the deadline has passed.  Only for work that goes on where
+ * it was; what would have to begin anew, and is bounded, is counted only.
+ */
 KILN_CHECK int dw_step(struct kiln_dwarf *dwarf);
+static inline void dw_count(struct kiln_dwarf *dwarf, uint32_t steps)
+{
+    dwarf->steps += steps;
+}
 
 /* A unit that was read, until the question is answered. */
 KILN_CHECK int dw_unit_get(struct dw_file *file, const struct dw_head *head,

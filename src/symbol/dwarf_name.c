@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "symbol/dwarf_int.h"
 
-enum { HOPS_MAX = 16, SCOPES_MAX = 32, DEPTH_MAX = 1 << 16 };
+enum { HOPS_MAX = 16, DEPTH_MAX = 1 << 16 };
 
 static bool has_scopes(uint32_t language)
 {
@@ -73,12 +73,6 @@ static int take(struct dw_unit *unit, const struct dw_die *die, struct dw_called
 
 /* ---- scopes ---- */
 
-struct scopes {
-    uint64_t at[SCOPES_MAX]; /* DIEs, outermost first */
-    uint32_t n;
-    uint32_t depth;
-};
-
 static bool is_named_scope(uint16_t tag)
 {
     switch (tag) {
@@ -96,41 +90,79 @@ static bool is_named_scope(uint16_t tag)
     }
 }
 
-static int find_scopes(struct dw_unit *unit, uint64_t target, struct scopes *scopes)
+/* Where the search goes on from a DIE. */
+static void pass(struct dw_unit *unit, const struct dw_die *die, struct dw_scopes *scopes)
 {
-    uint32_t depths[SCOPES_MAX];
-    uint64_t at = unit->root_end, sibling;
+    uint64_t sibling;
+
+    scopes->at = die->next;
+    if (!die->abbrev) {
+        scopes->depth--;
+        if (scopes->n > 0 && scopes->depths[scopes->n - 1] == scopes->depth)
+            scopes->n--;
+        return;
+    }
+    if (!die->abbrev->has_children)
+        return;
+    sibling = dw_die_sibling(unit, die);
+    if (sibling && sibling <= scopes->target) {
+        scopes->at = sibling;
+        return;
+    }
+    if (is_named_scope(dw_tag(die)) && scopes->n < DW_SCOPES_MAX) {
+        scopes->depths[scopes->n] = scopes->depth;
+        scopes->dies[scopes->n++] = die->at;
+    }
+    scopes->depth++;
+}
+
+static int search(struct dw_unit *unit, struct dw_scopes *scopes)
+{
     struct dw_die die;
     int r;
 
-    *scopes = (struct scopes){.depth = 1};
-    while (at < target && scopes->depth > 0 && scopes->depth < DEPTH_MAX) {
+    while (scopes->at < scopes->target && scopes->depth > 0 && scopes->depth < DEPTH_MAX) {
         r = dw_step(unit->file->dwarf);
         if (r == 0)
-            r = dw_die_read(unit, at, &die);
+            r = dw_die_read(unit, scopes->at, &die);
         if (r < 0)
             return r;
-        at = die.next;
-        if (!die.abbrev) {
-            scopes->depth--;
-            if (scopes->n > 0 && depths[scopes->n - 1] == scopes->depth)
-                scopes->n--;
-            continue;
-        }
-        if (!die.abbrev->has_children)
-            continue;
-        sibling = dw_die_sibling(unit, &die);
-        if (sibling && sibling <= target) {
-            at = sibling;
-            continue;
-        }
-        if (is_named_scope(dw_tag(&die)) && scopes->n < SCOPES_MAX) {
-            depths[scopes->n] = scopes->depth;
-            scopes->at[scopes->n++] = die.at;
-        }
-        scopes->depth++;
+        pass(unit, &die, scopes);
     }
-    return at == target ? 0 : KILN_E_MALFORMED;
+    return scopes->at == scopes->target ? 0 : KILN_E_MALFORMED;
+}
+
+/* What was found for the last DIEs is kept, and what is half done: many frames are of the same. */
+static int find_scopes(struct dw_unit *unit, uint64_t target, const struct dw_scopes **ret_scopes)
+{
+    struct kiln_dwarf *dwarf = unit->file->dwarf;
+    struct dw_scopes *scopes = NULL;
+    int r = 0;
+
+    for (uint32_t i = 0; i < DW_SCOPES_KEPT && !scopes; i++) {
+        if (dwarf->scopes[i].file == unit->file && dwarf->scopes[i].target == target &&
+            dwarf->scopes[i].in_types == unit->head.in_types)
+            scopes = &dwarf->scopes[i];
+    }
+    if (!scopes) {
+        scopes = &dwarf->scopes[dwarf->next_scopes++ % DW_SCOPES_KEPT];
+        *scopes = (struct dw_scopes){
+            .file = unit->file,
+            .target = target,
+            .in_types = unit->head.in_types,
+            .at = unit->root_end,
+            .depth = 1,
+        };
+    }
+    if (!scopes->is_whole)
+        r = search(unit, scopes);
+    if (r == -EAGAIN || r == -ENOMEM)
+        return r;
+    scopes->is_whole = true;
+    if (r < 0)
+        scopes->n = 0;
+    *ret_scopes = scopes;
+    return 0;
 }
 
 /* The name of one scope, itself or by what it refers to. */
@@ -166,14 +198,14 @@ static int add_scope(struct dw_unit *unit, uint64_t at, struct kiln_buf *texts)
 static int qualify(const struct dw_place *place, struct dw_called *called)
 {
     struct dw_text text = {called->texts->len, 0};
-    struct scopes scopes;
+    const struct dw_scopes *scopes = NULL;
     int r = find_scopes(place->unit, place->at, &scopes);
 
-    for (uint32_t i = 0; r == 0 && i < scopes.n; i++) {
-        r = add_scope(place->unit, scopes.at[i], called->texts);
+    for (uint32_t i = 0; r == 0 && i < scopes->n; i++) {
+        r = add_scope(place->unit, scopes->dies[i], called->texts);
         kiln_buf_puts(called->texts, "::");
     }
-    if (r < 0 || scopes.n == 0) {
+    if (r < 0 || scopes->n == 0) {
         called->texts->len = text.at;
         return r == -EAGAIN || r == -ENOMEM ? r : 0;
     }

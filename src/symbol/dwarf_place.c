@@ -85,8 +85,7 @@ static int add_pairs(struct kiln_dwarf *dwarf, struct dw_view *view, const struc
             break;
         if (range.begin && length && !__builtin_add_overflow(range.begin, length, &range.end))
             r = dw_ranges_add(&dwarf->places, dwarf->budget, range);
-        if (r == 0)
-            r = dw_step(dwarf);
+        dw_count(dwarf, 1);
     }
     return r;
 }
@@ -100,7 +99,9 @@ static int read_sets(struct kiln_dwarf *dwarf)
     int r;
 
     while (view && dwarf->place_at < view->section.size) {
-        r = read_set(view, dwarf->place_at, &set);
+        r = dw_step(dwarf);
+        if (r == 0)
+            r = read_set(view, dwarf->place_at, &set);
         if (r == KILN_E_TRUNCATED || r == KILN_E_CORRUPT)
             return 0;
         if (r < 0)

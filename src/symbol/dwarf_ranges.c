@@ -58,9 +58,8 @@ static int each_pair(const struct dw_unit *unit, uint64_t at, const struct emit 
             base = end;
             continue;
         }
+        dw_count(unit->file->dwarf, 1);
         r = begin == end ? 0 : emit(to, base + begin, base + end);
-        if (r == 0)
-            r = dw_step(unit->file->dwarf);
         if (r != 0)
             return r;
     }
@@ -168,9 +167,8 @@ static int each_entry(const struct dw_unit *unit, uint64_t at, const struct emit
         if (r < 0 || entry.kind == DW_RLE_end_of_list)
             return r;
         at += (uint64_t)(c.at - seen);
+        dw_count(unit->file->dwarf, 1);
         r = run_entry(unit, &entry, &base, to);
-        if (r == 0)
-            r = dw_step(unit->file->dwarf);
         if (r != 0)
             return r;
     }

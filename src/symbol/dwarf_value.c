@@ -166,6 +166,7 @@ static int find_type(struct dw_file *file, uint64_t signature, struct dw_place *
     uint32_t i;
     int r = dw_heads_read(file);
 
+    dw_count(file->dwarf, file->heads.n / 8);
     if (r == 0)
         r = dw_heads_find_type(&file->heads, signature, &i);
     if (r < 0)

@@ -131,6 +131,7 @@ static int begin(struct dw_walk *walk, struct dw_unit *unit, uint64_t at, uint64
     struct dw_die die;
     int r = dw_die_read(unit, at, &die);
 
+    walk->is_begun = false;
     if (r < 0)
         return r;
     walk->address = address;
@@ -140,7 +141,8 @@ static int begin(struct dw_walk *walk, struct dw_unit *unit, uint64_t at, uint64
     walk->skip = walk->open = 0;
     push(walk, &die);
     walk->at = die.abbrev && die.abbrev->has_children ? die.next : unit->head.end;
-    walk->is_pending = true;
+    walk->is_begun = true;
+    walk->is_whole = false;
     return 0;
 }
 
@@ -149,13 +151,15 @@ int dw_walk_to(struct dw_unit *unit, uint64_t die, uint64_t address)
     struct dw_walk *walk = &unit->file->dwarf->walk;
     int r = 0;
 
-    if (!walk->is_pending || walk->address != address || walk->unit != unit->head.at ||
+    if (!walk->is_begun || walk->address != address || walk->unit != unit->head.at ||
         walk->file != unit->file)
         r = begin(walk, unit, die, address);
-    if (r == 0)
+    if (r < 0)
+        return r;
+    if (!walk->is_whole)
         r = walk_on(walk, unit);
     if (r == -EAGAIN || r == -ENOMEM)
         return r;
-    walk->is_pending = false;
-    return 0; /* what was found before something damaged is true */
+    walk->is_whole = true; /* what was found before something damaged is true */
+    return 0;
 }
