@@ -158,6 +158,346 @@ TEST(dwarf, a_compiler_that_writes_no_table_of_addresses_is_read_as_well)
     CHECK(shop_has("clang -O2 -gdwarf-4 shop.c -o shop", shop_drawn));
 }
 
+/* ---- what is in other files ---- */
+
+/* Serves what is wanted from the folder; returns how many files were taken. */
+static uint32_t serve(struct kiln_dwarf *dwarf, struct compiled *compiled, const char *package)
+{
+    struct kiln_wanted wanted;
+    const struct kiln_elf *elf;
+    char path[4096];
+    uint32_t n = 0;
+
+    while (kiln_dwarf_wants(dwarf, &wanted)) {
+        snprintf(path, sizeof(path), "%.*s", KILN_STR_ARG(wanted.name));
+        if (wanted.kind == KILN_WANTED_DWO) {
+            CHECK_STR(wanted.directory, compiled->folder);
+            CHECK(wanted.dwo_id != 0);
+        }
+        elf = wanted.kind == KILN_WANTED_DWP ? (package ? compiled_open(compiled, package) : NULL)
+                                             : compiled_open(compiled, path);
+        if (elf) {
+            CHECK_OK(kiln_dwarf_attach(dwarf, (enum kiln_wanted_kind)wanted.kind, elf));
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Asks once, so that what is lacking is known. */
+static void ask(struct kiln_dwarf *dwarf, const struct kiln_elf *elf)
+{
+    const struct kiln_dwarf_frame *frames;
+    uint32_t n;
+
+    CHECK_OK(kiln_dwarf_find(dwarf, kiln_elf_section(elf, "here")->address, &frames, &n));
+}
+
+static bool split_shop_has(const char *command, const char *package, const char *drawn)
+{
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+    bool runs;
+
+    compiled_init(&compiled);
+    compiled_write(&compiled, "shop.c", shop_c);
+    runs = compiled_run(&compiled, command);
+    if (runs) {
+        elf = compiled_open(&compiled, "shop");
+        dwarf = opened(elf, &budget);
+        ask(dwarf, elf);
+        CHECK_EQ(serve(dwarf, &compiled, package), 1);
+        CHECK(has_frames(dwarf, elf, "here", drawn));
+        CHECK_EQ(serve(dwarf, &compiled, package), 0);
+        kiln_dwarf_close(dwarf);
+        CHECK_EQ(budget.used, 0);
+    }
+    compiled_done(&compiled);
+    return runs;
+}
+
+TEST(dwarf, a_split_unit_is_wanted_once_and_read_when_it_comes)
+{
+    CHECK(split_shop_has("gcc -O2 -g -gsplit-dwarf -c shop.c && gcc shop.o -o shop", NULL,
+                         shop_drawn));
+    CHECK(split_shop_has("gcc -O2 -gdwarf-4 -gsplit-dwarf -c shop.c && gcc shop.o -o shop", NULL,
+                         shop_drawn));
+}
+
+TEST(dwarf, a_package_has_split_units_by_their_ids)
+{
+    CHECK(split_shop_has("gcc -O2 -gdwarf-4 -gsplit-dwarf -c shop.c && gcc shop.o -o shop && "
+                         "dwp -e shop -o shop.dwp && rm *.dwo",
+                         "shop.dwp", shop_drawn));
+    if (!split_shop_has("clang -O2 -gdwarf-5 -gsplit-dwarf -c shop.c && clang shop.o -o shop && "
+                        "llvm-dwp -e shop -o shop.dwp && rm *.dwo",
+                        "shop.dwp", shop_drawn))
+        SKIP("there is no clang, or no llvm-dwp");
+}
+
+TEST(dwarf, without_its_split_unit_an_address_has_a_line)
+{
+    const struct kiln_dwarf_frame *frames;
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_wanted wanted;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+    uint32_t n;
+
+    compiled_init(&compiled);
+    compiled_write(&compiled, "shop.c", shop_c);
+    CHECK(compiled_run(&compiled, "gcc -O2 -g -gsplit-dwarf -c shop.c && gcc shop.o -o shop"));
+    elf = compiled_open(&compiled, "shop");
+    dwarf = opened(elf, &budget);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(kiln_dwarf_find(dwarf, kiln_elf_section(elf, "here")->address, &frames, &n));
+        CHECK_EQ(n, 1);
+        CHECK_STR(frames[0].name, "");
+        CHECK(frames[0].line > 0 && frames[0].file.len > 0);
+        while (kiln_dwarf_wants(dwarf, &wanted))
+            CHECK_EQ(i, 0); /* nothing is asked for twice */
+    }
+    kiln_dwarf_close(dwarf);
+    compiled_done(&compiled);
+}
+
+TEST(dwarf, another_programs_split_unit_is_refused)
+{
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_wanted wanted;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+
+    compiled_init(&compiled);
+    compiled_write(&compiled, "shop.c", shop_c);
+    compiled_write(&compiled, "other.c", "int other(int n)\n{\n    return n * 2;\n}\n");
+    CHECK(compiled_run(&compiled, "gcc -O2 -g -gsplit-dwarf -c shop.c && gcc shop.o -o shop && "
+                                  "gcc -O2 -g -gsplit-dwarf -c other.c"));
+    elf = compiled_open(&compiled, "shop");
+    dwarf = opened(elf, &budget);
+    ask(dwarf, elf);
+    CHECK(kiln_dwarf_wants(dwarf, &wanted));
+    CHECK_EQ(wanted.kind, KILN_WANTED_DWP);
+    CHECK(kiln_dwarf_wants(dwarf, &wanted));
+    CHECK_EQ(wanted.kind, KILN_WANTED_DWO);
+    CHECK_EQ(kiln_dwarf_attach(dwarf, KILN_WANTED_DWO, compiled_open(&compiled, "other.dwo")),
+             KILN_E_NOMATCH);
+    CHECK_EQ(kiln_dwarf_attach(dwarf, KILN_WANTED_DWP, elf), KILN_E_NOMATCH);
+    CHECK_EQ(kiln_dwarf_attach(dwarf, KILN_WANTED_ALTERNATE, elf), KILN_E_NOMATCH);
+    kiln_dwarf_close(dwarf);
+    CHECK_EQ(budget.used, 0);
+    compiled_done(&compiled);
+}
+
+/* dwz moves what two programs have in common into a third file. */
+static bool dwz_shop_has(const char *flags)
+{
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+    char command[512];
+    bool runs;
+
+    compiled_init(&compiled);
+    compiled_write(&compiled, "shop.c", shop_c);
+    snprintf(command, sizeof(command),
+             "gcc -O2 -g shop.c -o shop && cp shop twin && dwz %s -m common shop twin", flags);
+    runs = compiled_run(&compiled, command);
+    if (runs) {
+        elf = compiled_open(&compiled, "shop");
+        dwarf = opened(elf, &budget);
+        CHECK_EQ(serve(dwarf, &compiled, NULL), 1);
+        CHECK(has_frames(dwarf, elf, "here", shop_drawn));
+        kiln_dwarf_close(dwarf);
+        CHECK_EQ(budget.used, 0);
+    }
+    compiled_done(&compiled);
+    return runs;
+}
+
+TEST(dwarf, what_several_programs_have_in_common_is_read_from_the_alternate)
+{
+    if (!dwz_shop_has(""))
+        SKIP("there is no dwz");
+    CHECK(dwz_shop_has("--dwarf-5"));
+}
+
+/* ---- names ---- */
+
+static bool program_has(const char *name, const char *source, const char *section,
+                        const char *drawn)
+{
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+    char command[128];
+    bool has;
+
+    compiled_init(&compiled);
+    compiled_write(&compiled, name, source);
+    snprintf(command, sizeof(command), "g%s -O1 -g %s -o shop", strchr(name, '+') ? "++" : "cc",
+             name);
+    CHECK(compiled_run(&compiled, command));
+    elf = compiled_open(&compiled, "shop");
+    dwarf = opened(elf, &budget);
+    has = has_frames(dwarf, elf, section, drawn);
+    kiln_dwarf_close(dwarf);
+    CHECK_EQ(budget.used, 0);
+    compiled_done(&compiled);
+    return has;
+}
+
+static const char *const hidden_cc = "#define HERE __attribute__((section(\"here\"), noinline))\n"
+                                     "volatile int sold;\n"
+                                     "namespace shop { namespace {\n"
+                                     "struct Scale {\n"
+                                     "    int n;\n"
+                                     "    HERE void weigh() { sold = n; }\n"
+                                     "};\n"
+                                     "} void open(int n) { Scale{n}.weigh(); } }\n"
+                                     "int main(int n, char **) { shop::open(n); return 0; }\n";
+
+TEST(dwarf, a_function_that_no_linker_sees_is_called_by_its_scopes)
+{
+    CHECK(program_has("hidden.c++", hidden_cc, "here",
+                      "shop::(anonymous namespace)::Scale::weigh hidden.c++:6"));
+}
+
+TEST(dwarf, one_that_a_linker_sees_has_the_linkers_name)
+{
+    CHECK(
+        program_has("seen.c++",
+                    "volatile int sold;\n"
+                    "namespace shop {\n"
+                    "__attribute__((section(\"here\"), noinline)) void weigh(int n) { sold = n; }\n"
+                    "}\n"
+                    "int main(int n, char **) { shop::weigh(n); return 0; }\n",
+                    "here", "_ZN4shop5weighEi seen.c++:3"));
+}
+
+TEST(dwarf, a_function_within_a_function_is_found)
+{
+    CHECK(program_has("nested.c",
+                      "volatile int sold;\n"
+                      "int main(int n, char **v)\n"
+                      "{\n"
+                      "    __attribute__((noinline)) void weigh(int by)\n"
+                      "    {\n"
+                      "        sold = n * by;\n"
+                      "    }\n"
+                      "    weigh(n + 1);\n"
+                      "    return v == 0;\n"
+                      "}\n",
+                      ".text", "weigh nested.c:6"));
+}
+
+/* ---- limits ---- */
+
+TEST(dwarf, past_its_deadline_it_goes_on_where_it_was)
+{
+    const struct kiln_dwarf_frame *frames;
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+    uint32_t n, again = 0;
+    char text[256];
+    char *source;
+    size_t at = 0;
+    int r;
+
+    source = malloc(1 << 20);
+    CHECK(source);
+    for (int i = 0; i < 6000; i++)
+        at += (size_t)snprintf(source + at, (1 << 20) - at,
+                               "struct s%d { int a; };\nint f%d(void)"
+                               "{ struct s%d s = {%d}; return s.a; }\n",
+                               i, i, i, i);
+    snprintf(source + at, (1 << 20) - at,
+             "__attribute__((section(\"here\"))) int main(void) { return 0; }\n");
+    compiled_init(&compiled);
+    compiled_write(&compiled, "long.c", source);
+    free(source);
+    CHECK(compiled_run(&compiled, "gcc -g long.c -o shop"));
+    elf = compiled_open(&compiled, "shop");
+    dwarf = opened(elf, &budget);
+    kiln_dwarf_deadline(dwarf, 1); /* long ago */
+    do {
+        r = kiln_dwarf_find(dwarf, kiln_elf_section(elf, "here")->address, &frames, &n);
+        again += r == -EAGAIN;
+    } while (r == -EAGAIN && again < 1000);
+    CHECK_OK(r);
+    CHECK(again > 0);
+    draw(frames, n, text, sizeof(text));
+    CHECK_TEXT(text, "main long.c:12001");
+    kiln_dwarf_close(dwarf);
+    CHECK_EQ(budget.used, 0);
+    compiled_done(&compiled);
+}
+
+TEST(dwarf, of_too_deep_a_chain_the_outermost_and_the_innermost_stay)
+{
+    const struct kiln_dwarf_frame *frames;
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+    static char source[65536];
+    size_t at;
+    uint32_t n;
+
+    at = (size_t)snprintf(source, sizeof(source),
+                          "#define IN static inline __attribute__((always_inline)) void\n"
+                          "volatile int sold;\nIN f0(int n) { sold = n; }\n");
+    for (int i = 1; i < 100; i++)
+        at += (size_t)snprintf(source + at, sizeof(source) - at, "IN f%d(int n) { f%d(n + 1); }\n",
+                               i, i - 1);
+    snprintf(source + at, sizeof(source) - at,
+             "__attribute__((section(\"here\"))) int main(int n, char **v)"
+             "{ (void)v; f99(n); return 0; }\n");
+    compiled_init(&compiled);
+    compiled_write(&compiled, "deep.c", source);
+    CHECK(compiled_run(&compiled, "gcc -g -O1 deep.c -o shop"));
+    elf = compiled_open(&compiled, "shop");
+    dwarf = opened(elf, &budget);
+    n = 0;
+    for (uint64_t i = 0; i < 64 && (n == 0 || !kiln_str_eq(frames[0].name, KILN_STR("f0"))); i++)
+        CHECK_OK(kiln_dwarf_find(dwarf, kiln_elf_section(elf, "here")->address + i, &frames, &n));
+    CHECK_EQ(n, KILN_DWARF_FRAMES);
+    CHECK_STR(frames[0].name, "f0");
+    CHECK_STR(frames[62].name, "f62");
+    CHECK_STR(frames[63].name, "main");
+    kiln_dwarf_close(dwarf);
+    compiled_done(&compiled);
+}
+
+TEST(dwarf, little_memory_costs_time_and_not_answers)
+{
+    struct kiln_dwarf_opts opts = {0};
+    struct kiln_budget budget = {.limit = 256 << 10};
+    struct compiled compiled;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+
+    compiled_init(&compiled);
+    compiled_write(&compiled, "shop.c", shop_c);
+    CHECK(compiled_run(&compiled, "gcc -O2 -g shop.c -o shop"));
+    elf = compiled_open(&compiled, "shop");
+    opts.budget = &budget;
+    CHECK_OK(kiln_dwarf_open(elf, &opts, &dwarf));
+    CHECK(has_frames(dwarf, elf, "here", shop_drawn));
+    CHECK(budget.peak <= budget.limit);
+    kiln_dwarf_close(dwarf);
+    CHECK_EQ(budget.used, 0);
+    compiled_done(&compiled);
+}
+
 TEST(dwarf, a_function_says_where_it_is_declared)
 {
     const struct kiln_dwarf_frame *frames;
