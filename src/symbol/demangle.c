@@ -177,3 +177,14 @@ struct kiln_str kiln_demangle_full(struct kiln_demangler *d, struct kiln_str nam
         return name;
     return (struct kiln_str){d->text, d->n < KILN_DEMANGLED_MAX ? d->n : KILN_DEMANGLED_MAX};
 }
+
+struct kiln_str kiln_demangle_text(struct kiln_demangler *d, struct kiln_str text)
+{
+    bool plain = !memchr(text.ptr ? text.ptr : "", '<', text.len) &&
+                 !memchr(text.ptr ? text.ptr : "", '(', text.len);
+
+    if (plain || text.len > TEXT_MAX)
+        return text;
+    d->n = kiln_name_shorten(text, true, d->out, sizeof(d->out));
+    return d->n ? (struct kiln_str){d->out, d->n} : text;
+}

@@ -31,6 +31,9 @@ void kiln_demangler_free(struct kiln_demangler *demangler);
 struct kiln_str kiln_demangle(struct kiln_demangler *demangler, struct kiln_str name);
 struct kiln_str kiln_demangle_full(struct kiln_demangler *demangler, struct kiln_str name);
 
+/* The short form of a name as debug information has it, with its scopes: C++'s "f<int>". */
+struct kiln_str kiln_demangle_text(struct kiln_demangler *demangler, struct kiln_str text);
+
 /* Without ".cold", ".part.0", ".constprop.0", ".isra.0", ".llvm.123" and the like. */
 struct kiln_str kiln_demangle_unclone(struct kiln_str name);
 

@@ -264,12 +264,30 @@ static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_
     return names->frames.n > 0;
 }
 
-/* A frame of debug information; what has no name there (assembly) is called by its symbol. */
+/*
+ * What the symbol says of a function whose debug information lacks the linker's name: it has no
+ * name there (assembly), or one that is local to its file, and mangled all the same.
+ */
+static bool find_better(struct kiln_names *names, uint64_t address, struct kiln_name_frame *frame,
+                        struct kiln_str *ret_suffix)
+{
+    struct kiln_name_frame linked = *frame;
+    struct kiln_str suffix, module;
+
+    if (!find_linked(names, address, &linked, &suffix, &module) ||
+        (frame->function.len && !kiln_str_starts(linked.system_name, KILN_STR("_Z")) &&
+         !kiln_str_starts(linked.system_name, KILN_STR("_R"))))
+        return false;
+    *frame = linked;
+    *ret_suffix = suffix;
+    return true;
+}
+
+/* A frame of debug information. */
 static void add_deep(struct kiln_names *names, const struct kiln_dwarf_frame *deep,
                      uint64_t address, bool outermost)
 {
     struct kiln_str suffix = KILN_STR_NONE;
-    struct kiln_str module;
     struct kiln_name_frame frame = {
         .function = deep->qualified.len ? deep->qualified : deep->name,
         .system_name = deep->linkage,
@@ -281,8 +299,8 @@ static void add_deep(struct kiln_names *names, const struct kiln_dwarf_frame *de
 
     if (deep->linkage.len)
         frame.function = kiln_demangle(names->demangler, deep->linkage);
-    if (!frame.function.len && outermost)
-        (void)find_linked(names, address, &frame, &suffix, &module);
+    else if (!outermost || !find_better(names, address, &frame, &suffix))
+        frame.function = kiln_demangle_text(names->demangler, frame.function);
     kiln_frames_add(&names->frames, &frame, suffix);
 }
 

@@ -354,8 +354,29 @@ static void take_space(struct shortener *sh)
         sh->n = sh->name_at;
 }
 
+/* Compilers call a lambda <lambda(int)> in debug information, and do not number it. */
+static bool take_lambda(struct shortener *sh)
+{
+    static const struct kiln_str lambda = WORD("<lambda(");
+    size_t begins = sh->i;
+
+    if (!ahead(sh, lambda))
+        return false;
+    sh->i += lambda.len - 1;
+    sh->i = behind_parens(sh);
+    if (peek(sh, 0) != '>') {
+        sh->i = begins;
+        return false;
+    }
+    sh->i++;
+    put(sh, "{lambda}", 8);
+    return true;
+}
+
 static bool take_less(struct shortener *sh)
 {
+    if (sh->cpp && take_lambda(sh))
+        return true;
     if (sh->cpp && last(sh) == ')' && sh->n != sh->operator_) {
         put(sh, "<", 1);
         sh->i++;

@@ -103,6 +103,23 @@ TEST(demangle, keeps_lambdas_and_scopes_without_names)
         "f<int>::{lambda#1}::operator()");
 }
 
+TEST(demangle, shortens_names_that_debug_information_has)
+{
+    struct kiln_demangler *d = NULL;
+
+    CHECK_OK(kiln_demangler_new(&d));
+    CHECK_STR(kiln_demangle_text(d, KILN_STR("main()::<lambda(int, a<b>)>::operator()")),
+              "main::{lambda}::operator()");
+    CHECK_STR(kiln_demangle_text(d, KILN_STR("std::_Function_handler<void(int), main()::<lambda("
+                                             "int)> >::_M_invoke")),
+              "std::_Function_handler<void(int), main()::{lambda}>::_M_invoke");
+    CHECK_STR(kiln_demangle_text(d, KILN_STR("(anonymous namespace)::f")),
+              "(anonymous namespace)::f");
+    CHECK_STR(kiln_demangle_text(d, KILN_STR("a name of Fortran")), "a name of Fortran");
+    CHECK_STR(kiln_demangle_text(d, KILN_STR_NONE), "");
+    kiln_demangler_free(d);
+}
+
 /* ---- Rust ---- */
 
 TEST(demangle, undoes_both_schemes_of_rust_without_hashes)
