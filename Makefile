@@ -54,7 +54,7 @@ fuzz: deps-test ## fuzz every decoder for SECONDS=60 each; T=otlp picks one
 	@ninja -C build-fuzz fuzzers
 	@tools/fuzz build-fuzz $(SECONDS) "$(T)"
 
-torture: deps-test ## 1,200 power cuts, 1,000 kills; fail every allocation in turn; valgrind over the unit tests
+torture: deps-test ## 1,200 power cuts, 1,000 kills; lines of everything compared; fail every allocation in turn; valgrind over the unit tests
 	@cmake --preset default >/dev/null
 	@ninja -C build all tests
 	@tools/torture build "$(T)"

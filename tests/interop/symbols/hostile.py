@@ -110,6 +110,39 @@ lines_end:
 MEGABYTES = 400  # of a bomb, far more than a reader may have
 NESTED = 60000
 MANY = 150000
+
+# DWARF 5: everything by index, and the bases are what the case says.
+UNIT5 = """
+    .section .debug_abbrev,"",@progbits
+    /* 1: unit: name by index, bases of strings, addresses and ranges */
+    .uleb128 1, 0x11; .byte 1; .uleb128 0x03, 0x1a, 0x72, 0x17, 0x73, 0x17, 0x74, 0x17, 0x11, 0x01, 0x12, 0x07, 0, 0
+    /* 2: function: name by index, ranges by index */
+    .uleb128 2, 0x2e; .byte 0; .uleb128 0x03, 0x1a, 0x55, 0x23, 0, 0
+    /* 3: function: name by index, address by index, size */
+    .uleb128 3, 0x2e; .byte 0; .uleb128 0x03, 0x1a, 0x11, 0x1b, 0x12, 0x07, 0, 0
+    /* 4: unit whose rest is elsewhere: name of that file, addresses */
+    .uleb128 4, 0x4a; .byte 0; .uleb128 0x76, 0x08, 0x1b, 0x08, 0x11, 0x01, 0x12, 0x07, 0, 0
+    .byte 0
+    .section .debug_info,"",@progbits
+    .long 9f - 1f
+1:  .value 5
+    .byte {kind}, 8
+    .long 0
+    {id}
+    {unit}
+9:
+"""
+
+
+def unit5(strings="8", addresses="8", ranges="12", dies=".uleb128 2, 0, 0", more=""):
+    whole = f".uleb128 1, 0; .long {strings}, {addresses}, {ranges}; .quad begin, end - begin\n{dies}\n.byte 0"
+    return TEXT + UNIT5.format(kind=1, id="", unit=whole) + more
+
+
+def skeleton(name, folder):
+    unit = f'.uleb128 4; .string "{name}"; .string "{folder}"; .quad begin, end - begin'
+    return TEXT + UNIT5.format(kind=4, id=".quad 0x1234567", unit=unit)
+
 ASSEMBLED = {
     "origin-is-itself": unit(function(inside="here: " + INLINED.format(origin="here - info") + "\n.byte 0")),
     "origins-in-a-ring": unit(function(inside=INLINED.format(origin="ring1 - info") + "\n.byte 0") +
@@ -169,6 +202,18 @@ ASSEMBLED = {
         ".byte 4; .uleb128 0xffffffff\n.byte 1\n.byte 2, 100, 1")),
     "lines-of-the-future": unit(function(), line="lines", more=line_program(".byte 1", version=99)),
     "lines-outside": unit(function(), line="0x7ffffff0"),
+    "bases-outside": unit5(strings="0x7ffffff0", addresses="0x7ffffff0", ranges="0xfffffff0"),
+    "indices-outside": unit5(dies=".uleb128 2, 0xffffffff, 0xffffffff\n.uleb128 3, 0xfffffff, 0xfffffff; .quad -1"),
+    "ranges-by-index-without-end": unit5(more=(
+        '\n.section .debug_rnglists,"",@progbits\n.long 0x7fffffff; .value 5; .byte 8, 0; .long 0xffffffff\n.rept 500000\n.uleb128 4, 0, 1\n.endr\n')),
+    "strings-by-index-of-nothing": unit5(more=(
+        '\n.section .debug_str_offsets,"",@progbits\n.long 0xffffff; .value 5, 0; .rept 1000\n.long 0xfffffff0\n.endr\n')),
+    "rest-is-itself": skeleton("rest-is-itself", "."),
+    "rest-is-a-device": skeleton("/dev/zero", "/"),
+    "rest-is-outside": skeleton("../../../../../../../../etc/passwd", "/tmp"),
+    "rest-is-nameless": skeleton("", ""),
+    "package-of-everything": unit(function(), more=(
+        '\n.section .debug_cu_index,"",@progbits\n.long 5, 0xffffffff, 0xffffffff, 0xffffffff\n.rept 1000\n.quad -1\n.endr\n')),
     "lines-without-end": unit(function(), line="0", more='\n.section .debug_line,"",@progbits\n.long 0x7fffffff\n.value 4\n.long 0x7fffff00\n'),
 }
 
