@@ -110,7 +110,7 @@ static int take_attrs(const struct dw_unit *unit, struct kiln_cursor *c, const u
                       struct dw_die *die)
 {
     const struct dw_abbrevs *t = unit->abbrevs;
-    const struct dw_attr *attr = &t->attrs[die->abbrev->attrs];
+    const struct dw_attr *attr = t->attrs ? &t->attrs[die->abbrev->attrs] : NULL; /* n is 0 */
     uint32_t next_const = die->abbrev->consts;
     struct dw_value value;
 
