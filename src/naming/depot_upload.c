@@ -300,7 +300,7 @@ static int write_part(struct kiln_depot *depot, struct kiln_depot_upload *upload
     char path[KILN_DEPOT_PATH_MAX];
     int fd, r;
 
-    if (have >= part->bytes.len && upload->received > 0)
+    if (have >= part->bytes.len)
         return 0;
     kiln_depot_upload_path(upload, path);
     fd = io->open(io, path, O_RDWR | O_CREAT);

@@ -16,6 +16,8 @@
 
 #define AGE_DEFAULT (UINT64_C(14) * 86400 * KILN_NS_PER_S)
 #define RETIRE_NS   (UINT64_C(600) * KILN_NS_PER_S)
+#define LOOK_NS     (UINT64_C(600) * KILN_NS_PER_S) /* at the latest: files of the server may come */
+#define SECOND_NS   KILN_NS_PER_S
 
 enum { TICK_MS = 10000, CHILD_CPU_MS = 10000 };
 
@@ -152,6 +154,7 @@ static void go_round(struct kiln_naming *naming)
     struct round round = {.naming = naming};
 
     naming->unfinished = false;
+    naming->began_ns = kiln_clock_mono_ns();
     take_uploads(naming);
     engine->ops->stats(engine, KILN_STR_NONE, &naming->seen);
     (void)engine->ops->tenants(engine, name_tenant, &round);
@@ -170,24 +173,32 @@ static bool has_come(struct kiln_naming *naming)
            now.newest_ns != naming->seen.newest_ns;
 }
 
+/* Whether another round makes sense; without the lock. */
+static bool is_time(struct kiln_naming *naming, uint64_t since_ns)
+{
+    uint64_t rested_ns = kiln_clock_mono_ns() - since_ns;
+
+    if (rested_ns < naming->opts.tick_ms * KILN_NS_PER_MS)
+        return false;
+    return naming->unfinished || rested_ns > LOOK_NS || has_come(naming);
+}
+
 /* Until there may be something to do; with the lock. */
 static void rest(struct kiln_naming *naming)
 {
-    uint64_t look_ns = kiln_clock_mono_ns() + AGE_DEFAULT / 2016; /* ten minutes */
+    uint64_t since_ns = naming->began_ns;
 
     while (!naming->stop && !naming->woken) {
-        uint64_t until = kiln_clock_mono_ns() + naming->opts.tick_ms * KILN_NS_PER_MS;
+        uint64_t until = kiln_clock_mono_ns() + SECOND_NS;
         struct timespec at = {(time_t)(until / KILN_NS_PER_S), (long)(until % KILN_NS_PER_S)};
-        bool come;
+        bool time;
 
         if (pthread_cond_timedwait(&naming->wake, &naming->lock, &at) != ETIMEDOUT)
             continue;
-        if (naming->unfinished || kiln_clock_mono_ns() > look_ns)
-            return;
         pthread_mutex_unlock(&naming->lock);
-        come = has_come(naming);
+        time = is_time(naming, since_ns);
         pthread_mutex_lock(&naming->lock);
-        if (come)
+        if (time)
             return;
     }
 }

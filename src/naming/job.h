@@ -11,9 +11,9 @@
  *   symbol/resolver.h (a confined child) ──▶ frames ──▶ engine: put_symbols
  *
  * One build id at a time, and so many addresses of it in a round; what waits is taken up again in
- * the next.  It wakes when a file comes, and every ten seconds where profiles have come.  A file
- * that names are made of once is believed: an address that it has no name for has none.  When a
- * better one comes (a debug file for what only its executable named), everything is asked again.
+ * the next.  It wakes when a file comes, and where profiles have come, at most every ten seconds.
+ * A file that names are made of once is believed: an address that it has no name for has none. When
+ * a better one comes (a debug file for what only its executable named), everything is asked again.
  *
  * Threads: everything may be called from anywhere.
  */

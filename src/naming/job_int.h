@@ -66,8 +66,8 @@ struct kiln_naming {
     uint32_t n_uploads, cap_uploads;
     struct kiln_budget budget;
     struct kiln_engine_stats seen;
-    uint64_t retired_ns;
-    bool unfinished; /* the last round left something to do */
+    uint64_t retired_ns, began_ns; /* the last round, of keeping house and of names */
+    bool unfinished;               /* the last round left something to do */
     struct kiln_naming_metrics metrics;
 };
 
