@@ -19,7 +19,8 @@
 #define LOOK_NS     (UINT64_C(600) * KILN_NS_PER_S) /* at the latest: files of the server may come */
 #define SECOND_NS   KILN_NS_PER_S
 
-enum { TICK_MS = 10000, CHILD_CPU_MS = 10000 };
+/* Debug files of gigabytes are read here, and nobody waits for them. */
+enum { TICK_MS = 10000, CHILD_CPU_MS = 10000, DEEP_CPU_MS = 300000 };
 
 /* ---- what was uploaded ---- */
 
@@ -138,13 +139,38 @@ static int name_tenant(void *context, struct kiln_str tenant)
     return r == -ECANCELED ? r : 0;
 }
 
+static int use_one(void *context, struct kiln_str build_id)
+{
+    struct round *round = context;
+
+    kiln_depot_use(round->naming->opts.depot, round->tenant, build_id, kiln_clock_unix_ns());
+    return atomic_load(&round->naming->stopping) ? -ECANCELED : 0;
+}
+
+static int use_tenant(void *context, struct kiln_str tenant)
+{
+    struct round *round = context;
+    struct kiln_engine *engine = round->naming->opts.engine;
+    struct kiln_err err = {0};
+
+    snprintf(round->tenant, sizeof(round->tenant), "%.*s", KILN_STR_ARG(tenant));
+    return engine->ops->build_ids(engine, tenant, use_one, round, &err);
+}
+
+/* What is used is known of all profiles, or nothing goes. */
 static void keep_house(struct kiln_naming *naming)
 {
+    struct round round = {.naming = naming};
+    struct kiln_engine *engine = naming->opts.engine;
+    struct kiln_depot_stats stats;
     uint64_t now = kiln_clock_mono_ns();
 
     if (naming->retired_ns && now - naming->retired_ns < RETIRE_NS)
         return;
     naming->retired_ns = now;
+    kiln_depot_stats(naming->opts.depot, &stats);
+    if (stats.files + stats.uploads == 0 || engine->ops->tenants(engine, use_tenant, &round) < 0)
+        return;
     kiln_depot_retire(naming->opts.depot, kiln_clock_unix_ns(), naming->opts.age_ns);
 }
 
@@ -266,8 +292,11 @@ static void measure(struct kiln_naming *naming)
 static int make_parts(struct kiln_naming *naming, struct kiln_err *err)
 {
     const struct kiln_naming_opts *opts = &naming->opts;
-    const struct kiln_resolver_opts resolver = {
-        .program = opts->program, .file_cpu_ms = CHILD_CPU_MS, .log = opts->log};
+    const struct kiln_resolver_opts resolver = {.program = opts->program,
+                                                .file_cpu_ms = CHILD_CPU_MS,
+                                                .deep_cpu_ms = DEEP_CPU_MS,
+                                                .patient = true,
+                                                .log = opts->log};
     const struct kiln_fetch_opts fetch = {.depot = opts->depot,
                                           .urls = opts->debuginfod,
                                           .n_urls = opts->n_debuginfod,

@@ -221,6 +221,11 @@ static int name_slice(struct naming_run *run, struct kiln_err *err)
     if (run->n == 0)
         return 0;
     r = ask(run);
+    if (r == 0 && kiln_resolver_is_aside(run->naming->resolver, &run->source))
+        return kiln_err_set(
+            err, -ETIME, NULL,
+            "reading it took too long, or ended the process that read it: it is set "
+            "aside for an hour");
     if (r == 0)
         r = collect(run, &n);
     if (r < 0)

@@ -70,4 +70,10 @@ void kiln_census_restart(struct kiln_census *census);
 KILN_CHECK int kiln_census_retire(struct kiln_store *store, struct kiln_tenant *tenant,
                                   uint64_t now_ns, struct kiln_err *err);
 
+/* Calls `each` for every build id that something refers to; -EAGAIN: not all blocks were looked at.
+ */
+KILN_CHECK int kiln_census_used(struct kiln_store *store, struct kiln_tenant *tenant,
+                                int (*each)(void *context, struct kiln_str build_id), void *context,
+                                struct kiln_err *err);
+
 #endif /* KILN_STORE_CENSUS_H */

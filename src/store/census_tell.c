@@ -315,28 +315,70 @@ static int retire(struct kiln_census *census, const uint8_t *used, uint64_t now_
     return r;
 }
 
-int kiln_census_retire(struct kiln_store *store, struct kiln_tenant *tenant, uint64_t now_ns,
-                       struct kiln_err *err)
+/* By build: something refers to it.  *ret_used is NULL where that is not known of all blocks. */
+static int find_used(struct kiln_store *store, struct kiln_tenant *tenant, uint8_t **ret_used,
+                     uint32_t *ret_n)
 {
     struct kiln_census *census = tenant->census;
     struct kiln_block_list list;
     uint8_t *used = NULL;
     bool known = false;
-    int r = kiln_book_count(tenant->book) ? kiln_catalog_list(tenant, &list) : -ENOENT;
+    int r = kiln_catalog_list(tenant, &list);
 
     if (r < 0)
-        return r == -ENOENT ? 0 : r;
+        return r;
     r = look_at_all(store, tenant, &list, false);
     if (r == 0) {
         pthread_mutex_lock(&census->lock);
-        used = kiln_calloc((size_t)kiln_lacks_count(census->lacks) + 1, 1);
+        *ret_n = kiln_lacks_count(census->lacks);
+        used = kiln_calloc((size_t)*ret_n + 1, 1);
         known = used && mark_used(census, tenant, &list, used);
         pthread_mutex_unlock(&census->lock);
         r = used ? 0 : -ENOMEM;
     }
     kiln_block_list_done(&list);
-    if (r == 0 && known)
-        r = retire(census, used, now_ns, err);
+    if (!known) {
+        kiln_free(used);
+        used = NULL;
+    }
+    *ret_used = used;
+    return r;
+}
+
+int kiln_census_retire(struct kiln_store *store, struct kiln_tenant *tenant, uint64_t now_ns,
+                       struct kiln_err *err)
+{
+    uint8_t *used = NULL;
+    uint32_t n;
+    int r = kiln_book_count(tenant->book) ? find_used(store, tenant, &used, &n) : 0;
+
+    if (r == 0 && used)
+        r = retire(tenant->census, used, now_ns, err);
+    kiln_free(used);
+    return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
+}
+
+int kiln_census_used(struct kiln_store *store, struct kiln_tenant *tenant,
+                     int (*each)(void *context, struct kiln_str build_id), void *context,
+                     struct kiln_err *err)
+{
+    struct kiln_census *census = tenant->census;
+    uint8_t *used = NULL;
+    uint32_t n;
+    int r = find_used(store, tenant, &used, &n);
+
+    if (r == 0 && !used)
+        r = -EAGAIN;
+    for (uint32_t i = 0; r >= 0 && i < n; i++) {
+        struct kiln_str id;
+
+        if (!used[i])
+            continue;
+        pthread_mutex_lock(&census->lock);
+        id = kiln_lacks_build_id(census->lacks, i);
+        pthread_mutex_unlock(&census->lock);
+        r = each(context, id);
+    }
     kiln_free(used);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }

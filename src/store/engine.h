@@ -345,6 +345,11 @@ struct kiln_engine_ops {
                    int (*each)(void *context, const struct kiln_unnamed *unnamed), void *context,
                    struct kiln_err *err);
 
+    /* Calls `each` for every build id that profiles of a tenant have code of, the first of
+     * core/frame.h's kiln_build_id_keys; a negative answer ends it and is returned. */
+    int (*build_ids)(struct kiln_engine *engine, struct kiln_str tenant,
+                     int (*each)(void *context, struct kiln_str build_id), void *context,
+                     struct kiln_err *err);
     /* Calls `each` for every tenant; a negative answer ends it and is returned. */
     int (*tenants)(struct kiln_engine *engine, int (*each)(void *context, struct kiln_str tenant),
                    void *context);

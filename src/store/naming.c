@@ -58,3 +58,16 @@ int kiln_store_unnamed(struct kiln_engine *engine, struct kiln_str tenant,
     kiln_store_settle(engine);
     return kiln_census_unnamed(store, t, each, context, err);
 }
+
+int kiln_store_build_ids(struct kiln_engine *engine, struct kiln_str tenant,
+                         int (*each)(void *context, struct kiln_str build_id), void *context,
+                         struct kiln_err *err)
+{
+    struct kiln_store *store = kiln_store_of(engine);
+    struct kiln_tenant *t = kiln_tenant_find(store, tenant);
+
+    if (!t)
+        return 0;
+    kiln_store_settle(engine);
+    return kiln_census_used(store, t, each, context, err);
+}

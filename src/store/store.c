@@ -219,6 +219,7 @@ static const struct kiln_engine_ops store_ops = {
     .put_symbols = kiln_store_put_symbols,
     .drop_symbols = kiln_store_drop_symbols,
     .unnamed = kiln_store_unnamed,
+    .build_ids = kiln_store_build_ids,
     .tenants = kiln_store_tenants,
     .delete_service = kiln_store_delete_service,
     .stats = kiln_store_stats,

@@ -272,6 +272,9 @@ int kiln_store_put_symbols(struct kiln_engine *engine, struct kiln_str tenant,
                            struct kiln_err *err);
 int kiln_store_drop_symbols(struct kiln_engine *engine, struct kiln_str tenant,
                             struct kiln_str build_id, struct kiln_err *err);
+int kiln_store_build_ids(struct kiln_engine *engine, struct kiln_str tenant,
+                         int (*each)(void *context, struct kiln_str build_id), void *context,
+                         struct kiln_err *err);
 int kiln_store_tenants(struct kiln_engine *engine,
                        int (*each)(void *context, struct kiln_str tenant), void *context);
 int kiln_store_unnamed(struct kiln_engine *engine, struct kiln_str tenant,

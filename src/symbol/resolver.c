@@ -34,6 +34,7 @@ enum {
     WALL_FACTOR = 5,    /* of the CPU time: the machine may be busy; at least: */
     WALL_MS_LEAST = 2000,
     ASKS_KEPT = 64,
+    KEY_SHOWN = 256,
     STARTS = 8, /* at once; then one in: */
     START_S = 2,
 };
@@ -189,14 +190,22 @@ static uint64_t deep_key_of(const struct kiln_source *source)
     return kiln_hash_mix(key_of(source), 1) | 1;
 }
 
+bool kiln_resolver_is_aside(const struct kiln_resolver *resolver, const struct kiln_source *source)
+{
+    return kiln_aside_has(&resolver->aside, key_of(source));
+}
+
 static void strike(struct kiln_resolver *resolver, const struct kiln_source *source,
                    uint32_t strikes, const char *why)
 {
+    char key[KEY_SHOWN];
+
     if (!kiln_aside_strike(&resolver->aside, key_of(source), strikes))
         return;
     kiln_metric_add(resolver->counters.aside, 1);
-    kiln_log(resolver->log, KILN_LOG_WARN, "a file's names are set aside", "key", "%.*s",
-             KILN_STR_ARG(source->key), "why", "%s", why, NULL);
+    snprintf(key, sizeof(key), "%.*s", KILN_STR_ARG(source->key));
+    kiln_log(resolver->log, KILN_LOG_WARN, "a file's names are set aside", "key", "%s", key, "why",
+             "%s", why, NULL);
 }
 
 /* The debug information that it is said to have been at. */

@@ -106,6 +106,9 @@ void kiln_resolver_free(struct kiln_resolver *resolver);
 KILN_CHECK int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *source,
                                  const uint64_t *addresses, uint32_t n, struct kiln_name *names);
 
+/* Whether the file was set aside: that it gave no names says nothing of them. */
+bool kiln_resolver_is_aside(const struct kiln_resolver *resolver, const struct kiln_source *source);
+
 /*
  * Adds the text of a source file, by the name that debug information gives it, where the ELF file
  * of `source` has it embedded (clang's -gembed-source).  It is as it came: any bytes, of 4 MiB at
