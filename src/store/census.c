@@ -3,8 +3,8 @@
  * Dictionaries are read without the lock; what is found in them is noted under it.
  *
  * What a block lacks is told to the tenant's list (store/lacks.h) in the same look.  Where that
- * list forgot something, because there was too much of it or because symbols were dropped, blocks
- * are looked at again: those whose `round` is not that of the census.
+ * list forgot what a build id lacks, because there was too much of it or because its symbols were
+ * dropped, blocks that have it are looked at again: those that were told in another round.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -145,7 +145,6 @@ int kiln_census_new(struct kiln_book *book, struct kiln_census **ret_census)
         return r;
     }
     census->book = book;
-    census->round = 1;
     census->budget.limit = SIZE_MAX;
     pthread_mutex_init(&census->lock, NULL);
     *ret_census = census;
@@ -157,6 +156,7 @@ void kiln_census_free(struct kiln_census *census)
     if (!census)
         return;
     kiln_lacks_free(census->lacks);
+    kiln_free(census->rounds);
     kiln_free(census->of_head);
     kiln_free(census->idle);
     pthread_mutex_destroy(&census->lock);
@@ -187,45 +187,58 @@ static int read_dict(const struct kiln_census_look *look, struct kiln_block_dict
     return r;
 }
 
+int kiln_census_room(struct kiln_census *census, void **array, uint32_t *cap, uint32_t n,
+                     size_t size)
+{
+    uint32_t before = *cap;
+    int r = kiln_grow(&census->budget, array, cap, (uint64_t)n + 1, size, UINT32_MAX);
+
+    if (r == 0 && *cap > before)
+        memset((char *)*array + before * size, 0, (*cap - before) * size);
+    return r;
+}
+
 /* Under the lock. */
 static int note_block(struct kiln_census *census, struct kiln_block *block,
                       const struct kiln_batch *batch)
 {
+    struct kiln_lacks_range all = {0, batch->dict.n_locations};
     struct kiln_block_names *names = block->names;
     struct kiln_build_use *uses = NULL;
     uint32_t n = 0;
-    int r = kiln_lacks_add(census->lacks, batch,
-                           (struct kiln_lacks_range){0, batch->dict.n_locations}, &uses, &n);
+    int r = kiln_lacks_add(census->lacks, batch, all, &uses, &n);
 
-    if (r < 0)
-        return r;
-    if (!names) {
+    if (r == 0)
+        r = kiln_census_room(census, (void **)&census->rounds, &census->cap_rounds,
+                             kiln_lacks_count(census->lacks), sizeof(*census->rounds));
+    if (r == 0 && !names) {
         names = kiln_calloc(1, sizeof(*names));
-        if (names)
-            *names = (struct kiln_block_names){.uses = uses, .n = n, .as_of = UINT64_MAX};
-        block->names = names;
-        uses = names ? NULL : uses;
+        r = names ? 0 : -ENOMEM;
     }
-    kiln_free(uses);
-    if (!names)
-        return -ENOMEM;
-    names->round = census->round;
+    if (r < 0) {
+        kiln_free(uses);
+        return r;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        uses[i].round = census->rounds[uses[i].build];
+    if (!block->names)
+        names->as_of = UINT64_MAX;
+    kiln_free(names->uses); /* the same, but for the rounds */
+    names->uses = uses;
+    names->n = n;
+    block->names = names;
     return 0;
-}
-
-static bool is_lacking(const struct kiln_block_names *names)
-{
-    for (uint32_t i = 0; i < names->n; i++) {
-        if (names->uses[i].lacking)
-            return true;
-    }
-    return false;
 }
 
 bool kiln_census_knows(const struct kiln_census *census, const struct kiln_block *block, bool told)
 {
-    return block->names &&
-           (!told || block->names->round == census->round || !is_lacking(block->names));
+    const struct kiln_block_names *names = block->names;
+
+    for (uint32_t i = 0; told && names && i < names->n; i++) {
+        if (names->uses[i].lacking && names->uses[i].round != census->rounds[names->uses[i].build])
+            return false;
+    }
+    return names != NULL;
 }
 
 int kiln_census_look_at(const struct kiln_census_look *look, bool told, struct kiln_err *err)

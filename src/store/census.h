@@ -63,8 +63,8 @@ bool kiln_census_is_looked_at(const struct kiln_census_look *look);
 KILN_CHECK int kiln_census_unnamed(struct kiln_store *store, struct kiln_tenant *tenant,
                                    int (*each)(void *context, const struct kiln_unnamed *unnamed),
                                    void *context, struct kiln_err *err);
-/* Addresses whose symbols were dropped are told again. */
-void kiln_census_restart(struct kiln_census *census);
+/* The symbols of a build id were dropped: its addresses are told again. */
+void kiln_census_restart(struct kiln_census *census, struct kiln_str build_id);
 
 /* Removes the symbols of build ids that nothing has referred to since a day before `now_ns`. */
 KILN_CHECK int kiln_census_retire(struct kiln_store *store, struct kiln_tenant *tenant,

@@ -15,26 +15,24 @@
 
 /* ---- what lacks names ---- */
 
-void kiln_census_restart(struct kiln_census *census)
+/* Forgets what a build id lacks, so that it is told again.  Under the lock. */
+static void forget(struct kiln_census *census, uint32_t build)
 {
-    pthread_mutex_lock(&census->lock);
-    for (uint32_t i = 0; i < kiln_lacks_count(census->lacks); i++)
-        kiln_lacks_forget(census->lacks, i);
-    census->round++;
+    kiln_lacks_forget(census->lacks, build);
+    if (build < census->cap_rounds)
+        census->rounds[build]++;
     census->n_told = 0;
-    pthread_mutex_unlock(&census->lock);
 }
 
-/* One flag or time for each number below `n`; new ones are 0. */
-static int make_room(struct kiln_census *census, void **array, uint32_t *cap, uint32_t n,
-                     size_t size)
+void kiln_census_restart(struct kiln_census *census, struct kiln_str build_id)
 {
-    uint32_t before = *cap;
-    int r = kiln_grow(&census->budget, array, cap, (uint64_t)n + 1, size, UINT32_MAX);
+    uint32_t build;
 
-    if (r == 0 && *cap > before)
-        memset((char *)*array + before * size, 0, (*cap - before) * size);
-    return r;
+    pthread_mutex_lock(&census->lock);
+    build = kiln_lacks_find(census->lacks, build_id);
+    if (build != UINT32_MAX)
+        forget(census, build);
+    pthread_mutex_unlock(&census->lock);
 }
 
 /* A slice of a head; false: that was the last.  Under the lock, and the tenant's. */
@@ -53,8 +51,8 @@ static int tell_slice(struct kiln_census *census, const struct kiln_head *head, 
         return 0;
     r = kiln_lacks_add(census->lacks, batch, range, &uses, &n_uses);
     if (r == 0)
-        r = make_room(census, (void **)&census->of_head, &census->cap_of_head,
-                      kiln_lacks_count(census->lacks), sizeof(*census->of_head));
+        r = kiln_census_room(census, (void **)&census->of_head, &census->cap_of_head,
+                             kiln_lacks_count(census->lacks), sizeof(*census->of_head));
     for (uint32_t i = 0; r == 0 && i < n_uses; i++)
         census->of_head[uses[i].build] |= uses[i].lacking;
     if (r == 0)
@@ -148,14 +146,6 @@ static int look_at_all(struct kiln_store *store, struct kiln_tenant *tenant,
     return r;
 }
 
-/* Where more was forgotten than is left, blocks are looked at again.  Under the lock. */
-static void look_again(struct kiln_census *census, uint32_t build)
-{
-    kiln_lacks_forget(census->lacks, build);
-    census->round++;
-    census->n_told = 0;
-}
-
 /* A copy for who asks, which lives until it is freed; NULL, and 0: there is nothing. */
 static int copy_unnamed(struct kiln_census *census, uint32_t build, const struct weight *weight,
                         uint64_t **ret_addresses, struct kiln_unnamed *ret)
@@ -168,7 +158,7 @@ static int copy_unnamed(struct kiln_census *census, uint32_t build, const struct
         kiln_lacks_forget(census->lacks, build);
     r = kiln_lacks_get(census->lacks, build, ret);
     if (r == 0 && ret->n == 0 && ret->more)
-        look_again(census, build);
+        forget(census, build); /* there are others, which are told next time */
     if (r == 0 && ret->n) {
         *ret_addresses = kiln_malloc(ret->n * sizeof(**ret_addresses));
         r = *ret_addresses ? 0 : -ENOMEM;
@@ -291,8 +281,8 @@ static int next_out(struct kiln_census *census, uint32_t *number, const uint8_t 
 
     pthread_mutex_lock(&census->lock);
     for (; r == 0 && kiln_book_list(census->book, *number, ret_id); ++*number) {
-        r = make_room(census, (void **)&census->idle, &census->cap_idle, *number,
-                      sizeof(*census->idle));
+        r = kiln_census_room(census, (void **)&census->idle, &census->cap_idle, *number,
+                             sizeof(*census->idle));
         if (r == 0 && ret_id->len && is_out(census, *number, *ret_id, used, now_ns))
             r = 1;
     }

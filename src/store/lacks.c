@@ -220,7 +220,7 @@ static int list_uses(const struct known *known, uint32_t n_sets, struct kiln_bui
         return -ENOMEM;
     for (uint32_t i = 0; i < n_sets; i++) {
         if (known[i].state >= HAS_BUILD)
-            uses[n++] = (struct kiln_build_use){known[i].build, known[i].state == LACKING};
+            uses[n++] = (struct kiln_build_use){known[i].build, known[i].state == LACKING, 0};
     }
     qsort(uses, n, sizeof(*uses), by_build);
     for (uint32_t i = 0; i < n; i++) {

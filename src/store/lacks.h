@@ -25,6 +25,7 @@ void kiln_lacks_free(struct kiln_lacks *lacks); /* may be NULL */
 struct kiln_build_use {
     uint32_t build; /* number */
     bool lacking;   /* some of its locations could be named better */
+    uint32_t round; /* for who keeps it; 0 */
 };
 
 struct kiln_lacks_range {

@@ -42,7 +42,7 @@ int kiln_store_drop_symbols(struct kiln_engine *engine, struct kiln_str tenant,
     if (r < 0 || !t)
         return r;
     r = kiln_book_drop(t->book, build_id, err);
-    kiln_census_restart(t->census);
+    kiln_census_restart(t->census, build_id);
     return r;
 }
 
