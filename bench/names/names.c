@@ -29,12 +29,13 @@ static void show(const struct kiln_name *name)
 
 static uint32_t find_here(int fd, const uint64_t *addresses, uint32_t n)
 {
+    const struct kiln_names_limits limits = {.shallow = true};
     struct kiln_names *names;
     struct kiln_bytes bytes;
     uint32_t found = 0;
 
     if (kiln_bytes_file(fd, &bytes) < 0 ||
-        kiln_names_open(KILN_SOURCE_ELF, &bytes, NULL, &names) < 0)
+        kiln_names_open(KILN_SOURCE_ELF, &bytes, &limits, &names) < 0)
         die("the file cannot be read");
     for (uint32_t i = 0; i < n; i++) {
         struct kiln_name name = {0};
@@ -49,7 +50,7 @@ static uint32_t find_here(int fd, const uint64_t *addresses, uint32_t n)
 
 static uint32_t find_by_child(int fd, const uint64_t *addresses, uint32_t n)
 {
-    const struct kiln_resolver_opts opts = {.program = ""};
+    const struct kiln_resolver_opts opts = {.program = "", .deep_cpu_ms = 1};
     struct kiln_source source = {.fd = fd, .id = 1, .version = 1, .key = KILN_STR("bench")};
     struct kiln_name *names = calloc(n, sizeof(*names));
     struct kiln_resolver *resolver;

@@ -235,73 +235,76 @@ static uint64_t find_begin(struct kiln_names *names, uint64_t address)
     return begin;
 }
 
-/* What the linker calls an address, for people too; true: it has a name.  Texts are lent. */
-static bool find_linked(struct kiln_names *names, uint64_t address, struct kiln_name_frame *frame,
-                        struct kiln_str *ret_suffix, struct kiln_str *ret_module)
-{
-    const struct kiln_symtab_entry *symbol;
-    struct kiln_str module = KILN_STR_NONE;
-
-    if (!kiln_symtab_find(&names->table, address, &symbol, &frame->system_name))
-        return false;
-    *ret_suffix = kiln_symtab_kind(symbol) == KILN_SYMTAB_PLT ? plt_suffix : KILN_STR_NONE;
-    if (names->kind == KILN_SOURCE_KERNEL) {
-        module = frame->system_name;
-        frame->system_name = kiln_str_cut(&module, '\t');
-    }
-    frame->function = kiln_demangle(names->demangler, frame->system_name);
-    *ret_module = module.len > 0 ? clean(&names->module, module) : KILN_STR_NONE;
-    return true;
-}
-
 static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_str *ret_module)
 {
+    const struct kiln_symtab_entry *symbol;
     struct kiln_str suffix = KILN_STR_NONE;
     struct kiln_name_frame frame = {0};
+    struct kiln_str module = KILN_STR_NONE;
 
-    if (find_linked(names, address, &frame, &suffix, ret_module))
-        kiln_frames_add(&names->frames, &frame, suffix);
+    if (!kiln_symtab_find(&names->table, address, &symbol, &frame.system_name))
+        return false;
+    if (kiln_symtab_kind(symbol) == KILN_SYMTAB_PLT)
+        suffix = plt_suffix;
+    if (names->kind == KILN_SOURCE_KERNEL) {
+        module = frame.system_name;
+        frame.system_name = kiln_str_cut(&module, '\t');
+    }
+    frame.function = kiln_demangle(names->demangler, frame.system_name);
+    kiln_frames_add(&names->frames, &frame, suffix);
+    if (module.len > 0)
+        *ret_module = clean(&names->module, module);
     return names->frames.n > 0;
 }
 
-/*
- * What the symbol says of a function whose debug information lacks the linker's name: it has no
- * name there (assembly), or one that is local to its file, and mangled all the same.
- */
-static bool find_better(struct kiln_names *names, uint64_t address, struct kiln_name_frame *frame,
-                        struct kiln_str *ret_suffix)
+static bool is_mangled(struct kiln_str name)
 {
-    struct kiln_name_frame linked = *frame;
-    struct kiln_str suffix, module;
+    return kiln_str_starts(name, KILN_STR("_Z")) || kiln_str_starts(name, KILN_STR("_R"));
+}
 
-    if (!find_linked(names, address, &linked, &suffix, &module) ||
-        (frame->function.len && !kiln_str_starts(linked.system_name, KILN_STR("_Z")) &&
-         !kiln_str_starts(linked.system_name, KILN_STR("_R"))))
-        return false;
-    *frame = linked;
-    *ret_suffix = suffix;
-    return true;
+/*
+ * What the symbol says of a function whose debug information has no mangled name for it.  It may
+ * have one all the same, local to its file.  A function of C has that of its symbol, as it has
+ * without debug information: "clock_gettime" and not "__GI___clock_gettime"; and so has what has no
+ * name at all there (assembly).  A guess, a symbol without a size, is worse than any of these.
+ */
+static void ask_symbol(struct kiln_names *names, uint64_t address,
+                       const struct kiln_dwarf_frame *deep, struct kiln_name_frame *frame)
+{
+    const struct kiln_symtab_entry *symbol;
+    struct kiln_str name;
+
+    if (!kiln_symtab_find(&names->table, address, &symbol, &name) ||
+        (kiln_symtab_size(symbol) == 0 && deep->name.len) ||
+        (deep->qualified.len && !is_mangled(name)))
+        return;
+    if (!deep->linkage.len && (is_mangled(name) || !deep->name.len))
+        frame->system_name = name;
+    frame->function = kiln_demangle(names->demangler, name);
 }
 
 /* A frame of debug information. */
 static void add_deep(struct kiln_names *names, const struct kiln_dwarf_frame *deep,
                      uint64_t address, bool outermost)
 {
-    struct kiln_str suffix = KILN_STR_NONE;
+    bool has_scopes = deep->qualified.len > 0;
     struct kiln_name_frame frame = {
-        .function = deep->qualified.len ? deep->qualified : deep->name,
-        .system_name = deep->linkage,
+        .function = has_scopes ? deep->qualified : deep->name,
+        .system_name = deep->linkage.len || has_scopes ? deep->linkage : deep->name,
         .file = deep->file,
         .line = deep->line,
         .column = deep->column,
         .start_line = deep->start_line,
     };
 
-    if (deep->linkage.len)
+    if (is_mangled(deep->linkage)) {
         frame.function = kiln_demangle(names->demangler, deep->linkage);
-    else if (!outermost || !find_better(names, address, &frame, &suffix))
+    } else {
         frame.function = kiln_demangle_text(names->demangler, frame.function);
-    kiln_frames_add(&names->frames, &frame, suffix);
+        if (outermost)
+            ask_symbol(names, address, deep, &frame);
+    }
+    kiln_frames_add(&names->frames, &frame, KILN_STR_NONE);
 }
 
 /* 1: it has frames; 0: none there; -EAGAIN: not yet. */

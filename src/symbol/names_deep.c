@@ -176,28 +176,31 @@ static void look_again(struct kiln_deep *deep)
 
 /* ---- what is given ---- */
 
-static bool has_build_id(const struct kiln_elf *elf, const struct kiln_wanted *wanted)
+/* Whether it is what was wanted, as far as build ids tell: 1 it is, 0 it is not, -1 they do not. */
+static int compare_ids(const struct kiln_elf *elf, const struct kiln_wanted *wanted)
 {
     uint8_t id[KILN_BUILD_ID_MAX];
     uint8_t len;
 
-    return kiln_elf_build_id(elf, id, &len) == 0 && len == wanted->build_id_len &&
-           memcmp(id, wanted->build_id, len) == 0;
+    if (wanted->build_id_len == 0 || kiln_elf_build_id(elf, id, &len) < 0)
+        return wanted->has_crc ? -1 : 0;
+    return len == wanted->build_id_len && memcmp(id, wanted->build_id, len) == 0;
 }
 
 /* A build id tells at once; without one all of the file has to be read. */
 static int take_separate(struct kiln_deep *deep, struct kiln_elf *elf)
 {
+    int same = compare_ids(elf, &deep->wanted);
+
     deep->separate = elf;
     deep->is_wanted = false;
-    if (elf->machine != deep->elf->machine ||
-        (deep->wanted.build_id_len && !has_build_id(elf, &deep->wanted))) {
+    if (elf->machine != deep->elf->machine || same == 0) {
         look_again(deep);
         return KILN_E_NOMATCH;
     }
     deep->checked = 0;
     deep->crc = 0;
-    deep->state = deep->wanted.build_id_len ? OPENING : CHECKING;
+    deep->state = same == 1 ? OPENING : CHECKING;
     return 0;
 }
 

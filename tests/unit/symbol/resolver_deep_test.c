@@ -27,6 +27,7 @@ enum {
     ENDLESS = 0x1300,  /* does not stop */
     SPLIT = 0x1400,    /* in a file of its own */
     ASSEMBLY = 0x1500, /* a line without a name */
+    ALIAS = 0x1800,    /* a function of C that has more than one name */
     NOWHERE = 0x1600,  /* no frames */
     TIRING = 0x1700,   /* stops at deadlines, and is never done */
     SLOW_MS = 700,     /* more than an ask waits */
@@ -112,16 +113,18 @@ int kiln_dwarf_find(struct kiln_dwarf *dwarf, uint64_t address,
          .start_line = 18},
     };
     static const struct kiln_dwarf_frame line = {.file = {"start.S", 7}, .line = 5};
+    static const struct kiln_dwarf_frame alias = {
+        .name = {"__sum", 5}, .linkage = {"__GI___sum", 10}, .file = {"sum.c", 5}, .line = 9};
 
     if (address == DEADLY)
         __builtin_trap();
     while (address == ENDLESS)
         ;
     dwarf->wants |= address == SPLIT;
-    *ret_frames = address == ASSEMBLY ? &line : two;
-    *ret_n = address == NOWHERE || (address == SPLIT && !dwarf->attached) ? 0
-             : address == ASSEMBLY                                        ? 1
-                                                                          : 2;
+    *ret_frames = address == ASSEMBLY ? &line : address == ALIAS ? &alias : two;
+    *ret_n = *ret_frames == two ? 2 : 1;
+    if (address == NOWHERE || (address == SPLIT && !dwarf->attached))
+        *ret_n = 0;
     return work(dwarf, address == SLOW     ? SLOW_MS * KILN_NS_PER_MS
                        : address == TIRING ? UINT64_MAX
                                            : 0);
@@ -362,6 +365,21 @@ TEST(resolver_deep, what_debug_information_does_not_name_has_the_name_of_its_sym
     CHECK_EQ(name.n, 1);
     CHECK_STR(name.frames[0].function, "kiln::linkage");
     CHECK_EQ(name.frames[0].line, 0);
+    close(source.fd);
+    stop();
+}
+
+TEST(resolver_deep, a_function_of_c_is_called_the_same_with_lines_and_without)
+{
+    struct kiln_source source = source_of(file_with_lines(), NULL);
+    struct kiln_name name;
+
+    start((struct kiln_resolver_opts){.patient = true});
+    name = ask(&source, ALIAS);
+    CHECK_EQ(name.n, 1);
+    CHECK_STR(name.frames[0].function, "kiln::linkage");
+    CHECK_STR(name.frames[0].system_name, "__GI___sum");
+    CHECK_EQ(name.frames[0].line, 9);
     close(source.fd);
     stop();
 }
