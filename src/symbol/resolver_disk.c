@@ -3,7 +3,12 @@
  * Names of ELF files that have a build id are also kept on disk.  Whether there is a debug file for
  * one is found out here, when its names are first looked for there during an ask: by build id
  * alone, since only the child can read the name of a debug link.
+ *
+ * Anybody can give a program the build id of another.  So that nobody names the functions of
+ * somebody else's, names are kept by build id and owner of the file.
  */
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytetext.h"
@@ -58,18 +63,33 @@ void kiln_disk_begin(struct kiln_disk *disk, const struct kiln_source *source)
         kiln_shelf_turn(disk->shelf);
 }
 
-static const struct kiln_shelf_key *key_of(struct kiln_disk *disk, const struct kiln_source *source)
+/* False: whose file it is cannot be told. */
+static bool make_key(struct kiln_disk *disk, const struct kiln_source *source)
 {
-    if (!disk->begun)
-        disk->key = (struct kiln_shelf_key){source->key, has_debug_file(source)};
+    struct stat st;
+    int n;
+
+    if (source->fd < 0 || fstat(source->fd, &st) < 0)
+        return false;
+    n = snprintf(disk->id, sizeof(disk->id), "%.*s%08x", KILN_STR_ARG(source->key),
+                 (unsigned)st.st_uid);
+    disk->key = (struct kiln_shelf_key){{disk->id, (size_t)n}, has_debug_file(source)};
+    return (size_t)n < sizeof(disk->id);
+}
+
+/* Finds the key out when it is first needed; false: it has none. */
+static bool has_key(struct kiln_disk *disk, const struct kiln_source *source)
+{
+    if (disk->has && !disk->begun)
+        disk->has = make_key(disk, source);
     disk->begun = true;
-    return &disk->key;
+    return disk->has;
 }
 
 bool kiln_disk_get(struct kiln_disk *disk, const struct kiln_source *source, uint64_t address,
                    struct kiln_name *ret_name)
 {
-    if (!disk->has || kiln_shelf_get(disk->shelf, key_of(disk, source), address, ret_name) != 1)
+    if (!has_key(disk, source) || kiln_shelf_get(disk->shelf, &disk->key, address, ret_name) != 1)
         return false;
     kiln_metric_add(disk->found, 1);
     return true;
@@ -79,6 +99,6 @@ void kiln_disk_put(struct kiln_disk *disk, const struct kiln_source *source, uin
                    const struct kiln_name *name)
 {
     /* Without memory it is only not kept. */
-    if (disk->has && kiln_shelf_put(disk->shelf, key_of(disk, source), &address, name, 1) < 0)
+    if (has_key(disk, source) && kiln_shelf_put(disk->shelf, &disk->key, &address, name, 1) < 0)
         disk->has = false;
 }

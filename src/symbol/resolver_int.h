@@ -61,6 +61,7 @@ struct kiln_disk {
     bool has;   /* such a source can be there */
     bool begun; /* the key is known */
     struct kiln_shelf_key key;
+    char id[2 * KILN_BUILD_ID_MAX + 16];
     struct kiln_metric *found;
 };
 

@@ -44,7 +44,7 @@ struct kiln_shelf_head {
     uint32_t bits; /* the table has 1 << bits slots */
     uint32_t n;    /* of which so many are in use */
     uint32_t lists_size, texts_size;
-    uint32_t id_crc;   /* of the build id in hexadecimal */
+    uint32_t id_crc;   /* of the key */
     uint32_t body_crc; /* of all behind the head */
     uint32_t reserved;
     uint32_t head_crc; /* of the head before this */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A resolver that keeps names on disk, and its next life. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -46,13 +47,15 @@ static void begin(void)
 
 static void end(void)
 {
-    static const char *const files[] = {"lock", ID ".shelf"};
-    char path[256];
+    char path[512];
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
 
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
+    while (dir && (entry = readdir(dir))) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         (void)unlink(path);
     }
+    closedir(dir);
     CHECK_OK(rmdir(folder));
 }
 
@@ -103,7 +106,7 @@ static const char *ask(struct kiln_resolver *resolver, const struct kiln_source 
     return text;
 }
 
-TEST(resolver_disk, names_of_a_life_before_are_found_without_the_file)
+TEST(resolver_disk, names_of_a_life_before_are_found_without_reading_the_file)
 {
     struct kiln_source source = {.fd = program("found"), .id = 7, .key = KILN_STR(ID)};
     struct kiln_resolver *resolver;
@@ -116,7 +119,7 @@ TEST(resolver_disk, names_of_a_life_before_are_found_without_the_file)
     CHECK_EQ(counted("kiln_names_from_disk_total"), 0);
     stop(resolver);
     close(source.fd);
-    source.fd = -1;
+    source.fd = program("read");
     source.id = 8;
     resolver = start();
     CHECK_TEXT(ask(resolver, &source, 0x1004), "found");
@@ -126,6 +129,33 @@ TEST(resolver_disk, names_of_a_life_before_are_found_without_the_file)
     CHECK_EQ(counted("kiln_names_kept_total"), 1);
     CHECK_EQ(counted("kiln_names_read_total"), 0);
     stop(resolver);
+    close(source.fd);
+    end();
+}
+
+TEST(resolver_disk, names_of_a_file_are_not_those_of_another_owner)
+{
+    struct kiln_source source = {.fd = program("theirs"), .id = 7, .key = KILN_STR(ID)};
+    struct kiln_resolver *resolver;
+
+    if (geteuid() != 0)
+        SKIP("only root can give files away");
+    begin();
+    CHECK_OK(fchown(source.fd, 1000, 1000));
+    resolver = start();
+    CHECK_TEXT(ask(resolver, &source, 0x1004), "theirs");
+    stop(resolver);
+    close(source.fd);
+    source.fd = program("ours");
+    resolver = start();
+    CHECK_TEXT(ask(resolver, &source, 0x1004), "ours");
+    CHECK_EQ(counted("kiln_names_from_disk_total"), 0);
+    CHECK_OK(fchown(source.fd, 1000, 1000));
+    source.id = 8;
+    CHECK_TEXT(ask(resolver, &source, 0x1004), "theirs");
+    CHECK_EQ(counted("kiln_names_from_disk_total"), 1);
+    stop(resolver);
+    close(source.fd);
     end();
 }
 
