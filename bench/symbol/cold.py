@@ -6,7 +6,7 @@ a busy machine must not count.
 
 KILN_BENCH_DEBUG names files with debug information beyond those that are looked for, separated by
 colons: a large one is `apt-get download ceph-osd-dbg`, as it is and after objcopy
---decompress-debug-sections."""
+--decompress-debug-sections.  KILN_BENCH_SHOW=N shows so many addresses that differ from eu-addr2line's."""
 import glob
 import os
 import pathlib
@@ -94,34 +94,61 @@ def measure(command, addresses):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, found
 
 
-def agreement(ours, theirs):
-    """Frames that are the same, counted from the outermost, in percent."""
-    same = total = 0
-    for address, expected in theirs.items():
+def is_same(ours, theirs):
+    """File and line, and the linker's name; what has none is called with its scopes here: "a::b", not "b"."""
+    if ours[1:] != theirs[1:]:
+        return False
+    has_linkage = theirs[0].startswith(("_Z", "_R"))
+    return ours[0] == theirs[0] or not has_linkage and (theirs[0] == "operator()" or ours[0].endswith(theirs[0]))
+
+
+def same_frames(ours, theirs):
+    """Counted from the outermost."""
+    return sum(map(is_same, reversed(ours), reversed(theirs)))
+
+
+def agreement(ours, judge, others):
+    """Percent of frames as the judge has them; and with those that are explained: another peer has the same files
+    and lines for all of an address, or the judge has a line of no function, which is padding between functions."""
+    same = explained = total = 0
+    for address, expected in judge.items():
         frames = ours.get(address, [])
-        total += max(len(frames), len(expected))
-        same += sum(a == b for a, b in zip(reversed(frames), reversed(expected)))
-    return 100 * same / total if total else 0.0
+        n = max(len(frames), len(expected))
+        found = same_frames(frames, expected)
+        as_others = any(len(other.get(address, [])) == len(frames) and
+                        all(a[1:] == b[1:] for a, b in zip(frames, other[address])) for other in others)
+        is_padding = expected[0][0] == "??" and all(frame[0] == "??" for frame in frames)
+        total += n
+        same += found
+        explained += n if as_others or is_padding else found
+    return (100 * same / total, 100 * explained / total) if total else (0.0, 0.0)
 
 
-def differences(ours, theirs, most):
-    for address, expected in theirs.items():
-        if ours.get(address) != expected and most > 0:
+def differences(ours, judge, most):
+    for address, expected in judge.items():
+        frames = ours.get(address, [])
+        if most > 0 and same_frames(frames, expected) != max(len(frames), len(expected)):
             most -= 1
-            print(f"    {address:#x}\n      {ours.get(address)}\n      {expected}")
+            print(f"    {address:#x}")
+            for who, found in (("kiln", frames), ("eu-addr2line", expected)):
+                for name, file, line in found:
+                    print(f"      {who:12} {name[:60]} {file}:{line}")
 
 
 def compare(path):
     print(f"{path}: {os.path.getsize(path) / 1e6:,.0f} MB, {N:,} addresses", flush=True)
-    print(f"  {'':24} {'CPU ms':>9} {'addr/s':>9} {'MB peak':>8} {'x ours':>7} {'% as eu-addr2line':>18}", flush=True)
+    print(f"  {'':24} {'CPU ms':>9} {'addr/s':>8} {'MB peak':>8} {'x ours':>7} {'% eu-addr2line':>15} {'% explained':>13}",
+          flush=True)
     with tempfile.TemporaryFile("w+") as addresses:
         write_addresses(path, addresses)
         rows = [(name, *measure(command, addresses)) for name, command in peers(path)]
-    judge = next((found for name, _, _, found in rows if name == "eu-addr2line"), {})
-    ours = rows[0][1]
-    for name, cpu, peak, found in rows:
-        print(f"  {name:24} {cpu * 1e3:9.1f} {N / cpu:9.0f} {peak:8.1f} {cpu / ours:7.1f} "
-              f"{agreement(found, judge):18.2f}", flush=True)
+    found = {name: frames for name, _, _, frames in rows}
+    judge = found.get("eu-addr2line", {})
+    for name, cpu, peak, frames in rows:
+        others = [more for other, more in found.items() if other != name and not other.startswith("kiln")]
+        as_judge, as_any = agreement(frames, judge, others)
+        print(f"  {name:24} {cpu * 1e3:9.1f} {N / cpu:8.0f} {peak:8.1f} {cpu / rows[0][1]:7.1f} {as_judge:15.2f} "
+              f"{as_any:13.2f}", flush=True)
     differences(rows[0][3], judge, int(os.environ.get("KILN_BENCH_SHOW", "0")))
 
 
