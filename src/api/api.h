@@ -21,6 +21,7 @@ struct kiln_sources; /* api/sources.h */
 struct kiln_gate;    /* pipeline/gate.h */
 struct kiln_depot;   /* naming/depot.h */
 struct kiln_naming;  /* naming/job.h */
+struct kiln_texts;   /* naming/texts.h */
 
 struct kiln_api {
     struct kiln_querier *querier; /* all borrowed */
@@ -33,6 +34,7 @@ struct kiln_api {
     const struct kiln_about *about;     /* NULL: nothing is told of the server itself */
     struct kiln_depot *depot;           /* NULL: no debug files are taken */
     struct kiln_naming *naming;         /* NULL: nothing is named here */
+    struct kiln_texts *texts;           /* NULL: debug files are not asked for sources */
     bool multitenant;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GET /api/v1/source: which lines of a function cost what, with their text where a configured
- * directory has it (api/sources.h).
+ * directory has it (api/sources.h), or a debug file in which the compiler embedded it
+ * (naming/texts.h).
  *
  * The question is that of a file: all stacks that have the function, with whole locations
  * (core/lines.h counts them).  The text is the region from the function's start, or its first line
@@ -13,7 +14,10 @@
 
 #include "api/native_int.h"
 #include "api/sources.h"
+#include "core/frame.h"
 #include "core/lines.h"
+#include "core/tenant.h"
+#include "naming/texts.h"
 
 enum {
     AROUND = 20,
@@ -22,6 +26,7 @@ enum {
     LINES_MAX = 10000,
     FILES_MAX = 100,
     NAME_SHOWN = 200,
+    MAPPINGS_MAX = 4,
 };
 #define TEXT_BYTES ((size_t)KILN_SOURCE_BYTES_MAX + 4096)
 
@@ -34,6 +39,7 @@ struct source {
     /* the text */
     struct kiln_buf text;
     char path[KILN_SOURCE_PATH_MAX];
+    bool is_embedded;
     struct kiln_str shown; /* the region; ptr NULL: there is none */
     int64_t first;
     struct kiln_buf problem; /* empty: there is a text */
@@ -114,27 +120,91 @@ static int64_t cut_region(struct kiln_str text, struct region region, struct kil
 
 /* ---- the text ---- */
 
-static void read_text(struct kiln_native_call *call, struct source *s, struct kiln_str file)
+static int name_shown(struct kiln_str file)
 {
-    struct kiln_err why = {0};
-    struct region region = region_of(call, s->lines);
-    int64_t n, last = last_cost(s->lines);
-    int shown = (int)(file.len < NAME_SHOWN ? file.len : NAME_SHOWN);
+    return (int)(file.len < NAME_SHOWN ? file.len : NAME_SHOWN);
+}
 
-    if (kiln_sources_read(call->api->sources, file, &s->text, s->path, &why) < 0) {
-        kiln_buf_printf(&s->problem, "%.*s: %s", shown, file.ptr, why.text);
-        return;
-    }
-    n = cut_region(kiln_buf_str(&s->text), region, &s->shown);
+/* Shows the region of the text that was read; false: it is another version. */
+static bool show(struct source *s, struct region region, struct kiln_str file)
+{
+    int64_t last = last_cost(s->lines), n = cut_region(kiln_buf_str(&s->text), region, &s->shown);
+
     if (n >= last && s->shown.ptr) {
         s->first = region.first;
-        return;
+        return true;
     }
     s->shown = KILN_STR_NONE;
+    kiln_buf_clear(&s->problem);
     kiln_buf_printf(&s->problem,
                     "%.*s has %lld lines, and the profile speaks of line %lld: it is another "
                     "version than the one that ran",
-                    shown, file.ptr, (long long)n, (long long)last);
+                    name_shown(file), file.ptr, (long long)n, (long long)last);
+    return false;
+}
+
+static bool read_configured(struct kiln_native_call *call, struct source *s, struct kiln_str file)
+{
+    struct kiln_err why = {0};
+
+    if (!call->api->sources)
+        return false;
+    if (kiln_sources_read(call->api->sources, file, &s->text, s->path, &why) == 0)
+        return true;
+    kiln_buf_printf(&s->problem, "%.*s: %s", name_shown(file), file.ptr, why.text);
+    return false;
+}
+
+static bool read_of(struct kiln_native_call *call, const struct kiln_ask *ask, struct source *s,
+                    struct kiln_str build_id, struct kiln_str file)
+{
+    for (uint32_t i = 0; build_id.len && i < ask->question.n_tenants; i++) {
+        struct kiln_str name = ask->question.tenants[i];
+        char tenant[KILN_TENANT_MAX + 1] = "";
+
+        if (name.len > KILN_TENANT_MAX)
+            continue;
+        memcpy(tenant, name.ptr, name.len);
+        kiln_buf_clear(&s->text);
+        if (kiln_texts_read(call->api->texts, tenant, build_id, file, &s->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* From debug files of code that was compiled from the file. */
+static bool read_embedded(struct kiln_native_call *call, const struct kiln_ask *ask,
+                          struct source *s, struct kiln_str file)
+{
+    const struct kiln_batch *batch = s->merged->profile;
+    uint32_t mappings[MAPPINGS_MAX], n = 0;
+
+    if (call->api->texts)
+        n = kiln_lines_mappings(batch, file, mappings, MAPPINGS_MAX);
+    for (uint32_t i = 0; i < n && !s->is_embedded; i++) {
+        uint32_t attrs = batch->dict.mappings[mappings[i]].attrs;
+
+        s->is_embedded = read_of(call, ask, s, kiln_frame_build_id(batch, attrs), file);
+    }
+    return s->is_embedded;
+}
+
+static void read_text(struct kiln_native_call *call, const struct kiln_ask *ask, struct source *s,
+                      struct kiln_str file)
+{
+    struct region region = region_of(call, s->lines);
+
+    if (read_configured(call, s, file) && show(s, region, file))
+        return;
+    if (read_embedded(call, ask, s, file) && show(s, region, file)) {
+        kiln_buf_clear(&s->problem);
+        return;
+    }
+    if (!s->problem.len)
+        kiln_buf_puts(&s->problem,
+                      "no directory of source text is configured (start the server with --source "
+                      "DIR, or name it in server.source or KILN_SOURCE), and no debug file that "
+                      "was uploaded has it embedded");
 }
 
 static void find_text(struct kiln_native_call *call, struct kiln_ask *ask, struct source *s)
@@ -151,13 +221,13 @@ static void find_text(struct kiln_native_call *call, struct kiln_ask *ask, struc
     else if (last_cost(s->lines) == 0)
         kiln_buf_puts(&s->problem, "the profiles do not say which lines of the function ran: its "
                                    "program has no line numbers, or nobody read them");
-    else if (!call->api->sources)
+    else if (!call->api->sources && !call->api->texts)
         kiln_buf_puts(&s->problem, "no directory of source text is configured: start the server "
                                    "with --source DIR, or name it in server.source or KILN_SOURCE");
     else if (kiln_native_room(call, ask, TEXT_BYTES) < 0)
         kiln_buf_puts(&s->problem, "there is no memory to read it now");
     else
-        read_text(call, s, file);
+        read_text(call, ask, s, file);
     call->err = (struct kiln_err){0};
 }
 
@@ -188,7 +258,10 @@ static void put_text(struct kiln_native_call *call, const struct source *s)
         kiln_json_put_null(&call->w);
     } else {
         kiln_json_put_object(&call->w);
-        kiln_native_put_text(call, "path", kiln_str_of(s->path));
+        kiln_native_put_text(call, "origin",
+                             s->is_embedded ? KILN_STR("embedded") : KILN_STR("directory"));
+        kiln_native_put_text(call, "path",
+                             s->is_embedded ? file_of(s)->file : kiln_str_of(s->path));
         kiln_native_put_i64(call, "first", s->first);
         kiln_json_put_name(&call->w, "lines");
         kiln_json_put_array(&call->w);

@@ -2,6 +2,7 @@
 /* What names samples that came without names: naming/job.h over naming/depot.h. */
 #include "cli/serve.h"
 #include "naming/job.h"
+#include "naming/texts.h"
 
 /* The longest that any profile is kept: its debug files may be wanted as long. */
 static uint64_t longest_ns(const struct kiln_server_config *config)
@@ -32,10 +33,16 @@ int kiln_serve_naming(struct kiln_serve *serve, struct kiln_err *err)
     int r = kiln_depot_open(&depot, &serve->depot, err);
 
     naming.depot = serve->depot;
-    return r < 0 ? r : kiln_naming_start(&naming, &serve->naming, err);
+    if (r == 0)
+        r = kiln_naming_start(&naming, &serve->naming, err);
+    if (r == 0)
+        r = kiln_texts_new(&(struct kiln_texts_opts){.depot = serve->depot, .log = serve->log},
+                           &serve->texts, err);
+    return r;
 }
 
 void kiln_serve_naming_done(struct kiln_serve *serve)
 {
     kiln_naming_stop(serve->naming);
+    kiln_texts_free(serve->texts);
 }

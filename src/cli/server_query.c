@@ -52,6 +52,7 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
                                    .sources = serve->sources,
                                    .depot = serve->depot,
                                    .naming = serve->naming,
+                                   .texts = serve->texts,
                                    .gate = serve->gate,
                                    .metrics = serve->metrics,
                                    .about = &serve->about,

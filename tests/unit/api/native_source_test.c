@@ -83,7 +83,8 @@ TEST(native_source, the_text_around_them_comes_from_a_configured_directory)
     start();
     give_text(60);
     text = api_kit_get(&kit, PARSE);
-    CHECK(says(text, "\"text\":{\"path\":\"json.go\",\"first\":22,\"lines\":[\"line 22\","));
+    CHECK(says(text, "\"text\":{\"origin\":\"directory\",\"path\":\"json.go\",\"first\":22,"
+                     "\"lines\":[\"line 22\","));
     CHECK(says(text, "\"line 60\"]},\"text_problem\":null"));
     stop();
 }
