@@ -176,14 +176,12 @@ static int read_dict(const struct kiln_census_look *look, struct kiln_block_dict
                      struct kiln_err *err)
 {
     struct kiln_leash leash = {0};
-    struct kiln_fund own;
+    struct kiln_fund fund;
     int r;
 
-    if (look->fund)
-        return kiln_block_dict(&look->store->cache, look->block, look->fund, ret_dict, err);
-    kiln_fund_init(&own, &leash);
-    r = kiln_block_dict(&look->store->cache, look->block, &own, ret_dict, err);
-    kiln_fund_done(&own);
+    kiln_fund_init(&fund, &leash);
+    r = kiln_block_dict(&look->store->cache, look->block, &fund, ret_dict, err);
+    kiln_fund_done(&fund);
     return r;
 }
 

@@ -20,7 +20,6 @@ struct kiln_census;
 struct kiln_head;
 struct kiln_store;
 struct kiln_tenant;
-struct kiln_fund;
 
 /* The names of a block that would now be others: roll-ups that have one of them are of no use. */
 struct kiln_stale {
@@ -35,12 +34,11 @@ bool kiln_stale_has(const struct kiln_stale *stale, uint64_t hash);
 KILN_CHECK int kiln_census_new(struct kiln_book *book, struct kiln_census **ret_census);
 void kiln_census_free(struct kiln_census *census); /* may be NULL */
 
-/* How a block is looked at. */
+/* What is looked at.  It is not counted as a question's: others find it done. */
 struct kiln_census_look {
     struct kiln_store *store;
     struct kiln_tenant *tenant;
     struct kiln_block *block;
-    struct kiln_fund *fund; /* of who asks; NULL: nobody waits for it */
 };
 
 /*

@@ -232,12 +232,8 @@ static void use_head(struct kiln_census *census, const struct kiln_head *head, u
 {
     const struct kiln_batch *batch = head ? kiln_rows_batch(kiln_head_rows(head)) : NULL;
 
-    for (uint32_t i = 1; batch && i < batch->dict.n_mappings; i++) {
-        for (size_t k = 0; k < KILN_BUILD_ID_KEYS; k++)
-            use_build(census,
-                      kiln_set_text(batch, batch->dict.mappings[i].attrs, kiln_build_id_keys[k]),
-                      used);
-    }
+    for (uint32_t i = 1; batch && i < batch->dict.n_mappings; i++)
+        use_build(census, kiln_frame_build_id(batch, batch->dict.mappings[i].attrs), used);
 }
 
 /* Which build ids something refers to; false: not all blocks were looked at.  Under the lock. */

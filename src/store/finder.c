@@ -23,10 +23,10 @@ struct names {
     bool asked;
 };
 
-/* The build ids of a set, the surest first. */
+/* The build id of a set. */
 struct wanted {
     uint32_t set;
-    struct kiln_str ids[KILN_BUILD_ID_KEYS];
+    struct kiln_str id;
 };
 
 struct kiln_finder {
@@ -82,26 +82,19 @@ static int make_room(struct kiln_finder *f, uint32_t n)
     return 0;
 }
 
-static struct wanted ids_of(const struct kiln_batch *batch, uint32_t set)
+static struct wanted id_of(const struct kiln_batch *batch, uint32_t set)
 {
-    struct wanted wanted = {.set = set};
-
-    for (size_t i = 0; i < KILN_BUILD_ID_KEYS; i++)
-        wanted.ids[i] = kiln_set_text(batch, set, kiln_build_id_keys[i]);
-    return wanted;
+    return (struct wanted){set, kiln_frame_build_id(batch, set)};
 }
 
-/* The first of the build ids that has names gives them. */
 static int look_up(struct kiln_finder *f, const struct wanted *wanted)
 {
     struct names *to = &f->by_set[wanted->set];
     int r = 0;
 
     to->asked = true;
-    for (size_t i = 0; r == 0 && i < KILN_BUILD_ID_KEYS; i++) {
-        if (wanted->ids[i].len)
-            r = kiln_book_get(f->book, wanted->ids[i], &to->symbols);
-    }
+    if (wanted->id.len)
+        r = kiln_book_get(f->book, wanted->id, &to->symbols);
     if (r <= 0)
         return r;
     f->held += kiln_symbols_bytes(to->symbols);
@@ -126,7 +119,7 @@ int kiln_finder_note(struct kiln_finder *f, const struct kiln_batch *batch)
         r = kiln_grow(&f->budget, (void **)&f->wanted, &f->cap_wanted, (uint64_t)f->n_wanted + 1,
                       sizeof(*f->wanted), UINT32_MAX);
         if (r == 0)
-            f->wanted[f->n_wanted++] = ids_of(batch, set);
+            f->wanted[f->n_wanted++] = id_of(batch, set);
     }
     return r;
 }
@@ -167,7 +160,7 @@ int kiln_finder_get(struct kiln_finder *f, const struct kiln_batch *batch,
         return 0;
     r = make_room(f, batch->dict.n_sets);
     if (r == 0 && !f->by_set[set].asked) {
-        struct wanted wanted = ids_of(batch, set);
+        struct wanted wanted = id_of(batch, set);
 
         r = look_up(f, &wanted);
     }

@@ -227,7 +227,7 @@ int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_bloc
 {
     struct kiln_cache *cache = &place->store->cache;
     const struct kiln_block_id *id = &kiln_block_info(block)->id;
-    const struct kiln_census_look look = {place->store, place->tenant, block, place->fund};
+    const struct kiln_census_look look = {place->store, place->tenant, block};
     struct making m = {.place = place, .block = block, .budget = {.limit = PAGES_MAX}};
     struct kiln_forest *forest = NULL;
     uint64_t age;

@@ -278,13 +278,17 @@ static int roll_service(struct rolling *o, uint32_t service, struct kiln_err *er
 /* Services of which something is chosen and that have roll-ups. */
 static int roll_services(struct rolling *o, struct kiln_err *err)
 {
-    const struct kiln_census_look look = {o->scan->store, o->source.tenant, o->source.block,
-                                          &o->scan->fund};
+    const struct kiln_census_look look = {o->scan->store, o->source.tenant, o->source.block};
     const struct kiln_footer *f = &o->source.block->footer;
     uint32_t series = 0;
     int r = 0;
 
-    if (!f->info.level || kiln_census_stale(&look, &o->stale, NULL) < 0)
+    if (!f->info.level)
+        return 0;
+    r = kiln_leash_check(o->scan->q->leash);
+    if (r < 0)
+        return r;
+    if (kiln_census_stale(&look, &o->stale, NULL) < 0)
         return 0; /* rows say the same */
     for (uint32_t i = 0; r == 0 && i < f->n_sections; i++) {
         bool any = false;

@@ -92,6 +92,22 @@ TEST(symbols, a_file_of_format_1_is_read_for_ever)
     kiln_symbols_unref(symbols);
 }
 
+TEST(symbols, a_file_of_format_2_is_read_for_ever)
+{
+    struct kiln_symbols *symbols = NULL;
+    size_t n;
+    char *bytes = kiln_test_read(KILN_SOURCE_DIR "/tests/fixtures/symbols-v2", &n);
+
+    CHECK(bytes != NULL);
+    CHECK_OK(kiln_symbols_decode((struct kiln_str){bytes, n}, 1 << 20, &symbols, NULL));
+    free(bytes);
+    CHECK_STR(kiln_symbols_build_id(symbols), "abc");
+    CHECK_TEXT(found(symbols, 0x1001), "main main.c:7");
+    CHECK_TEXT(found(symbols, 0x1010), "get buf.h:3; main main.c:7");
+    CHECK_TEXT(found(symbols, 0x1020), "nothing");
+    kiln_symbols_unref(symbols);
+}
+
 TEST(symbols, of_two_at_one_address_the_first_counts)
 {
     struct kiln_symbol two[] = {{8, 0, FRAME("a", "", 7), 1}, {8, 0, FRAME("b", "", 0), 1}};
