@@ -20,7 +20,7 @@
 #define SECOND_NS   KILN_NS_PER_S
 
 /* Debug files of gigabytes are read here, and nobody waits for them. */
-enum { TICK_MS = 10000, CHILD_CPU_MS = 10000, DEEP_CPU_MS = 300000 };
+enum { CACHE_BYTES = 8 << 20, TICK_MS = 10000, CHILD_CPU_MS = 10000, DEEP_CPU_MS = 300000 };
 
 /* ---- what was uploaded ---- */
 
@@ -110,12 +110,23 @@ struct round {
     char tenant[KILN_TENANT_MAX + 1];
 };
 
+/* Who fetches may take long: an upload goes before the rest of the round. */
+static bool is_called_away(struct kiln_naming *naming)
+{
+    bool away;
+
+    pthread_mutex_lock(&naming->lock);
+    away = naming->stop || (naming->fetch && naming->n_uploads);
+    pthread_mutex_unlock(&naming->lock);
+    return away;
+}
+
 static int name_one(void *context, const struct kiln_unnamed *unnamed)
 {
     struct round *round = context;
     struct kiln_err err = {0};
 
-    if (atomic_load(&round->naming->stopping))
+    if (is_called_away(round->naming))
         return -ECANCELED;
     kiln_depot_use(round->naming->opts.depot, round->tenant, unnamed->build_id,
                    kiln_clock_unix_ns());
@@ -293,6 +304,7 @@ static int make_parts(struct kiln_naming *naming, struct kiln_err *err)
 {
     const struct kiln_naming_opts *opts = &naming->opts;
     const struct kiln_resolver_opts resolver = {.program = opts->program,
+                                                .cache_bytes = CACHE_BYTES,
                                                 .file_cpu_ms = CHILD_CPU_MS,
                                                 .deep_cpu_ms = DEEP_CPU_MS,
                                                 .patient = true,
