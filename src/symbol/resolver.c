@@ -530,6 +530,8 @@ int kiln_resolver_ask(struct kiln_resolver *resolver, const struct kiln_source *
 
     if (!chunk)
         return -ENOMEM;
+    if (!kiln_child_is_well(&resolver->child))
+        bury(resolver);
     kiln_name_cache_turn(&resolver->cache);
     kiln_disk_begin(&resolver->disk, source);
     memset(names, 0, n * sizeof(*names));
