@@ -67,6 +67,10 @@ def check_profiles(folder):
             with Running("shares"):
                 took = wait_for(lambda: "shares" in kiln.services())
                 check(f"another is there by itself, after {took or 99:.1f} s", took is not None, kiln.services())
+        with Running("inlined"):
+            took = wait_for(lambda: '"burn_inlined"' in top(kiln.http, "inlined"))
+            check(f"functions that were inlined are there after {took or 99:.1f} s", took is not None,
+                  (top(kiln.http, "inlined")[:500], kiln.metric("kiln_names_shallow_total")))
         check("metrics tell how many samples", (kiln.metric("kiln_host_samples_total") or 0) > 0)
         # of whatever else runs on this machine: a program that makes its code may be there
         check("and how many stacks are complete", 0 < (kiln.metric("kiln_host_unwind_success_ratio") or 0) <= 1)
@@ -95,7 +99,7 @@ def check_without(folder):
 
 
 def main():
-    need_host("chain", "shares")
+    need_host("chain", "shares", "inlined")
     with Folder() as folder:
         check_profiles(folder)
         check_without(folder)
