@@ -37,6 +37,7 @@ enum {
     KEY_SHOWN = 256,
     STARTS = 8, /* at once; then one in: */
     START_S = 2,
+    TEXT_TRIES = 3, /* for an embedded source: the child had ended, or the machine is busy */
 };
 
 #define SCRATCH_MOST (UINT64_C(4) << 30)
@@ -557,7 +558,7 @@ static int add_text(void *context, struct kiln_str text)
     return out->error;
 }
 
-/* Asks once.  -EAGAIN: the child had ended by itself. */
+/* Asks once.  -EAGAIN: the child had ended by itself, or did not come to its end in time. */
 static int ask_text(struct chunk *chunk, uint32_t name, struct kiln_buf *out)
 {
     struct kiln_resolver *resolver = chunk->resolver;
@@ -573,7 +574,7 @@ static int ask_text(struct chunk *chunk, uint32_t name, struct kiln_buf *out)
     if (!ask.head.deep)
         return -ENOENT;
     ask.head.name = name;
-    ask.head.deep_ms = resolver->child.cpu_ms / 2;
+    ask.head.deep_ms = resolver->child.cpu_ms / 4 * 3;
     r = kiln_child_ask(&resolver->child, &ask);
     if (r == 0)
         return ask.status;
@@ -601,7 +602,7 @@ int kiln_resolver_text(struct kiln_resolver *resolver, const struct kiln_source 
     chunk->source = source;
     chunk->n = (uint32_t)(file.len + 7) / 8;
     memcpy(chunk->addresses, file.ptr, file.len);
-    for (int i = 0; i < 2 && r == -EAGAIN; i++) {
+    for (int i = 0; i < TEXT_TRIES && r == -EAGAIN; i++) {
         out->len = before;
         r = ask_text(chunk, (uint32_t)file.len, out);
     }
