@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/builder.h"
 #include "drawn.h"
 #include "test.h"
 
@@ -78,5 +79,45 @@ TEST(lines, a_batch_that_takes_too_much_memory_is_refused)
     struct kiln_lines *lines;
 
     CHECK_EQ(kiln_lines_new(batch, &opts, &lines, NULL), KILN_E_LIMIT);
+    kiln_batch_unref(batch);
+}
+
+/* Code of a mapping that was compiled from a file, with a function of another file inlined. */
+static void add_code(struct kiln_builder *b, uint64_t address, const char *module, const char *file)
+{
+    const struct kiln_mapping mapping = {.limit = 4096,
+                                         .filename = kiln_builder_string(b, kiln_str_of(module))};
+    const struct kiln_function inlined = {.name = kiln_builder_string(b, KILN_STR("min")),
+                                          .filename = kiln_builder_string(b, KILN_STR("min.h"))};
+    const struct kiln_function function = {.name = kiln_builder_string(b, KILN_STR("f")),
+                                           .filename = kiln_builder_string(b, kiln_str_of(file))};
+    const struct kiln_line lines[] = {{.function = kiln_builder_function(b, &inlined), .line = 1},
+                                      {.function = kiln_builder_function(b, &function), .line = 2}};
+    const struct kiln_location location = {
+        .address = address, .mapping = module[0] ? kiln_builder_mapping(b, &mapping) : 0};
+
+    (void)kiln_builder_location(b, &location, lines, 2);
+}
+
+TEST(lines, the_mappings_of_a_file_are_those_whose_code_was_compiled_from_it)
+{
+    struct kiln_builder *b;
+    struct kiln_batch *batch;
+    uint32_t found[4];
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    add_code(b, 1, "/bin/one", "a.c");
+    add_code(b, 2, "/bin/one", "a.c");
+    add_code(b, 3, "/bin/two", "b.c");
+    add_code(b, 4, "/bin/three", "a.c");
+    add_code(b, 5, "", "c.c");
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    CHECK_EQ(kiln_lines_mappings(batch, KILN_STR("a.c"), found, 4), 2);
+    CHECK_STR(batch->dict.strings[batch->dict.mappings[found[0]].filename], "/bin/one");
+    CHECK_STR(batch->dict.strings[batch->dict.mappings[found[1]].filename], "/bin/three");
+    CHECK_EQ(kiln_lines_mappings(batch, KILN_STR("min.h"), found, 4), 3);
+    CHECK_EQ(kiln_lines_mappings(batch, KILN_STR("a.c"), found, 1), 1);
+    CHECK_EQ(kiln_lines_mappings(batch, KILN_STR("c.c"), found, 4), 0);
+    CHECK_EQ(kiln_lines_mappings(batch, KILN_STR("none.c"), found, 4), 0);
     kiln_batch_unref(batch);
 }
