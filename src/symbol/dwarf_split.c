@@ -398,7 +398,9 @@ static bool want_dwo(struct kiln_dwarf *dwarf, uint32_t i, struct kiln_wanted *r
     *ret_wanted = (struct kiln_wanted){
         .kind = KILN_WANTED_DWO,
         .name = {dwarf->wanted.ptr, n_name},
-        .directory = {dwarf->wanted.ptr + n_name, dwarf->wanted.len - n_name},
+        .directory = dwarf->wanted.len > n_name
+                         ? (struct kiln_str){dwarf->wanted.ptr + n_name, dwarf->wanted.len - n_name}
+                         : KILN_STR_NONE,
         .dwo_id = skeleton->dwo_id,
     };
     return true;
