@@ -24,6 +24,7 @@ from checks import check, exit_code  # noqa: E402
 
 KILN = os.environ.get("KILN", "build/kiln")
 ELF, KERNEL, PERF_MAP = range(3)
+SAID_NAMES = 1
 MEMORY = 256 << 20
 SYMBOLS_MAX = 1500  # asked for in each file, at three addresses each
 TYPES = ("FUNC", "IFUNC")
@@ -45,8 +46,9 @@ class Child:
         command = f'exec 3<&{theirs.fileno()}; exec "$0" --names-child'
         self.process = subprocess.Popen(["bash", "-c", command, KILN], pass_fds=[theirs.fileno()])
         theirs.close()
-        ours.send(struct.pack("<Q", MEMORY))
-        assert ours.recv(8) == struct.pack("<Q", MEMORY)
+        greeting = struct.pack("<QQQII", MEMORY, 1000, 0, 60000, 0)
+        ours.send(greeting)
+        assert ours.recv(len(greeting)) == greeting
 
     def ask(self, path, addresses, kind=ELF):
         """[(function, system name, file, line, module, begin)] of the addresses; None: no such file."""
@@ -62,7 +64,7 @@ class Child:
 
     def ask_some(self, file, addresses, kind):
         self.number += 1
-        head = struct.pack("<IIQQII", self.number, kind, self.id, 1, len(addresses), 0)
+        head = struct.pack("<IIQQIIII", self.number, kind, self.id, 1, len(addresses), 0, 0, 0)  # no lines
         body = struct.pack(f"<{len(addresses)}Q", *addresses)
         socket.send_fds(self.socket, [head + body], [file.fileno()])
         found = []
@@ -70,7 +72,9 @@ class Child:
             packet = self.socket.recv(1 << 17)
             if not packet:
                 raise RuntimeError(f"the child died: {self.process.wait()}")
-            number, status, first, n = struct.unpack_from("<IiII", packet)
+            what, number, status, first, n, _ = struct.unpack_from("<IIiIII", packet)
+            if what != SAID_NAMES:
+                continue
             assert number == self.number and first == len(found)
             if status:
                 return None
@@ -79,15 +83,23 @@ class Child:
 
 
 def names_of(packet, n):
-    at = 16
+    """The innermost function of each."""
+    at = 24
     for _ in range(n):
-        *sizes, line, _, begin = struct.unpack_from("<HHHHIIQ", packet, at)
-        at += 24
-        texts = []
-        for size in sizes:
-            texts.append(packet[at:at + size].decode())
-            at += size
-        yield texts[0], texts[1] or texts[0], texts[2], line, texts[3], begin
+        frames, size, _, begin = struct.unpack_from("<HHIQ", packet, at)
+        module = packet[at + 16:at + 16 + size].decode()
+        at += 16 + size
+        found = []
+        for _ in range(frames):
+            *sizes, _, line, _, _ = struct.unpack_from("<HHHHIII", packet, at)
+            at += 20
+            texts = []
+            for size in sizes:
+                texts.append(packet[at:at + size].decode())
+                at += size
+            found.append((*texts, line))
+        function, system, file, line = found[0] if found else ("", "", "", 0)
+        yield function, system or function, file, line, module, begin
 
 
 # ---- what binutils say ----
