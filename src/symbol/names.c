@@ -283,6 +283,16 @@ static void ask_symbol(struct kiln_names *names, uint64_t address,
     frame->function = kiln_demangle(names->demangler, name);
 }
 
+/* The name of the source; where its short form leaves something out the whole is kept. */
+static void shorten(struct kiln_names *names, struct kiln_name_frame *frame)
+{
+    struct kiln_str whole = frame->function;
+
+    frame->function = kiln_demangle_text(names->demangler, whole);
+    if (!frame->system_name.len && !kiln_str_eq(frame->function, whole))
+        frame->system_name = whole;
+}
+
 /* A frame of debug information. */
 static void add_deep(struct kiln_names *names, const struct kiln_dwarf_frame *deep,
                      uint64_t address, bool outermost)
@@ -300,7 +310,7 @@ static void add_deep(struct kiln_names *names, const struct kiln_dwarf_frame *de
     if (is_mangled(deep->linkage)) {
         frame.function = kiln_demangle(names->demangler, deep->linkage);
     } else {
-        frame.function = kiln_demangle_text(names->demangler, frame.function);
+        shorten(names, &frame);
         if (outermost)
             ask_symbol(names, address, deep, &frame);
     }

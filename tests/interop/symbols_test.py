@@ -99,8 +99,8 @@ class Names:
     @classmethod
     def last(cls, name):
         text = cls.known.get(name, name).replace("operator()", "operator{}")
-        text = re.sub(r"::h[0-9a-f]{16}$", "", text).replace("(anonymous namespace)", "")
-        text = re.sub(r"operator(<<|>>|<=>|<=|>=|->\*|->|<|>)", "operator{op}", text)
+        text = re.sub(r"::h[0-9a-f]{16}$", "", text).replace("(anonymous namespace)", "").replace("->", "")
+        text = re.sub(r"operator(<<|>>|<=>|<=|>=|<|>)", "operator{op}", text)
         while True:  # from the inside out
             shorter = re.sub(r"<[^<>]*>|\([^()]*\)|\[[^][]*\]", "", text)
             if shorter == text:
