@@ -202,10 +202,9 @@ static void add_item(struct set *set, uint32_t at, const struct item *item)
     set->n++;
 }
 
-static int no_room(const struct kiln_kept_half *half, size_t n)
-{
-    return half->budget.used + n > half->budget.limit ? KILN_E_LIMIT : -ENOMEM;
-}
+/* The arena takes blocks, and may want a larger one than is left though `n` bytes would fit: the
+ * next half has room, or there is no memory indeed. */
+enum { NO_ROOM = KILN_E_LIMIT };
 
 /* ---- texts ---- */
 
@@ -231,11 +230,11 @@ static int keep_text(struct kiln_kept_half *half, struct kiln_str text, struct k
     }
     made = kiln_arena_alloc(&half->arena, sizeof(*made));
     if (!made)
-        return no_room(half, sizeof(*made));
+        return NO_ROOM;
     made->item.hash = hash;
     made->text = kiln_arena_copy(&half->arena, text);
     if (!made->text.ptr)
-        return no_room(half, text.len);
+        return NO_ROOM;
     add_item(&half->texts, at, &made->item);
     *ret = made->text;
     return 0;
@@ -290,7 +289,7 @@ static int make_list(struct kiln_kept_half *half, uint64_t hash, const struct ki
     struct list *made = kiln_arena_alloc(&half->arena, size);
 
     if (!made)
-        return no_room(half, size);
+        return NO_ROOM;
     made->item.hash = hash;
     made->module = name->module;
     made->n = name->n;

@@ -219,3 +219,26 @@ TEST(name_cache, without_memory_nothing_is_lost_but_the_name)
             break;
     }
 }
+
+TEST(name_cache, many_names_that_are_all_different_make_room_for_each_other)
+{
+    struct kiln_name_cache cache;
+
+    kiln_name_cache_init(&cache, 8 << 20);
+    for (uint32_t i = 0; i < 60000; i++) {
+        char function[64], file[64];
+        struct kiln_name_frame frame = {.line = i};
+        struct kiln_name name = {.frames = &frame, .n = 1};
+
+        (void)snprintf(function, sizeof(function), "function_%u_of_a_program", i * 7);
+        (void)snprintf(file, sizeof(file), "/build/source/of/file_%u.c", i * 3);
+        frame.function = kiln_str_of(function);
+        frame.file = kiln_str_of(file);
+        put(&cache, i, &name);
+        if (i % 1000 == 0)
+            kiln_name_cache_turn(&cache);
+    }
+    CHECK(kiln_name_cache_bytes(&cache) <= 8 << 20);
+    kiln_name_cache_done(&cache);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
