@@ -189,6 +189,9 @@ static const struct drop drops[] = {
     {"kiln_names_debug_set_aside_total", "", "host", "debug_set_aside",
      "Files took too long to read debug information from: they go without lines for an hour",
      "Nothing: their functions keep their names"},
+    {"kiln_names_disk_failures_total", "", "host", "symbol_cache",
+     "Names of functions could not be kept on disk, or were damaged there: they are found anew",
+     "Look whether the disk is full, and whether --symbol-cache may be written to"},
     {"kiln_names_child_restarts_total", "", "host", "names_restarted",
      "The process that finds names of functions ended, and was started again",
      "The log says on which file; where it is always the same one, that file is damaged or "
