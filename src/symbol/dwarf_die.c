@@ -110,11 +110,11 @@ static int take_attrs(const struct dw_unit *unit, struct kiln_cursor *c, const u
                       struct dw_die *die)
 {
     const struct dw_abbrevs *t = unit->abbrevs;
-    const struct dw_attr *attr = t->attrs ? &t->attrs[die->abbrev->attrs] : NULL; /* n is 0 */
+    const struct dw_attr *attr = die->abbrev->n ? &t->attrs[die->abbrev->attrs] : NULL;
     uint32_t next_const = die->abbrev->consts;
     struct dw_value value;
 
-    for (uint32_t i = 0; i < die->abbrev->n; i++, attr++) {
+    for (uint32_t left = die->abbrev->n; left > 0; left--, attr++) {
         if (attr->form == 0) {
             kiln_cursor_skip(c, attr->n);
             continue;

@@ -392,7 +392,7 @@ static bool want_dwo(struct kiln_dwarf *dwarf, uint32_t i, struct kiln_wanted *r
     n_name = dwarf->wanted.len;
     if (skeleton->comp_dir.form && dw_text(skeleton, &skeleton->comp_dir, &dwarf->wanted) < 0)
         dwarf->wanted.len = n_name;
-    if (dwarf->wanted.error)
+    if (dwarf->wanted.error || n_name == 0)
         return false;
     dwarf->asked_id = skeleton->dwo_id;
     *ret_wanted = (struct kiln_wanted){
