@@ -281,9 +281,14 @@ static int attach(struct child *child, struct kept *kept, int fd)
         close(fd);
         return kiln_names_attach(kept->names, NULL);
     }
+    r = kiln_names_attach(kept->names, &bytes);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
     kept->others[kept->n_others++] = fd;
     child->n_others++;
-    return kiln_names_attach(kept->names, &bytes);
+    return 0;
 }
 
 /* Asks for a file that is lacking and attaches it, or that there is none.  Negative: the end. */
