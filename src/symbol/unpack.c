@@ -6,20 +6,20 @@
  *                              8 its alignment
  *   .zdebug_*, 12 bytes:       "ZLIB"   8 size of what comes out, big-endian
  *
- * Small ones go through libdeflate at once; large ones piece by piece (symbol/inflate.h).  zstd may
- * ask for a window of gigabytes to look back into; linkers and objcopy make one of 2 MiB, and up to
- * 8 MiB are given.
+ * Small ones go through libdeflate at once, which is three times as fast as zlib but wants all in
+ * memory; large ones are streamed by zlib.  zstd may ask for a window of gigabytes to look back
+ * into; linkers and objcopy make one of 2 MiB, and up to 8 MiB are given.
  */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 #include <libdeflate.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "symbol/inflate.h"
 #include "symbol/unpack.h"
 
 enum {
@@ -28,17 +28,17 @@ enum {
     OLD_HEADER = 12,
     IN_BYTES = 64 << 10,
     ZSTD_WINDOW_LOG = 23,
+    ZLIB_BYTES = 64 << 10, /* of its window and tables */
     ZSTD_BYTES = 512 << 10,
     ZLIB_RATIO = 1032, /* a byte of deflate cannot become more */
 };
 
 struct kiln_unpack {
-    struct kiln_inflate *inflate; /* one of both */
+    const struct kiln_bytes *bytes; /* borrowed */
+    enum kiln_packing packing;
+    uint64_t at, left; /* of the compressed bytes in the file */
+    z_stream zlib;
     ZSTD_DStream *zstd;
-    const uint8_t *piece; /* of `inflate`: what is left of the last one */
-    size_t n_piece;
-    const struct kiln_bytes *bytes; /* of `zstd`, borrowed */
-    uint64_t at, left;              /* of the compressed bytes in the file */
     size_t n_in, used_in;
     uint8_t in[IN_BYTES];
 };
@@ -134,12 +134,24 @@ int kiln_unpack_whole(enum kiln_packing packing, const void *from, size_t n, voi
     return ZSTD_decompress(to, n_to, from, n) == n_to ? 0 : KILN_E_CORRUPT;
 }
 
-static int begin_zstd(struct kiln_unpack *unpack, const struct kiln_bytes *bytes,
-                      const struct kiln_packed *packed)
+static void *zlib_alloc(void *unused, unsigned n, unsigned size)
 {
-    unpack->bytes = bytes;
-    unpack->at = packed->at;
-    unpack->left = packed->n;
+    (void)unused;
+    return kiln_calloc(n, size);
+}
+
+static void zlib_free(void *unused, void *ptr)
+{
+    (void)unused;
+    kiln_free(ptr);
+}
+
+static int begin(struct kiln_unpack *unpack)
+{
+    if (unpack->packing == KILN_PACKING_ZLIB) {
+        unpack->zlib = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free};
+        return inflateInit(&unpack->zlib) == Z_OK ? 0 : -ENOMEM;
+    }
     unpack->zstd = ZSTD_createDStream();
     if (!unpack->zstd)
         return -ENOMEM;
@@ -155,9 +167,11 @@ int kiln_unpack_open(const struct kiln_bytes *bytes, const struct kiln_packed *p
 
     if (!unpack)
         return -ENOMEM;
-    r = packed->packing == KILN_PACKING_ZLIB
-            ? kiln_inflate_open(bytes, packed->at, packed->n, &unpack->inflate)
-            : begin_zstd(unpack, bytes, packed);
+    unpack->bytes = bytes;
+    unpack->packing = packed->packing;
+    unpack->at = packed->at;
+    unpack->left = packed->n;
+    r = begin(unpack);
     if (r < 0)
         kiln_free(unpack);
     else
@@ -169,7 +183,8 @@ void kiln_unpack_close(struct kiln_unpack *unpack)
 {
     if (!unpack)
         return;
-    kiln_inflate_close(unpack->inflate);
+    if (unpack->packing == KILN_PACKING_ZLIB)
+        inflateEnd(&unpack->zlib);
     ZSTD_freeDStream(unpack->zstd);
     kiln_free(unpack);
 }
@@ -177,7 +192,7 @@ void kiln_unpack_close(struct kiln_unpack *unpack)
 size_t kiln_unpack_bytes(enum kiln_packing packing)
 {
     return sizeof(struct kiln_unpack) + (packing == KILN_PACKING_ZLIB
-                                             ? kiln_inflate_bytes()
+                                             ? ZLIB_BYTES
                                              : ((size_t)1 << ZSTD_WINDOW_LOG) + ZSTD_BYTES);
 }
 
@@ -198,39 +213,36 @@ static int refill(struct kiln_unpack *unpack)
     return 0;
 }
 
-/* Up to `n` bytes, *ret_made of them. */
+/* What can be made of the input that is there: *ret_made bytes, perhaps none. */
 static int inflate_some(struct kiln_unpack *unpack, uint8_t *to, size_t n, size_t *ret_made)
 {
-    int r = 0;
+    z_stream *z = &unpack->zlib;
+    unsigned room = n < (1u << 30) ? (unsigned)n : 1u << 30;
+    int r;
 
-    if (unpack->n_piece == 0)
-        r = kiln_inflate_next(unpack->inflate, &unpack->piece, &unpack->n_piece);
-    if (r < 0)
-        return r;
-    if (unpack->n_piece == 0)
+    z->next_in = unpack->in + unpack->used_in;
+    z->avail_in = (unsigned)(unpack->n_in - unpack->used_in);
+    z->next_out = to;
+    z->avail_out = room;
+    r = inflate(z, Z_NO_FLUSH);
+    unpack->used_in = unpack->n_in - z->avail_in;
+    *ret_made = room - z->avail_out;
+    if (r == Z_MEM_ERROR)
+        return -ENOMEM;
+    if (r == Z_STREAM_END && *ret_made < n)
         return KILN_E_CORRUPT;
-    if (n > unpack->n_piece)
-        n = unpack->n_piece;
-    memcpy(to, unpack->piece, n);
-    unpack->piece += n;
-    unpack->n_piece -= n;
-    *ret_made = n;
-    return 0;
+    return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR ? 0 : KILN_E_CORRUPT;
 }
 
 static int unzstd_some(struct kiln_unpack *unpack, uint8_t *to, size_t n, size_t *ret_made)
 {
     ZSTD_inBuffer in = {unpack->in, unpack->n_in, unpack->used_in};
     ZSTD_outBuffer out = {to, n, 0};
-    size_t left = ZSTD_decompressStream(unpack->zstd, &out, &in);
+    size_t r = ZSTD_decompressStream(unpack->zstd, &out, &in);
 
     unpack->used_in = in.pos;
     *ret_made = out.pos;
-    if (ZSTD_isError(left))
-        return KILN_E_CORRUPT;
-    if (out.pos > 0)
-        return 0;
-    return in.pos < in.size ? KILN_E_CORRUPT : refill(unpack);
+    return ZSTD_isError(r) ? KILN_E_CORRUPT : 0;
 }
 
 int kiln_unpack_read(struct kiln_unpack *unpack, void *to, size_t n)
@@ -239,9 +251,14 @@ int kiln_unpack_read(struct kiln_unpack *unpack, void *to, size_t n)
 
     while (n > 0) {
         size_t made = 0;
-        int r = unpack->inflate ? inflate_some(unpack, at, n, &made)
-                                : unzstd_some(unpack, at, n, &made);
+        int r = unpack->packing == KILN_PACKING_ZLIB ? inflate_some(unpack, at, n, &made)
+                                                     : unzstd_some(unpack, at, n, &made);
 
+        if (r == 0 && made == 0) {
+            if (unpack->used_in < unpack->n_in)
+                return KILN_E_CORRUPT;
+            r = refill(unpack);
+        }
         if (r < 0)
             return r;
         at += made;
