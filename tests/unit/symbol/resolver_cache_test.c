@@ -224,21 +224,20 @@ TEST(name_cache, many_names_that_are_all_different_make_room_for_each_other)
 {
     struct kiln_name_cache cache;
 
-    kiln_name_cache_init(&cache, 8 << 20);
-    for (uint32_t i = 0; i < 60000; i++) {
-        char function[64], file[64];
-        struct kiln_name_frame frame = {.line = i};
-        struct kiln_name name = {.frames = &frame, .n = 1};
+    kiln_name_cache_init(&cache, 3 << 20);
+    for (uint32_t i = 0; i < 40000; i++) {
+        char function[64];
+        struct kiln_name_frame deep[KILN_NAME_FRAMES_MAX];
+        struct kiln_name name = {.frames = deep, .n = 1 + i * 7 % KILN_NAME_FRAMES_MAX};
 
-        (void)snprintf(function, sizeof(function), "function_%u_of_a_program", i * 7);
-        (void)snprintf(file, sizeof(file), "/build/source/of/file_%u.c", i * 3);
-        frame.function = kiln_str_of(function);
-        frame.file = kiln_str_of(file);
+        (void)snprintf(function, sizeof(function), "%.*s_%u", (int)(i % 29),
+                       "a_function_of_some_long_program", i * 7);
+        for (uint32_t k = 0; k < name.n; k++)
+            deep[k] = (struct kiln_name_frame){.function = kiln_str_of(function), .line = i + k};
         put(&cache, i, &name);
-        if (i % 1000 == 0)
-            kiln_name_cache_turn(&cache);
+        kiln_name_cache_turn(&cache);
     }
-    CHECK(kiln_name_cache_bytes(&cache) <= 8 << 20);
+    CHECK(kiln_name_cache_bytes(&cache) <= 3 << 20);
     kiln_name_cache_done(&cache);
     CHECK_EQ(kiln_mem_live(), 0);
 }
