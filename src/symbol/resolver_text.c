@@ -57,7 +57,8 @@ int kiln_child_answer_text(const struct kiln_names_ask *ask, struct kiln_str nam
         if (said.n)
             memcpy(packet + sizeof(said), rest.ptr, said.n);
         r = send(packet, sizeof(said) + said.n, 0);
-        rest = (struct kiln_str){rest.ptr + said.n, rest.len - said.n};
+        if (said.n)
+            rest = (struct kiln_str){rest.ptr + said.n, rest.len - said.n};
         said.first += said.n;
     } while (r == 0 && said.n > 0);
     kiln_buf_done(&text);
