@@ -92,6 +92,7 @@ static void take_uploads(struct kiln_naming *naming)
     struct kiln_depot_file file;
 
     while (next_upload(naming, &file)) {
+        naming->generation++;
         if (file.of[0]) {
             ask_again(naming, file.tenant, file.of);
             continue;

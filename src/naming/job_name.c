@@ -112,6 +112,7 @@ static int prepare(struct naming_run *run)
         r = kiln_debug_map_load(files->info, &run->map);
     if (r < 0)
         return r;
+    version = kiln_hash_mix(version, run->naming->generation + 1);
     snprintf(run->key, sizeof(run->key), "%.*s/%llx", KILN_STR_ARG(id),
              (unsigned long long)version);
     run->source = (struct kiln_source){.kind = KILN_SOURCE_ELF,

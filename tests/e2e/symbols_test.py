@@ -98,6 +98,22 @@ class Symbols(unittest.TestCase):
             kiln(server, "upload", program.debug)
             self.until(server, "shop", expected)
 
+    @unittest.skipUnless(shutil.which("dwz"), "dwz is not installed")
+    def test_what_dwz_moved_out_may_come_last(self):
+        program, addresses, expected = self.make(split="eu-strip")
+        other = Program(self.folder, "other", split="eu-strip")
+        subprocess.run(["dwz", "-m", "common.debug", program.debug.name, other.debug.name], cwd=self.folder, check=True)
+        with KilnServer() as server:
+            send(server, profile([(program, addresses)], "shop"))
+            kiln(server, "upload", program.debug)
+            end = time.monotonic() + PATIENCE
+            while program.build_id in kiln(server, "missing"):
+                self.assertLess(time.monotonic(), end, server.said())
+                time.sleep(0.1)
+            self.assertNotEqual(named(server, "shop"), expected)
+            kiln(server, "upload", self.folder / "common.debug")
+            self.until(server, "shop", expected)
+
     def test_kill_and_what_comes_after_the_upload(self):
         program, addresses, expected = self.make()
         half = addresses[::2]
