@@ -185,7 +185,8 @@ static int make_frames(struct kiln_dwarf *dwarf, struct dw_unit *unit, struct dw
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         dwarf->called[i] = (struct dw_called){.texts = &dwarf->texts};
         dwarf->frames[i] = (struct kiln_dwarf_frame){0};
-        if (dwarf->walk.n)
+        r = dw_step(dwarf); /* units that were read for the names so far stay */
+        if (r == 0 && dwarf->walk.n)
             r = dw_name(unit, dwarf->walk.chain[n - 1 - i].die, &dwarf->called[i]);
         if (r == 0)
             r = place_frame(dwarf, lines, i, address);
@@ -212,14 +213,17 @@ int kiln_dwarf_find(struct kiln_dwarf *dwarf, uint64_t address,
                     const struct kiln_dwarf_frame **ret_frames, uint32_t *ret_n)
 {
     struct dw_unit *skeleton, *unit;
+    bool is_gap = false;
     uint32_t n = 0;
     int r;
 
     begin(dwarf);
-    r = dw_place_find(dwarf, address, &skeleton);
+    r = dw_place_find(dwarf, address, &skeleton, &is_gap);
     if (r == 0)
         r = dw_split_of(skeleton, &unit);
-    if (r == 0)
+    if (r == 0 && is_gap)
+        dwarf->walk = (struct dw_walk){0};
+    else if (r == 0)
         r = find_functions(dwarf, unit, address);
     if (r == 0) {
         cut_functions(&dwarf->walk);

@@ -144,10 +144,26 @@ void dw_file_init(struct dw_file *file, struct kiln_dwarf *dwarf, const struct k
     *file = (struct dw_file){.dwarf = dwarf, .elf = elf, .is_dwo = is_dwo};
 }
 
+static void rest_view(struct dw_view *view)
+{
+    for (uint32_t i = 0; i < DW_WINDOWS; i++) {
+        kiln_array_free(view->budget, (void **)&view->windows[i].data, &view->windows[i].cap, 1);
+        view->windows[i] = (struct dw_window){0};
+    }
+    view->last = NULL;
+}
+
+void dw_file_rest(struct dw_file *file)
+{
+    for (uint32_t i = 0; i < DW_SECTIONS; i++) {
+        if (file->views[i].is_tried)
+            rest_view(&file->views[i]);
+    }
+}
+
 static void done_view(struct dw_view *view)
 {
-    for (uint32_t i = 0; i < DW_WINDOWS; i++)
-        kiln_array_free(view->budget, (void **)&view->windows[i].data, &view->windows[i].cap, 1);
+    rest_view(view);
     kiln_section_done(&view->section);
 }
 

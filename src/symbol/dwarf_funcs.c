@@ -101,6 +101,10 @@ static int make_index(struct dw_unit *unit, bool is_deep)
             scan->depth = 0;
     }
     r = scan_on(unit);
+    if (r == KILN_E_LIMIT) { /* others have the memory */
+        dw_units_trim(unit->file->dwarf, 0);
+        r = scan_on(unit);
+    }
     if (r == -EAGAIN || r == -ENOMEM)
         return r;
     dw_ranges_sort(&unit->funcs);

@@ -108,6 +108,8 @@ struct dw_dwo {
 void dw_file_init(struct dw_file *file, struct kiln_dwarf *dwarf, const struct kiln_elf *elf,
                   bool is_dwo);
 void dw_file_done(struct dw_file *file);
+/* Gives its windows back; who looks again gets new ones. */
+void dw_file_rest(struct dw_file *file);
 /* NULL: the file has no such section, or it is empty. */
 struct dw_view *dw_file_view(struct dw_file *file, enum dw_section section);
 
@@ -436,8 +438,9 @@ void dw_ranges_done(struct dw_ranges *ranges, struct kiln_budget *budget);
 
 /* ---- from an address to frames ---- */
 
-/* The unit of an address.  -ENOENT: none. */
-KILN_CHECK int dw_place_find(struct kiln_dwarf *dwarf, uint64_t address, struct dw_unit **ret_unit);
+/* The unit of an address.  In a gap between units it has lines at most.  -ENOENT: none. */
+KILN_CHECK int dw_place_find(struct kiln_dwarf *dwarf, uint64_t address, struct dw_unit **ret_unit,
+                             bool *ret_is_gap);
 /* The function of an address: the offset of its DIE.  -ENOENT: none. */
 KILN_CHECK int dw_func_find(struct dw_unit *unit, uint64_t address, uint64_t *ret_die);
 /* The scopes around an address, in dwarf->walk. */

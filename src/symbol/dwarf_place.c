@@ -233,7 +233,8 @@ static const struct dw_range *find_run(const struct kiln_dwarf *dwarf, uint64_t 
     return NULL;
 }
 
-int dw_place_find(struct kiln_dwarf *dwarf, uint64_t address, struct dw_unit **ret_unit)
+int dw_place_find(struct kiln_dwarf *dwarf, uint64_t address, struct dw_unit **ret_unit,
+                  bool *ret_is_gap)
 {
     const struct dw_range *range, *run;
     int r = make_table(dwarf);
@@ -244,6 +245,7 @@ int dw_place_find(struct kiln_dwarf *dwarf, uint64_t address, struct dw_unit **r
     if (!run)
         return -ENOENT;
     range = dw_ranges_find(&dwarf->places, address, run->of);
+    *ret_is_gap = !range;
     if (!range)
         range = run;
     return dw_unit_get(&dwarf->main, &dwarf->main.heads.list[range->of], NULL, NULL, ret_unit);

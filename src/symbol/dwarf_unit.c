@@ -102,8 +102,11 @@ static void drop_unit(struct dw_unit *unit)
     *at = unit->next;
     if (unit->split)
         drop_unit(unit->split);
-    if (unit->skeleton)
+    if (unit->skeleton) {
         unit->skeleton->split = NULL;
+        if (unit->file != &unit->file->dwarf->package)
+            dw_file_rest(unit->file);
+    }
     free_unit(unit);
 }
 
@@ -223,19 +226,13 @@ static int read_unit(struct dw_unit *unit)
     return r < 0 ? r : take_root(unit);
 }
 
-int dw_unit_get(struct dw_file *file, const struct dw_head *head, const struct dw_part *part,
-                struct dw_unit *skeleton, struct dw_unit **ret_unit)
+static int make_unit(struct dw_file *file, const struct dw_head *head, const struct dw_part *part,
+                     struct dw_unit **ret_unit)
 {
     struct kiln_dwarf *dwarf = file->dwarf;
-    struct dw_unit *unit = held(file, head);
-    int r;
+    struct dw_unit *unit;
+    int r = kiln_budget_take(dwarf->budget, sizeof(*unit));
 
-    if (unit) {
-        unit->used = dwarf->clock;
-        *ret_unit = unit;
-        return 0;
-    }
-    r = kiln_budget_take(dwarf->budget, sizeof(*unit));
     if (r < 0)
         return r;
     unit = kiln_calloc(1, sizeof(*unit));
@@ -245,18 +242,38 @@ int dw_unit_get(struct dw_file *file, const struct dw_head *head, const struct d
     }
     unit->file = file;
     unit->head = *head;
-    unit->skeleton = skeleton;
     unit->used = dwarf->clock;
     unit->view = dw_file_view(file, head->in_types ? DW_TYPES : DW_INFO);
     if (part)
         unit->part = *part;
     r = unit->view ? read_unit(unit) : KILN_E_MALFORMED;
-    if (r < 0) {
+    if (r < 0)
         free_unit(unit);
-        return r;
+    else
+        *ret_unit = unit;
+    return r;
+}
+
+int dw_unit_get(struct dw_file *file, const struct dw_head *head, const struct dw_part *part,
+                struct dw_unit *skeleton, struct dw_unit **ret_unit)
+{
+    struct kiln_dwarf *dwarf = file->dwarf;
+    struct dw_unit *unit = held(file, head);
+    int r;
+
+    if (!unit) {
+        r = make_unit(file, head, part, &unit);
+        if (r == KILN_E_LIMIT) { /* others have the memory */
+            dw_units_trim(dwarf, 0);
+            r = make_unit(file, head, part, &unit);
+        }
+        if (r < 0)
+            return r;
+        unit->skeleton = skeleton;
+        unit->next = dwarf->units[bucket_of(file, head->at)];
+        dwarf->units[bucket_of(file, head->at)] = unit;
     }
-    unit->next = dwarf->units[bucket_of(file, head->at)];
-    dwarf->units[bucket_of(file, head->at)] = unit;
+    unit->used = dwarf->clock;
     *ret_unit = unit;
     return 0;
 }
