@@ -623,7 +623,7 @@ TEST(resolver_deep, a_child_that_is_not_asked_ends_and_is_started_again_when_nee
     struct kiln_name name;
     uint64_t cpu_ns, bytes_before, bytes_after;
 
-    start((struct kiln_resolver_opts){.patient = true, .rest_ms = 1});
+    start((struct kiln_resolver_opts){.patient = true, .rest_ms = 300});
     name = ask(&source, NOWHERE);
     kiln_resolver_cost(resolver, &cpu_ns, &bytes_before);
     wait_for_end_of(child_pid());
