@@ -7,7 +7,8 @@ shipped, and large ones of the machine, and agree frame by frame.
 Each program has a judge: elfutils, but where it cannot read a program (JUDGES says why) another.  A difference is looked
 at by the other two, and belongs to a class (CLASSES), or the test fails.
 
-KILN_TEST_SYMBOLS=full builds everything and asks for thousands of addresses of each; KILN_TEST_SYMBOLS=NAME,NAME these.
+KILN_TEST_SYMBOLS=full builds everything and asks for thousands of addresses of each; KILN_TEST_SYMBOLS=NAME,NAME these;
+a NAME with a slash is the path of any file with debug information.
 KILN_TEST_SHOW=CLASS shows differences of a class.  GIMLI_ADDR2LINE names the addr2line crate's program, a fourth who is asked."""
 import collections
 import os
@@ -60,9 +61,8 @@ CLASSES = {
 }
 AGREEMENTS = ("part", "linker", "alias")
 
-LARGE = [("/lib/x86_64-linux-gnu/libc.so.6", "c"), ("/usr/bin/python3.11d", "c"),
-         ("/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6", "c++"), ("/lib/x86_64-linux-gnu/libm.so.6", "c"),
-         (judges.KILN, "c")]
+LARGE = ["/lib/x86_64-linux-gnu/libc.so.6", "/usr/bin/python3.11d", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6",
+         "/lib/x86_64-linux-gnu/libm.so.6", judges.KILN]
 
 
 # ---- what is the same ----
@@ -90,7 +90,8 @@ class Names:
 
     @classmethod
     def learn(cls, names):
-        new = sorted({name for name in names if name.startswith(("_Z", "_R"))} - cls.known.keys())
+        whole = {PART.sub("", name) for name in names if name.startswith(("_Z", "_R"))}  # as name_kind() asks for them
+        new = sorted(whole - cls.known.keys())
         if not new:
             return
         done = subprocess.run(["c++filt"], input="\n".join(new), capture_output=True, text=True, check=True)
@@ -228,8 +229,9 @@ def debug_file(path):
 
 
 def large():
-    for path, _ in LARGE:
-        if os.path.exists(path) and (not ONLY or os.path.basename(path) in ONLY):
+    chosen = [path for path in LARGE if not ONLY or os.path.basename(path) in ONLY]
+    for path in chosen + [name for name in ONLY or [] if "/" in name]:
+        if os.path.exists(path):
             yield zoo.Program(os.path.basename(path), os.path.realpath(path), "large", debug=debug_file(path))
 
 
