@@ -115,6 +115,32 @@ int kiln_cli_usage(const struct kiln_command *command, const char *fmt, ...)
     return KILN_EXIT_USAGE;
 }
 
+static int no_such_verb(const struct kiln_cli *cli, const struct kiln_verb *verbs)
+{
+    char all[256] = "";
+    size_t n = 0;
+
+    for (const struct kiln_verb *v = verbs; v->name && n < sizeof(all); v++)
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", n ? ", " : "", v->name);
+    return kiln_cli_usage(cli->command, "%.40s: give one of %s", cli->args.operands.items[0], all);
+}
+
+int kiln_cli_run_verb(struct kiln_cli *cli, const struct kiln_verb *verbs)
+{
+    const struct kiln_verb *verb = verbs;
+
+    while (verb->name && strcmp(verb->name, cli->args.operands.items[0]) != 0)
+        verb++;
+    if (!verb->name)
+        return no_such_verb(cli, verbs);
+    if (verb->operand && cli->args.operands.n < 2)
+        return kiln_cli_usage(cli->command, "%s needs a %s", verb->name, verb->operand);
+    if (!verb->operand && cli->args.operands.n > 1)
+        return kiln_cli_usage(cli->command, "%s takes no operand: %.60s", verb->name,
+                              cli->args.operands.items[1]);
+    return verb->run(cli);
+}
+
 void kiln_cli_note(const char *file, const char *fmt, ...)
 {
     struct kiln_buf line;

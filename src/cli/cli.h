@@ -58,6 +58,15 @@ int kiln_cli_fail(const char *file, const struct kiln_err *err);
 /* The same for a wrong command line; points at the command's help. */
 int kiln_cli_usage(const struct kiln_command *command, const char *fmt, ...) KILN_PRINTF(2, 3);
 
+/* What a command with verbs does for one of them; `verbs` ends with a nameless one. */
+struct kiln_verb {
+    const char *name;
+    const char *operand; /* what it needs at least one of; NULL: it takes none */
+    int (*run)(struct kiln_cli *cli);
+};
+/* Runs the verb that the first operand names; returns the exit code. */
+int kiln_cli_run_verb(struct kiln_cli *cli, const struct kiln_verb *verbs);
+
 /* A remark that changes nothing: `kiln: FILE: what` on standard error. */
 void kiln_cli_note(const char *file, const char *fmt, ...) KILN_PRINTF(2, 3);
 

@@ -426,15 +426,11 @@ static int run_export(struct kiln_cli *cli)
 
 /* ---- verbs ---- */
 
-static const struct {
-    const char *name;
-    const char *operand; /* NULL: none */
-    int (*run)(struct kiln_cli *cli);
-} verbs[] = {
+static const struct kiln_verb verbs[] = {
     {"check", NULL, run_check},        {"stats", NULL, run_stats},
     {"compact", NULL, run_compact},    {"export", NULL, run_export},
     {"backup", "DIR", run_backup},     {"restore", "DIR", run_restore},
-    {"delete", "SERVICE", run_delete},
+    {"delete", "SERVICE", run_delete}, {0},
 };
 
 static const char *const words[] = {"check",  "stats",   "compact", "export",
@@ -442,22 +438,7 @@ static const char *const words[] = {"check",  "stats",   "compact", "export",
 
 static int run(struct kiln_cli *cli)
 {
-    const char *verb = cli->args.operands.items[0];
-
-    for (size_t i = 0; i < KILN_ARRAY_LEN(verbs); i++) {
-        if (strcmp(verbs[i].name, verb) != 0)
-            continue;
-        if (verbs[i].operand && cli->args.operands.n < 2)
-            return kiln_cli_usage(cli->command, "%s needs a %s", verb, verbs[i].operand);
-        if (!verbs[i].operand && cli->args.operands.n > 1)
-            return kiln_cli_usage(cli->command, "%s takes no operand: %.60s", verb,
-                                  cli->args.operands.items[1]);
-        return verbs[i].run(cli);
-    }
-    return kiln_cli_usage(cli->command,
-                          "%.40s: give one of check, stats, compact, export, backup, "
-                          "restore, delete",
-                          verb);
+    return kiln_cli_run_verb(cli, verbs);
 }
 
 static const struct kiln_option options[] = {

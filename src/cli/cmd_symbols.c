@@ -5,36 +5,20 @@
 #include "cli/report.h"
 #include "cli/symbols.h"
 
-static const struct {
-    const char *name;
-    const char *operand; /* what it needs at least one of; NULL: it takes none */
-    int (*run)(struct kiln_cli *cli);
-} verbs[] = {
+static const struct kiln_verb verbs[] = {
     {"upload", "FILE or DIR", kiln_symbols_run_upload},
     {"list", NULL, kiln_symbols_run_list},
     {"missing", NULL, kiln_symbols_run_missing},
     {"delete", "BUILD_ID", kiln_symbols_run_delete},
     {"resolve", "FILE", kiln_symbols_run_resolve},
+    {0},
 };
 
 static const char *const words[] = {"upload", "list", "missing", "delete", "resolve", NULL};
 
 static int run(struct kiln_cli *cli)
 {
-    const char *verb = cli->args.operands.items[0];
-
-    for (size_t i = 0; i < KILN_ARRAY_LEN(verbs); i++) {
-        if (strcmp(verbs[i].name, verb) != 0)
-            continue;
-        if (verbs[i].operand && cli->args.operands.n < 2)
-            return kiln_cli_usage(cli->command, "%s needs a %s", verb, verbs[i].operand);
-        if (!verbs[i].operand && cli->args.operands.n > 1)
-            return kiln_cli_usage(cli->command, "%s takes no operand: %.60s", verb,
-                                  cli->args.operands.items[1]);
-        return verbs[i].run(cli);
-    }
-    return kiln_cli_usage(cli->command, "%.40s: give one of upload, list, missing, delete, resolve",
-                          verb);
+    return kiln_cli_run_verb(cli, verbs);
 }
 
 static const struct kiln_option options[] = {

@@ -138,6 +138,24 @@ int dw_see(struct dw_view *view, uint64_t at, size_t need, const uint8_t **ret_b
     return 0;
 }
 
+int dw_entry(struct dw_view *view, uint64_t base, uint64_t index, uint8_t size,
+             uint64_t *ret_number)
+{
+    const uint8_t *seen;
+    uint64_t at;
+    size_t n;
+    int r;
+
+    if (!view)
+        return -ENOENT;
+    if (__builtin_mul_overflow(index, size, &at) || __builtin_add_overflow(at, base, &at))
+        return KILN_E_RANGE;
+    r = dw_see(view, at, size, &seen, &n);
+    if (r == 0)
+        *ret_number = size == 4 ? kiln_get_32(seen) : kiln_get_64(seen);
+    return r;
+}
+
 void dw_file_init(struct dw_file *file, struct kiln_dwarf *dwarf, const struct kiln_elf *elf,
                   bool is_dwo)
 {

@@ -66,6 +66,9 @@ struct dw_view {
 /* At least `need` bytes at an offset, and *ret_n of them, until the next call for this view. */
 KILN_CHECK int dw_see(struct dw_view *view, uint64_t at, size_t need, const uint8_t **ret_bytes,
                       size_t *ret_n);
+/* Number `index` of a table at `base`, of 4 or 8 bytes each.  -ENOENT: there is no view. */
+KILN_CHECK int dw_entry(struct dw_view *view, uint64_t base, uint64_t index, uint8_t size,
+                        uint64_t *ret_number);
 
 /* What begins a unit. */
 struct dw_head {

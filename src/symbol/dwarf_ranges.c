@@ -178,22 +178,12 @@ static int each_entry(const struct dw_unit *unit, uint64_t at, const struct emit
 /* Where a list is that an entry knows by its number. */
 static int list_at(const struct dw_unit *unit, uint64_t index, uint64_t *ret_at)
 {
-    struct dw_view *view = dw_file_view(unit->file, DW_RNGLISTS);
-    uint8_t size = unit->head.offset_size;
-    const uint8_t *seen;
     uint64_t at;
-    size_t n;
-    int r;
+    int r = dw_entry(dw_file_view(unit->file, DW_RNGLISTS), unit->rnglists_base, index,
+                     unit->head.offset_size, &at);
 
-    if (!view)
-        return -ENOENT;
-    if (__builtin_mul_overflow(index, size, &at) ||
-        __builtin_add_overflow(at, unit->rnglists_base, &at))
-        return KILN_E_RANGE;
-    r = dw_see(view, at, size, &seen, &n);
     if (r < 0)
         return r;
-    at = size == 4 ? kiln_get_32(seen) : kiln_get_64(seen);
     return __builtin_add_overflow(at, unit->rnglists_base, ret_at) ? KILN_E_RANGE : 0;
 }
 

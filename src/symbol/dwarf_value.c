@@ -14,22 +14,9 @@ enum { TEXT_MAX = 64 << 10 };
 int dw_address_at(const struct dw_unit *unit, uint64_t index, uint64_t *ret_address)
 {
     const struct dw_unit *owner = unit->skeleton ? unit->skeleton : unit;
-    struct dw_view *view = dw_file_view(owner->file, DW_ADDR);
-    uint8_t size = unit->head.address_size;
-    const uint8_t *seen;
-    uint64_t at;
-    size_t n;
-    int r;
 
-    if (!view)
-        return -ENOENT;
-    if (__builtin_mul_overflow(index, size, &at) ||
-        __builtin_add_overflow(at, owner->addr_base, &at))
-        return KILN_E_RANGE;
-    r = dw_see(view, at, size, &seen, &n);
-    if (r == 0)
-        *ret_address = size == 4 ? kiln_get_32(seen) : kiln_get_64(seen);
-    return r;
+    return dw_entry(dw_file_view(owner->file, DW_ADDR), owner->addr_base, index,
+                    unit->head.address_size, ret_address);
 }
 
 int dw_address(const struct dw_unit *unit, const struct dw_value *value, uint64_t *ret_address)
@@ -93,22 +80,8 @@ static int add_text(struct dw_view *view, uint64_t at, struct kiln_buf *out)
 
 static int text_at(const struct dw_unit *unit, uint64_t index, uint64_t *ret_at)
 {
-    struct dw_view *view = dw_file_view(unit->file, DW_STR_OFFSETS);
-    uint8_t size = unit->head.offset_size;
-    const uint8_t *seen;
-    uint64_t at;
-    size_t n;
-    int r;
-
-    if (!view)
-        return -ENOENT;
-    if (__builtin_mul_overflow(index, size, &at) ||
-        __builtin_add_overflow(at, unit->str_offsets_base, &at))
-        return KILN_E_RANGE;
-    r = dw_see(view, at, size, &seen, &n);
-    if (r == 0)
-        *ret_at = size == 4 ? kiln_get_32(seen) : kiln_get_64(seen);
-    return r;
+    return dw_entry(dw_file_view(unit->file, DW_STR_OFFSETS), unit->str_offsets_base, index,
+                    unit->head.offset_size, ret_at);
 }
 
 int dw_text(const struct dw_unit *unit, const struct dw_value *value, struct kiln_buf *out)
