@@ -85,7 +85,7 @@ struct kiln_serve {
     struct kiln_sources *sources; /* NULL: none are configured */
     struct kiln_depot *depot;     /* debug files */
     struct kiln_naming *naming;
-    struct kiln_texts *texts;     /* sources embedded in them */
+    struct kiln_texts *texts; /* sources embedded in them */
     struct kiln_api api;
     struct kiln_about about;
     struct kiln_pulse pulse;

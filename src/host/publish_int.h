@@ -38,8 +38,8 @@ struct run {
     struct kiln_builder *b;
     struct kiln_budget budget;
     uint64_t patient_until_ns; /* lines and inlines are waited for; 0: not at all */
-    struct kiln_buf text;    /* scratch, for texts on their way into the builder */
-    struct kiln_buf made_up; /* and for names that are made up */
+    struct kiln_buf text;      /* scratch, for texts on their way into the builder */
+    struct kiln_buf made_up;   /* and for names that are made up */
     struct place *places;
     uint32_t n_places, cap_places;
     struct kiln_intern index;

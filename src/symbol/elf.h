@@ -63,7 +63,8 @@ size_t kiln_elf_bytes(const struct kiln_elf *elf);
 /* NULL: there is none of that name. */
 const struct kiln_elf_section *kiln_elf_section(const struct kiln_elf *elf, const char *name);
 /*
- * The content of a section, uncompressed (zlib or zstd), in memory from kiln_malloc().  KILN_E_LIMIT: larger than `max`; -ENOENT: the file has none of it (SHT_NOBITS).
+ * The content of a section, uncompressed (zlib or zstd), in memory from kiln_malloc().
+ * KILN_E_LIMIT: larger than `max`; -ENOENT: the file has none of it (SHT_NOBITS).
  */
 KILN_CHECK int kiln_elf_load(const struct kiln_elf *elf, const struct kiln_elf_section *section,
                              size_t max, void **ret_data, size_t *ret_size);

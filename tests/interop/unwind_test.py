@@ -36,6 +36,7 @@ def loads(tmp):
     """name -> command; of real programs, those that are installed."""
     commands = {name.name: [str(name), SECONDS] for name in sorted(PROGRAMS.iterdir()) if name.suffix != ".so"}
     commands["spawn"] = [str(PROGRAMS / "spawn"), SECONDS, "50", "exec"]
+    commands["jitdump"] = [str(PROGRAMS / "jitdump"), SECONDS, str(tmp)]  # which writes a file
     commands |= real_loads(tmp)
     commands.pop("java", None)  # its own code has its own frames: not for tables
     return {name: c for name, c in commands.items() if not ONLY or name in ONLY}
