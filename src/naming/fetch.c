@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/spawn.h"
 #include "naming/fetch_int.h"
 
 #define FILE_BYTES (UINT64_C(2) << 30)
@@ -136,29 +136,17 @@ static int add_actions(posix_spawn_file_actions_t *actions, int fd)
 static int spawn(const char *program, char *const arguments[], int fd, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
     char *environment[16];
-    sigset_t none, all;
     int r;
 
     if (posix_spawn_file_actions_init(&actions) != 0)
         return -ENOMEM;
-    if (posix_spawnattr_init(&attributes) != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return -ENOMEM;
-    }
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     choose_environment(environment, KILN_ARRAY_LEN(environment));
-    r = add_actions(&actions, fd);
+    r = -add_actions(&actions, fd);
     if (r == 0)
-        r = posix_spawn(ret_pid, program, &actions, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
+        r = kiln_spawn(program, &actions, arguments, environment, ret_pid);
     posix_spawn_file_actions_destroy(&actions);
-    return -r;
+    return r;
 }
 
 /* Its exit code; it has none where we ended it. */

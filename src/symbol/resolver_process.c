@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spawn.h"
 #include "symbol/resolver_int.h"
 
 enum {
@@ -115,27 +115,15 @@ static int spawn(const char *program, int fd, pid_t *ret_pid)
     char *const arguments[] = {"kiln-names", "--names-child", NULL};
     char *const nothing[] = {NULL};
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
     int r;
 
     if (posix_spawn_file_actions_init(&actions) != 0)
         return -ENOMEM;
-    if (posix_spawnattr_init(&attributes) != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return -ENOMEM;
-    }
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    r = posix_spawn_file_actions_adddup2(&actions, fd, KILN_WIRE_SOCKET);
+    r = -posix_spawn_file_actions_adddup2(&actions, fd, KILN_WIRE_SOCKET);
     if (r == 0)
-        r = posix_spawn(ret_pid, program, &actions, &attributes, arguments, nothing);
-    posix_spawnattr_destroy(&attributes);
+        r = kiln_spawn(program, &actions, arguments, nothing, ret_pid);
     posix_spawn_file_actions_destroy(&actions);
-    return -r;
+    return r;
 }
 
 static int start(const char *program, int fd, pid_t *ret_pid)

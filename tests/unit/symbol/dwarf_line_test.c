@@ -169,7 +169,7 @@ static struct kiln_dwarf_line_ctx context(void)
                                         .line_str = &line_str_section,
                                         .str = &str_section,
                                         .comp_dir = table.version == 5 ? KILN_STR("/build")
-                                                                       : KILN_STR("/work"),
+                                                                       : KILN_STR("/made"),
                                         .lowest = 0x1000};
 }
 
@@ -226,11 +226,11 @@ TEST(dwarf_line, rows_cover_addresses_up_to_the_next_one)
         end_program();
         load();
         CHECK_TEXT(at(0x1fff), "-");
-        CHECK_TEXT(at(0x2000), "/work/main.c:5:0");
-        CHECK_TEXT(at(0x2002), "/work/main.c:5:0");
-        CHECK_TEXT(at(0x2003), "/work/main.c:7:300");
-        CHECK_TEXT(at(0x2007), "/work/main.c:2:300");
-        CHECK_TEXT(at(0x2010), "/work/main.c:2:300");
+        CHECK_TEXT(at(0x2000), "/made/main.c:5:0");
+        CHECK_TEXT(at(0x2002), "/made/main.c:5:0");
+        CHECK_TEXT(at(0x2003), "/made/main.c:7:300");
+        CHECK_TEXT(at(0x2007), "/made/main.c:2:300");
+        CHECK_TEXT(at(0x2010), "/made/main.c:2:300");
         CHECK_TEXT(at(0x2011), "-");
         unload();
     }
@@ -253,8 +253,8 @@ TEST(dwarf_line, files_are_named_behind_their_directories)
     end_program();
     load();
     CHECK_TEXT(at(0x2000), "?:1:0");
-    CHECK_TEXT(at(0x2001), "/work/main.c:1:0");
-    CHECK_TEXT(at(0x2002), "/work/include/own.h:1:0");
+    CHECK_TEXT(at(0x2001), "/made/main.c:1:0");
+    CHECK_TEXT(at(0x2002), "/made/include/own.h:1:0");
     CHECK_TEXT(at(0x2003), "/usr/include/stdio.h:1:0");
     CHECK_TEXT(at(0x2004), "/abs/gen.c:1:0");
     CHECK_TEXT(at(0x2005), "?:1:0");
@@ -454,11 +454,11 @@ TEST(dwarf_line, every_standard_opcode_does_what_it_says)
     end_sequence();
     end_program();
     load();
-    CHECK_TEXT(at(0x2000), "/work/include/own.h:100:7");
-    CHECK_TEXT(at(0x2010), "/work/include/own.h:100:7");
-    CHECK_TEXT(at(0x2011), "/work/include/own.h:50:7");
-    CHECK_TEXT(at(0x2111), "/work/include/own.h:50:7");
-    CHECK_TEXT(at(0x3110), "/work/include/own.h:50:7");
+    CHECK_TEXT(at(0x2000), "/made/include/own.h:100:7");
+    CHECK_TEXT(at(0x2010), "/made/include/own.h:100:7");
+    CHECK_TEXT(at(0x2011), "/made/include/own.h:50:7");
+    CHECK_TEXT(at(0x2111), "/made/include/own.h:50:7");
+    CHECK_TEXT(at(0x3110), "/made/include/own.h:50:7");
     CHECK_TEXT(at(0x3111), "-");
     unload();
 }
@@ -491,7 +491,7 @@ TEST(dwarf_line, opcodes_that_nobody_knows_are_stepped_over)
     end_sequence();
     end_program();
     load();
-    CHECK_TEXT(at(0x2001), "/work/main.c:4:0");
+    CHECK_TEXT(at(0x2001), "/made/main.c:4:0");
     unload();
 }
 
@@ -509,7 +509,7 @@ TEST(dwarf_line, with_fewer_standard_opcodes_the_others_are_special)
     end_sequence();
     end_program();
     load();
-    CHECK_TEXT(at(0x2000), "/work/main.c:0:0");
+    CHECK_TEXT(at(0x2000), "/made/main.c:0:0");
     unload();
 }
 
@@ -530,10 +530,10 @@ TEST(dwarf_line, addresses_advance_by_instructions)
     end_sequence();
     end_program();
     load();
-    CHECK_TEXT(at(0x2007), "/work/main.c:2:0");
-    CHECK_TEXT(at(0x2008), "/work/main.c:3:0");
-    CHECK_TEXT(at(0x200a), "/work/main.c:4:0");
-    CHECK_TEXT(at(0x200d), "/work/main.c:4:0");
+    CHECK_TEXT(at(0x2007), "/made/main.c:2:0");
+    CHECK_TEXT(at(0x2008), "/made/main.c:3:0");
+    CHECK_TEXT(at(0x200a), "/made/main.c:4:0");
+    CHECK_TEXT(at(0x200d), "/made/main.c:4:0");
     CHECK_TEXT(at(0x200e), "-");
     unload();
 }
@@ -555,9 +555,9 @@ TEST(dwarf_line, several_operations_share_an_instruction)
     end_sequence();
     end_program();
     load();
-    CHECK_TEXT(at(0x2000), "/work/main.c:3:0");
-    CHECK_TEXT(at(0x2010), "/work/main.c:4:0");
-    CHECK_TEXT(at(0x202f), "/work/main.c:5:0");
+    CHECK_TEXT(at(0x2000), "/made/main.c:3:0");
+    CHECK_TEXT(at(0x2010), "/made/main.c:4:0");
+    CHECK_TEXT(at(0x202f), "/made/main.c:5:0");
     CHECK_TEXT(at(0x2030), "-");
     unload();
 }
@@ -595,13 +595,13 @@ TEST(dwarf_line, sequences_in_any_order_are_sorted)
     sequence(0x3000, 30, 0x1000);
     end_program();
     load();
-    CHECK_TEXT(at(0x2000), "/work/main.c:20:0");
-    CHECK_TEXT(at(0x20ff), "/work/main.c:20:0");
+    CHECK_TEXT(at(0x2000), "/made/main.c:20:0");
+    CHECK_TEXT(at(0x20ff), "/made/main.c:20:0");
     CHECK_TEXT(at(0x2100), "-");
-    CHECK_TEXT(at(0x3fff), "/work/main.c:30:0");
-    CHECK_TEXT(at(0x4000), "/work/main.c:40:0");
+    CHECK_TEXT(at(0x3fff), "/made/main.c:30:0");
+    CHECK_TEXT(at(0x4000), "/made/main.c:40:0");
     CHECK_TEXT(at(0x4100), "-");
-    CHECK_TEXT(at(0x50ff), "/work/main.c:50:0");
+    CHECK_TEXT(at(0x50ff), "/made/main.c:50:0");
     unload();
 }
 
@@ -615,8 +615,8 @@ TEST(dwarf_line, of_sequences_that_overlap_the_row_that_comes_last_counts)
     sequence(0x2080, 40, 0x10);
     end_program();
     load();
-    CHECK_TEXT(at(0x207f), "/work/main.c:20:0");
-    CHECK_TEXT(at(0x2080), "/work/main.c:40:0");
+    CHECK_TEXT(at(0x207f), "/made/main.c:20:0");
+    CHECK_TEXT(at(0x2080), "/made/main.c:40:0");
     CHECK_TEXT(at(0x2090), "-");
     unload();
 }
@@ -634,7 +634,7 @@ TEST(dwarf_line, what_the_linker_discarded_covers_nothing)
     end_program();
     load();
     CHECK_TEXT(at(0x1500), "-");
-    CHECK_TEXT(at(0x2050), "/work/main.c:20:0");
+    CHECK_TEXT(at(0x2050), "/made/main.c:20:0");
     CHECK_TEXT(at(0x2100), "-");
     CHECK_TEXT(at(UINT64_MAX), "-");
     CHECK_TEXT(at(1), "-");
@@ -651,7 +651,7 @@ TEST(dwarf_line, without_an_end_the_highest_row_is_one)
     row(8, 1);
     end_program();
     load();
-    CHECK_TEXT(at(0x2007), "/work/main.c:2:0");
+    CHECK_TEXT(at(0x2007), "/made/main.c:2:0");
     CHECK_TEXT(at(0x2008), "-");
     unload();
 }
