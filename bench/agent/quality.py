@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in the profiles that were sent: complete stacks, frames with names, processes that lived shortly."""
+import contextlib
+import re
+import time
+
+import profilers
+
+FAILED = "[incomplete: "  # how Kiln ends a stack that is not complete
+ABORTED = "abort-marker"  # the type of a frame by which OpenTelemetry's says so
+NO_NAME = re.compile(r"(.*\+)?0x[0-9a-f]+|\[jit\]|")
+
+
+class Frames:
+    """Frames by the number of a stack: (name, type)."""
+
+    def __init__(self, dictionary):
+        self.d = dictionary
+
+    def text(self, index):
+        return self.d["stringTable"][index]
+
+    def frame(self, index):
+        location = self.d["locationTable"][index]
+        lines = location.get("lines", [])
+        name = self.text(self.d["functionTable"][lines[0].get("functionIndex", 0)].get("nameStrindex", 0)) if lines else ""
+        kinds = [attribute["value"].get("stringValue", "") for attribute in
+                 (self.d["attributeTable"][a] for a in location.get("attributeIndices", []))
+                 if self.text(attribute.get("keyStrindex", 0)) == "profile.frame.type"]
+        return name, kinds[0] if kinds else ""
+
+    def of(self, sample):
+        return [self.frame(i) for i in self.d["stackTable"][sample.get("stackIndex", 0)].get("locationIndices", [])]
+
+
+def samples_of(profile):
+    for resource in profile.get("resourceProfiles", []):
+        for scope in resource.get("scopeProfiles", []):
+            for one in scope.get("profiles", []):
+                yield from one.get("samples", [])
+
+
+def figures(profile):
+    frames, total, complete, named, looked_at = Frames(profile["dictionary"]), 0, 0, 0, 0
+    for sample in samples_of(profile):
+        n = sum(int(v) for v in sample.get("values", [])) or len(sample.get("timestampsUnixNano", []))
+        stack = frames.of(sample)
+        failed = any(name.startswith(FAILED) or kind == ABORTED for name, kind in stack)
+        real = [name for name, kind in stack if not name.startswith(FAILED) and kind != ABORTED]
+        total, complete, looked_at = total + n, complete + n * (not failed), looked_at + n * len(real)
+        named += n * sum(not NO_NAME.fullmatch(name) for name in real)
+    return {"complete stacks, %": 100 * complete / max(total, 1), "frames with names, %": 100 * named / max(looked_at, 1),
+            "frames a stack": looked_at / max(total, 1), "seconds of CPU seen": total / 1e9}
+
+
+def seen(kinds, folder, seconds):
+    """name -> figures"""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(profilers.running(profilers.load(folder), folder))
+        senders = [kind for kind in kinds if issubclass(kind, profilers.Sender)]
+        started = [stack.enter_context(kind(folder, *(["-send-error-frames"] * (kind is profilers.OpenTelemetry)))) for kind in senders]
+        time.sleep(seconds)
+        return {profiler.name: figures(profiler.profile()) for profiler in started}
