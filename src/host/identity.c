@@ -37,6 +37,21 @@ void kiln_identity_unref(struct kiln_identity *identity)
     kiln_free(identity);
 }
 
+struct kiln_str kiln_identity_service(const struct kiln_identity *identity)
+{
+    return kiln_str_of(identity->service ? identity->service : identity->name);
+}
+
+struct kiln_str kiln_identity_container_id(const struct kiln_identity *identity)
+{
+    return kiln_str_of(identity->container_id ? identity->container_id : "");
+}
+
+struct kiln_str kiln_identity_container_name(const struct kiln_identity *identity)
+{
+    return kiln_str_of(identity->container_name ? identity->container_name : "");
+}
+
 /* What is gathered before the block is made. */
 struct facts {
     struct kiln_procfs_status status;
@@ -361,6 +376,10 @@ struct kiln_identity *kiln_process_identity(struct kiln_processes *all,
 {
     struct kiln_proc *p = kiln_proc_of(process);
 
+    if (kiln_proc_look_for_context(all, p)) {
+        kiln_identity_unref(process->identity);
+        process->identity = NULL;
+    }
     if (!process->identity && kiln_identity_read(all, p, &process->identity) < 0)
         process->identity = NULL;
     kiln_proc_sync(p);

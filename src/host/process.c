@@ -90,6 +90,7 @@ void kiln_proc_renew(struct kiln_processes *all, struct kiln_proc *p)
     kiln_proc_forget_maps(all, p);
     kiln_identity_unref(p->pub.identity);
     p->pub.identity = NULL;
+    kiln_proc_forget_context(p);
     kiln_paths_unref(&all->shelf.paths, p->exe);
     p->exe = NULL;
     p->image = ++all->images;
@@ -113,6 +114,7 @@ static void forget(struct kiln_processes *all, struct kiln_proc *p)
     kiln_proc_void(all, p);
     kiln_map_set_unref(&all->shelf, p->set);
     kiln_identity_unref(p->pub.identity);
+    kiln_proc_forget_context(p);
     kiln_paths_unref(&all->shelf.paths, p->exe);
     kiln_free(p);
 }

@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "host/bpf/record.h"
 #include "host/object.h"
+#include "host/process_context.h"
 #include "host/sideband.h"
 
 struct kiln_metrics;
@@ -43,12 +44,20 @@ struct kiln_identity {
     const char *command;     /* the first argument, or the name of the first thread */
     const char *owner;       /* name or number of the user; "" */
     const char *cgroup_path; /* as /proc/PID/cgroup has it; "" */
-    const char *const *env;  /* NAME=value of allowed names */
+    const char *service;     /* what is published as service.name; NULL: `name` is */
+    const char *container_id, *container_name; /* NULL: none */
+    const char *const *env;                    /* NAME=value of allowed names */
     uint32_t n_env;
     const struct kiln_object *executable; /* NULL: not known; held */
 };
 struct kiln_identity *kiln_identity_ref(struct kiln_identity *identity);
 void kiln_identity_unref(struct kiln_identity *identity);
+
+/* What is published as its service.name; never empty.  Borrowed from the identity. */
+struct kiln_str kiln_identity_service(const struct kiln_identity *identity);
+/* Its container, where it is in one; else "".  Borrowed. */
+struct kiln_str kiln_identity_container_id(const struct kiln_identity *identity);
+struct kiln_str kiln_identity_container_name(const struct kiln_identity *identity);
 
 enum kiln_map_kind {
     KILN_MAP_FILE,      /* `object` is set once it was asked for and could be had */
@@ -80,6 +89,8 @@ struct kiln_process {
     struct kiln_map *maps; /* sorted by start, not overlapping */
     uint32_t n_maps;
     struct kiln_identity *identity; /* NULL until kiln_process_identity() */
+    /* What it publishes of itself, as kiln_process_identity() last read it; NULL: nothing. */
+    struct kiln_process_context *context;
     /* of host/tables.c: */
     uint64_t installed_version; /* of the mappings that are in the tables; 0: none */
 };
@@ -140,7 +151,11 @@ struct kiln_map *kiln_process_map(struct kiln_processes *processes, struct kiln_
 /* The same without opening anything. */
 struct kiln_map *kiln_process_map_known(struct kiln_process *process, uint64_t address);
 
-/* Who it is; reads /proc when first asked.  Never NULL but without memory. */
+/*
+ * Who it is; reads /proc when first asked, and again where the process publishes something else of
+ * itself: that is looked for with the first samples, then less and less often; once it is found,
+ * every five seconds.  Never NULL but without memory.
+ */
 struct kiln_identity *kiln_process_identity(struct kiln_processes *processes,
                                             struct kiln_process *process);
 

@@ -9,6 +9,7 @@
  *   process_paths.c   paths, each once
  *   process_files.c   the files that are mapped, opened
  *   process_dump.c    the file among them that tells of code made at run time
+ *   process_context.c what a process publishes of itself; process_published.c: when it is read
  *   identity*.c       who a process is
  *
  * Threads: as in process.h.
@@ -63,6 +64,7 @@ struct kiln_map_set {
     uint32_t n_pending; /* behind them, in the order in which they came */
     uint32_t cap;
     uint64_t version;
+    uint64_t context; /* where the process context is; 0: not there when the mappings were read */
     struct kiln_map *maps;
 };
 
@@ -119,6 +121,8 @@ struct kiln_proc {
     bool no_files;         /* nothing of it can be opened any more */
     uint64_t dump_version; /* of the mappings in which its jitdump was looked for */
     uint64_t dump_start;   /* where that is mapped; 0: nowhere */
+    uint64_t context_at;   /* where its context is; 0: not found yet */
+    uint64_t context_due_ns, context_wait_ns; /* when it is looked for again; 0: not yet at all */
 };
 
 struct kiln_processes {
@@ -179,6 +183,12 @@ void kiln_proc_learn_exe(struct kiln_processes *all, struct kiln_proc *p);
 struct kiln_proc *kiln_proc_twin(struct kiln_processes *all, const struct kiln_proc *p);
 /* Gets the object of a mapping; sets map->object, bias, kind, tried. */
 void kiln_proc_open_map(struct kiln_processes *all, struct kiln_proc *p, struct kiln_map *map);
+
+/* ---- what it publishes of itself ---- */
+
+/* Looks whether it is time to look.  True: pub.context is another one. */
+bool kiln_proc_look_for_context(struct kiln_processes *all, struct kiln_proc *p);
+void kiln_proc_forget_context(struct kiln_proc *p);
 
 /* ---- identities ---- */
 

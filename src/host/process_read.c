@@ -55,7 +55,11 @@ static bool add_line(void *context, struct kiln_str line)
     struct kiln_map map = {0};
     char path[KILN_PROCFS_PATH_MAX + 1];
 
-    if (kiln_procfs_parse_map(line, &in) < 0 || !in.executable || in.start < reading->end)
+    if (kiln_procfs_parse_map(line, &in) < 0)
+        return true;
+    if (!reading->set->context && kiln_process_context_is(in.path))
+        reading->set->context = in.start;
+    if (!in.executable || in.start < reading->end)
         return true;
     reading->end = in.end;
     map.start = in.start;
