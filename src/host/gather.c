@@ -5,6 +5,7 @@
  * the next interval begins with empty ones: what one busy interval needed is not kept for good.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,26 +159,29 @@ static int find_stack(struct kiln_gather *gather, const struct kiln_gather_sampl
 
 /* ---- samples ---- */
 
-static bool same_sample(const struct kiln_gsample *a, const struct kiln_gsample *b)
+/* All that tells samples apart stands behind the value, without a gap. */
+enum {
+    APART = offsetof(struct kiln_gsample, process),
+    APART_BYTES = offsetof(struct kiln_gsample, link) + sizeof(struct kiln_link) - APART
+};
+
+static const void *apart(const struct kiln_gsample *sample)
 {
-    return a->process == b->process && a->stack == b->stack && a->tid == b->tid &&
-           a->end == b->end && memcmp(a->comm, b->comm, sizeof(a->comm)) == 0;
+    return (const char *)sample + APART;
 }
 
 static int count(struct kiln_gather *gather, const struct kiln_gsample *sample)
 {
     struct kiln_gathering *g = &gather->g;
-    uint64_t hash = kiln_hash_mix(sample->process | (uint64_t)sample->stack << 32,
-                                  sample->tid | (uint64_t)sample->end << 32);
+    uint64_t hash = kiln_hash(apart(sample), APART_BYTES);
     int r;
 
-    hash = kiln_hash_mix(hash, kiln_hash(sample->comm, sizeof(sample->comm)));
     for (struct kiln_probe p = kiln_intern_probe(&gather->samples, hash);
          kiln_intern_next(&gather->samples, &p);) {
         struct kiln_gsample *found = &g->samples[p.entry];
 
-        if (same_sample(found, sample) && found->count <= UINT32_MAX - sample->count) {
-            found->count += sample->count;
+        if (memcmp(apart(found), apart(sample), APART_BYTES) == 0) {
+            found->value += sample->value;
             return 0;
         }
     }
@@ -192,7 +196,14 @@ static int count(struct kiln_gather *gather, const struct kiln_gsample *sample)
 
 int kiln_gather_add(struct kiln_gather *gather, const struct kiln_gather_sample *sample)
 {
-    struct kiln_gsample counted = {.tid = sample->tid, .count = sample->weight, .end = sample->end};
+    struct kiln_gsample counted = {.value = sample->value,
+                                   .hz = sample->hz,
+                                   .tid = sample->tid,
+                                   .kind = sample->kind,
+                                   .end = sample->end,
+                                   .state = sample->state,
+                                   .reason = sample->reason,
+                                   .link = sample->link};
     int r = find_identity(gather, sample->identity, &counted.process);
 
     if (r == 0)
@@ -202,19 +213,27 @@ int kiln_gather_add(struct kiln_gather *gather, const struct kiln_gather_sample 
     memcpy(counted.comm, sample->comm, strnlen(sample->comm, sizeof(counted.comm) - 1));
     r = count(gather, &counted);
     if (r == 0)
-        gather->g.n_counted += sample->weight;
+        gather->g.n_counted += sample->kind == KILN_KIND_CPU ? (uint64_t)sample->value : 1;
     return r;
 }
 
 /* ---- taking ---- */
 
+static int compare(uint32_t x, uint32_t y)
+{
+    return x < y ? -1 : x > y;
+}
+
 static int by_process(const void *a, const void *b)
 {
     const struct kiln_gsample *x = a, *y = b;
+    int order = compare(x->process, y->process);
 
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return x->stack < y->stack ? -1 : x->stack > y->stack;
+    if (order == 0)
+        order = compare(x->kind, y->kind);
+    if (order == 0)
+        order = compare(x->hz, y->hz);
+    return order ? order : compare(x->stack, y->stack);
 }
 
 static void begin_anew(struct kiln_gather *gather)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather - samples of an interval, equal ones added up: (process, thread, stack) -> count.
+ * gather - samples of an interval, equal ones added up: (process, thread, stack, what it did) ->
+ * how many, or how long.
  *
  * A frame is a place in code that outlives the process: an object and an address of its own, a
  * kernel address, or JIT code by its mapping.  Holding a frame holds its object; a gathering holds
@@ -11,7 +12,9 @@
 #ifndef KILN_HOST_GATHER_H
 #define KILN_HOST_GATHER_H
 
+#include "core/batch.h"
 #include "host/process.h"
+#include "host/wait_reason.h"
 
 enum kiln_frame_kind {
     KILN_FRAME_NATIVE, /* object, and an address of its own */
@@ -35,23 +38,27 @@ struct kiln_gstack {
 };
 
 struct kiln_gsample {
+    int64_t value;    /* CPU: samples; WAIT: nanoseconds */
     uint32_t process; /* of identities */
+    uint32_t hz;      /* CPU: the rate of this process; WAIT: 0 */
     uint32_t stack;
     uint32_t tid;
-    uint32_t count;
-    uint8_t end; /* enum kiln_end: a stack that is not complete says so */
+    uint8_t kind;   /* enum kiln_record_kind */
+    uint8_t end;    /* enum kiln_end: a stack that is not complete says so */
+    uint8_t state;  /* WAIT: enum kiln_thread_state */
+    uint8_t reason; /* WAIT: enum kiln_wait_reason */
     char comm[KILN_COMM_LEN];
+    struct kiln_link link; /* the span that it was in; zeroes: none */
 };
 
 struct kiln_gathering {
     uint64_t begin_unix_ns, end_unix_ns;
-    uint32_t hz;
     struct kiln_identity **identities;
     struct kiln_gframe *frames;
     struct kiln_gstack *stacks;
-    struct kiln_gsample *samples; /* sorted by process */
+    struct kiln_gsample *samples; /* sorted by process, kind and rate */
     uint32_t n_identities, n_frames, n_stacks, n_samples;
-    uint64_t n_counted; /* sum of counts */
+    uint64_t n_counted; /* samples that were added up */
 };
 void kiln_gathering_free(struct kiln_gathering *gathering);
 
@@ -66,8 +73,10 @@ struct kiln_gather_sample {
     const char *comm;
     const struct kiln_gframe *frames; /* kernel's, then user's, leaf first */
     uint32_t n_frames;
-    uint8_t end;
-    uint32_t weight;
+    uint8_t end, kind, state, reason;
+    uint32_t hz;
+    int64_t value;
+    struct kiln_link link;
 };
 size_t kiln_gather_bytes(const struct kiln_gather *gather);
 /* -ENOMEM, KILN_E_LIMIT: not taken. */

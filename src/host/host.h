@@ -36,6 +36,8 @@ struct kiln_log;
 /* What it points at is borrowed until the host is stopped. */
 struct kiln_host_opts {
     uint32_t hz;                           /* 0: 19 */
+    bool off_cpu;                          /* waits too */
+    double cpu_budget;                     /* share of one processor's time; 0: no limit */
     uint64_t every_ns;                     /* between two batches; 0: 5 s */
     uint64_t window_ns, window_every_ns;   /* sample so long, so often; 0: all the time */
     uint64_t unwind_bytes;                 /* 0: 16 MiB */

@@ -5,11 +5,12 @@
  * the other, so that all that was written before the first of them is in order and can be shown
  * (host/merge.h).
  *
- * What was gathered is cut off every `every_ns`, and wherever the rate changes, so that a batch has
- * one period.  A change stands the clocks still, shows what is left, cuts, and starts them anew.
+ * What was gathered is cut off every `every_ns`, and wherever the rate changes.  A change stands
+ * the clocks still, shows what is left, cuts, and starts them anew.
  */
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -61,17 +62,49 @@ static uint32_t fill_frames(struct host_reader *reader, struct kiln_process *pro
     return n;
 }
 
+/* One of what a record says: samples of CPU time, or time in one state. */
+static int add(struct host_reader *reader, struct kiln_gather_sample *sample,
+               enum kiln_thread_state state, uint64_t value)
+{
+    sample->state = (uint8_t)state;
+    sample->value = (int64_t)value;
+    return value ? kiln_gather_add(reader->gather, sample) : 0;
+}
+
+static int add_all(struct host_reader *reader, struct kiln_gather_sample *sample,
+                   const struct kiln_record *record)
+{
+    int r;
+
+    if (record->kind == KILN_KIND_CPU)
+        return add(reader, sample, KILN_STATE_BLOCKED, record->weight);
+    r = add(reader, sample, KILN_STATE_RUNNABLE, record->runnable_ns);
+    sample->reason = KILN_REASON_OTHER;
+    return r < 0 ? r
+                 : add(reader, sample, KILN_STATE_BLOCKED, record->wait_ns - record->runnable_ns);
+}
+
+static struct kiln_gather_sample sample_of(const struct kiln_record *record,
+                                           struct kiln_identity *identity)
+{
+    struct kiln_gather_sample sample = {.identity = identity,
+                                        .tid = record->tid,
+                                        .comm = record->comm,
+                                        .kind = record->kind,
+                                        .hz = record->kind == KILN_KIND_CPU ? record->hz : 0};
+
+    memcpy(sample.link.trace_id, record->trace_id, sizeof(sample.link.trace_id));
+    memcpy(sample.link.span_id, record->span_id, sizeof(sample.link.span_id));
+    return sample;
+}
+
 static void on_sample(void *context, const struct kiln_record *record)
 {
     struct host_reader *reader = context;
     struct kiln_process *process = kiln_processes_of(reader->processes, record);
     struct kiln_identity *identity =
         process ? kiln_process_identity(reader->processes, process) : NULL;
-    struct kiln_gather_sample sample = {.identity = identity,
-                                        .tid = record->tid,
-                                        .comm = record->comm,
-                                        .frames = reader->frames,
-                                        .weight = record->weight};
+    struct kiln_gather_sample sample = sample_of(record, identity);
 
     if (!identity) {
         reader->ends.lost += record->weight;
@@ -82,8 +115,9 @@ static void on_sample(void *context, const struct kiln_record *record)
     if (!(record->flags & KILN_RECORD_KERNEL_THREAD))
         kiln_rewind(reader->tables, reader->processes, process, record, &reader->walked);
     sample.end = reader->walked.end;
+    sample.frames = reader->frames;
     sample.n_frames = fill_frames(reader, process, record);
-    if (kiln_gather_add(reader->gather, &sample) < 0) {
+    if (add_all(reader, &sample, record) < 0) {
         reader->ends.lost += record->weight;
         return;
     }
@@ -140,7 +174,6 @@ static void cut(struct kiln_host *host, uint64_t end_ns)
         return; /* no memory just now: it goes out with the next one */
     reader->processes_seen = gathering ? gathering->n_identities : 0;
     if (gathering) {
-        gathering->hz = reader->hz;
         gathering->begin_unix_ns = reader->began_ns + to_unix;
         gathering->end_unix_ns = end_ns + to_unix;
         host_queue(host, gathering);

@@ -109,7 +109,7 @@ static int set_sizes(struct kiln_kernel *kernel, const struct kiln_kernel_opts *
     if (rc == 0)
         rc = set_size(kernel, "kiln_directory", kernel->tables.n_entries);
     if (rc == 0)
-        rc = set_size(kernel, "kiln_scratch", cpus > 0 ? (uint32_t)cpus : 1);
+        rc = set_size(kernel, "kiln_scratch", (cpus > 0 ? (uint32_t)cpus : 1) * KILN_KINDS);
     return rc ? rc : set_size(kernel, "kiln_ring", kernel->ring_bytes);
 }
 
@@ -178,6 +178,12 @@ static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
 
 /* ---- settings ---- */
 
+static int tell_settings(const struct kiln_kernel *kernel)
+{
+    uint32_t zero = 0;
+    return bpf_map_update_elem(kernel->settings_fd, &zero, &kernel->settings, BPF_ANY) ? -errno : 0;
+}
+
 static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
                   struct kiln_err *err)
 {
@@ -188,13 +194,13 @@ static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opt
         .pid_namespace = (uint32_t) namespace.st_ino,
         .raw_per_s = opts->raw_per_s ? opts->raw_per_s : RAW_PER_S,
         .wake_bytes = kernel->ring_bytes / 4,
+        .hz = opts->hz,
     };
     int rc = kiln_kernel_set_filter(kernel, opts->filter, err);
     if (rc < 0)
         return rc;
-    if (bpf_map_update_elem(kernel->settings_fd, &(uint32_t){0}, &kernel->settings, BPF_ANY) != 0)
-        return kiln_kernel_explain(-errno, "loading", err);
-    return 0;
+    rc = tell_settings(kernel);
+    return rc < 0 ? kiln_kernel_explain(rc, "loading", err) : 0;
 }
 
 /* ---- clocks ---- */
@@ -248,8 +254,11 @@ int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
     uint64_t period_ns = hz ? KILN_NS_PER_S / hz : 0;
     pthread_mutex_lock(&kernel->lock);
     kernel->hz = hz;
-    if (hz)
+    if (hz) {
         kernel->clocks.attr.sample_period = period_ns;
+        kernel->settings.hz = hz;
+        rc = tell_settings(kernel);
+    }
     for (uint32_t cpu = 0; cpu < kernel->clocks.n; cpu++) {
         int failed =
             kernel->clocks.fds[cpu] >= 0 ? set_clock(kernel->clocks.fds[cpu], period_ns) : 0;

@@ -5,8 +5,10 @@
  *
  *   resource   the process (publish_resource.c)
  *   scope      kiln.host, with the version
- *   profile    samples/count, period cpu/nanoseconds
- *   sample     stack; thread.id, thread.name; how many
+ *   profile    samples/count, period cpu/nanoseconds, of each rate that there was; and
+ *              off_cpu/nanoseconds
+ *   sample     stack; thread.id, thread.name; of waits thread.state, wait.reason; the span that it
+ *              was in; how many, or how long
  *
  * Equal samples are added up twice: by addresses when they are gathered, and here again, because
  * different addresses become the same location where addresses do not leave the host (the kernel's
@@ -199,8 +201,8 @@ static uint32_t stack_of(struct run *run, struct made *made, const struct kiln_g
 /* ---- samples ---- */
 
 struct row {
-    uint32_t stack, attrs;
-    int64_t count;
+    uint32_t stack, attrs, link;
+    int64_t value;
 };
 
 static int by_identity(const void *a, const void *b)
@@ -209,18 +211,43 @@ static int by_identity(const void *a, const void *b)
 
     if (x->stack != y->stack)
         return x->stack < y->stack ? -1 : 1;
-    return x->attrs < y->attrs ? -1 : x->attrs > y->attrs;
+    if (x->attrs != y->attrs)
+        return x->attrs < y->attrs ? -1 : 1;
+    return x->link < y->link ? -1 : x->link > y->link;
 }
 
-static uint32_t thread_attrs(struct run *run, const struct kiln_gsample *sample)
+static uint32_t link_of(struct run *run, const struct kiln_gsample *sample)
+{
+    static const struct kiln_link none;
+
+    return memcmp(&sample->link, &none, sizeof(none)) == 0
+               ? 0
+               : kiln_builder_link(run->b, &sample->link);
+}
+
+static uint32_t put_wait(struct run *run, const struct kiln_gsample *sample, uint32_t *attrs)
+{
+    uint32_t n = 0;
+
+    attrs[n++] =
+        publish_attr(run, KILN_STR("thread.state"), kiln_str_of(kiln_state_word(sample->state)));
+    if (sample->state == KILN_STATE_BLOCKED)
+        attrs[n++] = publish_attr(run, KILN_STR("wait.reason"),
+                                  kiln_str_of(kiln_reason_word(sample->reason)));
+    return n;
+}
+
+static uint32_t sample_attrs(struct run *run, const struct kiln_gsample *sample)
 {
     struct kiln_str comm = {sample->comm, strnlen(sample->comm, sizeof(sample->comm))};
-    uint32_t attrs[2], n = 0;
+    uint32_t attrs[4], n = 0;
 
     attrs[n++] = kiln_builder_attr(run->b, kiln_builder_string(run->b, KILN_STR("thread.id")),
                                    kiln_value_int(sample->tid), 0);
     if (comm.len)
         attrs[n++] = publish_attr(run, KILN_STR("thread.name"), comm);
+    if (sample->kind == KILN_KIND_WAIT)
+        n += put_wait(run, sample, attrs + n);
     return kiln_builder_set(run->b, attrs, n, NULL);
 }
 
@@ -231,8 +258,9 @@ static void add_rows(struct run *run, uint32_t profile, struct row *rows, uint32
         struct row sum = rows[i];
 
         for (i++; i < n && by_identity(&sum, &rows[i]) == 0; i++)
-            sum.count += rows[i].count;
-        kiln_builder_add_value(run->b, profile, sum.stack, sum.attrs, sum.count);
+            sum.value += rows[i].value;
+        kiln_builder_add_sample(run->b, profile, sum.stack, sum.attrs, sum.link, &sum.value, NULL,
+                                1);
     }
 }
 
@@ -242,38 +270,53 @@ static struct kiln_value_type type_of(struct run *run, const char *type, const c
                                     kiln_builder_string(run->b, kiln_str_of(unit))};
 }
 
-static uint32_t open_profile(struct run *run, const struct kiln_identity *identity)
+static void open_resource(struct run *run, const struct kiln_identity *identity)
 {
-    const struct kiln_gathering *g = run->g;
     struct kiln_resource resource = {.attrs = publish_resource(run, identity)};
     struct kiln_scope scope = {
         .name = kiln_builder_string(run->b, KILN_STR("kiln.host")),
         .version = kiln_builder_string(run->b, KILN_STR(KILN_VERSION)),
     };
+
+    kiln_builder_add_resource(run->b, &resource);
+    kiln_builder_add_scope(run->b, &scope);
+}
+
+/* Of the resource that was opened last. */
+static uint32_t open_profile(struct run *run, const struct kiln_gsample *sample)
+{
+    const struct kiln_gathering *g = run->g;
     struct kiln_profile profile = {
-        .sample_type = type_of(run, "samples", "count"),
-        .period_type = type_of(run, "cpu", "nanoseconds"),
-        .period = g->hz ? (int64_t)(KILN_NS_PER_S / g->hz) : 0,
         .time_ns = g->begin_unix_ns,
         .duration_ns = g->end_unix_ns > g->begin_unix_ns ? g->end_unix_ns - g->begin_unix_ns : 0,
     };
 
-    kiln_builder_add_resource(run->b, &resource);
-    kiln_builder_add_scope(run->b, &scope);
+    if (sample->kind == KILN_KIND_CPU) {
+        profile.sample_type = type_of(run, "samples", "count");
+        profile.period_type = type_of(run, "cpu", "nanoseconds");
+        profile.period = sample->hz ? (int64_t)(KILN_NS_PER_S / sample->hz) : 0;
+    } else {
+        profile.sample_type = type_of(run, "off_cpu", "nanoseconds");
+    }
     return kiln_builder_add_profile(run->b, &profile);
 }
 
-/* The samples of one process, from `first` on.  Returns how many there are. */
-static uint32_t add_process(struct run *run, struct made *made, struct row *rows, uint32_t first)
+static bool same_profile(const struct kiln_gsample *a, const struct kiln_gsample *b)
+{
+    return a->process == b->process && a->kind == b->kind && a->hz == b->hz;
+}
+
+/* The samples of one profile, from `first` on.  Returns how many there are. */
+static uint32_t add_profile(struct run *run, struct made *made, struct row *rows, uint32_t first)
 {
     const struct kiln_gsample *samples = run->g->samples + first;
-    uint32_t profile = open_profile(run, run->g->identities[samples[0].process]);
-    uint32_t n = 0;
+    uint32_t profile = open_profile(run, samples), n = 0;
 
-    for (; first + n < run->g->n_samples && samples[n].process == samples[0].process; n++)
+    for (; first + n < run->g->n_samples && same_profile(samples, &samples[n]); n++)
         rows[n] = (struct row){.stack = stack_of(run, made, &samples[n]),
-                               .attrs = thread_attrs(run, &samples[n]),
-                               .count = samples[n].count};
+                               .attrs = sample_attrs(run, &samples[n]),
+                               .link = link_of(run, &samples[n]),
+                               .value = samples[n].value};
     add_rows(run, profile, rows, n);
     return n;
 }
@@ -292,8 +335,11 @@ static int build(struct run *run)
     r = kiln_builder_error(run->b);
     if (r == 0)
         r = publish_places(run);
-    for (uint32_t i = 0; r == 0 && i < g->n_samples; r = kiln_builder_error(run->b))
-        i += add_process(run, made, rows, i);
+    for (uint32_t i = 0; r == 0 && i < g->n_samples; r = kiln_builder_error(run->b)) {
+        if (i == 0 || g->samples[i].process != g->samples[i - 1].process)
+            open_resource(run, g->identities[g->samples[i].process]);
+        i += add_profile(run, made, rows, i);
+    }
     return r;
 }
 

@@ -175,6 +175,19 @@ static inline int kiln_end_is_miss(__u8 end)
     return end == KILN_END_NEW_PROCESS || end == KILN_END_NEW_MAP || end == KILN_END_NEW_PAGE;
 }
 
+enum kiln_record_kind {
+    KILN_KIND_CPU,  /* taken by a processor's clock: what it burns */
+    KILN_KIND_WAIT, /* taken when a thread runs again: how long it did not */
+    KILN_KINDS,
+};
+
+/* How a thread that waits left its processor. */
+enum kiln_wait_state {
+    KILN_WAIT_SLEEP,     /* a signal could wake it */
+    KILN_WAIT_DISK,      /* nothing but what it waits for can */
+    KILN_WAIT_PREEMPTED, /* it would have run on */
+};
+
 enum {
     KILN_RECORD_USER_MODE = 1,     /* the processor was in user mode */
     KILN_RECORD_KERNEL_THREAD = 2, /* no user part at all */
@@ -213,8 +226,17 @@ struct kiln_record {
     __u64 cgroup;   /* id in the unified hierarchy */
     __u64 miss;
     __u32 maps;               /* generation of the process' mappings that was walked by; 0: none */
-    __u32 weight;             /* how many samples it stands for: 1 */
+    __u32 weight;             /* CPU: how many samples it stands for: 1 */
     char comm[KILN_COMM_LEN]; /* of the thread */
+    __u32 hz;                 /* CPU: the rate at which its process is sampled */
+    __u8 kind;                /* enum kiln_record_kind */
+    __u8 wait_state;          /* WAIT: enum kiln_wait_state */
+    __u16 syscall;            /* WAIT: the number of the system call it is in, and 1; 0: none */
+    __u64 wait_ns;            /* WAIT: the time it stands for, blocked and runnable together */
+    __u64 runnable_ns;        /* WAIT: of that, when it could have run */
+    __u64 began_ns;           /* WAIT: when it left the processor, CLOCK_MONOTONIC */
+    __u8 trace_id[16];        /* of the span that the thread was in; zeroes: none */
+    __u8 span_id[8];
     __u64 frames[];
 };
 

@@ -17,7 +17,7 @@ struct kiln_settings {
     __u32 filter_exclude; /* else only who is found is wanted */
     __u32 raw_per_s;      /* a processor */
     __u32 wake_bytes;     /* in the ring: the reader is woken */
-    __u32 pad;
+    __u32 hz;             /* at which the clocks run */
 };
 
 enum { KILN_FILTERS_MAX = 4096 }; /* entries of the filter */

@@ -23,7 +23,7 @@ static int add(struct kiln_gather *gather, struct kiln_identity *identity, uint3
                                                                 .comm = comm,
                                                                 .frames = frames,
                                                                 .n_frames = n,
-                                                                .weight = 1});
+                                                                .value = 1});
 }
 
 TEST(gather, equal_samples_are_counted_and_stacks_kept_once)
@@ -58,7 +58,7 @@ TEST(gather, another_end_thread_or_name_is_another_sample)
                                         .comm = "sh",
                                         .frames = (struct kiln_gframe[]){at(1)},
                                         .n_frames = 1,
-                                        .weight = 2};
+                                        .value = 2};
     struct kiln_gathering *g;
     struct kiln_gather *gather;
 

@@ -75,6 +75,7 @@ int kiln_kernel_drain(struct kiln_kernel *kernel,
                                    .tid = 8,
                                    .time_ns = kiln_clock_mono_ns(),
                                    .weight = 1,
+                                   .hz = atomic_load(&clock_hz),
                                    .comm = "worker"};
     memcpy(record->frames, (uint64_t[]){0xff10, 0xff21, 0x1010, 0x1020}, 32);
     visit(context, record);

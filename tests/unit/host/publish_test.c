@@ -130,20 +130,24 @@ static struct kiln_gframe in_jit(uint32_t map, uint64_t address)
 
 static struct kiln_gather *gather;
 
+static void add_sample(const struct kiln_gather_sample *sample)
+{
+    if (!gather)
+        CHECK_OK(kiln_gather_new(0, &gather));
+    CHECK_OK(kiln_gather_add(gather, sample));
+}
+
 static void add(struct kiln_identity *identity, const struct kiln_gframe *frames, uint32_t n,
                 enum kiln_end end)
 {
-    struct kiln_gather_sample sample = {.identity = identity,
-                                        .tid = identity->pid,
-                                        .comm = identity->name,
-                                        .frames = frames,
-                                        .n_frames = n,
-                                        .end = (uint8_t)end,
-                                        .weight = 1};
-
-    if (!gather)
-        CHECK_OK(kiln_gather_new(0, &gather));
-    CHECK_OK(kiln_gather_add(gather, &sample));
+    add_sample(&(struct kiln_gather_sample){.identity = identity,
+                                            .tid = identity->pid,
+                                            .comm = identity->name,
+                                            .frames = frames,
+                                            .n_frames = n,
+                                            .end = (uint8_t)end,
+                                            .hz = 20,
+                                            .value = 1});
 }
 
 #define ADD(identity, end, ...)                                                                    \
@@ -161,7 +165,6 @@ static struct kiln_gathering *take(void)
     gather = NULL;
     g->begin_unix_ns = 1772366400 * KILN_NS_PER_S;
     g->end_unix_ns = g->begin_unix_ns + 5 * KILN_NS_PER_S;
-    g->hz = 20;
     return g;
 }
 
@@ -466,6 +469,65 @@ TEST(publish, samples_carry_their_thread)
     CHECK_STR(kiln_batch_str(batch, batch->scopes[0].name), "kiln.host");
     CHECK_EQ(batch->profiles[0].period, 50000000);
     CHECK_EQ(batch->profiles[0].duration_ns, 5 * KILN_NS_PER_S);
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, waits_and_other_rates_have_profiles_of_their_own)
+{
+    struct kiln_gframe frame = in(&app, 0x1010);
+    struct kiln_gather_sample sample = {.identity = &shop,
+                                        .tid = 7,
+                                        .comm = "shop",
+                                        .frames = &frame,
+                                        .n_frames = 1,
+                                        .hz = 20,
+                                        .value = 1};
+    struct kiln_batch *batch;
+
+    add_sample(&sample);
+    sample.hz = 100;
+    add_sample(&sample);
+    sample.hz = 0;
+    sample.kind = KILN_KIND_WAIT;
+    sample.value = 3000;
+    add_sample(&sample);
+    sample.state = KILN_STATE_RUNNABLE;
+    sample.value = 500;
+    add_sample(&sample);
+    batch = publish(true);
+    CHECK_EQ(batch->n_resources, 1);
+    CHECK_EQ(batch->n_profiles, 3);
+    CHECK_EQ(batch->profiles[0].period, 50000000);
+    CHECK_EQ(batch->profiles[1].period, 10000000);
+    CHECK_STR(kiln_batch_str(batch, batch->profiles[2].sample_type.type), "off_cpu");
+    CHECK_EQ(batch->profiles[2].period_type.type, 0);
+    CHECK_EQ(batch->profiles[2].n_samples, 2);
+    CHECK_EQ(batch->observations[2] + batch->observations[3], 3500);
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, samples_of_a_span_are_linked_to_it)
+{
+    struct kiln_gframe frame = in(&app, 0x1010);
+    struct kiln_gather_sample sample = {.identity = &shop,
+                                        .tid = 7,
+                                        .comm = "shop",
+                                        .frames = &frame,
+                                        .n_frames = 1,
+                                        .hz = 20,
+                                        .value = 1};
+    struct kiln_batch *batch;
+
+    add_sample(&sample);
+    sample.link = (struct kiln_link){.trace_id = {1, 2}, .span_id = {3}};
+    add_sample(&sample);
+    add_sample(&sample);
+    batch = publish(true);
+    CHECK_EQ(batch->n_samples, 2);
+    CHECK_EQ(batch->dict.n_links, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        CHECK_EQ(batch->observations[batch->samples[i].first], batch->samples[i].link ? 2 : 1);
+    CHECK_EQ(batch->dict.links[1].span_id[0], 3);
     kiln_batch_unref(batch);
 }
 
