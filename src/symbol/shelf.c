@@ -417,7 +417,7 @@ static int add_names(struct kiln_shelf_made *waiting, const struct kiln_shelf_ke
 
     when |= key->debug ? KILN_SHELF_DEBUG : 0;
     for (uint32_t i = 0; i < n && r == 0; i++)
-        if (!names[i].shallow)
+        if (!names[i].shallow && names[i].n)
             r = kiln_shelf_made_add(waiting, addresses[i],
                                     when | (has_lines(names + i) ? KILN_SHELF_LINES : 0), names + i,
                                     true);

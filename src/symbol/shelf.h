@@ -43,12 +43,14 @@ void kiln_shelf_close(struct kiln_shelf *shelf);
 /* Whether this can be a key: a build id, not a path. */
 bool kiln_shelf_takes(struct kiln_str build_id);
 
-/* 1: it is known (also that there is no name); 0: it is not.  All of it lives until the next call.
- */
+/* 1: it is known; 0: it is not.  All of it lives until the next call. */
 KILN_CHECK int kiln_shelf_get(struct kiln_shelf *shelf, const struct kiln_shelf_key *key,
                               uint64_t address, struct kiln_name *ret_name);
 
-/* Answers that are shallow are passed over.  0 or -ENOMEM. */
+/*
+ * Answers that are shallow are passed over, and those without a name: a copy of the program that
+ * was stripped or damaged has the same build id as the one that has them.  0 or -ENOMEM.
+ */
 KILN_CHECK int kiln_shelf_put(struct kiln_shelf *shelf, const struct kiln_shelf_key *key,
                               const uint64_t *addresses, const struct kiln_name *names, uint32_t n);
 

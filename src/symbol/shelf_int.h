@@ -20,7 +20,7 @@
  * The names that are read of a file today: raised whenever reading finds more or other names, so
  * that those of before are looked for again.
  */
-#define KILN_SHELF_READER    2u
+#define KILN_SHELF_READER    3u
 
 #define KILN_SHELF_MAGIC     "KILNSHF\n"
 #define KILN_SHELF_VERSION   1u

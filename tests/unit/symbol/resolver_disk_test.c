@@ -124,10 +124,11 @@ TEST(resolver_disk, names_of_a_life_before_are_found_without_reading_the_file)
     resolver = start();
     CHECK_TEXT(ask(resolver, &source, 0x1004), "found");
     CHECK_TEXT(ask(resolver, &source, 0x1004), "found");
-    CHECK_TEXT(ask(resolver, &source, 0x2000), "");
-    CHECK_EQ(counted("kiln_names_from_disk_total"), 2);
+    CHECK_EQ(counted("kiln_names_from_disk_total"), 1);
     CHECK_EQ(counted("kiln_names_kept_total"), 1);
     CHECK_EQ(counted("kiln_names_read_total"), 0);
+    CHECK_TEXT(ask(resolver, &source, 0x2000), ""); /* the other copy may have had a name there */
+    CHECK_EQ(counted("kiln_names_read_total"), 1);
     stop(resolver);
     close(source.fd);
     end();

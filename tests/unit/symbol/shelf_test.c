@@ -107,7 +107,7 @@ static struct kiln_shelf *again(struct kiln_shelf *shelf)
     return open_shelf(0);
 }
 
-TEST(shelf, names_are_there_after_a_restart_with_all_they_had)
+TEST(shelf, names_are_there_after_a_restart_with_all_they_had_and_nothing_else)
 {
     struct kiln_shelf *shelf;
     struct kiln_name name;
@@ -130,9 +130,7 @@ TEST(shelf, names_are_there_after_a_restart_with_all_they_had)
     CHECK_STR(name.frames[1].function, "kiln::outer");
     CHECK_STR(name.frames[1].system_name, "_ZN4kiln5outerEv");
     CHECK_EQ(name.frames[1].line, 40);
-    CHECK_EQ(kiln_shelf_get(shelf, &plain, 0x50, &name), 1);
-    CHECK_EQ(name.n, 0);
-    CHECK_EQ(name.begin, 0x40);
+    CHECK_EQ(kiln_shelf_get(shelf, &plain, 0x50, &name), 0);
     CHECK_EQ(kiln_shelf_get(shelf, &plain, 0x1235, &name), 0);
     kiln_shelf_close(shelf);
     end();
