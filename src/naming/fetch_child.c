@@ -9,10 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,19 +17,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/calls.h"
+#include "base/capability.h"
 #include "base/file.h"
 #include "naming/fetch.h"
 #include "naming/fetch_int.h"
 
-#if defined(__x86_64__)
-#define THIS_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define THIS_ARCH AUDIT_ARCH_AARCH64
-#endif
-
 enum {
     NOBODY = 65534,
-    CAPS_MAX = 64,
     FILES_MAX = 64,
     REDIRECTS = 3,
     CONNECT_S = 10,
@@ -101,50 +92,23 @@ static const uint32_t refused[] = {
 #endif
 };
 
-#define LOAD(member)                                                                               \
-    (struct sock_filter)                                                                           \
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, member))
-#define IF(test, value, yes, no)                                                                   \
-    (struct sock_filter) BPF_JUMP(BPF_JMP | (test) | BPF_K, (uint32_t)(value), (yes), (no))
-#define RETURN(value) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, (value))
-
-/* open(2) and openat(2): only for reading. */
-static uint16_t put_open(struct sock_filter *program, uint16_t at, uint32_t call, uint32_t flags_at)
-{
-    const uint32_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
-
-    program[at++] = IF(BPF_JEQ, call, 0, 4);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, flags_at);
-    program[at++] = IF(BPF_JSET, writes, 0, 1);
-    program[at++] = RETURN(SECCOMP_RET_ERRNO | EPERM);
-    program[at++] = RETURN(SECCOMP_RET_ALLOW);
-    return at;
-}
-
 static int filter(void)
 {
-    enum { N = KILN_ARRAY_LEN(refused) };
-    struct sock_filter program[N + 24];
-    struct sock_fprog all = {.filter = program};
-    uint16_t at = 0;
-
-    program[at++] = LOAD(arch);
-    program[at++] = IF(BPF_JEQ, THIS_ARCH, 1, 0);
-    program[at++] = RETURN(SECCOMP_RET_KILL_PROCESS);
-    program[at++] = LOAD(nr);
-    at = put_open(program, at, SYS_openat, (uint32_t)offsetof(struct seccomp_data, args[2]));
+    const uint32_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
+    const struct kiln_call_rule rules[] = {
+        {SYS_openat, 2, KILN_CALL_IF_NONE, writes},
 #if defined(__x86_64__)
-    at = put_open(program, at, SYS_open, (uint32_t)offsetof(struct seccomp_data, args[1]));
-    /* Calls of the x32 kind have other numbers. */
-    program[at++] = IF(BPF_JGE, 0x40000000, 0, 1);
-    program[at++] = RETURN(SECCOMP_RET_KILL_PROCESS);
+        {SYS_open, 1, KILN_CALL_IF_NONE, writes},
 #endif
-    for (uint32_t i = 0; i < N; i++)
-        program[at++] = IF(BPF_JEQ, refused[i], (uint8_t)(N - i), 0);
-    program[at++] = RETURN(SECCOMP_RET_ALLOW);
-    program[at++] = RETURN(SECCOMP_RET_ERRNO | EPERM);
-    all.len = at;
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) < 0 ? -errno : 0;
+    };
+    const struct kiln_call_filter filter = {.calls = refused,
+                                            .n_calls = KILN_ARRAY_LEN(refused),
+                                            .rules = rules,
+                                            .n_rules = KILN_ARRAY_LEN(rules),
+                                            .all_but = true,
+                                            .refused_errno = EPERM};
+
+    return kiln_calls_confine(&filter);
 }
 
 static int limit(int what, uint64_t value)
@@ -154,15 +118,10 @@ static int limit(int what, uint64_t value)
     return setrlimit((__rlimit_resource_t)what, &to) < 0 ? -errno : 0;
 }
 
+/* In a container there may be no such user, or no right to become one. */
 static int drop_rights(void)
 {
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
-
-    for (unsigned long cap = 0; cap < CAPS_MAX; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL)
-            break;
-    /* In a container there may be no such user, or no right to become one. */
+    kiln_capabilities_bound(0);
     if (geteuid() == 0) {
         if (setgroups(0, NULL) < 0 && errno != EPERM)
             return -errno;
@@ -171,8 +130,7 @@ static int drop_rights(void)
         if (setresuid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL && errno != EPERM)
             return -errno;
     }
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+    return kiln_capabilities_keep(0);
 }
 
 static int give_up(uint64_t file_bytes, uint64_t seconds)

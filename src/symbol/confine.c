@@ -4,19 +4,14 @@
  * allowed), the user nobody, no capabilities, and a seccomp filter that lets only a few calls pass.
  * Only namespaces and the change of user may fail: in a container they may be forbidden.
  *
- * The filter is a program of classic BPF over struct seccomp_data: is it this architecture; is it
- * one of the calls (one comparison each); for mmap, is the memory not to be executed; for pwrite64
- * and ftruncate, is it the scratch file.
+ * Of the calls, mmap passes only for memory that is not to be executed, pwrite64 and ftruncate only
+ * for the scratch file.
  */
 #include "symbol/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,15 +22,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/calls.h"
+#include "base/capability.h"
 #include "base/mem.h"
 
-#if defined(__x86_64__)
-#define THIS_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define THIS_ARCH AUDIT_ARCH_AARCH64
-#endif
-
-enum { NOBODY = 65534, CAPS_MAX = 64 };
+enum { NOBODY = 65534 };
 
 /* Address space cannot be limited under sanitizers, which map terabytes of it. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -107,22 +98,18 @@ static int close_others(int fd, int last)
     return close_range((unsigned)last + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
-static void drop_bounding(void)
+/* In a container there may be no such user, or no right to become one: its capabilities go all the
+ * same. */
+static int become_nobody(void)
 {
-    for (unsigned long cap = 0; cap < CAPS_MAX; cap++) {
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL)
-            break;
-    }
-}
-
-static int drop_capabilities(void)
-{
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
-
-    drop_bounding();
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+    kiln_capabilities_bound(0);
+    if (setgroups(0, NULL) < 0 && errno != EPERM)
+        return -errno;
+    if (setresgid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL && errno != EPERM)
+        return -errno;
+    if (setresuid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL && errno != EPERM)
+        return -errno;
+    return 0;
 }
 
 /*
@@ -132,73 +119,29 @@ static int drop_capabilities(void)
 static int leave(void)
 {
     const int others = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+    bool left = geteuid() == 0 && unshare(others) == 0;
+    int r = geteuid() == 0 ? become_nobody() : 0;
 
-    if (geteuid() == 0) {
-        (void)unshare(others);
-        drop_bounding();
-        /* In a container there may be no such user, or no right to become one: its capabilities go
-         * all the same. */
-        if (setgroups(0, NULL) < 0 && errno != EPERM)
-            return -errno;
-        if (setresgid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL && errno != EPERM)
-            return -errno;
-        if (setresuid(NOBODY, NOBODY, NOBODY) < 0 && errno != EINVAL && errno != EPERM)
-            return -errno;
+    if (r < 0)
+        return r;
+    if (left || unshare(CLONE_NEWUSER | others) < 0)
         (void)unshare(CLONE_NEWUSER);
-    } else if (unshare(CLONE_NEWUSER | others) < 0) {
-        (void)unshare(CLONE_NEWUSER);
-    }
-    return drop_capabilities();
-}
-
-/* A call that is allowed only if the low half of an argument agrees with a value. */
-struct rule {
-    uint32_t call, argument;
-    uint16_t test; /* BPF_JEQ, or BPF_JSET and then none of the bits may be set */
-    uint32_t value;
-};
-
-static uint16_t add_rule(struct sock_filter *program, uint16_t at, const struct rule *rule)
-{
-    const uint32_t argument =
-        (uint32_t)(__builtin_offsetof(struct seccomp_data, args) + (size_t)8 * rule->argument);
-    const uint8_t good = rule->test == BPF_JEQ;
-
-    program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rule->call, 0, 4);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument);
-    program[at++] = (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | rule->test),
-                                                 rule->value, good, (uint8_t)!good);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    return at;
+    return kiln_capabilities_keep(0);
 }
 
 static int filter(int scratch)
 {
-    enum { N = KILN_ARRAY_LEN(allowed) };
-    const struct rule rules[] = {{SYS_mmap, 2, BPF_JSET, PROT_EXEC},
-                                 {SYS_pwrite64, 0, BPF_JEQ, (uint32_t)scratch},
-                                 {SYS_ftruncate, 0, BPF_JEQ, (uint32_t)scratch}};
-    struct sock_filter program[N + 6 + 5 * KILN_ARRAY_LEN(rules)];
-    struct sock_fprog all = {.filter = program};
-    uint16_t at = 0;
+    const struct kiln_call_rule rules[] = {
+        {SYS_mmap, 2, KILN_CALL_IF_NONE, PROT_EXEC},
+        {SYS_pwrite64, 0, KILN_CALL_IF_IS, (uint32_t)scratch},
+        {SYS_ftruncate, 0, KILN_CALL_IF_IS, (uint32_t)scratch},
+    };
+    const struct kiln_call_filter filter = {.calls = allowed,
+                                            .n_calls = KILN_ARRAY_LEN(allowed),
+                                            .rules = rules,
+                                            .n_rules = scratch < 0 ? 1 : KILN_ARRAY_LEN(rules)};
 
-    program[at++] = (struct sock_filter)BPF_STMT(
-        BPF_LD | BPF_W | BPF_ABS, (uint32_t) __builtin_offsetof(struct seccomp_data, arch));
-    program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    program[at++] = (struct sock_filter)BPF_STMT(
-        BPF_LD | BPF_W | BPF_ABS, (uint32_t) __builtin_offsetof(struct seccomp_data, nr));
-    for (uint32_t i = 0; i < (scratch < 0 ? 1 : KILN_ARRAY_LEN(rules)); i++)
-        at = add_rule(program, at, rules + i);
-    /* Behind the comparisons: kill, allow. */
-    for (uint32_t i = 0; i < N; i++)
-        program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i],
-                                                     (uint8_t)(N - i), 0);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    all.len = at;
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) < 0 ? -errno : 0;
+    return kiln_calls_confine(&filter);
 }
 
 int kiln_confine(const struct kiln_confinement *to)
