@@ -21,4 +21,16 @@
 
 #define KILN_ARRAY_LEN(a)      (sizeof(a) / sizeof((a)[0]))
 
+/* Built with a sanitizer that has threads and memory of its own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KILN_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KILN_SANITIZED 1
+#endif
+#endif
+#ifndef KILN_SANITIZED
+#define KILN_SANITIZED 0
+#endif
+
 #endif /* KILN_BASE_ATTR_H */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start: the spool is locked and the address bound, then the clocks in the kernel are started.
- * Stop: the host profiler hands over what it has, the exporter sends it or puts it into the spool.
+ * Start: privileges that nothing here needs are given up, the spool is locked and the address
+ * bound, then the clocks in the kernel are started; at last the system calls go that only a start
+ * needs. Stop: the host profiler hands over what it has, the exporter sends it or puts it into the
+ * spool.
  *
  * SIGHUP reads the settings again; of those, the frequency and the rules of redaction change at
  * once, all else with the next start.
@@ -16,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/agent_confine.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
 #include "cli/rules.h"
@@ -192,12 +195,18 @@ static int start(struct agent *agent, struct kiln_err *err)
     if (set->host.alloc)
         kiln_log(agent->log, KILN_LOG_INFO,
                  "profiling.alloc is for the library inside of programs, not for the agent", NULL);
-    r = make_exporter(agent, err);
+    r = kiln_agent_give_up(agent->log, err);
+    if (r == 0)
+        r = make_exporter(agent, err);
     if (r == 0)
         r = make_redaction(agent, err);
     if (r == 0)
         r = serve_pages(agent, err);
-    return r < 0 ? r : make_host(agent, err);
+    if (r == 0)
+        r = make_host(agent, err);
+    if (r == 0)
+        kiln_agent_confine(agent->log);
+    return r;
 }
 
 static void finish(struct agent *agent)

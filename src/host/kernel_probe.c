@@ -2,9 +2,9 @@
 /*
  * Says in one sentence what is missing.
  *
- * What a process may do is in its effective capabilities; CAP_SYS_ADMIN stands for CAP_BPF and
- * CAP_PERFMON, as the kernel has it.  Everything else is found out by asking the kernel for the one
- * thing that is needed: its types (BTF), and bpf_loop(), the youngest helper that we call.
+ * What a process may do is in its effective capabilities.  Everything else is found out by asking
+ * the kernel for the one thing that is needed: its types (BTF), and bpf_loop(), the youngest helper
+ * that we call.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -13,10 +13,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/capability.h"
+#include "host/grants.h"
 #include "host/kernel_int.h"
-#include "host/procfs.h"
-
-enum { CAPABILITY_SYS_ADMIN = 21, CAPABILITY_PERFMON = 38, CAPABILITY_BPF = 39 };
 
 static _Thread_local char last_message[160];
 
@@ -38,26 +37,12 @@ void kiln_kernel_quiet(void)
     last_message[0] = '\0';
 }
 
-/* The effective capabilities; all where /proc does not tell. */
-static uint64_t capabilities(void)
-{
-    uint64_t set;
-    return kiln_procfs_number("/proc/thread-self/status", "CapEff", 16, &set) < 0 ? UINT64_MAX
-                                                                                  : set;
-}
-
-static bool has(uint64_t set, int capability)
-{
-    return (set >> capability & 1) || (set >> CAPABILITY_SYS_ADMIN & 1);
-}
-
 static int lacks(const char *what, struct kiln_err *err)
 {
     return kiln_err_set(err, -EPERM, NULL,
                         "profiling the host needs %s: run as root, in a container with "
                         "--privileged --pid=host, or in a unit with "
-                        "AmbientCapabilities=CAP_BPF CAP_PERFMON CAP_SYS_PTRACE "
-                        "CAP_DAC_READ_SEARCH CAP_CHECKPOINT_RESTORE CAP_SYSLOG",
+                        "AmbientCapabilities=" KILN_GRANT_NAMES,
                         what);
 }
 
@@ -86,14 +71,21 @@ static int probe_features(struct kiln_err *err)
 
 int kiln_kernel_probe(struct kiln_err *err)
 {
-    uint64_t set = capabilities();
-    bool bpf = has(set, CAPABILITY_BPF), perfmon = has(set, CAPABILITY_PERFMON);
-    if (!bpf && !perfmon)
-        return lacks("CAP_BPF and CAP_PERFMON", err);
-    if (!bpf)
-        return lacks("CAP_BPF", err);
-    if (!perfmon)
-        return lacks("CAP_PERFMON", err);
+    uint64_t set = kiln_capabilities();
+    const char *first = NULL;
+    char both[64];
+    for (int i = 0; i < KILN_GRANTS; i++) {
+        const struct kiln_grant *grant = &kiln_grants[i];
+        if (!grant->needed || kiln_grant_held(grant, set))
+            continue;
+        snprintf(both, sizeof(both), "%s%s%s", first ? first : "", first ? " and " : "",
+                 grant->name);
+        if (first)
+            return lacks(both, err);
+        first = grant->name;
+    }
+    if (first)
+        return lacks(first, err);
     return probe_features(err);
 }
 

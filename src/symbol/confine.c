@@ -28,19 +28,6 @@
 
 enum { NOBODY = 65534 };
 
-/* Address space cannot be limited under sanitizers, which map terabytes of it. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-#else
-enum { SANITIZED = 0 };
-#endif
-
 /* mmap, pwrite64 and ftruncate are not among them: they have rules of their own. */
 static const uint32_t allowed[] = {
     SYS_read,      SYS_pread64,     SYS_recvmsg,       SYS_sendmsg,     SYS_munmap,
@@ -74,7 +61,8 @@ static uint64_t mapped_bytes(void)
 
 static int limit_all(const struct kiln_confinement *to)
 {
-    int r = SANITIZED ? 0 : limit(RLIMIT_AS, mapped_bytes() + to->memory_bytes);
+    /* Sanitizers map terabytes of address space. */
+    int r = KILN_SANITIZED ? 0 : limit(RLIMIT_AS, mapped_bytes() + to->memory_bytes);
 
     if (r == 0)
         r = limit(RLIMIT_FSIZE, to->scratch >= 0 ? to->scratch_bytes : 0);

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`kiln agent`: what it gathers reaches a server, also when that was away; settings, signals, privileges.
+"""`kiln agent`: what it gathers reaches a server, also when that was away; settings, signals.
 
 Everything that waits in its spool passes `kiln check --strict` and, where $PROFCHECK names it, profcheck.
 """
-import gzip
-import json
 import os
 import pathlib
 import signal
@@ -13,49 +11,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from agent_kit import Agent, spooled  # noqa: E402
 from checks import check, exit_code  # noqa: E402
-from host_kit import KILN, Folder, Running, Served, need_host, top, wait_for  # noqa: E402
+from host_kit import KILN, Folder, Running, need_host, top, wait_for  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
 from ports import free_port  # noqa: E402
-
-SIX = "bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore", "syslog"
-
-
-class Agent(Served):
-    """An agent on a free port, with its spool in the folder."""
-
-    def __init__(self, folder, *words, env=None, before=()):
-        self.ready, self.log, self.spool = folder / "agent.json", folder / "agent.log", folder / "spool"
-        self.ready.unlink(missing_ok=True)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
-                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", *map(str, words)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=environment | (env or {}))
-        if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
-            raise RuntimeError(self.said())
-        self.http = json.loads(self.ready.read_text())["http"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def said(self):
-        return self.log.read_text(errors="replace")
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
-
-
-def spooled(agent):
-    """Every request in the spool, uncompressed, oldest first."""
-    return [gzip.decompress(path.read_bytes()[48:]) for path in sorted(agent.spool.glob("*.otlp"))]
 
 
 def check_rules(folder, requests):
@@ -155,37 +115,9 @@ def check_refuses(folder):
     check("nothing to do is said", done.returncode == 2 and "nothing to do" in done.stderr, done)
 
 
-def as_nobody(*capabilities):
-    named = ",".join(["-all", *(f"+{one}" for one in capabilities)])
-    return ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs", "--inh-caps", named,
-            "--ambient-caps", named, "--bounding-set", named]
-
-
-def check_capabilities(folder):
-    if os.getuid():
-        print("not tried: capabilities: not root")
-        return
-    folder.chmod(0o777)
-    for lacking in SIX[:2]:
-        have = [one for one in SIX if one != lacking]
-        done = subprocess.run([*as_nobody(*have), KILN, "agent", "--listen", "off", "--spool", "off"],
-                              capture_output=True, text=True, check=False, timeout=60)
-        check(f"without CAP_{lacking.upper()} one sentence says so", done.returncode == 4 and
-              f"needs CAP_{lacking.upper()}:" in done.stderr and done.stderr.count("kiln: ") == 1, done)
-    with Running("chain") as (chain,), Agent(folder, "--endpoint", "http://127.0.0.1:9", "-F", "97", "-p", chain,
-                                             before=as_nobody(*SIX)) as agent:
-        check("with six capabilities and no root, others' programs are profiled",
-              wait_for(lambda: agent.metric("kiln_export_spool_files") >= 2), agent.said())
-        check("their stacks are complete", wait_for(lambda: agent.metric("kiln_host_unwind_success_ratio") > 0.99),
-              agent.metric("kiln_host_unwind_success_ratio"))
-        check("the kernel's names are known", agent.metric("kiln_names_kernel_hidden") == 0)
-        agent.stop()
-        check("and named", any(b"burn_leaf" in one for one in spooled(agent)))
-
-
 def main():
     need_host("chain")
-    for part in (check_sends, check_remembers, check_refuses, check_capabilities):
+    for part in (check_sends, check_remembers, check_refuses):
         with Folder() as folder:
             part(folder)
     return exit_code()

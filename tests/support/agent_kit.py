@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kiln agent` for tests on the real kernel.
+
+    with Folder() as folder, Agent(folder, "--endpoint", "http://127.0.0.1:9") as agent:
+        agent.metric("kiln_host_rate_hertz")
+"""
+import gzip
+import json
+import os
+import signal
+import subprocess
+
+from host_kit import KILN, Served, wait_for
+
+
+class Agent(Served):
+    """An agent on a free port, with its spool in the folder."""
+
+    def __init__(self, folder, *words, env=None, before=()):
+        self.ready, self.log, self.spool = folder / "agent.json", folder / "agent.log", folder / "spool"
+        self.ready.unlink(missing_ok=True)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
+                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", *map(str, words)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment | (env or {}))
+        if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
+            raise RuntimeError(self.said())
+        self.http = json.loads(self.ready.read_text())["http"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(120)
+
+
+def spooled(agent):
+    """Every request in the spool, uncompressed, oldest first."""
+    return [gzip.decompress(path.read_bytes()[48:]) for path in sorted(agent.spool.glob("*.otlp"))]
