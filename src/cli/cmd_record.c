@@ -250,6 +250,8 @@ static int begin(struct run *run, struct kiln_err *err)
     opts->hz = opts->hz ? opts->hz : HZ;
     opts->every_ns = opts->every_ns ? opts->every_ns : KILN_NS_PER_S;
     opts->names_wait_ns = NAMES_WAIT_NS;
+    opts->off_cpu = run->cli->args.record.off_cpu || run->cli->args.record.wall;
+    opts->waits_only = run->cli->args.record.off_cpu && !run->cli->args.record.wall;
     opts->consumer = &run->tape.consumer;
     opts->log = run->log;
     run->rec.hz = opts->hz;
@@ -462,6 +464,10 @@ static const struct kiln_option options[] = {
     KILN_OPT("all", 'a', KILN_OPT_FLAG, record.all, NULL, "every process of the host"),
     KILN_OPT("duration", 'd', KILN_OPT_DURATION, record.duration_ns, "TIME",
              "for so long: 10s, 2m (until Ctrl-C, or the end of the command or process)"),
+    KILN_OPT("off-cpu", 0, KILN_OPT_FLAG, record.off_cpu, NULL,
+             "where threads wait, and for what, in place of what the processors do"),
+    KILN_OPT("wall", 0, KILN_OPT_FLAG, record.wall, NULL,
+             "both: what the processors do, and where threads wait"),
     KILN_OPT("user", 'u', KILN_OPT_TEXT, record.user, "USER",
              "run the command as this user (whoever you are: root, through sudo)"),
     KILN_OPT(

@@ -132,6 +132,7 @@ struct kiln_args {
         const char *user;
         uint64_t duration_ns; /* 0: until something ends it */
         bool all, quiet;
+        bool off_cpu, wall;
     } record;
     /* symbols resolve */
     struct {

@@ -71,6 +71,7 @@ static int open_kernel(struct kiln_host *host, struct kiln_err *err)
 {
     struct kiln_kernel_opts opts = {.hz = host->opts.hz,
                                     .table_bytes = host->opts.unwind_bytes,
+                                    .off_cpu = host->opts.off_cpu,
                                     .paused = true,
                                     .filter = host->opts.filter};
     struct host_reader *reader = &host->reader;
@@ -204,6 +205,8 @@ int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_ho
         r = open_processes(host);
     if (r == 0)
         r = open_publisher(host);
+    if (r == 0)
+        host_wait_begin(host);
     if (r == 0)
         r = start_threads(host);
     if (r < 0) {

@@ -13,6 +13,7 @@
 #include "host/publish.h"
 #include "host/rewind.h"
 #include "host/sideband.h"
+#include "host/wait_control.h"
 #include "symbol/resolver.h"
 
 enum {
@@ -42,6 +43,9 @@ struct host_reader {
     uint64_t window_began_ns;
     struct kiln_end_tally ends; /* `lost`: here, not in the kernel */
     uint64_t samples, processes_seen;
+    struct kiln_wait_control waits;
+    bool has_waits;         /* that were wanted and that this kernel has */
+    uint64_t waits_from_ns; /* those that began before are not of this recording */
     struct kiln_walked walked;
     struct kiln_gframe frames[FRAMES_MAX];
 };
@@ -84,6 +88,22 @@ void *host_publish(void *host);
 void host_queue(struct kiln_host *host, struct kiln_gathering *gathering);
 /* No more will come. */
 void host_queue_close(struct kiln_host *host);
+
+/* ---- waits: all from the reader's thread, but the first, before there is one ---- */
+
+/* From the next instruction on, where it is wanted. */
+void host_wait_begin(struct kiln_host *host);
+/* The clocks run at another rate now; 0: they stand. */
+void host_wait_rate(struct kiln_host *host, uint32_t hz);
+/* The hook comes or goes, where that is due. */
+void host_wait_turn(struct kiln_host *host);
+/* Once a second: what it costs is looked at. */
+void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kernel);
+/* Whether all of it was in the time that this looks at. */
+bool host_wait_counts(const struct host_reader *reader, const struct kiln_record *record);
+/* Time of a record, as much as it stands for. */
+uint64_t host_wait_weigh(const struct host_reader *reader, const struct kiln_record *record,
+                         uint64_t ns);
 
 /* Brings status and metrics up to date: from the reader's thread. */
 void host_tell(struct kiln_host *host);

@@ -182,6 +182,7 @@ void host_tell(struct kiln_host *host)
     uint64_t dropped;
 
     kiln_kernel_stats(reader->kernel, &kernel);
+    host_wait_look(host, &kernel);
     kiln_tables_stats(reader->tables, &tables);
     pthread_mutex_lock(&host->lock);
     status = (struct kiln_host_status){

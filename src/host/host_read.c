@@ -78,10 +78,13 @@ static int add_all(struct host_reader *reader, struct kiln_gather_sample *sample
 
     if (record->kind == KILN_KIND_CPU)
         return add(reader, sample, KILN_STATE_BLOCKED, record->weight);
-    r = add(reader, sample, KILN_STATE_RUNNABLE, record->runnable_ns);
-    sample->reason = KILN_REASON_OTHER;
-    return r < 0 ? r
-                 : add(reader, sample, KILN_STATE_BLOCKED, record->wait_ns - record->runnable_ns);
+    r = add(reader, sample, KILN_STATE_RUNNABLE,
+            host_wait_weigh(reader, record, record->runnable_ns));
+    sample->reason = (uint8_t)kiln_wait_reason_of(record);
+    if (r == 0)
+        r = add(reader, sample, KILN_STATE_BLOCKED,
+                host_wait_weigh(reader, record, record->wait_ns - record->runnable_ns));
+    return r;
 }
 
 static struct kiln_gather_sample sample_of(const struct kiln_record *record,
@@ -123,6 +126,12 @@ static void on_sample(void *context, const struct kiln_record *record)
     }
     reader->ends.by_end[sample.end] += record->weight;
     reader->samples += record->weight;
+}
+
+static void on_record(void *context, const struct kiln_record *record)
+{
+    if (host_wait_counts(context, record))
+        on_sample(context, record);
 }
 
 static void on_event(void *context, const struct kiln_event *event)
@@ -209,14 +218,20 @@ static void change_rate(struct kiln_host *host, uint32_t hz)
     struct host_reader *reader = &host->reader;
     int r = reader->hz ? kiln_kernel_set_rate(reader->kernel, 0) : 0;
 
+    if (reader->hz) {
+        reader->hz = 0;
+        host_wait_turn(host);
+    }
     if (r == 0)
         finish(host);
-    if (r == 0 && hz)
+    if (r == 0 && hz && !host->opts.waits_only)
         r = kiln_kernel_set_rate(reader->kernel, hz);
     if (r < 0)
         kiln_log(host->opts.log, KILN_LOG_WARN, "the rate of sampling cannot be changed", "reason",
                  "%s", kiln_err_text(r), NULL);
     reader->hz = hz;
+    host_wait_rate(host, hz);
+    host_wait_turn(host);
     reader->began_ns = kiln_clock_mono_ns();
     reader->next_cut_ns = reader->began_ns + host->opts.every_ns;
 }
@@ -247,6 +262,7 @@ static int wait_ms(const struct kiln_host *host)
     uint64_t due =
         earlier(earlier(reader->next_cut_ns, reader->next_tell_ns), window_turns_ns(host, now));
 
+    due = earlier(due, reader->has_waits && reader->hz ? reader->waits.turn_ns : UINT64_MAX);
     return due > now ? (int)((due - now) / KILN_NS_PER_MS) + 1 : 0;
 }
 
@@ -275,6 +291,8 @@ static void step(struct kiln_host *host)
     hz = rate_at(host, now);
     if (hz != reader->hz)
         change_rate(host, hz);
+    else
+        host_wait_turn(host);
     if (now >= reader->next_cut_ns) {
         cut(host, reader->horizon_ns);
         reader->next_cut_ns = now + host->opts.every_ns;
@@ -287,7 +305,7 @@ static void step(struct kiln_host *host)
 
 int host_merge_new(struct kiln_host *host)
 {
-    struct kiln_merge_visitor visitor = {on_event, on_sample, &host->reader};
+    struct kiln_merge_visitor visitor = {on_event, on_record, &host->reader};
 
     return kiln_merge_new(host->opts.memory_bytes / MERGE_PART, &visitor, &host->reader.merge);
 }

@@ -170,6 +170,8 @@ static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
         return kiln_kernel_explain(-errno, "loading", err);
     rc = set_sizes(kernel, opts);
     if (rc == 0)
+        rc = kiln_kernel_wait_prepare(kernel, opts->off_cpu);
+    if (rc == 0)
         rc = bpf_object__load(kernel->object);
     if (rc == 0)
         rc = find_maps(kernel);
@@ -178,7 +180,7 @@ static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
 
 /* ---- settings ---- */
 
-static int tell_settings(const struct kiln_kernel *kernel)
+int kiln_kernel_tell_settings(const struct kiln_kernel *kernel)
 {
     uint32_t zero = 0;
     return bpf_map_update_elem(kernel->settings_fd, &zero, &kernel->settings, BPF_ANY) ? -errno : 0;
@@ -196,10 +198,11 @@ static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opt
         .wake_bytes = kernel->ring_bytes / 4,
         .hz = opts->hz,
     };
+    kiln_kernel_wait_settings(kernel, opts->hz ? opts->hz : 1);
     int rc = kiln_kernel_set_filter(kernel, opts->filter, err);
     if (rc < 0)
         return rc;
-    rc = tell_settings(kernel);
+    rc = kiln_kernel_tell_settings(kernel);
     return rc < 0 ? kiln_kernel_explain(rc, "loading", err) : 0;
 }
 
@@ -257,7 +260,7 @@ int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
     if (hz) {
         kernel->clocks.attr.sample_period = period_ns;
         kernel->settings.hz = hz;
-        rc = tell_settings(kernel);
+        rc = kiln_kernel_tell_settings(kernel);
     }
     for (uint32_t cpu = 0; cpu < kernel->clocks.n; cpu++) {
         int failed =
@@ -299,6 +302,7 @@ void kiln_kernel_close(struct kiln_kernel *kernel)
     if (!kernel)
         return;
     kiln_percpu_close(&kernel->clocks);
+    kiln_kernel_wait_close(kernel);
     if (kernel->stats_fd >= 0)
         close(kernel->stats_fd);
     if (kernel->tables.words)
@@ -365,6 +369,7 @@ void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stat
     stats.map_bytes = kernel->fixed_bytes + map_bytes(kernel->directory_fd);
     add_counts(kernel, stats.counts);
     stats.processors = atomic_load(&kernel->processors);
+    kiln_kernel_wait_stats(kernel, &stats.wait);
     *ret_stats = stats;
 }
 

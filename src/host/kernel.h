@@ -33,6 +33,7 @@ struct kiln_kernel_opts {
     uint64_t table_bytes; /* of --unwind-memory */
     uint32_t ring_bytes;  /* 0: by processors and rate */
     uint32_t raw_per_s;   /* raw records a second and processor; 0: 500 */
+    bool off_cpu;         /* waits too: kiln_kernel_wait_attach() */
     bool paused;          /* attached, but the clocks stand until set_rate */
     const struct kiln_host_filter *filter; /* NULL: everybody */
 };
@@ -44,6 +45,30 @@ void kiln_kernel_close(struct kiln_kernel *kernel);
 
 /* 0: the clocks stand still. */
 KILN_CHECK int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz);
+
+/* ---- waits ---- */
+
+/* How waits can be taken. */
+enum kiln_wait_way {
+    KILN_WAIT_WAY_NONE, /* not at all, or nobody wanted them */
+    KILN_WAIT_WAY_EXIT, /* by the thread itself, when it runs again */
+};
+
+struct kiln_wait_stats {
+    enum kiln_wait_way way;
+    bool attached;
+    uint64_t there_ns; /* time that it was, in all */
+    uint64_t period_ns;
+};
+/* What it sees is in counts: SWITCHES, WAITS, WAITS_MISSED.  From the thread that drains. */
+void kiln_kernel_wait_stats(const struct kiln_kernel *kernel, struct kiln_wait_stats *ret_stats);
+
+/* The hook comes or goes; it is away at first.  From the thread that drains. */
+KILN_CHECK int kiln_kernel_wait_attach(struct kiln_kernel *kernel, bool on);
+/* From now on, waits that are shorter than this are taken by chance; at first 1 / hz. */
+KILN_CHECK int kiln_kernel_wait_period(struct kiln_kernel *kernel, uint64_t period_ns);
+
+/* ---- records ---- */
 
 /* Readable when there are records, at the latest when a quarter of the ring is full. */
 int kiln_kernel_fd(const struct kiln_kernel *kernel);
@@ -66,6 +91,7 @@ struct kiln_kernel_stats {
     uint64_t map_bytes;    /* that the maps take in the kernel */
     uint32_t verified;     /* instructions that the verifier looked at; it stops at a million */
     uint32_t processors;
+    struct kiln_wait_stats wait;
 };
 void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats);
 /* Asks the kernel to measure the programs (bpf_stats) for as long as it is open. */

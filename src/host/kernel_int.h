@@ -14,6 +14,16 @@
 #include "host/kernel.h"
 #include "host/percpu.h"
 
+/* The hook for waits: of the thread that drains. */
+struct kernel_wait {
+    enum kiln_wait_way way;
+    uint32_t sets; /* of stamps */
+    struct bpf_program *program;
+    struct bpf_link *link; /* NULL: it is away */
+    uint64_t since_ns;     /* that it is there */
+    uint64_t there_ns;     /* in all, before */
+};
+
 struct kiln_kernel {
     struct kiln_table_memory tables; /* first: put and drop find the rest by it */
     struct bpf_object *object;
@@ -27,6 +37,7 @@ struct kiln_kernel {
     uint32_t hz; /* 0: they stand */
     _Atomic uint32_t processors;
     struct kiln_settings settings;
+    struct kernel_wait wait;
     /* while draining: */
     void (*visit)(void *context, const struct kiln_record *record);
     void *context;
@@ -40,6 +51,19 @@ int kiln_kernel_probe(struct kiln_err *err);
 int kiln_kernel_explain(int code, const char *what, struct kiln_err *err);
 /* libbpf's messages are kept, the last one for the sentence, instead of being printed. */
 void kiln_kernel_quiet(void);
+
+/* ---- kernel.c ---- */
+
+/* What the programs are told: `settings` as it is now. */
+int kiln_kernel_tell_settings(const struct kiln_kernel *kernel);
+
+/* ---- kernel_wait.c ---- */
+
+/* Before the programs are loaded: which of those for waits, and how large their map is. */
+int kiln_kernel_wait_prepare(struct kiln_kernel *kernel, bool wanted);
+/* Fills in what is theirs in `settings`. */
+void kiln_kernel_wait_settings(struct kiln_kernel *kernel, uint32_t hz);
+void kiln_kernel_wait_close(struct kiln_kernel *kernel);
 
 /* ---- kernel_filter.c ---- */
 

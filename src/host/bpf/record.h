@@ -235,6 +235,9 @@ struct kiln_record {
     __u64 wait_ns;            /* WAIT: the time it stands for, blocked and runnable together */
     __u64 runnable_ns;        /* WAIT: of that, when it could have run */
     __u64 began_ns;           /* WAIT: when it left the processor, CLOCK_MONOTONIC */
+    __u64 between_ns;         /* WAIT: between the two looks at it; 0: one look was enough */
+    __u64 wait_file;          /* WAIT: kind of the file that the system call is about, as in the
+                                 bits of a mode from 12 on; 0: none */
     __u8 trace_id[16];        /* of the span that the thread was in; zeroes: none */
     __u8 span_id[8];
     __u64 frames[];
@@ -243,12 +246,15 @@ struct kiln_record {
 /* ---- counters, one set a processor ---- */
 
 enum kiln_count {
-    KILN_COUNT_SAMPLES,  /* that a record was sent for */
-    KILN_COUNT_LOST,     /* no room in the ring */
-    KILN_COUNT_FILTERED, /* not wanted */
-    KILN_COUNT_RAW,      /* of the samples: raw ones */
-    KILN_COUNT_RAW_HELD, /* misses without a slice, by the rate limit */
-    KILN_COUNT_FOREIGN,  /* of processes that the agent's PID namespace does not have */
+    KILN_COUNT_SAMPLES,      /* that a record was sent for */
+    KILN_COUNT_LOST,         /* no room in the ring */
+    KILN_COUNT_FILTERED,     /* not wanted */
+    KILN_COUNT_RAW,          /* of the samples: raw ones */
+    KILN_COUNT_RAW_HELD,     /* misses without a slice, by the rate limit */
+    KILN_COUNT_FOREIGN,      /* of processes that the agent's PID namespace does not have */
+    KILN_COUNT_SWITCHES,     /* of threads, that the hook for waits saw */
+    KILN_COUNT_WAITS,        /* of the samples: waits */
+    KILN_COUNT_WAITS_MISSED, /* waits of which one end was seen alone */
     KILN_COUNTS,
 };
 

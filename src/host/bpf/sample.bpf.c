@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * Runs at each tick of a processor's clock: takes the thread that runs (host/bpf/take.h), if it is
- * wanted.
+ * wanted.  Waits have programs of their own (host/bpf/wait.h).
  */
 #include "host/bpf/filter.h"
 #include "host/bpf/take.h"
+#include "host/bpf/wait.h"
 
 char kiln_license[] SEC("license") = "Dual BSD/GPL";
 
@@ -34,7 +35,7 @@ int kiln_sample(struct tick *tick)
     if (user_mode)
         s->record.flags |= KILN_RECORD_USER_MODE;
     else
-        take_kernel_stack(s, tick);
+        take_kernel_stack(s, tick, 0);
     take_user(s, user_mode ? &tick->regs : 0, task, settings);
     return 0;
 }

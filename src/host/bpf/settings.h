@@ -18,6 +18,10 @@ struct kiln_settings {
     __u32 raw_per_s;      /* a processor */
     __u32 wake_bytes;     /* in the ring: the reader is woken */
     __u32 hz;             /* at which the clocks run */
+    __u64 wait_period_ns; /* waits as long as this are all taken, shorter ones by chance */
+    __u64 wait_rate;      /* 2^64 / wait_period_ns */
+    __u32 stamp_mask;     /* sets of stamps - 1: a power of two - 1 */
+    __u32 pad;
 };
 
 enum { KILN_FILTERS_MAX = 4096 }; /* entries of the filter */

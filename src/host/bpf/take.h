@@ -227,9 +227,10 @@ static __always_inline struct scratch *scratch_of(__u32 kind)
     return bpf_map_lookup_elem(&kiln_scratch, &index);
 }
 
-static __always_inline void take_kernel_stack(struct scratch *s, void *context)
+/* Without the first `skip` frames, at most 255. */
+static __always_inline void take_kernel_stack(struct scratch *s, void *context, __u64 skip)
 {
-    long bytes = bpf_get_stack(context, s->words, KILN_KERNEL_FRAMES_MAX * 8, 0);
+    long bytes = bpf_get_stack(context, s->words, KILN_KERNEL_FRAMES_MAX * 8, skip);
     if (bytes > 0 && bytes <= KILN_KERNEL_FRAMES_MAX * 8)
         s->record.n_kernel = (__u16)(bytes / 8);
 }
@@ -302,6 +303,7 @@ static __always_inline void fill_head(struct kiln_record *record, struct task_st
     record->wait_state = 0;
     record->syscall = 0;
     record->wait_ns = record->runnable_ns = record->began_ns = 0;
+    record->between_ns = record->wait_file = 0;
     __builtin_memset(record->trace_id, 0, sizeof(record->trace_id));
     __builtin_memset(record->span_id, 0, sizeof(record->span_id));
     bpf_get_current_comm(record->comm, sizeof(record->comm));

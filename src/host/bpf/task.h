@@ -34,9 +34,36 @@ struct pid {
 struct mm_struct {
     unsigned long start_stack;
 };
+struct sched_entity {
+    __u64 sum_exec_runtime;
+};
+struct sched_info {
+    unsigned long pcount;
+    unsigned long long run_delay, last_arrival, last_queued;
+};
+struct inode {
+    unsigned short i_mode;
+};
+struct file {
+    struct inode *f_inode;
+};
+struct fdtable {
+    unsigned int max_fds;
+    struct file **fd;
+};
+struct files_struct {
+    struct fdtable *fdt;
+};
 struct task_struct {
     unsigned int flags;
     int pid;
+    struct sched_entity se;
+    struct sched_info sched_info;
+    unsigned int sched_contributes_to_load : 1;
+    unsigned int in_iowait : 1;
+    unsigned long nvcsw, nivcsw;
+    __u64 start_time;
+    struct files_struct *files;
     struct mm_struct *mm;
     struct task_struct *real_parent;
     struct task_struct *group_leader;
