@@ -47,7 +47,7 @@ export const CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 export const HEAP = "memory:inuse_space:bytes:space:bytes";
 export const cpu = (service: string) => `${CPU}{service_name="${service}"}`;
 const PATIENCE_MS = 30_000;
-const QUIET_MS = 200; // one answer may lead to the next question
+const QUIET_ROUNDS = 4; // of painting: one answer may lead to the next question, however slow the page is just now
 
 export type Theme = "light" | "dark";
 export type Params = Record<string, string | number>;
@@ -79,13 +79,34 @@ const withParams = (path: string, params: Params) => {
     return query ? `${path}${path.includes("?") ? "&" : "?"}${query}` : path;
 };
 
+// In the page: counts its questions until their answers were read, which is later than when they came.
+function countQuestions(): void {
+    const ask = window.fetch;
+    const page = window as unknown as { questions: number };
+    page.questions = 0;
+    window.fetch = async (...words) => {
+        page.questions++;
+        const end = () => void page.questions--;
+        try {
+            const answer = await ask(...words);
+            if (!answer.body) end();
+            else for (const read of ["json", "text", "blob", "arrayBuffer"] as const)
+                answer[read] = () => Response.prototype[read].call(answer).finally(end);
+            return answer;
+        } catch (error) {
+            end();
+            throw error;
+        }
+    };
+}
+const questions = (page: Page) => page.evaluate(() => (window as unknown as { questions: number }).questions);
+
 // A tab of the browser, and everything that is wrong with it.
 export class View {
     readonly complaints: string[] = [];
     readonly requests: string[] = [];
     private readonly expected = new Set<number>();
     private readonly asked = new Set<Request>();
-    private quietSince = Date.now();
 
     constructor(
         readonly page: Page,
@@ -120,7 +141,6 @@ export class View {
 
     private end(request: Request): void {
         this.asked.delete(request);
-        this.quietSince = Date.now();
     }
 
     expects(...statuses: number[]): void {
@@ -131,12 +151,14 @@ export class View {
         return new FlameGraph(this.page);
     }
 
-    // Nothing is on its way, nothing is drawn as loading, and two frames were painted since.
+    // Nothing is on its way, nothing is drawn as loading, and nothing came of painting that a few times.
     async settled(): Promise<void> {
-        for (const end = Date.now() + PATIENCE_MS; ; ) {
+        const end = Date.now() + PATIENCE_MS;
+        for (let quiet = 0; quiet < QUIET_ROUNDS; ) {
+            const before = this.requests.length;
             await painted(this.page);
-            const busy = await this.page.locator("[aria-busy=true]").count();
-            if (!busy && !this.asked.size && Date.now() - this.quietSince > QUIET_MS) return;
+            const busy = (await this.page.locator("[aria-busy=true]").count()) + (await questions(this.page)) + this.asked.size;
+            quiet = busy || this.requests.length > before ? 0 : quiet + 1;
             check("the page still waits", Date.now() < end, [...this.asked].map((one) => one.url()));
             await new Promise((done) => setTimeout(done, 20));
         }
@@ -252,6 +274,7 @@ export class Stage {
             viewport: { width: all.width, height: all.height }, colorScheme: all.theme, hasTouch: all.width === PHONE,
             locale: "en-GB", timezoneId: "UTC", reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"],
         });
+        await context.addInitScript(countQuestions);
         if (all.stopClock) await context.clock.setFixedTime(this.tools.now * 1000);
         const view = new View(await context.newPage(), this.tools.server, all, (address) => this.open(address, options));
         this.views.push(view);
