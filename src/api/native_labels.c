@@ -186,7 +186,7 @@ static int is_chosen(struct listing *listing, const struct kiln_series *series)
     bool attributes = false;
     int r = 1;
 
-    if (question->type.len && !kiln_str_eq(series->type, question->type))
+    if (!kiln_question_has(question, series))
         return 0;
     for (uint32_t i = 0; r == 1 && i < question->n_matchers; i++) {
         struct kiln_str value;

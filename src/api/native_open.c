@@ -224,12 +224,13 @@ static void put_file(struct kiln_native_call *call, const struct opened *o)
 
 static int64_t total_of(const struct opened *o, const struct kiln_type *type)
 {
+    bool made = kiln_type_is_made(type, o->types, o->batch->n_profiles);
     int64_t total = 0;
 
     for (uint32_t i = 0; i < o->batch->n_profiles; i++) {
         const struct kiln_profile *p = &o->batch->profiles[i];
 
-        if (!kiln_type_equal(&o->types[i], type))
+        if (!kiln_type_counts(type, made, &o->types[i]))
             continue;
         for (uint32_t k = 0; k < p->n_samples; k++) {
             int64_t raw = kiln_sample_total(o->batch, &o->batch->samples[p->first_sample + k]);
@@ -240,7 +241,16 @@ static int64_t total_of(const struct opened *o, const struct kiln_type *type)
     return total;
 }
 
-/* Each type once, in the order of the file. */
+static void put_type(struct kiln_native_call *call, const struct opened *o,
+                     const struct kiln_type *type)
+{
+    kiln_json_put_object(&call->w);
+    kiln_native_put_type_members(call, type);
+    kiln_native_put_i64(call, "total", total_of(o, type));
+    kiln_json_end_object(&call->w);
+}
+
+/* Each type once, in the order of the file; then what they add up to. */
 static void put_types(struct kiln_native_call *call, const struct opened *o)
 {
     uint32_t firsts[TYPES_MAX], n = 0;
@@ -259,11 +269,10 @@ static void put_types(struct kiln_native_call *call, const struct opened *o)
             break;
         }
         firsts[n++] = i;
-        kiln_json_put_object(&call->w);
-        kiln_native_put_type_members(call, &o->types[i]);
-        kiln_native_put_i64(call, "total", total_of(o, &o->types[i]));
-        kiln_json_end_object(&call->w);
+        put_type(call, o, &o->types[i]);
     }
+    if (kiln_type_is_made(&kiln_type_wall.type, o->types, o->batch->n_profiles))
+        put_type(call, o, &kiln_type_wall.type);
     kiln_json_end_array(&call->w);
 }
 

@@ -170,9 +170,13 @@ static int choose_type(struct kiln_pyro_call *call, struct upload *upload)
     return kiln_view_new(upload->batch, &opts, &upload->view, &call->err);
 }
 
-/* The names of types, each once, from the last to the first. */
+/* The names of types, each once, from the last to the first; behind them what they add up to. */
 static void put_types(struct kiln_pb_out *w, uint32_t field, const struct upload *upload)
 {
+    const struct kiln_type *wall = &kiln_type_wall.type;
+
+    if (kiln_type_is_made(wall, upload->types, upload->batch->n_profiles))
+        kiln_pb_put_element(w, field, wall->type);
     for (uint32_t i = upload->batch->n_profiles; i-- > 0;) {
         uint32_t first = 0;
 

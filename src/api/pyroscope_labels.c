@@ -181,7 +181,7 @@ static int look_at(void *context, const struct kiln_series_found *found)
 
     if (r < 0 || kiln_series_parse(found->key, &series) < 0)
         return r;
-    if (question->type.len && !kiln_str_eq(question->type, series.type))
+    if (!kiln_question_has(question, &series))
         return 0;
     r = 1;
     for (uint32_t i = 0; i < question->n_matchers && r > 0; i++)

@@ -46,6 +46,7 @@ struct making {
         uint32_t profile, thread; /* the first counts from 1 */
     } * known;
     uint64_t n_steps;
+    bool made; /* the type is made of others */
     uint32_t n_threads, threads_cap, rows_cap, nodes_cap, names_cap, kept_cap, ends_cap, known_cap;
 };
 
@@ -197,7 +198,7 @@ static int add_scope(struct making *m, uint32_t resource, const struct kiln_scop
             .scale = m->types[index].scale,
         };
 
-        if (kiln_type_equal(&m->types[index], type))
+        if (kiln_type_counts(type, m->made, &m->types[index]))
             r = add_profile(m, &at);
     }
     return r;
@@ -371,6 +372,9 @@ static int find_types(struct making *m, const struct kiln_type **type)
         if (kiln_type_equal(&m->types[i], *type))
             return 0;
     }
+    m->made = kiln_type_is_made(*type, m->types, batch->n_profiles);
+    if (m->made)
+        return 0;
     kiln_free(m->types);
     m->types = NULL;
     return kiln_types_of_batch(batch, true, &m->types);

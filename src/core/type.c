@@ -317,6 +317,55 @@ bool kiln_type_matches(const struct kiln_type *type, struct kiln_str wanted)
            (kiln_str_eq(parts[3], type->period_type) && kiln_str_eq(parts[4], type->period_unit));
 }
 
+/* ---- types made of others ---- */
+
+const struct kiln_made_type kiln_type_wall = {
+    .type = {.name = S("wall"),
+             .type = S("wall"),
+             .unit = S("nanoseconds"),
+             .period_type = S("wall"),
+             .period_unit = S("nanoseconds"),
+             .scale = 1},
+    .id = S("wall:wall:nanoseconds:wall:nanoseconds"),
+    .parts = {S("process_cpu:cpu:nanoseconds:cpu:nanoseconds"), S("off_cpu:off_cpu:nanoseconds::")},
+};
+
+uint32_t kiln_made_part(const struct kiln_made_type *made, struct kiln_str id)
+{
+    uint32_t i = 0;
+
+    while (i < KILN_MADE_PARTS && !kiln_str_eq(made->parts[i], id))
+        i++;
+    return i;
+}
+
+static uint32_t part_of(const struct kiln_made_type *made, const struct kiln_type *type)
+{
+    uint32_t i = 0;
+
+    while (i < KILN_MADE_PARTS && !kiln_type_matches(type, made->parts[i]))
+        i++;
+    return i;
+}
+
+bool kiln_type_is_made(const struct kiln_type *type, const struct kiln_type *types, uint32_t n)
+{
+    bool has[KILN_MADE_PARTS + 1] = {0}, all = kiln_type_equal(type, &kiln_type_wall.type);
+
+    for (uint32_t i = 0; all && i < n; i++) {
+        all = !kiln_type_equal(&types[i], type);
+        has[part_of(&kiln_type_wall, &types[i])] = true;
+    }
+    for (uint32_t i = 0; i < KILN_MADE_PARTS; i++)
+        all = all && has[i];
+    return all;
+}
+
+bool kiln_type_counts(const struct kiln_type *wanted, bool made, const struct kiln_type *type)
+{
+    return made ? part_of(&kiln_type_wall, type) < KILN_MADE_PARTS : kiln_type_equal(wanted, type);
+}
+
 enum kiln_unit_kind kiln_unit_kind(struct kiln_str unit)
 {
     if (is(unit, "nanoseconds"))

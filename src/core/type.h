@@ -67,6 +67,25 @@ bool kiln_type_matches(const struct kiln_type *type, struct kiln_str wanted);
 
 enum kiln_unit_kind kiln_unit_kind(struct kiln_str unit);
 
+/*
+ * A type that others add up to, for whoever has these and not the type itself: wall-clock time is
+ * that on a processor and that off it.
+ */
+enum { KILN_MADE_PARTS = 2 };
+struct kiln_made_type {
+    struct kiln_type type;
+    struct kiln_str id;
+    struct kiln_str parts[KILN_MADE_PARTS]; /* ids */
+};
+extern const struct kiln_made_type kiln_type_wall;
+
+/* Which of its parts a type of this id is; KILN_MADE_PARTS: none. */
+uint32_t kiln_made_part(const struct kiln_made_type *made, struct kiln_str id);
+/* Whether `type` has to be made where these types are: all its parts are, and it is not. */
+bool kiln_type_is_made(const struct kiln_type *type, const struct kiln_type *types, uint32_t n);
+/* Whether values of `type` are of the wanted one: equal, or a part of it where it is made. */
+bool kiln_type_counts(const struct kiln_type *wanted, bool made, const struct kiln_type *type);
+
 /* ---- numbers for people ---- */
 
 /*

@@ -47,6 +47,7 @@ struct making {
     uint64_t untimed_ns; /* of the resource at hand */
     uint64_t untimed_max_ns;
     uint32_t sums_cap, passes_cap, intervals_cap, n_intervals;
+    bool made; /* the type is made of others */
 };
 
 /* A profile and where it is. */
@@ -59,7 +60,7 @@ struct place {
 
 static bool holds(const struct making *m, uint32_t profile)
 {
-    return kiln_type_equal(&m->types[profile], &m->box->view.type);
+    return kiln_type_counts(&m->box->view.type, m->made, &m->types[profile]);
 }
 
 /* ---- samples to sums ---- */
@@ -399,6 +400,18 @@ static int prefer_counts(struct making *m, struct kiln_str wanted)
     return 0;
 }
 
+/* Whether others that are there add up to it. */
+static bool make_type(struct making *m, struct kiln_str wanted)
+{
+    const struct kiln_type *type = &kiln_type_wall.type;
+
+    m->made =
+        kiln_type_matches(type, wanted) && kiln_type_is_made(type, m->types, m->batch->n_profiles);
+    if (m->made)
+        m->box->view.type = *type;
+    return m->made;
+}
+
 static int choose_type(struct making *m, struct kiln_str wanted)
 {
     int r;
@@ -412,6 +425,8 @@ static int choose_type(struct making *m, struct kiln_str wanted)
     r = find_type(m, wanted);
     if (r <= 0)
         return r;
+    if (make_type(m, wanted))
+        return 0;
     r = prefer_counts(m, wanted);
     if (r == 0)
         r = find_type(m, wanted);

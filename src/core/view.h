@@ -8,7 +8,8 @@
  * here.
  *
  * Values are added up as they are, also those of levels: averaging over time needs to know what is
- * one process, which is for whoever keeps profiles.  A type that some rows have nothing of has no
+ * one process, which is for whoever keeps profiles.  A type that others add up to (core/type.h) is
+ * made of these where no profile has it.  A type that some rows have nothing of has no
  * such rows.  Time covered is the union of the profiles' intervals; where they have no times, the
  * longest sum of durations of a resource.
  *

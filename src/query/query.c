@@ -394,6 +394,8 @@ int kiln_ask_labels(struct kiln_ask *ask, const struct kiln_str *names, uint32_t
     do
         r = engine->ops->labels(engine, &ask->question, names, n, &labels, err);
     while (begin_again(ask, r, &tries, err));
+    if (r == 0)
+        r = kiln_labels_add_made(labels, names, n, ask->question.n_parts);
     r = judge(ask, r, err);
     if (r < 0)
         kiln_labels_free(labels);

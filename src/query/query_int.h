@@ -31,4 +31,26 @@ KILN_CHECK int kiln_ask_set_windows(struct kiln_ask *ask, const struct kiln_quer
 KILN_CHECK int kiln_ask_set_type(struct kiln_ask *ask, const struct kiln_query *query,
                                  struct kiln_err *err);
 
+/* A label of the services and tenants in question: its values. */
+struct kiln_listing {
+    struct kiln_str name;
+    struct kiln_str type; /* that they have; empty: any */
+    bool ever;            /* not only at the times in question */
+};
+KILN_CHECK int kiln_ask_list(struct kiln_ask *ask, const struct kiln_listing *listing,
+                             struct kiln_labels **ret_labels, struct kiln_err *err);
+
+/* ---- types made of others (core/type.h) ---- */
+
+#define KILN_TYPE_LABEL KILN_STR("__profile_type__")
+
+/* Where the type of the question is such a one: says of what, and whose it is not. */
+KILN_CHECK int kiln_ask_set_parts(struct kiln_ask *ask, struct kiln_err *err);
+/*
+ * Adds the combinations that the parts make, each where all of them are there and it is not itself;
+ * or puts them in the place of the parts, where the question was about the whole.
+ */
+KILN_CHECK int kiln_labels_add_made(struct kiln_labels *labels, const struct kiln_str *names,
+                                    uint32_t n, bool whole);
+
 #endif /* KILN_QUERY_QUERY_INT_H */

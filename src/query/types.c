@@ -10,8 +10,6 @@
 #include "base/buf.h"
 #include "query/query_int.h"
 
-#define TYPE_LABEL KILN_STR("__profile_type__")
-
 int kiln_query_type(struct kiln_str id, struct kiln_type *ret_type)
 {
     struct kiln_type type = {.scale = 1};
@@ -42,16 +40,15 @@ static bool is_service(struct kiln_str name)
            kiln_str_eq(name, KILN_STR("__service_name__"));
 }
 
-/* The types of the services and tenants in question, at its times or at all. */
-static int list_types(struct kiln_ask *ask, bool ever, struct kiln_labels **ret_labels,
-                      struct kiln_err *err)
+int kiln_ask_list(struct kiln_ask *ask, const struct kiln_listing *listing,
+                  struct kiln_labels **ret_labels, struct kiln_err *err)
 {
-    const struct kiln_str names[] = {TYPE_LABEL};
     struct kiln_question question = {
         .tenants = ask->question.tenants,
         .n_tenants = ask->question.n_tenants,
         .windows = ask->question.windows,
-        .n_windows = ever ? 0 : ask->question.n_windows,
+        .n_windows = listing->ever ? 0 : ask->question.n_windows,
+        .type = listing->type,
         .leash = &ask->leash,
     };
     struct kiln_engine *engine = ask->querier->engine;
@@ -67,7 +64,24 @@ static int list_types(struct kiln_ask *ask, bool ever, struct kiln_labels **ret_
     }
     question.matchers = matchers;
     question.n_matchers = n;
-    return engine->ops->labels(engine, &question, names, 1, ret_labels, err);
+    return engine->ops->labels(engine, &question, &listing->name, 1, ret_labels, err);
+}
+
+/* The types of the services and tenants in question, at its times or at all. */
+static int list_types(struct kiln_ask *ask, bool ever, struct kiln_labels **ret_labels,
+                      struct kiln_err *err)
+{
+    const struct kiln_listing listing = {.name = KILN_TYPE_LABEL, .ever = ever};
+    struct kiln_labels *labels = NULL;
+    int r = kiln_ask_list(ask, &listing, &labels, err);
+
+    if (r == 0)
+        r = kiln_labels_add_made(labels, &listing.name, 1, false);
+    if (r < 0)
+        kiln_labels_free(labels);
+    else
+        *ret_labels = labels;
+    return r;
 }
 
 /* Whether a stored type is what is wanted; empty: any. */
@@ -200,7 +214,7 @@ static int take_type(struct kiln_ask *ask, struct kiln_str wanted, struct kiln_e
 
 static bool says_type(const struct kiln_matcher *m)
 {
-    return m->op == KILN_MATCH_EQ && m->value.len && kiln_str_eq(m->name, TYPE_LABEL);
+    return m->op == KILN_MATCH_EQ && m->value.len && kiln_str_eq(m->name, KILN_TYPE_LABEL);
 }
 
 /* The first matcher that says a type, or nothing. */
@@ -248,5 +262,5 @@ int kiln_ask_set_type(struct kiln_ask *ask, const struct kiln_query *query, stru
         return kiln_err_set(err, KILN_E_MALFORMED, NULL, "two types are said: %.*s and %.*s",
                             KILN_STR_ARG(query->type), KILN_STR_ARG(before_braces));
     drop_matchers(ask);
-    return 0;
+    return kiln_ask_set_parts(ask, err);
 }

@@ -92,6 +92,10 @@ struct kiln_question {
     const struct kiln_window *windows; /* ascending, apart; none: all times */
     uint32_t n_windows;
     struct kiln_str type; /* five-part id; empty: of any */
+    /* Types that add up to `type`, of services that did not send it themselves; none: it stands for
+     * itself.  Services that did are in `whole`, ascending, and of these it alone counts. */
+    const struct kiln_str *parts, *whole;
+    uint32_t n_parts, n_whole;
     const struct kiln_matcher *matchers;
     uint32_t n_matchers;
     const uint8_t (*trace_ids)[16];
@@ -104,6 +108,9 @@ struct kiln_question {
     bool average;
     struct kiln_leash *leash; /* never NULL */
 };
+
+/* Whether the type of a series is what the question is about. */
+bool kiln_question_has(const struct kiln_question *question, const struct kiln_series *series);
 
 /* What stands behind an answer. */
 struct kiln_basis {

@@ -22,7 +22,7 @@ struct kiln_merge_profile {
         double mean;
     } * sums; /* by stack of the builder */
     uint32_t n_sums, cap_sums;
-    struct kiln_buf type; /* five-part id of the first profile seen */
+    struct kiln_buf type; /* five-part id of the first profile seen, or what the parts are of */
     int64_t period;
     bool saw;
     size_t charged; /* to the question */
@@ -75,9 +75,9 @@ int kiln_merge_profile_saw(struct kiln_merge_profile *p, const struct kiln_scan_
     if (p->saw)
         return 0;
     p->saw = true;
-    p->period = seen->origin->period;
+    p->period = p->q->n_parts ? 0 : seen->origin->period;
     kiln_buf_clear(&p->type);
-    kiln_buf_add_str(&p->type, seen->series->type);
+    kiln_buf_add_str(&p->type, p->q->n_parts ? p->q->type : seen->series->type);
     return p->type.error;
 }
 

@@ -122,8 +122,8 @@ int kiln_scan_judge_series(struct kiln_scan *scan, struct kiln_str key,
         r = service_passes(scan, kiln_block_service(key));
     if (r > 0 && kiln_series_parse(key, &made.series) < 0)
         r = 0; /* what is no key has no labels to be chosen by */
-    if (r > 0 && q->type.len)
-        r = kiln_str_eq(made.series.type, q->type);
+    if (r > 0)
+        r = kiln_question_has(q, &made.series);
     if (r > 0 && scan->visitor && scan->visitor->series)
         r = scan->visitor->series(scan->visitor->context, &made.series);
     for (uint32_t i = 0; r > 0 && i < q->n_matchers; i++) {

@@ -86,6 +86,19 @@ void api_kit_put_heap(struct api_kit *kit, const char *stacks, uint64_t ago_ns,
     kit_put(&kit->store, kiln_test_batch(&drawn, 1));
 }
 
+void api_kit_put_off_cpu(struct api_kit *kit, const char *stacks, uint64_t ago_ns,
+                         const char *resource)
+{
+    struct kiln_drawn drawn = {.stacks = stacks,
+                               .type = "off_cpu",
+                               .unit = "nanoseconds",
+                               .time_ns = API_KIT_NOW - ago_ns,
+                               .duration_ns = 10 * KILN_NS_PER_S,
+                               .resource = resource};
+
+    kit_put(&kit->store, kiln_test_batch(&drawn, 1));
+}
+
 /* ---- asking ---- */
 
 /* Reads until the server ends the connection: answers may be larger than net.h's buffer. */

@@ -32,11 +32,15 @@ void api_kit_init(struct api_kit *kit, size_t memory,
                   int (*add)(struct kiln_api *api, struct kiln_router *router));
 void api_kit_done(struct api_kit *kit);
 
-/* A CPU profile of ten seconds at 100 Hz, and a heap, from so long before the kit's clock. */
+/* A CPU profile of ten seconds at 100 Hz, a heap, and ten seconds of waits, from so long before the
+ * kit's clock. */
 void api_kit_put_cpu(struct api_kit *kit, const char *stacks, uint64_t ago_ns, const char *resource,
                      uint8_t id);
 void api_kit_put_heap(struct api_kit *kit, const char *stacks, uint64_t ago_ns,
                       const char *resource);
+
+void api_kit_put_off_cpu(struct api_kit *kit, const char *stacks, uint64_t ago_ns,
+                         const char *resource);
 
 /* The body of an answer, until the next call; its status and head are kept for the next two. */
 const char *api_kit_get(struct api_kit *kit, const char *target);

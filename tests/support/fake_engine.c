@@ -37,8 +37,12 @@ static bool holds(const struct kiln_matcher *m, struct kiln_str value)
 static bool is_chosen(const struct kiln_fake *fake, const struct kiln_question *question,
                       const struct kiln_fake_label *row)
 {
+    const struct kiln_series series = {.service = value_of(fake, row, KILN_STR("service_name")),
+                                       .type = value_of(fake, row, KILN_STR("__profile_type__"))};
     bool in_time = question->n_windows == 0;
 
+    if (!kiln_question_has(question, &series))
+        return false;
     for (uint32_t i = 0; i < question->n_windows; i++)
         in_time |= row->min_ns < question->windows[i].end_ns &&
                    row->max_ns >= question->windows[i].start_ns;

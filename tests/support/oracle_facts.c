@@ -22,10 +22,22 @@ struct finding {
     struct kiln_str tenant;
 };
 
+/* Its type, or a part of it where the service has not the whole. */
+static bool is_about(const struct kiln_question *q, const struct kiln_series *series)
+{
+    bool whole = q->n_parts == 0, part = false;
+
+    for (uint32_t i = 0; i < q->n_whole; i++)
+        whole |= kiln_str_eq(q->whole[i], series->service);
+    for (uint32_t i = 0; i < q->n_parts; i++)
+        part |= kiln_str_eq(q->parts[i], series->type);
+    return whole ? kiln_str_eq(q->type, series->type) : part;
+}
+
 /* 1 unless a label of the series itself says otherwise. */
 static int series_may(const struct kiln_question *q, const struct kiln_series *series)
 {
-    int r = !q->type.len || kiln_str_eq(q->type, series->type);
+    int r = !q->type.len || is_about(q, series);
 
     for (uint32_t i = 0; i < q->n_matchers && r == 1; i++) {
         struct kiln_str value;

@@ -76,7 +76,7 @@ static struct kiln_value_type named(struct kiln_builder *b, struct kiln_str type
 static void open_profile(struct merging *m, const struct kiln_basis *basis)
 {
     struct kiln_profile head = {.time_ns = basis->min_ns, .duration_ns = basis->covered_ns};
-    struct kiln_str id = m->facts->n_facts
+    struct kiln_str id = m->facts->n_facts && !m->facts->question->n_parts
                              ? kiln_fact_source(m->facts, m->facts->facts)->series.type
                              : m->facts->question->type;
     struct kiln_str parts[5] = {{0}};
@@ -85,7 +85,8 @@ static void open_profile(struct merging *m, const struct kiln_basis *basis)
         parts[i] = kiln_str_cut(&id, ':');
     head.sample_type = named(m->b, parts[1], parts[2]);
     head.period_type = named(m->b, parts[3], parts[4]);
-    if (m->facts->n_facts && !kiln_str_eq(parts[2], KILN_STR("count")))
+    if (m->facts->n_facts && !m->facts->question->n_parts &&
+        !kiln_str_eq(parts[2], KILN_STR("count")))
         head.period = kiln_fact_head(m->facts, m->facts->facts[0].profile)->period;
     kiln_builder_add_resource(m->b, &(struct kiln_resource){0});
     kiln_builder_add_scope(m->b, &(struct kiln_scope){0});

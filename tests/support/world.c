@@ -24,6 +24,8 @@ static const struct {
     {"inuse_space", "bytes", "space", "bytes", 512, "memory:inuse_space:bytes:space:bytes"},
     {"contentions", "count", "contentions", "count", 1,
      "mutex:contentions:count:contentions:count"},
+    {"off_cpu", "nanoseconds", "", "", 0, "off_cpu:off_cpu:nanoseconds::"},
+    {"wall", "nanoseconds", "wall", "nanoseconds", 10, "wall:wall:nanoseconds:wall:nanoseconds"},
     {"goroutine", "count", "goroutine", "count", 1, "goroutines:goroutine:count:goroutine:count"},
 };
 
@@ -158,10 +160,13 @@ static uint32_t few_attrs(struct world *w, struct kiln_builder *b)
     return end_set(&a);
 }
 
-static uint32_t sample_attrs(struct world *w, struct kiln_builder *b)
+/* `alone`: no other sample has the same, for the count of values would not survive their sum. */
+static uint32_t sample_attrs(struct world *w, struct kiln_builder *b, bool alone)
 {
     struct attrs a = {.b = b};
 
+    if (alone)
+        add_value(&a, "serial", (struct kiln_value){.kind = KILN_VALUE_INT, .i = ++w->n_alone});
     if (world_roll(w, 2))
         add_any(w, &a);
     if (world_roll(w, 16) == 0)
@@ -226,18 +231,20 @@ static uint32_t link_to(struct world *w, struct kiln_builder *b)
 
 /* ---- profiles ---- */
 
-static void add_sample(struct world *w, struct kiln_builder *b, uint32_t profile, uint64_t time_ns)
+static void add_sample(struct world *w, struct kiln_builder *b, uint32_t profile, bool alone)
 {
+    uint64_t time_ns = kiln_builder_peek(b)->profiles[profile].time_ns;
     uint32_t shape = w->no_times ? 2 : world_roll(w, 5),
              n = 1 + (world_roll(w, 4) == 0) + (world_roll(w, 8) == 0);
     int64_t observed[3];
     uint64_t times[3];
 
+    n = alone && shape > 1 ? 1 : n;
     for (uint32_t i = 0; i < 3; i++) {
         observed[i] = world_roll(w, 12) ? (int64_t)world_roll(w, 1000) : 0;
         times[i] = time_ns + world_roll(w, 3000) - (world_roll(w, 8) == 0 ? 2000 : 0);
     }
-    kiln_builder_add_sample(b, profile, stack(w, b), sample_attrs(w, b), link_to(w, b),
+    kiln_builder_add_sample(b, profile, stack(w, b), sample_attrs(w, b, alone), link_to(w, b),
                             shape == 0 ? NULL : observed, shape > 1 ? NULL : times, n);
 }
 
@@ -259,7 +266,7 @@ static void add_profile(struct world *w, struct kiln_builder *b, uint32_t type, 
         p.id[15] = (uint8_t)(1 + world_roll(w, 6));
     profile = kiln_builder_add_profile(b, &p);
     for (uint32_t i = 0; i < n; i++)
-        add_sample(w, b, profile, time_ns);
+        add_sample(w, b, profile, p.period == 0);
 }
 
 /* No two profiles begin at one time: none is taken for a second delivery. */
@@ -512,6 +519,18 @@ static void choose_stacks(struct world *w, struct world_question *ask)
         CHECK_OK(kiln_regex_new(KILN_STR("4|\\+0x"), 0, &c->without_regex, NULL));
 }
 
+/* A type that others add up to, but for some services. */
+static void choose_parts(struct world *w, struct world_question *ask)
+{
+    static const struct kiln_str some[] = {{"cart", 4}, {"pay", 3}, {"shop", 4}};
+
+    ask->q.type = kiln_type_wall.id;
+    ask->q.parts = kiln_type_wall.parts;
+    ask->q.n_parts = KILN_MADE_PARTS;
+    ask->q.whole = some + world_roll(w, 2);
+    ask->q.n_whole = world_roll(w, 3);
+}
+
 void world_ask(struct world *w, struct world_question *ask)
 {
     *ask = (struct world_question){.q = {.tenants = ask->tenants, .leash = &ask->leash}};
@@ -519,7 +538,9 @@ void world_ask(struct world *w, struct world_question *ask)
         ask->tenants[ask->q.n_tenants++] = world_tenants[0];
     if (world_roll(w, 3) == 0)
         ask->tenants[ask->q.n_tenants++] = world_tenants[1];
-    if (world_roll(w, 4))
+    if (world_roll(w, 4) == 0)
+        choose_parts(w, ask);
+    else if (world_roll(w, 4))
         ask->q.type = world_type(w);
     choose_windows(w, ask);
     if (w->rolls && world_roll(w, 4))

@@ -27,6 +27,7 @@ struct world {
     uint32_t tenants[WORLD_BATCHES];
     uint32_t n;
     uint64_t serial;
+    int64_t n_alone; /* samples that are like no other */
     bool no_times; /* no sample has one */
     bool rolls;    /* much is merged, and most questions are about all samples of a series */
     bool names;    /* programs have build ids, and names come later: world_names.c */

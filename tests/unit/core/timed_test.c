@@ -52,6 +52,30 @@ TEST(timed, samples_stand_in_the_order_of_their_times)
                "100 main;parse 6 [ ]\n200 main 1 [ ]\n300 main;parse 5 [ ]\n3 3");
 }
 
+TEST(timed, wall_time_is_made_of_times_on_processors_and_off_them)
+{
+    const struct kiln_drawn drawn[] = {
+        {.stacks = "main @100\n",
+         .type = "samples",
+         .unit = "count",
+         .period_type = "cpu",
+         .period_unit = "nanoseconds",
+         .period = 10},
+        {.stacks = "main;read 500@50\n", .type = "off_cpu", .unit = "nanoseconds"},
+    };
+    struct kiln_batch *batch = kiln_test_batch(drawn, 2);
+    const struct kiln_timed_opts opts = {.type = &kiln_type_wall.type};
+    struct kiln_timed *timed;
+
+    CHECK_OK(kiln_timed_new(batch, &opts, &timed, NULL));
+    CHECK_EQ(timed->n_rows, 2);
+    CHECK_EQ(timed->rows[0].time_ns, 50);
+    CHECK_EQ(timed->rows[0].value, 500);
+    CHECK_EQ(timed->rows[1].value, 10);
+    kiln_timed_free(timed);
+    kiln_batch_unref(batch);
+}
+
 TEST(timed, samples_without_a_time_are_only_counted)
 {
     CHECK_TEXT(text_of(kiln_test_stacks("main 5@300\nmain;a 7\n- 1@100\n"), 0),

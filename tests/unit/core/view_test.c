@@ -419,6 +419,46 @@ TEST(view, profiles_of_one_type_are_added_up_over_resources)
     kiln_view_free(view);
 }
 
+#define COUNTED_CPU                                                                                \
+    .type = "samples", .unit = "count", .period_type = "cpu", .period_unit = "nanoseconds"
+#define OFF_CPU .type = "off_cpu", .unit = "nanoseconds"
+
+TEST(view, wall_time_is_what_is_spent_on_processors_and_off_them)
+{
+    const struct kiln_drawn drawn[] = {
+        {.stacks = "main;a 3\nmain;read 1\n", COUNTED_CPU, .period = 10},
+        {.stacks = "main;a 2\n", COUNTED_CPU, .period = 5},
+        {.stacks = "main;read 500\n", OFF_CPU},
+    };
+    struct kiln_view *view =
+        kiln_test_view(kiln_test_batch(drawn, 3), VIEW(.sample_type = KILN_STR("wall")));
+    struct kiln_batch *batch;
+
+    CHECK_TEXT(kiln_test_view_text(view), "main;a 40\nmain;read 510\n");
+    CHECK_STR(view->type.name, "wall");
+    CHECK_STR(view->type.unit, "nanoseconds");
+    CHECK_EQ(view->n_profiles, 3);
+    kiln_view_free(view);
+    batch = kiln_test_batch(drawn, 2); /* nothing is known of the time off processors */
+    CHECK_EQ(kiln_view_new(batch, VIEW(.sample_type = KILN_STR("wall")), &view, NULL),
+             KILN_E_NOMATCH);
+    kiln_batch_unref(batch);
+}
+
+TEST(view, wall_time_that_is_there_is_not_made_of_others)
+{
+    const struct kiln_drawn drawn[] = {
+        {.stacks = "main;a 3\n", COUNTED_CPU, .period = 10},
+        {.stacks = "main;read 500\n", OFF_CPU},
+        {.stacks = "main;read 7\n", .type = "wall", .unit = "nanoseconds"},
+    };
+    struct kiln_view *view =
+        kiln_test_view(kiln_test_batch(drawn, 3), VIEW(.sample_type = KILN_STR("wall")));
+
+    CHECK_TEXT(kiln_test_view_text(view), "main;read 7\n");
+    kiln_view_free(view);
+}
+
 TEST(view, a_batch_without_profiles_has_nothing_to_see)
 {
     struct kiln_batch *batch = kiln_test_batch(NULL, 0);

@@ -136,6 +136,116 @@ TEST(query, a_type_that_fits_none_or_several_is_an_error_that_lists_them)
     tear_down(&kit);
 }
 
+/* ---- types made of others ---- */
+
+#define OFF  "off_cpu:off_cpu:nanoseconds::"
+#define WALL "wall:wall:nanoseconds:wall:nanoseconds"
+
+/* Of "shop" both parts came, of "java" the whole too, of "idle" one part, and later the other. */
+static const struct kiln_fake_label waiting[] = {
+    {{CPU, "idle"}, 300, 400, 1},  {{OFF, "idle"}, 100, 200, 1},  {{CPU, "java"}, 100, 200, 1},
+    {{OFF, "java"}, 100, 200, 1},  {{WALL, "java"}, 100, 200, 1}, {{CPU, "shop"}, 100, 200, 2},
+    {{OFF, "shop"}, 150, 250, 30},
+};
+
+static void set_up_waiting(struct kit *kit)
+{
+    set_up(kit, (struct kiln_query_limits){0});
+    kit->fake.labels = waiting;
+    kit->fake.n_labels = KILN_ARRAY_LEN(waiting);
+}
+
+/* What the question of a selector is about: its parts, then the services it is itself of. */
+static const char *parts_of(struct kit *kit, const char *selector)
+{
+    static char text[512];
+    struct kiln_ask *ask = NULL;
+    int n = 0;
+
+    CHECK_OK(open_ask(kit, selector, (struct kiln_query){0}, &ask));
+    text[0] = '\0';
+    for (uint32_t i = 0; i < ask->question.n_parts; i++)
+        n += snprintf(text + n, sizeof(text) - n, "%.*s ", KILN_STR_ARG(ask->question.parts[i]));
+    for (uint32_t i = 0; i < ask->question.n_whole; i++)
+        n += snprintf(text + n, sizeof(text) - n, "%.*s ", KILN_STR_ARG(ask->question.whole[i]));
+    kiln_ask_close(ask);
+    return text;
+}
+
+TEST(query, wall_time_is_asked_of_its_parts_but_where_a_service_has_it)
+{
+    struct kit kit;
+
+    set_up_waiting(&kit);
+    CHECK_TEXT(type_of(&kit, "wall{service_name=\"shop\"}", (struct kiln_query){0}), WALL);
+    CHECK_TEXT(parts_of(&kit, "wall{service_name=\"shop\"}"), CPU " " OFF " ");
+    CHECK_TEXT(parts_of(&kit, WALL "{service_name=\"shop\"}"), CPU " " OFF " ");
+    CHECK_TEXT(parts_of(&kit, "{__profile_type__=\"wall:wall:nanoseconds\"}"),
+               CPU " " OFF " java ");
+    CHECK_TEXT(parts_of(&kit, CPU "{}"), "");
+    tear_down(&kit);
+}
+
+TEST(query, a_service_with_one_part_now_and_the_other_later_has_wall_time)
+{
+    const struct kiln_query now = {.start_ns = 100, .end_ns = 200};
+    struct kit kit;
+
+    set_up_waiting(&kit);
+    CHECK_TEXT(type_of(&kit, "wall{service_name=\"idle\"}", now), WALL);
+    tear_down(&kit);
+}
+
+/* What labels are told of a selector, a line each. */
+static const char *labels_of(struct kit *kit, const char *selector)
+{
+    const struct kiln_str names[] = {KILN_STR("service_name"), KILN_STR("__profile_type__")};
+    static char text[1024];
+    struct kiln_labels *labels = NULL;
+    struct kiln_ask *ask = NULL;
+    int n = 0;
+
+    CHECK_OK(open_ask(kit, selector, (struct kiln_query){.end_ns = 260}, &ask));
+    CHECK_OK(kiln_ask_labels(ask, names, 2, &labels, &kit->err));
+    text[0] = '\0';
+    for (uint32_t i = 0; i < labels->n_rows; i++) {
+        const struct kiln_label_row *row = &labels->rows[i];
+
+        n += snprintf(text + n, sizeof(text) - n, "%.*s %.*s %d-%d %d\n",
+                      KILN_STR_ARG(row->values[0]), KILN_STR_ARG(row->values[1]), (int)row->min_ns,
+                      (int)row->max_ns, (int)row->n_profiles);
+    }
+    kiln_labels_free(labels);
+    kiln_ask_close(ask);
+    return text;
+}
+
+TEST(query, wall_time_is_listed_where_both_its_parts_are)
+{
+    struct kit kit;
+
+    set_up_waiting(&kit);
+    CHECK_TEXT(labels_of(&kit, "{}"), "idle " OFF " 100-200 1\n"
+                                      "java " OFF " 100-200 1\n"
+                                      "java " CPU " 100-200 1\n"
+                                      "java " WALL " 100-200 1\n"
+                                      "shop " OFF " 150-250 30\n"
+                                      "shop " CPU " 100-200 2\n"
+                                      "shop " WALL " 100-250 32\n");
+    tear_down(&kit);
+}
+
+TEST(query, who_asks_for_the_labels_of_wall_time_is_told_no_parts)
+{
+    struct kit kit;
+
+    set_up_waiting(&kit);
+    CHECK_TEXT(labels_of(&kit, WALL "{}"), "idle " WALL " 100-200 1\n"
+                                           "java " WALL " 100-200 1\n"
+                                           "shop " WALL " 100-250 32\n");
+    tear_down(&kit);
+}
+
 TEST(query, where_a_type_is_needed_the_only_one_there_is_will_do)
 {
     struct kit kit;
