@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An identity and its texts are one block of memory: the struct, the list of environment, then the
+ * An identity and its texts are one block of memory: the struct, the list of attributes, then the
  * texts, each ended by NUL and made valid UTF-8.
  *
  * What /proc has is read while the process is there; of one that is gone before, the events know
- * which executable was mapped and what its first thread is called.
+ * which executable was mapped and what its first thread is called, and where it ran is where the
+ * process runs that it came from.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/process_int.h"
+#include "host/identity_int.h"
 
 enum {
-    COMMAND_MAX = 256,
     ENVIRON_MAX = 256 << 10,
     ENV_PAIRS_MAX = 64,
     ENV_BYTES_MAX = 16 << 10,
@@ -37,32 +37,6 @@ void kiln_identity_unref(struct kiln_identity *identity)
     kiln_free(identity);
 }
 
-struct kiln_str kiln_identity_service(const struct kiln_identity *identity)
-{
-    return kiln_str_of(identity->service ? identity->service : identity->name);
-}
-
-struct kiln_str kiln_identity_container_id(const struct kiln_identity *identity)
-{
-    return kiln_str_of(identity->container_id ? identity->container_id : "");
-}
-
-struct kiln_str kiln_identity_container_name(const struct kiln_identity *identity)
-{
-    return kiln_str_of(identity->container_name ? identity->container_name : "");
-}
-
-/* What is gathered before the block is made. */
-struct facts {
-    struct kiln_procfs_status status;
-    char path[KILN_PROCFS_PATH_MAX + 1];
-    char command[COMMAND_MAX + 1];
-    char owner[33];
-    char cgroup[KILN_PROCFS_PATH_MAX + 1];
-    struct kiln_buf env; /* pairs, each ended by NUL */
-    uint32_t n_env;
-};
-
 /* ---- one block ---- */
 
 static const char *put(struct kiln_buf *texts, struct kiln_str s)
@@ -74,7 +48,8 @@ static const char *put(struct kiln_buf *texts, struct kiln_str s)
     return (const char *)at; /* NOLINT(performance-no-int-to-ptr): an offset until it is placed */
 }
 
-static struct kiln_str name_of(const struct kiln_proc *p, const struct facts *facts)
+/* The last part of its path, or what its first thread is called. */
+static struct kiln_str name_of(const struct kiln_proc *p, const struct kiln_facts *facts)
 {
     const char *slash = strrchr(facts->path, '/');
 
@@ -84,52 +59,65 @@ static struct kiln_str name_of(const struct kiln_proc *p, const struct facts *fa
 }
 
 /* Copies struct and texts into one block, and makes offsets pointers. */
-static int build(struct kiln_identity *draft, const struct facts *facts, struct kiln_buf *texts,
-                 struct kiln_identity **ret_identity)
+static int build(struct kiln_identity *draft, const struct kiln_attrs *attrs,
+                 struct kiln_buf *texts, struct kiln_identity **ret_identity)
 {
-    const char **text[] = {&draft->name, &draft->path, &draft->command, &draft->owner,
-                           &draft->cgroup_path};
-    size_t head = sizeof(*draft) + facts->n_env * sizeof(char *);
-    struct kiln_str rest = {facts->env.ptr, facts->env.len};
+    const char **text[] = {&draft->name,           &draft->path,       &draft->command,
+                           &draft->owner,          &draft->service,    &draft->container_id,
+                           &draft->container_name, &draft->cgroup_path};
+    size_t head = sizeof(*draft) + attrs->n * sizeof(*draft->attrs);
     struct kiln_identity *made;
-    const char **env;
-    char *base, *at;
+    struct kiln_identity_attr *list;
+    char *base;
 
-    for (uint32_t i = 0; i < facts->n_env; i++)
-        put(texts, kiln_str_cut(&rest, '\0'));
-    made = texts->error ? NULL : kiln_malloc(head + texts->len);
+    for (uint32_t i = 0; i < attrs->n; i++) {
+        put(texts, kiln_str_of(kiln_attrs_key(attrs, i)));
+        put(texts, kiln_str_of(kiln_attrs_value(attrs, i)));
+    }
+    made = texts->error || attrs->texts.error ? NULL : kiln_malloc(head + texts->len);
     if (!made)
         return -ENOMEM;
     base = (char *)made + head;
     memcpy(base, texts->ptr, texts->len);
-    for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
+    for (size_t i = 0; i < KILN_ARRAY_LEN(text); i++)
         *text[i] = base + (size_t)*text[i];
-    env = (const char **)(made + 1);
-    at = base + (draft->cgroup_path - base) + strlen(draft->cgroup_path) + 1;
-    for (uint32_t i = 0; i < facts->n_env; i++, at += strlen(at) + 1)
-        env[i] = at;
-    draft->env = env;
-    draft->n_env = facts->n_env;
+    list = (struct kiln_identity_attr *)(made + 1);
+    base = (char *)draft->cgroup_path + strlen(draft->cgroup_path) + 1;
+    for (uint32_t i = 0; i < attrs->n; i++) {
+        list[i].key = base;
+        list[i].value = base + strlen(base) + 1;
+        base = (char *)list[i].value + strlen(list[i].value) + 1;
+    }
+    draft->attrs = list;
+    draft->n_attrs = attrs->n;
     memcpy(made, draft, sizeof(*made));
     atomic_init(&made->refs, 1);
     *ret_identity = made;
     return 0;
 }
 
+/* What the kernel's threads are. */
 int kiln_identity_kernel(struct kiln_identity **ret_identity)
 {
     struct kiln_identity draft = {.is_kernel = true, .uid = 0};
-    static const struct facts none;
+    struct kiln_str kernel = KILN_STR("kernel"), none = KILN_STR("");
+    struct kiln_attrs attrs;
     struct kiln_buf texts;
     int r;
 
     kiln_buf_init(&texts, TEXTS_MAX);
-    draft.name = put(&texts, KILN_STR("kernel"));
-    draft.path = put(&texts, KILN_STR(""));
-    draft.command = put(&texts, KILN_STR("kernel"));
+    kiln_attrs_init(&attrs);
+    kiln_attrs_set(&attrs, KILN_STR("service.name"), kernel);
+    draft.name = put(&texts, kernel);
+    draft.path = put(&texts, none);
+    draft.command = put(&texts, kernel);
     draft.owner = put(&texts, KILN_STR("root"));
-    draft.cgroup_path = put(&texts, KILN_STR(""));
-    r = build(&draft, &none, &texts, ret_identity);
+    draft.service = put(&texts, kernel);
+    draft.container_id = put(&texts, none);
+    draft.container_name = put(&texts, none);
+    draft.cgroup_path = put(&texts, none);
+    r = build(&draft, &attrs, &texts, ret_identity);
+    kiln_attrs_done(&attrs);
     kiln_buf_done(&texts);
     return r;
 }
@@ -173,9 +161,9 @@ static char *arguments_of(char *command, const char *name)
  * cut behind the executable's own name, or where that is not there behind the first word, unless
  * it is a title.
  */
-static void read_command(int dir, struct facts *facts)
+static void read_command(int dir, struct kiln_facts *facts)
 {
-    int64_t n = kiln_procfs_read(dir, "cmdline", facts->command, COMMAND_MAX);
+    int64_t n = kiln_procfs_read(dir, "cmdline", facts->command, KILN_COMMAND_MAX);
     const char *slash = strrchr(facts->path, '/');
     char *rest;
 
@@ -186,7 +174,7 @@ static void read_command(int dir, struct facts *facts)
     memset(rest, 0, sizeof(facts->command) - (size_t)(rest - facts->command));
 }
 
-static void read_path(int dir, struct facts *facts)
+static void read_path(int dir, struct kiln_facts *facts)
 {
     struct kiln_str path;
 
@@ -208,7 +196,7 @@ static bool same_link(int dir, const char *name)
 }
 
 /* Names of users are the agent's own: in another namespace the number says more. */
-static void read_owner(int dir, struct facts *facts)
+static void read_owner(int dir, struct kiln_facts *facts)
 {
     if (facts->status.uid == UINT32_MAX)
         return;
@@ -218,22 +206,28 @@ static void read_owner(int dir, struct facts *facts)
         snprintf(facts->owner, sizeof(facts->owner), "%u", facts->status.uid);
 }
 
-static void read_texts(int dir, struct facts *facts)
+static void read_texts(int dir, struct kiln_facts *facts)
 {
     char text[KILN_PROCFS_TEXT_MAX];
     int64_t n = kiln_procfs_read(dir, "status", text, sizeof(text));
-    struct kiln_str cgroup;
 
     if (n > 0)
         kiln_procfs_parse_status((struct kiln_str){text, (size_t)n}, &facts->status);
-    n = kiln_procfs_read(dir, "cgroup", text, sizeof(text));
-    cgroup = kiln_procfs_parse_cgroup((struct kiln_str){text, n > 0 ? (size_t)n : 0});
-    if (cgroup.len < sizeof(facts->cgroup) && cgroup.len)
-        memcpy(facts->cgroup, cgroup.ptr, cgroup.len);
+}
+
+static void read_place(int dir, struct kiln_facts *facts)
+{
+    char text[KILN_PROCFS_TEXT_MAX];
+    int64_t n = kiln_procfs_read(dir, "cgroup", text, sizeof(text));
+    struct kiln_str all = {text, n > 0 ? (size_t)n : 0}, path = kiln_procfs_parse_cgroup(all);
+
+    if (path.len < sizeof(facts->cgroup) && path.len)
+        memcpy(facts->cgroup, path.ptr, path.len);
+    kiln_place_parse(all, &facts->place);
 }
 
 /* Copies what is allowed; everything else is wiped as soon as it was looked at. */
-static void read_env(const struct kiln_processes *all, int dir, struct facts *facts)
+static void read_env(const struct kiln_processes *all, int dir, struct kiln_facts *facts)
 {
     char *text = all->n_env_names ? kiln_malloc(ENVIRON_MAX) : NULL;
     const char *const *names = (const char *const *)all->env_names;
@@ -264,17 +258,19 @@ static void read_env(const struct kiln_processes *all, int dir, struct facts *fa
  * of which /proc tells.  Events know better which one it was, unless some were lost.
  */
 static bool runs_another(const struct kiln_processes *all, const struct kiln_proc *p,
-                         const struct facts *facts)
+                         const struct kiln_facts *facts)
 {
     return p->exe && p->counted == all->lost + 1 &&
            !kiln_str_ends(kiln_str_of(facts->path), kiln_str_of(p->exe));
 }
 
 static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
-                       struct facts *facts)
+                       struct kiln_facts *facts)
 {
+    facts->dir = dir;
     read_path(dir, facts);
     read_texts(dir, facts);
+    read_place(dir, facts);
     read_owner(dir, facts);
     if (runs_another(all, p, facts)) {
         facts->path[0] = '\0';
@@ -284,7 +280,25 @@ static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
     read_env(all, dir, facts);
 }
 
-static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct facts *facts)
+/*
+ * Of a process that is gone: where the one runs that it was forked from or started by, and if it is
+ * the same program, what that says of itself.
+ */
+static void read_kin(struct kiln_processes *all, struct kiln_proc *p, struct kiln_facts *facts)
+{
+    struct kiln_proc *twin = kiln_proc_twin(all, p);
+    struct kiln_proc *kin = twin ? twin : kiln_proc_find(all, p->parent_pid);
+    int dir;
+
+    if (!kin || kin->pub.gone || !kin->pub.pid || kiln_proc_open(all, kin, &dir) < 0)
+        return;
+    read_place(dir, facts);
+    if (twin)
+        read_env(all, dir, facts);
+    kiln_proc_shut(all);
+}
+
+static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct kiln_facts *facts)
 {
     int dir;
 
@@ -292,6 +306,8 @@ static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct f
     kiln_proc_learn_exe(all, p);
     if (kiln_proc_open(all, p, &dir) == 0)
         read_there(all, p, dir, facts);
+    else
+        read_kin(all, p, facts);
     if (!facts->path[0] && p->exe)
         snprintf(facts->path, sizeof(facts->path), "%s", p->exe);
     if (!facts->command[0])
@@ -326,7 +342,31 @@ static struct kiln_object *executable_of(struct kiln_processes *all, struct kiln
     return NULL;
 }
 
-static int make(struct kiln_processes *all, struct kiln_proc *p, const struct facts *facts,
+/* All that others say of it, beside /proc. */
+static void describe(struct kiln_processes *all, struct kiln_proc *p, struct kiln_facts *facts)
+{
+    facts->name = name_of(p, facts);
+    facts->executable = executable_of(all, p, facts->path);
+    if (facts->dir >= 0 && kiln_proc_open(all, p, &facts->dir) < 0)
+        facts->dir = -1; /* opening files may have closed it */
+    facts->context = p->pub.context;
+    facts->container = kiln_containers_get(all->containers, all->proc, facts->dir, &facts->place);
+    facts->shown = (const char *const *)all->env_names;
+    facts->n_shown = all->n_env_shown;
+    kiln_facts_describe(facts, all->rules);
+}
+
+static const char *container_name(const struct kiln_facts *facts)
+{
+    const char *const *known = facts->container ? facts->container->facts : NULL;
+
+    if (known && known[KILN_CONTAINER_NAME][0])
+        return known[KILN_CONTAINER_NAME];
+    return known && known[KILN_CONTAINER_IN_POD][0] ? known[KILN_CONTAINER_IN_POD]
+                                                    : facts->place.container_name;
+}
+
+static int make(struct kiln_proc *p, const struct kiln_facts *facts,
                 struct kiln_identity **ret_identity)
 {
     struct kiln_identity draft = {
@@ -337,18 +377,21 @@ static int make(struct kiln_processes *all, struct kiln_proc *p, const struct fa
         .start_ns = p->pub.start_ns,
         .start_unix_ns = unix_of(p->pub.start_ns),
         .cgroup = p->cgroup,
+        .executable = facts->executable,
     };
     struct kiln_buf texts;
     int r;
 
     kiln_buf_init(&texts, TEXTS_MAX);
-    draft.name = put(&texts, name_of(p, facts));
+    draft.name = put(&texts, facts->name);
     draft.path = put(&texts, kiln_str_of(facts->path));
     draft.command = put(&texts, kiln_str_of(facts->command));
     draft.owner = put(&texts, kiln_str_of(facts->owner));
+    draft.service = put(&texts, kiln_attrs_get(&facts->attrs, KILN_STR("service.name")));
+    draft.container_id = put(&texts, kiln_str_of(facts->place.container_id));
+    draft.container_name = put(&texts, kiln_str_of(container_name(facts)));
     draft.cgroup_path = put(&texts, kiln_str_of(facts->cgroup));
-    draft.executable = executable_of(all, p, facts->path);
-    r = build(&draft, facts, &texts, ret_identity);
+    r = build(&draft, &facts->attrs, &texts, ret_identity);
     if (r < 0)
         kiln_object_unref((struct kiln_object *)draft.executable);
     kiln_buf_done(&texts);
@@ -358,14 +401,19 @@ static int make(struct kiln_processes *all, struct kiln_proc *p, const struct fa
 int kiln_identity_read(struct kiln_processes *all, struct kiln_proc *p,
                        struct kiln_identity **ret_identity)
 {
-    struct facts *facts = kiln_calloc(1, sizeof(*facts));
+    struct kiln_facts *facts = kiln_calloc(1, sizeof(*facts));
     int r;
 
     if (!facts)
         return -ENOMEM;
+    facts->dir = -1;
+    facts->place.runtime = "";
     kiln_buf_init(&facts->env, ENV_BYTES_MAX);
+    kiln_attrs_init(&facts->attrs);
     read_facts(all, p, facts);
-    r = make(all, p, facts, ret_identity);
+    describe(all, p, facts);
+    r = make(p, facts, ret_identity);
+    kiln_attrs_done(&facts->attrs);
     kiln_buf_done(&facts->env);
     kiln_free(facts);
     return r;

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "host/process_int.h"
+#include "host/identity_int.h"
 
 enum {
     PROCESSES_MAX = 65536,
@@ -373,25 +373,44 @@ void kiln_processes_on_object(struct kiln_processes *all,
     kiln_objects_on_gone(all->objects, on_gone, context);
 }
 
+static int copy_env_name(struct kiln_processes *all, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    char *copy = kiln_malloc(size);
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, name, size);
+    all->env_names[all->n_env_names++] = copy;
+    return 0;
+}
+
+/* Those that are allowed, then those that rules name. */
+static const char *env_name(const struct kiln_processes_opts *opts, uint32_t i)
+{
+    uint32_t n = opts->env_names ? opts->n_env_names : 0;
+
+    while (!opts->env_names && kiln_env_usual(n))
+        n++;
+    if (i < n)
+        return opts->env_names ? opts->env_names[i] : kiln_env_usual(i);
+    return opts->rules ? kiln_identity_rules_env(opts->rules, i - n) : NULL;
+}
+
 static int copy_env_names(struct kiln_processes *all, const struct kiln_processes_opts *opts)
 {
-    static const char *const usual[] = {"OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"};
-    const char *const *names = opts->env_names ? opts->env_names : usual;
-    uint32_t n = opts->env_names ? opts->n_env_names : 2;
+    uint32_t n = 0;
+    int r = 0;
 
+    while (env_name(opts, n))
+        n++;
     all->env_names = kiln_calloc(n ? n : 1, sizeof(*all->env_names));
     if (!all->env_names)
         return -ENOMEM;
-    for (; all->n_env_names < n; all->n_env_names++) {
-        size_t size = strlen(names[all->n_env_names]) + 1;
-        char *copy = kiln_malloc(size);
-
-        if (!copy)
-            return -ENOMEM;
-        memcpy(copy, names[all->n_env_names], size);
-        all->env_names[all->n_env_names] = copy;
-    }
-    return 0;
+    while (r == 0 && all->n_env_names < n)
+        r = copy_env_name(all, env_name(opts, all->n_env_names));
+    all->n_env_shown = opts->env_names ? opts->n_env_names : 0;
+    return r;
 }
 
 static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *opts)
@@ -401,9 +420,12 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
 
     all->shelf.paths.bytes_max = memory / 8;
     all->shelf.budget.limit = memory / 2;
+    all->rules = opts->rules;
 
     if (r == 0)
         r = copy_env_names(all, opts);
+    if (r == 0)
+        r = kiln_containers_new(&all->containers);
     if (r == 0)
         r = kiln_identity_kernel(&all->kernel_identity);
     if (r < 0)
@@ -477,6 +499,7 @@ void kiln_processes_free(struct kiln_processes *all)
     for (uint32_t i = 0; i < all->n_env_names; i++)
         kiln_free(all->env_names[i]);
     kiln_free(all->env_names);
+    kiln_containers_free(all->containers);
     kiln_free(all->kernel);
     kiln_free(all->buckets);
     if (all->proc >= 0)

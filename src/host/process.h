@@ -29,6 +29,12 @@
 
 struct kiln_metrics;
 
+struct kiln_identity_rules;
+
+struct kiln_identity_attr {
+    const char *key, *value;
+};
+
 /* Who a process is, for its resource.  Constant; another exec makes another. */
 struct kiln_identity {
     _Atomic uint32_t refs;
@@ -46,18 +52,29 @@ struct kiln_identity {
     const char *cgroup_path; /* as /proc/PID/cgroup has it; "" */
     const char *service;     /* what is published as service.name; NULL: `name` is */
     const char *container_id, *container_name; /* NULL: none */
-    const char *const *env;                    /* NAME=value of allowed names */
-    uint32_t n_env;
+    const struct kiln_identity_attr *attrs; /* of its resource, but for numbers; each name once */
+    uint32_t n_attrs;
     const struct kiln_object *executable; /* NULL: not known; held */
 };
 struct kiln_identity *kiln_identity_ref(struct kiln_identity *identity);
 void kiln_identity_unref(struct kiln_identity *identity);
 
 /* What is published as its service.name; never empty.  Borrowed from the identity. */
-struct kiln_str kiln_identity_service(const struct kiln_identity *identity);
+static inline struct kiln_str kiln_identity_service(const struct kiln_identity *identity)
+{
+    return kiln_str_of(identity->service ? identity->service : identity->name);
+}
+
 /* Its container, where it is in one; else "".  Borrowed. */
-struct kiln_str kiln_identity_container_id(const struct kiln_identity *identity);
-struct kiln_str kiln_identity_container_name(const struct kiln_identity *identity);
+static inline struct kiln_str kiln_identity_container_id(const struct kiln_identity *identity)
+{
+    return kiln_str_of(identity->container_id ? identity->container_id : "");
+}
+
+static inline struct kiln_str kiln_identity_container_name(const struct kiln_identity *identity)
+{
+    return kiln_str_of(identity->container_name ? identity->container_name : "");
+}
 
 enum kiln_map_kind {
     KILN_MAP_FILE,      /* `object` is set once it was asked for and could be had */
@@ -96,8 +113,9 @@ struct kiln_process {
 };
 
 struct kiln_processes_opts {
-    const char *const *env_names; /* allowed; NULL: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES */
+    const char *const *env_names; /* allowed; NULL: the usual ones (host/identity_env.c) */
     uint32_t n_env_names;
+    const struct kiln_identity_rules *rules; /* borrowed; may be NULL */
     uint32_t processes_max; /* known at once; 0: 65,536; beyond, those longest not sampled go */
     uint32_t objects_max;   /* with open files; 0: 2,048, or half of what may be open */
     uint64_t memory_bytes;  /* of mappings, paths, headers and tables of files; 0: 32 MiB */

@@ -10,7 +10,7 @@
  *   process_files.c   the files that are mapped, opened
  *   process_dump.c    the file among them that tells of code made at run time
  *   process_context.c what a process publishes of itself; process_published.c: when it is read
- *   identity*.c       who a process is
+ *   identity*.c       who a process is (identity_int.h); place.c, containers.c: where it runs
  *
  * Threads: as in process.h.
  */
@@ -97,6 +97,8 @@ KILN_CHECK int kiln_map_set_read(struct kiln_map_shelf *shelf, int dir,
 
 /* ---- processes ---- */
 
+struct kiln_containers;
+
 struct kiln_proc {
     struct kiln_process pub;
     struct kiln_proc *next; /* of the same bucket; the newest of a pid first */
@@ -140,7 +142,10 @@ struct kiln_processes {
     uint64_t lost;     /* times that events were lost */
     uint32_t unproven; /* processes to look after: their exit may be among what was lost */
     char **env_names;
-    uint32_t n_env_names;
+    uint32_t n_env_names;                    /* those that rules name are behind the others, */
+    uint32_t n_env_shown;                    /* which alone may be shown */
+    const struct kiln_identity_rules *rules; /* may be NULL */
+    struct kiln_containers *containers;
     void (*on_void)(void *context, struct kiln_process *process);
     void *void_context;
     struct kiln_metric *metric_known, *metric_reads, *metric_forgotten, *metric_unopened;

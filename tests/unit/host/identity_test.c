@@ -125,25 +125,72 @@ TEST(identity, arguments_behind_another_name_are_cut_off_too)
     check_command("/usr/bin/python3.11", "job: (worker secret)", "job:");
 }
 
+/* What an attribute of the resource says; "" where there is none. */
+static const char *said(const char *key)
+{
+    const struct kiln_identity *who = identity();
+
+    for (uint32_t i = 0; i < who->n_attrs; i++)
+        if (strcmp(who->attrs[i].key, key) == 0)
+            return who->attrs[i].value;
+    return "";
+}
+
 TEST(identity, of_the_environment_only_allowed_names_are_taken)
 {
     static const char *const names[] = {"SERVICE", "EMPTY"};
 
     begin(names, 2);
     fake_proc_write(&fake, 7, "environ", "PASSWORD=1\0SERVICE=shop\0SERVICES=2\0EMPTY=", 41);
-    CHECK_EQ(identity()->n_env, 2);
-    CHECK_TEXT(identity()->env[0], "SERVICE=shop");
-    CHECK_TEXT(identity()->env[1], "EMPTY=");
+    CHECK_TEXT(said("process.environment_variable.SERVICE"), "shop");
+    CHECK_TEXT(said("process.environment_variable.SERVICES"), "");
+    CHECK_TEXT(said("process.environment_variable.EMPTY"), "");
+    CHECK_TEXT(said("process.environment_variable.PASSWORD"), "");
     end();
 }
 
-TEST(identity, by_default_the_names_of_opentelemetry_are_allowed)
+TEST(identity, by_default_the_names_of_opentelemetry_and_of_deployments_are_allowed)
+{
+    static const char text[] =
+        "HOME=/\0OTEL_SERVICE_NAME=cart\0GIT_COMMIT=1234abcd\0GIT_BRANCH=main\0"
+        "DEPLOYMENT_ENVIRONMENT=production\0DEPLOYMENT_ID=77\0APP_VERSION=2.1";
+
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/bin/a");
+    fake_proc_write(&fake, 7, "environ", text, sizeof(text));
+    CHECK_STR(kiln_identity_service(identity()), "cart");
+    CHECK_TEXT(said("service.name"), "cart");
+    CHECK_TEXT(said("service.version"), "2.1");
+    CHECK_TEXT(said("git.commit"), "1234abcd");
+    CHECK_TEXT(said("git.branch"), "main");
+    CHECK_TEXT(said("deployment.environment"), "production");
+    CHECK_TEXT(said("deployment_id"), "77");
+    for (uint32_t i = 0; i < identity()->n_attrs; i++)
+        CHECK(!strstr(identity()->attrs[i].key, "variable"));
+    end();
+}
+
+static void service_with(const char *environment, const char *service, const char *team)
 {
     begin(NULL, 0);
-    fake_proc_write(&fake, 7, "environ", "HOME=/\0OTEL_SERVICE_NAME=cart", 29);
-    CHECK_EQ(identity()->n_env, 1);
-    CHECK_TEXT(identity()->env[0], "OTEL_SERVICE_NAME=cart");
+    fake_proc_link(&fake, 7, "exe", "/bin/gopher");
+    fake_proc_text(&fake, 7, "environ", environment);
+    CHECK_TEXT(said("service.name"), service);
+    CHECK_TEXT(said("team"), team);
     end();
+}
+
+TEST(identity, attributes_of_the_environment_are_all_taken_or_none)
+{
+    service_with("OTEL_RESOURCE_ATTRIBUTES=service.name=a,team=b%20c, zone = eu ", "a", "b c");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b", "gopher", "b");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,service.name=%4", "gopher", "");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,nonsense", "gopher", "");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,=c", "gopher", "");
+    service_with("OTEL_RESOURCE_ATTRIBUTES=team=%ff", "gopher", "\xef\xbf\xbd");
+    service_with("OTEL_SERVICE_NAME=s", "s", "");
+    service_with("OTEL_SERVICE_NAME=", "gopher", "");
+    service_with("OTEL_SERVICE_NAMES=x", "gopher", "");
 }
 
 TEST(identity, nothing_of_the_environment_is_read_where_nothing_is_allowed)
@@ -152,7 +199,7 @@ TEST(identity, nothing_of_the_environment_is_read_where_nothing_is_allowed)
 
     begin(none, 0);
     fake_proc_write(&fake, 7, "environ", "OTEL_SERVICE_NAME=cart", 22);
-    CHECK_EQ(identity()->n_env, 0);
+    CHECK_TEXT(said("service.name"), "thread");
     end();
 }
 

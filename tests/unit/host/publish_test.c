@@ -95,8 +95,10 @@ static struct kiln_object gopher = {.refs = 1,
                                     .file_hash = "00112233445566778899aabbccddeeff",
                                     .is_go = true,
                                     .fd = -1};
-static const char *const own_env[] = {
-    "OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=service.name=x,team=a%20b, zone = eu "};
+static const struct kiln_identity_attr shop_attrs[] = {
+    {"team", "a b"},           {"zone", "eu"},          {"service.name", "shop"},
+    {"process.owner", "root"}, {"host.name", "forged"}, {"process.pid", "77"}};
+static const struct kiln_identity_attr plain_attrs[] = {{"process.command", "./gopher"}};
 static struct kiln_identity shop = {.refs = 1,
                                     .pid = 10,
                                     .parent_pid = 1,
@@ -106,10 +108,17 @@ static struct kiln_identity shop = {.refs = 1,
                                     .path = "/usr/bin/app",
                                     .command = "app",
                                     .owner = "root",
-                                    .env = own_env,
-                                    .n_env = 2};
-static struct kiln_identity plain = {
-    .refs = 1, .pid = 11, .name = "gopher", .path = "", .command = "./gopher", .owner = ""};
+                                    .service = "shop",
+                                    .attrs = shop_attrs,
+                                    .n_attrs = 6};
+static struct kiln_identity plain = {.refs = 1,
+                                     .pid = 11,
+                                     .name = "gopher",
+                                     .path = "",
+                                     .command = "./gopher",
+                                     .owner = "",
+                                     .attrs = plain_attrs,
+                                     .n_attrs = 1};
 static struct kiln_identity kernel = {
     .refs = 1, .is_kernel = true, .name = "kernel", .path = "", .command = "", .owner = ""};
 
@@ -425,34 +434,6 @@ TEST(publish, a_process_names_its_service_itself)
     CHECK_EQ(types[0].scale, 50000000);
     kiln_free(types);
     kiln_batch_unref(batch);
-}
-
-static void service_with(const char *attributes, const char *service, const char *team)
-{
-    const char *env[] = {attributes};
-    struct kiln_identity identity = plain;
-    struct kiln_batch *batch;
-
-    identity.env = env;
-    identity.n_env = 1;
-    ADD(&identity, KILN_END_COMPLETE, in(&app, 0x1010));
-    batch = publish(true);
-    CHECK_STR(resource_text(batch, 0, "service.name"), service);
-    CHECK_STR(resource_text(batch, 0, "team"), team);
-    kiln_batch_unref(batch);
-}
-
-TEST(publish, attributes_of_the_environment_are_all_taken_or_none)
-{
-    service_with("OTEL_RESOURCE_ATTRIBUTES=service.name=a,team=b", "a", "b");
-    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b", "gopher", "b");
-    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,service.name=%4", "gopher", "");
-    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,nonsense", "gopher", "");
-    service_with("OTEL_RESOURCE_ATTRIBUTES=team=b,=c", "gopher", "");
-    service_with("OTEL_RESOURCE_ATTRIBUTES=team=%ff", "gopher", "\xef\xbf\xbd");
-    service_with("OTEL_SERVICE_NAME=s", "s", "");
-    service_with("OTEL_SERVICE_NAME=", "gopher", "");
-    service_with("OTEL_SERVICE_NAMES=x", "gopher", "");
 }
 
 TEST(publish, samples_carry_their_thread)
