@@ -134,6 +134,12 @@ struct kiln_args {
         bool all, quiet;
         bool off_cpu, wall;
     } record;
+    /* live */
+    struct {
+        uint32_t pane, mode; /* enums of cli/live.h */
+        uint64_t span_ns, interval_ns;
+        bool once;
+    } live;
     /* symbols resolve */
     struct {
         const char *debug;

@@ -17,10 +17,11 @@
 enum { PROGRESS_MS = 300 };
 
 static const char *const escapes[KILN_STYLE_COUNT] = {
-    [KILN_STYLE_PLAIN] = "",          [KILN_STYLE_STRONG] = "\033[1m",
-    [KILN_STYLE_FAINT] = "\033[2m",   [KILN_STYLE_HOT] = "\033[31m",
-    [KILN_STYLE_WARM] = "\033[33m",   [KILN_STYLE_WORSE] = "\033[31m",
-    [KILN_STYLE_BETTER] = "\033[32m",
+    [KILN_STYLE_PLAIN] = "",           [KILN_STYLE_STRONG] = "\033[1m",
+    [KILN_STYLE_FAINT] = "\033[2m",    [KILN_STYLE_HOT] = "\033[31m",
+    [KILN_STYLE_WARM] = "\033[33m",    [KILN_STYLE_WORSE] = "\033[31m",
+    [KILN_STYLE_BETTER] = "\033[32m",  [KILN_STYLE_WAITS] = "\033[36m",
+    [KILN_STYLE_SELECTED] = "\033[7m",
 };
 
 static bool wants_color(bool is_terminal, uint32_t color_mode)

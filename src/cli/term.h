@@ -21,6 +21,8 @@ enum kiln_style {
     KILN_STYLE_WARM, /* some of the whole */
     KILN_STYLE_WORSE,
     KILN_STYLE_BETTER,
+    KILN_STYLE_WAITS,    /* time that is spent waiting */
+    KILN_STYLE_SELECTED, /* what keys are about */
     KILN_STYLE_COUNT
 };
 
