@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fleet/status.h"
+
 /* Of the whole process; "since the start" is since it was ready. */
 struct kiln_about_server {
     uint64_t started_ns;
@@ -23,37 +25,10 @@ struct kiln_about_server {
     char problem[256]; /* why nothing can be written; "": it can */
 };
 
-struct kiln_about_count {
-    const char *reason; /* constant */
-    uint64_t count;
-};
-
-enum kiln_agent_state { KILN_AGENT_RUNNING, KILN_AGENT_PAUSED, KILN_AGENT_FAILED };
-
-enum { KILN_AGENT_DROPS = 8, KILN_AGENT_ENDS = 16 };
-
-/* What one host profiler says of itself. */
-struct kiln_about_agent {
-    char id[64], host[256], version[32], kernel[128];
-    const char *tenant; /* whose its profiles are; constant */
-    bool local;         /* part of this process */
-    enum kiln_agent_state state;
-    char problem[256]; /* of one that failed */
-    uint64_t started_ns, last_seen_ns;
-    uint32_t hz;
-    uint64_t samples, processes;
-    double samples_per_s;
-    struct kiln_about_count drops[KILN_AGENT_DROPS], ends[KILN_AGENT_ENDS];
-    uint32_t n_drops, n_ends;
-    uint64_t complete, all; /* stacks of user space */
-    double cpu_cores;
-    uint64_t memory_bytes;
-};
-
 struct kiln_about {
     void (*server)(void *context, struct kiln_about_server *ret_server);
     /* The host profiler of this very process; false: it is off. */
-    bool (*host)(void *context, struct kiln_about_agent *ret_agent);
+    bool (*host)(void *context, struct kiln_agent_status *ret_agent);
     void *context;
 };
 

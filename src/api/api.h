@@ -22,6 +22,7 @@ struct kiln_gate;    /* pipeline/gate.h */
 struct kiln_depot;   /* naming/depot.h */
 struct kiln_naming;  /* naming/job.h */
 struct kiln_texts;   /* naming/texts.h */
+struct kiln_fleet;   /* fleet/fleet.h */
 
 struct kiln_api {
     struct kiln_querier *querier; /* all borrowed */
@@ -35,6 +36,7 @@ struct kiln_api {
     struct kiln_depot *depot;           /* NULL: no debug files are taken */
     struct kiln_naming *naming;         /* NULL: nothing is named here */
     struct kiln_texts *texts;           /* NULL: debug files are not asked for sources */
+    struct kiln_fleet *fleet;           /* NULL: no agents report here */
     bool multitenant;
 };
 
@@ -42,6 +44,8 @@ struct kiln_api {
 KILN_CHECK int kiln_api_add_pyroscope(struct kiln_api *api, struct kiln_router *router);
 /* /api/v1/query, diff, labels, ...: native*.c; docs/openapi.yaml */
 KILN_CHECK int kiln_api_add_native(struct kiln_api *api, struct kiln_router *router);
+/* Of these only what an agent asks, for where it sends its profiles. */
+KILN_CHECK int kiln_api_add_link(struct kiln_api *api, struct kiln_router *router);
 /* GET / and what it needs: page.c */
 KILN_CHECK int kiln_api_add_page(struct kiln_api *api, struct kiln_router *router);
 

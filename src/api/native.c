@@ -92,6 +92,15 @@ static const struct kiln_native_endpoint endpoints[] = {
     {"GET", "/api/v1/openapi.yaml", KILN_ACCESS_NONE, 0, run_openapi, 0},
 };
 
+/* What must not wait behind questions that take long: agents, and what they are told. */
+static const struct kiln_native_endpoint quick_endpoints[] = {
+    {"POST", "/api/v1/agents/*", KILN_ACCESS_WRITE, 0, kiln_native_run_report, TOLD_MAX},
+    {"GET", "/api/v1/orders", KILN_ACCESS_READ, 0, kiln_native_run_orders, 0},
+    {"POST", "/api/v1/orders", KILN_ACCESS_CONTROL, P(HZ) | P(DURATION) | P(LABEL),
+     kiln_native_run_order, TOLD_MAX},
+    {"DELETE", "/api/v1/orders/*", KILN_ACCESS_CONTROL, 0, kiln_native_run_unorder, 0},
+};
+
 /* ---- errors ---- */
 
 struct fault {
@@ -253,7 +262,7 @@ static void handle(struct kiln_request *request)
 }
 
 static int add(struct kiln_api *api, struct kiln_router *router,
-               const struct kiln_native_endpoint *endpoint)
+               const struct kiln_native_endpoint *endpoint, enum kiln_lane lane)
 {
     struct route *route = kiln_malloc(sizeof(*route));
     int r;
@@ -268,10 +277,15 @@ static int add(struct kiln_api *api, struct kiln_router *router,
                                                      .context = route,
                                                      .done = kiln_free,
                                                      .body_max = endpoint->body_max,
-                                                     .lane = KILN_LANE_LONG});
+                                                     .lane = lane});
     if (r < 0)
         kiln_free(route);
     return r;
+}
+
+int kiln_api_add_link(struct kiln_api *api, struct kiln_router *router)
+{
+    return add(api, router, &quick_endpoints[0], KILN_LANE_QUICK);
 }
 
 int kiln_api_add_native(struct kiln_api *api, struct kiln_router *router)
@@ -279,6 +293,8 @@ int kiln_api_add_native(struct kiln_api *api, struct kiln_router *router)
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < KILN_ARRAY_LEN(endpoints); i++)
-        r = add(api, router, &endpoints[i]);
+        r = add(api, router, &endpoints[i], KILN_LANE_LONG);
+    for (uint32_t i = 0; r == 0 && i < KILN_ARRAY_LEN(quick_endpoints); i++)
+        r = add(api, router, &quick_endpoints[i], KILN_LANE_QUICK);
     return r;
 }

@@ -1,85 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GET /api/v1/agents: host profilers, and how they are.  The first is the one in this very process,
- * where it has one.
+ * where it has one.  POST /api/v1/agents/{host.id}: one of them reports, and is told its orders
+ * (fleet/link.h).
  */
-#include "api/native_int.h"
+#include <errno.h>
+
+#include "api/native_body.h"
+#include "fleet/fleet.h"
+#include "fleet/link.h"
 #include "pipeline/gate.h"
 
-static void put_counts(struct kiln_native_call *call, const char *name,
-                       const struct kiln_about_count *counts, uint32_t n)
-{
-    kiln_json_put_name(&call->w, name);
-    kiln_json_put_array(&call->w);
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_json_put_object(&call->w);
-        kiln_native_put_text(call, "reason", kiln_str_of(counts[i].reason));
-        kiln_native_put_u64(call, "count", counts[i].count);
-        kiln_json_end_object(&call->w);
-    }
-    kiln_json_end_array(&call->w);
-}
+/* ---- listing ---- */
 
-static void put_unwind(struct kiln_native_call *call, const struct kiln_about_agent *agent)
-{
-    kiln_json_put_name(&call->w, "unwind");
-    kiln_json_put_object(&call->w);
-    kiln_native_put_u64(call, "complete", agent->complete);
-    kiln_native_put_u64(call, "all", agent->all);
-    kiln_json_put_name(&call->w, "share");
-    if (agent->all)
-        kiln_native_put_share(call, (double)agent->complete / (double)agent->all);
-    else
-        kiln_json_put_null(&call->w);
-    put_counts(call, "ends", agent->ends, agent->n_ends);
-    kiln_json_end_object(&call->w);
-}
-
-static void put_agent(struct kiln_native_call *call, const struct kiln_about_agent *agent)
-{
-    static const char *const states[] = {"running", "paused", "failed"};
-
-    kiln_json_put_object(&call->w);
-    kiln_native_put_text(call, "id", kiln_str_of(agent->id));
-    kiln_native_put_text(call, "host", kiln_str_of(agent->host));
-    kiln_native_put_text(call, "version", kiln_str_of(agent->version));
-    kiln_native_put_text(call, "kernel", kiln_str_of(agent->kernel));
-    kiln_native_put_time(call, "started", agent->started_ns);
-    kiln_native_put_time(call, "last_seen", agent->last_seen_ns);
-    kiln_native_put_flag(call, "local", agent->local);
-    kiln_native_put_text(call, "state", kiln_str_of(states[agent->state]));
-    kiln_native_put_said(call, "problem", agent->problem);
-    kiln_native_put_u64(call, "hz", agent->hz);
-    kiln_native_put_number(call, "samples_per_second", agent->samples_per_s);
-    kiln_native_put_u64(call, "samples", agent->samples);
-    kiln_native_put_u64(call, "processes", agent->processes);
-    put_counts(call, "drops", agent->drops, agent->n_drops);
-    put_unwind(call, agent);
-    kiln_native_put_number(call, "cpu_cores", agent->cpu_cores);
-    kiln_native_put_u64(call, "memory_bytes", agent->memory_bytes);
-    kiln_json_end_object(&call->w);
-}
+struct listing {
+    struct kiln_native_call *call;
+    struct kiln_caller caller;
+};
 
 /* Whose token is for one tenant sees what is that tenant's. */
-static bool may_see(const struct kiln_caller *caller, const struct kiln_about_agent *agent)
+static void put_agent(void *context, const struct kiln_agent_status *agent)
 {
-    return !caller->tenant[0] || strcmp(caller->tenant, agent->tenant) == 0;
+    struct listing *listing = context;
+    const char *tenant = listing->caller.tenant;
+
+    if (!tenant[0] || strcmp(tenant, agent->tenant) == 0)
+        kiln_agent_status_put(&listing->call->w, agent);
 }
 
 int kiln_native_run_agents(struct kiln_native_call *call)
 {
     const struct kiln_about *about = call->api->about;
-    struct kiln_about_agent agent;
-    struct kiln_caller caller;
+    struct listing listing = {.call = call};
+    struct kiln_agent_status agent;
 
-    kiln_native_caller(call, &caller);
+    kiln_native_caller(call, &listing.caller);
     kiln_json_put_object(&call->w);
     kiln_json_put_name(&call->w, "agents");
     kiln_json_put_array(&call->w);
-    if (about && about->host(about->context, &agent) && may_see(&caller, &agent))
-        put_agent(call, &agent);
+    if (about && about->host(about->context, &agent))
+        put_agent(&listing, &agent);
+    if (call->api->fleet)
+        kiln_roster_each(call->api->fleet->roster, put_agent, &listing);
     kiln_json_end_array(&call->w);
     kiln_json_end_object(&call->w);
     kiln_buf_putc(&call->body, '\n');
     return 0;
+}
+
+/* ---- reporting ---- */
+
+/* What it is called by in addresses and logs: no more than letters, digits and a few signs. */
+static int read_id(struct kiln_native_call *call, char ret_id[64])
+{
+    struct kiln_str id = call->request->rest;
+    bool plain = id.len > 0 && id.len < 64;
+
+    for (size_t i = 0; plain && i < id.len; i++)
+        plain = id.ptr[i] > ' ' && id.ptr[i] < 0x7f && id.ptr[i] != '/';
+    if (!plain)
+        return kiln_err_set(&call->err, -EINVAL, "id", "an agent has an id of 1 to 63 characters");
+    memcpy(ret_id, id.ptr, id.len);
+    ret_id[id.len] = '\0';
+    return 0;
+}
+
+static int read_status(struct kiln_native_call *call, struct kiln_agent_status *status)
+{
+    struct kiln_str text;
+    struct kiln_buf plain;
+    struct kiln_json json;
+    int r;
+
+    kiln_buf_init(&plain, KILN_LINK_BYTES_MAX);
+    r = kiln_native_body_plain(call, &plain, &text);
+    if (r == 0) {
+        kiln_json_init(&json, text, &call->err);
+        r = kiln_agent_status_read(&json, status);
+        kiln_json_done(&json);
+    }
+    kiln_buf_done(&plain);
+    return r < 0 && r != -ENOMEM ? -EBADMSG : r;
+}
+
+/* Notes that it is there.  1: there is something of it to show; 0: it has to say more. */
+static int note(struct kiln_native_call *call, const char *id, struct kiln_agent_status *status)
+{
+    struct kiln_roster *roster = call->api->fleet->roster;
+    const char *tenant = call->request->tenant;
+    int r;
+
+    if (!status->id[0])
+        return kiln_roster_touch(roster, tenant, id, call->now_ns, status->host) == 0;
+    if (strcmp(status->id, id) != 0)
+        return kiln_err_set(&call->err, -EBADMSG, "id", "this is the status of another agent");
+    r = kiln_roster_report(roster, tenant, status, call->now_ns);
+    if (r == KILN_E_LIMIT)
+        return kiln_err_set(&call->err, -EDQUOT, NULL, "there are %d agents already",
+                            KILN_ROSTER_MAX);
+    return r < 0 ? kiln_err_set(&call->err, r, NULL, "%s", kiln_err_text(r)) : 1;
+}
+
+int kiln_native_run_report(struct kiln_native_call *call)
+{
+    struct kiln_agent_status status;
+    struct kiln_orders orders;
+    char id[64];
+    int known = 0;
+    int r = kiln_native_need_fleet(call);
+
+    if (r == 0)
+        r = read_id(call, id);
+    if (r == 0)
+        r = read_status(call, &status);
+    if (r == 0)
+        r = known = note(call, id, &status);
+    if (r < 0)
+        return r;
+    kiln_orders_init(&orders, KILN_LINK_ORDERS_MAX);
+    r = kiln_fleet_orders_for(call->api->fleet, call->request->tenant, id, status.host, &orders);
+    kiln_link_answer_put(&call->w, call->now_ns, known, &orders);
+    kiln_buf_putc(&call->body, '\n');
+    kiln_orders_done(&orders);
+    return r;
 }

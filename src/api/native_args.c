@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/when.h"
+#include "fleet/order.h"
 
 enum {
     NODES_MAX = 1 << 20,
@@ -255,6 +256,8 @@ static struct kiln_str *text_of(struct kiln_native_args *args, int param)
         return &args->file;
     case KILN_NATIVE_SHA256:
         return &args->sha256;
+    case KILN_NATIVE_LABEL:
+        return &args->label;
     case KILN_NATIVE_NORMALIZE:
         return &args->normalize;
     case KILN_NATIVE_LEFT_QUERY:
@@ -310,6 +313,10 @@ static int read_one(struct kiln_native_call *call, int param, struct kiln_str va
         return parse_count(call, name, value, 0, LIMIT_MAX, &args->limit);
     case KILN_NATIVE_STEP:
         return parse_span(call, name, value, &args->step_ns);
+    case KILN_NATIVE_HZ:
+        return parse_count(call, name, value, 1, KILN_ORDER_HZ_MAX, &args->hz);
+    case KILN_NATIVE_DURATION:
+        return parse_span(call, name, value, &args->duration_ns);
     case KILN_NATIVE_TIMEOUT:
         return read_timeout(call, value);
     case KILN_NATIVE_BY:

@@ -58,21 +58,30 @@ static int read_object(struct kiln_native_call *call, struct kiln_str text,
     return r;
 }
 
+int kiln_native_body_plain(struct kiln_native_call *call, struct kiln_buf *plain,
+                           struct kiln_str *ret)
+{
+    const struct kiln_request *request = call->request;
+    int r = 0;
+
+    if (request->encoding != KILN_PLAIN)
+        r = kiln_decompress(request->encoding, request->body, plain, &call->err);
+    if (r == 0)
+        *ret = request->encoding == KILN_PLAIN ? request->body : kiln_buf_str(plain);
+    return r;
+}
+
 int kiln_native_body_read(struct kiln_native_call *call,
                           int (*member)(struct kiln_native_body *body, struct kiln_str name,
                                         void *context),
                           void *context)
 {
-    const struct kiln_request *request = call->request;
-    struct kiln_str text = request->body;
+    struct kiln_str text;
     struct kiln_buf plain;
-    int r = 0;
+    int r;
 
     kiln_buf_init(&plain, BODY_MAX);
-    if (request->encoding != KILN_PLAIN) {
-        r = kiln_decompress(request->encoding, text, &plain, &call->err);
-        text = kiln_buf_str(&plain);
-    }
+    r = kiln_native_body_plain(call, &plain, &text);
     if (r == 0)
         r = read_object(call, text, member, context);
     kiln_buf_done(&plain);

@@ -23,6 +23,10 @@ KILN_CHECK int kiln_native_body_read(struct kiln_native_call *call,
                                                    struct kiln_str name, void *context),
                                      void *context);
 
+/* The body as text; where it must be uncompressed, in `plain`, whose max is the limit. */
+KILN_CHECK int kiln_native_body_plain(struct kiln_native_call *call, struct kiln_buf *plain,
+                                      struct kiln_str *ret);
+
 /* A text, kept with the call. */
 KILN_CHECK int kiln_native_body_text(struct kiln_native_body *body, size_t max,
                                      struct kiln_str *ret);

@@ -15,7 +15,8 @@
  *   native_function.c, native_source.c, native_services.c, native_deployments.c,
  *   native_annotations.c   questions
  *   native_symbols.c   debug files, and what lacks names
- *   native_session.c, native_status.c, native_drops.c, native_agents.c   about the server itself
+ *   native_session.c, native_status.c, native_drops.c   about the server itself
+ *   native_agents.c, native_orders.c   host profilers, and what they are told
  *
  * Threads: a call has one owner, the worker that answers it.
  */
@@ -66,7 +67,10 @@
     X(OFFSET, "offset")                                                                            \
     X(TOTAL, "total")                                                                              \
     X(SHA256, "sha256")                                                                            \
-    X(MISSING, "missing")
+    X(MISSING, "missing")                                                                          \
+    X(HZ, "hz")                                                                                    \
+    X(DURATION, "duration")                                                                        \
+    X(LABEL, "label")
 
 enum kiln_native_param {
 #define X(suffix, name) KILN_NATIVE_##suffix,
@@ -115,6 +119,9 @@ struct kiln_native_args {
     struct kiln_native_ids trace_ids, span_ids, profile_ids;
     uint64_t offset, total;
     bool exact, missing;
+    uint32_t hz;          /* 0: not said */
+    uint64_t duration_ns; /* 0: not said */
+    struct kiln_str label;
     enum kiln_found_order order;
     struct kiln_str normalize;
     struct kiln_native_side left, right;
@@ -348,6 +355,12 @@ int kiln_native_run_sign_in(struct kiln_native_call *call);
 int kiln_native_run_sign_out(struct kiln_native_call *call);
 int kiln_native_run_status(struct kiln_native_call *call);
 int kiln_native_run_agents(struct kiln_native_call *call);
+int kiln_native_run_report(struct kiln_native_call *call);
+int kiln_native_run_orders(struct kiln_native_call *call);
+int kiln_native_run_order(struct kiln_native_call *call);
+int kiln_native_run_unorder(struct kiln_native_call *call);
+/* Fails where no agents report here. */
+KILN_CHECK int kiln_native_need_fleet(struct kiln_native_call *call);
 /* Who asks (pipeline/gate.h). */
 void kiln_native_caller(const struct kiln_native_call *call, struct kiln_caller *ret_caller);
 /* "drops": whatever was counted that was dropped, refused or cut; with `none`, an empty list. */

@@ -20,8 +20,10 @@ static void put_access(struct kiln_native_call *call, unsigned access)
     static const struct {
         enum kiln_access access;
         const char *word;
-    } words[] = {
-        {KILN_ACCESS_READ, "read"}, {KILN_ACCESS_WRITE, "write"}, {KILN_ACCESS_ADMIN, "admin"}};
+    } words[] = {{KILN_ACCESS_READ, "read"},
+                 {KILN_ACCESS_WRITE, "write"},
+                 {KILN_ACCESS_CONTROL, "control"},
+                 {KILN_ACCESS_ADMIN, "admin"}};
 
     kiln_json_put_name(&call->w, "access");
     kiln_json_put_array(&call->w);
@@ -35,7 +37,7 @@ static void put_access(struct kiln_native_call *call, unsigned access)
 static void put_host(struct kiln_native_call *call, const struct kiln_caller *caller)
 {
     const struct kiln_about *about = call->api->about;
-    struct kiln_about_agent agent;
+    struct kiln_agent_status agent;
     const char *state = "off";
     const char *reason = "";
 

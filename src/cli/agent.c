@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/agent_confine.h"
+#include "cli/agent_orders.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
 #include "cli/rules.h"
@@ -39,8 +40,10 @@ struct agent {
     struct kiln_consumer *exporter, *redaction; /* `redaction` may be NULL: no rules */
     struct kiln_redact *rules;
     struct kiln_host *host;
-    struct kiln_router *router;
-    struct kiln_server *server; /* NULL: the listener is off */
+    struct kiln_agent_orders orders;
+    struct kiln_router *router, *local; /* of the address; of the socket */
+    struct kiln_server *server;         /* NULL: both are off */
+    bool socket_on;
     uint16_t port;
     _Atomic bool is_ready;
 };
@@ -67,17 +70,17 @@ static void reply_metrics(struct kiln_request *request)
     kiln_daemon_reply_metrics(request, agent->metrics);
 }
 
-static int add_pages(struct agent *agent)
+static int add_pages(struct agent *agent, struct kiln_router **ret_router)
 {
     const struct kiln_route routes[] = {
         {.method = "GET", .path = "/healthz", .handler = reply_health, .context = agent},
         {.method = "GET", .path = "/ready", .handler = reply_ready, .context = agent},
         {.method = "GET", .path = "/metrics", .handler = reply_metrics, .context = agent},
     };
-    int r = kiln_router_new(&agent->router);
+    int r = kiln_router_new(ret_router);
 
     for (uint32_t i = 0; r == 0 && i < KILN_ARRAY_LEN(routes); i++)
-        r = kiln_router_add(agent->router, &routes[i]);
+        r = kiln_router_add(*ret_router, &routes[i]);
     return r;
 }
 
@@ -87,8 +90,16 @@ static int bind_address(struct agent *agent, struct kiln_err *err)
     const char *address = agent->config->set.agent.listen;
     struct kiln_listen_opts opts = {.address = address, .router = agent->router};
     struct kiln_err why = {0};
-    int r = kiln_server_listen(agent->server, &opts, &agent->port, &why);
+    int r;
 
+    if (!kiln_settings_on(address))
+        return 0;
+    r = kiln_gate_check_listen(address, false, agent->config->set.allow_anonymous, NULL);
+    if (r < 0)
+        return kiln_err_set(err, -EINVAL, address,
+                            "whoever can reach this address could read what the agent counts (say "
+                            "an address of loopback, or --allow-anonymous if that is meant)");
+    r = kiln_server_listen(agent->server, &opts, &agent->port, &why);
     if (r == -EADDRINUSE && !agent->config->variables.agent.listen &&
         !agent->config->flags.agent.listen) {
         kiln_log(agent->log, KILN_LOG_WARN, "no metrics: another program listens there", "address",
@@ -102,6 +113,28 @@ static int bind_address(struct agent *agent, struct kiln_err *err)
     return 0;
 }
 
+/* The same of the socket. */
+static int bind_socket(struct agent *agent, struct kiln_err *err)
+{
+    const char *path = agent->config->set.agent.socket;
+    struct kiln_err why = {0};
+    int r;
+
+    if (!kiln_settings_on(path))
+        return 0;
+    r = kiln_daemon_listen_socket(agent->server, agent->local, path, &why);
+    agent->socket_on = r == 0;
+    if (r < 0 && strcmp(path, KILN_AGENT_SOCKET) != 0)
+        return kiln_err_set(err, r, why.where, "%s", why.text);
+    if (r < 0)
+        kiln_log(agent->log, KILN_LOG_WARN, "no local socket", "path", "%s", path, "reason", "%s",
+                 why.text, NULL);
+    else
+        kiln_log(agent->log, KILN_LOG_INFO, "listening", "for", "%s", "status and orders",
+                 "address", "%s", path, NULL);
+    return 0;
+}
+
 static int serve_pages(struct agent *agent, struct kiln_err *err)
 {
     const struct kiln_settings *set = &agent->config->set;
@@ -112,19 +145,20 @@ static int serve_pages(struct agent *agent, struct kiln_err *err)
                                     .log = agent->log};
     int r;
 
-    if (!kiln_settings_on(set->agent.listen))
+    if (!kiln_settings_on(set->agent.listen) && !kiln_settings_on(set->agent.socket))
         return 0;
-    r = kiln_gate_check_listen(set->agent.listen, false, set->allow_anonymous, NULL);
-    if (r < 0)
-        return kiln_err_set(err, -EINVAL, set->agent.listen,
-                            "whoever can reach this address could read what the agent counts (say "
-                            "an address of loopback, or --allow-anonymous if that is meant)");
-    r = add_pages(agent);
+    r = add_pages(agent, &agent->router);
+    if (r == 0)
+        r = add_pages(agent, &agent->local);
+    if (r == 0)
+        r = kiln_agent_socket_add(&agent->orders.socket, agent->local);
     if (r == 0)
         r = kiln_server_new(&opts, &agent->server);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     r = bind_address(agent, err);
+    if (r == 0)
+        r = bind_socket(agent, err);
     return r < 0 ? r : kiln_server_start(agent->server, err);
 }
 
@@ -195,6 +229,7 @@ static int start(struct agent *agent, struct kiln_err *err)
     if (set->host.alloc)
         kiln_log(agent->log, KILN_LOG_INFO,
                  "profiling.alloc is for the library inside of programs, not for the agent", NULL);
+    kiln_agent_orders_init(&agent->orders, agent->config, agent->metrics, agent->log);
     r = kiln_agent_give_up(agent->log, err);
     if (r == 0)
         r = make_exporter(agent, err);
@@ -205,6 +240,8 @@ static int start(struct agent *agent, struct kiln_err *err)
     if (r == 0)
         r = make_host(agent, err);
     if (r == 0)
+        r = kiln_agent_orders_start(&agent->orders, agent->host, err);
+    if (r == 0)
         kiln_agent_confine(agent->log);
     return r;
 }
@@ -213,6 +250,8 @@ static void finish(struct agent *agent)
 {
     bool was_ready = atomic_exchange(&agent->is_ready, false);
 
+    if (agent->orders.config)
+        kiln_agent_orders_stop(&agent->orders);
     if (agent->host)
         kiln_host_stop(agent->host);
     if (agent->redaction)
@@ -223,6 +262,9 @@ static void finish(struct agent *agent)
         kiln_server_stop(agent->server, DRAIN_MS);
     kiln_server_free(agent->server);
     kiln_router_free(agent->router);
+    kiln_router_free(agent->local);
+    if (agent->orders.config)
+        kiln_agent_orders_done(&agent->orders);
     kiln_metrics_free(agent->metrics);
     kiln_host_plan_done(&agent->plan);
     kiln_buf_done(&agent->headers);
@@ -249,6 +291,10 @@ static int write_ready_file(const struct agent *agent, struct kiln_err *err)
     kiln_json_put_u64(&w, (uint64_t)getpid());
     kiln_json_put_name(&w, "http");
     kiln_json_put_u64(&w, agent->port);
+    if (agent->socket_on) {
+        kiln_json_put_name(&w, "socket");
+        kiln_json_put_str(&w, kiln_str_of(agent->config->set.agent.socket));
+    }
     kiln_json_end_object(&w);
     kiln_buf_putc(&text, '\n');
     r = text.error ? text.error : kiln_file_write(path, kiln_buf_str(&text), err);

@@ -13,6 +13,8 @@
 #include "base/buf.h"
 #include "base/config.h"
 
+#define KILN_AGENT_SOCKET "/run/kiln/agent.sock"
+
 struct kiln_server_config;
 struct kiln_option_group;
 struct kiln_otlp_export_opts;
@@ -20,6 +22,8 @@ struct kiln_otlp_export_opts;
 struct kiln_agent_settings {
     const struct kiln_node *map, *export_map, *spool_map;
     const char *listen; /* "off": none */
+    const char *socket; /* "off": none */
+    const char *server; /* who has orders; NULL: who takes the profiles; "off": nobody */
     const char *endpoint, *protocol, *compression;
     const char *ca_file, *cert_file, *key_file;
     bool insecure;

@@ -19,10 +19,15 @@ static int run(struct kiln_cli *cli)
 static const struct kiln_option options[] = {
     KILN_OPT("listen", 0, KILN_OPT_TEXT, server.agent.listen, "ADDRESS",
              "/metrics, /healthz and /ready, or off (127.0.0.1:4041)"),
+    KILN_OPT("socket", 0, KILN_OPT_TEXT, server.agent.socket, "FILE",
+             "Unix socket for status and orders, or off (" KILN_AGENT_SOCKET ")"),
+    KILN_OPT("server", 0, KILN_OPT_TEXT, server.agent.server, "URL",
+             "the Kiln server that has orders, or off (who takes the profiles; KILN_SERVER)"),
     KILN_OPT("allow-anonymous", 0, KILN_OPT_FLAG, server.allow_anonymous, NULL,
              "listen beyond loopback all the same"),
     KILN_OPT("data-dir", 0, KILN_OPT_TEXT, server.data_dir, "DIR",
-             "where the spool is (/var/lib/kiln for root and services, else $XDG_DATA_HOME/kiln)"),
+             "where the spool and orders are (/var/lib/kiln for root and services, else "
+             "$XDG_DATA_HOME/kiln)"),
     KILN_OPT("redact", 0, KILN_OPT_TEXT, server.redact, "FILE",
              "take out of everything, before it is sent, what these rules say (YAML)"),
     KILN_OPT_END,

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -57,6 +59,34 @@ void kiln_daemon_wait(const sigset_t *set, struct kiln_log *log, void (*reload)(
              signal_number == SIGINT ? "SIGINT" : "SIGTERM", NULL);
     kiln_notify("STOPPING=1");
     pthread_sigmask(SIG_UNBLOCK, set, NULL);
+}
+
+/* ---- the socket ---- */
+
+static int make_folder(const char *socket_path)
+{
+    const char *slash = strrchr(socket_path, '/');
+    char folder[PATH_MAX];
+
+    if (!slash || slash == socket_path || (size_t)(slash - socket_path) >= sizeof(folder))
+        return 0;
+    memcpy(folder, socket_path, (size_t)(slash - socket_path));
+    folder[slash - socket_path] = '\0';
+    return mkdir(folder, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+int kiln_daemon_listen_socket(struct kiln_server *server, struct kiln_router *router,
+                              const char *path, struct kiln_err *err)
+{
+    char address[PATH_MAX + 8];
+    struct kiln_listen_opts opts = {.address = address, .router = router};
+    int r = make_folder(path);
+
+    if (r < 0)
+        return kiln_err_set(err, r, path, "the folder of the socket cannot be made: %s",
+                            kiln_err_text(r));
+    snprintf(address, sizeof(address), "unix:%s", path);
+    return kiln_server_listen(server, &opts, NULL, err);
 }
 
 int kiln_notify(const char *state)

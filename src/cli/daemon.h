@@ -41,6 +41,10 @@ double kiln_process_cpu_seconds(void);
 /* Answers with all metrics. */
 void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics *metrics);
 
+/* Listens on a Unix socket; its folder is made, if it is not there. */
+KILN_CHECK int kiln_daemon_listen_socket(struct kiln_server *server, struct kiln_router *router,
+                                         const char *path, struct kiln_err *err);
+
 /* Tells a supervisor (NOTIFY_SOCKET, as systemd gives it) a state: "READY=1".  Nobody there: 0. */
 int kiln_notify(const char *state);
 

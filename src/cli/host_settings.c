@@ -35,6 +35,8 @@ const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS] = {
     KILN_SETTING("environment", EITHER, host.environment),
     KILN_SETTING("resource", EITHER, host.resource),
     KILN_SETTING("listen", TEXT, agent.listen),
+    KILN_SETTING("socket", TEXT, agent.socket),
+    KILN_SETTING("server", TEXT, agent.server),
     KILN_SETTING("only", MAP, host.only.map),
     KILN_SETTING("except", MAP, host.except.map),
     KILN_SETTING("export", MAP, agent.export_map),

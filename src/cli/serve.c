@@ -74,6 +74,8 @@ static int open_parts(struct kiln_serve *serve, struct kiln_err *err)
     if (r == 0)
         r = kiln_serve_naming(serve, err);
     if (r == 0)
+        r = kiln_serve_fleet(serve, err);
+    if (r == 0)
         r = kiln_serve_query(serve, err);
     if (r == 0)
         r = kiln_serve_routes(serve, err);
@@ -122,6 +124,7 @@ static void finish(struct kiln_serve *serve)
         kiln_log(serve->log, KILN_LOG_WARN, "the head stays in the log", "reason", "%s", err.text,
                  NULL);
     kiln_memory_done(&serve->memory); /* whose thread asks the store's cache to give way */
+    kiln_serve_fleet_done(serve);
     kiln_depot_close(serve->depot);
     if (serve->engine)
         serve->engine->ops->close(serve->engine);

@@ -24,7 +24,10 @@
 #include "base/pool.h"
 #include "base/pulse.h"
 #include "cli/host_settings.h"
+#include "cli/host_status.h"
 #include "cli/settings.h"
+#include "fleet/duty.h"
+#include "fleet/fleet.h"
 #include "net/server.h"
 #include "pipeline/gate.h"
 #include "pipeline/pipeline.h"
@@ -80,6 +83,10 @@ struct kiln_serve {
     uint64_t host_started_ns;
     bool host_failed;
     char no_host[256]; /* why it is not, though it should be; else empty */
+    struct kiln_fleet fleet;
+    _Atomic bool fleet_open;
+    struct kiln_duty *_Atomic duty; /* what this host follows; NULL: it is not profiled */
+    _Atomic uint64_t fleet_due_ns;  /* monotonic: when it is looked at next */
     struct kiln_querier *querier;
     struct kiln_kept *kept;
     struct kiln_sources *sources; /* NULL: none are configured */
@@ -142,7 +149,18 @@ void kiln_serve_pipeline_done(struct kiln_serve *serve);
 KILN_CHECK int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err);
 void kiln_serve_host_done(struct kiln_serve *serve);
 /* How it is; false: it is off.  From any thread. */
-bool kiln_serve_host_tell(struct kiln_serve *serve, struct kiln_about_agent *ret_agent);
+bool kiln_serve_host_tell(struct kiln_serve *serve, struct kiln_agent_status *ret_agent);
+
+/* ---- server_fleet.c ---- */
+
+/* Opens the book of orders; `follow` lets the host profiler, which runs, follow it. */
+KILN_CHECK int kiln_serve_fleet(struct kiln_serve *serve, struct kiln_err *err);
+void kiln_serve_fleet_follow(struct kiln_serve *serve);
+/* Ends what is over, and tells this host; about once a second. */
+void kiln_serve_fleet_beat(struct kiln_serve *serve);
+/* What this host follows. */
+void kiln_serve_fleet_tell(struct kiln_serve *serve, struct kiln_agent_status *status);
+void kiln_serve_fleet_done(struct kiln_serve *serve);
 
 /* ---- server_about.c ---- */
 

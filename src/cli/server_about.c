@@ -43,6 +43,7 @@ void kiln_serve_beat(void *context)
     uint64_t now_ns = kiln_clock_mono_ns();
     double values[KILN_PULSE_VALUES];
 
+    kiln_serve_fleet_beat(serve);
     /* Until it is open, what the store counts is its log that is replayed. */
     if (!atomic_load(&serve->store_open) || !kiln_pulse_is_due(&serve->pulse, now_ns))
         return;
@@ -100,7 +101,7 @@ static void tell_server(void *context, struct kiln_about_server *ret_server)
 
 /* ---- the host profiler ---- */
 
-static bool tell_host(void *context, struct kiln_about_agent *ret_agent)
+static bool tell_host(void *context, struct kiln_agent_status *ret_agent)
 {
     struct kiln_serve *serve = context;
     struct kiln_pulse_rates rates;

@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "api/api.h"
+#include "cli/daemon.h"
 #include "cli/serve.h"
 #include "net/problem.h"
 #include "net/rpc.h"
@@ -37,6 +37,8 @@ int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
                                           .log = serve->log};
     int r = kiln_otlp_receiver_add(serve->receivers, serve->otlp);
 
+    if (r == 0)
+        r = kiln_api_add_link(&serve->api, serve->otlp);
     if (r == 0)
         r = kiln_otlp_receiver_add(serve->receivers, serve->full);
     if (r == 0)
@@ -89,24 +91,10 @@ static int bind_port(struct kiln_serve *serve, const struct listener *l, struct 
     return 0;
 }
 
-/* The folder of the socket, if it can be made. */
-static int make_folder(const char *socket_path)
-{
-    const char *slash = strrchr(socket_path, '/');
-    char folder[PATH_MAX];
-
-    if (!slash || slash == socket_path || (size_t)(slash - socket_path) >= sizeof(folder))
-        return 0;
-    memcpy(folder, socket_path, (size_t)(slash - socket_path));
-    folder[slash - socket_path] = '\0';
-    return mkdir(folder, 0755) == 0 || errno == EEXIST ? 0 : -errno;
-}
-
 /* The socket that nobody asked for may be missing; one that was asked for may not. */
 static int bind_socket(struct kiln_serve *serve, struct kiln_err *err)
 {
     const char *path = serve->config->set.socket;
-    struct kiln_listen_opts opts = {.router = serve->full};
     struct kiln_err why = {0};
     char address[PATH_MAX + 8];
     int r;
@@ -114,13 +102,7 @@ static int bind_socket(struct kiln_serve *serve, struct kiln_err *err)
     if (!kiln_settings_on(path))
         return 0;
     snprintf(address, sizeof(address), "unix:%s", path);
-    opts.address = address;
-    r = make_folder(path);
-    if (r < 0)
-        kiln_err_set(&why, r, path, "the folder of the socket cannot be made: %s",
-                     kiln_err_text(r));
-    else
-        r = kiln_server_listen(serve->server, &opts, NULL, &why);
+    r = kiln_daemon_listen_socket(serve->server, serve->full, path, &why);
     serve->socket_on = r == 0;
     if (r == 0) {
         kiln_log(serve->log, KILN_LOG_INFO, "listening", "for", "%s", "everything", "address", "%s",

@@ -56,6 +56,7 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
                                    .gate = serve->gate,
                                    .metrics = serve->metrics,
                                    .about = &serve->about,
+                                   .fleet = &serve->fleet,
                                    .multitenant = serve->config->set.multitenant};
     return 0;
 }

@@ -442,6 +442,7 @@ static void fill_agent(struct kiln_server_config *config)
     host->memory_limit = or_number(host->memory_limit, KILN_HOST_MEMORY_BYTES);
     host->symbol_cache_size = or_number(host->symbol_cache_size, KILN_HOST_SYMBOL_CACHE_BYTES);
     agent->listen = or_else(agent->listen, "127.0.0.1:4041");
+    agent->socket = or_else(agent->socket, KILN_AGENT_SOCKET);
     agent->endpoint = or_else(agent->endpoint, "http://127.0.0.1:4317");
     agent->compression = or_else(agent->compression, "gzip");
     agent->timeout_ns = or_number(agent->timeout_ns, 10 * KILN_NS_PER_S);

@@ -67,9 +67,9 @@ static void fill(struct kiln_order *order, uint64_t duration_ns,
         duration_ns = boost ? KILN_BOOST_NS : KILN_PAUSE_NS;
     if (boost && !order->hz)
         order->hz = wish->hz ? wish->hz : KILN_BOOST_HZ;
-    order->created_ns = wish->now_ns;
+    order->created_ns = wish->now_ns - wish->now_ns % KILN_NS_PER_MS;
     order->expires_ns =
-        duration_ns < UINT64_MAX - wish->now_ns ? wish->now_ns + duration_ns : UINT64_MAX;
+        duration_ns < UINT64_MAX - order->created_ns ? order->created_ns + duration_ns : UINT64_MAX;
 }
 
 static int add(struct kiln_orders *orders, const struct kiln_order *order, struct kiln_err *err)

@@ -57,6 +57,7 @@ enum kiln_access {
     KILN_ACCESS_NONE,
     KILN_ACCESS_READ,
     KILN_ACCESS_WRITE,
+    KILN_ACCESS_CONTROL, /* to tell agents what to do */
     KILN_ACCESS_ADMIN,
     KILN_ACCESS_SELF, /* to read about the server itself, whose tenants do not matter */
 };

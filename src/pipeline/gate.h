@@ -9,7 +9,7 @@
  *     token: 3f0c...         # as clients send it: "Authorization: Bearer 3f0c...", or as the
  *                            # password of basic authentication
  *     tenant: shop           # whose data; "*" (or left out): any
- *     access: write          # read, write, or admin (everything)
+ *     access: write          # read, write, control (tell agents what to do), admin (everything)
  *   - name: page
  *     sha256: 9b71...        # instead of the token: 64 digits of its SHA-256
  *     access: [read, write]
@@ -81,6 +81,7 @@ struct kiln_caller {
     bool signed_in;                   /* by a token or a session that is known */
     unsigned access;                  /* bits: 1 << enum kiln_access */
     char tenant[KILN_TENANT_MAX + 1]; /* whose token it is; "": any, or nobody's */
+    char name[64];                    /* of the token; "": none */
 };
 
 void kiln_gate_caller(struct kiln_gate *gate, const struct kiln_request *request,

@@ -307,8 +307,8 @@ static int refuse(struct kiln_gate *gate, const struct kiln_request *request, en
 /* Signing in and out is open to everybody, but nothing that another site does for somebody. */
 static bool is_change(const struct kiln_request *request, enum kiln_access access)
 {
-    return access == KILN_ACCESS_WRITE || access == KILN_ACCESS_ADMIN ||
-           (access == KILN_ACCESS_NONE && !only_reads(request));
+    return access == KILN_ACCESS_WRITE || access == KILN_ACCESS_CONTROL ||
+           access == KILN_ACCESS_ADMIN || (access == KILN_ACCESS_NONE && !only_reads(request));
 }
 
 static int check(void *context, struct kiln_request *request, enum kiln_access access,
@@ -349,12 +349,11 @@ int kiln_gate_charge(struct kiln_gate *gate, const struct kiln_request *request)
 
 /* ---- sessions ---- */
 
-enum { EVERYTHING = 1u << KILN_ACCESS_READ | 1u << KILN_ACCESS_WRITE | 1u << KILN_ACCESS_ADMIN };
-
 static void fill_caller(const struct kiln_token *token, struct kiln_caller *caller)
 {
     caller->signed_in = true;
     caller->access = token->access;
+    memcpy(caller->name, token->name, sizeof(token->name));
     memcpy(caller->tenant, token->tenant, sizeof(token->tenant));
 }
 
@@ -365,7 +364,7 @@ void kiln_gate_caller(struct kiln_gate *gate, const struct kiln_request *request
     struct shown shown;
 
     if (!caller.tokens || is_trusted(&request->peer)) {
-        caller.access = EVERYTHING;
+        caller.access = KILN_ACCESS_EVERYTHING;
     } else {
         pthread_rwlock_rdlock(&gate->tokens_lock);
         shown = look(gate, request);

@@ -17,6 +17,12 @@
 #include "base/sha256.h"
 #include "pipeline/gate.h"
 
+/* What an administrator may. */
+enum {
+    KILN_ACCESS_EVERYTHING = 1u << KILN_ACCESS_READ | 1u << KILN_ACCESS_WRITE |
+                             1u << KILN_ACCESS_CONTROL | 1u << KILN_ACCESS_ADMIN
+};
+
 /* ---- tokens ---- */
 
 struct kiln_token {

@@ -27,10 +27,10 @@ static int read_access(const struct kiln_node *node, unsigned *access, struct ki
     static const struct {
         const char *name;
         unsigned bits;
-    } words[] = {
-        {"read", 1u << KILN_ACCESS_READ},
-        {"write", 1u << KILN_ACCESS_WRITE},
-        {"admin", 1u << KILN_ACCESS_READ | 1u << KILN_ACCESS_WRITE | 1u << KILN_ACCESS_ADMIN}};
+    } words[] = {{"read", 1u << KILN_ACCESS_READ},
+                 {"write", 1u << KILN_ACCESS_WRITE},
+                 {"control", 1u << KILN_ACCESS_CONTROL},
+                 {"admin", KILN_ACCESS_EVERYTHING}};
     const char *text;
     int r = kiln_node_text(node, &text, err);
 
@@ -42,7 +42,7 @@ static int read_access(const struct kiln_node *node, unsigned *access, struct ki
             return 0;
         }
     }
-    return kiln_node_fail(node, KILN_E_MALFORMED, err, "access is read, write or admin");
+    return kiln_node_fail(node, KILN_E_MALFORMED, err, "access is read, write, control or admin");
 }
 
 static int read_accesses(const struct kiln_node *node, unsigned *access, struct kiln_err *err)

@@ -152,6 +152,13 @@ CASES = {
     ("DELETE", "/api/v1/session"): [({}, {}, None)],
     ("GET", "/api/v1/status"): [({}, {}, None)],
     ("GET", "/api/v1/agents"): [({}, {}, None)],
+    ("POST", "/api/v1/orders"): [
+        ({}, {}, {"kind": "boost", "target": "process", "pid": 7, "host": "web-1", "hz": 97, "duration": "5m", "by": "ann", "why": "slow"}),
+        ({}, {"hz": 99, "duration": "1m", "label": "app"}, {"version": "4", "alerts": [{"status": "firing", "labels": {"app": "cart"}}]}),
+        ({}, {}, {"version": "4", "alerts": [{"status": "resolved", "labels": {}}]})],
+    ("GET", "/api/v1/orders"): [({}, {}, None)],
+    ("POST", "/api/v1/agents/{id}"): [({"id": "0123abcd"}, {}, {"id": "0123abcd", "host": "web-1"}), ({"id": "new"}, {}, b"{}")],
+    ("DELETE", "/api/v1/orders/{id}"): [({"id": "orders"}, {}, None)],
     ("GET", "/api/v1/openapi.yaml"): [({}, {}, None)],
     ("DELETE", "/api/v1/services/{name}"): [({"name": "cart"}, {}, None)],
 }
@@ -213,7 +220,8 @@ class Documented(unittest.TestCase):
                     self.check(path, operations[method, path], answer)
                     self.assertEqual(answer.headers["X-Content-Type-Options"] or "nosniff", "nosniff")
                     if method == "POST" and answer.status == 201:
-                        made[path.rsplit("/", 1)[1]] = answer.json()["id"]
+                        kind = path.rsplit("/", 1)[1]
+                        made[kind] = answer.json().get(kind, [answer.json()])[0]["id"]
         self.check("error", operations["GET", "/api/v1/query"], call(self.server, "/api/v1/query", query="{"))
         unseen = [place for place in self.api.unseen() if place not in NEVER and ".findings[]" not in place]
         self.assertEqual(unseen, [])

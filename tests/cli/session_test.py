@@ -128,7 +128,7 @@ class Guarded(unittest.TestCase):
 
     def test_the_operator_sees_the_whole_server(self):
         browser = self.signed_in("the-operator")
-        self.assertEqual(browser.session()["access"], ["read", "write", "admin"])
+        self.assertEqual(browser.session()["access"], ["read", "write", "control", "admin"])
         browser.ask("GET", "/api/v1/types", Authorization="Bearer nonsense")
         status = json.loads(browser.ask("GET", "/api/v1/status").text)
         self.assertEqual(status["scope"], "server")
@@ -219,7 +219,7 @@ class Open(unittest.TestCase):
             browser = Browser(server)
             session = browser.session()
             self.assertEqual((session["tokens"], session["signed_in"], session["access"], session["tenant"], session["host_profiler"]),
-                             (False, False, ["read", "write", "admin"], None, "off"))
+                             (False, False, ["read", "write", "control", "admin"], None, "off"))
             status, code, message = wrong(browser.sign_in("whatever-token"))
             self.assertEqual((status, code), (409, "conflict"))
             self.assertIn("nothing to sign in to", message)

@@ -9,7 +9,7 @@
 
 static struct api_kit kit;
 static struct kiln_about_server server;
-static struct kiln_about_agent agent;
+static struct kiln_agent_status agent;
 static bool has_host;
 
 static void tell_server(void *context, struct kiln_about_server *ret_server)
@@ -18,7 +18,7 @@ static void tell_server(void *context, struct kiln_about_server *ret_server)
     *ret_server = server;
 }
 
-static bool tell_host(void *context, struct kiln_about_agent *ret_agent)
+static bool tell_host(void *context, struct kiln_agent_status *ret_agent)
 {
     (void)context;
     if (has_host)
@@ -163,26 +163,26 @@ TEST(about, counters_that_are_kept_elsewhere_are_read_before)
 static void invent_agent(void)
 {
     has_host = true;
-    agent = (struct kiln_about_agent){.id = "0123abcd",
-                                      .host = "web-1",
-                                      .version = "0.1.0",
-                                      .kernel = "6.1.0",
-                                      .tenant = "anonymous",
-                                      .local = true,
-                                      .started_ns = API_KIT_NOW - API_KIT_MINUTE,
-                                      .last_seen_ns = API_KIT_NOW,
-                                      .hz = 19,
-                                      .samples = 1000,
-                                      .processes = 12,
-                                      .samples_per_s = 38.5,
-                                      .drops = {{"lost", 5}},
-                                      .n_drops = 1,
-                                      .ends = {{"complete", 900}, {"jit", 95}},
-                                      .n_ends = 2,
-                                      .complete = 900,
-                                      .all = 1000,
-                                      .cpu_cores = 0.0125,
-                                      .memory_bytes = 1 << 20};
+    agent = (struct kiln_agent_status){.id = "0123abcd",
+                                       .host = "web-1",
+                                       .version = "0.1.0",
+                                       .kernel = "6.1.0",
+                                       .tenant = "anonymous",
+                                       .local = true,
+                                       .started_ns = API_KIT_NOW - API_KIT_MINUTE,
+                                       .last_seen_ns = API_KIT_NOW,
+                                       .hz = 19,
+                                       .samples = 1000,
+                                       .processes = 12,
+                                       .samples_per_s = 38.5,
+                                       .drops = {{"lost", 5}},
+                                       .n_drops = 1,
+                                       .ends = {{"complete", 900}, {"jit", 95}},
+                                       .n_ends = 2,
+                                       .complete = 900,
+                                       .all = 1000,
+                                       .cpu_cores = 0.0125,
+                                       .memory_bytes = 1 << 20};
 }
 
 TEST(about, an_agent_says_how_fast_how_complete_and_at_what_cost_it_samples)
@@ -198,7 +198,7 @@ TEST(about, an_agent_says_how_fast_how_complete_and_at_what_cost_it_samples)
         "5,\"samples\":1000,\"processes\":12,\"drops\":[{\"reason\":\"lost\",\"count\":5}],"
         "\"unwind\":{\"complete\":900,\"all\":1000,\"share\":0.9,\"ends\":[{\"reason\":"
         "\"complete\",\"count\":900},{\"reason\":\"jit\",\"count\":95}]},\"cpu_cores\":0.0125,"
-        "\"memory_bytes\":1048576}]}\n");
+        "\"memory_bytes\":1048576,\"orders\":[]}]}\n");
     HAS(get("/api/v1/session"), "\"host_profiler\":\"on\",\"host_profiler_reason\":null,");
     stop();
 }
@@ -207,7 +207,7 @@ TEST(about, an_agent_that_could_not_start_says_what_it_needs)
 {
     start();
     invent_agent();
-    agent = (struct kiln_about_agent){.state = KILN_AGENT_FAILED, .tenant = "anonymous"};
+    agent = (struct kiln_agent_status){.state = KILN_AGENT_FAILED, .tenant = "anonymous"};
     snprintf(agent.problem, sizeof(agent.problem), "CAP_BPF is missing");
     HAS(get("/api/v1/agents"), "\"state\":\"failed\",\"problem\":\"CAP_BPF is missing\",");
     HAS(get("/api/v1/agents"), "\"unwind\":{\"complete\":0,\"all\":0,\"share\":null,\"ends\":[]}");
@@ -249,7 +249,7 @@ TEST(about, a_token_of_one_tenant_is_told_nothing_of_others)
     HAS(said, "\"ingest\":null,\"drops\":[],\"store\":{\"bytes\":0,\"blocks\":0,\"log_bytes\":null,"
               "\"profiles\":0,");
     CHECK_TEXT(get("/api/v1/agents"), "{\"agents\":[]}\n");
-    agent.tenant = "shop";
+    snprintf(agent.tenant, sizeof(agent.tenant), "shop");
     HAS(get("/api/v1/agents"), "\"0123abcd\"");
     kit.headers = "Authorization: Bearer any-token\r\n";
     HAS(get("/api/v1/status"), "{\"scope\":\"server\",");
@@ -265,7 +265,8 @@ TEST(about, one_signs_in_and_is_told_what_one_may)
     start();
     open_gate();
     has_host = true;
-    agent = (struct kiln_about_agent){.state = KILN_AGENT_FAILED, .problem = "no CAP_BPF on web-1"};
+    agent =
+        (struct kiln_agent_status){.state = KILN_AGENT_FAILED, .problem = "no CAP_BPF on web-1"};
     said = get("/api/v1/session");
     HAS(said, "\"tokens\":true,\"signed_in\":false,\"access\":[],\"tenant\":null,");
     HAS(said, "\"host_profiler\":\"failed\",\"host_profiler_reason\":null"); /* to a stranger */

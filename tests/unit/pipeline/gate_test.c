@@ -200,7 +200,7 @@ TEST(gate, bad_files_say_where)
 {
     static const char *const cases[][2] = {
         {"- {token: long-enough}\n", "access"},
-        {"- {token: long-enough, access: everything}\n", "access is read, write or admin"},
+        {"- {token: long-enough, access: everything}\n", "access is read, write, control or admin"},
         {"- {token: short, access: read}\n", "at least 8 bytes"},
         {"- {access: read}\n", "either a token or its sha256"},
         {"- {token: long-enough, sha256: 00, access: read}\n", "either a token or its sha256"},

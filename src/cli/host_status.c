@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/host_status.h"
+
+#include <stdio.h>
+
+static void add_drop(struct kiln_agent_status *status, const char *reason, uint64_t count)
+{
+    kiln_agent_add_count(status->drops, &status->n_drops, KILN_AGENT_DROPS, reason, count);
+}
+
+static void tell_drops(const struct kiln_host_status *host, struct kiln_agent_status *status)
+{
+    add_drop(status, "lost", host->ends.lost - host->dropped);
+    add_drop(status, "not_published", host->dropped);
+    add_drop(status, "batches_failed", host->batches_failed);
+    add_drop(status, "foreign", host->kernel.counts[KILN_COUNT_FOREIGN]);
+}
+
+/* Of stacks that there are: threads of the kernel have none, those of 32 bits are not walked. */
+static void tell_ends(const struct kiln_end_tally *ends, struct kiln_agent_status *status)
+{
+    _Static_assert((int)KILN_ENDS <= (int)KILN_AGENT_ENDS, "each has its row");
+
+    status->complete = ends->by_end[KILN_END_COMPLETE];
+    status->all = ends->lost;
+    for (int end = 0; end < KILN_ENDS; end++) {
+        if (end != KILN_END_NO_USER && end != KILN_END_COMPAT)
+            status->all += ends->by_end[end];
+        kiln_agent_add_count(status->ends, &status->n_ends, KILN_AGENT_ENDS,
+                             kiln_end_word((enum kiln_end)end), ends->by_end[end]);
+    }
+}
+
+void kiln_host_status_tell(struct kiln_host *host, struct kiln_agent_status *status,
+                           uint64_t *ret_cpu_ns)
+{
+    struct kiln_host_status now;
+
+    kiln_host_status(host, &now);
+    status->state = now.hz ? KILN_AGENT_RUNNING : KILN_AGENT_PAUSED;
+    status->hz = now.hz;
+    status->samples = now.samples;
+    status->processes = now.processes;
+    status->memory_bytes = now.memory_bytes;
+    *ret_cpu_ns = now.cpu_ns;
+    tell_drops(&now, status);
+    tell_ends(&now.ends, status);
+}
+
+void kiln_host_status_orders(const struct kiln_orders *orders, struct kiln_agent_status *status)
+{
+    for (uint32_t i = 0; i < orders->n; i++) {
+        const struct kiln_order *order = &orders->items[i];
+
+        if (order->kind == KILN_ORDER_PAUSE &&
+            (order->target == KILN_TARGET_ALL || order->target == KILN_TARGET_HOST))
+            status->state = KILN_AGENT_PAUSED;
+        if (status->n_orders < KILN_AGENT_ORDERS)
+            snprintf(status->orders[status->n_orders++], KILN_ORDER_ID_BYTES, "%s", order->id);
+    }
+}
