@@ -59,7 +59,10 @@ void kiln_host_find_facts(struct kiln_host_facts *ret_facts)
 
 static void on_void(void *context, struct kiln_process *process)
 {
-    kiln_tables_drop_process(context, process);
+    struct host_reader *reader = context;
+
+    kiln_tables_drop_process(reader->tables, process);
+    kiln_contexts_drop(&reader->contexts, process);
 }
 
 static void on_object(void *context, struct kiln_object *object)
@@ -84,6 +87,16 @@ static int open_kernel(struct kiln_host *host, struct kiln_err *err)
     return r;
 }
 
+static int put_context(void *kernel, uint32_t pid, const struct kiln_context_place *place)
+{
+    return kiln_kernel_put_context(kernel, pid, place);
+}
+
+static void drop_context(void *kernel, uint32_t pid, uint64_t era)
+{
+    kiln_kernel_drop_context(kernel, pid, era);
+}
+
 static int open_processes(struct kiln_host *host)
 {
     struct kiln_processes_opts opts = {.env_names = host->opts.env_names,
@@ -100,7 +113,9 @@ static int open_processes(struct kiln_host *host)
                             &reader->tables);
     if (r < 0)
         return r;
-    kiln_processes_on_void(reader->processes, on_void, reader->tables);
+    reader->contexts = (struct kiln_contexts){
+        reader->processes, {put_context, drop_context, reader->kernel}, 0, 0};
+    kiln_processes_on_void(reader->processes, on_void, reader);
     kiln_processes_on_object(reader->processes, on_object, reader->tables);
     r = kiln_gather_new(host->opts.memory_bytes / GATHER_PART, &reader->gather);
     return r < 0 ? r : host_merge_new(host);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "host/contexts.h"
 #include "host/gather.h"
 #include "host/host.h"
 #include "host/merge.h"
@@ -34,6 +35,7 @@ struct host_reader {
     struct kiln_merge *merge;
     struct kiln_processes *processes;
     struct kiln_tables *tables;
+    struct kiln_contexts contexts;
     struct kiln_gather *gather;
     uint32_t hz;          /* just now: of what is being gathered */
     uint64_t began_ns;    /* monotonic: all of it was sampled since */

@@ -113,6 +113,7 @@ static void on_sample(void *context, const struct kiln_record *record)
         reader->ends.lost += record->weight;
         return;
     }
+    kiln_contexts_follow(&reader->contexts, process, record->time_ns);
     reader->walked.n = 0;
     reader->walked.end = KILN_END_NO_USER;
     if (!(record->flags & KILN_RECORD_KERNEL_THREAD))

@@ -61,6 +61,19 @@ struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel)
     return &kernel->tables;
 }
 
+int kiln_kernel_put_context(struct kiln_kernel *kernel, uint32_t pid,
+                            const struct kiln_context_place *place)
+{
+    return bpf_map_update_elem(kernel->contexts_fd, &pid, place, BPF_ANY) ? -errno : 0;
+}
+
+void kiln_kernel_drop_context(struct kiln_kernel *kernel, uint32_t pid, uint64_t era)
+{
+    struct kiln_context_place place;
+    if (bpf_map_lookup_elem(kernel->contexts_fd, &pid, &place) == 0 && place.era == era)
+        bpf_map_delete_elem(kernel->contexts_fd, &pid);
+}
+
 static int map_tables(struct kiln_kernel *kernel)
 {
     size_t bytes = (size_t)kernel->tables.n_words * 8;
@@ -148,6 +161,7 @@ static int find_maps(struct kiln_kernel *kernel)
     kernel->settings_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_settings");
     kernel->filters_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_filters");
     kernel->counts_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_counts");
+    kernel->contexts_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_contexts");
     bpf_object__for_each_map(map, kernel->object)
     {
         if (bpf_map__fd(map) != kernel->directory_fd)

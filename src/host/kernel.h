@@ -85,6 +85,11 @@ int kiln_kernel_drain(struct kiln_kernel *kernel,
 /* The tables that the programs walk by, as host/tables.h fills them. */
 struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel);
 
+/* Where the threads of a process keep their spans (host/contexts.h).  -E2BIG: too many do. */
+KILN_CHECK int kiln_kernel_put_context(struct kiln_kernel *kernel, uint32_t pid,
+                                       const struct kiln_context_place *place);
+void kiln_kernel_drop_context(struct kiln_kernel *kernel, uint32_t pid, uint64_t era);
+
 struct kiln_kernel_stats {
     uint64_t counts[KILN_COUNTS];
     uint64_t runs, run_ns; /* of the sampling program; 0 without kernel.bpf_stats_enabled */

@@ -28,7 +28,7 @@ struct kiln_kernel {
     struct kiln_table_memory tables; /* first: put and drop find the rest by it */
     struct bpf_object *object;
     struct ring_buffer *ring;
-    int program_fd, ring_fd, directory_fd, settings_fd, filters_fd, counts_fd;
+    int program_fd, ring_fd, directory_fd, settings_fd, filters_fd, counts_fd, contexts_fd;
     int stats_fd; /* open: the kernel measures; -1 */
     uint32_t ring_bytes;
     uint64_t fixed_bytes; /* of all maps but the directory, which grows */

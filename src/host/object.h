@@ -24,6 +24,7 @@
 
 #include "base/attr.h"
 #include "symbol/elf.h"
+#include "symbol/tls.h"
 
 struct kiln_cfi;
 
@@ -50,6 +51,9 @@ struct kiln_object {
     struct kiln_cfi *cfi; /* made by host/tables.c when first needed; NULL: no unwind tables;
                              closed with the file, here */
     bool cfi_tried;
+    /* of host/thread_context.c: whether it has the variable in which threads keep their span */
+    enum { KILN_SPANS_UNKNOWN, KILN_SPANS_NONE, KILN_SPANS_HERE } spans;
+    struct kiln_tls_variable spans_at;
 };
 
 struct kiln_object *kiln_object_ref(struct kiln_object *object);

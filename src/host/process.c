@@ -65,7 +65,7 @@ struct kiln_proc *kiln_proc_find(struct kiln_processes *all, uint32_t pid)
 
 void kiln_proc_void(struct kiln_processes *all, struct kiln_proc *p)
 {
-    if (all->on_void && p->pub.installed_version)
+    if (all->on_void && (p->pub.installed_version || p->pub.spans.is_placed))
         all->on_void(all->void_context, &p->pub);
 }
 

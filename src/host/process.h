@@ -110,6 +110,14 @@ struct kiln_process {
     struct kiln_process_context *context;
     /* of host/tables.c: */
     uint64_t installed_version; /* of the mappings that are in the tables; 0: none */
+    /* of host/contexts.c: */
+    struct kiln_context_watch {
+        uint64_t published_ns; /* of the context by which it was looked for; 0: never */
+        uint64_t version;      /* of the mappings in which */
+        uint64_t due_ns;       /* not again before */
+        uint64_t era;          /* for which the kernel was told */
+        bool is_placed;        /* the kernel knows */
+    } spans;
 };
 
 struct kiln_processes_opts {

@@ -17,23 +17,20 @@
  *   AnyValue        1 string  2 bool  3 int64  4 double  5 ArrayValue  (6 map, 7 bytes: left out)
  *   ArrayValue      1 AnyValue, repeated
  *
- * Memory is read through /proc/PID/mem, beneath a folder that stays with its process, and only
- * pages that /proc/PID/pagemap has in memory or in the swap: any other would be brought by a file
- * system or a handler of faults that the process itself may run, at its leisure.
+ * Memory is read by host/peek.h.
  */
 #include "host/process_context.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "codec/pb.h"
+#include "host/peek.h"
 #include "host/procfs.h"
 
 enum {
@@ -46,8 +43,6 @@ enum {
     VERSION = 2,
     ATTEMPTS = 3,
 };
-
-#define PAGE_THERE (UINT64_C(3) << 62) /* of an entry of pagemap: present, or swapped */
 
 struct header {
     char signature[8];
@@ -361,60 +356,9 @@ int kiln_process_context_find(int dir, uint64_t *ret_address)
 
 /* ---- reading ---- */
 
-struct memory {
-    int mem, pagemap;
-};
-
-static void close_memory(struct memory *memory)
+static int read_header(const struct kiln_peek *memory, uint64_t address, struct header *ret_header)
 {
-    if (memory->mem >= 0)
-        close(memory->mem);
-    if (memory->pagemap >= 0)
-        close(memory->pagemap);
-}
-
-static int open_memory(int dir, struct memory *ret_memory)
-{
-    struct memory memory = {openat(dir, "mem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW), -1};
-    int r = memory.mem < 0 ? -errno : 0;
-
-    if (r == 0) {
-        memory.pagemap = openat(dir, "pagemap", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        r = memory.pagemap < 0 ? -errno : 0;
-    }
-    if (r < 0) {
-        close_memory(&memory);
-        return r;
-    }
-    *ret_memory = memory;
-    return 0;
-}
-
-static bool is_there(const struct memory *memory, uint64_t address, uint64_t size)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
-
-    if (address + size < address || address + size > INT64_MAX)
-        return false;
-    for (uint64_t at = address / page; at <= (address + size - 1) / page; at++) {
-        if (pread(memory->pagemap, &entry, sizeof(entry), (off_t)(at * sizeof(entry))) !=
-                sizeof(entry) ||
-            !(entry & PAGE_THERE))
-            return false;
-    }
-    return true;
-}
-
-static int read_memory(const struct memory *memory, uint64_t address, void *to, size_t size)
-{
-    if (!is_there(memory, address, size))
-        return -EFAULT;
-    return pread(memory->mem, to, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
-}
-
-static int read_header(const struct memory *memory, uint64_t address, struct header *ret_header)
-{
-    int r = read_memory(memory, address, ret_header, sizeof(*ret_header));
+    int r = kiln_peek(memory, address, ret_header, sizeof(*ret_header));
 
     if (r < 0)
         return r;
@@ -423,8 +367,8 @@ static int read_header(const struct memory *memory, uint64_t address, struct hea
     return ret_header->published_ns ? 0 : -EAGAIN;
 }
 
-static int read_payload(const struct memory *memory, uint64_t address, const struct header *header,
-                        struct kiln_process_context **ret_context)
+static int read_payload(const struct kiln_peek *memory, uint64_t address,
+                        const struct header *header, struct kiln_process_context **ret_context)
 {
     size_t size = header->payload_size;
     char *payload = size <= PAYLOAD_MAX ? kiln_malloc(size + 1) : NULL;
@@ -433,7 +377,7 @@ static int read_payload(const struct memory *memory, uint64_t address, const str
 
     if (!payload)
         return size <= PAYLOAD_MAX ? -ENOMEM : KILN_E_LIMIT;
-    r = size ? read_memory(memory, header->payload, payload, size) : 0;
+    r = size ? kiln_peek(memory, header->payload, payload, size) : 0;
     if (r == 0 || r == -EFAULT) {
         /* what is freed meanwhile is no fault of the one that has taken its place */
         int again = read_header(memory, address, &after);
@@ -449,7 +393,7 @@ static int read_payload(const struct memory *memory, uint64_t address, const str
     return r;
 }
 
-static int attempt(const struct memory *memory, uint64_t address, uint64_t known_ns,
+static int attempt(const struct kiln_peek *memory, uint64_t address, uint64_t known_ns,
                    struct kiln_process_context **ret_context)
 {
     struct header header;
@@ -464,14 +408,14 @@ static int attempt(const struct memory *memory, uint64_t address, uint64_t known
 int kiln_process_context_read(int dir, uint64_t address, uint64_t known_ns,
                               struct kiln_process_context **ret_context)
 {
-    struct memory memory;
-    int r = open_memory(dir, &memory);
+    struct kiln_peek memory;
+    int r = kiln_peek_open(dir, &memory);
 
     if (r < 0)
         return r;
     r = -EAGAIN;
     for (int i = 0; i < ATTEMPTS && r == -EAGAIN; i++)
         r = attempt(&memory, address, known_ns, ret_context);
-    close_memory(&memory);
+    kiln_peek_close(&memory);
     return r;
 }

@@ -18,14 +18,12 @@
  */
 #include <errno.h>
 #include <kiln.h>
-#include <linux/memfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,23 +133,18 @@ static void put_context(struct writer *w, const struct kiln_attribute *resource,
 
 /* ---- the mapping ---- */
 
-static long memfd(unsigned flags)
-{
-    return syscall(SYS_memfd_create, "OTEL_CTX", flags);
-}
-
 /* A file that has the name and no other; -1: then the mapping must be named itself. */
 static int named_file(void)
 {
-    long fd = memfd(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 
     if (fd < 0)
-        fd = memfd(MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && ftruncate((int)fd, sizeof(struct header)) != 0) {
-        close((int)fd);
+        fd = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && ftruncate(fd, sizeof(struct header)) != 0) {
+        close(fd);
         fd = -1;
     }
-    return (int)fd;
+    return fd;
 }
 
 static int name_mapping(void)

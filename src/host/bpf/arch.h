@@ -21,8 +21,9 @@ enum {
     KILN_ARCH_USER_CS = 0x33,   /* code segment of 64-bit programs; others are 32-bit */
     KILN_ARCH_EXECVE = 59,      /* numbers of system calls */
     KILN_ARCH_EXECVEAT = 322,
-    KILN_ARCH_SIGNAL_AT = 40,  /* of the saved registers in a signal's frame, from sp */
-    KILN_ARCH_SIGNAL_REGS = 17 /* of them */
+    KILN_ARCH_SIGNAL_AT = 40,   /* of the saved registers in a signal's frame, from sp */
+    KILN_ARCH_SIGNAL_REGS = 17, /* of them */
+    KILN_ARCH_BLOCKS_AT = 8,    /* of a thread's vector of blocks, from the thread pointer */
 };
 
 /* Registers as the kernel's entry code pushes them (struct pt_regs of the UAPI). */

@@ -243,6 +243,19 @@ struct kiln_record {
     __u64 frames[];
 };
 
+/* ---- where threads keep their span: host/bpf/context.h ---- */
+
+enum { KILN_CONTEXT_GLIBC = 16, KILN_CONTEXT_MUSL = 8 };
+
+/* Of a process. */
+struct kiln_context_place {
+    __u64 era;         /* kiln_record's, else another program ran under this id */
+    __s64 offset;      /* of the variable: from the thread pointer, or in its module's block */
+    __u64 generation;  /* how new a thread's vector must be to have the block; 0: not known */
+    __u32 module;      /* 0: from the thread pointer */
+    __u32 entry_bytes; /* of the vector: KILN_CONTEXT_* */
+};
+
 /* ---- counters, one set a processor ---- */
 
 enum kiln_count {

@@ -24,6 +24,7 @@ struct kiln_settings {
     __u32 pad;
 };
 
-enum { KILN_FILTERS_MAX = 4096 }; /* entries of the filter */
+enum { KILN_CONTEXTS_MAX = 8192 }; /* processes that tell their spans */
+enum { KILN_FILTERS_MAX = 4096 };  /* entries of the filter */
 
 #endif /* KILN_HOST_BPF_SETTINGS_H */

@@ -119,6 +119,7 @@ static __always_inline void kiln_walk_stamp(struct kiln_walk_env *env, __u32 ind
 
 static void kiln_walk_frame(struct kiln_walk_env *env, __u32 n, __u64 address);
 
+#include "host/bpf/context.h"
 #include "host/walk.h"
 
 struct scratch {
@@ -137,6 +138,15 @@ struct {
     __type(key, __u32);
     __type(value, struct scratch);
 } kiln_scratch SEC(".maps");
+
+/* Where the threads of a process keep their span, by its pid. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, KILN_CONTEXTS_MAX);
+    __type(key, __u32);
+    __type(value, struct kiln_context_place);
+} kiln_contexts SEC(".maps");
 
 static __always_inline void kiln_walk_frame(struct kiln_walk_env *env, __u32 n, __u64 address)
 {
@@ -282,6 +292,19 @@ static __always_inline void take_user_stack(struct scratch *s)
     s->record.maps = s->walk.generation;
 }
 
+/* The span that the thread works for, where its process tells. */
+static __always_inline void take_context(struct scratch *s, struct task_struct *task)
+{
+    struct kiln_walk_env env = {.scratch = s};
+    struct kiln_context_place *place = bpf_map_lookup_elem(&kiln_contexts, &s->record.pid);
+    struct kiln_context_place copy;
+    if (!place)
+        return;
+    copy = *place; /* the kernel uses the memory of entries again at once */
+    if (copy.era == s->record.era && *(volatile __u64 *)&place->era == s->record.era)
+        kiln_context_read(&env, &copy, task->thread.fsbase, &s->record);
+}
+
 /* All but whose it is. */
 static __always_inline void fill_head(struct kiln_record *record, struct task_struct *task,
                                       __u32 kind, __u32 hz)
@@ -335,8 +358,10 @@ static __always_inline void take_user(struct scratch *s, const struct kiln_arch_
         record->flags |= KILN_RECORD_KERNEL_THREAD;
     } else if (task->mm) { /* none: it is on its way out */
         record->end = (__u8)take_registers(s, given, task);
-        if (!record->end)
+        if (!record->end) {
+            take_context(s, task);
             take_user_stack(s);
+        }
     }
     __u32 words = record->n_kernel + record->n_user;
     int urgent = 0;

@@ -54,7 +54,11 @@ struct fdtable {
 struct files_struct {
     struct fdtable *fdt;
 };
+struct thread_struct {
+    unsigned long fsbase; /* the thread pointer */
+};
 struct task_struct {
+    struct thread_struct thread;
     unsigned int flags;
     int pid;
     struct sched_entity se;
