@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "drawn.h"
+#include "host/contexts.h"
 #include "host/host.h"
 #include "host/process.h"
 #include "host/rewind.h"
@@ -121,6 +122,29 @@ int kiln_kernel_drain(struct kiln_kernel *kernel,
         make_wait(record);
     visit(context, record);
     return 1;
+}
+
+int kiln_kernel_put_context(struct kiln_kernel *kernel, uint32_t pid,
+                            const struct kiln_context_place *place)
+{
+    (void)kernel, (void)pid, (void)place;
+    return 0;
+}
+
+void kiln_kernel_drop_context(struct kiln_kernel *kernel, uint32_t pid, uint64_t era)
+{
+    (void)kernel, (void)pid, (void)era;
+}
+
+void kiln_contexts_follow(struct kiln_contexts *contexts, struct kiln_process *process,
+                          uint64_t now_ns)
+{
+    (void)contexts, (void)process, (void)now_ns;
+}
+
+void kiln_contexts_drop(struct kiln_contexts *contexts, struct kiln_process *process)
+{
+    (void)contexts, (void)process;
 }
 
 struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel)

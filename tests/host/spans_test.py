@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Samples are linked to the span that their thread worked for: at least 95 in 100 of those within one, none wrongly.
+
+Each way in which a program can have the variable that tells: in a library that is linked or loaded at run time, by
+descriptor, pair of words or offset, in a stripped and in a static program, with glibc and with musl; with threads, one
+span in another, and across a fork.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from host_kit import PROGRAMS, Folder, need_host, record, record_running, wait_for  # noqa: E402
+from linked import Links, linked_samples  # noqa: E402
+
+DEPTHS = {"burn_outer": 1, "burn_inner": 2, "wait_inner": 2, "burn_outside": 0, "wait_outside": 0}
+WAYS = ("spans-desc", "spans-desc-loaded", "spans-pair", "spans-pair-loaded", "spans-offset", "spans-offset-loaded",
+        "spans-stripped", "spans-static", "spans-static-pie", "spans-musl-static", "spans-musl-loaded",
+        "spans-musl-pair-loaded")
+
+
+def truth(sample):
+    """Which function burns says how deep the span is, and its id whose it is."""
+    depth = next((DEPTHS[name] for name in sample.names if name in DEPTHS), None)
+    if depth is None:
+        return None
+    return f"{int(sample.attributes['thread.id']):08x}{depth:08x}" if depth else ""
+
+
+def check_links(what, samples, least=100, first=0):
+    """`first`: samples of the moment until it is found where a program has its variable."""
+    links = Links(samples, truth)
+    enough = links.missing <= max(0.05 * (links.right + links.missing), first)
+    check(f"{what}: {links}", enough and links.right >= least, [s for s in samples if not s.span][:3])
+    check(f"{what}: none is linked wrongly", links.wrong == 0 and links.outside > 0, links.examples[:3])
+
+
+def check_ways(folder):
+    """All of them at once; each has had time to publish itself when the recording begins."""
+    ways = [way for way in WAYS if (PROGRAMS / way).exists()]
+    running = {way: subprocess.Popen([PROGRAMS / way, "600", "2"]) for way in ways}
+    try:
+        wait_for(lambda: all(publishes(process.pid) for process in running.values()))
+        rec = record_running(folder, *(process.pid for process in running.values()), seconds=5, least=100 * len(ways))
+        samples = linked_samples(rec.path)
+        for way, process in running.items():
+            check_links(way, [sample for sample in samples if sample.pid == process.pid], 20, first=10)
+        check_links("all of them", samples, 500)
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+
+
+def publishes(pid):
+    return "OTEL_CTX" in pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
+
+
+def check_fork(folder):
+    rec = record(folder, PROGRAMS / "spans-desc", "1.5", "2", "fork")
+    samples = linked_samples(rec.path)
+    pids = {sample.pid for sample in samples if sample.span}
+    check(f"a child that was forked within a span has its own: {len(pids)} processes", len(pids) == 2, rec.said)
+    links = Links(samples, truth)
+    check(f"across a fork: {links}", links.wrong == 0 and links.right > 100, links.examples[:3])
+
+
+def main():
+    need_host("spans-desc")
+    with Folder() as folder:
+        check_ways(folder)
+        check_fork(folder)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
