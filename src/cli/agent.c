@@ -203,6 +203,7 @@ static int make_host(struct agent *agent, struct kiln_err *err)
             err, -EINVAL, NULL,
             "profiling is off in the settings: there is nothing to do (see agent.enabled "
             "and profiling.cpu.enabled)");
+    plan->opts.lean = true;
     plan->opts.memory_bytes -= plan->opts.memory_bytes / 4;
     plan->opts.consumer = agent->redaction ? agent->redaction : agent->exporter;
     plan->opts.metrics = agent->metrics;

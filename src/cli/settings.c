@@ -430,14 +430,15 @@ static uint64_t or_number(uint64_t value, uint64_t instead)
     return value ? value : instead;
 }
 
-static void fill_agent(struct kiln_server_config *config)
+static void fill_agent(struct kiln_server_config *config, bool server)
 {
     struct kiln_host_settings *host = &config->set.host;
     struct kiln_agent_settings *agent = &config->set.agent;
 
     host->enabled = or_else(host->enabled, config->flags.server_alone ? "off" : "auto");
     host->frequency = (uint32_t)or_number(host->frequency, KILN_HOST_HZ);
-    host->report_interval_ns = or_number(host->report_interval_ns, KILN_HOST_EVERY_NS);
+    host->report_interval_ns =
+        or_number(host->report_interval_ns, server ? KILN_HOST_EVERY_NS : KILN_AGENT_EVERY_NS);
     host->unwind_memory = or_number(host->unwind_memory, KILN_HOST_UNWIND_BYTES);
     host->memory_limit = or_number(host->memory_limit, KILN_HOST_MEMORY_BYTES);
     host->symbol_cache_size = or_number(host->symbol_cache_size, KILN_HOST_SYMBOL_CACHE_BYTES);
@@ -578,7 +579,7 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     r = default_data_dir(config, err);
     if (r < 0 && server)
         return r;
-    fill_agent(config);
+    fill_agent(config, server);
     r = check_log(&config->set, err);
     if (r == 0)
         r = kiln_settings_list_words(config, err);

@@ -29,6 +29,7 @@ struct kiln_log;
 /* What 0 stands for. */
 #define KILN_HOST_HZ                 19u
 #define KILN_HOST_EVERY_NS           (5 * KILN_NS_PER_S)
+#define KILN_AGENT_EVERY_NS          (15 * KILN_NS_PER_S) /* where batches travel */
 #define KILN_HOST_UNWIND_BYTES       (UINT64_C(16) << 20)
 #define KILN_HOST_MEMORY_BYTES       (UINT64_C(96) << 20)
 #define KILN_HOST_SYMBOL_CACHE_BYTES (UINT64_C(256) << 20)
@@ -49,6 +50,7 @@ struct kiln_host_opts {
     const struct kiln_str *resource; /* see host/publish.h */
     uint32_t n_resource;
     bool no_names;             /* addresses alone */
+    bool lean;                 /* see host/publish.h */
     uint64_t names_wait_ns;    /* for lines and inlines, with each batch; 0: they come later */
     bool measure;              /* what the programs in the kernel cost, for as long as this runs */
     const char *names_program; /* see symbol/resolver.h; NULL: this very program */

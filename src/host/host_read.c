@@ -317,7 +317,8 @@ void *host_read(void *arg)
     struct host_reader *reader = &host->reader;
 
     reader->began_ns = reader->window_began_ns = kiln_clock_mono_ns();
-    reader->next_cut_ns = reader->began_ns + host->opts.every_ns;
+    /* The first batch comes soon: somebody may be waiting to see that it works. */
+    reader->next_cut_ns = reader->began_ns + earlier(host->opts.every_ns, KILN_HOST_EVERY_NS);
     while (!atomic_load(&host->stopping)) {
         step(host);
         sleep_a_little(host);

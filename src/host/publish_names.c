@@ -45,7 +45,7 @@ static uint32_t function_of(struct run *run, const struct kiln_name_frame *frame
 {
     const struct kiln_function function = {
         .name = publish_text(run, frame->function),
-        .system_name = publish_text(run, frame->system_name),
+        .system_name = run->publisher->opts.lean ? 0 : publish_text(run, frame->system_name),
         .filename = publish_text(run, frame->file),
         .start_line = frame->start_line,
     };
@@ -57,11 +57,12 @@ static uint32_t add_location(struct run *run, const struct kiln_name *name,
                              struct kiln_location location)
 {
     struct kiln_line lines[KILN_NAME_FRAMES_MAX];
+    bool lean = run->publisher->opts.lean;
 
     for (uint32_t i = 0; i < name->n; i++)
         lines[i] = (struct kiln_line){.function = function_of(run, name->frames + i),
                                       .line = name->frames[i].line,
-                                      .column = name->frames[i].column};
+                                      .column = lean ? 0 : name->frames[i].column};
     return kiln_builder_location(run->b, &location, lines, name->n);
 }
 

@@ -277,6 +277,21 @@ TEST(publish, functions_that_are_inlined_are_frames_and_lines_of_one_location)
     CHECK_TEXT(drawn(batch), "main;sort;swap 50000000\n");
 }
 
+TEST(publish, who_is_lean_leaves_out_what_linkers_call_functions)
+{
+    const struct kiln_publish_opts opts = {.resolver = (void *)&asked_for_perf_map, .lean = true};
+    struct kiln_publisher *publisher;
+    struct kiln_batch *batch;
+
+    CHECK_OK(kiln_publisher_new(&opts, &publisher));
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1050), in(&app, 0x1010));
+    publish_with(publisher, &batch);
+    for (uint32_t i = 0; i < batch->dict.n_functions; i++)
+        CHECK_EQ(batch->dict.functions[i].system_name, 0);
+    CHECK_TEXT(drawn(batch), "main;sort;swap 50000000\n");
+    kiln_publisher_free(publisher);
+}
+
 TEST(publish, a_stack_that_is_not_complete_says_why_at_its_root)
 {
     ADD(&shop, KILN_END_JIT, in(&app, 0x1020), in(&app, 0x1010));
