@@ -370,16 +370,21 @@ static void add_counts(const struct kiln_kernel *kernel, uint64_t counts[KILN_CO
     kiln_free(each);
 }
 
-void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats)
+uint32_t kiln_kernel_measured(int program_fd, uint64_t *ret_runs, uint64_t *ret_ns)
 {
     struct bpf_prog_info info = {0};
     uint32_t len = sizeof(info);
+    if (bpf_obj_get_info_by_fd(program_fd, &info, &len) != 0)
+        return 0;
+    *ret_runs = info.run_cnt;
+    *ret_ns = info.run_time_ns;
+    return info.verified_insns;
+}
+
+void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats)
+{
     struct kiln_kernel_stats stats = {0};
-    if (bpf_obj_get_info_by_fd(kernel->program_fd, &info, &len) == 0) {
-        stats.runs = info.run_cnt;
-        stats.run_ns = info.run_time_ns;
-        stats.verified = info.verified_insns;
-    }
+    stats.verified = kiln_kernel_measured(kernel->program_fd, &stats.runs, &stats.run_ns);
     stats.map_bytes = kernel->fixed_bytes + map_bytes(kernel->directory_fd);
     add_counts(kernel, stats.counts);
     stats.processors = atomic_load(&kernel->processors);

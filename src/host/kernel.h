@@ -59,6 +59,7 @@ struct kiln_wait_stats {
     bool attached;
     uint64_t there_ns; /* time that it was, in all */
     uint64_t period_ns;
+    uint64_t runs, run_ns; /* of the hook; 0 without kernel.bpf_stats_enabled */
 };
 /* What it sees is in counts: SWITCHES, WAITS, WAITS_MISSED.  From the thread that drains. */
 void kiln_kernel_wait_stats(const struct kiln_kernel *kernel, struct kiln_wait_stats *ret_stats);

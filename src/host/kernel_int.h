@@ -57,6 +57,9 @@ void kiln_kernel_quiet(void);
 /* What the programs are told: `settings` as it is now. */
 int kiln_kernel_tell_settings(const struct kiln_kernel *kernel);
 
+/* What the kernel measured of a program (bpf_stats); instructions that it verified. */
+uint32_t kiln_kernel_measured(int program_fd, uint64_t *ret_runs, uint64_t *ret_ns);
+
 /* ---- kernel_wait.c ---- */
 
 /* Before the programs are loaded: which of those for waits, and how large their map is. */

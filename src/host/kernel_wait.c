@@ -161,6 +161,8 @@ void kiln_kernel_wait_stats(const struct kiln_kernel *kernel, struct kiln_wait_s
         .there_ns = wait->there_ns,
         .period_ns = kernel->settings.wait_period_ns,
     };
+    if (wait->way != KILN_WAIT_WAY_NONE)
+        kiln_kernel_measured(bpf_program__fd(wait->program), &ret_stats->runs, &ret_stats->run_ns);
     if (wait->link)
         ret_stats->there_ns += kiln_clock_mono_ns() - wait->since_ns;
 }
