@@ -35,6 +35,7 @@ const struct kiln_field kiln_agent_variables[KILN_AGENT_VARIABLES] = {
     KILN_SETTING("KILN_HOST_PROFILER", TEXT, host.enabled),
     KILN_SETTING("KILN_FREQUENCY", COUNT, host.frequency),
     KILN_SETTING("OTEL_PROFILER_SAMPLING_FREQUENCY", COUNT, host.frequency),
+    KILN_SETTING("KILN_OFF_CPU", TEXT, host.off_cpu),
     KILN_SETTING("KILN_WINDOW", EITHER, host.window),
     KILN_SETTING("KILN_REPORT_INTERVAL", DURATION, host.report_interval_ns),
     KILN_SETTING("KILN_UNWIND_MEMORY", SIZE, host.unwind_memory),

@@ -250,6 +250,7 @@ static int begin(struct run *run, struct kiln_err *err)
     opts->hz = opts->hz ? opts->hz : HZ;
     opts->every_ns = opts->every_ns ? opts->every_ns : KILN_NS_PER_S;
     opts->names_wait_ns = NAMES_WAIT_NS;
+    opts->cpu_budget = 0; /* it is short, and wanted in full */
     opts->off_cpu = run->cli->args.record.off_cpu || run->cli->args.record.wall;
     opts->waits_only = run->cli->args.record.off_cpu && !run->cli->args.record.wall;
     opts->consumer = &run->tape.consumer;

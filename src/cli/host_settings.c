@@ -19,6 +19,7 @@ enum { WORDS_MAX = 1024 };
 
 #define PLAN_BYTES_MAX ((size_t)1 << 20)
 #define UNWIND_MIN     ((uint64_t)1 << 20)
+#define CPU_BUDGET     0.01 /* of one processor: what waits have a part of */
 #define MEMORY_MIN     ((uint64_t)16 << 20)
 
 /* ---- the file ---- */
@@ -26,6 +27,7 @@ enum { WORDS_MAX = 1024 };
 const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS] = {
     KILN_SETTING("enabled", TEXT, host.enabled),
     KILN_SETTING("frequency", COUNT, host.frequency),
+    KILN_SETTING("off_cpu", TEXT, host.off_cpu),
     KILN_SETTING("window", EITHER, host.window),
     KILN_SETTING("report_interval", DURATION, host.report_interval_ns),
     KILN_SETTING("unwind_memory", SIZE, host.unwind_memory),
@@ -431,24 +433,39 @@ static int plan_symbol_cache(const struct kiln_host_settings *set, struct kiln_h
 
 /* ---- all of it ---- */
 
-static int plan_switch(const char *word, struct kiln_host_plan *plan, struct kiln_err *err)
+/* 1: on; 0: off; negative: neither. */
+static int on_or_off(const char *word)
 {
     static const char *const on[] = {"on", "true", "yes"}, *const off[] = {"off", "false", "no"};
 
-    plan->wanted = true;
-    if (!word || strcmp(word, "auto") == 0)
-        return 0;
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(on); i++) {
-        if (strcmp(word, on[i]) == 0)
-            plan->needed = true;
-        else if (strcmp(word, off[i]) == 0)
-            plan->wanted = false;
-        else
-            continue;
-        return 0;
-    }
-    return kiln_err_set(err, -EINVAL, NULL, "the host profiler is auto, on or off, not \"%.40s\"",
-                        word);
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(on); i++)
+        if (strcmp(word, on[i]) == 0 || strcmp(word, off[i]) == 0)
+            return strcmp(word, on[i]) == 0;
+    return -EINVAL;
+}
+
+static int plan_switch(const char *word, struct kiln_host_plan *plan, struct kiln_err *err)
+{
+    int on = word && strcmp(word, "auto") != 0 ? on_or_off(word) : 1;
+
+    if (on < 0)
+        return kiln_err_set(err, on, NULL, "the host profiler is auto, on or off, not \"%.40s\"",
+                            word);
+    plan->wanted = on;
+    plan->needed = on && word && strcmp(word, "auto") != 0;
+    return 0;
+}
+
+static int plan_waits(const char *word, struct kiln_host_plan *plan, struct kiln_err *err)
+{
+    int on = word ? on_or_off(word) : 1;
+
+    if (on < 0)
+        return kiln_err_set(err, on, NULL, "off-CPU sampling is on or off, not \"%.40s\"", word);
+    plan->opts.off_cpu = on;
+    if (plan->opts.cpu_budget <= 0)
+        plan->opts.cpu_budget = CPU_BUDGET;
+    return 0;
 }
 
 static int plan_numbers(const struct kiln_host_settings *set, struct kiln_host_plan *plan,
@@ -483,6 +500,8 @@ int kiln_host_plan_make(const struct kiln_host_settings *set, struct kiln_host_p
     if (r == 0)
         r = plan_numbers(set, plan, err);
     if (r == 0)
+        r = plan_waits(set->off_cpu, plan, err);
+    if (r == 0)
         r = plan_window(&set->window, plan, err);
     if (r == 0)
         r = plan_filter(set, plan, err);
@@ -504,6 +523,8 @@ void kiln_host_plan_done(struct kiln_host_plan *plan)
 static const struct kiln_option host_options[] = {
     KILN_OPT("frequency", 'F', KILN_OPT_COUNT, server.host.frequency, "HZ",
              "samples a second and processor (19)"),
+    KILN_OPT("off-cpu", 0, KILN_OPT_TEXT, server.host.off_cpu, "on|off",
+             "where threads wait, and for what, too (on)"),
     KILN_OPT("window", 0, KILN_OPT_TEXT, server.host.window.text, "TIME/TIME",
              "sample so long, so often: 30s/10m (all the time)"),
     KILN_OPT("report-interval", 0, KILN_OPT_DURATION, server.host.report_interval_ns, "TIME",

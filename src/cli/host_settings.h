@@ -26,6 +26,7 @@ struct kiln_whom {
 struct kiln_host_settings {
     const char *enabled; /* "auto": where it can be; "on": or else it is an error; "off" */
     uint32_t frequency;
+    const char *off_cpu; /* "on", "off" */
     uint64_t report_interval_ns;
     struct kiln_either window; /* "30s/10m" or {length, every} */
     uint64_t unwind_memory, memory_limit;

@@ -437,6 +437,7 @@ static void fill_agent(struct kiln_server_config *config, bool server)
 
     host->enabled = or_else(host->enabled, config->flags.server_alone ? "off" : "auto");
     host->frequency = (uint32_t)or_number(host->frequency, KILN_HOST_HZ);
+    host->off_cpu = or_else(host->off_cpu, "on");
     host->report_interval_ns =
         or_number(host->report_interval_ns, server ? KILN_HOST_EVERY_NS : KILN_AGENT_EVERY_NS);
     host->unwind_memory = or_number(host->unwind_memory, KILN_HOST_UNWIND_BYTES);

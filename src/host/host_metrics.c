@@ -19,6 +19,7 @@ struct host_metrics {
     struct kiln_metric *unwind_bytes, *unwind_used;
     struct kiln_metric *batches, *batches_failed, *publish_seconds;
     struct kiln_metric *cpu_seconds, *bytes;
+    struct kiln_metric *waits, *waits_missed, *switches, *wait_period, *wait_there, *wait_seconds;
 };
 
 static void get_samples(struct host_metrics *m, struct kiln_metrics *metrics)
@@ -70,6 +71,25 @@ static void get_kernel(struct host_metrics *m, struct kiln_metrics *metrics)
                                        "Memory for unwind tables that is in use.");
 }
 
+static void get_waits(struct host_metrics *m, struct kiln_metrics *metrics)
+{
+    m->waits = kiln_metric_counter(metrics, "kiln_host_waits_total",
+                                   "Of the samples: waits of threads that did not run.");
+    m->waits_missed = kiln_metric_counter(
+        metrics, "kiln_host_missed_waits_total",
+        "Waits of which one end was seen alone: too many threads, or the hook was away.");
+    m->switches = kiln_metric_counter(metrics, "kiln_host_switches_total",
+                                      "Switches of threads while the hook for waits was there.");
+    m->wait_period = kiln_metric_gauge(
+        metrics, "kiln_host_wait_period_seconds",
+        "Waits as long as this are all taken, shorter ones in proportion to their length.");
+    m->wait_there = kiln_metric_counter(metrics, "kiln_host_wait_hook_seconds_total",
+                                        "Time that the hook for waits was there.");
+    m->wait_seconds =
+        kiln_metric_counter(metrics, "kiln_host_wait_bpf_seconds_total",
+                            "Time that the hook for waits took, where it is measured.");
+}
+
 static void get_batches(struct host_metrics *m, struct kiln_metrics *metrics)
 {
     m->batches =
@@ -93,6 +113,7 @@ int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_met
         return -ENOMEM;
     get_samples(m, metrics);
     get_kernel(m, metrics);
+    get_waits(m, metrics);
     get_batches(m, metrics);
     *ret_metrics = m;
     return 0;
@@ -130,6 +151,21 @@ static void tell_kernel(struct host_metrics *m, const struct kiln_host_status *s
     set(m->unwind_used, status->unwind_used_bytes);
 }
 
+static double seconds(uint64_t ns)
+{
+    return (double)ns / (double)KILN_NS_PER_S;
+}
+
+static void tell_waits(struct host_metrics *m, const struct kiln_kernel_stats *kernel)
+{
+    set(m->waits, kernel->counts[KILN_COUNT_WAITS]);
+    set(m->waits_missed, kernel->counts[KILN_COUNT_WAITS_MISSED]);
+    set(m->switches, kernel->counts[KILN_COUNT_SWITCHES]);
+    kiln_metric_set(m->wait_period, seconds(kernel->wait.period_ns));
+    kiln_metric_set(m->wait_there, seconds(kernel->wait.there_ns));
+    kiln_metric_set(m->wait_seconds, seconds(kernel->wait.run_ns));
+}
+
 static void tell(struct host_metrics *m, const struct kiln_host_status *status)
 {
     for (int end = 0; end < KILN_ENDS; end++)
@@ -144,6 +180,7 @@ static void tell(struct host_metrics *m, const struct kiln_host_status *status)
     kiln_metric_set(m->cpu_seconds, (double)status->cpu_ns / (double)KILN_NS_PER_S);
     set(m->bytes, status->memory_bytes);
     tell_kernel(m, status);
+    tell_waits(m, &status->kernel);
 }
 
 /* ---- what it costs ---- */
