@@ -63,6 +63,8 @@ static const struct kiln_native_endpoint endpoints[] = {
     {"POST", "/api/v1/spans", KILN_ACCESS_READ, P(TIMEOUT), kiln_native_run_windows, TOLD_MAX},
     {"GET", "/api/v1/functions", KILN_ACCESS_READ, RANGE | P(FUNCTION) | P(STEP),
      kiln_native_run_function, 0},
+    {"GET", "/api/v1/gap", KILN_ACCESS_READ, RANGE | STACKS | LINKS | P(LIMIT) | P(EXACT) | P(SORT),
+     kiln_native_run_gap, 0},
     {"GET", "/api/v1/source", KILN_ACCESS_READ, RANGE | STACKS | LINKS | P(PROFILE_ID) | P(FILE),
      kiln_native_run_source, 0},
     {"POST", "/api/v1/files", KILN_ACCESS_READ,

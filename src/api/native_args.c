@@ -258,6 +258,8 @@ static struct kiln_str *text_of(struct kiln_native_args *args, int param)
         return &args->sha256;
     case KILN_NATIVE_LABEL:
         return &args->label;
+    case KILN_NATIVE_SORT:
+        return &args->sort;
     case KILN_NATIVE_NORMALIZE:
         return &args->normalize;
     case KILN_NATIVE_LEFT_QUERY:

@@ -60,6 +60,7 @@ int kiln_native_ask(struct kiln_native_call *call, const struct kiln_native_wish
         .n_selectors = 1,
         .type = wish->type,
         .needs_type = !wish->any_type,
+        .type_wins = wish->type_wins,
         .gone = kiln_request_gone(call->request),
         .timeout_ms = args->timeout_ms,
     };

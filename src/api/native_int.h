@@ -12,8 +12,8 @@
  *   native_body.c    JSON that comes in
  *   native_told.c    what is kept of what people tell
  *   native_query.c, native_diff.c, native_labels.c, native_found.c, native_windows.c,
- *   native_function.c, native_source.c, native_services.c, native_deployments.c,
- *   native_annotations.c   questions
+ *   native_function.c, native_gap.c, native_source.c, native_services.c,
+ *   native_deployments.c, native_annotations.c   questions
  *   native_symbols.c   debug files, and what lacks names
  *   native_session.c, native_status.c, native_drops.c   about the server itself
  *   native_agents.c, native_orders.c   host profilers, and what they are told
@@ -70,7 +70,8 @@
     X(MISSING, "missing")                                                                          \
     X(HZ, "hz")                                                                                    \
     X(DURATION, "duration")                                                                        \
-    X(LABEL, "label")
+    X(LABEL, "label")                                                                              \
+    X(SORT, "sort")
 
 enum kiln_native_param {
 #define X(suffix, name) KILN_NATIVE_##suffix,
@@ -111,7 +112,7 @@ enum {
 /* What was said; what was not has its default. */
 struct kiln_native_args {
     uint64_t said; /* KILN_NATIVE_BIT()s */
-    struct kiln_str query, format, with, without, service, name, type, file, sha256;
+    struct kiln_str query, format, with, without, service, name, type, file, sha256, sort;
     uint64_t from_ns, until_ns;
     uint32_t nodes, limit;
     uint64_t step_ns, timeout_ms; /* 0: not said */
@@ -196,6 +197,7 @@ struct kiln_native_wish {
     bool no_stacks;                      /* parameters about stacks do not count */
     bool all_times;                      /* unless times were said */
     struct kiln_str type;                /* five parts; empty: what the selector says */
+    bool type_wins;                      /* over what the selector says */
 };
 KILN_CHECK int kiln_native_ask(struct kiln_native_call *call, const struct kiln_native_wish *wish,
                                struct kiln_ask **ret_ask);
@@ -306,6 +308,7 @@ int kiln_native_run_profile(struct kiln_native_call *call);
 int kiln_native_run_spans(struct kiln_native_call *call);
 int kiln_native_run_windows(struct kiln_native_call *call);
 int kiln_native_run_function(struct kiln_native_call *call);
+int kiln_native_run_gap(struct kiln_native_call *call);
 int kiln_native_run_services(struct kiln_native_call *call);
 int kiln_native_run_deployments(struct kiln_native_call *call);
 int kiln_native_run_deploy(struct kiln_native_call *call);

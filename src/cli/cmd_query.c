@@ -11,9 +11,10 @@
 /* What to show; each has its option. */
 static uint32_t count_views(const struct kiln_args *args)
 {
-    return args->query.tree + args->query.series + args->query.lines + args->query.labels +
-           args->query.services + args->query.profiles + args->query.spans + args->query.types +
-           args->query.deployments + (args->query.values != NULL) + args->query.diff;
+    return args->query.tree + args->query.series + args->query.lines + args->query.gap +
+           args->query.labels + args->query.services + args->query.profiles + args->query.spans +
+           args->query.types + args->query.deployments + (args->query.values != NULL) +
+           args->query.diff;
 }
 
 static bool is_diff(const struct kiln_args *args)
@@ -63,6 +64,8 @@ static int show(struct kiln_cli *cli)
         return kiln_query_series(cli);
     if (args->query.lines)
         return kiln_query_lines(cli);
+    if (args->query.gap)
+        return kiln_query_gap(cli);
     if (args->query.values)
         return kiln_query_list(cli, KILN_LIST_VALUES);
     if (args->query.labels)
@@ -96,6 +99,8 @@ static const struct kiln_option view_options[] = {
     KILN_OPT("series", 0, KILN_OPT_FLAG, query.series, NULL, "values over time"),
     KILN_OPT("lines", 0, KILN_OPT_FLAG, query.lines, NULL,
              "the lines of one --function, with their text where the server has it"),
+    KILN_OPT("gap", 0, KILN_OPT_FLAG, query.gap, NULL,
+             "what functions wait for: their time off processors, with what they call"),
     KILN_OPT("by", 0, KILN_OPT_LIST, query.by, "LABEL",
              "one series for each value of LABEL; may be given several times"),
     KILN_OPT("step", 0, KILN_OPT_TEXT, query.step, "TIME", "how long a bucket is: 15s"),
@@ -111,7 +116,8 @@ static const struct kiln_option view_options[] = {
              "profiles and spans with the largest values first"),
     KILN_OPT_LIMIT("show at most N rows, 0 for all (30)"),
     KILN_OPT_OF("sort", sort, orders, "BY",
-                "look at what functions spend themselves, or with what they call: total (self)"),
+                "look at what functions spend themselves, or with what they call: total (self; of "
+                "--gap total)"),
     KILN_OPT("depth", 'd', KILN_OPT_COUNT, depth, "N", "of a tree: go down N calls at most"),
     KILN_OPT("min-share", 0, KILN_OPT_PERCENT, min_share, "PERCENT",
              "of a tree: leave out what is below PERCENT of the whole (1)"),
@@ -201,7 +207,8 @@ const struct kiln_command kiln_cmd_query = {
         "A selector is a profile type and labels, in the words of PromQL: "
         "`process_cpu:cpu:nanoseconds{service_name=\"shop\", pod=~\"a|b\", env!=\"test\"}`. Three "
         "parts of a type are enough, or one (`cpu`), where only one type fits; no type at all, "
-        "where there is only one. Behind each share stands (±) how far chance may have "
+        "where there is only one. `wall` is CPU time and waits together, where both are known. "
+        "Behind each share stands (±) how far chance may have "
         "moved it, at 95%.",
     .groups = {&view_group, &choice_group, &diff_group, &check_group, &file_group,
                &kiln_group_remote},
@@ -213,11 +220,13 @@ const struct kiln_command kiln_cmd_query = {
           "what the new version costs"},
          {"kiln query 'cpu{service_name=\"shop\"}' -f encoding/json.Unmarshal --fail-above 50",
           "for CI: fail if a function takes more than half"},
-         {"kiln query 'cpu{service_name=\"shop\"}' -o /tmp/shop.svg", "a flame graph"},
+         {"kiln query 'wall{service_name=\"shop\"}' -o /tmp/shop.svg", "a flame graph"},
+         {"kiln query '{service_name=\"shop\"}' --gap", "what it waits for"},
          {"kiln query --services", "what there is"}},
     .defaults = {.limit = 30,
                  .min_share = 1,
                  .fail_on_growth = -1,
+                 .sort = KILN_QUERY_BY_USUAL,
                  .query = {.fail_above = -1},
                  .remote = {.timeout_ns = TIMEOUT_NS}},
     .run = run,

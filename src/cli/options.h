@@ -118,7 +118,7 @@ struct kiln_args {
         const char *against, *against_query, *against_version, *against_deployment;
         const char *version, *deployment;
         struct kiln_list by, functions, trace_ids, span_ids, profile_ids;
-        bool tree, series, lines, labels, services, profiles, spans, types, deployments;
+        bool tree, series, lines, gap, labels, services, profiles, spans, types, deployments;
         bool diff, self, exact, largest;
         double fail_above; /* percent; negative: not asked for */
     } query;
@@ -189,7 +189,7 @@ struct kiln_example {
     const char *text;
 };
 
-enum { KILN_GROUPS_MAX = 10, KILN_EXAMPLES_MAX = 6, KILN_OPERANDS_ANY = 255 };
+enum { KILN_GROUPS_MAX = 10, KILN_EXAMPLES_MAX = 8, KILN_OPERANDS_ANY = 255 };
 
 struct kiln_command {
     const char *name;

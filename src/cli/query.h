@@ -4,8 +4,8 @@
  *
  *   query_ask.c    options ─▶ address ─▶ the bytes of an answer
  *   query_read.c   JSON ─▶ struct kiln_said
- *   query_top.c, query_tree.c, query_series.c, query_lines.c, query_diff.c, query_list.c,
- *   query_file.c   ─▶ people
+ *   query_top.c, query_gap.c, query_tree.c, query_series.c, query_lines.c, query_diff.c,
+ *   query_list.c, query_file.c   ─▶ people
  *
  * The functions that return an exit code have printed what went wrong.
  * Threads: only the main thread.
@@ -19,6 +19,9 @@
 #include "core/type.h"
 
 struct kiln_said;
+
+/* --sort: what is said, or what is usual for what is shown. */
+enum { KILN_QUERY_BY_SELF, KILN_QUERY_BY_TOTAL, KILN_QUERY_BY_USUAL };
 
 /* ---- asking ---- */
 
@@ -78,6 +81,20 @@ struct kiln_said_side {
     struct kiln_said_basis basis;
 };
 
+/* What a function spends, and off processors on what. */
+struct kiln_said_amounts {
+    double wall, cpu, blocked, runnable, gap;
+};
+struct kiln_said_gap {
+    struct kiln_str name, file, module, kind;
+    struct kiln_said_amounts self, total;
+    struct kiln_said_array reasons; /* of double, parallel to the answer's */
+};
+struct kiln_said_reason {
+    struct kiln_str reason;
+    double value;
+};
+
 /* A row of any list: what it has not is empty. */
 struct kiln_said_row {
     struct kiln_str id, name, value, service, type, labels, version, label, source, text;
@@ -103,6 +120,9 @@ struct kiln_said {
     struct kiln_said_basis basis;
     struct kiln_said_side left, right;
     struct kiln_said_array notes, top, changes, series, rows, strings;
+    /* time off processors */
+    struct kiln_said_amounts overall;
+    struct kiln_said_array gaps, reasons;
     /* a flame graph, by its arrays: names are struct kiln_str, numbers double */
     struct kiln_said_array names, files, modules, kinds, name, depth, self, node_total;
     double other; /* -1: nothing was folded */
@@ -136,6 +156,7 @@ void kiln_query_put_function(struct kiln_table *table, struct kiln_str name, str
 /* Each asks, and prints into cli->out. */
 KILN_CHECK int kiln_query_top(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_function(struct kiln_cli *cli); /* --function with --fail-above */
+KILN_CHECK int kiln_query_gap(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_tree(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_series(struct kiln_cli *cli);
 KILN_CHECK int kiln_query_lines(struct kiln_cli *cli);

@@ -93,7 +93,7 @@ struct change {
 static struct change change_of(const struct kiln_cli *cli, const struct kiln_said *said,
                                const struct kiln_said_change *row)
 {
-    if (cli->args.sort)
+    if (cli->args.sort == KILN_QUERY_BY_TOTAL)
         return (struct change){row->left_total * said->scale, row->right_total, row->total_change,
                                row->total_noise, row->total_is_noise};
     return (struct change){row->left_self * said->scale, row->right_self, row->self_change,

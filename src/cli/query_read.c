@@ -250,6 +250,32 @@ static const struct member change_members[] = {
     END,
 };
 
+static const struct member amount_members[] = {
+    IN(kiln_said_amounts, "wall", NUMBER, wall),
+    IN(kiln_said_amounts, "cpu", NUMBER, cpu),
+    IN(kiln_said_amounts, "blocked", NUMBER, blocked),
+    IN(kiln_said_amounts, "runnable", NUMBER, runnable),
+    IN(kiln_said_amounts, "gap", NUMBER, gap),
+    END,
+};
+
+static const struct member gap_members[] = {
+    IN(kiln_said_gap, "name", TEXT, name),
+    IN(kiln_said_gap, "file", TEXT, file),
+    IN(kiln_said_gap, "module", TEXT, module),
+    IN(kiln_said_gap, "kind", TEXT, kind),
+    {"self", OBJECT, offsetof(struct kiln_said_gap, self), amount_members, 0},
+    {"total", OBJECT, offsetof(struct kiln_said_gap, total), amount_members, 0},
+    IN(kiln_said_gap, "reasons", NUMBERS, reasons),
+    END,
+};
+
+static const struct member reason_members[] = {
+    IN(kiln_said_reason, "reason", TEXT, reason),
+    IN(kiln_said_reason, "value", NUMBER, value),
+    END,
+};
+
 /* Rows of a diff and of a plain table have other members: each finds its own array. */
 static const struct member top_members[] = {
     IN(kiln_said, "functions", NUMBER, functions),
@@ -378,6 +404,11 @@ static const struct member all_members[] = {
      sizeof(struct kiln_said_line)},
     {"text", OBJECT, 0, text_members, 0},
     {"top", OBJECT, 0, top_members, 0},
+    IN(kiln_said, "functions", NUMBER, functions),
+    {"overall", OBJECT, offsetof(struct kiln_said, overall), amount_members, 0},
+    {"reasons", OBJECTS, offsetof(struct kiln_said, reasons), reason_members,
+     sizeof(struct kiln_said_reason)},
+    {"rows", OBJECTS, offsetof(struct kiln_said, gaps), gap_members, sizeof(struct kiln_said_gap)},
     IN(kiln_said, "labels", TEXTS, strings),
     ROWS("values"),
     ROWS("types"),
@@ -423,17 +454,20 @@ int kiln_said_read(struct kiln_said *said, struct kiln_str json, bool diff)
 void kiln_said_done(struct kiln_said *said)
 {
     struct kiln_said_array *arrays[] = {
-        &said->notes,      &said->top,         &said->changes,    &said->rows,   &said->strings,
-        &said->names,      &said->files,       &said->modules,    &said->kinds,  &said->name,
-        &said->depth,      &said->self,        &said->node_total, &said->series, &said->lines,
-        &said->text_lines, &said->other_files,
+        &said->notes,      &said->top,         &said->changes,    &said->rows,    &said->strings,
+        &said->names,      &said->files,       &said->modules,    &said->kinds,   &said->name,
+        &said->depth,      &said->self,        &said->node_total, &said->series,  &said->lines,
+        &said->text_lines, &said->other_files, &said->gaps,       &said->reasons,
     };
     struct kiln_said_series *series = said->series.items;
+    struct kiln_said_gap *gaps = said->gaps.items;
 
     for (uint32_t i = 0; i < said->series.n; i++) {
         kiln_free(series[i].bucket.items);
         kiln_free(series[i].value.items);
     }
+    for (uint32_t i = 0; i < said->gaps.n; i++)
+        kiln_free(gaps[i].reasons.items);
     for (size_t i = 0; i < KILN_ARRAY_LEN(arrays); i++)
         kiln_free(arrays[i]->items);
     if (said->arena.budget)

@@ -118,7 +118,7 @@ static void print(struct kiln_cli *cli, struct kiln_said *said)
     uint32_t shown = said->top.n;
     struct kiln_table table;
 
-    if (cli->args.sort && shown)
+    if (cli->args.sort == KILN_QUERY_BY_TOTAL && shown)
         qsort(rows, said->top.n, sizeof(*rows), by_total);
     if (cli->args.limit && cli->args.limit < shown)
         shown = cli->args.limit;
@@ -150,7 +150,7 @@ static int get_top(struct kiln_cli *cli, uint32_t limit, struct kiln_said *said)
 int kiln_query_top(struct kiln_cli *cli)
 {
     struct kiln_said said;
-    int code = get_top(cli, cli->args.sort ? 0 : cli->args.limit, &said);
+    int code = get_top(cli, cli->args.sort == KILN_QUERY_BY_TOTAL ? 0 : cli->args.limit, &said);
 
     if (code == 0 && !cli->args.json)
         kiln_query_say_notes(&said);

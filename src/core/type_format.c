@@ -156,18 +156,23 @@ void kiln_format_value(struct kiln_buf *out, double value, struct kiln_str unit)
     }
 }
 
-/* CPU time over time is cores; other time over time stays what it is: 340ms/s. */
+/* CPU time over time is cores, time that threads spend anyhow is threads; other time over time
+ * stays what it is: 340ms/s. */
 static void add_time_rate(struct kiln_buf *out, double share, const struct kiln_type *type)
 {
-    double cores = round3(share);
+    bool cores = kiln_str_eq(type->name, KILN_STR("process_cpu"));
+    bool threads =
+        kiln_str_eq(type->name, KILN_STR("wall")) || kiln_str_eq(type->name, KILN_STR("off_cpu"));
+    double number = round3(share);
 
-    if (!kiln_str_eq(type->name, KILN_STR("process_cpu"))) {
+    if (!cores && !threads) {
         kiln_format_value(out, share * 1e9, KILN_STR("nanoseconds"));
         kiln_buf_puts(out, "/s");
         return;
     }
-    add_number(out, cores);
-    kiln_buf_puts(out, cores == 1 ? " core" : " cores");
+    add_number(out, number);
+    kiln_buf_puts(out, cores ? " core" : " thread");
+    kiln_buf_puts(out, number == 1 ? "" : "s");
 }
 
 /* By the second, or by the minute or hour where that is less than one. */

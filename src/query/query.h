@@ -73,6 +73,7 @@ struct kiln_query {
     struct kiln_stack_choice stacks;
     bool sum_levels;          /* as Pyroscope does; else levels are averaged over time */
     bool needs_type;          /* a type must be said, or only one be there */
+    bool type_wins;           /* `type` counts, whatever the selectors say */
     const _Atomic bool *gone; /* net/server.h; NULL: somebody always waits */
     uint64_t timeout_ms;      /* what the client waits for; 0: the limit */
 };

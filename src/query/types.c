@@ -227,15 +227,15 @@ static struct kiln_str said_by_matcher(const struct kiln_ask *ask)
     return KILN_STR_NONE;
 }
 
-/* Without the matchers that only say again what the type is. */
-static void drop_matchers(struct kiln_ask *ask)
+/* Without the matchers that only say again what the type is, or all that say one. */
+static void drop_matchers(struct kiln_ask *ask, bool all)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < ask->question.n_matchers; i++) {
         const struct kiln_matcher *m = &ask->matchers[i];
 
-        if (!says_type(m) || !kiln_type_matches(&ask->type, without_delta(m->value)))
+        if (!says_type(m) || (!all && !kiln_type_matches(&ask->type, without_delta(m->value))))
             ask->matchers[kept++] = *m;
     }
     ask->question.n_matchers = kept;
@@ -257,10 +257,10 @@ int kiln_ask_set_type(struct kiln_ask *ask, const struct kiln_query *query, stru
         r = kiln_query_type(ask->question.type, &ask->type);
     if (r < 0)
         return r;
-    if (query->type.len && before_braces.len &&
+    if (query->type.len && before_braces.len && !query->type_wins &&
         !kiln_type_matches(&ask->type, without_delta(before_braces)))
         return kiln_err_set(err, KILN_E_MALFORMED, NULL, "two types are said: %.*s and %.*s",
                             KILN_STR_ARG(query->type), KILN_STR_ARG(before_braces));
-    drop_matchers(ask);
+    drop_matchers(ask, query->type_wins);
     return kiln_ask_set_parts(ask, err);
 }

@@ -20,6 +20,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+from drawn_otlp import Drawn  # noqa: E402
 from debug_files import Invented, profile, small_elf  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
 
@@ -92,6 +93,9 @@ def fill(server):
     push(server, otlp("order-service", "1.0", NOW - 3000, {"main;parse;read": 300000000, "main;parse": 500000000, "main;write": 200000000}))
     push(server, otlp("order-service", "1.1", NOW - 600, {"main;parse;read": 900000000, "main;parse": 500000000}, linked=True))
     push(server, otlp("cart", "7", NOW - 1200, {"main;serve": 60000000, "main": 40000000}, timed=True))
+    waits = Drawn()
+    waits.waits({"service.name": "bank"}, (NOW - 600) * 10**9, "main;ask;read 4000 # thread.state=blocked wait.reason=socket")
+    push(server, json.loads(waits.json()))
     push(server, profile([(Invented("ab" * 20), [0x1010, 0x1020])], "unnamed"))
 
 
@@ -124,6 +128,7 @@ CASES = {
     ("GET", "/api/v1/profiles/{id}"): [({"id": PROFILE}, {}, None)],
     ("GET", "/api/v1/spans"): [({}, {"query": ORDERS, "trace_id": TRACE}, None), ({}, {"query": ORDERS, "function": "read", "by": "trace"}, None)],
     ("POST", "/api/v1/spans"): [({}, {"timeout": "30s"}, WINDOWS)],
+    ("GET", "/api/v1/gap"): [({}, {"query": ORDERS}, None), ({}, {"query": '{service_name="bank"}', "sort": "self", "limit": "1"}, None)],
     ("GET", "/api/v1/functions"): [({}, {"query": ORDERS, "function": "read", "step": "1m"}, None)],
     ("GET", "/api/v1/source"): [
         ({}, {"query": ORDERS, "function": "parse", **RANGE}, None),

@@ -15,6 +15,7 @@ import time
 
 SOURCE = pathlib.Path(os.environ["KILN_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "tests/support"))
+from drawn_otlp import Drawn  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
 
 NOW = int(time.time())
@@ -60,6 +61,23 @@ def top():
     check(only["total"], 200)
     only = json.loads(kiln("query", "{service_name='shop'}", "--with", "^p", "--json", "--until", "now-20m"))
     check(only["total"], 300)
+
+
+def gap(server):
+    """A service that waits: wall-clock time of both parts, and what lies between."""
+    drawn, at, bank = Drawn(), (NOW - 600) * 10**9, {"service.name": "bank"}
+    drawn.profile(bank, at, "main;sum 100\nmain;ask 10")
+    drawn.waits(bank, at, "main;ask;read 4000 # thread.state=blocked wait.reason=socket\n"
+                          "main;sum;lock 800 # thread.state=blocked wait.reason=futex\nmain;sum 100 # thread.state=runnable")
+    drawn.send(server)
+    has(kiln("query", 'wall{service_name="bank"}'), r"^Wall-clock time: 6s in 10s \(0\.6 threads\)", r"^ *4s +66\.7% .* read")
+    has(kiln("query", "{service_name='bank'}", "--types"), "^wall:wall:nanoseconds:wall:nanoseconds")
+    said = kiln("query", 'cpu{service_name="bank"}', "--gap")
+    has(said, r"^on CPU 1\.1s, blocked 4\.8s \(socket 4s, futex 800ms\), runnable 100ms$", r"^ *off CPU +% +CPU",
+        r"^ *4s +81\.6% +100ms +\. +4s +socket +ask", r"^ *900ms +18\.4% +1s +100ms +800ms +futex +sum")
+    has(kiln("query", "{service_name='bank'}", "--gap", "--sort", "self", "-n", 1), r"^ *4s .* socket +read", r"\.\.\. 4 more")
+    check(json.loads(kiln("query", "{service_name='bank'}", "--gap", "--json"))["overall"]["gap"], 4_900_000_000)
+    has(kiln("query", "{service_name='shop'}", "--gap", code=3), "nothing is known of waits")
 
 
 def tree():
@@ -253,6 +271,7 @@ def main():
         nothing(folder)
         deployments()
         refusals()
+        gap(server)
         bombs(folder)
     lies()
 

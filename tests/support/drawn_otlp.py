@@ -5,10 +5,11 @@
     request.profile({"service.name": "shop"}, at_ns, '''
         main;serve;parse 30
         main;serve;draw  10 @ 0af7651916cd43dd8448eb211c80319c/b7ad6b7169203331
+        main;serve;read  10 # thread.state=blocked wait.reason=socket
     ''')
     request.send(server)
 
-A line is a stack from its root, how often it was seen, and, behind @, the trace and span that it ran under.  A profile is of CPU time
+A line is a stack from its root, how often it was seen, behind @ the trace and span that it ran under, and behind # its attributes.  A profile is of CPU time
 unless it says otherwise: each observation counts one period.
 """
 import json
@@ -38,13 +39,25 @@ class Drawn:
         return self.entry("stack", {"locationIndices": frames})
 
     def sample(self, line, period):
+        line, _, attributes = line.partition("#")
         line, _, link = line.partition("@")
         text, count = line.rsplit(None, 1)
         sample = {"stackIndex": self.stack(text.strip()), "values": [str(int(count) * period)]}
         if link:
             trace, span = link.strip().split("/")
             sample["linkIndex"] = self.entry("link", {"traceId": trace, "spanId": span})
+        if attributes:
+            sample["attributeIndices"] = [self.attribute(*pair.split("=")) for pair in attributes.split()]
         return sample
+
+    def attribute(self, key, text):
+        return self.entry("attribute", {"keyStrindex": self.string(key), "value": {"stringValue": text}})
+
+    def waits(self, resource, at_ns, text, seconds=10):
+        """Adds time off processors, in milliseconds."""
+        self.profile(resource, at_ns, text, seconds, ("off_cpu", "nanoseconds"), 1_000_000)
+        profile = self.resources[-1]["scopeProfiles"][0]["profiles"][0]
+        del profile["periodType"], profile["period"]
 
     def profile(self, resource, at_ns, text, seconds=10, kind=("cpu", "nanoseconds"), period_ns=PERIOD_NS):
         """Adds a profile of a resource with these attributes."""

@@ -28,9 +28,9 @@ struct world {
     uint32_t n;
     uint64_t serial;
     int64_t n_alone; /* samples that are like no other */
-    bool no_times; /* no sample has one */
-    bool rolls;    /* much is merged, and most questions are about all samples of a series */
-    bool names;    /* programs have build ids, and names come later: world_names.c */
+    bool no_times;   /* no sample has one */
+    bool rolls;      /* much is merged, and most questions are about all samples of a series */
+    bool names;      /* programs have build ids, and names come later: world_names.c */
     bool named[WORLD_TENANTS][WORLD_BUILDS][WORLD_ADDRESSES]; /* what has a symbol now */
 };
 

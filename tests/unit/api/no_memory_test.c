@@ -35,6 +35,7 @@ static const struct wish native[] = {
      "{\"query\":\"cpu\",\"windows\":[{\"from\":1772362800,\"until\":1772366401}]}"},
     {"/api/v1/functions?query=cpu&function=main&" RANGE, NULL},
     {"/api/v1/query?query=cpu&format=timeline&" RANGE, NULL},
+    {"/api/v1/gap?query=cpu&" RANGE, NULL},
     {"/api/v1/source?query=cpu&function=main&" RANGE, NULL},
     {"/api/v1/files?format=json", "main;parse;read 3\nmain;write 1\n"},
     {"/api/v1/files?format=timeline",

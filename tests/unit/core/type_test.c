@@ -313,6 +313,8 @@ TEST(format, cpu_time_over_time_is_cores)
     CHECK_TEXT(rate_text(10e9, "process_cpu", "nanoseconds", 10, false), "1 core");
     CHECK_TEXT(rate_text(10e6, "process_cpu", "nanoseconds", 10, false), "0.001 cores");
     CHECK_TEXT(rate_text(10e6, "process_cpu", "microseconds", 10, false), "1 core");
+    CHECK_TEXT(rate_text(34e9, "wall", "nanoseconds", 10, false), "3.4 threads");
+    CHECK_TEXT(rate_text(10e9, "off_cpu", "nanoseconds", 10, false), "1 thread");
     CHECK_TEXT(rate_text(3.4e9, "mutex", "nanoseconds", 10, false), "340ms/s");
 }
 
