@@ -134,7 +134,8 @@ static int filter(int scratch)
 
 int kiln_confine(const struct kiln_confinement *to)
 {
-    int r = close_others(to->fd, to->scratch >= 0 ? to->scratch : to->fd);
+    int last = to->last > to->fd ? to->last : to->scratch >= 0 ? to->scratch : to->fd;
+    int r = close_others(to->fd, last);
 
     (void)setsid();
     if (r == 0)

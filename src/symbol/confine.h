@@ -20,6 +20,7 @@
 struct kiln_confinement {
     int fd;                 /* stays open */
     int scratch;            /* fd + 1: may be written at offsets and cut; -1: there is none */
+    int last;               /* all up to this one stay open; 0: no more than these */
     uint64_t scratch_bytes; /* that it may have */
     size_t memory_bytes;    /* may be taken on top of what there is */
     uint32_t files;         /* descriptors that may be open at once */

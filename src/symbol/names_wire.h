@@ -41,6 +41,8 @@ enum {
     KILN_WIRE_TEXT = 4096,
     KILN_WIRE_SOCKET = 3, /* the child's descriptors */
     KILN_WIRE_SCRATCH = 4,
+    KILN_WIRE_MAPS = 5,
+    KILN_WIRE_PAGEMAP = 6,
 };
 
 struct kiln_names_greeting {

@@ -9,6 +9,8 @@
  * until they are asked for again.  After some time without an ask it ends.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,6 +22,7 @@
 #include "symbol/names.h"
 #include "symbol/resolver_int.h"
 #include "symbol/section.h"
+#include "symbol/spill.h"
 
 enum {
     KEPT_MAX = 48,
@@ -28,7 +31,8 @@ enum {
     WANTS_MAX = 64, /* of one ask */
     PENDING_MAX = 8192,
     READY_BYTES = 4 << 20,
-    STEP_MS = 20, /* of work between asks, and of the pause behind it */
+    STEP_MS = 20,   /* of work between asks, and of the pause behind it */
+    IDLE_MS = 2000, /* without an ask: then memory goes back */
 };
 
 struct kept {
@@ -45,6 +49,8 @@ struct kept {
 struct child {
     struct kiln_names_greeting greeting;
     struct kiln_scratch scratch;
+    struct kiln_spill spill;
+    bool spills;
     struct kept kept[KEPT_MAX];
     uint32_t n_kept, n_others;
     uint64_t now;
@@ -498,6 +504,21 @@ static void work(struct child *child)
     (void)!kiln_name_cache_put(&child->ready, &key, &name, &name);
 }
 
+/* Nothing is left to do.  Tables stay, but not in memory. */
+static bool rest(struct child *child)
+{
+    uint32_t rest_ms = child->greeting.rest_ms;
+
+    if (rest_ms > IDLE_MS && child->spills) {
+        if (is_asked(IDLE_MS))
+            return true;
+        malloc_trim(0);
+        (void)kiln_spill(&child->spill);
+        rest_ms -= IDLE_MS;
+    }
+    return is_asked(rest_ms);
+}
+
 /* Works until it is asked.  False: nobody asked for so long that it can end. */
 static bool wait_for_ask(struct child *child)
 {
@@ -514,7 +535,38 @@ static bool wait_for_ask(struct child *child)
         work(child);
     }
     (void)!say_working(child, 0);
-    return is_asked(child->greeting.rest_ms);
+    return rest(child);
+}
+
+/* A file of /proc about this process, at the place that it has.  False: it cannot be had. */
+static bool open_at(const char *path, int at)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fd == at)
+        return fd >= 0;
+    return dup2(fd, at) == at && close(fd) == 0;
+}
+
+/* Tables that are not in use go to the end of the scratch file, which is kept free for them. */
+static void open_spill(struct child *child)
+{
+    struct kiln_scratch *scratch = &child->scratch;
+    const uint64_t room = 2 * child->greeting.memory, max = scratch->max - 2 * room;
+    struct kiln_spill spill = {.scratch = scratch->fd,
+                               .maps = KILN_WIRE_MAPS,
+                               .pagemap = KILN_WIRE_PAGEMAP,
+                               .next = max,
+                               .end = max + room,
+                               .cut = max + 2 * room};
+
+    if (scratch->max < 4 * room || !open_at("/proc/self/maps", KILN_WIRE_MAPS) ||
+        !open_at("/proc/self/pagemap", KILN_WIRE_PAGEMAP) || kiln_spill_open(&spill) < 0)
+        return;
+    scratch->max = max;
+    scratch->shared = true;
+    child->spill = spill;
+    child->spills = true;
 }
 
 static int greet(struct child *child)
@@ -532,9 +584,11 @@ static int greet(struct child *child)
         child->greeting.scratch = 0;
     child->scratch.fd = KILN_WIRE_SCRATCH;
     child->scratch.max = child->greeting.scratch;
+    open_spill(child);
     r = kiln_confine(&(struct kiln_confinement){
         .fd = KILN_WIRE_SOCKET,
         .scratch = child->greeting.scratch ? KILN_WIRE_SCRATCH : -1,
+        .last = child->spills ? KILN_WIRE_PAGEMAP : 0,
         .scratch_bytes = child->greeting.scratch,
         .memory_bytes = child->greeting.memory,
         .files = FILES_MAX,

@@ -68,7 +68,7 @@ static void give_place(struct kiln_scratch *scratch, uint64_t at)
     scratch->n--;
     memmove(&scratch->parts[i], &scratch->parts[i + 1],
             (scratch->n - i) * sizeof(scratch->parts[0]));
-    if (scratch->n == 0)
+    if (scratch->n == 0 && !scratch->shared)
         (void)!ftruncate(scratch->fd, 0);
 }
 

@@ -19,7 +19,8 @@ enum { KILN_SCRATCH_PARTS = 64 };
 
 /* A file that several sections, of several ELF files, put inflated bytes into. */
 struct kiln_scratch {
-    int fd;       /* borrowed; read and written at offsets; cut to nothing when nobody uses it */
+    int fd;       /* borrowed; read and written at offsets; cut to nothing when nobody uses it, */
+    bool shared;  /* unless somebody else has what is behind: */
     uint64_t max; /* bytes */
     uint32_t n;
     struct kiln_scratch_part {
