@@ -36,6 +36,7 @@ const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS] = {
     KILN_SETTING("symbol_cache_size", SIZE, host.symbol_cache_size),
     KILN_SETTING("environment", EITHER, host.environment),
     KILN_SETTING("resource", EITHER, host.resource),
+    KILN_SETTING("identity", NODE, host.identity),
     KILN_SETTING("listen", TEXT, agent.listen),
     KILN_SETTING("socket", TEXT, agent.socket),
     KILN_SETTING("server", TEXT, agent.server),
@@ -509,11 +510,17 @@ int kiln_host_plan_make(const struct kiln_host_settings *set, struct kiln_host_p
         r = plan_environment(&set->environment, plan, err);
     if (r == 0)
         r = plan_symbol_cache(set, plan, err);
-    return r < 0 ? r : plan_resource(&set->resource, plan, err);
+    if (r == 0)
+        r = plan_resource(&set->resource, plan, err);
+    if (r == 0)
+        r = kiln_identity_rules_read(set->identity, &plan->rules, err);
+    plan->opts.rules = plan->rules;
+    return r;
 }
 
 void kiln_host_plan_done(struct kiln_host_plan *plan)
 {
+    kiln_identity_rules_free(plan->rules);
     kiln_arena_done(&plan->arena);
     *plan = (struct kiln_host_plan){0};
 }

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "host/host.h"
+#include "host/identity_rules.h"
 
 struct kiln_option_group;
 
@@ -33,8 +34,9 @@ struct kiln_host_settings {
     const char *symbol_cache; /* NULL: where caches are; "off" */
     uint64_t symbol_cache_size;
     struct kiln_whom only, except;
-    struct kiln_either environment; /* names; "none" */
-    struct kiln_either resource;    /* "name=value,name=value", or a map */
+    struct kiln_either environment;   /* names; "none" */
+    struct kiln_either resource;      /* "name=value,name=value", or a map */
+    const struct kiln_node *identity; /* rules, see host/identity_rules.h */
     /* `profiling` of the file: what it says in place of `enabled` and `frequency`; and what is for
      * others */
     const struct kiln_node *profiling, *cpu_enabled, *cpu_interval, *alloc;
@@ -47,6 +49,7 @@ KILN_CHECK int kiln_host_settings_read(struct kiln_host_settings *set, struct ki
 struct kiln_host_plan {
     struct kiln_host_opts opts;
     struct kiln_host_filter filter;
+    struct kiln_identity_rules *rules;
     struct kiln_arena arena; /* whatever the two point to */
     struct kiln_budget budget;
     bool wanted; /* not "off" */
@@ -65,7 +68,7 @@ void kiln_host_plan_done(struct kiln_host_plan *plan);
 #define KILN_OPT_ENV_NAMES                                                                         \
     KILN_OPT("env-names", 0, KILN_OPT_TEXT, server.host.environment.text, "NAMES",                 \
              "variables of processes that may be read, or none (OTEL_SERVICE_NAME, "               \
-             "OTEL_RESOURCE_ATTRIBUTES)")
+             "OTEL_RESOURCE_ATTRIBUTES, and some that tell of versions)")
 #define KILN_OPT_SYMBOL_CACHE                                                                      \
     KILN_OPT("symbol-cache", 0, KILN_OPT_TEXT, server.host.symbol_cache, "DIR",                    \
              "keep names of functions there, or off (/var/cache/kiln/symbols, or below "           \

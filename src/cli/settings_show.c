@@ -228,6 +228,9 @@ void kiln_settings_format(const struct kiln_server_config *config, struct kiln_b
     if (set->agent.headers)
         kiln_buf_printf(out, "# agent.export.headers: not shown, see %s:%u\n", config->file_name,
                         set->agent.headers->key_line);
+    if (set->host.identity)
+        kiln_buf_printf(out, "# agent.identity: not shown, see %s:%u\n", config->file_name,
+                        set->host.identity->key_line);
     if (set->scrape)
         kiln_buf_printf(out, "# scrape: not shown, see %s:%u\n", config->file_name,
                         set->scrape->key_line);

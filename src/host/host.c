@@ -101,6 +101,7 @@ static int open_processes(struct kiln_host *host)
 {
     struct kiln_processes_opts opts = {.env_names = host->opts.env_names,
                                        .n_env_names = host->opts.n_env_names,
+                                       .rules = host->opts.rules,
                                        .memory_bytes = host->opts.memory_bytes / PROCESSES_PART,
                                        .metrics = host->opts.metrics};
     struct host_reader *reader = &host->reader;

@@ -24,6 +24,7 @@
 #include "host/reason.h"
 #include "pipeline/pipeline.h"
 
+struct kiln_identity_rules;
 struct kiln_log;
 
 /* What 0 stands for. */
@@ -47,7 +48,8 @@ struct kiln_host_opts {
     const struct kiln_host_filter *filter; /* NULL: everybody */
     const char *const *env_names;          /* see host/process.h */
     uint32_t n_env_names;
-    const struct kiln_str *resource; /* see host/publish.h */
+    const struct kiln_identity_rules *rules; /* see host/identity_rules.h; may be NULL */
+    const struct kiln_str *resource;         /* see host/publish.h */
     uint32_t n_resource;
     bool no_names;             /* addresses alone */
     bool lean;                 /* see host/publish.h */

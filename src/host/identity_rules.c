@@ -204,6 +204,8 @@ static int read_rules(struct kiln_identity_rules *rules, const struct kiln_node 
     uint32_t n = list ? list->n : 0;
     int r = 0;
 
+    if (list && list->kind != KILN_NODE_LIST)
+        return kiln_node_fail(list, KILN_E_MALFORMED, err, "this must be a list of rules");
     if (n > RULES_MAX)
         return kiln_node_fail(list, KILN_E_MALFORMED, err, "there are at most %d rules", RULES_MAX);
     rules->rules = kiln_arena_alloc(&rules->arena, (n + 1) * sizeof(*rules->rules));

@@ -11,8 +11,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "context_maker.h"
 #include "fake_proc.h"
-#include "host/process_int.h"
+#include "host/identity_int.h"
 #include "test.h"
 
 static struct fake_proc fake;
@@ -200,6 +201,186 @@ TEST(identity, nothing_of_the_environment_is_read_where_nothing_is_allowed)
     begin(none, 0);
     fake_proc_write(&fake, 7, "environ", "OTEL_SERVICE_NAME=cart", 22);
     CHECK_TEXT(said("service.name"), "thread");
+    end();
+}
+
+/* ---- what it is called, by how much is to be believed ---- */
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void check_service(const char *service)
+{
+    struct kiln_record record = {.pid = 7, .tid = 7, .start_ns = 5000000000, .era = 1};
+
+    CHECK_OK(kiln_processes_new(&(struct kiln_processes_opts){.proc = fake.dir}, &processes));
+    CHECK_STR(kiln_identity_service(
+                  kiln_process_identity(processes, kiln_processes_of(processes, &record))),
+              service);
+    kiln_processes_free(processes);
+}
+
+TEST(identity, a_service_is_named_by_whoever_knows_best)
+{
+    begin(NULL, 0);
+    kiln_processes_free(processes);
+    check_service("unknown");
+    fake_proc_link(&fake, 7, "exe", "/usr/bin/python3.11");
+    check_service("python3.11");
+    fake_proc_text(&fake, 7, "cgroup", "0::/docker/" ID "\n");
+    check_service("python3.11");
+    fake_proc_text(&fake, 1, "root/var/lib/docker/containers/" ID "/config.v2.json",
+                   "{\"Name\":\"/shop-web-1\"}");
+    check_service("shop-web-1");
+    fake_proc_text(&fake, 1, "root/var/lib/docker/containers/" ID "/config.v2.json",
+                   "{\"Name\":\"/shop-web-1\",\"Config\":{\"Labels\":"
+                   "{\"com.docker.compose.service\":\"web\"}}}");
+    check_service("web");
+    fake_proc_text(&fake, 7, "cgroup", "0::/docker/" ID "/system.slice/nginx.service\n");
+    check_service("nginx");
+    fake_proc_publish(&fake, 7, "service.name=unknown_service:python", 1);
+    check_service("nginx");
+    fake_proc_publish(&fake, 7, "service.name=published", 2);
+    check_service("published");
+    fake_proc_text(&fake, 7, "environ", "OTEL_RESOURCE_ATTRIBUTES=service.name=attribute");
+    check_service("attribute");
+    fake_proc_write(&fake, 7, "environ",
+                    "OTEL_SERVICE_NAME=named\0OTEL_RESOURCE_ATTRIBUTES=service.name=attribute", 68);
+    check_service("named");
+    CHECK_OK(kiln_processes_new(&(struct kiln_processes_opts){.proc = fake.dir}, &processes));
+    end();
+}
+
+TEST(identity, where_it_runs_is_known_better_than_it_says)
+{
+    begin(NULL, 0);
+    fake_proc_text(&fake, 7, "cgroup", "0::/docker/" ID "\n");
+    fake_proc_text(&fake, 1, "root/var/lib/docker/containers/" ID "/config.v2.json",
+                   "{\"Name\":\"/web\",\"Config\":{\"Image\":\"r:5000/shop/web:1.2@sha256:0\"}}");
+    fake_proc_publish(&fake, 7,
+                      "container.id=forged,process.executable.path=/forged,team=a,"
+                      "process.command_line=secret,process.command_args=[a secret],"
+                      "process.environment_variable.KEY=secret,vcs.ref.head.revision=12ab",
+                      1);
+    CHECK_TEXT(said("container.id"), ID);
+    CHECK_TEXT(said("container.name"), "web");
+    CHECK_TEXT(said("container.runtime"), "docker");
+    CHECK_TEXT(said("container.image.name"), "r:5000/shop/web");
+    CHECK_TEXT(said("container.image.tag"), "1.2");
+    CHECK_TEXT(said("service.version"), "1.2");
+    CHECK_TEXT(said("team"), "a");
+    CHECK_TEXT(said("git.commit"), "12ab");
+    CHECK_STR(kiln_identity_container_id(identity()), ID);
+    CHECK_STR(kiln_identity_container_name(identity()), "web");
+    for (uint32_t i = 0; i < identity()->n_attrs; i++)
+        CHECK(!strstr(identity()->attrs[i].value, "secret"));
+    end();
+}
+
+TEST(identity, of_a_pod)
+{
+    begin(NULL, 0);
+    fake_proc_text(&fake, 7, "cgroup",
+                   "0::/kubepods.slice/kubepods-pod11111111_2222_3333_4444_555555555555.slice/"
+                   "cri-containerd-" ID ".scope\n");
+    fake_proc_text(&fake, 1,
+                   "root/run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
+                   "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"web\","
+                   "\"io.kubernetes.cri.sandbox-name\":\"web-0\","
+                   "\"io.kubernetes.cri.sandbox-namespace\":\"shop\"}}");
+    CHECK_TEXT(said("k8s.pod.uid"), "11111111-2222-3333-4444-555555555555");
+    CHECK_TEXT(said("k8s.pod.name"), "web-0");
+    CHECK_TEXT(said("k8s.namespace.name"), "shop");
+    CHECK_TEXT(said("k8s.container.name"), "web");
+    CHECK_TEXT(said("service.name"), "web");
+    CHECK_TEXT(said("service.namespace"), "shop");
+    end();
+}
+
+/* ---- versions of runtimes ---- */
+
+static void check_runtime(const char *exe, const char *environment, const char *name,
+                          const char *version)
+{
+    fake_proc_link(&fake, 7, "exe", exe);
+    fake_proc_text(&fake, 7, "environ", environment);
+    drawn_exec(processes, 7, "x");
+    CHECK_TEXT(said("process.runtime.name"), name);
+    CHECK_TEXT(said("process.runtime.version"), version);
+    CHECK_TEXT(said("runtime.version"), version);
+}
+
+TEST(identity, runtimes_have_versions)
+{
+    begin(NULL, 0);
+    check_runtime("/usr/bin/python3.11", "", "cpython", "3.11");
+    check_runtime("/usr/bin/python3.11", "PYTHON_VERSION=3.11.4", "cpython", "3.11.4");
+    check_runtime("/usr/bin/python3.9", "PYTHON_VERSION=3.11.4", "cpython", "3.9");
+    check_runtime("/root/.nvm/versions/node/v20.1.0/bin/node", "", "nodejs", "20.1.0");
+    check_runtime("/usr/local/bin/node", "NODE_VERSION=18.2.0", "nodejs", "18.2.0");
+    fake_proc_text(&fake, 7, "root/usr/local/bin/.keep", "");
+    fake_proc_text(&fake, 7, "root/usr/local/include/node/node_version.h",
+                   "#define NODE_MAJOR_VERSION 18\n#define NODE_MINOR_VERSION 3\n"
+                   "#define NODE_PATCH_VERSION 1\n");
+    check_runtime("/usr/local/bin/node", "NODE_VERSION=18.2.0", "nodejs", "18.3.1");
+    check_runtime("/usr/lib/jvm/java-17/bin/java", "", "java", "");
+    fake_proc_text(&fake, 7, "root/usr/lib/jvm/java-17/bin/.keep", "");
+    fake_proc_text(&fake, 7, "root/usr/lib/jvm/java-17/release",
+                   "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"17.0.9\"\n");
+    check_runtime("/usr/lib/jvm/java-17/bin/java", "", "java", "17.0.9");
+    check_runtime("/usr/bin/javac", "JAVA_VERSION=17", "", "");
+    check_runtime("/usr/bin/pythonic", "", "", "");
+    end();
+}
+
+TEST(identity, a_child_that_is_gone_belongs_to_whoever_it_came_from)
+{
+    begin(NULL, 0);
+    fake_proc_link(&fake, 7, "exe", "/bin/a");
+    fake_proc_text(&fake, 7, "environ", "OTEL_SERVICE_NAME=cart");
+    fake_proc_text(&fake, 7, "cgroup", "0::/docker/" ID "\n");
+    CHECK_TEXT(said("service.name"), "cart");
+    drawn_fork(processes, 7, 8);
+    {
+        struct kiln_process *p = drawn_sample(processes, 8, 6000000000, 1);
+
+        CHECK_STR(kiln_identity_service(kiln_process_identity(processes, p)), "cart");
+        CHECK_STR(kiln_identity_container_id(p->identity), ID);
+    }
+    drawn_fork(processes, 7, 9);
+    drawn_exec(processes, 9, "other");
+    {
+        struct kiln_process *p = drawn_sample(processes, 9, 6000000000, 1);
+
+        CHECK_STR(kiln_identity_service(kiln_process_identity(processes, p)), "other");
+        CHECK_STR(kiln_identity_container_id(p->identity), ID);
+    }
+    end();
+}
+
+TEST(identity, rules_have_the_last_word)
+{
+    struct kiln_identity_rules *rules;
+    struct kiln_config *config;
+
+    begin(NULL, 0);
+    CHECK_OK(kiln_config_parse(KILN_STR("- match: {process.executable.name: a, env:TIER: '*'}\n"
+                                        "  set: {service.name: 'shop-{1}', process.command: ''}\n"),
+                               &config, NULL));
+    CHECK_OK(kiln_identity_rules_read(kiln_config_root(config), &rules, NULL));
+    kiln_processes_free(processes);
+    CHECK_OK(kiln_processes_new(&(struct kiln_processes_opts){.proc = fake.dir, .rules = rules},
+                                &processes));
+    fake_proc_link(&fake, 7, "exe", "/bin/a");
+    fake_proc_text(&fake, 7, "cmdline", "a");
+    fake_proc_write(&fake, 7, "environ", "OTEL_SERVICE_NAME=x\0TIER=front\0", 31);
+    CHECK_STR(kiln_identity_service(identity()), "shop-front");
+    CHECK_TEXT(said("service.name"), "shop-front");
+    CHECK_TEXT(said("process.command"), "");
+    CHECK_TEXT(said("process.environment_variable.TIER"), "");
+    kiln_processes_free(processes);
+    kiln_identity_rules_free(rules);
+    kiln_config_free(config);
+    CHECK_OK(kiln_processes_new(&(struct kiln_processes_opts){.proc = fake.dir}, &processes));
     end();
 }
 
