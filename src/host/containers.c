@@ -285,11 +285,20 @@ static void read_pod(int root, int host, struct kiln_container_draft *draft)
         kiln_container_say(draft, KILN_CONTAINER_POD, kiln_str_of(name));
 }
 
+/* That of the first process, or where it is not for us to see, our own. */
+static int open_host(int proc)
+{
+    int host = openat(proc, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    return host < 0 && errno == EACCES ? openat(proc, "self/root", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                                       : host;
+}
+
 static struct known *learn(struct kiln_containers *containers, int proc, int dir,
                            const struct kiln_place *place)
 {
     struct kiln_container_draft *draft = kiln_calloc(1, sizeof(*draft));
-    int host = openat(proc, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int host = open_host(proc);
     int root = place->pod_uid[0] ? openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     struct known *known = NULL;
 
