@@ -176,6 +176,8 @@ def check_secrets(folder):
                     executable=program), Agent(folder, *words) as agent:
         check("the program is there, by the name it has for itself",
               wait_for(lambda: '"burn_leaf"' in top(server.http, "planted")), agent.said())
+        check("what a program publishes names it here, too", wait_for(lambda: '"functions"' in top(server.http, "published")),
+              agent.said())
         server.stop()
         check("while the server is away, requests wait on disk",
               wait_for(lambda: agent.metric("kiln_export_spool_files") > 1), agent.said())
