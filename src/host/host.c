@@ -175,6 +175,7 @@ static void free_all(struct kiln_host *host)
 
     for (uint32_t i = 0; i < host->n_queue; i++)
         kiln_gathering_free(host->queue[i]);
+    host_orders_free(host);
     kiln_merge_free(reader->merge);
     kiln_gather_free(reader->gather);
     kiln_publisher_free(host->publisher);
@@ -219,6 +220,8 @@ int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_ho
     if (r == 0)
         r = host_metrics_new(opts->metrics, &host->metrics);
     if (r == 0)
+        r = host_orders_new(host);
+    if (r == 0)
         r = open_processes(host);
     if (r == 0)
         r = open_publisher(host);
@@ -236,7 +239,7 @@ int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_ho
 
 /* ---- while it runs ---- */
 
-static void wake_reader(struct kiln_host *host)
+void host_wake_reader(struct kiln_host *host)
 {
     if (write(host->wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         return; /* it is awake already */
@@ -247,7 +250,7 @@ int kiln_host_set_rate(struct kiln_host *host, uint32_t hz)
     if (hz > KILN_HOST_HZ_MAX)
         return -ERANGE;
     atomic_store(&host->want_hz, hz);
-    wake_reader(host);
+    host_wake_reader(host);
     return 0;
 }
 
@@ -266,7 +269,7 @@ void kiln_host_finish(struct kiln_host *host)
     if (host->finished)
         return;
     atomic_store(&host->stopping, true);
-    wake_reader(host);
+    host_wake_reader(host);
     pthread_join(host->reading, NULL);
     pthread_join(host->publishing, NULL);
     host->finished = true;

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "fleet/order.h"
 #include "host/kernel.h"
 #include "host/reason.h"
 #include "pipeline/pipeline.h"
@@ -81,6 +82,13 @@ void kiln_host_stop(struct kiln_host *host);
 /* Samples a second and processor, from now on; 0: none. */
 KILN_CHECK int kiln_host_set_rate(struct kiln_host *host, uint32_t hz);
 
+/*
+ * Orders that hold from now on, and no others: who is sampled more often for a while, and who not
+ * at all.  Copied; those that are for other hosts are passed over.
+ */
+KILN_CHECK int kiln_host_set_orders(struct kiln_host *host, const struct kiln_order *orders,
+                                    uint32_t n);
+
 struct kiln_host_status {
     uint64_t samples;           /* gathered so far */
     uint64_t processes;         /* of which samples came, in the last interval */
@@ -89,7 +97,11 @@ struct kiln_host_status {
     struct kiln_kernel_stats kernel;
     uint64_t unwind_bytes, unwind_used_bytes;
     uint64_t names_asked, names_missing; /* distinct places that have no name */
-    uint32_t hz;                         /* just now */
+    uint32_t hz;                         /* just now, of processes without an order */
+    uint32_t clock_hz;                   /* just now, of those with the highest rate */
+    uint32_t orders, boosted, paused;    /* that are followed; processes that they are for */
+    bool all_paused;
+    uint64_t paused_samples; /* that were not taken, by order */
     uint64_t cpu_ns; /* of its threads and of what finds names; not of the kernel's programs */
     uint64_t memory_bytes; /* of all of that, and of the programs' maps */
     uint64_t dropped;      /* of those lost: gathered, but not published in time */

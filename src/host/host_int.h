@@ -14,6 +14,7 @@
 #include "host/publish.h"
 #include "host/rewind.h"
 #include "host/sideband.h"
+#include "host/steer.h"
 #include "host/wait_control.h"
 #include "symbol/resolver.h"
 
@@ -37,7 +38,9 @@ struct host_reader {
     struct kiln_tables *tables;
     struct kiln_contexts contexts;
     struct kiln_gather *gather;
-    uint32_t hz;          /* just now: of what is being gathered */
+    struct kiln_steer *steer;
+    uint32_t hz;          /* just now: of processes without an order */
+    uint32_t clock_hz;    /* just now: of the clocks */
     uint64_t began_ns;    /* monotonic: all of it was sampled since */
     uint64_t horizon_ns;  /* everything before was shown */
     uint64_t next_cut_ns; /* when a batch is due */
@@ -48,11 +51,19 @@ struct host_reader {
     struct kiln_wait_control waits;
     bool has_waits;         /* that were wanted and that this kernel has */
     uint64_t waits_from_ns; /* those that began before are not of this recording */
+    uint64_t paused;        /* samples of processes that an order leaves alone; not in the kernel */
     struct kiln_walked walked;
     struct kiln_gframe frames[FRAMES_MAX];
 };
 
 struct host_metrics;
+
+/* On their way to the reader. */
+struct host_orders {
+    struct kiln_order *list;
+    uint32_t n;
+    bool is_new;
+};
 
 struct kiln_host {
     struct kiln_host_opts opts;
@@ -76,11 +87,26 @@ struct kiln_host {
     bool closed; /* nothing will be queued any more */
     uint32_t in_flight;
     uint64_t dropped; /* samples that the publisher did not get to */
+    struct host_orders orders;
     struct kiln_host_status status;
 };
 
 /* Where the reader sees what the kernel wrote, in order of time. */
 KILN_CHECK int host_merge_new(struct kiln_host *host);
+
+/* ---- host_orders.c ---- */
+
+KILN_CHECK int host_orders_new(struct kiln_host *host);
+void host_orders_free(struct kiln_host *host);
+/* Takes new orders, and ends what is over. */
+void host_orders_step(struct kiln_host *host, uint64_t now_ns);
+/* Whether a record counts; what does not is counted as such. */
+bool host_orders_want(struct host_reader *reader, const struct kiln_record *record,
+                      const struct kiln_identity *identity);
+void host_orders_event(struct host_reader *reader, const struct kiln_event *event);
+
+/* The reader looks at everything soon. */
+void host_wake_reader(struct kiln_host *host);
 
 /* The threads. */
 void *host_read(void *host);

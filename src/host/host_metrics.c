@@ -13,6 +13,7 @@
 struct host_metrics {
     struct kiln_metric *ends[KILN_ENDS];
     struct kiln_metric *samples, *lost, *dropped, *success, *processes, *rate;
+    struct kiln_metric *clock, *boosted, *paused, *paused_samples;
     struct kiln_metric *raw, *raw_held, *filtered, *foreign;
     struct kiln_metric *late, *early;
     struct kiln_metric *bpf_seconds, *bpf_runs, *bpf_bytes;
@@ -44,6 +45,19 @@ static void get_samples(struct host_metrics *m, struct kiln_metrics *metrics)
                                   "Samples and events that came after a later one was handled.");
     m->early = kiln_metric_counter(metrics, "kiln_host_early_total",
                                    "Samples and events that were handled early, for want of room.");
+}
+
+static void get_orders(struct host_metrics *m, struct kiln_metrics *metrics)
+{
+    m->clock =
+        kiln_metric_gauge(metrics, "kiln_host_clock_hertz",
+                          "Ticks a second and processor, for whoever is sampled most often.");
+    m->boosted = kiln_metric_gauge(metrics, "kiln_host_boosted_processes",
+                                   "Processes that are sampled more often, by order.");
+    m->paused = kiln_metric_gauge(metrics, "kiln_host_paused_processes",
+                                  "Processes that are not sampled, by order.");
+    m->paused_samples = kiln_metric_counter(metrics, "kiln_host_paused_samples_total",
+                                            "Samples that were not taken, by order.");
 }
 
 static void get_kernel(struct host_metrics *m, struct kiln_metrics *metrics)
@@ -112,6 +126,7 @@ int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_met
     if (!m)
         return -ENOMEM;
     get_samples(m, metrics);
+    get_orders(m, metrics);
     get_kernel(m, metrics);
     get_waits(m, metrics);
     get_batches(m, metrics);
@@ -134,6 +149,14 @@ void host_metrics_batch(struct host_metrics *metrics, double seconds)
 static void set(struct kiln_metric *metric, uint64_t value)
 {
     kiln_metric_set(metric, (double)value);
+}
+
+static void tell_orders(struct host_metrics *m, const struct kiln_host_status *status)
+{
+    set(m->clock, status->clock_hz);
+    set(m->boosted, status->boosted);
+    set(m->paused, status->paused);
+    set(m->paused_samples, status->paused_samples);
 }
 
 static void tell_kernel(struct host_metrics *m, const struct kiln_host_status *status)
@@ -179,6 +202,7 @@ static void tell(struct host_metrics *m, const struct kiln_host_status *status)
     set(m->batches_failed, status->batches_failed);
     kiln_metric_set(m->cpu_seconds, (double)status->cpu_ns / (double)KILN_NS_PER_S);
     set(m->bytes, status->memory_bytes);
+    tell_orders(m, status);
     tell_kernel(m, status);
     tell_waits(m, &status->kernel);
 }
@@ -216,11 +240,13 @@ void host_tell(struct kiln_host *host)
     struct kiln_tables_stats tables;
     struct kiln_host_status status;
     struct kiln_kernel_stats kernel;
+    struct kiln_steer_stats steer;
     uint64_t dropped;
 
     kiln_kernel_stats(reader->kernel, &kernel);
     host_wait_look(host, &kernel);
     kiln_tables_stats(reader->tables, &tables);
+    kiln_steer_stats(reader->steer, &steer);
     pthread_mutex_lock(&host->lock);
     status = (struct kiln_host_status){
         .samples = reader->samples,
@@ -232,6 +258,12 @@ void host_tell(struct kiln_host *host)
         .unwind_bytes = tables.bytes,
         .unwind_used_bytes = tables.used_bytes,
         .hz = reader->hz,
+        .clock_hz = reader->clock_hz,
+        .orders = steer.orders,
+        .boosted = steer.boosted,
+        .paused = steer.paused,
+        .all_paused = steer.all_paused,
+        .paused_samples = reader->paused + kernel.counts[KILN_COUNT_PAUSED],
         .cpu_ns = cpu_ns(host),
         .memory_bytes = memory_bytes(host, &kernel),
     };

@@ -5,8 +5,7 @@
  * the other, so that all that was written before the first of them is in order and can be shown
  * (host/merge.h).
  *
- * What was gathered is cut off every `every_ns`, and wherever the rate changes.  A change stands
- * the clocks still, shows what is left, cuts, and starts them anew.
+ * What was gathered is cut off every `every_ns`, and wherever the rate changes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -113,6 +112,8 @@ static void on_sample(void *context, const struct kiln_record *record)
         reader->ends.lost += record->weight;
         return;
     }
+    if (!host_orders_want(reader, record, identity))
+        return;
     kiln_contexts_follow(&reader->contexts, process, record->time_ns);
     reader->walked.n = 0;
     reader->walked.end = KILN_END_NO_USER;
@@ -139,6 +140,7 @@ static void on_event(void *context, const struct kiln_event *event)
 {
     struct host_reader *reader = context;
 
+    host_orders_event(reader, event);
     kiln_processes_apply(reader->processes, event);
 }
 
@@ -214,10 +216,33 @@ static uint32_t rate_at(struct kiln_host *host, uint64_t now)
     return (now - host->reader.window_began_ns) % opts->window_every_ns < opts->window_ns ? hz : 0;
 }
 
-static void change_rate(struct kiln_host *host, uint32_t hz)
+/* What holds now, by settings, windows and orders. */
+static struct kiln_steer_rates rates_at(struct kiln_host *host, uint64_t now)
+{
+    struct kiln_steer_rates rates = {0, 0};
+
+    if (atomic_load(&host->want_hz))
+        rates = kiln_steer_rates(host->reader.steer, rate_at(host, now), 0);
+    if (host->opts.waits_only)
+        rates.clock_hz = 0;
+    return rates;
+}
+
+/* From clocks that run to others: they stand for a moment, no longer. */
+static int go_on(struct kiln_host *host, struct kiln_steer_rates to)
 {
     struct host_reader *reader = &host->reader;
-    int r = reader->hz ? kiln_kernel_set_rate(reader->kernel, 0) : 0;
+    int r = kiln_kernel_set_rates(reader->kernel, to.hz, to.clock_hz);
+
+    look(reader);
+    cut(host, reader->horizon_ns);
+    return r;
+}
+
+static int stop_or_start(struct kiln_host *host, struct kiln_steer_rates to)
+{
+    struct host_reader *reader = &host->reader;
+    int r = reader->clock_hz ? kiln_kernel_set_rate(reader->kernel, 0) : 0;
 
     if (reader->hz) {
         reader->hz = 0;
@@ -225,15 +250,24 @@ static void change_rate(struct kiln_host *host, uint32_t hz)
     }
     if (r == 0)
         finish(host);
-    if (r == 0 && hz && !host->opts.waits_only)
-        r = kiln_kernel_set_rate(reader->kernel, hz);
+    if (r == 0 && to.clock_hz)
+        r = kiln_kernel_set_rates(reader->kernel, to.hz, to.clock_hz);
+    reader->began_ns = kiln_clock_mono_ns();
+    return r;
+}
+
+static void change_rate(struct kiln_host *host, struct kiln_steer_rates to)
+{
+    struct host_reader *reader = &host->reader;
+    int r = reader->clock_hz && to.clock_hz ? go_on(host, to) : stop_or_start(host, to);
+
     if (r < 0)
         kiln_log(host->opts.log, KILN_LOG_WARN, "the rate of sampling cannot be changed", "reason",
                  "%s", kiln_err_text(r), NULL);
-    reader->hz = hz;
-    host_wait_rate(host, hz);
+    reader->hz = to.hz;
+    reader->clock_hz = to.clock_hz;
+    host_wait_rate(host, to.hz);
     host_wait_turn(host);
-    reader->began_ns = kiln_clock_mono_ns();
     reader->next_cut_ns = reader->began_ns + host->opts.every_ns;
 }
 
@@ -263,6 +297,7 @@ static int wait_ms(const struct kiln_host *host)
     uint64_t due =
         earlier(earlier(reader->next_cut_ns, reader->next_tell_ns), window_turns_ns(host, now));
 
+    due = earlier(due, kiln_steer_turns_ns(reader->steer));
     due = earlier(due, reader->has_waits && reader->hz ? reader->waits.turn_ns : UINT64_MAX);
     return due > now ? (int)((due - now) / KILN_NS_PER_MS) + 1 : 0;
 }
@@ -284,14 +319,15 @@ static void sleep_a_little(struct kiln_host *host)
 static void step(struct kiln_host *host)
 {
     struct host_reader *reader = &host->reader;
+    struct kiln_steer_rates rates;
     uint64_t now;
-    uint32_t hz;
 
     look(reader);
     now = kiln_clock_mono_ns();
-    hz = rate_at(host, now);
-    if (hz != reader->hz)
-        change_rate(host, hz);
+    host_orders_step(host, now);
+    rates = rates_at(host, now);
+    if (rates.hz != reader->hz || rates.clock_hz != reader->clock_hz)
+        change_rate(host, rates);
     else
         host_wait_turn(host);
     if (now >= reader->next_cut_ns) {
@@ -323,7 +359,7 @@ void *host_read(void *arg)
         step(host);
         sleep_a_little(host);
     }
-    change_rate(host, 0);
+    change_rate(host, (struct kiln_steer_rates){0, 0});
     host_tell(host);
     host_queue_close(host);
     return NULL;

@@ -162,6 +162,7 @@ static int find_maps(struct kiln_kernel *kernel)
     kernel->filters_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_filters");
     kernel->counts_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_counts");
     kernel->contexts_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_contexts");
+    kernel->rates_fd = bpf_object__find_map_fd_by_name(kernel->object, "kiln_rates");
     bpf_object__for_each_map(map, kernel->object)
     {
         if (bpf_map__fd(map) != kernel->directory_fd)
@@ -211,6 +212,7 @@ static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opt
         .raw_per_s = opts->raw_per_s ? opts->raw_per_s : RAW_PER_S,
         .wake_bytes = kernel->ring_bytes / 4,
         .hz = opts->hz,
+        .clock_hz = opts->hz,
     };
     kiln_kernel_wait_settings(kernel, opts->hz ? opts->hz : 1);
     int rc = kiln_kernel_set_filter(kernel, opts->filter, err);
@@ -263,26 +265,74 @@ static int set_clock(int fd, uint64_t period_ns)
     return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 }
 
-int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
+static int set_clocks(struct kiln_kernel *kernel, uint64_t period_ns)
 {
-    if (hz > KILN_HOST_HZ_MAX)
-        return -EINVAL;
     int rc = 0;
-    uint64_t period_ns = hz ? KILN_NS_PER_S / hz : 0;
-    pthread_mutex_lock(&kernel->lock);
-    kernel->hz = hz;
-    if (hz) {
-        kernel->clocks.attr.sample_period = period_ns;
-        kernel->settings.hz = hz;
-        rc = kiln_kernel_tell_settings(kernel);
-    }
     for (uint32_t cpu = 0; cpu < kernel->clocks.n; cpu++) {
         int failed =
             kernel->clocks.fds[cpu] >= 0 ? set_clock(kernel->clocks.fds[cpu], period_ns) : 0;
         rc = rc ? rc : failed;
     }
+    return rc;
+}
+
+/* The clocks stand while the settings change, so that each record says the rate it was taken at. */
+int kiln_kernel_set_rates(struct kiln_kernel *kernel, uint32_t hz, uint32_t clock_hz)
+{
+    if (hz > clock_hz || clock_hz > KILN_HOST_HZ_MAX)
+        return -EINVAL;
+    pthread_mutex_lock(&kernel->lock);
+    int rc = set_clocks(kernel, 0);
+    kernel->hz = clock_hz;
+    if (rc == 0 && clock_hz) {
+        kernel->clocks.attr.sample_period = KILN_NS_PER_S / clock_hz;
+        kernel->settings.hz = hz;
+        kernel->settings.clock_hz = clock_hz;
+        rc = kiln_kernel_tell_settings(kernel);
+        if (rc == 0)
+            rc = set_clocks(kernel, kernel->clocks.attr.sample_period);
+    }
     pthread_mutex_unlock(&kernel->lock);
     return rc;
+}
+
+int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz)
+{
+    return kiln_kernel_set_rates(kernel, hz, hz);
+}
+
+/* ---- rates of processes ---- */
+
+/* That there are some is told before the first and after the last. */
+static int count_rates(struct kiln_kernel *kernel, uint32_t n)
+{
+    bool changes = !kernel->n_rates != !n;
+    kernel->n_rates = n;
+    kernel->settings.rates = n > 0;
+    return changes ? kiln_kernel_tell_settings(kernel) : 0;
+}
+
+int kiln_kernel_put_rate(struct kiln_kernel *kernel, uint32_t pid, uint32_t hz)
+{
+    pthread_mutex_lock(&kernel->lock);
+    int rc = 0;
+    if (bpf_map_update_elem(kernel->rates_fd, &pid, &hz, BPF_EXIST) != 0) {
+        rc = count_rates(kernel, kernel->n_rates + 1);
+        if (rc == 0 && bpf_map_update_elem(kernel->rates_fd, &pid, &hz, BPF_ANY) != 0)
+            rc = -errno;
+        if (rc < 0)
+            (void)count_rates(kernel, kernel->n_rates - 1);
+    }
+    pthread_mutex_unlock(&kernel->lock);
+    return rc;
+}
+
+void kiln_kernel_drop_rate(struct kiln_kernel *kernel, uint32_t pid)
+{
+    pthread_mutex_lock(&kernel->lock);
+    if (bpf_map_delete_elem(kernel->rates_fd, &pid) == 0)
+        (void)count_rates(kernel, kernel->n_rates - 1);
+    pthread_mutex_unlock(&kernel->lock);
 }
 
 /* ---- open, close ---- */

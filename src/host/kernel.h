@@ -45,6 +45,15 @@ void kiln_kernel_close(struct kiln_kernel *kernel);
 
 /* 0: the clocks stand still. */
 KILN_CHECK int kiln_kernel_set_rate(struct kiln_kernel *kernel, uint32_t hz);
+/*
+ * The same with clocks that run faster, for processes that have rates of their own; all others are
+ * sampled at `hz`, which may be 0.
+ */
+KILN_CHECK int kiln_kernel_set_rates(struct kiln_kernel *kernel, uint32_t hz, uint32_t clock_hz);
+/* A process' own rate, at most the clocks'; 0: it is paused.  -E2BIG: there are too many. */
+KILN_CHECK int kiln_kernel_put_rate(struct kiln_kernel *kernel, uint32_t pid, uint32_t hz);
+/* It has none any more. */
+void kiln_kernel_drop_rate(struct kiln_kernel *kernel, uint32_t pid);
 
 /* ---- waits ---- */
 

@@ -29,12 +29,14 @@ struct kiln_kernel {
     struct bpf_object *object;
     struct ring_buffer *ring;
     int program_fd, ring_fd, directory_fd, settings_fd, filters_fd, counts_fd, contexts_fd;
+    int rates_fd;
     int stats_fd; /* open: the kernel measures; -1 */
     uint32_t ring_bytes;
     uint64_t fixed_bytes; /* of all maps but the directory, which grows */
     pthread_mutex_t lock;
     struct kiln_percpu clocks;
-    uint32_t hz; /* 0: they stand */
+    uint32_t hz;      /* of the clocks; 0: they stand */
+    uint32_t n_rates; /* entries of the map, at most */
     _Atomic uint32_t processors;
     struct kiln_settings settings;
     struct kernel_wait wait;

@@ -4,8 +4,6 @@
  * publishes, and what it publishes keeps the rules.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -16,76 +14,22 @@
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "codec/otlp_check.h"
-#include "host/host.h"
+#include "host_keeper.h"
 #include "test.h"
 
-/* ---- a consumer that keeps everything ---- */
-
-struct keeper {
-    struct kiln_consumer consumer;
-    pthread_mutex_t lock;
-    struct kiln_batch *batches[256];
-    uint32_t n;
-    _Atomic int code; /* what it says */
-};
-
-static void keep(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
-{
-    struct keeper *keeper = (struct keeper *)consumer;
-    struct kiln_outcome outcome = {.code = keeper->code};
-
-    pthread_mutex_lock(&keeper->lock);
-    if (keeper->n < 256)
-        keeper->batches[keeper->n++] = kiln_batch_ref(delivery->batch);
-    pthread_mutex_unlock(&keeper->lock);
-    kiln_delivery_end(delivery, &outcome);
-}
-
-static struct keeper keeper = {.consumer.consume = keep, .lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void forget(void)
-{
-    while (keeper.n)
-        kiln_batch_unref(keeper.batches[--keeper.n]);
-    keeper.code = 0;
-}
-
-/* ---- the profiler ---- */
-
-static struct kiln_host *start(struct kiln_host_opts opts)
-{
-    struct kiln_err err = {0};
-    struct kiln_host *host;
-    int r;
-
-    forget();
-    opts.consumer = &keeper.consumer;
-    opts.names_program = getenv("KILN");
-    opts.no_names = !opts.names_program;
-    opts.every_ns = opts.every_ns ? opts.every_ns : 300 * KILN_NS_PER_MS;
-    opts.hz = opts.hz ? opts.hz : 199;
-    r = kiln_host_start(&opts, &host, &err);
-    if (r == -EPERM || r == -ENOSYS || r == -EOPNOTSUPP || r == -EACCES) {
-        printf("skipped: %s\n", err.text);
-        exit(77);
-    }
-    if (r < 0)
-        print_error("%s\n", err.text);
-    CHECK_OK(r);
-    return host;
-}
+/* ---- what is published ---- */
 
 static void check_rules(void)
 {
     struct kiln_check_opts strict = {
         .dupes = true, .orphans = true, .sample_shapes = true, .strict = true};
 
-    for (uint32_t i = 0; i < keeper.n; i++) {
+    for (uint32_t i = 0; i < kiln_kept.n; i++) {
         struct kiln_check *check;
         struct kiln_buf bytes;
 
         kiln_buf_init(&bytes, 64 << 20);
-        CHECK_OK(kiln_otlp_encode(keeper.batches[i], NULL, &bytes, NULL));
+        CHECK_OK(kiln_otlp_encode(kiln_kept.batches[i], NULL, &bytes, NULL));
         CHECK_OK(kiln_otlp_check(kiln_buf_str(&bytes), &strict, &check, NULL));
         for (uint32_t k = 0; k < check->n_findings; k++)
             print_error("%s: %s\n", check->findings[k].where, check->findings[k].text);
@@ -144,8 +88,8 @@ static struct found look_for(const char *key, const char *value, const char *tex
 {
     struct found found = {0};
 
-    for (uint32_t i = 0; i < keeper.n; i++) {
-        const struct kiln_batch *batch = keeper.batches[i];
+    for (uint32_t i = 0; i < kiln_kept.n; i++) {
+        const struct kiln_batch *batch = kiln_kept.batches[i];
 
         for (uint32_t r = 0; r < batch->n_resources; r++) {
             const struct kiln_resource *resource = &batch->resources[r];
@@ -230,7 +174,7 @@ static void run(const char *program, const char *first, const char *second)
 
 TEST(host, a_function_that_burns_is_found_by_name_with_its_whole_stack)
 {
-    struct kiln_host *host = start((struct kiln_host_opts){0});
+    struct kiln_host *host = kiln_kept_start((struct kiln_host_opts){0});
     struct kiln_host_status status;
     struct found found, ours; /* all of this process, which has the profiler's threads too */
 
@@ -245,16 +189,16 @@ TEST(host, a_function_that_burns_is_found_by_name_with_its_whole_stack)
     CHECK(found.with * 10 > ours.with * 7);
     CHECK(found.incomplete * 20 < found.all);
     CHECK(status.samples >= (uint64_t)found.all);
-    CHECK_EQ(status.batches, keeper.n);
+    CHECK_EQ(status.batches, kiln_kept.n);
     CHECK_EQ(status.batches_failed, 0);
     CHECK(status.names_asked > status.names_missing);
     check_rules();
-    forget();
+    kiln_kept_forget();
 }
 
 TEST(host, a_process_that_lives_for_a_moment_is_there_with_its_name)
 {
-    struct kiln_host *host = start((struct kiln_host_opts){0});
+    struct kiln_host *host = kiln_kept_start((struct kiln_host_opts){0});
     struct found found;
 
     for (int i = 0; i < 5; i++)
@@ -264,13 +208,13 @@ TEST(host, a_process_that_lives_for_a_moment_is_there_with_its_name)
     CHECK(found.all > 20);
     CHECK(found.with * 10 > found.all * 7);
     check_rules();
-    forget();
+    kiln_kept_forget();
 }
 
 TEST(host, code_made_at_run_time_has_the_name_of_the_perf_map_and_else_none)
 {
     void (*code)(uint64_t) = make_code();
-    struct kiln_host *host = start((struct kiln_host_opts){0});
+    struct kiln_host *host = kiln_kept_start((struct kiln_host_opts){0});
     char path[64];
     FILE *map;
 
@@ -284,22 +228,22 @@ TEST(host, code_made_at_run_time_has_the_name_of_the_perf_map_and_else_none)
     CHECK(map != NULL);
     fprintf(map, "%llx 1000 made_at_run_time\n", (unsigned long long)(uintptr_t)code);
     fclose(map);
-    host = start((struct kiln_host_opts){0});
+    host = kiln_kept_start((struct kiln_host_opts){0});
     burn_made_code(code, 600);
     kiln_host_stop(host);
     unlink(path);
     CHECK(look_for("service.name", "host_host", "burn_made_code;made_at_run_time").with > 30);
     check_rules();
-    for (uint32_t i = 0; i < keeper.n; i++)
-        for (uint32_t l = 0; l < keeper.batches[i]->dict.n_locations; l++)
-            CHECK_NE(keeper.batches[i]->dict.locations[l].address >> 12, (uintptr_t)code >> 12);
+    for (uint32_t i = 0; i < kiln_kept.n; i++)
+        for (uint32_t l = 0; l < kiln_kept.batches[i]->dict.n_locations; l++)
+            CHECK_NE(kiln_kept.batches[i]->dict.locations[l].address >> 12, (uintptr_t)code >> 12);
     munmap((void *)(uintptr_t)code, 4096);
-    forget();
+    kiln_kept_forget();
 }
 
 TEST(host, while_the_rate_is_zero_nothing_is_sampled)
 {
-    struct kiln_host *host = start((struct kiln_host_opts){.paused = true});
+    struct kiln_host *host = kiln_kept_start((struct kiln_host_opts){.paused = true});
     struct kiln_host_status status;
 
     burn_known_outer(300);
@@ -310,17 +254,18 @@ TEST(host, while_the_rate_is_zero_nothing_is_sampled)
     burn_known_outer(500);
     kiln_host_stop(host);
     CHECK(look_for("service.name", "host_host", "burn_known_outer").with > 50);
-    for (uint32_t i = 0; i < keeper.n; i++)
-        CHECK_EQ(keeper.batches[i]->profiles[0].period, KILN_NS_PER_S / 499);
-    forget();
+    for (uint32_t i = 0; i < kiln_kept.n; i++)
+        CHECK_EQ(kiln_kept.batches[i]->profiles[0].period, KILN_NS_PER_S / 499);
+    kiln_kept_forget();
 }
 
 TEST(host, in_windows_it_rests_between_them)
 {
-    struct kiln_host *host = start((struct kiln_host_opts){.every_ns = KILN_NS_PER_S,
-                                                           .window_ns = 200 * KILN_NS_PER_MS,
-                                                           .window_every_ns = 3600 * KILN_NS_PER_S,
-                                                           .hz = 499});
+    struct kiln_host *host =
+        kiln_kept_start((struct kiln_host_opts){.every_ns = KILN_NS_PER_S,
+                                                .window_ns = 200 * KILN_NS_PER_MS,
+                                                .window_every_ns = 3600 * KILN_NS_PER_S,
+                                                .hz = 499});
     struct kiln_host_status status;
 
     burn_known_outer(700);
@@ -329,20 +274,20 @@ TEST(host, in_windows_it_rests_between_them)
     kiln_host_stop(host);
     CHECK(status.samples > 0);
     CHECK_EQ(status.hz, 0);
-    CHECK(keeper.n > 0);
-    forget();
+    CHECK(kiln_kept.n > 0);
+    kiln_kept_forget();
 }
 
 TEST(host, a_consumer_that_refuses_is_counted)
 {
-    struct kiln_host *host = start((struct kiln_host_opts){0});
+    struct kiln_host *host = kiln_kept_start((struct kiln_host_opts){0});
     struct kiln_host_status status;
 
-    keeper.code = -ENOSPC;
+    kiln_kept.code = -ENOSPC;
     burn_known_outer(500);
     kiln_host_finish(host);
     kiln_host_status(host, &status);
     kiln_host_stop(host);
     CHECK(status.batches_failed > 0);
-    forget();
+    kiln_kept_forget();
 }

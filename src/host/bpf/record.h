@@ -265,6 +265,8 @@ enum kiln_count {
     KILN_COUNT_RAW,          /* of the samples: raw ones */
     KILN_COUNT_RAW_HELD,     /* misses without a slice, by the rate limit */
     KILN_COUNT_FOREIGN,      /* of processes that the agent's PID namespace does not have */
+    KILN_COUNT_PAUSED,       /* of processes that an order left alone */
+    KILN_COUNT_NS,           /* time that taking samples of the clocks took */
     KILN_COUNT_SWITCHES,     /* of threads, that the hook for waits saw */
     KILN_COUNT_WAITS,        /* of the samples: waits */
     KILN_COUNT_WAITS_MISSED, /* waits of which one end was seen alone */

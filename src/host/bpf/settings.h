@@ -17,14 +17,19 @@ struct kiln_settings {
     __u32 filter_exclude; /* else only who is found is wanted */
     __u32 raw_per_s;      /* a processor */
     __u32 wake_bytes;     /* in the ring: the reader is woken */
-    __u32 hz;             /* at which the clocks run */
+    __u32 hz;             /* of processes that no order is for */
     __u64 wait_period_ns; /* waits as long as this are all taken, shorter ones by chance */
     __u64 wait_rate;      /* 2^64 / wait_period_ns */
     __u32 stamp_mask;     /* sets of stamps - 1: a power of two - 1 */
+    __u32 clock_hz;       /* at which the clocks run */
+    __u32 rates;          /* some processes have rates of their own */
     __u32 pad;
 };
 
-enum { KILN_CONTEXTS_MAX = 8192 }; /* processes that tell their spans */
-enum { KILN_FILTERS_MAX = 4096 };  /* entries of the filter */
+enum {
+    KILN_CONTEXTS_MAX = 8192, /* processes that tell their spans */
+    KILN_FILTERS_MAX = 4096,  /* entries of the filter */
+    KILN_RATES_MAX = 16384,   /* processes with rates of their own */
+};
 
 #endif /* KILN_HOST_BPF_SETTINGS_H */

@@ -73,12 +73,17 @@ struct {
     __type(value, struct counts);
 } kiln_counts SEC(".maps");
 
-static __always_inline void count(__u32 which)
+static __always_inline void count_by(__u32 which, __u64 n)
 {
     __u32 zero = 0;
     struct counts *counts = bpf_map_lookup_elem(&kiln_counts, &zero);
     if (counts && which < KILN_COUNTS)
-        counts->n[which]++;
+        counts->n[which] += n;
+}
+
+static __always_inline void count(__u32 which)
+{
+    count_by(which, 1);
 }
 
 /* ---- what the walk asks for ---- */
@@ -127,6 +132,7 @@ struct scratch {
     struct kiln_registers registers;
     __u64 tokens_ns; /* of raw records: time that was saved up for them */
     __u64 tokens_at; /* when that was counted */
+    __u64 ticks;     /* of the clock */
     struct kiln_record record;
     __u64 words[WORDS]; /* the record's frames, then the rest of it */
 };

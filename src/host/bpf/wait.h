@@ -26,6 +26,7 @@
 #define KILN_HOST_BPF_WAIT_H
 
 #include "host/bpf/filter.h"
+#include "host/bpf/rates.h"
 #include "host/bpf/take.h"
 
 enum {
@@ -169,7 +170,8 @@ static __always_inline void take_wait(__u64 *context, struct task_struct *task,
                                       const struct kiln_settings *settings, const struct wait *wait)
 {
     struct scratch *s = scratch_of(KILN_KIND_WAIT);
-    if (!s || !kiln_filter_passes(settings, task) || !take_ids(s, task, settings))
+    if (!s || !kiln_filter_passes(settings, task) || kiln_rate_is_paused(settings, task) ||
+        !take_ids(s, task, settings))
         return;
     fill_head(&s->record, task, KILN_KIND_WAIT, 0);
     fill_reason(&s->record, task, wait->blocked);

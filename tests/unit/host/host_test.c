@@ -92,6 +92,23 @@ static void make_wait(struct kiln_record *record)
     record->wait_file = S_IFIFO >> 12;
 }
 
+int kiln_kernel_set_rates(struct kiln_kernel *kernel, uint32_t hz, uint32_t fastest_hz)
+{
+    (void)hz;
+    return kiln_kernel_set_rate(kernel, fastest_hz);
+}
+
+int kiln_kernel_put_rate(struct kiln_kernel *kernel, uint32_t pid, uint32_t hz)
+{
+    (void)kernel, (void)pid, (void)hz;
+    return 0;
+}
+
+void kiln_kernel_drop_rate(struct kiln_kernel *kernel, uint32_t pid)
+{
+    (void)kernel, (void)pid;
+}
+
 int kiln_kernel_fd(const struct kiln_kernel *kernel)
 {
     (void)kernel;
