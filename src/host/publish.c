@@ -14,6 +14,9 @@
  * different addresses become the same location where addresses do not leave the host (the kernel's
  * and those of JIT code).
  *
+ * A wait is always in the scheduler: its frames are left out, so that the leaf says where in the
+ * kernel the thread waits.
+ *
  * A stack that could not be walked to its end has "[incomplete: <word>]" (host/reason.h) for its
  * outermost frame, so that no function in the middle of a program passes for an entry point: flame
  * graphs show all that was lost side by side under one root for each reason.
@@ -112,7 +115,7 @@ static uint32_t find_place(struct run *run, const struct kiln_gframe *frame, uin
 /* What the stacks of a gathering became: a stack with JIT code means another in each process. */
 struct made {
     uint32_t stack;
-    uint8_t end;
+    uint8_t end, kind;
     bool seen, has_jit;
 };
 
@@ -153,6 +156,24 @@ static uint32_t end_marker(struct run *run, uint8_t end)
     return publish_marker(run, name);
 }
 
+/* How many frames of the scheduler a wait begins with; one frame stays, whatever it is. */
+static uint32_t count_waiting(struct run *run, const struct kiln_gsample *sample)
+{
+    const struct kiln_gstack *stack = &run->g->stacks[sample->stack];
+    uint32_t n = 0;
+
+    if (sample->kind != KILN_KIND_WAIT)
+        return 0;
+    while (n + 1 < stack->n) {
+        uint32_t found = find_place(run, &run->g->frames[stack->first + n], sample->process);
+
+        if (found == UINT32_MAX || !run->places[found].waits.len)
+            break;
+        n++;
+    }
+    return n;
+}
+
 static uint32_t build_stack(struct run *run, const struct kiln_gsample *sample)
 {
     const struct kiln_gstack *stack = &run->g->stacks[sample->stack];
@@ -163,17 +184,17 @@ static uint32_t build_stack(struct run *run, const struct kiln_gsample *sample)
     const struct place *before = NULL;
     uint32_t map_before = 0;
 
-    for (uint32_t f = 0; to && f < stack->n; f++) {
+    for (uint32_t f = count_waiting(run, sample); to && f < stack->n; f++) {
         const struct kiln_gframe *frame = &run->g->frames[stack->first + f];
         uint32_t found = find_place(run, frame, sample->process);
-        const struct place *place;
+        struct place *place;
 
         if (found == UINT32_MAX)
             return 0;
         place = &run->places[found];
         if (!(before && before->merges && place->merges && before->kind == place->kind &&
               map_before == frame->map))
-            to[n++] = place->location;
+            to[n++] = publish_location(run, place);
         before = place;
         map_before = frame->map;
     }
@@ -190,10 +211,11 @@ static uint32_t stack_of(struct run *run, struct made *made, const struct kiln_g
     struct made *m = &made[sample->stack];
     uint32_t stack;
 
-    if (m->stack && m->end == sample->end && !m->has_jit)
+    if (m->stack && m->end == sample->end && m->kind == sample->kind && !m->has_jit)
         return m->stack;
     stack = build_stack(run, sample);
     m->stack = stack;
+    m->kind = sample->kind;
     m->end = sample->end;
     return stack;
 }

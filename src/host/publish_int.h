@@ -18,6 +18,7 @@ struct place {
     uint32_t process;           /* JIT: whose perf-map may know it */
     uint32_t seen_in;           /* a process that it was sampled in, the first of perhaps many */
     uint32_t location;          /* of the builder */
+    struct kiln_str waits; /* kernel: says only that a thread waits; located when it is needed */
     bool merges; /* says nothing beside its neighbour of the same mapping: "[jit]", "[kernel]" */
 };
 
@@ -53,6 +54,9 @@ struct run {
 uint32_t publish_text(struct run *run, struct kiln_str text);
 /* The attribute key = text; an attribute set of one. */
 uint32_t publish_attr(struct run *run, struct kiln_str key, struct kiln_str text);
+
+/* The location of a place that has its name. */
+uint32_t publish_location(struct run *run, struct place *place);
 
 /* Where debug files of an object are looked for, while its places are named. */
 struct debug_roots {

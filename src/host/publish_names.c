@@ -137,14 +137,40 @@ static void make_native(struct run *run, struct place *place, const struct kiln_
         place->location = add_location(run, name, location);
 }
 
+/* The name of a function that only says that a thread waits, to be added when it is needed. */
+static struct kiln_str keep_waiting(struct run *run, struct kiln_str function)
+{
+    char *copy =
+        kiln_wait_says_nothing(function) ? kiln_builder_scratch(run->b, function.len) : NULL;
+
+    if (!copy)
+        return KILN_STR_NONE;
+    memcpy(copy, function.ptr, function.len);
+    return (struct kiln_str){copy, function.len};
+}
+
+static struct kiln_location kernel_location(struct run *run, struct kiln_str module)
+{
+    return (struct kiln_location){.mapping = publish_kernel_mapping(run, module),
+                                  .attrs = frame_type(run, "kernel")};
+}
+
 static void make_kernel(struct run *run, struct place *place, const struct kiln_name *name)
 {
-    const struct kiln_location location = {.mapping = publish_kernel_mapping(run, name->module),
-                                           .attrs = frame_type(run, "kernel")};
-
     place->merges = !name->n;
-    place->location = place->merges ? add_function(run, KILN_STR("[kernel]"), location)
-                                    : add_location(run, name, location);
+    place->waits = keep_waiting(run, kiln_name_function(name));
+    if (place->merges)
+        place->location =
+            add_function(run, KILN_STR("[kernel]"), kernel_location(run, name->module));
+    else if (!place->waits.len)
+        place->location = add_location(run, name, kernel_location(run, name->module));
+}
+
+uint32_t publish_location(struct run *run, struct place *place)
+{
+    if (!place->location && place->waits.len)
+        place->location = add_function(run, place->waits, kernel_location(run, KILN_STR_NONE));
+    return place->location;
 }
 
 static void make_jit(struct run *run, struct place *place, const struct kiln_name *name)

@@ -137,3 +137,16 @@ const char *kiln_reason_word(enum kiln_wait_reason reason)
 
     return words[reason < KILN_REASONS ? reason : KILN_REASON_OTHER];
 }
+
+bool kiln_wait_says_nothing(struct kiln_str function)
+{
+    static const char *const prefixes[] = {
+        "schedule",     "__schedule",    "preempt_schedule", "__traceiter_",
+        "__bpf_trace_", "bpf_trace_run", "bpf_prog_",        "__cond_resched",
+    };
+
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(prefixes); i++)
+        if (kiln_str_starts(function, kiln_str_of(prefixes[i])))
+            return true;
+    return false;
+}

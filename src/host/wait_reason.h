@@ -7,6 +7,7 @@
 #ifndef KILN_HOST_WAIT_REASON_H
 #define KILN_HOST_WAIT_REASON_H
 
+#include "base/str.h"
 #include "host/bpf/record.h"
 
 enum kiln_thread_state {
@@ -39,5 +40,9 @@ enum kiln_wait_reason kiln_wait_reason_of(const struct kiln_record *record);
 const char *kiln_state_word(enum kiln_thread_state state);
 /* "futex", "poll", "disk"... */
 const char *kiln_reason_word(enum kiln_wait_reason reason);
+
+/* Whether a function of the kernel only says that a thread waits: the scheduler, and our hook in
+ * it. */
+bool kiln_wait_says_nothing(struct kiln_str function);
 
 #endif /* KILN_HOST_WAIT_REASON_H */

@@ -40,6 +40,8 @@ static const struct {
     {KILN_SOURCE_ELF, 2, 0x2010, "main.main", NULL, "/src/main.go", 7, 0},
     {KILN_SOURCE_KERNEL, 0, 0xffffffff81000010, "do_syscall_64", NULL, NULL, 0, 0},
     {KILN_SOURCE_KERNEL, 0, 0xffffffff81000020, "do_syscall_64", NULL, NULL, 0, 0},
+    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000030, "__schedule", NULL, NULL, 0, 0},
+    {KILN_SOURCE_KERNEL, 0, 0xffffffff81000040, "schedule", NULL, NULL, 0, 0},
 };
 static int asked_for_perf_map;
 
@@ -500,6 +502,30 @@ TEST(publish, waits_and_other_rates_have_profiles_of_their_own)
     CHECK_EQ(batch->profiles[2].n_samples, 2);
     CHECK_EQ(batch->observations[2] + batch->observations[3], 3500);
     kiln_batch_unref(batch);
+}
+
+TEST(publish, the_scheduler_is_no_place_to_wait)
+{
+    struct kiln_gframe frames[] = {in_kernel(0xffffffff81000030), in_kernel(0xffffffff81000040),
+                                   in_kernel(0xffffffff81000010), in(&app, 0x1010)};
+    struct kiln_gather_sample sample = {.identity = &shop,
+                                        .tid = 7,
+                                        .comm = "shop",
+                                        .frames = frames,
+                                        .n_frames = 4,
+                                        .kind = KILN_KIND_WAIT,
+                                        .value = 3000};
+
+    add_sample(&sample);
+    CHECK_TEXT(drawn(publish(true)), "main;do_syscall_64 3000\n");
+    sample.n_frames = 2;
+    add_sample(&sample);
+    CHECK_TEXT(drawn(publish(true)), "schedule 3000\n");
+    sample.kind = KILN_KIND_CPU;
+    sample.hz = 20;
+    sample.value = 1;
+    add_sample(&sample);
+    CHECK_TEXT(drawn(publish(true)), "schedule;__schedule 50000000\n");
 }
 
 TEST(publish, samples_of_a_span_are_linked_to_it)
