@@ -15,8 +15,10 @@ function(kiln_add_page target)
     COMMAND flock ${CMAKE_SOURCE_DIR}/web/package.json ${NPM} ci --ignore-scripts --silent
     COMMAND ${CMAKE_COMMAND} -E touch ${modules}
     DEPENDS ${web}/package-lock.json COMMENT "Installing the page's tools")
+  add_executable(kiln_pack ${web}/pack.c)
+  target_link_libraries(kiln_pack PRIVATE deflate)
   add_custom_command(OUTPUT ${out}/page_files.c VERBATIM
-    COMMAND ${NODE} ${web}/build.mjs ${out}
-    DEPENDS ${modules} ${web}/build.mjs ${web}/index.html ${sources} COMMENT "Building the page")
+    COMMAND ${NODE} ${web}/build.mjs ${out} $<TARGET_FILE:kiln_pack>
+    DEPENDS kiln_pack ${modules} ${web}/build.mjs ${web}/index.html ${sources} COMMENT "Building the page")
   target_sources(${target} PRIVATE ${out}/page_files.c)
 endfunction()

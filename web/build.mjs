@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: node build.mjs DIR
+// usage: node build.mjs DIR PACKER
 // Bundles the page into DIR: index.html, assets/NAME-HASH.{js,css}, and page_files.c, the C source
-// through which they become part of the program (src/api/page.h).  Prints the size of what a
-// browser loads.
+// through which they become part of the program (src/api/page.h), packed by PACKER (pack.c).  Prints
+// the size of what a browser loads.
 import { build } from "esbuild";
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8" };
@@ -51,10 +51,10 @@ const struct kiln_page_file kiln_page_files[] = {\n${rows.join("")}};
 const uint32_t kiln_page_n_files = ${files.length};\n`;
 }
 
-const out = process.argv[2];
+const [out, packer] = process.argv.slice(2);
 const assets = await bundle();
 const files = [{ path: "/index.html", bytes: Buffer.from(index(assets)) }, ...assets]
-    .map((file) => ({ ...file, packed: gzipSync(file.bytes, { level: 9 }) }));
+    .map((file) => ({ ...file, packed: execFileSync(packer, { input: file.bytes, maxBuffer: 16 << 20 }) }));
 
 rmSync(join(out, "assets"), { recursive: true, force: true });
 for (const { path, bytes } of files) {

@@ -19,6 +19,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -36,6 +37,9 @@ RECORDED_S, LATELY_S, LATELY_STEP_S, STEP_S = 120, 3 * HOUR, 120, 600
 CLIMBS_S, CLIMBS_BY = 9 * HOUR, 1.06
 SLOW_TRACE, SLOW_SPAN = "5b8aa5a2d2c872e8321cf37308d69df2", "051581bf3cb55c13"
 HOSTS = {"web-01": "eu-1a", "web-02": "eu-1b", "data-01": "eu-1a", "batch-01": "eu-1b"}
+LATE = 40  # of so much waiting, one part is for a processor
+REASONS = {"poll": "epoll|poll|select|getaddrinfo", "socket": r"query|fetch|Redis|read0|recv|send|connect|smtp|socket|execute",
+           "disk": "fs_|pread|fsync|File", "futex": r"[Ll]ock|park|[Mm]utex|wait|chan|take", "sleep": "sleep"}
 ROUTINE = ("wall", "off_cpu", "alloc", "inuse", "mutex", "goroutines", "lag")
 
 
@@ -122,7 +126,7 @@ class Request:
         return self.entry("stack", f'{{"locationIndices":[{",".join(str(self.location(group)) for group in reversed(groups))}]}}')
 
     def spread(self, service, section):
-        """A section as rows of (beginning of a sample's JSON, old, new, climbs), made once."""
+        """A section as rows of (beginning of a sample's JSON, old, new, climbs, node, beginning for a thread that could run), made once."""
         if section not in self.rows:
             self.rows[section] = []
             for node, old, new, climbs in service.stacks.rows(section):
@@ -130,9 +134,18 @@ class Request:
                 if service.stacks.route(node):
                     labels.append(self.attribute("http.route", service.stacks.route(node)))
                 for frames, share in node.stacks():
-                    head = f'{{"stackIndex":{self.stack(frames)},"attributeIndices":{labels}'.replace(" ", "")
-                    self.rows[section].append((head, old * share, new * share, climbs, node))
+                    heads = [f'{{"stackIndex":{self.stack(frames)},"attributeIndices":{labels + more}'.replace(" ", "")
+                             for more in self.states(frames[-1][0].name, section)]
+                    self.rows[section].append((heads[0], old * share, new * share, climbs, node, heads[-1]))
         return self.rows[section]
+
+    def states(self, leaf, section):
+        """Of what waits, why, as the kernel says it; then as one that waits for a processor."""
+        if section != "waiting":
+            return [[]]
+        reason = next((word for word, leaves in REASONS.items() if re.search(leaves, leaf)), "other")
+        blocked = [self.attribute("thread.state", "blocked"), self.attribute("wait.reason", reason)]
+        return [blocked, [self.attribute("thread.state", "runnable")]]
 
     def profile(self, kind, unit, at_s, seconds, samples, period=None):
         """period: (type, unit, value)"""
@@ -203,7 +216,7 @@ class Shop:
         (at, seconds), period = when, round(1e9 / HZ)
         scale = self.load(service, at) * seconds * HZ * share
         samples = []
-        for head, *weights, _, node in request.spread(service, "cpu"):
+        for head, *weights, _, _, _ in request.spread(service, "cpu"):
             count = chance.poisson(weights[new] * scale)
             if count:
                 samples.append(f'{head},"values":["{count * period}"]}}')
@@ -223,7 +236,10 @@ class Shop:
         if not rows:
             return
         if section == "off_cpu":
-            send("off_cpu", "nanoseconds", lambda row: round(chance.poisson(row[1 + new] * share * 60 * 40) * 1e9 / 40))
+            waits = [(row, chance.poisson(row[1 + new] * share * 60 * 40) * 25_000_000) for row in rows]
+            blocked = [f'{row[0]},"values":["{ns - ns // LATE}"]}}' for row, ns in waits if ns]
+            late = [f'{row[5]},"values":["{ns // LATE}"]}}' for row, ns in waits if ns]
+            request.profile("off_cpu", "nanoseconds", at, 60, blocked + late)
         elif section == "wall":
             send("wall", "nanoseconds", lambda row: chance.poisson(row[1 + new] * load * share * 60 * 10) * 100_000_000,
                  ("wall", "nanoseconds", 100_000_000), request.spread(service, "cpu"))

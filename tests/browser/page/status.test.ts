@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Status: what is kept, what was dropped and why, and how a service is deleted.
-import type { Service, Status } from "../../../web/src/api/answers";
+import type { Order, Service, Status } from "../../../web/src/api/answers";
 import { bytes, count, plural } from "../../../web/src/model/format";
 import { check, equal, PHONE, world } from "./kit";
 
@@ -65,6 +65,45 @@ test("a service is deleted by who types its name", async ({ open, ask }) => {
     await view.settled();
     equal((await ask<{ services: Service[] }>("services")).services.filter(({ name }) => name === "mailer"), []);
     equal((await view.rows(".storage table")).filter(([name]) => name === "mailer"), []);
+});
+
+const post = async (url: string, token: string, json: unknown) => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+    const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(json) });
+    check("it is taken", answer.ok, await answer.text());
+};
+
+test("a service is boosted and left alone again, and agents say what they follow", async ({ open, ask, server }) => {
+    await post(`${server.url}/api/v1/agents/web-1`, "all", { id: "web-1", host: "web-01", version: "0.9.0", kernel: "6.18", state: "running", hz: 19 });
+    const view = await open("/status", {}, { expects: [401] });
+    await signIn(view, "all");
+    await view.sees("Every agent samples at its own rate");
+    await view.page.getByRole("button", { name: "Boost or pause…" }).click();
+    const boost = view.page.getByRole("button", { name: "Boost", exact: true }).last();
+    check("not before something is chosen", await boost.isDisabled());
+    await view.page.getByLabel("Which").selectOption("checkout");
+    await view.page.getByRole("button", { name: "5m" }).click();
+    await view.page.getByRole("textbox", { name: "Why" }).fill("slow since noon");
+    await view.picture("status-boost");
+    await boost.click();
+    await view.sees(/199 Hz\s*checkout slow since noon/);
+    const { orders } = await ask<{ orders: Order[] }>("orders");
+    equal(orders.map(({ kind, target, name, hz }) => [kind, target, name, hz]), [["boost", "service", "checkout", 199]]);
+    await post(`${server.url}/api/v1/agents/web-1`, "all", { id: "web-1", host: "web-01", version: "0.9.0", state: "running", hz: 19, orders: [orders[0].id] });
+    await view.sees("1 boost"); // by itself
+    await view.sees("1 agent");
+    await view.picture("status-boosted");
+    await view.page.getByRole("button", { name: "End it for checkout" }).click();
+    await view.sees("Every agent samples at its own rate");
+    equal((await ask<{ orders: Order[] }>("orders")).orders, []);
+});
+
+test("who may only read sees pauses, and gives none", async ({ open, server }) => {
+    await post(`${server.url}/api/v1/orders`, "all", { kind: "pause", target: "all", duration: "1h", why: "a race" });
+    const view = await open("/status", {}, { expects: [401] });
+    await signIn(view, "look");
+    await view.sees(/Paused\s*everything a race/);
+    equal(await view.page.getByRole("button", { name: /Boost or pause|^End/ }).count(), 0);
 });
 
 test("it fits a phone, in the dark", async ({ open }) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting: where time passes without CPU, in the API's numbers, without threads that wait for work.
-import type { QueryAnswer, TopRow } from "../../../web/src/api/answers";
+import type { GapAnswer, QueryAnswer, TopRow } from "../../../web/src/api/answers";
 import { PHONE, check, cpu, equal, near, number, world, type Tools, type View } from "./kit";
 
 const { test } = world();
@@ -68,6 +68,32 @@ test("reasons choose what is shown, and stay in the address", async ({ open, las
     const same = await view.again();
     equal(await same.text("table.waits"), await view.text("table.waits"));
     equal(await same.text(".diff-detail"), await view.text(".diff-detail"));
+});
+
+test("what the kernel saw has the API's numbers, and chooses what is shown", async ({ open, ask, last }) => {
+    const range = last(3600);
+    const view = await open("/waiting", { service: "checkout", ...range });
+    const gap = await ask<GapAnswer>("gap", { query: '{service_name="checkout"}', ...range });
+    const off = await perSecond(ask, `${OFF}{service_name="checkout"}`, range);
+    const pills = view.page.getByRole("group", { name: "What the kernel saw" }).getByRole("button");
+    const words = (await pills.allInnerTexts()).map((text) => text.split(/\s+/)[0].toLowerCase());
+    equal(words, [...gap.reasons.map(({ reason }) => reason), "runnable"]);
+    const blocked = await perSecond(ask, `${OFF}{service_name="checkout",wait.reason="socket"}`, range);
+    near("socket", number((await pills.allInnerTexts())[words.indexOf("socket")]), blocked.all, 0.0051);
+    await view.page.getByRole("button", { name: /^Socket/ }).click();
+    await view.settled();
+    equal(view.params().get("reason"), "socket");
+    equal((await rowsOf(view)).map(({ name }) => name), ["Client.query", "fetch", "Redis.get"]);
+    await view.sees(/checkout waits .* \(socket only\)/);
+    const same = await view.again();
+    equal(await same.text("table.waits"), await view.text("table.waits"));
+    await view.page.getByRole("button", { name: /^Runnable/ }).click();
+    await view.settled();
+    near("what is left for processors", number((await rowsOf(view))[0].waits), off.of("Client.query") / 40, 0.0051);
+    await view.picture("waiting-runnable");
+    await view.page.getByRole("button", { name: /^Runnable/ }).click();
+    await view.settled();
+    equal(view.params().get("reason"), null);
 });
 
 test("wall less CPU tells the same where nothing else does", async ({ open, ask, last }) => {

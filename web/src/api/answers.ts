@@ -236,6 +236,23 @@ export interface FunctionAnswer {
     notes: Note[];
 }
 
+// Nanoseconds; `gap` is `wall` less `cpu`.
+export interface GapAmounts {
+    wall: number;
+    cpu: number;
+    blocked: number;
+    runnable: number;
+    gap: number;
+}
+
+export interface GapAnswer {
+    overall: GapAmounts;
+    reasons: { reason: string; value: number }[];
+    rows: { name: string; self: GapAmounts; total: GapAmounts; reasons: number[] }[];
+    basis: Basis;
+    notes: Note[];
+}
+
 export interface SourceAnswer {
     function: string;
     file: string;
@@ -316,7 +333,7 @@ export interface Session {
     version: string;
     tokens: boolean;
     signed_in: boolean;
-    access: ("read" | "write" | "admin")[];
+    access: ("read" | "write" | "control" | "admin")[];
     tenant: string | null;
     multitenant: boolean;
     host_profiler: "on" | "off" | "failed";
@@ -384,4 +401,19 @@ export interface Agent {
     unwind: { complete: number; all: number; share: number | null; ends: { reason: string; count: number }[] };
     cpu_cores: number;
     memory_bytes: number;
+    orders?: string[]; // ids of those it follows
+}
+
+export interface Order {
+    id: string;
+    kind: "boost" | "pause";
+    target: "all" | "host" | "service" | "container" | "process";
+    name: string | null;
+    pid: number | null;
+    host: string | null;
+    hz: number | null;
+    created: string;
+    expires: string;
+    by: string | null;
+    why: string | null;
 }

@@ -41,7 +41,7 @@ export async function signOut(): Promise<void> {
     refreshNow();
 }
 
-export function useSession(): { session: Session | null; wanted: boolean; may: (what: "read" | "write" | "admin") => boolean } {
+export function useSession(): { session: Session | null; wanted: boolean; may: (what: Session["access"][number]) => boolean } {
     const [, setSeen] = useState(told);
     useEffect(() => {
         listeners.add(setSeen);

@@ -8,6 +8,7 @@ import { useAutoRefresh } from "../state/refresh";
 import { Failure, Meter, Note, Panel } from "../ui/kit";
 import { PageHead } from "./overview/head";
 import { Agents } from "./status/agents";
+import { Orders, useOrders } from "./status/orders";
 import { Storage } from "./status/storage";
 import "./overview.css";
 import "./status.css";
@@ -76,6 +77,7 @@ export function Status() {
     const status = useAsk<StatusAnswer>("/api/v1/status");
     const agents = useAsk<{ agents: Agent[] }>("/api/v1/agents");
     const services = useAsk<{ services: Service[] }>("/api/v1/services");
+    const orders = useOrders().data?.orders ?? [];
     const now = status.data ? Date.parse(status.data.now) : Date.now();
     const ready = status.data || status.error;
     return (
@@ -87,7 +89,8 @@ export function Status() {
             {status.error && (status.error.status === 404 ? <Note>This server does not tell how it is; a newer one does.</Note> : <Failure error={status.error} retry={status.reload} />)}
             {status.data && !status.data.store.writable && <Note kind="bad"><b>The store takes nothing in.</b> {status.data.store.problem}</Note>}
             {status.data && <Figures status={status.data} />}
-            <Agents asked={agents} now={now} />
+            <Agents asked={agents} orders={orders} now={now} />
+            <Orders orders={orders} services={services.data?.services ?? []} agents={agents.data?.agents ?? []} now={now} />
             <div class="pair store">
                 <Storage services={services} status={status.data} now={now} />
                 <Drops asked={status} />

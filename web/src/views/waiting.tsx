@@ -6,6 +6,7 @@ import type { ProfileType, TypeRow } from "../api/answers";
 import { useAsk } from "../api/use";
 import { Flame } from "../flame/flame";
 import { digits, figures, share } from "../model/format";
+import { RUNNABLE } from "../model/kernel";
 import { patternOf } from "../model/search";
 import { selector } from "../model/selector";
 import { absolute } from "../model/time";
@@ -30,16 +31,21 @@ import "./compare.css";
 import "./memory.css";
 import "./waiting.css";
 
+const LACK = 0.1; // of the CPU time: less is how schedulers are
+
 const lower = (text: string) => text[0].toLowerCase() + text.slice(1);
 
-function Verdict({ waited, service }: { waited: Waited; service: string }) {
-    const { sums, measure, rows, cpu } = waited;
+function Verdict({ waited, service, reason }: { waited: Waited; service: string; reason: string | null }) {
+    const { sums, measure, rows, cpu, seen } = waited;
+    const late = measure.rate(seen.find((one) => one.reason === RUNNABLE)?.value ?? 0);
+    const lack = cpu && late > cpu.total * LACK ? ` Ready to run, it waits ${figures(late / cpu.total)} s for a processor for each second it has one.` : "";
     const busy = WHYS.filter((why) => why !== "idle").reduce((sum, why) => sum + sums[why], 0);
     const waits = measure.rate(busy);
     const first = [...rows].filter(({ why }) => why !== "idle").sort((a, b) => b.self - a.self)[0];
     const parts = WHYS.filter((why) => why !== "idle" && sums[why] > 0).sort((a, b) => sums[b] - sums[a]);
     const words = parts.map((why) => `${lower(WHY_TITLE[why])} ${share(sums[why], busy, 0)}`).join(", ");
     const who = service || "Everything";
+    const of = reason === null ? "" : ` (${seen.find((one) => one.reason === reason)?.title.toLowerCase() ?? reason} only)`;
     return (
         <div class="verdict">
             <h1>
@@ -47,16 +53,38 @@ function Verdict({ waited, service }: { waited: Waited; service: string }) {
                     `${who} waits for nothing but work`
                 ) : cpu ? (
                     <>
-                        {who} waits <span class="warn">{figures(waits / cpu.total)} s for each second of CPU</span>
+                        {who} waits <span class="warn">{figures(waits / cpu.total)} s for each second of CPU</span>{of}
                     </>
                 ) : (
                     <>
-                        {who} waits <span class="warn">{figures(waits)} s a second</span>, of all its threads
+                        {who} waits <span class="warn">{figures(waits)} s a second</span>, of all its threads{of}
                     </>
                 )}
                 {busy > 0 && first && `; most in ${inSentence(first.name)}`}
             </h1>
-            <span class="soft">{words && `${words[0].toUpperCase()}${words.slice(1)}.`}</span>
+            <span class="soft">{(words && `${words[0].toUpperCase()}${words.slice(1)}.`) + lack}</span>
+        </div>
+    );
+}
+
+// What the kernel saw: of some of it the page can only guess from stacks, and of a lack of processors not at all.
+function Kernel({ waited, reason }: { waited: Waited; reason: string | null }) {
+    const { seen, measure } = waited;
+    return (
+        <div class="reasons kernel" role="group" aria-label="What the kernel saw">
+            <span class="soft">Seen by the kernel</span>
+            {seen.map((one) => (
+                <button
+                    key={one.reason}
+                    type="button"
+                    class="button pill"
+                    title={one.means}
+                    aria-pressed={reason === one.reason}
+                    onClick={() => change({ reason: reason === one.reason ? null : one.reason, why: null, focus: null })}
+                >
+                    {one.title} <span class="muted">{digits(measure.rate(one.value), 2)}</span>
+                </button>
+            ))}
         </div>
     );
 }
@@ -132,6 +160,12 @@ function Detail({ waited, name, node, type }: DetailProps) {
                     <dt>Of all</dt>
                     <dd>{share(value, tree.total[0])}</dd>
                 </div>
+                {waited.seen.length > 0 && name && (
+                    <div>
+                        <dt>Runnable</dt>
+                        <dd>{measure.format(waited.runnable(name, "total"))}</dd>
+                    </div>
+                )}
                 {cpu && (
                     <div>
                         <dt>CPU</dt>
@@ -204,7 +238,7 @@ function Work({
                                     title: TELL_TITLE[one][1],
                                 }))}
                                 onChoose={(value) =>
-                                    change({ by: value === tells[0] ? null : value, why: null, focus: null })
+                                    change({ by: value === tells[0] ? null : value, why: null, reason: null, focus: null })
                                 }
                             />
                         )}
@@ -265,7 +299,8 @@ function Body({ scope, types }: { scope: Scope; types: ProfileType[] }) {
     const type = typeOfTell(tell, types)!;
     const why = WHYS.includes(params.get("why") as Why) ? (params.get("why") as Why) : null;
     const idle = params.get("idle") === "1";
-    const { waited, loading, error, reload } = useWaiting(tell, type, scope, why, idle);
+    const reason = tell === "off_cpu" ? params.get("reason") : null;
+    const { waited, loading, error, reload } = useWaiting(tell, type, scope, { why, idle, reason });
     if (error)
         return (
             <div class="diff-notes top">
@@ -278,7 +313,7 @@ function Body({ scope, types }: { scope: Scope; types: ProfileType[] }) {
                 <Loading rows={16} />
             </div>
         );
-    if (!waited.answer.total)
+    if (!waited.answer.total && reason === null)
         return (
             <Empty title="Nothing in this range">
                 <p>No profile of it says that anything was waited for.</p>
@@ -286,8 +321,9 @@ function Body({ scope, types }: { scope: Scope; types: ProfileType[] }) {
         );
     return (
         <>
-            <Verdict waited={waited} service={scope.service} />
+            <Verdict waited={waited} service={scope.service} reason={reason} />
             <Reasons waited={waited} why={why} idle={idle} />
+            {waited.seen.length > 0 && <Kernel waited={waited} reason={reason} />}
             <Work waited={waited} tell={tell} tells={tells} type={type} stale={loading} />
         </>
     );

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agents: who profiles which host, and how well.
-import type { Agent } from "../../api/answers";
+import type { Agent, Order } from "../../api/answers";
 import type { Asked } from "../../api/use";
-import { ago, bytes, count, percent } from "../../model/format";
+import { ago, bytes, count, percent, plural } from "../../model/format";
 import { DROPS_MUCH, healthOf, shortEnds, words } from "../../model/health";
+import { leftText, ordersOf, orderText } from "../../model/orders";
 import { linkTo } from "../../state/place";
 import { useSession } from "../../state/session";
 import { Command, Failure, Link, Loading, Note, Panel } from "../../ui/kit";
@@ -11,8 +12,12 @@ import { Command, Failure, Link, Loading, Note, Panel } from "../../ui/kit";
 const list = (counts: { reason: string; count: number }[]) =>
     counts.filter((one) => one.count > 0).map((one) => `${words(one.reason)}: ${count(one.count)}`).join("\n") || undefined;
 
-function Row({ agent, now }: { agent: Agent; now: number }) {
+function Row({ agent, orders, now }: { agent: Agent; orders: Order[]; now: number }) {
     const health = healthOf(agent, now);
+    const follows = ordersOf(agent, orders);
+    const [boosts, pauses] = [follows.filter(({ kind }) => kind === "boost"), follows.filter(({ kind }) => kind === "pause")];
+    const told = [boosts.length && plural(boosts.length, "boost"), pauses.length && plural(pauses.length, "pause")].filter(Boolean).join(", ");
+    const titles = follows.map((one) => `${one.kind === "boost" ? "Boosts" : "Pauses"} ${orderText(one)}: ${leftText(one, now)} left`).join("\n");
     const dash = <span class="muted">–</span>;
     return (
         <tr>
@@ -20,7 +25,10 @@ function Row({ agent, now }: { agent: Agent; now: number }) {
                 <b class="strong">{agent.host || agent.id}</b>
                 <small>{[agent.local ? "this server" : "", agent.kernel && `Linux ${agent.kernel}`].filter(Boolean).join(" · ")}</small>
             </td>
-            <td><span class={`tag ${health.tone}`}>{health.word}</span></td>
+            <td title={titles || undefined}>
+                <span class={`tag ${health.tone}`}>{health.word}</span>
+                {told && <small>{told}</small>}
+            </td>
             <td class="soft wide">{agent.version}</td>
             <td class={health.word === "Silent" ? "bad" : "soft"}>{ago(Date.parse(agent.last_seen), now)}</td>
             <td class="number wide">
@@ -58,7 +66,7 @@ function None() {
     );
 }
 
-export function Agents({ asked, now }: { asked: Asked<{ agents: Agent[] }>; now: number }) {
+export function Agents({ asked, orders, now }: { asked: Asked<{ agents: Agent[] }>; orders: Order[]; now: number }) {
     const agents = asked.data?.agents;
     const failed = agents?.filter(({ problem }) => problem) ?? [];
     return (
@@ -70,7 +78,10 @@ export function Agents({ asked, now }: { asked: Asked<{ agents: Agent[] }>; now:
                 <table class="table tall">
                     <colgroup>
                         <col class="c-host" />
-                        <col span={8} />
+                        <col />
+                        <col class="wide" />
+                        <col />
+                        <col span={5} class="wide" />
                     </colgroup>
                     <thead>
                         <tr>
@@ -86,7 +97,7 @@ export function Agents({ asked, now }: { asked: Asked<{ agents: Agent[] }>; now:
                         </tr>
                     </thead>
                     <tbody>
-                        {agents.map((agent) => <Row key={agent.id} agent={agent} now={now} />)}
+                        {agents.map((agent) => <Row key={agent.id} agent={agent} orders={orders} now={now} />)}
                     </tbody>
                 </table>
             )}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of waiting: the profile types that tell it, and the answers to both questions, how much
-// was waited and how much CPU was used meanwhile.
+// What is known of waiting: the profile types that tell it, and the answers to the questions, how much
+// was waited, how much CPU was used meanwhile, and what the kernel saw of it.
 import { useMemo } from "preact/hooks";
-import type { ProfileType, QueryAnswer } from "../../api/answers";
+import type { GapAnswer, ProfileType, QueryAnswer } from "../../api/answers";
 import { useAsk } from "../../api/use";
+import { matcherOf, runnableOf, seenIn, type Seen } from "../../model/kernel";
 import { CPU_TYPE } from "../../model/know";
 import { measureOf, type Measure } from "../../model/measure";
 import { selector } from "../../model/selector";
@@ -40,6 +41,8 @@ export interface Waited {
     rows: WaitRow[];
     measure: Measure;
     cpu: CpuSide | null; // null: there is no CPU profile to hold it against
+    seen: Seen[]; // by the kernel; empty: nobody asked it
+    runnable: (name: string, what: "self" | "total") => number; // nanoseconds
 }
 
 export interface CpuSide {
@@ -68,16 +71,29 @@ export interface AskedWaiting {
     reload: () => void;
 }
 
-// `why`: only these; `idle`: idle stacks too, where no reason is chosen.
-export function useWaiting(tell: Tell, type: ProfileType, scope: Scope, why: Why | null, idle: boolean): AskedWaiting {
-    const question = (id: string) => ({
-        query: selector(id, scope.service, scope.matchers),
+// What is to be shown: `why`: only stacks that wait for it; `idle`: idle stacks too, where none is chosen;
+// `reason`: only what the kernel saw wait for it.
+export interface Choice {
+    why: Why | null;
+    idle: boolean;
+    reason: string | null;
+}
+
+export function useWaiting(tell: Tell, type: ProfileType, scope: Scope, choice: Choice): AskedWaiting {
+    const { why, idle } = choice;
+    const off = tell === "off_cpu";
+    const reason = off ? choice.reason : null;
+    const question = (id: string, matchers = scope.matchers) => ({
+        query: selector(id, scope.service, matchers),
         ...scope.range,
         limit: 5000,
     });
-    const asked = useAsk<QueryAnswer>("/api/v1/query", question(type.id));
+    const chosenOnes = reason === null ? scope.matchers : [...scope.matchers, matcherOf(reason)];
+    const asked = useAsk<QueryAnswer>("/api/v1/query", question(type.id, chosenOnes));
     const cpu = useAsk<QueryAnswer>("/api/v1/query", question(CPU_TYPE));
-    const ready = asked.data && (cpu.data || cpu.error) ? asked.data : null;
+    const gap = useAsk<GapAnswer>(off ? "/api/v1/gap" : null, question(""));
+    const kernel = off ? gap.data : null;
+    const ready = asked.data && (cpu.data || cpu.error) && (!off || kernel || gap.error) ? asked.data : null;
     const whole = useMemo(() => ready && wholeOf(tell, ready, cpu.data), [ready, cpu.data, tell]);
     const whys = useMemo(() => (whole ? whysOf(whole) : []), [whole]);
     const waited = useMemo((): Waited | null => {
@@ -93,7 +109,9 @@ export function useWaiting(tell: Tell, type: ProfileType, scope: Scope, why: Why
             rows: rowsOf(tree, whysOf(tree)),
             measure,
             cpu: cpuSide(cpu.data),
+            seen: seenIn(kernel),
+            runnable: runnableOf(kernel),
         };
-    }, [ready, whole, whys, why, idle]);
-    return { waited, loading: asked.loading || cpu.loading, error: asked.error, reload: asked.reload };
+    }, [ready, whole, whys, why, idle, kernel]);
+    return { waited, loading: asked.loading || cpu.loading || gap.loading, error: asked.error, reload: asked.reload };
 }

@@ -6,6 +6,7 @@ import { push } from "../memory/empty";
 const FGPROF = "profiles: {fgprof: {path: /debug/fgprof, seconds: 10}}";
 
 const ways = (): [string, string, string][] => [
+    ["Any, on Linux", "Kiln's own agent, with the reason of each wait", `sudo kiln agent --off-cpu on --endpoint ${location.origin}`],
     [
         "Go",
         "mutex and block profiles, and wall time by fgprof; Kiln fetches them",
@@ -35,7 +36,7 @@ export function NoWaiting({ service }: { service: string }) {
         <Empty title={service ? `Nothing says where ${service} waits` : "Nothing says where time is waited"}>
             <p>
                 A CPU profile does not see a thread that waits for a lock, a disk or an answer. Wall-clock and off-CPU
-                profiles do. Kiln's own host profiler samples running threads only, so waiting has to be sent:
+                profiles do. Kiln's agent sees the waits of every process of its host; elsewhere they have to be sent:
             </p>
             <div class="sends">
                 {ways().map(([language, what, command]) => (
