@@ -82,10 +82,13 @@ enum {
     KILN_TASK_LEVELS_MAX = 32,            /* of nested PID namespaces: MAX_PID_NS_LEVEL */
 };
 
-/* The task's number in a PID namespace; 0: it has none there. */
-static __always_inline __u32 kiln_task_number(struct task_struct *task, __u32 namespace)
+/*
+ * Not static: the verifier looks at its loop once, and not wherever it is called from, some of them
+ * loops too.  It takes and gives numbers alone.
+ */
+__attribute__((noinline)) __u32 kiln_task_number_of(__u64 address, __u32 namespace)
 {
-    struct pid *pid = BPF_CORE_READ(task, thread_pid);
+    struct pid *pid = (void *)address;
     __u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
     for (__u32 i = 0; pid && i <= level && i <= KILN_TASK_LEVELS_MAX; i++) {
         struct upid *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
@@ -94,6 +97,12 @@ static __always_inline __u32 kiln_task_number(struct task_struct *task, __u32 na
             return BPF_CORE_READ(at, nr);
     }
     return 0;
+}
+
+/* The task's number in a PID namespace; 0: it has none there. */
+static __always_inline __u32 kiln_task_number(struct task_struct *task, __u32 namespace)
+{
+    return kiln_task_number_of((__u64)BPF_CORE_READ(task, thread_pid), namespace);
 }
 
 /*
