@@ -102,7 +102,7 @@ class Kiln(Sender):
 
     def command(self):
         return [KILN, "agent", "-F", str(HZ), "--endpoint", f"http://127.0.0.1:{self.relay.port}", "--protocol", "grpc", "--listen",
-                "127.0.0.1:0", "--data-dir", str(self.folder), "--symbol-cache", str(self.folder / "symbols"),
+                "127.0.0.1:0", "--socket", "off", "--server", "off", "--data-dir", str(self.folder), "--symbol-cache", str(self.folder / "symbols"),
                 "--ready-file", str(self.folder / "ready")] + self.waits()
 
     def waits(self):

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-enum { WORDS = 1 << 12, ROUNDS = 6000 };
+enum { WORDS = 1 << 12, ROUNDS = 30000 };
 
 static uint32_t words[WORDS];
 
