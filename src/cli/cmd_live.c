@@ -40,6 +40,7 @@ struct live {
     struct kiln_log *log;
     int log_pipe[2];
     int signals;
+    uint64_t last_ns;               /* when the last batch came, by the window's clock */
     uint64_t began_ns;              /* of the trend's second */
     uint64_t cpu_ns;                /* used in it */
     uint64_t paused_ns, stopped_ns; /* of all pauses; when this one began, 0: none */
@@ -77,12 +78,11 @@ static void forget_numbers(struct kiln_live_page *page)
     page->refocused = true;
 }
 
-static bool take_batches(struct live *live)
+static void take_batches(struct live *live)
 {
     struct kiln_live_window *window = &live->window;
     uint64_t forgotten = window->forgotten;
     struct kiln_batch *batch;
-    bool any = false;
 
     while ((batch = kiln_live_inbox_take(&live->inbox)) != NULL) {
         if (live->source->ops->remote)
@@ -91,12 +91,11 @@ static bool take_batches(struct live *live)
             note(live, "there is no memory for all that happens: some of it is not shown");
         else
             live->cpu_ns += cpu_of(kiln_live_window_at(window, window->n - 1));
+        live->last_ns = now(live);
         kiln_batch_unref(batch);
-        any = true;
     }
     if (window->forgotten != forgotten)
         forget_numbers(&live->page);
-    return any;
 }
 
 static void add_trend(struct live *live)
@@ -126,6 +125,14 @@ static void read_log(struct live *live)
     message = strstr(text, "msg=");
     if (message)
         note(live, message + 4);
+}
+
+/* Batches come a while after what they are about: until the next one nothing more is known. */
+static uint64_t known_until(const struct live *live)
+{
+    uint64_t at = now(live);
+
+    return at - live->last_ns < 2 * live->cli->args.live.interval_ns ? live->last_ns : at;
 }
 
 /* ---- beginning ---- */
@@ -282,7 +289,7 @@ static int press(struct live *live, uint32_t key)
         suspend(live);
     live->source->ops->look(live->source, page);
     page->refocused = false;
-    return kiln_live_page_ask(page, now(live));
+    return kiln_live_page_ask(page, known_until(live));
 }
 
 static int read_keys(struct live *live)
@@ -369,7 +376,7 @@ static int loop(struct live *live)
         if (!live->page.paused && kiln_clock_mono_ns() >= next_ns) {
             live->source->ops->facts(live->source, &live->page.facts);
             add_trend(live);
-            r = kiln_live_page_ask(&live->page, now(live));
+            r = kiln_live_page_ask(&live->page, known_until(live));
             next_ns = kiln_clock_mono_ns() + live->cli->args.live.interval_ns;
         }
         if (r == 0)
@@ -391,7 +398,7 @@ static int begin(struct live *live, struct kiln_err *err)
     r = open_source(live, live->log, err);
     if (r < 0)
         return r;
-    live->window.began_ns = live->began_ns = kiln_clock_mono_ns();
+    live->window.began_ns = live->began_ns = live->last_ns = kiln_clock_mono_ns();
     return kiln_screen_open(&live->screen, STDIN_FILENO, STDOUT_FILENO, err);
 }
 

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 
-enum { LINE_MAX_COLUMNS = 80, OPTION_COLUMN = 28 };
+enum { OPTION_COLUMN = 28 };
 
 static void heading(const struct kiln_term *term, struct kiln_buf *out, const char *text)
 {
@@ -19,30 +19,6 @@ static void heading(const struct kiln_term *term, struct kiln_buf *out, const ch
 static void spaces(struct kiln_buf *out, uint32_t n)
 {
     kiln_buf_printf(out, "%*s", (int)n, "");
-}
-
-/* Breaks a text into lines; the cursor stands in column `at`, new lines start at `indent`. */
-static void wrap(struct kiln_buf *out, struct kiln_str text, uint32_t at, uint32_t indent)
-{
-    bool first = true;
-
-    while (text.ptr && text.len) {
-        struct kiln_str word = kiln_str_cut(&text, ' ');
-        uint32_t wide = kiln_term_columns(word);
-
-        if (!first && at + 1 + wide > LINE_MAX_COLUMNS) {
-            kiln_buf_putc(out, '\n');
-            spaces(out, indent);
-            at = indent;
-        } else if (!first) {
-            kiln_buf_putc(out, ' ');
-            at++;
-        }
-        kiln_buf_add_str(out, word);
-        at += wide;
-        first = false;
-    }
-    kiln_buf_putc(out, '\n');
 }
 
 static void put_option(const struct kiln_option *option, struct kiln_buf *out)
@@ -58,7 +34,7 @@ static void put_option(const struct kiln_option *option, struct kiln_buf *out)
         n = 0;
     }
     spaces(out, (uint32_t)(OPTION_COLUMN - n));
-    wrap(out, kiln_str_of(option->text), OPTION_COLUMN, OPTION_COLUMN);
+    kiln_term_wrap(out, kiln_str_of(option->text), OPTION_COLUMN, OPTION_COLUMN);
 }
 
 static void put_group(const struct kiln_option_group *group, const struct kiln_term *term,
@@ -76,7 +52,7 @@ static void put_about(const char *about, struct kiln_buf *out)
     while (rest.ptr && rest.len) {
         struct kiln_str paragraph = kiln_str_cut(&rest, '\n');
 
-        wrap(out, paragraph, 0, 0);
+        kiln_term_wrap(out, paragraph, 0, 0);
     }
 }
 

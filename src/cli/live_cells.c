@@ -157,10 +157,11 @@ static uint32_t put_blocks(struct kiln_live_pen *pen, enum kiln_style style, uin
     return columns;
 }
 
-void kiln_live_put_bar(struct kiln_live_pen *pen, double cpu, double waits, uint32_t columns)
+void kiln_live_put_bar(struct kiln_live_pen *pen, double cpu, double waits, double scale,
+                       uint32_t columns)
 {
-    double whole = cpu + waits < 1 ? cpu + waits : 1;
-    uint32_t all = (uint32_t)(whole * columns * 8 + 0.5), used = 0;
+    double whole = cpu + waits, part = whole < scale ? whole / scale : 1;
+    uint32_t all = (uint32_t)(part * columns * 8 + 0.5), used = 0;
     uint32_t of_cpu = cpu + waits > 0 ? (uint32_t)(all * (cpu / (cpu + waits)) + 0.5) : 0;
 
     if (all && !pen->term->color && waits > 0) /* two colours that cannot be seen are one bar */
@@ -200,7 +201,7 @@ static void put_bar(const struct kiln_live_page *page, const struct kiln_live_ro
     struct kiln_live_amount cpu = {.ns = {amount->ns[KILN_LIVE_CPU]}}, waits = *amount;
 
     waits.ns[KILN_LIVE_CPU] = 0;
-    kiln_live_put_bar(pen, share_of(page, &cpu), share_of(page, &waits), BAR);
+    kiln_live_put_bar(pen, share_of(page, &cpu), share_of(page, &waits), page->scale, BAR);
 }
 
 /* Per cent of a processor, as top has it; how many threads wait, on average. */
@@ -324,9 +325,24 @@ static void put_cell(const struct kiln_live_page *page, const struct kiln_live_r
     }
 }
 
+static bool is_sorted_by(const struct kiln_live_page *page, enum cell cell)
+{
+    bool lists = page->pane == KILN_LIVE_PROCESSES || page->pane == KILN_LIVE_SERVICES;
+
+    if (page->order == KILN_LIVE_BY_NAME)
+        return cell == CELL_NAME || cell == CELL_STACK || cell == CELL_PROCESS ||
+               (cell == CELL_SERVICE && page->pane == KILN_LIVE_SERVICES);
+    if (lists)
+        return cell == (page->mode == KILN_LIVE_BY_WAIT ? CELL_WAITS : CELL_CPU);
+    return cell == (page->order == KILN_LIVE_BY_TOTAL && page->pane == KILN_LIVE_FUNCTIONS
+                        ? CELL_TOTAL
+                        : CELL_SELF);
+}
+
 void kiln_live_draw_titles(const struct kiln_live_page *page, struct kiln_live_pen *pen)
 {
     uint32_t columns = pen->left;
+    char title[64];
 
     put_spaces(pen, 1);
     for (uint32_t i = 0; i < COLUMNS_MAX; i++) {
@@ -334,8 +350,10 @@ void kiln_live_draw_titles(const struct kiln_live_page *page, struct kiln_live_p
 
         if (!is_shown(page, column, columns))
             continue;
+        snprintf(title, sizeof(title), "%s%s", column->title,
+                 is_sorted_by(page, column->cell) ? (page->ascending ? "▴" : "▾") : "");
         put_spaces(pen, 1);
-        kiln_live_put_cell(pen, KILN_STYLE_FAINT, kiln_str_of(column->title),
+        kiln_live_put_cell(pen, KILN_STYLE_FAINT, kiln_str_of(title),
                            column->width ? column->width : pen->left, column->right);
     }
 }
@@ -353,5 +371,6 @@ void kiln_live_draw_row(const struct kiln_live_page *page, uint32_t row, struct 
         put_spaces(pen, 1);
         put_cell(page, &page->rows->rows[row], column, pen);
     }
-    put_spaces(pen, pen->left);
+    if (pen->plain)
+        put_spaces(pen, pen->left);
 }

@@ -149,6 +149,7 @@ int kiln_live_host_open(struct kiln_cli *cli, struct kiln_live_inbox *inbox, str
     if (r == 0) {
         h->plan.opts.hz = h->plan.opts.hz ? h->plan.opts.hz : HZ;
         h->plan.opts.every_ns = cli->args.live.interval_ns;
+        h->plan.opts.off_cpu = true;
         h->plan.opts.consumer = &inbox->consumer;
         h->plan.opts.log = log;
         r = kiln_host_start(&h->plan.opts, &h->host, err);

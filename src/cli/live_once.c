@@ -15,6 +15,14 @@ static int ask(struct kiln_live_page *page, enum kiln_live_pane pane)
 
 /* ---- for people ---- */
 
+/* Without the spaces that a screen needs. */
+static void end_line(struct kiln_buf *out)
+{
+    while (out->len && out->ptr[out->len - 1] == ' ')
+        out->len--;
+    kiln_buf_putc(out, '\n');
+}
+
 static void put_table(struct kiln_cli *cli, struct kiln_live_page *page)
 {
     uint32_t width = cli->term.width ? cli->term.width : 120;
@@ -30,11 +38,11 @@ static void put_table(struct kiln_cli *cli, struct kiln_live_page *page)
     kiln_report_duration(&cli->out, page->rows->span_ns);
     kiln_buf_putc(&cli->out, '\n');
     kiln_live_draw_titles(page, &pen);
-    kiln_buf_putc(&cli->out, '\n');
+    end_line(&cli->out);
     for (uint32_t i = 0; i < shown; i++) {
         pen.left = width;
         kiln_live_draw_row(page, i, &pen);
-        kiln_buf_putc(&cli->out, '\n');
+        end_line(&cli->out);
     }
     if (shown < n)
         kiln_buf_printf(&cli->out, "... %u more (-n 0 shows all)\n", n - shown);

@@ -79,7 +79,7 @@ static void put_row(struct body *body, uint32_t row, double share, uint32_t fram
         kiln_live_put_share(&pen, share, 6);
     if (share >= 0 && body->columns >= 60) {
         kiln_live_puts(&pen, KILN_STYLE_PLAIN, " ");
-        kiln_live_put_bar(&pen, share, 0, 10);
+        kiln_live_put_bar(&pen, share, 0, 1, 10);
     }
     put_frame_cells(page, frame, &pen);
     kiln_term_put(body->term, body->out, selected ? KILN_STYLE_SELECTED : KILN_STYLE_PLAIN,
@@ -97,10 +97,14 @@ static void put_amount(struct kiln_live_pen *pen, const char *title, uint64_t ns
 
     kiln_buf_init(&text, 256);
     kiln_buf_puts(&text, title);
-    kiln_report_share(&text, kiln_share((double)ns, (double)whole));
-    kiln_buf_puts(&text, " (");
-    kiln_report_number(&text, (double)ns, KILN_STR("nanoseconds"));
-    kiln_buf_puts(&text, ")");
+    if (ns) {
+        kiln_report_share(&text, kiln_share((double)ns, (double)whole));
+        kiln_buf_puts(&text, " (");
+        kiln_report_number(&text, (double)ns, KILN_STR("nanoseconds"));
+        kiln_buf_putc(&text, ')');
+    } else {
+        kiln_buf_puts(&text, "nothing");
+    }
     kiln_live_put(pen, KILN_STYLE_PLAIN, kiln_buf_str(&text));
     kiln_buf_done(&text);
 }
@@ -199,15 +203,14 @@ uint32_t kiln_live_draw_help(const struct kiln_term *term, uint32_t columns, uin
     static const char *const lines[][2] = {
         {"1 2 3 4, Tab", "functions, processes, services, stacks"},
         {"c  w  o", "time on processors; all time; time spent waiting"},
-        {"↑ ↓ PgUp PgDn, j k",
-         "choose a row, which stays chosen; Home: the first, whichever it is"},
-        {"Enter", "a process or service: look at it alone; a function: who calls it,"},
-        {"", "what it calls; a stack: its frames"},
+        {"↑ ↓ PgUp PgDn, j k", "choose a row, which stays chosen; Home: the first"},
+        {"Enter", "a process, a service: look at it alone;"},
+        {"", "a function: who calls it, what it calls; a stack: its frames"},
         {"t", "stacks through the chosen function"},
         {"Esc, Backspace", "back: what is open, then the focus, then the filter"},
         {"/", "show rows that match an expression (Perl's)"},
         {"s  r", "sort by self, total, name; turn it around"},
-        {"K", "show the kernel's functions, or count them to whoever called it"},
+        {"K", "the kernel's functions: shown, or part of who called it"},
         {"+ -", "look at more or less of the past"},
         {"Space, p", "hold everything, and sample nothing; again: go on"},
         {"?", "this help"},

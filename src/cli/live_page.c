@@ -117,6 +117,27 @@ uint64_t kiln_live_page_which(const struct kiln_live_page *page, uint32_t row)
     return page->pane == KILN_LIVE_STACKS ? kiln_hash(r->path, r->n * sizeof(*r->path)) : r->id;
 }
 
+/* Bars are as long as can be, but do not change with each row that comes and goes. */
+static void choose_scale(struct kiln_live_page *page)
+{
+    static const double scales[] = {0.05, 0.1, 0.25, 0.5};
+    const struct kiln_live_rows *rows = page->rows;
+    double whole = (double)kiln_live_amount(&rows->total, page->mode), most = 0;
+
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const struct kiln_live_row *row = &rows->rows[i];
+        double share = kiln_share(
+            (double)kiln_live_amount(page->order == KILN_LIVE_BY_TOTAL ? &row->total : &row->self,
+                                     page->mode),
+            whole);
+
+        most = share > most ? share : most;
+    }
+    page->scale = 1;
+    for (size_t i = KILN_ARRAY_LEN(scales); i-- > 0 && most <= scales[i];)
+        page->scale = scales[i];
+}
+
 /* The row that was chosen may be elsewhere now, or nowhere: then what took its place is. */
 static void find_selected(struct kiln_live_page *page)
 {
@@ -138,11 +159,9 @@ static int ask_function(struct kiln_live_page *page, struct kiln_live_question *
 
     question->frame = page->trail[page->n_trail - 1];
     r = kiln_live_around_new(page->window, question, &around);
-    if (r < 0)
-        return r;
     kiln_live_around_done(&page->around);
     page->around = around;
-    return 0;
+    return r;
 }
 
 int kiln_live_page_ask(struct kiln_live_page *page, uint64_t now_ns)
@@ -154,10 +173,10 @@ int kiln_live_page_ask(struct kiln_live_page *page, uint64_t now_ns)
     page->now_ns = now_ns;
     question = kiln_live_page_question(page);
     r = kiln_live_rows_new(page->window, &question, &rows);
-    if (r == 0) {
-        kiln_live_rows_free(page->rows);
-        page->rows = rows;
-    }
+    kiln_live_rows_free(page->rows); /* they may be of another pane: nothing is better */
+    page->rows = rows;
+    if (r == 0)
+        choose_scale(page);
     if (r == 0 && page->open == KILN_LIVE_FUNCTION)
         r = ask_function(page, &question);
     if (r == 0)
@@ -301,6 +320,20 @@ static void put_focus(const struct kiln_live_page *page, struct kiln_live_pen *p
     }
 }
 
+/* "12 of 345", at the right end where there is room. */
+static void put_position(const struct kiln_live_page *page, struct kiln_live_pen *pen)
+{
+    uint32_t n = kiln_live_page_count(page), wide;
+    char text[40];
+
+    if (n == 0)
+        return;
+    wide = (uint32_t)snprintf(text, sizeof(text), "%u of %u ", page->selected + 1, n);
+    if (pen->left < wide + 2)
+        return;
+    kiln_live_put_cell(pen, KILN_STYLE_FAINT, kiln_str_of(text), pen->left, true);
+}
+
 static void draw_state(const struct kiln_live_page *page, struct kiln_live_pen *pen)
 {
     uint32_t span = kiln_live_spans[page->span];
@@ -321,6 +354,7 @@ static void draw_state(const struct kiln_live_page *page, struct kiln_live_pen *
                       (unsigned long long)page->facts.lost);
     kiln_live_puts(pen, KILN_STYLE_FAINT, text);
     put_focus(page, pen);
+    put_position(page, pen);
 }
 
 /* ---- the foot ---- */

@@ -64,6 +64,7 @@ struct kiln_live_page {
     /* what it was answered */
     struct kiln_live_rows *rows;    /* LIST */
     struct kiln_live_around around; /* FUNCTION */
+    double scale;                   /* the share that a whole bar stands for */
     uint64_t now_ns;                /* by the window's clock */
     double trend[KILN_LIVE_TREND];  /* processors used, a second each, the last at the end */
     uint32_t n_trend;
@@ -114,9 +115,10 @@ void kiln_live_puts(struct kiln_live_pen *pen, enum kiln_style style, const char
 /* A text in so many columns: cut in its middle, or filled with spaces. */
 void kiln_live_put_cell(struct kiln_live_pen *pen, enum kiln_style style, struct kiln_str text,
                         uint32_t columns, bool right);
-/* A bar of so many columns for shares of one: on a processor, then waiting. */
-void kiln_live_put_bar(struct kiln_live_pen *pen, double cpu, double waits, uint32_t columns);
-/* "12.3%" */
+/* A bar of so many columns for parts of one: on a processor, then waiting. */
+void kiln_live_put_bar(struct kiln_live_pen *pen, double cpu, double waits, double scale,
+                       uint32_t columns);
+/* "12.3%", at the right of its columns */
 void kiln_live_put_share(struct kiln_live_pen *pen, double share, uint32_t columns);
 
 void kiln_live_draw_titles(const struct kiln_live_page *page, struct kiln_live_pen *pen);

@@ -33,6 +33,7 @@ const struct kiln_command *const kiln_commands[] = {
     &kiln_cmd_check,
     &kiln_cmd_server,
     &kiln_cmd_agent,
+    &kiln_cmd_doctor,
     &kiln_cmd_config,
     &kiln_cmd_push,
     &kiln_cmd_query,

@@ -140,6 +140,10 @@ struct kiln_args {
         uint64_t span_ns, interval_ns;
         bool once;
     } live;
+    /* doctor */
+    struct {
+        bool offline;
+    } doctor;
     /* symbols resolve */
     struct {
         const char *debug;

@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "cli/term.h"
 
-enum { PROGRESS_MS = 300 };
+enum { PROGRESS_MS = 300, WRAP_COLUMNS = 80 };
 
 static const char *const escapes[KILN_STYLE_COUNT] = {
     [KILN_STYLE_PLAIN] = "",           [KILN_STYLE_STRONG] = "\033[1m",
@@ -135,6 +135,29 @@ uint32_t kiln_term_columns(struct kiln_str text)
         text.len -= n;
     }
     return columns;
+}
+
+void kiln_term_wrap(struct kiln_buf *out, struct kiln_str text, uint32_t at, uint32_t indent)
+{
+    bool first = true;
+
+    while (text.ptr && text.len) {
+        struct kiln_str word = kiln_str_cut(&text, ' ');
+        uint32_t wide = kiln_term_columns(word);
+
+        if (!first && at + 1 + wide > WRAP_COLUMNS) {
+            kiln_buf_putc(out, '\n');
+            kiln_buf_printf(out, "%*s", (int)indent, "");
+            at = indent;
+        } else if (!first) {
+            kiln_buf_putc(out, ' ');
+            at++;
+        }
+        kiln_buf_add_str(out, word);
+        at += wide;
+        first = false;
+    }
+    kiln_buf_putc(out, '\n');
 }
 
 static uint64_t now_ms(void)

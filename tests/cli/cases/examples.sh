@@ -19,7 +19,7 @@ while read -r line; do
     "kiln server"*) line=${line/server/config} ;;        # it would not end
     "kiln agent"*) line=${line/agent/config} ;;          # nor would it
     "kiln record"*) line=${line/record/record --help} ;; # not everybody may; tests/host does it
-    "kiln live"*) line=${line/live/live --help} ;;       # the same, and it is for a terminal
+    "kiln live"* | "kiln doctor"*) line="kiln help $(cut -d" " -f2 <<<"$line")" ;; # the same, and these are about this host
     esac
     bash -o pipefail -c "$line" >"$TMP/out" 2>&1 || { echo "exit $?: $line"; cat "$TMP/out"; }
 done <"$TMP/all"

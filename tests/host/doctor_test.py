@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kiln doctor`: all is tried out for real, so that what is taken away is missed, and nothing else; an agent's cost."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from agent_kit import Agent  # noqa: E402
+from checks import check, exit_code  # noqa: E402
+from host_kit import Folder, Running, kiln_for_all, need_host, wait_for  # noqa: E402
+from kiln_server import KilnServer  # noqa: E402
+
+
+def doctor(kiln, *words, before=()):
+    done = subprocess.run([*map(str, before), kiln, "doctor", "--json", *map(str, words)], capture_output=True, text=True,
+                          check=False, timeout=120, env={"PATH": os.environ["PATH"]})
+    found = json.loads(done.stdout or "{}")
+    return done.returncode, found, {one["name"]: one for one in found.get("findings", [])}
+
+
+def as_nobody(*capabilities):
+    named = ",".join(["-all", *(f"+{one}" for one in capabilities)])
+    return ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps", named, "--ambient-caps", named]
+
+
+def check_root(kiln, folder):
+    code, found, by_name = doctor(kiln, "--offline", "--spool", folder / "spool")
+    check("root can profile", code == 0 and found["works"], found)
+    for name in ("btf", "programs", "clocks", "samples", "events", "sched_switch", "CAP_BPF", "CAP_SYSLOG", "kallsyms",
+                 "symbol child", "spool"):
+        check(f"{name} is there", by_name[name]["state"] == "ok", by_name[name])
+    check("a sample came back", "this very process was sampled" in by_name["samples"]["found"], by_name["samples"])
+    check("a name was found", "getpid" in by_name["symbol child"]["found"], by_name["symbol child"])
+    check("nothing was sent", "receiver" not in by_name, by_name)
+    check("and the spool was not made", not (folder / "spool").exists())
+
+
+def check_less(kiln, folder):
+    code, found, by_name = doctor(kiln, "--offline", before=as_nobody())
+    check("nobody cannot profile", code == 1 and not found["works"], found)
+    check("nothing could be loaded", by_name["programs"]["state"] == "missing" and by_name["samples"]["state"] == "unknown", by_name)
+    for name in "CAP_BPF", "CAP_PERFMON":
+        check(f"{name} is what is missing, with how to have it", by_name[name]["state"] == "missing" and by_name[name]["without"]
+              and by_name[name]["grant"], by_name[name])
+    check("names are found all the same", by_name["symbol child"]["state"] == "ok", by_name["symbol child"])
+    check("one command grants it all", all(one in found["grant_all"] for one in ("bpf", "perfmon", "syslog")), found["grant_all"])
+    code, found, by_name = doctor(kiln, "--offline", before=as_nobody("bpf", "perfmon"))
+    check("two capabilities suffice", code == 0 and by_name["samples"]["state"] == "ok", found)
+    check("without the third the kernel hides its addresses", by_name["CAP_SYSLOG"]["state"] == "less" and
+          by_name["kallsyms"]["state"] == "less", by_name["kallsyms"])
+    private = folder / "private"
+    private.mkdir(mode=0o700)
+    code, found, by_name = doctor(kiln, "--offline", "--spool", private / "spool", before=as_nobody("bpf", "perfmon"))
+    check("a folder of somebody else is none", code == 0 and by_name["spool"]["state"] == "less", by_name["spool"])
+
+
+def check_receiver(kiln):
+    _, _, by_name = doctor(kiln, "--endpoint", "http://127.0.0.1:9")
+    check("nobody listens there", by_name["receiver"]["state"] == "less" and "spool" in by_name["receiver"]["without"],
+          by_name["receiver"])
+    with KilnServer() as server:
+        for words in ((f"http://127.0.0.1:{server.otlp_grpc}", "--protocol", "grpc"),
+                      (f"http://127.0.0.1:{server.otlp_http}", "--protocol", "http/protobuf"),
+                      (f"http://127.0.0.1:{server.otlp_http}", "--protocol", "http/json")):
+            _, _, by_name = doctor(kiln, "--endpoint", *words)
+            check(f"a server takes {words[-1]}", by_name["receiver"]["state"] == "ok", by_name["receiver"])
+        _, _, by_name = doctor(kiln, "--endpoint", f"http://127.0.0.1:{server.http}/elsewhere", "--protocol",
+                               "http/protobuf")
+        check("another address does not", by_name["receiver"]["state"] == "less", by_name["receiver"])
+
+
+def check_agent(kiln, folder):
+    with Running("chain") as (chain,), Agent(folder, "--endpoint", "http://127.0.0.1:9", "-p", chain, "-F", "97") as agent:
+        wait_for(lambda: agent.metric("kiln_host_samples_total") > 50)
+        settings = folder / "kiln.yaml"
+        settings.write_text(f"agent: {{listen: '127.0.0.1:{agent.http}'}}\n")
+        _, found, _ = doctor(kiln, "--offline", "--config", settings)
+        cost = found["agent"] or {}
+        check("an agent tells what it costs", cost.get("frequency") == 97 and cost.get("memory_bytes", 0) > 1 << 20 and
+              cost.get("samples", 0) > 50 and 0 <= cost.get("cpu_cores", -1) < 2, found["agent"])
+        said = subprocess.run([kiln, "doctor", "--offline", "--config", settings], capture_output=True, text=True, check=False)
+        check("to people, too", "97 Hz; costs" in said.stdout, said.stdout)
+
+
+need_host("chain")
+if not shutil.which("setpriv"):
+    print("skipped: no setpriv here")
+    sys.exit(77)
+with Folder() as scratch:
+    program = kiln_for_all(scratch)
+    check_root(program, scratch)
+    check_less(program, scratch)
+    check_receiver(program)
+    check_agent(program, scratch)
+sys.exit(exit_code())
