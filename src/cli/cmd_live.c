@@ -25,8 +25,9 @@
 #include "cli/report.h"
 #include "cli/screen.h"
 
-#define MEMORY_BYTES ((size_t)128 << 20)
-#define ONCE_NS      (5 * KILN_NS_PER_S)
+#define MEMORY_BYTES   ((size_t)128 << 20)
+#define ONCE_NS        (5 * KILN_NS_PER_S)
+#define SERVER_SPAN_NS (60 * KILN_NS_PER_S) /* agents send every 15 s */
 
 enum { ESCAPE_MS = 50, KEYS_MAX = 64 };
 
@@ -78,6 +79,27 @@ static void forget_numbers(struct kiln_live_page *page)
     page->refocused = true;
 }
 
+static void push_trend(struct kiln_live_page *page, double value)
+{
+    if (page->n_trend == KILN_LIVE_TREND)
+        memmove(page->trend, page->trend + 1, --page->n_trend * sizeof(*page->trend));
+    page->trend[page->n_trend++] = value;
+}
+
+/* What a server answered stands for all the time that its profiles cover, and for nothing else. */
+static void take_answer(struct live *live, const struct kiln_batch *batch)
+{
+    uint64_t covered_ns = 0, at = now(live);
+
+    for (uint32_t i = 0; i < batch->n_profiles; i++)
+        if (batch->profiles[i].duration_ns > covered_ns)
+            covered_ns = batch->profiles[i].duration_ns;
+    live->window.began_ns = covered_ns < at ? at - covered_ns : 0;
+    if (covered_ns)
+        push_trend(&live->page, (double)live->cpu_ns / (double)covered_ns);
+    live->cpu_ns = 0;
+}
+
 static void take_batches(struct live *live)
 {
     struct kiln_live_window *window = &live->window;
@@ -92,6 +114,8 @@ static void take_batches(struct live *live)
         else
             live->cpu_ns += cpu_of(kiln_live_window_at(window, window->n - 1));
         live->last_ns = now(live);
+        if (live->source->ops->remote)
+            take_answer(live, batch);
         kiln_batch_unref(batch);
     }
     if (window->forgotten != forgotten)
@@ -100,14 +124,11 @@ static void take_batches(struct live *live)
 
 static void add_trend(struct live *live)
 {
-    struct kiln_live_page *page = &live->page;
     uint64_t at = now(live), passed = at - live->began_ns;
 
-    if (passed < KILN_NS_PER_S * 9 / 10)
+    if (passed < KILN_NS_PER_S * 9 / 10 || live->source->ops->remote)
         return;
-    if (page->n_trend == KILN_LIVE_TREND)
-        memmove(page->trend, page->trend + 1, --page->n_trend * sizeof(*page->trend));
-    page->trend[page->n_trend++] = (double)live->cpu_ns / (double)passed;
+    push_trend(&live->page, (double)live->cpu_ns / (double)passed);
     live->began_ns = at;
     live->cpu_ns = 0;
 }
@@ -132,6 +153,8 @@ static uint64_t known_until(const struct live *live)
 {
     uint64_t at = now(live);
 
+    if (live->page.remote)
+        return live->last_ns;
     return at - live->last_ns < 2 * live->cli->args.live.interval_ns ? live->last_ns : at;
 }
 
@@ -146,20 +169,34 @@ static int make_log(struct live *live)
 
 static int open_source(struct live *live, struct kiln_log *log, struct kiln_err *err)
 {
-    return kiln_live_host_open(live->cli, &live->inbox, log, &live->source, err);
+    struct kiln_cli *cli = live->cli;
+    int r;
+
+    if (cli->args.remote.server)
+        r = kiln_live_server_open(cli, &live->inbox, &live->source, err);
+    else
+        r = kiln_live_host_open(cli, &live->inbox, log, &live->source, err);
+    if (r < 0)
+        return r;
+    live->page.remote = live->source->ops->remote;
+    live->source->ops->look(live->source, &live->page);
+    return 0;
 }
 
 static void set_question(struct live *live)
 {
     const struct kiln_args *args = &live->cli->args;
     struct kiln_live_page *page = &live->page;
+    uint64_t span_ns = args->live.span_ns;
 
     page->pane = (enum kiln_live_pane)args->live.pane;
     page->mode = (enum kiln_live_mode)args->live.mode;
     page->order = (enum kiln_live_order)args->sort;
-    if (args->live.span_ns)
+    if (args->remote.server)
+        span_ns = span_ns ? span_ns : SERVER_SPAN_NS;
+    if (span_ns)
         for (page->span = 0; kiln_live_spans[page->span + 1] &&
-                             kiln_live_spans[page->span] * KILN_NS_PER_S < args->live.span_ns;)
+                             kiln_live_spans[page->span] * KILN_NS_PER_S < span_ns;)
             page->span++;
 }
 
@@ -216,38 +253,50 @@ static int watch_signals(struct live *live)
     return live->signals < 0 ? -errno : 0;
 }
 
+static int fail(int code, struct kiln_err *err)
+{
+    kiln_err_set(err, code, NULL, "%s", kiln_err_text(code));
+    return kiln_cli_fail(NULL, err);
+}
+
+/* All of it counts, from the beginning on. */
+static int show_once(struct live *live, uint64_t ended_ns)
+{
+    struct kiln_live_page *page = &live->page;
+    struct kiln_err err = {0};
+    int r;
+
+    live->source->ops->finish(live->source);
+    live->stopped_ns = ended_ns;
+    take_batches(live);
+    live->source->ops->facts(live->source, &page->facts);
+    if (page->remote && page->facts.notice[0]) {
+        kiln_err_set(&err, -EIO, NULL, "%s", page->facts.notice);
+        return kiln_cli_fail(NULL, &err);
+    }
+    while (kiln_live_spans[page->span + 1])
+        page->span++;
+    page->now_ns = ended_ns;
+    r = kiln_live_once(live->cli, page);
+    return r < 0 ? fail(r, &err) : KILN_EXIT_WELL;
+}
+
 static int run_once(struct live *live)
 {
-    struct kiln_cli *cli = live->cli;
+    uint64_t length = live->cli->args.live.span_ns;
     struct kiln_err err = {0};
-    uint64_t length = cli->args.live.span_ns ? cli->args.live.span_ns : ONCE_NS;
-    uint64_t ended;
     int r = watch_signals(live);
 
     if (r == 0)
         r = kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, false, &live->log);
     if (r == 0)
         r = open_source(live, live->log, &err);
-    if (r < 0) {
-        kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
-        return kiln_cli_fail(NULL, &err);
-    }
+    if (r < 0)
+        return fail(r, &err);
     live->window.began_ns = kiln_clock_mono_ns();
-    wait_for(live, length);
-    ended = kiln_clock_mono_ns();
-    live->source->ops->finish(live->source);
-    live->stopped_ns = ended;
-    take_batches(live);
-    live->source->ops->facts(live->source, &live->page.facts);
-    live->page.span = 0;
-    while (kiln_live_spans[live->page.span + 1])
-        live->page.span++;
-    live->page.now_ns = ended;
-    r = kiln_live_once(cli, &live->page);
-    if (r == 0)
-        return KILN_EXIT_WELL;
-    kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
-    return kiln_cli_fail(NULL, &err);
+    if (!live->page.remote)
+        wait_for(live, length ? length : ONCE_NS);
+    return show_once(live, kiln_clock_mono_ns());
 }
 
 /* ---- the page ---- */
@@ -288,6 +337,8 @@ static int press(struct live *live, uint32_t key)
     if (page->suspend)
         suspend(live);
     live->source->ops->look(live->source, page);
+    if (page->refocused && page->remote)
+        page->n_trend = 0;
     page->refocused = false;
     return kiln_live_page_ask(page, known_until(live));
 }
@@ -412,10 +463,8 @@ static int run_page(void *context)
     if (r == 0)
         r = loop(live);
     kiln_screen_close(&live->screen);
-    if (r < 0)
-        kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
     done(live);
-    return r < 0 ? kiln_cli_fail(NULL, &err) : KILN_EXIT_WELL;
+    return r < 0 ? fail(r, &err) : KILN_EXIT_WELL;
 }
 
 static int run_guarded(struct live *live)
@@ -436,19 +485,20 @@ static int run_guarded(struct live *live)
 
 static int run(struct kiln_cli *cli)
 {
+    const struct kiln_whom *only = &cli->args.server.host.only;
+    struct kiln_err err = {0};
     struct live live;
     int code, r;
 
+    if (cli->args.remote.server && (only->pids.text || only->cgroups.text || only->comms.text))
+        return kiln_cli_usage(cli->command, "-p, --cgroup and --comm are for this host: Enter "
+                                            "looks at one process or service of a server");
     init(&live, cli);
     r = kiln_live_inbox_init(&live.inbox);
-    if (r < 0) {
-        struct kiln_err err = {0};
-
-        kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
-        code = kiln_cli_fail(NULL, &err);
-    } else {
+    if (r < 0)
+        code = fail(r, &err);
+    else
         code = cli->args.json || cli->args.live.once ? run_once(&live) : run_guarded(&live);
-    }
     done(&live);
     return code;
 }
@@ -494,7 +544,9 @@ const struct kiln_command kiln_cmd_live = {
     .about =
         "Samples what the processors do, and shows the functions, processes, services and stacks "
         "of the last seconds, the hottest first, anew every second. Nothing is written anywhere, "
-        "and no server is needed.\n\n"
+        "and no server is needed; with --server it shows what that one was sent, by all its "
+        "agents, "
+        "in the last minute.\n\n"
         "Keys: `1` to `4` or Tab choose what is listed, the arrows a row. Enter looks at a process "
         "or service alone, shows who calls a function and what it calls, or opens a stack; Esc "
         "goes back. `/` filters, `s` sorts, `c`, `w` and `o` switch between time on processors, "
@@ -504,11 +556,12 @@ const struct kiln_command kiln_cmd_live = {
         "in per cent of one processor, as `top` has it.\n\n"
         "Needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel "
         "from 6.1 on with BTF; `kiln doctor` says what is missing.",
-    .groups = {&group, &kiln_group_whom, &sampling},
+    .groups = {&group, &kiln_group_whom, &sampling, &kiln_group_remote},
     .examples = {{"kiln live", "the whole host"},
                  {"kiln live -p 4711 --mode wall", "one process: what it does, and waits for"},
                  {"kiln live --once --span 2s --pane processes -n 5", "a table, for a script"},
-                 {"kiln live --once --json --span 2s", "the same for a program"}},
+                 {"kiln live --once --json --span 2s", "the same for a program"},
+                 {"kiln live --server http://kiln:4040", "what all hosts are busy with"}},
     .defaults = {.limit = 30, .live = {.interval_ns = 1000000000}},
     .run = run,
 };

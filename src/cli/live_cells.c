@@ -23,6 +23,7 @@ enum cell {
     CELL_PROCESS,
     CELL_SERVICE,
     CELL_HOTTEST,
+    CELL_HOST,
     CELL_NAME,
     CELL_STACK,
 };
@@ -36,7 +37,7 @@ struct column {
     bool for_waits; /* where waiting is shown alone */
 };
 
-enum { COLUMNS_MAX = 8, BAR = 10, SHARE = 6 };
+enum { COLUMNS_MAX = 9, BAR = 10, SHARE = 6 };
 
 static const struct column panes[KILN_LIVE_PANES][COLUMNS_MAX] = {
     [KILN_LIVE_FUNCTIONS] = {{CELL_SELF, "self", SHARE, 0, true, false},
@@ -52,6 +53,7 @@ static const struct column panes[KILN_LIVE_PANES][COLUMNS_MAX] = {
                              {CELL_PROCESS, "process", 16, 0, false, false},
                              {CELL_REASON, "waits for", 10, 76, false, true},
                              {CELL_SERVICE, "service", 16, 100, false, false},
+                             {CELL_HOST, "host", 0, 50, false, false},
                              {CELL_HOTTEST, "hottest function", 0, 50, false, false}},
     [KILN_LIVE_SERVICES] = {{CELL_CPU, "cpu", SHARE, 0, true, false},
                             {CELL_WAITS, "waits", SHARE, 0, true, true},
@@ -71,6 +73,8 @@ static bool is_shown(const struct kiln_live_page *page, const struct column *col
 {
     if (!column->title || columns < column->from)
         return false;
+    if (column->cell == CELL_HOST || column->cell == CELL_HOTTEST) /* a server knows one of them */
+        return page->remote == (column->cell == CELL_HOST);
     return !column->for_waits || page->mode != KILN_LIVE_BY_CPU;
 }
 
@@ -275,6 +279,8 @@ static void put_names(const struct kiln_live_page *page, const struct kiln_live_
                                                               : book->processes[row->id].service);
     else if (cell == CELL_PROCESS)
         text = book->processes[row->id].name;
+    else if (cell == CELL_HOST)
+        text = book->processes[row->id].host;
     else
         text = text_of(page, row->reason);
     if (cell == CELL_REASON)

@@ -56,6 +56,18 @@ struct kiln_live_source {
 KILN_CHECK int kiln_live_host_open(struct kiln_cli *cli, struct kiln_live_inbox *inbox,
                                    struct kiln_log *log, struct kiln_live_source **ret_source,
                                    struct kiln_err *err);
+/* Asks the server of --server. */
+KILN_CHECK int kiln_live_server_open(struct kiln_cli *cli, struct kiln_live_inbox *inbox,
+                                     struct kiln_live_source **ret_source, struct kiln_err *err);
+
+/*
+ * What a server answers to `format=series` by labels of processes, as a batch: a resource a
+ * process, with one sample that has no stack.  `waits`: of time spent waiting, else on processors.
+ */
+KILN_CHECK int kiln_live_answer_read(struct kiln_str json, bool waits,
+                                     struct kiln_batch **ret_batch, struct kiln_err *err);
+/* Labels that it must be asked by. */
+extern const char *const kiln_live_answer_labels[]; /* ends with NULL */
 
 /* Rows once, as a table or as JSON, into cli->out. */
 KILN_CHECK int kiln_live_once(struct kiln_cli *cli, struct kiln_live_page *page);

@@ -47,6 +47,13 @@ const char *kiln_remote_address(const struct kiln_cli *cli)
 int kiln_remote_open(const struct kiln_cli *cli, size_t answer_max, struct kiln_client **ret_client,
                      struct kiln_err *err)
 {
+    return kiln_remote_open_until(cli, answer_max, NULL, ret_client, err);
+}
+
+int kiln_remote_open_until(const struct kiln_cli *cli, size_t answer_max,
+                           const _Atomic bool *cancel, struct kiln_client **ret_client,
+                           struct kiln_err *err)
+{
     uint64_t timeout_ms = cli->args.remote.timeout_ns / KILN_NS_PER_MS;
 
     return kiln_client_new(
@@ -57,6 +64,7 @@ int kiln_remote_open(const struct kiln_cli *cli, size_t answer_max, struct kiln_
             .ca_file = cli->args.remote.ca_file,
             .timeout_ms = timeout_ms > INT32_MAX ? INT32_MAX : (uint32_t)timeout_ms,
             .answer_max = answer_max,
+            .cancel = cancel,
         },
         ret_client, err);
 }

@@ -20,6 +20,11 @@ const char *kiln_remote_address(const struct kiln_cli *cli);
 KILN_CHECK int kiln_remote_open(const struct kiln_cli *cli, size_t answer_max,
                                 struct kiln_client **ret_client, struct kiln_err *err);
 
+/* The same, whose calls end soon once `cancel` is true. */
+KILN_CHECK int kiln_remote_open_until(const struct kiln_cli *cli, size_t answer_max,
+                                      const _Atomic bool *cancel, struct kiln_client **ret_client,
+                                      struct kiln_err *err);
+
 /* Appends a text to an address, with %XX for what has a meaning there; `/` stays where it may. */
 void kiln_remote_put_text(struct kiln_buf *out, struct kiln_str text, bool slashes);
 /* Appends `?name=value`, or `&name=value` where there is one already; a NULL value: nothing. */
