@@ -70,6 +70,7 @@ struct kiln_live_sample {
     uint32_t first, n; /* of the slice's path, root first; n 0: it is about a process alone */
     uint32_t reason;   /* a text of the book: what it waits for; KILN_LIVE_NONE: not said */
     uint32_t kind;     /* enum kiln_live_kind */
+    uint32_t last_ms;  /* it was spent within so long, until the slice came; 0: not long */
 };
 
 struct kiln_live_slice {

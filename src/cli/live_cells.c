@@ -338,8 +338,9 @@ static bool is_sorted_by(const struct kiln_live_page *page, enum cell cell)
     if (page->order == KILN_LIVE_BY_NAME)
         return cell == CELL_NAME || cell == CELL_STACK || cell == CELL_PROCESS ||
                (cell == CELL_SERVICE && page->pane == KILN_LIVE_SERVICES);
-    if (lists)
-        return cell == (page->mode == KILN_LIVE_BY_WAIT ? CELL_WAITS : CELL_CPU);
+    if (lists) /* by their sum, where both count */
+        return (cell == CELL_CPU && page->mode != KILN_LIVE_BY_WAIT) ||
+               (cell == CELL_WAITS && page->mode != KILN_LIVE_BY_CPU);
     return cell == (page->order == KILN_LIVE_BY_TOTAL && page->pane == KILN_LIVE_FUNCTIONS
                         ? CELL_TOTAL
                         : CELL_SELF);

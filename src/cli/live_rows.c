@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "cli/live.h"
 
@@ -242,23 +243,37 @@ static bool in_focus(const struct summing *s, const struct seen *seen)
     return false;
 }
 
+/* Of what lasted longer than the time looked at, the end alone is within it. */
+static void cut_long(const struct summing *s, const struct kiln_live_slice *slice,
+                     struct kiln_live_sample *sample)
+{
+    const struct kiln_live_question *q = s->question;
+    uint64_t from_ns = q->from_ns > s->window->began_ns ? q->from_ns : s->window->began_ns;
+    uint64_t last_ns = sample->last_ms * KILN_NS_PER_MS;
+    uint64_t within_ns = slice->at_ns > from_ns ? slice->at_ns - from_ns : 0;
+
+    if (last_ns > within_ns)
+        sample->ns = (uint64_t)((double)sample->ns * ((double)within_ns / (double)last_ns));
+}
+
 static int add_slice(struct summing *s, const struct kiln_live_slice *slice,
                      int (*adder)(struct summing *, const struct seen *))
 {
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < slice->n_samples; i++) {
-        const struct kiln_live_sample *sample = &slice->samples[i];
-        struct seen seen = {sample, slice->path + sample->first, sample->n};
+        struct kiln_live_sample sample = slice->samples[i];
+        struct seen seen = {&sample, slice->path + sample.first, sample.n};
 
-        if (!counts(sample->kind, s->question->mode))
+        if (!counts(sample.kind, s->question->mode))
             continue;
+        cut_long(s, slice, &sample);
         if (s->question->no_kernel)
             seen.n = without_kernel(&s->window->book, seen.path, seen.n);
         if (!in_focus(s, &seen))
             continue;
         if (seen.n)
-            add(&s->out->total, sample);
+            add(&s->out->total, &sample);
         r = adder(s, &seen);
     }
     return r;

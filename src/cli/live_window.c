@@ -3,12 +3,16 @@
  * A batch becomes a slice: its samples with their stacks as frames of the book, root first.  Stacks
  * of a batch are shared by samples, so each is written into the slice's path once.
  *
+ * A wait that lasted long is a profile of its own, as long as the wait was: of it counts what is
+ * within the time looked at.
+ *
  * What a profile's values are is for core/type.h to say: CPU time (also as a count of samples at a
  * period), or off_cpu in nanoseconds, whose samples say in thread.state whether they were blocked
  * or ready to run, and in wait.reason what for.  Other types are not shown here.
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/sat.h"
 #include "cli/live.h"
 #include "core/frame.h"
@@ -28,6 +32,7 @@ struct making {
     struct kiln_range *stacks; /* by stack of the batch: of the path; n NONE: not yet */
     uint32_t frames_cap, pool_cap, stacks_cap, n_pool;
     uint32_t process;
+    uint32_t last_ms; /* of the profile at hand */
 };
 
 static void free_slice(struct kiln_live_window *window, struct kiln_live_slice *slice)
@@ -138,12 +143,19 @@ static int path_of(struct making *m, uint32_t stack, struct kiln_range *ret)
     return 0;
 }
 
-static int reason_of(struct making *m, const struct kiln_sample *sample, uint32_t *ret)
+/* Of those that could run: for a processor. */
+static int reason_of(struct making *m, const struct kiln_sample *sample,
+                     struct kiln_live_sample *made)
 {
+    struct kiln_str state = kiln_set_text(m->batch, sample->attrs, KILN_STR("thread.state"));
     struct kiln_str reason = kiln_set_text(m->batch, sample->attrs, KILN_STR("wait.reason"));
 
-    *ret = KILN_LIVE_NONE;
-    return reason.len ? kiln_live_book_text(m->book, reason, ret) : 0;
+    made->kind = KILN_LIVE_BLOCKED;
+    if (kiln_str_eq(state, KILN_STR("runnable"))) {
+        made->kind = KILN_LIVE_RUNNABLE;
+        reason = KILN_STR("processor");
+    }
+    return reason.len ? kiln_live_book_text(m->book, reason, &made->reason) : 0;
 }
 
 static int add_sample(struct making *m, const struct kiln_sample *sample, int64_t scale, bool waits)
@@ -157,12 +169,8 @@ static int add_sample(struct making *m, const struct kiln_sample *sample, int64_
     if (ns <= 0)
         return 0;
     made.ns = (uint64_t)ns;
-    if (waits)
-        made.kind = kiln_str_eq(kiln_set_text(m->batch, sample->attrs, KILN_STR("thread.state")),
-                                KILN_STR("runnable"))
-                        ? KILN_LIVE_RUNNABLE
-                        : KILN_LIVE_BLOCKED;
-    r = waits ? reason_of(m, sample, &made.reason) : 0;
+    made.last_ms = m->last_ms;
+    r = waits ? reason_of(m, sample, &made) : 0;
     if (r == 0)
         r = path_of(m, sample->stack, &path);
     if (r == 0)
@@ -185,6 +193,9 @@ static int add_profile(struct making *m, const struct kiln_profile *profile,
     if (kiln_unit_kind(type->unit) != KILN_UNIT_NANOSECONDS ||
         (!waits && !kiln_str_eq(type->type, KILN_STR("cpu"))))
         return 0;
+    m->last_ms = waits && profile->duration_ns < UINT32_MAX * KILN_NS_PER_MS
+                     ? (uint32_t)(profile->duration_ns / KILN_NS_PER_MS)
+                     : 0;
     for (uint32_t i = 0; r == 0 && i < profile->n_samples; i++)
         r = add_sample(m, &m->batch->samples[profile->first_sample + i], type->scale, waits);
     return r;

@@ -122,7 +122,29 @@ def check_once(pid):
     check("without a terminal it says what to do", done.returncode == 2 and "--once" in done.stderr, done.stderr)
 
 
+def check_waits():
+    """A shell that waits for children that sleep: two threads' time, none of it on a processor to speak of."""
+    with subprocess.Popen(["sh", "-c", "while :; do sleep 0.05; done"], start_new_session=True) as shell:
+        try:
+            done = subprocess.run([KILN, "live", "--json", "--mode", "off-cpu", "--span", "2s", "-p", str(shell.pid)],
+                                  capture_output=True, text=True, check=False, timeout=120)
+            page = json.loads(done.stdout or "{}")
+            reasons = {one["name"]: one.get("waits_for") for one in page["services"]}
+            check("what waits has its reason", len(reasons) == 2 and "sleep" in reasons.values() and "child" in reasons.values(),
+                  page["services"])
+            waited = page["total"]["blocked_seconds"] + page["total"]["runnable_seconds"]
+            check("and its time", 0.5 * page["seconds"] < waited < 3 * page["seconds"], page["total"])
+            with live("--mode", "wall", "-p", shell.pid) as shown:
+                check("on a page, too", shown.wait(lambda lines: "waits for" in lines[3] and any("child" in one for one in lines)),
+                      shown.page())
+                shown.press("o", "2")
+                check("by process", shown.wait(lambda lines: "waits▾" in lines[3] and "sh" in lines[FIRST]), shown.page())
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+
+
 need_host("chain")
+check_waits()
 with Running("chain") as (chain,):
     check_page(chain)
     check_sizes(chain)

@@ -336,3 +336,39 @@ TEST(live, every_size_and_pane_and_key_fits)
     }
     end();
 }
+
+TEST(live, of_a_wait_that_began_long_ago_the_end_counts)
+{
+    const struct kiln_drawn drawn[] = {{.stacks = "main;wait 60000000000 thread.state=blocked",
+                                        .type = "off_cpu",
+                                        .unit = "nanoseconds",
+                                        .time_ns = 1,
+                                        .duration_ns = 60 * SECOND,
+                                        .resource = "service.name=old"}};
+
+    begin();
+    kiln_live_window_forget(&window);
+    add(drawn, 1, 100 * SECOND);
+    CHECK_OK(kiln_live_page_ask(&page, 100 * SECOND));
+    press("o");
+    CHECK_EQ(kiln_live_amount(&page.rows->total, page.mode), 10 * SECOND);
+    press("+++");
+    CHECK_EQ(kiln_live_amount(&page.rows->total, page.mode), 60 * SECOND);
+    end();
+}
+
+TEST(live, who_could_run_waits_for_a_processor)
+{
+    const struct kiln_drawn drawn[] = {{.stacks = "main;work 500000000 thread.state=runnable",
+                                        .type = "off_cpu",
+                                        .unit = "nanoseconds",
+                                        .resource = "service.name=busy"}};
+
+    begin();
+    kiln_live_window_forget(&window);
+    add(drawn, 1, SECOND);
+    press("o");
+    CHECK_EQ(page.rows->total.ns[KILN_LIVE_RUNNABLE], 500 * MS);
+    CHECK_STR(window.book.texts[page.rows->rows[0].reason], "processor");
+    end();
+}
