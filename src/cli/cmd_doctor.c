@@ -53,6 +53,8 @@ static const struct kiln_option options[] = {
              "do not send anything to the receiver"),
     KILN_OPT("config", 0, KILN_OPT_TEXT, server.config, "FILE",
              "settings of the agent (" KILN_CONFIG_FILE " where it exists)"),
+    KILN_OPT("socket", 0, KILN_OPT_TEXT, server.agent.socket, "FILE",
+             "where an agent that runs is asked (" KILN_AGENT_SOCKET ")"),
     KILN_OPT_SYMBOL_CACHE,
     KILN_OPT_JSON,
     KILN_OPT_END,

@@ -188,10 +188,14 @@ static bool ask_socket(const char *server, struct kiln_doctor_agent *agent)
 
 void kiln_doctor_agent(const struct kiln_server_config *config, struct kiln_doctor_agent *agent)
 {
-    const char *listen = config->set.agent.listen;
+    const char *listen = config->set.agent.listen, *socket = config->set.agent.socket;
     char address[128];
-    bool found = ask_socket("unix:/run/kiln/kiln.sock", agent);
+    bool found = false;
 
+    if (socket && kiln_settings_on(socket)) {
+        snprintf(address, sizeof(address), "unix:%.120s", socket);
+        found = ask_socket(address, agent);
+    }
     if (!found && listen && kiln_settings_on(listen)) {
         snprintf(address, sizeof(address), "http://%.100s", listen);
         found = ask_metrics(address, agent);

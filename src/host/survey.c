@@ -160,6 +160,29 @@ static void look_at_symbols(struct kiln_survey *survey)
                        "grant CAP_SYSLOG, or: sudo sysctl kernel.kptr_restrict=1");
 }
 
+static void look_at_paranoia(struct kiln_survey *survey)
+{
+    struct kiln_finding *f =
+        kiln_survey_add(survey, "privileges", "perf_event_paranoid", KILN_FINDING_OK);
+    char text[16] = "";
+    int64_t n =
+        kiln_procfs_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text) - 1);
+    bool held = kiln_capabilities() & (KILN_CAP(CAP_PERFMON) | KILN_CAP(CAP_SYS_ADMIN));
+    int64_t level = 0;
+
+    if (n < 0 || kiln_str_parse_i64(kiln_str_trim(kiln_str_of(text)), &level) < 0) {
+        kiln_finding_say(f, "this kernel has no perf events");
+        kiln_finding_lacks(f, KILN_FINDING_MISSING, "nothing can be sampled",
+                           "a kernel with CONFIG_PERF_EVENTS=y");
+    } else if (held || level < 0) {
+        kiln_finding_say(f, "%lld%s", (long long)level,
+                         held ? ", which CAP_PERFMON overrules" : "");
+    } else {
+        kiln_finding_say(f, "%lld: clocks are for CAP_PERFMON alone", (long long)level);
+        kiln_finding_lacks(f, KILN_FINDING_LESS, "see clocks, below", "grant CAP_PERFMON");
+    }
+}
+
 static void look_at_locked_memory(struct kiln_survey *survey)
 {
     struct kiln_finding *f = kiln_survey_add(survey, "privileges", "memlock", KILN_FINDING_OK);
@@ -177,6 +200,7 @@ void kiln_survey_privileges(struct kiln_survey *survey)
 {
     look_at_grants(survey);
     look_at_symbols(survey);
+    look_at_paranoia(survey);
     look_at_locked_memory(survey);
 }
 

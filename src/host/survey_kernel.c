@@ -129,7 +129,7 @@ static void look_at_samples(struct kiln_survey *survey, struct kiln_kernel *kern
         r = kiln_kernel_drain(kernel, see, &wanted);
     }
     if (wanted.seen) {
-        kiln_finding_say(f, "this very process was sampled within %llu ms",
+        kiln_finding_say(f, "this very process was sampled within %llu ms, and the ring told",
                          (unsigned long long)((kiln_clock_mono_ns() - began) / KILN_NS_PER_MS) + 1);
         return;
     }

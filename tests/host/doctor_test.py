@@ -74,15 +74,18 @@ def check_receiver(kiln):
 
 
 def check_agent(kiln, folder):
-    with Running("chain") as (chain,), Agent(folder, "--endpoint", "http://127.0.0.1:9", "-p", chain, "-F", "97") as agent:
+    words = "--endpoint", "http://127.0.0.1:9", "-F", "97", "--socket", folder / "agent.sock"
+    with Running("chain") as (chain,), Agent(folder, *words, "-p", chain) as agent:
         wait_for(lambda: agent.metric("kiln_host_samples_total") > 50)
         settings = folder / "kiln.yaml"
         settings.write_text(f"agent: {{listen: '127.0.0.1:{agent.http}'}}\n")
-        _, found, _ = doctor(kiln, "--offline", "--config", settings)
-        cost = found["agent"] or {}
-        check("an agent tells what it costs", cost.get("frequency") == 97 and cost.get("memory_bytes", 0) > 1 << 20 and
-              cost.get("samples", 0) > 50 and 0 <= cost.get("cpu_cores", -1) < 2, found["agent"])
-        said = subprocess.run([kiln, "doctor", "--offline", "--config", settings], capture_output=True, text=True, check=False)
+        for way, socket in ("on its socket", folder / "agent.sock"), ("by its metrics", "off"):
+            _, found, _ = doctor(kiln, "--offline", "--config", settings, "--socket", socket)
+            cost = found["agent"] or {}
+            check(f"an agent tells what it costs, {way}", cost.get("frequency") == 97 and cost.get("memory_bytes", 0) > 1 << 20 and
+                  cost.get("samples", 0) > 50 and 0 <= cost.get("cpu_cores", -1) < 2, found["agent"])
+        said = subprocess.run([kiln, "doctor", "--offline", "--config", settings, "--socket", "off"], capture_output=True,
+                              text=True, check=False)
         check("to people, too", "97 Hz; costs" in said.stdout, said.stdout)
 
 
