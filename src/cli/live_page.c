@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "cli/report.h"
 
-enum { HEAD_ROWS = 4, FOOT_ROWS = 1, TREND_SHOWN = 24 };
+enum { HEAD_ROWS = 4, FOOT_ROWS = 1, TREND_SHOWN = 40, NAME_ROOM = 20 };
 
 const uint32_t kiln_live_spans[] = {2, 5, 10, 30, 60, 300, 0};
 enum { SPAN_FIRST = 2 };
@@ -209,7 +209,7 @@ static void put_ends(struct kiln_live_pen *pen, struct kiln_str left, struct kil
 {
     uint32_t wide = kiln_term_columns(right);
 
-    if (wide + 24 > pen->left) {
+    if (wide + NAME_ROOM / 2 > pen->left) {
         kiln_live_put(pen, style, left);
         return;
     }
@@ -238,21 +238,23 @@ static void put_used(const struct kiln_live_page *page, struct kiln_buf *out)
 
 static void draw_title(const struct kiln_live_page *page, struct kiln_live_pen *pen)
 {
-    struct kiln_buf right;
+    struct kiln_buf right, used;
+    uint32_t wide;
 
     kiln_buf_init(&right, 1 << 12);
     kiln_live_puts(pen, KILN_STYLE_STRONG, " kiln live");
     kiln_live_puts(pen, KILN_STYLE_PLAIN, "  ");
+    kiln_buf_init(&used, 1 << 10);
     if (page->rows) {
-        put_trend(page,
-                  pen->left > 90   ? TREND_SHOWN * 2
-                  : pen->left > 60 ? TREND_SHOWN
-                                   : 0,
-                  &right);
+        put_used(page, &used);
+        wide = kiln_term_columns(kiln_buf_str(&used)) + NAME_ROOM;
+        wide = wide < pen->left ? pen->left - wide : 0;
+        put_trend(page, wide < TREND_SHOWN ? wide : TREND_SHOWN, &right);
         kiln_buf_puts(&right, "  ");
-        put_used(page, &right);
+        kiln_buf_add_str(&right, kiln_buf_str(&used));
         kiln_buf_putc(&right, ' ');
     }
+    kiln_buf_done(&used);
     put_ends(pen, kiln_str_of(page->facts.host), kiln_buf_str(&right), KILN_STYLE_PLAIN);
     kiln_buf_done(&right);
 }

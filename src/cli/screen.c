@@ -4,7 +4,7 @@
  *
  *   CSI ?1049 h/l   another screen, and back      CSI ?25 l/h     no cursor, a cursor
  *   CSI ?7 l/h      lines do not wrap             CSI ?2026 h/l   show nothing until all is written
- *   CSI H           the first row and column      CSI K, CSI J    clear to the end of line, screen
+ *   CSI H           the first row and column      CSI K           clear to the end of the line
  *
  * Terminals pass over those that they do not know.
  *
@@ -24,6 +24,7 @@
 
 #include "base/attr.h"
 #include "base/file.h"
+#include "cli/term.h"
 
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[H\033[2J"
 #define LEAVE "\033[?2026l\033[0m\033[?7h\033[?25h\033[?1049l"
@@ -99,6 +100,21 @@ bool kiln_screen_measure(struct kiln_screen *screen)
     return changed;
 }
 
+/* Without its styles, which are CSI sequences that end with m. */
+static uint32_t columns_of(struct kiln_str line)
+{
+    uint32_t columns = 0;
+
+    while (line.ptr && line.len) {
+        struct kiln_str text = kiln_str_cut(&line, '\033');
+
+        columns += kiln_term_columns(text);
+        if (line.ptr)
+            kiln_str_cut(&line, 'm');
+    }
+    return columns;
+}
+
 int kiln_screen_show(struct kiln_screen *screen, struct kiln_str page)
 {
     struct kiln_buf out;
@@ -107,8 +123,13 @@ int kiln_screen_show(struct kiln_screen *screen, struct kiln_str page)
     kiln_buf_init(&out, 16 << 20);
     kiln_buf_puts(&out, "\033[?2026h\033[H");
     while (page.ptr) {
-        kiln_buf_add_str(&out, kiln_str_cut(&page, '\n'));
-        kiln_buf_puts(&out, page.ptr ? "\033[K\r\n" : "\033[K\033[J");
+        struct kiln_str line = kiln_str_cut(&page, '\n');
+
+        kiln_buf_add_str(&out, line);
+        if (columns_of(line) < screen->columns) /* else the cursor stands on the last character */
+            kiln_buf_puts(&out, "\033[K");
+        if (page.ptr)
+            kiln_buf_puts(&out, "\r\n");
     }
     kiln_buf_puts(&out, "\033[?2026l");
     r = out.error ? out.error : kiln_fd_write(screen->out, kiln_buf_str(&out));
