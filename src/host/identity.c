@@ -90,6 +90,7 @@ static int build(struct kiln_identity *draft, const struct kiln_attrs *attrs,
     }
     draft->attrs = list;
     draft->n_attrs = attrs->n;
+    draft->size = (uint32_t)(head + texts->len);
     memcpy(made, draft, sizeof(*made));
     atomic_init(&made->refs, 1);
     *ret_identity = made;
@@ -419,17 +420,50 @@ int kiln_identity_read(struct kiln_processes *all, struct kiln_proc *p,
     return r;
 }
 
+void kiln_proc_forget_identity(struct kiln_processes *all, struct kiln_proc *p)
+{
+    if (!p->pub.identity)
+        return;
+    all->identity_bytes -= p->pub.identity->size;
+    kiln_identity_unref(p->pub.identity);
+    p->pub.identity = NULL;
+}
+
+/* Those of processes longest not sampled go: a quarter at once, so that it is seldom looked for. */
+static void make_room(struct kiln_processes *all, const struct kiln_proc *but)
+{
+    uint64_t enough = all->identity_bytes_max / 4 * 3;
+    struct kiln_link *at = all->alive.prev;
+
+    for (; all->identity_bytes > enough && at != &all->alive; at = at->prev) {
+        struct kiln_proc *p = KILN_OF_LINK(struct kiln_proc, use, at);
+
+        if (p != but)
+            kiln_proc_forget_identity(all, p);
+    }
+}
+
+static void learn(struct kiln_processes *all, struct kiln_proc *p)
+{
+    struct kiln_identity *identity;
+
+    if (kiln_identity_read(all, p, &identity) < 0)
+        return;
+    p->pub.identity = identity;
+    all->identity_bytes += identity->size;
+    if (all->identity_bytes > all->identity_bytes_max)
+        make_room(all, p);
+}
+
 struct kiln_identity *kiln_process_identity(struct kiln_processes *all,
                                             struct kiln_process *process)
 {
     struct kiln_proc *p = kiln_proc_of(process);
 
-    if (kiln_proc_look_for_context(all, p)) {
-        kiln_identity_unref(process->identity);
-        process->identity = NULL;
-    }
-    if (!process->identity && kiln_identity_read(all, p, &process->identity) < 0)
-        process->identity = NULL;
+    if (kiln_proc_look_for_context(all, p))
+        kiln_proc_forget_identity(all, p);
+    if (!process->identity)
+        learn(all, p);
     kiln_proc_sync(p);
     return process->identity;
 }

@@ -88,8 +88,7 @@ void kiln_proc_forget_maps(struct kiln_processes *all, struct kiln_proc *p)
 void kiln_proc_renew(struct kiln_processes *all, struct kiln_proc *p)
 {
     kiln_proc_forget_maps(all, p);
-    kiln_identity_unref(p->pub.identity);
-    p->pub.identity = NULL;
+    kiln_proc_forget_identity(all, p);
     kiln_proc_forget_context(p);
     kiln_paths_unref(&all->shelf.paths, p->exe);
     p->exe = NULL;
@@ -113,7 +112,7 @@ static void forget(struct kiln_processes *all, struct kiln_proc *p)
         kiln_proc_shut(all);
     kiln_proc_void(all, p);
     kiln_map_set_unref(&all->shelf, p->set);
-    kiln_identity_unref(p->pub.identity);
+    kiln_proc_forget_identity(all, p);
     kiln_proc_forget_context(p);
     kiln_paths_unref(&all->shelf.paths, p->exe);
     kiln_free(p);
@@ -418,7 +417,8 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
     uint64_t memory = opts->memory_bytes ? opts->memory_bytes : MEMORY_DEFAULT;
     int r = kiln_objects_new(opts->objects_max, memory / 8 * 3, opts->metrics, &all->objects);
 
-    all->shelf.paths.bytes_max = memory / 8;
+    all->shelf.paths.bytes_max = memory / 16;
+    all->identity_bytes_max = memory / 16;
     all->shelf.budget.limit = memory / 2;
     all->rules = opts->rules;
 
@@ -478,7 +478,7 @@ int kiln_processes_new(const struct kiln_processes_opts *opts,
 
 uint64_t kiln_processes_bytes(const struct kiln_processes *processes)
 {
-    return processes->shelf.budget.used + processes->shelf.paths.bytes +
+    return processes->shelf.budget.used + processes->shelf.paths.bytes + processes->identity_bytes +
            kiln_objects_bytes(processes->objects);
 }
 

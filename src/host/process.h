@@ -9,8 +9,9 @@
  * `version`.
  *
  * Files are opened, and what /proc says of a process is read, when it is first sampled and not
- * before: most processes of a host never are.  A process that is gone stays until the samples that
- * were taken of it are sent.
+ * before: most processes of a host never are.  Of those longest not sampled it is forgotten, and
+ * read again, where all of it would take too much memory.  A process that is gone stays until the
+ * samples that were taken of it are sent.
  *
  * Privacy: arguments are never read but the first (the command); of the environment only names
  * that are allowed.
@@ -38,6 +39,7 @@ struct kiln_identity_attr {
 /* Who a process is, for its resource.  Constant; another exec makes another. */
 struct kiln_identity {
     _Atomic uint32_t refs;
+    uint32_t size; /* bytes of all of it */
     uint32_t pid, parent_pid;
     uint32_t ns_pid;        /* in its own PID namespace: names of perf-map files */
     uint32_t uid;           /* UINT32_MAX: not known */

@@ -146,6 +146,7 @@ struct kiln_processes {
     uint32_t n_env_shown;                    /* which alone may be shown */
     const struct kiln_identity_rules *rules; /* may be NULL */
     struct kiln_containers *containers;
+    uint64_t identity_bytes, identity_bytes_max; /* of those that processes have */
     void (*on_void)(void *context, struct kiln_process *process);
     void *void_context;
     struct kiln_metric *metric_known, *metric_reads, *metric_forgotten, *metric_unopened;
@@ -198,6 +199,8 @@ void kiln_proc_forget_context(struct kiln_proc *p);
 /* ---- identities ---- */
 
 KILN_CHECK int kiln_identity_kernel(struct kiln_identity **ret_identity);
+/* Forgets who a process is; it is read again with the next sample. */
+void kiln_proc_forget_identity(struct kiln_processes *all, struct kiln_proc *p);
 KILN_CHECK int kiln_identity_read(struct kiln_processes *all, struct kiln_proc *p,
                                   struct kiln_identity **ret_identity);
 /* The name of a user in /etc/passwd, else his number.  `to` has room for 33 bytes. */

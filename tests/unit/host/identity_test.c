@@ -357,6 +357,27 @@ TEST(identity, a_child_that_is_gone_belongs_to_whoever_it_came_from)
     end();
 }
 
+TEST(identity, those_longest_not_sampled_are_forgotten_where_memory_is_short)
+{
+    char environment[2048] = "OTEL_RESOURCE_ATTRIBUTES=text=";
+
+    begin(NULL, 0);
+    kiln_processes_free(processes);
+    CHECK_OK(kiln_processes_new(
+        &(struct kiln_processes_opts){.proc = fake.dir, .memory_bytes = 1 << 20}, &processes));
+    memset(environment + strlen(environment), 'x', 1000);
+    for (uint32_t pid = 100; pid < 200; pid++) {
+        fake_proc_add(&fake, pid, 3, 5000000000);
+        fake_proc_text(&fake, pid, "environ", environment);
+        CHECK(kiln_process_identity(processes, drawn_sample(processes, pid, 5000000000, 1)));
+        CHECK(processes->identity_bytes <= processes->identity_bytes_max);
+    }
+    CHECK(kiln_proc_find(processes, 199)->pub.identity != NULL);
+    CHECK(!kiln_proc_find(processes, 100)->pub.identity);
+    CHECK(kiln_process_identity(processes, drawn_sample(processes, 100, 5000000000, 1)));
+    end();
+}
+
 TEST(identity, rules_have_the_last_word)
 {
     struct kiln_identity_rules *rules;
