@@ -28,7 +28,7 @@ if(KILN_GCC)
   file(MAKE_DIRECTORY ${KILN_PROGRAMS_DIR})
   set(gcc ${KILN_GCC} ${optimized})
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${programs_from} ${programs_from}/*.c)
-  list(REMOVE_ITEM sources tail.c stubs.c tiny.c inlined.c spans.c)
+  list(REMOVE_ITEM sources tail.c stubs.c tiny.c inlined.c spans.c burning.c)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
     kiln_program(${name} ${programs_from}/${source}
@@ -49,6 +49,8 @@ if(KILN_GCC)
     ${KILN_GCC} -O2 -D_GNU_SOURCE -g -static -Wl,--build-id -o inlined ${programs_from}/inlined.c)
   kiln_program(libtiny.so ${programs_from}/tiny.c
     ${gcc} -shared -fPIC -o libtiny.so ${programs_from}/tiny.c)
+  kiln_program(libburning.so ${programs_from}/burning.c
+    ${gcc} -shared -fPIC -o libburning.so ${programs_from}/burning.c)
   kiln_program(stubs ${programs_from}/stubs.c
     ${gcc} -o stubs ${programs_from}/stubs.c libtiny.so -Wl,-z,lazy -Wl,-rpath,$ORIGIN)
   add_custom_command(OUTPUT ${KILN_PROGRAMS_DIR}/stubs DEPENDS ${KILN_PROGRAMS_DIR}/libtiny.so APPEND)

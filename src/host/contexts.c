@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "host/thread_context.h"
 
+#define WAKE_NS  (250 * KILN_NS_PER_MS) /* host/process_published.c looks again after less */
 #define SOON_NS  (500 * KILN_NS_PER_MS)
 #define LATER_NS (5 * KILN_NS_PER_S)
 
@@ -62,6 +63,9 @@ void kiln_contexts_follow(struct kiln_contexts *contexts, struct kiln_process *p
     if (!process->context) {
         if (watch->published_ns)
             kiln_contexts_drop(contexts, process);
+        else if (!watch->due_ns && !contexts->wake_ns)
+            contexts->wake_ns = now_ns + WAKE_NS;
+        watch->due_ns = now_ns; /* it was seen */
         return;
     }
     if (watch->published_ns == process->context->published_ns &&

@@ -23,6 +23,7 @@ struct kiln_context_sink {
 struct kiln_contexts {
     struct kiln_processes *processes; /* borrowed */
     struct kiln_context_sink sink;
+    uint64_t wake_ns;  /* when samples should be looked at, not to miss a beginning; 0: any time */
     uint64_t n_placed; /* processes of which the kernel knows */
     uint64_t n_failed; /* times that a process says so and it was not found */
 };

@@ -115,7 +115,9 @@ static int open_processes(struct kiln_host *host)
     if (r < 0)
         return r;
     reader->contexts = (struct kiln_contexts){
-        reader->processes, {put_context, drop_context, reader->kernel}, 0, 0};
+        .processes = reader->processes,
+        .sink = {put_context, drop_context, reader->kernel},
+    };
     kiln_processes_on_void(reader->processes, on_void, reader);
     kiln_processes_on_object(reader->processes, on_object, reader->tables);
     r = kiln_gather_new(host->opts.memory_bytes / GATHER_PART, &reader->gather);

@@ -37,6 +37,7 @@ struct host_reader {
     struct kiln_processes *processes;
     struct kiln_tables *tables;
     struct kiln_contexts contexts;
+    uint64_t linked; /* samples that have a span */
     struct kiln_gather *gather;
     struct kiln_steer *steer;
     uint32_t hz;          /* just now: of processes without an order */

@@ -16,6 +16,7 @@ struct host_metrics {
     struct kiln_metric *clock, *boosted, *paused, *paused_samples;
     struct kiln_metric *raw, *raw_held, *filtered, *foreign;
     struct kiln_metric *late, *early;
+    struct kiln_metric *linked, *span_processes, *spans_unfound;
     struct kiln_metric *bpf_seconds, *bpf_runs, *bpf_bytes;
     struct kiln_metric *unwind_bytes, *unwind_used;
     struct kiln_metric *batches, *batches_failed, *publish_seconds;
@@ -58,6 +59,17 @@ static void get_orders(struct host_metrics *m, struct kiln_metrics *metrics)
                                   "Processes that are not sampled, by order.");
     m->paused_samples = kiln_metric_counter(metrics, "kiln_host_paused_samples_total",
                                             "Samples that were not taken, by order.");
+}
+
+static void get_spans(struct host_metrics *m, struct kiln_metrics *metrics)
+{
+    m->linked = kiln_metric_counter(metrics, "kiln_host_linked_samples_total",
+                                    "Of the samples: those of a thread that worked for a span.");
+    m->span_processes = kiln_metric_gauge(metrics, "kiln_host_span_processes",
+                                          "Processes whose threads tell their spans.");
+    m->spans_unfound = kiln_metric_counter(
+        metrics, "kiln_host_spans_unfound_total",
+        "Times that it was not found where a process that tells its spans keeps them.");
 }
 
 static void get_kernel(struct host_metrics *m, struct kiln_metrics *metrics)
@@ -127,6 +139,7 @@ int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_met
         return -ENOMEM;
     get_samples(m, metrics);
     get_orders(m, metrics);
+    get_spans(m, metrics);
     get_kernel(m, metrics);
     get_waits(m, metrics);
     get_batches(m, metrics);
@@ -275,4 +288,7 @@ void host_tell(struct kiln_host *host)
     set(host->metrics->dropped, dropped);
     set(host->metrics->late, kiln_merge_late(reader->merge));
     set(host->metrics->early, kiln_merge_early(reader->merge));
+    set(host->metrics->linked, reader->linked);
+    set(host->metrics->span_processes, reader->contexts.n_placed);
+    set(host->metrics->spans_unfound, reader->contexts.n_failed);
 }

@@ -100,6 +100,13 @@ static struct kiln_gather_sample sample_of(const struct kiln_record *record,
     return sample;
 }
 
+static bool has_link(const struct kiln_gather_sample *sample)
+{
+    static const uint8_t none[sizeof(sample->link.span_id)];
+
+    return memcmp(sample->link.span_id, none, sizeof(none)) != 0;
+}
+
 static void on_sample(void *context, const struct kiln_record *record)
 {
     struct host_reader *reader = context;
@@ -128,6 +135,7 @@ static void on_sample(void *context, const struct kiln_record *record)
     }
     reader->ends.by_end[sample.end] += record->weight;
     reader->samples += record->weight;
+    reader->linked += has_link(&sample) ? record->weight : 0;
 }
 
 static void on_record(void *context, const struct kiln_record *record)
@@ -299,6 +307,7 @@ static int wait_ms(const struct kiln_host *host)
 
     due = earlier(due, kiln_steer_turns_ns(reader->steer));
     due = earlier(due, reader->has_waits && reader->hz ? reader->waits.turn_ns : UINT64_MAX);
+    due = earlier(due, reader->contexts.wake_ns ? reader->contexts.wake_ns : UINT64_MAX);
     return due > now ? (int)((due - now) / KILN_NS_PER_MS) + 1 : 0;
 }
 
@@ -322,6 +331,8 @@ static void step(struct kiln_host *host)
     struct kiln_steer_rates rates;
     uint64_t now;
 
+    if (kiln_clock_mono_ns() >= reader->contexts.wake_ns)
+        reader->contexts.wake_ns = 0;
     look(reader);
     now = kiln_clock_mono_ns();
     host_orders_step(host, now);

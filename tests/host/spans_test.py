@@ -68,11 +68,26 @@ def check_fork(folder):
     check(f"across a fork: {links}", links.wrong == 0 and links.right > 100, links.examples[:3])
 
 
+def check_waits(folder):
+    """A thread that waits works for its span, too."""
+    program = subprocess.Popen([PROGRAMS / "spans-pair-loaded", "600", "2"])
+    try:
+        wait_for(lambda: publishes(program.pid))
+        rec = record(folder, words=("--wall", "-p", program.pid, "-d", "2s"))
+        waits = [s for s in linked_samples(rec.path) if s.type == "off_cpu" and {"wait_inner", "wait_outside"} & set(s.names)]
+        check_links("time that was waited, in ns", waits)
+        check_links("time on the processors beside it", [s for s in linked_samples(rec.path) if s.type != "off_cpu"], first=10)
+    finally:
+        program.kill()
+        program.wait()
+
+
 def main():
     need_host("spans-desc")
     with Folder() as folder:
         check_ways(folder)
         check_fork(folder)
+        check_waits(folder)
     return exit_code()
 
 
