@@ -2,8 +2,9 @@
 /*
  * A process is looked through when it publishes a context, publishes another one, or has mapped
  * other code since: a library that has the variable may be loaded late, or closed.  What was not
- * found, or not ready, is looked for again after half a second; what was found is not looked at
- * again within five, however much the process maps, as those that compile at run time do.
+ * found, or not ready, is looked for again after half a second, then after twice as long each time,
+ * up to five minutes.  New code is not a reason within five seconds, however much the process maps,
+ * as those that compile at run time do.
  */
 #include "host/contexts.h"
 
@@ -15,6 +16,7 @@
 #define WAKE_NS  (250 * KILN_NS_PER_MS) /* host/process_published.c looks again after less */
 #define SOON_NS  (500 * KILN_NS_PER_MS)
 #define LATER_NS (5 * KILN_NS_PER_S)
+#define MOST_NS  (300 * KILN_NS_PER_S)
 
 /* Versions of the same variable: "tlsdesc_v1_dev", "tls_v1"; others are kept elsewhere. */
 static bool tells_spans(const struct kiln_process *process)
@@ -36,10 +38,11 @@ void kiln_contexts_drop(struct kiln_contexts *contexts, struct kiln_process *pro
     process->spans = (struct kiln_context_watch){0};
 }
 
-static void look(struct kiln_contexts *contexts, struct kiln_process *process, uint64_t now_ns)
+static void look(struct kiln_contexts *contexts, struct kiln_process *process)
 {
     struct kiln_context_watch *watch = &process->spans;
     struct kiln_context_place place;
+    uint64_t wait_ns = watch->wait_ns;
     int r = kiln_thread_context_find(contexts->processes, process, &place);
 
     if (r == 0)
@@ -52,7 +55,17 @@ static void look(struct kiln_contexts *contexts, struct kiln_process *process, u
         watch->is_placed = true;
         watch->era = place.era;
     }
-    watch->due_ns = now_ns + (r < 0 ? SOON_NS : LATER_NS);
+    watch->wait_ns = r == 0 || !wait_ns ? SOON_NS : wait_ns < MOST_NS / 2 ? wait_ns * 2 : MOST_NS;
+}
+
+static bool is_due(const struct kiln_process *process, uint64_t now_ns)
+{
+    const struct kiln_context_watch *watch = &process->spans;
+    uint64_t since_ns = now_ns > watch->looked_ns ? now_ns - watch->looked_ns : 0;
+
+    return watch->published_ns != process->context->published_ns ||
+           (!watch->is_placed && since_ns >= watch->wait_ns) ||
+           (watch->version != process->version && since_ns >= LATER_NS);
 }
 
 void kiln_contexts_follow(struct kiln_contexts *contexts, struct kiln_process *process,
@@ -63,20 +76,20 @@ void kiln_contexts_follow(struct kiln_contexts *contexts, struct kiln_process *p
     if (!process->context) {
         if (watch->published_ns)
             kiln_contexts_drop(contexts, process);
-        else if (!watch->due_ns && !contexts->wake_ns)
+        else if (!watch->looked_ns && !contexts->wake_ns)
             contexts->wake_ns = now_ns + WAKE_NS;
-        watch->due_ns = now_ns; /* it was seen */
+        watch->looked_ns = now_ns;
         return;
     }
-    if (watch->published_ns == process->context->published_ns &&
-        ((watch->is_placed && watch->version == process->version) || now_ns < watch->due_ns))
+    if (!is_due(process, now_ns))
         return;
     if (tells_spans(process)) {
-        look(contexts, process, now_ns);
+        look(contexts, process);
     } else {
         kiln_contexts_drop(contexts, process);
-        watch->due_ns = UINT64_MAX;
+        watch->wait_ns = UINT64_MAX;
     }
+    watch->looked_ns = now_ns;
     watch->published_ns = process->context->published_ns;
     watch->version = process->version; /* opening files has changed it */
 }

@@ -116,7 +116,8 @@ struct kiln_process {
     struct kiln_context_watch {
         uint64_t published_ns; /* of the context by which it was looked for; 0: never */
         uint64_t version;      /* of the mappings in which */
-        uint64_t due_ns;       /* not again before */
+        uint64_t looked_ns;    /* when */
+        uint64_t wait_ns;      /* before it is looked for the next time */
         uint64_t era;          /* for which the kernel was told */
         bool is_placed;        /* the kernel knows */
     } spans;

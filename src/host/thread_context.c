@@ -24,6 +24,7 @@
 #define NAME "otel_thread_ctx_v1"
 
 enum {
+    FILES_MAX = 2048, /* mappings of code that are looked at */
     MODULES_MAX = 1 << 16,
     OFFSET_MAX = 1 << 30, /* of a block, and of all that were there at start */
     INTERPRETER_MAX = 256,
@@ -132,11 +133,11 @@ static int is_of_musl(const struct kiln_elf *elf)
     return -1;
 }
 
-/* The mapping after `i` of another file than those before; NULL: there are no more. */
+/* The next mapping of a file from the `i`-th on; NULL: there are no more, or too many. */
 static struct kiln_map *next_file(struct kiln_processes *all, struct kiln_process *process,
                                   uint32_t *i)
 {
-    while (*i < process->n_maps) {
+    while (*i < process->n_maps && *i < FILES_MAX) {
         const struct kiln_map *map = &process->maps[(*i)++];
 
         if (map->kind == KILN_MAP_FILE)

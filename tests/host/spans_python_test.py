@@ -58,7 +58,7 @@ def check_program(folder, what, path, env, *words):
         if not published or program.poll() is not None:
             check(f"{what}: the program publishes itself", False, program.stderr.read() if program.poll() else "")
             return
-        rec = record_running(folder, program.pid, seconds=2, least=400)
+        rec = record_running(folder, program.pid, seconds=2, least=200)
         links = Links(linked_samples(rec.path), truth)
         check(f"{what}: {links}", links.share >= 0.95 and links.right >= 100, rec.said)
         check(f"{what}: none is linked wrongly", links.wrong == 0 and links.outside > 0, links.examples[:3])

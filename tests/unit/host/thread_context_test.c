@@ -433,6 +433,9 @@ TEST(contexts, who_says_so_and_has_none_is_asked_again_in_a_while)
     CHECK_EQ(contexts.n_failed, 1);
     kiln_contexts_follow(&contexts, process, UINT64_C(600000000));
     CHECK_EQ(contexts.n_failed, 2);
+    for (uint64_t now = 1; now < 3600; now++)
+        kiln_contexts_follow(&contexts, process, now * 1000000000);
+    CHECK(contexts.n_failed < 30);
     CHECK_EQ(n_put, 0);
     kiln_processes_free(contexts.processes);
 }
