@@ -263,7 +263,7 @@ static int add_slice(struct summing *s, const struct kiln_live_slice *slice,
 
     for (uint32_t i = 0; r == 0 && i < slice->n_samples; i++) {
         struct kiln_live_sample sample = slice->samples[i];
-        struct seen seen = {&sample, slice->path + sample.first, sample.n};
+        struct seen seen = {&sample, sample.n ? slice->path + sample.first : NULL, sample.n};
 
         if (!counts(sample.kind, s->question->mode))
             continue;
