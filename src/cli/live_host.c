@@ -14,6 +14,8 @@
 
 enum { HZ = 97 };
 
+#define CPU_BUDGET 0.05 /* of one processor: somebody looks on, but not at the profiler */
+
 /* ---- inbox ---- */
 
 void kiln_live_inbox_put(struct kiln_live_inbox *inbox, struct kiln_batch *batch)
@@ -106,7 +108,7 @@ static void tell_facts(struct kiln_live_source *source, struct kiln_live_facts *
     kiln_host_status(h->host, &status);
     snprintf(facts->host, sizeof(facts->host), "%s", h->name);
     facts->processors = status.kernel.processors;
-    facts->hz = h->plan.opts.hz;
+    facts->hz = status.hz ? status.hz : h->plan.opts.hz;
     facts->samples = status.samples;
     facts->lost = status.ends.lost;
     facts->complete = status.samples ? kiln_end_success(&status.ends) : -1;
@@ -150,6 +152,7 @@ int kiln_live_host_open(struct kiln_cli *cli, struct kiln_live_inbox *inbox, str
         h->plan.opts.hz = h->plan.opts.hz ? h->plan.opts.hz : HZ;
         h->plan.opts.every_ns = cli->args.live.interval_ns;
         h->plan.opts.off_cpu = true;
+        h->plan.opts.cpu_budget = CPU_BUDGET;
         h->plan.opts.consumer = &inbox->consumer;
         h->plan.opts.log = log;
         r = kiln_host_start(&h->plan.opts, &h->host, err);
