@@ -108,7 +108,7 @@ struct kiln_kernel_stats {
     uint32_t processors;
     struct kiln_wait_stats wait;
 };
-void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats);
+void kiln_kernel_stats(struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats);
 /* Asks the kernel to measure the programs (bpf_stats) for as long as it is open. */
 KILN_CHECK int kiln_kernel_measure(struct kiln_kernel *kernel);
 

@@ -5,6 +5,9 @@
  * An item is one block: a head, and behind it the record as it came, or the event with its name.
  * Where there is no memory for a copy, whatever is older is shown and then the item itself: order
  * suffers, nothing is lost.
+ *
+ * Most items are events of processes that come and go, a thousand a second: blocks of one size,
+ * which are kept for the next ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,6 +18,7 @@
 #define BYTES_DEFAULT ((size_t)32 << 20)
 
 enum kind { EVENT, SAMPLE };
+enum { BLOCK = 256, SPARE_MAX = 1024 };
 
 struct item {
     uint64_t time_ns;
@@ -38,6 +42,8 @@ struct kiln_merge {
     struct kiln_budget budget;
     struct item **heap;
     uint32_t n, cap;
+    void *spare; /* blocks that nobody uses: each begins with the next */
+    uint32_t n_spare;
     uint64_t number;
     uint64_t begun_ns, before_ns; /* this round, and the one before */
     uint64_t shown_ns;            /* of the youngest that was shown */
@@ -109,12 +115,36 @@ static void note_time(struct kiln_merge *merge, uint64_t time_ns)
         merge->shown_ns = time_ns;
 }
 
+static void *take_block(struct kiln_merge *merge, size_t size)
+{
+    void *block = merge->spare;
+
+    if (size > BLOCK || !block)
+        return kiln_malloc(size < BLOCK ? BLOCK : size);
+    memcpy(&merge->spare, block, sizeof(merge->spare));
+    merge->n_spare--;
+    return block;
+}
+
+static void give_block(struct kiln_merge *merge, void *block, size_t size)
+{
+    if (size > BLOCK || merge->n_spare == SPARE_MAX) {
+        kiln_free(block);
+        return;
+    }
+    memcpy(block, &merge->spare, sizeof(merge->spare));
+    merge->spare = block;
+    merge->n_spare++;
+}
+
 static void drop(struct kiln_merge *merge, struct item *item)
 {
+    size_t size = item->size;
+
     if (item->kind == SAMPLE)
         kiln_record_wipe(record_of(item));
-    kiln_budget_give(&merge->budget, item->size);
-    kiln_free(item);
+    kiln_budget_give(&merge->budget, size);
+    give_block(merge, item, size);
 }
 
 static void show_oldest(struct kiln_merge *merge)
@@ -152,7 +182,7 @@ static struct item *make(struct kiln_merge *merge, enum kind kind, uint64_t time
         show_oldest(merge);
         merge->early++;
     }
-    item = kiln_malloc(size);
+    item = take_block(merge, size);
     if (!item) {
         kiln_budget_give(&merge->budget, size);
         return NULL;
@@ -175,7 +205,8 @@ static void make_way(struct kiln_merge *merge, uint64_t time_ns)
 void kiln_merge_add_event(struct kiln_merge *merge, const struct kiln_event *event)
 {
     size_t name = event->name ? strlen(event->name) + 1 : 0;
-    struct item *item = make(merge, EVENT, event->time_ns, sizeof(*item) + sizeof(*event) + name);
+    size_t size = sizeof(struct item) + sizeof(*event) + name;
+    struct item *item = make(merge, EVENT, event->time_ns, size < BLOCK ? BLOCK : size);
     struct kiln_event *copy;
 
     if (!item) {
@@ -243,6 +274,8 @@ void kiln_merge_free(struct kiln_merge *merge)
         return;
     while (merge->n)
         drop(merge, merge->heap[--merge->n]);
+    while (merge->spare)
+        kiln_free(take_block(merge, BLOCK));
     kiln_array_free(&merge->budget, (void **)&merge->heap, &merge->cap, sizeof(struct item *));
     kiln_free(merge);
 }

@@ -170,7 +170,7 @@ struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel)
     return NULL;
 }
 
-void kiln_kernel_stats(const struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats)
+void kiln_kernel_stats(struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats)
 {
     (void)kernel;
     *ret_stats = (struct kiln_kernel_stats){.counts[KILN_COUNT_LOST] = 3};
