@@ -535,7 +535,7 @@ static const struct kiln_option host_options[] = {
     KILN_OPT("window", 0, KILN_OPT_TEXT, server.host.window.text, "TIME/TIME",
              "sample so long, so often: 30s/10m (all the time)"),
     KILN_OPT("report-interval", 0, KILN_OPT_DURATION, server.host.report_interval_ns, "TIME",
-             "hand over what was gathered this often (5s, an agent 15s)"),
+             "hand over what was gathered this often (5s, an agent 30s)"),
     KILN_OPT_UNWIND_MEMORY,
     KILN_OPT("agent-memory-limit", 0, KILN_OPT_SIZE, server.host.memory_limit, "SIZE",
              "of all else that grows with what runs on the host (96M)"),

@@ -31,7 +31,7 @@ struct kiln_log;
 /* What 0 stands for. */
 #define KILN_HOST_HZ                 19u
 #define KILN_HOST_EVERY_NS           (5 * KILN_NS_PER_S)
-#define KILN_AGENT_EVERY_NS          (15 * KILN_NS_PER_S) /* where batches travel */
+#define KILN_AGENT_EVERY_NS          (30 * KILN_NS_PER_S) /* where batches travel */
 #define KILN_HOST_UNWIND_BYTES       (UINT64_C(16) << 20)
 #define KILN_HOST_MEMORY_BYTES       (UINT64_C(96) << 20)
 #define KILN_HOST_SYMBOL_CACHE_BYTES (UINT64_C(256) << 20)

@@ -21,7 +21,7 @@ struct kiln_publish_opts {
     uint32_t n_resource;             /* pairs */
     struct kiln_resolver *resolver;  /* NULL: addresses without names */
     uint64_t names_wait_ns;          /* of a batch: until lines and inlines are there */
-    bool lean;            /* leave out what linkers call functions, and columns: they take bytes */
+    bool lean;            /* without what linkers call functions, where these begin, columns */
     struct kiln_log *log; /* may be NULL */
 };
 

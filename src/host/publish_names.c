@@ -43,11 +43,12 @@ static uint32_t frame_type(struct run *run, const char *type)
 
 static uint32_t function_of(struct run *run, const struct kiln_name_frame *frame)
 {
+    bool lean = run->publisher->opts.lean;
     const struct kiln_function function = {
         .name = publish_text(run, frame->function),
-        .system_name = run->publisher->opts.lean ? 0 : publish_text(run, frame->system_name),
+        .system_name = lean ? 0 : publish_text(run, frame->system_name),
         .filename = publish_text(run, frame->file),
-        .start_line = frame->start_line,
+        .start_line = lean ? 0 : frame->start_line,
     };
 
     return kiln_builder_function(run->b, &function);

@@ -9,10 +9,14 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/when.h"
 #include "host/publish_int.h"
 
 enum { KNOWN_MAX = 16 }; /* attributes that the agent knows */
+
+/* How exactly /proc knows when a process began; what is beyond is noise, and takes bytes. */
+#define TICK_NS (10 * KILN_NS_PER_MS)
 
 struct list {
     struct run *run;
@@ -64,7 +68,7 @@ static void put_process(struct list *list, const struct kiln_identity *identity)
     put_int(list, "process.parent_pid", identity->parent_pid);
     kiln_buf_init(&time, 64);
     if (identity->start_unix_ns)
-        kiln_when_format(identity->start_unix_ns, &time);
+        kiln_when_format(identity->start_unix_ns / TICK_NS * TICK_NS, &time);
     put(list, "process.creation.time", kiln_buf_str(&time));
     kiln_buf_done(&time);
 }
