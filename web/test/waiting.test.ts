@@ -145,3 +145,21 @@ test("wall less CPU is what was waited, stack by stack", () => {
     const cpu = drawn("total 0\n  F 20\n    recv 2\n    parse 9\n  G 40");
     assert.deepEqual(told(gapOf(wall, cpu, 2)), ["F 60", "F recv 46"]);
 });
+
+test("who went to sleep in the kernel is the function that called it", () => {
+    const text = "total 0\n  Main 0\n    read 0\n      sys_read 2\n        schedule 5\n  kthread 0\n    kworker 3";
+    const tree = drawn(text);
+    tree.kinds = tree.names.map((name) => (/^(sys_|sched|kthr|kwork)/.test(name) ? "kernel" : "native"));
+    const rows = new Map(rowsOf(tree, whysOf(tree)).map((row) => [row.name, [row.self, row.total]]));
+    assert.deepEqual(rows.get("read"), [7, 7]);
+    assert.deepEqual(rows.get("sys_read"), [0, 7]);
+    assert.deepEqual(rows.get("schedule"), [0, 5]);
+    assert.deepEqual(rows.get("kworker"), [3, 3]); // a thread of the kernel's own
+});
+
+test("polling in the kernel is no timer", () => {
+    const kernel = (name: string) => frame(name, "", "kernel", "[kernel]");
+    assert.equal(whyOf([kernel("poll_schedule_timeout"), kernel("do_sys_poll"), frame("poll")]), "idle");
+    assert.equal(whyOf([kernel("schedule_timeout"), kernel("msleep")]), "timer");
+    assert.equal(whyOf([kernel("io_schedule_timeout"), kernel("ext4_readpage")]), "io");
+});

@@ -34,12 +34,12 @@ const LOCK = anyOf(
 );
 const CLOCK = /(b|c|un|f|B|C|Un|F)lock/g; // "block", "clock", "unlock", "flock" have no lock in them
 const TIMER = anyOf(
-    String.raw`(^|[^a-z])(clock_)?(nano|u|m)?sleep(_|$|[^a-z]) schedule_timeout timerfd setTimeout parkNanos parkUntil`,
+    String.raw`(^|[^a-z])(clock_)?(nano|u|m)?sleep(_|$|[^a-z]) (^|[^l_])_?schedule_timeout timerfd setTimeout parkNanos parkUntil`,
     "i",
 );
 const EVENTS = anyOf(
     String.raw`^(__)?(do_)?(epoll_p?wait\d?|ep_poll|kevent|p?poll|sys_poll|p?select\w*|accept4?|wait|wait4|waitpid|pause)$
-        ^(inet_csk_accept|io_uring_enter|io_cqring_wait|uv__io_poll|sig(timed)?wait\w*)$ netpoll
+        ^(poll_schedule_timeout|inet_csk_accept|io_uring_enter|io_cqring_wait|uv__io_poll|sig(timed)?wait\w*)$ netpoll
         (Nio|Epoll|KQueue)EventLoop EPoll\w*\.wait Selector(Impl)?\.(select|lockAndDoSelect) IOLoop`,
 );
 const POOL = anyOf(
@@ -150,8 +150,17 @@ export interface WaitRow {
     why: Why; // of most of what it or what it calls waits
 }
 
+// Who waits where a stack ends in the kernel: whoever called it, for all of them end there.
+function sleeperOf(tree: Tree, node: number): number {
+    let at = node;
+    while (at > 0 && frameOf(tree, tree.name[at]).kind === "kernel") at = tree.parent[at];
+    return at > 0 ? at : node;
+}
+
 // Functions, by their names and files.
 export function rowsOf(tree: Tree, whys: (Why | null)[]): WaitRow[] {
+    const self = new Float64Array(tree.n);
+    for (let node = 1; node < tree.n; node++) if (tree.self[node]) self[sleeperOf(tree, node)] += tree.self[node];
     const rows = new Map<number, WaitRow & { parts: Partial<Record<Why, number>> }>();
     const open = new Map<number, number>(); // name: end of its outermost node
     const below = Array.from({ length: tree.n }, () => ({}) as Partial<Record<Why, number>>);
@@ -174,7 +183,7 @@ export function rowsOf(tree: Tree, whys: (Why | null)[]): WaitRow[] {
             parts: {},
         };
         rows.set(id, row);
-        row.self += tree.self[node];
+        row.self += self[node];
         if (node < (open.get(id) ?? 0)) continue;
         open.set(id, tree.end[node]);
         row.total += tree.total[node];

@@ -278,7 +278,7 @@ function Work({
                         label="Numbers of"
                         value={of}
                         choices={[
-                            { value: "self", label: "Waits itself", title: "The function that went to sleep" },
+                            { value: "self", label: "Waits itself", title: "The function that went to sleep, in the kernel or not" },
                             { value: "total", label: "Below it", title: "It, or something that it called" },
                         ]}
                         onChoose={(value) => change({ of: value === "self" ? null : value }, true)}
