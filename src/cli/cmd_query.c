@@ -207,9 +207,8 @@ const struct kiln_command kiln_cmd_query = {
         "A selector is a profile type and labels, in the words of PromQL: "
         "`process_cpu:cpu:nanoseconds{service_name=\"shop\", pod=~\"a|b\", env!=\"test\"}`. Three "
         "parts of a type are enough, or one (`cpu`), where only one type fits; no type at all, "
-        "where there is only one. `wall` is CPU time and waits together, where both are known. "
-        "Behind each share stands (±) how far chance may have "
-        "moved it, at 95%.",
+        "where there is only one. `wall` is CPU time and waits together. "
+        "Behind each share stands (±) how far chance may have moved it, at 95%.",
     .groups = {&view_group, &choice_group, &diff_group, &check_group, &file_group,
                &kiln_group_remote},
     .examples =
@@ -220,7 +219,7 @@ const struct kiln_command kiln_cmd_query = {
           "what the new version costs"},
          {"kiln query 'cpu{service_name=\"shop\"}' -f encoding/json.Unmarshal --fail-above 50",
           "for CI: fail if a function takes more than half"},
-         {"kiln query 'wall{service_name=\"shop\"}' -o /tmp/shop.svg", "a flame graph"},
+         {"kiln query 'cpu{service_name=\"shop\"}' -o /tmp/shop.svg", "a flame graph"},
          {"kiln query '{service_name=\"shop\"}' --gap", "what it waits for"},
          {"kiln query --services", "what there is"}},
     .defaults = {.limit = 30,

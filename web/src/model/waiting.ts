@@ -34,7 +34,7 @@ const LOCK = anyOf(
 );
 const CLOCK = /(b|c|un|f|B|C|Un|F)lock/g; // "block", "clock", "unlock", "flock" have no lock in them
 const TIMER = anyOf(
-    String.raw`(^|[^a-z])(clock_)?(nano|u|m)?sleep(_|$|[^a-z]) (^|[^l_])_?schedule_timeout timerfd setTimeout parkNanos parkUntil`,
+    String.raw`(^|[^a-z])(clock_)?(nano|u|m)?sleep(_|$|[^a-z]) ^_*schedule_timeout timerfd setTimeout parkNanos parkUntil`,
     "i",
 );
 const EVENTS = anyOf(
