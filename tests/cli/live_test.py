@@ -12,9 +12,18 @@ sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).reso
 from checks import check, exit_code  # noqa: E402
 from drawn_otlp import Drawn  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
-from pty_kit import DOWN, ENTER, ESCAPE, Terminal  # noqa: E402
+from pty_kit import DOWN, END, ENTER, ESCAPE, LEAVE, Terminal  # noqa: E402
 
 FIRST = 4
+ENTERED = "\x1b[?1049h"
+
+
+def wait_for(terminal, text, begin=0, patience_s=60):
+    """Whether the text comes to be written, behind a place."""
+    until = time.monotonic() + patience_s
+    while text not in terminal.all[begin:] and time.monotonic() < until:
+        terminal.read()
+    return text in terminal.all[begin:]
 
 
 def fill(server):
@@ -72,9 +81,27 @@ def check_page(server):
         check("it leaves at once", page.end() == 0 and page.is_restored(), page.page())
 
 
+def check_suspended(server):
+    with Terminal("bash", "--norc", "-i") as shell:
+        shell.press(f"{KILN} live --server http://127.0.0.1:{server.http} --span 5m\r")
+        check("a page below a shell", shell.wait(lambda lines: "hash" in lines[FIRST]), shell.all[-500:])
+        shell.press("\x1a")
+        check("Ctrl-Z gives the terminal back", wait_for(shell, "Stopped") and shell.all.rfind(LEAVE) > shell.all.rfind(END),
+              shell.all[-500:])
+        stopped = len(shell.all)
+        shell.press("fg\r")
+        check("and fg takes it again", shell.wait(lambda _: "hash" in shell.all[stopped:]) and ENTERED in shell.all[stopped:],
+              shell.all[stopped:])
+        shell.press("q")
+        check("q ends it", wait_for(shell, LEAVE, stopped), shell.all[-500:])
+        shell.press("exit $?\r")
+        check("well", shell.end() == 0, shell.all[-500:])
+
+
 with KilnServer() as kiln:
     fill(kiln)
     check_once(kiln)
+    check_suspended(kiln)
     check_page(kiln)
     check("a server that is away", once(kiln).returncode == 4)
 sys.exit(exit_code())
