@@ -127,6 +127,13 @@ struct kiln_args {
         const char *service, *version, *name, *time, *until;
         struct kiln_list tags;
     } annotate;
+    /* boost, pause, resume */
+    struct {
+        const char *service, *container, *host, *why;
+        uint32_t pid, hz;
+        uint64_t duration_ns;
+        bool all, end;
+    } order;
     /* record */
     struct {
         const char *user;

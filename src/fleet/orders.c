@@ -201,7 +201,7 @@ int kiln_order_read_member(struct kiln_json *r, struct kiln_str name, struct kil
     return code < 0 ? code : !code;
 }
 
-static int read_order(struct kiln_json *r, struct kiln_orders *orders)
+int kiln_order_read(struct kiln_json *r, struct kiln_orders *orders)
 {
     struct kiln_order order = {.target = KILN_TARGET_SERVICE};
     struct kiln_err why = {0};
@@ -230,6 +230,6 @@ int kiln_orders_read(struct kiln_json *r, struct kiln_orders *orders)
     int code = kiln_json_array(r);
 
     while (code == 0 && (code = kiln_json_element(r)) > 0)
-        code = read_order(r, orders);
+        code = kiln_order_read(r, orders);
     return code;
 }

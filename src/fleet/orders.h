@@ -37,7 +37,9 @@ void kiln_orders_put(struct kiln_json_out *w, const struct kiln_orders *orders);
 /* Reads the value of a member: 1, or 0 where an order has no such member (and nothing was read). */
 KILN_CHECK int kiln_order_read_member(struct kiln_json *r, struct kiln_str name,
                                       struct kiln_order *order);
-/* An array of orders, appended.  Each is checked; members that are not known are passed over. */
+/* One object, checked and appended; members that are not known are passed over. */
+KILN_CHECK int kiln_order_read(struct kiln_json *r, struct kiln_orders *orders);
+/* An array of those. */
 KILN_CHECK int kiln_orders_read(struct kiln_json *r, struct kiln_orders *orders);
 
 /* A text of at most `size` - 1 bytes without a NUL; null is "". */

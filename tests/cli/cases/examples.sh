@@ -14,10 +14,12 @@ for v in 1.1 1.2; do
     echo '{"service": "shop", "version": "'$v'", "time": "'$(date -u -d '-20 min' +%FT%TZ)'"}' >"$TMP/$v.json"
     kiln push -q "$TMP/$v.pb.gz" || exit 1
 done
+# And one agent that reports.
+curl -sf "$KILN_SERVER/api/v1/agents/web-1" -d '{"id": "web-1", "host": "web-1"}' >/dev/null || echo "no agent"
 while read -r line; do
     case $line in
     "kiln server"*) line=${line/server/config} ;;        # it would not end
-    "kiln agent"*) line=${line/agent/config} ;;          # nor would it
+    "kiln agent" | "kiln agent "*) line=${line/agent/config} ;;          # nor would it
     "kiln record"*) line=${line/record/record --help} ;; # not everybody may; tests/host does it
     "kiln live"* | "kiln doctor"*) line="kiln help $(cut -d" " -f2 <<<"$line")" ;; # the same, and these are about this host
     esac
