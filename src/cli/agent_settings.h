@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/config.h"
 
-#define KILN_AGENT_SOCKET "/run/kiln/agent.sock"
+#define KILN_AGENT_SOCKET "/run/kiln-agent/agent.sock"
 
 struct kiln_server_config;
 struct kiln_option_group;

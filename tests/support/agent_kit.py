@@ -23,6 +23,7 @@ class Agent(Served):
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
+                 "--data-dir", folder / "agent", "--socket", folder / "agent.sock",
                  "--symbol-cache", folder / "symbols", "--report-interval", "500ms", *map(str, words)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment | (env or {}))
         if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
