@@ -129,8 +129,9 @@ static void call_server(struct kiln_agent_link *link)
         take_answer(link, &answer, version, with_status);
         link->version = version;
         link->status_ns = with_status ? now_ns + STATUS_NS : link->status_ns;
-    } else if (r == 0 && answer.status < 500 && answer.status != 401 && answer.status != 403 &&
-               answer.status != 429) {
+    } else if (r == 0 && (answer.status == 401 || answer.status == 403)) {
+        complain(link, "the server does not tell orders to this agent", answer.message);
+    } else if (r == 0 && answer.status < 500 && answer.status != 429) {
         meet_stranger(link, &answer);
     } else if (r != -ECANCELED) {
         complain(link, "the server of orders is away: those that hold go on",

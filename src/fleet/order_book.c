@@ -9,9 +9,11 @@
 #include "fleet/order_book.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/when.h"
@@ -206,6 +208,23 @@ static void format(const struct kiln_order_book *book, struct kiln_buf *out)
     kiln_buf_putc(out, '\n');
 }
 
+/* A name that was replaced is durable when its folder is. */
+static int sync_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+    int fd, r = 0;
+
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+             slash ? path : ".");
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        r = -errno;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
 static int save(const struct kiln_order_book *book, struct kiln_err *err)
 {
     struct kiln_buf text;
@@ -217,6 +236,8 @@ static int save(const struct kiln_order_book *book, struct kiln_err *err)
     format(book, &text);
     r = text.error ? text.error : kiln_file_write(book->path, kiln_buf_str(&text), NULL);
     kiln_buf_done(&text);
+    if (r == 0)
+        r = sync_folder(book->path);
     return r < 0
                ? kiln_err_set(err, r, book->path, "orders cannot be written: %s", kiln_err_text(r))
                : 0;

@@ -62,12 +62,13 @@ def wait_for(what, patience_s=60):
 class Running:
     """Programs that burn while something else is looked at; their pids."""
 
-    def __init__(self, *programs, group=None):
+    def __init__(self, *programs, group=None, env=None):
         self.programs, self.group, self.processes = programs, group, []
+        self.env = os.environ | (env or {})
 
     def __enter__(self):
         for program in self.programs:
-            self.processes.append(subprocess.Popen([PROGRAMS / program, "600"]))
+            self.processes.append(subprocess.Popen([PROGRAMS / program, "600"], env=self.env))
             if self.group:
                 (self.group / "cgroup.procs").write_text(str(self.processes[-1].pid))
         return [process.pid for process in self.processes]
