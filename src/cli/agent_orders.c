@@ -61,11 +61,15 @@ static void tell(void *context, struct kiln_agent_status *ret_status)
 static void follow(void *context, const struct kiln_order *list, uint32_t n)
 {
     struct kiln_agent_orders *orders = context;
+    int r = 0;
 
     pthread_mutex_lock(&orders->lock);
     if (orders->host)
-        (void)list, (void)n;
+        r = kiln_host_set_orders(orders->host, list, n);
     pthread_mutex_unlock(&orders->lock);
+    if (r < 0)
+        kiln_log(orders->log, KILN_LOG_ERROR, "orders cannot be followed", "reason", "%s",
+                 kiln_err_text(r), NULL);
 }
 
 /* ---- making ---- */

@@ -36,11 +36,15 @@ void kiln_serve_fleet_done(struct kiln_serve *serve)
 static void follow(void *context, const struct kiln_order *orders, uint32_t n)
 {
     struct kiln_serve *serve = context;
+    int r = 0;
 
     pthread_mutex_lock(&serve->host_lock);
     if (serve->host)
-        (void)orders, (void)n;
+        r = kiln_host_set_orders(serve->host, orders, n);
     pthread_mutex_unlock(&serve->host_lock);
+    if (r < 0)
+        kiln_log(serve->log, KILN_LOG_ERROR, "orders cannot be followed", "reason", "%s",
+                 kiln_err_text(r), NULL);
 }
 
 /* Where memory lacks, orders are only for others. */

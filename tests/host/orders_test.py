@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Boost and pause on the real kernel: from the command line over the server to the agent and back out in the profiles, whoever is restarted meanwhile."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from agent_kit import Agent  # noqa: E402
+from checks import check, exit_code  # noqa: E402
+from host_kit import KILN, Folder, Running, Served, need_host, wait_for  # noqa: E402
+from kiln_server import KilnServer  # noqa: E402
+from ports import free_port  # noqa: E402
+
+SERVICE = "till"
+BASE_HZ, BOOST_HZ = 19, 499
+PROMISED_S = 10
+
+
+class Server(KilnServer, Served):
+    pass
+
+
+def kiln(at, *words):
+    done = subprocess.run([KILN, *words, "-s", at], capture_output=True, text=True, check=False)
+    if done.returncode:
+        check(" ".join(words), False, done.stdout + done.stderr)
+    return done.stdout
+
+
+def url(server):
+    return f"http://127.0.0.1:{server.http}"
+
+
+def orders(server):
+    return {order["id"]: order for order in json.loads(server.get("/api/v1/orders"))["orders"]}
+
+
+def followed(server):
+    """What agents say that they follow."""
+    return [order for agent in json.loads(server.get("/api/v1/agents"))["agents"] for order in agent["orders"]]
+
+
+def period_ns(server):
+    """What a sample of the newest profile of the service stands for."""
+    query = urllib.parse.urlencode({"query": f'process_cpu:cpu:nanoseconds{{service_name="{SERVICE}"}}', "limit": 1, "order": "newest"})
+    rows = json.loads(server.get("/api/v1/profiles?" + query))["profiles"]
+    return rows[0]["value"] / rows[0]["count"] if rows and rows[0]["count"] else 0
+
+
+def is_sampled_at(server, hz):
+    return abs(period_ns(server) * hz / 1e9 - 1) < 0.01
+
+
+def promise(what, seconds):
+    check(f"{what} within ten seconds", seconds is not None and seconds <= PROMISED_S, seconds)
+
+
+def check_boost(server, agent):
+    """From the command line into profiles; the id of the order."""
+    wait_for(lambda: SERVICE in server.get("/api/v1/services"))
+    said = json.loads(kiln(url(server), "boost", SERVICE, "-F", str(BOOST_HZ), "-d", "5m", "--why", "a test", "--json"))
+    order = said["orders"][0]["id"]
+    promise("a boost reaches the agent", wait_for(lambda: order in agent.said(), 30))
+    check("the server hears that it is followed", wait_for(lambda: order in followed(server)), followed(server))
+    check("the process is sampled more often", wait_for(lambda: agent.metric("kiln_host_boosted_processes")), agent.said())
+    check("and its profiles say so", wait_for(lambda: is_sampled_at(server, BOOST_HZ)), period_ns(server))
+    check("nothing else is", agent.metric("kiln_host_rate_hertz") == BASE_HZ)
+    check("both logs say who asked, and why", 'why="a test"' in agent.said() and 'why="a test"' in server.said(), agent.said())
+    return order
+
+
+def check_restarts(folder, server, words, order, agent):
+    """Nobody forgets, killed together or alone; the agent that goes on."""
+    server.kill()
+    agent.process.kill()
+    agent.process.wait()
+    agent = Agent(folder, *words)
+    check("an agent that was killed goes on without its server", order in agent.said() and
+          wait_for(lambda: agent.metric("kiln_host_boosted_processes")), agent.said())
+    server.start()
+    check("a server that was killed has its orders again", order in orders(server), orders(server))
+    check("and hears of its agent again", wait_for(lambda: order in followed(server)), followed(server))
+    check("which follows the same order all along", "has ended here" not in agent.said(), agent.said())
+    return agent
+
+
+def check_pause(server, agent, folder):
+    """A pause given to the agent itself counts more than the boost, for two seconds; then the boost ends, too."""
+    socket = f"unix:{folder}/agent.sock"
+    kiln(socket, "pause", SERVICE, "-d", "2s")
+    check("a pause on the agent's socket holds at once", wait_for(lambda: agent.metric("kiln_host_paused_samples_total"), 30))
+    check("and ends by itself", wait_for(lambda: agent.metric("kiln_host_paused_processes") == 0 and
+                                         re.search("has ended here.* kind=pause", agent.said())), agent.said())
+    check("then the boost holds again", wait_for(lambda: agent.metric("kiln_host_boosted_processes")))
+    check("the agent lists it", SERVICE in kiln(socket, "agents"))
+    kiln(url(server), "boost", SERVICE, "--end")
+    promise("the end of a boost reaches the agent", wait_for(lambda: re.search("has ended here.* kind=boost", agent.said()), 30))
+    check("profiles are as before", wait_for(lambda: is_sampled_at(server, BASE_HZ)), period_ns(server))
+    check("the server hears of that", wait_for(lambda: followed(server) == []), followed(server))
+
+
+def check_all_in_one():
+    """A server that profiles its own host follows its own book."""
+    with Server("--host-profiler", "on", "--report-interval", "500ms") as server:
+        kiln(url(server), "pause", "--all", "-d", "1m")
+        promise("the server's own profiler pauses", wait_for(lambda: server.metric("kiln_host_clock_hertz") == 0, 30))
+        (agent,) = json.loads(server.get("/api/v1/agents"))["agents"]
+        check("and says so", agent["state"] == "paused" and len(agent["orders"]) == 1, agent)
+        kiln(url(server), "resume", "--all")
+        check("and resumes", wait_for(lambda: server.metric("kiln_host_clock_hertz") == BASE_HZ and followed(server) == []))
+
+
+def main():
+    need_host("chain")
+    port = free_port()
+    words = "--endpoint", f"http://127.0.0.1:{port}"
+    with Folder() as folder, Running("chain", env={"OTEL_SERVICE_NAME": SERVICE}), Server("--otlp-grpc", f"127.0.0.1:{port}") as server:
+        with Agent(folder, *words) as agent:
+            order = check_boost(server, agent)
+            agent = check_restarts(folder, server, words, order, agent)
+        with agent:
+            check_pause(server, agent, folder)
+            check("it ends in good order", agent.stop() == 0, agent.said())
+        check_all_in_one()
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
