@@ -128,7 +128,8 @@ static void call_server(struct kiln_agent_link *link)
     if (r == 0 && answer.status == 200) {
         take_answer(link, &answer, version, with_status);
         link->version = version;
-        link->status_ns = with_status ? now_ns + STATUS_NS : link->status_ns;
+        if (with_status) /* the first says little: it has just begun */
+            link->status_ns = link->status_ns ? now_ns + STATUS_NS : 1;
     } else if (r == 0 && (answer.status == 401 || answer.status == 403)) {
         complain(link, "the server does not tell orders to this agent", answer.message);
     } else if (r == 0 && answer.status < 500 && answer.status != 429) {

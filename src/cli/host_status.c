@@ -37,7 +37,9 @@ void kiln_host_status_tell(struct kiln_host *host, struct kiln_agent_status *sta
     struct kiln_host_status now;
 
     kiln_host_status(host, &now);
-    status->state = now.hz ? KILN_AGENT_RUNNING : KILN_AGENT_PAUSED;
+    /* before its first look at itself it has no rate to tell */
+    status->state =
+        now.all_paused || (!now.hz && now.samples) ? KILN_AGENT_PAUSED : KILN_AGENT_RUNNING;
     status->hz = now.hz;
     status->samples = now.samples;
     status->processes = now.processes;

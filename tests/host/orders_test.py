@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Boost and pause on the real kernel: from the command line over the server to the agent and back out in the profiles, whoever is restarted meanwhile."""
+import http.server
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import threading
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
@@ -104,6 +106,39 @@ def check_pause(server, agent, folder):
     check("the server hears of that", wait_for(lambda: followed(server) == []), followed(server))
 
 
+class Nonsense(http.server.BaseHTTPRequestHandler):
+    """A server that does not know what it says."""
+    heard = []
+
+    def do_POST(self):
+        status = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.heard.append((self.path, status, dict(self.headers)))
+        body = b'{"now":"2026-03-01T12:00:00Z","orders":[{"id":"1","kind":"pause","target":"all","expires":"never"}]}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def check_nonsense(folder):
+    """What another server says harms nobody, and it hears no more than it must."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nonsense) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with Agent(folder, "--endpoint", "http://127.0.0.1:9", "--server", f"http://localhost:{server.server_port}",
+                   env={"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20secret"}) as agent:
+            check("an answer that makes no sense is said to be so", wait_for(lambda: "makes no sense" in agent.said()), agent.said())
+            check("and is not followed", "an order holds here" not in agent.said(), agent.said())
+            path, status, headers = Nonsense.heard[0]
+            check("a report says who it is from", path == f"/api/v1/agents/{status['id']}" and status["state"] == "running", path)
+            check("secrets for the receiver of profiles go to nobody else", "Authorization" not in headers, headers)
+            check("the socket works all the same", "paused" in kiln(f"unix:{folder}/agent.sock", "pause", "--all", "-d", "1m"))
+            check("the clocks stand", wait_for(lambda: agent.metric("kiln_host_clock_hertz") == 0), agent.said())
+        server.shutdown()
+
+
 def check_all_in_one():
     """A server that profiles its own host follows its own book."""
     with Server("--host-profiler", "on", "--report-interval", "500ms") as server:
@@ -126,6 +161,7 @@ def main():
         with agent:
             check_pause(server, agent, folder)
             check("it ends in good order", agent.stop() == 0, agent.said())
+        check_nonsense(folder)
         check_all_in_one()
     return exit_code()
 
