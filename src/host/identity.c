@@ -296,6 +296,8 @@ static void read_kin(struct kiln_processes *all, struct kiln_proc *p, struct kil
     read_place(dir, facts);
     if (twin)
         read_env(all, dir, facts);
+    else if (kin->cgroup != p->cgroup)
+        facts->place.unit[0] = '\0'; /* whoever starts services is none of them */
     kiln_proc_shut(all);
 }
 

@@ -33,7 +33,7 @@ static const char *of_container(const struct kiln_facts *facts, enum kiln_contai
 
 bool kiln_facts_may_say(struct kiln_str key)
 {
-    return !kiln_str_starts(key, KILN_STR("process.command_")) &&
+    return !kiln_str_starts(key, KILN_STR("process.command")) &&
            !kiln_str_starts(key, KILN_STR("process.environment_variable."));
 }
 

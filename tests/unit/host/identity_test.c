@@ -258,7 +258,7 @@ TEST(identity, where_it_runs_is_known_better_than_it_says)
                    "{\"Name\":\"/web\",\"Config\":{\"Image\":\"r:5000/shop/web:1.2@sha256:0\"}}");
     fake_proc_publish(&fake, 7,
                       "container.id=forged,process.executable.path=/forged,team=a,"
-                      "process.command_line=secret,process.command_args=[a secret],"
+                      "process.command_line=secret,process.command=secret,"
                       "process.environment_variable.KEY=secret,vcs.ref.head.revision=12ab",
                       1);
     CHECK_TEXT(said("container.id"), ID);
@@ -353,6 +353,22 @@ TEST(identity, a_child_that_is_gone_belongs_to_whoever_it_came_from)
 
         CHECK_STR(kiln_identity_service(kiln_process_identity(processes, p)), "other");
         CHECK_STR(kiln_identity_container_id(p->identity), ID);
+    }
+    fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/cron.service\n");
+    drawn_fork(processes, 7, 10);
+    drawn_exec(processes, 10, "job");
+    {
+        struct kiln_process *p = drawn_sample(processes, 10, 6000000000, 1);
+
+        CHECK_STR(kiln_identity_service(kiln_process_identity(processes, p)), "cron");
+    }
+    kiln_proc_find(processes, 7)->cgroup = 77;
+    drawn_fork(processes, 7, 11);
+    drawn_exec(processes, 11, "job");
+    {
+        struct kiln_process *p = drawn_sample(processes, 11, 6000000000, 1);
+
+        CHECK_STR(kiln_identity_service(kiln_process_identity(processes, p)), "job");
     }
     end();
 }
