@@ -199,6 +199,7 @@ int kiln_gather_add(struct kiln_gather *gather, const struct kiln_gather_sample 
     struct kiln_gsample counted = {.value = sample->value,
                                    .hz = sample->hz,
                                    .tid = sample->tid,
+                                   .since_s = sample->since_s,
                                    .kind = sample->kind,
                                    .end = sample->end,
                                    .state = sample->state,
@@ -233,6 +234,8 @@ static int by_process(const void *a, const void *b)
         order = compare(x->kind, y->kind);
     if (order == 0)
         order = compare(x->hz, y->hz);
+    if (order == 0)
+        order = compare(x->since_s, y->since_s);
     return order ? order : compare(x->stack, y->stack);
 }
 

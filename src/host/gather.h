@@ -43,20 +43,22 @@ struct kiln_gsample {
     uint32_t hz;      /* CPU: the rate of this process; WAIT: 0 */
     uint32_t stack;
     uint32_t tid;
-    uint8_t kind;   /* enum kiln_record_kind */
-    uint8_t end;    /* enum kiln_end: a stack that is not complete says so */
-    uint8_t state;  /* WAIT: enum kiln_thread_state */
-    uint8_t reason; /* WAIT: enum kiln_wait_reason */
+    uint32_t since_s; /* WAIT that is older than this batch: second in which it began, monotonic */
+    uint8_t kind;     /* enum kiln_record_kind */
+    uint8_t end;      /* enum kiln_end: a stack that is not complete says so */
+    uint8_t state;    /* WAIT: enum kiln_thread_state */
+    uint8_t reason;   /* WAIT: enum kiln_wait_reason */
     char comm[KILN_COMM_LEN];
     struct kiln_link link; /* the span that it was in; zeroes: none */
 };
 
 struct kiln_gathering {
     uint64_t begin_unix_ns, end_unix_ns;
+    uint64_t to_unix_ns; /* what makes a Unix time of a monotonic one */
     struct kiln_identity **identities;
     struct kiln_gframe *frames;
     struct kiln_gstack *stacks;
-    struct kiln_gsample *samples; /* sorted by process, kind and rate */
+    struct kiln_gsample *samples; /* sorted by process, kind, rate and age */
     uint32_t n_identities, n_frames, n_stacks, n_samples;
     uint64_t n_counted; /* samples that were added up */
 };
@@ -74,7 +76,7 @@ struct kiln_gather_sample {
     const struct kiln_gframe *frames; /* kernel's, then user's, leaf first */
     uint32_t n_frames;
     uint8_t end, kind, state, reason;
-    uint32_t hz;
+    uint32_t hz, since_s;
     int64_t value;
     struct kiln_link link;
 };

@@ -75,6 +75,7 @@ static int open_kernel(struct kiln_host *host, struct kiln_err *err)
     struct kiln_kernel_opts opts = {.hz = host->opts.hz,
                                     .table_bytes = host->opts.unwind_bytes,
                                     .off_cpu = host->opts.off_cpu,
+                                    .wait_way = host->opts.wait_way,
                                     .paused = true,
                                     .filter = host->opts.filter};
     struct host_reader *reader = &host->reader;
@@ -179,6 +180,7 @@ static void free_all(struct kiln_host *host)
         kiln_gathering_free(host->queue[i]);
     host_orders_free(host);
     kiln_merge_free(reader->merge);
+    kiln_begun_free(reader->begun);
     kiln_gather_free(reader->gather);
     kiln_publisher_free(host->publisher);
     kiln_resolver_free(host->resolver);
@@ -228,7 +230,7 @@ int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_ho
     if (r == 0)
         r = open_publisher(host);
     if (r == 0)
-        host_wait_begin(host);
+        r = host_wait_begin(host);
     if (r == 0)
         r = start_threads(host);
     if (r < 0) {

@@ -41,6 +41,7 @@ struct kiln_host_opts {
     uint32_t hz;                           /* 0: 19 */
     bool off_cpu;                          /* waits too */
     bool waits_only;                       /* no samples of the processors */
+    enum kiln_wait_way wait_way;           /* NONE: the best that this kernel has */
     double cpu_budget;                     /* share of one processor's time; 0: no limit */
     uint64_t every_ns;                     /* between two batches; 0: 5 s */
     uint64_t window_ns, window_every_ns;   /* sample so long, so often; 0: all the time */

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "host/begun.h"
 #include "host/contexts.h"
 #include "host/gather.h"
 #include "host/host.h"
@@ -50,9 +51,11 @@ struct host_reader {
     struct kiln_end_tally ends; /* `lost`: here, not in the kernel */
     uint64_t samples, processes_seen;
     struct kiln_wait_control waits;
-    bool has_waits;         /* that were wanted and that this kernel has */
-    uint64_t waits_from_ns; /* those that began before are not of this recording */
-    uint64_t paused;        /* samples of processes that an order leaves alone; not in the kernel */
+    struct kiln_begun *begun; /* where waits come in two records; else NULL */
+    bool has_waits;           /* that were wanted and that this kernel has */
+    uint64_t every_ns;        /* between two batches */
+    uint64_t waits_from_ns;   /* those that began before are not of this recording */
+    uint64_t paused; /* samples of processes that an order leaves alone; not in the kernel */
     struct kiln_walked walked;
     struct kiln_gframe frames[FRAMES_MAX];
 };
@@ -121,7 +124,7 @@ void host_queue_close(struct kiln_host *host);
 /* ---- waits: all from the reader's thread, but the first, before there is one ---- */
 
 /* From the next instruction on, where it is wanted. */
-void host_wait_begin(struct kiln_host *host);
+KILN_CHECK int host_wait_begin(struct kiln_host *host);
 /* The clocks run at another rate now; 0: they stand. */
 void host_wait_rate(struct kiln_host *host, uint32_t hz);
 /* The hook comes or goes, where that is due. */
@@ -130,9 +133,11 @@ void host_wait_turn(struct kiln_host *host);
 void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kernel);
 /* Whether all of it was in the time that this looks at. */
 bool host_wait_counts(const struct host_reader *reader, const struct kiln_record *record);
-/* Time of a record, as much as it stands for. */
-uint64_t host_wait_weigh(const struct host_reader *reader, const struct kiln_record *record,
-                         uint64_t ns);
+/* Its time in each state, or, where it has only begun, nothing yet. */
+KILN_CHECK int host_wait_add(struct host_reader *reader, struct kiln_gather_sample *sample,
+                             const struct kiln_record *record);
+/* The second record of a wait that came in two. */
+void host_wait_end(struct host_reader *reader, const struct kiln_record *record);
 
 /* Brings status and metrics up to date: from the reader's thread. */
 void host_tell(struct kiln_host *host);

@@ -244,7 +244,7 @@ static uint64_t memory_bytes(struct kiln_host *host, const struct kiln_kernel_st
 
     return kernel->map_bytes + atomic_load(&host->names_bytes) +
            kiln_processes_bytes(reader->processes) + kiln_gather_bytes(reader->gather) +
-           kiln_merge_bytes(reader->merge);
+           kiln_merge_bytes(reader->merge) + (reader->begun ? kiln_begun_bytes(reader->begun) : 0);
 }
 
 void host_tell(struct kiln_host *host)
@@ -258,6 +258,8 @@ void host_tell(struct kiln_host *host)
 
     kiln_kernel_stats(reader->kernel, &kernel);
     host_wait_look(host, &kernel);
+    if (reader->begun)
+        kernel.counts[KILN_COUNT_WAITS_MISSED] += kiln_begun_lost(reader->begun);
     kiln_tables_stats(reader->tables, &tables);
     kiln_steer_stats(reader->steer, &steer);
     pthread_mutex_lock(&host->lock);

@@ -61,29 +61,13 @@ static uint32_t fill_frames(struct host_reader *reader, struct kiln_process *pro
     return n;
 }
 
-/* One of what a record says: samples of CPU time, or time in one state. */
-static int add(struct host_reader *reader, struct kiln_gather_sample *sample,
-               enum kiln_thread_state state, uint64_t value)
-{
-    sample->state = (uint8_t)state;
-    sample->value = (int64_t)value;
-    return value ? kiln_gather_add(reader->gather, sample) : 0;
-}
-
 static int add_all(struct host_reader *reader, struct kiln_gather_sample *sample,
                    const struct kiln_record *record)
 {
-    int r;
-
-    if (record->kind == KILN_KIND_CPU)
-        return add(reader, sample, KILN_STATE_BLOCKED, record->weight);
-    r = add(reader, sample, KILN_STATE_RUNNABLE,
-            host_wait_weigh(reader, record, record->runnable_ns));
-    sample->reason = (uint8_t)kiln_wait_reason_of(record);
-    if (r == 0)
-        r = add(reader, sample, KILN_STATE_BLOCKED,
-                host_wait_weigh(reader, record, record->wait_ns - record->runnable_ns));
-    return r;
+    if (record->kind == KILN_KIND_WAIT)
+        return host_wait_add(reader, sample, record);
+    sample->value = record->weight;
+    return kiln_gather_add(reader->gather, sample);
 }
 
 static struct kiln_gather_sample sample_of(const struct kiln_record *record,
@@ -140,7 +124,9 @@ static void on_sample(void *context, const struct kiln_record *record)
 
 static void on_record(void *context, const struct kiln_record *record)
 {
-    if (host_wait_counts(context, record))
+    if (record->flags & KILN_RECORD_ENDS)
+        host_wait_end(context, record);
+    else if (host_wait_counts(context, record))
         on_sample(context, record);
 }
 
@@ -194,6 +180,7 @@ static void cut(struct kiln_host *host, uint64_t end_ns)
         return; /* no memory just now: it goes out with the next one */
     reader->processes_seen = gathering ? gathering->n_identities : 0;
     if (gathering) {
+        gathering->to_unix_ns = to_unix;
         gathering->begin_unix_ns = reader->began_ns + to_unix;
         gathering->end_unix_ns = end_ns + to_unix;
         host_queue(host, gathering);

@@ -3,11 +3,15 @@
  * Waits: the hook is there while the clocks run, as far as its budget allows (wait_control.h), and
  * what it took is weighed by that.
  */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "host/host_int.h"
 
 /* Of the budget for everything. */
-#define WAIT_PART 0.25
+#define WAIT_PART      0.25
+#define LONG_INTERVALS 2
+#define CHANCES        4294967296.0 /* what a record's chance is of */
 
 static void complain(struct kiln_host *host, int code)
 {
@@ -24,13 +28,14 @@ static void attach(struct kiln_host *host, bool on)
         complain(host, r);
 }
 
-void host_wait_begin(struct kiln_host *host)
+int host_wait_begin(struct kiln_host *host)
 {
     struct host_reader *reader = &host->reader;
     struct kiln_wait_stats stats;
 
     kiln_wait_control_init(&reader->waits, host->opts.cpu_budget * WAIT_PART,
                            KILN_NS_PER_S / host->opts.hz, kiln_clock_mono_ns());
+    reader->every_ns = host->opts.every_ns;
     reader->waits_from_ns = kiln_clock_mono_ns();
     kiln_kernel_wait_stats(reader->kernel, &stats);
     reader->has_waits = stats.way != KILN_WAIT_WAY_NONE;
@@ -41,6 +46,7 @@ void host_wait_begin(struct kiln_host *host)
                  NULL);
     if (!host->opts.paused)
         attach(host, true);
+    return stats.way == KILN_WAIT_WAY_SWITCH ? kiln_begun_new(0, &reader->begun) : 0;
 }
 
 static void tell_period(struct kiln_host *host)
@@ -90,10 +96,68 @@ bool host_wait_counts(const struct host_reader *reader, const struct kiln_record
     return record->kind != KILN_KIND_WAIT || record->began_ns >= reader->waits_from_ns;
 }
 
-uint64_t host_wait_weigh(const struct host_reader *reader, const struct kiln_record *record,
-                         uint64_t ns)
+/* ---- what it took ---- */
+
+/* As much as the record stands for. */
+static int64_t weigh(const struct host_reader *reader, const struct kiln_record *record,
+                     uint64_t ns)
 {
     double weight = kiln_wait_control_weight(&reader->waits, record->between_ns);
 
-    return weight > 1 ? (uint64_t)((double)ns * weight) : ns;
+    if (record->chance)
+        weight *= CHANCES / ((double)record->chance + 1);
+    return weight > 1 ? (int64_t)((double)ns * weight) : (int64_t)ns;
+}
+
+/*
+ * A profile counts from when it began.  What began long before this batch has one of its own, with
+ * all that began in the same interval.
+ */
+static uint32_t since_s(const struct host_reader *reader, const struct kiln_record *record)
+{
+    uint64_t every_s = (reader->every_ns + KILN_NS_PER_S - 1) / KILN_NS_PER_S;
+
+    if (record->time_ns - record->began_ns <= LONG_INTERVALS * reader->every_ns)
+        return 0;
+    return (uint32_t)(record->began_ns / KILN_NS_PER_S / every_s * every_s);
+}
+
+static int add_states(struct host_reader *reader, struct kiln_gather_sample *sample,
+                      const struct kiln_record *record)
+{
+    uint8_t reason = sample->reason;
+    int r = 0;
+
+    sample->since_s = since_s(reader, record);
+    sample->state = KILN_STATE_RUNNABLE;
+    sample->reason = 0;
+    sample->value = weigh(reader, record, record->runnable_ns);
+    if (sample->value)
+        r = kiln_gather_add(reader->gather, sample);
+    sample->state = KILN_STATE_BLOCKED;
+    sample->reason = reason;
+    sample->value = weigh(reader, record, record->wait_ns - record->runnable_ns);
+    return r < 0 || !sample->value ? r : kiln_gather_add(reader->gather, sample);
+}
+
+int host_wait_add(struct host_reader *reader, struct kiln_gather_sample *sample,
+                  const struct kiln_record *record)
+{
+    sample->reason = (uint8_t)kiln_wait_reason_of(record);
+    if (!(record->flags & KILN_RECORD_BEGINS))
+        return add_states(reader, sample, record);
+    return reader->begun ? kiln_begun_add(reader->begun, record, sample) : -EINVAL;
+}
+
+void host_wait_end(struct host_reader *reader, const struct kiln_record *record)
+{
+    const struct kiln_gather_sample *begun =
+        reader->begun ? kiln_begun_take(reader->begun, record) : NULL;
+    struct kiln_gather_sample sample;
+
+    if (!begun)
+        return;
+    sample = *begun;
+    if (add_states(reader, &sample, record) < 0)
+        reader->ends.lost++;
 }

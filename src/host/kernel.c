@@ -186,7 +186,7 @@ static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
         return kiln_kernel_explain(-errno, "loading", err);
     rc = set_sizes(kernel, opts);
     if (rc == 0)
-        rc = kiln_kernel_wait_prepare(kernel, opts->off_cpu);
+        rc = kiln_kernel_wait_prepare(kernel, opts);
     if (rc == 0)
         rc = bpf_object__load(kernel->object);
     if (rc == 0)

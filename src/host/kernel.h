@@ -28,13 +28,21 @@ struct kiln_host_filter {
     bool exclude; /* all but these */
 };
 
+/* How waits can be taken. */
+enum kiln_wait_way {
+    KILN_WAIT_WAY_NONE,   /* not at all, or nobody wanted them */
+    KILN_WAIT_WAY_EXIT,   /* by the thread itself, when it runs again */
+    KILN_WAIT_WAY_SWITCH, /* chosen when it leaves: two records a wait, host/begun.h */
+};
+
 struct kiln_kernel_opts {
-    uint32_t hz;          /* samples a second and processor, 1 to KILN_HOST_HZ_MAX */
-    uint64_t table_bytes; /* of --unwind-memory */
-    uint32_t ring_bytes;  /* 0: by processors and rate */
-    uint32_t raw_per_s;   /* raw records a second and processor; 0: 500 */
-    bool off_cpu;         /* waits too: kiln_kernel_wait_attach() */
-    bool paused;          /* attached, but the clocks stand until set_rate */
+    uint32_t hz;                 /* samples a second and processor, 1 to KILN_HOST_HZ_MAX */
+    uint64_t table_bytes;        /* of --unwind-memory */
+    uint32_t ring_bytes;         /* 0: by processors and rate */
+    uint32_t raw_per_s;          /* raw records a second and processor; 0: 500 */
+    bool off_cpu;                /* waits too: kiln_kernel_wait_attach() */
+    enum kiln_wait_way wait_way; /* NONE: the best that there is */
+    bool paused;                 /* attached, but the clocks stand until set_rate */
     const struct kiln_host_filter *filter; /* NULL: everybody */
 };
 
@@ -56,12 +64,6 @@ KILN_CHECK int kiln_kernel_put_rate(struct kiln_kernel *kernel, uint32_t pid, ui
 void kiln_kernel_drop_rate(struct kiln_kernel *kernel, uint32_t pid);
 
 /* ---- waits ---- */
-
-/* How waits can be taken. */
-enum kiln_wait_way {
-    KILN_WAIT_WAY_NONE, /* not at all, or nobody wanted them */
-    KILN_WAIT_WAY_EXIT, /* by the thread itself, when it runs again */
-};
 
 struct kiln_wait_stats {
     enum kiln_wait_way way;

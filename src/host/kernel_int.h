@@ -66,7 +66,7 @@ uint32_t kiln_kernel_measured(int program_fd, uint64_t *ret_runs, uint64_t *ret_
 /* ---- kernel_wait.c ---- */
 
 /* Before the programs are loaded: which of those for waits, and how large their map is. */
-int kiln_kernel_wait_prepare(struct kiln_kernel *kernel, bool wanted);
+int kiln_kernel_wait_prepare(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts);
 /* Fills in what is theirs in `settings`. */
 void kiln_kernel_wait_settings(struct kiln_kernel *kernel, uint32_t hz);
 void kiln_kernel_wait_close(struct kiln_kernel *kernel);

@@ -51,16 +51,42 @@ static bool is_bool(const struct btf_type *type)
     return type && btf_is_int(type) && type->size == 1;
 }
 
-static enum kiln_wait_way find_way(void)
+static bool is_task(const struct btf *btf, const struct btf_type *type)
+{
+    const struct btf_type *to = type && btf_is_ptr(type) ? plain(btf, type->type) : NULL;
+
+    return to && btf_is_struct(to) &&
+           strcmp(btf__name_by_offset(btf, to->name_off), "task_struct") == 0;
+}
+
+/* (bool, ...) */
+static bool has_exit(const struct btf *btf)
 {
     const struct btf_type *types[PARAMETERS_MAX];
+
+    return parameters(btf, "btf_trace_sched_exit_tp", types) >= 1 && is_bool(types[0]);
+}
+
+/* (bool preempt, struct task_struct *prev, struct task_struct *next, unsigned prev_state) */
+static bool has_switch(const struct btf *btf)
+{
+    const struct btf_type *types[PARAMETERS_MAX];
+
+    return parameters(btf, "btf_trace_sched_switch", types) >= 4 && is_bool(types[0]) &&
+           is_task(btf, types[1]) && is_task(btf, types[2]);
+}
+
+static enum kiln_wait_way find_way(enum kiln_wait_way wanted)
+{
     struct btf *btf = btf__load_vmlinux_btf();
     enum kiln_wait_way way = KILN_WAIT_WAY_NONE;
 
     if (!btf)
         return way;
-    if (parameters(btf, "btf_trace_sched_exit_tp", types) >= 1 && is_bool(types[0]))
+    if (wanted != KILN_WAIT_WAY_SWITCH && has_exit(btf))
         way = KILN_WAIT_WAY_EXIT;
+    else if (wanted != KILN_WAIT_WAY_EXIT && has_switch(btf))
+        way = KILN_WAIT_WAY_SWITCH;
     btf__free(btf);
     return way;
 }
@@ -84,25 +110,34 @@ static uint32_t sets(void)
     return n;
 }
 
-int kiln_kernel_wait_prepare(struct kiln_kernel *kernel, bool wanted)
+/* A program is loaded, and its map has room, only where it is the one. */
+static int prepare(struct kiln_kernel *kernel, enum kiln_wait_way way, const char *name,
+                   const char *map)
 {
-    struct bpf_program *program = bpf_object__find_program_by_name(kernel->object, "kiln_wait");
-    struct bpf_map *stamps = bpf_object__find_map_by_name(kernel->object, "kiln_stamps");
+    struct kernel_wait *wait = &kernel->wait;
+    struct bpf_program *program = bpf_object__find_program_by_name(kernel->object, name);
+    struct bpf_map *stamps = bpf_object__find_map_by_name(kernel->object, map);
+    int r = bpf_program__set_autoload(program, wait->way == way);
+
+    if (wait->way == way)
+        wait->program = program;
+    return r < 0 ? r : bpf_map__set_max_entries(stamps, wait->way == way ? wait->sets : 1);
+}
+
+int kiln_kernel_wait_prepare(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts)
+{
     int r;
 
-    kernel->wait.way = wanted ? find_way() : KILN_WAIT_WAY_NONE;
-    kernel->wait.sets = kernel->wait.way == KILN_WAIT_WAY_NONE ? 1 : sets();
-    r = bpf_program__set_autoload(program, kernel->wait.way == KILN_WAIT_WAY_EXIT);
-    if (r == 0)
-        r = bpf_map__set_max_entries(stamps, kernel->wait.sets);
-    kernel->wait.program = program;
-    return r;
+    kernel->wait.way = opts->off_cpu ? find_way(opts->wait_way) : KILN_WAIT_WAY_NONE;
+    kernel->wait.sets = sets();
+    r = prepare(kernel, KILN_WAIT_WAY_EXIT, "kiln_wait", "kiln_stamps");
+    return r < 0 ? r : prepare(kernel, KILN_WAIT_WAY_SWITCH, "kiln_switch", "kiln_leavings");
 }
 
 void kiln_kernel_wait_settings(struct kiln_kernel *kernel, uint32_t hz)
 {
     kernel->settings.stamp_mask = kernel->wait.sets - 1;
-    kernel->settings.wait_period_ns = KILN_NS_PER_S / hz;
+    kernel->settings.wait_first_ns = kernel->settings.wait_period_ns = KILN_NS_PER_S / hz;
     kernel->settings.wait_rate = UINT64_MAX / kernel->settings.wait_period_ns;
 }
 

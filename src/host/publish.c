@@ -308,9 +308,11 @@ static void open_resource(struct run *run, const struct kiln_identity *identity)
 static uint32_t open_profile(struct run *run, const struct kiln_gsample *sample)
 {
     const struct kiln_gathering *g = run->g;
+    uint64_t since =
+        sample->since_s ? sample->since_s * KILN_NS_PER_S + g->to_unix_ns : g->begin_unix_ns;
     struct kiln_profile profile = {
-        .time_ns = g->begin_unix_ns,
-        .duration_ns = g->end_unix_ns > g->begin_unix_ns ? g->end_unix_ns - g->begin_unix_ns : 0,
+        .time_ns = since,
+        .duration_ns = g->end_unix_ns > since ? g->end_unix_ns - since : 0,
     };
 
     if (sample->kind == KILN_KIND_CPU) {
@@ -325,7 +327,8 @@ static uint32_t open_profile(struct run *run, const struct kiln_gsample *sample)
 
 static bool same_profile(const struct kiln_gsample *a, const struct kiln_gsample *b)
 {
-    return a->process == b->process && a->kind == b->kind && a->hz == b->hz;
+    return a->process == b->process && a->kind == b->kind && a->hz == b->hz &&
+           a->since_s == b->since_s;
 }
 
 /* The samples of one profile, from `first` on.  Returns how many there are. */

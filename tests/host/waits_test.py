@@ -89,7 +89,7 @@ def check_wall(samples, truth, rec, frequency):
 def check_leaves(samples):
     """The kernel's part of a stack begins in the scheduler, not in the program that took it."""
     leaves = collections.Counter(s.frames[0] for s in samples if s.type == "off_cpu" and s.frames)
-    known = sum(n for leaf, n in leaves.items() if leaf in ("__schedule", "__traceiter_sched_exit_tp"))
+    known = sum(n for leaf, n in leaves.items() if leaf in ("__schedule", "__traceiter_sched_exit_tp", "__traceiter_sched_switch"))
     check("stacks of waits begin in the scheduler", known >= 0.99 * sum(leaves.values()), leaves)
 
 

@@ -194,6 +194,8 @@ enum {
     KILN_RECORD_RAW = 4,           /* registers and a slice follow: walk on in user space */
     KILN_RECORD_LEAF = 8,          /* RAW: pc is no return address, and all registers are known: no
                                       step was done yet, or a signal interrupted here */
+    KILN_RECORD_BEGINS = 16,       /* WAIT: how long it was is in another record */
+    KILN_RECORD_ENDS = 32, /* WAIT: that record, of the thread's wait that began at began_ns */
 };
 
 /* DWARF's numbers: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8-15 r8-r15. */
@@ -236,8 +238,9 @@ struct kiln_record {
     __u64 runnable_ns;        /* WAIT: of that, when it could have run */
     __u64 began_ns;           /* WAIT: when it left the processor, CLOCK_MONOTONIC */
     __u64 between_ns;         /* WAIT: between the two looks at it; 0: one look was enough */
-    __u64 wait_file;          /* WAIT: kind of the file that the system call is about, as in the
+    __u32 wait_file;          /* WAIT: kind of the file that the system call is about, as in the
                                  bits of a mode from 12 on; 0: none */
+    __u32 chance;             /* WAIT, in two records: with which it was taken, of 2^32 */
     __u8 trace_id[16];        /* of the span that the thread was in; zeroes: none */
     __u8 span_id[8];
     __u64 frames[];

@@ -8,6 +8,7 @@
 #include "host/bpf/rates.h"
 #include "host/bpf/take.h"
 #include "host/bpf/wait.h"
+#include "host/bpf/wait_switch.h"
 
 char kiln_license[] SEC("license") = "Dual BSD/GPL";
 

@@ -20,6 +20,7 @@ struct kiln_settings {
     __u32 hz;             /* of processes that no order is for */
     __u64 wait_period_ns; /* waits as long as this are all taken, shorter ones by chance */
     __u64 wait_rate;      /* 2^64 / wait_period_ns */
+    __u64 wait_first_ns;  /* how long waits of a thread are of which nothing is known yet */
     __u32 stamp_mask;     /* sets of stamps - 1: a power of two - 1 */
     __u32 clock_hz;       /* at which the clocks run */
     __u32 rates;          /* some processes have rates of their own */

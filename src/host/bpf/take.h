@@ -347,7 +347,8 @@ static __always_inline void fill_head(struct kiln_record *record, struct task_st
     record->wait_state = 0;
     record->syscall = 0;
     record->wait_ns = record->runnable_ns = record->began_ns = 0;
-    record->between_ns = record->wait_file = 0;
+    record->between_ns = 0;
+    record->wait_file = record->chance = 0;
     __builtin_memset(record->trace_id, 0, sizeof(record->trace_id));
     __builtin_memset(record->span_id, 0, sizeof(record->span_id));
     bpf_get_current_comm(record->comm, sizeof(record->comm));

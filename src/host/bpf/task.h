@@ -35,7 +35,7 @@ struct mm_struct {
     unsigned long start_stack;
 };
 struct sched_entity {
-    __u64 sum_exec_runtime;
+    __u64 exec_start, sum_exec_runtime;
 };
 struct sched_info {
     unsigned long pcount;

@@ -124,7 +124,7 @@ static __always_inline int is_taken(const struct kiln_settings *settings, const 
 /* ---- the record ---- */
 
 /* What kind of file the first argument of its system call is; 0: none. */
-static __always_inline __u64 file_kind(struct task_struct *task, __u64 fd)
+static __always_inline __u32 file_kind(struct task_struct *task, __u64 fd)
 {
     struct fdtable *table = BPF_CORE_READ(task, files, fdt);
     struct file **slots, *file = 0;
@@ -136,19 +136,26 @@ static __always_inline __u64 file_kind(struct task_struct *task, __u64 fd)
     return BPF_CORE_READ(file, f_inode, i_mode) >> FORMAT_SHIFT;
 }
 
-static __always_inline void fill_reason(struct kiln_record *record, struct task_struct *task,
-                                        int blocked)
+/* The system call that the thread is in. */
+static __always_inline void fill_call(struct kiln_record *record, struct task_struct *task)
 {
     struct kiln_arch_regs regs;
-    int deep = BPF_CORE_READ_BITFIELD(task, sched_contributes_to_load) |
-               BPF_CORE_READ_BITFIELD(task, in_iowait);
-    record->wait_state = !blocked ? KILN_WAIT_PREEMPTED : deep ? KILN_WAIT_DISK : KILN_WAIT_SLEEP;
     if (!task->mm || bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task)))
         return;
     if (regs.orig_ax >= 0xffff) /* it came into the kernel by a fault or an interrupt */
         return;
     record->syscall = (__u16)(regs.orig_ax + 1);
     record->wait_file = file_kind(task, regs.di);
+}
+
+static __always_inline __u8 state_of(struct task_struct *task, int blocked)
+{
+    if (!blocked)
+        return KILN_WAIT_PREEMPTED;
+    if (BPF_CORE_READ_BITFIELD(task, sched_contributes_to_load) ||
+        BPF_CORE_READ_BITFIELD(task, in_iowait))
+        return KILN_WAIT_DISK;
+    return KILN_WAIT_SLEEP;
 }
 
 /* The time that the wait stands for, and of it the runnable part. */
@@ -174,7 +181,8 @@ static __always_inline void take_wait(__u64 *context, struct task_struct *task,
         !take_ids(s, task, settings))
         return;
     fill_head(&s->record, task, KILN_KIND_WAIT, 0);
-    fill_reason(&s->record, task, wait->blocked);
+    s->record.wait_state = state_of(task, wait->blocked);
+    fill_call(&s->record, task);
     fill_times(&s->record, wait, settings->wait_period_ns);
     take_kernel_stack(s, context, PROGRAM_FRAMES);
     take_user(s, 0, task, settings);

@@ -33,6 +33,7 @@ static _Atomic uint32_t left;
 static bool wait_hook;       /* it can have one */
 static _Atomic bool hook_on; /* it is there */
 static uint64_t waits_since; /* when those that come began; 0: just now */
+static enum kiln_wait_way way = KILN_WAIT_WAY_EXIT;
 
 int kiln_kernel_open(const struct kiln_kernel_opts *opts, struct kiln_kernel **ret_kernel,
                      struct kiln_err *err)
@@ -76,8 +77,7 @@ int kiln_kernel_wait_period(struct kiln_kernel *kernel, uint64_t period_ns)
 void kiln_kernel_wait_stats(const struct kiln_kernel *kernel, struct kiln_wait_stats *ret_stats)
 {
     (void)kernel;
-    *ret_stats =
-        (struct kiln_wait_stats){.way = wait_hook ? KILN_WAIT_WAY_EXIT : KILN_WAIT_WAY_NONE};
+    *ret_stats = (struct kiln_wait_stats){.way = wait_hook ? way : KILN_WAIT_WAY_NONE};
 }
 
 /* A pipe was waited for, 30 ms of which a quarter in the queue of a processor. */
@@ -109,6 +109,24 @@ void kiln_kernel_drop_rate(struct kiln_kernel *kernel, uint32_t pid)
     (void)kernel, (void)pid;
 }
 
+/* Once as it leaves, and once as it comes back, with a chance of a quarter. */
+static void visit_twice(struct kiln_record *record, void *context,
+                        void (*visit)(void *context, const struct kiln_record *record))
+{
+    uint64_t wait_ns = record->wait_ns, runnable_ns = record->runnable_ns;
+
+    record->flags = KILN_RECORD_BEGINS;
+    record->chance = UINT32_MAX / 4;
+    record->wait_ns = record->runnable_ns = 0;
+    visit(context, record);
+    record->flags = KILN_RECORD_ENDS;
+    record->size = sizeof(*record);
+    record->n_kernel = record->n_user = 0;
+    record->wait_ns = record->between_ns = wait_ns;
+    record->runnable_ns = runnable_ns;
+    visit(context, record);
+}
+
 int kiln_kernel_fd(const struct kiln_kernel *kernel)
 {
     (void)kernel;
@@ -137,7 +155,10 @@ int kiln_kernel_drain(struct kiln_kernel *kernel,
     memcpy(record->frames, (uint64_t[]){0xff10, 0xff21, 0x1010, 0x1020}, 32);
     if (atomic_load(&hook_on))
         make_wait(record);
-    visit(context, record);
+    if (atomic_load(&hook_on) && way == KILN_WAIT_WAY_SWITCH)
+        visit_twice(record, context, visit);
+    else
+        visit(context, record);
     return 1;
 }
 
@@ -555,6 +576,23 @@ TEST(host, a_wait_is_its_blocked_part_with_a_reason_and_its_runnable_part)
     }
     CHECK(!atomic_load(&hook_on));
     forget();
+}
+
+TEST(host, a_wait_in_two_records_has_the_stack_of_the_first_and_the_time_of_the_second)
+{
+    struct kiln_host *host;
+
+    atomic_store(&left, 1);
+    way = KILN_WAIT_WAY_SWITCH;
+    host = start((struct kiln_host_opts){.hz = 100, .every_ns = KILN_NS_PER_MS, .off_cpu = true});
+    wait_for_batches(1);
+    kiln_host_stop(host);
+    way = KILN_WAIT_WAY_EXIT;
+    CHECK_EQ(holder.kept[0]->n_samples, 2);
+    CHECK(strncmp(drawn(holder.kept[0]), "at_20;at_10;at_ff20;at_ff10 160000000", 37) == 0);
+    CHECK_EQ(forget(), 160000000);
+    CHECK_EQ(file.refs, 1);
+    CHECK_EQ(app.refs, 1);
 }
 
 TEST(host, a_wait_that_began_before_anybody_looked_is_not_counted)

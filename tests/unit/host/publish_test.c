@@ -528,6 +528,31 @@ TEST(publish, the_scheduler_is_no_place_to_wait)
     CHECK_TEXT(drawn(publish(true)), "schedule;__schedule 50000000\n");
 }
 
+TEST(publish, waits_that_are_older_than_their_batch_have_a_profile_that_begins_where_they_did)
+{
+    struct kiln_gframe frame = in(&app, 0x1010);
+    struct kiln_gather_sample sample = {.identity = &shop,
+                                        .tid = 7,
+                                        .comm = "shop",
+                                        .frames = &frame,
+                                        .n_frames = 1,
+                                        .kind = KILN_KIND_WAIT,
+                                        .value = 3000};
+    struct kiln_batch *batch;
+
+    add_sample(&sample);
+    sample.since_s = 4;
+    add_sample(&sample);
+    add_sample(&sample);
+    batch = publish(true);
+    CHECK_EQ(batch->n_profiles, 2);
+    CHECK_EQ(batch->profiles[1].time_ns, 4 * KILN_NS_PER_S);
+    CHECK_EQ(batch->profiles[1].time_ns + batch->profiles[1].duration_ns,
+             batch->profiles[0].time_ns + batch->profiles[0].duration_ns);
+    CHECK_EQ(batch->observations[1], 6000);
+    kiln_batch_unref(batch);
+}
+
 TEST(publish, samples_of_a_span_are_linked_to_it)
 {
     struct kiln_gframe frame = in(&app, 0x1010);
