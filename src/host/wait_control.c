@@ -11,7 +11,8 @@
 
 #define HOOK_NS       150.0   /* a switch, all in */
 #define TAKE_NS       25000.0 /* a wait that is taken: in the kernel, by the reader, published */
-#define ON_NS         KILN_NS_PER_S
+#define CYCLE_NS      (5 * KILN_NS_PER_S) /* there and away once: coming costs 0.3 ms */
+#define ON_NS_MAX     KILN_NS_PER_S
 #define ON_NS_MIN     (50 * KILN_NS_PER_MS)
 #define OFF_NS_MAX    (60 * KILN_NS_PER_S)
 #define PERIOD_NS_MAX (3600 * KILN_NS_PER_S)
@@ -53,15 +54,10 @@ static void always_there(struct kiln_wait_control *control)
 /* From the state that it is in: spans that have no memory may be drawn anew at any time. */
 static void set_spans(struct kiln_wait_control *control, double there, uint64_t now_ns)
 {
-    double ratio = (1 - there) / there;
-    double on = (double)ON_NS;
+    double on = fmin(fmax((double)CYCLE_NS * there, (double)ON_NS_MIN), (double)ON_NS_MAX);
 
-    if (on * ratio > (double)OFF_NS_MAX)
-        on = (double)OFF_NS_MAX / ratio;
-    if (on < (double)ON_NS_MIN)
-        on = (double)ON_NS_MIN;
     control->on_ns = (uint64_t)on;
-    control->off_ns = (uint64_t)(on * ratio);
+    control->off_ns = (uint64_t)(on * (1 - there) / there);
     control->there = there;
     control->turn_ns = now_ns + span(control, control->on ? control->on_ns : control->off_ns);
 }

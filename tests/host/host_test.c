@@ -291,3 +291,102 @@ TEST(host, a_consumer_that_refuses_is_counted)
     CHECK(status.batches_failed > 0);
     kiln_kept_forget();
 }
+
+/* ---- waits ---- */
+
+__attribute__((noinline)) static uint64_t sleep_known(uint32_t times)
+{
+    uint64_t began = kiln_clock_mono_ns();
+
+    for (uint32_t i = 0; i < times; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    return kiln_clock_mono_ns() - began;
+}
+
+static void check_waits(enum kiln_wait_way way)
+{
+    uint32_t own = (uint32_t)getpid();
+    struct kiln_host_filter filter = {.pids = &own, .n_pids = 1};
+    struct kiln_host *host =
+        kiln_kept_start((struct kiln_host_opts){.off_cpu = true,
+                                                .waits_only = true,
+                                                .wait_way = way,
+                                                .filter = &filter,
+                                                .every_ns = 10 * KILN_NS_PER_S});
+    struct kiln_host_status status;
+    double slept, found;
+
+    sleep_known(1);
+    slept = (double)sleep_known(25);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    found = (double)look_for("service.name", "host_host", "sleep_known").with;
+    if (status.kernel.wait.way == way)
+        CHECK(found > 0.8 * slept && found < 1.3 * slept);
+    check_rules();
+    kiln_kept_forget();
+}
+
+TEST(host, waits_are_found_by_the_thread_that_runs_again)
+{
+    check_waits(KILN_WAIT_WAY_EXIT);
+}
+
+TEST(host, waits_are_found_by_the_thread_that_leaves)
+{
+    check_waits(KILN_WAIT_WAY_SWITCH);
+}
+
+/* Hands a byte to and fro until the other end is gone. */
+static void *echo(void *context)
+{
+    int *ends = context;
+    char byte;
+
+    while (read(ends[0], &byte, 1) == 1 && write(ends[1], &byte, 1) == 1)
+        continue;
+    return NULL;
+}
+
+static uint64_t hook_there_ns(struct kiln_host *host, uint64_t *ret_switches)
+{
+    struct kiln_host_status status;
+
+    kiln_host_status(host, &status);
+    *ret_switches = status.kernel.counts[KILN_COUNT_SWITCHES];
+    return status.kernel.wait.there_ns;
+}
+
+/* Switches that would cost some percent of a processor: the hook is there for a part of the time.
+ */
+TEST(host, waits_stay_within_their_budget_whatever_the_load_does)
+{
+    struct kiln_host *host = kiln_kept_start((struct kiln_host_opts){
+        .off_cpu = true, .waits_only = true, .cpu_budget = 0.01, .every_ns = 10 * KILN_NS_PER_S});
+    uint64_t began = kiln_clock_mono_ns(), there[2], switches[2], half = 0;
+    int to[2], back[2];
+    pthread_t other;
+    char byte = 'x';
+
+    CHECK_OK(pipe(to) | pipe(back));
+    CHECK_OK(pthread_create(&other, NULL, echo, (int[]){to[0], back[1]}));
+    while (kiln_clock_mono_ns() - began < 7 * KILN_NS_PER_S) {
+        CHECK(write(to[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
+        if (half || kiln_clock_mono_ns() - began < 3 * KILN_NS_PER_S)
+            continue;
+        there[0] = hook_there_ns(host, &switches[0]);
+        half = kiln_clock_mono_ns();
+    }
+    there[1] = hook_there_ns(host, &switches[1]);
+    kiln_host_stop(host);
+    close(to[1]);
+    pthread_join(other, NULL);
+    close(to[0]);
+    close(back[0]);
+    close(back[1]);
+    CHECK(there[0] > 0);
+    if (switches[0] > 30000 * there[0] / KILN_NS_PER_S) /* else it is not dear */
+        CHECK(there[1] - there[0] < 2 * KILN_NS_PER_S);
+    kiln_kept_forget();
+}

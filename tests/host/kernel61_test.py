@@ -150,6 +150,16 @@ def check_recording(text):
     check("three quarters are burnt in burn_leaf", 60 < shares.get("burn_leaf", 0) < 90, shares)
 
 
+def check_waits(text):
+    """Waits of the program that measures its own: here the kernel has no hook in the thread that runs again."""
+    truth = {name: (int(wall) - int(cpu)) / 1e9 for name, wall, cpu in
+             re.findall(r"^(wait_for_\w+) (\d+) (\d+)$", text, re.M)}
+    check("kiln record --wall ends well", "RESULT waits 0" in text and len(truth) == 4, truth)
+    for name, waited in truth.items():
+        found = sum(int(ns) for stack, ns in re.findall(r"^(\S+) (\d+)$", text, re.M) if f";{name};" in stack) / 1e9
+        check(f"{name} waited {waited:.2f} s, sampled {found:.2f} s", 0.7 * waited < found < 1.4 * waited)
+
+
 def main():
     kernel = find_kernel()
     tests = [test for test in (BUILD / "host_kernel", BUILD / "host_sideband") if test.exists()]
@@ -160,6 +170,11 @@ def main():
         programs.append(known)
         commands += ["kiln record -F 97 -o /tmp/chain.pb /bin/chain 2 2>&1; echo RESULT record $?",
                      "kiln top /tmp/chain.pb | cat"]
+    waiting = BUILD / "programs/waiting"
+    if waiting.exists():
+        programs.append(waiting)
+        commands += ["kiln record -F 97 --wall -o /tmp/waits.otlp /bin/waiting 1 40 2>&1; echo RESULT waits $?",
+                     "kiln convert /tmp/waits.otlp --to collapsed -t off_cpu | cat"]
     text = boot(kernel, make_image(programs, "\n".join(commands)))
     print(text[text.find("RELEASE"):])
     check("a kernel 6.1 ran", "RELEASE 6.1." in text, text)
@@ -167,6 +182,8 @@ def main():
         check(f"{test.name} passes there", f"RESULT {test.name} 0" in text)
     if known.exists():
         check_recording(text)
+    if waiting.exists():
+        check_waits(text)
     return exit_code()
 
 

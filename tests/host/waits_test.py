@@ -87,10 +87,10 @@ def check_wall(samples, truth, rec, frequency):
 
 
 def check_leaves(samples):
-    """The kernel's part of a stack begins in the scheduler, not in the program that took it."""
-    leaves = collections.Counter(s.frames[0] for s in samples if s.type == "off_cpu" and s.frames)
-    known = sum(n for leaf, n in leaves.items() if leaf in ("__schedule", "__traceiter_sched_exit_tp", "__traceiter_sched_switch"))
-    check("stacks of waits begin in the scheduler", known >= 0.99 * sum(leaves.values()), leaves)
+    """A stack begins where the thread waits in the kernel, not in the scheduler or the program that took it."""
+    leaves = collections.Counter(s.frames[0] for s in samples if s.type == "off_cpu" and len(s.frames) > 4)
+    bad = sum(n for leaf, n in leaves.items() if leaf in ("__schedule", "schedule") or "bpf_" in leaf)
+    check("stacks of waits begin where the thread waits", sum(leaves.values()) > 3 and bad == 0, leaves)
 
 
 def check_off_cpu_alone(folder):

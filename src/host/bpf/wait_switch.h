@@ -80,7 +80,8 @@ static __always_inline void take_leaving(struct switch_context *context, struct 
 {
     struct task_struct *task = context->prev;
     struct scratch *s = scratch_of(KILN_KIND_WAIT);
-    if (!s || !kiln_filter_passes(settings, task) || !take_ids(s, task, settings)) {
+    if (!s || !kiln_filter_passes(settings, task) || kiln_rate_is_paused(settings, task) ||
+        !take_ids(s, task, settings)) {
         leaving->chance = 0;
         return;
     }
