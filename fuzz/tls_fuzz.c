@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (kiln_elf_open(&bytes, &elf) < 0)
         return 0;
-    if (kiln_tls_find(elf, "otel_thread_ctx_v1", &variable) == 0)
+    if (kiln_tls_find(elf, "otel_thread_ctx_v1", true, &variable) == 0)
         FUZZ_CHECK(variable.kind <= KILN_TLS_DESCRIPTOR);
     kiln_elf_close(elf);
     return 0;

@@ -25,6 +25,7 @@
 
 enum {
     FILES_MAX = 2048, /* mappings of code that are looked at */
+    DEFINERS_MAX = 4, /* files that have the variable, of a process */
     MODULES_MAX = 1 << 16,
     OFFSET_MAX = 1 << 30, /* of a block, and of all that were there at start */
     INTERPRETER_MAX = 256,
@@ -104,13 +105,15 @@ int kiln_thread_context_place(const struct kiln_tls_variable *variable, uint64_t
 
 /* ---- files ---- */
 
-static bool has_variable(struct kiln_object *object)
+/* Whether the file has the variable; found out once, which `budget` files that have it may cost. */
+static bool has_variable(struct kiln_object *object, bool is_program, uint32_t *budget)
 {
     int r;
 
-    if (object->spans == KILN_SPANS_UNKNOWN && object->elf) {
-        r = kiln_tls_find(object->elf, NAME, &object->spans_at);
+    if (object->spans == KILN_SPANS_UNKNOWN && object->elf && *budget > 0) {
+        r = kiln_tls_find(object->elf, NAME, is_program, &object->spans_at);
         object->spans = r == 0 ? KILN_SPANS_HERE : KILN_SPANS_NONE;
+        *budget -= r != -ENOENT;
     }
     return object->spans == KILN_SPANS_HERE;
 }
@@ -164,16 +167,11 @@ static uint32_t entry_bytes(struct kiln_processes *all, struct kiln_process *pro
 static int place_in(struct kiln_processes *all, struct kiln_process *process,
                     const struct kiln_map *map, struct kiln_context_place *ret_place)
 {
-    const struct kiln_identity *identity = process->identity;
     const struct kiln_tls_variable variable = map->object->spans_at;
     uint64_t bias = map->bias;
     struct kiln_peek peek;
     int dir, r;
 
-    /* A library's own code cannot know the distance: nothing says where it is. */
-    if (variable.kind == KILN_TLS_FIXED && identity && identity->executable &&
-        identity->executable != map->object)
-        return -ENOENT;
     r = kiln_proc_open(all, kiln_proc_of(process), &dir);
     if (r == 0)
         r = kiln_peek_open(dir, &peek);
@@ -184,19 +182,25 @@ static int place_in(struct kiln_processes *all, struct kiln_process *process,
     return r;
 }
 
+/* What the process was started with; where nobody knows, the first file that it has mapped. */
+static bool is_program(const struct kiln_process *process, const struct kiln_map *map, uint32_t i)
+{
+    const struct kiln_identity *identity = process->identity;
+
+    return identity && identity->executable ? identity->executable == map->object : i == 1;
+}
+
 int kiln_thread_context_find(struct kiln_processes *processes, struct kiln_process *process,
                              struct kiln_context_place *ret_place)
 {
     struct kiln_context_place place;
-    uint32_t i = 0;
+    uint32_t i = 0, budget = DEFINERS_MAX;
     const struct kiln_map *map;
     int found = -ENOENT;
 
     while (found != 0 && found != -ESRCH && (map = next_file(processes, process, &i))) {
-        int r = map->object && has_variable(map->object) ? place_in(processes, process, map, &place)
-                                                         : -ENOENT;
-
-        found = r == -ENOENT ? found : r;
+        if (map->object && has_variable(map->object, is_program(process, map, i), &budget))
+            found = place_in(processes, process, map, &place);
     }
     if (found < 0)
         return found;

@@ -26,9 +26,9 @@
 
 enum {
     DYNAMIC_MAX = 4096,    /* tags */
-    CHAIN_MAX = 1 << 16,   /* symbols of one bucket */
-    SYMBOLS_MAX = 1 << 22, /* of a static program */
-    RELOCATIONS_MAX = 1 << 22,
+    CHAIN_MAX = 256,       /* symbols of one bucket; a linker makes a few */
+    SYMBOLS_MAX = 1 << 20, /* of a static program */
+    RELOCATIONS_MAX = 1 << 21,
     PIECE = 4096 / 24, /* entries that are read at once */
     NAME_MAX_LEN = 64,
     TYPE_DESCRIPTOR = 36, /* R_X86_64_TLSDESC */
@@ -370,7 +370,7 @@ static int find_symbol(const struct kiln_elf *elf, const struct dynamic *dynamic
     return dynamic->hash ? by_hash(elf, dynamic, name, ret_symbol) : -ENOENT;
 }
 
-int kiln_tls_find(const struct kiln_elf *elf, const char *name,
+int kiln_tls_find(const struct kiln_elf *elf, const char *name, bool is_program,
                   struct kiln_tls_variable *ret_variable)
 {
     struct dynamic dynamic = {0};
@@ -383,7 +383,7 @@ int kiln_tls_find(const struct kiln_elf *elf, const char *name,
     r = segment_of(elf, PT_TLS) ? read_dynamic(elf, &dynamic) : -ENOENT;
     if (r == 0)
         r = find_symbol(elf, &dynamic, name, &symbol);
-    if (r == -ENOENT && segment_of(elf, PT_TLS) && !segment_of(elf, PT_INTERP))
+    if (r == -ENOENT && is_program && segment_of(elf, PT_TLS) && !segment_of(elf, PT_INTERP))
         r = by_section(elf, name, &symbol);
     if (r == 0)
         r = search_table(elf, &dynamic.jumps, &search);
@@ -392,7 +392,7 @@ int kiln_tls_find(const struct kiln_elf *elf, const char *name,
     if (r < 0)
         return r;
     if (search.rank == 0)
-        return in_program(elf, &symbol, ret_variable);
+        return is_program ? in_program(elf, &symbol, ret_variable) : KILN_E_UNSUPPORTED;
     *ret_variable = search.found;
     return 0;
 }

@@ -12,7 +12,7 @@
 #include "symbol/elf.h"
 
 enum kiln_tls_kind {
-    KILN_TLS_FIXED,      /* thread pointer + add; if this file is the program itself */
+    KILN_TLS_FIXED,      /* thread pointer + add: of a program */
     KILN_TLS_OFFSET,     /* the word is a distance from the thread pointer */
     KILN_TLS_PAIR,       /* two words: module, and the offset in its block */
     KILN_TLS_MODULE,     /* the word is the module; `add` is the offset in its block */
@@ -27,10 +27,11 @@ struct kiln_tls_variable {
 
 /*
  * Looks for a definition in the dynamic symbols, by their hash table, and where the file has none
- * (a static program) among all symbols.  -ENOENT: it is not defined here; KILN_E_UNSUPPORTED: it
- * is, but nothing says where; KILN_E_LIMIT: too many symbols or relocations.
+ * (a static program) among all symbols.  `is_program`: it is what the process was started with, and
+ * no library.  -ENOENT: it is not defined here; KILN_E_UNSUPPORTED: it is, but nothing says where;
+ * KILN_E_LIMIT: too many symbols or relocations.
  */
-KILN_CHECK int kiln_tls_find(const struct kiln_elf *elf, const char *name,
+KILN_CHECK int kiln_tls_find(const struct kiln_elf *elf, const char *name, bool is_program,
                              struct kiln_tls_variable *ret_variable);
 
 #endif /* KILN_SYMBOL_TLS_H */

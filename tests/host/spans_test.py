@@ -44,7 +44,7 @@ def check_ways(folder):
     running = {way: subprocess.Popen([PROGRAMS / way, "600", "2"]) for way in ways}
     try:
         wait_for(lambda: all(publishes(process.pid) for process in running.values()))
-        rec = record_running(folder, *(process.pid for process in running.values()), seconds=4, least=60 * len(ways))
+        rec = record_running(folder, *(process.pid for process in running.values()), seconds=6, least=250 * len(ways))
         samples = linked_samples(rec.path)
         for way, process in running.items():
             check_links(way, [sample for sample in samples if sample.pid == process.pid], 20, first=10)

@@ -2,6 +2,7 @@
 /* What real linkers make of a variable that each thread has its own of. */
 #include "symbol/tls.h"
 
+#include <elf.h>
 #include <errno.h>
 
 #include "base/err.h"
@@ -31,7 +32,8 @@ static int find(const char *command, struct kiln_tls_variable *ret_variable)
     if (compiled_run(&compiled, command)) {
         elf = compiled_open(&compiled, "made");
         CHECK(elf);
-        r = kiln_tls_find(elf, NAME, ret_variable);
+        r = kiln_tls_find(elf, NAME, elf->type == ET_EXEC || !strstr(command, "-shared"),
+                          ret_variable);
     }
     compiled_done(&compiled);
     return r;
