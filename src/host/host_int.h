@@ -130,7 +130,8 @@ void host_wait_rate(struct kiln_host *host, uint32_t hz);
 /* The hook comes or goes, where that is due. */
 void host_wait_turn(struct kiln_host *host);
 /* Once a second: what it costs is looked at. */
-void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kernel);
+void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kernel,
+                    uint64_t cpu_ns);
 /* Whether all of it was in the time that this looks at. */
 bool host_wait_counts(const struct host_reader *reader, const struct kiln_record *record);
 /* Its time in each state, or, where it has only begun, nothing yet. */

@@ -257,7 +257,7 @@ void host_tell(struct kiln_host *host)
     uint64_t dropped;
 
     kiln_kernel_stats(reader->kernel, &kernel);
-    host_wait_look(host, &kernel);
+    host_wait_look(host, &kernel, cpu_ns(host));
     if (reader->begun)
         kernel.counts[KILN_COUNT_WAITS_MISSED] += kiln_begun_lost(reader->begun);
     kiln_tables_stats(reader->tables, &tables);

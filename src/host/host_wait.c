@@ -9,7 +9,7 @@
 #include "host/host_int.h"
 
 /* Of the budget for everything. */
-#define WAIT_PART      0.25
+#define WAIT_PART      0.1
 #define LONG_INTERVALS 2
 #define CHANCES        4294967296.0 /* what a record's chance is of */
 
@@ -76,13 +76,15 @@ void host_wait_turn(struct kiln_host *host)
     attach(host, on && reader->hz);
 }
 
-void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kernel)
+void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kernel, uint64_t cpu_ns)
 {
     struct host_reader *reader = &host->reader;
     uint64_t before = reader->waits.period_ns;
     struct kiln_wait_tally tally = {.switches = kernel->counts[KILN_COUNT_SWITCHES],
                                     .taken = kernel->counts[KILN_COUNT_WAITS],
-                                    .there_ns = kernel->wait.there_ns};
+                                    .there_ns = kernel->wait.there_ns,
+                                    .samples = reader->samples,
+                                    .cpu_ns = cpu_ns};
 
     if (!reader->has_waits)
         return;

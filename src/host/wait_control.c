@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Half of the share is the hook's, half is for waits that are taken.  The costs are constants that
- * bench/host/switch measures: what the kernel measures itself misses the way into the program.
+ * Half of the share is the hook's, half is for waits that are taken.  What the hook costs is a
+ * constant, by bench/host/switch: what the kernel measures itself misses the way into the program.
+ * What a wait costs is what any sample costs, as it was counted: walking and naming its stack, and
+ * all that is read of processes that would not have been met without it.
  */
 #include "host/wait_control.h"
 
@@ -10,7 +12,8 @@
 #include "base/clock.h"
 
 #define HOOK_NS       150.0   /* a switch, all in */
-#define TAKE_NS       25000.0 /* a wait that is taken: in the kernel, by the reader, published */
+#define TAKE_NS       25000.0 /* a wait that is taken, at least: half of it in the kernel */
+#define TAKE_NS_MAX   1e6
 #define CYCLE_NS      (5 * KILN_NS_PER_S) /* there and away once: coming costs 0.3 ms */
 #define ON_NS_MAX     KILN_NS_PER_S
 #define ON_NS_MIN     (50 * KILN_NS_PER_MS)
@@ -24,6 +27,7 @@
 #define STEP_DOWN     1.5
 #define SPARSE        0.5 /* of the waits that may be taken: time for a shorter period */
 #define SMOOTH        0.5
+#define SMOOTH_COST   0.1
 
 /* ---- spans ---- */
 
@@ -86,7 +90,8 @@ double kiln_wait_control_weight(const struct kiln_wait_control *control, uint64_
 void kiln_wait_control_init(struct kiln_wait_control *control, double share, uint64_t base_ns,
                             uint64_t seed)
 {
-    *control = (struct kiln_wait_control){.random = seed ? seed : 1, .looked_ns = UINT64_MAX};
+    *control = (struct kiln_wait_control){
+        .random = seed ? seed : 1, .looked_ns = UINT64_MAX, .take_ns = TAKE_NS};
     always_there(control);
     kiln_wait_control_set(control, share, base_ns);
 }
@@ -101,9 +106,19 @@ void kiln_wait_control_set(struct kiln_wait_control *control, double share, uint
         always_there(control);
 }
 
+static void fit_cost(struct kiln_wait_control *control, const struct kiln_wait_tally *tally)
+{
+    double samples = (double)(tally->samples - control->last.samples);
+    double cpu_ns = (double)(tally->cpu_ns - control->last.cpu_ns);
+    double each = samples > 0 ? TAKE_NS / 2 + cpu_ns / samples : control->take_ns;
+
+    each = fmin(fmax(each, TAKE_NS), TAKE_NS_MAX);
+    control->take_ns += SMOOTH_COST * (each - control->take_ns);
+}
+
 static void fit_period(struct kiln_wait_control *control, double taken_per_s)
 {
-    double most = control->share / 2 * (double)KILN_NS_PER_S / TAKE_NS;
+    double most = control->share / 2 * (double)KILN_NS_PER_S / control->take_ns;
     double period = (double)control->period_ns;
 
     if (taken_per_s > most)
@@ -138,6 +153,8 @@ void kiln_wait_control_look(struct kiln_wait_control *control, uint64_t now_ns,
 
     if (!first && (now_ns <= control->looked_ns || (there_ns < SEEN_NS_MIN && control->on)))
         return;
+    if (!first)
+        fit_cost(control, tally);
     control->looked_ns = now_ns;
     control->last = *tally;
     if (first || control->share <= 0)

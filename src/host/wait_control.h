@@ -24,6 +24,8 @@
 struct kiln_wait_tally {
     uint64_t switches, taken;
     uint64_t there_ns; /* time that the hook was there */
+    uint64_t samples;  /* waits and others */
+    uint64_t cpu_ns;   /* of all that is done with samples in user space */
 };
 
 struct kiln_wait_control {
@@ -38,6 +40,7 @@ struct kiln_wait_control {
     uint64_t looked_ns;
     struct kiln_wait_tally last;
     double switches_per_s; /* while it is there */
+    double take_ns;        /* what a wait that is taken costs */
 };
 
 /* `seed`: of the spans; any number. */

@@ -94,6 +94,23 @@ TEST(wait_control, many_waits_make_the_period_longer_until_what_is_taken_fits)
     CHECK_EQ(p.control.period_ns, 50 * MS);
 }
 
+TEST(wait_control, samples_that_cost_more_are_fewer)
+{
+    struct played p = play(0.0025);
+    uint64_t before;
+
+    p.waits_per_s = 100000;
+    p.wait_ns = 10 * MS;
+    for (int i = 0; i < 120; i++) { /* each of them 200 us */
+        before = p.tally.taken;
+        second(&p);
+        p.tally.samples = p.tally.taken;
+        p.tally.cpu_ns += (p.tally.taken - before) * 200000;
+    }
+    CHECK((double)(p.tally.taken - before) * 200e-6 <= 0.00125 * 1.05);
+    CHECK(p.control.take_ns > 150000);
+}
+
 TEST(wait_control, a_hook_that_is_too_dear_is_there_for_a_part_of_the_time_only)
 {
     struct played p = play(0.0025);
