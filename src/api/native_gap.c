@@ -134,14 +134,27 @@ static int join(struct gap *g, const struct kiln_merged *merged, const struct sh
 
 /* ---- asking ---- */
 
-static int open_ask(struct gap *g, struct kiln_str type, struct kiln_ask **ret_ask)
+static int open_ask(struct gap *g, struct kiln_ask **ret_ask)
 {
-    const struct kiln_native_wish wish = {.type = type, .type_wins = true};
+    const struct kiln_native_wish wish = {.type = kiln_type_wall.id, .type_wins = true};
     int r = kiln_native_ask(g->call, &wish, ret_ask);
 
     if (r == 0 && g->first)
         kiln_native_share(g->first, *ret_ask);
     return r;
+}
+
+/* The same for one part, whoever has the whole. */
+static int open_part(struct gap *g, const struct kiln_str *part, struct kiln_ask **ret_ask)
+{
+    int r = open_ask(g, ret_ask);
+
+    if (r < 0)
+        return r;
+    (*ret_ask)->question.parts = part;
+    (*ret_ask)->question.n_parts = 1;
+    (*ret_ask)->question.n_whole = 0;
+    return 0;
 }
 
 static int merge_ask(struct gap *g, struct kiln_ask *ask, const struct share *share)
@@ -159,14 +172,15 @@ static int merge_ask(struct gap *g, struct kiln_ask *ask, const struct share *sh
     return r;
 }
 
-static int merge_type(struct gap *g, struct kiln_str type, const struct share *share)
+static int merge_cpu(struct gap *g)
 {
+    const struct share share = {.column = CPU, .reason = GROUPS_MAX};
     struct kiln_ask *ask;
-    int r = open_ask(g, type, &ask);
+    int r = open_part(g, &kiln_type_wall.parts[0], &ask);
 
     if (r < 0)
         return r;
-    r = merge_ask(g, ask, share);
+    r = merge_ask(g, ask, &share);
     kiln_native_close(g->call, ask);
     return r;
 }
@@ -213,7 +227,7 @@ static int merge_group(struct gap *g, struct kiln_str state, struct kiln_str rea
         r = reason_of(g, reason, &share.reason);
     }
     if (r == 0)
-        r = open_ask(g, kiln_type_wall.parts[1], &ask);
+        r = open_part(g, &kiln_type_wall.parts[1], &ask);
     if (r < 0)
         return r;
     r = add_matchers(ask, state, reason);
@@ -231,7 +245,7 @@ static int ask_groups(struct gap *g, struct kiln_timeline **ret)
     const struct kiln_timeline_opts opts = {
         .step_ns = args->until_ns - args->from_ns, .by = by, .n_by = 2, .limit = GROUPS_MAX};
     struct kiln_ask *ask;
-    int r = open_ask(g, kiln_type_wall.parts[1], &ask);
+    int r = open_part(g, &kiln_type_wall.parts[1], &ask);
 
     if (r < 0)
         return r;
@@ -307,8 +321,7 @@ static int compare_gaps(const void *a, const void *b, void *context)
 
 static int gather(struct gap *g)
 {
-    const struct share cpu = {.column = CPU, .reason = GROUPS_MAX};
-    int r = merge_type(g, kiln_type_wall.parts[0], &cpu);
+    int r = merge_cpu(g);
 
     if (r == 0)
         r = add_waits(g);
@@ -421,7 +434,7 @@ int kiln_native_run_gap(struct kiln_native_call *call)
     if (r < 0)
         return r;
     g.by_self = r == 1;
-    r = open_ask(&g, kiln_type_wall.id, &first);
+    r = open_ask(&g, &first);
     if (r < 0)
         return r;
     g.first = first;

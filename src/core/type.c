@@ -327,14 +327,19 @@ const struct kiln_made_type kiln_type_wall = {
              .period_unit = S("nanoseconds"),
              .scale = 1},
     .id = S("wall:wall:nanoseconds:wall:nanoseconds"),
-    .parts = {S("process_cpu:cpu:nanoseconds:cpu:nanoseconds"), S("off_cpu:off_cpu:nanoseconds::")},
+    .parts = {S("process_cpu:cpu:nanoseconds"), S("off_cpu:off_cpu:nanoseconds")},
 };
+
+bool kiln_type_id_is(struct kiln_str id, struct kiln_str type)
+{
+    return kiln_str_starts(id, type) && (id.len == type.len || id.ptr[type.len] == ':');
+}
 
 uint32_t kiln_made_part(const struct kiln_made_type *made, struct kiln_str id)
 {
     uint32_t i = 0;
 
-    while (i < KILN_MADE_PARTS && !kiln_str_eq(made->parts[i], id))
+    while (i < KILN_MADE_PARTS && !kiln_type_id_is(id, made->parts[i]))
         i++;
     return i;
 }

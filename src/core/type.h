@@ -75,9 +75,13 @@ enum { KILN_MADE_PARTS = 2 };
 struct kiln_made_type {
     struct kiln_type type;
     struct kiln_str id;
-    struct kiln_str parts[KILN_MADE_PARTS]; /* ids */
+    struct kiln_str parts[KILN_MADE_PARTS]; /* ids but for the period, of which a pprof has one for
+                                               all its types */
 };
 extern const struct kiln_made_type kiln_type_wall;
+
+/* Whether a five-part id is that of `type`, which may lack the period. */
+bool kiln_type_id_is(struct kiln_str id, struct kiln_str type);
 
 /* Which of its parts a type of this id is; KILN_MADE_PARTS: none. */
 uint32_t kiln_made_part(const struct kiln_made_type *made, struct kiln_str id);

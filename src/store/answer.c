@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "core/type.h"
+
 void kiln_merged_free(struct kiln_merged *merged)
 {
     if (!merged)
@@ -67,7 +69,7 @@ bool kiln_question_has(const struct kiln_question *question, const struct kiln_s
                                       sizeof(*question->whole), by_text)))
         return kiln_str_eq(series->type, question->type);
     for (uint32_t i = 0; i < question->n_parts; i++) {
-        if (kiln_str_eq(series->type, question->parts[i]))
+        if (kiln_type_id_is(series->type, question->parts[i]))
             return true;
     }
     return false;

@@ -92,8 +92,9 @@ struct kiln_question {
     const struct kiln_window *windows; /* ascending, apart; none: all times */
     uint32_t n_windows;
     struct kiln_str type; /* five-part id; empty: of any */
-    /* Types that add up to `type`, of services that did not send it themselves; none: it stands for
-     * itself.  Services that did are in `whole`, ascending, and of these it alone counts. */
+    /* Types (core/type.h: kiln_type_id_is()) that add up to `type`, of services that did not send
+     * it themselves; none: it stands for itself.  Services that did are in `whole`, ascending, and
+     * of these it alone counts. */
     const struct kiln_str *parts, *whole;
     uint32_t n_parts, n_whole;
     const struct kiln_matcher *matchers;

@@ -30,7 +30,7 @@ static bool is_about(const struct kiln_question *q, const struct kiln_series *se
     for (uint32_t i = 0; i < q->n_whole; i++)
         whole |= kiln_str_eq(q->whole[i], series->service);
     for (uint32_t i = 0; i < q->n_parts; i++)
-        part |= kiln_str_eq(q->parts[i], series->type);
+        part |= kiln_str_starts(series->type, q->parts[i]);
     return whole ? kiln_str_eq(q->type, series->type) : part;
 }
 

@@ -84,6 +84,24 @@ TEST(wall, a_service_that_sends_it_has_its_own)
     api_kit_done(&kit);
 }
 
+TEST(wall, a_part_may_have_any_period)
+{
+    struct kiln_drawn drawn = {.stacks = "main;ask 40\n",
+                               .type = "off_cpu",
+                               .unit = "nanoseconds",
+                               .period_type = "cpu",
+                               .period_unit = "nanoseconds",
+                               .period = 1,
+                               .time_ns = API_KIT_NOW - 20 * MINUTE,
+                               .resource = "service.name=cart"};
+
+    start(kiln_api_add_native);
+    kit_put(&kit.store, kiln_test_batch(&drawn, 1));
+    CHECK(says(get("/api/v1/query?query=wall%7Bservice_name=%22cart%22%7D"), "\"total\":50,"));
+    CHECK(says(get("/api/v1/gap?query=%7Bservice_name=%22cart%22%7D"), "\"blocked\":40,"));
+    api_kit_done(&kit);
+}
+
 TEST(wall, clients_of_pyroscope_see_it_beside_its_parts)
 {
     start(kiln_api_add_pyroscope);

@@ -445,6 +445,28 @@ TEST(view, wall_time_is_what_is_spent_on_processors_and_off_them)
     kiln_batch_unref(batch);
 }
 
+TEST(view, a_part_of_wall_time_may_have_any_period)
+{
+    const struct kiln_drawn drawn[] = {
+        {.stacks = "main;a 30\n",
+         .type = "cpu",
+         .unit = "nanoseconds",
+         .period_type = "cpu",
+         .period_unit = "nanoseconds",
+         .period = 10},
+        {.stacks = "main;read 500\n",
+         OFF_CPU,
+         .period_type = "cpu",
+         .period_unit = "nanoseconds",
+         .period = 10}, /* as pprof has it */
+    };
+    struct kiln_view *view =
+        kiln_test_view(kiln_test_batch(drawn, 2), VIEW(.sample_type = KILN_STR("wall")));
+
+    CHECK_TEXT(kiln_test_view_text(view), "main;a 30\nmain;read 500\n");
+    kiln_view_free(view);
+}
+
 TEST(view, wall_time_that_is_there_is_not_made_of_others)
 {
     const struct kiln_drawn drawn[] = {
