@@ -89,6 +89,39 @@ static void enter_named(struct kiln_place *place, const char *runtime, struct ki
     unescape(name, place->container_name, sizeof(place->container_name));
 }
 
+static bool is_uid(struct kiln_str s)
+{
+    if (s.len == 32)
+        return is_hex(s); /* of pods that are told by files */
+    if (s.len != UID_LEN)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (dash ? s.ptr[i] != '-' && s.ptr[i] != '_' : digit(s.ptr[i]) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* "podUID", "kubepods-besteffort-podUID.slice" */
+static bool take_pod(struct kiln_place *place, struct kiln_str name)
+{
+    const char *at;
+
+    cut_suffix(&name, NAME(".slice"));
+    if (kiln_str_starts(name, NAME("kubepods-")) &&
+        (at = memmem(name.ptr, name.len, "-pod", 4)) != NULL)
+        name = (struct kiln_str){at + 1, name.len - (size_t)(at + 1 - name.ptr)};
+    if (!cut_prefix(&name, NAME("pod")) || !is_uid(name))
+        return false;
+    enter(place, "");
+    snprintf(place->pod_uid, sizeof(place->pod_uid), "%.*s", KILN_STR_ARG(name));
+    for (char *c = place->pod_uid; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    return true;
+}
+
 static bool is_id(struct kiln_str s)
 {
     struct kiln_str task = {s.ptr, ECS_DIGITS};
@@ -133,8 +166,11 @@ static const char *runtime_of(struct kiln_str *name, struct kiln_str parent)
 
 static bool take_container(struct kiln_place *place, struct kiln_str name, struct kiln_str parent)
 {
+    struct kiln_str rest = name, pod = kiln_str_cut(&rest, ':');
     const char *runtime;
 
+    if (rest.ptr)
+        take_pod(place, pod);
     cut_suffix(&name, NAME(".scope"));
     runtime = runtime_of(&name, parent);
     if (!is_id(name))
@@ -162,40 +198,7 @@ static bool take_named(struct kiln_place *place, struct kiln_str name, struct ki
     return false;
 }
 
-/* ---- pods and units ---- */
-
-static bool is_uid(struct kiln_str s)
-{
-    if (s.len == 32)
-        return is_hex(s); /* of pods that are told by files */
-    if (s.len != UID_LEN)
-        return false;
-    for (size_t i = 0; i < s.len; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-
-        if (dash ? s.ptr[i] != '-' && s.ptr[i] != '_' : digit(s.ptr[i]) < 0)
-            return false;
-    }
-    return true;
-}
-
-/* "podUID", "kubepods-besteffort-podUID.slice" */
-static bool take_pod(struct kiln_place *place, struct kiln_str name)
-{
-    const char *at;
-
-    cut_suffix(&name, NAME(".slice"));
-    if (kiln_str_starts(name, NAME("kubepods-")) &&
-        (at = memmem(name.ptr, name.len, "-pod", 4)) != NULL)
-        name = (struct kiln_str){at + 1, name.len - (size_t)(at + 1 - name.ptr)};
-    if (!cut_prefix(&name, NAME("pod")) || !is_uid(name))
-        return false;
-    enter(place, "");
-    snprintf(place->pod_uid, sizeof(place->pod_uid), "%.*s", KILN_STR_ARG(name));
-    for (char *c = place->pod_uid; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    return true;
-}
+/* ---- units ---- */
 
 /* The manager of a user is no service: what it runs is. */
 static void take_unit(struct kiln_place *place, struct kiln_str name)

@@ -38,7 +38,7 @@ TEST(place, containerd_and_cri_o_of_kubernetes)
     check("4:memory:/kubepods/besteffort/pod" UID "/" ID "\n", ID, "", UID, "");
     check("0::/system.slice/containerd.service/kubepods-burstable-"
           "pod11111111_2222_3333_4444_555555555555.slice:cri-containerd:" ID "\n",
-          ID, "containerd", "", "");
+          ID, "containerd", UID, "");
     check("0::/kubepods/pod0123456789abcdef0123456789abcdef/" ID "\n", ID, "",
           "0123456789abcdef0123456789abcdef", "");
 }
