@@ -9,6 +9,7 @@ import profilers
 FAILED = "[incomplete: "  # how Kiln ends a stack that is not complete
 ABORTED = "abort-marker"  # the type of a frame by which OpenTelemetry's says so
 NO_NAME = re.compile(r"(.*\+)?0x[0-9a-f]+|\[jit\]|")
+NO_FUNCTION = re.compile(r"0x[0-9a-f]+|\[jit\]|")  # else a stripped one at least, by where it begins: FILE+0xBEGIN
 
 
 class Frames:
@@ -41,7 +42,7 @@ def samples_of(profile):
 
 
 def figures(profile):
-    frames, total, complete, named, looked_at = Frames(profile["dictionary"]), 0, 0, 0, 0
+    frames, total, complete, named, known, looked_at = Frames(profile["dictionary"]), 0, 0, 0, 0, 0
     for sample in samples_of(profile):
         n = sum(int(v) for v in sample.get("values", [])) or len(sample.get("timestampsUnixNano", []))
         stack = frames.of(sample)
@@ -49,7 +50,9 @@ def figures(profile):
         real = [name for name, kind in stack if not name.startswith(FAILED) and kind != ABORTED]
         total, complete, looked_at = total + n, complete + n * (not failed), looked_at + n * len(real)
         named += n * sum(not NO_NAME.fullmatch(name) for name in real)
+        known += n * sum(not NO_FUNCTION.fullmatch(name) for name in real)
     return {"complete stacks, %": 100 * complete / max(total, 1), "frames with names, %": 100 * named / max(looked_at, 1),
+            "  or with a function at least, %": 100 * known / max(looked_at, 1),
             "frames a stack": looked_at / max(total, 1), "seconds of CPU seen": total / 1e9}
 
 

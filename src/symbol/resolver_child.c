@@ -6,7 +6,10 @@
  *
  * Debug information is read for as long as the ask says.  What was not found by then is answered
  * without lines, and looked for afterwards, in steps between which it listens: the answers are kept
- * until they are asked for again.  After some time without an ask it ends.
+ * until they are asked for again.  Unless somebody waits for lines, all of that may take a second
+ * and then a small share of the time that passes: where new programs with debug information come
+ * all the time, functions have names and some have no lines.  After some time without an ask it
+ * ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +38,10 @@ enum {
     IDLE_MS = 2000, /* without an ask: then memory goes back */
 };
 
+/* Of the CPU time of one processor. */
+#define DEEP_FIRST_NS KILN_NS_PER_S
+#define DEEP_SHARE    200
+
 struct kept {
     struct kiln_names_ask ask; /* the last one for it */
     struct kiln_names *names;
@@ -54,7 +61,8 @@ struct child {
     struct kept kept[KEPT_MAX];
     uint32_t n_kept, n_others;
     uint64_t now;
-    uint32_t said_working; /* the ask whose file debug information is read of, as last said */
+    uint64_t began_ns, deep_ns; /* when it began, and the CPU time that debug information took */
+    uint32_t said_working;      /* the ask whose file debug information is read of, as last said */
     struct kiln_names_ask ask;
     struct kiln_name_cache ready;
     struct kiln_kept_key pending[PENDING_MAX]; /* what is still to be found: a ring */
@@ -329,11 +337,22 @@ static struct kiln_kept_key key_of(const struct kept *kept, uint64_t address)
 /* What it has taken since then; perhaps that is too much. */
 static void charge(struct child *child, struct kept *kept, uint64_t since_ns)
 {
-    kept->deep_ns += cpu_ns() - since_ns;
+    uint64_t took_ns = cpu_ns() - since_ns;
+
+    kept->deep_ns += took_ns;
+    child->deep_ns += kept->deep ? took_ns : 0;
     if (kept->deep_ns / KILN_NS_PER_MS < child->greeting.deep_cpu_ms || !kept->deep)
         return;
     kept->gave_up = true;
     give_up(kept);
+}
+
+/* Whether lines have to wait. */
+static bool is_over(const struct child *child)
+{
+    uint64_t passed_ns = kiln_clock_mono_ns() - child->began_ns;
+
+    return !child->greeting.eager && child->deep_ns > DEEP_FIRST_NS + passed_ns / DEEP_SHARE;
 }
 
 /* What cannot be remembered will be asked again. */
@@ -415,7 +434,9 @@ static int answer_all(struct child *child, struct kept *kept)
 
     answer.head = (struct kiln_names_said){.what = KILN_SAID_NAMES, .number = child->ask.number};
     answer.len = sizeof(answer.head);
-    kiln_names_deadline(kept->names, kiln_clock_mono_ns() + child->ask.deep_ms * KILN_NS_PER_MS);
+    kiln_names_deadline(kept->names,
+                        kiln_clock_mono_ns() +
+                            (is_over(child) ? 0 : child->ask.deep_ms * KILN_NS_PER_MS));
     for (uint32_t i = 0; r == 0 && i < child->ask.n; i++) {
         struct kiln_name name = {0};
 
@@ -525,7 +546,7 @@ static bool wait_for_ask(struct child *child)
     uint32_t pause_ms = child->greeting.eager ? 0 : STEP_MS;
     uint64_t pause_ns = kiln_clock_mono_ns() + STEP_MS * KILN_NS_PER_MS;
 
-    while (child->n_pending > 0) {
+    while (child->n_pending > 0 && !is_over(child)) {
         bool rests = kiln_clock_mono_ns() >= pause_ns;
 
         if (is_asked(rests ? pause_ms : 0))
@@ -605,6 +626,7 @@ int kiln_resolver_child(void)
     if (!child || greet(child) < 0)
         return 1;
     kiln_name_cache_init(&child->ready, READY_BYTES);
+    child->began_ns = kiln_clock_mono_ns();
     do
         r = wait_for_ask(child) ? serve(child) : 0;
     while (r == 1);
