@@ -263,7 +263,8 @@ static void change_rate(struct kiln_host *host, struct kiln_steer_rates to)
     reader->clock_hz = to.clock_hz;
     host_wait_rate(host, to.hz);
     host_wait_turn(host);
-    reader->next_cut_ns = reader->began_ns + host->opts.every_ns;
+    if (reader->next_cut_ns <= reader->began_ns)
+        reader->next_cut_ns = reader->began_ns + host->opts.every_ns;
 }
 
 /* ---- the thread ---- */
