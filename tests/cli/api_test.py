@@ -89,13 +89,17 @@ def push(server, body):
         assert answer.status == 200 and answer.read() in (b"{}", b""), answer.status
 
 
+def waits(service):
+    drawn = Drawn()
+    drawn.waits({"service.name": service}, (NOW - 600) * 10**9, "main;ask;read 4000 # thread.state=blocked wait.reason=futex")
+    return json.loads(drawn.json())
+
+
 def fill(server):
     push(server, otlp("order-service", "1.0", NOW - 3000, {"main;parse;read": 300000000, "main;parse": 500000000, "main;write": 200000000}))
     push(server, otlp("order-service", "1.1", NOW - 600, {"main;parse;read": 900000000, "main;parse": 500000000}, linked=True))
     push(server, otlp("cart", "7", NOW - 1200, {"main;serve": 60000000, "main": 40000000}, timed=True))
-    waits = Drawn()
-    waits.waits({"service.name": "bank"}, (NOW - 600) * 10**9, "main;ask;read 4000 # thread.state=blocked wait.reason=socket")
-    push(server, json.loads(waits.json()))
+    push(server, waits("bank"))
     push(server, profile([(Invented("ab" * 20), [0x1010, 0x1020])], "unnamed"))
 
 
@@ -328,6 +332,7 @@ class Guide(unittest.TestCase):
             fill(server)
             push(server, otlp("shop", "1.4", NOW - 2400, {"main.main;main.parse": 300000000}))
             push(server, otlp("shop", "1.5", NOW - 600, {"main.main;main.parse": 900000000}, linked=True))
+            push(server, waits("shop"))
             commands = guide_commands()
             self.assertGreater(len(commands), 10)
             for command in commands:

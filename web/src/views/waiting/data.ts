@@ -99,9 +99,7 @@ export function useWaiting(tell: Tell, type: ProfileType, scope: Scope, choice: 
     const waited = useMemo((): Waited | null => {
         if (!ready || !whole) return null;
         const tree = chosen(whole, (node) => (why ? whys[node] === why : idle || whys[node] !== "idle"));
-        // waits may be watched in part of the time, and stand for all of it
-        const seconds = Math.max(ready.basis.covered_seconds, kernel?.basis.covered_seconds ?? 0);
-        const measure = measureOf(ready.type, seconds);
+        const measure = measureOf(ready.type, ready.basis.covered_seconds); // of waits: they may be watched in part of the time
         return {
             answer: ready,
             whole,
