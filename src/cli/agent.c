@@ -164,6 +164,17 @@ static int serve_pages(struct agent *agent, struct kiln_err *err)
 
 /* ---- parts ---- */
 
+/* Of the limit of memory: the process itself, and what has a fixed size in the kernel. */
+#define FIXED_BYTES ((uint64_t)10 << 20)
+
+/* What may grow, within the limit of all. */
+static uint64_t growing_bytes(const struct agent *agent)
+{
+    uint64_t limit = agent->config->set.host.memory_limit;
+
+    return limit > 2 * FIXED_BYTES ? limit - FIXED_BYTES : limit / 2;
+}
+
 /* A quarter of the memory is for what waits to be sent. */
 static int make_exporter(struct agent *agent, struct kiln_err *err)
 {
@@ -172,7 +183,7 @@ static int make_exporter(struct agent *agent, struct kiln_err *err)
 
     if (r < 0)
         return r;
-    opts.memory_max = agent->config->set.host.memory_limit / 4;
+    opts.memory_max = growing_bytes(agent) / 4;
     opts.metrics = agent->metrics;
     opts.log = agent->log;
     return kiln_otlp_exporter_new(&opts, &agent->exporter, err);
@@ -204,7 +215,9 @@ static int make_host(struct agent *agent, struct kiln_err *err)
             "profiling is off in the settings: there is nothing to do (see agent.enabled "
             "and profiling.cpu.enabled)");
     plan->opts.lean = true;
-    plan->opts.memory_bytes -= plan->opts.memory_bytes / 4;
+    plan->opts.alone = true;
+    plan->opts.memory_limit = plan->opts.memory_bytes;
+    plan->opts.memory_bytes = growing_bytes(agent) - growing_bytes(agent) / 4;
     plan->opts.consumer = agent->redaction ? agent->redaction : agent->exporter;
     plan->opts.metrics = agent->metrics;
     plan->opts.log = agent->log;

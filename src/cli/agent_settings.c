@@ -38,6 +38,7 @@ const struct kiln_field kiln_agent_variables[KILN_AGENT_VARIABLES] = {
     KILN_SETTING("KILN_OFF_CPU", TEXT, host.off_cpu),
     KILN_SETTING("KILN_WINDOW", EITHER, host.window),
     KILN_SETTING("KILN_REPORT_INTERVAL", DURATION, host.report_interval_ns),
+    KILN_SETTING("KILN_CPU_BUDGET", TEXT, host.cpu_budget),
     KILN_SETTING("KILN_UNWIND_MEMORY", SIZE, host.unwind_memory),
     KILN_SETTING("KILN_AGENT_MEMORY_LIMIT", SIZE, host.memory_limit),
     KILN_SETTING("KILN_SYMBOL_CACHE", TEXT, host.symbol_cache),

@@ -19,7 +19,8 @@ enum { WORDS_MAX = 1024 };
 
 #define PLAN_BYTES_MAX ((size_t)1 << 20)
 #define UNWIND_MIN     ((uint64_t)1 << 20)
-#define CPU_BUDGET     0.01 /* of one processor: what waits have a part of */
+#define CPU_BUDGET     "1%" /* of one processor */
+#define PERCENT_MAX    100000.0
 #define MEMORY_MIN     ((uint64_t)16 << 20)
 
 /* ---- the file ---- */
@@ -30,6 +31,7 @@ const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS] = {
     KILN_SETTING("off_cpu", TEXT, host.off_cpu),
     KILN_SETTING("window", EITHER, host.window),
     KILN_SETTING("report_interval", DURATION, host.report_interval_ns),
+    KILN_SETTING("cpu_budget", TEXT, host.cpu_budget),
     KILN_SETTING("unwind_memory", SIZE, host.unwind_memory),
     KILN_SETTING("memory_limit", SIZE, host.memory_limit),
     KILN_SETTING("symbol_cache", TEXT, host.symbol_cache),
@@ -464,8 +466,25 @@ static int plan_waits(const char *word, struct kiln_host_plan *plan, struct kiln
     if (on < 0)
         return kiln_err_set(err, on, NULL, "off-CPU sampling is on or off, not \"%.40s\"", word);
     plan->opts.off_cpu = on;
-    if (plan->opts.cpu_budget <= 0)
-        plan->opts.cpu_budget = CPU_BUDGET;
+    return 0;
+}
+
+/* "1%", "0.5": percent of one processor. */
+static int plan_budget(const char *word, struct kiln_host_plan *plan, struct kiln_err *err)
+{
+    const char *text = word ? word : CPU_BUDGET;
+    char *end;
+    double percent = 0;
+
+    if (kiln_settings_on(text)) {
+        percent = text[strspn(text, "0123456789.%")] ? 0 : strtod(text, &end);
+        if (percent <= 0 || percent > PERCENT_MAX || strcmp(end + (*end == '%'), "") != 0)
+            return kiln_err_set(err, -EINVAL, NULL,
+                                "a budget of processor time is a percentage of one processor (1%%, "
+                                "0.5%%) or off, not \"%.40s\"",
+                                word);
+    }
+    plan->opts.cpu_budget = percent / 100;
     return 0;
 }
 
@@ -503,6 +522,8 @@ int kiln_host_plan_make(const struct kiln_host_settings *set, struct kiln_host_p
     if (r == 0)
         r = plan_waits(set->off_cpu, plan, err);
     if (r == 0)
+        r = plan_budget(set->cpu_budget, plan, err);
+    if (r == 0)
         r = plan_window(&set->window, plan, err);
     if (r == 0)
         r = plan_filter(set, plan, err);
@@ -536,6 +557,8 @@ static const struct kiln_option host_options[] = {
              "sample so long, so often: 30s/10m (all the time)"),
     KILN_OPT("report-interval", 0, KILN_OPT_DURATION, server.host.report_interval_ns, "TIME",
              "hand over what was gathered this often (5s, an agent 30s)"),
+    KILN_OPT("cpu-budget", 0, KILN_OPT_TEXT, server.host.cpu_budget, "PERCENT",
+             "of one processor that all of it may use, or off: beyond, it samples less (1%)"),
     KILN_OPT_UNWIND_MEMORY,
     KILN_OPT("agent-memory-limit", 0, KILN_OPT_SIZE, server.host.memory_limit, "SIZE",
              "of all else that grows with what runs on the host (96M)"),

@@ -30,6 +30,7 @@ struct kiln_host_settings {
     const char *off_cpu; /* "on", "off" */
     uint64_t report_interval_ns;
     struct kiln_either window; /* "30s/10m" or {length, every} */
+    const char *cpu_budget;    /* percent of one processor: "1%", "0.5"; "off" */
     uint64_t unwind_memory, memory_limit;
     const char *symbol_cache; /* NULL: where caches are; "off" */
     uint64_t symbol_cache_size;

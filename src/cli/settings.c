@@ -440,6 +440,7 @@ static void fill_agent(struct kiln_server_config *config, bool server)
     host->off_cpu = or_else(host->off_cpu, "on");
     host->report_interval_ns =
         or_number(host->report_interval_ns, server ? KILN_HOST_EVERY_NS : KILN_AGENT_EVERY_NS);
+    host->cpu_budget = or_else(host->cpu_budget, "1%");
     host->unwind_memory = or_number(host->unwind_memory, KILN_HOST_UNWIND_BYTES);
     host->memory_limit = or_number(host->memory_limit, KILN_HOST_MEMORY_BYTES);
     host->symbol_cache_size = or_number(host->symbol_cache_size, KILN_HOST_SYMBOL_CACHE_BYTES);

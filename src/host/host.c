@@ -74,6 +74,7 @@ static int open_kernel(struct kiln_host *host, struct kiln_err *err)
 {
     struct kiln_kernel_opts opts = {.hz = host->opts.hz,
                                     .table_bytes = host->opts.unwind_bytes,
+                                    .ring_max = host->opts.memory_bytes / RING_PART,
                                     .off_cpu = host->opts.off_cpu,
                                     .wait_way = host->opts.wait_way,
                                     .paused = true,
@@ -231,6 +232,8 @@ int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_ho
         r = open_publisher(host);
     if (r == 0)
         r = host_wait_begin(host);
+    if (r == 0)
+        host_watch_begin(host);
     if (r == 0)
         r = start_threads(host);
     if (r < 0) {

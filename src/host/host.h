@@ -23,6 +23,7 @@
 #include "fleet/order.h"
 #include "host/kernel.h"
 #include "host/reason.h"
+#include "host/watchdog.h"
 #include "pipeline/pipeline.h"
 
 struct kiln_identity_rules;
@@ -43,6 +44,8 @@ struct kiln_host_opts {
     bool waits_only;                       /* no samples of the processors */
     enum kiln_wait_way wait_way;           /* NONE: the best that this kernel has */
     double cpu_budget;                     /* share of one processor's time; 0: no limit */
+    bool alone;                            /* in its process: all that uses is watched */
+    uint64_t memory_limit;                 /* of all but the tables; 0: it is not watched */
     uint64_t every_ns;                     /* between two batches; 0: 5 s */
     uint64_t window_ns, window_every_ns;   /* sample so long, so often; 0: all the time */
     uint64_t unwind_bytes;                 /* 0: 16 MiB */
@@ -90,6 +93,16 @@ KILN_CHECK int kiln_host_set_rate(struct kiln_host *host, uint32_t hz);
 KILN_CHECK int kiln_host_set_orders(struct kiln_host *host, const struct kiln_order *orders,
                                     uint32_t n);
 
+/* What the watchdog sees and does (host/watchdog.h). */
+struct kiln_host_watch {
+    enum kiln_watch_why why; /* rates are lowered, or nothing is sampled */
+    uint32_t lowered;        /* so many times */
+    bool stopped;
+    double cpu_used, cpu_budget;         /* shares of one processor; of late */
+    uint64_t memory_bytes, memory_limit; /* of all but the tables and what finds names */
+    uint64_t throttled_cpu, throttled_memory, trimmed; /* how often so far */
+};
+
 struct kiln_host_status {
     uint64_t samples;           /* gathered so far */
     uint64_t processes;         /* of which samples came, in the last interval */
@@ -106,6 +119,7 @@ struct kiln_host_status {
     uint64_t cpu_ns; /* of its threads and of what finds names; not of the kernel's programs */
     uint64_t memory_bytes; /* of all of that, and of the programs' maps */
     uint64_t dropped;      /* of those lost: gathered, but not published in time */
+    struct kiln_host_watch watch;
 };
 /* What is profiled: names of the host; the kernel's release.  Constant. */
 struct kiln_host_facts {

@@ -29,6 +29,17 @@ enum {
 enum { PROCESSES_PART = 3, NAMES_PART = 4, MERGE_PART = 4, GATHER_PART = 6 };
 _Static_assert(12 / PROCESSES_PART + 12 / NAMES_PART + 12 / MERGE_PART + 12 / GATHER_PART == 12,
                "together they are all of it");
+/* The ring is memory of the kernel's, beside. */
+enum { RING_PART = 8 };
+
+/* What is used, and what was done by that. */
+struct host_watch {
+    struct kiln_watchdog dog;
+    uint64_t own_bytes, next_memory_ns;
+    uint32_t lowered;
+    bool stopped;
+    uint64_t throttled[KILN_WATCH_MEMORY + 1], trimmed;
+};
 
 /* Of the reader's thread. */
 struct host_reader {
@@ -41,6 +52,7 @@ struct host_reader {
     uint64_t linked; /* samples that have a span */
     struct kiln_gather *gather;
     struct kiln_steer *steer;
+    struct host_watch watch;
     uint32_t hz;          /* just now: of processes without an order */
     uint32_t clock_hz;    /* just now: of the clocks */
     uint64_t began_ns;    /* monotonic: all of it was sampled since */
@@ -108,6 +120,12 @@ void host_orders_step(struct kiln_host *host, uint64_t now_ns);
 bool host_orders_want(struct host_reader *reader, const struct kiln_record *record,
                       const struct kiln_identity *identity);
 void host_orders_event(struct host_reader *reader, const struct kiln_event *event);
+
+/* ---- host_watch.c ---- */
+
+void host_watch_begin(struct kiln_host *host);
+/* About once a second: what is used is looked at, and told. */
+void host_watch_look(struct kiln_host *host, struct kiln_host_status *status);
 
 /* The reader looks at everything soon. */
 void host_wake_reader(struct kiln_host *host);

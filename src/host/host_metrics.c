@@ -21,6 +21,8 @@ struct host_metrics {
     struct kiln_metric *unwind_bytes, *unwind_used;
     struct kiln_metric *batches, *batches_failed, *publish_seconds;
     struct kiln_metric *cpu_seconds, *bytes;
+    struct kiln_metric *throttled_cpu, *throttled_memory, *trimmed, *lowered, *stopped;
+    struct kiln_metric *cpu_used, *cpu_budget, *watched_bytes, *memory_limit;
     struct kiln_metric *waits, *waits_missed, *switches, *wait_period, *wait_there, *wait_seconds;
 };
 
@@ -131,6 +133,34 @@ static void get_batches(struct host_metrics *m, struct kiln_metrics *metrics)
                                  "Memory of the host profiler, with what it has in the kernel.");
 }
 
+static struct kiln_metric *get_throttled(struct kiln_metrics *metrics, const char *reason)
+{
+    return kiln_metric_get(metrics, KILN_COUNTER, "kiln_host_throttled_total",
+                           "How often rates were lowered, or sampling stopped, by budget.",
+                           KILN_LABELS("reason", reason));
+}
+
+static void get_watch(struct host_metrics *m, struct kiln_metrics *metrics)
+{
+    m->throttled_cpu = get_throttled(metrics, "cpu");
+    m->throttled_memory = get_throttled(metrics, "memory");
+    m->trimmed = kiln_metric_counter(metrics, "kiln_host_trimmed_total",
+                                     "How often caches went, for want of memory.");
+    m->lowered = kiln_metric_gauge(metrics, "kiln_host_lowered",
+                                   "Steps by which rates are lowered, each to less than half.");
+    m->stopped = kiln_metric_gauge(metrics, "kiln_host_stopped",
+                                   "1: nothing is sampled, for a budget's sake.");
+    m->cpu_used = kiln_metric_gauge(metrics, "kiln_host_cpu_used_ratio",
+                                    "Share of one processor that all of it used of late.");
+    m->cpu_budget = kiln_metric_gauge(metrics, "kiln_host_cpu_budget_ratio",
+                                      "Share of one processor that it may use; 0: any.");
+    m->watched_bytes = kiln_metric_gauge(
+        metrics, "kiln_host_watched_bytes",
+        "Memory that is held against its limit: all but unwind tables and names.");
+    m->memory_limit =
+        kiln_metric_gauge(metrics, "kiln_host_memory_limit_bytes", "The limit of that; 0: none.");
+}
+
 int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_metrics)
 {
     struct host_metrics *m = kiln_calloc(1, sizeof(*m));
@@ -143,6 +173,7 @@ int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_met
     get_kernel(m, metrics);
     get_waits(m, metrics);
     get_batches(m, metrics);
+    get_watch(m, metrics);
     *ret_metrics = m;
     return 0;
 }
@@ -202,6 +233,19 @@ static void tell_waits(struct host_metrics *m, const struct kiln_kernel_stats *k
     kiln_metric_set(m->wait_seconds, seconds(kernel->wait.run_ns));
 }
 
+static void tell_watch(struct host_metrics *m, const struct kiln_host_watch *watch)
+{
+    set(m->throttled_cpu, watch->throttled_cpu);
+    set(m->throttled_memory, watch->throttled_memory);
+    set(m->trimmed, watch->trimmed);
+    set(m->lowered, watch->lowered);
+    set(m->stopped, watch->stopped);
+    kiln_metric_set(m->cpu_used, watch->cpu_used);
+    kiln_metric_set(m->cpu_budget, watch->cpu_budget);
+    set(m->watched_bytes, watch->memory_bytes);
+    set(m->memory_limit, watch->memory_limit);
+}
+
 static void tell(struct host_metrics *m, const struct kiln_host_status *status)
 {
     for (int end = 0; end < KILN_ENDS; end++)
@@ -216,6 +260,7 @@ static void tell(struct host_metrics *m, const struct kiln_host_status *status)
     kiln_metric_set(m->cpu_seconds, (double)status->cpu_ns / (double)KILN_NS_PER_S);
     set(m->bytes, status->memory_bytes);
     tell_orders(m, status);
+    tell_watch(m, &status->watch);
     tell_kernel(m, status);
     tell_waits(m, &status->kernel);
 }
@@ -262,13 +307,10 @@ void host_tell(struct kiln_host *host)
         kernel.counts[KILN_COUNT_WAITS_MISSED] += kiln_begun_lost(reader->begun);
     kiln_tables_stats(reader->tables, &tables);
     kiln_steer_stats(reader->steer, &steer);
-    pthread_mutex_lock(&host->lock);
     status = (struct kiln_host_status){
         .samples = reader->samples,
         .processes = reader->processes_seen,
         .ends = reader->ends,
-        .batches = host->status.batches,
-        .batches_failed = host->status.batches_failed,
         .kernel = kernel,
         .unwind_bytes = tables.bytes,
         .unwind_used_bytes = tables.used_bytes,
@@ -283,6 +325,10 @@ void host_tell(struct kiln_host *host)
         .memory_bytes = memory_bytes(host, &kernel),
     };
     status.ends.lost += kernel.counts[KILN_COUNT_LOST];
+    host_watch_look(host, &status);
+    pthread_mutex_lock(&host->lock);
+    status.batches = host->status.batches;
+    status.batches_failed = host->status.batches_failed;
     host->status = status;
     dropped = host->dropped;
     pthread_mutex_unlock(&host->lock);

@@ -211,13 +211,14 @@ static uint32_t rate_at(struct kiln_host *host, uint64_t now)
     return (now - host->reader.window_began_ns) % opts->window_every_ns < opts->window_ns ? hz : 0;
 }
 
-/* What holds now, by settings, windows and orders. */
+/* What holds now, by settings, windows, orders and budgets. */
 static struct kiln_steer_rates rates_at(struct kiln_host *host, uint64_t now)
 {
     struct kiln_steer_rates rates = {0, 0};
 
-    if (atomic_load(&host->want_hz))
-        rates = kiln_steer_rates(host->reader.steer, rate_at(host, now), 0);
+    if (atomic_load(&host->want_hz) && !host->reader.watch.stopped)
+        rates =
+            kiln_steer_rates(host->reader.steer, rate_at(host, now), host->reader.watch.lowered);
     if (host->opts.waits_only)
         rates.clock_hz = 0;
     return rates;

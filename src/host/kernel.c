@@ -103,9 +103,11 @@ static uint32_t ring_size(const struct kiln_kernel_opts *opts)
     uint64_t bytes =
         (opts->hz * RECORD_BYTES + raw * RAW_BYTES) / 2 * (uint64_t)(cpus > 0 ? cpus : 1);
     uint64_t size = opts->ring_bytes ? (uint64_t)sysconf(_SC_PAGESIZE) : RING_BYTES_MIN;
+    uint64_t most = opts->ring_max && opts->ring_max < RING_BYTES_MAX ? opts->ring_max
+                                                                      : (uint64_t)RING_BYTES_MAX;
     if (opts->ring_bytes)
         bytes = opts->ring_bytes;
-    while (size < bytes && size < RING_BYTES_MAX)
+    while (size < bytes && size * 2 <= most)
         size *= 2;
     return (uint32_t)size;
 }

@@ -39,6 +39,7 @@ struct kiln_kernel_opts {
     uint32_t hz;                 /* samples a second and processor, 1 to KILN_HOST_HZ_MAX */
     uint64_t table_bytes;        /* of --unwind-memory */
     uint32_t ring_bytes;         /* 0: by processors and rate */
+    uint64_t ring_max;           /* but no more than this; 0: 64 MiB */
     uint32_t raw_per_s;          /* raw records a second and processor; 0: 500 */
     bool off_cpu;                /* waits too: kiln_kernel_wait_attach() */
     enum kiln_wait_way wait_way; /* NONE: the best that there is */

@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -201,4 +202,13 @@ int kiln_sideband_drain(struct kiln_sideband *sideband,
     }
     int rc = kiln_percpu_rescan(&sideband->events);
     return rc < 0 ? rc : n;
+}
+
+void kiln_sideband_pause(struct kiln_sideband *sideband, bool pauses)
+{
+    for (uint32_t cpu = 0; cpu < sideband->events.n; cpu++) {
+        if (sideband->events.fds[cpu] >= 0)
+            (void)ioctl(sideband->events.fds[cpu],
+                        pauses ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+    }
 }

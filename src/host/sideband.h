@@ -54,4 +54,7 @@ int kiln_sideband_drain(struct kiln_sideband *sideband,
                         void (*visit)(void *context, const struct kiln_event *event),
                         void *context);
 
+/* Tells nothing while it pauses. */
+void kiln_sideband_pause(struct kiln_sideband *sideband, bool pauses);
+
 #endif /* KILN_HOST_SIDEBAND_H */

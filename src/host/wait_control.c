@@ -169,3 +169,8 @@ void kiln_wait_control_look(struct kiln_wait_control *control, uint64_t now_ns,
             : switches;
     fit_spans(control, now_ns);
 }
+
+uint64_t kiln_wait_control_cost_ns(uint64_t switches)
+{
+    return (uint64_t)((double)switches * HOOK_NS);
+}

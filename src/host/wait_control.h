@@ -62,4 +62,7 @@ bool kiln_wait_control_turn(struct kiln_wait_control *control, uint64_t now_ns);
  */
 double kiln_wait_control_weight(const struct kiln_wait_control *control, uint64_t between_ns);
 
+/* Processor time that so many switches took in the hook. */
+uint64_t kiln_wait_control_cost_ns(uint64_t switches);
+
 #endif /* KILN_HOST_WAIT_CONTROL_H */

@@ -19,12 +19,13 @@ class Agent(Served):
     def __init__(self, folder, *words, env=None, before=()):
         self.ready, self.log, self.spool = folder / "agent.json", folder / "agent.log", folder / "spool"
         self.ready.unlink(missing_ok=True)
+        budget = () if "--cpu-budget" in words else ("--cpu-budget", "off")  # a busy machine shall not change rates
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
                  "--data-dir", folder / "agent", "--socket", folder / "agent.sock",
-                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", *map(str, words)],
+                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", *budget, *map(str, words)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment | (env or {}))
         if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
             raise RuntimeError(self.said())

@@ -215,6 +215,11 @@ void kiln_sideband_close(struct kiln_sideband *sideband)
     (void)sideband;
 }
 
+void kiln_sideband_pause(struct kiln_sideband *sideband, bool pauses)
+{
+    (void)sideband, (void)pauses;
+}
+
 int kiln_sideband_fd(const struct kiln_sideband *sideband)
 {
     (void)sideband;
