@@ -14,6 +14,20 @@ static void tell_drops(const struct kiln_host_status *host, struct kiln_agent_st
     add_drop(status, "not_published", host->dropped);
     add_drop(status, "batches_failed", host->batches_failed);
     add_drop(status, "foreign", host->kernel.counts[KILN_COUNT_FOREIGN]);
+    add_drop(status, "paused", host->paused_samples);
+}
+
+/* Why it samples less than it was told to. */
+static void tell_budget(const struct kiln_host_watch *watch, struct kiln_agent_status *status)
+{
+    const char *what = watch->why == KILN_WATCH_MEMORY ? "memory" : "processor time";
+
+    if (watch->stopped)
+        snprintf(status->problem, sizeof(status->problem),
+                 "nothing is sampled for a while: it would use more %s than it may", what);
+    else if (watch->lowered)
+        snprintf(status->problem, sizeof(status->problem),
+                 "sampling less often than wanted: it used more %s than it may", what);
 }
 
 /* Of stacks that there are: threads of the kernel have none, those of 32 bits are not walked. */
@@ -46,6 +60,7 @@ void kiln_host_status_tell(struct kiln_host *host, struct kiln_agent_status *sta
     status->memory_bytes = now.memory_bytes;
     *ret_cpu_ns = now.cpu_ns;
     tell_drops(&now, status);
+    tell_budget(&now.watch, status);
     tell_ends(&now.ends, status);
 }
 
