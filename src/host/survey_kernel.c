@@ -186,7 +186,7 @@ static int try_hook(int type_id)
     struct bpf_prog_load_opts opts = {.sz = sizeof(opts),
                                       .expected_attach_type = BPF_TRACE_RAW_TP,
                                       .attach_btf_id = (uint32_t)type_id};
-    int program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "kiln_try", "GPL", nothing,
+    int program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "kilntry", "GPL", nothing,
                                 KILN_ARRAY_LEN(nothing), &opts);
     int link = program < 0 ? program : bpf_raw_tracepoint_open(NULL, program);
 
