@@ -5,9 +5,9 @@
  * a slice of time; of each kind the fastest tenth counts: others may have the processor in between,
  * but never make it faster.
  *
- * usage: bench_switch TURNS, and prints: nanoseconds a round trip without, nanoseconds that the
- * hook adds to a switch (two a round trip), the same as far as the kernel measures it (bpf_stats),
- * waits that were taken.
+ * usage: bench_switch TURNS [switch], the hook of older kernels, and prints: nanoseconds a round
+ * trip without, nanoseconds that the hook adds to a switch (two a round trip), the same as far as
+ * the kernel measures it (bpf_stats), waits that were taken.
  */
 #include <errno.h>
 #include <sched.h>
@@ -107,6 +107,8 @@ int main(int argc, char **argv)
     double *without = calloc((size_t)n * BURSTS, sizeof(*without));
     struct kiln_kernel_opts opts = {
         .hz = 19, .table_bytes = 1 << 20, .paused = true, .off_cpu = true};
+    if (argc > 2)
+        opts.wait_way = KILN_WAIT_WAY_SWITCH;
     struct kiln_kernel *kernel;
     struct kiln_kernel_stats stats;
     struct kiln_err err = {0};
