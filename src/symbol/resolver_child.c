@@ -38,9 +38,14 @@ enum {
     IDLE_MS = 2000, /* without an ask: then memory goes back */
 };
 
-/* Of the CPU time of one processor. */
-#define DEEP_FIRST_NS KILN_NS_PER_S
+/*
+ * Of the CPU time of one processor, for debug information: so much at first and saved up at most,
+ * one part of the time that passes, and the most that is owed: whatever one file took, others have
+ * their lines again after a minute.
+ */
+#define DEEP_FIRST_NS ((int64_t)KILN_NS_PER_S)
 #define DEEP_SHARE    200
+#define DEEP_OWED_NS  (DEEP_FIRST_NS / 4)
 
 struct kept {
     struct kiln_names_ask ask; /* the last one for it */
@@ -61,8 +66,9 @@ struct child {
     struct kept kept[KEPT_MAX];
     uint32_t n_kept, n_others;
     uint64_t now;
-    uint64_t began_ns, deep_ns; /* when it began, and the CPU time that debug information took */
-    uint32_t said_working;      /* the ask whose file debug information is read of, as last said */
+    int64_t saved_ns;      /* CPU time that debug information may take; below 0: it has to wait */
+    uint64_t counted_ns;   /* when that was counted */
+    uint32_t said_working; /* the ask whose file debug information is read of, as last said */
     struct kiln_names_ask ask;
     struct kiln_name_cache ready;
     struct kiln_kept_key pending[PENDING_MAX]; /* what is still to be found: a ring */
@@ -334,25 +340,43 @@ static struct kiln_kept_key key_of(const struct kept *kept, uint64_t address)
     return (struct kiln_kept_key){kept->ask.id, kept->ask.version, address};
 }
 
+static void save_up(struct child *child)
+{
+    uint64_t now = kiln_clock_mono_ns();
+
+    child->saved_ns += (int64_t)((now - child->counted_ns) / DEEP_SHARE);
+    child->counted_ns = now;
+    if (child->saved_ns > DEEP_FIRST_NS)
+        child->saved_ns = DEEP_FIRST_NS;
+}
+
+static void spend(struct child *child, uint64_t ns)
+{
+    save_up(child);
+    child->saved_ns -= (int64_t)ns;
+    if (child->saved_ns < -DEEP_OWED_NS)
+        child->saved_ns = -DEEP_OWED_NS;
+}
+
+/* Whether lines have to wait. */
+static bool is_over(struct child *child)
+{
+    save_up(child);
+    return !child->greeting.eager && child->saved_ns < 0;
+}
+
 /* What it has taken since then; perhaps that is too much. */
 static void charge(struct child *child, struct kept *kept, uint64_t since_ns)
 {
     uint64_t took_ns = cpu_ns() - since_ns;
 
     kept->deep_ns += took_ns;
-    child->deep_ns += kept->deep ? took_ns : 0;
+    if (kept->deep)
+        spend(child, took_ns);
     if (kept->deep_ns / KILN_NS_PER_MS < child->greeting.deep_cpu_ms || !kept->deep)
         return;
     kept->gave_up = true;
     give_up(kept);
-}
-
-/* Whether lines have to wait. */
-static bool is_over(const struct child *child)
-{
-    uint64_t passed_ns = kiln_clock_mono_ns() - child->began_ns;
-
-    return !child->greeting.eager && child->deep_ns > DEEP_FIRST_NS + passed_ns / DEEP_SHARE;
 }
 
 /* What cannot be remembered will be asked again. */
@@ -626,7 +650,8 @@ int kiln_resolver_child(void)
     if (!child || greet(child) < 0)
         return 1;
     kiln_name_cache_init(&child->ready, READY_BYTES);
-    child->began_ns = kiln_clock_mono_ns();
+    child->saved_ns = DEEP_FIRST_NS;
+    child->counted_ns = kiln_clock_mono_ns();
     do
         r = wait_for_ask(child) ? serve(child) : 0;
     while (r == 1);

@@ -76,7 +76,7 @@ static void spread(uint64_t first, uint64_t *addresses)
 
 int main(int argc, char **argv)
 {
-    const struct kiln_resolver_opts opts = {.program = getenv("KILN")};
+    const struct kiln_resolver_opts opts = {.program = getenv("KILN"), .patient = true};
     struct kiln_name names[PLACES];
     uint64_t addresses[PLACES];
     struct kiln_resolver *resolver;
