@@ -526,16 +526,6 @@ static const struct kiln_option options[] = {
 };
 static const struct kiln_option_group group = {"Page", options};
 
-static const struct kiln_option sampling_options[] = {
-    KILN_OPT("frequency", 'F', KILN_OPT_COUNT, server.host.frequency, "HZ",
-             "samples a second and processor (97)"),
-    KILN_OPT_UNWIND_MEMORY,
-    KILN_OPT_SYMBOL_CACHE,
-    KILN_OPT_ENV_NAMES,
-    KILN_OPT_END,
-};
-static const struct kiln_option_group sampling = {"Sampling", sampling_options};
-
 const struct kiln_command kiln_cmd_live = {
     .name = "live",
     .summary = "what this host is busy with, now, on a page of the terminal",
@@ -556,7 +546,7 @@ const struct kiln_command kiln_cmd_live = {
         "in per cent of one processor, as `top` has it.\n\n"
         "Needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel "
         "from 6.1 on with BTF; `kiln doctor` says what is missing.",
-    .groups = {&group, &kiln_group_whom, &sampling, &kiln_group_remote},
+    .groups = {&group, &kiln_group_whom, &kiln_group_sampling, &kiln_group_remote},
     .examples = {{"kiln live", "the whole host"},
                  {"kiln live -p 4711 --mode wall", "one process: what it does, and waits for"},
                  {"kiln live --once --span 2s --pane processes -n 5", "a table, for a script"},

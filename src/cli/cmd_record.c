@@ -484,16 +484,6 @@ static const struct kiln_option options[] = {
 };
 static const struct kiln_option_group group = {"Recording", options};
 
-static const struct kiln_option sampling_options[] = {
-    KILN_OPT("frequency", 'F', KILN_OPT_COUNT, server.host.frequency, "HZ",
-             "samples a second and processor (97)"),
-    KILN_OPT_UNWIND_MEMORY,
-    KILN_OPT_SYMBOL_CACHE,
-    KILN_OPT_ENV_NAMES,
-    KILN_OPT_END,
-};
-static const struct kiln_option_group sampling = {"Sampling", sampling_options};
-
 const struct kiln_command kiln_cmd_record = {
     .name = "record",
     .summary = "profile a command, a process or the whole host into a file",
@@ -517,7 +507,7 @@ const struct kiln_command kiln_cmd_record = {
         "status is that of the recording; the summary says how the command ended.\n\n"
         "Needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel "
         "from 6.1 on with BTF.",
-    .groups = {&group, &kiln_group_whom, &sampling},
+    .groups = {&group, &kiln_group_whom, &kiln_group_sampling},
     .examples = {{"kiln record -o /tmp/xz.pb.gz -- xz -k9c build/kiln >/dev/null", "one program"},
                  {"kiln record -d 10s -a -o /tmp/host.svg", "the whole host, as a flame graph"},
                  {"kiln record -d 10s -p 4711 -F 499", "a process that runs, in more detail"}},

@@ -570,6 +570,16 @@ static const struct kiln_option host_options[] = {
 };
 const struct kiln_option_group kiln_group_host = {"Profiling the host", host_options};
 
+static const struct kiln_option sampling_options[] = {
+    KILN_OPT("frequency", 'F', KILN_OPT_COUNT, server.host.frequency, "HZ",
+             "samples a second and processor (97)"),
+    KILN_OPT_UNWIND_MEMORY,
+    KILN_OPT_SYMBOL_CACHE,
+    KILN_OPT_ENV_NAMES,
+    KILN_OPT_END,
+};
+const struct kiln_option_group kiln_group_sampling = {"Sampling", sampling_options};
+
 static const struct kiln_option whom_options[] = {
     KILN_OPT("pid", 'p', KILN_OPT_TEXT, server.host.only.pids.text, "PID,...",
              "only these processes and what they start"),

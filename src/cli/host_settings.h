@@ -62,7 +62,7 @@ KILN_CHECK int kiln_host_plan_make(const struct kiln_host_settings *set,
                                    struct kiln_host_plan *plan, struct kiln_err *err);
 void kiln_host_plan_done(struct kiln_host_plan *plan);
 
-/* Rows that record has too, beside others of its own. */
+/* Rows that doctor has too, or that more than one of the groups below have. */
 #define KILN_OPT_UNWIND_MEMORY                                                                     \
     KILN_OPT("unwind-memory", 0, KILN_OPT_SIZE, server.host.unwind_memory, "SIZE",                 \
              "of tables to walk stacks by, in the kernel (16M)")
@@ -76,7 +76,10 @@ void kiln_host_plan_done(struct kiln_host_plan *plan);
              "$XDG_CACHE_HOME)"),                                                                  \
         KILN_OPT("symbol-cache-size", 0, KILN_OPT_SIZE, server.host.symbol_cache_size, "SIZE",     \
                  "at most so much; the least recently used go first (256M)")
-/* Options: how to sample (-F, --window...), and whom (-p, --cgroup, --comm, --exclude-...). */
-extern const struct kiln_option_group kiln_group_host, kiln_group_whom;
+/*
+ * Options: how to sample, always (-F, --window...) or for a while (record and live), and whom (-p,
+ * --cgroup, --comm, --exclude-...).
+ */
+extern const struct kiln_option_group kiln_group_host, kiln_group_sampling, kiln_group_whom;
 
 #endif /* KILN_CLI_HOST_SETTINGS_H */
