@@ -4,8 +4,8 @@
  * by one, and what is accepted must keep the promises that handlers rely on.
  */
 #include "base/hash.h"
+#include "base/http1.h"
 #include "fuzz.h"
-#include "net/http1.h"
 
 struct outcome {
     int64_t head; /* its length; 0 unfinished */

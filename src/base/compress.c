@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gzip goes member by member through libdeflate, which wants to know the size of the result: the
- * trailer of the last member tells it (modulo 2^32), and where that is wrong the room is doubled
- * until it fits or the limit of the output is reached.  zstd streams frame after frame.
+ * gzip is base/gzip.h; zstd streams frame after frame.
  */
 #include <errno.h>
 
-#include <libdeflate.h>
 #include <zstd.h>
 
 #include "base/compress.h"
+#include "base/gzip.h"
 
-#define GZIP_LEVEL 4 /* for speed: profiles gain little beyond */
 #define ZSTD_LEVEL 3
-#define ROOM_MIN   4096u
 #define RATIO      32u /* a claim of more is not believed at once: bombs and cut files make it */
 
 enum kiln_compression kiln_compression_of(struct kiln_str data)
 {
-    if (data.len >= 3 && memcmp(data.ptr, "\x1f\x8b\x08", 3) == 0)
+    if (kiln_gzip_detect(data))
         return KILN_GZIP;
     if (data.len >= 4 && memcmp(data.ptr, "\x28\xb5\x2f\xfd", 4) == 0)
         return KILN_ZSTD;
@@ -38,19 +34,6 @@ static int too_large(const struct kiln_buf *out, struct kiln_err *err)
                         out->max >> 20);
 }
 
-/* What the trailer says about the size of the content; a first guess, believed only so far. */
-static size_t gzip_size_hint(struct kiln_str data)
-{
-    uint32_t claimed;
-    size_t usual;
-
-    if (data.len < 18)
-        return ROOM_MIN;
-    memcpy(&claimed, data.ptr + data.len - 4, 4);
-    usual = data.len > SIZE_MAX / RATIO ? SIZE_MAX : data.len * RATIO;
-    return claimed < usual ? claimed : usual;
-}
-
 static size_t zstd_size_hint(struct kiln_str data)
 {
     unsigned long long claimed = ZSTD_getFrameContentSize(data.ptr, data.len);
@@ -65,59 +48,12 @@ size_t kiln_decompressed_hint(enum kiln_compression compression, struct kiln_str
 {
     switch (compression) {
     case KILN_GZIP:
-        return gzip_size_hint(data);
+        return kiln_gzip_size_hint(data);
     case KILN_ZSTD:
         return zstd_size_hint(data);
     default:
         return data.len;
     }
-}
-
-/* One member from the front of *data into the room at the end of `out`. */
-static int gunzip_member(struct libdeflate_decompressor *d, struct kiln_str *data,
-                         struct kiln_buf *out, size_t room, struct kiln_err *err)
-{
-    for (;;) {
-        size_t consumed, produced;
-        enum libdeflate_result result;
-        char *at;
-
-        if (room > out->max - out->len)
-            room = out->max - out->len;
-        at = kiln_buf_reserve(out, room ? room : 1);
-        if (!at)
-            return out->error == KILN_E_LIMIT ? too_large(out, err) : out->error;
-        result =
-            libdeflate_gzip_decompress_ex(d, data->ptr, data->len, at, room, &consumed, &produced);
-        if (result == LIBDEFLATE_SUCCESS) {
-            out->len += produced;
-            data->ptr += consumed;
-            data->len -= consumed;
-            return 0;
-        }
-        if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
-            return kiln_err_set(err, KILN_E_CORRUPT, NULL, "the gzip data is damaged or cut off");
-        if (room >= out->max - out->len)
-            return too_large(out, err);
-        room = room < SIZE_MAX / 2 ? room * 2 : SIZE_MAX;
-        if (room < ROOM_MIN)
-            room = ROOM_MIN;
-    }
-}
-
-static int gunzip(struct kiln_str data, struct kiln_buf *out, struct kiln_err *err)
-{
-    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-    size_t room = gzip_size_hint(data);
-    int r = d ? 0 : -ENOMEM;
-
-    do {
-        if (r == 0)
-            r = gunzip_member(d, &data, out, room, err);
-        room = ROOM_MIN;
-    } while (r == 0 && kiln_compression_of(data) == KILN_GZIP);
-    libdeflate_free_decompressor(d);
-    return r;
 }
 
 static int unzstd_into(ZSTD_DCtx *dctx, struct kiln_str data, struct kiln_buf *out,
@@ -167,29 +103,13 @@ int kiln_decompress(enum kiln_compression compression, struct kiln_str data, str
 {
     switch (compression) {
     case KILN_GZIP:
-        return gunzip(data, out, err);
+        return kiln_gunzip(data, out, err);
     case KILN_ZSTD:
         return unzstd(data, out, err);
     default:
         kiln_buf_add_str(out, data);
         return out->error;
     }
-}
-
-static int gzip(int level, struct kiln_str data, struct kiln_buf *out)
-{
-    struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
-    size_t room, n;
-    char *at;
-
-    if (!c)
-        return -ENOMEM;
-    room = libdeflate_gzip_compress_bound(c, data.len);
-    at = kiln_buf_reserve(out, room);
-    n = at ? libdeflate_gzip_compress(c, data.ptr, data.len, at, room) : 0;
-    libdeflate_free_compressor(c);
-    out->len += n;
-    return out->error;
 }
 
 static int zstd(int level, struct kiln_str data, struct kiln_buf *out)
@@ -212,7 +132,7 @@ int kiln_compress(enum kiln_compression compression, int level, struct kiln_str 
 {
     switch (compression) {
     case KILN_GZIP:
-        return gzip(level ? level : GZIP_LEVEL, data, out);
+        return kiln_gzip(level, data, out);
     case KILN_ZSTD:
         return zstd(level ? level : ZSTD_LEVEL, data, out);
     default:

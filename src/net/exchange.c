@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "net/params.h"
+#include "base/params.h"
 #include "net/server_int.h"
 
 #define BODY_AT_ONCE (64u << 10) /* a promise that is believed */
@@ -390,6 +390,22 @@ struct kiln_str kiln_request_header(const struct kiln_request *request, const ch
         if (kiln_str_eq(request->headers[i].name, wanted))
             return request->headers[i].value;
     return KILN_STR_NONE;
+}
+
+int kiln_request_param(const struct kiln_request *request, const char *name, struct kiln_buf *ret)
+{
+    struct kiln_params params;
+    int r;
+
+    kiln_params_init(&params, request->query);
+    while ((r = kiln_params_next(&params)) > 0 && !kiln_str_eq(params.name, kiln_str_of(name)))
+        ;
+    if (r > 0) {
+        kiln_buf_add_str(ret, params.value);
+        r = ret->error ? ret->error : 1;
+    }
+    kiln_params_done(&params);
+    return r;
 }
 
 const _Atomic bool *kiln_request_gone(const struct kiln_request *request)

@@ -28,8 +28,10 @@
 #include "base/buf.h"
 #include "base/compress.h"
 #include "base/err.h"
+#include "base/http1.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/params.h"
 #include "base/pool.h"
 #include "core/tenant.h"
 
@@ -37,11 +39,6 @@ struct kiln_server;
 struct kiln_router;
 
 /* ---- a request and its answer ---- */
-
-struct kiln_header {
-    struct kiln_str name; /* lower case */
-    struct kiln_str value;
-};
 
 struct kiln_peer {
     char address[64]; /* "127.0.0.1:5555", "[::1]:5555", "unix" */
@@ -87,16 +84,6 @@ struct kiln_str kiln_request_header(const struct kiln_request *request, const ch
  */
 KILN_CHECK int kiln_request_param(const struct kiln_request *request, const char *name,
                                   struct kiln_buf *ret);
-
-/* Goes through all parameters; names and values are decoded, and borrowed until the next call. */
-struct kiln_params {
-    struct kiln_str rest;
-    struct kiln_buf buf;
-    struct kiln_str name, value;
-};
-void kiln_params_init(struct kiln_params *params, struct kiln_str query);
-KILN_CHECK int kiln_params_next(struct kiln_params *params); /* 1, 0 at the end, or an error */
-void kiln_params_done(struct kiln_params *params);
 
 enum { KILN_REPLY_HEADERS = 8 };
 

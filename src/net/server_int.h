@@ -24,7 +24,7 @@
 #include <event2/event_struct.h>
 #include <openssl/ssl.h>
 
-#include "net/http1.h"
+#include "base/http1.h"
 #include "net/router_int.h"
 #include "net/server.h"
 

@@ -170,7 +170,7 @@ const char *net_read_all(int fd)
 static size_t wanted(size_t len)
 {
     const char *end = strstr(answer, "\r\n\r\n");
-    const char *field = end ? strstr(answer, "content-length: ") : NULL;
+    const char *field = end ? strcasestr(answer, "content-length: ") : NULL;
 
     if (!end)
         return len + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
-#include "net/params.h"
+#include "base/params.h"
 #include "net/server.h"
 #include "test.h"
 

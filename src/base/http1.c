@@ -11,7 +11,7 @@
  *
  *   1f;name=value CR LF  31 bytes CR LF  ...  0 CR LF  Trailer: value CR LF  CR LF
  */
-#include "net/http1.h"
+#include "base/http1.h"
 #include "base/bytetext.h"
 #include "base/err.h"
 
@@ -167,27 +167,72 @@ static int read_field(const struct kiln_header *field, struct kiln_http_head *he
     return 0;
 }
 
-int kiln_http1_parse_head(char *data, size_t len, struct kiln_http_head *ret_head)
+static void clear_head(struct kiln_http_head *head)
 {
-    struct kiln_str rest = {data, len};
-    struct kiln_http_head *head = ret_head;
-    struct kiln_str line;
-    uint32_t n_hosts = 0;
-    int status;
-
     memset(head, 0, offsetof(struct kiln_http_head, headers));
     memset(&head->n_headers, 0, sizeof(*head) - offsetof(struct kiln_http_head, n_headers));
-    status = parse_request_line(next_line(&rest), head);
+}
+
+/* All fields, behind the first line. */
+static int parse_fields(struct kiln_str rest, struct kiln_http_head *head, uint32_t *n_hosts)
+{
+    struct kiln_str line;
+    int status = 0;
+
     head->keep_alive = head->minor > 0;
     while (!status && (line = next_line(&rest)).len) {
         status = parse_field(line, head);
         if (!status)
-            status = read_field(&head->headers[head->n_headers - 1], head, &n_hosts);
+            status = read_field(&head->headers[head->n_headers - 1], head, n_hosts);
     }
+    return status;
+}
+
+int kiln_http1_parse_head(char *data, size_t len, struct kiln_http_head *ret_head)
+{
+    struct kiln_str rest = {data, len};
+    struct kiln_http_head *head = ret_head;
+    uint32_t n_hosts = 0;
+    int status;
+
+    clear_head(head);
+    status = parse_request_line(next_line(&rest), head);
+    if (!status)
+        status = parse_fields(rest, head, &n_hosts);
     if (status)
         return status;
     if (n_hosts > 1 || (n_hosts == 0 && head->minor > 0) || (head->chunked && head->has_length))
         return 400;
+    return 0;
+}
+
+/* "HTTP/1.1 200 OK"; the words at its end may be any, or none. */
+static int parse_status_line(struct kiln_str line, struct kiln_http_head *head)
+{
+    struct kiln_str version = kiln_str_cut(&line, ' ');
+    struct kiln_str digits = kiln_str_cut(&line, ' ');
+
+    if (version.len != 8 || memcmp(version.ptr, "HTTP/1.", 7) != 0 || version.ptr[7] < '0' ||
+        version.ptr[7] > '9' || digits.len != 3)
+        return KILN_E_MALFORMED;
+    for (size_t i = 0; i < digits.len; i++) {
+        if (digits.ptr[i] < '0' || digits.ptr[i] > '9')
+            return KILN_E_MALFORMED;
+        head->status = head->status * 10 + digits.ptr[i] - '0';
+    }
+    head->minor = version.ptr[7] == '0' ? 0 : 1;
+    return head->status >= 100 ? 0 : KILN_E_MALFORMED;
+}
+
+int kiln_http1_parse_answer(char *data, size_t len, struct kiln_http_head *ret_head)
+{
+    struct kiln_str rest = {data, len};
+    uint32_t n_hosts = 0;
+
+    clear_head(ret_head);
+    if (parse_status_line(next_line(&rest), ret_head) < 0 ||
+        parse_fields(rest, ret_head, &n_hosts) != 0 || (ret_head->chunked && ret_head->has_length))
+        return KILN_E_MALFORMED;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
 #include "base/err.h"
-#include "net/http1.h"
+#include "base/http1.h"
 #include "test.h"
 
 static struct kiln_http_head head;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/params.h"
+#include "base/params.h"
 #include "base/bytetext.h"
 #include "base/err.h"
-#include "net/server.h"
 
 #define PARAM_MAX (1u << 20)
 
@@ -65,20 +64,4 @@ int kiln_params_next(struct kiln_params *params)
     params->name = (struct kiln_str){text, n_name};
     params->value = (struct kiln_str){text + n_name, params->buf.len - n_name};
     return 1;
-}
-
-int kiln_request_param(const struct kiln_request *request, const char *name, struct kiln_buf *ret)
-{
-    struct kiln_params params;
-    int r;
-
-    kiln_params_init(&params, request->query);
-    while ((r = kiln_params_next(&params)) > 0 && !kiln_str_eq(params.name, kiln_str_of(name)))
-        ;
-    if (r > 0) {
-        kiln_buf_add_str(ret, params.value);
-        r = ret->error ? ret->error : 1;
-    }
-    kiln_params_done(&params);
-    return r;
 }

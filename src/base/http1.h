@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1 - the grammar of HTTP/1.1 requests: heads and bodies, from bytes that come in any pieces.
+ * http1 - the grammar of HTTP/1.1: heads of requests and of answers, and bodies, from bytes that
+ * come in any pieces.
  *
  * Strict, because two programs that read the same bytes differently are how requests are smuggled:
  * lines end in CR LF, names are tokens followed by their colon, no line is continued, a length is
@@ -8,15 +9,21 @@
  *
  * Threads: one owner at a time; no other state.
  */
-#ifndef KILN_NET_HTTP1_H
-#define KILN_NET_HTTP1_H
+#ifndef KILN_BASE_HTTP1_H
+#define KILN_BASE_HTTP1_H
 
-#include "net/server.h"
+#include "base/str.h"
+
+struct kiln_header {
+    struct kiln_str name; /* lower case */
+    struct kiln_str value;
+};
 
 enum { KILN_HTTP_HEADERS_MAX = 128 };
 
-/* A request's head, of either protocol.  Everything points into the bytes that were parsed. */
+/* A head, of either protocol.  Everything points into the bytes that were parsed. */
 struct kiln_http_head {
+    int status; /* of an answer; then without method and target */
     struct kiln_str method;
     struct kiln_str target; /* as it came: "/a%20b?c=d" */
     struct kiln_header headers[KILN_HTTP_HEADERS_MAX];
@@ -46,6 +53,9 @@ KILN_CHECK int64_t kiln_http1_find_end(struct kiln_http1_scan *scan, struct kiln
  * 400, 417, 431, 501 or 505.
  */
 KILN_CHECK int kiln_http1_parse_head(char *data, size_t len, struct kiln_http_head *ret_head);
+
+/* The same for the head of an answer.  Returns 0 or KILN_E_MALFORMED. */
+KILN_CHECK int kiln_http1_parse_answer(char *data, size_t len, struct kiln_http_head *ret_head);
 
 /* ---- bodies ---- */
 
@@ -82,4 +92,4 @@ void kiln_http1_body_init(struct kiln_http1_body *body, const struct kiln_http_h
 KILN_CHECK int kiln_http1_body_next(struct kiln_http1_body *body, struct kiln_str *in,
                                     struct kiln_str *ret_piece);
 
-#endif /* KILN_NET_HTTP1_H */
+#endif /* KILN_BASE_HTTP1_H */
