@@ -12,14 +12,13 @@
 
 struct kiln_log;
 
-enum kiln_otlp_protocol { KILN_OTLP_GRPC, KILN_OTLP_HTTP, KILN_OTLP_HTTP_JSON };
-
 /* Zero, NULL: the default, or what OTEL_EXPORTER_OTLP_[PROFILES_]* say. */
 struct kiln_otlp_export_opts {
     const char *endpoint;    /* "http://127.0.0.1:4317"; no scheme: http */
     const char *protocol;    /* "grpc", "http/protobuf", "http/json"; NULL: grpc for port 4317, else
                                 http/protobuf */
     const char *compression; /* "gzip", "zstd", "none"; NULL: gzip */
+    bool dense;              /* few bytes, whatever it takes: for who sends little, and seldom */
     const char *headers;     /* "name=value,name=value", values percent-encoded */
     const char *ca_file, *cert_file, *key_file;
     bool insecure;

@@ -34,6 +34,9 @@ struct kiln_receivers_opts {
     size_t content_max;           /* of one request, uncompressed; 0: 64 MiB */
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */
+    /* Shown what comes over a Unix socket, before it goes on; NULL: nobody. */
+    void (*local)(void *context, const struct kiln_peer *peer, const struct kiln_batch *batch);
+    void *local_context;
 };
 
 KILN_CHECK int kiln_receivers_new(const struct kiln_receivers_opts *opts,

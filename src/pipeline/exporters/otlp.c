@@ -176,6 +176,9 @@ static void done(struct kiln_exporter *x)
     kiln_free(x);
 }
 
+/* Where each begins to look for the best of several ways; beyond there is little to gain. */
+static const int dense_levels[] = {[KILN_PLAIN] = 0, [KILN_GZIP] = 10, [KILN_ZSTD] = 15};
+
 static int start(struct kiln_exporter *x, const struct kiln_otlp_export_opts *opts,
                  struct kiln_err *err)
 {
@@ -186,6 +189,7 @@ static int start(struct kiln_exporter *x, const struct kiln_otlp_export_opts *op
         return r;
     x->shape = (struct kiln_export_shape){
         .compression = x->target.compression,
+        .level = opts->dense ? dense_levels[x->target.compression] : 0,
         .json = x->target.protocol == KILN_OTLP_HTTP_JSON,
         .request_max = request_max > REQUEST_MIN ? request_max : REQUEST_MIN,
     };

@@ -31,7 +31,7 @@ static int pack(struct kiln_buf *plain, const struct kiln_export_shape *shape,
 
     kiln_buf_init(&packed, plain->max + (1u << 16));
     if (shape->compression != KILN_PLAIN)
-        r = kiln_compress(shape->compression, 0, kiln_buf_str(plain), &packed);
+        r = kiln_compress(shape->compression, shape->level, kiln_buf_str(plain), &packed);
     if (r == 0)
         kiln_buf_take(shape->compression == KILN_PLAIN ? plain : &packed, &item->body, &item->len);
     kiln_buf_done(&packed);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/metric.h"
+#include "net/client.h"
 #include "pipeline/exporters/otlp_target.h"
 #include "pipeline/exporters/spool.h"
 
@@ -54,6 +55,7 @@ void kiln_export_item_free(struct kiln_export_item *item);
  */
 struct kiln_export_shape {
     enum kiln_compression compression;
+    int level; /* of it; 0: a sensible one */
     bool json;
     size_t request_max;
 };

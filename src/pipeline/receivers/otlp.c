@@ -174,6 +174,9 @@ static int take(struct otlp_call *c, struct kiln_err *err)
         r = kiln_arrival_take(&c->arrival, &source, err);
     if (r < 0 || !delivery->batch)
         return r;
+    if (rpc->request->peer.local && c->arrival.owner->opts.local)
+        c->arrival.owner->opts.local(c->arrival.owner->opts.local_context, &rpc->request->peer,
+                                     delivery->batch);
     delivery->rejected = c->info.dropped_profiles;
     delivery->why = c->info.first_dropped;
     if (!rpc->json && !delivery->rejected) {

@@ -692,7 +692,7 @@ TEST(otlp_exporter, does_not_start_with_settings_that_cannot_be_meant)
 
 TEST(otlp_exporter, says_so_where_memory_runs_out)
 {
-    struct kiln_export_shape shape = {KILN_ZSTD, false, 4096};
+    struct kiln_export_shape shape = {.compression = KILN_ZSTD, .request_max = 4096};
     char *stacks = malloc(1 << 16);
     struct kiln_batch *batch;
     uint32_t failed = 0;
