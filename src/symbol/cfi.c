@@ -16,49 +16,15 @@
 
 enum { FUEL = 4 << 20, FUEL_OF_FRAME = 16 };
 
-static bool is_equal(const struct kiln_cfi_row *a, const struct kiln_cfi_row *b)
-{
-    return a->rule == b->rule && a->reg == b->reg && a->fp == b->fp && a->ra_reg == b->ra_reg &&
-           a->bx == b->bx && a->cfa_off == b->cfa_off && a->more == b->more &&
-           a->fp_off == b->fp_off;
-}
-
-void cfi_push(struct cfi_out *out, const struct kiln_cfi_row *row)
-{
-    if (out->n && out->rows[out->n - 1].address == row->address)
-        out->n--;
-    if (out->n && is_equal(&out->rows[out->n - 1], row))
-        return;
-    if (out->n == out->max) {
-        out->full = true;
-        return;
-    }
-    out->rows[out->n++] = *row;
-}
-
-void cfi_push_rule(struct cfi_out *out, uint64_t address, enum kiln_rule rule)
-{
-    cfi_push(out,
-             &(struct kiln_cfi_row){.address = address, .rule = (uint8_t)rule, .ra_reg = 0xff});
-}
-
-bool cfi_burn(struct cfi_out *out, uint32_t fuel)
-{
-    if (out->fuel < fuel || out->full) {
-        out->fuel = 0;
-        return false;
-    }
-    out->fuel -= fuel;
-    return true;
-}
-
 /* Rows of one FDE, if it is what the index says it is.  Returns up to where rows are known now. */
 static uint64_t fill_fde(struct kiln_cfi *cfi, struct cfi_frames *frames, const struct cfi_fde *fde,
                          uint64_t begin, uint64_t end, struct cfi_out *out)
 {
     enum cfi_layer next = (frames->is_debug ? CFI_DEBUG : CFI_EH) + 1;
+    const struct cfi_bases bases = {.text = frames->text_base, .data = frames->data_base};
     uint64_t from = fde->begin > begin ? fde->begin : begin;
     uint64_t to = fde->end < end ? fde->end : end;
+    struct cfi_state remember[CFI_REMEMBER_MAX];
 
     if (from >= to)
         return begin;
@@ -69,7 +35,7 @@ static uint64_t fill_fde(struct kiln_cfi *cfi, struct cfi_frames *frames, const 
     if (fde->begin == cfi->elf->entry && cfi->is_entry_outermost)
         cfi_push_rule(out, from, KILN_RULE_END);
     else
-        cfi_run(frames, fde, from, to, out);
+        cfi_run(remember, &bases, fde, from, to, out);
     return to;
 }
 

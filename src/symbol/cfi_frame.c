@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sections of frames, .eh_frame and .debug_frame:
- *
- *   entry:  4 bytes of length, or ffffffff and 8 bytes of it; 0 ends .eh_frame
- *           4 id (8 in .debug_frame after a long length): a CIE has 0, or -1 in .debug_frame; an
- *           FDE says where its CIE is: so many bytes before this field, or from the beginning of
- *           .debug_frame
- *   CIE:    1 version (1, 3, 4)   text: augmentation   version 4: 1 size of addresses, 1 of
- *           segments   uleb code alignment   sleb data alignment
- *           uleb column of the return address (version 1: a byte)
- *           'z': uleb bytes of data, one item a letter: R encoding of addresses, L encoding of
- *           language data, P encoding and address of a routine; S a signal's frame
- *           program
- *   FDE:    first address   number of bytes of code   'z': uleb bytes of data, and these
- *           program
- *
- * Encodings: the low four bits say how a number is written, the next three what to add.
+ * Sections of frames, .eh_frame and .debug_frame: cfi_entry.c has the bytes of their entries.
  */
 #include <elf.h>
 #include <errno.h>
@@ -27,9 +12,7 @@ enum {
     ENTRY_MAX = 1 << 20,
     SECTION_MAX = 256 << 20,
     LOAD_MAX = 32 << 20, /* of a compressed section, which is kept in memory */
-    AUGMENTATION_MAX = 16,
     INDEX_BYTES = 32 << 20,
-    PE_OMIT = 0xff,
 };
 
 static const uint8_t *see(struct cfi_frames *frames, uint64_t at, size_t need, size_t want,
@@ -42,102 +25,19 @@ static const uint8_t *see(struct cfi_frames *frames, uint64_t at, size_t need, s
     return kiln_window_see(&frames->window, frames->offset + at, need, want, ret_n);
 }
 
-static bool read_number(struct kiln_cursor *c, uint8_t format, uint64_t *ret_value)
+int cfi_head_read(struct cfi_frames *frames, uint64_t at, struct kiln_cfi_head *ret_head)
 {
-    switch (format) {
-    case 0x00:
-    case 0x04:
-    case 0x0c:
-        *ret_value = kiln_cursor_64(c);
-        break;
-    case 0x01:
-        *ret_value = kiln_cursor_uleb(c);
-        break;
-    case 0x02:
-        *ret_value = kiln_cursor_16(c);
-        break;
-    case 0x03:
-        *ret_value = kiln_cursor_32(c);
-        break;
-    case 0x09:
-        *ret_value = (uint64_t)kiln_cursor_sleb(c);
-        break;
-    case 0x0a:
-        *ret_value = (uint64_t)(int16_t)kiln_cursor_16(c);
-        break;
-    case 0x0b:
-        *ret_value = (uint64_t)(int32_t)kiln_cursor_32(c);
-        break;
-    default:
-        return false;
-    }
-    return !c->bad;
-}
-
-bool cfi_pointer(struct kiln_cursor *c, uint8_t encoding, const struct cfi_bases *bases,
-                 uint64_t *ret_value)
-{
-    uint64_t value;
-
-    if (encoding == 0x50) { /* aligned to 8 */
-        kiln_cursor_skip(c, -bases->address & 7);
-        encoding = 0;
-    }
-    if (encoding == PE_OMIT || !read_number(c, encoding & 0x0f, &value))
-        return false;
-    switch (encoding & 0xf0) {
-    case 0x00:
-        break;
-    case 0x10:
-        value += bases->address;
-        break;
-    case 0x20:
-        value += bases->text;
-        break;
-    case 0x30:
-        value += bases->data;
-        break;
-    default:
-        return false;
-    }
-    *ret_value = value;
-    return true;
-}
-
-int cfi_head_read(struct cfi_frames *frames, uint64_t at, struct cfi_head *ret_head)
-{
-    struct cfi_head head = {.at = at};
-    uint64_t length, id;
-    bool is_long, long_id;
     size_t n;
-    const uint8_t *seen = see(frames, at, 4, 24, &n);
+    const uint8_t *seen = see(frames, at, 4, KILN_CFI_HEAD_MAX, &n);
 
     if (!seen)
         return KILN_E_TRUNCATED;
-    length = kiln_get_32(seen);
-    is_long = length == UINT32_MAX;
-    if (length == 0) {
-        *ret_head = head;
-        return 0;
-    }
-    long_id = is_long && frames->is_debug;
-    if (n < (is_long ? 12u : 4u) + (long_id ? 8u : 4u))
-        return KILN_E_TRUNCATED;
-    head.id_at = at + (is_long ? 12 : 4);
-    length = is_long ? kiln_get_64(seen + 4) : length;
-    id = long_id ? kiln_get_64(seen + 12) : kiln_get_32(seen + (is_long ? 12 : 4));
-    head.body = head.id_at + (long_id ? 8 : 4);
-    if (length > frames->size - head.id_at || length < (long_id ? 8 : 4))
-        return KILN_E_MALFORMED;
-    head.end = head.id_at + length;
-    head.is_cie = frames->is_debug ? id == (long_id ? UINT64_MAX : UINT32_MAX) : id == 0;
-    head.cie = frames->is_debug ? id : head.id_at - id;
-    *ret_head = head;
-    return 0;
+    return kiln_cfi_head_take(seen, n, frames->is_debug,
+                              &(struct kiln_cfi_head){.at = at, .end = frames->size}, ret_head);
 }
 
 /* The body of an entry, in the window or, where it is too large, in *ret_copy. */
-static int read_body(struct cfi_frames *frames, const struct cfi_head *head,
+static int read_body(struct cfi_frames *frames, const struct kiln_cfi_head *head,
                      struct kiln_cursor *ret_c, void **ret_copy)
 {
     const struct kiln_bytes *bytes = frames->window.bytes;
@@ -168,81 +68,10 @@ static int read_body(struct cfi_frames *frames, const struct cfi_head *head,
     return r;
 }
 
-/* The items of augmentation data; those behind one that is not known do not matter. */
-static void read_augmentation(struct kiln_cursor *c, const char *letters, uint64_t address,
-                              struct cfi_cie *cie)
-{
-    struct cfi_bases bases = {.address = address};
-    const uint8_t *begin = c->at;
-    uint64_t unused;
-    uint8_t encoding;
-
-    for (; *letters && !c->bad; letters++) {
-        switch (*letters) {
-        case 'R':
-            cie->encoding = kiln_cursor_8(c);
-            break;
-        case 'L':
-            kiln_cursor_8(c);
-            break;
-        case 'P':
-            encoding = kiln_cursor_8(c);
-            bases.address = address + (uint64_t)(c->at - begin);
-            if (!cfi_pointer(c, encoding & 0x7f, &bases, &unused))
-                return;
-            break;
-        case 'S':
-            cie->is_signal = true;
-            break;
-        case 'B':
-            break;
-        default:
-            return;
-        }
-    }
-}
-
-/* `address` is that of c->at. */
-static int take_cie(struct kiln_cursor *c, uint64_t address, struct cfi_cie *cie)
-{
-    const uint8_t *begin = c->at;
-    const char *letters;
-    const uint8_t *data;
-    uint64_t n;
-
-    cie->version = kiln_cursor_8(c);
-    letters = (const char *)c->at;
-    n = strnlen(letters, (size_t)(c->end - c->at));
-    if (cie->version != 1 && cie->version != 3 && cie->version != 4)
-        return KILN_E_UNSUPPORTED;
-    if (n > AUGMENTATION_MAX || !kiln_cursor_skip(c, n + 1))
-        return KILN_E_MALFORMED;
-    if (cie->version == 4 && (kiln_cursor_8(c) != 8 || kiln_cursor_8(c) != 0))
-        return KILN_E_UNSUPPORTED;
-    if (strcmp(letters, "eh") == 0)
-        kiln_cursor_skip(c, 8);
-    else if (*letters && *letters != 'z')
-        return KILN_E_UNSUPPORTED;
-    cie->code_align = kiln_cursor_uleb(c);
-    cie->data_align = kiln_cursor_sleb(c);
-    cie->ra = cie->version == 1 ? kiln_cursor_8(c) : kiln_cursor_uleb(c);
-    cie->has_data = *letters == 'z';
-    if (cie->has_data) {
-        n = kiln_cursor_uleb(c);
-        data = kiln_cursor_skip(c, n);
-        if (data) {
-            struct kiln_cursor inner = {data, data + n, false};
-
-            read_augmentation(&inner, letters + 1, address + (uint64_t)(data - begin), cie);
-        }
-    }
-    return c->bad ? KILN_E_TRUNCATED : 0;
-}
-
 static int read_cie(struct cfi_frames *frames, uint64_t at, struct cfi_cie *cie)
 {
     struct kiln_cursor c;
-    struct cfi_head head;
+    struct kiln_cfi_head head;
     void *copy;
     int r = cfi_head_read(frames, at, &head);
 
@@ -254,9 +83,7 @@ static int read_cie(struct cfi_frames *frames, uint64_t at, struct cfi_cie *cie)
     if (r < 0)
         return r;
     *cie = (struct cfi_cie){.at = at};
-    r = take_cie(&c, frames->address + head.body, cie);
-    if (r == 0)
-        cfi_run_initial(cie, c.at, (size_t)(c.end - c.at));
+    r = cfi_cie_take(&c, frames->address + head.body, cie);
     kiln_free(copy);
     return r;
 }
@@ -278,30 +105,12 @@ static const struct cfi_cie *get_cie(struct cfi_frames *frames, uint64_t at)
     return cie;
 }
 
-static int take_fde(const struct cfi_frames *frames, struct kiln_cursor *c, uint64_t address,
-                    struct cfi_fde *fde)
-{
-    struct cfi_bases bases = {address, frames->text_base, frames->data_base};
-    const uint8_t *begin = c->at;
-    uint64_t size;
-
-    if (!cfi_pointer(c, fde->cie->encoding, &bases, &fde->begin) ||
-        !read_number(c, fde->cie->encoding & 0x0f, &size) ||
-        __builtin_add_overflow(fde->begin, size, &fde->end))
-        return KILN_E_MALFORMED;
-    if (fde->cie->has_data)
-        kiln_cursor_skip(c, kiln_cursor_uleb(c));
-    fde->program = c->at;
-    fde->n_program = (size_t)(c->end - c->at);
-    fde->program_at = address + (uint64_t)(c->at - begin);
-    return c->bad ? KILN_E_TRUNCATED : 0;
-}
-
 int cfi_fde_read(struct cfi_frames *frames, uint64_t at, struct cfi_fde *ret_fde)
 {
+    struct cfi_bases bases = {.text = frames->text_base, .data = frames->data_base};
     struct cfi_fde fde = {0};
     struct kiln_cursor c;
-    struct cfi_head head;
+    struct kiln_cfi_head head;
     int r = cfi_head_read(frames, at, &head);
 
     if (r < 0)
@@ -314,7 +123,8 @@ int cfi_fde_read(struct cfi_frames *frames, uint64_t at, struct cfi_fde *ret_fde
     r = read_body(frames, &head, &c, &fde.copy);
     if (r < 0)
         return r;
-    r = take_fde(frames, &c, frames->address + head.body, &fde);
+    bases.address = frames->address + head.body;
+    r = cfi_fde_take(&c, &bases, &fde);
     if (r < 0)
         cfi_fde_done(&fde);
     else

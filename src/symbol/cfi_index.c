@@ -169,7 +169,7 @@ static int add(struct cfi_frames *frames, uint64_t begin, uint64_t at)
 
 int cfi_index_make(struct cfi_frames *frames)
 {
-    struct cfi_head head;
+    struct kiln_cfi_head head;
     struct cfi_fde fde;
     uint64_t at = 0;
     int r = 0;

@@ -3,6 +3,7 @@
  * cfi_int - what the files of cfi share.
  *
  *   cfi.c        rows of a range, layer by layer: each fills the gaps that the one before leaves
+ *   cfi_entry.c  one entry of frames, in memory
  *   cfi_frame.c  a section of frames: its entries
  *   cfi_index.c  which entry is for an address
  *   cfi_run.c    an entry's program, as rows
@@ -15,6 +16,7 @@
 
 #include "base/mem.h"
 #include "symbol/cfi.h"
+#include "symbol/cfi_entry.h"
 #include "symbol/cursor.h"
 #include "symbol/gopcln.h"
 #include "symbol/window.h"
@@ -61,6 +63,8 @@ struct cfi_state {
     struct cfi_cfa cfa;
     struct cfi_saved fp, ra, bx;
 };
+
+enum { CFI_REMEMBER_MAX = 32 };
 
 /* An expression that gives the CFA; what is not followed gives NONE. */
 struct cfi_cfa cfi_expr_cfa(const uint8_t *at, size_t n);
@@ -121,15 +125,8 @@ KILN_CHECK int cfi_frames_open_eh(struct cfi_frames *frames, const struct kiln_e
 KILN_CHECK int cfi_frames_open_debug(struct cfi_frames *frames, const struct kiln_elf *elf);
 void cfi_frames_close(struct cfi_frames *frames);
 
-/* What begins an entry. */
-struct cfi_head {
-    uint64_t at, end; /* of the section; end 0: a terminator */
-    uint64_t id_at;   /* where the id is */
-    uint64_t body;
-    uint64_t cie; /* of an FDE: where its CIE is */
-    bool is_cie;
-};
-KILN_CHECK int cfi_head_read(struct cfi_frames *frames, uint64_t at, struct cfi_head *ret_head);
+KILN_CHECK int cfi_head_read(struct cfi_frames *frames, uint64_t at,
+                             struct kiln_cfi_head *ret_head);
 KILN_CHECK int cfi_fde_read(struct cfi_frames *frames, uint64_t at, struct cfi_fde *ret_fde);
 void cfi_fde_done(struct cfi_fde *fde);
 
@@ -142,6 +139,11 @@ struct cfi_bases {
 };
 bool cfi_pointer(struct kiln_cursor *c, uint8_t encoding, const struct cfi_bases *bases,
                  uint64_t *ret_value);
+/* The body of a CIE, its program included; `address` is that of c->at. */
+KILN_CHECK int cfi_cie_take(struct kiln_cursor *c, uint64_t address, struct cfi_cie *cie);
+/* The body of an FDE whose CIE is known; bases->address is that of c->at. */
+KILN_CHECK int cfi_fde_take(struct kiln_cursor *c, const struct cfi_bases *bases,
+                            struct cfi_fde *fde);
 
 /* Number of the last entry that begins at an address or below; 0 where none does. */
 uint32_t cfi_index_find(struct cfi_frames *frames, uint64_t address);
@@ -157,9 +159,9 @@ KILN_CHECK int cfi_index_make(struct cfi_frames *frames);
 KILN_CHECK int cfi_index_cover(struct cfi_frames *frames, uint64_t address, uint64_t *ret_begin,
                                uint64_t *ret_end);
 
-/* Rows of an FDE in [begin, end), which lies within it. */
-void cfi_run(const struct cfi_frames *frames, const struct cfi_fde *fde, uint64_t begin,
-             uint64_t end, struct cfi_out *out);
+/* Rows of an FDE in [begin, end), which lies within it; `remember` has room for states. */
+void cfi_run(struct cfi_state remember[CFI_REMEMBER_MAX], const struct cfi_bases *bases,
+             const struct cfi_fde *fde, uint64_t begin, uint64_t end, struct cfi_out *out);
 /* What a CIE's own program leaves. */
 void cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t n);
 

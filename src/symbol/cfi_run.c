@@ -38,8 +38,43 @@ enum {
     CFA_ADVANCE_LOC = 0x40, /* with the number in the low six bits, as the next two */
     CFA_OFFSET = 0x80,
     CFA_RESTORE = 0xc0,
-    DEPTH_MAX = 32,
 };
+
+static bool is_equal(const struct kiln_cfi_row *a, const struct kiln_cfi_row *b)
+{
+    return a->rule == b->rule && a->reg == b->reg && a->fp == b->fp && a->ra_reg == b->ra_reg &&
+           a->bx == b->bx && a->cfa_off == b->cfa_off && a->more == b->more &&
+           a->fp_off == b->fp_off;
+}
+
+void cfi_push(struct cfi_out *out, const struct kiln_cfi_row *row)
+{
+    if (out->n && out->rows[out->n - 1].address == row->address)
+        out->n--;
+    if (out->n && is_equal(&out->rows[out->n - 1], row))
+        return;
+    if (out->n == out->max) {
+        out->full = true;
+        return;
+    }
+    out->rows[out->n++] = *row;
+}
+
+void cfi_push_rule(struct cfi_out *out, uint64_t address, enum kiln_rule rule)
+{
+    cfi_push(out,
+             &(struct kiln_cfi_row){.address = address, .rule = (uint8_t)rule, .ra_reg = 0xff});
+}
+
+bool cfi_burn(struct cfi_out *out, uint32_t fuel)
+{
+    if (out->fuel < fuel || out->full) {
+        out->fuel = 0;
+        return false;
+    }
+    out->fuel -= fuel;
+    return true;
+}
 
 struct machine {
     const struct cfi_cie *cie;
@@ -207,7 +242,7 @@ static bool step_other(struct machine *m, uint8_t op)
         kiln_cursor_uleb(&m->c);
         return true;
     case CFA_REMEMBER_STATE:
-        if (!m->stack || m->depth == DEPTH_MAX)
+        if (!m->stack || m->depth == CFI_REMEMBER_MAX)
             return false;
         m->stack[m->depth++] = m->state;
         return true;
@@ -391,18 +426,17 @@ static void emit(const struct machine *m, uint64_t to, uint64_t begin, uint64_t 
     cfi_push(out, &row);
 }
 
-void cfi_run(const struct cfi_frames *frames, const struct cfi_fde *fde, uint64_t begin,
-             uint64_t end, struct cfi_out *out)
+void cfi_run(struct cfi_state remember[CFI_REMEMBER_MAX], const struct cfi_bases *bases,
+             const struct cfi_fde *fde, uint64_t begin, uint64_t end, struct cfi_out *out)
 {
-    struct cfi_state stack[DEPTH_MAX];
     struct machine m = {
         .cie = fde->cie,
         .c = {fde->program, fde->program + fde->n_program, false},
         .begin = fde->program,
-        .bases = {fde->program_at, frames->text_base, frames->data_base},
+        .bases = {fde->program_at, bases->text, bases->data},
         .location = fde->begin,
         .state = fde->cie->initial,
-        .stack = stack,
+        .stack = remember,
         .initial = &fde->cie->initial,
     };
     uint64_t next;

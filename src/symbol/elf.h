@@ -68,6 +68,10 @@ const struct kiln_elf_section *kiln_elf_section(const struct kiln_elf *elf, cons
  */
 KILN_CHECK int kiln_elf_load(const struct kiln_elf *elf, const struct kiln_elf_section *section,
                              size_t max, void **ret_data, size_t *ret_size);
+/* `n` bytes at an offset of the file, in memory from kiln_malloc().  KILN_E_LIMIT: more than `max`.
+ */
+KILN_CHECK int kiln_elf_load_plain(const struct kiln_elf *elf, uint64_t at, uint64_t n, size_t max,
+                                   void **ret_data);
 /* Bytes at an address of the file's own, by its segments.  -ENOENT: no segment has all of them. */
 KILN_CHECK int kiln_elf_read(const struct kiln_elf *elf, uint64_t address, void *to, size_t n);
 /* The address of what is at an offset, by the segments that can be executed.  -ENOENT. */

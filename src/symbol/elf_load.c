@@ -10,27 +10,6 @@
 #include "symbol/elf.h"
 #include "symbol/unpack.h"
 
-static int load_plain(const struct kiln_elf *elf, uint64_t at, uint64_t n, size_t max,
-                      void **ret_data)
-{
-    void *data;
-    int r;
-
-    if (n > elf->bytes.size || at > elf->bytes.size - n)
-        return KILN_E_TRUNCATED;
-    if (n > max)
-        return KILN_E_LIMIT;
-    data = kiln_malloc(n ? n : 1);
-    if (!data)
-        return -ENOMEM;
-    r = elf->bytes.read(&elf->bytes, at, data, n);
-    if (r < 0)
-        kiln_free(data);
-    else
-        *ret_data = data;
-    return r;
-}
-
 static int load_packed(const struct kiln_elf *elf, const struct kiln_elf_section *section,
                        size_t max, void **ret_data, size_t *ret_size)
 {
@@ -42,7 +21,7 @@ static int load_packed(const struct kiln_elf *elf, const struct kiln_elf_section
         return r;
     if (packed.size > max)
         return KILN_E_LIMIT;
-    r = load_plain(elf, packed.at, packed.n, max, &from);
+    r = kiln_elf_load_plain(elf, packed.at, packed.n, max, &from);
     if (r < 0)
         return r;
     data = kiln_malloc(packed.size ? packed.size : 1);
@@ -66,7 +45,7 @@ int kiln_elf_load(const struct kiln_elf *elf, const struct kiln_elf_section *sec
         return -ENOENT;
     if (kiln_section_is_packed(section))
         return load_packed(elf, section, max, ret_data, ret_size);
-    r = load_plain(elf, section->offset, section->size, max, ret_data);
+    r = kiln_elf_load_plain(elf, section->offset, section->size, max, ret_data);
     if (r == 0)
         *ret_size = section->size;
     return r;

@@ -81,7 +81,7 @@ void kiln_jitdump_close(struct kiln_jitdump *dump);
 KILN_CHECK int kiln_jitdump_grow(struct kiln_jitdump *dump, const struct kiln_bytes *bytes);
 bool kiln_jitdump_find(struct kiln_jitdump *dump, uint64_t address, struct kiln_frames *frames);
 
-struct kiln_line {
+struct kiln_names_line {
     struct kiln_str text; /* without its end */
     uint64_t offset;
     bool complete; /* it has an end */
@@ -92,7 +92,7 @@ struct kiln_line {
  * that is longer than can be of use only the beginning is shown.
  */
 KILN_CHECK int kiln_names_each_line(const struct kiln_bytes *bytes, uint64_t from,
-                                    int (*each)(void *context, const struct kiln_line *line),
+                                    int (*each)(void *context, const struct kiln_names_line *line),
                                     void *context);
 
 #endif /* KILN_SYMBOL_NAMES_INT_H */

@@ -41,7 +41,7 @@ static int add_name(struct told *told, struct kiln_str name, struct kiln_str mod
     return told->text.error;
 }
 
-static int add_line(void *context, const struct kiln_line *told_line)
+static int add_line(void *context, const struct kiln_names_line *told_line)
 {
     struct told *told = context;
     struct kiln_str line = told_line->text;

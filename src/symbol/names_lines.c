@@ -28,7 +28,7 @@ static ssize_t read_some(const struct kiln_bytes *bytes, uint64_t offset, char *
 }
 
 struct lines {
-    int (*each)(void *context, const struct kiln_line *line);
+    int (*each)(void *context, const struct kiln_names_line *line);
     void *context;
     uint64_t offset; /* of the chunk in the file */
     size_t n;        /* of a line that is not complete yet */
@@ -38,7 +38,7 @@ struct lines {
 
 static int show(struct lines *lines, struct kiln_str text, bool complete)
 {
-    const struct kiln_line line = {
+    const struct kiln_names_line line = {
         .text = text,
         .offset = lines->offset + (uint64_t)(text.ptr - lines->chunk),
         .complete = complete,
@@ -79,7 +79,8 @@ static int show_lines(struct lines *lines)
 }
 
 int kiln_names_each_line(const struct kiln_bytes *bytes, uint64_t from,
-                         int (*each)(void *context, const struct kiln_line *line), void *context)
+                         int (*each)(void *context, const struct kiln_names_line *line),
+                         void *context)
 {
     struct lines *lines = kiln_malloc(sizeof(*lines));
     int r = 0;

@@ -21,7 +21,7 @@ struct told {
     struct kiln_map_end *end;
 };
 
-static int add_line(void *context, const struct kiln_line *line)
+static int add_line(void *context, const struct kiln_names_line *line)
 {
     struct told *told = context;
     struct kiln_str rest = line->text;

@@ -85,17 +85,17 @@ int kiln_names_read_packed(struct kiln_symtab *table, const struct kiln_elf *elf
 {
     const struct kiln_elf_section *section = kiln_elf_section(elf, ".gnu_debugdata");
     struct kiln_buf plain;
+    size_t max = table->budget.limit < PLAIN_MAX ? table->budget.limit : PLAIN_MAX;
     void *packed = NULL;
-    size_t size;
     int r;
 
-    if (!section)
+    if (!section || section->type == SHT_NOBITS)
         return 0;
-    r = kiln_elf_load(elf, section, PACKED_MAX, &packed, &size);
+    r = kiln_elf_load_plain(elf, section->offset, section->size, PACKED_MAX, &packed);
     if (r < 0)
         return r;
-    kiln_buf_init(&plain, PLAIN_MAX);
-    r = unpack((struct kiln_str){packed, size}, &plain);
+    kiln_buf_init(&plain, max);
+    r = unpack((struct kiln_str){packed, section->size}, &plain);
     kiln_free(packed);
     if (r == 0)
         r = read_inner(table, kiln_buf_str(&plain));
