@@ -20,6 +20,7 @@ from kiln_server import KilnServer  # noqa: E402
 from loads import forever, real_loads  # noqa: E402
 
 HZ = 19
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started ends then too
 MIXED = ("g++", "python3", "node", "sqlite3", "xz")
 SWARM = "sh -c 'ls / | sort | head -1' >/dev/null && sleep 0.05"  # some 80 processes a second
 
@@ -30,11 +31,16 @@ def load(folder):
     return [loads[name] for name in MIXED if name in loads] + [[str(BUILD / "bench_pingpong")], forever(SWARM)]
 
 
+def end_with_parent(command):
+    """The command, which ends also where this program is killed."""
+    return ["setpriv", "--pdeathsig", "KILL", "--"] + command
+
+
 @contextlib.contextmanager
 def running(commands, folder, log="load.log"):
     """Each in a session of its own, all of which end."""
     with open(folder / log, "ab") as out:
-        started = [subprocess.Popen(c, stdout=subprocess.DEVNULL, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder)
+        started = [subprocess.Popen(end_with_parent(c), stdout=subprocess.DEVNULL, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder)
                    for c in commands]
     try:
         yield started
@@ -54,7 +60,7 @@ class Profiler:
 
     def __enter__(self):
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(self.command() + list(self.words), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(end_with_parent(self.command() + list(self.words)), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             cwd=self.folder, start_new_session=True)
         return self
 
@@ -143,10 +149,11 @@ def knows_waits():
     return "--off-cpu" in subprocess.run([KILN, "help", "agent"], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def all_there():
-    """Those that can take part here."""
-    return ([Kiln] + [KilnWaits] * knows_waits() + [OpenTelemetry] * bool(os.environ.get("OTEL_PROFILER"))
-            + [Perf] * bool(shutil.which("perf")))
+def all_there(only=None):
+    """Those that can take part here, or of them those of the names `only`."""
+    kinds = ([Kiln] + [KilnWaits] * knows_waits() + [OpenTelemetry] * bool(os.environ.get("OTEL_PROFILER"))
+             + [Perf] * bool(shutil.which("perf")))
+    return [kind for kind in kinds if not only or kind.name in only]
 
 
 def with_tracefs():

@@ -7,7 +7,7 @@ are counted apart (bpf_stats).  Start is from exec to ten seconds after the firs
 Memory is PSS without BPF mappings, and what the kernel says of the maps.  Bytes are those on the wire, compressed.  What the stacks are like
 is asked in a second, short part, in which OpenTelemetry's says where it failed.
 
-usage: race.py [--quick] [--only NAME,...]
+usage: race.py [--quick] [--only NAME]...
 """
 import argparse
 import contextlib
@@ -98,10 +98,10 @@ def show(title, columns):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="warm is from 40 to 100 s")
-    parser.add_argument("--only", help="profilers whose names have one of these in them")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only this profiler, as the table names it")
     args = parser.parse_args()
     profilers.with_tracefs()
-    kinds = [kind for kind in profilers.all_there() if not args.only or any(word in kind.name for word in args.only.split(","))]
+    kinds = profilers.all_there(args.only)
     with tempfile.TemporaryDirectory() as name, measured_programs():
         folder = pathlib.Path(name)
         show("", costs(kinds, folder, *((40, 100) if args.quick else (180, 300))))

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much slower is a program while it is profiled?  The same work on every processor, in turns without and with a profiler.
 
-What is compared is processor time of equal pieces of work, the median of a turn beside that of the turn before it; what interrupts the work
-counts as its time.  The bound is the upper end of the 95 % interval over all pairs.  It says something on a machine that does nothing else.
+What is compared is processor time of equal pieces of work: the median of a turn beside the mean of those of the turns without before and
+after it; what interrupts the work counts as its time.  The bound is the upper end of the 95 % interval over all pairs.  It says something on a machine that does nothing else.
 
-usage: slowdown.py [--pairs N] [--only NAME,...]
+usage: slowdown.py [--pairs N] [--only NAME]...
 """
 import argparse
 import math
@@ -50,25 +50,30 @@ def bound(ratios):
     return 100 * mean, 100 * (mean + t * statistics.stdev(ratios) / math.sqrt(len(ratios)))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--pairs", type=int, default=12)
-    parser.add_argument("--only", help="profilers whose names have one of these in them")
-    args = parser.parse_args()
-    profilers.with_tracefs()
-    kinds = [kind for kind in profilers.all_there() if not args.only or any(word in kind.name for word in args.only.split(","))]
-    ratios = {kind: [] for kind in kinds}
-    with tempfile.TemporaryDirectory() as name:
-        for _ in range(args.pairs):
-            for kind in kinds:
-                alone = work()
-                ratios[kind].append(work_beside(kind, pathlib.Path(name)) / alone - 1)
-    print(f"{'slowdown of the load, %':34} {'mean':>8} {'at most (95 %)':>16}")
+def show(ratios):
+    print(f"{'slowdown of the load, %':34} {'mean':>8} {'at most (95 %)':>16} {'turns':>8}")
     for kind, found in ratios.items():
         mean, most = bound(found)
         said = f"   target {TARGET}: {'met' if most <= TARGET else 'not met'}" if issubclass(kind, profilers.Kiln) else ""
-        print(f"{kind.name:34} {mean:8.2f} {most:16.2f}{said}")
-        sys.stdout.flush()
+        print(f"{kind.name:34} {mean:8.2f} {most:16.2f} {len(found):8}{said}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--only", action="append", metavar="NAME", help="only this profiler, as the table names it")
+    args = parser.parse_args()
+    profilers.with_tracefs()
+    ratios = {kind: [] for kind in profilers.all_there(args.only)}
+    with tempfile.TemporaryDirectory() as name:
+        alone = work()
+        for turn in range(args.pairs):
+            for kind, found in ratios.items():
+                beside = work_beside(kind, pathlib.Path(name))
+                before, alone = alone, work()
+                found.append(2 * beside / (before + alone) - 1)
+                print(f"turn {turn + 1} of {args.pairs}: {kind.name} {100 * found[-1]:+.2f} %", file=sys.stderr, flush=True)
+    show(ratios)
 
 
 main()

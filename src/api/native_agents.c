@@ -101,12 +101,18 @@ static int note(struct kiln_native_call *call, const char *id, struct kiln_agent
     return r < 0 ? kiln_err_set(&call->err, r, NULL, "%s", kiln_err_text(r)) : 1;
 }
 
+static bool is_watched(const struct kiln_native_call *call)
+{
+    uint64_t asked_ns = kiln_querier_asked_ns(call->api->querier);
+
+    return asked_ns && kiln_clock_mono_ns() - asked_ns < KILN_LINK_WATCHED_S * KILN_NS_PER_S;
+}
+
 int kiln_native_run_report(struct kiln_native_call *call)
 {
     struct kiln_agent_status status;
-    struct kiln_orders orders;
+    struct kiln_link_answer answer = {.now_ns = call->now_ns, .watched = is_watched(call)};
     char id[64];
-    int known = 0;
     int r = kiln_native_need_fleet(call);
 
     if (r == 0)
@@ -114,13 +120,15 @@ int kiln_native_run_report(struct kiln_native_call *call)
     if (r == 0)
         r = read_status(call, &status);
     if (r == 0)
-        r = known = note(call, id, &status);
+        r = note(call, id, &status);
     if (r < 0)
         return r;
-    kiln_orders_init(&orders, KILN_LINK_ORDERS_MAX);
-    r = kiln_fleet_orders_for(call->api->fleet, call->request->tenant, id, status.host, &orders);
-    kiln_link_answer_put(&call->w, call->now_ns, known, &orders);
+    answer.known = r;
+    kiln_orders_init(&answer.orders, KILN_LINK_ORDERS_MAX);
+    r = kiln_fleet_orders_for(call->api->fleet, call->request->tenant, id, status.host,
+                              &answer.orders);
+    kiln_link_answer_put(&call->w, &answer);
     kiln_buf_putc(&call->body, '\n');
-    kiln_orders_done(&orders);
+    kiln_link_answer_done(&answer);
     return r;
 }

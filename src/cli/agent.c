@@ -150,6 +150,7 @@ static int serve_pages(struct agent *agent, struct kiln_err *err)
     r = add_pages(agent, &agent->router);
     if (r == 0)
         r = add_pages(agent, &agent->local);
+    agent->orders.socket.opts = &agent->plan.opts;
     if (r == 0)
         r = kiln_agent_socket_add(&agent->orders.socket, agent->local);
     if (r == 0)

@@ -19,7 +19,8 @@
 #include "pipeline/exporters.h"
 #include "pipeline/exporters/otlp_target.h"
 
-#define TICK_NS     KILN_NS_PER_S
+#define TICK_NS     KILN_NS_PER_S       /* while there are orders, which end */
+#define REST_NS     (5 * KILN_NS_PER_S) /* while there are none */
 #define STATUS_NS   (30 * KILN_NS_PER_S)
 #define STRANGER_NS (60 * KILN_NS_PER_S) /* between two questions to who does not know them */
 #define TIMEOUT_MS  5000u
@@ -57,13 +58,20 @@ static void put_status(struct kiln_agent_link *link, struct kiln_buf *body)
     kiln_agent_status_put(&w, &status);
 }
 
+/* Nobody says any more that somebody watches. */
+static void part(struct kiln_agent_link *link)
+{
+    link->linked = false;
+    link->opts.watched(link->opts.context, false);
+}
+
 static void complain(struct kiln_agent_link *link, const char *what, const char *reason)
 {
     kiln_metric_add(link->failures, 1);
     if (link->linked || kiln_log_every(&link->complained, COMPLAIN_S))
         kiln_log(link->opts.log, KILN_LOG_WARN, what, "server", "%s", link->server, "reason", "%s",
                  reason, NULL);
-    link->linked = false;
+    part(link);
 }
 
 /* Another receiver than a Kiln server is no fault: it is said once. */
@@ -74,7 +82,7 @@ static void meet_stranger(struct kiln_agent_link *link, const struct kiln_answer
                  "orders are only taken on this host: the receiver "
                  "of profiles knows none (say --server URL, or off)",
                  "server", "%s", link->server, "status", "%d", answer->status, NULL);
-    link->linked = false;
+    part(link);
     link->next_ns = kiln_clock_mono_ns() + STRANGER_NS;
 }
 
@@ -96,6 +104,7 @@ static void take_answer(struct kiln_agent_link *link, const struct kiln_answer *
         link->linked = true;
         link->known = said.known;
         kiln_duty_tell(link->opts.duty, &said.orders);
+        link->opts.watched(link->opts.context, said.watched);
         changed = kiln_duty_version(link->opts.duty) != version;
         at_once = changed || (!said.known && !with_status);
         link->next_ns = kiln_clock_mono_ns() + (at_once ? 0 : said.every_s * KILN_NS_PER_S);
@@ -146,7 +155,10 @@ static void call_server(struct kiln_agent_link *link)
 
 static void rest(struct kiln_agent_link *link)
 {
-    struct timespec until = kiln_timespec_of(kiln_clock_mono_ns() + TICK_NS);
+    uint64_t now_ns = kiln_clock_mono_ns();
+    uint64_t due_ns = now_ns + (kiln_duty_idle(link->opts.duty) ? REST_NS : TICK_NS);
+    struct timespec until =
+        kiln_timespec_of(link->client && link->next_ns < due_ns ? link->next_ns : due_ns);
 
     pthread_mutex_lock(&link->lock);
     while (!atomic_load(&link->stopping) &&

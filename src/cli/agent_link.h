@@ -25,6 +25,7 @@ struct kiln_agent_link_opts {
     const char *host_id;
     struct kiln_duty *duty;
     void (*tell)(void *context, struct kiln_agent_status *ret_status);
+    void (*watched)(void *context, bool watched); /* somebody waits for what is new */
     void *context;
     struct kiln_metrics *metrics;
     struct kiln_log *log;

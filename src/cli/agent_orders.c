@@ -72,6 +72,16 @@ static void follow(void *context, const struct kiln_order *list, uint32_t n)
                  kiln_err_text(r), NULL);
 }
 
+static void be_watched(void *context, bool watched)
+{
+    struct kiln_agent_orders *orders = context;
+
+    pthread_mutex_lock(&orders->lock);
+    if (orders->host)
+        kiln_host_set_watched(orders->host, watched);
+    pthread_mutex_unlock(&orders->lock);
+}
+
 /* ---- making ---- */
 
 void kiln_agent_orders_init(struct kiln_agent_orders *orders,
@@ -111,6 +121,7 @@ int kiln_agent_orders_start(struct kiln_agent_orders *orders, struct kiln_host *
     struct kiln_agent_link_opts link = {.config = orders->config,
                                         .host_id = orders->facts.id,
                                         .tell = tell,
+                                        .watched = be_watched,
                                         .context = orders,
                                         .metrics = orders->metrics,
                                         .log = orders->log};

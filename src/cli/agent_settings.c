@@ -134,6 +134,7 @@ int kiln_agent_export_opts(const struct kiln_server_config *config, struct kiln_
         .endpoint = TEXT(endpoint),
         .protocol = TEXT(protocol),
         .compression = TEXT(compression),
+        .dense = true,
         .ca_file = TEXT(ca_file),
         .cert_file = TEXT(cert_file),
         .key_file = TEXT(key_file),

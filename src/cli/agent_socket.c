@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "cli/host_sampled.h"
 #include "fleet/request.h"
 #include "net/problem.h"
 
@@ -77,6 +78,7 @@ static void reply_self(struct kiln_request *request)
     struct answer answer;
 
     begin(&answer);
+    kiln_host_sampled_put(&answer.w, socket->opts, request->peer.pid);
     kiln_json_put_name(&answer.w, "agent");
     put_agent(&answer, socket);
     put_followed(&answer, atomic_load(&socket->duty));

@@ -4,7 +4,7 @@
  * orders of this host's own, in the words of the server's API (docs/openapi.yaml), so that
  * `kiln boost`, `kiln pause` and `kiln agents` talk to either.
  *
- *   GET    /v1/self             {"agent":{...},"orders":[...]}
+ *   GET    /v1/self             {"sampled":{...},"agent":{...},"orders":[...]}
  *   GET    /api/v1/agents       {"agents":[{...}]}
  *   GET    /api/v1/orders       {"orders":[...]}
  *   POST   /api/v1/orders       one more, or what an Alertmanager sends
@@ -21,6 +21,7 @@
 
 #include "fleet/duty.h"
 #include "fleet/status.h"
+#include "host/host.h"
 #include "net/server.h"
 
 /* Borrowed by the routes. */
@@ -28,6 +29,7 @@ struct kiln_agent_socket {
     struct kiln_duty *_Atomic duty; /* NULL until the profiler runs: then 503 */
     void (*tell)(void *context, struct kiln_agent_status *ret_status);
     void *context;
+    const struct kiln_host_opts *opts; /* what it samples of whoever asks: cli/host_sampled.h */
 };
 
 KILN_CHECK int kiln_agent_socket_add(struct kiln_agent_socket *socket, struct kiln_router *router);

@@ -16,6 +16,7 @@
 #include "cli/doctor.h"
 #include "core/type.h"
 #include "host/host.h"
+#include "net/client.h"
 #include "pipeline/exporters/otlp_target.h"
 #include "symbol/resolver.h"
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/params.h"
 #include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/settings_int.h"
-#include "net/params.h"
 
 enum { WORDS_MAX = 1024 };
 
@@ -556,7 +556,8 @@ static const struct kiln_option host_options[] = {
     KILN_OPT("window", 0, KILN_OPT_TEXT, server.host.window.text, "TIME/TIME",
              "sample so long, so often: 30s/10m (all the time)"),
     KILN_OPT("report-interval", 0, KILN_OPT_DURATION, server.host.report_interval_ns, "TIME",
-             "hand over what was gathered this often (5s, an agent 30s)"),
+             "hand over what was gathered this often (5s; an agent 60s, and 5s while somebody asks "
+             "its server for what is new)"),
     KILN_OPT("cpu-budget", 0, KILN_OPT_TEXT, server.host.cpu_budget, "PERCENT",
              "of one processor that all of it may use, or off: beyond, it samples less (1%)"),
     KILN_OPT_UNWIND_MEMORY,

@@ -2,6 +2,7 @@
 /* Asking a server, or the agent of this host, and reading what they say. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -35,7 +36,14 @@ static bool is_alone(struct kiln_client *client)
     return r == -ECONNREFUSED;
 }
 
-/* A socket may be either's. */
+static bool has_agent(struct kiln_str answer)
+{
+    static const char member[] = "\"agent\":";
+
+    return memmem(answer.ptr, answer.len, member, sizeof(member) - 1) != NULL;
+}
+
+/* A socket may be either's: a server tells there only what it samples of who asks. */
 static bool is_agent(const struct kiln_orders_place *place)
 {
     struct kiln_answer answer;
@@ -46,7 +54,7 @@ static bool is_agent(const struct kiln_orders_place *place)
     kiln_answer_init(&answer);
     agent = kiln_client_call(place->client, &(struct kiln_call){.path = "/v1/self"}, &answer,
                              NULL) == 0 &&
-            answer.status == 200;
+            answer.status == 200 && has_agent(kiln_buf_str(&answer.body));
     kiln_answer_done(&answer);
     return agent;
 }

@@ -400,7 +400,7 @@ static uint32_t remap_lines(struct kiln_remap *remap, const struct kiln_location
 
     if (!scratch_lines(remap, (uint64_t)from->n + (edit ? KILN_REMAP_LINES : 1)))
         return 0;
-    if (edit && edit->lines && kiln_frame_lack(remap->from, from))
+    if (edit && edit->lines && (from->n == 0 || kiln_frame_lack(remap->from, from)))
         n = edit->lines(edit->context, remap->b, remap->from, from, remap->lines);
     if (n)
         return n;

@@ -55,9 +55,9 @@ struct kiln_remap_edit {
                                 const struct kiln_batch *from, const struct kiln_attr_place *place,
                                 struct kiln_value *value);
     /*
-     * Better names for a location that lacks something (kiln_frame_lack()): fills at most
-     * KILN_REMAP_LINES lines, the innermost first, with functions of `b`, and returns how many; 0:
-     * it stays as it is.  NULL: all do.
+     * Better names for a location that has none or lacks something (kiln_frame_lack()): fills at
+     * most KILN_REMAP_LINES lines, the innermost first, with functions of `b`, and returns how
+     * many; 0: it stays as it is.  NULL: all do.
      */
     uint32_t (*lines)(void *context, struct kiln_builder *b, const struct kiln_batch *from,
                       const struct kiln_location *location, struct kiln_line *lines);

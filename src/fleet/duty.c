@@ -205,6 +205,16 @@ int kiln_duty_list(struct kiln_duty *duty, struct kiln_orders *orders)
     return r;
 }
 
+bool kiln_duty_idle(struct kiln_duty *duty)
+{
+    bool idle;
+
+    pthread_mutex_lock(&duty->lock);
+    idle = duty->followed.n == 0;
+    pthread_mutex_unlock(&duty->lock);
+    return idle;
+}
+
 uint64_t kiln_duty_version(struct kiln_duty *duty)
 {
     uint64_t version;

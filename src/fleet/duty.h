@@ -43,8 +43,10 @@ KILN_CHECK int kiln_duty_give(struct kiln_duty *duty, struct kiln_order *order,
 /* Withdraws one.  1; 0: there is none; -EEXIST: it is the server's to withdraw. */
 KILN_CHECK int kiln_duty_withdraw(struct kiln_duty *duty, const char *id, struct kiln_err *err);
 
-/* Ends what is over.  To be called about once a second. */
+/* Ends what is over.  To be called about once a second, less often where nothing is followed. */
 void kiln_duty_tick(struct kiln_duty *duty);
+/* Whether nothing is followed. */
+bool kiln_duty_idle(struct kiln_duty *duty);
 /* Appends what is followed. */
 KILN_CHECK int kiln_duty_list(struct kiln_duty *duty, struct kiln_orders *orders);
 /* Grows with each change of what is followed. */

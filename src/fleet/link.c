@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fleet/link.h"
 
-void kiln_link_answer_put(struct kiln_json_out *w, uint64_t now_ns, bool known,
-                          const struct kiln_orders *orders)
+void kiln_link_answer_put(struct kiln_json_out *w, const struct kiln_link_answer *answer)
 {
     kiln_json_put_object(w);
-    kiln_fleet_put_time(w, "now", now_ns);
+    kiln_fleet_put_time(w, "now", answer->now_ns);
     kiln_json_put_name(w, "every_seconds");
     kiln_json_put_u64(w, KILN_LINK_EVERY_S);
     kiln_json_put_name(w, "known");
-    kiln_json_put_bool(w, known);
+    kiln_json_put_bool(w, answer->known);
+    kiln_json_put_name(w, "watched");
+    kiln_json_put_bool(w, answer->watched);
     kiln_json_put_name(w, "orders");
-    kiln_orders_put(w, orders);
+    kiln_orders_put(w, &answer->orders);
     kiln_json_end_object(w);
 }
 
@@ -36,6 +37,8 @@ static int read_member(struct kiln_json *r, struct kiln_str name, struct kiln_li
         return read_every(r, &answer->every_s);
     if (kiln_str_eq(name, KILN_STR("known")))
         return kiln_json_bool(r, &answer->known);
+    if (kiln_str_eq(name, KILN_STR("watched")))
+        return kiln_json_bool(r, &answer->watched);
     if (kiln_str_eq(name, KILN_STR("orders")))
         return kiln_orders_read(r, &answer->orders);
     return kiln_json_skip(r);

@@ -54,7 +54,8 @@ struct kiln_gsample {
 
 struct kiln_gathering {
     uint64_t begin_unix_ns, end_unix_ns;
-    uint64_t to_unix_ns; /* what makes a Unix time of a monotonic one */
+    uint64_t waits_begin_unix_ns; /* where that is earlier: waits stand for all since then */
+    uint64_t to_unix_ns;          /* what makes a Unix time of a monotonic one */
     struct kiln_identity **identities;
     struct kiln_gframe *frames;
     struct kiln_gstack *stacks;

@@ -261,6 +261,12 @@ int kiln_host_set_rate(struct kiln_host *host, uint32_t hz)
     return 0;
 }
 
+void kiln_host_set_watched(struct kiln_host *host, bool watched)
+{
+    if (atomic_exchange(&host->watched, watched) != watched)
+        host_wake_reader(host);
+}
+
 void kiln_host_status(struct kiln_host *host, struct kiln_host_status *ret_status)
 {
     pthread_mutex_lock(&host->lock);

@@ -32,7 +32,7 @@ struct kiln_log;
 /* What 0 stands for. */
 #define KILN_HOST_HZ                 19u
 #define KILN_HOST_EVERY_NS           (5 * KILN_NS_PER_S)
-#define KILN_AGENT_EVERY_NS          (30 * KILN_NS_PER_S) /* where batches travel */
+#define KILN_AGENT_EVERY_NS          (60 * KILN_NS_PER_S) /* where batches travel */
 #define KILN_HOST_UNWIND_BYTES       (UINT64_C(16) << 20)
 #define KILN_HOST_MEMORY_BYTES       (UINT64_C(96) << 20)
 #define KILN_HOST_SYMBOL_CACHE_BYTES (UINT64_C(256) << 20)
@@ -85,6 +85,9 @@ void kiln_host_stop(struct kiln_host *host);
 
 /* Samples a second and processor, from now on; 0: none. */
 KILN_CHECK int kiln_host_set_rate(struct kiln_host *host, uint32_t hz);
+
+/* Whether somebody waits for what is new: then batches come every KILN_HOST_EVERY_NS at least. */
+void kiln_host_set_watched(struct kiln_host *host, bool watched);
 
 /*
  * Orders that hold from now on, and no others: who is sampled more often for a while, and who not

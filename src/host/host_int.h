@@ -66,6 +66,8 @@ struct host_reader {
     struct kiln_begun *begun; /* where waits come in two records; else NULL */
     bool has_waits;           /* that were wanted and that this kernel has */
     uint64_t every_ns;        /* between two batches */
+    uint64_t waits_began_ns;  /* waits of the next batch stand for all since then */
+    uint64_t waits_there_ns;  /* how long the hook had been there at the last batch */
     uint64_t waits_from_ns;   /* those that began before are not of this recording */
     uint64_t paused; /* samples of processes that an order leaves alone; not in the kernel */
     struct kiln_walked walked;
@@ -94,6 +96,7 @@ struct kiln_host {
     _Atomic bool stopping;
     _Atomic uint64_t complained; /* about a consumer: kiln_log_every() */
     _Atomic uint32_t want_hz;
+    _Atomic bool watched;
     _Atomic uint64_t names_cpu_ns, names_bytes; /* what finding names costs */
 
     pthread_mutex_t lock; /* of all below */
@@ -147,6 +150,8 @@ KILN_CHECK int host_wait_begin(struct kiln_host *host);
 void host_wait_rate(struct kiln_host *host, uint32_t hz);
 /* The hook comes or goes, where that is due. */
 void host_wait_turn(struct kiln_host *host);
+/* A batch ends: since when its waits count. */
+uint64_t host_wait_cut(struct kiln_host *host, uint64_t end_ns);
 /* Once a second: what it costs is looked at. */
 void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kernel,
                     uint64_t cpu_ns);

@@ -173,15 +173,17 @@ static void look(struct host_reader *reader)
 static void cut(struct kiln_host *host, uint64_t end_ns)
 {
     struct host_reader *reader = &host->reader;
-    uint64_t to_unix = kiln_clock_unix_ns() - kiln_clock_mono_ns();
+    uint64_t to_unix = kiln_clock_unix_ns() - kiln_clock_mono_ns(), waits_began_ns;
     struct kiln_gathering *gathering;
 
     if (kiln_gather_take(reader->gather, &gathering) < 0)
         return; /* no memory just now: it goes out with the next one */
     reader->processes_seen = gathering ? gathering->n_identities : 0;
+    waits_began_ns = host_wait_cut(host, end_ns);
     if (gathering) {
         gathering->to_unix_ns = to_unix;
         gathering->begin_unix_ns = reader->began_ns + to_unix;
+        gathering->waits_begin_unix_ns = waits_began_ns + to_unix;
         gathering->end_unix_ns = end_ns + to_unix;
         host_queue(host, gathering);
     }
@@ -248,7 +250,7 @@ static int stop_or_start(struct kiln_host *host, struct kiln_steer_rates to)
         finish(host);
     if (r == 0 && to.clock_hz)
         r = kiln_kernel_set_rates(reader->kernel, to.hz, to.clock_hz);
-    reader->began_ns = kiln_clock_mono_ns();
+    reader->began_ns = reader->waits_began_ns = kiln_clock_mono_ns();
     return r;
 }
 
@@ -273,6 +275,12 @@ static void change_rate(struct kiln_host *host, struct kiln_steer_rates to)
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+static uint64_t every_ns(const struct kiln_host *host)
+{
+    return atomic_load(&host->watched) ? earlier(host->opts.every_ns, KILN_HOST_EVERY_NS)
+                                       : host->opts.every_ns;
 }
 
 /* When the window begins or ends next. */
@@ -330,9 +338,10 @@ static void step(struct kiln_host *host)
         change_rate(host, rates);
     else
         host_wait_turn(host);
+    reader->next_cut_ns = earlier(reader->next_cut_ns, now + every_ns(host));
     if (now >= reader->next_cut_ns) {
         cut(host, reader->horizon_ns);
-        reader->next_cut_ns = now + host->opts.every_ns;
+        reader->next_cut_ns = now + every_ns(host);
     }
     if (now >= reader->next_tell_ns) {
         host_tell(host);
@@ -352,7 +361,7 @@ void *host_read(void *arg)
     struct kiln_host *host = arg;
     struct host_reader *reader = &host->reader;
 
-    reader->began_ns = reader->window_began_ns = kiln_clock_mono_ns();
+    reader->began_ns = reader->waits_began_ns = reader->window_began_ns = kiln_clock_mono_ns();
     /* The first batch comes soon: somebody may be waiting to see that it works. */
     reader->next_cut_ns = reader->began_ns + earlier(host->opts.every_ns, KILN_HOST_EVERY_NS);
     while (!atomic_load(&host->stopping)) {

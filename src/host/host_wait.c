@@ -93,6 +93,20 @@ void host_wait_look(struct kiln_host *host, const struct kiln_kernel_stats *kern
         tell_period(host);
 }
 
+/* What was waited while the hook was away is in the weights of what is seen when it is there. */
+uint64_t host_wait_cut(struct kiln_host *host, uint64_t end_ns)
+{
+    struct host_reader *reader = &host->reader;
+    uint64_t began_ns = reader->waits_began_ns;
+    struct kiln_wait_stats stats;
+
+    kiln_kernel_wait_stats(reader->kernel, &stats);
+    if (stats.there_ns != reader->waits_there_ns)
+        reader->waits_began_ns = end_ns;
+    reader->waits_there_ns = stats.there_ns;
+    return began_ns;
+}
+
 bool host_wait_counts(const struct host_reader *reader, const struct kiln_record *record)
 {
     return record->kind != KILN_KIND_WAIT || record->began_ns >= reader->waits_from_ns;
@@ -104,7 +118,7 @@ bool host_wait_counts(const struct host_reader *reader, const struct kiln_record
 static int64_t weigh(const struct host_reader *reader, const struct kiln_record *record,
                      uint64_t ns)
 {
-    double weight = kiln_wait_control_weight(&reader->waits, record->between_ns);
+    double weight = kiln_wait_control_weight(&reader->waits, record->time_ns, record->between_ns);
 
     if (record->chance)
         weight *= CHANCES / ((double)record->chance + 1);

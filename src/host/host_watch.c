@@ -4,8 +4,8 @@
  * is alone in it, else its own threads and what it keeps; in both cases with the child that finds
  * names and the programs in the kernel.
  *
- * /proc/self/smaps_rollup has a line "Pss_Anon:  1234 kB".  It is looked at now and then: the
- * kernel walks all pages for it.
+ * /proc/self/status has a line "RssAnon:  1234 kB": the kernel keeps that count, while it would
+ * walk all pages for the exact one of smaps_rollup, which differs only after a fork.
  */
 #include <malloc.h>
 #include <time.h>
@@ -50,7 +50,7 @@ static uint64_t memory_bytes(struct kiln_host *host, const struct kiln_host_stat
                (maps < tables ? maps : tables);
     if (now_ns >= watch->next_memory_ns) {
         watch->next_memory_ns = now_ns + MEMORY_EVERY_NS;
-        if (kiln_procfs_number("/proc/self/smaps_rollup", "Pss_Anon", 10, &kb) == 0)
+        if (kiln_procfs_number("/proc/self/status", "RssAnon", 10, &kb) == 0)
             watch->own_bytes = kb << 10;
     }
     return watch->own_bytes + (maps > tables ? maps - tables : 0);

@@ -17,7 +17,6 @@
 #include "host/identity_int.h"
 
 enum {
-    ENVIRON_MAX = 256 << 10,
     ENV_PAIRS_MAX = 64,
     ENV_BYTES_MAX = 16 << 10,
     TEXTS_MAX = 128 << 10,
@@ -187,21 +186,20 @@ static void read_path(int dir, struct kiln_facts *facts)
     facts->path[path.len] = '\0';
 }
 
-static bool same_link(int dir, const char *name)
+static bool same_space(int dir, const char *name, const char *ours)
 {
-    char theirs[64], ours[64], self[64];
+    char theirs[64];
 
-    snprintf(self, sizeof(self), "/proc/self/%s", name);
-    return kiln_procfs_link(dir, name, theirs, sizeof(theirs)) > 0 &&
-           kiln_procfs_link(AT_FDCWD, self, ours, sizeof(ours)) > 0 && strcmp(theirs, ours) == 0;
+    return kiln_procfs_link(dir, name, theirs, sizeof(theirs)) > 0 && strcmp(theirs, ours) == 0;
 }
 
 /* Names of users are the agent's own: in another namespace the number says more. */
-static void read_owner(int dir, struct kiln_facts *facts)
+static void read_owner(const struct kiln_processes *all, int dir, struct kiln_facts *facts)
 {
     if (facts->status.uid == UINT32_MAX)
         return;
-    if (same_link(dir, "ns/user") && same_link(dir, "ns/mnt"))
+    if (same_space(dir, "ns/user", all->own_spaces[0]) &&
+        same_space(dir, "ns/mnt", all->own_spaces[1]))
         kiln_owner_name(facts->status.uid, facts->owner, sizeof(facts->owner));
     else
         snprintf(facts->owner, sizeof(facts->owner), "%u", facts->status.uid);
@@ -230,14 +228,14 @@ static void read_place(int dir, struct kiln_facts *facts)
 /* Copies what is allowed; everything else is wiped as soon as it was looked at. */
 static void read_env(const struct kiln_processes *all, int dir, struct kiln_facts *facts)
 {
-    char *text = all->n_env_names ? kiln_malloc(ENVIRON_MAX) : NULL;
+    char *text = all->environ_text;
     const char *const *names = (const char *const *)all->env_names;
     struct kiln_str rest, pair;
     int64_t n;
 
-    if (!text)
+    if (!text || !all->n_env_names)
         return;
-    n = kiln_procfs_read(dir, "environ", text, ENVIRON_MAX);
+    n = kiln_procfs_read(dir, "environ", text, KILN_ENVIRON_MAX);
     rest = (struct kiln_str){text, n > 0 ? (size_t)n : 0};
     while (facts->n_env < ENV_PAIRS_MAX &&
            (pair = kiln_procfs_next_env(&rest, names, all->n_env_names)).ptr) {
@@ -251,7 +249,6 @@ static void read_env(const struct kiln_processes *all, int dir, struct kiln_fact
     }
     if (n > 0)
         explicit_bzero(text, (size_t)n);
-    kiln_free(text);
 }
 
 /*
@@ -272,7 +269,7 @@ static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
     read_path(dir, facts);
     read_texts(dir, facts);
     read_place(dir, facts);
-    read_owner(dir, facts);
+    read_owner(all, dir, facts);
     if (runs_another(all, p, facts)) {
         facts->path[0] = '\0';
         return;

@@ -10,8 +10,8 @@
  */
 #include <stdio.h>
 
+#include "base/params.h"
 #include "host/identity_int.h"
-#include "net/params.h"
 
 enum {
     OWN_MAX = 64,         /* pairs that a process may say of itself */

@@ -412,6 +412,16 @@ static int copy_env_names(struct kiln_processes *all, const struct kiln_processe
     return r;
 }
 
+static void read_own_spaces(struct kiln_processes *all)
+{
+    static const char *const links[] = {"/proc/self/ns/user", "/proc/self/ns/mnt"};
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(links); i++)
+        if (kiln_procfs_link(AT_FDCWD, links[i], all->own_spaces[i], sizeof(all->own_spaces[i])) <
+            0)
+            all->own_spaces[i][0] = '\0';
+}
+
 static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *opts)
 {
     uint64_t memory = opts->memory_bytes ? opts->memory_bytes : MEMORY_DEFAULT;
@@ -421,7 +431,7 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
     all->identity_bytes_max = memory / 16;
     all->shelf.budget.limit = memory / 2;
     all->rules = opts->rules;
-
+    read_own_spaces(all);
     if (r == 0)
         r = copy_env_names(all, opts);
     if (r == 0)
@@ -433,7 +443,8 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
     all->n_buckets = BUCKETS_MIN;
     all->buckets = kiln_calloc(all->n_buckets, sizeof(struct kiln_proc *));
     all->kernel = kiln_calloc(1, sizeof(*all->kernel));
-    if (!all->buckets || !all->kernel)
+    all->environ_text = kiln_malloc(KILN_ENVIRON_MAX);
+    if (!all->buckets || !all->kernel || !all->environ_text)
         return -ENOMEM;
     all->kernel->pub.identity = kiln_identity_ref(all->kernel_identity);
     all->proc = open(opts->proc ? opts->proc : "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -491,6 +502,7 @@ void kiln_processes_free(struct kiln_processes *all)
     while (!kiln_link_empty(&all->alive))
         forget(all, KILN_OF_LINK(struct kiln_proc, use, all->alive.next));
     kiln_proc_shut(all);
+    kiln_free(all->environ_text);
     kiln_objects_free(all->objects);
     if (all->kernel)
         kiln_identity_unref(all->kernel->pub.identity);

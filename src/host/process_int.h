@@ -43,7 +43,7 @@ void kiln_paths_forget(struct kiln_paths *paths);
 
 /* ---- sets of mappings ---- */
 
-enum { KILN_MAPS_MAX = 65536 };
+enum { KILN_MAPS_MAX = 65536, KILN_ENVIRON_MAX = 256 << 10 };
 
 /* What sets are made from and paid by. */
 struct kiln_map_shelf {
@@ -136,6 +136,8 @@ struct kiln_processes {
     struct kiln_proc *kernel;     /* all kernel threads */
     struct kiln_identity *kernel_identity;
     int proc;                 /* the folder */
+    char own_spaces[2][64];   /* our namespaces: of users, of mounts; empty: not told */
+    char *environ_text;       /* where an environment is read; wiped each time */
     struct kiln_proc *opened; /* whose folder is kept open while a sample of it is looked at */
     int folder;
     uint64_t images;

@@ -138,6 +138,15 @@ void kiln_proc_shut(struct kiln_processes *all)
     all->opened = NULL;
 }
 
+/*
+ * Whether events tell all that the kernel could: they say when a process begins and ends, within a
+ * second, in which its pid is not used again.
+ */
+static bool is_told(const struct kiln_processes *all, const struct kiln_proc *p)
+{
+    return p->counted == all->lost + 1 && p->parent_pid && !p->leader_gone;
+}
+
 static int find_folder(struct kiln_processes *all, struct kiln_proc *p, int *ret_dir)
 {
     struct kiln_procfs_stat stat;
@@ -145,6 +154,10 @@ static int find_folder(struct kiln_processes *all, struct kiln_proc *p, int *ret
 
     if (dir < 0)
         return !p->pub.gone && (errno == EMFILE || errno == ENFILE) ? -errno : -ESRCH;
+    if (is_told(all, p)) {
+        *ret_dir = dir;
+        return 0;
+    }
     if (kiln_procfs_stat(dir, &stat) < 0 || !kiln_procfs_began(&stat, p->pub.start_ns)) {
         close(dir);
         return -ESRCH;

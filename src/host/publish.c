@@ -304,12 +304,18 @@ static void open_resource(struct run *run, const struct kiln_identity *identity)
     kiln_builder_add_scope(run->b, &scope);
 }
 
+static uint64_t begin_of(const struct kiln_gathering *g, const struct kiln_gsample *sample)
+{
+    if (sample->since_s)
+        return sample->since_s * KILN_NS_PER_S + g->to_unix_ns;
+    return sample->kind == KILN_KIND_WAIT ? g->waits_begin_unix_ns : g->begin_unix_ns;
+}
+
 /* Of the resource that was opened last. */
 static uint32_t open_profile(struct run *run, const struct kiln_gsample *sample)
 {
     const struct kiln_gathering *g = run->g;
-    uint64_t since =
-        sample->since_s ? sample->since_s * KILN_NS_PER_S + g->to_unix_ns : g->begin_unix_ns;
+    uint64_t since = begin_of(g, sample);
     struct kiln_profile profile = {
         .time_ns = since,
         .duration_ns = g->end_unix_ns > since ? g->end_unix_ns - since : 0,

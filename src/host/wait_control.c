@@ -48,9 +48,19 @@ static uint64_t span(struct kiln_wait_control *control, uint64_t mean_ns)
     return (uint64_t)(-log(draw(control)) * (double)mean_ns) + 1;
 }
 
-static void always_there(struct kiln_wait_control *control)
+/* What was seen before is weighed as it was seen. */
+static void change_spans(struct kiln_wait_control *control, struct kiln_wait_spans spans,
+                         uint64_t now_ns)
 {
-    control->there = 1;
+    control->before = control->spans;
+    control->since_ns = now_ns;
+    control->spans = spans;
+}
+
+static void always_there(struct kiln_wait_control *control, uint64_t now_ns)
+{
+    if (control->spans.there < 1)
+        change_spans(control, (struct kiln_wait_spans){.there = 1}, now_ns);
     control->turn_ns = UINT64_MAX;
     control->on = true;
 }
@@ -60,28 +70,33 @@ static void set_spans(struct kiln_wait_control *control, double there, uint64_t 
 {
     double on = fmin(fmax((double)CYCLE_NS * there, (double)ON_NS_MIN), (double)ON_NS_MAX);
 
-    control->on_ns = (uint64_t)on;
-    control->off_ns = (uint64_t)(on * (1 - there) / there);
-    control->there = there;
-    control->turn_ns = now_ns + span(control, control->on ? control->on_ns : control->off_ns);
+    struct kiln_wait_spans spans = {
+        .there = there, .on_ns = (uint64_t)on, .off_ns = (uint64_t)(on * (1 - there) / there)};
+
+    change_spans(control, spans, now_ns);
+    control->turn_ns = now_ns + span(control, control->on ? spans.on_ns : spans.off_ns);
 }
 
 bool kiln_wait_control_turn(struct kiln_wait_control *control, uint64_t now_ns)
 {
     while (now_ns >= control->turn_ns) {
         control->on = !control->on;
-        control->turn_ns = now_ns + span(control, control->on ? control->on_ns : control->off_ns);
+        control->turn_ns =
+            now_ns + span(control, control->on ? control->spans.on_ns : control->spans.off_ns);
     }
     return control->on;
 }
 
-double kiln_wait_control_weight(const struct kiln_wait_control *control, uint64_t between_ns)
+double kiln_wait_control_weight(const struct kiln_wait_control *control, uint64_t seen_ns,
+                                uint64_t between_ns)
 {
-    double f = control->there, rate;
+    const struct kiln_wait_spans *spans =
+        seen_ns < control->since_ns ? &control->before : &control->spans;
+    double f = spans->there, rate;
 
     if (f >= 1)
         return 1;
-    rate = 1 / (double)control->on_ns + 1 / (double)control->off_ns;
+    rate = 1 / (double)spans->on_ns + 1 / (double)spans->off_ns;
     return 1 / (f * (f + (1 - f) * exp(-rate * (double)between_ns)));
 }
 
@@ -92,7 +107,7 @@ void kiln_wait_control_init(struct kiln_wait_control *control, double share, uin
 {
     *control = (struct kiln_wait_control){
         .random = seed ? seed : 1, .looked_ns = UINT64_MAX, .take_ns = TAKE_NS};
-    always_there(control);
+    always_there(control, 0);
     kiln_wait_control_set(control, share, base_ns);
 }
 
@@ -103,7 +118,7 @@ void kiln_wait_control_set(struct kiln_wait_control *control, double share, uint
     if (share <= 0 || control->period_ns < base_ns)
         control->period_ns = base_ns;
     if (share <= 0)
-        always_there(control);
+        always_there(control, control->looked_ns);
 }
 
 static void fit_cost(struct kiln_wait_control *control, const struct kiln_wait_tally *tally)
@@ -137,8 +152,8 @@ static void fit_spans(struct kiln_wait_control *control, uint64_t now_ns)
 
     there = fmax(there, least);
     if (there >= ALWAYS)
-        always_there(control);
-    else if (there < control->there * STEADY_FROM || there > control->there * STEADY_TO)
+        always_there(control, now_ns);
+    else if (there < control->spans.there * STEADY_FROM || there > control->spans.there * STEADY_TO)
         set_spans(control, there, now_ns);
 }
 

@@ -28,12 +28,18 @@ struct kiln_wait_tally {
     uint64_t cpu_ns;   /* of all that is done with samples in user space */
 };
 
-struct kiln_wait_control {
-    double share;           /* of one processor that waits may cost; 0: no limit */
-    uint64_t base_ns;       /* the shortest period: what is wanted */
-    uint64_t period_ns;     /* T, just now */
-    double there;           /* share of time that the hook is there: 1 always */
+/* How the hook comes and goes. */
+struct kiln_wait_spans {
+    double there;           /* share of time that it is there: 1 always */
     uint64_t on_ns, off_ns; /* means of the spans */
+};
+
+struct kiln_wait_control {
+    double share;                         /* of one processor that waits may cost; 0: no limit */
+    uint64_t base_ns;                     /* the shortest period: what is wanted */
+    uint64_t period_ns;                   /* T, just now */
+    struct kiln_wait_spans spans, before; /* just now, and until `since_ns` */
+    uint64_t since_ns;
     bool on;
     uint64_t turn_ns; /* when the span ends; UINT64_MAX: never */
     uint64_t random;
@@ -57,10 +63,11 @@ void kiln_wait_control_look(struct kiln_wait_control *control, uint64_t now_ns,
 bool kiln_wait_control_turn(struct kiln_wait_control *control, uint64_t now_ns);
 
 /*
- * How many waits one stands for that was seen: `between_ns` is the time between the two moments at
- * which its thread was looked at; 0: one was enough.
+ * How many waits one stands for that was seen at `seen_ns`: `between_ns` is the time between the
+ * two moments at which its thread was looked at; 0: one was enough.
  */
-double kiln_wait_control_weight(const struct kiln_wait_control *control, uint64_t between_ns);
+double kiln_wait_control_weight(const struct kiln_wait_control *control, uint64_t seen_ns,
+                                uint64_t between_ns);
 
 /* Processor time that so many switches took in the hook. */
 uint64_t kiln_wait_control_cost_ns(uint64_t switches);

@@ -15,6 +15,7 @@
 
 #define ASK_MEMORY ((size_t)8 << 20)
 #define POOL_BYTES ((size_t)256 << 20)
+#define NEW_NS     (5 * 60 * KILN_NS_PER_S) /* of what ended before, nothing new comes */
 
 enum { TRIES_MAX = 4 };
 
@@ -64,6 +65,11 @@ void kiln_querier_free(struct kiln_querier *querier)
 struct kiln_pool *kiln_querier_pool(const struct kiln_querier *querier)
 {
     return querier->pool;
+}
+
+uint64_t kiln_querier_asked_ns(const struct kiln_querier *querier)
+{
+    return atomic_load_explicit(&querier->asked_ns, memory_order_relaxed);
 }
 
 const struct kiln_query_limits *kiln_querier_limits(const struct kiln_querier *querier)
@@ -253,6 +259,8 @@ int kiln_ask_open(struct kiln_querier *querier, const struct kiln_query *query,
         kiln_ask_close(ask);
         return r;
     }
+    if (!query->end_ns || query->end_ns + NEW_NS > kiln_clock_unix_ns())
+        atomic_store_explicit(&querier->asked_ns, ask->began_mono_ns, memory_order_relaxed);
     *ret_ask = ask;
     return 0;
 }

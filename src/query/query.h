@@ -53,6 +53,8 @@ void kiln_querier_free(struct kiln_querier *querier);
 const struct kiln_query_limits *kiln_querier_limits(const struct kiln_querier *querier);
 /* What questions, and answers on their way out, are paid from. */
 struct kiln_pool *kiln_querier_pool(const struct kiln_querier *querier);
+/* When somebody last asked for what happened just then (monotonic); 0: never. */
+uint64_t kiln_querier_asked_ns(const struct kiln_querier *querier);
 /* Of a question about these tenants, "a" or "a|b": the least that any of them has. */
 struct kiln_query_limits kiln_querier_limits_of(const struct kiln_querier *querier,
                                                 struct kiln_str tenants);

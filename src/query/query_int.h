@@ -18,6 +18,7 @@ struct kiln_querier {
     uint32_t n_tenants;
     struct kiln_metric *outcomes[KILN_ASK_OUTCOMES];
     struct kiln_metric *seconds, *bytes;
+    _Atomic uint64_t asked_ns; /* of what is new, monotonic */
 };
 
 /* With defaults where nothing was said. */

@@ -138,7 +138,8 @@ TEST(agents, one_reports_and_is_told_what_is_for_its_host)
     ask("POST", "/api/v1/orders", "{\"kind\":\"pause\",\"target\":\"host\",\"name\":\"web-2\"}",
         201);
     said = ask("POST", "/api/v1/agents/id-1", STATUS("id-1", "web-1"), 200);
-    HAS(said, "{\"now\":\"2026-03-01T12:00:00Z\",\"every_seconds\":5,\"known\":true,\"orders\":[{");
+    HAS(said, "{\"now\":\"2026-03-01T12:00:00Z\",\"every_seconds\":5,\"known\":true,\"watched\":"
+              "false,\"orders\":[{");
     HAS(said, "\"name\":\"shop\"");
     HASNT(said, "web-2");
     said = ask("POST", "/api/v1/agents/id-2", STATUS("id-2", "web-2"), 200);
@@ -147,6 +148,16 @@ TEST(agents, one_reports_and_is_told_what_is_for_its_host)
     HAS(said, "{\"agents\":[{\"id\":\"id-1\",\"host\":\"web-1\",");
     HAS(said, "\"last_seen\":\"2026-03-01T12:00:00Z\",\"local\":false,\"state\":\"running\"");
     HAS(said, "\"orders\":[\"a\"]},{\"id\":\"id-2\"");
+    stop();
+}
+
+TEST(agents, they_are_told_while_somebody_asks_for_what_is_new)
+{
+    start();
+    ask("GET", "/api/v1/labels?from=now-2h&until=now-1h", NULL, 200);
+    HAS(ask("POST", "/api/v1/agents/id-1", "{}", 200), "\"watched\":false");
+    ask("GET", "/api/v1/labels?from=now-5m", NULL, 200);
+    HAS(ask("POST", "/api/v1/agents/id-1", "{}", 200), "\"watched\":true");
     stop();
 }
 

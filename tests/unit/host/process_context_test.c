@@ -258,6 +258,7 @@ TEST(process_context, it_is_looked_for_less_and_less_often)
         CHECK_TEXT(service_at(i), "");
     fake_proc_publish(&fake, 7, "service.name=shop", 1);
     CHECK_TEXT(service_at(101), "");
-    CHECK_TEXT(service_at(200), "shop");
+    CHECK_TEXT(service_at(270), "");
+    CHECK_TEXT(service_at(280), "shop");
     end();
 }

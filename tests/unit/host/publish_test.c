@@ -175,6 +175,7 @@ static struct kiln_gathering *take(void)
     kiln_gather_free(gather);
     gather = NULL;
     g->begin_unix_ns = 1772366400 * KILN_NS_PER_S;
+    g->waits_begin_unix_ns = g->begin_unix_ns - 10 * KILN_NS_PER_S;
     g->end_unix_ns = g->begin_unix_ns + 5 * KILN_NS_PER_S;
     return g;
 }
@@ -550,6 +551,28 @@ TEST(publish, waits_that_are_older_than_their_batch_have_a_profile_that_begins_w
     CHECK_EQ(batch->profiles[1].time_ns + batch->profiles[1].duration_ns,
              batch->profiles[0].time_ns + batch->profiles[0].duration_ns);
     CHECK_EQ(batch->observations[1], 6000);
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, waits_stand_for_intervals_before_in_which_none_could_be_seen)
+{
+    struct kiln_gframe frame = in(&app, 0x1010);
+    struct kiln_gather_sample sample = {.identity = &shop,
+                                        .tid = 7,
+                                        .comm = "shop",
+                                        .frames = &frame,
+                                        .n_frames = 1,
+                                        .hz = 20,
+                                        .value = 1};
+    struct kiln_batch *batch;
+
+    add_sample(&sample);
+    sample.kind = KILN_KIND_WAIT;
+    add_sample(&sample);
+    batch = publish(true);
+    CHECK_EQ(batch->n_profiles, 2);
+    CHECK_EQ(batch->profiles[0].duration_ns, 5 * KILN_NS_PER_S);
+    CHECK_EQ(batch->profiles[1].duration_ns, 15 * KILN_NS_PER_S);
     kiln_batch_unref(batch);
 }
 

@@ -61,9 +61,9 @@ TEST(wait_control, a_quiet_host_has_the_hook_all_the_time_and_the_period_that_wa
     p.waits_per_s = 1000;
     run(&p, 60);
     CHECK_EQ(p.control.period_ns, 50 * MS);
-    CHECK(p.control.there == 1);
+    CHECK(p.control.spans.there == 1);
     CHECK_EQ(p.tally.there_ns, 60 * S);
-    CHECK(kiln_wait_control_weight(&p.control, 123 * MS) == 1);
+    CHECK(kiln_wait_control_weight(&p.control, S, 123 * MS) == 1);
 }
 
 TEST(wait_control, without_a_limit_nothing_is_held_back)
@@ -123,7 +123,7 @@ TEST(wait_control, a_hook_that_is_too_dear_is_there_for_a_part_of_the_time_only)
     CHECK(cost > 0.00125 * 0.7);
     p.switches_per_s = 1000;
     run(&p, 600);
-    CHECK(p.control.there == 1);
+    CHECK(p.control.spans.there == 1);
 }
 
 TEST(wait_control, another_share_or_rate_counts_from_then_on)
@@ -132,9 +132,9 @@ TEST(wait_control, another_share_or_rate_counts_from_then_on)
 
     p.switches_per_s = 400000;
     run(&p, 60);
-    CHECK(p.control.there < 0.1);
+    CHECK(p.control.spans.there < 0.1);
     kiln_wait_control_set(&p.control, 0, 10 * MS);
-    CHECK(p.control.there == 1);
+    CHECK(p.control.spans.there == 1);
     CHECK(kiln_wait_control_turn(&p.control, p.now_ns));
     CHECK_EQ(p.control.period_ns, 10 * MS);
 }
@@ -153,7 +153,7 @@ static struct kiln_wait_control come_and_go(bool there[MOMENTS], uint64_t seed)
     kiln_wait_control_look(&control, S, &tally);
     tally = (struct kiln_wait_tally){.switches = 30000, .there_ns = S};
     kiln_wait_control_look(&control, 2 * S, &tally);
-    CHECK(control.there > 0.2 && control.there < 0.4);
+    CHECK(control.spans.there > 0.2 && control.spans.there < 0.4);
     for (uint64_t i = 0; i < MOMENTS; i++)
         there[i] = kiln_wait_control_turn(&control, 2 * S + i * MS);
     return control;
@@ -170,7 +170,7 @@ static double weighed(const bool there[MOMENTS], const struct kiln_wait_control 
 
         n += there[from] && there[from + length_ms];
     }
-    return (double)n * kiln_wait_control_weight(control, length_ms * MS) / WAITS;
+    return (double)n * kiln_wait_control_weight(control, UINT64_MAX, length_ms * MS) / WAITS;
 }
 
 /* Of two hours, with spans of about 4 s, a share is known to some 3 %; of eight runs, to one. */
@@ -196,9 +196,20 @@ TEST(wait_control, where_one_look_was_enough_the_weight_is_that_of_one)
     struct kiln_wait_control control;
 
     kiln_wait_control_init(&control, 0.0025, 50 * MS, 1);
-    control.there = 0.25;
-    control.on_ns = S;
-    control.off_ns = 3 * S;
-    CHECK(fabs(kiln_wait_control_weight(&control, 0) - 4) < 1e-9);
-    CHECK(fabs(kiln_wait_control_weight(&control, 3600 * S) - 16) < 1e-9);
+    control.spans.there = 0.25;
+    control.spans.on_ns = S;
+    control.spans.off_ns = 3 * S;
+    CHECK(fabs(kiln_wait_control_weight(&control, S, 0) - 4) < 1e-9);
+    CHECK(fabs(kiln_wait_control_weight(&control, S, 3600 * S) - 16) < 1e-9);
+}
+
+TEST(wait_control, what_was_seen_before_a_change_is_weighed_as_it_was_seen)
+{
+    struct played p = play(0.0025);
+
+    p.switches_per_s = 400000;
+    second(&p);
+    CHECK(p.control.spans.there < 0.1);
+    CHECK(kiln_wait_control_weight(&p.control, p.now_ns - MS, MS) == 1);
+    CHECK(kiln_wait_control_weight(&p.control, p.now_ns, MS) > 10);
 }
