@@ -33,6 +33,7 @@ int kiln_serve_naming(struct kiln_serve *serve, struct kiln_err *err)
     int r = kiln_depot_open(&depot, &serve->depot, err);
 
     naming.depot = serve->depot;
+    naming.local = serve->local;
     if (r == 0)
         r = kiln_naming_start(&naming, &serve->naming, err);
     if (r == 0)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "naming/job_int.h"
+#include "naming/local.h"
 
 #define AGE_DEFAULT (UINT64_C(14) * 86400 * KILN_NS_PER_S)
 #define RETIRE_NS   (UINT64_C(600) * KILN_NS_PER_S)
@@ -194,6 +195,8 @@ static void go_round(struct kiln_naming *naming)
     naming->unfinished = false;
     naming->began_ns = kiln_clock_mono_ns();
     take_uploads(naming);
+    if (naming->opts.local)
+        naming->seen_local = kiln_local_files_kept(naming->opts.local);
     engine->ops->stats(engine, KILN_STR_NONE, &naming->seen);
     (void)engine->ops->tenants(engine, name_tenant, &round);
     keep_house(naming);
@@ -211,13 +214,19 @@ static bool has_come(struct kiln_naming *naming)
            now.newest_ns != naming->seen.newest_ns;
 }
 
+/* A process of this host sends profiles for the first time: whoever started it looks at them. */
+static bool has_news(struct kiln_naming *naming)
+{
+    return naming->opts.local && kiln_local_files_kept(naming->opts.local) != naming->seen_local;
+}
+
 /* Whether another round makes sense; without the lock. */
 static bool is_time(struct kiln_naming *naming, uint64_t since_ns)
 {
     uint64_t rested_ns = kiln_clock_mono_ns() - since_ns;
 
     if (rested_ns < naming->opts.tick_ms * KILN_NS_PER_MS)
-        return false;
+        return has_news(naming) && has_come(naming);
     return naming->unfinished || rested_ns > LOOK_NS || has_come(naming);
 }
 

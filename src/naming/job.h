@@ -5,13 +5,15 @@
  *   engine: build ids with addresses that want a name
  *        │
  *        ▼
- *   who has the file?  depot (uploaded) ─ the server's own files ─ debuginfod (naming/fetch.h)
+ *   who has the file?  depot (uploaded) ─ who sent it, on this host (naming/local.h) ─ the server's
+ *                      own files ─ debuginfod (naming/fetch.h)
  *        │
  *        ▼
  *   symbol/resolver.h (a confined child) ──▶ frames ──▶ engine: put_symbols
  *
  * One build id at a time, and so many addresses of it in a round; what waits is taken up again in
- * the next.  It wakes when a file comes, and where profiles have come, at most every ten seconds.
+ * the next.  It wakes when a file comes, and where profiles have come, at most every ten seconds;
+ * within a second or two where they came from a process of this host that has not sent any before.
  * A file that names are made of once is believed: an address that it has no name for has none. When
  * a better one comes (a debug file for what only its executable named), everything is asked again.
  *
@@ -25,12 +27,14 @@
 #include "naming/depot.h"
 #include "store/engine.h"
 
+struct kiln_local_files;
 struct kiln_naming;
 
 struct kiln_naming_opts {
     struct kiln_engine *engine; /* all borrowed */
     struct kiln_depot *depot;
-    const char *const *paths; /* folders with .build-id/AB/CDEF.debug, or with debug files */
+    struct kiln_local_files *local; /* naming/local.h; NULL: none */
+    const char *const *paths;       /* folders with .build-id/AB/CDEF.debug, or with debug files */
     uint32_t n_paths;
     const char *const *debuginfod; /* addresses of servers; none: nobody is asked */
     uint32_t n_debuginfod;

@@ -3,10 +3,11 @@
  * Who has the file of a build id.  It is looked for until something has lines:
  *
  *   1. uploads of the tenant, and what was fetched before
- *   2. the server's own: FOLDER/.build-id/AB/CDEF.debug (and without the ending: the executable) of
+ *   2. what a process of this host has mapped that sent a profile of it (naming/local.h)
+ *   3. the server's own: FOLDER/.build-id/AB/CDEF.debug (and without the ending: the executable) of
  *      /usr/lib/debug and of the folders in the settings; the executable also where the profile has
  *      it, if that is among the system's files.  A file counts if it is of that build id.
- *   3. debuginfod
+ *   4. debuginfod
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include "base/beneath.h"
 #include "base/bytetext.h"
 #include "naming/job_int.h"
+#include "naming/local.h"
 
 #define SYSTEM_DEBUG "/usr/lib/debug"
 
@@ -86,6 +88,17 @@ static void look_in_depot(struct finding *f, const char *tenant)
             kiln_depot_get(depot, tenant, f->build_id, kinds[i], to[i]) == 0)
             note_facts(f->files, &file.facts);
     }
+}
+
+/* ---- files of who sent it ---- */
+
+static void look_nearby(struct finding *f)
+{
+    struct kiln_local_files *local = f->naming->opts.local;
+    int fd;
+
+    if (local && f->files->executable < 0 && kiln_local_files_get(local, f->build_id, &fd) == 0)
+        (void)take(f, fd);
 }
 
 /* ---- the server's own files ---- */
@@ -185,6 +198,8 @@ static void look(struct finding *f, struct kiln_str program)
     look_in_depot(f, KILN_DEPOT_SHARED);
     if (files->executable < 0 && files->info < 0)
         say(files, "uploads", "none");
+    if (!files->has_lines)
+        look_nearby(f);
     if (!files->has_lines)
         look_here(f, program);
     if (!files->has_lines && f->naming->fetch && is_hex(f->build_id))

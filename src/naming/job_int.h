@@ -67,6 +67,7 @@ struct kiln_naming {
     struct kiln_budget budget;
     uint64_t generation; /* of all that may be read: what was found out before an upload is old */
     struct kiln_engine_stats seen;
+    uint64_t seen_local;           /* files of processes on this host */
     uint64_t retired_ns, began_ns; /* the last round, of keeping house and of names */
     bool unfinished;               /* the last round left something to do */
     struct kiln_naming_metrics metrics;
