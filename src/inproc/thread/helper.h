@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * helper - threads of our own: named, with all signals blocked, nicer than the program, a small
+ * stack, and inside, so that no hook samples them.
+ *
+ * Threads: from any that is inside (kiln_in_hush).
+ */
+#ifndef KILN_INPROC_THREAD_HELPER_H
+#define KILN_INPROC_THREAD_HELPER_H
+
+#include <pthread.h>
+
+/* `name` has at most 15 bytes.  Returns 0 or a negative errno. */
+int kiln_in_helper_start(const char *name, void *(*run)(void *), void *arg, pthread_t *ret_thread);
+
+#endif /* KILN_INPROC_THREAD_HELPER_H */
