@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Points lie at random along the bytes that a thread allocates, `mean` bytes apart on average; an
+ * allocation that has one is sampled, and stands for 1 / p of its kind, where p is how likely one
+ * of its size has a point.  That is unbiased whatever the sizes are, and as long as p is that of
+ * the mean the point was drawn with, also while the mean changes.
+ *
+ * The line of a thread counts down to the next point.  Long distances are walked in pieces, so that
+ * a thread hears of a new mean in time: at the end of a piece (`alloc_cut`) the rest of the
+ * allocation that crosses it gets its chance by the old mean, and whatever follows by the new one.
+ * A thread that begins is at the end of a piece of no length: its first distance is random.
+ *
+ * Where nothing is sampled (not started, switched off, a child of vfork) the count is wound up by
+ * IDLE bytes at a time.
+ */
+#include "inproc/sample/alloc.h"
+
+#include <string.h>
+
+#include "inproc/clock.h"
+#include "inproc/sample/live.h"
+#include "inproc/sample/poisson.h"
+#include "inproc/sample/probe.h"
+#include "inproc/sample/rate.h"
+#include "inproc/sample/region.h"
+#include "inproc/start.h"
+#include "inproc/thread/thread.h"
+#include "inproc/unwind/unwind.h"
+
+enum { IDLE = 64 << 10, UNWANTED = 1 << 30, PIECE = 16 << 20 };
+
+static struct kiln_in_rate rate;
+
+KILN_IN_PROBE_SEMAPHORE(otel_memory, alloc);
+KILN_IN_PROBE_SEMAPHORE(otel_memory, free);
+
+/* ---- counting down ---- */
+
+static void wind_up(struct kiln_in_thread *thread)
+{
+    uint64_t mean = kiln_in_rate_mean(&rate);
+    uint64_t gap = kiln_in_poisson_gap(kiln_in_random_unit(thread), (double)mean);
+
+    kiln_in_line.alloc_mean = mean;
+    kiln_in_line.alloc_cut = gap > PIECE;
+    kiln_in_line.alloc_left = (int64_t)(gap > PIECE ? PIECE : gap);
+}
+
+/* The next call of kiln_in_alloc_made() begins as in a new thread. */
+static void idle(void)
+{
+    bool unwanted = kiln_in_is_running() && !kiln_in_wants(KILN_PROFILE_ALLOC | KILN_PROFILE_HEAP);
+
+    kiln_in_line.alloc_mean = 0;
+    kiln_in_line.alloc_left = unwanted ? UNWANTED : IDLE;
+}
+
+/*
+ * Whether a point lies in what was asked for.  What was left before the call is known from what is
+ * left now, below zero.
+ */
+static bool is_due(struct kiln_in_thread *thread, size_t size)
+{
+    uint64_t rest = -(uint64_t)kiln_in_line.alloc_left;
+
+    if (kiln_in_line.alloc_mean == 0) {
+        kiln_in_line.alloc_mean = kiln_in_rate_mean(&rate);
+        rest = (uint64_t)size + 1;
+    } else if (!kiln_in_line.alloc_cut) {
+        return true;
+    }
+    return kiln_in_poisson_gap(kiln_in_random_unit(thread), (double)kiln_in_line.alloc_mean) < rest;
+}
+
+/* ---- samples ---- */
+
+static void keep(struct kiln_in_thread *thread, const struct kiln_in_record *record,
+                 const void *address, size_t size)
+{
+    struct kiln_in_live block = {.address = (uint64_t)(uintptr_t)address,
+                                 .size = size,
+                                 .count = record->count,
+                                 .at_ns = record->at_ns,
+                                 .stack = record->stack,
+                                 .labels = record->labels};
+
+    memcpy(block.trace, record->trace, sizeof(block.trace));
+    memcpy(block.span, record->span, sizeof(block.span));
+    if (kiln_in_live_add(&block) < 0)
+        kiln_in_lost(thread, KILN_IN_LOST_LIVE);
+}
+
+static void sample(struct kiln_in_thread *thread, void *block, size_t size)
+{
+    double mean = (double)kiln_in_line.alloc_mean;
+    struct kiln_in_record record;
+
+    kiln_in_record_begin(&record, KILN_IN_ALLOC);
+    kiln_in_rate_note(&rate, true, record.at_ns);
+    record.count = 1 / kiln_in_poisson_chance((double)size + 1, mean);
+    record.value = record.count * (double)size;
+    record.stack = kiln_in_stack_here(thread);
+    if (kiln_in_ring_put(thread, &record) < 0)
+        return;
+    if (kiln_in_wants(KILN_PROFILE_HEAP))
+        keep(thread, &record, block, size);
+    if (KILN_IN_PROBE_ENABLED(otel_memory, alloc))
+        KILN_IN_PROBE3(otel_memory, alloc, block, size, (uint64_t)record.value);
+}
+
+void kiln_in_alloc_made(void *block, size_t size)
+{
+    struct kiln_in_thread *thread;
+
+    if (!block) {
+        kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left + size + 1);
+        return;
+    }
+    kiln_in_go_on();
+    thread = kiln_in_wants(KILN_PROFILE_ALLOC | KILN_PROFILE_HEAP) ? kiln_in_enter() : NULL;
+    if (!thread) {
+        idle();
+        return;
+    }
+    if (is_due(thread, size))
+        sample(thread, block, size);
+    else
+        kiln_in_rate_note(&rate, false, kiln_in_now_ns());
+    wind_up(thread);
+    kiln_in_leave(thread);
+}
+
+/* ---- the end of a block ---- */
+
+static void tell_freed(void *block)
+{
+    if (KILN_IN_PROBE_ENABLED(otel_memory, free))
+        KILN_IN_PROBE1(otel_memory, free, block);
+}
+
+void kiln_in_alloc_freed(void *block)
+{
+    if (kiln_in_live_remove(block))
+        tell_freed(block);
+}
+
+uint64_t kiln_in_alloc_moving(void *block)
+{
+    return kiln_in_live_mark(block);
+}
+
+void kiln_in_alloc_moved(void *block, uint64_t mark)
+{
+    if (kiln_in_live_remove_marked(block, mark))
+        tell_freed(block);
+}
+
+uint64_t kiln_in_alloc_mean(void)
+{
+    return kiln_in_rate_mean(&rate);
+}
+
+/* ---- the part ---- */
+
+int kiln_in_alloc_start(void)
+{
+    kiln_in_rate_init(&rate, kiln_in_settings.alloc_bytes, (double)kiln_in_settings.alloc_rate,
+                      kiln_in_now_ns());
+    return kiln_in_live_init();
+}
+
+void kiln_in_alloc_stop(void)
+{
+}
+
+/* The child begins as a new thread does: its first allocations are where it goes on. */
+void kiln_in_alloc_forked(void)
+{
+    kiln_in_line.alloc_mean = 0;
+    kiln_in_line.alloc_left = 0;
+    kiln_in_live_forked();
+    kiln_in_region_forked();
+    atomic_flag_clear(&rate.looking);
+}

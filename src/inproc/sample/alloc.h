@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alloc - which allocations are sampled, and what becomes of them.
+ *
+ * Hooks count down (kiln_in_alloc_passes), hand the call on, and come here when the count has run
+ * out, after the block was made and before the program has it; and before a block is freed whose
+ * address the filter knows.
+ *
+ * Each allocation counts for one byte more than it has: so those of no bytes are sampled too.
+ *
+ * Threads: from anywhere.  errno is kept.
+ */
+#ifndef KILN_INPROC_SAMPLE_ALLOC_H
+#define KILN_INPROC_SAMPLE_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inproc/thread/line.h"
+
+/*
+ * Counts down.  False: the count has run out, below zero, and kiln_in_alloc_made() must follow.  On
+ * x86-64 it is one instruction on memory and one jump, which compilers do not find by themselves.
+ */
+static inline bool kiln_in_alloc_passes(size_t size)
+{
+    bool below;
+
+#if defined(__x86_64__)
+    __asm__ volatile("subq %[need], %[left]"
+                     : [left] "+m"(kiln_in_line.alloc_left), "=@ccb"(below)
+                     : [need] "r"(size + 1));
+#else
+    uint64_t left;
+
+    below = __builtin_sub_overflow((uint64_t)kiln_in_line.alloc_left, size + 1, &left);
+    kiln_in_line.alloc_left = (int64_t)left;
+#endif
+    return __builtin_expect(!below, 1);
+}
+
+/* The block of the call that did not pass; NULL: there is none, the call has failed. */
+void kiln_in_alloc_made(void *block, size_t size);
+
+/* The block is about to be freed. */
+void kiln_in_alloc_freed(void *block);
+
+/* Around realloc(): `mark` is what the first returns, 0 where nobody need be told of the end. */
+uint64_t kiln_in_alloc_moving(void *block);
+void kiln_in_alloc_moved(void *block, uint64_t mark);
+
+/* Bytes between two samples, now; the base is among the settings. */
+uint64_t kiln_in_alloc_mean(void);
+
+#endif /* KILN_INPROC_SAMPLE_ALLOC_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu - samples of the CPU time that threads use: at each tick of a thread's timer
+ * (inproc/sample/timer.h) its stack, which stands for a period of time, and for the periods that
+ * were missed.  Ticks also tell who holds an event loop.
+ *
+ * Threads: the tick and those for the calling thread on the thread itself; the rest by the keeper.
+ */
+#ifndef KILN_INPROC_SAMPLE_CPU_H
+#define KILN_INPROC_SAMPLE_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inproc/sample/signal.h"
+
+/* On a thread that does not block everything.  0, or negative: there are no timers, and the user
+ * was told why. */
+int kiln_in_cpu_open(void);
+void kiln_in_cpu_close(void);
+
+/* The calling thread begins: it is sampled from here on. */
+void kiln_in_cpu_thread_begins(void);
+/* The calling thread has turned out to be an event loop. */
+void kiln_in_cpu_thread_loops(void);
+
+/* What runs from now on: samples of CPU time, ticks for loops. */
+void kiln_in_cpu_set(bool samples, bool loops);
+/* About once a second: new threads, and a signal that the program wants for itself. */
+void kiln_in_cpu_work(void);
+
+/* The handler's: `overrun` periods were missed before this one. */
+void kiln_in_cpu_tick(enum kiln_in_tick tick, int overrun, void *ucontext);
+
+#endif /* KILN_INPROC_SAMPLE_CPU_H */

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's word about each signal lies in one of a few copies in turn: a handler reads the
+ * copy that was whole when it came, while another thread writes the next.
+ *
+ * A handler is never taken out of the kernel again: a tick may be on its way, and what a signal
+ * does by default is to end the process.  The one exception is a signal that the program ignores,
+ * for the kernel drops those that are on their way.
+ */
+#include "inproc/sample/signal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inproc/hook/next_calls.h"
+#include "inproc/sample/cpu.h"
+
+enum {
+    SIGNALS = 65,
+    COPIES = 4,
+    WIDE = 20, /* signals in a set that somebody filled without looking */
+    KERNEL_SET_BYTES = 8
+};
+
+struct word {
+    _Atomic uint32_t turn;
+    struct sigaction copies[COPIES];
+};
+
+_Atomic uint64_t kiln_in_signals;
+static _Atomic int now;
+static _Atomic bool is_claimed;
+static struct word words[SIGNALS];
+static char cookies[KILN_IN_TICKS];
+
+void *kiln_in_signal_cookie(enum kiln_in_tick tick)
+{
+    return &cookies[tick];
+}
+
+int kiln_in_signal_now(void)
+{
+    return atomic_load(&now);
+}
+
+/* ---- the program's word ---- */
+
+static struct sigaction word_of(int sig)
+{
+    return words[sig].copies[atomic_load(&words[sig].turn) % COPIES];
+}
+
+static void keep_word(int sig, const struct sigaction *action)
+{
+    uint32_t turn = atomic_load(&words[sig].turn) + 1;
+
+    words[sig].copies[turn % COPIES] = *action;
+    atomic_store(&words[sig].turn, turn);
+}
+
+/* What the signal does by itself: the process ends as if it had never had a handler. */
+static void end_process(int sig)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigset_t one;
+
+    kiln_in_next_calls.sigaction(sig, &plain, NULL);
+    syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), sig);
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    kiln_in_next_calls.pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+}
+
+static void pass_on(int sig, siginfo_t *info, void *ucontext)
+{
+    struct sigaction theirs = word_of(sig);
+
+    if (theirs.sa_handler == SIG_IGN)
+        return;
+    if (theirs.sa_handler == SIG_DFL) {
+        end_process(sig);
+        return;
+    }
+    if (theirs.sa_flags & SA_RESETHAND)
+        keep_word(sig, &(struct sigaction){.sa_handler = SIG_DFL});
+    if (theirs.sa_flags & SA_SIGINFO)
+        theirs.sa_sigaction(sig, info, ucontext);
+    else
+        theirs.sa_handler(sig);
+}
+
+static void handle(int sig, siginfo_t *info, void *ucontext)
+{
+    uintptr_t tick = (uintptr_t)info->si_value.sival_ptr - (uintptr_t)cookies;
+
+    if (info->si_code != SI_TIMER || tick >= KILN_IN_TICKS)
+        pass_on(sig, info, ucontext);
+    else if (tick != KILN_IN_TICK_TRIAL)
+        kiln_in_cpu_tick((enum kiln_in_tick)tick, info->si_overrun, ucontext);
+}
+
+/* With a handler of the program's, calls that its signals interrupt end as it has asked for. */
+static int install(int sig, const struct sigaction *theirs)
+{
+    struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+
+    sigemptyset(&ours.sa_mask);
+    if (theirs->sa_handler != SIG_DFL && theirs->sa_handler != SIG_IGN) {
+        ours.sa_mask = theirs->sa_mask;
+        ours.sa_flags = (theirs->sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
+    }
+    ours.sa_sigaction = handle;
+    return kiln_in_next_calls.sigaction(sig, &ours, NULL);
+}
+
+int kiln_in_signal_action(int sig, const struct sigaction *set, struct sigaction *ret_old)
+{
+    struct sigaction old = word_of(sig);
+    int r = 0;
+
+    if (set) {
+        keep_word(sig, set);
+        if (set->sa_handler == SIG_IGN)
+            r = kiln_in_next_calls.sigaction(sig, set, NULL);
+        else
+            r = install(sig, set);
+        if (set->sa_handler != SIG_DFL && sig == atomic_load(&now))
+            atomic_store(&is_claimed, true);
+    }
+    if (r == 0 && ret_old)
+        *ret_old = old;
+    return r;
+}
+
+/* ---- sets ---- */
+
+static unsigned size_of(const sigset_t *set)
+{
+    unsigned n = 0;
+
+    for (int sig = 1; sig < SIGNALS; sig++)
+        n += sigismember(set, sig) == 1;
+    return n;
+}
+
+static bool has_ours(const sigset_t *set)
+{
+    uint64_t ours = atomic_load(&kiln_in_signals), first;
+
+    memcpy(&first, set, sizeof(first));
+    return (first & ours) != 0;
+}
+
+const sigset_t *kiln_in_signal_spare(const sigset_t *set, sigset_t *ret_set)
+{
+    if (!has_ours(set))
+        return set;
+    if (size_of(set) < WIDE) {
+        if (sigismember(set, atomic_load(&now)) == 1)
+            atomic_store(&is_claimed, true);
+        return set;
+    }
+    *ret_set = *set;
+    for (int sig = 1; sig < SIGNALS; sig++)
+        if (kiln_in_signal_is_ours(sig) && word_of(sig).sa_handler == SIG_DFL)
+            sigdelset(ret_set, sig);
+    return ret_set;
+}
+
+/* ---- choosing ---- */
+
+static uint64_t blocked(void)
+{
+    uint64_t mask = 0;
+
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, KERNEL_SET_BYTES);
+    return mask;
+}
+
+static bool is_free(int sig, uint64_t avoid)
+{
+    struct sigaction action;
+
+    return !(avoid >> (sig - 1) & 1) && !kiln_in_signal_is_ours(sig) &&
+           kiln_in_next_calls.sigaction(sig, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
+static int take(int sig)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+
+    keep_word(sig, &plain);
+    atomic_fetch_or(&kiln_in_signals, (uint64_t)1 << (sig - 1));
+    if (install(sig, &plain) != 0)
+        return -errno;
+    atomic_store(&is_claimed, false);
+    atomic_store(&now, sig);
+    return sig;
+}
+
+/* Programs count real-time signals from the lowest one on. */
+static int choose(uint64_t avoid)
+{
+    if (is_free(SIGPROF, avoid))
+        return take(SIGPROF);
+    for (int sig = SIGRTMAX - 1; sig >= SIGRTMIN; sig--)
+        if (is_free(sig, avoid))
+            return take(sig);
+    atomic_store(&now, 0);
+    return -EBUSY;
+}
+
+int kiln_in_signal_open(void)
+{
+    int sig = atomic_load(&now);
+
+    return sig && !atomic_load(&is_claimed) ? sig : choose(blocked());
+}
+
+/* Somebody may have told the kernel without libc, as Go's runtime does. */
+static bool is_replaced(int sig)
+{
+    struct sigaction action;
+
+    return sig && kiln_in_next_calls.sigaction(sig, NULL, &action) == 0 &&
+           action.sa_sigaction != handle;
+}
+
+/* By the keeper, which blocks all of them. */
+int kiln_in_signal_move(void)
+{
+    return atomic_load(&is_claimed) || is_replaced(atomic_load(&now)) ? choose(0) : 0;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread->timer_state is a serial number << 2 and a state: whoever makes a timer, the thread or the
+ * keeper, first changes NONE to MAKING, and finds at its end whether the thread has ended
+ * meanwhile, even if the block has a new owner.  Ids of timers are not used again by the kernel
+ * before all others were: a late call for one that is gone does nothing.
+ *
+ * Threads without a block are few (those that never allocated): their timers are in a list of the
+ * keeper's, and ticks of those count only as long as the thread has no timer of its own.
+ */
+#include "inproc/sample/timer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inproc/clock.h"
+#include "inproc/sample/loop.h"
+#include "inproc/sample/signal.h"
+#include "inproc/sample/threads.h"
+#include "inproc/start.h"
+#include "inproc/thread/thread.h"
+
+#define NS_PER_S 1000000000
+
+enum {
+    NONE,
+    MAKING,
+    MADE,
+    STATES = 3,
+    SERIAL = 4,
+    FOUND_MAX = 1024,
+    CLOCK_THREAD = 6 /* of a clock id: the time a thread ran, by the scheduler */
+};
+
+struct found {
+    int32_t tid, timer;
+};
+
+static _Atomic uint64_t period_of_all, period_of_loops;
+static struct found found[FOUND_MAX];
+static uint32_t n_found;
+
+uint64_t kiln_in_timer_period_ns(bool is_loop)
+{
+    uint64_t period_ns = atomic_load_explicit(&period_of_all, memory_order_relaxed);
+
+    if (period_ns || !is_loop)
+        return period_ns;
+    return atomic_load_explicit(&period_of_loops, memory_order_relaxed);
+}
+
+/* ---- one timer ---- */
+
+static uint64_t random_number(void)
+{
+    static _Atomic uint64_t state;
+    uint64_t x = atomic_fetch_add(&state, 0x9e3779b97f4a7c15);
+
+    if (x == 0)
+        atomic_fetch_add(&state, kiln_in_settings.seed ? kiln_in_settings.seed : kiln_in_now_ns());
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+static struct timespec span(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+static int make(int32_t tid, enum kiln_in_tick tick, int32_t *ret_timer)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+                             .sigev_signo = kiln_in_signal_now(),
+                             .sigev_value.sival_ptr = kiln_in_signal_cookie(tick)};
+    clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | CLOCK_THREAD);
+
+    if (event.sigev_signo == 0)
+        return -EBUSY;
+    event._sigev_un._tid = tid;
+    return syscall(SYS_timer_create, clock, &event, ret_timer) == 0 ? 0 : -errno;
+}
+
+/*
+ * When the timer expires first.  The kernel looks at it with each of its own ticks only, half of
+ * such a tick later on average: as much is taken off.
+ */
+static uint64_t phase_ns(uint64_t period_ns)
+{
+    struct timespec tick = {0};
+    uint64_t phase = 1 + random_number() % period_ns, late;
+
+    clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+    late = (uint64_t)tick.tv_nsec / 2;
+    return phase > late ? phase - late : 1;
+}
+
+static void set(int32_t timer, uint64_t period_ns)
+{
+    struct itimerspec time = {.it_interval = span(period_ns)};
+
+    if (period_ns)
+        time.it_value = span(phase_ns(period_ns));
+    syscall(SYS_timer_settime, timer, 0, &time, NULL);
+}
+
+static void drop(int32_t timer)
+{
+    syscall(SYS_timer_delete, timer);
+}
+
+/* ---- of threads with a block ---- */
+
+static void give(struct kiln_in_thread *thread, int32_t tid)
+{
+    uint32_t state = atomic_load(&thread->timer_state);
+    uint64_t period_ns = kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS);
+    uint32_t mine = (state & ~(uint32_t)STATES) + SERIAL + MAKING;
+    int32_t timer;
+
+    if ((state & STATES) != NONE || period_ns == 0 || tid == 0)
+        return;
+    if (!atomic_compare_exchange_strong(&thread->timer_state, &state, mine))
+        return;
+    if (make(tid, KILN_IN_TICK_OWN, &timer) < 0) {
+        kiln_in_lost_anywhere(KILN_IN_LOST_THREADS, 1);
+        atomic_compare_exchange_strong(&thread->timer_state, &mine, mine - MAKING + NONE);
+        return;
+    }
+    thread->timer = timer;
+    set(timer, period_ns);
+    if (!atomic_compare_exchange_strong(&thread->timer_state, &mine, mine - MAKING + MADE))
+        drop(timer);
+}
+
+bool kiln_in_timer_has(struct kiln_in_thread *thread)
+{
+    return (atomic_load(&thread->timer_state) & STATES) == MADE;
+}
+
+void kiln_in_timer_begin(struct kiln_in_thread *thread)
+{
+    uint32_t state = atomic_load(&thread->timer_state) & STATES;
+
+    if (state == NONE)
+        give(thread, atomic_load(&thread->tid));
+    else if (state == MADE)
+        set(thread->timer, kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS));
+}
+
+void kiln_in_timer_end(struct kiln_in_thread *thread)
+{
+    uint32_t state = atomic_load(&thread->timer_state);
+    int32_t timer;
+
+    do
+        timer = thread->timer;
+    while (!atomic_compare_exchange_strong(&thread->timer_state, &state,
+                                           (state & ~(uint32_t)STATES) + SERIAL + NONE));
+    if ((state & STATES) == MADE)
+        drop(timer);
+}
+
+static void set_again(struct kiln_in_thread *thread, void *arg)
+{
+    (void)arg;
+    if (kiln_in_timer_has(thread))
+        set(thread->timer, kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS));
+}
+
+void kiln_in_timer_set(uint64_t period_ns, uint64_t loop_period_ns)
+{
+    if (atomic_load(&period_of_all) == period_ns && atomic_load(&period_of_loops) == loop_period_ns)
+        return;
+    atomic_store(&period_of_all, period_ns);
+    atomic_store(&period_of_loops, loop_period_ns);
+    kiln_in_threads_each(set_again, NULL);
+    for (uint32_t i = 0; i < n_found; i++)
+        set(found[i].timer, period_ns);
+    if (period_ns || loop_period_ns)
+        kiln_in_timer_scan();
+}
+
+/* ---- of all threads ---- */
+
+/* Threads by their ids: with a block, and whether it has a timer. */
+struct known {
+    int32_t tids[KILN_IN_THREADS_MAX];
+    struct kiln_in_thread *threads[KILN_IN_THREADS_MAX];
+    uint32_t n;
+};
+static struct known known;
+
+static int by_tid(const void *a, const void *b)
+{
+    const struct kiln_in_thread *const *x = a, *const *y = b;
+    int32_t left = atomic_load(&(*x)->tid), right = atomic_load(&(*y)->tid);
+
+    return (left > right) - (left < right);
+}
+
+static void note(struct kiln_in_thread *thread, void *arg)
+{
+    struct known *k = arg;
+
+    if (atomic_load(&thread->tid) && k->n < KILN_IN_THREADS_MAX)
+        k->threads[k->n++] = thread;
+}
+
+static void look_at_known(void)
+{
+    known.n = 0;
+    kiln_in_threads_each(note, &known);
+    qsort(known.threads, known.n, sizeof(known.threads[0]), by_tid);
+    for (uint32_t i = 0; i < known.n; i++)
+        known.tids[i] = atomic_load(&known.threads[i]->tid);
+}
+
+static struct kiln_in_thread *find_known(int32_t tid)
+{
+    uint32_t low = 0, high = known.n;
+
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+
+        if (known.tids[middle] < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < known.n && known.tids[low] == tid ? known.threads[low] : NULL;
+}
+
+/* A thread that blocks the signal would have it pending for ever. */
+static bool blocks(int32_t tid)
+{
+    char path[64], text[4096];
+    const char *at;
+    uint64_t mask;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    at = strstr(text, "SigBlk:");
+    mask = at ? strtoull(at + strlen("SigBlk:"), NULL, 16) : UINT64_MAX;
+    return kiln_in_signal_now() == 0 || mask >> (kiln_in_signal_now() - 1) & 1;
+}
+
+static bool can_take(int32_t tid)
+{
+    return !kiln_in_thread_id_is_ours(tid) && !blocks(tid);
+}
+
+static void look_at(int32_t tid)
+{
+    struct kiln_in_thread *thread = find_known(tid);
+    int32_t timer;
+
+    if (thread) {
+        if ((atomic_load(&thread->timer_state) & STATES) == NONE && can_take(tid))
+            give(thread, tid);
+        return;
+    }
+    for (uint32_t i = 0; i < n_found; i++)
+        if (found[i].tid == tid)
+            return;
+    if (n_found < FOUND_MAX && kiln_in_timer_period_ns(false) && can_take(tid) &&
+        make(tid, KILN_IN_TICK_FOUND, &timer) == 0) {
+        set(timer, kiln_in_timer_period_ns(false));
+        found[n_found++] = (struct found){tid, timer};
+    }
+}
+
+/* Those that are gone, or have one of their own by now. */
+static void look_at_found(void)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n_found; i++) {
+        struct kiln_in_thread *thread = find_known(found[i].tid);
+        bool has_own = thread && kiln_in_timer_has(thread);
+
+        if (has_own || (syscall(SYS_tgkill, getpid(), found[i].tid, 0) != 0 && errno == ESRCH))
+            drop(found[i].timer);
+        else
+            found[kept++] = found[i];
+    }
+    n_found = kept;
+}
+
+void kiln_in_timer_scan(void)
+{
+    DIR *folder;
+    const struct dirent *entry;
+
+    if (!kiln_in_timer_period_ns(true))
+        return;
+    folder = opendir("/proc/self/task");
+    if (!folder)
+        return;
+    look_at_known();
+    while ((entry = readdir(folder)))
+        if (entry->d_name[0] != '.')
+            look_at((int32_t)strtol(entry->d_name, NULL, 10));
+    closedir(folder);
+    look_at_found();
+}
+
+static void take_away(struct kiln_in_thread *thread, void *arg)
+{
+    (void)arg;
+    kiln_in_timer_end(thread);
+}
+
+void kiln_in_timer_renew(void)
+{
+    kiln_in_threads_each(take_away, NULL);
+    for (uint32_t i = 0; i < n_found; i++)
+        drop(found[i].timer);
+    n_found = 0;
+    kiln_in_timer_scan();
+}
+
+/* Threads' own ones are forgotten with their blocks. */
+void kiln_in_timer_forked(void)
+{
+    n_found = 0;
+}
