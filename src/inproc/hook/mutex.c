@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mutexes.  Whether one is taken is seen at its first word, which the C library has used as a futex
+ * at all times:
+ *
+ *   0                nobody has it
+ *   1                somebody has it
+ *   2                and others may wait
+ *   thread's id      who has it, of robust and priority inheriting ones; bit 31: others wait
+ *
+ * The word is only looked at.  Whatever it says, the real function is called and its answer given:
+ * what recursive, error checking, robust and priority inheriting ones do is theirs.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inproc/hook/lock.h"
+#include "inproc/thread/line.h"
+#include "inproc/thread/thread.h"
+
+static int word_of(const pthread_mutex_t *lock)
+{
+    return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
+}
+
+static bool is_waited_for(const pthread_mutex_t *lock)
+{
+    int word = word_of(lock);
+
+    return word == 2 || word < 0;
+}
+
+/* Somebody else has it, and somebody wants to know. */
+static inline bool is_taken(const pthread_mutex_t *lock)
+{
+    const struct kiln_in_thread *thread;
+
+    if (!KILN_IN_RARELY(word_of(lock) != 0))
+        return false;
+    thread = kiln_in_line.thread;
+    if (!thread)
+        return kiln_in_is_running();
+    return __atomic_load_n(&lock->__data.__owner, __ATOMIC_RELAXED) !=
+           atomic_load_explicit(&thread->tid, memory_order_relaxed);
+}
+
+KILN_IN_LOCK_HOOK(pthread_mutex_lock, mutex_lock, (pthread_mutex_t * lock), (lock), is_taken(lock),
+                  KILN_IN_STAY_MUTEX)
+KILN_IN_LOCK_HOOK(pthread_mutex_timedlock, mutex_timedlock,
+                  (pthread_mutex_t * lock, const struct timespec *until), (lock, until),
+                  is_taken(lock), KILN_IN_STAY_MUTEX)
+KILN_IN_LOCK_HOOK(pthread_mutex_clocklock, mutex_clocklock,
+                  (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until),
+                  (lock, clock, until), is_taken(lock), KILN_IN_STAY_MUTEX)
+
+static KILN_IN_SLOW int unlock_waited(pthread_mutex_t *lock)
+{
+    uint64_t waited_ns = kiln_in_holder_settle(lock);
+    int answer = kiln_in_next_thread.mutex_unlock(lock);
+
+    if (answer == 0 && waited_ns)
+        kiln_in_holder_tell(waited_ns, KILN_IN_STAY_MUTEX);
+    return answer;
+}
+
+KILN_IN_HOOK int pthread_mutex_unlock(pthread_mutex_t *lock)
+{
+    if (KILN_IN_RARELY(is_waited_for(lock)))
+        return unlock_waited(lock);
+    return kiln_in_next_thread.mutex_unlock(lock);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each pointer leads to a function that looks all of them up and calls on, so that hooks need not
+ * ask whether that was done.  Looking up twice at a time finds the same twice.
+ *
+ * The results are stored in a loop, never returned: a compiler that jumps to dlsym() instead of
+ * calling it would make the loader search behind whoever called us.
+ */
+#include "inproc/hook/next_thread.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+struct name {
+    const char *name, *version;
+};
+
+static const struct name names[] = {
+#define X(member, name, version, parameters, arguments) {#name, version},
+    KILN_IN_NEXT_THREAD_MAP(X)
+#undef X
+};
+enum { N_NAMES = sizeof(names) / sizeof(names[0]) };
+
+_Static_assert(sizeof(struct kiln_in_next_thread) == N_NAMES * sizeof(void *),
+               "a pointer for each name");
+
+static void look_up(void)
+{
+    void **pointers = (void **)&kiln_in_next_thread;
+
+    for (size_t i = 0; i < N_NAMES; i++) {
+        void *found = NULL;
+
+        if (names[i].version)
+            found = dlvsym(RTLD_NEXT, names[i].name, names[i].version);
+        if (!found)
+            found = dlsym(RTLD_NEXT, names[i].name);
+        if (found)
+            __atomic_store_n(&pointers[i], found, __ATOMIC_RELAXED);
+    }
+}
+
+#define X(member, name, version, parameters, arguments)                                            \
+    static int first_##member parameters                                                           \
+    {                                                                                              \
+        look_up();                                                                                 \
+        return kiln_in_next_thread.member arguments;                                               \
+    }
+KILN_IN_NEXT_THREAD_MAP(X)
+#undef X
+
+/* Before main(), and not from a handler that came first. */
+static __attribute__((constructor)) void look_up_early(void)
+{
+    look_up();
+}
+
+struct kiln_in_next_thread kiln_in_next_thread = {
+#define X(member, name, version, parameters, arguments) .member = first_##member,
+    KILN_IN_NEXT_THREAD_MAP(X)
+#undef X
+};
