@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files_int - names of files, and which of them go (files_rotate.c).
+ *
+ * Threads: one owner at a time.
+ */
+#ifndef KILN_INPROC_OUT_FILES_INT_H
+#define KILN_INPROC_OUT_FILES_INT_H
+
+#include "inproc/out/files.h"
+
+enum { KILN_IN_FILES_PATH = 1024 };
+
+/* "2026-03-01T12:00:00.250Z", or for the name of a file "20260301T120000.250Z". */
+void kiln_in_files_time(uint64_t unix_ns, bool bare, char ret_text[40]);
+
+/* The path of a file without its ending.  -ENAMETOOLONG. */
+KILN_CHECK int kiln_in_files_stem(const struct kiln_in_files *files, const struct kiln_batch *part,
+                                  struct kiln_str kind, char ret_stem[KILN_IN_FILES_PATH]);
+
+/* False: there is none. */
+bool kiln_in_files_remove_oldest(struct kiln_in_files *files);
+/* Removes the oldest until no more are there than may be. */
+void kiln_in_files_rotate(struct kiln_in_files *files);
+
+#endif /* KILN_INPROC_OUT_FILES_INT_H */

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which files are ours is told by their names, and how old they are by when they were written; the
+ * JSON goes with its profile.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "inproc/out/files_int.h"
+
+enum { SERVICE_MAX = 64, SCAN_MAX = 100000, REMOVED_AT_ONCE = 64 };
+
+static const char prefix[] = "kiln-", ending[] = ".pb.gz";
+
+/* ---- names ---- */
+
+void kiln_in_files_time(uint64_t unix_ns, bool bare, char ret_text[40])
+{
+    time_t seconds = (time_t)(unix_ns / KILN_NS_PER_S);
+    struct tm tm;
+
+    if (!gmtime_r(&seconds, &tm))
+        tm = (struct tm){.tm_mday = 1, .tm_year = 70};
+    snprintf(ret_text, 40,
+             bare ? "%04d%02d%02dT%02d%02d%02d.%03uZ" : "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ",
+             (tm.tm_year + 1900) % 10000, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+             tm.tm_sec, (unsigned)(unix_ns / KILN_NS_PER_MS % 1000));
+}
+
+/* Letters, digits and a few signs; whatever else becomes an underscore. */
+static void put_word(struct kiln_str text, char *to, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.len && n < size - 1; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+
+        to[n] = isalnum(c) || (n && strchr("._+", c)) ? (char)c : '_';
+        n++;
+    }
+    to[n] = '\0';
+}
+
+int kiln_in_files_stem(const struct kiln_in_files *files, const struct kiln_batch *part,
+                       struct kiln_str kind, char ret_stem[KILN_IN_FILES_PATH])
+{
+    const struct kiln_profile *first = &part->profiles[0];
+    struct kiln_str service =
+        kiln_set_text(part, part->resources[0].attrs, KILN_STR("service.name"));
+    char who[SERVICE_MAX], what[SERVICE_MAX], when[40];
+    int n;
+
+    put_word(service.len ? service : KILN_STR("unknown"), who, sizeof(who));
+    put_word(kind, what, sizeof(what));
+    kiln_in_files_time(first->time_ns + first->duration_ns, true, when);
+    n = snprintf(ret_stem, KILN_IN_FILES_PATH, "%s/%s%s-%s-%s-%d-%llu", files->folder, prefix, who,
+                 what, when, (int)getpid(), (unsigned long long)files->windows);
+    return n < 0 || n > KILN_IN_FILES_PATH - 16 ? -ENAMETOOLONG : 0;
+}
+
+/* ---- rotation ---- */
+
+struct census {
+    uint32_t n;
+    uint64_t bytes;
+    struct timespec oldest_at;
+    char oldest[256]; /* its name; "": none */
+};
+
+static bool is_ours(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n < 256 && n > sizeof(prefix) + sizeof(ending) &&
+           strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
+           strcmp(name + n - (sizeof(ending) - 1), ending) == 0;
+}
+
+static bool is_older(const struct timespec *a, const char *a_name, const struct census *than)
+{
+    if (!than->oldest[0] || a->tv_sec != than->oldest_at.tv_sec)
+        return !than->oldest[0] || a->tv_sec < than->oldest_at.tv_sec;
+    if (a->tv_nsec != than->oldest_at.tv_nsec)
+        return a->tv_nsec < than->oldest_at.tv_nsec;
+    return strcmp(a_name, than->oldest) < 0;
+}
+
+static int take_census(const char *folder, struct census *ret)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    uint32_t seen = 0;
+
+    *ret = (struct census){0};
+    if (!dir)
+        return -errno;
+    while (seen++ < SCAN_MAX && (entry = readdir(dir))) {
+        struct stat st;
+
+        if (!is_ours(entry->d_name) ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISREG(st.st_mode))
+            continue;
+        ret->n++;
+        ret->bytes += (uint64_t)st.st_size;
+        if (is_older(&st.st_mtim, entry->d_name, ret)) {
+            ret->oldest_at = st.st_mtim;
+            snprintf(ret->oldest, sizeof(ret->oldest), "%s", entry->d_name);
+        }
+    }
+    closedir(dir);
+    return 0;
+}
+
+static bool remove_both(struct kiln_in_files *files, const char *name)
+{
+    char path[KILN_IN_FILES_PATH + 300];
+    int n = snprintf(path, sizeof(path), "%s/%s", files->folder, name);
+
+    if (n < 0 || (size_t)n >= sizeof(path) || unlink(path) < 0)
+        return false;
+    snprintf(path + n - (sizeof(ending) - 1), sizeof(ending), ".json");
+    (void)unlink(path);
+    files->removed++;
+    return true;
+}
+
+bool kiln_in_files_remove_oldest(struct kiln_in_files *files)
+{
+    struct census census;
+
+    return take_census(files->folder, &census) == 0 && census.oldest[0] &&
+           remove_both(files, census.oldest);
+}
+
+void kiln_in_files_rotate(struct kiln_in_files *files)
+{
+    uint32_t most = files->files_max ? files->files_max : KILN_IN_FILES_MAX;
+    uint64_t bytes = files->bytes_max ? files->bytes_max : KILN_IN_FILES_BYTES;
+    struct census census;
+
+    for (int i = 0; i < REMOVED_AT_ONCE; i++) {
+        if (take_census(files->folder, &census) < 0 ||
+            (census.n <= most && census.bytes <= bytes) || !census.oldest[0] ||
+            !remove_both(files, census.oldest))
+            return;
+    }
+}

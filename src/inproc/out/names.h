@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names - names for a batch that has addresses alone, from the files that are mapped here: .symtab,
+ * .dynsym, mini-debuginfo, the vDSO in memory; and for code that was made at run time from
+ * /tmp/perf-PID.map, as V8 and others write it.  Demangled; no lines.
+ *
+ * One file at a time is read, and closed again: its table takes KILN_IN_NAMES_TABLE bytes at most
+ * (of a larger one a part is there), that of a perf-map, which stays, KILN_IN_NAMES_MAP.  Answers
+ * are kept by file and address in KILN_IN_NAMES_KEPT bytes, so that in the steady state nothing is
+ * read.
+ *
+ * Threads: from any of our own; one at a time works, others wait.
+ */
+#ifndef KILN_INPROC_OUT_NAMES_H
+#define KILN_INPROC_OUT_NAMES_H
+
+#include "base/err.h"
+#include "core/batch.h"
+
+enum {
+    KILN_IN_NAMES_TABLE = 24 << 20,
+    KILN_IN_NAMES_MAP = 8 << 20,
+    KILN_IN_NAMES_KEPT = 2 << 20,
+};
+
+/* Gives every location without a function the one it is in, where that can be found. */
+KILN_CHECK int kiln_in_names_fill(struct kiln_batch *batch, struct kiln_batch **ret_named,
+                                  struct kiln_err *err);
+
+/* The same for what no file with a build id has: the vDSO, code that was made at run time. */
+KILN_CHECK int kiln_in_names_fill_rest(struct kiln_batch *batch, struct kiln_batch **ret_named,
+                                       struct kiln_err *err);
+
+/* In a forked child: what is known is forgotten, whoever was at work. */
+void kiln_in_names_forked(void);
+
+#endif /* KILN_INPROC_OUT_NAMES_H */
