@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop: [0] of what is polled is the word to stop, [1] the listener, then connections in the
+ * order of their places.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/socket.h"
+#include "inproc/pprof/server_int.h"
+#include "inproc/thread/helper.h"
+
+#define RETRY_NS       (100 * KILN_NS_PER_MS)
+#define PATIENCE_NS    KILN_NS_PER_S /* with a request that comes slowly, where others wait */
+#define ACCEPTS_A_TURN 16
+
+struct polled {
+    struct pollfd fds[2 + KILN_IN_CONNS];
+    uint32_t slots[2 + KILN_IN_CONNS];
+    nfds_t n;
+};
+
+/* ---- accepting ---- */
+
+static void put_conn(struct kiln_in_server *server, uint32_t slot, struct kiln_in_conn *conn)
+{
+    server->conns[slot] = conn;
+    atomic_store(&server->fds[slot], conn ? conn->fd : -1);
+}
+
+static void drop_conn(struct kiln_in_server *server, uint32_t slot)
+{
+    struct kiln_in_conn *conn = server->conns[slot];
+
+    put_conn(server, slot, NULL);
+    kiln_in_conn_free(server, conn);
+}
+
+/* How much it is in the way: 0 where it has to be let be. */
+static uint64_t idleness(const struct kiln_in_conn *conn, uint64_t now_ns)
+{
+    uint64_t age_ns = now_ns - conn->since_ns;
+
+    if (conn->state == KILN_IN_CONN_DRAIN || (conn->state == KILN_IN_CONN_READ && conn->idle))
+        return age_ns + UINT64_MAX / 2;
+    return conn->state == KILN_IN_CONN_READ && age_ns > PATIENCE_NS ? age_ns : 0;
+}
+
+/* A free place, made where there is none but somebody idles; KILN_IN_CONNS: none. */
+static uint32_t find_slot(struct kiln_in_server *server)
+{
+    uint64_t now_ns = kiln_clock_mono_ns(), most = 0;
+    uint32_t best = KILN_IN_CONNS;
+
+    for (uint32_t i = 0; i < KILN_IN_CONNS; i++) {
+        uint64_t idle;
+
+        if (!server->conns[i])
+            return i;
+        idle = idleness(server->conns[i], now_ns);
+        if (idle > most) {
+            most = idle;
+            best = i;
+        }
+    }
+    if (best < KILN_IN_CONNS)
+        drop_conn(server, best);
+    return best;
+}
+
+static void turn_away(int fd)
+{
+    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nX-Go-Pprof: 1\r\n"
+                               "Content-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\n"
+                               "Connection: close\r\nContent-Length: 26\r\n\r\n"
+                               "too many clients are here\n";
+
+    if (send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+        shutdown(fd, SHUT_WR);
+    close(fd);
+}
+
+/* True: there may be another. */
+static bool accept_one(struct kiln_in_server *server)
+{
+    int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct kiln_in_conn *conn;
+    uint32_t slot;
+
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            server->accept_after_ns = kiln_clock_mono_ns() + RETRY_NS;
+        return errno == ECONNABORTED || errno == EINTR;
+    }
+    slot = find_slot(server);
+    if (slot == KILN_IN_CONNS) {
+        turn_away(fd);
+        return true;
+    }
+    conn = kiln_in_conn_open(fd);
+    if (conn)
+        put_conn(server, slot, conn);
+    return conn != NULL;
+}
+
+/* ---- the loop ---- */
+
+static void add_polled(struct polled *polled, uint32_t slot, int fd, short events)
+{
+    polled->slots[polled->n] = slot;
+    polled->fds[polled->n++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+/* Fills what to poll; the time until the nearest deadline. */
+static int prepare(struct kiln_in_server *server, struct polled *polled)
+{
+    uint64_t now_ns = kiln_clock_mono_ns(), next_ns = UINT64_MAX, ms;
+    bool pauses = server->accept_after_ns > now_ns;
+
+    polled->n = 0;
+    add_polled(polled, 0, server->wake, POLLIN);
+    add_polled(polled, 0, pauses ? -1 : server->listener, POLLIN);
+    if (pauses)
+        next_ns = server->accept_after_ns;
+    for (uint32_t i = 0; i < KILN_IN_CONNS; i++) {
+        const struct kiln_in_conn *conn = server->conns[i];
+
+        if (!conn)
+            continue;
+        add_polled(polled, i, conn->fd, kiln_in_conn_wants(conn));
+        if (conn->deadline_ns < next_ns)
+            next_ns = conn->deadline_ns;
+    }
+    if (next_ns == UINT64_MAX)
+        return -1;
+    ms = next_ns > now_ns ? (next_ns - now_ns + KILN_NS_PER_MS - 1) / KILN_NS_PER_MS : 0;
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static void run_conn(struct kiln_in_server *server, uint32_t slot, short events)
+{
+    struct kiln_in_conn *conn = server->conns[slot];
+
+    bool late = conn->deadline_ns <= kiln_clock_mono_ns();
+
+    if (events || late)
+        kiln_in_conn_run(server, conn, late ? 0 : events);
+    if (conn->state == KILN_IN_CONN_OVER)
+        drop_conn(server, slot);
+}
+
+static void *run(void *arg)
+{
+    struct kiln_in_server *server = arg;
+    struct polled polled;
+
+    while (!atomic_load(&server->stop)) {
+        int timeout = prepare(server, &polled);
+
+        if (poll(polled.fds, polled.n, timeout) < 0 && errno != EINTR && errno != ENOMEM)
+            break;
+        for (nfds_t i = 2; i < polled.n; i++)
+            run_conn(server, polled.slots[i], polled.fds[i].revents);
+        if (polled.fds[1].revents)
+            for (int i = 0; i < ACCEPTS_A_TURN && accept_one(server); i++)
+                ;
+    }
+    for (uint32_t i = 0; i < KILN_IN_CONNS; i++)
+        if (server->conns[i])
+            drop_conn(server, i);
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+void kiln_in_server_unlink(struct kiln_in_server *server)
+{
+    if (server->unix_path)
+        unlink(server->unix_path);
+    kiln_free(server->unix_path);
+    server->unix_path = NULL;
+}
+
+static void free_server(struct kiln_in_server *server)
+{
+    if (server->listener >= 0)
+        close(server->listener);
+    if (server->listener >= 0)
+        kiln_in_server_unlink(server);
+    if (server->wake >= 0)
+        close(server->wake);
+    kiln_free(server->unix_path);
+    kiln_free(server);
+}
+
+static int copy_path(struct kiln_in_server *server, const char *path)
+{
+    server->unix_path = kiln_malloc(strlen(path) + 1);
+    if (!server->unix_path)
+        return -ENOMEM;
+    memcpy(server->unix_path, path, strlen(path) + 1);
+    return 0;
+}
+
+/* The host as it was written, or the loopback, with the port that it became. */
+static void note_address(struct kiln_in_server *server, const char *address)
+{
+    const char *colon = strrchr(address, ':');
+
+    if (strncmp(address, "unix:", 5) == 0)
+        snprintf(server->address, sizeof(server->address), "%s", address);
+    else
+        snprintf(server->address, sizeof(server->address), "%.*s:%u",
+                 colon == address ? 9 : (int)(colon - address),
+                 colon == address ? "127.0.0.1" : address,
+                 (unsigned)kiln_socket_port(server->listener));
+}
+
+static int open_server(struct kiln_in_server *server, const struct kiln_in_server_opts *opts,
+                       struct kiln_err *err)
+{
+    struct kiln_socket_opts how = {.address = opts->address, .loopback = true, .unix_mode = 0600};
+    int r = kiln_socket_listen(&how, &server->listener, err);
+
+    if (r < 0)
+        return r;
+    note_address(server, opts->address);
+    if (strncmp(opts->address, "unix:", 5) == 0)
+        r = copy_path(server, opts->address + 5);
+    server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (r == 0 && server->wake < 0)
+        r = -errno;
+    if (r == 0)
+        r = kiln_in_helper_start("kiln-pprof", run, server, &server->thread);
+    return r < 0 ? kiln_err_set(err, r, opts->address, "%s", kiln_err_text(r)) : 0;
+}
+
+int kiln_in_server_start(const struct kiln_in_server_opts *opts, struct kiln_in_server **ret_server,
+                         struct kiln_err *err)
+{
+    struct kiln_in_server *server = kiln_calloc(1, sizeof(*server));
+    int r;
+
+    if (!server)
+        return kiln_err_set(err, -ENOMEM, opts->address, "%s", kiln_err_text(-ENOMEM));
+    server->pages = opts->pages;
+    server->listener = server->wake = -1;
+    for (uint32_t i = 0; i < KILN_IN_CONNS; i++)
+        atomic_init(&server->fds[i], -1);
+    r = open_server(server, opts, err);
+    if (r < 0) {
+        free_server(server);
+        return r;
+    }
+    *ret_server = server;
+    return 0;
+}
+
+void kiln_in_server_stop(struct kiln_in_server *server)
+{
+    uint64_t one = 1;
+
+    atomic_store(&server->stop, true);
+    if (write(server->wake, &one, sizeof(one)) < 0 && errno != EAGAIN)
+        return;
+    pthread_join(server->thread, NULL);
+    free_server(server);
+}
+
+const char *kiln_in_server_address(const struct kiln_in_server *server)
+{
+    return server->address;
+}
+
+void kiln_in_server_forked(struct kiln_in_server *server)
+{
+    close(server->listener);
+    close(server->wake);
+    for (uint32_t i = 0; i < KILN_IN_CONNS; i++) {
+        int fd = atomic_load(&server->fds[i]);
+
+        if (fd >= 0)
+            close(fd);
+    }
+}
