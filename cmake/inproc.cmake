@@ -1,25 +1,105 @@
-# The library that programs link to tell of themselves (include/kiln.h): libkiln.so and libkiln.a, on libc alone.
-# What is exported: functions of the header, and the variable that agents look for.
+# The library that profiles programs from inside (include/kiln.h): libkiln.so to preload or link, libkiln.a to link.
+# Both hold the rooms they stand on, and nghttp2, libdeflate and the like, with hidden symbols, and need libc alone.
+# What is exported: functions of the header, the hooks, and the variable that agents look for.
+#
+# kiln_inproc is the same without the hooks, for tests: with sanitizers, and the allocator stays who it is.
 include(CheckCCompilerFlag)
-file(GLOB INPROC_SOURCES CONFIGURE_DEPENDS src/inproc/*.c)
+file(GLOB_RECURSE INPROC_SOURCES CONFIGURE_DEPENDS src/inproc/*.c)
+set(INPROC_TEST_SOURCES ${INPROC_SOURCES})
+list(FILTER INPROC_TEST_SOURCES EXCLUDE REGEX "/inproc/(hook/|preload)")
+file(GLOB next CONFIGURE_DEPENDS src/inproc/hook/next*.c)
+list(APPEND INPROC_TEST_SOURCES ${next})
 check_c_compiler_flag(-mtls-dialect=gnu2 KILN_HAS_TLS_DESCRIPTORS)
 find_package(Threads REQUIRED)
 
-add_library(kiln_inproc STATIC ${INPROC_SOURCES})
-add_library(kiln_inproc_shared SHARED ${INPROC_SOURCES})
-foreach(library kiln_inproc kiln_inproc_shared)
-  set_target_properties(${library} PROPERTIES OUTPUT_NAME kiln POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(${library} PUBLIC include)
-  target_link_libraries(${library} PRIVATE kiln_options Threads::Threads)
+# Programs that load it have no sanitizer of their own, so that the rooms are needed once more without.
+set(INPROC_ROOMS kiln_symbol kiln_core)
+if(KILN_SANITIZE OR KILN_FUZZ)
+  set(INPROC_ROOMS kiln_symbol_plain kiln_core_plain)
+  add_library(kiln_core_plain STATIC ${KILN_SOURCES})
+  kiln_embed(kiln_core_plain src/codec/assets/palette.css src/codec/assets/flamegraph.css
+    src/codec/assets/flamegraph.js src/codec/assets/callgraph.css src/codec/assets/callgraph.js)
+  add_library(kiln_symbol_plain STATIC ${SYMBOL_SOURCES})
+  foreach(room ${INPROC_ROOMS})
+    target_include_directories(${room} PUBLIC src)
+    target_link_libraries(${room} PRIVATE kiln_options)
+    target_compile_options(${room} PRIVATE -fno-sanitize=all -ffunction-sections -fdata-sections)
+    set_target_properties(${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endforeach()
+endif()
+
+function(kiln_inproc_library library)
+  set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${library} PUBLIC include PRIVATE src)
+  target_compile_options(${library} PRIVATE -fno-omit-frame-pointer -ffunction-sections -fdata-sections)
   if(KILN_HAS_TLS_DESCRIPTORS)
     target_compile_options(${library} PRIVATE -mtls-dialect=gnu2)
   endif()
-endforeach()
-set_target_properties(kiln_inproc_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
-# Programs that load it have no sanitizer of their own.
-target_compile_options(kiln_inproc_shared PRIVATE -fno-sanitize=all)
-target_link_options(kiln_inproc_shared PRIVATE -fno-sanitize=all -Wl,-z,defs)
+endfunction()
 
-install(TARGETS kiln_inproc kiln_inproc_shared
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+add_library(kiln_inproc STATIC ${INPROC_TEST_SOURCES})
+kiln_inproc_library(kiln_inproc)
+target_link_libraries(kiln_inproc PUBLIC kiln_symbol kiln_core PkgConfig::SERVER_DEPS Threads::Threads)
+
+list(REMOVE_ITEM INPROC_SOURCES ${CMAKE_SOURCE_DIR}/src/inproc/preload.c ${CMAKE_SOURCE_DIR}/src/inproc/hook/operators.c)
+add_library(kiln_inproc_objects OBJECT ${INPROC_SOURCES})
+kiln_inproc_library(kiln_inproc_objects)
+target_link_libraries(kiln_inproc_objects PRIVATE kiln_options)
+target_compile_options(kiln_inproc_objects PRIVATE -fno-sanitize=all)
+
+# Only a preload has a constructor, and it comes last: those of the rooms have run when it starts them.
+add_library(kiln_inproc_constructor OBJECT src/inproc/preload.c)
+kiln_inproc_library(kiln_inproc_constructor)
+target_link_libraries(kiln_inproc_constructor PRIVATE kiln_options)
+target_compile_options(kiln_inproc_constructor PRIVATE -fno-sanitize=all)
+set(INPROC_ARCHIVES)
+foreach(room ${INPROC_ROOMS})
+  list(APPEND INPROC_ARCHIVES $<TARGET_FILE:${room}>)
+endforeach()
+# nghttp2's archive refers to stderr (a table's statistics, which nobody prints) as only programs may: it gets another name.
+find_library(NGHTTP2_ARCHIVE NAMES libnghttp2.a REQUIRED)
+add_custom_command(OUTPUT libnghttp2_inproc.a
+  COMMAND ${CMAKE_OBJCOPY} --redefine-sym stderr=kiln_in_no_stream ${NGHTTP2_ARCHIVE} libnghttp2_inproc.a
+  DEPENDS ${NGHTTP2_ARCHIVE} VERBATIM COMMENT "Adapting libnghttp2.a")
+add_custom_target(kiln_inproc_nghttp2 DEPENDS libnghttp2_inproc.a)
+set(INPROC_OTHERS ${CMAKE_BINARY_DIR}/libnghttp2_inproc.a -ldeflate -lzstd -llzma -lz -liberty)
+function(kiln_inproc_preload library)
+  add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:kiln_inproc_objects>)
+  kiln_inproc_library(${library})
+  target_compile_options(${library} PRIVATE -fno-sanitize=all)
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME kiln VERSION ${PROJECT_VERSION} SOVERSION 0
+    LINKER_LANGUAGE C)
+  target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
+    -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed)
+  target_link_libraries(${library} PRIVATE kiln_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
+    $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads)
+  add_dependencies(${library} ${INPROC_ROOMS} kiln_inproc_nghttp2)
+endfunction()
+kiln_inproc_preload(kiln_inproc_shared)
+
+# new/libkiln.so: the same with operators new and delete, for C++ programs whose allocator has its own (jemalloc, tcmalloc).
+kiln_inproc_preload(kiln_inproc_new src/inproc/hook/operators.c)
+set_target_properties(kiln_inproc_new PROPERTIES LIBRARY_OUTPUT_DIRECTORY new)
+
+# libkiln.a: what is needed of all that, as one object; only what libkiln.so exports has a name in it.
+add_custom_command(OUTPUT libkiln.a
+  COMMAND ${CMAKE_SOURCE_DIR}/cmake/join.sh $<TARGET_FILE:kiln_inproc_shared> libkiln.a
+    ${CMAKE_C_COMPILER} -nostdlib -fno-sanitize=all -r -o kiln.o $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ARCHIVES}
+    -Wl,-Bstatic ${INPROC_OTHERS}
+  DEPENDS $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ROOMS} kiln_inproc_shared ${CMAKE_SOURCE_DIR}/cmake/join.sh
+  COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining libkiln.a")
+add_custom_target(kiln_inproc_archive ALL DEPENDS libkiln.a)
+
+# libkiln-context.a: spans and who the process is, alone, on any libc, for static executables.
+add_library(kiln_context STATIC src/inproc/context.c src/inproc/span.c)
+kiln_inproc_library(kiln_context)
+target_link_libraries(kiln_context PRIVATE kiln_options)
+target_compile_options(kiln_context PRIVATE -fno-sanitize=all)
+set_target_properties(kiln_context PROPERTIES OUTPUT_NAME kiln-context)
+install(TARGETS kiln_context ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+install(TARGETS kiln_inproc_shared
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS kiln_inproc_new LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/kiln/new)
+install(FILES ${CMAKE_BINARY_DIR}/libkiln.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES include/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

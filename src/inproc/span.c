@@ -89,3 +89,17 @@ void kiln_span_clear(void)
 {
     show(NULL);
 }
+
+struct kiln_span *kiln_span_attach(struct kiln_span *spans)
+{
+    struct kiln_span *before = innermost;
+
+    innermost = spans;
+    show(spans);
+    return before;
+}
+
+struct kiln_span *kiln_span_detach(void)
+{
+    return kiln_span_attach(NULL);
+}

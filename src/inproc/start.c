@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts start in the order of the table and stop in the reverse one.
+ *
+ * A fork leaves the child with the thread that forked: each part forgets what others were doing,
+ * and nothing is sampled.  Most children execute another program or end soon; one that is still
+ * there after a moment starts all parts again in its next slow path, where it is known that no lock
+ * of the allocator is held (kiln_in_revive).
+ *
+ * At the end of the process what was sampled is sent, as far as that takes no longer than it may;
+ * nothing is freed, because destructors of others go on allocating.
+ */
+#include "inproc/start.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "inproc/aside.h"
+#include "inproc/clock.h"
+#include "inproc/environment.h"
+#include "inproc/keep/keep_int.h"
+#include "inproc/labels.h"
+#include "inproc/options.h"
+#include "inproc/thread/line.h"
+#include "inproc/thread/thread.h"
+
+#define CHILD_WAITS_NS ((uint64_t)100 * 1000000)
+
+struct kiln_in_settings kiln_in_settings = {.depth = 128};
+
+#define PART(name)                                                                                 \
+    {                                                                                              \
+        kiln_in_##name##_start, kiln_in_##name##_stop, kiln_in_##name##_forked                     \
+    }
+static const struct part {
+    int (*start)(void);
+    void (*stop)(void), (*forked)(void);
+} parts[] = {
+    PART(unwind), PART(alloc), PART(lock), PART(threads), PART(wait),
+    PART(loop),   PART(keep),  PART(cpu),  PART(out),     PART(pprof),
+};
+enum {
+    PARTS = sizeof(parts) / sizeof(parts[0]),
+    FIRST_THAT_LOOKS = 7 /* samples are taken from here on */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static enum { STOPPED, WAITS /* to be enabled */, RUNS } state;
+static bool by_preload, paused, switched_off;
+static uint32_t started; /* a bit for each part */
+static uint64_t forked_ns;
+
+/* ---- parts ---- */
+
+static void start_parts(void)
+{
+    started = 0;
+    state = RUNS;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        if (i == FIRST_THAT_LOOKS)
+            atomic_store(&kiln_in_on, KILN_IN_ON);
+        if (parts[i].start && parts[i].start() == 0)
+            started |= 1u << i;
+    }
+}
+
+static void stop_parts(void)
+{
+    atomic_store(&kiln_in_on, KILN_IN_OFF);
+    for (uint32_t i = PARTS; i-- > 0;) {
+        if ((started & 1u << i) && parts[i].stop)
+            parts[i].stop();
+    }
+    started = 0;
+    state = STOPPED;
+}
+
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+    kiln_in_hush();
+    kiln_in_keep_before_fork();
+}
+
+static void after_fork(void)
+{
+    kiln_in_keep_after_fork();
+    kiln_in_unhush();
+}
+
+static void in_child(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    lock = fresh;
+    kiln_in_blocks_forked();
+    kiln_in_labels_forked();
+    for (uint32_t i = 0; i < PARTS; i++) {
+        if (parts[i].forked)
+            parts[i].forked();
+    }
+    started = 0;
+    forked_ns = kiln_in_now_ns();
+    if (state == RUNS)
+        atomic_store(&kiln_in_on, paused ? KILN_IN_OFF : KILN_IN_FORKED);
+    kiln_in_unhush();
+}
+
+bool kiln_in_revive(void)
+{
+    if (kiln_in_now_ns() - forked_ns < CHILD_WAITS_NS || pthread_mutex_trylock(&lock) != 0)
+        return false;
+    if (atomic_load(&kiln_in_on) == KILN_IN_FORKED)
+        start_parts();
+    pthread_mutex_unlock(&lock);
+    return atomic_load(&kiln_in_on) == KILN_IN_ON;
+}
+
+/* ---- starting ---- */
+
+static void publish(void)
+{
+    kiln_context_publish(kiln_in_settings.attributes, kiln_in_settings.n_attributes);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}
+
+/* Whether it begins with a pause: the operator's word, for whoever enables it later. */
+static bool is_delayed(void)
+{
+    bool enabled = true;
+
+    kiln_in_env_flag("ENABLE_PROFILING", &enabled);
+    return !enabled;
+}
+
+static int start(const struct kiln_options *options)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const char *why = kiln_in_aside();
+
+    if (why) {
+        kiln_in_say(true, "stands aside: %s", why);
+        return -EPERM;
+    }
+    if (kiln_in_is_forbidden())
+        return -EPERM;
+    if (options && (options->profiles & KILN_PROFILE_NONE))
+        return 0;
+    kiln_in_options_fill(options, &kiln_in_settings);
+    kiln_in_threads_init(kiln_in_settings.seed);
+    pthread_once(&once, watch_forks);
+    publish();
+    paused = false;
+    state = WAITS;
+    if (!is_delayed())
+        start_parts();
+    return 0;
+}
+
+void kiln_in_start_preloaded(void)
+{
+    kiln_in_hush();
+    pthread_mutex_lock(&lock);
+    by_preload = start(NULL) == 0;
+    pthread_mutex_unlock(&lock);
+    kiln_in_unhush();
+}
+
+int kiln_start(const struct kiln_options *options)
+{
+    int r = -EALREADY;
+
+    kiln_in_hush();
+    pthread_mutex_lock(&lock);
+    if (state != STOPPED && by_preload)
+        stop_parts();
+    by_preload = false;
+    if (state == STOPPED)
+        r = start(options);
+    pthread_mutex_unlock(&lock);
+    kiln_in_unhush();
+    return r;
+}
+
+/* ---- stopping, pausing, flushing ---- */
+
+int kiln_flush(uint32_t timeout_ms)
+{
+    int r = 0;
+
+    kiln_in_hush();
+    if (state == RUNS && kiln_in_out_flush)
+        r = kiln_in_out_flush(timeout_ms);
+    kiln_in_unhush();
+    return r;
+}
+
+void kiln_stop(void)
+{
+    kiln_flush(kiln_in_settings.exit_ms);
+    kiln_in_hush();
+    pthread_mutex_lock(&lock);
+    if (state == RUNS)
+        stop_parts();
+    state = STOPPED;
+    pthread_mutex_unlock(&lock);
+    kiln_in_unhush();
+}
+
+/* Timers stop with the keeper's next turn. */
+static void pause_now(bool on)
+{
+    paused = on;
+    atomic_store(&kiln_in_on, on ? KILN_IN_OFF : KILN_IN_ON);
+}
+
+void kiln_set_enabled(bool enabled)
+{
+    kiln_in_hush();
+    pthread_mutex_lock(&lock);
+    if (state == WAITS && enabled && !kiln_in_is_forbidden())
+        start_parts();
+    else if (state == RUNS && !switched_off)
+        pause_now(!enabled);
+    pthread_mutex_unlock(&lock);
+    kiln_in_unhush();
+}
+
+bool kiln_is_enabled(void)
+{
+    return atomic_load(&kiln_in_on) != KILN_IN_OFF;
+}
+
+/* Whoever has the lock may be waiting for the keeper, who asks. */
+void kiln_in_start_watch(void)
+{
+    bool off = kiln_in_is_forbidden();
+
+    if (off == switched_off || pthread_mutex_trylock(&lock) != 0)
+        return;
+    if (off && !paused)
+        switched_off = true;
+    if (switched_off)
+        pause_now(off);
+    switched_off = off && switched_off;
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    if (state != RUNS || !started)
+        return;
+    kiln_flush(kiln_in_settings.exit_ms);
+    atomic_store(&kiln_in_on, KILN_IN_OFF);
+}
