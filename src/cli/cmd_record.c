@@ -22,7 +22,9 @@
 #include "cli/commands.h"
 #include "cli/host_settings.h"
 #include "cli/output.h"
+#include "cli/preload.h"
 #include "cli/record.h"
+#include "cli/record_inside.h"
 #include "cli/report.h"
 #include "cli/tape.h"
 
@@ -220,7 +222,7 @@ static int hold_command(struct run *run, struct kiln_err *err)
 
     if (!command->n)
         return 0;
-    r = kiln_launch_hold(&run->rec.launch, (char *const *)command->items,
+    r = kiln_launch_hold(&run->rec.launch, (char *const *)command->items, NULL,
                          run->cli->args.record.user, err);
     if (r < 0)
         return r;
@@ -456,7 +458,8 @@ static int run_record(struct kiln_cli *cli)
                 !(cli->args.operands.n && isatty(STDOUT_FILENO));
     code = check(&run);
     if (code == KILN_EXIT_WELL)
-        code = record(&run);
+        code = kiln_record_is_inside(cli) ? kiln_record_inside(cli, &run.rec, run.format)
+                                          : record(&run);
     done(&run);
     return code;
 }
@@ -469,6 +472,14 @@ static const struct kiln_option options[] = {
              "where threads wait, and for what, in place of what the processors do"),
     KILN_OPT("wall", 0, KILN_OPT_FLAG, record.wall, NULL,
              "both: what the processors do, and where threads wait"),
+    KILN_OPT("alloc", 0, KILN_OPT_FLAG, record.alloc, NULL,
+             "what COMMAND allocates, from inside: libkiln is put in front of it"),
+    KILN_OPT("heap", 0, KILN_OPT_FLAG, record.heap, NULL,
+             "the same for what of it is still in use when the recording ends"),
+    KILN_OPT("lock", 0, KILN_OPT_FLAG, record.lock, NULL,
+             "the same for waits for locks, and who held them"),
+    KILN_OPT("follow", 'f', KILN_OPT_FLAG, preload.follow, NULL,
+             "with these three: the children of COMMAND too"),
     KILN_OPT("user", 'u', KILN_OPT_TEXT, record.user, "USER",
              "run the command as this user (whoever you are: root, through sudo)"),
     KILN_OPT(
@@ -505,12 +516,18 @@ const struct kiln_command kiln_cmd_record = {
         "root, unless --user says who. The recording ends with it, with Ctrl-C, which the command "
         "gets too, or after --duration, when the command is asked to end (SIGTERM). The exit "
         "status is that of the recording; the summary says how the command ended.\n\n"
-        "Needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel "
+        "--alloc, --heap and --lock look from inside, as `kiln run` does, and then at nothing "
+        "else: any program that is linked with the C library, without a change, and without a "
+        "privilege. Several of them go into one file.\n\n"
+        "All else needs root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a "
+        "kernel "
         "from 6.1 on with BTF.",
-    .groups = {&group, &kiln_group_whom, &kiln_group_sampling},
+    .groups = {&group, &kiln_group_whom, &kiln_group_sampling, &kiln_group_inside},
     .examples = {{"kiln record -o /tmp/xz.pb.gz -- xz -k9c build/kiln >/dev/null", "one program"},
                  {"kiln record -d 10s -a -o /tmp/host.svg", "the whole host, as a flame graph"},
-                 {"kiln record -d 10s -p 4711 -F 499", "a process that runs, in more detail"}},
+                 {"kiln record -d 10s -p 4711 -F 499", "a process that runs, in more detail"},
+                 {"kiln record --alloc -o /tmp/sort.svg -- sort README.md >/dev/null",
+                  "what a program allocates"}},
     .defaults = {.silent_losses = true},
     .run = run_record,
 };

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/edit.h"
+#include "cli/name_here.h"
 #include "core/redact.h"
 #include "core/relabel.h"
 #include "core/remap.h"
 #include "symbol/demangle.h"
 
-#define RULES_BYTES_MAX ((size_t)1 << 20)
+#define RULES_BYTES_MAX  ((size_t)1 << 20)
+#define LINES_TIMEOUT_NS (60 * KILN_NS_PER_S)
 
 static void swap(struct kiln_batch **batch, struct kiln_batch *edited)
 {
@@ -54,6 +57,17 @@ static int rename_all(const struct kiln_cli *cli, const char *path, struct kiln_
         return kiln_cli_fail(path, &err);
     }
     swap(batch, edited);
+    return KILN_EXIT_WELL;
+}
+
+/* ---- lines ---- */
+
+static int name_here(const char *path, struct kiln_batch **batch)
+{
+    struct kiln_err err = {0};
+
+    if (kiln_name_here(batch, LINES_TIMEOUT_NS, &err) < 0)
+        return kiln_cli_fail(path, &err);
     return KILN_EXIT_WELL;
 }
 
@@ -131,9 +145,9 @@ static int redact(const struct kiln_cli *cli, const char *path, struct kiln_batc
 
 int kiln_edit(const struct kiln_cli *cli, const char *path, struct kiln_batch **batch)
 {
-    int code = KILN_EXIT_WELL;
+    int code = cli->args.resolve_here ? name_here(path, batch) : KILN_EXIT_WELL;
 
-    if (cli->args.names != KILN_NAMES_GIVEN)
+    if (code == 0 && cli->args.names != KILN_NAMES_GIVEN)
         code = rename_all(cli, path, batch);
     if (code == 0 && (cli->args.relabel.n || cli->args.trim_path.n))
         code = relabel(cli, path, batch);

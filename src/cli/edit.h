@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edit - what --names, --relabel, --trim-path and --redact do to an input before anybody looks at
- * it.
+ * edit - what --resolve, --names, --relabel, --trim-path and --redact do to an input before anybody
+ * looks at it.
  *
  * Threads: only the main thread.
  */

@@ -21,6 +21,9 @@ static const struct kiln_option input_options[] = {
      .value = "REVISION",
      .choices = revisions,
      .text = "read OTLP as this revision instead of finding it out"},
+    KILN_OPT("resolve", 0, KILN_OPT_FLAG, resolve_here, NULL,
+             "lines, inlined functions and names that the input lacks, from the programs on this "
+             "host as far as they are the same"),
     KILN_OPT_OF("names", names, name_forms, "FORM",
                 "what functions are called: given (as the input says), or by what the linker calls "
                 "them: short, full (with parameters and all template arguments) or linker"),

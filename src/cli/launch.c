@@ -30,7 +30,8 @@ static int become(const struct passwd *user)
     return 0;
 }
 
-static _Noreturn void be_child(int go, int told, char *const *argv, const struct passwd *user)
+static _Noreturn void be_child(int go, int told, const struct kiln_launch *launch,
+                               const struct passwd *user)
 {
     sigset_t none;
     char byte;
@@ -42,7 +43,7 @@ static _Noreturn void be_child(int go, int told, char *const *argv, const struct
     if (read(go, &byte, 1) != 1)
         _exit(127);
     if (error == 0) {
-        execvp(argv[0], argv);
+        execvpe(launch->argv[0], launch->argv, launch->env ? launch->env : environ);
         error = errno;
     }
     _exit(write(told, &error, sizeof(error)) == sizeof(error) ? 127 : 126);
@@ -58,7 +59,7 @@ static int find_user(const char *name, const struct passwd **ret_user, struct ki
     return 0;
 }
 
-static int fork_held(struct kiln_launch *launch, char *const *argv, const struct passwd *user)
+static int fork_held(struct kiln_launch *launch, const struct passwd *user)
 {
     int go[2], told[2];
 
@@ -72,7 +73,7 @@ static int fork_held(struct kiln_launch *launch, char *const *argv, const struct
     launch->pid = fork();
     if (launch->pid == 0) {
         close(go[1]);
-        be_child(go[0], told[1], argv, user);
+        be_child(go[0], told[1], launch, user);
     }
     close(go[0]);
     close(told[1]);
@@ -81,16 +82,17 @@ static int fork_held(struct kiln_launch *launch, char *const *argv, const struct
     return launch->pid < 0 ? -EAGAIN : 0;
 }
 
-int kiln_launch_hold(struct kiln_launch *launch, char *const *argv, const char *user,
-                     struct kiln_err *err)
+int kiln_launch_hold(struct kiln_launch *launch, char *const *argv, char *const *env,
+                     const char *user, struct kiln_err *err)
 {
     const struct passwd *who;
     int r = find_user(user, &who, err);
 
     if (r < 0)
         return r;
-    *launch = (struct kiln_launch){.name = argv[0], .pidfd = -1, .go = -1, .told = -1};
-    r = fork_held(launch, argv, who);
+    *launch = (struct kiln_launch){
+        .name = argv[0], .argv = argv, .env = env, .pidfd = -1, .go = -1, .told = -1};
+    r = fork_held(launch, who);
     if (r == 0) {
         launch->pidfd = (int)syscall(SYS_pidfd_open, launch->pid, 0);
         r = launch->pidfd < 0 ? -errno : 0;

@@ -348,6 +348,8 @@ void kiln_args_done(struct kiln_args *args)
         &args->server.symbols_path_flag,
         &args->server.debuginfod_flag,
         &args->resolve.debug_dirs,
+        &args->preload.headers,
+        &args->preload.attributes,
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(lists); i++)

@@ -36,6 +36,7 @@ struct kiln_args {
     /* input */
     uint32_t from; /* enum kiln_format */
     const char *otlp_revision;
+    bool resolve_here;
     uint32_t names; /* enum kiln_name_form */
     struct kiln_list relabel;
     struct kiln_list trim_path;
@@ -140,7 +141,18 @@ struct kiln_args {
         uint64_t duration_ns; /* 0: until something ends it */
         bool all, quiet;
         bool off_cpu, wall;
+        bool alloc, heap, lock; /* from inside */
     } record;
+    /* run, and record through the library */
+    struct {
+        const char *library, *profiles, *service;
+        const char *endpoint, *protocol, *socket, *out_dir, *pprof;
+        struct kiln_list headers, attributes;
+        uint32_t cpu_hz, depth;
+        uint64_t alloc_bytes, interval_ns, cpu_window_ns, cpu_every_ns, heap_every_ns;
+        double backoff; /* percent */
+        bool follow, show, quiet;
+    } preload;
     /* live */
     struct {
         uint32_t pane, mode; /* enums of cli/live.h */

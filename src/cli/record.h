@@ -7,6 +7,7 @@
 #ifndef KILN_CLI_RECORD_H
 #define KILN_CLI_RECORD_H
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "core/batch.h"
@@ -40,5 +41,9 @@ void kiln_record_progress(const struct kiln_recording *rec, uint64_t now_ns);
 /* What there is to say at the end: for people, and as one line of JSON for programs. */
 void kiln_record_summary(const struct kiln_recording *rec, struct kiln_buf *out);
 void kiln_record_summary_json(const struct kiln_recording *rec, struct kiln_buf *out);
+
+/* What both end with: the command, the file, and what to do with it. */
+void kiln_record_put_end(const struct kiln_recording *rec, struct kiln_buf *out);
+void kiln_record_put_end_json(const struct kiln_recording *rec, struct kiln_json_out *w);
 
 #endif /* KILN_CLI_RECORD_H */

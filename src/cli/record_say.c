@@ -148,15 +148,8 @@ static void put_next(const struct kiln_recording *rec, struct kiln_buf *out)
     kiln_buf_printf(out, " -o %s.svg\n", rec->name);
 }
 
-void kiln_record_summary(const struct kiln_recording *rec, struct kiln_buf *out)
+void kiln_record_put_end(const struct kiln_recording *rec, struct kiln_buf *out)
 {
-    kiln_buf_printf(out, "recorded %s for %.1f s at %u Hz: ", rec->name,
-                    seconds(rec, rec->ended_ns), rec->hz);
-    kiln_report_count(out, (double)rec->status.samples, "sample");
-    kiln_buf_printf(out, " of %u process%s", rec->processes, rec->processes == 1 ? "" : "es");
-    kiln_buf_puts(out, rec->end == KILN_RECORD_GONE ? ", until it was gone\n" : "\n");
-    put_stacks(&rec->status, out);
-    put_lost(rec, out);
     if (rec->launch.pid) {
         kiln_buf_puts(out, "  command  ");
         kiln_cli_put_safe(out, kiln_str_of(rec->launch.name));
@@ -166,6 +159,18 @@ void kiln_record_summary(const struct kiln_recording *rec, struct kiln_buf *out)
     }
     put_written(rec, out);
     put_next(rec, out);
+}
+
+void kiln_record_summary(const struct kiln_recording *rec, struct kiln_buf *out)
+{
+    kiln_buf_printf(out, "recorded %s for %.1f s at %u Hz: ", rec->name,
+                    seconds(rec, rec->ended_ns), rec->hz);
+    kiln_report_count(out, (double)rec->status.samples, "sample");
+    kiln_buf_printf(out, " of %u process%s", rec->processes, rec->processes == 1 ? "" : "es");
+    kiln_buf_puts(out, rec->end == KILN_RECORD_GONE ? ", until it was gone\n" : "\n");
+    put_stacks(&rec->status, out);
+    put_lost(rec, out);
+    kiln_record_put_end(rec, out);
 }
 
 /* ---- at the end, for programs ---- */
@@ -200,6 +205,14 @@ static void put_ends_json(struct kiln_json_out *w, const struct kiln_end_tally *
     kiln_json_end_object(w);
 }
 
+void kiln_record_put_end_json(const struct kiln_recording *rec, struct kiln_json_out *w)
+{
+    if (rec->launch.pid)
+        put_command(w, &rec->launch);
+    kiln_json_put_name(w, "file");
+    kiln_json_put_str(w, kiln_str_of(rec->path));
+}
+
 void kiln_record_summary_json(const struct kiln_recording *rec, struct kiln_buf *out)
 {
     static const char *const ends[] = {"time", "command", "gone", "signal"};
@@ -224,10 +237,7 @@ void kiln_record_summary_json(const struct kiln_recording *rec, struct kiln_buf 
     put_ends_json(&w, &status->ends);
     put_u64(&w, "names_asked", status->names_asked);
     put_u64(&w, "names_missing", status->names_missing);
-    if (rec->launch.pid)
-        put_command(&w, &rec->launch);
-    kiln_json_put_name(&w, "file");
-    kiln_json_put_str(&w, kiln_str_of(rec->path));
+    kiln_record_put_end_json(rec, &w);
     kiln_json_end_object(&w);
     kiln_buf_putc(out, '\n');
 }

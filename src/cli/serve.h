@@ -89,8 +89,9 @@ struct kiln_serve {
     _Atomic uint64_t fleet_due_ns;  /* monotonic: when it is looked at next */
     struct kiln_querier *querier;
     struct kiln_kept *kept;
-    struct kiln_sources *sources; /* NULL: none are configured */
-    struct kiln_depot *depot;     /* debug files */
+    struct kiln_sources *sources;   /* NULL: none are configured */
+    struct kiln_depot *depot;       /* debug files */
+    struct kiln_local_files *local; /* of processes on this host */
     struct kiln_naming *naming;
     struct kiln_texts *texts; /* sources embedded in them */
     struct kiln_api api;

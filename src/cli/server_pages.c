@@ -5,8 +5,12 @@
 #include <errno.h>
 
 #include "cli/daemon.h"
+#include "cli/host_sampled.h"
 #include "cli/serve.h"
+#include "naming/local.h"
 #include "net/problem.h"
+
+enum { SELF_MAX = 4096 };
 
 static void reply_health(struct kiln_request *request)
 {
@@ -38,6 +42,34 @@ static void reply_metrics(struct kiln_request *request)
     kiln_daemon_reply_metrics(request, serve->metrics);
 }
 
+/* A program with libkiln inside asks; nobody else is told anything of processes. */
+static void reply_self(struct kiln_request *request)
+{
+    struct kiln_serve *serve = request->context;
+    struct kiln_json_out w;
+    struct kiln_buf text;
+    bool runs;
+
+    if (!request->peer.local) {
+        kiln_problem_reply(request, 404, "", "only processes on this host are told, by the socket");
+        return;
+    }
+    pthread_mutex_lock(&serve->host_lock);
+    runs = serve->host != NULL;
+    pthread_mutex_unlock(&serve->host_lock);
+    kiln_buf_init(&text, SELF_MAX);
+    kiln_json_out_init(&w, &text, 0);
+    kiln_json_put_object(&w);
+    kiln_host_sampled_put(&w, runs ? &serve->plan.opts : NULL, request->peer.pid);
+    kiln_json_put_name(&w, "names");
+    kiln_json_put_bool(&w, kiln_local_files_can(request->peer.pid));
+    kiln_json_end_object(&w);
+    kiln_request_reply(request, &(struct kiln_reply){.status = text.error ? 503 : 200,
+                                                     .content_type = "application/json",
+                                                     .body = kiln_buf_str(&text)});
+    kiln_buf_done(&text);
+}
+
 static int add(struct kiln_router *router, const struct kiln_route *routes, uint32_t n,
                struct kiln_serve *serve)
 {
@@ -58,6 +90,7 @@ int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *router)
     static const struct kiln_route routes[] = {
         {.method = "GET", .path = "/healthz", .handler = reply_health},
         {.method = "GET", .path = "/ready", .handler = reply_ready},
+        {.method = "GET", .path = "/v1/self", .handler = reply_self},
         {.method = "GET", .path = "/metrics", .handler = reply_metrics, .access = KILN_ACCESS_SELF},
     };
 

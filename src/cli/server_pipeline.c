@@ -9,6 +9,7 @@
 
 #include "cli/rules.h"
 #include "cli/serve.h"
+#include "naming/local.h"
 #include "pipeline/receivers/scrape.h"
 #include "store/exporter.h"
 
@@ -72,6 +73,12 @@ static int make_scraper(struct kiln_serve *serve, struct kiln_err *err)
     return kiln_scraper_new(&opts, &serve->scraper, err);
 }
 
+/* Who sends over the socket is on this host, and so are its files. */
+static void note_local(void *context, const struct kiln_peer *peer, const struct kiln_batch *batch)
+{
+    kiln_local_files_note(context, peer->pid, batch);
+}
+
 int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_receivers_opts opts = {
@@ -80,9 +87,12 @@ int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err)
         .content_max = (size_t)serve->config->set.body_max,
         .metrics = serve->metrics,
         .log = serve->log,
+        .local = note_local,
     };
     int r = kiln_store_exporter_new(serve->engine, &serve->exporter);
 
+    if (r == 0)
+        r = kiln_local_files_new(&serve->local);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     r = make_redaction(serve, err);
@@ -90,6 +100,7 @@ int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err)
         return r;
     serve->entry = serve->redaction ? serve->redaction : serve->exporter;
     opts.next = serve->entry;
+    opts.local_context = serve->local;
     r = kiln_receivers_new(&opts, &serve->receivers);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
@@ -103,4 +114,5 @@ void kiln_serve_pipeline_done(struct kiln_serve *serve)
     kiln_redact_processor_free(serve->redaction);
     kiln_redact_free(serve->rules);
     kiln_store_exporter_free(serve->exporter);
+    kiln_local_files_free(serve->local);
 }

@@ -35,14 +35,22 @@ static int keep(struct kiln_tape *tape, struct kiln_batch *batch, struct kiln_er
     return 0;
 }
 
+int kiln_tape_add(struct kiln_tape *tape, struct kiln_batch *batch, struct kiln_err *err)
+{
+    int r;
+
+    pthread_mutex_lock(&tape->lock);
+    r = keep(tape, batch, err);
+    pthread_mutex_unlock(&tape->lock);
+    return r;
+}
+
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct kiln_tape *tape = (struct kiln_tape *)consumer;
     struct kiln_outcome outcome = {0};
 
-    pthread_mutex_lock(&tape->lock);
-    outcome.code = keep(tape, delivery->batch, &outcome.err);
-    pthread_mutex_unlock(&tape->lock);
+    outcome.code = kiln_tape_add(tape, delivery->batch, &outcome.err);
     kiln_delivery_end(delivery, &outcome);
 }
 

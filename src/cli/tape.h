@@ -28,6 +28,10 @@ struct kiln_tape {
 void kiln_tape_init(struct kiln_tape *tape);
 void kiln_tape_done(struct kiln_tape *tape);
 
+/* As if it had been delivered; the batch stays the caller's too. */
+KILN_CHECK int kiln_tape_add(struct kiln_tape *tape, struct kiln_batch *batch,
+                             struct kiln_err *err);
+
 /* Everything as one batch, the caller's; NULL in *ret_batch: nothing came. */
 KILN_CHECK int kiln_tape_take(struct kiln_tape *tape, struct kiln_batch **ret_batch,
                               struct kiln_err *err);

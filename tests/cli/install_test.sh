@@ -7,13 +7,13 @@ trap 'rm -rf "$tmp"' EXIT
 
 DESTDIR=$tmp cmake --install "${KILN_BUILD_DIR:-build}" --prefix /usr >/dev/null
 "$tmp/usr/bin/kiln" version | grep -q '^kiln '
-for page in kiln kiln-top kiln-convert kiln-server kiln-agent kiln-config; do
+for page in kiln kiln-top kiln-convert kiln-server kiln-agent kiln-config kiln-run; do
     mandoc -Tlint -Werror "$tmp/usr/share/man/man1/$page.1"
 done
 bash -n "$tmp/usr/share/bash-completion/completions/kiln"
 zsh -n "$tmp/usr/share/zsh/site-functions/_kiln"
 "$tmp/usr/bin/kiln" config --config "$tmp/usr/share/doc/kiln/kiln.yaml" >/dev/null
-library=$(dirname "$(find "$tmp/usr" -name libkiln.so)")
+library=$(dirname "$(find "$tmp/usr" -name libkiln.so -not -path "*/kiln/new/*")")
 cat >"$tmp/program.c" <<'END'
 #include <kiln.h>
 int main(void)
@@ -26,7 +26,33 @@ int main(void)
 END
 cc -I"$tmp/usr/include" -o "$tmp/shared" "$tmp/program.c" -L"$library" -lkiln -Wl,-rpath,"$library"
 "$tmp/shared"
-[[ $(nm -D --defined-only "$library/libkiln.so" | grep -cv ' kiln_\| otel_thread_ctx_v1$') == 0 ]]
+# What it exports is its interface, and functions in front of those of libc (and of a later one).
+exported() { nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u; }
+libc=$(cc -print-file-name=libc.so.6)
+[[ -z $(exported "$library/libkiln.so" | grep -v '^kiln_[^i]\|^kiln_is_enabled$\|^otel_thread_ctx_v1$\|^free_.*sized$' |
+    comm -23 - <(exported "$libc")) ]]
+# As other builds find it: pkg-config, and find_package() of CMake.
+export PKG_CONFIG_SYSROOT_DIR=$tmp PKG_CONFIG_LIBDIR=$library/pkgconfig
+read -ra flags <<<"$(pkg-config --cflags --libs kiln)"
+cc -o "$tmp/by-pkg-config" "$tmp/program.c" "${flags[@]}" -Wl,-rpath,"$library"
+"$tmp/by-pkg-config"
+read -ra flags <<<"$(pkg-config --cflags --libs --static kiln)"
+cc -o "$tmp/static" "$tmp/program.c" "${flags[@]/-lkiln/-l:libkiln.a}"
+"$tmp/static"
+cat >"$tmp/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(program LANGUAGES C)
+find_package(kiln 0.1 REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE kiln::kiln)
+add_executable(program_static program.c)
+target_link_libraries(program_static PRIVATE kiln::static)
+END
+cmake -S "$tmp" -B "$tmp/build" -DCMAKE_PREFIX_PATH="$tmp/usr" >/dev/null
+cmake --build "$tmp/build" >/dev/null
+"$tmp/build/program" && "$tmp/build/program_static"
+# The program that was installed finds the library that was.
+(cd "$tmp" && env -u LD_PRELOAD "$tmp/usr/bin/kiln" run --show -- ls) | grep -q "^LD_PRELOAD='$library/libkiln.so.0'"
 if command -v systemd-analyze >/dev/null; then
     for unit in kiln kiln-agent; do
         sed "s,^ExecStart=kiln,ExecStart=$tmp/usr/bin/kiln," "$tmp/usr/lib/systemd/system/$unit.service" >"$tmp/$unit.service"

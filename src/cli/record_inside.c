@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library writes a file every two seconds into a folder of ours, and a last one when the
+ * program ends; they are taken out as they come.  A program that is killed leaves what it had
+ * written until then.
+ */
+#include "cli/record_inside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/harvest.h"
+#include "cli/name_here.h"
+#include "cli/output.h"
+#include "cli/preload.h"
+#include "cli/report.h"
+
+enum { EXPORT_MS = 2000, TICK_MS = 500, SAMPLES_RATE = 2000 };
+#define LINES_NS (20 * KILN_NS_PER_S)
+
+struct inside {
+    struct kiln_cli *cli;
+    struct kiln_recording *rec;
+    struct kiln_environment env;
+    struct kiln_harvest harvest;
+    int signals;
+};
+
+static uint32_t wanted_of(const struct kiln_cli *cli)
+{
+    return (cli->args.record.alloc ? KILN_HARVEST_ALLOC : 0) |
+           (cli->args.record.heap ? KILN_HARVEST_HEAP : 0) |
+           (cli->args.record.lock ? KILN_HARVEST_LOCK : 0);
+}
+
+bool kiln_record_is_inside(const struct kiln_cli *cli)
+{
+    return wanted_of(cli) != 0;
+}
+
+/* ---- beginning ---- */
+
+/* Nothing but files, whatever the user's variables say. */
+static void set_variables(struct inside *in)
+{
+    static const char *const elsewhere[] = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "KILN_PPROF_LISTEN"};
+    uint32_t wanted = in->harvest.wanted;
+    char profiles[32] = "";
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(elsewhere); i++)
+        kiln_environment_set(&in->env, elsewhere[i], NULL);
+    snprintf(profiles, sizeof(profiles), "%s%s%s", wanted & KILN_HARVEST_ALLOC ? ",alloc" : "",
+             wanted & KILN_HARVEST_HEAP ? ",heap" : "", wanted & KILN_HARVEST_LOCK ? ",lock" : "");
+    kiln_environment_set(&in->env, "KILN_PROFILES", profiles + 1);
+    kiln_environment_set(&in->env, "KILN_SOCKET", "off");
+    kiln_environment_set(&in->env, "KILN_OUT_DIR", in->harvest.folder);
+    kiln_environment_set_u64(&in->env, "KILN_EXPORT_INTERVAL_MS", EXPORT_MS);
+    /* Whoever says how close to look wants that; else more than a service that always runs has. */
+    kiln_environment_set_u64(&in->env, "KILN_ALLOC_RATE",
+                             in->cli->args.preload.alloc_bytes ? 0 : SAMPLES_RATE);
+}
+
+static int watch_signals(struct inside *in, struct kiln_err *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    in->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return in->signals < 0 ? kiln_err_set(err, -errno, NULL, "%s", kiln_err_text(-errno)) : 0;
+}
+
+static int begin(struct inside *in, struct kiln_err *err)
+{
+    struct kiln_launch *launch = &in->rec->launch;
+    int r = watch_signals(in, err);
+
+    if (r == 0)
+        r = kiln_launch_hold(launch, (char *const *)in->cli->args.operands.items, in->env.items,
+                             in->cli->args.record.user, err);
+    /* Whoever the command runs as writes there. */
+    if (r == 0 && in->cli->args.record.user && chmod(in->harvest.folder, 01777) < 0)
+        r = kiln_err_set(err, -errno, in->harvest.folder, "%s", kiln_err_text(-errno));
+    if (r == 0)
+        r = kiln_launch_go(launch, err);
+    in->rec->began_ns = kiln_clock_mono_ns();
+    return r;
+}
+
+/* ---- until it is over ---- */
+
+/* A signal of the terminal reaches the command by itself. */
+static void pass_on(struct inside *in)
+{
+    struct signalfd_siginfo info;
+
+    if (read(in->signals, &info, sizeof(info)) == sizeof(info) && info.ssi_code != SI_KERNEL)
+        kill(in->rec->launch.pid, (int)info.ssi_signo);
+    in->rec->end = KILN_RECORD_SIGNAL;
+}
+
+/* After --duration the command is asked to end, and waited for. */
+static int wait_for_end(struct inside *in, struct kiln_err *err)
+{
+    struct kiln_recording *rec = in->rec;
+    struct pollfd fds[] = {{in->signals, POLLIN, 0}, {rec->launch.pidfd, POLLIN, 0}};
+    uint64_t length = in->cli->args.record.duration_ns;
+    uint64_t until = length ? rec->began_ns + length : UINT64_MAX;
+    int r = 0;
+
+    rec->end = KILN_RECORD_COMMAND;
+    while (r == 0 && !kiln_launch_ended(&rec->launch)) {
+        (void)poll(fds, KILN_ARRAY_LEN(fds), TICK_MS);
+        if (fds[0].revents & POLLIN)
+            pass_on(in);
+        if (kiln_clock_mono_ns() >= until) {
+            kill(rec->launch.pid, SIGTERM);
+            rec->end = KILN_RECORD_TIME;
+            until = UINT64_MAX;
+        }
+        r = kiln_harvest_gather(&in->harvest, err);
+    }
+    rec->ended_ns = kiln_clock_mono_ns();
+    return r < 0 ? r : kiln_harvest_gather(&in->harvest, err);
+}
+
+/* ---- what came of it ---- */
+
+static const struct {
+    const char *type, *text;
+} totals[] = {
+    {"alloc_space", "allocated"}, {"alloc_objects", NULL}, {"inuse_space", "in use at the end"},
+    {"inuse_objects", NULL},      {"delay", "waited for"}, {"contentions", NULL},
+};
+
+/* A wait is told twice: by who waited, and by who made him wait. */
+static bool is_holder(const struct kiln_batch *batch, const struct kiln_sample *sample)
+{
+    const struct kiln_attr *role = kiln_set_find(batch, sample->attrs, KILN_STR("kiln.lock.role"));
+
+    return role && role->value.kind == KILN_VALUE_STRING &&
+           kiln_str_eq(batch->dict.strings[role->value.str], KILN_STR("holder"));
+}
+
+static bool total_of(const struct kiln_batch *batch, const char *type, int64_t *ret_total,
+                     struct kiln_str *ret_unit)
+{
+    bool is_there = false;
+
+    *ret_total = 0;
+    for (uint32_t i = 0; i < batch->n_profiles; i++) {
+        const struct kiln_profile *p = &batch->profiles[i];
+
+        if (!kiln_str_eq(batch->dict.strings[p->sample_type.type], kiln_str_of(type)))
+            continue;
+        is_there = true;
+        *ret_unit = batch->dict.strings[p->sample_type.unit];
+        for (uint32_t j = p->first_sample; j < p->first_sample + p->n_samples; j++)
+            if (!is_holder(batch, &batch->samples[j]))
+                *ret_total += kiln_sample_total(batch, &batch->samples[j]);
+    }
+    return is_there;
+}
+
+static void put_totals(const struct kiln_batch *batch, struct kiln_buf *out)
+{
+    for (size_t i = 0; i < KILN_ARRAY_LEN(totals); i += 2) {
+        struct kiln_str unit;
+        int64_t value, count;
+
+        if (!total_of(batch, totals[i].type, &value, &unit))
+            continue;
+        kiln_buf_puts(out, "  ");
+        kiln_report_number(out, (double)value, unit);
+        kiln_buf_printf(out, " %s", totals[i].text);
+        if (total_of(batch, totals[i + 1].type, &count, &unit))
+            kiln_buf_printf(out, ", %" PRId64 " %s", count,
+                            strcmp(totals[i + 1].type, "contentions") == 0 ? "times" : "objects");
+        kiln_buf_putc(out, '\n');
+    }
+}
+
+static void say(struct inside *in, const struct kiln_batch *batch)
+{
+    struct kiln_recording *rec = in->rec;
+    struct kiln_buf text;
+
+    if (in->cli->args.record.quiet)
+        return;
+    kiln_buf_init(&text, 64 << 10);
+    kiln_buf_printf(&text, "recorded %s for %.1f s, from inside\n", rec->name,
+                    (double)(rec->ended_ns - rec->began_ns) / (double)KILN_NS_PER_S);
+    put_totals(batch, &text);
+    if (in->harvest.lost)
+        kiln_buf_printf(&text,
+                        "  %" PRIu64 " samples found no room and are missing (--alloc-bytes: more "
+                        "bytes, fewer samples)\n",
+                        in->harvest.lost);
+    kiln_record_put_end(rec, &text);
+    if (kiln_fd_write(STDERR_FILENO, kiln_buf_str(&text)) < 0)
+        errno = 0; /* nobody reads it */
+    kiln_buf_done(&text);
+}
+
+static void say_json(struct inside *in, const struct kiln_batch *batch)
+{
+    struct kiln_recording *rec = in->rec;
+    struct kiln_json_out w;
+
+    kiln_json_out_init(&w, &in->cli->out, 0);
+    kiln_json_put_object(&w);
+    kiln_json_put_name(&w, "recorded");
+    kiln_json_put_str(&w, kiln_str_of(rec->name));
+    kiln_json_put_name(&w, "seconds");
+    kiln_json_put_double(&w, (double)(rec->ended_ns - rec->began_ns) / (double)KILN_NS_PER_S);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(totals); i++) {
+        struct kiln_str unit;
+        int64_t value;
+
+        if (!total_of(batch, totals[i].type, &value, &unit))
+            continue;
+        kiln_json_put_name(&w, totals[i].type);
+        kiln_json_put_i64(&w, value);
+    }
+    kiln_json_put_name(&w, "lost");
+    kiln_json_put_u64(&w, in->harvest.lost);
+    kiln_record_put_end_json(rec, &w);
+    kiln_json_end_object(&w);
+    kiln_buf_putc(&in->cli->out, '\n');
+}
+
+static int nothing(const struct inside *in)
+{
+    struct kiln_err err = {0};
+    struct kiln_buf end;
+
+    kiln_buf_init(&end, 256);
+    kiln_launch_describe(&in->rec->launch, &end);
+    kiln_err_set(&err, -ENODATA, NULL,
+                 "no samples, nothing is written: %s had nothing of it, or ended before it told, "
+                 "and %.*s (smaller --alloc-bytes, or --follow for its children)",
+                 in->rec->name, (int)end.len, end.len ? end.ptr : "");
+    kiln_buf_done(&end);
+    return kiln_cli_fail(NULL, &err);
+}
+
+static int write_it(struct inside *in, enum kiln_format format)
+{
+    struct kiln_batch *batch = NULL;
+    struct kiln_err err = {0};
+    int code, r = kiln_harvest_take(&in->harvest, &batch, &err);
+
+    if (r == 0 && batch)
+        r = kiln_name_here(&batch, LINES_NS, &err);
+    if (r < 0) {
+        kiln_batch_unref(batch);
+        return kiln_cli_fail(NULL, &err);
+    }
+    if (!batch)
+        return nothing(in);
+    code = kiln_output_batch(in->cli, batch, format);
+    if (code == KILN_EXIT_WELL && in->cli->args.json)
+        say_json(in, batch);
+    else if (code == KILN_EXIT_WELL)
+        say(in, batch);
+    kiln_batch_unref(batch);
+    return code;
+}
+
+static int record(struct inside *in, enum kiln_format format)
+{
+    struct kiln_err err = {0};
+    int r = begin(in, &err);
+
+    if (r == 0)
+        r = wait_for_end(in, &err);
+    return r < 0 ? kiln_cli_fail(NULL, &err) : write_it(in, format);
+}
+
+int kiln_record_inside(struct kiln_cli *cli, struct kiln_recording *rec, enum kiln_format format)
+{
+    struct inside in = {.cli = cli, .rec = rec, .signals = -1};
+    struct kiln_program program;
+    struct kiln_err err = {0};
+    int code;
+
+    if (!cli->args.operands.n)
+        return kiln_cli_usage(cli->command, "--alloc, --heap and --lock are for a command that is "
+                                            "started (-- COMMAND)");
+    if (cli->args.record.off_cpu || cli->args.record.wall)
+        return kiln_cli_usage(cli->command, "look from inside (--alloc, --heap, --lock) or from "
+                                            "outside (--off-cpu, --wall): not both");
+    kiln_environment_init(&in.env);
+    code = kiln_preload_prepare(cli, &in.env, &program);
+    if (code == KILN_EXIT_WELL && kiln_harvest_open(&in.harvest, cli, wanted_of(cli), &err) < 0)
+        code = kiln_cli_fail(NULL, &err);
+    if (code == KILN_EXIT_WELL) {
+        set_variables(&in);
+        code = record(&in, format);
+    }
+    kiln_harvest_close(&in.harvest);
+    kiln_environment_done(&in.env);
+    if (in.signals >= 0)
+        close(in.signals);
+    return code;
+}
