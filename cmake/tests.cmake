@@ -17,10 +17,14 @@
 #   tests/host/x_test.c          a cmocka program           host/x
 #   tests/host/x_test.*          any executable             host/x
 #   tests/host/programs/x.*      what those look at         programs/x: cmake/programs.cmake
+#   tests/inproc/x_test.*        any executable             inproc/x
+#   tests/inproc/programs/x.*    what those preload into    inproc/x: cmake/inproc_programs.cmake
 #   tests/checks/x_test.*        checks of the sources      check/x
 #
 # A script finds the program in $KILN, the sources in $KILN_SOURCE_DIR, real captures, where there
 # are any, in $KILN_TEST_DATA, and the build in $KILN_BUILD_DIR.  It exits with 77 to skip, having said why.
+#
+# Tests in tests/inproc find libkiln in $LIBKILN and their programs in $KILN_BUILD_DIR/inproc.
 #
 # Tests in tests/host need the real kernel and the privilege to load BPF programs into it, and skip
 # where they have neither.  They run one at a time: each looks at all processors.
@@ -28,16 +32,20 @@ set(KILN_TEST_DATA "$ENV{KILN_TEST_DATA}")
 if(NOT KILN_TEST_DATA)
   set(KILN_TEST_DATA ${CMAKE_SOURCE_DIR}/../shared/data)
 endif()
+# Those that run one at a time begin first, then those that take long: short ones fill the gaps.
+set(KILN_COST_HOST 1000)
+set(KILN_COST_LONG 100)
 add_custom_target(unit_tests)
 add_custom_target(fuzz_tests)
 add_custom_target(fuzzers)
 add_custom_target(torture_tests)
 add_custom_target(host_tests)
 add_custom_target(interop_programs)
-add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests host_tests interop_programs)
+add_custom_target(inproc_programs)
+add_custom_target(tests DEPENDS unit_tests fuzz_tests torture_tests host_tests interop_programs inproc_programs)
 file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/cache)
 set(KILN_TEST_ENVIRONMENT CACHE_DIRECTORY=${CMAKE_BINARY_DIR}/cache KILN=${CMAKE_BINARY_DIR}/kiln KILN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
-  KILN_BUILD_DIR=${CMAKE_BINARY_DIR} KILN_TEST_DATA=${KILN_TEST_DATA})
+  KILN_BUILD_DIR=${CMAKE_BINARY_DIR} LIBKILN=$<TARGET_FILE:kiln_inproc_shared> KILN_TEST_DATA=${KILN_TEST_DATA})
 
 if(CMOCKA_FOUND)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
@@ -56,7 +64,7 @@ if(CMOCKA_FOUND)
     set_tests_properties(${name} PROPERTIES TIMEOUT 600)
     if(name MATCHES "^host/")
       add_dependencies(host_tests ${target})
-      set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK host
+      set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK host COST ${KILN_COST_HOST}
         ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
     else()
       add_dependencies(unit_tests ${target})
@@ -80,13 +88,13 @@ set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Wno-missing-p
 foreach(source ${sources})
   string(REGEX REPLACE "^.*/(.*)_fuzz\\.c$" "\\1" name ${source})
   add_executable(replay_${name} EXCLUDE_FROM_ALL ${source} fuzz/replay.c)
-  target_link_libraries(replay_${name} PRIVATE kiln_cli)
+  target_link_libraries(replay_${name} PRIVATE kiln_cli kiln_inproc)
   add_dependencies(fuzz_tests replay_${name})
   add_test(NAME fuzz/${name} COMMAND replay_${name} ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
   set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT 300)
   if(KILN_FUZZ)
     add_executable(fuzz_${name} EXCLUDE_FROM_ALL ${source})
-    target_link_libraries(fuzz_${name} PRIVATE kiln_cli)
+    target_link_libraries(fuzz_${name} PRIVATE kiln_cli kiln_inproc)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzzers fuzz_${name})
   endif()
@@ -107,7 +115,9 @@ function(kiln_add_scripts folder prefix)
     string(REGEX REPLACE "^.*/(.*)_test\\.[a-z]+$" "${prefix}/\\1" name ${script})
     kiln_add_script(${name} ${script})
     if(prefix STREQUAL "host")
-      set_tests_properties(${name} PROPERTIES RESOURCE_LOCK host)
+      set_tests_properties(${name} PROPERTIES RESOURCE_LOCK host COST ${KILN_COST_HOST})
+    elseif(NOT prefix MATCHES "^(cli|check)$")
+      set_tests_properties(${name} PROPERTIES COST ${KILN_COST_LONG})
     endif()
   endforeach()
 endfunction()
@@ -140,8 +150,9 @@ file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/browser/page/*.test.
 foreach(test ${tests})
   get_filename_component(name ${test} NAME_WE)
   kiln_add_script(browser/page_${name} ${CMAKE_SOURCE_DIR}/tests/browser/page/run.sh ${test})
+  set_tests_properties(browser/page_${name} PROPERTIES COST ${KILN_COST_LONG})
   if(name MATCHES "^host")
-    set_tests_properties(browser/page_${name} PROPERTIES RESOURCE_LOCK host)
+    set_tests_properties(browser/page_${name} PROPERTIES RESOURCE_LOCK host COST ${KILN_COST_HOST})
   endif()
 endforeach()
 kiln_add_script(web/types ${CMAKE_SOURCE_DIR}/web/node_modules/.bin/tsc --noEmit -p web)
@@ -151,4 +162,6 @@ kiln_add_scripts(tests/e2e e2e)
 kiln_add_scripts(tests/e2e/scenarios e2e)
 kiln_add_scripts(tests/checks check)
 kiln_add_scripts(tests/host host)
+kiln_add_scripts(tests/inproc inproc)
+include(cmake/inproc_programs.cmake)
 include(cmake/programs.cmake)

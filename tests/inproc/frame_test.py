@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""libkiln as a guest: how it starts, where it stays away, what its host's children see of it, and that what was
+sampled is in files when the program has ended."""
+import os
+import pathlib
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+KILN = os.environ.get("KILN", "build/kiln")
+SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
+LIBKILN = os.environ.get("LIBKILN", "build/libkiln.so")
+BUILD = pathlib.Path(os.environ.get("KILN_BUILD_DIR", "build"))
+PROGRAMS = BUILD / "inproc"
+
+
+def run(*command, preload=True, **variables):
+    """What a command prints, on both ends, under the library; it has to end well."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
+    variables = {"KILN_SOCKET": "/nowhere", "KILN_SEED": "1", "KILN_OFF_FILE": "/nowhere", **variables}
+    env = kept | {name: str(value) for name, value in variables.items()}
+    if preload:
+        env["LD_PRELOAD"] = LIBKILN
+    done = subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def top(path, *options):
+    return subprocess.run([KILN, "top", *options, str(path)], check=True, capture_output=True, text=True).stdout
+
+
+class Frame(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def files(self, kind, service="*"):
+        return sorted(self.folder.glob(f"kiln-{service}-{kind}-*.pb.gz"))
+
+    def compile(self, name, *flags, source=SOURCES / "tests/inproc/programs/frame_asks.c"):
+        program = self.folder / name
+        subprocess.run(["gcc", "-O1", "-g", "-D_GNU_SOURCE", f"-I{SOURCES}/include", "-o", program, source, *flags],
+                       check=True)
+        return program
+
+    @staticmethod
+    def linked():
+        library = pathlib.Path(LIBKILN).parent
+        return "-Wl,--no-as-needed", f"-L{library}", "-lkiln", f"-Wl,-rpath,{library}"
+
+    # ---- the thin thread ----
+
+    def test_a_preloaded_program_leaves_files_that_name_its_functions(self):
+        run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, KILN_ALLOC_BYTES="64KiB")
+        memory, = self.files("memory", "thin")
+        self.assertRegex(top(memory), r"thin_allocates\b(.|\n)*thin_allocates_less\b")
+        self.assertNotIn("kiln_in_", top(memory))
+        cpu, = self.files("process_cpu", "thin")
+        self.assertIn("thin_computes", top(cpu).splitlines()[2])
+
+    def test_what_is_still_in_use_is_told_at_the_end(self):
+        run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, KILN_ALLOC_BYTES="64KiB", KILN_PROFILES="heap")
+        memory, = self.files("memory", "thin")
+        in_use = top(memory, "--sample-type", "inuse_space")
+        self.assertIn("thin_allocates ", in_use)
+        self.assertNotIn("thin_allocates_less", in_use)
+
+    # ---- when it does not start ----
+
+    def test_the_operator_can_forbid_it(self):
+        for variables in ({"KILN_ENABLED": "0"}, {"ENABLE_PROFILING": "false"}, {"KILN_OFF_FILE": "/"}):
+            said = run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, **variables)
+            self.assertEqual(said, ("", ""), variables)
+            self.assertEqual(self.files("*"), [], variables)
+
+    def test_the_operators_file_stops_what_runs_and_lets_it_go_on(self):
+        out, _ = run(PROGRAMS / "frame_forks", "switch", KILN_OFF_FILE=self.folder / "off")
+        self.assertEqual(out, "well\n")
+
+    def test_it_stands_aside_with_one_line_where_a_sanitizer_is(self):
+        empty = self.folder / "empty.c"
+        empty.write_text("int main(void) { return 0; }\n")
+        for name in ("address", "thread"):
+            program = self.compile(name, f"-fsanitize={name}", source=empty)
+            # The sanitizer wants to be the first library, and says so: it is preloaded before.
+            runtime = subprocess.run(["gcc", f"-print-file-name=lib{name[0]}san.so"], check=True, text=True,
+                                     capture_output=True).stdout.strip()
+            _, said = run("env", f"LD_PRELOAD={runtime} {LIBKILN}", program, preload=False, ASAN_OPTIONS="detect_leaks=0",
+                          KILN_OUT_DIR=self.folder)
+            self.assertRegex(said, rf"^kiln: stands aside: {name.title()}Sanitizer is in this program\n$")
+        self.assertEqual(self.files("*"), [])
+
+    @unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
+    def test_it_stands_aside_under_valgrind_unless_it_is_forced(self):
+        program = self.compile("so", *self.linked())
+        out, said = run("valgrind", "-q", "--tool=none", program, self.folder, preload=False)
+        self.assertIn("start -1, again -1, enabled 0", out)
+        self.assertIn("kiln: stands aside: this program runs under valgrind\n", said)
+        out, _ = run("valgrind", "-q", "--tool=none", program, self.folder, preload=False, KILN_FORCE="1")
+        self.assertIn("start 0, again -114, enabled 1", out)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_it_stands_aside_in_a_setuid_program_and_reads_no_variables_there(self):
+        program = self.compile("setuid", BUILD / "libkiln.a", "-pthread", "-lm")
+        program.chmod(stat.S_ISUID | 0o755)
+        self.folder.chmod(0o755)
+        out, said = run("setpriv", "--reuid=65534", "--clear-groups", program, self.folder, preload=False,
+                        KILN_OUT_DIR=self.folder, KILN_FORCE="1")
+        self.assertIn("start -1, again -1, enabled 0", out)
+        self.assertIn("stands aside: this program has more privileges than its user", said)
+        self.assertEqual(self.files("*"), [])
+
+    # ---- the interface ----
+
+    def check_asks(self, program, preload):
+        out, _ = run(program, self.folder, preload=preload)
+        # The receiver that was named is not there: files are.
+        self.assertEqual(out, "start 0, again -114, enabled 1\nflush -2\n")
+        memory = self.files("memory", "asks")[0]
+        told = top(memory)
+        self.assertIn("allocates_at_first", told)
+        self.assertIn("allocates_with_a_label", told)
+        self.assertNotIn("allocates_in_a_pause", told)
+        self.assertNotIn("kiln_in_", told)
+        labelled = top(memory, "--label", "order=large")
+        self.assertIn("allocates_with_a_label", labelled)
+        self.assertNotIn("allocates_at_first", labelled)
+        for path in self.folder.glob("kiln-*"):
+            path.unlink()
+
+    def test_programs_start_pause_and_stop_it(self):
+        self.check_asks(PROGRAMS / "frame_asks", True)
+        self.check_asks(self.compile("so", *self.linked()), False)
+        self.check_asks(self.compile("a", BUILD / "libkiln.a", "-pthread", "-lm"), False)
+
+    def test_linked_but_not_started_it_does_nothing(self):
+        program = self.compile("idle", *self.linked(), source=SOURCES / "tests/inproc/programs/thin.c")
+        self.assertEqual(run(program, preload=False, KILN_OUT_DIR=self.folder, KILN_LOG="1"), ("", ""))
+        self.assertEqual(self.files("*"), [])
+
+    # ---- children ----
+
+    def test_programs_that_are_executed_do_without_it_unless_they_are_asked_for(self):
+        shown = run("sh", "-c", "env; echo $LD_PRELOAD", KILN_PROFILES="none")[0]
+        self.assertNotIn("LD_PRELOAD", shown)
+        shown = run("sh", "-c", "env", KILN_PROFILES="none", KILN_FOLLOW="1")[0]
+        self.assertIn(f"LD_PRELOAD={LIBKILN}\n", shown)
+
+    def test_a_child_that_lives_on_is_profiled_too(self):
+        run(PROGRAMS / "frame_forks", "lives", KILN_OUT_DIR=self.folder, KILN_ALLOC_BYTES="64KiB", KILN_PROFILES="alloc,cpu")
+        told = [top(path) for path in self.files("memory")]
+        self.assertTrue(any("child_allocates" in text for text in told), told)
+
+    def test_a_daemon_is_profiled(self):
+        out = self.folder / "daemon"
+        run(PROGRAMS / "frame_forks", "daemon", KILN_OUT_DIR=out, KILN_ALLOC_BYTES="64KiB", KILN_PROFILES="alloc")
+        # Its output is a pipe that run() has read to its end: it has ended.
+        self.assertTrue(any("child_allocates" in top(path) for path in out.glob("*-memory-*.pb.gz")))
+
+    def test_forks_of_every_kind_among_threads_end_well(self):
+        out, said = run(PROGRAMS / "frame_forks", "storm", KILN_OUT_DIR=self.folder, KILN_ALLOC_BYTES="16KiB",
+                        KILN_LOCK_NS="100", KILN_WAIT_NS="100000")
+        self.assertEqual((out, said), ("well\n", ""))
+        self.assertTrue(self.files("memory", "frame_forks"))
+
+    # ---- the end ----
+
+    def test_a_receiver_that_never_answers_does_not_keep_a_program(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            run(PROGRAMS / "thin", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{server.getsockname()[1]}",
+                KILN_EXIT_MS="200")
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=2))

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A Node program that knows nothing of us stalls its event loop for 50 ms: the stall is named with its JavaScript
+function, through the map that V8 writes."""
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from time_kit import Preloaded  # noqa: E402
+
+MS = 1_000_000
+FLAGS = ["--perf-basic-prof-only-functions", "--interpreted-frames-native-stack"]
+SCRIPT = """
+function stallTheLoop(ms) {
+    const end = Date.now() + ms;
+    let x = 0;
+    while (Date.now() < end)
+        for (let i = 0; i < 1000; i++)
+            x += Math.sqrt(i);
+    return x;
+}
+let turns = 0;
+const timer = setInterval(() => {
+    if (++turns % 5 === 0)
+        stallTheLoop(50);
+    if (turns >= 40)
+        clearInterval(timer);
+}, 10);
+"""
+
+
+def main():
+    node = shutil.which("node")
+    if not node:
+        print("skipped: there is no node")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder) / "stall.js"
+        script.write_text(SCRIPT)
+        with Preloaded(node, *FLAGS, script, KILN_PROFILES="loop") as run:
+            check("node ends well", run.code == 0, run.err)
+            told = run.functions("event_loop", "lag")
+    ns = sum(total for name, total in told.items() if "stallTheLoop" in name)
+    check(f"eight stalls of 50 ms are named: {ns / MS:.0f} ms of {told[''] / MS:.0f} ms", ns >= 200 * MS, told)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

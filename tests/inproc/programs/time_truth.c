@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flags: -fno-omit-frame-pointer -fno-optimize-sibling-calls */
+/*
+ * Spends time in functions of telling names, and prints how much it was, as JSON.
+ *
+ *   time_truth cpu SECONDS      burns CPU time on four threads: burn_half, burn_third, burn_sixth
+ *   time_truth waits            sleeps: doze_sleep, doze_poll, doze_pipe, doze_lock
+ *   time_truth loop             an event loop that hold_loop (CPU) and doze_in_loop (asleep) hold
+ *   time_truth mixed            burns and sleeps in turns: burn_half
+ *   time_truth threads          CPU time of threads that live for 25 ms each: burn_short
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define APART __attribute__((noinline, noclone))
+#define MS    1000000L
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static volatile uint64_t sink;
+
+/* Mostly in itself, not in the clock. */
+static inline __attribute__((always_inline)) uint64_t burn(uint64_t ns)
+{
+    uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID), now;
+
+    do {
+        for (uint64_t i = 0; i < 20000; i++)
+            sink += i;
+        now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    } while (now - from < ns);
+    return now - from;
+}
+
+static _Atomic uint64_t spent[4];
+
+APART static void burn_half(uint64_t ns)
+{
+    spent[0] += burn(ns);
+}
+APART static void burn_third(uint64_t ns)
+{
+    spent[1] += burn(ns);
+}
+APART static void burn_sixth(uint64_t ns)
+{
+    spent[2] += burn(ns);
+}
+APART static void burn_short(uint64_t ns)
+{
+    spent[3] += burn(ns);
+}
+
+static uint64_t share_ns;
+
+static void *burn_all(void *arg)
+{
+    for (uint64_t done = 0; done < share_ns; done += 6 * MS) {
+        burn_half(3 * MS);
+        burn_third(2 * MS);
+        burn_sixth(1 * MS);
+    }
+    return arg;
+}
+
+static void *live_shortly(void *arg)
+{
+    burn_short(25 * MS);
+    return arg;
+}
+
+static void cpu(double seconds)
+{
+    pthread_t threads[3];
+
+    share_ns = (uint64_t)(seconds * 1e9 / 4);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, burn_all, NULL);
+    burn_all(NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    printf("{\"burn_half\": %lu, \"burn_third\": %lu, \"burn_sixth\": %lu}\n", spent[0], spent[1],
+           spent[2]);
+}
+
+static void short_threads(void)
+{
+    for (int i = 0; i < 24; i++) {
+        pthread_t thread;
+
+        pthread_create(&thread, NULL, live_shortly, NULL);
+        pthread_join(thread, NULL);
+    }
+    printf("{\"burn_short\": %lu}\n", spent[3]);
+}
+
+/* ---- waits ---- */
+
+static int pipe_fds[2];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+APART static void doze_sleep(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2 * MS}, NULL);
+    __asm__ volatile("");
+}
+APART static void doze_poll(void)
+{
+    poll(NULL, 0, 5);
+    __asm__ volatile("");
+}
+APART static void doze_pipe(void)
+{
+    char byte;
+
+    if (read(pipe_fds[0], &byte, 1) != 1)
+        abort();
+}
+APART static void doze_lock(void)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 3 * MS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&lock);
+    pthread_cond_timedwait(&never, &lock, &until);
+    pthread_mutex_unlock(&lock);
+}
+
+static void *feed(void *arg)
+{
+    for (int i = 0; i < 100; i++) {
+        syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 4 * MS}, NULL);
+        if (write(pipe_fds[1], "x", 1) != 1)
+            abort();
+    }
+    return arg;
+}
+
+static uint64_t timed(void (*doze)(void), int times)
+{
+    uint64_t from = clock_ns(CLOCK_MONOTONIC);
+
+    for (int i = 0; i < times; i++)
+        doze();
+    return clock_ns(CLOCK_MONOTONIC) - from;
+}
+
+static void waits(void)
+{
+    uint64_t slept, polled, read, locked;
+    pthread_t feeder;
+
+    if (pipe(pipe_fds))
+        abort();
+    slept = timed(doze_sleep, 150);
+    polled = timed(doze_poll, 60);
+    locked = timed(doze_lock, 100);
+    pthread_create(&feeder, NULL, feed, NULL);
+    read = timed(doze_pipe, 100);
+    pthread_join(feeder, NULL);
+    printf("{\"doze_sleep\": %lu, \"doze_poll\": %lu, \"doze_pipe\": %lu, \"doze_lock\": %lu}\n",
+           slept, polled, read, locked);
+}
+
+/* ---- an event loop ---- */
+
+APART static void hold_loop(uint64_t ns)
+{
+    burn(ns);
+    __asm__ volatile("");
+}
+APART static void doze_in_loop(void)
+{
+    usleep(40000);
+    __asm__ volatile("");
+}
+APART static void work_quickly(void)
+{
+    burn(2 * MS);
+    __asm__ volatile("");
+}
+
+static uint64_t wall(void (*work)(uint64_t), void (*doze)(void))
+{
+    uint64_t from = clock_ns(CLOCK_MONOTONIC);
+
+    if (work)
+        work(60 * MS);
+    else
+        doze();
+    return clock_ns(CLOCK_MONOTONIC) - from;
+}
+
+static void mixed(void)
+{
+    for (int i = 0; i < 20; i++) {
+        burn_half(20 * MS);
+        usleep(20000);
+    }
+    printf("{\"burn_half\": %lu}\n", spent[0]);
+}
+
+static void loop(void)
+{
+    int epoll = epoll_create1(0), event = eventfd(1, 0);
+    uint64_t held = 0, dozed = 0;
+
+    epoll_ctl(epoll, EPOLL_CTL_ADD, event, &(struct epoll_event){.events = EPOLLIN});
+    for (int i = 0; i <= 60; i++) {
+        struct epoll_event events[4];
+
+        epoll_wait(epoll, events, 4, 0); /* as libuv probes */
+        epoll_wait(epoll, events, 4, 100);
+        if (i % 20 == 9)
+            held += wall(hold_loop, NULL);
+        else if (i % 20 == 19)
+            dozed += wall(NULL, doze_in_loop);
+        else
+            work_quickly();
+    }
+    printf("{\"hold_loop\": %lu, \"doze_in_loop\": %lu}\n", held, dozed);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    if (!strcmp(mode, "cpu"))
+        cpu(argc > 2 ? strtod(argv[2], NULL) : 1);
+    else if (!strcmp(mode, "waits"))
+        waits();
+    else if (!strcmp(mode, "loop"))
+        loop();
+    else if (!strcmp(mode, "mixed"))
+        mixed();
+    else if (!strcmp(mode, "threads"))
+        short_threads();
+    else
+        return 2;
+    return 0;
+}

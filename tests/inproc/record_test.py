@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kiln record --alloc`, `--heap` and `--lock` as a person calls them, and what `kiln diff` makes of two of them."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from preload_kit import KILN, PROGRAMS, Folder, clean, kiln  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parent / "programs/leak.c"
+EXIT_USAGE, EXIT_INPUT = 2, 3
+
+
+def leaking_line():
+    return next(i for i, line in enumerate(SOURCE.read_text().splitlines(), 1) if "/* here */" in line)
+
+
+def record(folder, name, *words, options=()):
+    done = kiln("record", "--json", "-o", folder / name, *options, "--", *words)
+    said = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
+    return done, said
+
+
+def check_alloc(folder):
+    done, said = record(folder, "a.pb.gz", PROGRAMS / "leak", "5000", options=("--alloc", "--alloc-bytes", "128K"))
+    truth = sum((i % 1000 + 500) for i in range(20000)) + 5000 * 1000 + (2 << 20)
+    check("all that is allocated is there", abs(said.get("alloc_space", 0) / truth - 1) < 0.4, (said, truth, done))
+    check("and how often", abs(said.get("alloc_objects", 0) / 25001 - 1) < 0.4, said)
+    check("nothing else is in the file", "inuse_space" not in said and "delay" not in said, said)
+    check("the command's status is told", said.get("command", {}).get("status") == 0, said)
+    check("what it printed is in front of the summary", done.stdout.startswith("served\n"), done)
+    top = kiln("top", "-t", "alloc_space", folder / "a.pb.gz").stdout
+    check("functions of the program are named, with their file", re.search(r"\bwork\b.*leak\.c", top), top)
+    lines = kiln("top", "-t", "alloc_space", "--granularity", "line", folder / "a.pb.gz").stdout
+    check("and lines", f"remember:{leaking_line()}" in lines or f"leak.c:{leaking_line()}" in lines, lines)
+
+
+def check_leak(folder):
+    for name, blocks in (("heap1.pb.gz", 100), ("heap2.pb.gz", 10000)):
+        done, said = record(folder, name, PROGRAMS / "leak", blocks, options=("--heap", "--alloc-bytes", "128K"))
+        check(f"what is in use with {blocks} blocks leaked", abs(said.get("inuse_space", 0) / (blocks * 1000 + (2 << 20)) - 1)
+              < 0.5, (said, done))
+    told = kiln("diff", "-t", "inuse_space", "--granularity", "line", folder / "heap1.pb.gz", folder / "heap2.pb.gz")
+    grew = told.stdout.partition("Grew:")[2].partition("Shrank:")[0].partition("Within")[0]
+    first = next((line for line in grew.splitlines()[2:] if line.strip()), "")
+    check("kiln diff heap1 heap2 names the leak, at its line", re.search(rf"(remember|leak\.c):{leaking_line()}\b", grew), told)
+    check("and nothing else of the program that allocates", "work leak.c" not in grew, grew)
+    print(first)
+
+
+def check_lock(folder):
+    done, said = record(folder, "l.otlp", PROGRAMS / "lock_convoy", "40", options=("--lock",))
+    check("waits for locks are there", said.get("delay", 0) > 0 and said.get("contentions", 0) > 0, (said, done))
+    top = kiln("top", "-t", "delay", "-l", "kiln.lock.role=waiter", folder / "l.otlp").stdout
+    check("with who waited", "read_balance" in top and "write_journal" not in top, top)
+    top = kiln("top", "-t", "delay", "-l", "kiln.lock.role=holder", folder / "l.otlp").stdout
+    check("and who held the lock", "write_journal" in top, top)
+    strict = kiln("check", "--strict", folder / "l.otlp")
+    check("what is written passes kiln check --strict", strict.returncode == 0, strict)
+
+
+def check_says(folder):
+    done = kiln("record", "--alloc", "--heap", "-o", folder / "b.pb.gz", "--", PROGRAMS / "leak", "3000")
+    check("a summary for people", re.search(r"recorded leak for [\d.]+ s, from inside\n", done.stderr)
+          and "allocated, " in done.stderr and "in use at the end" in done.stderr and "kiln top" in done.stderr, done)
+    process = subprocess.Popen([KILN, "record", "--alloc", "--json", "-o", folder / "c.pb.gz", "--", "sh", "-c",
+                                f"while :; do {PROGRAMS / 'leak'} 10 >/dev/null; done"], stdout=subprocess.PIPE, env=clean(),
+                               stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    out, said = process.communicate(timeout=60)
+    check("a signal ends the command too", process.returncode in (0, EXIT_INPUT) and
+          (not out or json.loads(out.splitlines()[-1])["command"].get("signal") == signal.SIGTERM), (out, said))
+
+
+def check_wrong(folder):
+    before = set(pathlib.Path("/tmp").glob("kiln-record-*"))
+    rows = [(("--alloc",), EXIT_USAGE, "record what?"),
+            (("--alloc", "-a"), EXIT_USAGE, "for a command that is started"),
+            (("--heap", "--wall", "--", "true"), EXIT_USAGE, "not both"),
+            (("--alloc", "--", "/nowhere/x"), EXIT_USAGE, "there is no such program"),
+            (("--lock", "-o", folder / "n.svg", "--", "true"), EXIT_INPUT, "no samples")]
+    for words, code, text in rows:
+        done = kiln("record", *words)
+        check(f"record {' '.join(map(str, words))}: exit {code}", done.returncode == code and text in done.stderr, done)
+    left = set(pathlib.Path("/tmp").glob("kiln-record-*")) - before
+    check("no folder is left behind", not left, left)
+
+
+def main():
+    with Folder() as folder:
+        check_alloc(folder)
+        check_leak(folder)
+        check_lock(folder)
+        check_says(folder)
+        check_wrong(folder)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that know how they spent their time, and what libkiln says of it: CPU time, waits, and turns of an event
+loop.  Limits are five standard deviations of what chance does."""
+import json
+import math
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from time_kit import PROGRAMS, Preloaded  # noqa: E402
+
+MS, SIGMAS = 1_000_000, 5
+PERIOD, RATE = 10 * MS, 4 * MS
+TRUTH = PROGRAMS / "time_truth"
+
+
+def near(what, got, truth, sigma):
+    check(f"{what}: {got / MS:.0f} ms are about {truth / MS:.0f} ms", abs(got - truth) <= SIGMAS * sigma,
+          f"more than {SIGMAS * sigma / MS:.0f} ms away")
+
+
+def check_cpu():
+    with Preloaded(TRUTH, "cpu", "1", KILN_PROFILES="cpu") as run:
+        truth, told = json.loads(run.out), run.functions("process_cpu", "cpu")
+    everything = sum(truth.values())
+    for name, ns in truth.items():
+        share, n = ns / everything, everything / PERIOD
+        near(f"CPU time of {name}", told.get(name, 0), ns, PERIOD * math.sqrt(n * share * (1 - share) + 4))
+    near("CPU time in all", told[""], everything, PERIOD * 2)
+
+
+def check_short_threads():
+    with Preloaded(TRUTH, "threads", KILN_PROFILES="cpu") as run:
+        truth, told = json.loads(run.out), run.functions("process_cpu", "cpu")
+    # Two or three ticks each, and none for what is left when the kernel looks for the last time.
+    near("CPU time of threads that end soon", told.get("burn_short", 0), truth["burn_short"],
+         PERIOD * math.sqrt(24 / 4) + truth["burn_short"] * 0.02)
+
+
+def check_waits():
+    lengths = {"doze_sleep": (2 * MS, "sleep"), "doze_poll": (5 * MS, "poll"), "doze_pipe": (4 * MS, "pipe"),
+               "doze_lock": (3 * MS, "futex")}
+    with Preloaded(TRUTH, "waits", KILN_PROFILES="wall", KILN_WAIT_NS=str(RATE)) as run:
+        truth, told = json.loads(run.out), run.functions("off_cpu", "off_cpu")
+        by_reason = {reason: run.functions("off_cpu", "off_cpu", "-l", f"wait.reason={reason}")
+                     for _, reason in lengths.values()}
+        check("what blocks is said to be blocked",
+              run.functions("off_cpu", "off_cpu", "-l", "thread.state=blocked")[""] == told[""])
+    for name, (length, reason) in lengths.items():
+        p = min(1, length / RATE)
+        sigma = math.sqrt(truth[name] / length * (1 - p) / p) * length + truth[name] * 0.01
+        near(f"time in {name}", told.get(name, 0), truth[name], sigma)
+        check(f"{name} waits for {reason}", by_reason[reason].get(name, 0) == told.get(name, 0), by_reason[reason])
+    check("a program that sleeps uses no CPU time", not run.files("process_cpu"))
+
+
+def check_loop(profiles):
+    with Preloaded(TRUTH, "loop", KILN_PROFILES=profiles) as run:
+        truth, told = json.loads(run.out), run.functions("event_loop", "lag")
+    for name, ns in truth.items():
+        check(f"{profiles}: the loop is held by {name} for {ns / MS:.0f} ms", abs(told.get(name, 0) - ns) < 0.1 * ns,
+              told)
+
+
+def check_windows():
+    """A tenth of a second, at the beginning: the CPU time after it is not seen."""
+    with Preloaded(TRUTH, "cpu", "0.7", KILN_PROFILES="cpu", KILN_CPU_WINDOW_MS="100", KILN_CPU_EVERY_MS="60000") as run:
+        truth, told = json.loads(run.out), run.functions("process_cpu", "cpu")
+    # Two processors at most, and a turn of the keeper more than the window.
+    check("samples are taken in windows", 0 < told[""] < 0.6 * sum(truth.values()), told)
+
+
+def main():
+    check_cpu()
+    check_short_threads()
+    check_waits()
+    check_loop("loop")
+    check_loop("cpu,wall,loop")
+    check_windows()
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that do what breaks profilers in a process give the same with libkiln in front as without."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from checks import check, exit_code  # noqa: E402
+from preload_kit import (DEFAULT, INTENSE, LIBKILN, PROGRAMS, Folder, bare, clean, preloaded, profiles_of,  # noqa: E402
+                        same, shared_library, under)
+
+TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
+         ("threads that end", ["trap_threads"]),
+         ("small, alternate and foreign stacks", ["trap_stack"]),
+         ("dlopen, dlclose, RTLD_DEEPBIND, dlmopen", ["trap_dlopen", PROGRAMS / "trap_plugin.so"]),
+         ("constructors, exceptions, destructors", ["trap_constructor"]),
+         ("errno, failures, signals, sleeps", ["trap_kept"])]
+# tcmalloc walks stacks with its lock held, by a library that calls read(): a thread that is cancelled there leaves the lock
+# behind for ever.  Alone it was not seen to; libkiln makes it likely.  trap_fork hung once too, under an allocator that was
+# not noted, and was not traced: that this is the same lock is a guess.
+ALLOCATORS = {"libjemalloc.so.2": ("trap_allocator", "trap_threads", "trap_constructor", "trap_fork"),
+              "libtcmalloc_minimal.so.4": ("trap_allocator", "trap_threads"),
+              "libtcmalloc.so.4": ("trap_allocator", "trap_constructor")}
+NOISY = {"KILN_PROFILES": "cpu,alloc,heap,lock", "KILN_ALLOC_BYTES": "256", "KILN_ALLOC_RATE": "0"}
+
+
+def check_traps(folder):
+    for what, (program, *words) in TRAPS:
+        command = [PROGRAMS / program, *words]
+        alone = bare(*command)
+        check(f"{program} ends well alone", alone.returncode in (0, 5), alone)
+        for name, settings in (("at its default", DEFAULT), ("with everything on", INTENSE), ("at 256 bytes", NOISY)):
+            done = under(folder / program, *command, settings=settings)
+            check(f"{what}: the same {name}", same(done, alone), (done, alone))
+        check(f"{what}: samples were taken", profiles_of(folder / program), os.listdir(folder))
+
+
+def check_allocators(folder):
+    for library, programs in ALLOCATORS.items():
+        path = shared_library(library)
+        if not path:
+            print(f"skipped: {library} is not installed")
+            continue
+        for program in programs:
+            alone = bare(PROGRAMS / program, env={"LD_PRELOAD": path})
+            for order in ("before", "behind"):
+                done = under(folder / library, PROGRAMS / program, **{order: path})
+                check(f"{library} {order} libkiln: {program} is the same", same(done, alone), (done, alone))
+
+
+def check_children(folder):
+    show = ["sh", "-c", "env sh -c 'grep -c libkiln /proc/$$/maps; echo \"[$LD_PRELOAD]\"'"]
+    done = under(folder, *show, settings=DEFAULT)
+    check("a child does not inherit the preload", done.stdout == b"0\n[]\n", done)
+    done = under(folder, *show, settings={"KILN_FOLLOW": "1"})
+    check("unless it is asked for", done.stdout.decode().endswith(f"[{LIBKILN}]\n") and done.stdout[:1] != b"0", done)
+    other = shared_library("libm.so.6")
+    done = under(folder, *show, settings=DEFAULT, behind=other)
+    check("what others preload is left to the child", done.stdout == f"0\n[{other}]\n".encode(), done)
+    done = under(folder, *show, settings=DEFAULT, before=other)
+    check("on either side", done.stdout == f"0\n[{other}]\n".encode(), done)
+    done = under(folder / "off", "sh", "-c", "echo x | cat", settings={"KILN_ENABLED": "0"})
+    check("KILN_ENABLED=0: nothing is written", done.stdout == b"x\n" and done.stderr == b"" and not profiles_of(folder / "off"),
+          done)
+
+
+def check_setuid(folder):
+    if os.getuid() != 0:
+        print("skipped: only root can make a setuid program of somebody else's")
+        return
+    program = folder / "setuid"
+    shutil.copy("/usr/bin/id", program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    folder.chmod(0o755)
+    alone, done = bare(program, "-u"), under(folder, program, "-u")
+    check("a setuid program runs as if nothing were preloaded", done.stdout == alone.stdout == b"65534\n", (done, alone))
+    check("and has no profile", not profiles_of(folder), os.listdir(folder))
+
+
+def stands_aside(what, folder, *command, alone, **more):
+    done = under(folder, *command, **more)
+    lines = done.stderr.decode(errors="replace").splitlines()
+    ours = [line for line in lines if line.startswith("kiln: ")]
+    check(f"{what}: the same, and one line says why", done.returncode == alone.returncode and done.stdout == alone.stdout
+          and len(ours) == 1 and len(lines) == 1 + len(alone.stderr.splitlines()), (done, alone))
+    check(f"{what}: nothing is sampled", not profiles_of(folder), profiles_of(folder))
+
+
+def check_sanitizers(folder):
+    source = folder / "plain.c"
+    source.write_text('#include <stdio.h>\n#include <stdlib.h>\n'
+                      'int main(void){for(int i=0;i<100000;i++)free(malloc(i%999));puts("done");return 3;}\n')
+    for compiler, name in (("clang", "address"), ("clang", "thread"), ("clang", "memory"), ("gcc", "thread")):
+        program = folder / f"{compiler}-{name}"
+        made = subprocess.run([compiler, "-g", f"-fsanitize={name}", source, "-o", program], capture_output=True, check=False)
+        if made.returncode == 0:
+            stands_aside(f"{name} sanitizer of {compiler}", folder / f"out-{compiler}-{name}", program, alone=bare(program))
+        else:
+            print(f"skipped: {compiler} cannot build with -fsanitize={name}")
+    if shutil.which("valgrind"):
+        made = subprocess.run(["gcc", "-g", source, "-o", folder / "plain"], check=True)
+        command = ["valgrind", "-q", "--error-exitcode=9", folder / "plain"]
+        alone = bare(*command)
+        # valgrind itself, a script, and its launcher are programs too: only the last one is of interest.
+        env = preloaded(folder / "out-valgrind") | {"KILN_FOLLOW": "1"}
+        done = subprocess.run([*map(str, command)], capture_output=True, check=False, timeout=300, env=clean(env))
+        ours = [line for line in done.stderr.splitlines() if line.startswith(b"kiln: ")]
+        check("valgrind: the same, and a line says why", done.returncode == alone.returncode and done.stdout == alone.stdout
+              and len(ours) == 1, (done, alone))
+
+
+def main():
+    with Folder() as folder:
+        check_traps(folder)
+        check_allocators(folder / "allocators")
+        check_children(folder / "children")
+    with Folder() as folder:
+        check_setuid(folder)
+    with Folder() as folder:
+        check_sanitizers(folder)
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
