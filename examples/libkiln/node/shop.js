@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server whose requests take no time, but for every tenth: then one function holds up all the others.
+//
+// usage: node shop.js [REQUESTS]     asks itself so often, and ends
+'use strict';
+const http = require('http');
+
+function renderInvoice(ms) {
+    const until = Date.now() + ms;
+    let lines = 0;
+    while (Date.now() < until)
+        lines += JSON.stringify({ lines }).length;
+    return lines;
+}
+
+let requests = 0;
+const server = http.createServer((request, answer) => {
+    if (++requests % 10 === 0)
+        renderInvoice(50);
+    answer.end('thank you\n');
+});
+
+const ask = (port) => new Promise((resolve, reject) => {
+    http.get({ port, path: '/', agent: false }, (answer) => answer.resume().on('end', resolve)).on('error', reject);
+});
+
+server.listen(0, '127.0.0.1', async () => {
+    const port = server.address().port;
+    const total = Number(process.argv[2] || 100);
+    for (let i = 0; i < total; i++)
+        await ask(port);
+    console.log(`${requests} requests`);
+    server.close();
+});
