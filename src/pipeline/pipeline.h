@@ -36,8 +36,18 @@ struct kiln_outcome {
     struct kiln_err err; /* why; with code 0, why the first rejected one was */
 };
 
+/* What OTLP carries.  Kiln looks into profiles; the others it passes on as they came. */
+enum kiln_signal {
+    KILN_SIGNAL_PROFILES,
+    KILN_SIGNAL_TRACES,
+    KILN_SIGNAL_METRICS,
+    KILN_SIGNAL_LOGS,
+    KILN_SIGNALS
+};
+
 struct kiln_delivery {
-    struct kiln_batch *batch; /* a reference */
+    enum kiln_signal signal;
+    struct kiln_batch *batch; /* a reference; NULL of signals that are no profiles */
     const char *tenant;       /* lives until done */
     uint64_t received_ns;     /* Unix time */
     /*

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry - every component there is, a line each, in the order in which `kiln collector
+ * components` shows them.
+ *
+ * Threads: constant.
+ */
+#ifndef KILN_COLLECTOR_REGISTRY_H
+#define KILN_COLLECTOR_REGISTRY_H
+
+#include "collector/component.h"
+
+#define KILN_COMPONENT_TYPES(X)                                                                    \
+    X(kiln_nop_receiver_type)                                                                      \
+    X(kiln_nop_exporter_type)                                                                      \
+    X(kiln_forward_connector_type)
+
+#define X(type) extern const struct kiln_component_type type;
+KILN_COMPONENT_TYPES(X)
+#undef X
+
+#endif /* KILN_COLLECTOR_REGISTRY_H */
