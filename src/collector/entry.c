@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a receiver handed on is counted when it has ended, by how it went: accepted; refused, where
+ * the sender should try again (or ask for less); failed, where its data is at fault.
+ *
+ * Items are samples of profiles.  Of other signals nobody has looked into the message but the
+ * receiver, which counts them itself.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "collector/graph_int.h"
+#include "pipeline/outcome.h"
+
+enum fate { ACCEPTED, REFUSED, FAILED, FATES };
+
+struct entry {
+    struct kiln_consumer consumer; /* first */
+    struct kiln_consumer *next;
+    struct kiln_metric *counts[FATES];
+};
+
+struct passage {
+    struct kiln_delivery delivery; /* first: goes on in the place of: */
+    struct kiln_delivery *from;
+    struct entry *entry;
+    uint32_t samples;
+};
+
+static enum fate fate_of(int code)
+{
+    switch (kiln_outcome_kind(code)) {
+    case KILN_OUTCOME_ACCEPTED:
+        return ACCEPTED;
+    case KILN_OUTCOME_REJECTED:
+    case KILN_OUTCOME_TOO_LARGE:
+        return FAILED;
+    default:
+        return REFUSED;
+    }
+}
+
+static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct passage *passage = (struct passage *)delivery;
+
+    kiln_metric_add(passage->entry->counts[fate_of(outcome->code)], passage->samples);
+    kiln_delivery_end(passage->from, outcome);
+    kiln_free(passage);
+}
+
+static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct entry *entry = (struct entry *)consumer;
+    struct passage *passage = kiln_malloc(sizeof(*passage));
+    struct kiln_outcome outcome = {.code = -EAGAIN, .retry_after_s = 1};
+
+    if (!passage) {
+        kiln_err_set(&outcome.err, -EAGAIN, NULL, "there is no memory for this request just now");
+        kiln_delivery_end(delivery, &outcome);
+        return;
+    }
+    /* The batch and what is charged for it go on; the rest of the delivery waits for the end. */
+    passage->delivery = *delivery;
+    passage->delivery.done = ended;
+    passage->from = delivery;
+    passage->entry = entry;
+    passage->samples = delivery->batch ? delivery->batch->n_samples : 0;
+    delivery->batch = NULL;
+    delivery->pool = NULL;
+    delivery->charged = 0;
+    entry->next->consume(entry->next, &passage->delivery);
+}
+
+static struct kiln_metric *metric(struct kiln_metrics *metrics, const char *fate,
+                                  enum kiln_signal signal, const char *receiver)
+{
+    static const char *const items[KILN_SIGNALS] = {"profile_samples", "spans", "metric_points",
+                                                    "log_records"};
+    char name[80];
+
+    snprintf(name, sizeof(name), "otelcol_receiver_%s_%s", fate, items[signal]);
+    return kiln_metric_get(metrics, KILN_COUNTER, name,
+                           "What a receiver handed to its pipelines, by how it went.",
+                           KILN_LABELS("receiver", receiver));
+}
+
+int kiln_entry_new(const char *receiver, enum kiln_signal signal, struct kiln_consumer *next,
+                   struct kiln_metrics *metrics, struct kiln_consumer **ret_entry)
+{
+    static const char *const fates[FATES] = {"accepted", "refused", "failed"};
+    struct entry *entry = kiln_calloc(1, sizeof(*entry));
+
+    if (!entry)
+        return -ENOMEM;
+    entry->consumer.consume = consume;
+    entry->next = next;
+    for (int fate = 0; fate < FATES; fate++)
+        entry->counts[fate] = metric(metrics, fates[fate], signal, receiver);
+    *ret_entry = &entry->consumer;
+    return 0;
+}
+
+void kiln_entry_free(struct kiln_consumer *entry)
+{
+    kiln_free(entry);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/graph.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "collector/graph_int.h"
+
+enum { GRAPH_MEMORY = 16 << 20 };
+
+void *kiln_graph_alloc(struct kiln_graph *graph, size_t n, size_t size, struct kiln_err *err)
+{
+    void *memory = kiln_arena_alloc(&graph->arena, n * size + !n);
+
+    if (memory)
+        memset(memory, 0, n * size);
+    else
+        kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    return memory;
+}
+
+int kiln_graph_new(const struct kiln_node *root, const struct kiln_graph_opts *opts,
+                   struct kiln_graph **ret_graph, struct kiln_err *err)
+{
+    struct kiln_graph *graph = kiln_calloc(1, sizeof(*graph));
+    int r;
+
+    if (!graph)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    graph->opts = *opts;
+    graph->budget.limit = GRAPH_MEMORY;
+    kiln_arena_init(&graph->arena, &graph->budget);
+    r = kiln_graph_read(graph, root, err);
+    if (r == 0)
+        r = kiln_graph_make(graph, err);
+    if (r < 0) {
+        kiln_graph_free(graph);
+        return r;
+    }
+    *ret_graph = graph;
+    return 0;
+}
+
+static int start_unit(struct kiln_unit *unit, struct kiln_err *err)
+{
+    struct kiln_component *component = unit->component;
+    int r = 0;
+
+    if (component && component->ops->start)
+        r = component->ops->start(component, err);
+    unit->started = r == 0;
+    if (r < 0)
+        kiln_err_within(err, "%s::%s", kiln_component_section_names[unit->piece->type->kind],
+                        unit->piece->id);
+    return r;
+}
+
+int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err)
+{
+    for (uint32_t i = 0; i < graph->n_units; i++) {
+        int r = start_unit(&graph->units[i], err);
+
+        if (r < 0) {
+            kiln_graph_stop(graph, 0);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void kiln_graph_stop(struct kiln_graph *graph, uint64_t deadline_ns)
+{
+    for (uint32_t i = graph->n_units; i > 0; i--) {
+        struct kiln_unit *unit = &graph->units[i - 1];
+        struct kiln_component *component = unit->component;
+
+        if (unit->started && component && component->ops->stop)
+            component->ops->stop(component, deadline_ns);
+        unit->started = false;
+    }
+}
+
+static void free_unit(const struct kiln_unit *unit)
+{
+    if (unit->component)
+        unit->component->ops->free(unit->component);
+    if (unit->between)
+        unit->between_free(unit->between);
+}
+
+void kiln_graph_free(struct kiln_graph *graph)
+{
+    if (!graph)
+        return;
+    for (uint32_t i = graph->n_units; i > 0; i--)
+        free_unit(&graph->units[i - 1]);
+    for (int kind = 0; kind < KILN_COMPONENT_KINDS; kind++) {
+        for (uint32_t i = 0; i < graph->n_pieces[kind]; i++) {
+            const struct kiln_piece *piece = &graph->pieces[kind][i];
+
+            if (piece->settings && piece->type->settings_done)
+                piece->type->settings_done(piece->settings);
+        }
+    }
+    kiln_arena_done(&graph->arena);
+    kiln_free(graph);
+}
+
+struct kiln_component *kiln_graph_extension(const struct kiln_graph *graph, const char *id,
+                                            const struct kiln_component_type *type)
+{
+    for (uint32_t i = 0; i < graph->extensions.n; i++) {
+        const struct kiln_piece *piece = graph->extensions.items[i];
+
+        if (strcmp(piece->id, id) == 0 && piece->type == type)
+            return piece->made[0];
+    }
+    return NULL;
+}
