@@ -190,10 +190,13 @@ struct kiln_server_opts {
     struct kiln_log *log;         /* NULL: silent */
 };
 
+enum kiln_tls_version { KILN_TLS_ANY, KILN_TLS_1_2, KILN_TLS_1_3 };
+
 struct kiln_tls_opts {
-    const char *cert_file, *key_file; /* PEM; NULL: no TLS */
-    const char *client_ca_file;       /* PEM; clients must then show a certificate */
-    uint32_t reload_interval_ms;      /* how often files are looked at for a change; 0: 10,000 */
+    const char *cert_file, *key_file;               /* PEM; NULL: no TLS */
+    const char *client_ca_file;                     /* PEM; clients must then show a certificate */
+    enum kiln_tls_version min_version, max_version; /* ANY: 1.2, and the newest there is */
+    uint32_t reload_interval_ms; /* how often files are looked at for a change; 0: 10,000 */
 };
 
 struct kiln_listen_opts {

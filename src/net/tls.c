@@ -29,6 +29,7 @@ struct kiln_tls {
     pthread_mutex_t lock; /* for the context: loops read it, one changes it */
     SSL_CTX *ctx;
     char *files[N_FILES];
+    enum kiln_tls_version min_version, max_version;
     struct stamp stamps[N_FILES];
     uint32_t interval_ms;
     struct kiln_log *log;
@@ -83,14 +84,22 @@ static int load_files(SSL_CTX *ctx, char *const *files, struct kiln_err *err)
     return 0;
 }
 
-static int make_context(char *const *files, SSL_CTX **ret_ctx, struct kiln_err *err)
+static int version_number(enum kiln_tls_version version, int any)
+{
+    if (version == KILN_TLS_ANY)
+        return any;
+    return version == KILN_TLS_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION;
+}
+
+static int make_context(const struct kiln_tls *tls, SSL_CTX **ret_ctx, struct kiln_err *err)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     int r;
 
     if (!ctx)
         return fail(err, NULL, "cannot set up TLS");
-    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    SSL_CTX_set_min_proto_version(ctx, version_number(tls->min_version, TLS1_2_VERSION));
+    SSL_CTX_set_max_proto_version(ctx, version_number(tls->max_version, 0));
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -98,7 +107,7 @@ static int make_context(char *const *files, SSL_CTX **ret_ctx, struct kiln_err *
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"kiln", 4);
     SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
-    r = load_files(ctx, files, err);
+    r = load_files(ctx, tls->files, err);
     if (r < 0) {
         SSL_CTX_free(ctx);
         return r;
@@ -143,7 +152,7 @@ static void on_check(evutil_socket_t fd, short what, void *arg)
     if (same_stamps(stamps, tls->stamps))
         return;
     memcpy(tls->stamps, stamps, sizeof(stamps));
-    if (make_context(tls->files, &ctx, &err) < 0) {
+    if (make_context(tls, &ctx, &err) < 0) {
         kiln_log(tls->log, KILN_LOG_ERROR, "certificate not reloaded, the old one stays", "file",
                  "%s", err.where, "error", "%s", err.text, NULL);
         return;
@@ -206,9 +215,11 @@ int kiln_tls_new(const struct kiln_tls_opts *opts, struct kiln_log *log, struct 
         return kiln_err_set(err, r, opts->cert_file, "%s", kiln_err_text(r));
     }
     tls->log = log;
+    tls->min_version = opts->min_version;
+    tls->max_version = opts->max_version;
     tls->interval_ms = opts->reload_interval_ms ? opts->reload_interval_ms : RELOAD_MS;
     read_stamps(tls, tls->stamps);
-    r = make_context(tls->files, &tls->ctx, err);
+    r = make_context(tls, &tls->ctx, err);
     if (r < 0) {
         kiln_tls_free(tls);
         return r;
