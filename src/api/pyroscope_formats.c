@@ -46,8 +46,8 @@ static int draw(struct kiln_pyro_call *call, struct kiln_ask *ask, struct kiln_b
                 uint32_t nodes, struct kiln_buf *out)
 {
     struct kiln_view_opts wants = {0};
-    struct kiln_dot_opts opts = {.graph.nodes_max =
-                                     nodes < KILN_GRAPH_NODES_MAX ? nodes : KILN_GRAPH_NODES_MAX};
+    struct kiln_dot_opts opts = {
+        .graph.nodes_max = nodes < KILN_CALL_GRAPH_NODES_MAX ? nodes : KILN_CALL_GRAPH_NODES_MAX};
     struct kiln_view *view;
     int r = kiln_pyro_charge(call, ask, batch, &wants.memory_bytes);
 

@@ -14,7 +14,7 @@ static double share_of(double percent)
 static int draw(struct kiln_cli *cli, const struct kiln_view *view, enum kiln_format format,
                 struct kiln_err *err)
 {
-    struct kiln_graph_opts graph = {
+    struct kiln_call_graph_opts graph = {
         .nodes_max = cli->args.nodes,
         .node_share = share_of(cli->args.min_share),
     };

@@ -39,7 +39,7 @@
 
 struct drawing {
     struct kiln_caption caption;
-    const struct kiln_graph *graph;
+    const struct kiln_call_graph *graph;
     struct kiln_layout layout;
     uint32_t *drawn; /* the graph's edge of each edge of the layout */
     bool *recurses;  /* nodes that call themselves */
@@ -103,7 +103,7 @@ static void size_boxes(struct drawing *d)
 
 static int prepare(struct drawing *d)
 {
-    const struct kiln_graph *graph = d->graph;
+    const struct kiln_call_graph *graph = d->graph;
     struct kiln_layout *l = &d->layout;
 
     l->boxes = kiln_calloc((size_t)graph->n_nodes + 1, sizeof(*l->boxes));
@@ -116,7 +116,7 @@ static int prepare(struct drawing *d)
     l->gap_y = GAP_Y;
     l->n_boxes = graph->n_nodes;
     for (uint32_t i = 0; i < graph->n_edges; i++) {
-        const struct kiln_graph_edge *edge = &graph->edges[i];
+        const struct kiln_call_graph_edge *edge = &graph->edges[i];
 
         if (edge->from == edge->to) {
             d->recurses[edge->from] = true;
@@ -184,7 +184,7 @@ static void add_edge_label(struct drawing *d, uint32_t at)
 static void add_edge(struct drawing *d, uint32_t at)
 {
     const struct kiln_layout_edge *edge = &d->layout.edges[at];
-    const struct kiln_graph_edge *from = &d->graph->edges[d->drawn[at]];
+    const struct kiln_call_graph_edge *from = &d->graph->edges[d->drawn[at]];
     double share = share_of(d, from->value), width = 1 + 9 * share;
 
     kiln_buf_printf(d->out, "<g data-e=\"%u %u\" opacity=\"%.2f\"><title>", edge->from, edge->to,
@@ -235,7 +235,7 @@ static void add_box(struct drawing *d, uint32_t node)
 
 static void add_node_title(struct drawing *d, uint32_t node)
 {
-    const struct kiln_graph_node *n = &d->graph->nodes[node];
+    const struct kiln_call_graph_node *n = &d->graph->nodes[node];
     const struct kiln_frame *frame = frame_of(d, node);
 
     kiln_buf_puts(d->out, "<title>");
@@ -277,7 +277,7 @@ static void add_node(struct drawing *d, uint32_t node)
 
 static void add_left_out(struct drawing *d)
 {
-    const struct kiln_graph *graph = d->graph;
+    const struct kiln_call_graph *graph = d->graph;
 
     kiln_caption_number(graph->n_nodes, KILN_QUOTE_XML, d->out);
     kiln_buf_puts(d->out, " of ");
@@ -330,12 +330,12 @@ int kiln_callgraph_encode(const struct kiln_view *view, const struct kiln_callgr
 {
     static const struct kiln_callgraph_opts defaults;
     struct drawing d = {.out = out, .whole = (double)view->total};
-    struct kiln_graph *graph = NULL;
+    struct kiln_call_graph *graph = NULL;
     int r;
 
     opts = opts ? opts : &defaults;
     d.caption = (struct kiln_caption){.view = view, .title = opts->title, .quote = KILN_QUOTE_XML};
-    r = kiln_graph_new(view, &opts->graph, &graph);
+    r = kiln_call_graph_new(view, &opts->graph, &graph);
     d.graph = graph;
     if (r == 0)
         r = prepare(&d);
@@ -344,6 +344,6 @@ int kiln_callgraph_encode(const struct kiln_view *view, const struct kiln_callgr
         r = out->error;
     }
     drawing_done(&d);
-    kiln_graph_free(graph);
+    kiln_call_graph_free(graph);
     return r < 0 ? kiln_err_set(err, r, NULL, "drawing the call graph: %s", kiln_err_text(r)) : 0;
 }

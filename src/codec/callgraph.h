@@ -16,7 +16,7 @@
 
 struct kiln_callgraph_opts {
     const char *title; /* what the profile is of; NULL: not said */
-    struct kiln_graph_opts graph;
+    struct kiln_call_graph_opts graph;
 };
 
 /* `opts` may be NULL.  Returns 0, -ENOMEM or KILN_E_LIMIT where `out` is full. */

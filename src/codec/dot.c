@@ -18,7 +18,7 @@
 
 struct drawing {
     struct kiln_caption caption;
-    const struct kiln_graph *graph;
+    const struct kiln_call_graph *graph;
     struct kiln_buf *out;
     double whole;
 };
@@ -62,7 +62,7 @@ static void add_cost(struct drawing *d, const char *before, int64_t value)
 
 static void add_node(struct drawing *d, uint32_t at)
 {
-    const struct kiln_graph_node *node = &d->graph->nodes[at];
+    const struct kiln_call_graph_node *node = &d->graph->nodes[at];
     const struct kiln_frame *frame = &d->graph->view->frames[node->frame];
 
     kiln_buf_printf(d->out, "N%u [label=\"", at + 1);
@@ -79,7 +79,7 @@ static void add_node(struct drawing *d, uint32_t at)
                     10 + 30 * sqrt(share_of(d, node->self)), fill_of(frame));
 }
 
-static void add_edge(struct drawing *d, const struct kiln_graph_edge *edge)
+static void add_edge(struct drawing *d, const struct kiln_call_graph_edge *edge)
 {
     double share = share_of(d, edge->value);
 
@@ -92,7 +92,7 @@ static void add_edge(struct drawing *d, const struct kiln_graph_edge *edge)
 /* The headline, where it is from, and what was left out: lines that start at the left. */
 static void add_legend(struct drawing *d)
 {
-    const struct kiln_graph *graph = d->graph;
+    const struct kiln_call_graph *graph = d->graph;
 
     kiln_buf_puts(d->out, "legend [shape=box style=solid color=\"#d3cdc6\" fontsize=14 label=\"");
     kiln_caption_headline(&d->caption, d->out);
@@ -134,11 +134,11 @@ int kiln_dot_encode(const struct kiln_view *view, const struct kiln_dot_opts *op
                     struct kiln_buf *out, struct kiln_err *err)
 {
     static const struct kiln_dot_opts defaults;
-    struct kiln_graph *graph = NULL;
+    struct kiln_call_graph *graph = NULL;
     int r;
 
     opts = opts ? opts : &defaults;
-    r = kiln_graph_new(view, &opts->graph, &graph);
+    r = kiln_call_graph_new(view, &opts->graph, &graph);
     if (r == 0) {
         add_all(&(struct drawing){
             .caption = {.view = view, .title = opts->title, .quote = KILN_QUOTE_DOT},
@@ -148,6 +148,6 @@ int kiln_dot_encode(const struct kiln_view *view, const struct kiln_dot_opts *op
         });
         r = out->error;
     }
-    kiln_graph_free(graph);
+    kiln_call_graph_free(graph);
     return r < 0 ? kiln_err_set(err, r, NULL, "drawing the call graph: %s", kiln_err_text(r)) : 0;
 }

@@ -17,7 +17,7 @@
 #define NODE_SHARE 0.005
 #define EDGE_SHARE 0.001
 #define EDGES_PER  4 /* edges for each node, at most */
-#define WORDS      (KILN_GRAPH_NODES_MAX / 64)
+#define WORDS      (KILN_CALL_GRAPH_NODES_MAX / 64)
 #define NO_NODE    UINT32_MAX
 
 struct cell {
@@ -37,14 +37,14 @@ static double limit_of(const struct kiln_view *view, double share, double by_def
 }
 
 /* Takes the frames of the graph out of `rows` and fills node_of[frame]. */
-static int choose_nodes(struct kiln_graph *graph, const struct kiln_graph_opts *opts,
+static int choose_nodes(struct kiln_call_graph *graph, const struct kiln_call_graph_opts *opts,
                         const struct kiln_top_row *rows, uint32_t n_rows, uint32_t *node_of)
 {
     uint32_t max = opts->nodes_max ? opts->nodes_max : NODES;
     double least = limit_of(graph->view, opts->node_share, NODE_SHARE);
 
-    if (max > KILN_GRAPH_NODES_MAX)
-        max = KILN_GRAPH_NODES_MAX;
+    if (max > KILN_CALL_GRAPH_NODES_MAX)
+        max = KILN_CALL_GRAPH_NODES_MAX;
     if (max > n_rows)
         max = n_rows;
     graph->nodes = kiln_malloc((max ? max : 1) * sizeof(*graph->nodes));
@@ -56,7 +56,7 @@ static int choose_nodes(struct kiln_graph *graph, const struct kiln_graph_opts *
         if (size_of(rows[i].total) < least)
             continue;
         node_of[rows[i].frame] = graph->n_nodes;
-        graph->nodes[graph->n_nodes++] = (struct kiln_graph_node){
+        graph->nodes[graph->n_nodes++] = (struct kiln_call_graph_node){
             .frame = rows[i].frame, .self = rows[i].self, .total = rows[i].total};
     }
     graph->dropped_nodes = n_rows - graph->n_nodes;
@@ -64,7 +64,7 @@ static int choose_nodes(struct kiln_graph *graph, const struct kiln_graph_opts *
 }
 
 /* Adds the edges of one row, each at most once. */
-static void add_row(const struct kiln_graph *graph, uint32_t row, const uint32_t *node_of,
+static void add_row(const struct kiln_call_graph *graph, uint32_t row, const uint32_t *node_of,
                     struct cell *cells)
 {
     const struct kiln_view_row *r = &graph->view->rows[row];
@@ -94,7 +94,7 @@ static void add_row(const struct kiln_graph *graph, uint32_t row, const uint32_t
 
 static int heavier_first(const void *a, const void *b)
 {
-    const struct kiln_graph_edge *x = a, *y = b;
+    const struct kiln_call_graph_edge *x = a, *y = b;
 
     if (x->value != y->value)
         return x->value < y->value ? 1 : -1;
@@ -104,7 +104,7 @@ static int heavier_first(const void *a, const void *b)
 }
 
 /* All edges of the matrix, heaviest first. */
-static int collect(struct kiln_graph *graph, const struct cell *cells)
+static int collect(struct kiln_call_graph *graph, const struct cell *cells)
 {
     size_t n = graph->n_nodes, used = 0;
 
@@ -115,7 +115,7 @@ static int collect(struct kiln_graph *graph, const struct cell *cells)
         return -ENOMEM;
     for (size_t i = 0; i < n * n; i++)
         if (cells[i].used)
-            graph->edges[graph->n_edges++] = (struct kiln_graph_edge){
+            graph->edges[graph->n_edges++] = (struct kiln_call_graph_edge){
                 .from = (uint32_t)(i / n),
                 .to = (uint32_t)(i % n),
                 .value = cells[i].value,
@@ -126,13 +126,13 @@ static int collect(struct kiln_graph *graph, const struct cell *cells)
 }
 
 /* Drops light edges; edges are sorted, so that the first to reach a node is its heaviest caller. */
-static void drop_light(struct kiln_graph *graph, double least)
+static void drop_light(struct kiln_call_graph *graph, double least)
 {
-    bool called[KILN_GRAPH_NODES_MAX] = {false};
+    bool called[KILN_CALL_GRAPH_NODES_MAX] = {false};
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < graph->n_edges; i++) {
-        struct kiln_graph_edge edge = graph->edges[i];
+        struct kiln_call_graph_edge edge = graph->edges[i];
         bool first = edge.from != edge.to && !called[edge.to];
 
         if (first)
@@ -147,7 +147,7 @@ static void drop_light(struct kiln_graph *graph, double least)
 
 /* Who calls whom, a bit each: fast enough to ask for ways through the graph again and again. */
 struct reach {
-    uint64_t callees[KILN_GRAPH_NODES_MAX][WORDS];
+    uint64_t callees[KILN_CALL_GRAPH_NODES_MAX][WORDS];
 };
 
 static void set_bit(uint64_t *bits, uint32_t at, bool on)
@@ -193,7 +193,7 @@ static bool has_longer_way(const struct reach *reach, uint32_t from, uint32_t to
 }
 
 /* Drops indirect edges, the lightest first, as long as their ends stay joined. */
-static int drop_implied(struct kiln_graph *graph)
+static int drop_implied(struct kiln_call_graph *graph)
 {
     struct reach *reach = kiln_calloc(1, sizeof(*reach));
     uint32_t kept = 0;
@@ -203,7 +203,7 @@ static int drop_implied(struct kiln_graph *graph)
     for (uint32_t i = 0; i < graph->n_edges; i++)
         set_bit(reach->callees[graph->edges[i].from], graph->edges[i].to, true);
     for (uint32_t i = graph->n_edges; i-- > 0;) {
-        struct kiln_graph_edge *edge = &graph->edges[i];
+        struct kiln_call_graph_edge *edge = &graph->edges[i];
 
         if (edge->indirect && edge->from != edge->to && has_longer_way(reach, edge->from, edge->to))
             set_bit(reach->callees[edge->from], edge->to, false);
@@ -217,7 +217,7 @@ static int drop_implied(struct kiln_graph *graph)
     return 0;
 }
 
-static int fill(struct kiln_graph *graph, const struct kiln_graph_opts *opts,
+static int fill(struct kiln_call_graph *graph, const struct kiln_call_graph_opts *opts,
                 const struct kiln_top_row *rows, uint32_t n_rows)
 {
     size_t n_frames = graph->view->n_frames;
@@ -243,11 +243,11 @@ static int fill(struct kiln_graph *graph, const struct kiln_graph_opts *opts,
     return r;
 }
 
-int kiln_graph_new(const struct kiln_view *view, const struct kiln_graph_opts *opts,
-                   struct kiln_graph **ret_graph)
+int kiln_call_graph_new(const struct kiln_view *view, const struct kiln_call_graph_opts *opts,
+                        struct kiln_call_graph **ret_graph)
 {
-    static const struct kiln_graph_opts defaults;
-    struct kiln_graph *graph = kiln_calloc(1, sizeof(*graph));
+    static const struct kiln_call_graph_opts defaults;
+    struct kiln_call_graph *graph = kiln_calloc(1, sizeof(*graph));
     struct kiln_top_row *rows = NULL;
     uint32_t n_rows = 0;
     int r;
@@ -260,14 +260,14 @@ int kiln_graph_new(const struct kiln_view *view, const struct kiln_graph_opts *o
         r = fill(graph, opts ? opts : &defaults, rows, n_rows);
     kiln_free(rows);
     if (r < 0) {
-        kiln_graph_free(graph);
+        kiln_call_graph_free(graph);
         return r;
     }
     *ret_graph = graph;
     return 0;
 }
 
-void kiln_graph_free(struct kiln_graph *graph)
+void kiln_call_graph_free(struct kiln_call_graph *graph)
 {
     if (!graph)
         return;

@@ -7,7 +7,7 @@
  *   struct kiln_starved s = {0};
  *
  *   while (kiln_test_starve(&s))
- *       s.r = kiln_graph_new(view, NULL, &graph);
+ *       s.r = kiln_call_graph_new(view, NULL, &graph);
  *   CHECK(s.n > 4);
  */
 #ifndef KILN_TESTS_STARVED_H

@@ -6,21 +6,21 @@
 #include "test.h"
 
 /* The nodes as "name self/total", the edges as "a->b value", indirect ones as "a..>b value". */
-static const char *graph_text(const char *stacks, const struct kiln_graph_opts *opts)
+static const char *graph_text(const char *stacks, const struct kiln_call_graph_opts *opts)
 {
     static char text[4096];
     struct kiln_view *view = kiln_test_view(kiln_test_stacks(stacks), NULL);
-    struct kiln_graph *graph;
+    struct kiln_call_graph *graph;
     size_t n = 0;
 
-    CHECK_OK(kiln_graph_new(view, opts, &graph));
+    CHECK_OK(kiln_call_graph_new(view, opts, &graph));
     text[0] = '\0';
     for (uint32_t i = 0; i < graph->n_nodes; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%.*s %lld/%lld\n",
                               KILN_STR_ARG(view->frames[graph->nodes[i].frame].name),
                               (long long)graph->nodes[i].self, (long long)graph->nodes[i].total);
     for (uint32_t i = 0; i < graph->n_edges; i++) {
-        const struct kiln_graph_edge *e = &graph->edges[i];
+        const struct kiln_call_graph_edge *e = &graph->edges[i];
 
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%.*s%s%.*s %lld\n",
                               KILN_STR_ARG(view->frames[graph->nodes[e->from].frame].name),
@@ -31,7 +31,7 @@ static const char *graph_text(const char *stacks, const struct kiln_graph_opts *
     if (graph->dropped_nodes || graph->dropped_edges)
         snprintf(text + n, sizeof(text) - n, "dropped %u, %u\n", graph->dropped_nodes,
                  graph->dropped_edges);
-    kiln_graph_free(graph);
+    kiln_call_graph_free(graph);
     kiln_view_free(view);
     return text;
 }
@@ -60,7 +60,7 @@ TEST(graph, recursion_counts_once)
 
 TEST(graph, light_frames_are_bridged_and_counted)
 {
-    struct kiln_graph_opts two = {.nodes_max = 3};
+    struct kiln_call_graph_opts two = {.nodes_max = 3};
 
     CHECK_TEXT(graph_text("main;a;read 2\nmain;b;read 3\nmain;c;d;read 1\n", &two),
                "main 0/6\n"
@@ -73,7 +73,7 @@ TEST(graph, light_frames_are_bridged_and_counted)
 
 TEST(graph, an_indirect_edge_stays_where_it_is_the_only_way)
 {
-    struct kiln_graph_opts two = {.nodes_max = 2};
+    struct kiln_call_graph_opts two = {.nodes_max = 2};
 
     CHECK_TEXT(graph_text("main;a;read 2\nmain;b;read 3\n", &two), "main 0/5\n"
                                                                    "read 5/5\n"
@@ -83,7 +83,7 @@ TEST(graph, an_indirect_edge_stays_where_it_is_the_only_way)
 
 TEST(graph, a_light_edge_is_dropped_unless_it_is_the_heaviest_to_its_callee)
 {
-    struct kiln_graph_opts opts = {.node_share = -1, .edge_share = 0.1};
+    struct kiln_call_graph_opts opts = {.node_share = -1, .edge_share = 0.1};
 
     CHECK_TEXT(graph_text("main;a;x 80\nmain;b;x 2\nmain;c 1\n", &opts), "main 0/83\n"
                                                                          "x 82/82\n"
@@ -106,13 +106,13 @@ TEST(graph, nothing_gives_an_empty_graph)
 TEST(graph, running_out_of_memory_anywhere_leaks_nothing)
 {
     struct kiln_view *view = kiln_test_view(kiln_test_stacks("a;b;c 3\na;c 1\n"), NULL);
-    struct kiln_graph *graph = NULL;
+    struct kiln_call_graph *graph = NULL;
     struct kiln_starved s = {0};
 
     while (kiln_test_starve(&s))
-        s.r = kiln_graph_new(view, NULL, &graph);
+        s.r = kiln_call_graph_new(view, NULL, &graph);
     CHECK(s.n > 4);
-    kiln_graph_free(graph);
+    kiln_call_graph_free(graph);
     CHECK_EQ(kiln_mem_live(), s.live);
     kiln_view_free(view);
 }
