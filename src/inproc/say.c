@@ -9,6 +9,25 @@
 #include <unistd.h>
 
 #include "inproc/start.h"
+#include "inproc/thread/helper.h"
+
+/*
+ * A program that has closed its standard error hears nothing.  A helper has none that can be
+ * written to, and uses the program's.
+ */
+static void put(const char *line, size_t n)
+{
+    int fd;
+
+    if (write(STDERR_FILENO, line, n) >= 0 || errno != EBADF)
+        return;
+    fd = kiln_in_helper_borrow(STDERR_FILENO);
+    if (fd < 0)
+        return;
+    if (write(fd, line, n) < 0)
+        n = 0;
+    close(fd);
+}
 
 void kiln_in_say(bool important, const char *format, ...)
 {
@@ -26,8 +45,6 @@ void kiln_in_say(bool important, const char *format, ...)
     if (more > 0)
         n += (size_t)more < sizeof(line) - n - 1 ? (size_t)more : sizeof(line) - n - 2;
     line[n++] = '\n';
-    /* A program that has closed its standard error hears nothing. */
-    if (write(STDERR_FILENO, line, n) < 0)
-        n = 0;
+    put(line, n);
     errno = kept_errno;
 }

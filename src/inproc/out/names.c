@@ -38,11 +38,10 @@ static struct {
     struct kiln_demangler *demangler;
     /* of /tmp/perf-PID.map */
     bool has_map;
-    int map_fd;
     ino_t map_inode;
     struct kiln_symtab map;
     struct kiln_map_end map_end;
-} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .map_fd = -1};
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct found {
     struct kiln_str function, system_name;
@@ -273,38 +272,37 @@ static void forget_map(void)
 {
     if (state.has_map)
         kiln_symtab_done(&state.map);
-    if (state.map_fd >= 0)
-        close(state.map_fd);
     state.has_map = false;
-    state.map_fd = -1;
 }
 
-/* Of another user it could say anything. */
-static bool open_map(void)
+/* Of another user it could say anything.  -1: there is none. */
+static int open_map(void)
 {
     char path[64];
     struct stat st;
+    int fd;
 
     snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-        forget_map();
-        return false;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
+        close(fd);
+        return -1;
     }
-    if (state.map_fd >= 0 && state.map_inode == st.st_ino)
-        return true;
-    forget_map();
-    state.map_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (state.map_inode != st.st_ino)
+        forget_map();
     state.map_inode = st.st_ino;
-    return state.map_fd >= 0;
+    return fd;
 }
 
 /* Reads what has been added since; a map that is another by now is read anew. */
-static bool read_map(void)
+static bool read_map(int fd)
 {
     struct kiln_bytes bytes;
     int r;
 
-    if (!open_map() || kiln_bytes_file(state.map_fd, &bytes) < 0)
+    if (kiln_bytes_file(fd, &bytes) < 0)
         return false;
     r = state.has_map ? kiln_names_grow_map(&state.map, &bytes, &state.map_end)
                       : KILN_E_UNSUPPORTED;
@@ -322,14 +320,19 @@ static bool read_map(void)
     return r == 0;
 }
 
+/* The table reads names where they are, and is opened each time: threads share no descriptors. */
 static int fill_made(struct run *run, uint32_t from, uint32_t to)
 {
-    int r = 0;
+    int fd = open_map(), r = 0;
 
-    if (!read_map())
+    if (fd < 0) {
+        forget_map();
         return 0;
-    for (uint32_t i = from; i < to && r == 0; i++)
-        r = name_it(run, &run->wants[i], &state.map, run->wants[i].address, 0);
+    }
+    if (read_map(fd))
+        for (uint32_t i = from; i < to && r == 0; i++)
+            r = name_it(run, &run->wants[i], &state.map, run->wants[i].address, 0);
+    close(fd);
     return r;
 }
 
@@ -460,7 +463,4 @@ void kiln_in_names_forked(void)
     state.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     state.begun = state.has_map = false;
     state.demangler = NULL;
-    if (state.map_fd >= 0)
-        close(state.map_fd);
-    state.map_fd = -1;
 }

@@ -227,6 +227,8 @@ static void *run(void *arg)
         out->flushes = flushes;
         pthread_cond_broadcast(&out->done);
     }
+    /* The descriptor is this thread's (inproc/thread/helper.h). */
+    kiln_in_caller_done(&out->sender.caller);
     out->over = true;
     orphan = out->orphan;
     pthread_cond_broadcast(&out->done);

@@ -107,8 +107,6 @@ __attribute__((destructor)) static void at_exit(void)
 
 void kiln_in_pprof_forked(void)
 {
-    if (server)
-        kiln_in_server_forked(server);
     server = NULL;
     is_child = true;
     kiln_in_pace_forked();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop: [0] of what is polled is the word to stop, [1] the listener, then connections in the
- * order of their places.
+ * The loop: [0] of what is polled is the listener, then connections in the order of their places.
+ *
+ * Descriptors are the thread's own (inproc/thread/helper.h): it opens and closes them all itself,
+ * and nobody else could wake it up by one.  So it looks now and then whether it is to stop.
  */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,26 +22,21 @@
 #define RETRY_NS       (100 * KILN_NS_PER_MS)
 #define PATIENCE_NS    KILN_NS_PER_S /* with a request that comes slowly, where others wait */
 #define ACCEPTS_A_TURN 16
+#define LOOK_MS        250 /* whether it is to stop */
 
 struct polled {
-    struct pollfd fds[2 + KILN_IN_CONNS];
-    uint32_t slots[2 + KILN_IN_CONNS];
+    struct pollfd fds[1 + KILN_IN_CONNS];
+    uint32_t slots[1 + KILN_IN_CONNS];
     nfds_t n;
 };
 
 /* ---- accepting ---- */
 
-static void put_conn(struct kiln_in_server *server, uint32_t slot, struct kiln_in_conn *conn)
-{
-    server->conns[slot] = conn;
-    atomic_store(&server->fds[slot], conn ? conn->fd : -1);
-}
-
 static void drop_conn(struct kiln_in_server *server, uint32_t slot)
 {
     struct kiln_in_conn *conn = server->conns[slot];
 
-    put_conn(server, slot, NULL);
+    server->conns[slot] = NULL;
     kiln_in_conn_free(server, conn);
 }
 
@@ -92,7 +88,6 @@ static void turn_away(int fd)
 static bool accept_one(struct kiln_in_server *server)
 {
     int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    struct kiln_in_conn *conn;
     uint32_t slot;
 
     if (fd < 0) {
@@ -105,10 +100,8 @@ static bool accept_one(struct kiln_in_server *server)
         turn_away(fd);
         return true;
     }
-    conn = kiln_in_conn_open(fd);
-    if (conn)
-        put_conn(server, slot, conn);
-    return conn != NULL;
+    server->conns[slot] = kiln_in_conn_open(fd);
+    return server->conns[slot] != NULL;
 }
 
 /* ---- the loop ---- */
@@ -126,7 +119,6 @@ static int prepare(struct kiln_in_server *server, struct polled *polled)
     bool pauses = server->accept_after_ns > now_ns;
 
     polled->n = 0;
-    add_polled(polled, 0, server->wake, POLLIN);
     add_polled(polled, 0, pauses ? -1 : server->listener, POLLIN);
     if (pauses)
         next_ns = server->accept_after_ns;
@@ -139,10 +131,8 @@ static int prepare(struct kiln_in_server *server, struct polled *polled)
         if (conn->deadline_ns < next_ns)
             next_ns = conn->deadline_ns;
     }
-    if (next_ns == UINT64_MAX)
-        return -1;
-    ms = next_ns > now_ns ? (next_ns - now_ns + KILN_NS_PER_MS - 1) / KILN_NS_PER_MS : 0;
-    return ms > INT_MAX ? INT_MAX : (int)ms;
+    ms = next_ns > now_ns ? (next_ns - now_ns) / KILN_NS_PER_MS + 1 : 0;
+    return ms > LOOK_MS ? LOOK_MS : (int)ms;
 }
 
 static void run_conn(struct kiln_in_server *server, uint32_t slot, short events)
@@ -157,9 +147,8 @@ static void run_conn(struct kiln_in_server *server, uint32_t slot, short events)
         drop_conn(server, slot);
 }
 
-static void *run(void *arg)
+static void serve(struct kiln_in_server *server)
 {
-    struct kiln_in_server *server = arg;
     struct polled polled;
 
     while (!atomic_load(&server->stop)) {
@@ -167,16 +156,15 @@ static void *run(void *arg)
 
         if (poll(polled.fds, polled.n, timeout) < 0 && errno != EINTR && errno != ENOMEM)
             break;
-        for (nfds_t i = 2; i < polled.n; i++)
+        for (nfds_t i = 1; i < polled.n; i++)
             run_conn(server, polled.slots[i], polled.fds[i].revents);
-        if (polled.fds[1].revents)
+        if (polled.fds[0].revents)
             for (int i = 0; i < ACCEPTS_A_TURN && accept_one(server); i++)
                 ;
     }
     for (uint32_t i = 0; i < KILN_IN_CONNS; i++)
         if (server->conns[i])
             drop_conn(server, i);
-    return NULL;
 }
 
 /* ---- start and stop ---- */
@@ -189,18 +177,6 @@ void kiln_in_server_unlink(struct kiln_in_server *server)
     server->unix_path = NULL;
 }
 
-static void free_server(struct kiln_in_server *server)
-{
-    if (server->listener >= 0)
-        close(server->listener);
-    if (server->listener >= 0)
-        kiln_in_server_unlink(server);
-    if (server->wake >= 0)
-        close(server->wake);
-    kiln_free(server->unix_path);
-    kiln_free(server);
-}
-
 static int copy_path(struct kiln_in_server *server, const char *path)
 {
     server->unix_path = kiln_malloc(strlen(path) + 1);
@@ -211,7 +187,7 @@ static int copy_path(struct kiln_in_server *server, const char *path)
 }
 
 /* The host as it was written, or the loopback, with the port that it became. */
-static void note_address(struct kiln_in_server *server, const char *address)
+static void note_address(struct kiln_in_server *server, const char *address, int listener)
 {
     const char *colon = strrchr(address, ':');
 
@@ -220,74 +196,93 @@ static void note_address(struct kiln_in_server *server, const char *address)
     else
         snprintf(server->address, sizeof(server->address), "%.*s:%u",
                  colon == address ? 9 : (int)(colon - address),
-                 colon == address ? "127.0.0.1" : address,
-                 (unsigned)kiln_socket_port(server->listener));
+                 colon == address ? "127.0.0.1" : address, (unsigned)kiln_socket_port(listener));
 }
 
-static int open_server(struct kiln_in_server *server, const struct kiln_in_server_opts *opts,
-                       struct kiln_err *err)
+/* What the thread begins with, and who waits to hear how that went. */
+struct opening {
+    struct kiln_in_server *server;
+    const char *address;
+    struct kiln_err *err;
+    int result;
+    sem_t done;
+};
+
+static int open_listener(struct opening *opening)
 {
-    struct kiln_socket_opts how = {.address = opts->address, .loopback = true, .unix_mode = 0600};
-    int r = kiln_socket_listen(&how, &server->listener, err);
+    struct kiln_socket_opts how = {
+        .address = opening->address, .loopback = true, .unix_mode = 0600};
+    struct kiln_in_server *server = opening->server;
+    int r = kiln_socket_listen(&how, &server->listener, opening->err);
 
     if (r < 0)
         return r;
-    note_address(server, opts->address);
-    if (strncmp(opts->address, "unix:", 5) == 0)
-        r = copy_path(server, opts->address + 5);
-    server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (r == 0 && server->wake < 0)
-        r = -errno;
+    note_address(server, opening->address, server->listener);
+    if (strncmp(opening->address, "unix:", 5) == 0)
+        r = copy_path(server, opening->address + 5);
+    return r < 0 ? kiln_err_set(opening->err, r, opening->address, "%s", kiln_err_text(r)) : 0;
+}
+
+static void *run(void *arg)
+{
+    struct opening *opening = arg;
+    struct kiln_in_server *server = opening->server;
+    int r = open_listener(opening);
+
+    opening->result = r;
+    sem_post(&opening->done);
     if (r == 0)
-        r = kiln_in_helper_start("kiln-pprof", run, server, &server->thread);
-    return r < 0 ? kiln_err_set(err, r, opts->address, "%s", kiln_err_text(r)) : 0;
+        serve(server);
+    if (server->listener >= 0)
+        close(server->listener);
+    return NULL;
+}
+
+static int open_server(struct opening *opening)
+{
+    struct kiln_in_server *server = opening->server;
+    int r = kiln_in_helper_start("kiln-pprof", run, opening, &server->thread);
+
+    if (r < 0)
+        return kiln_err_set(opening->err, r, opening->address, "%s", kiln_err_text(r));
+    while (sem_wait(&opening->done) < 0)
+        ;
+    if (opening->result < 0)
+        pthread_join(server->thread, NULL);
+    return opening->result;
 }
 
 int kiln_in_server_start(const struct kiln_in_server_opts *opts, struct kiln_in_server **ret_server,
                          struct kiln_err *err)
 {
-    struct kiln_in_server *server = kiln_calloc(1, sizeof(*server));
+    struct opening opening = {
+        .server = kiln_calloc(1, sizeof(**ret_server)), .address = opts->address, .err = err};
     int r;
 
-    if (!server)
+    if (!opening.server)
         return kiln_err_set(err, -ENOMEM, opts->address, "%s", kiln_err_text(-ENOMEM));
-    server->pages = opts->pages;
-    server->listener = server->wake = -1;
-    for (uint32_t i = 0; i < KILN_IN_CONNS; i++)
-        atomic_init(&server->fds[i], -1);
-    r = open_server(server, opts, err);
+    opening.server->pages = opts->pages;
+    opening.server->listener = -1;
+    sem_init(&opening.done, 0, 0);
+    r = open_server(&opening);
+    sem_destroy(&opening.done);
     if (r < 0) {
-        free_server(server);
+        kiln_free(opening.server);
         return r;
     }
-    *ret_server = server;
+    *ret_server = opening.server;
     return 0;
 }
 
 void kiln_in_server_stop(struct kiln_in_server *server)
 {
-    uint64_t one = 1;
-
     atomic_store(&server->stop, true);
-    if (write(server->wake, &one, sizeof(one)) < 0 && errno != EAGAIN)
-        return;
     pthread_join(server->thread, NULL);
-    free_server(server);
+    kiln_in_server_unlink(server);
+    kiln_free(server);
 }
 
 const char *kiln_in_server_address(const struct kiln_in_server *server)
 {
     return server->address;
-}
-
-void kiln_in_server_forked(struct kiln_in_server *server)
-{
-    close(server->listener);
-    close(server->wake);
-    for (uint32_t i = 0; i < KILN_IN_CONNS; i++) {
-        int fd = atomic_load(&server->fds[i]);
-
-        if (fd >= 0)
-            close(fd);
-    }
 }

@@ -37,7 +37,4 @@ const char *kiln_in_server_address(const struct kiln_in_server *server);
 /* Removes the file of a Unix socket: nobody else can connect.  Once. */
 void kiln_in_server_unlink(struct kiln_in_server *server);
 
-/* In a forked child: closes what it inherited and touches nothing else. */
-void kiln_in_server_forked(struct kiln_in_server *server);
-
 #endif /* KILN_INPROC_PPROF_SERVER_H */

@@ -38,13 +38,12 @@ struct kiln_in_server {
     struct kiln_in_pages pages;
     char address[256];
     char *unix_path; /* NULL: none */
-    int listener, wake;
+    int listener;
     _Atomic bool stop;
     pthread_t thread;
     uint64_t accept_after_ns; /* no descriptor was left: not before */
     uint32_t n_bodies;
     struct kiln_in_conn *conns[KILN_IN_CONNS];
-    _Atomic int fds[KILN_IN_CONNS]; /* the same, for a forked child; -1: none */
 };
 
 /* Takes the descriptor, also on failure (NULL). */

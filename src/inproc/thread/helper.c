@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Programs know their descriptors by number: they close all of them, or all but a few, or count on
+ * the next one to be the lowest that is free.  A thread that opens and closes files beside them
+ * would be handed what they expect, and lose, or close, what they have put in its place.  So each
+ * helper leaves the program's table of descriptors and has an empty one, whose first three are
+ * taken, because the C library and our own words are for those.
+ *
  * The C library takes what the program's variables of threads need out of the stack we ask for, so
  * that a program with very many of them may need more: then the usual size is taken.
  */
 #include "inproc/thread/helper.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +33,48 @@ struct task {
     void *arg;
 };
 
+/* ---- descriptors ---- */
+
+/* Before Linux 5.9.  What is opened meanwhile by others is opened in their table. */
+static void close_all(void)
+{
+    DIR *folder = opendir("/proc/thread-self/fd");
+    const struct dirent *entry;
+
+    while (folder && (entry = readdir(folder))) {
+        int fd = (int)strtol(entry->d_name, NULL, 10);
+
+        if (entry->d_name[0] != '.' && fd != dirfd(folder))
+            close(fd);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void leave_table(void)
+{
+    if (syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) != 0) {
+        if (unshare(CLONE_FILES) != 0)
+            return; /* it is forbidden here: then they are shared */
+        close_all();
+    }
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (open("/", O_PATH | O_CLOEXEC) != fd)
+            return;
+}
+
+int kiln_in_helper_borrow(int fd)
+{
+    int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    int borrowed = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+
+    if (process >= 0)
+        close(process);
+    return borrowed;
+}
+
+/* ---- threads ---- */
+
 static void *begin(void *arg)
 {
     struct task task = *(struct task *)arg;
@@ -30,6 +83,7 @@ static void *begin(void *arg)
     kiln_in_line.inside = 1;
     kiln_free(arg);
     kiln_in_thread_is_ours(true);
+    leave_table();
     /* Linux knows this of each thread. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     ret = task.run(task.arg);

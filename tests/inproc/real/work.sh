@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What git does for a living, in a folder of its own.  usage: work.sh FOLDER; prints the same each time.
-set -eu
+set -euo pipefail
 export GIT_CONFIG_NOSYSTEM=1 HOME=$1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=c \
     GIT_COMMITTER_EMAIL=c@example.org GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'
 cd "$1"
