@@ -63,6 +63,11 @@ add_custom_command(OUTPUT libnghttp2_inproc.a
   DEPENDS ${NGHTTP2_ARCHIVE} VERBATIM COMMENT "Adapting libnghttp2.a")
 add_custom_target(kiln_inproc_nghttp2 DEPENDS libnghttp2_inproc.a)
 set(INPROC_OTHERS ${CMAKE_BINARY_DIR}/libnghttp2_inproc.a -ldeflate -lzstd -llzma -lz -liberty)
+# Memory of ours is not the program's: src/inproc/hook/own.c.
+set(INPROC_OWN_MEMORY)
+foreach(name malloc calloc realloc free malloc_usable_size)
+  list(APPEND INPROC_OWN_MEMORY -Wl,--wrap=${name})
+endforeach()
 function(kiln_inproc_preload library)
   add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:kiln_inproc_objects>)
   kiln_inproc_library(${library})
@@ -70,7 +75,7 @@ function(kiln_inproc_preload library)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME kiln VERSION ${PROJECT_VERSION} SOVERSION 0
     LINKER_LANGUAGE C)
   target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
-    -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed)
+    -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed ${INPROC_OWN_MEMORY})
   target_link_libraries(${library} PRIVATE kiln_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
     $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads)
   add_dependencies(${library} ${INPROC_ROOMS} kiln_inproc_nghttp2)
@@ -84,7 +89,7 @@ set_target_properties(kiln_inproc_new PROPERTIES LIBRARY_OUTPUT_DIRECTORY new)
 # libkiln.a: what is needed of all that, as one object; only what libkiln.so exports has a name in it.
 add_custom_command(OUTPUT libkiln.a
   COMMAND ${CMAKE_SOURCE_DIR}/cmake/join.sh $<TARGET_FILE:kiln_inproc_shared> libkiln.a
-    ${CMAKE_C_COMPILER} -nostdlib -fno-sanitize=all -r -o kiln.o $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ARCHIVES}
+    ${CMAKE_C_COMPILER} -nostdlib -fno-sanitize=all -r ${INPROC_OWN_MEMORY} -o kiln.o $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ARCHIVES}
     -Wl,-Bstatic ${INPROC_OTHERS}
   DEPENDS $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ROOMS} kiln_inproc_shared ${CMAKE_SOURCE_DIR}/cmake/join.sh
   COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining libkiln.a")

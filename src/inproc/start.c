@@ -22,6 +22,7 @@
 #include "inproc/keep/keep_int.h"
 #include "inproc/labels.h"
 #include "inproc/options.h"
+#include "inproc/thread/heap.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/thread.h"
 
@@ -95,6 +96,7 @@ static void in_child(void)
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
     lock = fresh;
+    kiln_in_heap_forked();
     kiln_in_blocks_forked();
     kiln_in_labels_forked();
     for (uint32_t i = 0; i < PARTS; i++) {

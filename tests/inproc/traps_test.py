@@ -13,17 +13,18 @@ from preload_kit import (DEFAULT, INTENSE, LIBKILN, PROGRAMS, Folder, bare, clea
                         same, shared_library, under)
 
 TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
+         ("descriptors that are known by number", ["trap_descriptors"]),
+         ("an allocator that is the program's own", ["trap_heap"]),
          ("threads that end", ["trap_threads"]),
          ("small, alternate and foreign stacks", ["trap_stack"]),
          ("dlopen, dlclose, RTLD_DEEPBIND, dlmopen", ["trap_dlopen", PROGRAMS / "trap_plugin.so"]),
          ("constructors, exceptions, destructors", ["trap_constructor"]),
          ("errno, failures, signals, sleeps", ["trap_kept"])]
-# tcmalloc walks stacks with its lock held, by a library that calls read(): a thread that is cancelled there leaves the lock
-# behind for ever.  Alone it was not seen to; libkiln makes it likely.  trap_fork hung once too, under an allocator that was
-# not noted, and was not traced: that this is the same lock is a guess.
+# tcmalloc walks stacks with its lock held whenever its heap grows, by a library that calls read(): a thread that is cancelled
+# there leaves the lock behind for ever.  So nothing of ours may make that heap grow.
 ALLOCATORS = {"libjemalloc.so.2": ("trap_allocator", "trap_threads", "trap_constructor", "trap_fork"),
-              "libtcmalloc_minimal.so.4": ("trap_allocator", "trap_threads"),
-              "libtcmalloc.so.4": ("trap_allocator", "trap_constructor")}
+              "libtcmalloc_minimal.so.4": ("trap_allocator", "trap_threads", "trap_fork"),
+              "libtcmalloc.so.4": ("trap_allocator", "trap_threads", "trap_constructor", "trap_fork")}
 NOISY = {"KILN_PROFILES": "cpu,alloc,heap,lock", "KILN_ALLOC_BYTES": "256", "KILN_ALLOC_RATE": "0"}
 
 
