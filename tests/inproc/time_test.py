@@ -66,10 +66,10 @@ def check_loop(profiles):
 
 
 def check_windows():
-    """A tenth of a second, at the beginning: the CPU time after it is not seen."""
-    with Preloaded(TRUTH, "cpu", "0.7", KILN_PROFILES="cpu", KILN_CPU_WINDOW_MS="100", KILN_CPU_EVERY_MS="60000") as run:
+    """Three tenths of a second, at the beginning: the CPU time after it is not seen.  A tenth may pass on a busy machine
+    without any of it for the program, or for the keeper who is to close the window."""
+    with Preloaded(TRUTH, "cpu", "2", KILN_PROFILES="cpu", KILN_CPU_WINDOW_MS="300", KILN_CPU_EVERY_MS="60000") as run:
         truth, told = json.loads(run.out), run.functions("process_cpu", "cpu")
-    # Two processors at most, and a turn of the keeper more than the window.
     check("samples are taken in windows", 0 < told[""] < 0.6 * sum(truth.values()), told)
 
 

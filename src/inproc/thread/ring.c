@@ -2,6 +2,10 @@
 /*
  * Both counters only grow, their difference is what lies in the ring.  The release of `written`
  * shows the record, and the stack it names, to the keeper; that of `read` gives the room back.
+ *
+ * A burst would fill the ring long before it is read.  So from a quarter on the next sixteen
+ * records are every second, by chance, the sixteen behind them every fourth, and so on, and each
+ * counts for as many: sums stay what they were on average, and there is room for 130,000.
  */
 #include "inproc/thread/ring.h"
 
@@ -15,15 +19,32 @@
 _Static_assert(sizeof(struct kiln_in_record) == 64, "a record is a cache line");
 _Static_assert((KILN_IN_RING_RECORDS & (KILN_IN_RING_RECORDS - 1)) == 0, "counters wrap");
 
-int kiln_in_ring_put(struct kiln_in_thread *thread, const struct kiln_in_record *record)
+enum { ALL_OF = KILN_IN_RING_RECORDS / 4, STAGE = 16 };
+
+/* Whether it is one of those that are put where so many lie already; it weighs as many, then. */
+static bool is_chosen(struct kiln_in_thread *thread, uint32_t filled, struct kiln_in_record *record)
+{
+    uint32_t of = filled < ALL_OF ? 1 : 2u << (filled - ALL_OF) / STAGE;
+
+    if (of == 1)
+        return true;
+    record->count *= of;
+    record->value *= of;
+    return (kiln_in_random(thread) >> 32 & (of - 1)) == 0;
+}
+
+int kiln_in_ring_put(struct kiln_in_thread *thread, struct kiln_in_record *record)
 {
     struct kiln_in_ring *ring = &thread->ring;
     uint32_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
+    uint32_t filled = written - atomic_load_explicit(&ring->read, memory_order_acquire);
 
-    if (written - atomic_load_explicit(&ring->read, memory_order_acquire) >= KILN_IN_RING_RECORDS) {
+    if (filled >= KILN_IN_RING_RECORDS) {
         kiln_in_lost(thread, KILN_IN_LOST_RING);
         return -1;
     }
+    if (!is_chosen(thread, filled, record))
+        return -1;
     ring->records[written % KILN_IN_RING_RECORDS] = *record;
     atomic_store_explicit(&ring->written, written + 1, memory_order_release);
     return 0;

@@ -3,7 +3,8 @@
  * ring - records of what was sampled, from the thread they happened on to the keeper.
  *
  * One writer, the thread and handlers on it, which never both write (kiln_in_enter); one reader,
- * whoever holds the keeper's lock.  A record that finds no room is counted and gone: nobody waits.
+ * whoever holds the keeper's lock.  Nobody waits: where records come faster than they are read,
+ * some are put for many, and what finds no room at all is counted and gone.
  *
  * Threads: put on the thread itself between kiln_in_enter() and kiln_in_leave(); take under the
  * keeper's lock.
@@ -48,8 +49,11 @@ struct kiln_in_ring {
 
 struct kiln_in_thread;
 
-/* 0, or -1: full, and counted. */
-int kiln_in_ring_put(struct kiln_in_thread *thread, const struct kiln_in_record *record);
+/*
+ * 0: it is in the ring, and count and value of *record are by how much it weighs there.  -1:
+ * another one stands for it, or there is no room, which is counted.
+ */
+int kiln_in_ring_put(struct kiln_in_thread *thread, struct kiln_in_record *record);
 
 /* The keeper's: the oldest record is moved into *ret.  1, or 0: there is none. */
 int kiln_in_ring_take(struct kiln_in_ring *ring, struct kiln_in_record *ret);

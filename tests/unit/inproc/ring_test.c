@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records from one thread to another, in order, none twice, and losses counted. */
+/*
+ * Records from one thread to another, in order, none twice, and losses counted.  A thread whose
+ * random numbers were not sown has only zeroes: all of its records are chosen.
+ */
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -40,6 +44,61 @@ TEST(ring, counts_what_finds_no_room)
     CHECK_EQ(thread->lost[KILN_IN_LOST_RING], 1);
     CHECK_EQ(kiln_in_ring_take(&thread->ring, &taken), 1);
     CHECK_OK(kiln_in_ring_put(thread, &one));
+    free(thread);
+}
+
+static double sum_of_all(struct kiln_in_thread *thread, double *variance)
+{
+    struct kiln_in_record taken;
+    double sum = 0;
+
+    while (kiln_in_ring_take(&thread->ring, &taken)) {
+        CHECK(taken.value == 3 * taken.count);
+        sum += taken.count;
+        *variance += taken.count * (taken.count - 1);
+    }
+    return sum;
+}
+
+/* Bursts of all lengths, each of which nobody reads before it is over. */
+TEST(ring, a_burst_counts_for_what_it_was)
+{
+    struct kiln_in_thread *thread = calloc(1, sizeof(*thread));
+    double sum = 0, variance = 0;
+    uint64_t n = 0;
+
+    thread->random = 7;
+    for (uint64_t burst = 10; burst < 70000; burst += burst / 16 + 1) {
+        for (uint64_t i = 0; i < burst; i++) {
+            struct kiln_in_record one = record(i);
+
+            one.value = 3;
+            (void)kiln_in_ring_put(thread, &one);
+        }
+        sum += sum_of_all(thread, &variance);
+        n += burst;
+    }
+    CHECK_EQ(thread->lost[KILN_IN_LOST_RING], 0);
+    CHECK(sqrt(variance) < 0.1 * (double)n);
+    CHECK(fabs(sum - (double)n) < 5 * sqrt(variance));
+    free(thread);
+}
+
+TEST(ring, what_is_read_in_time_counts_once)
+{
+    struct kiln_in_thread *thread = calloc(1, sizeof(*thread));
+    double variance = 0;
+
+    thread->random = 7;
+    for (unsigned i = 0; i < 1000; i++) {
+        for (unsigned j = 0; j < KILN_IN_RING_RECORDS / 4; j++) {
+            struct kiln_in_record one = record(j);
+
+            one.value = 3;
+            CHECK_OK(kiln_in_ring_put(thread, &one));
+        }
+        CHECK(sum_of_all(thread, &variance) == KILN_IN_RING_RECORDS / 4);
+    }
     free(thread);
 }
 
