@@ -35,7 +35,7 @@ def check_truth(kind, profile, function):
                   truth["variance_waits"])
         check_sum(f"{kind}: nanoseconds", run.functions(profile, "delay", *words)[""], truth["waited_ns"],
                   truth["variance_ns"])
-        if kind in ("mutex", "write"):
+        if kind in ("mutex", "c11", "write"):
             check_sum(f"{kind}: nanoseconds of the holder", run.functions(profile, "delay", *role("holder"))[""],
                       truth["held_ns"], truth["variance_ns"])
         if profile == "mutex":
@@ -57,9 +57,11 @@ def check_storm():
         check("everything at once is counted right", run.code == 0 and run.out == "all counted\n", (run.code, run.out, run.err))
 
 
-for a_kind, a_profile, a_function in (("mutex", "mutex", "wait_mutex"), ("read", "mutex", "wait_read"),
-                                      ("write", "mutex", "wait_write"), ("semaphore", "block", "wait_semaphore"),
-                                      ("condition", "block", "wait_condition")):
+for a_kind, a_profile, a_function in (("mutex", "mutex", "wait_mutex"), ("c11", "mutex", "wait_c11"),
+                                      ("read", "mutex", "wait_read"), ("write", "mutex", "wait_write"),
+                                      ("semaphore", "block", "wait_semaphore"),
+                                      ("condition", "block", "wait_condition"),
+                                      ("c11_condition", "block", "wait_c11_condition")):
     check_truth(a_kind, a_profile, a_function)
 check_convoy()
 check_convoy("rwlock")

@@ -15,7 +15,7 @@
 #include "inproc/sample/lock.h"
 #include "inproc/sample/slots.h"
 
-static uint64_t settle(const pthread_mutex_t *lock)
+static uint64_t settle(const void *lock)
 {
     return KILN_IN_RARELY(kiln_in_slot_is_waited(lock)) ? kiln_in_holder_settle(lock) : 0;
 }
@@ -52,4 +52,23 @@ KILN_IN_HOOK int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *l
     return blamed(waited_ns,
                   KILN_IN_TIMED(KILN_IN_STAY_CONDITION, cond,
                                 kiln_in_next_thread.cond_clockwait(cond, lock, clock, until)));
+}
+
+/* ---- C11 ---- */
+
+KILN_IN_HOOK int cnd_wait(cnd_t *cond, mtx_t *lock)
+{
+    uint64_t waited_ns = settle(lock);
+
+    return blamed(waited_ns, KILN_IN_TIMED(KILN_IN_STAY_CONDITION, cond,
+                                           kiln_in_next_thread.cnd_wait(cond, lock)));
+}
+
+KILN_IN_HOOK int cnd_timedwait(cnd_t *restrict cond, mtx_t *restrict lock,
+                               const struct timespec *restrict until)
+{
+    uint64_t waited_ns = settle(lock);
+
+    return blamed(waited_ns, KILN_IN_TIMED(KILN_IN_STAY_CONDITION, cond,
+                                           kiln_in_next_thread.cnd_timedwait(cond, lock, until)));
 }

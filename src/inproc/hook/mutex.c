@@ -10,6 +10,8 @@
  *
  * The word is only looked at.  Whatever it says, the real function is called and its answer given:
  * what recursive, error checking, robust and priority inheriting ones do is theirs.
+ *
+ * C11's are the same inside, and the C library does not call POSIX's for them by name.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,14 +57,18 @@ KILN_IN_LOCK_HOOK(pthread_mutex_clocklock, mutex_clocklock,
                   (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until),
                   (lock, clock, until), is_taken(lock), KILN_IN_STAY_MUTEX)
 
-static KILN_IN_SLOW int unlock_waited(pthread_mutex_t *lock)
+static int blamed(int answer, uint64_t waited_ns)
 {
-    uint64_t waited_ns = kiln_in_holder_settle(lock);
-    int answer = kiln_in_next_thread.mutex_unlock(lock);
-
     if (answer == 0 && waited_ns)
         kiln_in_holder_tell(waited_ns, KILN_IN_STAY_MUTEX);
     return answer;
+}
+
+static KILN_IN_SLOW int unlock_waited(pthread_mutex_t *lock)
+{
+    uint64_t waited_ns = kiln_in_holder_settle(lock);
+
+    return blamed(kiln_in_next_thread.mutex_unlock(lock), waited_ns);
 }
 
 KILN_IN_HOOK int pthread_mutex_unlock(pthread_mutex_t *lock)
@@ -70,4 +76,33 @@ KILN_IN_HOOK int pthread_mutex_unlock(pthread_mutex_t *lock)
     if (KILN_IN_RARELY(is_waited_for(lock)))
         return unlock_waited(lock);
     return kiln_in_next_thread.mutex_unlock(lock);
+}
+
+/* ---- C11 ---- */
+
+_Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "one is the other");
+
+static const pthread_mutex_t *inside(const mtx_t *lock)
+{
+    return (const pthread_mutex_t *)(const void *)lock;
+}
+
+KILN_IN_LOCK_HOOK(mtx_lock, mtx_lock, (mtx_t * lock), (lock), is_taken(inside(lock)),
+                  KILN_IN_STAY_MUTEX)
+KILN_IN_LOCK_HOOK(mtx_timedlock, mtx_timedlock,
+                  (mtx_t *restrict lock, const struct timespec *restrict until), (lock, until),
+                  is_taken(inside(lock)), KILN_IN_STAY_MUTEX)
+
+static KILN_IN_SLOW int mtx_unlock_waited(mtx_t *lock)
+{
+    uint64_t waited_ns = kiln_in_holder_settle(lock);
+
+    return blamed(kiln_in_next_thread.mtx_unlock(lock), waited_ns);
+}
+
+KILN_IN_HOOK int mtx_unlock(mtx_t *lock)
+{
+    if (KILN_IN_RARELY(is_waited_for(inside(lock))))
+        return mtx_unlock_waited(lock);
+    return kiln_in_next_thread.mtx_unlock(lock);
 }

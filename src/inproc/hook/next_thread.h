@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <threads.h>
 #include <time.h>
 
 /*
@@ -62,6 +63,14 @@
     X(clockjoin, pthread_clockjoin_np, NULL,                                                       \
       (pthread_t thread, void **ret, clockid_t clock, const struct timespec *until),               \
       (thread, ret, clock, until))                                                                 \
+    X(mtx_lock, mtx_lock, NULL, (mtx_t * lock), (lock))                                            \
+    X(mtx_timedlock, mtx_timedlock, NULL, (mtx_t * lock, const struct timespec *until),            \
+      (lock, until))                                                                               \
+    X(mtx_unlock, mtx_unlock, NULL, (mtx_t * lock), (lock))                                        \
+    X(cnd_wait, cnd_wait, NULL, (cnd_t * cond, mtx_t * lock), (cond, lock))                        \
+    X(cnd_timedwait, cnd_timedwait, NULL,                                                          \
+      (cnd_t * cond, mtx_t * lock, const struct timespec *until), (cond, lock, until))             \
+    X(thrd_join, thrd_join, NULL, (thrd_t thread, int *ret), (thread, ret))                        \
     X(create, pthread_create, NULL,                                                                \
       (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg),     \
       (thread, attributes, run, arg))

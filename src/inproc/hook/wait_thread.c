@@ -61,3 +61,8 @@ KILN_IN_HOOK int pthread_clockjoin_np(pthread_t thread, void **ret, clockid_t cl
     return KILN_IN_TIMED(KILN_IN_STAY_JOIN, NULL,
                          kiln_in_next_thread.clockjoin(thread, ret, clock, until));
 }
+
+KILN_IN_HOOK int thrd_join(thrd_t thread, int *ret)
+{
+    return KILN_IN_TIMED(KILN_IN_STAY_JOIN, NULL, kiln_in_next_thread.thrd_join(thread, ret));
+}

@@ -3,7 +3,7 @@
  * Waits whose lengths are known: one thread holds something for some time, another waits for it and
  * looks at the clock before and after.
  *
- *   lock_truth mutex|read|write|semaphore|condition ROUNDS RATE_NS SEED
+ *   lock_truth mutex|c11|read|write|semaphore|condition|c11_condition ROUNDS RATE_NS SEED
  *
  * prints what was waited for, and the variance that sampling with this rate has:
  *
@@ -18,11 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 #include <time.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static mtx_t mtx;
+static cnd_t cnd;
 static bool given;
 static sem_t sem;
 
@@ -83,6 +86,26 @@ static void wait_mutex(void)
         end_wait();
     }
     pthread_mutex_unlock(&mutex);
+}
+
+static void hold_c11(void)
+{
+    mtx_lock(&mtx);
+}
+
+static void give_c11(void)
+{
+    mtx_unlock(&mtx);
+}
+
+static void wait_c11(void)
+{
+    if (mtx_trylock(&mtx) != thrd_success) {
+        begin_wait();
+        mtx_lock(&mtx);
+        end_wait();
+    }
+    mtx_unlock(&mtx);
 }
 
 static void hold_rwlock(void)
@@ -153,15 +176,37 @@ static void wait_condition(void)
     pthread_mutex_unlock(&mutex);
 }
 
+static void give_c11_condition(void)
+{
+    mtx_lock(&mtx);
+    given = true;
+    cnd_signal(&cnd);
+    mtx_unlock(&mtx);
+}
+
+static void wait_c11_condition(void)
+{
+    mtx_lock(&mtx);
+    while (!given) {
+        begin_wait();
+        cnd_wait(&cnd, &mtx);
+        end_wait();
+    }
+    given = false;
+    mtx_unlock(&mtx);
+}
+
 static const struct kind {
     const char *name;
     void (*hold)(void), (*give)(void), (*wait)(void);
 } kinds[] = {
     {"mutex", hold_mutex, give_mutex, wait_mutex},
+    {"c11", hold_c11, give_c11, wait_c11},
     {"read", hold_rwlock, give_rwlock, wait_read},
     {"write", hold_rwlock, give_rwlock, wait_write},
     {"semaphore", hold_nothing, give_semaphore, wait_semaphore},
     {"condition", hold_nothing, give_condition, wait_condition},
+    {"c11_condition", hold_nothing, give_c11_condition, wait_c11_condition},
 };
 static const struct kind *kind;
 
@@ -205,6 +250,8 @@ int main(int argc, char **argv)
     truth.rate_ns = strtod(argv[3], NULL);
     seed = (unsigned)strtoul(argv[4], NULL, 10);
     sem_init(&sem, 0, 0);
+    mtx_init(&mtx, mtx_plain);
+    cnd_init(&cnd);
     pthread_create(&holder, NULL, hold_rounds, NULL);
     for (unsigned round = 1; round <= rounds; round++) {
         while (atomic_load(&held) < round)
