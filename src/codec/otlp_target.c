@@ -182,6 +182,8 @@ static int put_path(struct reading *r, const struct address *address, bool exact
     struct kiln_buf text;
     int e;
 
+    if (r->opts->path)
+        return keep(r, kiln_str_of(r->opts->path), &r->target->path);
     if (r->target->protocol == KILN_OTLP_GRPC) {
         r->target->path = GRPC_PATH;
         return 0;
@@ -252,28 +254,51 @@ static bool is_value(struct kiln_str value)
     return value.len <= HEADER_BYTES;
 }
 
-static int add_header(struct reading *r, struct kiln_str name, struct kiln_str value)
+static int add_header(struct kiln_otlp_target *target, struct kiln_str name, struct kiln_str value)
 {
-    struct kiln_otlp_target *target = r->target;
     struct kiln_header *header = &target->headers[target->n_headers];
-    struct kiln_buf text;
     char *lower;
 
-    kiln_buf_init(&text, HEADER_BYTES);
-    if (target->n_headers == KILN_OTLP_HEADERS_MAX || !is_name(name) ||
-        kiln_percent_decode(value, false, &text) < 0 || !is_value(kiln_buf_str(&text))) {
-        kiln_buf_done(&text);
+    if (target->n_headers == KILN_OTLP_HEADERS_MAX || !is_name(name) || !is_value(value))
         return -EINVAL;
-    }
     lower = kiln_arena_alloc(&target->arena, name.len);
-    header->value = kiln_arena_copy(&target->arena, kiln_buf_str(&text));
-    kiln_buf_done(&text);
+    header->value = kiln_arena_copy(&target->arena, value);
     if (!lower || !header->value.ptr)
         return -ENOMEM;
     for (size_t i = 0; i < name.len; i++)
         lower[i] = (char)tolower((unsigned char)name.ptr[i]);
     header->name = (struct kiln_str){lower, name.len};
     target->n_headers++;
+    return 0;
+}
+
+static int add_encoded_header(struct kiln_otlp_target *target, struct kiln_str name,
+                              struct kiln_str value)
+{
+    struct kiln_buf text;
+    int e;
+
+    kiln_buf_init(&text, HEADER_BYTES);
+    e = kiln_percent_decode(value, false, &text) < 0
+            ? -EINVAL
+            : add_header(target, name, kiln_buf_str(&text));
+    kiln_buf_done(&text);
+    return e;
+}
+
+static int add_listed_headers(struct reading *r)
+{
+    for (uint32_t i = 0; i < r->opts->n_header_list; i++) {
+        const struct kiln_header *header = &r->opts->header_list[i];
+        int e = add_header(r->target, header->name, header->value);
+
+        if (e == -EINVAL)
+            return kiln_err_set(r->err, e, NULL,
+                                "header \"%.*s\" is not as headers must be (at most %d of them)",
+                                KILN_STR_ARG(header->name), KILN_OTLP_HEADERS_MAX);
+        if (e < 0)
+            return e;
+    }
     return 0;
 }
 
@@ -289,7 +314,7 @@ static int read_headers(struct reading *r)
 
         if (!name.len && !value.ptr)
             continue;
-        e = value.ptr ? add_header(r, name, kiln_str_trim(value)) : -EINVAL;
+        e = value.ptr ? add_encoded_header(r->target, name, kiln_str_trim(value)) : -EINVAL;
         if (e == -EINVAL)
             return kiln_err_set(r->err, e, r->source[0] ? r->source : NULL,
                                 "header %u is not as headers must be (say name=value,name=value, "
@@ -298,7 +323,7 @@ static int read_headers(struct reading *r)
         if (e < 0)
             return e;
     }
-    return 0;
+    return add_listed_headers(r);
 }
 
 /* ---- all of it ---- */

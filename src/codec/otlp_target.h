@@ -22,6 +22,9 @@ enum kiln_otlp_protocol { KILN_OTLP_GRPC, KILN_OTLP_HTTP, KILN_OTLP_HTTP_JSON };
 /* What is stated rather than looked for in variables; NULL, 0: nothing is. */
 struct kiln_otlp_target_opts {
     const char *endpoint, *protocol, *compression, *headers;
+    const char *path;                      /* the very path of each request */
+    const struct kiln_header *header_list; /* beside `headers`, and as they are */
+    uint32_t n_header_list;
     const char *ca_file, *cert_file, *key_file;
     bool insecure;
     uint64_t timeout_ns;

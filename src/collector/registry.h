@@ -12,7 +12,10 @@
 
 #define KILN_COMPONENT_TYPES(X)                                                                    \
     X(kiln_nop_receiver_type)                                                                      \
+    X(kiln_debug_exporter_type)                                                                    \
     X(kiln_nop_exporter_type)                                                                      \
+    X(kiln_otlp_grpc_exporter_type)                                                                \
+    X(kiln_otlp_http_exporter_type)                                                                \
     X(kiln_forward_connector_type)
 
 #define X(type) extern const struct kiln_component_type type;

@@ -63,13 +63,16 @@ static bool names(struct kiln_str name, const char *wanted)
 
 bool kiln_collected_line(struct kiln_collected *c, struct kiln_str line)
 {
-    struct kiln_str name;
+    struct kiln_str name = kiln_str_cut(&line, ':');
 
-    c->header_bytes += line.len;
+    return kiln_collected_field(c, name, kiln_str_trim(line));
+}
+
+bool kiln_collected_field(struct kiln_collected *c, struct kiln_str name, struct kiln_str line)
+{
+    c->header_bytes += name.len + line.len;
     if (c->header_bytes > HEADER_MAX)
         return false;
-    name = kiln_str_cut(&line, ':');
-    line = kiln_str_trim(line);
     if (names(name, "content-type"))
         kiln_keep_text(line, c->type, sizeof(c->type));
     else if (names(name, "grpc-encoding"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client_int - an answer while it comes in.  Of client.c and client_answer.c alone; apart, so that
- * tests can look at answers without a connection.
+ * client_int - an answer while it comes in.  Of the clients and client_answer.c alone; apart, so
+ * that tests can look at answers without a connection.
  */
 #ifndef KILN_NET_CLIENT_INT_H
 #define KILN_NET_CLIENT_INT_H
@@ -27,6 +27,7 @@ void kiln_collected_done(struct kiln_collected *c);
 
 /* A header or a trailer ("name: value"); a piece of the body.  False: too much, stop. */
 bool kiln_collected_line(struct kiln_collected *c, struct kiln_str line);
+bool kiln_collected_field(struct kiln_collected *c, struct kiln_str name, struct kiln_str value);
 bool kiln_collected_bytes(struct kiln_collected *c, struct kiln_str bytes);
 
 /* What the answer, whose status is known by now, says to the caller. */

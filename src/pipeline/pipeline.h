@@ -58,6 +58,7 @@ struct kiln_delivery {
     struct kiln_str body;
     struct kiln_str recipe;
     enum kiln_compression body_compression;
+    bool body_is_current;   /* it is the newest revision of OTLP, and may go on as it came */
     uint32_t rejected;      /* by the receiver already: of the profiles of the request */
     struct kiln_err why;    /* the first of them */
     struct kiln_pool *pool; /* where `charged` bytes were taken from; given back at the end */

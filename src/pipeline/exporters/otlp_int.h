@@ -12,8 +12,7 @@
 
 #include "base/metric.h"
 #include "net/client.h"
-#include "pipeline/exporters/otlp_target.h"
-#include "pipeline/exporters/spool.h"
+#include "pipeline/exporters/sender.h"
 
 enum { KILN_EXPORT_SAY_S = 60 }; /* of one kind of line in the log, between two */
 
@@ -39,32 +38,6 @@ struct kiln_export_counts {
     struct kiln_metric *dropped[KILN_EXPORT_DROPS], *dropped_samples[KILN_EXPORT_DROPS];
     struct kiln_metric *spooled, *spool_errors, *spool_bytes, *spool_files, *queue_bytes;
 };
-
-/* An encoded request that waits in memory. */
-struct kiln_export_item {
-    struct kiln_export_item *next;
-    struct kiln_spooled head;
-    char *body;
-    size_t len;
-};
-void kiln_export_item_free(struct kiln_export_item *item);
-
-/*
- * A batch as requests under the size limit, in a list.  What cannot be encoded is an error; what
- * was encoded so far is given all the same.
- */
-struct kiln_export_shape {
-    enum kiln_compression compression;
-    int level; /* of it; 0: a sensible one */
-    bool json;
-    size_t request_max;
-};
-KILN_CHECK int kiln_export_encode(const struct kiln_batch *batch,
-                                  const struct kiln_export_shape *shape,
-                                  struct kiln_export_item **ret_items, struct kiln_err *err);
-
-/* How one try went. */
-enum kiln_export_fate { KILN_EXPORT_SENT, KILN_EXPORT_AGAIN, KILN_EXPORT_UNWANTED };
 
 struct kiln_exporter {
     struct kiln_consumer consumer; /* first */

@@ -182,6 +182,7 @@ static int take(struct otlp_call *c, struct kiln_err *err)
     if (!rpc->json && !delivery->rejected) {
         delivery->body = rpc->message;
         delivery->body_compression = rpc->compression;
+        delivery->body_is_current = c->info.revision == KILN_OTLP_1_10 && !c->silent;
     }
     if (c->silent) {
         uint32_t empty = count_empty(delivery->batch);

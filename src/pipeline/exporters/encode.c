@@ -11,15 +11,40 @@
 #include "codec/otlp_json.h"
 #include "core/otlp_size.h"
 #include "core/split.h"
-#include "pipeline/exporters/otlp_int.h"
+#include "pipeline/exporters/encode.h"
 
 #define JSON_FACTOR 16u /* what JSON may take, in sizes of protobuf */
 
 void kiln_export_item_free(struct kiln_export_item *item)
 {
-    if (item)
+    if (item && !item->borrowed)
         kiln_free(item->body);
     kiln_free(item);
+}
+
+void kiln_export_items_free(struct kiln_export_item *first)
+{
+    while (first) {
+        struct kiln_export_item *item = first;
+
+        first = item->next;
+        kiln_export_item_free(item);
+    }
+}
+
+int kiln_export_item_own(struct kiln_export_item *item)
+{
+    char *copy;
+
+    if (!item->borrowed)
+        return 0;
+    copy = kiln_malloc(item->len ? item->len : 1);
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, item->body, item->len);
+    item->body = copy;
+    item->borrowed = false;
+    return 0;
 }
 
 /* Moves what `plain` holds, compressed, into an item. */

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * otlp_grpc (or otlp) and otlp_http (or otlphttp): any signal as OTLP.
+ *
+ * An endpoint of gRPC is host:port, and TLS unless tls::insecure; or has a scheme that says it.
+ * What stands behind the port is put before the path of the method, for a proxy that wants it:
+ * https://host/otlp is port 443, /otlp/opentelemetry.proto.collector....
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "codec/otlp_target.h"
+#include "collector/exporters/sending.h"
+#include "collector/registry.h"
+#include "collector/settings.h"
+#include "net/grpc.h"
+
+/* What the Collector's receivers take, unless they are told otherwise. */
+#define GRPC_REQUEST_MAX ((uint64_t)4 << 20)
+#define HTTP_REQUEST_MAX ((uint64_t)20 << 20)
+#define REQUEST_MIN      ((uint64_t)4 << 10)
+#define ADDRESS_MAX      4096u
+
+struct otlp_settings {
+    struct kiln_sending_settings sending;
+    const char *endpoint;
+    const char *endpoints[KILN_SIGNALS]; /* of HTTP: the very address; NULL: not said */
+    const struct kiln_node *tls_node, *headers, *params, *auth, *unused;
+    struct kiln_tls_settings tls;
+    const char *compression, *encoding, *authenticator;
+    uint32_t level;
+    uint64_t timeout_ns, request_max;
+};
+
+static const char *const grpc_methods[KILN_SIGNALS] = {
+    [KILN_SIGNAL_PROFILES] =
+        "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+    [KILN_SIGNAL_TRACES] = "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    [KILN_SIGNAL_METRICS] = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+    [KILN_SIGNAL_LOGS] = "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+};
+static const char *const http_paths[KILN_SIGNALS] = {
+    [KILN_SIGNAL_PROFILES] = "/v1development/profiles",
+    [KILN_SIGNAL_TRACES] = "/v1/traces",
+    [KILN_SIGNAL_METRICS] = "/v1/metrics",
+    [KILN_SIGNAL_LOGS] = "/v1/logs",
+};
+
+/* ---- reading ---- */
+
+#define AT(field) offsetof(struct otlp_settings, field)
+/* Keys of both; those that say how Go's clients manage their memory and connections change nothing
+ * here. */
+#define COMMON_FIELDS                                                                              \
+    {"endpoint", KILN_FIELD_TEXT, AT(endpoint)}, {"tls", KILN_FIELD_MAP, AT(tls_node)},            \
+        {"headers", KILN_FIELD_NODE, AT(headers)}, {"auth", KILN_FIELD_MAP, AT(auth)},             \
+        {"compression", KILN_FIELD_TEXT, AT(compression)},                                         \
+        {"timeout", KILN_FIELD_DURATION, AT(timeout_ns)},                                          \
+        {"sending_queue", KILN_FIELD_MAP, AT(sending.queue_node)},                                 \
+        {"retry_on_failure", KILN_FIELD_MAP, AT(sending.retry_node)},                              \
+        {"max_request_size", KILN_FIELD_SIZE, AT(request_max)},                                    \
+        {"read_buffer_size", KILN_FIELD_NODE, AT(unused)},                                         \
+    {                                                                                              \
+        "write_buffer_size", KILN_FIELD_NODE, AT(unused)                                           \
+    }
+
+static int check_compression(const struct kiln_node *node, const char *name, struct kiln_err *err)
+{
+    static const char *const known[] = {"gzip", "zstd", "none", ""};
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(known); i++)
+        if (!name || strcmp(name, known[i]) == 0)
+            return 0;
+    return kiln_node_fail(kiln_node_get(node, "compression"), KILN_E_UNSUPPORTED, err,
+                          "unsupported compression type \"%s\" (say gzip, zstd or none)", name);
+}
+
+/* What both have, behind their tables. */
+static int read_rest(const struct kiln_node *node, struct otlp_settings *s, struct kiln_err *err)
+{
+    int r = check_compression(node, s->compression, err);
+
+    if (r == 0)
+        r = kiln_settings_tls_client(s->tls_node, &s->tls, err);
+    if (r == 0)
+        r = kiln_settings_headers(s->headers, err);
+    if (r == 0)
+        r = kiln_settings_auth(s->auth, &s->authenticator, err);
+    if (r == 0 && s->request_max < REQUEST_MIN)
+        r = kiln_node_fail(kiln_node_get(node, "max_request_size"), KILN_E_MALFORMED, err,
+                           "'max_request_size' must be at least %u", (unsigned)REQUEST_MIN);
+    return r < 0 ? r : kiln_sending_read(&s->sending, err);
+}
+
+static int read_grpc(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        COMMON_FIELDS,
+        {"keepalive", KILN_FIELD_NODE, AT(unused)},
+        {"balancer_name", KILN_FIELD_NODE, AT(unused)},
+        {"wait_for_ready", KILN_FIELD_NODE, AT(unused)},
+    };
+    struct otlp_settings *s = settings;
+    int r;
+
+    *s = (struct otlp_settings){.timeout_ns = 5 * KILN_NS_PER_S, .request_max = GRPC_REQUEST_MAX};
+    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    if (r == 0 && (!s->endpoint || !*s->endpoint))
+        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint", "requires a non-empty \"endpoint\"");
+    return r < 0 ? r : read_rest(node, s, err);
+}
+
+struct level_block {
+    uint32_t level;
+};
+
+static int read_level(const struct kiln_node *node, struct otlp_settings *s, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"level", KILN_FIELD_COUNT, offsetof(struct level_block, level)},
+    };
+    struct level_block block = {0};
+    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &block, err);
+    uint32_t most = s->compression && strcmp(s->compression, "zstd") == 0 ? 22 : 9;
+
+    if (r == 0 && block.level > most)
+        r = kiln_node_fail(node, KILN_E_MALFORMED, err,
+                           "unsupported compression level %u (say 1 to %u)", block.level, most);
+    s->level = block.level;
+    return r;
+}
+
+static int check_encoding(const struct kiln_node *node, const char *name, struct kiln_err *err)
+{
+    if (!name || strcmp(name, "proto") == 0 || strcmp(name, "json") == 0)
+        return 0;
+    return kiln_node_fail(kiln_node_get(node, "encoding"), KILN_E_MALFORMED, err,
+                          "invalid encoding type \"%s\" (say proto or json)", name);
+}
+
+static int read_http(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        COMMON_FIELDS,
+        {"profiles_endpoint", KILN_FIELD_TEXT, AT(endpoints[KILN_SIGNAL_PROFILES])},
+        {"traces_endpoint", KILN_FIELD_TEXT, AT(endpoints[KILN_SIGNAL_TRACES])},
+        {"metrics_endpoint", KILN_FIELD_TEXT, AT(endpoints[KILN_SIGNAL_METRICS])},
+        {"logs_endpoint", KILN_FIELD_TEXT, AT(endpoints[KILN_SIGNAL_LOGS])},
+        {"encoding", KILN_FIELD_TEXT, AT(encoding)},
+        {"compression_params", KILN_FIELD_MAP, AT(params)},
+        {"max_idle_conns", KILN_FIELD_NODE, AT(unused)},
+        {"max_idle_conns_per_host", KILN_FIELD_NODE, AT(unused)},
+        {"max_conns_per_host", KILN_FIELD_NODE, AT(unused)},
+        {"idle_conn_timeout", KILN_FIELD_NODE, AT(unused)},
+        {"disable_keep_alives", KILN_FIELD_NODE, AT(unused)},
+        {"force_attempt_http2", KILN_FIELD_NODE, AT(unused)},
+        {"http2_read_idle_timeout", KILN_FIELD_NODE, AT(unused)},
+        {"http2_ping_timeout", KILN_FIELD_NODE, AT(unused)},
+    };
+    struct otlp_settings *s = settings;
+    bool has = false;
+    int r;
+
+    *s = (struct otlp_settings){.timeout_ns = 30 * KILN_NS_PER_S, .request_max = HTTP_REQUEST_MAX};
+    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    for (int i = 0; i < KILN_SIGNALS; i++)
+        has |= s->endpoints[i] && *s->endpoints[i];
+    if (r == 0 && !has && (!s->endpoint || !*s->endpoint))
+        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint",
+                         "at least one endpoint must be specified");
+    if (r == 0)
+        r = check_encoding(node, s->encoding, err);
+    if (r == 0)
+        r = read_level(s->params, s, err);
+    return r < 0 ? r : read_rest(node, s, err);
+}
+
+/* ---- making ---- */
+
+/* Where to, in two texts that end in NUL. */
+struct address {
+    struct kiln_buf server, path;
+};
+
+static void cut_off(struct kiln_str *text, const char *front)
+{
+    if (kiln_str_starts(*text, kiln_str_of(front))) {
+        text->ptr += strlen(front);
+        text->len -= strlen(front);
+    }
+}
+
+/* "dns://authority/host:port" and "dns:host:port": names are looked up by the system. */
+static void strip_resolver(struct kiln_str *text)
+{
+    if (kiln_str_starts(*text, KILN_STR("dns://"))) {
+        cut_off(text, "dns://");
+        kiln_str_cut(text, '/');
+    }
+    cut_off(text, "dns:");
+    cut_off(text, "passthrough:///");
+}
+
+/*
+ * Of gRPC a server, with TLS unless something says no; of HTTP a URL.  `behind`: what is put behind
+ * the path that stands there.
+ */
+static int split_address(const char *endpoint, bool tls, const char *behind, struct address *ret)
+{
+    struct kiln_str rest = kiln_str_trim(kiln_str_of(endpoint));
+    const char *scheme = tls ? "https://" : "http://";
+    size_t host = 0;
+
+    strip_resolver(&rest);
+    if (kiln_str_starts(rest, KILN_STR("http://")))
+        scheme = "http://";
+    else if (kiln_str_starts(rest, KILN_STR("https://")))
+        scheme = "https://";
+    cut_off(&rest, scheme);
+    if (kiln_str_starts(rest, KILN_STR("unix:"))) {
+        cut_off(&rest, "unix:");
+        cut_off(&rest, "//");
+        kiln_buf_puts(&ret->server, "unix:");
+        host = rest.len;
+    } else {
+        kiln_buf_puts(&ret->server, scheme);
+        while (host < rest.len && rest.ptr[host] != '/' && rest.ptr[host] != '?')
+            host++;
+    }
+    kiln_buf_add(&ret->server, rest.ptr, host);
+    while (behind && rest.len > host && rest.ptr[rest.len - 1] == '/')
+        rest.len--;
+    kiln_buf_add(&ret->path, rest.ptr + host, rest.len - host);
+    kiln_buf_puts(&ret->path, behind ? behind : rest.len > host ? "" : "/");
+    kiln_buf_putc(&ret->server, '\0');
+    kiln_buf_putc(&ret->path, '\0');
+    return ret->server.error ? ret->server.error : ret->path.error;
+}
+
+static int find_address(const struct kiln_component_env *env, const struct otlp_settings *s,
+                        bool grpc, struct address *ret, struct kiln_err *err)
+{
+    const char *exact = s->endpoints[env->signal], *endpoint = exact ? exact : s->endpoint;
+
+    if (grpc)
+        return split_address(endpoint, !s->tls.insecure, grpc_methods[env->signal], ret);
+    if (!endpoint || !*endpoint)
+        return kiln_err_set(err, KILN_E_MALFORMED, NULL, "there is no endpoint for this signal");
+    if (!strstr(endpoint, "://") && strncmp(endpoint, "unix:", 5) != 0)
+        return kiln_err_set(err, KILN_E_MALFORMED, "endpoint",
+                            "\"%s\" must be a valid URL (say http://%s)", endpoint, endpoint);
+    return split_address(endpoint, false, exact ? NULL : http_paths[env->signal], ret);
+}
+
+static int new_sender(const struct kiln_component_env *env, const struct otlp_settings *s,
+                      bool grpc, const struct address *address, struct kiln_sender **ret_sender,
+                      struct kiln_err *err)
+{
+    struct kiln_header headers[KILN_OTLP_HEADERS_MAX + 1];
+    bool json = s->encoding && strcmp(s->encoding, "json") == 0;
+    struct kiln_otlp_sender_opts opts = {
+        .target = {.endpoint = address->server.ptr,
+                   .path = address->path.ptr,
+                   .protocol = grpc   ? "grpc"
+                               : json ? "http/json"
+                                      : "http/protobuf",
+                   .compression = s->compression && !*s->compression ? "none" : s->compression,
+                   .header_list = headers,
+                   .ca_file = s->tls.ca_file,
+                   .cert_file = s->tls.cert_file,
+                   .key_file = s->tls.key_file,
+                   .insecure = s->tls.insecure_skip_verify,
+                   .timeout_ns = s->timeout_ns},
+        .level = (int)s->level,
+        .request_max = s->request_max,
+        .consumers = s->sending.queue.consumers,
+    };
+    const struct kiln_node *at = s->headers;
+    struct kiln_header_setting header;
+
+    if (json && env->signal != KILN_SIGNAL_PROFILES)
+        return kiln_err_set(err, KILN_E_UNSUPPORTED, "encoding",
+                            "Kiln passes this signal on as it came: leave 'encoding: json' out");
+    while (opts.target.n_header_list <= KILN_OTLP_HEADERS_MAX &&
+           kiln_settings_header(s->headers, &at, &header))
+        headers[opts.target.n_header_list++] =
+            (struct kiln_header){kiln_str_of(header.name), kiln_str_of(header.value)};
+    return kiln_otlp_sender_new(&opts, ret_sender, err);
+}
+
+static int make(const struct kiln_component_env *env, const void *settings, bool grpc,
+                struct kiln_component **ret_component, struct kiln_err *err)
+{
+    const struct otlp_settings *s = settings;
+    struct kiln_sender *sender = NULL;
+    struct address address;
+    int r;
+
+    kiln_buf_init(&address.server, ADDRESS_MAX);
+    kiln_buf_init(&address.path, ADDRESS_MAX);
+    r = find_address(env, s, grpc, &address, err);
+    if (r == 0)
+        r = new_sender(env, s, grpc, &address, &sender, err);
+    kiln_buf_done(&address.server);
+    kiln_buf_done(&address.path);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    return kiln_sending_make(env, &s->sending, sender, ret_component, err);
+}
+
+static int make_grpc(const struct kiln_component_env *env, const void *settings,
+                     struct kiln_component **ret_component, struct kiln_err *err)
+{
+    return make(env, settings, true, ret_component, err);
+}
+
+static int make_http(const struct kiln_component_env *env, const void *settings,
+                     struct kiln_component **ret_component, struct kiln_err *err)
+{
+    return make(env, settings, false, ret_component, err);
+}
+
+const struct kiln_component_type kiln_otlp_grpc_exporter_type = {
+    .name = "otlp_grpc",
+    .aliases = "otlp",
+    .kind = KILN_EXPORTER,
+    .signals = KILN_TAKES_ALL,
+    .stability = "stable",
+    .settings_size = sizeof(struct otlp_settings),
+    .read = read_grpc,
+    .make = make_grpc,
+};
+
+const struct kiln_component_type kiln_otlp_http_exporter_type = {
+    .name = "otlp_http",
+    .aliases = "otlphttp",
+    .kind = KILN_EXPORTER,
+    .signals = KILN_TAKES_ALL,
+    .stability = "stable",
+    .settings_size = sizeof(struct otlp_settings),
+    .read = read_http,
+    .make = make_http,
+};

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A delivery is packed (encoded, compressed) by whoever brings it, and finds room or waits for it;
+ * one that waits is let in by whoever makes room.  The thread looks after time: other tries, and
+ * deliveries that are gathered.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "core/otlp_size.h"
+#include "core/split.h"
+#include "pipeline/exporters/queue_int.h"
+
+enum { RETRY_AFTER_S = 1, SAY_S = 60 };
+
+/* ---- ends ---- */
+
+void kiln_sendq_end_deliveries(struct kiln_delivery *const *deliveries, uint32_t n,
+                               const struct kiln_outcome *outcome)
+{
+    for (uint32_t i = 0; i < n; i++)
+        kiln_delivery_end(deliveries[i], outcome);
+}
+
+void kiln_parcel_free(struct kiln_parcel *parcel)
+{
+    kiln_free(parcel);
+}
+
+static void free_entries(struct kiln_parcel *parcel)
+{
+    while (parcel->first) {
+        struct kiln_sendq_entry *entry = parcel->first;
+
+        parcel->first = entry->next;
+        kiln_entry_free(entry);
+    }
+}
+
+/* Not into the queue: the deliveries end, and may be tried again by whoever sent them. */
+static void refuse(struct kiln_sendq *q, struct kiln_parcel *parcel, int code, const char *why)
+{
+    struct kiln_outcome outcome = {.code = code, .retry_after_s = RETRY_AFTER_S};
+
+    (void)!kiln_err_set(&outcome.err, code, NULL, "%s", why);
+    kiln_metric_add(q->count.enqueue_failed, (int64_t)parcel->samples);
+    kiln_sendq_end_deliveries(parcel->deliveries, parcel->n_deliveries, &outcome);
+    free_entries(parcel);
+    kiln_parcel_free(parcel);
+}
+
+/* ---- parcels ---- */
+
+static uint64_t size_of(const struct kiln_sendq *q, const struct kiln_export_item *item)
+{
+    return q->opts.sizer == KILN_SIZE_BYTES   ? item->len
+           : q->opts.sizer == KILN_SIZE_ITEMS ? item->head.samples
+                                              : 1;
+}
+
+static int add_entry(struct kiln_sendq *q, struct kiln_parcel *parcel,
+                     struct kiln_export_item *item)
+{
+    struct kiln_sendq_entry *entry = kiln_calloc(1, sizeof(*entry));
+
+    if (!entry)
+        return -ENOMEM;
+    entry->queue = q;
+    entry->parcel = parcel;
+    entry->item = item;
+    entry->size = size_of(q, item);
+    entry->next = parcel->first;
+    parcel->first = entry;
+    parcel->left++;
+    parcel->size += entry->size;
+    parcel->samples += item->head.samples;
+    return 0;
+}
+
+static void reverse(struct kiln_parcel *parcel)
+{
+    struct kiln_sendq_entry *entry = parcel->first, *behind = NULL;
+
+    while (entry) {
+        struct kiln_sendq_entry *next = entry->next;
+
+        entry->next = behind;
+        behind = entry;
+        entry = next;
+    }
+    parcel->first = behind;
+}
+
+/* Takes the items, also where it fails. */
+static struct kiln_parcel *parcel_of(struct kiln_sendq *q, struct kiln_delivery *const *deliveries,
+                                     uint32_t n, struct kiln_export_item *items)
+{
+    struct kiln_parcel *parcel =
+        kiln_calloc(1, sizeof(*parcel) + n * sizeof(parcel->deliveries[0]));
+    int r = parcel ? 0 : -ENOMEM;
+
+    while (items && r == 0) {
+        struct kiln_export_item *item = items;
+
+        r = add_entry(q, parcel, item);
+        if (r == 0) {
+            items = item->next;
+            item->next = NULL;
+        }
+    }
+    if (r < 0) {
+        kiln_export_items_free(items);
+        if (parcel)
+            free_entries(parcel);
+        kiln_parcel_free(parcel);
+        return NULL;
+    }
+    reverse(parcel);
+    parcel->queue = q;
+    parcel->n_deliveries = n;
+    memcpy(parcel->deliveries, deliveries, n * sizeof(deliveries[0]));
+    return parcel;
+}
+
+/* ---- room ---- */
+
+/* Under the lock.  What is too large for the queue may be in it alone. */
+static bool take_room(struct kiln_sendq *q, const struct kiln_parcel *parcel)
+{
+    if (q->used && q->used + parcel->size > q->opts.size)
+        return false;
+    kiln_metric_add(q->count.accepted, (int64_t)parcel->samples);
+    kiln_sendq_count_queued(q, (int64_t)parcel->samples, (int64_t)parcel->size);
+    q->n_unsettled++;
+    return true;
+}
+
+/* Room was taken, but there is no memory for a copy. */
+static void give_room_back(struct kiln_sendq *q, struct kiln_parcel *parcel)
+{
+    pthread_mutex_lock(&q->lock);
+    kiln_metric_add(q->count.accepted, -(int64_t)parcel->samples);
+    kiln_sendq_count_queued(q, -(int64_t)parcel->samples, -(int64_t)parcel->size);
+    q->n_unsettled--;
+    pthread_cond_broadcast(&q->idle);
+    pthread_mutex_unlock(&q->lock);
+}
+
+struct kiln_parcel *kiln_sendq_admit(struct kiln_sendq *q)
+{
+    struct kiln_parcel *first = NULL, **last = &first;
+
+    while (q->waiting.first && take_room(q, q->waiting.first)) {
+        struct kiln_parcel *parcel = q->waiting.first;
+
+        q->waiting.first = parcel->next;
+        parcel->next = NULL;
+        *last = parcel;
+        last = &parcel->next;
+        kiln_metric_add(q->count.waiting, -(int64_t)parcel->n_deliveries);
+    }
+    if (!q->waiting.first)
+        q->waiting.last = &q->waiting.first;
+    return first;
+}
+
+static int own(struct kiln_parcel *parcel)
+{
+    int r = 0;
+
+    for (struct kiln_sendq_entry *entry = parcel->first; entry && r == 0; entry = entry->next)
+        r = kiln_export_item_own(entry->item);
+    return r;
+}
+
+/* The entries are the queue's now. */
+static void publish(struct kiln_sendq *q, struct kiln_parcel *parcel)
+{
+    bool keep = q->opts.wait_for_result;
+    struct kiln_sendq_entry *entry = parcel->first, *next;
+
+    parcel->first = NULL;
+    pthread_mutex_lock(&q->lock);
+    q->n_unsettled--;
+    for (; entry; entry = next) {
+        next = entry->next;
+        entry->parcel = keep ? parcel : NULL;
+        kiln_sendq_append(q, entry);
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void settle_one(struct kiln_sendq *q, struct kiln_parcel *parcel)
+{
+    int r = q->opts.wait_for_result ? 0 : own(parcel);
+
+    if (r < 0) {
+        give_room_back(q, parcel);
+        refuse(q, parcel, -EAGAIN, kiln_err_text(r));
+        return;
+    }
+    publish(q, parcel);
+    if (!q->opts.wait_for_result) {
+        kiln_sendq_end_deliveries(parcel->deliveries, parcel->n_deliveries, &parcel->outcome);
+        kiln_parcel_free(parcel);
+    }
+}
+
+void kiln_sendq_settle(struct kiln_sendq *q, struct kiln_parcel *parcels)
+{
+    while (parcels) {
+        struct kiln_parcel *parcel = parcels;
+
+        parcels = parcel->next;
+        parcel->next = NULL;
+        settle_one(q, parcel);
+    }
+    kiln_sendq_pump(q);
+}
+
+enum entrance { ENTERED, WAITS, FULL, CLOSED };
+
+static enum entrance enter(struct kiln_sendq *q, struct kiln_parcel *parcel)
+{
+    enum entrance way = WAITS;
+
+    pthread_mutex_lock(&q->lock);
+    if (q->over) {
+        way = CLOSED;
+    } else if (!q->waiting.first && take_room(q, parcel)) {
+        way = ENTERED;
+    } else if (q->opts.refuse_when_full) {
+        way = FULL;
+    } else {
+        *q->waiting.last = parcel;
+        q->waiting.last = &parcel->next;
+        kiln_metric_add(q->count.waiting, parcel->n_deliveries);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return way;
+}
+
+/* ---- in ---- */
+
+/* Samples that are in no request, because one of them is too large for any. */
+static void note_lost(struct kiln_sendq *q, const struct kiln_delivery *content,
+                      struct kiln_parcel *parcel, const struct kiln_err *err)
+{
+    uint64_t all = content->batch ? content->batch->n_samples : parcel->samples;
+    uint64_t lost = all > parcel->samples ? all - parcel->samples : 0;
+
+    kiln_metric_add(q->count.accepted, (int64_t)lost);
+    kiln_sendq_count_drop(q, KILN_SENDQ_TOO_LARGE, lost, err->text);
+    parcel->outcome.rejected = 1;
+    parcel->outcome.err = *err;
+}
+
+static void end_all(struct kiln_sendq *q, struct kiln_delivery *const *deliveries, uint32_t n,
+                    const struct kiln_delivery *content, struct kiln_outcome *outcome)
+{
+    if (outcome->code < 0)
+        kiln_metric_add(q->count.enqueue_failed, content->batch ? content->batch->n_samples : 0);
+    kiln_sendq_end_deliveries(deliveries, n, outcome);
+}
+
+/* Each part of at most batch::max_size by itself. */
+static int pack_parts(struct kiln_sendq *q, const struct kiln_delivery *content,
+                      struct kiln_export_item **ret_items, struct kiln_err *err)
+{
+    const struct kiln_batching_opts *batching = &q->opts.batching;
+    struct kiln_split_opts opts = {0};
+    struct kiln_batch **parts;
+    uint32_t n;
+    int r;
+
+    if (batching->sizer == KILN_SIZE_BYTES)
+        opts.bytes_max = batching->max;
+    else
+        opts.samples_max = batching->max > UINT32_MAX ? UINT32_MAX : (uint32_t)batching->max;
+    r = kiln_split(content->batch, &opts, &parts, &n, err);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < n; i++) {
+        struct kiln_delivery part = {.signal = content->signal, .batch = parts[i]};
+
+        if (r == 0)
+            r = q->sender->ops->pack(q->sender, &part, ret_items, err);
+        while (*ret_items)
+            ret_items = &(*ret_items)->next;
+        kiln_batch_unref(parts[i]);
+    }
+    kiln_free(parts);
+    return r;
+}
+
+static bool is_above_max(const struct kiln_sendq *q, const struct kiln_batch *batch)
+{
+    const struct kiln_batching_opts *batching = &q->opts.batching;
+
+    if (!batching->on || !batching->max || !batch)
+        return false;
+    return batching->max <
+           (batching->sizer == KILN_SIZE_BYTES ? kiln_otlp_size_max(batch) : batch->n_observations);
+}
+
+static int pack(struct kiln_sendq *q, const struct kiln_delivery *content,
+                struct kiln_export_item **ret_items, struct kiln_err *err)
+{
+    return is_above_max(q, content->batch)
+               ? pack_parts(q, content, ret_items, err)
+               : q->sender->ops->pack(q->sender, content, ret_items, err);
+}
+
+void kiln_sendq_take(struct kiln_sendq *q, struct kiln_delivery *const *deliveries, uint32_t n,
+                     const struct kiln_delivery *content)
+{
+    struct kiln_outcome outcome = {0};
+    struct kiln_export_item *items = NULL;
+    struct kiln_parcel *parcel = NULL;
+    enum entrance way;
+    int r = pack(q, content, &items, &outcome.err);
+
+    if (r == -ENOMEM) {
+        kiln_export_items_free(items);
+        items = NULL;
+    }
+    if (items) {
+        parcel = parcel_of(q, deliveries, n, items);
+        r = parcel ? r : -ENOMEM;
+    }
+    if (!parcel) {
+        outcome.code = r == -ENOMEM ? -EAGAIN : r;
+        outcome.retry_after_s = RETRY_AFTER_S;
+        end_all(q, deliveries, n, content, &outcome);
+        return;
+    }
+    if (r < 0)
+        note_lost(q, content, parcel, &outcome.err);
+    way = enter(q, parcel);
+    if (way == ENTERED)
+        kiln_sendq_settle(q, parcel);
+    else if (way == FULL)
+        refuse(q, parcel, -EAGAIN, "the sending queue is full");
+    else if (way == CLOSED)
+        refuse(q, parcel, -ESHUTDOWN, "the exporter is stopping");
+    else if (kiln_log_every(&q->said_full, SAY_S))
+        kiln_log(q->opts.log, KILN_LOG_WARN, "the sending queue is full: deliveries wait",
+                 "exporter", "%s", q->name, NULL);
+}
+
+static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct kiln_sendq *q = (struct kiln_sendq *)consumer;
+
+    if (q->opts.batching.on && delivery->batch)
+        kiln_sendq_gather(q, delivery);
+    else
+        kiln_sendq_take(q, &delivery, 1, delivery);
+}
+
+struct kiln_consumer *kiln_sendq_consumer(struct kiln_sendq *queue)
+{
+    return &queue->consumer;
+}
+
+/* ---- the thread ---- */
+
+static void *run(void *queue)
+{
+    struct kiln_sendq *q = queue;
+
+    pthread_mutex_lock(&q->lock);
+    while (!q->end_thread) {
+        uint64_t now = kiln_clock_mono_ns();
+        uint64_t retry = kiln_sendq_retry_due(q, now), flush = kiln_sendq_flush(q, now);
+        uint64_t next = retry < flush ? retry : flush;
+        struct timespec at = kiln_timespec_of(next);
+
+        if (next == UINT64_MAX)
+            pthread_cond_wait(&q->wake, &q->lock);
+        else if (next > now)
+            pthread_cond_timedwait(&q->wake, &q->lock, &at);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+/* ---- made and ended ---- */
+
+static char *copy_of(const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *copy = kiln_malloc(n);
+
+    return copy ? memcpy(copy, text, n) : NULL;
+}
+
+static void init(struct kiln_sendq *q)
+{
+    pthread_condattr_t clock;
+
+    q->consumer.consume = consume;
+    q->ready.last = &q->ready.first;
+    q->retries.last = &q->retries.first;
+    q->waiting.last = &q->waiting.first;
+    q->noise = kiln_clock_unix_ns();
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&q->wake, &clock);
+    pthread_cond_init(&q->idle, &clock);
+    pthread_condattr_destroy(&clock);
+    kiln_sendq_open_counts(q);
+}
+
+int kiln_sendq_new(const struct kiln_sendq_opts *opts, struct kiln_sender *sender,
+                   struct kiln_sendq **ret_queue, struct kiln_err *err)
+{
+    struct kiln_sendq *q = kiln_calloc(1, sizeof(*q));
+
+    if (q)
+        q->name = copy_of(opts->name);
+    if (!q || !q->name) {
+        kiln_free(q);
+        sender->ops->free(sender);
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    }
+    q->opts = *opts;
+    q->sender = sender;
+    init(q);
+    *ret_queue = q;
+    return 0;
+}
+
+int kiln_sendq_start(struct kiln_sendq *q, struct kiln_err *err)
+{
+    int r = kiln_thread_start("kiln-queue", run, q, &q->thread);
+
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "no thread: %s", kiln_err_text(r));
+    q->has_thread = true;
+    pthread_mutex_lock(&q->lock);
+    q->started = true;
+    pthread_mutex_unlock(&q->lock);
+    kiln_sendq_pump(q);
+    return 0;
+}
+
+static bool is_idle(const struct kiln_sendq *q)
+{
+    return !q->n_entries && !q->n_unsettled && !q->waiting.first && !q->gathered.n;
+}
+
+/* Under the lock: gives everything that still waits up. */
+static void drop_ready(struct kiln_sendq *q)
+{
+    while (q->ready.first) {
+        struct kiln_sendq_entry *entry = q->ready.first;
+
+        q->ready.first = entry->next;
+        kiln_sendq_drop(q, entry, KILN_SENDQ_SHUTDOWN, "it still waited at the end");
+    }
+    q->ready.last = &q->ready.first;
+}
+
+static void refuse_waiting(struct kiln_sendq *q)
+{
+    while (q->waiting.first) {
+        struct kiln_parcel *parcel = q->waiting.first;
+
+        q->waiting.first = parcel->next;
+        kiln_metric_add(q->count.waiting, -(int64_t)parcel->n_deliveries);
+        pthread_mutex_unlock(&q->lock);
+        refuse(q, parcel, -ESHUTDOWN, "the exporter is stopping");
+        pthread_mutex_lock(&q->lock);
+    }
+    q->waiting.last = &q->waiting.first;
+}
+
+void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
+{
+    struct timespec at = kiln_timespec_of(deadline_ns);
+    int r = 0;
+
+    if (!q->has_thread)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->stopping = true;
+    pthread_cond_broadcast(&q->wake);
+    while (!is_idle(q) && r == 0)
+        r = pthread_cond_timedwait(&q->idle, &q->lock, &at);
+    q->over = true;
+    pthread_cond_broadcast(&q->wake);
+    refuse_waiting(q);
+    pthread_mutex_unlock(&q->lock);
+    q->sender->ops->cancel(q->sender);
+    pthread_mutex_lock(&q->lock);
+    while (q->in_flight || q->n_unsettled || q->gathered.n)
+        pthread_cond_wait(&q->idle, &q->lock);
+    drop_ready(q);
+    q->end_thread = true;
+    pthread_cond_broadcast(&q->wake);
+    pthread_mutex_unlock(&q->lock);
+    pthread_join(q->thread, NULL);
+    q->has_thread = false;
+}
+
+void kiln_sendq_free(struct kiln_sendq *q)
+{
+    if (!q)
+        return;
+    q->sender->ops->free(q->sender);
+    kiln_free(q->gathered.list);
+    pthread_cond_destroy(&q->wake);
+    pthread_cond_destroy(&q->idle);
+    pthread_mutex_destroy(&q->lock);
+    kiln_free(q->name);
+    kiln_free(q);
+}

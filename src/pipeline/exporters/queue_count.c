@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/exporters/queue_int.h"
+
+#include <stdio.h>
+
+enum { SAY_S = 60, NAME_MAX_BYTES = 96 };
+
+static const char *const drop_words[KILN_SENDQ_DROPS] = {
+#define X(name, word) word,
+    KILN_SENDQ_DROP_MAP(X)
+#undef X
+};
+
+/* What the Collector counts of each signal, and what it calls it. */
+static const char *const units[KILN_SIGNALS] = {
+    [KILN_SIGNAL_PROFILES] = "profile_samples",
+    [KILN_SIGNAL_TRACES] = "spans",
+    [KILN_SIGNAL_METRICS] = "metric_points",
+    [KILN_SIGNAL_LOGS] = "log_records",
+};
+static const char *const data_types[KILN_SIGNALS] = {
+    [KILN_SIGNAL_PROFILES] = "profiles",
+    [KILN_SIGNAL_TRACES] = "traces",
+    [KILN_SIGNAL_METRICS] = "metrics",
+    [KILN_SIGNAL_LOGS] = "logs",
+};
+
+static struct kiln_metric *unit_metric(struct kiln_sendq *q, enum kiln_metric_kind kind,
+                                       const char *front, const char *end, const char *help,
+                                       const char *reason)
+{
+    char name[NAME_MAX_BYTES];
+
+    snprintf(name, sizeof(name), "%s_%s%s", front, units[q->opts.signal], end);
+    return kiln_metric_get(q->opts.metrics, kind, name, help,
+                           reason ? KILN_LABELS("exporter", q->name, "reason", reason)
+                                  : KILN_LABELS("exporter", q->name));
+}
+
+static struct kiln_metric *queue_metric(struct kiln_sendq *q, enum kiln_metric_kind kind,
+                                        const char *name, const char *help)
+{
+    return kiln_metric_get(
+        q->opts.metrics, kind, name, help,
+        KILN_LABELS("data_type", data_types[q->opts.signal], "exporter", q->name));
+}
+
+void kiln_sendq_open_counts(struct kiln_sendq *q)
+{
+    struct kiln_sendq_counts *c = &q->count;
+
+    c->sent = unit_metric(q, KILN_COUNTER, "otelcol_exporter_sent", "",
+                          "Successfully sent to the destination.", NULL);
+    c->send_failed = unit_metric(q, KILN_COUNTER, "otelcol_exporter_send_failed", "",
+                                 "In failed attempts to send to the destination.", NULL);
+    c->enqueue_failed = unit_metric(q, KILN_COUNTER, "otelcol_exporter_enqueue_failed", "",
+                                    "Not taken into the sending queue.", NULL);
+    c->accepted = unit_metric(q, KILN_COUNTER, "kiln_exporter_accepted", "_total",
+                              "Taken by the exporter: sent, queued, or dropped.", NULL);
+    c->queued = unit_metric(q, KILN_GAUGE, "kiln_exporter_queued", "",
+                            "That wait or are being sent.", NULL);
+    for (uint32_t i = 0; i < KILN_SENDQ_DROPS; i++)
+        c->dropped[i] = unit_metric(q, KILN_COUNTER, "kiln_exporter_dropped", "_total",
+                                    "Given up, by reason.", drop_words[i]);
+    c->size = queue_metric(q, KILN_GAUGE, "otelcol_exporter_queue_size",
+                           "Current size of the sending queue, in units of its sizer.");
+    c->capacity = queue_metric(q, KILN_GAUGE, "otelcol_exporter_queue_capacity",
+                               "Fixed capacity of the sending queue, in units of its sizer.");
+    c->in_flight = queue_metric(q, KILN_GAUGE, "otelcol_exporter_in_flight_requests",
+                                "Requests that are being sent, or wait for another try.");
+    c->waiting = queue_metric(q, KILN_GAUGE, "kiln_exporter_waiting_deliveries",
+                              "Deliveries held back because the queue is full.");
+    c->retries = queue_metric(q, KILN_COUNTER, "kiln_exporter_retries_total",
+                              "Tries after one that did not succeed.");
+    c->rejected = queue_metric(q, KILN_COUNTER, "kiln_exporter_rejected_profiles_total",
+                               "Profiles that the receiver left out of requests it took.");
+    c->seconds = queue_metric(q, KILN_HISTOGRAM, "kiln_exporter_seconds", "How long a try took.");
+    kiln_metric_set(c->capacity, (double)q->opts.size);
+}
+
+void kiln_sendq_count_drop(struct kiln_sendq *q, enum kiln_sendq_drop why, uint64_t samples,
+                           const char *reason)
+{
+    kiln_metric_add(q->count.dropped[why], (int64_t)samples);
+    kiln_metric_add(q->count.send_failed, (int64_t)samples);
+    if (kiln_log_every(&q->said_drop, SAY_S))
+        kiln_log(q->opts.log, KILN_LOG_ERROR, "exporting failed, data is dropped", "exporter", "%s",
+                 q->name, "why", "%s", drop_words[why], "reason", "%s", reason, "dropped_items",
+                 "%llu", (unsigned long long)samples, NULL);
+}
+
+void kiln_sendq_count_queued(struct kiln_sendq *q, int64_t samples, int64_t size)
+{
+    q->used += (uint64_t)size;
+    kiln_metric_add(q->count.queued, samples);
+    kiln_metric_add(q->count.size, size);
+}

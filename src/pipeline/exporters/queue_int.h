@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue_int - what the files of the queue share:
+ *
+ *   queue.c        made, started, stopped; deliveries in
+ *   queue_send.c   entries out: the order of sending, tries, ends
+ *   queue_gather.c deliveries that become one request
+ *   queue_count.c  metrics, lines of the log
+ *
+ * An entry is a request in the queue; a parcel is the entries of one delivery (or of those that
+ * became one), and knows the deliveries for as long as they are open.
+ *
+ * Threads: everything below `lock` is under it, and nobody calls out while he holds it.
+ */
+#ifndef KILN_PIPELINE_EXPORTERS_QUEUE_INT_H
+#define KILN_PIPELINE_EXPORTERS_QUEUE_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "pipeline/exporters/queue.h"
+
+/* Why something was dropped: a label of the metrics. */
+#define KILN_SENDQ_DROP_MAP(X)                                                                     \
+    X(TOO_LARGE, "too_large") /* one sample is more than a request may hold */                     \
+    X(REFUSED, "refused")     /* the receiver does not want it */                                  \
+    X(RETRIES, "retries")     /* tried for as long as retry_on_failure says */                     \
+    X(SHUTDOWN, "shutdown")   /* it still waited, and there is no disk */
+
+enum kiln_sendq_drop {
+#define X(name, word) KILN_SENDQ_##name,
+    KILN_SENDQ_DROP_MAP(X)
+#undef X
+        KILN_SENDQ_DROPS
+};
+
+struct kiln_sendq_counts {
+    struct kiln_metric *accepted, *queued, *dropped[KILN_SENDQ_DROPS];
+    struct kiln_metric *sent, *send_failed, *enqueue_failed;
+    struct kiln_metric *size, *capacity, *in_flight, *waiting, *rejected, *retries, *seconds;
+};
+
+struct kiln_parcel;
+
+struct kiln_sendq_entry {
+    struct kiln_send send; /* first */
+    struct kiln_sendq *queue;
+    struct kiln_sendq_entry *next;
+    struct kiln_parcel *parcel; /* NULL: no delivery waits for it */
+    struct kiln_export_item *item;
+    uint64_t size;        /* by the queue's sizer */
+    uint64_t began_ns;    /* the first try; 0: none yet */
+    uint64_t tried_ns;    /* the last one */
+    uint64_t interval_ns; /* of the back-off */
+    uint64_t due_ns;      /* of the next try */
+};
+
+struct kiln_parcel {
+    struct kiln_sendq *queue;
+    struct kiln_parcel *next;
+    struct kiln_sendq_entry *first;
+    uint32_t left; /* entries that have not ended */
+    uint64_t size, samples;
+    struct kiln_outcome outcome;
+    uint32_t n_deliveries;
+    struct kiln_delivery *deliveries[];
+};
+
+struct kiln_entry_list {
+    struct kiln_sendq_entry *first, **last;
+};
+struct kiln_parcel_list {
+    struct kiln_parcel *first, **last;
+};
+
+/* Deliveries that wait to become one request. */
+struct kiln_gathered {
+    struct kiln_delivery **list;
+    uint32_t n, cap;
+    uint64_t size;   /* by the sizer of batching */
+    uint64_t due_ns; /* when it goes, whatever there is */
+};
+
+struct kiln_sendq {
+    struct kiln_consumer consumer; /* first */
+    struct kiln_sendq_opts opts;
+    char *name;
+    struct kiln_sender *sender;
+    struct kiln_sendq_counts count;
+    _Atomic uint64_t said_retry, said_drop, said_partial, said_full;
+    pthread_t thread;
+    bool has_thread;
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake, idle; /* of the thread; of who stops it */
+    struct kiln_entry_list ready, retries;
+    struct kiln_parcel_list waiting; /* for room */
+    struct kiln_gathered gathered;
+    uint64_t used;                   /* of opts.size */
+    uint64_t n_entries, n_unsettled; /* in the queue; parcels that are on their way into it */
+    uint32_t in_flight;              /* being sent, or in back-off */
+    bool pumping, started, stopping, over, end_thread;
+    uint64_t noise;
+};
+
+/* ---- queue.c ---- */
+
+/*
+ * Deliveries into the queue, as what `content` packs to: the one delivery, or what they have
+ * merged into.
+ */
+void kiln_sendq_take(struct kiln_sendq *q, struct kiln_delivery *const *deliveries, uint32_t n,
+                     const struct kiln_delivery *content);
+void kiln_sendq_end_deliveries(struct kiln_delivery *const *deliveries, uint32_t n,
+                               const struct kiln_outcome *outcome);
+void kiln_parcel_free(struct kiln_parcel *parcel); /* not its entries */
+/* Those that have room now, taken off; the caller settles them without the lock. */
+struct kiln_parcel *kiln_sendq_admit(struct kiln_sendq *q);
+void kiln_sendq_settle(struct kiln_sendq *q, struct kiln_parcel *parcels);
+
+/* ---- queue_send.c ---- */
+
+void kiln_sendq_pump(struct kiln_sendq *q);
+/* Of the thread: sends what is due; returns when the next is (UINT64_MAX: nothing waits). */
+uint64_t kiln_sendq_retry_due(struct kiln_sendq *q, uint64_t now_ns);
+void kiln_sendq_append(struct kiln_sendq *q, struct kiln_sendq_entry *entry);
+void kiln_entry_free(struct kiln_sendq_entry *entry);
+/* One that is in no list leaves the queue; under the lock. */
+void kiln_sendq_drop(struct kiln_sendq *q, struct kiln_sendq_entry *entry, enum kiln_sendq_drop why,
+                     const char *reason);
+
+/* ---- queue_gather.c ---- */
+
+void kiln_sendq_gather(struct kiln_sendq *q, struct kiln_delivery *delivery);
+/* Sends on what was gathered, where it is due (or stopping); returns when it will be. */
+uint64_t kiln_sendq_flush(struct kiln_sendq *q, uint64_t now_ns);
+
+/* ---- queue_count.c ---- */
+
+void kiln_sendq_open_counts(struct kiln_sendq *q);
+void kiln_sendq_count_drop(struct kiln_sendq *q, enum kiln_sendq_drop why, uint64_t samples,
+                           const char *reason);
+/* Samples, and the size they take, more or less in the queue. */
+void kiln_sendq_count_queued(struct kiln_sendq *q, int64_t samples, int64_t size);
+
+#endif /* KILN_PIPELINE_EXPORTERS_QUEUE_INT_H */

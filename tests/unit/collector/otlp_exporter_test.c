@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exporters of OTLP as a configuration makes them, before a real server of Kiln's. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "codec/otlp.h"
+#include "collector/registry.h"
+#include "intake.h"
+#include "net.h"
+#include "net/rpc.h"
+#include "test.h"
+
+#define PATIENCE_NS (60 * KILN_NS_PER_S) /* which no working test needs */
+
+struct fixture {
+    struct kiln_config *config;
+    struct kiln_component *component;
+    struct kiln_metrics *metrics;
+    void *settings;
+    _Atomic int ended;
+    struct kiln_outcome outcome;
+    bool alone;   /* no server is at work beside it */
+    int64_t live; /* blocks before it was made */
+};
+
+/* NULL where it can be made; else what is said. */
+static const char *make(struct fixture *f, const char *type_name, const char *text,
+                        enum kiln_signal signal)
+{
+    static char said[512];
+    const struct kiln_component_type *type =
+        kiln_component_find(KILN_EXPORTER, kiln_str_of(type_name));
+    struct kiln_err err = {0};
+    int r;
+
+    CHECK(type);
+    f->live = kiln_mem_live();
+    CHECK_OK(kiln_metrics_new(&f->metrics));
+    CHECK_OK(kiln_config_parse(kiln_str_of(text), &f->config, &err));
+    f->settings = calloc(1, type->settings_size);
+    r = type->read(kiln_config_root(f->config), f->settings, &err);
+    if (r == 0)
+        r = type->make(
+            &(struct kiln_component_env){.id = "otlp/x", .signal = signal, .metrics = f->metrics},
+            f->settings, &f->component, &err);
+    if (r == 0 && f->component->ops->start)
+        r = f->component->ops->start(f->component, &err);
+    if (r == 0)
+        return NULL;
+    snprintf(said, sizeof(said), "%s: %s", err.where, err.text);
+    return said;
+}
+
+static void stop(struct fixture *f, uint64_t wait_ns)
+{
+    if (f->component->ops->stop)
+        f->component->ops->stop(f->component, kiln_clock_mono_ns() + wait_ns);
+}
+
+static void finish(struct fixture *f)
+{
+    if (f->component)
+        f->component->ops->free(f->component);
+    free(f->settings);
+    kiln_config_free(f->config);
+    kiln_metrics_free(f->metrics);
+    if (f->alone)
+        CHECK_EQ(kiln_mem_live(), f->live);
+}
+
+/* What is said of settings that cannot be meant. */
+static const char *said(const char *type, const char *text)
+{
+    struct fixture f = {.alone = true};
+    const char *what = make(&f, type, text, KILN_SIGNAL_PROFILES);
+
+    if (!what)
+        stop(&f, 0);
+    finish(&f);
+    return what ? what : "";
+}
+
+static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct fixture *f = delivery->context;
+
+    f->outcome = *outcome;
+    atomic_fetch_add(&f->ended, 1);
+    free(delivery);
+}
+
+static struct kiln_delivery *new_delivery(struct fixture *f, const char *stacks)
+{
+    struct kiln_delivery *delivery = calloc(1, sizeof(*delivery));
+
+    delivery->batch = kiln_test_batch(&(struct kiln_drawn){.stacks = stacks,
+                                                           .type = "cpu",
+                                                           .unit = "nanoseconds",
+                                                           .time_ns = 5,
+                                                           .resource = "service.name=shop"},
+                                      1);
+    delivery->done = ended;
+    delivery->context = f;
+    return delivery;
+}
+
+static void send(struct fixture *f, const char *stacks)
+{
+    f->component->in->consume(f->component->in, new_delivery(f, stacks));
+}
+
+static double count(struct fixture *f, const char *name)
+{
+    return kiln_metric_value(
+        kiln_metric_get(f->metrics, KILN_COUNTER, name, "", KILN_LABELS("exporter", "otlp/x")));
+}
+
+static void wait_for(struct fixture *f, const char *name, double value)
+{
+    uint64_t patience = kiln_clock_mono_ns() + PATIENCE_NS;
+
+    while (count(f, name) < value && kiln_clock_mono_ns() < patience)
+        sched_yield();
+    CHECK_EQ(count(f, name), value);
+}
+
+/* ---- sending ---- */
+
+TEST(otlp_exporter, speaks_every_protocol_with_every_compression)
+{
+    static const char *const types[] = {"otlp_grpc", "otlp", "otlp_http", "otlphttp"};
+    static const char *const rests[] = {"compression: none", "compression: gzip",
+                                        "compression: zstd", "timeout: 9s"};
+
+    for (uint32_t i = 0; i < 16; i++) {
+        struct fixture f = {0};
+        struct intake in;
+        char text[256];
+
+        intake_start(&in, NULL);
+        snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u', %s%s}", in.port,
+                 rests[i % 4], i == 15 ? ", encoding: json" : "");
+        CHECK(!make(&f, types[i / 4], text, KILN_SIGNAL_PROFILES));
+        send(&f, "main;read 3\n");
+        send(&f, "main;write 4\n");
+        stop(&f, PATIENCE_NS);
+        CHECK_EQ(f.ended, 2);
+        CHECK_EQ(f.outcome.code, 0);
+        CHECK_EQ(in.n, 2);
+        if (i != 15)
+            CHECK_EQ(in.got[0].compression, i % 4 == 3 ? KILN_GZIP : i % 4);
+        CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 2);
+        intake_stop(&in);
+        f.live = 0;
+        f.alone = true;
+        finish(&f);
+    }
+}
+
+/* A body goes on as it came, byte for byte, unless it is of another revision or compression. */
+TEST(otlp_exporter, forwards_what_need_not_change)
+{
+    struct fixture f = {0};
+    struct kiln_delivery *delivery;
+    struct kiln_buf seen;
+    struct intake in;
+    char text[128];
+
+    kiln_buf_init(&seen, 1 << 20);
+    intake_start(&in, NULL);
+    snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u', compression: none}", in.port);
+    CHECK(!make(&f, "otlp_grpc", text, KILN_SIGNAL_PROFILES));
+    delivery = new_delivery(&f, "main;read 3\n");
+    CHECK_OK(kiln_otlp_encode(delivery->batch, &(struct kiln_otlp_encode_opts){.string_refs = true},
+                              &seen, NULL)); /* which our encoder would not write by itself */
+    delivery->body = kiln_buf_str(&seen);
+    delivery->body_is_current = true;
+    f.component->in->consume(f.component->in, delivery);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(in.n, 1);
+    CHECK(kiln_str_eq(kiln_buf_str(&in.got[0].body), kiln_buf_str(&seen)));
+    intake_stop(&in);
+    kiln_buf_done(&seen);
+    finish(&f);
+}
+
+/* ---- receivers with moods ---- */
+
+static _Atomic uint32_t asked;
+static enum kiln_rpc_code mood_code;
+static uint32_t mood_retry_s, mood_bad; /* so many are answered badly */
+static char seen_path[256], seen_headers[256];
+
+static void moody(struct kiln_rpc *rpc)
+{
+    struct kiln_request *request = rpc->request;
+
+    snprintf(seen_path, sizeof(seen_path), "%.*s", KILN_STR_ARG(request->path));
+    snprintf(seen_headers, sizeof(seen_headers), "%.*s %.*s",
+             KILN_STR_ARG(kiln_request_header(request, "x-scope-orgid")),
+             KILN_STR_ARG(kiln_request_header(request, "user-agent")));
+    if (atomic_fetch_add(&asked, 1) < mood_bad)
+        kiln_rpc_fail(rpc, &(struct kiln_rpc_status){
+                               .code = mood_code, .message = "no", .retry_after_s = mood_retry_s});
+    else
+        kiln_rpc_reply(rpc, KILN_STR(""));
+}
+
+static void start_moody(struct net_fixture *net, const char *const *paths)
+{
+    *net = (struct net_fixture){0};
+    asked = 0;
+    CHECK_OK(kiln_router_new(&net->router));
+    for (; *paths; paths++)
+        CHECK_OK(kiln_rpc_add(
+            net->router, &(struct kiln_rpc_route){.path = *paths,
+                                                  .handler = moody,
+                                                  .http_only = strncmp(*paths, "/open", 5) != 0 &&
+                                                               !strstr(*paths, "Service")}));
+    net_start(net, NULL);
+}
+
+static const char *const own_paths[] = {
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+    "/v1development/profiles", NULL};
+
+TEST(otlp_exporter, tries_again_exactly_what_may_be_tried_again)
+{
+    static const bool retryable[17] = {
+        [KILN_RPC_CANCELLED] = true,   [KILN_RPC_DEADLINE_EXCEEDED] = true,
+        [KILN_RPC_ABORTED] = true,     [KILN_RPC_OUT_OF_RANGE] = true,
+        [KILN_RPC_UNAVAILABLE] = true, [KILN_RPC_DATA_LOSS] = true,
+    };
+    struct net_fixture net;
+
+    start_moody(&net, own_paths);
+    for (int code = 1; code <= 16; code++) {
+        struct fixture f = {0};
+        char text[256];
+
+        asked = 0;
+        mood_bad = 1;
+        mood_code = (enum kiln_rpc_code)code;
+        mood_retry_s = 0;
+        snprintf(text, sizeof(text),
+                 "{endpoint: '127.0.0.1:%u', tls: {insecure: true}, "
+                 "retry_on_failure: {initial_interval: 1ms}}",
+                 net.port);
+        CHECK(!make(&f, "otlp", text, KILN_SIGNAL_PROFILES));
+        send(&f, "main 1\n");
+        wait_for(&f,
+                 retryable[code] ? "otelcol_exporter_sent_profile_samples"
+                                 : "otelcol_exporter_send_failed_profile_samples",
+                 1);
+        stop(&f, PATIENCE_NS);
+        CHECK_EQ(asked, retryable[code] ? 2 : 1);
+        finish(&f);
+    }
+    net_stop(&net);
+}
+
+TEST(otlp_exporter, sends_headers_and_a_prefix_of_the_path)
+{
+    static const char *const paths[] = {
+        "/otlp/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+        "/base/v1development/profiles", "/exact", NULL};
+    static const char *const types[] = {"otlp", "otlp_http", "otlp_http"};
+    static const char *const ends[] = {"endpoint: 'http://127.0.0.1:%u/otlp'",
+                                       "endpoint: 'http://127.0.0.1:%u/base/'",
+                                       "profiles_endpoint: 'http://127.0.0.1:%u/exact'"};
+    struct net_fixture net;
+
+    mood_bad = 0;
+    start_moody(&net, paths);
+    for (int i = 0; i < 3; i++) {
+        struct fixture f = {0};
+        char end[128], text[256];
+
+        snprintf(end, sizeof(end), ends[i], net.port);
+        snprintf(text, sizeof(text), "{%s, headers: {X-Scope-OrgID: a b}}", end);
+        CHECK(!make(&f, types[i], text, KILN_SIGNAL_PROFILES));
+        send(&f, "main 1\n");
+        stop(&f, PATIENCE_NS);
+        CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 1);
+        CHECK_TEXT(seen_path, paths[i]);
+        CHECK_TEXT(seen_headers, "a b kiln/" KILN_VERSION);
+        finish(&f);
+    }
+    net_stop(&net);
+}
+
+TEST(otlp_exporter, forwards_other_signals_to_their_own_paths)
+{
+    static const char *const paths[] = {
+        "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "/v1/logs", NULL};
+    static const char *const types[] = {"otlp", "otlp_http"};
+    static const enum kiln_signal signals[] = {KILN_SIGNAL_TRACES, KILN_SIGNAL_LOGS};
+    struct net_fixture net;
+
+    mood_bad = 0;
+    start_moody(&net, paths);
+    for (int i = 0; i < 2; i++) {
+        struct fixture f = {0};
+        struct kiln_delivery *delivery = calloc(1, sizeof(*delivery));
+        char text[256];
+
+        snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u'}", net.port);
+        CHECK(!make(&f, types[i], text, signals[i]));
+        *delivery = (struct kiln_delivery){
+            .signal = signals[i], .body = KILN_STR("\x0a\x00"), .done = ended, .context = &f};
+        f.component->in->consume(f.component->in, delivery);
+        stop(&f, PATIENCE_NS);
+        CHECK_EQ(f.outcome.code, 0);
+        CHECK_EQ(asked, i + 1);
+        CHECK_TEXT(seen_path, paths[i]);
+        finish(&f);
+    }
+    net_stop(&net);
+}
+
+/* ---- settings ---- */
+
+TEST(otlp_exporter, settings_that_cannot_be_meant_are_errors_with_their_place)
+{
+    CHECK_TEXT(said("otlp", "{}"), "endpoint: requires a non-empty \"endpoint\"");
+    CHECK_TEXT(said("otlp_http", "{}"), "endpoint: at least one endpoint must be specified");
+    CHECK_TEXT(said("otlp_http", "{endpoint: 'localhost:4318'}"),
+               "endpoint: \"localhost:4318\" must be a valid URL (say http://localhost:4318)");
+    CHECK_TEXT(said("otlp", "{endpoint: 'a:1', compression: snappy}"),
+               "line 1, column 32: unsupported compression type \"snappy\" (say gzip, zstd or "
+               "none)");
+    CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {queue_size: 0}}"),
+               "line 1, column 34: 'queue_size' must be positive");
+    CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {num_consumers: 0}}"),
+               "line 1, column 34: 'num_consumers' must be positive");
+    CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {sizer: pages}}"),
+               "line 1, column 42: invalid sizer \"pages\" (say requests, items or "
+               "bytes)");
+    CHECK_TEXT(
+        said("otlp", "{endpoint: 'a:1', sending_queue: {batch: {min_size: 5, max_size: 4}}}"),
+        "line 1, column 42: 'max_size' must be greater than or equal to "
+        "'min_size'");
+    CHECK_TEXT(said("otlp", "{endpoint: 'a:1', retry_on_failure: {multiplier: 0}}"),
+               "line 1, column 50: 'multiplier' must be a number from 1 to 1000");
+    CHECK_TEXT(said("otlp_http", "{endpoint: 'http://a', encoding: xml}"),
+               "line 1, column 34: invalid encoding type \"xml\" (say proto or json)");
+    CHECK_TEXT(said("otlp_http", "{endpoint: 'http://a', compression_params: {level: 12}}"),
+               "line 1, column 44: unsupported compression level 12 (say 1 to 9)");
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "drawn.h"
+#include "pipeline/exporters/queue.h"
+#include "test.h"
+
+#define PATIENCE_NS (60 * KILN_NS_PER_S) /* which no working test needs */
+
+/* A sender that ends what it is told to, when it is told to. */
+struct fake {
+    struct kiln_sender sender; /* first */
+    pthread_mutex_t lock;
+    struct kiln_send *held[64];
+    uint32_t n_held, n_sends;
+    bool hold, cancelled;
+    enum kiln_export_fate fates[16]; /* of the n-th send; then SENT */
+    uint32_t n_fates;
+    uint64_t retry_after_ns, rejected;
+    uint64_t samples; /* that were sent */
+    bool freed;
+};
+
+struct fixture {
+    struct fake fake;
+    struct kiln_sendq_opts opts;
+    struct kiln_sendq *queue;
+    struct kiln_metrics *metrics;
+    _Atomic int ended;
+    struct kiln_outcome outcome; /* of the last one */
+};
+
+static int fake_pack(struct kiln_sender *sender, const struct kiln_delivery *delivery,
+                     struct kiln_export_item **ret_items, struct kiln_err *err)
+{
+    const struct kiln_export_shape shape = {.compression = KILN_PLAIN, .request_max = 1 << 20};
+
+    (void)sender;
+    return kiln_export_pack(delivery, &shape, ret_items, err);
+}
+
+static void finish(struct fake *fake, struct kiln_send *send)
+{
+    struct kiln_export_verdict verdict = {.retry_after_ns = fake->retry_after_ns,
+                                          .result.rejected = fake->rejected,
+                                          .reason = "because"};
+
+    pthread_mutex_lock(&fake->lock);
+    verdict.fate = fake->n_sends < fake->n_fates ? fake->fates[fake->n_sends] : KILN_EXPORT_SENT;
+    if (fake->cancelled)
+        verdict.fate = KILN_EXPORT_AGAIN;
+    fake->n_sends++;
+    if (verdict.fate == KILN_EXPORT_SENT)
+        fake->samples += send->item->head.samples;
+    pthread_mutex_unlock(&fake->lock);
+    send->ended(send, &verdict);
+}
+
+static void fake_send(struct kiln_sender *sender, struct kiln_send *send)
+{
+    struct fake *fake = (struct fake *)sender;
+    bool hold;
+
+    pthread_mutex_lock(&fake->lock);
+    hold = fake->hold && !fake->cancelled;
+    if (hold)
+        fake->held[fake->n_held++] = send;
+    pthread_mutex_unlock(&fake->lock);
+    if (!hold)
+        finish(fake, send);
+}
+
+static struct kiln_send *take_held(struct fake *fake)
+{
+    struct kiln_send *send;
+
+    pthread_mutex_lock(&fake->lock);
+    send = fake->n_held ? fake->held[0] : NULL;
+    if (send)
+        memmove(fake->held, fake->held + 1, --fake->n_held * sizeof(send));
+    pthread_mutex_unlock(&fake->lock);
+    return send;
+}
+
+static void fake_cancel(struct kiln_sender *sender)
+{
+    struct fake *fake = (struct fake *)sender;
+    struct kiln_send *send;
+
+    pthread_mutex_lock(&fake->lock);
+    fake->cancelled = true;
+    pthread_mutex_unlock(&fake->lock);
+    while ((send = take_held(fake)))
+        finish(fake, send);
+}
+
+static void fake_free(struct kiln_sender *sender)
+{
+    ((struct fake *)sender)->freed = true;
+}
+
+static const struct kiln_sender_ops fake_ops = {
+    .pack = fake_pack, .send = fake_send, .cancel = fake_cancel, .free = fake_free};
+
+static void start(struct fixture *f)
+{
+    pthread_mutex_init(&f->fake.lock, NULL);
+    f->fake.sender.ops = &fake_ops;
+    CHECK_OK(kiln_metrics_new(&f->metrics));
+    f->opts.name = "otlp/x";
+    f->opts.metrics = f->metrics;
+    if (!f->opts.consumers)
+        f->opts.consumers = 2;
+    if (!f->opts.size)
+        f->opts.size = 3;
+    if (!f->opts.retry.initial_ns)
+        f->opts.retry = (struct kiln_retry_opts){.initial_ns = KILN_NS_PER_MS,
+                                                 .max_ns = KILN_NS_PER_MS,
+                                                 .multiplier = 1.5,
+                                                 .randomization = 0.5};
+    CHECK_OK(kiln_sendq_new(&f->opts, &f->fake.sender, &f->queue, NULL));
+    CHECK_OK(kiln_sendq_start(f->queue, NULL));
+}
+
+static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct fixture *f = delivery->context;
+
+    f->outcome = *outcome;
+    atomic_fetch_add(&f->ended, 1);
+    free(delivery);
+}
+
+static void send(struct fixture *f, const char *stacks)
+{
+    struct kiln_delivery *delivery = calloc(1, sizeof(*delivery));
+    struct kiln_consumer *consumer = kiln_sendq_consumer(f->queue);
+
+    delivery->batch = kiln_test_stacks(stacks);
+    delivery->done = ended;
+    delivery->context = f;
+    consumer->consume(consumer, delivery);
+}
+
+static double value(struct fixture *f, enum kiln_metric_kind kind, const char *name,
+                    const char *reason)
+{
+    return kiln_metric_value(
+        kiln_metric_get(f->metrics, kind, name, "",
+                        reason ? KILN_LABELS("exporter", "otlp/x", "reason", reason)
+                               : KILN_LABELS("exporter", "otlp/x")));
+}
+
+static double sent(struct fixture *f)
+{
+    return value(f, KILN_COUNTER, "otelcol_exporter_sent_profile_samples", NULL);
+}
+
+static double queued(struct fixture *f)
+{
+    return value(f, KILN_GAUGE, "kiln_exporter_queued_profile_samples", NULL);
+}
+
+static double dropped(struct fixture *f, const char *reason)
+{
+    return value(f, KILN_COUNTER, "kiln_exporter_dropped_profile_samples_total", reason);
+}
+
+static double all_dropped(struct fixture *f)
+{
+    return dropped(f, "too_large") + dropped(f, "refused") + dropped(f, "retries") +
+           dropped(f, "shutdown");
+}
+
+static double failed(struct fixture *f)
+{
+    return value(f, KILN_COUNTER, "otelcol_exporter_enqueue_failed_profile_samples", NULL);
+}
+
+static double queue_gauge(struct fixture *f, const char *name)
+{
+    return kiln_metric_value(
+        kiln_metric_get(f->metrics, KILN_GAUGE, name, "",
+                        KILN_LABELS("data_type", "profiles", "exporter", "otlp/x")));
+}
+
+static void check_conservation(struct fixture *f)
+{
+    CHECK_EQ(value(f, KILN_COUNTER, "kiln_exporter_accepted_profile_samples_total", NULL),
+             sent(f) + queued(f) + all_dropped(f));
+    CHECK_EQ(value(f, KILN_COUNTER, "otelcol_exporter_send_failed_profile_samples", NULL),
+             all_dropped(f));
+}
+
+static void stop(struct fixture *f, uint64_t wait_ns)
+{
+    kiln_sendq_stop(f->queue, kiln_clock_mono_ns() + wait_ns);
+    check_conservation(f);
+    CHECK_EQ(queued(f), 0);
+    CHECK_EQ(queue_gauge(f, "otelcol_exporter_queue_size"), 0);
+    CHECK_EQ(queue_gauge(f, "otelcol_exporter_in_flight_requests"), 0);
+    kiln_sendq_free(f->queue);
+    CHECK(f->fake.freed);
+}
+
+static void finish_fixture(struct fixture *f)
+{
+    kiln_metrics_free(f->metrics);
+    pthread_mutex_destroy(&f->fake.lock);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+static void wait_until_ended(struct fixture *f, int n)
+{
+    uint64_t patience = kiln_clock_mono_ns() + PATIENCE_NS;
+
+    while (f->ended < n && kiln_clock_mono_ns() < patience)
+        sched_yield();
+    CHECK_EQ(f->ended, n);
+}
+
+/* ---- in memory ---- */
+
+TEST(queue, acknowledges_what_waits_in_memory_and_sends_it)
+{
+    struct fixture f = {.fake.hold = true};
+
+    start(&f);
+    CHECK_EQ(queue_gauge(&f, "otelcol_exporter_queue_capacity"), 3);
+    send(&f, "main;read 1\nmain;write 2\n");
+    send(&f, "main 3\n");
+    send(&f, "main 4\n");
+    CHECK_EQ(f.ended, 3);
+    CHECK_EQ(f.outcome.code, 0);
+    CHECK_EQ(f.fake.n_held, 2); /* consumers */
+    CHECK_EQ(queue_gauge(&f, "otelcol_exporter_queue_size"), 3);
+    CHECK_EQ(queue_gauge(&f, "otelcol_exporter_in_flight_requests"), 2);
+    CHECK_EQ(queued(&f), 4);
+    check_conservation(&f);
+    finish(&f.fake, take_held(&f.fake));
+    CHECK_EQ(f.fake.n_held, 2);
+    CHECK_EQ(queued(&f), 2);
+    check_conservation(&f);
+    f.fake.hold = false;
+    finish(&f.fake, take_held(&f.fake));
+    finish(&f.fake, take_held(&f.fake));
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 4);
+    CHECK_EQ(f.fake.samples, 4);
+    finish_fixture(&f);
+}
+
+TEST(queue, holds_deliveries_back_when_it_is_full)
+{
+    struct fixture f = {.fake.hold = true};
+
+    start(&f);
+    for (int i = 0; i < 5; i++)
+        send(&f, "main 1\n");
+    CHECK_EQ(f.ended, 3);
+    CHECK_EQ(queue_gauge(&f, "kiln_exporter_waiting_deliveries"), 2);
+    finish(&f.fake, take_held(&f.fake));
+    CHECK_EQ(f.ended, 4);
+    CHECK_EQ(queued(&f), 3);
+    check_conservation(&f);
+    f.fake.hold = false;
+    finish(&f.fake, take_held(&f.fake));
+    finish(&f.fake, take_held(&f.fake));
+    CHECK_EQ(f.ended, 5);
+    CHECK_EQ(queue_gauge(&f, "kiln_exporter_waiting_deliveries"), 0);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 5);
+    CHECK_EQ(failed(&f), 0);
+    finish_fixture(&f);
+}
+
+TEST(queue, refuses_when_it_is_full_only_if_told_so)
+{
+    struct fixture f = {.fake.hold = true, .opts.refuse_when_full = true};
+
+    start(&f);
+    for (int i = 0; i < 4; i++)
+        send(&f, "main 1\nidle 1\n");
+    CHECK_EQ(f.ended, 4);
+    CHECK_EQ(f.outcome.code, -EAGAIN); /* which receivers make a retryable status of */
+    CHECK(f.outcome.retry_after_s > 0);
+    CHECK_EQ(failed(&f), 2);
+    stop(&f, 0);
+    CHECK_EQ(dropped(&f, "shutdown"), 6);
+    finish_fixture(&f);
+}
+
+TEST(queue, is_measured_in_items_or_bytes)
+{
+    struct fixture f = {
+        .fake.hold = true,
+        .opts = {.sizer = KILN_SIZE_ITEMS, .size = 3, .refuse_when_full = true},
+    };
+
+    start(&f);
+    send(&f, "main 1\nidle 1\n");
+    CHECK_EQ(queue_gauge(&f, "otelcol_exporter_queue_size"), 2);
+    send(&f, "main 1\nidle 1\n");
+    CHECK_EQ(f.outcome.code, -EAGAIN);
+    send(&f, "main 1\n");
+    CHECK_EQ(f.outcome.code, 0);
+    CHECK_EQ(queue_gauge(&f, "otelcol_exporter_queue_size"), 3);
+    stop(&f, 0);
+    finish_fixture(&f);
+
+    f = (struct fixture){.fake.hold = true, .opts = {.sizer = KILN_SIZE_BYTES, .size = 1}};
+    start(&f);
+    send(&f, "main 1\n"); /* too large for the queue, and alone in it */
+    CHECK_EQ(f.ended, 1);
+    CHECK(queue_gauge(&f, "otelcol_exporter_queue_size") > 20);
+    send(&f, "main 1\n");
+    CHECK_EQ(f.ended, 1);
+    stop(&f, 0);
+    CHECK_EQ(f.ended, 2);
+    CHECK_EQ(f.outcome.code, -ESHUTDOWN);
+    CHECK_EQ(failed(&f), 1);
+    finish_fixture(&f);
+}
+
+/* ---- results ---- */
+
+TEST(queue, tells_the_result_to_who_waits_for_it)
+{
+    struct fixture f = {.opts.wait_for_result = true, .fake.hold = true, .fake.rejected = 2};
+
+    start(&f);
+    send(&f, "main 1\n");
+    CHECK_EQ(f.ended, 0);
+    finish(&f.fake, take_held(&f.fake));
+    CHECK_EQ(f.ended, 1);
+    CHECK_EQ(f.outcome.code, 0);
+    CHECK_EQ(f.outcome.rejected, 2);
+    f.fake.n_fates = 2;
+    f.fake.fates[1] = KILN_EXPORT_UNWANTED;
+    send(&f, "main 1\n");
+    finish(&f.fake, take_held(&f.fake));
+    CHECK_EQ(f.outcome.code, -EINVAL);
+    CHECK_TEXT(f.outcome.err.text, "because");
+    send(&f, "main 1\n");
+    stop(&f, 0);
+    CHECK_EQ(f.ended, 3);
+    CHECK_EQ(f.outcome.code, -EAGAIN);
+    CHECK_EQ(sent(&f), 1);
+    CHECK_EQ(dropped(&f, "refused"), 1);
+    CHECK_EQ(dropped(&f, "shutdown"), 1);
+    finish_fixture(&f);
+}
+
+/* ---- other tries ---- */
+
+TEST(queue, tries_again_what_may_be_tried_again_and_drops_the_rest)
+{
+    struct fixture f = {.opts.consumers = 1,
+                        .fake = {.n_fates = 4,
+                                 .fates = {KILN_EXPORT_AGAIN, KILN_EXPORT_AGAIN, KILN_EXPORT_SENT,
+                                           KILN_EXPORT_UNWANTED}}};
+
+    start(&f);
+    send(&f, "main 1\n");
+    while (sent(&f) < 1)
+        sched_yield();
+    CHECK_EQ(f.fake.n_sends, 3);
+    send(&f, "main 1\n");
+    send(&f, "main 1\n");
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(f.fake.n_sends, 5);
+    CHECK_EQ(sent(&f), 2);
+    CHECK_EQ(dropped(&f, "refused"), 1);
+    finish_fixture(&f);
+}
+
+TEST(queue, gives_up_after_max_elapsed_time)
+{
+    struct fixture f = {.opts = {.wait_for_result = true,
+                                 .retry = {.initial_ns = KILN_NS_PER_MS,
+                                           .max_ns = KILN_NS_PER_MS,
+                                           .elapsed_max_ns = 20 * KILN_NS_PER_MS,
+                                           .multiplier = 1}},
+                        .fake.n_fates = UINT32_MAX};
+
+    for (uint32_t i = 0; i < 16; i++)
+        f.fake.fates[i] = KILN_EXPORT_AGAIN;
+    f.fake.n_fates = 16;
+    f.fake.retry_after_ns = 5 * KILN_NS_PER_MS; /* the server's wish counts: 4 tries at most */
+    start(&f);
+    send(&f, "main 1\n");
+    wait_until_ended(&f, 1);
+    CHECK_EQ(f.outcome.code, -EAGAIN);
+    CHECK(f.fake.n_sends >= 1 && f.fake.n_sends <= 5);
+    CHECK_EQ(dropped(&f, "retries"), 1);
+    stop(&f, PATIENCE_NS);
+    finish_fixture(&f);
+}
+
+TEST(queue, does_not_try_again_where_that_is_off)
+{
+    struct fixture f = {.opts.retry = {.off = true, .initial_ns = 1},
+                        .fake = {.n_fates = 1, .fates = {KILN_EXPORT_AGAIN}}};
+
+    start(&f);
+    send(&f, "main 1\n");
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(f.fake.n_sends, 1);
+    CHECK_EQ(dropped(&f, "retries"), 1);
+    finish_fixture(&f);
+}
+
+TEST(queue, gives_everything_one_more_try_at_the_end)
+{
+    struct fixture f = {.opts = {.consumers = 1,
+                                 .retry = {.initial_ns = 3600 * KILN_NS_PER_S,
+                                           .max_ns = 3600 * KILN_NS_PER_S,
+                                           .multiplier = 1}},
+                        .fake = {.n_fates = 1, .fates = {KILN_EXPORT_AGAIN}}};
+
+    start(&f);
+    send(&f, "main 1\n"); /* waits for an hour */
+    send(&f, "main 1\n"); /* behind it */
+    CHECK_EQ(sent(&f), 0);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 2);
+    finish_fixture(&f);
+}
+
+/* ---- batching ---- */
+
+TEST(queue, gathers_deliveries_into_one_request)
+{
+    struct fixture f = {
+        .opts.batching = {
+            .on = true, .sizer = KILN_SIZE_ITEMS, .flush_ns = 3600 * KILN_NS_PER_S, .min = 4}};
+
+    start(&f);
+    send(&f, "main;read 1\nmain;write 1\n");
+    CHECK_EQ(f.ended, 0);
+    send(&f, "main;read 1\nmain;write 1\n");
+    CHECK_EQ(f.ended, 2);
+    CHECK_EQ(f.fake.n_sends, 1);
+    CHECK_EQ(sent(&f), 4);
+    send(&f, "main 1\n"); /* too few, and time is not up: the end sends it */
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(f.ended, 3);
+    CHECK_EQ(sent(&f), 5);
+    finish_fixture(&f);
+}
+
+TEST(queue, sends_what_was_gathered_when_time_is_up_and_splits_it)
+{
+    struct fixture f = {.opts.batching = {.on = true,
+                                          .sizer = KILN_SIZE_ITEMS,
+                                          .flush_ns = KILN_NS_PER_MS,
+                                          .min = 1000,
+                                          .max = 2}};
+
+    start(&f);
+    send(&f, "a 1\nb 1\nc 1\n");
+    wait_until_ended(&f, 1);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(f.fake.n_sends, 2);
+    CHECK_EQ(sent(&f), 3);
+    finish_fixture(&f);
+}
+
+/* ---- many at once ---- */
+
+static void *send_many(void *fixture)
+{
+    for (int i = 0; i < 200; i++)
+        send(fixture, "main;read 1\nmain;write 1\n");
+    return NULL;
+}
+
+TEST(queue, loses_nothing_among_many_threads)
+{
+    struct fixture f = {.opts = {.consumers = 3, .size = 5}};
+    pthread_t threads[4];
+
+    for (uint32_t i = 0; i < 16; i++)
+        f.fake.fates[i] = i % 3 ? KILN_EXPORT_AGAIN : KILN_EXPORT_SENT;
+    f.fake.n_fates = 16;
+    start(&f);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, send_many, &f);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    wait_until_ended(&f, 800);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 1600);
+    CHECK_EQ(f.fake.samples, 1600);
+    CHECK_EQ(failed(&f), 0);
+    finish_fixture(&f);
+}
