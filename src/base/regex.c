@@ -142,6 +142,29 @@ bool kiln_regex_gave_up(const struct kiln_regex *regex)
     return regex->gave_up;
 }
 
+/* The table of names: two bytes of the number of a group, and its name, ended by a zero. */
+int kiln_regex_named(const struct kiln_regex *regex, uint32_t i, struct kiln_str text,
+                     struct kiln_str *ret_name, struct kiln_str *ret_text)
+{
+    const size_t *ends = pcre2_get_ovector_pointer(regex->match);
+    uint32_t n = 0, size = 0, group;
+    PCRE2_SPTR table = NULL;
+
+    pcre2_pattern_info(regex->code, PCRE2_INFO_NAMECOUNT, &n);
+    if (i >= n)
+        return 0;
+    pcre2_pattern_info(regex->code, PCRE2_INFO_NAMEENTRYSIZE, &size);
+    pcre2_pattern_info(regex->code, PCRE2_INFO_NAMETABLE, &table);
+    table += (size_t)i * size;
+    group = (uint32_t)table[0] << 8 | table[1];
+    *ret_name = kiln_str_of((const char *)table + 2);
+    *ret_text = KILN_STR_NONE;
+    if (ends[2 * group] != PCRE2_UNSET)
+        *ret_text =
+            (struct kiln_str){text.ptr + ends[2 * group], ends[2 * group + 1] - ends[2 * group]};
+    return 1;
+}
+
 /* ---- replacing ---- */
 
 /*

@@ -35,6 +35,12 @@ void kiln_regex_free(struct kiln_regex *regex);
 
 /* Returns 1 (it matches), 0, -ENOMEM, or KILN_E_LIMIT where the match took too many steps. */
 KILN_CHECK int kiln_regex_matches(struct kiln_regex *regex, struct kiln_str text);
+/*
+ * The i-th group that has a name (from 0), after a match of `text`.  Returns 1, or 0 where there is
+ * no such group; its text is KILN_STR_NONE where it took no part.
+ */
+int kiln_regex_named(const struct kiln_regex *regex, uint32_t i, struct kiln_str text,
+                     struct kiln_str *ret_name, struct kiln_str *ret_text);
 bool kiln_regex_gave_up(const struct kiln_regex *regex);
 
 /*

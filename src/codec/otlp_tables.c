@@ -5,11 +5,13 @@
 #include "base/mem.h"
 #include "codec/otlp_tables.h"
 
+enum { BY_INDEX = 1, INLINE = 2 };
+
 /* While marking, an entry in use is 0 and all others are OTLP_UNUSED. */
 struct marker {
     const struct kiln_batch *batch;
     struct otlp_tables *t;
-    uint8_t *sets; /* 1 where a set is used by index */
+    uint8_t *sets; /* how a set is used: BY_INDEX, INLINE */
     bool string_refs;
 };
 
@@ -24,12 +26,18 @@ static void mark_type(struct marker *m, struct kiln_value_type type)
     mark_string(m, type.unit);
 }
 
-/* The texts of an attribute and of what is nested in it; nested lists are marked as a whole. */
+/* The texts of an attribute and of what is nested in it. */
 static void mark_attr_texts(struct marker *m, const struct kiln_attr *attr)
 {
+    struct kiln_value value = attr->value;
+
     mark_string(m, attr->key);
-    if (attr->value.kind == KILN_VALUE_STRING)
-        mark_string(m, (uint32_t)attr->value.str);
+    if (value.kind == KILN_VALUE_STRING)
+        mark_string(m, (uint32_t)value.str);
+    if (value.kind != KILN_VALUE_ARRAY && value.kind != KILN_VALUE_MAP)
+        return;
+    for (uint32_t i = 0; i < value.n; i++)
+        mark_attr_texts(m, &m->batch->dict.nested[value.first + i]);
 }
 
 static void mark_sets(struct marker *m)
@@ -38,13 +46,34 @@ static void mark_sets(struct marker *m)
     const struct kiln_dict *d = &batch->dict;
 
     for (uint32_t i = 0; i < d->n_mappings; i++)
-        m->sets[d->mappings[i].attrs] = 1;
+        m->sets[d->mappings[i].attrs] = BY_INDEX;
     for (uint32_t i = 0; i < d->n_locations; i++)
-        m->sets[d->locations[i].attrs] = 1;
+        m->sets[d->locations[i].attrs] = BY_INDEX;
     for (uint32_t i = 0; i < batch->n_profiles; i++)
-        m->sets[batch->profiles[i].attrs] = 1;
+        m->sets[batch->profiles[i].attrs] = BY_INDEX;
     for (uint32_t i = 0; i < batch->n_samples; i++)
-        m->sets[batch->samples[i].attrs] = 1;
+        m->sets[batch->samples[i].attrs] = BY_INDEX;
+    for (uint32_t i = 0; m->string_refs && i < batch->n_resources; i++)
+        m->sets[batch->resources[i].attrs] |= INLINE;
+    for (uint32_t i = 0; m->string_refs && i < batch->n_scopes; i++)
+        m->sets[batch->scopes[i].attrs] |= INLINE;
+}
+
+/* Marks the attributes of a set as it is used; the texts of all of them where they are referred to.
+ */
+static void mark_members(struct marker *m, uint32_t set)
+{
+    const struct kiln_dict *d = &m->batch->dict;
+    struct kiln_range range = d->sets[set];
+
+    for (uint32_t i = 0; i < range.n; i++) {
+        uint32_t attr = d->members[range.first + i];
+
+        if (m->sets[set] & BY_INDEX)
+            m->t->attrs[attr] = 0;
+        if (m->string_refs)
+            mark_attr_texts(m, &d->attrs[attr]);
+    }
 }
 
 static void mark_attrs(struct marker *m)
@@ -53,21 +82,15 @@ static void mark_attrs(struct marker *m)
 
     m->t->attrs[0] = 0;
     for (uint32_t s = 0; s < d->n_sets; s++) {
-        const struct kiln_range *set = &d->sets[s];
-
-        for (uint32_t i = 0; m->sets[s] && i < set->n; i++)
-            m->t->attrs[d->members[set->first + i]] = 0;
+        if (m->sets[s])
+            mark_members(m, s);
     }
     for (uint32_t i = 0; i < d->n_attrs; i++) {
-        if (m->t->attrs[i] == OTLP_UNUSED && !m->string_refs)
+        if (m->t->attrs[i] == OTLP_UNUSED)
             continue;
         mark_string(m, d->attrs[i].key);
         mark_string(m, d->attrs[i].unit);
-        if (m->string_refs)
-            mark_attr_texts(m, &d->attrs[i]);
     }
-    for (uint32_t i = 0; m->string_refs && i < d->n_nested; i++)
-        mark_attr_texts(m, &d->nested[i]);
 }
 
 static void mark_texts(struct marker *m)

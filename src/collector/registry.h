@@ -12,6 +12,9 @@
 
 #define KILN_COMPONENT_TYPES(X)                                                                    \
     X(kiln_nop_receiver_type)                                                                      \
+    X(kiln_batch_processor_type)                                                                   \
+    X(kiln_memory_limiter_processor_type)                                                          \
+    X(kiln_resource_processor_type)                                                                \
     X(kiln_debug_exporter_type)                                                                    \
     X(kiln_nop_exporter_type)                                                                      \
     X(kiln_otlp_grpc_exporter_type)                                                                \

@@ -389,11 +389,8 @@ uint32_t kiln_builder_function(struct kiln_builder *b, const struct kiln_functio
 
 uint32_t kiln_builder_mapping(struct kiln_builder *b, const struct kiln_mapping *mapping)
 {
-    uint64_t hash = kiln_hash_mix(mapping->start, mapping->limit);
-
-    hash = kiln_hash_mix(hash ^ mapping->filename, mapping->offset);
-    hash = kiln_hash_mix(hash, mapping->attrs);
-    return intern_record(b, TABLE(b, mappings), mapping, sizeof(*mapping), hash);
+    return intern_record(b, TABLE(b, mappings), mapping, sizeof(*mapping),
+                         kiln_hash_mapping(mapping));
 }
 
 uint32_t kiln_builder_link(struct kiln_builder *b, const struct kiln_link *link)
@@ -556,10 +553,9 @@ uint32_t kiln_builder_attr(struct kiln_builder *b, uint32_t key, struct kiln_val
     /* A struct kiln_attr, in words: it is compared in words, right after it was written. */
     uint64_t attr[3] = {key | (uint64_t)unit << 32, value.kind | (uint64_t)value.n << 32,
                         value.bits};
-    uint64_t hash = kiln_hash_mix(kiln_hash_mix(attr[0], attr[1]), attr[2]);
 
     _Static_assert(sizeof(attr) == sizeof(struct kiln_attr), "three words");
-    return intern_record(b, TABLE(b, attrs), attr, sizeof(attr), hash);
+    return intern_record(b, TABLE(b, attrs), attr, sizeof(attr), kiln_hash_attr(attr));
 }
 
 uint32_t kiln_builder_text_attr(struct kiln_builder *b, struct kiln_str key, struct kiln_str value)
@@ -708,16 +704,6 @@ static uint32_t drop_repeated_large(struct kiln_builder *b, uint32_t *list, uint
     return kept;
 }
 
-/* One by one, as they were just written: see the top of this file. */
-static uint64_t hash_members(const uint32_t *list, uint32_t n)
-{
-    uint64_t hash = n;
-
-    for (uint32_t i = 0; i < n; i++)
-        hash = kiln_hash_mix(hash, list[i]);
-    return hash;
-}
-
 uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n,
                           uint32_t *ret_duplicates)
 {
@@ -747,7 +733,7 @@ uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_
     }
     if (ret_duplicates)
         *ret_duplicates += n - kept;
-    t.hash = hash_members(list, kept);
+    t.hash = kiln_hash_members(list, kept);
     set = intern_indexes(b, t, &d->sets, &d->n_sets, &b->cap.sets, list, kept);
     if (list != small)
         kiln_free(list);

@@ -115,6 +115,30 @@ static inline bool kiln_location_is(const struct kiln_dict *d, uint32_t known,
            (n_lines == 0 || memcmp(&d->lines[l->first], lines, n_lines * sizeof(*lines)) == 0);
 }
 
+static inline uint64_t kiln_hash_mapping(const struct kiln_mapping *mapping)
+{
+    uint64_t hash = kiln_hash_mix(mapping->start, mapping->limit);
+
+    hash = kiln_hash_mix(hash ^ mapping->filename, mapping->offset);
+    return kiln_hash_mix(hash, mapping->attrs);
+}
+
+/* Of the three words of a struct kiln_attr. */
+static inline uint64_t kiln_hash_attr(const uint64_t words[3])
+{
+    return kiln_hash_mix(kiln_hash_mix(words[0], words[1]), words[2]);
+}
+
+/* One by one: they were just written, and a wide load behind narrow stores stalls. */
+static inline uint64_t kiln_hash_members(const uint32_t *list, uint32_t n)
+{
+    uint64_t hash = n;
+
+    for (uint32_t i = 0; i < n; i++)
+        hash = kiln_hash_mix(hash, list[i]);
+    return hash;
+}
+
 /* ---- entries that are not in the indexes yet (core/bulk.h) ---- */
 
 /* Whether the index of a table lacks entries; all but entry 0 belong into it. */

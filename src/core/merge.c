@@ -9,7 +9,6 @@
 
 #include "base/hash.h"
 #include "core/merge_int.h"
-#include "core/remap.h"
 
 /* ---- keys ---- */
 
@@ -26,24 +25,9 @@ static uint32_t larger(uint32_t a, uint32_t b)
 static uint32_t find_resource(struct kiln_merge *m, struct kiln_remap *remap,
                               const struct kiln_batch *from, uint32_t resource)
 {
-    const struct kiln_resource *source = &from->resources[resource];
     struct kiln_resource head = kiln_remap_resource(remap, resource);
-    uint32_t found;
+    uint32_t found = kiln_heads_resource(&m->resource_keys, m->b, remap, from, resource, &head);
 
-    kiln_keys_add(&m->resource_keys, m->b, head.attrs);
-    kiln_keys_add(&m->resource_keys, m->b, head.schema_url);
-    for (uint32_t i = 0; i < source->n_entities; i++) {
-        const struct kiln_entity *e = &from->entities[source->first_entity + i];
-
-        kiln_keys_add(&m->resource_keys, m->b, kiln_remap_string(remap, e->schema_url));
-        kiln_keys_add(&m->resource_keys, m->b, kiln_remap_string(remap, e->type));
-        kiln_keys_add(&m->resource_keys, m->b, e->n_id_keys);
-        kiln_keys_add(&m->resource_keys, m->b, e->n_description_keys);
-        for (uint32_t k = 0; k < e->n_id_keys + e->n_description_keys; k++)
-            kiln_keys_add(&m->resource_keys, m->b,
-                          kiln_remap_string(remap, from->entity_keys[e->first_key + k]));
-    }
-    found = kiln_keys_take(&m->resource_keys, m->b);
     if (found < m->n_resources) {
         uint32_t *dropped = &m->resources[found].head.dropped_attrs;
 
@@ -60,14 +44,8 @@ static uint32_t find_resource(struct kiln_merge *m, struct kiln_remap *remap,
 static uint32_t find_scope(struct kiln_merge *m, uint32_t resource, const struct kiln_scope *head)
 {
     struct kiln_merge_node *parent = &m->resources[resource].node;
-    uint32_t found;
+    uint32_t found = kiln_heads_scope(&m->scope_keys, m->b, resource, head);
 
-    kiln_keys_add(&m->scope_keys, m->b, resource);
-    kiln_keys_add(&m->scope_keys, m->b, head->name);
-    kiln_keys_add(&m->scope_keys, m->b, head->version);
-    kiln_keys_add(&m->scope_keys, m->b, head->attrs);
-    kiln_keys_add(&m->scope_keys, m->b, head->schema_url);
-    found = kiln_keys_take(&m->scope_keys, m->b);
     if (found < m->n_scopes) {
         uint32_t *dropped = &m->scopes[found].head.dropped_attrs;
 

@@ -8,7 +8,7 @@
 
 #include "core/builder_int.h"
 #include "core/code.h"
-#include "core/keys.h"
+#include "core/heads.h"
 #include "core/merge.h"
 
 #define KILN_NONE UINT32_MAX
@@ -58,16 +58,6 @@ struct kiln_merge {
     uint32_t cap_resources, cap_scopes, cap_profiles, cap_windows, cap_targets;
     uint32_t next_sample; /* where the next sample of a source probably belongs */
 };
-
-/* How a resource's key lists an entity: these numbers, then its keys. */
-enum {
-    KILN_ENTITY_URL,
-    KILN_ENTITY_TYPE,
-    KILN_ENTITY_N_ID,
-    KILN_ENTITY_N_DESCRIPTION,
-    KILN_ENTITY_KEYS
-};
-#define KILN_RESOURCE_KEY_HEAD 2u /* attributes, schema URL; then the entities */
 
 /* Writes everything that was gathered into the builder's batch; failures stick in the builder. */
 void kiln_merge_lay_out(struct kiln_merge *m, struct kiln_batch *const *batches, uint32_t n);

@@ -128,6 +128,9 @@ void kiln_remap_payload(struct kiln_remap *remap, uint32_t profile, struct kiln_
 /* Adds a resource with its entity references; returns its index. */
 uint32_t kiln_remap_add_resource(struct kiln_remap *remap, uint32_t resource);
 
+/* Adds a profile with its samples to the last scope, sample by sample. */
+void kiln_remap_add_profile(struct kiln_remap *remap, uint32_t profile);
+
 /* How many entries a batch has, for kiln_builder_expect(). */
 struct kiln_counts kiln_batch_counts(const struct kiln_batch *batch);
 

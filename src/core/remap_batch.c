@@ -146,7 +146,7 @@ struct kiln_counts kiln_batch_counts(const struct kiln_batch *batch)
     };
 }
 
-static void copy_profile(struct kiln_remap *remap, uint32_t profile)
+void kiln_remap_add_profile(struct kiln_remap *remap, uint32_t profile)
 {
     const struct kiln_batch *from = remap->from;
     const struct kiln_profile *p = &from->profiles[profile];
@@ -179,7 +179,7 @@ static void copy_batch(struct kiln_remap *remap)
 
             kiln_builder_add_scope(remap->b, &head);
             for (uint32_t p = 0; p < scope->n_profiles && !remap->b->error; p++)
-                copy_profile(remap, scope->first_profile + p);
+                kiln_remap_add_profile(remap, scope->first_profile + p);
         }
     }
 }

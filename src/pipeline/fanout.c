@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "base/mem.h"
+#include "pipeline/outcome.h"
 
 struct fanout {
     struct kiln_consumer consumer; /* first */
@@ -24,25 +25,13 @@ struct spread {
     struct kiln_delivery parts[];
 };
 
-static bool may_be_tried_again(int code)
-{
-    return code == -EAGAIN || code == -ENOSPC || code == -EIO || code == -ESHUTDOWN;
-}
-
-static bool is_worse(const struct kiln_outcome *a, const struct kiln_outcome *b)
-{
-    if (!a->code || !b->code)
-        return a->code ? true : !b->code && a->rejected > b->rejected;
-    return may_be_tried_again(a->code) && !may_be_tried_again(b->code);
-}
-
 static void part_ended(struct kiln_delivery *part, const struct kiln_outcome *outcome)
 {
     struct spread *spread = part->context;
     uint32_t left;
 
     pthread_mutex_lock(&spread->lock);
-    if (is_worse(outcome, &spread->worst))
+    if (kiln_outcome_is_worse(outcome, &spread->worst))
         spread->worst = *outcome;
     left = --spread->left;
     pthread_mutex_unlock(&spread->lock);

@@ -46,6 +46,13 @@ enum kiln_outcome_kind kiln_outcome_kind(int code)
     return row_of(code)->kind;
 }
 
+bool kiln_outcome_is_worse(const struct kiln_outcome *a, const struct kiln_outcome *b)
+{
+    if (!a->code || !b->code)
+        return a->code ? true : !b->code && a->rejected > b->rejected;
+    return row_of(a->code)->again && !row_of(b->code)->again;
+}
+
 struct kiln_rpc_status kiln_outcome_status(const struct kiln_outcome *outcome, char *text,
                                            size_t size)
 {

@@ -33,6 +33,12 @@ extern const char *const kiln_outcome_names[KILN_N_OUTCOMES];
 enum kiln_outcome_kind kiln_outcome_kind(int code);
 
 /*
+ * Which of two parts of a delivery went worse, so that the whole did: one that may be tried again
+ * counts as worse than one that may not, so that nothing is lost where something may come twice.
+ */
+bool kiln_outcome_is_worse(const struct kiln_outcome *a, const struct kiln_outcome *b);
+
+/*
  * The status that says it.  The message, "place: sentence", is written to `text`, to which the
  * status points; its field is the outcome's place.  Not for code 0.
  */

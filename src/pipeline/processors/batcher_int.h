@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batcher_int - what batcher.c (who waits, and for how long) and batcher_send.c (how they go on)
+ * share.
+ *
+ * Threads: those that wait are the batcher's, under its lock; those that go on are nobody else's.
+ */
+#ifndef KILN_PIPELINE_PROCESSORS_BATCHER_INT_H
+#define KILN_PIPELINE_PROCESSORS_BATCHER_INT_H
+
+#include <pthread.h>
+
+#include "pipeline/processors/batcher.h"
+
+/* Deliveries of one tenant that go on together. */
+struct kiln_crowd {
+    struct kiln_crowd *next; /* of those that wait */
+    struct kiln_delivery **all;
+    uint32_t n, cap;
+    uint64_t samples;
+    uint64_t began_ns, last_ns; /* monotonic: when the first and the last one came */
+    char *tenant;               /* a copy; NULL: none */
+
+    /* Once they are on their way: */
+    pthread_mutex_t lock;
+    struct kiln_outcome worst;
+    uint32_t *n_profiles; /* that each of them had */
+    struct kiln_delivery *parts;
+    uint32_t n_parts, left; /* that have not ended */
+};
+
+struct kiln_batcher {
+    struct kiln_consumer consumer; /* first */
+    struct kiln_batcher_opts opts;
+    struct kiln_processor_counts counts;
+    struct kiln_metric *by_size, *by_time;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t wake;
+    struct kiln_crowd *crowds;
+    uint64_t wakes_ns; /* when the thread looks again */
+    bool stopping;
+    bool running; /* there is a thread */
+    pthread_t thread;
+};
+
+/* Hands them on, and frees the crowd when they have ended. */
+void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd);
+void kiln_crowd_free(struct kiln_crowd *crowd);
+
+#endif /* KILN_PIPELINE_PROCESSORS_BATCHER_INT_H */

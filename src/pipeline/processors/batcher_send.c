@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How deliveries that waited go on.  Their batches are given back as soon as there is the one of
+ * all of them; the deliveries stay until that has ended.
+ */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "core/concat.h"
+#include "core/split.h"
+#include "pipeline/outcome.h"
+#include "pipeline/processors/batcher_int.h"
+
+/* ---- the end ---- */
+
+/* Profiles that were not taken are told to as many as had that many. */
+static void end_all(struct kiln_crowd *crowd)
+{
+    struct kiln_outcome outcome = crowd->worst;
+    uint32_t rejected = crowd->worst.rejected;
+
+    for (uint32_t i = 0; i < crowd->n; i++) {
+        uint32_t had = crowd->n_profiles[i];
+
+        outcome.rejected = rejected < had ? rejected : had;
+        rejected -= outcome.rejected;
+        kiln_delivery_end(crowd->all[i], &outcome);
+    }
+    kiln_crowd_free(crowd);
+}
+
+static void part_ended(struct kiln_delivery *part, const struct kiln_outcome *outcome)
+{
+    struct kiln_crowd *crowd = part->context;
+    uint32_t left, rejected;
+
+    pthread_mutex_lock(&crowd->lock);
+    rejected = crowd->worst.rejected + (outcome->code == 0 ? outcome->rejected : 0);
+    if (kiln_outcome_is_worse(outcome, &crowd->worst))
+        crowd->worst = *outcome;
+    crowd->worst.rejected = rejected;
+    left = --crowd->left;
+    pthread_mutex_unlock(&crowd->lock);
+    if (left == 0)
+        end_all(crowd);
+}
+
+/* ---- the one of all of them ---- */
+
+static uint64_t first_received(const struct kiln_crowd *crowd)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (uint32_t i = 0; i < crowd->n; i++) {
+        if (crowd->all[i]->received_ns < first)
+            first = crowd->all[i]->received_ns;
+    }
+    return first;
+}
+
+/* Charges the parts to the pool, all or none. */
+static int charge(struct kiln_crowd *crowd, struct kiln_pool *pool)
+{
+    for (uint32_t i = 0; pool && i < crowd->n_parts; i++) {
+        struct kiln_delivery *part = &crowd->parts[i];
+        size_t bytes = kiln_batch_bytes(part->batch);
+        int r = kiln_pool_take(pool, bytes);
+
+        if (r < 0)
+            return r;
+        part->pool = pool;
+        part->charged = bytes;
+    }
+    return 0;
+}
+
+static void drop_parts(struct kiln_crowd *crowd)
+{
+    for (uint32_t i = 0; crowd->parts && i < crowd->n_parts; i++) {
+        struct kiln_delivery *part = &crowd->parts[i];
+
+        if (part->pool)
+            kiln_pool_give(part->pool, part->charged);
+        kiln_batch_unref(part->batch);
+    }
+    kiln_free(crowd->parts);
+    crowd->parts = NULL;
+}
+
+/* Makes deliveries of batches, which they take over also on failure. */
+static int make_parts(struct kiln_crowd *crowd, struct kiln_batch *const *batches, uint32_t n,
+                      struct kiln_pool *pool)
+{
+    uint64_t received_ns = first_received(crowd);
+
+    crowd->parts = kiln_calloc(n, sizeof(*crowd->parts));
+    crowd->n_parts = crowd->left = n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!crowd->parts)
+            kiln_batch_unref(batches[i]);
+        else
+            crowd->parts[i] = (struct kiln_delivery){
+                .batch = batches[i],
+                .tenant = crowd->tenant,
+                .received_ns = received_ns,
+                .done = part_ended,
+                .context = crowd,
+            };
+    }
+    if (crowd->parts && charge(crowd, pool) == 0)
+        return 0;
+    drop_parts(crowd);
+    return -ENOMEM;
+}
+
+/* The batch of all of them; of one, that one. */
+static int put_together(const struct kiln_crowd *crowd, struct kiln_batch **ret_batch)
+{
+    struct kiln_batch **batches;
+    int r;
+
+    if (crowd->n == 1) {
+        *ret_batch = kiln_batch_ref(crowd->all[0]->batch);
+        return 0;
+    }
+    batches = kiln_malloc(crowd->n * sizeof(struct kiln_batch *));
+    if (!batches)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < crowd->n; i++)
+        batches[i] = crowd->all[i]->batch;
+    r = kiln_concat(batches, crowd->n, NULL, ret_batch, NULL);
+    kiln_free(batches);
+    return r;
+}
+
+static int split_up(const struct kiln_batcher *batcher, struct kiln_crowd *crowd,
+                    struct kiln_batch *whole)
+{
+    const struct kiln_split_opts opts = {.samples_max = batcher->opts.samples_max};
+    struct kiln_batch **batches;
+    uint32_t n;
+    int r;
+
+    if (opts.samples_max == 0 || whole->n_samples <= opts.samples_max)
+        return make_parts(crowd, &whole, 1, batcher->opts.pool);
+    r = kiln_split(whole, &opts, &batches, &n, NULL);
+    kiln_batch_unref(whole);
+    if (r < 0)
+        return r;
+    r = make_parts(crowd, batches, n, batcher->opts.pool);
+    kiln_free(batches);
+    return r;
+}
+
+static int count_profiles(struct kiln_crowd *crowd)
+{
+    crowd->n_profiles = kiln_malloc(crowd->n * sizeof(*crowd->n_profiles));
+    if (!crowd->n_profiles)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < crowd->n; i++)
+        crowd->n_profiles[i] = crowd->all[i]->batch->n_profiles;
+    return 0;
+}
+
+static void give_back_batches(struct kiln_crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->n; i++) {
+        struct kiln_delivery *delivery = crowd->all[i];
+
+        kiln_batch_unref(delivery->batch);
+        delivery->batch = NULL;
+        if (delivery->pool)
+            kiln_pool_give(delivery->pool, delivery->charged);
+        delivery->charged = 0;
+    }
+}
+
+/* ---- going on ---- */
+
+static void hand_on(struct kiln_batcher *batcher, struct kiln_delivery *delivery)
+{
+    struct kiln_consumer *next = batcher->opts.processor.next;
+
+    kiln_processor_count(batcher->counts.outgoing, delivery);
+    next->consume(next, delivery);
+}
+
+static void hand_on_one_by_one(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->n; i++)
+        hand_on(batcher, crowd->all[i]);
+    kiln_crowd_free(crowd);
+}
+
+void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
+{
+    uint32_t most = batcher->opts.samples_max;
+    struct kiln_batch *whole;
+    int r;
+
+    if (crowd->n == 1 && (most == 0 || crowd->samples <= most)) {
+        hand_on_one_by_one(batcher, crowd);
+        return;
+    }
+    r = count_profiles(crowd);
+    if (r == 0)
+        r = put_together(crowd, &whole);
+    if (r == 0)
+        r = split_up(batcher, crowd, whole);
+    if (r < 0) {
+        hand_on_one_by_one(batcher, crowd);
+        return;
+    }
+    give_back_batches(crowd);
+    /* The last part to end frees them all, and that is none before the last is handed on. */
+    for (uint32_t i = 0, n = crowd->n_parts; i < n; i++)
+        hand_on(batcher, &crowd->parts[i]);
+}
