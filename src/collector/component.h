@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/pool.h"
+#include "net/sockets.h"
 #include "pipeline/pipeline.h"
 
 enum kiln_component_kind {
@@ -46,6 +47,8 @@ struct kiln_component_env {
     struct kiln_consumer *next[KILN_SIGNALS];
     struct kiln_graph *graph; /* to find extensions: kiln_graph_extension() */
     struct kiln_pool *pool;   /* memory of what is on its way */
+    /* For kiln_listen_opts, with a name such as "receivers::otlp::grpc"; NULL: just listen. */
+    struct kiln_sockets *sockets;
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };

@@ -22,6 +22,7 @@
 
 struct kiln_graph_opts {
     struct kiln_pool *pool;
+    struct kiln_sockets *sockets; /* which stay open from one graph to the next; NULL: none do */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };

@@ -180,20 +180,30 @@ void kiln_listener_free(struct kiln_listener *listener)
     kiln_free(listener);
 }
 
+/* Whoever opens the file of a socket removes it. */
+static int own_path(struct kiln_listener *listener, const char *address, struct kiln_err *err)
+{
+    const char *path = address + strlen("unix:");
+
+    if (strncmp(address, "unix:", 5) != 0)
+        return 0;
+    listener->unix_path = kiln_malloc(strlen(path) + 1);
+    if (!listener->unix_path)
+        return kiln_err_set(err, -ENOMEM, address, "%s", kiln_err_text(-ENOMEM));
+    memcpy(listener->unix_path, path, strlen(path) + 1);
+    return 0;
+}
+
 static int open_socket(struct kiln_listener *listener, const struct kiln_listen_opts *opts,
                        struct kiln_err *err)
 {
-    const char *path = opts->address + strlen("unix:");
-
     struct kiln_socket_opts how = {.address = opts->address, .unix_mode = opts->unix_mode};
+    int r;
 
-    if (strncmp(opts->address, "unix:", 5) != 0)
-        return kiln_socket_listen(&how, &listener->fd, err);
-    listener->unix_path = kiln_malloc(strlen(path) + 1);
-    if (!listener->unix_path)
-        return kiln_err_set(err, -ENOMEM, opts->address, "%s", kiln_err_text(-ENOMEM));
-    memcpy(listener->unix_path, path, strlen(path) + 1);
-    return kiln_socket_listen(&how, &listener->fd, err);
+    if (opts->sockets)
+        return kiln_sockets_listen(opts->sockets, opts->name, &how, &listener->fd, err);
+    r = own_path(listener, opts->address, err);
+    return r < 0 ? r : kiln_socket_listen(&how, &listener->fd, err);
 }
 
 int kiln_server_listen(struct kiln_server *server, const struct kiln_listen_opts *opts,
@@ -218,6 +228,6 @@ int kiln_server_listen(struct kiln_server *server, const struct kiln_listen_opts
     listener->next = server->listeners;
     server->listeners = listener;
     if (ret_port)
-        *ret_port = listener->unix_path ? 0 : kiln_socket_port(listener->fd);
+        *ret_port = kiln_socket_port(listener->fd);
     return 0;
 }

@@ -34,6 +34,7 @@
 #include "base/params.h"
 #include "base/pool.h"
 #include "core/tenant.h"
+#include "net/sockets.h"
 
 struct kiln_server;
 struct kiln_router;
@@ -203,7 +204,9 @@ struct kiln_listen_opts {
     const char *address; /* "127.0.0.1:4040", "[::]:4040", ":0", "unix:/run/kiln/kiln.sock" */
     struct kiln_router *router; /* borrowed */
     struct kiln_tls_opts tls;
-    uint32_t unix_mode; /* of the socket file; 0: 0660 */
+    uint32_t unix_mode;           /* of the socket file; 0: 0660 */
+    struct kiln_sockets *sockets; /* where the socket stays beyond this server; NULL: it ends too */
+    const char *name;             /* of this listener there */
 };
 
 /* `opts` NULL: the defaults. */
