@@ -4,8 +4,8 @@
  *
  * Every node knows its line and column, so that whoever finds fault with a value can say where.
  * In values (not in keys) ${env:NAME} becomes a variable of the environment, which must be there;
- * ${env:NAME:-text} is `text` where it is not there or empty; $$ is a dollar.  There are no
- * anchors, aliases and tags.  A key may stand once in a map.
+ * ${env:NAME:-text} is `text` where it is not there or empty; $$ is a dollar.  An alias counts as
+ * all that it stands for; `<<` takes the keys of another map.  A key may stand once in a map.
  *
  * Reading is by table: each map names its fields, and a key that is none of them is an error that
  * suggests the nearest.
@@ -23,21 +23,26 @@
 #ifndef KILN_BASE_CONFIG_H
 #define KILN_BASE_CONFIG_H
 
+#include "base/arena.h"
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-#define KILN_CONFIG_MAX (1u << 20) /* bytes */
+#define KILN_CONFIG_MAX    (1u << 20) /* bytes */
+#define KILN_CONFIG_MEMORY ((size_t)64 << 20)
 
 enum kiln_node_kind { KILN_NODE_TEXT, KILN_NODE_LIST, KILN_NODE_MAP };
 
 struct kiln_node {
     enum kiln_node_kind kind;
-    bool quoted;           /* TEXT: it stood in quotes, so "null" is a word and "" a text */
-    uint32_t line, column; /* from 1; of the value */
+    bool quoted;           /* TEXT: it stood in quotes, so "null" is a word and "" a text, */
+    bool strict;           /* and no number, and not true */
+    const char *file;      /* NULL: of the only one, whose name the reader knows */
+    uint32_t line, column; /* from 1; of the value.  0: the file says it all */
     const char *key;       /* of a member of a map; else NULL */
     uint32_t key_line, key_column;
     const char *text;              /* TEXT; else NULL */
+    const char *original;          /* how it was written, for who wants a text; NULL: just so */
     const struct kiln_node *first; /* of the members or elements, in the order of the file */
     const struct kiln_node *next;  /* the next one beside it */
     uint32_t n;                    /* how many members or elements */
@@ -61,6 +66,34 @@ void kiln_config_free(struct kiln_config *config);
 
 /* NULL for an empty file. */
 const struct kiln_node *kiln_config_root(const struct kiln_config *config);
+
+/* ---- trees in an arena of one's own ---- */
+
+struct kiln_parse_opts {
+    const char *file; /* for the places, borrowed; NULL: the caller knows it */
+    bool variables;   /* ${env:NAME} is one */
+};
+
+/* *ret_root is NULL for an empty text.  Errors as above. */
+KILN_CHECK int kiln_node_parse(struct kiln_arena *arena, struct kiln_str text,
+                               const struct kiln_parse_opts *opts, struct kiln_node **ret_root,
+                               struct kiln_err *err);
+
+/* What a list or map is made of, one by one: {0} to begin with. */
+struct kiln_members {
+    const struct kiln_node *first;
+    struct kiln_node *last;
+    uint32_t n;
+};
+/* A copy of `node`, which shares what is below, at the end.  NULL: no memory. */
+struct kiln_node *kiln_members_add(struct kiln_members *members, struct kiln_arena *arena,
+                                   const struct kiln_node *node);
+const struct kiln_node *kiln_members_find(const struct kiln_members *members, const char *key);
+
+/* ---- looking ---- */
+
+/* `key:`, ~ or null. */
+bool kiln_node_is_null(const struct kiln_node *node);
 
 /* The member of a map; NULL where there is none, or where it is null or empty (`key:`). */
 const struct kiln_node *kiln_node_get(const struct kiln_node *map, const char *key);

@@ -101,12 +101,88 @@ TEST(config, variables_are_put_into_values)
 TEST(config, faults_are_named_with_their_place)
 {
     check_refused("a: 1\na: 2\n", "line 2, column 1: this key is here twice");
-    check_refused("a: &x 1\n", "line 1, column 4: anchors, aliases and tags are not known here");
-    check_refused("a: !!str 1\n", "line 1, column 4: anchors, aliases and tags are not known here");
+    check_refused("a: !mine 1\n", "line 1, column 4: this tag is not known here");
+    check_refused("a: *x\n", "line 1, column 4: no anchor of this name stands before");
+    check_refused("a: &x [*x]\n", "line 1, column 8: an alias stands within what it names");
+    check_refused("a: {<<: 1}\n", "line 1, column 9: << takes the keys of a map, or of a list of "
+                                  "maps");
     check_refused("{[1]: 2}\n", "line 1, column 2: a key belongs here");
     check_refused("--- 1\n--- 2\n", "line 2, column 1: there is a second document");
     check_refused("a: \"\\0\"\n", "line 1, column 4: a text holds a NUL character");
     check_refused("a: [1\n", "line 2, column 1: did not find expected ',' or ']'");
+}
+
+TEST(config, an_alias_is_what_its_anchor_has)
+{
+    struct kiln_config *config = parsed("a: &a [1, &b \"null\"]\nb: *b\nc: *a\nd: {e: *a}\n");
+    const struct kiln_node *root = kiln_config_root(config), *c = kiln_node_get(root, "c");
+
+    CHECK_TEXT(text_of(config, "b"), "null");
+    CHECK_EQ(c->kind, KILN_NODE_LIST);
+    CHECK_EQ(c->n, 2);
+    CHECK_EQ(c->line, 3);
+    CHECK_TEXT(c->first->text, "1");
+    CHECK_EQ(kiln_node_get(kiln_node_get(root, "d"), "e")->n, 2);
+    kiln_config_free(config);
+}
+
+TEST(config, a_merge_key_takes_what_a_map_does_not_say_itself)
+{
+    struct kiln_config *config = parsed("x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\n"
+                                        "one: {a: 9, <<: *x}\n"
+                                        "two: {<<: [*x, *y]}\n");
+    const struct kiln_node *one = kiln_node_get(kiln_config_root(config), "one");
+    const struct kiln_node *two = kiln_node_get(kiln_config_root(config), "two");
+
+    CHECK_EQ(one->n, 2);
+    CHECK_TEXT(kiln_node_get(one, "a")->text, "9");
+    CHECK_TEXT(kiln_node_get(one, "b")->text, "2");
+    CHECK_EQ(two->n, 3);
+    CHECK_TEXT(kiln_node_get(two, "b")->text, "2");
+    CHECK_TEXT(kiln_node_get(two, "c")->text, "4");
+    kiln_config_free(config);
+}
+
+TEST(config, tags_of_the_core_schema_are_known)
+{
+    struct kiln_config *config = parsed("a: !!str null\nb: !!int 5\nc: ! ~\n");
+
+    CHECK_TEXT(text_of(config, "a"), "null");
+    CHECK_TEXT(text_of(config, "b"), "5");
+    CHECK_TEXT(text_of(config, "c"), "~");
+    kiln_config_free(config);
+}
+
+/* Each line stands for nine times the one before. */
+TEST(config, aliases_count_as_all_that_they_stand_for)
+{
+    char text[1024] = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+    struct kiln_config *config = NULL;
+    struct kiln_err err = {0};
+
+    for (int i = 1; i < 6; i++) {
+        size_t n = strlen(text);
+
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "a%d: &a%d [", i, i);
+        for (int k = 0; k < 9; k++)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s*a%d", k ? ", " : "", i - 1);
+        snprintf(text + n, sizeof(text) - n, "]\n");
+    }
+    CHECK_EQ(kiln_config_parse(kiln_str_of(text), &config, &err), KILN_E_LIMIT);
+    CHECK_TEXT(err.text, "aliases stand for too many values");
+}
+
+TEST(config, aliases_do_not_stand_deeper_than_all_else)
+{
+    char text[2048] = "a0: &a0 [1]\n";
+    struct kiln_config *config = NULL;
+    struct kiln_err err = {0};
+
+    for (int i = 1; i < 40; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "a%d: &a%d [*a%d]\n", i, i,
+                 i - 1);
+    CHECK_EQ(kiln_config_parse(kiln_str_of(text), &config, &err), KILN_E_LIMIT);
+    CHECK_TEXT(err.text, "lists and maps stand too deep within each other");
 }
 
 TEST(config, depth_and_size_are_limited)
@@ -218,6 +294,27 @@ TEST(config, without_variables_a_dollar_is_a_dollar)
     kiln_config_free(config);
 }
 
+TEST(config, a_tree_can_be_read_into_an_arena_and_knows_its_file)
+{
+    static const struct kiln_parse_opts opts = {.file = "x.yaml"};
+    struct kiln_budget budget = {.limit = KILN_CONFIG_MEMORY};
+    struct kiln_node *root = NULL;
+    struct kiln_err err = {0};
+    struct kiln_arena arena;
+    uint64_t number;
+
+    kiln_arena_init(&arena, &budget);
+    CHECK_OK(kiln_node_parse(&arena, KILN_STR("a: \"1\"\n"), &opts, &root, NULL));
+    CHECK_OK(kiln_node_u64(root->first, &number, NULL));
+    ((struct kiln_node *)root->first)->strict = true;
+    CHECK_EQ(kiln_node_u64(root->first, &number, &err), KILN_E_MALFORMED);
+    CHECK_TEXT(err.where, "x.yaml: line 1, column 4");
+    err = (struct kiln_err){0};
+    CHECK_EQ(kiln_node_parse(&arena, KILN_STR("]"), &opts, &root, &err), KILN_E_MALFORMED);
+    CHECK_TEXT(err.where, "x.yaml: line 1, column 1");
+    kiln_arena_done(&arena);
+}
+
 TEST(config, a_file_that_is_not_there_is_told_apart)
 {
     struct kiln_config *config = NULL;
@@ -232,7 +329,7 @@ TEST(config, out_of_memory_is_an_ordinary_error)
         int r;
 
         kiln_mem_fail_at(n);
-        r = kiln_config_parse(KILN_STR("a: [1, 2]\nb: {c: $$d}\n"), &config, NULL);
+        r = kiln_config_parse(KILN_STR("a: &a {b: [1, 2]}\nb: {c: $$d, <<: *a}\n"), &config, NULL);
         if (!kiln_mem_failed()) {
             CHECK_EQ(r, 0);
             kiln_config_free(config);
