@@ -58,7 +58,7 @@ struct host_reader {
     uint64_t began_ns;    /* monotonic: all of it was sampled since */
     uint64_t horizon_ns;  /* everything before was shown */
     uint64_t next_cut_ns; /* when a batch is due */
-    uint64_t next_tell_ns;
+    uint64_t next_tell_ns, next_sweep_ns;
     uint64_t window_began_ns;
     struct kiln_end_tally ends; /* `lost`: here, not in the kernel */
     uint64_t samples, processes_seen;

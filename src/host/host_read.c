@@ -5,7 +5,8 @@
  * the other, so that all that was written before the first of them is in order and can be shown
  * (host/merge.h).
  *
- * What was gathered is cut off every `every_ns`, and wherever the rate changes.
+ * What was gathered is cut off every `every_ns`, and wherever the rate changes.  Processes that are
+ * gone do not wait for that: what was gathered holds what it takes to publish them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +16,8 @@
 #include "base/clock.h"
 #include "host/host_int.h"
 
-#define TELL_NS KILN_NS_PER_S
+#define TELL_NS  KILN_NS_PER_S
+#define SWEEP_NS (2 * KILN_NS_PER_S)
 
 /* ---- samples ---- */
 
@@ -188,7 +190,6 @@ static void cut(struct kiln_host *host, uint64_t end_ns)
         host_queue(host, gathering);
     }
     reader->began_ns = end_ns;
-    kiln_processes_sweep(reader->processes);
 }
 
 /* Everything that there is, shown and cut: the clocks stand, nothing more will come. */
@@ -342,6 +343,10 @@ static void step(struct kiln_host *host)
     if (now >= reader->next_cut_ns) {
         cut(host, reader->horizon_ns);
         reader->next_cut_ns = now + every_ns(host);
+    }
+    if (now >= reader->next_sweep_ns) {
+        kiln_processes_sweep(reader->processes);
+        reader->next_sweep_ns = now + SWEEP_NS;
     }
     if (now >= reader->next_tell_ns) {
         host_tell(host);

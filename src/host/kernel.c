@@ -124,6 +124,8 @@ static int set_sizes(struct kiln_kernel *kernel, const struct kiln_kernel_opts *
     int rc = set_size(kernel, "kiln_words", kernel->tables.n_words);
     if (rc == 0)
         rc = set_size(kernel, "kiln_directory", kernel->tables.n_entries);
+    if (rc == 0 && !opts->filter)
+        rc = set_size(kernel, "kiln_filters", 1);
     if (rc == 0)
         rc = set_size(kernel, "kiln_scratch", (cpus > 0 ? (uint32_t)cpus : 1) * KILN_KINDS);
     return rc ? rc : set_size(kernel, "kiln_ring", kernel->ring_bytes);

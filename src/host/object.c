@@ -30,7 +30,7 @@
 enum {
     OPEN_MAX = 2048,
     BUCKETS = 4096,
-    IDLE_SWEEPS = 60,
+    IDLE_SWEEPS = 150, /* five minutes */
 };
 
 struct object {

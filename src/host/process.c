@@ -159,6 +159,7 @@ struct kiln_proc *kiln_proc_new(struct kiln_processes *all, uint32_t pid)
 void kiln_proc_gone(struct kiln_processes *all, struct kiln_proc *p)
 {
     p->pub.gone = true;
+    p->swept = false;
     kiln_link_first(&all->gone, &p->use);
 }
 
@@ -347,11 +348,24 @@ static void prove(struct kiln_processes *all)
     }
 }
 
+/* Its last samples may come a little behind the event of its end: with the sweep after next. */
+static void sweep_gone(struct kiln_processes *all)
+{
+    for (struct kiln_link *at = all->gone.prev, *prev; at != &all->gone; at = prev) {
+        struct kiln_proc *p = KILN_OF_LINK(struct kiln_proc, use, at);
+
+        prev = at->prev;
+        if (p->swept)
+            forget(all, p);
+        else
+            p->swept = true;
+    }
+}
+
 void kiln_processes_sweep(struct kiln_processes *all)
 {
     kiln_proc_shut(all);
-    while (!kiln_link_empty(&all->gone))
-        forget(all, KILN_OF_LINK(struct kiln_proc, use, all->gone.next));
+    sweep_gone(all);
     prove(all);
     kiln_objects_sweep(all->objects);
     kiln_metric_set(all->metric_known, all->n);

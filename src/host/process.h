@@ -10,8 +10,8 @@
  *
  * Files are opened, and what /proc says of a process is read, when it is first sampled and not
  * before: most processes of a host never are.  Of those longest not sampled it is forgotten, and
- * read again, where all of it would take too much memory.  A process that is gone stays until the
- * samples that were taken of it are sent.
+ * read again, where all of it would take too much memory.  A process that is gone stays for a few
+ * seconds: its last samples may come behind the event of its end.
  *
  * Privacy: arguments are never read but the first (the command); of the environment only names
  * that are allowed.
@@ -154,7 +154,7 @@ void kiln_processes_apply(struct kiln_processes *processes, const struct kiln_ev
  */
 struct kiln_process *kiln_processes_of(struct kiln_processes *processes,
                                        const struct kiln_record *record);
-/* Forgets processes that are gone; called when what was gathered of them was taken away. */
+/* Forgets processes that were gone at the sweep before: called every few seconds. */
 void kiln_processes_sweep(struct kiln_processes *processes);
 /*
  * Calls back for each process that is forgotten, runs another program, or maps something else where

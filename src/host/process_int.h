@@ -121,6 +121,7 @@ struct kiln_proc {
     bool wants_exe;        /* the next file that is mapped is the executable */
     bool leader_gone;      /* the first thread ended */
     bool no_files;         /* nothing of it can be opened any more */
+    bool swept;            /* it was gone when all of them were looked at the last time */
     uint64_t dump_version; /* of the mappings in which its jitdump was looked for */
     uint64_t dump_start;   /* where that is mapped; 0: nowhere */
     uint64_t context_at;   /* where its context is; 0: not found yet */

@@ -254,6 +254,7 @@ TEST(process_maps, children_by_the_thousand_share_ten_thousand_mappings)
     for (uint32_t pid = 100; pid < 3100; pid++)
         drawn_exit(processes, pid, pid);
     kiln_processes_sweep(processes);
+    kiln_processes_sweep(processes);
     CHECK_EQ(kiln_mem_live(), live);
     end();
 }

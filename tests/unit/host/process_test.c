@@ -278,6 +278,8 @@ TEST(process, one_that_is_gone_stays_until_the_sweep)
     p->installed_version = p->version;
     drawn_exit(processes, 7, 7);
     CHECK(drawn_sample(processes, 7, 1000, 1) == p && p->gone);
+    kiln_processes_sweep(processes);
+    CHECK(drawn_sample(processes, 7, 1000, 1) == p && p->n_maps == 1);
     CHECK_EQ(voided, 0);
     kiln_processes_sweep(processes);
     CHECK_EQ(voided, 1);
@@ -351,7 +353,8 @@ TEST(process, what_is_gone_though_its_exit_was_lost_is_found_out)
     kiln_processes_sweep(processes);
     CHECK_EQ(voided, 0);
     drawn_lost(processes);
-    kiln_processes_sweep(processes);
+    kiln_processes_sweep(processes); /* it is gone, */
+    kiln_processes_sweep(processes); /* and may still be sampled; */
     kiln_processes_sweep(processes);
     CHECK_EQ(voided, 1);
     end();
