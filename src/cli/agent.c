@@ -11,6 +11,7 @@
 #include "cli/agent.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/agent_confine.h"
 #include "cli/agent_orders.h"
 #include "cli/cli.h"
@@ -28,6 +30,7 @@
 
 #define DRAIN_NS (10 * KILN_NS_PER_S)
 
+enum { FREE_BYTES = 256 << 10, BLOCK_BYTES = 128 << 10 }; /* that stay; that do not come from it */
 enum { CONNECTIONS_MAX = 64, WORKERS = 2, DRAIN_MS = 1000 };
 
 struct agent {
@@ -161,6 +164,18 @@ static int serve_pages(struct agent *agent, struct kiln_err *err)
     if (r == 0)
         r = bind_socket(agent, err);
     return r < 0 ? r : kiln_server_start(agent->server, err);
+}
+
+/* ---- memory ---- */
+
+/*
+ * Little is live between two batches, and much while one is made.  So that what is free goes back
+ * to the kernel: one arena, as each thread's own keeps its holes; and large blocks outside of it.
+ */
+static void keep_little(void)
+{
+    mallopt(M_ARENA_MAX, 1);
+    kiln_mem_keep(FREE_BYTES, BLOCK_BYTES);
 }
 
 /* ---- parts ---- */
@@ -372,6 +387,7 @@ int kiln_agent(const struct kiln_server_config *config, const struct kiln_settin
     int code = KILN_EXIT_WELL;
     sigset_t set;
 
+    keep_little();
     kiln_buf_init(&agent.headers, 1 << 16);
     kiln_daemon_block_signals(&set);
     if (start(&agent, &err) < 0) {
