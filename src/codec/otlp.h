@@ -60,6 +60,8 @@ KILN_CHECK int kiln_otlp_decode(struct kiln_str bytes, const struct kiln_otlp_op
 struct kiln_otlp_encode_opts {
     bool string_refs; /* attributes refer to the string table: smaller, for readers that resolve it
                        */
+    bool dense;       /* what may stand in any order stands where it compresses best, resources and
+                         samples too: codec/otlp_order.h */
 };
 
 /* Appends the message to `out`.  `opts` may be NULL. */

@@ -4,7 +4,7 @@
  * codec/pb.h): that is why every function here puts the last field first.
  */
 #include "base/mem.h"
-#include "codec/otlp.h"
+#include "codec/otlp_order.h"
 #include "codec/otlp_tables.h"
 #include "codec/pb.h"
 
@@ -12,6 +12,7 @@ struct encoder {
     const struct kiln_batch *batch;
     const struct kiln_dict *dict;
     struct otlp_tables tables;
+    struct otlp_order order;
     struct kiln_pb_out w;
     bool string_refs;
 };
@@ -126,7 +127,7 @@ static void put_set(struct encoder *e, uint32_t field, uint32_t set)
 static void put_stacks(struct encoder *e)
 {
     for (uint32_t i = e->dict->n_stacks; i-- > 0;) {
-        struct kiln_range stack = e->dict->stacks[i];
+        struct kiln_range stack = e->dict->stacks[otlp_at(e->order.stacks, i)];
         size_t mark = kiln_pb_mark(&e->w), packed = mark;
 
         for (uint32_t k = stack.n; k-- > 0;)
@@ -157,12 +158,19 @@ static void put_attr_table(struct encoder *e)
     }
 }
 
-static void put_strings(struct encoder *e)
+/* Those whose wire indexes are below `limit`, and not below `first`. */
+static void put_some_strings(struct encoder *e, uint32_t first, uint32_t limit)
 {
-    for (uint32_t i = e->dict->n_strings; i-- > 0;) {
-        if (wire_string(e, i) != OTLP_UNUSED)
+    for (uint32_t i = e->dict->n_strings; first < limit && i-- > 0;) {
+        if (wire_string(e, i) >= first && wire_string(e, i) < limit)
             kiln_pb_put_element(&e->w, 5, e->dict->strings[i]);
     }
+}
+
+static void put_strings(struct encoder *e)
+{
+    put_some_strings(e, e->tables.n_ordered, e->tables.n_strings);
+    put_some_strings(e, 0, e->tables.n_ordered);
 }
 
 static void put_links(struct encoder *e)
@@ -269,7 +277,7 @@ static void put_sample(struct encoder *e, const struct kiln_sample *sample)
     }
     kiln_pb_put_number(&e->w, 3, sample->link);
     put_set(e, 2, sample->attrs);
-    kiln_pb_put_number(&e->w, 1, sample->stack);
+    kiln_pb_put_number(&e->w, 1, otlp_at(e->order.places, sample->stack));
     kiln_pb_put_message(&e->w, 2, mark);
 }
 
@@ -300,7 +308,7 @@ static void put_profile(struct encoder *e, const struct kiln_profile *profile)
     kiln_pb_put_number(&e->w, 4, profile->duration_ns);
     kiln_pb_put_fixed64(&e->w, 3, profile->time_ns);
     for (uint32_t i = profile->n_samples; i-- > 0;)
-        put_sample(e, &e->batch->samples[profile->first_sample + i]);
+        put_sample(e, &e->batch->samples[otlp_at(e->order.samples, profile->first_sample + i)]);
     put_value_type(e, 1, profile->sample_type);
     kiln_pb_put_message(&e->w, 2, mark);
 }
@@ -362,7 +370,7 @@ static int encode(struct encoder *e, struct kiln_buf *out)
 
     put_dictionary(e);
     for (uint32_t i = e->batch->n_resources; r == 0 && i-- > 0;)
-        r = put_resource(e, &e->batch->resources[i]);
+        r = put_resource(e, &e->batch->resources[otlp_at(e->order.resources, i)]);
     return r < 0 ? r : kiln_pb_out_flush(&e->w, out);
 }
 
@@ -374,14 +382,17 @@ int kiln_otlp_encode(const struct kiln_batch *batch, const struct kiln_otlp_enco
         .dict = &batch->dict,
         .string_refs = opts && opts->string_refs,
     };
-    int r = otlp_tables_init(&e.tables, batch, e.string_refs);
+    int r = otlp_tables_init(&e.tables, batch, opts);
 
+    if (r == 0 && opts && opts->dense)
+        r = otlp_order_init(&e.order, batch);
     if (r == 0) {
         kiln_pb_out_init(&e.w, kiln_batch_bytes(batch) / 2, out->max);
         r = encode(&e, out);
         kiln_pb_out_done(&e.w);
-        otlp_tables_done(&e.tables);
     }
+    otlp_order_done(&e.order);
+    otlp_tables_done(&e.tables);
     if (r < 0)
         kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     return r;

@@ -485,7 +485,7 @@ int kiln_otlp_json_encode(const struct kiln_batch *batch, struct kiln_buf *out,
                           struct kiln_err *err)
 {
     struct encoder e = {.batch = batch, .dict = &batch->dict};
-    int r = otlp_tables_init(&e.tables, batch, false);
+    int r = otlp_tables_init(&e.tables, batch, NULL);
 
     if (r == 0) {
         kiln_json_out_init(&e.w, out, 0);

@@ -4,15 +4,18 @@
 
 #include "base/mem.h"
 #include "codec/otlp_tables.h"
+#include "core/frame.h"
+
+/* While marking, an entry in use is 0, or LAST, and all others are OTLP_UNUSED. */
+#define LAST (OTLP_UNUSED - 1)
 
 enum { BY_INDEX = 1, INLINE = 2 };
 
-/* While marking, an entry in use is 0 and all others are OTLP_UNUSED. */
 struct marker {
     const struct kiln_batch *batch;
     struct otlp_tables *t;
     uint8_t *sets; /* how a set is used: BY_INDEX, INLINE */
-    bool string_refs;
+    struct kiln_otlp_encode_opts opts;
 };
 
 static void mark_string(struct marker *m, uint32_t string)
@@ -53,9 +56,9 @@ static void mark_sets(struct marker *m)
         m->sets[batch->profiles[i].attrs] = BY_INDEX;
     for (uint32_t i = 0; i < batch->n_samples; i++)
         m->sets[batch->samples[i].attrs] = BY_INDEX;
-    for (uint32_t i = 0; m->string_refs && i < batch->n_resources; i++)
+    for (uint32_t i = 0; m->opts.string_refs && i < batch->n_resources; i++)
         m->sets[batch->resources[i].attrs] |= INLINE;
-    for (uint32_t i = 0; m->string_refs && i < batch->n_scopes; i++)
+    for (uint32_t i = 0; m->opts.string_refs && i < batch->n_scopes; i++)
         m->sets[batch->scopes[i].attrs] |= INLINE;
 }
 
@@ -71,7 +74,7 @@ static void mark_members(struct marker *m, uint32_t set)
 
         if (m->sets[set] & BY_INDEX)
             m->t->attrs[attr] = 0;
-        if (m->string_refs)
+        if (m->opts.string_refs)
             mark_attr_texts(m, &d->attrs[attr]);
     }
 }
@@ -93,6 +96,14 @@ static void mark_attrs(struct marker *m)
     }
 }
 
+static void mark_name(struct marker *m, const struct kiln_function *function)
+{
+    bool last = m->opts.dense && kiln_frame_is_made_up(&m->batch->dict, function);
+
+    if (!last || m->t->strings[function->name] == OTLP_UNUSED)
+        m->t->strings[function->name] = last ? LAST : 0;
+}
+
 static void mark_texts(struct marker *m)
 {
     const struct kiln_batch *batch = m->batch;
@@ -100,7 +111,7 @@ static void mark_texts(struct marker *m)
 
     mark_string(m, 0);
     for (uint32_t i = 0; i < d->n_functions; i++) {
-        mark_string(m, d->functions[i].name);
+        mark_name(m, &d->functions[i]);
         mark_string(m, d->functions[i].system_name);
         mark_string(m, d->functions[i].filename);
     }
@@ -112,23 +123,24 @@ static void mark_texts(struct marker *m)
     }
 }
 
-/* Turns marks into consecutive wire indexes.  Returns how many there are. */
-static uint32_t number(uint32_t *entries, uint32_t n)
+/* Turns marks of one kind into consecutive wire indexes.  Returns the one that is next then. */
+static uint32_t number(uint32_t *entries, uint32_t n, uint32_t mark, uint32_t next)
 {
-    uint32_t next = 0;
-
     for (uint32_t i = 0; i < n; i++) {
-        if (entries[i] != OTLP_UNUSED)
+        if (entries[i] == mark)
             entries[i] = next++;
     }
     return next;
 }
 
-int otlp_tables_init(struct otlp_tables *t, const struct kiln_batch *batch, bool string_refs)
+int otlp_tables_init(struct otlp_tables *t, const struct kiln_batch *batch,
+                     const struct kiln_otlp_encode_opts *opts)
 {
     const struct kiln_dict *d = &batch->dict;
-    struct marker m = {.batch = batch, .t = t, .string_refs = string_refs};
+    struct marker m = {.batch = batch, .t = t};
 
+    if (opts)
+        m.opts = *opts;
     *t = (struct otlp_tables){0};
     t->strings = kiln_malloc(d->n_strings * sizeof(*t->strings));
     t->attrs = kiln_malloc(d->n_attrs * sizeof(*t->attrs));
@@ -143,8 +155,9 @@ int otlp_tables_init(struct otlp_tables *t, const struct kiln_batch *batch, bool
     mark_sets(&m);
     mark_attrs(&m);
     mark_texts(&m);
-    t->n_strings = number(t->strings, d->n_strings);
-    t->n_attrs = number(t->attrs, d->n_attrs);
+    t->n_ordered = number(t->strings, d->n_strings, 0, 0);
+    t->n_strings = number(t->strings, d->n_strings, LAST, t->n_ordered);
+    t->n_attrs = number(t->attrs, d->n_attrs, 0, 0);
     kiln_free(m.sets);
     return 0;
 }

@@ -6,14 +6,15 @@
  * A batch keeps all texts in one table; OTLP writes those of resources, scopes and attribute values
  * inline, so only what is referred to by index goes to string_table, and only attributes of
  * samples, profiles, locations and mappings to attribute_table.  Relative order is kept: reading a
- * message and writing it again changes nothing.
+ * message and writing it again changes nothing.  Only of a dense message (codec/otlp.h) names that
+ * are made up stand behind all other texts.
  *
  * Threads: one owner at a time.
  */
 #ifndef KILN_CODEC_OTLP_TABLES_H
 #define KILN_CODEC_OTLP_TABLES_H
 
-#include "core/batch.h"
+#include "codec/otlp.h"
 
 #define OTLP_UNUSED UINT32_MAX
 
@@ -21,11 +22,12 @@ struct otlp_tables {
     uint32_t *strings; /* batch index -> wire index, or OTLP_UNUSED */
     uint32_t *attrs;
     uint32_t n_strings, n_attrs; /* on the wire */
+    uint32_t n_ordered;          /* strings: those from there on are made up */
 };
 
-/* `string_refs`: attribute keys and texts are referred to everywhere.  Returns 0 or -ENOMEM. */
+/* `opts` may be NULL.  Returns 0 or -ENOMEM. */
 KILN_CHECK int otlp_tables_init(struct otlp_tables *t, const struct kiln_batch *batch,
-                                bool string_refs);
+                                const struct kiln_otlp_encode_opts *opts);
 void otlp_tables_done(struct otlp_tables *t);
 
 /*

@@ -63,6 +63,24 @@ static int pack(struct kiln_buf *plain, const struct kiln_export_shape *shape,
     return r;
 }
 
+/* The order that compresses best may give larger numbers to what is often referred to: then the
+ * order that the limit was reckoned for has to do. */
+static int write_plain(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
+                       struct kiln_buf *plain, struct kiln_err *err)
+{
+    const struct kiln_otlp_encode_opts dense = {.dense = true};
+    int r = KILN_E_LIMIT;
+
+    if (shape->json)
+        return kiln_otlp_json_encode(batch, plain, err);
+    if (shape->dense)
+        r = kiln_otlp_encode(batch, &dense, plain, NULL);
+    if (r != KILN_E_LIMIT)
+        return r;
+    kiln_buf_clear(plain);
+    return kiln_otlp_encode(batch, NULL, plain, err);
+}
+
 static int encode(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
                   struct kiln_export_item **ret_item, struct kiln_err *err)
 {
@@ -78,8 +96,7 @@ static int encode(const struct kiln_batch *batch, const struct kiln_export_shape
                                        .samples = batch->n_samples,
                                        .made_ns = kiln_clock_unix_ns()};
     kiln_buf_init(&plain, shape->json ? JSON_FACTOR * shape->request_max : shape->request_max);
-    r = shape->json ? kiln_otlp_json_encode(batch, &plain, err)
-                    : kiln_otlp_encode(batch, NULL, &plain, err);
+    r = write_plain(batch, shape, &plain, err);
     if (r == 0)
         r = pack(&plain, shape, item);
     kiln_buf_done(&plain);

@@ -34,7 +34,8 @@ static inline struct kiln_str kiln_export_item_body(const struct kiln_export_ite
 
 struct kiln_export_shape {
     enum kiln_compression compression;
-    int level; /* of it; 0: a sensible one */
+    int level;  /* of it; 0: a sensible one */
+    bool dense; /* in the order that compresses best */
     bool json;
     size_t request_max; /* before compression */
 };

@@ -190,6 +190,7 @@ static int start(struct kiln_exporter *x, const struct kiln_otlp_export_opts *op
     x->shape = (struct kiln_export_shape){
         .compression = x->target.compression,
         .level = opts->dense ? dense_levels[x->target.compression] : 0,
+        .dense = opts->dense,
         .json = x->target.protocol == KILN_OTLP_HTTP_JSON,
         .request_max = request_max > REQUEST_MIN ? request_max : REQUEST_MIN,
     };
