@@ -3,12 +3,13 @@
 """What does profiling from inside cost real programs?
 
 Each program alone, with libkiln at its default, with everything on (CPU 100 Hz, alloc, heap, lock, wall, threads, loop; depth 128; 10,000
-samples; every 30 s), and with what others offer: jemalloc and its profiler, tcmalloc and its sampling, heaptrack.  Runs take turns; CPU time is
-the least of all runs, user and system of the program and its children; memory is the most that was resident.  What a start and
-an end cost is the row of `true`, which does nothing else.  Instructions are callgrind's, with libkiln forced to work there,
-without timers, which callgrind has no clock for: the difference of a longer and a shorter run, so that start and end are not in it.
+samples; every 30 s), and with what others offer: jemalloc and its profiler, tcmalloc and its sampling, heaptrack.  Runs take
+turns, each of about a second with its start and its end; the first of each are not counted.  CPU time is user and system of the
+program and its children, memory the most that was resident; both are medians.  A ratio comes with its spread: half of all
+turns, each compared with its own run of the program alone, lie between the two.  What a start and an end cost is the row of `true`,
+which does nothing else.
 
-  BENCH_INPROC_RUNS=5   how many of each
+  BENCH_INPROC_RUNS=12   how many of each; of what others offer a quarter, of heaptrack one
 """
 import json
 import os
@@ -16,6 +17,7 @@ import pathlib
 import resource
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,7 +25,8 @@ import time
 
 BUILD = pathlib.Path(os.environ["KILN_BUILD_DIR"])
 LIBKILN = BUILD / "libkiln.so.0"
-RUNS = int(os.environ.get("BENCH_INPROC_RUNS", "5"))
+RUNS = int(os.environ.get("BENCH_INPROC_RUNS", "12"))
+OFTEN = ("alone", "kiln default", "kiln everything")
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 EVERYTHING = {"KILN_PROFILES": "cpu,alloc,heap,lock,wall,threads,loop", "KILN_CPU_HZ": "100", "KILN_ALLOC_BYTES": "524288",
               "KILN_MAX_STACK_DEPTH": "128", "KILN_MAX_SAMPLES": "10000", "KILN_EXPORT_INTERVAL_MS": "30000"}
@@ -133,88 +136,79 @@ def redis_used(variables, prefix, folder):
 
 # ---- tables ----
 
+def is_due(way, name, turn):
+    if not available(way) or (way == "heaptrack" and name in ("true", "redis")):
+        return False
+    return way in OFTEN or turn < (1 if way == "heaptrack" else max(1, RUNS // 4))
+
+
 def measure(folder):
+    """By program and way: CPU seconds and MiB of each turn."""
     found = {}
-    commands = programs(folder, 3)
-    for turn in range(RUNS):
-        for way, (variables, prefix) in ways(folder).items():
-            if not available(way) or (way == "heaptrack" and turn):
-                continue
-            for name, command in commands.items():
-                if (name, way) == ("true", "heaptrack"):
+    commands = programs(folder, 1)
+    names = [*commands, *(["redis"] if shutil.which("redis-benchmark") else [])]
+    for turn in range(-1, RUNS):
+        for name in names:
+            for way, (variables, prefix) in ways(folder).items():
+                if not is_due(way, name, turn) or (turn < 0 and way not in OFTEN):
                     continue
-                keep(found, name, way, used([*prefix, *command], variables, folder))
-            if shutil.which("redis-benchmark") and way != "heaptrack":
-                keep(found, "redis", way, redis_used(variables, prefix, folder))
+                one = (redis_used(variables, prefix, folder) if name == "redis"
+                       else used([*prefix, *commands[name]], variables, folder))
+                if turn >= 0:
+                    found.setdefault((name, way), []).append(one)
     return found
 
 
-def keep(found, name, way, measured):
-    cpu, mib = measured
-    before = found.get((name, way), (cpu, mib))
-    found[name, way] = min(before[0], cpu), min(before[1], mib)
+def cpu_of(found, name, way):
+    return statistics.median(cpu for cpu, _ in found[name, way])
 
 
-def instructions(command, variables, folder):
-    counted = folder / "callgrind"
-    subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={counted}", *map(str, command)], cwd=folder,
-                   env=environment(variables), capture_output=True, check=True)
-    with open(counted, encoding="utf-8", errors="replace") as lines:
-        return int(next(line for line in lines if line.startswith(("summary:", "totals:"))).split()[1])
+def mib_of(found, name, way):
+    return statistics.median(mib for _, mib in found[name, way])
 
 
-def count(folder):
-    """Share of instructions that libkiln adds, by program."""
-    out = {"LD_PRELOAD": str(LIBKILN), "KILN_OUT_DIR": str(folder / "profiles"), "KILN_FOLLOW": "1", "KILN_FORCE": "1",
-           "KILN_PROFILES": "alloc,heap,lock"}
-    more = {}
-    counted = {}
-    for scale in (0.2, 0.6):
-        for name, command in programs(folder, scale).items():
-            for way, variables in (("alone", {}), ("with", out)):
-                counted[name, way, scale] = instructions(command, variables | {"PYTHONHASHSEED": "0"}, folder)
-    for name in dict.fromkeys(name for name, _, _ in counted):
-        alone, with_it = (counted[name, way, 0.6] - counted[name, way, 0.2] for way in ("alone", "with"))
-        if name != "true":
-            more[name] = with_it / alone - 1
-    return more
+def ratio_of(found, name, way):
+    """Of the medians, and between which half of the turns lie."""
+    each = [one[0] / alone[0] for one, alone in zip(found[name, way], found[name, "alone"])]
+    low, _, high = statistics.quantiles(each, n=4) if len(each) > 1 else each * 3
+    return cpu_of(found, name, way) / cpu_of(found, name, "alone"), low, high
+
+
+def show(found, names, title, cell):
+    print(f"{title:18}" + "".join(f"{name:>26}" for name in names))
+    for way in dict.fromkeys(way for _, way in found):
+        print(f"{way:18}" + "".join(f"{cell(name, way) if (name, way) in found else '-':>26}" for name in names))
+    print()
 
 
 def verdict(good):
     return "met" if good else "not met"
 
 
+def show_verdicts(found, names):
+    real = [n for n in names if n not in ("true", "mix")]
+    cpu = max(ratio_of(found, n, "kiln everything")[0] for n in real) - 1
+    mib = max(mib_of(found, n, "kiln everything") - mib_of(found, n, "alone") for n in names)
+    work = max(mib_of(found, n, "kiln alloc") - mib_of(found, n, "alone") for n in names)
+    ends = cpu_of(found, "true", "kiln everything") - cpu_of(found, "true", "alone")
+    print(f"start and end of a program: {ends * 1e3:+.1f} ms")
+    print(f"everything on: {cpu:+.1%} CPU at most; target < 2 %: {verdict(cpu < 0.02)}")
+    print(f"everything on: {mib:+.1f} MiB at most; target < 50 MB: {verdict(mib < 47.7)}")
+    print(f"allocations and heap: {work:+.1f} MiB at most; target <= 4 MiB: {verdict(work <= 4)}")
+
+
 def main():
     subprocess.run(["cmake", "--build", BUILD, "--target", "bench_pair", "kiln_inproc_shared"], check=True,
                    stdout=subprocess.DEVNULL)
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        found = measure(folder)
-        names = list(dict.fromkeys(name for name, _ in found))
-        print(f"{'CPU s (ratio)':20}" + "".join(f"{name:>18}" for name in names))
-        for way in dict.fromkeys(way for _, way in found):
-            cells = [found.get((name, way)) for name in names]
-            print(f"{way:20}" + "".join(f"{c[0]:10.2f} ({c[0] / found[n, 'alone'][0]:.3f})" if c else f"{'-':>18}"
-                                        for n, c in zip(names, cells)))
-        print(f"\n{'MiB resident':20}" + "".join(f"{name:>18}" for name in names))
-        for way in dict.fromkeys(way for _, way in found):
-            print(f"{way:20}" + "".join(f"{found[n, way][1]:18.1f}" if (n, way) in found else f"{'-':>18}" for n in names))
-        real = [n for n in names if n not in ("true", "mix")]
-        cpu = max(found[n, "kiln everything"][0] / found[n, "alone"][0] - 1 for n in real)
-        mib = max(found[n, "kiln everything"][1] - found[n, "alone"][1] for n in names)
-        work = max(found[n, "kiln alloc"][1] - found[n, "alone"][1] for n in names)
-        ends = found["true", "kiln everything"][0] - found["true", "alone"][0]
-        print(f"\nstart and end of a program: {ends * 1e3:+.1f} ms")
-        print(f"everything on: {cpu:+.1%} CPU at most; target < 2 %: {verdict(cpu < 0.02)}")
-        print(f"everything on: {mib:+.1f} MiB at most; target < 50 MB: {verdict(mib < 47.7)}")
-        print(f"allocations and heap: {work:+.1f} MiB at most; target <= 4 MiB: {verdict(work <= 4)}")
-        if shutil.which("valgrind"):
-            more = count(folder)
-            print("instructions added: " + ", ".join(f"{n} {share:+.2%}" for n, share in more.items()))
-            real = [share for n, share in more.items() if n != "mix"]
-            print(f"on the real programs: {max(real):+.2%} at most; target <= 1 %: {verdict(max(real) <= 0.01)}")
-        if os.environ.get("BENCH_JSON"):
-            pathlib.Path(os.environ["BENCH_JSON"]).write_text(json.dumps({" / ".join(k): v for k, v in found.items()}, indent=1))
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(pathlib.Path(folder))
+    names = list(dict.fromkeys(name for name, _ in found))
+    show(found, names, "CPU s (ratio)", lambda name, way: "{:.3f} ({:.3f}, {:.3f}-{:.3f})".format(
+        cpu_of(found, name, way), *ratio_of(found, name, way)))
+    show(found, names, "MiB resident", lambda name, way: f"{mib_of(found, name, way):.1f}")
+    show_verdicts(found, names)
+    if os.environ.get("BENCH_JSON"):
+        pathlib.Path(os.environ["BENCH_JSON"]).write_text(json.dumps({" / ".join(k): v for k, v in found.items()}, indent=1))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@
 
 enum {
     CHUNK = 1024,             /* entries read at once */
-    REACH_ALL = 1 << 20,      /* of a symbol without a size, where the file tells all of them; */
-    REACH_EXPORTED = 1 << 12, /* where others may be in between */
+    REACH_EXPORTED = 1 << 12, /* of a symbol without a size, where others may be in between */
 };
 
 static const struct kiln_elf_section *of_type(const struct kiln_elf *elf, uint32_t type)
@@ -134,7 +133,7 @@ int kiln_names_read_elf(struct kiln_symtab *table, const struct kiln_elf *elf)
         if (failed < 0)
             r = failed;
         if (section && types[i] == SHT_SYMTAB)
-            table->reach = REACH_ALL;
+            table->reach = KILN_SYMTAB_REACH_MAX;
     }
     if (table->reach == 0)
         table->reach = REACH_EXPORTED;

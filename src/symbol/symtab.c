@@ -42,8 +42,36 @@ void kiln_symtab_done(struct kiln_symtab *table)
     kiln_array_free(&table->budget, (void **)&table->code, &table->cap_code, sizeof(*table->code));
 }
 
+void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint32_t n, bool near)
+{
+    table->wanted = addresses;
+    table->n_wanted = n;
+    table->near = near;
+}
+
+static bool is_wanted(struct kiln_symtab *table, const struct kiln_symtab_entry *symbol)
+{
+    uint32_t low = 0, n = table->n_wanted;
+    uint64_t distance;
+
+    while (n > 0) {
+        bool before = table->wanted[low + n / 2] < symbol->address;
+
+        low += before ? n - n / 2 : 0;
+        n /= 2;
+    }
+    if (low == table->n_wanted)
+        return false;
+    distance = table->wanted[low] - symbol->address;
+    if (!table->near && kiln_symtab_size(symbol) == 0 && distance < KILN_SYMTAB_REACH_MAX)
+        table->unsized = true;
+    return distance < (table->near ? KILN_SYMTAB_REACH_MAX : kiln_symtab_size(symbol));
+}
+
 int kiln_symtab_add(struct kiln_symtab *table, struct kiln_symtab_entry symbol)
 {
+    if (table->wanted && !is_wanted(table, &symbol))
+        return 0;
     if (table->n == table->cap) {
         int r = kiln_grow(&table->budget, (void **)&table->symbols, &table->cap,
                           (uint64_t)table->n + 1, sizeof(symbol), table->max);

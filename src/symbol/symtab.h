@@ -21,6 +21,7 @@ enum {
     KILN_SYMTAB_NAME_MAX = 4096,
     KILN_SYMTAB_TEXTS = 4,
     KILN_SYMTAB_SIZE_MAX = (1 << 29) - 1,
+    KILN_SYMTAB_REACH_MAX = 1 << 20, /* of a symbol without a size */
 };
 
 enum kiln_symtab_kind {
@@ -58,7 +59,11 @@ struct kiln_symtab {
     uint32_t n_ends, cap_ends;
     struct kiln_symtab_range *code; /* where code is: a symbol without a size ends there */
     uint32_t n_code, cap_code;
-    uint64_t reach; /* how far one without a size reaches at most */
+    uint64_t reach;         /* how far one without a size reaches at most */
+    const uint64_t *wanted; /* NULL: all are */
+    uint32_t n_wanted;
+    bool near;    /* those are kept that begin near a wanted address; else that cover one */
+    bool unsized; /* one without a size was left out that may reach a wanted address */
     struct kiln_symtab_text texts[KILN_SYMTAB_TEXTS];
     uint32_t n_texts;
     char name[KILN_SYMTAB_NAME_MAX + 1]; /* the best alias so far, and the one it is compared to */
@@ -93,6 +98,12 @@ static inline uint64_t kiln_symtab_end(const struct kiln_symtab_entry *symbol)
 
 void kiln_symtab_init(struct kiln_symtab *table, size_t memory_bytes, uint32_t max);
 void kiln_symtab_done(struct kiln_symtab *table);
+
+/*
+ * From now on only those are kept that one of these addresses, which are sorted and borrowed, is
+ * covered by; or, with `near`, those that kiln_symtab_find() looks at where nothing covers it.
+ */
+void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint32_t n, bool near);
 
 /* 0, -ENOMEM or KILN_E_LIMIT. */
 KILN_CHECK int kiln_symtab_add(struct kiln_symtab *table, struct kiln_symtab_entry symbol);

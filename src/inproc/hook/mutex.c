@@ -19,27 +19,16 @@
 #include <stdint.h>
 
 #include "inproc/hook/lock.h"
+#include "inproc/look.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/thread.h"
-
-static int word_of(const pthread_mutex_t *lock)
-{
-    return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
-}
-
-static bool is_waited_for(const pthread_mutex_t *lock)
-{
-    int word = word_of(lock);
-
-    return word == 2 || word < 0;
-}
 
 /* Somebody else has it, and somebody wants to know. */
 static inline bool is_taken(const pthread_mutex_t *lock)
 {
     const struct kiln_in_thread *thread;
 
-    if (!KILN_IN_RARELY(word_of(lock) != 0))
+    if (!KILN_IN_RARELY(!kiln_in_is_at_most(&lock->__data.__lock, 0)))
         return false;
     thread = kiln_in_line.thread;
     if (!thread)
@@ -57,6 +46,13 @@ KILN_IN_LOCK_HOOK(pthread_mutex_clocklock, mutex_clocklock,
                   (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until),
                   (lock, clock, until), is_taken(lock), KILN_IN_STAY_MUTEX)
 
+static bool is_waited_for(const pthread_mutex_t *lock)
+{
+    int word = __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
+
+    return word == 2 || word < 0;
+}
+
 static int blamed(int answer, uint64_t waited_ns)
 {
     if (answer == 0 && waited_ns)
@@ -64,17 +60,18 @@ static int blamed(int answer, uint64_t waited_ns)
     return answer;
 }
 
-static KILN_IN_SLOW int unlock_waited(pthread_mutex_t *lock)
+/* Somebody waits, or the word is a thread's id. */
+static KILN_IN_SLOW int unlock_slow(pthread_mutex_t *lock)
 {
-    uint64_t waited_ns = kiln_in_holder_settle(lock);
+    uint64_t waited_ns = is_waited_for(lock) ? kiln_in_holder_settle(lock) : 0;
 
     return blamed(kiln_in_next_thread.mutex_unlock(lock), waited_ns);
 }
 
 KILN_IN_HOOK int pthread_mutex_unlock(pthread_mutex_t *lock)
 {
-    if (KILN_IN_RARELY(is_waited_for(lock)))
-        return unlock_waited(lock);
+    if (KILN_IN_RARELY(!kiln_in_is_at_most(&lock->__data.__lock, 1)))
+        return unlock_slow(lock);
     return kiln_in_next_thread.mutex_unlock(lock);
 }
 

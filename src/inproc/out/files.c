@@ -15,6 +15,7 @@
 #include "core/remap.h"
 #include "core/type.h"
 #include "inproc/out/files_int.h"
+#include "inproc/out/prepare.h"
 
 enum { PPROF_MAX = 64 << 20, JSON_MAX = 1 << 20, TRIES = 3 };
 
@@ -79,7 +80,7 @@ static int encode(const struct kiln_batch *part, struct kiln_buf *out, struct ki
     kiln_buf_init(&plain, PPROF_MAX);
     r = kiln_pprof_encode(part, NULL, &plain, err);
     if (r == 0)
-        r = kiln_gzip(0, kiln_buf_str(&plain), out);
+        r = kiln_gzip(KILN_IN_GZIP_LEVEL, kiln_buf_str(&plain), out);
     kiln_buf_done(&plain);
     return r;
 }

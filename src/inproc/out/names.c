@@ -3,26 +3,22 @@
  * Locations without a function are sorted by mapping and address, so that each file is opened once
  * for all of its addresses, and only if one of them is new.  What is found waits in an array by
  * location while the batch is copied with it (core/remap.h).
- *
- * A file is believed to be the one that is mapped if it has the build id that the mapping tells.
  */
 #include "inproc/out/names.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/bytetext.h"
 #include "base/hash.h"
 #include "core/frame.h"
 #include "core/remap.h"
+#include "inproc/out/names_file.h"
 #include "inproc/out/names_kept.h"
 #include "symbol/clean.h"
 #include "symbol/demangle.h"
@@ -80,135 +76,22 @@ static int keep_found(struct run *run, uint32_t location, struct kiln_str functi
 }
 
 /* Undone and cleaned; `key` 0: it is not to be kept. */
-static int name_it(struct run *run, const struct want *want, struct kiln_symtab *table,
-                   uint64_t address, uint64_t key)
+static int name_it(struct run *run, const struct want *want, struct kiln_str system_name,
+                   uint64_t key)
 {
     char cleaned[KILN_SYMTAB_NAME_MAX], raw[KILN_SYMTAB_NAME_MAX];
-    struct kiln_str function = KILN_STR_NONE, system_name = KILN_STR_NONE;
-    const struct kiln_symtab_entry *symbol;
+    struct kiln_str function = kiln_demangle(state.demangler, system_name);
 
-    if (kiln_symtab_find(table, address, &symbol, &system_name)) {
-        function = kiln_demangle(state.demangler, system_name);
-        function.len = kiln_name_clean(function, cleaned, sizeof(cleaned));
-        function.ptr = cleaned;
-        system_name.len = kiln_name_clean(system_name, raw, sizeof(raw));
-        system_name.ptr = raw;
-    }
+    function.len = kiln_name_clean(function, cleaned, sizeof(cleaned));
+    function.ptr = cleaned;
+    system_name.len = kiln_name_clean(system_name, raw, sizeof(raw));
+    system_name.ptr = raw;
     if (key)
         kiln_in_kept_put(&state.kept, key, function, system_name);
     return keep_found(run, want->location, function, system_name);
 }
 
 /* ---- files ---- */
-
-struct file {
-    int fd;
-    struct kiln_bytes bytes;
-    struct kiln_elf *elf;
-    struct kiln_symtab table;
-};
-
-/* By GNU's build id, or where it has none by OpenTelemetry's hash. */
-static bool is_same_file(const struct kiln_elf *elf, struct kiln_str build_id)
-{
-    uint8_t id[KILN_BUILD_ID_MAX];
-    char text[2 * KILN_BUILD_ID_MAX + 1];
-    uint8_t n;
-
-    if (!build_id.len)
-        return true;
-    if (kiln_elf_build_id(elf, id, &n) == 0) {
-        kiln_hex_encode(id, n, text);
-        return kiln_str_eq(build_id, (struct kiln_str){text, 2 * (size_t)n});
-    }
-    return kiln_elf_hash(&elf->bytes, text) == 0 && kiln_str_eq(build_id, kiln_str_of(text));
-}
-
-static int open_path(const char *path, int *ret_fd)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return -ENOENT;
-    }
-    *ret_fd = fd;
-    return 0;
-}
-
-/* The vDSO is in memory alone: mappings of a batch say where things are in their files. */
-static int open_vdso(struct file *file)
-{
-    const ElfW(Ehdr) *head = (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-
-    if (!head)
-        return -ENOENT;
-    file->bytes =
-        kiln_bytes_memory(head, head->e_shoff + (size_t)head->e_shnum * head->e_shentsize);
-    return kiln_elf_open(&file->bytes, &file->elf);
-}
-
-/* `path` is a file of this build id, or it is of no use. */
-static int try_file(const char *path, struct kiln_str build_id, struct file *file)
-{
-    int r = open_path(path, &file->fd);
-
-    if (r == 0)
-        r = kiln_bytes_file(file->fd, &file->bytes);
-    if (r == 0)
-        r = kiln_elf_open(&file->bytes, &file->elf);
-    if (r == 0 && is_same_file(file->elf, build_id))
-        return 0;
-    kiln_elf_close(file->elf);
-    if (file->fd >= 0)
-        close(file->fd);
-    file->elf = NULL;
-    file->fd = -1;
-    return r < 0 ? r : -ENOENT;
-}
-
-/* A program that was replaced while it runs is still to be had as such. */
-static int try_files(struct kiln_str path, struct kiln_str build_id, struct file *file)
-{
-    char text[4096];
-    int r;
-
-    if (path.len >= sizeof(text))
-        return -ENAMETOOLONG;
-    snprintf(text, sizeof(text), "%.*s", KILN_STR_ARG(path));
-    r = try_file(text, build_id, file);
-    return r < 0 && r != -ENOMEM && build_id.len ? try_file("/proc/self/exe", build_id, file) : r;
-}
-
-static void close_file(struct file *file)
-{
-    kiln_symtab_done(&file->table);
-    kiln_elf_close(file->elf);
-    if (file->fd >= 0)
-        close(file->fd);
-}
-
-/* Only a lack of memory is an error of ours; a file that cannot be read has no names. */
-static int open_file(const struct run *run, const struct kiln_mapping *mapping, struct file *file)
-{
-    struct kiln_str path = kiln_batch_str(run->batch, mapping->filename);
-    int r;
-
-    *file = (struct file){.fd = -1};
-    kiln_symtab_init(&file->table, KILN_IN_NAMES_TABLE, SYMBOLS_MAX);
-    r = kiln_str_eq(path, KILN_STR("[vdso]"))
-            ? open_vdso(file)
-            : try_files(path, kiln_frame_build_id(run->batch, mapping->attrs), file);
-    if (r < 0)
-        return r;
-    r = kiln_names_read_elf(&file->table, file->elf);
-    if (r != -ENOMEM && r != KILN_E_LIMIT)
-        r = kiln_names_read_packed(&file->table, file->elf);
-    return r == -ENOMEM ? r : kiln_symtab_finish(&file->table);
-}
 
 /* What says which file it is: its build id, else its path. */
 static uint64_t file_key(const struct run *run, const struct kiln_mapping *mapping)
@@ -225,45 +108,88 @@ static uint64_t offset_of(const struct kiln_mapping *mapping, uint64_t address)
     return address - mapping->start + mapping->offset;
 }
 
-/* The addresses [from, to) of one mapping, those that are known already; true: all are. */
-static bool fill_known(struct run *run, uint32_t from, uint32_t to, uint64_t key, int *ret_error)
+/* The addresses [from, to) of one mapping. */
+struct part {
+    struct run *run;
+    uint32_t from, to;
+    const struct kiln_mapping *mapping;
+    uint64_t key;
+};
+
+static uint64_t kept_key(const struct part *part, uint32_t i)
 {
-    const struct kiln_mapping *mapping = &run->batch->dict.mappings[run->wants[from].mapping];
+    return kiln_hash_mix(part->key, offset_of(part->mapping, part->run->wants[i].address));
+}
+
+static bool is_named(const struct part *part, uint32_t i)
+{
+    return part->run->found[part->run->wants[i].location].function.len > 0;
+}
+
+/* Those that are known already; true: all are. */
+static bool fill_known(const struct part *part, int *ret_error)
+{
     bool all = true;
 
-    for (uint32_t i = from; i < to && *ret_error == 0; i++) {
-        uint64_t at = offset_of(mapping, run->wants[i].address);
+    for (uint32_t i = part->from; i < part->to && *ret_error == 0; i++) {
         struct kiln_str function, system_name;
 
-        if (kiln_in_kept_find(&state.kept, kiln_hash_mix(key, at), &function, &system_name))
-            *ret_error = keep_found(run, run->wants[i].location, function, system_name);
+        if (kiln_in_kept_find(&state.kept, kept_key(part, i), &function, &system_name))
+            *ret_error = keep_found(part->run, part->run->wants[i].location, function, system_name);
         else
             all = false;
     }
     return all;
 }
 
+static int tell(void *context, uint32_t who, struct kiln_str system_name)
+{
+    const struct part *part = context;
+
+    return name_it(part->run, &part->run->wants[who], system_name, kept_key(part, who));
+}
+
+static int ask_file(struct part *part, struct kiln_in_names_file *file)
+{
+    struct kiln_in_asked *asked = kiln_malloc((part->to - part->from) * sizeof(*asked));
+    uint32_t n = 0;
+    int r;
+
+    if (!asked)
+        return -ENOMEM;
+    for (uint32_t i = part->from; i < part->to; i++) {
+        uint64_t at = offset_of(part->mapping, part->run->wants[i].address);
+
+        if (!is_named(part, i) && kiln_elf_address(file->elf, at, &asked[n].address) == 0)
+            asked[n++].who = i;
+    }
+    r = kiln_in_names_file_ask(file, asked, n, tell, part);
+    kiln_free(asked);
+    return r;
+}
+
+/* Only a lack of memory is an error of ours; a file that cannot be read has no names. */
 static int fill_file(struct run *run, uint32_t from, uint32_t to)
 {
     const struct kiln_mapping *mapping = &run->batch->dict.mappings[run->wants[from].mapping];
-    uint64_t key = file_key(run, mapping);
-    struct file file;
-    int r = 0, opened;
+    struct part part = {run, from, to, mapping, file_key(run, mapping)};
+    struct kiln_in_names_file file;
+    int r = 0;
 
-    if (fill_known(run, from, to, key, &r) || r < 0)
+    if (fill_known(&part, &r) || r < 0)
         return r;
-    opened = open_file(run, mapping, &file);
-    for (uint32_t i = from; i < to && r == 0; i++) {
-        uint64_t at = offset_of(mapping, run->wants[i].address), address;
-        uint64_t kept_key = kiln_hash_mix(key, at);
-
-        if (opened < 0 || kiln_elf_address(file.elf, at, &address) < 0)
-            kiln_in_kept_put(&state.kept, kept_key, KILN_STR_NONE, KILN_STR_NONE);
-        else if (!run->found[run->wants[i].location].function.len)
-            r = name_it(run, &run->wants[i], &file.table, address, kept_key);
+    r = kiln_in_names_file_open(kiln_batch_str(run->batch, mapping->filename),
+                                kiln_frame_build_id(run->batch, mapping->attrs), &file);
+    if (r == 0)
+        r = ask_file(&part, &file);
+    kiln_in_names_file_close(&file);
+    if (r == -ENOMEM)
+        return r;
+    for (uint32_t i = from; i < to; i++) {
+        if (!is_named(&part, i))
+            kiln_in_kept_put(&state.kept, kept_key(&part, i), KILN_STR_NONE, KILN_STR_NONE);
     }
-    close_file(&file);
-    return r < 0 ? r : opened == -ENOMEM ? opened : 0;
+    return 0;
 }
 
 /* ---- code that was made at run time ---- */
@@ -323,15 +249,20 @@ static bool read_map(int fd)
 /* The table reads names where they are, and is opened each time: threads share no descriptors. */
 static int fill_made(struct run *run, uint32_t from, uint32_t to)
 {
+    const struct kiln_symtab_entry *symbol;
+    struct kiln_str name;
     int fd = open_map(), r = 0;
 
     if (fd < 0) {
         forget_map();
         return 0;
     }
-    if (read_map(fd))
-        for (uint32_t i = from; i < to && r == 0; i++)
-            r = name_it(run, &run->wants[i], &state.map, run->wants[i].address, 0);
+    if (!read_map(fd))
+        to = from;
+    for (uint32_t i = from; i < to && r == 0; i++) {
+        if (kiln_symtab_find(&state.map, run->wants[i].address, &symbol, &name))
+            r = name_it(run, &run->wants[i], name, 0);
+    }
     close(fd);
     return r;
 }

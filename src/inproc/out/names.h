@@ -4,8 +4,8 @@
  * .dynsym, mini-debuginfo, the vDSO in memory; and for code that was made at run time from
  * /tmp/perf-PID.map, as V8 and others write it.  Demangled; no lines.
  *
- * One file at a time is read, and closed again: its table takes KILN_IN_NAMES_TABLE bytes at most
- * (of a larger one a part is there), that of a perf-map, which stays, KILN_IN_NAMES_MAP.  Answers
+ * One file at a time is read for the symbols that are needed, and closed again: they take
+ * KILN_IN_NAMES_TABLE bytes at most, those of a perf-map, which stay, KILN_IN_NAMES_MAP.  Answers
  * are kept by file and address in KILN_IN_NAMES_KEPT bytes, so that in the steady state nothing is
  * read.
  *
@@ -18,7 +18,7 @@
 #include "core/batch.h"
 
 enum {
-    KILN_IN_NAMES_TABLE = 24 << 20,
+    KILN_IN_NAMES_TABLE = 4 << 20,
     KILN_IN_NAMES_MAP = 8 << 20,
     KILN_IN_NAMES_KEPT = 2 << 20,
 };

@@ -15,6 +15,8 @@
 #include "base/err.h"
 #include "core/batch.h"
 
+enum { KILN_IN_GZIP_LEVEL = 1 }; /* what leaves is packed at the program's expense */
+
 /*
  * Who this process is (inproc/out/resource.h) and what must not leave it (KILN_REDACT); before any
  * other thread of ours runs.  Rules that cannot be read are an error, and then nothing leaves:

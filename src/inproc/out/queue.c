@@ -8,6 +8,7 @@
 #include "codec/otlp.h"
 #include "core/otlp_size.h"
 #include "core/split.h"
+#include "inproc/out/prepare.h"
 
 void kiln_in_queue_init(struct kiln_in_queue *queue, size_t bytes_max)
 {
@@ -57,7 +58,7 @@ static int encode(const struct kiln_batch *batch, size_t request_max, bool gzip,
     kiln_buf_init(&packed, request_max + (1u << 16));
     r = kiln_otlp_encode(batch, NULL, &plain, err);
     if (r == 0 && gzip)
-        r = kiln_gzip(0, kiln_buf_str(&plain), &packed);
+        r = kiln_gzip(KILN_IN_GZIP_LEVEL, kiln_buf_str(&plain), &packed);
     if (r == 0)
         kiln_buf_take(gzip ? &packed : &plain, &request->body, &request->len);
     request->profiles = batch->n_profiles;

@@ -8,14 +8,22 @@
 
 #include "inproc/thread/map.h"
 
-enum { BITS_MIN = 16, BITS_MAX = 24, BITS_STEP = 2, FULL = 255, PER_ADDRESS_BITS = 4, ALIGN = 64 };
+enum {
+    BITS_MIN = 16,
+    BITS_MAX = 24,
+    BITS_STEP = 2,
+    FULL = 255,
+    PER_ADDRESS_BITS = 4,
+    ALIGN = 64,
+    HASH_BITS = 32
+};
 
 static uint8_t first[(1 << BITS_MIN) + ALIGN] __attribute__((aligned(64)));
-uintptr_t kiln_in_filter = (uintptr_t)first + (64 - BITS_MIN);
+uintptr_t kiln_in_filter = (uintptr_t)first + (HASH_BITS - BITS_MIN);
 
 static unsigned bits_of(uintptr_t filter)
 {
-    return 64 - (unsigned)(filter & 63);
+    return HASH_BITS - (unsigned)(filter & 31);
 }
 
 void kiln_in_filter_add(uintptr_t filter, const void *address)
@@ -49,5 +57,5 @@ uintptr_t kiln_in_filter_larger(void)
     unsigned bits = bits_of(__atomic_load_n(&kiln_in_filter, __ATOMIC_RELAXED)) + BITS_STEP;
     uintptr_t at = bits <= BITS_MAX ? (uintptr_t)kiln_in_map((1UL << bits) + ALIGN) : 0;
 
-    return at ? at + (64 - bits) : 0;
+    return at ? at + (HASH_BITS - bits) : 0;
 }

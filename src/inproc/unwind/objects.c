@@ -276,9 +276,12 @@ bool kiln_in_guests_check(bool (*is_here)(const struct kiln_in_object *guest))
     bool left = false;
 
     for (uint32_t i = 0; i < KILN_IN_GUESTS_MAX; i++) {
-        struct kiln_in_object object = object_in(&kiln_in_guests[i]);
+        struct kiln_in_object object;
 
-        if (object.start <= CLAIMED || is_here(&object))
+        if (atomic_load_explicit(&kiln_in_guests[i].start, memory_order_relaxed) <= CLAIMED)
+            continue;
+        object = object_in(&kiln_in_guests[i]);
+        if (is_here(&object))
             continue;
         atomic_store_explicit(&kiln_in_guests[i].start, 0, memory_order_release);
         left = true;
