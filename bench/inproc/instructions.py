@@ -41,7 +41,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         inside = {"LD_PRELOAD": str(LIBKILN), "KILN_OUT_DIR": str(folder / "profiles"), "KILN_FOLLOW": "1", "KILN_FORCE": "1",
-                  "KILN_PROFILES": "alloc,heap,lock,wall,threads,loop", "KILN_EXPORT_INTERVAL_MS": "3600000"}
+                  "KILN_PROFILES": "alloc,heap,lock,wall,threads,loop", "KILN_EXPORT_INTERVAL_MS": "3600000",
+                  "KILN_EXIT_MS": "600000"}
         for program, command in programs(folder, SCALE).items():
             if program in ("true", "mix"):
                 continue
