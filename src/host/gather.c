@@ -75,6 +75,8 @@ static int find_identity(struct kiln_gather *gather, struct kiln_identity *ident
     r = kiln_grow(&gather->budget, (void **)&g->identities, &gather->cap_identities,
                   (uint64_t)g->n_identities + 1, sizeof(*g->identities), UINT32_MAX);
     if (r == 0)
+        r = kiln_budget_take(&gather->budget, identity->size);
+    if (r == 0)
         r = kiln_intern_add(&gather->identities, &gather->budget, hash, g->n_identities);
     if (r < 0)
         return r;

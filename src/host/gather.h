@@ -66,7 +66,8 @@ struct kiln_gathering {
 void kiln_gathering_free(struct kiln_gathering *gathering);
 
 struct kiln_gather;
-/* `bytes_max`: of one interval; what does not fit is counted as lost.  0: 64 MiB. */
+/* `bytes_max`: of one interval, with the identities that it holds; what does not fit is counted as
+ * lost.  0: 64 MiB. */
 KILN_CHECK int kiln_gather_new(size_t bytes_max, struct kiln_gather **ret_gather);
 void kiln_gather_free(struct kiln_gather *gather);
 

@@ -5,6 +5,7 @@
  * receiver that is slow costs data, never memory and never the reader's time.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -152,6 +153,8 @@ void *host_publish(void *arg)
     while ((gathering = next(host))) {
         publish_one(host, gathering);
         kiln_gathering_free(gathering);
+        if (host->opts.alone)
+            malloc_trim(0); /* a batch leaves holes, and the next one is a minute away */
     }
     wait_for_consumer(host);
     return NULL;

@@ -5,8 +5,9 @@
  * the other, so that all that was written before the first of them is in order and can be shown
  * (host/merge.h).
  *
- * What was gathered is cut off every `every_ns`, and wherever the rate changes.  Processes that are
- * gone do not wait for that: what was gathered holds what it takes to publish them.
+ * What was gathered is cut off every `every_ns`, when half of its memory is full, and wherever the
+ * rate changes.  Processes that are gone do not wait for that: what was gathered holds what it
+ * takes to publish them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -323,6 +324,15 @@ static void sleep_a_little(struct kiln_host *host)
             return;
 }
 
+/* Much is gathered where many processors are busy: it goes out before there is no more room. */
+static bool cut_is_due(const struct kiln_host *host, uint64_t now)
+{
+    const struct host_reader *reader = &host->reader;
+
+    return now >= reader->next_cut_ns ||
+           kiln_gather_bytes(reader->gather) > host->opts.memory_bytes / GATHER_PART / 2;
+}
+
 static void step(struct kiln_host *host)
 {
     struct host_reader *reader = &host->reader;
@@ -340,7 +350,7 @@ static void step(struct kiln_host *host)
     else
         host_wait_turn(host);
     reader->next_cut_ns = earlier(reader->next_cut_ns, now + every_ns(host));
-    if (now >= reader->next_cut_ns) {
+    if (cut_is_due(host, now)) {
         cut(host, reader->horizon_ns);
         reader->next_cut_ns = now + every_ns(host);
     }

@@ -138,6 +138,24 @@ TEST(gather, an_interval_takes_no_more_than_its_budget)
     CHECK_EQ(libc.refs, 1);
 }
 
+TEST(gather, the_processes_that_it_holds_count)
+{
+    struct kiln_identity large = {.refs = 1, .pid = 12, .name = "large", .size = 20 << 10};
+    struct kiln_gframe frames[] = {at(1)};
+    struct kiln_gather *gather;
+
+    CHECK_OK(kiln_gather_new(32 << 10, &gather));
+    CHECK_OK(add(gather, &large, 12, "large", frames, 1));
+    CHECK_OK(add(gather, &large, 12, "large", frames, 1));
+    CHECK(kiln_gather_bytes(gather) > large.size && kiln_gather_bytes(gather) < 2 * large.size);
+    make.size = large.size;
+    CHECK_EQ(add(gather, &make, 11, "make", frames, 1), KILN_E_LIMIT);
+    make.size = 0;
+    kiln_gather_free(gather);
+    CHECK_EQ(large.refs, 1);
+    CHECK_EQ(make.refs, 1);
+}
+
 TEST(gather, without_memory_a_sample_is_refused_and_nothing_leaks)
 {
     int64_t before = kiln_mem_live();

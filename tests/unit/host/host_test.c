@@ -638,6 +638,23 @@ TEST(host, a_change_of_rate_begins_another_batch)
     forget();
 }
 
+TEST(host, what_fills_its_memory_does_not_wait_for_its_time)
+{
+    struct kiln_host *host;
+    struct kiln_host_status status;
+
+    atomic_store(&left, 1000000);
+    host = start((struct kiln_host_opts){
+        .hz = 100, .every_ns = 3600 * KILN_NS_PER_S, .memory_bytes = 24000});
+    /* Of the 4,000 bytes for a batch, the first entries of each table take more than half; */
+    wait_for_batches(3); /* by time there would be one, and the next in an hour */
+    atomic_store(&left, 0);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    CHECK_EQ((uint64_t)forget() + status.dropped, status.samples);
+}
+
 TEST(host, a_consumer_that_is_stuck_costs_the_oldest_and_nothing_else)
 {
     struct kiln_host *host;
