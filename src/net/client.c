@@ -34,8 +34,11 @@ struct kiln_client {
     uint32_t timeout_ms;
     size_t answer_max;
     const _Atomic bool *cancel;
-    CURL *http, *grpc; /* NULL until needed */
-    bool warm;         /* gRPC has a connection that speaks HTTP/2 */
+    long tls_versions;             /* CURLOPT_SSLVERSION */
+    char *host;                    /* with the port, where the certificate is for another name */
+    struct curl_slist *connect_to; /* then: what that name is in truth */
+    CURL *http, *grpc;             /* NULL until needed */
+    bool warm;                     /* gRPC has a connection that speaks HTTP/2 */
     struct kiln_buf url, line, frame;
     char why[CURL_ERROR_SIZE];
 };
@@ -80,8 +83,27 @@ static bool is_loopback(struct kiln_str host)
            kiln_str_starts(host, KILN_STR("localhost"));
 }
 
+/* The certificate is for `name`: that is asked for, and `host` is where it is. */
+static int stand_in(struct kiln_client *client, struct kiln_str host, const char *name)
+{
+    const char *port = memrchr(host.ptr, ':', host.len);
+    size_t n_port = port ? (size_t)(host.ptr + host.len - port) : 0;
+    char text[1024];
+    int r = 0;
+
+    if (host.len + strlen(name) + sizeof("https://::") > sizeof(text))
+        return -EINVAL;
+    snprintf(text, sizeof(text), "%.*s", KILN_STR_ARG(host));
+    client->host = copy(text, &r);
+    snprintf(text, sizeof(text), "https://%s%.*s", name, (int)n_port, port ? port : "");
+    client->base = copy(text, &r);
+    snprintf(text, sizeof(text), "::%.*s%s", KILN_STR_ARG(host), port ? "" : ":443");
+    client->connect_to = curl_slist_append(NULL, text);
+    return client->connect_to ? r : -ENOMEM;
+}
+
 /* Finds out what kind of address it is, and what paths are put behind. */
-static int read_address(struct kiln_client *client, struct kiln_err *err)
+static int read_address(struct kiln_client *client, const char *server_name, struct kiln_err *err)
 {
     struct kiln_str server = kiln_str_of(client->server);
     struct kiln_str host = server;
@@ -109,6 +131,8 @@ static int read_address(struct kiln_client *client, struct kiln_err *err)
         return kiln_err_set(err, -EINVAL, client->server,
                             "no address of a server (say http://127.0.0.1:4040)");
     client->loopback = is_loopback(host);
+    if (client->tls && server_name)
+        return stand_in(client, host, server_name);
     kiln_buf_clear(&client->url);
     kiln_buf_puts(&client->url, client->tls ? "https://" : "http://");
     kiln_buf_add_str(&client->url, host);
@@ -117,6 +141,16 @@ static int read_address(struct kiln_client *client, struct kiln_err *err)
         return client->url.error;
     client->base = copy(client->url.ptr, &r);
     return r;
+}
+
+static long versions_of(const struct kiln_client_opts *opts)
+{
+    static const long least[] = {CURL_SSLVERSION_TLSv1_2, CURL_SSLVERSION_TLSv1_2,
+                                 CURL_SSLVERSION_TLSv1_3};
+    static const long most[] = {CURL_SSLVERSION_MAX_DEFAULT, CURL_SSLVERSION_MAX_TLSv1_2,
+                                CURL_SSLVERSION_MAX_TLSv1_3};
+
+    return least[opts->min_version] | most[opts->max_version];
 }
 
 int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **ret_client,
@@ -139,6 +173,7 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     client->cert_file = copy(opts->cert_file, &r);
     client->key_file = copy(opts->key_file, &r);
     client->insecure = opts->insecure;
+    client->tls_versions = versions_of(opts);
     client->cancel = opts->cancel;
     client->timeout_ms = opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS;
     client->answer_max = opts->answer_max ? opts->answer_max : ANSWER_MAX;
@@ -147,7 +182,7 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     if (r == 0)
         r = check_header("tenant", opts->tenant, err);
     if (r == 0)
-        r = read_address(client, err);
+        r = read_address(client, opts->server_name, err);
     if (r < 0) {
         kiln_client_free(client);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
@@ -172,6 +207,8 @@ void kiln_client_free(struct kiln_client *client)
     kiln_free(client->cert_file);
     kiln_free(client->key_file);
     kiln_free(client->base);
+    kiln_free(client->host);
+    curl_slist_free_all(client->connect_to);
     kiln_free(client);
 }
 
@@ -267,6 +304,8 @@ static struct curl_slist *lines_of(struct kiln_client *client, const struct kiln
               add_line(client, &list, "grpc-accept-encoding", KILN_STR("identity,gzip,zstd"));
     if (client->bearer)
         ok &= add_line(client, &list, "Authorization", kiln_str_of(client->bearer));
+    if (client->host)
+        ok &= add_line(client, &list, "Host", kiln_str_of(client->host));
     if (client->tenant)
         ok &= add_line(client, &list, "X-Scope-OrgID", kiln_str_of(client->tenant));
     for (uint32_t i = 0; i < call->n_headers; i++) {
@@ -303,6 +342,9 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
         curl_easy_setopt(h, CURLOPT_PROXY, "");
     if (client->ca_file)
         curl_easy_setopt(h, CURLOPT_CAINFO, client->ca_file);
+    if (client->connect_to)
+        curl_easy_setopt(h, CURLOPT_CONNECT_TO, client->connect_to);
+    curl_easy_setopt(h, CURLOPT_SSLVERSION, client->tls_versions);
     if (client->cert_file)
         curl_easy_setopt(h, CURLOPT_SSLCERT, client->cert_file);
     if (client->key_file)

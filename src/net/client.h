@@ -23,8 +23,10 @@ struct kiln_client_opts {
     const char *token;  /* sent as a bearer token; NULL: none */
     const char *tenant; /* X-Scope-OrgID; NULL: none */
     const char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none */
-    bool insecure;                              /* do not verify the server's certificate */
-    uint32_t timeout_ms;                        /* of a call; 0: 10,000 */
+    const char *server_name; /* what the certificate is to say; NULL: the name in `server` */
+    enum kiln_tls_version min_version, max_version;
+    bool insecure;              /* do not verify the server's certificate */
+    uint32_t timeout_ms;        /* of a call; 0: 10,000 */
     size_t answer_max;          /* 0: 4 MiB; a larger answer is an error that is not retried */
     const _Atomic bool *cancel; /* calls end within about a second when it is true; NULL: never */
 };

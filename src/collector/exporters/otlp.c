@@ -278,6 +278,9 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
         .level = (int)s->level,
         .request_max = s->request_max,
         .consumers = s->sending.queue.consumers,
+        .server_name = s->tls.server_name_override,
+        .min_version = s->tls.min_version,
+        .max_version = s->tls.max_version,
     };
     const struct kiln_node *at = s->headers;
     struct kiln_header_setting header;

@@ -26,11 +26,10 @@ struct kiln_client_opts kiln_otlp_client_opts(const struct kiln_otlp_target *tar
     };
 }
 
-int kiln_otlp_call(const struct kiln_otlp_target *target, struct kiln_client *client,
-                   const struct kiln_spooled *head, struct kiln_str body,
-                   struct kiln_answer *answer, struct kiln_err *err)
+struct kiln_call kiln_otlp_request(const struct kiln_otlp_target *target,
+                                   const struct kiln_spooled *head, struct kiln_str body)
 {
-    const struct kiln_call request = {
+    return (struct kiln_call){
         .method = "POST",
         .path = target->path,
         .content_type = head->json ? "application/json" : "application/x-protobuf",
@@ -39,6 +38,13 @@ int kiln_otlp_call(const struct kiln_otlp_target *target, struct kiln_client *cl
         .headers = target->headers,
         .n_headers = target->n_headers,
     };
+}
+
+int kiln_otlp_call(const struct kiln_otlp_target *target, struct kiln_client *client,
+                   const struct kiln_spooled *head, struct kiln_str body,
+                   struct kiln_answer *answer, struct kiln_err *err)
+{
+    const struct kiln_call request = kiln_otlp_request(target, head, body);
 
     return target->protocol == KILN_OTLP_GRPC ? kiln_client_grpc(client, &request, answer, err)
                                               : kiln_client_call(client, &request, answer, err);

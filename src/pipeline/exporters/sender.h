@@ -27,6 +27,9 @@ struct kiln_export_verdict {
 /* What a client for a target is made of; the target outlives it. */
 struct kiln_client_opts kiln_otlp_client_opts(const struct kiln_otlp_target *target,
                                               size_t answer_max);
+/* A request to it; what it is made of outlives it. */
+struct kiln_call kiln_otlp_request(const struct kiln_otlp_target *target,
+                                   const struct kiln_spooled *head, struct kiln_str body);
 /* One call, that waits for its answer; as kiln_client_call(). */
 KILN_CHECK int kiln_otlp_call(const struct kiln_otlp_target *target, struct kiln_client *client,
                               const struct kiln_spooled *head, struct kiln_str body,
@@ -65,6 +68,8 @@ struct kiln_otlp_sender_opts {
     int level;                           /* of compression; 0: a sensible one */
     size_t request_max;                  /* before compression */
     uint32_t consumers;                  /* how many requests at once */
+    const char *server_name;             /* what the certificate is to say; outlives the sender */
+    enum kiln_tls_version min_version, max_version;
 };
 KILN_CHECK int kiln_otlp_sender_new(const struct kiln_otlp_sender_opts *opts,
                                     struct kiln_sender **ret_sender, struct kiln_err *err);
