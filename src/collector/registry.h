@@ -11,6 +11,7 @@
 #include "collector/component.h"
 
 #define KILN_COMPONENT_TYPES(X)                                                                    \
+    X(kiln_file_storage_extension_type)                                                            \
     X(kiln_nop_receiver_type)                                                                      \
     X(kiln_batch_processor_type)                                                                   \
     X(kiln_memory_limiter_processor_type)                                                          \

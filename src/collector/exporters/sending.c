@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/exporters/sending.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "collector/extensions/file_storage.h"
+#include "collector/graph.h"
+
+enum { FOLDER_BYTES = 4096 };
 
 /* ---- retry_on_failure ---- */
 
@@ -218,6 +224,38 @@ static void destroy(struct kiln_component *component)
     kiln_free(component);
 }
 
+/* "otlp/second" of profiles in exporter_otlp_second_profiles */
+static void name_folder(const struct kiln_component_env *env, const char *directory, char *ret,
+                        size_t size)
+{
+    static const char *const signals[KILN_SIGNALS] = {"profiles", "traces", "metrics", "logs"};
+    size_t front = strlen(directory) + strlen("/exporter_");
+
+    snprintf(ret, size, "%s/exporter_%s_%s", directory, env->id, signals[env->signal]);
+    for (char *at = front < size ? ret + front : ret + size - 1; *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
+            *at = '_';
+}
+
+static int find_storage(const struct kiln_component_env *env, const char *id, char *folder,
+                        size_t size, struct kiln_sendq_opts *opts, struct kiln_err *err)
+{
+    struct kiln_file_storage *storage =
+        (struct kiln_file_storage *)(env->graph
+                                         ? kiln_graph_extension(env->graph, id,
+                                                                &kiln_file_storage_extension_type)
+                                         : NULL);
+
+    if (!storage)
+        return kiln_err_set(err, KILN_E_MALFORMED, "sending_queue::storage",
+                            "there is no file_storage extension \"%s\" in service::extensions", id);
+    name_folder(env, storage->directory, folder, size);
+    opts->storage = folder;
+    opts->room = &storage->room;
+    opts->no_sync = !storage->sync;
+    return 0;
+}
+
 int kiln_sending_make(const struct kiln_component_env *env,
                       const struct kiln_sending_settings *settings, struct kiln_sender *sender,
                       struct kiln_component **ret_component, struct kiln_err *err)
@@ -225,23 +263,19 @@ int kiln_sending_make(const struct kiln_component_env *env,
     static const struct kiln_component_ops ops = {.start = start, .stop = stop, .free = destroy};
     struct sending *sending = kiln_calloc(1, sizeof(*sending));
     struct kiln_sendq_opts opts = settings->queue;
-    int r;
+    char folder[FOLDER_BYTES];
+    int r = sending ? 0 : kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
 
-    if (settings->storage) {
-        sender->ops->free(sender);
-        kiln_free(sending);
-        return kiln_err_set(err, KILN_E_UNSUPPORTED, "sending_queue::storage",
-                            "queues on disk are not there yet");
-    }
     opts.name = env->id;
     opts.signal = env->signal;
     opts.metrics = env->metrics;
     opts.log = env->log;
-    if (!sending) {
+    if (r == 0 && settings->storage)
+        r = find_storage(env, settings->storage, folder, sizeof(folder), &opts, err);
+    if (r == 0)
+        r = kiln_sendq_new(&opts, sender, &sending->queue, err);
+    else
         sender->ops->free(sender);
-        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    }
-    r = kiln_sendq_new(&opts, sender, &sending->queue, err);
     if (r < 0) {
         kiln_free(sending);
         return r;

@@ -28,6 +28,10 @@ void kiln_sendq_end_deliveries(struct kiln_delivery *const *deliveries, uint32_t
 
 void kiln_parcel_free(struct kiln_parcel *parcel)
 {
+    if (parcel) {
+        kiln_free((void *)(uintptr_t)parcel->put.items);
+        kiln_free(parcel->put.places);
+    }
     kiln_free(parcel);
 }
 
@@ -37,7 +41,7 @@ static void free_entries(struct kiln_parcel *parcel)
         struct kiln_sendq_entry *entry = parcel->first;
 
         parcel->first = entry->next;
-        kiln_entry_free(entry);
+        kiln_sendq_entry_free(entry);
     }
 }
 
@@ -55,7 +59,7 @@ static void refuse(struct kiln_sendq *q, struct kiln_parcel *parcel, int code, c
 
 /* ---- parcels ---- */
 
-static uint64_t size_of(const struct kiln_sendq *q, const struct kiln_export_item *item)
+uint64_t kiln_sendq_size_of(const struct kiln_sendq *q, const struct kiln_export_item *item)
 {
     return q->opts.sizer == KILN_SIZE_BYTES   ? item->len
            : q->opts.sizer == KILN_SIZE_ITEMS ? item->head.samples
@@ -72,7 +76,7 @@ static int add_entry(struct kiln_sendq *q, struct kiln_parcel *parcel,
     entry->queue = q;
     entry->parcel = parcel;
     entry->item = item;
-    entry->size = size_of(q, item);
+    entry->size = kiln_sendq_size_of(q, item);
     entry->next = parcel->first;
     parcel->first = entry;
     parcel->left++;
@@ -139,8 +143,8 @@ static bool take_room(struct kiln_sendq *q, const struct kiln_parcel *parcel)
     return true;
 }
 
-/* Room was taken, but there is no memory for a copy. */
-static void give_room_back(struct kiln_sendq *q, struct kiln_parcel *parcel)
+void kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parcel *parcel, int code,
+                          const char *why)
 {
     pthread_mutex_lock(&q->lock);
     kiln_metric_add(q->count.accepted, -(int64_t)parcel->samples);
@@ -148,6 +152,7 @@ static void give_room_back(struct kiln_sendq *q, struct kiln_parcel *parcel)
     q->n_unsettled--;
     pthread_cond_broadcast(&q->idle);
     pthread_mutex_unlock(&q->lock);
+    refuse(q, parcel, code, why);
 }
 
 struct kiln_parcel *kiln_sendq_admit(struct kiln_sendq *q)
@@ -177,8 +182,7 @@ static int own(struct kiln_parcel *parcel)
     return r;
 }
 
-/* The entries are the queue's now. */
-static void publish(struct kiln_sendq *q, struct kiln_parcel *parcel)
+void kiln_sendq_publish(struct kiln_sendq *q, struct kiln_parcel *parcel)
 {
     bool keep = q->opts.wait_for_result;
     struct kiln_sendq_entry *entry = parcel->first, *next;
@@ -196,14 +200,19 @@ static void publish(struct kiln_sendq *q, struct kiln_parcel *parcel)
 
 static void settle_one(struct kiln_sendq *q, struct kiln_parcel *parcel)
 {
-    int r = q->opts.wait_for_result ? 0 : own(parcel);
+    int r;
 
-    if (r < 0) {
-        give_room_back(q, parcel);
-        refuse(q, parcel, -EAGAIN, kiln_err_text(r));
+    if (q->journal) {
+        kiln_sendq_store(q, parcel);
         return;
     }
-    publish(q, parcel);
+    r = q->opts.wait_for_result ? 0 : own(parcel);
+
+    if (r < 0) {
+        kiln_sendq_turn_away(q, parcel, -EAGAIN, kiln_err_text(r));
+        return;
+    }
+    kiln_sendq_publish(q, parcel);
     if (!q->opts.wait_for_result) {
         kiln_sendq_end_deliveries(parcel->deliveries, parcel->n_deliveries, &parcel->outcome);
         kiln_parcel_free(parcel);
@@ -369,17 +378,25 @@ struct kiln_consumer *kiln_sendq_consumer(struct kiln_sendq *queue)
 
 /* ---- the thread ---- */
 
+void kiln_sendq_wake(struct kiln_sendq *q)
+{
+    q->woken++;
+    pthread_cond_signal(&q->wake);
+}
+
 static void *run(void *queue)
 {
     struct kiln_sendq *q = queue;
 
     pthread_mutex_lock(&q->lock);
     while (!q->end_thread) {
-        uint64_t now = kiln_clock_mono_ns();
+        uint64_t now = kiln_clock_mono_ns(), seen = q->woken;
         uint64_t retry = kiln_sendq_retry_due(q, now), flush = kiln_sendq_flush(q, now);
         uint64_t next = retry < flush ? retry : flush;
         struct timespec at = kiln_timespec_of(next);
 
+        if (seen != q->woken) /* while it had let go of the lock */
+            continue;
         if (next == UINT64_MAX)
             pthread_cond_wait(&q->wake, &q->lock);
         else if (next > now)
@@ -422,9 +439,13 @@ int kiln_sendq_new(const struct kiln_sendq_opts *opts, struct kiln_sender *sende
 {
     struct kiln_sendq *q = kiln_calloc(1, sizeof(*q));
 
-    if (q)
+    if (q) {
         q->name = copy_of(opts->name);
-    if (!q || !q->name) {
+        q->storage = opts->storage ? copy_of(opts->storage) : NULL;
+    }
+    if (!q || !q->name || (opts->storage && !q->storage)) {
+        if (q)
+            kiln_free(q->name);
         kiln_free(q);
         sender->ops->free(sender);
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
@@ -438,8 +459,11 @@ int kiln_sendq_new(const struct kiln_sendq_opts *opts, struct kiln_sender *sende
 
 int kiln_sendq_start(struct kiln_sendq *q, struct kiln_err *err)
 {
-    int r = kiln_thread_start("kiln-queue", run, q, &q->thread);
+    int r = q->storage ? kiln_sendq_open_disk(q, err) : 0;
 
+    if (r < 0)
+        return r;
+    r = kiln_thread_start("kiln-queue", run, q, &q->thread);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "no thread: %s", kiln_err_text(r));
     q->has_thread = true;
@@ -455,14 +479,17 @@ static bool is_idle(const struct kiln_sendq *q)
     return !q->n_entries && !q->n_unsettled && !q->waiting.first && !q->gathered.n;
 }
 
-/* Under the lock: gives everything that still waits up. */
+/* Under the lock: what still waits is given up, or left to the next process. */
 static void drop_ready(struct kiln_sendq *q)
 {
     while (q->ready.first) {
         struct kiln_sendq_entry *entry = q->ready.first;
 
         q->ready.first = entry->next;
-        kiln_sendq_drop(q, entry, KILN_SENDQ_SHUTDOWN, "it still waited at the end");
+        if (entry->place.id)
+            kiln_sendq_entry_free(entry);
+        else
+            kiln_sendq_drop(q, entry, KILN_SENDQ_SHUTDOWN, "it still waited at the end");
     }
     q->ready.last = &q->ready.first;
 }
@@ -490,11 +517,11 @@ void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
         return;
     pthread_mutex_lock(&q->lock);
     q->stopping = true;
-    pthread_cond_broadcast(&q->wake);
+    kiln_sendq_wake(q);
     while (!is_idle(q) && r == 0)
         r = pthread_cond_timedwait(&q->idle, &q->lock, &at);
     q->over = true;
-    pthread_cond_broadcast(&q->wake);
+    kiln_sendq_wake(q);
     refuse_waiting(q);
     pthread_mutex_unlock(&q->lock);
     q->sender->ops->cancel(q->sender);
@@ -503,7 +530,7 @@ void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
         pthread_cond_wait(&q->idle, &q->lock);
     drop_ready(q);
     q->end_thread = true;
-    pthread_cond_broadcast(&q->wake);
+    kiln_sendq_wake(q);
     pthread_mutex_unlock(&q->lock);
     pthread_join(q->thread, NULL);
     q->has_thread = false;
@@ -514,10 +541,13 @@ void kiln_sendq_free(struct kiln_sendq *q)
     if (!q)
         return;
     q->sender->ops->free(q->sender);
+    kiln_journal_close(q->journal);
+    drop_ready(q);
     kiln_free(q->gathered.list);
     pthread_cond_destroy(&q->wake);
     pthread_cond_destroy(&q->idle);
     pthread_mutex_destroy(&q->lock);
     kiln_free(q->name);
+    kiln_free(q->storage);
     kiln_free(q);
 }

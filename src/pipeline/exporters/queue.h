@@ -5,7 +5,8 @@
  *   delivery ─▶ batch ─▶ pack ─▶ room? ─▶ queue ─▶ sender, `consumers` at once ─▶ sent, or dropped
  *      ▲       (merge)             │        ▲                    │
  *      │                        waits       └──── back-off ◀─────┘
- *      └─ ends when it is in memory or, with `wait_for_result`, when it was sent
+ *      └─ ends when it is in memory; when it is on disk (`storage`, journal.h); or, with
+ *         `wait_for_result`, when it was sent
  *
  * A delivery that finds no room stays open until there is some: whoever sent it waits, and nothing
  * is refused, unless `refuse_when_full`.  What does not fit at all is let in when nothing else is.
@@ -46,6 +47,8 @@ struct kiln_batching_opts {
     uint64_t flush_ns, min, max;
 };
 
+struct kiln_journal_room;
+
 struct kiln_sendq_opts {
     const char *name; /* of the exporter: a label */
     enum kiln_signal signal;
@@ -55,6 +58,9 @@ struct kiln_sendq_opts {
     bool wait_for_result, refuse_when_full;
     struct kiln_retry_opts retry;
     struct kiln_batching_opts batching;
+    const char *storage;            /* the folder of a queue on disk; NULL: in memory */
+    struct kiln_journal_room *room; /* what it and others may take of the disk; NULL: no limit */
+    bool no_sync;                   /* acknowledged before the disk has it for good */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };
@@ -64,10 +70,11 @@ struct kiln_sendq;
 /* Takes the sender, also where it fails. */
 KILN_CHECK int kiln_sendq_new(const struct kiln_sendq_opts *opts, struct kiln_sender *sender,
                               struct kiln_sendq **ret_queue, struct kiln_err *err);
+/* What an earlier process left on disk is sent first. */
 KILN_CHECK int kiln_sendq_start(struct kiln_sendq *queue, struct kiln_err *err);
 /*
- * Everything is tried once more until `deadline_ns` (monotonic); what is left then is dropped and
- * counted.
+ * Everything is tried once more until `deadline_ns` (monotonic).  What is left then stays on disk;
+ * without a disk it is dropped and counted.
  */
 void kiln_sendq_stop(struct kiln_sendq *queue, uint64_t deadline_ns);
 void kiln_sendq_free(struct kiln_sendq *queue); /* stopped, or never started */

@@ -75,6 +75,8 @@ void kiln_sendq_open_counts(struct kiln_sendq *q)
     c->rejected = queue_metric(q, KILN_COUNTER, "kiln_exporter_rejected_profiles_total",
                                "Profiles that the receiver left out of requests it took.");
     c->seconds = queue_metric(q, KILN_HISTOGRAM, "kiln_exporter_seconds", "How long a try took.");
+    c->damaged = queue_metric(q, KILN_COUNTER, "kiln_exporter_damaged_files_total",
+                              "Files of the queue on disk that were set aside.");
     kiln_metric_set(c->capacity, (double)q->opts.size);
 }
 

@@ -28,7 +28,7 @@ static int add(struct kiln_sendq *q, struct kiln_delivery *delivery)
         return r;
     if (!g->n) {
         g->due_ns = kiln_clock_mono_ns() + q->opts.batching.flush_ns;
-        pthread_cond_signal(&q->wake);
+        kiln_sendq_wake(q);
     }
     g->list[g->n++] = delivery;
     g->size += size_of(q, delivery->batch);

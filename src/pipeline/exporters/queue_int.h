@@ -6,6 +6,7 @@
  *   queue_send.c   entries out: the order of sending, tries, ends
  *   queue_gather.c deliveries that become one request
  *   queue_count.c  metrics, lines of the log
+ *   queue_disk.c   between the queue and its journal
  *
  * An entry is a request in the queue; a parcel is the entries of one delivery (or of those that
  * became one), and knows the deliveries for as long as they are open.
@@ -18,6 +19,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "pipeline/exporters/journal.h"
 #include "pipeline/exporters/queue.h"
 
 /* Why something was dropped: a label of the metrics. */
@@ -25,6 +27,7 @@
     X(TOO_LARGE, "too_large") /* one sample is more than a request may hold */                     \
     X(REFUSED, "refused")     /* the receiver does not want it */                                  \
     X(RETRIES, "retries")     /* tried for as long as retry_on_failure says */                     \
+    X(DAMAGED, "damaged")     /* the disk does not give it back */                                 \
     X(SHUTDOWN, "shutdown")   /* it still waited, and there is no disk */
 
 enum kiln_sendq_drop {
@@ -37,7 +40,8 @@ enum kiln_sendq_drop {
 struct kiln_sendq_counts {
     struct kiln_metric *accepted, *queued, *dropped[KILN_SENDQ_DROPS];
     struct kiln_metric *sent, *send_failed, *enqueue_failed;
-    struct kiln_metric *size, *capacity, *in_flight, *waiting, *rejected, *retries, *seconds;
+    struct kiln_metric *size, *capacity, *in_flight, *waiting, *rejected, *retries, *seconds,
+        *damaged;
 };
 
 struct kiln_parcel;
@@ -48,14 +52,16 @@ struct kiln_sendq_entry {
     struct kiln_sendq_entry *next;
     struct kiln_parcel *parcel; /* NULL: no delivery waits for it */
     struct kiln_export_item *item;
-    uint64_t size;        /* by the queue's sizer */
-    uint64_t began_ns;    /* the first try; 0: none yet */
-    uint64_t tried_ns;    /* the last one */
-    uint64_t interval_ns; /* of the back-off */
-    uint64_t due_ns;      /* of the next try */
+    struct kiln_journal_place place; /* of a queue on disk; then the item may lack its body */
+    uint64_t size;                   /* by the queue's sizer */
+    uint64_t began_ns;               /* the first try; 0: none yet */
+    uint64_t tried_ns;               /* the last one */
+    uint64_t interval_ns;            /* of the back-off */
+    uint64_t due_ns;                 /* of the next try */
 };
 
 struct kiln_parcel {
+    struct kiln_journal_put put; /* first: on its way to the disk */
     struct kiln_sendq *queue;
     struct kiln_parcel *next;
     struct kiln_sendq_entry *first;
@@ -85,7 +91,9 @@ struct kiln_sendq {
     struct kiln_consumer consumer; /* first */
     struct kiln_sendq_opts opts;
     char *name;
+    char *storage;
     struct kiln_sender *sender;
+    struct kiln_journal *journal; /* NULL: in memory, or not started */
     struct kiln_sendq_counts count;
     _Atomic uint64_t said_retry, said_drop, said_partial, said_full;
     pthread_t thread;
@@ -100,6 +108,7 @@ struct kiln_sendq {
     uint64_t n_entries, n_unsettled; /* in the queue; parcels that are on their way into it */
     uint32_t in_flight;              /* being sent, or in back-off */
     bool pumping, started, stopping, over, end_thread;
+    uint64_t woken; /* how often the thread was told to look */
     uint64_t noise;
 };
 
@@ -114,6 +123,14 @@ void kiln_sendq_take(struct kiln_sendq *q, struct kiln_delivery *const *deliveri
 void kiln_sendq_end_deliveries(struct kiln_delivery *const *deliveries, uint32_t n,
                                const struct kiln_outcome *outcome);
 void kiln_parcel_free(struct kiln_parcel *parcel); /* not its entries */
+/* A parcel for which room was taken does not come in, and its deliveries end. */
+void kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parcel *parcel, int code,
+                          const char *why);
+void kiln_sendq_wake(struct kiln_sendq *q); /* under the lock */
+/* Its entries are the queue's now. */
+void kiln_sendq_publish(struct kiln_sendq *q, struct kiln_parcel *parcel);
+/* By the sizer of the queue. */
+uint64_t kiln_sendq_size_of(const struct kiln_sendq *q, const struct kiln_export_item *item);
 /* Those that have room now, taken off; the caller settles them without the lock. */
 struct kiln_parcel *kiln_sendq_admit(struct kiln_sendq *q);
 void kiln_sendq_settle(struct kiln_sendq *q, struct kiln_parcel *parcels);
@@ -124,10 +141,18 @@ void kiln_sendq_pump(struct kiln_sendq *q);
 /* Of the thread: sends what is due; returns when the next is (UINT64_MAX: nothing waits). */
 uint64_t kiln_sendq_retry_due(struct kiln_sendq *q, uint64_t now_ns);
 void kiln_sendq_append(struct kiln_sendq *q, struct kiln_sendq_entry *entry);
-void kiln_entry_free(struct kiln_sendq_entry *entry);
+void kiln_sendq_entry_free(struct kiln_sendq_entry *entry);
 /* One that is in no list leaves the queue; under the lock. */
 void kiln_sendq_drop(struct kiln_sendq *q, struct kiln_sendq_entry *entry, enum kiln_sendq_drop why,
                      const char *reason);
+
+/* ---- queue_disk.c ---- */
+
+KILN_CHECK int kiln_sendq_open_disk(struct kiln_sendq *q, struct kiln_err *err);
+/* Has the parcel, for which there is room, written; settles it then. */
+void kiln_sendq_store(struct kiln_sendq *q, struct kiln_parcel *parcel);
+/* Reads the body of an entry again, where it is not there. */
+KILN_CHECK int kiln_sendq_load(struct kiln_sendq *q, struct kiln_sendq_entry *entry);
 
 /* ---- queue_gather.c ---- */
 

@@ -4,6 +4,7 @@
  * is next: no other thread need wake up for it.  One at a time does so, and does it for all.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -12,7 +13,7 @@
 enum { SAY_S = 60 };
 #define RETRY_AFTER_MOST (10 * 60 * KILN_NS_PER_S) /* longer, nobody means */
 
-void kiln_entry_free(struct kiln_sendq_entry *entry)
+void kiln_sendq_entry_free(struct kiln_sendq_entry *entry)
 {
     kiln_export_item_free(entry->item);
     kiln_free(entry);
@@ -71,7 +72,7 @@ static bool try_again(struct kiln_sendq *q, struct kiln_sendq_entry *entry,
     entry->next = NULL;
     *q->retries.last = entry;
     q->retries.last = &entry->next;
-    pthread_cond_signal(&q->wake);
+    kiln_sendq_wake(q);
     return true;
 }
 
@@ -101,7 +102,9 @@ static struct kiln_parcel *leave(struct kiln_sendq *q, struct kiln_sendq_entry *
 
     kiln_sendq_count_queued(q, -(int64_t)entry->item->head.samples, -(int64_t)entry->size);
     q->n_entries--;
-    kiln_entry_free(entry);
+    if (entry->place.id)
+        kiln_journal_done(q->journal, &entry->place);
+    kiln_sendq_entry_free(entry);
     return parcel && --parcel->left == 0 ? parcel : NULL;
 }
 
@@ -140,7 +143,8 @@ static void tally(struct kiln_sendq *q, struct kiln_sendq_entry *entry,
         kiln_metric_add(q->count.sent, (int64_t)samples);
         kiln_metric_add(q->count.rejected, (int64_t)verdict->result.rejected);
     } else if (verdict->fate == KILN_EXPORT_UNWANTED) {
-        kiln_sendq_count_drop(q, KILN_SENDQ_REFUSED, samples, verdict->reason);
+        kiln_sendq_count_drop(q, entry->item->body ? KILN_SENDQ_REFUSED : KILN_SENDQ_DAMAGED,
+                              samples, verdict->reason);
         code = -EINVAL;
     } else {
         kiln_sendq_count_drop(q, q->stopping ? KILN_SENDQ_SHUTDOWN : KILN_SENDQ_RETRIES, samples,
@@ -179,8 +183,14 @@ static void on_ended(struct kiln_send *send, const struct kiln_export_verdict *v
         pthread_mutex_unlock(&q->lock);
         return;
     }
-    tally(q, entry, verdict);
-    ended = leave(q, entry);
+    if (verdict->fate == KILN_EXPORT_AGAIN && q->stopping && entry->place.id) {
+        q->n_entries--; /* it stays on disk */
+        kiln_sendq_entry_free(entry);
+        ended = NULL;
+    } else {
+        tally(q, entry, verdict);
+        ended = leave(q, entry);
+    }
     q->in_flight--;
     kiln_metric_add(q->count.in_flight, -1);
     admitted = q->over ? NULL : kiln_sendq_admit(q);
@@ -193,14 +203,29 @@ static void on_ended(struct kiln_send *send, const struct kiln_export_verdict *v
 
 /* ---- sending ---- */
 
+/* What is on disk and cannot be read is as good as lost; what cannot be read now may be later. */
+static void cannot_load(struct kiln_sendq_entry *entry, int code)
+{
+    struct kiln_export_verdict verdict = {
+        .fate = code == -ENOMEM || code == -EMFILE ? KILN_EXPORT_AGAIN : KILN_EXPORT_UNWANTED};
+
+    snprintf(verdict.reason, sizeof(verdict.reason), "the queue on disk: %s", kiln_err_text(code));
+    on_ended(&entry->send, &verdict);
+}
+
 /* Called without the lock. */
 static void send(struct kiln_sendq *q, struct kiln_sendq_entry *entry)
 {
+    int r = entry->place.id ? kiln_sendq_load(q, entry) : 0;
+
     entry->tried_ns = kiln_clock_mono_ns();
     if (!entry->began_ns)
         entry->began_ns = entry->tried_ns;
     entry->send = (struct kiln_send){.item = entry->item, .ended = on_ended};
-    q->sender->ops->send(q->sender, &entry->send);
+    if (r < 0)
+        cannot_load(entry, r);
+    else
+        q->sender->ops->send(q->sender, &entry->send);
 }
 
 static struct kiln_sendq_entry *next_ready(struct kiln_sendq *q)

@@ -2,11 +2,17 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "drawn.h"
+#include "folder.h"
+#include "pipeline/exporters/journal.h"
 #include "pipeline/exporters/queue.h"
 #include "test.h"
 
@@ -16,7 +22,7 @@
 struct fake {
     struct kiln_sender sender; /* first */
     pthread_mutex_t lock;
-    struct kiln_send *held[64];
+    struct kiln_send *held[64]; /* as many as there are consumers, at most */
     uint32_t n_held, n_sends;
     bool hold, cancelled;
     enum kiln_export_fate fates[16]; /* of the n-th send; then SENT */
@@ -174,7 +180,7 @@ static double dropped(struct fixture *f, const char *reason)
 static double all_dropped(struct fixture *f)
 {
     return dropped(f, "too_large") + dropped(f, "refused") + dropped(f, "retries") +
-           dropped(f, "shutdown");
+           dropped(f, "damaged") + dropped(f, "shutdown");
 }
 
 static double failed(struct fixture *f)
@@ -469,6 +475,168 @@ TEST(queue, sends_what_was_gathered_when_time_is_up_and_splits_it)
     CHECK_EQ(f.fake.n_sends, 2);
     CHECK_EQ(sent(&f), 3);
     finish_fixture(&f);
+}
+
+/* ---- on disk ---- */
+
+static void wait_until_sent(struct fixture *f, double n)
+{
+    uint64_t patience = kiln_clock_mono_ns() + PATIENCE_NS;
+
+    while (sent(f) < n && kiln_clock_mono_ns() < patience)
+        sched_yield();
+    CHECK_EQ(sent(f), n);
+}
+
+/* Ends it with what is on disk left there. */
+static void stop_on_disk(struct fixture *f, uint64_t wait_ns)
+{
+    kiln_sendq_stop(f->queue, kiln_clock_mono_ns() + wait_ns);
+    check_conservation(f);
+    kiln_sendq_free(f->queue);
+    finish_fixture(f);
+}
+
+TEST(queue, on_disk_outlives_the_process)
+{
+    char folder[FOLDER_NAME];
+    struct fixture f = {.fake.hold = true, .opts = {.storage = folder, .size = 100}};
+
+    folder_make(folder);
+    start(&f);
+    for (int i = 0; i < 40; i++)
+        send(&f, "main;read 1\nmain;write 2\n");
+    wait_until_ended(&f, 40);
+    CHECK_EQ(f.outcome.code, 0);
+    CHECK_EQ(queued(&f), 80);
+    finish(&f.fake, take_held(&f.fake)); /* one of them is sent */
+    CHECK_EQ(sent(&f), 2);
+    stop_on_disk(&f, 0);
+
+    f = (struct fixture){.fake.hold = true, .opts = {.storage = folder, .size = 100}};
+    start(&f);
+    CHECK_EQ(queued(&f), 78);
+    check_conservation(&f);
+    f.fake.hold = false;
+    finish(&f.fake, take_held(&f.fake));
+    finish(&f.fake, take_held(&f.fake));
+    wait_until_sent(&f, 78);
+    CHECK_EQ(f.fake.samples, 78);
+    stop_on_disk(&f, PATIENCE_NS);
+
+    f = (struct fixture){.opts = {.storage = folder, .size = 100}};
+    start(&f);
+    CHECK_EQ(queued(&f), 0);
+    stop_on_disk(&f, 0);
+    folder_remove(folder);
+}
+
+/* A child that is killed as soon as enough was acknowledged: none of that is lost. */
+TEST(queue, on_disk_loses_nothing_to_kill_9)
+{
+    char folder[FOLDER_NAME];
+    _Atomic int *acknowledged =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct fixture f = {.opts = {.storage = folder, .size = 100000}};
+    int status, n;
+    pid_t child;
+
+    folder_make(folder);
+    child = fork();
+    if (child == 0) {
+        struct fixture in = {.fake.hold = true, .opts = {.storage = folder, .size = 100000}};
+
+        start(&in);
+        for (;;) {
+            send(&in, "main 1\n");
+            *acknowledged = in.ended;
+        }
+    }
+    while (*acknowledged < 50)
+        sched_yield();
+    CHECK_OK(kill(child, SIGKILL));
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    n = *acknowledged;
+    start(&f);
+    wait_until_sent(&f,
+                    value(&f, KILN_COUNTER, "kiln_exporter_accepted_profile_samples_total", NULL));
+    CHECK(sent(&f) >= n);
+    stop_on_disk(&f, PATIENCE_NS);
+    munmap((void *)acknowledged, 4096);
+    folder_remove(folder);
+}
+
+static double damaged_files(struct fixture *f)
+{
+    return kiln_metric_value(
+        kiln_metric_get(f->metrics, KILN_COUNTER, "kiln_exporter_damaged_files_total", "",
+                        KILN_LABELS("data_type", "profiles", "exporter", "otlp/x")));
+}
+
+/* Turns a byte of the middle of the only file over, or cuts its end off. */
+static void harm(const char *folder, bool cut)
+{
+    char path[512];
+    size_t n;
+    char *bytes;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/0000000000000001.log", folder);
+    bytes = kiln_test_read(path, &n);
+    CHECK(bytes && n > 200);
+    bytes[n / 2] ^= 1;
+    file = fopen(path, "wb");
+    CHECK(file);
+    if (cut)
+        bytes[n / 2] ^= 1;
+    CHECK_EQ(fwrite(bytes, 1, cut ? n - 3 : n, file), cut ? n - 3 : n);
+    fclose(file);
+    free(bytes);
+}
+
+TEST(queue, on_disk_sets_damaged_files_aside_and_sends_the_rest)
+{
+    for (int cut = 0; cut < 2; cut++) {
+        char folder[FOLDER_NAME];
+        struct fixture f = {.fake.hold = true, .opts = {.storage = folder, .size = 100}};
+        char path[512];
+
+        folder_make(folder);
+        start(&f);
+        for (int i = 0; i < 9; i++)
+            send(&f, "main 1\n");
+        wait_until_ended(&f, 9);
+        stop_on_disk(&f, 0);
+        harm(folder, cut);
+        f = (struct fixture){.opts = {.storage = folder, .size = 100}};
+        start(&f);
+        wait_until_sent(&f, 8);
+        CHECK_EQ(damaged_files(&f), cut ? 0 : 1); /* a torn end is no damage */
+        snprintf(path, sizeof(path), "%s/0000000000000001.damaged", folder);
+        CHECK_EQ(access(path, F_OK), cut ? -1 : 0);
+        stop_on_disk(&f, PATIENCE_NS);
+        folder_remove(folder);
+    }
+}
+
+TEST(queue, on_disk_is_bounded)
+{
+    char folder[FOLDER_NAME];
+    struct kiln_journal_room room = {.max = 4096};
+    struct fixture f = {.fake.hold = true,
+                        .opts = {.storage = folder, .size = 1000, .room = &room}};
+
+    folder_make(folder);
+    start(&f);
+    for (int i = 0; i < 100; i++)
+        send(&f, "main 1\n");
+    wait_until_ended(&f, 100);
+    CHECK_EQ(f.outcome.code, -ENOSPC); /* which may be tried again */
+    CHECK(failed(&f) > 50);
+    CHECK(failed(&f) + queued(&f) == 100);
+    stop_on_disk(&f, 0);
+    CHECK_EQ(room.used, 0);
+    folder_remove(folder);
 }
 
 /* ---- many at once ---- */

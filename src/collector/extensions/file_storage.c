@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/extensions/file_storage.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "collector/registry.h"
+
+enum { PATH_BYTES = 4096 };
+
+struct settings {
+    const char *directory;
+    bool create, sync;
+    uint64_t max_size;
+    const struct kiln_node *unused;
+};
+
+/* All folders of a path. */
+static int make_folders(const char *path)
+{
+    char part[PATH_BYTES];
+    size_t n = strlen(path);
+
+    if (n >= sizeof(part))
+        return -ENAMETOOLONG;
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0750) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
+}
+
+static int start(struct kiln_component *component, struct kiln_err *err)
+{
+    const struct kiln_file_storage *storage = (const struct kiln_file_storage *)component;
+    struct stat info;
+    int r = storage->create ? make_folders(storage->directory) : 0;
+
+    if (r < 0)
+        return kiln_err_set(err, r, "directory", "\"%s\" cannot be made: %s", storage->directory,
+                            kiln_err_text(r));
+    if (stat(storage->directory, &info) < 0)
+        return kiln_err_set(err, -errno, "directory",
+                            "directory must exist: \"%s\"; you can enable the create_directory "
+                            "option to make it automatically",
+                            storage->directory);
+    if (!S_ISDIR(info.st_mode))
+        return kiln_err_set(err, -ENOTDIR, "directory", "\"%s\" is not a directory",
+                            storage->directory);
+    return 0;
+}
+
+static void destroy(struct kiln_component *component)
+{
+    kiln_free(component);
+}
+
+static int make(const struct kiln_component_env *env, const void *settings,
+                struct kiln_component **ret_component, struct kiln_err *err)
+{
+    static const struct kiln_component_ops ops = {.start = start, .free = destroy};
+    const struct settings *s = settings;
+    struct kiln_file_storage *storage = kiln_calloc(1, sizeof(*storage));
+
+    (void)env;
+    if (!storage)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    storage->component.ops = &ops;
+    storage->directory = s->directory;
+    storage->create = s->create;
+    storage->sync = s->sync;
+    storage->room.max = s->max_size;
+    *ret_component = &storage->component;
+    return 0;
+}
+
+/* Files here are made, filled and removed whole: there is nothing to time or to compact. */
+static int read_settings(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"directory", KILN_FIELD_TEXT, offsetof(struct settings, directory)},
+        {"create_directory", KILN_FIELD_BOOL, offsetof(struct settings, create)},
+        {"fsync", KILN_FIELD_BOOL, offsetof(struct settings, sync)},
+        {"max_size", KILN_FIELD_SIZE, offsetof(struct settings, max_size)},
+        {"timeout", KILN_FIELD_NODE, offsetof(struct settings, unused)},
+        {"compaction", KILN_FIELD_NODE, offsetof(struct settings, unused)},
+        {"directory_permissions", KILN_FIELD_NODE, offsetof(struct settings, unused)},
+        {"recreate", KILN_FIELD_NODE, offsetof(struct settings, unused)},
+    };
+    struct settings *s = settings;
+
+    *s = (struct settings){.directory = "/var/lib/otelcol/file_storage", .sync = true};
+    return kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+}
+
+const struct kiln_component_type kiln_file_storage_extension_type = {
+    .name = "file_storage",
+    .kind = KILN_EXTENSION,
+    .stability = "beta",
+    .settings_size = sizeof(struct settings),
+    .read = read_settings,
+    .make = make,
+};
