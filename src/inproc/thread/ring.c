@@ -3,9 +3,9 @@
  * Both counters only grow, their difference is what lies in the ring.  The release of `written`
  * shows the record, and the stack it names, to the keeper; that of `read` gives the room back.
  *
- * A burst would fill the ring long before it is read.  So from a quarter on the next sixteen
- * records are every second, by chance, the sixteen behind them every fourth, and so on, and each
- * counts for as many: sums stay what they were on average, and there is room for 130,000.
+ * A burst would fill the ring long before it is read.  So from three quarters on the next four
+ * records are every second, by chance, the four behind them every fourth, and so on, and each
+ * counts for as many: sums stay what they were on average, and there is room for half a million.
  */
 #include "inproc/thread/ring.h"
 
@@ -19,7 +19,7 @@
 _Static_assert(sizeof(struct kiln_in_record) == 64, "a record is a cache line");
 _Static_assert((KILN_IN_RING_RECORDS & (KILN_IN_RING_RECORDS - 1)) == 0, "counters wrap");
 
-enum { ALL_OF = KILN_IN_RING_RECORDS / 4, STAGE = 16 };
+enum { ALL_OF = KILN_IN_RING_RECORDS / 4 * 3, STAGE = 4 };
 
 /* Whether it is one of those that are put where so many lie already; it weighs as many, then. */
 static bool is_chosen(struct kiln_in_thread *thread, uint32_t filled, struct kiln_in_record *record)
