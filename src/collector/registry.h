@@ -17,6 +17,7 @@
     X(kiln_memory_limiter_processor_type)                                                          \
     X(kiln_resource_processor_type)                                                                \
     X(kiln_debug_exporter_type)                                                                    \
+    X(kiln_file_exporter_type)                                                                     \
     X(kiln_nop_exporter_type)                                                                      \
     X(kiln_otlp_grpc_exporter_type)                                                                \
     X(kiln_otlp_http_exporter_type)                                                                \

@@ -73,10 +73,8 @@ static void write_all(const struct kiln_batch *batch)
     struct kiln_buf text;
 
     kiln_buf_init(&text, TEXT_MAX);
-    if (kiln_otlp_json_encode(batch, &text, NULL) == 0) {
-        kiln_buf_putc(&text, '\n');
+    if (kiln_otlp_json_encode(batch, &text, NULL) == 0)
         (void)!kiln_fd_write(STDOUT_FILENO, kiln_buf_str(&text));
-    }
     kiln_buf_done(&text);
 }
 

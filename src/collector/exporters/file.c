@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/exporters/file.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "collector/registry.h"
+
+#define NS_PER_DAY (24 * 3600 * KILN_NS_PER_S)
+
+struct rotation {
+    uint32_t megabytes, days, backups;
+    bool local_time;
+};
+
+struct settings {
+    const char *path;
+    const struct kiln_node *format, *compression, *rotation_node, *unused;
+    bool append, create_directory, proto, zstd;
+    struct rotation rotation;
+};
+
+struct file {
+    struct kiln_component component; /* first */
+};
+
+static int start(struct kiln_component *component, struct kiln_err *err)
+{
+    return kiln_file_exporter_start(component->in, err);
+}
+
+static void destroy(struct kiln_component *component)
+{
+    kiln_file_exporter_free(component->in);
+    kiln_free(component);
+}
+
+static int make(const struct kiln_component_env *env, const void *settings,
+                struct kiln_component **ret_component, struct kiln_err *err)
+{
+    static const struct kiln_component_ops ops = {.start = start, .free = destroy};
+    const struct settings *s = settings;
+    struct file *file = kiln_calloc(1, sizeof(*file));
+    const struct kiln_file_export_opts opts = {
+        .name = env->id,
+        .path = s->path,
+        .proto = s->proto,
+        .zstd = s->zstd,
+        .append = s->append,
+        .create_directory = s->create_directory,
+        .rotate_bytes = s->rotation_node ? (uint64_t)s->rotation.megabytes << 20 : 0,
+        .backups_max = s->rotation.backups,
+        .age_max_ns = s->rotation.days * NS_PER_DAY,
+        .local_time = s->rotation.local_time,
+        .metrics = env->metrics,
+        .log = env->log,
+    };
+    int r = file ? 0 : kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+
+    if (r == 0)
+        r = kiln_file_exporter_new(&opts, &file->component.in, err);
+    if (r < 0) {
+        kiln_free(file);
+        return r;
+    }
+    file->component.ops = &ops;
+    *ret_component = &file->component;
+    return 0;
+}
+
+/* Which of two words a node has; absent: the first. */
+static int read_word(const struct kiln_node *node, const char *yes, const char *no, bool *ret,
+                     struct kiln_err *err)
+{
+    const char *text = NULL;
+    int r = node ? kiln_node_text(node, &text, err) : 0;
+
+    if (r < 0 || !node)
+        return r;
+    if (strcmp(text, yes) != 0 && strcmp(text, no) != 0)
+        return kiln_node_fail(node, KILN_E_UNSUPPORTED, err,
+                              "%s \"%s\" is not supported (say %s%s%s)", node->key, text, yes,
+                              *no ? " or " : "", no);
+    *ret = strcmp(text, yes) == 0;
+    return 0;
+}
+
+static int read_rotation(const struct kiln_node *node, struct rotation *ret, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"max_megabytes", KILN_FIELD_COUNT, offsetof(struct rotation, megabytes)},
+        {"max_days", KILN_FIELD_COUNT, offsetof(struct rotation, days)},
+        {"max_backups", KILN_FIELD_COUNT, offsetof(struct rotation, backups)},
+        {"localtime", KILN_FIELD_BOOL, offsetof(struct rotation, local_time)},
+    };
+
+    *ret = (struct rotation){.megabytes = 100, .backups = 100};
+    return kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), ret, err);
+}
+
+static int read_settings(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"path", KILN_FIELD_TEXT, offsetof(struct settings, path)},
+        {"format", KILN_FIELD_NODE, offsetof(struct settings, format)},
+        {"compression", KILN_FIELD_NODE, offsetof(struct settings, compression)},
+        {"rotation", KILN_FIELD_MAP, offsetof(struct settings, rotation_node)},
+        {"append", KILN_FIELD_BOOL, offsetof(struct settings, append)},
+        {"create_directory", KILN_FIELD_BOOL, offsetof(struct settings, create_directory)},
+        {"flush_interval", KILN_FIELD_NODE, offsetof(struct settings, unused)},
+    };
+    struct settings *s = settings;
+    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+
+    if (r == 0 && (!s->path || !*s->path))
+        r = kiln_err_set(err, KILN_E_MALFORMED, "path", "path must be non-empty");
+    if (r == 0)
+        r = read_word(s->format, "proto", "json", &s->proto, err);
+    if (r == 0)
+        r = read_word(s->compression, "zstd", "", &s->zstd, err);
+    if (r == 0)
+        r = read_rotation(s->rotation_node, &s->rotation, err);
+    if (r == 0 && s->append && s->rotation_node)
+        r = kiln_err_set(err, KILN_E_MALFORMED, "append",
+                         "append and rotation enabled at the same time is not supported");
+    return r;
+}
+
+const struct kiln_component_type kiln_file_exporter_type = {
+    .name = "file",
+    .kind = KILN_EXPORTER,
+    .signals = KILN_TAKES_PROFILES,
+    .stability = "beta",
+    .settings_size = sizeof(struct settings),
+    .read = read_settings,
+    .make = make,
+};

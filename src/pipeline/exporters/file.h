@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file - deliveries into a file, each whole before it is acknowledged.
+ *
+ *   json    a line each: OTLP JSON
+ *   proto   4 bytes of length, big-endian, and OTLP protobuf
+ *
+ * With zstd each record is compressed by itself and has its length before it in both formats, as
+ * the OpenTelemetry Collector writes and reads them.
+ *
+ * With rotation, a file that has grown too large becomes NAME-TIME.EXT, and the oldest of these go.
+ *
+ * Threads: consume() from anywhere; one write at a time.
+ */
+#ifndef KILN_PIPELINE_EXPORTERS_FILE_H
+#define KILN_PIPELINE_EXPORTERS_FILE_H
+
+#include "base/log.h"
+#include "pipeline/pipeline.h"
+
+struct kiln_file_export_opts {
+    const char *name; /* of the exporter: a label */
+    const char *path;
+    bool proto, zstd;
+    bool append;           /* goes on with the file that is there; else it begins anew */
+    bool create_directory; /* the one the file is in */
+    uint64_t rotate_bytes; /* 0: it grows */
+    uint32_t backups_max;  /* 0: all are kept */
+    uint64_t age_max_ns;   /* of those; 0: any */
+    bool local_time;       /* in their names */
+    struct kiln_metrics *metrics;
+    struct kiln_log *log;
+};
+
+/* The texts live as long as the exporter.  The file is opened by start. */
+KILN_CHECK int kiln_file_exporter_new(const struct kiln_file_export_opts *opts,
+                                      struct kiln_consumer **ret_exporter, struct kiln_err *err);
+KILN_CHECK int kiln_file_exporter_start(struct kiln_consumer *exporter, struct kiln_err *err);
+void kiln_file_exporter_free(struct kiln_consumer *exporter);
+
+#endif /* KILN_PIPELINE_EXPORTERS_FILE_H */

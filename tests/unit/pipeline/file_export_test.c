@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "codec/codec.h"
+#include "drawn.h"
+#include "folder.h"
+#include "pipeline/exporters/file.h"
+#include "test.h"
+
+static int last_code;
+
+static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    (void)delivery;
+    last_code = outcome->code;
+}
+
+static void send(struct kiln_consumer *exporter, const char *stacks)
+{
+    struct kiln_delivery delivery = {.batch = kiln_test_stacks(stacks), .done = ended};
+
+    last_code = 1;
+    exporter->consume(exporter, &delivery);
+    CHECK_EQ(last_code, 0);
+}
+
+/* How many samples a file of any of our formats has; with zstd, of its first record. */
+static uint32_t samples_in(const char *path, bool zstd)
+{
+    struct kiln_batch *batch;
+    size_t n;
+    char *bytes = kiln_test_read(path, &n);
+    struct kiln_str content = {bytes, n};
+    uint32_t samples;
+
+    if (zstd) {
+        content.len = (size_t)(unsigned char)bytes[2] << 8 | (unsigned char)bytes[3];
+        content.ptr += 4;
+    }
+    CHECK_OK(kiln_decode(content, NULL, &batch, NULL, NULL));
+    samples = batch->n_samples;
+    kiln_batch_unref(batch);
+    free(bytes);
+    return samples;
+}
+
+TEST(file_exporter, writes_what_the_collector_reads)
+{
+    char folder[FOLDER_NAME], path[128];
+
+    folder_make(folder);
+    for (int i = 0; i < 4; i++) {
+        struct kiln_file_export_opts opts = {
+            .name = "file", .path = path, .proto = i & 1, .zstd = i & 2, .create_directory = true};
+        struct kiln_consumer *exporter;
+        struct kiln_metrics *metrics;
+
+        snprintf(path, sizeof(path), "%s/new%d/profiles.out", folder, i);
+        CHECK_OK(kiln_metrics_new(&metrics));
+        opts.metrics = metrics;
+        CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+        CHECK_OK(kiln_file_exporter_start(exporter, NULL));
+        send(exporter, "main;read 1\nmain;write 2\n");
+        send(exporter, "main 3\n");
+        kiln_file_exporter_free(exporter);
+        if (i == 1)
+            CHECK_EQ(samples_in(path, false), 3);
+        if (i == 0) { /* JSON lines: one object each */
+            size_t n;
+            char *text = kiln_test_read(path, &n);
+            char *line = strchr(text, '\n');
+
+            CHECK(text[0] == '{' && line && line[1] == '{' && text[n - 1] == '\n');
+            free(text);
+        }
+        if (i > 1)
+            CHECK_EQ(samples_in(path, true), 2);
+        CHECK_EQ(kiln_metric_value(kiln_metric_get(metrics, KILN_COUNTER,
+                                                   "otelcol_exporter_sent_profile_samples", "",
+                                                   KILN_LABELS("exporter", "file"))),
+                 3);
+        kiln_metrics_free(metrics);
+    }
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(file_exporter, begins_a_new_file_before_one_grows_too_large_and_keeps_so_many)
+{
+    char folder[FOLDER_NAME], path[128], first[256];
+    struct kiln_file_export_opts opts = {
+        .name = "file", .path = path, .proto = true, .rotate_bytes = 200, .backups_max = 2};
+    struct kiln_consumer *exporter;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/p.otlp", folder);
+    CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+    CHECK_OK(kiln_file_exporter_start(exporter, NULL));
+    for (int i = 0; i < 12; i++) {
+        send(exporter, "main;a_function_with_a_long_name_that_fills_the_file 1\n");
+        usleep(2000); /* names are milliseconds apart */
+    }
+    kiln_file_exporter_free(exporter);
+    CHECK_EQ(folder_list(folder, ".otlp", first, sizeof(first)), 3); /* two, and the newest */
+    CHECK(samples_in(path, false) >= 1);
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(file_exporter, says_where_it_cannot_write)
+{
+    struct kiln_file_export_opts opts = {.name = "file", .path = "/nowhere/at/all.json"};
+    struct kiln_consumer *exporter;
+    struct kiln_err err = {0};
+
+    CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+    CHECK(kiln_file_exporter_start(exporter, &err) < 0);
+    CHECK_TEXT(err.where, "/nowhere/at/all.json");
+    kiln_file_exporter_free(exporter);
+}
