@@ -33,7 +33,7 @@ static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
 struct kiln_log {
     int fd;
-    enum kiln_log_level level;
+    _Atomic int level; /* enum kiln_log_level */
     bool json;
     pthread_mutex_t lock;
     struct kiln_buf line; /* has all its memory from the start */
@@ -57,7 +57,7 @@ int kiln_log_new(int fd, enum kiln_log_level level, bool json, struct kiln_log *
     if (!log)
         return -ENOMEM;
     log->fd = fd;
-    log->level = level;
+    atomic_init(&log->level, (int)level);
     log->json = json;
     kiln_buf_init(&log->line, LINE_MAX_BYTES);
     if (!kiln_buf_reserve(&log->line, LINE_MAX_BYTES)) {
@@ -67,6 +67,14 @@ int kiln_log_new(int fd, enum kiln_log_level level, bool json, struct kiln_log *
     pthread_mutex_init(&log->lock, NULL);
     *ret_log = log;
     return 0;
+}
+
+void kiln_log_change(struct kiln_log *log, enum kiln_log_level level, bool json)
+{
+    pthread_mutex_lock(&log->lock);
+    log->json = json;
+    pthread_mutex_unlock(&log->lock);
+    atomic_store(&log->level, (int)level);
 }
 
 void kiln_log_free(struct kiln_log *log)
@@ -264,7 +272,7 @@ void kiln_log(struct kiln_log *log, enum kiln_log_level level, const char *msg, 
     int saved = errno;
     va_list args;
 
-    if (!log || level < log->level)
+    if (!log || (int)level < atomic_load_explicit(&log->level, memory_order_relaxed))
         return;
     va_start(args, msg);
     pthread_mutex_lock(&log->lock);

@@ -32,6 +32,8 @@ struct kiln_log;
 KILN_CHECK int kiln_log_new(int fd, enum kiln_log_level level, bool json,
                             struct kiln_log **ret_log);
 void kiln_log_free(struct kiln_log *log);
+/* From the next line on. */
+void kiln_log_change(struct kiln_log *log, enum kiln_log_level level, bool json);
 
 /*
  * The fields are triples of key, printf format and ONE argument for it, ended by a NULL key.
