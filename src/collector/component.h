@@ -96,6 +96,7 @@ const struct kiln_component_type *kiln_component_find(enum kiln_component_kind k
 /* All of them, ended by NULL: registry.c. */
 extern const struct kiln_component_type *const kiln_component_types[];
 
+extern const char *const kiln_signal_names[KILN_SIGNALS]; /* "profiles" */
 /* "receiver", "receivers" */
 extern const char *const kiln_component_kind_names[KILN_COMPONENT_KINDS];
 extern const char *const kiln_component_section_names[KILN_COMPONENT_KINDS];

@@ -64,9 +64,6 @@ struct kiln_graph {
 /* Zeroed memory of the graph's; NULL and the error where there is none. */
 void *kiln_graph_alloc(struct kiln_graph *graph, size_t n, size_t size, struct kiln_err *err);
 
-/* "profiles", "traces": of pipelines and metrics. */
-extern const char *const kiln_signal_names[KILN_SIGNALS];
-
 /* ---- graph_read.c ---- */
 
 KILN_CHECK int kiln_graph_read(struct kiln_graph *graph, const struct kiln_node *root,

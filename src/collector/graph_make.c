@@ -30,6 +30,7 @@ static int make_component(struct kiln_graph *graph, const struct kiln_piece *pie
     env->id = piece->id;
     env->graph = graph;
     env->pool = graph->opts.pool;
+    env->sockets = graph->opts.sockets;
     env->metrics = graph->opts.metrics;
     env->log = graph->opts.log;
     r = piece->type->make(env, piece->settings, ret, err);

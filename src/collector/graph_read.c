@@ -8,13 +8,6 @@
 
 #include "collector/graph_int.h"
 
-const char *const kiln_signal_names[KILN_SIGNALS] = {
-    [KILN_SIGNAL_PROFILES] = "profiles",
-    [KILN_SIGNAL_TRACES] = "traces",
-    [KILN_SIGNAL_METRICS] = "metrics",
-    [KILN_SIGNAL_LOGS] = "logs",
-};
-
 /* What stands before the slash of an id. */
 static struct kiln_str type_of(const char *id)
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/registry.h"
 
+const char *const kiln_signal_names[KILN_SIGNALS] = {
+    [KILN_SIGNAL_PROFILES] = "profiles",
+    [KILN_SIGNAL_TRACES] = "traces",
+    [KILN_SIGNAL_METRICS] = "metrics",
+    [KILN_SIGNAL_LOGS] = "logs",
+};
+
 const char *const kiln_component_kind_names[KILN_COMPONENT_KINDS] = {
     [KILN_EXTENSION] = "extension", [KILN_RECEIVER] = "receiver",   [KILN_PROCESSOR] = "processor",
     [KILN_EXPORTER] = "exporter",   [KILN_CONNECTOR] = "connector",

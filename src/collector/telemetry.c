@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys that say how zap, OpenTelemetry's SDK or a reader of metrics work inside are taken and do
+ * nothing: they change no profile.  Where metrics, logs or spans of the collector's own should be
+ * sent somewhere, that is told of, once.
+ */
+#include "collector/telemetry.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#include "pipeline/gate.h"
+
+#define METRICS_ADDRESS "localhost:8888"
+
+struct logs {
+    const char *level, *encoding;
+    const struct kiln_node *processors, *other;
+};
+
+struct metrics {
+    const char *level, *address;
+    const struct kiln_node *readers, *other;
+};
+
+struct telemetry {
+    const struct kiln_node *logs, *metrics, *traces, *resource;
+};
+
+/* ---- log ---- */
+
+static int read_level(const struct kiln_node *map, const char *word, enum kiln_log_level *ret,
+                      struct kiln_err *err)
+{
+    static const struct {
+        const char *word;
+        enum kiln_log_level level;
+    } levels[] = {{"debug", KILN_LOG_DEBUG}, {"info", KILN_LOG_INFO},    {"warn", KILN_LOG_WARN},
+                  {"error", KILN_LOG_ERROR}, {"dpanic", KILN_LOG_ERROR}, {"panic", KILN_LOG_ERROR},
+                  {"fatal", KILN_LOG_ERROR}};
+
+    for (uint32_t i = 0; word && i < KILN_ARRAY_LEN(levels); i++) {
+        if (strcasecmp(word, levels[i].word) == 0) {
+            *ret = levels[i].level;
+            return 0;
+        }
+    }
+    if (!word)
+        return 0;
+    return kiln_node_fail(kiln_node_get(map, "level"), KILN_E_MALFORMED, err,
+                          "service::telemetry::logs::level: unrecognized level: \"%.40s\" (debug, "
+                          "info, warn or error)",
+                          word);
+}
+
+static int read_logs(const struct kiln_node *map, struct kiln_telemetry *ret, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"level", KILN_FIELD_TEXT, offsetof(struct logs, level)},
+        {"encoding", KILN_FIELD_TEXT, offsetof(struct logs, encoding)},
+        {"processors", KILN_FIELD_NODE, offsetof(struct logs, processors)},
+        {"development", KILN_FIELD_NODE, offsetof(struct logs, other)},
+        {"disable_caller", KILN_FIELD_NODE, offsetof(struct logs, other)},
+        {"disable_stacktrace", KILN_FIELD_NODE, offsetof(struct logs, other)},
+        {"disable_zap_resource", KILN_FIELD_NODE, offsetof(struct logs, other)},
+        {"sampling", KILN_FIELD_NODE, offsetof(struct logs, other)},
+        {"output_paths", KILN_FIELD_NODE, offsetof(struct logs, other)},
+        {"error_output_paths", KILN_FIELD_NODE, offsetof(struct logs, other)},
+        {"initial_fields", KILN_FIELD_NODE, offsetof(struct logs, other)},
+    };
+    struct logs logs = {.encoding = "console"};
+    int r = kiln_node_read(map, fields, KILN_ARRAY_LEN(fields), &logs, err);
+
+    if (r == 0)
+        r = read_level(map, logs.level, &ret->log_level, err);
+    if (r < 0)
+        return r;
+    if (strcmp(logs.encoding, "json") != 0 && strcmp(logs.encoding, "console") != 0)
+        return kiln_node_fail(kiln_node_get(map, "encoding"), KILN_E_MALFORMED, err,
+                              "service::telemetry::logs::encoding: \"%.40s\" is neither console "
+                              "nor json",
+                              logs.encoding);
+    ret->log_json = strcmp(logs.encoding, "json") == 0;
+    if (logs.processors)
+        ret->left_out = logs.processors;
+    return 0;
+}
+
+/* ---- metrics ---- */
+
+static int read_prometheus(const struct kiln_node *map, struct kiln_telemetry *ret,
+                           struct kiln_err *err)
+{
+    const struct kiln_node *host = kiln_node_get(map, "host"), *port = kiln_node_get(map, "port");
+    const char *name = "localhost";
+    uint64_t number = 8888;
+    int r = 0;
+
+    if (host)
+        r = kiln_node_text(host, &name, err);
+    if (r == 0 && port)
+        r = kiln_node_u64(port, &number, err);
+    if (r < 0)
+        return r;
+    ret->metrics_said = true;
+    snprintf(ret->metrics_address, sizeof(ret->metrics_address),
+             strchr(name, ':') && name[0] != '[' ? "[%.255s]:%llu" : "%.255s:%llu", name,
+             (unsigned long long)number);
+    return 0;
+}
+
+/* Of several that can be asked, the last one; those that send are left out. */
+static int read_readers(const struct kiln_node *list, struct kiln_telemetry *ret,
+                        struct kiln_err *err)
+{
+    int r = 0;
+
+    ret->metrics_address[0] = '\0';
+    for (const struct kiln_node *reader = list->first; r == 0 && reader; reader = reader->next) {
+        const struct kiln_node *pull = kiln_node_get(reader, "pull");
+        const struct kiln_node *exporter = kiln_node_get(pull, "exporter");
+        const struct kiln_node *prometheus = kiln_node_get(exporter, "prometheus");
+
+        if (!prometheus)
+            ret->left_out = reader;
+        else
+            r = read_prometheus(prometheus, ret, err);
+    }
+    return r;
+}
+
+static bool is_level(const char *word)
+{
+    static const char *const levels[] = {"none", "basic", "normal", "detailed"};
+
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(levels); i++)
+        if (strcasecmp(word, levels[i]) == 0)
+            return true;
+    return false;
+}
+
+static int read_metrics(const struct kiln_node *map, struct kiln_telemetry *ret,
+                        struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"level", KILN_FIELD_TEXT, offsetof(struct metrics, level)},
+        {"address", KILN_FIELD_TEXT, offsetof(struct metrics, address)},
+        {"readers", KILN_FIELD_LIST, offsetof(struct metrics, readers)},
+        {"views", KILN_FIELD_NODE, offsetof(struct metrics, other)},
+    };
+    struct metrics metrics = {.level = "normal"};
+    int r = kiln_node_read(map, fields, KILN_ARRAY_LEN(fields), &metrics, err);
+
+    if (r < 0)
+        return r;
+    if (!is_level(metrics.level))
+        return kiln_node_fail(kiln_node_get(map, "level"), KILN_E_MALFORMED, err,
+                              "service::telemetry::metrics::level: unknown metrics level "
+                              "\"%.40s\" (none, basic, normal or detailed)",
+                              metrics.level);
+    if (metrics.address) {
+        ret->metrics_said = true;
+        snprintf(ret->metrics_address, sizeof(ret->metrics_address), "%s", metrics.address);
+    }
+    if (metrics.readers)
+        r = read_readers(metrics.readers, ret, err);
+    if (strcasecmp(metrics.level, "none") == 0)
+        ret->metrics_address[0] = '\0';
+    return r;
+}
+
+/* ---- all ---- */
+
+int kiln_telemetry_read(const struct kiln_node *root, struct kiln_telemetry *ret,
+                        struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"logs", KILN_FIELD_MAP, offsetof(struct telemetry, logs)},
+        {"metrics", KILN_FIELD_MAP, offsetof(struct telemetry, metrics)},
+        {"traces", KILN_FIELD_MAP, offsetof(struct telemetry, traces)},
+        {"resource", KILN_FIELD_MAP, offsetof(struct telemetry, resource)},
+    };
+    struct telemetry telemetry = {0};
+    int r = kiln_node_read(kiln_node_get(kiln_node_get(root, "service"), "telemetry"), fields,
+                           KILN_ARRAY_LEN(fields), &telemetry, err);
+
+    *ret = (struct kiln_telemetry){.log_level = KILN_LOG_INFO, .metrics_address = METRICS_ADDRESS};
+    if (r == 0)
+        r = read_logs(telemetry.logs, ret, err);
+    if (r == 0)
+        r = read_metrics(telemetry.metrics, ret, err);
+    if (r == 0 && kiln_node_get(telemetry.traces, "processors"))
+        ret->left_out = kiln_node_get(telemetry.traces, "processors");
+    return r;
+}
+
+/* ---- doors ---- */
+
+static bool is_open(const struct kiln_node *map, const struct kiln_node *endpoint)
+{
+    return endpoint && endpoint->kind == KILN_NODE_TEXT && !kiln_node_get(map, "auth") &&
+           !kiln_node_get(kiln_node_get(map, "tls"), "client_ca_file") &&
+           kiln_gate_check_listen(endpoint->text, false, false, NULL) < 0;
+}
+
+struct visit {
+    void (*each)(void *context, const char *id, const struct kiln_node *endpoint);
+    void *context;
+    const char *id;
+};
+
+static void visit(const struct visit *v, const struct kiln_node *map)
+{
+    const struct kiln_node *endpoint = kiln_node_get(map, "endpoint");
+
+    if (map->kind != KILN_NODE_MAP)
+        return;
+    if (is_open(map, endpoint))
+        v->each(v->context, v->id, endpoint);
+    for (const struct kiln_node *m = map->first; m; m = m->next)
+        visit(v, m);
+}
+
+/* Only of those that a pipeline names. */
+static bool is_used(const struct kiln_node *root, const char *id)
+{
+    const struct kiln_node *service = kiln_node_get(root, "service");
+    const struct kiln_node *pipelines = kiln_node_get(service, "pipelines");
+
+    for (const struct kiln_node *p = pipelines ? pipelines->first : NULL; p; p = p->next) {
+        const struct kiln_node *receivers = kiln_node_get(p, "receivers");
+
+        for (const struct kiln_node *m = receivers ? receivers->first : NULL; m; m = m->next)
+            if (m->text && strcmp(m->text, id) == 0)
+                return true;
+    }
+    return false;
+}
+
+void kiln_telemetry_open_doors(const struct kiln_node *root,
+                               void (*each)(void *context, const char *id,
+                                            const struct kiln_node *endpoint),
+                               void *context)
+{
+    const struct kiln_node *receivers = kiln_node_get(root, "receivers");
+
+    for (const struct kiln_node *m = receivers ? receivers->first : NULL; m; m = m->next)
+        if (is_used(root, m->key))
+            visit(&(struct visit){each, context, m->key}, m);
+}

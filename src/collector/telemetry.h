@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * telemetry - what `service::telemetry` of a configuration says about the collector's own log and
+ * metrics.
+ *
+ * Threads: constant once read; texts live as long as the configuration.
+ */
+#ifndef KILN_COLLECTOR_TELEMETRY_H
+#define KILN_COLLECTOR_TELEMETRY_H
+
+#include "base/config.h"
+#include "base/log.h"
+
+enum { KILN_TELEMETRY_ADDRESS_BYTES = 280 };
+
+struct kiln_telemetry {
+    enum kiln_log_level log_level;
+    bool log_json;
+    bool metrics_said; /* the address was said, so that it has to be free */
+    char metrics_address[KILN_TELEMETRY_ADDRESS_BYTES]; /* empty: no metrics */
+    /* The first thing that was said and is not done; NULL: none. */
+    const struct kiln_node *left_out;
+};
+
+/* `root` is the whole configuration. */
+KILN_CHECK int kiln_telemetry_read(const struct kiln_node *root, struct kiln_telemetry *ret,
+                                   struct kiln_err *err);
+
+/*
+ * Calls `each` for every `endpoint` of a receiver that strangers can reach and that asks nobody who
+ * he is: it is not on loopback, and neither `auth` nor a certificate of the client is asked for.
+ */
+void kiln_telemetry_open_doors(const struct kiln_node *root,
+                               void (*each)(void *context, const char *id,
+                                            const struct kiln_node *endpoint),
+                               void *context);
+
+#endif /* KILN_COLLECTOR_TELEMETRY_H */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/telemetry.h"
+
+#include "collector/config.h"
+#include "test.h"
+
+struct bench {
+    struct kiln_collector_config *config;
+    struct kiln_telemetry telemetry;
+    struct kiln_err err;
+};
+
+static int read_of(struct bench *b, const char *uri)
+{
+    const struct kiln_collector_sources sources = {.uris = &uri, .n_uris = 1};
+
+    *b = (struct bench){0};
+    CHECK_OK(kiln_collector_config_load(&sources, &b->config, &b->err));
+    return kiln_telemetry_read(b->config->root, &b->telemetry, &b->err);
+}
+
+static void done(struct bench *b)
+{
+    kiln_collector_config_free(b->config);
+}
+
+TEST(telemetry, without_a_word_metrics_are_at_port_8888_and_the_log_is_for_people)
+{
+    struct bench b;
+
+    CHECK_OK(read_of(&b, "yaml:{}"));
+    CHECK_EQ(b.telemetry.log_level, KILN_LOG_INFO);
+    CHECK(!b.telemetry.log_json);
+    CHECK(!b.telemetry.metrics_said);
+    CHECK_TEXT(b.telemetry.metrics_address, "localhost:8888");
+    CHECK(b.telemetry.left_out == NULL);
+    done(&b);
+}
+
+TEST(telemetry, log_and_metrics_are_as_they_are_said)
+{
+    static const struct {
+        const char *uri, *address;
+        enum kiln_log_level level;
+        bool json;
+    } cases[] = {
+        {"yaml:service::telemetry: {logs: {level: DEBUG, encoding: json, sampling: {initial: 1}}}",
+         "localhost:8888", KILN_LOG_DEBUG, true},
+        {"yaml:service::telemetry::metrics: {level: none}", "", KILN_LOG_INFO, false},
+        {"yaml:service::telemetry::metrics: {level: detailed, address: ':9999'}", ":9999",
+         KILN_LOG_INFO, false},
+        {"yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometheus: {host: "
+         "0.0.0.0, port: 1234, without_units: true}}}}]",
+         "0.0.0.0:1234", KILN_LOG_INFO, false},
+        {"yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometheus: {host: "
+         "'::1'}}}}]",
+         "[::1]:8888", KILN_LOG_INFO, false},
+        {"yaml:service::telemetry::metrics::readers: []", "", KILN_LOG_INFO, false},
+    };
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        struct bench b;
+
+        CHECK_OK(read_of(&b, cases[i].uri));
+        CHECK_TEXT(b.telemetry.metrics_address, cases[i].address);
+        CHECK_EQ(b.telemetry.log_level, cases[i].level);
+        CHECK_EQ(b.telemetry.log_json, cases[i].json);
+        CHECK(b.telemetry.left_out == NULL);
+        done(&b);
+    }
+}
+
+TEST(telemetry, what_would_be_sent_is_left_out_and_told_of)
+{
+    struct bench b;
+
+    CHECK_OK(read_of(&b, "yaml:service::telemetry::metrics::readers:\n"
+                         "  - periodic: {exporter: {otlp: {endpoint: x}}}\n"));
+    CHECK_EQ(b.telemetry.left_out->line, 2);
+    CHECK_TEXT(b.telemetry.metrics_address, "");
+    done(&b);
+}
+
+TEST(telemetry, faults_are_said_with_their_place)
+{
+    static const struct {
+        const char *uri, *said;
+    } cases[] = {
+        {"yaml:service::telemetry::logs: {level: loud}",
+         "service::telemetry::logs::level: unrecognized level: \"loud\" (debug, info, warn or "
+         "error)"},
+        {"yaml:service::telemetry::logs: {encoding: xml}",
+         "service::telemetry::logs::encoding: \"xml\" is neither console nor json"},
+        {"yaml:service::telemetry::metrics: {level: all}",
+         "service::telemetry::metrics::level: unknown metrics level \"all\" (none, basic, normal "
+         "or detailed)"},
+        {"yaml:service::telemetry: {metric: {}}", "unknown key metric (did you mean metrics?)"},
+    };
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        struct bench b;
+
+        CHECK_EQ(read_of(&b, cases[i].uri), KILN_E_MALFORMED);
+        CHECK_TEXT(b.err.text, cases[i].said);
+        CHECK(kiln_str_contains(kiln_str_of(b.err.where), KILN_STR("line 1, column")));
+        done(&b);
+    }
+}
+
+static void tell(void *context, const char *id, const struct kiln_node *endpoint)
+{
+    char *out = context;
+
+    snprintf(out + strlen(out), 200 - strlen(out), "%s %s:%u ", id, endpoint->text, endpoint->line);
+}
+
+TEST(telemetry, doors_that_everybody_can_open_are_found)
+{
+    char told[200] = "";
+    struct bench b;
+
+    CHECK_OK(read_of(&b,
+                     "yaml:receivers:\n"
+                     "  otlp:\n"
+                     "    protocols:\n"
+                     "      grpc: {endpoint: '0.0.0.0:4317'}\n"
+                     "      http: {endpoint: 'localhost:4318'}\n"
+                     "  otlp/auth: {protocols: {grpc: {endpoint: ':1', auth: {authenticator: "
+                     "x}}}}\n"
+                     "  otlp/mtls: {protocols: {grpc: {endpoint: ':2', tls: {client_ca_file: "
+                     "x}}}}\n"
+                     "  otlp/unused: {protocols: {grpc: {endpoint: ':3'}}}\n"
+                     "service::pipelines::profiles::receivers: [otlp, otlp/auth, otlp/mtls]\n"));
+    kiln_telemetry_open_doors(b.config->root, tell, told);
+    CHECK_TEXT(told, "otlp 0.0.0.0:4317:4 ");
+    done(&b);
+}
