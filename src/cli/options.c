@@ -350,6 +350,9 @@ void kiln_args_done(struct kiln_args *args)
         &args->resolve.debug_dirs,
         &args->preload.headers,
         &args->preload.attributes,
+        &args->collector.config,
+        &args->collector.sets,
+        &args->collector.gates,
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(lists); i++)

@@ -113,6 +113,13 @@ struct kiln_args {
     } load;
     /* config */
     bool example;
+    /* collector */
+    struct {
+        struct kiln_list config, sets, gates;
+        const char *ready_file;
+        uint64_t memory_limit; /* 0: the default */
+        uint32_t mode, format; /* enums of cli/collector.h */
+    } collector;
     /* query */
     struct {
         const char *from, *until, *step, *values, *with, *without, *format;

@@ -20,6 +20,7 @@ while read -r line; do
     case $line in
     "kiln server"*) line=${line/server/config} ;;        # it would not end
     "kiln agent" | "kiln agent "*) line=${line/agent/config} ;;          # nor would it
+    "kiln collector --config"*) line="${line% validate} validate" ;;     # nor this
     "kiln record"*) line=${line/record/record --help} ;; # not everybody may; tests/host does it
     "kiln live"* | "kiln doctor"*) line="kiln help $(cut -d" " -f2 <<<"$line")" ;; # the same, and these are about this host
     esac

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SIGHUP: the new stage is made while the old one works, so that whatever is wrong with the new
+ * configuration changes nothing.  Then the old one stops, which empties it, and the new one starts
+ * on the same sockets.  Where it cannot start, the old one is made again of its configuration.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/collector.h"
+#include "cli/daemon.h"
+
+#define DRAIN_NS (10 * KILN_NS_PER_S)
+
+struct collector {
+    struct kiln_stage_opts opts;
+    struct kiln_stage *stage;
+    struct kiln_stage_pages pages;
+    bool broken; /* neither configuration could be started */
+};
+
+static void log_error(const struct collector *c, const char *msg, const struct kiln_err *err)
+{
+    kiln_log(c->opts.log, KILN_LOG_ERROR, msg, "where", "%s", err->where, "reason", "%s", err->text,
+             NULL);
+}
+
+int kiln_collector_blame(const struct kiln_err *err)
+{
+    struct kiln_err said = *err;
+
+    if (said.code == KILN_E_LIMIT || said.code == KILN_E_UNKNOWN)
+        said.code = KILN_E_MALFORMED; /* what helps with profile files does not help here */
+    (void)kiln_cli_fail(NULL, &said);
+    return KILN_EXIT_FAILED;
+}
+
+/* ---- the ready file ---- */
+
+static void put_port(void *context, const char *name, const char *address, uint16_t port)
+{
+    (void)address;
+    kiln_json_put_name(context, name);
+    kiln_json_put_u64(context, port);
+}
+
+static int write_ready_file(const struct collector *c, struct kiln_err *err)
+{
+    const char *path = c->opts.args->collector.ready_file;
+    struct kiln_json_out w;
+    struct kiln_buf text;
+    int r;
+
+    if (!path)
+        return 0;
+    kiln_buf_init(&text, 1 << 16);
+    kiln_json_out_init(&w, &text, 0);
+    kiln_json_put_object(&w);
+    kiln_json_put_name(&w, "pid");
+    kiln_json_put_u64(&w, (uint64_t)getpid());
+    kiln_json_put_name(&w, "ports");
+    kiln_json_put_object(&w);
+    kiln_sockets_each(c->opts.sockets, put_port, &w);
+    kiln_json_end_object(&w);
+    kiln_json_end_object(&w);
+    kiln_buf_putc(&text, '\n');
+    r = text.error ? text.error : kiln_file_write(path, kiln_buf_str(&text), err);
+    kiln_buf_done(&text);
+    return r;
+}
+
+static void say_address(void *context, const char *name, const char *address, uint16_t port)
+{
+    kiln_log(context, KILN_LOG_INFO, "listening", "for", "%s", name, "address", "%s", address,
+             "port", "%u", port, NULL);
+}
+
+static void say_ready(struct collector *c, const char *msg)
+{
+    struct kiln_err err = {0};
+
+    kiln_sockets_each(c->opts.sockets, say_address, c->opts.log);
+    if (write_ready_file(c, &err) < 0)
+        log_error(c, "the ready file cannot be written", &err);
+    kiln_log(c->opts.log, KILN_LOG_INFO, msg, NULL);
+}
+
+/* ---- one stage after another ---- */
+
+/* All sockets that are taken from here on are those of this stage. */
+static int start_stage(struct collector *c, struct kiln_stage *stage, struct kiln_err *err)
+{
+    int r;
+
+    kiln_sockets_turn(c->opts.sockets);
+    r = kiln_graph_start(stage->graph, err);
+    if (r < 0)
+        return r;
+    r = kiln_stage_pages_listen(&c->pages, &stage->telemetry, c->opts.sockets, c->opts.log, err);
+    if (r < 0) {
+        kiln_graph_stop(stage->graph, 0);
+        return r;
+    }
+    kiln_sockets_trim(c->opts.sockets);
+    kiln_stage_pages_show(&c->pages, stage);
+    kiln_log_change(c->opts.log, stage->telemetry.log_level, stage->telemetry.log_json);
+    return 0;
+}
+
+static void stop_stage(struct collector *c)
+{
+    kiln_graph_stop(c->stage->graph, kiln_clock_mono_ns() + DRAIN_NS);
+    kiln_stage_pages_show(&c->pages, NULL);
+    kiln_graph_free(c->stage->graph);
+    c->stage->graph = NULL;
+}
+
+static void go_back(struct collector *c)
+{
+    struct kiln_err err = {0};
+    int r = kiln_stage_graph(c->stage, &c->opts, &err);
+
+    if (r == 0)
+        r = start_stage(c, c->stage, &err);
+    c->broken = r < 0;
+    if (r < 0)
+        log_error(c, "the configuration before cannot be started again either", &err);
+    else
+        kiln_log(c->opts.log, KILN_LOG_INFO, "the configuration before is at work again", NULL);
+}
+
+static void reload(void *context)
+{
+    struct collector *c = context;
+    struct kiln_stage *next = NULL;
+    struct kiln_err err = {0};
+
+    if (kiln_stage_new(&c->opts, &next, &err) < 0) {
+        log_error(c, "the configuration stays as it was", &err);
+        return;
+    }
+    stop_stage(c);
+    if (start_stage(c, next, &err) < 0) {
+        log_error(c, "the new configuration cannot be started", &err);
+        kiln_stage_free(next);
+        go_back(c);
+        if (c->broken)
+            kill(getpid(), SIGTERM);
+        return;
+    }
+    kiln_stage_free(c->stage);
+    c->stage = next;
+    kiln_stage_remark(next, &c->opts);
+    say_ready(c, "configuration read again");
+}
+
+/* ---- running ---- */
+
+static int begin(struct collector *c, struct kiln_err *err)
+{
+    int r = kiln_sockets_new(&c->opts.sockets);
+
+    if (r == 0)
+        r = kiln_log_new(STDERR_FILENO, KILN_LOG_INFO, false, &c->opts.log);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    c->opts.started_unix_ns = kiln_clock_unix_ns();
+    kiln_daemon_raise_open_files();
+    r = kiln_stage_new(&c->opts, &c->stage, err);
+    if (r < 0)
+        return r;
+    kiln_log_change(c->opts.log, c->stage->telemetry.log_level, c->stage->telemetry.log_json);
+    kiln_log(c->opts.log, KILN_LOG_INFO, "starting", "version", "%s", KILN_VERSION, "pid", "%ld",
+             (long)getpid(), NULL);
+    kiln_stage_remark(c->stage, &c->opts);
+    return start_stage(c, c->stage, err);
+}
+
+static void finish(struct collector *c)
+{
+    if (c->stage && c->stage->graph)
+        kiln_graph_stop(c->stage->graph, kiln_clock_mono_ns() + DRAIN_NS);
+    kiln_stage_pages_done(&c->pages);
+    if (c->stage)
+        kiln_log(c->opts.log, KILN_LOG_INFO, "stopped", NULL);
+    kiln_stage_free(c->stage);
+    kiln_sockets_free(c->opts.sockets);
+    kiln_log_free(c->opts.log);
+}
+
+int kiln_collector_run(struct kiln_cli *cli)
+{
+    struct collector c = {.opts = {.args = &cli->args}};
+    struct kiln_err err = {0};
+    int code = KILN_EXIT_WELL;
+    sigset_t set;
+
+    kiln_daemon_block_signals(&set);
+    kiln_stage_pages_init(&c.pages);
+    if (begin(&c, &err) < 0) {
+        code = kiln_collector_blame(&err);
+    } else {
+        say_ready(&c, "Everything is ready. Begin running and processing data.");
+        kiln_notify("READY=1");
+        kiln_daemon_wait(&set, c.opts.log, reload, &c);
+    }
+    finish(&c);
+    return c.broken ? KILN_EXIT_FAILED : code;
+}

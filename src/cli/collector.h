@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collector - `kiln collector`: a configuration at work, and what else can be done with one.
+ *
+ *   configuration ──▶ stage: metrics, pool, graph           SIGHUP: another stage takes its place
+ *                         │
+ *   sockets (stay) ───────┘          pages: /metrics of the stage at work
+ *
+ * A configuration that cannot be read or cannot run is exit code 1, as of an OpenTelemetry
+ * Collector.
+ *
+ * Threads: the main thread; pages are served by workers.
+ */
+#ifndef KILN_CLI_COLLECTOR_H
+#define KILN_CLI_COLLECTOR_H
+
+#include <pthread.h>
+
+#include "cli/cli.h"
+#include "collector/config.h"
+#include "collector/graph.h"
+#include "collector/telemetry.h"
+
+/* Of print-config. */
+enum { KILN_COLLECTOR_REDACTED, KILN_COLLECTOR_UNREDACTED };
+enum { KILN_COLLECTOR_YAML, KILN_COLLECTOR_JSON };
+
+/* ---- collector_stage.c: one configuration ---- */
+
+struct kiln_stage {
+    struct kiln_collector_config *config;
+    struct kiln_telemetry telemetry;
+    struct kiln_metrics *metrics;
+    struct kiln_pool pool;
+    struct kiln_graph *graph; /* NULL: between two */
+    uint64_t started_unix_ns; /* the process */
+};
+
+struct kiln_stage_opts {
+    const struct kiln_args *args;
+    struct kiln_sockets *sockets; /* NULL, and no log: nothing will be started */
+    struct kiln_log *log;
+    uint64_t started_unix_ns;
+};
+
+/* Reads the configuration that the command line names and makes its parts; starts nothing. */
+KILN_CHECK int kiln_stage_new(const struct kiln_stage_opts *opts, struct kiln_stage **ret_stage,
+                              struct kiln_err *err);
+/* Makes its graph anew, after it was stopped and freed. */
+KILN_CHECK int kiln_stage_graph(struct kiln_stage *stage, const struct kiln_stage_opts *opts,
+                                struct kiln_err *err);
+void kiln_stage_free(struct kiln_stage *stage);
+/* Says what a person should know about this configuration, which is no error. */
+void kiln_stage_remark(const struct kiln_stage *stage, const struct kiln_stage_opts *opts);
+
+/* ---- collector_pages.c: /metrics ---- */
+
+struct kiln_stage_pages {
+    pthread_mutex_t lock;
+    struct kiln_stage *stage; /* at work; NULL: between two */
+    struct kiln_router *router;
+    struct kiln_server *server; /* NULL: off */
+};
+
+void kiln_stage_pages_init(struct kiln_stage_pages *pages);
+void kiln_stage_pages_done(struct kiln_stage_pages *pages);
+/* What they show from now on; NULL: nothing for the moment. */
+void kiln_stage_pages_show(struct kiln_stage_pages *pages, struct kiln_stage *stage);
+/* Listens where the stage wants it, and nowhere else. */
+KILN_CHECK int kiln_stage_pages_listen(struct kiln_stage_pages *pages,
+                                       const struct kiln_telemetry *telemetry,
+                                       struct kiln_sockets *sockets, struct kiln_log *log,
+                                       struct kiln_err *err);
+
+/* ---- collector.c: running ---- */
+
+/* Runs until a signal says stop.  Returns an exit code. */
+int kiln_collector_run(struct kiln_cli *cli);
+/* Says why a configuration cannot run.  Returns an exit code. */
+int kiln_collector_blame(const struct kiln_err *err);
+
+/* ---- collector_show.c: verbs ---- */
+
+int kiln_collector_validate(struct kiln_cli *cli);
+int kiln_collector_components(struct kiln_cli *cli);
+int kiln_collector_print_config(struct kiln_cli *cli);
+
+/* ---- collector_gates.c ---- */
+
+int kiln_collector_featuregate(struct kiln_cli *cli);
+/* Says in the log what --feature-gates came to. */
+void kiln_collector_remark_gates(const struct kiln_args *args, struct kiln_log *log);
+
+#endif /* KILN_CLI_COLLECTOR_H */

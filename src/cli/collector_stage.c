@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/collector.h"
+#include "cli/daemon.h"
+
+#define MEMORY_DEFAULT ((uint64_t)256 << 20)
+
+/* ---- the process, in the Collector's names ---- */
+
+static void set(struct kiln_metrics *metrics, enum kiln_metric_kind kind, const char *name,
+                const char *help, double value)
+{
+    kiln_metric_set(kiln_metric_get(metrics, kind, name, help, NULL), value);
+}
+
+static void collect(void *context)
+{
+    const struct kiln_stage *stage = context;
+    struct kiln_metrics *m = stage->metrics;
+    struct mallinfo2 heap = mallinfo2();
+
+    set(m, KILN_COUNTER, "otelcol_process_uptime", "Uptime of the process, in seconds.",
+        (double)(kiln_clock_unix_ns() - stage->started_unix_ns) / 1e9);
+    set(m, KILN_COUNTER, "otelcol_process_cpu_seconds",
+        "Total CPU user and system time in seconds.", kiln_process_cpu_seconds());
+    set(m, KILN_GAUGE, "otelcol_process_memory_rss", "Total physical memory (resident set size).",
+        (double)kiln_process_rss());
+    set(m, KILN_GAUGE, "otelcol_process_runtime_heap_alloc_bytes", "Bytes that are allocated.",
+        (double)(heap.uordblks + heap.hblkhd));
+    set(m, KILN_GAUGE, "otelcol_process_runtime_total_sys_memory_bytes",
+        "Bytes that the allocator has from the system.", (double)(heap.arena + heap.hblkhd));
+}
+
+/* ---- making ---- */
+
+static void note_unset(void *context, const struct kiln_node *place, const char *text)
+{
+    (void)context;
+    if (place && place->file)
+        kiln_cli_note(place->file, "line %u, column %u: %s", place->line, place->column, text);
+    else
+        kiln_cli_note(NULL, "%s", text);
+}
+
+static int load(const struct kiln_args *args, struct kiln_stage *stage, struct kiln_err *err)
+{
+    const struct kiln_collector_sources sources = {
+        .uris = args->collector.config.items,
+        .n_uris = args->collector.config.n,
+        .sets = args->collector.sets.items,
+        .n_sets = args->collector.sets.n,
+        .warn = note_unset,
+    };
+    int r = kiln_collector_config_load(&sources, &stage->config, err);
+
+    return r < 0 ? r : kiln_telemetry_read(stage->config->root, &stage->telemetry, err);
+}
+
+int kiln_stage_graph(struct kiln_stage *stage, const struct kiln_stage_opts *opts,
+                     struct kiln_err *err)
+{
+    const struct kiln_graph_opts graph = {.pool = &stage->pool,
+                                          .sockets = opts->sockets,
+                                          .metrics = stage->metrics,
+                                          .log = opts->log};
+
+    return kiln_graph_new(stage->config->root, &graph, &stage->graph, err);
+}
+
+static int make(const struct kiln_stage_opts *opts, struct kiln_stage *stage, struct kiln_err *err)
+{
+    uint64_t limit = opts->args->collector.memory_limit;
+    int r = load(opts->args, stage, err);
+
+    if (r < 0)
+        return r;
+    kiln_pool_init(&stage->pool, "collector", (size_t)(limit ? limit : MEMORY_DEFAULT), NULL);
+    stage->started_unix_ns = opts->started_unix_ns;
+    r = kiln_metrics_new(&stage->metrics);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    kiln_daemon_measure(stage->metrics, opts->started_unix_ns);
+    kiln_metrics_on_collect(stage->metrics, collect, stage);
+    return kiln_stage_graph(stage, opts, err);
+}
+
+int kiln_stage_new(const struct kiln_stage_opts *opts, struct kiln_stage **ret_stage,
+                   struct kiln_err *err)
+{
+    struct kiln_stage *stage = kiln_calloc(1, sizeof(*stage));
+    int r = stage ? make(opts, stage, err)
+                  : kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+
+    if (r < 0)
+        kiln_stage_free(stage);
+    else
+        *ret_stage = stage;
+    return r;
+}
+
+void kiln_stage_free(struct kiln_stage *stage)
+{
+    if (!stage)
+        return;
+    kiln_graph_free(stage->graph);
+    kiln_metrics_free(stage->metrics);
+    kiln_collector_config_free(stage->config);
+    kiln_free(stage);
+}
+
+/* ---- remarks ---- */
+
+static void warn_open(void *context, const char *id, const struct kiln_node *endpoint)
+{
+    kiln_log(context, KILN_LOG_WARN,
+             "everybody who can reach this address can send profiles: nobody is asked who he is",
+             "receiver", "%s", id, "endpoint", "%s", endpoint->text, "file", "%s",
+             endpoint->file ? endpoint->file : "", "line", "%u", endpoint->line, NULL);
+}
+
+void kiln_stage_remark(const struct kiln_stage *stage, const struct kiln_stage_opts *opts)
+{
+    const struct kiln_node *left_out = stage->telemetry.left_out;
+
+    kiln_collector_remark_gates(opts->args, opts->log);
+    kiln_telemetry_open_doors(stage->config->root, warn_open, opts->log);
+    if (left_out)
+        kiln_log(opts->log, KILN_LOG_WARN,
+                 "Kiln sends no telemetry of its own: this does nothing (/metrics can be scraped)",
+                 "file", "%s", left_out->file ? left_out->file : "", "line", "%u", left_out->line,
+                 NULL);
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kiln collector`: what it reads, how it refuses, how it runs, reloads and ends."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.request
+
+KILN = os.environ.get("KILN", "build/kiln")
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+NOP = """
+receivers: {nop: }
+exporters: {nop: }
+service:
+  telemetry: {metrics: {address: "127.0.0.1:0"}}
+  pipelines:
+    profiles: {receivers: [nop], exporters: [nop]}
+"""
+
+
+def kiln(*words, env=None):
+    return subprocess.run([KILN, "collector", *words], capture_output=True, text=True, timeout=60, check=False,
+                          env=os.environ | (env or {}))
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kiln-collector-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def file(self, text, name="c.yaml"):
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+
+class Reading(Folder):
+    def refused(self, text, said, *words):
+        path = self.file(text)
+        for verb in ("validate",), ():
+            ran = kiln("--config", path, *words, *verb)
+            self.assertEqual((ran.returncode, ran.stderr.strip()), (1, f"kiln: {said.replace('FILE', path)}"))
+
+    def test_a_sound_file_is_no_news(self):
+        ran = kiln("--config", self.file(NOP), "validate")
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+
+    def test_faults_are_named_with_file_and_line_and_leave_with_1(self):
+        self.refused(NOP.replace("exporters: [nop]", "exporters: [nop/x]"),
+                     'FILE: line 7, column 46: service::pipelines::profiles: references exporter "nop/x" which is '
+                     'not configured')
+        self.refused(NOP.replace("receivers: {nop: }", "receivers: {nop: {speed: 1}}"),
+                     'FILE: line 2, column 19: \'receivers\' error reading configuration for "nop": unknown key speed')
+        self.refused(NOP + "recievers: {}\n",
+                     "FILE: line 8, column 1: unknown key recievers (did you mean receivers?)")
+        self.refused("receivers: [\n", "FILE: line 2, column 1: did not find expected node content")
+        self.refused(NOP.replace("nop: }\nexp", "nop: '${x:y}'}\nexp"),
+                     'FILE: line 2, column 18: invalid uri: "x:y"')
+
+    def test_a_file_that_is_not_there_leaves_with_1(self):
+        ran = kiln("--config", "/nonexistent/c.yaml", "validate")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("unable to read the file /nonexistent/c.yaml", ran.stderr)
+
+    def test_a_wrong_command_line_leaves_with_2(self):
+        for words in (), ("validate",), ("--config", self.file(NOP), "vaildate"):
+            self.assertEqual(kiln(*words).returncode, 2)
+
+    def test_null_wipes_what_another_source_said(self):
+        ran = kiln("--config", self.file(NOP), "--config", "yaml:exporters:", "validate")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn('references exporter "nop" which is not configured', ran.stderr)
+        self.assertEqual(kiln("--config", self.file(NOP), "--config", "yaml:exporters: {}", "validate").returncode, 0)
+
+    def test_sources_are_merged_and_printed(self):
+        ran = kiln("--config", self.file(NOP), "--config", "env:MORE", "--set",
+                   "service.pipelines.profiles/two={receivers: [nop], exporters: [\"nop/${NAME}\"]}", "print-config",
+                   "--format", "json", env={"MORE": "exporters: {nop/b: }", "NAME": "b"})
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        printed = json.loads(ran.stdout)
+        self.assertEqual(printed["exporters"], {"nop": None, "nop/b": None})
+        self.assertEqual(printed["service"]["pipelines"]["profiles/two"]["exporters"], ["nop/b"])
+
+    def test_what_is_printed_can_be_run(self):
+        printed = kiln("--config", self.file(NOP), "print-config").stdout
+        self.assertEqual(kiln("--config", f"yaml:{printed}", "print-config").stdout, printed)
+
+    def test_components_and_gates_are_listed(self):
+        self.assertIn("  - name: nop\n    stability:\n      profiles: stable\n", kiln("components").stdout)
+        self.assertIn("service.profilesSupport", kiln("featuregate").stdout)
+        self.assertEqual(len(kiln("featuregate", "service.profilesSupport").stdout.splitlines()), 2)
+        self.assertEqual(kiln("featuregate", "service.unheard").returncode, 2)
+
+    def test_a_variable_that_is_not_set_is_told_of(self):
+        ran = kiln("--config", self.file(NOP + "extensions: ${env:KILN_TEST_ABSENT}\n"), "validate")
+        self.assertEqual(ran.returncode, 0)
+        self.assertIn('c.yaml: line 8, column 13: Configuration references unset environment variable '
+                      '"KILN_TEST_ABSENT"', ran.stderr)
+
+
+class Collector:
+    """One that runs; gone afterwards."""
+
+    def __init__(self, folder, *words):
+        self.folder, self.ready, self.log = folder, folder / "ready.json", folder / "log"
+        self.ready.unlink(missing_ok=True)
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([KILN, "collector", "--ready-file", str(self.ready), *words],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def __enter__(self):
+        try:
+            self.ports = self.wait_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def said(self):
+        return self.log.read_text()
+
+    def wait_ready(self):
+        self.wait_for(self.ready.exists)
+        return json.loads(self.ready.read_text())["ports"]
+
+    def wait_for(self, condition):
+        until = time.monotonic() + 60
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"kiln collector: {self.process.poll()}: {self.said()}")
+            time.sleep(0.005)
+
+    def reload(self, said):
+        before = self.said().count(said)
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for(lambda: self.said().count(said) > before)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def metrics(self):
+        port = self.ports["service::telemetry::metrics"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            return answer.read().decode()
+
+
+class Running(Folder):
+    def test_it_runs_until_it_is_told_to_stop(self):
+        for number in signal.SIGTERM, signal.SIGINT:
+            with Collector(self.folder, "--config", self.file(NOP)) as collector:
+                self.assertIn("Everything is ready", collector.said())
+                self.assertEqual(collector.end(number), 0)
+                self.assertIn("msg=stopped", collector.said())
+
+    def test_the_process_is_measured_in_the_collectors_names(self):
+        with Collector(self.folder, "--config", self.file(NOP)) as collector:
+            names = {line.split("{")[0].split(" ")[0] for line in collector.metrics().splitlines()}
+        self.assertLessEqual({"otelcol_process_uptime", "otelcol_process_cpu_seconds", "otelcol_process_memory_rss"},
+                             names)
+
+    def test_metrics_can_be_off(self):
+        with Collector(self.folder, "--config", self.file(NOP), "--set",
+                       "service.telemetry.metrics.level=none") as collector:
+            self.assertEqual(collector.ports, {})
+
+    def test_an_address_that_was_asked_for_has_to_be_free(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            address = f"127.0.0.1:{other.getsockname()[1]}"
+            ran = kiln("--config", self.file(NOP), "--set", f"service::telemetry::metrics::address={address}")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("service::telemetry::metrics: already in use", ran.stderr)
+
+    def test_gates_are_taken_and_do_nothing(self):
+        with Collector(self.folder, "--config", self.file(NOP), "--feature-gates=service.profilesSupport,-x.y", "--set",
+                       "service.telemetry.logs.level=debug") as collector:
+            said = collector.said()
+        self.assertIn('level=debug msg="feature gates change nothing here" gate=service.profilesSupport', said)
+        self.assertIn('level=warn msg="no such feature gate" gate=x.y', said)
+
+    def test_the_log_can_be_json(self):
+        with Collector(self.folder, "--config", self.file(NOP), "--set",
+                       "service.telemetry.logs.encoding=json") as collector:
+            collector.end()
+            self.assertEqual([json.loads(line)["msg"] for line in collector.said().splitlines()][-1], "stopped")
+
+    def test_a_reload_keeps_the_port_and_takes_the_new_file(self):
+        path = self.file(NOP)
+        with Collector(self.folder, "--config", path) as collector:
+            self.file(NOP.replace("{address", "{level: detailed, address").replace("service:", "service:  # changed"))
+            collector.reload("configuration read again")
+            self.assertEqual(collector.wait_ready(), collector.ports)
+            collector.metrics()
+            self.file(NOP.replace('{address: "127.0.0.1:0"}', "{level: none}"))
+            collector.reload("configuration read again")
+            self.assertEqual(collector.wait_ready(), {})
+            with self.assertRaises(OSError):
+                collector.metrics()
+            self.assertEqual(collector.end(), 0)
+
+    def test_a_reload_of_a_faulty_file_changes_nothing(self):
+        path = self.file(NOP)
+        with Collector(self.folder, "--config", path) as collector:
+            self.file(NOP.replace("exporters: [nop]", "exporters: [gone]"))
+            collector.reload("the configuration stays as it was")
+            self.assertIn('references exporter \\"gone\\" which is not configured', collector.said())
+            self.assertIn("c.yaml: line 7, column", collector.said())
+            collector.metrics()
+            self.assertEqual(collector.end(), 0)
+
+    def test_a_reload_that_cannot_start_goes_back(self):
+        path = self.file(NOP)
+        with Collector(self.folder, "--config", path) as collector, socket.create_server(("127.0.0.1", 0)) as other:
+            self.file(NOP.replace("127.0.0.1:0", f"127.0.0.1:{other.getsockname()[1]}"))
+            collector.reload("the configuration before is at work again")
+            self.assertIn("already in use", collector.said())
+            collector.metrics()
+            self.assertEqual(collector.end(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
