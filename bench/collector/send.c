@@ -143,11 +143,17 @@ static int by_curl(void)
     const struct kiln_call call = {.path = METHOD, .body = {body, sizeof(body)}};
     struct kiln_client *client;
     struct kiln_answer reply;
-    int r = kiln_client_new(&(struct kiln_client_opts){.server = server_name}, &client, NULL);
+    struct kiln_err err = {0};
+    int r = kiln_client_new(&(struct kiln_client_opts){.server = server_name}, &client, &err);
 
     kiln_answer_init(&reply);
-    for (uint64_t i = 0; r == 0 && i < n_requests; i++)
+    for (uint64_t i = 0; r == 0 && i < n_requests; i++) {
         r = kiln_client_grpc(client, &call, &reply, NULL);
+        if (r < 0) /* the server has ended the connection, which libcurl finds out by trying */
+            r = kiln_client_grpc(client, &call, &reply, &err);
+    }
+    if (r < 0)
+        fprintf(stderr, "%s: %s\n", err.where, err.text);
     kiln_answer_done(&reply);
     kiln_client_free(client);
     return r;

@@ -285,6 +285,10 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
     const struct kiln_node *at = s->headers;
     struct kiln_header_setting header;
 
+    if (s->authenticator)
+        return kiln_err_set(err, KILN_E_UNSUPPORTED, "auth",
+                            "exporters do not ask authenticators yet: say 'headers: "
+                            "{Authorization: ...}'");
     if (json && env->signal != KILN_SIGNAL_PROFILES)
         return kiln_err_set(err, KILN_E_UNSUPPORTED, "encoding",
                             "Kiln passes this signal on as it came: leave 'encoding: json' out");

@@ -23,12 +23,12 @@ struct fake {
     struct kiln_sender sender; /* first */
     pthread_mutex_t lock;
     struct kiln_send *held[64]; /* as many as there are consumers, at most */
-    uint32_t n_held, n_sends;
+    _Atomic uint32_t n_held, n_sends;
     bool hold, cancelled;
     enum kiln_export_fate fates[16]; /* of the n-th send; then SENT */
     uint32_t n_fates;
     uint64_t retry_after_ns, rejected;
-    uint64_t samples; /* that were sent */
+    _Atomic uint64_t samples; /* that were sent */
     bool freed;
 };
 
