@@ -123,7 +123,18 @@ static void fail_pending(struct kiln_h2client *client, int code, const struct ki
     }
 }
 
-/* Under the lock, which it lets go of meanwhile. */
+/* Each connection has the certificates that the files hold by then; without them, the last good. */
+static void renew_context(struct kiln_h2client *client)
+{
+    SSL_CTX *ctx = NULL;
+
+    if (!client->address.tls || kiln_h2wire_context(&client->opts, &ctx, NULL) < 0)
+        return;
+    SSL_CTX_free(client->ctx);
+    client->ctx = ctx;
+}
+
+/* Under the lock, which it lets go of meanwhile: what it uses is the thread's alone. */
 static void open_connection(struct kiln_h2client *client)
 {
     uint64_t deadline = client->pending->deadline_ns;
@@ -132,7 +143,8 @@ static void open_connection(struct kiln_h2client *client)
     int r;
 
     pthread_mutex_unlock(&client->lock);
-    r = kiln_h2wire_open(&client->address, client->server_name, client->ctx, deadline,
+    renew_context(client);
+    r = kiln_h2wire_open(&client->address, client->opts.server_name, client->ctx, deadline,
                          client->cancel_fd, &wire, &err);
     pthread_mutex_lock(&client->lock);
     if (r == 0) {
@@ -334,7 +346,6 @@ static void destroy(struct kiln_h2client *client)
         close(client->cancel_fd);
     kiln_buf_done(&client->rest);
     kiln_free(client->server);
-    kiln_free(client->server_name);
     pthread_mutex_destroy(&client->lock);
     kiln_free(client);
 }
@@ -344,8 +355,8 @@ static int prepare(struct kiln_h2client *client, const struct kiln_h2client_opts
 {
     int r = 0;
 
+    client->opts = *opts;
     client->server = copy_of(opts->server, &r);
-    client->server_name = copy_of(opts->server_name, &r);
     client->timeout_ms = opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS;
     client->answer_max = opts->answer_max ? opts->answer_max : ANSWER_MAX;
     snprintf(client->timeout_text, sizeof(client->timeout_text), "%um", client->timeout_ms);

@@ -26,6 +26,7 @@ struct kiln_h2client_opts {
     size_t answer_max;   /* 0: 4 MiB; a larger answer is an error that is not retried */
 };
 
+/* The files, and what names them, outlive the client: each new connection reads them again. */
 KILN_CHECK int kiln_h2client_new(const struct kiln_h2client_opts *opts,
                                  struct kiln_h2client **ret_client, struct kiln_err *err);
 void kiln_h2client_free(struct kiln_h2client *client); /* no call is under way */

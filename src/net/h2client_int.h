@@ -71,7 +71,8 @@ enum { KILN_H2_PIECES = 64, KILN_H2_HEADS = 16 << 10 };
 
 struct kiln_h2client {
     struct kiln_h2address address;
-    char *server, *server_name;
+    struct kiln_h2client_opts opts;
+    char *server;
     SSL_CTX *ctx;
     uint32_t timeout_ms;
     size_t answer_max;

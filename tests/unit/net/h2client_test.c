@@ -255,6 +255,7 @@ TEST(h2client, speaks_tls_with_certificates_on_both_sides)
 {
     struct fixture f = {.want = KILN_STR("x")};
     struct identity ca = make_identity("authority", NULL), me = make_identity("kiln.test", &ca);
+    struct identity other = make_identity("stranger", NULL);
     struct kiln_call call = {.path = "/t.T/Echo", .body = KILN_STR("x")};
     char folder[FOLDER_NAME], ca_file[128], cert[128], key[128];
     struct kiln_err err = {0};
@@ -288,13 +289,25 @@ TEST(h2client, speaks_tls_with_certificates_on_both_sides)
     CHECK_EQ(f.good, 1);
     kiln_h2client_free(f.client);
 
-    f.opts.server_name = "other.test"; /* the certificate is not for it */
-    open_client(&f, "https://");
+    open_client(&f, "https://"); /* which reads the files, but not for good */
+    save_identity(&other, ca_file, NULL);
     kiln_h2client_start(f.client, &call, ended, &f);
     wait_ended(&f, 2);
     CHECK_EQ(f.code, -EPROTO);
+    save_identity(&ca, ca_file, NULL);
+    kiln_h2client_start(f.client, &call, ended, &f);
+    wait_ended(&f, 3);
+    CHECK_EQ(f.good, 2);
+    kiln_h2client_free(f.client);
+
+    f.opts.server_name = "other.test"; /* the certificate is not for it */
+    open_client(&f, "https://");
+    kiln_h2client_start(f.client, &call, ended, &f);
+    wait_ended(&f, 4);
+    CHECK_EQ(f.code, -EPROTO);
     CHECK_TEXT(f.text, "TLS: hostname mismatch");
     stop(&f);
+    free_identity(&other);
     free_identity(&me);
     free_identity(&ca);
     folder_remove(folder);
