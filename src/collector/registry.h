@@ -13,9 +13,13 @@
 #define KILN_COMPONENT_TYPES(X)                                                                    \
     X(kiln_file_storage_extension_type)                                                            \
     X(kiln_nop_receiver_type)                                                                      \
+    X(kiln_attributes_processor_type)                                                              \
     X(kiln_batch_processor_type)                                                                   \
+    X(kiln_filter_processor_type)                                                                  \
     X(kiln_memory_limiter_processor_type)                                                          \
+    X(kiln_redaction_processor_type)                                                               \
     X(kiln_resource_processor_type)                                                                \
+    X(kiln_transform_processor_type)                                                               \
     X(kiln_debug_exporter_type)                                                                    \
     X(kiln_file_exporter_type)                                                                     \
     X(kiln_nop_exporter_type)                                                                      \

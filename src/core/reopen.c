@@ -6,6 +6,7 @@
  */
 #include "core/reopen.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "core/builder_int.h"
@@ -161,6 +162,12 @@ void kiln_reopened_resource(struct kiln_builder *b, uint32_t resource, uint32_t 
         e->n_description_keys =
             keep_keys(batch, attrs, rest, e->n_description_keys, ids + e->n_id_keys);
     }
+}
+
+void kiln_reopened_sample(struct kiln_builder *b, uint32_t sample, uint32_t attrs)
+{
+    assert(sample < b->box->batch.n_samples && attrs < b->box->batch.dict.n_sets);
+    b->box->batch.samples[sample].attrs = attrs;
 }
 
 #define NOT_ASKED UINT32_MAX

@@ -25,6 +25,9 @@ KILN_CHECK int kiln_reopen(struct kiln_batch *batch, struct kiln_builder **ret_b
 /* Gives a resource another set of attributes; its entities lose the keys that are not in it. */
 void kiln_reopened_resource(struct kiln_builder *b, uint32_t resource, uint32_t attrs);
 
+/* Gives one sample another set of attributes. */
+void kiln_reopened_sample(struct kiln_builder *b, uint32_t sample, uint32_t attrs);
+
 /*
  * Gives samples other sets of attributes: asked once for each set that samples of a profile have,
  * whatever number of them.  Returns 0, or what `edit` failed with.

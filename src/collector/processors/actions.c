@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "collector/processors/changing.h"
 
 #define ACTIONS_MAX 1000u
 
@@ -156,4 +157,84 @@ int kiln_actions_read(const struct kiln_node *list, struct kiln_actions *ret_act
             return r;
     }
     return 0;
+}
+
+/* ---- the components ---- */
+
+static void done(void *context)
+{
+    kiln_actions_done(context);
+    kiln_free(context);
+}
+
+static int read_new(const struct kiln_node *list, struct kiln_actions **ret_actions,
+                    struct kiln_err *err)
+{
+    struct kiln_actions *actions = kiln_calloc(1, sizeof(*actions));
+    int r;
+
+    if (!actions)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    r = kiln_actions_read(list, actions, err);
+    if (r < 0)
+        done(actions);
+    else
+        *ret_actions = actions;
+    return r;
+}
+
+static int read_settings(const struct kiln_node *node, const char *key, void *into,
+                         struct kiln_err *err)
+{
+    const struct kiln_field field = {key, KILN_FIELD_LIST,
+                                     offsetof(struct kiln_actions_settings, list)};
+    struct kiln_actions_settings *settings = into;
+    struct kiln_actions *actions;
+    int r = kiln_node_read(node, &field, 1, settings, err);
+
+    if (r == 0 && !settings->list)
+        return kiln_err_set(err, KILN_E_MALFORMED, NULL, "%s: a list of actions belongs here", key);
+    if (r == 0)
+        r = read_new(settings->list, &actions, err);
+    if (r == 0)
+        done(actions);
+    return r;
+}
+
+int kiln_actions_read_attributes(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    return read_settings(node, "attributes", settings, err);
+}
+
+int kiln_actions_read_actions(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    return read_settings(node, "actions", settings, err);
+}
+
+/* Each processor has expressions of its own: they are written to by matching. */
+static int make(const struct kiln_component_env *env, const void *from,
+                int (*change)(void *actions, struct kiln_batch **batch, struct kiln_err *err),
+                struct kiln_component **ret_component, struct kiln_err *err)
+{
+    const struct kiln_actions_settings *settings = from;
+    struct kiln_change what = {.change = change};
+    struct kiln_actions *actions;
+    int r = read_new(settings->list, &actions, err);
+
+    if (r < 0)
+        return r;
+    what.context = actions;
+    return kiln_changing_new(env, &what, done, ret_component, err);
+}
+
+int kiln_actions_make_for_resources(const struct kiln_component_env *env, const void *settings,
+                                    struct kiln_component **ret_component, struct kiln_err *err)
+{
+    return make(env, settings, kiln_actions_on_resources, ret_component, err);
+}
+
+int kiln_actions_make_for_samples(const struct kiln_component_env *env, const void *settings,
+                                  struct kiln_component **ret_component, struct kiln_err *err)
+{
+    return make(env, settings, kiln_actions_on_samples, ret_component, err);
 }

@@ -66,3 +66,50 @@ TEST(processors, resource)
     SAYS("resource", "", "attributes");
     SAYS("resource", "{attributes: [{key: a, action: ups}]}", "action is insert");
 }
+
+TEST(processors, attributes)
+{
+    RUNS("attributes", "{actions: [{key: thread.name, action: hash}]}");
+    SAYS("attributes", "{actions: [{key: thread.name}]}", "action is insert");
+    SAYS("attributes", "", "actions: a list of actions belongs here");
+}
+
+TEST(processors, filter)
+{
+    RUNS("filter", "{error_mode: ignore, profile_conditions: ['profile.period == 1', "
+                   "{context: sample, conditions: ['values[0] == 1']}]}");
+    RUNS("filter", "{profiles: {profile: ['attributes[\"a\"] == \"b\"'], "
+                   "resource: ['attributes[\"a\"] == \"b\"']}}");
+    SAYS("filter", "{profile_conditions: ['profile.perod == 1']}",
+         "column 1: there is no such path: \"profile.perod == 1\"");
+    SAYS("filter", "{error_mode: maybe}", "error_mode is ignore, silent or propagate");
+    SAYS("filter", "{profiles: {span: ['a == b']}}", "profiles has lists for");
+}
+
+TEST(processors, transform)
+{
+    RUNS("transform", "{error_mode: silent, profile_statements: ["
+                      "'set(resource.attributes[\"a\"], \"b\")', {context: profile, "
+                      "conditions: ['period > 1', 'period < 0'], statements: ['set(period, 5)', "
+                      "'set(period, 6)']}]}");
+    SAYS("transform", "{profile_statements: ['sett(profile.period, 1)']}",
+         "column 1: there is no such editor");
+    SAYS("transform", "{profile_statements: [{context: span, statements: []}]}",
+         "context is resource, scope, profile or sample");
+    SAYS("transform",
+         "{profile_statements: [{context: profile, conditions: ['x'], "
+         "statements: ['set(period, 5)']}]}",
+         "there is no such path");
+    SAYS("transform", "{trace_statements: []}", "trace_statements");
+}
+
+TEST(processors, redaction)
+{
+    RUNS("redaction", "{rules: [{match: name, regex: customer, action: hash}]}");
+    RUNS("redaction", "{allow_all_keys: true, blocked_values: ['4[0-9]{12}'], "
+                      "blocked_key_patterns: ['.*token.*'], summary: debug}");
+    RUNS("redaction", "{allowed_keys: [service.name, a], ignored_keys: [b]}");
+    SAYS("redaction", "", "nothing says what to redact");
+    SAYS("redaction", "{allow_all_keys: true, blocked_values: ['(']}", "bad pattern");
+    SAYS("redaction", "{rules: [{match: name}]}", "lacks match or action");
+}

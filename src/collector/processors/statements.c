@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/processors/statements.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/mem.h"
+
+#define STATEMENTS_MAX 1000u
+
+int kiln_error_mode_read(const struct kiln_node *node, enum kiln_error_mode *ret_mode,
+                         struct kiln_err *err)
+{
+    static const char *const names[] = {
+        [KILN_ERROR_PROPAGATE] = "propagate",
+        [KILN_ERROR_IGNORE] = "ignore",
+        [KILN_ERROR_SILENT] = "silent",
+    };
+
+    for (size_t i = 0; node && node->kind == KILN_NODE_TEXT && i < KILN_ARRAY_LEN(names); i++) {
+        if (strcmp(node->text, names[i]) == 0) {
+            *ret_mode = (enum kiln_error_mode)i;
+            return 0;
+        }
+    }
+    return node ? kiln_node_fail(node, KILN_E_MALFORMED, err,
+                                 "error_mode is ignore, silent or propagate")
+                : 0;
+}
+
+/* One text, read where it stands. */
+static int read_one(const struct kiln_node *node, bool condition, enum kiln_ottl_context context,
+                    struct kiln_ottl **ret_ottl, struct kiln_err *err)
+{
+    struct kiln_err why = {0};
+    int r;
+
+    if (node->kind != KILN_NODE_TEXT)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err, "a text belongs here");
+    r = condition ? kiln_ottl_condition(kiln_str_of(node->text), context, ret_ottl, &why)
+                  : kiln_ottl_statement(kiln_str_of(node->text), context, ret_ottl, &why);
+    if (r == 0)
+        return 0;
+    return kiln_node_fail(node, r, err, "%s%s%s", why.where, why.where[0] ? ": " : "", why.text);
+}
+
+static int add(struct kiln_statements *statements, const struct kiln_node *node,
+               const struct kiln_guarded *guarded, struct kiln_err *err)
+{
+    struct kiln_budget budget = {.limit = SIZE_MAX};
+    int r = kiln_grow(&budget, (void **)&statements->list, &statements->cap,
+                      (uint64_t)statements->n + 1, sizeof(*statements->list), STATEMENTS_MAX);
+
+    if (r < 0)
+        return kiln_node_fail(node, r, err, "there are at most %u statements", STATEMENTS_MAX);
+    statements->list[statements->n++] = *guarded;
+    return 0;
+}
+
+static uint32_t next_group(const struct kiln_statements *statements)
+{
+    return statements->n ? statements->list[statements->n - 1].group + 1 : 0;
+}
+
+/* ---- groups ---- */
+
+struct written {
+    const char *context;
+    const struct kiln_node *conditions, *statements, *error_mode;
+};
+
+static void free_guards(struct kiln_guarded *guarded)
+{
+    for (uint32_t i = 0; i < guarded->n_guards; i++)
+        kiln_ottl_free(guarded->guards[i]);
+    kiln_free(guarded->guards);
+}
+
+static int read_guards(const struct kiln_node *list, enum kiln_ottl_context context,
+                       struct kiln_guarded *guarded, struct kiln_err *err)
+{
+    int r = 0;
+
+    if (!list || list->n == 0)
+        return 0;
+    guarded->guards = kiln_calloc(list->n, sizeof(struct kiln_ottl *));
+    if (!guarded->guards)
+        return kiln_node_fail(list, -ENOMEM, err, "%s", kiln_err_text(-ENOMEM));
+    for (const struct kiln_node *node = list->first; node && r == 0; node = node->next) {
+        r = read_one(node, true, context, &guarded->guards[guarded->n_guards], err);
+        guarded->n_guards += r == 0;
+    }
+    return r;
+}
+
+/* The statements of a group, all with its guards, which belong to the last that was added. */
+static int read_statements(const struct kiln_node *list, enum kiln_ottl_context context,
+                           struct kiln_guarded guarded, struct kiln_statements *statements,
+                           struct kiln_err *err)
+{
+    uint32_t before = statements->n;
+    int r = 0;
+
+    for (const struct kiln_node *node = list ? list->first : NULL; node && r == 0;
+         node = node->next) {
+        r = read_one(node, false, context, &guarded.ottl, err);
+        if (r == 0) {
+            r = add(statements, node, &guarded, err);
+            if (r < 0)
+                kiln_ottl_free(guarded.ottl);
+        }
+    }
+    if (statements->n == before)
+        free_guards(&guarded);
+    return r;
+}
+
+static int read_context(const struct kiln_node *node, const struct written *w,
+                        enum kiln_ottl_context *ret_context, struct kiln_err *err)
+{
+    if (!w->context)
+        return 0;
+    *ret_context = kiln_ottl_context_named(kiln_str_of(w->context));
+    if (*ret_context == KILN_OTTL_CONTEXTS)
+        return kiln_node_fail(kiln_node_get(node, "context"), KILN_E_MALFORMED, err,
+                              "context is resource, scope, profile or sample");
+    return 0;
+}
+
+static int read_group(const struct kiln_node *node, bool conditions, enum kiln_ottl_context context,
+                      struct kiln_statements *statements, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"context", KILN_FIELD_TEXT, offsetof(struct written, context)},
+        {"conditions", KILN_FIELD_LIST, offsetof(struct written, conditions)},
+        {"statements", KILN_FIELD_LIST, offsetof(struct written, statements)},
+        {"error_mode", KILN_FIELD_NODE, offsetof(struct written, error_mode)},
+    };
+    struct kiln_guarded guarded = {.group = next_group(statements)};
+    struct written w = {0};
+    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &w, err);
+
+    if (r == 0)
+        r = read_context(node, &w, &context, err);
+    if (r == 0)
+        r = kiln_error_mode_read(w.error_mode, &statements->mode, err);
+    if (r < 0)
+        return r;
+    if (conditions)
+        return kiln_statements_read(w.conditions, true, context, statements, err);
+    r = read_guards(w.conditions, context, &guarded, err);
+    if (r < 0) {
+        free_guards(&guarded);
+        return r;
+    }
+    return read_statements(w.statements, context, guarded, statements, err);
+}
+
+int kiln_statements_read(const struct kiln_node *list, bool conditions,
+                         enum kiln_ottl_context context, struct kiln_statements *statements,
+                         struct kiln_err *err)
+{
+    int r = 0;
+
+    for (const struct kiln_node *node = list ? list->first : NULL; node && r == 0;
+         node = node->next) {
+        struct kiln_guarded guarded = {.group = next_group(statements)};
+
+        if (node->kind == KILN_NODE_MAP && context == KILN_OTTL_CONTEXTS) {
+            r = read_group(node, conditions, context, statements, err);
+            continue;
+        }
+        r = read_one(node, conditions, context, &guarded.ottl, err);
+        if (r == 0) {
+            r = add(statements, node, &guarded, err);
+            if (r < 0)
+                kiln_ottl_free(guarded.ottl);
+        }
+    }
+    return r;
+}
+
+/* ---- the component ---- */
+
+static void done(void *statements)
+{
+    kiln_statements_done(statements);
+    kiln_free(statements);
+}
+
+int kiln_statements_component(const struct kiln_component_env *env, const void *settings,
+                              int (*read)(const void *settings, struct kiln_statements *statements,
+                                          struct kiln_err *err),
+                              int (*change)(void *statements, struct kiln_batch **batch,
+                                            struct kiln_err *err),
+                              struct kiln_component **ret_component, struct kiln_err *err)
+{
+    struct kiln_statements *statements = kiln_calloc(1, sizeof(*statements));
+    struct kiln_change what = {.context = statements, .change = change, .copies = true};
+    int r;
+
+    if (!statements)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    r = read(settings, statements, err);
+    if (r < 0) {
+        done(statements);
+        return r;
+    }
+    statements->log = env->log;
+    return kiln_changing_new(env, &what, done, ret_component, err);
+}

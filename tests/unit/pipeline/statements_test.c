@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/processors/statements.h"
+
+#include "base/mem.h"
+#include "collector/processors/statements.h"
+#include "core/pick.h"
+#include "drawn.h"
+#include "random_batch.h"
+#include "resolve.h"
+#include "test.h"
+
+static struct kiln_batch *two_services(void)
+{
+    static const struct kiln_drawn profiles[] = {
+        {.resource = "service.name=shop", .type = "cpu", .stacks = "main;a 1 thread=x\nmain;b 2\n"},
+        {.type = "wall", .stacks = "main;c 3 thread=idle\n"},
+        {.resource = "service.name=noise", .type = "cpu", .stacks = "main;d 4\n"},
+    };
+
+    return kiln_test_batch(profiles, 3);
+}
+
+typedef int (*change_fn)(void *, struct kiln_batch **, struct kiln_err *);
+
+/* What becomes of two services: "resources profiles samples", or the error. */
+static const char *becomes(const char *yaml, change_fn change, enum kiln_error_mode mode,
+                           struct kiln_batch **ret_batch)
+{
+    static char text[400];
+    bool conditions = change == kiln_statements_filter;
+    struct kiln_statements statements = {.mode = mode};
+    struct kiln_batch *batch = two_services(), *before = batch;
+    struct kiln_config *config;
+    struct kiln_err err = {0};
+    int r;
+
+    CHECK_OK(kiln_config_parse_plain(kiln_str_of(yaml), &config, &err));
+    if (kiln_statements_read(kiln_config_root(config), conditions, KILN_OTTL_CONTEXTS, &statements,
+                             &err) < 0)
+        fail_msg("%s: %s", err.where, err.text);
+    r = change(&statements, &batch, &err);
+    if (r < 0) {
+        snprintf(text, sizeof(text), "%s", err.text);
+    } else {
+        CHECK(r == 1 || batch == before);
+        check_invariants(batch);
+        snprintf(text, sizeof(text), "%u %u %u", batch->n_resources, batch->n_profiles,
+                 batch->n_samples);
+    }
+    kiln_statements_done(&statements);
+    kiln_config_free(config);
+    if (ret_batch)
+        *ret_batch = batch;
+    else
+        kiln_batch_unref(batch);
+    return text;
+}
+
+static const char *filtered(const char *yaml)
+{
+    struct kiln_batch *batch;
+    const char *text = becomes(yaml, kiln_statements_filter, KILN_ERROR_PROPAGATE, &batch);
+
+    check_no_orphans(batch);
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+    return text;
+}
+
+TEST(filter, drops_what_a_condition_holds_for_with_all_that_is_in_it)
+{
+    CHECK_TEXT(filtered("[]"), "2 3 4");
+    CHECK_TEXT(filtered("['resource.attributes[\"service.name\"] == \"noise\"']"), "1 2 3");
+    CHECK_TEXT(filtered("['profile.sample_type.type == \"wall\"']"), "2 2 3");
+    CHECK_TEXT(filtered("['profile.sample_type.type == \"cpu\"']"), "1 1 1");
+    CHECK_TEXT(filtered("['sample.attributes[\"thread\"] == \"x\"']"), "2 3 3");
+    CHECK_TEXT(filtered("['sample.attributes[\"thread\"] == \"idle\"']"), "2 2 3");
+    CHECK_TEXT(filtered("['scope.name == \"none\"', 'sample.values[0] > 2']"), "1 1 2");
+    CHECK_TEXT(filtered("['sample.values[0] > 0']"), "0 0 0");
+    CHECK_TEXT(filtered("[{context: sample, conditions: ['attributes[\"thread\"] != nil']}]"),
+               "2 2 2");
+}
+
+TEST(filter, what_cannot_be_told_is_an_error_or_ignored)
+{
+    const char *yaml = "['SHA256(resource.attributes[\"none\"]) == \"x\"']";
+
+    CHECK_TEXT(becomes(yaml, kiln_statements_filter, KILN_ERROR_PROPAGATE, NULL),
+               "a text is needed, this is something else");
+    CHECK_TEXT(becomes(yaml, kiln_statements_filter, KILN_ERROR_IGNORE, NULL), "2 3 4");
+    CHECK_TEXT(becomes(yaml, kiln_statements_filter, KILN_ERROR_SILENT, NULL), "2 3 4");
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+static struct kiln_batch *transformed(const char *yaml)
+{
+    struct kiln_batch *batch;
+
+    becomes(yaml, kiln_statements_transform, KILN_ERROR_PROPAGATE, &batch);
+    return batch;
+}
+
+TEST(transform, statements_run_on_all_that_they_are_for)
+{
+    struct kiln_batch *batch =
+        transformed("- set(resource.attributes[\"env\"], \"prod\")\n"
+                    "- {context: sample, conditions: ['attributes[\"thread\"] == \"idle\"', "
+                    "'values[0] == 4'],\n"
+                    "   statements: ['delete_key(attributes, \"thread\")', "
+                    "'set(attributes[\"seen\"], true)']}\n"
+                    "- set(profile.attributes[\"type\"], profile.sample_type.type) where "
+                    "profile.sample_type.type == \"wall\"\n");
+    uint32_t seen = 0, typed = 0;
+
+    for (uint32_t i = 0; i < batch->n_resources; i++)
+        CHECK_STR(kiln_set_text(batch, batch->resources[i].attrs, KILN_STR("env")), "prod");
+    for (uint32_t i = 0; i < batch->n_samples; i++) {
+        seen += kiln_set_find(batch, batch->samples[i].attrs, KILN_STR("seen")) != NULL;
+        CHECK(!kiln_str_eq(kiln_set_text(batch, batch->samples[i].attrs, KILN_STR("thread")),
+                           KILN_STR("idle")));
+    }
+    for (uint32_t i = 0; i < batch->n_profiles; i++)
+        typed += kiln_set_find(batch, batch->profiles[i].attrs, KILN_STR("type")) != NULL;
+    CHECK_EQ(seen, 2); /* guards are asked once, before the first statement of their group */
+    CHECK_EQ(typed, 1);
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(transform, a_failure_refuses_all_or_is_ignored)
+{
+    const char *yaml = "['set(profile.period, \"x\")', 'set(scope.name, \"y\")']";
+    struct kiln_batch *batch;
+
+    CHECK_TEXT(becomes(yaml, kiln_statements_transform, KILN_ERROR_PROPAGATE, NULL),
+               "a number belongs into this field");
+    becomes(yaml, kiln_statements_transform, KILN_ERROR_IGNORE, &batch);
+    CHECK_STR(kiln_batch_str(batch, batch->scopes[0].name), "y");
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* Of batches made of dice: what stays says what it said. */
+TEST(pick, what_is_not_dropped_stays_as_it_was)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct random_opts opts = {.seed = seed, .orphans = seed & 1};
+        struct kiln_batch *batch = random_batch(&opts), *parts[2];
+        uint8_t none[1000] = {0}, odd[2][1000];
+        struct resolved both = {0};
+        char *a, *b;
+
+        CHECK(batch->n_samples < 1000 && batch->n_profiles < 1000);
+        for (uint32_t i = 0; i < 1000; i++)
+            odd[0][i] = !(odd[1][i] = i & 1);
+        for (int i = 0; i < 2; i++) {
+            CHECK_OK(kiln_pick(batch, none, odd[i], &parts[i], NULL));
+            check_invariants(parts[i]);
+            check_no_orphans(parts[i]);
+        }
+        CHECK_EQ(parts[0]->n_samples + parts[1]->n_samples, batch->n_samples);
+        resolve_add(&both, parts[0], 0);
+        resolve_add(&both, parts[1], 0);
+        a = resolve_text(&both);
+        b = resolve_batch(batch, 0);
+        CHECK(strlen(a) >= strlen(b)); /* empty profiles are in both */
+        kiln_free(a);
+        kiln_free(b);
+        kiln_batch_unref(parts[0]);
+        kiln_batch_unref(parts[1]);
+        kiln_batch_unref(batch);
+    }
+}
