@@ -175,3 +175,22 @@ int kiln_file_write(const char *path, struct kiln_str data, struct kiln_err *err
         r = realpath(path, resolved) ? replace(resolved, st.st_mode & 07777, data) : -errno;
     return r < 0 ? fail(err, r) : 0;
 }
+
+int kiln_file_open_plain(const char *path, int *ret_fd)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int r = 0;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0)
+        r = -errno;
+    else if (!S_ISREG(st.st_mode))
+        r = S_ISDIR(st.st_mode) ? -EISDIR : KILN_E_UNKNOWN;
+    if (r < 0)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return r;
+}

@@ -29,4 +29,7 @@ KILN_CHECK int kiln_file_write(const char *path, struct kiln_str data, struct ki
 /* Writes all of `data` to a descriptor.  Returns 0 or a negative errno. */
 KILN_CHECK int kiln_fd_write(int fd, struct kiln_str data);
 
+/* Opens a regular file to be read.  A negative errno, or KILN_E_UNKNOWN: a pipe or device. */
+KILN_CHECK int kiln_file_open_plain(const char *path, int *ret_fd);
+
 #endif /* KILN_BASE_FILE_H */

@@ -5,10 +5,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/edit.h"
-#include "cli/name_here.h"
 #include "core/redact.h"
 #include "core/relabel.h"
 #include "core/remap.h"
+#include "naming/here.h"
 #include "symbol/demangle.h"
 
 #define RULES_BYTES_MAX  ((size_t)1 << 20)

@@ -19,10 +19,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/harvest.h"
-#include "cli/name_here.h"
 #include "cli/output.h"
 #include "cli/preload.h"
 #include "cli/report.h"
+#include "naming/here.h"
 
 enum { EXPORT_MS = 2000, TICK_MS = 500, SAMPLES_RATE = 2000 };
 #define LINES_NS (20 * KILN_NS_PER_S)

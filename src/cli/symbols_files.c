@@ -17,27 +17,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 
 enum { PATH_BYTES = 2 * PATH_MAX };
-
-int kiln_plain_open(const char *path, int *ret_fd)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int r = 0;
-
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) < 0)
-        r = -errno;
-    else if (!S_ISREG(st.st_mode))
-        r = S_ISDIR(st.st_mode) ? -EISDIR : KILN_E_UNKNOWN;
-    if (r < 0)
-        close(fd);
-    else
-        *ret_fd = fd;
-    return r;
-}
 
 int kiln_symbols_files_init(struct kiln_symbols_files *files, const struct kiln_cli *cli,
                             const char *path)
@@ -62,7 +44,7 @@ static bool take(const char *path, uint32_t *attempt, int *ret_fd)
 {
     int fd;
 
-    if (kiln_plain_open(path, &fd) < 0)
+    if (kiln_file_open_plain(path, &fd) < 0)
         return false;
     if (*attempt == 0) {
         *ret_fd = fd;

@@ -27,7 +27,4 @@ void kiln_symbols_files_done(struct kiln_symbols_files *files);
 KILN_CHECK int kiln_symbols_files_open(void *context, const struct kiln_wanted *wanted,
                                        int *ret_fd);
 
-/* A regular file.  KILN_E_UNKNOWN: a pipe or device. */
-KILN_CHECK int kiln_plain_open(const char *path, int *ret_fd);
-
 #endif /* KILN_CLI_SYMBOLS_FILES_H */

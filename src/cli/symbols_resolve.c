@@ -162,7 +162,7 @@ static int open_elf(const char *path, int *ret_fd)
 {
     struct kiln_err err = {0};
     char magic[4];
-    int r = kiln_plain_open(path, ret_fd);
+    int r = kiln_file_open_plain(path, ret_fd);
 
     if (r < 0 && r != KILN_E_UNKNOWN)
         kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));

@@ -19,6 +19,7 @@
     X(kiln_memory_limiter_processor_type)                                                          \
     X(kiln_redaction_processor_type)                                                               \
     X(kiln_resource_processor_type)                                                                \
+    X(kiln_symbolize_processor_type)                                                               \
     X(kiln_transform_processor_type)                                                               \
     X(kiln_debug_exporter_type)                                                                    \
     X(kiln_file_exporter_type)                                                                     \

@@ -103,6 +103,13 @@ TEST(processors, transform)
     SAYS("transform", "{trace_statements: []}", "trace_statements");
 }
 
+TEST(processors, symbolize)
+{
+    RUNS("symbolize", "");
+    RUNS("symbolize", "{timeout: 1s}");
+    SAYS("symbolize", "{timeout: soon}", "timeout");
+}
+
 TEST(processors, redaction)
 {
     RUNS("redaction", "{rules: [{match: name, regex: customer, action: hash}]}");

@@ -4,7 +4,7 @@
  * slice at a time, and once more where lines are still being looked for.  What is found is kept by
  * location until the batch is made anew.
  */
-#include "cli/name_here.h"
+#include "naming/here.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +16,12 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "cli/symbols_files.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "core/frame.h"
 #include "core/remap.h"
 #include "naming/debug_file.h"
 #include "symbol/debugfile.h"
-#include "symbol/resolver.h"
 
 enum { SLICE = 1024, PAUSE_MS = 5 };
 #define MEMORY_BYTES ((size_t)256 << 20)
@@ -30,6 +30,10 @@ enum { SLICE = 1024, PAUSE_MS = 5 };
 struct found {
     struct kiln_name_frame *frames;
     uint32_t n;
+};
+
+struct kiln_here {
+    struct kiln_resolver *resolver;
 };
 
 struct naming {
@@ -61,7 +65,7 @@ static int open_file(const struct kiln_batch *batch, uint32_t mapping, char ret_
     if (path.len < 2 || path.len >= PATH_MAX || path.ptr[0] != '/' || id.len == 0)
         return -ENOENT;
     snprintf(ret_path, PATH_MAX, "%.*s", KILN_STR_ARG(path));
-    if (kiln_plain_open(ret_path, &fd) < 0)
+    if (kiln_file_open_plain(ret_path, &fd) < 0)
         return -ENOENT;
     if (kiln_bytes_file(fd, &bytes) == 0 && kiln_debug_inspect(&bytes, &facts, NULL) == 0 &&
         kiln_debug_facts_match(&facts, id))
@@ -143,10 +147,11 @@ static int ask_all(struct naming *n, const struct kiln_source *source)
 
 static int name_file(struct naming *n, uint32_t mapping, int fd, const char *path)
 {
+    struct kiln_str id = kiln_frame_build_id(n->batch, n->batch->dict.mappings[mapping].attrs);
     struct kiln_debugfile where = {.program = path};
     const struct kiln_source source = {.kind = KILN_SOURCE_ELF,
                                        .fd = fd,
-                                       .id = mapping,
+                                       .id = kiln_hash(id.ptr, id.len),
                                        .version = 1,
                                        .key = kiln_str_of(path),
                                        .open = kiln_debugfile_opener,
@@ -228,20 +233,16 @@ static uint32_t give_lines(void *context, struct kiln_builder *b, const struct k
 
 static int name_all(struct naming *n, struct kiln_batch **ret_named, struct kiln_err *err)
 {
-    const struct kiln_resolver_opts opts = {.patient = true, .scratch_directory = getenv("TMPDIR")};
     const struct kiln_remap_edit edit = {.context = n, .lines = give_lines};
-    int r = kiln_resolver_new(&opts, &n->resolver, err);
+    int r = name_mappings(n);
 
-    if (r == 0) {
-        r = name_mappings(n);
-        kiln_resolver_free(n->resolver);
-    }
     if (r == 0 && n->n_found)
         r = kiln_remap_batch(n->batch, &edit, NULL, ret_named, err);
     return r;
 }
 
-int kiln_name_here(struct kiln_batch **batch, uint64_t timeout_ns, struct kiln_err *err)
+int kiln_here_name(struct kiln_here *here, struct kiln_batch **batch, uint64_t timeout_ns,
+                   struct kiln_err *err)
 {
     struct naming *n = kiln_calloc(1, sizeof(*n));
     struct kiln_batch *named = NULL;
@@ -250,6 +251,7 @@ int kiln_name_here(struct kiln_batch **batch, uint64_t timeout_ns, struct kiln_e
     if (!n)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     n->batch = *batch;
+    n->resolver = here->resolver;
     n->deadline_ns = kiln_clock_mono_ns() + timeout_ns;
     n->budget.limit = MEMORY_BYTES;
     kiln_arena_init(&n->arena, &n->budget);
@@ -261,9 +263,44 @@ int kiln_name_here(struct kiln_batch **batch, uint64_t timeout_ns, struct kiln_e
     kiln_free(n);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    if (named) {
-        kiln_batch_unref(*batch);
-        *batch = named;
+    if (!named)
+        return 0;
+    kiln_batch_unref(*batch);
+    *batch = named;
+    return 1;
+}
+
+int kiln_here_new(const struct kiln_resolver_opts *opts, struct kiln_here **ret_here,
+                  struct kiln_err *err)
+{
+    struct kiln_here *here = kiln_calloc(1, sizeof(*here));
+    int r = here ? kiln_resolver_new(opts, &here->resolver, err) : -ENOMEM;
+
+    if (r < 0) {
+        kiln_free(here);
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }
+    *ret_here = here;
     return 0;
+}
+
+void kiln_here_free(struct kiln_here *here)
+{
+    if (!here)
+        return;
+    kiln_resolver_free(here->resolver);
+    kiln_free(here);
+}
+
+int kiln_name_here(struct kiln_batch **batch, uint64_t timeout_ns, struct kiln_err *err)
+{
+    const struct kiln_resolver_opts opts = {.patient = true, .scratch_directory = getenv("TMPDIR")};
+    struct kiln_here *here;
+    int r = kiln_here_new(&opts, &here, err);
+
+    if (r < 0)
+        return r;
+    r = kiln_here_name(here, batch, timeout_ns, err);
+    kiln_here_free(here);
+    return r < 0 ? r : 0;
 }
