@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/processors/statements.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "codec/otlp_check.h"
 #include "collector/processors/statements.h"
 #include "core/pick.h"
 #include "drawn.h"
@@ -18,6 +20,23 @@ static struct kiln_batch *two_services(void)
     };
 
     return kiln_test_batch(profiles, 3);
+}
+
+/* Counts what OTLP's rules forbid in a batch as it is sent: duplicates and orphans too. */
+static uint64_t mistakes(const struct kiln_batch *batch)
+{
+    const struct kiln_check_opts opts = {.dupes = true, .orphans = true};
+    struct kiln_check *check;
+    struct kiln_buf out;
+    uint64_t n;
+
+    kiln_buf_init(&out, 1 << 24);
+    CHECK_OK(kiln_otlp_encode(batch, NULL, &out, NULL));
+    CHECK_OK(kiln_otlp_check(kiln_buf_str(&out), &opts, &check, NULL));
+    n = check->n_errors;
+    kiln_check_free(check);
+    kiln_buf_done(&out);
+    return n;
 }
 
 typedef int (*change_fn)(void *, struct kiln_batch **, struct kiln_err *);
@@ -138,6 +157,37 @@ TEST(transform, a_failure_refuses_all_or_is_ignored)
     CHECK_STR(kiln_batch_str(batch, batch->scopes[0].name), "y");
     kiln_batch_unref(batch);
     CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* Statement 75: deleting and renaming leave a dictionary that keeps the rules. */
+TEST(transform, what_is_sent_has_no_orphans_and_no_duplicates)
+{
+    static const char yaml[] =
+        "- delete_matching_keys(resource.attributes, \".*\")\n"
+        "- replace_all_patterns(sample.attributes, \"key\", \"^(.)\", \"x$1\")\n"
+        "- keep_keys(profile.attributes, [\"none\"])\n"
+        "- set(sample.attributes[\"new\"], \"value\") where Len(sample.values) > 0\n";
+    struct kiln_statements statements = {0};
+    struct kiln_config *config;
+    struct kiln_err err = {0};
+    uint32_t clean = 0;
+
+    CHECK_OK(kiln_config_parse_plain(kiln_str_of(yaml), &config, &err));
+    CHECK_OK(kiln_statements_read(kiln_config_root(config), false, KILN_OTTL_CONTEXTS, &statements,
+                                  &err));
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct kiln_batch *batch = random_batch(&(struct random_opts){.seed = seed});
+        uint64_t before = mistakes(batch);
+
+        CHECK_EQ(kiln_statements_transform(&statements, &batch, &err), 1);
+        check_invariants(batch);
+        CHECK(mistakes(batch) <= before);
+        clean += before == 0;
+        kiln_batch_unref(batch);
+    }
+    CHECK(clean > 0);
+    kiln_statements_done(&statements);
+    kiln_config_free(config);
 }
 
 /* Of batches made of dice: what stays says what it said. */
