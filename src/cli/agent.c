@@ -17,13 +17,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "cli/agent_confine.h"
 #include "cli/agent_orders.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
+#include "cli/ready.h"
 #include "cli/rules.h"
 #include "pipeline/exporters.h"
 #include "pipeline/gate.h"
@@ -307,29 +306,16 @@ static void finish(struct agent *agent)
 
 static int write_ready_file(const struct agent *agent, struct kiln_err *err)
 {
-    const char *path = agent->config->set.ready_file;
-    struct kiln_json_out w;
-    struct kiln_buf text;
-    int r;
+    struct kiln_ready ready;
 
-    if (!path)
-        return 0;
-    kiln_buf_init(&text, 1 << 12);
-    kiln_json_out_init(&w, &text, 0);
-    kiln_json_put_object(&w);
-    kiln_json_put_name(&w, "pid");
-    kiln_json_put_u64(&w, (uint64_t)getpid());
-    kiln_json_put_name(&w, "http");
-    kiln_json_put_u64(&w, agent->port);
+    kiln_ready_begin(&ready);
+    kiln_json_put_name(&ready.w, "http");
+    kiln_json_put_u64(&ready.w, agent->port);
     if (agent->socket_on) {
-        kiln_json_put_name(&w, "socket");
-        kiln_json_put_str(&w, kiln_str_of(agent->config->set.agent.socket));
+        kiln_json_put_name(&ready.w, "socket");
+        kiln_json_put_str(&ready.w, kiln_str_of(agent->config->set.agent.socket));
     }
-    kiln_json_end_object(&w);
-    kiln_buf_putc(&text, '\n');
-    r = text.error ? text.error : kiln_file_write(path, kiln_buf_str(&text), err);
-    kiln_buf_done(&text);
-    return r;
+    return kiln_ready_end(&ready, agent->config->set.ready_file, err);
 }
 
 static void say_started(struct agent *agent)

@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "cli/collector.h"
 #include "cli/daemon.h"
+#include "cli/ready.h"
 
 #define DRAIN_NS (10 * KILN_NS_PER_S)
 
@@ -49,27 +48,14 @@ static void put_port(void *context, const char *name, const char *address, uint1
 
 static int write_ready_file(const struct collector *c, struct kiln_err *err)
 {
-    const char *path = c->opts.args->collector.ready_file;
-    struct kiln_json_out w;
-    struct kiln_buf text;
-    int r;
+    struct kiln_ready ready;
 
-    if (!path)
-        return 0;
-    kiln_buf_init(&text, 1 << 16);
-    kiln_json_out_init(&w, &text, 0);
-    kiln_json_put_object(&w);
-    kiln_json_put_name(&w, "pid");
-    kiln_json_put_u64(&w, (uint64_t)getpid());
-    kiln_json_put_name(&w, "ports");
-    kiln_json_put_object(&w);
-    kiln_sockets_each(c->opts.sockets, put_port, &w);
-    kiln_json_end_object(&w);
-    kiln_json_end_object(&w);
-    kiln_buf_putc(&text, '\n');
-    r = text.error ? text.error : kiln_file_write(path, kiln_buf_str(&text), err);
-    kiln_buf_done(&text);
-    return r;
+    kiln_ready_begin(&ready);
+    kiln_json_put_name(&ready.w, "ports");
+    kiln_json_put_object(&ready.w);
+    kiln_sockets_each(c->opts.sockets, put_port, &ready.w);
+    kiln_json_end_object(&ready.w);
+    return kiln_ready_end(&ready, c->opts.args->collector.ready_file, err);
 }
 
 static void say_address(void *context, const char *name, const char *address, uint16_t port)

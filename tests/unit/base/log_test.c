@@ -52,6 +52,18 @@ TEST(log, a_line_has_time_level_message_and_fields)
                         "path=blocks/x.kb bytes=42 part=0.50 n=-7\n");
 }
 
+TEST(log, level_and_form_can_change)
+{
+    struct written w;
+
+    begin(&w, KILN_LOG_WARN, false);
+    kiln_log(w.log, KILN_LOG_INFO, "held back", NULL);
+    kiln_log_change(w.log, KILN_LOG_DEBUG, true);
+    kiln_log(w.log, KILN_LOG_DEBUG, "said", NULL);
+    CHECK_TEXT(end(&w),
+               "{\"time\":\"2026-03-01T12:00:00.123Z\",\"level\":\"debug\",\"msg\":\"said\"}\n");
+}
+
 TEST(log, json_keeps_numbers_as_numbers)
 {
     struct written w;
