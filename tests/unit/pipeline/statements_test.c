@@ -221,3 +221,40 @@ TEST(pick, what_is_not_dropped_stays_as_it_was)
         kiln_batch_unref(batch);
     }
 }
+
+static void starve(const char *yaml, change_fn change)
+{
+    struct kiln_statements statements = {0};
+    struct kiln_config *config;
+    struct kiln_err err = {0};
+    uint64_t n = 0;
+    bool failed;
+
+    CHECK_OK(kiln_config_parse_plain(kiln_str_of(yaml), &config, &err));
+    CHECK_OK(kiln_statements_read(kiln_config_root(config), change == kiln_statements_filter,
+                                  KILN_OTTL_CONTEXTS, &statements, &err));
+    do {
+        struct kiln_batch *batch = two_services(), *other = kiln_batch_ref(batch);
+        struct kiln_err why = {0};
+        int r;
+
+        kiln_mem_fail_at(++n);
+        r = change(&statements, &batch, &why);
+        failed = kiln_mem_failed();
+        kiln_mem_fail_at(0);
+        CHECK(r == 1 || (failed && why.text[0]));
+        kiln_batch_unref(batch);
+        kiln_batch_unref(other);
+    } while (failed);
+    CHECK(n > 5);
+    kiln_statements_done(&statements);
+    kiln_config_free(config);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(statements, without_memory_are_refused)
+{
+    starve("['sample.values[0] > 2']", kiln_statements_filter);
+    starve("['set(sample.attributes[\"a\"], Concat([profile.sample_type.type, 1], \"-\"))']",
+           kiln_statements_transform);
+}
