@@ -20,7 +20,7 @@ enum {
     KILN_OTTL_TEXT_MAX = 16 << 10,
     KILN_OTTL_NODES_MAX = 1000,
     KILN_OTTL_DEPTH_MAX = 32,
-    KILN_OTTL_ARGS_MAX = 16,      /* of a function, or in a list */
+    KILN_OTTL_ARGS_MAX = 128,     /* of a function, or in a list */
     KILN_OTTL_KEYS_MAX = 4,       /* of a path: ["a"]["b"] */
     KILN_OTTL_MADE_MAX = 64 << 10 /* bytes of a text that is made */
 };
