@@ -3,8 +3,8 @@
  * What a receiver handed on is counted when it has ended, by how it went: accepted; refused, where
  * the sender should try again (or ask for less); failed, where its data is at fault.
  *
- * Items are samples of profiles.  Of other signals nobody has looked into the message but the
- * receiver, which counts them itself.
+ * Items are samples of profiles; of other signals nobody has looked into the message but the
+ * receiver, which says how many there are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct passage {
     struct kiln_delivery delivery; /* first: goes on in the place of: */
     struct kiln_delivery *from;
     struct entry *entry;
-    uint32_t samples;
+    uint64_t items;
 };
 
 static enum fate fate_of(int code)
@@ -45,7 +45,7 @@ static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *out
 {
     struct passage *passage = (struct passage *)delivery;
 
-    kiln_metric_add(passage->entry->counts[fate_of(outcome->code)], passage->samples);
+    kiln_metric_add(passage->entry->counts[fate_of(outcome->code)], (int64_t)passage->items);
     kiln_delivery_end(passage->from, outcome);
     kiln_free(passage);
 }
@@ -66,7 +66,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     passage->delivery.done = ended;
     passage->from = delivery;
     passage->entry = entry;
-    passage->samples = delivery->batch ? delivery->batch->n_samples : 0;
+    passage->items = delivery->batch ? delivery->batch->n_samples : delivery->items;
     delivery->batch = NULL;
     delivery->pool = NULL;
     delivery->charged = 0;
@@ -86,8 +86,8 @@ static struct kiln_metric *metric(struct kiln_metrics *metrics, const char *fate
                            KILN_LABELS("receiver", receiver));
 }
 
-int kiln_entry_new(const char *receiver, enum kiln_signal signal, struct kiln_consumer *next,
-                   struct kiln_metrics *metrics, struct kiln_consumer **ret_entry)
+int kiln_way_in_new(const char *receiver, enum kiln_signal signal, struct kiln_consumer *next,
+                    struct kiln_metrics *metrics, struct kiln_consumer **ret_entry)
 {
     static const char *const fates[FATES] = {"accepted", "refused", "failed"};
     struct entry *entry = kiln_calloc(1, sizeof(*entry));
@@ -102,7 +102,7 @@ int kiln_entry_new(const char *receiver, enum kiln_signal signal, struct kiln_co
     return 0;
 }
 
-void kiln_entry_free(struct kiln_consumer *entry)
+void kiln_way_in_free(struct kiln_consumer *entry)
 {
     kiln_free(entry);
 }

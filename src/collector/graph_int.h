@@ -79,9 +79,9 @@ KILN_CHECK int kiln_graph_make(struct kiln_graph *graph, struct kiln_err *err);
  * Where a receiver hands over: counts what went well and what did not, of one receiver and one
  * signal (otelcol_receiver_{accepted,refused,failed}_*).
  */
-KILN_CHECK int kiln_entry_new(const char *receiver, enum kiln_signal signal,
-                              struct kiln_consumer *next, struct kiln_metrics *metrics,
-                              struct kiln_consumer **ret_entry);
-void kiln_entry_free(struct kiln_consumer *entry);
+KILN_CHECK int kiln_way_in_new(const char *receiver, enum kiln_signal signal,
+                               struct kiln_consumer *next, struct kiln_metrics *metrics,
+                               struct kiln_consumer **ret_entry);
+void kiln_way_in_free(struct kiln_consumer *entry);
 
 #endif /* KILN_COLLECTOR_GRAPH_INT_H */

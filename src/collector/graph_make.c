@@ -165,11 +165,11 @@ static int make_entry(struct kiln_graph *graph, const struct kiln_piece *piece,
     *ret = NULL;
     if (r < 0 || !next)
         return r;
-    if (kiln_entry_new(piece->id, signal, next, graph->opts.metrics, ret) < 0)
+    if (kiln_way_in_new(piece->id, signal, next, graph->opts.metrics, ret) < 0)
         return no_memory(err);
     unit = add_unit(graph);
     unit->between = *ret;
-    unit->between_free = kiln_entry_free;
+    unit->between_free = kiln_way_in_free;
     return 0;
 }
 

@@ -11,9 +11,12 @@
 #include "collector/component.h"
 
 #define KILN_COMPONENT_TYPES(X)                                                                    \
+    X(kiln_basicauth_extension_type)                                                               \
+    X(kiln_bearertokenauth_extension_type)                                                         \
     X(kiln_file_storage_extension_type)                                                            \
     X(kiln_nop_receiver_type)                                                                      \
     X(kiln_attributes_processor_type)                                                              \
+    X(kiln_otlp_receiver_type)                                                                     \
     X(kiln_batch_processor_type)                                                                   \
     X(kiln_filter_processor_type)                                                                  \
     X(kiln_memory_limiter_processor_type)                                                          \

@@ -362,8 +362,15 @@ struct kiln_response *kiln_response_new(struct kiln_server *server, const struct
         .headers = {{{"retry-after", 11}, {"1", 1}}},
         .n_headers = 1,
     };
-    struct kiln_response *answer = make(server, x, reply);
+    struct kiln_response *answer;
+    struct kiln_reply dressed;
 
+    if (x && x->router->dress) {
+        dressed = *reply;
+        reply = &dressed;
+        x->router->dress(x->router->dress_context, &x->request, &dressed);
+    }
+    answer = make(server, x, reply);
     if (!answer) {
         kiln_server_refused(server, "memory");
         answer = make(server, x, &busy);

@@ -93,6 +93,15 @@ void kiln_router_translate(struct kiln_router *router,
     router->translate = translate;
 }
 
+void kiln_router_dress(struct kiln_router *router,
+                       void (*dress)(void *context, const struct kiln_request *request,
+                                     struct kiln_reply *reply),
+                       void *context)
+{
+    router->dress = dress;
+    router->dress_context = context;
+}
+
 /* How well a path fits: 0 not at all, else more for a longer prefix, most for all of it. */
 static size_t fit(const struct kiln_router_entry *entry, struct kiln_str path)
 {

@@ -20,6 +20,8 @@ struct kiln_router {
     struct kiln_guard guard;
     void (*translate)(const struct kiln_request *request, struct kiln_reply *reply,
                       struct kiln_buf *scratch);
+    void (*dress)(void *context, const struct kiln_request *request, struct kiln_reply *reply);
+    void *dress_context;
 };
 
 /*

@@ -171,6 +171,15 @@ void kiln_router_translate(struct kiln_router *router,
                            void (*translate)(const struct kiln_request *request,
                                              struct kiln_reply *reply, struct kiln_buf *scratch));
 
+/*
+ * Asked before any answer goes out, to add headers to it.  What it adds lives as long as the
+ * request, or the router.  Called on a loop, a worker, or wherever the answer is given.
+ */
+void kiln_router_dress(struct kiln_router *router,
+                       void (*dress)(void *context, const struct kiln_request *request,
+                                     struct kiln_reply *reply),
+                       void *context);
+
 /* ---- the server ---- */
 
 struct kiln_server_opts {

@@ -48,6 +48,7 @@ enum kiln_signal {
 struct kiln_delivery {
     enum kiln_signal signal;
     struct kiln_batch *batch; /* a reference; NULL of signals that are no profiles */
+    uint64_t items;           /* of those: spans, data points, log records */
     const char *tenant;       /* lives until done */
     uint64_t received_ns;     /* Unix time */
     /*

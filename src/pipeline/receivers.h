@@ -28,10 +28,14 @@ struct kiln_gate;
 struct kiln_receivers;
 
 struct kiln_receivers_opts {
-    struct kiln_consumer *next;   /* borrowed */
+    struct kiln_consumer *next; /* borrowed; NULL: profiles are not taken */
+    /* Of OTLP's other signals, which are passed on as they are; NULL: not taken. */
+    struct kiln_consumer *others[KILN_SIGNALS];
+    bool pipelines;               /* who is refused is told that no pipeline takes it */
     struct kiln_pool *pool;       /* ingest; NULL: only the limits bound a request */
     struct kiln_gate *gate;       /* counts bytes of tenants; NULL: none */
     size_t content_max;           /* of one request, uncompressed; 0: 64 MiB */
+    size_t body_max;              /* of OTLP: as received; 0: the server's */
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */
     /* Shown what comes over a Unix socket, before it goes on; NULL: nobody. */
@@ -45,10 +49,14 @@ void kiln_receivers_free(struct kiln_receivers *receivers);
 
 /*
  * OTLP profiles: POST /v1development/profiles, /v1/profiles, /otlp/v1/profiles, and the gRPC and
- * Connect method ProfilesService/Export.  Traces, metrics and logs get an answer that says what
- * Kiln takes.  Every one of them may be added to several routers.
+ * Connect method ProfilesService/Export.  Traces, metrics and logs go to `others`, or get an answer
+ * that says what Kiln takes.  Every one of them may be added to several routers.
  */
 KILN_CHECK int kiln_otlp_receiver_add(struct kiln_receivers *receivers, struct kiln_router *router);
+/* One signal at one more path of HTTP. */
+KILN_CHECK int kiln_otlp_receiver_add_path(struct kiln_receivers *receivers,
+                                           struct kiln_router *router, enum kiln_signal signal,
+                                           const char *path);
 
 /* Pyroscope: POST /ingest, /pyroscope/ingest, and push.v1.PusherService/Push. */
 KILN_CHECK int kiln_pyroscope_receiver_add(struct kiln_receivers *receivers,

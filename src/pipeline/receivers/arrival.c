@@ -328,6 +328,7 @@ void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
         .delivery = {.tenant = request->tenant[0] ? request->tenant : "anonymous",
                      .received_ns = request->received_ns},
         .owner = receivers,
+        .next = receivers->opts.next,
         .kind = kind,
         .body_bytes = 2 * request->body.len + BODY_SLACK,
     };
@@ -357,7 +358,7 @@ void kiln_arrival_send(struct kiln_arrival *a)
     a->delivery.charged = a->granted;
     a->granted = 0;
     a->delivery.done = end;
-    a->owner->opts.next->consume(a->owner->opts.next, &a->delivery);
+    a->next->consume(a->next, &a->delivery);
 }
 
 void kiln_arrival_refuse(struct kiln_arrival *a, int code, const struct kiln_err *err)

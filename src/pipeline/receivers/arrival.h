@@ -43,8 +43,8 @@ struct kiln_receivers {
     struct kiln_receivers_opts opts;
     size_t memory_max; /* of one batch while it is made */
     struct kiln_metric *counts[KILN_N_RECEIVERS][KILN_N_OUTCOMES][KILN_N_RECEIVER_COUNTS];
-    struct kiln_metric *silent; /* samples that said nothing */
-    _Atomic bool said[3];       /* that traces, metrics, logs are not taken */
+    struct kiln_metric *silent;      /* samples that said nothing */
+    _Atomic bool said[KILN_SIGNALS]; /* that they are not taken */
 };
 
 void kiln_receivers_count(struct kiln_receivers *receivers, enum kiln_receiver_kind kind, int code,
@@ -72,6 +72,7 @@ struct kiln_source {
 struct kiln_arrival {
     struct kiln_delivery delivery; /* first: an arrival is what its delivery is part of */
     struct kiln_receivers *owner;
+    struct kiln_consumer *next; /* who gets it */
     enum kiln_receiver_kind kind;
     size_t granted;    /* bytes taken from the pool; the delivery's once it is sent */
     size_t held;       /* of them, for content that is uncompressed already */

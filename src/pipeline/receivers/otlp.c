@@ -24,7 +24,7 @@
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
 #include "codec/pb.h"
-#include "pipeline/receivers/arrival.h"
+#include "pipeline/receivers/otlp_int.h"
 
 #define ANSWER_MAX 4096u
 
@@ -72,7 +72,7 @@ static void put_protobuf(struct kiln_buf *out, uint64_t rejected, const char *wh
     kiln_pb_out_done(&w);
 }
 
-static void reply(struct kiln_rpc *rpc, uint64_t rejected, const char *why)
+void kiln_otlp_reply(struct kiln_rpc *rpc, uint64_t rejected, const char *why)
 {
     struct kiln_buf out;
 
@@ -116,7 +116,7 @@ static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outc
         kiln_rpc_fail(c->rpc, &status);
     } else {
         explain(c, outcome, text, sizeof(text));
-        reply(c->rpc, (uint64_t)arrival->delivery.rejected + outcome->rejected, text);
+        kiln_otlp_reply(c->rpc, (uint64_t)arrival->delivery.rejected + outcome->rejected, text);
     }
     kiln_free(c);
 }
@@ -216,29 +216,70 @@ static void export_profiles(struct kiln_rpc *rpc)
         kiln_arrival_refuse(&c->arrival, r, &err);
 }
 
-/* ---- what Kiln does not take ---- */
+/* ---- what nobody takes ---- */
 
-static void not_taken(struct kiln_rpc *rpc)
+static const char *const signal_names[KILN_SIGNALS] = {"profiles", "traces", "metrics", "logs"};
+
+static void not_taken(struct kiln_rpc *rpc, enum kiln_signal signal)
 {
-    static const char *const signals[] = {"trace", "metric", "log"};
-    static const char *const messages[] = {
-        "Kiln takes profiles only: send traces to a backend for traces",
-        "Kiln takes profiles only: send metrics to a backend for metrics",
-        "Kiln takes profiles only: send logs to a backend for logs",
-    };
     struct kiln_receivers *receivers = rpc->context;
-    struct kiln_str path = rpc->request->path;
-    size_t i = 0;
+    const char *name = signal_names[signal];
+    char message[128];
 
-    while (i < 2 && !kiln_str_contains(path, kiln_str_of(signals[i])))
-        i++;
+    if (receivers->opts.pipelines)
+        snprintf(message, sizeof(message), "no pipeline takes %s from this receiver", name);
+    else
+        snprintf(message, sizeof(message), "Kiln takes profiles only: send %s to a backend for %s",
+                 name, name);
     kiln_receivers_answered(receivers, KILN_RECEIVER_OTLP, KILN_E_UNSUPPORTED, rpc->request);
-    if (!atomic_exchange(&receivers->said[i], true))
-        kiln_log(receivers->opts.log, KILN_LOG_WARN, messages[i], "peer", "%s",
+    if (!atomic_exchange(&receivers->said[signal], true))
+        kiln_log(receivers->opts.log, KILN_LOG_WARN, message, "peer", "%s",
                  rpc->request->peer.address, NULL);
-    kiln_rpc_fail(
-        rpc, &(struct kiln_rpc_status){.code = KILN_RPC_UNIMPLEMENTED, .message = messages[i]});
+    kiln_rpc_fail(rpc,
+                  &(struct kiln_rpc_status){.code = KILN_RPC_UNIMPLEMENTED, .message = message});
 }
+
+static void take_profiles(struct kiln_rpc *rpc)
+{
+    const struct kiln_receivers *receivers = rpc->context;
+
+    if (receivers->opts.next)
+        export_profiles(rpc);
+    else
+        not_taken(rpc, KILN_SIGNAL_PROFILES);
+}
+
+static void take_other(struct kiln_rpc *rpc, enum kiln_signal signal)
+{
+    const struct kiln_receivers *receivers = rpc->context;
+
+    if (receivers->opts.others[signal])
+        kiln_otlp_pass_on(rpc, signal);
+    else
+        not_taken(rpc, signal);
+}
+
+static void take_traces(struct kiln_rpc *rpc)
+{
+    take_other(rpc, KILN_SIGNAL_TRACES);
+}
+
+static void take_metrics(struct kiln_rpc *rpc)
+{
+    take_other(rpc, KILN_SIGNAL_METRICS);
+}
+
+static void take_logs(struct kiln_rpc *rpc)
+{
+    take_other(rpc, KILN_SIGNAL_LOGS);
+}
+
+static void (*const handlers[KILN_SIGNALS])(struct kiln_rpc *rpc) = {
+    [KILN_SIGNAL_PROFILES] = take_profiles,
+    [KILN_SIGNAL_TRACES] = take_traces,
+    [KILN_SIGNAL_METRICS] = take_metrics,
+    [KILN_SIGNAL_LOGS] = take_logs,
+};
 
 /* ---- routes ---- */
 
@@ -247,34 +288,46 @@ static void not_taken(struct kiln_rpc *rpc)
 static const struct {
     const char *path;
     bool http_only;
-    void (*handler)(struct kiln_rpc *rpc);
+    enum kiln_signal signal;
 } routes[] = {
-    {"/v1development/profiles", true, export_profiles},
-    {"/v1/profiles", true, export_profiles},
-    {"/otlp/v1/profiles", true, export_profiles},
-    {COLLECTOR "profiles.v1development.ProfilesService/Export", false, export_profiles},
-    {COLLECTOR "profiles.v1experimental.ProfilesService/Export", false, export_profiles},
-    {"/v1/traces", true, not_taken},
-    {"/v1/metrics", true, not_taken},
-    {"/v1/logs", true, not_taken},
-    {"/otlp/v1/traces", true, not_taken},
-    {"/otlp/v1/metrics", true, not_taken},
-    {"/otlp/v1/logs", true, not_taken},
-    {COLLECTOR "trace.v1.TraceService/Export", false, not_taken},
-    {COLLECTOR "metrics.v1.MetricsService/Export", false, not_taken},
-    {COLLECTOR "logs.v1.LogsService/Export", false, not_taken},
+    {"/v1development/profiles", true, KILN_SIGNAL_PROFILES},
+    {"/v1/profiles", true, KILN_SIGNAL_PROFILES},
+    {"/otlp/v1/profiles", true, KILN_SIGNAL_PROFILES},
+    {COLLECTOR "profiles.v1development.ProfilesService/Export", false, KILN_SIGNAL_PROFILES},
+    {COLLECTOR "profiles.v1experimental.ProfilesService/Export", false, KILN_SIGNAL_PROFILES},
+    {"/v1/traces", true, KILN_SIGNAL_TRACES},
+    {"/v1/metrics", true, KILN_SIGNAL_METRICS},
+    {"/v1/logs", true, KILN_SIGNAL_LOGS},
+    {"/otlp/v1/traces", true, KILN_SIGNAL_TRACES},
+    {"/otlp/v1/metrics", true, KILN_SIGNAL_METRICS},
+    {"/otlp/v1/logs", true, KILN_SIGNAL_LOGS},
+    {COLLECTOR "trace.v1.TraceService/Export", false, KILN_SIGNAL_TRACES},
+    {COLLECTOR "metrics.v1.MetricsService/Export", false, KILN_SIGNAL_METRICS},
+    {COLLECTOR "logs.v1.LogsService/Export", false, KILN_SIGNAL_LOGS},
 };
+
+static int add(struct kiln_receivers *receivers, struct kiln_router *router, const char *path,
+               enum kiln_signal signal, bool http_only)
+{
+    return kiln_rpc_add(router, &(struct kiln_rpc_route){.path = path,
+                                                         .access = KILN_ACCESS_WRITE,
+                                                         .handler = handlers[signal],
+                                                         .context = receivers,
+                                                         .body_max = receivers->opts.body_max,
+                                                         .http_only = http_only});
+}
 
 int kiln_otlp_receiver_add(struct kiln_receivers *receivers, struct kiln_router *router)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < KILN_ARRAY_LEN(routes); i++) {
-        r = kiln_rpc_add(router, &(struct kiln_rpc_route){.path = routes[i].path,
-                                                          .access = KILN_ACCESS_WRITE,
-                                                          .handler = routes[i].handler,
-                                                          .context = receivers,
-                                                          .http_only = routes[i].http_only});
-    }
+    for (size_t i = 0; r == 0 && i < KILN_ARRAY_LEN(routes); i++)
+        r = add(receivers, router, routes[i].path, routes[i].signal, routes[i].http_only);
     return r;
+}
+
+int kiln_otlp_receiver_add_path(struct kiln_receivers *receivers, struct kiln_router *router,
+                                enum kiln_signal signal, const char *path)
+{
+    return add(receivers, router, path, signal, true);
 }

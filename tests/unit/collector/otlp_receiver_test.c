@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "codec/otlp.h"
+#include "drawn.h"
+#include "net.h"
+#include "test.h"
+#include "ways_kit.h"
+
+#define SERVICE  "/opentelemetry.proto.collector."
+#define PROFILES SERVICE "profiles.v1development.ProfilesService/Export"
+#define PROTO    "application/x-protobuf"
+#define BOTH     "{protocols: {grpc: {endpoint: 127.0.0.1:0}, http: {endpoint: 127.0.0.1:0}}}"
+
+static struct kiln_str message(struct kiln_buf *out)
+{
+    struct kiln_batch *batch = kiln_test_batch(&(struct kiln_drawn){.stacks = "main;read 3\n"
+                                                                              "main;idle 1\n",
+                                                                    .type = "cpu",
+                                                                    .unit = "nanoseconds"},
+                                               1);
+
+    kiln_buf_init(out, 1u << 20);
+    CHECK_OK(kiln_otlp_encode(batch, NULL, out, NULL));
+    kiln_batch_unref(batch);
+    return kiln_buf_str(out);
+}
+
+static void post(struct ways *kit, const char *path, const char *type, struct kiln_str body)
+{
+    ways_call(
+        kit, "http",
+        &(struct kiln_call){.method = "POST", .path = path, .content_type = type, .body = body});
+}
+
+TEST(collector_otlp, profiles_come_by_both_protocols)
+{
+    struct kiln_buf body;
+    struct ways kit;
+
+    message(&body);
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    ways_grpc(&kit, "grpc", PROFILES, kiln_buf_str(&body));
+    CHECK_EQ(kit.answer.rpc_code, 0);
+    CHECK_EQ(kit.answer.body.len, 0);
+    post(&kit, "/v1development/profiles", PROTO, kiln_buf_str(&body));
+    CHECK_EQ(kit.answer.status, 200);
+    /* One port may take both. */
+    ways_grpc(&kit, "http", PROFILES, kiln_buf_str(&body));
+    CHECK_EQ(kit.answer.rpc_code, 0);
+    CHECK_EQ(kit.n, 3);
+    for (uint32_t i = 0; i < kit.n; i++) {
+        CHECK_EQ(kit.got[i].signal, KILN_SIGNAL_PROFILES);
+        CHECK_EQ(kit.got[i].batch->n_samples, 2);
+        CHECK(kiln_str_eq(kiln_buf_str(&kit.got[i].body), kiln_buf_str(&body)));
+    }
+    ways_grpc(&kit, "grpc", SERVICE "profiles.v9.ProfilesService/Export", kiln_buf_str(&body));
+    CHECK_EQ(kit.answer.rpc_code, KILN_RPC_UNIMPLEMENTED);
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+}
+
+/* TracesData of two resources: of two spans, and of one; LogsData looks the same. */
+static const char spans[] = "\x0a\x0b\x0a\x00\x12\x07\x12\x01x\x12\x00\x1a\x00" /* 2 spans */
+                            "\x0a\x04\x12\x02\x12\x00";
+/* A gauge of two points, a sum of one, and a metric of nothing. */
+static const char points[] = "\x0a\x13\x12\x11\x12\x06\x2a\x04\x0a\x00\x0a\x00"
+                             "\x12\x04\x3a\x02\x0a\x00\x12\x01\x0a";
+
+static const struct {
+    enum kiln_signal signal;
+    const char *path, *method;
+    struct kiln_str body;
+    uint64_t items;
+} others[] = {
+    {KILN_SIGNAL_TRACES,
+     "/v1/traces",
+     SERVICE "trace.v1.TraceService/Export",
+     {spans, sizeof(spans) - 1},
+     3},
+    {KILN_SIGNAL_LOGS,
+     "/v1/logs",
+     SERVICE "logs.v1.LogsService/Export",
+     {spans, sizeof(spans) - 1},
+     3},
+};
+
+TEST(collector_otlp, other_signals_are_passed_on_as_they_came)
+{
+    struct kiln_buf packed;
+    struct ways kit;
+
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(others); i++) {
+        ways_grpc(&kit, "grpc", others[i].method, others[i].body);
+        CHECK_EQ(kit.answer.rpc_code, 0);
+        kiln_buf_init(&packed, 4u << 20);
+        CHECK_OK(kiln_compress(KILN_GZIP, 6, others[i].body, &packed));
+        ways_call(&kit, "http",
+                  &(struct kiln_call){.path = others[i].path,
+                                      .content_type = PROTO,
+                                      .encoding = KILN_GZIP,
+                                      .body = kiln_buf_str(&packed)});
+        CHECK_EQ(kit.answer.status, 200);
+        CHECK_EQ(kit.n, 2 * i + 2);
+        for (uint32_t n = 2 * i; n < kit.n; n++) {
+            CHECK_EQ(kit.got[n].signal, others[i].signal);
+            CHECK_EQ(kit.got[n].items, others[i].items);
+            CHECK(!kit.got[n].batch);
+        }
+        CHECK(kiln_str_eq(kiln_buf_str(&kit.got[2 * i].body), others[i].body));
+        CHECK_EQ(kit.got[2 * i + 1].compression, KILN_GZIP);
+        CHECK(kiln_str_eq(kiln_buf_str(&kit.got[2 * i + 1].body), kiln_buf_str(&packed)));
+        kiln_buf_done(&packed);
+    }
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, points_of_metrics_are_counted)
+{
+    struct kiln_str good = {points, sizeof(points) - 4}, bad = {points, sizeof(points) - 1};
+    char fixed[sizeof(points)];
+    struct ways kit;
+
+    memcpy(fixed, points, sizeof(points));
+    fixed[1] = (char)(good.len - 2);
+    fixed[3] = (char)(good.len - 4);
+    good.ptr = fixed;
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    ways_grpc(&kit, "grpc", SERVICE "metrics.v1.MetricsService/Export", good);
+    CHECK_EQ(kit.answer.rpc_code, 0);
+    CHECK_EQ(kit.n, 1);
+    CHECK_EQ(kit.got[0].items, 3);
+    ways_grpc(&kit, "grpc", SERVICE "metrics.v1.MetricsService/Export", bad);
+    CHECK_EQ(kit.answer.rpc_code, KILN_RPC_INVALID_ARGUMENT);
+    CHECK_EQ(kit.n, 1);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, what_no_pipeline_takes_is_said_so)
+{
+    struct kiln_buf body;
+    struct ways kit;
+
+    message(&body);
+    ways_start_without(&kit, KILN_RECEIVER, "otlp", BOTH,
+                       KILN_TAKES(KILN_SIGNAL_TRACES) | KILN_TAKES_PROFILES);
+    ways_grpc(&kit, "grpc", PROFILES, kiln_buf_str(&body));
+    CHECK_EQ(kit.answer.rpc_code, KILN_RPC_UNIMPLEMENTED);
+    CHECK_TEXT(kit.answer.message, "no pipeline takes profiles from this receiver");
+    post(&kit, "/v1/traces", PROTO, others[0].body);
+    CHECK_EQ(kit.answer.status, 404);
+    post(&kit, "/v1/logs", "application/json", KILN_STR("{}"));
+    CHECK_EQ(kit.answer.status, 415);
+    post(&kit, "/v1/logs", PROTO, KILN_STR(""));
+    CHECK_EQ(kit.answer.status, 200);
+    CHECK_EQ(kit.n, 0);
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, outcomes_of_exporters_are_the_answer)
+{
+    static const struct {
+        int code, http;
+        enum kiln_rpc_code rpc;
+        bool retryable;
+    } rows[] = {
+        {-EAGAIN, 429, KILN_RPC_UNAVAILABLE, true},
+        {-ESHUTDOWN, 503, KILN_RPC_UNAVAILABLE, true},
+        {KILN_E_LIMIT, 413, KILN_RPC_RESOURCE_EXHAUSTED, false},
+        {KILN_E_MALFORMED, 400, KILN_RPC_INVALID_ARGUMENT, false},
+    };
+    struct kiln_buf body;
+    struct ways kit;
+
+    message(&body);
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(rows); i++) {
+        kit.outcome.code = rows[i].code;
+        ways_grpc(&kit, "grpc", PROFILES, kiln_buf_str(&body));
+        CHECK_EQ(kit.answer.rpc_code, rows[i].rpc);
+        CHECK_EQ(kit.answer.retryable, rows[i].retryable);
+        post(&kit, "/v1/traces", PROTO, others[0].body);
+        CHECK_EQ(kit.answer.status, rows[i].http);
+        CHECK_EQ(kit.answer.retryable, rows[i].retryable);
+    }
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, limits_hold_before_and_after_decompression)
+{
+    char *zeros = kiln_calloc(3, 1 << 20);
+    struct kiln_str large = {zeros, 3 << 20};
+    struct kiln_buf bomb;
+    struct ways kit;
+
+    kiln_buf_init(&bomb, 4u << 20);
+    CHECK_OK(kiln_compress(KILN_GZIP, 6, large, &bomb));
+    ways_start(&kit, KILN_RECEIVER, "otlp",
+               "protocols:\n"
+               "  grpc: {endpoint: 127.0.0.1:0, max_recv_msg_size_mib: 2}\n"
+               "  http: {endpoint: 127.0.0.1:0, max_request_body_size: 2097152}\n");
+    ways_grpc(&kit, "grpc", PROFILES, large);
+    CHECK_EQ(kit.answer.rpc_code, KILN_RPC_RESOURCE_EXHAUSTED);
+    CHECK(!kit.answer.retryable);
+    post(&kit, "/v1development/profiles", PROTO, large);
+    CHECK_EQ(kit.answer.status, 413);
+    ways_call(&kit, "http",
+              &(struct kiln_call){.path = "/v1/traces",
+                                  .content_type = PROTO,
+                                  .encoding = KILN_GZIP,
+                                  .body = kiln_buf_str(&bomb)});
+    CHECK_EQ(kit.answer.status, 413);
+    CHECK(atomic_load(&kit.pool.peak) < 16u << 20);
+    kiln_free(zeros);
+    kiln_buf_done(&bomb);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, paths_can_be_chosen)
+{
+    struct kiln_buf body;
+    struct ways kit;
+
+    message(&body);
+    ways_start(&kit, KILN_RECEIVER, "otlp",
+               "protocols: {http: {endpoint: 127.0.0.1:0, profiles_url_path: /p, "
+               "traces_url_path: /t}}");
+    post(&kit, "/p", PROTO, kiln_buf_str(&body));
+    CHECK_EQ(kit.answer.status, 200);
+    post(&kit, "/t", PROTO, others[0].body);
+    CHECK_EQ(kit.answer.status, 200);
+    CHECK_EQ(kit.n, 2);
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, browsers_may_ask_where_cors_is_on)
+{
+    struct ways kit;
+    const char *answer;
+
+    ways_start(&kit, KILN_RECEIVER, "otlp",
+               "protocols: {http: {endpoint: 127.0.0.1:0,\n"
+               "  cors: {allowed_origins: ['https://*.example.com'], allowed_headers: [x-a],\n"
+               "         max_age: 600},\n"
+               "  response_headers: {x-more: here}}}");
+    answer =
+        net_talk(ways_port(&kit, "http"), "OPTIONS /v1development/profiles HTTP/1.1\r\nhost: a\r\n"
+                                          "origin: https://app.example.com\r\nconnection: close\r\n"
+                                          "access-control-request-method: POST\r\n\r\n");
+    CHECK_EQ(net_status(answer), 204);
+    CHECK(strstr(answer, "access-control-allow-origin: https://app.example.com\r\n"));
+    CHECK(strstr(answer, "access-control-allow-methods: POST\r\n"));
+    CHECK(strstr(answer, "access-control-allow-headers: Content-Type, Content-Encoding, x-a\r\n"));
+    CHECK(strstr(answer, "access-control-max-age: 600\r\n"));
+    CHECK(strstr(answer, "x-more: here\r\n"));
+    answer = net_talk(ways_port(&kit, "http"),
+                      "POST /v1development/profiles HTTP/1.1\r\nhost: a\r\n"
+                      "origin: https://app.example.com\r\nconnection: close\r\n"
+                      "content-type: application/json\r\ncontent-length: 2\r\n\r\n{}");
+    CHECK_EQ(net_status(answer), 200);
+    CHECK(strstr(answer, "access-control-allow-origin: https://app.example.com\r\n"));
+    answer = net_talk(ways_port(&kit, "http"),
+                      "OPTIONS /v1/traces HTTP/1.1\r\nhost: a\r\n"
+                      "origin: https://elsewhere.com\r\nconnection: close\r\n\r\n");
+    CHECK(!strstr(answer, "access-control-allow-origin"));
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, unix_sockets)
+{
+    char path[64], yaml[160], address[80];
+    struct kiln_client *client;
+    struct kiln_err err = {0};
+    struct kiln_buf body;
+    struct ways kit;
+
+    snprintf(path, sizeof(path), "/tmp/kiln-otlp-%d.sock", (int)getpid());
+    snprintf(yaml, sizeof(yaml), "protocols: {grpc: {endpoint: %s, transport: unix}}", path);
+    snprintf(address, sizeof(address), "unix:%s", path);
+    message(&body);
+    ways_start(&kit, KILN_RECEIVER, "otlp", yaml);
+    CHECK_OK(kiln_client_new(&(struct kiln_client_opts){.server = address}, &client, &err));
+    CHECK_OK(kiln_client_grpc(client,
+                              &(struct kiln_call){.path = PROFILES, .body = kiln_buf_str(&body)},
+                              &kit.answer, &err));
+    CHECK_EQ(kit.answer.rpc_code, 0);
+    kiln_client_free(client);
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+    CHECK(access(path, F_OK) < 0);
+}
+
+TEST(collector_otlp, a_socket_outlives_its_receiver)
+{
+    struct kiln_err err = {0};
+    struct kiln_buf body;
+    struct ways kit;
+    uint16_t port;
+
+    message(&body);
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    port = ways_port(&kit, "grpc");
+    kiln_sockets_turn(kit.sockets);
+    kit.component->ops->stop(kit.component, 0);
+    kit.component->ops->free(kit.component);
+    close(net_connect(port)); /* waits in the queue: nobody accepts, nobody refuses */
+    CHECK_OK(kit.type->make(&(struct kiln_component_env){.id = "otlp",
+                                                         .next = {&kit.ends[0].consumer},
+                                                         .pool = &kit.pool,
+                                                         .sockets = kit.sockets,
+                                                         .metrics = kit.metrics},
+                            kit.settings, &kit.component, &err));
+    CHECK_OK(kit.component->ops->start(kit.component, &err));
+    kiln_sockets_trim(kit.sockets);
+    CHECK_EQ(ways_port(&kit, "grpc"), port);
+    ways_grpc(&kit, "grpc", PROFILES, kiln_buf_str(&body));
+    CHECK_EQ(kit.answer.rpc_code, 0);
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, settings_that_are_wrong)
+{
+    static const char *const rows[][2] = {
+        {"{}", "line 1, column 1: must specify at least one protocol when using the OTLP receiver "
+               "(protocols: {grpc: , http: })"},
+        {"{protocols: {thrift: }}", "line 1, column 14: unknown key thrift"},
+        {"{protocols: {grpc: {endpoint: ''}}}", "line 1, column 20: endpoint: it is empty"},
+        {"{protocols: {grpc: {endpiont: a}}}",
+         "line 1, column 21: unknown key endpiont (did you mean endpoint?)"},
+        {"{protocols: {http: {max_request_body_size: many}}}",
+         "line 1, column 44: max_request_body_size: \"many\" is not a size (say 64M, 2GiB)"},
+        {"{protocols: {http: {traces_url_path: [a]}}}",
+         "line 1, column 38: traces_url_path is a list, not a text"},
+        {"{protocols: {grpc: {transport: pigeon}}}",
+         "line 1, column 20: transport: \"pigeon\" is not known; tcp and unix are"},
+        {"{protocols: {grpc: {keepalive: {server_parameters: {max_connection_idle: x}}}}}",
+         "line 1, column 74: max_connection_idle: \"x\" is not a time span (say 15s, 12h, 14d)"},
+    };
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(rows); i++)
+        CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlp", rows[i][0]), rows[i][1]);
+}
+
+/* ---- who may come in ---- */
+
+#define PIPELINE                                                                                   \
+    "exporters: {nop: }\n"                                                                         \
+    "service: {extensions: [%s], pipelines: {profiles: {receivers: [otlp], exporters: [nop]}}}\n"
+#define GUARDED                                                                                    \
+    "receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:0', "                              \
+    "auth: {authenticator: %s}}}}}\n"
+
+static void ask(struct ways *kit, const char *authorization, int status)
+{
+    struct kiln_header header = {KILN_STR("authorization"), kiln_str_of(authorization)};
+
+    ways_call(kit, "http",
+              &(struct kiln_call){.path = "/v1development/profiles",
+                                  .content_type = "application/json",
+                                  .body = KILN_STR("{}"),
+                                  .headers = &header,
+                                  .n_headers = *authorization != '\0'});
+    CHECK_EQ(kit->answer.status, status);
+}
+
+TEST(collector_otlp, bearer_tokens)
+{
+    char yaml[1024];
+    struct ways kit;
+
+    snprintf(yaml, sizeof(yaml),
+             "extensions: {bearertokenauth: {tokens: [one, two]}}\n" GUARDED PIPELINE,
+             "bearertokenauth", "bearertokenauth");
+    ways_start_graph(&kit, yaml);
+    ask(&kit, "", 401);
+    ask(&kit, "Bearer three", 401);
+    ask(&kit, "Bearer two", 200);
+    ask(&kit, "bearer one", 200);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, names_and_passwords)
+{
+    char yaml[1024];
+    struct ways kit;
+
+    /* "plain:secret", and "hashed:secret" by bcrypt. */
+    snprintf(
+        yaml, sizeof(yaml),
+        "extensions:\n  basicauth/a:\n    htpasswd:\n      inline: |\n"
+        "        plain:secret\n"
+        "        hashed:$$2b$$04$$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n" GUARDED
+            PIPELINE,
+        "basicauth/a", "basicauth/a");
+    ways_start_graph(&kit, yaml);
+    ask(&kit, "", 401);
+    ask(&kit, "Basic cGxhaW46c2VjcmV0", 200);     /* plain:secret */
+    ask(&kit, "Basic cGxhaW46b3RoZXI=", 401);     /* plain:other */
+    ask(&kit, "Basic aGFzaGVkOnNlY3JldA==", 200); /* hashed:secret */
+    ask(&kit, "Basic aGFzaGVkOnNlY3JldA==", 200); /* as remembered */
+    ask(&kit, "Basic aGFzaGVkOm90aGVy", 401);     /* hashed:other */
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, an_authenticator_must_be_there)
+{
+    char yaml[1024];
+
+    snprintf(
+        yaml, sizeof(yaml),
+        "extensions: {basicauth: {client_auth: {username: a, password: b}}}\n" GUARDED PIPELINE,
+        "basicauth", "basicauth");
+    CHECK(strstr(ways_graph_refusal(yaml), "\"basicauth\" is for exporters: it has client_auth"));
+    snprintf(
+        yaml, sizeof(yaml),
+        "extensions: {basicauth: {client_auth: {username: a, password: b}}}\n" GUARDED PIPELINE,
+        "nobody", "basicauth");
+    CHECK(strstr(ways_graph_refusal(yaml), "failed to resolve authenticator \"nobody\""));
+}
