@@ -29,6 +29,7 @@
     X(kiln_nop_exporter_type)                                                                      \
     X(kiln_otlp_grpc_exporter_type)                                                                \
     X(kiln_otlp_http_exporter_type)                                                                \
+    X(kiln_pyroscope_exporter_type)                                                                \
     X(kiln_forward_connector_type)
 
 #define X(type) extern const struct kiln_component_type type;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlp_grpc (or otlp) and otlp_http (or otlphttp): any signal as OTLP.
+ * otlp_grpc (or otlp) and otlp_http (or otlphttp): any signal as OTLP; pyroscope: profiles by
+ * Pyroscope's push API.
  *
  * An endpoint of gRPC is host:port, and TLS unless tls::insecure; or has a scheme that says it.
  * What stands behind the port is put before the path of the method, for a proxy that wants it:
@@ -49,6 +50,10 @@ static const char *const http_paths[KILN_SIGNALS] = {
     [KILN_SIGNAL_METRICS] = "/v1/metrics",
     [KILN_SIGNAL_LOGS] = "/v1/logs",
 };
+
+#define PUSH_PATH "/push.v1.PusherService/Push"
+
+enum way { GRPC, HTTP, PUSH };
 
 /* ---- reading ---- */
 
@@ -242,22 +247,26 @@ static int split_address(const char *endpoint, bool tls, const char *behind, str
 }
 
 static int find_address(const struct kiln_component_env *env, const struct otlp_settings *s,
-                        bool grpc, struct address *ret, struct kiln_err *err)
+                        enum way way, struct address *ret, struct kiln_err *err)
 {
     const char *exact = s->endpoints[env->signal], *endpoint = exact ? exact : s->endpoint;
 
-    if (grpc)
+    if (way == GRPC)
         return split_address(endpoint, !s->tls.insecure, grpc_methods[env->signal], ret);
     if (!endpoint || !*endpoint)
         return kiln_err_set(err, KILN_E_MALFORMED, NULL, "there is no endpoint for this signal");
     if (!strstr(endpoint, "://") && strncmp(endpoint, "unix:", 5) != 0)
         return kiln_err_set(err, KILN_E_MALFORMED, "endpoint",
                             "\"%s\" must be a valid URL (say http://%s)", endpoint, endpoint);
-    return split_address(endpoint, false, exact ? NULL : http_paths[env->signal], ret);
+    return split_address(endpoint, false,
+                         way == PUSH ? PUSH_PATH
+                         : exact     ? NULL
+                                     : http_paths[env->signal],
+                         ret);
 }
 
 static int new_sender(const struct kiln_component_env *env, const struct otlp_settings *s,
-                      bool grpc, const struct address *address, struct kiln_sender **ret_sender,
+                      enum way way, const struct address *address, struct kiln_sender **ret_sender,
                       struct kiln_err *err)
 {
     struct kiln_header headers[KILN_OTLP_HEADERS_MAX + 1];
@@ -265,9 +274,9 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
     struct kiln_otlp_sender_opts opts = {
         .target = {.endpoint = address->server.ptr,
                    .path = address->path.ptr,
-                   .protocol = grpc   ? "grpc"
-                               : json ? "http/json"
-                                      : "http/protobuf",
+                   .protocol = way == GRPC ? "grpc"
+                               : json      ? "http/json"
+                                           : "http/protobuf",
                    .compression = s->compression && !*s->compression ? "none" : s->compression,
                    .header_list = headers,
                    .ca_file = s->tls.ca_file,
@@ -296,10 +305,11 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
            kiln_settings_header(s->headers, &at, &header))
         headers[opts.target.n_header_list++] =
             (struct kiln_header){kiln_str_of(header.name), kiln_str_of(header.value)};
-    return kiln_otlp_sender_new(&opts, ret_sender, err);
+    return way == PUSH ? kiln_push_sender_new(&opts, ret_sender, err)
+                       : kiln_otlp_sender_new(&opts, ret_sender, err);
 }
 
-static int make(const struct kiln_component_env *env, const void *settings, bool grpc,
+static int make(const struct kiln_component_env *env, const void *settings, enum way way,
                 struct kiln_component **ret_component, struct kiln_err *err)
 {
     const struct otlp_settings *s = settings;
@@ -309,9 +319,9 @@ static int make(const struct kiln_component_env *env, const void *settings, bool
 
     kiln_buf_init(&address.server, ADDRESS_MAX);
     kiln_buf_init(&address.path, ADDRESS_MAX);
-    r = find_address(env, s, grpc, &address, err);
+    r = find_address(env, s, way, &address, err);
     if (r == 0)
-        r = new_sender(env, s, grpc, &address, &sender, err);
+        r = new_sender(env, s, way, &address, &sender, err);
     kiln_buf_done(&address.server);
     kiln_buf_done(&address.path);
     if (r < 0)
@@ -322,14 +332,43 @@ static int make(const struct kiln_component_env *env, const void *settings, bool
 static int make_grpc(const struct kiln_component_env *env, const void *settings,
                      struct kiln_component **ret_component, struct kiln_err *err)
 {
-    return make(env, settings, true, ret_component, err);
+    return make(env, settings, GRPC, ret_component, err);
 }
 
 static int make_http(const struct kiln_component_env *env, const void *settings,
                      struct kiln_component **ret_component, struct kiln_err *err)
 {
-    return make(env, settings, false, ret_component, err);
+    return make(env, settings, HTTP, ret_component, err);
 }
+
+static int make_push(const struct kiln_component_env *env, const void *settings,
+                     struct kiln_component **ret_component, struct kiln_err *err)
+{
+    return make(env, settings, PUSH, ret_component, err);
+}
+
+static int read_push(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {COMMON_FIELDS};
+    struct otlp_settings *s = settings;
+    int r;
+
+    *s = (struct otlp_settings){.timeout_ns = 30 * KILN_NS_PER_S, .request_max = GRPC_REQUEST_MAX};
+    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    if (r == 0 && (!s->endpoint || !*s->endpoint))
+        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint", "requires a non-empty \"endpoint\"");
+    return r < 0 ? r : read_rest(node, s, err);
+}
+
+const struct kiln_component_type kiln_pyroscope_exporter_type = {
+    .name = "pyroscope",
+    .kind = KILN_EXPORTER,
+    .signals = KILN_TAKES_PROFILES,
+    .stability = "alpha",
+    .settings_size = sizeof(struct otlp_settings),
+    .read = read_push,
+    .make = make_push,
+};
 
 const struct kiln_component_type kiln_otlp_grpc_exporter_type = {
     .name = "otlp_grpc",

@@ -148,6 +148,12 @@ static int open_grpc(struct otlp_sender *s, const struct kiln_otlp_sender_opts *
 
 /* ---- both ---- */
 
+int kiln_otlp_sender_target(const struct kiln_otlp_sender_opts *opts,
+                            struct kiln_otlp_target *target, struct kiln_err *err)
+{
+    return kiln_otlp_target_find(&opts->target, no_variable, target, err);
+}
+
 int kiln_otlp_sender_new(const struct kiln_otlp_sender_opts *opts, struct kiln_sender **ret_sender,
                          struct kiln_err *err)
 {
@@ -156,7 +162,7 @@ int kiln_otlp_sender_new(const struct kiln_otlp_sender_opts *opts, struct kiln_s
 
     if (!s)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    r = kiln_otlp_target_find(&opts->target, no_variable, &s->target, err);
+    r = kiln_otlp_sender_target(opts, &s->target, err);
     s->shape = (struct kiln_export_shape){.compression = s->target.compression,
                                           .level = opts->level,
                                           .json = s->target.protocol == KILN_OTLP_HTTP_JSON,

@@ -71,6 +71,12 @@ struct kiln_otlp_sender_opts {
     const char *server_name;             /* what the certificate is to say; outlives the sender */
     enum kiln_tls_version min_version, max_version;
 };
+/* What it is to send to, as the options state it; done also after a failure. */
+KILN_CHECK int kiln_otlp_sender_target(const struct kiln_otlp_sender_opts *opts,
+                                       struct kiln_otlp_target *target, struct kiln_err *err);
+/* Pyroscope's push API, of profiles; the path is the method's. */
+KILN_CHECK int kiln_push_sender_new(const struct kiln_otlp_sender_opts *opts,
+                                    struct kiln_sender **ret_sender, struct kiln_err *err);
 KILN_CHECK int kiln_otlp_sender_new(const struct kiln_otlp_sender_opts *opts,
                                     struct kiln_sender **ret_sender, struct kiln_err *err);
 

@@ -99,7 +99,7 @@ static struct kiln_delivery *new_delivery(struct fixture *f, const char *stacks)
     delivery->batch = kiln_test_batch(&(struct kiln_drawn){.stacks = stacks,
                                                            .type = "cpu",
                                                            .unit = "nanoseconds",
-                                                           .time_ns = 5,
+                                                           .time_ns = UINT64_C(1700000000000000000),
                                                            .resource = "service.name=shop"},
                                       1);
     delivery->done = ended;
@@ -184,6 +184,30 @@ TEST(otlp_exporter, forwards_what_need_not_change)
     CHECK(kiln_str_eq(kiln_buf_str(&in.got[0].body), kiln_buf_str(&seen)));
     intake_stop(&in);
     kiln_buf_done(&seen);
+    finish(&f);
+}
+
+TEST(otlp_exporter, pushes_to_pyroscope)
+{
+    struct fixture f = {0};
+    struct intake in;
+    char text[128];
+
+    intake_start(&in, NULL);
+    snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u'}", in.port);
+    CHECK(!make(&f, "pyroscope", text, KILN_SIGNAL_PROFILES));
+    send(&f, "main;read 3\nmain;write 4\n");
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 2);
+    CHECK_EQ(in.n, 1);
+    CHECK_TEXT(intake_text(&in, 0),
+               "{service.name=shop} process_cpu:cpu:nanoseconds:cpu:nanoseconds *1 "
+               "@1700000000000000000+0s\n"
+               "  main;read 3\n"
+               "  main;write 4\n");
+    intake_stop(&in);
+    f.alone = true;
+    f.live = 0;
     finish(&f);
 }
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pyroscope's push API: a series for each profile, with the labels of its series (core/series.h)
+ * and a pprof.
+ *
+ *   PushRequest       1 series
+ *   RawProfileSeries  1 labels (1 name, 2 value)   2 samples (1 raw_profile)
+ */
+#include <ctype.h>
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "codec/pb.h"
+#include "codec/pprof.h"
+#include "core/otlp_size.h"
+#include "core/remap.h"
+#include "core/series.h"
+#include "core/split.h"
+#include "pipeline/exporters/calls.h"
+
+#define MESSAGE_MAX ((size_t)256 << 20)
+#define ANSWER_MAX  ((size_t)4 << 20)
+enum { LABEL_MAX = 256, SERIES_KEY_MAX = 64 << 10 };
+
+struct push_sender {
+    struct kiln_calls calls; /* first */
+    struct kiln_otlp_target target;
+    struct kiln_export_shape shape;
+    struct kiln_series_rule *rule;
+};
+
+/* ---- one profile ---- */
+
+/* Without its resource, which the labels of its series tell of: pprof would repeat it for each
+ * sample. */
+static int alone(const struct kiln_batch *batch, uint32_t scope, uint32_t profile,
+                 struct kiln_batch **ret_batch, struct kiln_err *err)
+{
+    struct kiln_builder *b;
+    struct kiln_remap *remap;
+    struct kiln_scope head;
+    int r = kiln_builder_new(NULL, &b);
+
+    if (r < 0)
+        return r;
+    r = kiln_remap_new(b, batch, NULL, &remap);
+    if (r < 0) {
+        kiln_builder_free(b);
+        return r;
+    }
+    kiln_builder_add_resource(b, &(struct kiln_resource){0});
+    head = kiln_remap_scope(remap, scope);
+    kiln_builder_add_scope(b, &head);
+    kiln_remap_add_profile(remap, profile);
+    kiln_remap_free(remap);
+    return kiln_builder_finish(b, ret_batch, err);
+}
+
+/* Names of labels are letters, digits and underscores. */
+static struct kiln_str label_name(struct kiln_str name, char room[LABEL_MAX])
+{
+    size_t n = name.len < LABEL_MAX ? name.len : LABEL_MAX;
+
+    for (size_t i = 0; i < n; i++)
+        room[i] = (char)(isalnum((unsigned char)name.ptr[i]) ? name.ptr[i] : '_');
+    if (n && isdigit((unsigned char)room[0]))
+        room[0] = '_';
+    return (struct kiln_str){room, n};
+}
+
+static void put_label(struct kiln_pb_out *w, struct kiln_str name, struct kiln_str value)
+{
+    size_t mark = kiln_pb_mark(w);
+
+    kiln_pb_put_bytes(w, 2, value);
+    kiln_pb_put_bytes(w, 1, name);
+    kiln_pb_put_message(w, 1, mark);
+}
+
+static int put_labels(const struct push_sender *s, const struct kiln_batch *batch,
+                      uint32_t resource, const struct kiln_type *type, struct kiln_pb_out *w)
+{
+    struct kiln_str name, value;
+    struct kiln_series series;
+    struct kiln_buf key;
+    char room[LABEL_MAX];
+    int r;
+
+    kiln_buf_init(&key, SERIES_KEY_MAX);
+    kiln_series_key(s->rule, batch, resource, type, &key);
+    r = key.error ? key.error : kiln_series_parse(kiln_buf_str(&key), &series);
+    if (r == 0) {
+        while (kiln_series_label(&series.labels, &name, &value))
+            if (!kiln_str_eq(name, KILN_STR("service.name")))
+                put_label(w, label_name(name, room), value);
+        put_label(w, KILN_STR("service_name"), series.service);
+        put_label(w, KILN_STR("__name__"), type->name);
+    }
+    kiln_buf_done(&key);
+    return r;
+}
+
+/* ---- a request ---- */
+
+static int put_series(const struct push_sender *s, const struct kiln_batch *batch,
+                      const uint32_t at[3], const struct kiln_type *type, struct kiln_pb_out *w,
+                      struct kiln_err *err)
+{
+    struct kiln_batch *one = NULL;
+    struct kiln_buf pprof;
+    size_t series = kiln_pb_mark(w), sample;
+    int r = alone(batch, at[1], at[2], &one, err);
+
+    kiln_buf_init(&pprof, MESSAGE_MAX);
+    if (r == 0)
+        r = kiln_pprof_encode(one, NULL, &pprof, err);
+    if (r == 0) {
+        sample = kiln_pb_mark(w);
+        kiln_pb_put_bytes(w, 1, kiln_buf_str(&pprof));
+        kiln_pb_put_message(w, 2, sample);
+        r = put_labels(s, batch, at[0], type, w);
+        kiln_pb_put_message(w, 1, series);
+    }
+    kiln_buf_done(&pprof);
+    kiln_batch_unref(one);
+    return r;
+}
+
+static int put_all(const struct push_sender *s, const struct kiln_batch *batch,
+                   struct kiln_buf *out, struct kiln_err *err)
+{
+    struct kiln_type *types;
+    struct kiln_pb_out w;
+    int r = kiln_types_of_batch(batch, true, &types);
+
+    if (r < 0)
+        return r;
+    kiln_pb_out_init(&w, 1 << 16, MESSAGE_MAX);
+    for (uint32_t i = 0; i < batch->n_resources && r == 0; i++) {
+        const struct kiln_resource *resource = &batch->resources[i];
+
+        for (uint32_t j = 0; j < resource->n_scopes && r == 0; j++) {
+            const struct kiln_scope *scope = &batch->scopes[resource->first_scope + j];
+
+            for (uint32_t k = 0; k < scope->n_profiles && r == 0; k++) {
+                uint32_t profile = scope->first_profile + k;
+                const uint32_t at[3] = {i, resource->first_scope + j, profile};
+
+                r = put_series(s, batch, at, &types[profile], &w, err);
+            }
+        }
+    }
+    if (r == 0)
+        r = kiln_pb_out_flush(&w, out);
+    kiln_pb_out_done(&w);
+    kiln_free(types);
+    return r;
+}
+
+static int pack_one(const struct push_sender *s, const struct kiln_batch *batch,
+                    struct kiln_export_item **ret_item, struct kiln_err *err)
+{
+    struct kiln_export_item *item = kiln_calloc(1, sizeof(*item));
+    struct kiln_buf plain, packed;
+    int r = item ? 0 : -ENOMEM;
+
+    kiln_buf_init(&plain, MESSAGE_MAX);
+    kiln_buf_init(&packed, MESSAGE_MAX);
+    if (r == 0)
+        r = put_all(s, batch, &plain, err);
+    if (r == 0 && s->shape.compression != KILN_PLAIN)
+        r = kiln_compress(s->shape.compression, s->shape.level, kiln_buf_str(&plain), &packed);
+    if (r == 0) {
+        item->head = (struct kiln_spooled){.compression = s->shape.compression,
+                                           .profiles = batch->n_profiles,
+                                           .samples = batch->n_samples,
+                                           .made_ns = kiln_clock_unix_ns()};
+        kiln_buf_take(s->shape.compression == KILN_PLAIN ? &plain : &packed, &item->body,
+                      &item->len);
+        *ret_item = item;
+    }
+    kiln_buf_done(&plain);
+    kiln_buf_done(&packed);
+    if (r < 0)
+        kiln_free(item);
+    return r;
+}
+
+static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery,
+                struct kiln_export_item **ret_items, struct kiln_err *err)
+{
+    const struct push_sender *s = (const struct push_sender *)sender;
+    const struct kiln_split_opts opts = {.bytes_max = s->shape.request_max};
+    struct kiln_batch **parts;
+    uint32_t n;
+    int r;
+
+    *ret_items = NULL;
+    if (kiln_otlp_size_max(delivery->batch) <= s->shape.request_max)
+        return pack_one(s, delivery->batch, ret_items, err);
+    r = kiln_split(delivery->batch, &opts, &parts, &n, err);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < n; i++) {
+        if (r == 0)
+            r = pack_one(s, parts[i], ret_items, err);
+        if (r == 0)
+            ret_items = &(*ret_items)->next;
+        kiln_batch_unref(parts[i]);
+    }
+    kiln_free(parts);
+    return r;
+}
+
+/* ---- the sender ---- */
+
+static int call(struct kiln_calls *calls, struct kiln_client *client,
+                const struct kiln_export_item *item, struct kiln_answer *answer,
+                struct kiln_err *err)
+{
+    struct kiln_call request = kiln_otlp_request(&((struct push_sender *)calls)->target,
+                                                 &item->head, kiln_export_item_body(item));
+
+    request.content_type = "application/proto";
+    return kiln_client_call(client, &request, answer, err);
+}
+
+static void destroy(struct kiln_sender *sender)
+{
+    struct push_sender *s = (struct push_sender *)sender;
+
+    kiln_calls_done(&s->calls);
+    kiln_otlp_target_done(&s->target);
+    kiln_series_rule_free(s->rule);
+    kiln_free(s);
+}
+
+static const struct kiln_sender_ops ops = {
+    .pack = pack, .send = kiln_calls_send, .cancel = kiln_calls_cancel, .free = destroy};
+
+int kiln_push_sender_new(const struct kiln_otlp_sender_opts *opts, struct kiln_sender **ret_sender,
+                         struct kiln_err *err)
+{
+    struct push_sender *s = kiln_calloc(1, sizeof(*s));
+    int r;
+
+    if (!s)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    r = kiln_otlp_sender_target(opts, &s->target, err);
+    if (r == 0)
+        r = kiln_series_rule_new(NULL, 0, &s->rule);
+    if (r < 0) {
+        kiln_otlp_target_done(&s->target);
+        kiln_free(s);
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    }
+    s->shape = (struct kiln_export_shape){.compression = s->target.compression,
+                                          .level = opts->level,
+                                          .request_max = opts->request_max};
+    s->calls.sender.ops = &ops;
+    s->calls.client = kiln_otlp_client_opts(&s->target, ANSWER_MAX);
+    s->calls.client.server_name = opts->server_name;
+    s->calls.client.min_version = opts->min_version;
+    s->calls.client.max_version = opts->max_version;
+    s->calls.threads_max = opts->consumers;
+    s->calls.call = call;
+    s->calls.protocol = KILN_OTLP_HTTP;
+    kiln_calls_init(&s->calls);
+    *ret_sender = &s->calls.sender;
+    return 0;
+}
