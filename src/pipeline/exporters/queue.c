@@ -487,7 +487,7 @@ static void drop_ready(struct kiln_sendq *q)
 
         q->ready.first = entry->next;
         if (entry->place.id)
-            kiln_sendq_entry_free(entry);
+            kiln_sendq_leave(q, entry);
         else
             kiln_sendq_drop(q, entry, KILN_SENDQ_SHUTDOWN, "it still waited at the end");
     }
@@ -543,6 +543,9 @@ void kiln_sendq_free(struct kiln_sendq *q)
     q->sender->ops->free(q->sender);
     kiln_journal_close(q->journal);
     drop_ready(q);
+    /* What is on disk is counted anew by who opens it, perhaps under the same names. */
+    kiln_metric_add(q->count.accepted, -(int64_t)q->left_samples);
+    kiln_sendq_count_queued(q, -(int64_t)q->left_samples, -(int64_t)q->used);
     kiln_free(q->gathered.list);
     pthread_cond_destroy(&q->wake);
     pthread_cond_destroy(&q->idle);

@@ -108,7 +108,8 @@ struct kiln_sendq {
     uint64_t n_entries, n_unsettled; /* in the queue; parcels that are on their way into it */
     uint32_t in_flight;              /* being sent, or in back-off */
     bool pumping, started, stopping, over, end_thread;
-    uint64_t woken; /* how often the thread was told to look */
+    uint64_t left_samples; /* that stay on disk */
+    uint64_t woken;        /* how often the thread was told to look */
     uint64_t noise;
 };
 
@@ -142,6 +143,8 @@ void kiln_sendq_pump(struct kiln_sendq *q);
 uint64_t kiln_sendq_retry_due(struct kiln_sendq *q, uint64_t now_ns);
 void kiln_sendq_append(struct kiln_sendq *q, struct kiln_sendq_entry *entry);
 void kiln_sendq_entry_free(struct kiln_sendq_entry *entry);
+/* One that is in no list stays on disk, for who opens the queue next; under the lock. */
+void kiln_sendq_leave(struct kiln_sendq *q, struct kiln_sendq_entry *entry);
 /* One that is in no list leaves the queue; under the lock. */
 void kiln_sendq_drop(struct kiln_sendq *q, struct kiln_sendq_entry *entry, enum kiln_sendq_drop why,
                      const char *reason);

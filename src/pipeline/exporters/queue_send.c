@@ -19,6 +19,13 @@ void kiln_sendq_entry_free(struct kiln_sendq_entry *entry)
     kiln_free(entry);
 }
 
+void kiln_sendq_leave(struct kiln_sendq *q, struct kiln_sendq_entry *entry)
+{
+    q->left_samples += entry->item->head.samples;
+    q->n_entries--;
+    kiln_sendq_entry_free(entry);
+}
+
 void kiln_sendq_append(struct kiln_sendq *q, struct kiln_sendq_entry *entry)
 {
     entry->next = NULL;
@@ -184,8 +191,7 @@ static void on_ended(struct kiln_send *send, const struct kiln_export_verdict *v
         return;
     }
     if (verdict->fate == KILN_EXPORT_AGAIN && q->stopping && entry->place.id) {
-        q->n_entries--; /* it stays on disk */
-        kiln_sendq_entry_free(entry);
+        kiln_sendq_leave(q, entry);
         ended = NULL;
     } else {
         tally(q, entry, verdict);

@@ -494,6 +494,9 @@ static void stop_on_disk(struct fixture *f, uint64_t wait_ns)
     kiln_sendq_stop(f->queue, kiln_clock_mono_ns() + wait_ns);
     check_conservation(f);
     kiln_sendq_free(f->queue);
+    CHECK_EQ(queued(f), 0); /* who opens it next counts it */
+    CHECK_EQ(queue_gauge(f, "otelcol_exporter_queue_size"), 0);
+    check_conservation(f);
     finish_fixture(f);
 }
 
