@@ -8,13 +8,17 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
 
-KILN = os.environ.get("KILN", "build/kiln")
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from kiln_server import KILN, KilnServer  # noqa: E402
+
 NOP = """
 receivers: {nop: }
 exporters: {nop: }
@@ -210,6 +214,28 @@ class Running(Folder):
                 collector.metrics()
             self.assertEqual(collector.end(), 0)
 
+    def test_nobody_finds_a_closed_door_while_it_reloads(self):
+        path = self.file(NOP.replace("nop: }\nexp", 'otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}\nexp')
+                         .replace("[nop], exp", "[otlp], exp"))
+        with Collector(self.folder, "--config", path) as collector:
+            port, refused, stop = collector.ports["receivers::otlp::http"], [], threading.Event()
+
+            def knock():
+                while not stop.is_set():
+                    try:
+                        socket.create_connection(("127.0.0.1", port), timeout=60).close()
+                    except ConnectionRefusedError as closed:
+                        refused.append(closed)
+
+            knocking = threading.Thread(target=knock)
+            knocking.start()
+            for _ in range(3):
+                collector.reload("configuration read again")
+            stop.set()
+            knocking.join()
+            self.assertEqual(refused, [])
+            self.assertEqual(collector.wait_ready(), collector.ports)
+
     def test_a_reload_of_a_faulty_file_changes_nothing(self):
         path = self.file(NOP)
         with Collector(self.folder, "--config", path) as collector:
@@ -228,6 +254,45 @@ class Running(Folder):
             self.assertIn("already in use", collector.said())
             collector.metrics()
             self.assertEqual(collector.end(), 0)
+
+
+class Tutorials(unittest.TestCase):
+    """Files as tutorials print them: only addresses are changed."""
+
+    def through(self, name, path, to, *words):
+        """What the server behind `to` has of a profile that went through."""
+        text = (ROOT / "tests" / "cli" / "collector" / name).read_text()
+        for port in "4317", "4318":
+            text = text.replace(f"0.0.0.0:{port}", "127.0.0.1:0")
+        otlp = subprocess.run([KILN, "convert", "examples/checkout.pb.gz", "--to", "otlp", "-o", "-"], cwd=ROOT,
+                              capture_output=True, check=True).stdout
+        with KilnServer("--retention", "20000d") as server:
+            folder = server.folder
+            config = folder / name
+            config.write_text(text.replace(to, f"http://127.0.0.1:{server.http}"))
+            with Collector(folder, "--config", str(config), "--set", "service.telemetry.metrics.level=none") as collector:
+                self.push(collector, path, otlp)
+                self.assertEqual(collector.end(), 0, collector.said())
+            asked = subprocess.run([KILN, "query", *words, "--server", f"http://127.0.0.1:{server.http}"],
+                                   capture_output=True, text=True, check=False)
+            self.assertEqual(asked.returncode, 0, asked.stderr + collector.said())
+            return asked.stdout
+
+    def test_batched_and_sent_over_http(self):
+        said = self.through("memory-and-cpu.yaml", "receivers::otlp::grpc", "http://pyroscope:4040", "--services")
+        self.assertIn("unknown_service      4         4 ", said)
+
+    def test_batched_labelled_and_sent_over_grpc(self):
+        said = self.through("beside-traces.yaml", "receivers::otlp::http", "https://oneuptime.com/otlp", "--values",
+                            "deployment.environment", "--from", "2025-11-15T00:00:00Z", "--until",
+                            "2025-11-16T00:00:00Z")
+        self.assertIn("production         4 ", said)
+
+    def push(self, collector, name, otlp):
+        request = urllib.request.Request(f"http://127.0.0.1:{collector.ports[name]}/v1development/profiles",
+                                         data=otlp, headers={"Content-Type": "application/x-protobuf"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            self.assertEqual(answer.status, 200)
 
 
 if __name__ == "__main__":
