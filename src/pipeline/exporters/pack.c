@@ -61,11 +61,11 @@ static int forward(const struct kiln_delivery *delivery, const struct kiln_expor
 
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    item->head =
-        (struct kiln_spooled){.compression = shape->compression,
-                              .profiles = delivery->batch ? delivery->batch->n_profiles : 0,
-                              .samples = delivery->batch ? delivery->batch->n_samples : 1,
-                              .made_ns = kiln_clock_unix_ns()};
+    item->head = (struct kiln_spooled){
+        .compression = shape->compression,
+        .profiles = delivery->batch ? delivery->batch->n_profiles : 0,
+        .samples = delivery->batch ? delivery->batch->n_samples : delivery->items,
+        .made_ns = kiln_clock_unix_ns()};
     if (delivery->body_compression == shape->compression) {
         item->body = (char *)(uintptr_t)delivery->body.ptr;
         item->len = delivery->body.len;
