@@ -20,6 +20,7 @@
 #include "net/server_int.h"
 
 #define READS_A_TURN 16 /* then other connections have theirs */
+#define RELIEF_MS    5
 #define LINGER_MS    2000u
 #define LINGER_BYTES (8u << 20)
 #define WATCHED_MAX  (64u << 10) /* of what follows a long request, kept while it is handled */
@@ -313,13 +314,62 @@ static bool is_busy(const struct kiln_conn *conn)
            (conn->h1.answer || (conn->h1.x && conn->h1.x->body_done)) && !is_watched(conn);
 }
 
+/* A request has come in part. */
+static bool has_begun(const struct kiln_conn *conn)
+{
+    if (conn->protocol == KILN_CONN_HTTP1)
+        return conn->h1.x && conn->h1.x->stage == KILN_STAGE_READING;
+    return conn->protocol == KILN_CONN_HTTP2 && kiln_http2_is_reading(conn);
+}
+
+/*
+ * Where there is little room one connection is read from until its requests are whole: parts of
+ * many, none of which can be handled, must not fill all of it.
+ */
+static bool must_wait(struct kiln_conn *conn)
+{
+    struct kiln_loop *loop = conn->loop;
+
+    if (conn->protocol == KILN_CONN_LINGER || !kiln_net_is_short(loop->server))
+        return false;
+    if (!loop->favoured || !has_begun(loop->favoured))
+        loop->favoured = has_begun(conn) ? conn : NULL;
+    return loop->favoured != conn;
+}
+
+/* There is no room for what would come: looks again in a moment. */
+static void wait_for_room(struct kiln_conn *conn)
+{
+    struct timeval tv = {.tv_usec = RELIEF_MS * 1000};
+
+    event_del(&conn->on_read);
+    event_add(&conn->on_relief, &tv);
+}
+
+static void on_relief(evutil_socket_t fd, short what, void *arg)
+{
+    struct kiln_conn *conn = arg;
+
+    (void)fd, (void)what;
+    if (conn->dead || conn->paused)
+        return;
+    event_add(&conn->on_read, NULL);
+    if (conn->ssl && SSL_has_pending(conn->ssl))
+        event_active(&conn->on_read, EV_READ, 0);
+}
+
 static void read_some(struct kiln_conn *conn)
 {
     struct kiln_loop *loop = conn->loop;
 
     for (int i = 0; i < READS_A_TURN && !conn->dead && !conn->paused && !is_busy(conn); i++) {
-        ssize_t n = receive(conn, loop->scratch, KILN_LOOP_SCRATCH);
+        ssize_t n;
 
+        if (must_wait(conn)) {
+            wait_for_room(conn);
+            return;
+        }
+        n = receive(conn, loop->scratch, KILN_LOOP_SCRATCH);
         if (n == 0)
             return;
         if (n == -2) {
@@ -585,6 +635,7 @@ void kiln_conn_open(struct kiln_loop *loop, struct kiln_listener *listener, int 
     event_assign(&conn->on_read, loop->base, fd, EV_READ | EV_PERSIST, on_read, conn);
     event_assign(&conn->on_write, loop->base, fd, EV_WRITE | EV_PERSIST, on_write, conn);
     evtimer_assign(&conn->on_timer, loop->base, on_timer, conn);
+    evtimer_assign(&conn->on_relief, loop->base, on_relief, conn);
     link_conn(conn);
     event_add(&conn->on_read, NULL);
     kiln_conn_arm(conn, loop->now_ms + (ssl ? opts->header_timeout_ms : opts->idle_timeout_ms));
@@ -599,6 +650,9 @@ void kiln_conn_kill(struct kiln_conn *conn)
     event_del(&conn->on_read);
     event_del(&conn->on_write);
     event_del(&conn->on_timer);
+    event_del(&conn->on_relief);
+    if (conn->loop->favoured == conn)
+        conn->loop->favoured = NULL;
     kiln_http1_done(conn);
     kiln_http2_let_go(conn);
     conn->next = conn->loop->graveyard;

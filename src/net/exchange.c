@@ -34,6 +34,13 @@ int kiln_net_take(struct kiln_server *server, size_t bytes, bool vital)
     return vital && take_spare(server, bytes) ? 0 : KILN_E_LIMIT;
 }
 
+bool kiln_net_is_short(struct kiln_server *server)
+{
+    struct kiln_pool *pool = server->opts.waits ? server->opts.pool : NULL;
+
+    return pool && !kiln_pool_has(pool, pool->limit / 8);
+}
+
 /* What was taken from either is taken from their sum: the spare part is filled up first. */
 void kiln_net_give(struct kiln_server *server, size_t bytes)
 {
@@ -70,8 +77,15 @@ static int grow(struct kiln_server *server, struct kiln_buf *buf, size_t more, s
         return KILN_E_LIMIT;
     cap = next_cap(buf, buf->len + more, hint);
     bytes = cap - buf->cap;
-    if (kiln_net_take(server, bytes, !is_body && cap <= KILN_NET_SMALL) < 0)
-        return -ENOBUFS;
+    if (kiln_net_take(server, bytes, !is_body && cap <= KILN_NET_SMALL) < 0) {
+        /* What has been read must go somewhere; there is no more of it until there is room. */
+        if (!is_body || !server->opts.waits)
+            return -ENOBUFS;
+        cap = buf->len + more;
+        bytes = cap - buf->cap;
+        if (kiln_net_take(server, bytes, true) < 0)
+            return -ENOBUFS;
+    }
     grown = kiln_realloc(buf->ptr, cap);
     if (!grown) {
         kiln_net_give(server, bytes);
@@ -259,6 +273,14 @@ void kiln_exchange_refuse_text(struct kiln_exchange *x, int status, const char *
         reply.headers[reply.n_headers++] =
             (struct kiln_header){KILN_STR("accept-encoding"), KILN_STR("gzip, zstd")};
     kiln_exchange_refuse(x, &reply);
+}
+
+void kiln_exchange_refuse_late(struct kiln_exchange *x)
+{
+    if (kiln_net_is_short(x->server))
+        kiln_exchange_refuse_text(x, 503, "memory", "no memory for this body now, try again\n");
+    else
+        kiln_exchange_refuse_text(x, 408, "timeout", "the body took too long\n");
 }
 
 static void refuse_route(struct kiln_exchange *x, int status)

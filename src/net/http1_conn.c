@@ -328,7 +328,7 @@ uint64_t kiln_http1_deadline(struct kiln_conn *conn, uint64_t now_ms)
         if (now_ms < whole || h1->x->discard)
             return whole;
         conn->last = conn->linger = true;
-        kiln_exchange_refuse_text(h1->x, 408, "timeout", "the body took too long\n");
+        kiln_exchange_refuse_late(h1->x);
         kiln_http1_answer(conn, h1->x);
         return KILN_NEVER;
     }

@@ -355,7 +355,7 @@ static uint64_t stream_deadline(struct kiln_conn *conn, struct kiln_exchange *x,
         return at;
     kiln_http2_dirty(conn);
     if (x->stage == KILN_STAGE_READING) {
-        kiln_exchange_refuse_text(x, 408, "timeout", "the body took too long\n");
+        kiln_exchange_refuse_late(x);
         kiln_http2_answer(conn, x);
         return now_ms + opts->body_timeout_ms;
     }
@@ -391,6 +391,14 @@ uint64_t kiln_http2_deadline(struct kiln_conn *conn, uint64_t now_ms)
         return conn->idle_ms + opts->idle_timeout_ms;
     kiln_http2_drain(conn);
     return KILN_NEVER;
+}
+
+bool kiln_http2_is_reading(const struct kiln_conn *conn)
+{
+    for (const struct kiln_exchange *x = conn->h2 ? conn->h2->streams : NULL; x; x = x->next)
+        if (x->stage == KILN_STAGE_READING)
+            return true;
+    return false;
 }
 
 bool kiln_http2_rests(const struct kiln_conn *conn)

@@ -11,7 +11,7 @@
  * HTTP/1.1.  A request reaches its handler when its body is there, as it was received: the
  * handler uncompresses it, because a store may want to keep the body as it came.  The memory of
  * bodies is taken from a pool; where that is empty, or the workers' queue is full, the answer is
- * 503 with Retry-After, without a handler.
+ * 503 with Retry-After, without a handler; or nobody is read from until there is room (`waits`).
  *
  * A handler answers once, at once or later, from any thread.  A request whose client went away is
  * answered into the void; who works for long looks at kiln_request_gone() now and then.
@@ -183,18 +183,21 @@ void kiln_router_dress(struct kiln_router *router,
 /* ---- the server ---- */
 
 struct kiln_server_opts {
-    uint32_t loops;               /* 0: 1 */
-    uint32_t workers;             /* 0: as many as processors */
-    uint32_t long_workers;        /* of KILN_LANE_LONG; 0: 8 */
-    uint32_t queue_max;           /* requests that wait for a worker of a lane; 0: 1,024 */
-    uint32_t connections_max;     /* 0: 4,096 */
-    size_t body_max;              /* as received; 0: 64 MiB */
-    size_t header_max;            /* 0: 64 KiB */
-    uint32_t header_timeout_ms;   /* head complete; 0: 10,000 */
-    uint32_t body_timeout_ms;     /* without one more byte of the body; 0: 20,000 */
-    uint32_t request_timeout_ms;  /* whole body there; 0: 120,000 */
-    uint32_t idle_timeout_ms;     /* between two requests; 0: 120,000 */
-    struct kiln_pool *pool;       /* for bodies and answers; NULL: only the limits above */
+    uint32_t loops;              /* 0: 1 */
+    uint32_t workers;            /* 0: as many as processors */
+    uint32_t long_workers;       /* of KILN_LANE_LONG; 0: 8 */
+    uint32_t queue_max;          /* requests that wait for a worker of a lane; 0: 1,024 */
+    uint32_t connections_max;    /* 0: 4,096 */
+    size_t body_max;             /* as received; 0: 64 MiB */
+    size_t header_max;           /* 0: 64 KiB */
+    uint32_t header_timeout_ms;  /* head complete; 0: 10,000 */
+    uint32_t body_timeout_ms;    /* without one more byte of the body; 0: 20,000 */
+    uint32_t request_timeout_ms; /* whole body there; 0: 120,000 */
+    uint32_t idle_timeout_ms;    /* between two requests; 0: 120,000 */
+    struct kiln_pool *pool;      /* for bodies and answers; NULL: only the limits above */
+    /* While less than an eighth of the pool is free nothing is read: senders wait, by the windows
+     * of TCP and HTTP/2, where they would be refused. */
+    bool waits;
     struct kiln_pool *long_pool;  /* for answers of KILN_LANE_LONG first; NULL: `pool` */
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */

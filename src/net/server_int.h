@@ -96,6 +96,8 @@ enum { KILN_NET_SLOWEST = 16 };
 KILN_CHECK int kiln_net_grow(struct kiln_server *server, struct kiln_buf *buf, size_t more);
 KILN_CHECK int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, struct kiln_str data);
 void kiln_net_done(struct kiln_server *server, struct kiln_buf *buf);
+/* Where senders wait: whether there is so little left that nothing more should be read. */
+bool kiln_net_is_short(struct kiln_server *server);
 KILN_CHECK int kiln_net_take(struct kiln_server *server, size_t bytes, bool vital);
 void kiln_net_give(struct kiln_server *server, size_t bytes);
 
@@ -120,6 +122,8 @@ bool kiln_exchange_ready(struct kiln_exchange *x);
 void kiln_exchange_refuse(struct kiln_exchange *x, const struct kiln_reply *reply);
 void kiln_exchange_refuse_text(struct kiln_exchange *x, int status, const char *reason,
                                const char *text);
+/* The body took too long, which may be because we did not read it. */
+void kiln_exchange_refuse_late(struct kiln_exchange *x);
 
 /* NULL without memory.  `x` may be NULL: an answer to what is not a request. */
 struct kiln_response *kiln_response_new(struct kiln_server *server, const struct kiln_exchange *x,
@@ -163,7 +167,7 @@ struct kiln_conn {
     bool dirty;   /* on the loop's list of connections that have something to send */
     bool broken;  /* TLS failed: not another word */
     bool dead;    /* freed at the end of this turn */
-    struct event on_read, on_write, on_timer;
+    struct event on_read, on_write, on_timer, on_relief;
     struct kiln_buf in; /* bytes that are no whole head yet, or come before it is their turn */
     size_t in_off;
     struct kiln_buf out; /* bytes the socket did not take */
@@ -219,7 +223,8 @@ void kiln_http2_pump(struct kiln_conn *conn); /* sends what it has to say */
 void kiln_http2_drain(struct kiln_conn *conn);
 void kiln_http2_let_go(struct kiln_conn *conn); /* of its exchanges; the rest when it is done */
 void kiln_http2_done(struct kiln_conn *conn);
-bool kiln_http2_rests(const struct kiln_conn *conn); /* there is no stream */
+bool kiln_http2_is_reading(const struct kiln_conn *conn); /* a request has come in part */
+bool kiln_http2_rests(const struct kiln_conn *conn);      /* there is no stream */
 
 /* ---- listeners ---- */
 
@@ -272,9 +277,10 @@ struct kiln_loop {
     struct kiln_conn *conns;
     struct kiln_conn *graveyard;
     struct kiln_conn *dirty;
-    char *scratch;           /* KILN_LOOP_SCRATCH bytes: what was read */
-    struct kiln_buf written; /* what is about to be written */
-    uint64_t now_ms;         /* at the start of the turn */
+    struct kiln_conn *favoured; /* that is read from although there is little room; NULL: none */
+    char *scratch;              /* KILN_LOOP_SCRATCH bytes: what was read */
+    struct kiln_buf written;    /* what is about to be written */
+    uint64_t now_ms;            /* at the start of the turn */
     bool draining;
     pthread_mutex_t lock; /* for what follows */
     struct kiln_exchange *answered, **answered_end;

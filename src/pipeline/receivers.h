@@ -11,7 +11,7 @@
  *
  * A receiver takes memory for a request from the pool before it looks into it, decodes it, and
  * hands a delivery to `next`; the request is answered when the delivery ends, from whatever thread
- * that is.  It never waits: an empty pool is 429 (HTTP) or UNAVAILABLE with RetryInfo (gRPC).
+ * that is.  Unless it `waits`, an empty pool is 429 (HTTP) or UNAVAILABLE with RetryInfo (gRPC).
  *
  * Counted: kiln_receiver_{requests,profiles,samples,bytes}_total{receiver,outcome}.
  *
@@ -31,11 +31,12 @@ struct kiln_receivers_opts {
     struct kiln_consumer *next; /* borrowed; NULL: profiles are not taken */
     /* Of OTLP's other signals, which are passed on as they are; NULL: not taken. */
     struct kiln_consumer *others[KILN_SIGNALS];
-    bool pipelines;               /* who is refused is told that no pipeline takes it */
-    struct kiln_pool *pool;       /* ingest; NULL: only the limits bound a request */
-    struct kiln_gate *gate;       /* counts bytes of tenants; NULL: none */
-    size_t content_max;           /* of one request, uncompressed; 0: 64 MiB */
-    size_t body_max;              /* of OTLP: as received; 0: the server's */
+    bool pipelines;         /* who is refused is told that no pipeline takes it */
+    struct kiln_pool *pool; /* ingest; NULL: only the limits bound a request */
+    bool waits;             /* where it is empty: a few seconds, before a request is refused */
+    struct kiln_gate *gate; /* counts bytes of tenants; NULL: none */
+    size_t content_max;     /* of one request, uncompressed; 0: 64 MiB */
+    size_t body_max;        /* of OTLP: as received; 0: the server's */
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */
     /* Shown what comes over a Unix socket, before it goes on; NULL: nobody. */

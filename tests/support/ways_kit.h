@@ -35,6 +35,7 @@ struct ways {
     struct ways_end {
         struct kiln_consumer consumer; /* first */
         struct ways *kit;
+        struct kiln_consumer *instead; /* who gets it all; NULL: the kit */
     } ends[KILN_SIGNALS];
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t more;

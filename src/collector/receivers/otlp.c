@@ -12,7 +12,8 @@
 #include "net/rpc.h"
 #include "pipeline/receivers.h"
 
-#define BODY_MAX ((uint64_t)64 << 20)
+#define BODY_MAX  ((uint64_t)64 << 20)
+#define QUEUE_MAX 65536u /* requests: the pool bounds them before */
 
 enum { GRPC, HTTP, PROTOCOLS };
 
@@ -150,6 +151,7 @@ static int make_protocol(struct otlp *otlp, const struct kiln_component_env *env
     struct kiln_receivers_opts opts = {.next = env->next[KILN_SIGNAL_PROFILES],
                                        .pipelines = true,
                                        .pool = env->pool,
+                                       .waits = true,
                                        .content_max = s->body_max,
                                        .body_max = s->body_max,
                                        .metrics = env->metrics,
@@ -169,8 +171,12 @@ static int make_protocol(struct otlp *otlp, const struct kiln_component_env *env
 static int make_server(struct otlp *otlp, const struct kiln_component_env *env,
                        struct kiln_err *err)
 {
-    struct kiln_server_opts opts = {
-        .long_workers = 1, .pool = env->pool, .metrics = env->metrics, .log = env->log};
+    struct kiln_server_opts opts = {.long_workers = 1,
+                                    .queue_max = QUEUE_MAX,
+                                    .pool = env->pool,
+                                    .waits = true,
+                                    .metrics = env->metrics,
+                                    .log = env->log};
 
     for (int i = 0; i < PROTOCOLS; i++)
         if (otlp->settings->on[i])

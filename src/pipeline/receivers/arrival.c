@@ -6,7 +6,9 @@
  * is done at the first attempt, and a hostile one is done after a few.
  */
 #include <errno.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "pipeline/gate.h"
 #include "pipeline/receivers/arrival.h"
@@ -18,7 +20,9 @@
 #define MEMORY_MAX          ((size_t)1 << 30)
 #define GROWTH              4u
 #define SPENT_MAX           4u /* times content_max: what one request may be uncompressed to */
-#define BODY_SLACK          ((size_t)64 << 10) /* headers, and others like it */
+#define PAUSE_NS            (2 * KILN_NS_PER_MS)
+#define PATIENCE_NS         (5 * KILN_NS_PER_S) /* senders wait for about ten */
+#define BODY_SLACK          ((size_t)64 << 10)  /* headers, and others like it */
 
 /* ---- all receivers ---- */
 
@@ -109,13 +113,32 @@ static size_t most(const struct kiln_arrival *a)
     return a->owner->memory_max > a->body_bytes ? a->owner->memory_max - a->body_bytes : 0;
 }
 
-int kiln_arrival_grant(struct kiln_arrival *a, size_t total, struct kiln_err *err)
+/* Who gives memory back is an exporter, which needs none of our threads for it. */
+static int take_or_wait(struct kiln_arrival *a, size_t bytes, size_t total)
 {
     struct kiln_pool *pool = a->owner->opts.pool;
+    uint64_t until_ns = 0, now_ns;
+    struct timespec pause = {.tv_nsec = PAUSE_NS};
 
+    if (kiln_pool_take(pool, bytes) == 0)
+        return 0;
+    while (a->owner->opts.waits && total <= most(a)) {
+        now_ns = kiln_clock_mono_ns();
+        until_ns = until_ns ? until_ns : now_ns + PATIENCE_NS;
+        if (now_ns >= until_ns)
+            break;
+        nanosleep(&pause, NULL);
+        if (kiln_pool_has(pool, bytes) && kiln_pool_take(pool, bytes) == 0)
+            return 0;
+    }
+    return KILN_E_LIMIT;
+}
+
+int kiln_arrival_grant(struct kiln_arrival *a, size_t total, struct kiln_err *err)
+{
     if (total <= a->granted)
         return 0;
-    if (pool && kiln_pool_take(pool, total - a->granted) < 0) {
+    if (a->owner->opts.pool && take_or_wait(a, total - a->granted, total) < 0) {
         if (total > most(a))
             return kiln_err_set(err, KILN_E_LIMIT, NULL,
                                 "this takes %zu MiB of memory, and there are %zu MiB in all",
