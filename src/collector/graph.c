@@ -65,11 +65,18 @@ int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err)
             return r;
         }
     }
+    atomic_store(&graph->running, true);
     return 0;
+}
+
+bool kiln_graph_is_running(const struct kiln_graph *graph)
+{
+    return atomic_load(&graph->running);
 }
 
 void kiln_graph_stop(struct kiln_graph *graph, uint64_t deadline_ns)
 {
+    atomic_store(&graph->running, false);
     for (uint32_t i = graph->n_units; i > 0; i--) {
         struct kiln_unit *unit = &graph->units[i - 1];
         struct kiln_component *component = unit->component;

@@ -38,6 +38,8 @@ KILN_CHECK int kiln_graph_new(const struct kiln_node *root, const struct kiln_gr
 KILN_CHECK int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err);
 void kiln_graph_stop(struct kiln_graph *graph, uint64_t deadline_ns);
 void kiln_graph_free(struct kiln_graph *graph);
+/* Whether all components have started and none was told to stop; from any thread. */
+bool kiln_graph_is_running(const struct kiln_graph *graph);
 
 /*
  * The extension of this id that a component refers to, of this type; NULL where service::extensions

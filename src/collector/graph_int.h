@@ -59,6 +59,7 @@ struct kiln_graph {
     uint32_t n_pipelines;
     struct kiln_unit *units;
     uint32_t n_units;
+    _Atomic bool running;
 };
 
 /* Zeroed memory of the graph's; NULL and the error where there is none. */

@@ -14,9 +14,13 @@
     X(kiln_basicauth_extension_type)                                                               \
     X(kiln_bearertokenauth_extension_type)                                                         \
     X(kiln_file_storage_extension_type)                                                            \
+    X(kiln_health_check_extension_type)                                                            \
     X(kiln_nop_receiver_type)                                                                      \
-    X(kiln_attributes_processor_type)                                                              \
     X(kiln_otlp_receiver_type)                                                                     \
+    X(kiln_otlp_json_file_receiver_type)                                                           \
+    X(kiln_pprof_receiver_type)                                                                    \
+    X(kiln_pyroscope_receiver_type)                                                                \
+    X(kiln_attributes_processor_type)                                                              \
     X(kiln_batch_processor_type)                                                                   \
     X(kiln_filter_processor_type)                                                                  \
     X(kiln_memory_limiter_processor_type)                                                          \
@@ -30,6 +34,7 @@
     X(kiln_otlp_grpc_exporter_type)                                                                \
     X(kiln_otlp_http_exporter_type)                                                                \
     X(kiln_pyroscope_exporter_type)                                                                \
+    X(kiln_store_exporter_type)                                                                    \
     X(kiln_forward_connector_type)
 
 #define X(type) extern const struct kiln_component_type type;

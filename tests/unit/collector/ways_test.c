@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Receivers and extensions that are no OTLP over the network, and the store. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "codec/otlp_json.h"
+#include "drawn.h"
+#include "folder.h"
+#include "test.h"
+#include "ways_kit.h"
+
+static void get(struct ways *kit, const char *what, const char *path)
+{
+    ways_call(kit, what, &(struct kiln_call){.method = "GET", .path = path});
+}
+
+TEST(pyroscope_receiver, takes_what_agents_send)
+{
+    struct ways kit;
+
+    ways_start(&kit, KILN_RECEIVER, "pyroscope", "{endpoint: '127.0.0.1:0'}");
+    ways_call(&kit, "pyroscope",
+              &(struct kiln_call){.path = "/ingest?name=app&format=folded",
+                                  .content_type = "text/plain",
+                                  .body = KILN_STR("main;read 3\nmain;idle 1\n")});
+    CHECK_EQ(kit.answer.status, 200);
+    CHECK_EQ(kit.n, 1);
+    CHECK_EQ(kit.got[0].batch->n_samples, 2);
+    ways_stop(&kit);
+}
+
+TEST(pprof_receiver, takes_uploads)
+{
+    struct ways kit;
+
+    ways_start(&kit, KILN_RECEIVER, "pprof", "{server: {endpoint: '127.0.0.1:0'}}");
+    ways_call(&kit, "pprof",
+              &(struct kiln_call){.path = "/api/v1/profiles?service=app&type=cpu&unit=count",
+                                  .content_type = "text/plain",
+                                  .body = KILN_STR("main;read 3\n")});
+    CHECK_EQ(kit.answer.status, 200);
+    CHECK_EQ(kit.n, 1);
+    ways_stop(&kit);
+}
+
+TEST(pprof_receiver, settings_that_are_wrong)
+{
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "pprof", "{}"),
+               "say server (programs post profiles) or scrape_configs (they are fetched)");
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "pprof", "{scrape_configs: [{}]}"),
+               "line 1, column 19: this job has no job_name");
+}
+
+/* Statement 80: it follows the state of the pipelines. */
+TEST(health_check, follows_the_graph)
+{
+    struct ways kit;
+
+    ways_start_graph(&kit, "extensions: {health_check: {endpoint: '127.0.0.1:0', path: /up}}\n"
+                           "receivers: {nop: }\nexporters: {nop: }\n"
+                           "service: {extensions: [health_check],\n"
+                           "  pipelines: {profiles: {receivers: [nop], exporters: [nop]}}}\n");
+    get(&kit, "health_check", "/up");
+    CHECK_EQ(kit.answer.status, 200);
+    CHECK_STR(kiln_buf_str(&kit.answer.body), "{\"status\":\"Server available\"}\n");
+    get(&kit, "health_check", "/");
+    CHECK_EQ(kit.answer.status, 404);
+    ways_stop(&kit);
+}
+
+TEST(health_check, is_unhealthy_while_components_do_not_run)
+{
+    struct ways kit;
+
+    ways_start(&kit, KILN_EXTENSION, "health_check",
+               "{endpoint: '127.0.0.1:0', response_body: {healthy: fine, unhealthy: ill}}");
+    get(&kit, "health_check", "/");
+    CHECK_EQ(kit.answer.status, 503);
+    CHECK_STR(kiln_buf_str(&kit.answer.body), "ill");
+    ways_stop(&kit);
+}
+
+static void append_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "a");
+
+    CHECK(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void append_line(const char *path, const char *stacks, const char *end)
+{
+    struct kiln_batch *batch = kiln_test_batch(
+        &(struct kiln_drawn){.stacks = stacks, .type = "cpu", .unit = "nanoseconds"}, 1);
+    struct kiln_buf line;
+
+    kiln_buf_init(&line, 1u << 20);
+    CHECK_OK(kiln_otlp_json_encode(batch, &line, NULL));
+    line.len = kiln_str_trim(kiln_buf_str(&line)).len;
+    kiln_buf_puts(&line, end);
+    kiln_buf_putc(&line, 0);
+    append_text(path, line.ptr);
+    kiln_buf_done(&line);
+    kiln_batch_unref(batch);
+}
+
+TEST(otlp_json_file, reads_lines_as_they_come)
+{
+    char folder[FOLDER_NAME], path[300], yaml[400];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    snprintf(yaml, sizeof(yaml),
+             "{include: ['%s/*.json'], start_at: beginning, poll_interval: 10ms}", folder);
+    append_line(path, "main;one 1\n", "\nthis is no line of JSON\n\n");
+    ways_start(&kit, KILN_RECEIVER, "otlp_json_file", yaml);
+    ways_wait(&kit, 1);
+    append_line(path, "main;two 2\nmain;three 3\n", "");
+    usleep(50000); /* what has no end yet is not read */
+    CHECK_EQ(kit.n, 1);
+    append_text(path, "\n");
+    ways_wait(&kit, 2);
+    CHECK_EQ(kit.got[1].batch->n_samples, 2);
+    ways_stop(&kit);
+
+    folder_remove(folder);
+}
+
+TEST(otlp_json_file, what_should_be_tried_again_is)
+{
+    char folder[FOLDER_NAME], path[300], yaml[400];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    snprintf(yaml, sizeof(yaml), "{include: '%s/a.json', start_at: beginning, poll_interval: 5ms}",
+             folder);
+    ways_start(&kit, KILN_RECEIVER, "otlp_json_file", yaml);
+    kit.outcome.code = -EAGAIN;
+    append_line(path, "main;one 1\n", "\n");
+    ways_wait(&kit, 3);
+    ways_stop(&kit);
+
+    folder_remove(folder);
+}
+
+TEST(otlp_json_file, settings_that_are_wrong)
+{
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{}"),
+               "required argument `include` is empty: say which files, as patterns");
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlpjsonfile", "{include: a, start_at: middle}"),
+               "line 1, column 24: start_at: \"middle\" is neither beginning nor end");
+}
+
+TEST(store_exporter, keeps_what_it_gets)
+{
+    char folder[FOLDER_NAME], yaml[1024];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(yaml, sizeof(yaml),
+             "receivers: {pyroscope: {endpoint: '127.0.0.1:0'}}\n"
+             "exporters: {store: {directory: '%s', retention: 24h}}\n"
+             "service: {pipelines: {profiles: {receivers: [pyroscope], exporters: [store]}}}\n",
+             folder);
+    ways_start_graph(&kit, yaml);
+    ways_call(&kit, "pyroscope",
+              &(struct kiln_call){.path = "/ingest?name=app&format=folded",
+                                  .content_type = "text/plain",
+                                  .body = KILN_STR("main;read 3\n")});
+    CHECK_EQ(kit.answer.status, 200);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
