@@ -333,13 +333,18 @@ TEST(otlp_exporter, forwards_other_signals_to_their_own_paths)
 
         snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u'}", net.port);
         CHECK(!make(&f, types[i], text, signals[i]));
-        *delivery = (struct kiln_delivery){
-            .signal = signals[i], .body = KILN_STR("\x0a\x00"), .done = ended, .context = &f};
+        *delivery = (struct kiln_delivery){.signal = signals[i],
+                                           .body = KILN_STR("\x0a\x00"),
+                                           .items = 7,
+                                           .done = ended,
+                                           .context = &f};
         f.component->in->consume(f.component->in, delivery);
         stop(&f, PATIENCE_NS);
         CHECK_EQ(f.outcome.code, 0);
         CHECK_EQ(asked, i + 1);
         CHECK_TEXT(seen_path, paths[i]);
+        CHECK_EQ(count(&f, i ? "otelcol_exporter_sent_log_records" : "otelcol_exporter_sent_spans"),
+                 7);
         finish(&f);
     }
     net_stop(&net);
