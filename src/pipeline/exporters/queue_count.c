@@ -26,12 +26,12 @@ static const char *const data_types[KILN_SIGNALS] = {
 };
 
 static struct kiln_metric *unit_metric(struct kiln_sendq *q, enum kiln_metric_kind kind,
-                                       const char *front, const char *end, const char *help,
-                                       const char *reason)
+                                       const char *whose, const char *what, const char *end,
+                                       const char *help, const char *reason)
 {
     char name[NAME_MAX_BYTES];
 
-    snprintf(name, sizeof(name), "%s_%s%s", front, units[q->opts.signal], end);
+    snprintf(name, sizeof(name), "%s_exporter_%s_%s%s", whose, what, units[q->opts.signal], end);
     return kiln_metric_get(q->opts.metrics, kind, name, help,
                            reason ? KILN_LABELS("exporter", q->name, "reason", reason)
                                   : KILN_LABELS("exporter", q->name));
@@ -49,18 +49,18 @@ void kiln_sendq_open_counts(struct kiln_sendq *q)
 {
     struct kiln_sendq_counts *c = &q->count;
 
-    c->sent = unit_metric(q, KILN_COUNTER, "otelcol_exporter_sent", "",
+    c->sent = unit_metric(q, KILN_COUNTER, "otelcol", "sent", "",
                           "Successfully sent to the destination.", NULL);
-    c->send_failed = unit_metric(q, KILN_COUNTER, "otelcol_exporter_send_failed", "",
+    c->send_failed = unit_metric(q, KILN_COUNTER, "otelcol", "send_failed", "",
                                  "In failed attempts to send to the destination.", NULL);
-    c->enqueue_failed = unit_metric(q, KILN_COUNTER, "otelcol_exporter_enqueue_failed", "",
+    c->enqueue_failed = unit_metric(q, KILN_COUNTER, "otelcol", "enqueue_failed", "",
                                     "Not taken into the sending queue.", NULL);
-    c->accepted = unit_metric(q, KILN_COUNTER, "kiln_exporter_accepted", "_total",
+    c->accepted = unit_metric(q, KILN_COUNTER, "kiln", "accepted", "_total",
                               "Taken by the exporter: sent, queued, or dropped.", NULL);
-    c->queued = unit_metric(q, KILN_GAUGE, "kiln_exporter_queued", "",
-                            "That wait or are being sent.", NULL);
+    c->queued =
+        unit_metric(q, KILN_GAUGE, "kiln", "queued", "", "That wait or are being sent.", NULL);
     for (uint32_t i = 0; i < KILN_SENDQ_DROPS; i++)
-        c->dropped[i] = unit_metric(q, KILN_COUNTER, "kiln_exporter_dropped", "_total",
+        c->dropped[i] = unit_metric(q, KILN_COUNTER, "kiln", "dropped", "_total",
                                     "Given up, by reason.", drop_words[i]);
     c->size = queue_metric(q, KILN_GAUGE, "otelcol_exporter_queue_size",
                            "Current size of the sending queue, in units of its sizer.");

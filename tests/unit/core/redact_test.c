@@ -75,7 +75,7 @@ TEST(redact_rules, errors_name_line_and_column)
     check_bad("- match: [\n", "line 2, column 1", "did not find expected node content");
     check_bad("- \"match\n", "line 2, column 1", "unexpected end");
     check_bad("[]\n---\n[]\n", "line 2, column 1", "second document");
-    check_bad("- *alias\n", "line 1, column 3", "aliases");
+    check_bad("- *alias\n", "line 1, column 3", "no anchor of this name");
 }
 
 TEST(redact_rules, fields_have_to_make_sense_together)
