@@ -15,6 +15,8 @@
     X(kiln_bearertokenauth_extension_type)                                                         \
     X(kiln_file_storage_extension_type)                                                            \
     X(kiln_health_check_extension_type)                                                            \
+    X(kiln_pprof_extension_type)                                                                   \
+    X(kiln_host_receiver_type)                                                                     \
     X(kiln_nop_receiver_type)                                                                      \
     X(kiln_otlp_receiver_type)                                                                     \
     X(kiln_otlp_json_file_receiver_type)                                                           \

@@ -177,3 +177,17 @@ TEST(store_exporter, keeps_what_it_gets)
     ways_stop(&kit);
     folder_remove(folder);
 }
+
+TEST(host_receiver, settings_that_are_wrong)
+{
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "host", "{frequency: 100000}"),
+               "line 1, column 1: frequency: at most 1000 a second");
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "profiling", "{frequenzy: 1}"),
+               "line 1, column 2: unknown key frequenzy (did you mean frequency?)");
+}
+
+TEST(pprof_extension, says_what_to_do_instead)
+{
+    CHECK(strstr(ways_refusal(KILN_EXTENSION, "pprof", "{endpoint: 'localhost:1777'}"),
+                 "kiln run --pprof"));
+}
