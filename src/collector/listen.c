@@ -143,6 +143,23 @@ static int read_cors(struct block *block, struct kiln_err *err)
     return r < 0 ? r : kiln_settings_texts(block->listen.exposed_headers, err);
 }
 
+/* One member of a map, as if it were the only one. */
+static int read_own(const struct kiln_node *node, const struct kiln_node *member,
+                    const struct kiln_field *field, void *into, struct kiln_err *err)
+{
+    struct kiln_node one = *member, map = *node;
+    int r;
+
+    one.next = NULL;
+    map.first = &one;
+    map.n = 1;
+    r = kiln_node_read(&map, field, 1, into, err);
+    if (r == 0 && (field->kind == KILN_FIELD_MAP || field->kind == KILN_FIELD_LIST ||
+                   field->kind == KILN_FIELD_NODE))
+        memcpy((char *)into + field->offset, &member, sizeof(member)); /* not our copy of it */
+    return r;
+}
+
 /* A map of two tables' keys: each is read as if the other's were not there. */
 static int read_both(const struct kiln_node *node, struct block *block,
                      const struct kiln_field *fields, uint32_t n, void *into, struct kiln_err *err)
@@ -162,14 +179,8 @@ static int read_both(const struct kiln_node *node, struct block *block,
     r = kiln_node_read(node, all, n_http + n, &both, err);
     *block = both.block;
     for (uint32_t i = 0; r == 0 && i < n; i++)
-        if (both.own[i]) {
-            struct kiln_node one = *both.own[i], map = *node;
-
-            one.next = NULL;
-            map.first = &one;
-            map.n = 1;
-            r = kiln_node_read(&map, &fields[i], 1, into, err);
-        }
+        if (both.own[i])
+            r = read_own(node, both.own[i], &fields[i], into, err);
     return r;
 }
 
