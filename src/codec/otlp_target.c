@@ -85,6 +85,7 @@ static int read_compression(struct reading *r)
     const char *value = value_of(r, r->opts->compression, "COMPRESSION");
 
     r->target->compression = KILN_GZIP;
+    r->target->is_compression_said = value != NULL;
     if (!value)
         return 0;
     for (int i = KILN_PLAIN; i <= KILN_ZSTD; i++) {

@@ -35,6 +35,7 @@ enum { KILN_OTLP_HEADERS_MAX = 64 };
 struct kiln_otlp_target {
     enum kiln_otlp_protocol protocol;
     enum kiln_compression compression;
+    bool is_compression_said;                   /* by an option or a variable */
     const char *server;                         /* "http://host:4317", "unix:/path" */
     const char *path;                           /* of each request */
     const char *ca_file, *cert_file, *key_file; /* NULL: none */

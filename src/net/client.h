@@ -52,6 +52,7 @@ struct kiln_answer {
     uint32_t retry_after_ms; /* from Retry-After or RetryInfo; 0: not said */
     char message[256];       /* of a refusal: the server's sentence */
     char word[32];           /* of a refusal by our API: what kind it is, "not_found" */
+    bool takes_zstd;         /* the server said that it does */
     char notes[128];         /* X-Kiln-Notes: what one should know of an answer of our API */
     struct kiln_buf body;    /* uncompressed; of gRPC: the message */
 };

@@ -81,6 +81,8 @@ bool kiln_collected_field(struct kiln_collected *c, struct kiln_str name, struct
         kiln_keep_text(line, c->grpc_status, sizeof(c->grpc_status));
     else if (names(name, "retry-after"))
         kiln_keep_text(line, c->retry_after, sizeof(c->retry_after));
+    else if (names(name, "grpc-accept-encoding") || names(name, "accept-encoding"))
+        c->answer->takes_zstd = kiln_str_contains(line, KILN_STR("zstd"));
     else if (names(name, "x-kiln-notes"))
         kiln_keep_text(line, c->answer->notes, sizeof(c->answer->notes));
     else if (names(name, "grpc-message"))

@@ -10,8 +10,6 @@
 #include "base/mem.h"
 #include "net/rpc_int.h"
 
-#define ENCODINGS "identity,gzip,zstd"
-
 /* ---- how the caller speaks ---- */
 
 static const struct {
@@ -161,7 +159,7 @@ int kiln_rpc_unwrap(const struct kiln_request *request, size_t max, struct kiln_
         return refuse_frame(status, KILN_E_MALFORMED);
     if (kiln_grpc_encoding(kiln_request_header(request, "grpc-encoding"), &rpc->compression) < 0)
         return refuse(status, KILN_RPC_UNIMPLEMENTED,
-                      "this grpc-encoding is not known here (" ENCODINGS " are)");
+                      "this grpc-encoding is not known here (" KILN_RPC_ENCODINGS " are)");
     if (!(frame.flags & KILN_GRPC_COMPRESSED))
         rpc->compression = KILN_PLAIN;
     else if (rpc->compression == KILN_PLAIN)
@@ -190,8 +188,8 @@ static void refuse_type(struct kiln_request *request, struct kiln_rpc_kind kind,
 static int frame_call(struct kiln_request *request, const struct method *method,
                       struct kiln_rpc_kind kind, struct kiln_rpc *call)
 {
-    static const struct kiln_header encodings = {{"grpc-accept-encoding", 20},
-                                                 {ENCODINGS, sizeof(ENCODINGS) - 1}};
+    static const struct kiln_header encodings = {
+        {"grpc-accept-encoding", 20}, {KILN_RPC_ENCODINGS, sizeof(KILN_RPC_ENCODINGS) - 1}};
     struct kiln_rpc_status status;
 
     if (kiln_rpc_unwrap(request, method->message_max, call, &status) == 0)

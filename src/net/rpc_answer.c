@@ -131,6 +131,15 @@ static bool frame_compressed(struct kiln_rpc_answer *answer, struct kiln_str mes
     return pays;
 }
 
+/* What the next message may be compressed with: who sends many can take the best of them. */
+static void put_codings(struct kiln_rpc_answer *answer, struct kiln_rpc_kind kind)
+{
+    if (kind.protocol == KILN_RPC_GRPC)
+        put_header(&answer->reply, "grpc-accept-encoding", KILN_STR(KILN_RPC_ENCODINGS));
+    else if (kind.protocol == KILN_RPC_HTTP)
+        put_header(&answer->reply, "accept-encoding", KILN_STR("gzip, zstd"));
+}
+
 void kiln_rpc_answer_message(struct kiln_rpc_answer *answer, struct kiln_rpc_kind kind,
                              struct kiln_str message)
 {
@@ -146,6 +155,7 @@ void kiln_rpc_answer_message(struct kiln_rpc_answer *answer, struct kiln_rpc_kin
         put_trailer(answer, "grpc-status", KILN_STR("0"));
         end_frames(answer, kind);
     }
+    put_codings(answer, kind);
     finish(answer, kind);
 }
 

@@ -8,6 +8,9 @@
 
 #include "net/grpc.h"
 
+/* What a message may be compressed with, as gRPC has it. */
+#define KILN_RPC_ENCODINGS "identity,gzip,zstd"
+
 /* How the caller speaks. */
 struct kiln_rpc_kind {
     enum kiln_rpc_protocol protocol;

@@ -112,12 +112,28 @@ static struct kiln_export_item *enqueue(struct kiln_exporter *x, struct kiln_exp
     return gone;
 }
 
+/* Where each begins to look for the best of several ways; beyond there is little to gain. */
+static const int dense_levels[] = {[KILN_PLAIN] = 0, [KILN_GZIP] = 10, [KILN_ZSTD] = 15};
+
+/* Every receiver of OTLP reads gzip; one that said so, and where nobody wants another, gets zstd.
+ */
+static struct kiln_export_shape shape_now(struct kiln_exporter *x)
+{
+    struct kiln_export_shape shape = x->shape;
+
+    if (shape.dense && !x->target.is_compression_said && x->takes_zstd)
+        shape.compression = KILN_ZSTD;
+    shape.level = shape.dense ? dense_levels[shape.compression] : 0;
+    return shape;
+}
+
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct kiln_exporter *x = (struct kiln_exporter *)consumer;
+    const struct kiln_export_shape shape = shape_now(x);
     struct kiln_export_item *items, *gone;
     struct kiln_outcome outcome = {0};
-    int r = kiln_export_encode(delivery->batch, &x->shape, &items, &outcome.err);
+    int r = kiln_export_encode(delivery->batch, &shape, &items, &outcome.err);
 
     if (r < 0) {
         struct kiln_spooled lost = {.samples = delivery->batch->n_samples};
@@ -176,9 +192,6 @@ static void done(struct kiln_exporter *x)
     kiln_free(x);
 }
 
-/* Where each begins to look for the best of several ways; beyond there is little to gain. */
-static const int dense_levels[] = {[KILN_PLAIN] = 0, [KILN_GZIP] = 10, [KILN_ZSTD] = 15};
-
 static int start(struct kiln_exporter *x, const struct kiln_otlp_export_opts *opts,
                  struct kiln_err *err)
 {
@@ -189,7 +202,6 @@ static int start(struct kiln_exporter *x, const struct kiln_otlp_export_opts *op
         return r;
     x->shape = (struct kiln_export_shape){
         .compression = x->target.compression,
-        .level = opts->dense ? dense_levels[x->target.compression] : 0,
         .dense = opts->dense,
         .json = x->target.protocol == KILN_OTLP_HTTP_JSON,
         .request_max = request_max > REQUEST_MIN ? request_max : REQUEST_MIN,

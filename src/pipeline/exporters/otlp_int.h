@@ -54,6 +54,7 @@ struct kiln_exporter {
     bool stop, is_over;                                   /* is_over: the thread has ended */
     uint64_t deadline_ns;                                 /* of the stop (monotonic) */
     _Atomic bool cancel;                                  /* the call under way is given up */
+    _Atomic bool takes_zstd;                              /* the receiver said so */
     _Atomic uint64_t said_drop, said_partial, said_spool; /* when a line was written last */
     pthread_t thread;
 

@@ -6,8 +6,9 @@
 #include "base/log.h"
 #include "pipeline/exporters/otlp_int.h"
 
-#define ANSWER_MAX       ((size_t)1 << 20)
-#define RETRY_AFTER_MOST (10 * 60 * KILN_NS_PER_S) /* longer, nobody means */
+#define ANSWER_MAX        ((size_t)1 << 20)
+#define REQUEST_BYTES_MAX ((size_t)64 << 20)
+#define RETRY_AFTER_MOST  (10 * 60 * KILN_NS_PER_S) /* longer, nobody means */
 
 int kiln_export_open(struct kiln_exporter *x, struct kiln_err *err)
 {
@@ -88,12 +89,44 @@ static void follow(struct kiln_exporter *x, const struct kiln_spooled *head, siz
     }
 }
 
+static int call(struct kiln_exporter *x, const struct kiln_spooled *head, struct kiln_str body,
+                struct kiln_export_verdict *verdict)
+{
+    struct kiln_err err = {0};
+    int r = kiln_otlp_call(&x->target, x->client, head, body, &x->answer, &err);
+
+    kiln_export_judge(x->target.protocol, r, &x->answer, &err, verdict);
+    if (verdict->fate != KILN_EXPORT_AGAIN)
+        x->takes_zstd = verdict->fate == KILN_EXPORT_SENT && x->answer.takes_zstd;
+    return r;
+}
+
+/* Somebody else than said that he takes zstd answers now: the same as everybody takes it. */
+static int call_with_gzip(struct kiln_exporter *x, const struct kiln_spooled *head,
+                          struct kiln_str body, struct kiln_export_verdict *verdict)
+{
+    struct kiln_spooled as_gzip = *head;
+    struct kiln_buf plain, packed;
+    int r;
+
+    as_gzip.compression = KILN_GZIP;
+    kiln_buf_init(&plain, REQUEST_BYTES_MAX);
+    kiln_buf_init(&packed, REQUEST_BYTES_MAX);
+    r = kiln_decompress(KILN_ZSTD, body, &plain, NULL);
+    if (r == 0)
+        r = kiln_compress(KILN_GZIP, 0, kiln_buf_str(&plain), &packed);
+    kiln_buf_done(&plain);
+    if (r == 0)
+        r = call(x, &as_gzip, kiln_buf_str(&packed), verdict);
+    kiln_buf_done(&packed);
+    return r;
+}
+
 enum kiln_export_fate kiln_export_try(struct kiln_exporter *x, const struct kiln_spooled *head,
                                       struct kiln_str body)
 {
     uint64_t start = kiln_clock_mono_ns();
     struct kiln_export_verdict verdict;
-    struct kiln_err err = {0};
     int r;
 
     if (head->json && x->target.protocol == KILN_OTLP_GRPC) {
@@ -102,11 +135,13 @@ enum kiln_export_fate kiln_export_try(struct kiln_exporter *x, const struct kiln
     }
     if (x->away)
         kiln_metric_add(x->count.retried, 1);
-    r = kiln_otlp_call(&x->target, x->client, head, body, &x->answer, &err);
+    r = call(x, head, body, &verdict);
+    if (verdict.fate == KILN_EXPORT_UNWANTED && head->compression == KILN_ZSTD &&
+        !x->target.is_compression_said)
+        r = call_with_gzip(x, head, body, &verdict);
     kiln_metric_observe(x->count.seconds, (double)(kiln_clock_mono_ns() - start) / 1e9);
     if (r == -ECANCELED) /* it is ending */
         return KILN_EXPORT_AGAIN;
-    kiln_export_judge(x->target.protocol, r, &x->answer, &err, &verdict);
     follow(x, head, body.len, &verdict);
     return verdict.fate;
 }

@@ -175,8 +175,72 @@ TEST(otlp_exporter, speaks_every_protocol_with_every_compression)
     }
 }
 
-/* Headers come along, and the very path of the variable is asked for. */
+/* What a receiver of a test saw. */
 static char seen[512];
+
+TEST(otlp_exporter, who_is_dense_takes_zstd_where_the_receiver_said_so)
+{
+    static const struct {
+        const char *protocol, *compression;
+        enum kiln_compression then;
+    } cases[] = {
+        {"grpc", NULL, KILN_ZSTD}, {"http/protobuf", NULL, KILN_ZSTD}, {"grpc", "gzip", KILN_GZIP}};
+
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
+        struct fixture f = {.opts = {.protocol = cases[i].protocol,
+                                     .compression = cases[i].compression,
+                                     .dense = true}};
+        struct intake in;
+
+        intake_start(&in, NULL);
+        start(&f, in.port);
+        send(&f, "main;read 3\n");
+        wait_for(&f, "kiln_export_sent_requests_total", 1);
+        send(&f, "main;write 4\n");
+        end(&f, DRAIN_NS);
+        CHECK_EQ(in.got[0].compression, KILN_GZIP);
+        CHECK_EQ(in.got[1].compression, cases[i].then);
+        CHECK_TEXT(came(&in), "3 4 ");
+        finish(&f);
+        intake_stop(&in);
+    }
+}
+
+/* Says that it takes zstd, and does not. */
+static void take_gzip_only(struct kiln_request *request)
+{
+    struct kiln_reply reply = {.status = request->encoding == KILN_ZSTD ? 415 : 200};
+    size_t n = strlen(seen);
+
+    reply.headers[reply.n_headers++] =
+        (struct kiln_header){KILN_STR("accept-encoding"), KILN_STR("gzip, zstd")};
+    snprintf(seen + n, sizeof(seen) - n, "%s ", request->encoding == KILN_ZSTD ? "zstd" : "gzip");
+    kiln_request_reply(request, &reply);
+}
+
+TEST(otlp_exporter, a_receiver_that_does_not_take_zstd_after_all_gets_the_same_as_gzip)
+{
+    struct fixture f = {.opts = {.protocol = "http/protobuf", .dense = true}};
+    struct net_fixture net = {0};
+
+    seen[0] = '\0';
+    CHECK_OK(kiln_router_new(&net.router));
+    CHECK_OK(
+        kiln_router_add(net.router, &(struct kiln_route){.path = "*", .handler = take_gzip_only}));
+    net_start(&net, NULL);
+    start(&f, net.port);
+    send(&f, "main;read 3\n");
+    wait_for(&f, "kiln_export_sent_requests_total", 1);
+    send(&f, "main;write 4\n");
+    end(&f, DRAIN_NS);
+    CHECK_TEXT(seen, "gzip zstd gzip ");
+    CHECK_EQ(count(&f, "kiln_export_sent_requests_total", NULL), 2);
+    CHECK_EQ(count(&f, "kiln_export_dropped_requests_total", "refused"), 0);
+    finish(&f);
+    net_stop(&net);
+}
+
+/* Headers come along, and the very path of the variable is asked for. */
 
 static void note(struct kiln_request *request)
 {
