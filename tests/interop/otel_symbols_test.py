@@ -50,6 +50,12 @@ def debug_file(path):
     return found if found.exists() else None
 
 
+def has_names(path):
+    """Whether it has a table of its functions, or a debug file beside it; what is exported names few."""
+    sections = subprocess.run(["readelf", "-SW", str(path)], capture_output=True, text=True, check=False).stdout
+    return ".symtab" in sections or debug_file(path) is not None
+
+
 class Found:
     """What a server tells of a selection, as OTLP: for each build id, addresses and their lines."""
 
@@ -125,6 +131,8 @@ def captured(folder):
         check(f"capture: {len(uploads)} files are uploaded", done.returncode == 0, done.stderr + done.stdout)
         for name, path in files.items():
             identity = build_id(path)
+            if not has_names(path):
+                continue
 
             def named():
                 lines = Found(server, folder, every, *WHEN).lines[identity]
