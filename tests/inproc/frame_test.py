@@ -57,7 +57,7 @@ class Frame(unittest.TestCase):
     # ---- the thin thread ----
 
     def test_a_preloaded_program_leaves_files_that_name_its_functions(self):
-        run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, KILN_ALLOC_BYTES="64KiB")
+        run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder)
         memory, = self.files("memory", "thin")
         self.assertRegex(top(memory), r"thin_allocates\b(.|\n)*thin_allocates_less\b")
         self.assertNotIn("kiln_in_", top(memory))
@@ -65,7 +65,7 @@ class Frame(unittest.TestCase):
         self.assertIn("thin_computes", top(cpu).splitlines()[2])
 
     def test_what_is_still_in_use_is_told_at_the_end(self):
-        run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, KILN_ALLOC_BYTES="64KiB", KILN_PROFILES="heap")
+        run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, KILN_PROFILES="heap")
         memory, = self.files("memory", "thin")
         in_use = top(memory, "--sample-type", "inuse_space")
         self.assertIn("thin_allocates ", in_use)
