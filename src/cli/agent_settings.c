@@ -125,6 +125,12 @@ static int put_headers(const struct kiln_node *node, struct kiln_buf *out, struc
     return out->error;
 }
 
+/* The exporter's own choice has no name there. */
+static const char *compression_of(const char *word)
+{
+    return word && strcmp(word, "auto") == 0 ? NULL : word;
+}
+
 int kiln_agent_export_opts(const struct kiln_server_config *config, struct kiln_buf *headers,
                            struct kiln_otlp_export_opts *ret_opts, struct kiln_err *err)
 {
@@ -133,7 +139,7 @@ int kiln_agent_export_opts(const struct kiln_server_config *config, struct kiln_
 #define TEXT(member) text_of(config, offsetof(struct kiln_settings, agent.member))
         .endpoint = TEXT(endpoint),
         .protocol = TEXT(protocol),
-        .compression = TEXT(compression),
+        .compression = compression_of(TEXT(compression)),
         .dense = true,
         .ca_file = TEXT(ca_file),
         .cert_file = TEXT(cert_file),
@@ -164,7 +170,7 @@ int kiln_agent_export_opts(const struct kiln_server_config *config, struct kiln_
 /* ---- options ---- */
 
 static const char *const protocols[] = {"grpc", "http/protobuf", "http/json", NULL};
-static const char *const compressions[] = {"gzip", "zstd", "none", NULL};
+static const char *const compressions[] = {"auto", "gzip", "zstd", "none", NULL};
 
 static const struct kiln_option options[] = {
     KILN_OPT("endpoint", 'e', KILN_OPT_TEXT, server.agent.endpoint, "URL",
@@ -180,7 +186,8 @@ static const struct kiln_option options[] = {
      .offset = offsetof(struct kiln_args, server.agent.compression),
      .value = "METHOD",
      .choices = compressions,
-     .text = "gzip, zstd or none (gzip)"},
+     .text = "gzip, zstd, none, or auto: gzip, and zstd where the receiver says that it takes it "
+             "(auto)"},
     KILN_OPT("export-timeout", 0, KILN_OPT_DURATION, server.agent.timeout_ns, "TIME",
              "a request is given up after this long, and sent again (10s)"),
     KILN_OPT("export-ca-file", 0, KILN_OPT_TEXT, server.agent.ca_file, "FILE",

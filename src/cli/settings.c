@@ -447,7 +447,7 @@ static void fill_agent(struct kiln_server_config *config, bool server)
     agent->listen = or_else(agent->listen, "127.0.0.1:4041");
     agent->socket = or_else(agent->socket, KILN_AGENT_SOCKET);
     agent->endpoint = or_else(agent->endpoint, "http://127.0.0.1:4317");
-    agent->compression = or_else(agent->compression, "gzip");
+    agent->compression = or_else(agent->compression, "auto");
     agent->timeout_ns = or_number(agent->timeout_ns, 10 * KILN_NS_PER_S);
     agent->request_max = or_number(agent->request_max, (uint64_t)4 << 20);
     agent->spool_size = or_number(agent->spool_size, (uint64_t)512 << 20);

@@ -14,7 +14,7 @@ from host_kit import KILN, Served, wait_for
 
 
 class Agent(Served):
-    """An agent on a free port, with its spool in the folder."""
+    """An agent on a free port, with its spool in the folder; what it sends is gzip, which Python reads."""
 
     def __init__(self, folder, *words, env=None, before=()):
         self.ready, self.log, self.spool = folder / "agent.json", folder / "agent.log", folder / "spool"
@@ -25,7 +25,7 @@ class Agent(Served):
             self.process = subprocess.Popen(
                 [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
                  "--data-dir", folder / "agent", "--socket", folder / "agent.sock",
-                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", *budget, *map(str, words)],
+                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", "--compression", "gzip", *budget, *map(str, words)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment | (env or {}))
         if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
             raise RuntimeError(self.said())
