@@ -153,16 +153,27 @@ static uint32_t unlink_place(uint32_t head, uint32_t place)
 
 /* ---- the filter; with the bucket's lock ---- */
 
-/* `larger` is read first: it is withdrawn after it has become the filter. */
+/*
+ * `larger` is read first: it is withdrawn after it has become the filter.  That may happen here,
+ * where it has passed this bucket before, and `walked` may be the next one's by then: so the filter
+ * is looked at once more.
+ */
 static void count_in_filters(uint32_t bucket, uint64_t address,
                              void (*count)(uintptr_t filter, const void *address))
 {
     uintptr_t second = atomic_load_explicit(&larger, memory_order_acquire);
     uintptr_t filter = __atomic_load_n(&kiln_in_filter, __ATOMIC_ACQUIRE);
 
+    bool both =
+        second && second != filter && bucket < atomic_load_explicit(&walked, memory_order_acquire);
+    uintptr_t now;
+
     count(filter, (const void *)(uintptr_t)address);
-    if (second && second != filter && bucket < atomic_load_explicit(&walked, memory_order_relaxed))
+    if (both)
         count(second, (const void *)(uintptr_t)address);
+    now = __atomic_load_n(&kiln_in_filter, __ATOMIC_ACQUIRE);
+    if (now != filter && !(both && now == second))
+        count(now, (const void *)(uintptr_t)address);
 }
 
 static bool walk_on(uintptr_t filter)
