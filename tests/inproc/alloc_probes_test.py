@@ -18,7 +18,7 @@ from checks import check, exit_code  # noqa: E402
 LIBKILN = os.path.realpath(os.environ["LIBKILN"])
 PROGRAM = pathlib.Path(os.environ["KILN_BUILD_DIR"]) / "inproc/alloc_truth"
 UPROBE = pathlib.Path("/sys/bus/event_source/devices/uprobe/type")
-MEAN, SIGMAS, PAGES = 16384, 5, 512
+MEAN, SIGMAS, PAGES = 65536, 5, 512
 PERF_EVENT_OPEN, TID, REGS_USER = 298, 1 << 1, 1 << 12
 # In the order in which the kernel writes them.
 REGISTERS = "rax rbx rcx rdx rsi rdi rbp rsp rip r8 r9 r10 r11 r12 r13 r14 r15".split()
