@@ -10,6 +10,7 @@
 #include "base/gzip.h"
 
 #define ZSTD_LEVEL 3
+#define GZIP_DENSE 10
 #define RATIO      32u /* a claim of more is not believed at once: bombs and cut files make it */
 
 enum kiln_compression kiln_compression_of(struct kiln_str data)
@@ -112,15 +113,42 @@ int kiln_decompress(enum kiln_compression compression, struct kiln_str data, str
     }
 }
 
+/*
+ * What zstd's levels stand for depends on how long the data is, and none of them is made for
+ * profiles: tables of short entries, nearly alike.  Those gain from the best way through short
+ * matches, little from looking for longer ones.
+ */
+static void set_level(ZSTD_CCtx *cctx, int level)
+{
+    static const struct {
+        ZSTD_cParameter parameter;
+        int value;
+    } dense[] = {
+        {ZSTD_c_strategy, ZSTD_btopt}, {ZSTD_c_minMatch, 3}, {ZSTD_c_searchLog, 1},
+        {ZSTD_c_targetLength, 16},     {ZSTD_c_hashLog, 17}, {ZSTD_c_chainLog, 18},
+        {ZSTD_c_windowLog, 20},
+    };
+
+    ZSTD_CCtx_setParameter(cctx, ZSTD_c_compressionLevel, level ? level : ZSTD_LEVEL);
+    for (size_t i = 0; level == KILN_DENSE && i < sizeof(dense) / sizeof(dense[0]); i++)
+        ZSTD_CCtx_setParameter(cctx, dense[i].parameter, dense[i].value);
+}
+
 static int zstd(int level, struct kiln_str data, struct kiln_buf *out)
 {
     size_t room = ZSTD_compressBound(data.len);
     char *at = kiln_buf_reserve(out, room);
+    ZSTD_CCtx *cctx;
     size_t n;
 
     if (!at)
         return out->error;
-    n = ZSTD_compress(at, room, data.ptr, data.len, level);
+    cctx = ZSTD_createCCtx();
+    if (!cctx)
+        return -ENOMEM;
+    set_level(cctx, level);
+    n = ZSTD_compress2(cctx, at, room, data.ptr, data.len);
+    ZSTD_freeCCtx(cctx);
     if (ZSTD_isError(n))
         return -ENOMEM;
     out->len += n;
@@ -132,9 +160,9 @@ int kiln_compress(enum kiln_compression compression, int level, struct kiln_str 
 {
     switch (compression) {
     case KILN_GZIP:
-        return kiln_gzip(level, data, out);
+        return kiln_gzip(level == KILN_DENSE ? GZIP_DENSE : level, data, out);
     case KILN_ZSTD:
-        return zstd(level ? level : ZSTD_LEVEL, data, out);
+        return zstd(level, data, out);
     default:
         kiln_buf_add_str(out, data);
         return out->error;

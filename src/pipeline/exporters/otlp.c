@@ -112,9 +112,6 @@ static struct kiln_export_item *enqueue(struct kiln_exporter *x, struct kiln_exp
     return gone;
 }
 
-/* Where each begins to look for the best of several ways; beyond there is little to gain. */
-static const int dense_levels[] = {[KILN_PLAIN] = 0, [KILN_GZIP] = 10, [KILN_ZSTD] = 15};
-
 /* Every receiver of OTLP reads gzip; one that said so, and where nobody wants another, gets zstd.
  */
 static struct kiln_export_shape shape_now(struct kiln_exporter *x)
@@ -123,7 +120,7 @@ static struct kiln_export_shape shape_now(struct kiln_exporter *x)
 
     if (shape.dense && !x->target.is_compression_said && x->takes_zstd)
         shape.compression = KILN_ZSTD;
-    shape.level = shape.dense ? dense_levels[shape.compression] : 0;
+    shape.level = shape.dense ? KILN_DENSE : 0;
     return shape;
 }
 

@@ -29,6 +29,31 @@ TEST(compress, what_was_packed_comes_back_and_names_itself)
     CHECK_TEXT(kiln_compression_name(KILN_ZSTD), "zstd");
 }
 
+/* As tables of profiles are: short entries that count up. */
+TEST(compress, what_is_dense_is_smaller_and_comes_back)
+{
+    struct kiln_buf table;
+
+    kiln_buf_init(&table, 1u << 20);
+    for (unsigned i = 0; i < 20000; i++)
+        kiln_buf_printf(&table, "fn%u+0x%x\n", i / 3, i * 2654435761u >> 12);
+    for (size_t i = 0; i < 2; i++) {
+        struct kiln_buf packed, dense, out;
+
+        pack(kinds[i], kiln_buf_str(&table), &packed);
+        kiln_buf_init(&dense, 1u << 20);
+        CHECK_OK(kiln_compress(kinds[i], KILN_DENSE, kiln_buf_str(&table), &dense));
+        CHECK(dense.len < packed.len);
+        kiln_buf_init(&out, 1u << 20);
+        CHECK_OK(kiln_decompress(kinds[i], kiln_buf_str(&dense), &out, NULL));
+        CHECK(kiln_str_eq(kiln_buf_str(&out), kiln_buf_str(&table)));
+        kiln_buf_done(&out);
+        kiln_buf_done(&dense);
+        kiln_buf_done(&packed);
+    }
+    kiln_buf_done(&table);
+}
+
 TEST(compress, members_and_frames_in_a_row_are_one_content)
 {
     for (size_t i = 0; i < 2; i++) {
