@@ -24,7 +24,7 @@ int kiln_auth_find(const struct kiln_graph *graph, const char *id, enum kiln_aut
     *ret_auth = NULL;
     if (!id)
         return 0;
-    *ret_auth = find(graph, id);
+    *ret_auth = graph ? find(graph, id) : NULL;
     if (!*ret_auth)
         return kiln_err_set(err, KILN_E_MALFORMED, "auth",
                             "failed to resolve authenticator \"%.60s\": it is no extension that "
@@ -56,4 +56,17 @@ static int check(void *context, struct kiln_request *request, enum kiln_access a
 struct kiln_guard kiln_auth_guard(struct kiln_auth *auth)
 {
     return (struct kiln_guard){.check = check, .context = auth};
+}
+
+static int header(void *context, struct kiln_buf *name, struct kiln_buf *value,
+                  struct kiln_err *err)
+{
+    struct kiln_auth *auth = context;
+
+    return auth->ops->header(auth, name, value, err);
+}
+
+struct kiln_credential kiln_auth_credential(struct kiln_auth *auth)
+{
+    return (struct kiln_credential){.header = header, .context = auth};
 }

@@ -12,6 +12,7 @@
 
 #include "collector/component.h"
 #include "net/server.h"
+#include "pipeline/credential.h"
 
 struct kiln_auth;
 
@@ -49,5 +50,7 @@ KILN_CHECK int kiln_auth_find(const struct kiln_graph *graph, const char *id,
  * ask for no access are for everybody.
  */
 struct kiln_guard kiln_auth_guard(struct kiln_auth *auth);
+/* For who calls: what `auth` (not NULL) sends. */
+struct kiln_credential kiln_auth_credential(struct kiln_auth *auth);
 
 #endif /* KILN_COLLECTOR_AUTH_H */

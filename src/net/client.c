@@ -30,7 +30,7 @@ struct kiln_client {
     char *server, *bearer, *tenant, *ca_file, *cert_file, *key_file; /* owned; NULL: not given */
     char *base;                                                      /* what paths are put behind */
     const char *socket;                                              /* in `server` */
-    bool insecure, tls, loopback;
+    bool system_ca, insecure, tls, loopback;
     uint32_t timeout_ms;
     size_t answer_max;
     const _Atomic bool *cancel;
@@ -172,6 +172,7 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     client->ca_file = copy(opts->ca_file, &r);
     client->cert_file = copy(opts->cert_file, &r);
     client->key_file = copy(opts->key_file, &r);
+    client->system_ca = opts->system_ca;
     client->insecure = opts->insecure;
     client->tls_versions = versions_of(opts);
     client->cancel = opts->cancel;
@@ -340,8 +341,12 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
         curl_easy_setopt(h, CURLOPT_UNIX_SOCKET_PATH, client->socket);
     if (client->socket || client->loopback)
         curl_easy_setopt(h, CURLOPT_PROXY, "");
-    if (client->ca_file)
+    if (client->ca_file) {
         curl_easy_setopt(h, CURLOPT_CAINFO, client->ca_file);
+        curl_easy_setopt(h, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* each connection reads it again */
+    }
+    if (client->ca_file && !client->system_ca)
+        curl_easy_setopt(h, CURLOPT_CAPATH, NULL);
     if (client->connect_to)
         curl_easy_setopt(h, CURLOPT_CONNECT_TO, client->connect_to);
     curl_easy_setopt(h, CURLOPT_SSLVERSION, client->tls_versions);

@@ -20,6 +20,7 @@ struct kiln_h2client_opts {
     const char *server; /* "http://127.0.0.1:4317", "https://...", "unix:/run/kiln/kiln.sock" */
     const char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none */
     const char *server_name; /* what the certificate is to say; NULL: the name in `server` */
+    bool system_ca;          /* the system's authorities are good beside ca_file */
     bool insecure;           /* do not verify the server's certificate */
     enum kiln_tls_version min_version, max_version;
     uint32_t timeout_ms; /* of a call, connecting included; 0: 10,000 */

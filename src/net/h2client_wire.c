@@ -165,9 +165,10 @@ static int version_of(enum kiln_tls_version version, int otherwise)
 
 static int load_files(const struct kiln_h2client_opts *opts, SSL_CTX *ctx, struct kiln_err *err)
 {
-    if (opts->ca_file ? SSL_CTX_load_verify_locations(ctx, opts->ca_file, NULL) != 1
-                      : SSL_CTX_set_default_verify_paths(ctx) != 1)
+    if (opts->ca_file && SSL_CTX_load_verify_locations(ctx, opts->ca_file, NULL) != 1)
         return tls_fail(err, opts->ca_file, "no certificates of authorities");
+    if ((!opts->ca_file || opts->system_ca) && SSL_CTX_set_default_verify_paths(ctx) != 1)
+        return tls_fail(err, NULL, "no certificates of authorities");
     if (opts->cert_file && SSL_CTX_use_certificate_chain_file(ctx, opts->cert_file) != 1)
         return tls_fail(err, opts->cert_file, "no certificate");
     if (opts->key_file && SSL_CTX_use_PrivateKey_file(ctx, opts->key_file, SSL_FILETYPE_PEM) != 1)

@@ -2,19 +2,16 @@
 /*
  * otlp_grpc (or otlp) and otlp_http (or otlphttp): any signal as OTLP; pyroscope: profiles by
  * Pyroscope's push API.
- *
- * An endpoint of gRPC is host:port, and TLS unless tls::insecure; or has a scheme that says it.
- * What stands behind the port is put before the path of the method, for a proxy that wants it:
- * https://host/otlp is port 443, /otlp/opentelemetry.proto.collector....
  */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "codec/otlp_target.h"
+#include "collector/auth.h"
+#include "collector/exporters/address.h"
 #include "collector/exporters/sending.h"
 #include "collector/registry.h"
 #include "collector/settings.h"
@@ -24,7 +21,6 @@
 #define GRPC_REQUEST_MAX ((uint64_t)4 << 20)
 #define HTTP_REQUEST_MAX ((uint64_t)20 << 20)
 #define REQUEST_MIN      ((uint64_t)4 << 10)
-#define ADDRESS_MAX      4096u
 
 struct otlp_settings {
     struct kiln_sending_settings sending;
@@ -84,7 +80,7 @@ static int check_compression(const struct kiln_node *node, const char *name, str
                           "unsupported compression type \"%s\" (say gzip, zstd or none)", name);
 }
 
-/* What both have, behind their tables. */
+/* What all have, behind their tables. */
 static int read_rest(const struct kiln_node *node, struct otlp_settings *s, struct kiln_err *err)
 {
     int r = check_compression(node, s->compression, err);
@@ -101,6 +97,17 @@ static int read_rest(const struct kiln_node *node, struct otlp_settings *s, stru
     return r < 0 ? r : kiln_sending_read(&s->sending, err);
 }
 
+/* Of those that have one endpoint. */
+static int read_one(const struct kiln_node *node, const struct kiln_field *fields, uint32_t n,
+                    struct otlp_settings *s, struct kiln_err *err)
+{
+    int r = kiln_node_read(node, fields, n, s, err);
+
+    if (r == 0 && (!s->endpoint || !*s->endpoint))
+        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint", "requires a non-empty \"endpoint\"");
+    return r < 0 ? r : read_rest(node, s, err);
+}
+
 static int read_grpc(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
@@ -110,13 +117,18 @@ static int read_grpc(const struct kiln_node *node, void *settings, struct kiln_e
         {"wait_for_ready", KILN_FIELD_NODE, AT(unused)},
     };
     struct otlp_settings *s = settings;
-    int r;
 
     *s = (struct otlp_settings){.timeout_ns = 5 * KILN_NS_PER_S, .request_max = GRPC_REQUEST_MAX};
-    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
-    if (r == 0 && (!s->endpoint || !*s->endpoint))
-        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint", "requires a non-empty \"endpoint\"");
-    return r < 0 ? r : read_rest(node, s, err);
+    return read_one(node, fields, KILN_ARRAY_LEN(fields), s, err);
+}
+
+static int read_push(const struct kiln_node *node, void *settings, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {COMMON_FIELDS};
+    struct otlp_settings *s = settings;
+
+    *s = (struct otlp_settings){.timeout_ns = 30 * KILN_NS_PER_S, .request_max = GRPC_REQUEST_MAX};
+    return read_one(node, fields, KILN_ARRAY_LEN(fields), s, err);
 }
 
 struct level_block {
@@ -186,88 +198,44 @@ static int read_http(const struct kiln_node *node, void *settings, struct kiln_e
 
 /* ---- making ---- */
 
-/* Where to, in two texts that end in NUL. */
-struct address {
-    struct kiln_buf server, path;
-};
-
-static void cut_off(struct kiln_str *text, const char *front)
-{
-    if (kiln_str_starts(*text, kiln_str_of(front))) {
-        text->ptr += strlen(front);
-        text->len -= strlen(front);
-    }
-}
-
-/* "dns://authority/host:port" and "dns:host:port": names are looked up by the system. */
-static void strip_resolver(struct kiln_str *text)
-{
-    if (kiln_str_starts(*text, KILN_STR("dns://"))) {
-        cut_off(text, "dns://");
-        kiln_str_cut(text, '/');
-    }
-    cut_off(text, "dns:");
-    cut_off(text, "passthrough:///");
-}
-
-/*
- * Of gRPC a server, with TLS unless something says no; of HTTP a URL.  `behind`: what is put behind
- * the path that stands there.
- */
-static int split_address(const char *endpoint, bool tls, const char *behind, struct address *ret)
-{
-    struct kiln_str rest = kiln_str_trim(kiln_str_of(endpoint));
-    const char *scheme = tls ? "https://" : "http://";
-    size_t host = 0;
-
-    strip_resolver(&rest);
-    if (kiln_str_starts(rest, KILN_STR("http://")))
-        scheme = "http://";
-    else if (kiln_str_starts(rest, KILN_STR("https://")))
-        scheme = "https://";
-    cut_off(&rest, scheme);
-    if (kiln_str_starts(rest, KILN_STR("unix:"))) {
-        cut_off(&rest, "unix:");
-        cut_off(&rest, "//");
-        kiln_buf_puts(&ret->server, "unix:");
-        host = rest.len;
-    } else {
-        kiln_buf_puts(&ret->server, scheme);
-        while (host < rest.len && rest.ptr[host] != '/' && rest.ptr[host] != '?')
-            host++;
-    }
-    kiln_buf_add(&ret->server, rest.ptr, host);
-    while (behind && rest.len > host && rest.ptr[rest.len - 1] == '/')
-        rest.len--;
-    kiln_buf_add(&ret->path, rest.ptr + host, rest.len - host);
-    kiln_buf_puts(&ret->path, behind ? behind : rest.len > host ? "" : "/");
-    kiln_buf_putc(&ret->server, '\0');
-    kiln_buf_putc(&ret->path, '\0');
-    return ret->server.error ? ret->server.error : ret->path.error;
-}
-
 static int find_address(const struct kiln_component_env *env, const struct otlp_settings *s,
-                        enum way way, struct address *ret, struct kiln_err *err)
+                        enum way way, struct kiln_address *ret, struct kiln_err *err)
 {
     const char *exact = s->endpoints[env->signal], *endpoint = exact ? exact : s->endpoint;
 
     if (way == GRPC)
-        return split_address(endpoint, !s->tls.insecure, grpc_methods[env->signal], ret);
+        return kiln_address_split(endpoint, !s->tls.insecure, grpc_methods[env->signal], ret);
     if (!endpoint || !*endpoint)
         return kiln_err_set(err, KILN_E_MALFORMED, NULL, "there is no endpoint for this signal");
     if (!strstr(endpoint, "://") && strncmp(endpoint, "unix:", 5) != 0)
         return kiln_err_set(err, KILN_E_MALFORMED, "endpoint",
                             "\"%s\" must be a valid URL (say http://%s)", endpoint, endpoint);
-    return split_address(endpoint, false,
-                         way == PUSH ? PUSH_PATH
-                         : exact     ? NULL
-                                     : http_paths[env->signal],
-                         ret);
+    return kiln_address_split(endpoint, false,
+                              way == PUSH ? PUSH_PATH
+                              : exact     ? NULL
+                                          : http_paths[env->signal],
+                              ret);
+}
+
+/* As whom; what goes over the wire as it is can be read by whoever sits there. */
+static int find_credential(const struct kiln_component_env *env, const struct otlp_settings *s,
+                           const char *server, struct kiln_credential *ret, struct kiln_err *err)
+{
+    struct kiln_auth *auth;
+    int r = kiln_auth_find(env->graph, s->authenticator, KILN_AUTH_CLIENT, &auth, err);
+
+    if (r < 0 || !auth)
+        return r;
+    *ret = kiln_auth_credential(auth);
+    if (kiln_str_starts(kiln_str_of(server), KILN_STR("http://")))
+        kiln_log(env->log, KILN_LOG_WARN, "credentials are sent without TLS", "exporter", "%s",
+                 env->id, "server", "%s", server, NULL);
+    return 0;
 }
 
 static int new_sender(const struct kiln_component_env *env, const struct otlp_settings *s,
-                      enum way way, const struct address *address, struct kiln_sender **ret_sender,
-                      struct kiln_err *err)
+                      enum way way, const struct kiln_address *address,
+                      struct kiln_sender **ret_sender, struct kiln_err *err)
 {
     struct kiln_header headers[KILN_OTLP_HEADERS_MAX + 1];
     bool json = s->encoding && strcmp(s->encoding, "json") == 0;
@@ -288,16 +256,16 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
         .request_max = s->request_max,
         .consumers = s->sending.queue.consumers,
         .server_name = s->tls.server_name_override,
+        .system_ca = s->tls.include_system_ca_certs_pool,
         .min_version = s->tls.min_version,
         .max_version = s->tls.max_version,
     };
     const struct kiln_node *at = s->headers;
     struct kiln_header_setting header;
+    int r = find_credential(env, s, address->server.ptr, &opts.credential, err);
 
-    if (s->authenticator)
-        return kiln_err_set(err, KILN_E_UNSUPPORTED, "auth",
-                            "exporters do not ask authenticators yet: say 'headers: "
-                            "{Authorization: ...}'");
+    if (r < 0)
+        return r;
     if (json && env->signal != KILN_SIGNAL_PROFILES)
         return kiln_err_set(err, KILN_E_UNSUPPORTED, "encoding",
                             "Kiln passes this signal on as it came: leave 'encoding: json' out");
@@ -314,16 +282,14 @@ static int make(const struct kiln_component_env *env, const void *settings, enum
 {
     const struct otlp_settings *s = settings;
     struct kiln_sender *sender = NULL;
-    struct address address;
+    struct kiln_address address;
     int r;
 
-    kiln_buf_init(&address.server, ADDRESS_MAX);
-    kiln_buf_init(&address.path, ADDRESS_MAX);
+    kiln_address_init(&address);
     r = find_address(env, s, way, &address, err);
     if (r == 0)
         r = new_sender(env, s, way, &address, &sender, err);
-    kiln_buf_done(&address.server);
-    kiln_buf_done(&address.path);
+    kiln_address_done(&address);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     return kiln_sending_make(env, &s->sending, sender, ret_component, err);
@@ -345,19 +311,6 @@ static int make_push(const struct kiln_component_env *env, const void *settings,
                      struct kiln_component **ret_component, struct kiln_err *err)
 {
     return make(env, settings, PUSH, ret_component, err);
-}
-
-static int read_push(const struct kiln_node *node, void *settings, struct kiln_err *err)
-{
-    static const struct kiln_field fields[] = {COMMON_FIELDS};
-    struct otlp_settings *s = settings;
-    int r;
-
-    *s = (struct otlp_settings){.timeout_ns = 30 * KILN_NS_PER_S, .request_max = GRPC_REQUEST_MAX};
-    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
-    if (r == 0 && (!s->endpoint || !*s->endpoint))
-        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint", "requires a non-empty \"endpoint\"");
-    return r < 0 ? r : read_rest(node, s, err);
 }
 
 const struct kiln_component_type kiln_pyroscope_exporter_type = {

@@ -5,14 +5,19 @@
 
 #include "base/thread.h"
 
-void kiln_calls_init(struct kiln_calls *calls)
+void kiln_calls_init(struct kiln_calls *calls, const struct kiln_otlp_sender_opts *opts)
 {
     pthread_mutex_init(&calls->lock, NULL);
     pthread_cond_init(&calls->wake, NULL);
     calls->last = &calls->first;
+    calls->client = kiln_otlp_client_opts(&calls->out.target, KILN_OUTGOING_ANSWER_MAX);
+    calls->client.server_name = opts->server_name;
+    calls->client.system_ca = opts->system_ca;
+    calls->client.min_version = opts->min_version;
+    calls->client.max_version = opts->max_version;
     calls->client.cancel = &calls->cancel;
-    if (calls->threads_max > KILN_CALLS_THREADS_MAX)
-        calls->threads_max = KILN_CALLS_THREADS_MAX;
+    calls->threads_max =
+        opts->consumers < KILN_CALLS_THREADS_MAX ? opts->consumers : KILN_CALLS_THREADS_MAX;
 }
 
 void kiln_calls_done(struct kiln_calls *calls)
@@ -25,11 +30,26 @@ void kiln_calls_done(struct kiln_calls *calls)
         pthread_join(calls->threads[i], NULL);
     pthread_cond_destroy(&calls->wake);
     pthread_mutex_destroy(&calls->lock);
+    kiln_outgoing_done(&calls->out);
 }
 
 void kiln_calls_cancel(struct kiln_sender *sender)
 {
     atomic_store(&((struct kiln_calls *)sender)->cancel, true);
+}
+
+static int call_once(const struct kiln_calls *calls, struct kiln_client *client,
+                     const struct kiln_export_item *item, struct kiln_answer *answer,
+                     struct kiln_err *err)
+{
+    struct kiln_outgoing_call call;
+    int r = kiln_outgoing_call(&calls->out, item, &call, err);
+
+    if (r < 0)
+        return r;
+    r = kiln_client_call(client, &call.call, answer, err);
+    kiln_outgoing_call_done(&call);
+    return r;
 }
 
 static void make_call(struct kiln_calls *calls, struct kiln_client **client,
@@ -44,8 +64,8 @@ static void make_call(struct kiln_calls *calls, struct kiln_client **client,
     if (r == 0 && !*client)
         r = kiln_client_new(&calls->client, client, &err);
     if (r == 0)
-        r = calls->call(calls, *client, send->item, answer, &err);
-    kiln_export_judge(calls->protocol, r, answer, &err, &verdict);
+        r = call_once(calls, *client, send->item, answer, &err);
+    kiln_export_judge(calls->out.target.protocol, r, answer, &err, &verdict);
     send->ended(send, &verdict);
 }
 

@@ -11,20 +11,14 @@
 
 #include <pthread.h>
 
-#include "pipeline/exporters/sender.h"
+#include "pipeline/exporters/outgoing.h"
 
 enum { KILN_CALLS_THREADS_MAX = 256 };
 
 struct kiln_calls {
-    struct kiln_sender sender; /* first */
+    struct kiln_outgoing out; /* first */
     struct kiln_client_opts client;
     uint32_t threads_max;
-    /* One call; as kiln_client_call(). */
-    int (*call)(struct kiln_calls *calls, struct kiln_client *client,
-                const struct kiln_export_item *item, struct kiln_answer *answer,
-                struct kiln_err *err);
-    enum kiln_otlp_protocol protocol; /* how answers are read */
-
     _Atomic bool cancel;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake;
@@ -35,10 +29,9 @@ struct kiln_calls {
     pthread_t threads[KILN_CALLS_THREADS_MAX];
 };
 
-/* The rest is zero; `client` (but its `cancel`), `threads_max`, `call` and `protocol` are filled by
- * the caller, and what they point to outlives it. */
-void kiln_calls_init(struct kiln_calls *calls);
-void kiln_calls_done(struct kiln_calls *calls); /* nothing is under way */
+/* `out` was opened by the same options; what they point to outlives it. */
+void kiln_calls_init(struct kiln_calls *calls, const struct kiln_otlp_sender_opts *opts);
+void kiln_calls_done(struct kiln_calls *calls); /* and `out`; nothing is under way */
 void kiln_calls_send(struct kiln_sender *sender, struct kiln_send *send);
 void kiln_calls_cancel(struct kiln_sender *sender);
 

@@ -20,13 +20,10 @@
 #include "pipeline/exporters/calls.h"
 
 #define MESSAGE_MAX ((size_t)256 << 20)
-#define ANSWER_MAX  ((size_t)4 << 20)
 enum { LABEL_MAX = 256, SERIES_KEY_MAX = 64 << 10 };
 
 struct push_sender {
     struct kiln_calls calls; /* first */
-    struct kiln_otlp_target target;
-    struct kiln_export_shape shape;
     struct kiln_series_rule *rule;
 };
 
@@ -161,6 +158,7 @@ static int put_all(const struct push_sender *s, const struct kiln_batch *batch,
 static int pack_one(const struct push_sender *s, const struct kiln_batch *batch,
                     struct kiln_export_item **ret_item, struct kiln_err *err)
 {
+    const struct kiln_export_shape *shape = &s->calls.out.shape;
     struct kiln_export_item *item = kiln_calloc(1, sizeof(*item));
     struct kiln_buf plain, packed;
     int r = item ? 0 : -ENOMEM;
@@ -169,15 +167,14 @@ static int pack_one(const struct push_sender *s, const struct kiln_batch *batch,
     kiln_buf_init(&packed, MESSAGE_MAX);
     if (r == 0)
         r = put_all(s, batch, &plain, err);
-    if (r == 0 && s->shape.compression != KILN_PLAIN)
-        r = kiln_compress(s->shape.compression, s->shape.level, kiln_buf_str(&plain), &packed);
+    if (r == 0 && shape->compression != KILN_PLAIN)
+        r = kiln_compress(shape->compression, shape->level, kiln_buf_str(&plain), &packed);
     if (r == 0) {
-        item->head = (struct kiln_spooled){.compression = s->shape.compression,
+        item->head = (struct kiln_spooled){.compression = shape->compression,
                                            .profiles = batch->n_profiles,
                                            .samples = batch->n_samples,
                                            .made_ns = kiln_clock_unix_ns()};
-        kiln_buf_take(s->shape.compression == KILN_PLAIN ? &plain : &packed, &item->body,
-                      &item->len);
+        kiln_buf_take(shape->compression == KILN_PLAIN ? &plain : &packed, &item->body, &item->len);
         *ret_item = item;
     }
     kiln_buf_done(&plain);
@@ -191,13 +188,13 @@ static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery
                 struct kiln_export_item **ret_items, struct kiln_err *err)
 {
     const struct push_sender *s = (const struct push_sender *)sender;
-    const struct kiln_split_opts opts = {.bytes_max = s->shape.request_max};
+    const struct kiln_split_opts opts = {.bytes_max = s->calls.out.shape.request_max};
     struct kiln_batch **parts;
     uint32_t n;
     int r;
 
     *ret_items = NULL;
-    if (kiln_otlp_size_max(delivery->batch) <= s->shape.request_max)
+    if (kiln_otlp_size_max(delivery->batch) <= s->calls.out.shape.request_max)
         return pack_one(s, delivery->batch, ret_items, err);
     r = kiln_split(delivery->batch, &opts, &parts, &n, err);
     if (r < 0)
@@ -215,23 +212,11 @@ static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery
 
 /* ---- the sender ---- */
 
-static int call(struct kiln_calls *calls, struct kiln_client *client,
-                const struct kiln_export_item *item, struct kiln_answer *answer,
-                struct kiln_err *err)
-{
-    struct kiln_call request = kiln_otlp_request(&((struct push_sender *)calls)->target,
-                                                 &item->head, kiln_export_item_body(item));
-
-    request.content_type = "application/proto";
-    return kiln_client_call(client, &request, answer, err);
-}
-
 static void destroy(struct kiln_sender *sender)
 {
     struct push_sender *s = (struct push_sender *)sender;
 
     kiln_calls_done(&s->calls);
-    kiln_otlp_target_done(&s->target);
     kiln_series_rule_free(s->rule);
     kiln_free(s);
 }
@@ -247,26 +232,17 @@ int kiln_push_sender_new(const struct kiln_otlp_sender_opts *opts, struct kiln_s
 
     if (!s)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    r = kiln_otlp_sender_target(opts, &s->target, err);
+    r = kiln_outgoing_open(&s->calls.out, opts, err);
     if (r == 0)
         r = kiln_series_rule_new(NULL, 0, &s->rule);
     if (r < 0) {
-        kiln_otlp_target_done(&s->target);
+        kiln_outgoing_done(&s->calls.out);
         kiln_free(s);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }
-    s->shape = (struct kiln_export_shape){.compression = s->target.compression,
-                                          .level = opts->level,
-                                          .request_max = opts->request_max};
-    s->calls.sender.ops = &ops;
-    s->calls.client = kiln_otlp_client_opts(&s->target, ANSWER_MAX);
-    s->calls.client.server_name = opts->server_name;
-    s->calls.client.min_version = opts->min_version;
-    s->calls.client.max_version = opts->max_version;
-    s->calls.threads_max = opts->consumers;
-    s->calls.call = call;
-    s->calls.protocol = KILN_OTLP_HTTP;
-    kiln_calls_init(&s->calls);
-    *ret_sender = &s->calls.sender;
+    s->calls.out.sender.ops = &ops;
+    s->calls.out.content_type = "application/proto";
+    kiln_calls_init(&s->calls, opts);
+    *ret_sender = &s->calls.out.sender;
     return 0;
 }

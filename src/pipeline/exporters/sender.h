@@ -10,6 +10,7 @@
 
 #include "codec/otlp_answer.h"
 #include "net/client.h"
+#include "pipeline/credential.h"
 #include "pipeline/exporters/encode.h"
 #include "pipeline/exporters/otlp_target.h"
 
@@ -69,11 +70,10 @@ struct kiln_otlp_sender_opts {
     size_t request_max;                  /* before compression */
     uint32_t consumers;                  /* how many requests at once */
     const char *server_name;             /* what the certificate is to say; outlives the sender */
+    bool system_ca;                      /* the system's authorities are good beside ca_file */
     enum kiln_tls_version min_version, max_version;
+    struct kiln_credential credential;
 };
-/* What it is to send to, as the options state it; done also after a failure. */
-KILN_CHECK int kiln_otlp_sender_target(const struct kiln_otlp_sender_opts *opts,
-                                       struct kiln_otlp_target *target, struct kiln_err *err);
 /* Pyroscope's push API, of profiles; the path is the method's. */
 KILN_CHECK int kiln_push_sender_new(const struct kiln_otlp_sender_opts *opts,
                                     struct kiln_sender **ret_sender, struct kiln_err *err);
