@@ -145,7 +145,7 @@ static void reload(void *context)
 
 /* ---- running ---- */
 
-static int begin(struct collector *c, struct kiln_err *err)
+static int begin(struct collector *c, const sigset_t *blocked, struct kiln_err *err)
 {
     int r = kiln_sockets_new(&c->opts.sockets);
 
@@ -159,6 +159,7 @@ static int begin(struct collector *c, struct kiln_err *err)
     if (r < 0)
         return r;
     kiln_log_change(c->opts.log, c->stage->telemetry.log_level, c->stage->telemetry.log_json);
+    kiln_collector_own_begin(c->stage->graph, blocked, c->opts.log);
     kiln_log(c->opts.log, KILN_LOG_INFO, "starting", "version", "%s", KILN_VERSION, "pid", "%ld",
              (long)getpid(), NULL);
     kiln_stage_remark(c->stage, &c->opts);
@@ -175,6 +176,7 @@ static void finish(struct collector *c)
     kiln_stage_free(c->stage);
     kiln_sockets_free(c->opts.sockets);
     kiln_log_free(c->opts.log);
+    kiln_collector_own_end();
 }
 
 int kiln_collector_run(struct kiln_cli *cli)
@@ -186,7 +188,7 @@ int kiln_collector_run(struct kiln_cli *cli)
 
     kiln_daemon_block_signals(&set);
     kiln_stage_pages_init(&c.pages);
-    if (begin(&c, &err) < 0) {
+    if (begin(&c, &set, &err) < 0) {
         code = kiln_collector_blame(&err);
     } else {
         say_ready(&c, "Everything is ready. Begin running and processing data.");

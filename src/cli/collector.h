@@ -15,6 +15,7 @@
 #define KILN_CLI_COLLECTOR_H
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "cli/cli.h"
 #include "collector/config.h"
@@ -78,6 +79,16 @@ KILN_CHECK int kiln_stage_pages_listen(struct kiln_stage_pages *pages,
 int kiln_collector_run(struct kiln_cli *cli);
 /* Says why a configuration cannot run.  Returns an exit code. */
 int kiln_collector_blame(const struct kiln_err *err);
+
+/* ---- collector_own.c: profiles of itself ---- */
+
+/*
+ * Where a component wants them, executes this program once more with libkiln in front of it, and
+ * does not return.  `blocked` are the signals that are, by us.
+ */
+void kiln_collector_own_begin(const struct kiln_graph *graph, const sigset_t *blocked,
+                              struct kiln_log *log);
+void kiln_collector_own_end(void); /* of the program that was executed: leaves nothing behind */
 
 /* ---- collector_show.c: verbs ---- */
 

@@ -25,7 +25,7 @@ int kiln_door_make(struct kiln_door *door, const struct kiln_component_env *env,
 {
     bool receives = kind == KILN_RECEIVER;
     struct kiln_server_opts opts = {.workers = receives ? 0 : 1,
-                                    .long_workers = 1,
+                                    .long_workers = door->long_workers ? door->long_workers : 1,
                                     .body_max = settings->body_max,
                                     .pool = env->pool,
                                     .waits = receives,

@@ -12,6 +12,7 @@
 #include "pipeline/receivers.h"
 
 struct kiln_door {
+    uint32_t long_workers; /* set before it is made, where answers take their time; 0: one */
     struct kiln_server *server;
     struct kiln_listen *listen;
     struct kiln_receivers *receivers; /* of a receiver; NULL: it has none */

@@ -113,6 +113,17 @@ void kiln_graph_free(struct kiln_graph *graph)
     kiln_free(graph);
 }
 
+void kiln_graph_want_own(struct kiln_graph *graph)
+{
+    if (graph)
+        graph->wants_own = true;
+}
+
+bool kiln_graph_wants_own(const struct kiln_graph *graph)
+{
+    return graph->wants_own;
+}
+
 struct kiln_component *kiln_graph_extension(const struct kiln_graph *graph, const char *id,
                                             const struct kiln_component_type *type)
 {

@@ -42,6 +42,13 @@ void kiln_graph_free(struct kiln_graph *graph);
 bool kiln_graph_is_running(const struct kiln_graph *graph);
 
 /*
+ * A component says in its make() that it has a use for profiles of this process (own.h), and
+ * whoever runs the graph sees to it.  `graph` may be NULL.
+ */
+void kiln_graph_want_own(struct kiln_graph *graph);
+bool kiln_graph_wants_own(const struct kiln_graph *graph);
+
+/*
  * The extension of this id that a component refers to, of this type; NULL where service::extensions
  * does not name it.  For make(): extensions are made before everything else.
  */

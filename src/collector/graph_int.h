@@ -59,6 +59,7 @@ struct kiln_graph {
     uint32_t n_pipelines;
     struct kiln_unit *units;
     uint32_t n_units;
+    bool wants_own; /* profiles of this process */
     _Atomic bool running;
 };
 

@@ -66,5 +66,8 @@ KILN_CHECK int kiln_pyroscope_receiver_add(struct kiln_receivers *receivers,
 /* Uploads of any format Kiln reads: POST /api/v1/profiles?service=NAME&... */
 KILN_CHECK int kiln_pprof_receiver_add(struct kiln_receivers *receivers,
                                        struct kiln_router *router);
+/* The same as the Collector's receiver has it: POST /v1/pprof, answered by 204. */
+KILN_CHECK int kiln_pprof_receiver_add_push(struct kiln_receivers *receivers,
+                                            struct kiln_router *router);
 
 #endif /* KILN_PIPELINE_RECEIVERS_H */

@@ -17,6 +17,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+from kiln_collector import Collector  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
 
 NOP = """
@@ -107,58 +108,6 @@ class Reading(Folder):
         self.assertEqual(ran.returncode, 0)
         self.assertIn('c.yaml: line 8, column 13: Configuration references unset environment variable '
                       '"KILN_TEST_ABSENT"', ran.stderr)
-
-
-class Collector:
-    """One that runs; gone afterwards."""
-
-    def __init__(self, folder, *words):
-        self.folder, self.ready, self.log = folder, folder / "ready.json", folder / "log"
-        self.ready.unlink(missing_ok=True)
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([KILN, "collector", "--ready-file", str(self.ready), *words],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def __enter__(self):
-        try:
-            self.ports = self.wait_ready()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def said(self):
-        return self.log.read_text()
-
-    def wait_ready(self):
-        self.wait_for(self.ready.exists)
-        return json.loads(self.ready.read_text())["ports"]
-
-    def wait_for(self, condition):
-        until = time.monotonic() + 60
-        while not condition():
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"kiln collector: {self.process.poll()}: {self.said()}")
-            time.sleep(0.005)
-
-    def reload(self, said):
-        before = self.said().count(said)
-        self.process.send_signal(signal.SIGHUP)
-        self.wait_for(lambda: self.said().count(said) > before)
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return self.process.wait(60)
-
-    def metrics(self):
-        port = self.ports["service::telemetry::metrics"]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
-            return answer.read().decode()
 
 
 class Running(Folder):

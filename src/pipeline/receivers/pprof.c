@@ -10,6 +10,8 @@
  *   any other  an attribute of the resource
  *
  * The answer is an account in JSON: {"format":"pprof","profiles":2,"samples":700,"rejected":0}.
+ *
+ * POST /v1/pprof, of the OpenTelemetry Collector's receiver, is the same with an empty answer, 204.
  */
 #include <errno.h>
 
@@ -21,6 +23,7 @@
 #include "pipeline/receivers/tags.h"
 
 #define ANSWER_MAX 4096u
+#define PUSH_PATH  "/v1/pprof"
 #define TEXTS_MAX  (64u << 10) /* all parameters */
 
 struct upload {
@@ -46,6 +49,10 @@ static void reply(const struct upload *up, const struct kiln_outcome *outcome)
     struct kiln_json_out w;
     struct kiln_buf body;
 
+    if (kiln_str_eq(up->request->path, KILN_STR(PUSH_PATH))) {
+        kiln_request_reply(up->request, &(struct kiln_reply){.status = 204});
+        return;
+    }
     kiln_buf_init(&body, ANSWER_MAX);
     kiln_json_out_init(&w, &body, 0);
     kiln_json_put_object(&w);
@@ -218,11 +225,21 @@ static void upload(struct kiln_request *request)
         kiln_arrival_refuse(&up->arrival, r, &err);
 }
 
-int kiln_pprof_receiver_add(struct kiln_receivers *receivers, struct kiln_router *router)
+static int add(struct kiln_receivers *receivers, struct kiln_router *router, const char *path)
 {
     return kiln_router_add(router, &(struct kiln_route){.method = "POST",
-                                                        .path = "/api/v1/profiles",
+                                                        .path = path,
                                                         .access = KILN_ACCESS_WRITE,
                                                         .handler = upload,
                                                         .context = receivers});
+}
+
+int kiln_pprof_receiver_add(struct kiln_receivers *receivers, struct kiln_router *router)
+{
+    return add(receivers, router, "/api/v1/profiles");
+}
+
+int kiln_pprof_receiver_add_push(struct kiln_receivers *receivers, struct kiln_router *router)
+{
+    return add(receivers, router, PUSH_PATH);
 }

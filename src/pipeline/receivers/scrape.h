@@ -15,7 +15,8 @@
  *     bearer_token: t                    # or bearer_token_file
  *     tls_config: {ca_file: F, cert_file: F, key_file: F, insecure_skip_verify: false}
  *     static_configs:
- *       - targets: [10.0.0.5:6060, 10.0.0.6:6060]    # each is the service.instance.id
+ *       - targets: [10.0.0.5:6060, 10.0.0.6:6060]    # each is the service.instance.id;
+ *                                                    # unix:/run/shop/pprof.sock is a socket
  *         labels: {service_name: web, team: checkout, instance: web-1}
  *     profiles:                          # which differ from the defaults
  *       mutex: {enabled: false}

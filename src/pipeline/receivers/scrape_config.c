@@ -234,12 +234,13 @@ static int add_target(struct kiln_scraper *scraper, const struct kiln_scrape_job
 {
     struct kiln_scrape_task task = {.job = job, .labels = labels};
     int r = kiln_node_text(node, &task.target, err);
+    bool local = r == 0 && strncmp(task.target, "unix:/", 6) == 0;
 
     if (r < 0)
         return r;
-    if (!*task.target || strpbrk(task.target, "/?# \t\r\n@"))
-        return kiln_node_fail(node, KILN_E_MALFORMED, err, "a target is HOST:PORT");
-    task.server = text_of(scraper, "%s://%s", job->scheme, task.target);
+    if (!*task.target || strpbrk(task.target, local ? "?# \t\r\n@" : "/?# \t\r\n@"))
+        return kiln_node_fail(node, KILN_E_MALFORMED, err, "a target is HOST:PORT or unix:/PATH");
+    task.server = local ? task.target : text_of(scraper, "%s://%s", job->scheme, task.target);
     if (!task.server)
         return no_memory(err);
     for (uint32_t i = 0; i < job->n_kinds; i++) {

@@ -32,28 +32,6 @@ TEST(pyroscope_receiver, takes_what_agents_send)
     ways_stop(&kit);
 }
 
-TEST(pprof_receiver, takes_uploads)
-{
-    struct ways kit;
-
-    ways_start(&kit, KILN_RECEIVER, "pprof", "{server: {endpoint: '127.0.0.1:0'}}");
-    ways_call(&kit, "pprof",
-              &(struct kiln_call){.path = "/api/v1/profiles?service=app&type=cpu&unit=count",
-                                  .content_type = "text/plain",
-                                  .body = KILN_STR("main;read 3\n")});
-    CHECK_EQ(kit.answer.status, 200);
-    CHECK_EQ(kit.n, 1);
-    ways_stop(&kit);
-}
-
-TEST(pprof_receiver, settings_that_are_wrong)
-{
-    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "pprof", "{}"),
-               "say server (programs post profiles) or scrape_configs (they are fetched)");
-    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "pprof", "{scrape_configs: [{}]}"),
-               "line 1, column 19: this job has no job_name");
-}
-
 /* Statement 80: it follows the state of the pipelines. */
 TEST(health_check, follows_the_graph)
 {
@@ -184,10 +162,4 @@ TEST(host_receiver, settings_that_are_wrong)
                "line 1, column 1: frequency: at most 1000 a second");
     CHECK_TEXT(ways_refusal(KILN_RECEIVER, "profiling", "{frequenzy: 1}"),
                "line 1, column 2: unknown key frequenzy (did you mean frequency?)");
-}
-
-TEST(pprof_extension, says_what_to_do_instead)
-{
-    CHECK(strstr(ways_refusal(KILN_EXTENSION, "pprof", "{endpoint: 'localhost:1777'}"),
-                 "kiln run --pprof"));
 }

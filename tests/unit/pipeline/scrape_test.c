@@ -425,7 +425,7 @@ TEST(scrape, a_wrong_configuration_is_refused_with_its_place)
     check_refused("- {job_name: x, static_configs: [{labels: {}}]}",
                   "line 1, column 34: this has no targets");
     check_refused("- {job_name: x, static_configs: [{targets: ['http://a/']}]}",
-                  "line 1, column 45: a target is HOST:PORT");
+                  "line 1, column 45: a target is HOST:PORT or unix:/PATH");
     check_refused("- {job_name: x, scheme: ftp, static_configs: []}",
                   "line 1, column 3: job x: scheme is http or https");
     check_refused("- {job_name: x, scrape_interval: 10ms, static_configs: []}",
