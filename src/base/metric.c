@@ -230,6 +230,17 @@ void kiln_metric_add(struct kiln_metric *metric, int64_t n)
     }
 }
 
+void kiln_metrics_change(struct kiln_metrics *metrics, const struct kiln_metric_change *changes,
+                         uint32_t n)
+{
+    if (!metrics)
+        return;
+    pthread_mutex_lock(&metrics->lock);
+    for (uint32_t i = 0; i < n; i++)
+        kiln_metric_add(changes[i].metric, changes[i].n);
+    pthread_mutex_unlock(&metrics->lock);
+}
+
 void kiln_metric_set(struct kiln_metric *metric, double value)
 {
     if (metric && metric != &nobody && metric->kind != KILN_HISTOGRAM)

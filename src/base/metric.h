@@ -47,6 +47,14 @@ static inline struct kiln_metric *kiln_metric_gauge(struct kiln_metrics *metrics
 }
 
 void kiln_metric_add(struct kiln_metric *metric, int64_t n); /* counter, gauge */
+/* Several that add up to something, changed in one step: who has them formatted sees all or none.
+ */
+struct kiln_metric_change {
+    struct kiln_metric *metric;
+    int64_t n;
+};
+void kiln_metrics_change(struct kiln_metrics *metrics, const struct kiln_metric_change *changes,
+                         uint32_t n);
 /* Gauge; also a counter that is kept elsewhere and only read here, on collecting. */
 void kiln_metric_set(struct kiln_metric *metric, double value);
 /* Histogram: seconds, in buckets of powers of two from 1/16 ms to 65 s. */

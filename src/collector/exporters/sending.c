@@ -206,6 +206,7 @@ int kiln_sending_read(struct kiln_sending_settings *settings, struct kiln_err *e
 struct sending {
     struct kiln_component component; /* first */
     struct kiln_sendq *queue;
+    struct kiln_pool pool; /* of what waits in memory: half of all that there is for deliveries */
 };
 
 static int start(struct kiln_component *component, struct kiln_err *err)
@@ -270,6 +271,10 @@ int kiln_sending_make(const struct kiln_component_env *env,
     opts.signal = env->signal;
     opts.metrics = env->metrics;
     opts.log = env->log;
+    if (r == 0 && env->pool) {
+        kiln_pool_init(&sending->pool, "queue", env->pool->limit / 2, env->pool);
+        opts.pool = &sending->pool;
+    }
     if (r == 0 && settings->storage)
         r = find_storage(env, settings->storage, folder, sizeof(folder), &opts, err);
     if (r == 0)

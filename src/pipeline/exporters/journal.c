@@ -26,30 +26,43 @@ static void put_number(struct kiln_buf *out, uint64_t value, size_t bytes)
     kiln_buf_add(out, &little, bytes);
 }
 
+uint32_t kiln_journal_head_crc(const char *record)
+{
+    return kiln_crc32c(kiln_crc32c(0, record, 4), record + 8, 8);
+}
+
+/* Fills in what can be told of a record when all of it is there. */
+static void seal(struct kiln_buf *out, size_t start)
+{
+    uint32_t bytes, crc;
+
+    if (out->error)
+        return;
+    bytes = htole32((uint32_t)(out->len - start));
+    memcpy(out->ptr + start, &bytes, sizeof(bytes));
+    crc = htole32(kiln_journal_head_crc(out->ptr + start));
+    memcpy(out->ptr + start + 4, &crc, sizeof(crc));
+}
+
 void kiln_journal_add_done(struct kiln_buf *out, uint64_t id)
 {
     size_t start = out->len;
 
-    put_number(out, KILN_JOURNAL_DONE, 8);
+    put_number(out, 0, 8);
     put_number(out, id, 8);
-    kiln_buf_puts(out, "DONE");
-    if (!out->error)
-        put_number(out, kiln_crc32c(0, out->ptr + start, 20), 4);
+    kiln_buf_puts(out, KILN_JOURNAL_IS_DONE);
+    seal(out, start);
 }
 
 void kiln_journal_add_request(struct kiln_buf *out, uint64_t id, const struct kiln_spooled *head,
                               struct kiln_str body)
 {
     size_t start = out->len;
-    uint64_t bytes;
 
     put_number(out, 0, 8);
     put_number(out, id, 8);
     kiln_spooled_encode(head, body, out);
-    if (out->error)
-        return;
-    bytes = htole64(out->len - start);
-    memcpy(out->ptr + start, &bytes, sizeof(bytes));
+    seal(out, start);
 }
 
 void kiln_journal_name(uint64_t number, const char *ending, char name[KILN_JOURNAL_NAME])
@@ -213,12 +226,12 @@ static struct kiln_journal_put *take_puts(struct kiln_journal *j, struct kiln_bu
 }
 
 /* Under the lock, which it lets go of while it writes: nobody else changes the current file. */
-static int write_out(struct kiln_journal *j, struct kiln_str bytes)
+static int append(struct kiln_journal *j, struct kiln_str bytes)
 {
     uint64_t most = j->opts.file_bytes ? j->opts.file_bytes : FILE_BYTES;
     int r = 0;
 
-    if (j->current->bytes > most)
+    if (!j->current || j->current->bytes > most)
         r = kiln_journal_roll(j);
     pthread_mutex_unlock(&j->lock);
     if (r == 0)
@@ -227,8 +240,22 @@ static int write_out(struct kiln_journal *j, struct kiln_str bytes)
     return r;
 }
 
-static void place(struct kiln_journal *j, struct kiln_journal_put *puts, uint64_t base, int code)
+/* Under the lock.  Where there is no room, the file that grows goes if all in it is done with. */
+static int write_out(struct kiln_journal *j, struct kiln_str bytes)
 {
+    int r = append(j, bytes);
+
+    if (!kiln_journal_is_full(r) || !j->current || j->current->live || j->files != j->current)
+        return r;
+    j->current = NULL;
+    kiln_journal_sweep(j);
+    return append(j, bytes);
+}
+
+static void place(struct kiln_journal *j, struct kiln_journal_put *puts, size_t written, int code)
+{
+    uint64_t base = code == 0 ? j->current->bytes - written : 0;
+
     for (struct kiln_journal_put *put = puts; put; put = put->next) {
         put->code = code;
         for (uint32_t i = 0; i < put->n && code == 0; i++) {
@@ -248,15 +275,19 @@ static void *run(void *journal)
     pthread_mutex_lock(&j->lock);
     for (;;) {
         struct kiln_journal_put *puts;
+        size_t n_dones;
         int r;
 
         while (!j->first && !j->end)
             pthread_cond_wait(&j->wake, &j->lock);
-        if (!j->first && !j->dones.len)
+        n_dones = j->dones.len;
+        if (!j->first && !n_dones)
             break;
         puts = take_puts(j, &out);
         r = out.error ? out.error : write_out(j, kiln_buf_str(&out));
-        place(j, puts, j->current->bytes - out.len, r);
+        if (r < 0 && puts && !out.error) /* to be noted behind others */
+            kiln_buf_add(&j->dones, out.ptr, n_dones);
+        place(j, puts, out.len, r);
         kiln_journal_sweep(j);
         pthread_mutex_unlock(&j->lock);
         while (puts) {

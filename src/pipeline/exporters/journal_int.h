@@ -13,21 +13,24 @@
  *
  * A record, numbers little-endian:
  *
- *    0  8  bytes of all of it
+ *    0  4  bytes of all of it
+ *    4  4  CRC-32C of bytes 0 to 4 and 8 to 16
  *    8  8  the number of the request
- *   16     a request, as a file of a spool has it (spool.c), with its checksum; or "DONE" and the
- *          CRC-32C of bytes 0 to 20: that request is done with
+ *   16     a request, as a file of a spool has it (spool.c), with its checksum; or "DONEDONE": that
+ *          request is done with
  *
  * Threads: as each part says.
  */
 #ifndef KILN_PIPELINE_EXPORTERS_JOURNAL_INT_H
 #define KILN_PIPELINE_EXPORTERS_JOURNAL_INT_H
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "pipeline/exporters/journal.h"
 
-#define KILN_JOURNAL_MAGIC "KILNQUE1"
+#define KILN_JOURNAL_MAGIC   "KILNQUE1"
+#define KILN_JOURNAL_IS_DONE "DONEDONE"
 
 enum {
     KILN_JOURNAL_HEAD = 16, /* of a record */
@@ -54,12 +57,13 @@ struct kiln_journal {
     pthread_cond_t wake;
     bool end;
     struct kiln_journal_put *first, **last;
-    struct kiln_journal_file *files; /* oldest first; the last one grows */
-    struct kiln_journal_file *current;
-    struct kiln_buf dones; /* records that go with the next write */
+    struct kiln_journal_file *files;   /* oldest first; the last one grows */
+    struct kiln_journal_file *current; /* NULL: there was no room for one */
+    struct kiln_buf dones;             /* records that go with the next write */
     uint64_t next_id, next_file;
 };
 
+uint32_t kiln_journal_head_crc(const char *record);
 void kiln_journal_add_done(struct kiln_buf *out, uint64_t id);
 void kiln_journal_add_request(struct kiln_buf *out, uint64_t id, const struct kiln_spooled *head,
                               struct kiln_str body);
@@ -72,6 +76,11 @@ void kiln_journal_use(struct kiln_journal *j, uint64_t bytes);
 KILN_CHECK int kiln_journal_append(struct kiln_journal *j, struct kiln_str bytes);
 /* Frees what nobody needs any more; under the lock. */
 void kiln_journal_sweep(struct kiln_journal *j);
+
+static inline bool kiln_journal_is_full(int code)
+{
+    return code == -ENOSPC || code == -EDQUOT;
+}
 
 KILN_CHECK int kiln_journal_load(struct kiln_journal *j, struct kiln_err *err);
 

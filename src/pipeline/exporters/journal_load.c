@@ -2,7 +2,8 @@
 /*
  * What an earlier process left.  The end of the last file may be torn, which is how a loss of power
  * looks, and is cut off: nobody was told of what stood there.  Anything else that is not whole is
- * damage: the file is set aside, and what is whole in it is copied to a new one before.
+ * damage: reading goes on at the next request that is whole, which is copied to a new file, and the
+ * old one is set aside.
  */
 #include <dirent.h>
 #include <endian.h>
@@ -13,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/mem.h"
 #include "pipeline/exporters/journal_int.h"
 
@@ -127,11 +127,65 @@ static int note_request(struct loading *l, const struct record *record)
 
 static bool is_done(struct kiln_str record)
 {
-    return record.len == KILN_JOURNAL_DONE && memcmp(record.ptr + 16, "DONE", 4) == 0 &&
-           get_number(record.ptr + 20, 4) == kiln_crc32c(0, record.ptr, 20);
+    return record.len == KILN_JOURNAL_DONE &&
+           memcmp(record.ptr + KILN_JOURNAL_HEAD, KILN_JOURNAL_IS_DONE, 8) == 0;
 }
 
-/* One record; KILN_E_CORRUPT where it is none. */
+/* The length that the head of a record says, whether or not so much is there; 0: no head. */
+static uint64_t head_bytes(struct kiln_str content, uint64_t at)
+{
+    const char *head = content.ptr + at;
+    uint64_t bytes, id;
+
+    if (content.len - at < KILN_JOURNAL_HEAD)
+        return 0;
+    bytes = get_number(head, 4);
+    id = get_number(head + 8, 8);
+    if (get_number(head + 4, 4) != kiln_journal_head_crc(head) || bytes < KILN_JOURNAL_DONE ||
+        bytes > KILN_JOURNAL_RECORD_MAX || id == 0 || id == UINT64_MAX)
+        return 0;
+    return bytes;
+}
+
+/* The length of the record at `at`; 0 where there is none. */
+static uint64_t record_bytes(struct kiln_str content, uint64_t at)
+{
+    uint64_t bytes = head_bytes(content, at);
+
+    return bytes <= content.len - at ? bytes : 0;
+}
+
+/* What a write leaves that was cut short: the beginning of a record. */
+static bool is_torn(struct kiln_str content, uint64_t at)
+{
+    uint64_t left = content.len - at;
+
+    return left < KILN_JOURNAL_HEAD || head_bytes(content, at) > left;
+}
+
+/* Where the next request from `at` on is that is whole; the end of the file where there is none. */
+static uint64_t find_request(struct kiln_str content, uint64_t at)
+{
+    struct kiln_str magic = KILN_STR(KILN_SPOOLED_MAGIC), body;
+    struct kiln_spooled head;
+    const char *found;
+
+    for (; content.len - at > KILN_JOURNAL_HEAD; at++) {
+        uint64_t from = at + KILN_JOURNAL_HEAD, bytes;
+
+        found = memmem(content.ptr + from, content.len - from, magic.ptr, magic.len);
+        if (!found)
+            break;
+        at = (uint64_t)(found - content.ptr) - KILN_JOURNAL_HEAD;
+        bytes = record_bytes(content, at);
+        if (bytes && kiln_spooled_decode((struct kiln_str){found, bytes - KILN_JOURNAL_HEAD}, &head,
+                                         &body) == 0)
+            return at;
+    }
+    return content.len;
+}
+
+/* KILN_E_CORRUPT where it is no record. */
 static int take_record(struct loading *l, struct kiln_journal_file *file, uint64_t offset,
                        struct kiln_str bytes)
 {
@@ -154,8 +208,8 @@ static int take_record(struct loading *l, struct kiln_journal_file *file, uint64
 }
 
 /*
- * Goes through a file.  *ret_good: how far it can be read.  *ret_damaged: something in it is not
- * whole, but for a torn end.
+ * Goes through a file.  *ret_good: where what is whole ends.  *ret_damaged: something before that
+ * is not, or what is behind it is no torn end.
  */
 static int scan(struct loading *l, struct kiln_journal_file *file, uint64_t *ret_good,
                 bool *ret_damaged)
@@ -164,25 +218,25 @@ static int scan(struct loading *l, struct kiln_journal_file *file, uint64_t *ret
     uint64_t at = strlen(KILN_JOURNAL_MAGIC);
 
     *ret_good = 0;
-    if (rest.len < at || memcmp(rest.ptr, KILN_JOURNAL_MAGIC, at) != 0) {
-        *ret_damaged = rest.len >= at;
+    if (rest.len < at)
         return 0;
+    if (memcmp(rest.ptr, KILN_JOURNAL_MAGIC, at) != 0) {
+        *ret_damaged = true;
+        at = find_request(rest, at);
     }
-    while (rest.len - at >= KILN_JOURNAL_DONE) {
-        uint64_t bytes = get_number(rest.ptr + at, 8);
-        int r;
+    while (at < rest.len) {
+        uint64_t bytes = record_bytes(rest, at), next;
+        int r = bytes ? take_record(l, file, at, (struct kiln_str){rest.ptr + at, bytes})
+                      : KILN_E_CORRUPT;
 
-        if (bytes < KILN_JOURNAL_DONE || bytes > KILN_JOURNAL_RECORD_MAX) {
-            *ret_damaged = true;
-            break;
-        }
-        if (bytes > rest.len - at)
-            break;
-        r = take_record(l, file, at, (struct kiln_str){rest.ptr + at, bytes});
         if (r < 0 && r != KILN_E_CORRUPT)
             return r;
-        *ret_damaged |= r == KILN_E_CORRUPT;
-        at += bytes;
+        next = r == 0 ? at + bytes : find_request(rest, at + 1);
+        if (r < 0 && (next < rest.len || !is_torn(rest, at)))
+            *ret_damaged = true;
+        else if (r < 0)
+            break;
+        at = next;
     }
     *ret_good = at;
     return 0;
@@ -224,30 +278,41 @@ static int load_file(struct loading *l, uint64_t number, bool last, struct kiln_
         r = scan(l, file, &good, &damaged);
     if (r < 0)
         return r;
-    file->bytes = l->content.len;
+    if (!damaged && good < l->content.len && last)
+        r = ftruncate(file->fd, (off_t)good) < 0 ? -errno : 0;
+    else
+        damaged = damaged || good < l->content.len; /* torn, and yet there is one behind it */
+    file->bytes = damaged ? 0 : good;               /* what is set aside does not count */
     kiln_journal_use(l->j, file->bytes);
-    if (!damaged && good < l->content.len && !last)
-        damaged = true; /* torn, and yet there is one behind it */
-    return damaged ? note_damaged(l, file) : 0;
+    return r == 0 && damaged ? note_damaged(l, file) : r;
 }
 
 /* ---- what is left ---- */
 
-/* Those that are not done with, in order. */
+static bool is_done_with(const struct loading *l, const struct record *record)
+{
+    return l->n_dones &&
+           bsearch(&record->place.id, l->dones, l->n_dones, sizeof(l->dones[0]), compare);
+}
+
+/* Those that are not done with, in order.  Of those that are, and whose file has to stay, it is
+ * noted anew in `content`: the file in which it stands may go. */
 static void leave_live(struct loading *l)
 {
     uint32_t n = 0;
 
+    kiln_buf_clear(&l->content);
     if (l->n_dones)
         qsort(l->dones, l->n_dones, sizeof(l->dones[0]), compare);
+    for (uint32_t i = 0; i < l->n_records; i++)
+        l->records[i].place.file->live += !is_done_with(l, &l->records[i]);
     for (uint32_t i = 0; i < l->n_records; i++) {
         const struct record *record = &l->records[i];
 
-        if (l->n_dones &&
-            bsearch(&record->place.id, l->dones, l->n_dones, sizeof(l->dones[0]), compare))
-            continue;
-        record->place.file->live++;
-        l->records[n++] = *record;
+        if (!is_done_with(l, record))
+            l->records[n++] = *record;
+        else if (record->place.file->live)
+            kiln_journal_add_done(&l->content, record->place.id);
     }
     l->n_records = n;
 }
@@ -309,9 +374,15 @@ static int load(struct loading *l)
         r = load_file(l, l->numbers[i], i + 1 == l->n_numbers, &end);
     if (r == 0)
         r = kiln_journal_roll(l->j);
+    if (kiln_journal_is_full(r) && !l->n_damaged)
+        r = 0; /* there will be room when some of it was sent */
     if (r < 0)
         return r;
     leave_live(l);
+    if (l->j->current && l->content.len && !l->content.error)
+        r = kiln_journal_append(l->j, kiln_buf_str(&l->content));
+    if (kiln_journal_is_full(r))
+        r = 0; /* some are sent once more */
     for (uint32_t i = 0; i < l->n_damaged && r == 0; i++)
         r = set_aside(l, l->damaged[i]);
     for (uint32_t i = 0; i < l->n_records && r == 0; i++)

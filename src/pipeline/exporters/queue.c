@@ -82,6 +82,7 @@ static int add_entry(struct kiln_sendq *q, struct kiln_parcel *parcel,
     parcel->left++;
     parcel->size += entry->size;
     parcel->samples += item->head.samples;
+    parcel->bytes += item->len;
     return 0;
 }
 
@@ -132,13 +133,27 @@ static struct kiln_parcel *parcel_of(struct kiln_sendq *q, struct kiln_delivery 
 
 /* ---- room ---- */
 
+/* Under the lock: bytes that will be the queue's own.  Those of a disk, or of a delivery that stays
+ * open, are not. */
+static bool take_memory(struct kiln_sendq *q, struct kiln_parcel *parcel)
+{
+    if (!q->opts.pool || q->storage || q->opts.wait_for_result)
+        return true;
+    if (kiln_pool_take(q->opts.pool, parcel->bytes) < 0)
+        return false;
+    for (struct kiln_sendq_entry *entry = parcel->first; entry; entry = entry->next)
+        entry->charged = entry->item->len;
+    return true;
+}
+
 /* Under the lock.  What is too large for the queue may be in it alone. */
-static bool take_room(struct kiln_sendq *q, const struct kiln_parcel *parcel)
+static bool take_room(struct kiln_sendq *q, struct kiln_parcel *parcel)
 {
     if (q->used && q->used + parcel->size > q->opts.size)
         return false;
-    kiln_metric_add(q->count.accepted, (int64_t)parcel->samples);
-    kiln_sendq_count_queued(q, (int64_t)parcel->samples, (int64_t)parcel->size);
+    if (!take_memory(q, parcel) && q->used)
+        return false;
+    kiln_sendq_count_size(q, (int64_t)parcel->size);
     q->n_unsettled++;
     return true;
 }
@@ -147,9 +162,9 @@ void kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parcel *parcel, int 
                           const char *why)
 {
     pthread_mutex_lock(&q->lock);
-    kiln_metric_add(q->count.accepted, -(int64_t)parcel->samples);
-    kiln_sendq_count_queued(q, -(int64_t)parcel->samples, -(int64_t)parcel->size);
+    kiln_sendq_count_size(q, -(int64_t)parcel->size);
     q->n_unsettled--;
+    kiln_sendq_wake(q); /* there is room for those that wait */
     pthread_cond_broadcast(&q->idle);
     pthread_mutex_unlock(&q->lock);
     refuse(q, parcel, code, why);
@@ -190,6 +205,7 @@ void kiln_sendq_publish(struct kiln_sendq *q, struct kiln_parcel *parcel)
     parcel->first = NULL;
     pthread_mutex_lock(&q->lock);
     q->n_unsettled--;
+    kiln_sendq_count_in(q, (int64_t)parcel->samples);
     for (; entry; entry = next) {
         next = entry->next;
         entry->parcel = keep ? parcel : NULL;
@@ -262,7 +278,7 @@ static void note_lost(struct kiln_sendq *q, const struct kiln_delivery *content,
     uint64_t all = content->batch ? content->batch->n_samples : parcel->samples;
     uint64_t lost = all > parcel->samples ? all - parcel->samples : 0;
 
-    kiln_metric_add(q->count.accepted, (int64_t)lost);
+    kiln_sendq_count_in(q, (int64_t)lost);
     kiln_sendq_count_drop(q, KILN_SENDQ_TOO_LARGE, lost, err->text);
     parcel->outcome.rejected = 1;
     parcel->outcome.err = *err;
@@ -384,6 +400,18 @@ void kiln_sendq_wake(struct kiln_sendq *q)
     pthread_cond_signal(&q->wake);
 }
 
+/* Under the lock, which it lets go of: what one that was turned away has left room for. */
+static void let_in(struct kiln_sendq *q)
+{
+    struct kiln_parcel *admitted = q->over ? NULL : kiln_sendq_admit(q);
+
+    if (!admitted)
+        return;
+    pthread_mutex_unlock(&q->lock);
+    kiln_sendq_settle(q, admitted);
+    pthread_mutex_lock(&q->lock);
+}
+
 static void *run(void *queue)
 {
     struct kiln_sendq *q = queue;
@@ -395,6 +423,7 @@ static void *run(void *queue)
         uint64_t next = retry < flush ? retry : flush;
         struct timespec at = kiln_timespec_of(next);
 
+        let_in(q);
         if (seen != q->woken) /* while it had let go of the lock */
             continue;
         if (next == UINT64_MAX)
@@ -544,8 +573,8 @@ void kiln_sendq_free(struct kiln_sendq *q)
     kiln_journal_close(q->journal);
     drop_ready(q);
     /* What is on disk is counted anew by who opens it, perhaps under the same names. */
-    kiln_metric_add(q->count.accepted, -(int64_t)q->left_samples);
-    kiln_sendq_count_queued(q, -(int64_t)q->left_samples, -(int64_t)q->used);
+    kiln_sendq_count_in(q, -(int64_t)q->left_samples);
+    kiln_sendq_count_size(q, -(int64_t)q->used);
     kiln_free(q->gathered.list);
     pthread_cond_destroy(&q->wake);
     pthread_cond_destroy(&q->idle);

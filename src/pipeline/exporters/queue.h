@@ -61,6 +61,7 @@ struct kiln_sendq_opts {
     const char *storage;            /* the folder of a queue on disk; NULL: in memory */
     struct kiln_journal_room *room; /* what it and others may take of the disk; NULL: no limit */
     bool no_sync;                   /* acknowledged before the disk has it for good */
+    struct kiln_pool *pool;         /* of what waits in memory; NULL: only `size` bounds it */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };

@@ -80,10 +80,27 @@ void kiln_sendq_open_counts(struct kiln_sendq *q)
     kiln_metric_set(c->capacity, (double)q->opts.size);
 }
 
+static void change(struct kiln_sendq *q, struct kiln_metric *counter, int64_t n, int64_t queued)
+{
+    kiln_metrics_change(
+        q->opts.metrics,
+        (struct kiln_metric_change[]){{.metric = counter, .n = n}, {q->count.queued, queued}}, 2);
+}
+
+void kiln_sendq_count_in(struct kiln_sendq *q, int64_t samples)
+{
+    change(q, q->count.accepted, samples, samples);
+}
+
+void kiln_sendq_count_sent(struct kiln_sendq *q, uint64_t samples)
+{
+    change(q, q->count.sent, (int64_t)samples, -(int64_t)samples);
+}
+
 void kiln_sendq_count_drop(struct kiln_sendq *q, enum kiln_sendq_drop why, uint64_t samples,
                            const char *reason)
 {
-    kiln_metric_add(q->count.dropped[why], (int64_t)samples);
+    change(q, q->count.dropped[why], (int64_t)samples, -(int64_t)samples);
     kiln_metric_add(q->count.send_failed, (int64_t)samples);
     if (kiln_log_every(&q->said_drop, SAY_S))
         kiln_log(q->opts.log, KILN_LOG_ERROR, "exporting failed, data is dropped", "exporter", "%s",
@@ -91,9 +108,8 @@ void kiln_sendq_count_drop(struct kiln_sendq *q, enum kiln_sendq_drop why, uint6
                  "%llu", (unsigned long long)samples, NULL);
 }
 
-void kiln_sendq_count_queued(struct kiln_sendq *q, int64_t samples, int64_t size)
+void kiln_sendq_count_size(struct kiln_sendq *q, int64_t size)
 {
     q->used += (uint64_t)size;
-    kiln_metric_add(q->count.queued, samples);
     kiln_metric_add(q->count.size, size);
 }

@@ -108,8 +108,8 @@ static int on_found(void *context, const struct kiln_spooled *head, size_t body_
     *item = (struct kiln_export_item){.head = *head, .len = body_bytes};
     *entry = (struct kiln_sendq_entry){
         .queue = q, .item = item, .place = *place, .size = kiln_sendq_size_of(q, item)};
-    kiln_metric_add(q->count.accepted, (int64_t)head->samples);
-    kiln_sendq_count_queued(q, (int64_t)head->samples, (int64_t)entry->size);
+    kiln_sendq_count_in(q, (int64_t)head->samples);
+    kiln_sendq_count_size(q, (int64_t)entry->size);
     kiln_sendq_append(q, entry);
     return 0;
 }

@@ -54,6 +54,7 @@ struct kiln_sendq_entry {
     struct kiln_export_item *item;
     struct kiln_journal_place place; /* of a queue on disk; then the item may lack its body */
     uint64_t size;                   /* by the queue's sizer */
+    size_t charged;                  /* of opts.pool */
     uint64_t began_ns;               /* the first try; 0: none yet */
     uint64_t tried_ns;               /* the last one */
     uint64_t interval_ns;            /* of the back-off */
@@ -66,7 +67,7 @@ struct kiln_parcel {
     struct kiln_parcel *next;
     struct kiln_sendq_entry *first;
     uint32_t left; /* entries that have not ended */
-    uint64_t size, samples;
+    uint64_t size, samples, bytes;
     struct kiln_outcome outcome;
     uint32_t n_deliveries;
     struct kiln_delivery *deliveries[];
@@ -166,9 +167,13 @@ uint64_t kiln_sendq_flush(struct kiln_sendq *q, uint64_t now_ns);
 /* ---- queue_count.c ---- */
 
 void kiln_sendq_open_counts(struct kiln_sendq *q);
+/* Samples that are the queue's now; and those that are no more, because they were sent or dropped.
+ * Each is one step: who looks at the metrics finds that they add up. */
+void kiln_sendq_count_in(struct kiln_sendq *q, int64_t samples);
+void kiln_sendq_count_sent(struct kiln_sendq *q, uint64_t samples);
 void kiln_sendq_count_drop(struct kiln_sendq *q, enum kiln_sendq_drop why, uint64_t samples,
                            const char *reason);
-/* Samples, and the size they take, more or less in the queue. */
-void kiln_sendq_count_queued(struct kiln_sendq *q, int64_t samples, int64_t size);
+/* Room that is taken, or given back. */
+void kiln_sendq_count_size(struct kiln_sendq *q, int64_t size);
 
 #endif /* KILN_PIPELINE_EXPORTERS_QUEUE_INT_H */

@@ -15,6 +15,8 @@ enum { SAY_S = 60 };
 
 void kiln_sendq_entry_free(struct kiln_sendq_entry *entry)
 {
+    if (entry->charged)
+        kiln_pool_give(entry->queue->opts.pool, entry->charged);
     kiln_export_item_free(entry->item);
     kiln_free(entry);
 }
@@ -107,7 +109,7 @@ static struct kiln_parcel *leave(struct kiln_sendq *q, struct kiln_sendq_entry *
 {
     struct kiln_parcel *parcel = entry->parcel;
 
-    kiln_sendq_count_queued(q, -(int64_t)entry->item->head.samples, -(int64_t)entry->size);
+    kiln_sendq_count_size(q, -(int64_t)entry->size);
     q->n_entries--;
     if (entry->place.id)
         kiln_journal_done(q->journal, &entry->place);
@@ -147,7 +149,7 @@ static void tally(struct kiln_sendq *q, struct kiln_sendq_entry *entry,
     int code = 0;
 
     if (verdict->fate == KILN_EXPORT_SENT) {
-        kiln_metric_add(q->count.sent, (int64_t)samples);
+        kiln_sendq_count_sent(q, samples);
         kiln_metric_add(q->count.rejected, (int64_t)verdict->result.rejected);
     } else if (verdict->fate == KILN_EXPORT_UNWANTED) {
         kiln_sendq_count_drop(q, entry->item->body ? KILN_SENDQ_REFUSED : KILN_SENDQ_DAMAGED,

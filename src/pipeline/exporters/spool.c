@@ -39,7 +39,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#define MAGIC      "KILNSPL1"
 #define HEAD_BYTES 48u
 #define CRC_FROM   12u
 #define FILES_MAX  (1u << 20)
@@ -86,7 +85,7 @@ void kiln_spooled_encode(const struct kiln_spooled *head, struct kiln_str body,
     size_t start = out->len;
     uint32_t crc;
 
-    kiln_buf_add_str(out, KILN_STR(MAGIC));
+    kiln_buf_add_str(out, KILN_STR(KILN_SPOOLED_MAGIC));
     put_number(out, 0, 4);
     put_number(out, head->compression, 1);
     put_number(out, head->json, 1);
@@ -110,7 +109,7 @@ int kiln_spooled_decode(struct kiln_str file, struct kiln_spooled *ret_head,
 
     if (file.len < HEAD_BYTES)
         return KILN_E_TRUNCATED;
-    if (memcmp(p, MAGIC, 8) != 0)
+    if (memcmp(p, KILN_SPOOLED_MAGIC, 8) != 0)
         return KILN_E_UNKNOWN;
     if (get_number(p + 40, 8) != file.len - HEAD_BYTES)
         return KILN_E_TRUNCATED;

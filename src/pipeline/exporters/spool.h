@@ -15,6 +15,8 @@
 #include "base/compress.h"
 #include "base/err.h"
 
+#define KILN_SPOOLED_MAGIC "KILNSPL1" /* how a file begins */
+
 /* What is known of a request beside its body. */
 struct kiln_spooled {
     enum kiln_compression compression;

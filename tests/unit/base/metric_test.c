@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/mem.h"
 #include "test.h"
@@ -248,6 +249,51 @@ TEST(metric, nothing_is_lost_among_threads)
     CHECK(shows(metrics, "\ng 8000\n"));
     CHECK(shows(metrics, "\nh_count 8000\n"));
     kiln_metrics_free(metrics);
+}
+
+struct pair {
+    struct kiln_metrics *metrics;
+    struct kiln_metric *in, *left;
+    _Atomic bool stop;
+};
+
+static void *move(void *arg)
+{
+    struct pair *pair = arg;
+
+    while (!atomic_load(&pair->stop))
+        kiln_metrics_change(pair->metrics,
+                            (struct kiln_metric_change[]){{pair->in, 1}, {pair->left, -1}}, 2);
+    return NULL;
+}
+
+static void add_up(void *context, const struct kiln_metric_shown *metric)
+{
+    if (kiln_str_eq(metric->name, KILN_STR("in_total")) ||
+        kiln_str_eq(metric->name, KILN_STR("left")))
+        *(double *)context += metric->value;
+}
+
+TEST(metric, what_is_changed_in_one_step_always_adds_up)
+{
+    struct pair pair = {.metrics = fresh()};
+    pthread_t threads[2];
+
+    pair.in = kiln_metric_counter(pair.metrics, "in_total", "In.");
+    pair.left = kiln_metric_gauge(pair.metrics, "left", "Left.");
+    kiln_metric_set(pair.left, 1 << 30);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(pthread_create(&threads[i], NULL, move, &pair));
+    for (int i = 0; i < 2000; i++) {
+        double sum = 0;
+
+        kiln_metrics_each(pair.metrics, add_up, &sum);
+        CHECK_EQ(sum, 1 << 30);
+    }
+    atomic_store(&pair.stop, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    kiln_metrics_free(pair.metrics);
 }
 
 /* ---- visiting ---- */

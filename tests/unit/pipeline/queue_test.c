@@ -333,6 +333,35 @@ TEST(queue, is_measured_in_items_or_bytes)
     finish_fixture(&f);
 }
 
+TEST(queue, takes_no_more_memory_than_there_is)
+{
+    struct kiln_pool pool;
+    struct fixture f = {.fake.hold = true, .opts = {.size = 1000, .pool = &pool}};
+
+    kiln_pool_init(&pool, "queue", 1000, NULL);
+    start(&f);
+    for (int i = 0; i < 50; i++)
+        send(&f, "main 1\n");
+    CHECK(f.ended > 2 && f.ended < 50);
+    CHECK(pool.used > 500 && pool.peak <= 1000);
+    CHECK_EQ(queue_gauge(&f, "kiln_exporter_waiting_deliveries"), 50 - f.ended);
+    f.fake.hold = false;
+    finish(&f.fake, take_held(&f.fake));
+    finish(&f.fake, take_held(&f.fake));
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(f.ended, 50);
+    CHECK_EQ(sent(&f), 50);
+    CHECK_EQ(pool.used, 0);
+    finish_fixture(&f);
+    pool.limit = 10; /* less than a request: one may be there alone */
+    f = (struct fixture){.opts = {.size = 1000, .pool = &pool}};
+    start(&f);
+    send(&f, "main 1\n");
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 1);
+    finish_fixture(&f);
+}
+
 /* ---- results ---- */
 
 TEST(queue, tells_the_result_to_who_waits_for_it)
@@ -645,6 +674,52 @@ TEST(queue, on_disk_is_bounded)
     CHECK(failed(&f) + queued(&f) == sent);
     stop_on_disk(&f, 0);
     CHECK_EQ(room.used, 0);
+    folder_remove(folder);
+}
+
+/* One whose disk is full leaves its room in the queue to the next, and that may have more luck. */
+TEST(queue, on_disk_turns_all_away_where_there_is_no_room)
+{
+    char folder[FOLDER_NAME];
+    struct kiln_journal_room room = {.max = 64}; /* less than a request */
+    struct fixture f = {.opts = {.storage = folder, .size = 2, .room = &room}};
+
+    folder_make(folder);
+    start(&f);
+    for (int i = 0; i < 10; i++)
+        send(&f, "main 1\n");
+    wait_until_ended(&f, 10);
+    CHECK_EQ(f.outcome.code, -ENOSPC);
+    CHECK_EQ(failed(&f), 10);
+    CHECK_EQ(queue_gauge(&f, "kiln_exporter_waiting_deliveries"), 0);
+    stop_on_disk(&f, 0);
+    folder_remove(folder);
+}
+
+TEST(queue, on_disk_goes_on_where_a_full_disk_has_room_again)
+{
+    char folder[FOLDER_NAME];
+    struct kiln_journal_room room = {.max = 1024};
+    struct fixture f = {.fake.hold = true, .opts = {.storage = folder, .size = 100, .room = &room}};
+    int n = 0;
+
+    folder_make(folder);
+    start(&f);
+    do {
+        send(&f, "main 1\n");
+        wait_until_ended(&f, ++n);
+    } while (f.outcome.code == 0 && n < 100);
+    CHECK_EQ(f.outcome.code, -ENOSPC);
+    f.fake.hold = false;
+    finish(&f.fake, take_held(&f.fake));
+    finish(&f.fake, take_held(&f.fake));
+    wait_until_sent(&f, n - 1);
+    send(&f, "main 1\n");
+    wait_until_ended(&f, n + 1);
+    CHECK_EQ(f.outcome.code, 0);
+    wait_until_sent(&f, n);
+    CHECK(room.used <= room.max);
+    stop_on_disk(&f, PATIENCE_NS);
     folder_remove(folder);
 }
 
