@@ -105,6 +105,58 @@ TEST(http2, a_large_body_goes_up_and_down)
     teardown(p);
 }
 
+/* Reads frames until one of these is there; appends the bytes of DATA.  Returns its flags. */
+static uint8_t read_data(int fd, struct kiln_buf *body)
+{
+    unsigned char head[9], payload[16384];
+
+    for (;;) {
+        size_t n;
+
+        CHECK_EQ(recv(fd, head, sizeof(head), MSG_WAITALL), sizeof(head));
+        n = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
+        CHECK(n <= sizeof(payload));
+        CHECK_EQ(n ? recv(fd, payload, n, MSG_WAITALL) : 0, n);
+        if (head[3] != NGHTTP2_DATA)
+            continue;
+        kiln_buf_add(body, payload, n);
+        return head[4];
+    }
+}
+
+TEST(http2, frames_may_be_padded_heads_continued_and_windows_changed)
+{
+    /* clang-format off */
+    static const unsigned char frames[] = {
+        0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 2,                 /* SETTINGS: windows of two */
+        0, 0, 6, 1, 8, 0, 0, 0, 1, 3, 0x83, 0x86, 0, 0, 0,           /* HEADERS, padded, not ended */
+        0, 0, 10, 9, 4, 0, 0, 0, 1,                                  /* CONTINUATION */
+        0x04, 5, '/', 'e', 'c', 'h', 'o', 0x41, 1, 'x',
+        0, 0, 8, 0, 9, 0, 0, 0, 1, 2, 'h', 'e', 'l', 'l', 'o', 0, 0, /* DATA, padded, the end */
+    };
+    /* clang-format on */
+    static const unsigned char wider[] = {0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 100};
+    struct net_fixture f = {0};
+    struct kiln_buf body;
+    int fd;
+
+    kiln_buf_init(&body, 100);
+    net_start(&f, NULL);
+    fd = net_connect(f.port);
+    net_send_str(fd, KILN_STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    net_send_str(fd, (struct kiln_str){(const char *)frames, sizeof(frames)});
+    CHECK_EQ(read_data(fd, &body) & NGHTTP2_FLAG_END_STREAM, 0);
+    CHECK_STR(kiln_buf_str(&body), "he");
+    net_send_str(fd, (struct kiln_str){(const char *)wider, sizeof(wider)});
+    while (!(read_data(fd, &body) & NGHTTP2_FLAG_END_STREAM))
+        ;
+    CHECK_STR(kiln_buf_str(&body), "hello");
+    kiln_buf_done(&body);
+    close(fd);
+    net_stop(&f);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 static void with_trailers(struct kiln_request *request)
 {
     struct kiln_reply reply = {
