@@ -23,7 +23,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-from kiln_server import KILN, KilnServer  # noqa: E402
+from kiln_server import KILN, KilnServer, sanitized  # noqa: E402
 
 LONG = ("--retention", "20000d")  # the examples are old
 PPROF = (ROOT / "examples" / "checkout.pb.gz").read_bytes()
@@ -68,11 +68,6 @@ def start_fails(*words, env=None):
     done = subprocess.run([KILN, "server", *words], capture_output=True, text=True, timeout=60, check=False,
                           env=os.environ | (env or {}))
     return done.returncode, done.stderr.strip().splitlines()[-1]
-
-
-def sanitized():
-    cache = pathlib.Path(KILN).resolve().parent / "CMakeCache.txt"
-    return cache.exists() and "KILN_SANITIZE:STRING=\n" not in cache.read_text()
 
 
 class Itself(unittest.TestCase):

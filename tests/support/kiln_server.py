@@ -18,6 +18,12 @@ import time
 KILN = os.environ.get("KILN", "build/kiln")
 
 
+def sanitized():
+    """Whether the program takes the memory and the time that sanitizers take."""
+    cache = pathlib.Path(KILN).resolve().parent / "CMakeCache.txt"
+    return cache.exists() and "KILN_SANITIZE:STRING=\n" not in cache.read_text()
+
+
 class KilnServer:
     def __init__(self, *words, env=None):
         self.words, self.env, self.process = words, env or {}, None
