@@ -402,9 +402,11 @@ static void shake_hands(struct kiln_conn *conn)
 
     ERR_clear_error();
     n = tls_result(conn, SSL_do_handshake(conn->ssl));
-    if (n < 0) {
+    if (n < 0) { /* OpenSSL has said why, and the client may be talking already */
         kiln_server_refused(conn->loop->server, "handshake");
-        kiln_conn_kill(conn);
+        SSL_free(conn->ssl);
+        conn->ssl = NULL;
+        kiln_conn_linger(conn);
         return;
     }
     if (n == 0) {

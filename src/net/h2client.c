@@ -95,10 +95,24 @@ static void make_call(struct kiln_h2client *client, struct kiln_h2call *call)
         kiln_h2_end(client, call, r, kiln_err_text(r));
 }
 
+static void say_why(struct kiln_h2client *client, int code, char *why, size_t size)
+{
+    char last;
+
+    if (client->wire.ssl && code != -ECANCELED) /* perhaps writing failed before it was read */
+        (void)!kiln_h2wire_read(&client->wire, &last, sizeof(last));
+    if (client->wire.alert)
+        snprintf(why, size, "TLS: %s", client->wire.alert);
+    else
+        snprintf(why, size, "%s",
+                 code == -ECANCELED ? "the call was given up" : kiln_err_text(code));
+}
+
 static void close_connection(struct kiln_h2client *client, int code)
 {
-    const char *why = code == -ECANCELED ? "the call was given up" : kiln_err_text(code);
+    char why[128];
 
+    say_why(client, code, why, sizeof(why));
     while (client->active) {
         nghttp2_session_set_stream_user_data(client->session, client->active->stream, NULL);
         kiln_h2_end(client, client->active, code, why);

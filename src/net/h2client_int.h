@@ -34,6 +34,7 @@ KILN_CHECK int kiln_h2address_parse(const char *server, struct kiln_h2address *r
 struct kiln_h2wire {
     int fd; /* -1: none */
     SSL *ssl;
+    const char *alert; /* what the server said of TLS when it ended the connection; or NULL */
 };
 
 /* NULL in *ret_ctx where there is no TLS. */

@@ -284,10 +284,13 @@ void kiln_h2wire_close(struct kiln_h2wire *wire)
     *wire = (struct kiln_h2wire){.fd = -1};
 }
 
-static ssize_t tls_result(const struct kiln_h2wire *wire, int n)
+/* A server that wants a certificate says so only after we have begun to talk. */
+static ssize_t tls_result(struct kiln_h2wire *wire, int n)
 {
     int what = n > 0 ? SSL_ERROR_NONE : SSL_get_error(wire->ssl, n);
 
+    if (what == SSL_ERROR_SSL && !wire->alert)
+        wire->alert = ERR_reason_error_string(ERR_peek_last_error());
     ERR_clear_error();
     if (n > 0)
         return n;

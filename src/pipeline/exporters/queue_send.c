@@ -168,7 +168,8 @@ static void say(struct kiln_sendq *q, const struct kiln_export_verdict *verdict)
 {
     const struct kiln_export_result *result = &verdict->result;
 
-    if (verdict->fate == KILN_EXPORT_AGAIN && kiln_log_every(&q->said_retry, SAY_S))
+    if (verdict->fate == KILN_EXPORT_AGAIN && !q->opts.retry.off &&
+        kiln_log_every(&q->said_retry, SAY_S))
         kiln_log(q->opts.log, KILN_LOG_WARN, "exporting failed, will try again", "exporter", "%s",
                  q->name, "reason", "%s", verdict->reason, NULL);
     if (verdict->fate == KILN_EXPORT_SENT && (result->rejected || result->message[0]) &&

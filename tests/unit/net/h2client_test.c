@@ -306,6 +306,15 @@ TEST(h2client, speaks_tls_with_certificates_on_both_sides)
     wait_ended(&f, 4);
     CHECK_EQ(f.code, -EPROTO);
     CHECK_TEXT(f.text, "TLS: hostname mismatch");
+    kiln_h2client_free(f.client);
+
+    f.opts.server_name = "kiln.test";
+    f.opts.cert_file = f.opts.key_file = NULL; /* which the server asks for */
+    open_client(&f, "https://");
+    kiln_h2client_start(f.client, &call, ended, &f);
+    wait_ended(&f, 5);
+    CHECK(f.code < 0);
+    CHECK_TEXT(f.text, "TLS: tlsv13 alert certificate required");
     stop(&f);
     free_identity(&other);
     free_identity(&me);
