@@ -9,6 +9,7 @@
 What arrives passes `kiln check --strict` and, where $PROFCHECK names it, OpenTelemetry's profcheck.
 A peer that cannot be installed is named and its part left out.
 """
+import contextlib
 import os
 import pathlib
 import shutil
@@ -22,6 +23,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "otlp"), str(HERE.parent / "support")]
 import ingest_test  # noqa: E402
 import peers  # noqa: E402
+from certificates import make_certificates  # noqa: E402
 from checks import check, exit_code  # noqa: E402
 from ingest_test import functions, kept, kiln  # noqa: E402
 from kiln_server import KilnServer  # noqa: E402
@@ -89,7 +91,9 @@ def parts(profile):
 
 # ---- grpcio ----
 
-def grpc_python(compression):
+@contextlib.contextmanager
+def grpc_sink():
+    """A server of grpcio: its port, and a list of what it gets: (request, metadata)."""
     messages = ingest_test.python_stubs()
     import grpc
     got = []
@@ -106,14 +110,20 @@ def grpc_python(compression):
     server.add_generic_rpc_handlers((handlers,))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
+    try:
+        yield port, got
+    finally:
+        server.stop(None)
+
+
+def grpc_python(compression):
     example = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")) / "examples/checkout.pb.gz"
-    with Sender(f"http://127.0.0.1:{port}", PROTOCOL="grpc", COMPRESSION=compression,
-                HEADERS="X-Scope-OrgID=shop,authorization=Bearer%20abc") as sender:
+    with grpc_sink() as (port, got), Sender(f"http://127.0.0.1:{port}", PROTOCOL="grpc", COMPRESSION=compression,
+                                            HEADERS="X-Scope-OrgID=shop,authorization=Bearer%20abc") as sender:
         for _ in range(3):
             sender.send(example)
         sender.wait(SENT, 3)
         sender.end()
-    server.stop(None)
     wanted = functions(kiln("convert", example, "--to", "otlp"))
     check(f"grpcio {compression}: three requests came", len(got) == 3, len(got))
     for request, metadata in got[:1]:
@@ -228,27 +238,12 @@ def one_owner():
 
 # ---- TLS ----
 
-def certificates(folder):
-    """ca.pem, and what it signed for the server and for us: NAME.pem, NAME.key."""
-    def openssl(*words):
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-            "/CN=test ca", "-keyout", "ca.key", "-out", "ca.pem")
-    (pathlib.Path(folder) / "names").write_text("subjectAltName=IP:127.0.0.1")
-    for name in ("server", "client"):
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
-                "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
-                "-extfile", "names", "-out", f"{name}.pem")
-
-
 def over_tls():
     if not shutil.which("openssl"):
         print("not tried: TLS: there is no openssl", flush=True)
         return
     with tempfile.TemporaryDirectory() as folder:
-        certificates(folder)
+        make_certificates(folder)
         words = ("--tls-cert", f"{folder}/server.pem", "--tls-key", f"{folder}/server.key", "--tls-client-ca",
                  f"{folder}/ca.pem", "--retention", "36500d")
         ours = {"CERTIFICATE": f"{folder}/ca.pem", "CLIENT_CERTIFICATE": f"{folder}/client.pem",

@@ -15,3 +15,11 @@ def free_port():
                 return port
             except OSError:
                 pass
+
+
+def free_ports(n):
+    """So many of them, each another one."""
+    ports = set()
+    while len(ports) < n:
+        ports.add(free_port())
+    return list(ports)
