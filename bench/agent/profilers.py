@@ -65,7 +65,14 @@ class Profiler:
         return self
 
     def __exit__(self, *_):
+        self.ask_to_end()
+        self.end()
+
+    def ask_to_end(self):
+        """What it has not sent yet it may send now."""
         self.process.send_signal(signal.SIGINT)
+
+    def end(self):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(15)
         with contextlib.suppress(ProcessLookupError):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the profiles that were sent: complete stacks, frames with names, processes that lived shortly."""
+"""What is in the profiles that were sent: complete stacks, frames with names, and how much of the processors' time."""
 import contextlib
+import os
+import pathlib
 import re
 import time
 
@@ -41,7 +43,13 @@ def samples_of(profile):
                 yield from one.get("samples", [])
 
 
-def figures(profile):
+def busy_s():
+    """Seconds that programs, the kernel and interrupts had of all processors since the system started."""
+    user, nice, system, _, _, irq, softirq, *_ = map(int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def figures(profile, busy):
     frames, total, complete, named, known, looked_at = Frames(profile["dictionary"]), 0, 0, 0, 0, 0
     for sample in samples_of(profile):
         n = sum(int(v) for v in sample.get("values", [])) or len(sample.get("timestampsUnixNano", []))
@@ -53,7 +61,8 @@ def figures(profile):
         known += n * sum(not NO_FUNCTION.fullmatch(name) for name in real)
     return {"complete stacks, %": 100 * complete / max(total, 1), "frames with names, %": 100 * named / max(looked_at, 1),
             "  or with a function at least, %": 100 * known / max(looked_at, 1),
-            "frames a stack": looked_at / max(total, 1), "seconds of CPU seen": total / 1e9}
+            "frames a stack": looked_at / max(total, 1), "seconds of CPU seen": total / 1e9,
+            "  of those there were, %": 100 * total / 1e9 / busy}
 
 
 def seen(kinds, folder, seconds):
@@ -62,5 +71,11 @@ def seen(kinds, folder, seconds):
         stack.enter_context(profilers.running(profilers.load(folder), folder))
         senders = [kind for kind in kinds if issubclass(kind, profilers.Sender)]
         started = [stack.enter_context(kind(folder, *(["-send-error-frames"] * (kind is profilers.OpenTelemetry)))) for kind in senders]
+        began = busy_s()
         time.sleep(seconds)
-        return {profiler.name: figures(profiler.profile()) for profiler in started}
+        busy = busy_s() - began
+        for profiler in started:
+            profiler.ask_to_end()
+        for profiler in started:  # one that sends every minute has most of it still to send
+            profiler.end()
+        return {profiler.name: figures(profiler.profile(), busy) for profiler in started}
