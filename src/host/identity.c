@@ -22,6 +22,8 @@ enum {
     TEXTS_MAX = 128 << 10,
 };
 
+#define FIRST_USERS 0xeffffffdu /* the user namespace that a system begins with */
+
 struct kiln_identity *kiln_identity_ref(struct kiln_identity *identity)
 {
     atomic_fetch_add_explicit(&identity->refs, 1, memory_order_relaxed);
@@ -186,43 +188,61 @@ static void read_path(int dir, struct kiln_facts *facts)
     facts->path[path.len] = '\0';
 }
 
-static bool same_space(int dir, const char *name, const char *ours)
+uint32_t kiln_space_of(int dir, const char *name)
 {
-    char theirs[64];
+    char text[64];
+    struct kiln_str number = {text, 0};
+    int64_t n = kiln_procfs_link(dir, name, text, sizeof(text));
+    uint64_t value;
 
-    return kiln_procfs_link(dir, name, theirs, sizeof(theirs)) > 0 && strcmp(theirs, ours) == 0;
+    number.len = n > 0 ? (size_t)n : 0;
+    kiln_str_cut(&number, '['); /* user:[4026531837] */
+    number = kiln_str_cut(&number, ']');
+    return kiln_str_parse_u64(number, &value) == 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Names of users are the agent's own: in another namespace the number says more. */
-static void read_owner(const struct kiln_processes *all, int dir, struct kiln_facts *facts)
+/* Whether samples told all that /proc/PID/status does: users by the numbers that we have. */
+static bool is_told(const struct kiln_processes *all, const struct kiln_proc *p)
 {
-    if (facts->status.uid == UINT32_MAX)
-        return;
-    if (same_space(dir, "ns/user", all->own_spaces[0]) &&
-        same_space(dir, "ns/mnt", all->own_spaces[1]))
-        kiln_owner_name(facts->status.uid, facts->owner, sizeof(facts->owner));
-    else
-        snprintf(facts->owner, sizeof(facts->owner), "%u", facts->status.uid);
+    return p->who.ns_pid && all->own_users == FIRST_USERS;
 }
 
-static void read_texts(int dir, struct kiln_facts *facts)
+static void read_status(const struct kiln_processes *all, const struct kiln_proc *p, int dir,
+                        struct kiln_facts *facts)
 {
+    const struct kiln_who *who = &p->who;
     char text[KILN_PROCFS_TEXT_MAX];
-    int64_t n = kiln_procfs_read(dir, "status", text, sizeof(text));
+    int64_t n;
 
+    if (is_told(all, p)) {
+        facts->status = (struct kiln_procfs_status){who->parent_pid, who->uid, who->ns_pid};
+        return;
+    }
+    n = dir >= 0 ? kiln_procfs_read(dir, "status", text, sizeof(text)) : 0;
     if (n > 0)
         kiln_procfs_parse_status((struct kiln_str){text, (size_t)n}, &facts->status);
 }
 
-static void read_place(int dir, struct kiln_facts *facts)
+/* Whether it has the namespaces that names of users are of: ours. */
+static bool has_our_users(const struct kiln_processes *all, const struct kiln_proc *p, int dir)
 {
-    char text[KILN_PROCFS_TEXT_MAX];
-    int64_t n = kiln_procfs_read(dir, "cgroup", text, sizeof(text));
-    struct kiln_str all = {text, n > 0 ? (size_t)n : 0}, path = kiln_procfs_parse_cgroup(all);
+    if (is_told(all, p))
+        return p->who.user_namespace == all->own_users && p->who.mount_namespace == all->own_mounts;
+    return dir >= 0 && all->own_users && all->own_mounts &&
+           kiln_space_of(dir, "ns/user") == all->own_users &&
+           kiln_space_of(dir, "ns/mnt") == all->own_mounts;
+}
 
-    if (path.len < sizeof(facts->cgroup) && path.len)
-        memcpy(facts->cgroup, path.ptr, path.len);
-    kiln_place_parse(all, &facts->place);
+/* Names of users are the agent's own: in another namespace the number says more. */
+static void read_owner(const struct kiln_processes *all, const struct kiln_proc *p, int dir,
+                       struct kiln_facts *facts)
+{
+    if (facts->status.uid == UINT32_MAX)
+        return;
+    if (has_our_users(all, p, dir))
+        kiln_owner_name(facts->status.uid, facts->owner, sizeof(facts->owner));
+    else
+        snprintf(facts->owner, sizeof(facts->owner), "%u", facts->status.uid);
 }
 
 /* Copies what is allowed; everything else is wiped as soon as it was looked at. */
@@ -267,9 +287,8 @@ static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
 {
     facts->dir = dir;
     read_path(dir, facts);
-    read_texts(dir, facts);
-    read_place(dir, facts);
-    read_owner(all, dir, facts);
+    if (!kiln_places_get(all->places, p->who.cgroups, facts))
+        kiln_places_read(all->places, dir, p->who.cgroups, facts);
     if (runs_another(all, p, facts)) {
         facts->path[0] = '\0';
         return;
@@ -279,18 +298,21 @@ static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
 }
 
 /*
- * Of a process that is gone: where the one runs that it was forked from or started by, and if it is
- * the same program, what that says of itself.
+ * Of a process that is gone: where the one runs that it was forked from or started by, unless that
+ * is known, and if it is the same program, what that says of itself.
  */
 static void read_kin(struct kiln_processes *all, struct kiln_proc *p, struct kiln_facts *facts)
 {
     struct kiln_proc *twin = kiln_proc_twin(all, p);
     struct kiln_proc *kin = twin ? twin : kiln_proc_find(all, p->parent_pid);
+    bool is_placed = kiln_places_get(all->places, p->who.cgroups, facts);
     int dir;
 
-    if (!kin || kin->pub.gone || !kin->pub.pid || kiln_proc_open(all, kin, &dir) < 0)
+    if ((is_placed && !twin) || !kin || kin->pub.gone || !kin->pub.pid ||
+        kiln_proc_open(all, kin, &dir) < 0)
         return;
-    read_place(dir, facts);
+    if (!is_placed)
+        kiln_places_read(all->places, dir, 0, facts);
     if (twin)
         read_env(all, dir, facts);
     else if (kin->cgroup != p->cgroup)
@@ -300,7 +322,7 @@ static void read_kin(struct kiln_processes *all, struct kiln_proc *p, struct kil
 
 static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct kiln_facts *facts)
 {
-    int dir;
+    int dir = -1;
 
     facts->status.uid = UINT32_MAX;
     kiln_proc_learn_exe(all, p);
@@ -308,6 +330,8 @@ static void read_facts(struct kiln_processes *all, struct kiln_proc *p, struct k
         read_there(all, p, dir, facts);
     else
         read_kin(all, p, facts);
+    read_status(all, p, facts->dir, facts);
+    read_owner(all, p, facts->dir, facts);
     if (!facts->path[0] && p->exe)
         snprintf(facts->path, sizeof(facts->path), "%s", p->exe);
     if (!facts->command[0])

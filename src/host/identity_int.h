@@ -8,6 +8,7 @@
  *   identity_runtime.c   which language runs it, at which version
  *   identity_rules.c     what the operator says otherwise
  *   identity_owner.c     names of users
+ *   identity_place.c     control groups
  *   identity_root.c      the root of a process; identity_perf_map.c a file beneath it
  *
  * Threads: the reader's alone.
@@ -60,6 +61,14 @@ void kiln_facts_apply(struct kiln_facts *facts, const struct kiln_identity_rules
 
 /* Runtime and its version. */
 void kiln_facts_put_runtime(struct kiln_facts *facts);
+
+/* ---- where it runs: `cgroups` as struct kiln_who has it; 0: not known ---- */
+
+/* What is kept of these control groups: `cgroup` and `place` of the facts.  False: nothing. */
+bool kiln_places_get(struct kiln_places *places, uint64_t cgroups, struct kiln_facts *facts);
+/* The same from /proc/PID, of which `dir` is the folder, and kept. */
+void kiln_places_read(struct kiln_places *places, int dir, uint64_t cgroups,
+                      struct kiln_facts *facts);
 
 /* Whether a process may say this of itself: nothing that could hold arguments or variables. */
 bool kiln_facts_may_say(struct kiln_str key);

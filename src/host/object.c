@@ -348,14 +348,38 @@ struct kiln_object *kiln_objects_get(struct kiln_objects *objects, const struct 
     return kiln_object_ref(&o->pub);
 }
 
+/* The next that has the path and agrees, from `o` on. */
+static struct object *next_known(struct object *o, const struct kiln_object_hint *hint)
+{
+    while (o && (strcmp(o->text, hint->path) != 0 || !kiln_object_agrees(&o->pub, hint)))
+        o = o->next_path;
+    return o;
+}
+
+static struct object *first_known(struct kiln_objects *objects, const struct kiln_object_hint *hint)
+{
+    return next_known(objects->by_path[kiln_hash(hint->path, strlen(hint->path)) % BUCKETS], hint);
+}
+
 struct kiln_object *kiln_objects_known(struct kiln_objects *objects,
                                        const struct kiln_object_hint *hint)
 {
-    struct object *o = objects->by_path[kiln_hash(hint->path, strlen(hint->path)) % BUCKETS];
+    struct object *o = first_known(objects, hint);
 
-    while (o && (strcmp(o->text, hint->path) != 0 || !kiln_object_agrees(&o->pub, hint)))
-        o = o->next_path;
     return o ? kiln_object_ref(&o->pub) : NULL;
+}
+
+struct kiln_object *kiln_objects_beneath(struct kiln_objects *objects,
+                                         const struct kiln_object_hint *hint, uint64_t root)
+{
+    struct object *o = root && hint->build_id_len ? first_known(objects, hint) : NULL;
+
+    while (o && (o->pub.root != root || o->pub.fd < 0))
+        o = next_known(o->next_path, hint);
+    if (!o)
+        return NULL;
+    kiln_objects_use(objects, &o->pub);
+    return kiln_object_ref(&o->pub);
 }
 
 struct kiln_object *kiln_objects_vdso(struct kiln_objects *objects)

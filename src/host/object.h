@@ -54,6 +54,7 @@ struct kiln_object {
     /* of host/thread_context.c: whether it has the variable in which threads keep their span */
     enum { KILN_SPANS_UNKNOWN, KILN_SPANS_NONE, KILN_SPANS_HERE } spans;
     struct kiln_tls_variable spans_at;
+    uint64_t root;  /* of host/process_files.c: where its path was last found; 0: not known */
     uint8_t silent; /* of host/process_published.c: processes of it that published no context */
 };
 

@@ -45,6 +45,9 @@ bool kiln_object_agrees(const struct kiln_object *object, const struct kiln_obje
 /* A known object that has the path and agrees, held for the caller; NULL. */
 struct kiln_object *kiln_objects_known(struct kiln_objects *objects,
                                        const struct kiln_object_hint *hint);
+/* The same, if it has a build id, is open, and was found beneath this root (object->root). */
+struct kiln_object *kiln_objects_beneath(struct kiln_objects *objects,
+                                         const struct kiln_object_hint *hint, uint64_t root);
 
 /* The kernel's own image in every process, held for the caller; NULL: there is none. */
 struct kiln_object *kiln_objects_vdso(struct kiln_objects *objects);

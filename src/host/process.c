@@ -93,6 +93,7 @@ void kiln_proc_renew(struct kiln_processes *all, struct kiln_proc *p)
     kiln_paths_unref(&all->shelf.paths, p->exe);
     p->exe = NULL;
     p->image = ++all->images;
+    p->who = (struct kiln_who){0};
     p->no_files = false;
     p->patience_ns = READ_AGAIN_NS;
     p->read_ns = 0;
@@ -247,6 +248,8 @@ struct kiln_process *kiln_processes_of(struct kiln_processes *all, const struct 
     kiln_link_first(p->pub.gone ? &all->gone : &all->alive, &p->use);
     p->cgroup = record->cgroup;
     p->tid = record->tid;
+    if (record->who.ns_pid)
+        p->who = record->who;
     if (!p->comm[0])
         memcpy(p->comm, record->comm, sizeof(p->comm) - 1);
     if (is_due(all, p))
@@ -426,16 +429,6 @@ static int copy_env_names(struct kiln_processes *all, const struct kiln_processe
     return r;
 }
 
-static void read_own_spaces(struct kiln_processes *all)
-{
-    static const char *const links[] = {"/proc/self/ns/user", "/proc/self/ns/mnt"};
-
-    for (size_t i = 0; i < KILN_ARRAY_LEN(links); i++)
-        if (kiln_procfs_link(AT_FDCWD, links[i], all->own_spaces[i], sizeof(all->own_spaces[i])) <
-            0)
-            all->own_spaces[i][0] = '\0';
-}
-
 static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *opts)
 {
     uint64_t memory = opts->memory_bytes ? opts->memory_bytes : MEMORY_DEFAULT;
@@ -445,11 +438,14 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
     all->identity_bytes_max = memory / 16;
     all->shelf.budget.limit = memory / 2;
     all->rules = opts->rules;
-    read_own_spaces(all);
+    all->own_users = kiln_space_of(AT_FDCWD, "/proc/self/ns/user");
+    all->own_mounts = kiln_space_of(AT_FDCWD, "/proc/self/ns/mnt");
     if (r == 0)
         r = copy_env_names(all, opts);
     if (r == 0)
         r = kiln_containers_new(&all->containers);
+    if (r == 0)
+        r = kiln_places_new(&all->places);
     if (r == 0)
         r = kiln_identity_kernel(&all->kernel_identity);
     if (r < 0)
@@ -526,6 +522,7 @@ void kiln_processes_free(struct kiln_processes *all)
         kiln_free(all->env_names[i]);
     kiln_free(all->env_names);
     kiln_containers_free(all->containers);
+    kiln_places_free(all->places);
     kiln_free(all->kernel);
     kiln_free(all->buckets);
     if (all->proc >= 0)

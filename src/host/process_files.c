@@ -7,6 +7,10 @@
  * of the process, without leaving it by links, and is only taken if its build id or inode is the
  * one that the kernel told of.  Where the process is gone, or dead and not yet waited for, the same
  * is tried among the objects that are known, beneath the root of its parent, and the agent's own.
+ *
+ * None of that is done for a path and a build id that were found before beneath the same root,
+ * where samples tell which that is (struct kiln_who): most of what short processes map.  Beneath
+ * another root a file of this path and build id may be another's forgery.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -121,17 +125,25 @@ static struct kiln_object *by_others(struct kiln_processes *all, const struct ki
     return object;
 }
 
+/* Of a process that is there. */
+static struct kiln_object *by_process(struct kiln_processes *all, const struct kiln_proc *p,
+                                      int dir, const struct kiln_map *map)
+{
+    struct kiln_object *object = by_mapping(all, dir, map);
+
+    if (!object)
+        object = by_root(all, dir, map, VIA_ROOT);
+    if (object)
+        object->root = p->who.root;
+    return object;
+}
+
 static struct kiln_object *find_object(struct kiln_processes *all, struct kiln_proc *p, int dir,
                                        const struct kiln_map *map)
 {
     struct kiln_object_hint hint = hint_of(map);
-    struct kiln_object *object = NULL;
+    struct kiln_object *object = dir >= 0 ? by_process(all, p, dir, map) : NULL;
 
-    if (dir >= 0) {
-        object = by_mapping(all, dir, map);
-        if (!object)
-            object = by_root(all, dir, map, VIA_ROOT);
-    }
     if (!object)
         object = kiln_objects_known(all->objects, &hint);
     if (!object)
@@ -162,6 +174,16 @@ static int address_of(const struct kiln_object *object, uint64_t offset, uint64_
         }
     }
     return -ENOENT;
+}
+
+/* What was found before where this one looks, without looking; NULL. */
+static struct kiln_object *found_before(struct kiln_processes *all, const struct kiln_proc *p,
+                                        const struct kiln_map *map)
+{
+    struct kiln_object_hint hint = hint_of(map);
+
+    return map->kind == KILN_MAP_FILE ? kiln_objects_beneath(all->objects, &hint, p->who.root)
+                                      : NULL;
 }
 
 /* Gives the mapping its object; takes it. */
@@ -207,6 +229,12 @@ void kiln_proc_open_map(struct kiln_processes *all, struct kiln_proc *p, struct 
     }
     if (map->tried || map->kind == KILN_MAP_ANONYMOUS || map->kind == KILN_MAP_VSYSCALL)
         return;
+    object = found_before(all, p, map);
+    if (object) {
+        map->tried = true;
+        attach(all, p->set, map, object);
+        return;
+    }
     if (!p->no_files && kiln_proc_open(all, p, &dir) < 0)
         p->no_files = true;
     /* That it cannot be had here shall not be said of those that share the mappings. */

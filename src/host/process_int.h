@@ -98,6 +98,9 @@ KILN_CHECK int kiln_map_set_read(struct kiln_map_shelf *shelf, int dir,
 /* ---- processes ---- */
 
 struct kiln_containers;
+struct kiln_places;
+KILN_CHECK int kiln_places_new(struct kiln_places **ret_places);
+void kiln_places_free(struct kiln_places *places); /* may be NULL */
 
 struct kiln_proc {
     struct kiln_process pub;
@@ -111,6 +114,7 @@ struct kiln_proc {
     uint32_t tid;          /* of the last sample */
     uint64_t image;        /* changes with exec, the same after a fork */
     uint64_t cgroup;       /* of the last sample */
+    struct kiln_who who;   /* of the last sample that told, since it runs this program */
     uint64_t sample_ns;    /* when the last sample was */
     uint64_t counted;      /* times events had been lost, plus 1, when threads were counted from */
     uint64_t lost;         /* how often events had been lost when its mappings were read */
@@ -136,9 +140,9 @@ struct kiln_processes {
     struct kiln_link alive, gone; /* those used last are first */
     struct kiln_proc *kernel;     /* all kernel threads */
     struct kiln_identity *kernel_identity;
-    int proc;                 /* the folder */
-    char own_spaces[2][64];   /* our namespaces: of users, of mounts; empty: not told */
-    char *environ_text;       /* where an environment is read; wiped each time */
+    int proc;                       /* the folder */
+    uint32_t own_users, own_mounts; /* our namespaces; 0: not told */
+    char *environ_text;             /* where an environment is read; wiped each time */
     struct kiln_proc *opened; /* whose folder is kept open while a sample of it is looked at */
     int folder;
     uint64_t images;
@@ -149,6 +153,7 @@ struct kiln_processes {
     uint32_t n_env_shown;                    /* which alone may be shown */
     const struct kiln_identity_rules *rules; /* may be NULL */
     struct kiln_containers *containers;
+    struct kiln_places *places;
     uint64_t identity_bytes, identity_bytes_max; /* of those that processes have */
     void (*on_void)(void *context, struct kiln_process *process);
     void *void_context;
@@ -206,6 +211,8 @@ KILN_CHECK int kiln_identity_kernel(struct kiln_identity **ret_identity);
 void kiln_proc_forget_identity(struct kiln_processes *all, struct kiln_proc *p);
 KILN_CHECK int kiln_identity_read(struct kiln_processes *all, struct kiln_proc *p,
                                   struct kiln_identity **ret_identity);
+/* The number of a namespace, by the link "ns/NAME" of a folder of /proc; 0: not to be had. */
+uint32_t kiln_space_of(int dir, const char *name);
 /* The name of a user in /etc/passwd, else his number.  `to` has room for 33 bytes. */
 void kiln_owner_name(uint32_t uid, char *to, size_t size);
 

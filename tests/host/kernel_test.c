@@ -39,6 +39,7 @@ struct seen {
     uint64_t cgroup, last_ns;   /* of the last */
     uint32_t tids[4], ends[KILN_ENDS];
     char comm[KILN_COMM_LEN];
+    struct kiln_who who; /* of the last */
 };
 
 static void look(void *context, const struct kiln_record *record)
@@ -57,6 +58,7 @@ static void look(void *context, const struct kiln_record *record)
     seen->era[1] = record->era;
     seen->start_ns = record->start_ns;
     seen->cgroup = record->cgroup;
+    seen->who = record->who;
     seen->raw += (record->flags & KILN_RECORD_RAW) != 0;
     seen->leaf += (record->flags & KILN_RECORD_LEAF) != 0;
     seen->sliced += record->slice > 256;
@@ -258,6 +260,33 @@ TEST(kernel, the_start_of_a_process_is_the_one_that_proc_tells)
     kiln_kernel_close(kernel);
 }
 
+static uint32_t number_of(const char *namespace)
+{
+    struct stat st;
+    CHECK_EQ(stat(namespace, &st), 0);
+    return (uint32_t)st.st_ino;
+}
+
+TEST(kernel, a_record_tells_who_its_process_is)
+{
+    struct kiln_kernel *kernel = open_or_skip(&plain);
+    pid_t pid = burn(false, NULL), other = burn(false, NULL);
+    struct seen seen = {.pid = (uint32_t)pid}, brother = {.pid = (uint32_t)other};
+    watch(kernel, &seen, FEW);
+    watch(kernel, &brother, FEW);
+    end(pid);
+    end(other);
+    CHECK_EQ(seen.who.parent_pid, getpid());
+    CHECK_EQ(seen.who.ns_pid, pid);
+    CHECK_EQ(seen.who.user_namespace, number_of("/proc/self/ns/user"));
+    CHECK_EQ(seen.who.mount_namespace, number_of("/proc/self/ns/mnt"));
+    if (seen.who.user_namespace == 0xeffffffd)
+        CHECK_EQ(seen.who.uid, geteuid());
+    CHECK(seen.who.cgroups != 0);
+    CHECK_EQ(seen.who.cgroups, brother.who.cgroups);
+    kiln_kernel_close(kernel);
+}
+
 TEST(kernel, an_exec_begins_another_era)
 {
     struct kiln_kernel *kernel = open_or_skip(&plain);
@@ -386,6 +415,11 @@ TEST(kernel, a_cgroup_is_wanted_with_all_below)
     CHECK_EQ(seen.others, 0);
     CHECK(seen.cgroup != 0);
     kiln_kernel_close(kernel);
+    kernel = open_or_skip(&plain);
+    struct seen another = {.pid = (uint32_t)outside};
+    watch(kernel, &another, FEW);
+    CHECK(another.who.cgroups && another.who.cgroups != seen.who.cgroups);
+    kiln_kernel_close(kernel);
     end(inside);
     end(outside);
     remove_cgroup(root);
@@ -497,6 +531,7 @@ TEST(kernel, a_process_in_a_namespace_below_has_the_agents_number)
     watch(kernel, &seen, FEW);
     end(pid);
     CHECK_EQ(seen.tids[0], pid);
+    CHECK_EQ(seen.who.ns_pid, 1);
     kiln_kernel_close(kernel);
 }
 

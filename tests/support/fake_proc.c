@@ -177,17 +177,31 @@ void drawn_map_id(struct kiln_processes *processes, uint32_t pid, uint64_t start
     apply(processes, event);
 }
 
+static struct kiln_record draw_record(uint32_t pid, uint64_t start_ns, uint64_t era)
+{
+    return (struct kiln_record){.size = sizeof(struct kiln_record),
+                                .pid = pid,
+                                .tid = pid,
+                                .start_ns = start_ns,
+                                .era = era,
+                                .time_ns = now_ns(),
+                                .comm = "thread"};
+}
+
 struct kiln_process *drawn_sample(struct kiln_processes *processes, uint32_t pid, uint64_t start_ns,
                                   uint64_t era)
 {
-    struct kiln_record record = {.size = sizeof(record),
-                                 .pid = pid,
-                                 .tid = pid,
-                                 .start_ns = start_ns,
-                                 .era = era,
-                                 .time_ns = now_ns(),
-                                 .comm = "thread"};
+    struct kiln_record record = draw_record(pid, start_ns, era);
 
+    return kiln_processes_of(processes, &record);
+}
+
+struct kiln_process *drawn_telling(struct kiln_processes *processes, uint32_t pid,
+                                   uint64_t start_ns, const struct kiln_who *who)
+{
+    struct kiln_record record = draw_record(pid, start_ns, 1);
+
+    record.who = *who;
     return kiln_processes_of(processes, &record);
 }
 

@@ -42,6 +42,9 @@ void drawn_map_id(struct kiln_processes *processes, uint32_t pid, uint64_t start
                   const char *name, const char *build_id);
 struct kiln_process *drawn_sample(struct kiln_processes *processes, uint32_t pid, uint64_t start_ns,
                                   uint64_t era);
+/* The first sample of a process, of its first era, with which the kernel tells who it is. */
+struct kiln_process *drawn_telling(struct kiln_processes *processes, uint32_t pid,
+                                   uint64_t start_ns, const struct kiln_who *who);
 
 /* "1000-2000 /bin/a, 2000-3000 //anon": the mappings of a process, in a static buffer. */
 const char *drawn_maps(const struct kiln_process *process);

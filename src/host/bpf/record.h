@@ -205,6 +205,21 @@ struct kiln_registers {
 };
 
 /*
+ * Who a process is, as far as the kernel knows it without /proc (host/bpf/who.h).  It is told where
+ * the agent may not know the process yet: while ns_pid is 0, it was not.
+ */
+struct kiln_who {
+    __u64 cgroups;         /* of all hierarchies together; 0: not told */
+    __u64 root;            /* which mount namespace, and which folder in it, paths begin at; 0 */
+    __u32 parent_pid;      /* as the agent's own PID namespace has it; 0: it is outside */
+    __u32 ns_pid;          /* in the process' own PID namespace */
+    __u32 uid;             /* effective, as the first user namespace has it */
+    __u32 user_namespace;  /* inode */
+    __u32 mount_namespace; /* inode; 0: it has none any more */
+    __u32 pad;
+};
+
+/*
  * A sample.  Behind the head: frames[n_kernel], then frames[n_user], both leaf first, then where
  * RAW, a kiln_registers and `slice` bytes of stack from its r[7] on.  User frames are adjusted: a
  * caller is its return address - 1, so that each address lies in the code it stands for; kernel
@@ -243,6 +258,7 @@ struct kiln_record {
     __u32 chance;             /* WAIT, in two records: with which it was taken, of 2^32 */
     __u8 trace_id[16];        /* of the span that the thread was in; zeroes: none */
     __u8 span_id[8];
+    struct kiln_who who;
     __u64 frames[];
 };
 

@@ -18,6 +18,7 @@
 #include "host/bpf/record.h"
 #include "host/bpf/settings.h"
 #include "host/bpf/task.h"
+#include "host/bpf/who.h"
 
 #include "host/bpf/arch.h"
 
@@ -351,6 +352,7 @@ static __always_inline void fill_head(struct kiln_record *record, struct task_st
     record->wait_file = record->chance = 0;
     __builtin_memset(record->trace_id, 0, sizeof(record->trace_id));
     __builtin_memset(record->span_id, 0, sizeof(record->span_id));
+    __builtin_memset(&record->who, 0, sizeof(record->who));
     bpf_get_current_comm(record->comm, sizeof(record->comm));
 }
 
@@ -370,6 +372,17 @@ static __always_inline void send(struct scratch *s, const struct kiln_settings *
         count(KILN_COUNT_SAMPLES);
 }
 
+/* Not static, like kiln_take_step(). */
+__attribute__((noinline)) int kiln_take_who(__u32 index)
+{
+    __u32 zero = 0;
+    struct scratch *s = bpf_map_lookup_elem(&kiln_scratch, &index);
+    struct kiln_settings *settings = bpf_map_lookup_elem(&kiln_settings, &zero);
+    if (s && settings)
+        kiln_who_tell(&s->record.who, (void *)bpf_get_current_task_btf(), settings);
+    return 0;
+}
+
 /* The user's part and, where a table is missing, the stack itself; then the record is sent. */
 static __always_inline void take_user(struct scratch *s, const struct kiln_arch_regs *given,
                                       struct task_struct *task,
@@ -387,6 +400,8 @@ static __always_inline void take_user(struct scratch *s, const struct kiln_arch_
     }
     __u32 words = record->n_kernel + record->n_user;
     int urgent = 0;
+    if (!record->maps && task->mm)
+        kiln_take_who(scratch_index(record->kind)); /* nobody may know it yet */
     if (kiln_end_is_miss(record->end)) {
         /* Until somebody loads what is missing, every sample from there is raw. */
         urgent = may_be_raw(s, settings);
@@ -395,7 +410,7 @@ static __always_inline void take_user(struct scratch *s, const struct kiln_arch_
         else
             count(KILN_COUNT_RAW_HELD);
     } else if (record->end == KILN_END_NO_USER && task->mm) {
-        urgent = may_be_raw(s, settings); /* amid exec: nobody may know it yet */
+        urgent = may_be_raw(s, settings); /* amid exec */
     }
     send(s, settings, words, urgent);
 }

@@ -19,6 +19,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct ns_common {
     unsigned int inum;
+    __u64 ns_id; /* since Linux 6.18 */
 };
 struct pid_namespace {
     struct ns_common ns;
@@ -30,6 +31,45 @@ struct upid {
 struct pid {
     unsigned int level;
     struct upid numbers[1];
+};
+struct user_namespace {
+    struct ns_common ns;
+};
+struct mnt_namespace {
+    struct ns_common ns;
+    __u64 seq; /* before Linux 6.18 */
+};
+struct path {
+    void *mnt, *dentry;
+};
+struct fs_struct {
+    struct path root;
+};
+struct nsproxy {
+    struct mnt_namespace *mnt_ns;
+};
+typedef struct {
+    unsigned int val;
+} kuid_t;
+struct cred {
+    kuid_t euid;
+    struct user_namespace *user_ns;
+};
+struct list_head {
+    struct list_head *next;
+};
+struct kernfs_node {
+    __u64 id;
+};
+struct cgroup {
+    struct kernfs_node *kn;
+};
+struct cgrp_cset_link {
+    struct cgroup *cgrp;
+    struct list_head cgrp_link;
+};
+struct css_set {
+    struct list_head cgrp_links;
 };
 struct mm_struct {
     unsigned long start_stack;
@@ -74,6 +114,10 @@ struct task_struct {
     struct pid *thread_pid;
     __u64 start_boottime;
     __u64 self_exec_id;
+    const struct cred *cred;
+    struct nsproxy *nsproxy;
+    struct fs_struct *fs;
+    struct css_set *cgroups;
 };
 #pragma clang attribute pop
 

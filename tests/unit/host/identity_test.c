@@ -332,6 +332,108 @@ TEST(identity, runtimes_have_versions)
     end();
 }
 
+/* ---- what samples tell ---- */
+
+/* The first process of a container of ours, of our own user namespace. */
+static struct kiln_who told(void)
+{
+    return (struct kiln_who){
+        .cgroups = 77,
+        .parent_pid = 3,
+        .ns_pid = 1,
+        .uid = 0,
+        .user_namespace = kiln_space_of(AT_FDCWD, "/proc/self/ns/user"),
+        .mount_namespace = kiln_space_of(AT_FDCWD, "/proc/self/ns/mnt"),
+    };
+}
+
+static bool has_first_users(void)
+{
+    return told().user_namespace == 0xeffffffd;
+}
+
+static const struct kiln_identity *identity_told(uint32_t pid, struct kiln_who who)
+{
+    return kiln_process_identity(processes, drawn_telling(processes, pid, 5000000000, &who));
+}
+
+TEST(identity, what_a_sample_tells_is_not_read)
+{
+    const struct kiln_identity *me;
+
+    if (!has_first_users())
+        SKIP("this is not the first user namespace");
+    begin(NULL, 0);
+    fake_proc_text(&fake, 7, "status", "PPid:\t4\nUid:\t0\t54321\t0\t0\nNStgid:\t7\t2\n");
+    me = identity_told(7, told());
+    CHECK_EQ(me->uid, 0);
+    CHECK_EQ(me->parent_pid, 3);
+    CHECK_EQ(me->ns_pid, 1);
+    CHECK_TEXT(me->owner, "root");
+    end();
+}
+
+TEST(identity, of_a_process_that_is_gone_a_sample_tells)
+{
+    const struct kiln_identity *me;
+
+    if (!has_first_users())
+        SKIP("this is not the first user namespace");
+    begin(NULL, 0);
+    fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/mail.service\n");
+    identity_told(7, told());
+    me = identity_told(8, told()); /* nothing of it is in /proc */
+    CHECK_TEXT(me->owner, "root");
+    CHECK_EQ(me->parent_pid, 3);
+    CHECK_TEXT(me->cgroup_path, "/system.slice/mail.service");
+    CHECK_TEXT(me->service, "mail");
+    end();
+}
+
+TEST(identity, users_of_other_namespaces_are_numbers)
+{
+    struct kiln_who elsewhere = told(), mapped = told();
+
+    elsewhere.mount_namespace++;
+    mapped.user_namespace++;
+    begin(NULL, 0);
+    fake_proc_text(&fake, 7, "status", "Uid:\t0\t0\t0\t0\n");
+    fake_proc_add(&fake, 8, 3, 5000000000);
+    fake_proc_text(&fake, 8, "status", "Uid:\t0\t0\t0\t0\n");
+    CHECK_TEXT(identity_told(7, elsewhere)->owner, "0");
+    CHECK_TEXT(identity_told(8, mapped)->owner, "0");
+    end();
+}
+
+TEST(identity, control_groups_are_read_once_for_all_that_are_in_them)
+{
+    struct kiln_who other = told();
+
+    other.cgroups++;
+    begin(NULL, 0);
+    fake_proc_add(&fake, 8, 3, 5000000000);
+    fake_proc_add(&fake, 9, 3, 5000000000);
+    fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/mail.service\n");
+    fake_proc_text(&fake, 8, "cgroup", "0::/not/read\n");
+    fake_proc_text(&fake, 9, "cgroup", "0::/system.slice/shop.service\n");
+    CHECK_TEXT(identity_told(7, told())->service, "mail");
+    CHECK_TEXT(identity_told(8, told())->service, "mail");
+    CHECK_TEXT(identity_told(8, told())->cgroup_path, "/system.slice/mail.service");
+    CHECK_TEXT(identity_told(9, other)->service, "shop");
+    end();
+}
+
+TEST(identity, another_program_may_have_another_owner)
+{
+    begin(NULL, 0);
+    identity_told(7, told());
+    drawn_exec(processes, 7, "other");
+    fake_proc_text(&fake, 7, "status", "Uid:\t0\t54321\t0\t0\n");
+    CHECK_TEXT(kiln_process_identity(processes, drawn_sample(processes, 7, 5000000000, 2))->owner,
+               "54321");
+    end();
+}
+
 TEST(identity, a_child_that_is_gone_belongs_to_whoever_it_came_from)
 {
     begin(NULL, 0);

@@ -599,6 +599,48 @@ TEST(process_files, a_mapping_whose_file_system_has_two_numbers_is_known_by_its_
     end_fake();
 }
 
+/* The object that a new process maps, a library of this build id; its paths begin at `root`. */
+static struct kiln_object *mapped_beneath(uint32_t pid, uint64_t root, const struct kiln_object *id)
+{
+    const struct kiln_who who = {.ns_pid = pid, .root = root};
+    struct kiln_event event = {.kind = KILN_EVENT_MAP,
+                               .pid = pid,
+                               .start = 0x10000,
+                               .length = 0x10000,
+                               .name = "/tmp/lib.so",
+                               .build_id_len = id->build_id_len};
+
+    memcpy(event.build_id, id->build_id, id->build_id_len);
+    fake_proc_add(&fake, pid, 1, 0);
+    copy_library(fake_proc_path(&fake, pid, "root/tmp/lib.so"));
+    drawn_exec(processes, pid, "a");
+    kiln_processes_apply(processes, &event);
+    return kiln_process_map(processes, drawn_telling(processes, pid, 0, &who), 0x10000)->object;
+}
+
+TEST(process_files, a_path_and_build_id_are_looked_for_once_beneath_a_root)
+{
+    struct kiln_object *library, *first, *other;
+    struct kiln_object another;
+
+    begin_fake("/tmp/other.so");
+    CHECK_OK(kiln_objects_take(processes->objects, open(libc_path(), O_RDONLY | O_CLOEXEC), "/",
+                               &library));
+    another = *library;
+    another.build_id[0]++;
+    first = mapped_beneath(8, 77, library);
+    assert_non_null(first);
+    CHECK(mapped_beneath(9, 77, library) == first);
+    other = mapped_beneath(10, 78, library);
+    CHECK(other && other != first);
+    CHECK(mapped_beneath(11, 77, library) == first);
+    CHECK(!mapped_beneath(12, 77, &another));
+    other = mapped_beneath(13, 0, library);
+    CHECK(other && other != first);
+    kiln_object_unref(library);
+    end_fake();
+}
+
 TEST(process_files, a_file_that_is_no_elf_is_an_object_of_another_kind)
 {
     struct stat st;
