@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OTLP profiles of any revision.  What could be read is written, read and written again: the two
- * writings must be the same bytes, and no sample may be lost.
+ * writings must be the same bytes, and no sample may be lost.  What is vouched for can be read.
  */
 #include "codec/otlp.h"
 #include "decode_fuzz.h"
@@ -11,6 +11,18 @@
 static int decode(struct kiln_str bytes, struct kiln_builder *b, struct kiln_err *err)
 {
     return kiln_otlp_decode(bytes, NULL, b, NULL, err);
+}
+
+/* Whatever is vouched for is decoded, and nothing of it is lost. */
+static void check_vouched(struct kiln_str bytes, const struct kiln_batch *batch)
+{
+    struct kiln_otlp_counts counts;
+
+    if (!kiln_otlp_vouch(bytes, &counts))
+        return;
+    FUZZ_CHECK(batch);
+    FUZZ_CHECK(!batch || batch->n_samples == counts.samples);
+    FUZZ_CHECK(!batch || batch->n_profiles == counts.profiles);
 }
 
 static bool encode(const struct kiln_batch *batch, struct kiln_buf *out)
@@ -27,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     volatile bool looks_like_it = kiln_otlp_detect(bytes);
 
     (void)looks_like_it;
+    check_vouched(bytes, batch);
     if (!batch)
         return 0;
     if (encode(batch, &first))

@@ -23,6 +23,8 @@ const char *kiln_compression_name(enum kiln_compression compression);
  */
 size_t kiln_decompressed_hint(enum kiln_compression compression, struct kiln_str data);
 
+enum { KILN_DECOMPRESS_SLACK = 1024 }; /* what zstd wants to have left behind the content */
+
 /*
  * Appends the uncompressed content to `out`, whose max is the limit: a bomb fails there, having
  * allocated no more.  Several gzip members or zstd frames in a row are read as one.

@@ -41,6 +41,7 @@ bool kiln_otlp_detect(struct kiln_str content);
 struct kiln_otlp_opts {
     enum kiln_otlp_revision revision; /* AUTO: look */
     bool drop_bad_profiles; /* from 1.8 on: keep the good profiles of a message with bad ones */
+    bool copies;            /* what the batch keeps of the bytes is copied */
 };
 
 struct kiln_otlp_info {
@@ -51,11 +52,22 @@ struct kiln_otlp_info {
 
 /*
  * Decodes one message or a length-prefixed file into the builder.  `bytes` must live as long as the
- * batch.  `opts` and `info` may be NULL.
+ * batch, unless it `copies`.  `opts` and `info` may be NULL.
  */
 KILN_CHECK int kiln_otlp_decode(struct kiln_str bytes, const struct kiln_otlp_opts *opts,
                                 struct kiln_builder *b, struct kiln_otlp_info *info,
                                 struct kiln_err *err);
+
+struct kiln_otlp_counts {
+    uint32_t profiles, samples;
+};
+
+/*
+ * Vouches for a message that nobody has decoded: it is of the newest revision, and
+ * kiln_otlp_decode() takes all that is in it, memory permitting.  False says nothing: it may be
+ * bad, old, or only unusual, and whoever decodes it will see.  Allocates nothing.
+ */
+bool kiln_otlp_vouch(struct kiln_str message, struct kiln_otlp_counts *ret_counts);
 
 struct kiln_otlp_encode_opts {
     bool string_refs; /* attributes refer to the string table: smaller, for readers that resolve it

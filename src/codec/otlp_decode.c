@@ -23,6 +23,15 @@ int otlp_bad_index(struct kiln_err *err, const char *field, uint64_t index, uint
                         n);
 }
 
+struct kiln_str otlp_kept(struct otlp_decoder *d, struct kiln_str bytes)
+{
+    char *copy = d->copies && bytes.len ? kiln_builder_alloc(d->b, bytes.len) : NULL;
+
+    if (copy)
+        bytes.ptr = memcpy(copy, bytes.ptr, bytes.len);
+    return bytes;
+}
+
 int otlp_string(struct otlp_decoder *d, struct kiln_str text, const char *field, uint32_t *ret)
 {
     struct otlp_known_bytes *known = otlp_known(d->known_texts, text);
@@ -33,7 +42,7 @@ int otlp_string(struct otlp_decoder *d, struct kiln_str text, const char *field,
     }
     if (KILN_UNLIKELY(!kiln_utf8_valid(text)))
         return kiln_err_set(d->err, KILN_E_UTF8, field, "the text is not valid UTF-8");
-    *ret = kiln_builder_string_ref(d->b, text);
+    *ret = otlp_bytes(d, text);
     *known = (struct otlp_known_bytes){text, *ret};
     return 0;
 }
@@ -417,6 +426,7 @@ int kiln_otlp_decode(struct kiln_str bytes, const struct kiln_otlp_opts *opts,
         .err = err,
         .info = info ? info : &unused,
         .drop_bad_profiles = opts && opts->drop_bad_profiles,
+        .copies = opts && opts->copies,
         .budget = {.limit = kiln_builder_limits(b)->memory_bytes},
     };
     int r;

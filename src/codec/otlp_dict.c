@@ -29,7 +29,7 @@ static int decode_string(struct otlp_decoder *d, struct kiln_str bytes, uint32_t
 {
     if (KILN_UNLIKELY(!kiln_utf8_valid(bytes)))
         return kiln_err_set(d->err, KILN_E_UTF8, NULL, "the text is not valid UTF-8");
-    *ret = kiln_builder_string_ref(d->b, bytes);
+    *ret = otlp_bytes(d, bytes);
     return 0;
 }
 

@@ -67,7 +67,7 @@ struct otlp_decoder {
     struct kiln_builder *b;
     struct kiln_err *err;
     struct kiln_otlp_info *info;
-    bool drop_bad_profiles;
+    bool drop_bad_profiles, copies;
     uint64_t n_resources, resource_bytes; /* of the message at hand */
     bool bulk; /* functions, locations and stacks are taken for distinct, and checked later */
     enum kiln_otlp_revision revision;
@@ -126,6 +126,14 @@ KILN_INLINE struct otlp_known_bytes *otlp_known(struct otlp_known_bytes *table,
     memcpy(&last, bytes.ptr + bytes.len - 8, 8);
     return &table[((first ^ last << 1) + bytes.len) * 0x9e3779b97f4a7c15u >> 59];
 }
+
+/* Bytes of the input as a string of the builder; and as they are, for as long as the batch lives.
+ */
+static inline uint32_t otlp_bytes(struct otlp_decoder *d, struct kiln_str bytes)
+{
+    return d->copies ? kiln_builder_string(d->b, bytes) : kiln_builder_string_ref(d->b, bytes);
+}
+struct kiln_str otlp_kept(struct otlp_decoder *d, struct kiln_str bytes);
 
 /* A text of the input as a string of the builder; checks UTF-8. */
 KILN_CHECK int otlp_string(struct otlp_decoder *d, struct kiln_str text, const char *field,

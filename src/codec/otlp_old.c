@@ -322,7 +322,7 @@ static int read_head_bytes(struct otlp_decoder *d, enum role role, struct kiln_p
     case FORMAT:
         return otlp_string(d, f.bytes, "original_payload_format", &h->profile.payload_format);
     case PAYLOAD:
-        h->profile.payload = f.bytes;
+        h->profile.payload = otlp_kept(d, f.bytes);
         return 0;
     default:
         return 0;

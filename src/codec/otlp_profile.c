@@ -215,7 +215,7 @@ static int read_head_field(struct otlp_decoder *d, enum profile_role role,
     case P_FORMAT:
         return bytes ? otlp_string(d, f->bytes, "original_payload_format", &p->payload_format) : 0;
     case P_PAYLOAD:
-        p->payload = bytes ? f->bytes : p->payload;
+        p->payload = bytes ? otlp_kept(d, f->bytes) : p->payload;
         return 0;
     case P_ATTRS:
         return otlp_refs(d, OTLP_ATTRS, *f, "attribute_indices", &d->attr_ids);

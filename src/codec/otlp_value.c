@@ -99,7 +99,7 @@ int otlp_value(struct otlp_decoder *d, struct kiln_str bytes, uint32_t depth,
             e = nested_value(d, f.bytes, f.tag == KILN_PB_BYTES(6u), depth, &value);
             break;
         case KILN_PB_BYTES(7u):
-            value = kiln_value_bytes(kiln_builder_string_ref(d->b, f.bytes));
+            value = kiln_value_bytes(otlp_bytes(d, f.bytes));
             break;
         case KILN_PB_VARINT(8u):
             e = otlp_ref(d, OTLP_STRINGS, f.number, "string_value_strindex", &string);

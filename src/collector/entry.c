@@ -66,11 +66,11 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     passage->delivery.done = ended;
     passage->from = delivery;
     passage->entry = entry;
-    passage->items = delivery->batch ? delivery->batch->n_samples : delivery->items;
+    passage->items = kiln_delivery_items(delivery);
     delivery->batch = NULL;
     delivery->pool = NULL;
     delivery->charged = 0;
-    entry->next->consume(entry->next, &passage->delivery);
+    kiln_hand_on(entry->next, &passage->delivery);
 }
 
 static struct kiln_metric *metric(struct kiln_metrics *metrics, const char *fate,
@@ -94,7 +94,7 @@ int kiln_way_in_new(const char *receiver, enum kiln_signal signal, struct kiln_c
 
     if (!entry)
         return -ENOMEM;
-    entry->consumer.consume = consume;
+    entry->consumer = (struct kiln_consumer){consume, next->takes_sealed};
     entry->next = next;
     for (int fate = 0; fate < FATES; fate++)
         entry->counts[fate] = metric(metrics, fates[fate], signal, receiver);

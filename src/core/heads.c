@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/heads.h"
 
+static uint32_t brought(struct kiln_remap *remap, uint32_t string)
+{
+    return remap ? kiln_remap_string(remap, string) : string;
+}
+
 static void add_entity(struct kiln_keys *keys, struct kiln_builder *b, struct kiln_remap *remap,
                        const struct kiln_batch *from, const struct kiln_entity *e)
 {
-    kiln_keys_add(keys, b, kiln_remap_string(remap, e->schema_url));
-    kiln_keys_add(keys, b, kiln_remap_string(remap, e->type));
+    kiln_keys_add(keys, b, brought(remap, e->schema_url));
+    kiln_keys_add(keys, b, brought(remap, e->type));
     kiln_keys_add(keys, b, e->n_id_keys);
     kiln_keys_add(keys, b, e->n_description_keys);
     for (uint32_t i = 0; i < e->n_id_keys + e->n_description_keys; i++)
-        kiln_keys_add(keys, b, kiln_remap_string(remap, from->entity_keys[e->first_key + i]));
+        kiln_keys_add(keys, b, brought(remap, from->entity_keys[e->first_key + i]));
 }
 
 uint32_t kiln_heads_resource(struct kiln_keys *keys, struct kiln_builder *b,

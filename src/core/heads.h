@@ -23,7 +23,7 @@ enum {
 
 /*
  * The number of a resource of `from`, whose head is brought over already: that of the first one
- * like it, or the next one.
+ * like it, or the next one.  `remap` NULL: `from` is what the builder has.
  */
 uint32_t kiln_heads_resource(struct kiln_keys *keys, struct kiln_builder *b,
                              struct kiln_remap *remap, const struct kiln_batch *from,

@@ -10,3 +10,39 @@ void kiln_delivery_end(struct kiln_delivery *delivery, const struct kiln_outcome
     delivery->charged = 0;
     delivery->done(delivery, outcome);
 }
+
+uint64_t kiln_delivery_items(const struct kiln_delivery *delivery)
+{
+    return delivery->batch ? delivery->batch->n_samples : delivery->items;
+}
+
+uint32_t kiln_delivery_profiles(const struct kiln_delivery *delivery)
+{
+    return delivery->batch ? delivery->batch->n_profiles : delivery->profiles;
+}
+
+int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_err *err)
+{
+    const struct kiln_seal *seal = delivery->seal;
+    size_t bytes;
+    int r = seal ? seal->open(seal, &delivery->batch, &bytes, err) : 0;
+
+    if (!seal || r < 0)
+        return r;
+    delivery->seal = NULL;
+    delivery->pool = seal->pool;
+    delivery->charged += bytes;
+    return 0;
+}
+
+void kiln_hand_on(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct kiln_outcome outcome = {.retry_after_s = 1};
+
+    if (!consumer->takes_sealed)
+        outcome.code = kiln_delivery_open(delivery, &outcome.err);
+    if (outcome.code < 0)
+        kiln_delivery_end(delivery, &outcome);
+    else
+        consumer->consume(consumer, delivery);
+}

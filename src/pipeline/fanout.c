@@ -77,7 +77,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     }
     /* The last part to end frees them all, and that may be any but the one that is handed over. */
     for (uint32_t i = 0; i < fanout->n; i++)
-        fanout->next[i]->consume(fanout->next[i], &spread->parts[i]);
+        kiln_hand_on(fanout->next[i], &spread->parts[i]);
 }
 
 int kiln_fanout_new(struct kiln_consumer *const *next, uint32_t n,
@@ -87,10 +87,12 @@ int kiln_fanout_new(struct kiln_consumer *const *next, uint32_t n,
 
     if (!fanout)
         return -ENOMEM;
-    fanout->consumer.consume = consume;
+    fanout->consumer = (struct kiln_consumer){consume, true};
     fanout->n = n;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         fanout->next[i] = next[i];
+        fanout->consumer.takes_sealed &= next[i]->takes_sealed; /* else it is opened once, before */
+    }
     *ret_fanout = &fanout->consumer;
     return 0;
 }

@@ -10,6 +10,9 @@
  * consumed once: whoever gets it hands it on, or ends it with kiln_delivery_end().  Nothing is
  * dropped without an outcome, and every outcome is counted by reason.
  *
+ * A delivery may come sealed: with its body, which decodes without loss, and without a batch.  It
+ * is opened before it is handed to a consumer that does not take sealed ones.
+ *
  * Threads: a delivery has one owner at a time; consume() may be called from many threads.
  */
 #ifndef KILN_PIPELINE_PIPELINE_H
@@ -45,12 +48,23 @@ enum kiln_signal {
     KILN_SIGNALS
 };
 
+/* How to decode a sealed delivery: the receiver's, and lives until done. */
+struct kiln_seal {
+    /* *ret_bytes were taken from the pool for the batch.  Codes as those of outcomes. */
+    int (*open)(const struct kiln_seal *seal, struct kiln_batch **ret_batch, size_t *ret_bytes,
+                struct kiln_err *err);
+    struct kiln_pool *pool;
+    size_t content_bytes; /* of the body, uncompressed */
+};
+
 struct kiln_delivery {
     enum kiln_signal signal;
-    struct kiln_batch *batch; /* a reference; NULL of signals that are no profiles */
-    uint64_t items;           /* of those: spans, data points, log records */
-    const char *tenant;       /* lives until done */
-    uint64_t received_ns;     /* Unix time */
+    struct kiln_batch *batch; /* a reference; NULL: sealed, or of a signal that is not profiles */
+    const struct kiln_seal *seal; /* NULL: not sealed */
+    uint64_t items;               /* without a batch: samples, spans, data points, log records */
+    uint32_t profiles;            /* of a sealed one */
+    const char *tenant;           /* lives until done */
+    uint64_t received_ns;         /* Unix time */
     /*
      * Bytes that decode to this very batch, as received; they live until done.  OTLP protobuf, or,
      * with a recipe (receivers/recipe.h), what that is for.  Empty where there are none, or once a
@@ -71,10 +85,21 @@ struct kiln_delivery {
 /* Unrefs the batch, gives the bytes back, and calls done (which may free the delivery). */
 void kiln_delivery_end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome);
 
+/* What is in it, sealed or not: items of its signal, of profiles samples. */
+uint64_t kiln_delivery_items(const struct kiln_delivery *delivery);
+uint32_t kiln_delivery_profiles(const struct kiln_delivery *delivery);
+
+/* Breaks the seal, if there is one.  Codes as those of outcomes. */
+KILN_CHECK int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_err *err);
+
 /* Whatever takes deliveries. */
 struct kiln_consumer {
     void (*consume)(struct kiln_consumer *consumer, struct kiln_delivery *delivery);
+    bool takes_sealed;
 };
+
+/* Gives a delivery to a consumer; one that cannot be opened for it ends here. */
+void kiln_hand_on(struct kiln_consumer *consumer, struct kiln_delivery *delivery);
 
 /*
  * The redaction processor (core/redact.h): before anything is stored or sent.  Rules are shared by

@@ -82,7 +82,7 @@ int kiln_store_exporter_new(struct kiln_engine *engine, struct kiln_consumer **r
 
     if (!exporter)
         return -ENOMEM;
-    *exporter = (struct exporter){{consume}, engine};
+    *exporter = (struct exporter){{.consume = consume}, engine};
     *ret_exporter = &exporter->consumer;
     return 0;
 }

@@ -46,8 +46,15 @@ static void end(struct intake *in, struct kiln_delivery *delivery)
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct intake *in = (struct intake *)consumer;
+    struct kiln_outcome outcome = {.retry_after_s = 1};
+    bool sealed = delivery->seal;
     struct intake_got *got;
 
+    outcome.code = kiln_delivery_open(delivery, &outcome.err);
+    if (outcome.code < 0) {
+        kiln_delivery_end(delivery, &outcome);
+        return;
+    }
     pthread_mutex_lock(&in->lock);
     CHECK(in->n < INTAKE_MAX);
     got = &in->got[in->n++];
@@ -58,6 +65,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     kiln_buf_add_str(&got->recipe, delivery->recipe);
     got->compression = delivery->body_compression;
     got->rejected = delivery->rejected;
+    got->sealed = sealed;
     snprintf(got->tenant, sizeof(got->tenant), "%s", delivery->tenant);
     pthread_mutex_unlock(&in->lock);
     end(in, delivery);
@@ -89,7 +97,7 @@ void intake_start(struct intake *in, const struct intake_opts *opts)
 
     opts = opts ? opts : &none;
     memset(in, 0, sizeof(*in));
-    in->consumer.consume = consume;
+    in->consumer = (struct kiln_consumer){consume, true};
     pthread_mutex_init(&in->lock, NULL);
     kiln_answer_init(&in->answer);
     kiln_pool_init(&in->pool, "ingest", opts->pool_bytes ? opts->pool_bytes : 256u << 20, NULL);

@@ -54,6 +54,7 @@ struct intake {
         enum kiln_compression compression;
         char tenant[160];
         uint32_t rejected;
+        bool sealed; /* it came so; the batch is what it opened to */
     } got[INTAKE_MAX];
 };
 

@@ -39,6 +39,13 @@ static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *out
     post->ended++;
 }
 
+void relay_post(struct relay_post *post, struct kiln_consumer *to)
+{
+    post->delivery.done = ended;
+    post->delivery.context = post;
+    kiln_hand_on(to, &post->delivery);
+}
+
 void relay_send(struct relay_post *post, struct kiln_consumer *to, struct kiln_batch *batch,
                 const char *tenant)
 {
@@ -47,8 +54,6 @@ void relay_send(struct relay_post *post, struct kiln_consumer *to, struct kiln_b
         .batch = batch,
         .body = KILN_STR("bytes"),
         .tenant = tenant,
-        .done = ended,
-        .context = post,
     };
-    to->consume(to, &post->delivery);
+    relay_post(post, to);
 }

@@ -29,7 +29,7 @@ struct relay_sink {
 void relay_keep(struct kiln_consumer *consumer, struct kiln_delivery *delivery);
 #define RELAY_SINK                                                                                 \
     {                                                                                              \
-        {relay_keep}, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {NULL}, 0               \
+        {.consume = relay_keep}, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {NULL}, 0    \
     }
 
 struct relay_post {
@@ -41,6 +41,8 @@ struct relay_post {
 /* Sends a batch, which it takes over; with a body, where `batch` is one of profiles. */
 void relay_send(struct relay_post *post, struct kiln_consumer *to, struct kiln_batch *batch,
                 const char *tenant);
+/* The same of a delivery that is filled in but for its end. */
+void relay_post(struct relay_post *post, struct kiln_consumer *to);
 /* Waits until so many deliveries are kept. */
 void relay_wait(struct relay_sink *sink, uint32_t n);
 /* Ends all that are kept with this code, and forgets them. */

@@ -48,7 +48,13 @@ KILN_CHECK int kiln_export_encode(const struct kiln_batch *batch,
                                   const struct kiln_export_shape *shape,
                                   struct kiln_export_item **ret_items, struct kiln_err *err);
 
-/* The same of a delivery of any signal; items may borrow its body. */
+/* Whether bytes of profiles may go on as they came, but for their compression. */
+bool kiln_export_passes(const struct kiln_delivery *delivery,
+                        const struct kiln_export_shape *shape);
+
+/*
+ * The same of a delivery of any signal, sealed only where it passes; items may borrow its body.
+ */
 KILN_CHECK int kiln_export_pack(const struct kiln_delivery *delivery,
                                 const struct kiln_export_shape *shape,
                                 struct kiln_export_item **ret_items, struct kiln_err *err);

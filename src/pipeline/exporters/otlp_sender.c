@@ -14,6 +14,11 @@ struct otlp_sender {
     struct kiln_h2client *client; /* of gRPC */
 };
 
+static bool passes(const struct kiln_sender *sender, const struct kiln_delivery *delivery)
+{
+    return kiln_export_passes(delivery, &((const struct kiln_outgoing *)sender)->shape);
+}
+
 static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery,
                 struct kiln_export_item **ret_items, struct kiln_err *err)
 {
@@ -29,6 +34,7 @@ static void free_http(struct kiln_sender *sender)
 }
 
 static const struct kiln_sender_ops http_ops = {
+    .passes = passes,
     .pack = pack,
     .send = kiln_calls_send,
     .cancel = kiln_calls_cancel,
@@ -88,6 +94,7 @@ static void free_grpc(struct kiln_sender *sender)
 }
 
 static const struct kiln_sender_ops grpc_ops = {
+    .passes = passes,
     .pack = pack,
     .send = send_grpc,
     .cancel = cancel_grpc,

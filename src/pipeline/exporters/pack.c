@@ -19,13 +19,14 @@ static bool fits(const struct kiln_delivery *delivery, size_t max)
 
     if (delivery->body_compression == KILN_PLAIN)
         return delivery->body.len <= max;
+    if (delivery->seal)
+        return delivery->seal->content_bytes <= max;
     hint = kiln_decompressed_hint(delivery->body_compression, delivery->body);
-    return (hint && hint <= max && delivery->body.len <= max) || !delivery->batch ||
+    return (hint && hint <= max && delivery->body.len <= max) ||
            kiln_otlp_size_max(delivery->batch) <= max;
 }
 
-static bool may_go_as_it_came(const struct kiln_delivery *delivery,
-                              const struct kiln_export_shape *shape)
+bool kiln_export_passes(const struct kiln_delivery *delivery, const struct kiln_export_shape *shape)
 {
     return delivery->body.len && delivery->body_is_current && !shape->json &&
            fits(delivery, shape->request_max);
@@ -61,11 +62,10 @@ static int forward(const struct kiln_delivery *delivery, const struct kiln_expor
 
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    item->head = (struct kiln_spooled){
-        .compression = shape->compression,
-        .profiles = delivery->batch ? delivery->batch->n_profiles : 0,
-        .samples = delivery->batch ? delivery->batch->n_samples : delivery->items,
-        .made_ns = kiln_clock_unix_ns()};
+    item->head = (struct kiln_spooled){.compression = shape->compression,
+                                       .profiles = kiln_delivery_profiles(delivery),
+                                       .samples = kiln_delivery_items(delivery),
+                                       .made_ns = kiln_clock_unix_ns()};
     if (delivery->body_compression == shape->compression) {
         item->body = (char *)(uintptr_t)delivery->body.ptr;
         item->len = delivery->body.len;
@@ -87,7 +87,7 @@ int kiln_export_pack(const struct kiln_delivery *delivery, const struct kiln_exp
     *ret_items = NULL;
     if (!delivery->batch && !delivery->body.len)
         return 0;
-    if (!delivery->batch || may_go_as_it_came(delivery, shape))
+    if (!delivery->batch || kiln_export_passes(delivery, shape))
         return forward(delivery, shape, ret_items, err);
     return kiln_export_encode(delivery->batch, shape, ret_items, err);
 }

@@ -275,7 +275,7 @@ static enum entrance enter(struct kiln_sendq *q, struct kiln_parcel *parcel)
 static void note_lost(struct kiln_sendq *q, const struct kiln_delivery *content,
                       struct kiln_parcel *parcel, const struct kiln_err *err)
 {
-    uint64_t all = content->batch ? content->batch->n_samples : parcel->samples;
+    uint64_t all = kiln_delivery_items(content);
     uint64_t lost = all > parcel->samples ? all - parcel->samples : 0;
 
     kiln_sendq_count_in(q, (int64_t)lost);
@@ -288,7 +288,7 @@ static void end_all(struct kiln_sendq *q, struct kiln_delivery *const *deliverie
                     const struct kiln_delivery *content, struct kiln_outcome *outcome)
 {
     if (outcome->code < 0)
-        kiln_metric_add(q->count.enqueue_failed, content->batch ? content->batch->n_samples : 0);
+        kiln_metric_add(q->count.enqueue_failed, (int64_t)kiln_delivery_items(content));
     kiln_sendq_end_deliveries(deliveries, n, outcome);
 }
 
@@ -377,11 +377,24 @@ void kiln_sendq_take(struct kiln_sendq *q, struct kiln_delivery *const *deliveri
                  "exporter", "%s", q->name, NULL);
 }
 
+/* What cannot go on as it came is encoded anew, from its batch. */
+static int open_if_needed(const struct kiln_sendq *q, struct kiln_delivery *delivery,
+                          struct kiln_err *err)
+{
+    return delivery->seal && !q->sender->ops->passes(q->sender, delivery)
+               ? kiln_delivery_open(delivery, err)
+               : 0;
+}
+
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct kiln_sendq *q = (struct kiln_sendq *)consumer;
+    struct kiln_outcome outcome = {.retry_after_s = RETRY_AFTER_S};
 
-    if (q->opts.batching.on && delivery->batch)
+    outcome.code = open_if_needed(q, delivery, &outcome.err);
+    if (outcome.code < 0)
+        end_all(q, &delivery, 1, delivery, &outcome);
+    else if (q->opts.batching.on && delivery->batch)
         kiln_sendq_gather(q, delivery);
     else
         kiln_sendq_take(q, &delivery, 1, delivery);
@@ -449,7 +462,7 @@ static void init(struct kiln_sendq *q)
 {
     pthread_condattr_t clock;
 
-    q->consumer.consume = consume;
+    q->consumer = (struct kiln_consumer){consume, q->sender->ops->passes && !q->opts.batching.on};
     q->ready.last = &q->ready.first;
     q->retries.last = &q->retries.first;
     q->waiting.last = &q->waiting.first;

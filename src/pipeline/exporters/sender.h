@@ -49,6 +49,8 @@ struct kiln_send {
 struct kiln_sender;
 
 struct kiln_sender_ops {
+    /* Whether a sealed delivery is packed as it is; NULL: none is. */
+    bool (*passes)(const struct kiln_sender *sender, const struct kiln_delivery *delivery);
     /* Requests of a delivery; as kiln_export_pack(). */
     int (*pack)(struct kiln_sender *sender, const struct kiln_delivery *delivery,
                 struct kiln_export_item **ret_items, struct kiln_err *err);

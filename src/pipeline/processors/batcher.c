@@ -87,7 +87,7 @@ static bool join(struct kiln_crowd *crowd, struct kiln_delivery *delivery)
                   sizeof(struct kiln_delivery *), CROWD_MAX) < 0)
         return false;
     crowd->all[crowd->n++] = delivery;
-    crowd->samples += delivery->batch->n_samples;
+    crowd->samples += kiln_delivery_items(delivery);
     crowd->last_ns = kiln_clock_mono_ns();
     return true;
 }
@@ -205,7 +205,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
         kiln_crowd_send(batcher, full);
     } else if (!waits) {
         kiln_processor_count(batcher->counts.outgoing, delivery);
-        next->consume(next, delivery);
+        kiln_hand_on(next, delivery);
     }
 }
 
@@ -235,7 +235,7 @@ int kiln_batcher_new(const struct kiln_batcher_opts *opts, struct kiln_batcher *
 
     if (!batcher)
         return -ENOMEM;
-    batcher->consumer.consume = consume;
+    batcher->consumer = (struct kiln_consumer){consume, true};
     batcher->opts = *opts;
     if (opts->quiet_ns == 0)
         batcher->opts.quiet_ns = quiet < QUIET_MAX_NS ? quiet : QUIET_MAX_NS;

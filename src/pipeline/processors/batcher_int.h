@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batcher_int - what batcher.c (who waits, and for how long) and batcher_send.c (how they go on)
- * share.
+ * batcher_int - what batcher.c (who waits, and for how long), batcher_send.c (how they go on) and
+ * batcher_join.c (as what) share.
  *
  * Threads: those that wait are the batcher's, under its lock; those that go on are nobody else's.
  */
@@ -44,6 +44,8 @@ struct kiln_batcher {
     pthread_t thread;
 };
 
+/* The batch of all of them; some may be opened for it. */
+KILN_CHECK int kiln_crowd_join(const struct kiln_crowd *crowd, struct kiln_batch **ret_batch);
 /* Hands them on, and frees the crowd when they have ended. */
 void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd);
 void kiln_crowd_free(struct kiln_crowd *crowd);

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "core/concat.h"
 #include "core/split.h"
 #include "pipeline/outcome.h"
 #include "pipeline/processors/batcher_int.h"
@@ -113,26 +112,6 @@ static int make_parts(struct kiln_crowd *crowd, struct kiln_batch *const *batche
     return -ENOMEM;
 }
 
-/* The batch of all of them; of one, that one. */
-static int put_together(const struct kiln_crowd *crowd, struct kiln_batch **ret_batch)
-{
-    struct kiln_batch **batches;
-    int r;
-
-    if (crowd->n == 1) {
-        *ret_batch = kiln_batch_ref(crowd->all[0]->batch);
-        return 0;
-    }
-    batches = kiln_malloc(crowd->n * sizeof(struct kiln_batch *));
-    if (!batches)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < crowd->n; i++)
-        batches[i] = crowd->all[i]->batch;
-    r = kiln_concat(batches, crowd->n, NULL, ret_batch, NULL);
-    kiln_free(batches);
-    return r;
-}
-
 static int split_up(const struct kiln_batcher *batcher, struct kiln_crowd *crowd,
                     struct kiln_batch *whole)
 {
@@ -158,7 +137,7 @@ static int count_profiles(struct kiln_crowd *crowd)
     if (!crowd->n_profiles)
         return -ENOMEM;
     for (uint32_t i = 0; i < crowd->n; i++)
-        crowd->n_profiles[i] = crowd->all[i]->batch->n_profiles;
+        crowd->n_profiles[i] = kiln_delivery_profiles(crowd->all[i]);
     return 0;
 }
 
@@ -169,6 +148,7 @@ static void give_back_batches(struct kiln_crowd *crowd)
 
         kiln_batch_unref(delivery->batch);
         delivery->batch = NULL;
+        delivery->seal = NULL;
         if (delivery->pool)
             kiln_pool_give(delivery->pool, delivery->charged);
         delivery->charged = 0;
@@ -182,7 +162,7 @@ static void hand_on(struct kiln_batcher *batcher, struct kiln_delivery *delivery
     struct kiln_consumer *next = batcher->opts.processor.next;
 
     kiln_processor_count(batcher->counts.outgoing, delivery);
-    next->consume(next, delivery);
+    kiln_hand_on(next, delivery);
 }
 
 static void hand_on_one_by_one(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
@@ -204,7 +184,7 @@ void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
     }
     r = count_profiles(crowd);
     if (r == 0)
-        r = put_together(crowd, &whole);
+        r = kiln_crowd_join(crowd, &whole);
     if (r == 0)
         r = split_up(batcher, crowd, whole);
     if (r < 0) {

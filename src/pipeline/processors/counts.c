@@ -20,6 +20,6 @@ struct kiln_processor_counts kiln_processor_counts(const struct kiln_processor_o
 
 void kiln_processor_count(struct kiln_metric *metric, const struct kiln_delivery *delivery)
 {
-    if (delivery->batch)
-        kiln_metric_add(metric, delivery->batch->n_samples);
+    if (delivery->signal == KILN_SIGNAL_PROFILES)
+        kiln_metric_add(metric, (int64_t)kiln_delivery_items(delivery));
 }

@@ -65,8 +65,7 @@ static void refuse(struct limiter *limiter, struct kiln_delivery *delivery)
 {
     struct kiln_outcome outcome = {.code = -EAGAIN, .retry_after_s = 1};
 
-    if (delivery->batch)
-        kiln_metric_add(limiter->refused, delivery->batch->n_samples);
+    kiln_processor_count(limiter->refused, delivery);
     kiln_err_set(&outcome.err, -EAGAIN, NULL, "data refused due to high memory usage");
     kiln_delivery_end(delivery, &outcome);
 }
@@ -84,7 +83,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
         return;
     }
     kiln_processor_count(limiter->counts.outgoing, delivery);
-    next->consume(next, delivery);
+    kiln_hand_on(next, delivery);
 }
 
 int kiln_limiter_new(const struct kiln_limiter_opts *opts, struct kiln_consumer **ret_limiter)
@@ -93,7 +92,7 @@ int kiln_limiter_new(const struct kiln_limiter_opts *opts, struct kiln_consumer 
 
     if (!limiter)
         return -ENOMEM;
-    limiter->consumer.consume = consume;
+    limiter->consumer = (struct kiln_consumer){consume, opts->processor.next->takes_sealed};
     limiter->opts = *opts;
     limiter->counts = kiln_processor_counts(&opts->processor);
     limiter->refused = kiln_metric_get(opts->processor.metrics, KILN_COUNTER,

@@ -14,8 +14,7 @@
 #include "pipeline/receivers/arrival.h"
 
 #define CONTENT_MAX_DEFAULT ((size_t)64 << 20)
-#define CONTENT_SLACK       1024u /* what zstd wants to have left at the end */
-#define MEMORY_PER_BYTE     6u    /* of content: real profiles need 3 to 5 while decoded */
+#define MEMORY_PER_BYTE     6u /* of content: real profiles need 3 to 5 while decoded */
 #define MEMORY_MIN          ((size_t)256 << 10)
 #define MEMORY_MAX          ((size_t)1 << 30)
 #define GROWTH              4u
@@ -172,7 +171,7 @@ static size_t first_room(const struct kiln_arrival *a, enum kiln_compression com
     size_t hint = kiln_decompressed_hint(compression, data);
 
     return hint < a->owner->opts.content_max
-               ? at_most(hint + CONTENT_SLACK, a->owner->opts.content_max)
+               ? at_most(hint + KILN_DECOMPRESS_SLACK, a->owner->opts.content_max)
                : a->owner->opts.content_max;
 }
 
@@ -217,6 +216,12 @@ int kiln_arrival_content(struct kiln_arrival *a, enum kiln_compression compressi
     else
         a->held += out->cap;
     return r == KILN_E_LIMIT ? too_large(a, err) : r;
+}
+
+void kiln_arrival_release(struct kiln_arrival *a)
+{
+    a->held = 0;
+    give_back(a, 0);
 }
 
 /* ---- the batch ---- */
@@ -381,7 +386,7 @@ void kiln_arrival_send(struct kiln_arrival *a)
     a->delivery.charged = a->granted;
     a->granted = 0;
     a->delivery.done = end;
-    a->next->consume(a->next, &a->delivery);
+    kiln_hand_on(a->next, &a->delivery);
 }
 
 void kiln_arrival_refuse(struct kiln_arrival *a, int code, const struct kiln_err *err)

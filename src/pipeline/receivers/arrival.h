@@ -110,6 +110,9 @@ KILN_CHECK int kiln_arrival_content(struct kiln_arrival *arrival, enum kiln_comp
                                     struct kiln_str data, struct kiln_buf *out,
                                     struct kiln_err *err);
 
+/* Gives all of it back; the content is freed. */
+void kiln_arrival_release(struct kiln_arrival *arrival);
+
 /* Hands the delivery on; finish is called some time. */
 void kiln_arrival_send(struct kiln_arrival *arrival);
 /* Ends it here; finish is called at once.  Code 0: there was nothing to hand on. */

@@ -9,7 +9,8 @@
  *   ExportProfilesPartialSuccess   1 rejected_profiles (int64)  2 error_message
  *
  * A protobuf message whose profiles were all good goes along with its batch as it was received, so
- * that a store may keep it without encoding it again.
+ * that a store may keep it without encoding it again.  Where whoever is next takes it sealed, a
+ * message that can be vouched for goes on alone, and is decoded only if somebody opens it.
  *
  * Samples that have neither values nor timestamps are what a message looks like whose sender
  * numbers the fields as an older revision did: no error anywhere, and nothing in it.  The sender is
@@ -17,6 +18,7 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -31,6 +33,7 @@
 struct otlp_call {
     struct kiln_arrival arrival; /* first */
     struct kiln_rpc *rpc;
+    struct kiln_seal seal;
     struct kiln_otlp_info info;
     uint64_t silent; /* samples */
 };
@@ -157,33 +160,116 @@ static uint32_t count_empty(const struct kiln_batch *batch)
     return n;
 }
 
+/* Decodes the message into the call's delivery. */
+static int decode(struct otlp_call *c, struct kiln_err *err)
+{
+    struct kiln_source source = {
+        .data = c->rpc->message,
+        .compression = c->rpc->compression,
+        .keeps = !c->rpc->json,
+        .decode = c->rpc->json ? decode_json : decode_protobuf,
+        .context = c,
+    };
+
+    return kiln_arrival_take(&c->arrival, &source, err);
+}
+
+/* ---- seals ---- */
+
+/* Whoever asks, and how often: as if the message had come once more. */
+static int break_seal(const struct kiln_seal *seal, struct kiln_batch **ret_batch,
+                      size_t *ret_bytes, struct kiln_err *err)
+{
+    const struct otlp_call *c =
+        (const struct otlp_call *)((const char *)seal - offsetof(struct otlp_call, seal));
+    struct otlp_call again = {.rpc = c->rpc};
+    int r;
+
+    kiln_arrival_init(&again.arrival, c->arrival.owner, KILN_RECEIVER_OTLP, c->rpc->request);
+    r = decode(&again, err);
+    if (r < 0) {
+        kiln_arrival_release(&again.arrival);
+        return r;
+    }
+    *ret_batch = again.arrival.delivery.batch;
+    *ret_bytes = again.arrival.granted;
+    return 0;
+}
+
+/* Returns 1 where it is sealed, 0 where it is to be decoded, and what is wrong with its content. */
+static int seal(struct otlp_call *c, struct kiln_err *err)
+{
+    struct kiln_delivery *delivery = &c->arrival.delivery;
+    struct kiln_str message = c->rpc->message;
+    struct kiln_buf content = {0};
+    struct kiln_otlp_counts counts;
+    bool good;
+
+    if (c->rpc->compression != KILN_PLAIN) {
+        int r = kiln_arrival_content(&c->arrival, c->rpc->compression, message, &content, err);
+
+        if (r < 0)
+            return r;
+        message = kiln_buf_str(&content);
+    }
+    good = kiln_otlp_vouch(message, &counts);
+    c->seal = (struct kiln_seal){break_seal, c->arrival.owner->opts.pool, message.len};
+    kiln_buf_done(&content);
+    kiln_arrival_release(&c->arrival);
+    if (!good)
+        return 0;
+    delivery->seal = &c->seal;
+    delivery->items = c->arrival.n_samples = counts.samples;
+    delivery->profiles = counts.profiles;
+    c->arrival.n_profiles = counts.profiles;
+    return 1;
+}
+
+/* Whether nobody wants to see what is in it at once. */
+static bool may_be_sealed(const struct otlp_call *c)
+{
+    const struct kiln_receivers_opts *opts = &c->arrival.owner->opts;
+
+    return opts->next->takes_sealed && !c->rpc->json &&
+           !(opts->local && c->rpc->request->peer.local);
+}
+
+/* ---- taking ---- */
+
+static void keep_body(struct otlp_call *c)
+{
+    struct kiln_delivery *delivery = &c->arrival.delivery;
+
+    delivery->body = c->rpc->message;
+    delivery->body_compression = c->rpc->compression;
+    delivery->body_is_current =
+        delivery->seal || (c->info.revision == KILN_OTLP_1_10 && !c->silent);
+}
+
 static int take(struct otlp_call *c, struct kiln_err *err)
 {
     struct kiln_delivery *delivery = &c->arrival.delivery;
     struct kiln_rpc *rpc = c->rpc;
-    struct kiln_source source = {
-        .data = rpc->message,
-        .compression = rpc->compression,
-        .keeps = !rpc->json,
-        .decode = rpc->json ? decode_json : decode_protobuf,
-        .context = c,
-    };
     int r = kiln_receivers_enter(c->arrival.owner, rpc->request, err);
 
-    if (r == 0 && rpc->message.len)
-        r = kiln_arrival_take(&c->arrival, &source, err);
-    if (r < 0 || !delivery->batch)
+    if (r < 0 || !rpc->message.len)
+        return r;
+    r = may_be_sealed(c) ? seal(c, err) : 0;
+    if (r > 0) {
+        keep_body(c);
+        return 0;
+    }
+    if (r == 0)
+        r = decode(c, err);
+    if (r < 0)
         return r;
     if (rpc->request->peer.local && c->arrival.owner->opts.local)
         c->arrival.owner->opts.local(c->arrival.owner->opts.local_context, &rpc->request->peer,
                                      delivery->batch);
     delivery->rejected = c->info.dropped_profiles;
     delivery->why = c->info.first_dropped;
-    if (!rpc->json && !delivery->rejected) {
-        delivery->body = rpc->message;
-        delivery->body_compression = rpc->compression;
-        delivery->body_is_current = c->info.revision == KILN_OTLP_1_10 && !c->silent;
-    }
+    if (!rpc->json && !delivery->rejected)
+        keep_body(c);
     if (c->silent) {
         uint32_t empty = count_empty(delivery->batch);
 

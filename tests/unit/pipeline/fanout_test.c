@@ -38,7 +38,8 @@ static void tell(struct kiln_delivery *delivery, const struct kiln_outcome *outc
 /* How a delivery to three ends when each of them ends with these codes. */
 static struct told ended_with(int a, int b, int c)
 {
-    struct keeper keepers[3] = {{{keep}, NULL}, {{keep}, NULL}, {{keep}, NULL}};
+    struct keeper keepers[3] = {
+        {{.consume = keep}, NULL}, {{.consume = keep}, NULL}, {{.consume = keep}, NULL}};
     struct kiln_consumer *next[3] = {&keepers[0].consumer, &keepers[1].consumer,
                                      &keepers[2].consumer};
     struct told told = {0};

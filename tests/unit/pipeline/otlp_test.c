@@ -94,6 +94,7 @@ TEST(otlp_receiver, takes_grpc_and_connect)
     in.elsewhere = true;
     intake_grpc(&in, EXPORT, kiln_buf_str(&body));
     CHECK_EQ(in.answer.rpc_code, KILN_RPC_OK);
+    CHECK(in.got[0].sealed);
     CHECK_TEXT(intake_text(&in, 0), expected);
     intake_post(&in, EXPORT, "application/proto", kiln_buf_str(&body));
     CHECK_EQ(in.answer.status, 200);
