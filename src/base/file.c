@@ -194,3 +194,21 @@ int kiln_file_open_plain(const char *path, int *ret_fd)
         *ret_fd = fd;
     return r;
 }
+
+int kiln_file_make_folders(const char *path, uint32_t mode)
+{
+    char part[PATH_MAX];
+    size_t n = strlen(path);
+
+    if (n >= sizeof(part))
+        return -ENAMETOOLONG;
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, (mode_t)mode) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
+}

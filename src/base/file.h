@@ -26,6 +26,10 @@ KILN_CHECK int kiln_file_read(const char *path, struct kiln_buf *out, struct kil
  */
 KILN_CHECK int kiln_file_write(const char *path, struct kiln_str data, struct kiln_err *err);
 
+/* Makes a folder and all that it is in, where they are not there.  Returns 0 or a negative errno.
+ */
+KILN_CHECK int kiln_file_make_folders(const char *path, uint32_t mode);
+
 /* Writes all of `data` to a descriptor.  Returns 0 or a negative errno. */
 KILN_CHECK int kiln_fd_write(int fd, struct kiln_str data);
 

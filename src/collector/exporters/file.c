@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "collector/registry.h"
+#include "collector/settings.h"
 
 #define NS_PER_DAY (24 * 3600 * KILN_NS_PER_S)
 
@@ -18,8 +19,10 @@ struct rotation {
 
 struct settings {
     const char *path;
-    const struct kiln_node *format, *compression, *rotation_node, *unused;
-    bool append, create_directory, proto, zstd;
+    const struct kiln_node *format, *compression, *rotation_node;
+    bool append, create_directory, zstd;
+    enum kiln_file_format as;
+    uint64_t flush_ns; /* everything is written at once */
     struct rotation rotation;
 };
 
@@ -47,7 +50,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
     const struct kiln_file_export_opts opts = {
         .name = env->id,
         .path = s->path,
-        .proto = s->proto,
+        .format = s->as,
         .zstd = s->zstd,
         .append = s->append,
         .create_directory = s->create_directory,
@@ -71,21 +74,36 @@ static int make(const struct kiln_component_env *env, const void *settings,
     return 0;
 }
 
-/* Which of two words a node has; absent: the first. */
-static int read_word(const struct kiln_node *node, const char *yes, const char *no, bool *ret,
-                     struct kiln_err *err)
+static int read_format(const struct kiln_node *node, enum kiln_file_format *ret,
+                       struct kiln_err *err)
 {
+    static const char *const names[] = {
+        [KILN_FILE_JSON] = "json", [KILN_FILE_PROTO] = "proto", [KILN_FILE_PPROF] = "pprof"};
     const char *text = NULL;
     int r = node ? kiln_node_text(node, &text, err) : 0;
 
     if (r < 0 || !node)
         return r;
-    if (strcmp(text, yes) != 0 && strcmp(text, no) != 0)
+    for (size_t i = 0; i < KILN_ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum kiln_file_format)i;
+            return 0;
+        }
+    }
+    return kiln_node_fail(node, KILN_E_UNSUPPORTED, err,
+                          "format \"%s\" is not supported (say json, proto or pprof)", text);
+}
+
+static int read_compression(const struct kiln_node *node, bool *ret_zstd, struct kiln_err *err)
+{
+    const char *text = "";
+    int r = node ? kiln_node_text(node, &text, err) : 0;
+
+    if (r == 0 && *text && strcmp(text, "zstd") != 0)
         return kiln_node_fail(node, KILN_E_UNSUPPORTED, err,
-                              "%s \"%s\" is not supported (say %s%s%s)", node->key, text, yes,
-                              *no ? " or " : "", no);
-    *ret = strcmp(text, yes) == 0;
-    return 0;
+                              "compression \"%s\" is not supported (say zstd)", text);
+    *ret_zstd = *text;
+    return r;
 }
 
 static int read_rotation(const struct kiln_node *node, struct rotation *ret, struct kiln_err *err)
@@ -110,17 +128,24 @@ static int read_settings(const struct kiln_node *node, void *settings, struct ki
         {"rotation", KILN_FIELD_MAP, offsetof(struct settings, rotation_node)},
         {"append", KILN_FIELD_BOOL, offsetof(struct settings, append)},
         {"create_directory", KILN_FIELD_BOOL, offsetof(struct settings, create_directory)},
-        {"flush_interval", KILN_FIELD_NODE, offsetof(struct settings, unused)},
+        {"flush_interval", KILN_FIELD_DURATION, offsetof(struct settings, flush_ns)},
+    };
+    static const struct kiln_refused_key refused[] = {
+        {"group_by", "files are not named by attributes: say format: pprof for a file each, or an "
+                     "exporter for each group behind a filter"},
+        {"encoding", "there are no extensions that encode"},
     };
     struct settings *s = settings;
-    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    int r = kiln_settings_refuse(node, refused, KILN_ARRAY_LEN(refused), err);
 
+    if (r == 0)
+        r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
     if (r == 0 && (!s->path || !*s->path))
         r = kiln_err_set(err, KILN_E_MALFORMED, "path", "path must be non-empty");
     if (r == 0)
-        r = read_word(s->format, "proto", "json", &s->proto, err);
+        r = read_format(s->format, &s->as, err);
     if (r == 0)
-        r = read_word(s->compression, "zstd", "", &s->zstd, err);
+        r = read_compression(s->compression, &s->zstd, err);
     if (r == 0)
         r = read_rotation(s->rotation_node, &s->rotation, err);
     if (r == 0 && s->append && s->rotation_node)

@@ -7,10 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "collector/registry.h"
-
-enum { PATH_BYTES = 4096 };
 
 struct settings {
     const char *directory;
@@ -19,30 +18,11 @@ struct settings {
     const struct kiln_node *unused;
 };
 
-/* All folders of a path. */
-static int make_folders(const char *path)
-{
-    char part[PATH_BYTES];
-    size_t n = strlen(path);
-
-    if (n >= sizeof(part))
-        return -ENAMETOOLONG;
-    for (size_t i = 1; i <= n; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0750) < 0 && errno != EEXIST)
-            return -errno;
-    }
-    return 0;
-}
-
 static int start(struct kiln_component *component, struct kiln_err *err)
 {
     const struct kiln_file_storage *storage = (const struct kiln_file_storage *)component;
     struct stat info;
-    int r = storage->create ? make_folders(storage->directory) : 0;
+    int r = storage->create ? kiln_file_make_folders(storage->directory, 0750) : 0;
 
     if (r < 0)
         return kiln_err_set(err, r, "directory", "\"%s\" cannot be made: %s", storage->directory,

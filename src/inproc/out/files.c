@@ -9,66 +9,14 @@
 
 #include "base/file.h"
 #include "base/gzip.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "codec/pprof.h"
-#include "core/remap.h"
+#include "core/part.h"
 #include "core/type.h"
 #include "inproc/out/files_int.h"
 #include "inproc/out/prepare.h"
 
 enum { PPROF_MAX = 64 << 20, JSON_MAX = 1 << 20, TRIES = 3 };
-
-/* ---- a part of a batch ---- */
-
-static void copy_samples(struct kiln_remap *remap, struct kiln_builder *b,
-                         const struct kiln_batch *batch, uint32_t profile, uint32_t to)
-{
-    const struct kiln_profile *p = &batch->profiles[profile];
-
-    for (uint32_t i = p->first_sample; i < p->first_sample + p->n_samples; i++) {
-        const struct kiln_sample *s = &batch->samples[i];
-
-        kiln_builder_add_sample(b, to, kiln_remap_stack(remap, s->stack),
-                                kiln_remap_set(remap, s->attrs), kiln_remap_link(remap, s->link),
-                                kiln_sample_values(batch, s), kiln_sample_times(batch, s), s->n);
-    }
-}
-
-static void copy_scope(struct kiln_remap *remap, struct kiln_builder *b,
-                       const struct kiln_batch *batch, uint32_t scope)
-{
-    const struct kiln_scope *from = &batch->scopes[scope];
-    struct kiln_scope head = kiln_remap_scope(remap, scope);
-
-    kiln_builder_add_scope(b, &head);
-    for (uint32_t i = from->first_profile; i < from->first_profile + from->n_profiles; i++) {
-        struct kiln_profile profile = kiln_remap_profile(remap, i);
-
-        copy_samples(remap, b, batch, i, kiln_builder_add_profile(b, &profile));
-    }
-}
-
-/* One scope of a batch, with its resource, as a batch of its own. */
-static int take_scope(const struct kiln_batch *batch, uint32_t resource, uint32_t scope,
-                      struct kiln_batch **ret_part, struct kiln_err *err)
-{
-    struct kiln_remap *remap = NULL;
-    struct kiln_builder *b;
-    int r = kiln_builder_new(NULL, &b);
-
-    if (r < 0)
-        return r;
-    r = kiln_remap_new(b, batch, NULL, &remap);
-    if (r < 0) {
-        kiln_builder_free(b);
-        return r;
-    }
-    kiln_remap_add_resource(remap, resource);
-    copy_scope(remap, b, batch, scope);
-    kiln_remap_free(remap);
-    return kiln_builder_finish(b, ret_part, err);
-}
 
 /* ---- what is written ---- */
 
@@ -83,82 +31,6 @@ static int encode(const struct kiln_batch *part, struct kiln_buf *out, struct ki
         r = kiln_gzip(KILN_IN_GZIP_LEVEL, kiln_buf_str(&plain), out);
     kiln_buf_done(&plain);
     return r;
-}
-
-/* A time as people and `kiln push` read it: "2026-03-01T12:00:00.250Z". */
-static void put_time(struct kiln_json_out *w, const char *name, uint64_t ns)
-{
-    char text[40];
-
-    kiln_in_files_time(ns, false, text);
-    kiln_json_put_name(w, name);
-    kiln_json_put_str(w, kiln_str_of(text));
-}
-
-/* Its own member for what has one, an attribute for the rest. */
-static void put_attributes(struct kiln_json_out *w, const struct kiln_batch *part)
-{
-    static const struct {
-        struct kiln_str key;
-        const char *name;
-    } known[] = {
-        {{"service.name", 12}, "service"},
-        {{"service.version", 15}, "version"},
-        {{"git.commit", 10}, "commit"},
-        {{"deployment.environment", 22}, "environment"},
-    };
-    uint32_t set = part->n_resources ? part->resources[0].attrs : 0;
-    struct kiln_range range = part->dict.sets[set];
-
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        struct kiln_str value = kiln_set_text(part, set, known[i].key);
-
-        if (!value.len)
-            continue;
-        kiln_json_put_name(w, known[i].name);
-        kiln_json_put_str(w, value);
-    }
-    kiln_json_put_name(w, "attributes");
-    kiln_json_put_object(w);
-    for (uint32_t i = 0; i < range.n; i++) {
-        const struct kiln_attr *attr = &part->dict.attrs[part->dict.members[range.first + i]];
-
-        if (attr->value.kind != KILN_VALUE_STRING)
-            continue;
-        kiln_json_put_name_str(w, kiln_batch_str(part, attr->key));
-        kiln_json_put_str(w, kiln_batch_str(part, (uint32_t)attr->value.str));
-    }
-    kiln_json_end_object(w);
-}
-
-static void put_losses(struct kiln_json_out *w, const struct kiln_in_files_loss *losses, uint32_t n)
-{
-    kiln_json_put_name(w, "lost");
-    kiln_json_put_object(w);
-    for (uint32_t i = 0; i < n; i++) {
-        kiln_json_put_name(w, losses[i].name);
-        kiln_json_put_u64(w, losses[i].n);
-    }
-    kiln_json_end_object(w);
-}
-
-static void describe(const struct kiln_batch *part, struct kiln_str kind,
-                     const struct kiln_in_files_loss *losses, uint32_t n_losses,
-                     struct kiln_buf *out)
-{
-    const struct kiln_profile *first = &part->profiles[0];
-    struct kiln_json_out w;
-
-    kiln_json_out_init(&w, out, 2);
-    kiln_json_put_object(&w);
-    put_attributes(&w, part);
-    kiln_json_put_name(&w, "type");
-    kiln_json_put_str(&w, kind);
-    put_time(&w, "window_start", first->time_ns);
-    put_time(&w, "window_end", first->time_ns + first->duration_ns);
-    put_losses(&w, losses, n_losses);
-    kiln_json_end_object(&w);
-    kiln_buf_putc(out, '\n');
 }
 
 /* ---- writing ---- */
@@ -216,7 +88,7 @@ static int write_both(struct kiln_in_files *files, const char *stem, struct kiln
 }
 
 static int write_part(struct kiln_in_files *files, const struct kiln_batch *part,
-                      struct kiln_str kind, const struct kiln_in_files_loss *losses,
+                      struct kiln_str kind, const struct kiln_sidecar_loss *losses,
                       uint32_t n_losses)
 {
     struct kiln_buf profile, text;
@@ -227,7 +99,7 @@ static int write_part(struct kiln_in_files *files, const struct kiln_batch *part
     kiln_buf_init(&profile, PPROF_MAX);
     kiln_buf_init(&text, JSON_MAX);
     r = encode(part, &profile, &err);
-    describe(part, kind, losses, n_losses, &text);
+    kiln_sidecar_encode(part, kind, losses, n_losses, &text);
     if (r == 0)
         r = text.error;
     if (r == 0)
@@ -239,17 +111,9 @@ static int write_part(struct kiln_in_files *files, const struct kiln_batch *part
     return r;
 }
 
-static bool is_empty(const struct kiln_batch *batch, const struct kiln_scope *scope)
-{
-    for (uint32_t i = 0; i < scope->n_profiles; i++)
-        if (batch->profiles[scope->first_profile + i].n_samples)
-            return false;
-    return true;
-}
-
 /* Each scope of a resource; the first error. */
 static int write_scopes(struct kiln_in_files *files, const struct kiln_batch *batch,
-                        const struct kiln_type *types, const struct kiln_in_files_loss *losses,
+                        const struct kiln_type *types, const struct kiln_sidecar_loss *losses,
                         uint32_t n_losses)
 {
     int result = 0;
@@ -262,9 +126,9 @@ static int write_scopes(struct kiln_in_files *files, const struct kiln_batch *ba
             struct kiln_batch *part = NULL;
             int r;
 
-            if (is_empty(batch, &batch->scopes[i]))
+            if (kiln_part_is_empty(batch, i))
                 continue;
-            r = take_scope(batch, k, i, &part, NULL);
+            r = kiln_part_scope(batch, k, i, &part, NULL);
             if (r == 0)
                 r = write_part(files, part, types[batch->scopes[i].first_profile].name, losses,
                                n_losses);
@@ -278,7 +142,7 @@ static int write_scopes(struct kiln_in_files *files, const struct kiln_batch *ba
 }
 
 int kiln_in_files_write(struct kiln_in_files *files, const struct kiln_batch *batch,
-                        const struct kiln_in_files_loss *losses, uint32_t n_losses,
+                        const struct kiln_sidecar_loss *losses, uint32_t n_losses,
                         struct kiln_err *err)
 {
     struct kiln_type *types;

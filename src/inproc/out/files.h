@@ -16,7 +16,7 @@
 #define KILN_INPROC_OUT_FILES_H
 
 #include "base/err.h"
-#include "core/batch.h"
+#include "codec/sidecar.h"
 
 enum { KILN_IN_FILES_MAX = 1000 };
 #define KILN_IN_FILES_BYTES ((uint64_t)256 << 20)
@@ -31,15 +31,9 @@ struct kiln_in_files {
     uint64_t removed;   /* to make room */
 };
 
-/* What was lost before it came here, for the JSON. */
-struct kiln_in_files_loss {
-    const char *name;
-    uint64_t n;
-};
-
 /* A batch as it leaves: named and redacted.  The first error; what can be written is. */
 KILN_CHECK int kiln_in_files_write(struct kiln_in_files *files, const struct kiln_batch *batch,
-                                   const struct kiln_in_files_loss *losses, uint32_t n_losses,
+                                   const struct kiln_sidecar_loss *losses, uint32_t n_losses,
                                    struct kiln_err *err);
 
 #endif /* KILN_INPROC_OUT_FILES_H */

@@ -11,9 +11,6 @@
 
 enum { KILN_IN_FILES_PATH = 1024 };
 
-/* "2026-03-01T12:00:00.250Z", or for the name of a file "20260301T120000.250Z". */
-void kiln_in_files_time(uint64_t unix_ns, bool bare, char ret_text[40]);
-
 /* The path of a file without its ending.  -ENAMETOOLONG. */
 KILN_CHECK int kiln_in_files_stem(const struct kiln_in_files *files, const struct kiln_batch *part,
                                   struct kiln_str kind, char ret_stem[KILN_IN_FILES_PATH]);

@@ -20,33 +20,6 @@ static const char prefix[] = "kiln-", ending[] = ".pb.gz";
 
 /* ---- names ---- */
 
-void kiln_in_files_time(uint64_t unix_ns, bool bare, char ret_text[40])
-{
-    time_t seconds = (time_t)(unix_ns / KILN_NS_PER_S);
-    struct tm tm;
-
-    if (!gmtime_r(&seconds, &tm))
-        tm = (struct tm){.tm_mday = 1, .tm_year = 70};
-    snprintf(ret_text, 40,
-             bare ? "%04d%02d%02dT%02d%02d%02d.%03uZ" : "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ",
-             (tm.tm_year + 1900) % 10000, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
-             tm.tm_sec, (unsigned)(unix_ns / KILN_NS_PER_MS % 1000));
-}
-
-/* Letters, digits and a few signs; whatever else becomes an underscore. */
-static void put_word(struct kiln_str text, char *to, size_t size)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < text.len && n < size - 1; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-
-        to[n] = isalnum(c) || (n && strchr("._+", c)) ? (char)c : '_';
-        n++;
-    }
-    to[n] = '\0';
-}
-
 int kiln_in_files_stem(const struct kiln_in_files *files, const struct kiln_batch *part,
                        struct kiln_str kind, char ret_stem[KILN_IN_FILES_PATH])
 {
@@ -56,9 +29,9 @@ int kiln_in_files_stem(const struct kiln_in_files *files, const struct kiln_batc
     char who[SERVICE_MAX], what[SERVICE_MAX], when[40];
     int n;
 
-    put_word(service.len ? service : KILN_STR("unknown"), who, sizeof(who));
-    put_word(kind, what, sizeof(what));
-    kiln_in_files_time(first->time_ns + first->duration_ns, true, when);
+    kiln_sidecar_word(service.len ? service : KILN_STR("unknown"), who, sizeof(who));
+    kiln_sidecar_word(kind, what, sizeof(what));
+    kiln_sidecar_time(first->time_ns + first->duration_ns, true, when);
     n = snprintf(ret_stem, KILN_IN_FILES_PATH, "%s/%s%s-%s-%s-%d-%llu", files->folder, prefix, who,
                  what, when, (int)getpid(), (unsigned long long)files->windows);
     return n < 0 || n > KILN_IN_FILES_PATH - 16 ? -ENAMETOOLONG : 0;

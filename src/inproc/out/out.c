@@ -93,7 +93,7 @@ static bool levels_are_due(struct out *out, uint64_t now, bool asked)
 
 static int write_files(struct out *out, struct kiln_batch *window, struct kiln_err *why)
 {
-    const struct kiln_in_files_loss losses[] = {
+    const struct kiln_sidecar_loss losses[] = {
 #define X(name, word) {word, kiln_in_lost_total(KILN_IN_LOST_##name)},
         KILN_IN_LOSS_MAP(X)
 #undef X

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
+#include "pipeline/exporters/pprof_folder.h"
 
 enum { PATH_BYTES = 4096, RETRY_AFTER_S = 5, TIME_BYTES = 32 };
 #define RECORD_MAX  ((size_t)1 << 30)
@@ -27,6 +28,7 @@ struct file_exporter {
     pthread_mutex_t lock; /* of all below */
     int fd;
     uint64_t bytes;
+    struct kiln_pprof_folder folder; /* of pprof, instead of a file */
 };
 
 /* ---- names ---- */
@@ -204,14 +206,14 @@ static int encode(const struct file_exporter *x, const struct kiln_batch *batch,
 
     kiln_buf_init(&plain, RECORD_MAX);
     kiln_buf_init(&packed, RECORD_MAX);
-    r = x->opts.proto ? kiln_otlp_encode(batch, NULL, &plain, err)
-                      : kiln_otlp_json_encode(batch, &plain, err);
+    r = x->opts.format == KILN_FILE_PROTO ? kiln_otlp_encode(batch, NULL, &plain, err)
+                                          : kiln_otlp_json_encode(batch, &plain, err);
     if (r == 0 && x->opts.zstd)
         r = kiln_compress(KILN_ZSTD, 0, kiln_buf_str(&plain), &packed);
     if (r == 0) {
         const struct kiln_buf *content = x->opts.zstd ? &packed : &plain;
 
-        if (x->opts.proto || x->opts.zstd)
+        if (x->opts.format == KILN_FILE_PROTO || x->opts.zstd)
             put_length(out, content->len);
         kiln_buf_add_str(out, kiln_buf_str(content)); /* JSON ends its line itself */
         r = out->error;
@@ -221,19 +223,41 @@ static int encode(const struct file_exporter *x, const struct kiln_batch *batch,
     return r;
 }
 
+static int write_record(struct file_exporter *x, const struct kiln_batch *batch,
+                        struct kiln_err *err)
+{
+    struct kiln_buf record;
+    int r;
+
+    kiln_buf_init(&record, RECORD_MAX);
+    r = encode(x, batch, &record, err);
+    if (r == 0)
+        r = append_record(x, kiln_buf_str(&record));
+    kiln_buf_done(&record);
+    return r;
+}
+
+static int write_files(struct file_exporter *x, const struct kiln_batch *batch,
+                       struct kiln_err *err)
+{
+    int r;
+
+    pthread_mutex_lock(&x->lock);
+    r = kiln_pprof_folder_write(&x->folder, batch, err);
+    pthread_mutex_unlock(&x->lock);
+    return r;
+}
+
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct file_exporter *x = (struct file_exporter *)consumer;
     struct kiln_outcome outcome = {.retry_after_s = RETRY_AFTER_S};
     uint32_t samples = delivery->batch ? delivery->batch->n_samples : 0;
-    struct kiln_buf record;
-    int r;
+    int r = 0;
 
-    kiln_buf_init(&record, RECORD_MAX);
-    r = delivery->batch ? encode(x, delivery->batch, &record, &outcome.err) : 0;
-    if (r == 0)
-        r = append_record(x, kiln_buf_str(&record));
-    kiln_buf_done(&record);
+    if (delivery->batch)
+        r = x->opts.format == KILN_FILE_PPROF ? write_files(x, delivery->batch, &outcome.err)
+                                              : write_record(x, delivery->batch, &outcome.err);
     outcome.code = r == -ENOMEM ? -EAGAIN : r;
     if (r < 0) {
         (void)!kiln_err_set(&outcome.err, r, x->opts.path, "%s", kiln_err_text(r));
@@ -256,6 +280,11 @@ int kiln_file_exporter_new(const struct kiln_file_export_opts *opts,
     x->consumer.consume = consume;
     x->opts = *opts;
     x->fd = -1;
+    x->folder = (struct kiln_pprof_folder){.path = opts->path,
+                                           .zstd = opts->zstd,
+                                           .files_max = opts->backups_max,
+                                           .bytes_max = opts->rotate_bytes,
+                                           .age_max_ns = opts->age_max_ns};
     pthread_mutex_init(&x->lock, NULL);
     x->sent = kiln_metric_get(opts->metrics, KILN_COUNTER, "otelcol_exporter_sent_profile_samples",
                               "Successfully sent to the destination.",
@@ -267,20 +296,40 @@ int kiln_file_exporter_new(const struct kiln_file_export_opts *opts,
     return 0;
 }
 
+/* A folder with all that it is in. */
+static int make_folders(const char *path, struct kiln_err *err)
+{
+    int r = kiln_file_make_folders(path, 0755);
+
+    return r < 0 ? kiln_err_set(err, r, path, "cannot be made: %s", kiln_err_text(r)) : 0;
+}
+
+static int open_folder(const struct file_exporter *x, struct kiln_err *err)
+{
+    struct stat info;
+    int r = x->opts.create_directory ? make_folders(x->opts.path, err) : 0;
+
+    if (r == 0 && (stat(x->opts.path, &info) < 0 || !S_ISDIR(info.st_mode)))
+        r = kiln_err_set(err, -ENOTDIR, x->opts.path,
+                         "is no folder: make it, or say create_directory: true");
+    return r;
+}
+
 int kiln_file_exporter_start(struct kiln_consumer *exporter, struct kiln_err *err)
 {
     struct file_exporter *x = (struct file_exporter *)exporter;
     char folder[PATH_BYTES];
     size_t base, end;
-    int r;
+    int r = 0;
 
+    if (x->opts.format == KILN_FILE_PPROF)
+        return open_folder(x, err);
     split_path(x->opts.path, &base, &end);
-    if (x->opts.create_directory && base > 1) {
-        snprintf(folder, sizeof(folder), "%.*s", (int)base - 1, x->opts.path);
-        if (mkdir(folder, 0755) < 0 && errno != EEXIST)
-            return kiln_err_set(err, -errno, folder, "cannot be made: %s", kiln_err_text(-errno));
-    }
-    r = open_file(x, x->opts.append || x->opts.rotate_bytes);
+    snprintf(folder, sizeof(folder), "%.*s", base > 1 ? (int)base - 1 : 0, x->opts.path);
+    if (x->opts.create_directory && folder[0])
+        r = make_folders(folder, err);
+    if (r == 0)
+        r = open_file(x, x->opts.append || x->opts.rotate_bytes);
     return r < 0 ? kiln_err_set(err, r, x->opts.path, "cannot be written: %s", kiln_err_text(r))
                  : 0;
 }

@@ -4,11 +4,13 @@
  *
  *   json    a line each: OTLP JSON
  *   proto   4 bytes of length, big-endian, and OTLP protobuf
+ *   pprof   not one file but a folder of them (pprof_folder.h)
  *
- * With zstd each record is compressed by itself and has its length before it in both formats, as
+ * With zstd each record of the first two is compressed by itself and has its length before it, as
  * the OpenTelemetry Collector writes and reads them.
  *
- * With rotation, a file that has grown too large becomes NAME-TIME.EXT, and the oldest of these go.
+ * With rotation, a file that has grown too large becomes NAME-TIME.EXT, and the oldest of these go;
+ * of a folder the oldest files, where there are too many or all are too large.
  *
  * Threads: consume() from anywhere; one write at a time.
  */
@@ -18,12 +20,15 @@
 #include "base/log.h"
 #include "pipeline/pipeline.h"
 
+enum kiln_file_format { KILN_FILE_JSON, KILN_FILE_PROTO, KILN_FILE_PPROF };
+
 struct kiln_file_export_opts {
     const char *name; /* of the exporter: a label */
     const char *path;
-    bool proto, zstd;
+    enum kiln_file_format format;
+    bool zstd;
     bool append;           /* goes on with the file that is there; else it begins anew */
-    bool create_directory; /* the one the file is in */
+    bool create_directory; /* the one the file is in, with those it is in */
     uint64_t rotate_bytes; /* 0: it grows */
     uint32_t backups_max;  /* 0: all are kept */
     uint64_t age_max_ns;   /* of those; 0: any */

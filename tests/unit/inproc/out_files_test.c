@@ -88,7 +88,7 @@ static struct kiln_batch *window(uint64_t second)
 
 static void write_window(struct kiln_in_files *files, uint64_t second)
 {
-    const struct kiln_in_files_loss losses[] = {{"ring", 3}};
+    const struct kiln_sidecar_loss losses[] = {{"ring", 3}};
     struct kiln_batch *batch = window(second);
     struct kiln_err err = {0};
 

@@ -53,8 +53,11 @@ TEST(file_exporter, writes_what_the_collector_reads)
 
     folder_make(folder);
     for (int i = 0; i < 4; i++) {
-        struct kiln_file_export_opts opts = {
-            .name = "file", .path = path, .proto = i & 1, .zstd = i & 2, .create_directory = true};
+        struct kiln_file_export_opts opts = {.name = "file",
+                                             .path = path,
+                                             .format = i & 1 ? KILN_FILE_PROTO : KILN_FILE_JSON,
+                                             .zstd = i & 2,
+                                             .create_directory = true};
         struct kiln_consumer *exporter;
         struct kiln_metrics *metrics;
 
@@ -91,8 +94,11 @@ TEST(file_exporter, writes_what_the_collector_reads)
 TEST(file_exporter, begins_a_new_file_before_one_grows_too_large_and_keeps_so_many)
 {
     char folder[FOLDER_NAME], path[128], first[256];
-    struct kiln_file_export_opts opts = {
-        .name = "file", .path = path, .proto = true, .rotate_bytes = 200, .backups_max = 2};
+    struct kiln_file_export_opts opts = {.name = "file",
+                                         .path = path,
+                                         .format = KILN_FILE_PROTO,
+                                         .rotate_bytes = 200,
+                                         .backups_max = 2};
     struct kiln_consumer *exporter;
 
     folder_make(folder);
@@ -106,6 +112,79 @@ TEST(file_exporter, begins_a_new_file_before_one_grows_too_large_and_keeps_so_ma
     kiln_file_exporter_free(exporter);
     CHECK_EQ(folder_list(folder, ".otlp", first, sizeof(first)), 3); /* two, and the newest */
     CHECK(samples_in(path, false) >= 1);
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* One file for each scope, and what `kiln push` wants to know of it beside. */
+TEST(file_exporter, writes_pprof_files_with_their_metadata)
+{
+    char folder[FOLDER_NAME], path[128], first[256];
+    struct kiln_batch *batch = kiln_test_batch(
+        (struct kiln_drawn[]){
+            {.stacks = "main;read 1\nmain;write 2\n",
+             .type = "cpu",
+             .unit = "nanoseconds",
+             .time_ns = UINT64_C(1700000000000000000),
+             .duration_ns = UINT64_C(10000000000),
+             .resource = "service.name=shop,git.commit=0af3"},
+            {.stacks = "idle 5\n",
+             .type = "cpu",
+             .unit = "nanoseconds",
+             .resource = "service.name=b"},
+        },
+        2);
+    char *text;
+    size_t n;
+
+    folder_make(folder);
+    for (int zstd = 0; zstd < 2; zstd++) {
+        struct kiln_file_export_opts opts = {.name = "file",
+                                             .path = path,
+                                             .format = KILN_FILE_PPROF,
+                                             .zstd = zstd,
+                                             .create_directory = true};
+        struct kiln_delivery delivery = {.batch = kiln_batch_ref(batch), .done = ended};
+        struct kiln_consumer *exporter;
+
+        snprintf(path, sizeof(path), "%s/new/%d", folder, zstd);
+        CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+        CHECK_OK(kiln_file_exporter_start(exporter, NULL));
+        exporter->consume(exporter, &delivery);
+        CHECK_EQ(last_code, 0);
+        kiln_file_exporter_free(exporter);
+        CHECK_EQ(folder_list(path, ".json", first, sizeof(first)), 2);
+        CHECK_EQ(folder_list(path, zstd ? ".pb.zst" : ".pb.gz", first, sizeof(first)), 2);
+        CHECK_EQ(samples_in(first, false), 1); /* kiln-b-... */
+    }
+    folder_list(path, "-1.json", first, sizeof(first));
+    CHECK(strstr(first, "/kiln-shop-process_cpu-20231114T221330.000Z-"));
+    text = kiln_test_read(first, &n);
+    CHECK(strstr(text, "\"service\": \"shop\""));
+    CHECK(strstr(text, "\"commit\": \"0af3\""));
+    CHECK(strstr(text, "\"window_start\": \"2023-11-14T22:13:20.000Z\""));
+    CHECK(strstr(text, "\"window_end\": \"2023-11-14T22:13:30.000Z\""));
+    free(text);
+    kiln_batch_unref(batch);
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(file_exporter, keeps_so_many_pprof_files)
+{
+    char folder[FOLDER_NAME], first[256];
+    struct kiln_file_export_opts opts = {
+        .name = "file", .path = folder, .format = KILN_FILE_PPROF, .backups_max = 3};
+    struct kiln_consumer *exporter;
+
+    folder_make(folder);
+    CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+    CHECK_OK(kiln_file_exporter_start(exporter, NULL));
+    for (int i = 0; i < 6; i++)
+        send(exporter, "main 1\n");
+    kiln_file_exporter_free(exporter);
+    CHECK_EQ(folder_list(folder, ".pb.gz", first, sizeof(first)), 3);
+    CHECK_EQ(folder_list(folder, ".json", first, sizeof(first)), 3);
     folder_remove(folder);
     CHECK_EQ(kiln_mem_live(), 0);
 }
