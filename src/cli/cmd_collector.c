@@ -69,7 +69,7 @@ const struct kiln_command kiln_cmd_collector = {
         "the Collector's; `docs/guide/collector.md` says what differs.\n"
         "\n"
         "`validate` reads the configuration, makes all that it names and starts nothing: it says "
-        "nothing and leaves with 0, or names the fault with its file and line and leaves with 1. "
+        "nothing and leaves with 0, or names all faults with file and line and leaves with 1. "
         "`components` lists what can be named. `print-config` prints what is left when all sources "
         "are merged and all variables put in. `featuregate` lists gates that --feature-gates "
         "knows.\n"

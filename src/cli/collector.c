@@ -18,6 +18,7 @@ struct collector {
     struct kiln_stage_opts opts;
     struct kiln_stage *stage;
     struct kiln_stage_pages pages;
+    struct kiln_faults faults;
     bool broken; /* neither configuration could be started */
 };
 
@@ -27,13 +28,23 @@ static void log_error(const struct collector *c, const char *msg, const struct k
              NULL);
 }
 
-int kiln_collector_blame(const struct kiln_err *err)
+static void blame_one(const struct kiln_err *err)
 {
     struct kiln_err said = *err;
 
     if (said.code == KILN_E_LIMIT || said.code == KILN_E_UNKNOWN)
         said.code = KILN_E_MALFORMED; /* what helps with profile files does not help here */
     (void)kiln_cli_fail(NULL, &said);
+}
+
+int kiln_collector_blame(const struct kiln_faults *faults, const struct kiln_err *err)
+{
+    for (uint32_t i = 0; i < faults->n; i++)
+        blame_one(&faults->list[i]);
+    if (faults->left_out)
+        kiln_cli_note(NULL, "and %u faults more", faults->left_out);
+    if (!faults->n)
+        blame_one(err);
     return KILN_EXIT_FAILED;
 }
 
@@ -118,14 +129,23 @@ static void go_back(struct collector *c)
         kiln_log(c->opts.log, KILN_LOG_INFO, "the configuration before is at work again", NULL);
 }
 
+static void log_faults(const struct collector *c, const char *msg, const struct kiln_err *err)
+{
+    for (uint32_t i = 0; i < c->faults.n; i++)
+        log_error(c, msg, &c->faults.list[i]);
+    if (!c->faults.n)
+        log_error(c, msg, err);
+}
+
 static void reload(void *context)
 {
     struct collector *c = context;
     struct kiln_stage *next = NULL;
     struct kiln_err err = {0};
 
+    c->faults.n = c->faults.left_out = 0;
     if (kiln_stage_new(&c->opts, &next, &err) < 0) {
-        log_error(c, "the configuration stays as it was", &err);
+        log_faults(c, "the configuration stays as it was", &err);
         return;
     }
     stop_stage(c);
@@ -181,7 +201,7 @@ static void finish(struct collector *c)
 
 int kiln_collector_run(struct kiln_cli *cli)
 {
-    struct collector c = {.opts = {.args = &cli->args}};
+    struct collector c = {.opts = {.args = &cli->args, .faults = &c.faults}};
     struct kiln_err err = {0};
     int code = KILN_EXIT_WELL;
     sigset_t set;
@@ -189,7 +209,7 @@ int kiln_collector_run(struct kiln_cli *cli)
     kiln_daemon_block_signals(&set);
     kiln_stage_pages_init(&c.pages);
     if (begin(&c, &set, &err) < 0) {
-        code = kiln_collector_blame(&err);
+        code = kiln_collector_blame(&c.faults, &err);
     } else {
         say_ready(&c, "Everything is ready. Begin running and processing data.");
         kiln_notify("READY=1");

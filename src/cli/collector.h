@@ -41,6 +41,7 @@ struct kiln_stage_opts {
     const struct kiln_args *args;
     struct kiln_sockets *sockets; /* NULL, and no log: nothing will be started */
     struct kiln_log *log;
+    struct kiln_faults *faults; /* all that is wrong with the configuration */
     uint64_t started_unix_ns;
 };
 
@@ -77,8 +78,9 @@ KILN_CHECK int kiln_stage_pages_listen(struct kiln_stage_pages *pages,
 
 /* Runs until a signal says stop.  Returns an exit code. */
 int kiln_collector_run(struct kiln_cli *cli);
-/* Says why a configuration cannot run.  Returns an exit code. */
-int kiln_collector_blame(const struct kiln_err *err);
+/* Says why a configuration cannot run: all faults, or where there are none `err`.  Returns an exit
+ * code. */
+int kiln_collector_blame(const struct kiln_faults *faults, const struct kiln_err *err);
 
 /* ---- collector_own.c: profiles of itself ---- */
 

@@ -7,10 +7,12 @@
 /* Makes all that the configuration names, and starts nothing. */
 static int check(struct kiln_cli *cli, struct kiln_stage **ret_stage)
 {
-    const struct kiln_stage_opts opts = {.args = &cli->args};
+    struct kiln_faults faults = {.n = 0};
+    const struct kiln_stage_opts opts = {.args = &cli->args, .faults = &faults};
     struct kiln_err err = {0};
 
-    return kiln_stage_new(&opts, ret_stage, &err) < 0 ? kiln_collector_blame(&err) : KILN_EXIT_WELL;
+    return kiln_stage_new(&opts, ret_stage, &err) < 0 ? kiln_collector_blame(&faults, &err)
+                                                      : KILN_EXIT_WELL;
 }
 
 int kiln_collector_validate(struct kiln_cli *cli)

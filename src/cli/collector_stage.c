@@ -47,8 +47,9 @@ static void note_unset(void *context, const struct kiln_node *place, const char 
         kiln_cli_note(NULL, "%s", text);
 }
 
-static int load(const struct kiln_args *args, struct kiln_stage *stage, struct kiln_err *err)
+static int load(const struct kiln_stage_opts *opts, struct kiln_stage *stage, struct kiln_err *err)
 {
+    const struct kiln_args *args = opts->args;
     const struct kiln_collector_sources sources = {
         .uris = args->collector.config.items,
         .n_uris = args->collector.config.n,
@@ -56,9 +57,20 @@ static int load(const struct kiln_args *args, struct kiln_stage *stage, struct k
         .n_sets = args->collector.sets.n,
         .warn = note_unset,
     };
-    int r = kiln_collector_config_load(&sources, &stage->config, err);
 
-    return r < 0 ? r : kiln_telemetry_read(stage->config->root, &stage->telemetry, err);
+    return kiln_collector_config_load(&sources, &stage->config, err);
+}
+
+/* What is wrong with it does not hide what else is. */
+static int read_telemetry(const struct kiln_stage_opts *opts, struct kiln_stage *stage,
+                          struct kiln_err *err)
+{
+    struct kiln_err fault = {0};
+    int r = kiln_telemetry_read(stage->config->root, &stage->telemetry, &fault);
+
+    if (r < 0)
+        (void)!kiln_faults_note(opts->faults, &fault, err);
+    return r;
 }
 
 int kiln_stage_graph(struct kiln_stage *stage, const struct kiln_stage_opts *opts,
@@ -67,7 +79,8 @@ int kiln_stage_graph(struct kiln_stage *stage, const struct kiln_stage_opts *opt
     const struct kiln_graph_opts graph = {.pool = &stage->pool,
                                           .sockets = opts->sockets,
                                           .metrics = stage->metrics,
-                                          .log = opts->log};
+                                          .log = opts->log,
+                                          .faults = opts->faults};
 
     return kiln_graph_new(stage->config->root, &graph, &stage->graph, err);
 }
@@ -75,10 +88,11 @@ int kiln_stage_graph(struct kiln_stage *stage, const struct kiln_stage_opts *opt
 static int make(const struct kiln_stage_opts *opts, struct kiln_stage *stage, struct kiln_err *err)
 {
     uint64_t limit = opts->args->collector.memory_limit;
-    int r = load(opts->args, stage, err);
+    int r = load(opts, stage, err), faulty;
 
     if (r < 0)
         return r;
+    faulty = read_telemetry(opts, stage, err);
     kiln_pool_init(&stage->pool, "collector", (size_t)(limit ? limit : MEMORY_DEFAULT), NULL);
     stage->started_unix_ns = opts->started_unix_ns;
     r = kiln_metrics_new(&stage->metrics);
@@ -86,7 +100,8 @@ static int make(const struct kiln_stage_opts *opts, struct kiln_stage *stage, st
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     kiln_daemon_measure(stage->metrics, opts->started_unix_ns);
     kiln_metrics_on_collect(stage->metrics, collect, stage);
-    return kiln_stage_graph(stage, opts, err);
+    r = kiln_stage_graph(stage, opts, err);
+    return r < 0 ? r : faulty;
 }
 
 int kiln_stage_new(const struct kiln_stage_opts *opts, struct kiln_stage **ret_stage,

@@ -19,6 +19,16 @@ void *kiln_graph_alloc(struct kiln_graph *graph, size_t n, size_t size, struct k
     return memory;
 }
 
+static int make(struct kiln_graph *graph, struct kiln_err *err)
+{
+    struct kiln_err fault = {0};
+    int r = kiln_graph_make(graph, &fault);
+
+    if (r < 0)
+        (void)!kiln_faults_note(graph->opts.faults, &fault, err);
+    return r;
+}
+
 int kiln_graph_new(const struct kiln_node *root, const struct kiln_graph_opts *opts,
                    struct kiln_graph **ret_graph, struct kiln_err *err)
 {
@@ -32,7 +42,7 @@ int kiln_graph_new(const struct kiln_node *root, const struct kiln_graph_opts *o
     kiln_arena_init(&graph->arena, &graph->budget);
     r = kiln_graph_read(graph, root, err);
     if (r == 0)
-        r = kiln_graph_make(graph, err);
+        r = make(graph, err);
     if (r < 0) {
         kiln_graph_free(graph);
         return r;

@@ -19,18 +19,21 @@
 #define KILN_COLLECTOR_GRAPH_H
 
 #include "collector/component.h"
+#include "collector/faults.h"
 
 struct kiln_graph_opts {
     struct kiln_pool *pool;
     struct kiln_sockets *sockets; /* which stay open from one graph to the next; NULL: none do */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
+    struct kiln_faults *faults; /* all that is wrong goes there; NULL: only the first is told */
 };
 
 /*
  * Reads all of a configuration and makes its components, which start nothing yet: this is all that
  * `validate` does.  Keys and references that are wrong are errors in the Collector's words:
- * "service::pipelines::profiles: references exporter "otlp/x" which is not configured".
+ * "service::pipelines::profiles: references exporter "otlp/x" which is not configured".  Of a
+ * component, a pipeline and each reference one is told; what cannot be made, only the first.
  */
 KILN_CHECK int kiln_graph_new(const struct kiln_node *root, const struct kiln_graph_opts *opts,
                               struct kiln_graph **ret_graph, struct kiln_err *err);

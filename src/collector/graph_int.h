@@ -12,7 +12,7 @@
 
 /* One component as the configuration has it. */
 struct kiln_piece {
-    const struct kiln_component_type *type;
+    const struct kiln_component_type *type; /* NULL: there is none, which was told */
     const char *id;
     const struct kiln_node *node;
     void *settings;
@@ -24,6 +24,7 @@ struct kiln_piece {
 struct kiln_piece_list {
     struct kiln_piece **items;
     uint32_t n;
+    uint32_t said; /* how many stand there, those that are at fault included */
 };
 
 enum kiln_pipeline_state { KILN_PIPELINE_READ, KILN_PIPELINE_BEGUN, KILN_PIPELINE_MADE };

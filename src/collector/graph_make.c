@@ -20,6 +20,17 @@ static struct kiln_unit *add_unit(struct kiln_graph *graph)
     return &graph->units[graph->n_units++]; /* as many as there can be were counted */
 }
 
+/* Whose it is, and where that stands. */
+static int fail(const struct kiln_piece *piece, int code, struct kiln_err *err)
+{
+    const struct kiln_err why = *err;
+
+    *err = (struct kiln_err){0};
+    return kiln_node_fail(piece->node, code, err, "%s::%.60s: %.40s%s%.150s",
+                          kiln_component_section_names[piece->type->kind], piece->id, why.where,
+                          why.where[0] ? ": " : "", why.text);
+}
+
 static int make_component(struct kiln_graph *graph, const struct kiln_piece *piece,
                           struct kiln_component_env *env, struct kiln_component **ret,
                           struct kiln_err *err)
@@ -34,10 +45,8 @@ static int make_component(struct kiln_graph *graph, const struct kiln_piece *pie
     env->metrics = graph->opts.metrics;
     env->log = graph->opts.log;
     r = piece->type->make(env, piece->settings, ret, err);
-    if (r < 0) {
-        kiln_err_within(err, "%s::%s", kiln_component_section_names[piece->type->kind], piece->id);
-        return r;
-    }
+    if (r < 0)
+        return fail(piece, r, err);
     unit = add_unit(graph);
     unit->component = *ret;
     unit->piece = piece;

@@ -2,6 +2,9 @@
 /*
  * The configuration as pieces (a component each) and pipelines that refer to them.  What is said in
  * an error is what the Collector says, because people look for it; the place is ours.
+ *
+ * A fault does not end the reading: it is noted, and what else is wrong is looked for.  What is
+ * wrong because something else is, is not told: a reference to a faulty component is a good one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,16 +36,26 @@ static int unknown_type(const struct kiln_node *node, enum kiln_component_kind k
                           node->key, known);
 }
 
-/* The Collector's sentence before what is wrong. */
-static void say_whose(enum kiln_component_kind kind, const char *id, struct kiln_err *err)
+/* Where `r` is a fault, notes it; returns what is a reason to stop. */
+static int note(const struct kiln_graph *graph, int r, const struct kiln_err *fault,
+                struct kiln_err *err)
 {
-    struct kiln_err why;
+    return r < 0 ? kiln_faults_note(graph->opts.faults, fault, err) : 0;
+}
 
-    if (!err)
-        return;
-    why = *err;
+/* The Collector's sentence before what is wrong; its place, where that was not told. */
+static void say_whose(enum kiln_component_kind kind, const struct kiln_node *node,
+                      struct kiln_err *err)
+{
+    const struct kiln_err why = *err;
+    bool has_place = strstr(why.where, "line ") != NULL;
+
+    if (!has_place) {
+        *err = (struct kiln_err){0};
+        (void)!kiln_node_fail(node, why.code, err, "%s", "");
+    }
     snprintf(err->text, sizeof(err->text), "'%s' error reading configuration for \"%.40s\": %.150s",
-             kiln_component_section_names[kind], id, why.text);
+             kiln_component_section_names[kind], node->key, why.text);
 }
 
 static int read_piece(struct kiln_graph *graph, enum kiln_component_kind kind,
@@ -52,11 +65,11 @@ static int read_piece(struct kiln_graph *graph, enum kiln_component_kind kind,
     const struct kiln_component_type *type = kiln_component_find(kind, type_of(node->key));
     int r;
 
+    piece->id = node->key;
+    piece->node = node;
     if (!type)
         return unknown_type(node, kind, err);
     piece->type = type;
-    piece->id = node->key;
-    piece->node = node;
     if (type->settings_size) {
         piece->settings = kiln_graph_alloc(graph, 1, type->settings_size, err);
         if (!piece->settings)
@@ -64,31 +77,33 @@ static int read_piece(struct kiln_graph *graph, enum kiln_component_kind kind,
     }
     r = type->read(kiln_node_get(map, node->key), piece->settings, err);
     if (r < 0)
-        say_whose(kind, node->key, err);
+        say_whose(kind, node, err);
     return r;
 }
 
 static int read_section(struct kiln_graph *graph, enum kiln_component_kind kind,
                         const struct kiln_node *map, struct kiln_err *err)
 {
-    if (!map)
-        return 0;
-    if (map->kind != KILN_NODE_MAP)
-        return kiln_node_fail(map, KILN_E_MALFORMED, err, "'%s' must be a map of components",
-                              kiln_component_section_names[kind]);
-    graph->pieces[kind] = kiln_graph_alloc(graph, map->n, sizeof(struct kiln_piece), err);
+    struct kiln_err fault = {0};
+    int r = 0;
+
+    if (map && map->kind != KILN_NODE_MAP)
+        return note(graph,
+                    kiln_node_fail(map, KILN_E_MALFORMED, &fault,
+                                   "'%s' must be a map of components",
+                                   kiln_component_section_names[kind]),
+                    &fault, err);
+    graph->pieces[kind] = kiln_graph_alloc(graph, map ? map->n : 0, sizeof(struct kiln_piece), err);
     if (!graph->pieces[kind])
         return -ENOMEM;
-    for (const struct kiln_node *node = map->first; node; node = node->next) {
-        struct kiln_piece *piece = &graph->pieces[kind][graph->n_pieces[kind]];
-        int r;
+    for (const struct kiln_node *node = map ? map->first : NULL; r == 0 && node;
+         node = node->next) {
+        struct kiln_piece *piece = &graph->pieces[kind][graph->n_pieces[kind]++];
 
-        graph->n_pieces[kind]++;
-        r = read_piece(graph, kind, map, node, piece, err);
-        if (r < 0)
-            return r;
+        fault = (struct kiln_err){0};
+        r = note(graph, read_piece(graph, kind, map, node, piece, &fault), &fault, err);
     }
-    return 0;
+    return r;
 }
 
 static struct kiln_piece *find_piece(const struct kiln_graph *graph, enum kiln_component_kind kind,
@@ -121,7 +136,7 @@ static int refer(const struct kiln_graph *graph, const struct kiln_node *item,
 }
 
 static int check_twice(const struct kiln_piece_list *list, const struct kiln_node *item,
-                       const char *from, struct kiln_err *err)
+                       enum kiln_component_kind kind, const char *from, struct kiln_err *err)
 {
     const struct kiln_piece *piece = list->items[list->n];
 
@@ -129,7 +144,7 @@ static int check_twice(const struct kiln_piece_list *list, const struct kiln_nod
         if (list->items[i] == piece)
             return kiln_node_fail(item, KILN_E_MALFORMED, err,
                                   "%.80s: references %s \"%.60s\" multiple times", from,
-                                  kiln_component_kind_names[piece->type->kind], piece->id);
+                                  kiln_component_kind_names[kind], piece->id);
     return 0;
 }
 
@@ -137,21 +152,25 @@ static int read_references(struct kiln_graph *graph, const struct kiln_node *lis
                            enum kiln_component_kind kind, const char *from,
                            struct kiln_piece_list *ret, struct kiln_err *err)
 {
-    if (!list)
+    int r = 0;
+
+    if (!list || list->kind != KILN_NODE_LIST)
         return 0;
     ret->items = kiln_graph_alloc(graph, list->n, sizeof(*ret->items), err);
     if (!ret->items)
         return -ENOMEM;
-    for (const struct kiln_node *item = list->first; item; item = item->next) {
-        int r = refer(graph, item, kind, from, &ret->items[ret->n], err);
+    ret->said = list->n;
+    for (const struct kiln_node *item = list->first; r == 0 && item; item = item->next) {
+        struct kiln_err fault = {0};
+        int bad = refer(graph, item, kind, from, &ret->items[ret->n], &fault);
 
-        if (r == 0)
-            r = check_twice(ret, item, from, err);
-        if (r < 0)
-            return r;
-        ret->items[ret->n++]->used = true;
+        if (bad == 0)
+            bad = check_twice(ret, item, kind, from, &fault);
+        if (bad == 0)
+            ret->items[ret->n++]->used = true;
+        r = note(graph, bad, &fault, err);
     }
-    return 0;
+    return r;
 }
 
 /* A component of another signal, or one that Kiln has for profiles alone. */
@@ -161,7 +180,7 @@ static int check_signal(const struct kiln_pipeline *pipeline, const struct kiln_
     for (uint32_t i = 0; i < list->n; i++) {
         const struct kiln_piece *piece = list->items[i];
 
-        if (!(piece->type->signals & KILN_TAKES(pipeline->signal)))
+        if (piece->type && !(piece->type->signals & KILN_TAKES(pipeline->signal)))
             return kiln_node_fail(
                 pipeline->node, KILN_E_UNSUPPORTED, err,
                 "service::pipelines::%.40s: %s \"%.40s\" does not take %s: Kiln looks into "
@@ -194,65 +213,87 @@ static int check_pipeline(const struct kiln_pipeline *pipeline, struct kiln_err 
                                              &pipeline->exporters};
     int r = 0;
 
-    if (!pipeline->receivers.n || !pipeline->exporters.n)
+    if (!pipeline->receivers.said || !pipeline->exporters.said)
         return kiln_node_fail(pipeline->node, KILN_E_MALFORMED, err,
                               "service::pipelines::%.60s: must have at least one %s",
-                              pipeline->name, pipeline->receivers.n ? "exporter" : "receiver");
+                              pipeline->name, pipeline->receivers.said ? "exporter" : "receiver");
     for (uint32_t i = 0; r == 0 && i < KILN_ARRAY_LEN(lists); i++)
         r = check_signal(pipeline, lists[i], err);
+    return r;
+}
+
+/* The lists of a pipeline, as they stand there. */
+struct lists {
+    const struct kiln_node *of[3];
+};
+
+static const struct {
+    const char *key;
+    enum kiln_component_kind kind;
+} list_keys[3] = {
+    {"receivers", KILN_RECEIVER}, {"processors", KILN_PROCESSOR}, {"exporters", KILN_EXPORTER}};
+
+static int read_lists(struct kiln_graph *graph, struct kiln_pipeline *pipeline,
+                      struct kiln_err *err)
+{
+    struct kiln_piece_list *lists[] = {&pipeline->receivers, &pipeline->processors,
+                                       &pipeline->exporters};
+    const struct kiln_field fields[] = {
+        {list_keys[0].key, KILN_FIELD_LIST, offsetof(struct lists, of[0])},
+        {list_keys[1].key, KILN_FIELD_LIST, offsetof(struct lists, of[1])},
+        {list_keys[2].key, KILN_FIELD_LIST, offsetof(struct lists, of[2])},
+    };
+    const struct kiln_node *node = pipeline->node->kind == KILN_NODE_MAP ? pipeline->node : NULL;
+    struct lists nodes = {0};
+    struct kiln_err fault = {0};
+    char from[128];
+    int r = note(graph, kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &nodes, &fault),
+                 &fault, err);
+
+    snprintf(from, sizeof(from), "service::pipelines::%.100s", pipeline->name);
+    for (size_t i = 0; r == 0 && i < KILN_ARRAY_LEN(lists); i++)
+        r = read_references(graph, kiln_node_get(node, list_keys[i].key), list_keys[i].kind, from,
+                            lists[i], err);
     return r;
 }
 
 static int read_pipeline(struct kiln_graph *graph, const struct kiln_node *node,
                          struct kiln_pipeline *pipeline, struct kiln_err *err)
 {
-    struct {
-        const struct kiln_node *receivers, *processors, *exporters;
-    } said_of = {0};
-    const struct kiln_field fields[] = {
-        {"receivers", KILN_FIELD_LIST, (size_t)((char *)&said_of.receivers - (char *)&said_of)},
-        {"processors", KILN_FIELD_LIST, (size_t)((char *)&said_of.processors - (char *)&said_of)},
-        {"exporters", KILN_FIELD_LIST, (size_t)((char *)&said_of.exporters - (char *)&said_of)},
-    };
-    char from[128];
+    struct kiln_err fault = {0};
+    bool knows_signal;
     int r;
 
     pipeline->name = node->key;
     pipeline->node = node;
-    snprintf(from, sizeof(from), "service::pipelines::%.100s", node->key);
-    r = read_signal(pipeline, err);
+    r = read_signal(pipeline, &fault);
+    knows_signal = r == 0;
+    r = note(graph, r, &fault, err);
     if (r == 0)
-        r = kiln_node_read(node->kind == KILN_NODE_MAP ? node : NULL, fields,
-                           KILN_ARRAY_LEN(fields), &said_of, err);
-    if (r == 0)
-        r = read_references(graph, said_of.receivers, KILN_RECEIVER, from, &pipeline->receivers,
-                            err);
-    if (r == 0)
-        r = read_references(graph, said_of.processors, KILN_PROCESSOR, from, &pipeline->processors,
-                            err);
-    if (r == 0)
-        r = read_references(graph, said_of.exporters, KILN_EXPORTER, from, &pipeline->exporters,
-                            err);
-    return r < 0 ? r : check_pipeline(pipeline, err);
+        r = read_lists(graph, pipeline, err);
+    fault = (struct kiln_err){0};
+    if (r == 0 && knows_signal)
+        r = note(graph, check_pipeline(pipeline, &fault), &fault, err);
+    return r;
 }
 
 static int read_pipelines(struct kiln_graph *graph, const struct kiln_node *map,
                           struct kiln_err *err)
 {
+    struct kiln_err fault = {0};
+    int r = 0;
+
     if (!map || map->kind != KILN_NODE_MAP || !map->n)
-        return kiln_err_set(err, KILN_E_MALFORMED, NULL,
-                            "service::pipelines: service must have at least one pipeline");
+        return note(graph,
+                    kiln_err_set(&fault, KILN_E_MALFORMED, NULL,
+                                 "service::pipelines: service must have at least one pipeline"),
+                    &fault, err);
     graph->pipelines = kiln_graph_alloc(graph, map->n, sizeof(*graph->pipelines), err);
     if (!graph->pipelines)
         return -ENOMEM;
-    for (const struct kiln_node *node = map->first; node; node = node->next) {
-        int r = read_pipeline(graph, node, &graph->pipelines[graph->n_pipelines], err);
-
-        if (r < 0)
-            return r;
-        graph->n_pipelines++;
-    }
-    return 0;
+    for (const struct kiln_node *node = map->first; r == 0 && node; node = node->next)
+        r = read_pipeline(graph, node, &graph->pipelines[graph->n_pipelines++], err);
+    return r;
 }
 
 /* The service: `telemetry` is the program's business. */
@@ -269,12 +310,14 @@ static int read_service(struct kiln_graph *graph, const struct kiln_node *node,
         {"pipelines", KILN_FIELD_MAP, offsetof(struct service, pipelines)},
     };
     struct service service = {0};
-    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &service, err);
+    struct kiln_err fault = {0};
+    int r = note(graph, kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &service, &fault),
+                 &fault, err);
 
     if (r == 0)
-        r = read_references(graph, service.extensions, KILN_EXTENSION, "service::extensions",
-                            &graph->extensions, err);
-    return r < 0 ? r : read_pipelines(graph, service.pipelines, err);
+        r = read_references(graph, kiln_node_get(node, "extensions"), KILN_EXTENSION,
+                            "service::extensions", &graph->extensions, err);
+    return r < 0 ? r : read_pipelines(graph, kiln_node_get(node, "pipelines"), err);
 }
 
 struct root {
@@ -291,10 +334,17 @@ int kiln_graph_read(struct kiln_graph *graph, const struct kiln_node *node, stru
         {"connectors", KILN_FIELD_NODE, offsetof(struct root, sections[KILN_CONNECTOR])},
         {"service", KILN_FIELD_MAP, offsetof(struct root, service)},
     };
+    struct kiln_err fault = {0}, first = {0};
     struct root root = {0};
-    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &root, err);
+    int r = note(graph, kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &root, &fault), &fault,
+                 &first);
 
     for (int kind = 0; r == 0 && kind < KILN_COMPONENT_KINDS; kind++)
-        r = read_section(graph, (enum kiln_component_kind)kind, root.sections[kind], err);
-    return r < 0 ? r : read_service(graph, root.service, err);
+        r = read_section(graph, (enum kiln_component_kind)kind,
+                         kiln_node_get(node, kiln_component_section_names[kind]), &first);
+    if (r == 0)
+        r = read_service(graph, kiln_node_get(node, "service"), &first);
+    if (first.code && err && !err->code)
+        *err = first;
+    return r < 0 ? r : first.code;
 }

@@ -68,6 +68,33 @@ class Reading(Folder):
         self.refused(NOP.replace("nop: }\nexp", "nop: '${x:y}'}\nexp"),
                      'FILE: line 2, column 18: invalid uri: "x:y"')
 
+    def test_all_faults_are_told_at_once(self):
+        path = self.file("""
+receivers: {nop: {speed: 1}, unheard: }
+exporters: {otlp: {}}
+colour: red
+service:
+  telemetry: {logs: {level: loud}}
+  extensions: [gone]
+  pipelines:
+    profiles: {receivers: [nop, lost], exporters: [otlp]}
+    tracks: {receivers: [nop], exporters: [otlp]}
+    profiles/empty: {receivers: [nop]}
+""")
+        said = [line.removeprefix(f"kiln: {path}: ").removeprefix("kiln: ")[:57]
+                for line in kiln("--config", path, "validate").stderr.splitlines()]
+        self.assertEqual(sorted(said), sorted([
+            "line 6, column 29: service::telemetry::logs::level: unrec",
+            "line 4, column 1: unknown key colour",
+            "line 2, column 19: 'receivers' error reading configuratio",
+            'line 2, column 39: \'receivers\' unknown type: "unheard" fo',
+            "line 3, column 19: 'exporters' error reading configuratio",
+            "line 7, column 16: service::extensions: references extens",
+            "line 9, column 33: service::pipelines::profiles: referenc",
+            "line 10, column 13: service::pipelines::tracks: unknown s",
+            "line 11, column 21: service::pipelines::profiles/empty: m",
+        ]))
+
     def test_a_file_that_is_not_there_leaves_with_1(self):
         ran = kiln("--config", "/nonexistent/c.yaml", "validate")
         self.assertEqual(ran.returncode, 1)

@@ -248,12 +248,15 @@ static const char *refusal(const char *type, const char *settings)
 TEST(otlp_secure, what_cannot_be_meant_is_named)
 {
     CHECK_TEXT(refusal("otlp", "auth: {authenticator: basicauth}"),
-               "exporters::otlp.auth: \"basicauth\" is for receivers: it has no client_auth");
+               "line 3, column 19: exporters::otlp: auth: \"basicauth\" is for receivers: it has "
+               "no client_auth");
     CHECK_TEXT(refusal("pyroscope", "auth: {authenticator: nobody}"),
-               "exporters::pyroscope.auth: failed to resolve authenticator \"nobody\": it is no "
+               "line 3, column 24: exporters::pyroscope: auth: failed to resolve authenticator "
+               "\"nobody\": it is no "
                "extension that authenticates and is named in service::extensions");
     CHECK_TEXT(refusal("otlp_http", "tls: {ca_file: /nowhere}"),
-               "exporters::otlp_http.ca_file: \"/nowhere\" cannot be read: No such file or "
+               "line 3, column 24: exporters::otlp_http: ca_file: \"/nowhere\" cannot be read: No "
+               "such file or "
                "directory");
     CHECK(strstr(refusal("otlp", "tls: {cert_file: a}"), "cert_file and key_file belong together"));
     CHECK(
