@@ -25,6 +25,7 @@ struct split {
     struct kiln_otlp_sizer *sizer;
     struct kiln_remap *remap;
     struct kiln_builder *b; /* of the part at hand */
+    uint32_t *left_out;
 
     /* What is being split; NONE where the walk is not inside one. */
     uint32_t resource, scope, profile;
@@ -217,6 +218,16 @@ static bool put_some(struct split *s, uint32_t index, uint32_t done, uint32_t *r
     return true;
 }
 
+/* Nothing of it was built: only its sizes have to be forgotten. */
+static int leave_out(struct split *s, int code)
+{
+    if (!s->left_out)
+        return code;
+    ++*s->left_out;
+    begin_part(s);
+    return 0;
+}
+
 static int put_sample(struct split *s, uint32_t index, struct kiln_err *err)
 {
     uint32_t total = s->batch->samples[index].n, done = 0;
@@ -231,7 +242,7 @@ static int put_sample(struct split *s, uint32_t index, struct kiln_err *err)
         if (r < 0 || (placed && done == total))
             return r;
         if (!placed && s->empty)
-            return too_large(s, s->bytes, err);
+            return leave_out(s, too_large(s, s->bytes, err));
         r = next_part(s, err);
     }
     return r;
@@ -327,6 +338,7 @@ int kiln_split(const struct kiln_batch *batch, const struct kiln_split_opts *opt
         .bytes_max = opts->bytes_max ? opts->bytes_max : UINT64_MAX,
         .samples_max = opts->samples_max ? opts->samples_max : UINT64_MAX,
         .parts_max = opts->parts_max ? opts->parts_max : PARTS_MAX,
+        .left_out = opts->left_out,
         .resource = NONE,
         .scope = NONE,
         .profile = NONE,

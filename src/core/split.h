@@ -18,12 +18,14 @@ struct kiln_split_opts {
     uint64_t bytes_max;   /* of an encoded part (OTLP, uncompressed); 0: no limit */
     uint32_t samples_max; /* observations of a part; 0: no limit */
     uint32_t parts_max;   /* 0: 65,536 */
+    uint32_t *left_out;   /* counts samples that are too large, which no part has; NULL: an error */
 };
 
 /*
  * Cuts a batch into parts within the limits.  Each part is a whole batch with only its own
  * dictionary; together they hold every observation once.  A single observation that is too large
- * for bytes_max, with all it needs, is an error (KILN_E_LIMIT) that says where it stands. The
+ * for bytes_max, with all it needs, is an error (KILN_E_LIMIT) that says where it stands; or, where
+ * they are counted, left out, and `err` says how large the first of them was.  The
  * caller unrefs the parts and frees *ret_parts with kiln_free().
  */
 KILN_CHECK int kiln_split(const struct kiln_batch *batch, const struct kiln_split_opts *opts,

@@ -111,7 +111,8 @@ static int encode(const struct kiln_batch *batch, const struct kiln_export_shape
 int kiln_export_encode(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
                        struct kiln_export_item **ret_items, struct kiln_err *err)
 {
-    struct kiln_split_opts opts = {.bytes_max = shape->request_max};
+    uint32_t left_out = 0;
+    struct kiln_split_opts opts = {.bytes_max = shape->request_max, .left_out = &left_out};
     struct kiln_export_item **last = ret_items;
     struct kiln_batch **parts;
     uint32_t n;
@@ -124,12 +125,12 @@ int kiln_export_encode(const struct kiln_batch *batch, const struct kiln_export_
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < n; i++) {
-        if (r == 0)
+        if (r == 0 && (parts[i]->n_samples || !left_out))
             r = encode(parts[i], shape, last, err);
-        if (r == 0)
+        if (*last)
             last = &(*last)->next;
         kiln_batch_unref(parts[i]);
     }
     kiln_free(parts);
-    return r;
+    return r == 0 && left_out ? KILN_E_LIMIT : r;
 }

@@ -311,9 +311,11 @@ static int pack_parts(struct kiln_sendq *q, const struct kiln_delivery *content,
         return r;
     for (uint32_t i = 0; i < n; i++) {
         struct kiln_delivery part = {.signal = content->signal, .batch = parts[i]};
+        int packed = 0;
 
-        if (r == 0)
-            r = q->sender->ops->pack(q->sender, &part, ret_items, err);
+        if (r == 0 || r == KILN_E_LIMIT) /* a sample was left out */
+            packed = q->sender->ops->pack(q->sender, &part, ret_items, err);
+        r = packed < 0 ? packed : r;
         while (*ret_items)
             ret_items = &(*ret_items)->next;
         kiln_batch_unref(parts[i]);

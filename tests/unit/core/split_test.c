@@ -164,6 +164,32 @@ TEST(split, an_observation_too_large_for_a_part_is_an_error_with_its_place)
     kiln_batch_unref(batch);
 }
 
+TEST(split, what_is_too_large_may_be_left_out)
+{
+    static char stacks[4096];
+    struct kiln_err err = {0};
+    struct kiln_batch *batch, **parts;
+    int64_t live;
+    uint32_t n, left_out = 0;
+
+    snprintf(stacks, sizeof(stacks), "main;read 3\n%01000d 1\nmain;write 2\nmain;%01000d 1\n", 0,
+             0);
+    batch = batch_of_stacks(stacks);
+    live = kiln_mem_live();
+    CHECK_OK(kiln_split(batch, &(struct kiln_split_opts){.bytes_max = 600, .left_out = &left_out},
+                        &parts, &n, &err));
+    CHECK_EQ(left_out, 2);
+    CHECK(strstr(err.text, "600 are allowed"));
+    for (uint32_t i = 0, samples = 0; i < n; i++) {
+        samples += parts[i]->n_samples;
+        CHECK(i + 1 < n || samples == 2);
+        kiln_batch_unref(parts[i]);
+    }
+    kiln_free(parts);
+    CHECK_EQ(kiln_mem_live(), live);
+    kiln_batch_unref(batch);
+}
+
 TEST(split, too_many_parts_are_an_error)
 {
     struct kiln_batch *batch = batch_of_stacks("a 1\nb 2\nc 3\n");

@@ -16,6 +16,7 @@
 #include "pipeline/exporters/queue.h"
 #include "test.h"
 
+enum { REQUEST_MAX = 1 << 16 };
 #define PATIENCE_NS (60 * KILN_NS_PER_S) /* which no working test needs */
 
 /* A sender that ends what it is told to, when it is told to. */
@@ -44,7 +45,7 @@ struct fixture {
 static int fake_pack(struct kiln_sender *sender, const struct kiln_delivery *delivery,
                      struct kiln_export_item **ret_items, struct kiln_err *err)
 {
-    const struct kiln_export_shape shape = {.compression = KILN_PLAIN, .request_max = 1 << 20};
+    const struct kiln_export_shape shape = {.compression = KILN_PLAIN, .request_max = REQUEST_MAX};
 
     (void)sender;
     return kiln_export_pack(delivery, &shape, ret_items, err);
@@ -192,6 +193,13 @@ static double queue_gauge(struct fixture *f, const char *name)
 {
     return kiln_metric_value(
         kiln_metric_get(f->metrics, KILN_GAUGE, name, "",
+                        KILN_LABELS("data_type", "profiles", "exporter", "otlp/x")));
+}
+
+static double queue_counter(struct fixture *f, const char *name)
+{
+    return kiln_metric_value(
+        kiln_metric_get(f->metrics, KILN_COUNTER, name, "",
                         KILN_LABELS("data_type", "profiles", "exporter", "otlp/x")));
 }
 
@@ -375,6 +383,8 @@ TEST(queue, tells_the_result_to_who_waits_for_it)
     CHECK_EQ(f.ended, 1);
     CHECK_EQ(f.outcome.code, 0);
     CHECK_EQ(f.outcome.rejected, 2);
+    CHECK_EQ(queue_counter(&f, "kiln_exporter_rejected_profiles_total"), 2);
+    CHECK_EQ(f.fake.n_sends, 1); /* what was taken in part is not sent again */
     f.fake.n_fates = 2;
     f.fake.fates[1] = KILN_EXPORT_UNWANTED;
     send(&f, "main 1\n");
@@ -388,6 +398,31 @@ TEST(queue, tells_the_result_to_who_waits_for_it)
     CHECK_EQ(sent(&f), 1);
     CHECK_EQ(dropped(&f, "refused"), 1);
     CHECK_EQ(dropped(&f, "shutdown"), 1);
+    finish_fixture(&f);
+}
+
+TEST(queue, splits_what_is_too_large_and_counts_what_cannot_be_split)
+{
+    struct fixture f = {.opts.size = 100};
+    size_t large = REQUEST_MAX;
+    char *stacks = malloc(2 * large);
+
+    start(&f);
+    memset(stacks, 'x', large); /* a name that no request can hold */
+    memcpy(stacks + large, " 1\nmain 1\n", 11);
+    send(&f, stacks);
+    CHECK_EQ(f.ended, 1);
+    CHECK_EQ(f.outcome.code, 0);
+    CHECK_EQ(f.outcome.rejected, 1);
+    CHECK_EQ(dropped(&f, "too_large"), 1);
+    CHECK_EQ(sent(&f), 1);
+    for (int i = 0; i < 4; i++) /* four names that fit in pairs */
+        snprintf(stacks + i * (large / 3 + 3), large / 3 + 4, "%0*d 1\n", (int)large / 3, i);
+    send(&f, stacks);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 5);
+    CHECK_EQ(f.fake.n_sends, 3);
+    free(stacks);
     finish_fixture(&f);
 }
 
@@ -598,13 +633,6 @@ TEST(queue, on_disk_loses_nothing_to_kill_9)
     folder_remove(folder);
 }
 
-static double damaged_files(struct fixture *f)
-{
-    return kiln_metric_value(
-        kiln_metric_get(f->metrics, KILN_COUNTER, "kiln_exporter_damaged_files_total", "",
-                        KILN_LABELS("data_type", "profiles", "exporter", "otlp/x")));
-}
-
 /* Turns a byte of the middle of the only file over, or cuts its end off. */
 static void harm(const char *folder, bool cut)
 {
@@ -643,7 +671,8 @@ TEST(queue, on_disk_sets_damaged_files_aside_and_sends_the_rest)
         f = (struct fixture){.opts = {.storage = folder, .size = 100}};
         start(&f);
         wait_until_sent(&f, 8);
-        CHECK_EQ(damaged_files(&f), cut ? 0 : 1); /* a torn end is no damage */
+        /* A torn end is no damage. */
+        CHECK_EQ(queue_counter(&f, "kiln_exporter_damaged_files_total"), cut ? 0 : 1);
         snprintf(path, sizeof(path), "%s/0000000000000001.damaged", folder);
         CHECK_EQ(access(path, F_OK), cut ? -1 : 0);
         stop_on_disk(&f, PATIENCE_NS);
