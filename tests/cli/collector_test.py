@@ -16,7 +16,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-from kiln_collector import Collector  # noqa: E402
+from kiln_collector import Collector, Requests, Sink, exporters, post  # noqa: E402
 from kiln_server import KILN, KilnServer  # noqa: E402
 
 NOP = """
@@ -149,6 +149,31 @@ class Running(Folder):
             names = {line.split("{")[0].split(" ")[0] for line in collector.metrics().splitlines()}
         self.assertLessEqual({"otelcol_process_uptime", "otelcol_process_cpu_seconds", "otelcol_process_memory_rss"},
                              names)
+
+    def test_what_goes_through_is_measured_in_the_collectors_names(self):
+        path = self.file(NOP.replace("nop: }\nexp", 'otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}\nexp')
+                         .replace("{nop: }\nservice", "{otlp_http: {endpoint: SINK}}\nprocessors: {batch: {timeout: 10ms}}\nservice")
+                         .replace("[nop], exporters: [nop]", "[otlp], processors: [batch], exporters: [otlp_http]"))
+        requests = Requests(samples=7)
+        with Sink() as sink:
+            pathlib.Path(path).write_text(pathlib.Path(path).read_text().replace("SINK", f"http://127.0.0.1:{sink.port}"))
+            with Collector(self.folder, "--config", path) as collector:
+                number, body = requests.take()
+                status, connection = post(collector.ports["receivers::otlp::http"], body)
+                connection.close()
+                self.assertEqual((status, sink.wait_for({number})), (200, set()))
+                collector.wait_for(lambda: exporters(collector.metrics())["otlp_http"]["sent"] == 7)
+                shown = collector.metrics()
+        for line in ('receiver_accepted_profile_samples{receiver="otlp"} 7', 'receiver_refused_profile_samples{receiver="otlp"} 0',
+                     'receiver_failed_profile_samples{receiver="otlp"} 0', 'exporter_sent_profile_samples{exporter="otlp_http"} 7',
+                     'exporter_send_failed_profile_samples{exporter="otlp_http"} 0',
+                     'exporter_enqueue_failed_profile_samples{exporter="otlp_http"} 0',
+                     'exporter_queue_size{data_type="profiles",exporter="otlp_http"} 0',
+                     'exporter_queue_capacity{data_type="profiles",exporter="otlp_http"} 1000',
+                     'exporter_in_flight_requests{data_type="profiles",exporter="otlp_http"} 0'):
+            self.assertIn(f"\notelcol_{line}\n", shown)
+        for direction in "incoming", "outgoing":
+            self.assertRegex(shown, rf'\notelcol_processor_{direction}_items\{{.*processor="batch".*\}} 7\n')
 
     def test_metrics_can_be_off(self):
         with Collector(self.folder, "--config", self.file(NOP), "--set",

@@ -160,6 +160,31 @@ TEST(otlp_exporter, speaks_every_protocol_with_every_compression)
     }
 }
 
+TEST(otlp_exporter, sends_all_over_one_connection)
+{
+    static const char *const types[] = {"otlp_grpc", "otlp_http"};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct fixture f = {0};
+        struct intake in;
+        char text[256];
+
+        intake_start(&in, NULL);
+        snprintf(text, sizeof(text),
+                 "{endpoint: 'http://127.0.0.1:%u', sending_queue: {num_consumers: 1}}", in.port);
+        CHECK(!make(&f, types[i], text, KILN_SIGNAL_PROFILES));
+        for (int n = 1; n <= 5; n++) {
+            send(&f, "main;read 3\n");
+            wait_for(&f, "otelcol_exporter_sent_profile_samples", n);
+        }
+        CHECK_EQ(intake_count(&in, "\nkiln_http_connections_total"), 1);
+        stop(&f, PATIENCE_NS);
+        CHECK_EQ(in.n, 5);
+        intake_stop(&in);
+        finish(&f);
+    }
+}
+
 /* A body goes on as it came, byte for byte, unless it is of another revision or compression. */
 TEST(otlp_exporter, forwards_what_need_not_change)
 {

@@ -397,6 +397,17 @@ TEST(publish, frames_say_what_kind_of_code_they_are)
     kiln_batch_unref(batch);
 }
 
+TEST(publish, places_in_code_are_no_attributes)
+{
+    struct kiln_batch *batch;
+
+    ADD(&shop, KILN_END_COMPLETE, in_kernel(0xffffffff81000010), in(&app, 0x1020));
+    batch = publish(true);
+    for (uint32_t i = 0; i < batch->dict.n_attrs; i++)
+        CHECK(!kiln_str_starts(kiln_batch_str(batch, batch->dict.attrs[i].key), KILN_STR("code.")));
+    kiln_batch_unref(batch);
+}
+
 TEST(publish, a_mapping_leads_from_an_address_to_the_place_in_the_file)
 {
     const struct kiln_mapping *mapping;
