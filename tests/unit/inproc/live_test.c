@@ -54,10 +54,10 @@ enum { THREADS = 4, EACH = 8000 };
 enum { TRIES = 10000 };
 
 /* Nobody waits for long for who has a bucket and not a processor: it is tried again. */
-static bool added(uint64_t n, uint64_t stack)
+static bool added(uint64_t n, uint64_t size, uint64_t at_ns)
 {
     for (int i = 0; i < TRIES; i++) {
-        if (add(n, 1, stack) == 0)
+        if (add(n, size, at_ns) == 0)
             return true;
         sched_yield();
     }
@@ -81,11 +81,11 @@ static void *fill_up(void *arg)
     uint64_t failures = 0;
 
     for (uint64_t n = first; n < first + EACH; n++) {
-        failures += !added(n, n);
+        failures += !added(n, 1, n);
         failures += !kiln_in_filter_has(at(n));
         failures += !kiln_in_filter_has(at(first + (n - first) / 2));
         if (n % 4 == 0)
-            failures += !removed(n - 1) || !added(n - 1, n);
+            failures += !removed(n - 1) || !added(n - 1, 1, n);
     }
     return (void *)(uintptr_t)failures;
 }
@@ -219,13 +219,11 @@ static void *churn(void *arg)
     for (uint64_t round = 0; round < ROUNDS; round++) {
         uint64_t n = first + round * 7919 % SLOTS;
 
-        failures += add(n, 64, round + 1) != 0;
+        failures += !added(n, 64, round + 1);
         failures += !kiln_in_filter_has(at(n));
-        if (round % 3)
-            failures += !kiln_in_live_remove(at(n));
+        if (round % 3 || round >= ROUNDS - SLOTS)
+            failures += !removed(n);
     }
-    for (uint64_t n = first; n < first + SLOTS; n++)
-        kiln_in_live_remove(at(n));
     return (void *)(uintptr_t)failures;
 }
 
