@@ -16,6 +16,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
+from time_kit import lost  # noqa: E402
 
 KILN = os.environ["KILN"]
 LIBKILN = pathlib.Path(os.environ["LIBKILN"])
@@ -24,10 +25,6 @@ PROGRAMS = pathlib.Path(os.environ["KILN_BUILD_DIR"]) / "inproc"
 MEAN, SIGMAS, TRIES = 65536, 5, 5
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
 MIB = 1 << 20
-
-
-def lost(folder):
-    return sum(sum(json.loads(path.read_text())["lost"].values()) for path in folder.glob("*.json"))
 
 
 def run(folder, preload, command, profiles="alloc,heap"):

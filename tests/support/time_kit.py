@@ -11,6 +11,11 @@ LIBKILN = os.path.realpath(os.environ.get("LIBKILN", "build/libkiln.so"))
 PROGRAMS = pathlib.Path(os.environ.get("KILN_BUILD_DIR", "build")).resolve() / "inproc"
 
 
+def lost(folder):
+    """How much of what was sampled is not in a folder's profiles, or counts together with others."""
+    return sum(sum(json.loads(path.read_text())["lost"].values()) for path in pathlib.Path(folder).glob("*.json"))
+
+
 class Preloaded:
     """A program's run: what it printed, its exit code, and its profiles."""
 

@@ -175,8 +175,7 @@ void kiln_in_making_scope(struct kiln_in_making *m, const char *family)
     kiln_builder_add_scope(m->b, &scope);
 }
 
-/* What is missing, for whoever reads the profile: "kiln: lost since the start: 3 ring, 1 stacks".
- */
+/* For whoever reads the profile: "kiln: incomplete since the start: 3 ring, 1 stacks". */
 static uint32_t losses(struct kiln_in_making *m)
 {
     static const char *const words[] = {
@@ -184,7 +183,7 @@ static uint32_t losses(struct kiln_in_making *m)
         KILN_IN_LOSS_MAP(X)
 #undef X
     };
-    char line[512] = "kiln: lost since the start:";
+    char line[512] = "kiln: incomplete since the start:";
     size_t n = strlen(line), empty = n;
     struct kiln_value value;
     uint32_t one;

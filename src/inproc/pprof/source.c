@@ -201,7 +201,7 @@ static void add_comments(enum kiln_in_profile which, struct kiln_buf *out)
         uint64_t n = kiln_in_lost_total(i);
 
         if (n)
-            kiln_buf_printf(out, "lost since the start (%s): %" PRIu64 "\n", words[i], n);
+            kiln_buf_printf(out, "incomplete since the start (%s): %" PRIu64 "\n", words[i], n);
     }
 }
 

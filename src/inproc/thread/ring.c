@@ -28,6 +28,7 @@ static bool is_chosen(struct kiln_in_thread *thread, uint32_t filled, struct kil
 
     if (of == 1)
         return true;
+    kiln_in_lost(thread, KILN_IN_LOST_THINNED);
     record->count *= of;
     record->value *= of;
     return (kiln_in_random(thread) >> 32 & (of - 1)) == 0;

@@ -32,7 +32,7 @@ enum {
     KILN_IN_THREADS_MAX = 4096 /* with a block at once; further ones are not sampled */
 };
 
-/* Why something is not in the profiles that would be in there: word in metrics and comments. */
+/* Why profiles are not what they could be: word in metrics and comments. */
 #define KILN_IN_LOSS_MAP(X)                                                                        \
     X(RING, "ring")           /* no room in the thread's ring */                                   \
     X(STACKS, "stacks")       /* no room for a new stack */                                        \
@@ -42,7 +42,8 @@ enum {
     X(RATE, "rate")           /* above the rate that is allowed */                                 \
     X(COUNTS, "counts")       /* no room in the keeper's tables */                                 \
     X(WINDOW, "window")       /* above max_samples_per_export */                                   \
-    X(THREADS, "threads")     /* on a thread that found no block */
+    X(THREADS, "threads")     /* on a thread that found no block */                                \
+    X(THINNED, "thinned")     /* not lost: one for several, as the ring was nearly full */
 
 enum kiln_in_loss {
 #define X(name, word) KILN_IN_LOST_##name,

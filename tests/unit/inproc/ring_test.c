@@ -65,7 +65,7 @@ TEST(ring, a_burst_counts_for_what_it_was)
 {
     struct kiln_in_thread *thread = calloc(1, sizeof(*thread));
     double sum = 0, variance = 0;
-    uint64_t n = 0;
+    uint64_t n = 0, thinned = 0;
 
     thread->random = 7;
     for (uint64_t burst = 10; burst < 70000; burst += burst / 16 + 1) {
@@ -77,8 +77,10 @@ TEST(ring, a_burst_counts_for_what_it_was)
         }
         sum += sum_of_all(thread, &variance);
         n += burst;
+        thinned += burst > KILN_IN_RING_RECORDS / 4 * 3 ? burst - KILN_IN_RING_RECORDS / 4 * 3 : 0;
     }
     CHECK_EQ(thread->lost[KILN_IN_LOST_RING], 0);
+    CHECK_EQ(thread->lost[KILN_IN_LOST_THINNED], thinned);
     CHECK(sqrt(variance) < 0.1 * (double)n);
     CHECK(fabs(sum - (double)n) < 5 * sqrt(variance));
     free(thread);
@@ -99,6 +101,7 @@ TEST(ring, what_is_read_in_time_counts_once)
         }
         CHECK(sum_of_all(thread, &variance) == KILN_IN_RING_RECORDS / 4);
     }
+    CHECK_EQ(thread->lost[KILN_IN_LOST_THINNED], 0);
     free(thread);
 }
 
