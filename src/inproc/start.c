@@ -22,6 +22,7 @@
 #include "inproc/keep/keep_int.h"
 #include "inproc/labels.h"
 #include "inproc/options.h"
+#include "inproc/sample/cpu.h"
 #include "inproc/thread/heap.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/thread.h"
@@ -254,10 +255,22 @@ void kiln_in_start_watch(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Of the thread that ends the process: others may still run. */
+static void settle(void)
+{
+    struct kiln_in_thread *thread = kiln_in_enter();
+
+    if (!thread)
+        return;
+    kiln_in_cpu_thread_ends(thread);
+    kiln_in_leave(thread);
+}
+
 __attribute__((destructor)) static void at_exit(void)
 {
     if (state != RUNS || !started)
         return;
+    settle();
     kiln_flush(kiln_in_settings.exit_ms);
     atomic_store(&kiln_in_on, KILN_IN_OFF);
 }

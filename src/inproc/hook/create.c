@@ -47,7 +47,7 @@ static void *begin(void *arg)
     struct birth birth = *(struct birth *)arg;
 
     atomic_store_explicit(&((struct birth *)arg)->taken, false, memory_order_release);
-    kiln_in_thread_began();
+    kiln_in_thread_began(birth.run);
     return birth.run(birth.arg);
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "inproc/clock.h"
 #include "inproc/sample/loop.h"
 #include "inproc/sample/timer.h"
 #include "inproc/start.h"
@@ -56,11 +57,24 @@ static void look(struct kiln_in_thread *thread, uint32_t ticks, const void *ucon
     if (period_ns == 0 || (!samples && !held))
         return;
     stack = stack_of(thread, ucontext);
+    thread->ticks.stack = stack;
     atomic_store_explicit(&thread->last_stack, stack, memory_order_relaxed);
     if (samples)
         put(thread, stack, ticks, period_ns);
     if (held)
         kiln_in_loop_caught(thread, stack, ticks * period_ns);
+}
+
+/* Those so far, of this setting of its timer. */
+static struct kiln_in_ticks *ticks_of(struct kiln_in_thread *thread)
+{
+    uint64_t first_ns = atomic_load_explicit(&thread->timer_first_ns, memory_order_relaxed);
+
+    if (thread->ticks.first_ns != first_ns) {
+        thread->ticks.first_ns = first_ns;
+        thread->ticks.told = 0;
+    }
+    return &thread->ticks;
 }
 
 void kiln_in_cpu_tick(enum kiln_in_tick tick, int overrun, void *ucontext)
@@ -80,6 +94,7 @@ void kiln_in_cpu_tick(enum kiln_in_tick tick, int overrun, void *ucontext)
     if (tick == KILN_IN_TICK_OWN || !kiln_in_timer_has(thread)) {
         ticks += kiln_in_line.missed;
         kiln_in_line.missed = 0;
+        ticks_of(thread)->told += ticks;
         look(thread, ticks, ucontext);
     }
     kiln_in_leave(thread);
@@ -99,6 +114,30 @@ void kiln_in_cpu_thread_begins(void)
         return;
     kiln_in_timer_begin(thread);
     kiln_in_leave(thread);
+}
+
+/* What a thread was made for, where no tick has found it anywhere. */
+static uint32_t stack_of_all(struct kiln_in_thread *thread)
+{
+    return thread->began_at ? kiln_in_stack_id(&thread->began_at, 1) : kiln_in_stack_here(thread);
+}
+
+void kiln_in_cpu_thread_ends(struct kiln_in_thread *thread)
+{
+    struct kiln_in_ticks *ticks = ticks_of(thread);
+    uint64_t period_ns = kiln_in_timer_period_ns(false);
+    uint64_t now_ns = kiln_in_clock_ns(CLOCK_THREAD_CPUTIME_ID), due;
+
+    kiln_in_line.missed = 0;
+    if (period_ns == 0 || ticks->first_ns == 0 || now_ns < ticks->first_ns ||
+        !atomic_load_explicit(&samples_run, memory_order_relaxed))
+        return;
+    due = (now_ns - ticks->first_ns) / period_ns + 1;
+    if (due <= ticks->told)
+        return;
+    put(thread, ticks->stack ? ticks->stack : stack_of_all(thread), (double)(due - ticks->told),
+        period_ns);
+    ticks->told = due;
 }
 
 void kiln_in_cpu_thread_loops(void)

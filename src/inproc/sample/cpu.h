@@ -4,6 +4,9 @@
  * (inproc/sample/timer.h) its stack, which stands for a period of time, and for the periods that
  * were missed.  Ticks also tell who holds an event loop.
  *
+ * The kernel looks at timers with each of its own ticks, if the thread runs just then: what expired
+ * after the last look is owed when a thread ends, and told with the stack that was seen last.
+ *
  * Threads: the tick and those for the calling thread on the thread itself; the rest by the keeper.
  */
 #ifndef KILN_INPROC_SAMPLE_CPU_H
@@ -19,8 +22,19 @@
 int kiln_in_cpu_open(void);
 void kiln_in_cpu_close(void);
 
+struct kiln_in_thread;
+
+/* Of a thread, its own: */
+struct kiln_in_ticks {
+    uint64_t first_ns; /* the timer's first expiry, in the setting that they are counted from */
+    uint64_t told;     /* that are in records or were not wanted */
+    uint32_t stack;    /* of the last one; 0: none was seen */
+};
+
 /* The calling thread begins: it is sampled from here on. */
 void kiln_in_cpu_thread_begins(void);
+/* It ends, or the process does: what it owes is told.  Between enter and leave. */
+void kiln_in_cpu_thread_ends(struct kiln_in_thread *thread);
 /* The calling thread has turned out to be an event loop. */
 void kiln_in_cpu_thread_loops(void);
 

@@ -20,12 +20,13 @@ static _Atomic int32_t own[OWN_MAX];
 /* Each is a sample, but where there are very many. */
 static struct kiln_in_rate creations;
 
-void kiln_in_thread_began(void)
+void kiln_in_thread_began(void *(*run)(void *))
 {
     struct kiln_in_thread *thread = kiln_in_enter();
 
     if (!thread)
         return;
+    thread->began_at = (uint64_t)(uintptr_t)run;
     kiln_in_leave(thread);
     kiln_in_cpu_thread_begins();
 }

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A new thread, on it, before anything of the program's. */
-void kiln_in_thread_began(void);
+/* A new thread, on it, before anything of the program's: what it is to run. */
+void kiln_in_thread_began(void *(*run)(void *));
 /* On its maker, afterwards. */
 void kiln_in_thread_created(void);
 

@@ -76,40 +76,34 @@ static struct timespec span(uint64_t ns)
     return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
+static clockid_t clock_of(int32_t tid)
+{
+    return (clockid_t)(~(unsigned)tid << 3 | CLOCK_THREAD);
+}
+
 static int make(int32_t tid, enum kiln_in_tick tick, int32_t *ret_timer)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
                              .sigev_signo = kiln_in_signal_now(),
                              .sigev_value.sival_ptr = kiln_in_signal_cookie(tick)};
-    clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | CLOCK_THREAD);
 
     if (event.sigev_signo == 0)
         return -EBUSY;
     event._sigev_un._tid = tid;
-    return syscall(SYS_timer_create, clock, &event, ret_timer) == 0 ? 0 : -errno;
+    return syscall(SYS_timer_create, clock_of(tid), &event, ret_timer) == 0 ? 0 : -errno;
 }
 
-/*
- * When the timer expires first.  The kernel looks at it with each of its own ticks only, half of
- * such a tick later on average: as much is taken off.
- */
-static uint64_t phase_ns(uint64_t period_ns)
+/* `first_ns` is of the thread's CPU time. */
+static void set(int32_t timer, uint64_t period_ns, uint64_t first_ns)
 {
-    struct timespec tick = {0};
-    uint64_t phase = 1 + random_number() % period_ns, late;
+    struct itimerspec time = {.it_interval = span(period_ns), .it_value = span(first_ns)};
 
-    clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
-    late = (uint64_t)tick.tv_nsec / 2;
-    return phase > late ? phase - late : 1;
+    syscall(SYS_timer_settime, timer, TIMER_ABSTIME, &time, NULL);
 }
 
-static void set(int32_t timer, uint64_t period_ns)
+static uint64_t first_expiry(int32_t tid, uint64_t period_ns)
 {
-    struct itimerspec time = {.it_interval = span(period_ns)};
-
-    if (period_ns)
-        time.it_value = span(phase_ns(period_ns));
-    syscall(SYS_timer_settime, timer, 0, &time, NULL);
+    return period_ns ? kiln_in_clock_ns(clock_of(tid)) + 1 + random_number() % period_ns : 0;
 }
 
 static void drop(int32_t timer)
@@ -119,14 +113,26 @@ static void drop(int32_t timer)
 
 /* ---- of threads with a block ---- */
 
+static uint64_t period_of(const struct kiln_in_thread *thread)
+{
+    return kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS);
+}
+
+static void set_of(struct kiln_in_thread *thread, int32_t tid)
+{
+    uint64_t period_ns = period_of(thread), first = first_expiry(tid, period_ns);
+
+    atomic_store(&thread->timer_first_ns, first);
+    set(thread->timer, period_ns, first);
+}
+
 static void give(struct kiln_in_thread *thread, int32_t tid)
 {
     uint32_t state = atomic_load(&thread->timer_state);
-    uint64_t period_ns = kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS);
     uint32_t mine = (state & ~(uint32_t)STATES) + SERIAL + MAKING;
     int32_t timer;
 
-    if ((state & STATES) != NONE || period_ns == 0 || tid == 0)
+    if ((state & STATES) != NONE || period_of(thread) == 0 || tid == 0)
         return;
     if (!atomic_compare_exchange_strong(&thread->timer_state, &state, mine))
         return;
@@ -136,7 +142,7 @@ static void give(struct kiln_in_thread *thread, int32_t tid)
         return;
     }
     thread->timer = timer;
-    set(timer, period_ns);
+    set_of(thread, tid);
     if (!atomic_compare_exchange_strong(&thread->timer_state, &mine, mine - MAKING + MADE))
         drop(timer);
 }
@@ -153,7 +159,7 @@ void kiln_in_timer_begin(struct kiln_in_thread *thread)
     if (state == NONE)
         give(thread, atomic_load(&thread->tid));
     else if (state == MADE)
-        set(thread->timer, kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS));
+        set_of(thread, atomic_load(&thread->tid));
 }
 
 void kiln_in_timer_end(struct kiln_in_thread *thread)
@@ -165,6 +171,7 @@ void kiln_in_timer_end(struct kiln_in_thread *thread)
         timer = thread->timer;
     while (!atomic_compare_exchange_strong(&thread->timer_state, &state,
                                            (state & ~(uint32_t)STATES) + SERIAL + NONE));
+    atomic_store(&thread->timer_first_ns, 0);
     if ((state & STATES) == MADE)
         drop(timer);
 }
@@ -173,7 +180,7 @@ static void set_again(struct kiln_in_thread *thread, void *arg)
 {
     (void)arg;
     if (kiln_in_timer_has(thread))
-        set(thread->timer, kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS));
+        set_of(thread, atomic_load(&thread->tid));
 }
 
 void kiln_in_timer_set(uint64_t period_ns, uint64_t loop_period_ns)
@@ -184,7 +191,7 @@ void kiln_in_timer_set(uint64_t period_ns, uint64_t loop_period_ns)
     atomic_store(&period_of_loops, loop_period_ns);
     kiln_in_threads_each(set_again, NULL);
     for (uint32_t i = 0; i < n_found; i++)
-        set(found[i].timer, period_ns);
+        set(found[i].timer, period_ns, first_expiry(found[i].tid, period_ns));
     if (period_ns || loop_period_ns)
         kiln_in_timer_scan();
 }
@@ -280,7 +287,9 @@ static void look_at(int32_t tid)
             return;
     if (n_found < FOUND_MAX && kiln_in_timer_period_ns(false) && can_take(tid) &&
         make(tid, KILN_IN_TICK_FOUND, &timer) == 0) {
-        set(timer, kiln_in_timer_period_ns(false));
+        uint64_t period_ns = kiln_in_timer_period_ns(false);
+
+        set(timer, period_ns, first_expiry(tid, period_ns));
         found[n_found++] = (struct found){tid, timer};
     }
 }

@@ -168,8 +168,10 @@ static struct kiln_in_thread *begin_thread(int32_t tid)
 static void forget_owner(struct kiln_in_thread *thread)
 {
     thread->labels = 0;
+    thread->began_at = 0;
     thread->stack_low = thread->stack_high = 0;
     kiln_in_timer_end(thread);
+    thread->ticks = (struct kiln_in_ticks){0};
     atomic_store(&thread->waits_in, 0);
     atomic_store(&thread->last_stack, 0);
     thread->loop = (struct kiln_in_loop){0};
@@ -182,6 +184,7 @@ void kiln_in_thread_end(void)
     if (!thread || atomic_load(&thread->tid) != own_id())
         return;
     kiln_in_hush();
+    kiln_in_cpu_thread_ends(thread);
     kiln_in_line.thread = NULL;
     atomic_store(&thread->tid, 0);
     forget_owner(thread);

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "inproc/sample/cpu.h"
 #include "inproc/sample/loop.h"
 #include "inproc/thread/ring.h"
 
@@ -63,15 +64,19 @@ struct kiln_in_thread {
     uint16_t labels;
     uint64_t random;
     uint64_t began_ns; /* when it got the block */
+    uint64_t began_at; /* the function it was made for; 0: it is not known */
     _Atomic uint64_t lost[KILN_IN_LOSSES];
 
     /* inproc/unwind: bounds of the stack, 0 until they are known */
     uint64_t stack_low, stack_high;
     bool stack_ends; /* the page below is not there */
 
-    /* inproc/sample/timer: its id, and whether there is one */
+    /* inproc/sample/timer: its id, whether there is one, and the thread's CPU time at which it
+     * expires first; 0: it stands */
     int32_t timer;
     _Atomic uint32_t timer_state;
+    _Atomic uint64_t timer_first_ns;
+    struct kiln_in_ticks ticks;
 
     /* inproc/sample/wait, lock, cpu: the frame of the hook that it waits in (0: of none), and where
      * it was sampled last; inproc/keep/threads_now reads them */

@@ -209,6 +209,27 @@ TEST(timer, ticks_count_the_cpu_time_that_is_used)
     kiln_in_cpu_close();
 }
 
+TEST(timer, a_thread_that_ends_tells_of_all_ticks_that_are_due)
+{
+    struct kiln_in_thread *thread = kiln_in_line.thread;
+    uint64_t first_ns;
+    double due, n;
+
+    CHECK_OK(kiln_in_cpu_open());
+    kiln_in_cpu_set(true, false);
+    first_ns = atomic_load(&thread->timer_first_ns);
+    use_up(35 * MS);
+    kiln_in_hush(); /* as if the kernel had not looked in time */
+    use_up(35 * MS);
+    kiln_in_cpu_thread_ends(thread);
+    due = (double)((kiln_in_clock_ns(CLOCK_THREAD_CPUTIME_ID) - first_ns) / (10 * MS) + 1);
+    kiln_in_unhush();
+    n = ticks();
+    CHECK(n == due || n == due - 1); /* one may have expired since */
+    kiln_in_cpu_set(false, false);
+    kiln_in_cpu_close();
+}
+
 TEST(timer, of_this_kernel_interrupts_no_system_call_while_others_would)
 {
     CHECK(kiln_in_signal_now() > 0);
