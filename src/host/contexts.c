@@ -76,7 +76,7 @@ void kiln_contexts_follow(struct kiln_contexts *contexts, struct kiln_process *p
     if (!process->context) {
         if (watch->published_ns)
             kiln_contexts_drop(contexts, process);
-        else if (!watch->looked_ns && !contexts->wake_ns)
+        else if (!watch->looked_ns && !contexts->wake_ns && kiln_process_may_publish_soon(process))
             contexts->wake_ns = now_ns + WAKE_NS;
         watch->looked_ns = now_ns;
         return;

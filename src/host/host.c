@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -157,12 +156,10 @@ static int open_publisher(struct kiln_host *host)
 
 static int start_threads(struct kiln_host *host)
 {
-    int r;
+    int r = host_sleep_open(host);
 
-    host->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (host->wake < 0)
-        return -errno;
-    r = kiln_thread_start("kiln-publish", host_publish, host, &host->publishing);
+    if (r == 0)
+        r = kiln_thread_start("kiln-publish", host_publish, host, &host->publishing);
     if (r < 0)
         return r;
     r = kiln_thread_start("kiln-host", host_read, host, &host->reading);
@@ -192,6 +189,8 @@ static void free_all(struct kiln_host *host)
     host_metrics_free(host->metrics);
     if (host->wake >= 0)
         close(host->wake);
+    if (host->sleep >= 0)
+        close(host->sleep);
     pthread_cond_destroy(&host->turn);
     pthread_mutex_destroy(&host->lock);
     kiln_free(host);
@@ -216,7 +215,7 @@ int kiln_host_start(const struct kiln_host_opts *opts, struct kiln_host **ret_ho
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     host->opts = *opts;
     fill_in(&host->opts);
-    host->wake = -1;
+    host->wake = host->sleep = -1;
     pthread_mutex_init(&host->lock, NULL);
     pthread_cond_init(&host->turn, NULL);
     atomic_store(&host->want_hz, opts->paused ? 0 : host->opts.hz);

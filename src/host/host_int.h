@@ -92,6 +92,7 @@ struct kiln_host {
     struct host_metrics *metrics;
     pthread_t reading, publishing;
     int wake;      /* eventfd: of the reader */
+    int sleep;     /* epoll: all that wakes it */
     bool finished; /* the threads are gone */
     _Atomic bool stopping;
     _Atomic uint64_t complained; /* about a consumer: kiln_log_every() */
@@ -132,6 +133,8 @@ void host_watch_look(struct kiln_host *host, struct kiln_host_status *status);
 
 /* The reader looks at everything soon. */
 void host_wake_reader(struct kiln_host *host);
+/* What it sleeps with is made before its thread. */
+KILN_CHECK int host_sleep_open(struct kiln_host *host);
 
 /* The threads. */
 void *host_read(void *host);

@@ -10,9 +10,9 @@
  * takes to publish them.
  */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include "base/clock.h"
 #include "host/host_int.h"
@@ -310,18 +310,30 @@ static int wait_ms(const struct kiln_host *host)
     return due > now ? (int)((due - now) / KILN_NS_PER_MS) + 1 : 0;
 }
 
+/*
+ * Edges alone count: whoever puts something down says whether it is worth waking for, and a sample
+ * that lies in the ring since is not.
+ */
+int host_sleep_open(struct kiln_host *host)
+{
+    struct epoll_event edge = {.events = EPOLLIN | EPOLLET};
+    int fds[] = {kiln_kernel_fd(host->reader.kernel), kiln_sideband_fd(host->reader.sideband), -1};
+
+    host->wake = fds[2] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    host->sleep = epoll_create1(EPOLL_CLOEXEC);
+    if (host->wake < 0 || host->sleep < 0)
+        return -errno;
+    for (size_t i = 0; i < KILN_ARRAY_LEN(fds); i++)
+        if (fds[i] >= 0 && epoll_ctl(host->sleep, EPOLL_CTL_ADD, fds[i], &edge) < 0)
+            return -errno;
+    return 0;
+}
+
 static void sleep_a_little(struct kiln_host *host)
 {
-    struct pollfd fds[] = {
-        {.fd = kiln_kernel_fd(host->reader.kernel), .events = POLLIN},
-        {.fd = kiln_sideband_fd(host->reader.sideband), .events = POLLIN},
-        {.fd = host->wake, .events = POLLIN},
-    };
-    uint64_t count;
+    struct epoll_event woken[3];
 
-    if (poll(fds, KILN_ARRAY_LEN(fds), wait_ms(host)) > 0 && (fds[2].revents & POLLIN))
-        if (read(host->wake, &count, sizeof(count)) < 0)
-            return;
+    (void)!epoll_wait(host->sleep, woken, KILN_ARRAY_LEN(woken), wait_ms(host));
 }
 
 /* Much is gathered where many processors are busy: it goes out before there is no more room. */

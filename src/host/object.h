@@ -56,6 +56,7 @@ struct kiln_object {
     struct kiln_tls_variable spans_at;
     uint64_t root;  /* of host/process_files.c: where its path was last found; 0: not known */
     uint8_t silent; /* of host/process_published.c: processes of it that published no context */
+    uint8_t brief;  /* and those in a row that ended before they could be asked */
 };
 
 struct kiln_object *kiln_object_ref(struct kiln_object *object);

@@ -159,6 +159,7 @@ struct kiln_proc *kiln_proc_new(struct kiln_processes *all, uint32_t pid)
 
 void kiln_proc_gone(struct kiln_processes *all, struct kiln_proc *p)
 {
+    kiln_proc_note_end(p);
     p->pub.gone = true;
     p->swept = false;
     kiln_link_first(&all->gone, &p->use);

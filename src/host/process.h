@@ -187,6 +187,8 @@ struct kiln_map *kiln_process_map_known(struct kiln_process *process, uint64_t a
  */
 struct kiln_identity *kiln_process_identity(struct kiln_processes *processes,
                                             struct kiln_process *process);
+/* Whether one that publishes nothing is to be asked again before a second has passed. */
+bool kiln_process_may_publish_soon(const struct kiln_process *process);
 
 /* The root of a process, or what it was likely to be where that is gone; and that of the host. */
 KILN_CHECK int kiln_process_open_root(const struct kiln_identity *identity, int *ret_root);

@@ -203,6 +203,8 @@ void kiln_proc_open_map(struct kiln_processes *all, struct kiln_proc *p, struct 
 /* Looks whether it is time to look.  True: pub.context is another one. */
 bool kiln_proc_look_for_context(struct kiln_processes *all, struct kiln_proc *p);
 void kiln_proc_forget_context(struct kiln_proc *p);
+/* It ended. */
+void kiln_proc_note_end(const struct kiln_proc *p);
 
 /* ---- identities ---- */
 

@@ -6,7 +6,8 @@
  * often not begun to publish, then after four times as long each time, up to five minutes: for a
  * short process this is most of what knowing it costs.  For the same reason those of an executable
  * of which none has published anything so far are given three seconds at once.  Once it is found
- * only its header is read, every five seconds.
+ * only its header is read, every five seconds.  It is not worth waking up for where the last few
+ * processes of the executable said nothing or ended before.
  *
  * Time is that of samples: nothing is asked of a process that does not run.
  */
@@ -19,7 +20,7 @@
 #define MOST_NS   (300 * KILN_NS_PER_S)
 #define AGAIN_NS  (5 * KILN_NS_PER_S)
 #define SILENT_NS (16 * FIRST_NS)
-enum { LONGER = 4, SILENT = 4 };
+enum { LONGER = 4, SILENT = 4, BRIEF = 4 };
 
 void kiln_proc_forget_context(struct kiln_proc *p)
 {
@@ -65,6 +66,24 @@ static void note(const struct kiln_proc *p, bool published)
         executable->silent++;
 }
 
+bool kiln_process_may_publish_soon(const struct kiln_process *process)
+{
+    const struct kiln_object *executable = process->identity ? process->identity->executable : NULL;
+
+    if (process->gone)
+        return false;
+    return !executable || (executable->brief < BRIEF && executable->silent < SILENT);
+}
+
+void kiln_proc_note_end(const struct kiln_proc *p)
+{
+    struct kiln_object *executable = executable_of(p);
+
+    if (executable && executable->brief < BRIEF && p->context_wait_ns == FIRST_NS &&
+        !p->pub.context)
+        executable->brief++;
+}
+
 /* Reads what is at the place that is known.  True: it is another one, or there is none any more. */
 static bool read_there(struct kiln_proc *p, int dir)
 {
@@ -101,6 +120,8 @@ bool kiln_proc_look_for_context(struct kiln_processes *all, struct kiln_proc *p)
         put_off(p);
         return false;
     }
+    if (executable_of(p))
+        executable_of(p)->brief = 0;
     if (!p->context_at && may_wait(p))
         return false;
     if (kiln_proc_open(all, p, &dir) < 0 ||

@@ -27,7 +27,7 @@
 /* ---- a kernel: `left` more records, one a drain, while its clock runs ---- */
 
 static int kernel_refuses;
-static int kernel_fd = -1; /* always readable: the reader does not rest */
+static int kernel_fd = -1; /* wakes the reader each time: it does not rest */
 static _Atomic uint32_t clock_hz;
 static _Atomic uint32_t left;
 static bool wait_hook;       /* it can have one */
@@ -41,7 +41,7 @@ int kiln_kernel_open(const struct kiln_kernel_opts *opts, struct kiln_kernel **r
     CHECK(opts->paused);
     if (kernel_refuses)
         return kiln_err_set(err, kernel_refuses, NULL, "needs CAP_BPF");
-    kernel_fd = eventfd(1, EFD_CLOEXEC);
+    kernel_fd = eventfd(0, EFD_CLOEXEC);
     wait_hook = opts->off_cpu;
     *ret_kernel = (void *)&kernel_fd;
     return 0;
@@ -140,6 +140,7 @@ int kiln_kernel_drain(struct kiln_kernel *kernel,
     struct kiln_record *record = (struct kiln_record *)room;
 
     (void)kernel;
+    CHECK_OK(eventfd_write(kernel_fd, 1));
     if (!atomic_load(&clock_hz) || !atomic_load(&left))
         return 0;
     atomic_fetch_sub(&left, 1);

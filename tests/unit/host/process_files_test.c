@@ -641,6 +641,41 @@ TEST(process_files, a_path_and_build_id_are_looked_for_once_beneath_a_root)
     end_fake();
 }
 
+/* A new process that runs the library, and who it is. */
+static struct kiln_process *runs(uint32_t pid, const struct kiln_object *library)
+{
+    struct kiln_process *process;
+
+    fake_proc_link(&fake, pid, "exe", "/tmp/lib.so");
+    mapped_beneath(pid, 77, library);
+    process = &kiln_proc_find(processes, pid)->pub;
+    CHECK(kiln_process_identity(processes, process)->executable != NULL);
+    return process;
+}
+
+TEST(process_files, nobody_waits_for_what_brief_processes_might_publish)
+{
+    struct kiln_object *library;
+    struct kiln_process *process;
+
+    begin_fake("/tmp/other.so");
+    CHECK_OK(kiln_objects_take(processes->objects, open(libc_path(), O_RDONLY | O_CLOEXEC), "/",
+                               &library));
+    for (uint32_t pid = 10; pid < 14; pid++) {
+        process = runs(pid, library);
+        CHECK(kiln_process_may_publish_soon(process));
+        drawn_exit(processes, pid, pid);
+        CHECK(!kiln_process_may_publish_soon(process));
+    }
+    process = runs(14, library);
+    CHECK(!kiln_process_may_publish_soon(process));
+    kiln_proc_of(process)->context_due_ns = 1; /* it lives on */
+    kiln_process_identity(processes, process);
+    CHECK(kiln_process_may_publish_soon(process));
+    kiln_object_unref(library);
+    end_fake();
+}
+
 TEST(process_files, a_file_that_is_no_elf_is_an_object_of_another_kind)
 {
     struct stat st;
