@@ -75,7 +75,7 @@ static void check_printed(const struct kiln_collector_config *config)
         if (r == 0)
             kiln_collector_config_format_json(again, false, &after);
         FUZZ_CHECK(kiln_str_eq(kiln_buf_str(&before), kiln_buf_str(&after)));
-        kiln_collector_config_free(again);
+        kiln_collector_config_unref(again);
     }
     kiln_buf_done(&yaml);
     kiln_buf_done(&uri);
@@ -96,7 +96,7 @@ static void check(char parts[PARTS][TEXT_MAX])
         FUZZ_CHECK(err.text[0] != '\0');
     if (walk(config->root, NULL))
         check_printed(config);
-    kiln_collector_config_free(config);
+    kiln_collector_config_unref(config);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SIGHUP: the new stage is made while the old one works, so that whatever is wrong with the new
- * configuration changes nothing.  Then the old one stops, which empties it, and the new one starts
- * on the same sockets.  Where it cannot start, the old one is made again of its configuration.
+ * configuration changes nothing.  Then the old one stops, which empties it, but for exporters of
+ * which nothing has changed: they go on, with what waits in them, in the new one, which starts on
+ * the same sockets.  Where it cannot start, the old one is made again of its configuration, and has
+ * them back.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -12,11 +14,13 @@
 #include "cli/daemon.h"
 #include "cli/ready.h"
 
-#define DRAIN_NS (10 * KILN_NS_PER_S)
+#define DRAIN_NS       (10 * KILN_NS_PER_S)
+#define MEMORY_DEFAULT ((uint64_t)256 << 20)
 
 struct collector {
     struct kiln_stage_opts opts;
     struct kiln_stage *stage;
+    struct kiln_pool pool;
     struct kiln_stage_pages pages;
     struct kiln_faults faults;
     bool broken; /* neither configuration could be started */
@@ -93,35 +97,46 @@ static int start_stage(struct collector *c, struct kiln_stage *stage, struct kil
     int r;
 
     kiln_sockets_turn(c->opts.sockets);
-    r = kiln_graph_start(stage->graph, err);
+    r = kiln_stage_pages_listen(&c->pages, &stage->telemetry, c->opts.sockets, c->opts.log, err);
+    if (r == 0)
+        r = kiln_graph_start(stage->graph, err);
     if (r < 0)
         return r;
-    r = kiln_stage_pages_listen(&c->pages, &stage->telemetry, c->opts.sockets, c->opts.log, err);
-    if (r < 0) {
-        kiln_graph_stop(stage->graph, 0);
-        return r;
-    }
     kiln_sockets_trim(c->opts.sockets);
-    kiln_stage_pages_show(&c->pages, stage);
     kiln_log_change(c->opts.log, stage->telemetry.log_level, stage->telemetry.log_json);
     return 0;
 }
 
-static void stop_stage(struct collector *c)
+/* What is carried over is the next one's already. */
+static void drop_graph(struct kiln_stage *stage)
 {
-    kiln_graph_stop(c->stage->graph, kiln_clock_mono_ns() + DRAIN_NS);
-    kiln_stage_pages_show(&c->pages, NULL);
-    kiln_graph_free(c->stage->graph);
-    c->stage->graph = NULL;
+    kiln_graph_stop(stage->graph, kiln_clock_mono_ns() + DRAIN_NS);
+    kiln_graph_free(stage->graph);
+    stage->graph = NULL;
 }
 
-static void go_back(struct collector *c)
+/* The stage takes the place of another one, which ends. */
+static int follow(struct collector *c, struct kiln_stage *stage, struct kiln_stage *before,
+                  struct kiln_err *err)
 {
-    struct kiln_err err = {0};
-    int r = kiln_stage_graph(c->stage, &c->opts, &err);
+    kiln_graph_succeed(stage->graph);
+    drop_graph(before);
+    return start_stage(c, stage, err);
+}
 
+/* From a stage that could not be started. */
+static void go_back(struct collector *c, struct kiln_stage *from)
+{
+    struct kiln_stage_opts opts = c->opts;
+    struct kiln_err err = {0};
+    int r;
+
+    opts.before = from->graph;
+    r = kiln_stage_graph(c->stage, &opts, &err);
     if (r == 0)
-        r = start_stage(c, c->stage, &err);
+        r = follow(c, c->stage, from, &err);
+    else
+        drop_graph(from);
     c->broken = r < 0;
     if (r < 0)
         log_error(c, "the configuration before cannot be started again either", &err);
@@ -140,19 +155,20 @@ static void log_faults(const struct collector *c, const char *msg, const struct 
 static void reload(void *context)
 {
     struct collector *c = context;
+    struct kiln_stage_opts opts = c->opts;
     struct kiln_stage *next = NULL;
     struct kiln_err err = {0};
 
     c->faults.n = c->faults.left_out = 0;
-    if (kiln_stage_new(&c->opts, &next, &err) < 0) {
+    opts.before = c->stage->graph;
+    if (kiln_stage_new(&opts, &next, &err) < 0) {
         log_faults(c, "the configuration stays as it was", &err);
         return;
     }
-    stop_stage(c);
-    if (start_stage(c, next, &err) < 0) {
+    if (follow(c, next, c->stage, &err) < 0) {
         log_error(c, "the new configuration cannot be started", &err);
+        go_back(c, next);
         kiln_stage_free(next);
-        go_back(c);
         if (c->broken)
             kill(getpid(), SIGTERM);
         return;
@@ -165,15 +181,28 @@ static void reload(void *context)
 
 /* ---- running ---- */
 
-static int begin(struct collector *c, const sigset_t *blocked, struct kiln_err *err)
+/* What outlives stages. */
+static int prepare(struct collector *c)
 {
+    uint64_t limit = c->opts.args->collector.memory_limit;
     int r = kiln_sockets_new(&c->opts.sockets);
 
     if (r == 0)
         r = kiln_log_new(STDERR_FILENO, KILN_LOG_INFO, false, &c->opts.log);
+    if (r == 0)
+        r = kiln_stage_pages_init(&c->pages);
+    kiln_pool_init(&c->pool, "collector", (size_t)(limit ? limit : MEMORY_DEFAULT), NULL);
+    c->opts.pool = &c->pool;
+    c->opts.metrics = c->pages.metrics;
+    return r;
+}
+
+static int begin(struct collector *c, const sigset_t *blocked, struct kiln_err *err)
+{
+    int r = prepare(c);
+
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    c->opts.started_unix_ns = kiln_clock_unix_ns();
     kiln_daemon_raise_open_files();
     r = kiln_stage_new(&c->opts, &c->stage, err);
     if (r < 0)
@@ -190,10 +219,10 @@ static void finish(struct collector *c)
 {
     if (c->stage && c->stage->graph)
         kiln_graph_stop(c->stage->graph, kiln_clock_mono_ns() + DRAIN_NS);
-    kiln_stage_pages_done(&c->pages);
     if (c->stage)
         kiln_log(c->opts.log, KILN_LOG_INFO, "stopped", NULL);
     kiln_stage_free(c->stage);
+    kiln_stage_pages_done(&c->pages);
     kiln_sockets_free(c->opts.sockets);
     kiln_log_free(c->opts.log);
     kiln_collector_own_end();
@@ -207,7 +236,6 @@ int kiln_collector_run(struct kiln_cli *cli)
     sigset_t set;
 
     kiln_daemon_block_signals(&set);
-    kiln_stage_pages_init(&c.pages);
     if (begin(&c, &set, &err) < 0) {
         code = kiln_collector_blame(&c.faults, &err);
     } else {

@@ -2,9 +2,9 @@
 /*
  * collector - `kiln collector`: a configuration at work, and what else can be done with one.
  *
- *   configuration ──▶ stage: metrics, pool, graph           SIGHUP: another stage takes its place
+ *   configuration ──▶ stage: a graph            SIGHUP: another stage takes its place
  *                         │
- *   sockets (stay) ───────┘          pages: /metrics of the stage at work
+ *   sockets, pool, metrics, and exporters that need not change: stay            pages: /metrics
  *
  * A configuration that cannot be read or cannot run is exit code 1, as of an OpenTelemetry
  * Collector.
@@ -14,7 +14,6 @@
 #ifndef KILN_CLI_COLLECTOR_H
 #define KILN_CLI_COLLECTOR_H
 
-#include <pthread.h>
 #include <signal.h>
 
 #include "cli/cli.h"
@@ -31,24 +30,24 @@ enum { KILN_COLLECTOR_YAML, KILN_COLLECTOR_JSON };
 struct kiln_stage {
     struct kiln_collector_config *config;
     struct kiln_telemetry telemetry;
-    struct kiln_metrics *metrics;
-    struct kiln_pool pool;
     struct kiln_graph *graph; /* NULL: between two */
-    uint64_t started_unix_ns; /* the process */
 };
 
 struct kiln_stage_opts {
     const struct kiln_args *args;
-    struct kiln_sockets *sockets; /* NULL, and no log: nothing will be started */
+    /* What one stage after another has; NULL: nothing will be started. */
+    struct kiln_sockets *sockets;
+    struct kiln_pool *pool;
+    struct kiln_metrics *metrics;
     struct kiln_log *log;
     struct kiln_faults *faults; /* all that is wrong with the configuration */
-    uint64_t started_unix_ns;
+    struct kiln_graph *before;  /* at work, whose exporters may go on; NULL: none */
 };
 
 /* Reads the configuration that the command line names and makes its parts; starts nothing. */
 KILN_CHECK int kiln_stage_new(const struct kiln_stage_opts *opts, struct kiln_stage **ret_stage,
                               struct kiln_err *err);
-/* Makes its graph anew, after it was stopped and freed. */
+/* Makes its graph (anew, after it was stopped and freed). */
 KILN_CHECK int kiln_stage_graph(struct kiln_stage *stage, const struct kiln_stage_opts *opts,
                                 struct kiln_err *err);
 void kiln_stage_free(struct kiln_stage *stage);
@@ -58,16 +57,15 @@ void kiln_stage_remark(const struct kiln_stage *stage, const struct kiln_stage_o
 /* ---- collector_pages.c: /metrics ---- */
 
 struct kiln_stage_pages {
-    pthread_mutex_t lock;
-    struct kiln_stage *stage; /* at work; NULL: between two */
+    struct kiln_metrics *metrics; /* of all stages, and the process */
+    uint64_t started_unix_ns;     /* the process */
     struct kiln_router *router;
     struct kiln_server *server; /* NULL: off */
 };
 
-void kiln_stage_pages_init(struct kiln_stage_pages *pages);
+/* `pages` is zero, and stays where it is.  Done with also after a failure. */
+KILN_CHECK int kiln_stage_pages_init(struct kiln_stage_pages *pages);
 void kiln_stage_pages_done(struct kiln_stage_pages *pages);
-/* What they show from now on; NULL: nothing for the moment. */
-void kiln_stage_pages_show(struct kiln_stage_pages *pages, struct kiln_stage *stage);
 /* Listens where the stage wants it, and nowhere else. */
 KILN_CHECK int kiln_stage_pages_listen(struct kiln_stage_pages *pages,
                                        const struct kiln_telemetry *telemetry,

@@ -1,27 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <malloc.h>
 
+#include "base/clock.h"
 #include "cli/collector.h"
 #include "cli/daemon.h"
 
 enum { CONNECTIONS_MAX = 64, STOP_MS = 1000 };
 
-static void reply_metrics(struct kiln_request *request)
-{
-    struct kiln_stage_pages *pages = request->context;
+/* ---- the process, in the Collector's names ---- */
 
-    pthread_mutex_lock(&pages->lock);
-    if (pages->stage)
-        kiln_daemon_reply_metrics(request, pages->stage->metrics);
-    else
-        kiln_request_reply_text(request, 503, "the configuration is being changed");
-    pthread_mutex_unlock(&pages->lock);
+static void set(struct kiln_metrics *metrics, enum kiln_metric_kind kind, const char *name,
+                const char *help, double value)
+{
+    kiln_metric_set(kiln_metric_get(metrics, kind, name, help, NULL), value);
 }
 
-void kiln_stage_pages_init(struct kiln_stage_pages *pages)
+static void collect(void *context)
 {
-    *pages = (struct kiln_stage_pages){0};
-    pthread_mutex_init(&pages->lock, NULL);
+    const struct kiln_stage_pages *pages = context;
+    struct kiln_metrics *m = pages->metrics;
+    struct mallinfo2 heap = mallinfo2();
+
+    set(m, KILN_COUNTER, "otelcol_process_uptime", "Uptime of the process, in seconds.",
+        (double)(kiln_clock_unix_ns() - pages->started_unix_ns) / 1e9);
+    set(m, KILN_COUNTER, "otelcol_process_cpu_seconds",
+        "Total CPU user and system time in seconds.", kiln_process_cpu_seconds());
+    set(m, KILN_GAUGE, "otelcol_process_memory_rss", "Total physical memory (resident set size).",
+        (double)kiln_process_rss());
+    set(m, KILN_GAUGE, "otelcol_process_runtime_heap_alloc_bytes", "Bytes that are allocated.",
+        (double)(heap.uordblks + heap.hblkhd));
+    set(m, KILN_GAUGE, "otelcol_process_runtime_total_sys_memory_bytes",
+        "Bytes that the allocator has from the system.", (double)(heap.arena + heap.hblkhd));
+}
+
+int kiln_stage_pages_init(struct kiln_stage_pages *pages)
+{
+    int r = kiln_metrics_new(&pages->metrics);
+
+    if (r < 0)
+        return r;
+    pages->started_unix_ns = kiln_clock_unix_ns();
+    kiln_daemon_measure(pages->metrics, pages->started_unix_ns);
+    kiln_metrics_on_collect(pages->metrics, collect, pages);
+    return 0;
+}
+
+/* ---- /metrics ---- */
+
+static void reply_metrics(struct kiln_request *request)
+{
+    const struct kiln_stage_pages *pages = request->context;
+
+    kiln_daemon_reply_metrics(request, pages->metrics);
 }
 
 static void close_pages(struct kiln_stage_pages *pages)
@@ -37,14 +68,7 @@ static void close_pages(struct kiln_stage_pages *pages)
 void kiln_stage_pages_done(struct kiln_stage_pages *pages)
 {
     close_pages(pages);
-    pthread_mutex_destroy(&pages->lock);
-}
-
-void kiln_stage_pages_show(struct kiln_stage_pages *pages, struct kiln_stage *stage)
-{
-    pthread_mutex_lock(&pages->lock);
-    pages->stage = stage;
-    pthread_mutex_unlock(&pages->lock);
+    kiln_metrics_free(pages->metrics);
 }
 
 static int make_server(struct kiln_stage_pages *pages)

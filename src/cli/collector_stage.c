@@ -1,40 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/collector.h"
-#include "cli/daemon.h"
-
-#define MEMORY_DEFAULT ((uint64_t)256 << 20)
-
-/* ---- the process, in the Collector's names ---- */
-
-static void set(struct kiln_metrics *metrics, enum kiln_metric_kind kind, const char *name,
-                const char *help, double value)
-{
-    kiln_metric_set(kiln_metric_get(metrics, kind, name, help, NULL), value);
-}
-
-static void collect(void *context)
-{
-    const struct kiln_stage *stage = context;
-    struct kiln_metrics *m = stage->metrics;
-    struct mallinfo2 heap = mallinfo2();
-
-    set(m, KILN_COUNTER, "otelcol_process_uptime", "Uptime of the process, in seconds.",
-        (double)(kiln_clock_unix_ns() - stage->started_unix_ns) / 1e9);
-    set(m, KILN_COUNTER, "otelcol_process_cpu_seconds",
-        "Total CPU user and system time in seconds.", kiln_process_cpu_seconds());
-    set(m, KILN_GAUGE, "otelcol_process_memory_rss", "Total physical memory (resident set size).",
-        (double)kiln_process_rss());
-    set(m, KILN_GAUGE, "otelcol_process_runtime_heap_alloc_bytes", "Bytes that are allocated.",
-        (double)(heap.uordblks + heap.hblkhd));
-    set(m, KILN_GAUGE, "otelcol_process_runtime_total_sys_memory_bytes",
-        "Bytes that the allocator has from the system.", (double)(heap.arena + heap.hblkhd));
-}
 
 /* ---- making ---- */
 
@@ -73,33 +42,36 @@ static int read_telemetry(const struct kiln_stage_opts *opts, struct kiln_stage 
     return r;
 }
 
+static void release(void *config)
+{
+    kiln_collector_config_unref(config);
+}
+
 int kiln_stage_graph(struct kiln_stage *stage, const struct kiln_stage_opts *opts,
                      struct kiln_err *err)
 {
-    const struct kiln_graph_opts graph = {.pool = &stage->pool,
+    const struct kiln_graph_opts graph = {.before = opts->before,
+                                          .released = release,
+                                          .context = stage->config,
+                                          .pool = opts->pool,
                                           .sockets = opts->sockets,
-                                          .metrics = stage->metrics,
+                                          .metrics = opts->metrics,
                                           .log = opts->log,
                                           .faults = opts->faults};
+    int r = kiln_graph_new(stage->config->root, &graph, &stage->graph, err);
 
-    return kiln_graph_new(stage->config->root, &graph, &stage->graph, err);
+    if (r == 0)
+        kiln_collector_config_ref(stage->config);
+    return r;
 }
 
 static int make(const struct kiln_stage_opts *opts, struct kiln_stage *stage, struct kiln_err *err)
 {
-    uint64_t limit = opts->args->collector.memory_limit;
     int r = load(opts, stage, err), faulty;
 
     if (r < 0)
         return r;
     faulty = read_telemetry(opts, stage, err);
-    kiln_pool_init(&stage->pool, "collector", (size_t)(limit ? limit : MEMORY_DEFAULT), NULL);
-    stage->started_unix_ns = opts->started_unix_ns;
-    r = kiln_metrics_new(&stage->metrics);
-    if (r < 0)
-        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    kiln_daemon_measure(stage->metrics, opts->started_unix_ns);
-    kiln_metrics_on_collect(stage->metrics, collect, stage);
     r = kiln_stage_graph(stage, opts, err);
     return r < 0 ? r : faulty;
 }
@@ -123,8 +95,7 @@ void kiln_stage_free(struct kiln_stage *stage)
     if (!stage)
         return;
     kiln_graph_free(stage->graph);
-    kiln_metrics_free(stage->metrics);
-    kiln_collector_config_free(stage->config);
+    kiln_collector_config_unref(stage->config);
     kiln_free(stage);
 }
 

@@ -64,7 +64,14 @@ struct kiln_component_ops {
      * deliveries to it has stopped.  NULL: nothing to do.
      */
     void (*stop)(struct kiln_component *component, uint64_t deadline_ns);
-    void (*free)(struct kiln_component *component); /* stopped, or never started */
+    /*
+     * Of an exporter that the next graph takes over, before those that hand deliveries to it are
+     * stopped, and once more after them: it goes on with all that was acknowledged, ends every
+     * delivery that is still open, and holds none until go_on.  NULL: it is never taken over.
+     */
+    void (*let_go)(struct kiln_component *component);
+    void (*go_on)(struct kiln_component *component); /* NULL: nothing to do */
+    void (*free)(struct kiln_component *component);  /* stopped, or never started */
 };
 
 /* The head of every component. */

@@ -133,20 +133,27 @@ int kiln_collector_config_load(const struct kiln_collector_sources *sources,
 
     if (!config)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    config->refs = 1;
     config->budget.limit = KILN_CONFIG_MEMORY;
     kiln_arena_init(&config->arena, &config->budget);
     n = resolve(config, sources, err);
     if (n < 0) {
-        kiln_collector_config_free(config);
+        kiln_collector_config_unref(config);
         return n;
     }
     *ret_config = config;
     return 0;
 }
 
-void kiln_collector_config_free(struct kiln_collector_config *config)
+struct kiln_collector_config *kiln_collector_config_ref(struct kiln_collector_config *config)
 {
-    if (!config)
+    config->refs++;
+    return config;
+}
+
+void kiln_collector_config_unref(struct kiln_collector_config *config)
+{
+    if (!config || --config->refs)
         return;
     kiln_arena_done(&config->arena);
     kiln_free(config);

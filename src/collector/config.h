@@ -29,6 +29,7 @@
 
 struct kiln_collector_config {
     const struct kiln_node *root; /* a map whose nodes know their file and line */
+    uint32_t refs;                /* who has it; one owner counts */
     struct kiln_budget budget;
     struct kiln_arena arena;
 };
@@ -50,7 +51,8 @@ struct kiln_collector_sources {
 KILN_CHECK int kiln_collector_config_load(const struct kiln_collector_sources *sources,
                                           struct kiln_collector_config **ret_config,
                                           struct kiln_err *err);
-void kiln_collector_config_free(struct kiln_collector_config *config);
+struct kiln_collector_config *kiln_collector_config_ref(struct kiln_collector_config *config);
+void kiln_collector_config_unref(struct kiln_collector_config *config);
 
 /* Writes it as YAML, or as JSON; `redacted` hides what is secret: headers, passwords, tokens. */
 void kiln_collector_config_format(const struct kiln_collector_config *config, bool redacted,

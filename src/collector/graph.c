@@ -38,12 +38,14 @@ int kiln_graph_new(const struct kiln_node *root, const struct kiln_graph_opts *o
     if (!graph)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     graph->opts = *opts;
+    graph->refs = 1;
     graph->budget.limit = GRAPH_MEMORY;
     kiln_arena_init(&graph->arena, &graph->budget);
     r = kiln_graph_read(graph, root, err);
     if (r == 0)
         r = make(graph, err);
     if (r < 0) {
+        graph->opts.released = NULL; /* it was never kept */
         kiln_graph_free(graph);
         return r;
     }
@@ -56,7 +58,9 @@ static int start_unit(struct kiln_unit *unit, struct kiln_err *err)
     struct kiln_component *component = unit->component;
     int r = 0;
 
-    if (component && component->ops->start)
+    if (unit->carried && component->ops->go_on)
+        component->ops->go_on(component);
+    else if (!unit->carried && component && component->ops->start)
         r = component->ops->start(component, err);
     unit->started = r == 0;
     if (r < 0)
@@ -65,18 +69,30 @@ static int start_unit(struct kiln_unit *unit, struct kiln_err *err)
     return r;
 }
 
+static void stop_unit(struct kiln_unit *unit, uint64_t deadline_ns)
+{
+    struct kiln_component *component = unit->component;
+    bool works = unit->started && component && !unit->from;
+
+    if (works && unit->lent)
+        component->ops->let_go(component);
+    else if (works && component->ops->stop)
+        component->ops->stop(component, deadline_ns);
+    unit->started = false;
+}
+
 int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err)
 {
-    for (uint32_t i = 0; i < graph->n_units; i++) {
-        int r = start_unit(&graph->units[i], err);
+    int r = 0;
+    uint32_t n = 0;
 
-        if (r < 0) {
-            kiln_graph_stop(graph, 0);
-            return r;
-        }
-    }
-    atomic_store(&graph->running, true);
-    return 0;
+    for (; r == 0 && n < graph->n_units; n += r == 0)
+        r = start_unit(&graph->units[n], err);
+    for (uint32_t i = n; r < 0 && i > 0; i--)
+        if (!graph->units[i - 1].carried)
+            stop_unit(&graph->units[i - 1], 0);
+    atomic_store(&graph->running, r == 0);
+    return r;
 }
 
 bool kiln_graph_is_running(const struct kiln_graph *graph)
@@ -87,30 +103,40 @@ bool kiln_graph_is_running(const struct kiln_graph *graph)
 void kiln_graph_stop(struct kiln_graph *graph, uint64_t deadline_ns)
 {
     atomic_store(&graph->running, false);
-    for (uint32_t i = graph->n_units; i > 0; i--) {
-        struct kiln_unit *unit = &graph->units[i - 1];
-        struct kiln_component *component = unit->component;
-
-        if (unit->started && component && component->ops->stop)
-            component->ops->stop(component, deadline_ns);
-        unit->started = false;
-    }
+    for (uint32_t i = 0; i < graph->n_units; i++)
+        if (graph->units[i].lent && graph->units[i].started)
+            graph->units[i].component->ops->let_go(graph->units[i].component);
+    for (uint32_t i = graph->n_units; i > 0; i--)
+        stop_unit(&graph->units[i - 1], deadline_ns);
 }
 
-static void free_unit(const struct kiln_unit *unit)
+static void unref(struct kiln_graph *graph);
+
+static void free_unit(struct kiln_graph *graph, struct kiln_unit *unit)
 {
-    if (unit->component)
+    if (unit->component && !unit->lent && !unit->from)
         unit->component->ops->free(unit->component);
+    unit->component = NULL;
     if (unit->between)
         unit->between_free(unit->between);
+    unit->between = NULL;
+    if (unit->home && unit->home != graph && !unit->from)
+        unref(unit->home);
 }
 
-void kiln_graph_free(struct kiln_graph *graph)
+static bool is_extension(const struct kiln_unit *unit)
 {
-    if (!graph)
+    return unit->piece && unit->piece->type->kind == KILN_EXTENSION;
+}
+
+/* Nothing that was made of it is there any more. */
+static void unref(struct kiln_graph *graph)
+{
+    if (--graph->refs)
         return;
     for (uint32_t i = graph->n_units; i > 0; i--)
-        free_unit(&graph->units[i - 1]);
+        if (is_extension(&graph->units[i - 1]))
+            free_unit(graph, &graph->units[i - 1]);
     for (int kind = 0; kind < KILN_COMPONENT_KINDS; kind++) {
         for (uint32_t i = 0; i < graph->n_pieces[kind]; i++) {
             const struct kiln_piece *piece = &graph->pieces[kind][i];
@@ -119,8 +145,21 @@ void kiln_graph_free(struct kiln_graph *graph)
                 piece->type->settings_done(piece->settings);
         }
     }
+    if (graph->opts.released)
+        graph->opts.released(graph->opts.context);
     kiln_arena_done(&graph->arena);
     kiln_free(graph);
+}
+
+/* Extensions stay for those that were lent: they may be asked at any time. */
+void kiln_graph_free(struct kiln_graph *graph)
+{
+    if (!graph)
+        return;
+    for (uint32_t i = graph->n_units; i > 0; i--)
+        if (!is_extension(&graph->units[i - 1]))
+            free_unit(graph, &graph->units[i - 1]);
+    unref(graph);
 }
 
 void kiln_graph_want_own(struct kiln_graph *graph)

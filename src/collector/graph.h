@@ -10,6 +10,14 @@
  * signal, and a processor for each pipeline that names it.  They start from the exporters up, and
  * stop from the receivers down, so that each finds the next one at work.
  *
+ * A graph may follow another one that is at work: exporters of which nothing has changed are
+ * carried over, running, with what waits in them.
+ *
+ *   kiln_graph_new(root, {.before = old}, &graph)    both are there, the old one is at work
+ *   kiln_graph_succeed(graph)                        from here on they are the new one's
+ *   kiln_graph_stop(old), kiln_graph_free(old)       what still is on its way reaches them
+ *   kiln_graph_start(graph)                          where it cannot, they are at work all the same
+ *
  * The entry counts what its receiver handed on, when it ended: otelcol_receiver_{accepted,refused,
  * failed}_profile_samples.
  *
@@ -22,6 +30,12 @@
 #include "collector/faults.h"
 
 struct kiln_graph_opts {
+    struct kiln_graph *before; /* see above; NULL: none */
+    /* Kept for as long as anything that was made of the configuration is there: called with
+     * `context` when nothing is any more.  NULL: the configuration outlives it all. */
+    void (*released)(void *context);
+    void *context;
+    /* These outlive all graphs that follow each other. */
     struct kiln_pool *pool;
     struct kiln_sockets *sockets; /* which stay open from one graph to the next; NULL: none do */
     struct kiln_metrics *metrics;
@@ -37,9 +51,12 @@ struct kiln_graph_opts {
  */
 KILN_CHECK int kiln_graph_new(const struct kiln_node *root, const struct kiln_graph_opts *opts,
                               struct kiln_graph **ret_graph, struct kiln_err *err);
-/* Where a component cannot start, those that have are stopped again. */
+/* Takes over what is carried: once, before the graph before is stopped. */
+void kiln_graph_succeed(struct kiln_graph *graph);
+/* Where a component cannot start, those that have are stopped again, but those that were carried
+ * over: they wait for a graph that follows this one, or for its stop. */
 KILN_CHECK int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err);
-void kiln_graph_stop(struct kiln_graph *graph, uint64_t deadline_ns);
+void kiln_graph_stop(struct kiln_graph *graph, uint64_t deadline_ns); /* but what is lent */
 void kiln_graph_free(struct kiln_graph *graph);
 /* Whether all components have started and none was told to stop; from any thread. */
 bool kiln_graph_is_running(const struct kiln_graph *graph);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * graph_int - what the files of the graph share: graph_read.c reads the configuration into pieces
- * and pipelines, graph_make.c makes components of them, entry.c is where receivers hand over,
- * graph.c starts and stops.
+ * and pipelines, graph_make.c makes components of them, graph_carry.c takes them over
+ * from the graph before, entry.c is where receivers hand over, graph.c starts and stops.
  */
 #ifndef KILN_COLLECTOR_GRAPH_INT_H
 #define KILN_COLLECTOR_GRAPH_INT_H
@@ -44,6 +44,11 @@ struct kiln_pipeline {
 struct kiln_unit {
     struct kiln_component *component;
     const struct kiln_piece *piece;
+    enum kiln_signal signal;
+    struct kiln_graph *home; /* that made it */
+    struct kiln_unit *from;  /* of the graph before, as long as that has it; NULL: it is ours */
+    bool carried;            /* it was at work before us */
+    bool lent;               /* the next graph has it */
     struct kiln_consumer *between; /* freed by `between_free` */
     void (*between_free)(struct kiln_consumer *consumer);
     bool started;
@@ -61,6 +66,7 @@ struct kiln_graph {
     struct kiln_unit *units;
     uint32_t n_units;
     bool wants_own; /* profiles of this process */
+    uint32_t refs;  /* the owner, and components of ours in other graphs */
     _Atomic bool running;
 };
 
@@ -75,6 +81,12 @@ KILN_CHECK int kiln_graph_read(struct kiln_graph *graph, const struct kiln_node 
 /* ---- graph_make.c ---- */
 
 KILN_CHECK int kiln_graph_make(struct kiln_graph *graph, struct kiln_err *err);
+
+/* ---- graph_carry.c ---- */
+
+/* The unit of the graph before that this exporter can go on as; NULL: there is none. */
+struct kiln_unit *kiln_graph_find_carried(struct kiln_graph *graph, const struct kiln_piece *piece,
+                                          enum kiln_signal signal);
 
 /* ---- entry.c ---- */
 

@@ -2,7 +2,8 @@
 /*
  * Components are made from the end: a pipeline after those that its connectors lead to, and in it
  * exporters before processors, the last of them first; receivers when every pipeline is there.
- * This order is the one of starting, and backwards the one of stopping.
+ * This order is the one of starting, and backwards the one of stopping.  Exporters that are at work
+ * already and need not change are carried over (graph_carry.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,7 +51,29 @@ static int make_component(struct kiln_graph *graph, const struct kiln_piece *pie
     unit = add_unit(graph);
     unit->component = *ret;
     unit->piece = piece;
+    unit->signal = env->signal;
+    unit->home = graph;
     return 0;
+}
+
+/* An exporter that is at work and need not change; false: there is none. */
+static bool carry(struct kiln_graph *graph, const struct kiln_piece *piece, enum kiln_signal signal,
+                  struct kiln_component **ret)
+{
+    struct kiln_unit *from = kiln_graph_find_carried(graph, piece, signal), *unit;
+
+    if (!from)
+        return false;
+    unit = add_unit(graph);
+    *unit = (struct kiln_unit){.component = from->component,
+                               .piece = piece,
+                               .signal = signal,
+                               .home = from->home,
+                               .from = from,
+                               .carried = true,
+                               .started = true};
+    *ret = from->component;
+    return true;
 }
 
 /* What takes a delivery to all of `next`: the only one, or a fan-out. */
@@ -119,7 +142,7 @@ static int make_end(struct kiln_graph *graph, const struct kiln_pipeline *pipeli
                                "is not used as receiver",
                                piece->id);
     }
-    if (r == 0 && !*made)
+    if (r == 0 && !*made && !carry(graph, piece, pipeline->signal, made))
         r = make_component(graph, piece, &env, made, err);
     if (r == 0)
         *ret = (*made)->in;

@@ -35,6 +35,12 @@ static int start(struct kiln_component *component, struct kiln_err *err)
     return kiln_file_exporter_start(component->in, err);
 }
 
+/* Deliveries have ended when consume() returns. */
+static void let_go(struct kiln_component *component)
+{
+    (void)component;
+}
+
 static void destroy(struct kiln_component *component)
 {
     kiln_file_exporter_free(component->in);
@@ -44,7 +50,8 @@ static void destroy(struct kiln_component *component)
 static int make(const struct kiln_component_env *env, const void *settings,
                 struct kiln_component **ret_component, struct kiln_err *err)
 {
-    static const struct kiln_component_ops ops = {.start = start, .free = destroy};
+    static const struct kiln_component_ops ops = {
+        .start = start, .let_go = let_go, .free = destroy};
     const struct settings *s = settings;
     struct file *file = kiln_calloc(1, sizeof(*file));
     const struct kiln_file_export_opts opts = {

@@ -219,6 +219,16 @@ static void stop(struct kiln_component *component, uint64_t deadline_ns)
     kiln_sendq_stop(((struct sending *)component)->queue, deadline_ns);
 }
 
+static void let_go(struct kiln_component *component)
+{
+    kiln_sendq_let_go(((struct sending *)component)->queue);
+}
+
+static void go_on(struct kiln_component *component)
+{
+    kiln_sendq_go_on(((struct sending *)component)->queue);
+}
+
 static void destroy(struct kiln_component *component)
 {
     kiln_sendq_free(((struct sending *)component)->queue);
@@ -261,7 +271,11 @@ int kiln_sending_make(const struct kiln_component_env *env,
                       const struct kiln_sending_settings *settings, struct kiln_sender *sender,
                       struct kiln_component **ret_component, struct kiln_err *err)
 {
-    static const struct kiln_component_ops ops = {.start = start, .stop = stop, .free = destroy};
+    static const struct kiln_component_ops ops = {
+        .start = start, .stop = stop, .let_go = let_go, .go_on = go_on, .free = destroy};
+    /* Where deliveries stay open until they are sent, there is nothing to go on with. */
+    static const struct kiln_component_ops open_ops = {
+        .start = start, .stop = stop, .free = destroy};
     struct sending *sending = kiln_calloc(1, sizeof(*sending));
     struct kiln_sendq_opts opts = settings->queue;
     char folder[FOLDER_BYTES];
@@ -285,7 +299,7 @@ int kiln_sending_make(const struct kiln_component_env *env,
         kiln_free(sending);
         return r;
     }
-    sending->component.ops = &ops;
+    sending->component.ops = opts.wait_for_result ? &open_ops : &ops;
     sending->component.in = kiln_sendq_consumer(sending->queue);
     *ret_component = &sending->component;
     return 0;

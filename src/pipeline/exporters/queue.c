@@ -211,6 +211,7 @@ void kiln_sendq_publish(struct kiln_sendq *q, struct kiln_parcel *parcel)
         entry->parcel = keep ? parcel : NULL;
         kiln_sendq_append(q, entry);
     }
+    pthread_cond_broadcast(&q->idle);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -258,6 +259,8 @@ static enum entrance enter(struct kiln_sendq *q, struct kiln_parcel *parcel)
         way = CLOSED;
     } else if (!q->waiting.first && take_room(q, parcel)) {
         way = ENTERED;
+    } else if (q->letting_go) {
+        way = CLOSED;
     } else if (q->opts.refuse_when_full) {
         way = FULL;
     } else {
@@ -578,6 +581,24 @@ void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
     pthread_mutex_unlock(&q->lock);
     pthread_join(q->thread, NULL);
     q->has_thread = false;
+}
+
+void kiln_sendq_let_go(struct kiln_sendq *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->letting_go = true;
+    kiln_sendq_wake(q);
+    refuse_waiting(q);
+    while (q->has_thread && (q->gathered.n || q->n_unsettled))
+        pthread_cond_wait(&q->idle, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void kiln_sendq_go_on(struct kiln_sendq *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->letting_go = false;
+    pthread_mutex_unlock(&q->lock);
 }
 
 void kiln_sendq_free(struct kiln_sendq *q)

@@ -78,6 +78,12 @@ KILN_CHECK int kiln_sendq_start(struct kiln_sendq *queue, struct kiln_err *err);
  * without a disk it is dropped and counted.
  */
 void kiln_sendq_stop(struct kiln_sendq *queue, uint64_t deadline_ns);
+/*
+ * Whoever hands deliveries to it will be another: no delivery is left open.  Until go_on, one that
+ * finds no room is refused, to be tried again.  Not with `wait_for_result`.
+ */
+void kiln_sendq_let_go(struct kiln_sendq *queue);
+void kiln_sendq_go_on(struct kiln_sendq *queue);
 void kiln_sendq_free(struct kiln_sendq *queue); /* stopped, or never started */
 struct kiln_consumer *kiln_sendq_consumer(struct kiln_sendq *queue);
 

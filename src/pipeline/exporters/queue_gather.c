@@ -114,7 +114,7 @@ uint64_t kiln_sendq_flush(struct kiln_sendq *q, uint64_t now_ns)
 
     if (!q->gathered.n)
         return UINT64_MAX;
-    if (!q->stopping && q->gathered.due_ns > now_ns)
+    if (!q->stopping && !q->letting_go && q->gathered.due_ns > now_ns)
         return q->gathered.due_ns;
     taken = take(q);
     pthread_mutex_unlock(&q->lock);

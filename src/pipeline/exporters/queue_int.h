@@ -108,7 +108,7 @@ struct kiln_sendq {
     uint64_t used;                   /* of opts.size */
     uint64_t n_entries, n_unsettled; /* in the queue; parcels that are on their way into it */
     uint32_t in_flight;              /* being sent, or in back-off */
-    bool pumping, started, stopping, over, end_thread;
+    bool pumping, started, letting_go, stopping, over, end_thread;
     uint64_t left_samples; /* that stay on disk */
     uint64_t woken;        /* how often the thread was told to look */
     uint64_t noise;

@@ -61,7 +61,7 @@ static void check_tree(const char *const *uris, const char *const *sets, const c
     out.len = n;
     CHECK_STR(kiln_buf_str(&out), expected);
     kiln_buf_done(&out);
-    kiln_collector_config_free(b.config);
+    kiln_collector_config_unref(b.config);
 }
 
 static void check_refused(const char *const *uris, const char *const *sets, const char *expected)
@@ -238,7 +238,7 @@ static void check_row(const struct row *row, const char *how)
         fail_msg("%s as %d, %s: \"%s\"", row->value, row->as, how, said);
     if (row->expected && strcmp(said, row->expected) != 0)
         fail_msg("%s as %d, %s: \"%s\", not \"%s\"", row->value, row->as, how, said, row->expected);
-    kiln_collector_config_free(b.config);
+    kiln_collector_config_unref(b.config);
 }
 
 TEST(config, a_substituted_value_is_typed_and_keeps_its_text)
@@ -313,7 +313,7 @@ TEST(config, files_are_put_in_and_know_their_lines)
     CHECK_EQ(kiln_node_u64(b.config->root->first->first->first, &number, &b.err), KILN_E_MALFORMED);
     snprintf(where, sizeof(where), "%s: line 3, column 12", path);
     CHECK_TEXT(b.err.where, where);
-    kiln_collector_config_free(b.config);
+    kiln_collector_config_unref(b.config);
     f = fopen(path, "w");
     fputs("secret\n", f);
     CHECK_OK(fclose(f));
@@ -333,7 +333,7 @@ TEST(config, what_a_variable_brings_stands_where_it_is_asked_for)
     CHECK_EQ(kiln_node_u64(b.config->root->first->next->first->first, &number, &b.err),
              KILN_E_MALFORMED);
     CHECK_TEXT(b.err.where, "--config yaml:p: 1\nq: ${ENV}\n: line 2, column 4");
-    kiln_collector_config_free(b.config);
+    kiln_collector_config_unref(b.config);
 }
 
 TEST(config, a_variable_that_is_not_set_is_empty_and_told_of)
@@ -344,7 +344,7 @@ TEST(config, a_variable_that_is_not_set_is_empty_and_told_of)
     CHECK_OK(load(&b, TEXTS("yaml:a: 1\nb: ${env:ABSENT}"), NULL));
     CHECK(kiln_node_is_null(b.config->root->first->next));
     CHECK_TEXT(b.warned, "2: Configuration references unset environment variable \"ABSENT\"");
-    kiln_collector_config_free(b.config);
+    kiln_collector_config_unref(b.config);
 }
 
 TEST(config, references_that_name_nothing_are_errors_with_their_place)
@@ -403,7 +403,7 @@ TEST(config, what_is_in_quotes_is_no_number_and_not_true)
         CHECK_OK(load(&b, TEXTS(uri), NULL));
         CHECK(kiln_node_u64(b.config->root->first, &number, NULL) < 0);
         CHECK(kiln_node_bool(b.config->root->first, &yes, NULL) < 0);
-        kiln_collector_config_free(b.config);
+        kiln_collector_config_unref(b.config);
     }
 }
 
@@ -434,7 +434,7 @@ static void check_printed(const char *uri, bool redacted, const char *expected)
     kiln_collector_config_format(b.config, redacted, &out);
     CHECK_STR(kiln_buf_str(&out), expected);
     kiln_buf_done(&out);
-    kiln_collector_config_free(b.config);
+    kiln_collector_config_unref(b.config);
 }
 
 TEST(config, what_is_printed_can_be_read_again)
@@ -467,7 +467,7 @@ TEST(config, out_of_memory_is_an_ordinary_error)
                  TEXTS("a.b=5"));
         if (!kiln_mem_failed()) {
             CHECK_EQ(r, 0);
-            kiln_collector_config_free(b.config);
+            kiln_collector_config_unref(b.config);
             break;
         }
         CHECK_EQ(r, -ENOMEM);

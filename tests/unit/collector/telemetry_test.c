@@ -21,7 +21,7 @@ static int read_of(struct bench *b, const char *uri)
 
 static void done(struct bench *b)
 {
-    kiln_collector_config_free(b->config);
+    kiln_collector_config_unref(b->config);
 }
 
 TEST(telemetry, without_a_word_metrics_are_at_port_8888_and_the_log_is_for_people)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exporters that go on in the next graph; tests/cli/collector_reload_test.py has queues. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "collector/graph_int.h"
+#include "folder.h"
+#include "test.h"
+
+static const char yaml[] =
+    "extensions: {basicauth: {client_auth: {username: me, password: '%s'}}}\n"
+    "receivers: {nop: }\n"
+    "processors: {batch: {timeout: %s}}\n"
+    "exporters:\n"
+    "  file: {path: %s/%s.json}\n"
+    "  otlp: {endpoint: 'http://127.0.0.1:1', auth: {authenticator: basicauth}}\n"
+    "service: {extensions: [basicauth], pipelines: {profiles: {\n"
+    "  receivers: [nop], processors: [batch], exporters: [file, otlp]}}}\n";
+
+struct stage {
+    struct kiln_config *config;
+    struct kiln_graph *graph;
+};
+
+static int n_released;
+
+static void release(void *context)
+{
+    kiln_config_free(context);
+    n_released++;
+}
+
+static struct stage follow(struct stage *before, const char *folder, const char *password,
+                           const char *timeout, const char *file)
+{
+    struct kiln_graph_opts opts = {.before = before ? before->graph : NULL, .released = release};
+    struct kiln_err err = {0};
+    struct stage next = {0};
+    char text[1024];
+
+    snprintf(text, sizeof(text), yaml, password, timeout, folder, file);
+    CHECK_OK(kiln_config_parse(kiln_str_of(text), &next.config, NULL));
+    opts.context = next.config;
+    if (kiln_graph_new(kiln_config_root(next.config), &opts, &next.graph, &err) < 0)
+        fail_msg("%s: %s", err.where, err.text);
+    kiln_graph_succeed(next.graph);
+    if (before) {
+        kiln_graph_stop(before->graph, 0);
+        kiln_graph_free(before->graph);
+    }
+    CHECK_OK(kiln_graph_start(next.graph, &err));
+    return next;
+}
+
+static struct kiln_component *exporter(const struct stage *stage, const char *id)
+{
+    for (uint32_t i = 0; i < stage->graph->n_pieces[KILN_EXPORTER]; i++)
+        if (strcmp(stage->graph->pieces[KILN_EXPORTER][i].id, id) == 0)
+            return stage->graph->pieces[KILN_EXPORTER][i].made[KILN_SIGNAL_PROFILES];
+    return NULL;
+}
+
+TEST(graph, exporters_that_did_not_change_go_on)
+{
+    struct stage first, second, third, fourth;
+    struct kiln_component *file, *otlp;
+    char folder[FOLDER_NAME];
+
+    n_released = 0;
+    folder_make(folder);
+    first = follow(NULL, folder, "a", "1s", "x");
+    file = exporter(&first, "file");
+    otlp = exporter(&first, "otlp");
+    second = follow(&first, folder, "a", "2s", "x"); /* another processor */
+    CHECK(exporter(&second, "file") == file && exporter(&second, "otlp") == otlp);
+    third = follow(&second, folder, "b", "2s", "x"); /* another password of its authenticator */
+    CHECK(exporter(&third, "file") == file && exporter(&third, "otlp") != otlp);
+    CHECK_EQ(n_released, 1); /* the second; the file is of the first */
+    otlp = exporter(&third, "otlp");
+    fourth = follow(&third, folder, "b", "2s", "y");
+    CHECK(exporter(&fourth, "file") != file && exporter(&fourth, "otlp") == otlp);
+    CHECK_EQ(n_released, 2);
+    kiln_graph_stop(fourth.graph, 0);
+    kiln_graph_free(fourth.graph);
+    CHECK_EQ(n_released, 4);
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
