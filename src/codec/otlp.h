@@ -42,6 +42,7 @@ struct kiln_otlp_opts {
     enum kiln_otlp_revision revision; /* AUTO: look */
     bool drop_bad_profiles; /* from 1.8 on: keep the good profiles of a message with bad ones */
     bool copies;            /* what the batch keeps of the bytes is copied */
+    bool vouched;           /* somebody did (see below): texts need no second look */
 };
 
 struct kiln_otlp_info {

@@ -40,7 +40,7 @@ int otlp_string(struct otlp_decoder *d, struct kiln_str text, const char *field,
         *ret = known->index;
         return 0;
     }
-    if (KILN_UNLIKELY(!kiln_utf8_valid(text)))
+    if (KILN_UNLIKELY(!otlp_is_text(d, text)))
         return kiln_err_set(d->err, KILN_E_UTF8, field, "the text is not valid UTF-8");
     *ret = otlp_bytes(d, text);
     *known = (struct otlp_known_bytes){text, *ret};
@@ -427,6 +427,7 @@ int kiln_otlp_decode(struct kiln_str bytes, const struct kiln_otlp_opts *opts,
         .info = info ? info : &unused,
         .drop_bad_profiles = opts && opts->drop_bad_profiles,
         .copies = opts && opts->copies,
+        .vouched = opts && opts->vouched,
         .budget = {.limit = kiln_builder_limits(b)->memory_bytes},
     };
     int r;

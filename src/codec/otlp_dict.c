@@ -27,7 +27,7 @@ typedef int decode_entry(struct otlp_decoder *d, struct kiln_str bytes, uint32_t
 
 static int decode_string(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret)
 {
-    if (KILN_UNLIKELY(!kiln_utf8_valid(bytes)))
+    if (KILN_UNLIKELY(!otlp_is_text(d, bytes)))
         return kiln_err_set(d->err, KILN_E_UTF8, NULL, "the text is not valid UTF-8");
     *ret = otlp_bytes(d, bytes);
     return 0;
@@ -309,11 +309,16 @@ KILN_INLINE int decode_table(struct otlp_decoder *d, enum otlp_table table,
     uint32_t entry = 0;
     int n = 1;
 
+    if (usual && !d->bulk && extent->n) {
+        map->to = kiln_builder_scratch(d->b, extent->n * sizeof(*map->to));
+        if (!map->to)
+            return kiln_builder_error(d->b);
+    }
     for (;;) {
         int e;
 
         /* From the second entry on: the first is the zero value, which is there already. */
-        if (usual && d->bulk && map->n && !map->to)
+        if (usual && map->n && d->bulk != (map->to != NULL))
             r.at = usual(d, r.at, r.end);
         if (!kiln_pb_element(&r, extent->tag, &f.bytes)) {
             n = kiln_pb_next(&r, &f);
@@ -429,7 +434,8 @@ static int size_tables(struct otlp_decoder *d, const struct otlp_extent *extents
     memset(d->known_texts, 0, sizeof(d->known_texts));
     memset(d->known_pairs, 0, sizeof(d->known_pairs));
     d->bulk = counts.bulk;
-    kiln_builder_expect(d->b, &counts);
+    if (d->bulk || d->revision < KILN_OTLP_1_8) /* else most of it is likely to be there */
+        kiln_builder_expect(d->b, &counts);
     d->n_set_of_attr = kiln_builder_peek(d->b)->dict.n_attrs + (uint32_t)extents[OTLP_ATTRS].n;
     r = kiln_reserve(&d->budget, (void **)&d->set_of_attr, &d->cap_set_of_attr, d->n_set_of_attr,
                      sizeof(*d->set_of_attr), UINT32_MAX);

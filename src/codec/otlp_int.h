@@ -67,7 +67,7 @@ struct otlp_decoder {
     struct kiln_builder *b;
     struct kiln_err *err;
     struct kiln_otlp_info *info;
-    bool drop_bad_profiles, copies;
+    bool drop_bad_profiles, copies, vouched;
     uint64_t n_resources, resource_bytes; /* of the message at hand */
     bool bulk; /* functions, locations and stacks are taken for distinct, and checked later */
     enum kiln_otlp_revision revision;
@@ -133,6 +133,11 @@ static inline uint32_t otlp_bytes(struct otlp_decoder *d, struct kiln_str bytes)
 {
     return d->copies ? kiln_builder_string(d->b, bytes) : kiln_builder_string_ref(d->b, bytes);
 }
+/* Whether it is a text; of a vouched message it is. */
+static inline bool otlp_is_text(const struct otlp_decoder *d, struct kiln_str bytes)
+{
+    return d->vouched || kiln_utf8_valid(bytes);
+}
 struct kiln_str otlp_kept(struct otlp_decoder *d, struct kiln_str bytes);
 
 /* A text of the input as a string of the builder; checks UTF-8. */
@@ -196,9 +201,9 @@ KILN_CHECK int otlp_strings_and_links(struct otlp_decoder *d, const struct otlp_
 KILN_CHECK int otlp_other_tables(struct otlp_decoder *d, const struct otlp_extent *extents);
 
 /*
- * otlp_usual.c: entries of new tables (d->bulk) as senders write them, read fast.  Each adds
- * entries from `at` on as long as they are usual, counts them in the table's map, and returns where
- * it stopped: at `end`, or at an entry for the ordinary way.
+ * otlp_usual.c: entries as senders write them, read fast.  Each adds entries from `at` on as long
+ * as they are usual, counts them in the table's map (which is there, unless d->bulk), and returns
+ * where it stopped: at `end`, or at an entry for the ordinary way.
  */
 typedef const uint8_t *otlp_usual(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end);
 otlp_usual otlp_usual_functions, otlp_usual_locations, otlp_usual_stacks;

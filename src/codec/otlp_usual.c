@@ -45,10 +45,17 @@ KILN_INLINE const uint8_t *usual_number(const uint8_t *p, const uint8_t *stop, u
     return KILN_LIKELY(p != NULL) ? p : stop + 1;
 }
 
-const uint8_t *otlp_usual_functions(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+/* Takes an entry of a table that is not new: what it has become is in no order. */
+KILN_INLINE void note(struct otlp_map *map, uint32_t entry)
+{
+    map->to[map->n++] = entry;
+}
+
+KILN_INLINE const uint8_t *usual_functions(struct otlp_decoder *d, const uint8_t *at,
+                                           const uint8_t *end, bool bulk)
 {
     const struct otlp_map strings = d->maps[OTLP_STRINGS];
-    uint32_t *n = &d->maps[OTLP_FUNCTIONS].n;
+    struct otlp_map *map = &d->maps[OTLP_FUNCTIONS];
     const uint8_t *p, *stop;
 
     while ((p = usual_entry(at, end, KILN_PB_BYTES(OTLP_FUNCTIONS), &stop))) {
@@ -71,12 +78,20 @@ const uint8_t *otlp_usual_functions(struct otlp_decoder *d, const uint8_t *at, c
             !otlp_map_get(&strings, filename, &function.filename))
             return at;
         function.start_line = (int64_t)start_line;
-        if (kiln_builder_new_function(d->b, &function) == 0)
+        if (!bulk)
+            note(map, kiln_builder_function(d->b, &function));
+        else if (kiln_builder_new_function(d->b, &function))
+            map->n++;
+        else
             return at;
         at = stop;
-        ++*n;
     }
     return at;
+}
+
+const uint8_t *otlp_usual_functions(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    return d->bulk ? usual_functions(d, at, end, true) : usual_functions(d, at, end, false);
 }
 
 /* What a location needs, out of the decoder: in registers, where no store can touch it. */
@@ -136,7 +151,7 @@ KILN_INLINE const uint8_t *usual_set(const struct location_maps *maps, const uin
     return p + 3;
 }
 
-/* One location, written to `ret`; only its lines are the builder's already.  False if not usual. */
+/* One location, written to `ret`, its lines behind those of the builder.  False if not usual. */
 KILN_INLINE bool usual_location(struct kiln_builder *b, const struct location_maps *maps,
                                 const uint8_t *p, const uint8_t *stop, struct kiln_location *ret)
 {
@@ -158,23 +173,41 @@ KILN_INLINE bool usual_location(struct kiln_builder *b, const struct location_ma
     }
     if (p != stop || !otlp_map_get(&maps->mappings, mapping, &index))
         return false;
-    *ret = (struct kiln_location){.address = address,
-                                  .mapping = index,
-                                  .attrs = set,
-                                  .first = kiln_builder_take_lines(b, n_lines),
-                                  .n = n_lines};
+    *ret = (struct kiln_location){.address = address, .mapping = index, .attrs = set, .n = n_lines};
     return true;
 }
 
-const uint8_t *otlp_usual_locations(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+static struct location_maps location_maps(const struct otlp_decoder *d)
 {
-    const struct location_maps maps = {
+    return (struct location_maps){
         .mappings = d->maps[OTLP_MAPPINGS],
         .functions = d->maps[OTLP_FUNCTIONS],
         .attrs = d->maps[OTLP_ATTRS],
         .set_of_attr = d->set_of_attr,
         .n_set_of_attr = d->n_set_of_attr,
     };
+}
+
+/* Through the ordinary door of the builder: some of them it has already. */
+static const uint8_t *known_locations(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    const struct location_maps maps = location_maps(d);
+    const struct kiln_dict *dict = &kiln_builder_peek(d->b)->dict;
+    struct kiln_location location;
+    const uint8_t *p, *stop;
+
+    while ((p = usual_entry(at, end, KILN_PB_BYTES(OTLP_LOCATIONS), &stop)) &&
+           usual_location(d->b, &maps, p, stop, &location)) {
+        note(&d->maps[OTLP_LOCATIONS],
+             kiln_builder_location(d->b, &location, dict->lines + dict->n_lines, location.n));
+        at = stop;
+    }
+    return at;
+}
+
+static const uint8_t *new_locations(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    const struct location_maps maps = location_maps(d);
     struct kiln_builder *b = d->b;
     uint32_t room, n = 0;
     struct kiln_location *locations = kiln_builder_locations(b, &room);
@@ -182,12 +215,18 @@ const uint8_t *otlp_usual_locations(struct otlp_decoder *d, const uint8_t *at, c
 
     while (n < room && (p = usual_entry(at, end, KILN_PB_BYTES(OTLP_LOCATIONS), &stop)) &&
            usual_location(b, &maps, p, stop, &locations[n])) {
+        locations[n].first = kiln_builder_take_lines(b, locations[n].n);
         at = stop;
         n++;
     }
     kiln_builder_take_locations(b, n);
     d->maps[OTLP_LOCATIONS].n += n;
     return at;
+}
+
+const uint8_t *otlp_usual_locations(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    return d->bulk ? new_locations(d, at, end) : known_locations(d, at, end);
 }
 
 /* A tag and a length of one or two bytes, whose contents fit.  NULL if it is anything else. */
@@ -254,7 +293,7 @@ static uint32_t *room_for_frames(struct otlp_decoder *d, const uint8_t *p, const
 const uint8_t *otlp_usual_stacks(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
 {
     const struct otlp_map locations = d->maps[OTLP_LOCATIONS];
-    uint32_t *n = &d->maps[OTLP_STACKS].n;
+    struct otlp_map *map = &d->maps[OTLP_STACKS];
     const uint8_t *p, *stop, *inner_stop;
 
     while ((p = short_bytes(at, end, KILN_PB_BYTES(OTLP_STACKS), &stop))) {
@@ -269,10 +308,15 @@ const uint8_t *otlp_usual_stacks(struct otlp_decoder *d, const uint8_t *at, cons
         n_frames = frames ? usual_indexes(p, stop, frames, locations.n) : 0;
         for (uint32_t i = 0; locations.to && i < n_frames; i++)
             frames[i] = locations.to[frames[i]];
-        if (n_frames == 0 || kiln_builder_new_stack(d->b, n_frames) == 0)
+        if (n_frames == 0)
+            return at;
+        if (!d->bulk)
+            note(map, kiln_builder_stack_take(d->b, n_frames));
+        else if (kiln_builder_new_stack(d->b, n_frames))
+            map->n++;
+        else
             return at;
         at = stop;
-        ++*n;
     }
     return at;
 }
