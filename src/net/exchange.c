@@ -395,6 +395,9 @@ bool kiln_exchange_ready(struct kiln_exchange *x)
     x->request.body = kiln_buf_str(&x->body);
     x->request.received_ns = kiln_clock_unix_ns();
     x->stage = KILN_STAGE_HANDLED;
+    if (x->route->at_once && x->request.body.len <= KILN_AT_ONCE_BYTES &&
+        x->route->at_once(&x->request))
+        return true;
     if (kiln_crew_give(&x->server->crews[x->route->lane], x))
         return true;
     kiln_exchange_refuse_text(x, 503, x->route->lane == KILN_LANE_LONG ? "long_queue" : "queue",

@@ -7,6 +7,7 @@
  *
  * Bodies are taken as they come (the pool bounds them), so that windows are for speed alone.
  */
+#include "net/grpc.h"
 #include "net/http2_int.h"
 
 #define GATHER_DROP_MAX (1u << 20) /* bytes of a head that is too large, before we hang up */
@@ -265,6 +266,17 @@ void kiln_http2_begin(struct kiln_conn *conn, int32_t stream, bool ended)
 
 /* ---- bodies ---- */
 
+/* gRPC says in the first bytes what others say in Content-Length. */
+static void expect_message(struct kiln_exchange *x, const uint8_t *data, size_t len)
+{
+    struct kiln_str type = kiln_request_header(&x->request, "content-type");
+
+    if (len >= KILN_GRPC_HEAD_BYTES && kiln_str_starts(type, KILN_STR("application/grpc")))
+        x->body_expected =
+            KILN_GRPC_HEAD_BYTES +
+            ((uint64_t)data[1] << 24 | (uint64_t)data[2] << 16 | (uint64_t)data[3] << 8 | data[4]);
+}
+
 int kiln_http2_on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *data,
                        size_t len, void *user)
 {
@@ -274,6 +286,8 @@ int kiln_http2_on_data(nghttp2_session *session, uint8_t flags, int32_t stream, 
     (void)flags;
     if (x && x->discard && (x->dropped += len) > RESET_BYTES && x->said_all)
         nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_NO_ERROR);
+    if (x && !x->body.len && !x->body_expected)
+        expect_message(x, data, len);
     if (x && !x->discard && !kiln_exchange_body(x, (struct kiln_str){(const char *)data, len}))
         kiln_http2_answer(conn, x);
     return 0;

@@ -2,7 +2,8 @@
 /*
  * A loop sleeps in libevent and is woken by sockets, timers, and its eventfd, behind which answers
  * and new connections lie in lists.  The eventfd is edge-triggered, so that it need never be read;
- * and it is written to once for however many answers, until the loop has looked.
+ * and it is written to once for however many answers, until the loop has looked.  What is answered
+ * by the loop itself is taken when its turn ends.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -11,6 +12,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "net/server_int.h"
+
+static _Thread_local const struct kiln_loop *running; /* the loop of this thread, if it has one */
 
 void kiln_loop_begin(struct kiln_loop *loop)
 {
@@ -36,11 +39,30 @@ static void reap(struct kiln_loop *loop)
     }
 }
 
+static void take_answers(struct kiln_exchange *x);
+
+/* An answer may let the next request of its connection in, and that be answered as well. */
+static void take_own_answers(struct kiln_loop *loop)
+{
+    while (loop->posted_here) {
+        struct kiln_exchange *answered;
+
+        loop->posted_here = false;
+        pthread_mutex_lock(&loop->lock);
+        answered = loop->answered;
+        loop->answered = NULL;
+        loop->answered_end = &loop->answered;
+        pthread_mutex_unlock(&loop->lock);
+        take_answers(answered);
+    }
+}
+
 /* Answers of HTTP/2 that were given in the same turn leave in one write. */
 void kiln_loop_end(struct kiln_loop *loop)
 {
     struct kiln_conn *conn;
 
+    take_own_answers(loop);
     while ((conn = loop->dirty)) {
         loop->dirty = conn->next_dirty;
         conn->dirty = false;
@@ -189,6 +211,7 @@ static void shut(struct kiln_loop *loop)
 
 void kiln_loop_run(struct kiln_loop *loop)
 {
+    running = loop;
     event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY);
     kiln_loop_begin(loop);
     shut(loop);
@@ -223,7 +246,10 @@ void kiln_loop_post_answer(struct kiln_loop *loop, struct kiln_exchange *x)
         x->queued = NULL;
         *loop->answered_end = x;
         loop->answered_end = &x->queued;
-        wake = must_wake(loop);
+        if (running == loop)
+            loop->posted_here = true;
+        else
+            wake = must_wake(loop);
     }
     pthread_mutex_unlock(&loop->lock);
     if (closed)

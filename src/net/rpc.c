@@ -232,23 +232,41 @@ uint64_t kiln_rpc_timeout_ms(const struct kiln_request *request, enum kiln_rpc_p
     return ms ? ms : 1;
 }
 
+static bool is_framed(enum kiln_rpc_protocol protocol)
+{
+    return protocol == KILN_RPC_GRPC || protocol == KILN_RPC_GRPC_WEB;
+}
+
+static struct kiln_rpc call_of(struct kiln_request *request, const struct method *method,
+                               struct kiln_rpc_kind kind)
+{
+    return (struct kiln_rpc){.request = request,
+                             .protocol = kind.protocol,
+                             .json = kind.json,
+                             .message = request->body,
+                             .compression = request->encoding,
+                             .timeout_ms = kiln_rpc_timeout_ms(request, kind.protocol),
+                             .context = method->route.context};
+}
+
+static struct kiln_rpc *copy_of(const struct kiln_rpc *made)
+{
+    struct kiln_rpc *rpc = kiln_malloc(sizeof(*rpc));
+
+    if (rpc)
+        *rpc = *made;
+    return rpc;
+}
+
 /* Makes a call of the request and hands it to the handler. */
 static void call(struct kiln_request *request, const struct method *method,
                  struct kiln_rpc_kind kind)
 {
-    struct kiln_rpc made = {.request = request,
-                            .protocol = kind.protocol,
-                            .json = kind.json,
-                            .message = request->body,
-                            .compression = request->encoding,
-                            .timeout_ms = kiln_rpc_timeout_ms(request, kind.protocol),
-                            .context = method->route.context};
-    bool framed = kind.protocol == KILN_RPC_GRPC || kind.protocol == KILN_RPC_GRPC_WEB;
-    struct kiln_rpc *rpc;
+    struct kiln_rpc made = call_of(request, method, kind), *rpc;
 
-    if (framed && frame_call(request, method, kind, &made) < 0)
+    if (is_framed(kind.protocol) && frame_call(request, method, kind, &made) < 0)
         return;
-    rpc = kiln_malloc(sizeof(*rpc));
+    rpc = copy_of(&made);
     if (!rpc) {
         send_status(request, kind,
                     &(struct kiln_rpc_status){.code = KILN_RPC_UNAVAILABLE,
@@ -257,8 +275,28 @@ static void call(struct kiln_request *request, const struct method *method,
                     NULL);
         return;
     }
-    *rpc = made;
     method->route.handler(rpc);
+}
+
+/* Whatever is wrong with it is said by dispatch(), on a worker. */
+static bool dispatch_at_once(struct kiln_request *request)
+{
+    const struct method *method = request->context;
+    struct kiln_rpc_status status;
+    struct kiln_rpc_kind kind;
+    struct kiln_rpc made, *rpc;
+
+    if (kiln_rpc_kind_of(request, method->route.http_only, &kind) < 0)
+        return false;
+    made = call_of(request, method, kind);
+    if (is_framed(kind.protocol) &&
+        kiln_rpc_unwrap(request, method->message_max, &made, &status) < 0)
+        return false;
+    rpc = copy_of(&made);
+    if (rpc && method->route.at_once(rpc))
+        return true;
+    kiln_free(rpc);
+    return false;
 }
 
 static void dispatch(struct kiln_request *request)
@@ -283,14 +321,16 @@ int kiln_rpc_add(struct kiln_router *router, const struct kiln_rpc_route *route)
     method->route.path = NULL; /* the router keeps it */
     method->message_max = route->body_max ? route->body_max : UINT32_MAX;
     kiln_router_translate(router, kiln_rpc_translate);
-    r = kiln_router_add(router, &(struct kiln_route){.method = "POST",
-                                                     .path = route->path,
-                                                     .access = route->access,
-                                                     .handler = dispatch,
-                                                     .context = method,
-                                                     .done = kiln_free,
-                                                     .body_max = route->body_max,
-                                                     .lane = route->lane});
+    r = kiln_router_add(router,
+                        &(struct kiln_route){.method = "POST",
+                                             .path = route->path,
+                                             .access = route->access,
+                                             .handler = dispatch,
+                                             .at_once = route->at_once ? dispatch_at_once : NULL,
+                                             .context = method,
+                                             .done = kiln_free,
+                                             .body_max = route->body_max,
+                                             .lane = route->lane});
     if (r < 0)
         kiln_free(method);
     return r;

@@ -76,6 +76,8 @@ struct kiln_rpc_route {
     const char *path;
     enum kiln_access access;
     void (*handler)(struct kiln_rpc *rpc);
+    /* As that of a kiln_route, for calls that are framed well; NULL: nobody is asked. */
+    bool (*at_once)(struct kiln_rpc *rpc);
     void *context;
     size_t body_max;
     enum kiln_lane lane;

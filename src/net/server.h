@@ -136,11 +136,18 @@ struct kiln_route {
     const char *path;
     enum kiln_access access;
     void (*handler)(struct kiln_request *request);
+    /*
+     * Asked on the loop when a request is there whose body is no larger than KILN_AT_ONCE_BYTES:
+     * true where it is taken, and the handler not called.  No thread need wake up for it; but it
+     * must neither wait nor work for long.  NULL: nobody is asked.
+     */
+    bool (*at_once)(struct kiln_request *request);
     void *context;
     void (*done)(void *context); /* called when the router is freed; NULL: nothing to do */
     size_t body_max;
     enum kiln_lane lane;
 };
+enum { KILN_AT_ONCE_BYTES = 256 << 10 };
 KILN_CHECK int kiln_router_add(struct kiln_router *router, const struct kiln_route *route);
 /*
  * What answers paths that no route has: gRPC wants UNIMPLEMENTED where HTTP wants 404.  It is

@@ -69,7 +69,7 @@ struct kiln_exchange {
     struct kiln_response *answer;      /* NULL although answered: there was no memory */
     struct kiln_buf body;
     size_t body_max;
-    uint64_t body_expected; /* by Content-Length; 0: unknown */
+    uint64_t body_expected; /* by Content-Length, or gRPC; 0: unknown */
     size_t charged;         /* of this block; the body's capacity comes on top */
     uint64_t started_ms, progress_ms;
     enum kiln_stage stage;
@@ -282,6 +282,7 @@ struct kiln_loop {
     struct kiln_buf written;    /* what is about to be written */
     uint64_t now_ms;            /* at the start of the turn */
     bool draining;
+    bool posted_here;     /* answers were, by the loop itself: they are taken when the turn ends */
     pthread_mutex_t lock; /* for what follows */
     struct kiln_exchange *answered, **answered_end;
     struct kiln_arrival *arrived;

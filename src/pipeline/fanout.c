@@ -87,11 +87,12 @@ int kiln_fanout_new(struct kiln_consumer *const *next, uint32_t n,
 
     if (!fanout)
         return -ENOMEM;
-    fanout->consumer = (struct kiln_consumer){consume, true};
+    fanout->consumer = (struct kiln_consumer){consume, true, true};
     fanout->n = n;
     for (uint32_t i = 0; i < n; i++) {
         fanout->next[i] = next[i];
         fanout->consumer.takes_sealed &= next[i]->takes_sealed; /* else it is opened once, before */
+        fanout->consumer.light &= next[i]->light;
     }
     *ret_fanout = &fanout->consumer;
     return 0;

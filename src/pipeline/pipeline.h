@@ -96,6 +96,7 @@ KILN_CHECK int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_er
 struct kiln_consumer {
     void (*consume)(struct kiln_consumer *consumer, struct kiln_delivery *delivery);
     bool takes_sealed;
+    bool light; /* with a sealed one, whose body is plain and short, it neither waits nor works */
 };
 
 /* Gives a delivery to a consumer; one that cannot be opened for it ends here. */

@@ -97,7 +97,7 @@ void intake_start(struct intake *in, const struct intake_opts *opts)
 
     opts = opts ? opts : &none;
     memset(in, 0, sizeof(*in));
-    in->consumer = (struct kiln_consumer){consume, true};
+    in->consumer = (struct kiln_consumer){consume, .takes_sealed = true};
     pthread_mutex_init(&in->lock, NULL);
     kiln_answer_init(&in->answer);
     kiln_pool_init(&in->pool, "ingest", opts->pool_bytes ? opts->pool_bytes : 256u << 20, NULL);

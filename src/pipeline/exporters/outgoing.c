@@ -33,6 +33,8 @@ int kiln_outgoing_open(struct kiln_outgoing *out, const struct kiln_otlp_sender_
                                             .level = opts->level,
                                             .json = out->target.protocol == KILN_OTLP_HTTP_JSON,
                                             .request_max = opts->request_max};
+    out->sender.light = out->shape.compression == KILN_PLAIN && !out->shape.json &&
+                        opts->request_max >= KILN_AT_ONCE_BYTES;
     return r < 0 ? r : check_files(&opts->target, err);
 }
 

@@ -467,7 +467,9 @@ static void init(struct kiln_sendq *q)
 {
     pthread_condattr_t clock;
 
-    q->consumer = (struct kiln_consumer){consume, q->sender->ops->passes && !q->opts.batching.on};
+    q->consumer.consume = consume;
+    q->consumer.takes_sealed = q->sender->ops->passes && !q->opts.batching.on;
+    q->consumer.light = q->consumer.takes_sealed && q->sender->light && !q->opts.storage;
     q->ready.last = &q->ready.first;
     q->retries.last = &q->retries.first;
     q->waiting.last = &q->waiting.first;

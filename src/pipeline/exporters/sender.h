@@ -62,6 +62,7 @@ struct kiln_sender_ops {
 
 struct kiln_sender {
     const struct kiln_sender_ops *ops;
+    bool light; /* sealed deliveries, plain and short, pass as they are */
 };
 
 /* ---- OTLP ---- */

@@ -92,7 +92,8 @@ int kiln_limiter_new(const struct kiln_limiter_opts *opts, struct kiln_consumer 
 
     if (!limiter)
         return -ENOMEM;
-    limiter->consumer = (struct kiln_consumer){consume, opts->processor.next->takes_sealed};
+    limiter->consumer = (struct kiln_consumer){consume, opts->processor.next->takes_sealed,
+                                               opts->processor.next->light};
     limiter->opts = *opts;
     limiter->counts = kiln_processor_counts(&opts->processor);
     limiter->refused = kiln_metric_get(opts->processor.metrics, KILN_COUNTER,

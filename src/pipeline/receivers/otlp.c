@@ -280,9 +280,21 @@ static int take(struct otlp_call *c, struct kiln_err *err)
     return 0;
 }
 
-static void export_profiles(struct kiln_rpc *rpc)
+static struct otlp_call *new_call(struct kiln_rpc *rpc)
 {
     struct otlp_call *c = kiln_malloc(sizeof(*c));
+
+    if (!c)
+        return NULL;
+    *c = (struct otlp_call){.rpc = rpc};
+    kiln_arrival_init(&c->arrival, rpc->context, KILN_RECEIVER_OTLP, rpc->request);
+    c->arrival.finish = finish;
+    return c;
+}
+
+static void export_profiles(struct kiln_rpc *rpc)
+{
+    struct otlp_call *c = new_call(rpc);
     struct kiln_err err = {0};
     int r;
 
@@ -292,14 +304,32 @@ static void export_profiles(struct kiln_rpc *rpc)
                                                      .message = kiln_err_text(-ENOMEM)});
         return;
     }
-    *c = (struct otlp_call){.rpc = rpc};
-    kiln_arrival_init(&c->arrival, rpc->context, KILN_RECEIVER_OTLP, rpc->request);
-    c->arrival.finish = finish;
     r = take(c, &err);
     if (r == 0 && c->arrival.n_samples)
         kiln_arrival_send(&c->arrival);
     else
         kiln_arrival_refuse(&c->arrival, r, &err);
+}
+
+/* The same on the loop, of what needs no memory of the pool and goes on at once. */
+static bool export_at_once(struct kiln_rpc *rpc)
+{
+    const struct kiln_receivers_opts *opts = &((struct kiln_receivers *)rpc->context)->opts;
+    struct otlp_call *c;
+
+    if (!opts->next || !opts->next->light || opts->gate || rpc->compression != KILN_PLAIN ||
+        !rpc->message.len)
+        return false;
+    c = new_call(rpc);
+    if (!c)
+        return false;
+    if (!may_be_sealed(c) || seal(c, NULL) <= 0 || !c->arrival.n_samples) {
+        kiln_free(c);
+        return false;
+    }
+    keep_body(c);
+    kiln_arrival_send(&c->arrival);
+    return true;
 }
 
 /* ---- what nobody takes ---- */
@@ -395,12 +425,15 @@ static const struct {
 static int add(struct kiln_receivers *receivers, struct kiln_router *router, const char *path,
                enum kiln_signal signal, bool http_only)
 {
-    return kiln_rpc_add(router, &(struct kiln_rpc_route){.path = path,
-                                                         .access = KILN_ACCESS_WRITE,
-                                                         .handler = handlers[signal],
-                                                         .context = receivers,
-                                                         .body_max = receivers->opts.body_max,
-                                                         .http_only = http_only});
+    return kiln_rpc_add(
+        router,
+        &(struct kiln_rpc_route){.path = path,
+                                 .access = KILN_ACCESS_WRITE,
+                                 .handler = handlers[signal],
+                                 .at_once = signal == KILN_SIGNAL_PROFILES ? export_at_once : NULL,
+                                 .context = receivers,
+                                 .body_max = receivers->opts.body_max,
+                                 .http_only = http_only});
 }
 
 int kiln_otlp_receiver_add(struct kiln_receivers *receivers, struct kiln_router *router)
