@@ -39,8 +39,8 @@ struct agent {
     struct kiln_metrics *metrics;
     struct kiln_host_plan plan;
     struct kiln_buf headers;
-    struct kiln_consumer *exporter, *redaction; /* `redaction` may be NULL: no rules */
-    struct kiln_redact *rules;
+    struct kiln_consumer *exporter, *redaction;
+    struct kiln_redact *rules; /* NULL: none */
     struct kiln_host *host;
     struct kiln_agent_orders orders;
     struct kiln_router *router, *local; /* of the address; of the socket */
@@ -206,11 +206,8 @@ static int make_exporter(struct agent *agent, struct kiln_err *err)
 
 static int make_redaction(struct agent *agent, struct kiln_err *err)
 {
-    int r;
+    int r = kiln_rules_read(agent->config, &agent->rules, err);
 
-    if (!kiln_rules_said(agent->config))
-        return 0;
-    r = kiln_rules_read(agent->config, &agent->rules, err);
     if (r < 0)
         return r;
     r = kiln_redact_processor_new(agent->rules, agent->exporter, agent->metrics, &agent->redaction);
@@ -233,7 +230,7 @@ static int make_host(struct agent *agent, struct kiln_err *err)
     plan->opts.alone = true;
     plan->opts.memory_limit = plan->opts.memory_bytes;
     plan->opts.memory_bytes = growing_bytes(agent) - growing_bytes(agent) / 4;
-    plan->opts.consumer = agent->redaction ? agent->redaction : agent->exporter;
+    plan->opts.consumer = agent->redaction;
     plan->opts.metrics = agent->metrics;
     plan->opts.log = agent->log;
     return kiln_host_start(&plan->opts, &agent->host, err);
@@ -335,8 +332,6 @@ static void reload_rules(struct agent *agent, const struct kiln_server_config *c
     struct kiln_redact *rules = NULL;
     struct kiln_err err = {0};
 
-    if (!agent->redaction)
-        return;
     if (kiln_rules_read(config, &rules, &err) < 0) {
         kiln_log(agent->log, KILN_LOG_ERROR, "redaction stays as it was", "where", "%s", err.where,
                  "reason", "%s", err.text, NULL);
@@ -353,10 +348,11 @@ static void reload(void *context)
     struct kiln_err err = {0};
     int r = kiln_settings_load_agent(agent->flags, &config, &err);
 
-    if (r == 0)
-        r = kiln_host_set_rate(agent->host, config.set.host.frequency);
     if (r == 0) {
-        reload_rules(agent, &config);
+        reload_rules(agent, &config); /* before all else: they keep secrets */
+        r = kiln_host_set_rate(agent->host, config.set.host.frequency);
+    }
+    if (r == 0) {
         kiln_log(agent->log, KILN_LOG_INFO, "settings were read again", "frequency", "%u",
                  config.set.host.frequency, NULL);
     } else {

@@ -11,8 +11,7 @@
 #include "cli/settings.h"
 #include "core/redact.h"
 
-bool kiln_rules_said(const struct kiln_server_config *config);
-/* Reads them anew. */
+/* Reads them anew; NULL: there are none. */
 KILN_CHECK int kiln_rules_read(const struct kiln_server_config *config,
                                struct kiln_redact **ret_rules, struct kiln_err *err);
 

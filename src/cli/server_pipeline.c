@@ -16,7 +16,7 @@
 int kiln_serve_check_rules(const struct kiln_server_config *config, struct kiln_err *err)
 {
     struct kiln_redact *rules = NULL;
-    int r = kiln_rules_said(config) ? kiln_rules_read(config, &rules, err) : 0;
+    int r = kiln_rules_read(config, &rules, err);
 
     kiln_redact_free(rules);
     return r;
@@ -29,8 +29,6 @@ void kiln_serve_reload(struct kiln_serve *serve)
     struct kiln_err err = {0};
 
     kiln_gate_look_again(serve->gate);
-    if (!serve->redaction)
-        return;
     if (kiln_rules_read(serve->config, &rules, &err) < 0) {
         kiln_log(serve->log, KILN_LOG_ERROR, "redaction stays as it was", "where", "%s", err.where,
                  "reason", "%s", err.text, NULL);
@@ -43,11 +41,8 @@ void kiln_serve_reload(struct kiln_serve *serve)
 
 static int make_redaction(struct kiln_serve *serve, struct kiln_err *err)
 {
-    int r;
+    int r = kiln_rules_read(serve->config, &serve->rules, err);
 
-    if (!kiln_rules_said(serve->config))
-        return 0;
-    r = kiln_rules_read(serve->config, &serve->rules, err);
     if (r < 0)
         return r;
     r = kiln_redact_processor_new(serve->rules, serve->exporter, serve->metrics, &serve->redaction);
@@ -98,7 +93,7 @@ int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err)
     r = make_redaction(serve, err);
     if (r < 0)
         return r;
-    serve->entry = serve->redaction ? serve->redaction : serve->exporter;
+    serve->entry = serve->redaction;
     opts.next = serve->entry;
     opts.local_context = serve->local;
     r = kiln_receivers_new(&opts, &serve->receivers);

@@ -99,7 +99,9 @@ bool host_orders_want(struct host_reader *reader, const struct kiln_record *reco
 /* A process that ended, or runs another program, is met anew. */
 void host_orders_event(struct host_reader *reader, const struct kiln_event *event)
 {
-    if ((event->kind == KILN_EVENT_EXIT && event->pid == event->tid) ||
-        (event->kind == KILN_EVENT_COMM && event->exec))
+    if (event->kind == KILN_EVENT_LOST)
+        kiln_steer_forget_all(reader->steer);
+    else if ((event->kind == KILN_EVENT_EXIT && event->pid == event->tid) ||
+             (event->kind == KILN_EVENT_COMM && event->exec))
         kiln_steer_forget(reader->steer, event->pid);
 }

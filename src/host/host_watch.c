@@ -77,8 +77,10 @@ static void stop(struct kiln_host *host, bool stops)
         .kind = KILN_EVENT_LOST, .n = 1, .time_ns = kiln_clock_mono_ns()};
 
     kiln_sideband_pause(reader->sideband, stops);
-    if (!stops)
-        kiln_processes_apply(reader->processes, &lost);
+    if (stops)
+        return;
+    host_orders_event(reader, &lost);
+    kiln_processes_apply(reader->processes, &lost);
 }
 
 static void compare(struct kiln_host *host, const struct kiln_watch_use *use)

@@ -86,14 +86,16 @@ static struct kiln_str last_version(struct kiln_str text)
 /* A file beside the folder of the executable, beneath the root of the process; its length, or 0. */
 static size_t read_beside(const struct kiln_facts *facts, const char *name, char *to, size_t size)
 {
-    int root = facts->dir >= 0 ? openat(facts->dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     char path[KILN_PROCFS_PATH_MAX + 64];
     const char *slash = strrchr(facts->path, '/');
     struct stat st;
     ssize_t got = 0;
-    int fd;
+    int root, fd;
 
-    if (root < 0 || !slash)
+    if (facts->dir < 0 || !slash)
+        return 0;
+    root = openat(facts->dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
         return 0;
     snprintf(path, sizeof(path), "%.*s/../%s", (int)(slash - facts->path), facts->path, name);
     fd = kiln_open_beneath(root, path, RESOLVE_IN_ROOT, &st);

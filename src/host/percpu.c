@@ -63,15 +63,20 @@ static int find_online(bool online[KILN_CPUS_MAX])
 
 static int grow(struct kiln_percpu *percpu, uint32_t n)
 {
+    uint64_t *enabled_ns;
     int *fds;
     if (n <= percpu->n)
         return 0;
     fds = kiln_realloc(percpu->fds, n * sizeof(*fds));
     if (!fds)
         return -ENOMEM;
+    percpu->fds = fds;
+    enabled_ns = kiln_realloc(percpu->enabled_ns, n * sizeof(*enabled_ns));
+    if (!enabled_ns)
+        return -ENOMEM;
+    percpu->enabled_ns = enabled_ns;
     for (uint32_t cpu = percpu->n; cpu < n; cpu++)
         fds[cpu] = -1;
-    percpu->fds = fds;
     percpu->n = n;
     return 0;
 }
@@ -98,7 +103,35 @@ static int open_one(struct kiln_percpu *percpu, uint32_t cpu)
         return rc;
     }
     percpu->fds[cpu] = (int)fd;
+    percpu->enabled_ns[cpu] = 0;
     return 0;
+}
+
+/* How long the event has been enabled; 0: that cannot be told. */
+static uint64_t enabled_ns(int fd)
+{
+    struct {
+        uint64_t value, enabled_ns;
+    } told;
+    return fd >= 0 && read(fd, &told, sizeof(told)) == sizeof(told) ? told.enabled_ns : 0;
+}
+
+/* Finds those that stood still while others went on; where all do, they are disabled. */
+static void close_dead(struct kiln_percpu *percpu)
+{
+    bool stands[KILN_CPUS_MAX] = {false}, any_goes = false;
+    for (uint32_t cpu = 0; cpu < percpu->n; cpu++) {
+        uint64_t before = percpu->enabled_ns[cpu], now = enabled_ns(percpu->fds[cpu]);
+        any_goes |= before && now > before;
+        stands[cpu] = before && now == before;
+        percpu->enabled_ns[cpu] = now;
+    }
+    for (uint32_t cpu = 0; any_goes && cpu < percpu->n; cpu++) {
+        if (!stands[cpu])
+            continue;
+        close_one(percpu, cpu);
+        percpu->opened_again++;
+    }
 }
 
 static int look_for_processors(struct kiln_percpu *percpu)
@@ -106,6 +139,7 @@ static int look_for_processors(struct kiln_percpu *percpu)
     bool online[KILN_CPUS_MAX];
     uint32_t end = (uint32_t)find_online(online);
     int rc = grow(percpu, end);
+    close_dead(percpu);
     for (uint32_t cpu = 0; rc == 0 && cpu < percpu->n; cpu++) {
         if (!online[cpu])
             close_one(percpu, cpu);
@@ -127,7 +161,9 @@ int kiln_percpu_rescan(struct kiln_percpu *percpu)
 int kiln_percpu_open(struct kiln_percpu *percpu)
 {
     percpu->attr.size = sizeof(percpu->attr);
+    percpu->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
     percpu->fds = NULL;
+    percpu->enabled_ns = NULL;
     percpu->n = 0;
     percpu->rescan_ns = 0;
     int rc = kiln_percpu_rescan(percpu);
@@ -141,7 +177,9 @@ void kiln_percpu_close(struct kiln_percpu *percpu)
     for (uint32_t cpu = 0; cpu < percpu->n; cpu++)
         close_one(percpu, cpu);
     kiln_free(percpu->fds);
+    kiln_free(percpu->enabled_ns);
     percpu->fds = NULL;
+    percpu->enabled_ns = NULL;
     percpu->n = 0;
 }
 

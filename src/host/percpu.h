@@ -3,7 +3,9 @@
  * percpu - perf events, one on every processor that is online.
  *
  * Processors come and go: kiln_percpu_rescan(), called now and then, opens an event on those that
- * came since, and closes those that went.
+ * came since, and closes those that went.  One that went and came back between two looks, as all
+ * but the first do when a machine sleeps, has lost its event for good, though the descriptor is
+ * there: where the time of an event stands still and that of another went on, it is opened anew.
  *
  * Threads: one owner at a time.
  */
@@ -20,9 +22,11 @@ enum { KILN_CPUS_MAX = 8192 };
 
 struct kiln_percpu {
     struct perf_event_attr attr;
-    int *fds; /* by number of processor; -1: none */
+    int *fds;             /* by number of processor; -1: none */
+    uint64_t *enabled_ns; /* how long each had been enabled when it was looked at last */
     uint32_t n;
-    uint64_t rescan_ns; /* when processors are looked for again (monotonic) */
+    uint32_t opened_again; /* so often: what it would have told meanwhile was lost */
+    uint64_t rescan_ns;    /* when processors are looked for again (monotonic) */
     /* Called with a new event; a negative error closes it again. */
     int (*attach)(void *context, uint32_t cpu, int fd);
     /* Called before an event is closed; may be NULL. */

@@ -34,22 +34,25 @@
 
 #define SCRATCH_MAX ((size_t)64 << 20)
 #define TEXT_MAX    4096u
+#define TEXT_MANY   64u /* once a batch has TEXTS_MAX bytes of them */
+#define TEXTS_MAX   ((size_t)16 << 20)
 
 /* ---- texts ---- */
 
-static struct kiln_str cut_text(struct kiln_str text)
+static struct kiln_str cut_text(struct kiln_str text, size_t max)
 {
     size_t len = text.len;
 
-    if (len > TEXT_MAX)
-        for (len = TEXT_MAX; len > TEXT_MAX - 4 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80;)
+    if (len > max)
+        for (len = max; len > max - 4 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80;)
             len--;
     return (struct kiln_str){text.ptr, len};
 }
 
 uint32_t publish_text(struct run *run, struct kiln_str text)
 {
-    text = cut_text(text);
+    text = cut_text(text, run->text_bytes < TEXTS_MAX ? TEXT_MAX : TEXT_MANY);
+    run->text_bytes += text.len;
     if (kiln_utf8_valid(text) && !memchr(text.ptr ? text.ptr : "", 0, text.len))
         return kiln_builder_string(run->b, text);
     kiln_buf_clear(&run->text);
@@ -378,8 +381,12 @@ int kiln_publish(struct kiln_publisher *publisher, struct kiln_gathering *gather
                  struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     struct run run = {.publisher = publisher, .g = gathering, .budget.limit = SCRATCH_MAX};
-    int r = kiln_builder_new(NULL, &run.b);
+    struct kiln_limits limits = kiln_limits_default;
+    int r;
 
+    if (publisher->opts.memory_max)
+        limits.memory_bytes = publisher->opts.memory_max;
+    r = kiln_builder_new(&limits, &run.b);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     if (publisher->opts.names_wait_ns)

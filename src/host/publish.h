@@ -21,6 +21,7 @@ struct kiln_publish_opts {
     uint32_t n_resource;             /* pairs */
     struct kiln_resolver *resolver;  /* NULL: addresses without names */
     uint64_t names_wait_ns;          /* of a batch: until lines and inlines are there */
+    size_t memory_max;               /* of a batch; 0: the builder's own limit */
     bool lean;            /* without what linkers call functions, where these begin, columns */
     struct kiln_log *log; /* may be NULL */
 };

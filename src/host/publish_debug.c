@@ -4,6 +4,7 @@
  * those of a container are found; then, by build id alone, those of the host.
  */
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/publish_int.h"
@@ -47,8 +48,12 @@ int publish_debug_file(void *context, const struct kiln_wanted *wanted, int *ret
     struct debug_roots *roots = context;
     struct kiln_debugfile where = {.program = roots->object->path};
     struct kiln_wanted left = *wanted;
+    struct stat program = {0};
     int r = -ENOENT;
 
+    where.owned = true;
+    (void)fstat(roots->object->fd, &program); /* or nobody but root is trusted */
+    where.owner = program.st_uid;
     open_roots(roots);
     where.root = roots->root;
     if (roots->root >= 0)

@@ -39,6 +39,7 @@ struct run {
     struct kiln_builder *b;
     struct kiln_budget budget;
     uint64_t patient_until_ns; /* lines and inlines are waited for; 0: not at all */
+    size_t text_bytes;         /* of names, so far */
     struct kiln_buf text;      /* scratch, for texts on their way into the builder */
     struct kiln_buf made_up;   /* and for names that are made up */
     struct place *places;
@@ -50,7 +51,8 @@ struct run {
     uint32_t n_modules;
 };
 
-/* The builder's string of a text of strangers: well-formed UTF-8, at most 4,096 bytes. */
+/* The builder's string of a text of strangers: well-formed UTF-8, at most 4,096 bytes, and shorter
+ * ones where there are very many. */
 uint32_t publish_text(struct run *run, struct kiln_str text);
 /* The attribute key = text; an attribute set of one. */
 uint32_t publish_attr(struct run *run, struct kiln_str key, struct kiln_str text);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "host/percpu.h"
 #include "host/sideband_int.h"
@@ -200,7 +201,13 @@ int kiln_sideband_drain(struct kiln_sideband *sideband,
         if (sideband->buffers[cpu].base)
             n += drain_buffer(sideband, &sideband->buffers[cpu], visit, context);
     }
+    uint32_t again = sideband->events.opened_again;
     int rc = kiln_percpu_rescan(&sideband->events);
+    if (sideband->events.opened_again != again) {
+        visit(context, &(struct kiln_event){
+                           .kind = KILN_EVENT_LOST, .n = 1, .time_ns = kiln_clock_mono_ns()});
+        n++;
+    }
     return rc < 0 ? rc : n;
 }
 

@@ -112,7 +112,7 @@ static void take_out(struct kiln_steer *steer, struct slot *slot)
     close_gap(steer, (uint32_t)(slot - steer->slots));
 }
 
-static void empty(struct kiln_steer *steer)
+void kiln_steer_forget_all(struct kiln_steer *steer)
 {
     for (uint32_t i = 0; steer->n_slots && i < SLOTS; i++) {
         if (!steer->slots[i].pid)
@@ -167,7 +167,7 @@ int kiln_steer_follow(struct kiln_steer *steer, const struct kiln_order *orders,
     kiln_free(steer->orders);
     steer->orders = list;
     steer->n_orders = kept;
-    empty(steer);
+    kiln_steer_forget_all(steer);
     return 0;
 }
 
@@ -182,7 +182,7 @@ void kiln_steer_tick(struct kiln_steer *steer, uint64_t mono_ns)
     if (kept == steer->n_orders)
         return;
     steer->n_orders = kept;
-    empty(steer);
+    kiln_steer_forget_all(steer);
 }
 
 uint64_t kiln_steer_turns_ns(const struct kiln_steer *steer)

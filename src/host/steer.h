@@ -54,6 +54,8 @@ struct kiln_steered {
 bool kiln_steer_process(struct kiln_steer *steer, const struct kiln_steered *process);
 /* It ended, or runs another program. */
 void kiln_steer_forget(struct kiln_steer *steer, uint32_t pid);
+/* Who ended was not seen: all are met anew. */
+void kiln_steer_forget_all(struct kiln_steer *steer);
 
 struct kiln_steer_stats {
     uint32_t orders, boosted, paused; /* of processes: seen since the order began */

@@ -16,7 +16,14 @@
 #include "base/err.h"
 #include "symbol/cfi_int.h"
 
-enum { PAIR = 8, PAIR_ENCODING = 0x3b, INDEX_MAX = 512 << 10, STEPS_MAX = 1 << 20 };
+enum {
+    PAIR = 8,
+    PAIR_ENCODING = 0x3b,
+    TABLE_MAX =
+        4 << 20, /* more than the largest programs have; a file with holes claims any number */
+    INDEX_MAX = 512 << 10,
+    STEPS_MAX = 1 << 20
+};
 
 static const uint8_t *see_pairs(struct cfi_frames *frames, uint32_t number, uint32_t want,
                                 uint32_t *ret_n)
@@ -70,7 +77,7 @@ void cfi_index_open_table(struct cfi_frames *frames, uint64_t hdr_address, uint6
     if (!cfi_pointer(&c, seen[1], &bases, &unused))
         return;
     bases.address += (uint64_t)(c.at - (seen + 4));
-    if (!cfi_pointer(&c, seen[2], &bases, &count) || count == 0 || count > UINT32_MAX / PAIR)
+    if (!cfi_pointer(&c, seen[2], &bases, &count) || count == 0 || count > TABLE_MAX)
         return;
     frames->table_base = hdr_address;
     frames->table_offset = hdr_offset + (uint64_t)(c.at - seen);

@@ -63,10 +63,16 @@ static bool is_elf(int fd)
     return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, "\177ELF", 4) == 0;
 }
 
+static bool is_trusted(const struct kiln_debugfile *where, const struct stat *st)
+{
+    return !where->owned || st->st_uid == 0 || st->st_uid == where->owner;
+}
+
 /* True: it is found, no more need be tried. */
 static bool try(struct search *s, struct kiln_str directory, struct kiln_str name)
 {
     struct stat st;
+    bool fits;
     int fd;
 
     if (!name.len || !join(s->path, directory, name) || strcmp(s->path, s->where->program) == 0)
@@ -74,11 +80,12 @@ static bool try(struct search *s, struct kiln_str directory, struct kiln_str nam
     fd = kiln_open_beneath(s->where->root, s->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &st);
     if (fd < 0)
         return false;
-    if (is_elf(fd) && s->where->passed == s->attempt) {
+    fits = is_trusted(s->where, &st) && is_elf(fd);
+    if (fits && s->where->passed == s->attempt) {
         s->fd = fd;
         return true;
     }
-    s->where->passed += is_elf(fd);
+    s->where->passed += fits;
     close(fd);
     return false;
 }

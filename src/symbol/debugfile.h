@@ -17,6 +17,8 @@
 struct kiln_debugfile {
     int root;            /* a directory, borrowed */
     const char *program; /* path of the file that lacks it, beneath the root */
+    bool owned;          /* only files of root and of the owner: a user may mount forged ones */
+    uint32_t owner;      /* user id */
     bool by_id;          /* only where a build id says which it is: another host's or container's */
     uint32_t passed;     /* after the call: those that exist and were passed over */
 };

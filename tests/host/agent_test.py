@@ -51,9 +51,11 @@ def check_sends(folder):
         check("an interval of 10ms is 100 Hz", agent.metric("kiln_host_rate_hertz") == 100, agent.said())
         check("what is not for it, it says so", "profiling.alloc" in agent.said(), agent.said())
         check("it is ready and alive", (agent.get("/ready") + agent.get("/healthz")).split() == ["ready", "alive"])
-        config.write_text("profiling: {cpu: {interval: 20ms}}\n")
+        config.write_text("profiling: {cpu: {interval: 20ms}}\nredaction: [{match: name, regex: burn_leaf, action: drop}]\n")
         agent.process.send_signal(signal.SIGHUP)
         check("SIGHUP changes the rate", wait_for(lambda: agent.metric("kiln_host_rate_hertz") == 50), agent.said())
+        check("and brings rules of redaction where there were none",
+              wait_for(lambda: agent.metric('kiln_redacted_total{what="text"}') > 0), agent.said())
         config.write_text("profiling: {cpu: {interval: never}}\n")
         agent.process.send_signal(signal.SIGHUP)
         check("a mistake leaves it as it was", wait_for(lambda: "settings stay as they were" in agent.said()) and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redaction on the way from a receiver to an exporter.
+ * Redaction on the way from a receiver to an exporter, where there are rules.
  *
  * A batch in which the rules find nothing goes on as it is, with the bytes it came in.  Otherwise
  * the redacted batch takes its place, and the bytes, which still say everything, are left behind.
@@ -14,7 +14,7 @@
 
 struct redactor {
     struct kiln_consumer consumer; /* first */
-    struct kiln_redact *rules;
+    struct kiln_redact *rules;     /* NULL: none */
     struct kiln_consumer *next;
     pthread_mutex_t lock; /* of the rules */
     struct kiln_metric *texts, *attributes, *payloads, *refused;
@@ -31,6 +31,16 @@ static bool found_nothing(const struct kiln_redact_info *info)
 {
     return !info->texts && !info->attributes_changed && !info->attributes_dropped &&
            !info->payloads;
+}
+
+static bool has_rules(struct redactor *p)
+{
+    bool has;
+
+    pthread_mutex_lock(&p->lock);
+    has = p->rules != NULL;
+    pthread_mutex_unlock(&p->lock);
+    return has;
 }
 
 /* Puts the redacted batch in the place of the other one, and charges the delivery for it. */
@@ -64,13 +74,14 @@ static int redact(struct redactor *p, struct kiln_delivery *delivery, struct kil
 {
     struct kiln_redact_info info = {0};
     size_t before = delivery->charged;
-    struct kiln_batch *batch;
+    struct kiln_batch *batch = NULL;
     int r = reserve(delivery);
 
     if (r < 0)
         return kiln_err_set(err, r, NULL, "there is no memory for this request just now");
     pthread_mutex_lock(&p->lock);
-    r = kiln_redact(p->rules, delivery->batch, &batch, &info, err);
+    if (p->rules)
+        r = kiln_redact(p->rules, delivery->batch, &batch, &info, err);
     pthread_mutex_unlock(&p->lock);
     if (r < 0)
         return r;
@@ -91,7 +102,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     struct redactor *p = (struct redactor *)consumer;
     struct kiln_outcome outcome = {0};
 
-    outcome.code = redact(p, delivery, &outcome.err);
+    outcome.code = has_rules(p) ? redact(p, delivery, &outcome.err) : 0;
     if (outcome.code == 0) {
         p->next->consume(p->next, delivery);
         return;

@@ -222,6 +222,20 @@ TEST(steer, a_process_that_becomes_another_is_met_anew)
     kiln_steer_free(steer);
 }
 
+TEST(steer, once_an_end_may_have_been_missed_all_are_met_anew)
+{
+    const struct kiln_order orders[] = {order(KILN_ORDER_PAUSE, KILN_TARGET_SERVICE, "shop", 0)};
+    struct kiln_steer *steer = steer_of(orders, 1);
+
+    CHECK(!wants(steer, 7, "shop"));
+    CHECK_EQ(rates[7], 0 + 1);
+    kiln_steer_forget_all(steer);
+    CHECK_EQ(n_rates, 0);
+    CHECK(wants(steer, 7, "other")); /* which has its number now */
+    CHECK(!wants(steer, 8, "shop"));
+    kiln_steer_free(steer);
+}
+
 TEST(steer, what_lowers_the_rate_lowers_boosts_too_and_never_to_nothing)
 {
     const struct kiln_order orders[] = {order(KILN_ORDER_BOOST, KILN_TARGET_SERVICE, "shop", 199),

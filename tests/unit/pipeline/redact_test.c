@@ -39,7 +39,7 @@ static struct end redact(const char *rules, const char *stacks, struct kiln_pool
 {
     struct end end = {.consumer = {consume}};
     struct kiln_consumer *processor;
-    struct kiln_redact *parsed;
+    struct kiln_redact *parsed = NULL;
     struct kiln_err err = {0};
     struct kiln_delivery delivery = {.batch = kiln_test_stacks(stacks),
                                      .body = KILN_STR("bytes"),
@@ -48,7 +48,8 @@ static struct end redact(const char *rules, const char *stacks, struct kiln_pool
                                      .context = &end,
                                      .pool = pool};
 
-    CHECK_OK(kiln_redact_parse(kiln_str_of(rules), &parsed, &err));
+    if (rules)
+        CHECK_OK(kiln_redact_parse(kiln_str_of(rules), &parsed, &err));
     CHECK_OK(kiln_redact_processor_new(parsed, &end.consumer, NULL, &processor));
     if (pool && kiln_pool_take(pool, kiln_batch_bytes(delivery.batch)) == 0)
         delivery.charged = kiln_batch_bytes(delivery.batch);
@@ -86,6 +87,18 @@ TEST(redact_processor, a_batch_without_finds_keeps_its_bytes)
     CHECK_TEXT(end.drawing, "main;read 3\n");
     CHECK(end.has_body);
     CHECK_EQ(pool.used, 0);
+    kiln_free(end.drawing);
+}
+
+TEST(redact_processor, without_rules_all_goes_on_as_it_came)
+{
+    struct kiln_pool pool;
+    struct end end;
+
+    kiln_pool_init(&pool, "ingest", 10, NULL);
+    end = redact(NULL, "main;customer_4711 3\n", &pool);
+    CHECK_TEXT(end.drawing, "main;customer_4711 3\n");
+    CHECK(end.has_body);
     kiln_free(end.drawing);
 }
 

@@ -213,3 +213,24 @@ TEST(debugfile, elsewhere_only_a_build_id_counts)
     CHECK_FOUND(find_in(elsewhere, by_id), "/usr/lib/debug/.build-id/ab/cdef.debug");
     end();
 }
+
+/* Whoever may mount what he likes may put a file where debug files are. */
+TEST(debugfile, what_somebody_else_owns_is_not_believed)
+{
+    struct kiln_debugfile where = {.program = "/usr/bin/app", .owned = true, .owner = 0};
+    char full[512];
+
+    begin();
+    put_elf("/usr/lib/debug/.build-id/ab/cdef.debug");
+    snprintf(full, sizeof(full), "%s/usr/lib/debug/.build-id/ab/cdef.debug", folder);
+    if (chown(full, 4711, 4711) != 0) { /* we are not root: it is ours */
+        where.owner = geteuid() + 1;
+        CHECK_FOUND(find_in(where, by_id), "");
+        where.owner = geteuid();
+    } else {
+        CHECK_FOUND(find_in(where, by_id), "");
+        where.owner = 4711;
+    }
+    CHECK_FOUND(find_in(where, by_id), "/usr/lib/debug/.build-id/ab/cdef.debug");
+    end();
+}
