@@ -288,7 +288,8 @@ static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
     facts->dir = dir;
     read_path(dir, facts);
     if (!kiln_places_get(all->places, p->who.cgroups, facts))
-        kiln_places_read(all->places, dir, p->who.cgroups, facts);
+        kiln_places_read(all->places, dir, &(struct kiln_whereabouts){p->who.cgroups, p->cgroup},
+                         facts);
     if (runs_another(all, p, facts)) {
         facts->path[0] = '\0';
         return;
@@ -312,7 +313,7 @@ static void read_kin(struct kiln_processes *all, struct kiln_proc *p, struct kil
         kiln_proc_open(all, kin, &dir) < 0)
         return;
     if (!is_placed)
-        kiln_places_read(all->places, dir, 0, facts);
+        kiln_places_read(all->places, dir, &(struct kiln_whereabouts){0}, facts);
     if (twin)
         read_env(all, dir, facts);
     else if (kin->cgroup != p->cgroup)

@@ -66,8 +66,15 @@ void kiln_facts_put_runtime(struct kiln_facts *facts);
 
 /* What is kept of these control groups: `cgroup` and `place` of the facts.  False: nothing. */
 bool kiln_places_get(struct kiln_places *places, uint64_t cgroups, struct kiln_facts *facts);
-/* The same from /proc/PID, of which `dir` is the folder, and kept. */
-void kiln_places_read(struct kiln_places *places, int dir, uint64_t cgroups,
+/*
+ * The same from /proc/PID, of which `dir` is the folder.  Kept where that still tells of the
+ * control groups of the sample: a process may have been moved since.
+ */
+struct kiln_whereabouts {
+    uint64_t cgroups; /* 0: not to be kept */
+    uint64_t unified; /* its group in the unified hierarchy, by inode */
+};
+void kiln_places_read(struct kiln_places *places, int dir, const struct kiln_whereabouts *sampled,
                       struct kiln_facts *facts);
 
 /* Whether a process may say this of itself: nothing that could hold arguments or variables. */

@@ -5,16 +5,19 @@
  * control group may be given another name.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "host/identity_int.h"
 
-enum { KEPT = 64 };
+enum { KEPT = 64, ROOT = 1 /* inode of the unified hierarchy's root: nobody is anywhere else */ };
 #define KEEP_NS (60 * KILN_NS_PER_S)
 
 struct kept {
     uint64_t cgroups, until_ns;
+    bool is_sure;
     struct kiln_place place;
     char path[];
 };
@@ -45,31 +48,57 @@ bool kiln_places_get(struct kiln_places *places, uint64_t cgroups, struct kiln_f
 {
     const struct kept *kept = *slot_of(places, cgroups);
 
-    if (!cgroups || !kept || kept->cgroups != cgroups || kiln_clock_mono_ns() >= kept->until_ns)
+    if (!cgroups || !kept || !kept->is_sure || kept->cgroups != cgroups ||
+        kiln_clock_mono_ns() >= kept->until_ns)
         return false;
     facts->place = kept->place;
     memcpy(facts->cgroup, kept->path, strlen(kept->path) + 1);
     return true;
 }
 
-/* Without memory it is only not kept. */
-static void keep(struct kiln_places *places, uint64_t cgroups, const struct kiln_facts *facts)
+/* Whether the folder of a path of the unified hierarchy is that group's. */
+static bool is_of(const char *path, uint64_t inode)
 {
-    struct kept **slot = slot_of(places, cgroups), *kept;
+    static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    char full[KILN_PROCFS_PATH_MAX + 32];
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+        snprintf(full, sizeof(full), "%s%s", mounts[i], path);
+        if (stat(full, &st) == 0 && st.st_ino == inode)
+            return true;
+    }
+    return false;
+}
+
+/* Without the unified hierarchy, two processes that say the same are believed. */
+static bool is_said_again(const struct kept *kept, uint64_t cgroups, const char *path)
+{
+    return kept && kept->cgroups == cgroups && strcmp(kept->path, path) == 0;
+}
+
+/* Without memory it is only not kept. */
+static void keep(struct kiln_places *places, const struct kiln_whereabouts *sampled,
+                 const struct kiln_facts *facts)
+{
+    struct kept **slot = slot_of(places, sampled->cgroups), *kept;
     size_t size = strlen(facts->cgroup) + 1;
 
-    kept = cgroups ? kiln_malloc(sizeof(*kept) + size) : NULL;
+    kept = kiln_malloc(sizeof(*kept) + size);
     if (!kept)
         return;
-    kept->cgroups = cgroups;
+    kept->cgroups = sampled->cgroups;
     kept->until_ns = kiln_clock_mono_ns() + KEEP_NS;
+    kept->is_sure =
+        is_of(facts->cgroup, sampled->unified) ||
+        (sampled->unified == ROOT && is_said_again(*slot, sampled->cgroups, facts->cgroup));
     kept->place = facts->place;
     memcpy(kept->path, facts->cgroup, size);
     kiln_free(*slot);
     *slot = kept;
 }
 
-void kiln_places_read(struct kiln_places *places, int dir, uint64_t cgroups,
+void kiln_places_read(struct kiln_places *places, int dir, const struct kiln_whereabouts *sampled,
                       struct kiln_facts *facts)
 {
     char text[KILN_PROCFS_TEXT_MAX];
@@ -79,6 +108,6 @@ void kiln_places_read(struct kiln_places *places, int dir, uint64_t cgroups,
     if (path.len < sizeof(facts->cgroup) && path.len)
         memcpy(facts->cgroup, path.ptr, path.len);
     kiln_place_parse(all, &facts->place);
-    if (n > 0)
-        keep(places, cgroups, facts);
+    if (n > 0 && sampled->cgroups)
+        keep(places, sampled, facts);
 }

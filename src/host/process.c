@@ -249,8 +249,12 @@ struct kiln_process *kiln_processes_of(struct kiln_processes *all, const struct 
     kiln_link_first(p->pub.gone ? &all->gone : &all->alive, &p->use);
     p->cgroup = record->cgroup;
     p->tid = record->tid;
-    if (record->who.ns_pid)
+    if (record->who.ns_pid) {
         p->who = record->who;
+        p->who_cgroup = record->cgroup;
+    } else if (p->who_cgroup != record->cgroup) {
+        p->who.cgroups = 0; /* it was moved */
+    }
     if (!p->comm[0])
         memcpy(p->comm, record->comm, sizeof(p->comm) - 1);
     if (is_due(all, p))

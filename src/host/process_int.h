@@ -115,6 +115,7 @@ struct kiln_proc {
     uint64_t image;        /* changes with exec, the same after a fork */
     uint64_t cgroup;       /* of the last sample */
     struct kiln_who who;   /* of the last sample that told, since it runs this program */
+    uint64_t who_cgroup;   /* the control group of that sample */
     uint64_t sample_ns;    /* when the last sample was */
     uint64_t counted;      /* times events had been lost, plus 1, when threads were counted from */
     uint64_t lost;         /* how often events had been lost when its mappings were read */

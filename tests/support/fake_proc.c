@@ -184,6 +184,7 @@ static struct kiln_record draw_record(uint32_t pid, uint64_t start_ns, uint64_t 
                                 .tid = pid,
                                 .start_ns = start_ns,
                                 .era = era,
+                                .cgroup = 1, /* the root */
                                 .time_ns = now_ns(),
                                 .comm = "thread"};
 }

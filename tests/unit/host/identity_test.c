@@ -380,8 +380,11 @@ TEST(identity, of_a_process_that_is_gone_a_sample_tells)
     if (!has_first_users())
         SKIP("this is not the first user namespace");
     begin(NULL, 0);
+    fake_proc_add(&fake, 9, 3, 5000000000);
     fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/mail.service\n");
+    fake_proc_text(&fake, 9, "cgroup", "0::/system.slice/mail.service\n");
     identity_told(7, told());
+    identity_told(9, told());
     me = identity_told(8, told()); /* nothing of it is in /proc */
     CHECK_TEXT(me->owner, "root");
     CHECK_EQ(me->parent_pid, 3);
@@ -405,21 +408,26 @@ TEST(identity, users_of_other_namespaces_are_numbers)
     end();
 }
 
-TEST(identity, control_groups_are_read_once_for_all_that_are_in_them)
+/* Of the first alone nobody knows whether it was moved after its sample. */
+TEST(identity, control_groups_are_read_until_two_say_the_same)
 {
     struct kiln_who other = told();
 
     other.cgroups++;
     begin(NULL, 0);
-    fake_proc_add(&fake, 8, 3, 5000000000);
-    fake_proc_add(&fake, 9, 3, 5000000000);
-    fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/mail.service\n");
-    fake_proc_text(&fake, 8, "cgroup", "0::/not/read\n");
-    fake_proc_text(&fake, 9, "cgroup", "0::/system.slice/shop.service\n");
-    CHECK_TEXT(identity_told(7, told())->service, "mail");
+    for (uint32_t pid = 8; pid <= 11; pid++)
+        fake_proc_add(&fake, pid, 3, 5000000000);
+    fake_proc_text(&fake, 7, "cgroup", "0::/system.slice/moved.service\n");
+    fake_proc_text(&fake, 8, "cgroup", "0::/system.slice/mail.service\n");
+    fake_proc_text(&fake, 9, "cgroup", "0::/system.slice/mail.service\n");
+    fake_proc_text(&fake, 10, "cgroup", "0::/not/read\n");
+    fake_proc_text(&fake, 11, "cgroup", "0::/system.slice/shop.service\n");
+    CHECK_TEXT(identity_told(7, told())->service, "moved");
     CHECK_TEXT(identity_told(8, told())->service, "mail");
-    CHECK_TEXT(identity_told(8, told())->cgroup_path, "/system.slice/mail.service");
-    CHECK_TEXT(identity_told(9, other)->service, "shop");
+    CHECK_TEXT(identity_told(9, told())->service, "mail");
+    CHECK_TEXT(identity_told(10, told())->service, "mail");
+    CHECK_TEXT(identity_told(10, told())->cgroup_path, "/system.slice/mail.service");
+    CHECK_TEXT(identity_told(11, other)->service, "shop");
     end();
 }
 
