@@ -32,7 +32,7 @@ struct known {
     struct kiln_container pub;
     struct known *next; /* of its bucket */
     struct kiln_link use;
-    uint64_t until_ns;
+    uint64_t until_ns, where;
     char id[sizeof(((struct kiln_place *)0)->container_id)];
     char texts[]; /* of the facts, each ended by NUL */
 };
@@ -82,11 +82,11 @@ void kiln_containers_free(struct kiln_containers *containers)
     kiln_free(containers);
 }
 
-static struct known *find(struct kiln_containers *containers, const char *id)
+static struct known *find(struct kiln_containers *containers, const struct kiln_place *place)
 {
-    struct known *known = *bucket(containers, id);
+    struct known *known = *bucket(containers, place->container_id);
 
-    while (known && strcmp(known->id, id) != 0)
+    while (known && (known->where != place->where || strcmp(known->id, place->container_id) != 0))
         known = known->next;
     if (known && kiln_clock_mono_ns() >= known->until_ns) {
         forget(containers, known);
@@ -95,10 +95,10 @@ static struct known *find(struct kiln_containers *containers, const char *id)
     return known;
 }
 
-static struct known *remember(struct kiln_containers *containers, const char *id,
+static struct known *remember(struct kiln_containers *containers, const struct kiln_place *place,
                               const struct kiln_container_draft *draft)
 {
-    struct known *known, **at = bucket(containers, id);
+    struct known *known, **at = bucket(containers, place->container_id);
     size_t size = 0;
     char *text;
 
@@ -112,7 +112,8 @@ static struct known *remember(struct kiln_containers *containers, const char *id
         known->pub.facts[i] = text;
         text = stpcpy(text, draft->texts[i]) + 1;
     }
-    snprintf(known->id, sizeof(known->id), "%s", id);
+    snprintf(known->id, sizeof(known->id), "%s", place->container_id);
+    known->where = place->where;
     known->until_ns = kiln_clock_mono_ns() + (size > KILN_CONTAINER_FACTS ? KEEP_NS : TRY_AGAIN_NS);
     while (containers->n >= REMEMBERED)
         forget(containers, KILN_OF_LINK(struct known, use, containers->uses.prev));
@@ -307,7 +308,7 @@ static struct known *learn(struct kiln_containers *containers, int proc, int dir
     if (draft && root >= 0)
         read_pod(root, host, draft);
     if (draft)
-        known = remember(containers, place->container_id, draft);
+        known = remember(containers, place, draft);
     if (host >= 0)
         close(host);
     if (root >= 0)
@@ -323,7 +324,7 @@ const struct kiln_container *kiln_containers_get(struct kiln_containers *contain
 
     if (!place->container_id[0])
         return NULL;
-    known = find(containers, place->container_id);
+    known = find(containers, place);
     if (!known)
         known = learn(containers, proc, dir, place);
     if (!known)

@@ -38,22 +38,23 @@ static uint64_t cpu_ns(struct kiln_host *host, const struct kiln_host_status *st
     return kiln_timespec_ns(t) + atomic_load(&host->names_cpu_ns) + in_kernel_ns;
 }
 
-/* All but the tables, which have a size of their own, and the child, which has a limit. */
+/*
+ * What grows with what runs on the host: all but the kernel's maps, whose sizes the machine and the
+ * settings say at the start, and the child, which has a limit.
+ */
 static uint64_t memory_bytes(struct kiln_host *host, const struct kiln_host_status *status)
 {
     struct host_watch *watch = &host->reader.watch;
     uint64_t now_ns = kiln_clock_mono_ns(), kb;
-    uint64_t maps = status->kernel.map_bytes, tables = status->unwind_bytes;
 
     if (!host->opts.alone)
-        return status->memory_bytes - atomic_load(&host->names_bytes) -
-               (maps < tables ? maps : tables);
+        return status->memory_bytes - atomic_load(&host->names_bytes) - status->kernel.map_bytes;
     if (now_ns >= watch->next_memory_ns) {
         watch->next_memory_ns = now_ns + MEMORY_EVERY_NS;
         if (kiln_procfs_number("/proc/self/status", "RssAnon", 10, &kb) == 0)
             watch->own_bytes = kb << 10;
     }
-    return watch->own_bytes + (maps > tables ? maps - tables : 0);
+    return watch->own_bytes;
 }
 
 /* ---- what becomes of it ---- */

@@ -21,6 +21,8 @@
 
 #include <stdio.h>
 
+#include "base/hash.h"
+
 enum { ID_DIGITS = 64, ECS_DIGITS = 32, UID_LEN = 36 };
 
 #define NAME(literal) KILN_STR(literal)
@@ -257,6 +259,7 @@ void kiln_place_parse(struct kiln_str text, struct kiln_place *ret_place)
         if (rank <= best)
             continue;
         best = rank;
+        place.where = kiln_hash(line.ptr, line.len);
         *ret_place = place;
     }
 }

@@ -20,6 +20,7 @@ struct kiln_place {
     char unit[256];           /* "nginx.service"; "" */
     const char *runtime;      /* "docker", "containerd", "podman", "cri-o", "lxc",
                                  "systemd-nspawn"; "": not known */
+    uint64_t where; /* hash of the path that tells this: anybody may make one that tells the same */
 };
 
 /* Of the text of /proc/PID/cgroup. */

@@ -22,7 +22,13 @@
 #include "host/percpu.h"
 #include "host/sideband_int.h"
 
-enum { PAGES = 64, PAGES_MIN = 4, PAGES_MAX = 4096, RECORD_MAX = 65536 };
+enum {
+    PAGES = 64,
+    PAGES_MIN = 4,
+    PAGES_MAX = 4096,
+    RECORD_MAX = 65536,
+    BUFFERS_MAX = 16 << 20 /* of all processors, where nobody says otherwise */
+};
 
 struct buffer {
     uint8_t *base; /* NULL: none */
@@ -129,6 +135,18 @@ static int explain(int code, struct kiln_err *err)
                         kiln_err_text(code));
 }
 
+/* Fewer where processors are many: they do not all start processes at once. */
+static uint32_t pages_by_default(size_t page_bytes)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t pages = PAGES;
+
+    while (pages > PAGES_MIN && processors > 0 &&
+           pages * page_bytes * (size_t)processors > BUFFERS_MAX)
+        pages /= 2;
+    return pages;
+}
+
 int kiln_sideband_open(uint32_t pages, struct kiln_sideband **ret_sideband, struct kiln_err *err)
 {
     if (pages & (pages - 1) || pages > PAGES_MAX)
@@ -137,8 +155,10 @@ int kiln_sideband_open(uint32_t pages, struct kiln_sideband **ret_sideband, stru
     struct kiln_sideband *sideband = kiln_calloc(1, sizeof(*sideband));
     if (!sideband)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    sideband->pages = !pages ? PAGES : pages < PAGES_MIN ? PAGES_MIN : pages;
     sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    sideband->pages = !pages              ? pages_by_default(sideband->page_bytes)
+                      : pages < PAGES_MIN ? PAGES_MIN
+                                          : pages;
     sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     describe(sideband);
     int rc = sideband->epoll_fd < 0 ? -errno : kiln_percpu_open(&sideband->events);

@@ -172,6 +172,20 @@ TEST(containers, a_description_that_leads_out_of_the_root_is_not_read)
     end();
 }
 
+/* Whoever may make control groups can give one the name of somebody's container. */
+TEST(containers, what_is_known_at_one_place_is_not_told_of_another)
+{
+    struct kiln_place place = {.container_id = ID, .runtime = "docker", .where = 1};
+    const struct kiln_container *first;
+
+    begin();
+    first = kiln_containers_get(containers, -1, -1, &place);
+    CHECK(first && kiln_containers_get(containers, -1, -1, &place) == first);
+    place.where = 2;
+    CHECK(kiln_containers_get(containers, -1, -1, &place) != first);
+    end();
+}
+
 TEST(containers, a_thousand_are_remembered_and_no_more)
 {
     struct kiln_place place = {.runtime = "docker"};
