@@ -16,8 +16,9 @@ enum { SLOTS = 2 * KILN_RATES_MAX, ID_PREFIX_MIN = 12 };
 
 struct followed {
     struct kiln_order order;
-    uint64_t ends_ns; /* monotonic */
-    bool met;         /* a process that it is for was seen */
+    uint64_t ends_ns;  /* monotonic */
+    bool met;          /* a process that it is for was seen */
+    uint64_t start_ns; /* of the one process that it is for; 0: not met yet */
 };
 
 struct slot {
@@ -257,8 +258,19 @@ static bool is_container(const struct kiln_steered *process, struct kiln_str nam
            (name.len >= ID_PREFIX_MIN && kiln_str_starts(process->container_id, name));
 }
 
-static bool matches(const struct kiln_order *order, const struct kiln_steered *process)
+/* A number that is given again is somebody else's. */
+static bool is_that_process(struct followed *f, const struct kiln_steered *process)
 {
+    if (f->order.pid != process->pid)
+        return false;
+    if (!f->start_ns)
+        f->start_ns = process->start_ns;
+    return f->start_ns == process->start_ns;
+}
+
+static bool matches(struct followed *f, const struct kiln_steered *process)
+{
+    const struct kiln_order *order = &f->order;
     struct kiln_str name = kiln_str_of(order->name);
 
     switch (order->target) {
@@ -267,7 +279,7 @@ static bool matches(const struct kiln_order *order, const struct kiln_steered *p
     case KILN_TARGET_CONTAINER:
         return name.len && is_container(process, name);
     case KILN_TARGET_PROCESS:
-        return order->pid == process->pid;
+        return is_that_process(f, process);
     case KILN_TARGET_ALL:
     case KILN_TARGET_HOST:
         break;
@@ -284,7 +296,7 @@ static bool match(struct kiln_steer *steer, const struct kiln_steered *process, 
     for (uint32_t i = 0; i < steer->n_orders; i++) {
         struct followed *f = &steer->orders[i];
 
-        if (!matches(&f->order, process))
+        if (!matches(f, process))
             continue;
         f->met = true;
         paused |= f->order.kind == KILN_ORDER_PAUSE;

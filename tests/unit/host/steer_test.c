@@ -177,6 +177,20 @@ TEST(steer, a_process_is_known_by_its_number)
     kiln_steer_free(steer);
 }
 
+TEST(steer, a_number_that_is_given_again_is_somebody_elses)
+{
+    struct kiln_order one = order(KILN_ORDER_PAUSE, KILN_TARGET_PROCESS, "", 0);
+    struct kiln_steered first = {.pid = 7, .start_ns = 1000}, next = {.pid = 7, .start_ns = 2000};
+    struct kiln_steer *steer;
+
+    one.pid = 7;
+    steer = steer_of(&one, 1);
+    CHECK(!kiln_steer_process(steer, &first));
+    kiln_steer_forget(steer, 7);
+    CHECK(kiln_steer_process(steer, &next));
+    kiln_steer_free(steer);
+}
+
 TEST(steer, an_order_ends_by_itself_and_all_is_as_before)
 {
     const struct kiln_order orders[] = {order(KILN_ORDER_BOOST, KILN_TARGET_SERVICE, "shop", 199),
