@@ -27,7 +27,7 @@ void *kiln_in_pool_take(size_t alignment, size_t size)
     alignment = alignment < LEAST ? LEAST : alignment;
     at = ((uintptr_t)pool + at + sizeof(size_t) + alignment - 1) & ~(alignment - 1);
     memcpy((void *)(at - sizeof(size_t)), &size, sizeof(size));
-    kiln_in_filter_add(kiln_in_filter, (void *)at);
+    kiln_in_filter_keep((void *)at);
     return (void *)at;
 }
 

@@ -15,10 +15,12 @@ enum {
     FULL = 255,
     PER_ADDRESS_BITS = 4,
     ALIGN = 64,
-    HASH_BITS = 32
+    HASH_BITS = 32,
+    KEPT_STEP = 16
 };
 
 static uint8_t first[(1 << BITS_MIN) + ALIGN] __attribute__((aligned(64)));
+static uintptr_t kept_low, kept_high; /* 0: none */
 uintptr_t kiln_in_filter = (uintptr_t)first + (HASH_BITS - BITS_MIN);
 
 static unsigned bits_of(uintptr_t filter)
@@ -47,6 +49,16 @@ void kiln_in_filter_remove(uintptr_t filter, const void *address)
         ;
 }
 
+/* Before anything was sampled, so that no larger one is being made. */
+void kiln_in_filter_keep(const void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+
+    kept_low = !kept_low || at < kept_low ? at : kept_low;
+    kept_high = at > kept_high ? at : kept_high;
+    kiln_in_filter_add(kiln_in_filter, address);
+}
+
 uint32_t kiln_in_filter_room(void)
 {
     return 1U << (bits_of(__atomic_load_n(&kiln_in_filter, __ATOMIC_RELAXED)) - PER_ADDRESS_BITS);
@@ -57,5 +69,10 @@ uintptr_t kiln_in_filter_larger(void)
     unsigned bits = bits_of(__atomic_load_n(&kiln_in_filter, __ATOMIC_RELAXED)) + BITS_STEP;
     uintptr_t at = bits <= BITS_MAX ? (uintptr_t)kiln_in_map((1UL << bits) + ALIGN) : 0;
 
-    return at ? at + (HASH_BITS - bits) : 0;
+    if (!at)
+        return 0;
+    at += HASH_BITS - bits;
+    for (uintptr_t kept = kept_low; kept && kept <= kept_high; kept += KEPT_STEP)
+        kiln_in_filter_add(at, (const void *)kept); /* NOLINT(performance-no-int-to-ptr) */
+    return at;
 }

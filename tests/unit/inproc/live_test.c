@@ -93,10 +93,13 @@ static void *fill_up(void *arg)
 /* The first test: afterwards the filter is large enough. */
 TEST(live, the_filter_grows_under_the_feet_of_threads)
 {
+    static char pool[64] __attribute__((aligned(16)));
     uint32_t room = kiln_in_filter_room();
     pthread_t threads[THREADS];
     void *failures;
 
+    kiln_in_filter_keep(pool + 48); /* which are in no table */
+    kiln_in_filter_keep(pool);
     CHECK_OK(kiln_in_live_init());
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK_OK(pthread_create(&threads[i], NULL, fill_up, (void *)i));
@@ -105,6 +108,7 @@ TEST(live, the_filter_grows_under_the_feet_of_threads)
         CHECK_EQ((uintptr_t)failures, 0);
     }
     CHECK(kiln_in_filter_room() >= 16 * room);
+    CHECK(kiln_in_filter_has(pool) && kiln_in_filter_has(pool + 48));
     for (uint64_t n = 1; n <= THREADS * EACH; n++)
         CHECK(kiln_in_filter_has(at(n)) && kiln_in_live_remove(at(n)));
     CHECK_EQ(kiln_in_live_count(), 0);
