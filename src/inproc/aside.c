@@ -5,7 +5,9 @@
  */
 #include "inproc/aside.h"
 
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -17,6 +19,9 @@ SOMEBODY(__tsan_init);
 SOMEBODY(__msan_init);
 SOMEBODY(__hwasan_init);
 SOMEBODY(__lsan_init);
+
+static bool is_enabled;
+static char off_file[PATH_MAX];
 
 bool kiln_in_is_secure(void)
 {
@@ -49,11 +54,16 @@ const char *kiln_in_aside(void)
     return sanitizer();
 }
 
-bool kiln_in_is_forbidden(void)
+void kiln_in_switch_read(void)
 {
     const char *file = kiln_in_env("KILN_OFF_FILE");
-    bool enabled = true;
 
-    kiln_in_env_flag("KILN_ENABLED", &enabled);
-    return !enabled || access(file ? file : "/run/kiln/off", F_OK) == 0;
+    is_enabled = true;
+    kiln_in_env_flag("KILN_ENABLED", &is_enabled);
+    snprintf(off_file, sizeof(off_file), "%s", file ? file : "/run/kiln/off");
+}
+
+bool kiln_in_is_forbidden(void)
+{
+    return !is_enabled || access(off_file, F_OK) == 0;
 }

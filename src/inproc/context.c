@@ -209,10 +209,13 @@ static void after_fork(void)
 static void in_child(void)
 {
     bool published = shown != NULL;
+    int cancel;
 
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     shown = NULL;
     if (published && map_header() == 0)
         announce();
+    pthread_setcancelstate(cancel, NULL);
     pthread_mutex_unlock(&lock);
 }
 

@@ -151,6 +151,7 @@ static int start(const struct kiln_options *options)
         kiln_in_say(true, "stands aside: %s", why);
         return -EPERM;
     }
+    kiln_in_switch_read();
     if (kiln_in_is_forbidden())
         return -EPERM;
     if (options && (options->profiles & KILN_PROFILE_NONE))

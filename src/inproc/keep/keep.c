@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "inproc/clock.h"
@@ -20,18 +22,18 @@
 #include "inproc/keep/pace.h"
 #include "inproc/start.h"
 #include "inproc/thread/helper.h"
+#include "inproc/thread/last.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/stacks.h"
 #include "inproc/thread/thread.h"
 #include "inproc/unwind/unwind.h"
 
-enum { FORK_TRIES = 50, FORK_TRY_US = 200, SECOND = 1000 / KILN_IN_TURN_MS };
+enum { FORK_TRIES = 50, FORK_TRY_NS = 200000, SECOND = 1000 / KILN_IN_TURN_MS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 static pthread_t keeper;
 static bool runs, stops;
-static bool forking; /* the lock is held for a fork */
 
 static struct kiln_in_table counts, window;
 static uint64_t since_ns, window_since_ns; /* CLOCK_REALTIME */
@@ -118,6 +120,7 @@ static void *run(void *arg)
         }
         if (second)
             kiln_in_start_watch();
+        kiln_in_last_look(second);
         pthread_mutex_lock(&lock);
     }
     pthread_mutex_unlock(&lock);
@@ -138,6 +141,8 @@ int kiln_in_keep_start(void)
     pthread_condattr_destroy(&attributes);
     r = kiln_in_helper_start("kiln-keeper", run, NULL, &keeper);
     runs = r == 0;
+    if (runs)
+        kiln_in_last_start();
     return r;
 }
 
@@ -145,6 +150,7 @@ void kiln_in_keep_stop(void)
 {
     if (!runs)
         return;
+    kiln_in_last_stop();
     pthread_mutex_lock(&lock);
     stops = true;
     pthread_cond_signal(&wake);
@@ -155,27 +161,37 @@ void kiln_in_keep_stop(void)
 
 /* ---- forks ---- */
 
+/* A system call as it is, because a function that sleeps would be a place to be cancelled at. */
+static void wait_a_moment(void)
+{
+    struct timespec moment = {.tv_nsec = FORK_TRY_NS};
+
+    syscall(SYS_nanosleep, &moment, NULL);
+}
+
 void kiln_in_keep_before_fork(void)
 {
-    forking = false;
-    for (unsigned i = 0; i < FORK_TRIES && !forking; i++) {
-        forking = pthread_mutex_trylock(&lock) == 0;
-        if (!forking)
-            usleep(FORK_TRY_US);
+    bool held = false;
+
+    for (unsigned i = 0; i < FORK_TRIES && !held; i++) {
+        held = pthread_mutex_trylock(&lock) == 0;
+        if (!held)
+            wait_a_moment();
     }
+    kiln_in_line.forking = held;
 }
 
 void kiln_in_keep_after_fork(void)
 {
-    if (forking)
+    if (kiln_in_line.forking)
         pthread_mutex_unlock(&lock);
-    forking = false;
+    kiln_in_line.forking = false;
 }
 
 /* Nothing is freed: the allocator may not be ready yet. */
 static void forget(struct kiln_in_table *table)
 {
-    bool whole = forking && table->index.tags;
+    bool whole = kiln_in_line.forking && table->index.tags;
 
     if (whole)
         memset(table->index.tags, 0, table->index.n_groups * sizeof(*table->index.tags));
@@ -191,8 +207,9 @@ void kiln_in_keep_forked(void)
     forget(&counts);
     forget(&window);
     kiln_in_mappings_forked();
+    kiln_in_last_forked();
     lock = fresh;
-    forking = runs = false;
+    kiln_in_line.forking = runs = false;
     since_ns = 0;
 }
 

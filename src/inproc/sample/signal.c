@@ -16,6 +16,7 @@
 
 #include "inproc/hook/next_calls.h"
 #include "inproc/sample/cpu.h"
+#include "inproc/thread/thread.h"
 
 enum {
     SIGNALS = 65,
@@ -115,11 +116,24 @@ static int install(int sig, const struct sigaction *theirs)
     return kiln_in_next_calls.sigaction(sig, &ours, NULL);
 }
 
+/* A child of vfork has the parent's memory and signals of its own. */
+static int act_in_child(int sig, const struct sigaction *set, struct sigaction *ret_old)
+{
+    struct sigaction old;
+    int r = kiln_in_next_calls.sigaction(sig, set, &old);
+
+    if (r == 0 && ret_old)
+        *ret_old = old.sa_sigaction == handle ? word_of(sig) : old;
+    return r;
+}
+
 int kiln_in_signal_action(int sig, const struct sigaction *set, struct sigaction *ret_old)
 {
     struct sigaction old = word_of(sig);
     int r = 0;
 
+    if (!kiln_in_is_own_process())
+        return act_in_child(sig, set, ret_old);
     if (set) {
         keep_word(sig, set);
         if (set->sa_handler == SIG_IGN)
@@ -158,7 +172,7 @@ const sigset_t *kiln_in_signal_spare(const sigset_t *set, sigset_t *ret_set)
     if (!has_ours(set))
         return set;
     if (size_of(set) < WIDE) {
-        if (sigismember(set, atomic_load(&now)) == 1)
+        if (sigismember(set, atomic_load(&now)) == 1 && kiln_in_is_own_process())
             atomic_store(&is_claimed, true);
         return set;
     }

@@ -176,6 +176,14 @@ void kiln_in_timer_end(struct kiln_in_thread *thread)
         drop(timer);
 }
 
+void kiln_in_timer_forget(struct kiln_in_thread *thread)
+{
+    uint32_t state = atomic_load(&thread->timer_state);
+
+    atomic_store(&thread->timer_state, (state & ~(uint32_t)STATES) + SERIAL + NONE);
+    atomic_store(&thread->timer_first_ns, 0);
+}
+
 static void set_again(struct kiln_in_thread *thread, void *arg)
 {
     (void)arg;

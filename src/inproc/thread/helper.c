@@ -11,13 +11,12 @@
  */
 #include "inproc/thread/helper.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,30 +24,24 @@
 #include "base/mem.h"
 #include "inproc/sample/threads.h"
 #include "inproc/thread/line.h"
+#include "inproc/thread/numbers.h"
 
 enum { STACK_BYTES = 512 << 10, NICENESS = 5 };
 
 struct task {
     void *(*run)(void *);
     void *arg;
+    bool shares; /* the descriptors of its maker */
 };
 
 /* ---- descriptors ---- */
 
-/* Before Linux 5.9.  What is opened meanwhile by others is opened in their table. */
-static void close_all(void)
+static bool close_one(int folder, int32_t fd, void *arg)
 {
-    DIR *folder = opendir("/proc/thread-self/fd");
-    const struct dirent *entry;
-
-    while (folder && (entry = readdir(folder))) {
-        int fd = (int)strtol(entry->d_name, NULL, 10);
-
-        if (entry->d_name[0] != '.' && fd != dirfd(folder))
-            close(fd);
-    }
-    if (folder)
-        closedir(folder);
+    (void)arg;
+    if (fd != folder)
+        close(fd);
+    return true;
 }
 
 static void leave_table(void)
@@ -56,7 +49,8 @@ static void leave_table(void)
     if (syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) != 0) {
         if (unshare(CLONE_FILES) != 0)
             return; /* it is forbidden here: then they are shared */
-        close_all();
+        /* Before Linux 5.9.  What others open meanwhile they open in their table. */
+        kiln_in_numbers_each("/proc/thread-self/fd", close_one, NULL);
     }
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (open("/", O_PATH | O_CLOEXEC) != fd)
@@ -83,7 +77,8 @@ static void *begin(void *arg)
     kiln_in_line.inside = 1;
     kiln_free(arg);
     kiln_in_thread_is_ours(true);
-    leave_table();
+    if (!task.shares)
+        leave_table();
     /* Linux knows this of each thread. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     ret = task.run(task.arg);
@@ -104,7 +99,7 @@ static int create(struct task *task, pthread_t *ret_thread)
     return r == EINVAL ? pthread_create(ret_thread, NULL, begin, task) : r;
 }
 
-int kiln_in_helper_start(const char *name, void *(*run)(void *), void *arg, pthread_t *ret_thread)
+static int start(const char *name, const struct task *what, pthread_t *ret_thread)
 {
     struct task *task = kiln_malloc(sizeof(*task));
     sigset_t all, before;
@@ -113,7 +108,7 @@ int kiln_in_helper_start(const char *name, void *(*run)(void *), void *arg, pthr
 
     if (!task)
         return -ENOMEM;
-    *task = (struct task){run, arg};
+    *task = *what;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     r = create(task, &thread);
@@ -125,4 +120,15 @@ int kiln_in_helper_start(const char *name, void *(*run)(void *), void *arg, pthr
     pthread_setname_np(thread, name);
     *ret_thread = thread;
     return 0;
+}
+
+int kiln_in_helper_start(const char *name, void *(*run)(void *), void *arg, pthread_t *ret_thread)
+{
+    return start(name, &(struct task){.run = run, .arg = arg}, ret_thread);
+}
+
+int kiln_in_helper_start_sharing(const char *name, void *(*run)(void *), void *arg,
+                                 pthread_t *ret_thread)
+{
+    return start(name, &(struct task){.run = run, .arg = arg, .shares = true}, ret_thread);
 }

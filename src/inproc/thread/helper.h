@@ -13,6 +13,9 @@
 
 /* `name` has at most 15 bytes.  Returns 0 or a negative errno. */
 int kiln_in_helper_start(const char *name, void *(*run)(void *), void *arg, pthread_t *ret_thread);
+/* The same, with the descriptors of its maker. */
+int kiln_in_helper_start_sharing(const char *name, void *(*run)(void *), void *arg,
+                                 pthread_t *ret_thread);
 
 /* In a helper: a descriptor of the program's, to be closed; -1: there is none. */
 int kiln_in_helper_borrow(int fd);

@@ -18,10 +18,10 @@ struct kiln_in_line {
     int64_t alloc_left;            /* bytes until the next sampled allocation */
     struct kiln_in_thread *thread; /* NULL until the first slow path */
     uint32_t inside;               /* > 0: this library is at work here, hooks pass through */
-    uint32_t missed;     /* ticks of the CPU clock that came meanwhile: the next one counts them */
-    uint64_t alloc_mean; /* by which alloc_left was drawn; 0: it was not (inproc/sample/alloc.c) */
-    uint32_t alloc_cut;  /* the distance is longer than alloc_left says */
-    uint32_t pad;
+    uint32_t missed;      /* ticks of the CPU clock that came meanwhile: the next one counts them */
+    uint64_t alloc_mean;  /* by which alloc_left was drawn; 0: it was not (inproc/sample/alloc.c) */
+    uint32_t alloc_cut;   /* the distance is longer than alloc_left says */
+    uint32_t forking;     /* it has the keeper's lock, for a fork (inproc/keep/keep.c) */
     uint64_t wait_random; /* which waits are told, by chance; 0: no number yet */
     int64_t spare;
 };

@@ -45,6 +45,11 @@ static int32_t own_process(void)
     return (int32_t)syscall(SYS_getpid);
 }
 
+bool kiln_in_is_own_process(void)
+{
+    return own_process() == atomic_load_explicit(&process_id, memory_order_relaxed);
+}
+
 /* ---- blocks ---- */
 
 static struct kiln_in_thread *block(uint32_t index)
@@ -146,7 +151,7 @@ static struct kiln_in_thread *begin_thread(int32_t tid)
 {
     struct kiln_in_thread *thread;
 
-    if (own_process() != atomic_load_explicit(&process_id, memory_order_relaxed))
+    if (!kiln_in_is_own_process())
         return NULL;
     thread = pop_free();
     if (!thread)
@@ -231,14 +236,16 @@ struct kiln_in_thread *kiln_in_enter(void)
 void kiln_in_go_on(void)
 {
     const struct kiln_in_thread *thread = kiln_in_line.thread;
-    int kept_errno = errno;
+    int kept_errno = errno, cancel;
 
     if (atomic_load_explicit(&kiln_in_on, memory_order_relaxed) != KILN_IN_FORKED ||
-        kiln_in_line.inside || own_process() != process_id ||
+        kiln_in_line.inside || !kiln_in_is_own_process() ||
         (thread && atomic_load_explicit(&thread->tid, memory_order_relaxed) != own_id()))
         return;
     kiln_in_hush();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     kiln_in_revive();
+    pthread_setcancelstate(cancel, NULL);
     kiln_in_unhush();
     errno = kept_errno;
 }
@@ -345,6 +352,7 @@ static void forget_block(struct kiln_in_thread *thread, const struct kiln_in_thr
 {
     atomic_store(&thread->ring.read, atomic_load(&thread->ring.written));
     memset((void *)thread->lost, 0, sizeof(thread->lost));
+    kiln_in_timer_forget(thread);
     if (thread == own)
         return;
     atomic_store(&thread->tid, 0);
@@ -363,7 +371,6 @@ void kiln_in_blocks_forked(void)
     memset((void *)lost_anywhere, 0, sizeof(lost_anywhere));
     if (own) {
         atomic_store(&own->tid, own_id());
-        kiln_in_timer_end(own); /* which the kernel has not given to the child */
         own->random = mixed(own->random ^ (uint64_t)own_process());
     }
     for (uint32_t i = 0; i < n; i++) {

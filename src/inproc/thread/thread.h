@@ -116,6 +116,9 @@ static inline bool kiln_in_is_running(void)
  */
 void kiln_in_go_on(void);
 
+/* Whether this is the process that was started, and not a child of vfork in its memory. */
+bool kiln_in_is_own_process(void);
+
 /* xorshift; fixed by KILN_SEED for tests. */
 uint64_t kiln_in_random(struct kiln_in_thread *thread);
 /* The same as a number above 0 and up to 1. */

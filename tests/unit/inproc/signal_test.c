@@ -63,6 +63,7 @@ TEST(signal, a_free_one_is_taken_and_the_program_does_not_see_it)
 {
     struct sigaction old;
 
+    CHECK_OK(kiln_in_threads_init(7));
     CHECK_EQ(kiln_in_signal_open(), SIGPROF);
     CHECK_EQ(kiln_in_signal_open(), SIGPROF);
     CHECK(kiln_in_signal_is_ours(SIGPROF));
@@ -184,7 +185,6 @@ TEST(timer, ticks_count_the_cpu_time_that_is_used)
     kiln_in_settings.depth = 16;
     kiln_in_settings.cpu_hz = 100;
     kiln_in_settings.profiles = KILN_PROFILE_CPU;
-    CHECK_OK(kiln_in_threads_init(7));
     atomic_store(&kiln_in_on, 1);
     CHECK_OK(kiln_in_cpu_open());
     thread = kiln_in_enter();
