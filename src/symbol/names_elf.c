@@ -47,10 +47,12 @@ static int add_symbol(struct kiln_symtab *table, const Elf64_Sym *s, uint32_t fi
     if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
         return 0;
     if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_name == 0 ||
-        s->st_name >= text_size || !is_code(table, s->st_value))
+        s->st_name >= text_size)
         return 0;
     symbol.info = kiln_symtab_info(s->st_size, ELF64_ST_BIND(s->st_info) == STB_LOCAL,
                                    label ? KILN_SYMTAB_LABEL : KILN_SYMTAB_FUNCTION);
+    if (!kiln_symtab_wants(table, &symbol) || !is_code(table, s->st_value))
+        return 0;
     return kiln_symtab_add(table, symbol);
 }
 
@@ -123,6 +125,10 @@ int kiln_names_read_elf(struct kiln_symtab *table, const struct kiln_elf *elf)
         if (r < 0)
             return r;
     }
+    if (of_type(elf, SHT_SYMTAB))
+        table->reach = KILN_SYMTAB_REACH_MAX;
+    else if (table->reach == 0)
+        table->reach = REACH_EXPORTED;
     r = 0;
     for (uint32_t i = 0; i < KILN_ARRAY_LEN(types); i++) {
         const struct kiln_elf_section *section = of_type(elf, types[i]);
@@ -132,10 +138,6 @@ int kiln_names_read_elf(struct kiln_symtab *table, const struct kiln_elf *elf)
             return failed;
         if (failed < 0)
             r = failed;
-        if (section && types[i] == SHT_SYMTAB)
-            table->reach = KILN_SYMTAB_REACH_MAX;
     }
-    if (table->reach == 0)
-        table->reach = REACH_EXPORTED;
     return r;
 }

@@ -42,35 +42,60 @@ void kiln_symtab_done(struct kiln_symtab *table)
     kiln_array_free(&table->budget, (void **)&table->code, &table->cap_code, sizeof(*table->code));
 }
 
-void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint32_t n, bool near)
+/* The first wanted address among [low, low + n) that is not before `address`. */
+static uint32_t first_wanted(const struct kiln_symtab *table, uint32_t low, uint32_t n,
+                             uint64_t address)
 {
-    table->wanted = addresses;
-    table->n_wanted = n;
-    table->near = near;
-}
-
-static bool is_wanted(struct kiln_symtab *table, const struct kiln_symtab_entry *symbol)
-{
-    uint32_t low = 0, n = table->n_wanted;
-    uint64_t distance;
-
     while (n > 0) {
-        bool before = table->wanted[low + n / 2] < symbol->address;
+        bool before = table->wanted[low + n / 2] < address;
 
         low += before ? n - n / 2 : 0;
         n /= 2;
     }
-    if (low == table->n_wanted)
+    return low;
+}
+
+void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint32_t n, bool near)
+{
+    uint64_t span = n ? addresses[n - 1] - addresses[0] : 0;
+
+    table->wanted = addresses;
+    table->n_wanted = n;
+    table->near = near;
+    for (table->stretch_bits = 0; span >> table->stretch_bits >= KILN_SYMTAB_STRETCHES;)
+        table->stretch_bits++;
+    for (uint32_t i = 0; n && i <= KILN_SYMTAB_STRETCHES; i++)
+        table->stretches[i] =
+            first_wanted(table, 0, n, addresses[0] + ((uint64_t)i << table->stretch_bits));
+}
+
+bool kiln_symtab_wants(struct kiln_symtab *table, const struct kiln_symtab_entry *symbol)
+{
+    uint64_t reach = table->reach ? table->reach : KILN_SYMTAB_REACH_MAX;
+    uint64_t address = symbol->address, stretch = 0, distance;
+    uint32_t at;
+
+    if (!table->wanted)
+        return true;
+    if (table->n_wanted == 0)
         return false;
-    distance = table->wanted[low] - symbol->address;
-    if (!table->near && kiln_symtab_size(symbol) == 0 && distance < KILN_SYMTAB_REACH_MAX)
+    if (address > table->wanted[0])
+        stretch = (address - table->wanted[0]) >> table->stretch_bits;
+    if (stretch >= KILN_SYMTAB_STRETCHES)
+        return false;
+    at = table->stretches[stretch];
+    at = first_wanted(table, at, table->stretches[stretch + 1] - at, address);
+    if (at == table->n_wanted)
+        return false;
+    distance = table->wanted[at] - address;
+    if (!table->near && kiln_symtab_size(symbol) == 0 && distance < reach)
         table->unsized = true;
-    return distance < (table->near ? KILN_SYMTAB_REACH_MAX : kiln_symtab_size(symbol));
+    return distance < (table->near ? reach : kiln_symtab_size(symbol));
 }
 
 int kiln_symtab_add(struct kiln_symtab *table, struct kiln_symtab_entry symbol)
 {
-    if (table->wanted && !is_wanted(table, &symbol))
+    if (!kiln_symtab_wants(table, &symbol))
         return 0;
     if (table->n == table->cap) {
         int r = kiln_grow(&table->budget, (void **)&table->symbols, &table->cap,

@@ -22,6 +22,7 @@ enum {
     KILN_SYMTAB_TEXTS = 4,
     KILN_SYMTAB_SIZE_MAX = (1 << 29) - 1,
     KILN_SYMTAB_REACH_MAX = 1 << 20, /* of a symbol without a size */
+    KILN_SYMTAB_STRETCHES = 256,     /* of wanted addresses: where each begins is noted */
 };
 
 enum kiln_symtab_kind {
@@ -59,9 +60,10 @@ struct kiln_symtab {
     uint32_t n_ends, cap_ends;
     struct kiln_symtab_range *code; /* where code is: a symbol without a size ends there */
     uint32_t n_code, cap_code;
-    uint64_t reach;         /* how far one without a size reaches at most */
+    uint64_t reach;         /* how far one without a size reaches at most; 0: that is not known */
     const uint64_t *wanted; /* NULL: all are */
     uint32_t n_wanted;
+    uint32_t stretches[KILN_SYMTAB_STRETCHES + 1], stretch_bits;
     bool near;    /* those are kept that begin near a wanted address; else that cover one */
     bool unsized; /* one without a size was left out that may reach a wanted address */
     struct kiln_symtab_text texts[KILN_SYMTAB_TEXTS];
@@ -104,6 +106,9 @@ void kiln_symtab_done(struct kiln_symtab *table);
  * covered by; or, with `near`, those that kiln_symtab_find() looks at where nothing covers it.
  */
 void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint32_t n, bool near);
+
+/* Whether it is to be kept. */
+bool kiln_symtab_wants(struct kiln_symtab *table, const struct kiln_symtab_entry *symbol);
 
 /* 0, -ENOMEM or KILN_E_LIMIT. */
 KILN_CHECK int kiln_symtab_add(struct kiln_symtab *table, struct kiln_symtab_entry symbol);

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "inproc/thread/heap.h"
 
@@ -23,14 +22,11 @@ void *__wrap_malloc(size_t size)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    void *block;
-
     if (__builtin_mul_overflow(n, size, &size)) {
         errno = ENOMEM;
         return NULL;
     }
-    block = kiln_in_heap_take(size);
-    return block ? memset(block, 0, size) : NULL;
+    return kiln_in_heap_take_zeroed(size);
 }
 
 void *__wrap_realloc(void *block, size_t size)

@@ -51,12 +51,14 @@ struct want {
 
 struct run {
     const struct kiln_batch *batch;
-    bool rest; /* files with a build id are left to whoever gets it */
+    const struct kiln_in_names_how *how;
     struct want *wants;
     struct found *found; /* by location */
     uint32_t n;
     struct kiln_budget budget;
     struct kiln_arena arena;
+    struct kiln_str raw; /* the last name that came, as it came; its location has what it became */
+    uint32_t raw_location;
 };
 
 /* ---- what was found ---- */
@@ -75,13 +77,30 @@ static int keep_found(struct run *run, uint32_t location, struct kiln_str functi
     return found->function.ptr ? 0 : -ENOMEM;
 }
 
+/* Addresses are sorted: the next one is often in the same function. */
+static int name_again(struct run *run, const struct want *want, uint64_t key)
+{
+    struct found *same = &run->found[run->raw_location];
+
+    if (key)
+        kiln_in_kept_put(&state.kept, key, same->function,
+                         same->system_name.len ? same->system_name : same->function);
+    run->found[want->location] = *same;
+    return 0;
+}
+
 /* Undone and cleaned; `key` 0: it is not to be kept. */
 static int name_it(struct run *run, const struct want *want, struct kiln_str system_name,
                    uint64_t key)
 {
     char cleaned[KILN_SYMTAB_NAME_MAX], raw[KILN_SYMTAB_NAME_MAX];
-    struct kiln_str function = kiln_demangle(state.demangler, system_name);
+    struct kiln_str function;
 
+    if (run->raw.len && kiln_str_eq(run->raw, system_name))
+        return name_again(run, want, key);
+    run->raw = kiln_arena_copy(&run->arena, system_name);
+    run->raw_location = want->location;
+    function = kiln_demangle(state.demangler, system_name);
     function.len = kiln_name_clean(function, cleaned, sizeof(cleaned));
     function.ptr = cleaned;
     system_name.len = kiln_name_clean(system_name, raw, sizeof(raw));
@@ -302,7 +321,7 @@ static bool is_left_out(const struct run *run, uint32_t mapping)
 {
     const struct kiln_mapping *m = &run->batch->dict.mappings[mapping];
 
-    return run->rest && kiln_frame_build_id(run->batch, m->attrs).len &&
+    return run->how->rest && kiln_frame_build_id(run->batch, m->attrs).len &&
            kiln_str_starts(kiln_batch_str(run->batch, m->filename), KILN_STR("/"));
 }
 
@@ -338,6 +357,14 @@ static uint32_t give_lines(void *context, struct kiln_builder *b, const struct k
     return 1;
 }
 
+static void finish(void *context, struct kiln_builder *b)
+{
+    const struct run *run = context;
+
+    if (run->how->finish)
+        run->how->finish(run->how->context, b);
+}
+
 /* Under the lock. */
 static int begin(void)
 {
@@ -347,11 +374,11 @@ static int begin(void)
     return state.demangler ? 0 : kiln_demangler_new(&state.demangler);
 }
 
-static int fill(struct kiln_batch *batch, bool rest, struct kiln_batch **ret_named,
-                struct kiln_err *err)
+int kiln_in_names_fill(struct kiln_batch *batch, const struct kiln_in_names_how *how,
+                       struct kiln_batch **ret_named, struct kiln_err *err)
 {
-    struct run run = {.batch = batch, .rest = rest, .budget = {.limit = FOUND_MAX}};
-    const struct kiln_remap_edit edit = {.context = &run, .lines = give_lines};
+    struct run run = {.batch = batch, .how = how, .budget = {.limit = FOUND_MAX}};
+    const struct kiln_remap_edit edit = {.context = &run, .lines = give_lines, .finish = finish};
     uint32_t n = batch->dict.n_locations;
     int r = 0;
 
@@ -374,18 +401,6 @@ static int fill(struct kiln_batch *batch, bool rest, struct kiln_batch **ret_nam
     kiln_free(run.found);
     kiln_arena_done(&run.arena);
     return r;
-}
-
-int kiln_in_names_fill(struct kiln_batch *batch, struct kiln_batch **ret_named,
-                       struct kiln_err *err)
-{
-    return fill(batch, false, ret_named, err);
-}
-
-int kiln_in_names_fill_rest(struct kiln_batch *batch, struct kiln_batch **ret_named,
-                            struct kiln_err *err)
-{
-    return fill(batch, true, ret_named, err);
 }
 
 void kiln_in_names_forked(void)

@@ -23,13 +23,17 @@ enum {
     KILN_IN_NAMES_KEPT = 2 << 20,
 };
 
-/* Gives every location without a function the one it is in, where that can be found. */
-KILN_CHECK int kiln_in_names_fill(struct kiln_batch *batch, struct kiln_batch **ret_named,
-                                  struct kiln_err *err);
+struct kiln_builder;
 
-/* The same for what no file with a build id has: the vDSO, code that was made at run time. */
-KILN_CHECK int kiln_in_names_fill_rest(struct kiln_batch *batch, struct kiln_batch **ret_named,
-                                       struct kiln_err *err);
+struct kiln_in_names_how {
+    bool rest; /* only what no file with a build id has: the vDSO, code that was made at run time */
+    void (*finish)(void *context, struct kiln_builder *b); /* what else it gets; NULL: nothing */
+    void *context;
+};
+
+/* Gives every location without a function the one it is in, where that can be found. */
+KILN_CHECK int kiln_in_names_fill(struct kiln_batch *batch, const struct kiln_in_names_how *how,
+                                  struct kiln_batch **ret_named, struct kiln_err *err);
 
 /* In a forked child: what is known is forgotten, whoever was at work. */
 void kiln_in_names_forked(void);

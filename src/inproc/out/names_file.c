@@ -118,6 +118,7 @@ void kiln_in_names_file_close(struct kiln_in_names_file *file)
 
 /* ---- names ---- */
 
+/* What is packed comes first: symbols without a size reach farther where it has all of them. */
 static int read_symbols(struct kiln_in_names_file *file, const uint64_t *addresses, uint32_t n,
                         bool near)
 {
@@ -125,9 +126,9 @@ static int read_symbols(struct kiln_in_names_file *file, const uint64_t *address
 
     kiln_symtab_init(&file->table, KILN_IN_NAMES_TABLE, SYMBOLS_MAX);
     kiln_symtab_want(&file->table, addresses, n, near);
-    r = kiln_names_read_elf(&file->table, file->elf);
+    r = kiln_names_read_packed(&file->table, file->elf);
     if (r != -ENOMEM && r != KILN_E_LIMIT)
-        r = kiln_names_read_packed(&file->table, file->elf);
+        r = kiln_names_read_elf(&file->table, file->elf);
     return r == -ENOMEM ? r : kiln_symtab_finish(&file->table);
 }
 

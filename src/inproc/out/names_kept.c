@@ -5,9 +5,9 @@
 #include "inproc/out/names.h"
 
 enum {
-    SLOTS = 1 << 15, /* a power of two */
-    FULL = SLOTS / 4 * 3,
-    TEXTS_MAX = KILN_IN_NAMES_KEPT - SLOTS * (int)sizeof(struct kiln_in_kept_slot),
+    SLOTS_MIN = 1 << 9, /* a power of two */
+    SLOTS_MAX = 1 << 15,
+    TEXTS_MAX = KILN_IN_NAMES_KEPT - SLOTS_MAX * (int)sizeof(struct kiln_in_kept_slot),
 };
 
 void kiln_in_kept_init(struct kiln_in_kept *kept)
@@ -21,15 +21,15 @@ void kiln_in_kept_done(struct kiln_in_kept *kept)
     kiln_free(kept->slots);
     kiln_buf_done(&kept->texts);
     kept->slots = NULL;
-    kept->n = 0;
+    kept->n = kept->n_slots = 0;
 }
 
 static struct kiln_in_kept_slot *look(const struct kiln_in_kept *kept, uint64_t key)
 {
-    uint32_t i = (uint32_t)(key >> 32) & (SLOTS - 1);
+    uint32_t i = (uint32_t)(key >> 32) & (kept->n_slots - 1);
 
     while (kept->slots[i].key && kept->slots[i].key != key)
-        i = (i + 1) & (SLOTS - 1);
+        i = (i + 1) & (kept->n_slots - 1);
     return &kept->slots[i];
 }
 
@@ -49,18 +49,37 @@ bool kiln_in_kept_find(const struct kiln_in_kept *kept, uint64_t key, struct kil
     return true;
 }
 
+static bool is_full(const struct kiln_in_kept *kept)
+{
+    return kept->n >= kept->n_slots / 4 * 3;
+}
+
+static void grow(struct kiln_in_kept *kept)
+{
+    struct kiln_in_kept larger = *kept;
+
+    larger.n_slots = kept->n_slots ? 2 * kept->n_slots : SLOTS_MIN;
+    larger.slots = kiln_calloc(larger.n_slots, sizeof(*larger.slots));
+    if (!larger.slots)
+        return;
+    for (uint32_t i = 0; i < kept->n_slots; i++) {
+        if (kept->slots[i].key)
+            *look(&larger, kept->slots[i].key) = kept->slots[i];
+    }
+    kiln_free(kept->slots);
+    *kept = larger;
+}
+
 static bool make_room(struct kiln_in_kept *kept, size_t more)
 {
-    if (!kept->slots)
-        kept->slots = kiln_calloc(SLOTS, sizeof(*kept->slots));
-    if (!kept->slots)
-        return false;
-    if (kept->n >= FULL || kept->texts.len + more > TEXTS_MAX) {
-        memset(kept->slots, 0, SLOTS * sizeof(*kept->slots));
+    if (is_full(kept) && kept->n_slots < SLOTS_MAX)
+        grow(kept);
+    if (kept->slots && (is_full(kept) || kept->texts.len + more > TEXTS_MAX)) {
+        memset(kept->slots, 0, kept->n_slots * sizeof(*kept->slots));
         kiln_buf_clear(&kept->texts);
         kept->n = 0;
     }
-    return true;
+    return kept->slots != NULL;
 }
 
 void kiln_in_kept_put(struct kiln_in_kept *kept, uint64_t key, struct kiln_str function,

@@ -2,7 +2,8 @@
 /*
  * names_kept - which function an address of a file is in, as far as it was found out before.
  *
- * A table of fixed size; when it is full it is emptied, and what is still of use comes back.
+ * A table that grows up to a size; when it is full it is emptied, and what is still of use comes
+ * back.
  *
  * Threads: one owner at a time.
  */
@@ -20,7 +21,7 @@ struct kiln_in_kept_slot {
 
 struct kiln_in_kept {
     struct kiln_in_kept_slot *slots; /* NULL until something is kept */
-    uint32_t n;
+    uint32_t n, n_slots;
     struct kiln_buf texts;
 };
 

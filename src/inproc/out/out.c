@@ -91,7 +91,8 @@ static bool levels_are_due(struct out *out, uint64_t now, bool asked)
     return true;
 }
 
-static int write_files(struct out *out, struct kiln_batch *window, struct kiln_err *why)
+/* The window is let go of where nobody else needs it: memory of both at once is the most we use. */
+static int write_files(struct out *out, struct kiln_batch **window, struct kiln_err *why)
 {
     const struct kiln_sidecar_loss losses[] = {
 #define X(name, word) {word, kiln_in_lost_total(KILN_IN_LOST_##name)},
@@ -102,10 +103,14 @@ static int write_files(struct out *out, struct kiln_batch *window, struct kiln_e
     };
     struct kiln_batch *ready = NULL;
     struct kiln_err err = {0};
-    int r = kiln_in_prepare(window, KILN_IN_NAMED, &ready, why);
+    int r = kiln_in_prepare(*window, KILN_IN_NAMED, &ready, why);
 
     if (r < 0)
         return r;
+    if (!out->has_sender) {
+        kiln_batch_unref(*window);
+        *window = NULL;
+    }
     r = kiln_in_files_write(&out->files, ready, losses, KILN_ARRAY_LEN(losses), &err);
     if (r < 0 && !out->said_files)
         kiln_in_say(true, "profiles cannot be written to %s: %s", out->files.folder, err.text);
@@ -146,7 +151,7 @@ static void export(struct out *out, uint64_t now, bool asked)
 
     if (r == 0 && window->n_samples) {
         if (out->has_files)
-            r = write_files(out, window, &err);
+            r = write_files(out, &window, &err);
         if (r == 0 && out->has_sender)
             r = queue_up(out, window, &err);
     }

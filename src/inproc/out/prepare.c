@@ -72,30 +72,23 @@ static void set_resources(void *context, struct kiln_builder *b)
         kiln_builder_resource(b, i)->attrs = set;
 }
 
-static int add_resource(const struct kiln_batch *batch, struct kiln_batch **ret_batch,
-                        struct kiln_err *err)
-{
-    const struct kiln_remap_edit edit = {.context = state.resource, .finish = set_resources};
-
-    return kiln_remap_batch(batch, &edit, NULL, ret_batch, err);
-}
-
 int kiln_in_prepare(struct kiln_batch *batch, enum kiln_in_prepare_how how,
                     struct kiln_batch **ret_batch, struct kiln_err *err)
 {
-    struct kiln_batch *named = NULL, *whole = NULL;
+    /* Names that somebody else finds would not be redacted. */
+    const struct kiln_in_names_how names = {
+        .rest = how == KILN_IN_BARE && !state.rules,
+        .finish = set_resources,
+        .context = state.resource,
+    };
+    struct kiln_batch *whole = NULL;
     int r;
 
     if (!state.ready)
         return kiln_err_set(err, -EAGAIN, NULL, "nothing may leave before the rules are read");
-    /* Names that somebody else finds would not be redacted. */
-    r = how == KILN_IN_BARE && !state.rules ? kiln_in_names_fill_rest(batch, &named, err)
-                                            : kiln_in_names_fill(batch, &named, err);
-    if (r == 0)
-        r = add_resource(named, &whole, err);
+    r = kiln_in_names_fill(batch, &names, &whole, err);
     if (r == 0)
         r = kiln_in_redact_batch(state.rules, whole, ret_batch, err);
-    kiln_batch_unref(named);
     kiln_batch_unref(whole);
     return r;
 }

@@ -180,9 +180,10 @@ static int counts_since(enum kiln_in_profile which, const struct kiln_in_mark *f
 /* The same with names, or as it is. */
 static struct kiln_batch *name_batch(struct kiln_batch *batch)
 {
+    const struct kiln_in_names_how all = {0};
     struct kiln_batch *named = NULL;
 
-    return kiln_in_names_fill(batch, &named, NULL) < 0 ? kiln_batch_ref(batch) : named;
+    return kiln_in_names_fill(batch, &all, &named, NULL) < 0 ? kiln_batch_ref(batch) : named;
 }
 
 /* What is not in the profiles, in words for people. */

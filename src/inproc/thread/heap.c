@@ -123,6 +123,16 @@ void *kiln_in_heap_take(size_t size)
     return block ? block + 1 : NULL;
 }
 
+/* What is mapped is zero, and not touched before it is used. */
+void *kiln_in_heap_take_zeroed(size_t size)
+{
+    void *data = kiln_in_heap_take(size);
+
+    if (data && block_of(data)->size <= SMALL_MAX)
+        memset(data, 0, size);
+    return data;
+}
+
 void kiln_in_heap_give(void *data)
 {
     struct block *block = block_of(data);

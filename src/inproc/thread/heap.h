@@ -16,6 +16,8 @@
 
 /* As malloc(), realloc(), free() and malloc_usable_size(); a block is aligned to 16 bytes. */
 void *kiln_in_heap_take(size_t size);
+/* The same, all zeroes. */
+void *kiln_in_heap_take_zeroed(size_t size);
 void *kiln_in_heap_resize(void *block, size_t size);
 void kiln_in_heap_give(void *block);
 size_t kiln_in_heap_size(const void *block);

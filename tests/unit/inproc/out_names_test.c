@@ -57,7 +57,7 @@ static const char *name_of(uint64_t address, bool mapped)
     at = kiln_builder_location(b, &location, NULL, 0);
     kiln_builder_add_value(b, profile, kiln_builder_stack(b, &at, 1), 0, 1);
     CHECK_OK(kiln_builder_finish(b, &batch, &err));
-    CHECK_OK(kiln_in_names_fill(batch, &named, &err));
+    CHECK_OK(kiln_in_names_fill(batch, &(struct kiln_in_names_how){0}, &named, &err));
     at = named->dict.frames[named->dict.stacks[named->samples[0].stack].first];
     name[0] = '\0';
     if (named->dict.locations[at].n) {

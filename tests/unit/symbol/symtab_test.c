@@ -57,12 +57,12 @@ static void fill(struct kiln_symtab *table, uint64_t reach)
     struct kiln_bytes bytes = kiln_bytes_memory(names, sizeof(names));
     uint32_t first;
 
+    table->reach = reach;
     CHECK_OK(kiln_symtab_add_code(table, 0, CODE / 2));
     CHECK_OK(kiln_symtab_add_code(table, CODE / 2, CODE));
     CHECK_OK(kiln_symtab_add_text(table, &bytes, 0, sizeof(names), &first));
     for (uint32_t i = 0; i < SYMBOLS; i++)
         CHECK_OK(kiln_symtab_add(table, symbols[i]));
-    table->reach = reach;
     CHECK_OK(kiln_symtab_finish(table));
 }
 
