@@ -19,20 +19,26 @@ enum { RETRY_AFTER_S = 1, SAY_S = 60 };
 
 /* ---- ends ---- */
 
-void kiln_sendq_end_deliveries(struct kiln_delivery *const *deliveries, uint32_t n,
-                               const struct kiln_outcome *outcome)
+static void end_deliveries(struct kiln_delivery *const *deliveries, uint32_t n,
+                           const struct kiln_outcome *outcome)
 {
     for (uint32_t i = 0; i < n; i++)
         kiln_delivery_end(deliveries[i], outcome);
 }
 
-void kiln_parcel_free(struct kiln_parcel *parcel)
+static void parcel_free(struct kiln_parcel *parcel)
 {
     if (parcel) {
         kiln_free((void *)(uintptr_t)parcel->put.items);
         kiln_free(parcel->put.places);
     }
     kiln_free(parcel);
+}
+
+void kiln_sendq_end_parcel(struct kiln_parcel *parcel)
+{
+    end_deliveries(parcel->deliveries, parcel->n_deliveries, &parcel->outcome);
+    parcel_free(parcel);
 }
 
 static void free_entries(struct kiln_parcel *parcel)
@@ -52,9 +58,9 @@ static void refuse(struct kiln_sendq *q, struct kiln_parcel *parcel, int code, c
 
     (void)!kiln_err_set(&outcome.err, code, NULL, "%s", why);
     kiln_metric_add(q->count.enqueue_failed, (int64_t)parcel->samples);
-    kiln_sendq_end_deliveries(parcel->deliveries, parcel->n_deliveries, &outcome);
+    end_deliveries(parcel->deliveries, parcel->n_deliveries, &outcome);
     free_entries(parcel);
-    kiln_parcel_free(parcel);
+    parcel_free(parcel);
 }
 
 /* ---- parcels ---- */
@@ -121,7 +127,7 @@ static struct kiln_parcel *parcel_of(struct kiln_sendq *q, struct kiln_delivery 
         kiln_export_items_free(items);
         if (parcel)
             free_entries(parcel);
-        kiln_parcel_free(parcel);
+        parcel_free(parcel);
         return NULL;
     }
     reverse(parcel);
@@ -158,23 +164,11 @@ static bool take_room(struct kiln_sendq *q, struct kiln_parcel *parcel)
     return true;
 }
 
-void kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parcel *parcel, int code,
-                          const char *why)
-{
-    pthread_mutex_lock(&q->lock);
-    kiln_sendq_count_size(q, -(int64_t)parcel->size);
-    q->n_unsettled--;
-    kiln_sendq_wake(q); /* there is room for those that wait */
-    pthread_cond_broadcast(&q->idle);
-    pthread_mutex_unlock(&q->lock);
-    refuse(q, parcel, code, why);
-}
-
 struct kiln_parcel *kiln_sendq_admit(struct kiln_sendq *q)
 {
     struct kiln_parcel *first = NULL, **last = &first;
 
-    while (q->waiting.first && take_room(q, q->waiting.first)) {
+    while (!q->over && q->waiting.first && take_room(q, q->waiting.first)) {
         struct kiln_parcel *parcel = q->waiting.first;
 
         q->waiting.first = parcel->next;
@@ -186,6 +180,28 @@ struct kiln_parcel *kiln_sendq_admit(struct kiln_sendq *q)
     if (!q->waiting.first)
         q->waiting.last = &q->waiting.first;
     return first;
+}
+
+void kiln_sendq_settled(struct kiln_sendq *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->n_unsettled--;
+    pthread_cond_broadcast(&q->idle);
+    pthread_mutex_unlock(&q->lock);
+}
+
+struct kiln_parcel *kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parcel *parcel, int code,
+                                         const char *why)
+{
+    struct kiln_parcel *admitted;
+
+    pthread_mutex_lock(&q->lock);
+    kiln_sendq_count_size(q, -(int64_t)parcel->size);
+    admitted = kiln_sendq_admit(q);
+    pthread_mutex_unlock(&q->lock);
+    refuse(q, parcel, code, why);
+    kiln_sendq_settled(q);
+    return admitted;
 }
 
 static int own(struct kiln_parcel *parcel)
@@ -204,46 +220,44 @@ void kiln_sendq_publish(struct kiln_sendq *q, struct kiln_parcel *parcel)
 
     parcel->first = NULL;
     pthread_mutex_lock(&q->lock);
-    q->n_unsettled--;
     kiln_sendq_count_in(q, (int64_t)parcel->samples);
     for (; entry; entry = next) {
         next = entry->next;
         entry->parcel = keep ? parcel : NULL;
         kiln_sendq_append(q, entry);
     }
-    pthread_cond_broadcast(&q->idle);
     pthread_mutex_unlock(&q->lock);
+    if (!keep)
+        kiln_sendq_end_parcel(parcel);
+    kiln_sendq_settled(q);
 }
 
-static void settle_one(struct kiln_sendq *q, struct kiln_parcel *parcel)
+/* Returns those for which it made room by not coming in. */
+static struct kiln_parcel *settle_one(struct kiln_sendq *q, struct kiln_parcel *parcel)
 {
     int r;
 
-    if (q->journal) {
-        kiln_sendq_store(q, parcel);
-        return;
-    }
+    if (q->journal)
+        return kiln_sendq_store(q, parcel);
     r = q->opts.wait_for_result ? 0 : own(parcel);
-
-    if (r < 0) {
-        kiln_sendq_turn_away(q, parcel, -EAGAIN, kiln_err_text(r));
-        return;
-    }
+    if (r < 0)
+        return kiln_sendq_turn_away(q, parcel, -EAGAIN, kiln_err_text(r));
     kiln_sendq_publish(q, parcel);
-    if (!q->opts.wait_for_result) {
-        kiln_sendq_end_deliveries(parcel->deliveries, parcel->n_deliveries, &parcel->outcome);
-        kiln_parcel_free(parcel);
-    }
+    return NULL;
 }
 
 void kiln_sendq_settle(struct kiln_sendq *q, struct kiln_parcel *parcels)
 {
     while (parcels) {
-        struct kiln_parcel *parcel = parcels;
+        struct kiln_parcel *parcel = parcels, *more, **last = &parcels;
 
         parcels = parcel->next;
         parcel->next = NULL;
-        settle_one(q, parcel);
+        more = settle_one(q, parcel);
+        while (more && *last)
+            last = &(*last)->next;
+        if (more)
+            *last = more;
     }
     kiln_sendq_pump(q);
 }
@@ -292,7 +306,7 @@ static void end_all(struct kiln_sendq *q, struct kiln_delivery *const *deliverie
 {
     if (outcome->code < 0)
         kiln_metric_add(q->count.enqueue_failed, (int64_t)kiln_delivery_items(content));
-    kiln_sendq_end_deliveries(deliveries, n, outcome);
+    end_deliveries(deliveries, n, outcome);
 }
 
 /* Each part of at most batch::max_size by itself. */
@@ -418,18 +432,6 @@ void kiln_sendq_wake(struct kiln_sendq *q)
     pthread_cond_signal(&q->wake);
 }
 
-/* Under the lock, which it lets go of: what one that was turned away has left room for. */
-static void let_in(struct kiln_sendq *q)
-{
-    struct kiln_parcel *admitted = q->over ? NULL : kiln_sendq_admit(q);
-
-    if (!admitted)
-        return;
-    pthread_mutex_unlock(&q->lock);
-    kiln_sendq_settle(q, admitted);
-    pthread_mutex_lock(&q->lock);
-}
-
 static void *run(void *queue)
 {
     struct kiln_sendq *q = queue;
@@ -441,7 +443,6 @@ static void *run(void *queue)
         uint64_t next = retry < flush ? retry : flush;
         struct timespec at = kiln_timespec_of(next);
 
-        let_in(q);
         if (seen != q->woken) /* while it had let go of the lock */
             continue;
         if (next == UINT64_MAX)
@@ -607,8 +608,8 @@ void kiln_sendq_free(struct kiln_sendq *q)
 {
     if (!q)
         return;
+    kiln_journal_close(q->journal); /* whose thread may be sending */
     q->sender->ops->free(q->sender);
-    kiln_journal_close(q->journal);
     drop_ready(q);
     /* What is on disk is counted anew by who opens it, perhaps under the same names. */
     kiln_sendq_count_in(q, -(int64_t)q->left_samples);

@@ -39,23 +39,22 @@ static void on_stored(struct kiln_journal_put *put, int code)
 {
     struct kiln_parcel *parcel = (struct kiln_parcel *)put;
     struct kiln_sendq *q = parcel->queue;
+    struct kiln_parcel *admitted = NULL;
 
     if (code < 0) {
-        kiln_sendq_turn_away(q, parcel,
-                             code == -ENOMEM   ? -EAGAIN
-                             : code == -ENOSPC ? -ENOSPC
-                                               : -EIO,
-                             kiln_err_text(code));
-        return;
+        admitted = kiln_sendq_turn_away(q, parcel,
+                                        code == -ENOMEM   ? -EAGAIN
+                                        : code == -ENOSPC ? -ENOSPC
+                                                          : -EIO,
+                                        kiln_err_text(code));
+    } else {
+        keep_some(q, parcel);
+        kiln_sendq_publish(q, parcel);
     }
-    keep_some(q, parcel);
-    kiln_sendq_publish(q, parcel);
-    kiln_sendq_end_deliveries(parcel->deliveries, parcel->n_deliveries, &parcel->outcome);
-    kiln_parcel_free(parcel);
-    kiln_sendq_pump(q);
+    kiln_sendq_settle(q, admitted);
 }
 
-void kiln_sendq_store(struct kiln_sendq *q, struct kiln_parcel *parcel)
+struct kiln_parcel *kiln_sendq_store(struct kiln_sendq *q, struct kiln_parcel *parcel)
 {
     struct kiln_export_item **items = kiln_malloc(parcel->left * sizeof(items[0]));
     struct kiln_sendq_entry *entry = parcel->first;
@@ -66,13 +65,12 @@ void kiln_sendq_store(struct kiln_sendq *q, struct kiln_parcel *parcel)
         .n = parcel->left,
         .stored = on_stored,
     };
-    if (!items || !parcel->put.places) {
-        kiln_sendq_turn_away(q, parcel, -EAGAIN, kiln_err_text(-ENOMEM));
-        return;
-    }
+    if (!items || !parcel->put.places)
+        return kiln_sendq_turn_away(q, parcel, -EAGAIN, kiln_err_text(-ENOMEM));
     for (uint32_t i = 0; entry; entry = entry->next)
         items[i++] = entry->item;
     kiln_journal_put(q->journal, &parcel->put);
+    return NULL;
 }
 
 /* ---- in ---- */

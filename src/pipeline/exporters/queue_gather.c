@@ -87,10 +87,7 @@ static void finish(struct kiln_sendq *q, struct kiln_gathered *g)
     if (!g->n)
         return;
     send_on(q, g);
-    pthread_mutex_lock(&q->lock);
-    q->n_unsettled--;
-    pthread_cond_broadcast(&q->idle);
-    pthread_mutex_unlock(&q->lock);
+    kiln_sendq_settled(q);
 }
 
 void kiln_sendq_gather(struct kiln_sendq *q, struct kiln_delivery *delivery)

@@ -106,8 +106,9 @@ struct kiln_sendq {
     struct kiln_parcel_list waiting; /* for room */
     struct kiln_gathered gathered;
     uint64_t used;                   /* of opts.size */
-    uint64_t n_entries, n_unsettled; /* in the queue; parcels that are on their way into it */
-    uint32_t in_flight;              /* being sent, or in back-off */
+    uint64_t n_entries;              /* in the queue */
+    uint64_t n_unsettled; /* parcels that are on their way into it, until their deliveries ended */
+    uint32_t in_flight;   /* being sent, or in back-off; until their deliveries ended */
     bool pumping, started, letting_go, stopping, over, end_thread;
     uint64_t left_samples; /* that stay on disk */
     uint64_t woken;        /* how often the thread was told to look */
@@ -122,14 +123,18 @@ struct kiln_sendq {
  */
 void kiln_sendq_take(struct kiln_sendq *q, struct kiln_delivery *const *deliveries, uint32_t n,
                      const struct kiln_delivery *content);
-void kiln_sendq_end_deliveries(struct kiln_delivery *const *deliveries, uint32_t n,
-                               const struct kiln_outcome *outcome);
-void kiln_parcel_free(struct kiln_parcel *parcel); /* not its entries */
-/* A parcel for which room was taken does not come in, and its deliveries end. */
-void kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parcel *parcel, int code,
-                          const char *why);
+/* Its deliveries end, as its outcome says. */
+void kiln_sendq_end_parcel(struct kiln_parcel *parcel);
+/*
+ * A parcel for which room was taken does not come in, and its deliveries end.  Returns those that
+ * have its room now, which the caller settles.
+ */
+KILN_CHECK struct kiln_parcel *kiln_sendq_turn_away(struct kiln_sendq *q,
+                                                    struct kiln_parcel *parcel, int code,
+                                                    const char *why);
+void kiln_sendq_settled(struct kiln_sendq *q); /* one of n_unsettled */
 void kiln_sendq_wake(struct kiln_sendq *q); /* under the lock */
-/* Its entries are the queue's now. */
+/* Its entries are the queue's now; its deliveries end, unless they wait for the result. */
 void kiln_sendq_publish(struct kiln_sendq *q, struct kiln_parcel *parcel);
 /* By the sizer of the queue. */
 uint64_t kiln_sendq_size_of(const struct kiln_sendq *q, const struct kiln_export_item *item);
@@ -153,8 +158,8 @@ void kiln_sendq_drop(struct kiln_sendq *q, struct kiln_sendq_entry *entry, enum 
 /* ---- queue_disk.c ---- */
 
 KILN_CHECK int kiln_sendq_open_disk(struct kiln_sendq *q, struct kiln_err *err);
-/* Has the parcel, for which there is room, written; settles it then. */
-void kiln_sendq_store(struct kiln_sendq *q, struct kiln_parcel *parcel);
+/* Has the parcel, for which there is room, written; settles it then.  As turn_away(). */
+KILN_CHECK struct kiln_parcel *kiln_sendq_store(struct kiln_sendq *q, struct kiln_parcel *parcel);
 /* Reads the body of an entry again, where it is not there. */
 KILN_CHECK int kiln_sendq_load(struct kiln_sendq *q, struct kiln_sendq_entry *entry);
 

@@ -117,14 +117,6 @@ static struct kiln_parcel *leave(struct kiln_sendq *q, struct kiln_sendq_entry *
     return parcel && --parcel->left == 0 ? parcel : NULL;
 }
 
-static void end_parcel(struct kiln_parcel *parcel)
-{
-    if (!parcel)
-        return;
-    kiln_sendq_end_deliveries(parcel->deliveries, parcel->n_deliveries, &parcel->outcome);
-    kiln_parcel_free(parcel);
-}
-
 void kiln_sendq_drop(struct kiln_sendq *q, struct kiln_sendq_entry *entry, enum kiln_sendq_drop why,
                      const char *reason)
 {
@@ -136,8 +128,10 @@ void kiln_sendq_drop(struct kiln_sendq *q, struct kiln_sendq_entry *entry, enum 
         (void)!kiln_err_set(&entry->parcel->outcome.err, -ESHUTDOWN, NULL, "%s", reason);
     }
     parcel = leave(q, entry);
+    if (!parcel)
+        return;
     pthread_mutex_unlock(&q->lock);
-    end_parcel(parcel);
+    kiln_sendq_end_parcel(parcel);
     pthread_mutex_lock(&q->lock);
 }
 
@@ -179,6 +173,17 @@ static void say(struct kiln_sendq *q, const struct kiln_export_verdict *verdict)
                  "%s", result->message, NULL);
 }
 
+/* No more of it is under way, the end of its delivery included: who stops the queue may know. */
+static void landed(struct kiln_sendq *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->in_flight--;
+    kiln_metric_add(q->count.in_flight, -1);
+    if (q->stopping)
+        pthread_cond_broadcast(&q->idle);
+    pthread_mutex_unlock(&q->lock);
+}
+
 static void on_ended(struct kiln_send *send, const struct kiln_export_verdict *verdict)
 {
     struct kiln_sendq_entry *entry = (struct kiln_sendq_entry *)send;
@@ -200,13 +205,11 @@ static void on_ended(struct kiln_send *send, const struct kiln_export_verdict *v
         tally(q, entry, verdict);
         ended = leave(q, entry);
     }
-    q->in_flight--;
-    kiln_metric_add(q->count.in_flight, -1);
-    admitted = q->over ? NULL : kiln_sendq_admit(q);
-    if (q->stopping)
-        pthread_cond_broadcast(&q->idle);
+    admitted = kiln_sendq_admit(q);
     pthread_mutex_unlock(&q->lock);
-    end_parcel(ended);
+    if (ended)
+        kiln_sendq_end_parcel(ended);
+    landed(q);
     kiln_sendq_settle(q, admitted);
 }
 

@@ -39,6 +39,7 @@ struct fixture {
     struct kiln_sendq *queue;
     struct kiln_metrics *metrics;
     _Atomic int ended;
+    useconds_t end_us; /* how long a delivery takes to end */
     struct kiln_outcome outcome; /* of the last one */
 };
 
@@ -138,6 +139,8 @@ static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *out
 {
     struct fixture *f = delivery->context;
 
+    if (f->end_us)
+        usleep(f->end_us);
     f->outcome = *outcome;
     atomic_fetch_add(&f->ended, 1);
     free(delivery);
@@ -750,6 +753,51 @@ TEST(queue, on_disk_goes_on_where_a_full_disk_has_room_again)
     CHECK(room.used <= room.max);
     stop_on_disk(&f, PATIENCE_NS);
     folder_remove(folder);
+}
+
+/* ---- stopping ---- */
+
+TEST(queue, is_not_stopped_before_what_is_being_written_has_ended)
+{
+    for (int i = 0; i < 20; i++) {
+        char folder[FOLDER_NAME];
+        struct fixture f = {
+            .fake.hold = true, .end_us = 1000, .opts = {.storage = folder, .size = 10}};
+
+        folder_make(folder);
+        start(&f);
+        send(&f, "main 1\n");
+        send(&f, "main 1\n");
+        kiln_sendq_stop(f.queue, 0);
+        CHECK_EQ(f.ended, 2);
+        stop_on_disk(&f, 0);
+        folder_remove(folder);
+    }
+}
+
+static void *finish_held(void *fixture)
+{
+    struct fixture *f = fixture;
+
+    finish(&f->fake, take_held(&f->fake));
+    return NULL;
+}
+
+TEST(queue, is_not_stopped_before_the_delivery_of_what_was_sent_has_ended)
+{
+    struct fixture f = {.fake.hold = true, .end_us = 20000, .opts.wait_for_result = true};
+    pthread_t thread;
+
+    start(&f);
+    send(&f, "main 1\n");
+    CHECK_OK(pthread_create(&thread, NULL, finish_held, &f));
+    while (f.fake.n_held)
+        sched_yield();
+    kiln_sendq_stop(f.queue, kiln_clock_mono_ns() + PATIENCE_NS);
+    CHECK_EQ(f.ended, 1);
+    pthread_join(thread, NULL);
+    stop(&f, 0);
+    finish_fixture(&f);
 }
 
 /* ---- many at once ---- */
