@@ -59,6 +59,11 @@ struct kiln_component_ops {
     /* Begins to work; what it depends on has started.  NULL: nothing to do. */
     int (*start)(struct kiln_component *component, struct kiln_err *err);
     /*
+     * From `when_ns` (CLOCK_MONOTONIC) on no delivery that it was handed waits for somebody who may
+     * be away.  Called before those who wait for their deliveries are stopped.  NULL: none does.
+     */
+    void (*release)(struct kiln_component *component, uint64_t when_ns);
+    /*
      * A receiver takes no more and waits for what is under way; a processor hands on what it holds;
      * an exporter sends what waits, all until `deadline_ns` (CLOCK_MONOTONIC).  Whoever hands
      * deliveries to it has stopped.  NULL: nothing to do.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collector/graph_int.h"
 
@@ -69,6 +70,19 @@ static int start_unit(struct kiln_unit *unit, struct kiln_err *err)
     return r;
 }
 
+/* Before those who wait for their deliveries are stopped. */
+static void release_deliveries(struct kiln_unit *unit, bool goes_on, uint64_t when_ns)
+{
+    struct kiln_component *component = unit->component;
+
+    if (!unit->started || !component || unit->from)
+        return;
+    if (goes_on)
+        component->ops->let_go(component);
+    else if (component->ops->release)
+        component->ops->release(component, when_ns);
+}
+
 static void stop_unit(struct kiln_unit *unit, uint64_t deadline_ns)
 {
     struct kiln_component *component = unit->component;
@@ -88,6 +102,8 @@ int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err)
 
     for (; r == 0 && n < graph->n_units; n += r == 0)
         r = start_unit(&graph->units[n], err);
+    for (uint32_t i = 0; r < 0 && i < n; i++)
+        release_deliveries(&graph->units[i], graph->units[i].carried, 0);
     for (uint32_t i = n; r < 0 && i > 0; i--)
         if (!graph->units[i - 1].carried)
             stop_unit(&graph->units[i - 1], 0);
@@ -102,10 +118,13 @@ bool kiln_graph_is_running(const struct kiln_graph *graph)
 
 void kiln_graph_stop(struct kiln_graph *graph, uint64_t deadline_ns)
 {
+    uint64_t now = kiln_clock_mono_ns();
+    /* Half of the time is for deliveries to end as they should, the other for what is queued. */
+    uint64_t when_ns = deadline_ns > now ? now + (deadline_ns - now) / 2 : now;
+
     atomic_store(&graph->running, false);
     for (uint32_t i = 0; i < graph->n_units; i++)
-        if (graph->units[i].lent && graph->units[i].started)
-            graph->units[i].component->ops->let_go(graph->units[i].component);
+        release_deliveries(&graph->units[i], graph->units[i].lent, when_ns);
     for (uint32_t i = graph->n_units; i > 0; i--)
         stop_unit(&graph->units[i - 1], deadline_ns);
 }

@@ -214,6 +214,11 @@ static int start(struct kiln_component *component, struct kiln_err *err)
     return kiln_sendq_start(((struct sending *)component)->queue, err);
 }
 
+static void release(struct kiln_component *component, uint64_t when_ns)
+{
+    kiln_sendq_release(((struct sending *)component)->queue, when_ns);
+}
+
 static void stop(struct kiln_component *component, uint64_t deadline_ns)
 {
     kiln_sendq_stop(((struct sending *)component)->queue, deadline_ns);
@@ -272,10 +277,16 @@ int kiln_sending_make(const struct kiln_component_env *env,
                       struct kiln_component **ret_component, struct kiln_err *err)
 {
     static const struct kiln_component_ops ops = {
-        .start = start, .stop = stop, .let_go = let_go, .go_on = go_on, .free = destroy};
+        .start = start,
+        .release = release,
+        .stop = stop,
+        .let_go = let_go,
+        .go_on = go_on,
+        .free = destroy,
+    };
     /* Where deliveries stay open until they are sent, there is nothing to go on with. */
     static const struct kiln_component_ops open_ops = {
-        .start = start, .stop = stop, .free = destroy};
+        .start = start, .release = release, .stop = stop, .free = destroy};
     struct sending *sending = kiln_calloc(1, sizeof(*sending));
     struct kiln_sendq_opts opts = settings->queue;
     char folder[FOLDER_BYTES];

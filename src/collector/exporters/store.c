@@ -21,14 +21,20 @@ struct store {
     struct kiln_metrics *metrics;
     struct kiln_log *log;
     struct kiln_io *io;
-    struct kiln_engine *engine;
-    struct kiln_consumer *exporter; /* NULL: not started, or stopped */
+    struct kiln_engine *engine; /* NULL: not started, or stopped */
+    struct kiln_consumer *exporter;
 };
 
 static void take(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct store *store = (struct store *)((char *)consumer - offsetof(struct store, in));
+    struct kiln_outcome outcome = {.code = -ESHUTDOWN, .retry_after_s = 1};
 
+    if (!store->engine) {
+        (void)!kiln_err_set(&outcome.err, -ESHUTDOWN, NULL, "the exporter is stopping");
+        kiln_delivery_end(delivery, &outcome);
+        return;
+    }
     store->exporter->consume(store->exporter, delivery);
 }
 
@@ -53,12 +59,22 @@ static int start(struct kiln_component *component, struct kiln_err *err)
     return r;
 }
 
+/* What is in the log on its way to the disk ends its delivery before that is freed. */
+static void stop(struct kiln_component *component, uint64_t deadline_ns)
+{
+    struct store *store = (struct store *)component;
+
+    (void)deadline_ns; /* it takes as long as the disk does */
+    if (store->engine)
+        store->engine->ops->close(store->engine);
+    store->engine = NULL;
+}
+
 static void destroy(struct kiln_component *component)
 {
     struct store *store = (struct store *)component;
 
-    if (store->engine)
-        store->engine->ops->close(store->engine);
+    stop(component, 0); /* of one that could not be started all the way */
     kiln_store_exporter_free(store->exporter);
     if (store->io)
         kiln_io_close(store->io);
@@ -68,7 +84,7 @@ static void destroy(struct kiln_component *component)
 static int make(const struct kiln_component_env *env, const void *settings,
                 struct kiln_component **ret_component, struct kiln_err *err)
 {
-    static const struct kiln_component_ops ops = {.start = start, .free = destroy};
+    static const struct kiln_component_ops ops = {.start = start, .stop = stop, .free = destroy};
     struct store *store = kiln_calloc(1, sizeof(*store));
 
     if (!store)

@@ -34,7 +34,7 @@ static void stop(struct kiln_component *component, uint64_t deadline_ns)
 {
     struct host_receiver *receiver = (struct host_receiver *)component;
 
-    (void)deadline_ns; /* what is left takes as long as the pipeline does */
+    (void)deadline_ns; /* exporters let go of what it waits for */
     if (receiver->host)
         kiln_host_stop(receiver->host);
     receiver->host = NULL;

@@ -102,7 +102,7 @@ static int start_scrape(struct kiln_component *component, struct kiln_err *err)
 
 static void stop_scrape(struct kiln_component *component, uint64_t deadline_ns)
 {
-    (void)deadline_ns;
+    (void)deadline_ns; /* exporters let go of what it waits for */
     kiln_scraper_stop(((struct scrape_part *)component)->scraper);
 }
 

@@ -54,7 +54,7 @@ static int start(struct kiln_component *component, struct kiln_err *err)
 
 static void stop(struct kiln_component *component, uint64_t deadline_ns)
 {
-    (void)deadline_ns;
+    (void)deadline_ns; /* exporters let go of what it waits for */
     kiln_scraper_stop(((struct self *)component)->scraper);
 }
 

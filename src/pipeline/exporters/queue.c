@@ -51,8 +51,7 @@ static void free_entries(struct kiln_parcel *parcel)
     }
 }
 
-/* Not into the queue: the deliveries end, and may be tried again by whoever sent them. */
-static void refuse(struct kiln_sendq *q, struct kiln_parcel *parcel, int code, const char *why)
+void kiln_sendq_refuse(struct kiln_sendq *q, struct kiln_parcel *parcel, int code, const char *why)
 {
     struct kiln_outcome outcome = {.code = code, .retry_after_s = RETRY_AFTER_S};
 
@@ -199,7 +198,7 @@ struct kiln_parcel *kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parce
     kiln_sendq_count_size(q, -(int64_t)parcel->size);
     admitted = kiln_sendq_admit(q);
     pthread_mutex_unlock(&q->lock);
-    refuse(q, parcel, code, why);
+    kiln_sendq_refuse(q, parcel, code, why);
     kiln_sendq_settled(q);
     return admitted;
 }
@@ -388,9 +387,9 @@ void kiln_sendq_take(struct kiln_sendq *q, struct kiln_delivery *const *deliveri
     if (way == ENTERED)
         kiln_sendq_settle(q, parcel);
     else if (way == FULL)
-        refuse(q, parcel, -EAGAIN, "the sending queue is full");
+        kiln_sendq_refuse(q, parcel, -EAGAIN, "the sending queue is full");
     else if (way == CLOSED)
-        refuse(q, parcel, -ESHUTDOWN, "the exporter is stopping");
+        kiln_sendq_refuse(q, parcel, -ESHUTDOWN, "the exporter is stopping");
     else if (kiln_log_every(&q->said_full, SAY_S))
         kiln_log(q->opts.log, KILN_LOG_WARN, "the sending queue is full: deliveries wait",
                  "exporter", "%s", q->name, NULL);
@@ -439,12 +438,15 @@ static void *run(void *queue)
     pthread_mutex_lock(&q->lock);
     while (!q->end_thread) {
         uint64_t now = kiln_clock_mono_ns(), seen = q->woken;
+        uint64_t release = kiln_sendq_release_due(q, now);
         uint64_t retry = kiln_sendq_retry_due(q, now), flush = kiln_sendq_flush(q, now);
         uint64_t next = retry < flush ? retry : flush;
-        struct timespec at = kiln_timespec_of(next);
+        struct timespec at;
 
         if (seen != q->woken) /* while it had let go of the lock */
             continue;
+        next = release < next ? release : next;
+        at = kiln_timespec_of(next);
         if (next == UINT64_MAX)
             pthread_cond_wait(&q->wake, &q->lock);
         else if (next > now)
@@ -475,6 +477,7 @@ static void init(struct kiln_sendq *q)
     q->retries.last = &q->retries.first;
     q->waiting.last = &q->waiting.first;
     q->noise = kiln_clock_unix_ns();
+    q->release_ns = UINT64_MAX;
     pthread_mutex_init(&q->lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -524,93 +527,13 @@ int kiln_sendq_start(struct kiln_sendq *q, struct kiln_err *err)
     return 0;
 }
 
-static bool is_idle(const struct kiln_sendq *q)
-{
-    return !q->n_entries && !q->n_unsettled && !q->waiting.first && !q->gathered.n;
-}
-
-/* Under the lock: what still waits is given up, or left to the next process. */
-static void drop_ready(struct kiln_sendq *q)
-{
-    while (q->ready.first) {
-        struct kiln_sendq_entry *entry = q->ready.first;
-
-        q->ready.first = entry->next;
-        if (entry->place.id)
-            kiln_sendq_leave(q, entry);
-        else
-            kiln_sendq_drop(q, entry, KILN_SENDQ_SHUTDOWN, "it still waited at the end");
-    }
-    q->ready.last = &q->ready.first;
-}
-
-static void refuse_waiting(struct kiln_sendq *q)
-{
-    while (q->waiting.first) {
-        struct kiln_parcel *parcel = q->waiting.first;
-
-        q->waiting.first = parcel->next;
-        kiln_metric_add(q->count.waiting, -(int64_t)parcel->n_deliveries);
-        pthread_mutex_unlock(&q->lock);
-        refuse(q, parcel, -ESHUTDOWN, "the exporter is stopping");
-        pthread_mutex_lock(&q->lock);
-    }
-    q->waiting.last = &q->waiting.first;
-}
-
-void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
-{
-    struct timespec at = kiln_timespec_of(deadline_ns);
-    int r = 0;
-
-    if (!q->has_thread)
-        return;
-    pthread_mutex_lock(&q->lock);
-    q->stopping = true;
-    kiln_sendq_wake(q);
-    while (!is_idle(q) && r == 0)
-        r = pthread_cond_timedwait(&q->idle, &q->lock, &at);
-    q->over = true;
-    kiln_sendq_wake(q);
-    refuse_waiting(q);
-    pthread_mutex_unlock(&q->lock);
-    q->sender->ops->cancel(q->sender);
-    pthread_mutex_lock(&q->lock);
-    while (q->in_flight || q->n_unsettled || q->gathered.n)
-        pthread_cond_wait(&q->idle, &q->lock);
-    drop_ready(q);
-    q->end_thread = true;
-    kiln_sendq_wake(q);
-    pthread_mutex_unlock(&q->lock);
-    pthread_join(q->thread, NULL);
-    q->has_thread = false;
-}
-
-void kiln_sendq_let_go(struct kiln_sendq *q)
-{
-    pthread_mutex_lock(&q->lock);
-    q->letting_go = true;
-    kiln_sendq_wake(q);
-    refuse_waiting(q);
-    while (q->has_thread && (q->gathered.n || q->n_unsettled))
-        pthread_cond_wait(&q->idle, &q->lock);
-    pthread_mutex_unlock(&q->lock);
-}
-
-void kiln_sendq_go_on(struct kiln_sendq *q)
-{
-    pthread_mutex_lock(&q->lock);
-    q->letting_go = false;
-    pthread_mutex_unlock(&q->lock);
-}
-
 void kiln_sendq_free(struct kiln_sendq *q)
 {
     if (!q)
         return;
     kiln_journal_close(q->journal); /* whose thread may be sending */
     q->sender->ops->free(q->sender);
-    drop_ready(q);
+    kiln_sendq_drop_ready(q);
     /* What is on disk is counted anew by who opens it, perhaps under the same names. */
     kiln_sendq_count_in(q, -(int64_t)q->left_samples);
     kiln_sendq_count_size(q, -(int64_t)q->used);

@@ -74,6 +74,12 @@ KILN_CHECK int kiln_sendq_new(const struct kiln_sendq_opts *opts, struct kiln_se
 /* What an earlier process left on disk is sent first. */
 KILN_CHECK int kiln_sendq_start(struct kiln_sendq *queue, struct kiln_err *err);
 /*
+ * From `when_ns` (monotonic) on no delivery waits for room, for company or for a result: those that
+ * do end, and may be tried again by whoever sent them.  For whoever waits for his deliveries before
+ * he stops.
+ */
+void kiln_sendq_release(struct kiln_sendq *queue, uint64_t when_ns);
+/*
  * Everything is tried once more until `deadline_ns` (monotonic).  What is left then stays on disk;
  * without a disk it is dropped and counted.
  */

@@ -2,11 +2,12 @@
 /*
  * queue_int - what the files of the queue share:
  *
- *   queue.c        made, started, stopped; deliveries in
+ *   queue.c        made, started, freed; deliveries in
  *   queue_send.c   entries out: the order of sending, tries, ends
  *   queue_gather.c deliveries that become one request
  *   queue_count.c  metrics, lines of the log
  *   queue_disk.c   between the queue and its journal
+ *   queue_stop.c   deliveries released, the queue stopped
  *
  * An entry is a request in the queue; a parcel is the entries of one delivery (or of those that
  * became one), and knows the deliveries for as long as they are open.
@@ -105,11 +106,13 @@ struct kiln_sendq {
     struct kiln_entry_list ready, retries;
     struct kiln_parcel_list waiting; /* for room */
     struct kiln_gathered gathered;
-    uint64_t used;                   /* of opts.size */
-    uint64_t n_entries;              /* in the queue */
+    uint64_t used;        /* of opts.size */
+    uint64_t n_entries;   /* in the queue */
     uint64_t n_unsettled; /* parcels that are on their way into it, until their deliveries ended */
     uint32_t in_flight;   /* being sent, or in back-off; until their deliveries ended */
-    bool pumping, started, letting_go, stopping, over, end_thread;
+    bool pumping, started, stopping, over, end_thread;
+    bool letting_go;       /* no delivery waits for room or for company */
+    uint64_t release_ns;   /* when it lets go */
     uint64_t left_samples; /* that stay on disk */
     uint64_t woken;        /* how often the thread was told to look */
     uint64_t noise;
@@ -123,17 +126,18 @@ struct kiln_sendq {
  */
 void kiln_sendq_take(struct kiln_sendq *q, struct kiln_delivery *const *deliveries, uint32_t n,
                      const struct kiln_delivery *content);
+/* Not into the queue: the deliveries end, and may be tried again by whoever sent them. */
+void kiln_sendq_refuse(struct kiln_sendq *q, struct kiln_parcel *parcel, int code, const char *why);
 /* Its deliveries end, as its outcome says. */
 void kiln_sendq_end_parcel(struct kiln_parcel *parcel);
 /*
  * A parcel for which room was taken does not come in, and its deliveries end.  Returns those that
  * have its room now, which the caller settles.
  */
-KILN_CHECK struct kiln_parcel *kiln_sendq_turn_away(struct kiln_sendq *q,
-                                                    struct kiln_parcel *parcel, int code,
-                                                    const char *why);
+KILN_CHECK struct kiln_parcel *
+kiln_sendq_turn_away(struct kiln_sendq *q, struct kiln_parcel *parcel, int code, const char *why);
 void kiln_sendq_settled(struct kiln_sendq *q); /* one of n_unsettled */
-void kiln_sendq_wake(struct kiln_sendq *q); /* under the lock */
+void kiln_sendq_wake(struct kiln_sendq *q);    /* under the lock */
 /* Its entries are the queue's now; its deliveries end, unless they wait for the result. */
 void kiln_sendq_publish(struct kiln_sendq *q, struct kiln_parcel *parcel);
 /* By the sizer of the queue. */
@@ -168,6 +172,13 @@ KILN_CHECK int kiln_sendq_load(struct kiln_sendq *q, struct kiln_sendq_entry *en
 void kiln_sendq_gather(struct kiln_sendq *q, struct kiln_delivery *delivery);
 /* Sends on what was gathered, where it is due (or stopping); returns when it will be. */
 uint64_t kiln_sendq_flush(struct kiln_sendq *q, uint64_t now_ns);
+
+/* ---- queue_stop.c ---- */
+
+/* Of the thread: lets go of deliveries where that is due; returns when it will be. */
+uint64_t kiln_sendq_release_due(struct kiln_sendq *q, uint64_t now_ns);
+/* Under the lock: what still waits is given up, or left to the next process. */
+void kiln_sendq_drop_ready(struct kiln_sendq *q);
 
 /* ---- queue_count.c ---- */
 

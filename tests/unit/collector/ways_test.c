@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "codec/otlp_json.h"
@@ -127,6 +128,33 @@ TEST(otlp_json_file, what_should_be_tried_again_is)
     folder_remove(folder);
 }
 
+/* The exporter's receiver is away, and its queue full: stopping does not wait for that to end. */
+TEST(otlp_json_file, is_stopped_while_its_delivery_waits)
+{
+    char folder[FOLDER_NAME], path[300], yaml[1024];
+    struct kiln_metric *waiting;
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    for (int i = 0; i < 4; i++)
+        append_line(path, "main;one 1\n", "\n");
+    snprintf(yaml, sizeof(yaml),
+             "receivers: {otlp_json_file: {include: '%s', start_at: beginning}}\n"
+             "exporters: {otlp: {endpoint: '127.0.0.1:1', tls: {insecure: true},\n"
+             "    sending_queue: {queue_size: 1, num_consumers: 1, block_on_overflow: true}}}\n"
+             "service: {pipelines: {profiles: {receivers: [otlp_json_file], exporters: [otlp]}}}\n",
+             path);
+    ways_start_graph(&kit, yaml);
+    waiting = kiln_metric_get(kit.metrics, KILN_GAUGE, "kiln_exporter_waiting_deliveries", "",
+                              KILN_LABELS("data_type", "profiles", "exporter", "otlp"));
+    while (kiln_metric_value(waiting) < 1)
+        usleep(1000);
+    kiln_graph_stop(kit.graph, kiln_clock_mono_ns() + 100 * KILN_NS_PER_MS);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
 TEST(otlp_json_file, settings_that_are_wrong)
 {
     CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{}"),
@@ -152,6 +180,35 @@ TEST(store_exporter, keeps_what_it_gets)
                                   .content_type = "text/plain",
                                   .body = KILN_STR("main;read 3\n")});
     CHECK_EQ(kit.answer.status, 200);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
+static void count_end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct kiln_outcome *into = delivery->context;
+
+    *into = *outcome;
+}
+
+TEST(store_exporter, ends_all_deliveries_before_it_is_stopped)
+{
+    struct kiln_outcome outcome = {.code = 1};
+    struct kiln_delivery delivery = {.done = count_end, .context = &outcome, .tenant = "shop"};
+    char folder[FOLDER_NAME], yaml[400];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(yaml, sizeof(yaml), "{directory: '%s'}", folder);
+    ways_start(&kit, KILN_EXPORTER, "store", yaml);
+    delivery.batch = kiln_test_stacks("main;read 3\n");
+    delivery.received_ns = kiln_clock_unix_ns();
+    kit.component->in->consume(kit.component->in, &delivery);
+    kit.component->ops->stop(kit.component, 0);
+    CHECK_EQ(outcome.code, 0);
+    delivery.batch = kiln_test_stacks("main;read 3\n");
+    kit.component->in->consume(kit.component->in, &delivery);
+    CHECK_EQ(outcome.code, -ESHUTDOWN);
     ways_stop(&kit);
     folder_remove(folder);
 }

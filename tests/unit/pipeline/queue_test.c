@@ -39,7 +39,7 @@ struct fixture {
     struct kiln_sendq *queue;
     struct kiln_metrics *metrics;
     _Atomic int ended;
-    useconds_t end_us; /* how long a delivery takes to end */
+    useconds_t end_us;           /* how long a delivery takes to end */
     struct kiln_outcome outcome; /* of the last one */
 };
 
@@ -773,6 +773,60 @@ TEST(queue, is_not_stopped_before_what_is_being_written_has_ended)
         stop_on_disk(&f, 0);
         folder_remove(folder);
     }
+}
+
+TEST(queue, lets_go_of_deliveries_that_wait_for_room)
+{
+    struct fixture f = {.fake.hold = true, .opts.size = 1};
+
+    start(&f);
+    for (int i = 0; i < 3; i++)
+        send(&f, "main 1\n");
+    CHECK_EQ(f.ended, 1);
+    kiln_sendq_release(f.queue, 0);
+    wait_until_ended(&f, 3);
+    CHECK_EQ(f.outcome.code, -ESHUTDOWN);
+    send(&f, "main 1\n"); /* nobody waits any more */
+    CHECK_EQ(f.ended, 4);
+    CHECK_EQ(f.outcome.code, -ESHUTDOWN);
+    CHECK_EQ(failed(&f), 3);
+    f.fake.hold = false;
+    finish(&f.fake, take_held(&f.fake)); /* what was acknowledged is still sent */
+    send(&f, "main 1\n");
+    CHECK_EQ(f.outcome.code, 0);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 2);
+    finish_fixture(&f);
+}
+
+TEST(queue, lets_go_of_deliveries_that_wait_for_a_result_or_for_company)
+{
+    struct fixture f = {.fake.hold = true,
+                        .opts = {.wait_for_result = true, .size = 3, .consumers = 1}};
+
+    start(&f);
+    for (int i = 0; i < 4; i++)
+        send(&f, "main 1\n");
+    CHECK_EQ(f.ended, 0);
+    kiln_sendq_release(f.queue, 0);
+    wait_until_ended(&f, 4);
+    CHECK_EQ(f.outcome.code, -EAGAIN);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 0);
+    finish_fixture(&f);
+
+    f = (struct fixture){
+        .opts.batching = {
+            .on = true, .sizer = KILN_SIZE_ITEMS, .flush_ns = 3600 * KILN_NS_PER_S, .min = 4}};
+    start(&f);
+    send(&f, "main 1\n");
+    CHECK_EQ(f.ended, 0);
+    kiln_sendq_release(f.queue, 0);
+    wait_until_ended(&f, 1);
+    CHECK_EQ(f.outcome.code, 0);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 1);
+    finish_fixture(&f);
 }
 
 static void *finish_held(void *fixture)
