@@ -49,6 +49,7 @@ struct kiln_call {
 struct kiln_answer {
     int status;              /* HTTP */
     int rpc_code;            /* gRPC: enum kiln_rpc_code; else 0 */
+    bool rpc_ok;             /* gRPC said OK, also where its message cannot be read */
     bool retryable;          /* OTLP's rules for HTTP and gRPC */
     uint32_t retry_after_ms; /* from Retry-After or RetryInfo; 0: not said */
     char message[256];       /* of a refusal: the server's sentence */

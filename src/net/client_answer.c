@@ -291,7 +291,8 @@ int kiln_collected_grpc(struct kiln_collected *c, struct kiln_err *err)
     c->answer->rpc_code = KILN_RPC_UNKNOWN;
     if (kiln_str_parse_u64(kiln_str_of(c->grpc_status), &code) == 0 && code <= 16)
         c->answer->rpc_code = (int)code;
-    if (c->answer->rpc_code == KILN_RPC_OK)
+    c->answer->rpc_ok = c->answer->rpc_code == KILN_RPC_OK;
+    if (c->answer->rpc_ok)
         return unwrap_message(c, err);
     grpc_refusal(c);
     return 0;

@@ -40,6 +40,13 @@ void kiln_h2_take(struct kiln_h2client *client, struct kiln_h2call *call)
         client->last_active = call->at;
 }
 
+void kiln_h2_postpone(struct kiln_h2client *client, struct kiln_h2call *call)
+{
+    call->stream = 0;
+    kiln_h2_take(client, call);
+    kiln_h2_put(call, &client->last_pending);
+}
+
 void kiln_h2_end(struct kiln_h2client *client, struct kiln_h2call *call, int code, const char *why)
 {
     call->code = code;
@@ -91,8 +98,13 @@ static void make_call(struct kiln_h2client *client, struct kiln_h2call *call)
     kiln_h2_take(client, call);
     kiln_h2_put(call, &client->last_active);
     r = kiln_h2_submit(client, call);
-    if (r < 0)
+    if (r == -EADDRNOTAVAIL) { /* all numbers of streams were used: the next connection has more */
+        client->draining = true;
+        kiln_h2_postpone(client, call);
+        signal_to(client->wake_fd);
+    } else if (r < 0) {
         kiln_h2_end(client, call, r, kiln_err_text(r));
+    }
 }
 
 static void say_why(struct kiln_h2client *client, int code, char *why, size_t size)
@@ -173,6 +185,12 @@ static void open_connection(struct kiln_h2client *client)
     }
 }
 
+/* Nothing came since the call began: whoever was there is gone, and nobody told us. */
+static bool is_silent(const struct kiln_h2client *client, const struct kiln_h2call *call)
+{
+    return client->received_ns + client->timeout_ms * KILN_NS_PER_MS < call->deadline_ns;
+}
+
 /*
  * A socket that takes nothing for so long is of no use, and frames of the call may wait before it;
  * else nothing of the call is on its way out, and it can be forgotten.
@@ -190,6 +208,8 @@ static void expire(struct kiln_h2client *client, struct kiln_h2call *first, uint
         struct kiln_h2call *next = first->next;
 
         if (first->stream && client->session) {
+            if (is_silent(client, first))
+                client->broken = -ETIMEDOUT;
             nghttp2_session_set_stream_user_data(client->session, first->stream, NULL);
             nghttp2_submit_rst_stream(client->session, NGHTTP2_FLAG_NONE, first->stream,
                                       NGHTTP2_CANCEL);

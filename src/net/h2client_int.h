@@ -90,6 +90,7 @@ struct kiln_h2client {
     nghttp2_session *session; /* NULL: not connected */
     bool draining;            /* the server begins no more calls on it */
     int broken;               /* why the connection is of no use; 0: it is */
+    uint64_t received_ns;     /* when something came last */
 
     /* What goes out: pieces that are being gathered, and what the socket did not take. */
     struct iovec pieces[KILN_H2_PIECES];
@@ -102,12 +103,15 @@ struct kiln_h2client {
 /* Under the lock. */
 void kiln_h2_put(struct kiln_h2call *call, struct kiln_h2call ***last);
 void kiln_h2_take(struct kiln_h2client *client, struct kiln_h2call *call);
+void kiln_h2_postpone(struct kiln_h2client *client,
+                      struct kiln_h2call *call); /* is pending again */
 void kiln_h2_end(struct kiln_h2client *client, struct kiln_h2call *call, int code, const char *why);
 
 /* ---- frames; under the lock ---- */
 
 KILN_CHECK int kiln_h2_session_new(struct kiln_h2client *client);
-/* 0, or a negative errno: the call cannot be made on this connection. */
+/* 0, or a negative errno: the call cannot be made on this connection (-EADDRNOTAVAIL: nor can any
+ * other). */
 KILN_CHECK int kiln_h2_submit(struct kiln_h2client *client, struct kiln_h2call *call);
 void kiln_h2_flush(struct kiln_h2client *client);
 void kiln_h2_receive(struct kiln_h2client *client);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "net/h2client_int.h"
 
@@ -215,9 +216,7 @@ static int on_close(nghttp2_session *session, int32_t stream, uint32_t error, vo
         return 0;
     if (call->code == 0 && is_unseen(call, error)) {
         call->again = true;
-        call->stream = 0;
-        kiln_h2_take(client, call);
-        kiln_h2_put(call, &client->last_pending);
+        kiln_h2_postpone(client, call);
         return 0;
     }
     /* An answer that came before the body was taken ends with a reset. */
@@ -248,6 +247,7 @@ void kiln_h2_receive(struct kiln_h2client *client)
 
         if (n == -EAGAIN)
             return;
+        client->received_ns = kiln_clock_mono_ns();
         if (n <= 0)
             client->broken = n < 0 ? (int)n : -ECONNRESET;
         else if (nghttp2_session_mem_recv(client->session, bytes, (size_t)n) != n)
@@ -277,6 +277,7 @@ int kiln_h2_session_new(struct kiln_h2client *client)
     nghttp2_session_callbacks_del(callbacks);
     if (r != 0)
         return -ENOMEM;
+    client->received_ns = 0;
     r = nghttp2_submit_settings(client->session, NGHTTP2_FLAG_NONE, settings, 2);
     return r == 0 ? 0 : -ENOMEM;
 }
@@ -327,5 +328,7 @@ int kiln_h2_submit(struct kiln_h2client *client, struct kiln_h2call *call)
     call->stream = nghttp2_submit_request(client->session, NULL, fields, n, &provider, call);
     if (call->stream == NGHTTP2_ERR_NOMEM)
         return -ENOMEM;
+    if (call->stream == NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE)
+        return -EADDRNOTAVAIL;
     return call->stream < 0 ? -EPIPE : 0;
 }

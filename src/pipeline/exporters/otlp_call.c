@@ -87,6 +87,12 @@ void kiln_export_judge(enum kiln_otlp_protocol protocol, int code, const struct 
         judge_answer(protocol, answer, ret_verdict);
         return;
     }
+    if (answer && answer->rpc_ok) { /* it has it, whatever it meant to say beside */
+        ret_verdict->answered = true;
+        ret_verdict->fate = KILN_EXPORT_SENT;
+        snprintf(ret_verdict->result.message, sizeof(ret_verdict->result.message), "%s", err->text);
+        return;
+    }
     ret_verdict->answered = code == -ETIMEDOUT;
     /* An answer that is too long: of success, nobody says so much. */
     ret_verdict->fate = code == KILN_E_LIMIT ? KILN_EXPORT_UNWANTED : KILN_EXPORT_AGAIN;

@@ -168,9 +168,11 @@ static void say(struct kiln_sendq *q, const struct kiln_export_verdict *verdict)
                  q->name, "reason", "%s", verdict->reason, NULL);
     if (verdict->fate == KILN_EXPORT_SENT && (result->rejected || result->message[0]) &&
         kiln_log_every(&q->said_partial, SAY_S))
-        kiln_log(q->opts.log, KILN_LOG_WARN, "the receiver did not take everything", "exporter",
-                 "%s", q->name, "rejected", "%llu", (unsigned long long)result->rejected, "reason",
-                 "%s", result->message, NULL);
+        kiln_log(q->opts.log, KILN_LOG_WARN,
+                 result->rejected ? "the receiver did not take everything"
+                                  : "the receiver took it with a remark",
+                 "exporter", "%s", q->name, "rejected", "%llu",
+                 (unsigned long long)result->rejected, "reason", "%s", result->message, NULL);
 }
 
 /* No more of it is under way, the end of its delivery included: who stops the queue may know. */

@@ -174,9 +174,11 @@ TEST(client_answer, what_is_no_grpc_answer_is_said_so)
 
         CHECK_EQ(take(&bad[i].given, true, &answer, &err), bad[i].code);
         CHECK_TEXT(err.where, "http://x");
+        CHECK(answer.rpc_ok); /* the server did what it was asked to */
     }
     CHECK_OK(take(&proxy, true, &answer, NULL));
     CHECK_EQ(answer.rpc_code, KILN_RPC_UNAVAILABLE);
+    CHECK(!answer.rpc_ok);
     CHECK(answer.retryable);
     CHECK_TEXT(answer.message, "busy");
     kiln_answer_done(&answer);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "folder.h"
 #include "identity.h"
 #include "net.h"
-#include "net/h2client.h"
+#include "net/h2client_int.h"
 #include "net/rpc.h"
 #include "test.h"
 
@@ -205,6 +208,54 @@ TEST(h2client, gives_up_what_is_cancelled)
     wait_ended(&f, 2);
     CHECK_EQ(f.code, -ECANCELED);
     release();
+    stop(&f);
+}
+
+/* One who has vanished never says so: the next call does not go the same way. */
+TEST(h2client, leaves_a_connection_on_which_nothing_comes)
+{
+    struct fixture f = {.opts.timeout_ms = 50};
+    struct kiln_call call = {.path = "/t.T/Echo", .body = KILN_STR("x")};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), other;
+
+    CHECK_OK(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+    CHECK_OK(listen(fd, 8));
+    CHECK_OK(getsockname(fd, (struct sockaddr *)&address, &size));
+    f.net.port = ntohs(address.sin_port);
+    open_client(&f, "http://");
+    for (int i = 1; i <= 2; i++) {
+        kiln_h2client_start(f.client, &call, ended, &f);
+        wait_ended(&f, i);
+        CHECK_EQ(f.code, -ETIMEDOUT);
+        CHECK_TEXT(f.text, "no answer within 0.05 s");
+        other = accept(fd, NULL, NULL);
+        CHECK(other >= 0);
+        close(other);
+    }
+    kiln_h2client_free(f.client);
+    close(fd);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(h2client, connects_again_when_there_are_no_more_streams)
+{
+    struct fixture f = {.want = KILN_STR("x")};
+    struct kiln_call call = {.path = "/t.T/Echo", .body = KILN_STR("x")};
+
+    start(&f);
+    for (int i = 1; i <= 3; i++) {
+        kiln_h2client_start(f.client, &call, ended, &f);
+        wait_ended(&f, i);
+        CHECK_EQ(f.good, i);
+        pthread_mutex_lock(&f.client->lock);
+        if (i == 1)
+            CHECK_OK(nghttp2_session_set_next_stream_id(f.client->session, INT32_MAX));
+        pthread_mutex_unlock(&f.client->lock);
+    }
+    CHECK_TEXT(peers[1], peers[0]);
+    CHECK(strcmp(peers[2], peers[0]) != 0);
     stop(&f);
 }
 
