@@ -72,7 +72,7 @@ static void read_on(struct tail *tail, struct kiln_file *file, int fd, const cha
         text.len += n > 0 ? (size_t)n : 0;
     }
     done = text.len ? deliver_lines(tail, kiln_buf_str(&text), path) : 0;
-    if (!done && text.error == KILN_E_LIMIT) {
+    if (text.error == KILN_E_LIMIT && !memchr(text.ptr, '\n', text.len)) {
         kiln_log(tail->poller.log, KILN_LOG_ERROR, "a line of a file is too long and was left out",
                  "file", "%s", path, NULL);
         done = text.len;

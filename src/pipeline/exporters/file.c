@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/exporters/file.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -71,15 +72,31 @@ struct backups {
     struct kiln_budget budget;
 };
 
+/* "-2026-03-01T12-00-00.123", and nothing that somebody else may have meant. */
+static bool is_time(struct kiln_str text)
+{
+    static const char shape[] = "-dddd-dd-ddTdd-dd-dd.ddd";
+
+    if (text.len != strlen(shape))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (shape[i] == 'd' ? !isdigit((unsigned char)text.ptr[i]) : text.ptr[i] != shape[i])
+            return false;
+    return true;
+}
+
 static bool is_backup(const struct file_exporter *x, struct kiln_str name)
 {
-    size_t base, end;
     const char *path = x->opts.path;
+    struct kiln_str stem, ending;
+    size_t base, end;
 
     split_path(path, &base, &end);
-    return name.len > strlen(path + base) &&
-           kiln_str_starts(name, (struct kiln_str){path + base, end - base}) &&
-           name.ptr[end - base] == '-' && kiln_str_ends(name, kiln_str_of(path + end));
+    stem = (struct kiln_str){path + base, end - base};
+    ending = kiln_str_of(path + end);
+    return name.len > stem.len + ending.len && kiln_str_starts(name, stem) &&
+           kiln_str_ends(name, ending) &&
+           is_time((struct kiln_str){name.ptr + stem.len, name.len - stem.len - ending.len});
 }
 
 static int add_name(struct backups *b, const char *name)

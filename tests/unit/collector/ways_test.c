@@ -2,6 +2,7 @@
 /* Receivers and extensions that are no OTLP over the network, and the store. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -125,6 +126,35 @@ TEST(otlp_json_file, what_should_be_tried_again_is)
     ways_wait(&kit, 3);
     ways_stop(&kit);
 
+    folder_remove(folder);
+}
+
+/* As much as is read at once, behind a line that is to be tried again. */
+TEST(otlp_json_file, what_is_behind_a_line_that_is_tried_again_is_not_skipped)
+{
+    enum { BLANK = 1 << 20, BLANKS = 66 };
+    char folder[FOLDER_NAME], path[300], yaml[400], *blank = malloc(BLANK + 1);
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.later", folder);
+    append_line(path, "main;one 1\n", "\n");
+    memset(blank, ' ', BLANK);
+    blank[BLANK - 1] = '\n';
+    blank[BLANK] = '\0';
+    for (int i = 0; i < BLANKS; i++)
+        append_text(path, blank);
+    free(blank);
+    append_line(path, "main;two 2\nmain;three 3\n", "\n");
+    snprintf(yaml, sizeof(yaml),
+             "{include: '%s/a.json', start_at: beginning, poll_interval: 100ms}", folder);
+    ways_start(&kit, KILN_RECEIVER, "otlp_json_file", yaml);
+    kit.outcome.code = -EAGAIN;
+    snprintf(yaml, sizeof(yaml), "%s/a.json", folder);
+    CHECK_OK(rename(path, yaml));
+    ways_wait(&kit, 2);
+    CHECK_EQ(kit.got[1].batch->n_samples, 1);
+    ways_stop(&kit);
     folder_remove(folder);
 }
 

@@ -93,6 +93,8 @@ TEST(file_exporter, writes_what_the_collector_reads)
 
 TEST(file_exporter, begins_a_new_file_before_one_grows_too_large_and_keeps_so_many)
 {
+    static const char *const others[] = {"p-production.otlp", "p-2026-01-01.otlp",
+                                         "p-2026-01-01T00-00-00.000-mine.otlp"};
     char folder[FOLDER_NAME], path[128], first[256];
     struct kiln_file_export_opts opts = {.name = "file",
                                          .path = path,
@@ -102,6 +104,10 @@ TEST(file_exporter, begins_a_new_file_before_one_grows_too_large_and_keeps_so_ma
     struct kiln_consumer *exporter;
 
     folder_make(folder);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(others); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, others[i]);
+        CHECK_OK(kiln_file_write(path, KILN_STR("x"), NULL));
+    }
     snprintf(path, sizeof(path), "%s/p.otlp", folder);
     CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
     CHECK_OK(kiln_file_exporter_start(exporter, NULL));
@@ -110,7 +116,8 @@ TEST(file_exporter, begins_a_new_file_before_one_grows_too_large_and_keeps_so_ma
         usleep(2000); /* names are milliseconds apart */
     }
     kiln_file_exporter_free(exporter);
-    CHECK_EQ(folder_list(folder, ".otlp", first, sizeof(first)), 3); /* two, and the newest */
+    /* Two, and the newest; and those that only look like them. */
+    CHECK_EQ(folder_list(folder, ".otlp", first, sizeof(first)), 3 + KILN_ARRAY_LEN(others));
     CHECK(samples_in(path, false) >= 1);
     folder_remove(folder);
     CHECK_EQ(kiln_mem_live(), 0);
