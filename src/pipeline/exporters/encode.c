@@ -10,7 +10,6 @@
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
 #include "core/otlp_size.h"
-#include "core/split.h"
 #include "pipeline/exporters/encode.h"
 
 #define JSON_FACTOR 16u /* what JSON may take, in sizes of protobuf */
@@ -108,29 +107,49 @@ static int encode(const struct kiln_batch *batch, const struct kiln_export_shape
     return 0;
 }
 
-int kiln_export_encode(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
-                       struct kiln_export_item **ret_items, struct kiln_err *err)
+int kiln_export_parts(const struct kiln_batch *batch, const struct kiln_split_opts *limits,
+                      int (*pack_part)(void *context, struct kiln_batch *part,
+                                       struct kiln_export_item **ret_items, struct kiln_err *err),
+                      void *context, struct kiln_export_item **ret_items, struct kiln_err *err)
 {
-    uint32_t left_out = 0;
-    struct kiln_split_opts opts = {.bytes_max = shape->request_max, .left_out = &left_out};
+    struct kiln_split_opts opts = *limits;
     struct kiln_export_item **last = ret_items;
     struct kiln_batch **parts;
-    uint32_t n;
-    int r;
+    uint32_t left_out = 0, n;
+    int r, code;
 
     *ret_items = NULL;
-    if (kiln_otlp_size_max(batch) <= shape->request_max)
-        return encode(batch, shape, ret_items, err);
+    opts.left_out = &left_out;
     r = kiln_split(batch, &opts, &parts, &n, err);
     if (r < 0)
         return r;
+    code = left_out ? KILN_E_LIMIT : 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (r == 0 && (parts[i]->n_samples || !left_out))
-            r = encode(parts[i], shape, last, err);
-        if (*last)
+        if (code != -ENOMEM && (parts[i]->n_samples || !left_out))
+            r = pack_part(context, parts[i], last, err);
+        if (code == 0 || r == -ENOMEM)
+            code = r;
+        while (*last)
             last = &(*last)->next;
         kiln_batch_unref(parts[i]);
     }
     kiln_free(parts);
-    return r == 0 && left_out ? KILN_E_LIMIT : r;
+    return code;
+}
+
+static int encode_part(void *shape, struct kiln_batch *part, struct kiln_export_item **ret_items,
+                       struct kiln_err *err)
+{
+    return encode(part, shape, ret_items, err);
+}
+
+int kiln_export_encode(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
+                       struct kiln_export_item **ret_items, struct kiln_err *err)
+{
+    const struct kiln_split_opts limits = {.bytes_max = shape->request_max};
+
+    *ret_items = NULL;
+    if (kiln_otlp_size_max(batch) <= shape->request_max)
+        return encode(batch, shape, ret_items, err);
+    return kiln_export_parts(batch, &limits, encode_part, (void *)(uintptr_t)shape, ret_items, err);
 }

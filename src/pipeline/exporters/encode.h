@@ -11,6 +11,7 @@
 #ifndef KILN_PIPELINE_EXPORTERS_ENCODE_H
 #define KILN_PIPELINE_EXPORTERS_ENCODE_H
 
+#include "core/split.h"
 #include "pipeline/exporters/spool.h"
 #include "pipeline/pipeline.h"
 
@@ -41,9 +42,15 @@ struct kiln_export_shape {
 };
 
 /*
- * A batch as requests under the size limit, in a list.  What cannot be encoded is an error; what
- * was encoded so far is given all the same.
+ * Splits a batch and packs the parts, in a list.  What cannot be packed is left out: the first such
+ * error is returned beside all the rest, but for -ENOMEM, which is the end.
  */
+KILN_CHECK int
+kiln_export_parts(const struct kiln_batch *batch, const struct kiln_split_opts *limits,
+                  int (*pack_part)(void *context, struct kiln_batch *part,
+                                   struct kiln_export_item **ret_items, struct kiln_err *err),
+                  void *context, struct kiln_export_item **ret_items, struct kiln_err *err);
+/* A batch as requests under the size limit; as kiln_export_parts(). */
 KILN_CHECK int kiln_export_encode(const struct kiln_batch *batch,
                                   const struct kiln_export_shape *shape,
                                   struct kiln_export_item **ret_items, struct kiln_err *err);

@@ -14,8 +14,10 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
-#define FILE_BYTES ((uint64_t)8 << 20)
-#define WRITE_MAX  ((size_t)64 << 20) /* of one write, beyond its first put */
+#define FILE_BYTES       ((uint64_t)8 << 20)
+#define FILE_BYTES_LEAST ((uint64_t)64 << 10)
+#define FILES_OF_ROOM    8u
+#define WRITE_MAX        ((size_t)64 << 20) /* of one write, beyond its first put */
 
 /* ---- records ---- */
 
@@ -225,13 +227,22 @@ static struct kiln_journal_put *take_puts(struct kiln_journal *j, struct kiln_bu
     return first;
 }
 
+/* A file goes when all in it is done with: where there is little room there are many small ones. */
+static uint64_t file_bytes(const struct kiln_journal *j)
+{
+    uint64_t most = j->opts.file_bytes ? j->opts.file_bytes : FILE_BYTES;
+    uint64_t part = j->opts.room && j->opts.room->max ? j->opts.room->max / FILES_OF_ROOM : most;
+
+    part = part < FILE_BYTES_LEAST ? FILE_BYTES_LEAST : part;
+    return part < most ? part : most;
+}
+
 /* Under the lock, which it lets go of while it writes: nobody else changes the current file. */
 static int append(struct kiln_journal *j, struct kiln_str bytes)
 {
-    uint64_t most = j->opts.file_bytes ? j->opts.file_bytes : FILE_BYTES;
     int r = 0;
 
-    if (!j->current || j->current->bytes > most)
+    if (!j->current || j->current->bytes > file_bytes(j))
         r = kiln_journal_roll(j);
     pthread_mutex_unlock(&j->lock);
     if (r == 0)
@@ -303,6 +314,11 @@ static void *run(void *journal)
     return NULL;
 }
 
+bool kiln_journal_takes(const struct kiln_export_item *item)
+{
+    return item->len <= KILN_JOURNAL_RECORD_MAX - KILN_JOURNAL_AROUND;
+}
+
 void kiln_journal_put(struct kiln_journal *j, struct kiln_journal_put *put)
 {
     put->next = NULL;
@@ -351,15 +367,29 @@ int kiln_journal_read(struct kiln_journal *j, const struct kiln_journal_place *a
 
 /* ---- opened and closed ---- */
 
+/* A new folder is lost with the power, and all that is in it, unless the one above it is synced. */
+static int sync_above(int dir)
+{
+    int above = openat(dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = above < 0 || fsync(above) < 0 ? -errno : 0;
+
+    if (above >= 0)
+        close(above);
+    return r;
+}
+
 static int open_folder(struct kiln_journal *j, struct kiln_err *err)
 {
     const char *dir = j->opts.dir;
+    bool is_new = mkdir(dir, 0700) == 0;
 
-    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+    if (!is_new && errno != EEXIST)
         return kiln_err_set(err, -errno, dir, "cannot be made: %s", kiln_err_text(-errno));
     j->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (j->dir < 0)
         return kiln_err_set(err, -errno, dir, "cannot be opened: %s", kiln_err_text(-errno));
+    if (is_new && !j->opts.no_sync && sync_above(j->dir) < 0)
+        return kiln_err_set(err, -EIO, dir, "the folder above cannot be synced");
     j->lock_fd = openat(j->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (j->lock_fd < 0)
         return kiln_err_set(err, -errno, dir, "cannot be written: %s", kiln_err_text(-errno));

@@ -61,7 +61,8 @@ struct kiln_journal_put {
     void (*stored)(struct kiln_journal_put *put, int code); /* 0, -ENOSPC, -EIO... */
     int code;
 };
-void kiln_journal_put(struct kiln_journal *journal, struct kiln_journal_put *put);
+bool kiln_journal_takes(const struct kiln_export_item *item); /* it has some 256 MiB at most */
+void kiln_journal_put(struct kiln_journal *journal, struct kiln_journal_put *put); /* such only */
 void kiln_journal_done(struct kiln_journal *journal, const struct kiln_journal_place *place);
 /* Appends the body to `out`; KILN_E_CORRUPT and the like where it is not what was put. */
 KILN_CHECK int kiln_journal_read(struct kiln_journal *journal,

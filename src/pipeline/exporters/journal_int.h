@@ -36,6 +36,7 @@ enum {
     KILN_JOURNAL_HEAD = 16, /* of a record */
     KILN_JOURNAL_DONE = 24, /* all of one that is done with */
     KILN_JOURNAL_NAME = 32,
+    KILN_JOURNAL_AROUND = 4096, /* more than a record has beside a body */
 };
 #define KILN_JOURNAL_RECORD_MAX ((size_t)256 << 20)
 

@@ -16,7 +16,6 @@
 #include "core/otlp_size.h"
 #include "core/remap.h"
 #include "core/series.h"
-#include "core/split.h"
 #include "pipeline/exporters/calls.h"
 
 #define MESSAGE_MAX ((size_t)256 << 20)
@@ -184,30 +183,22 @@ static int pack_one(const struct push_sender *s, const struct kiln_batch *batch,
     return r;
 }
 
+static int pack_part(void *sender, struct kiln_batch *part, struct kiln_export_item **ret_items,
+                     struct kiln_err *err)
+{
+    return pack_one(sender, part, ret_items, err);
+}
+
 static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery,
                 struct kiln_export_item **ret_items, struct kiln_err *err)
 {
     const struct push_sender *s = (const struct push_sender *)sender;
-    const struct kiln_split_opts opts = {.bytes_max = s->calls.out.shape.request_max};
-    struct kiln_batch **parts;
-    uint32_t n;
-    int r;
+    const struct kiln_split_opts limits = {.bytes_max = s->calls.out.shape.request_max};
 
     *ret_items = NULL;
-    if (kiln_otlp_size_max(delivery->batch) <= s->calls.out.shape.request_max)
+    if (kiln_otlp_size_max(delivery->batch) <= limits.bytes_max)
         return pack_one(s, delivery->batch, ret_items, err);
-    r = kiln_split(delivery->batch, &opts, &parts, &n, err);
-    if (r < 0)
-        return r;
-    for (uint32_t i = 0; i < n; i++) {
-        if (r == 0)
-            r = pack_one(s, parts[i], ret_items, err);
-        if (r == 0)
-            ret_items = &(*ret_items)->next;
-        kiln_batch_unref(parts[i]);
-    }
-    kiln_free(parts);
-    return r;
+    return kiln_export_parts(delivery->batch, &limits, pack_part, sender, ret_items, err);
 }
 
 /* ---- the sender ---- */

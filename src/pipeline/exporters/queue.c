@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "core/otlp_size.h"
-#include "core/split.h"
 #include "pipeline/exporters/queue_int.h"
 
 enum { RETRY_AFTER_S = 1, SAY_S = 60 };
@@ -308,36 +307,27 @@ static void end_all(struct kiln_sendq *q, struct kiln_delivery *const *deliverie
     end_deliveries(deliveries, n, outcome);
 }
 
+static int pack_part(void *queue, struct kiln_batch *part, struct kiln_export_item **ret_items,
+                     struct kiln_err *err)
+{
+    struct kiln_sendq *q = queue;
+    const struct kiln_delivery delivery = {.signal = q->opts.signal, .batch = part};
+
+    return q->sender->ops->pack(q->sender, &delivery, ret_items, err);
+}
+
 /* Each part of at most batch::max_size by itself. */
 static int pack_parts(struct kiln_sendq *q, const struct kiln_delivery *content,
                       struct kiln_export_item **ret_items, struct kiln_err *err)
 {
     const struct kiln_batching_opts *batching = &q->opts.batching;
-    struct kiln_split_opts opts = {0};
-    struct kiln_batch **parts;
-    uint32_t n;
-    int r;
+    struct kiln_split_opts limits = {0};
 
     if (batching->sizer == KILN_SIZE_BYTES)
-        opts.bytes_max = batching->max;
+        limits.bytes_max = batching->max;
     else
-        opts.samples_max = batching->max > UINT32_MAX ? UINT32_MAX : (uint32_t)batching->max;
-    r = kiln_split(content->batch, &opts, &parts, &n, err);
-    if (r < 0)
-        return r;
-    for (uint32_t i = 0; i < n; i++) {
-        struct kiln_delivery part = {.signal = content->signal, .batch = parts[i]};
-        int packed = 0;
-
-        if (r == 0 || r == KILN_E_LIMIT) /* a sample was left out */
-            packed = q->sender->ops->pack(q->sender, &part, ret_items, err);
-        r = packed < 0 ? packed : r;
-        while (*ret_items)
-            ret_items = &(*ret_items)->next;
-        kiln_batch_unref(parts[i]);
-    }
-    kiln_free(parts);
-    return r;
+        limits.samples_max = batching->max > UINT32_MAX ? UINT32_MAX : (uint32_t)batching->max;
+    return kiln_export_parts(content->batch, &limits, pack_part, q, ret_items, err);
 }
 
 static bool is_above_max(const struct kiln_sendq *q, const struct kiln_batch *batch)

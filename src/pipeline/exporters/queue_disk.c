@@ -67,8 +67,12 @@ struct kiln_parcel *kiln_sendq_store(struct kiln_sendq *q, struct kiln_parcel *p
     };
     if (!items || !parcel->put.places)
         return kiln_sendq_turn_away(q, parcel, -EAGAIN, kiln_err_text(-ENOMEM));
-    for (uint32_t i = 0; entry; entry = entry->next)
+    for (uint32_t i = 0; entry; entry = entry->next) {
+        if (!kiln_journal_takes(entry->item))
+            return kiln_sendq_turn_away(q, parcel, KILN_E_LIMIT,
+                                        "the request is larger than a queue on disk takes");
         items[i++] = entry->item;
+    }
     kiln_journal_put(q->journal, &parcel->put);
     return NULL;
 }

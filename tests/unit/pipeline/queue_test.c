@@ -13,233 +13,8 @@
 #include "drawn.h"
 #include "folder.h"
 #include "pipeline/exporters/journal.h"
-#include "pipeline/exporters/queue.h"
+#include "queue_kit.h"
 #include "test.h"
-
-enum { REQUEST_MAX = 1 << 16 };
-#define PATIENCE_NS (60 * KILN_NS_PER_S) /* which no working test needs */
-
-/* A sender that ends what it is told to, when it is told to. */
-struct fake {
-    struct kiln_sender sender; /* first */
-    pthread_mutex_t lock;
-    struct kiln_send *held[64]; /* as many as there are consumers, at most */
-    _Atomic uint32_t n_held, n_sends;
-    bool hold, cancelled;
-    enum kiln_export_fate fates[16]; /* of the n-th send; then SENT */
-    uint32_t n_fates;
-    uint64_t retry_after_ns, rejected;
-    _Atomic uint64_t samples; /* that were sent */
-    bool freed;
-};
-
-struct fixture {
-    struct fake fake;
-    struct kiln_sendq_opts opts;
-    struct kiln_sendq *queue;
-    struct kiln_metrics *metrics;
-    _Atomic int ended;
-    useconds_t end_us;           /* how long a delivery takes to end */
-    struct kiln_outcome outcome; /* of the last one */
-};
-
-static int fake_pack(struct kiln_sender *sender, const struct kiln_delivery *delivery,
-                     struct kiln_export_item **ret_items, struct kiln_err *err)
-{
-    const struct kiln_export_shape shape = {.compression = KILN_PLAIN, .request_max = REQUEST_MAX};
-
-    (void)sender;
-    return kiln_export_pack(delivery, &shape, ret_items, err);
-}
-
-static void finish(struct fake *fake, struct kiln_send *send)
-{
-    struct kiln_export_verdict verdict = {.retry_after_ns = fake->retry_after_ns,
-                                          .result.rejected = fake->rejected,
-                                          .reason = "because"};
-
-    pthread_mutex_lock(&fake->lock);
-    verdict.fate = fake->n_sends < fake->n_fates ? fake->fates[fake->n_sends] : KILN_EXPORT_SENT;
-    if (fake->cancelled)
-        verdict.fate = KILN_EXPORT_AGAIN;
-    fake->n_sends++;
-    if (verdict.fate == KILN_EXPORT_SENT)
-        fake->samples += send->item->head.samples;
-    pthread_mutex_unlock(&fake->lock);
-    send->ended(send, &verdict);
-}
-
-static void fake_send(struct kiln_sender *sender, struct kiln_send *send)
-{
-    struct fake *fake = (struct fake *)sender;
-    bool hold;
-
-    pthread_mutex_lock(&fake->lock);
-    hold = fake->hold && !fake->cancelled;
-    if (hold)
-        fake->held[fake->n_held++] = send;
-    pthread_mutex_unlock(&fake->lock);
-    if (!hold)
-        finish(fake, send);
-}
-
-static struct kiln_send *take_held(struct fake *fake)
-{
-    struct kiln_send *send;
-
-    pthread_mutex_lock(&fake->lock);
-    send = fake->n_held ? fake->held[0] : NULL;
-    if (send)
-        memmove(fake->held, fake->held + 1, --fake->n_held * sizeof(send));
-    pthread_mutex_unlock(&fake->lock);
-    return send;
-}
-
-static void fake_cancel(struct kiln_sender *sender)
-{
-    struct fake *fake = (struct fake *)sender;
-    struct kiln_send *send;
-
-    pthread_mutex_lock(&fake->lock);
-    fake->cancelled = true;
-    pthread_mutex_unlock(&fake->lock);
-    while ((send = take_held(fake)))
-        finish(fake, send);
-}
-
-static void fake_free(struct kiln_sender *sender)
-{
-    ((struct fake *)sender)->freed = true;
-}
-
-static const struct kiln_sender_ops fake_ops = {
-    .pack = fake_pack, .send = fake_send, .cancel = fake_cancel, .free = fake_free};
-
-static void start(struct fixture *f)
-{
-    pthread_mutex_init(&f->fake.lock, NULL);
-    f->fake.sender.ops = &fake_ops;
-    CHECK_OK(kiln_metrics_new(&f->metrics));
-    f->opts.name = "otlp/x";
-    f->opts.metrics = f->metrics;
-    if (!f->opts.consumers)
-        f->opts.consumers = 2;
-    if (!f->opts.size)
-        f->opts.size = 3;
-    if (!f->opts.retry.initial_ns)
-        f->opts.retry = (struct kiln_retry_opts){.initial_ns = KILN_NS_PER_MS,
-                                                 .max_ns = KILN_NS_PER_MS,
-                                                 .multiplier = 1.5,
-                                                 .randomization = 0.5};
-    CHECK_OK(kiln_sendq_new(&f->opts, &f->fake.sender, &f->queue, NULL));
-    CHECK_OK(kiln_sendq_start(f->queue, NULL));
-}
-
-static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
-{
-    struct fixture *f = delivery->context;
-
-    if (f->end_us)
-        usleep(f->end_us);
-    f->outcome = *outcome;
-    atomic_fetch_add(&f->ended, 1);
-    free(delivery);
-}
-
-static void send(struct fixture *f, const char *stacks)
-{
-    struct kiln_delivery *delivery = calloc(1, sizeof(*delivery));
-    struct kiln_consumer *consumer = kiln_sendq_consumer(f->queue);
-
-    delivery->batch = kiln_test_stacks(stacks);
-    delivery->done = ended;
-    delivery->context = f;
-    consumer->consume(consumer, delivery);
-}
-
-static double value(struct fixture *f, enum kiln_metric_kind kind, const char *name,
-                    const char *reason)
-{
-    return kiln_metric_value(
-        kiln_metric_get(f->metrics, kind, name, "",
-                        reason ? KILN_LABELS("exporter", "otlp/x", "reason", reason)
-                               : KILN_LABELS("exporter", "otlp/x")));
-}
-
-static double sent(struct fixture *f)
-{
-    return value(f, KILN_COUNTER, "otelcol_exporter_sent_profile_samples", NULL);
-}
-
-static double queued(struct fixture *f)
-{
-    return value(f, KILN_GAUGE, "kiln_exporter_queued_profile_samples", NULL);
-}
-
-static double dropped(struct fixture *f, const char *reason)
-{
-    return value(f, KILN_COUNTER, "kiln_exporter_dropped_profile_samples_total", reason);
-}
-
-static double all_dropped(struct fixture *f)
-{
-    return dropped(f, "too_large") + dropped(f, "refused") + dropped(f, "retries") +
-           dropped(f, "damaged") + dropped(f, "shutdown");
-}
-
-static double failed(struct fixture *f)
-{
-    return value(f, KILN_COUNTER, "otelcol_exporter_enqueue_failed_profile_samples", NULL);
-}
-
-static double queue_gauge(struct fixture *f, const char *name)
-{
-    return kiln_metric_value(
-        kiln_metric_get(f->metrics, KILN_GAUGE, name, "",
-                        KILN_LABELS("data_type", "profiles", "exporter", "otlp/x")));
-}
-
-static double queue_counter(struct fixture *f, const char *name)
-{
-    return kiln_metric_value(
-        kiln_metric_get(f->metrics, KILN_COUNTER, name, "",
-                        KILN_LABELS("data_type", "profiles", "exporter", "otlp/x")));
-}
-
-static void check_conservation(struct fixture *f)
-{
-    CHECK_EQ(value(f, KILN_COUNTER, "kiln_exporter_accepted_profile_samples_total", NULL),
-             sent(f) + queued(f) + all_dropped(f));
-    CHECK_EQ(value(f, KILN_COUNTER, "otelcol_exporter_send_failed_profile_samples", NULL),
-             all_dropped(f));
-}
-
-static void stop(struct fixture *f, uint64_t wait_ns)
-{
-    kiln_sendq_stop(f->queue, kiln_clock_mono_ns() + wait_ns);
-    check_conservation(f);
-    CHECK_EQ(queued(f), 0);
-    CHECK_EQ(queue_gauge(f, "otelcol_exporter_queue_size"), 0);
-    CHECK_EQ(queue_gauge(f, "otelcol_exporter_in_flight_requests"), 0);
-    kiln_sendq_free(f->queue);
-    CHECK(f->fake.freed);
-}
-
-static void finish_fixture(struct fixture *f)
-{
-    kiln_metrics_free(f->metrics);
-    pthread_mutex_destroy(&f->fake.lock);
-    CHECK_EQ(kiln_mem_live(), 0);
-}
-
-static void wait_until_ended(struct fixture *f, int n)
-{
-    uint64_t patience = kiln_clock_mono_ns() + PATIENCE_NS;
-
-    while (f->ended < n && kiln_clock_mono_ns() < patience)
-        sched_yield();
-    CHECK_EQ(f->ended, n);
-}
 
 /* ---- in memory ---- */
 
@@ -544,28 +319,31 @@ TEST(queue, sends_what_was_gathered_when_time_is_up_and_splits_it)
     finish_fixture(&f);
 }
 
+/* Whoever is merged with a sample that no request can hold is not refused for it. */
+TEST(queue, leaves_out_what_is_too_large_for_any_request)
+{
+    struct fixture f = {.opts.batching = {.on = true,
+                                          .sizer = KILN_SIZE_BYTES,
+                                          .flush_ns = 3600 * KILN_NS_PER_S,
+                                          .min = 600,
+                                          .max = 600}};
+    char stacks[1100];
+
+    start(&f);
+    send(&f, "main;one 1\n");
+    CHECK_EQ(f.ended, 0);
+    snprintf(stacks, sizeof(stacks), "main;%01000d 1\nmain;two 1\n", 0);
+    send(&f, stacks);
+    CHECK_EQ(f.ended, 2);
+    CHECK_EQ(f.outcome.code, 0);
+    CHECK_EQ(f.outcome.rejected, 1);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(sent(&f), 2);
+    CHECK_EQ(dropped(&f, "too_large"), 1);
+    finish_fixture(&f);
+}
+
 /* ---- on disk ---- */
-
-static void wait_until_sent(struct fixture *f, double n)
-{
-    uint64_t patience = kiln_clock_mono_ns() + PATIENCE_NS;
-
-    while (sent(f) < n && kiln_clock_mono_ns() < patience)
-        sched_yield();
-    CHECK_EQ(sent(f), n);
-}
-
-/* Ends it with what is on disk left there. */
-static void stop_on_disk(struct fixture *f, uint64_t wait_ns)
-{
-    kiln_sendq_stop(f->queue, kiln_clock_mono_ns() + wait_ns);
-    check_conservation(f);
-    kiln_sendq_free(f->queue);
-    CHECK_EQ(queued(f), 0); /* who opens it next counts it */
-    CHECK_EQ(queue_gauge(f, "otelcol_exporter_queue_size"), 0);
-    check_conservation(f);
-    finish_fixture(f);
-}
 
 TEST(queue, on_disk_outlives_the_process)
 {
@@ -755,103 +533,31 @@ TEST(queue, on_disk_goes_on_where_a_full_disk_has_room_again)
     folder_remove(folder);
 }
 
-/* ---- stopping ---- */
-
-TEST(queue, is_not_stopped_before_what_is_being_written_has_ended)
+/* Behind one that waits for another try, the disk does not fill with what was sent. */
+TEST(queue, on_disk_one_that_is_stuck_holds_no_more_than_its_file)
 {
-    for (int i = 0; i < 20; i++) {
-        char folder[FOLDER_NAME];
-        struct fixture f = {
-            .fake.hold = true, .end_us = 1000, .opts = {.storage = folder, .size = 10}};
-
-        folder_make(folder);
-        start(&f);
-        send(&f, "main 1\n");
-        send(&f, "main 1\n");
-        kiln_sendq_stop(f.queue, 0);
-        CHECK_EQ(f.ended, 2);
-        stop_on_disk(&f, 0);
-        folder_remove(folder);
-    }
-}
-
-TEST(queue, lets_go_of_deliveries_that_wait_for_room)
-{
-    struct fixture f = {.fake.hold = true, .opts.size = 1};
-
-    start(&f);
-    for (int i = 0; i < 3; i++)
-        send(&f, "main 1\n");
-    CHECK_EQ(f.ended, 1);
-    kiln_sendq_release(f.queue, 0);
-    wait_until_ended(&f, 3);
-    CHECK_EQ(f.outcome.code, -ESHUTDOWN);
-    send(&f, "main 1\n"); /* nobody waits any more */
-    CHECK_EQ(f.ended, 4);
-    CHECK_EQ(f.outcome.code, -ESHUTDOWN);
-    CHECK_EQ(failed(&f), 3);
-    f.fake.hold = false;
-    finish(&f.fake, take_held(&f.fake)); /* what was acknowledged is still sent */
-    send(&f, "main 1\n");
-    CHECK_EQ(f.outcome.code, 0);
-    stop(&f, PATIENCE_NS);
-    CHECK_EQ(sent(&f), 2);
-    finish_fixture(&f);
-}
-
-TEST(queue, lets_go_of_deliveries_that_wait_for_a_result_or_for_company)
-{
+    char folder[FOLDER_NAME], stacks[1100];
+    struct kiln_journal_room room = {.max = 512 << 10};
     struct fixture f = {.fake.hold = true,
-                        .opts = {.wait_for_result = true, .size = 3, .consumers = 1}};
+                        .opts = {.storage = folder, .size = 100, .room = &room, .no_sync = true}};
 
+    folder_make(folder);
+    snprintf(stacks, sizeof(stacks), "main;%01000d 1\n", 0);
     start(&f);
-    for (int i = 0; i < 4; i++)
-        send(&f, "main 1\n");
-    CHECK_EQ(f.ended, 0);
-    kiln_sendq_release(f.queue, 0);
-    wait_until_ended(&f, 4);
-    CHECK_EQ(f.outcome.code, -EAGAIN);
-    stop(&f, PATIENCE_NS);
-    CHECK_EQ(sent(&f), 0);
-    finish_fixture(&f);
-
-    f = (struct fixture){
-        .opts.batching = {
-            .on = true, .sizer = KILN_SIZE_ITEMS, .flush_ns = 3600 * KILN_NS_PER_S, .min = 4}};
-    start(&f);
-    send(&f, "main 1\n");
-    CHECK_EQ(f.ended, 0);
-    kiln_sendq_release(f.queue, 0);
-    wait_until_ended(&f, 1);
-    CHECK_EQ(f.outcome.code, 0);
-    stop(&f, PATIENCE_NS);
-    CHECK_EQ(sent(&f), 1);
-    finish_fixture(&f);
-}
-
-static void *finish_held(void *fixture)
-{
-    struct fixture *f = fixture;
-
-    finish(&f->fake, take_held(&f->fake));
-    return NULL;
-}
-
-TEST(queue, is_not_stopped_before_the_delivery_of_what_was_sent_has_ended)
-{
-    struct fixture f = {.fake.hold = true, .end_us = 20000, .opts.wait_for_result = true};
-    pthread_t thread;
-
-    start(&f);
-    send(&f, "main 1\n");
-    CHECK_OK(pthread_create(&thread, NULL, finish_held, &f));
-    while (f.fake.n_held)
+    send(&f, stacks);
+    while (f.fake.n_held < 1)
         sched_yield();
-    kiln_sendq_stop(f.queue, kiln_clock_mono_ns() + PATIENCE_NS);
-    CHECK_EQ(f.ended, 1);
-    pthread_join(thread, NULL);
-    stop(&f, 0);
-    finish_fixture(&f);
+    f.fake.hold = false;
+    for (int i = 1; i <= 1000; i++) {
+        send(&f, stacks);
+        wait_until_ended(&f, i + 1);
+        CHECK_EQ(f.outcome.code, 0);
+        wait_until_sent(&f, i);
+    }
+    CHECK_EQ(queued(&f), 1);
+    finish(&f.fake, take_held(&f.fake));
+    stop_on_disk(&f, PATIENCE_NS);
+    folder_remove(folder);
 }
 
 /* ---- many at once ---- */
