@@ -56,13 +56,9 @@ static int read(const struct kiln_node *node, void *into, struct kiln_err *err)
         {"profile_conditions", KILN_FIELD_LIST, offsetof(struct settings, profile_conditions)},
         {"profiles", KILN_FIELD_MAP, offsetof(struct settings, profiles)},
     };
-    struct kiln_statements statements = {0};
-    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), into, err);
 
-    if (r == 0)
-        r = read_statements(into, &statements, err);
-    kiln_statements_done(&statements);
-    return r;
+    return kiln_statements_settings(node, fields, KILN_ARRAY_LEN(fields), into, read_statements,
+                                    err);
 }
 
 static int make(const struct kiln_component_env *env, const void *settings,

@@ -209,3 +209,18 @@ int kiln_statements_component(const struct kiln_component_env *env, const void *
     statements->log = env->log;
     return kiln_changing_new(env, &what, done, ret_component, err);
 }
+
+int kiln_statements_settings(const struct kiln_node *node, const struct kiln_field *fields,
+                             uint32_t n, void *settings,
+                             int (*read)(const void *settings, struct kiln_statements *statements,
+                                         struct kiln_err *err),
+                             struct kiln_err *err)
+{
+    struct kiln_statements statements = {0};
+    int r = kiln_node_read(node, fields, n, settings, err);
+
+    if (r == 0)
+        r = read(settings, &statements, err);
+    kiln_statements_done(&statements);
+    return r;
+}

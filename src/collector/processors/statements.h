@@ -23,6 +23,12 @@ KILN_CHECK int kiln_statements_read(const struct kiln_node *list, bool condition
                                     enum kiln_ottl_context context,
                                     struct kiln_statements *statements, struct kiln_err *err);
 
+/* Reads settings by their table, and whether `read` can make statements of them. */
+KILN_CHECK int kiln_statements_settings(
+    const struct kiln_node *node, const struct kiln_field *fields, uint32_t n, void *settings,
+    int (*read)(const void *settings, struct kiln_statements *statements, struct kiln_err *err),
+    struct kiln_err *err);
+
 /*
  * The component of settings that `read` makes statements of: each has its own, as they are written
  * to by running.

@@ -36,13 +36,9 @@ static int read(const struct kiln_node *node, void *into, struct kiln_err *err)
         {"error_mode", KILN_FIELD_NODE, offsetof(struct settings, error_mode)},
         {"profile_statements", KILN_FIELD_LIST, offsetof(struct settings, profile_statements)},
     };
-    struct kiln_statements statements = {0};
-    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), into, err);
 
-    if (r == 0)
-        r = read_statements(into, &statements, err);
-    kiln_statements_done(&statements);
-    return r;
+    return kiln_statements_settings(node, fields, KILN_ARRAY_LEN(fields), into, read_statements,
+                                    err);
 }
 
 static int make(const struct kiln_component_env *env, const void *settings,

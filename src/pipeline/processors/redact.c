@@ -10,13 +10,14 @@
 
 #include "base/mem.h"
 #include "core/redact.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/processors/changer.h"
 
 struct redactor {
     struct kiln_consumer consumer; /* first */
+    struct kiln_consumer *changer; /* the way through the rules, */
+    struct kiln_consumer *next;    /* and past them */
     struct kiln_redact *rules;     /* NULL: none */
-    struct kiln_consumer *next;
-    pthread_mutex_t lock; /* of the rules */
+    pthread_mutex_t lock;          /* of the rules */
     struct kiln_metric *texts, *attributes, *payloads, *refused;
 };
 
@@ -43,73 +44,35 @@ static bool has_rules(struct redactor *p)
     return has;
 }
 
-/* Puts the redacted batch in the place of the other one, and charges the delivery for it. */
-static void replace(struct kiln_delivery *delivery, struct kiln_batch *batch)
+static int redact(void *context, struct kiln_batch **batch, struct kiln_err *err)
 {
-    size_t bytes = kiln_batch_bytes(batch), spare = delivery->charged;
-
-    kiln_batch_unref(delivery->batch);
-    delivery->batch = batch;
-    delivery->body = KILN_STR_NONE;
-    delivery->recipe = KILN_STR_NONE;
-    delivery->body_compression = KILN_PLAIN;
-    if (delivery->pool && spare > bytes) {
-        kiln_pool_give(delivery->pool, spare - bytes);
-        delivery->charged = bytes;
-    }
-}
-
-/* Takes memory for a second batch, which is about as large as the first. */
-static int reserve(struct kiln_delivery *delivery)
-{
-    size_t bytes = kiln_batch_bytes(delivery->batch);
-
-    if (delivery->pool && kiln_pool_take(delivery->pool, bytes) < 0)
-        return -EAGAIN;
-    delivery->charged += delivery->pool ? bytes : 0;
-    return 0;
-}
-
-static int redact(struct redactor *p, struct kiln_delivery *delivery, struct kiln_err *err)
-{
+    struct redactor *p = context;
     struct kiln_redact_info info = {0};
-    size_t before = delivery->charged;
-    struct kiln_batch *batch = NULL;
-    int r = reserve(delivery);
+    struct kiln_batch *redacted = NULL;
+    int r = 0;
 
-    if (r < 0)
-        return kiln_err_set(err, r, NULL, "there is no memory for this request just now");
     pthread_mutex_lock(&p->lock);
     if (p->rules)
-        r = kiln_redact(p->rules, delivery->batch, &batch, &info, err);
+        r = kiln_redact(p->rules, *batch, &redacted, &info, err);
     pthread_mutex_unlock(&p->lock);
-    if (r < 0)
+    if (r < 0) {
+        kiln_metric_add(p->refused, 1);
         return r;
-    count(p, &info);
-    if (!found_nothing(&info)) {
-        replace(delivery, batch);
-        return 0;
     }
-    kiln_batch_unref(batch);
-    if (delivery->pool)
-        kiln_pool_give(delivery->pool, delivery->charged - before);
-    delivery->charged = before;
-    return 0;
+    count(p, &info);
+    kiln_batch_unref(found_nothing(&info) ? redacted : *batch);
+    if (found_nothing(&info))
+        return 0;
+    *batch = redacted;
+    return 1;
 }
 
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct redactor *p = (struct redactor *)consumer;
-    struct kiln_outcome outcome = {0};
+    struct kiln_consumer *next = has_rules(p) ? p->changer : p->next;
 
-    outcome.code = has_rules(p) ? redact(p, delivery, &outcome.err) : 0;
-    if (outcome.code == 0) {
-        p->next->consume(p->next, delivery);
-        return;
-    }
-    kiln_metric_add(p->refused, 1);
-    kiln_err_within(&outcome.err, "redaction");
-    kiln_delivery_end(delivery, &outcome);
+    next->consume(next, delivery);
 }
 
 static struct kiln_metric *metric(struct kiln_metrics *metrics, const char *what)
@@ -123,12 +86,19 @@ int kiln_redact_processor_new(struct kiln_redact *rules, struct kiln_consumer *n
                               struct kiln_metrics *metrics, struct kiln_consumer **ret_processor)
 {
     struct redactor *p = kiln_calloc(1, sizeof(*p));
+    int r =
+        p ? kiln_changer_new(&(struct kiln_processor_opts){.id = "redaction", .next = next},
+                             &(struct kiln_change){.context = p, .change = redact, .copies = true},
+                             &p->changer)
+          : -ENOMEM;
 
-    if (!p)
-        return -ENOMEM;
+    if (r < 0) {
+        kiln_free(p);
+        return r;
+    }
     p->consumer.consume = consume;
-    p->rules = rules;
     p->next = next;
+    p->rules = rules;
     pthread_mutex_init(&p->lock, NULL);
     p->texts = metric(metrics, "text");
     p->attributes = metric(metrics, "attribute");
@@ -159,6 +129,7 @@ void kiln_redact_processor_free(struct kiln_consumer *processor)
 
     if (!p)
         return;
+    kiln_changer_free(p->changer);
     pthread_mutex_destroy(&p->lock);
     kiln_free(p);
 }
