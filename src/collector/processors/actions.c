@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "collector/processors/changing.h"
+#include "collector/processors/matching.h"
 
 #define ACTIONS_MAX 1000u
 
@@ -167,7 +168,7 @@ static void done(void *context)
     kiln_free(context);
 }
 
-static int read_new(const struct kiln_node *list, struct kiln_actions **ret_actions,
+static int read_new(const struct kiln_actions_settings *s, struct kiln_actions **ret_actions,
                     struct kiln_err *err)
 {
     struct kiln_actions *actions = kiln_calloc(1, sizeof(*actions));
@@ -175,7 +176,9 @@ static int read_new(const struct kiln_node *list, struct kiln_actions **ret_acti
 
     if (!actions)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    r = kiln_actions_read(list, actions, err);
+    r = kiln_actions_read(s->list, actions, err);
+    if (r == 0)
+        r = kiln_matching_read(s->include, s->exclude, &actions->only, err);
     if (r < 0)
         done(actions);
     else
@@ -183,32 +186,38 @@ static int read_new(const struct kiln_node *list, struct kiln_actions **ret_acti
     return r;
 }
 
-static int read_settings(const struct kiln_node *node, const char *key, void *into,
-                         struct kiln_err *err)
+static int check_settings(const struct kiln_actions_settings *settings, const char *key,
+                          struct kiln_err *err)
 {
-    const struct kiln_field field = {key, KILN_FIELD_LIST,
-                                     offsetof(struct kiln_actions_settings, list)};
-    struct kiln_actions_settings *settings = into;
     struct kiln_actions *actions;
-    int r = kiln_node_read(node, &field, 1, settings, err);
+    int r;
 
-    if (r == 0 && !settings->list)
+    if (!settings->list)
         return kiln_err_set(err, KILN_E_MALFORMED, NULL, "%s: a list of actions belongs here", key);
-    if (r == 0)
-        r = read_new(settings->list, &actions, err);
+    r = read_new(settings, &actions, err);
     if (r == 0)
         done(actions);
     return r;
 }
 
+#define AT(member) offsetof(struct kiln_actions_settings, member)
+
 int kiln_actions_read_attributes(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
-    return read_settings(node, "attributes", settings, err);
+    static const struct kiln_field keys[] = {{"attributes", KILN_FIELD_LIST, AT(list)}};
+    int r = kiln_node_read(node, keys, KILN_ARRAY_LEN(keys), settings, err);
+
+    return r < 0 ? r : check_settings(settings, "attributes", err);
 }
 
 int kiln_actions_read_actions(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
-    return read_settings(node, "actions", settings, err);
+    static const struct kiln_field keys[] = {{"actions", KILN_FIELD_LIST, AT(list)},
+                                             {"include", KILN_FIELD_MAP, AT(include)},
+                                             {"exclude", KILN_FIELD_MAP, AT(exclude)}};
+    int r = kiln_node_read(node, keys, KILN_ARRAY_LEN(keys), settings, err);
+
+    return r < 0 ? r : check_settings(settings, "actions", err);
 }
 
 /* Each processor has expressions of its own: they are written to by matching. */
@@ -219,7 +228,7 @@ static int make(const struct kiln_component_env *env, const void *from,
     const struct kiln_actions_settings *settings = from;
     struct kiln_change what = {.change = change};
     struct kiln_actions *actions;
-    int r = read_new(settings->list, &actions, err);
+    int r = read_new(settings, &actions, err);
 
     if (r < 0)
         return r;

@@ -21,6 +21,7 @@ KILN_CHECK int kiln_plain_value_read(const struct kiln_node *node, struct kiln_p
 
 struct kiln_actions_settings {
     const struct kiln_node *list;
+    const struct kiln_node *include, *exclude; /* of `attributes`: which samples; NULL: all */
 };
 
 /* `read` and `make` of struct kiln_component_type; the list stands under `attributes`, or under

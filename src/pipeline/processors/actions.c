@@ -20,6 +20,7 @@ void kiln_actions_done(struct kiln_actions *actions)
 {
     for (uint32_t i = 0; i < actions->n; i++)
         kiln_regex_free(actions->list[i].pattern);
+    kiln_ottl_free(actions->only);
     kiln_free(actions->list);
     *actions = (struct kiln_actions){0};
 }
@@ -299,6 +300,49 @@ static int edit_set(void *context, struct kiln_builder *b, uint32_t *attrs)
     return r;
 }
 
+/* One after the other: what a condition looks at is more than a set of attributes. */
+static int edit_matching(struct sample_edit *edit, struct kiln_builder *b,
+                         struct kiln_ottl_item *item)
+{
+    const struct kiln_profile *profile = &item->batch->profiles[item->profile];
+    int r = 0;
+
+    for (uint32_t i = 0; r >= 0 && i < profile->n_samples; i++) {
+        uint32_t attrs;
+
+        item->sample = profile->first_sample + i;
+        r = kiln_ottl_holds(edit->actions->only, item, edit->err);
+        if (r <= 0)
+            continue;
+        attrs = item->batch->samples[item->sample].attrs;
+        r = edit_set(edit, b, &attrs);
+        kiln_reopened_sample(b, item->sample, attrs);
+    }
+    return r < 0 ? r : 0;
+}
+
+static int edit_all_matching(struct sample_edit *edit, struct kiln_builder *b)
+{
+    struct kiln_ottl_item item = {.batch = kiln_builder_peek(b), .b = b};
+    int r = 0;
+
+    for (uint32_t i = 0; i < item.batch->n_resources; i++) {
+        const struct kiln_resource *resource = &item.batch->resources[i];
+
+        item.resource = i;
+        for (uint32_t j = 0; j < resource->n_scopes; j++) {
+            const struct kiln_scope *scope = &item.batch->scopes[resource->first_scope + j];
+
+            item.scope = resource->first_scope + j;
+            for (uint32_t k = 0; r == 0 && k < scope->n_profiles; k++) {
+                item.profile = scope->first_profile + k;
+                r = edit_matching(edit, b, &item);
+            }
+        }
+    }
+    return r;
+}
+
 int kiln_actions_on_samples(void *actions, struct kiln_batch **batch, struct kiln_err *err)
 {
     struct sample_edit edit = {.actions = actions, .err = err};
@@ -308,7 +352,9 @@ int kiln_actions_on_samples(void *actions, struct kiln_batch **batch, struct kil
     *batch = NULL;
     if (r < 0)
         return r;
-    for (uint32_t i = 0; i < kiln_builder_peek(b)->n_profiles && r == 0; i++)
+    if (edit.actions->only)
+        r = edit_all_matching(&edit, b);
+    for (uint32_t i = 0; !edit.actions->only && i < kiln_builder_peek(b)->n_profiles && r == 0; i++)
         r = kiln_reopened_samples(b, i, edit_set, &edit);
     kiln_draft_done(&edit.draft);
     return finish(b, batch, r, err);

@@ -10,6 +10,7 @@
 
 #include "base/regex.h"
 #include "core/draft.h"
+#include "pipeline/ottl/ottl.h"
 
 /* name in a configuration */
 #define KILN_ACTION_MAP(X)                                                                         \
@@ -51,6 +52,7 @@ struct kiln_action {
 struct kiln_actions {
     struct kiln_action *list;
     uint32_t n, cap;
+    struct kiln_ottl *only; /* on samples: those for which it holds; owned; NULL: all */
 };
 
 void kiln_actions_done(struct kiln_actions *actions);
