@@ -35,7 +35,7 @@ static const char *const formats[] = {"yaml", "json", NULL};
 
 static const struct kiln_option options[] = {
     KILN_OPT("config", 0, KILN_OPT_LIST, collector.config, "FILE",
-             "a file, or file:PATH, env:NAME, yaml:TEXT; several are merged in their order"),
+             "a file, or file:PATH, env:NAME, yaml:TEXT, https://...; several are merged in order"),
     KILN_OPT("set", 0, KILN_OPT_LIST, collector.sets, "KEY=VALUE",
              "change one value, at last: processors.batch.timeout=2s"),
     KILN_OPT("feature-gates", 0, KILN_OPT_LIST, collector.gates, "LIST",

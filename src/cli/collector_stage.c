@@ -24,6 +24,7 @@ static int load(const struct kiln_stage_opts *opts, struct kiln_stage *stage, st
         .n_uris = args->collector.config.n,
         .sets = args->collector.sets.items,
         .n_sets = args->collector.sets.n,
+        .fetches = true,
         .warn = note_unset,
     };
 

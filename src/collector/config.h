@@ -4,15 +4,16 @@
  *
  *   sources ──▶ merged ──▶ substituted ──▶ typed            as the OpenTelemetry Collector does it
  *
- * A source is file:PATH (or just a path), env:NAME or yaml:TEXT.  Those that come later count more:
- * maps are merged, scalars and lists replaced, null replaces too.  A key with `::` in it is a path
- * through maps.  `sets` (a.b=c, or a::b=c) come last.
+ * A source is file:PATH (or just a path), env:NAME, yaml:TEXT, http://... or https://.... Those
+ * that come later count more: maps are merged, scalars and lists replaced, null replaces too.  A
+ * key with `::` in it is a path through maps.  `sets` (a.b=c, or a::b=c) come last.
  *
- * In values, not in keys, ${env:NAME}, ${NAME}, ${env:NAME:-default}, ${file:PATH} and ${yaml:TEXT}
- * stand for what they name, again and again until nothing is left to put in; $$ is a dollar, and so
- * is a dollar that no brace follows.  Where one of them is a whole value, what comes is YAML and
- * can be anything; a node keeps how it was written for those who want a text (base/config.h).
- * Inside of a text it is text.
+ * In values, not in keys, ${env:NAME}, ${NAME}, ${env:NAME:-default}, ${file:PATH}, ${yaml:TEXT}
+ * and
+ * ${https://...} stand for what they name, again and again until nothing is left to put in; $$ is a
+ * dollar, and so is a dollar that no brace follows.  Where one of them is a whole value, what comes
+ * is YAML and can be anything; a node keeps how it was written for those who want a text
+ * (base/config.h). Inside of a text it is text.
  *
  * Plain scalars are typed by YAML's core schema: 0x1F, 0o17 and 017 are numbers.  What is in quotes
  * is a text and no number.
@@ -39,6 +40,7 @@ struct kiln_collector_sources {
     uint32_t n_uris;
     const char *const *sets;
     uint32_t n_sets;
+    bool fetches; /* http: and https: are asked for; else they are not known */
     /* Told of what is no error, a variable that is not set; NULL: nobody. */
     void (*warn)(void *context, const struct kiln_node *place, const char *text);
     void *context;

@@ -28,7 +28,13 @@ int kiln_resolver_no_memory(struct kiln_resolver *r);
 
 /* ---- config_source.c ---- */
 
-enum kiln_scheme { KILN_SCHEME_FILE, KILN_SCHEME_ENV, KILN_SCHEME_YAML };
+enum kiln_scheme {
+    KILN_SCHEME_FILE,
+    KILN_SCHEME_ENV,
+    KILN_SCHEME_YAML,
+    KILN_SCHEME_HTTP,
+    KILN_SCHEME_HTTPS
+};
 
 struct kiln_location {
     enum kiln_scheme scheme;
@@ -50,6 +56,13 @@ KILN_CHECK int kiln_location_of_reference(const struct kiln_node *place, struct 
 /* `place` is where it is asked for; NULL: on the command line. */
 KILN_CHECK int kiln_location_retrieve(struct kiln_resolver *r, const struct kiln_location *location,
                                       const struct kiln_node *place, struct kiln_retrieved *ret);
+
+/* ---- config_fetch.c ---- */
+
+struct kiln_answer;
+/* What http://... or https://... answers to GET, in answer->body; an error without its place. */
+KILN_CHECK int kiln_location_fetch(struct kiln_str url, struct kiln_answer *answer,
+                                   struct kiln_err *err);
 
 /* ---- config_merge.c ---- */
 

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "collector/config_int.h"
+#include "net/client.h"
 
 enum { NAME_MAX_BYTES = 200 };
 
@@ -13,9 +14,9 @@ static const struct {
     struct kiln_str name;
     enum kiln_scheme scheme;
 } schemes[] = {
-    {{"file", 4}, KILN_SCHEME_FILE},
-    {{"env", 3}, KILN_SCHEME_ENV},
-    {{"yaml", 4}, KILN_SCHEME_YAML},
+    {{"file", 4}, KILN_SCHEME_FILE},   {{"env", 3}, KILN_SCHEME_ENV},
+    {{"yaml", 4}, KILN_SCHEME_YAML},   {{"http", 4}, KILN_SCHEME_HTTP},
+    {{"https", 5}, KILN_SCHEME_HTTPS},
 };
 
 /* What stands before the colon, if that can be a scheme: a letter and more; else nothing. */
@@ -55,7 +56,8 @@ int kiln_location_of_source(const char *uri, struct kiln_location *ret, struct k
     if (scheme_of(text).len)
         return kiln_err_set(
             err, KILN_E_UNSUPPORTED, NULL,
-            "unsupported scheme on URI \"%.100s\" (file:, env: and yaml: are known)", uri);
+            "unsupported scheme on URI \"%.100s\" (file:, env:, yaml:, http: and https: are known)",
+            uri);
     *ret = (struct kiln_location){KILN_SCHEME_FILE, text};
     return 0;
 }
@@ -87,8 +89,8 @@ int kiln_location_of_reference(const struct kiln_node *place, struct kiln_str in
         return kiln_node_fail(place, KILN_E_MALFORMED, err, "invalid uri: \"%.*s\"",
                               (int)(inside.len < 100 ? inside.len : 100), inside.ptr);
     return kiln_node_fail(place, KILN_E_UNSUPPORTED, err,
-                          "scheme \"%.*s\" is not supported for uri \"%.*s\" (file:, env: and "
-                          "yaml: are known; a dollar is $$)",
+                          "scheme \"%.*s\" is not supported for uri \"%.*s\" (file:, env:, yaml:, "
+                          "http: and https: are known; a dollar is $$)",
                           (int)(name.len < 20 ? name.len : 20), name.ptr,
                           (int)(inside.len < 60 ? inside.len : 60), inside.ptr);
 }
@@ -202,6 +204,39 @@ static int read_env(struct kiln_resolver *r, struct kiln_str name, const struct 
     return keep(r, fallback, &ret->text);
 }
 
+static int fetch(struct kiln_resolver *r, const struct kiln_location *location,
+                 const struct kiln_node *place, struct kiln_retrieved *ret)
+{
+    const char *scheme = location->scheme == KILN_SCHEME_HTTPS ? "https" : "http";
+    struct kiln_answer answer;
+    struct kiln_err why = {0};
+    struct kiln_str url;
+    struct kiln_buf text;
+    char said[256];
+    int n;
+
+    kiln_buf_init(&text, KILN_CONFIG_MAX);
+    kiln_buf_printf(&text, "%s:%.*s", scheme, KILN_STR_ARG(location->value));
+    n = text.error ? text.error : keep(r, kiln_buf_str(&text), &url);
+    kiln_buf_done(&text);
+    if (n < 0)
+        return n;
+    ret->file = url.ptr;
+    kiln_answer_init(&answer);
+    n = r->sources->fetches
+            ? kiln_location_fetch(url, &answer, &why)
+            : kiln_err_set(&why, KILN_E_UNSUPPORTED, NULL, "nothing is fetched here");
+    if (n == 0) {
+        n = keep(r, kiln_buf_str(&answer.body), &ret->text);
+    } else {
+        snprintf(said, sizeof(said), "unable to download the file via %s %.100s: %.100s", scheme,
+                 url.ptr, why.text[0] ? why.text : kiln_err_text(n));
+        n = fail(r, place, n, said);
+    }
+    kiln_answer_done(&answer);
+    return n;
+}
+
 int kiln_location_retrieve(struct kiln_resolver *r, const struct kiln_location *location,
                            const struct kiln_node *place, struct kiln_retrieved *ret)
 {
@@ -213,6 +248,9 @@ int kiln_location_retrieve(struct kiln_resolver *r, const struct kiln_location *
         return read_env(r, location->value, place, ret);
     case KILN_SCHEME_YAML:
         return keep(r, location->value, &ret->text);
+    case KILN_SCHEME_HTTP:
+    case KILN_SCHEME_HTTPS:
+        return fetch(r, location, place, ret);
     }
     return KILN_E_UNSUPPORTED;
 }

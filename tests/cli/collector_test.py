@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`kiln collector`: what it reads, how it refuses, how it runs, reloads and ends."""
+import http.server
 import json
 import os
 import pathlib
@@ -99,6 +100,27 @@ service:
         ran = kiln("--config", "/nonexistent/c.yaml", "validate")
         self.assertEqual(ran.returncode, 1)
         self.assertIn("unable to read the file /nonexistent/c.yaml", ran.stderr)
+
+    def test_another_host_may_have_it(self):
+        class Files(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200 if self.path == "/c.yaml?x=1" else 404)
+                self.end_headers()
+                self.wfile.write(NOP.encode())
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
+            threading.Thread(target=server.serve_forever).start()
+            url = f"http://127.0.0.1:{server.server_address[1]}"
+            self.assertEqual(kiln("--config", f"{url}/c.yaml?x=1", "print-config").stdout,
+                             kiln("--config", self.file(NOP), "print-config").stdout)
+            for words in ("--config", f"{url}/gone"), ("--config", f"yaml:receivers: '${{{url}/gone}}'"):
+                ran = kiln(*words, "validate")
+                self.assertEqual(ran.returncode, 1)
+                self.assertIn(f"unable to download the file via http {url}/gone: HTTP status 404", ran.stderr)
+            server.shutdown()
 
     def test_a_wrong_command_line_leaves_with_2(self):
         for words in (), ("validate",), ("--config", self.file(NOP), "vaildate"):

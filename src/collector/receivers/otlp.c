@@ -25,6 +25,7 @@ struct otlp_settings {
     const struct kiln_node *protocols;
     bool on[PROTOCOLS];
     struct kiln_listen_settings listen[PROTOCOLS];
+    bool shared;                     /* both are at the address of HTTP */
     const char *paths[KILN_SIGNALS]; /* NULL: only the usual ones */
 };
 
@@ -66,6 +67,39 @@ static int read_protocols(const struct kiln_node *node, struct otlp_settings *s,
     return r;
 }
 
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Port 0 is another one each time. */
+static bool is_same_place(const struct kiln_listen_settings *a,
+                          const struct kiln_listen_settings *b)
+{
+    return same(a->endpoint, b->endpoint) && same(a->transport, b->transport) &&
+           !kiln_str_ends(kiln_str_of(a->endpoint), KILN_STR(":0"));
+}
+
+/* Two protocols at one address are one listener, which knows both. */
+static int share(struct otlp_settings *s, const struct kiln_node *node, struct kiln_err *err)
+{
+    const struct kiln_listen_settings *grpc = &s->listen[GRPC];
+    struct kiln_listen_settings *http = &s->listen[HTTP];
+
+    if (!s->on[GRPC] || !s->on[HTTP] || !is_same_place(grpc, http))
+        return 0;
+    if (!same(grpc->authenticator, http->authenticator) ||
+        !same(grpc->tls.cert_file, http->tls.cert_file) ||
+        !same(grpc->tls.key_file, http->tls.key_file) ||
+        !same(grpc->tls.client_ca_file, http->tls.client_ca_file))
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              "grpc and http at one endpoint need the same tls and auth");
+    s->shared = true;
+    if (http->body_max < grpc->body_max)
+        http->body_max = grpc->body_max;
+    return 0;
+}
+
 static int read(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
@@ -78,7 +112,14 @@ static int read(const struct kiln_node *node, void *settings, struct kiln_err *e
         (struct kiln_listen_settings){.endpoint = "localhost:4317", .body_max = BODY_MAX};
     s->listen[HTTP] =
         (struct kiln_listen_settings){.endpoint = "localhost:4318", .body_max = BODY_MAX};
-    return r < 0 ? r : read_protocols(node, s, err);
+    if (r == 0)
+        r = read_protocols(node, s, err);
+    return r < 0 ? r : share(s, s->protocols, err);
+}
+
+static bool listens(const struct otlp_settings *s, int protocol)
+{
+    return s->on[protocol] && !(s->shared && protocol == GRPC);
 }
 
 /* ---- the receiver ---- */
@@ -197,7 +238,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
     otlp->settings = settings;
     r = make_server(otlp, env, err);
     for (int i = 0; r == 0 && i < PROTOCOLS; i++)
-        if (otlp->settings->on[i])
+        if (listens(otlp->settings, i))
             r = make_protocol(otlp, env, i, err);
     if (r < 0) {
         destroy(&otlp->component);

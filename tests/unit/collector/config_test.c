@@ -126,8 +126,12 @@ TEST(config, variables_can_be_a_source)
 TEST(config, what_is_no_source_is_said)
 {
     check_refused(TEXTS("https://example.com/x"), NULL,
-                  "unsupported scheme on URI \"https://example.com/x\" (file:, env: and yaml: are "
-                  "known)");
+                  "unable to download the file via https https://example.com/x: nothing is fetched "
+                  "here");
+    check_refused(
+        TEXTS("s3://example/x"), NULL,
+        "unsupported scheme on URI \"s3://example/x\" (file:, env:, yaml:, http: and https: are "
+        "known)");
     check_refused(TEXTS("/nonexistent/kiln.yaml"), NULL,
                   "unable to read the file /nonexistent/kiln.yaml: No such file or directory");
     check_refused(TEXTS("yaml:[1]"), NULL,
@@ -357,7 +361,7 @@ TEST(config, references_that_name_nothing_are_errors_with_their_place)
         {"yaml:a: x${}", "environment variable \"\" has invalid name: must match regex "
                          "^[a-zA-Z_][a-zA-Z0-9_]*$ (a dollar is $$)"},
         {"yaml:a: ${s3:x}",
-         "scheme \"s3\" is not supported for uri \"s3:x\" (file:, env: and yaml: "
+         "scheme \"s3\" is not supported for uri \"s3:x\" (file:, env:, yaml:, http: and https: "
          "are known; a dollar is $$)"},
         {"yaml:a: ${env:A$B}", "the uri \"env:A$B\" contains unsupported characters ('$')"},
         {"yaml:a: ${x:y}", "invalid uri: \"x:y\""},

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "drawn.h"
+#include "folder.h"
 #include "net.h"
 #include "test.h"
 #include "ways_kit.h"
@@ -295,6 +296,48 @@ TEST(collector_otlp, unix_sockets)
     kiln_buf_done(&body);
     ways_stop(&kit);
     CHECK(access(path, F_OK) < 0);
+}
+
+/* Statement 52: one address for both. */
+TEST(collector_otlp, both_protocols_may_share_an_endpoint)
+{
+    char folder[FOLDER_NAME], path[80], yaml[256], address[96];
+    struct kiln_client *client;
+    struct kiln_answer answer;
+    struct kiln_err err = {0};
+    struct kiln_buf body;
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/s", folder);
+    snprintf(yaml, sizeof(yaml),
+             "protocols: {grpc: {endpoint: %s, transport: unix}, "
+             "http: {endpoint: %s, transport: unix}}",
+             path, path);
+    snprintf(address, sizeof(address), "unix:%s", path);
+    ways_start(&kit, KILN_RECEIVER, "otlp", yaml);
+    message(&body);
+    CHECK_OK(kiln_client_new(&(struct kiln_client_opts){.server = address}, &client, &err));
+    kiln_answer_init(&answer);
+    CHECK_OK(kiln_client_grpc(
+        client, &(struct kiln_call){.path = PROFILES, .body = kiln_buf_str(&body)}, &answer, &err));
+    CHECK_EQ(answer.rpc_code, 0);
+    CHECK_OK(kiln_client_call(client,
+                              &(struct kiln_call){.path = "/v1development/profiles",
+                                                  .content_type = PROTO,
+                                                  .body = kiln_buf_str(&body)},
+                              &answer, &err));
+    CHECK_EQ(answer.status, 200);
+    CHECK_EQ(kit.n, 2);
+    kiln_answer_done(&answer);
+    kiln_client_free(client);
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+    folder_remove(folder);
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlp",
+                            "{protocols: {grpc: {endpoint: 'a:1', auth: {authenticator: x}}, "
+                            "http: {endpoint: 'a:1'}}}"),
+               "line 1, column 13: grpc and http at one endpoint need the same tls and auth");
 }
 
 TEST(collector_otlp, a_socket_outlives_its_receiver)
