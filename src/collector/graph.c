@@ -203,3 +203,8 @@ struct kiln_component *kiln_graph_extension(const struct kiln_graph *graph, cons
     }
     return NULL;
 }
+
+const struct kiln_graph *kiln_graph_before(const struct kiln_graph *graph)
+{
+    return graph ? graph->opts.before : NULL;
+}

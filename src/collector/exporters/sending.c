@@ -267,7 +267,7 @@ static int find_storage(const struct kiln_component_env *env, const char *id, ch
                             "there is no file_storage extension \"%s\" in service::extensions", id);
     name_folder(env, storage->directory, folder, size);
     opts->storage = folder;
-    opts->room = &storage->room;
+    opts->room = &storage->shared->room;
     opts->no_sync = !storage->sync;
     return 0;
 }

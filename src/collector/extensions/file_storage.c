@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "collector/graph.h"
 #include "collector/registry.h"
 
 struct settings {
@@ -40,7 +41,33 @@ static int start(struct kiln_component *component, struct kiln_err *err)
 
 static void destroy(struct kiln_component *component)
 {
-    kiln_free(component);
+    struct kiln_file_storage *storage = (struct kiln_file_storage *)component;
+
+    if (storage->shared && --storage->shared->refs == 0)
+        kiln_free(storage->shared);
+    kiln_free(storage);
+}
+
+/* That of the graph before, where nothing has changed; else a new one. */
+static struct kiln_storage_room *find_room(const struct kiln_component_env *env,
+                                           const struct settings *s)
+{
+    const struct kiln_graph *before = kiln_graph_before(env->graph);
+    const struct kiln_file_storage *old =
+        (const struct kiln_file_storage *)(before ? kiln_graph_extension(
+                                                        before, env->id,
+                                                        &kiln_file_storage_extension_type)
+                                                  : NULL);
+    struct kiln_storage_room *room;
+
+    if (old && strcmp(old->directory, s->directory) == 0 && old->shared->room.max == s->max_size) {
+        old->shared->refs++;
+        return old->shared;
+    }
+    room = kiln_calloc(1, sizeof(*room));
+    if (room)
+        *room = (struct kiln_storage_room){.room.max = s->max_size, .refs = 1};
+    return room;
 }
 
 static int make(const struct kiln_component_env *env, const void *settings,
@@ -50,14 +77,16 @@ static int make(const struct kiln_component_env *env, const void *settings,
     const struct settings *s = settings;
     struct kiln_file_storage *storage = kiln_calloc(1, sizeof(*storage));
 
-    (void)env;
-    if (!storage)
+    if (storage)
+        storage->shared = find_room(env, s);
+    if (!storage || !storage->shared) {
+        kiln_free(storage);
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    }
     storage->component.ops = &ops;
     storage->directory = s->directory;
     storage->create = s->create;
     storage->sync = s->sync;
-    storage->room.max = s->max_size;
     *ret_component = &storage->component;
     return 0;
 }

@@ -10,11 +10,20 @@
 #include "collector/component.h"
 #include "pipeline/exporters/journal.h"
 
+/*
+ * Of one folder: exporters that are carried over to the next graph go on counting in it, beside
+ * those that are new.
+ */
+struct kiln_storage_room {
+    struct kiln_journal_room room;
+    uint32_t refs; /* one owner counts */
+};
+
 struct kiln_file_storage {
     struct kiln_component component; /* first */
     const char *directory;
     bool create, sync;
-    struct kiln_journal_room room;
+    struct kiln_storage_room *shared;
 };
 
 extern const struct kiln_component_type kiln_file_storage_extension_type;

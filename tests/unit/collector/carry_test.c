@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "collector/extensions/file_storage.h"
 #include "collector/graph_int.h"
 #include "folder.h"
 #include "test.h"
@@ -58,6 +59,40 @@ static struct kiln_component *exporter(const struct stage *stage, const char *id
         if (strcmp(stage->graph->pieces[KILN_EXPORTER][i].id, id) == 0)
             return stage->graph->pieces[KILN_EXPORTER][i].made[KILN_SIGNAL_PROFILES];
     return NULL;
+}
+
+/* What they may take of a disk is one account, whoever came first. */
+TEST(graph, a_folder_of_queues_has_one_account)
+{
+    static const char text[] = "extensions: {file_storage: {directory: /tmp, max_size: %s}}\n"
+                               "receivers: {nop: }\nexporters: {nop: }\n"
+                               "service: {extensions: [file_storage],\n"
+                               "  pipelines: {profiles: {receivers: [nop], exporters: [nop]}}}\n";
+    static const char *const sizes[] = {"1MiB", "1MiB", "2MiB"};
+    struct kiln_storage_room *rooms[KILN_ARRAY_LEN(sizes)];
+    struct kiln_graph *graph = NULL;
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(sizes); i++) {
+        struct kiln_graph_opts opts = {.before = graph, .released = release};
+        struct kiln_graph *next;
+        struct kiln_config *config;
+        char written[512];
+
+        snprintf(written, sizeof(written), text, sizes[i]);
+        CHECK_OK(kiln_config_parse(kiln_str_of(written), &config, NULL));
+        opts.context = config;
+        CHECK_OK(kiln_graph_new(kiln_config_root(config), &opts, &next, NULL));
+        kiln_graph_succeed(next);
+        kiln_graph_free(graph);
+        graph = next;
+        rooms[i] = ((struct kiln_file_storage *)kiln_graph_extension(
+                        graph, "file_storage", &kiln_file_storage_extension_type))
+                       ->shared;
+    }
+    CHECK(rooms[0] == rooms[1]);
+    CHECK_EQ(rooms[2]->room.max, 2 << 20);
+    kiln_graph_free(graph);
+    CHECK_EQ(kiln_mem_live(), 0);
 }
 
 TEST(graph, exporters_that_did_not_change_go_on)

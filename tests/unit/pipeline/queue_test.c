@@ -71,6 +71,23 @@ TEST(queue, holds_deliveries_back_when_it_is_full)
     finish_fixture(&f);
 }
 
+/* What was taken stays, and nobody is left waiting. */
+TEST(queue, can_be_let_go_of)
+{
+    struct fixture f = {.fake.hold = true};
+
+    start(&f);
+    for (int i = 0; i < 5; i++)
+        send(&f, "main 1\n");
+    kiln_sendq_let_go(f.queue);
+    CHECK_EQ(f.ended, 5);
+    CHECK_EQ(f.outcome.code, -ESHUTDOWN); /* which is to be tried again */
+    CHECK_EQ(queued(&f), 3);
+    kiln_sendq_go_on(f.queue);
+    stop(&f, 0);
+    finish_fixture(&f);
+}
+
 TEST(queue, refuses_when_it_is_full_only_if_told_so)
 {
     struct fixture f = {.fake.hold = true, .opts.refuse_when_full = true};
