@@ -25,8 +25,10 @@ struct pprof_settings {
 
 struct pprof {
     struct kiln_component component; /* first */
+    struct kiln_log *log;
     struct kiln_door door;
-    char server[SERVER_MAX]; /* libkiln's */
+    char server[SERVER_MAX]; /* libkiln's; "": it is not there */
+    struct kiln_err missing; /* then: why */
 };
 
 /* ---- asking ---- */
@@ -60,6 +62,10 @@ static int ask(const struct pprof *pprof, const struct kiln_request *request,
                      request->query.len ? "?" : "", KILN_STR_ARG(request->query));
     int r;
 
+    if (!pprof->server[0]) {
+        *err = pprof->missing;
+        return pprof->missing.code;
+    }
     if (n < 0 || (size_t)n >= sizeof(path))
         return kiln_err_set(err, -ENAMETOOLONG, NULL, "this address is too long");
     r = kiln_client_new(&opts, &client, err);
@@ -93,7 +99,7 @@ static void serve(struct kiln_request *request)
     kiln_answer_init(&answer);
     r = ask(request->context, request, &answer, &err);
     if (r < 0)
-        kiln_request_reply_text(request, 503, "there are no profiles just now: %s\n",
+        kiln_request_reply_text(request, 503, "there are no profiles: %s\n",
                                 err.text[0] ? err.text : kiln_err_text(r));
     else
         kiln_request_reply(request,
@@ -106,12 +112,16 @@ static void serve(struct kiln_request *request)
 
 /* ---- the extension ---- */
 
+/* Files that name it, as many do, run also where there are no profiles; who asks is told why. */
 static int start(struct kiln_component *component, struct kiln_err *err)
 {
     struct pprof *pprof = (struct pprof *)component;
-    int r = kiln_own_server(pprof->server, sizeof(pprof->server), err);
 
-    return r < 0 ? r : kiln_door_start(&pprof->door, err);
+    pprof->missing = (struct kiln_err){0};
+    if (kiln_own_server(pprof->server, sizeof(pprof->server), &pprof->missing) < 0)
+        kiln_log(pprof->log, KILN_LOG_WARN, "there are no profiles of the collector", "reason",
+                 "%s", pprof->missing.text, NULL);
+    return kiln_door_start(&pprof->door, err);
 }
 
 static void stop(struct kiln_component *component, uint64_t deadline_ns)
@@ -156,6 +166,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
     if (!pprof)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     pprof->component.ops = &ops;
+    pprof->log = env->log;
     r = open_door(pprof, env, settings, err);
     if (r < 0) {
         destroy(&pprof->component);

@@ -152,29 +152,35 @@ TEST(pprof_receiver, settings_that_are_wrong)
 /* ---- the collector's own ---- */
 
 /* tests/cli/collector_own_test.py has a collector that profiles itself; this program does not. */
-TEST(pprof_extension, says_what_is_missing)
+TEST(pprof_extension, tells_who_asks_what_is_missing)
 {
-    static const char *const wanted[] = {
-        "extensions: {pprof: {endpoint: '127.0.0.1:0'}}\n"
-        "receivers: {nop: }\nexporters: {nop: }\n"
-        "service: {extensions: [pprof],\n"
-        "  pipelines: {profiles: {receivers: [nop], exporters: [nop]}}}\n",
-        "receivers: {pprof: {self: }}\nexporters: {nop: }\n"
-        "service: {pipelines: {profiles: {receivers: [pprof], exporters: [nop]}}}\n"};
+    struct ways kit;
 
-    for (size_t i = 0; i < KILN_ARRAY_LEN(wanted); i++) {
-        struct kiln_err err = {0};
-        struct kiln_config *config;
-        struct kiln_graph *graph;
-
-        CHECK_OK(kiln_config_parse(kiln_str_of(wanted[i]), &config, NULL));
-        CHECK_OK(
-            kiln_graph_new(kiln_config_root(config), &(struct kiln_graph_opts){0}, &graph, &err));
-        CHECK(kiln_graph_wants_own(graph));
-        CHECK(kiln_graph_start(graph, &err) < 0);
-        CHECK(strstr(err.text, "kiln run --pprof"));
-        kiln_graph_free(graph);
-        kiln_config_free(config);
-    }
+    ways_start(&kit, KILN_EXTENSION, "pprof",
+               "{endpoint: '127.0.0.1:0', mutex_profile_fraction: 1, block_profile_fraction: 1}");
+    ways_call(&kit, "pprof", &(struct kiln_call){.method = "GET", .path = "/debug/pprof/heap"});
+    CHECK_EQ(kit.answer.status, 503);
+    kiln_buf_putc(&kit.answer.body, '\0');
+    CHECK(strstr(kit.answer.body.ptr, "kiln run --pprof"));
+    ways_stop(&kit);
     CHECK(strstr(ways_refusal(KILN_EXTENSION, "pprof", "{save_to_file: x}"), "curl -o FILE"));
+}
+
+/* Nobody would notice a receiver that never has anything. */
+TEST(pprof_receiver, does_not_start_where_it_cannot_profile_itself)
+{
+    static const char text[] =
+        "receivers: {pprof: {self: }}\nexporters: {nop: }\n"
+        "service: {pipelines: {profiles: {receivers: [pprof], exporters: [nop]}}}\n";
+    struct kiln_err err = {0};
+    struct kiln_config *config;
+    struct kiln_graph *graph;
+
+    CHECK_OK(kiln_config_parse(kiln_str_of(text), &config, NULL));
+    CHECK_OK(kiln_graph_new(kiln_config_root(config), &(struct kiln_graph_opts){0}, &graph, &err));
+    CHECK(kiln_graph_wants_own(graph));
+    CHECK(kiln_graph_start(graph, &err) < 0);
+    CHECK(strstr(err.text, "kiln run --pprof"));
+    kiln_graph_free(graph);
+    kiln_config_free(config);
 }
