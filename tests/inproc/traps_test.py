@@ -21,6 +21,7 @@ TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
          ("small, alternate and foreign stacks", ["trap_stack"]),
          ("dlopen, dlclose, RTLD_DEEPBIND, dlmopen", ["trap_dlopen", PROGRAMS / "trap_plugin.so"]),
          ("constructors, exceptions, destructors", ["trap_constructor"]),
+         ("system calls that are given up", ["trap_sandbox"]),
          ("errno, failures, signals, sleeps", ["trap_kept"])]
 # tcmalloc walks stacks with its lock held whenever its heap grows, by a library that calls read(): a thread that is cancelled
 # there leaves the lock behind for ever.  So nothing of ours may make that heap grow.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * next_calls - functions that may sleep, and those of signals, as they come behind our hooks:
- * libc's, or those of another library that stands in front of it.
+ * next_calls - functions that may sleep, those of signals and of sandboxes, as they come behind our
+ * hooks: libc's, or those of another library that stands in front of it.
  *
  * They may be called before anything of this library has started: each finds all of them when it is
  * called first.
@@ -133,13 +133,17 @@ struct rusage;
       (how, set, ret_old))                                                                         \
     X(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags))
 
+#define KILN_IN_SANDBOX_MAP(X)                                                                     \
+    X(int, prctl, (int option, long a, long b, long c, long d), (option, a, b, c, d))
+
 #define KILN_IN_CALL_MAP(X)                                                                        \
     KILN_IN_SLEEP_MAP(X)                                                                           \
     KILN_IN_POLL_MAP(X)                                                                            \
     KILN_IN_FILE_MAP(X)                                                                            \
     KILN_IN_SOCKET_MAP(X)                                                                          \
     KILN_IN_OTHER_MAP(X)                                                                           \
-    KILN_IN_SIGNAL_MAP(X)
+    KILN_IN_SIGNAL_MAP(X)                                                                          \
+    KILN_IN_SANDBOX_MAP(X)
 
 struct kiln_in_next_calls {
 #define X(type, name, parameters, arguments) type(*name) parameters;

@@ -13,12 +13,15 @@ static bool is_near(uint64_t sp, uint64_t top)
     return sp < top && top - sp <= STACK_MAX;
 }
 
-/* The end of the stack that a stack pointer may be on; 0: none that is known. */
+/*
+ * The end of the stack that a stack pointer may be on; 0: none that is known.  Below the storage of
+ * a thread lies its stack, but below that of the first one lies what happens to be mapped there.
+ */
 static uint64_t top_of(uint64_t sp)
 {
     uint64_t own = kiln_in_arch_thread_pointer() & ~(uint64_t)7;
 
-    if (is_near(sp, own))
+    if (is_near(sp, own) && own != kiln_in_object_main_pointer)
         return own;
     return is_near(sp, kiln_in_object_stack_end) ? kiln_in_object_stack_end : 0;
 }

@@ -11,13 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "inproc/unwind/arch.h"
 #include "inproc/unwind/objects_int.h"
 
 enum { FIRST_MAX = 512, CLAIMED = 1 };
 
 uint64_t kiln_in_object_own_low, kiln_in_object_own_size;
-uint64_t kiln_in_object_entry, kiln_in_object_stack_end;
+uint64_t kiln_in_object_entry, kiln_in_object_stack_end, kiln_in_object_main_pointer;
 struct kiln_in_guest kiln_in_guests[KILN_IN_GUESTS_MAX];
 
 static struct kiln_in_object first[FIRST_MAX];
@@ -195,6 +198,8 @@ __attribute__((constructor(101))) static void begin(void)
 
     kiln_in_object_entry = getauxval(AT_ENTRY);
     kiln_in_object_stack_end = getauxval(AT_RANDOM) & ~(uint64_t)7;
+    if (getpid() == syscall(SYS_gettid))
+        kiln_in_object_main_pointer = kiln_in_arch_thread_pointer() & ~(uint64_t)7;
     dl_iterate_phdr(see_object, &beginning);
 }
 

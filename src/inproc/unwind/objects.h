@@ -39,6 +39,8 @@ extern uint64_t kiln_in_object_own_low __attribute__((visibility("hidden")));
 extern uint64_t kiln_in_object_own_size __attribute__((visibility("hidden")));
 /* Where the program begins, and where the stack of its first thread ends. */
 extern uint64_t kiln_in_object_entry, kiln_in_object_stack_end;
+/* Where the storage of that thread is, down to a multiple of eight; 0: it is not known. */
+extern uint64_t kiln_in_object_main_pointer;
 
 /* Whether those that can go are still there, and what is new.  True: rules are no longer true. */
 bool kiln_in_object_work(void);

@@ -13,16 +13,22 @@
 
 enum { KILN_IN_PAGE = 4096 };
 
-/* How many of `n` bytes at an address can be read, up to the end of a page at least; they are. */
+/*
+ * How many of `n` bytes at an address can be read, up to the end of a page at least; they are.
+ * None on a thread of the program's where the kernel must not be asked.
+ */
 size_t kiln_in_peek(uint64_t at, void *to, size_t n);
 
 /* Whether the eight bytes at an address can be read at this moment. */
 bool kiln_in_peek_is_there(uint64_t at);
 
 /*
- * The keeper's: where the process has given up system calls, only that one is used from now on
- * which hardly anybody gives up, because a sandbox may punish others.
+ * Before anything is sampled, and the keeper's: where the process has given up system calls, only
+ * those are used from now on that hardly anybody gives up, because a sandbox may punish others.
  */
 void kiln_in_peek_look_around(void);
+/* The same without a look: somebody is about to give them up. */
+void kiln_in_peek_be_cautious(void);
+bool kiln_in_peek_is_cautious(void);
 
 #endif /* KILN_INPROC_UNWIND_PEEK_H */

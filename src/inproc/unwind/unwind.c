@@ -89,6 +89,12 @@ __attribute__((noinline)) uint32_t kiln_in_stack_here(struct kiln_in_thread *thr
     return id;
 }
 
+int kiln_in_unwind_start(void)
+{
+    kiln_in_peek_look_around();
+    return 0;
+}
+
 void kiln_in_unwind_work(void)
 {
     static uint32_t turn;

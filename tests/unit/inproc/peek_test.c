@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inproc/thread/line.h"
 #include "inproc/unwind/peek.h"
 #include "test.h"
 
@@ -63,17 +64,26 @@ static bool forbid(uint32_t action)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* How a child ends that lives so. */
-static int child_without(uint32_t action, uint64_t at)
+static bool reads_nothing(uint64_t at)
 {
+    char got[16];
+
+    return kiln_in_peek(at, got, sizeof(got)) == 0;
+}
+
+/* How a child ends that lives so, and reads in a helper or in a hook. */
+static int child_with(uint32_t action, bool in_hook, bool (*is_good)(uint64_t at), uint64_t at)
+{
+    static char block;
     pid_t child = fork();
     int status;
 
     if (child == 0) {
         if (!forbid(action))
             _exit(2);
+        kiln_in_line.thread = in_hook ? (void *)&block : NULL;
         kiln_in_peek_look_around();
-        _exit(reads_what_is_there(at) ? 0 : 1);
+        _exit(is_good(at) ? 0 : 1);
     }
     CHECK_EQ(waitpid(child, &status, 0), child);
     return status;
@@ -83,6 +93,31 @@ TEST(peek, does_without_the_call_where_a_sandbox_refuses_or_kills)
 {
     uint64_t at = brink();
 
-    CHECK_EQ(child_without(SECCOMP_RET_ERRNO | 1, at), 0);
-    CHECK_EQ(child_without(SECCOMP_RET_KILL_PROCESS, at), 0);
+    CHECK_EQ(child_with(SECCOMP_RET_ERRNO | 1, false, reads_what_is_there, at), 0);
+    CHECK_EQ(child_with(SECCOMP_RET_KILL_PROCESS, false, reads_what_is_there, at), 0);
+}
+
+TEST(peek, leaves_threads_of_the_program_alone_there)
+{
+    uint64_t at = brink();
+
+    CHECK_EQ(child_with(SECCOMP_RET_ERRNO | 1, true, reads_nothing, at), 0);
+    CHECK_EQ(child_with(SECCOMP_RET_KILL_PROCESS, true, reads_nothing, at), 0);
+}
+
+TEST(peek, uses_the_call_where_a_filter_lets_it_pass)
+{
+    CHECK_EQ(child_with(SECCOMP_RET_ALLOW, true, reads_what_is_there, brink()), 0);
+}
+
+/* The second look finds a filter that was not there at the first. */
+static bool is_careful_with_a_new_one(uint64_t at)
+{
+    return reads_what_is_there(at) && forbid(SECCOMP_RET_ALLOW) &&
+           (kiln_in_peek_look_around(), reads_nothing(at));
+}
+
+TEST(peek, tries_no_filter_that_came_later)
+{
+    CHECK_EQ(child_with(SECCOMP_RET_ALLOW, true, is_careful_with_a_new_one, brink()), 0);
 }
