@@ -55,6 +55,15 @@ def check_allocators(folder):
                 check(f"{library} {order} libkiln: {program} is the same", same(done, alone), (done, alone))
 
 
+def check_opened(folder):
+    """The library behind ours is initialised before it."""
+    opener, plugin = PROGRAMS / "trap_opener.so", {"TRAP_PLUGIN": str(PROGRAMS / "trap_plugin.so")}
+    alone = bare(PROGRAMS / "trap_opened", env=plugin | {"LD_PRELOAD": str(opener)})
+    check("trap_opened ends well alone", alone.returncode == 0, alone)
+    done = under(folder, PROGRAMS / "trap_opened", settings=NOISY, env=plugin, behind=str(opener))
+    check("a plugin that a constructor opened is closed: the same", same(done, alone), (done, alone))
+
+
 def check_children(folder):
     show = ["sh", "-c", "env sh -c 'grep -c libkiln /proc/$$/maps; echo \"[$LD_PRELOAD]\"'"]
     done = under(folder, *show, settings=DEFAULT)
@@ -121,6 +130,7 @@ def main():
     with Folder() as folder:
         check_traps(folder)
         check_allocators(folder / "allocators")
+        check_opened(folder / "opened")
         check_children(folder / "children")
     with Folder() as folder:
         check_setuid(folder)

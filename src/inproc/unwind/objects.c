@@ -17,7 +17,7 @@
 #include "inproc/unwind/arch.h"
 #include "inproc/unwind/objects_int.h"
 
-enum { FIRST_MAX = 512, CLAIMED = 1 };
+enum { FIRST_MAX = 512, CLAIMED = 1, NEEDED_MAX = 2048 };
 
 uint64_t kiln_in_object_own_low, kiln_in_object_own_size;
 uint64_t kiln_in_object_entry, kiln_in_object_stack_end, kiln_in_object_main_pointer;
@@ -134,67 +134,116 @@ static void keep(const struct kiln_in_object *object)
     n_first++;
 }
 
-static bool is_ours(const char *path)
-{
-    const char *name = strrchr(path, '/');
+/* ---- which of them were there when the program began, and what they need ---- */
 
-    return strncmp(name ? name + 1 : path, "libkiln.", strlen("libkiln.")) == 0;
-}
+struct names {
+    const ElfW(Dyn) * dynamic; /* NULL: it has none */
+    const char *strings;
+};
 
-/* Whether the program itself asks for this library. */
-static bool needs_us(const struct dl_phdr_info *info)
+static struct names names_of(const struct dl_phdr_info *info)
 {
-    const ElfW(Dyn) *dynamic = NULL;
+    struct names names = {0};
     uint64_t strings = 0;
 
     for (int i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr); /* NOLINT */
+            names.dynamic =
+                (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr); /* NOLINT */
     }
-    for (const ElfW(Dyn) *d = dynamic; d && d->d_tag != DT_NULL; d++) {
+    for (const ElfW(Dyn) *d = names.dynamic; d && d->d_tag != DT_NULL; d++) {
         if (d->d_tag == DT_STRTAB)
             strings = d->d_un.d_ptr;
     }
-    if (!strings)
-        return false;
-    if (strings < info->dlpi_addr)
+    if (strings && strings < info->dlpi_addr)
         strings += info->dlpi_addr;
-    for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_NEEDED && is_ours((const char *)(strings + d->d_un.d_val))) /* NOLINT */
-            return true;
-    }
-    return false;
+    names.strings = (const char *)strings; /* NOLINT(performance-no-int-to-ptr) */
+    return strings ? names : (struct names){0};
 }
 
+static uint64_t hash_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (const char *at = slash ? slash + 1 : path; *at; at++)
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3;
+    return hash | 1;
+}
+
+/* Files that objects which stay need, by the hashes of their names. */
 struct beginning {
-    bool is_first;  /* the program itself comes first */
-    bool all_stays; /* this library is here since the program began, and so is all else */
+    uint64_t needed[NEEDED_MAX]; /* 0: none */
+    uint32_t n;
+    bool has_begun; /* the program itself comes first */
+    bool is_done;   /* with preloads, which come before all that anybody needs */
 };
 
+/* Its place, or where it would be; the table is never full. */
+static uint64_t *place_of(struct beginning *b, uint64_t hash)
+{
+    uint64_t at = hash % NEEDED_MAX;
+
+    while (b->needed[at] && b->needed[at] != hash)
+        at = (at + 1) % NEEDED_MAX;
+    return &b->needed[at];
+}
+
+static void note_needed(struct beginning *b, const struct names *names)
+{
+    for (const ElfW(Dyn) *d = names->dynamic; d && d->d_tag != DT_NULL; d++) {
+        uint64_t hash;
+
+        if (d->d_tag != DT_NEEDED || b->n >= NEEDED_MAX / 2)
+            continue;
+        hash = hash_of_file(names->strings + d->d_un.d_val);
+        *place_of(b, hash) = hash;
+        b->n++;
+    }
+}
+
+static bool is_needed(struct beginning *b, const struct names *names, const char *path)
+{
+    bool is = path[0] && *place_of(b, hash_of_file(path)) != 0;
+
+    for (const ElfW(Dyn) *d = names->dynamic; !is && d && d->d_tag != DT_NULL; d++)
+        is = d->d_tag == DT_SONAME &&
+             *place_of(b, hash_of_file(names->strings + d->d_un.d_val)) != 0;
+    return is;
+}
+
+static bool is_basic(const struct kiln_in_object *object)
+{
+    return has(object, (uintptr_t)&kiln_in_object_find) || has(object, (uintptr_t)&getenv) ||
+           has(object, getauxval(AT_BASE)) || has(object, getauxval(AT_SYSINFO_EHDR));
+}
+
+/*
+ * The program, its preloads, and what these need, in the order that they were loaded in: nobody can
+ * unload them.  What constructors opened before us comes behind, and is a guest.
+ */
 static int see_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct beginning *beginning = arg;
+    struct beginning *b = arg;
     struct kiln_in_object object = object_of(info);
-    uint64_t own = (uintptr_t)&kiln_in_object_find, libc = (uintptr_t)&getenv;
-    bool is_program = beginning->is_first;
+    struct names names = names_of(info);
+    bool needed = is_needed(b, &names, info->dlpi_name);
 
     (void)size;
-    beginning->is_first = false;
-    if (is_program && (has(&object, own) || needs_us(info)))
-        beginning->all_stays = true;
-    if (has(&object, own))
-        find_own_code(&object, is_program);
-    if (beginning->all_stays || is_program || has(&object, own) || has(&object, libc) ||
-        has(&object, getauxval(AT_BASE)) || has(&object, getauxval(AT_SYSINFO_EHDR)))
+    if (has(&object, (uintptr_t)&kiln_in_object_find))
+        find_own_code(&object, !b->has_begun);
+    b->is_done = b->is_done || needed;
+    b->has_begun = true;
+    if (!b->is_done || needed || is_basic(&object)) {
         keep(&object);
+        note_needed(b, &names);
+    }
     return 0;
 }
 
 __attribute__((constructor(101))) static void begin(void)
 {
-    const char *preload = getenv("LD_PRELOAD");
-    struct beginning beginning = {.is_first = true,
-                                  .all_stays = preload && strstr(preload, "libkiln.")};
+    static struct beginning beginning;
 
     kiln_in_object_entry = getauxval(AT_ENTRY);
     kiln_in_object_stack_end = getauxval(AT_RANDOM) & ~(uint64_t)7;
