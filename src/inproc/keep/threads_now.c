@@ -11,7 +11,6 @@
  */
 #include "inproc/keep/threads_now.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -23,6 +22,8 @@
 #include "base/mem.h"
 #include "inproc/sample/threads.h"
 #include "inproc/start.h"
+#include "inproc/thread/by_id.h"
+#include "inproc/thread/numbers.h"
 #include "inproc/thread/stacks.h"
 #include "inproc/thread/thread.h"
 #include "inproc/unwind/unwind.h"
@@ -89,41 +90,10 @@ static struct place place_of(int tasks, int32_t tid)
 
 /* ---- what the blocks tell ---- */
 
-/* Blocks by the id of their threads. */
 struct known {
-    uint32_t n;
-    struct known_thread {
-        int32_t tid; /* the first: it is compared with an id alone */
-        struct kiln_in_thread *block;
-    } threads[KILN_IN_THREADS_MAX];
+    struct kiln_in_by_id blocks;
     uint64_t pcs[KILN_IN_DEPTH_MAX];
 };
-
-static void note(struct kiln_in_thread *thread, void *arg)
-{
-    struct known *known = arg;
-    int32_t tid = atomic_load(&thread->tid);
-
-    if (tid == 0 || known->n == KILN_IN_THREADS_MAX)
-        return;
-    known->threads[known->n].tid = tid;
-    known->threads[known->n++].block = thread;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static struct kiln_in_thread *find(const struct known *known, int32_t tid)
-{
-    const struct known_thread *found =
-        bsearch(&tid, known->threads, known->n, sizeof(known->threads[0]), by_id);
-
-    return found ? found->block : NULL;
-}
 
 /*
  * Between the stack pointer and the frame of a hook are frames of the C library alone; a thread may
@@ -148,7 +118,7 @@ static uint32_t walk(int tasks, int32_t tid, uint64_t frame, struct place place,
 
 static bool see(int tasks, struct known *known, struct kiln_in_thread_now *now)
 {
-    struct kiln_in_thread *thread = find(known, now->tid);
+    struct kiln_in_thread *thread = kiln_in_by_id_find(&known->blocks, now->tid);
     uint64_t frame = thread ? atomic_load(&thread->waits_in) : 0;
     struct place place = place_of(tasks, now->tid);
     char line[LINE_MAX_BYTES];
@@ -167,26 +137,31 @@ static bool see(int tasks, struct known *known, struct kiln_in_thread_now *now)
     return true;
 }
 
-int kiln_in_threads_now(void (*look)(const struct kiln_in_thread_now *thread, void *arg), void *arg)
+struct look {
+    struct known *known;
+    void (*tell)(const struct kiln_in_thread_now *thread, void *arg);
+    void *arg;
+};
+
+static bool look_at(int tasks, int32_t tid, void *arg)
 {
-    struct known *known = kiln_malloc(sizeof(*known));
-    DIR *tasks = known ? opendir("/proc/self/task") : NULL;
-    const struct dirent *entry;
+    struct look *look = arg;
+    struct kiln_in_thread_now now = {.tid = tid};
 
-    if (!tasks) {
-        kiln_free(known);
-        return known ? -EIO : -ENOMEM;
-    }
-    known->n = 0;
-    kiln_in_threads_each(note, known);
-    qsort(known->threads, known->n, sizeof(known->threads[0]), by_id);
-    while ((entry = readdir(tasks))) {
-        struct kiln_in_thread_now now = {.tid = (int32_t)strtol(entry->d_name, NULL, 10)};
+    if (tid > 0 && !kiln_in_thread_id_is_ours(tid) && see(tasks, look->known, &now))
+        look->tell(&now, look->arg);
+    return true;
+}
 
-        if (now.tid > 0 && !kiln_in_thread_id_is_ours(now.tid) && see(dirfd(tasks), known, &now))
-            look(&now, arg);
-    }
-    closedir(tasks);
-    kiln_free(known);
-    return 0;
+int kiln_in_threads_now(void (*tell)(const struct kiln_in_thread_now *thread, void *arg), void *arg)
+{
+    struct look look = {kiln_malloc(sizeof(*look.known)), tell, arg};
+    int r;
+
+    if (!look.known)
+        return -ENOMEM;
+    kiln_in_by_id_fill(&look.known->blocks);
+    r = kiln_in_numbers_each("/proc/self/task", look_at, &look);
+    kiln_free(look.known);
+    return r;
 }

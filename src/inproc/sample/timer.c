@@ -10,7 +10,6 @@
  */
 #include "inproc/sample/timer.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,6 +25,8 @@
 #include "inproc/sample/signal.h"
 #include "inproc/sample/threads.h"
 #include "inproc/start.h"
+#include "inproc/thread/by_id.h"
+#include "inproc/thread/numbers.h"
 #include "inproc/thread/thread.h"
 
 #define NS_PER_S 1000000000
@@ -206,53 +207,7 @@ void kiln_in_timer_set(uint64_t period_ns, uint64_t loop_period_ns)
 
 /* ---- of all threads ---- */
 
-/* Threads by their ids: with a block, and whether it has a timer. */
-struct known {
-    int32_t tids[KILN_IN_THREADS_MAX];
-    struct kiln_in_thread *threads[KILN_IN_THREADS_MAX];
-    uint32_t n;
-};
-static struct known known;
-
-static int by_tid(const void *a, const void *b)
-{
-    const struct kiln_in_thread *const *x = a, *const *y = b;
-    int32_t left = atomic_load(&(*x)->tid), right = atomic_load(&(*y)->tid);
-
-    return (left > right) - (left < right);
-}
-
-static void note(struct kiln_in_thread *thread, void *arg)
-{
-    struct known *k = arg;
-
-    if (atomic_load(&thread->tid) && k->n < KILN_IN_THREADS_MAX)
-        k->threads[k->n++] = thread;
-}
-
-static void look_at_known(void)
-{
-    known.n = 0;
-    kiln_in_threads_each(note, &known);
-    qsort(known.threads, known.n, sizeof(known.threads[0]), by_tid);
-    for (uint32_t i = 0; i < known.n; i++)
-        known.tids[i] = atomic_load(&known.threads[i]->tid);
-}
-
-static struct kiln_in_thread *find_known(int32_t tid)
-{
-    uint32_t low = 0, high = known.n;
-
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (known.tids[middle] < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < known.n && known.tids[low] == tid ? known.threads[low] : NULL;
-}
+static struct kiln_in_by_id known;
 
 /* A thread that blocks the signal would have it pending for ever. */
 static bool blocks(int32_t tid)
@@ -280,19 +235,21 @@ static bool can_take(int32_t tid)
     return !kiln_in_thread_id_is_ours(tid) && !blocks(tid);
 }
 
-static void look_at(int32_t tid)
+static bool look_at(int folder, int32_t tid, void *arg)
 {
-    struct kiln_in_thread *thread = find_known(tid);
+    struct kiln_in_thread *thread = kiln_in_by_id_find(&known, tid);
     int32_t timer;
 
+    (void)folder;
+    (void)arg;
     if (thread) {
         if ((atomic_load(&thread->timer_state) & STATES) == NONE && can_take(tid))
             give(thread, tid);
-        return;
+        return true;
     }
     for (uint32_t i = 0; i < n_found; i++)
         if (found[i].tid == tid)
-            return;
+            return true;
     if (n_found < FOUND_MAX && kiln_in_timer_period_ns(false) && can_take(tid) &&
         make(tid, KILN_IN_TICK_FOUND, &timer) == 0) {
         uint64_t period_ns = kiln_in_timer_period_ns(false);
@@ -300,6 +257,7 @@ static void look_at(int32_t tid)
         set(timer, period_ns, first_expiry(tid, period_ns));
         found[n_found++] = (struct found){tid, timer};
     }
+    return true;
 }
 
 /* Those that are gone, or have one of their own by now. */
@@ -308,7 +266,7 @@ static void look_at_found(void)
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < n_found; i++) {
-        struct kiln_in_thread *thread = find_known(found[i].tid);
+        struct kiln_in_thread *thread = kiln_in_by_id_find(&known, found[i].tid);
         bool has_own = thread && kiln_in_timer_has(thread);
 
         if (has_own || (syscall(SYS_tgkill, getpid(), found[i].tid, 0) != 0 && errno == ESRCH))
@@ -321,20 +279,11 @@ static void look_at_found(void)
 
 void kiln_in_timer_scan(void)
 {
-    DIR *folder;
-    const struct dirent *entry;
-
     if (!kiln_in_timer_period_ns(true))
         return;
-    folder = opendir("/proc/self/task");
-    if (!folder)
-        return;
-    look_at_known();
-    while ((entry = readdir(folder)))
-        if (entry->d_name[0] != '.')
-            look_at((int32_t)strtol(entry->d_name, NULL, 10));
-    closedir(folder);
-    look_at_found();
+    kiln_in_by_id_fill(&known);
+    if (kiln_in_numbers_each("/proc/self/task", look_at, NULL) == 0)
+        look_at_found();
 }
 
 static void take_away(struct kiln_in_thread *thread, void *arg)
