@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread->timer_state is a serial number << 2 and a state: whoever makes a timer, the thread or the
- * keeper, first changes NONE to MAKING, and finds at its end whether the thread has ended
- * meanwhile, even if the block has a new owner.  Ids of timers are not used again by the kernel
- * before all others were: a late call for one that is gone does nothing.
+ * thread->timer is the timer's id << 32, a serial number << 2 and a state: whoever makes a timer,
+ * the thread or the keeper, first changes NONE to MAKING, and finds at its end whether the thread
+ * has ended meanwhile, even if the block has a new owner.  Ids of timers are not used again by the
+ * kernel before all others were: a late call for one that is gone does nothing.
  *
  * Threads without a block are few (those that never allocated): their timers are in a list of the
  * keeper's, and ticks of those count only as long as the thread has no timer of its own.
@@ -119,77 +119,92 @@ static uint64_t period_of(const struct kiln_in_thread *thread)
     return kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS);
 }
 
-static void set_of(struct kiln_in_thread *thread, int32_t tid)
+static uint32_t state_of(uint64_t word)
 {
+    return (uint32_t)word & STATES;
+}
+
+/* The same turn in another state. */
+static uint64_t turned(uint64_t word, uint32_t state, int32_t timer)
+{
+    return (uint64_t)(uint32_t)timer << 32 | ((uint32_t)word & ~(uint32_t)STATES) | state;
+}
+
+static uint64_t next_turn(uint64_t word, uint32_t state)
+{
+    return turned((uint32_t)word + SERIAL, state, 0);
+}
+
+/* Of one that is made. */
+static void set_of(struct kiln_in_thread *thread, uint64_t word)
+{
+    int32_t tid = atomic_load(&thread->tid);
     uint64_t period_ns = period_of(thread), first = first_expiry(tid, period_ns);
 
     atomic_store(&thread->timer_first_ns, first);
-    set(thread->timer, period_ns, first);
+    set((int32_t)(word >> 32), period_ns, first);
 }
 
 static void give(struct kiln_in_thread *thread, int32_t tid)
 {
-    uint32_t state = atomic_load(&thread->timer_state);
-    uint32_t mine = (state & ~(uint32_t)STATES) + SERIAL + MAKING;
+    uint64_t word = atomic_load(&thread->timer), mine = next_turn(word, MAKING);
     int32_t timer;
 
-    if ((state & STATES) != NONE || period_of(thread) == 0 || tid == 0)
+    if (state_of(word) != NONE || period_of(thread) == 0 || tid == 0)
         return;
-    if (!atomic_compare_exchange_strong(&thread->timer_state, &state, mine))
+    if (!atomic_compare_exchange_strong(&thread->timer, &word, mine))
         return;
     if (make(tid, KILN_IN_TICK_OWN, &timer) < 0) {
         kiln_in_lost_anywhere(KILN_IN_LOST_THREADS, 1);
-        atomic_compare_exchange_strong(&thread->timer_state, &mine, mine - MAKING + NONE);
+        atomic_compare_exchange_strong(&thread->timer, &mine, turned(mine, NONE, 0));
         return;
     }
-    thread->timer = timer;
-    set_of(thread, tid);
-    if (!atomic_compare_exchange_strong(&thread->timer_state, &mine, mine - MAKING + MADE))
+    word = turned(mine, MADE, timer);
+    if (atomic_compare_exchange_strong(&thread->timer, &mine, word))
+        set_of(thread, word);
+    else
         drop(timer);
 }
 
 bool kiln_in_timer_has(struct kiln_in_thread *thread)
 {
-    return (atomic_load(&thread->timer_state) & STATES) == MADE;
+    return state_of(atomic_load(&thread->timer)) == MADE;
 }
 
 void kiln_in_timer_begin(struct kiln_in_thread *thread)
 {
-    uint32_t state = atomic_load(&thread->timer_state) & STATES;
+    uint64_t word = atomic_load(&thread->timer);
 
-    if (state == NONE)
+    if (state_of(word) == NONE)
         give(thread, atomic_load(&thread->tid));
-    else if (state == MADE)
-        set_of(thread, atomic_load(&thread->tid));
+    else if (state_of(word) == MADE)
+        set_of(thread, word);
 }
 
 void kiln_in_timer_end(struct kiln_in_thread *thread)
 {
-    uint32_t state = atomic_load(&thread->timer_state);
-    int32_t timer;
+    uint64_t word = atomic_load(&thread->timer);
 
-    do
-        timer = thread->timer;
-    while (!atomic_compare_exchange_strong(&thread->timer_state, &state,
-                                           (state & ~(uint32_t)STATES) + SERIAL + NONE));
+    while (!atomic_compare_exchange_strong(&thread->timer, &word, next_turn(word, NONE)))
+        ;
     atomic_store(&thread->timer_first_ns, 0);
-    if ((state & STATES) == MADE)
-        drop(timer);
+    if (state_of(word) == MADE)
+        drop((int32_t)(word >> 32));
 }
 
 void kiln_in_timer_forget(struct kiln_in_thread *thread)
 {
-    uint32_t state = atomic_load(&thread->timer_state);
-
-    atomic_store(&thread->timer_state, (state & ~(uint32_t)STATES) + SERIAL + NONE);
+    atomic_store(&thread->timer, next_turn(atomic_load(&thread->timer), NONE));
     atomic_store(&thread->timer_first_ns, 0);
 }
 
 static void set_again(struct kiln_in_thread *thread, void *arg)
 {
+    uint64_t word = atomic_load(&thread->timer);
+
     (void)arg;
-    if (kiln_in_timer_has(thread))
-        set_of(thread, atomic_load(&thread->tid));
+    if (state_of(word) == MADE)
+        set_of(thread, word);
 }
 
 void kiln_in_timer_set(uint64_t period_ns, uint64_t loop_period_ns)
@@ -243,7 +258,7 @@ static bool look_at(int folder, int32_t tid, void *arg)
     (void)folder;
     (void)arg;
     if (thread) {
-        if ((atomic_load(&thread->timer_state) & STATES) == NONE && can_take(tid))
+        if (state_of(atomic_load(&thread->timer)) == NONE && can_take(tid))
             give(thread, tid);
         return true;
     }

@@ -71,10 +71,9 @@ struct kiln_in_thread {
     uint64_t stack_low, stack_high;
     bool stack_ends; /* the page below is not there */
 
-    /* inproc/sample/timer: its id, whether there is one, and the thread's CPU time at which it
+    /* inproc/sample/timer: its id and whether there is one, and the thread's CPU time at which it
      * expires first; 0: it stands */
-    int32_t timer;
-    _Atomic uint32_t timer_state;
+    _Atomic uint64_t timer;
     _Atomic uint64_t timer_first_ns;
     struct kiln_in_ticks ticks;
 
