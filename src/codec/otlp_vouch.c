@@ -160,11 +160,13 @@ static inline uint32_t four(const uint8_t *p)
 /* Of eight bytes or more: the last ones are looked at twice. */
 KILN_INLINE bool is_ascii(const uint8_t *p, size_t len)
 {
-    uint64_t all = eight(p + len - 8);
+    const uint8_t *last = p + len - 8;
 
-    for (size_t i = 0; i + 8 < len; i += 8)
-        all |= eight(p + i);
-    return !(all & HIGH);
+    for (; p < last; p += 8) {
+        if (eight(p) & HIGH)
+            return false;
+    }
+    return !(eight(last) & HIGH);
 }
 
 KILN_INLINE bool is_text(const uint8_t *p, size_t len)
@@ -273,21 +275,27 @@ KILN_INLINE const uint8_t *after(const uint8_t *p)
     return p + (stops ? __builtin_ctzll(stops) / 8 + 1 : SLACK);
 }
 
-/* Entries of numbers, those up to `refs` indexes of one or two bytes. */
+/*
+ * Entries of numbers of seven bytes at most, those up to field `refs` indexes of one or two: a tag
+ * and its number are read together.
+ */
 KILN_INLINE const uint8_t *usual_numbers(const uint8_t *p, const uint8_t *stop, uint32_t refs,
                                          uint32_t fields, uint32_t *largest)
 {
-    while (p < stop && (*p & 7) == 0 && (*p >> 3) - 1u < fields) {
-        const uint8_t *next = after(p + 1);
+    while (p < stop) {
+        uint64_t bytes = eight(p), stops = ~bytes & HIGH & ~(uint64_t)0xff;
+        uint32_t tag = bytes & 0xff, index;
+        int len = stops ? __builtin_ctzll(stops) / 8 : 0;
 
-        if (*p >> 3 <= refs) {
-            uint32_t index = (p[1] & 0x7fu) | (p[1] >> 7) * (uint32_t)p[2] << 7;
-
-            if (next > p + 3)
+        if (tag & 7 || (tag >> 3) - 1 >= fields || !len)
+            break;
+        if (tag >> 3 <= refs) {
+            index = (bytes >> 8 & 0x7f) | (len == 2 ? bytes >> 9 & 0x3f80 : 0);
+            if (len > 2)
                 break;
             *largest = *largest > index ? *largest : index;
         }
-        p = next;
+        p += len + 1;
     }
     return p;
 }
@@ -388,16 +396,29 @@ static const uint8_t *usual_entries(struct voucher *v, const uint8_t *at, const 
     }
 }
 
-/* A key and a text, all of it ASCII: what most attributes are. */
+/* A number of at least one byte that ends where it should. */
+static bool is_number(const uint8_t *p, const uint8_t *stop)
+{
+    uint64_t value;
+
+    return p < stop && kiln_pb_varint_long(p, stop, &value) == stop - p;
+}
+
+/* A key, and a text or a number; texts of eight bytes or more: what most attributes are. */
 KILN_INLINE bool is_usual_pair(const uint8_t *p, size_t len)
 {
     const uint8_t *stop = p + len, *value;
 
-    if (len < 8 || len > SHORT || p[0] != KILN_PB_BYTES(1u))
+    if (len < 16 || len > SHORT || p[0] != KILN_PB_BYTES(1u) || p[1] < 8)
         return false;
     value = p + 2 + p[1];
-    return stop - value >= 4 && value[0] == KILN_PB_BYTES(2u) && value + 2 + value[1] == stop &&
-           value[2] == KILN_PB_BYTES(1u) && value[3] + 2u == value[1] && is_ascii(p, len);
+    if (stop - value < 4 || value[0] != KILN_PB_BYTES(2u) || value + 2 + value[1] != stop ||
+        !is_ascii(p + 2, p[1]))
+        return false;
+    if (value[2] == KILN_PB_VARINT(3u))
+        return is_number(value + 3, stop);
+    return value[2] == KILN_PB_BYTES(1u) && value[3] + 2u == value[1] && is_ascii(stop - 8, 8) &&
+           (value[3] <= 8 || is_ascii(value + 4, value[3]));
 }
 
 /* ---- samples ---- */

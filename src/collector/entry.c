@@ -73,6 +73,11 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     kiln_hand_on(entry->next, &passage->delivery);
 }
 
+static bool is_light(struct kiln_consumer *consumer, const struct kiln_delivery *delivery)
+{
+    return kiln_is_light(((struct entry *)consumer)->next, delivery);
+}
+
 static struct kiln_metric *metric(struct kiln_metrics *metrics, const char *fate,
                                   enum kiln_signal signal, const char *receiver)
 {
@@ -94,7 +99,7 @@ int kiln_way_in_new(const char *receiver, enum kiln_signal signal, struct kiln_c
 
     if (!entry)
         return -ENOMEM;
-    entry->consumer = (struct kiln_consumer){consume, next->takes_sealed, next->light};
+    entry->consumer = (struct kiln_consumer){consume, next->takes_sealed, is_light};
     entry->next = next;
     for (int fate = 0; fate < FATES; fate++)
         entry->counts[fate] = metric(metrics, fates[fate], signal, receiver);

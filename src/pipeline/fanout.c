@@ -80,6 +80,17 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
         kiln_hand_on(fanout->next[i], &spread->parts[i]);
 }
 
+static bool is_light(struct kiln_consumer *consumer, const struct kiln_delivery *delivery)
+{
+    const struct fanout *fanout = (const struct fanout *)consumer;
+
+    for (uint32_t i = 0; i < fanout->n; i++) {
+        if (!kiln_is_light(fanout->next[i], delivery))
+            return false;
+    }
+    return true;
+}
+
 int kiln_fanout_new(struct kiln_consumer *const *next, uint32_t n,
                     struct kiln_consumer **ret_fanout)
 {
@@ -87,12 +98,11 @@ int kiln_fanout_new(struct kiln_consumer *const *next, uint32_t n,
 
     if (!fanout)
         return -ENOMEM;
-    fanout->consumer = (struct kiln_consumer){consume, true, true};
+    fanout->consumer = (struct kiln_consumer){consume, true, is_light};
     fanout->n = n;
     for (uint32_t i = 0; i < n; i++) {
         fanout->next[i] = next[i];
         fanout->consumer.takes_sealed &= next[i]->takes_sealed; /* else it is opened once, before */
-        fanout->consumer.light &= next[i]->light;
     }
     *ret_fanout = &fanout->consumer;
     return 0;

@@ -96,8 +96,18 @@ KILN_CHECK int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_er
 struct kiln_consumer {
     void (*consume)(struct kiln_consumer *consumer, struct kiln_delivery *delivery);
     bool takes_sealed;
-    bool light; /* with a sealed one, whose body is plain and short, it neither waits nor works */
+    /*
+     * Whether consume() would neither wait nor work for long with this delivery, which is sealed,
+     * plain and short, so that a loop may call it.  NULL: it would.
+     */
+    bool (*is_light)(struct kiln_consumer *consumer, const struct kiln_delivery *delivery);
 };
+
+static inline bool kiln_is_light(struct kiln_consumer *consumer,
+                                 const struct kiln_delivery *delivery)
+{
+    return consumer->is_light && consumer->is_light(consumer, delivery);
+}
 
 /* Gives a delivery to a consumer; one that cannot be opened for it ends here. */
 void kiln_hand_on(struct kiln_consumer *consumer, struct kiln_delivery *delivery);

@@ -408,6 +408,14 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
         kiln_sendq_take(q, &delivery, 1, delivery);
 }
 
+static bool is_light(struct kiln_consumer *consumer, const struct kiln_delivery *delivery)
+{
+    const struct kiln_sendq *q = (const struct kiln_sendq *)consumer;
+
+    (void)delivery;
+    return q->consumer.takes_sealed && q->sender->light && !q->storage;
+}
+
 struct kiln_consumer *kiln_sendq_consumer(struct kiln_sendq *queue)
 {
     return &queue->consumer;
@@ -462,7 +470,7 @@ static void init(struct kiln_sendq *q)
 
     q->consumer.consume = consume;
     q->consumer.takes_sealed = q->sender->ops->passes && !q->opts.batching.on;
-    q->consumer.light = q->consumer.takes_sealed && q->sender->light && !q->opts.storage;
+    q->consumer.is_light = is_light;
     q->ready.last = &q->ready.first;
     q->retries.last = &q->retries.first;
     q->waiting.last = &q->waiting.first;

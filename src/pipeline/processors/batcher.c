@@ -52,13 +52,21 @@ static struct kiln_crowd *crowd_new(const char *tenant)
     return crowd;
 }
 
-/* The one of this tenant, new or old; NULL without memory. */
-static struct kiln_crowd *find_crowd(struct kiln_batcher *batcher, const char *tenant)
+/* The one of this tenant, if some of his wait. */
+static struct kiln_crowd *crowd_of(const struct kiln_batcher *batcher, const char *tenant)
 {
     struct kiln_crowd *crowd = batcher->crowds;
 
     while (crowd && !same_tenant(crowd->tenant, tenant))
         crowd = crowd->next;
+    return crowd;
+}
+
+/* The same, new or old; NULL without memory. */
+static struct kiln_crowd *find_crowd(struct kiln_batcher *batcher, const char *tenant)
+{
+    struct kiln_crowd *crowd = crowd_of(batcher, tenant);
+
     if (crowd)
         return crowd;
     crowd = crowd_new(tenant);
@@ -209,6 +217,22 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     }
 }
 
+/* Unless it is the one that is enough: then there is work to do, whose thread that may be. */
+static bool is_light(struct kiln_consumer *consumer, const struct kiln_delivery *delivery)
+{
+    struct kiln_batcher *batcher = (struct kiln_batcher *)consumer;
+    uint64_t samples = kiln_delivery_items(delivery);
+    const struct kiln_crowd *crowd;
+    bool waits;
+
+    pthread_mutex_lock(&batcher->lock);
+    crowd = crowd_of(batcher, delivery->tenant);
+    samples += crowd ? crowd->samples : 0;
+    waits = !batcher->stopping && batcher->opts.timeout_ns && samples < batcher->opts.samples;
+    pthread_mutex_unlock(&batcher->lock);
+    return waits;
+}
+
 /* ---- making ---- */
 
 static struct kiln_metric *trigger(const struct kiln_processor_opts *opts, const char *name,
@@ -235,7 +259,7 @@ int kiln_batcher_new(const struct kiln_batcher_opts *opts, struct kiln_batcher *
 
     if (!batcher)
         return -ENOMEM;
-    batcher->consumer = (struct kiln_consumer){consume, .takes_sealed = true};
+    batcher->consumer = (struct kiln_consumer){consume, .takes_sealed = true, is_light};
     batcher->opts = *opts;
     if (opts->quiet_ns == 0)
         batcher->opts.quiet_ns = quiet < QUIET_MAX_NS ? quiet : QUIET_MAX_NS;

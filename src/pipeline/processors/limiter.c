@@ -86,14 +86,19 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     kiln_hand_on(next, delivery);
 }
 
+static bool is_light(struct kiln_consumer *consumer, const struct kiln_delivery *delivery)
+{
+    return kiln_is_light(((struct limiter *)consumer)->opts.processor.next, delivery);
+}
+
 int kiln_limiter_new(const struct kiln_limiter_opts *opts, struct kiln_consumer **ret_limiter)
 {
     struct limiter *limiter = kiln_calloc(1, sizeof(*limiter));
 
     if (!limiter)
         return -ENOMEM;
-    limiter->consumer = (struct kiln_consumer){consume, opts->processor.next->takes_sealed,
-                                               opts->processor.next->light};
+    limiter->consumer =
+        (struct kiln_consumer){consume, opts->processor.next->takes_sealed, is_light};
     limiter->opts = *opts;
     limiter->counts = kiln_processor_counts(&opts->processor);
     limiter->refused = kiln_metric_get(opts->processor.metrics, KILN_COUNTER,

@@ -317,13 +317,14 @@ static bool export_at_once(struct kiln_rpc *rpc)
     const struct kiln_receivers_opts *opts = &((struct kiln_receivers *)rpc->context)->opts;
     struct otlp_call *c;
 
-    if (!opts->next || !opts->next->light || opts->gate || rpc->compression != KILN_PLAIN ||
+    if (!opts->next || !opts->next->is_light || opts->gate || rpc->compression != KILN_PLAIN ||
         !rpc->message.len)
         return false;
     c = new_call(rpc);
     if (!c)
         return false;
-    if (!may_be_sealed(c) || seal(c, NULL) <= 0 || !c->arrival.n_samples) {
+    if (!may_be_sealed(c) || seal(c, NULL) <= 0 || !c->arrival.n_samples ||
+        !kiln_is_light(opts->next, &c->arrival.delivery)) {
         kiln_free(c);
         return false;
     }
