@@ -143,22 +143,38 @@ static int find(void *context, const struct kiln_spooled *head, size_t body_byte
     return 0;
 }
 
+/* One without a thread, which takes longer to start than all of the rest. */
+static struct kiln_journal *new_journal(struct found *found)
+{
+    struct kiln_journal *j = kiln_calloc(1, sizeof(*j));
+
+    if (!j)
+        return NULL;
+    j->opts =
+        (struct kiln_journal_opts){.dir = folder, .no_sync = true, .found = find, .context = found};
+    j->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    j->lock_fd = -1;
+    j->next_id = j->next_file = 1;
+    j->last = &j->first;
+    kiln_buf_init(&j->dones, SIZE_MAX / 2);
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_cond_init(&j->wake, NULL);
+    return j;
+}
+
 static uint32_t damaged(struct found *found)
 {
-    const struct kiln_journal_opts opts = {
-        .dir = folder, .no_sync = true, .found = find, .context = found};
-    struct kiln_journal *journal = NULL;
+    struct kiln_journal *journal = new_journal(found);
     struct kiln_buf body;
     uint32_t n;
 
     found->n = 0;
     found->bytes = 0;
-    if (kiln_journal_open(&opts, &journal, NULL) < 0) {
-        FUZZ_CHECK(false);
+    if (!journal)
         return 0;
-    }
+    FUZZ_CHECK(kiln_journal_load(journal, NULL) == 0);
     kiln_buf_init(&body, SIZE_MAX / 2);
-    for (uint32_t i = 0; i < found->n; i++)
+    for (uint32_t i = 0; i < found->n && !kiln_mem_failed(); i++)
         FUZZ_CHECK(kiln_journal_read(journal, &found->places[i], &body) == 0);
     FUZZ_CHECK(body.len == found->bytes);
     kiln_buf_done(&body);
