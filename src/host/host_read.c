@@ -137,8 +137,16 @@ static void on_event(void *context, const struct kiln_event *event)
 {
     struct host_reader *reader = context;
 
+    kiln_merge_saw(reader->merge, event->time_ns);
     host_orders_event(reader, event);
     kiln_processes_apply(reader->processes, event);
+}
+
+static void on_before(void *context, uint64_t time_ns)
+{
+    struct host_reader *reader = context;
+
+    kiln_sideband_drain(reader->sideband, time_ns, on_event, reader);
 }
 
 /* ---- rounds ---- */
@@ -148,17 +156,12 @@ static void drained_sample(void *context, const struct kiln_record *record)
     kiln_merge_add_sample(context, record);
 }
 
-static void drained_event(void *context, const struct kiln_event *event)
-{
-    kiln_merge_add_event(context, event);
-}
-
 static void round_of(struct host_reader *reader)
 {
     uint64_t now = kiln_clock_mono_ns();
 
     kiln_merge_begin(reader->merge, now);
-    kiln_sideband_drain(reader->sideband, drained_event, reader->merge);
+    (void)!kiln_sideband_look(reader->sideband);
     kiln_kernel_drain(reader->kernel, drained_sample, reader->merge);
     kiln_merge_end(reader->merge);
 }
@@ -378,7 +381,7 @@ static void step(struct kiln_host *host)
 
 int host_merge_new(struct kiln_host *host)
 {
-    struct kiln_merge_visitor visitor = {on_event, on_record, &host->reader};
+    struct kiln_merge_visitor visitor = {on_before, on_record, &host->reader};
 
     return kiln_merge_new(host->opts.memory_bytes / MERGE_PART, &visitor, &host->reader.merge);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap of copies, the oldest on top; of two of the same time the one that was added first.
- *
- * An item is one block: a head, and behind it the record as it came, or the event with its name.
- * Where there is no memory for a copy, whatever is older is shown and then the item itself: order
- * suffers, nothing is lost.
- *
- * Most items are events of processes that come and go, a thousand a second: blocks of one size,
- * which are kept for the next ones.
+ * A heap of copies, the oldest on top; of two of the same time the one that was added first.  An
+ * item is one block: a head, and behind it the record as it came.  Where there is no memory for a
+ * copy, whatever is older is shown and then the record itself: order suffers, nothing is lost.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,14 +12,10 @@
 
 #define BYTES_DEFAULT ((size_t)32 << 20)
 
-enum kind { EVENT, SAMPLE };
-enum { BLOCK = 256, SPARE_MAX = 1024 };
-
 struct item {
     uint64_t time_ns;
     uint64_t number; /* of adding: keeps the order of equals */
-    size_t size;     /* of the block, as it is charged */
-    enum kind kind;
+    size_t size;     /* of the block */
 };
 
 static struct kiln_record *record_of(struct item *item)
@@ -32,18 +23,11 @@ static struct kiln_record *record_of(struct item *item)
     return (struct kiln_record *)(item + 1);
 }
 
-static struct kiln_event *event_of(struct item *item)
-{
-    return (struct kiln_event *)(item + 1);
-}
-
 struct kiln_merge {
     struct kiln_merge_visitor visitor;
     struct kiln_budget budget;
     struct item **heap;
     uint32_t n, cap;
-    void *spare; /* blocks that nobody uses: each begins with the next */
-    uint32_t n_spare;
     uint64_t number;
     uint64_t begun_ns, before_ns; /* this round, and the one before */
     uint64_t shown_ns;            /* of the youngest that was shown */
@@ -107,7 +91,7 @@ void kiln_record_wipe(struct kiln_record *record)
         explicit_bzero((char *)record + kept, record->size - kept);
 }
 
-static void note_time(struct kiln_merge *merge, uint64_t time_ns)
+void kiln_merge_saw(struct kiln_merge *merge, uint64_t time_ns)
 {
     if (time_ns < merge->shown_ns)
         merge->late++;
@@ -115,47 +99,26 @@ static void note_time(struct kiln_merge *merge, uint64_t time_ns)
         merge->shown_ns = time_ns;
 }
 
-static void *take_block(struct kiln_merge *merge, size_t size)
+/* Of the same time events are first. */
+static void show(struct kiln_merge *merge, const struct kiln_record *record)
 {
-    void *block = merge->spare;
-
-    if (size > BLOCK || !block)
-        return kiln_malloc(size < BLOCK ? BLOCK : size);
-    memcpy(&merge->spare, block, sizeof(merge->spare));
-    merge->n_spare--;
-    return block;
-}
-
-static void give_block(struct kiln_merge *merge, void *block, size_t size)
-{
-    if (size > BLOCK || merge->n_spare == SPARE_MAX) {
-        kiln_free(block);
-        return;
-    }
-    memcpy(block, &merge->spare, sizeof(merge->spare));
-    merge->spare = block;
-    merge->n_spare++;
+    merge->visitor.before(merge->visitor.context, record->time_ns + 1);
+    kiln_merge_saw(merge, record->time_ns);
+    merge->visitor.sample(merge->visitor.context, record);
 }
 
 static void drop(struct kiln_merge *merge, struct item *item)
 {
-    size_t size = item->size;
-
-    if (item->kind == SAMPLE)
-        kiln_record_wipe(record_of(item));
-    kiln_budget_give(&merge->budget, size);
-    give_block(merge, item, size);
+    kiln_record_wipe(record_of(item));
+    kiln_budget_give(&merge->budget, item->size);
+    kiln_free(item);
 }
 
 static void show_oldest(struct kiln_merge *merge)
 {
     struct item *item = pop(merge);
 
-    note_time(merge, item->time_ns);
-    if (item->kind == EVENT)
-        merge->visitor.event(merge->visitor.context, event_of(item));
-    else
-        merge->visitor.sample(merge->visitor.context, record_of(item));
+    show(merge, record_of(item));
     drop(merge, item);
 }
 
@@ -168,7 +131,7 @@ static void show_before(struct kiln_merge *merge, uint64_t time_ns)
 /* ---- adding ---- */
 
 /* Room for one more, if need be by showing what is not due yet.  NULL: there is none. */
-static struct item *make(struct kiln_merge *merge, enum kind kind, uint64_t time_ns, size_t size)
+static struct item *make(struct kiln_merge *merge, uint64_t time_ns, size_t size)
 {
     struct item *item;
 
@@ -182,7 +145,7 @@ static struct item *make(struct kiln_merge *merge, enum kind kind, uint64_t time
         show_oldest(merge);
         merge->early++;
     }
-    item = take_block(merge, size);
+    item = kiln_malloc(size);
     if (!item) {
         kiln_budget_give(&merge->budget, size);
         return NULL;
@@ -190,44 +153,18 @@ static struct item *make(struct kiln_merge *merge, enum kind kind, uint64_t time
     item->time_ns = time_ns;
     item->number = merge->number++;
     item->size = size;
-    item->kind = kind;
     return item;
 }
 
-/* An item without a copy is shown at once, behind those that are older. */
-static void make_way(struct kiln_merge *merge, uint64_t time_ns)
-{
-    show_before(merge, time_ns);
-    note_time(merge, time_ns);
-    merge->early++;
-}
-
-void kiln_merge_add_event(struct kiln_merge *merge, const struct kiln_event *event)
-{
-    size_t name = event->name ? strlen(event->name) + 1 : 0;
-    size_t size = sizeof(struct item) + sizeof(*event) + name;
-    struct item *item = make(merge, EVENT, event->time_ns, size < BLOCK ? BLOCK : size);
-    struct kiln_event *copy;
-
-    if (!item) {
-        make_way(merge, event->time_ns);
-        merge->visitor.event(merge->visitor.context, event);
-        return;
-    }
-    copy = event_of(item);
-    *copy = *event;
-    if (name)
-        copy->name = memcpy(copy + 1, event->name, name);
-    sift_up(merge, item);
-}
-
+/* One without a copy is shown at once, behind those that are older. */
 void kiln_merge_add_sample(struct kiln_merge *merge, const struct kiln_record *record)
 {
-    struct item *item = make(merge, SAMPLE, record->time_ns, sizeof(*item) + record->size);
+    struct item *item = make(merge, record->time_ns, sizeof(*item) + record->size);
 
     if (!item) {
-        make_way(merge, record->time_ns);
-        merge->visitor.sample(merge->visitor.context, record);
+        show_before(merge, record->time_ns);
+        merge->early++;
+        show(merge, record);
         return;
     }
     memcpy(item + 1, record, record->size);
@@ -245,12 +182,14 @@ void kiln_merge_begin(struct kiln_merge *merge, uint64_t now_ns)
 void kiln_merge_end(struct kiln_merge *merge)
 {
     show_before(merge, merge->before_ns);
+    merge->visitor.before(merge->visitor.context, merge->before_ns);
 }
 
 void kiln_merge_flush(struct kiln_merge *merge)
 {
     while (merge->n)
         show_oldest(merge);
+    merge->visitor.before(merge->visitor.context, UINT64_MAX);
 }
 
 size_t kiln_merge_bytes(const struct kiln_merge *merge)
@@ -274,8 +213,6 @@ void kiln_merge_free(struct kiln_merge *merge)
         return;
     while (merge->n)
         drop(merge, merge->heap[--merge->n]);
-    while (merge->spare)
-        kiln_free(take_block(merge, BLOCK));
     kiln_array_free(&merge->budget, (void **)&merge->heap, &merge->cap, sizeof(struct item *));
     kiln_free(merge);
 }

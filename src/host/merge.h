@@ -2,9 +2,11 @@
 /*
  * merge - samples and side-band events in one order of time, before anything is looked up.
  *
- * Buffers of several processors are drained one after the other.  Whatever was written before a
+ * Samples of several processors lie in one ring, not quite in order.  Whatever was written before a
  * round of draining began has been seen when the round ends; so after each round everything older
- * than the beginning of the round before is shown, in order, and the rest is kept.
+ * than the beginning of the round before is shown, in order, and the rest is kept.  Events are in
+ * order where they are (host/sideband.h): before each sample somebody else is told to show those
+ * that are older.
  *
  * What is kept is bounded; beyond the bound the oldest is shown early (counted).  Slices of stack
  * are wiped when they were shown.
@@ -16,8 +18,8 @@
 
 #include <stddef.h>
 
+#include "base/attr.h"
 #include "host/bpf/record.h"
-#include "host/sideband.h"
 
 /* Zeroes what a raw record has of a stranger's memory: his registers and a slice of his stack. */
 void kiln_record_wipe(struct kiln_record *record);
@@ -25,7 +27,8 @@ void kiln_record_wipe(struct kiln_record *record);
 struct kiln_merge;
 
 struct kiln_merge_visitor {
-    void (*event)(void *context, const struct kiln_event *event);
+    /* Whatever else was before that time is to be shown now. */
+    void (*before)(void *context, uint64_t time_ns);
     void (*sample)(void *context, const struct kiln_record *record);
     void *context;
 };
@@ -35,11 +38,12 @@ KILN_CHECK int kiln_merge_new(size_t bytes_max, const struct kiln_merge_visitor 
                               struct kiln_merge **ret_merge);
 void kiln_merge_free(struct kiln_merge *merge);
 
-/* A round: begin, add all that the buffers have, end (which shows what is due). */
+/* A round: begin, add all that the ring has, end (which shows what is due). */
 void kiln_merge_begin(struct kiln_merge *merge, uint64_t now_ns);
-void kiln_merge_add_event(struct kiln_merge *merge, const struct kiln_event *event);
 void kiln_merge_add_sample(struct kiln_merge *merge, const struct kiln_record *record);
 void kiln_merge_end(struct kiln_merge *merge);
+/* Something of this time was shown by somebody else. */
+void kiln_merge_saw(struct kiln_merge *merge, uint64_t time_ns);
 /* Shows everything: at the end. */
 void kiln_merge_flush(struct kiln_merge *merge);
 size_t kiln_merge_bytes(const struct kiln_merge *merge);

@@ -5,6 +5,9 @@
  * Its buffer is a page of control (where the kernel writes next, where we read next), then a ring.
  * A record may go around its end; it is copied into one piece before it is read, so that
  * nothing changes under the reader either.
+ *
+ * A processor writes its records in order of time.  So the buffers are merged where they lie: the
+ * one whose next record is the oldest is read until another's is older.
  */
 #include "host/sideband.h"
 
@@ -17,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "host/percpu.h"
 #include "host/sideband_int.h"
@@ -31,8 +33,11 @@ enum {
 };
 
 struct buffer {
-    uint8_t *base; /* NULL: none */
-    uint64_t size; /* of the ring behind the first page */
+    uint8_t *base;       /* NULL: none */
+    uint64_t size;       /* of the ring behind the first page */
+    uint64_t head, tail; /* what of it can be shown */
+    uint64_t next_ns;    /* of the record at the tail; UINT64_MAX: there is none */
+    uint16_t next_size;
 };
 
 struct kiln_sideband {
@@ -42,6 +47,8 @@ struct kiln_sideband {
     uint32_t pages;
     size_t page_bytes;
     int epoll_fd;
+    uint64_t next_ns; /* of the oldest record of all; UINT64_MAX: there is none */
+    bool has_lost;    /* a processor was away, or went with records that nobody had read */
     _Alignas(8) uint8_t record[RECORD_MAX];
 };
 
@@ -52,7 +59,8 @@ static int grow(struct kiln_sideband *sideband, uint32_t n)
     struct buffer *buffers = kiln_realloc(sideband->buffers, n * sizeof(*buffers));
     if (!buffers)
         return -ENOMEM;
-    memset(buffers + sideband->n_buffers, 0, (n - sideband->n_buffers) * sizeof(*buffers));
+    for (uint32_t i = sideband->n_buffers; i < n; i++)
+        buffers[i] = (struct buffer){.next_ns = UINT64_MAX};
     sideband->buffers = buffers;
     sideband->n_buffers = n;
     return 0;
@@ -65,7 +73,8 @@ static int map_buffer(struct kiln_sideband *sideband, int fd, struct buffer *buf
         void *base = mmap(NULL, (pages + 1) * sideband->page_bytes, PROT_READ | PROT_WRITE,
                           MAP_SHARED, fd, 0);
         if (base != MAP_FAILED) {
-            *buffer = (struct buffer){.base = base, .size = pages * sideband->page_bytes};
+            *buffer = (struct buffer){
+                .base = base, .size = pages * sideband->page_bytes, .next_ns = UINT64_MAX};
             return 0;
         }
         if (errno != EPERM && errno != ENOMEM)
@@ -77,7 +86,7 @@ static int map_buffer(struct kiln_sideband *sideband, int fd, struct buffer *buf
 static void unmap_buffer(const struct kiln_sideband *sideband, struct buffer *buffer)
 {
     munmap(buffer->base, buffer->size + sideband->page_bytes);
-    buffer->base = NULL;
+    *buffer = (struct buffer){.next_ns = UINT64_MAX};
 }
 
 static int attach(void *context, uint32_t cpu, int fd)
@@ -97,6 +106,9 @@ static int attach(void *context, uint32_t cpu, int fd)
 static void detach(void *context, uint32_t cpu, int fd)
 {
     struct kiln_sideband *sideband = context;
+    const struct buffer *buffer = &sideband->buffers[cpu];
+    const struct perf_event_mmap_page *control = (void *)buffer->base;
+    sideband->has_lost |= __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE) != buffer->tail;
     epoll_ctl(sideband->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     unmap_buffer(sideband, &sideband->buffers[cpu]);
 }
@@ -159,6 +171,7 @@ int kiln_sideband_open(uint32_t pages, struct kiln_sideband **ret_sideband, stru
     sideband->pages = !pages              ? pages_by_default(sideband->page_bytes)
                       : pages < PAGES_MIN ? PAGES_MIN
                                           : pages;
+    sideband->next_ns = UINT64_MAX;
     sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     describe(sideband);
     int rc = sideband->epoll_fd < 0 ? -errno : kiln_percpu_open(&sideband->events);
@@ -186,49 +199,118 @@ int kiln_sideband_fd(const struct kiln_sideband *sideband)
     return sideband->epoll_fd;
 }
 
-static int drain_buffer(struct kiln_sideband *sideband, const struct buffer *buffer,
-                        void (*visit)(void *context, const struct kiln_event *event), void *context)
+static const uint8_t *ring_of(const struct kiln_sideband *sideband, const struct buffer *buffer)
 {
-    struct perf_event_mmap_page *control = (struct perf_event_mmap_page *)buffer->base;
-    const uint8_t *ring = buffer->base + sideband->page_bytes;
-    uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
-    uint64_t tail = control->data_tail;
-    int n = 0;
-    while (head - tail >= sizeof(struct perf_event_header)) {
-        struct perf_event_header header;
-        struct kiln_event event;
-        kiln_sideband_copy(ring, buffer->size, tail, &header, sizeof(header));
-        if (header.size < sizeof(header) || header.size > head - tail) {
-            tail = head; /* the kernel never writes such a thing */
-            break;
-        }
-        kiln_sideband_copy(ring, buffer->size, tail, sideband->record, header.size);
-        tail += header.size;
-        if (kiln_sideband_parse(sideband->record, header.size, &event)) {
-            visit(context, &event);
-            n++;
+    return buffer->base + sideband->page_bytes;
+}
+
+/* How long the record at the tail is, and when it was. */
+static void peek(const struct kiln_sideband *sideband, struct buffer *buffer)
+{
+    const uint8_t *ring = ring_of(sideband, buffer);
+    struct perf_event_header header = {0};
+    buffer->next_ns = UINT64_MAX;
+    if (buffer->head - buffer->tail < sizeof(header))
+        return;
+    kiln_sideband_copy(ring, buffer->size, buffer->tail, &header, sizeof(header));
+    if (header.size < sizeof(header) + KILN_SIDEBAND_TIME ||
+        header.size > buffer->head - buffer->tail) {
+        buffer->tail = buffer->head; /* the kernel never writes such a thing */
+        return;
+    }
+    buffer->next_size = header.size;
+    kiln_sideband_copy(ring, buffer->size, buffer->tail + header.size - KILN_SIDEBAND_TIME,
+                       &buffer->next_ns, sizeof(buffer->next_ns));
+}
+
+static uint32_t show(struct kiln_sideband *sideband, struct buffer *buffer,
+                     void (*visit)(void *context, const struct kiln_event *event), void *context)
+{
+    uint16_t size = buffer->next_size;
+    struct kiln_event event;
+    kiln_sideband_copy(ring_of(sideband, buffer), buffer->size, buffer->tail, sideband->record,
+                       size);
+    buffer->tail += size;
+    peek(sideband, buffer);
+    if (!kiln_sideband_parse(sideband->record, size, &event))
+        return 0;
+    visit(context, &event);
+    return 1;
+}
+
+/* The buffer whose next record is the oldest, NULL: none has one; and the time of the second. */
+static struct buffer *find_oldest(struct kiln_sideband *sideband, uint64_t *ret_second_ns)
+{
+    struct buffer *oldest = NULL;
+    uint64_t second_ns = UINT64_MAX;
+    for (uint32_t cpu = 0; cpu < sideband->n_buffers; cpu++) {
+        struct buffer *buffer = &sideband->buffers[cpu];
+        uint64_t oldest_ns = oldest ? oldest->next_ns : UINT64_MAX;
+        if (buffer->next_ns < oldest_ns) {
+            second_ns = oldest_ns;
+            oldest = buffer;
+        } else if (buffer->next_ns < second_ns) {
+            second_ns = buffer->next_ns;
         }
     }
-    __atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
+    sideband->next_ns = oldest ? oldest->next_ns : UINT64_MAX;
+    *ret_second_ns = second_ns;
+    return oldest;
+}
+
+static void let_go(const struct buffer *buffer)
+{
+    struct perf_event_mmap_page *control = (struct perf_event_mmap_page *)buffer->base;
+    __atomic_store_n(&control->data_tail, buffer->tail, __ATOMIC_RELEASE);
+}
+
+static uint32_t tell_lost(struct kiln_sideband *sideband,
+                          void (*visit)(void *context, const struct kiln_event *event),
+                          void *context)
+{
+    const struct kiln_event lost = {.kind = KILN_EVENT_LOST, .n = 1};
+    if (!sideband->has_lost)
+        return 0;
+    sideband->has_lost = false;
+    visit(context, &lost);
+    return 1;
+}
+
+uint32_t kiln_sideband_drain(struct kiln_sideband *sideband, uint64_t before_ns,
+                             void (*visit)(void *context, const struct kiln_event *event),
+                             void *context)
+{
+    uint32_t n = tell_lost(sideband, visit, context);
+    struct buffer *buffer;
+    uint64_t second_ns;
+    if (sideband->next_ns >= before_ns)
+        return n;
+    while ((buffer = find_oldest(sideband, &second_ns)) && buffer->next_ns < before_ns) {
+        uint64_t until_ns = second_ns < before_ns ? second_ns + 1 : before_ns;
+        while (buffer->next_ns < until_ns)
+            n += show(sideband, buffer, visit, context);
+        let_go(buffer);
+    }
     return n;
 }
 
-int kiln_sideband_drain(struct kiln_sideband *sideband,
-                        void (*visit)(void *context, const struct kiln_event *event), void *context)
+int kiln_sideband_look(struct kiln_sideband *sideband)
 {
-    int n = 0;
-    for (uint32_t cpu = 0; cpu < sideband->n_buffers; cpu++) {
-        if (sideband->buffers[cpu].base)
-            n += drain_buffer(sideband, &sideband->buffers[cpu], visit, context);
-    }
     uint32_t again = sideband->events.opened_again;
     int rc = kiln_percpu_rescan(&sideband->events);
-    if (sideband->events.opened_again != again) {
-        visit(context, &(struct kiln_event){
-                           .kind = KILN_EVENT_LOST, .n = 1, .time_ns = kiln_clock_mono_ns()});
-        n++;
+    uint64_t second_ns;
+    sideband->has_lost |= sideband->events.opened_again != again;
+    for (uint32_t cpu = 0; cpu < sideband->n_buffers; cpu++) {
+        struct buffer *buffer = &sideband->buffers[cpu];
+        struct perf_event_mmap_page *control = (struct perf_event_mmap_page *)buffer->base;
+        if (!control)
+            continue;
+        buffer->head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+        if (buffer->next_ns == UINT64_MAX)
+            peek(sideband, buffer);
     }
-    return rc < 0 ? rc : n;
+    find_oldest(sideband, &second_ns);
+    return rc;
 }
 
 void kiln_sideband_pause(struct kiln_sideband *sideband, bool pauses)

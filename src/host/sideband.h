@@ -49,10 +49,15 @@ void kiln_sideband_close(struct kiln_sideband *sideband);
 
 /* Readable when a buffer is a quarter full. */
 int kiln_sideband_fd(const struct kiln_sideband *sideband);
-/* Shows every event that is there; each processor's in order of time, not all together. */
-int kiln_sideband_drain(struct kiln_sideband *sideband,
-                        void (*visit)(void *context, const struct kiln_event *event),
-                        void *context);
+/* What is there by now can be shown from now on; a processor that came later is watched too. */
+KILN_CHECK int kiln_sideband_look(struct kiln_sideband *sideband);
+/*
+ * Shows all of it that is older than a time, in order of time; the rest stays where the kernel has
+ * written it.  Returns how many there were.
+ */
+uint32_t kiln_sideband_drain(struct kiln_sideband *sideband, uint64_t before_ns,
+                             void (*visit)(void *context, const struct kiln_event *event),
+                             void *context);
 
 /* Tells nothing while it pauses. */
 void kiln_sideband_pause(struct kiln_sideband *sideband, bool pauses);

@@ -11,6 +11,8 @@
 
 #include "host/sideband.h"
 
+enum { KILN_SIDEBAND_TIME = 16 }; /* of each record, before its end: when it was */
+
 /*
  * Reads a record of `size` bytes with its header, as the kernel wrote it; its texts end in NUL in
  * the record itself.  1: it is an event; 0: it is none that we look at, or not a whole one.

@@ -18,7 +18,7 @@
 
 #include "host/sideband_int.h"
 
-enum { TRAILER = 24, TRAILER_TIME = 8, MMAP2_NAME = 72, MMAP2_ID = 40, COMM_NAME = 16 };
+enum { TRAILER = 24, MMAP2_NAME = 72, MMAP2_ID = 40, COMM_NAME = 16 };
 
 static uint32_t u32(const uint8_t *at)
 {
@@ -103,7 +103,7 @@ int kiln_sideband_parse(const void *record, size_t size, struct kiln_event *ret_
         return 0;
     memcpy(&header, record, sizeof(header));
     struct kiln_event event = {.pid = u32(at + 8), .tid = u32(at + 12)};
-    event.time_ns = u64(at + size - TRAILER + TRAILER_TIME);
+    event.time_ns = u64(at + size - KILN_SIDEBAND_TIME);
     bool is_whole = false;
     if (header.type == PERF_RECORD_MMAP2)
         is_whole = parse_map(at, size, header.misc, &event);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -26,7 +27,7 @@ struct kept {
 static struct kept kept[KEPT_MAX];
 static uint32_t n_kept;
 static uint32_t watched;
-static uint64_t lost, build_ids, bad_times, last_ns;
+static uint64_t lost, build_ids, bad_times, bad_order, last_ns;
 static uint32_t forks, exits;
 
 static void keep(void *context, const struct kiln_event *event)
@@ -42,6 +43,8 @@ static void keep(void *context, const struct kiln_event *event)
     exits += event->kind == KILN_EVENT_EXIT;
     if (event->pid != watched || n_kept == KEPT_MAX)
         return;
+    bad_order += event->time_ns < last_ns;
+    last_ns = event->time_ns;
     struct kept *to = &kept[n_kept++];
     to->time_ns = event->time_ns;
     const char *name = event->name ? strrchr(event->name, '/') : NULL;
@@ -69,14 +72,15 @@ static struct kiln_sideband *open_or_skip(uint32_t pages)
     if (rc)
         fail_msg("%s", err.text);
     n_kept = forks = exits = 0;
-    lost = build_ids = bad_times = last_ns = 0;
+    lost = build_ids = bad_times = bad_order = last_ns = 0;
     return sideband;
 }
 
-static int by_time(const void *a, const void *b)
+/* All that there is before a time. */
+static uint32_t drain(struct kiln_sideband *sideband, uint64_t before_ns)
 {
-    uint64_t left = ((const struct kept *)a)->time_ns, right = ((const struct kept *)b)->time_ns;
-    return left < right ? -1 : left > right;
+    CHECK_OK(kiln_sideband_look(sideband));
+    return kiln_sideband_drain(sideband, before_ns, keep, NULL);
 }
 
 /* The number of the first event from `from` on that begins so; fails if there is none. */
@@ -129,8 +133,8 @@ TEST(sideband, the_life_of_a_child_is_told_in_order)
     int status;
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
-    CHECK(kiln_sideband_drain(sideband, keep, NULL) > 0);
-    qsort(kept, n_kept, sizeof(kept[0]), by_time);
+    CHECK(drain(sideband, UINT64_MAX) > 0);
+    CHECK_EQ(bad_order, 0);
     uint32_t at = find(0, "fork");
     at = find(at, "map anon"); /* made executable */
     at = find(at, "thread");
@@ -149,6 +153,37 @@ TEST(sideband, the_life_of_a_child_is_told_in_order)
     close(go[1]);
 }
 
+/* The next processor that this process may run on. */
+static int next_processor(const cpu_set_t *allowed, int cpu)
+{
+    do
+        cpu = (cpu + 1) % CPU_SETSIZE;
+    while (!CPU_ISSET(cpu, allowed));
+    return cpu;
+}
+
+TEST(sideband, what_is_done_on_several_processors_is_told_in_order)
+{
+    enum { TURNS = 64 };
+    struct kiln_sideband *sideband = open_or_skip(0);
+    cpu_set_t allowed, one;
+    int cpu = -1;
+    watched = (uint32_t)getpid();
+    CHECK_OK(sched_getaffinity(0, sizeof(allowed), &allowed));
+    for (int i = 0; i < TURNS; i++) {
+        cpu = next_processor(&allowed, cpu);
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        CHECK_OK(sched_setaffinity(0, sizeof(one), &one));
+        munmap(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+    }
+    CHECK_OK(sched_setaffinity(0, sizeof(allowed), &allowed));
+    drain(sideband, UINT64_MAX);
+    CHECK_EQ(lost ? TURNS : n_kept, TURNS);
+    CHECK_EQ(bad_order, 0);
+    kiln_sideband_close(sideband);
+}
+
 TEST(sideband, a_name_is_whatever_bytes_a_process_chose)
 {
     char folder[] = "/tmp/kiln-sideband-XXXXXX", path[300];
@@ -161,7 +196,7 @@ TEST(sideband, a_name_is_whatever_bytes_a_process_chose)
     watched = (uint32_t)getpid();
     void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
     CHECK(code != MAP_FAILED);
-    CHECK(kiln_sideband_drain(sideband, keep, NULL) > 0);
+    CHECK(drain(sideband, UINT64_MAX) > 0);
     find(0, "map a\nb\033[31m (deleted) \xff");
     munmap(code, 4096);
     close(fd);
@@ -170,19 +205,24 @@ TEST(sideband, a_name_is_whatever_bytes_a_process_chose)
     kiln_sideband_close(sideband);
 }
 
+static void fork_one(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    waitpid(pid, NULL, 0);
+}
+
 /* More than fits several times over, drained on the way: records go around the end of the ring. */
 static void fork_and_drain(int children)
 {
     struct kiln_sideband *sideband = open_or_skip(16);
     for (int i = 0; i < children; i++) {
-        pid_t pid = fork();
-        if (pid == 0)
-            _exit(0);
-        waitpid(pid, NULL, 0);
+        fork_one();
         if (i % 16 == 0)
-            CHECK(kiln_sideband_drain(sideband, keep, NULL) >= 0);
+            drain(sideband, UINT64_MAX);
     }
-    CHECK(kiln_sideband_drain(sideband, keep, NULL) >= 0);
+    drain(sideband, UINT64_MAX);
     CHECK_EQ(bad_times, 0);
     kiln_sideband_close(sideband);
 }
@@ -199,22 +239,31 @@ TEST(sideband, nothing_is_lost_while_the_buffer_is_drained)
     CHECK(exits >= CHILDREN);
 }
 
+TEST(sideband, what_is_younger_waits)
+{
+    struct kiln_sideband *sideband = open_or_skip(0);
+    struct timespec between;
+    fork_one();
+    clock_gettime(CLOCK_MONOTONIC, &between);
+    fork_one();
+    drain(sideband, (uint64_t)between.tv_sec * 1000000000 + (uint64_t)between.tv_nsec);
+    CHECK_EQ(forks, 1);
+    drain(sideband, UINT64_MAX);
+    CHECK_EQ(forks, 2);
+    CHECK_EQ(drain(sideband, 1), 0);
+    kiln_sideband_close(sideband);
+}
+
 TEST(sideband, what_was_lost_is_told)
 {
     enum { CHILDREN = 3000 };
     struct kiln_sideband *sideband = open_or_skip(4);
     for (int i = 0; i < CHILDREN; i++) {
-        pid_t pid = fork();
-        if (pid == 0)
-            _exit(0);
-        waitpid(pid, NULL, 0);
+        fork_one();
     }
-    CHECK(kiln_sideband_drain(sideband, keep, NULL) > 0);
-    pid_t pid = fork(); /* the kernel tells with the next record that fits */
-    if (pid == 0)
-        _exit(0);
-    waitpid(pid, NULL, 0);
-    CHECK(kiln_sideband_drain(sideband, keep, NULL) > 0);
+    CHECK(drain(sideband, UINT64_MAX) > 0);
+    fork_one(); /* the kernel tells with the next record that fits */
+    CHECK(drain(sideband, UINT64_MAX) > 0);
     CHECK(lost > 0);
     kiln_sideband_close(sideband);
 }

@@ -5,46 +5,72 @@
 #include "host/merge.h"
 #include "test.h"
 
-/* What was shown: 's' or 'e', time and number, as text. */
+enum { MANY = 4096 };
+
+struct plain {
+    uint64_t time, number;
+    bool is_sample;
+};
+
+/* In order of time; of the same time events first, then as they came. */
+static int by_time(const void *a, const void *b)
+{
+    const struct plain *x = a, *y = b;
+
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->is_sample != y->is_sample)
+        return x->is_sample ? 1 : -1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Events that wait, and what was shown, also as text: "e20 s30 ". */
 struct shown {
-    uint64_t times[4096];
-    uint64_t numbers[4096];
-    uint32_t n;
+    struct kiln_merge *merge;
+    struct plain events[MANY], all[MANY];
+    uint32_t n_events, n;
     char text[512];
 };
 
-static void note(struct shown *shown, const char *kind, uint64_t time, uint64_t number)
+static void note(struct shown *shown, struct plain what)
 {
     size_t len = strlen(shown->text);
 
-    snprintf(shown->text + len, sizeof(shown->text) - len, "%s%llu ", kind,
-             (unsigned long long)time);
-    shown->times[shown->n] = time;
-    shown->numbers[shown->n++] = number;
+    snprintf(shown->text + len, sizeof(shown->text) - len, "%c%llu ", what.is_sample ? 's' : 'e',
+             (unsigned long long)what.time);
+    shown->all[shown->n++] = what;
 }
 
-static void on_event(void *context, const struct kiln_event *event)
+static void on_before(void *context, uint64_t time_ns)
 {
-    note(context, event->name ? event->name : "e", event->time_ns, event->n);
+    struct shown *shown = context;
+    uint32_t n = 0;
+
+    qsort(shown->events, shown->n_events, sizeof(shown->events[0]), by_time);
+    for (; n < shown->n_events && shown->events[n].time < time_ns; n++) {
+        kiln_merge_saw(shown->merge, shown->events[n].time);
+        note(shown, shown->events[n]);
+    }
+    shown->n_events -= n;
+    memmove(shown->events, shown->events + n, shown->n_events * sizeof(shown->events[0]));
 }
 
 static void on_sample(void *context, const struct kiln_record *record)
 {
-    note(context, "s", record->time_ns, record->frames[0]);
+    note(context, (struct plain){record->time_ns, record->frames[0], true});
 }
 
 static struct kiln_merge *open_merge(struct shown *shown, size_t bytes_max)
 {
-    struct kiln_merge_visitor visitor = {on_event, on_sample, shown};
-    struct kiln_merge *merge;
+    struct kiln_merge_visitor visitor = {on_before, on_sample, shown};
 
-    CHECK_OK(kiln_merge_new(bytes_max, &visitor, &merge));
-    return merge;
+    CHECK_OK(kiln_merge_new(bytes_max, &visitor, &shown->merge));
+    return shown->merge;
 }
 
-static void add_event(struct kiln_merge *merge, uint64_t time, uint64_t number, const char *name)
+static void add_event(struct shown *shown, uint64_t time, uint64_t number)
 {
-    kiln_merge_add_event(merge, &(struct kiln_event){.time_ns = time, .n = number, .name = name});
+    shown->events[shown->n_events++] = (struct plain){time, number, false};
 }
 
 /* A raw record with a slice of `slice` bytes. */
@@ -65,56 +91,73 @@ static void add_sample(struct kiln_merge *merge, uint64_t time, uint64_t number,
 
 TEST(merge, samples_and_events_come_in_order_of_time)
 {
-    struct shown shown = {0};
+    static struct shown shown;
     struct kiln_merge *merge = open_merge(&shown, 0);
 
     kiln_merge_begin(merge, 100);
     add_sample(merge, 30, 0, 16);
-    add_event(merge, 20, 0, "map");
-    add_event(merge, 40, 0, NULL);
+    add_event(&shown, 20, 0);
+    add_event(&shown, 40, 0);
+    add_event(&shown, 30, 0);
     add_sample(merge, 10, 0, 16);
     kiln_merge_flush(merge);
-    CHECK_TEXT(shown.text, "s10 map20 s30 e40 ");
+    CHECK_TEXT(shown.text, "s10 e20 e30 s30 e40 ");
     CHECK_EQ(kiln_merge_late(merge), 0);
     kiln_merge_free(merge);
 }
 
 TEST(merge, what_is_younger_than_the_round_before_waits)
 {
-    struct shown shown = {0};
+    static struct shown shown;
     struct kiln_merge *merge = open_merge(&shown, 0);
 
     kiln_merge_begin(merge, 100);
-    add_event(merge, 90, 0, "a");
+    add_sample(merge, 90, 0, 16);
     kiln_merge_end(merge);
     CHECK_TEXT(shown.text, "");
     kiln_merge_begin(merge, 200);
-    add_event(merge, 80, 0, "b");
-    add_event(merge, 150, 0, "c");
+    add_event(&shown, 80, 0);
+    add_event(&shown, 95, 0);
+    add_event(&shown, 160, 0);
+    add_sample(merge, 150, 0, 16);
     kiln_merge_end(merge);
-    CHECK_TEXT(shown.text, "b80 a90 ");
+    CHECK_TEXT(shown.text, "e80 s90 e95 ");
     kiln_merge_begin(merge, 300);
     kiln_merge_end(merge);
-    CHECK_TEXT(shown.text, "b80 a90 c150 ");
+    CHECK_TEXT(shown.text, "e80 s90 e95 s150 e160 ");
     kiln_merge_free(merge);
 }
 
 TEST(merge, of_equal_times_the_first_that_came_is_shown_first)
 {
-    struct shown shown = {0};
+    static struct shown shown;
     struct kiln_merge *merge = open_merge(&shown, 0);
 
     for (uint64_t i = 0; i < 64; i++)
-        add_event(merge, 7, i, NULL);
+        add_sample(merge, 7, i, 16);
     kiln_merge_flush(merge);
     for (uint64_t i = 0; i < 64; i++)
-        CHECK_EQ(shown.numbers[i], i);
+        CHECK_EQ(shown.all[i].number, i);
+    kiln_merge_free(merge);
+}
+
+TEST(merge, an_event_that_comes_behind_a_younger_sample_is_late)
+{
+    static struct shown shown;
+    struct kiln_merge *merge = open_merge(&shown, 0);
+
+    add_sample(merge, 20, 0, 16);
+    kiln_merge_flush(merge);
+    add_event(&shown, 10, 0);
+    kiln_merge_flush(merge);
+    CHECK_TEXT(shown.text, "s20 e10 ");
+    CHECK_EQ(kiln_merge_late(merge), 1);
     kiln_merge_free(merge);
 }
 
 TEST(merge, past_its_bound_the_oldest_is_shown_early_and_nothing_is_lost)
 {
-    struct shown shown = {0};
+    static struct shown shown;
     struct kiln_merge *merge = open_merge(&shown, 4096);
 
     kiln_merge_begin(merge, 1000);
@@ -130,28 +173,29 @@ TEST(merge, past_its_bound_the_oldest_is_shown_early_and_nothing_is_lost)
 
 TEST(merge, a_record_larger_than_the_bound_is_shown_behind_older_ones)
 {
-    struct shown shown = {0};
+    static struct shown shown;
     struct kiln_merge *merge = open_merge(&shown, 4096);
 
-    add_event(merge, 5, 0, "a");
-    add_event(merge, 15, 0, "b");
+    add_sample(merge, 5, 0, 16);
+    add_event(&shown, 7, 0);
+    add_event(&shown, 15, 0);
     add_sample(merge, 10, 0, 8192);
-    CHECK_TEXT(shown.text, "a5 s10 ");
+    CHECK_TEXT(shown.text, "s5 e7 s10 ");
     kiln_merge_flush(merge);
-    CHECK_TEXT(shown.text, "a5 s10 b15 ");
+    CHECK_TEXT(shown.text, "s5 e7 s10 e15 ");
     CHECK_EQ(kiln_merge_late(merge), 0);
     kiln_merge_free(merge);
 }
 
 TEST(merge, without_memory_everything_is_still_shown)
 {
-    struct shown shown = {0};
+    static struct shown shown;
     struct kiln_merge *merge = open_merge(&shown, 0);
 
     for (uint64_t at = 1; at <= 8; at++) {
         kiln_mem_fail_at(at);
         for (uint64_t i = 0; i < 8; i++)
-            add_event(merge, i, i, NULL);
+            add_sample(merge, i, i, 16);
     }
     kiln_mem_fail_at(0);
     kiln_merge_flush(merge);
@@ -161,19 +205,6 @@ TEST(merge, without_memory_everything_is_still_shown)
 
 /* ---- against a plain sort ---- */
 
-struct plain {
-    uint64_t time, number;
-};
-
-static int by_time(const void *a, const void *b)
-{
-    const struct plain *x = a, *y = b;
-
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
 /*
  * Three buffers, each in order of time; a round sees of each what was written before some moment
  * after the round began.  Whatever the rounds, what is shown is what a stable sort makes of all
@@ -181,9 +212,9 @@ static int by_time(const void *a, const void *b)
  */
 static void interleave(unsigned seed)
 {
-    struct shown shown = {0};
+    static struct shown shown;
     struct kiln_merge *merge = open_merge(&shown, 0);
-    struct plain *plain = calloc(4096, sizeof(*plain));
+    struct plain *plain = calloc(MANY, sizeof(*plain));
     uint64_t next[3] = {0};
     uint32_t n = 0;
 
@@ -194,11 +225,11 @@ static void interleave(unsigned seed)
             uint64_t until = now + (uint64_t)rand() % 30;
 
             for (; next[buffer] < until; next[buffer] += (uint64_t)rand() % 8) {
-                plain[n] = (struct plain){next[buffer], n};
-                if (rand() & 1)
-                    add_event(merge, next[buffer], n, "x");
-                else
+                plain[n] = (struct plain){next[buffer], n, rand() & 1};
+                if (plain[n].is_sample)
                     add_sample(merge, next[buffer], n, 8u * ((uint32_t)rand() % 4));
+                else
+                    add_event(&shown, next[buffer], n);
                 n++;
             }
         }
@@ -208,12 +239,13 @@ static void interleave(unsigned seed)
     qsort(plain, n, sizeof(*plain), by_time);
     CHECK_EQ(shown.n, n);
     for (uint32_t i = 0; i < n; i++) {
-        CHECK_EQ(shown.times[i], plain[i].time);
-        CHECK_EQ(shown.numbers[i], plain[i].number);
+        CHECK_EQ(shown.all[i].time, plain[i].time);
+        CHECK_EQ(shown.all[i].number, plain[i].number);
     }
     CHECK_EQ(kiln_merge_late(merge), 0);
     CHECK_EQ(kiln_merge_early(merge), 0);
     kiln_merge_free(merge);
+    shown.n = shown.n_events = 0;
     free(plain);
 }
 
