@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pipeline/exporters/sender.h"
 #include "test.h"
 
 /* The environment of a test: NAME=VALUE lines without OTEL_EXPORTER_OTLP_. */
@@ -166,4 +167,18 @@ TEST(otlp_target, mistakes_are_named_with_their_variable_and_without_secrets)
     CHECK(strstr(where_of("http://a b"), "space or control"));
     CHECK(strstr(where_of("http://a/b?c"), "question mark"));
     CHECK(strstr(where_of("#a"), "no address"));
+}
+
+/* Who said that he has it is not sent it again, whatever he meant to say beside. */
+TEST(otlp_answer, what_grpc_has_accepted_is_sent_also_where_its_message_cannot_be_read)
+{
+    const struct kiln_answer said_ok = {.status = 200, .rpc_ok = true}, nothing = {0};
+    const struct kiln_err err = {.code = KILN_E_MALFORMED, .text = "not one gRPC message"};
+    struct kiln_export_verdict verdict;
+
+    kiln_export_judge(KILN_OTLP_GRPC, KILN_E_MALFORMED, &said_ok, &err, &verdict);
+    CHECK_EQ(verdict.fate, KILN_EXPORT_SENT);
+    CHECK_TEXT(verdict.result.message, "not one gRPC message");
+    kiln_export_judge(KILN_OTLP_GRPC, KILN_E_MALFORMED, &nothing, &err, &verdict);
+    CHECK_EQ(verdict.fate, KILN_EXPORT_AGAIN);
 }
