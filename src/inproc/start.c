@@ -49,7 +49,7 @@ enum {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static enum { STOPPED, WAITS /* to be enabled */, RUNS } state;
-static bool by_preload, paused, switched_off;
+static bool by_preload, paused, switched_off, has_ended;
 static uint32_t started; /* a bit for each part */
 static uint64_t forked_ns;
 
@@ -105,6 +105,7 @@ static void in_child(void)
             parts[i].forked();
     }
     started = 0;
+    has_ended = false;
     forked_ns = kiln_in_now_ns();
     if (state == RUNS)
         atomic_store(&kiln_in_on, paused ? KILN_IN_OFF : KILN_IN_FORKED);
@@ -267,11 +268,17 @@ static void settle(void)
     kiln_in_leave(thread);
 }
 
-__attribute__((destructor)) static void at_exit(void)
+void kiln_in_start_end(void)
 {
-    if (state != RUNS || !started)
+    if (state != RUNS || !started || has_ended)
         return;
+    has_ended = true;
     settle();
     kiln_flush(kiln_in_settings.exit_ms);
     atomic_store(&kiln_in_on, KILN_IN_OFF);
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    kiln_in_start_end();
 }

@@ -78,6 +78,9 @@ void kiln_in_start_preloaded(void);
 /* The keeper's, once a second: whether the operator wants it off. */
 void kiln_in_start_watch(void);
 
+/* The process ends: what was sampled is sent, and nothing is sampled from now on.  Once. */
+void kiln_in_start_end(void);
+
 /* ---- the parts ---- */
 
 #define KILN_IN_PART(name)                                                                         \

@@ -155,6 +155,19 @@ def over_tls():
                         check(f"TLS, {protocol}, {authority}, {name}: {'taken' if taken else 'refused'}",
                               (result == 0) == taken and ("the certificate is not accepted" in said) != taken,
                               (result, said))
+            with Worker(OTEL_SERVICE_NAME="tls-end", KILN_PROFILES="alloc,heap", KILN_LOG="1",
+                        OTEL_EXPORTER_OTLP_ENDPOINT=f"https://127.0.0.1:{server.otlp_http}",
+                        OTEL_EXPORTER_OTLP_PROTOCOL="http/protobuf", OTEL_EXPORTER_OTLP_CERTIFICATE=f"{folder}/ca.pem") as worker:
+                worker.ask("work 4")
+                worker.ask("flush 30000")
+                worker.ask("work 4")
+                server.stop()  # so that a new connection is needed
+                server.words += ("--otlp-http", f"127.0.0.1:{server.otlp_http}")
+                server.start()
+                ended = worker.end()
+            server.stop()
+            check("TLS: what is left at the end is sent before OpenSSL ends", ended[0] == 0
+                  and is_about(kept(server, "tls-end"), 2 * ALLOCATED), ended)
 
 
 # ---- strange servers ----

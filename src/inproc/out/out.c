@@ -20,6 +20,7 @@
 #include "inproc/out/names.h"
 #include "inproc/out/prepare.h"
 #include "inproc/out/send.h"
+#include "inproc/out/tls.h"
 #include "inproc/thread/helper.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/thread.h"
@@ -377,6 +378,7 @@ void kiln_in_out_forked(void)
     gate = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     running = NULL;
     kiln_in_names_forked();
+    kiln_in_tls_forked();
 }
 
 int kiln_in_out_flush(uint32_t timeout_ms)

@@ -2,6 +2,10 @@
 /*
  * OpenSSL's functions are found by name, so that no program has to have it that does not use it.
  * They are declared here as they are in OpenSSL 1.1 and 3, which agree on these.
+ *
+ * OpenSSL takes itself apart at the exit, by a handler that it registers when it is first used: so
+ * one of ours is registered behind it, comes before it, sends what is left and waits until no call
+ * of ours is under way.  Then there is no TLS any more.
  */
 #include "inproc/out/tls.h"
 
@@ -11,8 +15,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
+#include "inproc/start.h"
 
 struct ssl;
 struct ssl_ctx;
@@ -73,6 +79,9 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool loaded;
 
+static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER; /* with a call of OpenSSL's */
+static bool is_over;
+
 struct kiln_in_tls {
     struct ssl_ctx *context;
     struct ssl *ssl;
@@ -105,6 +114,44 @@ static void load(void)
             return;
     }
     loaded = true;
+}
+
+/* ---- its end ---- */
+
+static void at_exit(void)
+{
+    kiln_in_start_end();
+    pthread_mutex_lock(&busy);
+    is_over = true;
+    pthread_mutex_unlock(&busy);
+}
+
+static void watch_exit(void)
+{
+    static bool watched;
+
+    if (!watched)
+        watched = atexit(at_exit) == 0;
+}
+
+void kiln_in_tls_forked(void)
+{
+    busy = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* False: OpenSSL must not be called any more.  True: it may, until end_call(). */
+static bool begin_call(void)
+{
+    pthread_mutex_lock(&busy);
+    if (!is_over)
+        return true;
+    pthread_mutex_unlock(&busy);
+    return false;
+}
+
+static void end_call(void)
+{
+    pthread_mutex_unlock(&busy);
 }
 
 /* What OpenSSL says of its last failure, with what was being done. */
@@ -145,6 +192,7 @@ static int make_context(struct kiln_in_tls *tls, const struct kiln_in_wire_opts 
     static const unsigned char http2[] = "\2h2", http1[] = "\10http/1.1";
 
     tls->context = openssl.SSL_CTX_new(openssl.TLS_client_method());
+    watch_exit();
     if (!tls->context)
         return fail(err, "no TLS", NULL);
     openssl.SSL_CTX_ctrl(tls->context, CTRL_SET_MIN_VERSION, TLS_1_2, NULL);
@@ -207,6 +255,17 @@ static int wait_step(int fd, short events, const struct kiln_in_deadline *until)
     }
 }
 
+/* Others may call meanwhile. */
+static int wait_aside(int fd, short events, const struct kiln_in_deadline *until)
+{
+    int r;
+
+    pthread_mutex_unlock(&busy);
+    r = wait_step(fd, events, until);
+    pthread_mutex_lock(&busy);
+    return is_over ? -ESHUTDOWN : r;
+}
+
 static int shake_hands(struct kiln_in_tls *tls, int fd, bool http2,
                        const struct kiln_in_deadline *until, struct kiln_err *err)
 {
@@ -219,9 +278,11 @@ static int shake_hands(struct kiln_in_tls *tls, int fd, bool http2,
         int r = step_failed(tls, done, &events);
 
         if (r == -EAGAIN)
-            r = wait_step(fd, events, until);
+            r = wait_aside(fd, events, until);
         else if (r == 0)
             r = -ECONNRESET;
+        if (r == -ESHUTDOWN)
+            return kiln_err_set(err, r, NULL, "OpenSSL has ended");
         if (r < 0)
             return handshake_failed(tls, r, err);
     }
@@ -231,12 +292,28 @@ static int shake_hands(struct kiln_in_tls *tls, int fd, bool http2,
     return 0;
 }
 
+static int open_tls(struct kiln_in_tls *tls, int fd, const char *host,
+                    const struct kiln_in_wire_opts *opts, const struct kiln_in_deadline *until,
+                    struct kiln_err *err)
+{
+    int r;
+
+    openssl.ERR_clear_error();
+    r = make_context(tls, opts, err);
+    if (r < 0)
+        return r;
+    tls->ssl = openssl.SSL_new(tls->context);
+    if (!tls->ssl || openssl.SSL_set_fd(tls->ssl, fd) != 1 || set_host(tls, host) != 1)
+        return fail(err, "no TLS", NULL);
+    return shake_hands(tls, fd, opts->http2, until, err);
+}
+
 int kiln_in_tls_open(int fd, const char *host, const struct kiln_in_wire_opts *opts,
                      const struct kiln_in_deadline *until, struct kiln_in_tls **ret_tls,
                      struct kiln_err *err)
 {
     struct kiln_in_tls *tls;
-    int r;
+    int r = -ESHUTDOWN;
 
     pthread_once(&once, load);
     if (!loaded)
@@ -244,15 +321,10 @@ int kiln_in_tls_open(int fd, const char *host, const struct kiln_in_wire_opts *o
     tls = kiln_calloc(1, sizeof(*tls));
     if (!tls)
         return -ENOMEM;
-    openssl.ERR_clear_error();
-    r = make_context(tls, opts, err);
-    if (r == 0) {
-        tls->ssl = openssl.SSL_new(tls->context);
-        if (!tls->ssl || openssl.SSL_set_fd(tls->ssl, fd) != 1 || set_host(tls, host) != 1)
-            r = fail(err, "no TLS", NULL);
+    if (begin_call()) {
+        r = open_tls(tls, fd, host, opts, until, err);
+        end_call();
     }
-    if (r == 0)
-        r = shake_hands(tls, fd, opts->http2, until, err);
     if (r < 0) {
         kiln_in_tls_close(tls);
         return r;
@@ -265,10 +337,13 @@ void kiln_in_tls_close(struct kiln_in_tls *tls)
 {
     if (!tls)
         return;
-    if (tls->ssl)
-        openssl.SSL_free(tls->ssl);
-    if (tls->context)
-        openssl.SSL_CTX_free(tls->context);
+    if (begin_call()) {
+        if (tls->ssl)
+            openssl.SSL_free(tls->ssl);
+        if (tls->context)
+            openssl.SSL_CTX_free(tls->context);
+        end_call();
+    }
     kiln_free(tls);
 }
 
@@ -278,18 +353,26 @@ int kiln_in_tls_read(struct kiln_in_tls *tls, void *to, size_t size, short *ret_
 {
     int n;
 
+    if (!begin_call())
+        return -ESHUTDOWN;
     openssl.ERR_clear_error();
     errno = 0;
     n = openssl.SSL_read(tls->ssl, to, size > INT32_MAX ? INT32_MAX : (int)size);
-    return n > 0 ? n : step_failed(tls, n, ret_events);
+    n = n > 0 ? n : step_failed(tls, n, ret_events);
+    end_call();
+    return n;
 }
 
 int kiln_in_tls_write(struct kiln_in_tls *tls, struct kiln_str bytes, short *ret_events)
 {
     int n;
 
+    if (!begin_call())
+        return -ESHUTDOWN;
     openssl.ERR_clear_error();
     errno = 0;
     n = openssl.SSL_write(tls->ssl, bytes.ptr, bytes.len > INT32_MAX ? INT32_MAX : (int)bytes.len);
-    return n > 0 ? n : step_failed(tls, n, ret_events);
+    n = n > 0 ? n : step_failed(tls, n, ret_events);
+    end_call();
+    return n;
 }

@@ -25,4 +25,7 @@ void kiln_in_tls_close(struct kiln_in_tls *tls);
 KILN_CHECK int kiln_in_tls_read(struct kiln_in_tls *tls, void *to, size_t size, short *ret_events);
 KILN_CHECK int kiln_in_tls_write(struct kiln_in_tls *tls, struct kiln_str bytes, short *ret_events);
 
+/* In a forked child: no call is under way. */
+void kiln_in_tls_forked(void);
+
 #endif /* KILN_INPROC_OUT_TLS_H */
