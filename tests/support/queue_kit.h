@@ -147,7 +147,9 @@ static inline void ended(struct kiln_delivery *delivery, const struct kiln_outco
 
     if (f->end_us)
         usleep(f->end_us);
+    pthread_mutex_lock(&f->fake.lock); /* deliveries end on many threads */
     f->outcome = *outcome;
+    pthread_mutex_unlock(&f->fake.lock);
     atomic_fetch_add(&f->ended, 1);
     free(delivery);
 }
