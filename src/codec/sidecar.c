@@ -2,13 +2,18 @@
 #include "codec/sidecar.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 
-void kiln_sidecar_time(uint64_t unix_ns, bool bare, char ret_text[40])
+enum { WORD_MAX = 64, ENDINGS = 16 };
+
+/* "2026-03-01T12:00:00.250Z", or for the name of a file "20260301T120000.250Z". */
+static void write_time(uint64_t unix_ns, bool bare, char ret_text[40])
 {
     time_t seconds = (time_t)(unix_ns / KILN_NS_PER_S);
     struct tm tm;
@@ -21,11 +26,12 @@ void kiln_sidecar_time(uint64_t unix_ns, bool bare, char ret_text[40])
              tm.tm_sec, (unsigned)(unix_ns / KILN_NS_PER_MS % 1000));
 }
 
-void kiln_sidecar_word(struct kiln_str text, char *to, size_t size)
+/* Letters, digits and a few signs; whatever else becomes an underscore. */
+static void write_word(struct kiln_str text, char to[WORD_MAX])
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < text.len && n < size - 1; i++) {
+    for (size_t i = 0; i < text.len && n < WORD_MAX - 1; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
 
         to[n] = isalnum(c) || (n && strchr("._+", c)) ? (char)c : '_';
@@ -34,12 +40,29 @@ void kiln_sidecar_word(struct kiln_str text, char *to, size_t size)
     to[n] = '\0';
 }
 
+int kiln_sidecar_stem(const char *folder, const struct kiln_batch *part, struct kiln_str kind,
+                      uint64_t number, char *to, size_t size)
+{
+    const struct kiln_profile *first = &part->profiles[0];
+    struct kiln_str service =
+        kiln_set_text(part, part->resources[0].attrs, KILN_STR("service.name"));
+    char who[WORD_MAX], what[WORD_MAX], when[40];
+    int n;
+
+    write_word(service.len ? service : KILN_STR("unknown"), who);
+    write_word(kind, what);
+    write_time(first->time_ns + first->duration_ns, true, when);
+    n = snprintf(to, size, "%s/" KILN_SIDECAR_PREFIX "%s-%s-%s-%d-%llu", folder, who, what, when,
+                 (int)getpid(), (unsigned long long)number);
+    return n < 0 || (size_t)n + ENDINGS > size ? -ENAMETOOLONG : 0;
+}
+
 /* A time as people and `kiln push` read it: "2026-03-01T12:00:00.250Z". */
 static void put_time(struct kiln_json_out *w, const char *name, uint64_t ns)
 {
     char text[40];
 
-    kiln_sidecar_time(ns, false, text);
+    write_time(ns, false, text);
     kiln_json_put_name(w, name);
     kiln_json_put_str(w, kiln_str_of(text));
 }

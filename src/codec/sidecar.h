@@ -27,9 +27,13 @@ void kiln_sidecar_encode(const struct kiln_batch *part, struct kiln_str kind,
                          const struct kiln_sidecar_loss *losses, uint32_t n_losses,
                          struct kiln_buf *out);
 
-/* "2026-03-01T12:00:00.250Z", or for the name of a file "20260301T120000.250Z". */
-void kiln_sidecar_time(uint64_t unix_ns, bool bare, char ret_text[40]);
-/* Letters, digits and a few signs; whatever else becomes an underscore. */
-void kiln_sidecar_word(struct kiln_str text, char *to, size_t size);
+/*
+ * The name that a profile's file and its metadata share, without what each ends with:
+ * FOLDER/kiln-SERVICE-KIND-20260301T120000.250Z-PID-NUMBER.  It leaves 16 bytes of `size` for the
+ * endings; -ENAMETOOLONG.
+ */
+#define KILN_SIDECAR_PREFIX "kiln-"
+KILN_CHECK int kiln_sidecar_stem(const char *folder, const struct kiln_batch *part,
+                                 struct kiln_str kind, uint64_t number, char *to, size_t size);
 
 #endif /* KILN_CODEC_SIDECAR_H */

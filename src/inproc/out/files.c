@@ -103,7 +103,7 @@ static int write_part(struct kiln_in_files *files, const struct kiln_batch *part
     if (r == 0)
         r = text.error;
     if (r == 0)
-        r = kiln_in_files_stem(files, part, kind, stem);
+        r = kiln_sidecar_stem(files->folder, part, kind, files->windows, stem, sizeof(stem));
     if (r == 0)
         r = write_both(files, stem, kiln_buf_str(&profile), kiln_buf_str(&text));
     kiln_buf_done(&profile);

@@ -11,10 +11,6 @@
 
 enum { KILN_IN_FILES_PATH = 1024 };
 
-/* The path of a file without its ending.  -ENAMETOOLONG. */
-KILN_CHECK int kiln_in_files_stem(const struct kiln_in_files *files, const struct kiln_batch *part,
-                                  struct kiln_str kind, char ret_stem[KILN_IN_FILES_PATH]);
-
 /* False: there is none. */
 bool kiln_in_files_remove_oldest(struct kiln_in_files *files);
 /* Removes the oldest until no more are there than may be. */

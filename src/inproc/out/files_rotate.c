@@ -3,7 +3,6 @@
  * Which files are ours is told by their names, and how old they are by when they were written; the
  * JSON goes with its profile.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,30 +13,9 @@
 #include "base/clock.h"
 #include "inproc/out/files_int.h"
 
-enum { SERVICE_MAX = 64, SCAN_MAX = 100000, REMOVED_AT_ONCE = 64 };
+enum { SCAN_MAX = 100000, REMOVED_AT_ONCE = 64 };
 
-static const char prefix[] = "kiln-", ending[] = ".pb.gz";
-
-/* ---- names ---- */
-
-int kiln_in_files_stem(const struct kiln_in_files *files, const struct kiln_batch *part,
-                       struct kiln_str kind, char ret_stem[KILN_IN_FILES_PATH])
-{
-    const struct kiln_profile *first = &part->profiles[0];
-    struct kiln_str service =
-        kiln_set_text(part, part->resources[0].attrs, KILN_STR("service.name"));
-    char who[SERVICE_MAX], what[SERVICE_MAX], when[40];
-    int n;
-
-    kiln_sidecar_word(service.len ? service : KILN_STR("unknown"), who, sizeof(who));
-    kiln_sidecar_word(kind, what, sizeof(what));
-    kiln_sidecar_time(first->time_ns + first->duration_ns, true, when);
-    n = snprintf(ret_stem, KILN_IN_FILES_PATH, "%s/%s%s-%s-%s-%d-%llu", files->folder, prefix, who,
-                 what, when, (int)getpid(), (unsigned long long)files->windows);
-    return n < 0 || n > KILN_IN_FILES_PATH - 16 ? -ENAMETOOLONG : 0;
-}
-
-/* ---- rotation ---- */
+static const char prefix[] = KILN_SIDECAR_PREFIX, ending[] = ".pb.gz";
 
 struct census {
     uint32_t n;

@@ -18,29 +18,12 @@
 #include "core/part.h"
 #include "core/type.h"
 
-enum { PATH_BYTES = 4096, WORD_MAX = 64, NAME_BYTES = 256 };
+enum { PATH_BYTES = 4096, NAME_BYTES = 256 };
 #define PPROF_MAX ((size_t)256 << 20)
 #define JSON_MAX  ((size_t)1 << 20)
 #define FILES_MAX (1u << 20)
 
 /* ---- writing ---- */
-
-static int make_stem(const struct kiln_pprof_folder *folder, const struct kiln_batch *part,
-                     struct kiln_str kind, char ret_stem[PATH_BYTES])
-{
-    const struct kiln_profile *first = &part->profiles[0];
-    struct kiln_str service =
-        kiln_set_text(part, part->resources[0].attrs, KILN_STR("service.name"));
-    char who[WORD_MAX], what[WORD_MAX], when[40];
-    int n;
-
-    kiln_sidecar_word(service.len ? service : KILN_STR("unknown"), who, sizeof(who));
-    kiln_sidecar_word(kind, what, sizeof(what));
-    kiln_sidecar_time(first->time_ns + first->duration_ns, true, when);
-    n = snprintf(ret_stem, PATH_BYTES, "%s/kiln-%s-%s-%s-%d-%llu", folder->path, who, what, when,
-                 (int)getpid(), (unsigned long long)folder->n);
-    return n < 0 || n > PATH_BYTES - 16 ? -ENAMETOOLONG : 0;
-}
 
 static int encode(const struct kiln_pprof_folder *folder, const struct kiln_batch *part,
                   struct kiln_buf *out, struct kiln_err *err)
@@ -87,7 +70,7 @@ static int write_part(struct kiln_pprof_folder *folder, const struct kiln_batch 
     kiln_sidecar_encode(part, kind, NULL, 0, &text);
     r = text.error ? text.error : encode(folder, part, &profile, err);
     if (r == 0)
-        r = make_stem(folder, part, kind, stem);
+        r = kiln_sidecar_stem(folder->path, part, kind, folder->n, stem, sizeof(stem));
     if (r == 0)
         r = write_both(folder, stem, kiln_buf_str(&profile), kiln_buf_str(&text), err);
     kiln_buf_done(&profile);
@@ -143,7 +126,7 @@ struct census {
 
 static bool is_ours(struct kiln_str name)
 {
-    return kiln_str_starts(name, KILN_STR("kiln-")) && name.len < NAME_BYTES - 8 &&
+    return kiln_str_starts(name, KILN_STR(KILN_SIDECAR_PREFIX)) && name.len < NAME_BYTES - 8 &&
            (kiln_str_ends(name, KILN_STR(".pb.gz")) || kiln_str_ends(name, KILN_STR(".pb.zst")));
 }
 
