@@ -13,6 +13,9 @@
 
 KILN_CHECK int kiln_part_scope(const struct kiln_batch *batch, uint32_t resource, uint32_t scope,
                                struct kiln_batch **ret_part, struct kiln_err *err);
+/* One profile of a scope, without its resource. */
+KILN_CHECK int kiln_part_profile(const struct kiln_batch *batch, uint32_t scope, uint32_t profile,
+                                 struct kiln_batch **ret_part, struct kiln_err *err);
 /* Whether a scope has no sample. */
 bool kiln_part_is_empty(const struct kiln_batch *batch, uint32_t scope);
 

@@ -14,7 +14,7 @@
 #include "codec/pb.h"
 #include "codec/pprof.h"
 #include "core/otlp_size.h"
-#include "core/remap.h"
+#include "core/part.h"
 #include "core/series.h"
 #include "pipeline/exporters/calls.h"
 
@@ -27,31 +27,6 @@ struct push_sender {
 };
 
 /* ---- one profile ---- */
-
-/* Without its resource, which the labels of its series tell of: pprof would repeat it for each
- * sample. */
-static int alone(const struct kiln_batch *batch, uint32_t scope, uint32_t profile,
-                 struct kiln_batch **ret_batch, struct kiln_err *err)
-{
-    struct kiln_builder *b;
-    struct kiln_remap *remap;
-    struct kiln_scope head;
-    int r = kiln_builder_new(NULL, &b);
-
-    if (r < 0)
-        return r;
-    r = kiln_remap_new(b, batch, NULL, &remap);
-    if (r < 0) {
-        kiln_builder_free(b);
-        return r;
-    }
-    kiln_builder_add_resource(b, &(struct kiln_resource){0});
-    head = kiln_remap_scope(remap, scope);
-    kiln_builder_add_scope(b, &head);
-    kiln_remap_add_profile(remap, profile);
-    kiln_remap_free(remap);
-    return kiln_builder_finish(b, ret_batch, err);
-}
 
 /* Names of labels are letters, digits and underscores. */
 static struct kiln_str label_name(struct kiln_str name, char room[LABEL_MAX])
@@ -106,7 +81,8 @@ static int put_series(const struct push_sender *s, const struct kiln_batch *batc
     struct kiln_batch *one = NULL;
     struct kiln_buf pprof;
     size_t series = kiln_pb_mark(w), sample;
-    int r = alone(batch, at[1], at[2], &one, err);
+    /* The labels of its series tell of its resource: pprof would repeat it for each sample. */
+    int r = kiln_part_profile(batch, at[1], at[2], &one, err);
 
     kiln_buf_init(&pprof, MESSAGE_MAX);
     if (r == 0)
