@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same work again and again, for who wants to know whether something slows it: a line for each
- * piece, with the nanoseconds of processor time that it took.  What interrupts it counts as its
- * time.
- *
- * usage: bench_work PIECES
+ * The same work again and again until it is killed, for who wants to know whether something slows
+ * it: a line for each piece, with the time at its end on the monotonic clock and the nanoseconds of
+ * processor time that it took.  What interrupts it counts as its time.
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 
-enum { WORDS = 1 << 12, ROUNDS = 30000 };
+enum {
+    WORDS = 1 << 12,
+    ROUNDS = 1000,
+    DEPTH = 30, /* frames: who samples the work walks a stack as programs have it */
+};
 
 static uint32_t words[WORDS];
 
@@ -29,24 +30,31 @@ __attribute__((noinline)) static uint32_t piece(uint32_t seed)
     return seed;
 }
 
-static uint64_t used_ns(void)
+__attribute__((noinline)) static uint32_t piece_below(uint32_t frames, uint32_t seed)
+{
+    uint32_t found = frames ? piece_below(frames - 1, seed) : piece(seed);
+    __asm__ volatile("" : "+r"(found)); /* or the call would be a jump */
+    return found;
+}
+
+static uint64_t now_ns(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(clock, &t);
     return kiln_timespec_ns(t);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    long pieces = argc > 1 ? strtol(argv[1], NULL, 10) : 1;
     uint32_t seed = 1;
 
-    for (long i = 0; i < pieces; i++) {
-        uint64_t began = used_ns();
+    while (!ferror(stdout)) {
+        uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 
-        seed = piece(seed);
-        printf("%" PRIu64 "\n", used_ns() - began);
+        seed = piece_below(DEPTH, seed);
+        uint64_t used = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+        printf("%" PRIu64 " %" PRIu64 "\n", now_ns(CLOCK_MONOTONIC), used);
     }
-    return seed == 0 ? 2 : 0;
+    return 1;
 }
