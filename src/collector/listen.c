@@ -8,15 +8,21 @@
 #include "base/mem.h"
 
 enum { OWN_KEYS_MAX = 8, ENDPOINT_MAX = 300 };
+/* Defaults of grpc-go's keepalive; and how often it pings at most, whatever it is told. */
+enum { PING_AFTER_MS = 7200000, PING_TIMEOUT_MS = 20000, PING_MIN_MS = 300000 };
+enum { PING_OFTEN_MS = 1000 };
 
 /* ---- settings ---- */
 
 struct block {
     struct kiln_listen_settings listen;
-    const struct kiln_node *tls, *auth, *keepalive, *cors, *server_parameters;
+    const struct kiln_node *tls, *auth, *keepalive, *cors, *server_parameters, *enforcement_policy;
     const struct kiln_node *idle; /* what is taken and means nothing */
     uint32_t max_recv_msg_size_mib;
-    uint64_t max_connection_idle_ns;
+    struct {
+        uint64_t idle_ns, age_ns, grace_ns, time_ns, timeout_ns, min_time_ns;
+        bool permit_without_stream;
+    } life;
     bool include_metadata;
 };
 
@@ -46,15 +52,20 @@ static const struct kiln_field grpc_fields[] = {
 
 static const struct kiln_field keepalive_fields[] = {
     FIELD("server_parameters", MAP, server_parameters),
-    MEANS_NOTHING("enforcement_policy"),
+    FIELD("enforcement_policy", MAP, enforcement_policy),
 };
 
 static const struct kiln_field server_parameters_fields[] = {
-    FIELD("max_connection_idle", DURATION, max_connection_idle_ns),
-    MEANS_NOTHING("max_connection_age"),
-    MEANS_NOTHING("max_connection_age_grace"),
-    MEANS_NOTHING("time"),
-    MEANS_NOTHING("timeout"),
+    FIELD("max_connection_idle", DURATION, life.idle_ns),
+    FIELD("max_connection_age", DURATION, life.age_ns),
+    FIELD("max_connection_age_grace", DURATION, life.grace_ns),
+    FIELD("time", DURATION, life.time_ns),
+    FIELD("timeout", DURATION, life.timeout_ns),
+};
+
+static const struct kiln_field enforcement_policy_fields[] = {
+    FIELD("min_time", DURATION, life.min_time_ns),
+    FIELD("permit_without_stream", BOOL, life.permit_without_stream),
 };
 
 static const struct kiln_field http_fields[] = {
@@ -104,30 +115,62 @@ static int read_common(const struct kiln_node *node, struct block *block, struct
     return r;
 }
 
+/* 0 is grpc-go's default. */
+static uint64_t keepalive_ms(uint64_t ns, uint64_t default_ms)
+{
+    return ns ? (ns - 1) / KILN_NS_PER_MS + 1 : default_ms;
+}
+
+static struct kiln_keepalive keepalive_of(const struct block *block)
+{
+    uint64_t ping_after_ms = keepalive_ms(block->life.time_ns, PING_AFTER_MS);
+
+    return (struct kiln_keepalive){
+        .idle_ms = keepalive_ms(block->life.idle_ns, UINT64_MAX),
+        .age_ms = keepalive_ms(block->life.age_ns, UINT64_MAX),
+        .grace_ms = keepalive_ms(block->life.grace_ns, UINT64_MAX),
+        .ping_after_ms = ping_after_ms > PING_OFTEN_MS ? ping_after_ms : PING_OFTEN_MS,
+        .ping_timeout_ms = keepalive_ms(block->life.timeout_ns, PING_TIMEOUT_MS),
+        .ping_min_ms = keepalive_ms(block->life.min_time_ns, PING_MIN_MS),
+        .ping_resting = block->life.permit_without_stream,
+    };
+}
+
+static int read_keepalive(struct block *block, struct kiln_err *err)
+{
+    int r = kiln_node_read(block->keepalive, keepalive_fields, KILN_ARRAY_LEN(keepalive_fields),
+                           block, err);
+
+    if (r == 0)
+        r = kiln_node_read(block->server_parameters, server_parameters_fields,
+                           KILN_ARRAY_LEN(server_parameters_fields), block, err);
+    if (r == 0)
+        r = kiln_node_read(block->enforcement_policy, enforcement_policy_fields,
+                           KILN_ARRAY_LEN(enforcement_policy_fields), block, err);
+    return r;
+}
+
 int kiln_listen_read_grpc(const struct kiln_node *node, struct kiln_listen_settings *ret,
                           struct kiln_err *err)
 {
     struct block block = {.listen = *ret};
     int r;
 
+    ret->keepalive = keepalive_of(&block);
     if (!node)
         return 0;
     r = kiln_settings_refuse(node, refused, KILN_ARRAY_LEN(refused), err);
     if (r == 0)
         r = kiln_node_read(node, grpc_fields, KILN_ARRAY_LEN(grpc_fields), &block, err);
     if (r == 0)
-        r = kiln_node_read(block.keepalive, keepalive_fields, KILN_ARRAY_LEN(keepalive_fields),
-                           &block, err);
-    if (r == 0)
-        r = kiln_node_read(block.server_parameters, server_parameters_fields,
-                           KILN_ARRAY_LEN(server_parameters_fields), &block, err);
+        r = read_keepalive(&block, err);
     if (r == 0)
         r = read_common(node, &block, err);
     if (r < 0)
         return r;
     if (block.max_recv_msg_size_mib)
         block.listen.body_max = (uint64_t)block.max_recv_msg_size_mib << 20;
-    block.listen.idle_timeout_ns = block.max_connection_idle_ns;
+    block.listen.keepalive = keepalive_of(&block);
     *ret = block.listen;
     return 0;
 }
@@ -401,6 +444,7 @@ int kiln_listen_on(struct kiln_listen *listen, struct kiln_server *server, const
     struct kiln_listen_opts opts = {.address = listen->endpoint,
                                     .router = listen->router,
                                     .tls = kiln_settings_tls_opts(&listen->settings.tls),
+                                    .keepalive = listen->settings.keepalive,
                                     .sockets = listen->sockets};
     char name[120];
 

@@ -3,7 +3,7 @@
  * listen - the settings of a server as the Collector writes them, and a listener made of them.
  *
  * There are two dialects, of gRPC servers and of HTTP servers.  Keys that tune what works by itself
- * here (buffers, streams, pings) are taken and mean nothing.
+ * here (buffers, streams) are taken and mean nothing.
  *
  * Threads: those of net/server.h.
  */
@@ -18,8 +18,9 @@ struct kiln_listen_settings {
     const char *endpoint;  /* set to the default before reading */
     const char *transport; /* "tcp", "unix" */
     struct kiln_tls_settings tls;
-    const char *authenticator; /* NULL: none */
-    uint64_t body_max;         /* set to the default before reading */
+    const char *authenticator;       /* NULL: none */
+    uint64_t body_max;               /* set to the default before reading */
+    struct kiln_keepalive keepalive; /* of gRPC; zero: the server's */
     uint64_t idle_timeout_ns, read_timeout_ns, read_header_timeout_ns; /* 0: the server's */
     const struct kiln_node *response_headers;
     /* CORS; NULL: none */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/2 on a connection: nghttp2 reads and writes the frames, http2_stream.c has the streams.
+ * HTTP/2 on a connection: nghttp2 reads and writes the frames, http2_stream.c has the streams,
+ * http2_keepalive.c knows when it must end.
  *
  * An answer that comes before the body has ended is followed by RST_STREAM(NO_ERROR), as the RFC
  * wants it, but a little later: libcurl takes no notice of an answer that comes with its reset.
@@ -96,10 +97,8 @@ static void spend(struct kiln_conn *conn, uint32_t cost)
         h2->credit -= cost;
         return;
     }
-    if (!h2->goaway) {
-        kiln_server_refused(conn->loop->server, "flood");
-        nghttp2_session_terminate_session(h2->session, NGHTTP2_ENHANCE_YOUR_CALM);
-    }
+    kiln_server_refused(conn->loop->server, "flood");
+    nghttp2_session_terminate_session(h2->session, NGHTTP2_ENHANCE_YOUR_CALM); /* reads no more */
     h2->goaway = conn->last = true;
 }
 
@@ -129,7 +128,7 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
     uint32_t cost = cost_of(hd);
 
     (void)session;
-    if (cost)
+    if (cost && (hd->type != NGHTTP2_PING || !kiln_http2_may_ping(user)))
         spend(user, cost);
     return 0;
 }
@@ -188,7 +187,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
     kiln_exchange_abandon(x);
     if (conn->h2->n_streams == 0) {
         conn->idle_ms = conn->loop->now_ms;
-        kiln_conn_arm(conn, conn->idle_ms + conn->loop->server->opts.idle_timeout_ms);
+        kiln_conn_arm(conn, kiln_http2_rest_deadline(conn));
     }
     return 0;
 }
@@ -260,13 +259,17 @@ int kiln_http2_open(struct kiln_conn *conn)
         return r;
     r = open_session(conn, callbacks);
     nghttp2_session_callbacks_del(callbacks);
-    return r < 0 ? r : greet(conn);
+    if (r < 0)
+        return r;
+    kiln_http2_live(conn);
+    return greet(conn);
 }
 
 void kiln_http2_input(struct kiln_conn *conn, struct kiln_str in)
 {
     ssize_t n = nghttp2_session_mem_recv(conn->h2->session, (const uint8_t *)in.ptr, in.len);
 
+    kiln_http2_heard(conn);
     if (n < 0) {
         kiln_server_refused(conn->loop->server, "malformed");
         nghttp2_session_terminate_session(conn->h2->session, n == NGHTTP2_ERR_FLOODED
@@ -326,15 +329,20 @@ void kiln_http2_pump(struct kiln_conn *conn)
     }
 }
 
-void kiln_http2_drain(struct kiln_conn *conn)
+void kiln_http2_end(struct kiln_conn *conn, uint32_t error, struct kiln_str why)
 {
     nghttp2_session *session = conn->h2->session;
 
     if (!conn->h2->goaway)
-        nghttp2_submit_goaway(session, 0, nghttp2_session_get_last_proc_stream_id(session),
-                              NGHTTP2_NO_ERROR, NULL, 0);
+        nghttp2_submit_goaway(session, 0, nghttp2_session_get_last_proc_stream_id(session), error,
+                              (const uint8_t *)why.ptr, why.len);
     conn->h2->goaway = conn->last = true;
     kiln_http2_dirty(conn);
+}
+
+void kiln_http2_drain(struct kiln_conn *conn)
+{
+    kiln_http2_end(conn, NGHTTP2_NO_ERROR, KILN_STR_NONE);
 }
 
 /* A stream's deadline, or, where it has passed, what is to be done about it. */
@@ -370,15 +378,19 @@ uint64_t kiln_http2_deadline(struct kiln_conn *conn, uint64_t now_ms)
 {
     const struct kiln_server_opts *opts = &conn->loop->server->opts;
     struct kiln_http2 *h2 = conn->h2;
-    uint64_t next = KILN_NEVER;
+    uint64_t rest, next = kiln_http2_life_deadline(conn, now_ms);
 
+    if (conn->dead)
+        return KILN_NEVER;
     if (h2->gather_stream) {
-        next = h2->gather_ms + opts->header_timeout_ms;
-        if (now_ms >= next) {
+        uint64_t at = h2->gather_ms + opts->header_timeout_ms;
+
+        if (now_ms >= at) {
             nghttp2_session_terminate_session(h2->session, NGHTTP2_ENHANCE_YOUR_CALM);
             kiln_http2_dirty(conn);
             return KILN_NEVER;
         }
+        next = at < next ? at : next;
     }
     for (struct kiln_exchange *x = h2->streams; x; x = x->next) {
         uint64_t at = stream_deadline(conn, x, now_ms);
@@ -387,10 +399,11 @@ uint64_t kiln_http2_deadline(struct kiln_conn *conn, uint64_t now_ms)
     }
     if (h2->streams || h2->gather_stream)
         return next;
-    if (now_ms < conn->idle_ms + opts->idle_timeout_ms)
-        return conn->idle_ms + opts->idle_timeout_ms;
+    rest = kiln_http2_rest_deadline(conn);
+    if (now_ms < rest)
+        return rest < next ? rest : next;
     kiln_http2_drain(conn);
-    return KILN_NEVER;
+    return next;
 }
 
 bool kiln_http2_is_reading(const struct kiln_conn *conn)

@@ -109,6 +109,7 @@ void kiln_http2_answer(struct kiln_conn *conn, struct kiln_exchange *x)
         return;
     }
     kiln_http2_earn(conn->h2, KILN_HTTP2_CREDIT_ANSWER);
+    conn->h2->life.answered = true;
     kiln_server_answered(conn->loop->server, answer->status);
     snprintf(status, sizeof(status), "%d", answer->status);
     nv[0] = pair(KILN_STR(":status"), kiln_str_of(status));

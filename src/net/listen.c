@@ -217,6 +217,7 @@ int kiln_server_listen(struct kiln_server *server, const struct kiln_listen_opts
     listener->fd = -1;
     listener->server = server;
     listener->router = opts->router;
+    listener->keepalive = opts->keepalive;
     if (opts->tls.cert_file)
         r = kiln_tls_new(&opts->tls, server->opts.log, &listener->tls, err);
     if (r == 0)

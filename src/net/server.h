@@ -219,10 +219,26 @@ struct kiln_tls_opts {
     uint32_t reload_interval_ms; /* how often files are looked at for a change; 0: 10,000 */
 };
 
+/*
+ * How long a connection of HTTP/2 lives, and what its client may do to keep it.  Zero is what the
+ * server does by itself: it rests for idle_timeout_ms, may be as old as it likes, is never pinged,
+ * and may ping until it is a flood.  UINT64_MAX is never.
+ */
+struct kiln_keepalive {
+    uint64_t idle_ms;         /* without a request */
+    uint64_t age_ms;          /* from its first byte, give or take a tenth */
+    uint64_t grace_ms;        /* then, for what is under way; 0: as long as it takes */
+    uint64_t ping_after_ms;   /* of silence, to see whether the client is there */
+    uint64_t ping_timeout_ms; /* of silence from then on */
+    uint64_t ping_min_ms;     /* between two pings of a client, which may be sooner only twice */
+    bool ping_resting;        /* and also while it has no request */
+};
+
 struct kiln_listen_opts {
     const char *address; /* "127.0.0.1:4040", "[::]:4040", ":0", "unix:/run/kiln/kiln.sock" */
     struct kiln_router *router; /* borrowed */
     struct kiln_tls_opts tls;
+    struct kiln_keepalive keepalive;
     uint32_t unix_mode;           /* of the socket file; 0: 0660 */
     struct kiln_sockets *sockets; /* where the socket stays beyond this server; NULL: it ends too */
     const char *name;             /* of this listener there */

@@ -236,6 +236,7 @@ struct kiln_listener {
     struct kiln_loop *loop; /* that accepts */
     struct kiln_router *router;
     struct kiln_tls *tls; /* NULL: none */
+    struct kiln_keepalive keepalive;
     int fd;
     char *unix_path; /* removed when the listener is closed */
     struct event on_accept, on_retry;

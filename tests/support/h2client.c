@@ -56,6 +56,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (frame->hd.type == NGHTTP2_GOAWAY) {
         client->goaway = true;
         client->goaway_error = frame->goaway.error_code;
+        snprintf(client->goaway_text, sizeof(client->goaway_text), "%.*s",
+                 (int)frame->goaway.opaque_data_len, (const char *)frame->goaway.opaque_data);
     }
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK))
         client->n_pongs++;

@@ -32,6 +32,7 @@ struct h2_client {
     uint32_t n_streams;
     bool goaway;
     uint32_t goaway_error;
+    char goaway_text[32];
     uint32_t n_pongs, n_pings;
     bool ended;     /* the server closed the connection */
     bool no_window; /* takes not a byte of an answer's body */

@@ -94,9 +94,11 @@ void net_start(struct net_fixture *f, const struct kiln_server_opts *opts)
     if (!f->router)
         net_routes(f);
     CHECK_OK(kiln_server_new(opts, &f->server));
-    CHECK_OK(kiln_server_listen(
-        f->server, &(struct kiln_listen_opts){.address = "127.0.0.1:0", .router = f->router},
-        &f->port, &err));
+    CHECK_OK(kiln_server_listen(f->server,
+                                &(struct kiln_listen_opts){.address = "127.0.0.1:0",
+                                                           .router = f->router,
+                                                           .keepalive = f->keepalive},
+                                &f->port, &err));
     CHECK_OK(kiln_server_start(f->server, &err));
 }
 

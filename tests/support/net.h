@@ -13,6 +13,7 @@
 struct net_fixture {
     struct kiln_server *server;
     struct kiln_router *router;
+    struct kiln_keepalive keepalive;
     uint16_t port;
 };
 

@@ -95,6 +95,7 @@ static int share(struct otlp_settings *s, const struct kiln_node *node, struct k
         return kiln_node_fail(node, KILN_E_MALFORMED, err,
                               "grpc and http at one endpoint need the same tls and auth");
     s->shared = true;
+    http->keepalive = grpc->keepalive;
     if (http->body_max < grpc->body_max)
         http->body_max = grpc->body_max;
     return 0;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "drawn.h"
 #include "folder.h"
+#include "h2client.h"
 #include "net.h"
 #include "test.h"
 #include "ways_kit.h"
@@ -386,10 +388,94 @@ TEST(collector_otlp, settings_that_are_wrong)
          "line 1, column 20: transport: \"pigeon\" is not known; tcp and unix are"},
         {"{protocols: {grpc: {keepalive: {server_parameters: {max_connection_idle: x}}}}}",
          "line 1, column 74: max_connection_idle: \"x\" is not a time span (say 15s, 12h, 14d)"},
+        {"{protocols: {grpc: {keepalive: {enforcement_policy: {min_tiem: 1s}}}}}",
+         "line 1, column 54: unknown key min_tiem (did you mean min_time?)"},
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(rows); i++)
         CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlp", rows[i][0]), rows[i][1]);
+}
+
+/* ---- how long connections live ---- */
+
+/* A connection of HTTP/2 to a receiver of these settings, which pings so often. */
+static struct h2_client *live(struct ways *kit, const char *what, const char *keepalive, int pings)
+{
+    struct h2_client *c = calloc(1, sizeof(*c));
+    char yaml[400];
+
+    snprintf(yaml, sizeof(yaml),
+             "{protocols: {grpc: {endpoint: 127.0.0.1:0, keepalive: %s}, "
+             "http: {endpoint: 127.0.0.1:0}}}",
+             keepalive);
+    ways_start(kit, KILN_RECEIVER, "otlp", yaml);
+    h2_open(c, net_connect(ways_port(kit, what)), NULL);
+    for (int i = 0; i < pings; i++) {
+        uint32_t pongs = c->n_pongs;
+
+        CHECK_OK(nghttp2_submit_ping(c->session, 0, NULL));
+        while (c->n_pongs == pongs && !c->goaway)
+            h2_step(c);
+        usleep(3000);
+    }
+    return c;
+}
+
+static void leave(struct ways *kit, struct h2_client *c)
+{
+    h2_done(c);
+    close(c->fd);
+    free(c);
+    ways_stop(kit);
+}
+
+TEST(collector_otlp, pings_are_policed_as_grpc_go_does_it)
+{
+    struct ways kit;
+    struct h2_client *c = live(&kit, "grpc", "", 4);
+
+    CHECK_TEXT(c->goaway_text, "too_many_pings");
+    leave(&kit, c);
+    c = live(&kit, "grpc", "{enforcement_policy: {min_time: 1ms}}", 4);
+    CHECK_TEXT(c->goaway_text, "too_many_pings");
+    leave(&kit, c);
+    c = live(&kit, "grpc", "{enforcement_policy: {permit_without_stream: true}}", 4);
+    CHECK_TEXT(c->goaway_text, "too_many_pings");
+    leave(&kit, c);
+    c = live(&kit, "grpc", "{enforcement_policy: {min_time: 1ms, permit_without_stream: true}}",
+             10);
+    CHECK(!c->goaway);
+    leave(&kit, c);
+    c = live(&kit, "http", "", 10); /* net/http has no such rules */
+    CHECK(!c->goaway);
+    leave(&kit, c);
+}
+
+TEST(collector_otlp, connections_end_by_age_and_rest)
+{
+    static const char *const rows[] = {
+        "{server_parameters: {max_connection_age: 20ms, max_connection_age_grace: 1h}}",
+        "{server_parameters: {max_connection_idle: 20ms}}",
+    };
+    struct ways kit;
+
+    for (size_t i = 0; i < KILN_ARRAY_LEN(rows); i++) {
+        struct h2_client *c = live(&kit, "grpc", rows[i], 0);
+
+        h2_wait_end(c);
+        CHECK(c->goaway);
+        CHECK_EQ(c->goaway_error, NGHTTP2_NO_ERROR);
+        leave(&kit, c);
+    }
+}
+
+TEST(collector_otlp, who_is_silent_is_asked_whether_he_is_there)
+{
+    struct ways kit;
+    struct h2_client *c = live(&kit, "grpc", "{server_parameters: {time: 1ms, timeout: 1ms}}", 0);
+
+    net_wait_closed(c->fd);
+    leave(&kit, c);
 }
 
 /* ---- who may come in ---- */
