@@ -51,6 +51,7 @@ const struct kiln_field kiln_agent_variables[KILN_AGENT_VARIABLES] = {
     KILN_SETTING("KILN_EXCLUDE_COMM", EITHER, host.except.comms),
     KILN_SETTING("KILN_ENV_NAMES", EITHER, host.environment),
     KILN_SETTING("KILN_RESOURCE", EITHER, host.resource),
+    KILN_SETTING("KILN_RESOURCE_PER", TEXT, host.resource_per),
     KILN_SETTING("OTEL_RESOURCE_ATTRIBUTES", EITHER, host.resource),
     KILN_SETTING("KILN_AGENT_LISTEN", TEXT, agent.listen),
     KILN_SETTING("KILN_AGENT_SOCKET", TEXT, agent.socket),

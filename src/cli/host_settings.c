@@ -38,6 +38,7 @@ const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS] = {
     KILN_SETTING("symbol_cache_size", SIZE, host.symbol_cache_size),
     KILN_SETTING("environment", EITHER, host.environment),
     KILN_SETTING("resource", EITHER, host.resource),
+    KILN_SETTING("resource_per", TEXT, host.resource_per),
     KILN_SETTING("identity", NODE, host.identity),
     KILN_SETTING("listen", TEXT, agent.listen),
     KILN_SETTING("socket", TEXT, agent.socket),
@@ -469,6 +470,17 @@ static int plan_waits(const char *word, struct kiln_host_plan *plan, struct kiln
     return 0;
 }
 
+static int plan_resource_per(const char *word, struct kiln_host_plan *plan, struct kiln_err *err)
+{
+    if (!word || strcmp(word, "process") == 0)
+        return 0;
+    if (strcmp(word, "container") != 0)
+        return kiln_err_set(err, -EINVAL, NULL,
+                            "a resource is a process or a container, not \"%.40s\"", word);
+    plan->opts.by_container = true;
+    return 0;
+}
+
 /* "1%", "0.5": percent of one processor. */
 static int plan_budget(const char *word, struct kiln_host_plan *plan, struct kiln_err *err)
 {
@@ -534,6 +546,8 @@ int kiln_host_plan_make(const struct kiln_host_settings *set, struct kiln_host_p
     if (r == 0)
         r = plan_resource(&set->resource, plan, err);
     if (r == 0)
+        r = plan_resource_per(set->resource_per, plan, err);
+    if (r == 0)
         r = kiln_identity_rules_read(set->identity, &plan->rules, err);
     plan->opts.rules = plan->rules;
     return r;
@@ -567,6 +581,8 @@ static const struct kiln_option host_options[] = {
     KILN_OPT_ENV_NAMES,
     KILN_OPT("resource", 0, KILN_OPT_TEXT, server.host.resource.text, "NAME=VALUE,...",
              "attributes of every profile of this host"),
+    KILN_OPT("resource-per", 0, KILN_OPT_TEXT, server.host.resource_per, "process|container",
+             "what a resource of OpenTelemetry is (process)"),
     KILN_OPT_END,
 };
 const struct kiln_option_group kiln_group_host = {"Profiling the host", host_options};

@@ -37,6 +37,7 @@ struct kiln_host_settings {
     struct kiln_whom only, except;
     struct kiln_either environment;   /* names; "none" */
     struct kiln_either resource;      /* "name=value,name=value", or a map */
+    const char *resource_per;         /* "process", "container" */
     const struct kiln_node *identity; /* rules, see host/identity_rules.h */
     /* `profiling` of the file: what it says in place of `enabled` and `frequency`; and what is for
      * others */

@@ -438,6 +438,7 @@ static void fill_agent(struct kiln_server_config *config, bool server)
     host->enabled = or_else(host->enabled, config->flags.server_alone ? "off" : "auto");
     host->frequency = (uint32_t)or_number(host->frequency, KILN_HOST_HZ);
     host->off_cpu = or_else(host->off_cpu, "on");
+    host->resource_per = or_else(host->resource_per, "process");
     host->report_interval_ns =
         or_number(host->report_interval_ns, server ? KILN_HOST_EVERY_NS : KILN_AGENT_EVERY_NS);
     host->cpu_budget = or_else(host->cpu_budget, "1%");

@@ -142,6 +142,7 @@ static int open_publisher(struct kiln_host *host)
                                      .n_resource = host->opts.n_resource,
                                      .names_wait_ns = host->opts.names_wait_ns,
                                      .memory_max = host->opts.memory_bytes,
+                                     .by_container = host->opts.by_container,
                                      .lean = host->opts.lean,
                                      .log = host->opts.log};
     struct kiln_err err = {0};

@@ -57,7 +57,7 @@ struct kiln_host_opts {
     const struct kiln_str *resource;         /* see host/publish.h */
     uint32_t n_resource;
     bool no_names;             /* addresses alone */
-    bool lean;                 /* see host/publish.h */
+    bool by_container, lean;   /* see host/publish.h */
     uint64_t names_wait_ns;    /* for lines and inlines, with each batch; 0: they come later */
     bool measure;              /* what the programs in the kernel cost, for as long as this runs */
     const char *names_program; /* see symbol/resolver.h; NULL: this very program */

@@ -99,7 +99,7 @@ static void put_place(struct kiln_facts *facts)
 
     set(facts, "container.id", facts->place.container_id);
     set(facts, "container.name", container_name(facts));
-    set(facts, "container.runtime", facts->place.runtime);
+    set(facts, "container.runtime.name", facts->place.runtime);
     put_image(facts);
     set(facts, "k8s.pod.uid", facts->place.pod_uid[0] ? facts->place.pod_uid : uid);
     set(facts, "k8s.pod.name", of_container(facts, KILN_CONTAINER_POD));

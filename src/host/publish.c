@@ -3,10 +3,10 @@
  * Three steps: the distinct places in the code of all stacks; their names, file by file
  * (publish_names.c); the samples, process by process, each with the stack that the names make.
  *
- *   resource   the process (publish_resource.c)
+ *   resource   the process, or the container (publish_resource.c)
  *   scope      kiln.host, with the version
  *   profile    samples/count, period cpu/nanoseconds, of each rate that there was; and
- *              off_cpu/nanoseconds
+ *              off_cpu/nanoseconds; under a container, what is its process's alone
  *   sample     stack; thread.id, thread.name; of waits thread.state, wait.reason; the span that it
  *              was in; how many, or how long
  *
@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "core/schema.h"
 #include "host/publish_int.h"
 #include "host/reason.h"
 
@@ -295,12 +296,15 @@ static struct kiln_value_type type_of(struct run *run, const char *type, const c
                                     kiln_builder_string(run->b, kiln_str_of(unit))};
 }
 
-static void open_resource(struct run *run, const struct kiln_identity *identity)
+/* With these attributes. */
+static void open_resource(struct run *run, uint32_t attrs)
 {
-    struct kiln_resource resource = {.attrs = publish_resource(run, identity)};
+    uint32_t schema_url = kiln_builder_string(run->b, KILN_STR(KILN_SCHEMA_URL));
+    struct kiln_resource resource = {.attrs = attrs, .schema_url = schema_url};
     struct kiln_scope scope = {
         .name = kiln_builder_string(run->b, KILN_STR("kiln.host")),
         .version = kiln_builder_string(run->b, KILN_STR(KILN_VERSION)),
+        .schema_url = schema_url,
     };
 
     kiln_builder_add_resource(run->b, &resource);
@@ -315,13 +319,14 @@ static uint64_t begin_of(const struct kiln_gathering *g, const struct kiln_gsamp
 }
 
 /* Of the resource that was opened last. */
-static uint32_t open_profile(struct run *run, const struct kiln_gsample *sample)
+static uint32_t open_profile(struct run *run, const struct kiln_gsample *sample, uint32_t attrs)
 {
     const struct kiln_gathering *g = run->g;
     uint64_t since = begin_of(g, sample);
     struct kiln_profile profile = {
         .time_ns = since,
         .duration_ns = g->end_unix_ns > since ? g->end_unix_ns - since : 0,
+        .attrs = attrs,
     };
 
     if (sample->kind == KILN_KIND_CPU) {
@@ -340,13 +345,22 @@ static bool same_profile(const struct kiln_gsample *a, const struct kiln_gsample
            a->since_s == b->since_s;
 }
 
-/* The samples of one profile, from `first` on.  Returns how many there are. */
-static uint32_t add_profile(struct run *run, struct made *made, struct row *rows, uint32_t first)
-{
-    const struct kiln_gsample *samples = run->g->samples + first;
-    uint32_t profile = open_profile(run, samples), n = 0;
+/* The samples of a process. */
+struct span {
+    const struct kiln_identity *identity;
+    const struct kiln_gsample *first;
+    uint32_t n;
+    uint32_t attrs; /* of its profiles */
+};
 
-    for (; first + n < run->g->n_samples && same_profile(samples, &samples[n]); n++)
+/* The first profile of those that are left.  Returns how many samples it has. */
+static uint32_t add_profile(struct run *run, struct made *made, struct row *rows,
+                            const struct span *left)
+{
+    const struct kiln_gsample *samples = left->first;
+    uint32_t profile = open_profile(run, samples, left->attrs), n = 0;
+
+    for (; n < left->n && same_profile(samples, &samples[n]); n++)
         rows[n] = (struct row){.stack = stack_of(run, made, &samples[n]),
                                .attrs = sample_attrs(run, &samples[n]),
                                .link = link_of(run, &samples[n]),
@@ -355,25 +369,89 @@ static uint32_t add_profile(struct run *run, struct made *made, struct row *rows
     return n;
 }
 
+static void add_profiles(struct run *run, struct made *made, struct row *rows, struct span left)
+{
+    while (left.n && kiln_builder_error(run->b) == 0) {
+        uint32_t n = add_profile(run, made, rows, &left);
+
+        left.first += n;
+        left.n -= n;
+    }
+}
+
+/* ---- processes ---- */
+
+static struct kiln_str container_of(const struct span *span)
+{
+    return kiln_identity_container_id(span->identity);
+}
+
+static int by_container(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    int order = kiln_str_cmp(container_of(x), container_of(y));
+
+    return order ? order : x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The samples, by process; those of a container together where it is one resource. */
+static uint32_t list_spans(struct run *run, struct span *spans)
+{
+    const struct kiln_gathering *g = run->g;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < g->n_samples; i++) {
+        if (i == 0 || g->samples[i].process != g->samples[i - 1].process)
+            spans[n++] = (struct span){.identity = g->identities[g->samples[i].process],
+                                       .first = &g->samples[i]};
+        spans[n - 1].n++;
+    }
+    if (run->publisher->opts.by_container)
+        qsort(spans, n, sizeof(*spans), by_container);
+    return n;
+}
+
+/* A resource of the first processes, each of which knows afterwards what its profiles say.  Returns
+ * how many they are. */
+static uint32_t open_container(struct run *run, struct span *spans, uint32_t n_left)
+{
+    struct publish_shared shared = {0};
+    uint32_t n = 0;
+
+    if (!run->publisher->opts.by_container || !container_of(spans).len) {
+        open_resource(run, publish_resource(run, spans->identity));
+        return 1;
+    }
+    for (; n < n_left && kiln_str_eq(container_of(spans), container_of(&spans[n])); n++) {
+        spans[n].attrs = publish_resource(run, spans[n].identity);
+        publish_share(run, spans[n].attrs, &shared);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        spans[i].attrs = publish_own(run, spans[i].attrs, &shared);
+    open_resource(run, publish_shared(run, spans->identity, &shared));
+    return n;
+}
+
 static int build(struct run *run)
 {
     const struct kiln_gathering *g = run->g;
     struct made *made = kiln_builder_scratch(run->b, (size_t)g->n_stacks * sizeof(*made));
     struct row *rows = kiln_builder_scratch(run->b, (size_t)g->n_samples * sizeof(*rows));
+    struct span *spans = kiln_builder_scratch(run->b, (size_t)g->n_identities * sizeof(*spans));
+    uint32_t n_spans;
     int r;
 
-    if (!made || !rows)
+    if (!made || !rows || !spans)
         return kiln_builder_error(run->b);
     memset(made, 0, (size_t)g->n_stacks * sizeof(*made));
     collect_places(run, made);
     r = kiln_builder_error(run->b);
     if (r == 0)
         r = publish_places(run);
-    for (uint32_t i = 0; r == 0 && i < g->n_samples; r = kiln_builder_error(run->b)) {
-        if (i == 0 || g->samples[i].process != g->samples[i - 1].process)
-            open_resource(run, g->identities[g->samples[i].process]);
-        i += add_profile(run, made, rows, i);
-    }
+    n_spans = list_spans(run, spans);
+    for (uint32_t i = 0; r == 0 && i < n_spans; r = kiln_builder_error(run->b))
+        for (uint32_t n = open_container(run, spans + i, n_spans - i); n; n--, i++)
+            add_profiles(run, made, rows, spans[i]);
     return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * publish - a gathering becomes a batch: names from symbol/resolver.h, attributes by
- * OpenTelemetry's conventions, one resource a process (one for all kernel threads).
+ * OpenTelemetry's conventions, one resource a process (one for all kernel threads) or a container.
  *
  * Threads: one owner, the publisher's thread.
  */
@@ -22,6 +22,7 @@ struct kiln_publish_opts {
     struct kiln_resolver *resolver;  /* NULL: addresses without names */
     uint64_t names_wait_ns;          /* of a batch: until lines and inlines are there */
     size_t memory_max;               /* of a batch; 0: the builder's own limit */
+    bool by_container;               /* one resource for all processes of a container */
     bool lean;            /* without what linkers call functions, where these begin, columns */
     struct kiln_log *log; /* may be NULL */
 };

@@ -81,6 +81,18 @@ uint32_t publish_marker(struct run *run, const char *name);
 /* The attribute set of a process' resource. */
 uint32_t publish_resource(struct run *run, const struct kiln_identity *identity);
 
+/* What processes of a container have in common: set after set, then what each has beside it, and
+ * the resource of the container. */
+struct publish_shared {
+    uint32_t *attrs; /* of the builder's scratch memory */
+    uint32_t n;
+    bool begun;
+};
+void publish_share(struct run *run, uint32_t set, struct publish_shared *shared);
+uint32_t publish_own(struct run *run, uint32_t set, const struct publish_shared *shared);
+uint32_t publish_shared(struct run *run, const struct kiln_identity *any,
+                        const struct publish_shared *shared);
+
 /* The mapping of a file's segment that holds the address; 0: nothing says which file it is.
  * `ret_mapping` has what it says. */
 uint32_t publish_mapping(struct run *run, const struct kiln_object *object, uint64_t address,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resource of a process, by OpenTelemetry's conventions.
+ * The resource of a process, by OpenTelemetry's conventions; or of a container, which is what all
+ * of its processes say, but for process.*: that, and what they do not agree on, stays with the
+ * profiles of each.
  *
  * Of two attributes with one name the later wins; they come in the order of how much is to be
  * believed: what the operator says of all processes, what is known of the process
@@ -93,4 +95,78 @@ uint32_t publish_resource(struct run *run, const struct kiln_identity *identity)
     set = kiln_builder_set(run->b, list.attrs, list.n, NULL);
     kiln_free(list.attrs);
     return set;
+}
+
+/* ---- containers ---- */
+
+static struct kiln_str key_of(const struct kiln_dict *dict, uint32_t attr)
+{
+    return dict->strings[dict->attrs[attr].key];
+}
+
+static bool is_among(uint32_t attr, const uint32_t *attrs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (attrs[i] == attr)
+            return true;
+    return false;
+}
+
+static void begin_share(struct run *run, struct kiln_range set, struct publish_shared *shared)
+{
+    const struct kiln_dict *dict = &kiln_builder_peek(run->b)->dict;
+
+    shared->begun = true;
+    shared->attrs = kiln_builder_scratch(run->b, ((size_t)set.n + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; shared->attrs && i < set.n; i++) {
+        uint32_t attr = dict->members[set.first + i];
+
+        if (!kiln_str_starts(key_of(dict, attr), KILN_STR("process.")))
+            shared->attrs[shared->n++] = attr;
+    }
+}
+
+void publish_share(struct run *run, uint32_t set, struct publish_shared *shared)
+{
+    const struct kiln_dict *dict = &kiln_builder_peek(run->b)->dict;
+    struct kiln_range range = dict->sets[set];
+    uint32_t n = 0;
+
+    if (!shared->begun)
+        begin_share(run, range, shared);
+    for (uint32_t i = 0; i < shared->n; i++)
+        if (is_among(shared->attrs[i], dict->members + range.first, range.n))
+            shared->attrs[n++] = shared->attrs[i];
+    shared->n = n;
+}
+
+uint32_t publish_own(struct run *run, uint32_t set, const struct publish_shared *shared)
+{
+    const struct kiln_dict *dict = &kiln_builder_peek(run->b)->dict;
+    struct kiln_range range = dict->sets[set];
+    uint32_t *own = kiln_builder_scratch(run->b, ((size_t)range.n + 1) * sizeof(*own)), n = 0;
+
+    for (uint32_t i = 0; own && i < range.n; i++)
+        if (!is_among(dict->members[range.first + i], shared->attrs, shared->n))
+            own[n++] = dict->members[range.first + i];
+    return own ? kiln_builder_set(run->b, own, n, NULL) : 0;
+}
+
+/* A container of several services is called by its own name. */
+uint32_t publish_shared(struct run *run, const struct kiln_identity *any,
+                        const struct publish_shared *shared)
+{
+    const struct kiln_dict *dict = &kiln_builder_peek(run->b)->dict;
+    struct kiln_str name = kiln_identity_container_name(any);
+    uint32_t n = shared->n;
+
+    if (!shared->attrs)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (kiln_str_eq(key_of(dict, shared->attrs[i]), KILN_STR("service.name")))
+            return kiln_builder_set(run->b, shared->attrs, n, NULL);
+    if (!name.len)
+        name = kiln_identity_container_id(any);
+    shared->attrs[n++] = publish_attr(run, KILN_STR("service.name"), name);
+    return kiln_builder_set(run->b, shared->attrs, n, NULL);
 }

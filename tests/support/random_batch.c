@@ -193,7 +193,8 @@ static void resource(struct maker *m)
     }
     for (uint32_t i = 0; i < n_scopes; i++) {
         struct kiln_scope s = {.name = text(m, "scope", 2),
-                               .attrs = roll(m, 4) ? 0 : set(m, false)};
+                               .attrs = roll(m, 4) ? 0 : set(m, false),
+                               .schema_url = text(m, "https://schema/", 2)};
         uint32_t n_profiles = 1 + roll(m, 3);
 
         kiln_builder_add_scope(m->b, &s);

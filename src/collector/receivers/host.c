@@ -12,7 +12,8 @@
 
 struct host_settings {
     uint32_t frequency;
-    bool off_cpu;
+    bool off_cpu, by_container;
+    const char *resource_per;
     uint64_t interval_ns;
     uint64_t memory_bytes;
 };
@@ -57,6 +58,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
     receiver->component.ops = &ops;
     receiver->opts = (struct kiln_host_opts){.hz = s->frequency,
                                              .off_cpu = s->off_cpu,
+                                             .by_container = s->by_container,
                                              .every_ns = s->interval_ns,
                                              .memory_bytes = s->memory_bytes,
                                              .consumer = env->next[KILN_SIGNAL_PROFILES],
@@ -79,6 +81,7 @@ static int read(const struct kiln_node *node, void *settings, struct kiln_err *e
         FIELD("interval", DURATION, interval_ns),
         FIELD("reporter_interval", DURATION, interval_ns),
         FIELD("memory_limit", SIZE, memory_bytes),
+        FIELD("resource_per", TEXT, resource_per),
     };
 #undef FIELD
     struct host_settings *s = settings;
@@ -89,6 +92,10 @@ static int read(const struct kiln_node *node, void *settings, struct kiln_err *e
     if (r == 0 && s->frequency > KILN_HOST_HZ_MAX)
         return kiln_node_fail(node, KILN_E_MALFORMED, err, "frequency: at most %d a second",
                               KILN_HOST_HZ_MAX);
+    s->by_container = s->resource_per && strcmp(s->resource_per, "container") == 0;
+    if (r == 0 && s->resource_per && !s->by_container && strcmp(s->resource_per, "process") != 0)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              "resource_per: process or container, not \"%.20s\"", s->resource_per);
     return r;
 }
 

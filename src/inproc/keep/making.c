@@ -10,6 +10,7 @@
 
 #include "base/bytetext.h"
 #include "base/hash.h"
+#include "core/schema.h"
 #include "inproc/keep/mappings.h"
 #include "inproc/start.h"
 #include "inproc/thread/stacks.h"
@@ -163,12 +164,15 @@ static void open_resource(struct kiln_in_making *m)
         attrs[n] =
             attr(m, kiln_in_settings.attributes[n].key, kiln_in_settings.attributes[n].value);
     resource.attrs = kiln_builder_set(m->b, attrs, n, NULL);
+    resource.schema_url = text(m, KILN_SCHEMA_URL);
     kiln_builder_add_resource(m->b, &resource);
 }
 
 void kiln_in_making_scope(struct kiln_in_making *m, const char *family)
 {
-    struct kiln_scope scope = {.name = text(m, "kiln"), .version = text(m, KILN_VERSION)};
+    struct kiln_scope scope = {.name = text(m, "kiln"),
+                               .version = text(m, KILN_VERSION),
+                               .schema_url = text(m, KILN_SCHEMA_URL)};
     uint32_t one = family ? attr(m, "profile.type", family) : 0;
 
     scope.attrs = family ? kiln_builder_set(m->b, &one, 1, NULL) : 0;

@@ -247,6 +247,8 @@ TEST(host_receiver, settings_that_are_wrong)
 {
     CHECK_TEXT(ways_refusal(KILN_RECEIVER, "host", "{frequency: 100000}"),
                "line 1, column 1: frequency: at most 1000 a second");
+    CHECK_TEXT(ways_refusal(KILN_RECEIVER, "host", "{resource_per: pod}"),
+               "line 1, column 1: resource_per: process or container, not \"pod\"");
     CHECK_TEXT(ways_refusal(KILN_RECEIVER, "profiling", "{frequenzy: 1}"),
                "line 1, column 2: unknown key frequenzy (did you mean frequency?)");
 }

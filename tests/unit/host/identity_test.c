@@ -263,7 +263,7 @@ TEST(identity, where_it_runs_is_known_better_than_it_says)
                       1);
     CHECK_TEXT(said("container.id"), ID);
     CHECK_TEXT(said("container.name"), "web");
-    CHECK_TEXT(said("container.runtime"), "docker");
+    CHECK_TEXT(said("container.runtime.name"), "docker");
     CHECK_TEXT(said("container.image.name"), "r:5000/shop/web");
     CHECK_TEXT(said("container.image.tag"), "1.2");
     CHECK_TEXT(said("service.version"), "1.2");

@@ -12,6 +12,7 @@
 #include "codec/otlp.h"
 #include "codec/otlp_check.h"
 #include "core/frame.h"
+#include "core/schema.h"
 #include "core/type.h"
 #include "drawn.h"
 #include "host/publish.h"
@@ -180,6 +181,8 @@ static struct kiln_gathering *take(void)
     return g;
 }
 
+static bool by_container;
+
 static struct kiln_publisher *open_publisher(bool names)
 {
     static struct kiln_str configured[6];
@@ -187,6 +190,7 @@ static struct kiln_publisher *open_publisher(bool names)
                                      .host_id = "0123",
                                      .resource = configured,
                                      .n_resource = 3,
+                                     .by_container = by_container,
                                      .resolver = names ? (void *)&asked_for_perf_map : NULL};
     struct kiln_publisher *publisher;
 
@@ -465,6 +469,132 @@ TEST(publish, a_process_names_its_service_itself)
     kiln_batch_unref(batch);
 }
 
+/* ---- containers ---- */
+
+#define IN(container, name_, service_)                                                             \
+    {"container.id", container}, {"container.name", name_},                                        \
+    {                                                                                              \
+        "service.name", service_                                                                   \
+    }
+static const struct kiln_identity_attr nginx_attrs[] = {IN("c1", "web", "shop"),
+                                                        {"process.executable.name", "nginx"}};
+static const struct kiln_identity_attr sh_attrs[] = {
+    IN("c1", "web", "shop"), {"process.executable.name", "sh"}, {"team", "a"}};
+static const struct kiln_identity_attr cron_attrs[] = {IN("c2", "jobs", "cron")};
+static const struct kiln_identity_attr mail_attrs[] = {IN("c2", "jobs", "mail")};
+#define MEMBER(pid_, name_, service_, id, box, attrs_)                                             \
+    {                                                                                              \
+        .refs = 1, .pid = pid_, .name = name_, .path = "", .command = "", .owner = "",             \
+        .service = service_, .container_id = id, .container_name = box, .attrs = attrs_,           \
+        .n_attrs = KILN_ARRAY_LEN(attrs_)                                                          \
+    }
+static struct kiln_identity nginx = MEMBER(21, "nginx", "shop", "c1", "web", nginx_attrs),
+                            sh = MEMBER(22, "sh", "shop", "c1", "web", sh_attrs),
+                            cron = MEMBER(23, "cron", "cron", "c2", "jobs", cron_attrs),
+                            mail = MEMBER(24, "mail", "mail", "c2", "jobs", mail_attrs);
+
+static struct kiln_batch *publish_containers(bool each)
+{
+    struct kiln_batch *batch;
+
+    ADD(&nginx, KILN_END_COMPLETE, in(&app, 0x1010));
+    ADD(&cron, KILN_END_COMPLETE, in(&app, 0x1020), in(&app, 0x1010));
+    ADD(&plain, KILN_END_COMPLETE, in(&gopher, 0x2010));
+    ADD(&sh, KILN_END_COMPLETE, in(&app, 0x1010));
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1010));
+    ADD(&mail, KILN_END_COMPLETE, in(&app, 0x1020), in(&app, 0x1010));
+    ADD(&kernel, KILN_END_NO_USER, in_kernel(0xffffffff81000010));
+    by_container = each;
+    batch = publish(true);
+    by_container = false;
+    return batch;
+}
+
+static uint32_t find_resource(const struct kiln_batch *batch, const char *key, const char *value)
+{
+    uint32_t found = UINT32_MAX;
+
+    for (uint32_t i = 0; i < batch->n_resources; i++)
+        if (kiln_str_eq(resource_text(batch, i, key), kiln_str_of(value))) {
+            CHECK_EQ(found, UINT32_MAX);
+            found = i;
+        }
+    CHECK(found != UINT32_MAX);
+    return found;
+}
+
+static const struct kiln_profile *profiles_of(const struct kiln_batch *batch, uint32_t resource,
+                                              uint32_t n)
+{
+    const struct kiln_scope *scope = &batch->scopes[batch->resources[resource].first_scope];
+
+    CHECK_EQ(scope->n_profiles, n);
+    return &batch->profiles[scope->first_profile];
+}
+
+static struct kiln_str own_text(const struct kiln_batch *batch, const struct kiln_profile *profile,
+                                const char *key)
+{
+    return kiln_set_text(batch, profile->attrs, kiln_str_of(key));
+}
+
+TEST(publish, a_container_may_be_one_resource_and_totals_stay)
+{
+    struct kiln_batch *each = publish_containers(false), *batch = publish_containers(true);
+    char before[400];
+
+    CHECK_EQ(each->n_resources, 7);
+    CHECK_EQ(batch->n_resources, 5);
+    CHECK_EQ(batch->n_profiles, 7);
+    snprintf(before, sizeof(before), "%s", drawn(each));
+    CHECK_TEXT(drawn(batch), before);
+}
+
+TEST(publish, processes_of_a_container_keep_what_is_theirs)
+{
+    struct kiln_batch *batch = publish_containers(true);
+    uint32_t web = find_resource(batch, "container.id", "c1");
+    const struct kiln_profile *profiles = profiles_of(batch, web, 2);
+
+    CHECK_STR(resource_text(batch, web, "service.name"), "shop");
+    CHECK_STR(resource_text(batch, web, "container.name"), "web");
+    CHECK_STR(resource_text(batch, web, "host.id"), "0123");
+    CHECK(!kiln_set_find(batch, batch->resources[web].attrs, KILN_STR("process.pid")));
+    CHECK(!kiln_set_find(batch, batch->resources[web].attrs, KILN_STR("team")));
+    CHECK_EQ(kiln_set_find(batch, profiles[0].attrs, KILN_STR("process.pid"))->value.i, 21);
+    CHECK_STR(own_text(batch, &profiles[0], "process.executable.name"), "nginx");
+    CHECK_EQ(kiln_set_find(batch, profiles[1].attrs, KILN_STR("process.pid"))->value.i, 22);
+    CHECK_STR(own_text(batch, &profiles[1], "team"), "a");
+    CHECK(!own_text(batch, &profiles[1], "service.name").len);
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, a_container_of_several_services_has_its_own_name)
+{
+    struct kiln_batch *batch = publish_containers(true);
+    uint32_t jobs = find_resource(batch, "container.id", "c2");
+    const struct kiln_profile *profiles = profiles_of(batch, jobs, 2);
+
+    CHECK_STR(resource_text(batch, jobs, "service.name"), "jobs");
+    CHECK_STR(own_text(batch, &profiles[0], "service.name"), "cron");
+    CHECK_STR(own_text(batch, &profiles[1], "service.name"), "mail");
+    kiln_batch_unref(batch);
+}
+
+TEST(publish, who_is_in_no_container_is_a_resource_as_ever)
+{
+    struct kiln_batch *batch = publish_containers(true);
+    uint32_t gopher_ = find_resource(batch, "service.name", "gopher");
+
+    CHECK_EQ(
+        kiln_set_find(batch, batch->resources[gopher_].attrs, KILN_STR("process.pid"))->value.i,
+        11);
+    CHECK_EQ(profiles_of(batch, gopher_, 1)->attrs, 0);
+    kiln_batch_unref(batch);
+}
+
+/* ---- samples ---- */
+
 TEST(publish, samples_carry_their_thread)
 {
     const struct kiln_sample *sample;
@@ -477,6 +607,9 @@ TEST(publish, samples_carry_their_thread)
     CHECK_EQ(kiln_set_find(batch, sample->attrs, KILN_STR("thread.id"))->value.i, 10);
     CHECK_STR(kiln_set_text(batch, sample->attrs, KILN_STR("thread.name")), "app");
     CHECK_STR(kiln_batch_str(batch, batch->scopes[0].name), "kiln.host");
+    CHECK_STR(kiln_batch_str(batch, batch->scopes[0].version), KILN_VERSION);
+    CHECK_STR(kiln_batch_str(batch, batch->scopes[0].schema_url), KILN_SCHEMA_URL);
+    CHECK_STR(kiln_batch_str(batch, batch->resources[0].schema_url), KILN_SCHEMA_URL);
     CHECK_EQ(batch->profiles[0].period, 50000000);
     CHECK_EQ(batch->profiles[0].duration_ns, 5 * KILN_NS_PER_S);
     kiln_batch_unref(batch);

@@ -3,6 +3,7 @@
 #include <kiln.h>
 
 #include "base/mem.h"
+#include "core/schema.h"
 #include "core/type.h"
 #include "inproc/keep/keep.h"
 #include "inproc/start.h"
@@ -88,6 +89,25 @@ TEST(keep, the_window_has_what_was_since_the_last)
     kiln_batch_unref(batch);
     batch = window();
     CHECK_EQ(batch->n_samples, 0);
+    kiln_batch_unref(batch);
+}
+
+TEST(keep, resource_and_scope_say_by_which_conventions_they_are_named)
+{
+    struct kiln_batch *batch;
+
+    begin();
+    kiln_batch_unref(window());
+    happen(KILN_IN_ALLOC, stack_of(0), 1, 1);
+    happen(KILN_IN_BLOCK, stack_of(0), 1, 10);
+    batch = window();
+    CHECK_STR(kiln_batch_str(batch, batch->resources[0].schema_url), KILN_SCHEMA_URL);
+    CHECK_EQ(batch->n_scopes, 2);
+    for (uint32_t i = 0; i < batch->n_scopes; i++) {
+        CHECK_STR(kiln_batch_str(batch, batch->scopes[i].name), "kiln");
+        CHECK_STR(kiln_batch_str(batch, batch->scopes[i].version), KILN_VERSION);
+        CHECK_STR(kiln_batch_str(batch, batch->scopes[i].schema_url), KILN_SCHEMA_URL);
+    }
     kiln_batch_unref(batch);
 }
 
