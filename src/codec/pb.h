@@ -296,6 +296,15 @@ static inline size_t kiln_pb_mark(const struct kiln_pb_out *w)
     return (size_t)(w->end - w->at);
 }
 
+/* Once more what was written between two marks. */
+static inline void kiln_pb_raw_again(struct kiln_pb_out *w, size_t from, size_t to)
+{
+    if (KILN_UNLIKELY(!kiln_pb_room(w, to - from)))
+        return;
+    w->at -= to - from;
+    memcpy(w->at, w->end - to, to - from);
+}
+
 /* Puts tag and length before everything written since the mark. */
 static inline void kiln_pb_put_message(struct kiln_pb_out *w, uint32_t field, size_t mark)
 {

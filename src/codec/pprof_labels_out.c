@@ -178,17 +178,17 @@ static void put_hex_label(struct kiln_pprof_out *o, struct kiln_str key, const u
               kiln_pprof_put_text(o, (struct kiln_str){text, 2 * len}), 0, 0);
 }
 
-void kiln_pprof_put_labels(struct kiln_pprof_out *o, const struct kiln_pprof_row *row)
+static void put_link(struct kiln_pprof_out *o, const struct kiln_link *link)
+{
+    put_hex_label(o, KILN_STR("span_id"), link->span_id, sizeof(link->span_id));
+    put_hex_label(o, KILN_STR("trace_id"), link->trace_id, sizeof(link->trace_id));
+}
+
+static void put_sets(struct kiln_pprof_out *o, const struct kiln_pprof_row *row)
 {
     const struct kiln_dict *d = &o->batch->dict;
     struct kiln_range own = d->sets[row->attrs], resource = d->sets[row->resource];
 
-    if (row->link) {
-        const struct kiln_link *link = &d->links[row->link];
-
-        put_hex_label(o, KILN_STR("span_id"), link->span_id, sizeof(link->span_id));
-        put_hex_label(o, KILN_STR("trace_id"), link->trace_id, sizeof(link->trace_id));
-    }
     for (uint32_t i = resource.n; i-- > 0;) {
         const struct kiln_attr *attr = &d->attrs[d->members[resource.first + i]];
 
@@ -197,4 +197,32 @@ void kiln_pprof_put_labels(struct kiln_pprof_out *o, const struct kiln_pprof_row
     }
     for (uint32_t i = own.n; i-- > 0;)
         put_attr(o, &d->attrs[d->members[own.first + i]]);
+}
+
+/* The labels of the last row, if this one has the same. */
+static bool put_same(struct kiln_pprof_out *o, const struct kiln_pprof_row *row)
+{
+    if (o->same.to == o->same.from || row->attrs != o->same.attrs ||
+        row->resource != o->same.resource)
+        return false;
+    kiln_pb_raw_again(&o->w, o->same.from, o->same.to);
+    return true;
+}
+
+void kiln_pprof_put_labels(struct kiln_pprof_out *o, const struct kiln_pprof_row *row)
+{
+    uint64_t as_text = o->losses->values_as_text;
+    size_t mark;
+
+    if (row->link)
+        put_link(o, &o->batch->dict.links[row->link]);
+    if (put_same(o, row))
+        return;
+    mark = kiln_pb_mark(&o->w);
+    put_sets(o, row);
+    o->same.attrs = row->attrs;
+    o->same.resource = row->resource;
+    o->same.from = mark;
+    /* What cannot be said as it is counts each time. */
+    o->same.to = o->losses->values_as_text == as_text ? kiln_pb_mark(&o->w) : mark;
 }

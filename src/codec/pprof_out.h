@@ -27,6 +27,12 @@ struct kiln_pprof_out {
     uint32_t n_strings, cap_strings, cap_string_of;
     uint32_t empty_text; /* a second empty string, for labels with an empty text; 0: none yet */
 
+    /* Labels of the last row, as they lie in the output: most rows have the same ones. */
+    struct {
+        uint32_t attrs, resource;
+        size_t from, to; /* marks; equal: none yet */
+    } same;
+
     uint8_t *mapping_flags; /* by mapping: bits MAPPING_HAS_* - MAPPING_HAS_FUNCTIONS */
     uint32_t cap_mapping_flags;
 

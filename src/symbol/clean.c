@@ -8,10 +8,24 @@ static bool is_control(const unsigned char *c)
     return c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
 }
 
-size_t kiln_name_clean(struct kiln_str name, char *ret, size_t max)
+/* How many of the first bytes are copied as they are. */
+static size_t plain_len(struct kiln_str name)
 {
     size_t n = 0;
 
+    while (n < name.len && name.ptr[n] >= ' ' && name.ptr[n] <= '~')
+        n++;
+    return n;
+}
+
+size_t kiln_name_clean(struct kiln_str name, char *ret, size_t max)
+{
+    size_t n = plain_len(name);
+
+    n = n < max ? n : max;
+    if (n)
+        memcpy(ret, name.ptr, n);
+    name = n ? (struct kiln_str){name.ptr + n, name.len - n} : name;
     while (name.len > 0) {
         size_t len = kiln_utf8_len(name);
         struct kiln_str shown = {name.ptr, len};

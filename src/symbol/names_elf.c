@@ -42,15 +42,19 @@ static int add_symbol(struct kiln_symtab *table, const Elf64_Sym *s, uint32_t fi
 {
     unsigned type = ELF64_ST_TYPE(s->st_info);
     bool label = type == STT_NOTYPE;
-    struct kiln_symtab_entry symbol = {.address = s->st_value, .name = first + s->st_name};
+    struct kiln_symtab_entry symbol;
 
-    if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC && !label) ||
+        kiln_symtab_is_far(table, s->st_value, s->st_size))
         return 0;
     if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_name == 0 ||
         s->st_name >= text_size)
         return 0;
-    symbol.info = kiln_symtab_info(s->st_size, ELF64_ST_BIND(s->st_info) == STB_LOCAL,
-                                   label ? KILN_SYMTAB_LABEL : KILN_SYMTAB_FUNCTION);
+    symbol = (struct kiln_symtab_entry){
+        .address = s->st_value,
+        .name = first + s->st_name,
+        .info = kiln_symtab_info(s->st_size, ELF64_ST_BIND(s->st_info) == STB_LOCAL,
+                                 label ? KILN_SYMTAB_LABEL : KILN_SYMTAB_FUNCTION)};
     if (!kiln_symtab_wants(table, &symbol) || !is_code(table, s->st_value))
         return 0;
     return kiln_symtab_add(table, symbol);

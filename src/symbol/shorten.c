@@ -274,7 +274,7 @@ static bool take_operator(struct shortener *sh)
         WORD(">"),   WORD(","),   WORD(" new[]"), WORD(" delete[]"),
     };
 
-    if (!ahead(sh, word) || is_word(last(sh)) || is_word(peek(sh, word.len)))
+    if (peek(sh, 0) != 'o' || !ahead(sh, word) || is_word(last(sh)) || is_word(peek(sh, word.len)))
         return false;
     put(sh, word.ptr, word.len);
     sh->i += word.len;
@@ -303,7 +303,7 @@ static bool skip_inline(struct shortener *sh)
             ;
         return true;
     }
-    if (!kiln_str_ends((struct kiln_str){sh->out, sh->n}, KILN_STR("std::")))
+    if (peek(sh, 0) != '_' || !kiln_str_ends((struct kiln_str){sh->out, sh->n}, KILN_STR("std::")))
         return false;
     for (size_t k = 0; k < sizeof(spaces) / sizeof(spaces[0]); k++) {
         if (ahead(sh, spaces[k])) {

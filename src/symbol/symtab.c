@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An address belongs to the function that starts last among those that cover it, so the search
- * goes back from the address; a note of where each 64 symbols end lets it leap over those that end
- * before.  Only where no function covers, labels with a size are asked, then the symbol just before
- * if it has no size: it reaches to the next one, as long as that is the same section.
+ * goes back from the address; a note of where each sixteen symbols end lets it leap over those that
+ * end before.  Only where no function covers, labels with a size are asked, then the symbol just
+ * before if it has no size: it reaches to the next one, as long as that is the same section.
  */
 #include "symbol/symtab.h"
 
@@ -14,7 +14,7 @@
 #include "base/err.h"
 
 enum {
-    BLOCK = 64,
+    BLOCK = 16,
     ALIASES_MAX = 64, /* that are compared */
     LABELS_MAX = 256, /* of compilers' own, that are passed over */
     SORT_SMALL = 24,  /* by insertion */
@@ -64,9 +64,11 @@ void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint
     table->near = near;
     for (table->stretch_bits = 0; span >> table->stretch_bits >= KILN_SYMTAB_STRETCHES;)
         table->stretch_bits++;
-    for (uint32_t i = 0; n && i <= KILN_SYMTAB_STRETCHES; i++)
-        table->stretches[i] =
-            first_wanted(table, 0, n, addresses[0] + ((uint64_t)i << table->stretch_bits));
+    for (uint32_t i = 0, at = 0; n && i <= KILN_SYMTAB_STRETCHES; i++) {
+        while (at < n && addresses[at] - addresses[0] < (uint64_t)i << table->stretch_bits)
+            at++;
+        table->stretches[i] = at;
+    }
 }
 
 bool kiln_symtab_wants(struct kiln_symtab *table, const struct kiln_symtab_entry *symbol)

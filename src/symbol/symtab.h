@@ -22,7 +22,7 @@ enum {
     KILN_SYMTAB_TEXTS = 4,
     KILN_SYMTAB_SIZE_MAX = (1 << 29) - 1,
     KILN_SYMTAB_REACH_MAX = 1 << 20, /* of a symbol without a size */
-    KILN_SYMTAB_STRETCHES = 256,     /* of wanted addresses: where each begins is noted */
+    KILN_SYMTAB_STRETCHES = 2048,    /* of wanted addresses: where each begins is noted */
 };
 
 enum kiln_symtab_kind {
@@ -56,7 +56,7 @@ struct kiln_symtab {
     uint32_t max; /* symbols */
     struct kiln_symtab_entry *symbols;
     uint32_t n, cap;
-    uint64_t *ends; /* where the last of each 64 symbols ends */
+    uint64_t *ends; /* where the last of each sixteen symbols ends */
     uint32_t n_ends, cap_ends;
     struct kiln_symtab_range *code; /* where code is: a symbol without a size ends there */
     uint32_t n_code, cap_code;
@@ -106,6 +106,22 @@ void kiln_symtab_done(struct kiln_symtab *table);
  * covered by; or, with `near`, those that kiln_symtab_find() looks at where nothing covers it.
  */
 void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint32_t n, bool near);
+
+/* Whether nothing that is wanted is even near, which is quickly said of most symbols; not of those
+ * without a size. */
+static inline bool kiln_symtab_is_far(const struct kiln_symtab *table, uint64_t address,
+                                      uint64_t size)
+{
+    uint64_t first, last;
+
+    if (!table->n_wanted || table->near || size == 0 || address < table->wanted[0])
+        return false;
+    first = (address - table->wanted[0]) >> table->stretch_bits;
+    last = (address + size - table->wanted[0]) >> table->stretch_bits;
+    if (last < first || last >= KILN_SYMTAB_STRETCHES)
+        last = KILN_SYMTAB_STRETCHES - 1;
+    return first > last || table->stretches[first] == table->stretches[last + 1];
+}
 
 /* Whether it is to be kept. */
 bool kiln_symtab_wants(struct kiln_symtab *table, const struct kiln_symtab_entry *symbol);

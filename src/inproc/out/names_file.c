@@ -157,6 +157,15 @@ static int by_address(const void *left, const void *right)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
+/* As they nearly always are: who asks has sorted them by where they are in the file. */
+static bool are_sorted(const struct kiln_in_asked *asked, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (asked[i].address < asked[i - 1].address)
+            return false;
+    return true;
+}
+
 int kiln_in_names_file_ask(struct kiln_in_names_file *file, struct kiln_in_asked *asked, uint32_t n,
                            int (*tell)(void *context, uint32_t who, struct kiln_str system_name),
                            void *context)
@@ -165,7 +174,7 @@ int kiln_in_names_file_ask(struct kiln_in_names_file *file, struct kiln_in_asked
     int64_t left = addresses ? (int64_t)n : -ENOMEM;
     bool unsized = true;
 
-    if (n)
+    if (!are_sorted(asked, n))
         qsort(asked, n, sizeof(*asked), by_address);
     for (int near = 0; near < 2 && left > 0 && unsized; near++) {
         int r;
