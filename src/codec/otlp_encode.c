@@ -130,8 +130,7 @@ static void put_stacks(struct encoder *e)
         struct kiln_range stack = e->dict->stacks[otlp_at(e->order.stacks, i)];
         size_t mark = kiln_pb_mark(&e->w), packed = mark;
 
-        for (uint32_t k = stack.n; k-- > 0;)
-            kiln_pb_raw_varint(&e->w, e->dict->frames[stack.first + k]);
+        kiln_pb_raw_varints(&e->w, e->dict->frames + stack.first, stack.n);
         if (stack.n)
             kiln_pb_put_message(&e->w, 1, packed);
         kiln_pb_put_message(&e->w, 7, mark);

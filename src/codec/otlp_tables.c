@@ -178,6 +178,26 @@ static int by_key(const void *a, const void *b, void *dict)
     return kiln_str_cmp(d->strings[x->key], d->strings[y->key]);
 }
 
+#define FEW 16u
+
+/* By insertion where there are few, as nearly always: they are in order but for one or two. */
+static void sort_attrs(const struct kiln_attr **list, uint32_t n, const struct kiln_dict *d)
+{
+    if (n > FEW) {
+        qsort_r(list, n, sizeof(struct kiln_attr *), by_key, (void *)(uintptr_t)d);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        const struct kiln_attr *moving = list[i];
+        struct kiln_str key = d->strings[moving->key];
+        uint32_t at = i;
+
+        for (; at > 0 && kiln_str_cmp(d->strings[list[at - 1]->key], key) > 0; at--)
+            list[at] = list[at - 1];
+        list[at] = moving;
+    }
+}
+
 int otlp_sorted_attrs(const struct kiln_batch *batch, uint32_t set,
                       const struct kiln_attr ***ret_sorted, uint32_t *ret_n)
 {
@@ -191,7 +211,7 @@ int otlp_sorted_attrs(const struct kiln_batch *batch, uint32_t set,
             return -ENOMEM;
         for (uint32_t i = 0; i < range.n; i++)
             sorted[i] = &d->attrs[d->members[range.first + i]];
-        qsort_r(sorted, range.n, sizeof(struct kiln_attr *), by_key, (void *)(uintptr_t)d);
+        sort_attrs(sorted, range.n, d);
     }
     *ret_sorted = sorted;
     *ret_n = range.n;

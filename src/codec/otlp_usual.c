@@ -188,20 +188,23 @@ static struct location_maps location_maps(const struct otlp_decoder *d)
     };
 }
 
-/* Through the ordinary door of the builder: some of them it has already. */
+/* Through the ordinary door of the builder: most of them it has already. */
 static const uint8_t *known_locations(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
 {
     const struct location_maps maps = location_maps(d);
-    const struct kiln_dict *dict = &kiln_builder_peek(d->b)->dict;
+    struct kiln_builder *b = d->b;
+    const struct kiln_dict *dict = &kiln_builder_peek(b)->dict;
+    struct otlp_map *map = &d->maps[OTLP_LOCATIONS];
+    uint32_t *to = map->to + map->n;
     struct kiln_location location;
     const uint8_t *p, *stop;
 
     while ((p = usual_entry(at, end, KILN_PB_BYTES(OTLP_LOCATIONS), &stop)) &&
-           usual_location(d->b, &maps, p, stop, &location)) {
-        note(&d->maps[OTLP_LOCATIONS],
-             kiln_builder_location(d->b, &location, dict->lines + dict->n_lines, location.n));
+           usual_location(b, &maps, p, stop, &location)) {
+        *to++ = kiln_builder_location(b, &location, dict->lines + dict->n_lines, location.n);
         at = stop;
     }
+    map->n = (uint32_t)(to - map->to);
     return at;
 }
 
@@ -251,11 +254,11 @@ KILN_INLINE const uint8_t *short_bytes(const uint8_t *p, const uint8_t *end, uin
 }
 
 /*
- * The indexes of a packed field, as they are in the message; ten bytes may be read behind it.
- * Returns how many there are, 0 if one is not usual.
+ * The entries that a packed field of indexes means; ten bytes may be read behind it.  Returns how
+ * many there are, 0 if one is not usual.
  */
 KILN_INLINE uint32_t usual_indexes(const uint8_t *p, const uint8_t *stop, uint32_t *ret,
-                                   uint32_t n_table)
+                                   const struct otlp_map *map, bool mapped)
 {
     uint32_t n = 0;
 
@@ -270,9 +273,9 @@ KILN_INLINE uint32_t usual_indexes(const uint8_t *p, const uint8_t *stop, uint32
         } else {
             p = kiln_pb_varint_near(p, &index);
         }
-        if (KILN_UNLIKELY(index >= n_table || !p))
+        if (KILN_UNLIKELY(index >= map->n || !p))
             return 0;
-        ret[n++] = (uint32_t)index;
+        ret[n++] = mapped ? map->to[index] : (uint32_t)index;
     }
     return p == stop ? n : 0;
 }
@@ -305,9 +308,10 @@ const uint8_t *otlp_usual_stacks(struct otlp_decoder *d, const uint8_t *at, cons
         if (!p || inner_stop != stop)
             return at;
         frames = room_for_frames(d, p, stop);
-        n_frames = frames ? usual_indexes(p, stop, frames, locations.n) : 0;
-        for (uint32_t i = 0; locations.to && i < n_frames; i++)
-            frames[i] = locations.to[frames[i]];
+        if (!frames)
+            return at;
+        n_frames = locations.to ? usual_indexes(p, stop, frames, &locations, true)
+                                : usual_indexes(p, stop, frames, &locations, false);
         if (n_frames == 0)
             return at;
         if (!d->bulk)

@@ -275,6 +275,12 @@ KILN_INLINE const uint8_t *after(const uint8_t *p)
     return p + (stops ? __builtin_ctzll(stops) / 8 + 1 : SLACK);
 }
 
+/* The field that a tag of a number is for, less one; large for tags of anything else. */
+KILN_INLINE uint32_t number_field(uint8_t tag)
+{
+    return (uint8_t)((uint8_t)(tag >> 3 | tag << 5) - 1);
+}
+
 /*
  * Entries of numbers of seven bytes at most, those up to field `refs` indexes of one or two: a tag
  * and its number are read together.
@@ -284,12 +290,13 @@ KILN_INLINE const uint8_t *usual_numbers(const uint8_t *p, const uint8_t *stop, 
 {
     while (p < stop) {
         uint64_t bytes = eight(p), stops = ~bytes & HIGH & ~(uint64_t)0xff;
-        uint32_t tag = bytes & 0xff, index;
-        int len = stops ? __builtin_ctzll(stops) / 8 : 0;
+        uint32_t field = number_field((uint8_t)bytes), index;
+        int len;
 
-        if (tag & 7 || (tag >> 3) - 1 >= fields || !len)
+        if (field >= fields || !stops)
             break;
-        if (tag >> 3 <= refs) {
+        len = __builtin_ctzll(stops) / 8;
+        if (field < refs) {
             index = (bytes >> 8 & 0x7f) | (len == 2 ? bytes >> 9 & 0x3f80 : 0);
             if (len > 2)
                 break;
@@ -380,6 +387,39 @@ static const uint8_t *usual_locations(struct voucher *v, const uint8_t *at, cons
     return at;
 }
 
+/* A text, or a number of eight bytes at most; sixteen bytes behind it may be read. */
+KILN_INLINE bool is_usual_value(const uint8_t *p, size_t len)
+{
+    size_t text = len - 2;
+
+    if (p[0] != KILN_PB_BYTES(1u))
+        return p[0] == KILN_PB_VARINT(3u) && after(p + 1) == p + len;
+    if (len < 2 || p[1] != text)
+        return false;
+    return text < 8 ? !(eight(p + 2) & HIGH & (((uint64_t)1 << text * 8) - 1))
+                    : is_ascii(p + 2, text);
+}
+
+/* A key and a value, without a unit. */
+static const uint8_t *usual_attrs(struct voucher *v, const uint8_t *at, const uint8_t *end)
+{
+    uint32_t string = 0;
+    uint64_t n = 0;
+
+    for (; end - at >= SLACK && at[0] == KILN_PB_BYTES(OTLP_ATTRS) && at[1] <= SHORT; n++) {
+        const uint8_t *stop = at + 2 + at[1];
+        const uint8_t *value = usual_numbers(at + 2, stop, 1, 1, &string);
+
+        if (value[0] != KILN_PB_BYTES(2u) || value + 2 + value[1] != stop ||
+            !is_usual_value(value + 2, value[1]))
+            break;
+        at = stop;
+    }
+    refer(v, OTLP_STRINGS, string);
+    v->n[OTLP_ATTRS] += n;
+    return at;
+}
+
 static const uint8_t *usual_entries(struct voucher *v, const uint8_t *at, const uint8_t *end)
 {
     switch (*at) {
@@ -391,6 +431,8 @@ static const uint8_t *usual_entries(struct voucher *v, const uint8_t *at, const 
         return usual_strings(v, at, end);
     case KILN_PB_BYTES(OTLP_STACKS):
         return usual_stacks(v, at, end);
+    case KILN_PB_BYTES(OTLP_ATTRS):
+        return usual_attrs(v, at, end);
     default:
         return at;
     }

@@ -273,6 +273,35 @@ static inline void kiln_pb_raw_varint(struct kiln_pb_out *w, uint64_t v)
     *p = (uint8_t)v;
 }
 
+/* A row of them, first to last as they will be read.  Where all have room, none is asked for. */
+static inline void kiln_pb_raw_varints(struct kiln_pb_out *w, const uint32_t *numbers, uint32_t n)
+{
+    uint8_t *at = w->at;
+
+    if (KILN_UNLIKELY((size_t)(at - w->base) < (size_t)n * 5)) {
+        while (n-- > 0)
+            kiln_pb_raw_varint(w, numbers[n]);
+        return;
+    }
+    while (n-- > 0) {
+        uint32_t v = numbers[n];
+
+        if (KILN_LIKELY(v < 1u << 14)) {
+            at[-1] = (uint8_t)(v < 0x80 ? v : v >> 7);
+            at[-2] = (uint8_t)(v | 0x80);
+            at -= 1 + (v >= 0x80);
+            continue;
+        }
+        at -= kiln_pb_varint_size(v);
+        for (uint8_t *p = at;; v >>= 7) {
+            *p++ = (uint8_t)(v | (v >= 0x80 ? 0x80 : 0));
+            if (v < 0x80)
+                break;
+        }
+    }
+    w->at = at;
+}
+
 static inline void kiln_pb_raw_fixed64(struct kiln_pb_out *w, uint64_t v)
 {
     if (KILN_UNLIKELY(!kiln_pb_room(w, 8)))

@@ -295,21 +295,13 @@ void kiln_builder_expect(struct kiln_builder *b, const struct kiln_counts *more)
 
 /* ---- strings ---- */
 
-static uint32_t intern_string(struct kiln_builder *b, struct kiln_str s, bool copy)
+/* Out of line, as other additions: most texts are there, and finding one needs few registers. */
+static __attribute__((noinline)) uint32_t add_string(struct kiln_builder *b, struct kiln_str s,
+                                                     bool copy, uint64_t hash)
 {
     struct kiln_dict *d = &b->box->batch.dict;
-    uint64_t hash;
     int r;
 
-    if (s.len == 0 ||
-        (kiln_builder_behind(&b->strings, d->n_strings) && !kiln_builder_catch_up(b, &b->strings)))
-        return 0;
-    hash = kiln_hash(s.ptr, s.len);
-    for (struct kiln_probe p = kiln_intern_probe(&b->strings, hash);
-         kiln_intern_next(&b->strings, &p);) {
-        if (kiln_str_eq(d->strings[p.entry], s))
-            return p.entry;
-    }
     if (copy) {
         char *text = kiln_builder_alloc(b, s.len);
 
@@ -326,6 +318,23 @@ static uint32_t intern_string(struct kiln_builder *b, struct kiln_str s, bool co
     }
     d->strings[d->n_strings] = s;
     return d->n_strings++;
+}
+
+static uint32_t intern_string(struct kiln_builder *b, struct kiln_str s, bool copy)
+{
+    const struct kiln_dict *d = &b->box->batch.dict;
+    uint64_t hash;
+
+    if (s.len == 0 ||
+        (kiln_builder_behind(&b->strings, d->n_strings) && !kiln_builder_catch_up(b, &b->strings)))
+        return 0;
+    hash = kiln_hash(s.ptr, s.len);
+    for (struct kiln_probe p = kiln_intern_probe(&b->strings, hash);
+         kiln_intern_next(&b->strings, &p);) {
+        if (kiln_str_eq(d->strings[p.entry], s))
+            return p.entry;
+    }
+    return add_string(b, s, copy, hash);
 }
 
 uint32_t kiln_builder_string(struct kiln_builder *b, struct kiln_str s)
@@ -422,27 +431,20 @@ static bool pool_append(struct kiln_builder *b, struct list_table t, const void 
     return true;
 }
 
-uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_location *location,
-                               const struct kiln_line *lines, uint32_t n_lines)
+/* Out of line, as add_string(). */
+static __attribute__((noinline)) uint32_t add_location(struct kiln_builder *b,
+                                                       const struct kiln_location *location,
+                                                       const struct kiln_line *lines,
+                                                       uint32_t n_lines, uint64_t hash)
 {
     struct kiln_dict *d = &b->box->batch.dict;
     struct list_table pool = {NULL,          (void **)&d->lines, &d->n_lines,
                               &b->cap.lines, sizeof(*lines),     0};
-    uint64_t hash = kiln_hash_location(location, lines, n_lines);
-    uint32_t first;
+    uint32_t first = d->n_lines;
     int r;
 
-    if (kiln_builder_behind(&b->locations, d->n_locations) &&
-        !kiln_builder_catch_up(b, &b->locations))
-        return 0;
-    for (struct kiln_probe p = kiln_intern_probe(&b->locations, hash);
-         kiln_intern_next(&b->locations, &p);) {
-        if (kiln_location_is(d, p.entry, location, lines, n_lines))
-            return p.entry;
-    }
     if (n_lines == 0 && !location->address && !location->mapping && !location->attrs)
         return 0;
-    first = d->n_lines;
     if (!ROOM(b, d->locations, d->n_locations, locations, 1) ||
         (n_lines && !pool_append(b, pool, lines, n_lines)))
         return 0;
@@ -459,6 +461,31 @@ uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_locatio
         .n = n_lines,
     };
     return d->n_locations++;
+}
+
+uint32_t kiln_builder_location(struct kiln_builder *b, const struct kiln_location *location,
+                               const struct kiln_line *lines, uint32_t n_lines)
+{
+    const struct kiln_dict *d = &b->box->batch.dict;
+    uint32_t guess = b->next_location;
+    uint64_t hash;
+
+    if (guess < d->n_locations && kiln_location_is(d, guess, location, lines, n_lines)) {
+        b->next_location++;
+        return guess;
+    }
+    hash = kiln_hash_location(location, lines, n_lines);
+    if (kiln_builder_behind(&b->locations, d->n_locations) &&
+        !kiln_builder_catch_up(b, &b->locations))
+        return 0;
+    for (struct kiln_probe p = kiln_intern_probe(&b->locations, hash);
+         kiln_intern_next(&b->locations, &p);) {
+        if (kiln_location_is(d, p.entry, location, lines, n_lines)) {
+            b->next_location = p.entry + 1;
+            return p.entry;
+        }
+    }
+    return add_location(b, location, lines, n_lines, hash);
 }
 
 /* Finds or adds a list of 32-bit indexes: a stack, or a set of attributes. */
@@ -635,36 +662,28 @@ static int by_index(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts a small list by insertion. */
-static void sort_small(uint32_t *list, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++) {
-        uint32_t moving = list[i];
-        uint32_t k = i;
-
-        for (; k > 0 && list[k - 1] > moving; k--)
-            list[k] = list[k - 1];
-        list[k] = moving;
-    }
-}
-
-/* Drops every attribute whose key comes again later in the list.  Returns how many stay. */
-static uint32_t drop_repeated_small(const struct kiln_attr *attrs, uint32_t *list, uint32_t n)
+/*
+ * Sorts a small list by insertion; false where two of it share a key.  The keys are looked at in a
+ * copy, since attributes are far apart.
+ */
+static bool sort_small(const struct kiln_attr *attrs, const uint32_t *list, uint32_t n,
+                       uint32_t sorted[SET_SMALL])
 {
     uint32_t keys[SET_SMALL];
-    uint32_t kept = 0;
 
-    for (uint32_t i = 0; i < n; i++)
-        keys[i] = attrs[list[i]].key;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = i + 1;
+        uint32_t attr = list[i], at = i;
 
-        while (k < n && keys[k] != keys[i])
-            k++;
-        if (k == n)
-            list[kept++] = list[i];
+        keys[i] = attrs[attr].key;
+        for (uint32_t k = 0; k < i; k++) {
+            if (keys[k] == keys[i])
+                return false;
+        }
+        for (; at > 0 && sorted[at - 1] > attr; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = attr;
     }
-    return kept;
+    return true;
 }
 
 struct keyed {
@@ -682,8 +701,8 @@ static int by_key_then_position(const void *a, const void *b)
     return x->position < y->position ? -1 : 1;
 }
 
-/* The same for a list of any length, in n log n. */
-static uint32_t drop_repeated_large(struct kiln_builder *b, uint32_t *list, uint32_t n)
+/* Drops every attribute whose key comes again later in the list.  Returns how many stay. */
+static uint32_t drop_repeated(struct kiln_builder *b, uint32_t *list, uint32_t n)
 {
     const struct kiln_attr *attrs = b->box->batch.dict.attrs;
     struct keyed *keyed = kiln_calloc(n, sizeof(*keyed));
@@ -704,38 +723,37 @@ static uint32_t drop_repeated_large(struct kiln_builder *b, uint32_t *list, uint
     return kept;
 }
 
-uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n,
-                          uint32_t *ret_duplicates)
+static uint32_t intern_set(struct kiln_builder *b, const uint32_t *sorted, uint32_t n)
 {
     struct kiln_dict *d = &b->box->batch.dict;
     struct list_table t = {&b->sets,        (void **)&d->members, &d->n_members,
-                           &b->cap.members, sizeof(*d->members),  0};
+                           &b->cap.members, sizeof(*d->members),  kiln_hash_members(sorted, n)};
+
+    return intern_indexes(b, t, &d->sets, &d->n_sets, &b->cap.sets, sorted, n);
+}
+
+uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n,
+                          uint32_t *ret_duplicates)
+{
     uint32_t small[SET_SMALL];
-    uint32_t *list = small;
+    uint32_t *list;
     uint32_t kept, set;
 
     if (n == 0 || b->error)
         return 0;
-    if (n > SET_SMALL)
-        list = kiln_malloc(n * sizeof(*list));
+    if (n <= SET_SMALL && sort_small(b->box->batch.dict.attrs, attrs, n, small))
+        return intern_set(b, small, n);
+    list = kiln_malloc(n * sizeof(*list));
     if (!list) {
         kiln_builder_fail(b, -ENOMEM);
         return 0;
     }
-    for (uint32_t i = 0; i < n; i++)
-        list[i] = attrs[i];
-    if (n <= SET_SMALL) {
-        kept = drop_repeated_small(d->attrs, list, n);
-        sort_small(list, kept);
-    } else {
-        kept = drop_repeated_large(b, list, n);
-        qsort(list, kept, sizeof(*list), by_index);
-    }
+    memcpy(list, attrs, n * sizeof(*list));
+    kept = drop_repeated(b, list, n);
+    qsort(list, kept, sizeof(*list), by_index);
     if (ret_duplicates)
         *ret_duplicates += n - kept;
-    t.hash = kiln_hash_members(list, kept);
-    set = intern_indexes(b, t, &d->sets, &d->n_sets, &b->cap.sets, list, kept);
-    if (list != small)
-        kiln_free(list);
+    set = intern_set(b, list, kept);
+    kiln_free(list);
     return set;
 }

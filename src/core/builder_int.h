@@ -27,6 +27,9 @@ struct kiln_builder {
 
     struct kiln_intern strings, functions, mappings, locations, stacks, links, attrs, lists, sets;
 
+    /* What followed the location that was found last: senders repeat their tables in one order. */
+    uint32_t next_location;
+
     struct kiln_range *list_ranges; /* the ranges of dict.nested that `lists` is an index over */
 
     /*

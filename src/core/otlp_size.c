@@ -402,40 +402,49 @@ void kiln_otlp_sizer_free(struct kiln_otlp_sizer *z)
     kiln_free(z);
 }
 
-static uint64_t whole_dict(struct kiln_otlp_sizer *z)
+/* What stands in the message itself but for samples, and the entries of the tables that are few. */
+static uint64_t heads_size(struct kiln_otlp_sizer *z)
+{
+    const struct kiln_batch *batch = z->batch;
+    uint64_t size = kiln_otlp_sizer_dict(z) + (batch->dict.n_links - 1) * bytes_field(LINK_SIZE);
+
+    for (uint32_t i = 0; i < batch->n_resources; i++)
+        size += kiln_otlp_sizer_resource(z, i);
+    for (uint32_t i = 0; i < batch->n_scopes; i++)
+        size += kiln_otlp_sizer_scope(z, i);
+    for (uint32_t i = 0; i < batch->n_profiles; i++) {
+        const struct kiln_profile *p = &batch->profiles[i];
+
+        size += kiln_otlp_sizer_profile(z, i, p->payload.len || p->payload_format);
+    }
+    for (uint32_t i = 1; i < batch->dict.n_strings; i++)
+        size += bytes_field(batch->dict.strings[i].len);
+    for (uint32_t i = 1; i < batch->dict.n_mappings; i++)
+        size += bytes_field(mapping_size(z, i));
+    for (uint32_t i = 1; i < batch->dict.n_attrs; i++)
+        size += bytes_field(attr_size(z, i));
+    return size;
+}
+
+static uint64_t functions_and_stacks_size(struct kiln_otlp_sizer *z)
 {
     const struct kiln_dict *d = &z->batch->dict;
-    uint64_t size = kiln_otlp_sizer_dict(z);
+    uint64_t size = 0;
 
-    for (uint32_t i = 1; i < d->n_strings; i++)
-        size += bytes_field(d->strings[i].len);
     for (uint32_t i = 1; i < d->n_functions; i++)
         size += bytes_field(function_size(z, i));
-    for (uint32_t i = 1; i < d->n_mappings; i++)
-        size += bytes_field(mapping_size(z, i));
     for (uint32_t i = 1; i < d->n_locations; i++)
         size += bytes_field(location_size(z, i));
     for (uint32_t i = 1; i < d->n_stacks; i++)
         size += bytes_field(stack_size(z, i));
-    for (uint32_t i = 1; i < d->n_attrs; i++)
-        size += bytes_field(attr_size(z, i));
-    return size + (d->n_links - 1) * bytes_field(LINK_SIZE);
+    return size;
 }
 
-uint64_t kiln_otlp_size_max(const struct kiln_batch *batch)
+static uint64_t samples_size(struct kiln_otlp_sizer *z)
 {
-    struct kiln_otlp_sizer z = {.batch = batch};
-    uint64_t size = whole_dict(&z);
+    const struct kiln_batch *batch = z->batch;
+    uint64_t size = 0;
 
-    for (uint32_t i = 0; i < batch->n_resources; i++)
-        size += kiln_otlp_sizer_resource(&z, i);
-    for (uint32_t i = 0; i < batch->n_scopes; i++)
-        size += kiln_otlp_sizer_scope(&z, i);
-    for (uint32_t i = 0; i < batch->n_profiles; i++) {
-        const struct kiln_profile *p = &batch->profiles[i];
-
-        size += kiln_otlp_sizer_profile(&z, i, p->payload.len || p->payload_format);
-    }
     for (uint32_t i = 0; i < batch->n_samples; i++) {
         const struct kiln_sample *s = &batch->samples[i];
         const int64_t *values = kiln_sample_values(batch, s);
@@ -443,7 +452,53 @@ uint64_t kiln_otlp_size_max(const struct kiln_batch *batch)
 
         for (uint32_t k = 0; values && k < s->n; k++)
             value_bytes += varint((uint64_t)values[k]);
-        size += kiln_otlp_sample_size(s, kiln_otlp_sizer_sample(&z, i), s->n, value_bytes);
+        size += kiln_otlp_sample_size(s, kiln_otlp_sizer_sample(z, i), s->n, value_bytes);
     }
     return size;
+}
+
+uint64_t kiln_otlp_size_max(const struct kiln_batch *batch)
+{
+    struct kiln_otlp_sizer z = {.batch = batch};
+    uint64_t size = heads_size(&z);
+
+    size += functions_and_stacks_size(&z);
+    return size + samples_size(&z);
+}
+
+/* ---- a rough look ---- */
+
+#define HEAD_MAX   (1u + LENGTH_MAX) /* of a message or a list */
+#define INDEX_MAX  (1u + 5u)         /* tag and number of an entry */
+#define NUMBER_MAX (1u + 10u)
+
+/* No owner has a longer list of attributes. */
+static uint64_t widest_set(const struct kiln_dict *d)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 1; i < d->n_sets; i++)
+        most = d->sets[i].n > most ? d->sets[i].n : most;
+    return HEAD_MAX + (uint64_t)most * varint(d->n_attrs);
+}
+
+/* What there is most of, each entry at its largest. */
+static uint64_t rough_size(const struct kiln_batch *batch)
+{
+    const struct kiln_dict *d = &batch->dict;
+    uint64_t set = widest_set(d);
+    uint64_t size = (uint64_t)d->n_functions * (HEAD_MAX + 3 * INDEX_MAX + NUMBER_MAX);
+
+    size += (uint64_t)d->n_locations * (HEAD_MAX + INDEX_MAX + NUMBER_MAX + set);
+    size += (uint64_t)d->n_lines * (HEAD_MAX + INDEX_MAX + 2 * NUMBER_MAX);
+    size += (uint64_t)d->n_stacks * 2 * HEAD_MAX + (uint64_t)d->n_frames * varint(d->n_locations);
+    size += (uint64_t)batch->n_samples * (3 * HEAD_MAX + 2 * INDEX_MAX + set);
+    return size + (uint64_t)batch->n_observations * NUMBER_MAX;
+}
+
+bool kiln_otlp_fits(const struct kiln_batch *batch, uint64_t max)
+{
+    struct kiln_otlp_sizer z = {.batch = batch};
+
+    return rough_size(batch) + heads_size(&z) <= max || kiln_otlp_size_max(batch) <= max;
 }

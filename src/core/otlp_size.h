@@ -19,6 +19,8 @@
 
 /* An upper bound for a whole batch as it is. */
 uint64_t kiln_otlp_size_max(const struct kiln_batch *batch);
+/* Whether that is at most `max`: where it is far below, without a look at every entry. */
+bool kiln_otlp_fits(const struct kiln_batch *batch, uint64_t max);
 
 struct kiln_otlp_sizer;
 

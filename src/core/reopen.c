@@ -53,11 +53,24 @@ static void add(struct kiln_builder *b, struct kiln_intern *index, uint64_t hash
         kiln_builder_fail(b, r);
 }
 
+/* Room for what an index will hold, once. */
+static void size_index(struct kiln_builder *b, struct kiln_intern *index, uint32_t n_entries)
+{
+    int r = n_entries > 1 ? kiln_intern_expect(index, &b->box->budget, n_entries) : 0;
+
+    if (r < 0)
+        kiln_builder_fail(b, r);
+}
+
 static void index_records(struct kiln_builder *b)
 {
     const struct kiln_dict *d = &b->box->batch.dict;
     uint64_t words[3];
 
+    size_index(b, &b->attrs, d->n_attrs);
+    size_index(b, &b->sets, d->n_sets);
+    size_index(b, &b->mappings, d->n_mappings);
+    size_index(b, &b->links, d->n_links);
     for (uint32_t i = 1; i < d->n_attrs && !b->error; i++) {
         memcpy(words, &d->attrs[i], sizeof(words));
         add(b, &b->attrs, kiln_hash_attr(words), i);

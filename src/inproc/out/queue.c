@@ -89,7 +89,7 @@ int kiln_in_queue_put(struct kiln_in_queue *queue, const struct kiln_batch *batc
     uint32_t n;
     int r;
 
-    if (kiln_otlp_size_max(batch) <= request_max)
+    if (kiln_otlp_fits(batch, request_max))
         return put_one(queue, batch, request_max, gzip, err);
     r = kiln_split(batch, &opts, &parts, &n, err);
     if (r < 0)

@@ -149,7 +149,7 @@ int kiln_export_encode(const struct kiln_batch *batch, const struct kiln_export_
     const struct kiln_split_opts limits = {.bytes_max = shape->request_max};
 
     *ret_items = NULL;
-    if (kiln_otlp_size_max(batch) <= shape->request_max)
+    if (kiln_otlp_fits(batch, shape->request_max))
         return encode(batch, shape, ret_items, err);
     return kiln_export_parts(batch, &limits, encode_part, (void *)(uintptr_t)shape, ret_items, err);
 }

@@ -23,7 +23,7 @@ static bool fits(const struct kiln_delivery *delivery, size_t max)
         return delivery->seal->content_bytes <= max;
     hint = kiln_decompressed_hint(delivery->body_compression, delivery->body);
     return (hint && hint <= max && delivery->body.len <= max) ||
-           kiln_otlp_size_max(delivery->batch) <= max;
+           kiln_otlp_fits(delivery->batch, max);
 }
 
 bool kiln_export_passes(const struct kiln_delivery *delivery, const struct kiln_export_shape *shape)

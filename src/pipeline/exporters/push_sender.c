@@ -172,7 +172,7 @@ static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery
     const struct kiln_split_opts limits = {.bytes_max = s->calls.out.shape.request_max};
 
     *ret_items = NULL;
-    if (kiln_otlp_size_max(delivery->batch) <= limits.bytes_max)
+    if (kiln_otlp_fits(delivery->batch, limits.bytes_max))
         return pack_one(s, delivery->batch, ret_items, err);
     return kiln_export_parts(delivery->batch, &limits, pack_part, sender, ret_items, err);
 }

@@ -27,6 +27,34 @@ TEST(pb, varints_of_every_length_come_back)
     }
 }
 
+TEST(pb, a_row_of_varints_is_what_they_are_one_by_one)
+{
+    const uint32_t row[] = {0,       127,     128,     16383,      16384,     1,
+                            2097151, 2097152, 1 << 28, UINT32_MAX, UINT32_MAX};
+    const uint32_t n = KILN_ARRAY_LEN(row);
+
+    for (size_t hint = 1; hint < 100; hint++) { /* little room, and enough */
+        struct kiln_pb_out w;
+        struct kiln_buf out;
+        struct kiln_pb r;
+        uint64_t number;
+
+        kiln_pb_out_init(&w, hint, 1000);
+        kiln_buf_init(&out, 1000);
+        kiln_pb_raw_varints(&w, row, n);
+        kiln_pb_raw_varints(&w, row, 0);
+        CHECK_OK(kiln_pb_out_flush(&w, &out));
+        r = kiln_pb_of(kiln_buf_str(&out));
+        for (uint32_t i = 0; i < n; i++) {
+            CHECK_EQ(kiln_pb_varint(&r, &number), 1);
+            CHECK_EQ(number, row[i]);
+        }
+        CHECK_EQ(kiln_pb_varint(&r, &number), 0);
+        kiln_buf_done(&out);
+        kiln_pb_out_done(&w);
+    }
+}
+
 TEST(pb, written_backwards_it_reads_forwards)
 {
     struct kiln_pb_out w;

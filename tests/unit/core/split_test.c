@@ -282,6 +282,20 @@ TEST(split, the_bound_is_close_to_the_real_size)
     CHECK(bounds < sizes * 2); /* these batches are mostly attributes, counted twice */
 }
 
+TEST(split, a_rough_look_says_the_same_as_the_bound)
+{
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        struct kiln_batch *batch =
+            random_batch(&(struct random_opts){.seed = seed, .samples = (uint32_t)(seed * 3)});
+        uint64_t bound = kiln_otlp_size_max(batch);
+
+        CHECK(kiln_otlp_fits(batch, bound * 100));
+        CHECK(kiln_otlp_fits(batch, bound));
+        CHECK(!kiln_otlp_fits(batch, bound - 1));
+        kiln_batch_unref(batch);
+    }
+}
+
 TEST(split, running_out_of_memory_anywhere_leaks_nothing)
 {
     struct kiln_batch *batch = random_batch(&(struct random_opts){.seed = 3, .samples = 10});
