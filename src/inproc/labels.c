@@ -170,7 +170,7 @@ void kiln_in_labels_forked(void)
 /* A thread has labels only while the process is profiled: nobody else would see them. */
 int kiln_label_set(const char *key, const char *value)
 {
-    struct kiln_in_thread *thread = kiln_in_enter();
+    struct kiln_in_thread *thread = kiln_in_enter_as(NULL);
     int set;
 
     if (!thread)
@@ -184,7 +184,7 @@ int kiln_label_set(const char *key, const char *value)
 
 void kiln_label_clear(const char *key)
 {
-    struct kiln_in_thread *thread = kiln_in_enter();
+    struct kiln_in_thread *thread = kiln_in_enter_as(NULL);
     int set;
 
     if (!thread)

@@ -57,7 +57,7 @@ KILN_IN_HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
     struct birth *birth = NULL;
     int answer;
 
-    if (kiln_in_is_on() && kiln_in_line.inside == 0)
+    if (kiln_in_is_on() && !kiln_in_is_inside())
         birth = take_birth(run, arg);
     if (!birth)
         return kiln_in_next_thread.create(thread, attributes, run, arg);

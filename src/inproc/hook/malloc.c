@@ -22,9 +22,11 @@
 
 KILN_IN_SLOW static void *malloc_slow(size_t size)
 {
-    void *block = kiln_in_next.malloc(size);
+    void *block;
 
-    kiln_in_alloc_made(block, size);
+    kiln_in_alloc_begins(size);
+    block = kiln_in_next.malloc(size);
+    kiln_in_alloc_ends(block, size);
     return block;
 }
 
@@ -37,9 +39,11 @@ KILN_IN_HOOK void *malloc(size_t size)
 
 KILN_IN_SLOW static void *calloc_slow(size_t n, size_t size)
 {
-    void *block = kiln_in_next.calloc(n, size);
+    void *block;
 
-    kiln_in_alloc_made(block, n * size);
+    kiln_in_alloc_begins(n * size);
+    block = kiln_in_next.calloc(n, size);
+    kiln_in_alloc_ends(block, n * size);
     return block;
 }
 
@@ -90,9 +94,11 @@ KILN_IN_SLOW static void *realloc_found(void *block, size_t size)
 
 KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
 {
-    void *moved = realloc_told(block, size);
+    void *moved;
 
-    kiln_in_alloc_made(moved, size);
+    kiln_in_alloc_begins(size);
+    moved = realloc_told(block, size);
+    kiln_in_alloc_ends(moved, size);
     return moved;
 }
 

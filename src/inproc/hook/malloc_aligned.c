@@ -16,9 +16,11 @@
 
 KILN_IN_SLOW static void *memalign_slow(size_t alignment, size_t size)
 {
-    void *block = kiln_in_next.memalign(alignment, size);
+    void *block;
 
-    kiln_in_alloc_made(block, size);
+    kiln_in_alloc_begins(size);
+    block = kiln_in_next.memalign(alignment, size);
+    kiln_in_alloc_ends(block, size);
     return block;
 }
 
@@ -31,9 +33,11 @@ KILN_IN_HOOK void *memalign(size_t alignment, size_t size)
 
 KILN_IN_SLOW static void *aligned_alloc_slow(size_t alignment, size_t size)
 {
-    void *block = kiln_in_next.aligned_alloc(alignment, size);
+    void *block;
 
-    kiln_in_alloc_made(block, size);
+    kiln_in_alloc_begins(size);
+    block = kiln_in_next.aligned_alloc(alignment, size);
+    kiln_in_alloc_ends(block, size);
     return block;
 }
 
@@ -46,9 +50,11 @@ KILN_IN_HOOK void *aligned_alloc(size_t alignment, size_t size)
 
 KILN_IN_SLOW static int posix_memalign_slow(void **ret, size_t alignment, size_t size)
 {
-    int r = kiln_in_next.posix_memalign(ret, alignment, size);
+    int r;
 
-    kiln_in_alloc_made(r == 0 ? *ret : NULL, size);
+    kiln_in_alloc_begins(size);
+    r = kiln_in_next.posix_memalign(ret, alignment, size);
+    kiln_in_alloc_ends(r == 0 ? *ret : NULL, size);
     return r;
 }
 

@@ -153,10 +153,9 @@ static void know(void)
     KILN_IN_SLOW static void *name##_slow(size_t size, size_t second, const void *third)           \
     {                                                                                              \
         void *block;                                                                               \
-        kiln_in_alloc_made(NULL, size);                                                            \
+        kiln_in_alloc_begins(size);                                                                \
         block = next.name(size, second, third);                                                    \
-        if (!kiln_in_alloc_passes(size))                                                           \
-            kiln_in_alloc_made(block, size);                                                       \
+        kiln_in_alloc_ends(block, size);                                                           \
         return block;                                                                              \
     }                                                                                              \
     KILN_IN_HOOK void *name(size_t size, size_t second, const void *third)                         \

@@ -7,7 +7,7 @@
 
 #include "inproc/hook/next_calls.h"
 #include "inproc/sample/signal.h"
-#include "inproc/thread/line.h"
+#include "inproc/thread/visit.h"
 
 KILN_API int sigaction(int sig, const struct sigaction *restrict set,
                        struct sigaction *restrict ret_old);
@@ -47,7 +47,7 @@ sighandler_t __sysv_signal(int sig, sighandler_t handler)
 /* Threads of our own do block it. */
 static const sigset_t *spared(int how, const sigset_t *set, sigset_t *room)
 {
-    if (!set || how == SIG_UNBLOCK || kiln_in_line.inside)
+    if (!set || how == SIG_UNBLOCK || kiln_in_is_inside())
         return set;
     return kiln_in_signal_spare(set, room);
 }

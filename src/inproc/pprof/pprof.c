@@ -18,7 +18,7 @@
 #include "inproc/keep/pace.h"
 #include "inproc/pprof/server.h"
 #include "inproc/start.h"
-#include "inproc/thread/line.h"
+#include "inproc/thread/visit.h"
 
 static struct kiln_in_server *server;
 static bool is_child;

@@ -55,21 +55,33 @@ static void idle(void)
     kiln_in_line.alloc_left = unwanted ? UNWANTED : IDLE;
 }
 
-/*
- * Whether a point lies in what was asked for.  What was left before the call is known from what is
- * left now, below zero.
- */
-static bool is_due(struct kiln_in_thread *thread, size_t size)
-{
-    uint64_t rest = -(uint64_t)kiln_in_line.alloc_left;
+/* A distance that has come to its end. */
+struct end {
+    uint64_t beyond; /* bytes of the allocation that lie behind it */
+    uint64_t mean;   /* 0: there was none */
+    bool cut;
+};
 
-    if (kiln_in_line.alloc_mean == 0) {
-        kiln_in_line.alloc_mean = kiln_in_rate_mean(&rate);
-        rest = (uint64_t)size + 1;
-    } else if (!kiln_in_line.alloc_cut) {
+/* It is wound up before anything else: whoever jumps out of us leaves nothing half done. */
+static struct end take_end(void)
+{
+    struct end end = {-(uint64_t)kiln_in_line.alloc_left, kiln_in_line.alloc_mean,
+                      kiln_in_line.alloc_cut};
+
+    idle();
+    return end;
+}
+
+/* Whether a point lies in what was asked for. */
+static bool is_due(struct kiln_in_thread *thread, struct end *end, size_t size)
+{
+    if (end->mean == 0) {
+        end->mean = kiln_in_rate_mean(&rate);
+        end->beyond = (uint64_t)size + 1;
+    } else if (!end->cut) {
         return true;
     }
-    return kiln_in_poisson_gap(kiln_in_random_unit(thread), (double)kiln_in_line.alloc_mean) < rest;
+    return kiln_in_poisson_gap(kiln_in_random_unit(thread), (double)end->mean) < end->beyond;
 }
 
 /* ---- samples ---- */
@@ -90,9 +102,8 @@ static void keep(struct kiln_in_thread *thread, const struct kiln_in_record *rec
         kiln_in_lost(thread, KILN_IN_LOST_LIVE);
 }
 
-static void sample(struct kiln_in_thread *thread, void *block, size_t size)
+static void sample(struct kiln_in_thread *thread, void *block, size_t size, double mean)
 {
-    double mean = (double)kiln_in_line.alloc_mean;
     struct kiln_in_record record;
 
     kiln_in_record_begin(&record, KILN_IN_ALLOC);
@@ -110,20 +121,15 @@ static void sample(struct kiln_in_thread *thread, void *block, size_t size)
 
 void kiln_in_alloc_made(void *block, size_t size)
 {
+    struct end end = take_end();
     struct kiln_in_thread *thread;
 
-    if (!block) {
-        kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left + size + 1);
-        return;
-    }
     kiln_in_go_on();
     thread = kiln_in_wants(KILN_PROFILE_ALLOC | KILN_PROFILE_HEAP) ? kiln_in_enter() : NULL;
-    if (!thread) {
-        idle();
+    if (!thread)
         return;
-    }
-    if (is_due(thread, size))
-        sample(thread, block, size);
+    if (is_due(thread, &end, size))
+        sample(thread, block, size, (double)end.mean);
     else
         kiln_in_rate_note(&rate, false, kiln_in_now_ns());
     wind_up(thread);
@@ -138,14 +144,27 @@ static void tell_freed(void *block)
         KILN_IN_PROBE1(otel_memory, free, block);
 }
 
+/*
+ * What a jump has left locked is open from here on.  And a call for more bytes than half of all
+ * addresses, which fails, has wound up the count instead of letting it run out.
+ */
+static void mend(void)
+{
+    (void)kiln_in_is_inside();
+    if (kiln_in_line.alloc_left > UNWANTED)
+        idle();
+}
+
 void kiln_in_alloc_freed(void *block)
 {
+    mend();
     if (kiln_in_live_remove(block))
         tell_freed(block);
 }
 
 uint64_t kiln_in_alloc_moving(void *block)
 {
+    mend();
     return kiln_in_live_mark(block);
 }
 
@@ -180,5 +199,4 @@ void kiln_in_alloc_forked(void)
     kiln_in_line.alloc_left = 0;
     kiln_in_live_forked();
     kiln_in_region_forked();
-    atomic_flag_clear(&rate.looking);
 }

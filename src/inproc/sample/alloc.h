@@ -20,7 +20,8 @@
 #include "inproc/thread/line.h"
 
 /*
- * Counts down.  False: the count has run out, below zero, and kiln_in_alloc_made() must follow.  On
+ * Counts down.  False: the count has run out, below zero, and kiln_in_alloc_made() must follow, or
+ * kiln_in_alloc_begins(); where that is left out by a jump, the next call does not pass either.  On
  * x86-64 it is one instruction on memory and one jump, which compilers do not find by themselves.
  */
 static inline bool kiln_in_alloc_passes(size_t size)
@@ -29,19 +30,32 @@ static inline bool kiln_in_alloc_passes(size_t size)
 
 #if defined(__x86_64__)
     __asm__ volatile("subq %[need], %[left]"
-                     : [left] "+m"(kiln_in_line.alloc_left), "=@ccb"(below)
+                     : [left] "+m"(kiln_in_line.alloc_left), "=@ccs"(below)
                      : [need] "r"(size + 1));
 #else
-    uint64_t left;
-
-    below = __builtin_sub_overflow((uint64_t)kiln_in_line.alloc_left, size + 1, &left);
-    kiln_in_line.alloc_left = (int64_t)left;
+    kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left - size - 1);
+    below = kiln_in_line.alloc_left < 0;
 #endif
     return __builtin_expect(!below, 1);
 }
 
-/* The block of the call that did not pass; NULL: there is none, the call has failed. */
+/* The block of the call that did not pass. */
 void kiln_in_alloc_made(void *block, size_t size);
+
+/*
+ * Of a call that did not pass: the count is as it was while the allocator is at work, which may
+ * fail, throw, or be left by a jump; then the same once more.
+ */
+static inline void kiln_in_alloc_begins(size_t size)
+{
+    kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left + size + 1);
+}
+
+static inline void kiln_in_alloc_ends(void *block, size_t size)
+{
+    if (block && !kiln_in_alloc_passes(size))
+        kiln_in_alloc_made(block, size);
+}
 
 /* The block is about to be freed. */
 void kiln_in_alloc_freed(void *block);

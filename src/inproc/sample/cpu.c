@@ -83,14 +83,12 @@ void kiln_in_cpu_tick(enum kiln_in_tick tick, int overrun, void *ucontext)
     int kept = errno;
     struct kiln_in_thread *thread;
 
-    if (kiln_in_line.inside) {
-        if (kiln_in_line.missed < TICKS_MAX)
+    thread = kiln_in_enter();
+    if (!thread) {
+        if (kiln_in_is_inside() && kiln_in_line.missed < TICKS_MAX)
             kiln_in_line.missed += ticks;
         return;
     }
-    thread = kiln_in_enter();
-    if (!thread)
-        return;
     if (tick == KILN_IN_TICK_OWN || !kiln_in_timer_has(thread)) {
         ticks += kiln_in_line.missed;
         kiln_in_line.missed = 0;

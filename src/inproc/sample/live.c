@@ -7,7 +7,9 @@
  *   heads[hash] ──▶ index + 1 ──▶ nexts[index] ──▶ ... 0        blocks[index]
  *
  * A lock is held for some ten nanoseconds and tried for a while only: its holder may have lost the
- * processor.  A thread that has one is `inside`, so that handlers on it do not sample.
+ * processor.  A thread that has one is `inside`, so that handlers on it do not sample.  Chains are
+ * whole at any moment of it, and what is not in one has no address: where a thread has left by a
+ * jump, its lock can be opened.
  *
  * The filter grows with the blocks: whoever adds one too many makes a larger one and counts all
  * blocks into it, bucket by bucket.  Meanwhile buckets it has passed (`walked`) are counted in
@@ -23,8 +25,8 @@
 
 #include "inproc/sample/filter.h"
 #include "inproc/sample/spin.h"
-#include "inproc/thread/line.h"
 #include "inproc/thread/map.h"
+#include "inproc/thread/visit.h"
 
 enum { BUCKET_BITS = 15, BUCKETS = 1 << BUCKET_BITS };
 
@@ -42,9 +44,9 @@ static _Atomic uint64_t free_top; /* count of changes << 32 | index + 1 */
 static _Atomic uint32_t used;     /* places that were ever in use */
 static _Atomic uint32_t live;
 
-static atomic_flag growing = ATOMIC_FLAG_INIT;
-static _Atomic uintptr_t larger; /* filter to be; 0: none */
-static _Atomic uint32_t walked;  /* buckets that are counted in it */
+static _Atomic uintptr_t growing; /* the line of who makes a larger filter; 0: nobody does */
+static _Atomic uintptr_t larger;  /* filter to be; 0: none */
+static _Atomic uint32_t walked;   /* buckets that are counted in it */
 
 _Static_assert(sizeof(struct kiln_in_live) == 64, "a block is a cache line");
 
@@ -99,29 +101,41 @@ static uint32_t bucket_of(uint64_t address)
     return (uint32_t)(address * 0xff51afd7ed558ccd >> (64 - BUCKET_BITS));
 }
 
+/* In a handler that has interrupted one who has a lock, it is that one's that is known. */
+static void note_lock(uint32_t bucket)
+{
+    if (kiln_in_line.live_locked == 0)
+        kiln_in_line.live_locked = (uint16_t)(bucket + 1);
+}
+
 /* The first place of the chain, which is the caller's now; NO_LOCK: it was not to be had. */
-static uint32_t lock_bucket(uint32_t bucket)
+static uint32_t lock_bucket(uint32_t bucket, struct kiln_in_visit *visit)
 {
     _Atomic uint32_t *at = &table->heads[bucket];
 
-    kiln_in_hush();
+    kiln_in_visit_begin(visit);
     for (unsigned turn = 0; turn < KILN_IN_SPIN_TURNS; turn++) {
         uint32_t head = atomic_load_explicit(at, memory_order_relaxed);
 
         if (!(head & LOCKED) &&
             atomic_compare_exchange_weak_explicit(at, &head, head | LOCKED, memory_order_acquire,
-                                                  memory_order_relaxed))
+                                                  memory_order_relaxed)) {
+            note_lock(bucket);
             return head;
+        }
         kiln_in_spin(turn);
     }
-    kiln_in_unhush();
+    kiln_in_visit_end(visit);
     return NO_LOCK;
 }
 
-static void unlock_bucket(uint32_t bucket, uint32_t head)
+static void unlock_bucket(uint32_t bucket, uint32_t head, struct kiln_in_visit *visit)
 {
+    if (kiln_in_line.live_locked == bucket + 1)
+        kiln_in_line.live_locked = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     atomic_store_explicit(&table->heads[bucket], head, memory_order_release);
-    kiln_in_unhush();
+    kiln_in_visit_end(visit);
 }
 
 static uint32_t next_of(uint32_t place)
@@ -181,23 +195,24 @@ static bool walk_on(uintptr_t filter)
     uint32_t bucket = atomic_load_explicit(&walked, memory_order_relaxed);
 
     for (; bucket < BUCKETS; bucket++) {
-        uint32_t head = lock_bucket(bucket);
+        struct kiln_in_visit visit;
+        uint32_t head = lock_bucket(bucket, &visit);
 
         if (head == NO_LOCK)
             return false;
         for (uint32_t place = head; place; place = next_of(place))
             kiln_in_filter_add(filter, (const void *)(uintptr_t)address_at(place - 1));
         atomic_store_explicit(&walked, bucket + 1, memory_order_relaxed);
-        unlock_bucket(bucket, head);
+        unlock_bucket(bucket, head, &visit);
     }
     return true;
 }
 
 static void grow_filter(void)
 {
-    uintptr_t filter;
+    uintptr_t filter, nobody = 0;
 
-    if (atomic_flag_test_and_set_explicit(&growing, memory_order_acquire))
+    if (!atomic_compare_exchange_strong(&growing, &nobody, (uintptr_t)&kiln_in_line))
         return;
     filter = atomic_load(&larger);
     if (!filter) {
@@ -209,10 +224,15 @@ static void grow_filter(void)
         __atomic_store_n(&kiln_in_filter, filter, __ATOMIC_RELEASE);
         atomic_store_explicit(&larger, 0, memory_order_release);
     }
-    atomic_flag_clear_explicit(&growing, memory_order_release);
+    atomic_store_explicit(&growing, 0, memory_order_release);
 }
 
 /* ---- blocks ---- */
+
+static void set_address(uint32_t place, uint64_t address)
+{
+    __atomic_store_n(&table->blocks[place - 1].address, address, __ATOMIC_RELAXED);
+}
 
 /* All but the address, which is what makes it a block. */
 static void fill(uint32_t place, const struct kiln_in_live *block)
@@ -221,7 +241,6 @@ static void fill(uint32_t place, const struct kiln_in_live *block)
     enum { AFTER = offsetof(struct kiln_in_live, size) };
 
     memcpy((char *)to + AFTER, (const char *)block + AFTER, sizeof(*to) - AFTER);
-    __atomic_store_n(&to->address, block->address, __ATOMIC_RELAXED);
 }
 
 /* Without a place of its own it can still take that of a stale block. */
@@ -242,26 +261,28 @@ static int add_locked(uint32_t bucket, uint32_t *head, uint32_t place,
     __atomic_store_n(&table->nexts[place - 1], *head, __ATOMIC_RELAXED);
     *head = place;
     count_in_filters(bucket, block->address, kiln_in_filter_add);
+    set_address(place, block->address);
     return 1;
 }
 
 int kiln_in_live_add(const struct kiln_in_live *block)
 {
     uint32_t bucket = bucket_of(block->address);
+    struct kiln_in_visit visit;
     uint32_t place, head;
     int r;
 
     if (!table)
         return -1;
     place = take_place();
-    head = lock_bucket(bucket);
+    head = lock_bucket(bucket, &visit);
     if (head == NO_LOCK) {
         if (place)
             give_place(place);
         return -1;
     }
     r = add_locked(bucket, &head, place, block);
-    unlock_bucket(bucket, head);
+    unlock_bucket(bucket, head, &visit);
     if (r == 1 &&
         atomic_fetch_add_explicit(&live, 1, memory_order_relaxed) >= kiln_in_filter_room())
         grow_filter();
@@ -272,22 +293,23 @@ int kiln_in_live_add(const struct kiln_in_live *block)
 static bool remove_block(uint64_t address, uint64_t mark)
 {
     uint32_t bucket = bucket_of(address);
+    struct kiln_in_visit visit;
     uint32_t head, place;
 
     if (!table)
         return false;
-    head = lock_bucket(bucket);
+    head = lock_bucket(bucket, &visit);
     if (head == NO_LOCK)
         return false;
     place = find(head, address);
     if (place && mark && table->blocks[place - 1].at_ns != mark)
         place = 0;
     if (place) {
+        set_address(place, 0);
         head = unlink_place(head, place);
-        __atomic_store_n(&table->blocks[place - 1].address, 0, __ATOMIC_RELAXED);
         count_in_filters(bucket, address, kiln_in_filter_remove);
     }
-    unlock_bucket(bucket, head);
+    unlock_bucket(bucket, head, &visit);
     if (place) {
         give_place(place);
         atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
@@ -309,18 +331,19 @@ bool kiln_in_live_remove_marked(const void *address, uint64_t mark)
 uint64_t kiln_in_live_mark(const void *address)
 {
     uint32_t bucket = bucket_of((uint64_t)(uintptr_t)address);
+    struct kiln_in_visit visit;
     uint64_t mark = 0;
     uint32_t head, place;
 
     if (!table || !address)
         return 0;
-    head = lock_bucket(bucket);
+    head = lock_bucket(bucket, &visit);
     if (head == NO_LOCK)
         return 0;
     place = find(head, (uint64_t)(uintptr_t)address);
     if (place)
         mark = table->blocks[place - 1].at_ns;
-    unlock_bucket(bucket, head);
+    unlock_bucket(bucket, head, &visit);
     return mark;
 }
 
@@ -330,18 +353,19 @@ static bool copy_block(uint32_t index, struct kiln_in_live *ret)
 {
     uint64_t address = address_at(index);
     uint32_t bucket = bucket_of(address);
+    struct kiln_in_visit visit;
     uint32_t head;
     bool same;
 
     if (!address)
         return false;
-    head = lock_bucket(bucket);
+    head = lock_bucket(bucket, &visit);
     if (head == NO_LOCK)
         return false;
     same = address_at(index) == address;
     if (same)
         *ret = table->blocks[index];
-    unlock_bucket(bucket, head);
+    unlock_bucket(bucket, head, &visit);
     return same;
 }
 
@@ -369,15 +393,27 @@ uint64_t kiln_in_live_bytes(void)
            (uint64_t)kiln_in_filter_room() * 16;
 }
 
+void kiln_in_live_left(void)
+{
+    uint32_t locked = kiln_in_line.live_locked;
+    uintptr_t own = (uintptr_t)&kiln_in_line;
+
+    kiln_in_line.live_locked = 0;
+    if (locked)
+        atomic_fetch_and_explicit(&table->heads[locked - 1], ~LOCKED, memory_order_release);
+    atomic_compare_exchange_strong(&growing, &own, 0);
+}
+
 void kiln_in_live_forked(void)
 {
+    kiln_in_line.live_locked = 0;
     for (uint32_t i = 0; table && i < BUCKETS; i++) {
         uint32_t head = atomic_load_explicit(&table->heads[i], memory_order_relaxed);
 
         if (head & LOCKED)
             atomic_store(&table->heads[i], head & ~LOCKED);
     }
-    atomic_flag_clear(&growing);
+    atomic_store(&growing, 0);
 }
 
 static void forget_one(const struct kiln_in_live *block, void *arg)

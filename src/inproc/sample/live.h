@@ -51,6 +51,8 @@ uint32_t kiln_in_live_count(void);
 /* Memory that the table and the filter may have touched. */
 uint64_t kiln_in_live_bytes(void);
 
+/* On a thread that was at work in the table and has left by a jump. */
+void kiln_in_live_left(void);
 /* In a forked child: whoever was at work in the table is gone. */
 void kiln_in_live_forked(void);
 /* Nobody may be at it. */

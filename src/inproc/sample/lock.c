@@ -82,9 +82,9 @@ static struct kiln_in_thread *own_block(void)
 {
     struct kiln_in_thread *thread;
 
-    if (!kiln_in_is_running() || kiln_in_line.inside)
+    if (!kiln_in_is_running())
         return NULL;
-    if (kiln_in_line.thread)
+    if (kiln_in_line.thread && !kiln_in_is_inside())
         return kiln_in_line.thread;
     thread = kiln_in_enter();
     if (thread)
@@ -178,7 +178,7 @@ void kiln_in_stay_end(struct kiln_in_stay *stay, bool got)
 
 uint64_t kiln_in_holder_settle(const void *lock)
 {
-    if (!kiln_in_is_running() || kiln_in_line.inside || !kiln_in_wants(KILN_PROFILE_LOCK))
+    if (!kiln_in_is_running() || kiln_in_is_inside() || !kiln_in_wants(KILN_PROFILE_LOCK))
         return 0;
     return kiln_in_slot_settle(lock, kiln_in_now_ns());
 }

@@ -24,8 +24,8 @@ struct kiln_in_rate {
 
     _Atomic uint32_t taken; /* since it was looked at last */
     _Atomic uint64_t looked_ns;
-    atomic_flag looking;
-    double credit; /* of samples, below the burst; whoever looks owns it */
+    _Atomic double
+        credit; /* of samples, below the burst; of two who look at once one is not counted */
 };
 
 void kiln_in_rate_init(struct kiln_in_rate *rate, uint64_t base, double per_s, uint64_t now_ns);

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An array in no order under one lock: a program has few mappings compared to blocks, and each
- * comes and goes by a system call.
+ * comes and goes by a system call.  What was being moved when its thread left by a jump may be
+ * wrong until it is unmapped.
  */
 #include "inproc/sample/region.h"
 
 #include <stdatomic.h>
 
 #include "inproc/sample/spin.h"
-#include "inproc/thread/line.h"
+#include "inproc/thread/visit.h"
 
 static struct kiln_in_live regions[KILN_IN_REGIONS_MAX];
 static _Atomic uint32_t n_regions;
-static atomic_flag lock = ATOMIC_FLAG_INIT;
+static _Atomic uintptr_t lock; /* the line of who has it; 0: nobody */
 
-static bool lock_all(void)
+static bool lock_all(struct kiln_in_visit *visit)
 {
-    kiln_in_hush();
+    kiln_in_visit_begin(visit);
     for (unsigned turn = 0; turn < KILN_IN_SPIN_TURNS; turn++) {
-        if (!atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+        uintptr_t nobody = 0;
+
+        if (atomic_compare_exchange_strong(&lock, &nobody, (uintptr_t)&kiln_in_line))
             return true;
         kiln_in_spin(turn);
     }
-    kiln_in_unhush();
+    kiln_in_visit_end(visit);
     return false;
 }
 
-static void unlock_all(void)
+static void unlock_all(struct kiln_in_visit *visit)
 {
-    atomic_flag_clear_explicit(&lock, memory_order_release);
-    kiln_in_unhush();
+    atomic_store_explicit(&lock, 0, memory_order_release);
+    kiln_in_visit_end(visit);
 }
 
 static int append(const struct kiln_in_live *region)
@@ -53,12 +56,13 @@ static void drop(uint32_t index)
 
 int kiln_in_region_add(const struct kiln_in_live *region)
 {
+    struct kiln_in_visit visit;
     int r;
 
-    if (!lock_all())
+    if (!lock_all(&visit))
         return -1;
     r = append(region);
-    unlock_all();
+    unlock_all(&visit);
     return r;
 }
 
@@ -82,21 +86,24 @@ static void cut_one(uint32_t index, uint64_t from, uint64_t to)
 
 void kiln_in_region_cut(uint64_t from, uint64_t to)
 {
-    if (n_regions == 0 || !lock_all())
+    struct kiln_in_visit visit;
+
+    if (n_regions == 0 || !lock_all(&visit))
         return;
     for (uint32_t i = n_regions; i-- > 0;) {
         if (regions[i].address < to && from < regions[i].address + regions[i].size)
             cut_one(i, from, to);
     }
-    unlock_all();
+    unlock_all(&visit);
 }
 
 bool kiln_in_region_take(uint64_t address, struct kiln_in_live *ret)
 {
+    struct kiln_in_visit visit;
     uint32_t i = 0;
     bool found;
 
-    if (n_regions == 0 || !lock_all())
+    if (n_regions == 0 || !lock_all(&visit))
         return false;
     while (i < n_regions && regions[i].address != address)
         i++;
@@ -105,20 +112,21 @@ bool kiln_in_region_take(uint64_t address, struct kiln_in_live *ret)
         *ret = regions[i];
         drop(i);
     }
-    unlock_all();
+    unlock_all(&visit);
     return found;
 }
 
 static bool copy_region(uint32_t index, struct kiln_in_live *ret)
 {
+    struct kiln_in_visit visit;
     bool found;
 
-    if (!lock_all())
+    if (!lock_all(&visit))
         return false;
     found = index < n_regions;
     if (found)
         *ret = regions[index];
-    unlock_all();
+    unlock_all(&visit);
     return found;
 }
 
@@ -137,7 +145,14 @@ uint32_t kiln_in_region_count(void)
     return n_regions;
 }
 
+void kiln_in_region_left(void)
+{
+    uintptr_t own = (uintptr_t)&kiln_in_line;
+
+    atomic_compare_exchange_strong(&lock, &own, 0);
+}
+
 void kiln_in_region_forked(void)
 {
-    atomic_flag_clear(&lock);
+    atomic_store(&lock, 0);
 }

@@ -26,6 +26,8 @@ bool kiln_in_region_take(uint64_t address, struct kiln_in_live *ret);
 void kiln_in_region_each(void (*look)(const struct kiln_in_live *region, void *arg), void *arg);
 uint32_t kiln_in_region_count(void);
 
+/* On a thread that had the lock, perhaps, and has left by a jump. */
+void kiln_in_region_left(void);
 /* In a forked child: whoever had the lock is gone. */
 void kiln_in_region_forked(void);
 

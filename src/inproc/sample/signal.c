@@ -102,12 +102,22 @@ static void handle(int sig, siginfo_t *info, void *ucontext)
         kiln_in_cpu_tick((enum kiln_in_tick)tick, info->si_overrun, ucontext);
 }
 
+/* No handler of the program's comes into ours, and jumps out of it; but for what a fault tells. */
+static void fill_mask(sigset_t *mask)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+
+    sigfillset(mask);
+    for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        sigdelset(mask, faults[i]);
+}
+
 /* With a handler of the program's, calls that its signals interrupt end as it has asked for. */
 static int install(int sig, const struct sigaction *theirs)
 {
     struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
-    sigemptyset(&ours.sa_mask);
+    fill_mask(&ours.sa_mask);
     if (theirs->sa_handler != SIG_DFL && theirs->sa_handler != SIG_IGN) {
         ours.sa_mask = theirs->sa_mask;
         ours.sa_flags = (theirs->sa_flags & ~SA_RESETHAND) | SA_SIGINFO;

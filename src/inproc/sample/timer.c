@@ -192,6 +192,13 @@ void kiln_in_timer_end(struct kiln_in_thread *thread)
         drop((int32_t)(word >> 32));
 }
 
+/* The timer that it was making is not set, and nobody knows it. */
+void kiln_in_timer_left(struct kiln_in_thread *thread)
+{
+    if (state_of(atomic_load(&thread->timer)) == MAKING)
+        kiln_in_timer_end(thread);
+}
+
 void kiln_in_timer_forget(struct kiln_in_thread *thread)
 {
     atomic_store(&thread->timer, next_turn(atomic_load(&thread->timer), NONE));

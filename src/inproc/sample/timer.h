@@ -30,6 +30,8 @@ void kiln_in_timer_begin(struct kiln_in_thread *thread);
 bool kiln_in_timer_has(struct kiln_in_thread *thread);
 /* Takes it away, also of a thread that is gone. */
 void kiln_in_timer_end(struct kiln_in_thread *thread);
+/* Of a thread that has left by a jump: what it was about to make. */
+void kiln_in_timer_left(struct kiln_in_thread *thread);
 /* In a forked child, which has none, whatever the parent's was. */
 void kiln_in_timer_forget(struct kiln_in_thread *thread);
 

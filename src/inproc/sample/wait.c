@@ -104,11 +104,6 @@ void kiln_in_wait_took_at(uint64_t ns, enum kiln_in_reason reason, uint32_t stac
     wait.chosen = ns && measures & KILN_IN_WAITS && is_chosen(ns);
     if (!wait.chosen && !(measures & KILN_IN_LOOPS && holds_loop(ns)))
         return;
-    if (kiln_in_line.inside) {
-        if (kiln_in_line.inside == 1 && kiln_in_line.thread)
-            look(kiln_in_line.thread, &wait);
-        return;
-    }
     thread = kiln_in_enter();
     if (!thread)
         return;

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "inproc/clock.h"
-#include "inproc/thread/line.h"
+#include "inproc/thread/visit.h"
 
 /* What is waited for, as the host profiler calls it (the attribute wait.reason). */
 #define KILN_IN_REASON_MAP(X)                                                                      \
@@ -56,7 +56,7 @@ extern _Atomic uint32_t kiln_in_measures;
 
 static inline uint32_t kiln_in_measured(void)
 {
-    return kiln_in_line.inside ? 0 : atomic_load_explicit(&kiln_in_measures, memory_order_relaxed);
+    return kiln_in_is_inside() ? 0 : atomic_load_explicit(&kiln_in_measures, memory_order_relaxed);
 }
 
 /*
@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) uint64_t kiln_in_wait_begin(void)
     return kiln_in_now_ns();
 }
 void kiln_in_wait_end(uint64_t since_ns, enum kiln_in_reason reason);
-/* The same of a wait that others have measured, who may call it between enter and leave too. */
+/* The same of a wait that others have measured. */
 void kiln_in_wait_took(uint64_t ns, enum kiln_in_reason reason);
 /* And whose stack they have taken already; 0: they have not. */
 void kiln_in_wait_took_at(uint64_t ns, enum kiln_in_reason reason, uint32_t stack);

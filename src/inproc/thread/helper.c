@@ -75,7 +75,7 @@ static void *begin(void *arg)
     struct task task = *(struct task *)arg;
     void *ret;
 
-    kiln_in_line.inside = 1;
+    kiln_in_line.hushed = 1;
     kiln_free(arg);
     kiln_in_thread_is_ours(true);
     if (!task.shares)

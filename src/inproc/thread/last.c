@@ -15,8 +15,8 @@
 
 #include "inproc/sample/threads.h"
 #include "inproc/thread/helper.h"
-#include "inproc/thread/line.h"
 #include "inproc/thread/numbers.h"
+#include "inproc/thread/visit.h"
 
 enum { STAT = 512 };
 

@@ -10,38 +10,26 @@
 #ifndef KILN_INPROC_THREAD_LINE_H
 #define KILN_INPROC_THREAD_LINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kiln_in_thread;
+struct kiln_in_visit;
 
 struct kiln_in_line {
     int64_t alloc_left;            /* bytes until the next sampled allocation */
     struct kiln_in_thread *thread; /* NULL until the first slow path */
-    uint32_t inside;               /* > 0: this library is at work here, hooks pass through */
+    uint32_t hushed;               /* > 0: this library is at work here, hooks pass through */
     uint32_t missed;      /* ticks of the CPU clock that came meanwhile: the next one counts them */
     uint64_t alloc_mean;  /* by which alloc_left was drawn; 0: it was not (inproc/sample/alloc.c) */
-    uint32_t alloc_cut;   /* the distance is longer than alloc_left says */
+    bool alloc_cut;       /* the distance is longer than alloc_left says */
+    uint16_t live_locked; /* bucket + 1 (inproc/sample/live.c); 0: none */
     uint32_t forking;     /* it has the keeper's lock, for a fork (inproc/keep/keep.c) */
     uint64_t wait_random; /* which waits are told, by chance; 0: no number yet */
-    int64_t spare;
+    struct kiln_in_visit *visit; /* the same, for as long as a frame is there (visit.h) */
 };
 
 extern _Thread_local struct kiln_in_line kiln_in_line
     __attribute__((tls_model("initial-exec"), aligned(64)));
-
-/*
- * For our own threads, and for functions of the interface: hooks pass through in between.  Nests.
- */
-static inline void kiln_in_hush(void)
-{
-    kiln_in_line.inside++;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static inline void kiln_in_unhush(void)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    kiln_in_line.inside--;
-}
 
 #endif /* KILN_INPROC_THREAD_LINE_H */

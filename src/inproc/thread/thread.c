@@ -209,23 +209,40 @@ static void at_end(void *thread)
 
 /* ---- entering and leaving ---- */
 
-struct kiln_in_thread *kiln_in_enter(void)
+static void begin_visit(struct kiln_in_visit *visit)
+{
+    if (visit)
+        kiln_in_visit_begin(visit);
+    else
+        kiln_in_hush();
+}
+
+/* Whichever of both it was. */
+static void end_visit(void)
+{
+    if (kiln_in_line.visit)
+        kiln_in_visit_end(kiln_in_line.visit);
+    else
+        kiln_in_unhush();
+}
+
+struct kiln_in_thread *kiln_in_enter_as(struct kiln_in_visit *visit)
 {
     struct kiln_in_thread *thread;
     int kept_errno = errno;
     int32_t tid;
 
-    if (!kiln_in_is_running() || kiln_in_line.inside)
+    if (!kiln_in_is_running() || kiln_in_is_inside())
         return NULL;
     tid = own_id();
     thread = kiln_in_line.thread;
     if (thread && atomic_load_explicit(&thread->tid, memory_order_relaxed) != tid)
         return NULL;
-    kiln_in_hush();
+    begin_visit(visit);
     if (!thread)
         thread = begin_thread(tid);
     if (!thread) {
-        kiln_in_unhush();
+        end_visit();
         errno = kept_errno;
         return NULL;
     }
@@ -239,7 +256,7 @@ void kiln_in_go_on(void)
     int kept_errno = errno, cancel;
 
     if (atomic_load_explicit(&kiln_in_on, memory_order_relaxed) != KILN_IN_FORKED ||
-        kiln_in_line.inside || !kiln_in_is_own_process() ||
+        kiln_in_is_inside() || !kiln_in_is_own_process() ||
         (thread && atomic_load_explicit(&thread->tid, memory_order_relaxed) != own_id()))
         return;
     kiln_in_hush();
@@ -253,7 +270,7 @@ void kiln_in_go_on(void)
 void kiln_in_leave(struct kiln_in_thread *thread)
 {
     errno = thread->kept_errno;
-    kiln_in_unhush();
+    end_visit();
 }
 
 /* ---- losses ---- */

@@ -26,6 +26,7 @@
 #include "inproc/sample/cpu.h"
 #include "inproc/sample/loop.h"
 #include "inproc/thread/ring.h"
+#include "inproc/thread/visit.h"
 
 enum {
     KILN_IN_DEPTH_MAX = 512,   /* frames of a stack */
@@ -91,9 +92,11 @@ struct kiln_in_thread {
  * Marks the thread as inside and gives its block, made now if need be.  NULL: pass through (not
  * started, inside already, a child of fork that has not started or of vfork, a thread without
  * storage of its own, no memory).
- * Keeps errno aside.
+ * Keeps errno aside.  Whoever enters leaves in the same function: its frame has the visit.
  */
-struct kiln_in_thread *kiln_in_enter(void);
+#define kiln_in_enter() kiln_in_enter_as(&(struct kiln_in_visit){0})
+/* With NULL: it may hold locks that nobody lets go of after a jump, and stays inside then. */
+struct kiln_in_thread *kiln_in_enter_as(struct kiln_in_visit *visit);
 /* errno is what it was. */
 void kiln_in_leave(struct kiln_in_thread *thread);
 

@@ -4,21 +4,21 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "inproc/thread/line.h"
+
 static struct kiln_in_room rooms[KILN_IN_ROOMS];
-static _Atomic uint32_t lent; /* a bit each */
+static _Atomic uintptr_t lent[KILN_IN_ROOMS]; /* the line of the thread that has it; 0: nobody */
 
 struct kiln_in_room *kiln_in_room_take(void)
 {
-    uint32_t seen = atomic_load_explicit(&lent, memory_order_relaxed);
+    for (unsigned i = 0; i < KILN_IN_ROOMS; i++) {
+        uintptr_t nobody = 0;
 
-    while (seen != UINT32_MAX) {
-        int i = __builtin_ctz(~seen);
-
-        if (!atomic_compare_exchange_weak_explicit(&lent, &seen, seen | 1u << i,
-                                                   memory_order_acquire, memory_order_relaxed))
-            continue;
-        rooms[i].stack_bytes = 0;
-        return &rooms[i];
+        if (atomic_load_explicit(&lent[i], memory_order_relaxed) == nobody &&
+            atomic_compare_exchange_strong(&lent[i], &nobody, (uintptr_t)&kiln_in_line)) {
+            rooms[i].stack_bytes = 0;
+            return &rooms[i];
+        }
     }
     return NULL;
 }
@@ -26,10 +26,20 @@ struct kiln_in_room *kiln_in_room_take(void)
 void kiln_in_room_give(struct kiln_in_room *room)
 {
     if (room)
-        atomic_fetch_and_explicit(&lent, ~(1u << (room - rooms)), memory_order_release);
+        atomic_store_explicit(&lent[room - rooms], 0, memory_order_release);
+}
+
+void kiln_in_rooms_left(void)
+{
+    for (unsigned i = 0; i < KILN_IN_ROOMS; i++) {
+        uintptr_t own = (uintptr_t)&kiln_in_line;
+
+        atomic_compare_exchange_strong(&lent[i], &own, 0);
+    }
 }
 
 void kiln_in_rooms_forked(void)
 {
-    atomic_store_explicit(&lent, 0, memory_order_relaxed);
+    for (unsigned i = 0; i < KILN_IN_ROOMS; i++)
+        atomic_store_explicit(&lent[i], 0, memory_order_relaxed);
 }

@@ -24,6 +24,8 @@ struct kiln_in_room {
 /* NULL: all are lent. */
 struct kiln_in_room *kiln_in_room_take(void);
 void kiln_in_room_give(struct kiln_in_room *room); /* may be NULL */
+/* On a thread that has left walks by a jump. */
+void kiln_in_rooms_left(void);
 /* In a forked child: those of threads that are not there. */
 void kiln_in_rooms_forked(void);
 

@@ -256,7 +256,9 @@ TEST(alloc, a_call_that_failed_counts_for_nothing)
     left = kiln_in_line.alloc_left;
     CHECK(left >= 0);
     CHECK(!kiln_in_alloc_passes(1UL << 62));
-    kiln_in_alloc_made(NULL, 1UL << 62);
+    kiln_in_alloc_begins(1UL << 62);
+    CHECK_EQ(kiln_in_line.alloc_left, left);
+    kiln_in_alloc_ends(NULL, 1UL << 62);
     CHECK_EQ(kiln_in_line.alloc_left, left);
     end();
 }
