@@ -59,3 +59,8 @@ if command -v systemd-analyze >/dev/null; then
         systemd-analyze verify --man=no "$tmp/$unit.service"
     done
 fi
+# Each unit has folders of its own (that of settings is read alone), and the agent's socket is in its.
+folders() { sed -nE 's,^(State|Runtime|Cache|Logs)Directory=,\1 ,p' "$tmp/usr/lib/systemd/system/"*.service; }
+test -n "$(folders)" && test -z "$(folders | sort | uniq -d)"
+test "$(sed -nE 's,^RuntimeDirectory=,,p' "$tmp/usr/lib/systemd/system/kiln-agent.service")" = kiln-agent
+grep -q '"/run/kiln-agent/agent.sock"' src/cli/agent_settings.h
