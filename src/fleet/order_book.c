@@ -24,6 +24,8 @@
 /* A difference of clocks that is none. */
 #define DRIFT_NS (2 * KILN_NS_PER_S)
 
+enum { COMPLAIN_S = 600 };
+
 struct entry {
     char tenant[KILN_TENANT_MAX + 1];
     uint64_t deadline_ns; /* monotonic */
@@ -36,6 +38,8 @@ struct kiln_order_book {
     pthread_mutex_t lock; /* of the rest */
     struct entry *entries;
     uint32_t n, cap;
+    bool is_stale; /* the file does not say what is here */
+    _Atomic uint64_t said_stale;
     struct kiln_budget budget;
 };
 
@@ -102,6 +106,43 @@ static void drop(struct kiln_order_book *book, uint32_t at)
 static bool is_of(const struct entry *entry, const char *tenant)
 {
     return strcmp(entry->tenant, tenant) == 0;
+}
+
+/* ---- times ---- */
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+    return (a > b ? a - b : b - a) < DRIFT_NS;
+}
+
+/* As it is shown and kept: where the wall clock was set meanwhile, by what is left of its time. */
+static struct kiln_order shown(const struct entry *entry, uint64_t unix_ns, uint64_t mono_ns)
+{
+    struct kiln_order order = entry->order;
+    uint64_t left_ns = entry->deadline_ns > mono_ns ? entry->deadline_ns - mono_ns : 0;
+    uint64_t expires_ns = unix_ns + left_ns, all_ns = order.expires_ns - order.created_ns;
+
+    if (!is_near(order.expires_ns, expires_ns)) {
+        order.created_ns = expires_ns > all_ns ? expires_ns - all_ns : 0;
+        order.expires_ns = expires_ns;
+    }
+    return order;
+}
+
+/* Brings all of them up to the wall clock; true: it was set. */
+static bool follow_clock(struct kiln_order_book *book, uint64_t mono_ns)
+{
+    uint64_t unix_ns = kiln_clock_unix_ns();
+    bool was_set = false;
+
+    for (uint32_t i = 0; i < book->n; i++) {
+        struct kiln_order *order = &book->entries[i].order, now;
+
+        now = shown(&book->entries[i], unix_ns, mono_ns);
+        was_set |= now.expires_ns != order->expires_ns;
+        *order = now;
+    }
+    return was_set;
 }
 
 /* ---- the file ---- */
@@ -225,19 +266,21 @@ static int sync_folder(const char *path)
     return r;
 }
 
-static int save(const struct kiln_order_book *book, struct kiln_err *err)
+static int save(struct kiln_order_book *book, struct kiln_err *err)
 {
     struct kiln_buf text;
     int r;
 
     if (!book->path)
         return 0;
+    follow_clock(book, kiln_clock_mono_ns());
     kiln_buf_init(&text, FILE_MAX);
     format(book, &text);
     r = text.error ? text.error : kiln_file_write(book->path, kiln_buf_str(&text), NULL);
     kiln_buf_done(&text);
     if (r == 0)
         r = sync_folder(book->path);
+    book->is_stale = r < 0;
     return r < 0
                ? kiln_err_set(err, r, book->path, "orders cannot be written: %s", kiln_err_text(r))
                : 0;
@@ -383,11 +426,6 @@ int kiln_order_book_remove(struct kiln_order_book *book, const char *tenant, con
 
 /* ---- all of a tenant ---- */
 
-static bool is_near(uint64_t a, uint64_t b)
-{
-    return (a > b ? a - b : b - a) < DRIFT_NS;
-}
-
 /* Whether the book says the same of a tenant already, but for drifting clocks. */
 static bool has_all(const struct kiln_order_book *book, const char *tenant,
                     const struct kiln_orders *orders)
@@ -432,20 +470,6 @@ int kiln_order_book_replace(struct kiln_order_book *book, const char *tenant,
 
 /* ---- what is in force ---- */
 
-/* As it is shown: where the wall clock was set meanwhile, by what is left of its time. */
-static struct kiln_order shown(const struct entry *entry, uint64_t unix_ns, uint64_t mono_ns)
-{
-    struct kiln_order order = entry->order;
-    uint64_t expires_ns = unix_ns + (entry->deadline_ns - mono_ns);
-    uint64_t all_ns = order.expires_ns - order.created_ns;
-
-    if (!is_near(order.expires_ns, expires_ns)) {
-        order.created_ns = expires_ns > all_ns ? expires_ns - all_ns : 0;
-        order.expires_ns = expires_ns;
-    }
-    return order;
-}
-
 int kiln_order_book_list(struct kiln_order_book *book, const char *tenant, uint64_t mono_ns,
                          struct kiln_orders *orders)
 {
@@ -466,12 +490,11 @@ int kiln_order_book_list(struct kiln_order_book *book, const char *tenant, uint6
     return r;
 }
 
-void kiln_order_book_expire(struct kiln_order_book *book, uint64_t mono_ns)
+/* Under the lock. */
+static bool drop_over(struct kiln_order_book *book, uint64_t mono_ns)
 {
-    struct kiln_err err = {0};
-    bool changed = false;
+    uint32_t n = book->n;
 
-    pthread_mutex_lock(&book->lock);
     for (uint32_t i = 0; i < book->n;) {
         if (book->entries[i].deadline_ns > mono_ns) {
             i++;
@@ -480,11 +503,20 @@ void kiln_order_book_expire(struct kiln_order_book *book, uint64_t mono_ns)
         kiln_order_log(book->log, "an order is over", book->entries[i].tenant,
                        &book->entries[i].order);
         drop(book, i);
-        changed = true;
     }
-    if (changed && save(book, &err) < 0)
-        kiln_log(book->log, KILN_LOG_WARN, "orders that are over stay in their file", "reason",
-                 "%s", err.text, NULL);
+    return book->n != n;
+}
+
+void kiln_order_book_expire(struct kiln_order_book *book, uint64_t mono_ns)
+{
+    struct kiln_err err = {0};
+
+    pthread_mutex_lock(&book->lock);
+    book->is_stale |= drop_over(book, mono_ns);
+    book->is_stale |= follow_clock(book, mono_ns);
+    if (book->is_stale && save(book, &err) < 0 && kiln_log_every(&book->said_stale, COMPLAIN_S))
+        kiln_log(book->log, KILN_LOG_WARN, "a restart would find other orders than there are",
+                 "where", "%s", err.where, "reason", "%s", err.text, NULL);
     pthread_mutex_unlock(&book->lock);
 }
 

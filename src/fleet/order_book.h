@@ -5,8 +5,8 @@
  *
  * Of one tenant there is one order of a kind for a target: a later one takes the place of the
  * earlier.  An order ends when its time is over by the monotonic clock, so that a wall clock that
- * is set ends nothing early and prolongs nothing; the times that are shown follow.  A file that
- * cannot be read is put aside (PATH.damaged), and the book begins empty.
+ * is set ends nothing early and prolongs nothing; the times that are shown and kept follow.  A file
+ * that cannot be read is put aside (PATH.damaged), and the book begins empty.
  *
  * Threads: everything from anywhere.
  */
@@ -45,7 +45,8 @@ KILN_CHECK int kiln_order_book_replace(struct kiln_order_book *book, const char 
 /* Appends what is in force of a tenant at this monotonic time, oldest first. */
 KILN_CHECK int kiln_order_book_list(struct kiln_order_book *book, const char *tenant,
                                     uint64_t mono_ns, struct kiln_orders *orders);
-/* Forgets what is over, and says so in the log. */
+/* Now and then: forgets what is over, says so in the log, and keeps times of a clock that was set.
+ */
 void kiln_order_book_expire(struct kiln_order_book *book, uint64_t mono_ns);
 /* How many of all tenants, by kind. */
 uint32_t kiln_order_book_count(struct kiln_order_book *book, enum kiln_order_kind kind);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -129,6 +130,40 @@ TEST(book, a_wall_clock_that_is_set_changes_no_end)
     CHECK_TEXT(in_force("a", 0), "boost shop");
     CHECK_TEXT(in_force("a", KILN_BOOST_NS + KILN_NS_PER_S), "");
     kiln_clock_set(0);
+    stop();
+}
+
+/* A clock that was wrong when the order was given, and is put right before the next start. */
+TEST(book, the_file_follows_a_wall_clock_that_is_set)
+{
+    static const int64_t jumps_s[] = {7 * 86400, -7 * 86400};
+    uint64_t now_ns = kiln_clock_unix_ns();
+
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(jumps_s); i++) {
+        start();
+        kiln_clock_set(now_ns);
+        add("a", KILN_ORDER_BOOST, "shop");
+        kiln_clock_set(now_ns + (uint64_t)jumps_s[i] * KILN_NS_PER_S);
+        kiln_order_book_expire(book, kiln_clock_mono_ns());
+        kiln_clock_set(kiln_clock_unix_ns() + KILN_BOOST_NS / 2); /* it is off for so long */
+        again();
+        CHECK_TEXT(in_force("a", KILN_BOOST_NS / 2 - 10 * KILN_NS_PER_S), "boost shop");
+        CHECK_TEXT(in_force("a", KILN_BOOST_NS / 2 + 10 * KILN_NS_PER_S), "");
+        stop();
+    }
+    kiln_clock_set(0);
+}
+
+TEST(book, a_file_that_could_not_be_written_is_tried_again)
+{
+    start();
+    add("a", KILN_ORDER_BOOST, "shop");
+    folder_remove(folder);
+    kiln_order_book_expire(book, kiln_clock_mono_ns() + KILN_BOOST_NS);
+    CHECK_OK(mkdir(folder, 0700));
+    kiln_order_book_expire(book, kiln_clock_mono_ns());
+    CHECK_OK(access(path, F_OK));
+    kiln_order_book_expire(book, kiln_clock_mono_ns());
     stop();
 }
 
