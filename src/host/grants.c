@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE were split off CAP_SYS_ADMIN, CAP_SYSLOG was
- * before: who has that one alone is served, too, and keeps it.
+ * CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE were split off CAP_SYS_ADMIN: who has that one
+ * alone is served, too, and keeps it.  CAP_SYSLOG was, too, but not for addresses of functions.
  */
 #include "host/grants.h"
 
@@ -35,8 +35,7 @@ const struct kiln_grant kiln_grants[KILN_GRANTS] = {
 
 static bool admin_stands_for(int number)
 {
-    return number == CAP_BPF || number == CAP_PERFMON || number == CAP_CHECKPOINT_RESTORE ||
-           number == CAP_SYSLOG;
+    return number == CAP_BPF || number == CAP_PERFMON || number == CAP_CHECKPOINT_RESTORE;
 }
 
 bool kiln_grant_held(const struct kiln_grant *grant, uint64_t set)

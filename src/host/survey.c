@@ -78,20 +78,24 @@ static void put_small(char *to, size_t size, const char *text)
     to[n] = '\0';
 }
 
-/* What lacks of these capabilities, as one command; "CAP_BPF" is BPF for docker. */
-static void put_grants(const struct kiln_grant *grants, int n, uint64_t set, char *to, size_t size)
+/*
+ * These capabilities beside those that are held, as one command, which takes the place of what was
+ * granted before; "CAP_BPF" is BPF for docker.
+ */
+static void put_grants(uint64_t wanted, char *to, size_t size)
 {
+    uint64_t set = kiln_capabilities() | wanted;
     char program[4096], names[256] = "";
     bool container = in_container();
 
-    for (int i = 0; i < n; i++) {
-        if (kiln_grant_held(&grants[i], set))
+    for (int i = 0; i < KILN_GRANTS; i++) {
+        if (!kiln_grant_held(&kiln_grants[i], set))
             continue;
         if (container)
             put_small(names, sizeof(names), " --cap-add=");
         else if (names[0])
             put_small(names, sizeof(names), ",");
-        put_small(names, sizeof(names), grants[i].name + (container ? strlen("CAP_") : 0));
+        put_small(names, sizeof(names), kiln_grants[i].name + (container ? strlen("CAP_") : 0));
     }
     if (container) {
         snprintf(to, size, "docker run%s --pid=host ...", names);
@@ -104,14 +108,14 @@ static void put_grants(const struct kiln_grant *grants, int n, uint64_t set, cha
 
 void kiln_survey_grant_all(char *to, size_t size)
 {
-    uint64_t set = kiln_capabilities();
-    bool lacks = false;
+    uint64_t set = kiln_capabilities(), lacking = 0;
 
     for (int i = 0; i < KILN_GRANTS; i++)
-        lacks |= !kiln_grant_held(&kiln_grants[i], set);
+        if (!kiln_grant_held(&kiln_grants[i], set))
+            lacking |= KILN_CAP(kiln_grants[i].number);
     to[0] = '\0';
-    if (lacks)
-        put_grants(kiln_grants, KILN_GRANTS, set, to, size);
+    if (lacking)
+        put_grants(lacking, to, size);
 }
 
 static void look_at_grants(struct kiln_survey *survey)
@@ -122,12 +126,12 @@ static void look_at_grants(struct kiln_survey *survey)
         const struct kiln_grant *grant = &kiln_grants[i];
         struct kiln_finding *f =
             kiln_survey_add(survey, "privileges", grant->name, KILN_FINDING_OK);
-        char command[300];
+        char command[sizeof(f->grant)];
 
         kiln_finding_say(f, "%s", grant->use);
         if (kiln_grant_held(grant, set))
             continue;
-        put_grants(grant, 1, set, command, sizeof(command));
+        put_grants(KILN_CAP(grant->number), command, sizeof(command));
         kiln_finding_lacks(f, grant->needed ? KILN_FINDING_MISSING : KILN_FINDING_LESS,
                            grant->without, command);
     }
@@ -142,11 +146,29 @@ static bool has_address(void *context, struct kiln_str line)
     return !*found;
 }
 
+const char *kiln_survey_symbols_advice(bool held, int64_t restricted)
+{
+    if (restricted < 2)
+        return "grant CAP_SYSLOG";
+    return held ? "sudo sysctl kernel.kptr_restrict=1 (2 hides them from everybody)"
+                : "grant CAP_SYSLOG, and: sudo sysctl kernel.kptr_restrict=1 (2 hides them from "
+                  "everybody)";
+}
+
+static int read_number(const char *path, int64_t *ret)
+{
+    char text[16] = "";
+    int64_t n = kiln_procfs_read(AT_FDCWD, path, text, sizeof(text) - 1);
+
+    return n < 0 ? (int)n : kiln_str_parse_i64(kiln_str_trim(kiln_str_of(text)), ret);
+}
+
 /* The kernel shows zeros to those that it hides its addresses from. */
 static void look_at_symbols(struct kiln_survey *survey)
 {
     struct kiln_finding *f = kiln_survey_add(survey, "privileges", "kallsyms", KILN_FINDING_OK);
     bool found = false;
+    int64_t restricted = 0;
     int r = kiln_procfs_lines(AT_FDCWD, "/proc/kallsyms", 1 << 20, has_address, &found);
 
     if (found) {
@@ -156,21 +178,21 @@ static void look_at_symbols(struct kiln_survey *survey)
     kiln_finding_say(f, "%s",
                      r < 0 && r != KILN_E_LIMIT ? kiln_err_text(r)
                                                 : "the kernel shows zeros for its addresses");
-    kiln_finding_lacks(f, KILN_FINDING_LESS, "functions of the kernel have no names",
-                       "grant CAP_SYSLOG, or: sudo sysctl kernel.kptr_restrict=1");
+    if (read_number("/proc/sys/kernel/kptr_restrict", &restricted) < 0)
+        restricted = 0;
+    kiln_finding_lacks(
+        f, KILN_FINDING_LESS, "functions of the kernel have no names",
+        kiln_survey_symbols_advice(kiln_capabilities() & KILN_CAP(CAP_SYSLOG), restricted));
 }
 
 static void look_at_paranoia(struct kiln_survey *survey)
 {
     struct kiln_finding *f =
         kiln_survey_add(survey, "privileges", "perf_event_paranoid", KILN_FINDING_OK);
-    char text[16] = "";
-    int64_t n =
-        kiln_procfs_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text) - 1);
     bool held = kiln_capabilities() & (KILN_CAP(CAP_PERFMON) | KILN_CAP(CAP_SYS_ADMIN));
     int64_t level = 0;
 
-    if (n < 0 || kiln_str_parse_i64(kiln_str_trim(kiln_str_of(text)), &level) < 0) {
+    if (read_number("/proc/sys/kernel/perf_event_paranoid", &level) < 0) {
         kiln_finding_say(f, "this kernel has no perf events");
         kiln_finding_lacks(f, KILN_FINDING_MISSING, "nothing can be sampled",
                            "a kernel with CONFIG_PERF_EVENTS=y");

@@ -11,6 +11,7 @@
 #ifndef KILN_HOST_SURVEY_H
 #define KILN_HOST_SURVEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +32,7 @@ struct kiln_finding {
     enum kiln_finding_state state;
     char found[480];   /* what was seen */
     char without[320]; /* what is lost; "": nothing */
-    char grant[320];   /* a command, or what else to do; "": nothing */
+    char grant[640];   /* a command, or what else to do; "": nothing */
 };
 
 enum { KILN_FINDINGS_MAX = 48 };
@@ -53,6 +54,11 @@ void kiln_finding_lacks(struct kiln_finding *finding, enum kiln_finding_state st
 void kiln_survey_kernel(struct kiln_survey *survey);
 /* Capabilities, and what the kernel lets somebody without them do. */
 void kiln_survey_privileges(struct kiln_survey *survey);
+/*
+ * What to do where the kernel hides its addresses, by whether CAP_SYSLOG is held and what
+ * kernel.kptr_restrict is: below 2 they are shown to who holds it, at 2 to nobody.
+ */
+const char *kiln_survey_symbols_advice(bool held, int64_t restricted);
 /* The command that grants every capability that is missing; "": none is. */
 void kiln_survey_grant_all(char *to, size_t size);
 /* What is to be seen of other processes: their namespace, /proc, control groups, the clock. */

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,32 @@ def check_less(kiln, folder):
     check("a folder of somebody else is none", code == 0 and by_name["spool"]["state"] == "less", by_name["spool"])
 
 
+def given(command, kiln):
+    """What it finds when one has done as it told: in a container by setpriv, which gives the same."""
+    added = re.findall(r"--cap-add=(\w+)", command)
+    if added:
+        return doctor(kiln, "--offline", before=as_nobody(*added))
+    subprocess.run(command.partition("sudo ")[2].split(), check=True)
+    answer = doctor(kiln, "--offline", before=as_nobody())
+    subprocess.run(["setcap", "-r", kiln], check=True)
+    return answer
+
+
+def check_grants(kiln):
+    """What it tells to do helps: for one, beside what was there before, and for all."""
+    _, told, _ = doctor(kiln, "--offline", before=as_nobody())
+    code, found, after = given(told["grant_all"], kiln)
+    bad = [one for one in after.values() if one["group"] == "privileges" and one["state"] != "ok"]
+    check("the command for all capabilities grants all of them", code == 0 and found["works"] and not bad, (told["grant_all"], bad))
+    _, _, by_name = doctor(kiln, "--offline", before=as_nobody("bpf", "perfmon"))
+    check("zeros for addresses are for want of CAP_SYSLOG", by_name["kallsyms"]["grant"] == "grant CAP_SYSLOG", by_name["kallsyms"])
+    code, _, after = given(by_name["CAP_SYSLOG"]["grant"], kiln)
+    check("one more takes none away", code == 0 and after["kallsyms"]["state"] == "ok", (by_name["CAP_SYSLOG"], after))
+    _, _, by_name = doctor(kiln, "--offline", before=as_nobody("sys_admin"))
+    check("CAP_SYS_ADMIN stands for two, and not for that", [by_name[name]["state"] for name in (
+        "CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "kallsyms")] == ["ok", "ok", "less", "less"], by_name)
+
+
 def check_receiver(kiln):
     _, _, by_name = doctor(kiln, "--endpoint", "http://127.0.0.1:9")
     check("nobody listens there", by_name["receiver"]["state"] == "less" and "spool" in by_name["receiver"]["without"],
@@ -97,6 +124,7 @@ with Folder() as scratch:
     program = kiln_for_all(scratch)
     check_root(program, scratch)
     check_less(program, scratch)
+    check_grants(program)
     check_receiver(program)
     check_agent(program, scratch)
 sys.exit(exit_code())

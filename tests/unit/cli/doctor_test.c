@@ -75,6 +75,19 @@ TEST(doctor, what_is_missing_comes_with_what_it_costs_and_how_to_have_it)
     kiln_buf_done(&out);
 }
 
+/* As kallsyms_show_value() of the kernel decides. */
+TEST(doctor, what_hides_the_kernels_addresses_is_what_is_to_be_changed)
+{
+    struct kiln_str neither = kiln_str_of(kiln_survey_symbols_advice(false, 2));
+
+    CHECK_TEXT(kiln_survey_symbols_advice(false, 0), "grant CAP_SYSLOG");
+    CHECK_TEXT(kiln_survey_symbols_advice(false, 1), "grant CAP_SYSLOG");
+    CHECK(strncmp(kiln_survey_symbols_advice(true, 2), "sudo sysctl kernel.kptr_restrict=1", 34) ==
+          0);
+    CHECK(kiln_str_contains(neither, KILN_STR("CAP_SYSLOG")) &&
+          kiln_str_contains(neither, KILN_STR("kptr_restrict=1")));
+}
+
 TEST(doctor, one_finding_too_many_does_no_harm)
 {
     struct kiln_survey survey = {0};

@@ -36,5 +36,6 @@ TEST(grants, are_stood_in_for_by_the_one_that_they_were_split_from)
     CHECK(kiln_grant_held(named("CAP_BPF"), admin));
     CHECK(kiln_grant_held(named("CAP_PERFMON"), admin));
     CHECK(!kiln_grant_held(named("CAP_SYS_PTRACE"), admin));
+    CHECK(!kiln_grant_held(named("CAP_SYSLOG"), admin));
     CHECK(!kiln_grant_held(named("CAP_IPC_LOCK"), admin));
 }
