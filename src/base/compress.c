@@ -11,6 +11,7 @@
 
 #define ZSTD_LEVEL 3
 #define GZIP_DENSE 10
+#define BLOCK_HEAD 3u  /* of each block of zstd */
 #define RATIO      32u /* a claim of more is not believed at once: bombs and cut files make it */
 
 enum kiln_compression kiln_compression_of(struct kiln_str data)
@@ -124,8 +125,8 @@ static void set_level(ZSTD_CCtx *cctx, int level)
         ZSTD_cParameter parameter;
         int value;
     } dense[] = {
-        {ZSTD_c_strategy, ZSTD_btopt}, {ZSTD_c_minMatch, 3}, {ZSTD_c_searchLog, 1},
-        {ZSTD_c_targetLength, 16},     {ZSTD_c_hashLog, 17}, {ZSTD_c_chainLog, 18},
+        {ZSTD_c_strategy, ZSTD_btopt}, {ZSTD_c_minMatch, 3}, {ZSTD_c_searchLog, 2},
+        {ZSTD_c_targetLength, 32},     {ZSTD_c_hashLog, 17}, {ZSTD_c_chainLog, 18},
         {ZSTD_c_windowLog, 20},
     };
 
@@ -134,35 +135,59 @@ static void set_level(ZSTD_CCtx *cctx, int level)
         ZSTD_CCtx_setParameter(cctx, dense[i].parameter, dense[i].value);
 }
 
-static int zstd(int level, struct kiln_str data, struct kiln_buf *out)
+/* Ends a block at each joint.  What it returns is an error, or 0: there is room for all. */
+static size_t zstd_joined(ZSTD_CCtx *cctx, struct kiln_str data, const struct kiln_joints *joints,
+                          ZSTD_outBuffer *to)
 {
-    size_t room = ZSTD_compressBound(data.len);
-    char *at = kiln_buf_reserve(out, room);
-    ZSTD_CCtx *cctx;
-    size_t n;
+    ZSTD_inBuffer in = {data.ptr, 0, 0};
+    size_t left = ZSTD_CCtx_setPledgedSrcSize(cctx, data.len);
 
-    if (!at)
+    for (uint32_t i = 0; left == 0 && i < joints->n; i++) {
+        in.size = joints->at[i];
+        left = ZSTD_compressStream2(cctx, to, &in, ZSTD_e_flush);
+    }
+    in.size = data.len;
+    return left ? left : ZSTD_compressStream2(cctx, to, &in, ZSTD_e_end);
+}
+
+static int zstd(int level, struct kiln_str data, const struct kiln_joints *joints,
+                struct kiln_buf *out)
+{
+    size_t room = ZSTD_compressBound(data.len) + BLOCK_HEAD * joints->n, left = 0;
+    ZSTD_outBuffer to = {kiln_buf_reserve(out, room), room, 0};
+    ZSTD_CCtx *cctx;
+
+    if (!to.dst)
         return out->error;
     cctx = ZSTD_createCCtx();
     if (!cctx)
         return -ENOMEM;
     set_level(cctx, level);
-    n = ZSTD_compress2(cctx, at, room, data.ptr, data.len);
+    if (joints->n)
+        left = zstd_joined(cctx, data, joints, &to);
+    else /* spares the copy that a stream makes */
+        to.pos = ZSTD_compress2(cctx, to.dst, room, data.ptr, data.len);
     ZSTD_freeCCtx(cctx);
-    if (ZSTD_isError(n))
+    if (left || ZSTD_isError(to.pos))
         return -ENOMEM;
-    out->len += n;
+    out->len += to.pos;
     return 0;
 }
 
 int kiln_compress(enum kiln_compression compression, int level, struct kiln_str data,
                   struct kiln_buf *out)
 {
+    return kiln_compress_joined(compression, level, data, &(struct kiln_joints){.n = 0}, out);
+}
+
+int kiln_compress_joined(enum kiln_compression compression, int level, struct kiln_str data,
+                         const struct kiln_joints *joints, struct kiln_buf *out)
+{
     switch (compression) {
     case KILN_GZIP:
         return kiln_gzip(level == KILN_DENSE ? GZIP_DENSE : level, data, out);
     case KILN_ZSTD:
-        return zstd(level, data, out);
+        return zstd(level, data, joints, out);
     default:
         kiln_buf_add_str(out, data);
         return out->error;

@@ -40,4 +40,16 @@ enum { KILN_DENSE = -1 };
 KILN_CHECK int kiln_compress(enum kiln_compression compression, int level, struct kiln_str data,
                              struct kiln_buf *out);
 
+/* Where content of one kind ends and that of another begins: offsets, ascending. */
+enum { KILN_JOINTS_MAX = 3 };
+struct kiln_joints {
+    size_t at[KILN_JOINTS_MAX];
+    uint32_t n;
+};
+
+/* The same, in one frame; of zstd, what is between two joints has codes of its own. */
+KILN_CHECK int kiln_compress_joined(enum kiln_compression compression, int level,
+                                    struct kiln_str data, const struct kiln_joints *joints,
+                                    struct kiln_buf *out);
+
 #endif /* KILN_BASE_COMPRESS_H */

@@ -17,6 +17,7 @@
 #define KILN_CODEC_OTLP_H
 
 #include "base/buf.h"
+#include "base/compress.h"
 #include "base/err.h"
 #include "core/builder.h"
 
@@ -75,6 +76,7 @@ struct kiln_otlp_encode_opts {
                        */
     bool dense;       /* what may stand in any order stands where it compresses best, resources and
                          samples too: codec/otlp_order.h */
+    struct kiln_joints *ret_joints; /* if not NULL: where in the message its parts begin */
 };
 
 /* Appends the message to `out`.  `opts` may be NULL. */

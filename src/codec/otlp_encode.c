@@ -14,7 +14,8 @@ struct encoder {
     struct otlp_tables tables;
     struct otlp_order order;
     struct kiln_pb_out w;
-    bool string_refs;
+    struct kiln_joints joints; /* from the last to the first, as what is behind each */
+    bool string_refs, dense;
 };
 
 static uint32_t wire_string(const struct encoder *e, uint32_t string)
@@ -168,8 +169,12 @@ static void put_some_strings(struct encoder *e, uint32_t first, uint32_t limit)
 
 static void put_strings(struct encoder *e)
 {
-    put_some_strings(e, e->tables.n_ordered, e->tables.n_strings);
-    put_some_strings(e, 0, e->tables.n_ordered);
+    uint32_t limit = e->tables.n_strings;
+
+    for (uint32_t kind = OTLP_STRING_KINDS; kind-- > 0;) {
+        put_some_strings(e, e->tables.first[kind], limit);
+        limit = e->tables.first[kind];
+    }
 }
 
 static void put_links(struct encoder *e)
@@ -242,18 +247,35 @@ static void put_mappings(struct encoder *e)
     }
 }
 
+static void put_texts(struct encoder *e)
+{
+    put_attr_table(e);
+    put_strings(e);
+}
+
+static void add_joint(struct encoder *e)
+{
+    e->joints.at[e->joints.n++] = kiln_pb_mark(&e->w);
+}
+
+/* Tables stand in the order of their numbers; where it is to be dense, all texts before them. */
 static void put_dictionary(struct encoder *e)
 {
     size_t mark = kiln_pb_mark(&e->w);
 
     put_stacks(e);
-    put_attr_table(e);
-    put_strings(e);
+    add_joint(e);
+    if (!e->dense)
+        put_texts(e);
     put_links(e);
     put_functions(e);
     put_locations(e);
     put_mappings(e);
+    add_joint(e);
+    if (e->dense)
+        put_texts(e);
     kiln_pb_put_message(&e->w, 2, mark);
+    add_joint(e);
 }
 
 /* ---- profiles ---- */
@@ -373,6 +395,15 @@ static int encode(struct encoder *e, struct kiln_buf *out)
     return r < 0 ? r : kiln_pb_out_flush(&e->w, out);
 }
 
+static struct kiln_joints joints_of(const struct encoder *e)
+{
+    struct kiln_joints joints = {.n = e->joints.n};
+
+    for (uint32_t i = 0; i < joints.n; i++)
+        joints.at[i] = kiln_pb_mark(&e->w) - e->joints.at[joints.n - 1 - i];
+    return joints;
+}
+
 int kiln_otlp_encode(const struct kiln_batch *batch, const struct kiln_otlp_encode_opts *opts,
                      struct kiln_buf *out, struct kiln_err *err)
 {
@@ -380,14 +411,17 @@ int kiln_otlp_encode(const struct kiln_batch *batch, const struct kiln_otlp_enco
         .batch = batch,
         .dict = &batch->dict,
         .string_refs = opts && opts->string_refs,
+        .dense = opts && opts->dense,
     };
     int r = otlp_tables_init(&e.tables, batch, opts);
 
-    if (r == 0 && opts && opts->dense)
+    if (r == 0 && e.dense)
         r = otlp_order_init(&e.order, batch);
     if (r == 0) {
         kiln_pb_out_init(&e.w, kiln_batch_bytes(batch) / 2, out->max);
         r = encode(&e, out);
+        if (r == 0 && opts && opts->ret_joints)
+            *opts->ret_joints = joints_of(&e);
         kiln_pb_out_done(&e.w);
     }
     otlp_order_done(&e.order);

@@ -10,7 +10,8 @@
  *
  * What refers to a stack does so by its place in this order.  Names that are made up
  * (core/frame.h), which are like each other and like no other text, go to the end of the string
- * table: codec/otlp_tables.h.
+ * table, those of functions to its begin: codec/otlp_tables.h.  Texts stand before all other
+ * tables, so that these, which are numbers, have one code (base/compress.h).
  *
  * Threads: one owner at a time.
  */

@@ -6,8 +6,11 @@
 #include "codec/otlp_tables.h"
 #include "core/frame.h"
 
-/* While marking, an entry in use is 0, or LAST, and all others are OTLP_UNUSED. */
-#define LAST (OTLP_UNUSED - 1)
+/* While marking, an attribute in use is 0, a string in use is its kind, and all others are
+ * OTLP_UNUSED.  Kinds stand in this order, and what is of two is of the first. */
+#define NAME    (OTLP_UNUSED - 3)
+#define TEXT    (OTLP_UNUSED - 2)
+#define MADE_UP (OTLP_UNUSED - 1)
 
 enum { BY_INDEX = 1, INLINE = 2 };
 
@@ -18,9 +21,18 @@ struct marker {
     struct kiln_otlp_encode_opts opts;
 };
 
+/* The empty string comes first, and all others too where they keep their order. */
+static void mark_as(struct marker *m, uint32_t string, uint32_t kind)
+{
+    if (!m->opts.dense || string == 0)
+        kind = NAME;
+    if (kind < m->t->strings[string])
+        m->t->strings[string] = kind;
+}
+
 static void mark_string(struct marker *m, uint32_t string)
 {
-    m->t->strings[string] = 0;
+    mark_as(m, string, TEXT);
 }
 
 static void mark_type(struct marker *m, struct kiln_value_type type)
@@ -98,10 +110,9 @@ static void mark_attrs(struct marker *m)
 
 static void mark_name(struct marker *m, const struct kiln_function *function)
 {
-    bool last = m->opts.dense && kiln_frame_is_made_up(&m->batch->dict, function);
+    bool made_up = m->opts.dense && kiln_frame_is_made_up(&m->batch->dict, function);
 
-    if (!last || m->t->strings[function->name] == OTLP_UNUSED)
-        m->t->strings[function->name] = last ? LAST : 0;
+    mark_as(m, function->name, made_up ? MADE_UP : NAME);
 }
 
 static void mark_texts(struct marker *m)
@@ -133,6 +144,14 @@ static uint32_t number(uint32_t *entries, uint32_t n, uint32_t mark, uint32_t ne
     return next;
 }
 
+static void number_strings(struct otlp_tables *t, uint32_t n)
+{
+    for (uint32_t kind = 0; kind < OTLP_STRING_KINDS; kind++) {
+        t->first[kind] = t->n_strings;
+        t->n_strings = number(t->strings, n, NAME + kind, t->n_strings);
+    }
+}
+
 int otlp_tables_init(struct otlp_tables *t, const struct kiln_batch *batch,
                      const struct kiln_otlp_encode_opts *opts)
 {
@@ -155,8 +174,7 @@ int otlp_tables_init(struct otlp_tables *t, const struct kiln_batch *batch,
     mark_sets(&m);
     mark_attrs(&m);
     mark_texts(&m);
-    t->n_ordered = number(t->strings, d->n_strings, 0, 0);
-    t->n_strings = number(t->strings, d->n_strings, LAST, t->n_ordered);
+    number_strings(t, d->n_strings);
     t->n_attrs = number(t->attrs, d->n_attrs, 0, 0);
     kiln_free(m.sets);
     return 0;

@@ -6,8 +6,9 @@
  * A batch keeps all texts in one table; OTLP writes those of resources, scopes and attribute values
  * inline, so only what is referred to by index goes to string_table, and only attributes of
  * samples, profiles, locations and mappings to attribute_table.  Relative order is kept: reading a
- * message and writing it again changes nothing.  Only of a dense message (codec/otlp.h) names that
- * are made up stand behind all other texts.
+ * message and writing it again changes nothing.  Only of a dense message (codec/otlp.h) names of
+ * functions stand before all other texts, so that functions count them up, and names that are made
+ * up behind them.
  *
  * Threads: one owner at a time.
  */
@@ -18,11 +19,13 @@
 
 #define OTLP_UNUSED UINT32_MAX
 
+enum { OTLP_STRING_KINDS = 3 };
+
 struct otlp_tables {
     uint32_t *strings; /* batch index -> wire index, or OTLP_UNUSED */
     uint32_t *attrs;
-    uint32_t n_strings, n_attrs; /* on the wire */
-    uint32_t n_ordered;          /* strings: those from there on are made up */
+    uint32_t n_strings, n_attrs;       /* on the wire */
+    uint32_t first[OTLP_STRING_KINDS]; /* strings: where those of each kind begin */
 };
 
 /* `opts` may be NULL.  Returns 0 or -ENOMEM. */

@@ -268,8 +268,9 @@ static uint32_t sample_attrs(struct run *run, const struct kiln_gsample *sample)
     struct kiln_str comm = {sample->comm, strnlen(sample->comm, sizeof(sample->comm))};
     uint32_t attrs[4], n = 0;
 
-    attrs[n++] = kiln_builder_attr(run->b, kiln_builder_string(run->b, KILN_STR("thread.id")),
-                                   kiln_value_int(sample->tid), 0);
+    if (!run->publisher->opts.lean || sample->tid != run->g->identities[sample->process]->pid)
+        attrs[n++] = kiln_builder_attr(run->b, kiln_builder_string(run->b, KILN_STR("thread.id")),
+                                       kiln_value_int(sample->tid), 0);
     if (comm.len)
         attrs[n++] = publish_attr(run, KILN_STR("thread.name"), comm);
     if (sample->kind == KILN_KIND_WAIT)

@@ -23,7 +23,8 @@ struct kiln_publish_opts {
     uint64_t names_wait_ns;          /* of a batch: until lines and inlines are there */
     size_t memory_max;               /* of a batch; 0: the builder's own limit */
     bool by_container;               /* one resource for all processes of a container */
-    bool lean;            /* without what linkers call functions, where these begin, columns */
+    bool lean; /* without what linkers call functions, where these begin, columns; and without the
+                  id of the thread that a process began with, which is the process' */
     struct kiln_log *log; /* may be NULL */
 };
 

@@ -47,15 +47,16 @@ int kiln_export_item_own(struct kiln_export_item *item)
 }
 
 /* Moves what `plain` holds, compressed, into an item. */
-static int pack(struct kiln_buf *plain, const struct kiln_export_shape *shape,
-                struct kiln_export_item *item)
+static int pack(struct kiln_buf *plain, const struct kiln_joints *joints,
+                const struct kiln_export_shape *shape, struct kiln_export_item *item)
 {
     struct kiln_buf packed;
     int r = 0;
 
     kiln_buf_init(&packed, plain->max + (1u << 16));
     if (shape->compression != KILN_PLAIN)
-        r = kiln_compress(shape->compression, shape->level, kiln_buf_str(plain), &packed);
+        r = kiln_compress_joined(shape->compression, shape->level, kiln_buf_str(plain), joints,
+                                 &packed);
     if (r == 0)
         kiln_buf_take(shape->compression == KILN_PLAIN ? plain : &packed, &item->body, &item->len);
     kiln_buf_done(&packed);
@@ -65,9 +66,9 @@ static int pack(struct kiln_buf *plain, const struct kiln_export_shape *shape,
 /* The order that compresses best may give larger numbers to what is often referred to: then the
  * order that the limit was reckoned for has to do. */
 static int write_plain(const struct kiln_batch *batch, const struct kiln_export_shape *shape,
-                       struct kiln_buf *plain, struct kiln_err *err)
+                       struct kiln_buf *plain, struct kiln_joints *joints, struct kiln_err *err)
 {
-    const struct kiln_otlp_encode_opts dense = {.dense = true};
+    const struct kiln_otlp_encode_opts dense = {.dense = true, .ret_joints = joints};
     int r = KILN_E_LIMIT;
 
     if (shape->json)
@@ -84,6 +85,7 @@ static int encode(const struct kiln_batch *batch, const struct kiln_export_shape
                   struct kiln_export_item **ret_item, struct kiln_err *err)
 {
     struct kiln_export_item *item = kiln_calloc(1, sizeof(*item));
+    struct kiln_joints joints = {.n = 0};
     struct kiln_buf plain;
     int r;
 
@@ -95,9 +97,9 @@ static int encode(const struct kiln_batch *batch, const struct kiln_export_shape
                                        .samples = batch->n_samples,
                                        .made_ns = kiln_clock_unix_ns()};
     kiln_buf_init(&plain, shape->json ? JSON_FACTOR * shape->request_max : shape->request_max);
-    r = write_plain(batch, shape, &plain, err);
+    r = write_plain(batch, shape, &plain, &joints, err);
     if (r == 0)
-        r = pack(&plain, shape, item);
+        r = pack(&plain, &joints, shape, item);
     kiln_buf_done(&plain);
     if (r < 0) {
         kiln_export_item_free(item);

@@ -54,6 +54,35 @@ TEST(compress, what_is_dense_is_smaller_and_comes_back)
     kiln_buf_done(&table);
 }
 
+/* Digits, and bytes that are none: what codes of their own are for. */
+TEST(compress, parts_of_different_kinds_are_smaller_with_joints)
+{
+    struct kiln_joints joints = {.n = 1};
+    struct kiln_buf both;
+
+    kiln_buf_init(&both, 1u << 20);
+    for (unsigned i = 0; i < 8000; i++)
+        kiln_buf_printf(&both, "%u", i * 2654435761u);
+    joints.at[0] = both.len;
+    for (unsigned i = 0; i < 40000; i++)
+        kiln_buf_putc(&both, (char)(0x80 | i * 2654435761u >> 28));
+    for (size_t i = 0; i < 2; i++) {
+        struct kiln_buf packed, joined, out;
+
+        pack(kinds[i], kiln_buf_str(&both), &packed);
+        kiln_buf_init(&joined, 1u << 20);
+        CHECK_OK(kiln_compress_joined(kinds[i], 0, kiln_buf_str(&both), &joints, &joined));
+        CHECK(kinds[i] == KILN_ZSTD ? joined.len < packed.len : joined.len == packed.len);
+        kiln_buf_init(&out, 1u << 20);
+        CHECK_OK(kiln_decompress(kinds[i], kiln_buf_str(&joined), &out, NULL));
+        CHECK(kiln_str_eq(kiln_buf_str(&out), kiln_buf_str(&both)));
+        kiln_buf_done(&out);
+        kiln_buf_done(&joined);
+        kiln_buf_done(&packed);
+    }
+    kiln_buf_done(&both);
+}
+
 TEST(compress, members_and_frames_in_a_row_are_one_content)
 {
     for (size_t i = 0; i < 2; i++) {

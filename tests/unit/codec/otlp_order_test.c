@@ -177,6 +177,42 @@ static struct kiln_batch *batch_of(const char *const *names, uint32_t n)
     return batch;
 }
 
+static void check_joints(const struct kiln_batch *batch)
+{
+    struct kiln_joints joints = {.n = 0};
+    const struct kiln_otlp_encode_opts opts = {.dense = true, .ret_joints = &joints};
+    /* resources, then: the dictionary with its strings, its mappings, its stacks */
+    const char tags[] = {2 << 3 | 2, 1 << 3 | 2, 7 << 3 | 2};
+    struct kiln_buf out, packed, again;
+    struct kiln_str bytes = encode(batch, &opts, &out);
+
+    CHECK_EQ(joints.n, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK(joints.at[i] > (i ? joints.at[i - 1] : 0) && joints.at[i] < bytes.len);
+        CHECK_EQ(bytes.ptr[joints.at[i]], tags[i]);
+    }
+    kiln_buf_init(&packed, 1 << 20);
+    kiln_buf_init(&again, 1 << 20);
+    CHECK_OK(kiln_compress_joined(KILN_ZSTD, KILN_DENSE, bytes, &joints, &packed));
+    CHECK_EQ(kiln_decompressed_hint(KILN_ZSTD, kiln_buf_str(&packed)), bytes.len);
+    CHECK_OK(kiln_decompress(KILN_ZSTD, kiln_buf_str(&packed), &again, NULL));
+    CHECK(kiln_str_eq(kiln_buf_str(&again), bytes));
+    kiln_buf_done(&again);
+    kiln_buf_done(&packed);
+    kiln_buf_done(&out);
+}
+
+TEST(otlp_order, the_parts_of_a_message_begin_where_it_says)
+{
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        struct kiln_batch *batch =
+            random_batch(&(struct random_opts){.seed = seed, .samples = 30, .resources = 3});
+
+        check_joints(batch);
+        kiln_batch_unref(batch);
+    }
+}
+
 TEST(otlp_order, names_that_are_made_up_stand_last)
 {
     const char *const names[] = {"ls+0x10", "main", "ls+0x20", "read", "operator+"};

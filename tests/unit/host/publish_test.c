@@ -615,6 +615,29 @@ TEST(publish, samples_carry_their_thread)
     kiln_batch_unref(batch);
 }
 
+TEST(publish, who_is_lean_leaves_out_ids_of_threads_that_are_the_process)
+{
+    const struct kiln_publish_opts opts = {.lean = true};
+    struct kiln_gather_sample other = {
+        .identity = &shop, .tid = shop.pid + 1, .comm = "app", .hz = 20, .value = 2};
+    struct kiln_publisher *publisher;
+    struct kiln_batch *batch;
+
+    CHECK_OK(kiln_publisher_new(&opts, &publisher));
+    ADD(&shop, KILN_END_COMPLETE, in(&app, 0x1010));
+    add_sample(&other);
+    publish_with(publisher, &batch);
+    CHECK_EQ(batch->n_samples, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct kiln_sample *sample = &batch->samples[i];
+        const struct kiln_attr *id = kiln_set_find(batch, sample->attrs, KILN_STR("thread.id"));
+
+        CHECK_EQ(id ? id->value.i : 0, kiln_sample_total(batch, sample) == 2 ? other.tid : 0);
+    }
+    kiln_batch_unref(batch);
+    kiln_publisher_free(publisher);
+}
+
 TEST(publish, waits_and_other_rates_have_profiles_of_their_own)
 {
     struct kiln_gframe frame = in(&app, 0x1010);
