@@ -53,10 +53,21 @@ def check_first_sample():
           {name: told.get(name) for name in ("", "main", "_start")})
 
 
+def check_without_main():
+    """The kernel tells nothing of a process by the number of a thread that has ended."""
+    made = PROGRAMS.parent / "inproc"
+    with Preloaded(made / "main_ends", made / "alloc_plugin.so", KILN_PROFILES="alloc", KILN_ALLOC_BYTES="1000",
+                   KILN_ALLOC_RATE="0") as run:
+        check("a program whose main thread ends goes on", run.code == 0, run.err)
+        told, truth = run.functions("memory", "alloc_space"), int(run.out)
+    check("what it loads afterwards has names", told.get("plugin_make") == truth, told)
+
+
 def main():
     for name, functions in TRUTH.items():
         check_program(name, functions)
     check_first_sample()
+    check_without_main()
     return exit_code()
 
 

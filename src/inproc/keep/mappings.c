@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of /proc/self/maps whose code comes from a file, or is the kernel's own page of functions:
+ * Lines of /proc/thread-self/maps (that of a process is empty when its main thread has ended) whose
+ * code comes from a file, or is the kernel's own page of functions:
  *
  *   7f0000001000-7f0000002000 r-xp 00001000 08:01 1234     /usr/lib/libc.so.6
  *
@@ -172,7 +173,7 @@ static void look(void)
     struct kiln_buf text;
 
     kiln_buf_init(&text, MAPS_MAX);
-    if (kiln_file_read("/proc/self/maps", &text, NULL) == 0) {
+    if (kiln_file_read("/proc/thread-self/maps", &text, NULL) == 0) {
         char *rest;
 
         kiln_buf_putc(&text, '\0');

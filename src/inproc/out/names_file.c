@@ -98,7 +98,8 @@ static int try_files(struct kiln_str path, struct kiln_str build_id,
         return -ENAMETOOLONG;
     snprintf(text, sizeof(text), "%.*s", KILN_STR_ARG(path));
     r = try_file(text, build_id, file);
-    return r < 0 && r != -ENOMEM && build_id.len ? try_file("/proc/self/exe", build_id, file) : r;
+    return r < 0 && r != -ENOMEM && build_id.len ? try_file("/proc/thread-self/exe", build_id, file)
+                                                 : r;
 }
 
 int kiln_in_names_file_open(struct kiln_str path, struct kiln_str build_id,

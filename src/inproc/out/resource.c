@@ -89,7 +89,7 @@ static void read_line(const char *path, char *ret, size_t size)
 static int put_process(struct kiln_in_resource *resource)
 {
     char text[KILN_IN_RESOURCE_VALUE_MAX];
-    ssize_t n = readlink("/proc/self/exe", text, sizeof(text) - 1);
+    ssize_t n = readlink("/proc/thread-self/exe", text, sizeof(text) - 1);
     struct kiln_str path = {text, n > 0 ? (size_t)n : 0};
     char number[24];
     int r = put(resource, KILN_STR("process.executable.path"), path);

@@ -148,7 +148,7 @@ int kiln_in_pages_admit(const struct kiln_in_pages *pages, const struct kiln_in_
 /* Words as the kernel has them, each with a NUL behind it. */
 static int read_cmdline(struct kiln_buf *out)
 {
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    int fd = open("/proc/thread-self/cmdline", O_RDONLY | O_CLOEXEC);
     char *room = kiln_buf_reserve(out, 4096);
     ssize_t n = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that belongs to no object, out of /proc/self/maps:
+ * Code that belongs to no object, out of /proc/thread-self/maps:
  *
  *   start-end rwxp offset major:minor inode   name
  *
@@ -199,7 +199,7 @@ static bool read_maps(struct look *look)
     char buffer[BUFFER + 1];
     size_t n = 0;
     ssize_t got = 0;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return false;

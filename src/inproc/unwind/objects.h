@@ -6,8 +6,8 @@
  * Objects that were there when the program began stay for ever: their tables are read where they
  * lie.  Others may be gone at any moment: the loader is asked at each miss, without its lock
  * (_dl_find_object), and their tables are copied by the kernel.  Where the loader cannot be asked,
- * and for code that belongs to no object, the keeper reads /proc/self/maps when somebody missed
- * something.
+ * and for code that belongs to no object, the keeper reads /proc/thread-self/maps when somebody
+ * missed something.
  *
  * Threads: find and is_made from anywhere, handlers of signals included; work is the keeper's.
  */

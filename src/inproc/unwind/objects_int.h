@@ -3,7 +3,7 @@
  * objects_int - what the files of objects share.
  *
  *   objects.c   what the loader knows
- *   maps.c      what the kernel knows: /proc/self/maps
+ *   maps.c      what the kernel knows: /proc/thread-self/maps
  *
  * Threads: asking and entering from anywhere, the rest is the keeper's.
  */
