@@ -65,7 +65,7 @@ add_custom_target(kiln_inproc_nghttp2 DEPENDS libnghttp2_inproc.a)
 set(INPROC_OTHERS ${CMAKE_BINARY_DIR}/libnghttp2_inproc.a -ldeflate -lzstd -llzma -lz -liberty)
 # Memory of ours is not the program's: src/inproc/hook/own.c.
 set(INPROC_OWN_MEMORY)
-foreach(name malloc calloc realloc free malloc_usable_size)
+foreach(name malloc calloc realloc free malloc_usable_size qsort qsort_r)
   list(APPEND INPROC_OWN_MEMORY -Wl,--wrap=${name})
 endforeach()
 function(kiln_inproc_preload library)

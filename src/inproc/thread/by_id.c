@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inproc/thread/by_id.h"
 
+#include <stddef.h>
+
+#include "inproc/thread/sort.h"
+
 static void note(struct kiln_in_thread *thread, void *arg)
 {
     struct kiln_in_by_id *to = arg;
@@ -10,28 +14,20 @@ static void note(struct kiln_in_thread *thread, void *arg)
         to->threads[to->n++] = (struct kiln_in_with_id){tid, thread};
 }
 
-/* Shell's, in place: the C library's takes memory, which would be the program's. */
-static void sort(struct kiln_in_with_id *threads, uint32_t n)
+static int by_tid(const void *a, const void *b, void *arg)
 {
-    static const uint32_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
+    int32_t x = ((const struct kiln_in_with_id *)a)->tid;
+    int32_t y = ((const struct kiln_in_with_id *)b)->tid;
 
-    for (uint32_t g = 0; g < sizeof(gaps) / sizeof(gaps[0]); g++) {
-        for (uint32_t i = gaps[g]; i < n; i++) {
-            struct kiln_in_with_id one = threads[i];
-            uint32_t at = i;
-
-            for (; at >= gaps[g] && threads[at - gaps[g]].tid > one.tid; at -= gaps[g])
-                threads[at] = threads[at - gaps[g]];
-            threads[at] = one;
-        }
-    }
+    (void)arg;
+    return (x > y) - (x < y);
 }
 
 void kiln_in_by_id_fill(struct kiln_in_by_id *to)
 {
     to->n = 0;
     kiln_in_threads_each(note, to);
-    sort(to->threads, to->n);
+    kiln_in_sort(to->threads, to->n, sizeof(to->threads[0]), by_tid, NULL);
 }
 
 struct kiln_in_thread *kiln_in_by_id_find(const struct kiln_in_by_id *in, int32_t tid)
