@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is live is counted in stripes, a thread always in the same one: a counter that all of them
- * share would cost more than the allocation.  A block may be freed by another thread than the one
- * that made it, so only their sum means something.
+ * What is made and freed is counted in stripes, a thread always in the same one: a counter that all
+ * of them share would cost more than the allocation.  A block may be freed by another thread than
+ * the one that made it, so only sums of all mean something.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@ enum { STRIPES = 16 };
 
 static struct stripe {
     _Alignas(64) _Atomic int64_t blocks;
-    _Atomic int64_t bytes;
+    _Atomic int64_t made, freed; /* bytes */
 } stripes[STRIPES];
 
 static _Atomic uint64_t fail_countdown; /* 0: never fail */
@@ -47,13 +47,24 @@ int64_t kiln_mem_live(void)
     return blocks;
 }
 
+/* What was freed is looked at first: more of it than was made is never seen. */
 size_t kiln_mem_live_bytes(void)
 {
     int64_t bytes = 0;
 
     for (int i = 0; i < STRIPES; i++)
-        bytes += atomic_load_explicit(&stripes[i].bytes, memory_order_relaxed);
+        bytes -= atomic_load_explicit(&stripes[i].freed, memory_order_relaxed);
+    bytes += (int64_t)kiln_mem_made_bytes();
     return bytes > 0 ? (size_t)bytes : 0;
+}
+
+uint64_t kiln_mem_made_bytes(void)
+{
+    int64_t bytes = 0;
+
+    for (int i = 0; i < STRIPES; i++)
+        bytes += atomic_load_explicit(&stripes[i].made, memory_order_relaxed);
+    return (uint64_t)bytes;
 }
 
 void kiln_mem_keep(size_t bytes, size_t block)
@@ -88,7 +99,10 @@ static void count(int64_t blocks, int64_t bytes)
 
     if (blocks)
         atomic_fetch_add_explicit(&stripe->blocks, blocks, memory_order_relaxed);
-    atomic_fetch_add_explicit(&stripe->bytes, bytes, memory_order_relaxed);
+    if (bytes > 0)
+        atomic_fetch_add_explicit(&stripe->made, bytes, memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&stripe->freed, -bytes, memory_order_relaxed);
 }
 
 static void *counted(void *ptr)

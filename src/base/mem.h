@@ -60,6 +60,8 @@ void kiln_mem_keep(size_t bytes, size_t block);
 
 /* What all live blocks take, as the C library has rounded it up. */
 size_t kiln_mem_live_bytes(void);
+/* And all bytes since the process began, freed or not. */
+uint64_t kiln_mem_made_bytes(void);
 
 /*
  * For tests: the n-th allocation from now fails (0: none does); whether it has; how many blocks are

@@ -24,14 +24,31 @@ enum {
     CHAINS = 1024,
     METRICS_MAX = 10000,
     SERIES_MAX = 4096, /* bytes of a name and its labels */
-    BUCKETS = 21,      /* 1/16 ms times 2^0 ... 2^20, and then +Inf */
+    BUCKETS_MAX = 22,  /* and then +Inf */
 };
 
-static const double first_bound = 0.0000625;
+static const double second_bounds[] = {
+    0.0000625, 0.000125, 0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008,  0.016,  0.032, 0.064,
+    0.128,     0.256,    0.512,   1.024,  2.048, 4.096, 8.192, 16.384, 32.768, 65.536};
+static const double item_bounds[] = {10,   25,   50,   75,   100,  250,  500, 750, 1000, 2000, 3000,
+                                     4000, 5000, 6000, 7000, 8000, 9000, 1e4, 2e4, 3e4,  5e4,  1e5};
+static const double byte_bounds[] = {128,    256,     512,     1024,    2048,    4096,
+                                     8192,   16384,   32768,   65536,   131072,  262144,
+                                     524288, 1048576, 2097152, 4194304, 8388608, 16777216};
+
+static const struct scale {
+    const double *bounds;
+    uint32_t n;
+    double most, parts; /* of one that is added to the sum, which is kept in so many parts */
+} scales[] = {
+    [KILN_HISTOGRAM] = {second_bounds, KILN_ARRAY_LEN(second_bounds), 1e6, 1e9},
+    [KILN_HISTOGRAM_ITEMS] = {item_bounds, KILN_ARRAY_LEN(item_bounds), 1e15, 1},
+    [KILN_HISTOGRAM_BYTES] = {byte_bounds, KILN_ARRAY_LEN(byte_bounds), 1e15, 1},
+};
 
 struct histogram {
-    _Atomic uint64_t buckets[BUCKETS + 1];
-    _Atomic int64_t sum_ns;
+    _Atomic uint64_t buckets[BUCKETS_MAX + 1];
+    _Atomic int64_t sum;
 };
 
 struct kiln_metric {
@@ -57,6 +74,7 @@ struct kiln_metrics {
     struct kiln_metric **list;
     uint32_t n, cap;
     bool sorted;
+    _Atomic bool details;
     struct kiln_budget budget; /* of the list, which METRICS_MAX bounds */
     struct kiln_metric *overflow;
     struct collector *_Atomic collectors; /* only ever grows at its head */
@@ -150,7 +168,7 @@ static struct kiln_metric *make(enum kiln_metric_kind kind, struct kiln_str seri
     metric->name = (struct kiln_str){text, name_len};
     metric->labels = (struct kiln_str){text + name_len, series.len - name_len};
     metric->help = text + series.len;
-    if (kind != KILN_HISTOGRAM)
+    if (kind < KILN_HISTOGRAM)
         return metric;
     metric->histogram = kiln_calloc(1, sizeof(*metric->histogram));
     if (!metric->histogram) {
@@ -212,6 +230,26 @@ struct kiln_metric *kiln_metric_get(struct kiln_metrics *metrics, enum kiln_metr
     return metric ? metric : &nobody;
 }
 
+struct kiln_metric *kiln_metric_detail(struct kiln_metrics *metrics, enum kiln_metric_kind kind,
+                                       const char *name, const char *help,
+                                       const char *const *labels)
+{
+    return metrics && atomic_load(&metrics->details)
+               ? kiln_metric_get(metrics, kind, name, help, labels)
+               : &nobody;
+}
+
+void kiln_metrics_want_details(struct kiln_metrics *metrics, bool wanted)
+{
+    if (metrics)
+        atomic_store(&metrics->details, wanted);
+}
+
+bool kiln_metric_is_kept(const struct kiln_metric *metric)
+{
+    return metric && metric != &nobody;
+}
+
 /* ---- counting ---- */
 
 void kiln_metric_add(struct kiln_metric *metric, int64_t n)
@@ -243,33 +281,33 @@ void kiln_metrics_change(struct kiln_metrics *metrics, const struct kiln_metric_
 
 void kiln_metric_set(struct kiln_metric *metric, double value)
 {
-    if (metric && metric != &nobody && metric->kind != KILN_HISTOGRAM)
+    if (metric && metric != &nobody && metric->kind < KILN_HISTOGRAM)
         atomic_store_explicit(&metric->level, value, memory_order_relaxed);
 }
 
-void kiln_metric_observe(struct kiln_metric *metric, double seconds)
+void kiln_metric_observe(struct kiln_metric *metric, double value)
 {
     struct histogram *h = metric ? metric->histogram : NULL;
-    double bound = first_bound;
+    const struct scale *scale = h ? &scales[metric->kind] : NULL;
     uint32_t i = 0;
 
     if (!h)
         return;
-    if (!(seconds > 0))
-        seconds = 0;
-    for (; i < BUCKETS && seconds > bound; i++)
-        bound *= 2;
+    if (!(value > 0))
+        value = 0;
+    while (i < scale->n && value > scale->bounds[i])
+        i++;
     atomic_fetch_add_explicit(&h->buckets[i], 1, memory_order_relaxed);
-    if (seconds > 1e6)
-        seconds = 1e6; /* so that the sum stays a number for thousands of them */
-    atomic_fetch_add_explicit(&h->sum_ns, (int64_t)(seconds * 1e9), memory_order_relaxed);
+    if (value > scale->most)
+        value = scale->most; /* so that the sum stays a number for thousands of them */
+    atomic_fetch_add_explicit(&h->sum, (int64_t)(value * scale->parts), memory_order_relaxed);
 }
 
 static uint64_t observations(const struct histogram *h)
 {
     uint64_t n = 0;
 
-    for (uint32_t i = 0; i <= BUCKETS; i++)
+    for (uint32_t i = 0; i <= BUCKETS_MAX; i++)
         n += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
     return n;
 }
@@ -278,7 +316,7 @@ double kiln_metric_value(const struct kiln_metric *metric)
 {
     if (!metric)
         return 0;
-    if (metric->kind == KILN_HISTOGRAM)
+    if (metric->histogram)
         return (double)observations(metric->histogram);
     return (double)atomic_load_explicit(&metric->count, memory_order_relaxed) +
            atomic_load_explicit(&metric->level, memory_order_relaxed);
@@ -336,18 +374,19 @@ static void add_series(struct kiln_buf *out, const struct kiln_metric *m, const 
 
 static void add_histogram(struct kiln_buf *out, const struct kiln_metric *m)
 {
-    double bound = first_bound;
+    const struct scale *scale = &scales[m->kind];
     uint64_t n = 0;
-    char text[32];
+    char text[32] = "+Inf";
 
-    for (uint32_t i = 0; i <= BUCKETS; i++, bound *= 2) {
-        snprintf(text, sizeof(text), "%.7g", bound);
+    for (uint32_t i = 0; i <= scale->n; i++) {
+        if (i < scale->n)
+            snprintf(text, sizeof(text), "%.8g", scale->bounds[i]);
         n += atomic_load_explicit(&m->histogram->buckets[i], memory_order_relaxed);
-        add_series(out, m, "_bucket", i < BUCKETS ? text : "+Inf");
+        add_series(out, m, "_bucket", i < scale->n ? text : "+Inf");
         kiln_buf_printf(out, "%llu\n", (unsigned long long)n);
     }
     add_series(out, m, "_sum", NULL);
-    add_number(out, (double)atomic_load(&m->histogram->sum_ns) / 1e9);
+    add_number(out, (double)atomic_load(&m->histogram->sum) / scale->parts);
     kiln_buf_putc(out, '\n');
     add_series(out, m, "_count", NULL);
     kiln_buf_printf(out, "%llu\n", (unsigned long long)n);
@@ -362,7 +401,7 @@ static void add_head(struct kiln_buf *out, struct kiln_str name, const char *hel
 
 static void add_metric(struct kiln_buf *out, const struct kiln_metric *m)
 {
-    if (m->kind == KILN_HISTOGRAM) {
+    if (m->histogram) {
         add_histogram(out, m);
         return;
     }
@@ -408,7 +447,7 @@ void kiln_metrics_each(struct kiln_metrics *metrics,
 
 void kiln_metrics_format(struct kiln_metrics *metrics, struct kiln_buf *out)
 {
-    static const char *const types[] = {"counter", "gauge", "histogram"};
+    static const char *const types[] = {"counter", "gauge", "histogram", "histogram", "histogram"};
     const struct kiln_metric *last = NULL;
 
     if (!metrics)

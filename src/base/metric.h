@@ -12,12 +12,19 @@
 #ifndef KILN_BASE_METRIC_H
 #define KILN_BASE_METRIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attr.h"
 #include "base/buf.h"
 
-enum kiln_metric_kind { KILN_COUNTER, KILN_GAUGE, KILN_HISTOGRAM };
+enum kiln_metric_kind {
+    KILN_COUNTER,
+    KILN_GAUGE,
+    KILN_HISTOGRAM,       /* of seconds, in buckets of powers of two from 1/16 ms to 65 s */
+    KILN_HISTOGRAM_ITEMS, /* of counts from 10 to 100,000, in the Collector's buckets */
+    KILN_HISTOGRAM_BYTES, /* in powers of two from 128 to 16 Mi */
+};
 
 struct kiln_metric;
 struct kiln_metrics;
@@ -33,6 +40,16 @@ void kiln_metrics_free(struct kiln_metrics *metrics);
 struct kiln_metric *kiln_metric_get(struct kiln_metrics *metrics, enum kiln_metric_kind kind,
                                     const char *name, const char *help, const char *const *labels);
 #define KILN_LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/*
+ * The same for who wants to know more than most: where that is not asked for, before, the metric is
+ * neither shown nor kept, and what it takes to know it need not be found out.
+ */
+struct kiln_metric *kiln_metric_detail(struct kiln_metrics *metrics, enum kiln_metric_kind kind,
+                                       const char *name, const char *help,
+                                       const char *const *labels);
+void kiln_metrics_want_details(struct kiln_metrics *metrics, bool wanted);
+bool kiln_metric_is_kept(const struct kiln_metric *metric);
 
 /* The same without labels. */
 static inline struct kiln_metric *kiln_metric_counter(struct kiln_metrics *metrics,
@@ -57,8 +74,8 @@ void kiln_metrics_change(struct kiln_metrics *metrics, const struct kiln_metric_
                          uint32_t n);
 /* Gauge; also a counter that is kept elsewhere and only read here, on collecting. */
 void kiln_metric_set(struct kiln_metric *metric, double value);
-/* Histogram: seconds, in buckets of powers of two from 1/16 ms to 65 s. */
-void kiln_metric_observe(struct kiln_metric *metric, double seconds);
+/* Histogram. */
+void kiln_metric_observe(struct kiln_metric *metric, double value);
 double kiln_metric_value(const struct kiln_metric *metric); /* of a histogram: its count */
 
 /* Called before every kiln_metrics_format(), to set gauges that are read from somewhere. */

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cli/collector.h"
 #include "cli/daemon.h"
 
@@ -30,6 +31,9 @@ static void collect(void *context)
         (double)kiln_process_rss());
     set(m, KILN_GAUGE, "otelcol_process_runtime_heap_alloc_bytes", "Bytes that are allocated.",
         (double)(heap.uordblks + heap.hblkhd));
+    set(m, KILN_COUNTER, "otelcol_process_runtime_total_alloc_bytes",
+        "Bytes that were allocated since the start, but for what libraries allocate.",
+        (double)kiln_mem_made_bytes());
     set(m, KILN_GAUGE, "otelcol_process_runtime_total_sys_memory_bytes",
         "Bytes that the allocator has from the system.", (double)(heap.arena + heap.hblkhd));
 }

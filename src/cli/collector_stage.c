@@ -73,6 +73,7 @@ static int make(const struct kiln_stage_opts *opts, struct kiln_stage *stage, st
     if (r < 0)
         return r;
     faulty = read_telemetry(opts, stage, err);
+    kiln_metrics_want_details(opts->metrics, stage->telemetry.details);
     r = kiln_stage_graph(stage, opts, err);
     return r < 0 ? r : faulty;
 }

@@ -18,7 +18,7 @@ enum fate { ACCEPTED, REFUSED, FAILED, FATES };
 struct entry {
     struct kiln_consumer consumer; /* first */
     struct kiln_consumer *next;
-    struct kiln_metric *counts[FATES];
+    struct kiln_metric *counts[FATES], *requests[FATES];
 };
 
 struct passage {
@@ -44,8 +44,10 @@ static enum fate fate_of(int code)
 static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
 {
     struct passage *passage = (struct passage *)delivery;
+    enum fate fate = fate_of(outcome->code);
 
-    kiln_metric_add(passage->entry->counts[fate_of(outcome->code)], (int64_t)passage->items);
+    kiln_metric_add(passage->entry->counts[fate], (int64_t)passage->items);
+    kiln_metric_add(passage->entry->requests[fate], 1);
     kiln_delivery_end(passage->from, outcome);
     kiln_free(passage);
 }
@@ -95,14 +97,20 @@ int kiln_way_in_new(const char *receiver, enum kiln_signal signal, struct kiln_c
                     struct kiln_metrics *metrics, struct kiln_consumer **ret_entry)
 {
     static const char *const fates[FATES] = {"accepted", "refused", "failed"};
+    static const char *const outcomes[FATES] = {"success", "refused", "failure"};
     struct entry *entry = kiln_calloc(1, sizeof(*entry));
 
     if (!entry)
         return -ENOMEM;
     entry->consumer = (struct kiln_consumer){consume, next->takes_sealed, is_light};
     entry->next = next;
-    for (int fate = 0; fate < FATES; fate++)
+    for (int fate = 0; fate < FATES; fate++) {
         entry->counts[fate] = metric(metrics, fates[fate], signal, receiver);
+        entry->requests[fate] =
+            kiln_metric_get(metrics, KILN_COUNTER, "otelcol_receiver_requests",
+                            "Requests that a receiver handed to its pipelines, by how they went.",
+                            KILN_LABELS("receiver", receiver, "outcome", outcomes[fate]));
+    }
     *ret_entry = &entry->consumer;
     return 0;
 }

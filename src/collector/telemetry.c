@@ -164,6 +164,7 @@ static int read_metrics(const struct kiln_node *map, struct kiln_telemetry *ret,
     }
     if (metrics.readers)
         r = read_readers(metrics.readers, ret, err);
+    ret->details = strcasecmp(metrics.level, "detailed") == 0;
     if (strcasecmp(metrics.level, "none") == 0)
         ret->metrics_address[0] = '\0';
     return r;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/pipeline.h"
 
+#include "core/otlp_size.h"
+
 void kiln_delivery_end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
 {
     kiln_batch_unref(delivery->batch);
@@ -19,6 +21,16 @@ uint64_t kiln_delivery_items(const struct kiln_delivery *delivery)
 uint32_t kiln_delivery_profiles(const struct kiln_delivery *delivery)
 {
     return delivery->batch ? delivery->batch->n_profiles : delivery->profiles;
+}
+
+uint64_t kiln_delivery_bytes(const struct kiln_delivery *delivery)
+{
+    if (delivery->seal)
+        return delivery->seal->content_bytes;
+    if (delivery->batch &&
+        (!delivery->body.len || delivery->recipe.len || delivery->body_compression != KILN_PLAIN))
+        return kiln_otlp_size_max(delivery->batch);
+    return delivery->body.len;
 }
 
 int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_err *err)

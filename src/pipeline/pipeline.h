@@ -88,6 +88,8 @@ void kiln_delivery_end(struct kiln_delivery *delivery, const struct kiln_outcome
 /* What is in it, sealed or not: items of its signal, of profiles samples. */
 uint64_t kiln_delivery_items(const struct kiln_delivery *delivery);
 uint32_t kiln_delivery_profiles(const struct kiln_delivery *delivery);
+/* How large it is as OTLP, at most: for who measures.  Of other signals, as it came. */
+uint64_t kiln_delivery_bytes(const struct kiln_delivery *delivery);
 
 /* Breaks the seal, if there is one.  Codes as those of outcomes. */
 KILN_CHECK int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_err *err);

@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -169,23 +170,19 @@ class Running(Folder):
     def test_the_process_is_measured_in_the_collectors_names(self):
         with Collector(self.folder, "--config", self.file(NOP)) as collector:
             names = {line.split("{")[0].split(" ")[0] for line in collector.metrics().splitlines()}
-        self.assertLessEqual({"otelcol_process_uptime", "otelcol_process_cpu_seconds", "otelcol_process_memory_rss"},
-                             names)
+        self.assertLessEqual({"otelcol_process_uptime", "otelcol_process_cpu_seconds", "otelcol_process_memory_rss",
+                              "otelcol_process_runtime_total_alloc_bytes"}, names)
 
     def test_what_goes_through_is_measured_in_the_collectors_names(self):
         path = self.file(NOP.replace("nop: }\nexp", 'otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}\nexp')
-                         .replace("{nop: }\nservice", "{otlp_http: {endpoint: SINK}}\nprocessors: {batch: {timeout: 10ms}}\nservice")
-                         .replace("[nop], exporters: [nop]", "[otlp], processors: [batch], exporters: [otlp_http]"))
+                         .replace("{nop: }\nservice", "{otlp_http: {endpoint: SINK, sending_queue: {batch: {flush_timeout: 10ms}}}}\n"
+                                  "processors: {memory_limiter: {check_interval: 1s, limit_mib: 4000}, batch: {timeout: 10ms}}\nservice")
+                         .replace("[nop], exporters: [nop]", "[otlp], processors: [memory_limiter, batch], exporters: [otlp_http]"))
         requests = Requests(samples=7)
         with Sink() as sink:
             pathlib.Path(path).write_text(pathlib.Path(path).read_text().replace("SINK", f"http://127.0.0.1:{sink.port}"))
-            with Collector(self.folder, "--config", path) as collector:
-                number, body = requests.take()
-                status, connection = post(collector.ports["receivers::otlp::http"], body)
-                connection.close()
-                self.assertEqual((status, sink.wait_for({number})), (200, set()))
-                collector.wait_for(lambda: exporters(collector.metrics())["otlp_http"]["sent"] == 7)
-                shown = collector.metrics()
+            shown, detailed = (self.measured(path, sink, requests, level) for level in ("normal", "detailed"))
+        self.documented(detailed)
         for line in ('receiver_accepted_profile_samples{receiver="otlp"} 7', 'receiver_refused_profile_samples{receiver="otlp"} 0',
                      'receiver_failed_profile_samples{receiver="otlp"} 0', 'exporter_sent_profile_samples{exporter="otlp_http"} 7',
                      'exporter_send_failed_profile_samples{exporter="otlp_http"} 0',
@@ -194,8 +191,29 @@ class Running(Folder):
                      'exporter_queue_capacity{data_type="profiles",exporter="otlp_http"} 1000',
                      'exporter_in_flight_requests{data_type="profiles",exporter="otlp_http"} 0'):
             self.assertIn(f"\notelcol_{line}\n", shown)
+        self.assertIn('\notelcol_receiver_requests{receiver="otlp",outcome="success"} 1\n', shown)
         for direction in "incoming", "outgoing":
             self.assertRegex(shown, rf'\notelcol_processor_{direction}_items\{{.*processor="batch".*\}} 7\n')
+        self.assertRegex(shown, r'\notelcol_processor_internal_duration_count\{.*processor="memory_limiter"\} 1\n')
+        for name in ('processor_batch_batch_send_size{}{{processor="batch"}}', 'exporter_enqueue_size{}{{exporter="otlp_http"}}',
+                     'exporter_queue_batch_send_size{}{{exporter="otlp_http"}}'):
+            self.assertNotIn(name.format("_sum"), shown)
+            self.assertIn(f"\notelcol_{name.format('_sum')} 7\n", detailed)
+            self.assertRegex(detailed, rf"\notelcol_{name.format('_bytes_sum')} [1-9]")
+
+    def measured(self, path, sink, requests, level):
+        """What it counts of one request that went through, at this level."""
+        with Collector(self.folder, "--config", path, "--set", f"service.telemetry.metrics.level={level}") as collector:
+            number, body = requests.take()
+            status, connection = post(collector.ports["receivers::otlp::http"], body)
+            connection.close()
+            self.assertEqual((status, sink.wait_for({number})), (200, set()))
+            collector.wait_for(lambda: exporters(collector.metrics())["otlp_http"]["sent"] == 7)
+            return collector.metrics()
+
+    def documented(self, shown):
+        pages = "".join((ROOT / "docs/guide" / page).read_text() for page in ("metrics.md", "collector-exporters.md"))
+        self.assertEqual(set(re.findall(r"^# TYPE (\w+)", shown, re.M)) - set(re.findall(r"\b\w+\b", pages)), set())
 
     def test_metrics_can_be_off(self):
         with Collector(self.folder, "--config", self.file(NOP), "--set",

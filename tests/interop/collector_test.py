@@ -6,6 +6,7 @@
   - gzip, zstd and no compression, over gRPC and over HTTP;
   - TLS with and without certificates of clients between the two; what does not fit is refused with a reason;
   - the real one in front of Kiln's, which is killed meanwhile: nothing is lost;
+  - at every level of telemetry, all metrics of the real one are there, with their names and types;
   - what each exporter sends passes `kiln check --strict` and, where $PROFCHECK names it, OpenTelemetry's profcheck.
 
 A peer that cannot be installed is named and its part left out.
@@ -247,6 +248,37 @@ def what_exporters_send(folder):
             check_rules(f"what {name} sends", body)
 
 
+# ---- metrics ----
+
+LEVELS = ("basic", "normal", "detailed")
+
+
+def metric_names(program, folder, level, sink_ports, request):
+    """Names of the Collector's own that it shows after profiles went through it, each with its type."""
+    ports = {"IN_GRPC": free_port(), "IN_HTTP": free_port(), "METRICS": free_port(), **sink_ports, "LEVEL": level}
+    with running(program, folder, ports, ("IN_GRPC", "IN_HTTP", "METRICS"), "--config", str(HERE / "collector/metrics.yaml")):
+        post(ports["IN_HTTP"], request)
+
+        def shown():
+            with urllib.request.urlopen(f"http://127.0.0.1:{ports['METRICS']}/metrics", timeout=60) as answer:
+                return answer.read().decode()
+        check(f"{level}: both exporters send", until(
+            lambda: len(re.findall(r"^otelcol_exporter_sent_profile_samples\{[^}]*\} [1-9]", shown(), re.M)) == 2))
+        return set(re.findall(r"^# TYPE (otelcol_\w+ \w+)", shown(), re.M))
+
+
+def same_metrics(folder):
+    """At every level of telemetry Kiln's collector shows what the real one does.  What Go's libraries add (http_*, rpc_*) is theirs."""
+    request = drawn(folder, 1).read_bytes()
+    with KilnServer("--retention", "36500d") as server:
+        sinks = {"KILN_GRPC": server.otlp_grpc, "KILN_HTTP": server.otlp_http}
+        for level in LEVELS:
+            real = metric_names(real_collector(), folder, level, sinks, request)
+            ours = metric_names(kiln_collector(), folder, level, sinks, request)
+            check(f"{level}: the real one shows some", len(real) > 10, real)
+            check(f"{level}: Kiln's collector shows all of them", real <= ours, sorted(real - ours))
+
+
 def main():
     for protocol, compression in (("grpc", "gzip"), ("http", "gzip"), ("grpc", "zstd"), ("http", "zstd"), ("grpc", "none")):
         arrives(f"{protocol} {compression}: Kiln's collector", through([kiln_collector], protocol, compression))
@@ -254,7 +286,7 @@ def main():
         arrives(f"{protocol}: Kiln's, then the Collector", through([kiln_collector, real_collector], protocol, "gzip"))
         arrives(f"{protocol}: the Collector, then Kiln's", through([real_collector, kiln_collector], protocol, "gzip"))
     for what, part in (("TLS", over_tls), ("killed behind the Collector", killed_behind_the_collector),
-                       ("what exporters send", what_exporters_send)):
+                       ("what exporters send", what_exporters_send), ("metrics", same_metrics)):
         with tempfile.TemporaryDirectory() as folder:
             tried(what, part, pathlib.Path(folder))
     if not ingest_test.tried:

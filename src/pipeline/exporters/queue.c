@@ -399,6 +399,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     struct kiln_sendq *q = (struct kiln_sendq *)consumer;
     struct kiln_outcome outcome = {.retry_after_s = RETRY_AFTER_S};
 
+    kiln_sendq_count_delivery(q, delivery);
     outcome.code = open_if_needed(q, delivery, &outcome.err);
     if (outcome.code < 0)
         end_all(q, &delivery, 1, delivery, &outcome);

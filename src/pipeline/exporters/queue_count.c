@@ -45,10 +45,33 @@ static struct kiln_metric *queue_metric(struct kiln_sendq *q, enum kiln_metric_k
         KILN_LABELS("data_type", data_types[q->opts.signal], "exporter", q->name));
 }
 
+static struct kiln_metric *detail(struct kiln_sendq *q, enum kiln_metric_kind kind,
+                                  const char *name, const char *help)
+{
+    return kiln_metric_detail(q->opts.metrics, kind, name, help, KILN_LABELS("exporter", q->name));
+}
+
+static void open_details(struct kiln_sendq *q)
+{
+    struct kiln_sendq_counts *c = &q->count;
+
+    c->enqueue_size = detail(q, KILN_HISTOGRAM_ITEMS, "otelcol_exporter_enqueue_size",
+                             "Items of a delivery that came to the sending queue.");
+    c->enqueue_bytes = detail(q, KILN_HISTOGRAM_BYTES, "otelcol_exporter_enqueue_size_bytes",
+                              "Its bytes: of profiles uncompressed, of others as they came.");
+    if (!q->opts.batching.on)
+        return;
+    c->send_size = detail(q, KILN_HISTOGRAM_ITEMS, "otelcol_exporter_queue_batch_send_size",
+                          "Items of a request that deliveries were gathered for.");
+    c->send_bytes = detail(q, KILN_HISTOGRAM_BYTES, "otelcol_exporter_queue_batch_send_size_bytes",
+                           "Its bytes, compressed as they are sent.");
+}
+
 void kiln_sendq_open_counts(struct kiln_sendq *q)
 {
     struct kiln_sendq_counts *c = &q->count;
 
+    open_details(q);
     c->sent = unit_metric(q, KILN_COUNTER, "otelcol", "sent", "",
                           "Successfully sent to the destination.", NULL);
     c->send_failed = unit_metric(q, KILN_COUNTER, "otelcol", "send_failed", "",
@@ -106,6 +129,20 @@ void kiln_sendq_count_drop(struct kiln_sendq *q, enum kiln_sendq_drop why, uint6
         kiln_log(q->opts.log, KILN_LOG_ERROR, "exporting failed, data is dropped", "exporter", "%s",
                  q->name, "why", "%s", drop_words[why], "reason", "%s", reason, "dropped_items",
                  "%llu", (unsigned long long)samples, NULL);
+}
+
+void kiln_sendq_count_delivery(struct kiln_sendq *q, const struct kiln_delivery *delivery)
+{
+    if (!kiln_metric_is_kept(q->count.enqueue_size))
+        return;
+    kiln_metric_observe(q->count.enqueue_size, (double)kiln_delivery_items(delivery));
+    kiln_metric_observe(q->count.enqueue_bytes, (double)kiln_delivery_bytes(delivery));
+}
+
+void kiln_sendq_count_batch(struct kiln_sendq *q, const struct kiln_export_item *item)
+{
+    kiln_metric_observe(q->count.send_size, (double)item->head.samples);
+    kiln_metric_observe(q->count.send_bytes, (double)item->len);
 }
 
 void kiln_sendq_count_size(struct kiln_sendq *q, int64_t size)

@@ -43,6 +43,7 @@ struct kiln_sendq_counts {
     struct kiln_metric *sent, *send_failed, *enqueue_failed;
     struct kiln_metric *size, *capacity, *in_flight, *waiting, *rejected, *retries, *seconds,
         *damaged;
+    struct kiln_metric *enqueue_size, *enqueue_bytes, *send_size, *send_bytes;
 };
 
 struct kiln_parcel;
@@ -189,6 +190,9 @@ void kiln_sendq_count_in(struct kiln_sendq *q, int64_t samples);
 void kiln_sendq_count_sent(struct kiln_sendq *q, uint64_t samples);
 void kiln_sendq_count_drop(struct kiln_sendq *q, enum kiln_sendq_drop why, uint64_t samples,
                            const char *reason);
+/* Measures a delivery that comes, and a request that deliveries were gathered for. */
+void kiln_sendq_count_delivery(struct kiln_sendq *q, const struct kiln_delivery *delivery);
+void kiln_sendq_count_batch(struct kiln_sendq *q, const struct kiln_export_item *item);
 /* Room that is taken, or given back. */
 void kiln_sendq_count_size(struct kiln_sendq *q, int64_t size);
 

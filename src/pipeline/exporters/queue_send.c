@@ -233,8 +233,10 @@ static void send(struct kiln_sendq *q, struct kiln_sendq_entry *entry)
     int r = entry->place.id ? kiln_sendq_load(q, entry) : 0;
 
     entry->tried_ns = kiln_clock_mono_ns();
-    if (!entry->began_ns)
+    if (!entry->began_ns) {
         entry->began_ns = entry->tried_ns;
+        kiln_sendq_count_batch(q, entry->item);
+    }
     entry->send = (struct kiln_send){.item = entry->item, .ended = on_ended};
     if (r < 0)
         cannot_load(entry, r);

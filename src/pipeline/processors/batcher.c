@@ -212,8 +212,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
         kiln_metric_add(batcher->by_size, 1);
         kiln_crowd_send(batcher, full);
     } else if (!waits) {
-        kiln_processor_count(batcher->counts.outgoing, delivery);
-        kiln_hand_on(next, delivery);
+        kiln_batcher_hand_on(batcher, delivery);
     }
 }
 
@@ -242,6 +241,12 @@ static struct kiln_metric *trigger(const struct kiln_processor_opts *opts, const
                            KILN_LABELS("processor", opts->id));
 }
 
+static struct kiln_metric *size(const struct kiln_processor_opts *opts, enum kiln_metric_kind kind,
+                                const char *name, const char *help)
+{
+    return kiln_metric_detail(opts->metrics, kind, name, help, KILN_LABELS("processor", opts->id));
+}
+
 static void init_wake(struct kiln_batcher *batcher)
 {
     pthread_condattr_t clock;
@@ -268,6 +273,12 @@ int kiln_batcher_new(const struct kiln_batcher_opts *opts, struct kiln_batcher *
                                "Batches that went on because they had enough samples.");
     batcher->by_time = trigger(&opts->processor, "otelcol_processor_batch_timeout_trigger_send",
                                "Batches that went on because they had waited enough.");
+    batcher->send_size =
+        size(&opts->processor, KILN_HISTOGRAM_ITEMS, "otelcol_processor_batch_batch_send_size",
+             "Samples of a batch that went on.");
+    batcher->send_size_bytes =
+        size(&opts->processor, KILN_HISTOGRAM_BYTES,
+             "otelcol_processor_batch_batch_send_size_bytes", "Bytes of a batch that went on.");
     pthread_mutex_init(&batcher->lock, NULL);
     init_wake(batcher);
     *ret_batcher = batcher;

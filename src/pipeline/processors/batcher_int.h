@@ -33,7 +33,7 @@ struct kiln_batcher {
     struct kiln_consumer consumer; /* first */
     struct kiln_batcher_opts opts;
     struct kiln_processor_counts counts;
-    struct kiln_metric *by_size, *by_time;
+    struct kiln_metric *by_size, *by_time, *send_size, *send_size_bytes;
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake;
@@ -46,6 +46,8 @@ struct kiln_batcher {
 
 /* The batch of all of them; some may be opened for it. */
 KILN_CHECK int kiln_crowd_join(const struct kiln_crowd *crowd, struct kiln_batch **ret_batch);
+/* Counts it, and hands it on. */
+void kiln_batcher_hand_on(struct kiln_batcher *batcher, struct kiln_delivery *delivery);
 /* Hands them on, and frees the crowd when they have ended. */
 void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd);
 void kiln_crowd_free(struct kiln_crowd *crowd);

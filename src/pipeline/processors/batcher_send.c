@@ -157,18 +157,21 @@ static void give_back_batches(struct kiln_crowd *crowd)
 
 /* ---- going on ---- */
 
-static void hand_on(struct kiln_batcher *batcher, struct kiln_delivery *delivery)
+void kiln_batcher_hand_on(struct kiln_batcher *batcher, struct kiln_delivery *delivery)
 {
     struct kiln_consumer *next = batcher->opts.processor.next;
 
     kiln_processor_count(batcher->counts.outgoing, delivery);
+    kiln_metric_observe(batcher->send_size, (double)kiln_delivery_items(delivery));
+    if (kiln_metric_is_kept(batcher->send_size_bytes))
+        kiln_metric_observe(batcher->send_size_bytes, (double)kiln_delivery_bytes(delivery));
     kiln_hand_on(next, delivery);
 }
 
 static void hand_on_one_by_one(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
 {
     for (uint32_t i = 0; i < crowd->n; i++)
-        hand_on(batcher, crowd->all[i]);
+        kiln_batcher_hand_on(batcher, crowd->all[i]);
     kiln_crowd_free(crowd);
 }
 
@@ -194,5 +197,5 @@ void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
     give_back_batches(crowd);
     /* The last part to end frees them all, and that is none before the last is handed on. */
     for (uint32_t i = 0, n = crowd->n_parts; i < n; i++)
-        hand_on(batcher, &crowd->parts[i]);
+        kiln_batcher_hand_on(batcher, &crowd->parts[i]);
 }

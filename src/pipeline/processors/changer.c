@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 struct changer {
@@ -11,6 +12,7 @@ struct changer {
     struct kiln_processor_opts opts;
     struct kiln_change change;
     struct kiln_processor_counts counts;
+    struct kiln_metric *duration;
     pthread_mutex_t lock; /* of what `change` uses */
 };
 
@@ -79,6 +81,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     struct changer *changer = (struct changer *)consumer;
     struct kiln_consumer *next = changer->opts.next;
     struct kiln_outcome outcome = {0};
+    uint64_t since_ns = kiln_clock_mono_ns();
     bool had;
 
     if (delivery->signal != KILN_SIGNAL_PROFILES) {
@@ -88,6 +91,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     kiln_processor_count(changer->counts.incoming, delivery);
     had = delivery->batch->n_profiles > 0;
     outcome.code = change(changer, delivery, &outcome.err);
+    kiln_processor_took(changer->duration, since_ns);
     if (outcome.code < 0 || (had && delivery->batch->n_profiles == 0)) {
         end(changer, delivery, &outcome);
         return;
@@ -107,6 +111,7 @@ int kiln_changer_new(const struct kiln_processor_opts *opts, const struct kiln_c
     changer->opts = *opts;
     changer->change = *change;
     changer->counts = kiln_processor_counts(opts);
+    changer->duration = kiln_processor_duration(opts);
     pthread_mutex_init(&changer->lock, NULL);
     *ret_changer = &changer->consumer;
     return 0;

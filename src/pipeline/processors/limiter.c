@@ -15,6 +15,7 @@ struct limiter {
     struct kiln_consumer consumer; /* first */
     struct kiln_limiter_opts opts;
     struct kiln_processor_counts counts;
+    struct kiln_metric *duration;
     struct kiln_metric *refused;
     _Atomic uint64_t looks_ns; /* when somebody looks again */
     _Atomic bool refuses;
@@ -74,10 +75,12 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
 {
     struct limiter *limiter = (struct limiter *)consumer;
     struct kiln_consumer *next = limiter->opts.processor.next;
+    uint64_t since_ns = kiln_clock_mono_ns();
 
     kiln_processor_count(limiter->counts.incoming, delivery);
     if (is_time(limiter))
         look(limiter);
+    kiln_processor_took(limiter->duration, since_ns);
     if (atomic_load(&limiter->refuses)) {
         refuse(limiter, delivery);
         return;
@@ -101,6 +104,7 @@ int kiln_limiter_new(const struct kiln_limiter_opts *opts, struct kiln_consumer 
         (struct kiln_consumer){consume, opts->processor.next->takes_sealed, is_light};
     limiter->opts = *opts;
     limiter->counts = kiln_processor_counts(&opts->processor);
+    limiter->duration = kiln_processor_duration(&opts->processor);
     limiter->refused = kiln_metric_get(opts->processor.metrics, KILN_COUNTER,
                                        "otelcol_processor_refused_profile_samples",
                                        "Samples that were refused because memory was short.",

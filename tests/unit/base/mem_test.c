@@ -31,6 +31,7 @@ static void *free_elsewhere(void *block)
 TEST(mem, live_bytes_are_counted_whoever_frees_them)
 {
     size_t before = kiln_mem_live_bytes();
+    uint64_t made = kiln_mem_made_bytes();
     int64_t blocks = kiln_mem_live();
     char *block = kiln_malloc(1000), *other = kiln_calloc(10, 100);
     pthread_t thread;
@@ -45,6 +46,8 @@ TEST(mem, live_bytes_are_counted_whoever_frees_them)
     pthread_join(thread, NULL);
     CHECK_EQ(kiln_mem_live_bytes(), before);
     CHECK_EQ(kiln_mem_live(), blocks);
+    CHECK(kiln_mem_made_bytes() >= made + 51000);
+    CHECK(kiln_mem_made_bytes() < made + 60000);
 }
 
 TEST(mem, an_array_grows_by_doubling_and_is_charged)

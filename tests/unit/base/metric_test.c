@@ -132,6 +132,43 @@ TEST(metric, a_histogram_counts_into_buckets_that_add_up)
     kiln_metrics_free(metrics);
 }
 
+TEST(metric, histograms_of_counts_and_bytes_have_buckets_of_their_own)
+{
+    struct kiln_metrics *metrics = fresh();
+    struct kiln_metric *items = kiln_metric_get(metrics, KILN_HISTOGRAM_ITEMS, "i", "I.", NULL);
+    struct kiln_metric *bytes = kiln_metric_get(metrics, KILN_HISTOGRAM_BYTES, "b", "B.", NULL);
+
+    kiln_metric_observe(items, 10);
+    kiln_metric_observe(items, 70000);
+    kiln_metric_observe(items, 1e6);
+    kiln_metric_observe(bytes, 129);
+    kiln_metric_observe(bytes, 16777216);
+    CHECK(shows(metrics, "# TYPE i histogram\ni_bucket{le=\"10\"} 1\ni_bucket{le=\"25\"} 1\n"));
+    CHECK(shows(metrics, "\ni_bucket{le=\"50000\"} 1\ni_bucket{le=\"100000\"} 2\n"
+                         "i_bucket{le=\"+Inf\"} 3\ni_sum 1070010\ni_count 3\n"));
+    CHECK(shows(metrics, "\nb_bucket{le=\"128\"} 0\nb_bucket{le=\"256\"} 1\n"));
+    CHECK(shows(metrics, "\nb_bucket{le=\"8388608\"} 1\nb_bucket{le=\"16777216\"} 2\n"
+                         "b_bucket{le=\"+Inf\"} 2\nb_sum 16777345\nb_count 2\n"));
+    kiln_metrics_free(metrics);
+}
+
+TEST(metric, details_are_kept_where_they_are_wanted)
+{
+    struct kiln_metrics *metrics = fresh();
+    struct kiln_metric *detail = kiln_metric_detail(metrics, KILN_COUNTER, "d", "D.", NULL);
+
+    kiln_metric_add(detail, 1);
+    CHECK(!kiln_metric_is_kept(detail));
+    CHECK(!shows(metrics, "\nd "));
+    kiln_metrics_want_details(metrics, true);
+    detail = kiln_metric_detail(metrics, KILN_COUNTER, "d", "D.", NULL);
+    kiln_metric_add(detail, 1);
+    CHECK(kiln_metric_is_kept(detail));
+    CHECK(shows(metrics, "\nd 1\n"));
+    CHECK(!kiln_metric_is_kept(kiln_metric_detail(NULL, KILN_COUNTER, "d", "D.", NULL)));
+    kiln_metrics_free(metrics);
+}
+
 TEST(metric, a_counter_that_is_kept_elsewhere_may_have_decimals)
 {
     struct kiln_metrics *metrics = fresh();
