@@ -17,13 +17,13 @@
 #include "inproc/unwind/arch.h"
 #include "inproc/unwind/objects_int.h"
 
-enum { FIRST_MAX = 512, CLAIMED = 1, NEEDED_MAX = 2048 };
+enum { CLAIMED = 1, NEEDED_MAX = 2048 };
 
 uint64_t kiln_in_object_own_low, kiln_in_object_own_size;
 uint64_t kiln_in_object_entry, kiln_in_object_stack_end, kiln_in_object_main_pointer;
 struct kiln_in_guest kiln_in_guests[KILN_IN_GUESTS_MAX];
 
-static struct kiln_in_object first[FIRST_MAX];
+static struct kiln_in_object first[KILN_IN_STAYING_MAX];
 static uint32_t n_first;
 
 /* ---- what the loader knows ---- */
@@ -117,6 +117,7 @@ static struct kiln_in_object object_of(const struct dl_phdr_info *info)
         if (segment->p_type == PT_LOAD && made.header - start < segment->p_filesz) {
             made.low = start;
             made.high = start + segment->p_filesz;
+            made.constant = !(segment->p_flags & PF_W);
         }
     }
     return made;
@@ -126,7 +127,7 @@ static void keep(const struct kiln_in_object *object)
 {
     uint32_t i = n_first;
 
-    if (n_first == FIRST_MAX || object->start >= object->end)
+    if (n_first == KILN_IN_STAYING_MAX || object->start >= object->end)
         return;
     for (; i && first[i - 1].start > object->start; i--)
         first[i] = first[i - 1];
@@ -250,6 +251,8 @@ __attribute__((constructor(101))) static void begin(void)
     if (getpid() == syscall(SYS_gettid))
         kiln_in_object_main_pointer = kiln_in_arch_thread_pointer() & ~(uint64_t)7;
     dl_iterate_phdr(see_object, &beginning);
+    for (uint32_t i = 0; i < n_first; i++)
+        first[i].number = i;
 }
 
 static const struct kiln_in_object *find_first(uint64_t address)

@@ -17,13 +17,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { KILN_IN_STAYING_MAX = 512 }; /* objects that stay */
+
 struct kiln_in_object {
     uint64_t start, end;
     uint64_t header;              /* address of .eh_frame_hdr; 0: it has none */
     uint64_t low, high;           /* of the segment that has it, where `stays` */
     uint64_t code_low, code_high; /* where `stays` */
     uint64_t identity;            /* another object at the same place has another one */
+    uint32_t number;              /* among those that stay */
     bool stays;                   /* it cannot be unloaded */
+    bool constant;                /* nor is that segment one to be written to */
     bool listed;                  /* or the keeper sees when it is: rules may be kept so long */
 };
 

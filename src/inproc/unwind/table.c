@@ -22,6 +22,7 @@
 #include "inproc/unwind/peek.h"
 #include "inproc/unwind/room.h"
 #include "inproc/unwind/rule.h"
+#include "inproc/unwind/touched.h"
 #include "symbol/cursor.h"
 
 enum {
@@ -162,6 +163,8 @@ static uint64_t rule_of_fde(const struct kiln_in_object *object, uint64_t at, ui
     if (!see_entry(object, at, room->fde, n_fde, &fde, &entry.fde) || fde.is_cie ||
         !see_entry(object, fde.cie, room->cie, n_cie, &cie, &entry.cie) || !cie.is_cie)
         return KILN_IN_RULE_CROSS;
+    if (object->constant)
+        kiln_in_touched_see(object, PAIRS_AT + (uint64_t)count_pairs(object) * PAIR, at);
     entry.n_fde = (size_t)(fde.end - fde.body);
     entry.n_cie = (size_t)(cie.end - cie.body);
     entry.fde_at = fde.body;

@@ -14,6 +14,7 @@
 #include "inproc/unwind/objects.h"
 #include "inproc/unwind/peek.h"
 #include "inproc/unwind/room.h"
+#include "inproc/unwind/touched.h"
 #include "inproc/unwind/walk.h"
 
 enum { STATUS_TURNS = 10 };
@@ -103,6 +104,7 @@ void kiln_in_unwind_work(void)
         kiln_in_peek_look_around();
     if (kiln_in_object_work())
         kiln_in_cache_forget();
+    kiln_in_touched_let_go();
 }
 
 void kiln_in_unwind_forked(void)
