@@ -6,7 +6,8 @@ Counted by callgrind, which nobody else on the machine can disturb: whole runs, 
 default, forced to work there (it stands aside under valgrind otherwise), without the timers of CPU time, which callgrind has no
 clock for.  These programs take less than a second but half a minute under callgrind: profiles are written once, at the end, as they
 would be.  What the keeper does ten times a second it does a hundred times as often there: so its thread is counted apart, and
-by the share of that time that the program takes alone.
+by the share of that time that the program takes alone.  Of redis the server is counted: its hash functions are seeded by chance,
+which alone makes a percent, so that each figure is the least of three.
 
   BENCH_INPROC_SCALE=0.5   of the programs' usual length, which is about a second
 """
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 
-from programs import BUILD, LIBKILN, environment, programs, used, verdict
+from programs import BUILD, LIBKILN, environment, programs, redis_used, used, verdict
 
 SCALE = float(os.environ.get("BENCH_INPROC_SCALE", "0.5"))
 TARGET = 0.01
@@ -31,18 +32,37 @@ def total(text):
     return int(next(line for line in text.splitlines() if line.startswith(("summary:", "totals:"))).split()[1])
 
 
-def instructions(command, variables, folder):
+def instructions(run, variables, folder):
     """Of all threads but the keeper, of the keeper, and how many seconds that took."""
     for path in folder.glob("callgrind*"):
         path.unlink()
     began = time.monotonic()
-    subprocess.run(["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={folder / 'callgrind'}",
-                    *map(str, command)], cwd=folder, env=environment(variables | {"PYTHONHASHSEED": "0"}), capture_output=True,
-                   check=True)
+    run(["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={folder / 'callgrind'}"],
+        variables | {"PYTHONHASHSEED": "0"})
     took = time.monotonic() - began
     texts = [path.read_text(errors="replace") for path in folder.glob("callgrind-*")]
     return (sum(total(text) for text in texts if KEEPER not in text), sum(total(text) for text in texts if KEEPER in text),
             took)
+
+
+def runs(folder):
+    """Name: what runs it behind a prefix, gives its CPU seconds, and how often that is to be done."""
+    found = {name: (lambda prefix, variables, command=command: used([*prefix, *command], variables, folder)[0], 1)
+             for name, command in programs(folder, SCALE).items() if name not in ("true", "mix")}
+    if shutil.which("redis-benchmark"):
+        found["redis"] = lambda prefix, variables: redis_used(variables, prefix, folder, int(100000 * SCALE))[0], 3
+    return found
+
+
+def compare(run, times, inside, folder):
+    """Alone, and with it; the least of so many."""
+    seconds = run([], {})
+    alone = min(instructions(run, {}, folder)[0] for _ in range(times))
+    with_it = []
+    for _ in range(times):
+        others, keeper, took = instructions(run, inside, folder)
+        with_it.append(others + int(keeper * min(1, seconds / took)))
+    return alone, min(with_it)
 
 
 def main():
@@ -58,13 +78,8 @@ def main():
         inside = {"LD_PRELOAD": str(LIBKILN), "KILN_OUT_DIR": str(folder / "profiles"), "KILN_FOLLOW": "1", "KILN_FORCE": "1",
                   "KILN_PROFILES": "alloc,heap,lock,wall,threads,loop", "KILN_EXPORT_INTERVAL_MS": "3600000",
                   "KILN_EXIT_MS": "600000"}
-        for program, command in programs(folder, SCALE).items():
-            if program in ("true", "mix"):
-                continue
-            seconds = used(command, {}, folder)[0]
-            alone = instructions(command, {}, folder)[0]
-            others, keeper, took = instructions(command, inside, folder)
-            with_it = others + int(keeper * min(1, seconds / took))
+        for program, (run, times) in runs(folder).items():
+            alone, with_it = compare(run, times, inside, folder)
             more[program] = with_it / alone - 1
             print(f"{program:14}{alone:16,}{with_it:16,}{more[program]:+9.2%}", flush=True)
     worst = max(more.values())

@@ -117,8 +117,8 @@ def programs(folder, scale):
     return {name: command for name, command in found.items() if shutil.which(str(command[0]))}
 
 
-def redis_used(variables, prefix, folder):
-    """CPU of the server alone, while its own benchmark asks it."""
+def redis_used(variables, prefix, folder, requests=100000):
+    """CPU of the server alone, while its own benchmark asks it, so often in each of four ways."""
     path = folder / "redis.sock"
     path.unlink(missing_ok=True)
     server = subprocess.Popen([*prefix, "redis-server", "--port", "0", "--unixsocket", path, "--save", ""],
@@ -126,8 +126,8 @@ def redis_used(variables, prefix, folder):
     until = time.monotonic() + 60
     while not path.exists() and time.monotonic() < until:
         time.sleep(0.02)
-    subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get,lpush,hset", "-n", "100000", "-P", "32", "-r", "100000", "-d",
-                    "200", "-q"], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get,lpush,hset", "-n", str(requests), "-P", "32", "-r", "100000",
+                    "-d", "200", "-q"], stdout=subprocess.DEVNULL, check=True)
     server.send_signal(signal.SIGTERM)
     _, _, usage = os.wait4(server.pid, 0)
     server.returncode = 0
