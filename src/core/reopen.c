@@ -185,12 +185,11 @@ void kiln_reopened_sample(struct kiln_builder *b, uint32_t sample, uint32_t attr
 
 #define NOT_ASKED UINT32_MAX
 
-int kiln_reopened_samples(struct kiln_builder *b, uint32_t profile,
+int kiln_reopened_samples(struct kiln_builder *b,
                           int (*edit)(void *context, struct kiln_builder *b, uint32_t *attrs),
                           void *context)
 {
     struct kiln_batch *batch = &b->box->batch;
-    const struct kiln_profile *p = &batch->profiles[profile];
     uint32_t n_sets = batch->dict.n_sets;
     uint32_t *known = kiln_malloc(n_sets * sizeof(*known));
     int r = 0;
@@ -198,8 +197,8 @@ int kiln_reopened_samples(struct kiln_builder *b, uint32_t profile,
     if (!known)
         return -ENOMEM;
     memset(known, 0xff, n_sets * sizeof(*known));
-    for (uint32_t i = 0; i < p->n_samples && r == 0 && !b->error; i++) {
-        struct kiln_sample *s = &batch->samples[p->first_sample + i];
+    for (uint32_t i = 0; i < batch->n_samples && r == 0 && !b->error; i++) {
+        struct kiln_sample *s = &batch->samples[i];
         uint32_t to = s->attrs;
 
         if (known[s->attrs] == NOT_ASKED) {

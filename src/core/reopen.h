@@ -29,10 +29,10 @@ void kiln_reopened_resource(struct kiln_builder *b, uint32_t resource, uint32_t 
 void kiln_reopened_sample(struct kiln_builder *b, uint32_t sample, uint32_t attrs);
 
 /*
- * Gives samples other sets of attributes: asked once for each set that samples of a profile have,
- * whatever number of them.  Returns 0, or what `edit` failed with.
+ * Gives all samples other sets of attributes: asked once for each set that any sample has, whatever
+ * the number of samples and profiles.  Returns 0, or what `edit` failed with.
  */
-KILN_CHECK int kiln_reopened_samples(struct kiln_builder *b, uint32_t profile,
+KILN_CHECK int kiln_reopened_samples(struct kiln_builder *b,
                                      int (*edit)(void *context, struct kiln_builder *b,
                                                  uint32_t *attrs),
                                      void *context);

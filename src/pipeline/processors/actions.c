@@ -354,8 +354,8 @@ int kiln_actions_on_samples(void *actions, struct kiln_batch **batch, struct kil
         return r;
     if (edit.actions->only)
         r = edit_all_matching(&edit, b);
-    for (uint32_t i = 0; !edit.actions->only && i < kiln_builder_peek(b)->n_profiles && r == 0; i++)
-        r = kiln_reopened_samples(b, i, edit_set, &edit);
+    else
+        r = kiln_reopened_samples(b, edit_set, &edit);
     kiln_draft_done(&edit.draft);
     return finish(b, batch, r, err);
 }

@@ -118,6 +118,43 @@ TEST(reopen, entries_are_found_where_they_are)
 }
 
 /* What nothing refers to any more is not sent. */
+/* Sets that all samples have are asked about once, however many profiles there are. */
+static int count_asked(void *context, struct kiln_builder *b, uint32_t *attrs)
+{
+    struct kiln_draft draft = {0};
+
+    ++*(uint32_t *)context;
+    kiln_draft_open(&draft, b, *attrs);
+    kiln_draft_put(&draft, KILN_STR("env"),
+                   kiln_value_string(kiln_builder_string(b, KILN_STR("prod"))));
+    *attrs = kiln_draft_close(&draft);
+    kiln_draft_done(&draft);
+    return 0;
+}
+
+TEST(reopen, a_set_is_asked_about_once)
+{
+    struct kiln_drawn profiles[] = {
+        {.resource = "host=a", .stacks = "main 1 env=dev\nread 2 env=dev,thread=1\n"},
+        {.resource = "host=b", .stacks = "main 3 env=dev\n"},
+        {.resource = "host=c", .stacks = "main 4 env=dev,thread=1\n"},
+    };
+    struct kiln_batch *batch = kiln_test_batch(profiles, KILN_ARRAY_LEN(profiles));
+    struct kiln_builder *b;
+    uint32_t asked = 0;
+
+    CHECK_OK(kiln_reopen(batch, &b, NULL));
+    CHECK_OK(kiln_reopened_samples(b, count_asked, &asked));
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    CHECK_EQ(asked, 2);
+    check_invariants(batch);
+    CHECK_EQ(batch->n_samples, 4);
+    for (uint32_t i = 0; i < batch->n_samples; i++)
+        CHECK_STR(env_of(batch, batch->samples[i].attrs), "prod");
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 TEST(reopen, what_was_taken_out_is_not_written)
 {
     for (int refs = 0; refs < 2; refs++) {
