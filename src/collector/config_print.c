@@ -19,10 +19,11 @@ static bool ends_with(const char *key, const char *end)
 /* A key whose value nobody should read over a shoulder; of `headers` and the like, all below. */
 static bool is_secret(const char *key)
 {
-    static const char *const ends[] = {"password",   "token",       "secret",
-                                       "key_pem",    "api_key",     "apikey",
-                                       "passphrase", "credentials", "access_key"};
-    static const char *const whole[] = {"headers", "authorization", "Authorization", "inline"};
+    static const char *const ends[] = {"password", "token",      "tokens",      "secret",
+                                       "key_pem",  "api_key",    "apikey",      "apikeys",
+                                       "api_keys", "passphrase", "credentials", "access_key"};
+    static const char *const whole[] = {"headers", "response_headers", "authorization",
+                                        "Authorization", "inline"};
 
     for (uint32_t i = 0; key && i < KILN_ARRAY_LEN(ends); i++)
         if (ends_with(key, ends[i]))

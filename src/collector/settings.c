@@ -251,6 +251,15 @@ static bool next_of_text(struct kiln_texts *at, struct kiln_str *ret)
     return true;
 }
 
+/* As it was written: a token of 0x1F is not 31.  kiln_settings_texts() has checked it. */
+static struct kiln_str written(const struct kiln_node *node)
+{
+    struct kiln_err ignored = {0};
+    const char *text = "";
+
+    return kiln_node_text(node, &text, &ignored) == 0 ? kiln_str_of(text) : KILN_STR_NONE;
+}
+
 bool kiln_texts_next(struct kiln_texts *at, struct kiln_str *ret)
 {
     bool first = !at->begun;
@@ -260,11 +269,11 @@ bool kiln_texts_next(struct kiln_texts *at, struct kiln_str *ret)
     at->begun = true;
     if (at->node->kind == KILN_NODE_TEXT) {
         if (first)
-            at->rest = kiln_str_of(at->node->text);
+            at->rest = written(at->node);
         return next_of_text(at, ret);
     }
     at->item = first ? at->node->first : at->item ? at->item->next : NULL;
     if (at->item)
-        *ret = kiln_str_of(at->item->text);
+        *ret = written(at->item);
     return at->item;
 }

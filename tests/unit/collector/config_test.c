@@ -456,6 +456,9 @@ TEST(config, secrets_are_hidden)
                   true,
                   "headers:\n  Authorization: \"[REDACTED]\"\ntoken: \"[REDACTED]\"\npassword: "
                   "null\nfile: x\n");
+    check_printed("yaml:{tokens: [a, b], response_headers: {x: y}, allowed_headers: [z]}", true,
+                  "tokens:\n  - \"[REDACTED]\"\n  - \"[REDACTED]\"\nresponse_headers:\n  x: "
+                  "\"[REDACTED]\"\nallowed_headers:\n  - z\n");
 }
 
 TEST(config, out_of_memory_is_an_ordinary_error)

@@ -506,13 +506,15 @@ TEST(collector_otlp, bearer_tokens)
     struct ways kit;
 
     snprintf(yaml, sizeof(yaml),
-             "extensions: {bearertokenauth: {tokens: [one, two]}}\n" GUARDED PIPELINE,
+             "extensions: {bearertokenauth: {tokens: [one, two, 0x1F]}}\n" GUARDED PIPELINE,
              "bearertokenauth", "bearertokenauth");
     ways_start_graph(&kit, yaml);
     ask(&kit, "", 401);
     ask(&kit, "Bearer three", 401);
     ask(&kit, "Bearer two", 200);
     ask(&kit, "bearer one", 200);
+    ask(&kit, "Bearer 31", 401); /* a token is what was written, */
+    ask(&kit, "Bearer 0x1F", 200);
     ways_stop(&kit);
 }
 
