@@ -12,9 +12,9 @@ int kiln_error_mode_read(const struct kiln_node *node, enum kiln_error_mode *ret
                          struct kiln_err *err)
 {
     static const char *const names[] = {
-        [KILN_ERROR_PROPAGATE] = "propagate",
         [KILN_ERROR_IGNORE] = "ignore",
         [KILN_ERROR_SILENT] = "silent",
+        [KILN_ERROR_PROPAGATE] = "propagate",
     };
 
     for (size_t i = 0; node && node->kind == KILN_NODE_TEXT && i < KILN_ARRAY_LEN(names); i++) {
@@ -53,13 +53,18 @@ static int add(struct kiln_statements *statements, const struct kiln_node *node,
 
     if (r < 0)
         return kiln_node_fail(node, r, err, "there are at most %u statements", STATEMENTS_MAX);
-    statements->list[statements->n++] = *guarded;
+    statements->list[statements->n] = *guarded;
+    statements->list[statements->n++].context = kiln_ottl_context_of(guarded->ottl);
     return 0;
 }
 
-static uint32_t next_group(const struct kiln_statements *statements)
+/* The head of the next group. */
+static struct kiln_guarded new_group(const struct kiln_statements *statements)
 {
-    return statements->n ? statements->list[statements->n - 1].group + 1 : 0;
+    return (struct kiln_guarded){
+        .group = statements->n ? statements->list[statements->n - 1].group + 1 : 0,
+        .mode = statements->mode,
+    };
 }
 
 /* ---- groups ---- */
@@ -93,6 +98,24 @@ static int read_guards(const struct kiln_node *list, enum kiln_ottl_context cont
     return r;
 }
 
+static enum kiln_ottl_context innermost(enum kiln_ottl_context a, enum kiln_ottl_context b)
+{
+    return a > b ? a : b;
+}
+
+/* All of a group are for the same things, which its guards are asked about too. */
+static void share_context(struct kiln_guarded *group, uint32_t n)
+{
+    enum kiln_ottl_context context = KILN_OTTL_RESOURCE;
+
+    for (uint32_t i = 0; i < n; i++)
+        context = innermost(context, group[i].context);
+    for (uint32_t i = 0; n && i < group->n_guards; i++)
+        context = innermost(context, kiln_ottl_context_of(group->guards[i]));
+    for (uint32_t i = 0; i < n; i++)
+        group[i].context = context;
+}
+
 /* The statements of a group, all with its guards, which belong to the last that was added. */
 static int read_statements(const struct kiln_node *list, enum kiln_ottl_context context,
                            struct kiln_guarded guarded, struct kiln_statements *statements,
@@ -112,6 +135,8 @@ static int read_statements(const struct kiln_node *list, enum kiln_ottl_context 
     }
     if (statements->n == before)
         free_guards(&guarded);
+    else
+        share_context(statements->list + before, statements->n - before);
     return r;
 }
 
@@ -127,6 +152,23 @@ static int read_context(const struct kiln_node *node, const struct written *w,
     return 0;
 }
 
+/* A group whose mode is that of `statements`. */
+static int read_members(const struct written *w, bool conditions, enum kiln_ottl_context context,
+                        struct kiln_statements *statements, struct kiln_err *err)
+{
+    struct kiln_guarded guarded = new_group(statements);
+    int r;
+
+    if (conditions)
+        return kiln_statements_read(w->conditions, true, context, statements, err);
+    r = read_guards(w->conditions, context, &guarded, err);
+    if (r < 0) {
+        free_guards(&guarded);
+        return r;
+    }
+    return read_statements(w->statements, context, guarded, statements, err);
+}
+
 static int read_group(const struct kiln_node *node, bool conditions, enum kiln_ottl_context context,
                       struct kiln_statements *statements, struct kiln_err *err)
 {
@@ -136,7 +178,7 @@ static int read_group(const struct kiln_node *node, bool conditions, enum kiln_o
         {"statements", KILN_FIELD_LIST, offsetof(struct written, statements)},
         {"error_mode", KILN_FIELD_NODE, offsetof(struct written, error_mode)},
     };
-    struct kiln_guarded guarded = {.group = next_group(statements)};
+    enum kiln_error_mode of_all = statements->mode;
     struct written w = {0};
     int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &w, err);
 
@@ -144,16 +186,10 @@ static int read_group(const struct kiln_node *node, bool conditions, enum kiln_o
         r = read_context(node, &w, &context, err);
     if (r == 0)
         r = kiln_error_mode_read(w.error_mode, &statements->mode, err);
-    if (r < 0)
-        return r;
-    if (conditions)
-        return kiln_statements_read(w.conditions, true, context, statements, err);
-    r = read_guards(w.conditions, context, &guarded, err);
-    if (r < 0) {
-        free_guards(&guarded);
-        return r;
-    }
-    return read_statements(w.statements, context, guarded, statements, err);
+    if (r == 0)
+        r = read_members(&w, conditions, context, statements, err);
+    statements->mode = of_all;
+    return r;
 }
 
 int kiln_statements_read(const struct kiln_node *list, bool conditions,
@@ -164,7 +200,7 @@ int kiln_statements_read(const struct kiln_node *list, bool conditions,
 
     for (const struct kiln_node *node = list ? list->first : NULL; node && r == 0;
          node = node->next) {
-        struct kiln_guarded guarded = {.group = next_group(statements)};
+        struct kiln_guarded guarded = new_group(statements);
 
         if (node->kind == KILN_NODE_MAP && context == KILN_OTTL_CONTEXTS) {
             r = read_group(node, conditions, context, statements, err);

@@ -26,11 +26,12 @@ void kiln_statements_done(struct kiln_statements *statements)
 }
 
 /* What becomes of a failure: 0 where it is ignored.  Those of memory never are. */
-static int failed(struct kiln_statements *s, int code, struct kiln_err *err)
+static int failed(struct kiln_statements *s, enum kiln_error_mode mode, int code,
+                  struct kiln_err *err)
 {
-    if (s->mode == KILN_ERROR_PROPAGATE || code == -ENOMEM)
+    if (mode == KILN_ERROR_PROPAGATE || code == -ENOMEM)
         return code;
-    if (s->mode == KILN_ERROR_IGNORE && kiln_log_every(&s->said, SAY_EVERY_S))
+    if (mode == KILN_ERROR_IGNORE && kiln_log_every(&s->said, SAY_EVERY_S))
         kiln_log(s->log, KILN_LOG_WARN, "a statement could not be run", "reason", "%s", err->text,
                  NULL);
     *err = (struct kiln_err){0};
@@ -45,7 +46,7 @@ struct walk {
     enum kiln_ottl_context context;
     struct kiln_ottl_item item;
     int (*each)(struct walk *walk, struct kiln_err *err);
-    const struct kiln_guarded *guarded; /* those of a group that are for the same context */
+    const struct kiln_guarded *guarded; /* those of a group */
     uint32_t n_guarded;
     uint8_t *no_profile, *no_sample;
     bool dropped;
@@ -91,17 +92,12 @@ static int walk(struct walk *w, struct kiln_err *err)
 {
     int r = 0;
 
-    w->context = kiln_ottl_context_of(w->guarded->ottl);
+    w->context = w->guarded->context;
     for (uint32_t i = 0; i < w->item.batch->n_resources && r == 0; i++) {
         w->item.resource = i;
         r = w->context == KILN_OTTL_RESOURCE ? w->each(w, err) : walk_scopes(w, err);
     }
     return r;
-}
-
-static bool go_together(const struct kiln_guarded *a, const struct kiln_guarded *b)
-{
-    return a->group == b->group && kiln_ottl_context_of(a->ottl) == kiln_ottl_context_of(b->ottl);
 }
 
 static int walk_all(struct walk *w, struct kiln_err *err)
@@ -112,7 +108,7 @@ static int walk_all(struct walk *w, struct kiln_err *err)
     for (uint32_t i = 0; i < s->n && r == 0; i += w->n_guarded) {
         w->guarded = &s->list[i];
         w->n_guarded = 1;
-        while (i + w->n_guarded < s->n && go_together(&s->list[i], &s->list[i + w->n_guarded]))
+        while (i + w->n_guarded < s->n && s->list[i].group == s->list[i + w->n_guarded].group)
             w->n_guarded++;
         r = walk(w, err);
     }
@@ -148,7 +144,7 @@ static int filter_item(struct walk *w, struct kiln_err *err)
     int r = kiln_ottl_holds(w->guarded->ottl, &w->item, err);
 
     if (r < 0)
-        return failed(w->statements, r, err);
+        return failed(w->statements, w->guarded->mode, r, err);
     if (r > 0)
         drop(w);
     return 0;
@@ -194,12 +190,12 @@ static int transform_item(struct walk *w, struct kiln_err *err)
     int r = is_let_through(w, err);
 
     if (r <= 0)
-        return r < 0 ? failed(w->statements, r, err) : 0;
+        return r < 0 ? failed(w->statements, w->guarded->mode, r, err) : 0;
     r = 0;
     for (uint32_t i = 0; i < w->n_guarded && r == 0; i++) {
         r = kiln_ottl_run(w->guarded[i].ottl, &w->item, err);
         if (r < 0)
-            r = failed(w->statements, r, err);
+            r = failed(w->statements, w->guarded->mode, r, err);
         if (kiln_builder_error(w->item.b))
             r = kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     }

@@ -13,9 +13,9 @@
 
 /* What becomes of a delivery where a statement cannot be run on something in it. */
 enum kiln_error_mode {
-    KILN_ERROR_PROPAGATE, /* it is refused */
     KILN_ERROR_IGNORE,    /* goes on without, and the log says so */
-    KILN_ERROR_SILENT     /* goes on without */
+    KILN_ERROR_SILENT,    /* goes on without */
+    KILN_ERROR_PROPAGATE, /* it is refused */
 };
 
 /* A statement, and conditions that were written beside its group: one of them has to hold. */
@@ -24,12 +24,14 @@ struct kiln_guarded {
     struct kiln_ottl **guards; /* owned; those of a group are the same for all its statements */
     uint32_t n_guards;
     uint32_t group;
+    enum kiln_ottl_context context; /* the innermost of its group, conditions and all */
+    enum kiln_error_mode mode;
 };
 
 struct kiln_statements {
     struct kiln_guarded *list;
     uint32_t n, cap;
-    enum kiln_error_mode mode;
+    enum kiln_error_mode mode; /* of those that are read without one of their own */
     struct kiln_log *log;
     _Atomic uint64_t said; /* when the log was last told */
 };

@@ -146,6 +146,52 @@ TEST(transform, statements_run_on_all_that_they_are_for)
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
+/* Conditions of samples beside statements of resources: every sample is asked. */
+TEST(transform, conditions_of_a_group_are_asked_where_they_belong)
+{
+    struct kiln_batch *batch =
+        transformed("- conditions: ['sample.attributes[\"thread\"] == \"idle\"']\n"
+                    "  statements: ['set(resource.attributes[\"lazy\"], true)', "
+                    "'set(profile.period, 7)']\n");
+
+    CHECK(kiln_set_find(batch, batch->resources[0].attrs, KILN_STR("lazy")));
+    CHECK(!kiln_set_find(batch, batch->resources[1].attrs, KILN_STR("lazy")));
+    CHECK_EQ(batch->profiles[1].period, 7);
+    CHECK(batch->profiles[0].period != 7 && batch->profiles[2].period != 7);
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(transform, a_group_has_an_error_mode_of_its_own)
+{
+    static const char fails[] = "'set(profile.period, \"x\")'";
+    char yaml[200];
+
+    snprintf(yaml, sizeof(yaml), "[{error_mode: silent, statements: [%s]}]", fails);
+    CHECK_TEXT(becomes(yaml, kiln_statements_transform, KILN_ERROR_PROPAGATE, NULL), "2 3 4");
+    snprintf(yaml, sizeof(yaml), "[{error_mode: silent, statements: [%s]}, %s]", fails, fails);
+    CHECK_TEXT(becomes(yaml, kiln_statements_transform, KILN_ERROR_PROPAGATE, NULL),
+               "a number belongs into this field");
+    snprintf(yaml, sizeof(yaml), "[{error_mode: propagate, statements: [%s]}]", fails);
+    CHECK_TEXT(becomes(yaml, kiln_statements_transform, KILN_ERROR_IGNORE, NULL),
+               "a number belongs into this field");
+    CHECK_TEXT(becomes("[{error_mode: propagate, conditions: "
+                       "['SHA256(resource.attributes[\"none\"]) == \"x\"']}]",
+                       kiln_statements_filter, KILN_ERROR_IGNORE, NULL),
+               "a text is needed, this is something else");
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* As in the Collector: what cannot be run is logged, and the sender is not told to drop it. */
+TEST(statements, failures_are_ignored_where_nothing_is_said)
+{
+    struct kiln_statements statements = {0};
+
+    CHECK_EQ(statements.mode, KILN_ERROR_IGNORE);
+    CHECK_OK(kiln_error_mode_read(NULL, &statements.mode, NULL));
+    CHECK_EQ(statements.mode, KILN_ERROR_IGNORE);
+}
+
 TEST(transform, a_failure_refuses_all_or_is_ignored)
 {
     const char *yaml = "['set(profile.period, \"x\")', 'set(scope.name, \"y\")']";
