@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that make a value.  What is no text has no pattern, prefix or case: that is false, or
- * it stays what it is. */
+/* Functions that make a value.  What is no text has no prefix or case: that is false, or it stays
+ * what it is. */
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +16,31 @@ static int flag(struct kiln_ottl_value *ret, bool is)
     return 0;
 }
 
+/* Makes a text of what was written, and frees it. */
+static int made(struct kiln_ottl_run *run, struct kiln_buf *out, struct kiln_ottl_value *ret)
+{
+    int r = out->error;
+
+    if (r < 0)
+        kiln_ottl_fail(run, r, "%s", kiln_err_text(r));
+    else
+        r = kiln_ottl_make(run, kiln_buf_str(out), ret);
+    kiln_buf_done(out);
+    return r;
+}
+
+/* A text that says what a value is; of nil there is none. */
+static int text_of(struct kiln_ottl_run *run, struct kiln_ottl_value *value)
+{
+    struct kiln_buf out;
+
+    if (value->kind == KILN_OTTL_TEXT || value->kind == KILN_OTTL_NIL)
+        return 0;
+    kiln_buf_init(&out, KILN_OTTL_MADE_MAX);
+    kiln_ottl_put_text(&out, run->item->batch, value);
+    return made(run, &out, value);
+}
+
 /* ---- questions ---- */
 
 static int is_match(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
@@ -25,9 +49,11 @@ static int is_match(struct kiln_ottl_run *run, const struct kiln_ottl_node *call
     struct kiln_ottl_value value;
     int r = kiln_ottl_eval(run, call->args[0], &value);
 
+    if (r == 0)
+        r = text_of(run, &value);
     if (r < 0)
         return r;
-    if (value.kind != KILN_OTTL_TEXT)
+    if (value.kind == KILN_OTTL_NIL)
         return flag(ret, false);
     r = kiln_regex_matches(call->args[1]->pattern, value.text);
     if (r < 0)
@@ -91,33 +117,6 @@ static int length(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
 
 /* ---- texts ---- */
 
-static void put_value(struct kiln_buf *out, const struct kiln_ottl_value *value)
-{
-    if (value->kind == KILN_OTTL_TEXT)
-        kiln_buf_add_str(out, value->text);
-    else if (value->kind == KILN_OTTL_BYTES)
-        kiln_buf_add_hex(out, value->text.ptr, value->text.len);
-    else if (value->kind == KILN_OTTL_INT)
-        kiln_buf_printf(out, "%" PRId64, value->i);
-    else if (value->kind == KILN_OTTL_DOUBLE)
-        kiln_buf_printf(out, "%.17g", value->d);
-    else if (value->kind == KILN_OTTL_BOOL)
-        kiln_buf_puts(out, value->flag ? "true" : "false");
-}
-
-/* Makes a text of what was written, and frees it. */
-static int made(struct kiln_ottl_run *run, struct kiln_buf *out, struct kiln_ottl_value *ret)
-{
-    int r = out->error;
-
-    if (r < 0)
-        kiln_ottl_fail(run, r, "%s", kiln_err_text(r));
-    else
-        r = kiln_ottl_make(run, kiln_buf_str(out), ret);
-    kiln_buf_done(out);
-    return r;
-}
-
 static int concat(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
                   struct kiln_ottl_value *ret)
 {
@@ -135,7 +134,7 @@ static int concat(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
         }
         if (i)
             kiln_buf_add_str(&out, call->args[1]->value.text);
-        put_value(&out, &value);
+        kiln_ottl_put_text(&out, run->item->batch, &value);
     }
     return made(run, &out, ret);
 }
@@ -237,17 +236,9 @@ static int substring(struct kiln_ottl_run *run, const struct kiln_ottl_node *cal
 static int to_text(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
                    struct kiln_ottl_value *ret)
 {
-    struct kiln_ottl_value value = {0};
-    struct kiln_buf out;
-    int r = kiln_ottl_eval(run, call->args[0], &value);
+    int r = kiln_ottl_eval(run, call->args[0], ret);
 
-    if (r < 0 || value.kind == KILN_OTTL_NIL) {
-        *ret = value;
-        return r;
-    }
-    kiln_buf_init(&out, KILN_OTTL_MADE_MAX);
-    put_value(&out, &value);
-    return made(run, &out, ret);
+    return r < 0 ? r : text_of(run, ret);
 }
 
 /* The number that a value is or says; false: none. */

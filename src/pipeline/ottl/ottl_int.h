@@ -5,6 +5,7 @@
  *   lex.c     text into words                 path.c       what a path names, read and written
  *   parse.c   words into a tree               converter.c  functions that make a value
  *   eval.c    conditions and values           editor.c     functions that change something
+ *   text.c    values as texts
  *
  * Threads: one owner at a time.
  */
@@ -12,6 +13,7 @@
 #define KILN_PIPELINE_OTTL_OTTL_INT_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/regex.h"
 #include "core/draft.h"
 #include "pipeline/ottl/ottl.h"
@@ -221,5 +223,9 @@ void kiln_ottl_give_set(struct kiln_ottl_run *run, enum kiln_ottl_context contex
 struct kiln_ottl_value kiln_ottl_value_of(const struct kiln_batch *batch, struct kiln_value value);
 bool kiln_ottl_value_in(struct kiln_builder *b, const struct kiln_ottl_value *value,
                         struct kiln_value *ret);
+
+/* The text that says what a value is; of nil there is none. */
+void kiln_ottl_put_text(struct kiln_buf *out, const struct kiln_batch *batch,
+                        const struct kiln_ottl_value *value);
 
 #endif /* KILN_PIPELINE_OTTL_OTTL_INT_H */

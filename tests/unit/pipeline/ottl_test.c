@@ -98,7 +98,11 @@ TEST(ottl, paths_say_what_the_profile_says)
 TEST(ottl, converters)
 {
     TRUE("IsMatch(attributes[\"thread\"], \"^ma.n$\")");
-    FALSE("IsMatch(attributes[\"n\"], \"1\")");
+    TRUE("IsMatch(attributes[\"n\"], \"^1$\") and IsMatch(true, \"^true$\")");
+    TRUE("IsMatch(0.1, \"^0[.]1$\") and IsMatch(profile.profile_id, \"^0{31}5$\")");
+    TRUE("IsMatch(sample.values, \"^.3.$\")");
+    TRUE("String(sample.attributes) == \"{\\\"thread\\\":\\\"main\\\",\\\"n\\\":1}\"");
+    FALSE("IsMatch(attributes[\"none\"], \".*\") or IsMatch(attributes[\"n\"], \"2\")");
     TRUE("IsString(attributes[\"thread\"]) and IsInt(attributes[\"n\"]) and IsMap(attributes)");
     FALSE("IsString(nil) or IsBool(1) or IsDouble(1) or IsList(1)");
     TRUE("Concat([attributes[\"thread\"], 1, true], \"-\") == \"main-1-true\"");
