@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #define LOOK_AGAIN_NS (10 * KILN_NS_PER_MS)
 #define MIB           ((size_t)1 << 20)
@@ -77,13 +78,9 @@ static void wake_first(const struct kiln_pool *pool)
 
 static void join_line(struct waiter *w)
 {
-    pthread_condattr_t attr;
     struct waiter **end = &line;
 
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->turn, &attr);
-    pthread_condattr_destroy(&attr);
+    kiln_cond_init(&w->turn);
     while (*end)
         end = &(*end)->next;
     *end = w;

@@ -19,3 +19,13 @@ int kiln_thread_start(const char *name, void *(*run)(void *), void *arg, pthread
     *ret_thread = thread;
     return 0;
 }
+
+void kiln_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t clock;
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &clock);
+    pthread_condattr_destroy(&clock);
+}

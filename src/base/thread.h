@@ -15,4 +15,7 @@
 KILN_CHECK int kiln_thread_start(const char *name, void *(*run)(void *), void *arg,
                                  pthread_t *ret_thread);
 
+/* A condition whose times are those of CLOCK_MONOTONIC. */
+void kiln_cond_init(pthread_cond_t *cond);
+
 #endif /* KILN_BASE_THREAD_H */

@@ -243,12 +243,8 @@ static int prepare(struct kiln_agent_link *link, struct kiln_err *err)
 
 static void init_wake(struct kiln_agent_link *link)
 {
-    pthread_condattr_t attr;
 
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&link->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    kiln_cond_init(&link->wake);
     pthread_mutex_init(&link->lock, NULL);
 }
 

@@ -83,6 +83,10 @@ static void set_variables(struct kiln_environment *env, const char *library, con
     snprintf(address, sizeof(address), "unix:%s/pprof.sock", folder);
     kiln_environment_put_before(env, "LD_PRELOAD", library, ':');
     kiln_environment_set(env, "KILN_PPROF_LISTEN", address);
+    /* Variables for OTLP are those of the configuration, and of programs that the collector serves:
+     * its own profiles go to whoever asks for them. */
+    if (!kiln_environment_get(env, "KILN_SEND"))
+        kiln_environment_set(env, "KILN_SEND", "0");
     kiln_environment_set(env, TRIED, folder);
 }
 

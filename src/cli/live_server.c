@@ -345,12 +345,8 @@ static const struct kiln_live_source_ops server_ops = {
 
 static void init_wake(struct server_source *s)
 {
-    pthread_condattr_t attr;
 
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    kiln_cond_init(&s->wake);
     pthread_mutex_init(&s->lock, NULL);
 }
 

@@ -221,10 +221,13 @@ static void fill_profiles(const struct kiln_options *options, struct kiln_in_set
 void kiln_in_options_fill(const struct kiln_options *options, struct kiln_in_settings *ret_settings)
 {
     struct kiln_in_settings *to = ret_settings;
+    bool send = true;
 
     memset(to, 0, sizeof(*to));
     kiln_in_env_flag("KILN_LOG", &to->log);
     kiln_in_env_flag("KILN_FOLLOW", &to->follow);
+    kiln_in_env_flag("KILN_SEND", &send);
+    to->stays = !send;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fill_number(&numbers[i], options, to);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

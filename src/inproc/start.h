@@ -46,6 +46,7 @@ struct kiln_in_settings {
         exit_ms;   /* that the end of the process may take longer */
     uint64_t seed; /* 0: none is fixed */
     bool log, follow;
+    bool stays; /* nothing is sent or written: profiles are for who asks at /debug/pprof */
     char out_dir[KILN_IN_TEXT_MAX];
     char pprof_listen[KILN_IN_TEXT_MAX]; /* "127.0.0.1:6060", "unix:/path"; "": nowhere */
     char socket[KILN_IN_TEXT_MAX];       /* of a local Kiln */

@@ -353,7 +353,6 @@ int kiln_naming_start(const struct kiln_naming_opts *opts, struct kiln_naming **
                       struct kiln_err *err)
 {
     struct kiln_naming *naming = kiln_calloc(1, sizeof(*naming));
-    pthread_condattr_t attr;
     int r;
 
     if (!naming)
@@ -363,11 +362,8 @@ int kiln_naming_start(const struct kiln_naming_opts *opts, struct kiln_naming **
     naming->opts.tick_ms = opts->tick_ms ? opts->tick_ms : TICK_MS;
     naming->opts.age_ns = opts->age_ns ? opts->age_ns : AGE_DEFAULT;
     pthread_mutex_init(&naming->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&naming->wake, &attr);
-    pthread_cond_init(&naming->done, &attr);
-    pthread_condattr_destroy(&attr);
+    kiln_cond_init(&naming->wake);
+    kiln_cond_init(&naming->done);
     r = make_parts(naming, err);
     if (r == 0) {
         measure(naming);

@@ -33,8 +33,8 @@ struct kiln_client {
     bool system_ca, insecure, tls, loopback;
     uint32_t timeout_ms;
     size_t answer_max;
-    const _Atomic bool *cancel;
-    long tls_versions;             /* CURLOPT_SSLVERSION */
+    const _Atomic bool *cancel, *stop; /* NULL: never */
+    long tls_versions;                 /* CURLOPT_SSLVERSION */
     char *host;                    /* with the port, where the certificate is for another name */
     struct curl_slist *connect_to; /* then: what that name is in truth */
     CURL *http, *grpc;             /* NULL until needed */
@@ -176,6 +176,7 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     client->insecure = opts->insecure;
     client->tls_versions = versions_of(opts);
     client->cancel = opts->cancel;
+    client->stop = opts->stop;
     client->timeout_ms = opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS;
     client->answer_max = opts->answer_max ? opts->answer_max : ANSWER_MAX;
     if (r == 0)
@@ -225,6 +226,11 @@ static size_t on_body(char *data, size_t size, size_t n, void *context)
     return kiln_collected_bytes(context, (struct kiln_str){data, size * n}) ? size * n : 0;
 }
 
+static bool is_set(const _Atomic bool *flag)
+{
+    return flag && atomic_load_explicit(flag, memory_order_relaxed);
+}
+
 /* Asked often while bytes move, and once a second while none do. */
 static int on_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                        curl_off_t up)
@@ -232,7 +238,7 @@ static int on_progress(void *context, curl_off_t down_total, curl_off_t down, cu
     const struct kiln_client *client = context;
 
     (void)down_total, (void)down, (void)up_total, (void)up;
-    return atomic_load_explicit(client->cancel, memory_order_relaxed);
+    return is_set(client->cancel) || is_set(client->stop);
 }
 
 static int fail(const struct kiln_client *client, CURL *handle, CURLcode code, struct kiln_err *err)
@@ -358,7 +364,7 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
         curl_easy_setopt(h, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(h, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (client->cancel) {
+    if (client->cancel || client->stop) {
         curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
         curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
         curl_easy_setopt(h, CURLOPT_XFERINFODATA, client);

@@ -25,11 +25,12 @@ struct kiln_client_opts {
     const char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none */
     const char *server_name; /* what the certificate is to say; NULL: the name in `server` */
     enum kiln_tls_version min_version, max_version;
-    bool system_ca;             /* the system's authorities are good beside ca_file */
-    bool insecure;              /* do not verify the server's certificate */
-    uint32_t timeout_ms;        /* of a call; 0: 10,000 */
-    size_t answer_max;          /* 0: 4 MiB; a larger answer is an error that is not retried */
-    const _Atomic bool *cancel; /* calls end within about a second when it is true; NULL: never */
+    bool system_ca;      /* the system's authorities are good beside ca_file */
+    bool insecure;       /* do not verify the server's certificate */
+    uint32_t timeout_ms; /* of a call; 0: 10,000 */
+    size_t answer_max;   /* 0: 4 MiB; a larger answer is an error that is not retried */
+    /* Calls end within about a second when either is true; NULL: never. */
+    const _Atomic bool *cancel, *stop;
 };
 
 KILN_CHECK int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **ret_client,

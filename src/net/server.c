@@ -69,7 +69,6 @@ void kiln_server_refused(struct kiln_server *server, const char *reason)
 int kiln_server_new(const struct kiln_server_opts *opts, struct kiln_server **ret_server)
 {
     struct kiln_server *server = kiln_calloc(1, sizeof(*server));
-    pthread_condattr_t attr;
 
     if (!server)
         return -ENOMEM;
@@ -77,10 +76,7 @@ int kiln_server_new(const struct kiln_server_opts *opts, struct kiln_server **re
     atomic_init(&server->refs, 1);
     get_metrics(&server->metrics, server->opts.metrics);
     pthread_mutex_init(&server->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&server->drained, &attr);
-    pthread_condattr_destroy(&attr);
+    kiln_cond_init(&server->drained);
     for (int i = 0; i < KILN_LANES; i++)
         kiln_crew_init(&server->crews[i], (enum kiln_lane)i, &server->opts);
     *ret_server = server;

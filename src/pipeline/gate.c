@@ -131,7 +131,6 @@ int kiln_gate_new(const struct kiln_gate_opts *opts, struct kiln_gate **ret_gate
                   struct kiln_err *err)
 {
     struct kiln_gate *gate = kiln_calloc(1, sizeof(*gate));
-    pthread_condattr_t monotonic;
     int r;
 
     if (!gate)
@@ -139,10 +138,7 @@ int kiln_gate_new(const struct kiln_gate_opts *opts, struct kiln_gate **ret_gate
     gate->opts = *opts;
     pthread_rwlock_init(&gate->tokens_lock, NULL);
     pthread_mutex_init(&gate->stop_lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&gate->stop_cond, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    kiln_cond_init(&gate->stop_cond);
     kiln_gate_open_metrics(gate);
     kiln_sessions_init(&gate->sessions);
     r = open_buckets(gate);

@@ -56,17 +56,13 @@ static int set_up(struct kiln_store *store, const struct kiln_store_opts *opts)
 
 static void init_locks(struct kiln_store *store)
 {
-    pthread_condattr_t attr;
 
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->keeping, NULL);
     pthread_mutex_init(&store->keep.merging, NULL);
     pthread_cond_init(&store->settled, NULL);
     pthread_cond_init(&store->work, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&store->keeper_work, &attr);
-    pthread_condattr_destroy(&attr);
+    kiln_cond_init(&store->keeper_work);
 }
 
 /* What is left when threads and log are closed. */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kiln collector` that profiles itself: /debug/pprof of the pprof extension, and `self` of the pprof receiver, whose
 profiles are valid OTLP."""
+import http.client
 import os
 import pathlib
 import shutil
@@ -14,7 +15,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-from kiln_collector import Collector  # noqa: E402
+from kiln_collector import Collector, Sink  # noqa: E402
 from kiln_server import KILN  # noqa: E402
 
 CONFIG = """
@@ -127,6 +128,37 @@ class Own(unittest.TestCase):
         finally:
             del os.environ["XDG_RUNTIME_DIR"]
         self.assertEqual(list(runtime.iterdir()), [])
+
+    def sends(self, **more):
+        """What leaves by itself while somebody fetches, though the environment says where to: requests, files."""
+        files = self.folder / "files"
+        files.mkdir(exist_ok=True)
+        with Sink() as sink:
+            said = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{sink.port}", "KILN_OUT_DIR": str(files),
+                    "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "KILN_EXPORT_INTERVAL_MS": "100"}
+            with Collector(self.folder, "--config", str(self.config), env=said | more) as collector:
+                if more:
+                    collector.wait_for(lambda: sink.bodies and any(files.iterdir()))
+                self.fetch(collector, "profile?seconds=1")
+                self.assertEqual(collector.end(), 0)
+            return len(sink.bodies), len(list(files.iterdir()))
+
+    def test_its_profiles_go_nowhere_by_themselves(self):
+        self.assertEqual(self.sends(), (0, 0))
+        requests, files = self.sends(KILN_SEND="1")
+        self.assertTrue(requests and files)
+
+    def test_a_window_ends_with_the_collector(self):
+        with Collector(self.folder, "--config", str(self.config)) as collector:
+            port, answers = collector.ports["extensions::pprof"], []
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+            connection.request("GET", "/debug/pprof/profile?seconds=3000")
+            waiting = threading.Thread(target=lambda: answers.append(connection.getresponse().status))
+            waiting.start()
+            self.fetch(collector, "cmdline")  # the one before has begun
+            self.assertEqual(collector.end(), 0, collector.said())
+            waiting.join()
+        self.assertEqual(answers, [503])
 
     def test_a_reload_cannot_switch_it_on(self):
         text = self.config.read_text()

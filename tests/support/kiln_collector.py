@@ -10,6 +10,7 @@ import gzip
 import http.client
 import http.server
 import json
+import os
 import pathlib
 import re
 import signal
@@ -26,12 +27,13 @@ PATH = "/v1development/profiles"
 class Collector:
     """One that runs; gone afterwards."""
 
-    def __init__(self, folder, *words):
+    def __init__(self, folder, *words, env=None):
         self.folder, self.ready, self.log = folder, folder / "ready.json", folder / "log"
         self.ready.unlink(missing_ok=True)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([KILN, "collector", "--ready-file", str(self.ready), *words],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=os.environ | (env or {}))
 
     def __enter__(self):
         try:

@@ -108,6 +108,29 @@ class Bad(unittest.TestCase):
             self.assertLessEqual(set(sink.got), {b"id-%06d" % (i + 1) for i in range(requests.next)})
             self.assertEqual(self.files("damaged"), [], collector.said())
 
+    def test_what_has_arrived_is_not_sent_again_by_the_next(self):
+        """Though it was killed, and nothing followed: that it arrived is noted soon."""
+        requests = Requests()
+        with Sink() as sink:
+            words = self.config((sink.port, ON_DISK))
+            with Collector(self.folder, *words) as collector:
+                with Senders(requests, collector.ports[IN], most=100) as senders:
+                    senders.join()
+                self.check_arrived(sink, senders)
+                collector.wait_for(lambda: self.noted() == requests.next)
+                collector.process.kill()
+                collector.process.wait()
+            with Collector(self.folder, *words) as collector:
+                with Senders(requests, collector.ports[IN], n=1, most=requests.next + 1) as senders:
+                    senders.join()
+                self.check_arrived(sink, senders)
+                self.check_empty(collector, requests)
+            self.assertEqual(set(sink.got.values()), {1})
+
+    def noted(self):
+        """Requests that files of the queue say are done with."""
+        return sum(file.read_bytes().count(b"DONEDONE") for file in self.files("log"))
+
     # ---- a receiver that is away ----
 
     def test_on_disk_a_receiver_may_be_away_for_long(self):

@@ -29,6 +29,7 @@ struct pprof {
     struct kiln_door door;
     char server[SERVER_MAX]; /* libkiln's; "": it is not there */
     struct kiln_err missing; /* then: why */
+    _Atomic bool stopping;   /* windows end */
 };
 
 /* ---- asking ---- */
@@ -55,7 +56,8 @@ static int ask(const struct pprof *pprof, const struct kiln_request *request,
                                           .token = getenv("KILN_PPROF_TOKEN"),
                                           .timeout_ms = timeout_of(request),
                                           .answer_max = ANSWER_MAX,
-                                          .cancel = kiln_request_gone(request)};
+                                          .cancel = kiln_request_gone(request),
+                                          .stop = &pprof->stopping};
     struct kiln_client *client;
     char path[PATH_BYTES];
     int n = snprintf(path, sizeof(path), "%.*s%s%.*s", KILN_STR_ARG(request->path),
@@ -98,7 +100,9 @@ static void serve(struct kiln_request *request)
 
     kiln_answer_init(&answer);
     r = ask(request->context, request, &answer, &err);
-    if (r < 0)
+    if (r == -ECANCELED)
+        kiln_request_reply_text(request, 503, "the collector is stopping\n");
+    else if (r < 0)
         kiln_request_reply_text(request, 503, "there are no profiles: %s\n",
                                 err.text[0] ? err.text : kiln_err_text(r));
     else
@@ -118,6 +122,7 @@ static int start(struct kiln_component *component, struct kiln_err *err)
     struct pprof *pprof = (struct pprof *)component;
 
     pprof->missing = (struct kiln_err){0};
+    atomic_store(&pprof->stopping, false);
     if (kiln_own_server(pprof->server, sizeof(pprof->server), &pprof->missing) < 0)
         kiln_log(pprof->log, KILN_LOG_WARN, "there are no profiles of the collector", "reason",
                  "%s", pprof->missing.text, NULL);
@@ -126,7 +131,10 @@ static int start(struct kiln_component *component, struct kiln_err *err)
 
 static void stop(struct kiln_component *component, uint64_t deadline_ns)
 {
-    kiln_door_stop(&((struct pprof *)component)->door, deadline_ns);
+    struct pprof *pprof = (struct pprof *)component;
+
+    atomic_store(&pprof->stopping, true);
+    kiln_door_stop(&pprof->door, deadline_ns);
 }
 
 static void destroy(struct kiln_component *component)

@@ -105,7 +105,6 @@ int kiln_poller_init(struct kiln_poller *poller, const struct kiln_component_env
                                              .waits = true,
                                              .metrics = env->metrics,
                                              .log = env->log};
-    pthread_condattr_t clock;
     int r = kiln_receivers_new(&opts, &poller->receivers);
 
     if (r < 0)
@@ -113,10 +112,7 @@ int kiln_poller_init(struct kiln_poller *poller, const struct kiln_component_env
     poller->kind = kind;
     poller->log = env->log;
     pthread_mutex_init(&poller->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&poller->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    kiln_cond_init(&poller->changed);
     return 0;
 }
 

@@ -300,12 +300,13 @@ static int make(struct out **ret_out)
 
 static int begin(struct out *out, struct kiln_err *err)
 {
-    int r = open_sender(out, err);
+    bool stays = kiln_in_settings.stays;
+    int r = stays ? 0 : open_sender(out, err);
 
     if (r < 0)
         kiln_in_say(true, "profiles are not sent: %s%s%s", err->where, err->where[0] ? ": " : "",
                     err->text);
-    if (kiln_in_settings.out_dir[0]) {
+    if (!stays && kiln_in_settings.out_dir[0]) {
         out->has_files = true;
         out->files.folder = kiln_in_settings.out_dir;
         kiln_in_say(false, "profiles go into files in %s", out->files.folder);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -17,7 +18,8 @@
 #define FILE_BYTES       ((uint64_t)8 << 20)
 #define FILE_BYTES_LEAST ((uint64_t)64 << 10)
 #define FILES_OF_ROOM    8u
-#define WRITE_MAX        ((size_t)64 << 20) /* of one write, beyond its first put */
+#define WRITE_MAX        ((size_t)64 << 20)  /* of one write, beyond its first put */
+#define DONES_WAIT_NS    (KILN_NS_PER_S / 5) /* what is done with is noted by then */
 
 /* ---- records ---- */
 
@@ -170,7 +172,7 @@ static int write_at(int fd, struct kiln_str bytes, uint64_t offset)
     return 0;
 }
 
-int kiln_journal_append(struct kiln_journal *j, struct kiln_str bytes)
+int kiln_journal_append(struct kiln_journal *j, struct kiln_str bytes, bool sync)
 {
     struct kiln_journal_file *file = j->current;
     int r;
@@ -178,7 +180,7 @@ int kiln_journal_append(struct kiln_journal *j, struct kiln_str bytes)
     if (!take_room(j, bytes.len))
         return -ENOSPC;
     r = write_at(file->fd, bytes, file->bytes);
-    if (r == 0 && !j->opts.no_sync && fdatasync(file->fd) < 0)
+    if (r == 0 && sync && !j->opts.no_sync && fdatasync(file->fd) < 0)
         r = -errno;
     if (r < 0) {
         (void)!ftruncate(file->fd, (off_t)file->bytes);
@@ -238,7 +240,7 @@ static uint64_t file_bytes(const struct kiln_journal *j)
 }
 
 /* Under the lock, which it lets go of while it writes: nobody else changes the current file. */
-static int append(struct kiln_journal *j, struct kiln_str bytes)
+static int append(struct kiln_journal *j, struct kiln_str bytes, bool sync)
 {
     int r = 0;
 
@@ -246,21 +248,21 @@ static int append(struct kiln_journal *j, struct kiln_str bytes)
         r = kiln_journal_roll(j);
     pthread_mutex_unlock(&j->lock);
     if (r == 0)
-        r = kiln_journal_append(j, bytes);
+        r = kiln_journal_append(j, bytes, sync);
     pthread_mutex_lock(&j->lock);
     return r;
 }
 
 /* Under the lock.  Where there is no room, the file that grows goes if all in it is done with. */
-static int write_out(struct kiln_journal *j, struct kiln_str bytes)
+static int write_out(struct kiln_journal *j, struct kiln_str bytes, bool sync)
 {
-    int r = append(j, bytes);
+    int r = append(j, bytes, sync);
 
     if (!kiln_journal_is_full(r) || !j->current || j->current->live || j->files != j->current)
         return r;
     j->current = NULL;
     kiln_journal_sweep(j);
-    return append(j, bytes);
+    return append(j, bytes, sync);
 }
 
 static void place(struct kiln_journal *j, struct kiln_journal_put *puts, size_t written, int code)
@@ -277,6 +279,27 @@ static void place(struct kiln_journal *j, struct kiln_journal_put *puts, size_t 
     }
 }
 
+/* Under the lock: until there is something to write.  False: that is the end. */
+static bool wait_for_work(struct kiln_journal *j)
+{
+    while (!j->first && !j->end) {
+        struct timespec until = kiln_timespec_of(j->dones_ns);
+
+        if (!j->dones.len)
+            pthread_cond_wait(&j->wake, &j->lock);
+        else if (pthread_cond_timedwait(&j->wake, &j->lock, &until) == ETIMEDOUT)
+            return true;
+    }
+    return j->first || j->dones.len;
+}
+
+/* Under the lock: what could not be written is noted behind others, or a little later. */
+static void keep_dones(struct kiln_journal *j, struct kiln_str dones)
+{
+    kiln_buf_add_str(&j->dones, dones);
+    j->dones_ns = kiln_clock_mono_ns() + DONES_WAIT_NS;
+}
+
 static void *run(void *journal)
 {
     struct kiln_journal *j = journal;
@@ -289,15 +312,13 @@ static void *run(void *journal)
         size_t n_dones;
         int r;
 
-        while (!j->first && !j->end)
-            pthread_cond_wait(&j->wake, &j->lock);
-        n_dones = j->dones.len;
-        if (!j->first && !n_dones)
+        if (!wait_for_work(j))
             break;
+        n_dones = j->dones.len;
         puts = take_puts(j, &out);
-        r = out.error ? out.error : write_out(j, kiln_buf_str(&out));
-        if (r < 0 && puts && !out.error) /* to be noted behind others */
-            kiln_buf_add(&j->dones, out.ptr, n_dones);
+        r = out.error ? out.error : write_out(j, kiln_buf_str(&out), puts != NULL);
+        if (r < 0 && !out.error && !(j->end && !puts))
+            keep_dones(j, (struct kiln_str){out.ptr, n_dones});
         place(j, puts, out.len, r);
         kiln_journal_sweep(j);
         pthread_mutex_unlock(&j->lock);
@@ -332,6 +353,10 @@ void kiln_journal_put(struct kiln_journal *j, struct kiln_journal_put *put)
 void kiln_journal_done(struct kiln_journal *j, const struct kiln_journal_place *at)
 {
     pthread_mutex_lock(&j->lock);
+    if (!j->dones.len) {
+        j->dones_ns = kiln_clock_mono_ns() + DONES_WAIT_NS;
+        pthread_cond_signal(&j->wake);
+    }
     kiln_journal_add_done(&j->dones, at->id);
     if (j->dones.error) /* it is sent once more after a crash: no harm */
         kiln_buf_clear(&j->dones);
@@ -412,7 +437,7 @@ int kiln_journal_open(const struct kiln_journal_opts *opts, struct kiln_journal 
     j->last = &j->first;
     kiln_buf_init(&j->dones, SIZE_MAX / 2);
     pthread_mutex_init(&j->lock, NULL);
-    pthread_cond_init(&j->wake, NULL);
+    kiln_cond_init(&j->wake);
     r = open_folder(j, err);
     if (r == 0)
         r = kiln_journal_load(j, err);

@@ -3,9 +3,11 @@
  * journal - the requests of a queue on disk, which outlive the process and a loss of power.
  *
  * Requests are appended to files and synced before anybody is told; one sync serves all that came
- * meanwhile.  A request that is done with is noted behind the next ones, without a sync of its own:
- * after a crash some are sent a second time, and none is lost.  A file goes when all its requests
- * are done with.  A file that is damaged is set aside (NAME.damaged), having given what is whole.
+ * meanwhile.  A request that is done with is noted behind the next ones, or within a fifth of a
+ * second where none come, without a sync of its own: every request is sent at least once, and after
+ * a crash those of the last moment (without power: since the last sync) once more.  A file goes
+ * when all its requests are done with.  A file that is damaged is set aside (NAME.damaged), having
+ * given what is whole.
  *
  * The folder belongs to one process at a time.
  *

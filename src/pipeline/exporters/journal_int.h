@@ -61,6 +61,7 @@ struct kiln_journal {
     struct kiln_journal_file *files;   /* oldest first; the last one grows */
     struct kiln_journal_file *current; /* NULL: there was no room for one */
     struct kiln_buf dones;             /* records that go with the next write */
+    uint64_t dones_ns;                 /* CLOCK_MONOTONIC: or then, without one */
     uint64_t next_id, next_file;
 };
 
@@ -73,8 +74,8 @@ void kiln_journal_name(uint64_t number, const char *ending, char name[KILN_JOURN
 KILN_CHECK int kiln_journal_roll(struct kiln_journal *j);
 /* Counts bytes that are on disk, whether or not there is room for them. */
 void kiln_journal_use(struct kiln_journal *j, uint64_t bytes);
-/* Appends to it and syncs; on failure it is as it was. */
-KILN_CHECK int kiln_journal_append(struct kiln_journal *j, struct kiln_str bytes);
+/* Appends to it, and syncs unless told otherwise; on failure it is as it was. */
+KILN_CHECK int kiln_journal_append(struct kiln_journal *j, struct kiln_str bytes, bool sync);
 /* Frees what nobody needs any more; under the lock. */
 void kiln_journal_sweep(struct kiln_journal *j);
 

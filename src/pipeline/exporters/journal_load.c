@@ -332,7 +332,7 @@ static int copy_record(struct loading *l, struct record *record)
         return -EIO;
     l->content.len += record->place.bytes;
     record->place.offset = j->current->bytes;
-    r = kiln_journal_append(j, kiln_buf_str(&l->content));
+    r = kiln_journal_append(j, kiln_buf_str(&l->content), true);
     if (r < 0)
         return r;
     record->place.file->live--;
@@ -380,7 +380,7 @@ static int load(struct loading *l)
         return r;
     leave_live(l);
     if (l->j->current && l->content.len && !l->content.error)
-        r = kiln_journal_append(l->j, kiln_buf_str(&l->content));
+        r = kiln_journal_append(l->j, kiln_buf_str(&l->content), true);
     if (kiln_journal_is_full(r))
         r = 0; /* some are sent once more */
     for (uint32_t i = 0; i < l->n_damaged && r == 0; i++)

@@ -156,7 +156,6 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
 
 static void init(struct kiln_exporter *x, const struct kiln_otlp_export_opts *opts)
 {
-    pthread_condattr_t clock;
 
     x->consumer.consume = consume;
     x->log = opts->log;
@@ -166,11 +165,8 @@ static void init(struct kiln_exporter *x, const struct kiln_otlp_export_opts *op
     x->last = &x->first;
     x->noise = kiln_clock_unix_ns();
     pthread_mutex_init(&x->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&x->wake, &clock);
-    pthread_cond_init(&x->ended, &clock);
-    pthread_condattr_destroy(&clock);
+    kiln_cond_init(&x->wake);
+    kiln_cond_init(&x->ended);
     kiln_answer_init(&x->answer);
     kiln_buf_init(&x->file, SIZE_MAX / 2);
     make_counts(&x->count, opts->metrics);

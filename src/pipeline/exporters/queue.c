@@ -467,7 +467,6 @@ static char *copy_of(const char *text)
 
 static void init(struct kiln_sendq *q)
 {
-    pthread_condattr_t clock;
 
     q->consumer.consume = consume;
     q->consumer.takes_sealed = q->sender->ops->passes && !q->opts.batching.on;
@@ -478,11 +477,8 @@ static void init(struct kiln_sendq *q)
     q->noise = kiln_clock_unix_ns();
     q->release_ns = UINT64_MAX;
     pthread_mutex_init(&q->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->wake, &clock);
-    pthread_cond_init(&q->idle, &clock);
-    pthread_condattr_destroy(&clock);
+    kiln_cond_init(&q->wake);
+    kiln_cond_init(&q->idle);
     kiln_sendq_open_counts(q);
 }
 

@@ -247,16 +247,6 @@ static struct kiln_metric *size(const struct kiln_processor_opts *opts, enum kil
     return kiln_metric_detail(opts->metrics, kind, name, help, KILN_LABELS("processor", opts->id));
 }
 
-static void init_wake(struct kiln_batcher *batcher)
-{
-    pthread_condattr_t clock;
-
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&batcher->wake, &clock);
-    pthread_condattr_destroy(&clock);
-}
-
 int kiln_batcher_new(const struct kiln_batcher_opts *opts, struct kiln_batcher **ret_batcher)
 {
     struct kiln_batcher *batcher = kiln_calloc(1, sizeof(*batcher));
@@ -280,7 +270,7 @@ int kiln_batcher_new(const struct kiln_batcher_opts *opts, struct kiln_batcher *
         size(&opts->processor, KILN_HISTOGRAM_BYTES,
              "otelcol_processor_batch_batch_send_size_bytes", "Bytes of a batch that went on.");
     pthread_mutex_init(&batcher->lock, NULL);
-    init_wake(batcher);
+    kiln_cond_init(&batcher->wake);
     *ret_batcher = batcher;
     return 0;
 }

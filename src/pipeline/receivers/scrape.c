@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "pipeline/receivers/scrape_int.h"
 
 enum { THREADS_MAX = 64, STACK_BYTES = 256 << 10 };
@@ -21,7 +22,6 @@ int kiln_scraper_new(const struct kiln_scraper_opts *opts, struct kiln_scraper *
                      struct kiln_err *err)
 {
     struct kiln_scraper *scraper = kiln_calloc(1, sizeof(*scraper));
-    pthread_condattr_t clock;
     int r;
 
     if (!scraper)
@@ -30,10 +30,7 @@ int kiln_scraper_new(const struct kiln_scraper_opts *opts, struct kiln_scraper *
     scraper->budget.limit = MEMORY_MAX;
     kiln_arena_init(&scraper->arena, &scraper->budget);
     pthread_mutex_init(&scraper->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&scraper->wake, &clock);
-    pthread_condattr_destroy(&clock);
+    kiln_cond_init(&scraper->wake);
     r = kiln_scrape_read(scraper, err);
     if (r == 0)
         r = kiln_scrape_state_open(scraper, err);

@@ -3,8 +3,11 @@
 #include "pipeline/exporters/journal.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -185,6 +188,56 @@ TEST(journal, what_is_done_with_does_not_come_back)
     kiln_journal_close(journal);
     journal = open_journal(folder, &found); /* where that was said, is gone */
     CHECK_TEXT(found.said, "the first,and the third,");
+    kiln_journal_close(journal);
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+static off_t bytes_of(const char *path)
+{
+    struct stat file;
+
+    CHECK_OK(stat(path, &file));
+    return file.st_size;
+}
+
+/* Ends as if it were killed, once what is done with stands in the file: nothing more is put. */
+static void work_and_die(const char *folder)
+{
+    struct kiln_journal_place places[REQUESTS];
+    struct found found;
+    struct kiln_journal *journal = open_journal(folder, &found);
+    char path[128];
+    off_t before;
+
+    for (int i = 0; i < REQUESTS; i++)
+        places[i] = put(journal, bodies[i]);
+    CHECK_EQ(folder_list(folder, ".log", path, sizeof(path)), 1);
+    before = bytes_of(path);
+    kiln_journal_done(journal, &places[0]);
+    kiln_journal_done(journal, &places[2]);
+    while (bytes_of(path) == before)
+        usleep(1000);
+    kill(getpid(), SIGKILL);
+}
+
+TEST(journal, what_is_done_with_is_noted_though_nothing_follows)
+{
+    char folder[FOLDER_NAME];
+    struct kiln_journal *journal;
+    struct found found;
+    pid_t child;
+    int status;
+
+    folder_make(folder);
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        work_and_die(folder);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    journal = open_journal(folder, &found);
+    CHECK_TEXT(found.said, "the second one,");
     kiln_journal_close(journal);
     folder_remove(folder);
     CHECK_EQ(kiln_mem_live(), 0);
