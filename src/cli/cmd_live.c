@@ -27,7 +27,8 @@
 
 #define MEMORY_BYTES   ((size_t)128 << 20)
 #define ONCE_NS        (5 * KILN_NS_PER_S)
-#define SERVER_SPAN_NS (60 * KILN_NS_PER_S) /* agents send every 15 s */
+#define SERVER_SPAN_NS (60 * KILN_NS_PER_S) /* agents send as often */
+#define INTERVAL_MIN   (50 * KILN_NS_PER_MS)
 
 enum { ESCAPE_MS = 50, KEYS_MAX = 64 };
 
@@ -285,7 +286,7 @@ static int run_once(struct live *live)
 {
     uint64_t length = live->cli->args.live.span_ns;
     struct kiln_err err = {0};
-    int r = watch_signals(live);
+    int r = live->cli->args.remote.server ? 0 : watch_signals(live); /* half an answer is none */
 
     if (r == 0)
         r = kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, false, &live->log);
@@ -390,11 +391,18 @@ static int patience(const struct live *live, uint64_t next_ns)
     return next_ns > at ? (int)((next_ns - at) / KILN_NS_PER_MS + 1) : 0;
 }
 
+/* What the page shows may be gone with what came: it is asked for again. */
+static int take_news(struct live *live)
+{
+    take_batches(live);
+    return kiln_live_page_ask(&live->page, known_until(live));
+}
+
 static int wait_and_act(struct live *live, uint64_t next_ns)
 {
     struct pollfd fds[] = {{live->screen.in, POLLIN, 0},
                            {live->signals, POLLIN, 0},
-                           {live->inbox.fd, POLLIN, 0},
+                           {live->page.paused ? -1 : live->inbox.fd, POLLIN, 0},
                            {live->log_pipe[0], POLLIN, 0}};
     int n = poll(fds, KILN_ARRAY_LEN(fds), patience(live, next_ns)), r = 0;
 
@@ -411,8 +419,8 @@ static int wait_and_act(struct live *live, uint64_t next_ns)
 
         r = key ? press(live, key) : 0;
     }
-    if (fds[2].revents)
-        take_batches(live);
+    if (r == 0 && fds[2].revents)
+        r = take_news(live);
     if (fds[3].revents)
         read_log(live);
     return r;
@@ -493,6 +501,8 @@ static int run(struct kiln_cli *cli)
     if (cli->args.remote.server && (only->pids.text || only->cgroups.text || only->comms.text))
         return kiln_cli_usage(cli->command, "-p, --cgroup and --comm are for this host: Enter "
                                             "looks at one process or service of a server");
+    if (cli->args.live.interval_ns < INTERVAL_MIN)
+        return kiln_cli_usage(cli->command, "--interval must be at least 50ms");
     init(&live, cli);
     r = kiln_live_inbox_init(&live.inbox);
     if (r < 0)

@@ -37,6 +37,7 @@ struct server_source {
     uint32_t span_s;
     bool no_waits, answered;
     char problem[200];
+    char told[200]; /* the problem that the page shows, the page's alone */
 };
 
 /* What is asked about; copied from the source. */
@@ -299,6 +300,9 @@ static void tell_facts(struct kiln_live_source *source, struct kiln_live_facts *
     facts->no_waits = s->no_waits;
     if (s->problem[0])
         snprintf(facts->notice, sizeof(facts->notice), "%s", s->problem);
+    else if (strcmp(facts->notice, s->told) == 0) /* it is over */
+        facts->notice[0] = '\0';
+    snprintf(s->told, sizeof(s->told), "%s", s->problem);
     pthread_mutex_unlock(&s->lock);
 }
 

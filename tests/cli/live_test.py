@@ -55,6 +55,7 @@ def check_once(server):
     check("services", [(one["name"], one["processes"]) for one in page["services"]] == [("jobs", 1), ("shop", 1)], page["services"])
     check("stacks", page["stacks"][1]["frames"] == ["main", "serve", "parse"], page["stacks"])
     check("a table", "worker" in once(server, "--pane", "processes", "--span", "5m").stdout)
+    check("nobody draws all the time", once(server, "-i", "0").returncode == 2)
     done = once(server, "-p", "11")
     check("-p is for this host", done.returncode == 2 and "Enter" in done.stderr, done.stderr)
 
@@ -81,6 +82,20 @@ def check_page(server):
         check("it leaves at once", page.end() == 0 and page.is_restored(), page.page())
 
 
+def check_news(server):
+    """What is shown does not hold on to what an answer replaced, whether or not it is time for a new page."""
+    with Terminal("env", "MALLOC_PERTURB_=165", KILN, "live", "--server", f"http://127.0.0.1:{server.http}", "--span", "1m", "-i", "10m",
+                  "--pane", "stacks") as page:
+        check("stacks of a server", page.wait(lambda lines: "hash" in lines[FIRST]), page.page())
+        request = Drawn()
+        request.profile({"service.name": "late", "process.pid": "13", "process.executable.name": "lated", "host.name": "c"},
+                        time.time_ns() - 10**9, "begin;linger 900")
+        request.send(server)
+        check("an answer is shown when it comes", page.wait(lambda lines: "linger" in lines[FIRST] and "hash" in lines[FIRST + 1]), page.page())
+        page.press("q")
+        check("and the page leaves well", page.end() == 0, page.page())
+
+
 def check_suspended(server):
     with Terminal("bash", "--norc", "-i") as shell:
         shell.press(f"{KILN} live --server http://127.0.0.1:{server.http} --span 5m\r")
@@ -104,4 +119,7 @@ with KilnServer() as kiln:
     check_suspended(kiln)
     check_page(kiln)
     check("a server that is away", once(kiln).returncode == 4)
+with KilnServer() as kiln:
+    fill(kiln)
+    check_news(kiln)
 sys.exit(exit_code())
