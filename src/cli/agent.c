@@ -248,8 +248,7 @@ static int start(struct agent *agent, struct kiln_err *err)
     kiln_daemon_raise_open_files();
     kiln_daemon_measure(agent->metrics, kiln_clock_unix_ns());
     kiln_log(agent->log, KILN_LOG_INFO, "starting", "version", "%s", KILN_VERSION, "pid", "%ld",
-             (long)getpid(), "frequency", "%u", set->host.frequency, "endpoint", "%s",
-             set->agent.endpoint, "spool", "%s",
+             (long)getpid(), "frequency", "%u", set->host.frequency, "spool", "%s",
              kiln_settings_on(set->agent.spool_dir) ? set->agent.spool_dir : "off", "config", "%s",
              agent->config->file_name ? agent->config->file_name : "none", NULL);
     if (set->host.alloc)

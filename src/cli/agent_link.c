@@ -21,6 +21,7 @@
 
 #define TICK_NS     KILN_NS_PER_S       /* while there are orders, which end */
 #define REST_NS     (5 * KILN_NS_PER_S) /* while there are none */
+#define AT_ONCE_NS  KILN_NS_PER_S       /* two servers with different orders may share an address */
 #define STATUS_NS   (30 * KILN_NS_PER_S)
 #define STRANGER_NS (60 * KILN_NS_PER_S) /* between two questions to who does not know them */
 #define TIMEOUT_MS  5000u
@@ -74,6 +75,12 @@ static void complain(struct kiln_agent_link *link, const char *what, const char 
     part(link);
 }
 
+/* A Kiln server refuses a status only because of what is in it, or because it has no room. */
+static bool is_stranger(int status)
+{
+    return status < 500 && status != 400 && status != 413 && status != 422 && status != 429;
+}
+
 /* Another receiver than a Kiln server is no fault: it is said once. */
 static void meet_stranger(struct kiln_agent_link *link, const struct kiln_answer *answer)
 {
@@ -86,7 +93,7 @@ static void meet_stranger(struct kiln_agent_link *link, const struct kiln_answer
     link->next_ns = kiln_clock_mono_ns() + STRANGER_NS;
 }
 
-/* What changed is said at once: who asks the server sees who follows. */
+/* What changed is said soon: who asks the server sees who follows. */
 static void take_answer(struct kiln_agent_link *link, const struct kiln_answer *answer,
                         uint64_t version, bool with_status)
 {
@@ -107,7 +114,8 @@ static void take_answer(struct kiln_agent_link *link, const struct kiln_answer *
         link->opts.watched(link->opts.context, said.watched);
         changed = kiln_duty_version(link->opts.duty) != version;
         at_once = changed || (!said.known && !with_status);
-        link->next_ns = kiln_clock_mono_ns() + (at_once ? 0 : said.every_s * KILN_NS_PER_S);
+        link->next_ns =
+            kiln_clock_mono_ns() + (at_once ? AT_ONCE_NS : said.every_s * KILN_NS_PER_S);
     }
     kiln_link_answer_done(&said);
 }
@@ -141,8 +149,10 @@ static void call_server(struct kiln_agent_link *link)
             link->status_ns = link->status_ns ? now_ns + STATUS_NS : 1;
     } else if (r == 0 && (answer.status == 401 || answer.status == 403)) {
         complain(link, "the server does not tell orders to this agent", answer.message);
-    } else if (r == 0 && answer.status < 500 && answer.status != 429) {
+    } else if (r == 0 && is_stranger(answer.status)) {
         meet_stranger(link, &answer);
+    } else if (r == 0 && answer.status < 500) {
+        complain(link, "the server does not take this agent's status", answer.message);
     } else if (r != -ECANCELED) {
         complain(link, "the server of orders is away: those that hold go on",
                  r < 0 ? (err.text[0] ? err.text : kiln_err_text(r)) : answer.message);
@@ -195,15 +205,25 @@ static struct kiln_str host_of(const char *address)
     return host;
 }
 
-/* Secrets for the receiver of profiles go to nobody else. */
-static void choose_server(struct kiln_agent_link *link)
+static bool is_secure(const char *address)
 {
-    const char *said = link->opts.config->set.agent.server;
+    return strncmp(address, "https://", 8) == 0;
+}
+
+/* Secrets for the receiver of profiles go to nobody else, and not in the clear. */
+static int choose_server(struct kiln_agent_link *link, struct kiln_err *err)
+{
+    const char *said = link->opts.config->set.agent.server, *received = link->target.server;
 
     if (said && !kiln_settings_on(said))
-        return;
-    link->server = said ? said : link->target.server;
-    link->with_headers = kiln_str_eq(host_of(link->server), host_of(link->target.server));
+        return 0;
+    if (said && strchr(said, '@'))
+        return kiln_err_set(err, -EINVAL, NULL,
+                            "--server names no user: its address is shown (say KILN_TOKEN)");
+    link->server = said ? said : received;
+    link->with_headers = kiln_str_eq(host_of(link->server), host_of(received)) &&
+                         (is_secure(link->server) || !is_secure(received));
+    return 0;
 }
 
 static int make_client(struct kiln_agent_link *link, struct kiln_err *err)
@@ -237,7 +257,9 @@ static int prepare(struct kiln_agent_link *link, struct kiln_err *err)
         r = kiln_otlp_target_read(&opts, getenv, &link->target, err);
     if (r < 0)
         return r;
-    choose_server(link);
+    r = choose_server(link, err);
+    if (r < 0)
+        return r;
     return link->server ? make_client(link, err) : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/bytetext.h"
 #include "base/clock.h"
 #include "base/params.h"
 
@@ -28,6 +29,7 @@ struct reading {
     struct kiln_otlp_target *target;
     struct kiln_err *err;
     char source[VARIABLE_SIZE]; /* of the value at hand: a variable, or "" */
+    struct kiln_str user;       /* of the address, with the password; ptr NULL: none */
 };
 
 /* ---- values ---- */
@@ -134,15 +136,29 @@ struct address {
     struct kiln_str scheme; /* "http"; ptr NULL: none */
     struct kiln_str host;   /* with the port */
     struct kiln_str path;   /* with the slash it begins with, and the query; or empty */
+    const char *shown;      /* in errors: without the user */
 };
 
-static int parse_address(const struct reading *r, const char *text, struct address *ret)
+/* "user:password@" of an address, without the "@"; what is behind goes to `ret_shown`, for errors.
+ */
+static struct kiln_str user_of(const char *text, const char **ret_shown)
+{
+    const char *colon = strstr(text, "://"), *begin = colon ? colon + 3 : text;
+    const char *at = memrchr(begin, '@', strcspn(begin, "/?#"));
+
+    *ret_shown = at ? at + 1 : text;
+    return at ? (struct kiln_str){begin, (size_t)(at - begin)} : KILN_STR_NONE;
+}
+
+static int parse_address(struct reading *r, const char *text, struct address *ret)
 {
     struct kiln_str rest = kiln_str_trim(kiln_str_of(text));
     const char *colon = strstr(text, "://");
     size_t host = 0;
 
     *ret = (struct address){0};
+    r->user = user_of(text, &text);
+    ret->shown = text;
     if (rest.len > ENDPOINT_MAX)
         return fail(r, text, "too long for an address");
     for (size_t i = 0; i < rest.len; i++)
@@ -155,6 +171,10 @@ static int parse_address(const struct reading *r, const char *text, struct addre
         if (!kiln_str_eq(ret->scheme, KILN_STR("http")) &&
             !kiln_str_eq(ret->scheme, KILN_STR("https")))
             return fail(r, text, "no address for OTLP (say http://127.0.0.1:4317)");
+    }
+    if (r->user.ptr) {
+        rest.len -= (size_t)(text - rest.ptr);
+        rest.ptr = text;
     }
     rest = kiln_str_cut(&rest, '#');
     while (host < rest.len && !strchr("/?", rest.ptr[host]))
@@ -227,7 +247,7 @@ static int read_endpoint(struct reading *r)
     local = strncmp(value, "unix:", 5) == 0;
     e = local ? 0 : parse_address(r, value, &address);
     if (e == 0 && !exact && kiln_str_contains(address.path, KILN_STR("?")))
-        e = fail(r, value, "no base of addresses: there is a question mark in it");
+        e = fail(r, address.shown, "no base of addresses: there is a question mark in it");
     if (e == 0)
         e = read_protocol(r, kiln_str_ends(address.host, KILN_STR(":4317")));
     if (e == 0)
@@ -327,6 +347,36 @@ static int read_headers(struct reading *r)
     return add_listed_headers(r);
 }
 
+static bool has_header(const struct kiln_otlp_target *target, struct kiln_str name)
+{
+    for (uint32_t i = 0; i < target->n_headers; i++)
+        if (kiln_str_eq(target->headers[i].name, name))
+            return true;
+    return false;
+}
+
+/* Who is named in the address is so in a header, as everywhere on the web; addresses are shown. */
+static int add_user(struct reading *r)
+{
+    const struct kiln_str name = KILN_STR("authorization");
+    struct kiln_buf plain, text;
+    int e = 0;
+
+    if (!r->user.ptr || has_header(r->target, name))
+        return 0;
+    kiln_buf_init(&plain, HEADER_BYTES);
+    kiln_buf_init(&text, HEADER_BYTES);
+    e = kiln_percent_decode(r->user, false, &plain);
+    kiln_buf_puts(&text, "Basic ");
+    kiln_buf_add_base64(&text, plain.ptr, plain.len);
+    if (e == 0)
+        e = text.error ? text.error : add_header(r->target, name, kiln_buf_str(&text));
+    kiln_buf_done(&plain);
+    kiln_buf_done(&text);
+    return e < 0 ? kiln_err_set(r->err, e, NULL, "the user in an address: %s", kiln_err_text(e))
+                 : 0;
+}
+
 /* ---- all of it ---- */
 
 int kiln_otlp_target_find(const struct kiln_otlp_target_opts *opts,
@@ -346,6 +396,8 @@ int kiln_otlp_target_find(const struct kiln_otlp_target_opts *opts,
         e = read_timeout(&r);
     if (e == 0)
         e = read_headers(&r);
+    if (e == 0)
+        e = add_user(&r);
     if (e == 0)
         e = read_file_name(&r, opts->ca_file, "CERTIFICATE", &target->ca_file);
     if (e == 0)

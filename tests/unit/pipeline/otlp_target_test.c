@@ -143,6 +143,28 @@ TEST(otlp_target, the_rest_is_read_too)
     kiln_otlp_target_done(&target);
 }
 
+TEST(otlp_target, a_user_in_the_address_goes_into_a_header)
+{
+    struct kiln_otlp_target target;
+    struct kiln_err err = {0};
+
+    environment = ENV("ENDPOINT=http://al%40ice:p@ss@kiln:4318/otlp");
+    CHECK_OK(kiln_otlp_target_read(&(struct kiln_otlp_export_opts){0}, variable, &target, &err));
+    CHECK_TEXT(target.server, "http://kiln:4318");
+    CHECK_TEXT(target.path, "/otlp/v1development/profiles");
+    CHECK_EQ(target.n_headers, 1);
+    CHECK_STR(target.headers[0].name, "authorization");
+    CHECK_STR(target.headers[0].value, "Basic YWxAaWNlOnBAc3M="); /* al@ice:p@ss */
+    kiln_otlp_target_done(&target);
+
+    environment = ENV("ENDPOINT=http://u:p@kiln", "HEADERS=Authorization=Bearer%20x");
+    CHECK_OK(kiln_otlp_target_read(&(struct kiln_otlp_export_opts){0}, variable, &target, &err));
+    CHECK_EQ(target.n_headers, 1);
+    CHECK_STR(target.headers[0].value, "Bearer x");
+    kiln_otlp_target_done(&target);
+    CHECK_TEXT(where_of("http://kiln/a@b"), "http http://kiln /a@b/v1development/profiles");
+}
+
 TEST(otlp_target, mistakes_are_named_with_their_variable_and_without_secrets)
 {
     const struct kiln_otlp_export_opts none = {0};
@@ -167,6 +189,11 @@ TEST(otlp_target, mistakes_are_named_with_their_variable_and_without_secrets)
     CHECK(strstr(where_of("http://a b"), "space or control"));
     CHECK(strstr(where_of("http://a/b?c"), "question mark"));
     CHECK(strstr(where_of("#a"), "no address"));
+    CHECK(!strstr(where_of("ftp://u:hunter2@h"), "hunter2"));
+    CHECK(!strstr(where_of("http://u:hunter2@"), "hunter2"));
+    CHECK(!strstr(where_of("http://u:hunter2@a/b?c"), "hunter2"));
+    CHECK(!strstr(where_of("http://u:hunter2@a b"), "hunter2"));
+    CHECK(!strstr(where_of("http://u:%zz@a"), "zz"));
 }
 
 /* Who said that he has it is not sent it again, whatever he meant to say beside. */
