@@ -80,18 +80,51 @@ static uint64_t silence(const struct kiln_agent_status *agent, uint64_t now_ns)
     return now_ns > agent->last_seen_ns ? now_ns - agent->last_seen_ns : 0;
 }
 
-static int make_room(struct kiln_roster *roster, uint64_t now_ns)
+struct run { /* of one tenant's agents, which stand together */
+    uint32_t at, n;
+};
+
+static struct run run_at(const struct kiln_roster *roster, uint32_t at)
 {
-    uint32_t oldest = 0;
+    struct run run = {.at = at};
+
+    while (at + run.n < roster->n &&
+           strcmp(roster->agents[at + run.n]->tenant, roster->agents[at]->tenant) == 0)
+        run.n++;
+    return run;
+}
+
+/* Who is silent for longest. */
+static uint32_t oldest_of(const struct kiln_roster *roster, struct run run)
+{
+    uint32_t oldest = run.at;
+
+    for (uint32_t i = run.at; i < run.at + run.n; i++)
+        if (roster->agents[i]->last_seen_ns < roster->agents[oldest]->last_seen_ns)
+            oldest = i;
+    return oldest;
+}
+
+/* A tenant with more agents than another makes room for it: nobody can lock the others out. */
+static int make_room(struct kiln_roster *roster, const char *tenant, uint64_t now_ns)
+{
+    struct run most = {0}, run, own = {0};
+    uint32_t oldest;
 
     if (roster->n < KILN_ROSTER_MAX)
         return kiln_grow(&roster->budget, (void **)&roster->agents, &roster->cap,
                          roster->n + UINT64_C(1), sizeof(*roster->agents), KILN_ROSTER_MAX);
-    for (uint32_t i = 1; i < roster->n; i++)
-        if (roster->agents[i]->last_seen_ns < roster->agents[oldest]->last_seen_ns)
-            oldest = i;
-    if (silence(roster->agents[oldest], now_ns) < SILENT_NS)
-        return KILN_E_LIMIT;
+    for (uint32_t i = 0; i < roster->n; i += run.n) {
+        run = run_at(roster, i);
+        most = run.n > most.n ? run : most;
+        own = strcmp(roster->agents[i]->tenant, tenant) == 0 ? run : own;
+    }
+    oldest = oldest_of(roster, (struct run){0, roster->n});
+    if (silence(roster->agents[oldest], now_ns) < SILENT_NS) {
+        if (most.n <= own.n + 1)
+            return KILN_E_LIMIT;
+        oldest = oldest_of(roster, most);
+    }
     drop(roster, oldest);
     return 0;
 }
@@ -102,7 +135,7 @@ static int add(struct kiln_roster *roster, const char *tenant, const char *id, u
     struct kiln_agent_status *agent;
     bool found;
     uint32_t at;
-    int r = make_room(roster, now_ns);
+    int r = make_room(roster, tenant, now_ns);
 
     if (r < 0)
         return r;

@@ -4,7 +4,8 @@
  * it was heard of.  In memory alone: after a restart agents are there again within seconds.
  *
  * An agent that is silent for a day is forgotten.  Where there are too many, the one that is silent
- * for longest makes room, if it is so for a minute; else a new one is refused.
+ * for longest makes room, if it is so for a minute; else one of the tenant that has most, if that
+ * has more than who asks; else a new one is refused.
  *
  * Threads: everything from anywhere.
  */

@@ -120,11 +120,11 @@ static int read_counts(struct kiln_json *r, struct kiln_agent_count *counts, uin
     int code = kiln_json_array(r);
 
     while (code == 0 && (code = kiln_json_element(r)) > 0) {
-        if (n == max)
-            return kiln_json_fail(r, KILN_E_LIMIT, "more than %u reasons", max);
-        counts[n] = (struct kiln_agent_count){0};
-        code = read_count(r, &counts[n]);
-        n += code == 0;
+        struct kiln_agent_count count = {0};
+
+        code = read_count(r, &count);
+        if (code == 0 && n < max)
+            counts[n++] = count;
     }
     if (code == 0)
         *ret_n = n;
@@ -151,6 +151,7 @@ static int read_unwind(struct kiln_json *r, struct kiln_agent_status *status)
     return code;
 }
 
+/* A word that a newer agent says means that it runs: it does report. */
 static int read_state(struct kiln_json *r, enum kiln_agent_state *ret_state)
 {
     struct kiln_str word;
@@ -162,7 +163,8 @@ static int read_state(struct kiln_json *r, enum kiln_agent_state *ret_state)
             return 0;
         }
     }
-    return code < 0 ? code : kiln_json_fail(r, KILN_E_MALFORMED, "no such state");
+    *ret_state = KILN_AGENT_RUNNING;
+    return code;
 }
 
 static int read_orders(struct kiln_json *r, struct kiln_agent_status *status)

@@ -57,6 +57,18 @@ int kiln_host_set_orders(struct kiln_host *host, const struct kiln_order *orders
 
 /* ---- the reader's ---- */
 
+/* Back to where it was found, unless something newer is there. */
+static void put_back(struct kiln_host *host, struct host_orders orders)
+{
+    pthread_mutex_lock(&host->lock);
+    if (!host->orders.is_new) {
+        host->orders = orders;
+        orders.list = NULL;
+    }
+    pthread_mutex_unlock(&host->lock);
+    kiln_free(orders.list);
+}
+
 /* Takes what came since; where there is no memory to, it is tried again. */
 static void take_new(struct kiln_host *host)
 {
@@ -70,10 +82,13 @@ static void take_new(struct kiln_host *host)
     if (!orders.is_new)
         return;
     r = kiln_steer_follow(host->reader.steer, orders.list, orders.n);
-    if (r < 0)
-        kiln_log(host->opts.log, KILN_LOG_ERROR, "orders cannot be followed", "reason", "%s",
-                 kiln_err_text(r), NULL);
-    kiln_free(orders.list);
+    if (r == 0) {
+        kiln_free(orders.list);
+        return;
+    }
+    kiln_log(host->opts.log, KILN_LOG_ERROR, "orders cannot be followed yet", "reason", "%s",
+             kiln_err_text(r), NULL);
+    put_back(host, orders);
 }
 
 void host_orders_step(struct kiln_host *host, uint64_t now_ns)
