@@ -17,6 +17,8 @@ static int run_boost(struct kiln_cli *cli)
 {
     if (cli->args.order.end)
         return kiln_orders_withdraw(cli, KILN_ORDER_BOOST, "no longer boosted:");
+    if (!cli->args.order.hz)
+        return kiln_cli_usage(cli->command, "-F 0 is no boost (`kiln pause` samples nothing)");
     return kiln_orders_give(cli, KILN_ORDER_BOOST);
 }
 

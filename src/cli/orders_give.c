@@ -139,7 +139,8 @@ int kiln_orders_give(struct kiln_cli *cli, enum kiln_order_kind kind)
 static bool is_meant(const struct kiln_cli *cli, const struct kiln_order *order,
                      const struct kiln_order *whom)
 {
-    bool here = !whom->host[0] || strcmp(whom->host, order->host) == 0;
+    const char *host = order->target == KILN_TARGET_HOST ? order->name : order->host;
+    bool here = !whom->host[0] || strcmp(whom->host, host) == 0;
     bool named = cli->args.operands.n > 0 && order->name[0];
 
     if (order->kind != whom->kind || !here)

@@ -74,6 +74,17 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.kiln("boost", "shop", "--end"), "no longer boosted: service shop\n")
         self.assertEqual(report(self.server.http, "web-1"), [])
 
+    def test_all_of_one_host_are_resumed(self):
+        report(self.server.http, "web-2")
+        self.kiln("pause", "web-2")
+        self.kiln("pause", "cart", "--host", "web-2")
+        self.kiln("pause", "cart", "--host", "web-1")
+        self.assertEqual(len(json.loads(self.kiln("resume", "--all", "--host", "web-2", "--json"))), 2)
+        self.kiln("resume", "cart")
+
+    def test_no_rate_is_no_boost(self):
+        self.assertIn("kiln pause", self.kiln("boost", "cart", "-F", "0", code=2))
+
     def test_whom_a_word_means(self):
         self.assertIn("paused host web-1", self.kiln("pause", "web-1"))
         self.assertIn("paused host id-web-1", self.kiln("pause", "id-web-1"))
@@ -203,7 +214,7 @@ class Strangers(unittest.TestCase):
                 status, answer = self.ask("the-pager", "POST", "/api/v1/orders", body)
                 self.assertIn(status, (400, 413))
                 self.assertTrue(answer["error"]["message"])
-        for body in b"", b"[]", b'{"id":"y"}', b'{"id":"x","state":"odd"}', b'{"id":"x","drops":[' + b'{"reason":"r","count":1},' * 99 + b"{}]}":
+        for body in b"", b"[]", b'{"id":"y"}', b'{"id":"x","state":1}', b'{"id":"x","drops":[{"reason":"r","count":-1}]}':
             with self.subTest(body=body[:40]):
                 self.assertEqual(self.ask("the-agents", "POST", "/api/v1/agents/x", body)[0], 400)
         self.assertEqual(self.ask("the-pager", "POST", "/api/v1/orders", b" " * (2 << 20))[0], 413)
