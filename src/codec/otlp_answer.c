@@ -58,7 +58,7 @@ static int read_partial_json(struct kiln_json *r, struct kiln_export_result *res
     int e = kiln_json_object(r);
 
     while (e == 0 && kiln_json_member(r, &name) > 0) {
-        if (kiln_str_eq(name, KILN_STR("rejectedProfiles"))) {
+        if (kiln_str_starts(name, KILN_STR("rejected"))) { /* Profiles, Spans, ... */
             e = read_count(r, &result->rejected);
         } else if (kiln_str_eq(name, KILN_STR("errorMessage"))) {
             e = kiln_json_string(r, &text);

@@ -98,11 +98,12 @@ int kiln_fanout_new(struct kiln_consumer *const *next, uint32_t n,
 
     if (!fanout)
         return -ENOMEM;
-    fanout->consumer = (struct kiln_consumer){consume, true, is_light};
+    fanout->consumer = (struct kiln_consumer){consume, true, is_light, .takes_json = true};
     fanout->n = n;
     for (uint32_t i = 0; i < n; i++) {
         fanout->next[i] = next[i];
         fanout->consumer.takes_sealed &= next[i]->takes_sealed; /* else it is opened once, before */
+        fanout->consumer.takes_json &= next[i]->takes_json;     /* else nobody shall have it */
     }
     *ret_fanout = &fanout->consumer;
     return 0;

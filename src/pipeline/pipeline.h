@@ -73,6 +73,7 @@ struct kiln_delivery {
     struct kiln_str body;
     struct kiln_str recipe;
     enum kiln_compression body_compression;
+    bool body_is_json;      /* of a signal that is not profiles; else it is protobuf */
     bool body_is_current;   /* it is the newest revision of OTLP, and may go on as it came */
     uint32_t rejected;      /* by the receiver already: of the profiles of the request */
     struct kiln_err why;    /* the first of them */
@@ -103,6 +104,7 @@ struct kiln_consumer {
      * plain and short, so that a loop may call it.  NULL: it would.
      */
     bool (*is_light)(struct kiln_consumer *consumer, const struct kiln_delivery *delivery);
+    bool takes_json; /* of signals that are not profiles */
 };
 
 static inline bool kiln_is_light(struct kiln_consumer *consumer,

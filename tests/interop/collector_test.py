@@ -6,6 +6,7 @@
   - gzip, zstd and no compression, over gRPC and over HTTP;
   - TLS with and without certificates of clients between the two; what does not fit is refused with a reason;
   - the real one in front of Kiln's, which is killed meanwhile: nothing is lost;
+  - traces, metrics and logs in JSON through Kiln's and then the real one, which makes protobuf of them;
   - at every level of telemetry, all metrics of the real one are there, with their names and types;
   - what each exporter sends passes `kiln check --strict` and, where $PROFCHECK names it, OpenTelemetry's profcheck.
 
@@ -13,6 +14,7 @@ A peer that cannot be installed is named and its part left out.
 """
 import contextlib
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -248,6 +250,35 @@ def what_exporters_send(folder):
             check_rules(f"what {name} sends", body)
 
 
+# ---- other signals, in JSON ----
+
+SIGNALS = {
+    "traces": {"resourceSpans": [{"scopeSpans": [{"spans": [{
+        "traceId": "01" * 16, "spanId": "02" * 8, "name": "id-000001", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}]}]}]},
+    "metrics": {"resourceMetrics": [{"scopeMetrics": [{"metrics": [{
+        "name": "id-000002", "gauge": {"dataPoints": [{"timeUnixNano": "1", "asInt": "5"}]}}]}]}]},
+    "logs": {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"timeUnixNano": "1", "body": {"stringValue": "id-000003"}}]}]}]},
+}
+
+
+def as_json(folder):
+    """What comes as JSON goes on as JSON, and the real one, which sends protobuf, understands it."""
+    with Sink() as sink, contextlib.ExitStack() as stack:
+        port = sink.port
+        for program in (real_collector(), kiln_collector()):
+            ports = {"IN_HTTP": free_port(), "TO_HTTP": port}
+            stack.enter_context(running(program, folder, ports, ("IN_HTTP",), "--config", str(HERE / "collector/signals.yaml")))
+            port = ports["IN_HTTP"]
+        for signal, message in SIGNALS.items():
+            call = urllib.request.Request(f"http://127.0.0.1:{port}/v1/{signal}", json.dumps(message).encode(),
+                                          {"Content-Type": "application/json"})
+            with urllib.request.urlopen(call, timeout=60) as answer:
+                check(f"{signal} in JSON are taken", json.load(answer) == {})
+        missing = sink.wait_for({b"id-000001", b"id-000002", b"id-000003"})
+        check("traces, metrics and logs in JSON come out of the Collector behind", not missing, missing)
+        check("as protobuf", not any(body.startswith(b"{") for body in sink.bodies), sink.bodies)
+
+
 # ---- metrics ----
 
 LEVELS = ("basic", "normal", "detailed")
@@ -286,7 +317,8 @@ def main():
         arrives(f"{protocol}: Kiln's, then the Collector", through([kiln_collector, real_collector], protocol, "gzip"))
         arrives(f"{protocol}: the Collector, then Kiln's", through([real_collector, kiln_collector], protocol, "gzip"))
     for what, part in (("TLS", over_tls), ("killed behind the Collector", killed_behind_the_collector),
-                       ("what exporters send", what_exporters_send), ("metrics", same_metrics)):
+                       ("what exporters send", what_exporters_send), ("signals in JSON", as_json),
+                       ("metrics", same_metrics)):
         with tempfile.TemporaryDirectory() as folder:
             tried(what, part, pathlib.Path(folder))
     if not ingest_test.tried:

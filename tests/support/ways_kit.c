@@ -25,6 +25,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     got->items = delivery->items;
     got->batch = delivery->batch ? kiln_batch_ref(delivery->batch) : NULL;
     got->compression = delivery->body_compression;
+    got->json = delivery->body_is_json;
     kiln_buf_init(&got->body, 1u << 30);
     kiln_buf_add_str(&got->body, delivery->body);
     snprintf(got->tenant, sizeof(got->tenant), "%s", delivery->tenant);
@@ -59,7 +60,8 @@ static int make(struct ways *kit, enum kiln_component_kind kind, const char *typ
     CHECK(kit->type);
     kit->settings = kiln_calloc(1, kit->type->settings_size + 1);
     for (int i = 0; kind == KILN_RECEIVER && i < KILN_SIGNALS; i++) {
-        kit->ends[i] = (struct ways_end){.consumer.consume = consume, .kit = kit};
+        kit->ends[i] =
+            (struct ways_end){.consumer = {.consume = consume, .takes_json = true}, .kit = kit};
         if (!(without & KILN_TAKES(i)))
             env.next[i] = &kit->ends[i].consumer;
     }

@@ -46,6 +46,7 @@ struct ways {
         struct kiln_batch *batch;
         struct kiln_buf body;
         enum kiln_compression compression;
+        bool json;
         char tenant[64];
     } got[WAYS_MAX];
 };

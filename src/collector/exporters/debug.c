@@ -129,6 +129,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
     debug->settings = *(const struct debug_settings *)settings;
     debug->log = env->log;
     debug->consumer.consume = take;
+    debug->consumer.takes_json = true;
     debug->component = (struct kiln_component){.ops = &ops, .in = &debug->consumer};
     *ret_component = &debug->component;
     return 0;

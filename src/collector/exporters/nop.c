@@ -23,7 +23,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
                 struct kiln_component **ret_component, struct kiln_err *err)
 {
     static const struct kiln_component_ops ops = {.free = do_nothing};
-    static struct kiln_consumer in = {take, .takes_sealed = true, is_light};
+    static struct kiln_consumer in = {take, .takes_sealed = true, is_light, .takes_json = true};
     static struct kiln_component nop = {.ops = &ops, .in = &in};
 
     (void)env, (void)settings, (void)err;

@@ -65,7 +65,9 @@ static void make_call(struct kiln_calls *calls, struct kiln_client **client,
         r = kiln_client_new(&calls->client, client, &err);
     if (r == 0)
         r = call_once(calls, *client, send->item, answer, &err);
-    kiln_export_judge(calls->out.target.protocol, r, answer, &err, &verdict);
+    /* An answer has the form of its request. */
+    kiln_export_judge(send->item->head.json ? KILN_OTLP_HTTP_JSON : KILN_OTLP_HTTP, r, answer, &err,
+                      &verdict);
     send->ended(send, &verdict);
 }
 

@@ -136,6 +136,7 @@ int kiln_otlp_sender_new(const struct kiln_otlp_sender_opts *opts, struct kiln_s
     r = kiln_outgoing_open(&s->calls.out, opts, err);
     grpc = s->calls.out.target.protocol == KILN_OTLP_GRPC;
     s->calls.out.sender.ops = grpc ? &grpc_ops : &http_ops;
+    s->calls.out.sender.takes_json = !grpc;
     if (r == 0 && grpc)
         r = connect_grpc(s, opts, err);
     else if (r == 0)

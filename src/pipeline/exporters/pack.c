@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What came as OTLP protobuf goes on as it came.  Where only the compression is another one the
- * bytes are compressed anew, and still not decoded.
+ * What came as OTLP protobuf goes on as it came, and so do other signals as JSON.  Where only the
+ * compression is another one the bytes are compressed anew, and still not decoded.
  */
 #include <errno.h>
 
@@ -63,6 +63,7 @@ static int forward(const struct kiln_delivery *delivery, const struct kiln_expor
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     item->head = (struct kiln_spooled){.compression = shape->compression,
+                                       .json = delivery->body_is_json,
                                        .profiles = kiln_delivery_profiles(delivery),
                                        .samples = kiln_delivery_items(delivery),
                                        .made_ns = kiln_clock_unix_ns()};

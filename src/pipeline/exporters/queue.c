@@ -471,6 +471,7 @@ static void init(struct kiln_sendq *q)
     q->consumer.consume = consume;
     q->consumer.takes_sealed = q->sender->ops->passes && !q->opts.batching.on;
     q->consumer.is_light = is_light;
+    q->consumer.takes_json = q->sender->takes_json;
     q->ready.last = &q->ready.first;
     q->retries.last = &q->retries.first;
     q->waiting.last = &q->waiting.first;

@@ -62,7 +62,8 @@ struct kiln_sender_ops {
 
 struct kiln_sender {
     const struct kiln_sender_ops *ops;
-    bool light; /* sealed deliveries, plain and short, pass as they are */
+    bool light;      /* sealed deliveries, plain and short, pass as they are */
+    bool takes_json; /* of signals that are not profiles */
 };
 
 /* ---- OTLP ---- */

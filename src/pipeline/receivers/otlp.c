@@ -40,8 +40,12 @@ struct otlp_call {
 
 /* ---- the answer ---- */
 
-static void put_json(struct kiln_buf *out, uint64_t rejected, const char *why)
+/* In protobuf every signal's response is alike; in JSON it has names. */
+static void put_json(struct kiln_buf *out, enum kiln_signal signal, uint64_t rejected,
+                     const char *why)
 {
+    static const char *const names[KILN_SIGNALS] = {"rejectedProfiles", "rejectedSpans",
+                                                    "rejectedDataPoints", "rejectedLogRecords"};
     struct kiln_json_out w;
 
     kiln_json_out_init(&w, out, 0);
@@ -50,7 +54,7 @@ static void put_json(struct kiln_buf *out, uint64_t rejected, const char *why)
         kiln_json_put_name(&w, "partialSuccess");
         kiln_json_put_object(&w);
         if (rejected) {
-            kiln_json_put_name(&w, "rejectedProfiles");
+            kiln_json_put_name(&w, names[signal]);
             kiln_json_put_u64_text(&w, rejected);
         }
         kiln_json_put_name(&w, "errorMessage");
@@ -75,13 +79,14 @@ static void put_protobuf(struct kiln_buf *out, uint64_t rejected, const char *wh
     kiln_pb_out_done(&w);
 }
 
-void kiln_otlp_reply(struct kiln_rpc *rpc, uint64_t rejected, const char *why)
+void kiln_otlp_reply(struct kiln_rpc *rpc, enum kiln_signal signal, uint64_t rejected,
+                     const char *why)
 {
     struct kiln_buf out;
 
     kiln_buf_init(&out, ANSWER_MAX);
     if (rpc->json)
-        put_json(&out, rejected, why);
+        put_json(&out, signal, rejected, why);
     else
         put_protobuf(&out, rejected, why);
     kiln_rpc_reply(rpc, kiln_buf_str(&out));
@@ -119,7 +124,8 @@ static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outc
         kiln_rpc_fail(c->rpc, &status);
     } else {
         explain(c, outcome, text, sizeof(text));
-        kiln_otlp_reply(c->rpc, (uint64_t)arrival->delivery.rejected + outcome->rejected, text);
+        kiln_otlp_reply(c->rpc, KILN_SIGNAL_PROFILES,
+                        (uint64_t)arrival->delivery.rejected + outcome->rejected, text);
     }
     kiln_free(c);
 }

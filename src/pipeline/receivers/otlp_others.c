@@ -7,7 +7,7 @@
  *           each: 1 data_points
  *
  * A message is uncompressed to see that it is one and to count what is in it, and goes on as
- * received.
+ * received; JSON (otlp_others_json.c) only where all who get it can send it on as such.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,9 +95,19 @@ static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outc
 
         kiln_rpc_fail(c->rpc, &status);
     } else {
-        kiln_otlp_reply(c->rpc, outcome->rejected, outcome->err.text);
+        kiln_otlp_reply(c->rpc, arrival->delivery.signal, outcome->rejected, outcome->err.text);
     }
     kiln_free(c);
+}
+
+static int count_all(const struct kiln_rpc *rpc, struct kiln_str message,
+                     struct kiln_delivery *delivery, struct kiln_err *err)
+{
+    if (rpc->json)
+        return kiln_otlp_count_json_items(delivery->signal, message, &delivery->items, err);
+    if (kiln_otlp_count_items(delivery->signal, message, &delivery->items) < 0)
+        return kiln_err_set(err, KILN_E_MALFORMED, NULL, "the message is not OTLP in protobuf");
+    return 0;
 }
 
 static int look_into(struct other_call *c, struct kiln_err *err)
@@ -111,10 +121,11 @@ static int look_into(struct other_call *c, struct kiln_err *err)
         r = kiln_arrival_content(&c->arrival, c->rpc->compression, message, &content, err);
         message = kiln_buf_str(&content);
     }
-    if (r == 0 && kiln_otlp_count_items(delivery->signal, message, &delivery->items) < 0)
-        r = kiln_err_set(err, KILN_E_MALFORMED, NULL, "the message is not OTLP in protobuf");
+    if (r == 0)
+        r = count_all(c->rpc, message, delivery, err);
     kiln_buf_done(&content);
     delivery->body = c->rpc->message;
+    delivery->body_is_json = c->rpc->json;
     delivery->body_compression = c->rpc->compression;
     return r;
 }
@@ -128,21 +139,24 @@ static void refuse_json(struct kiln_rpc *rpc)
                            .code = KILN_RPC_UNIMPLEMENTED,
                            .http_status = 415,
                            .message = "signals other than profiles are passed on as they came, "
-                                      "which takes protobuf: have the sender use "
-                                      "application/x-protobuf"});
+                                      "and an exporter of this pipeline speaks gRPC, which has no "
+                                      "JSON: have the sender use application/x-protobuf, or the "
+                                      "pipeline otlp_http alone"});
 }
 
 void kiln_otlp_pass_on(struct kiln_rpc *rpc, enum kiln_signal signal)
 {
     struct kiln_receivers *receivers = rpc->context;
-    struct other_call *c = rpc->json ? NULL : kiln_malloc(sizeof(*c));
+    struct kiln_consumer *next = receivers->opts.others[signal];
     struct kiln_err err = {0};
+    struct other_call *c;
     int r;
 
-    if (rpc->json) {
+    if (rpc->json && !next->takes_json) {
         refuse_json(rpc);
         return;
     }
+    c = kiln_malloc(sizeof(*c));
     if (!c) {
         kiln_rpc_fail(rpc, &(struct kiln_rpc_status){.code = KILN_RPC_UNAVAILABLE,
                                                      .retry_after_s = 1,
@@ -152,7 +166,7 @@ void kiln_otlp_pass_on(struct kiln_rpc *rpc, enum kiln_signal signal)
     *c = (struct other_call){.rpc = rpc};
     kiln_arrival_init(&c->arrival, receivers, KILN_RECEIVER_OTLP, rpc->request);
     c->arrival.finish = finish;
-    c->arrival.next = receivers->opts.others[signal];
+    c->arrival.next = next;
     c->arrival.delivery.signal = signal;
     r = look_into(c, &err);
     if (r == 0 && c->arrival.delivery.items)

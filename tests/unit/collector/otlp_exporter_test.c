@@ -241,7 +241,7 @@ TEST(otlp_exporter, pushes_to_pyroscope)
 static _Atomic uint32_t asked;
 static enum kiln_rpc_code mood_code;
 static uint32_t mood_retry_s, mood_bad; /* so many are answered badly */
-static char seen_path[256], seen_headers[256];
+static char seen_path[256], seen_headers[256], seen_type[64];
 
 static void moody(struct kiln_rpc *rpc)
 {
@@ -251,6 +251,8 @@ static void moody(struct kiln_rpc *rpc)
     snprintf(seen_headers, sizeof(seen_headers), "%.*s %.*s",
              KILN_STR_ARG(kiln_request_header(request, "x-scope-orgid")),
              KILN_STR_ARG(kiln_request_header(request, "user-agent")));
+    snprintf(seen_type, sizeof(seen_type), "%.*s",
+             KILN_STR_ARG(kiln_request_header(request, "content-type")));
     if (atomic_fetch_add(&asked, 1) < mood_bad)
         kiln_rpc_fail(rpc, &(struct kiln_rpc_status){
                                .code = mood_code, .message = "no", .retry_after_s = mood_retry_s});
@@ -372,6 +374,37 @@ TEST(otlp_exporter, forwards_other_signals_to_their_own_paths)
                  7);
         finish(&f);
     }
+    net_stop(&net);
+}
+
+TEST(otlp_exporter, forwards_json_of_other_signals_as_json)
+{
+    static const char *const paths[] = {"/v1/traces", NULL};
+    struct net_fixture net;
+    struct fixture f = {0};
+    char text[256];
+
+    mood_bad = 0;
+    start_moody(&net, paths);
+    snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u'}", net.port);
+    CHECK(!make(&f, "otlp_http", text, KILN_SIGNAL_TRACES));
+    CHECK(f.component->in->takes_json);
+    for (int json = 0; json < 2; json++) {
+        struct kiln_delivery *delivery = calloc(1, sizeof(*delivery));
+
+        *delivery = (struct kiln_delivery){.signal = KILN_SIGNAL_TRACES,
+                                           .body = json ? KILN_STR("{}") : KILN_STR("\x0a\x00"),
+                                           .body_is_json = json,
+                                           .items = 7,
+                                           .done = ended,
+                                           .context = &f};
+        f.component->in->consume(f.component->in, delivery);
+        while (count(&f, "otelcol_exporter_sent_spans") < 7 * (json + 1))
+            sched_yield();
+        CHECK_TEXT(seen_type, json ? "application/json" : "application/x-protobuf");
+    }
+    stop(&f, PATIENCE_NS);
+    finish(&f);
     net_stop(&net);
 }
 

@@ -122,6 +122,134 @@ TEST(collector_otlp, other_signals_are_passed_on_as_they_came)
     ways_stop(&kit);
 }
 
+#define JSON "application/json"
+
+static const struct {
+    enum kiln_signal signal;
+    const char *path, *body;
+    uint64_t items;
+} texts[] = {
+    {KILN_SIGNAL_TRACES, "/v1/traces",
+     "{\"resourceSpans\": [{\"resource\": {}, \"scopeSpans\": [{\"spans\": [{}, {\"name\": "
+     "\"x\"}]}, "
+     "{\"spans\": null}]}, {\"scopeSpans\": [{\"spans\": [{\"events\": [{}]}]}]}], \"new\": [1]}",
+     3},
+    {KILN_SIGNAL_LOGS, "/v1/logs",
+     "{\"resource_logs\": [{\"scope_logs\": [{\"log_records\": [{}, {}]}]}]}", 2},
+    {KILN_SIGNAL_METRICS, "/v1/metrics",
+     "{\"resourceMetrics\": [{\"scopeMetrics\": [{\"metrics\": ["
+     "{\"name\": \"a\", \"gauge\": {\"dataPoints\": [{}, {}]}}, {\"sum\": {\"dataPoints\": [{}]}},"
+     "{\"histogram\": {\"data_points\": [{}]}}, {\"exponential_histogram\": {\"dataPoints\": "
+     "[{}]}},"
+     "{\"exponentialHistogram\": {\"dataPoints\": [{}]}}, {\"summary\": {\"dataPoints\": [{}]}},"
+     "{\"name\": \"of nothing\"}, {\"gauge\": {\"points\": [{}]}}]}]}]}",
+     7},
+};
+
+TEST(collector_otlp, other_signals_are_passed_on_as_json_too)
+{
+    struct kiln_buf packed;
+    struct ways kit;
+
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    for (uint32_t i = 0; i < KILN_ARRAY_LEN(texts); i++) {
+        struct kiln_str body = kiln_str_of(texts[i].body);
+
+        post(&kit, texts[i].path, JSON, body);
+        CHECK_EQ(kit.answer.status, 200);
+        CHECK_STR(kiln_buf_str(&kit.answer.body), "{}");
+        kiln_buf_init(&packed, 4u << 20);
+        CHECK_OK(kiln_compress(KILN_GZIP, 6, body, &packed));
+        ways_call(&kit, "http",
+                  &(struct kiln_call){.path = texts[i].path,
+                                      .content_type = JSON,
+                                      .encoding = KILN_GZIP,
+                                      .body = kiln_buf_str(&packed)});
+        CHECK_EQ(kit.answer.status, 200);
+        for (uint32_t n = 2 * i; n < 2 * i + 2; n++) {
+            CHECK_EQ(kit.got[n].signal, texts[i].signal);
+            CHECK_EQ(kit.got[n].items, texts[i].items);
+            CHECK(kit.got[n].json);
+            CHECK(
+                kiln_str_eq(kiln_buf_str(&kit.got[n].body), n % 2 ? kiln_buf_str(&packed) : body));
+        }
+        kiln_buf_done(&packed);
+    }
+    CHECK_EQ(kit.n, 6);
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, what_is_left_out_of_them_has_the_signals_name)
+{
+    struct ways kit;
+
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    kit.outcome.rejected = 2;
+    kiln_err_set(&kit.outcome.err, -EINVAL, NULL, "two of them");
+    post(&kit, "/v1/traces", JSON, kiln_str_of(texts[0].body));
+    CHECK_STR(kiln_buf_str(&kit.answer.body),
+              "{\"partialSuccess\":{\"rejectedSpans\":\"2\",\"errorMessage\":\"two of them\"}}");
+    ways_stop(&kit);
+}
+
+TEST(collector_otlp, what_is_no_json_is_refused_with_its_place)
+{
+    static const char *const bad[] = {"",
+                                      "[]",
+                                      "{\"resourceSpans\": {}}",
+                                      "{\"resourceSpans\": [1]}",
+                                      "{} {}",
+                                      "{\"resourceSpans\": [}",
+                                      "{\"a\": \"\xff\"}"};
+    struct ways kit;
+
+    ways_start(&kit, KILN_RECEIVER, "otlp", BOTH);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(bad); i++) {
+        post(&kit, "/v1/traces", JSON, kiln_str_of(bad[i]));
+        CHECK_EQ(kit.answer.status, 400);
+    }
+    post(&kit, "/v1/traces", JSON, KILN_STR("{\n \"resourceSpans\": [7]}"));
+    CHECK(strstr(kit.answer.message, "line 2"));
+    CHECK_EQ(kit.n, 0);
+    ways_stop(&kit);
+}
+
+/* 200, or what an answer of 415 says, of JSON that goes to these exporters. */
+static const char *to_exporters(const char *names)
+{
+    static char said[400];
+    char yaml[1000];
+    struct ways kit;
+
+    snprintf(yaml, sizeof(yaml),
+             "receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:0'}}}}\n"
+             "processors: {memory_limiter: {check_interval: 1s, limit_mib: 4000}, batch: }\n"
+             "connectors: {forward: }\n"
+             "exporters: {nop: , debug: , otlp_grpc: {endpoint: 'http://127.0.0.1:1'}}\n"
+             "service: {pipelines: {traces/a: {receivers: [otlp], processors: [memory_limiter, "
+             "batch], exporters: [forward]}, traces/b: {receivers: [forward], exporters: %s}}}\n",
+             names);
+    ways_start_graph(&kit, yaml);
+    post(&kit, "/v1/traces", JSON, kiln_str_of(texts[0].body));
+    snprintf(said, sizeof(said), "%s", kit.answer.status == 200 ? "200" : kit.answer.message);
+    CHECK(kit.answer.status == 200 || kit.answer.status == 415);
+    ways_stop(&kit);
+    return said;
+}
+
+TEST(collector_otlp, json_is_refused_where_an_exporter_speaks_grpc)
+{
+    static const char said[] =
+        "signals other than profiles are passed on as they came, and an exporter of this pipeline "
+        "speaks gRPC, which has no JSON: have the sender use application/x-protobuf, or the "
+        "pipeline otlp_http alone";
+
+    CHECK_TEXT(to_exporters("[nop]"), "200");
+    CHECK_TEXT(to_exporters("[nop, debug]"), "200");
+    CHECK_TEXT(to_exporters("[otlp_grpc]"), said);
+    CHECK_TEXT(to_exporters("[nop, otlp_grpc]"), said);
+}
+
 TEST(collector_otlp, points_of_metrics_are_counted)
 {
     struct kiln_str good = {points, sizeof(points) - 4}, bad = {points, sizeof(points) - 1};
@@ -156,8 +284,10 @@ TEST(collector_otlp, what_no_pipeline_takes_is_said_so)
     CHECK_TEXT(kit.answer.message, "no pipeline takes profiles from this receiver");
     post(&kit, "/v1/traces", PROTO, others[0].body);
     CHECK_EQ(kit.answer.status, 404);
+    post(&kit, "/v1/traces", "application/json", KILN_STR("{}"));
+    CHECK_EQ(kit.answer.status, 404);
     post(&kit, "/v1/logs", "application/json", KILN_STR("{}"));
-    CHECK_EQ(kit.answer.status, 415);
+    CHECK_EQ(kit.answer.status, 200);
     post(&kit, "/v1/logs", PROTO, KILN_STR(""));
     CHECK_EQ(kit.answer.status, 200);
     CHECK_EQ(kit.n, 0);
