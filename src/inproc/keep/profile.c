@@ -25,6 +25,7 @@
 #include "inproc/keep/keep_int.h"
 #include "inproc/keep/making.h"
 #include "inproc/keep/mappings.h"
+#include "inproc/sample/cpu.h"
 #include "inproc/sample/live.h"
 #include "inproc/sample/lock.h"
 #include "inproc/sample/region.h"
@@ -115,7 +116,7 @@ static void add(struct kiln_in_making *m, struct pair profiles, const struct kil
 static int64_t period_of(enum group group)
 {
     if (group == CPU)
-        return kiln_in_settings.cpu_hz ? 1000000000 / (int64_t)kiln_in_settings.cpu_hz : 0;
+        return (int64_t)kiln_in_cpu_period_ns();
     return group == ALLOC || group == MMAP ? (int64_t)kiln_in_settings.alloc_bytes : 1;
 }
 

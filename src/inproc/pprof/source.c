@@ -20,6 +20,7 @@
 #include "inproc/out/names.h"
 #include "inproc/out/prepare.h"
 #include "inproc/pprof/shape.h"
+#include "inproc/sample/cpu.h"
 #include "inproc/start.h"
 #include "inproc/thread/thread.h"
 
@@ -209,7 +210,7 @@ static void add_comments(enum kiln_in_profile which, struct kiln_buf *out)
 static int64_t period_of(enum kiln_in_profile which)
 {
     if (made_of[which].kinds & KILN_IN_TYPE(CPU))
-        return (int64_t)(KILN_NS_PER_S / (kiln_in_settings.cpu_hz ? kiln_in_settings.cpu_hz : 100));
+        return (int64_t)kiln_in_cpu_period_ns();
     if (which == KILN_IN_PROFILE_HEAP || which == KILN_IN_PROFILE_ALLOCS)
         return (int64_t)kiln_in_settings.alloc_bytes;
     return 1;

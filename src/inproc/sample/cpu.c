@@ -20,6 +20,8 @@
 
 #define NS_PER_S  UINT64_C(1000000000)
 #define TICKS_MAX (1u << 30)
+/* (sqrt(5) - 1) / 40: a tenth of the period, and a twentieth, are met as evenly as can be. */
+#define UNEVEN    0.0309016994
 
 static _Atomic bool samples_run;
 static bool is_open;
@@ -146,14 +148,23 @@ void kiln_in_cpu_thread_loops(void)
 
 /* ---- start and stop ---- */
 
+static uint64_t unevenly(uint64_t period_ns)
+{
+    return period_ns + (uint64_t)((double)period_ns * UNEVEN);
+}
+
+uint64_t kiln_in_cpu_period_ns(void)
+{
+    return unevenly(NS_PER_S / (kiln_in_settings.cpu_hz ? kiln_in_settings.cpu_hz : 1));
+}
+
 void kiln_in_cpu_set(bool samples, bool loops)
 {
-    uint32_t hz = kiln_in_settings.cpu_hz ? kiln_in_settings.cpu_hz : 1;
-
     if (!is_open)
         return;
     atomic_store(&samples_run, samples);
-    kiln_in_timer_set(samples ? NS_PER_S / hz : 0, loops ? kiln_in_settings.lag_ns / 2 : 0);
+    kiln_in_timer_set(samples ? kiln_in_cpu_period_ns() : 0,
+                      loops ? unevenly(kiln_in_settings.lag_ns / 2) : 0);
 }
 
 void kiln_in_cpu_work(void)

@@ -38,6 +38,13 @@ void kiln_in_cpu_thread_ends(struct kiln_in_thread *thread);
 /* The calling thread has turned out to be an event loop. */
 void kiln_in_cpu_thread_loops(void);
 
+/*
+ * CPU time between two samples: by a share longer than was asked for that round numbers do not
+ * agree with, so that a program which does the same every ten milliseconds is seen at all times of
+ * its period.
+ */
+uint64_t kiln_in_cpu_period_ns(void);
+
 /* What runs from now on: samples of CPU time, ticks for loops. */
 void kiln_in_cpu_set(bool samples, bool loops);
 /* About once a second: new threads, and a signal that the program wants for itself. */

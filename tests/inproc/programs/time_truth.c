@@ -7,6 +7,7 @@
  *   time_truth waits            sleeps: doze_sleep, doze_poll, doze_pipe, doze_lock
  *   time_truth loop             an event loop that hold_loop (CPU) and doze_in_loop (asleep) hold
  *   time_truth mixed            burns and sleeps in turns: burn_half
+ *   time_truth periodic         burn_half for 5 of every 10 ms of CPU time, burn_third for the rest
  *   time_truth threads          CPU time of threads that live for 25 ms each: burn_short
  *
  * Of the loop, "loop" is the most that all turns of 20 ms and longer may have taken.
@@ -87,6 +88,18 @@ static void *burn_all(void *arg)
         burn_sixth(about(1 * MS, &random));
     }
     return arg;
+}
+
+/* Each time up to the same place of the period, whatever the last turn took. */
+static void periodic(void)
+{
+    uint64_t at = clock_ns(CLOCK_THREAD_CPUTIME_ID), end = at + 1500 * MS;
+
+    for (at += 5 * MS; at < end; at += 10 * MS) {
+        burn_half(at - clock_ns(CLOCK_THREAD_CPUTIME_ID));
+        burn_third(at + 5 * MS - clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    }
+    printf("{\"burn_half\": %lu, \"burn_third\": %lu}\n", spent[0], spent[1]);
 }
 
 static void *live_shortly(void *arg)
@@ -274,6 +287,8 @@ int main(int argc, char **argv)
         loop();
     else if (!strcmp(mode, "mixed"))
         mixed();
+    else if (!strcmp(mode, "periodic"))
+        periodic();
     else if (!strcmp(mode, "threads"))
         short_threads();
     else

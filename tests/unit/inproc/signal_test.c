@@ -174,7 +174,7 @@ static double use_ticks(double wanted, double *ret_ticks)
         *ret_ticks += ticks();
         used_ns = kiln_in_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
     } while (*ret_ticks < wanted && used_ns < 10 * NS_PER_S);
-    return (double)used_ns / (10 * MS);
+    return (double)used_ns / (double)kiln_in_cpu_period_ns();
 }
 
 TEST(timer, ticks_count_the_cpu_time_that_is_used)
@@ -202,11 +202,37 @@ TEST(timer, ticks_count_the_cpu_time_that_is_used)
     CHECK(n > 1);
     CHECK(n <= periods + 2);
     kiln_in_cpu_set(false, false);
-    use_up(10 * MS);
+    use_up(2 * 10 * MS);
     ticks();
     use_up(30 * MS);
     CHECK(ticks() == 0);
     kiln_in_cpu_close();
+}
+
+/* Of the ticks of ten seconds, at a steady pace, those that fall into the first half of a period. */
+static double in_first_half(uint64_t period_ns)
+{
+    uint64_t n = 10 * NS_PER_S / kiln_in_cpu_period_ns(), first = 0;
+
+    for (uint64_t i = 0; i < n; i++)
+        first += i * kiln_in_cpu_period_ns() % period_ns < period_ns / 2;
+    return (double)first / (double)n;
+}
+
+TEST(timer, ticks_see_all_of_what_programs_do_periodically)
+{
+    static const uint32_t each_s[] = {50, 97, 100, 250, 500, 1000};
+    static const uint64_t periods_ms[] = {1, 2, 4, 5, 10, 20, 40, 50, 100, 1000};
+
+    for (unsigned i = 0; i < sizeof(each_s) / sizeof(each_s[0]); i++) {
+        kiln_in_settings.cpu_hz = each_s[i];
+        for (unsigned j = 0; j < sizeof(periods_ms) / sizeof(periods_ms[0]); j++) {
+            double share = in_first_half(periods_ms[j] * MS);
+
+            CHECK(share > 0.45 && share < 0.55);
+        }
+    }
+    kiln_in_settings.cpu_hz = 100;
 }
 
 TEST(timer, a_thread_that_ends_tells_of_all_ticks_that_are_due)
@@ -222,7 +248,9 @@ TEST(timer, a_thread_that_ends_tells_of_all_ticks_that_are_due)
     kiln_in_hush(); /* as if the kernel had not looked in time */
     use_up(35 * MS);
     kiln_in_cpu_thread_ends(thread);
-    due = (double)((kiln_in_clock_ns(CLOCK_THREAD_CPUTIME_ID) - first_ns) / (10 * MS) + 1);
+    due =
+        (double)((kiln_in_clock_ns(CLOCK_THREAD_CPUTIME_ID) - first_ns) / kiln_in_cpu_period_ns() +
+                 1);
     kiln_in_unhush();
     n = ticks();
     CHECK(n == due || n == due - 1); /* one may have expired since */
