@@ -42,7 +42,7 @@ asan: deps-test ## unit, fuzz replay, command line tests and hostile questions u
 tsan: deps-test ## unit tests, power cuts, hostile questions, readers with writers under ThreadSanitizer
 	@cmake --preset tsan >/dev/null
 	@ninja -C build-tsan all tests
-	@tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/(power_cut|questions)|^e2e/readers_writers)"
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/(power_cut|questions)|^e2e/readers_writers)"
 
 cov: deps-test ## line coverage of the tests, by folder
 	@cmake --preset cov >/dev/null

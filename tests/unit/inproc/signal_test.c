@@ -209,7 +209,8 @@ TEST(timer, ticks_count_the_cpu_time_that_is_used)
     kiln_in_cpu_close();
 }
 
-/* Of the ticks of ten seconds, at a steady pace, those that fall into the first half of a period. */
+/* Of the ticks of ten seconds, at a steady pace, those that fall into the first half of a period.
+ */
 static double in_first_half(uint64_t period_ns)
 {
     uint64_t n = 10 * NS_PER_S / kiln_in_cpu_period_ns(), first = 0;
