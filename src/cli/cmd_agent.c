@@ -28,6 +28,8 @@ static const struct kiln_option options[] = {
     KILN_OPT("data-dir", 0, KILN_OPT_TEXT, server.data_dir, "DIR",
              "where the spool and orders are (/var/lib/kiln for root and services, else "
              "$XDG_DATA_HOME/kiln)"),
+    KILN_OPT("memory-limit", 0, KILN_OPT_SIZE, server.host.memory_limit, "SIZE",
+             "short for --agent-memory-limit, as a server has to call it"),
     KILN_OPT("redact", 0, KILN_OPT_TEXT, server.redact, "FILE",
              "take out of everything, before it is sent, what these rules say (YAML)"),
     KILN_OPT_END,
