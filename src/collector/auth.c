@@ -37,14 +37,16 @@ int kiln_auth_find(const struct kiln_graph *graph, const char *id, enum kiln_aut
     return 0;
 }
 
-static int check(void *context, struct kiln_request *request, enum kiln_access access,
-                 struct kiln_reply *reply)
+static int ask(struct kiln_auth *auth, const struct kiln_request *request, bool patient,
+               struct kiln_reply *reply)
 {
-    struct kiln_auth *auth = context;
     const char *why = "";
+    enum kiln_verdict verdict = auth->ops->check(auth, request, patient, &why);
 
-    if (access == KILN_ACCESS_NONE || auth->ops->check(auth, request, &why))
+    if (verdict == KILN_AUTH_YES)
         return 0;
+    if (verdict == KILN_AUTH_UNSURE)
+        return KILN_GUARD_LATER;
     reply->status = 401;
     reply->content_type = "text/plain; charset=utf-8";
     reply->body = kiln_str_of(why);
@@ -53,9 +55,22 @@ static int check(void *context, struct kiln_request *request, enum kiln_access a
     return -1;
 }
 
+static int check(void *context, struct kiln_request *request, enum kiln_access access,
+                 struct kiln_reply *reply)
+{
+    return access == KILN_ACCESS_NONE ? 0 : ask(context, request, false, reply);
+}
+
+static int check_late(void *context, struct kiln_request *request, enum kiln_access access,
+                      struct kiln_reply *reply)
+{
+    (void)access; /* it is one that is asked for */
+    return ask(context, request, true, reply);
+}
+
 struct kiln_guard kiln_auth_guard(struct kiln_auth *auth)
 {
-    return (struct kiln_guard){.check = check, .context = auth};
+    return (struct kiln_guard){.check = check, .context = auth, .late = check_late};
 }
 
 static int header(void *context, struct kiln_buf *name, struct kiln_buf *value,

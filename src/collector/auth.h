@@ -16,10 +16,19 @@
 
 struct kiln_auth;
 
+enum kiln_verdict {
+    KILN_AUTH_NO,
+    KILN_AUTH_YES,
+    KILN_AUTH_UNSURE, /* it takes long to tell */
+};
+
 struct kiln_auth_ops {
-    /* Whether this request may come in: true, or *ret_why is a sentence.  NULL: it is no server's.
+    /*
+     * Whether this request may come in; if not, *ret_why is a sentence.  Who asks has time only
+     * where he is `patient`; there is an answer then.  NULL: it is no server's.
      */
-    bool (*check)(struct kiln_auth *auth, const struct kiln_request *request, const char **ret_why);
+    enum kiln_verdict (*check)(struct kiln_auth *auth, const struct kiln_request *request,
+                               bool patient, const char **ret_why);
     const char *challenge; /* of WWW-Authenticate */
     /*
      * The header that a client sends, for every request anew: a token may have changed.  `name` and

@@ -244,19 +244,26 @@ void kiln_exchange_abandon(struct kiln_exchange *x)
 
 /* ---- refusals ---- */
 
-void kiln_exchange_refuse(struct kiln_exchange *x, const struct kiln_reply *reply)
+struct kiln_response *kiln_exchange_refusal(struct kiln_exchange *x, const struct kiln_reply *reply)
 {
     struct kiln_reply mine = *reply;
+    struct kiln_response *refusal;
     struct kiln_buf scratch;
 
     kiln_buf_init(&scratch, 64 << 10);
     if (x->router->translate)
         x->router->translate(&x->request, &mine, &scratch);
-    x->answer = kiln_response_new(x->server, x, &mine);
+    refusal = kiln_response_new(x->server, x, &mine);
+    kiln_buf_done(&scratch);
+    return refusal;
+}
+
+void kiln_exchange_refuse(struct kiln_exchange *x, const struct kiln_reply *reply)
+{
+    x->answer = kiln_exchange_refusal(x, reply);
     x->stage = KILN_STAGE_ANSWERED;
     x->discard = !x->body_done;
     kiln_net_done(x->server, &x->body);
-    kiln_buf_done(&scratch);
 }
 
 void kiln_exchange_refuse_text(struct kiln_exchange *x, int status, const char *reason,
@@ -328,23 +335,29 @@ static bool read_encoding(struct kiln_exchange *x)
     return true;
 }
 
-static bool ask_guard(struct kiln_exchange *x)
+bool kiln_exchange_ask(struct kiln_exchange *x, bool late, struct kiln_reply *ret_reply)
 {
     const struct kiln_guard *guard = &x->router->guard;
-    struct kiln_reply reply = {0};
+    int r;
 
-    if (!guard->check || guard->check(guard->context, &x->request, x->route->access, &reply) >= 0)
+    *ret_reply = (struct kiln_reply){0};
+    if (!guard->check)
+        return true;
+    r = (late ? guard->late : guard->check)(guard->context, &x->request, x->route->access,
+                                            ret_reply);
+    x->unsure = r == KILN_GUARD_LATER && guard->late && !late;
+    if (r == 0 || x->unsure)
         return true;
     kiln_server_refused(x->server, "guard");
-    if (reply.status == 0)
-        reply.status = 403;
-    kiln_exchange_refuse(x, &reply);
+    if (ret_reply->status == 0)
+        ret_reply->status = 403;
     return false;
 }
 
 bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *head,
                          bool *ret_early)
 {
+    struct kiln_reply reply;
     int status = 404;
 
     x->route =
@@ -357,8 +370,10 @@ bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *h
     *ret_early = x->route == &x->router->fallback;
     if (*ret_early)
         return false;
-    if (!ask_guard(x))
+    if (!kiln_exchange_ask(x, false, &reply)) {
+        kiln_exchange_refuse(x, &reply);
         return false;
+    }
     x->body_max = x->route->body_max ? x->route->body_max : x->server->opts.body_max;
     x->body_expected = head->length;
     kiln_buf_init(&x->body, x->body_max);
@@ -391,16 +406,18 @@ bool kiln_exchange_body(struct kiln_exchange *x, struct kiln_str piece)
 
 bool kiln_exchange_ready(struct kiln_exchange *x)
 {
+    enum kiln_lane lane = x->unsure ? KILN_LANE_LONG : x->route->lane;
+
     x->body_done = !x->discard;
     x->request.body = kiln_buf_str(&x->body);
     x->request.received_ns = kiln_clock_unix_ns();
     x->stage = KILN_STAGE_HANDLED;
-    if (x->route->at_once && x->request.body.len <= KILN_AT_ONCE_BYTES &&
+    if (!x->unsure && x->route->at_once && x->request.body.len <= KILN_AT_ONCE_BYTES &&
         x->route->at_once(&x->request))
         return true;
-    if (kiln_crew_give(&x->server->crews[x->route->lane], x))
+    if (kiln_crew_give(&x->server->crews[lane], x))
         return true;
-    kiln_exchange_refuse_text(x, 503, x->route->lane == KILN_LANE_LONG ? "long_queue" : "queue",
+    kiln_exchange_refuse_text(x, 503, lane == KILN_LANE_LONG ? "long_queue" : "queue",
                               "too many requests wait, try again\n");
     return false;
 }

@@ -122,7 +122,7 @@ void kiln_router_free(struct kiln_router *router);
 /* Which threads a handler runs on; each lane has a queue of its own. */
 enum kiln_lane {
     KILN_LANE_QUICK, /* the workers: never for long */
-    KILN_LANE_LONG,  /* threads of their own: questions, administration */
+    KILN_LANE_LONG,  /* threads of their own: questions, administration, guards that take long */
     KILN_LANES
 };
 
@@ -159,12 +159,17 @@ void kiln_router_fallback(struct kiln_router *router, void (*handler)(struct kil
 /*
  * Asked on the loop when the head of a request is there, before its body is read: it fills
  * request->tenant and returns 0, or fills `reply` (whose texts are constant or in the request) and
- * returns negative: the request is then refused with it.  It must not block.
+ * returns negative: the request is then refused with it.  It must not block: where it cannot tell
+ * without work it returns KILN_GUARD_LATER, and `late` is asked the same when the body is there, on
+ * a thread of KILN_LANE_LONG.
  */
+enum { KILN_GUARD_LATER = 1 };
 struct kiln_guard {
     int (*check)(void *context, struct kiln_request *request, enum kiln_access access,
                  struct kiln_reply *reply);
     void *context;
+    int (*late)(void *context, struct kiln_request *request, enum kiln_access access,
+                struct kiln_reply *reply); /* NULL: `check` always tells */
 };
 void kiln_router_guard(struct kiln_router *router, struct kiln_guard guard);
 

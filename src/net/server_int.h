@@ -77,6 +77,7 @@ struct kiln_exchange {
     bool head_only; /* HEAD */
     bool discard;   /* answered before its body was there: what comes of it is dropped */
     bool body_done;
+    bool unsure;       /* the guard wants to be asked again, on a thread */
     bool said_all;     /* HTTP/2: the answer is out, although the body is not in */
     uint64_t dropped;  /* HTTP/2: bytes of the body since it was refused */
     size_t sent;       /* bytes of the answer's body given to HTTP/2 */
@@ -120,6 +121,11 @@ bool kiln_exchange_ready(struct kiln_exchange *x);
 
 /* Answers for the server itself, on the loop, translated where the router says how. */
 void kiln_exchange_refuse(struct kiln_exchange *x, const struct kiln_reply *reply);
+/* What to answer then; the caller posts it, from any thread. */
+struct kiln_response *kiln_exchange_refusal(struct kiln_exchange *x,
+                                            const struct kiln_reply *reply);
+/* Asks the guard, or its `late`.  True: let in; false: refused, with *ret_reply. */
+bool kiln_exchange_ask(struct kiln_exchange *x, bool late, struct kiln_reply *ret_reply);
 void kiln_exchange_refuse_text(struct kiln_exchange *x, int status, const char *reason,
                                const char *text);
 /* The body took too long, which may be because we did not read it. */

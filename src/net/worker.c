@@ -78,10 +78,31 @@ void kiln_queue_stop(struct kiln_queue *queue)
     }
 }
 
+/* Asks the guard again; who is let in goes to where the handler runs. */
+static void ask_again(struct kiln_exchange *x)
+{
+    struct kiln_reply reply;
+
+    if (kiln_exchange_ask(x, true, &reply)) {
+        if (kiln_crew_give(&x->server->crews[x->route->lane], x))
+            return;
+        kiln_server_refused(x->server, "queue");
+        reply = (struct kiln_reply){.status = 503,
+                                    .content_type = "text/plain; charset=utf-8",
+                                    .body = KILN_STR("too many requests wait, try again\n"),
+                                    .headers = {{KILN_STR("retry-after"), KILN_STR("1")}},
+                                    .n_headers = 1};
+    }
+    x->answer = kiln_exchange_refusal(x, &reply);
+    kiln_loop_post_answer(x->loop, x);
+}
+
 void kiln_exchange_handle(struct kiln_exchange *x)
 {
     if (atomic_load_explicit(&x->gone, memory_order_relaxed))
         kiln_loop_post_answer(x->loop, x);
+    else if (x->unsure)
+        ask_again(x);
     else
         x->route->handler(&x->request);
 }

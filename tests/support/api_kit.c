@@ -39,7 +39,7 @@ void api_kit_init(struct api_kit *kit, size_t memory,
     kit->api =
         (struct kiln_api){.querier = kit->querier, .engine = kit->store.engine, .kept = kit->kept};
     CHECK_OK(kiln_router_new(&kit->net.router));
-    kiln_router_guard(kit->net.router, (struct kiln_guard){let_in, NULL});
+    kiln_router_guard(kit->net.router, (struct kiln_guard){.check = let_in});
     CHECK_OK(add(&kit->api, kit->net.router));
     net_start(&kit->net, NULL);
 }

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and passwords: of servers, lines of htpasswd ("name:password" as it is, or hashed in a way
- * that crypt(3) knows, as bcrypt is); of clients, one of each.
+ * Names and passwords: of servers, lines of htpasswd (collector/htpasswd.h); of clients, one of
+ * each.
  *
- * Hashes are made to be slow, and requests are many: the last password of a user that was found
- * good is remembered by its digest.
+ * Hashes are made to be slow, and requests are many: the passwords that were found good last are
+ * remembered by their digests, and those that were found wrong for a few seconds.  What must be
+ * hashed waits for a patient thread.
  */
-#include <crypt.h>
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/bytetext.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "collector/auth.h"
+#include "collector/htpasswd.h"
 #include "collector/registry.h"
 #include "collector/secret.h"
 #include "collector/settings.h"
 
 enum { SAID_MAX = 1024, REMEMBERED = 64 };
-#define LINES_MAX (1u << 20)
+#define LINES_MAX  (1u << 20)
+#define BAD_FOR_NS (10 * KILN_NS_PER_S)
 
 struct basic_settings {
     const struct kiln_node *htpasswd, *client_auth;
@@ -27,13 +29,19 @@ struct basic_settings {
     const char *username, *password, *username_file, *password_file;
 };
 
+/* Digests of the last names and passwords that were hashed, and how long they hold. */
+struct memory {
+    uint8_t digests[REMEMBERED][KILN_SHA256_BYTES];
+    uint64_t until_ns[REMEMBERED];
+    uint32_t n;
+};
+
 struct basic {
     struct kiln_auth auth; /* first */
     const struct basic_settings *settings;
     struct kiln_secret lines, username, password;
     pthread_mutex_t lock; /* of: */
-    uint8_t good[REMEMBERED][KILN_SHA256_BYTES];
-    uint32_t n_good;
+    struct memory good, bad;
 };
 
 /* ---- servers ---- */
@@ -49,54 +57,57 @@ static void digest_of(struct kiln_str said, struct kiln_str line, uint8_t out[KI
     kiln_sha256_end(&run, out);
 }
 
-static bool is_remembered(struct basic *basic, const uint8_t *digest, bool remember)
+/* Whether a digest is among those of a memory, and not too long ago. */
+static bool is_known(struct basic *basic, const struct memory *memory, const uint8_t *digest)
 {
+    uint64_t now = kiln_clock_mono_ns();
     bool found = false;
 
     pthread_mutex_lock(&basic->lock);
-    for (uint32_t i = 0; !found && i < basic->n_good && i < REMEMBERED; i++)
-        found = memcmp(basic->good[i], digest, KILN_SHA256_BYTES) == 0;
-    if (!found && remember)
-        memcpy(basic->good[basic->n_good++ % REMEMBERED], digest, KILN_SHA256_BYTES);
+    for (uint32_t i = 0; !found && i < memory->n && i < REMEMBERED; i++)
+        found =
+            memory->until_ns[i] > now && memcmp(memory->digests[i], digest, KILN_SHA256_BYTES) == 0;
     pthread_mutex_unlock(&basic->lock);
     return found;
 }
 
-static bool fits_hash(const char *password, struct kiln_str hash)
+static void remember(struct basic *basic, bool good, const uint8_t *digest)
 {
-    struct crypt_data *data = kiln_calloc(1, sizeof(*data));
-    char setting[256];
-    const char *made;
-    bool same;
+    struct memory *memory = good ? &basic->good : &basic->bad;
+    uint32_t at;
 
-    if (!data)
-        return false;
-    snprintf(setting, sizeof(setting), "%.*s", (int)hash.len, hash.ptr);
-    made = crypt_r(password, setting, data);
-    same = made && made[0] != '*' && kiln_secret_same(kiln_str_of(made), hash);
-    kiln_free(data);
-    return same;
+    pthread_mutex_lock(&basic->lock);
+    at = memory->n++ % REMEMBERED;
+    memcpy(memory->digests[at], digest, KILN_SHA256_BYTES);
+    memory->until_ns[at] = good ? UINT64_MAX : kiln_clock_mono_ns() + BAD_FOR_NS;
+    pthread_mutex_unlock(&basic->lock);
 }
 
 /* `said` is "name:password", and so is the line; the names are the same. */
-static bool fits_line(struct basic *basic, struct kiln_str said, struct kiln_str line, size_t name)
+static enum kiln_verdict fits_line(struct basic *basic, struct kiln_str said, struct kiln_str line,
+                                   size_t name, bool patient)
 {
     struct kiln_str hash = {line.ptr + name + 1, line.len - name - 1};
+    const char *password = said.ptr + name + 1;
     uint8_t digest[KILN_SHA256_BYTES];
     bool good;
 
-    if (!hash.len || hash.ptr[0] != '$')
-        return kiln_secret_same(said, line);
+    if (!kiln_htpasswd_is_slow(hash))
+        return kiln_htpasswd_fits(password, hash) ? KILN_AUTH_YES : KILN_AUTH_NO;
     digest_of(said, line, digest);
-    if (is_remembered(basic, digest, false))
-        return true;
-    good = fits_hash(said.ptr + name + 1, hash);
-    if (good)
-        is_remembered(basic, digest, true);
-    return good;
+    if (is_known(basic, &basic->good, digest))
+        return KILN_AUTH_YES;
+    if (is_known(basic, &basic->bad, digest))
+        return KILN_AUTH_NO;
+    if (!patient)
+        return KILN_AUTH_UNSURE;
+    good = kiln_htpasswd_fits(password, hash);
+    remember(basic, good, digest);
+    return good ? KILN_AUTH_YES : KILN_AUTH_NO;
 }
 
-static bool fits_any(struct basic *basic, struct kiln_str lines, struct kiln_str said)
+static enum kiln_verdict fits_any(struct basic *basic, struct kiln_str lines, struct kiln_str said,
+                                  bool patient)
 {
     const char *colon = memchr(said.ptr, ':', said.len);
     size_t name = colon ? (size_t)(colon - said.ptr) : 0;
@@ -105,9 +116,9 @@ static bool fits_any(struct basic *basic, struct kiln_str lines, struct kiln_str
         struct kiln_str line = kiln_str_trim(kiln_str_cut(&lines, '\n'));
 
         if (line.len > name && line.ptr[name] == ':' && memcmp(line.ptr, said.ptr, name) == 0)
-            return fits_line(basic, said, line, name);
+            return fits_line(basic, said, line, name, patient);
     }
-    return false;
+    return KILN_AUTH_NO;
 }
 
 /* What stands behind "Basic ", decoded and ended by NUL. */
@@ -126,24 +137,25 @@ static bool read_said(const struct kiln_request *request, char *out, struct kiln
     return true;
 }
 
-static bool check(struct kiln_auth *auth, const struct kiln_request *request, const char **ret_why)
+static enum kiln_verdict check(struct kiln_auth *auth, const struct kiln_request *request,
+                               bool patient, const char **ret_why)
 {
     struct basic *basic = (struct basic *)auth;
+    enum kiln_verdict verdict = KILN_AUTH_NO;
     struct kiln_buf lines;
     struct kiln_str said;
     char room[SAID_MAX];
-    bool good;
 
     if (!read_said(request, room, &said)) {
         *ret_why = "no basic auth provided: this receiver wants a name and a password\n";
-        return false;
+        return KILN_AUTH_NO;
     }
     kiln_buf_init(&lines, LINES_MAX);
-    good =
-        kiln_secret_add(&basic->lines, &lines) == 0 && fits_any(basic, kiln_buf_str(&lines), said);
+    if (kiln_secret_add(&basic->lines, &lines) == 0)
+        verdict = fits_any(basic, kiln_buf_str(&lines), said, patient);
     kiln_buf_done(&lines);
     *ret_why = "invalid credentials: this name and password are not known here\n";
-    return good;
+    return verdict;
 }
 
 /* ---- clients ---- */
@@ -181,6 +193,21 @@ static void destroy(struct kiln_component *component)
     kiln_free(basic);
 }
 
+static int check_file(struct basic *basic, struct kiln_err *err)
+{
+    struct kiln_buf lines;
+    int r;
+
+    kiln_buf_init(&lines, LINES_MAX);
+    r = kiln_secret_add(&basic->lines, &lines);
+    r = r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r))
+              : kiln_htpasswd_check(kiln_buf_str(&lines), err);
+    kiln_buf_done(&lines);
+    if (r < 0)
+        kiln_err_within(err, "%s", basic->settings->file);
+    return r;
+}
+
 static int set_up(struct basic *basic, struct kiln_err *err)
 {
     const struct basic_settings *s = basic->settings;
@@ -188,6 +215,8 @@ static int set_up(struct basic *basic, struct kiln_err *err)
 
     pthread_mutex_init(&basic->lock, NULL);
     r = kiln_secret_init(&basic->lines, s->file, s->inline_text, err);
+    if (r == 0 && s->file)
+        r = check_file(basic, err);
     failed = kiln_secret_init(&basic->username, s->username_file, s->username, err);
     r = r < 0 ? r : failed;
     failed = kiln_secret_init(&basic->password, s->password_file, s->password, err);
@@ -220,19 +249,12 @@ static int make(const struct kiln_component_env *env, const void *settings,
     return 0;
 }
 
-static int check_lines(const struct kiln_node *node, const char *text, struct kiln_err *err)
+static int check_inline(const struct kiln_node *node, const char *text, struct kiln_err *err)
 {
-    struct kiln_str rest = kiln_str_of(text), line;
+    struct kiln_err why = {0};
+    int r = text ? kiln_htpasswd_check(kiln_str_of(text), &why) : 0;
 
-    while (text && rest.ptr) {
-        line = kiln_str_trim(kiln_str_cut(&rest, '\n'));
-        kiln_str_cut(&line, ':');
-        if (line.len && (line.ptr[0] == '{' || kiln_str_starts(line, KILN_STR("$apr1$"))))
-            return kiln_node_fail(node, KILN_E_UNSUPPORTED, err,
-                                  "htpasswd: passwords may be plain or hashed by bcrypt "
-                                  "(htpasswd -B)");
-    }
-    return 0;
+    return r < 0 ? kiln_node_fail(node, r, err, "htpasswd: %s", why.text) : 0;
 }
 
 static int read(const struct kiln_node *node, void *settings, struct kiln_err *err)
@@ -257,7 +279,7 @@ static int read(const struct kiln_node *node, void *settings, struct kiln_err *e
     if (r == 0)
         r = kiln_node_read(s->client_auth, client, KILN_ARRAY_LEN(client), s, err);
     if (r == 0)
-        r = check_lines(s->htpasswd, s->inline_text, err);
+        r = check_inline(s->htpasswd, s->inline_text, err);
     if (r < 0)
         return r;
     if (!s->htpasswd == !s->client_auth)

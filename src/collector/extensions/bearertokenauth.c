@@ -23,9 +23,32 @@ struct bearer {
     struct kiln_secret tokens; /* a line each */
 };
 
+/* The token of a line: of a file its first word, behind which people write whose it is. */
+static struct kiln_str token_of(const struct bearer *bearer, struct kiln_str line)
+{
+    line = kiln_str_trim(line);
+    for (size_t i = 0; bearer->settings->filename && i < line.len; i++)
+        if (isspace((unsigned char)line.ptr[i]))
+            line.len = i;
+    return line;
+}
+
+/* The next token of some lines; empty at their end. */
+static struct kiln_str next_token(const struct bearer *bearer, struct kiln_str *lines)
+{
+    struct kiln_str token = KILN_STR_NONE;
+
+    while (!token.len && lines->ptr) {
+        token = token_of(bearer, kiln_str_cut(lines, '\n'));
+        if (bearer->settings->filename && token.len && token.ptr[0] == '#')
+            token.len = 0;
+    }
+    return token;
+}
+
 static bool is_good(const struct bearer *bearer, struct kiln_str tokens, struct kiln_str said)
 {
-    struct kiln_str scheme = kiln_str_of(bearer->settings->scheme);
+    struct kiln_str scheme = kiln_str_of(bearer->settings->scheme), token;
     bool good = false;
 
     if (scheme.len) {
@@ -34,49 +57,47 @@ static bool is_good(const struct bearer *bearer, struct kiln_str tokens, struct 
             return false;
         said = kiln_str_trim((struct kiln_str){said.ptr + scheme.len, said.len - scheme.len});
     }
-    while (tokens.ptr) {
-        struct kiln_str token = kiln_str_trim(kiln_str_cut(&tokens, '\n'));
-
-        good |= token.len && kiln_secret_same(token, said);
-    }
+    while ((token = next_token(bearer, &tokens)).len)
+        good |= kiln_secret_same(token, said);
     return good;
 }
 
-static bool check(struct kiln_auth *auth, const struct kiln_request *request, const char **ret_why)
+static enum kiln_verdict check(struct kiln_auth *auth, const struct kiln_request *request,
+                               bool patient, const char **ret_why)
 {
     struct bearer *bearer = (struct bearer *)auth;
     struct kiln_str said = kiln_request_header(request, bearer->header);
     struct kiln_buf tokens;
     bool good;
 
+    (void)patient;
     if (!said.len) {
         *ret_why = "missing or empty authorization header: this receiver wants a token\n";
-        return false;
+        return KILN_AUTH_NO;
     }
     kiln_buf_init(&tokens, VALUE_MAX);
     good = kiln_secret_add(&bearer->tokens, &tokens) == 0 &&
            is_good(bearer, kiln_buf_str(&tokens), said);
     kiln_buf_done(&tokens);
     *ret_why = "this token is not known here\n";
-    return good;
+    return good ? KILN_AUTH_YES : KILN_AUTH_NO;
 }
 
 static int header(struct kiln_auth *auth, struct kiln_buf *name, struct kiln_buf *value,
                   struct kiln_err *err)
 {
     struct bearer *bearer = (struct bearer *)auth;
-    struct kiln_str text, token;
     struct kiln_buf tokens;
+    struct kiln_str text;
     int r;
 
     kiln_buf_init(&tokens, VALUE_MAX);
     r = kiln_secret_add(&bearer->tokens, &tokens);
     text = kiln_buf_str(&tokens);
-    token = kiln_str_trim(kiln_str_cut(&text, '\n'));
     kiln_buf_puts(name, bearer->settings->header);
     if (*bearer->settings->scheme)
         kiln_buf_printf(value, "%s ", bearer->settings->scheme);
-    kiln_buf_add_str(value, token);
+    kiln_buf_add_str(value, next_token(bearer, &text));
     kiln_buf_done(&tokens);
     r = r < 0 ? r : name->error ? name->error : value->error;
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;

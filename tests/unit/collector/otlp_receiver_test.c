@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "drawn.h"
@@ -648,19 +649,68 @@ TEST(collector_otlp, bearer_tokens)
     ways_stop(&kit);
 }
 
+/* A configuration that takes names or tokens from a file with these lines, in a new folder. */
+static void with_lines(const char *type, const char *key, const char *lines,
+                       char folder[FOLDER_NAME], char yaml[1024])
+{
+    char file[FOLDER_NAME + 8];
+    int n;
+
+    folder_make(folder);
+    snprintf(file, sizeof(file), "%s/lines", folder);
+    CHECK_OK(kiln_file_write(file, kiln_str_of(lines), NULL));
+    n = snprintf(yaml, 1024, "extensions:\n  %s:\n    %s '%s'\n" GUARDED PIPELINE, type, key, file,
+                 type, type);
+    CHECK(n < 1024);
+}
+
+/* The first word of each line is a token; what stands behind it says whose it is. */
+TEST(collector_otlp, files_of_tokens)
+{
+    char folder[FOLDER_NAME], yaml[1024];
+    struct ways kit;
+
+    with_lines("bearertokenauth", "filename:", "# of the fleet\none  alice's\n\ntwo\t# bob's\n",
+               folder, yaml);
+    ways_start_graph(&kit, yaml);
+    ask(&kit, "Bearer one", 200);
+    ask(&kit, "Bearer two", 200);
+    ask(&kit, "Bearer one  alice's", 401);
+    ask(&kit, "Bearer #", 401);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
+#define SHA_SECRET "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="
+
+TEST(collector_otlp, files_of_passwords)
+{
+    char folder[FOLDER_NAME], yaml[1024];
+    struct ways kit;
+
+    with_lines("basicauth", "htpasswd:\n      file:", "sha:" SHA_SECRET "\n", folder, yaml);
+    ways_start_graph(&kit, yaml);
+    ask(&kit, "Basic c2hhOnNlY3JldA==", 200);                                     /* sha:secret */
+    ask(&kit, "Basic c2hhOntTSEF9NWVuNkc2TWV6UnJvVDNYS3FrZFBPbVkvQmZRPQ==", 401); /* its hash */
+    ways_stop(&kit);
+    folder_remove(folder);
+    with_lines("basicauth", "htpasswd:\n      file:", "a:b\nmd:{MD5}abc\n", folder, yaml);
+    CHECK(strstr(ways_graph_refusal(yaml), "line 2: passwords may be plain, or hashed"));
+    folder_remove(folder);
+}
+
 TEST(collector_otlp, names_and_passwords)
 {
     char yaml[1024];
     struct ways kit;
 
     /* "plain:secret", and "hashed:secret" by bcrypt. */
-    snprintf(
-        yaml, sizeof(yaml),
-        "extensions:\n  basicauth/a:\n    htpasswd:\n      inline: |\n"
-        "        plain:secret\n"
-        "        hashed:$$2b$$04$$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n" GUARDED
-            PIPELINE,
-        "basicauth/a", "basicauth/a");
+    snprintf(yaml, sizeof(yaml),
+             "extensions:\n  basicauth/a:\n    htpasswd:\n      inline: |\n"
+             "        plain:secret\n"
+             "        hashed:$$2b$$04$$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n"
+             "        sha:" SHA_SECRET "\n" GUARDED PIPELINE,
+             "basicauth/a", "basicauth/a");
     ways_start_graph(&kit, yaml);
     ask(&kit, "", 401);
     ask(&kit, "Basic cGxhaW46c2VjcmV0", 200);     /* plain:secret */
@@ -668,6 +718,9 @@ TEST(collector_otlp, names_and_passwords)
     ask(&kit, "Basic aGFzaGVkOnNlY3JldA==", 200); /* hashed:secret */
     ask(&kit, "Basic aGFzaGVkOnNlY3JldA==", 200); /* as remembered */
     ask(&kit, "Basic aGFzaGVkOm90aGVy", 401);     /* hashed:other */
+    ask(&kit, "Basic aGFzaGVkOm90aGVy", 401);     /* as remembered */
+    ask(&kit, "Basic c2hhOnNlY3JldA==", 200);     /* sha:secret */
+    ask(&kit, "Basic c2hhOntTSEF9NWVuNkc2TWV6UnJvVDNYS3FrZFBPbVkvQmZRPQ==", 401); /* its hash */
     ways_stop(&kit);
 }
 

@@ -34,7 +34,7 @@ static void start(void)
 {
     f = (struct net_fixture){0};
     CHECK_OK(kiln_router_new(&f.router));
-    kiln_router_guard(f.router, (struct kiln_guard){guard, NULL});
+    kiln_router_guard(f.router, (struct kiln_guard){.check = guard});
     CHECK_OK(kiln_router_add(
         f.router, &(struct kiln_route){.method = "GET", .path = "/api/v1/x", .handler = answer}));
     CHECK_OK(kiln_router_add(f.router, &(struct kiln_route){.method = "POST",

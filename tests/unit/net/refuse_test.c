@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that are not served, and why. */
+#include <semaphore.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -178,6 +179,57 @@ TEST(refuse, the_guard_is_asked_before_the_body_is_there)
     CHECK_TEXT(net_body(net_read_answer(fd)), "ok");
     close(fd);
     net_stop(&f);
+}
+
+/* A guard that cannot tell at once, and then not before somebody else was served. */
+static sem_t served;
+
+static int ask_later(void *context, struct kiln_request *request, enum kiln_access access,
+                     struct kiln_reply *reply)
+{
+    (void)context, (void)access, (void)reply;
+    return kiln_request_header(request, "authorization").len ? KILN_GUARD_LATER : 0;
+}
+
+static int ask_late(void *context, struct kiln_request *request, enum kiln_access access,
+                    struct kiln_reply *reply)
+{
+    (void)context, (void)access;
+    sem_wait(&served);
+    if (kiln_str_eq(kiln_request_header(request, "authorization"), KILN_STR("good")))
+        return 0;
+    *reply = (struct kiln_reply){
+        .status = 401, .content_type = "text/plain", .body = KILN_STR("who are you\n")};
+    return -1;
+}
+
+TEST(refuse, a_guard_that_takes_long_holds_nobody_up)
+{
+    struct net_fixture f = {0};
+    const char *answer;
+    int slow, quick;
+
+    sem_init(&served, 0, 0);
+    net_routes(&f);
+    kiln_router_guard(f.router, (struct kiln_guard){.check = ask_later, .late = ask_late});
+    net_start(&f, &(struct kiln_server_opts){.workers = 1, .long_workers = 1});
+    slow = net_connect(f.port);
+    quick = net_connect(f.port);
+    for (int good = 0; good < 2; good++) {
+        net_send(slow,
+                 good ? HEAD("POST /echo") "authorization: good\r\ncontent-length: 2\r\n\r\nok"
+                      : HEAD("POST /echo") "authorization: bad\r\ncontent-length: 2\r\n\r\nno");
+        net_send(quick, HEAD("GET /hello") "\r\n");
+        CHECK_TEXT(net_body(net_read_answer(quick)), "hello\n");
+        sem_post(&served);
+        answer = net_read_answer(slow);
+        CHECK_EQ(net_status(answer), good ? 200 : 401);
+        CHECK_TEXT(net_body(answer), good ? "ok" : "who are you\n");
+    }
+    close(slow);
+    close(quick);
+    net_stop(&f);
+    sem_destroy(&served);
 }
 
 static void not_here(struct kiln_request *request)
