@@ -119,9 +119,10 @@ struct kiln_host_status {
     uint32_t orders, boosted, paused;    /* that are followed; processes that they are for */
     bool all_paused;
     uint64_t paused_samples; /* that were not taken, by order */
-    uint64_t cpu_ns; /* of its threads and of what finds names; not of the kernel's programs */
-    uint64_t memory_bytes; /* of all of that, and of the programs' maps */
-    uint64_t dropped;      /* of those lost: gathered, but not published in time */
+    /* What all of it costs, with the kernel's programs, their maps, and what finds names: of the
+     * whole process where it is alone in it, else of its own threads and tables. */
+    uint64_t cpu_ns, memory_bytes;
+    uint64_t dropped; /* of those lost: gathered, but not published in time */
     struct kiln_host_watch watch;
 };
 /* What is profiled: names of the host; the kernel's release.  Constant. */

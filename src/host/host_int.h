@@ -36,6 +36,7 @@ enum { RING_PART = 8 };
 struct host_watch {
     struct kiln_watchdog dog;
     uint64_t own_bytes, next_memory_ns;
+    uint64_t process_bytes; /* all of it, but for maps of the kernel */
     uint32_t lowered;
     bool stopped;
     uint64_t throttled[KILN_WATCH_MEMORY + 1], trimmed;
@@ -98,7 +99,7 @@ struct kiln_host {
     _Atomic uint64_t complained; /* about a consumer: kiln_log_every() */
     _Atomic uint32_t want_hz;
     _Atomic bool watched;
-    _Atomic uint64_t names_cpu_ns, names_bytes; /* what finding names costs */
+    _Atomic uint64_t names_cpu_ns, child_bytes, names_bytes; /* what finding names costs */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t turn;

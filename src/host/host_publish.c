@@ -114,13 +114,14 @@ static void deliver(struct kiln_host *host, struct kiln_batch *batch)
 
 static void tell_cost(struct kiln_host *host)
 {
-    uint64_t cpu_ns, bytes;
+    struct kiln_resolver_cost cost;
 
     if (!host->resolver)
         return;
-    kiln_resolver_cost(host->resolver, &cpu_ns, &bytes);
-    atomic_store(&host->names_cpu_ns, cpu_ns);
-    atomic_store(&host->names_bytes, bytes);
+    kiln_resolver_cost(host->resolver, &cost);
+    atomic_store(&host->names_cpu_ns, cost.cpu_ns);
+    atomic_store(&host->child_bytes, cost.child_bytes);
+    atomic_store(&host->names_bytes, cost.kept_bytes);
 }
 
 static void publish_one(struct kiln_host *host, struct kiln_gathering *gathering)

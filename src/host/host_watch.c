@@ -4,8 +4,10 @@
  * is alone in it, else its own threads and what it keeps; in both cases with the child that finds
  * names and the programs in the kernel.
  *
- * /proc/self/status has a line "RssAnon:  1234 kB": the kernel keeps that count, while it would
- * walk all pages for the exact one of smaps_rollup, which differs only after a fork.
+ * Of memory the watchdog sees what grows with what runs on the host: not the kernel's maps, whose
+ * sizes the machine and the settings say at the start, and not the child, which has a limit.  It is
+ * "RssAnon:  1234 kB" of /proc/self/status.  What is told is all of it: "Pss:" of smaps_rollup, in
+ * which pages that others have mapped, too, are counted by their share.
  */
 #include <malloc.h>
 #include <time.h>
@@ -38,23 +40,26 @@ static uint64_t cpu_ns(struct kiln_host *host, const struct kiln_host_status *st
     return kiln_timespec_ns(t) + atomic_load(&host->names_cpu_ns) + in_kernel_ns;
 }
 
-/*
- * What grows with what runs on the host: all but the kernel's maps, whose sizes the machine and the
- * settings say at the start, and the child, which has a limit.
- */
-static uint64_t memory_bytes(struct kiln_host *host, const struct kiln_host_status *status)
+static void look_at_process(struct host_watch *watch, const struct kiln_host_status *status)
 {
-    struct host_watch *watch = &host->reader.watch;
-    uint64_t now_ns = kiln_clock_mono_ns(), kb;
+    uint64_t now_ns = kiln_clock_mono_ns(), mapped = status->kernel.mapped_bytes, kb;
 
-    if (!host->opts.alone)
-        return status->memory_bytes - atomic_load(&host->names_bytes) - status->kernel.map_bytes;
-    if (now_ns >= watch->next_memory_ns) {
-        watch->next_memory_ns = now_ns + MEMORY_EVERY_NS;
-        if (kiln_procfs_number("/proc/self/status", "RssAnon", 10, &kb) == 0)
-            watch->own_bytes = kb << 10;
-    }
-    return watch->own_bytes;
+    if (now_ns < watch->next_memory_ns)
+        return;
+    watch->next_memory_ns = now_ns + MEMORY_EVERY_NS;
+    if (kiln_procfs_number("/proc/self/status", "RssAnon", 10, &kb) == 0)
+        watch->own_bytes = kb << 10;
+    if (kiln_procfs_number("/proc/self/smaps_rollup", "Pss", 10, &kb) == 0)
+        watch->process_bytes = (kb << 10) > mapped ? (kb << 10) - mapped : 0;
+}
+
+/* What `status` has are the reader's tables.  True to what others would see: with its code. */
+static uint64_t all_bytes(struct kiln_host *host, const struct kiln_host_status *status)
+{
+    uint64_t here = host->opts.alone ? host->reader.watch.process_bytes
+                                     : status->memory_bytes + atomic_load(&host->names_bytes);
+
+    return here + status->kernel.map_bytes + atomic_load(&host->child_bytes);
 }
 
 /* ---- what becomes of it ---- */
@@ -109,9 +114,15 @@ void host_watch_look(struct kiln_host *host, struct kiln_host_status *status)
     struct host_watch *watch = &host->reader.watch;
     struct kiln_watch_use use = {.now_ns = kiln_clock_mono_ns(),
                                  .cpu_ns = cpu_ns(host, status),
-                                 .memory_bytes = memory_bytes(host, status),
+                                 .memory_bytes = status->memory_bytes,
                                  .hz = host->reader.clock_hz};
 
+    if (host->opts.alone) {
+        look_at_process(watch, status);
+        use.memory_bytes = watch->own_bytes;
+    }
+    status->cpu_ns = use.cpu_ns;
+    status->memory_bytes = all_bytes(host, status);
     if (kiln_watchdog_look(&watch->dog, &use)) {
         malloc_trim(0);
         watch->trimmed++;

@@ -174,6 +174,8 @@ static int find_maps(struct kiln_kernel *kernel)
             kernel->fixed_bytes += map_bytes(bpf_map__fd(map));
     }
     kernel->ring = ring_buffer__new(kernel->ring_fd, show, kernel, NULL);
+    kernel->mapped_bytes =
+        map_bytes(kernel->ring_fd) + (uint64_t)kernel->tables.n_words * sizeof(uint64_t);
     return kernel->ring ? map_tables(kernel) : -errno;
 }
 
@@ -452,6 +454,7 @@ void kiln_kernel_stats(struct kiln_kernel *kernel, struct kiln_kernel_stats *ret
     struct kiln_kernel_stats stats = {0};
     stats.verified = kiln_kernel_measured(kernel->program_fd, &stats.runs, &stats.run_ns);
     stats.map_bytes = kernel->fixed_bytes + directory_bytes(kernel);
+    stats.mapped_bytes = kernel->mapped_bytes;
     add_counts(kernel, stats.counts);
     stats.processors = atomic_load(&kernel->processors);
     kiln_kernel_wait_stats(kernel, &stats.wait);

@@ -107,6 +107,7 @@ struct kiln_kernel_stats {
     uint64_t counts[KILN_COUNTS];
     uint64_t runs, run_ns; /* of the sampling program; 0 without kernel.bpf_stats_enabled */
     uint64_t map_bytes;    /* that the maps take in the kernel */
+    uint64_t mapped_bytes; /* of those, what this process sees, too */
     uint32_t verified;     /* instructions that the verifier looked at; it stops at a million */
     uint32_t processors;
     struct kiln_wait_stats wait;

@@ -33,6 +33,7 @@ struct kiln_kernel {
     int stats_fd; /* open: the kernel measures; -1 */
     uint32_t ring_bytes;
     uint64_t fixed_bytes;                         /* of all maps but the directory, which grows */
+    uint64_t mapped_bytes;                        /* of those that are mapped here */
     uint64_t directory_bytes, directory_again_ns; /* what it took, and when to look again */
     pthread_mutex_t lock;
     struct kiln_percpu clocks;

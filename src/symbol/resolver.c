@@ -167,12 +167,13 @@ void kiln_resolver_free(struct kiln_resolver *resolver)
     kiln_free(resolver);
 }
 
-void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_ns,
-                        uint64_t *ret_bytes)
+void kiln_resolver_cost(const struct kiln_resolver *resolver, struct kiln_resolver_cost *ret_cost)
 {
-    *ret_cpu_ns = kiln_child_cpu_ns(&resolver->child);
-    *ret_bytes = kiln_child_bytes(&resolver->child) + kiln_name_cache_bytes(&resolver->cache) +
-                 (resolver->disk.shelf ? kiln_shelf_bytes(resolver->disk.shelf) : 0);
+    *ret_cost = (struct kiln_resolver_cost){
+        .cpu_ns = kiln_child_cpu_ns(&resolver->child),
+        .child_bytes = kiln_child_bytes(&resolver->child),
+        .kept_bytes = kiln_name_cache_bytes(&resolver->cache) +
+                      (resolver->disk.shelf ? kiln_shelf_bytes(resolver->disk.shelf) : 0)};
 }
 
 /* ---- who is set aside ---- */

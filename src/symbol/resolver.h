@@ -117,9 +117,12 @@ bool kiln_resolver_is_aside(const struct kiln_resolver *resolver, const struct k
 KILN_CHECK int kiln_resolver_text(struct kiln_resolver *resolver, const struct kiln_source *source,
                                   struct kiln_str file, struct kiln_buf *out);
 
-/* What it costs: CPU time of its children so far; memory of the child and of what is kept. */
-void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_ns,
-                        uint64_t *ret_bytes);
+struct kiln_resolver_cost {
+    uint64_t cpu_ns; /* of its children so far */
+    uint64_t child_bytes;
+    uint64_t kept_bytes; /* of what is kept here */
+};
+void kiln_resolver_cost(const struct kiln_resolver *resolver, struct kiln_resolver_cost *ret_cost);
 
 /* What a child does until its socket (descriptor 3) is closed.  Returns an exit code. */
 int kiln_resolver_child(void);

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     uint64_t addresses[PLACES];
     struct kiln_resolver *resolver;
     struct kiln_err err = {0};
-    uint64_t before_ns = 0;
+    struct kiln_resolver_cost before = {0};
     uint64_t good;
 
     if (argc < 3 || !opts.program || kiln_resolver_new(&opts, &resolver, &err) < 0)
@@ -92,16 +92,16 @@ int main(int argc, char **argv)
     good = print_of(names);
     for (int i = 3; i < argc; i++) {
         uint32_t named = ask(resolver, argv[i], (uint64_t)i, addresses, names);
-        uint64_t after_ns, bytes;
+        struct kiln_resolver_cost after;
         bool well;
 
-        kiln_resolver_cost(resolver, &after_ns, &bytes);
+        kiln_resolver_cost(resolver, &after);
         /* Another id: nothing is answered from memory. */
         well = ask(resolver, argv[1], (uint64_t)(argc + i), addresses, names) > 0 &&
                print_of(names) == good;
         printf("%u %s %" PRIu64 " %s\n", named, well ? "well" : "HURT",
-               (after_ns - before_ns) / KILN_NS_PER_MS, argv[i]);
-        kiln_resolver_cost(resolver, &before_ns, &bytes);
+               (after.cpu_ns - before.cpu_ns) / KILN_NS_PER_MS, argv[i]);
+        kiln_resolver_cost(resolver, &before);
     }
     kiln_resolver_free(resolver);
     return 0;

@@ -195,7 +195,10 @@ struct kiln_table_memory *kiln_kernel_tables(struct kiln_kernel *kernel)
 void kiln_kernel_stats(struct kiln_kernel *kernel, struct kiln_kernel_stats *ret_stats)
 {
     (void)kernel;
-    *ret_stats = (struct kiln_kernel_stats){.counts[KILN_COUNT_LOST] = 3};
+    *ret_stats = (struct kiln_kernel_stats){
+        .counts = {[KILN_COUNT_LOST] = 3, [KILN_COUNT_NS] = 7200 * KILN_NS_PER_S},
+        .map_bytes = 30000000,
+        .mapped_bytes = 10};
 }
 
 int kiln_kernel_measure(struct kiln_kernel *kernel)
@@ -422,12 +425,11 @@ void kiln_resolver_free(struct kiln_resolver *resolver)
     (void)resolver;
 }
 
-void kiln_resolver_cost(const struct kiln_resolver *resolver, uint64_t *ret_cpu_ns,
-                        uint64_t *ret_bytes)
+void kiln_resolver_cost(const struct kiln_resolver *resolver, struct kiln_resolver_cost *ret_cost)
 {
     (void)resolver;
-    *ret_cpu_ns = 3600 * KILN_NS_PER_S;
-    *ret_bytes = 20000000;
+    *ret_cost = (struct kiln_resolver_cost){
+        .cpu_ns = 3600 * KILN_NS_PER_S, .child_bytes = 19000000, .kept_bytes = 1000000};
 }
 
 /* Every address is called by its number. */
@@ -557,12 +559,37 @@ TEST(host, samples_become_named_stacks_and_callers_in_the_kernel_are_moved_into_
     CHECK_EQ(status.ends.by_end[KILN_END_COMPLETE] + atomic_load(&left), 4);
     CHECK_EQ(status.ends.lost, 3);
     CHECK_EQ(status.unwind_used_bytes, 40);
-    CHECK(status.cpu_ns > 3600 * KILN_NS_PER_S); /* names, and the threads themselves */
-    CHECK(status.cpu_ns < 3660 * KILN_NS_PER_S);
-    CHECK(status.memory_bytes >= 21000000);
+    CHECK(status.cpu_ns > 10800 * KILN_NS_PER_S); /* names, the kernel, the threads themselves */
+    CHECK(status.cpu_ns < 10860 * KILN_NS_PER_S);
+    CHECK(status.memory_bytes >= 51000000); /* the child, what it found, maps, tables */
     CHECK_EQ((uint64_t)forget(), status.samples);
     CHECK_EQ(file.refs, 1);
     CHECK_EQ(app.refs, 1);
+}
+
+TEST(host, tells_the_cost_of_its_whole_process_where_it_is_alone)
+{
+    enum { BALLAST = 64 << 20 };
+    struct kiln_host_status status;
+    struct kiln_host *host;
+    char *ballast = kiln_malloc(BALLAST);
+    uint64_t began_ns;
+    struct timespec t;
+
+    CHECK(ballast);
+    memset(ballast, 1, BALLAST);
+    CHECK_OK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t));
+    began_ns = kiln_timespec_ns(t);
+    atomic_store(&left, 4);
+    host = start((struct kiln_host_opts){.hz = 100, .every_ns = KILN_NS_PER_MS, .alone = true});
+    wait_for_batches(1);
+    kiln_host_finish(host);
+    kiln_host_status(host, &status);
+    kiln_host_stop(host);
+    CHECK(status.cpu_ns >= 10800 * KILN_NS_PER_S + began_ns);
+    CHECK(status.memory_bytes >= 49000000 + BALLAST);
+    kiln_free(ballast);
+    forget();
 }
 
 TEST(host, a_wait_is_its_blocked_part_with_a_reason_and_its_runnable_part)
