@@ -265,7 +265,7 @@ static int start(struct agent *agent, struct kiln_err *err)
     if (r == 0)
         r = make_host(agent, err);
     if (r == 0)
-        r = kiln_agent_orders_start(&agent->orders, agent->host, err);
+        r = kiln_agent_orders_start(&agent->orders, agent->host, agent->exporter, err);
     if (r == 0)
         kiln_agent_confine(agent->log);
     return r;

@@ -32,6 +32,8 @@ static void tell_host(struct kiln_agent_orders *orders, struct kiln_agent_status
     pthread_mutex_lock(&orders->lock);
     if (orders->host)
         kiln_host_status_tell(orders->host, status, &cpu_ns);
+    if (orders->exporter)
+        kiln_host_status_losses(orders->exporter, status);
     pthread_mutex_unlock(&orders->lock);
     tell_rates(orders, status, cpu_ns);
 }
@@ -116,7 +118,7 @@ static int open_duty(struct kiln_agent_orders *orders, struct kiln_err *err)
 }
 
 int kiln_agent_orders_start(struct kiln_agent_orders *orders, struct kiln_host *host,
-                            struct kiln_err *err)
+                            const struct kiln_consumer *exporter, struct kiln_err *err)
 {
     struct kiln_agent_link_opts link = {.config = orders->config,
                                         .host_id = orders->facts.id,
@@ -127,7 +129,10 @@ int kiln_agent_orders_start(struct kiln_agent_orders *orders, struct kiln_host *
                                         .log = orders->log};
     int r;
 
+    pthread_mutex_lock(&orders->lock);
     orders->host = host;
+    orders->exporter = exporter;
+    pthread_mutex_unlock(&orders->lock);
     r = open_duty(orders, err);
     if (r < 0)
         return r;
@@ -144,6 +149,7 @@ void kiln_agent_orders_stop(struct kiln_agent_orders *orders)
     orders->link = NULL;
     pthread_mutex_lock(&orders->lock);
     orders->host = NULL;
+    orders->exporter = NULL;
     pthread_mutex_unlock(&orders->lock);
 }
 

@@ -27,7 +27,8 @@ struct kiln_agent_orders {
     struct kiln_duty *duty;
     struct kiln_agent_link *link;
     pthread_mutex_t lock;
-    struct kiln_host *host; /* NULL: not yet, or no more */
+    struct kiln_host *host;               /* NULL: not yet, or no more */
+    const struct kiln_consumer *exporter; /* the same */
 };
 
 /* It must stay where it is. */
@@ -36,8 +37,8 @@ void kiln_agent_orders_init(struct kiln_agent_orders *orders,
                             struct kiln_log *log);
 /* Follows what was kept, and asks for more. */
 KILN_CHECK int kiln_agent_orders_start(struct kiln_agent_orders *orders, struct kiln_host *host,
-                                       struct kiln_err *err);
-/* Before the host is stopped; orders stay on disk. */
+                                       const struct kiln_consumer *exporter, struct kiln_err *err);
+/* Before the host is stopped and the exporter ends; orders stay on disk. */
 void kiln_agent_orders_stop(struct kiln_agent_orders *orders);
 /* After the server that answers on the socket has stopped. */
 void kiln_agent_orders_done(struct kiln_agent_orders *orders);

@@ -27,12 +27,11 @@ static const struct kiln_column order_columns[] = {
 
 static void put_state(struct kiln_table *table, const struct kiln_agent_status *agent)
 {
-    static const char *const words[] = {"running", "paused", "failed"};
     bool there = kiln_agent_is_there(agent);
-    bool well = there && agent->state == KILN_AGENT_RUNNING;
+    bool well = there && (agent->state == KILN_AGENT_RUNNING || agent->state == KILN_AGENT_WAITING);
 
     kiln_table_add(table, well ? KILN_STYLE_PLAIN : KILN_STYLE_WORSE,
-                   kiln_str_of(there ? words[agent->state] : "silent"));
+                   kiln_str_of(there ? kiln_agent_state_word(agent->state) : "silent"));
 }
 
 static void put_rate(struct kiln_table *table, uint32_t hz)
@@ -57,10 +56,9 @@ static void put_number(struct kiln_table *table, double value, struct kiln_str u
 
 static void put_agent(struct kiln_table *table, const struct kiln_agent_status *agent)
 {
-    uint64_t dropped = 0;
+    uint64_t lost, all;
 
-    for (uint32_t i = 0; i < agent->n_drops; i++)
-        dropped += agent->drops[i].count;
+    kiln_agent_loss(agent, &lost, &all);
     kiln_cli_put_safe(kiln_table_cell(table, KILN_STYLE_STRONG),
                       kiln_str_of(agent->host[0] ? agent->host : agent->id));
     put_state(table, agent);
@@ -68,7 +66,7 @@ static void put_agent(struct kiln_table *table, const struct kiln_agent_status *
     kiln_query_put_time(kiln_table_cell(table, KILN_STYLE_FAINT), agent->last_seen_ns);
     put_rate(table, agent->hz);
     put_number(table, (double)agent->samples, KILN_STR("count"));
-    put_share(table, (double)dropped, (double)dropped + (double)agent->samples);
+    put_share(table, (double)lost, (double)all);
     put_share(table, (double)agent->complete, (double)agent->all);
     put_share(table, agent->cpu_cores, 1);
     put_number(table, (double)agent->memory_bytes, KILN_STR("bytes"));

@@ -70,10 +70,15 @@ static void read_metric(struct kiln_str name, struct kiln_str labels, double val
         agent->hz = (uint32_t)whole(value);
     else if (kiln_str_eq(name, KILN_STR("kiln_host_samples_total")))
         agent->samples = whole(value);
-    else if (kiln_str_eq(name, KILN_STR("kiln_host_lost_samples_total")))
+    else if (kiln_str_eq(name, KILN_STR("kiln_export_dropped_samples_total")))
         agent->lost += whole(value);
-    else if (kiln_str_eq(name, KILN_STR("kiln_host_stacks_total")) &&
-             !kiln_str_contains(labels, KILN_STR("\"no_user\""))) {
+    else if (kiln_str_eq(name, KILN_STR("kiln_host_lost_samples_total")) ||
+             kiln_str_eq(name, KILN_STR("kiln_host_dropped_samples_total"))) {
+        agent->lost += whole(value);
+        agent->stacks += whole(value); /* as its status counts: they had one */
+    } else if (kiln_str_eq(name, KILN_STR("kiln_host_stacks_total")) &&
+               !kiln_str_contains(labels, KILN_STR("\"no_user\"")) &&
+               !kiln_str_contains(labels, KILN_STR("\"compat\""))) {
         agent->stacks += whole(value);
         if (kiln_str_contains(labels, KILN_STR("\"complete\"")))
             agent->complete += whole(value);
@@ -138,6 +143,8 @@ static bool ask_metrics(const char *server, struct kiln_doctor_agent *agent)
 
 static void copy(const struct kiln_agent_status *status, struct kiln_doctor_agent *agent)
 {
+    uint64_t all;
+
     *agent = (struct kiln_doctor_agent){
         .hz = status->hz,
         .cpu_cores = status->cpu_cores,
@@ -146,8 +153,7 @@ static void copy(const struct kiln_agent_status *status, struct kiln_doctor_agen
         .complete = status->complete,
         .stacks = status->all,
     };
-    for (uint32_t i = 0; i < status->n_drops; i++)
-        agent->lost += status->drops[i].count;
+    kiln_agent_loss(status, &agent->lost, &all);
 }
 
 /* {"agent":{...},"orders":[...]} */

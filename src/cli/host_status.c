@@ -8,13 +8,28 @@ static void add_drop(struct kiln_agent_status *status, const char *reason, uint6
     kiln_agent_add_count(status->drops, &status->n_drops, KILN_AGENT_DROPS, reason, count);
 }
 
+static void add_missed(struct kiln_agent_status *status, const char *reason, uint64_t count)
+{
+    kiln_agent_add_count(status->missed, &status->n_missed, KILN_AGENT_MISSED, reason, count);
+}
+
 static void tell_drops(const struct kiln_host_status *host, struct kiln_agent_status *status)
 {
     add_drop(status, "lost", host->ends.lost - host->dropped);
     add_drop(status, "not_published", host->dropped);
-    add_drop(status, "batches_failed", host->batches_failed);
-    add_drop(status, "foreign", host->kernel.counts[KILN_COUNT_FOREIGN]);
-    add_drop(status, "paused", host->paused_samples);
+    add_missed(status, "paused", host->paused_samples);
+    add_missed(status, "foreign", host->kernel.counts[KILN_COUNT_FOREIGN]);
+    add_missed(status, "waits", host->kernel.counts[KILN_COUNT_WAITS_MISSED]);
+    add_missed(status, "batches_failed", host->batches_failed);
+}
+
+static enum kiln_agent_state state_of(const struct kiln_host_status *host)
+{
+    if (host->all_paused)
+        return KILN_AGENT_PAUSED;
+    if (host->watch.stopped)
+        return KILN_AGENT_STOPPED;
+    return host->between_windows ? KILN_AGENT_WAITING : KILN_AGENT_RUNNING;
 }
 
 /* Why it samples less than it was told to. */
@@ -51,9 +66,7 @@ void kiln_host_status_tell(struct kiln_host *host, struct kiln_agent_status *sta
     struct kiln_host_status now;
 
     kiln_host_status(host, &now);
-    /* before its first look at itself it has no rate to tell */
-    status->state =
-        now.all_paused || (!now.hz && now.samples) ? KILN_AGENT_PAUSED : KILN_AGENT_RUNNING;
+    status->state = state_of(&now);
     status->hz = now.hz;
     status->samples = now.samples;
     status->processes = now.processes;
@@ -62,6 +75,18 @@ void kiln_host_status_tell(struct kiln_host *host, struct kiln_agent_status *sta
     tell_drops(&now, status);
     tell_budget(&now.watch, status);
     tell_ends(&now.ends, status);
+}
+
+void kiln_host_status_losses(const struct kiln_consumer *exporter, struct kiln_agent_status *status)
+{
+    struct kiln_export_loss losses[KILN_EXPORT_LOSSES];
+
+    kiln_otlp_exporter_losses(exporter, losses);
+    for (uint32_t i = 0; i < KILN_EXPORT_LOSSES; i++) {
+        add_drop(status, losses[i].reason, losses[i].samples);
+        if (!losses[i].samples) /* what is torn does not say how many it had */
+            add_missed(status, losses[i].reason, losses[i].requests);
+    }
 }
 
 void kiln_host_status_orders(const struct kiln_orders *orders, struct kiln_agent_status *status)

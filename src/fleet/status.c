@@ -6,7 +6,7 @@
 
 #include "fleet/orders.h"
 
-static const char *const states[] = {"running", "paused", "failed"};
+static const char *const states[] = {"running", "paused", "failed", "waiting", "stopped"};
 
 void kiln_agent_add_count(struct kiln_agent_count *list, uint32_t *n, uint32_t max,
                           const char *reason, uint64_t count)
@@ -15,6 +15,26 @@ void kiln_agent_add_count(struct kiln_agent_count *list, uint32_t *n, uint32_t m
         return;
     list[*n].count = count;
     snprintf(list[(*n)++].reason, sizeof(list->reason), "%s", reason);
+}
+
+/* Those that there was no room for were never samples here; all others were, also those that an
+ * earlier run left to be sent. */
+void kiln_agent_loss(const struct kiln_agent_status *status, uint64_t *ret_lost, uint64_t *ret_all)
+{
+    uint64_t lost = 0, all = status->samples;
+
+    for (uint32_t i = 0; i < status->n_drops; i++) {
+        lost += status->drops[i].count;
+        if (strcmp(status->drops[i].reason, "lost") == 0)
+            all += status->drops[i].count;
+    }
+    *ret_lost = lost;
+    *ret_all = all > lost ? all : lost;
+}
+
+const char *kiln_agent_state_word(enum kiln_agent_state state)
+{
+    return states[state];
 }
 
 /* ---- writing ---- */
@@ -77,13 +97,14 @@ void kiln_agent_status_put(struct kiln_json_out *w, const struct kiln_agent_stat
     kiln_fleet_put_time(w, "last_seen", status->last_seen_ns);
     kiln_json_put_name(w, "local");
     kiln_json_put_bool(w, status->local);
-    put_text(w, "state", states[status->state]);
+    put_text(w, "state", kiln_agent_state_word(status->state));
     kiln_fleet_put_said(w, "problem", status->problem);
     put_u64(w, "hz", status->hz);
     put_double(w, "samples_per_second", status->samples_per_s);
     put_u64(w, "samples", status->samples);
     put_u64(w, "processes", status->processes);
     put_counts(w, "drops", status->drops, status->n_drops);
+    put_counts(w, "missed", status->missed, status->n_missed);
     put_unwind(w, status);
     put_double(w, "cpu_cores", status->cpu_cores);
     put_u64(w, "memory_bytes", status->memory_bytes);
@@ -244,6 +265,8 @@ static int read_member(struct kiln_json *r, struct kiln_str name, struct kiln_ag
         return read_amount(r, &s->cpu_cores);
     if (kiln_str_eq(name, KILN_STR("drops")))
         return read_counts(r, s->drops, &s->n_drops, KILN_AGENT_DROPS);
+    if (kiln_str_eq(name, KILN_STR("missed")))
+        return read_counts(r, s->missed, &s->n_missed, KILN_AGENT_MISSED);
     if (kiln_str_eq(name, KILN_STR("unwind")))
         return read_unwind(r, s);
     if (kiln_str_eq(name, KILN_STR("orders")))

@@ -117,7 +117,7 @@ struct kiln_host_status {
     uint32_t hz;                         /* just now, of processes without an order */
     uint32_t clock_hz;                   /* just now, of those with the highest rate */
     uint32_t orders, boosted, paused;    /* that are followed; processes that they are for */
-    bool all_paused;
+    bool all_paused, between_windows;
     uint64_t paused_samples; /* that were not taken, by order */
     /* What all of it costs, with the kernel's programs, their maps, and what finds names: of the
      * whole process where it is alone in it, else of its own threads and tables. */

@@ -169,6 +169,11 @@ void host_wait_end(struct host_reader *reader, const struct kiln_record *record)
 
 /* Brings status and metrics up to date: from the reader's thread. */
 void host_tell(struct kiln_host *host);
+
+/* ---- host_read.c ---- */
+
+/* Whether nothing is sampled now since nothing shall be (--window). */
+bool host_between_windows(const struct kiln_host *host, uint64_t now_ns);
 KILN_CHECK int host_metrics_new(struct kiln_metrics *metrics, struct host_metrics **ret_metrics);
 void host_metrics_free(struct host_metrics *metrics);
 void host_metrics_batch(struct host_metrics *metrics, double seconds);

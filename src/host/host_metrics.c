@@ -317,6 +317,7 @@ void host_tell(struct kiln_host *host)
         .boosted = steer.boosted,
         .paused = steer.paused,
         .all_paused = steer.all_paused,
+        .between_windows = host_between_windows(host, kiln_clock_mono_ns()),
         .paused_samples = reader->paused + kernel.counts[KILN_COUNT_PAUSED],
         .cpu_ns = cpu_ns(host),
         .memory_bytes = table_bytes(reader),

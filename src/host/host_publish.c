@@ -88,7 +88,7 @@ static void done(struct kiln_delivery *delivery, const struct kiln_outcome *outc
     pthread_mutex_unlock(&host->lock);
 }
 
-static void deliver(struct kiln_host *host, struct kiln_batch *batch)
+static void deliver(struct kiln_host *host, struct kiln_batch *batch, uint64_t taken)
 {
     struct kiln_delivery *delivery = kiln_calloc(1, sizeof(*delivery));
 
@@ -103,6 +103,7 @@ static void deliver(struct kiln_host *host, struct kiln_batch *batch)
         return;
     }
     delivery->batch = batch;
+    delivery->taken = taken;
     delivery->tenant = host->opts.tenant;
     delivery->received_ns = kiln_clock_unix_ns();
     delivery->done = done;
@@ -135,7 +136,7 @@ static void publish_one(struct kiln_host *host, struct kiln_gathering *gathering
     host_metrics_batch(host->metrics,
                        (double)(kiln_clock_mono_ns() - began) / (double)KILN_NS_PER_S);
     if (r == 0) {
-        deliver(host, batch);
+        deliver(host, batch, gathering->n_counted);
         return;
     }
     kiln_log(host->opts.log, KILN_LOG_WARN, "samples of the host were dropped", "reason", "%s",

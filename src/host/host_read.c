@@ -208,14 +208,22 @@ static void finish(struct kiln_host *host)
 
 /* ---- rates and windows ---- */
 
-static uint32_t rate_at(struct kiln_host *host, uint64_t now)
+static bool has_windows(const struct kiln_host_opts *opts)
+{
+    return opts->window_ns && opts->window_every_ns > opts->window_ns;
+}
+
+bool host_between_windows(const struct kiln_host *host, uint64_t now)
 {
     const struct kiln_host_opts *opts = &host->opts;
-    uint32_t hz = atomic_load(&host->want_hz);
 
-    if (!opts->window_ns || opts->window_every_ns <= opts->window_ns)
-        return hz;
-    return (now - host->reader.window_began_ns) % opts->window_every_ns < opts->window_ns ? hz : 0;
+    return has_windows(opts) &&
+           (now - host->reader.window_began_ns) % opts->window_every_ns >= opts->window_ns;
+}
+
+static uint32_t rate_at(struct kiln_host *host, uint64_t now)
+{
+    return host_between_windows(host, now) ? 0 : atomic_load(&host->want_hz);
 }
 
 /* What holds now, by settings, windows, orders and budgets. */
@@ -294,7 +302,7 @@ static uint64_t window_turns_ns(const struct kiln_host *host, uint64_t now)
     const struct kiln_host_opts *opts = &host->opts;
     uint64_t into;
 
-    if (!opts->window_ns || opts->window_every_ns <= opts->window_ns)
+    if (!has_windows(opts))
         return UINT64_MAX;
     into = (now - host->reader.window_began_ns) % opts->window_every_ns;
     return now + (into < opts->window_ns ? opts->window_ns : opts->window_every_ns) - into;

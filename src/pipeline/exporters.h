@@ -40,6 +40,14 @@ struct kiln_otlp_export_opts {
  */
 KILN_CHECK int kiln_otlp_exporter_new(const struct kiln_otlp_export_opts *opts,
                                       struct kiln_consumer **ret_exporter, struct kiln_err *err);
+/* What it has dropped so far, by reason; samples are 0 where nobody knows how many there were. */
+enum { KILN_EXPORT_LOSSES = 6 };
+struct kiln_export_loss {
+    const char *reason; /* as in the metrics; constant */
+    uint64_t requests, samples;
+};
+void kiln_otlp_exporter_losses(const struct kiln_consumer *exporter,
+                               struct kiln_export_loss ret_losses[KILN_EXPORT_LOSSES]);
 /* Tries for at most so long to send what waits; what is spooled stays for the next start. */
 void kiln_otlp_exporter_free(struct kiln_consumer *exporter, uint64_t drain_ns);
 

@@ -63,8 +63,9 @@ struct kiln_delivery {
     const struct kiln_seal *seal; /* NULL: not sealed */
     uint64_t items;               /* without a batch: samples, spans, data points, log records */
     uint32_t profiles;            /* of a sealed one */
-    const char *tenant;           /* lives until done */
-    uint64_t received_ns;         /* Unix time */
+    uint64_t taken;       /* samples that a profiler took for it, equal ones too; 0: nobody says */
+    const char *tenant;   /* lives until done */
+    uint64_t received_ns; /* Unix time */
     /*
      * Bytes that decode to this very batch, as received; they live until done.  OTLP protobuf, or,
      * with a recipe (receivers/recipe.h), what that is for.  Empty where there are none, or once a

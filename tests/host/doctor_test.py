@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -100,6 +101,24 @@ def check_receiver(kiln):
         check("another address does not", by_name["receiver"]["state"] == "less", by_name["receiver"])
 
 
+def check_losses(kiln, folder):
+    """What was lost on the way is lost, however one asks; what nobody wanted is not."""
+    words = "--endpoint", "http://127.0.0.1:9", "-F", "97", "--socket", folder / "agent.sock", "--spool-size", "1"
+    with Running("chain") as (chain,), Agent(folder, *words, "-p", chain) as agent:
+        wait_for(lambda: agent.metric('kiln_export_dropped_samples_total{reason="spool_full"}'))
+        os.kill(chain, signal.SIGSTOP)
+        sampled = []
+        wait_for(lambda: sampled.append(agent.metric("kiln_host_samples_total")) or len(sampled) > 40 and sampled[-1] == sampled[-40]
+                 and agent.metric('kiln_export_dropped_samples_total{reason="spool_full"}') >= sampled[-1])
+        settings = folder / "kiln.yaml"
+        settings.write_text(f"agent: {{listen: '127.0.0.1:{agent.http}'}}\n")
+        told = [doctor(kiln, "--offline", "--config", settings, "--socket", socket)[1]["agent"] for socket in (folder / "agent.sock", "off")]
+        check("an agent that can neither send nor spool has lost every sample", told[0]["lost"] == told[0]["samples"] > 0, told[0])
+        check("on its socket and by its metrics alike", all(told[0][what] == told[1][what] for what in ("samples", "lost", "complete")), told)
+        said = subprocess.run([kiln, "agents", "-s", f"unix:{folder}/agent.sock"], capture_output=True, text=True, check=False).stdout
+        check("kiln agents says that it dropped all of them", said.splitlines()[1].split()[-5] == "100.0%", said)
+
+
 def check_agent(kiln, folder):
     words = "--endpoint", "http://127.0.0.1:9", "-F", "97", "--socket", folder / "agent.sock"
     with Running("chain") as (chain,), Agent(folder, *words, "-p", chain) as agent:
@@ -127,4 +146,6 @@ with Folder() as scratch:
     check_grants(program)
     check_receiver(program)
     check_agent(program, scratch)
+with Folder() as scratch:
+    check_losses(kiln_for_all(scratch), scratch)
 sys.exit(exit_code())

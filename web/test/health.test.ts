@@ -24,12 +24,13 @@ test("an agent is healthy, slow to report, or drops", () => {
     assert.equal(healthOf(agent({ last_seen: ago(840) }), NOW).word, "Silent");
     assert.equal(healthOf(agent({ state: "failed" }), NOW).word, "Failed");
     assert.equal(healthOf(agent({ state: "paused" }), NOW).word, "Paused");
+    assert.deepEqual([healthOf(agent({ state: "stopped" }), NOW).tone, healthOf(agent({ state: "waiting" }), NOW).tone], ["warn", "ok"]);
     assert.equal(healthOf(agent({ unwind: { complete: 1, all: 2, share: 0.5, ends: [{ reason: "no_table", count: 3 }] } }), NOW).end, "no table");
-    const drops = healthOf(agent({ drops: [{ reason: "ring_full", count: 400 }, { reason: "late", count: 2 }] }), NOW);
+    const drops = healthOf(agent({ drops: [{ reason: "lost", count: 400 }, { reason: "spool_full", count: 2 }] }), NOW);
     assert.equal(drops.word, "Drops");
-    assert.equal(drops.drop, "ring full");
+    assert.equal(drops.drop, "lost");
     assert.equal(drops.dropped, 402);
-    assert.ok(Math.abs(drops.dropShare - 402 / 100402) < 1e-12);
+    assert.ok(Math.abs(drops.dropShare - 402 / 100400) < 1e-12);
 });
 
 test("the state is one sentence, and what is worst comes first", () => {

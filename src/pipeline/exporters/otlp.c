@@ -73,6 +73,19 @@ void kiln_export_dropped(struct kiln_exporter *x, enum kiln_export_drop why,
                  NULL);
 }
 
+void kiln_otlp_exporter_losses(const struct kiln_consumer *exporter,
+                               struct kiln_export_loss ret_losses[KILN_EXPORT_LOSSES])
+{
+    const struct kiln_export_counts *c = &((const struct kiln_exporter *)exporter)->count;
+
+    _Static_assert((int)KILN_EXPORT_LOSSES == (int)KILN_EXPORT_DROPS, "each reason has its place");
+    for (uint32_t i = 0; i < KILN_EXPORT_DROPS; i++)
+        ret_losses[i] = (struct kiln_export_loss){
+            .reason = drop_words[i],
+            .requests = (uint64_t)kiln_metric_value(c->dropped[i]),
+            .samples = (uint64_t)kiln_metric_value(c->dropped_samples[i])};
+}
+
 void kiln_export_queued(struct kiln_exporter *x, int64_t bytes)
 {
     x->queued += (uint64_t)bytes;
@@ -124,6 +137,23 @@ static struct kiln_export_shape shape_now(struct kiln_exporter *x)
     return shape;
 }
 
+/*
+ * Samples are counted as who took them does: equal ones are one in a batch.  Each request has its
+ * part of them by what it has of the batch; returns those that are in none.
+ */
+static uint64_t share_out(struct kiln_export_item *items, const struct kiln_delivery *delivery)
+{
+    uint64_t all = delivery->batch->n_samples, taken = delivery->taken ? delivery->taken : all;
+    uint64_t seen = 0, told = 0;
+
+    for (struct kiln_export_item *i = items; i && all; i = i->next) {
+        seen = seen + i->head.samples < all ? seen + i->head.samples : all;
+        i->head.samples = taken * seen / all - told;
+        told += i->head.samples;
+    }
+    return taken - told;
+}
+
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct kiln_exporter *x = (struct kiln_exporter *)consumer;
@@ -131,12 +161,9 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     struct kiln_export_item *items, *gone;
     struct kiln_outcome outcome = {0};
     int r = kiln_export_encode(delivery->batch, &shape, &items, &outcome.err);
+    struct kiln_spooled lost = {.samples = share_out(items, delivery)};
 
     if (r < 0) {
-        struct kiln_spooled lost = {.samples = delivery->batch->n_samples};
-
-        for (const struct kiln_export_item *i = items; i; i = i->next)
-            lost.samples -= i->head.samples < lost.samples ? i->head.samples : lost.samples;
         kiln_export_dropped(x, r == -ENOMEM ? KILN_EXPORT_MEMORY : KILN_EXPORT_ENCODING, &lost,
                             outcome.err.text);
         outcome.code = r;

@@ -196,6 +196,7 @@ TEST(about, an_agent_says_how_fast_how_complete_and_at_what_cost_it_samples)
         "\"6.1.0\",\"started\":\"2026-03-01T11:59:00Z\",\"last_seen\":\"2026-03-01T12:00:00Z\","
         "\"local\":true,\"state\":\"running\",\"problem\":null,\"hz\":19,\"samples_per_second\":38."
         "5,\"samples\":1000,\"processes\":12,\"drops\":[{\"reason\":\"lost\",\"count\":5}],"
+        "\"missed\":[],"
         "\"unwind\":{\"complete\":900,\"all\":1000,\"share\":0.9,\"ends\":[{\"reason\":"
         "\"complete\",\"count\":900},{\"reason\":\"jit\",\"count\":95}]},\"cpu_cores\":0.0125,"
         "\"memory_bytes\":1048576,\"orders\":[]}]}\n");

@@ -10,8 +10,13 @@ static const char metrics[] = "# HELP kiln_host_cpu_seconds_total What it took.\
                               "kiln_host_rate_hertz 19\n"
                               "kiln_host_samples_total 1893\n"
                               "kiln_host_lost_samples_total 7\n"
+                              "kiln_host_dropped_samples_total 5\n"
+                              "kiln_host_foreign_samples_total 1000\n"
+                              "kiln_export_dropped_samples_total{reason=\"memory\"} 20\n"
+                              "kiln_export_dropped_samples_total{reason=\"spool_full\"} 30\n"
                               "kiln_host_stacks_total{end=\"complete\"} 900\n"
                               "kiln_host_stacks_total{end=\"no_user\"} 5000\n"
+                              "kiln_host_stacks_total{end=\"compat\"} 300\n"
                               "kiln_host_stacks_total{end=\"jit\"} 100\n";
 
 TEST(doctor, what_an_agent_costs_is_read_from_its_metrics)
@@ -23,9 +28,9 @@ TEST(doctor, what_an_agent_costs_is_read_from_its_metrics)
     CHECK_EQ(agent.memory_bytes, 31457280);
     CHECK_EQ(agent.hz, 19);
     CHECK_EQ(agent.samples, 1893);
-    CHECK_EQ(agent.lost, 7);
+    CHECK_EQ(agent.lost, 62);
     CHECK_EQ(agent.complete, 900);
-    CHECK_EQ(agent.stacks, 1000);
+    CHECK_EQ(agent.stacks, 1012);
 }
 
 TEST(doctor, metrics_that_are_cut_off_or_strange_do_no_harm)

@@ -23,6 +23,8 @@ static struct kiln_agent_status status_of(const char *id)
                                        .samples_per_s = 38.5,
                                        .drops = {{"lost", 5}},
                                        .n_drops = 1,
+                                       .missed = {{"paused", 7000}},
+                                       .n_missed = 1,
                                        .ends = {{"complete", 900}, {"jit", 95}},
                                        .n_ends = 2,
                                        .complete = 900,
@@ -105,6 +107,35 @@ TEST(status, members_of_a_later_version_are_passed_over)
     CHECK_OK(read_text(many.ptr, &status, NULL));
     CHECK_EQ(status.n_drops, KILN_AGENT_DROPS);
     kiln_buf_done(&many);
+}
+
+TEST(status, what_was_lost_is_a_share_of_all_that_there_was)
+{
+    struct kiln_agent_status status = {.samples = 1000};
+    uint64_t lost, all;
+
+    kiln_agent_add_count(status.drops, &status.n_drops, KILN_AGENT_DROPS, "lost", 100);
+    kiln_agent_add_count(status.drops, &status.n_drops, KILN_AGENT_DROPS, "spool_full", 900);
+    kiln_agent_add_count(status.missed, &status.n_missed, KILN_AGENT_MISSED, "paused", 5000);
+    kiln_agent_loss(&status, &lost, &all);
+    CHECK_EQ(lost, 1000);
+    CHECK_EQ(all, 1100); /* what was spooled had been sampled */
+    status.samples = 10; /* the run before spooled them */
+    kiln_agent_loss(&status, &lost, &all);
+    CHECK_EQ(all, lost);
+}
+
+TEST(status, states_have_words)
+{
+    struct kiln_agent_status status;
+    char text[64];
+
+    for (int i = 0; i <= KILN_AGENT_STOPPED; i++) {
+        snprintf(text, sizeof(text), "{\"state\":\"%s\"}",
+                 kiln_agent_state_word((enum kiln_agent_state)i));
+        CHECK_OK(read_text(text, &status, NULL));
+        CHECK_EQ((int)status.state, i);
+    }
 }
 
 /* ---- roster ---- */

@@ -24,8 +24,9 @@ struct fixture {
     struct kiln_consumer *exporter;
     struct kiln_metrics *metrics;
     char endpoint[64];
-    int ended; /* deliveries */
-    int code;  /* of the last one */
+    uint64_t taken; /* samples, of each delivery */
+    int ended;      /* deliveries */
+    int code;       /* of the last one */
 };
 
 static void start(struct fixture *f, uint16_t port)
@@ -71,6 +72,7 @@ static void send(struct fixture *f, const char *stacks)
                                                       .time_ns = 5,
                                                       .resource = "service.name=shop"},
                                  1),
+        .taken = f->taken,
         .tenant = "anonymous",
         .done = ended,
         .context = f,
@@ -417,6 +419,7 @@ TEST(otlp_exporter, keeps_the_newest_in_memory_where_there_is_no_spool)
     struct fixture f = {.opts = {.memory_max = 1000, .compression = "none"}};
     uint16_t port = free_port();
     struct intake in;
+    struct kiln_export_loss losses[KILN_EXPORT_LOSSES];
     char stack[32];
     double dropped;
 
@@ -427,6 +430,13 @@ TEST(otlp_exporter, keeps_the_newest_in_memory_where_there_is_no_spool)
     }
     dropped = count(&f, "kiln_export_dropped_requests_total", "memory");
     CHECK(dropped > 0);
+    kiln_otlp_exporter_losses(f.exporter, losses);
+    for (uint32_t i = 0; i < KILN_EXPORT_LOSSES; i++) {
+        bool is_it = strcmp(losses[i].reason, "memory") == 0;
+
+        CHECK_EQ(losses[i].requests, is_it ? (uint64_t)dropped : 0);
+        CHECK_EQ(losses[i].samples, losses[i].requests); /* one in each */
+    }
     CHECK(gauge(&f, "kiln_export_queue_bytes") <= 2000);
     intake_start(&in, &(struct intake_opts){.port = port});
     end(&f, DRAIN_NS);
@@ -434,6 +444,24 @@ TEST(otlp_exporter, keeps_the_newest_in_memory_where_there_is_no_spool)
     CHECK(strstr(came(&in), "119 "));
     finish(&f);
     intake_stop(&in);
+}
+
+TEST(otlp_exporter, counts_samples_as_who_took_them_does)
+{
+    struct fixture f = {.taken = 700, .opts = {.request_max = 2000}};
+    struct kiln_buf stacks;
+
+    kiln_buf_init(&stacks, 1 << 16);
+    for (int i = 0; i < 100; i++)
+        kiln_buf_printf(&stacks, "main;function_number_%d %d\n", i, 7);
+    kiln_buf_putc(&stacks, '\0');
+    start(&f, free_port());
+    send(&f, stacks.ptr);
+    end(&f, 0);
+    CHECK(count(&f, "kiln_export_dropped_requests_total", "shutdown") > 1);
+    CHECK_EQ(count(&f, "kiln_export_dropped_samples_total", "shutdown"), 700);
+    finish(&f);
+    kiln_buf_done(&stacks);
 }
 
 TEST(otlp_exporter, counts_what_still_waits_at_the_end_without_a_spool)

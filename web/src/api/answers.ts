@@ -391,7 +391,7 @@ export interface Agent {
     started: string;
     last_seen: string;
     local: boolean;
-    state: "running" | "paused" | "failed";
+    state: "running" | "paused" | "failed" | "waiting" | "stopped";
     problem: string | null;
     hz: number;
     samples_per_second: number;

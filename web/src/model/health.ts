@@ -31,14 +31,16 @@ function toneOf(agent: Agent, dropShare: number, now: number): [Tone, string] {
     if (agent.state === "failed") return ["bad", "Failed"];
     if (now - Date.parse(agent.last_seen) > SILENT_MS) return ["bad", "Silent"];
     if (agent.state === "paused") return ["warn", "Paused"];
+    if (agent.state === "stopped") return ["warn", "Stopped"];
     if (dropShare > DROPS_MUCH) return ["warn", "Drops"];
     if (agent.unwind.share !== null && agent.unwind.share < SHORT_STACKS) return ["warn", "Short stacks"];
-    return ["ok", "Healthy"];
+    return ["ok", agent.state === "waiting" ? "Waiting" : "Healthy"];
 }
 
 export function healthOf(agent: Agent, now: number): AgentHealth {
     const dropped = agent.drops.reduce((sum, one) => sum + one.count, 0);
-    const dropShare = dropped ? dropped / (agent.samples + dropped) : 0;
+    const unseen = agent.drops.find((one) => one.reason === "lost")?.count ?? 0; // all others are among its samples
+    const dropShare = dropped ? dropped / Math.max(agent.samples + unseen, dropped) : 0;
     const [tone, word] = toneOf(agent, dropShare, now);
     return {
         tone, word, dropped, dropShare,
