@@ -6,6 +6,9 @@
 #include "base/mem.h"
 #include "cli/collector.h"
 #include "cli/daemon.h"
+#include "collector/listen.h"
+
+#define METRICS_NAME "service::telemetry::metrics"
 
 enum { CONNECTIONS_MAX = 64, STOP_MS = 1000 };
 
@@ -91,8 +94,7 @@ static int make_server(struct kiln_stage_pages *pages)
 static int open_pages(struct kiln_stage_pages *pages, const char *address,
                       struct kiln_sockets *sockets, struct kiln_err *err)
 {
-    struct kiln_listen_opts opts = {
-        .address = address, .sockets = sockets, .name = "service::telemetry::metrics"};
+    struct kiln_listen_opts opts = {.address = address, .sockets = sockets, .name = METRICS_NAME};
     int r = make_server(pages);
 
     opts.router = pages->router;
@@ -116,8 +118,10 @@ int kiln_stage_pages_listen(struct kiln_stage_pages *pages, const struct kiln_te
     if (!address[0])
         return 0;
     r = open_pages(pages, address, sockets, &why);
-    if (r == 0)
+    if (r == 0) {
+        kiln_listen_warn_open(log, METRICS_NAME, address);
         return 0;
+    }
     close_pages(pages);
     if (r == -EADDRINUSE && !telemetry->metrics_said) { /* nobody asked for it */
         kiln_log(log, KILN_LOG_WARN, "no metrics: another program listens there", "address", "%s",

@@ -103,20 +103,11 @@ void kiln_stage_free(struct kiln_stage *stage)
 
 /* ---- remarks ---- */
 
-static void warn_open(void *context, const char *id, const struct kiln_node *endpoint)
-{
-    kiln_log(context, KILN_LOG_WARN,
-             "everybody who can reach this address can send profiles: nobody is asked who he is",
-             "receiver", "%s", id, "endpoint", "%s", endpoint->text, "file", "%s",
-             endpoint->file ? endpoint->file : "", "line", "%u", endpoint->line, NULL);
-}
-
 void kiln_stage_remark(const struct kiln_stage *stage, const struct kiln_stage_opts *opts)
 {
     const struct kiln_node *left_out = stage->telemetry.left_out;
 
     kiln_collector_remark_gates(opts->args, opts->log);
-    kiln_telemetry_open_doors(stage->config->root, warn_open, opts->log);
     if (left_out)
         kiln_log(opts->log, KILN_LOG_WARN,
                  "Kiln sends no telemetry of its own: this does nothing (/metrics can be scraped)",

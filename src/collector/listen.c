@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pipeline/gate.h"
 
 enum { OWN_KEYS_MAX = 8, ENDPOINT_MAX = 300 };
 /* Defaults of grpc-go's keepalive; and how often it pings at most, whatever it is told. */
@@ -278,6 +279,7 @@ struct kiln_listen {
     struct kiln_listen_settings settings;
     struct kiln_router *router;
     struct kiln_sockets *sockets;
+    struct kiln_log *log;
     char owner[100]; /* "receivers::otlp" */
     char endpoint[ENDPOINT_MAX];
     struct kiln_buf headers, exposed; /* joined by commas */
@@ -412,6 +414,7 @@ int kiln_listen_new(const struct kiln_component_env *env, enum kiln_component_ki
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     listen->settings = *settings;
     listen->sockets = env->sockets;
+    listen->log = env->log;
     kiln_buf_init(&listen->headers, 64 << 10);
     kiln_buf_init(&listen->exposed, 64 << 10);
     r = set_up(listen, env, kind, err);
@@ -438,6 +441,14 @@ struct kiln_router *kiln_listen_router(struct kiln_listen *listen)
     return listen->router;
 }
 
+void kiln_listen_warn_open(struct kiln_log *log, const char *name, const char *address)
+{
+    if (kiln_gate_check_listen(address, false, false, NULL) < 0)
+        kiln_log(log, KILN_LOG_WARN,
+                 "everybody who can reach this address is let in: nobody is asked who he is", "for",
+                 "%s", name, "address", "%s", address, NULL);
+}
+
 int kiln_listen_on(struct kiln_listen *listen, struct kiln_server *server, const char *what,
                    struct kiln_err *err)
 {
@@ -447,8 +458,12 @@ int kiln_listen_on(struct kiln_listen *listen, struct kiln_server *server, const
                                     .keepalive = listen->settings.keepalive,
                                     .sockets = listen->sockets};
     char name[120];
+    int r;
 
     snprintf(name, sizeof(name), "%s%s%s", listen->owner, *what ? "::" : "", what);
     opts.name = name;
-    return kiln_server_listen(server, &opts, NULL, err);
+    r = kiln_server_listen(server, &opts, NULL, err);
+    if (r == 0 && !listen->settings.authenticator && !listen->settings.tls.client_ca_file)
+        kiln_listen_warn_open(listen->log, name, listen->endpoint);
+    return r;
 }

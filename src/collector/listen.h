@@ -51,7 +51,12 @@ void kiln_listen_free(struct kiln_listen *listen); /* after the server */
 struct kiln_router *kiln_listen_router(struct kiln_listen *listen);
 /* Answers a browser that asks whether a page may post to this path, where CORS is on. */
 KILN_CHECK int kiln_listen_preflight(struct kiln_listen *listen, const char *path);
-/* Has the server listen; `what` tells listeners of one component apart ("grpc"). */
+/* Warns where strangers can reach an address: neither loopback nor a Unix socket. */
+void kiln_listen_warn_open(struct kiln_log *log, const char *name, const char *address);
+/*
+ * Has the server listen; `what` tells listeners of one component apart ("grpc").  Where everybody
+ * is let in, without authenticator and without a certificate of his own, the log says so.
+ */
 KILN_CHECK int kiln_listen_on(struct kiln_listen *listen, struct kiln_server *server,
                               const char *what, struct kiln_err *err);
 

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "pipeline/gate.h"
-
 #define METRICS_ADDRESS "localhost:8888"
 
 struct logs {
@@ -193,59 +191,4 @@ int kiln_telemetry_read(const struct kiln_node *root, struct kiln_telemetry *ret
     if (r == 0 && kiln_node_get(telemetry.traces, "processors"))
         ret->left_out = kiln_node_get(telemetry.traces, "processors");
     return r;
-}
-
-/* ---- doors ---- */
-
-static bool is_open(const struct kiln_node *map, const struct kiln_node *endpoint)
-{
-    return endpoint && endpoint->kind == KILN_NODE_TEXT && !kiln_node_get(map, "auth") &&
-           !kiln_node_get(kiln_node_get(map, "tls"), "client_ca_file") &&
-           kiln_gate_check_listen(endpoint->text, false, false, NULL) < 0;
-}
-
-struct visit {
-    void (*each)(void *context, const char *id, const struct kiln_node *endpoint);
-    void *context;
-    const char *id;
-};
-
-static void visit(const struct visit *v, const struct kiln_node *map)
-{
-    const struct kiln_node *endpoint = kiln_node_get(map, "endpoint");
-
-    if (map->kind != KILN_NODE_MAP)
-        return;
-    if (is_open(map, endpoint))
-        v->each(v->context, v->id, endpoint);
-    for (const struct kiln_node *m = map->first; m; m = m->next)
-        visit(v, m);
-}
-
-/* Only of those that a pipeline names. */
-static bool is_used(const struct kiln_node *root, const char *id)
-{
-    const struct kiln_node *service = kiln_node_get(root, "service");
-    const struct kiln_node *pipelines = kiln_node_get(service, "pipelines");
-
-    for (const struct kiln_node *p = pipelines ? pipelines->first : NULL; p; p = p->next) {
-        const struct kiln_node *receivers = kiln_node_get(p, "receivers");
-
-        for (const struct kiln_node *m = receivers ? receivers->first : NULL; m; m = m->next)
-            if (m->text && strcmp(m->text, id) == 0)
-                return true;
-    }
-    return false;
-}
-
-void kiln_telemetry_open_doors(const struct kiln_node *root,
-                               void (*each)(void *context, const char *id,
-                                            const struct kiln_node *endpoint),
-                               void *context)
-{
-    const struct kiln_node *receivers = kiln_node_get(root, "receivers");
-
-    for (const struct kiln_node *m = receivers ? receivers->first : NULL; m; m = m->next)
-        if (is_used(root, m->key))
-            visit(&(struct visit){each, context, m->key}, m);
 }

@@ -27,13 +27,4 @@ struct kiln_telemetry {
 KILN_CHECK int kiln_telemetry_read(const struct kiln_node *root, struct kiln_telemetry *ret,
                                    struct kiln_err *err);
 
-/*
- * Calls `each` for every `endpoint` of a receiver that strangers can reach and that asks nobody who
- * he is: it is not on loopback, and neither `auth` nor a certificate of the client is asked for.
- */
-void kiln_telemetry_open_doors(const struct kiln_node *root,
-                               void (*each)(void *context, const char *id,
-                                            const struct kiln_node *endpoint),
-                               void *context);
-
 #endif /* KILN_COLLECTOR_TELEMETRY_H */

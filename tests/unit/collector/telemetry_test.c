@@ -106,32 +106,3 @@ TEST(telemetry, faults_are_said_with_their_place)
         done(&b);
     }
 }
-
-static void tell(void *context, const char *id, const struct kiln_node *endpoint)
-{
-    char *out = context;
-
-    snprintf(out + strlen(out), 200 - strlen(out), "%s %s:%u ", id, endpoint->text, endpoint->line);
-}
-
-TEST(telemetry, doors_that_everybody_can_open_are_found)
-{
-    char told[200] = "";
-    struct bench b;
-
-    CHECK_OK(read_of(&b,
-                     "yaml:receivers:\n"
-                     "  otlp:\n"
-                     "    protocols:\n"
-                     "      grpc: {endpoint: '0.0.0.0:4317'}\n"
-                     "      http: {endpoint: 'localhost:4318'}\n"
-                     "  otlp/auth: {protocols: {grpc: {endpoint: ':1', auth: {authenticator: "
-                     "x}}}}\n"
-                     "  otlp/mtls: {protocols: {grpc: {endpoint: ':2', tls: {client_ca_file: "
-                     "x}}}}\n"
-                     "  otlp/unused: {protocols: {grpc: {endpoint: ':3'}}}\n"
-                     "service::pipelines::profiles::receivers: [otlp, otlp/auth, otlp/mtls]\n"));
-    kiln_telemetry_open_doors(b.config->root, tell, told);
-    CHECK_TEXT(told, "otlp 0.0.0.0:4317:4 ");
-    done(&b);
-}
