@@ -52,6 +52,8 @@ static const struct {
 } spans[] = {
     {"ns", 1},
     {"us", 1000},
+    {"\xc2\xb5s", 1000}, /* the micro sign, and the Greek letter */
+    {"\xce\xbcs", 1000},
     {"ms", KILN_NS_PER_MS},
     {"s", KILN_NS_PER_S},
     {"m", 60 * KILN_NS_PER_S},
@@ -60,12 +62,12 @@ static const struct {
     {"w", 604800 * KILN_NS_PER_S},
 };
 
-/* Cuts the unit off the front of `*rest`: its letters. */
+/* Cuts the unit off the front of `*rest`: all until the next number. */
 static uint64_t cut_unit(struct kiln_str *rest)
 {
     struct kiln_str word = {rest->ptr, 0};
 
-    while (word.len < rest->len && rest->ptr[word.len] >= 'a' && rest->ptr[word.len] <= 'z')
+    while (word.len < rest->len && !strchr(".0123456789", rest->ptr[word.len]))
         word.len++;
     rest->ptr += word.len;
     rest->len -= word.len;
@@ -81,8 +83,8 @@ static int cut_span(struct kiln_str *rest, uint64_t *ret_ns)
 {
     size_t n = digits(*rest), decimals = 0;
     struct kiln_str whole = {rest->ptr, n}, part;
-    uint64_t number, unit, ns, fraction = 0;
-    int r = kiln_str_parse_u64(whole, &number);
+    uint64_t number = 0, unit, ns, fraction = 0;
+    int r = n || !rest->len || rest->ptr[0] != '.' ? kiln_str_parse_u64(whole, &number) : 0;
 
     if (r < 0)
         return r;

@@ -17,7 +17,7 @@ KILN_CHECK int kiln_size_parse(struct kiln_str text, uint64_t *ret_bytes);
 
 /*
  * A time span: whole numbers or decimals with ns, us, ms, s, m, h, d, w, one after the other:
- * "10s", "1h30m", "1.5s", "14d"; "0" needs no unit.  Returns 0, KILN_E_MALFORMED or -ERANGE.
+ * "10s", "1h30m", "1.5s", ".5s", "14d"; "0" needs no unit.  Returns 0, KILN_E_MALFORMED or -ERANGE.
  */
 KILN_CHECK int kiln_duration_parse(struct kiln_str text, uint64_t *ret_ns);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,10 +20,11 @@ struct rotation {
 
 struct settings {
     const char *path;
-    const struct kiln_node *format, *compression, *rotation_node;
+    const struct kiln_node *format, *compression, *compression_params, *rotation_node;
+    const struct kiln_node *permissions, *flush_interval; /* everything is written at once */
+    uint32_t level, folder_mode;
     bool append, create_directory, zstd;
     enum kiln_file_format as;
-    uint64_t flush_ns; /* everything is written at once */
     struct rotation rotation;
 };
 
@@ -59,8 +61,10 @@ static int make(const struct kiln_component_env *env, const void *settings,
         .path = s->path,
         .format = s->as,
         .zstd = s->zstd,
+        .level = s->zstd ? (int)s->level : 0,
         .append = s->append,
         .create_directory = s->create_directory,
+        .folder_mode = s->folder_mode,
         .rotate_bytes = s->rotation_node ? (uint64_t)s->rotation.megabytes << 20 : 0,
         .backups_max = s->rotation.backups,
         .age_max_ns = s->rotation.days * NS_PER_DAY,
@@ -126,16 +130,51 @@ static int read_rotation(const struct kiln_node *node, struct rotation *ret, str
     return kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), ret, err);
 }
 
+/* The mode of folders as `chmod` has it: "0755". */
+static int read_permissions(const struct kiln_node *node, struct settings *s, struct kiln_err *err)
+{
+    const char *text = "";
+    unsigned long mode;
+    char *end;
+    int r = node ? kiln_node_text(node, &text, err) : 0;
+
+    if (r < 0 || !node)
+        return r;
+    mode = strtoul(text, &end, 8);
+    if (text[0] < '0' || text[0] > '7' || *end || mode > 0777 || !s->create_directory)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              s->create_directory
+                                  ? "directory_permissions is an octal number such as \"0755\""
+                                  : "directory_permissions needs create_directory: true");
+    s->folder_mode = (uint32_t)mode;
+    return 0;
+}
+
+/* A time, or nanoseconds without a unit: checked, and of no consequence. */
+static int check_flush_interval(const struct kiln_node *node, struct kiln_err *err)
+{
+    uint64_t ns;
+
+    if (!node || (node->kind == KILN_NODE_TEXT && kiln_node_u64(node, &ns, NULL) == 0))
+        return 0;
+    return kiln_node_duration(node, &ns, err);
+}
+
 static int read_settings(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
         {"path", KILN_FIELD_TEXT, offsetof(struct settings, path)},
         {"format", KILN_FIELD_NODE, offsetof(struct settings, format)},
         {"compression", KILN_FIELD_NODE, offsetof(struct settings, compression)},
+        {"compression_params", KILN_FIELD_MAP, offsetof(struct settings, compression_params)},
         {"rotation", KILN_FIELD_MAP, offsetof(struct settings, rotation_node)},
         {"append", KILN_FIELD_BOOL, offsetof(struct settings, append)},
         {"create_directory", KILN_FIELD_BOOL, offsetof(struct settings, create_directory)},
-        {"flush_interval", KILN_FIELD_DURATION, offsetof(struct settings, flush_ns)},
+        {"directory_permissions", KILN_FIELD_NODE, offsetof(struct settings, permissions)},
+        {"flush_interval", KILN_FIELD_NODE, offsetof(struct settings, flush_interval)},
+    };
+    static const struct kiln_field params[] = {
+        {"level", KILN_FIELD_COUNT, offsetof(struct settings, level)},
     };
     static const struct kiln_refused_key refused[] = {
         {"group_by", "files are not named by attributes: say format: pprof for a file each, or an "
@@ -153,6 +192,12 @@ static int read_settings(const struct kiln_node *node, void *settings, struct ki
         r = read_format(s->format, &s->as, err);
     if (r == 0)
         r = read_compression(s->compression, &s->zstd, err);
+    if (r == 0)
+        r = kiln_node_read(s->compression_params, params, KILN_ARRAY_LEN(params), s, err);
+    if (r == 0)
+        r = read_permissions(s->permissions, s, err);
+    if (r == 0)
+        r = check_flush_interval(s->flush_interval, err);
     if (r == 0)
         r = read_rotation(s->rotation_node, &s->rotation, err);
     if (r == 0 && s->append && s->rotation_node)

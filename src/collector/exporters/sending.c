@@ -111,8 +111,27 @@ static int read_sizer(const struct kiln_node *node, enum kiln_sizer least, enum 
                           least == KILN_SIZE_REQUESTS ? "requests, " : "");
 }
 
-static int read_batch(const struct kiln_node *node, struct kiln_batching_opts *ret,
-                      struct kiln_err *err)
+/* Without a word about it, what the queue is measured in, where that was said. */
+static int read_batch_sizer(const struct kiln_node *batch, const struct kiln_node *said,
+                            const struct kiln_node *of_queue, enum kiln_sizer *ret,
+                            struct kiln_err *err)
+{
+    struct kiln_err why = {0};
+    int r;
+
+    *ret = KILN_SIZE_ITEMS;
+    r = read_sizer(said ? said : of_queue, KILN_SIZE_ITEMS, ret, &why);
+    if (r < 0 && !said)
+        return kiln_node_fail(batch, KILN_E_MALFORMED, err,
+                              "batch has the sizer of the queue where it has none of its own, and "
+                              "that can only be items or bytes: say batch::sizer: items");
+    if (r < 0)
+        *err = why;
+    return r;
+}
+
+static int read_batch(const struct kiln_node *node, const struct kiln_node *queue_sizer,
+                      struct kiln_batching_opts *ret, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
         {"flush_timeout", KILN_FIELD_DURATION, offsetof(struct batch_block, flush_ns)},
@@ -127,9 +146,8 @@ static int read_batch(const struct kiln_node *node, struct kiln_batching_opts *r
     if (!node)
         return 0;
     r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &block, err);
-    ret->sizer = KILN_SIZE_ITEMS;
     if (r == 0)
-        r = read_sizer(block.sizer, KILN_SIZE_ITEMS, &ret->sizer, err);
+        r = read_batch_sizer(node, block.sizer, queue_sizer, &ret->sizer, err);
     if (r < 0)
         return r;
     if (block.partition)
@@ -181,7 +199,7 @@ static int read_queue(const struct kiln_node *node, struct kiln_sending_settings
     if (r == 0)
         r = read_sizer(block.sizer, KILN_SIZE_REQUESTS, &queue->sizer, err);
     if (r == 0)
-        r = read_batch(block.batch, &queue->batching, err);
+        r = read_batch(block.batch, block.sizer, &queue->batching, err);
     if (r == 0)
         r = check_queue(node, &block, err);
     if (r < 0)

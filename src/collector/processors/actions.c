@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "collector/processors/changing.h"
@@ -54,7 +55,7 @@ static int read_kind(const struct kiln_node *node, const struct written *w,
                      struct kiln_action *action, struct kiln_err *err)
 {
     for (int i = 0; w->action && i < KILN_N_ACTIONS; i++) {
-        if (strcmp(w->action, kiln_action_names[i]) == 0) {
+        if (strcasecmp(w->action, kiln_action_names[i]) == 0) {
             action->kind = (enum kiln_action_kind)i;
             return 0;
         }

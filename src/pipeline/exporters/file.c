@@ -226,7 +226,7 @@ static int encode(const struct file_exporter *x, const struct kiln_batch *batch,
     r = x->opts.format == KILN_FILE_PROTO ? kiln_otlp_encode(batch, NULL, &plain, err)
                                           : kiln_otlp_json_encode(batch, &plain, err);
     if (r == 0 && x->opts.zstd)
-        r = kiln_compress(KILN_ZSTD, 0, kiln_buf_str(&plain), &packed);
+        r = kiln_compress(KILN_ZSTD, x->opts.level, kiln_buf_str(&plain), &packed);
     if (r == 0) {
         const struct kiln_buf *content = x->opts.zstd ? &packed : &plain;
 
@@ -299,6 +299,7 @@ int kiln_file_exporter_new(const struct kiln_file_export_opts *opts,
     x->fd = -1;
     x->folder = (struct kiln_pprof_folder){.path = opts->path,
                                            .zstd = opts->zstd,
+                                           .level = opts->level,
                                            .files_max = opts->backups_max,
                                            .bytes_max = opts->rotate_bytes,
                                            .age_max_ns = opts->age_max_ns};
@@ -314,9 +315,9 @@ int kiln_file_exporter_new(const struct kiln_file_export_opts *opts,
 }
 
 /* A folder with all that it is in. */
-static int make_folders(const char *path, struct kiln_err *err)
+static int make_folders(const struct file_exporter *x, const char *path, struct kiln_err *err)
 {
-    int r = kiln_file_make_folders(path, 0755);
+    int r = kiln_file_make_folders(path, x->opts.folder_mode ? x->opts.folder_mode : 0755);
 
     return r < 0 ? kiln_err_set(err, r, path, "cannot be made: %s", kiln_err_text(r)) : 0;
 }
@@ -324,7 +325,7 @@ static int make_folders(const char *path, struct kiln_err *err)
 static int open_folder(const struct file_exporter *x, struct kiln_err *err)
 {
     struct stat info;
-    int r = x->opts.create_directory ? make_folders(x->opts.path, err) : 0;
+    int r = x->opts.create_directory ? make_folders(x, x->opts.path, err) : 0;
 
     if (r == 0 && (stat(x->opts.path, &info) < 0 || !S_ISDIR(info.st_mode)))
         r = kiln_err_set(err, -ENOTDIR, x->opts.path,
@@ -344,7 +345,7 @@ int kiln_file_exporter_start(struct kiln_consumer *exporter, struct kiln_err *er
     split_path(x->opts.path, &base, &end);
     snprintf(folder, sizeof(folder), "%.*s", base > 1 ? (int)base - 1 : 0, x->opts.path);
     if (x->opts.create_directory && folder[0])
-        r = make_folders(folder, err);
+        r = make_folders(x, folder, err);
     if (r == 0)
         r = open_file(x, x->opts.append || x->opts.rotate_bytes);
     return r < 0 ? kiln_err_set(err, r, x->opts.path, "cannot be written: %s", kiln_err_text(r))

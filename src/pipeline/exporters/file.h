@@ -27,8 +27,10 @@ struct kiln_file_export_opts {
     const char *path;
     enum kiln_file_format format;
     bool zstd;
+    int level;             /* of that; 0: its default */
     bool append;           /* goes on with the file that is there; else it begins anew */
     bool create_directory; /* the one the file is in, with those it is in */
+    uint32_t folder_mode;  /* of those that are made; 0: 0755 */
     uint64_t rotate_bytes; /* 0: it grows */
     uint32_t backups_max;  /* 0: all are kept */
     uint64_t age_max_ns;   /* of those; 0: any */

@@ -34,7 +34,8 @@ static int encode(const struct kiln_pprof_folder *folder, const struct kiln_batc
     kiln_buf_init(&plain, PPROF_MAX);
     r = kiln_pprof_encode(part, NULL, &plain, err);
     if (r == 0)
-        r = kiln_compress(folder->zstd ? KILN_ZSTD : KILN_GZIP, 0, kiln_buf_str(&plain), out);
+        r = kiln_compress(folder->zstd ? KILN_ZSTD : KILN_GZIP, folder->level, kiln_buf_str(&plain),
+                          out);
     kiln_buf_done(&plain);
     return r;
 }

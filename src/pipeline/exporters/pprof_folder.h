@@ -19,6 +19,7 @@
 struct kiln_pprof_folder {
     const char *path;
     bool zstd; /* .pb.zst */
+    int level; /* of that; 0: its default */
     /* What is kept: the newest.  0: all. */
     uint32_t files_max;
     uint64_t bytes_max, age_max_ns;

@@ -58,12 +58,17 @@ TEST(quantity, durations_add_up)
     check_span("1.5s", 1500000000);
     check_span("0.25ms", 250000);
     check_span("7us3ns", 7003);
+    check_span(".5s", 500000000);
+    check_span("1m.25s", UINT64_C(60250000000));
+    check_span("500\xc2\xb5s", 500000);
+    check_span("500\xce\xbcs1ns", 500001);
 }
 
 TEST(quantity, what_is_no_duration_is_refused)
 {
-    static const char *const bad[] = {"",    "10", "s",   "-1s",          "1.s",
-                                      "1 s", "1x", "1s ", "1.1234567890s"};
+    static const char *const bad[] = {"",    "10",     "s",    "-1s",           "1.s",
+                                      "1 s", "1x",     "1s ",  "1.1234567890s", ".",
+                                      ".s",  "5\xb5s", "1..5s"};
     uint64_t ns = 7;
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(bad); i++)

@@ -63,6 +63,7 @@ TEST(processors, memory_limiter)
 TEST(processors, resource)
 {
     RUNS("resource", "{attributes: [{key: a, value: b, action: upsert}]}");
+    RUNS("resource", "{attributes: [{key: a, value: b, action: INSERT}]}");
     SAYS("resource", "", "attributes");
     SAYS("resource", "{attributes: [{key: a, action: ups}]}", "action is insert");
 }

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exporters that send nothing over the network, and what is the same for those that do. */
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "collector/component.h"
+#include "collector/exporters/sending.h"
+#include "drawn.h"
+#include "folder.h"
+#include "test.h"
+
+/* ---- what the batch is measured in ---- */
+
+/* -1: refused. */
+static int batch_sizer(const char *yaml)
+{
+    struct kiln_sending_settings settings = {0};
+    struct kiln_config *config;
+    struct kiln_err err = {0};
+    int r;
+
+    CHECK_OK(kiln_config_parse(kiln_str_of(yaml), &config, &err));
+    settings.queue_node = kiln_config_root(config);
+    r = kiln_sending_read(&settings, &err);
+    kiln_config_free(config);
+    CHECK(r == 0 || strstr(err.text, "items"));
+    return r < 0 ? -1 : (int)settings.queue.batching.sizer;
+}
+
+TEST(sending, batches_are_measured_as_the_queue_where_nothing_else_is_said)
+{
+    CHECK_EQ(batch_sizer("{batch: {min_size: 9}}"), KILN_SIZE_ITEMS);
+    CHECK_EQ(batch_sizer("{sizer: bytes, batch: {min_size: 9}}"), KILN_SIZE_BYTES);
+    CHECK_EQ(batch_sizer("{sizer: items, batch: {min_size: 9}}"), KILN_SIZE_ITEMS);
+    CHECK_EQ(batch_sizer("{sizer: bytes, batch: {sizer: items}}"), KILN_SIZE_ITEMS);
+    CHECK_EQ(batch_sizer("{sizer: requests, batch: {sizer: bytes}}"), KILN_SIZE_BYTES);
+    CHECK_EQ(batch_sizer("{sizer: requests, batch: {min_size: 9}}"), -1);
+    CHECK_EQ(batch_sizer("{sizer: bytes, batch: {sizer: requests}}"), -1);
+}
+
+/* ---- one exporter ---- */
+
+static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    int *code = delivery->context;
+
+    *code = outcome->code;
+}
+
+/* Makes an exporter and hands it one sample; what is wrong, or "". */
+static const char *send_one(const char *type, const char *yaml)
+{
+    static struct kiln_err err;
+    const struct kiln_component_type *t = kiln_component_find(KILN_EXPORTER, kiln_str_of(type));
+    int code = 1;
+    struct kiln_delivery delivery = {
+        .batch = kiln_test_stacks("main;read 7\n"), .done = ended, .context = &code};
+    struct kiln_component_env env = {.id = type};
+    struct kiln_component *component = NULL;
+    struct kiln_config *config;
+    void *settings = calloc(1, t->settings_size);
+
+    err = (struct kiln_err){0};
+    CHECK_OK(kiln_metrics_new(&env.metrics));
+    CHECK_OK(kiln_config_parse(kiln_str_of(yaml), &config, &err));
+    if (t->read(kiln_config_root(config), settings, &err) == 0 &&
+        t->make(&env, settings, &component, &err) == 0 &&
+        (!component->ops->start || component->ops->start(component, &err) == 0)) {
+        component->in->consume(component->in, &delivery);
+        CHECK_EQ(code, 0);
+    } else {
+        kiln_batch_unref(delivery.batch);
+    }
+    if (component)
+        component->ops->free(component);
+    free(settings);
+    kiln_config_free(config);
+    kiln_metrics_free(env.metrics);
+    CHECK_EQ(kiln_mem_live(), 0);
+    return err.text;
+}
+
+TEST(debug_exporter, writes_where_it_is_told)
+{
+    char folder[FOLDER_NAME], yaml[500], path[100];
+    char *text;
+    size_t n;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/b", folder);
+    snprintf(yaml, sizeof(yaml),
+             "{verbosity: detailed, use_internal_logger: false, output_paths: ['%s/a', '%s'], "
+             "sending_queue: {enabled: false}}",
+             folder, path);
+    CHECK_TEXT(send_one("debug", yaml), "");
+    CHECK_TEXT(send_one("debug", yaml), "");
+    text = kiln_test_read(path, &n);
+    CHECK(strstr(text, "msg=Profiles") && strstr(text, "\"resourceProfiles\""));
+    CHECK(strstr(strstr(text, "msg=Profiles") + 1, "msg=Profiles")); /* appended to */
+    free(text);
+    snprintf(yaml, sizeof(yaml), "{use_internal_logger: false, output_paths: ['%s/no/a']}", folder);
+    CHECK(strstr(send_one("debug", yaml), "cannot be written"));
+    folder_remove(folder);
+}
+
+TEST(debug_exporter, says_what_cannot_be_meant)
+{
+    CHECK_TEXT(send_one("debug", "{output_paths: [stdout]}"),
+               "output_paths is not supported when use_internal_logger is true");
+    CHECK_TEXT(send_one("debug", "{use_internal_logger: false, output_paths: []}"),
+               "output_paths has one to 8 paths");
+    CHECK(strstr(send_one("debug", "{sending_queue: {sise: 3}}"), "unknown key sise"));
+}
+
+TEST(file_exporter, settings_of_the_collector_are_taken)
+{
+    char folder[FOLDER_NAME], yaml[300], path[100];
+    struct stat info;
+
+    folder_make(folder);
+    snprintf(yaml, sizeof(yaml),
+             "{path: '%s/new/a.json', create_directory: true, directory_permissions: '0700', "
+             "flush_interval: 5, compression: zstd, compression_params: {level: 11}}",
+             folder);
+    CHECK_TEXT(send_one("file", yaml), "");
+    snprintf(path, sizeof(path), "%s/new", folder);
+    CHECK(stat(path, &info) == 0 && (info.st_mode & 0777) == 0700);
+    snprintf(path, sizeof(path), "%s/new/a.json", folder);
+    CHECK(stat(path, &info) == 0 && info.st_size > 0);
+    snprintf(yaml, sizeof(yaml), "{path: '%s/x', flush_interval: soon}", folder);
+    CHECK(strstr(send_one("file", yaml), "a time span"));
+    snprintf(yaml, sizeof(yaml), "{path: '%s/x', directory_permissions: '0755'}", folder);
+    CHECK_TEXT(send_one("file", yaml), "directory_permissions needs create_directory: true");
+    snprintf(yaml, sizeof(yaml),
+             "{path: '%s/x', create_directory: true, directory_permissions: rwx}", folder);
+    CHECK_TEXT(send_one("file", yaml), "directory_permissions is an octal number such as \"0755\"");
+    folder_remove(folder);
+}
