@@ -81,7 +81,12 @@ size_t kiln_in_peek(uint64_t at, void *to, size_t n)
             return (size_t)got;
         kiln_in_peek_be_cautious();
     }
-    return kiln_in_line.thread ? 0 : copy_from_file(at, to, n);
+    return kiln_in_peek_is_allowed() ? copy_from_file(at, to, n) : 0;
+}
+
+bool kiln_in_peek_is_allowed(void)
+{
+    return !kiln_in_peek_is_cautious() || !kiln_in_line.thread;
 }
 
 bool kiln_in_peek_is_cautious(void)

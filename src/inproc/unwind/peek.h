@@ -19,6 +19,9 @@ enum { KILN_IN_PAGE = 4096 };
  */
 size_t kiln_in_peek(uint64_t at, void *to, size_t n);
 
+/* Whether the calling thread may read so at all. */
+bool kiln_in_peek_is_allowed(void);
+
 /* Whether the eight bytes at an address can be read at this moment. */
 bool kiln_in_peek_is_there(uint64_t at);
 

@@ -217,6 +217,13 @@ static bool is_made(uint64_t address)
             kiln_in_arch_is_call(before));
 }
 
+/* Not what this thread only takes for so, because it must not look: helpers may. */
+static bool is_for_all(const struct kiln_in_object *object, uint64_t rule)
+{
+    return object->listed &&
+           (object->stays || rule != KILN_IN_RULE_CROSS || kiln_in_peek_is_allowed());
+}
+
 uint64_t kiln_in_table_find(struct kiln_in_room *room, uint64_t address, bool is_return)
 {
     uint64_t era = kiln_in_cache_era(), rule = KILN_IN_RULE_MADE;
@@ -229,7 +236,7 @@ uint64_t kiln_in_table_find(struct kiln_in_room *room, uint64_t address, bool is
         rule = rule_of(&object, room, address, is_return);
     else if (!is_made(address))
         return KILN_IN_RULE_UNKNOWN;
-    if (object.listed)
+    if (is_for_all(&object, rule))
         kiln_in_cache_put(address + 1, rule, era);
     return rule;
 }

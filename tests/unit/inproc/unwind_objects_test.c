@@ -14,7 +14,13 @@
 #include <unistd.h>
 
 #include "base/attr.h"
+#include "inproc/thread/line.h"
 #include "inproc/thread/thread.h"
+#include "inproc/unwind/cache.h"
+#include "inproc/unwind/peek.h"
+#include "inproc/unwind/room.h"
+#include "inproc/unwind/rule.h"
+#include "inproc/unwind/table.h"
 #include "inproc/unwind/unwind.h"
 #include "test.h"
 
@@ -222,4 +228,37 @@ TEST(unwind_objects, libraries_come_and_go_while_samples_are_taken)
         CHECK_OK(pthread_join(visitors[i], NULL));
     kiln_in_unwind_work();
     visit("small.so", compare);
+}
+
+/* A child, because nobody is trusted again: its hooks must not look into libraries that may go. */
+static int rules_of_the_careful(uint64_t address)
+{
+    struct kiln_in_room *room = kiln_in_room_take();
+
+    kiln_in_peek_be_cautious();
+    kiln_in_line.thread = &block;
+    if (kiln_in_table_find(room, address, false) != KILN_IN_RULE_CROSS)
+        return 1;
+    kiln_in_line.thread = NULL;
+    return kiln_in_cache_find(address + 1, kiln_in_cache_era()) == 0 &&
+                   kiln_in_table_find(room, address, false) != KILN_IN_RULE_CROSS
+               ? 0
+               : 2;
+}
+
+TEST(unwind_objects, what_a_thread_must_not_look_at_is_left_to_helpers)
+{
+    void *library = prepare() ? dlopen(path_of("small.so"), RTLD_NOW) : NULL;
+    uint64_t address = library ? (uint64_t)(uintptr_t)dlsym(library, "visit") : 0;
+    int status;
+    pid_t child;
+
+    if (!library)
+        skip();
+    child = fork();
+    if (child == 0)
+        _exit(rules_of_the_careful(address));
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    dlclose(library);
 }
