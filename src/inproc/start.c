@@ -5,7 +5,7 @@
  * A fork leaves the child with the thread that forked: each part forgets what others were doing,
  * and nothing is sampled.  Most children execute another program or end soon; one that is still
  * there after a moment starts all parts again in its next slow path, where it is known that no lock
- * of the allocator is held (kiln_in_revive).
+ * of the allocator is held (kiln_in_revive).  The same becomes of a process that wants to be alone.
  *
  * At the end of the process what was sampled is sent, as far as that takes no longer than it may;
  * nothing is freed, because destructors of others go on allocating.
@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "inproc/aside.h"
 #include "inproc/clock.h"
@@ -23,11 +25,13 @@
 #include "inproc/labels.h"
 #include "inproc/options.h"
 #include "inproc/sample/cpu.h"
+#include "inproc/sample/threads.h"
 #include "inproc/thread/heap.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/thread.h"
 
 #define CHILD_WAITS_NS ((uint64_t)100 * 1000000)
+#define REST_NS        ((uint64_t)300 * 1000000)
 
 struct kiln_in_settings kiln_in_settings = {.depth = 128};
 
@@ -44,14 +48,16 @@ static const struct part {
 };
 enum {
     PARTS = sizeof(parts) / sizeof(parts[0]),
-    FIRST_THAT_LOOKS = 7 /* samples are taken from here on */
+    FIRST_THAT_LOOKS = 7, /* samples are taken from here on */
+    GONE_TRIES = 1000,
+    GONE_TRY_NS = 50000
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static enum { STOPPED, WAITS /* to be enabled */, RUNS } state;
 static bool by_preload, paused, switched_off, has_ended;
-static uint32_t started; /* a bit for each part */
-static uint64_t forked_ns;
+static uint32_t started;    /* a bit for each part */
+static uint64_t revived_ns; /* when it is time for that */
 
 /* ---- parts ---- */
 
@@ -106,20 +112,67 @@ static void in_child(void)
     }
     started = 0;
     has_ended = false;
-    forked_ns = kiln_in_now_ns();
+    revived_ns = kiln_in_now_ns() + CHILD_WAITS_NS;
     if (state == RUNS)
-        atomic_store(&kiln_in_on, paused ? KILN_IN_OFF : KILN_IN_FORKED);
+        atomic_store(&kiln_in_on, paused ? KILN_IN_OFF : KILN_IN_RESTS);
     kiln_in_unhush();
 }
 
 bool kiln_in_revive(void)
 {
-    if (kiln_in_now_ns() - forked_ns < CHILD_WAITS_NS || pthread_mutex_trylock(&lock) != 0)
+    if (kiln_in_now_ns() < revived_ns || pthread_mutex_trylock(&lock) != 0)
         return false;
-    if (atomic_load(&kiln_in_on) == KILN_IN_FORKED)
+    if (atomic_load(&kiln_in_on) == KILN_IN_RESTS)
         start_parts();
     pthread_mutex_unlock(&lock);
     return atomic_load(&kiln_in_on) == KILN_IN_ON;
+}
+
+/* The kernel counts a thread for a moment after it was joined. */
+static void wait_until_gone(int32_t tid)
+{
+    struct timespec moment = {.tv_nsec = GONE_TRY_NS};
+
+    for (unsigned i = 0; i < GONE_TRIES && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++)
+        syscall(SYS_nanosleep, &moment, NULL);
+}
+
+static void stop_threads(void)
+{
+    int32_t ids[KILN_IN_OWN_MAX];
+    unsigned n = kiln_in_threads_of_ours(ids);
+
+    stop_parts();
+    for (unsigned i = 0; i < n; i++)
+        wait_until_gone(ids[i]);
+}
+
+/* Nobody waits for who is starting or stopping just now. */
+static void rest(void)
+{
+    if (pthread_mutex_trylock(&lock) != 0)
+        return;
+    if (state == RUNS && started) {
+        stop_threads();
+        state = RUNS;
+        atomic_store(&kiln_in_on, paused ? KILN_IN_OFF : KILN_IN_RESTS);
+    }
+    revived_ns = kiln_in_now_ns() + REST_NS;
+    pthread_mutex_unlock(&lock);
+}
+
+void kiln_in_start_rest(void)
+{
+    int kept_errno = errno, cancel;
+
+    if (state != RUNS || !kiln_in_is_own_process())
+        return;
+    kiln_in_hush();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    rest();
+    pthread_setcancelstate(cancel, NULL);
+    kiln_in_unhush();
+    errno = kept_errno;
 }
 
 /* ---- starting ---- */
@@ -222,7 +275,7 @@ void kiln_stop(void)
 static void pause_now(bool on)
 {
     paused = on;
-    atomic_store(&kiln_in_on, on ? KILN_IN_OFF : KILN_IN_ON);
+    atomic_store(&kiln_in_on, on ? KILN_IN_OFF : started ? KILN_IN_ON : KILN_IN_RESTS);
 }
 
 void kiln_set_enabled(bool enabled)

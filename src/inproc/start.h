@@ -79,6 +79,9 @@ void kiln_in_start_preloaded(void);
 /* The keeper's, once a second: whether the operator wants it off. */
 void kiln_in_start_watch(void);
 
+/* The calling thread wants to be alone with the program's own: ours end, and come back later. */
+void kiln_in_start_rest(void);
+
 /* The process ends: what was sampled is sent, and nothing is sampled from now on.  Once. */
 void kiln_in_start_end(void);
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real programs do the same with libkiln in front of them and everything on as without: their results, their output,
 their exit status.  real_test.py --all takes those along that take longer (make soak)."""
+import importlib.util
 import os
 import pathlib
 import random
@@ -69,6 +70,7 @@ def check_python(folder, tests):
     if bare(sys.executable, "-c", "import test.test_json, test.test_re").returncode:
         print("skipped: Python's own tests are not installed")
         return
+    tests = [name for name in tests if importlib.util.find_spec(f"test.{name}")]  # this Python has
     command = [sys.executable, "-m", "test", "-q", "-j2", "--timeout", "200", *tests]
     results = []
     for env in ({}, preloaded(folder / "python", SETTINGS) | {"KILN_FOLLOW": "1"}):
@@ -165,7 +167,9 @@ def check_postgres(folder):
     if not bins or os.getuid() != 0:
         print("skipped: postgres is not installed, or we are not root")
         return
-    folder.chmod(0o777)
+    for path in (folder, folder / "postgres"):
+        path.mkdir(exist_ok=True)
+        path.chmod(0o777)
     results = []
     for name, env in (("alone", {}), ("with", preloaded(folder / "postgres", SETTINGS) | {"KILN_FOLLOW": "1"})):
         results.append(run_postgres(bins[-1], folder / f"pg-{name}", env))

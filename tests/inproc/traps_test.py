@@ -22,6 +22,7 @@ TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
          ("dlopen, dlclose, RTLD_DEEPBIND, dlmopen", ["trap_dlopen", PROGRAMS / "trap_plugin.so"]),
          ("constructors, exceptions, destructors", ["trap_constructor"]),
          ("system calls that are given up", ["trap_sandbox"]),
+         ("privileges of one thread", ["trap_alone"]),
          ("errno, failures, signals, sleeps", ["trap_kept"])]
 # tcmalloc walks stacks with its lock held whenever its heap grows, by a library that calls read(): a thread that is cancelled
 # there leaves the lock behind for ever.  So nothing of ours may make that heap grow.
@@ -32,7 +33,10 @@ NOISY = {"KILN_PROFILES": "cpu,alloc,heap,lock", "KILN_ALLOC_BYTES": "256", "KIL
 
 
 def check_traps(folder):
+    folder.chmod(0o755)
     for what, (program, *words) in TRAPS:
+        (folder / program).mkdir()
+        (folder / program).chmod(0o777)  # for who is somebody else by its end
         command = [PROGRAMS / program, *words]
         alone = bare(*command)
         check(f"{program} ends well alone", alone.returncode in (0, 5), alone)

@@ -136,6 +136,22 @@ struct rusage;
 #define KILN_IN_SANDBOX_MAP(X)                                                                     \
     X(int, prctl, (int option, long a, long b, long c, long d), (option, a, b, c, d))
 
+/* What the kernel or the C library does, or refuses, by how many threads there are. */
+#define KILN_IN_ALONE_MAP(X)                                                                       \
+    X(int, setuid, (uid_t id), (id))                                                               \
+    X(int, setgid, (gid_t id), (id))                                                               \
+    X(int, seteuid, (uid_t id), (id))                                                              \
+    X(int, setegid, (gid_t id), (id))                                                              \
+    X(int, setreuid, (uid_t id, uid_t effective), (id, effective))                                 \
+    X(int, setregid, (gid_t id, gid_t effective), (id, effective))                                 \
+    X(int, setresuid, (uid_t id, uid_t effective, uid_t saved), (id, effective, saved))            \
+    X(int, setresgid, (gid_t id, gid_t effective, gid_t saved), (id, effective, saved))            \
+    X(int, setgroups, (size_t n, const gid_t *list), (n, list))                                    \
+    X(int, initgroups, (const char *user, gid_t group), (user, group))                             \
+    X(int, capset, (void *header, const void *data), (header, data))                               \
+    X(int, unshare, (int flags), (flags))                                                          \
+    X(int, setns, (int fd, int type), (fd, type))
+
 #define KILN_IN_CALL_MAP(X)                                                                        \
     KILN_IN_SLEEP_MAP(X)                                                                           \
     KILN_IN_POLL_MAP(X)                                                                            \
@@ -143,7 +159,8 @@ struct rusage;
     KILN_IN_SOCKET_MAP(X)                                                                          \
     KILN_IN_OTHER_MAP(X)                                                                           \
     KILN_IN_SIGNAL_MAP(X)                                                                          \
-    KILN_IN_SANDBOX_MAP(X)
+    KILN_IN_SANDBOX_MAP(X)                                                                         \
+    KILN_IN_ALONE_MAP(X)
 
 struct kiln_in_next_calls {
 #define X(type, name, parameters, arguments) type(*name) parameters;

@@ -14,9 +14,9 @@
 #include "inproc/thread/thread.h"
 #include "inproc/unwind/unwind.h"
 
-enum { OWN_MAX = 16, SAMPLES_A_SECOND = 500 };
+enum { SAMPLES_A_SECOND = 500 };
 
-static _Atomic int32_t own[OWN_MAX];
+static _Atomic int32_t own[KILN_IN_OWN_MAX];
 /* Each is a sample, but where there are very many. */
 static struct kiln_in_rate creations;
 
@@ -56,7 +56,7 @@ void kiln_in_thread_is_ours(bool is)
 {
     int32_t tid = (int32_t)syscall(SYS_gettid);
 
-    for (unsigned i = 0; i < OWN_MAX; i++) {
+    for (unsigned i = 0; i < KILN_IN_OWN_MAX; i++) {
         int32_t before = is ? 0 : tid;
 
         if (atomic_compare_exchange_strong(&own[i], &before, is ? tid : 0))
@@ -66,11 +66,22 @@ void kiln_in_thread_is_ours(bool is)
 
 bool kiln_in_thread_id_is_ours(int32_t tid)
 {
-    for (unsigned i = 0; i < OWN_MAX; i++) {
+    for (unsigned i = 0; i < KILN_IN_OWN_MAX; i++) {
         if (atomic_load(&own[i]) == tid)
             return true;
     }
     return false;
+}
+
+unsigned kiln_in_threads_of_ours(int32_t ret_ids[KILN_IN_OWN_MAX])
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < KILN_IN_OWN_MAX; i++) {
+        ret_ids[n] = atomic_load(&own[i]);
+        n += ret_ids[n] != 0;
+    }
+    return n;
 }
 
 /* ---- the part ---- */
@@ -87,6 +98,6 @@ void kiln_in_threads_stop(void)
 
 void kiln_in_threads_forked(void)
 {
-    for (unsigned i = 0; i < OWN_MAX; i++)
+    for (unsigned i = 0; i < KILN_IN_OWN_MAX; i++)
         atomic_store(&own[i], 0);
 }

@@ -255,7 +255,7 @@ void kiln_in_go_on(void)
     const struct kiln_in_thread *thread = kiln_in_line.thread;
     int kept_errno = errno, cancel;
 
-    if (atomic_load_explicit(&kiln_in_on, memory_order_relaxed) != KILN_IN_FORKED ||
+    if (atomic_load_explicit(&kiln_in_on, memory_order_relaxed) != KILN_IN_RESTS ||
         kiln_in_is_inside() || !kiln_in_is_own_process() ||
         (thread && atomic_load_explicit(&thread->tid, memory_order_relaxed) != own_id()))
         return;

@@ -101,7 +101,7 @@ struct kiln_in_thread *kiln_in_enter_as(struct kiln_in_visit *visit);
 void kiln_in_leave(struct kiln_in_thread *thread);
 
 /* Whether samples are taken at all: hooks ask before they do anything that costs. */
-enum { KILN_IN_OFF, KILN_IN_ON, KILN_IN_FORKED /* a child: not yet */ };
+enum { KILN_IN_OFF, KILN_IN_ON, KILN_IN_RESTS /* not yet again */ };
 extern _Atomic uint32_t kiln_in_on;
 static inline bool kiln_in_is_on(void)
 {
@@ -113,8 +113,9 @@ static inline bool kiln_in_is_running(void)
     return atomic_load_explicit(&kiln_in_on, memory_order_relaxed) == KILN_IN_ON;
 }
 /*
- * A forked child starts, if it has lived for long enough.  This allocates and makes threads: it is
- * for those places alone at which no allocator holds a lock of its own, behind its calls.
+ * A forked child starts, if it has lived for long enough, and who wanted to be alone again.  This
+ * allocates and makes threads: it is for those places alone at which no allocator holds a lock of
+ * its own, behind its calls.
  */
 void kiln_in_go_on(void);
 
