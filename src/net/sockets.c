@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -105,6 +106,41 @@ static int open_one(struct kiln_sockets *sockets, const struct kiln_socket_opts 
     return 0;
 }
 
+/* One that nobody took, at the same port of another host; the one of this name first. */
+static struct kept **find_in_the_way(struct kiln_sockets *sockets, const char *name,
+                                     const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+    struct kept **other = NULL;
+
+    for (struct kept **at = &sockets->first; port && *at; at = &(*at)->next) {
+        if ((*at)->taken || kiln_socket_port((*at)->fd) != port)
+            continue;
+        if (strcmp((*at)->name, name) == 0)
+            return at;
+        other = at;
+    }
+    return other;
+}
+
+/* What the servers before had at this port makes room: 0.0.0.0 may become 127.0.0.1. */
+static int open_instead(struct kiln_sockets *sockets, const char *name,
+                        const struct kiln_socket_opts *opts, struct kept **ret_kept,
+                        struct kiln_err *err)
+{
+    int r = open_one(sockets, opts, ret_kept, err);
+    struct kept **at, *old;
+
+    while (r == -EADDRINUSE && (at = find_in_the_way(sockets, name, opts->address))) {
+        old = *at;
+        *at = old->next;
+        close_kept(old);
+        r = open_one(sockets, opts, ret_kept, err);
+    }
+    return r;
+}
+
 /* A descriptor for the one who listens as `name`, which is the socket's from now on. */
 static int take(struct kept *kept, char *name, int *ret_fd, struct kiln_err *err)
 {
@@ -131,7 +167,7 @@ int kiln_sockets_listen(struct kiln_sockets *sockets, const char *name,
     pthread_mutex_lock(&sockets->lock);
     kept = find(sockets, name, opts->address);
     if (!kept)
-        r = open_one(sockets, opts, &kept, err);
+        r = open_instead(sockets, name, opts, &kept, err);
     if (r == 0)
         r = take(kept, own_name, ret_fd, err);
     else

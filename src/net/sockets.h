@@ -24,6 +24,7 @@ void kiln_sockets_free(struct kiln_sockets *sockets);
 /*
  * A descriptor of the socket at this address, which is the caller's to close; opened as
  * kiln_socket_listen() does, unless it is here.  Port 0 stays the port that it was for a `name`.
+ * One that was not taken since the last turn makes room for another address with its port.
  */
 KILN_CHECK int kiln_sockets_listen(struct kiln_sockets *sockets, const char *name,
                                    const struct kiln_socket_opts *opts, int *ret_fd,

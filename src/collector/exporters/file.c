@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "collector/graph.h"
 #include "collector/registry.h"
 #include "collector/settings.h"
 
@@ -23,7 +24,7 @@ struct settings {
     const struct kiln_node *format, *compression, *compression_params, *rotation_node;
     const struct kiln_node *permissions, *flush_interval; /* everything is written at once */
     uint32_t level, folder_mode;
-    bool append, create_directory, zstd;
+    bool append, create_directory, zstd, rotates;
     enum kiln_file_format as;
     struct rotation rotation;
 };
@@ -62,10 +63,11 @@ static int make(const struct kiln_component_env *env, const void *settings,
         .format = s->as,
         .zstd = s->zstd,
         .level = s->zstd ? (int)s->level : 0,
-        .append = s->append,
+        /* What stands there was written by the graph before, and is not to go. */
+        .append = s->append || kiln_graph_before(env->graph),
         .create_directory = s->create_directory,
         .folder_mode = s->folder_mode,
-        .rotate_bytes = s->rotation_node ? (uint64_t)s->rotation.megabytes << 20 : 0,
+        .rotate_bytes = s->rotates ? (uint64_t)s->rotation.megabytes << 20 : 0,
         .backups_max = s->rotation.backups,
         .age_max_ns = s->rotation.days * NS_PER_DAY,
         .local_time = s->rotation.local_time,
@@ -200,7 +202,8 @@ static int read_settings(const struct kiln_node *node, void *settings, struct ki
         r = check_flush_interval(s->flush_interval, err);
     if (r == 0)
         r = read_rotation(s->rotation_node, &s->rotation, err);
-    if (r == 0 && s->append && s->rotation_node)
+    s->rotates = kiln_settings_has(node, "rotation"); /* with nothing behind it: the defaults */
+    if (r == 0 && s->append && s->rotates)
         r = kiln_err_set(err, KILN_E_MALFORMED, "append",
                          "append and rotation enabled at the same time is not supported");
     return r;

@@ -58,7 +58,8 @@ static int make(const struct kiln_component_env *env, const void *settings,
 {
     static const struct kiln_component_ops ops = {.start = start, .stop = stop, .free = destroy};
     struct health *health = kiln_calloc(1, sizeof(*health));
-    struct kiln_route route = {.method = "GET", .handler = tell, .context = health};
+    struct kiln_route route = {
+        .method = "GET", .access = KILN_ACCESS_READ, .handler = tell, .context = health};
     int r;
 
     if (!health)

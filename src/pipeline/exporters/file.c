@@ -46,9 +46,8 @@ static void split_path(const char *path, size_t *ret_base, size_t *ret_end)
 }
 
 /* "profiles-2026-03-01T12-00-00.123.json" of "profiles.json" */
-static void backup_name(const struct file_exporter *x, char name[PATH_BYTES])
+static void backup_name(const struct file_exporter *x, uint64_t now, char name[PATH_BYTES])
 {
-    uint64_t now = kiln_clock_unix_ns();
     time_t seconds = (time_t)(now / KILN_NS_PER_S);
     char text[TIME_BYTES];
     struct tm at;
@@ -174,14 +173,31 @@ static int open_file(struct file_exporter *x, bool append)
     return 0;
 }
 
+/* Not over one that is there.  A file system that cannot promise that is asked before. */
+static int rename_to_new(const char *path, const char *name)
+{
+    if (renameat2(AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    if (access(name, F_OK) == 0)
+        return -EEXIST;
+    return rename(path, name) < 0 ? -errno : 0;
+}
+
 static int rotate(struct file_exporter *x)
 {
+    uint64_t now = kiln_clock_unix_ns();
     char name[PATH_BYTES];
     int r;
 
-    backup_name(x, name);
-    if (rename(x->opts.path, name) < 0 && errno != ENOENT)
-        return -errno;
+    do { /* of two in a millisecond, one has the name of the next */
+        backup_name(x, now, name);
+        r = rename_to_new(x->opts.path, name);
+        now += KILN_NS_PER_MS;
+    } while (r == -EEXIST);
+    if (r < 0 && r != -ENOENT)
+        return r;
     r = open_file(x, false);
     if (r == 0)
         remove_backups(x);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exporters that go on in the next graph; tests/cli/collector_reload_test.py has queues. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "collector/extensions/file_storage.h"
 #include "collector/graph_int.h"
@@ -13,7 +15,7 @@ static const char yaml[] =
     "receivers: {nop: }\n"
     "processors: {batch: {timeout: %s}}\n"
     "exporters:\n"
-    "  file: {path: %s/%s.json}\n"
+    "  file: {path: %s/%s}\n"
     "  otlp: {endpoint: 'http://127.0.0.1:1', auth: {authenticator: basicauth}}\n"
     "service: {extensions: [basicauth], pipelines: {profiles: {\n"
     "  receivers: [nop], processors: [batch], exporters: [file, otlp]}}}\n";
@@ -103,16 +105,17 @@ TEST(graph, exporters_that_did_not_change_go_on)
 
     n_released = 0;
     folder_make(folder);
-    first = follow(NULL, folder, "a", "1s", "x");
+    first = follow(NULL, folder, "a", "1s", "x.json");
     file = exporter(&first, "file");
     otlp = exporter(&first, "otlp");
-    second = follow(&first, folder, "a", "2s", "x"); /* another processor */
+    second = follow(&first, folder, "a", "2s", "x.json"); /* another processor */
     CHECK(exporter(&second, "file") == file && exporter(&second, "otlp") == otlp);
-    third = follow(&second, folder, "b", "2s", "x"); /* another password of its authenticator */
+    third =
+        follow(&second, folder, "b", "2s", "x.json"); /* another password of its authenticator */
     CHECK(exporter(&third, "file") == file && exporter(&third, "otlp") != otlp);
     CHECK_EQ(n_released, 1); /* the second; the file is of the first */
     otlp = exporter(&third, "otlp");
-    fourth = follow(&third, folder, "b", "2s", "y");
+    fourth = follow(&third, folder, "b", "2s", "y.json");
     CHECK(exporter(&fourth, "file") != file && exporter(&fourth, "otlp") == otlp);
     CHECK_EQ(n_released, 2);
     kiln_graph_stop(fourth.graph, 0);
@@ -120,4 +123,37 @@ TEST(graph, exporters_that_did_not_change_go_on)
     CHECK_EQ(n_released, 4);
     folder_remove(folder);
     CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* What is in a file once a graph has started that writes to it. */
+static void check_kept(struct stage *before, const char *folder, const char *file, const char *kept,
+                       struct stage *ret_stage)
+{
+    char path[FOLDER_NAME + 16], *text;
+    size_t n;
+
+    snprintf(path, sizeof(path), "%s/y.json", folder);
+    CHECK_OK(kiln_file_write(path, KILN_STR("written before\n"), NULL));
+    *ret_stage = follow(before, folder, "a", "1s", file);
+    text = kiln_test_read(path, &n);
+    CHECK_STR(((struct kiln_str){text, n}), kept);
+    free(text);
+}
+
+/* A file is begun anew when the process is, not when it reads its configuration again; files that
+ * are rotated, with the default settings too, never are. */
+TEST(graph, a_reload_leaves_what_was_written)
+{
+    struct stage first, second, third;
+    char folder[FOLDER_NAME];
+
+    folder_make(folder);
+    check_kept(NULL, folder, "y.json", "", &first);
+    check_kept(&first, folder, "./y.json", "written before\n", &second);
+    kiln_graph_stop(second.graph, 0);
+    kiln_graph_free(second.graph);
+    check_kept(NULL, folder, "y.json, rotation: ", "written before\n", &third);
+    kiln_graph_stop(third.graph, 0);
+    kiln_graph_free(third.graph);
+    folder_remove(folder);
 }

@@ -51,6 +51,25 @@ TEST(health_check, follows_the_graph)
     ways_stop(&kit);
 }
 
+TEST(health_check, asks_who_it_is)
+{
+    struct kiln_header token = {KILN_STR("authorization"), KILN_STR("Bearer t")};
+    struct ways kit;
+
+    ways_start_graph(&kit, "extensions:\n  bearertokenauth: {token: t}\n"
+                           "  health_check: {endpoint: '127.0.0.1:0', auth: {authenticator: "
+                           "bearertokenauth}}\n"
+                           "receivers: {nop: }\nexporters: {nop: }\n"
+                           "service: {extensions: [bearertokenauth, health_check],\n"
+                           "  pipelines: {profiles: {receivers: [nop], exporters: [nop]}}}\n");
+    get(&kit, "health_check", "/");
+    CHECK_EQ(kit.answer.status, 401);
+    ways_call(&kit, "health_check",
+              &(struct kiln_call){.method = "GET", .path = "/", .headers = &token, .n_headers = 1});
+    CHECK_EQ(kit.answer.status, 200);
+    ways_stop(&kit);
+}
+
 TEST(health_check, is_unhealthy_while_components_do_not_run)
 {
     struct ways kit;

@@ -121,3 +121,31 @@ TEST(sockets, what_nobody_takes_after_a_turn_is_closed)
     CHECK_EQ(access(address + 5, F_OK), -1);
     CHECK_OK(rmdir(dir));
 }
+
+/* From one host to another and back, at the same port: as a configuration is changed. */
+TEST(sockets, a_port_may_change_its_host)
+{
+    static const char *const hosts[] = {"0.0.0.0", "127.0.0.1", "localhost", "0.0.0.0"};
+    struct kiln_sockets *sockets;
+    struct kiln_err err = {0};
+    char address[32];
+    uint16_t port;
+    int fd;
+
+    CHECK_OK(kiln_sockets_new(&sockets));
+    fd = listen_as(sockets, "a", "127.0.0.1:0");
+    port = kiln_socket_port(fd);
+    close(fd);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(hosts); i++) {
+        snprintf(address, sizeof(address), "%s:%u", hosts[i], port);
+        kiln_sockets_turn(sockets);
+        fd = listen_as(sockets, "a", address);
+        CHECK_EQ(kiln_socket_port(fd), port);
+        close(fd);
+        /* What was taken since stays. */
+        CHECK_EQ(kiln_sockets_listen(sockets, "b", &(struct kiln_socket_opts){.address = address},
+                                     &fd, &err),
+                 -EADDRINUSE);
+    }
+    kiln_sockets_free(sockets);
+}

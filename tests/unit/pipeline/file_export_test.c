@@ -123,6 +123,26 @@ TEST(file_exporter, begins_a_new_file_before_one_grows_too_large_and_keeps_so_ma
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
+/* Also where the clock has not gone on by a millisecond. */
+TEST(file_exporter, no_backup_takes_the_place_of_another)
+{
+    enum { RECORDS = 60 };
+    char folder[FOLDER_NAME], path[128], first[256];
+    struct kiln_file_export_opts opts = {
+        .name = "file", .path = path, .format = KILN_FILE_PROTO, .rotate_bytes = 1};
+    struct kiln_consumer *exporter;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/p.otlp", folder);
+    CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+    CHECK_OK(kiln_file_exporter_start(exporter, NULL));
+    for (int i = 0; i < RECORDS; i++)
+        send(exporter, "main 1\n");
+    kiln_file_exporter_free(exporter);
+    CHECK_EQ(folder_list(folder, ".otlp", first, sizeof(first)), RECORDS);
+    folder_remove(folder);
+}
+
 /* One file for each scope, and what `kiln push` wants to know of it beside. */
 TEST(file_exporter, writes_pprof_files_with_their_metadata)
 {
