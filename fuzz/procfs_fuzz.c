@@ -91,9 +91,12 @@ static void texts(struct kiln_str text)
 {
     static const char *const names[] = {"A", "OTEL_SERVICE_NAME"};
     struct kiln_procfs_status status;
+    struct kiln_procfs_mount mount;
     struct kiln_procfs_stat stat;
     struct kiln_str found;
 
+    if (kiln_procfs_parse_mount(text, &mount) == 0)
+        FUZZ_CHECK(mount.point.len && mount.type.len && mount.type.ptr > mount.point.ptr);
     if (kiln_procfs_parse_stat(text, &stat) == 0)
         FUZZ_CHECK(stat.state != ' ');
     kiln_procfs_parse_status(text, &status);

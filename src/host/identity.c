@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "host/identity_int.h"
+#include "host/mounts.h"
 
 enum {
     ENV_PAIRS_MAX = 64,
@@ -294,6 +295,8 @@ static void read_there(struct kiln_processes *all, struct kiln_proc *p, int dir,
         facts->path[0] = '\0';
         return;
     }
+    if (kiln_mounts_served(all->mounts, dir, p->who.root, facts->path))
+        facts->aside = all->aside;
     read_command(dir, facts);
     read_env(all, dir, facts);
 }

@@ -39,7 +39,8 @@ struct kiln_facts {
     const struct kiln_object *executable;       /* NULL: not known */
     const struct kiln_container *container;     /* NULL: none */
     int dir;                                    /* its folder in /proc; -1: it is gone */
-    struct kiln_attrs attrs;                    /* the result */
+    struct kiln_aside *aside; /* who reads what is beside the executable, which may not answer */
+    struct kiln_attrs attrs;  /* the result */
 };
 
 /* Fills attrs, by all the rest.  service.name is always among them. */

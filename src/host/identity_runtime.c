@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/beneath.h"
+#include "host/aside.h"
 #include "host/identity_int.h"
 #include "symbol/go_info.h"
 
@@ -89,7 +90,7 @@ static size_t read_beside(const struct kiln_facts *facts, const char *name, char
     char path[KILN_PROCFS_PATH_MAX + 64];
     const char *slash = strrchr(facts->path, '/');
     struct stat st;
-    ssize_t got = 0;
+    int64_t got = 0;
     int root, fd;
 
     if (facts->dir < 0 || !slash)
@@ -98,9 +99,13 @@ static size_t read_beside(const struct kiln_facts *facts, const char *name, char
     if (root < 0)
         return 0;
     snprintf(path, sizeof(path), "%.*s/../%s", (int)(slash - facts->path), facts->path, name);
-    fd = kiln_open_beneath(root, path, RESOLVE_IN_ROOT, &st);
+    fd = facts->aside ? kiln_aside_open(facts->aside, root, path, RESOLVE_IN_ROOT, &st)
+                      : kiln_open_beneath(root, path, RESOLVE_IN_ROOT, &st);
     close(root);
-    if (fd >= 0) {
+    if (fd >= 0 && facts->aside) {
+        got = kiln_aside_read(facts->aside, fd, 0, to, size);
+        kiln_aside_close(facts->aside, fd);
+    } else if (fd >= 0) {
         got = pread(fd, to, size, 0);
         close(fd);
     }

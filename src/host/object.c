@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "host/aside.h"
 #include "host/link.h"
 #include "host/object_int.h"
 #include "symbol/cfi.h"
@@ -92,6 +93,14 @@ int kiln_object_dup(struct kiln_object *object, int *ret_fd)
     return r;
 }
 
+void kiln_object_shut(const struct kiln_object *object, int fd)
+{
+    if (object->aside)
+        kiln_aside_close(object->aside, fd);
+    else
+        close(fd);
+}
+
 int kiln_object_address(const struct kiln_object *object, uint64_t offset, uint64_t *ret_address)
 {
     return object->elf ? kiln_elf_address(object->elf, offset, ret_address) : -ENOENT;
@@ -126,7 +135,7 @@ static void close_file(struct kiln_objects *objects, struct object *o)
     o->pub.cfi_tried = false;
     kiln_elf_close(o->pub.elf);
     o->pub.elf = NULL;
-    close(fd);
+    kiln_object_shut(&o->pub, fd);
     objects->weight -= o->weight;
     objects->n_open--;
     kiln_link_first(&objects->closed, &o->use);
@@ -154,12 +163,36 @@ static bool is_heavy(const struct kiln_objects *objects, uint64_t bytes)
     return bytes > objects->weight_max / 2;
 }
 
+static int read_aside(const struct kiln_bytes *bytes, uint64_t offset, void *to, size_t n)
+{
+    const struct kiln_object *object = bytes->self;
+
+    for (size_t done = 0; done < n;) {
+        int64_t got =
+            kiln_aside_read(object->aside, object->fd, offset + done, (char *)to + done, n - done);
+
+        if (got <= 0)
+            return got < 0 ? (int)got : -EIO;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int bytes_of(struct kiln_object *object, struct kiln_bytes *ret_bytes)
+{
+    if (!object->aside)
+        return kiln_bytes_file(object->fd, ret_bytes);
+    *ret_bytes =
+        (struct kiln_bytes){.read = read_aside, .size = object->size, .fd = -1, .self = object};
+    return 0;
+}
+
 /* Reads the headers; a file that is no ELF, or a broken one, has none. */
 static void open_elf(struct kiln_objects *objects, struct object *o)
 {
     struct kiln_bytes bytes;
 
-    if (kiln_bytes_file(o->pub.fd, &bytes) < 0 || kiln_elf_open(&bytes, &o->pub.elf) < 0)
+    if (bytes_of(&o->pub, &bytes) < 0 || kiln_elf_open(&bytes, &o->pub.elf) < 0)
         o->pub.elf = NULL;
     if (o->pub.elf && is_heavy(objects, kiln_elf_bytes(o->pub.elf))) {
         kiln_elf_close(o->pub.elf);
@@ -257,7 +290,7 @@ static void describe(struct object *o)
     struct kiln_bytes bytes;
     char magic[4] = "";
 
-    if (kiln_bytes_file(object->fd, &bytes) < 0 || bytes.size < sizeof(magic) ||
+    if (bytes_of(object, &bytes) < 0 || bytes.size < sizeof(magic) ||
         bytes.read(&bytes, 0, magic, sizeof(magic)) < 0 || memcmp(magic, "\177ELF", 4) != 0) {
         object->kind = KILN_OBJECT_OTHER;
         return;
@@ -275,19 +308,19 @@ static void describe(struct object *o)
         object->file_hash[0] = '\0';
 }
 
-/* A new object of an open file, in the table. */
-static struct object *add(struct kiln_objects *objects, int fd, const char *path,
-                          const struct stat *st)
+/* A new object of an open file, which nobody knows yet. */
+static struct object *make(struct kiln_objects *objects, struct kiln_aside *aside, int fd,
+                           const char *path, const struct stat *st)
 {
     size_t len = strlen(path);
-    struct object *o = kiln_calloc(1, sizeof(*o) + len + 1), **bucket;
+    struct object *o = kiln_calloc(1, sizeof(*o) + len + 1);
 
     if (!o)
         return NULL;
     memcpy(o->text, path, len + 1);
     o->pub.path = o->text;
     atomic_init(&o->pub.refs, 1);
-    o->pub.id = ++objects->ids;
+    o->pub.aside = aside;
     o->pub.device = st->st_dev;
     o->pub.inode = st->st_ino;
     o->pub.size = (uint64_t)st->st_size;
@@ -297,7 +330,14 @@ static struct object *add(struct kiln_objects *objects, int fd, const char *path
     describe(o);
     o->file_hash = hash_file(st);
     o->path_hash = kiln_hash(path, len);
-    bucket = &objects->by_file[o->file_hash % BUCKETS];
+    return o;
+}
+
+static void add(struct kiln_objects *objects, struct object *o)
+{
+    struct object **bucket = &objects->by_file[o->file_hash % BUCKETS];
+
+    o->pub.id = ++objects->ids;
     o->next_file = *bucket;
     *bucket = o;
     bucket = &objects->by_path[o->path_hash % BUCKETS];
@@ -306,7 +346,6 @@ static struct object *add(struct kiln_objects *objects, int fd, const char *path
     kiln_link_init(&o->use);
     kiln_metric_set(objects->metric_known, ++objects->n);
     now_open(objects, o);
-    return o;
 }
 
 int kiln_objects_take(struct kiln_objects *objects, int fd, const char *path,
@@ -321,11 +360,12 @@ int kiln_objects_take(struct kiln_objects *objects, int fd, const char *path,
     }
     o = find(objects, &st, hash_file(&st));
     if (!o) {
-        o = add(objects, fd, path, &st);
+        o = make(objects, NULL, fd, path, &st);
         if (!o) {
             close(fd);
             return -ENOMEM;
         }
+        add(objects, o);
     } else if (o->pub.fd < 0) {
         set_file(&o->pub, fd);
         open_elf(objects, o);
@@ -333,6 +373,45 @@ int kiln_objects_take(struct kiln_objects *objects, int fd, const char *path,
     } else {
         close(fd);
         kiln_objects_use(objects, &o->pub);
+    }
+    *ret_object = kiln_object_ref(&o->pub);
+    return 0;
+}
+
+/* An object that was made of less than there is would be what everybody knows of the file. */
+static struct object *make_aside(struct kiln_objects *objects, struct kiln_aside *aside, int fd,
+                                 const char *path, const struct stat *st)
+{
+    uint64_t given_up = kiln_aside_given_up(aside);
+    struct object *o = make(objects, aside, fd, path, st);
+
+    if (o && kiln_aside_given_up(aside) == given_up)
+        return o;
+    if (o)
+        kiln_elf_close(o->pub.elf);
+    kiln_free(o);
+    kiln_aside_close(aside, fd);
+    return NULL;
+}
+
+int kiln_objects_take_aside(struct kiln_objects *objects, struct kiln_aside *aside, int fd,
+                            const char *path, const struct stat *st,
+                            struct kiln_object **ret_object)
+{
+    struct object *o = find(objects, st, hash_file(st));
+
+    if (o && o->pub.fd >= 0) {
+        kiln_aside_close(aside, fd);
+        kiln_objects_use(objects, &o->pub);
+    } else if (o) {
+        set_file(&o->pub, fd);
+        open_elf(objects, o);
+        now_open(objects, o);
+    } else {
+        o = make_aside(objects, aside, fd, path, st);
+        if (!o)
+            return -ETIMEDOUT;
+        add(objects, o);
     }
     *ret_object = kiln_object_ref(&o->pub);
     return 0;

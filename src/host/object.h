@@ -26,6 +26,7 @@
 #include "symbol/elf.h"
 #include "symbol/tls.h"
 
+struct kiln_aside;
 struct kiln_cfi;
 
 enum kiln_object_kind {
@@ -46,10 +47,11 @@ struct kiln_object {
     char file_hash[33];   /* OpenTelemetry's htlhash, 32 digits; where there is no build id */
     uint64_t code_address, code_offset, code_size; /* its first segment with code; 0: not known */
     bool is_go;
-    int fd;               /* -1: cannot be opened (any more) */
-    struct kiln_elf *elf; /* NULL: no ELF, or too broken to read */
-    struct kiln_cfi *cfi; /* made by host/tables.c when first needed; NULL: no unwind tables;
-                             closed with the file, here */
+    int fd;                   /* -1: cannot be opened (any more) */
+    struct kiln_aside *aside; /* who reads and closes the file, which may never answer; or NULL */
+    struct kiln_elf *elf;     /* NULL: no ELF, or too broken to read */
+    struct kiln_cfi *cfi;     /* made by host/tables.c when first needed; NULL: no unwind tables;
+                                 closed with the file, here */
     bool cfi_tried;
     /* of host/thread_context.c: whether it has the variable in which threads keep their span */
     enum { KILN_SPANS_UNKNOWN, KILN_SPANS_NONE, KILN_SPANS_HERE } spans;
@@ -64,6 +66,8 @@ void kiln_object_unref(struct kiln_object *object);
 
 /* A descriptor of its own for the file, from any thread.  -ENOENT: it is not open. */
 KILN_CHECK int kiln_object_dup(struct kiln_object *object, int *ret_fd);
+/* Closes a descriptor of the file. */
+void kiln_object_shut(const struct kiln_object *object, int fd);
 
 /*
  * The file's own address of what is at `offset` of it, by its program headers; -ENOENT: no segment

@@ -31,6 +31,14 @@ void kiln_objects_on_gone(struct kiln_objects *objects,
 KILN_CHECK int kiln_objects_take(struct kiln_objects *objects, int fd, const char *path,
                                  struct kiln_object **ret_object);
 
+/*
+ * The same of a file of this state that is read aside.  -ETIMEDOUT: it did not answer in time, and
+ * nothing is known of it.
+ */
+KILN_CHECK int kiln_objects_take_aside(struct kiln_objects *objects, struct kiln_aside *aside,
+                                       int fd, const char *path, const struct stat *st,
+                                       struct kiln_object **ret_object);
+
 /* The object of the file that has this state, if it is known and open, held; NULL. */
 struct kiln_object *kiln_objects_get(struct kiln_objects *objects, const struct stat *st);
 

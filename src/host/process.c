@@ -12,7 +12,9 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "host/aside.h"
 #include "host/identity_int.h"
+#include "host/mounts.h"
 
 enum {
     PROCESSES_MAX = 65536,
@@ -446,6 +448,10 @@ static int set_up(struct kiln_processes *all, const struct kiln_processes_opts *
     all->own_users = kiln_space_of(AT_FDCWD, "/proc/self/ns/user");
     all->own_mounts = kiln_space_of(AT_FDCWD, "/proc/self/ns/mnt");
     if (r == 0)
+        r = kiln_mounts_new(&all->mounts);
+    if (r == 0)
+        r = kiln_aside_new(opts->metrics, &all->aside);
+    if (r == 0)
         r = copy_env_names(all, opts);
     if (r == 0)
         r = kiln_containers_new(&all->containers);
@@ -519,6 +525,8 @@ void kiln_processes_free(struct kiln_processes *all)
     kiln_proc_shut(all);
     kiln_free(all->environ_text);
     kiln_objects_free(all->objects);
+    kiln_mounts_free(all->mounts);
+    kiln_aside_free(all->aside);
     if (all->kernel)
         kiln_identity_unref(all->kernel->pub.identity);
     kiln_identity_unref(all->kernel_identity);

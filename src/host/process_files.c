@@ -11,6 +11,9 @@
  * None of that is done for a path and a build id that were found before beneath the same root,
  * where samples tell which that is (struct kiln_who): most of what short processes map.  Beneath
  * another root a file of this path and build id may be another's forgery.
+ *
+ * Files that another program or machine serves (host/mounts.h) are opened, read and closed by
+ * others (host/aside.h): what does not answer in time is not known, and nobody waits for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +22,16 @@
 #include <unistd.h>
 
 #include "base/beneath.h"
+#include "host/aside.h"
+#include "host/mounts.h"
 #include "host/process_int.h"
 #include "symbol/elf.h"
 
 /* ---- taking ---- */
 
 enum via { VIA_MAPPING, VIA_ROOT, VIA_OTHER_ROOT };
+
+#define OWN_ROOT 1u /* what samples tell of roots is never that */
 
 /* The link that stands for the mapping names its path: for file systems with several numbers. */
 static bool link_agrees(int dir, const char *name, const struct kiln_map *map)
@@ -40,32 +47,60 @@ static struct kiln_object_hint hint_of(const struct kiln_map *map)
     return (struct kiln_object_hint){map->path, map->build_id, map->build_id_len, map->inode};
 }
 
-/* The object of a file that was reached; most are open already.  Lets go of what was reached. */
-static struct kiln_object *object_of(struct kiln_processes *all, const char *path, int at,
-                                     const struct stat *st)
+/* A file that was found. */
+struct reached {
+    int at;      /* only named yet; open, where it is served */
+    bool served; /* by somebody who may not answer */
+    struct stat st;
+};
+
+/*
+ * Finds a file from `from` on, which is mapped under a path, by a process whose folder in /proc is
+ * `dir` and that has this root.  Negative: it is not there.
+ */
+static int reach(struct kiln_processes *all, const struct kiln_map *map, int dir, uint64_t root,
+                 int from, const char *name, uint64_t resolve, struct reached *ret)
 {
-    struct kiln_object *object = kiln_objects_get(all->objects, st);
+    ret->served = kiln_mounts_served(all->mounts, dir, root, map->path);
+    if (ret->served)
+        ret->at = kiln_aside_open(all->aside, from, name, resolve, &ret->st);
+    else
+        ret->at = kiln_reach_beneath(from, name, resolve, &ret->st);
+    return ret->at;
+}
+
+/* The object of a file that was reached; most are open already.  Lets go of what was reached. */
+static struct kiln_object *object_of(struct kiln_processes *all, const char *path,
+                                     const struct reached *file)
+{
+    struct kiln_object *object;
     int fd;
 
+    if (file->served)
+        return kiln_objects_take_aside(all->objects, all->aside, file->at, path, &file->st,
+                                       &object) < 0
+                   ? NULL
+                   : object;
+    object = kiln_objects_get(all->objects, &file->st);
     if (object) {
-        close(at);
+        close(file->at);
         return object;
     }
-    fd = kiln_open_reached(at);
+    fd = kiln_open_reached(file->at);
     return fd < 0 || kiln_objects_take(all->objects, fd, path, &object) < 0 ? NULL : object;
 }
 
 /* The object of a file that was reached, if that is what is mapped; lets go of the file. */
-static struct kiln_object *take(struct kiln_processes *all, const struct kiln_map *map, int at,
-                                const struct stat *st, enum via via)
+static struct kiln_object *take(struct kiln_processes *all, const struct kiln_map *map,
+                                const struct reached *file, enum via via)
 {
     struct kiln_object_hint hint = hint_of(map);
-    struct kiln_object *object = object_of(all, map->path, at, st);
+    struct kiln_object *object = object_of(all, map->path, file);
 
     if (!object)
         return NULL;
     if (kiln_object_agrees(object, &hint)) {
-        if (via != VIA_OTHER_ROOT || map->build_id_len || map->device == st->st_dev)
+        if (via != VIA_OTHER_ROOT || map->build_id_len || map->device == file->st.st_dev)
             return object;
     } else if (via == VIA_MAPPING && !map->build_id_len) {
         return object; /* the caller looks at the link */
@@ -74,42 +109,45 @@ static struct kiln_object *take(struct kiln_processes *all, const struct kiln_ma
     return NULL;
 }
 
-static struct kiln_object *by_mapping(struct kiln_processes *all, int dir,
+static struct kiln_object *by_mapping(struct kiln_processes *all, int dir, uint64_t root,
                                       const struct kiln_map *map)
 {
     struct kiln_object_hint hint = hint_of(map);
     struct kiln_object *object;
-    struct stat st;
+    struct reached file;
     char name[64];
-    int at;
 
     snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)map->start,
              (unsigned long long)map->end);
-    at = kiln_reach_beneath(dir, name, 0, &st);
-    object = at < 0 ? NULL : take(all, map, at, &st, VIA_MAPPING);
+    object = reach(all, map, dir, root, dir, name, 0, &file) < 0
+                 ? NULL
+                 : take(all, map, &file, VIA_MAPPING);
     if (!object || kiln_object_agrees(object, &hint) || link_agrees(dir, name, map))
         return object;
     kiln_object_unref(object);
     return NULL;
 }
 
-static struct kiln_object *by_root(struct kiln_processes *all, int dir, const struct kiln_map *map,
-                                   enum via via)
+static struct kiln_object *by_root(struct kiln_processes *all, int dir, uint64_t root_id,
+                                   const struct kiln_map *map, enum via via)
 {
+    const uint64_t resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     int root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), at;
-    struct stat st;
+    struct reached file;
 
     if (root < 0)
         return NULL;
-    at = kiln_reach_beneath(root, map->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &st);
+    at = reach(all, map, dir, root_id, root, map->path, resolve, &file);
     close(root);
-    return at < 0 ? NULL : take(all, map, at, &st, via);
+    return at < 0 ? NULL : take(all, map, &file, via);
 }
 
 /* Of a process that has no root any more: where its parent lives, and where the agent does. */
 static struct kiln_object *by_others(struct kiln_processes *all, const struct kiln_proc *p,
                                      const struct kiln_map *map)
 {
+    const struct kiln_proc *parent = kiln_proc_find(all, p->parent_pid);
+    const uint64_t roots[] = {parent ? parent->who.root : 0, OWN_ROOT};
     struct kiln_object *object = NULL;
     char name[16];
 
@@ -119,7 +157,7 @@ static struct kiln_object *by_others(struct kiln_processes *all, const struct ki
 
         if (dir < 0)
             continue;
-        object = by_root(all, dir, map, VIA_OTHER_ROOT);
+        object = by_root(all, dir, roots[i], map, VIA_OTHER_ROOT);
         close(dir);
     }
     return object;
@@ -129,10 +167,10 @@ static struct kiln_object *by_others(struct kiln_processes *all, const struct ki
 static struct kiln_object *by_process(struct kiln_processes *all, const struct kiln_proc *p,
                                       int dir, const struct kiln_map *map)
 {
-    struct kiln_object *object = by_mapping(all, dir, map);
+    struct kiln_object *object = by_mapping(all, dir, p->who.root, map);
 
     if (!object)
-        object = by_root(all, dir, map, VIA_ROOT);
+        object = by_root(all, dir, p->who.root, map, VIA_ROOT);
     if (object)
         object->root = p->who.root;
     return object;

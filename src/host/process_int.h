@@ -97,7 +97,9 @@ KILN_CHECK int kiln_map_set_read(struct kiln_map_shelf *shelf, int dir,
 
 /* ---- processes ---- */
 
+struct kiln_aside;
 struct kiln_containers;
+struct kiln_mounts;
 struct kiln_places;
 KILN_CHECK int kiln_places_new(struct kiln_places **ret_places);
 void kiln_places_free(struct kiln_places *places); /* may be NULL */
@@ -136,6 +138,8 @@ struct kiln_proc {
 struct kiln_processes {
     struct kiln_map_shelf shelf;
     struct kiln_objects *objects;
+    struct kiln_mounts *mounts; /* which files may not answer */
+    struct kiln_aside *aside;   /* and who asks them */
     struct kiln_proc **buckets;
     uint32_t n, n_buckets, max;
     struct kiln_link alive, gone; /* those used last are first */

@@ -117,6 +117,23 @@ bool kiln_procfs_unescape(struct kiln_str path, char *to, size_t size)
     return true;
 }
 
+/* "36 35 0:31 / /mnt/x rw,relatime shared:1 - fuse.sshfs source rw": fields with a tag end at "-".
+ */
+int kiln_procfs_parse_mount(struct kiln_str line, struct kiln_procfs_mount *ret_mount)
+{
+    struct kiln_procfs_mount mount = {0};
+
+    for (int i = 0; i < 5; i++)
+        mount.point = next_word(&line);
+    while (line.len && !kiln_str_eq(next_word(&line), KILN_STR("-")))
+        ;
+    mount.type = next_word(&line);
+    if (!mount.point.len || !mount.type.len)
+        return KILN_E_MALFORMED;
+    *ret_mount = mount;
+    return 0;
+}
+
 struct kiln_str kiln_procfs_undelete(struct kiln_str path)
 {
     struct kiln_str mark = KILN_STR(" (deleted)");

@@ -32,6 +32,12 @@ struct kiln_procfs_map {
 KILN_CHECK int kiln_procfs_parse_map(struct kiln_str line, struct kiln_procfs_map *ret_map);
 /* The path as the file system has it, with NUL.  False: it does not fit. */
 bool kiln_procfs_unescape(struct kiln_str path, char *to, size_t size);
+/* A line of /proc/PID/mountinfo. */
+struct kiln_procfs_mount {
+    struct kiln_str point; /* as it stands there: "\040" for a space */
+    struct kiln_str type;  /* ext4, fuse.sshfs */
+};
+KILN_CHECK int kiln_procfs_parse_mount(struct kiln_str line, struct kiln_procfs_mount *ret_mount);
 /* Without " (deleted)" at its end. */
 struct kiln_str kiln_procfs_undelete(struct kiln_str path);
 

@@ -224,7 +224,8 @@ static void ask_object(struct asked *asked, struct kiln_object *object)
         .fd = asked->opened,
         .id = object->id,
         .key = n ? (struct kiln_str){asked->key, n} : kiln_str_of(object->path),
-        .open = object->kind == KILN_OBJECT_ELF ? publish_debug_file : NULL,
+        /* what lies beside a file that may not answer may not, either */
+        .open = object->kind == KILN_OBJECT_ELF && !object->aside ? publish_debug_file : NULL,
         .context = &asked->roots,
     };
 }
@@ -400,6 +401,14 @@ static uint32_t name_some(struct run *run, const struct asked *asked, struct pla
     return n_left;
 }
 
+static void shut(struct place *const *places, uint32_t n, int opened)
+{
+    if (n && opened >= 0 && places[0]->object)
+        kiln_object_shut(places[0]->object, opened);
+    else if (n && opened >= 0)
+        close(opened);
+}
+
 /* All places of one source; `of_dump`: those that the jitdump does not have are put first, and it
  * is returned how many these are. */
 static uint32_t name_all(struct run *run, struct place **places, uint32_t n, bool of_dump)
@@ -413,8 +422,7 @@ static uint32_t name_all(struct run *run, struct place **places, uint32_t n, boo
         left += name_some(run, can ? &asked : NULL, places + done, some,
                           of_dump ? places + left : NULL);
     }
-    if (n && asked.opened >= 0)
-        close(asked.opened);
+    shut(places, n, asked.opened);
     publish_debug_done(&asked.roots);
     return left;
 }
