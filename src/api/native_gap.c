@@ -7,6 +7,11 @@
  * one leash; their functions are joined by name.  Every wait has one state and one reason, so that
  * the totals of functions add up over them.  Wall-clock time is the sum, but where a service sent
  * its own: then it is asked for too.
+ *
+ * Whoever waits does so in the kernel, beneath the same few functions of it (do_syscall_64): with
+ * what they call, these would stand before all that says who waits, and for what is told by the
+ * reason.  So they are left out, unless functions are asked for by themselves, or there is nothing
+ * else.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,6 +44,7 @@ struct gap {
     struct kiln_fund_texts places; /* files, modules, kinds; reasons */
     struct function *rows;
     uint32_t n, cap;
+    uint32_t n_kernel; /* of these, which are the last and left out */
     struct function overall;
     struct kiln_str reasons[GROUPS_MAX];
     uint32_t n_reasons;
@@ -305,6 +311,11 @@ static int add_wall(struct gap *g)
     return 0;
 }
 
+static bool is_kernel(const struct function *f)
+{
+    return kiln_str_eq(f->name.kind, KILN_STR("kernel"));
+}
+
 static int compare_gaps(const void *a, const void *b, void *context)
 {
     const struct function *x = a, *y = b;
@@ -312,6 +323,8 @@ static int compare_gaps(const void *a, const void *b, void *context)
     const int64_t *u = g->by_self ? x->self : x->total, *v = g->by_self ? y->self : y->total;
     int64_t p = u[WALL] - u[CPU], q = v[WALL] - v[CPU];
 
+    if (!g->by_self && is_kernel(x) != is_kernel(y))
+        return is_kernel(x) ? 1 : -1;
     if (p != q)
         return p < q ? 1 : -1;
     if (u[WALL] != v[WALL])
@@ -333,6 +346,10 @@ static int gather(struct gap *g)
         g->rows[i].name.name = g->texts.all[i];
     if (g->n)
         qsort_r(g->rows, g->n, sizeof(*g->rows), compare_gaps, g);
+    while (!g->by_self && g->n_kernel < g->n && is_kernel(&g->rows[g->n - 1 - g->n_kernel]))
+        g->n_kernel++;
+    if (g->n_kernel == g->n)
+        g->n_kernel = 0;
     return 0;
 }
 
@@ -384,18 +401,22 @@ static int put_answer(struct gap *g)
 {
     struct kiln_native_call *call = g->call;
     uint32_t limit = call->args.limit ? call->args.limit : UINT32_MAX;
-    uint32_t n = g->n < limit ? g->n : limit;
+    uint32_t all = g->n - g->n_kernel, n = all < limit ? all : limit;
     int r = kiln_native_room(call, g->first, 4096 + (size_t)n * (512 + 16 * (size_t)g->n_reasons));
 
     if (r < 0)
         return r;
-    if (n < g->n)
+    if (n < all)
         kiln_native_note(call, "rows_cut",
-                         "the table shows %u of %u functions (limit=N shows more, 0 all)", n, g->n);
+                         "the table shows %u of %u functions (limit=N shows more, 0 all)", n, all);
+    if (g->n_kernel)
+        kiln_native_note(call, "kernel_left_out",
+                         "%u functions of the kernel are left out (sort=self has them)",
+                         g->n_kernel);
     kiln_native_begin_question(call, g->first, &g->basis);
     put_amounts(call, "overall", g->overall.total);
     put_reasons(g);
-    kiln_native_put_u64(call, "functions", g->n);
+    kiln_native_put_u64(call, "functions", all);
     kiln_json_put_name(&call->w, "rows");
     kiln_json_put_array(&call->w);
     for (uint32_t i = 0; i < n; i++)

@@ -2,6 +2,7 @@
 /* What functions wait for, as a client sees it, over a drawn store. */
 #include "api_kit.h"
 #include "drawn.h"
+#include "nameless.h"
 #include "test.h"
 
 #define MINUTE API_KIT_MINUTE
@@ -101,6 +102,43 @@ TEST(gap, a_service_that_sends_wall_time_keeps_it)
     kit_put(&kit.store, kiln_test_batch(&drawn, 1));
     CHECK(says(get("/api/v1/gap?query=%7Bservice_name=%22java%22%7D"),
                "\"overall\":{\"wall\":100,\"cpu\":70,\"blocked\":0,\"runnable\":0,\"gap\":30}"));
+    api_kit_done(&kit);
+}
+
+/* All of them in the kernel, where whoever waits is. */
+static void put_kernel(const char *cpu, const char *waits)
+{
+    const struct kiln_nameless drawn = {
+        .stacks = cpu, .service = "shop", .build_id = "01", .time_ns = API_KIT_NOW - 20 * MINUTE};
+
+    api_kit_init(&kit, 0, kiln_api_add_native);
+    kit_put(&kit.store, kiln_test_nameless(&drawn));
+    api_kit_put_off_cpu(&kit, waits, 20 * MINUTE, "service.name=shop");
+}
+
+TEST(gap, functions_of_the_kernel_do_not_stand_before_who_waits)
+{
+    const char *answer;
+
+    put_kernel("main@10;ask@20;do_syscall?30;sock_recv?40 5\n",
+               "main;ask;do_syscall;sock_recv 4000 thread.state=blocked,wait.reason=socket\n");
+    answer = get("/api/v1/gap?" SHOP);
+    CHECK(says(answer, "\"functions\":2,"));
+    CHECK(says(answer, "\"code\":\"kernel_left_out\""));
+    CHECK(says(answer, "\"name\":\"ask\"") && says(answer, "\"reason\":\"socket\""));
+    CHECK(!strstr(answer, "do_syscall") && !strstr(answer, "sock_recv"));
+    answer = get("/api/v1/gap?" SHOP "&sort=self");
+    CHECK(says(answer, "\"functions\":4,") && says(answer, "\"rows\":[{\"name\":\"sock_recv\""));
+    CHECK(!strstr(answer, "kernel_left_out"));
+    api_kit_done(&kit);
+}
+
+TEST(gap, where_all_is_the_kernel_it_is_shown)
+{
+    put_kernel("kthread?10;worker?20 5\n",
+               "kthread;worker 4000 thread.state=blocked,wait.reason=other\n");
+    CHECK(says(get("/api/v1/gap?" SHOP), "\"functions\":2,"));
+    CHECK(!strstr(get("/api/v1/gap?" SHOP), "kernel_left_out"));
     api_kit_done(&kit);
 }
 
