@@ -102,6 +102,7 @@ bool host_orders_want(struct host_reader *reader, const struct kiln_record *reco
 {
     const struct kiln_steered process = {.pid = record->pid,
                                          .start_ns = record->start_ns,
+                                         .start_unix_ns = identity->start_unix_ns,
                                          .service = kiln_identity_service(identity),
                                          .container_id = kiln_identity_container_id(identity),
                                          .container_name = kiln_identity_container_name(identity)};

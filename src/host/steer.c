@@ -14,6 +14,8 @@
 
 enum { SLOTS = 2 * KILN_RATES_MAX, ID_PREFIX_MIN = 12 };
 
+#define CLOCKS_DIFFER_NS KILN_NS_PER_S /* ticks, and how long an order was under way */
+
 struct followed {
     struct kiln_order order;
     uint64_t ends_ns;  /* monotonic */
@@ -258,10 +260,14 @@ static bool is_container(const struct kiln_steered *process, struct kiln_str nam
            (name.len >= ID_PREFIX_MIN && kiln_str_starts(process->container_id, name));
 }
 
-/* A number that is given again is somebody else's. */
+/*
+ * A number that is given again is somebody else's; also where the order is older than this agent,
+ * or than the start of the machine: whoever it was for was there when it was given.
+ */
 static bool is_that_process(struct followed *f, const struct kiln_steered *process)
 {
-    if (f->order.pid != process->pid)
+    if (f->order.pid != process->pid ||
+        process->start_unix_ns > f->order.created_ns + CLOCKS_DIFFER_NS)
         return false;
     if (!f->start_ns)
         f->start_ns = process->start_ns;

@@ -48,7 +48,7 @@ struct kiln_steer_rates kiln_steer_rates(struct kiln_steer *steer, uint32_t hz, 
 
 struct kiln_steered {
     uint32_t pid;
-    uint64_t start_ns;
+    uint64_t start_ns, start_unix_ns; /* since the machine was started; 0: not known */
     struct kiln_str service, container_id, container_name;
 };
 /* A sample came of this process: whether it is wanted. */

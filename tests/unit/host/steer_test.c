@@ -177,6 +177,26 @@ TEST(steer, a_process_is_known_by_its_number)
     kiln_steer_free(steer);
 }
 
+/* An agent that was started anew, perhaps with the machine, has only the order. */
+TEST(steer, an_order_is_for_the_process_that_was_there_when_it_was_given)
+{
+    struct kiln_order orders[] = {order(KILN_ORDER_PAUSE, KILN_TARGET_PROCESS, "", 0)};
+    uint64_t given = orders[0].created_ns;
+    struct kiln_steered later = {
+        .pid = 7, .start_ns = 9000, .start_unix_ns = given + 60 * KILN_NS_PER_S};
+    struct kiln_steered there = {
+        .pid = 7, .start_ns = 1000, .start_unix_ns = given - 60 * KILN_NS_PER_S};
+    struct kiln_steer *steer;
+
+    orders[0].pid = 7;
+    steer = steer_of(orders, 1);
+    CHECK(kiln_steer_process(steer, &later));
+    CHECK_EQ(n_rates, 0);
+    CHECK(!kiln_steer_process(steer, &there));
+    CHECK_EQ(n_rates, 1);
+    kiln_steer_free(steer);
+}
+
 TEST(steer, a_number_that_is_given_again_is_somebody_elses)
 {
     struct kiln_order one = order(KILN_ORDER_PAUSE, KILN_TARGET_PROCESS, "", 0);
