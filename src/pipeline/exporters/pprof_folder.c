@@ -21,6 +21,7 @@
 enum { PATH_BYTES = 4096, NAME_BYTES = 256 };
 #define PPROF_MAX ((size_t)256 << 20)
 #define JSON_MAX  ((size_t)1 << 20)
+#define NAMES_MAX ((size_t)64 << 20)
 #define FILES_MAX (1u << 20)
 
 /* ---- writing ---- */
@@ -40,22 +41,42 @@ static int encode(const struct kiln_pprof_folder *folder, const struct kiln_batc
     return r;
 }
 
-/* Who finds the profile finds its JSON. */
-static int write_both(const struct kiln_pprof_folder *folder, const char *stem,
-                      struct kiln_str profile, struct kiln_str text, struct kiln_err *err)
+struct names {
+    char json[PATH_BYTES + 8], profile[PATH_BYTES + 8];
+};
+
+static void name(const struct kiln_pprof_folder *folder, const char *stem, struct names *ret)
 {
-    char json[PATH_BYTES + 8], path[PATH_BYTES + 8];
+    snprintf(ret->json, sizeof(ret->json), "%s.json", stem);
+    snprintf(ret->profile, sizeof(ret->profile), "%s.pb.%s", stem, folder->zstd ? "zst" : "gz");
+}
+
+/* Who finds the profile finds its JSON. */
+static int write_both(struct kiln_pprof_folder *folder, const char *stem, struct kiln_str profile,
+                      struct kiln_str text, struct kiln_err *err)
+{
+    struct names names;
     int r;
 
-    snprintf(json, sizeof(json), "%s.json", stem);
-    snprintf(path, sizeof(path), "%s.pb.%s", stem, folder->zstd ? "zst" : "gz");
-    r = kiln_file_write(json, text, err);
-    if (r < 0)
-        return r;
-    r = kiln_file_write(path, profile, err);
-    if (r < 0)
-        unlink(json);
-    return r;
+    kiln_buf_add(&folder->written, stem, strlen(stem) + 1);
+    if (folder->written.error)
+        return folder->written.error;
+    name(folder, stem, &names);
+    r = kiln_file_write(names.json, text, err);
+    return r < 0 ? r : kiln_file_write(names.profile, profile, err);
+}
+
+/* The batch is tried again as a whole: what it has of it would be there twice. */
+static void take_back(const struct kiln_pprof_folder *folder)
+{
+    const char *stem = folder->written.ptr;
+    struct names names;
+
+    for (size_t at = 0; at < folder->written.len; at += strlen(stem + at) + 1) {
+        name(folder, stem + at, &names);
+        unlink(names.profile);
+        unlink(names.json);
+    }
 }
 
 static int write_part(struct kiln_pprof_folder *folder, const struct kiln_batch *part,
@@ -211,7 +232,11 @@ int kiln_pprof_folder_write(struct kiln_pprof_folder *folder, const struct kiln_
 
     if (r < 0)
         return r;
+    kiln_buf_init(&folder->written, NAMES_MAX);
     r = write_all(folder, batch, types, err);
+    if (r < 0)
+        take_back(folder);
+    kiln_buf_done(&folder->written);
     kiln_free(types);
     rotate(folder);
     return r;

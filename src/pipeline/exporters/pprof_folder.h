@@ -13,6 +13,7 @@
 #ifndef KILN_PIPELINE_EXPORTERS_PPROF_FOLDER_H
 #define KILN_PIPELINE_EXPORTERS_PPROF_FOLDER_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "core/batch.h"
 
@@ -23,10 +24,11 @@ struct kiln_pprof_folder {
     /* What is kept: the newest.  0: all. */
     uint32_t files_max;
     uint64_t bytes_max, age_max_ns;
-    uint64_t n; /* of the names */
+    uint64_t n;              /* of the names */
+    struct kiln_buf written; /* names without their ends, each with a NUL: of the batch at hand */
 };
 
-/* The first error; what was written until then stays. */
+/* All or nothing: where something fails, what was written of the batch goes again. */
 KILN_CHECK int kiln_pprof_folder_write(struct kiln_pprof_folder *folder,
                                        const struct kiln_batch *batch, struct kiln_err *err);
 

@@ -130,6 +130,7 @@ static int put_all(const struct push_sender *s, const struct kiln_batch *batch,
     return r;
 }
 
+/* KILN_E_LIMIT where it is larger than a request may be. */
 static int pack_one(const struct push_sender *s, const struct kiln_batch *batch,
                     struct kiln_export_item **ret_item, struct kiln_err *err)
 {
@@ -142,6 +143,8 @@ static int pack_one(const struct push_sender *s, const struct kiln_batch *batch,
     kiln_buf_init(&packed, MESSAGE_MAX);
     if (r == 0)
         r = put_all(s, batch, &plain, err);
+    if (r == 0 && plain.len > shape->request_max)
+        r = kiln_err_set(err, KILN_E_LIMIT, NULL, "a request of %zu bytes is too large", plain.len);
     if (r == 0 && shape->compression != KILN_PLAIN)
         r = kiln_compress(shape->compression, shape->level, kiln_buf_str(&plain), &packed);
     if (r == 0) {
@@ -159,10 +162,28 @@ static int pack_one(const struct push_sender *s, const struct kiln_batch *batch,
     return r;
 }
 
+static uint32_t half_of(const struct kiln_batch *batch)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < batch->n_samples; i++)
+        n += batch->samples[i].n;
+    return (uint32_t)(n / 2);
+}
+
+/* Each series repeats what it needs of the dictionary: what fits as OTLP may have to be halved. */
 static int pack_part(void *sender, struct kiln_batch *part, struct kiln_export_item **ret_items,
                      struct kiln_err *err)
 {
-    return pack_one(sender, part, ret_items, err);
+    const struct kiln_split_opts half = {.samples_max = half_of(part)};
+    struct kiln_err why = {0};
+    int r = pack_one(sender, part, ret_items, &why);
+
+    if (r == KILN_E_LIMIT && half.samples_max)
+        return kiln_export_parts(part, &half, pack_part, sender, ret_items, err);
+    if (r < 0)
+        *err = why;
+    return r;
 }
 
 static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery,
@@ -173,7 +194,7 @@ static int pack(struct kiln_sender *sender, const struct kiln_delivery *delivery
 
     *ret_items = NULL;
     if (kiln_otlp_fits(delivery->batch, limits.bytes_max))
-        return pack_one(s, delivery->batch, ret_items, err);
+        return pack_part(sender, delivery->batch, ret_items, err);
     return kiln_export_parts(delivery->batch, &limits, pack_part, sender, ret_items, err);
 }
 

@@ -236,6 +236,41 @@ TEST(otlp_exporter, pushes_to_pyroscope)
     finish(&f);
 }
 
+/* Twenty profiles of the same function: as OTLP they have one dictionary, as pprof twenty. */
+TEST(otlp_exporter, pushes_are_under_the_limit_too)
+{
+    struct kiln_drawn drawn[20];
+    struct fixture f = {0};
+    struct intake in;
+    char text[200], name[800];
+    struct kiln_delivery *delivery = new_delivery(&f, "main 1\n");
+    uint64_t samples = 0;
+
+    memset(name, 'f', sizeof(name));
+    memcpy(name + sizeof(name) - 4, " 1\n", 4);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(drawn); i++)
+        drawn[i] = (struct kiln_drawn){
+            .stacks = name, .type = "cpu", .unit = "nanoseconds", .time_ns = 1 + i};
+    kiln_batch_unref(delivery->batch);
+    delivery->batch = kiln_test_batch(drawn, KILN_ARRAY_LEN(drawn));
+    intake_start(&in, NULL);
+    snprintf(text, sizeof(text),
+             "{endpoint: 'http://127.0.0.1:%u', max_request_size: 4096, compression: none}",
+             in.port);
+    CHECK(!make(&f, "pyroscope", text, KILN_SIGNAL_PROFILES));
+    f.component->in->consume(f.component->in, delivery);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 20);
+    CHECK(in.n >= 5);
+    for (uint32_t i = 0; i < in.n; i++)
+        samples += in.got[i].batch->n_samples;
+    CHECK_EQ(samples, 20);
+    intake_stop(&in);
+    f.alone = true;
+    f.live = 0;
+    finish(&f);
+}
+
 /* ---- receivers with moods ---- */
 
 static _Atomic uint32_t asked;

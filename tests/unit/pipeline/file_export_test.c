@@ -197,6 +197,35 @@ TEST(file_exporter, writes_pprof_files_with_their_metadata)
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
+/* The second one's name does not fit into its metadata. */
+TEST(file_exporter, leaves_no_pprof_file_of_what_has_to_be_tried_again)
+{
+    enum { NAME = 2 << 20 };
+    char *resource = malloc(NAME + 1), folder[FOLDER_NAME], first[256];
+    struct kiln_file_export_opts opts = {.name = "file", .path = folder, .format = KILN_FILE_PPROF};
+    struct kiln_delivery delivery = {.done = ended};
+    struct kiln_consumer *exporter;
+
+    memset(resource, 'x', NAME);
+    memcpy(resource, "service.name=", 13);
+    resource[NAME] = '\0';
+    delivery.batch =
+        kiln_test_batch((struct kiln_drawn[]){{.stacks = "a 1\n", .resource = "service.name=a"},
+                                              {.stacks = "b 1\n", .resource = resource}},
+                        2);
+    folder_make(folder);
+    CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+    CHECK_OK(kiln_file_exporter_start(exporter, NULL));
+    exporter->consume(exporter, &delivery);
+    CHECK(last_code < 0);
+    CHECK_EQ(folder_list(folder, ".json", first, sizeof(first)), 0);
+    CHECK_EQ(folder_list(folder, ".gz", first, sizeof(first)), 0);
+    kiln_file_exporter_free(exporter);
+    free(resource);
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 TEST(file_exporter, keeps_so_many_pprof_files)
 {
     char folder[FOLDER_NAME], first[256];
