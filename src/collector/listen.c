@@ -18,7 +18,11 @@ enum { PING_OFTEN_MS = 1000 };
 struct block {
     struct kiln_listen_settings listen;
     const struct kiln_node *tls, *auth, *keepalive, *cors, *server_parameters, *enforcement_policy;
-    const struct kiln_node *idle; /* what is taken and means nothing */
+    struct {
+        uint64_t number, time_ns;
+        const struct kiln_node *texts;
+        bool flag;
+    } idle; /* what is taken and means nothing */
     uint32_t max_recv_msg_size_mib;
     struct {
         uint64_t idle_ns, age_ns, grace_ns, time_ns, timeout_ns, min_time_ns;
@@ -31,7 +35,6 @@ struct block {
     {                                                                                              \
         key, KILN_FIELD_##kind, offsetof(struct block, member)                                     \
     }
-#define MEANS_NOTHING(key) FIELD(key, NODE, idle)
 #define BOTH                                                                                       \
     FIELD("endpoint", TEXT, listen.endpoint), FIELD("transport", TEXT, listen.transport),          \
         FIELD("tls", MAP, tls), FIELD("auth", MAP, auth),                                          \
@@ -46,9 +49,9 @@ static const struct kiln_field grpc_fields[] = {
     BOTH,
     FIELD("max_recv_msg_size_mib", COUNT, max_recv_msg_size_mib),
     FIELD("keepalive", MAP, keepalive),
-    MEANS_NOTHING("max_concurrent_streams"),
-    MEANS_NOTHING("read_buffer_size"),
-    MEANS_NOTHING("write_buffer_size"),
+    FIELD("max_concurrent_streams", SIZE, idle.number),
+    FIELD("read_buffer_size", SIZE, idle.number),
+    FIELD("write_buffer_size", SIZE, idle.number),
 };
 
 static const struct kiln_field keepalive_fields[] = {
@@ -77,9 +80,10 @@ static const struct kiln_field http_fields[] = {
     FIELD("read_timeout", DURATION, listen.read_timeout_ns),
     FIELD("read_header_timeout", DURATION, listen.read_header_timeout_ns),
     FIELD("idle_timeout", DURATION, listen.idle_timeout_ns),
-    MEANS_NOTHING("write_timeout"),
-    MEANS_NOTHING("compression_algorithms"), /* those of OTLP, and zstd, are always taken */
-    MEANS_NOTHING("keep_alives_enabled"),
+    FIELD("write_timeout", DURATION, idle.time_ns),
+    FIELD("compression_algorithms", LIST,
+          idle.texts), /* those of OTLP, and zstd, are always taken */
+    FIELD("keep_alives_enabled", BOOL, idle.flag),
 };
 
 static const struct kiln_field cors_fields[] = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/settings.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 
 /* ---- keys ---- */
@@ -276,4 +278,27 @@ bool kiln_texts_next(struct kiln_texts *at, struct kiln_str *ret)
     if (at->item)
         *ret = written(at->item);
     return at->item;
+}
+
+/* ---- directory_permissions ---- */
+
+int kiln_settings_folder_mode(const struct kiln_node *node, bool creates, uint32_t *ret,
+                              struct kiln_err *err)
+{
+    const char *text = "";
+    unsigned long mode;
+    char *end;
+    int r = node ? kiln_node_text(node, &text, err) : 0;
+
+    if (r < 0 || !node)
+        return r;
+    mode = strtoul(text, &end, 8);
+    if (text[0] < '0' || text[0] > '7' || *end || mode > 0777)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              "directory_permissions is an octal number such as \"0755\"");
+    if (!creates)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              "directory_permissions needs create_directory: true");
+    *ret = (uint32_t)mode;
+    return 0;
 }

@@ -80,6 +80,12 @@ struct kiln_texts {
 };
 bool kiln_texts_next(struct kiln_texts *at, struct kiln_str *ret);
 
+/* ---- directory_permissions: "0755" ---- */
+
+/* Only beside create_directory: true (`creates`). */
+KILN_CHECK int kiln_settings_folder_mode(const struct kiln_node *node, bool creates, uint32_t *ret,
+                                         struct kiln_err *err);
+
 /* ---- keys ---- */
 
 /* A key that Kiln knows and will not do: an error at its place that says why. */

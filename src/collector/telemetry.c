@@ -86,25 +86,74 @@ static int read_logs(const struct kiln_node *map, struct kiln_telemetry *ret, st
 
 /* ---- metrics ---- */
 
+struct prometheus {
+    const char *host;
+    uint32_t port;
+    const struct kiln_node *other;
+};
+
 static int read_prometheus(const struct kiln_node *map, struct kiln_telemetry *ret,
                            struct kiln_err *err)
 {
-    const struct kiln_node *host = kiln_node_get(map, "host"), *port = kiln_node_get(map, "port");
-    const char *name = "localhost";
-    uint64_t number = 8888;
-    int r = 0;
+    static const struct kiln_field fields[] = {
+        {"host", KILN_FIELD_TEXT, offsetof(struct prometheus, host)},
+        {"port", KILN_FIELD_COUNT, offsetof(struct prometheus, port)},
+        {"without_scope_info", KILN_FIELD_NODE, offsetof(struct prometheus, other)},
+        {"without_type_suffix", KILN_FIELD_NODE, offsetof(struct prometheus, other)},
+        {"without_units", KILN_FIELD_NODE, offsetof(struct prometheus, other)},
+        {"without_target_info", KILN_FIELD_NODE, offsetof(struct prometheus, other)},
+        {"with_resource_constant_labels", KILN_FIELD_NODE, offsetof(struct prometheus, other)},
+        {"translation_strategy", KILN_FIELD_NODE, offsetof(struct prometheus, other)},
+    };
+    struct prometheus at = {.host = "localhost", .port = 8888};
+    int r = kiln_node_read(map, fields, KILN_ARRAY_LEN(fields), &at, err);
 
-    if (host)
-        r = kiln_node_text(host, &name, err);
-    if (r == 0 && port)
-        r = kiln_node_u64(port, &number, err);
     if (r < 0)
         return r;
     ret->metrics_said = true;
     snprintf(ret->metrics_address, sizeof(ret->metrics_address),
-             strchr(name, ':') && name[0] != '[' ? "[%.255s]:%llu" : "%.255s:%llu", name,
-             (unsigned long long)number);
+             strchr(at.host, ':') && at.host[0] != '[' ? "[%.255s]:%u" : "%.255s:%u", at.host,
+             at.port);
     return 0;
+}
+
+/* Which are asked (pull), and which send by themselves (periodic). */
+struct reader {
+    const struct kiln_node *pull, *periodic, *exporter, *prometheus, *other;
+};
+
+static int read_reader(const struct kiln_node *node, struct kiln_telemetry *ret,
+                       struct kiln_err *err)
+{
+#define FIELD(key, kind, member)                                                                   \
+    {                                                                                              \
+        key, KILN_FIELD_##kind, offsetof(struct reader, member)                                    \
+    }
+    static const struct kiln_field fields[] = {FIELD("pull", MAP, pull),
+                                               FIELD("periodic", MAP, periodic)};
+    static const struct kiln_field pull[] = {FIELD("exporter", MAP, exporter),
+                                             FIELD("producers", NODE, other),
+                                             FIELD("cardinality_limits", NODE, other)};
+    static const struct kiln_field periodic[] = {
+        FIELD("exporter", NODE, other), FIELD("interval", NODE, other),
+        FIELD("timeout", NODE, other), FIELD("producers", NODE, other),
+        FIELD("cardinality_limits", NODE, other)};
+    static const struct kiln_field exporter[] = {FIELD("prometheus", MAP, prometheus)};
+#undef FIELD
+    struct reader reader = {0};
+    int r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &reader, err);
+
+    if (r == 0)
+        r = kiln_node_read(reader.pull, pull, KILN_ARRAY_LEN(pull), &reader, err);
+    if (r == 0)
+        r = kiln_node_read(reader.periodic, periodic, KILN_ARRAY_LEN(periodic), &reader, err);
+    if (r == 0)
+        r = kiln_node_read(reader.exporter, exporter, KILN_ARRAY_LEN(exporter), &reader, err);
+    if (r == 0 && reader.prometheus)
+        return read_prometheus(reader.prometheus, ret, err);
+    if (r == 0)
+        ret->left_out = node;
+    return r;
 }
 
 /* Of several that can be asked, the last one; those that send are left out. */
@@ -114,16 +163,8 @@ static int read_readers(const struct kiln_node *list, struct kiln_telemetry *ret
     int r = 0;
 
     ret->metrics_address[0] = '\0';
-    for (const struct kiln_node *reader = list->first; r == 0 && reader; reader = reader->next) {
-        const struct kiln_node *pull = kiln_node_get(reader, "pull");
-        const struct kiln_node *exporter = kiln_node_get(pull, "exporter");
-        const struct kiln_node *prometheus = kiln_node_get(exporter, "prometheus");
-
-        if (!prometheus)
-            ret->left_out = reader;
-        else
-            r = read_prometheus(prometheus, ret, err);
-    }
+    for (const struct kiln_node *reader = list->first; r == 0 && reader; reader = reader->next)
+        r = read_reader(reader, ret, err);
     return r;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -132,26 +131,6 @@ static int read_rotation(const struct kiln_node *node, struct rotation *ret, str
     return kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), ret, err);
 }
 
-/* The mode of folders as `chmod` has it: "0755". */
-static int read_permissions(const struct kiln_node *node, struct settings *s, struct kiln_err *err)
-{
-    const char *text = "";
-    unsigned long mode;
-    char *end;
-    int r = node ? kiln_node_text(node, &text, err) : 0;
-
-    if (r < 0 || !node)
-        return r;
-    mode = strtoul(text, &end, 8);
-    if (text[0] < '0' || text[0] > '7' || *end || mode > 0777 || !s->create_directory)
-        return kiln_node_fail(node, KILN_E_MALFORMED, err,
-                              s->create_directory
-                                  ? "directory_permissions is an octal number such as \"0755\""
-                                  : "directory_permissions needs create_directory: true");
-    s->folder_mode = (uint32_t)mode;
-    return 0;
-}
-
 /* A time, or nanoseconds without a unit: checked, and of no consequence. */
 static int check_flush_interval(const struct kiln_node *node, struct kiln_err *err)
 {
@@ -197,7 +176,7 @@ static int read_settings(const struct kiln_node *node, void *settings, struct ki
     if (r == 0)
         r = kiln_node_read(s->compression_params, params, KILN_ARRAY_LEN(params), s, err);
     if (r == 0)
-        r = read_permissions(s->permissions, s, err);
+        r = kiln_settings_folder_mode(s->permissions, s->create_directory, &s->folder_mode, err);
     if (r == 0)
         r = check_flush_interval(s->flush_interval, err);
     if (r == 0)

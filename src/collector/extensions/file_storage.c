@@ -11,19 +11,27 @@
 #include "base/mem.h"
 #include "collector/graph.h"
 #include "collector/registry.h"
+#include "collector/settings.h"
 
 struct settings {
     const char *directory;
     bool create, sync;
     uint64_t max_size;
-    const struct kiln_node *unused;
+    const struct kiln_node *permissions, *compaction;
+    uint32_t folder_mode;
+    /* Files here are made, filled and removed whole: there is nothing to time or to compact. */
+    struct {
+        uint64_t time_ns, bytes;
+        const char *text;
+        bool flag;
+    } idle;
 };
 
 static int start(struct kiln_component *component, struct kiln_err *err)
 {
     const struct kiln_file_storage *storage = (const struct kiln_file_storage *)component;
     struct stat info;
-    int r = storage->create ? kiln_file_make_folders(storage->directory, 0750) : 0;
+    int r = storage->create ? kiln_file_make_folders(storage->directory, storage->folder_mode) : 0;
 
     if (r < 0)
         return kiln_err_set(err, r, "directory", "\"%s\" cannot be made: %s", storage->directory,
@@ -86,12 +94,12 @@ static int make(const struct kiln_component_env *env, const void *settings,
     storage->component.ops = &ops;
     storage->directory = s->directory;
     storage->create = s->create;
+    storage->folder_mode = s->folder_mode;
     storage->sync = s->sync;
     *ret_component = &storage->component;
     return 0;
 }
 
-/* Files here are made, filled and removed whole: there is nothing to time or to compact. */
 static int read_settings(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
@@ -99,15 +107,30 @@ static int read_settings(const struct kiln_node *node, void *settings, struct ki
         {"create_directory", KILN_FIELD_BOOL, offsetof(struct settings, create)},
         {"fsync", KILN_FIELD_BOOL, offsetof(struct settings, sync)},
         {"max_size", KILN_FIELD_SIZE, offsetof(struct settings, max_size)},
-        {"timeout", KILN_FIELD_NODE, offsetof(struct settings, unused)},
-        {"compaction", KILN_FIELD_NODE, offsetof(struct settings, unused)},
-        {"directory_permissions", KILN_FIELD_NODE, offsetof(struct settings, unused)},
-        {"recreate", KILN_FIELD_NODE, offsetof(struct settings, unused)},
+        {"timeout", KILN_FIELD_DURATION, offsetof(struct settings, idle.time_ns)},
+        {"compaction", KILN_FIELD_MAP, offsetof(struct settings, compaction)},
+        {"directory_permissions", KILN_FIELD_NODE, offsetof(struct settings, permissions)},
+        {"recreate", KILN_FIELD_BOOL, offsetof(struct settings, idle.flag)},
+    };
+    static const struct kiln_field compaction[] = {
+        {"on_start", KILN_FIELD_BOOL, offsetof(struct settings, idle.flag)},
+        {"on_rebound", KILN_FIELD_BOOL, offsetof(struct settings, idle.flag)},
+        {"directory", KILN_FIELD_TEXT, offsetof(struct settings, idle.text)},
+        {"rebound_needed_threshold_mib", KILN_FIELD_SIZE, offsetof(struct settings, idle.bytes)},
+        {"rebound_trigger_threshold_mib", KILN_FIELD_SIZE, offsetof(struct settings, idle.bytes)},
+        {"max_transaction_size", KILN_FIELD_SIZE, offsetof(struct settings, idle.bytes)},
+        {"check_interval", KILN_FIELD_DURATION, offsetof(struct settings, idle.time_ns)},
+        {"cleanup_on_start", KILN_FIELD_BOOL, offsetof(struct settings, idle.flag)},
     };
     struct settings *s = settings;
+    int r;
 
-    *s = (struct settings){.directory = "/var/lib/otelcol/file_storage", .sync = true};
-    return kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    *s = (struct settings){
+        .directory = "/var/lib/otelcol/file_storage", .sync = true, .folder_mode = 0750};
+    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    if (r == 0)
+        r = kiln_node_read(s->compaction, compaction, KILN_ARRAY_LEN(compaction), s, err);
+    return r < 0 ? r : kiln_settings_folder_mode(s->permissions, s->create, &s->folder_mode, err);
 }
 
 const struct kiln_component_type kiln_file_storage_extension_type = {

@@ -23,6 +23,7 @@ struct kiln_file_storage {
     struct kiln_component component; /* first */
     const char *directory;
     bool create, sync;
+    uint32_t folder_mode;
     struct kiln_storage_room *shared;
 };
 

@@ -5,9 +5,11 @@
 
 #include "base/mem.h"
 #include "collector/component.h"
+#include "collector/exporters/address.h"
 #include "collector/exporters/sending.h"
 #include "drawn.h"
 #include "folder.h"
+#include "net/h2client_int.h"
 #include "test.h"
 
 /* ---- what the batch is measured in ---- */
@@ -37,6 +39,66 @@ TEST(sending, batches_are_measured_as_the_queue_where_nothing_else_is_said)
     CHECK_EQ(batch_sizer("{sizer: requests, batch: {sizer: bytes}}"), KILN_SIZE_BYTES);
     CHECK_EQ(batch_sizer("{sizer: requests, batch: {min_size: 9}}"), -1);
     CHECK_EQ(batch_sizer("{sizer: bytes, batch: {sizer: requests}}"), -1);
+}
+
+/* ---- where to ---- */
+
+/* An address of a gRPC exporter: "server path host:port". */
+static const char *goes_to(const char *endpoint)
+{
+    static char text[400];
+    struct kiln_address address;
+    struct kiln_h2address at;
+
+    kiln_address_init(&address);
+    CHECK_OK(kiln_address_split(endpoint, true, "/a.Service/Export", &address));
+    CHECK_OK(kiln_h2address_parse(address.server.ptr, &at, NULL));
+    snprintf(text, sizeof(text), "%s %s %s:%s%s", address.server.ptr, address.path.ptr, at.host,
+             at.port, at.tls ? " tls" : "");
+    kiln_address_done(&address);
+    return text;
+}
+
+TEST(address, a_scheme_says_the_port_and_a_path_is_put_before)
+{
+    CHECK_TEXT(goes_to("https://host.example/otlp"),
+               "https://host.example /otlp/a.Service/Export host.example:443 tls");
+    CHECK_TEXT(goes_to("https://host.example:8443/otlp/"),
+               "https://host.example:8443 /otlp/a.Service/Export host.example:8443 tls");
+    CHECK_TEXT(goes_to("http://host.example"),
+               "http://host.example /a.Service/Export host.example:80");
+    CHECK_TEXT(goes_to("host.example:4317"),
+               "https://host.example:4317 /a.Service/Export host.example:4317 tls");
+}
+
+/* ---- storage ---- */
+
+static const char *storage_says(const char *yaml)
+{
+    static struct kiln_err err;
+    const struct kiln_component_type *t =
+        kiln_component_find(KILN_EXTENSION, KILN_STR("file_storage"));
+    struct kiln_config *config;
+    void *settings = calloc(1, t->settings_size);
+
+    err = (struct kiln_err){0};
+    CHECK_OK(kiln_config_parse(kiln_str_of(yaml), &config, &err));
+    CHECK((t->read(kiln_config_root(config), settings, &err) < 0) == (err.text[0] != '\0'));
+    kiln_config_free(config);
+    free(settings);
+    return err.text;
+}
+
+TEST(file_storage, keys_that_mean_nothing_are_read_all_the_same)
+{
+    CHECK_TEXT(storage_says("{timeout: 1s, recreate: true, create_directory: true, "
+                            "directory_permissions: '0700', compaction: {on_start: true, "
+                            "directory: /tmp, max_transaction_size: 65536, check_interval: 5s}}"),
+               "");
+    CHECK_TEXT(storage_says("{compaction: {on_strat: true}}"),
+               "unknown key on_strat (did you mean on_start?)");
+    CHECK(strstr(storage_says("{timeout: soon}"), "is not a time span"));
+    CHECK(strstr(storage_says("{directory_permissions: '0700'}"), "needs create_directory"));
 }
 
 /* ---- one exporter ---- */

@@ -519,6 +519,10 @@ TEST(collector_otlp, settings_that_are_wrong)
          "line 1, column 20: transport: \"pigeon\" is not known; tcp and unix are"},
         {"{protocols: {grpc: {keepalive: {server_parameters: {max_connection_idle: x}}}}}",
          "line 1, column 74: max_connection_idle: \"x\" is not a time span (say 15s, 12h, 14d)"},
+        {"{protocols: {grpc: {max_concurrent_streams: many}}}",
+         "line 1, column 45: max_concurrent_streams: \"many\" is not a size (say 64M, 2GiB)"},
+        {"{protocols: {http: {keep_alives_enabled: perhaps}}}",
+         "line 1, column 42: keep_alives_enabled: \"perhaps\" is not true or false"},
         {"{protocols: {grpc: {keepalive: {enforcement_policy: {min_tiem: 1s}}}}}",
          "line 1, column 54: unknown key min_tiem (did you mean min_time?)"},
     };

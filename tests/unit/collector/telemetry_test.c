@@ -94,6 +94,14 @@ TEST(telemetry, faults_are_said_with_their_place)
         {"yaml:service::telemetry::metrics: {level: all}",
          "service::telemetry::metrics::level: unknown metrics level \"all\" (none, basic, normal "
          "or detailed)"},
+        {"yaml:service::telemetry::metrics::readers: [{pul: {}}]",
+         "unknown key pul (did you mean pull?)"},
+        {"yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometeus: {}}}}]",
+         "unknown key prometeus (did you mean prometheus?)"},
+        {"yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometheus: {hots: a}}}}]",
+         "unknown key hots (did you mean host?)"},
+        {"yaml:service::telemetry::metrics::readers: [{periodic: {intervall: 1}}]",
+         "unknown key intervall (did you mean interval?)"},
         {"yaml:service::telemetry: {metric: {}}", "unknown key metric (did you mean metrics?)"},
     };
 
