@@ -137,6 +137,16 @@ static bool read_said(const struct kiln_request *request, char *out, struct kiln
     return true;
 }
 
+/* Those of the file come behind those that stand inline, and the first of a name counts. */
+static int add_lines(struct basic *basic, struct kiln_buf *lines)
+{
+    if (basic->settings->file && basic->settings->inline_text) {
+        kiln_buf_puts(lines, basic->settings->inline_text);
+        kiln_buf_putc(lines, '\n');
+    }
+    return kiln_secret_add(&basic->lines, lines);
+}
+
 static enum kiln_verdict check(struct kiln_auth *auth, const struct kiln_request *request,
                                bool patient, const char **ret_why)
 {
@@ -151,7 +161,7 @@ static enum kiln_verdict check(struct kiln_auth *auth, const struct kiln_request
         return KILN_AUTH_NO;
     }
     kiln_buf_init(&lines, LINES_MAX);
-    if (kiln_secret_add(&basic->lines, &lines) == 0)
+    if (add_lines(basic, &lines) == 0)
         verdict = fits_any(basic, kiln_buf_str(&lines), said, patient);
     kiln_buf_done(&lines);
     *ret_why = "invalid credentials: this name and password are not known here\n";
@@ -286,9 +296,9 @@ static int read(const struct kiln_node *node, void *settings, struct kiln_err *e
         return kiln_err_set(err, KILN_E_MALFORMED, NULL,
                             "say htpasswd (of a receiver) or client_auth (of an exporter), one "
                             "of them");
-    if (s->htpasswd && !s->file == !s->inline_text)
+    if (s->htpasswd && !s->file && !s->inline_text)
         return kiln_node_fail(s->htpasswd, KILN_E_MALFORMED, err,
-                              "htpasswd needs a file, or the lines inline, one of them");
+                              "htpasswd needs a file, or the lines inline");
     return 0;
 }
 

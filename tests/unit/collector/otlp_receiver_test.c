@@ -698,6 +698,16 @@ TEST(collector_otlp, files_of_passwords)
     ask(&kit, "Basic c2hhOntTSEF9NWVuNkc2TWV6UnJvVDNYS3FrZFBPbVkvQmZRPQ==", 401); /* its hash */
     ways_stop(&kit);
     folder_remove(folder);
+    /* Both: the first of a name counts. */
+    with_lines("basicauth",
+               "htpasswd:\n      inline: 'sha:other'\n      file:", "sha:" SHA_SECRET "\na:b\n",
+               folder, yaml);
+    ways_start_graph(&kit, yaml);
+    ask(&kit, "Basic c2hhOnNlY3JldA==", 401);
+    ask(&kit, "Basic c2hhOm90aGVy", 200); /* sha:other */
+    ask(&kit, "Basic YTpi", 200);         /* a:b */
+    ways_stop(&kit);
+    folder_remove(folder);
     with_lines("basicauth", "htpasswd:\n      file:", "a:b\nmd:{MD5}abc\n", folder, yaml);
     CHECK(strstr(ways_graph_refusal(yaml), "line 2: passwords may be plain, or hashed"));
     folder_remove(folder);
