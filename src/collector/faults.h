@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "base/config.h"
 
 enum { KILN_FAULTS_MAX = 50 };
 
@@ -26,5 +26,21 @@ struct kiln_faults {
  */
 KILN_CHECK int kiln_faults_note(struct kiln_faults *faults, const struct kiln_err *fault,
                                 struct kiln_err *first);
+
+/* Who reads a part of a configuration, and is told of all that is wrong with it. */
+struct kiln_faults_reader {
+    /* Tells the first fault of `node` (NULL: it is empty), which lacks what was at fault before. */
+    int (*read)(void *context, const struct kiln_node *node, struct kiln_err *err);
+    int (*found)(void *context, struct kiln_err *fault); /* negative: that is enough */
+    void *context;
+};
+
+/*
+ * Reads, and where there is a fault reads again without what stands at its place, until no more is
+ * found.  A fault of the whole that what was left out may be the reason for is not told.  Memory is
+ * the arena's.  Returns 0, what found() said where that is negative, or -ENOMEM.
+ */
+KILN_CHECK int kiln_faults_find(const struct kiln_node *node, struct kiln_arena *arena,
+                                const struct kiln_faults_reader *reader);
 
 #endif /* KILN_COLLECTOR_FAULTS_H */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "collector/graph_int.h"
 
 /* What stands before the slash of an id. */
@@ -58,27 +59,100 @@ static void say_whose(enum kiln_component_kind kind, const struct kiln_node *nod
              kiln_component_section_names[kind], node->key, why.text);
 }
 
+/* A component that is being read, once into its settings and then to find all faults. */
+struct piece_reading {
+    struct kiln_graph *graph;
+    const struct kiln_piece *piece;
+    bool again;
+    struct kiln_err *err;
+};
+
+static int read_again(const struct kiln_component_type *type, const struct kiln_node *node,
+                      struct kiln_err *err)
+{
+    void *settings = kiln_calloc(1, type->settings_size + 1);
+    int r;
+
+    if (!settings)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    r = type->read(node, settings, err);
+    if (type->settings_done)
+        type->settings_done(settings);
+    kiln_free(settings);
+    return r;
+}
+
+static int read_settings(void *context, const struct kiln_node *node, struct kiln_err *err)
+{
+    struct piece_reading *reading = context;
+    const struct kiln_piece *piece = reading->piece;
+
+    if (reading->again)
+        return read_again(piece->type, node, err);
+    reading->again = true;
+    return piece->type->read(node, piece->settings, err);
+}
+
+static int found_in_piece(void *context, struct kiln_err *fault)
+{
+    const struct piece_reading *reading = context;
+
+    say_whose(reading->piece->type->kind, reading->piece->node, fault);
+    return note(reading->graph, fault->code, fault, reading->err);
+}
+
 static int read_piece(struct kiln_graph *graph, enum kiln_component_kind kind,
                       const struct kiln_node *map, const struct kiln_node *node,
                       struct kiln_piece *piece, struct kiln_err *err)
 {
     const struct kiln_component_type *type = kiln_component_find(kind, type_of(node->key));
-    int r;
+    struct piece_reading reading = {graph, piece, false, err};
+    struct kiln_err fault = {0};
 
     piece->id = node->key;
     piece->node = node;
     if (!type)
-        return unknown_type(node, kind, err);
+        return note(graph, unknown_type(node, kind, &fault), &fault, err);
     piece->type = type;
     if (type->settings_size) {
         piece->settings = kiln_graph_alloc(graph, 1, type->settings_size, err);
         if (!piece->settings)
             return -ENOMEM;
     }
-    r = type->read(kiln_node_get(map, node->key), piece->settings, err);
-    if (r < 0)
-        say_whose(kind, node, err);
-    return r;
+    return kiln_faults_find(kiln_node_get(map, node->key), &graph->arena,
+                            &(struct kiln_faults_reader){read_settings, found_in_piece, &reading});
+}
+
+/* A map of the configuration that is read by table. */
+struct table_reading {
+    struct kiln_graph *graph;
+    const struct kiln_field *fields;
+    uint32_t n;
+    void *into;
+    struct kiln_err *err;
+};
+
+static int read_fields(void *context, const struct kiln_node *node, struct kiln_err *err)
+{
+    const struct table_reading *reading = context;
+
+    return kiln_node_read(node, reading->fields, reading->n, reading->into, err);
+}
+
+static int found_in_table(void *context, struct kiln_err *fault)
+{
+    const struct table_reading *reading = context;
+
+    return note(reading->graph, fault->code, fault, reading->err);
+}
+
+static int read_table(struct kiln_graph *graph, const struct kiln_node *node,
+                      const struct kiln_field *fields, uint32_t n, void *into, struct kiln_err *err)
+{
+    struct table_reading reading = {graph, fields, n, into, err};
+
+    return kiln_faults_find(node, &graph->arena,
+                            &(struct kiln_faults_reader){read_fields, found_in_table, &reading});
 }
 
 static int read_section(struct kiln_graph *graph, enum kiln_component_kind kind,
@@ -100,8 +174,7 @@ static int read_section(struct kiln_graph *graph, enum kiln_component_kind kind,
          node = node->next) {
         struct kiln_piece *piece = &graph->pieces[kind][graph->n_pieces[kind]++];
 
-        fault = (struct kiln_err){0};
-        r = note(graph, read_piece(graph, kind, map, node, piece, &fault), &fault, err);
+        r = read_piece(graph, kind, map, node, piece, err);
     }
     return r;
 }
@@ -245,10 +318,8 @@ static int read_lists(struct kiln_graph *graph, struct kiln_pipeline *pipeline,
     };
     const struct kiln_node *node = pipeline->node->kind == KILN_NODE_MAP ? pipeline->node : NULL;
     struct lists nodes = {0};
-    struct kiln_err fault = {0};
     char from[128];
-    int r = note(graph, kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &nodes, &fault),
-                 &fault, err);
+    int r = read_table(graph, node, fields, KILN_ARRAY_LEN(fields), &nodes, err);
 
     snprintf(from, sizeof(from), "service::pipelines::%.100s", pipeline->name);
     for (size_t i = 0; r == 0 && i < KILN_ARRAY_LEN(lists); i++)
@@ -310,9 +381,7 @@ static int read_service(struct kiln_graph *graph, const struct kiln_node *node,
         {"pipelines", KILN_FIELD_MAP, offsetof(struct service, pipelines)},
     };
     struct service service = {0};
-    struct kiln_err fault = {0};
-    int r = note(graph, kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &service, &fault),
-                 &fault, err);
+    int r = read_table(graph, node, fields, KILN_ARRAY_LEN(fields), &service, err);
 
     if (r == 0)
         r = read_references(graph, kiln_node_get(node, "extensions"), KILN_EXTENSION,
@@ -334,10 +403,9 @@ int kiln_graph_read(struct kiln_graph *graph, const struct kiln_node *node, stru
         {"connectors", KILN_FIELD_NODE, offsetof(struct root, sections[KILN_CONNECTOR])},
         {"service", KILN_FIELD_MAP, offsetof(struct root, service)},
     };
-    struct kiln_err fault = {0}, first = {0};
+    struct kiln_err first = {0};
     struct root root = {0};
-    int r = note(graph, kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &root, &fault), &fault,
-                 &first);
+    int r = read_table(graph, node, fields, KILN_ARRAY_LEN(fields), &root, &first);
 
     for (int kind = 0; r == 0 && kind < KILN_COMPONENT_KINDS; kind++)
         r = read_section(graph, (enum kiln_component_kind)kind,

@@ -97,6 +97,41 @@ service:
             "line 11, column 21: service::pipelines::profiles/empty: m",
         ]))
 
+    def test_all_faults_of_a_component_are_told_at_once(self):
+        path = self.file("""
+receivers:
+  otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0", tls: {cipher: x, min_version: "1.0", cert_file: [a]}}}}
+  nop:
+processors:
+  batch:
+    timeout: soon
+    send_bach_size: 5
+    send_batch_max_size: -1
+  memory_limiter: {limit_mibs: 5, check_interval: 1s}
+  transform:
+    profile_statements:
+      - set(profile.attributes["a"], )
+      - delete_key(profile.attributes, "b")
+      - sett(profile.attributes["c"], 1)
+exporters:
+  otlp: {compression: snappy, colour: red, retry_on_failure: {initial_interval: 1y}}
+service:
+  color: red
+  telemetri: {}
+  pipelines:
+    profiles: {receivers: [nop], processor: [], exporter: [], exporters: [otlp]}
+""")
+        said = [line.removeprefix(f"kiln: {path}: ").split(": ")[0]
+                for line in kiln("--config", path, "validate").stderr.splitlines()]
+        self.assertEqual(said, [f"line {line}, column {column}" for line, column in (
+            (3, 60), (3, 102), (3, 84),             # not that a certificate is missing: it is the list
+            (7, 14), (8, 5), (9, 26),
+            (10, 20),                               # nor that there is no limit
+            (13, 9), (15, 9),
+            (17, 31), (17, 23), (17, 81),
+            (19, 3), (20, 3),
+            (22, 34), (22, 49))])
+
     def test_a_file_that_is_not_there_leaves_with_1(self):
         ran = kiln("--config", "/nonexistent/c.yaml", "validate")
         self.assertEqual(ran.returncode, 1)

@@ -103,9 +103,11 @@ static int read_one(const struct kiln_node *node, const struct kiln_field *field
 {
     int r = kiln_node_read(node, fields, n, s, err);
 
+    if (r == 0)
+        r = read_rest(node, s, err);
     if (r == 0 && (!s->endpoint || !*s->endpoint))
         r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint", "requires a non-empty \"endpoint\"");
-    return r < 0 ? r : read_rest(node, s, err);
+    return r;
 }
 
 static int read_grpc(const struct kiln_node *node, void *settings, struct kiln_err *err)
@@ -186,14 +188,16 @@ static int read_http(const struct kiln_node *node, void *settings, struct kiln_e
     r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
     for (int i = 0; i < KILN_SIGNALS; i++)
         has |= s->endpoints[i] && *s->endpoints[i];
-    if (r == 0 && !has && (!s->endpoint || !*s->endpoint))
-        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint",
-                         "at least one endpoint must be specified");
     if (r == 0)
         r = check_encoding(node, s->encoding, err);
     if (r == 0)
         r = read_level(s->params, s, err);
-    return r < 0 ? r : read_rest(node, s, err);
+    if (r == 0)
+        r = read_rest(node, s, err);
+    if (r == 0 && !has && (!s->endpoint || !*s->endpoint))
+        r = kiln_err_set(err, KILN_E_MALFORMED, "endpoint",
+                         "at least one endpoint must be specified");
+    return r;
 }
 
 /* ---- making ---- */
