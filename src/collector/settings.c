@@ -227,6 +227,17 @@ bool kiln_settings_header(const struct kiln_node *node, const struct kiln_node *
     return *at && read_header(*at, ret, &ignored) == 0;
 }
 
+/* ---- who calls others ---- */
+
+int kiln_settings_client(struct kiln_client_settings *s, struct kiln_err *err)
+{
+    int r = kiln_settings_tls_client(s->tls_node, &s->tls, err);
+
+    if (r == 0)
+        r = kiln_settings_headers(s->headers, err);
+    return r < 0 ? r : kiln_settings_auth(s->auth, &s->authenticator, err);
+}
+
 /* ---- lists of texts ---- */
 
 int kiln_settings_texts(const struct kiln_node *node, struct kiln_err *err)

@@ -65,6 +65,23 @@ KILN_CHECK int kiln_settings_headers(const struct kiln_node *node, struct kiln_e
 bool kiln_settings_header(const struct kiln_node *node, const struct kiln_node **at,
                           struct kiln_header_setting *ret);
 
+/* ---- who calls others: tls, headers and auth together ---- */
+
+struct kiln_client_settings {
+    const struct kiln_node *tls_node, *headers, *auth; /* as they stand there */
+    struct kiln_tls_settings tls;
+    const char *authenticator;
+};
+
+#define KILN_CLIENT_FIELDS(type, member)                                                           \
+    {"tls", KILN_FIELD_MAP, offsetof(type, member.tls_node)},                                      \
+        {"headers", KILN_FIELD_NODE, offsetof(type, member.headers)},                              \
+    {                                                                                              \
+        "auth", KILN_FIELD_MAP, offsetof(type, member.auth)                                        \
+    }
+/* Behind the table that has these fields. */
+KILN_CHECK int kiln_settings_client(struct kiln_client_settings *settings, struct kiln_err *err);
+
 /* ---- lists of texts: [a, b], or "a,b" ---- */
 
 KILN_CHECK int kiln_settings_texts(const struct kiln_node *node, struct kiln_err *err);

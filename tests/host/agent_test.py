@@ -64,7 +64,7 @@ def check_sends(folder):
             'kiln_export_dropped_requests_total{reason="refused"}') == 0, agent.said())
         server.stop()
         check("while the server is away, it is on disk", wait_for(lambda: agent.metric("kiln_export_spool_files") > 1))
-        check("it stops in good order", agent.stop() == 0, agent.said())
+        check("it stops in good order", agent.end() == 0, agent.said())
         waiting = spooled(agent)
         wrong = check_rules(folder, waiting)
         check(f"{len(waiting)} requests wait, all by the rules of OpenTelemetry", len(waiting) > 1 and not wrong, wrong)
@@ -84,14 +84,14 @@ def check_remembers(folder):
         with Agent(folder, *words, chain) as agent:
             check("names are looked for", wait_for(lambda: agent.metric("kiln_names_read_total") > 0), agent.said())
             check("and counted as such", agent.metric("kiln_names_from_disk_total") == 0, agent.said())
-            agent.stop()
+            agent.end()
         check("and kept", len(list((folder / "symbols").glob("*.shelf"))) > 0, agent.said())
         for path in agent.spool.glob("*.otlp"):
             path.unlink()
         with Agent(folder, *words, chain) as again:
             check("after a restart they come from the disk", wait_for(lambda: again.metric("kiln_names_from_disk_total") > 0),
                   again.said())
-            again.stop()
+            again.end()
             check("with the same names", any(b"burn_leaf" in one for one in spooled(again)))
     (folder / "symbols").chmod(0o777)
     with Agent(folder, *words, os.getpid()) as agent:

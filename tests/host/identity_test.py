@@ -181,7 +181,7 @@ def check_secrets(folder):
         server.stop()
         check("while the server is away, requests wait on disk",
               wait_for(lambda: agent.metric("kiln_export_spool_files") > 1), agent.said())
-        agent.stop()
+        agent.end()
         sent, kept = b"".join(spooled(agent)), stored(server.data, folder)
         check("its path is told, but for the secret", "key=-/chain" in kept and b"key=-/chain" in sent, kept[:2000])
         check("a rule has named it by a variable", '"front"' in kept and b"front" in sent, kept[:2000])

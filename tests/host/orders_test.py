@@ -160,7 +160,7 @@ def main():
             agent = check_restarts(folder, server, words, order, agent)
         with agent:
             check_pause(server, agent, folder)
-            check("it ends in good order", agent.stop() == 0, agent.said())
+            check("it ends in good order", agent.end() == 0, agent.said())
         check_nonsense(folder)
         check_all_in_one()
     return exit_code()

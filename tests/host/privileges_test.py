@@ -50,7 +50,7 @@ def check_gives_up(folder):
         check("samples come all the same", wait_for(lambda: agent.metric("kiln_export_spool_files") >= 2), agent.said())
         check("complete", wait_for(lambda: agent.metric("kiln_host_unwind_success_ratio") > 0.99), agent.said())
         check("nothing is missing, and nothing is said to be", "missing" not in agent.said(), agent.said())
-        check("it stops in good order", agent.stop() == 0, agent.said())
+        check("it stops in good order", agent.end() == 0, agent.said())
         check("and functions have names", any(b"burn_leaf" in one for one in spooled(agent)))
 
 
@@ -93,7 +93,7 @@ def what_is_there(agent):
     """Of what capabilities are for, once it can be told."""
     wait_for(lambda: agent.metric("kiln_host_samples_total") > 40 and agent.metric("kiln_export_spool_files") >= 2)
     hidden, said = agent.metric("kiln_names_kernel_hidden"), agent.said()
-    agent.stop()
+    agent.end()
     found = b"".join(spooled(agent))
     return {"names of the program": b"burn_leaf" in found, "its environment": b"the-service" in found,
             "names of the kernel": not hidden}, said

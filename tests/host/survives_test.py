@@ -95,7 +95,7 @@ def check_stopped(folder):
         check("after SIGSTOP and SIGCONT samples come again", wait_for(
             lambda: files(agent) > had + 1 and agent.metric("kiln_host_samples_total") > before), agent.said())
         check("and it says how many it lost", agent.metric("kiln_host_lost_samples_total") is not None)
-        check("it stops in good order", agent.stop() == 0, agent.said())
+        check("it stops in good order", agent.end() == 0, agent.said())
         found = [one for request in spooled(agent) for one in profiles(folder, request)]
         now = time.time()
         check("no profile is longer than it was away, or of another time", found and all(
@@ -116,7 +116,7 @@ def check_clock(folder):
             more.write_text(str(offset))
             had = files(agent)
             seen += bool(wait_for(lambda: files(agent) >= had + 2))
-        agent.stop()
+        agent.end()
     took = time.time() - began
     check("requests go on through each jump of the wall clock", seen == 4, agent.said())
     found = [one for request in spooled(agent) for one in profiles(folder, request)]
@@ -137,7 +137,7 @@ def check_budget(folder):
             'kiln_host_throttled_total{reason="cpu"}') > 0 and agent.metric("kiln_host_lowered") > 0, agent.said())
         check("it knows what it uses", agent.metric("kiln_host_cpu_used_ratio") > agent.metric("kiln_host_cpu_budget_ratio") and
               0 < agent.metric("kiln_host_watched_bytes") < agent.metric("kiln_host_memory_limit_bytes"))
-        agent.stop()
+        agent.end()
         check("weights follow: each profile has the period of its rate", len({
             period for request in spooled(agent) for period in periods(folder, request)}) > 1)
     for word in "0%", "-1%", "1%%", "much":
@@ -170,7 +170,7 @@ def check_memory(folder):
         had = agent.metric("kiln_host_samples_total")
         with Running("chain"):
             check("samples still come", wait_for(lambda: agent.metric("kiln_host_samples_total") > had + 100), agent.said())
-        agent.stop()
+        agent.end()
         seen = {name for name in re.findall(rb"program-(\d+)", b"".join(spooled(agent))) if int(name) < PROGRAMS_MANY}
         check(f"{len(seen)} of {PROGRAMS_MANY} programs are there by name", len(seen) > PROGRAMS_MANY / 8, agent.said())
 

@@ -7,44 +7,27 @@
 import gzip
 import json
 import os
-import signal
-import subprocess
 
 from host_kit import KILN, Served, wait_for
+from service import Service
 
 
-class Agent(Served):
+class Agent(Service, Served):
     """An agent on a free port, with its spool in the folder; what it sends is gzip, which Python reads."""
 
     def __init__(self, folder, *words, env=None, before=()):
-        self.ready, self.log, self.spool = folder / "agent.json", folder / "agent.log", folder / "spool"
+        self.ready, self.spool = folder / "agent.json", folder / "spool"
         self.ready.unlink(missing_ok=True)
         budget = () if "--cpu-budget" in words else ("--cpu-budget", "off")  # a busy machine shall not change rates
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [*before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready, "--spool", self.spool,
-                 "--data-dir", folder / "agent", "--socket", folder / "agent.sock",
-                 "--symbol-cache", folder / "symbols", "--report-interval", "500ms", "--compression", "gzip", *budget, *map(str, words)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment | (env or {}))
+        (folder / "agent.log").unlink(missing_ok=True)
+        super().__init__(folder / "agent.log", *before, KILN, "agent", "--listen", "127.0.0.1:0", "--ready-file", self.ready,
+                         "--spool", self.spool, "--data-dir", folder / "agent", "--socket", folder / "agent.sock",
+                         "--symbol-cache", folder / "symbols", "--report-interval", "500ms", "--compression", "gzip",
+                         *budget, *words, env=environment | (env or {}))
         if not wait_for(lambda: self.ready.exists() or self.process.poll() is not None) or not self.ready.exists():
             raise RuntimeError(self.said())
         self.http = json.loads(self.ready.read_text())["http"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def said(self):
-        return self.log.read_text(errors="replace")
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
 
 
 def spooled(agent):

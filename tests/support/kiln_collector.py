@@ -20,20 +20,19 @@ import time
 import urllib.request
 
 from kiln_server import KILN
+from service import Service
 
 PATH = "/v1development/profiles"
 
 
-class Collector:
+class Collector(Service):
     """One that runs; gone afterwards."""
 
     def __init__(self, folder, *words, env=None):
-        self.folder, self.ready, self.log = folder, folder / "ready.json", folder / "log"
+        self.folder, self.ready = folder, folder / "ready.json"
         self.ready.unlink(missing_ok=True)
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([KILN, "collector", "--ready-file", str(self.ready), *words],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env=os.environ | (env or {}))
+        super().__init__(folder / "log", KILN, "collector", "--ready-file", self.ready, *words,
+                         env=os.environ | (env or {}))
 
     def __enter__(self):
         try:
@@ -42,14 +41,6 @@ class Collector:
             self.__exit__()
             raise
         return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def said(self):
-        return self.log.read_text()
 
     def wait_ready(self):
         self.wait_for(self.ready.exists)
@@ -66,10 +57,6 @@ class Collector:
         before = self.said().count(said)
         self.process.send_signal(signal.SIGHUP)
         self.wait_for(lambda: self.said().count(said) > before)
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return self.process.wait(60)
 
     def metrics(self):
         port = self.ports["service::telemetry::metrics"]

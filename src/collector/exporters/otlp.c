@@ -26,9 +26,9 @@ struct otlp_settings {
     struct kiln_sending_settings sending;
     const char *endpoint;
     const char *endpoints[KILN_SIGNALS]; /* of HTTP: the very address; NULL: not said */
-    const struct kiln_node *tls_node, *headers, *params, *auth, *unused;
-    struct kiln_tls_settings tls;
-    const char *compression, *encoding, *authenticator;
+    const struct kiln_node *params, *unused;
+    struct kiln_client_settings client;
+    const char *compression, *encoding;
     uint32_t level;
     uint64_t timeout_ns, request_max;
 };
@@ -57,8 +57,7 @@ enum way { GRPC, HTTP, PUSH };
 /* Keys of both; those that say how Go's clients manage their memory and connections change nothing
  * here. */
 #define COMMON_FIELDS                                                                              \
-    {"endpoint", KILN_FIELD_TEXT, AT(endpoint)}, {"tls", KILN_FIELD_MAP, AT(tls_node)},            \
-        {"headers", KILN_FIELD_NODE, AT(headers)}, {"auth", KILN_FIELD_MAP, AT(auth)},             \
+    {"endpoint", KILN_FIELD_TEXT, AT(endpoint)}, KILN_CLIENT_FIELDS(struct otlp_settings, client), \
         {"compression", KILN_FIELD_TEXT, AT(compression)},                                         \
         {"timeout", KILN_FIELD_DURATION, AT(timeout_ns)},                                          \
         {"sending_queue", KILN_FIELD_MAP, AT(sending.queue_node)},                                 \
@@ -86,11 +85,7 @@ static int read_rest(const struct kiln_node *node, struct otlp_settings *s, stru
     int r = check_compression(node, s->compression, err);
 
     if (r == 0)
-        r = kiln_settings_tls_client(s->tls_node, &s->tls, err);
-    if (r == 0)
-        r = kiln_settings_headers(s->headers, err);
-    if (r == 0)
-        r = kiln_settings_auth(s->auth, &s->authenticator, err);
+        r = kiln_settings_client(&s->client, err);
     if (r == 0 && s->request_max < REQUEST_MIN)
         r = kiln_node_fail(kiln_node_get(node, "max_request_size"), KILN_E_MALFORMED, err,
                            "'max_request_size' must be at least %u", (unsigned)REQUEST_MIN);
@@ -208,7 +203,8 @@ static int find_address(const struct kiln_component_env *env, const struct otlp_
     const char *exact = s->endpoints[env->signal], *endpoint = exact ? exact : s->endpoint;
 
     if (way == GRPC)
-        return kiln_address_split(endpoint, !s->tls.insecure, grpc_methods[env->signal], ret);
+        return kiln_address_split(endpoint, !s->client.tls.insecure, grpc_methods[env->signal],
+                                  ret);
     if (!endpoint || !*endpoint)
         return kiln_err_set(err, KILN_E_MALFORMED, NULL, "there is no endpoint for this signal");
     if (!strstr(endpoint, "://") && strncmp(endpoint, "unix:", 5) != 0)
@@ -226,7 +222,7 @@ static int find_credential(const struct kiln_component_env *env, const struct ot
                            const char *server, struct kiln_credential *ret, struct kiln_err *err)
 {
     struct kiln_auth *auth;
-    int r = kiln_auth_find(env->graph, s->authenticator, KILN_AUTH_CLIENT, &auth, err);
+    int r = kiln_auth_find(env->graph, s->client.authenticator, KILN_AUTH_CLIENT, &auth, err);
 
     if (r < 0 || !auth)
         return r;
@@ -251,20 +247,20 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
                                            : "http/protobuf",
                    .compression = s->compression && !*s->compression ? "none" : s->compression,
                    .header_list = headers,
-                   .ca_file = s->tls.ca_file,
-                   .cert_file = s->tls.cert_file,
-                   .key_file = s->tls.key_file,
-                   .insecure = s->tls.insecure_skip_verify,
+                   .ca_file = s->client.tls.ca_file,
+                   .cert_file = s->client.tls.cert_file,
+                   .key_file = s->client.tls.key_file,
+                   .insecure = s->client.tls.insecure_skip_verify,
                    .timeout_ns = s->timeout_ns},
         .level = (int)s->level,
         .request_max = s->request_max,
         .consumers = s->sending.queue.consumers,
-        .server_name = s->tls.server_name_override,
-        .system_ca = s->tls.include_system_ca_certs_pool,
-        .min_version = s->tls.min_version,
-        .max_version = s->tls.max_version,
+        .server_name = s->client.tls.server_name_override,
+        .system_ca = s->client.tls.include_system_ca_certs_pool,
+        .min_version = s->client.tls.min_version,
+        .max_version = s->client.tls.max_version,
     };
-    const struct kiln_node *at = s->headers;
+    const struct kiln_node *at = s->client.headers;
     struct kiln_header_setting header;
     int r = find_credential(env, s, address->server.ptr, &opts.credential, err);
 
@@ -274,7 +270,7 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
         return kiln_err_set(err, KILN_E_UNSUPPORTED, "encoding",
                             "Kiln passes this signal on as it came: leave 'encoding: json' out");
     while (opts.target.n_header_list <= KILN_OTLP_HEADERS_MAX &&
-           kiln_settings_header(s->headers, &at, &header))
+           kiln_settings_header(s->client.headers, &at, &header))
         headers[opts.target.n_header_list++] =
             (struct kiln_header){kiln_str_of(header.name), kiln_str_of(header.value)};
     return way == PUSH ? kiln_push_sender_new(&opts, ret_sender, err)

@@ -83,13 +83,9 @@ static int make(const struct kiln_component_env *env, const void *from,
     struct batch *batch = kiln_calloc(1, sizeof(*batch));
     int r = batch ? kiln_batcher_new(&opts, &batch->batcher) : -ENOMEM;
 
-    if (r < 0) {
-        kiln_free(batch);
-        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    }
-    batch->component = (struct kiln_component){&ops, kiln_batcher_consumer(batch->batcher)};
-    *ret_component = &batch->component;
-    return 0;
+    if (r == 0)
+        batch->component.in = kiln_batcher_consumer(batch->batcher);
+    return kiln_processor_made((struct kiln_component *)batch, r, &ops, ret_component, err);
 }
 
 const struct kiln_component_type kiln_batch_processor_type = {

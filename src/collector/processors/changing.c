@@ -21,6 +21,19 @@ struct kiln_processor_opts kiln_processor_opts_of(const struct kiln_component_en
     };
 }
 
+int kiln_processor_made(struct kiln_component *component, int r,
+                        const struct kiln_component_ops *ops, struct kiln_component **ret_component,
+                        struct kiln_err *err)
+{
+    if (r < 0) {
+        kiln_free(component);
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    }
+    component->ops = ops;
+    *ret_component = component;
+    return 0;
+}
+
 static void destroy(struct kiln_component *component)
 {
     struct changing *changing = (struct changing *)component;
@@ -40,13 +53,10 @@ int kiln_changing_new(const struct kiln_component_env *env, const struct kiln_ch
     int r = changing ? kiln_changer_new(&opts, change, &changing->component.in) : -ENOMEM;
 
     if (r < 0) {
-        kiln_free(changing);
         done(change->context);
-        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    } else {
+        changing->context = change->context;
+        changing->done = done;
     }
-    changing->component.ops = &ops;
-    changing->context = change->context;
-    changing->done = done;
-    *ret_component = &changing->component;
-    return 0;
+    return kiln_processor_made((struct kiln_component *)changing, r, &ops, ret_component, err);
 }

@@ -98,13 +98,7 @@ static int make(const struct kiln_component_env *env, const void *from,
     set_limits(settings, &opts);
     if (component)
         r = kiln_limiter_new(&opts, &component->in);
-    if (r < 0) {
-        kiln_free(component);
-        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    }
-    component->ops = &ops;
-    *ret_component = component;
-    return 0;
+    return kiln_processor_made(component, r, &ops, ret_component, err);
 }
 
 const struct kiln_component_type kiln_memory_limiter_processor_type = {

@@ -27,9 +27,9 @@ KILN_CHECK int kiln_pprof_file_make(const struct kiln_component_env *env,
 
 struct kiln_pprof_remote_settings {
     struct kiln_poll_settings poll;
-    const char *endpoint, *authenticator;
-    const struct kiln_node *tls_node, *auth, *headers, *unused;
-    struct kiln_tls_settings tls;
+    const char *endpoint;
+    const struct kiln_node *unused;
+    struct kiln_client_settings client;
 };
 KILN_CHECK int kiln_pprof_remote_read(const struct kiln_node *node,
                                       struct kiln_pprof_remote_settings *ret, struct kiln_err *err);

@@ -43,14 +43,14 @@ static int open_client(struct remote *remote, struct kiln_err *err)
     uint64_t timeout_ms = s->poll.timeout_ns / KILN_NS_PER_MS;
     const struct kiln_client_opts opts = {
         .server = remote->address.server.ptr,
-        .ca_file = s->tls.ca_file,
-        .cert_file = s->tls.cert_file,
-        .key_file = s->tls.key_file,
-        .server_name = s->tls.server_name_override,
-        .min_version = s->tls.min_version,
-        .max_version = s->tls.max_version,
-        .system_ca = s->tls.include_system_ca_certs_pool,
-        .insecure = s->tls.insecure_skip_verify,
+        .ca_file = s->client.tls.ca_file,
+        .cert_file = s->client.tls.cert_file,
+        .key_file = s->client.tls.key_file,
+        .server_name = s->client.tls.server_name_override,
+        .min_version = s->client.tls.min_version,
+        .max_version = s->client.tls.max_version,
+        .system_ca = s->client.tls.include_system_ca_certs_pool,
+        .insecure = s->client.tls.insecure_skip_verify,
         .timeout_ms = timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX,
         .answer_max = ANSWER_MAX,
         .cancel = &remote->poller.stopping,
@@ -62,7 +62,7 @@ static int open_client(struct remote *remote, struct kiln_err *err)
 static int fetch(struct remote *remote, struct kiln_answer *answer, struct kiln_err *err)
 {
     struct kiln_header headers[KILN_SIGNED_MAX];
-    const struct kiln_node *node = remote->settings->headers, *at = node;
+    const struct kiln_node *node = remote->settings->client.headers, *at = node;
     struct kiln_call call = {.method = "GET", .path = remote->address.path.ptr};
     struct kiln_header_setting header;
     struct kiln_signed with;
@@ -134,7 +134,7 @@ static int set_up(struct remote *remote, const struct kiln_component_env *env, s
     int r = kiln_address_split(s->endpoint, false, NULL, &remote->address);
 
     if (r == 0)
-        r = kiln_auth_find(env->graph, s->authenticator, KILN_AUTH_CLIENT, &auth, err);
+        r = kiln_auth_find(env->graph, s->client.authenticator, KILN_AUTH_CLIENT, &auth, err);
     if (r == 0 && auth)
         remote->credential = kiln_auth_credential(auth);
     if (r == 0)
@@ -176,11 +176,7 @@ static int check(const struct kiln_node *node, struct kiln_pprof_remote_settings
     int r = kiln_poll_check(node, &s->poll, err);
 
     if (r == 0)
-        r = kiln_settings_tls_client(s->tls_node, &s->tls, err);
-    if (r == 0)
-        r = kiln_settings_headers(s->headers, err);
-    if (r == 0)
-        r = kiln_settings_auth(s->auth, &s->authenticator, err);
+        r = kiln_settings_client(&s->client, err);
     if (r == 0 && (!s->endpoint || !strstr(s->endpoint, "://")))
         r = kiln_node_fail(node, KILN_E_MALFORMED, err,
                            "\"endpoint\" must be the whole address of a profile (say "
@@ -198,9 +194,7 @@ int kiln_pprof_remote_read(const struct kiln_node *node, struct kiln_pprof_remot
     static const struct kiln_field fields[] = {
         KILN_POLL_FIELDS(struct kiln_pprof_remote_settings, poll),
         FIELD("endpoint", TEXT, endpoint),
-        FIELD("tls", MAP, tls_node),
-        FIELD("auth", MAP, auth),
-        FIELD("headers", NODE, headers),
+        KILN_CLIENT_FIELDS(struct kiln_pprof_remote_settings, client),
         FIELD("compression", NODE, unused), /* there is no body */
         FIELD("read_buffer_size", NODE, unused),
         FIELD("write_buffer_size", NODE, unused),
