@@ -13,15 +13,24 @@
 
 #define NS_PER_DAY (24 * 3600 * KILN_NS_PER_S)
 
+enum { OPEN_MAX = 1000 };
+
 struct rotation {
     uint32_t megabytes, days, backups;
     bool local_time;
 };
 
+struct groups {
+    bool enabled;
+    const char *attribute;
+    uint32_t open_max;
+};
+
 struct settings {
     const char *path;
-    const struct kiln_node *format, *compression, *compression_params, *rotation_node;
+    const struct kiln_node *format, *compression, *compression_params, *rotation_node, *group_by;
     const struct kiln_node *permissions, *flush_interval; /* everything is written at once */
+    struct groups groups;
     uint32_t level, folder_mode;
     bool append, create_directory, zstd, rotates;
     enum kiln_file_format as;
@@ -59,6 +68,8 @@ static int make(const struct kiln_component_env *env, const void *settings,
     const struct kiln_file_export_opts opts = {
         .name = env->id,
         .path = s->path,
+        .group_by = s->groups.enabled ? s->groups.attribute : NULL,
+        .open_max = s->groups.open_max,
         .format = s->as,
         .zstd = s->zstd,
         .level = s->zstd ? (int)s->level : 0,
@@ -141,6 +152,35 @@ static int check_flush_interval(const struct kiln_node *node, struct kiln_err *e
     return kiln_node_duration(node, &ns, err);
 }
 
+static int read_groups(const struct kiln_node *node, struct settings *s, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"enabled", KILN_FIELD_BOOL, offsetof(struct groups, enabled)},
+        {"resource_attribute", KILN_FIELD_TEXT, offsetof(struct groups, attribute)},
+        {"max_open_files", KILN_FIELD_COUNT, offsetof(struct groups, open_max)},
+    };
+    const char *star = s->path ? strchr(s->path, '*') : NULL;
+    int r;
+
+    s->groups = (struct groups){.attribute = "fileexporter.path_segment", .open_max = 100};
+    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &s->groups, err);
+    if (r < 0 || !s->groups.enabled)
+        return r;
+    if (!star || strchr(star + 1, '*'))
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              "path must contain exactly one * when group_by is enabled");
+    if (!*s->groups.attribute)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err, "resource_attribute must be non-empty");
+    if (s->groups.open_max == 0 || s->groups.open_max > OPEN_MAX)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err, "max_open_files must be 1 to %d",
+                              OPEN_MAX);
+    if (s->as == KILN_FILE_PPROF)
+        return kiln_node_fail(node, KILN_E_UNSUPPORTED, err,
+                              "format pprof has a file for each resource already: leave one of "
+                              "both out");
+    return 0;
+}
+
 static int read_settings(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
@@ -152,15 +192,14 @@ static int read_settings(const struct kiln_node *node, void *settings, struct ki
         {"append", KILN_FIELD_BOOL, offsetof(struct settings, append)},
         {"create_directory", KILN_FIELD_BOOL, offsetof(struct settings, create_directory)},
         {"directory_permissions", KILN_FIELD_NODE, offsetof(struct settings, permissions)},
+        {"group_by", KILN_FIELD_MAP, offsetof(struct settings, group_by)},
         {"flush_interval", KILN_FIELD_NODE, offsetof(struct settings, flush_interval)},
     };
     static const struct kiln_field params[] = {
         {"level", KILN_FIELD_COUNT, offsetof(struct settings, level)},
     };
     static const struct kiln_refused_key refused[] = {
-        {"group_by", "files are not named by attributes: say format: pprof for a file each, or an "
-                     "exporter for each group behind a filter"},
-        {"encoding", "there are no extensions that encode"},
+        {"encoding", "there are no extensions that encode: say format: json or proto"},
     };
     struct settings *s = settings;
     int r = kiln_settings_refuse(node, refused, KILN_ARRAY_LEN(refused), err);
@@ -171,6 +210,8 @@ static int read_settings(const struct kiln_node *node, void *settings, struct ki
         r = kiln_err_set(err, KILN_E_MALFORMED, "path", "path must be non-empty");
     if (r == 0)
         r = read_format(s->format, &s->as, err);
+    if (r == 0)
+        r = read_groups(s->group_by, s, err);
     if (r == 0)
         r = read_compression(s->compression, &s->zstd, err);
     if (r == 0)

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "codec/otlp_json.h"
+#include "pipeline/exporters/file_groups.h"
 #include "pipeline/exporters/pprof_folder.h"
 
 enum { PATH_BYTES = 4096, RETRY_AFTER_S = 5, TIME_BYTES = 32 };
@@ -26,7 +27,8 @@ struct file_exporter {
     struct kiln_consumer consumer; /* first */
     struct kiln_file_export_opts opts;
     struct kiln_metric *sent, *failed;
-    pthread_mutex_t lock; /* of all below */
+    struct kiln_file_groups *groups; /* that have files instead of it; NULL: none */
+    pthread_mutex_t lock;            /* of all below */
     int fd;
     uint64_t bytes;
     struct kiln_pprof_folder folder; /* of pprof, instead of a file */
@@ -281,6 +283,33 @@ static int write_files(struct file_exporter *x, const struct kiln_batch *batch,
     return r;
 }
 
+int kiln_file_exporter_write(struct kiln_consumer *exporter, const struct kiln_batch *batch,
+                             struct kiln_err *err)
+{
+    struct file_exporter *x = (struct file_exporter *)exporter;
+
+    return x->opts.format == KILN_FILE_PPROF ? write_files(x, batch, err)
+                                             : write_record(x, batch, err);
+}
+
+/* What is not taken is counted here, and leaves *samples. */
+static int write_groups(struct file_exporter *x, const struct kiln_batch *batch, uint32_t *samples,
+                        struct kiln_outcome *outcome)
+{
+    struct kiln_file_rejects rejects = {0};
+    int r = kiln_file_groups_write(x->groups, batch, &rejects, &outcome->err);
+
+    if (r < 0 || !rejects.profiles)
+        return r;
+    (void)!kiln_err_set(&outcome->err, KILN_E_MALFORMED, NULL,
+                        "the resource has no attribute \"%.60s\" that is the name of a file",
+                        x->opts.group_by);
+    outcome->rejected = rejects.profiles;
+    kiln_metric_add(x->failed, rejects.samples);
+    *samples -= rejects.samples;
+    return 0;
+}
+
 static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     struct file_exporter *x = (struct file_exporter *)consumer;
@@ -289,8 +318,8 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     int r = 0;
 
     if (delivery->batch)
-        r = x->opts.format == KILN_FILE_PPROF ? write_files(x, delivery->batch, &outcome.err)
-                                              : write_record(x, delivery->batch, &outcome.err);
+        r = x->groups ? write_groups(x, delivery->batch, &samples, &outcome)
+                      : kiln_file_exporter_write(consumer, delivery->batch, &outcome.err);
     outcome.code = r == -ENOMEM ? -EAGAIN : r;
     if (r < 0) {
         (void)!kiln_err_set(&outcome.err, r, x->opts.path, "%s", kiln_err_text(r));
@@ -320,6 +349,10 @@ int kiln_file_exporter_new(const struct kiln_file_export_opts *opts,
                                            .bytes_max = opts->rotate_bytes,
                                            .age_max_ns = opts->age_max_ns};
     pthread_mutex_init(&x->lock, NULL);
+    if (opts->group_by && kiln_file_groups_new(opts, &x->groups) < 0) {
+        kiln_file_exporter_free(&x->consumer);
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    }
     x->sent = kiln_metric_get(opts->metrics, KILN_COUNTER, "otelcol_exporter_sent_profile_samples",
                               "Successfully sent to the destination.",
                               KILN_LABELS("exporter", opts->name));
@@ -356,6 +389,8 @@ int kiln_file_exporter_start(struct kiln_consumer *exporter, struct kiln_err *er
     size_t base, end;
     int r = 0;
 
+    if (x->groups) /* files are opened as they come */
+        return 0;
     if (x->opts.format == KILN_FILE_PPROF)
         return open_folder(x, err);
     split_path(x->opts.path, &base, &end);
@@ -376,6 +411,7 @@ void kiln_file_exporter_free(struct kiln_consumer *exporter)
         return;
     if (x->fd >= 0)
         close(x->fd);
+    kiln_file_groups_free(x->groups);
     pthread_mutex_destroy(&x->lock);
     kiln_free(x);
 }

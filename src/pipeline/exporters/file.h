@@ -25,6 +25,8 @@ enum kiln_file_format { KILN_FILE_JSON, KILN_FILE_PROTO, KILN_FILE_PPROF };
 struct kiln_file_export_opts {
     const char *name; /* of the exporter: a label */
     const char *path;
+    const char *group_by; /* an attribute of resources, for the "*" of the path (file_groups.h) */
+    uint32_t open_max;    /* of those files, 1 at least */
     enum kiln_file_format format;
     bool zstd;
     int level;             /* of that; 0: its default */
@@ -44,5 +46,8 @@ KILN_CHECK int kiln_file_exporter_new(const struct kiln_file_export_opts *opts,
                                       struct kiln_consumer **ret_exporter, struct kiln_err *err);
 KILN_CHECK int kiln_file_exporter_start(struct kiln_consumer *exporter, struct kiln_err *err);
 void kiln_file_exporter_free(struct kiln_consumer *exporter);
+/* What consume() does with the batch of a delivery, of one without groups; nothing is counted. */
+KILN_CHECK int kiln_file_exporter_write(struct kiln_consumer *exporter,
+                                        const struct kiln_batch *batch, struct kiln_err *err);
 
 #endif /* KILN_PIPELINE_EXPORTERS_FILE_H */

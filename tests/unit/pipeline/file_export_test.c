@@ -18,6 +18,14 @@ static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *out
     last_code = outcome->code;
 }
 
+static struct kiln_outcome last_outcome;
+
+static void told(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    (void)delivery;
+    last_outcome = *outcome;
+}
+
 static void send(struct kiln_consumer *exporter, const char *stacks)
 {
     struct kiln_delivery delivery = {.batch = kiln_test_stacks(stacks), .done = ended};
@@ -45,6 +53,12 @@ static uint32_t samples_in(const char *path, bool zstd)
     kiln_batch_unref(batch);
     free(bytes);
     return samples;
+}
+
+static double counted(struct kiln_metrics *metrics, const char *name)
+{
+    return kiln_metric_value(
+        kiln_metric_get(metrics, KILN_COUNTER, name, "", KILN_LABELS("exporter", "file")));
 }
 
 TEST(file_exporter, writes_what_the_collector_reads)
@@ -81,10 +95,7 @@ TEST(file_exporter, writes_what_the_collector_reads)
         }
         if (i > 1)
             CHECK_EQ(samples_in(path, true), 2);
-        CHECK_EQ(kiln_metric_value(kiln_metric_get(metrics, KILN_COUNTER,
-                                                   "otelcol_exporter_sent_profile_samples", "",
-                                                   KILN_LABELS("exporter", "file"))),
-                 3);
+        CHECK_EQ(counted(metrics, "otelcol_exporter_sent_profile_samples"), 3);
         kiln_metrics_free(metrics);
     }
     folder_remove(folder);
@@ -241,6 +252,73 @@ TEST(file_exporter, keeps_so_many_pprof_files)
     kiln_file_exporter_free(exporter);
     CHECK_EQ(folder_list(folder, ".pb.gz", first, sizeof(first)), 3);
     CHECK_EQ(folder_list(folder, ".json", first, sizeof(first)), 3);
+    folder_remove(folder);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* A delivery with a resource for each of these values of "team"; NULL: one without. */
+static struct kiln_outcome send_teams(struct kiln_consumer *exporter, const char *const *teams,
+                                      uint32_t n)
+{
+    struct kiln_delivery delivery = {.done = told};
+    struct kiln_builder *b;
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    for (uint32_t i = 0; i < n; i++) {
+        struct kiln_resource resource = {0};
+        uint32_t attr, profile;
+
+        if (teams[i]) {
+            attr = kiln_builder_text_attr(b, KILN_STR("team"), kiln_str_of(teams[i]));
+            resource.attrs = kiln_builder_set(b, &attr, 1, NULL);
+        }
+        kiln_builder_add_resource(b, &resource);
+        kiln_builder_add_scope(b, &(struct kiln_scope){0});
+        profile = kiln_builder_add_profile(b, &(struct kiln_profile){.time_ns = 1});
+        kiln_builder_add_value(b, profile, 0, 0, 1);
+    }
+    CHECK_OK(kiln_builder_finish(b, &delivery.batch, NULL));
+    exporter->consume(exporter, &delivery);
+    return last_outcome;
+}
+
+TEST(file_exporter, writes_a_file_for_each_group)
+{
+    static const char *const teams[] = {"red",     "blue",   NULL, "red",
+                                        "big/one", "../out", "",   "green"};
+    static const char *const more[] = {"red", "a/./b"};
+    char folder[FOLDER_NAME], pattern[128], path[160];
+    struct kiln_file_export_opts opts = {.name = "file",
+                                         .path = pattern,
+                                         .group_by = "team",
+                                         .open_max = 2,
+                                         .format = KILN_FILE_PROTO};
+    struct kiln_consumer *exporter;
+    struct kiln_outcome outcome;
+
+    folder_make(folder);
+    snprintf(pattern, sizeof(pattern), "%s/in/p-*.otlp", folder);
+    CHECK_OK(kiln_metrics_new(&opts.metrics));
+    CHECK_OK(kiln_file_exporter_new(&opts, &exporter, NULL));
+    CHECK_OK(kiln_file_exporter_start(exporter, NULL));
+    outcome = send_teams(exporter, teams, KILN_ARRAY_LEN(teams));
+    CHECK_EQ(outcome.code, 0);
+    CHECK_EQ(outcome.rejected, 3);
+    CHECK(strstr(outcome.err.text, "team"));
+    outcome = send_teams(exporter, more, KILN_ARRAY_LEN(more));
+    CHECK_EQ(outcome.rejected, 1);
+    kiln_file_exporter_free(exporter);
+    CHECK_EQ(counted(opts.metrics, "otelcol_exporter_sent_profile_samples"), 6);
+    CHECK_EQ(counted(opts.metrics, "otelcol_exporter_send_failed_profile_samples"), 4);
+    kiln_metrics_free(opts.metrics);
+    for (int i = 0; i < 4; i++) {
+        static const char *const names[] = {"red", "blue", "big/one", "green"};
+
+        snprintf(path, sizeof(path), "%s/in/p-%s.otlp", folder, names[i]);
+        CHECK_EQ(samples_in(path, false), i == 0 ? 3 : 1); /* closed in between, and goes on */
+    }
+    snprintf(pattern, sizeof(pattern), "%s/in", folder);
+    CHECK_EQ(folder_list(pattern, ".otlp", path, sizeof(path)), 3);
     folder_remove(folder);
     CHECK_EQ(kiln_mem_live(), 0);
 }
