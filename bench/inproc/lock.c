@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ROUNDS = 9, PAIRS = 1000000, THREADS_MAX = 64 };
 
@@ -146,14 +147,22 @@ static int run_convoy(unsigned threads, uint64_t ns, double seconds)
     return 0;
 }
 
+static void *sleep_on(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
 int main(int argc, char **argv)
 {
+    pthread_t other;
     unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 4;
 
     if (argc >= 2 && strcmp(argv[1], "pair") == 0)
-        return run_pairs();
+        return argc > 2 && pthread_create(&other, NULL, sleep_on, NULL) != 0 ? 1 : run_pairs();
     if (argc == 5 && strcmp(argv[1], "convoy") == 0 && threads > 0 && threads <= THREADS_MAX)
         return run_convoy(threads, strtoull(argv[3], NULL, 10), strtod(argv[4], NULL));
-    fprintf(stderr, "usage: lock pair | convoy THREADS NS SECONDS\n");
+    fprintf(stderr, "usage: lock pair [thread] | convoy THREADS NS SECONDS\n");
     return 2;
 }

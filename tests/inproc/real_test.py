@@ -74,7 +74,7 @@ def check_python(folder, tests):
     command = [sys.executable, "-m", "test", "-q", "-j2", "--timeout", "200", *tests]
     results = []
     for env in ({}, preloaded(folder / "python", SETTINGS) | {"KILN_FOLLOW": "1"}):
-        done = bare(*command, env=env, cwd=folder)
+        done = bare(*command, env=env, cwd=folder, timeout=60 * len(tests))
         results.append(failed_tests(done.stdout.decode(errors="replace")))
     check(f"python: {len(tests)} of its own tests end as without", results[0] == results[1] and None not in results, results)
     check("python: was sampled", profiles_of(folder / "python"))
