@@ -56,8 +56,7 @@ static struct spread *spread_new(struct kiln_delivery *whole, uint32_t n)
 
         *part = *whole;
         part->batch = whole->batch ? kiln_batch_ref(whole->batch) : NULL;
-        part->pool = NULL; /* the whole is charged */
-        part->charged = 0;
+        part->charged = 0; /* the whole is; but for copies that are made of a part */
         part->done = part_ended;
         part->context = spread;
     }

@@ -21,6 +21,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     pthread_mutex_lock(&kit->lock);
     CHECK(kit->n < WAYS_MAX);
     got = &kit->got[kit->n++];
+    got->charged = delivery->charged;
     got->signal = delivery->signal;
     got->items = delivery->items;
     got->batch = delivery->batch ? kiln_batch_ref(delivery->batch) : NULL;

@@ -43,6 +43,7 @@ struct ways {
     struct ways_got {
         enum kiln_signal signal;
         uint64_t items;
+        size_t charged;
         struct kiln_batch *batch;
         struct kiln_buf body;
         enum kiln_compression compression;

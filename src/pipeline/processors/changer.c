@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "core/reopen.h"
 
 struct changer {
     struct kiln_consumer consumer; /* first */
@@ -48,10 +49,12 @@ static void leave_body(struct kiln_delivery *delivery)
 
 static int change(struct changer *changer, struct kiln_delivery *delivery, struct kiln_err *err)
 {
+    /* What others hold too is copied before it is changed (core/reopen.h). */
+    bool copies = changer->change.copies || !kiln_batch_is_sole(delivery->batch);
     size_t before = delivery->charged;
     int r;
 
-    if (changer->change.copies && reserve(delivery) < 0)
+    if (copies && reserve(delivery) < 0)
         return kiln_err_set(err, -EAGAIN, NULL, "there is no memory for this request just now");
     pthread_mutex_lock(&changer->lock);
     r = changer->change.change(changer->change.context, &delivery->batch, err);
@@ -61,7 +64,7 @@ static int change(struct changer *changer, struct kiln_delivery *delivery, struc
     if (r <= 0)
         return r;
     leave_body(delivery);
-    if (changer->change.copies)
+    if (copies)
         settle(delivery, kiln_batch_bytes(delivery->batch));
     return 0;
 }

@@ -124,6 +124,7 @@ static int look_into(struct other_call *c, struct kiln_err *err)
     if (r == 0)
         r = count_all(c->rpc, message, delivery, err);
     kiln_buf_done(&content);
+    kiln_arrival_release(&c->arrival); /* it goes on as it came */
     delivery->body = c->rpc->message;
     delivery->body_is_json = c->rpc->json;
     delivery->body_compression = c->rpc->compression;

@@ -114,6 +114,7 @@ TEST(collector_otlp, other_signals_are_passed_on_as_they_came)
             CHECK_EQ(kit.got[n].signal, others[i].signal);
             CHECK_EQ(kit.got[n].items, others[i].items);
             CHECK(!kit.got[n].batch);
+            CHECK_EQ(kit.got[n].charged, 0); /* nothing but the body is there any more */
         }
         CHECK(kiln_str_eq(kiln_buf_str(&kit.got[2 * i].body), others[i].body));
         CHECK_EQ(kit.got[2 * i + 1].compression, KILN_GZIP);

@@ -2,7 +2,10 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "core/reopen.h"
+#include "drawn.h"
 #include "pipeline/fanout.h"
+#include "pipeline/processors/changer.h"
 #include "test.h"
 
 /* A consumer that keeps a delivery until it is told how to end it. */
@@ -71,4 +74,46 @@ TEST(fanout, ends_as_the_worst_which_is_one_to_try_again)
     CHECK_EQ(ended_with(0, KILN_E_MALFORMED, 0).code, KILN_E_MALFORMED);
     CHECK_EQ(ended_with(KILN_E_MALFORMED, 0, -EAGAIN).code, -EAGAIN);
     CHECK_EQ(ended_with(-ENOSPC, KILN_E_MALFORMED, 0).code, -ENOSPC);
+}
+
+/* Copies what it is given, as others have it too. */
+static int reopen(void *context, struct kiln_batch **batch, struct kiln_err *err)
+{
+    struct kiln_builder *b;
+    int r = kiln_reopen(*batch, &b, err);
+
+    (void)context;
+    *batch = NULL;
+    return r < 0 ? r : kiln_builder_finish(b, batch, err) < 0 ? -ENOMEM : 1;
+}
+
+/* Two pipelines that change what they get hold a batch each, and the pool knows. */
+TEST(fanout, copies_are_charged)
+{
+    struct keeper keepers[2] = {{{.consume = keep}, NULL}, {{.consume = keep}, NULL}};
+    struct kiln_consumer *next[2], *fanout;
+    struct kiln_pool pool;
+    struct told told = {0};
+    struct kiln_delivery delivery = {
+        .batch = kiln_test_stacks("main;read 1\n"), .pool = &pool, .done = tell, .context = &told};
+
+    kiln_pool_init(&pool, "test", 1 << 20, NULL);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(
+            kiln_changer_new(&(struct kiln_processor_opts){.id = "x", .next = &keepers[i].consumer},
+                             &(struct kiln_change){.change = reopen}, &next[i]));
+    CHECK_OK(kiln_fanout_new(next, 2, &fanout));
+    fanout->consume(fanout, &delivery);
+    for (int i = 0; i < 2; i++)
+        CHECK(keepers[i].kept->charged > 0);
+    CHECK_EQ(pool.used, keepers[0].kept->charged + keepers[1].kept->charged);
+    end(&keepers[0], 0, 0);
+    CHECK_EQ(pool.used, keepers[1].kept->charged);
+    end(&keepers[1], 0, 0);
+    CHECK_EQ(pool.used, 0);
+    CHECK_EQ(told.code, 0);
+    kiln_fanout_free(fanout);
+    for (int i = 0; i < 2; i++)
+        kiln_changer_free(next[i]);
+    CHECK_EQ(kiln_mem_live(), 0);
 }
