@@ -208,3 +208,17 @@ const struct kiln_graph *kiln_graph_before(const struct kiln_graph *graph)
 {
     return graph ? graph->opts.before : NULL;
 }
+
+struct kiln_component *kiln_graph_receiver_before(const struct kiln_graph *graph, const char *id,
+                                                  const struct kiln_component_type *type)
+{
+    const struct kiln_graph *before = kiln_graph_before(graph);
+
+    for (uint32_t i = 0; before && i < before->n_pieces[KILN_RECEIVER]; i++) {
+        const struct kiln_piece *piece = &before->pieces[KILN_RECEIVER][i];
+
+        if (strcmp(piece->id, id) == 0 && piece->type == type)
+            return piece->made[0];
+    }
+    return NULL;
+}

@@ -75,6 +75,11 @@ bool kiln_graph_wants_own(const struct kiln_graph *graph);
 struct kiln_component *kiln_graph_extension(const struct kiln_graph *graph, const char *id,
                                             const struct kiln_component_type *type);
 
+/* For make(): the receiver of this id and type in the graph that this one follows, which is at work
+ * until this one starts; NULL: there is none. */
+struct kiln_component *kiln_graph_receiver_before(const struct kiln_graph *graph, const char *id,
+                                                  const struct kiln_component_type *type);
+
 /* For make(): the graph that this one follows, whose exporters may be carried over; NULL: none. */
 const struct kiln_graph *kiln_graph_before(const struct kiln_graph *graph);
 

@@ -5,8 +5,9 @@
  * Every poll_interval the patterns are looked up again, and of each file what came since is read,
  * as far as its lines are whole.  A line counts as read when its delivery has been accepted or can
  * never be; one that should be tried again is read again at the next look.  What was read is known
- * while the collector runs, and not beyond: a file that is shorter than it was, or another file by
- * the same name, is read from its start.
+ * while the collector runs, whatever configuration it reads meanwhile, and not beyond: a file that
+ * is shorter than it was, or another file by the same name, is read from its start.  One that was
+ * renamed is read to its end.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "codec/otlp_json.h"
+#include "collector/graph.h"
 #include "collector/receivers/files.h"
 #include "collector/receivers/poller.h"
 #include "collector/registry.h"
@@ -86,7 +88,7 @@ static bool visit(void *context, struct kiln_file *file, const char *path, int f
 {
     struct tail *tail = context;
 
-    if (file->is_new && tail->from_end && !tail->files.looked)
+    if (file->is_new && tail->from_end && !tail->files.seen->looked)
         file->offset = status->st_size;
     if (status->st_size < file->offset)
         file->offset = 0;
@@ -127,19 +129,24 @@ static int make(const struct kiln_component_env *env, const void *settings,
 {
     static const struct kiln_component_ops ops = {.start = start, .stop = stop, .free = destroy};
     const struct file_settings *s = settings;
+    const struct kiln_files_opts files = {
+        .include = s->include, .exclude = s->exclude, .holds = true, .log = env->log};
+    const struct tail *before = (struct tail *)kiln_graph_receiver_before(
+        env->graph, env->id, &kiln_otlp_json_file_receiver_type);
     struct tail *tail = kiln_calloc(1, sizeof(*tail));
-    int r = tail ? kiln_poller_init(&tail->poller, env, KILN_RECEIVER_OTLP, err)
-                 : kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    int r = tail ? kiln_files_init(&tail->files, &files, before ? &before->files : NULL) : -ENOMEM;
 
+    r = r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r))
+              : kiln_poller_init(&tail->poller, env, KILN_RECEIVER_OTLP, err);
     if (r < 0) {
-        kiln_free(tail);
+        if (tail)
+            destroy(&tail->component);
         return r;
     }
     tail->component.ops = &ops;
     tail->poller.interval_ns = s->poll_interval_ns;
     tail->poller.look = look;
     tail->poller.context = tail;
-    tail->files = (struct kiln_files){.include = s->include, .exclude = s->exclude};
     tail->from_end = strcmp(s->start_at, "end") == 0;
     *ret_component = &tail->component;
     return 0;

@@ -147,7 +147,7 @@ void kiln_poller_done(struct kiln_poller *poller)
 
 /* ---- settings ---- */
 
-const struct kiln_poll_settings kiln_poll_default = {.interval_ns = 60 * KILN_NS_PER_S,
+const struct kiln_poll_settings kiln_poll_default = {.interval_ns = 10 * KILN_NS_PER_S,
                                                      .delay_ns = KILN_NS_PER_S};
 
 int kiln_poll_check(const struct kiln_node *node, const struct kiln_poll_settings *settings,

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "collector/door.h"
+#include "collector/graph.h"
 #include "collector/receivers/pprof_int.h"
 #include "collector/registry.h"
 #include "pipeline/receivers/scrape.h"
@@ -198,6 +199,15 @@ static void destroy(struct kiln_component *component)
     kiln_free(pprof);
 }
 
+static int make_files(const struct kiln_component_env *env, const struct pprof_settings *s,
+                      struct kiln_component **ret, struct kiln_err *err)
+{
+    const struct pprof *before =
+        (struct pprof *)kiln_graph_receiver_before(env->graph, env->id, &kiln_pprof_receiver_type);
+
+    return kiln_pprof_file_make(env, &s->file, before ? before->parts[FILES] : NULL, ret, err);
+}
+
 static int make_part(const struct kiln_component_env *env, const struct pprof_settings *s,
                      enum part part, struct kiln_component **ret, struct kiln_err *err)
 {
@@ -207,7 +217,7 @@ static int make_part(const struct kiln_component_env *env, const struct pprof_se
     case SCRAPE:
         return make_scrape(env, s, ret, err);
     case FILES:
-        return kiln_pprof_file_make(env, &s->file, ret, err);
+        return make_files(env, s, ret, err);
     case REMOTE:
         return kiln_pprof_remote_make(env, &s->remote, ret, err);
     default:

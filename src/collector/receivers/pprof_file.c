@@ -4,7 +4,8 @@
  *
  * Every collection_interval the patterns are looked up again.  A file is read when it is new and
  * when it has changed (the Collector reads all of them every time); what should be tried again is
- * read again at the next look.  What was read is known while the collector runs, and not beyond.
+ * read again at the next look.  What was read is known while the collector runs, whatever
+ * configuration it reads meanwhile, and not beyond.
  */
 #include <errno.h>
 
@@ -102,15 +103,21 @@ static void destroy(struct kiln_component *component)
 
 int kiln_pprof_file_make(const struct kiln_component_env *env,
                          const struct kiln_pprof_file_settings *settings,
-                         struct kiln_component **ret_component, struct kiln_err *err)
+                         const struct kiln_component *before, struct kiln_component **ret_component,
+                         struct kiln_err *err)
 {
     static const struct kiln_component_ops ops = {.start = start, .stop = stop, .free = destroy};
+    const struct kiln_files_opts files = {.include = settings->include, .log = env->log};
     struct file_part *part = kiln_calloc(1, sizeof(*part));
-    int r = part ? kiln_poller_init(&part->poller, env, KILN_RECEIVER_PPROF, err)
-                 : kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    int r = part ? kiln_files_init(&part->files, &files,
+                                   before ? &((const struct file_part *)before)->files : NULL)
+                 : -ENOMEM;
 
+    r = r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r))
+              : kiln_poller_init(&part->poller, env, KILN_RECEIVER_PPROF, err);
     if (r < 0) {
-        kiln_free(part);
+        if (part)
+            destroy(&part->component);
         return r;
     }
     part->component.ops = &ops;
@@ -118,7 +125,6 @@ int kiln_pprof_file_make(const struct kiln_component_env *env,
     part->poller.interval_ns = settings->poll.interval_ns;
     part->poller.look = look;
     part->poller.context = part;
-    part->files.include = settings->include;
     *ret_component = &part->component;
     return 0;
 }

@@ -21,8 +21,10 @@ struct kiln_pprof_file_settings {
 };
 KILN_CHECK int kiln_pprof_file_read(const struct kiln_node *node,
                                     struct kiln_pprof_file_settings *ret, struct kiln_err *err);
+/* `before` is the one whose place it takes; NULL: none's. */
 KILN_CHECK int kiln_pprof_file_make(const struct kiln_component_env *env,
                                     const struct kiln_pprof_file_settings *settings,
+                                    const struct kiln_component *before,
                                     struct kiln_component **ret_component, struct kiln_err *err);
 
 struct kiln_pprof_remote_settings {
