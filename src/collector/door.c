@@ -12,6 +12,7 @@ static int make_receivers(struct kiln_door *door, const struct kiln_component_en
                                        .pipelines = true,
                                        .pool = env->pool,
                                        .waits = true,
+                                       .include_metadata = settings->include_metadata,
                                        .content_max = settings->body_max,
                                        .metrics = env->metrics,
                                        .log = env->log};

@@ -28,7 +28,6 @@ struct block {
         uint64_t idle_ns, age_ns, grace_ns, time_ns, timeout_ns, min_time_ns;
         bool permit_without_stream;
     } life;
-    bool include_metadata;
 };
 
 #define FIELD(key, kind, member)                                                                   \
@@ -38,7 +37,7 @@ struct block {
 #define BOTH                                                                                       \
     FIELD("endpoint", TEXT, listen.endpoint), FIELD("transport", TEXT, listen.transport),          \
         FIELD("tls", MAP, tls), FIELD("auth", MAP, auth),                                          \
-        FIELD("include_metadata", BOOL, include_metadata)
+        FIELD("include_metadata", BOOL, listen.include_metadata)
 
 static const struct kiln_refused_key refused[] = {
     {"middlewares", "there are no extensions of that kind"},

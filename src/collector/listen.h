@@ -19,6 +19,7 @@ struct kiln_listen_settings {
     const char *transport; /* "tcp", "unix" */
     struct kiln_tls_settings tls;
     const char *authenticator;       /* NULL: none */
+    bool include_metadata;           /* processors may see headers of requests */
     uint64_t body_max;               /* set to the default before reading */
     struct kiln_keepalive keepalive; /* of gRPC; zero: the server's */
     uint64_t idle_timeout_ns, read_timeout_ns, read_header_timeout_ns; /* 0: the server's */

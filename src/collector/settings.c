@@ -2,6 +2,7 @@
 #include "collector/settings.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/clock.h"
 
@@ -252,6 +253,39 @@ int kiln_settings_texts(const struct kiln_node *node, struct kiln_err *err)
          item = item->next)
         r = kiln_node_text(item, &text, err);
     return r;
+}
+
+/* ---- metadata ---- */
+
+static bool is_among(struct kiln_str name, const struct kiln_metadata_keys *keys)
+{
+    for (uint32_t i = 0; i < keys->n; i++)
+        if (keys->names[i].len == name.len &&
+            strncasecmp(keys->names[i].ptr, name.ptr, name.len) == 0)
+            return true;
+    return false;
+}
+
+int kiln_settings_metadata_keys(const struct kiln_node *node, struct kiln_metadata_keys *ret,
+                                struct kiln_err *err)
+{
+    struct kiln_str name;
+    int r = kiln_settings_texts(node, err);
+
+    if (r < 0)
+        return r;
+    *ret = (struct kiln_metadata_keys){0};
+    for (struct kiln_texts at = {.node = node}; kiln_texts_next(&at, &name);) {
+        if (is_among(name, ret))
+            return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                                  "duplicate entry in metadata_keys: \"%.*s\" (case-insensitive)",
+                                  KILN_STR_ARG(name));
+        if (ret->n == KILN_METADATA_KEYS_MAX)
+            return kiln_node_fail(node, KILN_E_LIMIT, err, "metadata_keys: at most %d",
+                                  KILN_METADATA_KEYS_MAX);
+        ret->names[ret->n++] = name;
+    }
+    return 0;
 }
 
 static bool next_of_text(struct kiln_texts *at, struct kiln_str *ret)

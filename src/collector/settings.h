@@ -24,6 +24,7 @@
 
 #include "base/config.h"
 #include "net/server.h"
+#include "pipeline/metadata.h"
 
 /* ---- tls ---- */
 
@@ -102,6 +103,11 @@ bool kiln_texts_next(struct kiln_texts *at, struct kiln_str *ret);
 /* Only beside create_directory: true (`creates`). */
 KILN_CHECK int kiln_settings_folder_mode(const struct kiln_node *node, bool creates, uint32_t *ret,
                                          struct kiln_err *err);
+
+/* ---- metadata_keys: [x-tenant, x-team] ---- */
+
+KILN_CHECK int kiln_settings_metadata_keys(const struct kiln_node *node,
+                                           struct kiln_metadata_keys *ret, struct kiln_err *err);
 
 /* ---- keys ---- */
 

@@ -20,6 +20,7 @@
 
 #include "base/compress.h"
 #include "base/err.h"
+#include "base/http1.h"
 #include "base/metric.h"
 #include "base/pool.h"
 #include "core/batch.h"
@@ -57,14 +58,22 @@ struct kiln_seal {
     size_t content_bytes; /* of the body, uncompressed */
 };
 
+/* Who sent it, as far as processors may know; all of it lives until done. */
+struct kiln_remote {
+    const struct kiln_header *headers; /* where the receiver includes them */
+    uint32_t n_headers;
+    const char *address; /* "127.0.0.1:5555", "unix"; NULL: none */
+};
+
 struct kiln_delivery {
     enum kiln_signal signal;
     struct kiln_batch *batch; /* a reference; NULL: sealed, or of a signal that is not profiles */
     const struct kiln_seal *seal; /* NULL: not sealed */
     uint64_t items;               /* without a batch: samples, spans, data points, log records */
     uint32_t profiles;            /* of a sealed one */
-    uint64_t taken;       /* samples that a profiler took for it, equal ones too; 0: nobody says */
-    const char *tenant;   /* lives until done */
+    uint64_t taken;     /* samples that a profiler took for it, equal ones too; 0: nobody says */
+    const char *tenant; /* lives until done */
+    struct kiln_remote remote;
     uint64_t received_ns; /* Unix time */
     /*
      * Bytes that decode to this very batch, as received; they live until done.  OTLP protobuf, or,

@@ -36,6 +36,14 @@ def kiln(*words, env=None):
                           env=os.environ | (env or {}))
 
 
+def push(collector, name, otlp, headers=None):
+    """Posts profiles to this listener; anything but success is an error."""
+    request = urllib.request.Request(f"http://127.0.0.1:{collector.ports[name]}/v1development/profiles",
+                                     data=otlp, headers={"Content-Type": "application/x-protobuf", **(headers or {})})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        answer.read()
+
+
 class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kiln-collector-"))
@@ -250,6 +258,32 @@ class Running(Folder):
         pages = "".join((ROOT / "docs/guide" / page).read_text() for page in ("metrics.md", "collector-exporters.md"))
         self.assertEqual(set(re.findall(r"^# TYPE (\w+)", shown, re.M)) - set(re.findall(r"\b\w+\b", pages)), set())
 
+    def test_headers_keep_batches_apart_and_become_attributes(self):
+        requests = Requests()
+        with Sink() as sink:
+            path = self.file(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:0", include_metadata: true}}}}}}}}
+processors:
+  batch: {{timeout: 10ms, metadata_keys: [X-Team], metadata_cardinality_limit: 2}}
+  resource: {{attributes: [{{key: team, from_context: metadata.x-team, action: upsert}}]}}
+exporters: {{otlp_http: {{endpoint: "http://127.0.0.1:{sink.port}", compression: none}}}}
+service:
+  telemetry: {{metrics: {{address: "127.0.0.1:0"}}}}
+  pipelines: {{profiles: {{receivers: [otlp], processors: [batch, resource], exporters: [otlp_http]}}}}
+""")
+            with Collector(self.folder, "--config", path) as collector:
+                numbers = {}
+                for team in [b"team-pay", b"team-shop"] * 3:
+                    number, body = requests.take()
+                    numbers[number] = team
+                    push(collector, "receivers::otlp::http", body, {"X-Team": team.decode()})
+                self.assertEqual(sink.wait_for(set(numbers)), set())
+                self.assertIn('\notelcol_processor_batch_metadata_cardinality{processor="batch"} 0\n', collector.metrics())
+        for body in sink.bodies:
+            there = {numbers[number] for number in numbers if number in body}
+            self.assertEqual({team for team in numbers.values() if team in body}, there)
+            self.assertEqual(len(there), 1)
+
     def test_metrics_can_be_off(self):
         with Collector(self.folder, "--config", self.file(NOP), "--set",
                        "service.telemetry.metrics.level=none") as collector:
@@ -346,7 +380,7 @@ class Tutorials(unittest.TestCase):
             config = folder / name
             config.write_text(text.replace(to, f"http://127.0.0.1:{server.http}"))
             with Collector(folder, "--config", str(config), "--set", "service.telemetry.metrics.level=none") as collector:
-                self.push(collector, path, otlp)
+                push(collector, path, otlp)
                 self.assertEqual(collector.end(), 0, collector.said())
             asked = subprocess.run([KILN, "query", *words, "--server", f"http://127.0.0.1:{server.http}"],
                                    capture_output=True, text=True, check=False)
@@ -362,12 +396,6 @@ class Tutorials(unittest.TestCase):
                             "deployment.environment", "--from", "2025-11-15T00:00:00Z", "--until",
                             "2025-11-16T00:00:00Z")
         self.assertIn("production         4 ", said)
-
-    def push(self, collector, name, otlp):
-        request = urllib.request.Request(f"http://127.0.0.1:{collector.ports[name]}/v1development/profiles",
-                                         data=otlp, headers={"Content-Type": "application/x-protobuf"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            self.assertEqual(answer.status, 200)
 
 
 if __name__ == "__main__":

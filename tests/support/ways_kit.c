@@ -27,6 +27,9 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     got->batch = delivery->batch ? kiln_batch_ref(delivery->batch) : NULL;
     got->compression = delivery->body_compression;
     got->json = delivery->body_is_json;
+    got->n_headers = delivery->remote.n_headers;
+    snprintf(got->address, sizeof(got->address), "%s",
+             delivery->remote.address ? delivery->remote.address : "");
     kiln_buf_init(&got->body, 1u << 30);
     kiln_buf_add_str(&got->body, delivery->body);
     snprintf(got->tenant, sizeof(got->tenant), "%s", delivery->tenant);

@@ -48,6 +48,8 @@ struct ways {
         struct kiln_buf body;
         enum kiln_compression compression;
         bool json;
+        uint32_t n_headers;
+        char address[64];
         char tenant[64];
     } got[WAYS_MAX];
 };

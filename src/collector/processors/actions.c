@@ -93,6 +93,14 @@ static int read_type(const struct kiln_node *node, const struct written *w,
     return 0;
 }
 
+static bool is_context(struct kiln_str context)
+{
+    struct kiln_str metadata = KILN_STR("metadata.");
+
+    return kiln_str_eq(context, KILN_STR("client.address")) ||
+           (kiln_str_starts(context, metadata) && context.len > metadata.len);
+}
+
 /* Whether the fields of an action make sense together. */
 static int check(const struct kiln_node *node, const struct written *w,
                  const struct kiln_action *action, struct kiln_err *err)
@@ -101,14 +109,20 @@ static int check(const struct kiln_node *node, const struct written *w,
     bool sets = action->kind <= KILN_ACTION_UPSERT;
     struct kiln_str name, text;
 
-    if (w->from_context)
+    if (w->from_context && !is_context(kiln_str_of(w->from_context)))
         return kiln_node_fail(kiln_node_get(node, "from_context"), KILN_E_UNSUPPORTED, err,
-                              "from_context is not supported: use value or from_attribute");
+                              "from_context: client.address and metadata.NAME (with the receiver's "
+                              "include_metadata) are known, not \"%.40s\"",
+                              w->from_context);
     if (!w->key && !(clears && w->pattern))
         return kiln_node_fail(node, KILN_E_MALFORMED, err, "this action has no key");
-    if (sets && !w->value && !w->from_attribute)
-        return kiln_node_fail(node, KILN_E_MALFORMED, err, "%s needs value or from_attribute",
-                              w->action);
+    if (sets && !w->value && !w->from_attribute && !w->from_context)
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              "%s needs value, from_attribute or from_context", w->action);
+    if (w->from_context && (w->value || w->from_attribute))
+        return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                              "a value comes from one place: value, from_attribute or "
+                              "from_context");
     if (action->kind == KILN_ACTION_EXTRACT &&
         (!action->pattern || !kiln_regex_named(action->pattern, 0, KILN_STR(""), &name, &text)))
         return kiln_node_fail(node, KILN_E_MALFORMED, err,
@@ -138,6 +152,7 @@ static int read_action(const struct kiln_node *node, struct kiln_action *action,
         return r;
     action->key = kiln_str_of(w.key);
     action->from = kiln_str_of(w.from_attribute);
+    action->from_context = kiln_str_of(w.from_context);
     value = w.value ? w.value : w.default_value;
     return value ? kiln_plain_value_read(value, &action->value, err) : 0;
 }
@@ -227,7 +242,7 @@ static int make(const struct kiln_component_env *env, const void *from,
                 struct kiln_component **ret_component, struct kiln_err *err)
 {
     const struct kiln_actions_settings *settings = from;
-    struct kiln_change what = {.change = change};
+    struct kiln_change what = {.change = change, .meet = kiln_actions_meet};
     struct kiln_actions *actions;
     int r = read_new(settings, &actions, err);
 

@@ -2,7 +2,8 @@
 /*
  * Several deliveries become one (pipeline/processors/batcher.h):
  *
- *   batch: {send_batch_size: 8192, timeout: 200ms, send_batch_max_size: 0}
+ *   batch: {send_batch_size: 8192, timeout: 200ms, send_batch_max_size: 0,
+ *           metadata_keys: [x-team], metadata_cardinality_limit: 1000}
  *
  * Other signals pass as they come.
  */
@@ -13,12 +14,14 @@
 #include "base/mem.h"
 #include "collector/processors/changing.h"
 #include "collector/registry.h"
+#include "collector/settings.h"
 #include "pipeline/processors/batcher.h"
 
 struct settings {
     uint32_t send_batch_size, send_batch_max_size, metadata_cardinality_limit;
     uint64_t timeout_ns;
-    const struct kiln_node *metadata_keys; /* deliveries of different tenants are apart anyway */
+    const struct kiln_node *metadata_keys;
+    struct kiln_metadata_keys keys;
 };
 
 struct batch {
@@ -39,8 +42,12 @@ static int read(const struct kiln_node *node, void *into, struct kiln_err *err)
     struct settings *settings = into;
     int r;
 
-    *settings = (struct settings){.send_batch_size = 8192, .timeout_ns = 200 * KILN_NS_PER_MS};
+    *settings = (struct settings){.send_batch_size = 8192,
+                                  .timeout_ns = 200 * KILN_NS_PER_MS,
+                                  .metadata_cardinality_limit = 1000};
     r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), settings, err);
+    if (r == 0)
+        r = kiln_settings_metadata_keys(settings->metadata_keys, &settings->keys, err);
     if (r < 0)
         return r;
     if (settings->send_batch_max_size && settings->send_batch_max_size < settings->send_batch_size)
@@ -79,6 +86,8 @@ static int make(const struct kiln_component_env *env, const void *from,
         .samples_max = settings->send_batch_max_size,
         .timeout_ns = settings->timeout_ns,
         .pool = env->pool,
+        .keys = settings->keys,
+        .keys_max = settings->metadata_cardinality_limit,
     };
     struct batch *batch = kiln_calloc(1, sizeof(*batch));
     int r = batch ? kiln_batcher_new(&opts, &batch->batcher) : -ENOMEM;

@@ -96,6 +96,7 @@ static int share(struct otlp_settings *s, const struct kiln_node *node, struct k
                               "grpc and http at one endpoint need the same tls and auth");
     s->shared = true;
     http->keepalive = grpc->keepalive;
+    http->include_metadata |= grpc->include_metadata;
     if (http->body_max < grpc->body_max)
         http->body_max = grpc->body_max;
     return 0;
@@ -194,6 +195,7 @@ static int make_protocol(struct otlp *otlp, const struct kiln_component_env *env
                                        .pipelines = true,
                                        .pool = env->pool,
                                        .waits = true,
+                                       .include_metadata = s->include_metadata,
                                        .content_max = s->body_max,
                                        .body_max = s->body_max,
                                        .metrics = env->metrics,

@@ -10,6 +10,8 @@
 #include "base/sha256.h"
 #include "core/reopen.h"
 
+#define CONTEXT_MAX ((size_t)64 << 10)
+
 const char *const kiln_action_names[KILN_N_ACTIONS] = {
 #define X(suffix, name) [KILN_ACTION_##suffix] = name,
     KILN_ACTION_MAP(X)
@@ -23,6 +25,13 @@ void kiln_actions_done(struct kiln_actions *actions)
     kiln_ottl_free(actions->only);
     kiln_free(actions->list);
     *actions = (struct kiln_actions){0};
+}
+
+void kiln_actions_meet(void *context, const struct kiln_remote *remote)
+{
+    struct kiln_actions *actions = context;
+
+    actions->remote = remote;
 }
 
 struct kiln_value kiln_plain_value_in(struct kiln_builder *b, const struct kiln_plain_value *value)
@@ -153,7 +162,55 @@ static void convert(struct kiln_draft *draft, const struct kiln_action *action,
 
 /* ---- actions ---- */
 
-static void set(const struct kiln_action *action, struct kiln_draft *draft)
+/* "10.0.0.5" of "10.0.0.5:4711", "::1" of "[::1]:4711". */
+static struct kiln_str without_port(struct kiln_str address)
+{
+    const char *colon = address.len ? memrchr(address.ptr, ':', address.len) : NULL;
+
+    if (colon)
+        address.len = (size_t)(colon - address.ptr);
+    if (address.len > 1 && address.ptr[0] == '[' && address.ptr[address.len - 1] == ']')
+        return (struct kiln_str){address.ptr + 1, address.len - 2};
+    return address;
+}
+
+/* What a context says; several values of one header are joined.  False: nothing. */
+static bool ask_context(const struct kiln_remote *remote, struct kiln_str context,
+                        struct kiln_buf *out)
+{
+    struct kiln_str name = context, value;
+    uint32_t at = 0, n = 0;
+
+    if (kiln_str_eq(context, KILN_STR("client.address"))) {
+        value = without_port(kiln_str_of(remote->address));
+        kiln_buf_add_utf8(out, value);
+        return value.len > 0;
+    }
+    (void)kiln_str_cut(&name, '.');
+    for (; kiln_metadata_next(remote, name, &at, &value); n++) {
+        if (n)
+            kiln_buf_putc(out, ';');
+        kiln_buf_add_utf8(out, value);
+    }
+    return n > 0;
+}
+
+static void put_context(const struct kiln_action *action, const struct kiln_remote *remote,
+                        struct kiln_draft *draft)
+{
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, CONTEXT_MAX);
+    if (remote && ask_context(remote, action->from_context, &text) && !text.error)
+        kiln_draft_put(draft, action->key,
+                       kiln_value_string(kiln_builder_string(draft->b, kiln_buf_str(&text))));
+    if (text.error)
+        kiln_builder_fail(draft->b, text.error);
+    kiln_buf_done(&text);
+}
+
+static void set(const struct kiln_action *action, const struct kiln_remote *remote,
+                struct kiln_draft *draft)
 {
     bool there = kiln_draft_find(draft, action->key) != NULL;
     const struct kiln_attr *from = NULL;
@@ -165,6 +222,8 @@ static void set(const struct kiln_action *action, struct kiln_draft *draft)
         from = kiln_draft_find(draft, action->from);
     if (from)
         kiln_draft_put(draft, action->key, from->value);
+    else if (action->from_context.ptr)
+        put_context(action, remote, draft);
     else if (action->value.kind != KILN_VALUE_EMPTY)
         kiln_draft_put(draft, action->key, kiln_plain_value_in(draft->b, &action->value));
 }
@@ -216,7 +275,8 @@ static int clear(const struct kiln_action *action, struct kiln_draft *draft)
     return 0;
 }
 
-static int apply(const struct kiln_action *action, struct kiln_draft *draft)
+static int apply(const struct kiln_action *action, const struct kiln_remote *remote,
+                 struct kiln_draft *draft)
 {
     const struct kiln_attr *attr;
 
@@ -232,7 +292,7 @@ static int apply(const struct kiln_action *action, struct kiln_draft *draft)
             convert(draft, action, attr->value);
         return 0;
     default:
-        set(action, draft);
+        set(action, remote, draft);
         return 0;
     }
 }
@@ -241,7 +301,7 @@ int kiln_actions_apply(const struct kiln_actions *actions, struct kiln_draft *dr
                        struct kiln_err *err)
 {
     for (uint32_t i = 0; i < actions->n; i++) {
-        int r = apply(&actions->list[i], draft);
+        int r = apply(&actions->list[i], actions->remote, draft);
 
         if (r < 0) {
             kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));

@@ -10,6 +10,7 @@
 
 #include "base/regex.h"
 #include "core/draft.h"
+#include "pipeline/metadata.h"
 #include "pipeline/ottl/ottl.h"
 
 /* name in a configuration */
@@ -45,6 +46,7 @@ struct kiln_action {
     struct kiln_str key;
     struct kiln_plain_value value;
     struct kiln_str from;            /* another attribute whose value is taken; ptr NULL: none */
+    struct kiln_str from_context;    /* "client.address", "metadata.x-team"; ptr NULL: none */
     struct kiln_regex *pattern;      /* owned; NULL: none */
     enum kiln_value_kind convert_to; /* STRING, INT or DOUBLE */
 };
@@ -52,10 +54,13 @@ struct kiln_action {
 struct kiln_actions {
     struct kiln_action *list;
     uint32_t n, cap;
-    struct kiln_ottl *only; /* on samples: those for which it holds; owned; NULL: all */
+    const struct kiln_remote *remote; /* of the batch that is changed; NULL: nobody */
+    struct kiln_ottl *only;           /* on samples: those for which it holds; owned; NULL: all */
 };
 
 void kiln_actions_done(struct kiln_actions *actions);
+/* Where values of contexts come from, from now on; a `meet`. */
+void kiln_actions_meet(void *actions, const struct kiln_remote *remote);
 
 /* Changes a draft.  Returns 0, or a code where an expression took too long: nothing may go on. */
 KILN_CHECK int kiln_actions_apply(const struct kiln_actions *actions, struct kiln_draft *draft,

@@ -10,6 +10,7 @@
 #define QUIET_PART   10u
 #define QUIET_MAX_NS (20 * KILN_NS_PER_MS)
 #define CROWD_MAX    (1u << 20)
+#define METADATA_MAX ((size_t)64 << 10)
 
 /* ---- joining ---- */
 
@@ -33,18 +34,21 @@ void kiln_crowd_free(struct kiln_crowd *crowd)
     kiln_free(crowd->n_profiles);
     kiln_free(crowd->all);
     kiln_free(crowd->tenant);
+    kiln_buf_done(&crowd->metadata);
     kiln_free(crowd);
 }
 
-static struct kiln_crowd *crowd_new(const char *tenant)
+static struct kiln_crowd *crowd_new(const struct kiln_crowd_kind *kind)
 {
     struct kiln_crowd *crowd = kiln_calloc(1, sizeof(*crowd));
 
     if (!crowd)
         return NULL;
     pthread_mutex_init(&crowd->lock, NULL);
-    crowd->tenant = tenant ? copy_of(tenant) : NULL;
-    if (tenant && !crowd->tenant) {
+    kiln_buf_init(&crowd->metadata, METADATA_MAX);
+    kiln_buf_add_str(&crowd->metadata, kind->metadata);
+    crowd->tenant = kind->tenant ? copy_of(kind->tenant) : NULL;
+    if ((kind->tenant && !crowd->tenant) || crowd->metadata.error) {
         kiln_crowd_free(crowd);
         return NULL;
     }
@@ -52,29 +56,50 @@ static struct kiln_crowd *crowd_new(const char *tenant)
     return crowd;
 }
 
-/* The one of this tenant, if some of his wait. */
-static struct kiln_crowd *crowd_of(const struct kiln_batcher *batcher, const char *tenant)
+/* The one of this kind, if some of it wait. */
+static struct kiln_crowd *crowd_of(const struct kiln_batcher *batcher,
+                                   const struct kiln_crowd_kind *kind)
 {
     struct kiln_crowd *crowd = batcher->crowds;
 
-    while (crowd && !same_tenant(crowd->tenant, tenant))
+    while (crowd && !(same_tenant(crowd->tenant, kind->tenant) &&
+                      kiln_str_eq(kiln_buf_str(&crowd->metadata), kind->metadata)))
         crowd = crowd->next;
     return crowd;
 }
 
-/* The same, new or old; NULL without memory. */
-static struct kiln_crowd *find_crowd(struct kiln_batcher *batcher, const char *tenant)
+static bool are_too_many(const struct kiln_batcher *batcher)
 {
-    struct kiln_crowd *crowd = crowd_of(batcher, tenant);
+    return batcher->opts.keys.n && batcher->opts.keys_max &&
+           batcher->n_crowds >= batcher->opts.keys_max;
+}
 
-    if (crowd)
+/* The same, new or old; NULL without memory, or where there are too many kinds. */
+static struct kiln_crowd *find_crowd(struct kiln_batcher *batcher,
+                                     const struct kiln_crowd_kind *kind)
+{
+    struct kiln_crowd *crowd = crowd_of(batcher, kind);
+
+    if (crowd || are_too_many(batcher))
         return crowd;
-    crowd = crowd_new(tenant);
+    crowd = crowd_new(kind);
     if (crowd) {
         crowd->next = batcher->crowds;
         batcher->crowds = crowd;
+        batcher->n_crowds++;
+        kiln_metric_add(batcher->cardinality, 1);
     }
     return crowd;
+}
+
+/* Needs `metadata` until it is no more needed; false where there is too much of it. */
+static bool kind_of(const struct kiln_batcher *batcher, const struct kiln_delivery *delivery,
+                    struct kiln_buf *metadata, struct kiln_crowd_kind *ret)
+{
+    kiln_buf_init(metadata, METADATA_MAX);
+    kiln_metadata_tell(&batcher->opts.keys, &delivery->remote, metadata);
+    *ret = (struct kiln_crowd_kind){delivery->tenant, kiln_buf_str(metadata)};
+    return !metadata->error;
 }
 
 static void leave(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
@@ -85,6 +110,8 @@ static void leave(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
         at = &(*at)->next;
     *at = crowd->next;
     crowd->next = NULL;
+    batcher->n_crowds--;
+    kiln_metric_add(batcher->cardinality, -1);
 }
 
 static bool join(struct kiln_crowd *crowd, struct kiln_delivery *delivery)
@@ -169,14 +196,14 @@ static void *run(void *arg)
  * full, if it did.
  */
 static bool wait_for_others(struct kiln_batcher *batcher, struct kiln_delivery *delivery,
-                            struct kiln_crowd **ret_full)
+                            const struct kiln_crowd_kind *kind, struct kiln_crowd **ret_full)
 {
     struct kiln_crowd *crowd;
 
     *ret_full = NULL;
     if (batcher->stopping)
         return false;
-    crowd = find_crowd(batcher, delivery->tenant);
+    crowd = find_crowd(batcher, kind);
     if (!crowd || !join(crowd, delivery)) {
         if (crowd && crowd->n == 0) {
             leave(batcher, crowd);
@@ -197,17 +224,22 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
 {
     struct kiln_batcher *batcher = (struct kiln_batcher *)consumer;
     struct kiln_consumer *next = batcher->opts.processor.next;
-    struct kiln_crowd *full;
-    bool waits;
+    struct kiln_crowd_kind kind;
+    struct kiln_crowd *full = NULL;
+    struct kiln_buf metadata;
+    bool waits = false;
 
     if (delivery->signal != KILN_SIGNAL_PROFILES) {
         next->consume(next, delivery);
         return;
     }
     kiln_processor_count(batcher->counts.incoming, delivery);
-    pthread_mutex_lock(&batcher->lock);
-    waits = wait_for_others(batcher, delivery, &full);
-    pthread_mutex_unlock(&batcher->lock);
+    if (kind_of(batcher, delivery, &metadata, &kind)) {
+        pthread_mutex_lock(&batcher->lock);
+        waits = wait_for_others(batcher, delivery, &kind, &full);
+        pthread_mutex_unlock(&batcher->lock);
+    }
+    kiln_buf_done(&metadata);
     if (full) {
         kiln_metric_add(batcher->by_size, 1);
         kiln_crowd_send(batcher, full);
@@ -222,13 +254,17 @@ static bool is_light(struct kiln_consumer *consumer, const struct kiln_delivery 
     struct kiln_batcher *batcher = (struct kiln_batcher *)consumer;
     uint64_t samples = kiln_delivery_items(delivery);
     const struct kiln_crowd *crowd;
-    bool waits;
+    struct kiln_crowd_kind kind;
+    struct kiln_buf metadata;
+    bool known = kind_of(batcher, delivery, &metadata, &kind), waits;
 
     pthread_mutex_lock(&batcher->lock);
-    crowd = crowd_of(batcher, delivery->tenant);
+    crowd = crowd_of(batcher, &kind);
     samples += crowd ? crowd->samples : 0;
-    waits = !batcher->stopping && batcher->opts.timeout_ns && samples < batcher->opts.samples;
+    waits = known && (crowd || !are_too_many(batcher)) && !batcher->stopping &&
+            batcher->opts.timeout_ns && samples < batcher->opts.samples;
     pthread_mutex_unlock(&batcher->lock);
+    kiln_buf_done(&metadata);
     return waits;
 }
 
@@ -264,6 +300,11 @@ int kiln_batcher_new(const struct kiln_batcher_opts *opts, struct kiln_batcher *
                                "Batches that went on because they had enough samples.");
     batcher->by_time = trigger(&opts->processor, "otelcol_processor_batch_timeout_trigger_send",
                                "Batches that went on because they had waited enough.");
+    if (opts->keys.n)
+        batcher->cardinality = kiln_metric_get(
+            opts->processor.metrics, KILN_GAUGE, "otelcol_processor_batch_metadata_cardinality",
+            "Different combinations of metadata that are gathered just now.",
+            KILN_LABELS("processor", opts->processor.id));
     batcher->send_size =
         size(&opts->processor, KILN_HISTOGRAM_ITEMS, "otelcol_processor_batch_batch_send_size",
              "Samples of a batch that went on.");

@@ -9,7 +9,8 @@
  * What goes on is one batch with one dictionary (core/concat.h): nothing is added up.  Every
  * delivery ends when the one that it went on in ends, with its outcome, so that nobody is told that
  * something is safe which is not, and whoever is held back further on holds the senders back.  One
- * that goes on alone goes on as it came.  Those of different tenants are kept apart.
+ * that goes on alone goes on as it came.  Those of different tenants are kept apart, and those with
+ * different metadata where that is asked for; of their headers only those go on that are alike.
  *
  * Where there is no memory to put them together they go on one by one.
  *
@@ -18,6 +19,7 @@
 #ifndef KILN_PIPELINE_PROCESSORS_BATCHER_H
 #define KILN_PIPELINE_PROCESSORS_BATCHER_H
 
+#include "pipeline/metadata.h"
 #include "pipeline/processors/counts.h"
 
 struct kiln_batcher_opts {
@@ -27,6 +29,10 @@ struct kiln_batcher_opts {
     uint64_t timeout_ns;    /* 0: nobody waits */
     uint64_t quiet_ns;      /* 0: as above */
     struct kiln_pool *pool; /* what goes on is charged to it; NULL: none */
+    /* Deliveries with other values of these wait apart, for so many different ones at a time (0: no
+     * limit); who is one more goes on alone. */
+    struct kiln_metadata_keys keys;
+    uint32_t keys_max;
 };
 
 struct kiln_batcher;

@@ -12,7 +12,15 @@
 
 #include "pipeline/processors/batcher.h"
 
-/* Deliveries of one tenant that go on together. */
+enum { KILN_CROWD_HEADERS = 32 };
+
+/* Who may go on together: the same tenant, and the same metadata where it counts. */
+struct kiln_crowd_kind {
+    const char *tenant; /* NULL: none */
+    struct kiln_str metadata;
+};
+
+/* Deliveries that go on together. */
 struct kiln_crowd {
     struct kiln_crowd *next; /* of those that wait */
     struct kiln_delivery **all;
@@ -20,11 +28,13 @@ struct kiln_crowd {
     uint64_t samples;
     uint64_t began_ns, last_ns; /* monotonic: when the first and the last one came */
     char *tenant;               /* a copy; NULL: none */
+    struct kiln_buf metadata;   /* a copy */
 
     /* Once they are on their way: */
     pthread_mutex_t lock;
     struct kiln_outcome worst;
-    uint32_t *n_profiles; /* that each of them had */
+    uint32_t *n_profiles;                           /* that each of them had */
+    struct kiln_header headers[KILN_CROWD_HEADERS]; /* that all of them had */
     struct kiln_delivery *parts;
     uint32_t n_parts, left; /* that have not ended */
 };
@@ -33,11 +43,12 @@ struct kiln_batcher {
     struct kiln_consumer consumer; /* first */
     struct kiln_batcher_opts opts;
     struct kiln_processor_counts counts;
-    struct kiln_metric *by_size, *by_time, *send_size, *send_size_bytes;
+    struct kiln_metric *by_size, *by_time, *send_size, *send_size_bytes, *cardinality;
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake;
     struct kiln_crowd *crowds;
+    uint32_t n_crowds;
     uint64_t wakes_ns; /* when the thread looks again */
     bool stopping;
     bool running; /* there is a thread */

@@ -87,10 +87,12 @@ static void drop_parts(struct kiln_crowd *crowd)
 }
 
 /* Makes deliveries of batches, which they take over also on failure. */
-static int make_parts(struct kiln_crowd *crowd, struct kiln_batch *const *batches, uint32_t n,
-                      struct kiln_pool *pool)
+static int make_parts(const struct kiln_batcher *batcher, struct kiln_crowd *crowd,
+                      struct kiln_batch *const *batches, uint32_t n)
 {
     uint64_t received_ns = first_received(crowd);
+    struct kiln_remote remote = kiln_metadata_common(&batcher->opts.keys, &crowd->all[0]->remote,
+                                                     crowd->headers, KILN_CROWD_HEADERS);
 
     crowd->parts = kiln_calloc(n, sizeof(*crowd->parts));
     crowd->n_parts = crowd->left = n;
@@ -101,12 +103,13 @@ static int make_parts(struct kiln_crowd *crowd, struct kiln_batch *const *batche
             crowd->parts[i] = (struct kiln_delivery){
                 .batch = batches[i],
                 .tenant = crowd->tenant,
+                .remote = remote,
                 .received_ns = received_ns,
                 .done = part_ended,
                 .context = crowd,
             };
     }
-    if (crowd->parts && charge(crowd, pool) == 0)
+    if (crowd->parts && charge(crowd, batcher->opts.pool) == 0)
         return 0;
     drop_parts(crowd);
     return -ENOMEM;
@@ -121,12 +124,12 @@ static int split_up(const struct kiln_batcher *batcher, struct kiln_crowd *crowd
     int r;
 
     if (opts.samples_max == 0 || whole->n_samples <= opts.samples_max)
-        return make_parts(crowd, &whole, 1, batcher->opts.pool);
+        return make_parts(batcher, crowd, &whole, 1);
     r = kiln_split(whole, &opts, &batches, &n, NULL);
     kiln_batch_unref(whole);
     if (r < 0)
         return r;
-    r = make_parts(crowd, batches, n, batcher->opts.pool);
+    r = make_parts(batcher, crowd, batches, n);
     kiln_free(batches);
     return r;
 }

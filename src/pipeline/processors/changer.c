@@ -57,6 +57,8 @@ static int change(struct changer *changer, struct kiln_delivery *delivery, struc
     if (copies && reserve(delivery) < 0)
         return kiln_err_set(err, -EAGAIN, NULL, "there is no memory for this request just now");
     pthread_mutex_lock(&changer->lock);
+    if (changer->change.meet)
+        changer->change.meet(changer->change.context, &delivery->remote);
     r = changer->change.change(changer->change.context, &delivery->batch, err);
     pthread_mutex_unlock(&changer->lock);
     if (r == 0)

@@ -22,6 +22,8 @@ struct kiln_change {
      * one to be unrefed, or NULL.
      */
     int (*change)(void *context, struct kiln_batch **batch, struct kiln_err *err);
+    /* Told before each change who sent the batch; NULL: it need not know. */
+    void (*meet)(void *context, const struct kiln_remote *remote);
     bool copies; /* it makes a second batch before it lets go of the first */
 };
 

@@ -354,6 +354,10 @@ void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
 {
     *a = (struct kiln_arrival){
         .delivery = {.tenant = request->tenant[0] ? request->tenant : "anonymous",
+                     .remote = {.headers = request->headers,
+                                .n_headers =
+                                    receivers->opts.include_metadata ? request->n_headers : 0,
+                                .address = request->peer.address},
                      .received_ns = request->received_ns},
         .owner = receivers,
         .next = receivers->opts.next,

@@ -532,6 +532,34 @@ TEST(collector_otlp, settings_that_are_wrong)
         CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlp", rows[i][0]), rows[i][1]);
 }
 
+/* ---- who sent it ---- */
+
+TEST(collector_otlp, headers_are_seen_where_they_are_included)
+{
+    struct kiln_header header = {KILN_STR("x-team"), KILN_STR("pay")};
+    struct kiln_buf body;
+    struct ways kit;
+
+    message(&body);
+    ways_start(&kit, KILN_RECEIVER, "otlp",
+               "{protocols: {grpc: {endpoint: 127.0.0.1:0}, "
+               "http: {endpoint: 127.0.0.1:0, include_metadata: true}}}");
+    ways_call(&kit, "http",
+              &(struct kiln_call){.path = "/v1development/profiles",
+                                  .content_type = PROTO,
+                                  .body = kiln_buf_str(&body),
+                                  .headers = &header,
+                                  .n_headers = 1});
+    ways_grpc(&kit, "grpc", PROFILES, kiln_buf_str(&body));
+    CHECK_EQ(kit.n, 2);
+    CHECK(kit.got[0].n_headers > 1);
+    CHECK_EQ(kit.got[1].n_headers, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        CHECK(strncmp(kit.got[i].address, "127.0.0.1:", 10) == 0);
+    kiln_buf_done(&body);
+    ways_stop(&kit);
+}
+
 /* ---- how long connections live ---- */
 
 /* A connection of HTTP/2 to a receiver of these settings, which pings so often. */

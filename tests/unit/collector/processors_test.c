@@ -48,6 +48,10 @@ TEST(processors, batch)
     SAYS("batch", "{send_batch_size: 10, send_batch_max_size: 5}",
          "send_batch_max_size must be greater or equal to send_batch_size");
     SAYS("batch", "{send_batch_sise: 10}", "send_batch_size");
+    SAYS("batch", "{metadata_keys: [x-team, X-Team]}",
+         "duplicate entry in metadata_keys: \"X-Team\" (case-insensitive)");
+    SAYS("batch", "{metadata_keys: [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q]}",
+         "metadata_keys: at most 16");
 }
 
 TEST(processors, memory_limiter)

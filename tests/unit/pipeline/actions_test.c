@@ -46,6 +46,18 @@ static const char *set_text(const struct kiln_batch *batch, uint32_t set)
     return text;
 }
 
+#define TEXT(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+static const struct kiln_header headers[] = {
+    {TEXT("x-team"), TEXT("pay")},
+    {TEXT("x-zone"), TEXT("eu")},
+    {TEXT("x-zone"), TEXT("us")},
+    {TEXT("x-empty"), TEXT("")},
+};
+static struct kiln_remote remote = {headers, KILN_ARRAY_LEN(headers), "10.0.0.5:4711"};
+
 static struct kiln_batch *changed(const char *yaml, struct kiln_batch *batch,
                                   int (*change)(void *, struct kiln_batch **, struct kiln_err *))
 {
@@ -55,6 +67,7 @@ static struct kiln_batch *changed(const char *yaml, struct kiln_batch *batch,
 
     CHECK_OK(kiln_config_parse_plain(kiln_str_of(yaml), &config, &err));
     CHECK_OK(kiln_actions_read(kiln_config_root(config), &actions, &err));
+    kiln_actions_meet(&actions, &remote);
     CHECK_EQ(change(&actions, &batch, &err), 1);
     check_invariants(batch);
     kiln_actions_done(&actions);
@@ -100,6 +113,26 @@ TEST(actions, a_value_may_be_another_attributes)
     CHECK_TEXT(acted("[{key: b, from_attribute: x, action: insert}]", "a=7"), "a=7");
     CHECK_TEXT(acted("[{key: b, from_attribute: x, default_value: y, action: insert}]", "a=7"),
                "a=7 b=\"y\"");
+}
+
+TEST(actions, a_value_may_be_of_who_sent_it)
+{
+    CHECK_TEXT(acted("[{key: b, from_context: metadata.X-Team, action: insert}]", "a=7"),
+               "a=7 b=\"pay\"");
+    CHECK_TEXT(acted("[{key: b, from_context: metadata.x-zone, action: upsert}]", "a=7"),
+               "a=7 b=\"eu;us\"");
+    CHECK_TEXT(acted("[{key: b, from_context: metadata.x-empty, action: upsert}]", "a=7"),
+               "a=7 b=\"\"");
+    CHECK_TEXT(acted("[{key: b, from_context: metadata.none, action: upsert}]", "a=7"), "a=7");
+    CHECK_TEXT(acted("[{key: a, from_context: metadata.x-team, action: insert}]", "a=7"), "a=7");
+    CHECK_TEXT(acted("[{key: b, from_context: client.address, action: insert}]", "a=7"),
+               "a=7 b=\"10.0.0.5\"");
+    remote.address = "[::1]:80";
+    CHECK_TEXT(acted("[{key: b, from_context: client.address, action: insert}]", "a=7"),
+               "a=7 b=\"::1\"");
+    remote.address = NULL;
+    CHECK_TEXT(acted("[{key: b, from_context: client.address, action: insert}]", "a=7"), "a=7");
+    remote.address = "10.0.0.5:4711";
 }
 
 TEST(actions, delete_takes_a_key_or_a_pattern)
@@ -172,9 +205,13 @@ TEST(actions, mistakes_say_where_they_are)
                "convert");
     CHECK_TEXT(refused("- {action: delete}"), "line 1, column 3: this action has no key");
     CHECK_TEXT(refused("- {key: a, action: upsert}"),
-               "line 1, column 3: upsert needs value or from_attribute");
+               "line 1, column 3: upsert needs value, from_attribute or from_context");
+    CHECK_TEXT(refused("- {key: a, action: insert, from_context: client.address, value: 1}"),
+               "line 1, column 3: a value comes from one place: value, from_attribute or "
+               "from_context");
     CHECK_TEXT(refused("- {key: a, action: extract, pattern: (x)}"),
                "line 1, column 3: extract needs a pattern with named groups: (?P<name>...)");
     CHECK_TEXT(refused("- {key: a, action: insert, from_context: x}"),
-               "line 1, column 42: from_context is not supported: use value or from_attribute");
+               "line 1, column 42: from_context: client.address and metadata.NAME (with the "
+               "receiver's include_metadata) are known, not \"x\"");
 }

@@ -129,6 +129,80 @@ TEST(batcher, tenants_and_signals_are_kept_apart)
     tear_down(&s);
 }
 
+/* ---- metadata ---- */
+
+#define TEXT(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+static const struct kiln_header team_a[] = {{TEXT("x-team"), TEXT("a")},
+                                            {TEXT("x-other"), TEXT("1")}};
+static const struct kiln_header team_b[] = {{TEXT("x-other"), TEXT("1")},
+                                            {TEXT("x-team"), TEXT("b")}};
+static const struct kiln_header team_none[] = {{TEXT("x-team"), TEXT("")}};
+
+static void send_of(struct setup *s, struct relay_post *post, const struct kiln_header *headers,
+                    uint32_t n)
+{
+    post->delivery = (struct kiln_delivery){
+        .batch = three(), .tenant = "t", .remote = {headers, n, "127.0.0.1:1"}};
+    relay_post(post, s->in);
+}
+
+static const struct kiln_metadata_keys by_team = {{TEXT("X-Team")}, 1};
+
+TEST(batcher, metadata_keeps_deliveries_apart_and_goes_on)
+{
+    struct relay_post posts[8] = {0};
+    struct setup s;
+
+    set_up(&s, (struct kiln_batcher_opts){.samples = 6, .timeout_ns = HOUR, .keys = by_team});
+    send_of(&s, &posts[0], team_a, 2);
+    send_of(&s, &posts[1], team_b, 2);
+    send_of(&s, &posts[2], team_none, 1);
+    send_of(&s, &posts[3], NULL, 0); /* no value is another than an empty one */
+    CHECK_EQ(s.sink.n, 0);
+    send_of(&s, &posts[4], team_a, 1);
+    send_of(&s, &posts[5], team_b, 2);
+    send_of(&s, &posts[6], NULL, 0);
+    CHECK_EQ(s.sink.n, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct kiln_remote *remote = &s.sink.kept[i]->remote;
+
+        CHECK_EQ(s.sink.kept[i]->batch->n_samples, 6);
+        CHECK_EQ(remote->n_headers, 1); /* of the others nobody knows whose they are */
+        CHECK_STR(remote->headers[0].value, i ? "b" : "a");
+        CHECK(!remote->address);
+    }
+    CHECK_EQ(s.sink.kept[2]->remote.n_headers, 0);
+    kiln_batcher_stop(s.batcher);
+    CHECK_EQ(s.sink.n, 4);
+    CHECK(s.sink.kept[3] == &posts[2].delivery);
+    relay_end(&s.sink, 0);
+    tear_down(&s);
+}
+
+TEST(batcher, who_is_one_kind_of_metadata_too_many_goes_on_alone)
+{
+    struct relay_post posts[4] = {0};
+    struct setup s;
+
+    set_up(&s, (struct kiln_batcher_opts){
+                   .samples = 6, .timeout_ns = HOUR, .keys = by_team, .keys_max = 2});
+    send_of(&s, &posts[0], team_a, 2);
+    send_of(&s, &posts[1], team_b, 2);
+    CHECK_EQ(s.sink.n, 0);
+    send_of(&s, &posts[2], team_none, 1);
+    CHECK_EQ(s.sink.n, 1);
+    CHECK(s.sink.kept[0] == &posts[2].delivery);
+    send_of(&s, &posts[3], team_a, 2);
+    CHECK_EQ(s.sink.n, 2);
+    CHECK_EQ(s.sink.kept[1]->batch->n_samples, 6);
+    kiln_batcher_stop(s.batcher);
+    relay_end(&s.sink, 0);
+    tear_down(&s);
+}
+
 TEST(batcher, what_is_too_much_is_split_and_ends_when_all_parts_did)
 {
     struct relay_post posts[2] = {0};
