@@ -79,6 +79,11 @@ class Running:
             process.wait()
 
 
+def cpu_s(pid):
+    """What a process has had of the processors, as the scheduler counts it."""
+    return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+
+
 class Served:
     """Something of ours that has pages, on the port `http`."""
     http = 0
@@ -90,6 +95,11 @@ class Served:
     def metric(self, name):
         found = re.findall(rf"^{re.escape(name)} (\S+)$", self.get("/metrics"), re.M)
         return float(found[0]) if found else None
+
+    def family(self, name):
+        """Of every set of labels: the value."""
+        found = re.findall(rf"^{re.escape(name)}({{.*}})? (\S+)$", self.get("/metrics"), re.M)
+        return {labels: float(value) for labels, value in found}
 
 
 def top(http, service):
