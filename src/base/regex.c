@@ -167,12 +167,30 @@ int kiln_regex_named(const struct kiln_regex *regex, uint32_t i, struct kiln_str
 
 /* ---- replacing ---- */
 
+/* The group that "{name}" at the start of a text is, and how long that is; -2: none. */
+static int named_group(const struct kiln_regex *regex, struct kiln_str text, size_t *ret_len)
+{
+    const char *end = memchr(text.ptr, '}', text.len);
+    char name[33]; /* PCRE2's names have 32 at most */
+    size_t n = end ? (size_t)(end - text.ptr) - 1 : 0;
+    int group;
+
+    if (n == 0 || n >= sizeof(name))
+        return -2;
+    memcpy(name, text.ptr + 1, n);
+    name[n] = '\0';
+    group = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR)name);
+    *ret_len = n + 2;
+    return group > 0 ? group : -2;
+}
+
 /*
  * Takes the next piece off a replacement: a run of text, or a group, whose number goes to
  * *ret_group (else -1).  Returns false at the end, and with *ret_group -2 at a $ that means
  * nothing.
  */
-static bool next_piece(struct kiln_str *with, struct kiln_str *ret_text, int *ret_group)
+static bool next_piece(const struct kiln_regex *regex, struct kiln_str *with,
+                       struct kiln_str *ret_text, int *ret_group)
 {
     size_t i = 0;
     bool braces;
@@ -195,8 +213,12 @@ static bool next_piece(struct kiln_str *with, struct kiln_str *ret_text, int *re
     for (int digits = 0; digits < 2 && i < with->len && with->ptr[i] >= '0' && with->ptr[i] <= '9';
          digits++, i++)
         *ret_group = (*ret_group < 0 ? 0 : *ret_group) * 10 + (with->ptr[i] - '0');
-    if (braces && (i == with->len || with->ptr[i++] != '}'))
-        *ret_group = -2;
+    if (braces && (i == with->len || with->ptr[i++] != '}')) {
+        size_t len = 0;
+
+        *ret_group = named_group(regex, (struct kiln_str){with->ptr + 1, with->len - 1}, &len);
+        i = 1 + len;
+    }
     *with = (struct kiln_str){with->ptr + i, with->len - i};
     return *ret_group >= 0;
 }
@@ -209,14 +231,15 @@ int kiln_regex_check_replacement(const struct kiln_regex *regex, struct kiln_str
     int group;
 
     pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &groups);
-    while (next_piece(&rest, &text, &group)) {
+    while (next_piece(regex, &rest, &text, &group)) {
         if (group > (int)groups)
             return kiln_err_set(err, KILN_E_PATTERN, NULL,
                                 "the replacement asks for group %d of %u", group, groups);
     }
     if (group == -2)
         return kiln_err_set(err, KILN_E_PATTERN, NULL,
-                            "a $ in the replacement is followed by neither a number nor a $");
+                            "a $ in the replacement is followed by neither a number, a {name} of a "
+                            "group, nor a $");
     return 0;
 }
 
@@ -229,7 +252,7 @@ static void expand(struct kiln_regex *regex, struct kiln_str subject, struct kil
     struct kiln_str text;
     int group;
 
-    while (next_piece(&with, &text, &group)) {
+    while (next_piece(regex, &with, &text, &group)) {
         if (group < 0)
             kiln_buf_add_str(out, text);
         else if ((uint32_t)group < n && ends[2 * group] != PCRE2_UNSET)

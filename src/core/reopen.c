@@ -183,6 +183,12 @@ void kiln_reopened_sample(struct kiln_builder *b, uint32_t sample, uint32_t attr
     b->box->batch.samples[sample].attrs = attrs;
 }
 
+void kiln_reopened_link(struct kiln_builder *b, uint32_t sample, uint32_t link)
+{
+    assert(sample < b->box->batch.n_samples && link < b->box->batch.dict.n_links);
+    b->box->batch.samples[sample].link = link;
+}
+
 #define NOT_ASKED UINT32_MAX
 
 int kiln_reopened_samples(struct kiln_builder *b,

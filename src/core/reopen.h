@@ -26,6 +26,8 @@ KILN_CHECK int kiln_reopen(struct kiln_batch *batch, struct kiln_builder **ret_b
 void kiln_reopened_resource(struct kiln_builder *b, uint32_t resource, uint32_t attrs);
 
 /* Gives one sample another set of attributes. */
+/* The link of a sample, which there is. */
+void kiln_reopened_link(struct kiln_builder *b, uint32_t sample, uint32_t link);
 void kiln_reopened_sample(struct kiln_builder *b, uint32_t sample, uint32_t attrs);
 
 /*

@@ -12,11 +12,11 @@
  *               scope.name                 as well: version, and what a resource has; also
  *                                          instrumentation_scope
  *               profile.sample_type.type   unit; period_type.*, period, time_unix_nano,
- *                                          duration_unix_nano, profile_id[.string],
+ *                                          duration[_unix_nano], profile_id[.string],
  *                                          original_payload_format, original_payload, attributes,
  *                                          dropped_attributes_count
- *               sample.attributes["k"]     also profilesample; values[0], timestamps_unix_nano[0],
- *                                          link_index (all three only read)
+ *               sample.attributes["k"]     also profilesample; link_index; values[0],
+ *                                          timestamps_unix_nano[0] (these two only read)
  *   editors     set delete_key delete_matching_keys keep_keys keep_matching_keys replace_pattern
  *               replace_all_patterns limit truncate_all
  *   converters  IsMatch IsString IsInt IsDouble IsBool IsMap IsList HasPrefix HasSuffix Concat

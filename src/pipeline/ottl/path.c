@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/bytetext.h"
 #include "core/reopen.h"
 #include "pipeline/ottl/ottl_int.h"
 
@@ -29,13 +30,14 @@ static const struct {
     {"period", IN(PROFILE), KILN_OTTL_PERIOD},
     {"time_unix_nano", IN(PROFILE), KILN_OTTL_TIME},
     {"duration_unix_nano", IN(PROFILE), KILN_OTTL_DURATION},
-    {"profile_id", IN(PROFILE) | READ_ONLY, KILN_OTTL_ID_BYTES},
-    {"profile_id.string", IN(PROFILE) | READ_ONLY, KILN_OTTL_ID_TEXT},
+    {"duration", IN(PROFILE), KILN_OTTL_DURATION},
+    {"profile_id", IN(PROFILE), KILN_OTTL_ID_BYTES},
+    {"profile_id.string", IN(PROFILE), KILN_OTTL_ID_TEXT},
     {"original_payload_format", IN(PROFILE), KILN_OTTL_PAYLOAD_FORMAT},
-    {"original_payload", IN(PROFILE) | READ_ONLY, KILN_OTTL_PAYLOAD},
+    {"original_payload", IN(PROFILE), KILN_OTTL_PAYLOAD},
     {"values", IN(SAMPLE) | READ_ONLY, KILN_OTTL_VALUES},
     {"timestamps_unix_nano", IN(SAMPLE) | READ_ONLY, KILN_OTTL_TIMES},
-    {"link_index", IN(SAMPLE) | READ_ONLY, KILN_OTTL_LINK},
+    {"link_index", IN(SAMPLE), KILN_OTTL_LINK},
 };
 
 enum kiln_ottl_context kiln_ottl_context_named(struct kiln_str name)
@@ -450,6 +452,49 @@ static void set_number(const struct kiln_ottl_run *run, const struct kiln_ottl_p
         profile->dropped_attrs = (uint32_t)number;
 }
 
+/* Sixteen bytes, or their 32 digits; not all of them zero. */
+static int set_id(struct kiln_ottl_run *run, bool digits, const struct kiln_ottl_value *value)
+{
+    static const uint8_t none[16];
+    enum kiln_ottl_kind kind = digits ? KILN_OTTL_TEXT : KILN_OTTL_BYTES;
+    uint8_t id[16];
+    bool fits = value->kind == kind && value->text.len == (digits ? 32 : sizeof(id));
+
+    if (fits && digits)
+        fits = kiln_hex_decode(value->text, id, sizeof(id)) == 0;
+    else if (fits)
+        memcpy(id, value->text.ptr, sizeof(id));
+    if (!fits || memcmp(id, none, sizeof(id)) == 0)
+        return kiln_ottl_fail(run, KILN_E_MALFORMED, "a profile_id is %s, not all of them zero",
+                              digits ? "32 hexadecimal digits" : "16 bytes");
+    memcpy(kiln_builder_profile(run->item->b, run->item->profile)->id, id, sizeof(id));
+    return 0;
+}
+
+static int set_payload(struct kiln_ottl_run *run, const struct kiln_ottl_value *value)
+{
+    struct kiln_str bytes = value->text;
+    char *copy;
+
+    if (value->kind != KILN_OTTL_BYTES)
+        return kiln_ottl_fail(run, KILN_E_MALFORMED, "bytes belong into this field");
+    copy = kiln_builder_alloc(run->item->b, bytes.len + 1);
+    if (copy) /* else the builder has the error */
+        kiln_builder_profile(run->item->b, run->item->profile)->payload =
+            (struct kiln_str){memcpy(copy, bytes.ptr, bytes.len), bytes.len};
+    return 0;
+}
+
+/* Of a link that there is: the dictionary's. */
+static int set_link(struct kiln_ottl_run *run, const struct kiln_ottl_value *value)
+{
+    if (value->kind != KILN_OTTL_INT || value->i < 0 ||
+        (uint64_t)value->i >= run->item->batch->dict.n_links)
+        return kiln_ottl_fail(run, KILN_E_RANGE, "there is no link of this number");
+    kiln_reopened_link(run->item->b, run->item->sample, (uint32_t)value->i);
+    return 0;
+}
+
 int kiln_ottl_path_set(struct kiln_ottl_run *run, const struct kiln_ottl_path *path,
                        const struct kiln_ottl_value *value)
 {
@@ -459,6 +504,12 @@ int kiln_ottl_path_set(struct kiln_ottl_run *run, const struct kiln_ottl_path *p
         return set_attribute(run, path, value);
     if (value->kind == KILN_OTTL_NIL)
         return 0;
+    if (path->field == KILN_OTTL_ID_BYTES || path->field == KILN_OTTL_ID_TEXT)
+        return set_id(run, path->field == KILN_OTTL_ID_TEXT, value);
+    if (path->field == KILN_OTTL_PAYLOAD)
+        return set_payload(run, value);
+    if (path->field == KILN_OTTL_LINK)
+        return set_link(run, value);
     field = text_field(run, path);
     if (field && value->kind == KILN_OTTL_TEXT) {
         string = kiln_builder_string(run->item->b, value->text);

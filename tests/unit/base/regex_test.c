@@ -116,6 +116,8 @@ TEST(regex, groups_may_come_again)
 {
     CHECK_TEXT(replaced("(\\w+)@(\\w+)", "ann@host", "$2 of ${1}!"), "1 host of ann!");
     CHECK_TEXT(replaced("(a)|(b)", "ab", "<$1$2>"), "2 <a><b>");
+    CHECK_TEXT(replaced("(?P<user>\\w+)@(?<at>\\w+)", "ann@host", "${at}/${user}$$"),
+               "1 host/ann$");
     CHECK_TEXT(replaced("b", "abc", "$0$0$$"), "1 abb$c");
 }
 
@@ -137,5 +139,7 @@ TEST(regex, a_replacement_that_makes_no_sense_is_an_error)
     CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("cost: $"), NULL), KILN_E_PATTERN);
     CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("${1"), NULL), KILN_E_PATTERN);
     CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("$x"), NULL), KILN_E_PATTERN);
+    CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("${x}"), NULL), KILN_E_PATTERN);
+    CHECK_EQ(kiln_regex_check_replacement(regex, KILN_STR("${}"), NULL), KILN_E_PATTERN);
     kiln_regex_free(regex);
 }

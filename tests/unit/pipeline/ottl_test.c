@@ -197,6 +197,47 @@ TEST(ottl, set_changes_fields)
     CHECK(strstr(ran("set(profile.period, 99)"), "period=99"));
 }
 
+/* A statement, and a condition that holds behind it and not before; 0, or what the first returns.
+ */
+static int makes(const char *statement, const char *condition)
+{
+    struct kiln_ottl_item item = {0};
+    struct kiln_ottl *change, *look;
+    struct kiln_batch *batch = drawn();
+    struct kiln_err err = {0};
+    int r;
+
+    CHECK_OK(kiln_ottl_statement(kiln_str_of(statement), KILN_OTTL_SAMPLE, &change, &err));
+    CHECK_OK(kiln_ottl_condition(kiln_str_of(condition), KILN_OTTL_SAMPLE, &look, &err));
+    CHECK_OK(kiln_reopen(batch, &item.b, &err));
+    item.batch = kiln_builder_peek(item.b);
+    CHECK_EQ(kiln_ottl_holds(look, &item, &err), 0);
+    r = kiln_ottl_run(change, &item, &err);
+    CHECK_EQ(kiln_ottl_holds(look, &item, &err), r == 0);
+    CHECK_OK(kiln_builder_finish(item.b, &batch, &err));
+    kiln_batch_unref(batch);
+    kiln_ottl_free(change);
+    kiln_ottl_free(look);
+    CHECK_EQ(kiln_mem_live(), 0);
+    return r;
+}
+
+TEST(ottl, fields_of_profiles_and_samples_are_written)
+{
+    static const char id[] = "profile.profile_id.string == \"00112233445566778899aabbccddeeff\"";
+
+    CHECK_OK(makes("set(profile.profile_id, 0x00112233445566778899aabbccddeeff)", id));
+    CHECK_OK(makes("set(profile.profile_id.string, \"00112233445566778899aabbccddeeff\")", id));
+    CHECK(makes("set(profile.profile_id, 0x0011)", id) < 0);
+    CHECK(makes("set(profile.profile_id.string, \"00000000000000000000000000000000\")", id) < 0);
+    CHECK(makes("set(profile.profile_id.string, \"zz112233445566778899aabbccddeeff\")", id) < 0);
+    CHECK_OK(makes("set(profile.duration, 77)", "profile.duration_unix_nano == 77"));
+    CHECK_OK(makes("set(profile.original_payload, 0x6b69)", "profile.original_payload == 0x6b69"));
+    CHECK(makes("set(profile.original_payload, \"ki\")", "Len(profile.original_payload) == 2") < 0);
+    CHECK(makes("set(sample.link_index, 1)", "sample.link_index == 1") < 0);
+    CHECK(makes("set(sample.link_index, -1)", "sample.link_index == -1") < 0);
+}
+
 TEST(ottl, editors_of_keys)
 {
     RAN("delete_key(resource.attributes, \"n\")", " service.name=shop", S, P, M);
@@ -211,6 +252,8 @@ TEST(ottl, editors_of_texts)
 {
     RAN("replace_pattern(sample.attributes[\"thread\"], \"^(m)a\", \"$1o\")", R, S, P,
         " n=1 thread=moin");
+    RAN("replace_pattern(sample.attributes[\"thread\"], \"^(?P<first>.)a\", \"${first}o\")", R, S,
+        P, " n=1 thread=moin");
     RAN("replace_all_patterns(resource.attributes, \"value\", \"sh\", \"c\")",
         " n=7 service.name=cop", S, P, M);
     RAN("replace_all_patterns(resource.attributes, \"key\", \"\\\\.name$\", \"\")",
