@@ -45,8 +45,8 @@ bool kiln_regex_gave_up(const struct kiln_regex *regex);
 
 /*
  * Appends `text` to `out` with every match replaced by `with`, in which $0 is the match, $1 or ${1}
- * a group of it, ${name} a group with a name, and $$ a dollar.  Returns how many were replaced, -ENOMEM or KILN_E_LIMIT (also of
- * `out`).
+ * a group of it, ${name} a group with a name, and $$ a dollar.  Returns how many were replaced,
+ * -ENOMEM or KILN_E_LIMIT (also of `out`).
  */
 KILN_CHECK int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text,
                                   struct kiln_str with, struct kiln_buf *out);

@@ -8,12 +8,14 @@
 struct exporter {
     struct kiln_consumer consumer; /* first */
     struct kiln_engine *engine;
+    struct kiln_metric *stored, *failed;
 };
 
 /* A delivery on its way into the engine. */
 struct passage {
     struct kiln_append append;
     struct kiln_delivery *delivery;
+    const struct exporter *exporter;
 };
 
 /* When it is worth trying again: memory comes back soon, room on a disk does not. */
@@ -48,6 +50,8 @@ static void appended(struct kiln_append *append, int code)
     uint32_t rejected = append->rejected;
     struct kiln_err err = append->err;
 
+    kiln_metric_add(code < 0 ? passage->exporter->failed : passage->exporter->stored,
+                    (int64_t)kiln_delivery_items(delivery));
     kiln_free(passage);
     end(delivery, code, rejected, &err);
 }
@@ -72,6 +76,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
                    .done = appended,
                    .context = passage},
         .delivery = delivery,
+        .exporter = exporter,
     };
     exporter->engine->ops->append(exporter->engine, &passage->append);
 }
@@ -82,9 +87,18 @@ int kiln_store_exporter_new(struct kiln_engine *engine, struct kiln_consumer **r
 
     if (!exporter)
         return -ENOMEM;
-    *exporter = (struct exporter){{.consume = consume}, engine};
+    *exporter = (struct exporter){.consumer.consume = consume, .engine = engine};
     *ret_exporter = &exporter->consumer;
     return 0;
+}
+
+void kiln_store_exporter_count(struct kiln_consumer *consumer, struct kiln_metric *stored,
+                               struct kiln_metric *failed)
+{
+    struct exporter *exporter = (struct exporter *)consumer;
+
+    exporter->stored = stored;
+    exporter->failed = failed;
 }
 
 void kiln_store_exporter_free(struct kiln_consumer *exporter)

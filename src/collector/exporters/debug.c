@@ -49,6 +49,7 @@ struct debug {
         int fd;               /* of everything */
     } outputs[OUTPUTS_MAX];
     uint32_t n_outputs;
+    struct kiln_metric *sent;
     _Atomic uint64_t second, seen;
 };
 
@@ -132,6 +133,7 @@ static void take(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 
     for (uint32_t i = 0; due && i < debug->n_outputs; i++)
         say(&debug->outputs[i], debug->settings.verbosity, delivery);
+    kiln_metric_add(debug->sent, (int64_t)kiln_delivery_items(delivery));
     kiln_delivery_end(delivery, &(struct kiln_outcome){0});
 }
 
@@ -199,6 +201,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
     debug->settings = *(const struct debug_settings *)settings;
     if (debug->settings.internal)
         debug->outputs[debug->n_outputs++] = (struct output){env->log, STDOUT_FILENO};
+    debug->sent = kiln_exporter_sent(env->metrics, env->signal, env->id);
     debug->consumer.consume = take;
     debug->consumer.takes_json = true;
     debug->component = (struct kiln_component){.ops = &ops, .in = &debug->consumer};

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "collector/registry.h"
+#include "pipeline/exporters/queue.h"
 #include "pipeline/receivers/recipe.h"
 #include "store/exporter.h"
 #include "store/io.h"
@@ -19,6 +20,7 @@ struct store {
     struct kiln_consumer in;
     const struct store_settings *settings;
     struct kiln_metrics *metrics;
+    struct kiln_metric *sent, *failed;
     struct kiln_log *log;
     struct kiln_io *io;
     struct kiln_engine *engine; /* NULL: not started, or stopped */
@@ -54,9 +56,12 @@ static int start(struct kiln_component *component, struct kiln_err *err)
                             kiln_err_text(r));
     opts.io = store->io;
     r = kiln_store_open(&opts, &store->engine, err);
-    if (r == 0 && kiln_store_exporter_new(store->engine, &store->exporter) < 0)
-        r = kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    return r;
+    if (r < 0)
+        return r;
+    if (kiln_store_exporter_new(store->engine, &store->exporter) < 0)
+        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    kiln_store_exporter_count(store->exporter, store->sent, store->failed);
+    return 0;
 }
 
 /* What is in the log on its way to the disk ends its delivery before that is freed. */
@@ -93,6 +98,8 @@ static int make(const struct kiln_component_env *env, const void *settings,
     store->in.consume = take;
     store->settings = settings;
     store->metrics = env->metrics;
+    store->sent = kiln_exporter_sent(env->metrics, env->signal, env->id);
+    store->failed = kiln_exporter_send_failed(env->metrics, env->signal, env->id);
     store->log = env->log;
     *ret_component = &store->component;
     return 0;

@@ -40,6 +40,9 @@ struct settings {
 struct redaction {
     struct kiln_component component; /* first */
     struct kiln_redact *rules[2];
+    struct kiln_consumer in, out;
+    struct kiln_consumer *first, *next;
+    struct kiln_processor_counts counts;
     struct kiln_consumer *processors[2];
 };
 
@@ -201,16 +204,47 @@ static void destroy(struct kiln_component *component)
     kiln_free(redaction);
 }
 
+/* On the way in, and on the way out: what two sets of rules do is one processor's. */
+static void come(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct redaction *redaction =
+        (struct redaction *)(void *)((char *)consumer - offsetof(struct redaction, in));
+
+    kiln_processor_count(redaction->counts.incoming, delivery);
+    redaction->first->consume(redaction->first, delivery);
+}
+
+static void go(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct redaction *redaction =
+        (struct redaction *)(void *)((char *)consumer - offsetof(struct redaction, out));
+
+    kiln_processor_count(redaction->counts.outgoing, delivery);
+    redaction->next->consume(redaction->next, delivery);
+}
+
+static void join(struct redaction *redaction, const struct kiln_component_env *env)
+{
+    const struct kiln_processor_opts opts = kiln_processor_opts_of(env);
+
+    redaction->counts = kiln_processor_counts(&opts);
+    redaction->in.consume = come;
+    redaction->out.consume = go;
+    redaction->next = opts.next;
+}
+
 static int make(const struct kiln_component_env *env, const void *settings,
                 struct kiln_component **ret_component, struct kiln_err *err)
 {
     static const struct kiln_component_ops ops = {.free = destroy};
     struct redaction *redaction = kiln_calloc(1, sizeof(*redaction));
-    struct kiln_consumer *next = env->next[env->signal];
+    struct kiln_consumer *next;
     int r;
 
     if (!redaction)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
+    join(redaction, env);
+    next = &redaction->out;
     r = read_rules(settings, redaction->rules, err);
     for (int i = 1; i >= 0 && r == 0; i--) {
         if (!redaction->rules[i])
@@ -223,7 +257,8 @@ static int make(const struct kiln_component_env *env, const void *settings,
         destroy(&redaction->component);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }
-    redaction->component = (struct kiln_component){&ops, next};
+    redaction->first = next;
+    redaction->component = (struct kiln_component){&ops, &redaction->in};
     *ret_component = &redaction->component;
     return 0;
 }

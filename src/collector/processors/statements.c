@@ -243,6 +243,10 @@ int kiln_statements_component(const struct kiln_component_env *env, const void *
         return r;
     }
     statements->log = env->log;
+    if (change == kiln_statements_filter)
+        statements->filtered = kiln_metric_get(
+            env->metrics, KILN_COUNTER, "otelcol_processor_filter_profiles_filtered",
+            "Samples dropped by the filter processor.", KILN_LABELS("filter", env->id));
     return kiln_changing_new(env, &what, done, ret_component, err);
 }
 

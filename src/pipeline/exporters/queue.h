@@ -66,6 +66,14 @@ struct kiln_sendq_opts {
     struct kiln_log *log;
 };
 
+/*
+ * otelcol_exporter_sent_x and otelcol_exporter_send_failed_x, also of exporters without a queue.
+ */
+struct kiln_metric *kiln_exporter_sent(struct kiln_metrics *metrics, enum kiln_signal signal,
+                                       const char *exporter);
+struct kiln_metric *kiln_exporter_send_failed(struct kiln_metrics *metrics, enum kiln_signal signal,
+                                              const char *exporter);
+
 struct kiln_sendq;
 
 /* Takes the sender, also where it fails. */

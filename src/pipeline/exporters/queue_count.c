@@ -25,6 +25,28 @@ static const char *const data_types[KILN_SIGNALS] = {
     [KILN_SIGNAL_LOGS] = "logs",
 };
 
+static struct kiln_metric *of_exporter(struct kiln_metrics *metrics, enum kiln_signal signal,
+                                       const char *exporter, const char *what, const char *help)
+{
+    char name[NAME_MAX_BYTES];
+
+    snprintf(name, sizeof(name), "otelcol_exporter_%s_%s", what, units[signal]);
+    return kiln_metric_get(metrics, KILN_COUNTER, name, help, KILN_LABELS("exporter", exporter));
+}
+
+struct kiln_metric *kiln_exporter_sent(struct kiln_metrics *metrics, enum kiln_signal signal,
+                                       const char *exporter)
+{
+    return of_exporter(metrics, signal, exporter, "sent", "Successfully sent to the destination.");
+}
+
+struct kiln_metric *kiln_exporter_send_failed(struct kiln_metrics *metrics, enum kiln_signal signal,
+                                              const char *exporter)
+{
+    return of_exporter(metrics, signal, exporter, "send_failed",
+                       "In failed attempts to send to the destination.");
+}
+
 static struct kiln_metric *unit_metric(struct kiln_sendq *q, enum kiln_metric_kind kind,
                                        const char *whose, const char *what, const char *end,
                                        const char *help, const char *reason)
@@ -72,10 +94,8 @@ void kiln_sendq_open_counts(struct kiln_sendq *q)
     struct kiln_sendq_counts *c = &q->count;
 
     open_details(q);
-    c->sent = unit_metric(q, KILN_COUNTER, "otelcol", "sent", "",
-                          "Successfully sent to the destination.", NULL);
-    c->send_failed = unit_metric(q, KILN_COUNTER, "otelcol", "send_failed", "",
-                                 "In failed attempts to send to the destination.", NULL);
+    c->sent = kiln_exporter_sent(q->opts.metrics, q->opts.signal, q->name);
+    c->send_failed = kiln_exporter_send_failed(q->opts.metrics, q->opts.signal, q->name);
     c->enqueue_failed = unit_metric(q, KILN_COUNTER, "otelcol", "enqueue_failed", "",
                                     "Not taken into the sending queue.", NULL);
     c->accepted = unit_metric(q, KILN_COUNTER, "kiln", "accepted", "_total",

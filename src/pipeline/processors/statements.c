@@ -164,6 +164,7 @@ int kiln_statements_filter(void *statements, struct kiln_batch **batch, struct k
     if (r == 0 && w.dropped) {
         r = kiln_pick(*batch, w.no_profile, w.no_sample, &rest, err);
         if (r == 0) {
+            kiln_metric_add(w.statements->filtered, (*batch)->n_samples - rest->n_samples);
             kiln_batch_unref(*batch);
             *batch = rest;
             r = 1;

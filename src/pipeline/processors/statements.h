@@ -9,6 +9,7 @@
 #define KILN_PIPELINE_PROCESSORS_STATEMENTS_H
 
 #include "base/log.h"
+#include "base/metric.h"
 #include "pipeline/ottl/ottl.h"
 
 /* What becomes of a delivery where a statement cannot be run on something in it. */
@@ -33,7 +34,8 @@ struct kiln_statements {
     uint32_t n, cap;
     enum kiln_error_mode mode; /* of those that are read without one of their own */
     struct kiln_log *log;
-    _Atomic uint64_t said; /* when the log was last told */
+    struct kiln_metric *filtered; /* samples that a filter dropped */
+    _Atomic uint64_t said;        /* when the log was last told */
 };
 
 /* Frees what is in it. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collector/component.h"
 #include "collector/exporters/address.h"
@@ -110,6 +111,16 @@ static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *out
     *code = outcome->code;
 }
 
+static struct kiln_batch *one_sample(void)
+{
+    return kiln_test_batch(&(struct kiln_drawn){.stacks = "main;read 7\n",
+                                                .type = "cpu",
+                                                .unit = "nanoseconds",
+                                                .time_ns = kiln_clock_unix_ns(),
+                                                .resource = "service.name=shop"},
+                           1);
+}
+
 /* Makes an exporter and hands it one sample; what is wrong, or "". */
 static const char *send_one(const char *type, const char *yaml)
 {
@@ -117,7 +128,7 @@ static const char *send_one(const char *type, const char *yaml)
     const struct kiln_component_type *t = kiln_component_find(KILN_EXPORTER, kiln_str_of(type));
     int code = 1;
     struct kiln_delivery delivery = {
-        .batch = kiln_test_stacks("main;read 7\n"), .done = ended, .context = &code};
+        .batch = one_sample(), .tenant = "anonymous", .done = ended, .context = &code};
     struct kiln_component_env env = {.id = type};
     struct kiln_component *component = NULL;
     struct kiln_config *config;
@@ -130,7 +141,10 @@ static const char *send_one(const char *type, const char *yaml)
         t->make(&env, settings, &component, &err) == 0 &&
         (!component->ops->start || component->ops->start(component, &err) == 0)) {
         component->in->consume(component->in, &delivery);
+        if (component->ops->stop)
+            component->ops->stop(component, 0);
         CHECK_EQ(code, 0);
+        CHECK_EQ(kiln_metric_value(kiln_exporter_sent(env.metrics, KILN_SIGNAL_PROFILES, type)), 1);
     } else {
         kiln_batch_unref(delivery.batch);
     }
@@ -163,6 +177,16 @@ TEST(debug_exporter, writes_where_it_is_told)
     free(text);
     snprintf(yaml, sizeof(yaml), "{use_internal_logger: false, output_paths: ['%s/no/a']}", folder);
     CHECK(strstr(send_one("debug", yaml), "cannot be written"));
+    folder_remove(folder);
+}
+
+TEST(store_exporter, counts_what_it_has_stored)
+{
+    char folder[FOLDER_NAME], yaml[100];
+
+    folder_make(folder);
+    snprintf(yaml, sizeof(yaml), "{directory: '%s'}", folder);
+    CHECK_TEXT(send_one("store", yaml), "");
     folder_remove(folder);
 }
 

@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 #include "collector/graph.h"
+#include "drawn.h"
+#include "pipeline/processors/counts.h"
 #include "test.h"
 
 /* "" where a pipeline with this processor could be made, started and stopped; else the error. */
@@ -113,6 +115,49 @@ TEST(processors, symbolize)
     RUNS("symbolize", "");
     RUNS("symbolize", "{timeout: 1s}");
     SAYS("symbolize", "{timeout: soon}", "timeout");
+}
+
+static void take(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    (void)consumer;
+    kiln_delivery_end(delivery, &(struct kiln_outcome){0});
+}
+
+static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    (void)delivery;
+    CHECK_EQ(outcome->code, 0);
+}
+
+/* Two sets of rules are one processor, and what passes both is counted once. */
+TEST(processors, redaction_counts_what_comes_and_goes)
+{
+    static const char yaml[] = "{rules: [{match: name, regex: customer, action: hash}], "
+                               "allow_all_keys: true, blocked_values: [x]}";
+    const struct kiln_component_type *type =
+        kiln_component_find(KILN_PROCESSOR, KILN_STR("redaction"));
+    struct kiln_consumer end = {.consume = take};
+    struct kiln_component_env env = {.id = "redaction/a", .next[KILN_SIGNAL_PROFILES] = &end};
+    struct kiln_delivery delivery = {.batch = kiln_test_stacks("a 1\nb 2\n"), .done = ended};
+    void *settings = calloc(1, type->settings_size);
+    struct kiln_component *component;
+    struct kiln_config *config;
+    struct kiln_err err = {0};
+    struct kiln_processor_counts counts;
+
+    CHECK_OK(kiln_metrics_new(&env.metrics));
+    CHECK_OK(kiln_config_parse(kiln_str_of(yaml), &config, &err));
+    CHECK_OK(type->read(kiln_config_root(config), settings, &err));
+    CHECK_OK(type->make(&env, settings, &component, &err));
+    component->in->consume(component->in, &delivery);
+    counts = kiln_processor_counts(
+        &(struct kiln_processor_opts){.id = "redaction/a", .metrics = env.metrics});
+    CHECK_EQ(kiln_metric_value(counts.incoming), 2);
+    CHECK_EQ(kiln_metric_value(counts.outgoing), 2);
+    component->ops->free(component);
+    free(settings);
+    kiln_config_free(config);
+    kiln_metrics_free(env.metrics);
 }
 
 TEST(processors, redaction)

@@ -49,9 +49,14 @@ static const char *becomes(const char *yaml, change_fn change, enum kiln_error_m
     bool conditions = change == kiln_statements_filter;
     struct kiln_statements statements = {.mode = mode};
     struct kiln_batch *batch = two_services(), *before = batch;
+    uint32_t n_samples = batch->n_samples;
+    struct kiln_metrics *metrics;
     struct kiln_config *config;
     struct kiln_err err = {0};
     int r;
+
+    CHECK_OK(kiln_metrics_new(&metrics));
+    statements.filtered = kiln_metric_get(metrics, KILN_COUNTER, "filtered", "", NULL);
 
     CHECK_OK(kiln_config_parse_plain(kiln_str_of(yaml), &config, &err));
     if (kiln_statements_read(kiln_config_root(config), conditions, KILN_OTTL_CONTEXTS, &statements,
@@ -63,10 +68,12 @@ static const char *becomes(const char *yaml, change_fn change, enum kiln_error_m
     } else {
         CHECK(r == 1 || batch == before);
         check_invariants(batch);
+        CHECK_EQ(kiln_metric_value(statements.filtered), n_samples - batch->n_samples);
         snprintf(text, sizeof(text), "%u %u %u", batch->n_resources, batch->n_profiles,
                  batch->n_samples);
     }
     kiln_statements_done(&statements);
+    kiln_metrics_free(metrics);
     kiln_config_free(config);
     if (ret_batch)
         *ret_batch = batch;
