@@ -158,5 +158,60 @@ class Reload(unittest.TestCase):
             self.finish(collector, 1)
 
 
+FILES = """
+receivers: {{otlp_json_file: {{include: ["{folder}/in*.json"], start_at: beginning}}}}
+exporters: {{file: {{path: "{folder}/out.json", create_directory: {create}}}}}
+service:
+  telemetry: {{metrics: {{address: "{metrics}"}}}}
+  pipelines: {{profiles: {{receivers: [otlp_json_file], exporters: [file]}}}}
+"""
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kiln-reload-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.line = subprocess.run([KILN, "convert", "examples/checkout.pb.gz", "--to", "otlp-json", "-o", "-"], cwd=ROOT,
+                                   capture_output=True, check=True).stdout
+
+    def write(self, **values):
+        (self.folder / "c.yaml").write_text(FILES.format(folder=self.folder, **values))
+
+    def append(self, n):
+        with open(self.folder / "in.json", "ab") as file:
+            file.write(n * self.line)
+
+    def lines(self):
+        return (self.folder / "out.json").read_bytes().count(b"\n")
+
+    def test_every_line_is_read_once_and_none_is_erased(self):
+        self.append(3)
+        self.write(create="false", metrics="127.0.0.1:0")
+        with Collector(self.folder, "--config", str(self.folder / "c.yaml")) as collector, \
+                socket.create_server(("127.0.0.1", 0)) as other:
+            collector.wait_for(lambda: self.lines() == 3)
+            self.append(2)
+            self.write(create="true", metrics="127.0.0.1:0")
+            collector.reload("configuration read again")
+            collector.wait_for(lambda: self.lines() >= 5)
+            self.write(create="false", metrics=f"127.0.0.1:{other.getsockname()[1]}")
+            collector.reload("the configuration before is at work again")
+            self.append(1)
+            collector.wait_for(lambda: self.lines() >= 6)
+            self.assertEqual(collector.end(), 0, collector.said())
+        self.assertEqual(self.lines(), 6)
+
+    def test_a_port_may_change_its_host(self):
+        self.write(create="false", metrics="0.0.0.0:0")
+        with Collector(self.folder, "--config", str(self.folder / "c.yaml")) as collector:
+            port = collector.ports["service::telemetry::metrics"]
+            for host in "0.0.0.0", "127.0.0.1", "localhost":
+                self.write(create="false", metrics=f"{host}:{port}")
+                collector.reload("configuration read again")
+                collector.metrics()
+            self.assertNotIn("already in use", collector.said())
+            self.assertEqual(collector.end(), 0, collector.said())
+
+
 if __name__ == "__main__":
     unittest.main()
