@@ -18,6 +18,16 @@ from checks import check, exit_code  # noqa: E402
 from host_kit import KILN, PROGRAMS, Folder, attributes, need_host, record  # noqa: E402
 
 REASONS = {"wait_for_time": "sleep", "wait_for_lock": "futex", "wait_for_pipe": "pipe", "wait_for_poll": "poll"}
+SYNCING = """
+import os, sys, time
+file, end, wall, cpu = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), time.monotonic() + 1, 0, 0
+while time.monotonic() < end:
+    os.pwrite(file, os.urandom(4096), 0)
+    before = time.monotonic_ns(), time.thread_time_ns()
+    os.fdatasync(file)
+    wall, cpu = wall + time.monotonic_ns() - before[0], cpu + time.thread_time_ns() - before[1]
+print("sync", wall, cpu)
+"""
 SIGMAS = 5  # less than once in a million
 NS = 1e9
 
@@ -101,6 +111,24 @@ def check_off_cpu_alone(folder):
     check("nothing but waits was recorded", {s.type for s in samples} == {"off_cpu"}, samples)
 
 
+def check_disk(folder):
+    """What is written is waited for, where the folder is on a disk."""
+    frequency = 997
+    rec = record(folder, sys.executable, "-c", SYNCING, folder / "synced", words=("--wall",), frequency=frequency)
+    samples, (wall, cpu) = samples_of(rec.path), truth_of(rec.out)["sync"]
+    if wall - cpu < 0.05:
+        print("not tried: waits for a disk: there is none below this folder")
+        return
+    synced = [s for s in samples if any("fdatasync" in frame for frame in s.frames)]
+    named = [s._replace(frames=["fdatasync"]) for s in synced]
+    off, waited, sigma = total(named, "fdatasync"), wall - cpu, math.sqrt((wall - cpu) / frequency)
+    check(f"a disk was waited for {waited:.3f} s, sampled {off:.3f} s, sigma {sigma:.3f}",
+          0.95 * waited - SIGMAS * sigma - 0.01 < off < waited + SIGMAS * sigma + 0.01, (rec.said, rec.out))
+    blocked = total(named, "fdatasync", thread_state="blocked")
+    check(f"blocked for {blocked:.3f} s, all of it by disk",
+          total(named, "fdatasync", thread_state="blocked", wait_reason="disk") >= 0.97 * blocked, synced[:10])
+
+
 def main():
     need_host("waiting")
     with Folder() as folder:
@@ -109,6 +137,7 @@ def main():
         samples, truth, rec = check_waits(folder, "waits longer than the period", 997, 0.7, 4)
         check_wall(samples, truth, rec, 997)
         check_leaves(samples)
+        check_disk(folder)
     return exit_code()
 
 
