@@ -92,12 +92,28 @@ static int read_rest(const struct kiln_node *node, struct otlp_settings *s, stru
     return r < 0 ? r : kiln_sending_read(&s->sending, err);
 }
 
+/* What the Collector's clients have, and ours do not. */
+static int refuse(const struct kiln_node *node, struct kiln_err *err)
+{
+    static const struct kiln_refused_key refused[] = {
+        {"proxy_url", "requests go to the endpoint itself: name the proxy there if it forwards"},
+        {"cookies", "cookies are not kept"},
+        {"authority", "the name that is asked for is the endpoint's: tls::server_name_override "
+                      "says which certificate it has"},
+        {"middlewares", "there are no extensions of that kind"},
+    };
+
+    return kiln_settings_refuse(node, refused, KILN_ARRAY_LEN(refused), err);
+}
+
 /* Of those that have one endpoint. */
 static int read_one(const struct kiln_node *node, const struct kiln_field *fields, uint32_t n,
                     struct otlp_settings *s, struct kiln_err *err)
 {
-    int r = kiln_node_read(node, fields, n, s, err);
+    int r = refuse(node, err);
 
+    if (r == 0)
+        r = kiln_node_read(node, fields, n, s, err);
     if (r == 0)
         r = read_rest(node, s, err);
     if (r == 0 && (!s->endpoint || !*s->endpoint))
@@ -180,7 +196,9 @@ static int read_http(const struct kiln_node *node, void *settings, struct kiln_e
     int r;
 
     *s = (struct otlp_settings){.timeout_ns = 30 * KILN_NS_PER_S, .request_max = HTTP_REQUEST_MAX};
-    r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    r = refuse(node, err);
+    if (r == 0)
+        r = kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), s, err);
     for (int i = 0; i < KILN_SIGNALS; i++)
         has |= s->endpoints[i] && *s->endpoints[i];
     if (r == 0)

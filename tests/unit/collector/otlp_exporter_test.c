@@ -454,6 +454,11 @@ TEST(otlp_exporter, settings_that_cannot_be_meant_are_errors_with_their_place)
     CHECK_TEXT(said("otlp", "{endpoint: 'a:1', compression: snappy}"),
                "line 1, column 32: unsupported compression type \"snappy\" (say gzip, zstd or "
                "none)");
+    CHECK(strstr(said("otlp_http", "{endpoint: 'http://a', proxy_url: 'http://b'}"),
+                 "requests go to the endpoint itself"));
+    CHECK(strstr(said("otlp_http", "{endpoint: 'http://a', cookies: {enabled: true}}"),
+                 "cookies are not kept"));
+    CHECK(strstr(said("otlp", "{endpoint: 'a:1', authority: b}"), "server_name_override"));
     CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {queue_size: 0}}"),
                "line 1, column 34: 'queue_size' must be positive");
     CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {num_consumers: 0}}"),
