@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job has two owners, who asks and the thread that does it; the one who is done with it last
- * lets go of it.  Jobs that somebody waits for are given only to threads that have nothing to do;
- * files to close may wait.
+ * lets go of it.  Jobs that somebody waits for come first; files to close may wait.
  */
 #include "host/aside.h"
 
@@ -35,8 +34,9 @@ struct job {
     size_t n;
     struct stat st;
     int64_t result;
-    bool done, left; /* by the thread; by who asked */
-    char bytes[];    /* the path, or what was read */
+    bool begun, done; /* by the thread */
+    bool left;        /* by who asked */
+    char bytes[];     /* the path, or what was read */
 };
 
 struct kiln_aside {
@@ -44,8 +44,11 @@ struct kiln_aside {
     pthread_cond_t work, done;
     struct job *first, **last; /* to be done */
     uint32_t n_waiting_closes;
-    uint32_t n_threads, n_idle, refs; /* threads, and the owner */
+    uint32_t n_threads, n_idle;
+    uint32_t n_stuck; /* threads in what nobody waits for any more, but to close it */
+    uint32_t refs;    /* of threads, and the owner */
     uint64_t credit_ns, credited_ns;
+    uint64_t patience_ns; /* not 0: in place of these */
     uint64_t given_up;
     bool ends;
     struct kiln_metric *metric_late;
@@ -94,6 +97,7 @@ static struct job *take_job(struct kiln_aside *aside)
         aside->first = job->next;
         aside->last = aside->first ? aside->last : &aside->first;
         aside->n_waiting_closes -= job->kind == CLOSE;
+        job->begun = true;
     }
     return job;
 }
@@ -124,6 +128,7 @@ static void *work(void *arg)
         pthread_mutex_lock(&aside->lock);
         job->done = true;
         if (job->left) {
+            aside->n_stuck -= job->kind != CLOSE;
             pthread_mutex_unlock(&aside->lock);
             throw_away(job);
             pthread_mutex_lock(&aside->lock);
@@ -137,30 +142,48 @@ static void *work(void *arg)
 
 /* ---- who asks ---- */
 
-/* A thread with nothing to do, or a new one. */
+/* One more thread, where none is idle; false: there is none at all. */
 static bool has_thread(struct kiln_aside *aside)
 {
     pthread_t thread;
 
-    if (aside->n_idle && !aside->first)
+    if ((aside->n_idle && !aside->first) || aside->n_threads >= THREADS_MAX)
         return true;
-    if (aside->n_threads >= THREADS_MAX)
-        return false;
     aside->refs++;
     if (kiln_thread_start("kiln-aside", work, aside, &thread) < 0) {
         aside->refs--;
-        return false;
+        return aside->n_threads > 0;
     }
     pthread_detach(thread);
     aside->n_threads++;
     return true;
 }
 
-static void put_job(struct kiln_aside *aside, struct job *job)
+/* Before what nobody waits for. */
+static void put_first(struct kiln_aside *aside, struct job *job)
+{
+    job->next = aside->first;
+    aside->last = aside->first ? aside->last : &job->next;
+    aside->first = job;
+    pthread_cond_signal(&aside->work);
+}
+
+static void put_last(struct kiln_aside *aside, struct job *job)
 {
     *aside->last = job;
     aside->last = &job->next;
     pthread_cond_signal(&aside->work);
+}
+
+/* Takes back what nobody has begun with. */
+static void take_back(struct kiln_aside *aside, struct job *job)
+{
+    struct job **at = &aside->first;
+
+    while (*at != job)
+        at = &(*at)->next;
+    *at = job->next;
+    aside->last = job->next ? aside->last : at;
 }
 
 /* How long a call may be waited for now. */
@@ -170,6 +193,8 @@ static uint64_t patience(struct kiln_aside *aside, uint64_t now_ns)
     aside->credited_ns = now_ns;
     if (aside->credit_ns > CREDIT_NS)
         aside->credit_ns = CREDIT_NS;
+    if (aside->patience_ns)
+        return aside->patience_ns;
     return aside->credit_ns < PATIENCE_NS ? aside->credit_ns : PATIENCE_NS;
 }
 
@@ -193,25 +218,40 @@ static int give_up(struct kiln_aside *aside, int code)
     return code;
 }
 
+/* Waits for what was put.  -ETIMEDOUT: for too long. */
+static int wait_done(struct kiln_aside *aside, struct job *job, uint64_t now_ns,
+                     uint64_t patience_ns)
+{
+    wait_for(aside, job, now_ns, patience_ns);
+    if (job->done)
+        return 0;
+    job->left = job->begun;
+    if (job->begun)
+        aside->n_stuck++;
+    else
+        take_back(aside, job);
+    return give_up(aside, -ETIMEDOUT);
+}
+
 /* Has the job done.  0: it is, and the caller's alone; else it is nobody's that the caller knows.
  */
 static int do_job(struct kiln_aside *aside, struct job *job)
 {
     uint64_t now_ns = kiln_clock_mono_ns(), patience_ns;
-    int r = 0;
+    bool is_ours = true;
+    int r;
 
     pthread_mutex_lock(&aside->lock);
     patience_ns = patience(aside, now_ns);
-    if (patience_ns < WORTH_IT_NS || !has_thread(aside)) {
+    if (patience_ns < WORTH_IT_NS || aside->n_stuck >= THREADS_MAX || !has_thread(aside)) {
         r = give_up(aside, -EBUSY);
     } else {
-        put_job(aside, job);
-        wait_for(aside, job, now_ns, patience_ns);
-        job->left = !job->done;
-        r = job->left ? give_up(aside, -ETIMEDOUT) : 0;
+        put_first(aside, job);
+        r = wait_done(aside, job, now_ns, patience_ns);
+        is_ours = !job->left;
     }
     pthread_mutex_unlock(&aside->lock);
-    if (r == -EBUSY) {
+    if (r < 0 && is_ours) {
         if (job->kind == OPEN)
             close(job->fd);
         kiln_free(job);
@@ -276,12 +316,19 @@ void kiln_aside_close(struct kiln_aside *aside, int fd)
     job->fd = fd;
     job->left = true;
     pthread_mutex_lock(&aside->lock);
-    if (aside->n_waiting_closes >= CLOSES_MAX || (!has_thread(aside) && aside->n_threads == 0)) {
+    if (aside->n_waiting_closes >= CLOSES_MAX || !has_thread(aside)) {
         kiln_free(job);
     } else {
         aside->n_waiting_closes++;
-        put_job(aside, job);
+        put_last(aside, job);
     }
+    pthread_mutex_unlock(&aside->lock);
+}
+
+void kiln_aside_be_patient(struct kiln_aside *aside, uint64_t patience_ns)
+{
+    pthread_mutex_lock(&aside->lock);
+    aside->patience_ns = patience_ns;
     pthread_mutex_unlock(&aside->lock);
 }
 

@@ -26,6 +26,9 @@ KILN_CHECK int kiln_aside_new(struct kiln_metrics *metrics, struct kiln_aside **
 /* Waits for nobody: a thread that is stuck cleans up behind itself. */
 void kiln_aside_free(struct kiln_aside *aside); /* may be NULL */
 
+/* Waits for so long, and with no other limit: where the machine is known to be slow. */
+void kiln_aside_be_patient(struct kiln_aside *aside, uint64_t patience_ns);
+
 /* As kiln_open_beneath(); -ETIMEDOUT: it took too long; -EBUSY: nobody is there to do it. */
 KILN_CHECK int kiln_aside_open(struct kiln_aside *aside, int dir, const char *path,
                                uint64_t resolve, struct stat *ret_st);
