@@ -313,9 +313,9 @@ def same_metrics(folder):
 def main():
     for protocol, compression in (("grpc", "gzip"), ("http", "gzip"), ("grpc", "zstd"), ("http", "zstd"), ("grpc", "none")):
         arrives(f"{protocol} {compression}: Kiln's collector", through([kiln_collector], protocol, compression))
-    for protocol in ("grpc", "http"):
-        arrives(f"{protocol}: Kiln's, then the Collector", through([kiln_collector, real_collector], protocol, "gzip"))
-        arrives(f"{protocol}: the Collector, then Kiln's", through([real_collector, kiln_collector], protocol, "gzip"))
+    for protocol, compression in (("grpc", "gzip"), ("http", "gzip"), ("grpc", "zstd"), ("http", "zstd")):
+        arrives(f"{protocol} {compression}: Kiln's, then the Collector", through([kiln_collector, real_collector], protocol, compression))
+        arrives(f"{protocol} {compression}: the Collector, then Kiln's", through([real_collector, kiln_collector], protocol, compression))
     for what, part in (("TLS", over_tls), ("killed behind the Collector", killed_behind_the_collector),
                        ("what exporters send", what_exporters_send), ("signals in JSON", as_json),
                        ("metrics", same_metrics)):
