@@ -180,6 +180,10 @@ static const struct drop drops[] = {
     {"kiln_host_objects_unopened_total", "", "host", "files_unopened",
      "Files with code could not be opened: functions of them have no names, or stacks end there",
      "They may have been deleted or replaced: restart the programs that still run them"},
+    {"kiln_host_files_late_total", "", "host", "files_late",
+     "Files of another machine or of a program (NFS, FUSE) were not waited for any longer: "
+     "functions of them have no names, or stacks end there",
+     "Look at who serves the mounts that the programs were started from"},
     {"kiln_host_unwind_bad_files_total", "", "host", "bad_files",
      "Files had unwind tables that could not be read: stacks through them end there",
      "Look for programs that are packed or damaged"},
