@@ -3,31 +3,21 @@
  * Counting spans, data points and log records of messages that are passed on.  The first byte says
  * which of them.  There are never more than bytes, and the same message twice has twice as many.
  */
-#include <string.h>
-
+#include "otlp_items_fuzz.h"
 #include "fuzz.h"
-#include "pipeline/receivers/otlp_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum kiln_signal signal;
+    struct fuzz_message message;
     uint64_t items, twice;
-    char *copy;
-    size_t n = size ? size - 1 : 0;
 
-    if (!n || n > 1 << 20)
+    if (!fuzz_message_read(data, size, &message))
         return 0;
-    signal = (enum kiln_signal)(1 + data[0] % (KILN_SIGNALS - 1));
-    copy = malloc(2 * n);
-    if (!copy)
-        return 0;
-    memcpy(copy, data + 1, n);
-    memcpy(copy + n, data + 1, n);
-    if (kiln_otlp_count_items(signal, (struct kiln_str){copy, n}, &items) == 0) {
-        FUZZ_CHECK(items <= n);
-        FUZZ_CHECK(kiln_otlp_count_items(signal, (struct kiln_str){copy, 2 * n}, &twice) == 0);
+    if (kiln_otlp_count_items(message.signal, message.once, &items) == 0) {
+        FUZZ_CHECK(items <= message.once.len);
+        FUZZ_CHECK(kiln_otlp_count_items(message.signal, message.twice, &twice) == 0);
         FUZZ_CHECK(twice == 2 * items);
     }
-    free(copy);
+    fuzz_message_free(&message);
     return 0;
 }

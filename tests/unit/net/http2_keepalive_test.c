@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long connections of HTTP/2 live, by the rules of grpc-go. */
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/mem.h"
-#include "h2client.h"
-#include "net.h"
-#include "test.h"
+#include "h2pair.h"
 
 #define HOUR_MS (60 * 60 * 1000u)
 
-struct pair {
-    struct net_fixture f;
-    struct h2_client c;
-};
-
 static struct pair *setup(struct kiln_keepalive keepalive)
 {
-    struct pair *p = calloc(1, sizeof(*p));
+    struct pair *p = pair_new();
 
     p->f.keepalive = keepalive;
-    net_start(&p->f, &(struct kiln_server_opts){.idle_timeout_ms = HOUR_MS});
-    h2_open(&p->c, net_connect(p->f.port), NULL);
-    return p;
-}
-
-static void teardown(struct pair *p)
-{
-    h2_done(&p->c);
-    close(p->c.fd);
-    net_stop(&p->f);
-    free(p);
-    CHECK_EQ(kiln_mem_live(), 0);
+    return pair_open(p, &(struct kiln_server_opts){.idle_timeout_ms = HOUR_MS});
 }
 
 static void ping(struct pair *p)

@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/mem.h"
-#include "h2client.h"
-#include "net.h"
-#include "test.h"
-
-/* A server and a client that speaks HTTP/2 from the first byte. */
-struct pair {
-    struct net_fixture f;
-    struct h2_client c;
-};
+#include "h2pair.h"
 
 static struct pair *setup(const struct kiln_server_opts *opts, bool no_window)
 {
-    struct pair *p = calloc(1, sizeof(*p));
+    struct pair *p = pair_new();
 
-    net_start(&p->f, opts);
     p->c.no_window = no_window;
-    h2_open(&p->c, net_connect(p->f.port), NULL);
-    return p;
-}
-
-static void teardown(struct pair *p)
-{
-    h2_done(&p->c);
-    close(p->c.fd);
-    net_stop(&p->f);
-    free(p);
-    CHECK_EQ(kiln_mem_live(), 0);
+    return pair_open(p, opts);
 }
 
 static char *zeros(size_t size)
