@@ -84,6 +84,7 @@ static struct kiln_crowd *find_crowd(struct kiln_batcher *batcher,
         return crowd;
     crowd = crowd_new(kind);
     if (crowd) {
+        crowd->batcher = batcher;
         crowd->next = batcher->crowds;
         batcher->crowds = crowd;
         batcher->n_crowds++;
@@ -111,6 +112,7 @@ static void leave(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
     *at = crowd->next;
     crowd->next = NULL;
     batcher->n_crowds--;
+    batcher->waiting -= crowd->n;
     kiln_metric_add(batcher->cardinality, -1);
 }
 
@@ -124,6 +126,8 @@ static bool join(struct kiln_crowd *crowd, struct kiln_delivery *delivery)
     crowd->all[crowd->n++] = delivery;
     crowd->samples += kiln_delivery_items(delivery);
     crowd->last_ns = kiln_clock_mono_ns();
+    crowd->batcher->waiting++;
+    kiln_turnout_come(&crowd->batcher->turnout, crowd->last_ns);
     return true;
 }
 
@@ -146,13 +150,14 @@ static struct kiln_crowd *take_due(struct kiln_batcher *batcher)
     for (struct kiln_crowd *crowd = batcher->crowds; crowd; crowd = crowd->next) {
         uint64_t due = due_ns(batcher, crowd);
 
-        if (due <= now || batcher->stopping) {
+        if (due <= now || batcher->all_are_here || batcher->stopping) {
             leave(batcher, crowd);
             return crowd;
         }
         if (due < batcher->wakes_ns)
             batcher->wakes_ns = due;
     }
+    batcher->all_are_here = false;
     return NULL;
 }
 
@@ -214,6 +219,9 @@ static bool wait_for_others(struct kiln_batcher *batcher, struct kiln_delivery *
     if (crowd->samples >= batcher->opts.samples || batcher->opts.timeout_ns == 0) {
         leave(batcher, crowd);
         *ret_full = crowd;
+    } else if (kiln_turnout_is_all(&batcher->turnout, batcher->waiting)) {
+        batcher->all_are_here = true;
+        pthread_cond_signal(&batcher->wake);
     } else if (due_ns(batcher, crowd) < batcher->wakes_ns) {
         pthread_cond_signal(&batcher->wake);
     }

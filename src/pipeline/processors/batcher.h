@@ -2,9 +2,10 @@
 /*
  * batcher - deliveries wait for others, and go on as one.
  *
- * They go on when they have enough samples together, when the first has waited for the timeout, or
- * when nobody has joined them for a tenth of it (20 ms at most): senders wait for their answer,
- * most of them with one request at a time, so that nobody else will come as long as they wait.
+ * They go on when they have enough samples together, when the first has waited for the timeout,
+ * when nobody has joined them for a tenth of it (20 ms at most), or as soon as all wait that can be
+ * expected (turnout.h): senders wait for their answer, most of them with one request at a time, so
+ * that nobody else will come as long as they wait.
  *
  * What goes on is one batch with one dictionary (core/concat.h): nothing is added up.  Every
  * delivery ends when the one that it went on in ends, with its outcome, so that nobody is told that

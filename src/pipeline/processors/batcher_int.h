@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "pipeline/processors/batcher.h"
+#include "pipeline/processors/turnout.h"
 
 enum { KILN_CROWD_HEADERS = 32 };
 
@@ -23,6 +24,7 @@ struct kiln_crowd_kind {
 /* Deliveries that go on together. */
 struct kiln_crowd {
     struct kiln_crowd *next; /* of those that wait */
+    struct kiln_batcher *batcher;
     struct kiln_delivery **all;
     uint32_t n, cap;
     uint64_t samples;
@@ -37,6 +39,8 @@ struct kiln_crowd {
     struct kiln_header headers[KILN_CROWD_HEADERS]; /* that all of them had */
     struct kiln_delivery *parts;
     uint32_t n_parts, left; /* that have not ended */
+    void (*done)(struct kiln_delivery *delivery, const struct kiln_outcome *outcome);
+    void *context; /* and that: whom one that goes on alone will tell */
 };
 
 struct kiln_batcher {
@@ -49,6 +53,9 @@ struct kiln_batcher {
     pthread_cond_t wake;
     struct kiln_crowd *crowds;
     uint32_t n_crowds;
+    uint32_t waiting; /* in all of them */
+    struct kiln_turnout turnout;
+    bool all_are_here; /* so that nobody waits any longer */
     uint64_t wakes_ns; /* when the thread looks again */
     bool stopping;
     bool running; /* there is a thread */

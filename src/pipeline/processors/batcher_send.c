@@ -12,12 +12,22 @@
 
 /* ---- the end ---- */
 
+static void go(struct kiln_crowd *crowd)
+{
+    struct kiln_batcher *batcher = crowd->batcher;
+
+    pthread_mutex_lock(&batcher->lock);
+    kiln_turnout_go(&batcher->turnout, crowd->n);
+    pthread_mutex_unlock(&batcher->lock);
+}
+
 /* Profiles that were not taken are told to as many as had that many. */
 static void end_all(struct kiln_crowd *crowd)
 {
     struct kiln_outcome outcome = crowd->worst;
     uint32_t rejected = crowd->worst.rejected;
 
+    go(crowd);
     for (uint32_t i = 0; i < crowd->n; i++) {
         uint32_t had = crowd->n_profiles[i];
 
@@ -171,8 +181,32 @@ void kiln_batcher_hand_on(struct kiln_batcher *batcher, struct kiln_delivery *de
     kiln_hand_on(next, delivery);
 }
 
+static void lone_ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct kiln_crowd *crowd = delivery->context;
+
+    go(crowd);
+    delivery->done = crowd->done;
+    delivery->context = crowd->context;
+    kiln_crowd_free(crowd);
+    delivery->done(delivery, outcome);
+}
+
+/* As it came, but that its end is noticed. */
+static void hand_on_alone(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
+{
+    struct kiln_delivery *delivery = crowd->all[0];
+
+    crowd->done = delivery->done;
+    crowd->context = delivery->context;
+    delivery->done = lone_ended;
+    delivery->context = crowd;
+    kiln_batcher_hand_on(batcher, delivery);
+}
+
 static void hand_on_one_by_one(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
 {
+    go(crowd);
     for (uint32_t i = 0; i < crowd->n; i++)
         kiln_batcher_hand_on(batcher, crowd->all[i]);
     kiln_crowd_free(crowd);
@@ -185,7 +219,7 @@ void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
     int r;
 
     if (crowd->n == 1 && (most == 0 || crowd->samples <= most)) {
-        hand_on_one_by_one(batcher, crowd);
+        hand_on_alone(batcher, crowd);
         return;
     }
     r = count_profiles(crowd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/processors/batcher.h"
+#include "pipeline/processors/batcher_int.h"
 
 #include <errno.h>
 
@@ -88,6 +88,28 @@ TEST(batcher, a_quiet_time_ends_the_wait)
     relay_send(&post, s.in, three(), NULL);
     relay_wait(&s.sink, 1);
     relay_end(&s.sink, 0);
+    tear_down(&s);
+}
+
+TEST(batcher, nobody_waits_once_all_are_here_that_were_of_late)
+{
+    struct relay_post posts[3] = {0};
+    struct setup s;
+
+    set_up(&s, (struct kiln_batcher_opts){.samples = 100, .timeout_ns = HOUR});
+    s.batcher->turnout = (struct kiln_turnout){
+        .most_before = 3, .began_ns = kiln_clock_mono_ns() + HOUR}; /* and no second is over */
+    relay_send(&posts[0], s.in, three(), "a");
+    relay_send(&posts[1], s.in, three(), "b");
+    CHECK_EQ(s.sink.n, 0);
+    relay_send(&posts[2], s.in, three(), "a"); /* whichever tenant's they are */
+    relay_wait(&s.sink, 2);
+    CHECK_EQ(s.sink.kept[0]->batch->n_samples + s.sink.kept[1]->batch->n_samples, 9);
+    CHECK_EQ(s.batcher->turnout.here, 3);
+    relay_end(&s.sink, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(posts[i].ended, 1);
+    CHECK_EQ(s.batcher->turnout.here, 0);
     tear_down(&s);
 }
 
