@@ -36,11 +36,14 @@ static void run(struct kiln_ottl *ottl, struct kiln_batch *batch)
 {
     struct kiln_ottl_item item = {0};
     struct kiln_err err = {0};
+    uint32_t cache = 0;
 
     if (kiln_reopen(batch, &item.b, NULL) < 0)
         return;
     item.batch = kiln_builder_peek(item.b);
+    item.cache = &cache;
     (void)!kiln_ottl_run(ottl, &item, &err);
+    (void)!kiln_ottl_run(ottl, &item, &err); /* on what it made */
     if (kiln_builder_finish(item.b, &batch, &err) == 0)
         kiln_batch_unref(batch);
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "core/builder_int.h"
+#include "core/bulk.h"
 #include "core/remap.h"
 
 bool kiln_batch_is_sole(const struct kiln_batch *batch)
@@ -187,6 +188,32 @@ void kiln_reopened_link(struct kiln_builder *b, uint32_t sample, uint32_t link)
 {
     assert(sample < b->box->batch.n_samples && link < b->box->batch.dict.n_links);
     b->box->batch.samples[sample].link = link;
+}
+
+void kiln_reopened_observations(struct kiln_builder *b, uint32_t sample, const int64_t *values,
+                                const uint64_t *times, uint32_t n)
+{
+    struct kiln_batch *batch = &b->box->batch;
+    struct kiln_sample *s = &batch->samples[sample];
+    uint32_t had = s->n * (s->has_values + s->has_times);
+    uint32_t need = n * ((values != NULL) + (times != NULL));
+    int64_t *at = batch->observations + s->first;
+
+    assert(sample < batch->n_samples && need > 0 && n < 1u << 30);
+    if (need > had) {
+        at = kiln_builder_observations(b, need);
+        if (!at)
+            return;
+        s->first = (uint32_t)(at - batch->observations);
+        batch->n_observations += need;
+    }
+    s->n = n & 0x3fffffffu;
+    s->has_values = values != NULL;
+    s->has_times = times != NULL;
+    if (values)
+        memcpy(at, values, n * sizeof(*values));
+    if (times)
+        memcpy(at + (values ? n : 0), times, n * sizeof(*times));
 }
 
 #define NOT_ASKED UINT32_MAX

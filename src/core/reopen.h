@@ -25,10 +25,16 @@ KILN_CHECK int kiln_reopen(struct kiln_batch *batch, struct kiln_builder **ret_b
 /* Gives a resource another set of attributes; its entities lose the keys that are not in it. */
 void kiln_reopened_resource(struct kiln_builder *b, uint32_t resource, uint32_t attrs);
 
-/* Gives one sample another set of attributes. */
-/* The link of a sample, which there is. */
-void kiln_reopened_link(struct kiln_builder *b, uint32_t sample, uint32_t link);
+/* Gives one sample another set of attributes, or another link. */
 void kiln_reopened_sample(struct kiln_builder *b, uint32_t sample, uint32_t attrs);
+void kiln_reopened_link(struct kiln_builder *b, uint32_t sample, uint32_t link);
+
+/*
+ * Gives one sample other observations: values, timestamps or both (NULL: none), at least one of
+ * them.  They may not be the batch's own.
+ */
+void kiln_reopened_observations(struct kiln_builder *b, uint32_t sample, const int64_t *values,
+                                const uint64_t *times, uint32_t n);
 
 /*
  * Gives all samples other sets of attributes: asked once for each set that any sample has, whatever

@@ -104,7 +104,8 @@ static enum kiln_ottl_context innermost(enum kiln_ottl_context a, enum kiln_ottl
 }
 
 /* All of a group are for the same things, which its guards are asked about too. */
-static void share_context(struct kiln_guarded *group, uint32_t n)
+static int share_context(const struct kiln_node *node, struct kiln_guarded *group, uint32_t n,
+                         struct kiln_err *err)
 {
     enum kiln_ottl_context context = KILN_OTTL_RESOURCE;
 
@@ -112,20 +113,25 @@ static void share_context(struct kiln_guarded *group, uint32_t n)
         context = innermost(context, group[i].context);
     for (uint32_t i = 0; n && i < group->n_guards; i++)
         context = innermost(context, kiln_ottl_context_of(group->guards[i]));
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++, node = node->next) {
         group[i].context = context;
+        if (!kiln_ottl_fits(group[i].ottl, context))
+            return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                                  "the cache is that of the innermost context of all statements "
+                                  "that stand together");
+    }
+    return 0;
 }
 
-/* The statements of a group, all with its guards, which belong to the last that was added. */
-static int read_statements(const struct kiln_node *list, enum kiln_ottl_context context,
-                           struct kiln_guarded guarded, struct kiln_statements *statements,
-                           struct kiln_err *err)
+/* Statements that stand together, all with their guards, which belong to the last one. */
+static int read_statements(const struct kiln_node *first, const struct kiln_node *end,
+                           enum kiln_ottl_context context, struct kiln_guarded guarded,
+                           struct kiln_statements *statements, struct kiln_err *err)
 {
     uint32_t before = statements->n;
     int r = 0;
 
-    for (const struct kiln_node *node = list ? list->first : NULL; node && r == 0;
-         node = node->next) {
+    for (const struct kiln_node *node = first; node != end && r == 0; node = node->next) {
         r = read_one(node, false, context, &guarded.ottl, err);
         if (r == 0) {
             r = add(statements, node, &guarded, err);
@@ -135,8 +141,8 @@ static int read_statements(const struct kiln_node *list, enum kiln_ottl_context 
     }
     if (statements->n == before)
         free_guards(&guarded);
-    else
-        share_context(statements->list + before, statements->n - before);
+    else if (r == 0)
+        r = share_context(first, statements->list + before, statements->n - before, err);
     return r;
 }
 
@@ -166,7 +172,8 @@ static int read_members(const struct written *w, bool conditions, enum kiln_ottl
         free_guards(&guarded);
         return r;
     }
-    return read_statements(w->statements, context, guarded, statements, err);
+    return read_statements(w->statements ? w->statements->first : NULL, NULL, context, guarded,
+                           statements, err);
 }
 
 static int read_group(const struct kiln_node *node, bool conditions, enum kiln_ottl_context context,
@@ -192,26 +199,46 @@ static int read_group(const struct kiln_node *node, bool conditions, enum kiln_o
     return r;
 }
 
+/* A condition stands for itself. */
+static int read_condition(const struct kiln_node *node, enum kiln_ottl_context context,
+                          struct kiln_statements *statements, struct kiln_err *err)
+{
+    struct kiln_guarded guarded = new_group(statements);
+    int r = read_one(node, true, context, &guarded.ottl, err);
+
+    if (r < 0)
+        return r;
+    r = add(statements, node, &guarded, err);
+    if (r < 0)
+        kiln_ottl_free(guarded.ottl);
+    return r;
+}
+
+/* Texts up to the next that is none. */
+static const struct kiln_node *end_of_texts(const struct kiln_node *node)
+{
+    while (node && node->kind != KILN_NODE_MAP)
+        node = node->next;
+    return node;
+}
+
 int kiln_statements_read(const struct kiln_node *list, bool conditions,
                          enum kiln_ottl_context context, struct kiln_statements *statements,
                          struct kiln_err *err)
 {
+    const struct kiln_node *node = list ? list->first : NULL, *next;
     int r = 0;
 
-    for (const struct kiln_node *node = list ? list->first : NULL; node && r == 0;
-         node = node->next) {
-        struct kiln_guarded guarded = new_group(statements);
+    for (; node && r == 0; node = next) {
+        bool group = node->kind == KILN_NODE_MAP && context == KILN_OTTL_CONTEXTS;
 
-        if (node->kind == KILN_NODE_MAP && context == KILN_OTTL_CONTEXTS) {
+        next = group || conditions ? node->next : end_of_texts(node->next);
+        if (group)
             r = read_group(node, conditions, context, statements, err);
-            continue;
-        }
-        r = read_one(node, conditions, context, &guarded.ottl, err);
-        if (r == 0) {
-            r = add(statements, node, &guarded, err);
-            if (r < 0)
-                kiln_ottl_free(guarded.ottl);
-        }
+        else if (conditions)
+            r = read_condition(node, context, statements, err);
+        else
+            r = read_statements(node, next, context, new_group(statements), statements, err);
     }
     return r;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/sat.h"
 #include "base/sha256.h"
 #include "pipeline/ottl/ottl_int.h"
 
@@ -110,6 +112,8 @@ static int length(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
         ret->i = run->item->batch->dict.sets[value.set].n;
     else if (value.kind == KILN_OTTL_NUMBERS)
         ret->i = value.numbers.n;
+    else if (value.kind == KILN_OTTL_SAMPLES)
+        ret->i = value.i;
     else
         return kiln_ottl_fail(run, KILN_E_MALFORMED, "Len: this has no length");
     return 0;
@@ -283,6 +287,62 @@ static int to_number(struct kiln_ottl_run *run, const struct kiln_ottl_node *cal
     return 0;
 }
 
+/* ---- times ---- */
+
+static int now(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
+               struct kiln_ottl_value *ret)
+{
+    (void)run;
+    (void)call;
+    *ret = (struct kiln_ottl_value){.kind = KILN_OTTL_MOMENT, .i = (int64_t)kiln_clock_unix_ns()};
+    return 0;
+}
+
+static int eval_whole(struct kiln_ottl_run *run, const struct kiln_ottl_node *node, int64_t *ret)
+{
+    struct kiln_ottl_value value;
+    int r = kiln_ottl_eval(run, node, &value);
+
+    if (r == 0 && value.kind != KILN_OTTL_INT)
+        return kiln_ottl_fail(run, KILN_E_MALFORMED, "a whole number is needed");
+    *ret = r == 0 ? value.i : 0;
+    return r;
+}
+
+/* A time of seconds, and nanoseconds where they are said. */
+static int from_unix(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
+                     struct kiln_ottl_value *ret)
+{
+    int64_t seconds, ns = 0;
+    int r = eval_whole(run, call->args[0], &seconds);
+
+    if (r == 0 && call->n_args > 1)
+        r = eval_whole(run, call->args[1], &ns);
+    *ret = (struct kiln_ottl_value){
+        .kind = KILN_OTTL_MOMENT,
+        .i = kiln_sat_add(kiln_sat_mul(seconds, (int64_t)KILN_NS_PER_S), ns),
+    };
+    return r;
+}
+
+/* UnixNano and its like, by name. */
+static int to_unix(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
+                   struct kiln_ottl_value *ret)
+{
+    const char *name = call->function->name + strlen("Unix");
+    int64_t unit = strcmp(name, "Nano") == 0    ? 1
+                   : strcmp(name, "Micro") == 0 ? 1000
+                   : strcmp(name, "Milli") == 0 ? (int64_t)KILN_NS_PER_MS
+                                                : (int64_t)KILN_NS_PER_S;
+    struct kiln_ottl_value value;
+    int r = kiln_ottl_eval(run, call->args[0], &value);
+
+    if (r == 0 && value.kind != KILN_OTTL_MOMENT)
+        return kiln_ottl_fail(run, KILN_E_MALFORMED, "a time is needed, this is something else");
+    *ret = (struct kiln_ottl_value){.kind = KILN_OTTL_INT, .i = r == 0 ? value.i / unit : 0};
+    return r;
+}
+
 /* ---- the table ---- */
 
 const struct kiln_ottl_function *kiln_ottl_converter(struct kiln_str name)
@@ -297,7 +357,10 @@ const struct kiln_ottl_function *kiln_ottl_converter(struct kiln_str name)
         {"ToLowerCase", "v", to_lower, NULL},  {"ToUpperCase", "v", to_upper, NULL},
         {"Substring", "vnn", substring, NULL}, {"Len", "v", length, NULL},
         {"String", "v", to_text, NULL},        {"Int", "v", to_number, NULL},
-        {"Double", "v", to_number, NULL},
+        {"Double", "v", to_number, NULL},      {"Now", "", now, NULL},
+        {"Unix", "v?v", from_unix, NULL},      {"UnixNano", "v", to_unix, NULL},
+        {"UnixMicro", "v", to_unix, NULL},     {"UnixMilli", "v", to_unix, NULL},
+        {"UnixSeconds", "v", to_unix, NULL},
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(functions); i++) {

@@ -5,20 +5,37 @@
 #include "base/buf.h"
 #include "pipeline/ottl/ottl_int.h"
 
-/* The attributes of the first argument, to be changed; close() gives them back. */
+/* The attributes of the first argument, to be changed, or NULL; close() gives them back. */
 static struct kiln_draft *open(struct kiln_ottl_run *run, const struct kiln_ottl_node *call)
 {
+    const struct kiln_ottl_path *path = &call->args[0]->path;
     struct kiln_draft *draft = &run->ottl->draft;
+    struct kiln_ottl_value value;
+    uint32_t set;
 
-    kiln_draft_open(draft, run->item->b, kiln_ottl_set_of(run, call->args[0]->path.context));
+    if (kiln_ottl_path_get(run, path, &value) < 0)
+        return NULL;
+    if (value.kind != KILN_OTTL_SET && value.kind != KILN_OTTL_MAP) {
+        kiln_ottl_fail(run, KILN_E_MALFORMED, "%s: these are no attributes", call->function->name);
+        return NULL;
+    }
+    set = value.kind == KILN_OTTL_SET ? value.set : kiln_ottl_set_of_map(run, value.nested);
+    kiln_draft_open(draft, run->item->b, set);
     return draft;
 }
 
 static int close(struct kiln_ottl_run *run, const struct kiln_ottl_node *call, int r)
 {
-    if (r == 0)
-        kiln_ottl_give_set(run, call->args[0]->path.context, kiln_draft_close(&run->ottl->draft));
-    return r;
+    const struct kiln_ottl_path *path = &call->args[0]->path;
+    struct kiln_ottl_value value = {.kind = KILN_OTTL_SET};
+
+    if (r < 0)
+        return r;
+    value.set = kiln_draft_close(&run->ottl->draft);
+    if (path->n_keys)
+        return kiln_ottl_path_set(run, path, &value);
+    kiln_ottl_give_set(run, path, value.set);
+    return 0;
 }
 
 static struct kiln_str key_at(const struct kiln_ottl_run *run, const struct kiln_draft *draft,
@@ -39,7 +56,11 @@ static int set(struct kiln_ottl_run *run, const struct kiln_ottl_node *call)
 
 static int delete_key(struct kiln_ottl_run *run, const struct kiln_ottl_node *call)
 {
-    kiln_draft_drop(open(run, call), call->args[1]->value.text);
+    struct kiln_draft *draft = open(run, call);
+
+    if (!draft)
+        return run->code;
+    kiln_draft_drop(draft, call->args[1]->value.text);
     return close(run, call, 0);
 }
 
@@ -49,6 +70,8 @@ static int drop_matching(struct kiln_ottl_run *run, const struct kiln_ottl_node 
     struct kiln_draft *draft = open(run, call);
     int r = 0;
 
+    if (!draft)
+        return run->code;
     for (uint32_t i = draft->n; i-- > 0 && r >= 0;) {
         r = kiln_regex_matches(call->args[1]->pattern, key_at(run, draft, i));
         if (r == matching)
@@ -85,6 +108,8 @@ static int keep_keys(struct kiln_ottl_run *run, const struct kiln_ottl_node *cal
 {
     struct kiln_draft *draft = open(run, call);
 
+    if (!draft)
+        return run->code;
     for (uint32_t i = draft->n; i-- > 0;) {
         if (!is_in(call->args[1], key_at(run, draft, i)))
             kiln_draft_drop_at(draft, i);
@@ -99,6 +124,8 @@ static int limit(struct kiln_ottl_run *run, const struct kiln_ottl_node *call)
     struct kiln_draft *draft = open(run, call);
     uint64_t most = (uint64_t)call->args[1]->value.i;
 
+    if (!draft)
+        return run->code;
     for (uint32_t i = draft->n; i-- > 0 && draft->n > most;) {
         if (!first || !is_in(first, key_at(run, draft, i)))
             kiln_draft_drop_at(draft, i);
@@ -123,6 +150,8 @@ static int truncate_all(struct kiln_ottl_run *run, const struct kiln_ottl_node *
     struct kiln_draft *draft = open(run, call);
     uint64_t most = (uint64_t)call->args[1]->value.i;
 
+    if (!draft)
+        return run->code;
     for (uint32_t i = 0; i < draft->n; i++) {
         struct kiln_value value = kiln_draft_at(draft, i)->value;
         struct kiln_str text = {0};
@@ -200,9 +229,11 @@ static int replace_all_patterns(struct kiln_ottl_run *run, const struct kiln_ott
     bool keys = kiln_str_eq(call->args[1]->value.text, KILN_STR("key"));
     const struct kiln_batch *batch = run->item->batch;
     struct kiln_draft *draft = open(run, call);
-    struct kiln_range range = batch->dict.sets[draft->set];
-    int r = 0;
+    struct kiln_range range = {0};
+    int r = draft ? 0 : run->code;
 
+    if (draft)
+        range = batch->dict.sets[draft->set];
     /* Of the set as it was: what a new key was made from is not looked at again. */
     for (uint32_t i = 0; i < range.n && r == 0; i++) {
         struct kiln_str key =
@@ -219,7 +250,7 @@ static int replace_all_patterns(struct kiln_ottl_run *run, const struct kiln_ott
 const struct kiln_ottl_function *kiln_ottl_editor(struct kiln_str name)
 {
     static const struct kiln_ottl_function functions[] = {
-        {"set", "pv", NULL, set},
+        {"set", "pw", NULL, set},
         {"delete_key", "ms", NULL, delete_key},
         {"delete_matching_keys", "mr", NULL, delete_matching_keys},
         {"keep_keys", "ml", NULL, keep_keys},

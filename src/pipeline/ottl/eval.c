@@ -14,6 +14,7 @@ int kiln_ottl_fail(struct kiln_ottl_run *run, int code, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    run->code = code;
     return kiln_err_set(run->err, code, NULL, "%s", text);
 }
 
@@ -78,6 +79,10 @@ static int compare(const struct kiln_ottl_value *a, const struct kiln_ottl_value
         return a->nested.n == b->nested.n && a->nested.bits == b->nested.bits ? 0 : 2;
     case KILN_OTTL_SET:
         return a->set == b->set ? 0 : 2;
+    case KILN_OTTL_MOMENT:
+        return a->i < b->i ? -1 : a->i > b->i;
+    case KILN_OTTL_TYPE:
+        return a->type.type == b->type.type && a->type.unit == b->type.unit ? 0 : 2;
     default:
         return 2;
     }
@@ -164,8 +169,10 @@ int kiln_ottl_eval(struct kiln_ottl_run *run, const struct kiln_ottl_node *node,
         return kiln_ottl_path_get(run, &node->path, ret);
     case KILN_OTTL_CALL:
         return node->function->convert(run, node, ret);
+    case KILN_OTTL_MATH:
+        return kiln_ottl_calculate(run, node, ret);
     default:
-        return kiln_ottl_fail(run, KILN_E_MALFORMED, "a list is no value");
+        return kiln_ottl_list(run, node, ret);
     }
 }
 
@@ -173,7 +180,7 @@ int kiln_ottl_eval(struct kiln_ottl_run *run, const struct kiln_ottl_node *node,
 
 static void run_begin(struct kiln_ottl_run *run)
 {
-    run->budget.limit = 1u << 20;
+    run->budget.limit = 4u << 20;
     kiln_arena_init(&run->made, &run->budget);
 }
 

@@ -25,12 +25,12 @@ static size_t name_len(struct kiln_str s)
     return n;
 }
 
-/* 42, -42, 4.2, 1e9, 0xff. */
+/* 42, 4.2, 1e9, 0xff. */
 static size_t number_len(struct kiln_str s)
 {
-    size_t n = s.ptr[0] == '-' || s.ptr[0] == '+';
+    size_t n = 0;
 
-    if (n >= s.len || !is_digit(s.ptr[n]))
+    if (!is_digit(s.ptr[0]))
         return 0;
     while (n < s.len && (is_name(s.ptr[n]) || s.ptr[n] == '.' ||
                          ((s.ptr[n] == '-' || s.ptr[n] == '+') && tolower(s.ptr[n - 1]) == 'e')))
@@ -53,7 +53,7 @@ static size_t sign_len(struct kiln_str s)
 {
     if (s.len > 1 && s.ptr[1] == '=' && strchr("=!<>", s.ptr[0]))
         return 2;
-    return s.ptr[0] && strchr("<>()[],.", s.ptr[0]) ? 1 : 0;
+    return s.ptr[0] && strchr("<>()[],.+-*/", s.ptr[0]) ? 1 : 0;
 }
 
 struct kiln_ottl_word kiln_ottl_lex(struct kiln_str text, size_t at)

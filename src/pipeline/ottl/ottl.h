@@ -7,20 +7,26 @@
  *
  *   statement   editor(arguments) [where condition]
  *   condition   or, and, not, ( ), == != < <= > >=, a converter that is true or false, true, false
- *   value       "text", 42, 4.2, true, nil, [list], 0x6b696c6e, a path, Converter(arguments)
+ *   value       "text", 42, 4.2, true, nil, [list], 0x6b696c6e, a path, Converter(arguments),
+ *               + - * / of numbers
  *   path        resource.attributes["k"]   attributes, dropped_attributes_count, schema_url
  *               scope.name                 as well: version, and what a resource has; also
  *                                          instrumentation_scope
- *               profile.sample_type.type   unit; period_type.*, period, time_unix_nano,
+ *               profile.sample_type.type   unit; period_type.*, period, time_unix_nano, time,
  *                                          duration[_unix_nano], profile_id[.string],
  *                                          original_payload_format, original_payload, attributes,
- *                                          dropped_attributes_count
- *               sample.attributes["k"]     also profilesample; link_index; values[0],
- *                                          timestamps_unix_nano[0] (these two only read)
+ *                                          attribute_indices, dropped_attributes_count; sample
+ *                                          (only read)
+ *               sample.attributes["k"]     also profilesample; attribute_indices, link_index,
+ *                                          values[0], timestamps_unix_nano[0]; timestamps[0]
+ *                                          (only read)
+ *               cache["k"]                 of all of them: what statements of a group tell each
+ *                                          other about one item
  *   editors     set delete_key delete_matching_keys keep_keys keep_matching_keys replace_pattern
  *               replace_all_patterns limit truncate_all
  *   converters  IsMatch IsString IsInt IsDouble IsBool IsMap IsList HasPrefix HasSuffix Concat
  *               SHA256 ConvertCase ToLowerCase ToUpperCase Substring Len String Int Double
+ *               Now Unix UnixNano UnixMicro UnixMilli UnixSeconds
  *
  * It is for one thing of a batch at a time: a resource, scope, profile or sample.  Whatever it is
  * in can be read as well.  A batch that is changed is open in a builder (core/reopen.h); entries of
@@ -61,11 +67,15 @@ void kiln_ottl_free(struct kiln_ottl *ottl);
 
 enum kiln_ottl_context kiln_ottl_context_of(const struct kiln_ottl *ottl);
 
+/* Whether it may be run on items of this context: a cache belongs to one alone. */
+bool kiln_ottl_fits(const struct kiln_ottl *ottl, enum kiln_ottl_context context);
+
 /* One of them, with those that it is in; what is not reached is not looked at. */
 struct kiln_ottl_item {
     const struct kiln_batch *batch;
     struct kiln_builder *b; /* that has it open; NULL: for conditions only */
     uint32_t resource, scope, profile, sample;
+    uint32_t *cache; /* a set of attributes, 0 at first; NULL: there is none */
 };
 
 /* Returns 1, 0, or a code where it cannot be said (a pattern took too long, types do not fit). */

@@ -254,6 +254,15 @@ static int parse_keys(struct parser *p, struct kiln_ottl_path *path)
     return r;
 }
 
+/* There is one cache, of what the statement is for. */
+static int note_cache(struct parser *p, const struct kiln_ottl_path *path, size_t at)
+{
+    if (p->ottl->cache != KILN_OTTL_CONTEXTS && p->ottl->cache != path->context)
+        return fail_at(p, at, "a statement has one cache, that of its context");
+    p->ottl->cache = path->context;
+    return 0;
+}
+
 static int parse_path(struct parser *p, struct kiln_str first, size_t at,
                       struct kiln_ottl_node **ret)
 {
@@ -281,7 +290,7 @@ static int parse_path(struct parser *p, struct kiln_str first, size_t at,
     if (!p->named || path->context > p->deepest)
         p->deepest = path->context;
     p->named = true;
-    return 0;
+    return path->field == KILN_OTTL_CACHE ? note_cache(p, path, at) : 0;
 }
 
 /* ---- functions ---- */
@@ -304,16 +313,14 @@ static bool is_literal(const struct kiln_ottl_node *node, enum kiln_ottl_kind ki
 static int check_arg(struct parser *p, char want, struct kiln_ottl_node *arg, size_t at)
 {
     bool path = arg->kind == KILN_OTTL_PATH;
+    const char *why = path ? kiln_ottl_path_unwritten(&arg->path) : "a path belongs here";
 
     switch (want) {
     case 'p':
-        return path && kiln_ottl_path_is_written(&arg->path)
-                   ? 0
-                   : fail_at(p, at, "a path that can be changed belongs here");
+        return why ? fail_at(p, at, why) : 0;
     case 'm':
-        return path && kiln_ottl_path_is_map(&arg->path)
-                   ? 0
-                   : fail_at(p, at, "attributes belong here, without a key");
+        return path && kiln_ottl_path_is_map(&arg->path) ? 0
+                                                         : fail_at(p, at, "attributes belong here");
     case 's':
         return is_literal(arg, KILN_OTTL_TEXT) ? 0 : fail_at(p, at, "a text belongs here");
     case 'r':
@@ -325,8 +332,10 @@ static int check_arg(struct parser *p, char want, struct kiln_ottl_node *arg, si
                    : fail_at(p, at, "a number from 0 belongs here");
     case 'l':
         return arg->kind == KILN_OTTL_ITEMS ? 0 : fail_at(p, at, "a list belongs here");
-    default:
+    case 'v':
         return arg->kind == KILN_OTTL_ITEMS ? fail_at(p, at, "a value belongs here, no list") : 0;
+    default:
+        return 0;
     }
 }
 
@@ -407,7 +416,32 @@ static int parse_named(struct parser *p, struct kiln_ottl_node **ret)
     return parse_path(p, word.text, word.at, ret);
 }
 
-static int parse_value(struct parser *p, struct kiln_ottl_node **ret)
+/* A sign right before a number is a part of it. */
+static int parse_signed(struct parser *p, struct kiln_ottl_node **ret)
+{
+    struct kiln_ottl_word sign = p->word;
+
+    step(p);
+    if (p->word.kind != KILN_OTTL_NUMBER || p->word.at != sign.at + 1)
+        return fail(p, "a number belongs here");
+    p->word.at = sign.at;
+    p->word.text = (struct kiln_str){sign.text.ptr, p->word.text.len + 1};
+    return parse_literal(p, ret);
+}
+
+static int parse_inner(struct parser *p, struct kiln_ottl_node **ret)
+{
+    int r = enter(p);
+
+    if (r == 0)
+        r = parse_value(p, ret);
+    p->depth--;
+    if (r == 0 && !take(p, KILN_OTTL_SIGN, ")"))
+        r = fail(p, ") belongs here");
+    return r;
+}
+
+static int parse_operand(struct parser *p, struct kiln_ottl_node **ret)
 {
     switch (p->word.kind) {
     case KILN_OTTL_STRING:
@@ -416,8 +450,51 @@ static int parse_value(struct parser *p, struct kiln_ottl_node **ret)
     case KILN_OTTL_NAME:
         return parse_named(p, ret);
     default:
-        return take(p, KILN_OTTL_SIGN, "[") ? parse_items(p, ret) : fail(p, "a value belongs here");
+        break;
     }
+    if (is(p, KILN_OTTL_SIGN, "-") || is(p, KILN_OTTL_SIGN, "+"))
+        return parse_signed(p, ret);
+    if (take(p, KILN_OTTL_SIGN, "("))
+        return parse_inner(p, ret);
+    return take(p, KILN_OTTL_SIGN, "[") ? parse_items(p, ret) : fail(p, "a value belongs here");
+}
+
+/* Operands with one of two signs between them, each of which `next` reads. */
+static int parse_math(struct parser *p, const char signs[2],
+                      int (*next)(struct parser *, struct kiln_ottl_node **),
+                      struct kiln_ottl_node **ret)
+{
+    struct kiln_ottl_node *sides[2];
+    int r = next(p, ret);
+
+    while (r == 0 && p->word.kind == KILN_OTTL_SIGN && p->word.text.len == 1 &&
+           (p->word.text.ptr[0] == signs[0] || p->word.text.ptr[0] == signs[1])) {
+        char sign = p->word.text.ptr[0];
+        size_t at = p->word.at;
+
+        step(p);
+        sides[0] = *ret;
+        r = next(p, &sides[1]);
+        if (r == 0 && (sides[0]->kind == KILN_OTTL_ITEMS || sides[1]->kind == KILN_OTTL_ITEMS))
+            r = fail_at(p, at, "only numbers can be calculated with");
+        if (r == 0)
+            r = node_new(p, KILN_OTTL_MATH, ret);
+        if (r == 0)
+            r = set_args(p, *ret, sides, 2);
+        if (r == 0)
+            (*ret)->sign = sign;
+    }
+    return r;
+}
+
+static int parse_product(struct parser *p, struct kiln_ottl_node **ret)
+{
+    return parse_math(p, "*/", parse_operand, ret);
+}
+
+static int parse_value(struct parser *p, struct kiln_ottl_node **ret)
+{
+    return parse_math(p, "+-", parse_product, ret);
 }
 
 /* ---- conditions ---- */
@@ -438,6 +515,8 @@ static int parse_comparison(struct parser *p, struct kiln_ottl_node **ret)
         if (!take(p, KILN_OTTL_SIGN, signs[i]))
             continue;
         r = parse_value(p, &sides[1]);
+        if (r == 0 && (sides[0]->kind == KILN_OTTL_ITEMS || sides[1]->kind == KILN_OTTL_ITEMS))
+            r = fail(p, "lists as they are written cannot be compared");
         if (r == 0)
             r = node_new(p, KILN_OTTL_COMPARE, ret);
         if (r < 0)
@@ -538,6 +617,8 @@ static int parse(struct parser *p, bool statement)
     if (r == 0 && p->context == KILN_OTTL_CONTEXTS && !p->named)
         r = fail_at(p, 0, "no path says which context this is for");
     p->ottl->context = p->context == KILN_OTTL_CONTEXTS ? p->deepest : p->context;
+    if (r == 0 && !kiln_ottl_fits(p->ottl, p->ottl->context))
+        r = fail_at(p, 0, "the cache is that of the innermost context that is named");
     return r;
 }
 
@@ -551,6 +632,7 @@ static int parse_new(struct kiln_str text, enum kiln_ottl_context context, bool 
     if (!ottl)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     ottl->budget.limit = 1u << 20;
+    ottl->cache = KILN_OTTL_CONTEXTS;
     kiln_arena_init(&ottl->arena, &ottl->budget);
     r = parse(&p, statement);
     if (r < 0) {
@@ -587,4 +669,9 @@ void kiln_ottl_free(struct kiln_ottl *ottl)
 enum kiln_ottl_context kiln_ottl_context_of(const struct kiln_ottl *ottl)
 {
     return ottl->context;
+}
+
+bool kiln_ottl_fits(const struct kiln_ottl *ottl, enum kiln_ottl_context context)
+{
+    return ottl->cache == KILN_OTTL_CONTEXTS || ottl->cache == context;
 }

@@ -49,6 +49,7 @@ static void put_json(struct kiln_json_out *w, const struct kiln_batch *batch,
         kiln_json_put_bool(w, value->flag);
         break;
     case KILN_OTTL_INT:
+    case KILN_OTTL_MOMENT:
         kiln_json_put_i64(w, value->i);
         break;
     case KILN_OTTL_DOUBLE:

@@ -188,10 +188,12 @@ static int is_let_through(struct walk *w, struct kiln_err *err)
 
 static int transform_item(struct walk *w, struct kiln_err *err)
 {
+    uint32_t cache = 0;
     int r = is_let_through(w, err);
 
     if (r <= 0)
         return r < 0 ? failed(w->statements, w->guarded->mode, r, err) : 0;
+    w->item.cache = &cache;
     r = 0;
     for (uint32_t i = 0; i < w->n_guarded && r == 0; i++) {
         r = kiln_ottl_run(w->guarded[i].ottl, &w->item, err);
@@ -200,6 +202,7 @@ static int transform_item(struct walk *w, struct kiln_err *err)
         if (kiln_builder_error(w->item.b))
             r = kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     }
+    w->item.cache = NULL;
     return r;
 }
 

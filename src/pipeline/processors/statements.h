@@ -44,7 +44,8 @@ void kiln_statements_done(struct kiln_statements *statements);
 /*
  * Both are a `change` of pipeline/processors/changer.h, with struct kiln_statements as context.
  * Filter: conditions; what one of them holds for goes, with all that is in it.
- * Transform: statements, one after the other, each on all that it is for.
+ * Transform: groups of statements, one after the other; each on all that it is for, of which
+ * one has all statements of the group behind it, and their cache, before the next has the first.
  */
 KILN_CHECK int kiln_statements_filter(void *statements, struct kiln_batch **batch,
                                       struct kiln_err *err);

@@ -108,6 +108,9 @@ TEST(processors, transform)
          "statements: ['set(period, 5)']}]}",
          "there is no such path");
     SAYS("transform", "{trace_statements: []}", "trace_statements");
+    SAYS("transform",
+         "{profile_statements: ['set(resource.cache[\"a\"], 1)', 'set(profile.period, 1)']}",
+         "the cache is that of the innermost context");
 }
 
 TEST(processors, symbolize)

@@ -93,6 +93,11 @@ TEST(ottl, paths_say_what_the_profile_says)
     TRUE("sample.values[0] == 3 and profilesample.values[1] == nil");
     TRUE("Len(sample.values) == 1 and Len(timestamps_unix_nano) == 0");
     TRUE("link_index == 0 and Len(attributes) == 2");
+    TRUE("profile.time == Unix(0, 1000) and UnixNano(profile.time) == 1000");
+    TRUE("profile.time < Now() and Len(profile.sample) == 2");
+    TRUE("profile.sample_type == profile.period_type");
+    TRUE("Len(sample.attribute_indices) == 2 and profile.attribute_indices[1] == nil");
+    TRUE("Len(sample.timestamps) == 0 and Len(cache) == 0 and cache[\"a\"] == nil");
 }
 
 TEST(ottl, converters)
@@ -236,6 +241,149 @@ TEST(ottl, fields_of_profiles_and_samples_are_written)
     CHECK(makes("set(profile.original_payload, \"ki\")", "Len(profile.original_payload) == 2") < 0);
     CHECK(makes("set(sample.link_index, 1)", "sample.link_index == 1") < 0);
     CHECK(makes("set(sample.link_index, -1)", "sample.link_index == -1") < 0);
+    CHECK_OK(makes("set(profile.time_unix_nano, 99)", "profile.time == Unix(0, 99)"));
+    CHECK(makes("set(profile.time_unix_nano, -1)", "profile.time_unix_nano == -1") < 0);
+    CHECK_OK(makes("set(profile.time, Unix(7, 5))", "profile.time_unix_nano == 7000000005"));
+    CHECK(makes("set(profile.time, 5)", "profile.time_unix_nano == 5") < 0);
+    CHECK_OK(makes("set(profile.time, Now())", "UnixSeconds(profile.time) > 1600000000"));
+    CHECK_OK(makes("set(profile.sample_type.unit, \"n\")", "profile.sample_type.unit == \"n\""));
+    CHECK_OK(makes("set(profile.period_type.type, \"x\")",
+                   "profile.sample_type != profile.period_type"));
+    CHECK(makes("set(profile.sample_type, \"x\")", "profile.sample_type.type == \"x\"") < 0);
+    CHECK_OK(
+        makes("set(profile.period, profile.period * 3 - (4 + 2) / 2)", "profile.period == 147"));
+    CHECK_OK(makes("set(profile.period, Int(profile.period * 0.5))", "profile.period == 25"));
+    CHECK(makes("set(profile.period, 1 / 0)", "profile.period == 1") < 0);
+    CHECK(makes("set(profile.period, 1 + \"a\")", "profile.period == 1") < 0);
+    CHECK_OK(makes("set(profile.period, -9223372036854775808 / -1)",
+                   "profile.period == -9223372036854775808"));
+}
+
+/* The first sample has a value, the second two with their times. */
+TEST(ottl, observations_of_samples_are_written)
+{
+    CHECK_OK(makes("set(sample.values, [7])", "sample.values[0] == 7"));
+    CHECK_OK(makes("set(sample.values[0], sample.values[0] * 2)", "sample.values[0] == 6"));
+    CHECK_OK(makes("set(sample.values, [1, 2, 3])", "Len(sample.values) == 3"));
+    CHECK_OK(makes("set(sample.timestamps_unix_nano, [900])",
+                   "sample.timestamps_unix_nano[0] == 900 and sample.values[0] == 3 and "
+                   "sample.timestamps[0] == Unix(0, 900)"));
+    CHECK(makes("set(sample.timestamps_unix_nano, [1, 2])", "Len(timestamps_unix_nano) == 2") < 0);
+    CHECK(makes("set(sample.values, [])", "Len(sample.values) == 0") < 0);
+    CHECK(makes("set(sample.values, [1.5])", "Len(sample.values) == 2") < 0);
+    CHECK(makes("set(sample.values, 5)", "sample.values[0] == 5") < 0);
+    CHECK(makes("set(sample.values[1], 5)", "sample.values[1] == 5") < 0);
+    CHECK(makes("set(sample.values[0], \"5\")", "sample.values[0] == 5") < 0);
+}
+
+TEST(ottl, a_sample_that_loses_its_times_keeps_their_number)
+{
+    static const struct kiln_drawn profile = {.resource = "service.name=shop",
+                                              .type = "samples",
+                                              .unit = "count",
+                                              .stacks = "main;a @100 @200 @300\n"};
+    struct kiln_batch *batch = kiln_test_batch(&profile, 1);
+    struct kiln_ottl_item item = {0};
+    struct kiln_ottl *ottl;
+    struct kiln_err err = {0};
+
+    CHECK_OK(kiln_ottl_statement(KILN_STR("set(sample.timestamps_unix_nano, [])"), KILN_OTTL_SAMPLE,
+                                 &ottl, &err));
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[0]), 3);
+    CHECK_OK(kiln_reopen(batch, &item.b, &err));
+    item.batch = kiln_builder_peek(item.b);
+    CHECK_OK(kiln_ottl_run(ottl, &item, &err));
+    CHECK_OK(kiln_builder_finish(item.b, &batch, &err));
+    check_invariants(batch);
+    CHECK(!batch->samples[0].has_times && batch->samples[0].n == 1);
+    CHECK_EQ(kiln_sample_total(batch, &batch->samples[0]), 3);
+    kiln_batch_unref(batch);
+    kiln_ottl_free(ottl);
+}
+
+TEST(ottl, attributes_are_chosen_by_their_numbers)
+{
+    CHECK_OK(makes("set(sample.attribute_indices, [])", "Len(sample.attributes) == 0"));
+    CHECK_OK(makes("set(sample.attribute_indices, profile.attribute_indices)",
+                   "sample.attributes[\"kind\"] == \"host\" and Len(sample.attributes) == 1"));
+    CHECK(makes("set(sample.attribute_indices, [0])", "Len(sample.attributes) == 1") < 0);
+    CHECK(makes("set(sample.attribute_indices, [99])", "Len(sample.attributes) == 1") < 0);
+    CHECK(makes("set(sample.attribute_indices, [\"a\"])", "Len(sample.attributes) == 1") < 0);
+}
+
+TEST(ottl, values_have_parts)
+{
+    CHECK_OK(makes("set(sample.attributes[\"a\"], [1, \"b\", [true]])",
+                   "sample.attributes[\"a\"][1] == \"b\" and sample.attributes[\"a\"][2][0]"));
+    CHECK_OK(makes("set(sample.attributes[\"a\"][\"b\"][2], 5)",
+                   "sample.attributes[\"a\"][\"b\"][2] == 5"));
+    CHECK(makes("set(sample.attributes[\"n\"][\"b\"], 5)", "attributes[\"n\"] == 5") < 0);
+    CHECK(makes("set(sample.attributes[\"a\"][1000000], 5)", "attributes[\"a\"] != nil") < 0);
+    CHECK_OK(makes("set(sample.attributes[\"all\"], profile.attributes)",
+                   "sample.attributes[\"all\"][\"kind\"] == \"host\""));
+    CHECK_OK(makes("set(sample.attributes[\"v\"], sample.values)", "attributes[\"v\"][0] == 3"));
+    CHECK(makes("set(sample.attributes[\"t\"], profile.time)", "attributes[\"t\"] != nil") < 0);
+}
+
+/* Runs statements one after the other with one cache; what the first failure is. */
+static int run_together(const char *const *texts, size_t n, const char *condition)
+{
+    struct kiln_batch *batch = drawn();
+    struct kiln_ottl_item item = {0};
+    struct kiln_ottl *ottl;
+    struct kiln_err err = {0};
+    uint32_t cache = 0;
+    int r = 0;
+
+    CHECK_OK(kiln_reopen(batch, &item.b, &err));
+    item.batch = kiln_builder_peek(item.b);
+    item.cache = &cache;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        CHECK_OK(kiln_ottl_statement(kiln_str_of(texts[i]), KILN_OTTL_SAMPLE, &ottl, &err));
+        r = kiln_ottl_run(ottl, &item, &err);
+        kiln_ottl_free(ottl);
+    }
+    CHECK_OK(kiln_ottl_condition(kiln_str_of(condition), KILN_OTTL_SAMPLE, &ottl, &err));
+    CHECK_EQ(kiln_ottl_holds(ottl, &item, &err), r == 0);
+    kiln_ottl_free(ottl);
+    CHECK_OK(kiln_builder_finish(item.b, &batch, &err));
+    check_invariants(batch);
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+    return r;
+}
+
+TEST(ottl, statements_tell_each_other_in_the_cache)
+{
+    static const char *const copied[] = {
+        "set(cache[\"all\"], resource.attributes)",
+        "keep_matching_keys(sample.cache[\"all\"], \"^service\")",
+        "set(sample.attributes[\"kept\"], cache[\"all\"])",
+        "set(cache, sample.attributes[\"kept\"])",
+        "delete_key(cache, \"service.name\")",
+    };
+    static const char *const deep[] = {
+        "set(cache[\"a\"], 1)",     "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)",
+        "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)",
+        "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)",
+        "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)",
+        "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)",
+        "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)",
+        "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)",
+        "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)",
+        "set(cache[\"b\"], cache)", "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)",
+        "set(cache[\"a\"], cache)", "set(cache[\"b\"], cache)", "set(cache[\"c\"], cache)",
+    };
+    static const char *const types[] = {
+        "set(profile.sample_type.unit, \"By\")",
+        "set(profile.period_type, profile.sample_type)",
+    };
+
+    CHECK_OK(run_together(types, 2, "profile.period_type.unit == \"By\""));
+    CHECK_OK(run_together(copied, KILN_ARRAY_LEN(copied),
+                          "sample.attributes[\"kept\"][\"service.name\"] == \"shop\" and "
+                          "Len(sample.attributes[\"kept\"]) == 1 and Len(cache) == 0"));
+    CHECK_EQ(run_together(deep, KILN_ARRAY_LEN(deep), "cache[\"c\"] != nil"), KILN_E_LIMIT);
 }
 
 TEST(ottl, editors_of_keys)
@@ -290,8 +438,16 @@ TEST(ottl, mistakes_say_where_they_are)
     CHECK_TEXT(refused("profile.period == 1 1", false),
                "column 21: this does not belong here: \"profile.period == 1 1\"");
     CHECK(strstr(refused("IsMatch(profile.attributes[\"a\"], \"(\")", false), "bad pattern"));
-    CHECK(strstr(refused("set(sample.values[0], 1)", true), "can be changed"));
-    CHECK(strstr(refused("delete_key(resource.attributes[\"a\"], \"b\")", true), "without a key"));
+    CHECK(strstr(refused("set(sample.timestamps, 1)", true), "as timestamps_unix_nano"));
+    CHECK(strstr(refused("set(profile.sample, profile.sample)", true), "one by one"));
+    CHECK(strstr(refused("set(sample.attribute_indices[0], 1)", true), "all at once"));
+    CHECK(strstr(refused("set(1, 1)", true), "a path belongs here"));
+    CHECK(strstr(refused("delete_key(scope.name, \"b\")", true), "attributes belong here"));
+    CHECK(strstr(refused("set(profile.period, 1 + [2])", true), "calculated with"));
+    CHECK(strstr(refused("profile.period == [1]", false), "cannot be compared"));
+    CHECK(strstr(refused("set(profile.period, - profile.period)", true), "a number belongs here"));
+    CHECK(strstr(refused("set(profile.cache[\"a\"], resource.cache[\"a\"])", true), "one cache"));
+    CHECK(strstr(refused("set(resource.cache[\"a\"], profile.period)", true), "innermost context"));
     CHECK(strstr(refused("profile.attributes[\"a] == 1", false), "belongs here"));
 }
 

@@ -153,6 +153,46 @@ TEST(transform, statements_run_on_all_that_they_are_for)
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
+/* As in the Collector: texts in a row are a group, and one item has all of them before the next. */
+TEST(transform, statements_that_stand_together_share_a_cache)
+{
+    struct kiln_batch *batch =
+        transformed("- set(profile.cache[\"type\"], profile.sample_type.type)\n"
+                    "- set(resource.attributes[\"last\"], profile.cache[\"type\"])\n"
+                    "- set(profile.attributes[\"mine\"], resource.attributes[\"last\"])\n"
+                    "- {context: profile, statements: ['set(attributes[\"left\"], "
+                    "cache[\"type\"])']}\n");
+
+    for (uint32_t i = 0; i < batch->n_profiles; i++) {
+        const struct kiln_profile *profile = &batch->profiles[i];
+        struct kiln_str type = kiln_batch_str(batch, profile->sample_type.type);
+
+        CHECK(kiln_str_eq(kiln_set_text(batch, profile->attrs, KILN_STR("mine")), type));
+        CHECK(!kiln_set_find(batch, profile->attrs, KILN_STR("left")));
+    }
+    CHECK_EQ(mistakes(batch), 0);
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* Longer, shorter and of another shape: what is sent is still sound. */
+TEST(transform, observations_may_be_replaced)
+{
+    struct kiln_batch *batch =
+        transformed("- set(sample.values, [sample.values[0] * 10])\n"
+                    "- set(sample.timestamps_unix_nano, [profile.time_unix_nano])\n");
+    int64_t total = 0;
+
+    for (uint32_t i = 0; i < batch->n_samples; i++) {
+        CHECK(batch->samples[i].has_times);
+        total += kiln_sample_total(batch, &batch->samples[i]);
+    }
+    CHECK_EQ(total, 100);
+    CHECK_EQ(mistakes(batch), 0);
+    kiln_batch_unref(batch);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 /* Conditions of samples beside statements of resources: every sample is asked. */
 TEST(transform, conditions_of_a_group_are_asked_where_they_belong)
 {
