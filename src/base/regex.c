@@ -270,8 +270,27 @@ static size_t char_len(struct kiln_str text)
     return n;
 }
 
-int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text, struct kiln_str with,
-                       struct kiln_buf *out)
+/* What is written in the place of a match: by a function, or else by `with`. */
+struct instead {
+    struct kiln_str with;
+    int (*put)(const void *context, struct kiln_str match, struct kiln_buf *out);
+    const void *context;
+};
+
+static int put_instead(struct kiln_regex *regex, struct kiln_str text,
+                       const struct instead *instead, struct kiln_buf *out)
+{
+    const size_t *ends = pcre2_get_ovector_pointer(regex->match);
+    struct kiln_str match = {text.ptr + ends[0], ends[1] - ends[0]};
+
+    if (instead->put)
+        return instead->put(instead->context, match, out);
+    expand(regex, text, instead->with, out);
+    return 0;
+}
+
+static int replace(struct kiln_regex *regex, struct kiln_str text, const struct instead *instead,
+                   struct kiln_buf *out)
 {
     const size_t *ends = pcre2_get_ovector_pointer(regex->match);
     size_t at = 0;
@@ -281,7 +300,9 @@ int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text, struct ki
         if (ends[0] < at || ends[1] < ends[0]) /* \K can do this; there is no sense in it */
             return KILN_E_LIMIT;
         kiln_buf_add(out, text.ptr + at, ends[0] - at);
-        expand(regex, text, with, out);
+        r = put_instead(regex, text, instead, out);
+        if (r < 0)
+            return r;
         count++;
         at = ends[1];
         if (ends[0] == ends[1]) { /* an empty match: past the next character, or for ever */
@@ -298,4 +319,18 @@ int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text, struct ki
     if (r < 0)
         return r;
     return out->error ? out->error : count;
+}
+
+int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text, struct kiln_str with,
+                       struct kiln_buf *out)
+{
+    return replace(regex, text, &(struct instead){.with = with}, out);
+}
+
+int kiln_regex_replace_by(struct kiln_regex *regex, struct kiln_str text,
+                          int (*put)(const void *context, struct kiln_str match,
+                                     struct kiln_buf *out),
+                          const void *context, struct kiln_buf *out)
+{
+    return replace(regex, text, &(struct instead){.put = put, .context = context}, out);
 }

@@ -51,6 +51,15 @@ bool kiln_regex_gave_up(const struct kiln_regex *regex);
 KILN_CHECK int kiln_regex_replace(struct kiln_regex *regex, struct kiln_str text,
                                   struct kiln_str with, struct kiln_buf *out);
 
+/*
+ * The same, with what `put` writes for each match.  It returns 0, or a code that ends all and is
+ * returned.
+ */
+KILN_CHECK int kiln_regex_replace_by(struct kiln_regex *regex, struct kiln_str text,
+                                     int (*put)(const void *context, struct kiln_str match,
+                                                struct kiln_buf *out),
+                                     const void *context, struct kiln_buf *out);
+
 /* Whether kiln_regex_replace() could make sense of `with`: 0, or KILN_E_PATTERN and a sentence. */
 KILN_CHECK int kiln_regex_check_replacement(const struct kiln_regex *regex, struct kiln_str with,
                                             struct kiln_err *err);

@@ -26,7 +26,7 @@ struct run {
     uint32_t error_line; /* of the rule that failed */
 };
 
-enum outcome { UNCHANGED, CHANGED, DROPPED, FAILED };
+enum outcome { UNCHANGED, CHANGED, DROPPED, KEPT, FAILED };
 
 /* ---- texts ---- */
 
@@ -48,9 +48,15 @@ static enum outcome apply_rule(struct run *run, const struct kiln_redact_rule *r
         return UNCHANGED;
     if (r > 0 && rule->action == KILN_REDACT_DROP)
         return DROPPED;
+    if (r > 0 && rule->action == KILN_REDACT_KEEP)
+        return KEPT;
     kiln_buf_clear(out);
     if (r > 0 && rule->action == KILN_REDACT_HASH)
         put_hash(*text, out);
+    else if (r > 0 && rule->regex && rule->mask)
+        r = kiln_regex_replace_by(rule->regex, *text, rule->mask, rule->context, out);
+    else if (r > 0 && rule->mask)
+        r = rule->mask(rule->context, *text, out);
     else if (r > 0 && rule->regex)
         r = kiln_regex_replace(rule->regex, *text, rule->replacement, out);
     else if (r > 0)
@@ -68,6 +74,7 @@ static enum outcome apply_rule(struct run *run, const struct kiln_redact_rule *r
 struct subject {
     enum kiln_redact_match match;        /* rules of this kind */
     const struct kiln_attr_place *place; /* of an attribute, or NULL */
+    bool number;                         /* what was a number or a truth */
 };
 
 static bool applies(struct run *run, const struct kiln_redact_rule *rule,
@@ -89,6 +96,8 @@ static enum outcome apply_rules(struct run *run, const struct subject *subject,
         now = apply_rule(run, rule, text, out);
         if (now == DROPPED || now == FAILED)
             return now;
+        if (now == KEPT)
+            break;
         if (now == CHANGED)
             outcome = CHANGED;
     }
@@ -99,7 +108,8 @@ static uint32_t edit_text(void *context, struct kiln_builder *b, enum kiln_text_
                           struct kiln_str text)
 {
     struct run *run = context;
-    struct subject subject = {role == KILN_TEXT_NAME ? KILN_REDACT_NAME : KILN_REDACT_PATH, NULL};
+    struct subject subject = {role == KILN_TEXT_NAME ? KILN_REDACT_NAME : KILN_REDACT_PATH, NULL,
+                              false};
     enum outcome outcome = apply_rules(run, &subject, &text);
 
     if (outcome == FAILED) {
@@ -134,6 +144,8 @@ static bool key_matches(struct run *run, const struct kiln_redact_rule *rule,
     for (; place; place = place->outer) {
         int r;
 
+        if (rule->outermost && place->outer)
+            continue;
         if (rule->match == KILN_REDACT_PATH)
             r = is_path_key(place->key);
         else
@@ -153,6 +165,8 @@ static bool applies(struct run *run, const struct kiln_redact_rule *rule,
 {
     if (!subject->place)
         return rule->match == subject->match;
+    if (rule->texts_only && subject->number)
+        return false;
     return rule->match != KILN_REDACT_NAME && key_matches(run, rule, subject->place);
 }
 
@@ -177,14 +191,16 @@ static struct kiln_str text_of(const struct kiln_batch *from, struct kiln_value 
     }
 }
 
-/* An array or map goes as a whole where a rule drops it whatever is inside. */
+/* An array or map goes, or stays, as a whole where a rule says so whatever is inside. */
 static enum outcome apply_to_container(struct run *run, const struct subject *subject)
 {
     for (uint32_t i = 0; i < run->rules->n; i++) {
         const struct kiln_redact_rule *rule = &run->rules->rules[i];
 
-        if (rule->action == KILN_REDACT_DROP && !rule->regex && applies(run, rule, subject))
-            return run->error ? FAILED : DROPPED;
+        bool all = rule->action == KILN_REDACT_DROP || rule->action == KILN_REDACT_KEEP;
+
+        if (all && !rule->regex && applies(run, rule, subject))
+            return run->error ? FAILED : rule->action == KILN_REDACT_DROP ? DROPPED : UNCHANGED;
     }
     return run->error ? FAILED : UNCHANGED;
 }
@@ -195,7 +211,8 @@ static enum kiln_attr_edit edit_attr(void *context, struct kiln_builder *b,
 {
     bool container = value->kind == KILN_VALUE_ARRAY || value->kind == KILN_VALUE_MAP;
     struct run *run = context;
-    struct subject subject = {KILN_REDACT_ATTRIBUTE, place};
+    bool is_text = value->kind == KILN_VALUE_STRING || value->kind == KILN_VALUE_BYTES;
+    struct subject subject = {KILN_REDACT_ATTRIBUTE, place, !container && !is_text};
     char number[NUMBER_TEXT_MAX];
     struct kiln_str text = container ? KILN_STR_NONE : text_of(from, *value, number);
     enum outcome outcome =

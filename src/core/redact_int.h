@@ -9,15 +9,16 @@
 #include "base/regex.h"
 #include "core/redact.h"
 
-enum kiln_redact_match { KILN_REDACT_PATH, KILN_REDACT_NAME, KILN_REDACT_ATTRIBUTE };
-enum kiln_redact_action { KILN_REDACT_DROP, KILN_REDACT_HASH, KILN_REDACT_REPLACE };
-
 struct kiln_redact_rule {
     enum kiln_redact_match match;
     enum kiln_redact_action action;
     struct kiln_regex *key;      /* of attributes; NULL: any */
     struct kiln_regex *regex;    /* of the text; NULL: any */
     struct kiln_str replacement; /* owned */
+    kiln_redact_mask *mask;      /* in the place of the replacement, or NULL */
+    const void *context;         /* of mask */
+    bool texts_only;             /* numbers and truths are not looked at */
+    bool outermost;              /* keys inside maps are not asked */
     uint32_t line;               /* where it was read */
 };
 

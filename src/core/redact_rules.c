@@ -10,7 +10,7 @@
 #define RULES_MAX 1000u
 
 static const char *const matches[] = {"path", "name", "attribute"};
-static const char *const actions[] = {"drop", "hash", "replace"};
+static const char *const actions[] = {"drop", "hash", "replace", "keep"};
 
 /* A rule as written: the values of its fields. */
 enum field { MATCH, ATTRIBUTE, REGEX, ACTION, REPLACEMENT, N_FIELDS };
@@ -77,7 +77,7 @@ static int read_value(const struct kiln_node *node, enum field field, struct kil
     case ACTION:
         word = word_in(node->text, actions, KILN_ARRAY_LEN(actions));
         rule->action = (enum kiln_redact_action)word;
-        return word < 0 ? fail(node, err, "action is drop, hash or replace") : 0;
+        return word < 0 ? fail(node, err, "action is drop, hash, replace or keep") : 0;
     case ATTRIBUTE:
         return read_regex(node, &rule->key, err);
     case REGEX:
@@ -134,6 +134,16 @@ static void rule_done(struct kiln_redact_rule *rule)
     kiln_free((char *)(uintptr_t)rule->replacement.ptr);
 }
 
+static int put_rule(struct kiln_redact *rules, struct kiln_redact_rule *rule)
+{
+    int n = kiln_grow(&rules->budget, (void **)&rules->rules, &rules->cap, (uint64_t)rules->n + 1,
+                      sizeof(*rule), RULES_MAX);
+
+    if (n == 0)
+        rules->rules[rules->n++] = *rule;
+    return n;
+}
+
 static int read_rule(const struct kiln_node *map, struct kiln_redact *rules, struct kiln_err *err)
 {
     struct kiln_redact_rule rule = {.line = map->line};
@@ -146,14 +156,69 @@ static int read_rule(const struct kiln_node *map, struct kiln_redact *rules, str
     if (n == 0)
         n = check_rule(map, &rule, &written, err);
     if (n == 0)
-        n = kiln_grow(&rules->budget, (void **)&rules->rules, &rules->cap, (uint64_t)rules->n + 1,
-                      sizeof(rule), RULES_MAX);
+        n = put_rule(rules, &rule);
     if (n < 0) {
         rule_done(&rule);
         return kiln_err_set(err, n, NULL, "%s", kiln_err_text(n));
     }
-    rules->rules[rules->n++] = rule;
     return 0;
+}
+
+/* ---- made, not read ---- */
+
+int kiln_redact_new(struct kiln_redact **ret_rules)
+{
+    struct kiln_redact *rules = kiln_calloc(1, sizeof(*rules));
+
+    if (!rules)
+        return -ENOMEM;
+    rules->budget.limit = SIZE_MAX;
+    *ret_rules = rules;
+    return 0;
+}
+
+/* A replacement as the rule has it: with each dollar twice. */
+static int quote_replacement(struct kiln_redact_rule *rule, struct kiln_str text)
+{
+    struct kiln_buf out;
+    int n;
+
+    kiln_buf_init(&out, 2 * text.len + 1);
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '$')
+            kiln_buf_putc(&out, '$');
+        kiln_buf_putc(&out, text.ptr[i]);
+    }
+    n = out.error ? out.error : read_replacement(rule, kiln_buf_str(&out));
+    kiln_buf_done(&out);
+    return n;
+}
+
+int kiln_redact_add(struct kiln_redact *rules, const struct kiln_redact_spec *spec,
+                    struct kiln_err *err)
+{
+    struct kiln_redact_rule rule = {.match = spec->match,
+                                    .action = spec->action,
+                                    .mask = spec->mask,
+                                    .context = spec->context,
+                                    .texts_only = spec->texts_only,
+                                    .outermost = spec->outermost,
+                                    .line = spec->line};
+    struct kiln_err why = {0};
+    int n = 0;
+
+    if (spec->key.ptr)
+        n = kiln_regex_new(spec->key, 0, &rule.key, &why);
+    if (n == 0 && spec->regex.ptr)
+        n = kiln_regex_new(spec->regex, 0, &rule.regex, &why);
+    if (n == 0 && spec->action == KILN_REDACT_REPLACE && !spec->mask)
+        n = quote_replacement(&rule, spec->replacement);
+    if (n == 0)
+        n = put_rule(rules, &rule);
+    if (n == 0)
+        return 0;
+    rule_done(&rule);
+    return kiln_err_set(err, n, NULL, "%s", why.text[0] ? why.text : kiln_err_text(n));
 }
 
 /* ---- the list ---- */
@@ -190,12 +255,11 @@ int kiln_redact_read(const struct kiln_node *node, struct kiln_redact **ret_rule
                      struct kiln_err *err)
 {
     static const struct kiln_node nothing = {.kind = KILN_NODE_TEXT, .line = 1, .column = 1};
-    struct kiln_redact *rules = kiln_calloc(1, sizeof(*rules));
-    int n;
+    struct kiln_redact *rules;
+    int n = kiln_redact_new(&rules);
 
-    if (!rules)
-        return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    rules->budget.limit = SIZE_MAX;
+    if (n < 0)
+        return kiln_err_set(err, n, NULL, "%s", kiln_err_text(n));
     n = read_content(node ? node : &nothing, rules, err);
     if (n < 0) {
         kiln_redact_free(rules);

@@ -7,32 +7,36 @@
  *       - {match: path, regex: '^/home/[^/]+', action: replace, replacement: "~"}
  *       - {match: name, regex: (?i)customer, action: hash}
  *
- * and attributes as the Collector's processor of this name does:
+ * and attributes as the Collector's processor of this name does, in this order:
  *
  *   redaction:
- *     allow_all_keys: true
- *     blocked_values: ['4[0-9]{12}(?:[0-9]{3})?']     stars in the place of what matches
+ *     ignored_keys, ignored_key_patterns              stay whatever they hold
+ *     allow_all_keys: false, allowed_keys             others go
+ *     allowed_values                                  stay
  *     blocked_key_patterns: ['.*token.*']             stars in the place of the value
- *
- * with allow_all_keys: false, which is its default, attributes whose keys are neither among
- * allowed_keys nor ignored_keys go.
+ *     blocked_values: ['4[0-9]{12}(?:[0-9]{3})?']     stars in the place of what matches
+ *     url_sanitizer: {enabled: true, attributes: [http.url]}
+ *     hash_function: sha3                             a hash in the place of stars
+ *     redact_all_types: true                          numbers and truths too
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/buf.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "collector/processors/changing.h"
+#include "collector/processors/masking.h"
 #include "collector/registry.h"
 #include "core/redact.h"
 
 #define TEXT_MAX (1u << 20)
 
 struct settings {
-    const struct kiln_node *rules, *allowed_keys, *ignored_keys, *blocked_values,
-        *blocked_key_patterns;
-    bool allow_all_keys;
+    const struct kiln_node *rules, *allowed_keys, *ignored_keys, *ignored_key_patterns,
+        *blocked_values, *allowed_values, *blocked_key_patterns, *url_sanitizer;
+    bool allow_all_keys, redact_all_types;
+    struct kiln_masking masking;
     const char *summary; /* how much to tell in attributes: nothing is told here */
 };
 
@@ -48,81 +52,161 @@ struct redaction {
 
 /* ---- the Collector's keys as rules ---- */
 
-static void put_field(struct kiln_json_out *w, const char *name, struct kiln_str text)
+static int add(struct kiln_redact *rules, const struct kiln_node *node,
+               struct kiln_redact_spec spec, struct kiln_err *err)
 {
-    kiln_json_put_name(w, name);
-    kiln_json_put_str(w, text);
-}
-
-/* Attributes whose key, or whose value, matches; ptr NULL: any. */
-static void put_rule(struct kiln_json_out *w, struct kiln_str key, struct kiln_str value,
-                     const char *action)
-{
-    kiln_json_put_object(w);
-    put_field(w, "match", KILN_STR("attribute"));
-    if (key.ptr)
-        put_field(w, "attribute", key);
-    if (value.ptr)
-        put_field(w, "regex", value);
-    put_field(w, "action", kiln_str_of(action));
-    if (strcmp(action, "replace") == 0)
-        put_field(w, "replacement", KILN_STR("****"));
-    kiln_json_end_object(w);
-}
-
-static void put_blocked(struct kiln_json_out *w, const struct settings *settings)
-{
-    const struct kiln_node *keys = settings->blocked_key_patterns;
-    const struct kiln_node *values = settings->blocked_values;
-
-    for (const struct kiln_node *node = keys ? keys->first : NULL; node; node = node->next)
-        put_rule(w, kiln_str_of(node->text), KILN_STR("^[\\s\\S]*$"), "replace");
-    for (const struct kiln_node *node = values ? values->first : NULL; node; node = node->next)
-        put_rule(w, KILN_STR_NONE, kiln_str_of(node->text), "replace");
-}
-
-static void put_keys(struct kiln_buf *out, const struct kiln_node *list)
-{
-    for (const struct kiln_node *node = list ? list->first : NULL; node; node = node->next)
-        kiln_buf_printf(out, "%s\\Q%s\\E",
-                        kiln_str_ends(kiln_buf_str(out), KILN_STR(":")) ? "" : "|", node->text);
-}
-
-/* Keys that are none of these. */
-static void put_others(struct kiln_json_out *w, struct kiln_buf *pattern,
-                       const struct settings *settings)
-{
-    kiln_buf_puts(pattern, "^(?!(?:");
-    put_keys(pattern, settings->allowed_keys);
-    put_keys(pattern, settings->ignored_keys);
-    kiln_buf_puts(pattern, ")$)");
-    if (!pattern->error)
-        put_rule(w, kiln_buf_str(pattern), KILN_STR_NONE, "drop");
-}
-
-static int make_rules(const struct settings *settings, struct kiln_redact **ret_rules,
-                      struct kiln_err *err)
-{
-    struct kiln_buf text, pattern;
-    struct kiln_json_out w;
+    struct kiln_err why = {0};
     int r;
 
-    kiln_buf_init(&text, TEXT_MAX);
-    kiln_buf_init(&pattern, TEXT_MAX);
-    kiln_json_out_init(&w, &text, 0);
-    kiln_json_put_array(&w);
-    if (!settings->allow_all_keys)
-        put_others(&w, &pattern, settings);
-    put_blocked(&w, settings);
-    kiln_json_end_array(&w);
-    r = text.error ? text.error : pattern.error;
-    if (r < 0)
-        kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    else
-        r = kiln_redact_parse(kiln_buf_str(&text), ret_rules, err);
-    kiln_buf_done(&text);
-    kiln_buf_done(&pattern);
+    spec.match = KILN_REDACT_ATTRIBUTE;
+    spec.line = node->line;
+    r = kiln_redact_add(rules, &spec, &why);
+    return r < 0 ? kiln_node_fail(node, r, err, "%s", why.text) : 0;
+}
+
+/* A rule for each text of a list: it is the key (a pattern of one), or else the value. */
+static int add_each(struct kiln_redact *rules, const struct kiln_node *list, bool key,
+                    struct kiln_redact_spec spec, struct kiln_err *err)
+{
+    int r = 0;
+
+    for (const struct kiln_node *node = list ? list->first : NULL; node && r == 0;
+         node = node->next) {
+        if (node->kind != KILN_NODE_TEXT)
+            return kiln_node_fail(node, KILN_E_MALFORMED, err, "a text belongs here");
+        *(key ? &spec.key : &spec.regex) = kiln_str_of(node->text);
+        r = add(rules, node, spec, err);
+    }
     return r;
+}
+
+/* One rule for all keys of a list, or for all that are not in it; `pattern` is for one. */
+static int add_keys(struct kiln_redact *rules, const struct kiln_node *list, const char *pattern,
+                    enum kiln_redact_action action, struct kiln_err *err)
+{
+    static const struct kiln_node nothing;
+    struct kiln_buf keys;
+    int r = 0;
+
+    kiln_buf_init(&keys, TEXT_MAX);
+    kiln_buf_puts(&keys, pattern);
+    for (const struct kiln_node *node = list ? list->first : NULL; node && r == 0;
+         node = node->next) {
+        if (node->kind != KILN_NODE_TEXT)
+            r = kiln_node_fail(node, KILN_E_MALFORMED, err, "a text belongs here");
+        else
+            kiln_buf_printf(&keys, "%s\\Q%s\\E", node == list->first ? "" : "|", node->text);
+    }
+    kiln_buf_puts(&keys, action == KILN_REDACT_DROP ? ")$)" : ")$");
+    if (r == 0 && keys.error)
+        r = kiln_err_set(err, keys.error, NULL, "%s", kiln_err_text(keys.error));
+    if (r == 0)
+        r = add(rules, list ? list : &nothing,
+                (struct kiln_redact_spec){
+                    .key = kiln_buf_str(&keys), .action = action, .outermost = true},
+                err);
+    kiln_buf_done(&keys);
+    return r;
+}
+
+/* Stars, or a hash, in the place of values whose key matches; they are looked at no more. */
+static int add_blocked_keys(struct kiln_redact *rules, const struct settings *settings,
+                            struct kiln_redact_spec masked, struct kiln_err *err)
+{
+    const struct kiln_node *list = settings->blocked_key_patterns;
+    int r;
+
+    masked.regex = KILN_STR("^[\\s\\S]*$");
+    masked.texts_only = false;
+    r = add_each(rules, list, true, masked, err);
+    return r < 0 ? r
+                 : add_each(rules, list, true,
+                            (struct kiln_redact_spec){.action = KILN_REDACT_KEEP}, err);
+}
+
+static int make_rules(const struct settings *settings, struct kiln_redact *rules,
+                      struct kiln_err *err)
+{
+    const struct kiln_redact_spec keep = {.action = KILN_REDACT_KEEP,
+                                          .texts_only = !settings->redact_all_types};
+    struct kiln_redact_spec masked = {.action = KILN_REDACT_REPLACE,
+                                      .replacement = KILN_STR("****"),
+                                      .texts_only = !settings->redact_all_types};
+    int r = 0;
+
+    kiln_masking_apply(&settings->masking, &masked);
+    if (settings->ignored_keys && settings->ignored_keys->n)
+        r = add_keys(rules, settings->ignored_keys, "^(?:", KILN_REDACT_KEEP, err);
+    if (r == 0)
+        r = add_each(rules, settings->ignored_key_patterns, true,
+                     (struct kiln_redact_spec){.action = KILN_REDACT_KEEP}, err);
+    if (r == 0 && !settings->allow_all_keys)
+        r = add_keys(rules, settings->allowed_keys, "^(?!(?:", KILN_REDACT_DROP, err);
+    if (r == 0)
+        r = add_each(rules, settings->allowed_values, false, keep, err);
+    if (r == 0)
+        r = add_blocked_keys(rules, settings, masked, err);
+    if (r == 0)
+        r = add_each(rules, settings->blocked_values, false, masked, err);
+    return r;
+}
+
+/* ---- addresses ---- */
+
+struct sanitizer {
+    bool enabled, sanitize_span_name;
+    const struct kiln_node *attributes;
+};
+
+/*
+ * What varies in an address: all behind a question mark or a hash, and parts of the path that have
+ * a digit in them and are no version.
+ */
+static int add_address(struct kiln_redact *rules, const struct kiln_node *attributes,
+                       struct kiln_err *err)
+{
+    static const struct {
+        const char *regex, *replacement;
+    } parts[] = {
+        {"[?#][\\s\\S]*$", ""},
+        {"(?<=[^:/]/|^/)(?!v[0-9]+(?:/|$))[^/]*[0-9][^/]*", "*"},
+    };
+    int r = 0;
+
+    for (const struct kiln_node *node = attributes ? attributes->first : NULL; node && r == 0;
+         node = node->next) {
+        char key[512];
+
+        if (node->kind != KILN_NODE_TEXT || strlen(node->text) > sizeof(key) - 16)
+            return kiln_node_fail(node, KILN_E_MALFORMED, err,
+                                  "the key of an attribute belongs here");
+        snprintf(key, sizeof(key), "^\\Q%s\\E$", node->text);
+        for (size_t i = 0; i < KILN_ARRAY_LEN(parts) && r == 0; i++)
+            r = add(rules, node,
+                    (struct kiln_redact_spec){.action = KILN_REDACT_REPLACE,
+                                              .key = kiln_str_of(key),
+                                              .regex = kiln_str_of(parts[i].regex),
+                                              .replacement = kiln_str_of(parts[i].replacement),
+                                              .texts_only = true},
+                    err);
+    }
+    return r;
+}
+
+static int add_addresses(const struct settings *settings, struct kiln_redact *rules,
+                         struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"enabled", KILN_FIELD_BOOL, offsetof(struct sanitizer, enabled)},
+        {"attributes", KILN_FIELD_LIST, offsetof(struct sanitizer, attributes)},
+        {"sanitize_span_name", KILN_FIELD_BOOL, offsetof(struct sanitizer, sanitize_span_name)},
+    };
+    struct sanitizer sanitizer = {0};
+    int r = settings->url_sanitizer ? kiln_node_read(settings->url_sanitizer, fields,
+                                                     KILN_ARRAY_LEN(fields), &sanitizer, err)
+                                    : 0;
+
+    return r == 0 && sanitizer.enabled ? add_address(rules, sanitizer.attributes, err) : r;
 }
 
 /* ---- settings ---- */
@@ -130,16 +214,25 @@ static int make_rules(const struct settings *settings, struct kiln_redact **ret_
 static bool speaks_collector(const struct settings *settings)
 {
     return settings->allow_all_keys || settings->allowed_keys || settings->blocked_values ||
-           settings->blocked_key_patterns;
+           settings->blocked_key_patterns || settings->url_sanitizer;
 }
 
-static int check_texts(const struct kiln_node *list, struct kiln_err *err)
+static int make_all(const struct settings *settings, struct kiln_redact **ret_rules,
+                    struct kiln_err *err)
 {
-    for (const struct kiln_node *node = list ? list->first : NULL; node; node = node->next) {
-        if (node->kind != KILN_NODE_TEXT)
-            return kiln_node_fail(node, KILN_E_MALFORMED, err, "a text belongs here");
-    }
-    return 0;
+    struct kiln_redact *rules;
+    int r = kiln_redact_new(&rules);
+
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    r = make_rules(settings, rules, err);
+    if (r == 0)
+        r = add_addresses(settings, rules, err);
+    if (r < 0)
+        kiln_redact_free(rules);
+    else
+        *ret_rules = rules;
+    return r;
 }
 
 static int read_rules(const struct settings *settings, struct kiln_redact *ret_rules[2],
@@ -150,7 +243,7 @@ static int read_rules(const struct settings *settings, struct kiln_redact *ret_r
     if (settings->rules)
         r = kiln_redact_read(settings->rules, &ret_rules[0], err);
     if (r == 0 && speaks_collector(settings))
-        r = make_rules(settings, &ret_rules[1], err);
+        r = make_all(settings, &ret_rules[1], err);
     return r;
 }
 
@@ -160,6 +253,15 @@ static void free_rules(struct kiln_redact *rules[2])
     kiln_redact_free(rules[1]);
 }
 
+static int check_summary(const struct kiln_node *node, const char *summary, struct kiln_err *err)
+{
+    if (!summary || !*summary || strcmp(summary, "silent") == 0 || strcmp(summary, "info") == 0 ||
+        strcmp(summary, "debug") == 0)
+        return 0;
+    return kiln_node_fail(kiln_node_get(node, "summary"), KILN_E_MALFORMED, err,
+                          "summary is silent, info or debug");
+}
+
 static int read(const struct kiln_node *node, void *into, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
@@ -167,8 +269,14 @@ static int read(const struct kiln_node *node, void *into, struct kiln_err *err)
         {"allow_all_keys", KILN_FIELD_BOOL, offsetof(struct settings, allow_all_keys)},
         {"allowed_keys", KILN_FIELD_LIST, offsetof(struct settings, allowed_keys)},
         {"ignored_keys", KILN_FIELD_LIST, offsetof(struct settings, ignored_keys)},
+        {"ignored_key_patterns", KILN_FIELD_LIST, offsetof(struct settings, ignored_key_patterns)},
         {"blocked_values", KILN_FIELD_LIST, offsetof(struct settings, blocked_values)},
+        {"allowed_values", KILN_FIELD_LIST, offsetof(struct settings, allowed_values)},
         {"blocked_key_patterns", KILN_FIELD_LIST, offsetof(struct settings, blocked_key_patterns)},
+        {"redact_all_types", KILN_FIELD_BOOL, offsetof(struct settings, redact_all_types)},
+        {"url_sanitizer", KILN_FIELD_NODE, offsetof(struct settings, url_sanitizer)},
+        {"hash_function", KILN_FIELD_TEXT, offsetof(struct settings, masking.function)},
+        {"hmac_key", KILN_FIELD_TEXT, offsetof(struct settings, masking.key)},
         {"summary", KILN_FIELD_TEXT, offsetof(struct settings, summary)},
     };
     struct settings *settings = into;
@@ -179,13 +287,9 @@ static int read(const struct kiln_node *node, void *into, struct kiln_err *err)
         return kiln_err_set(err, KILN_E_MALFORMED, NULL,
                             "rules, allowed_keys or blocked_values: nothing says what to redact");
     if (r == 0)
-        r = check_texts(settings->allowed_keys, err);
+        r = check_summary(node, settings->summary, err);
     if (r == 0)
-        r = check_texts(settings->ignored_keys, err);
-    if (r == 0)
-        r = check_texts(settings->blocked_values, err);
-    if (r == 0)
-        r = check_texts(settings->blocked_key_patterns, err);
+        r = kiln_masking_check(node, &settings->masking, err);
     if (r == 0)
         r = read_rules(settings, rules, err);
     free_rules(rules);
@@ -233,6 +337,15 @@ static void join(struct redaction *redaction, const struct kiln_component_env *e
     redaction->next = opts.next;
 }
 
+static void warn_summary(const struct kiln_component_env *env, const struct settings *settings)
+{
+    if (settings->summary && *settings->summary && strcmp(settings->summary, "silent") != 0)
+        kiln_log(env->log, KILN_LOG_WARN,
+                 "redaction adds no attributes that sum up what it did; /metrics has "
+                 "kiln_redacted_total",
+                 "processor", "%s", env->id, "summary", "%s", settings->summary, NULL);
+}
+
 static int make(const struct kiln_component_env *env, const void *settings,
                 struct kiln_component **ret_component, struct kiln_err *err)
 {
@@ -244,6 +357,7 @@ static int make(const struct kiln_component_env *env, const void *settings,
     if (!redaction)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     join(redaction, env);
+    warn_summary(env, settings);
     next = &redaction->out;
     r = read_rules(settings, redaction->rules, err);
     for (int i = 1; i >= 0 && r == 0; i--) {

@@ -120,9 +120,13 @@ TEST(processors, symbolize)
     SAYS("symbolize", "{timeout: soon}", "timeout");
 }
 
+/* Where deliveries end, and what came last. */
+static struct kiln_batch *came;
+
 static void take(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 {
     (void)consumer;
+    came = kiln_batch_ref(delivery->batch);
     kiln_delivery_end(delivery, &(struct kiln_outcome){0});
 }
 
@@ -132,35 +136,118 @@ static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *out
     CHECK_EQ(outcome->code, 0);
 }
 
+/* Sends a batch, which it takes over, through the redaction of these settings. */
+static struct kiln_processor_counts redacted(const char *yaml, struct kiln_batch *batch,
+                                             struct kiln_metrics *metrics)
+{
+    const struct kiln_component_type *type =
+        kiln_component_find(KILN_PROCESSOR, KILN_STR("redaction"));
+    struct kiln_consumer end = {.consume = take};
+    struct kiln_component_env env = {
+        .id = "redaction/a", .metrics = metrics, .next[KILN_SIGNAL_PROFILES] = &end};
+    struct kiln_delivery delivery = {.batch = batch, .done = ended};
+    void *settings = calloc(1, type->settings_size);
+    struct kiln_component *component;
+    struct kiln_config *config;
+    struct kiln_err err = {0};
+
+    CHECK_OK(kiln_config_parse(kiln_str_of(yaml), &config, &err));
+    CHECK_OK(type->read(kiln_config_root(config), settings, &err));
+    CHECK_OK(type->make(&env, settings, &component, &err));
+    component->in->consume(component->in, &delivery);
+    component->ops->free(component);
+    free(settings);
+    kiln_config_free(config);
+    return kiln_processor_counts(
+        &(struct kiln_processor_opts){.id = "redaction/a", .metrics = metrics});
+}
+
 /* Two sets of rules are one processor, and what passes both is counted once. */
 TEST(processors, redaction_counts_what_comes_and_goes)
 {
     static const char yaml[] = "{rules: [{match: name, regex: customer, action: hash}], "
                                "allow_all_keys: true, blocked_values: [x]}";
-    const struct kiln_component_type *type =
-        kiln_component_find(KILN_PROCESSOR, KILN_STR("redaction"));
-    struct kiln_consumer end = {.consume = take};
-    struct kiln_component_env env = {.id = "redaction/a", .next[KILN_SIGNAL_PROFILES] = &end};
-    struct kiln_delivery delivery = {.batch = kiln_test_stacks("a 1\nb 2\n"), .done = ended};
-    void *settings = calloc(1, type->settings_size);
-    struct kiln_component *component;
-    struct kiln_config *config;
-    struct kiln_err err = {0};
     struct kiln_processor_counts counts;
+    struct kiln_metrics *metrics;
 
-    CHECK_OK(kiln_metrics_new(&env.metrics));
-    CHECK_OK(kiln_config_parse(kiln_str_of(yaml), &config, &err));
-    CHECK_OK(type->read(kiln_config_root(config), settings, &err));
-    CHECK_OK(type->make(&env, settings, &component, &err));
-    component->in->consume(component->in, &delivery);
-    counts = kiln_processor_counts(
-        &(struct kiln_processor_opts){.id = "redaction/a", .metrics = env.metrics});
+    CHECK_OK(kiln_metrics_new(&metrics));
+    counts = redacted(yaml, kiln_test_stacks("a 1\nb 2\n"), metrics);
     CHECK_EQ(kiln_metric_value(counts.incoming), 2);
     CHECK_EQ(kiln_metric_value(counts.outgoing), 2);
-    component->ops->free(component);
-    free(settings);
-    kiln_config_free(config);
-    kiln_metrics_free(env.metrics);
+    kiln_batch_unref(came);
+    kiln_metrics_free(metrics);
+}
+
+/* What redaction leaves of the attributes card, id (a number), note, token and url: "k=v ...". */
+static const char *left(const char *yaml)
+{
+    static const struct kiln_drawn profile = {
+        .resource = "card=n4111111111111,id=4111111111111,note=x4111111111111y,token=abc,"
+                    "url=https://host7/api/v1/users/42/posts?id=7",
+        .stacks = "a 1\n"};
+    static const char *const keys[] = {"card", "id", "note", "token", "url"};
+    static char text[1024];
+    struct kiln_metrics *metrics;
+
+    CHECK_OK(kiln_metrics_new(&metrics));
+    redacted(yaml, kiln_test_batch(&profile, 1), metrics);
+    text[0] = '\0';
+    for (size_t i = 0; i < KILN_ARRAY_LEN(keys); i++) {
+        const struct kiln_attr *attr =
+            kiln_set_find(came, came->resources[0].attrs, kiln_str_of(keys[i]));
+        size_t at = strlen(text);
+
+        if (attr && attr->value.kind == KILN_VALUE_INT)
+            snprintf(text + at, sizeof(text) - at, "%s=%lld ", keys[i], (long long)attr->value.i);
+        else if (attr)
+            snprintf(text + at, sizeof(text) - at, "%s=%.*s ", keys[i],
+                     KILN_STR_ARG(kiln_batch_str(came, (uint32_t)attr->value.str)));
+    }
+    kiln_batch_unref(came);
+    kiln_metrics_free(metrics);
+    CHECK_EQ(kiln_mem_live(), 0);
+    return text;
+}
+
+#define URL "url=https://host7/api/v1/users/42/posts?id=7 "
+
+TEST(processors, redaction_of_attributes_is_as_in_the_collector)
+{
+    CHECK_TEXT(left("{allow_all_keys: true, blocked_values: ['4[0-9]{12}']}"),
+               "card=n**** id=4111111111111 note=x****y token=abc " URL);
+    CHECK_TEXT(left("{allow_all_keys: true, blocked_values: ['4[0-9]{12}'], "
+                    "redact_all_types: true}"),
+               "card=n**** id=**** note=x****y token=abc " URL);
+    CHECK_TEXT(left("{allow_all_keys: true, blocked_values: ['4[0-9]{12}'], "
+                    "allowed_values: ['^x'], ignored_keys: [card]}"),
+               "card=n4111111111111 id=4111111111111 note=x4111111111111y token=abc " URL);
+    CHECK_TEXT(left("{allowed_keys: [note, url], ignored_key_patterns: ['^tok'], "
+                    "blocked_values: ['4[0-9]{12}', abc]}"),
+               "note=x****y token=abc " URL);
+    CHECK_TEXT(left("{allowed_keys: [], ignored_keys: [id]}"), "id=4111111111111 ");
+    CHECK_TEXT(left("{allow_all_keys: true, blocked_key_patterns: ['tok', '^id$']}"),
+               "card=n4111111111111 id=**** note=x4111111111111y token=**** " URL);
+    CHECK_TEXT(left("{allowed_keys: [url], url_sanitizer: {enabled: true, attributes: [url]}}"),
+               "url=https://host7/api/v1/users/*/posts ");
+    CHECK_TEXT(left("{allowed_keys: [url], url_sanitizer: {enabled: false, attributes: [url]}}"),
+               URL);
+}
+
+/* Digests of "abc", and of what matches alone; what was hashed once is not looked at again. */
+TEST(processors, redaction_hashes)
+{
+#define HASHED(function)                                                                           \
+    "{allowed_keys: [token], blocked_key_patterns: [tok], blocked_values: ['[0-9]'], "             \
+    "hash_function: " function "}"
+    CHECK_TEXT(left(HASHED("sha1")), "token=a9993e364706816aba3e25717850c26c9cd0d89d ");
+    CHECK_TEXT(left(HASHED("MD5")), "token=900150983cd24fb0d6963f7d28e17f72 ");
+    CHECK_TEXT(left(HASHED("sha3")), "token=3a985da74fe225b2045c172d6bd390bd"
+                                     "855f086e3e9d525b46bfe24511431532 ");
+    CHECK_TEXT(left(HASHED("hmac-sha256, hmac_key: 01234567890123456789012345678901")),
+               "token=d5c75dc69d8243aa0882a04342d9ff7c73537a0311a7950800607be225594009 ");
+    CHECK_TEXT(left("{allowed_keys: [token], blocked_values: [b], hash_function: md5}"),
+               "token=a92eb5ffee6ae2fec3ad71c777531578fc ");
+#undef HASHED
 }
 
 TEST(processors, redaction)
@@ -172,4 +259,11 @@ TEST(processors, redaction)
     SAYS("redaction", "", "nothing says what to redact");
     SAYS("redaction", "{allow_all_keys: true, blocked_values: ['(']}", "bad pattern");
     SAYS("redaction", "{rules: [{match: name}]}", "lacks match or action");
+    SAYS("redaction", "{allow_all_keys: true, hash_function: sha9}", "hash_function is sha1");
+    SAYS("redaction", "{allow_all_keys: true, hash_function: hmac-sha512, hmac_key: short}",
+         "hmac_key must be at least 64 bytes long for \"hmac-sha512\", got 5 bytes");
+    SAYS("redaction", "{allow_all_keys: true, summary: loud}", "summary is silent, info or debug");
+    SAYS("redaction", "{allow_all_keys: true, url_sanitizer: {enable: true}}", "enabled");
+    SAYS("redaction", "{allow_all_keys: true, db_sanitizer: {}}", "db_sanitizer");
+    SAYS("redaction", "{allowed_keys: [[a]]}", "a text belongs here");
 }
