@@ -74,7 +74,8 @@ function(kiln_inproc_preload library)
   target_compile_options(${library} PRIVATE -fno-sanitize=all)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME kiln VERSION ${PROJECT_VERSION} SOVERSION 0
     LINKER_LANGUAGE C)
-  target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
+  # Our own calls stay ours wherever it is loaded (src/inproc/hook/next_find.h): by name alone they would find the oldest in libc.
+  target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic-functions
     -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed ${INPROC_OWN_MEMORY})
   target_link_libraries(${library} PRIVATE kiln_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
     $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads)

@@ -196,6 +196,18 @@ static bool is_delayed(void)
     return !enabled;
 }
 
+/* Who is opened by a program that runs, or needed by one of its libraries, comes too late. */
+static void leave_out_unseen(void)
+{
+    const uint32_t seen = KILN_PROFILE_CPU | KILN_PROFILE_THREADS;
+
+    if (!(kiln_in_settings.profiles & ~seen) || !kiln_in_is_in_front || kiln_in_is_in_front())
+        return;
+    kiln_in_say(true, "memory, locks and waits are not seen: libkiln comes behind the C library "
+                      "(preload it, or link the program itself with it)");
+    kiln_in_settings.profiles &= seen;
+}
+
 static int start(const struct kiln_options *options)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -211,6 +223,7 @@ static int start(const struct kiln_options *options)
     if (options && (options->profiles & KILN_PROFILE_NONE))
         return 0;
     kiln_in_options_fill(options, &kiln_in_settings);
+    leave_out_unseen();
     kiln_in_threads_init(kiln_in_settings.seed);
     pthread_once(&once, watch_forks);
     publish();

@@ -139,6 +139,38 @@ class Frame(unittest.TestCase):
         self.check_asks(self.compile("so", *self.linked()), False)
         self.check_asks(self.compile("a", BUILD / "libkiln.a", "-pthread", "-lm"), False)
 
+    def test_behind_the_c_library_it_samples_what_it_can_and_says_so(self):
+        library, program = self.folder / "library.c", self.folder / "program.c"
+        library.write_text("#include <kiln.h>\nint begins(void) { return kiln_start(0); }\n"
+                           "int flushes(void) { return kiln_flush(60000); }\n")
+        program.write_text("""
+            #include <dlfcn.h>
+            #include <stdio.h>
+            int main(int n, char **words)
+            {
+                void *library = dlopen(words[1], RTLD_NOW);
+                int (*begins)(void) = (int (*)(void))dlsym(library, "begins");
+                int (*flushes)(void) = (int (*)(void))dlsym(library, "flushes");
+
+                printf("start %d\\n", begins());
+                for (volatile unsigned long i = 0; i < 400000000; i++)
+                    ;
+                printf("flush %d\\n", flushes());
+            }""")
+        shared = self.compile("library.so", "-shared", "-fPIC", *self.linked(), source=library)
+        # Opened by the program, and needed by what it needs: the C library is first in both.
+        opened = self.compile("opened", "-ldl", source=program)
+        needed = self.compile("needed", "-ldl", "-Wl,--no-as-needed", shared, f"-Wl,-rpath,{self.folder}", source=program)
+        for ends in (opened, needed):
+            out, said = run(ends, shared, preload=False, KILN_OUT_DIR=self.folder, KILN_SOCKET="off")
+            self.assertEqual(out, "start 0\nflush 0\n")
+            self.assertRegex(said, r"^kiln: memory, locks and waits are not seen: .*\n$")
+            cpu = self.files("process_cpu", ends.name)
+            self.assertTrue(any("main" in top(path) for path in cpu), cpu)
+            self.assertEqual(self.files("memory", ends.name), [])
+            out, said = run(ends, shared, preload=False, KILN_PROFILES="cpu", KILN_OUT_DIR=self.folder, KILN_SOCKET="off")
+            self.assertEqual((out, said), ("start 0\nflush 0\n", ""))
+
     def test_linked_but_not_started_it_does_nothing(self):
         program = self.compile("idle", *self.linked(), source=SOURCES / "tests/inproc/programs/thin.c")
         self.assertEqual(run(program, preload=False, KILN_OUT_DIR=self.folder, KILN_LOG="1"), ("", ""))

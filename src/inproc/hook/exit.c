@@ -9,7 +9,7 @@
 #include <threads.h>
 
 #include "inproc/hook/hook.h"
-#include "inproc/hook/next.h"
+#include "inproc/hook/next_find.h"
 #include "inproc/thread/last.h"
 
 static void (*next_pthread_exit)(void *);
@@ -17,7 +17,7 @@ static void (*next_thrd_exit)(int);
 
 static __attribute__((constructor)) void look_up(void)
 {
-    void *found[] = {kiln_in_next_find("pthread_exit"), kiln_in_next_find("thrd_exit")};
+    void *found[] = {kiln_in_next_find("pthread_exit", NULL), kiln_in_next_find("thrd_exit", NULL)};
 
     memcpy(&next_pthread_exit, &found[0], sizeof(found[0]));
     memcpy(&next_thrd_exit, &found[1], sizeof(found[1]));

@@ -3,18 +3,15 @@
  * The linker is asked for each function, once, at the first call of any: earlier than any
  * constructor of ours.  What it allocates meanwhile comes from a pool.  Where it knows none (a
  * static program) the C library's own names for its allocator serve.
- *
- * dlsym() looks at where it was called from to know what "next" means: it must be a call, never the
- * jump that compilers make of one at the end of a function.
  */
 #include "inproc/hook/next.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "inproc/hook/next_find.h"
 #include "inproc/hook/next_kernel.h"
 #include "inproc/hook/next_pool.h"
 
@@ -27,14 +24,6 @@ extern void *__libc_memalign(size_t alignment, size_t size) __attribute__((weak)
 enum { UNKNOWN, LOOKING, KNOWN };
 
 static _Atomic int state;
-
-void *kiln_in_next_find(const char *name)
-{
-    void *found = dlsym(RTLD_NEXT, name);
-
-    __asm__ volatile("" : "+r"(found));
-    return found;
-}
 
 /* ---- what an allocator lacks ---- */
 
@@ -76,7 +65,7 @@ static int posix_memalign_by_memalign(void **ret, size_t alignment, size_t size)
 /* Function pointers and others are of one size here, but C has no conversion between them. */
 #define FIND(target, name, otherwise)                                                              \
     do {                                                                                           \
-        void *found = kiln_in_next_find(name);                                                     \
+        void *found = kiln_in_next_find(name, NULL);                                               \
         __typeof__(target) use = (otherwise);                                                      \
         if (found)                                                                                 \
             memcpy(&use, &found, sizeof(use));                                                     \

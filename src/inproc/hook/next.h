@@ -34,12 +34,6 @@ struct kiln_in_next {
 
 extern struct kiln_in_next kiln_in_next __attribute__((visibility("hidden")));
 
-/*
- * The next definition of a function after this library's; NULL: there is none.  The linker's own
- * lock is taken and memory allocated: never in a slow path.
- */
-void *kiln_in_next_find(const char *name);
-
 /* Finds all of them, where that has not been done. */
 void kiln_in_next_init(void);
 

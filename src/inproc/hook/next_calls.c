@@ -2,16 +2,14 @@
 /*
  * Each pointer leads to a function that looks all of them up and calls on, so that hooks need not
  * ask whether that was done.  Looking up twice at a time finds the same twice.
- *
- * The results are stored in a loop, never returned: a compiler that jumps to dlsym() instead of
- * calling it would make the loader search behind whoever called us.
  */
 #include "inproc/hook/next_calls.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "inproc/hook/next_find.h"
 
 static const char *const names[] = {
 #define X(type, name, parameters, arguments) #name,
@@ -37,7 +35,7 @@ static void look_up(void)
     int kept = errno;
 
     for (size_t i = 0; i < N_NAMES; i++) {
-        void *found = dlsym(RTLD_NEXT, names[i]);
+        void *found = kiln_in_next_find(names[i], NULL);
 
         if (!found)
             memcpy(&found, &missing_call, sizeof(found));

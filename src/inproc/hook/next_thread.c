@@ -2,14 +2,12 @@
 /*
  * Each pointer leads to a function that looks all of them up and calls on, so that hooks need not
  * ask whether that was done.  Looking up twice at a time finds the same twice.
- *
- * The results are stored in a loop, never returned: a compiler that jumps to dlsym() instead of
- * calling it would make the loader search behind whoever called us.
  */
 #include "inproc/hook/next_thread.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
+
+#include "inproc/hook/next_find.h"
 
 struct name {
     const char *name, *version;
@@ -30,12 +28,8 @@ static void look_up(void)
     void **pointers = (void **)&kiln_in_next_thread;
 
     for (size_t i = 0; i < N_NAMES; i++) {
-        void *found = NULL;
+        void *found = kiln_in_next_find(names[i].name, names[i].version);
 
-        if (names[i].version)
-            found = dlvsym(RTLD_NEXT, names[i].name, names[i].version);
-        if (!found)
-            found = dlsym(RTLD_NEXT, names[i].name);
         if (found)
             __atomic_store_n(&pointers[i], found, __ATOMIC_RELAXED);
     }

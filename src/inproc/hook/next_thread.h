@@ -16,10 +16,7 @@
 #include <threads.h>
 #include <time.h>
 
-/*
- * member, name, version, parameters, arguments.  Where libc has a function in several versions that
- * differ, the version says which one: what a search for "the next" finds by itself is the oldest.
- */
+/* member, name, version (inproc/hook/next_find.h), parameters, arguments. */
 #define KILN_IN_NEXT_THREAD_MAP(X)                                                                 \
     X(mutex_lock, pthread_mutex_lock, NULL, (pthread_mutex_t * lock), (lock))                      \
     X(mutex_timedlock, pthread_mutex_timedlock, NULL,                                              \

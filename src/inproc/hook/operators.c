@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "inproc/hook/next.h"
+#include "inproc/hook/next_find.h"
 #include "inproc/hook/next_pool.h"
 #include "inproc/sample/alloc.h"
 #include "inproc/sample/filter.h"
@@ -104,16 +105,9 @@ static void delete_by_free(void *block, size_t second, size_t third)
 
 /* ---- who is next ---- */
 
-static bool are_of_one_file(const void *a, const void *b)
-{
-    Dl_info file_a, file_b;
-
-    return dladdr(a, &file_a) && dladdr(b, &file_b) && file_a.dli_fbase == file_b.dli_fbase;
-}
-
 #define FIND(name, otherwise)                                                                      \
     do {                                                                                           \
-        void *found = kiln_in_next_find(#name);                                                    \
+        void *found = kiln_in_next_find(#name, NULL);                                              \
         next.name = (otherwise);                                                                   \
         if (found)                                                                                 \
             memcpy(&next.name, &found, sizeof(found));                                             \
@@ -132,7 +126,7 @@ static void find_all(void)
 #undef X
     memcpy(&allocator, &kiln_in_next.malloc, sizeof(allocator));
     memcpy(&operator_new, &next._Znwm, sizeof(operator_new));
-    are_counted = next._Znwm == new_by_malloc || are_of_one_file(allocator, operator_new);
+    are_counted = next._Znwm == new_by_malloc || kiln_in_are_of_one_file(allocator, operator_new);
     atomic_store_explicit(&is_known, true, memory_order_release);
 }
 
