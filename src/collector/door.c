@@ -13,6 +13,7 @@ static int make_receivers(struct kiln_door *door, const struct kiln_component_en
                                        .pool = env->pool,
                                        .waits = true,
                                        .include_metadata = settings->include_metadata,
+                                       .authenticated = settings->authenticator != NULL,
                                        .content_max = settings->body_max,
                                        .metrics = env->metrics,
                                        .log = env->log};

@@ -28,9 +28,10 @@
 
 struct kiln_client {
     char *server, *bearer, *tenant, *ca_file, *cert_file, *key_file; /* owned; NULL: not given */
+    char *proxy;                                                     /* likewise */
     char *base;                                                      /* what paths are put behind */
     const char *socket;                                              /* in `server` */
-    bool system_ca, insecure, tls, loopback;
+    bool system_ca, insecure, tls, loopback, cookies;
     uint32_t timeout_ms;
     size_t answer_max;
     const _Atomic bool *cancel, *stop; /* NULL: never */
@@ -172,6 +173,8 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     client->ca_file = copy(opts->ca_file, &r);
     client->cert_file = copy(opts->cert_file, &r);
     client->key_file = copy(opts->key_file, &r);
+    client->proxy = copy(opts->proxy, &r);
+    client->cookies = opts->cookies;
     client->system_ca = opts->system_ca;
     client->insecure = opts->insecure;
     client->tls_versions = versions_of(opts);
@@ -206,6 +209,7 @@ void kiln_client_free(struct kiln_client *client)
     kiln_free(client->bearer);
     kiln_free(client->tenant);
     kiln_free(client->ca_file);
+    kiln_free(client->proxy);
     kiln_free(client->cert_file);
     kiln_free(client->key_file);
     kiln_free(client->base);
@@ -345,8 +349,14 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
     curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
     if (client->socket)
         curl_easy_setopt(h, CURLOPT_UNIX_SOCKET_PATH, client->socket);
-    if (client->socket || client->loopback)
+    if (client->proxy && !client->socket)
+        curl_easy_setopt(h, CURLOPT_PROXY, client->proxy);
+    else if (client->socket || client->loopback)
         curl_easy_setopt(h, CURLOPT_PROXY, "");
+    if (client->proxy)
+        curl_easy_setopt(h, CURLOPT_NOPROXY, "");
+    if (client->cookies)
+        curl_easy_setopt(h, CURLOPT_COOKIEFILE, ""); /* none of a file, but those that come */
     if (client->ca_file) {
         curl_easy_setopt(h, CURLOPT_CAINFO, client->ca_file);
         curl_easy_setopt(h, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* each connection reads it again */

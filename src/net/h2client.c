@@ -219,13 +219,44 @@ static void expire(struct kiln_h2client *client, struct kiln_h2call *first, uint
     }
 }
 
+/* ---- whether the server is there ---- */
+
+/* When it is to be asked, or to be given up; UINT64_MAX: neither. */
+static uint64_t ping_due(const struct kiln_h2client *client)
+{
+    const struct kiln_h2client_opts *opts = &client->opts;
+    uint64_t last = client->received_ns ? client->received_ns : client->opened_ns;
+
+    if (!client->session || !opts->ping_after_ms)
+        return UINT64_MAX;
+    if (client->pinged_ns)
+        return client->pinged_ns + opts->ping_timeout_ms * KILN_NS_PER_MS;
+    return client->active || opts->pings_idle ? last + opts->ping_after_ms * KILN_NS_PER_MS
+                                              : UINT64_MAX;
+}
+
+static void keep_alive(struct kiln_h2client *client, uint64_t now)
+{
+    if (client->broken || ping_due(client) > now)
+        return;
+    if (client->pinged_ns) {
+        client->broken = -ETIMEDOUT;
+        return;
+    }
+    client->pinged_ns = now;
+    if (nghttp2_submit_ping(client->session, NGHTTP2_FLAG_NONE, NULL) != 0)
+        client->broken = -ENOMEM;
+}
+
 /* The next time-out in milliseconds; -1: there is none. */
 static int next_timeout(const struct kiln_h2client *client, uint64_t now)
 {
     uint64_t first = client->active ? client->active->deadline_ns : UINT64_MAX;
+    uint64_t ping = ping_due(client);
 
     if (client->pending && client->pending->deadline_ns < first)
         first = client->pending->deadline_ns;
+    first = ping < first ? ping : first;
     if (first == UINT64_MAX)
         return -1;
     return first <= now ? 0 : (int)((first - now) / KILN_NS_PER_MS) + 1;
@@ -263,6 +294,7 @@ static void work(struct kiln_h2client *client, short events)
         kiln_h2_receive(client);
     expire(client, client->active, now);
     expire(client, client->pending, now);
+    keep_alive(client, now);
     if (client->cancelled && client->session)
         client->broken = -ECANCELED;
     if (client->session && !client->broken)
@@ -384,6 +416,23 @@ static void destroy(struct kiln_h2client *client)
     kiln_free(client);
 }
 
+/* Whose name is asked for, and is to be in the certificate unless that has one of its own. */
+static int name_authority(struct kiln_h2client *client, const char *authority, struct kiln_err *err)
+{
+    struct kiln_h2address named;
+    int r = strlen(authority) < sizeof(named.authority)
+                ? kiln_h2address_parse(authority, &named, NULL)
+                : -EINVAL;
+
+    if (r < 0)
+        return kiln_err_set(err, -EINVAL, authority, "this is no authority (say host:port)");
+    memcpy(client->address.authority, named.authority, sizeof(named.authority));
+    memcpy(client->certified, named.host, sizeof(named.host));
+    if (!client->opts.server_name)
+        client->opts.server_name = client->certified;
+    return 0;
+}
+
 static int prepare(struct kiln_h2client *client, const struct kiln_h2client_opts *opts,
                    struct kiln_err *err)
 {
@@ -400,6 +449,8 @@ static int prepare(struct kiln_h2client *client, const struct kiln_h2client_opts
         r = -errno;
     if (r == 0)
         r = kiln_h2address_parse(opts->server, &client->address, err);
+    if (r == 0 && opts->authority)
+        r = name_authority(client, opts->authority, err);
     if (r == 0 && client->address.tls)
         r = kiln_h2wire_context(opts, &client->ctx, err);
     return r;

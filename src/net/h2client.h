@@ -20,11 +20,16 @@ struct kiln_h2client_opts {
     const char *server; /* "http://127.0.0.1:4317", "https://...", "unix:/run/kiln/kiln.sock" */
     const char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none */
     const char *server_name; /* what the certificate is to say; NULL: the name in `server` */
+    const char *authority;   /* whose name is asked for; NULL: the one in `server` */
     bool system_ca;          /* the system's authorities are good beside ca_file */
     bool insecure;           /* do not verify the server's certificate */
     enum kiln_tls_version min_version, max_version;
     uint32_t timeout_ms; /* of a call, connecting included; 0: 10,000 */
     size_t answer_max;   /* 0: 4 MiB; a larger answer is an error that is not retried */
+    /* A server that was silent for so long is asked whether it is there, and left if it does not
+     * answer in time; without a call under way only where `pings_idle`.  0: never asked. */
+    uint32_t ping_after_ms, ping_timeout_ms;
+    bool pings_idle;
 };
 
 /* The files, and what names them, outlive the client: each new connection reads them again. */

@@ -73,6 +73,7 @@ enum { KILN_H2_PIECES = 64, KILN_H2_HEADS = 16 << 10 };
 struct kiln_h2client {
     struct kiln_h2address address;
     struct kiln_h2client_opts opts;
+    char certified[256]; /* opts.server_name, where that is the authority */
     char *server;
     SSL_CTX *ctx;
     uint32_t timeout_ms;
@@ -91,6 +92,8 @@ struct kiln_h2client {
     bool draining;            /* the server begins no more calls on it */
     int broken;               /* why the connection is of no use; 0: it is */
     uint64_t received_ns;     /* when something came last */
+    uint64_t opened_ns;
+    uint64_t pinged_ns; /* and nothing came since; 0: not asked */
 
     /* What goes out: pieces that are being gathered, and what the socket did not take. */
     struct iovec pieces[KILN_H2_PIECES];

@@ -248,6 +248,7 @@ void kiln_h2_receive(struct kiln_h2client *client)
         if (n == -EAGAIN)
             return;
         client->received_ns = kiln_clock_mono_ns();
+        client->pinged_ns = 0;
         if (n <= 0)
             client->broken = n < 0 ? (int)n : -ECONNRESET;
         else if (nghttp2_session_mem_recv(client->session, bytes, (size_t)n) != n)
@@ -278,6 +279,8 @@ int kiln_h2_session_new(struct kiln_h2client *client)
     if (r != 0)
         return -ENOMEM;
     client->received_ns = 0;
+    client->opened_ns = kiln_clock_mono_ns();
+    client->pinged_ns = 0;
     r = nghttp2_submit_settings(client->session, NGHTTP2_FLAG_NONE, settings, 2);
     return r == 0 ? 0 : -ENOMEM;
 }

@@ -63,6 +63,8 @@ struct kiln_remote {
     const struct kiln_header *headers; /* where the receiver includes them */
     uint32_t n_headers;
     const char *address; /* "127.0.0.1:5555", "unix"; NULL: none */
+    struct kiln_str
+        authorization; /* what an authenticator has found good; ptr NULL: nobody asked */
 };
 
 struct kiln_delivery {

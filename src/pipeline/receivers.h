@@ -35,6 +35,7 @@ struct kiln_receivers_opts {
     struct kiln_pool *pool; /* ingest; NULL: only the limits bound a request */
     bool waits;             /* where it is empty: a few seconds, before a request is refused */
     bool include_metadata;  /* deliveries have the headers of their requests */
+    bool authenticated;     /* and what they say of who sends them, which was checked */
     struct kiln_gate *gate; /* counts bytes of tenants; NULL: none */
     size_t content_max;     /* of one request, uncompressed; 0: 64 MiB */
     size_t body_max;        /* of OTLP: as received; 0: the server's */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`kiln collector`: what it reads, how it refuses, how it runs, reloads and ends."""
+import base64
 import http.server
 import json
 import os
@@ -283,6 +284,25 @@ service:
             there = {numbers[number] for number in numbers if number in body}
             self.assertEqual({team for team in numbers.values() if team in body}, there)
             self.assertEqual(len(there), 1)
+
+    def test_who_was_authenticated_becomes_an_attribute(self):
+        number, body = Requests().take()
+        with Sink() as sink:
+            path = self.file(f"""
+extensions: {{basicauth: {{htpasswd: {{inline: "anna:secret"}}}}}}
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:0", auth: {{authenticator: basicauth}}}}}}}}}}
+processors: {{resource: {{attributes: [{{key: who, from_context: auth.username, action: upsert}}]}}}}
+exporters: {{otlp_http: {{endpoint: "http://127.0.0.1:{sink.port}", compression: none}}}}
+service:
+  extensions: [basicauth]
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines: {{profiles: {{receivers: [otlp], processors: [resource], exporters: [otlp_http]}}}}
+""")
+            with Collector(self.folder, "--config", path) as collector:
+                word = base64.b64encode(b"anna:secret").decode()
+                push(collector, "receivers::otlp::http", body, {"Authorization": f"Basic {word}"})
+                self.assertEqual(sink.wait_for({number}), set())
+        self.assertIn(b"\x03who\x12\x06\n\x04anna", sink.bodies[0])
 
     def test_metrics_can_be_off(self):
         with Collector(self.folder, "--config", self.file(NOP), "--set",

@@ -123,6 +123,21 @@ int net_connect(uint16_t port)
     return fd;
 }
 
+int net_listen(uint16_t *ret_port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    CHECK_OK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)));
+    CHECK_OK(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+    CHECK_OK(listen(fd, 8));
+    CHECK_OK(getsockname(fd, (struct sockaddr *)&address, &size));
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
 /* A server that has enough of us may hang up in the middle: that is for the reader to see. */
 void net_send_str(int fd, struct kiln_str bytes)
 {

@@ -33,6 +33,8 @@ void net_wait_held(uint32_t n);
 void net_release(void);
 void net_hold(struct kiln_request *request); /* the handler of /hold */
 
+/* A socket that listens on a free port, for who is to meet another server than ours. */
+int net_listen(uint16_t *ret_port);
 /* A connected socket, with a time-out that no working test reaches. */
 int net_connect(uint16_t port);
 /* The same, with "abc" sent to POST /hold, which holds it. */

@@ -154,15 +154,23 @@ static inline void ended(struct kiln_delivery *delivery, const struct kiln_outco
     free(delivery);
 }
 
-static inline void send(struct fixture *f, const char *stacks)
+/* Of who sent this header, which lives on; NULL: none. */
+static inline void send_with(struct fixture *f, const struct kiln_header *header,
+                             const char *stacks)
 {
     struct kiln_delivery *delivery = calloc(1, sizeof(*delivery));
     struct kiln_consumer *consumer = kiln_sendq_consumer(f->queue);
 
     delivery->batch = kiln_test_stacks(stacks);
+    delivery->remote = (struct kiln_remote){.headers = header, .n_headers = header != NULL};
     delivery->done = ended;
     delivery->context = f;
     consumer->consume(consumer, delivery);
+}
+
+static inline void send(struct fixture *f, const char *stacks)
+{
+    send_with(f, NULL, stacks);
 }
 
 static inline double value(struct fixture *f, enum kiln_metric_kind kind, const char *name,

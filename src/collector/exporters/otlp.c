@@ -29,6 +29,13 @@ struct otlp_settings {
     const struct kiln_node *params, *unused;
     struct kiln_client_settings client;
     const char *compression, *encoding;
+    const char *authority, *proxy_url;
+    const struct kiln_node *keepalive_node, *cookies_node;
+    struct {
+        uint64_t time_ns, timeout_ns;
+        bool permit_without_stream;
+    } keepalive;
+    bool cookies;
     uint32_t level;
     uint64_t timeout_ns, request_max;
 };
@@ -96,10 +103,6 @@ static int read_rest(const struct kiln_node *node, struct otlp_settings *s, stru
 static int refuse(const struct kiln_node *node, struct kiln_err *err)
 {
     static const struct kiln_refused_key refused[] = {
-        {"proxy_url", "requests go to the endpoint itself: name the proxy there if it forwards"},
-        {"cookies", "cookies are not kept"},
-        {"authority", "the name that is asked for is the endpoint's: tls::server_name_override "
-                      "says which certificate it has"},
         {"middlewares", "there are no extensions of that kind"},
     };
 
@@ -121,18 +124,41 @@ static int read_one(const struct kiln_node *node, const struct kiln_field *field
     return r;
 }
 
+/* As grpc-go's clients have it, which ask no sooner than after ten seconds. */
+static int read_keepalive(struct otlp_settings *s, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {
+        {"time", KILN_FIELD_DURATION, AT(keepalive.time_ns)},
+        {"timeout", KILN_FIELD_DURATION, AT(keepalive.timeout_ns)},
+        {"permit_without_stream", KILN_FIELD_BOOL, AT(keepalive.permit_without_stream)},
+    };
+    int r;
+
+    if (!s->keepalive_node)
+        return 0;
+    s->keepalive.time_ns = s->keepalive.timeout_ns = 10 * KILN_NS_PER_S;
+    r = kiln_node_read(s->keepalive_node, fields, KILN_ARRAY_LEN(fields), s, err);
+    if (s->keepalive.time_ns < 10 * KILN_NS_PER_S)
+        s->keepalive.time_ns = 10 * KILN_NS_PER_S;
+    return r;
+}
+
 static int read_grpc(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
         COMMON_FIELDS,
-        {"keepalive", KILN_FIELD_NODE, AT(unused)},
+        {"authority", KILN_FIELD_TEXT, AT(authority)},
+        {"keepalive", KILN_FIELD_MAP, AT(keepalive_node)},
         {"balancer_name", KILN_FIELD_NODE, AT(unused)},
         {"wait_for_ready", KILN_FIELD_NODE, AT(unused)},
     };
     struct otlp_settings *s = settings;
 
+    int r;
+
     *s = (struct otlp_settings){.timeout_ns = 5 * KILN_NS_PER_S, .request_max = GRPC_REQUEST_MAX};
-    return read_one(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    r = read_one(node, fields, KILN_ARRAY_LEN(fields), s, err);
+    return r < 0 ? r : read_keepalive(s, err);
 }
 
 static int read_push(const struct kiln_node *node, void *settings, struct kiln_err *err)
@@ -172,6 +198,28 @@ static int check_encoding(const struct kiln_node *node, const char *name, struct
                           "invalid encoding type \"%s\" (say proto or json)", name);
 }
 
+static int check_proxy(const struct kiln_node *node, const char *url, struct kiln_err *err)
+{
+    static const char *const schemes[] = {"http://", "https://", "socks5://", "socks5h://"};
+
+    if (!url || !*url)
+        return 0;
+    for (size_t i = 0; i < KILN_ARRAY_LEN(schemes); i++)
+        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0 && url[strlen(schemes[i])])
+            return 0;
+    return kiln_node_fail(kiln_node_get(node, "proxy_url"), KILN_E_MALFORMED, err,
+                          "\"%.200s\" is no address of a proxy (say http://%.200s)", url, url);
+}
+
+static int read_cookies(struct otlp_settings *s, struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {{"enabled", KILN_FIELD_BOOL, AT(cookies)}};
+
+    s->cookies = s->cookies_node != NULL;
+    return s->cookies_node ? kiln_node_read(s->cookies_node, fields, KILN_ARRAY_LEN(fields), s, err)
+                           : 0;
+}
+
 static int read_http(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {
     static const struct kiln_field fields[] = {
@@ -181,6 +229,8 @@ static int read_http(const struct kiln_node *node, void *settings, struct kiln_e
         {"metrics_endpoint", KILN_FIELD_TEXT, AT(endpoints[KILN_SIGNAL_METRICS])},
         {"logs_endpoint", KILN_FIELD_TEXT, AT(endpoints[KILN_SIGNAL_LOGS])},
         {"encoding", KILN_FIELD_TEXT, AT(encoding)},
+        {"proxy_url", KILN_FIELD_TEXT, AT(proxy_url)},
+        {"cookies", KILN_FIELD_MAP, AT(cookies_node)},
         {"compression_params", KILN_FIELD_MAP, AT(params)},
         {"max_idle_conns", KILN_FIELD_NODE, AT(unused)},
         {"max_idle_conns_per_host", KILN_FIELD_NODE, AT(unused)},
@@ -203,6 +253,10 @@ static int read_http(const struct kiln_node *node, void *settings, struct kiln_e
         has |= s->endpoints[i] && *s->endpoints[i];
     if (r == 0)
         r = check_encoding(node, s->encoding, err);
+    if (r == 0)
+        r = check_proxy(node, s->proxy_url, err);
+    if (r == 0)
+        r = read_cookies(s, err);
     if (r == 0)
         r = read_level(s->params, s, err);
     if (r == 0)
@@ -251,6 +305,13 @@ static int find_credential(const struct kiln_component_env *env, const struct ot
     return 0;
 }
 
+static uint32_t milliseconds(uint64_t ns)
+{
+    uint64_t ms = ns / KILN_NS_PER_MS;
+
+    return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+}
+
 static int new_sender(const struct kiln_component_env *env, const struct otlp_settings *s,
                       enum way way, const struct kiln_address *address,
                       struct kiln_sender **ret_sender, struct kiln_err *err)
@@ -277,6 +338,12 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
         .system_ca = s->client.tls.include_system_ca_certs_pool,
         .min_version = s->client.tls.min_version,
         .max_version = s->client.tls.max_version,
+        .authority = s->authority && *s->authority ? s->authority : NULL,
+        .proxy = s->proxy_url && *s->proxy_url ? s->proxy_url : NULL,
+        .cookies = s->cookies,
+        .ping_after_ms = milliseconds(s->keepalive.time_ns),
+        .ping_timeout_ms = milliseconds(s->keepalive.timeout_ns),
+        .pings_idle = s->keepalive.permit_without_stream,
     };
     const struct kiln_node *at = s->client.headers;
     struct kiln_header_setting header;

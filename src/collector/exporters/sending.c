@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "collector/extensions/file_storage.h"
 #include "collector/graph.h"
+#include "collector/settings.h"
 
 enum { FOLDER_BYTES = 4096 };
 
@@ -130,6 +131,17 @@ static int read_batch_sizer(const struct kiln_node *batch, const struct kiln_nod
     return r;
 }
 
+/* partition: {metadata_keys: [x-team]} */
+static int read_partition(const struct kiln_node *node, struct kiln_metadata_keys *ret,
+                          struct kiln_err *err)
+{
+    static const struct kiln_field fields[] = {{"metadata_keys", KILN_FIELD_LIST, 0}};
+    const struct kiln_node *keys = NULL;
+    int r = node ? kiln_node_read(node, fields, KILN_ARRAY_LEN(fields), &keys, err) : 0;
+
+    return r < 0 || !keys ? r : kiln_settings_metadata_keys(keys, ret, err);
+}
+
 static int read_batch(const struct kiln_node *node, const struct kiln_node *queue_sizer,
                       struct kiln_batching_opts *ret, struct kiln_err *err)
 {
@@ -138,7 +150,7 @@ static int read_batch(const struct kiln_node *node, const struct kiln_node *queu
         {"min_size", KILN_FIELD_SIZE, offsetof(struct batch_block, min)},
         {"max_size", KILN_FIELD_SIZE, offsetof(struct batch_block, max)},
         {"sizer", KILN_FIELD_NODE, offsetof(struct batch_block, sizer)},
-        {"partition", KILN_FIELD_NODE, offsetof(struct batch_block, partition)},
+        {"partition", KILN_FIELD_MAP, offsetof(struct batch_block, partition)},
     };
     struct batch_block block = {.flush_ns = 200 * KILN_NS_PER_MS, .min = 8192};
     int r;
@@ -150,9 +162,9 @@ static int read_batch(const struct kiln_node *node, const struct kiln_node *queu
         r = read_batch_sizer(node, block.sizer, queue_sizer, &ret->sizer, err);
     if (r < 0)
         return r;
-    if (block.partition)
-        return kiln_node_fail(block.partition, KILN_E_UNSUPPORTED, err,
-                              "batches are not kept apart by metadata: leave 'partition' out");
+    r = read_partition(block.partition, &ret->apart, err);
+    if (r < 0)
+        return r;
     if (block.max && block.max < block.min)
         return kiln_node_fail(node, KILN_E_MALFORMED, err,
                               "'max_size' must be greater than or equal to 'min_size'");

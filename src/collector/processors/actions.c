@@ -98,6 +98,7 @@ static bool is_context(struct kiln_str context)
     struct kiln_str metadata = KILN_STR("metadata.");
 
     return kiln_str_eq(context, KILN_STR("client.address")) ||
+           kiln_str_eq(context, KILN_STR("auth.username")) ||
            (kiln_str_starts(context, metadata) && context.len > metadata.len);
 }
 
@@ -111,8 +112,9 @@ static int check(const struct kiln_node *node, const struct written *w,
 
     if (w->from_context && !is_context(kiln_str_of(w->from_context)))
         return kiln_node_fail(kiln_node_get(node, "from_context"), KILN_E_UNSUPPORTED, err,
-                              "from_context: client.address and metadata.NAME (with the receiver's "
-                              "include_metadata) are known, not \"%.40s\"",
+                              "from_context: client.address, auth.username (of basicauth) and "
+                              "metadata.NAME (with the receiver's include_metadata) are known, "
+                              "not \"%.40s\"",
                               w->from_context);
     if (!w->key && !(clears && w->pattern))
         return kiln_node_fail(node, KILN_E_MALFORMED, err, "this action has no key");

@@ -196,6 +196,7 @@ static int make_protocol(struct otlp *otlp, const struct kiln_component_env *env
                                        .pool = env->pool,
                                        .waits = true,
                                        .include_metadata = s->include_metadata,
+                                       .authenticated = s->authenticator != NULL,
                                        .content_max = s->body_max,
                                        .body_max = s->body_max,
                                        .metrics = env->metrics,

@@ -13,6 +13,8 @@ void kiln_calls_init(struct kiln_calls *calls, const struct kiln_otlp_sender_opt
     calls->client = kiln_otlp_client_opts(&calls->out.target, KILN_OUTGOING_ANSWER_MAX);
     calls->client.server_name = opts->server_name;
     calls->client.system_ca = opts->system_ca;
+    calls->client.proxy = opts->proxy;
+    calls->client.cookies = opts->cookies;
     calls->client.min_version = opts->min_version;
     calls->client.max_version = opts->max_version;
     calls->client.cancel = &calls->cancel;

@@ -117,6 +117,10 @@ static int connect_grpc(struct otlp_sender *s, const struct kiln_otlp_sender_opt
         .max_version = opts->max_version,
         .timeout_ms = target->timeout_ms,
         .answer_max = KILN_OUTGOING_ANSWER_MAX,
+        .authority = opts->authority,
+        .ping_after_ms = opts->ping_after_ms,
+        .ping_timeout_ms = opts->ping_timeout_ms,
+        .pings_idle = opts->pings_idle,
     };
 
     return kiln_h2client_new(&client, &s->client, err);

@@ -533,7 +533,6 @@ void kiln_sendq_free(struct kiln_sendq *q)
     /* What is on disk is counted anew by who opens it, perhaps under the same names. */
     kiln_sendq_count_in(q, -(int64_t)q->left_samples);
     kiln_sendq_count_size(q, -(int64_t)q->used);
-    kiln_free(q->gathered.list);
     pthread_cond_destroy(&q->wake);
     pthread_cond_destroy(&q->idle);
     pthread_mutex_destroy(&q->lock);

@@ -28,7 +28,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "pipeline/exporters/sender.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/metadata.h"
 
 enum kiln_sizer { KILN_SIZE_REQUESTS, KILN_SIZE_ITEMS, KILN_SIZE_BYTES };
 
@@ -45,6 +45,7 @@ struct kiln_batching_opts {
     bool on;
     enum kiln_sizer sizer; /* ITEMS or BYTES */
     uint64_t flush_ns, min, max;
+    struct kiln_metadata_keys apart; /* what differs in one of these does not become one */
 };
 
 struct kiln_journal_room;

@@ -11,38 +11,80 @@
 #include "core/otlp_size.h"
 #include "pipeline/exporters/queue_int.h"
 
+#define KIND_MAX ((size_t)64 << 10)
+
 static uint64_t size_of(const struct kiln_sendq *q, const struct kiln_batch *batch)
 {
     return q->opts.batching.sizer == KILN_SIZE_BYTES ? kiln_otlp_size_max(batch) : batch->n_samples;
 }
 
-/* Under the lock. */
-static int add(struct kiln_sendq *q, struct kiln_delivery *delivery)
+static bool is_kind(const struct kiln_gathered *g, struct kiln_str kind)
 {
-    struct kiln_gathered *g = &q->gathered;
-    struct kiln_budget budget = {.limit = SIZE_MAX / 2};
-    int r = kiln_grow(&budget, (void **)&g->list, &g->cap, (uint64_t)g->n + 1, sizeof(g->list[0]),
-                      UINT32_MAX / 2);
-
-    if (r < 0)
-        return r;
-    if (!g->n) {
-        g->due_ns = kiln_clock_mono_ns() + q->opts.batching.flush_ns;
-        kiln_sendq_wake(q);
-    }
-    g->list[g->n++] = delivery;
-    g->size += size_of(q, delivery->batch);
-    return 0;
+    return kiln_str_eq(kiln_buf_str(&g->kind), kind);
 }
 
-/* Under the lock: takes all that was gathered. */
-static struct kiln_gathered take(struct kiln_sendq *q)
+static void gathered_free(struct kiln_gathered *g)
 {
-    struct kiln_gathered taken = q->gathered;
+    kiln_buf_done(&g->kind);
+    kiln_free(g->list);
+    kiln_free(g);
+}
 
-    q->gathered = (struct kiln_gathered){0};
-    q->n_unsettled += taken.n != 0;
-    return taken;
+/* Under the lock: those of this kind, new or old; NULL without memory. */
+static struct kiln_gathered *find(struct kiln_sendq *q, struct kiln_str kind)
+{
+    struct kiln_gathered *g = q->gathered;
+
+    while (g && !is_kind(g, kind))
+        g = g->next;
+    if (g)
+        return g;
+    g = kiln_calloc(1, sizeof(*g));
+    if (!g)
+        return NULL;
+    kiln_buf_init(&g->kind, KIND_MAX);
+    kiln_buf_add_str(&g->kind, kind);
+    if (g->kind.error) {
+        gathered_free(g);
+        return NULL;
+    }
+    g->due_ns = kiln_clock_mono_ns() + q->opts.batching.flush_ns;
+    g->next = q->gathered;
+    q->gathered = g;
+    kiln_sendq_wake(q);
+    return g;
+}
+
+/* Under the lock: takes it off the list. */
+static struct kiln_gathered *take(struct kiln_sendq *q, struct kiln_gathered *g)
+{
+    struct kiln_gathered **at = &q->gathered;
+
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    q->n_unsettled++;
+    return g;
+}
+
+/* Under the lock.  *ret_full is what is large enough to go, taken off; or NULL. */
+static int add(struct kiln_sendq *q, struct kiln_delivery *delivery, struct kiln_str kind,
+               struct kiln_gathered **ret_full)
+{
+    struct kiln_gathered *g = find(q, kind);
+    struct kiln_budget budget = {.limit = SIZE_MAX / 2};
+    int r = g ? kiln_grow(&budget, (void **)&g->list, &g->cap, (uint64_t)g->n + 1,
+                          sizeof(g->list[0]), UINT32_MAX / 2)
+              : -ENOMEM;
+
+    *ret_full = NULL;
+    if (r == 0) {
+        g->list[g->n++] = delivery;
+        g->size += size_of(q, delivery->batch);
+    }
+    if (g && (r < 0 || g->size >= q->opts.batching.min)) /* none stays empty */
+        *ret_full = take(q, g);
+    return r;
 }
 
 static int merge(struct kiln_delivery *const *list, uint32_t n, struct kiln_batch **ret_batch,
@@ -78,44 +120,59 @@ static void send_on(struct kiln_sendq *q, struct kiln_gathered *g)
         for (uint32_t i = 0; i < g->n; i++)
             kiln_sendq_take(q, &g->list[i], 1, g->list[i]);
     }
-    kiln_free(g->list);
 }
 
 /* Called without the lock. */
 static void finish(struct kiln_sendq *q, struct kiln_gathered *g)
 {
-    if (!g->n)
+    if (!g)
         return;
     send_on(q, g);
+    gathered_free(g);
     kiln_sendq_settled(q);
 }
 
 void kiln_sendq_gather(struct kiln_sendq *q, struct kiln_delivery *delivery)
 {
-    struct kiln_gathered taken = {0};
+    struct kiln_gathered *full = NULL;
+    struct kiln_buf kind;
     int r;
 
+    kiln_buf_init(&kind, KIND_MAX);
+    kiln_metadata_tell(&q->opts.batching.apart, &delivery->remote, &kind);
     pthread_mutex_lock(&q->lock);
-    r = add(q, delivery);
-    if (r == 0 && q->gathered.size >= q->opts.batching.min)
-        taken = take(q);
+    r = kind.error ? kind.error : add(q, delivery, kiln_buf_str(&kind), &full);
     pthread_mutex_unlock(&q->lock);
+    kiln_buf_done(&kind);
     if (r < 0)
         kiln_sendq_take(q, &delivery, 1, delivery);
-    finish(q, &taken);
+    finish(q, full);
+}
+
+/* Under the lock: what is due; or NULL, and *ret_due_ns says when the first will be. */
+static struct kiln_gathered *due(const struct kiln_sendq *q, uint64_t now_ns, uint64_t *ret_due_ns)
+{
+    bool all = q->stopping || q->letting_go;
+
+    *ret_due_ns = UINT64_MAX;
+    for (struct kiln_gathered *g = q->gathered; g; g = g->next) {
+        if (all || g->due_ns <= now_ns)
+            return g;
+        *ret_due_ns = g->due_ns < *ret_due_ns ? g->due_ns : *ret_due_ns;
+    }
+    return NULL;
 }
 
 uint64_t kiln_sendq_flush(struct kiln_sendq *q, uint64_t now_ns)
 {
-    struct kiln_gathered taken;
+    uint64_t due_ns;
+    struct kiln_gathered *g = due(q, now_ns, &due_ns);
 
-    if (!q->gathered.n)
-        return UINT64_MAX;
-    if (!q->stopping && !q->letting_go && q->gathered.due_ns > now_ns)
-        return q->gathered.due_ns;
-    taken = take(q);
+    if (!g)
+        return due_ns;
+    take(q, g);
     pthread_mutex_unlock(&q->lock);
-    finish(q, &taken);
+    finish(q, g);
     pthread_mutex_lock(&q->lock);
     return now_ns; /* look again at once */
 }

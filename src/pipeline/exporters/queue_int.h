@@ -82,8 +82,10 @@ struct kiln_parcel_list {
     struct kiln_parcel *first, **last;
 };
 
-/* Deliveries that wait to become one request. */
+/* Deliveries that wait to become one request: those whose senders are alike. */
 struct kiln_gathered {
+    struct kiln_gathered *next;
+    struct kiln_buf kind; /* by opts.batching.apart */
     struct kiln_delivery **list;
     uint32_t n, cap;
     uint64_t size;   /* by the sizer of batching */
@@ -106,9 +108,9 @@ struct kiln_sendq {
     pthread_cond_t wake, idle; /* of the thread; of who stops it */
     struct kiln_entry_list ready, retries;
     struct kiln_parcel_list waiting; /* for room */
-    struct kiln_gathered gathered;
-    uint64_t used;        /* of opts.size */
-    uint64_t n_entries;   /* in the queue */
+    struct kiln_gathered *gathered;  /* none is empty */
+    uint64_t used;                   /* of opts.size */
+    uint64_t n_entries;              /* in the queue */
     uint64_t n_unsettled; /* parcels that are on their way into it, until their deliveries ended */
     uint32_t in_flight;   /* being sent, or in back-off; until their deliveries ended */
     bool pumping, started, stopping, over, end_thread;

@@ -69,7 +69,7 @@ void kiln_sendq_let_go(struct kiln_sendq *q)
     q->letting_go = true;
     kiln_sendq_wake(q);
     refuse_waiting(q);
-    while (q->has_thread && (q->gathered.n || q->n_unsettled))
+    while (q->has_thread && (q->gathered || q->n_unsettled))
         pthread_cond_wait(&q->idle, &q->lock);
     pthread_mutex_unlock(&q->lock);
 }
@@ -85,7 +85,7 @@ void kiln_sendq_go_on(struct kiln_sendq *q)
 
 static bool is_idle(const struct kiln_sendq *q)
 {
-    return !q->n_entries && !q->n_unsettled && !q->waiting.first && !q->gathered.n;
+    return !q->n_entries && !q->n_unsettled && !q->waiting.first && !q->gathered;
 }
 
 void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
@@ -106,7 +106,7 @@ void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
     pthread_mutex_unlock(&q->lock);
     q->sender->ops->cancel(q->sender);
     pthread_mutex_lock(&q->lock);
-    while (q->in_flight || q->n_unsettled || q->gathered.n)
+    while (q->in_flight || q->n_unsettled || q->gathered)
         pthread_cond_wait(&q->idle, &q->lock);
     kiln_sendq_drop_ready(q);
     q->end_thread = true;

@@ -77,6 +77,10 @@ struct kiln_otlp_sender_opts {
     bool system_ca;                      /* the system's authorities are good beside ca_file */
     enum kiln_tls_version min_version, max_version;
     struct kiln_credential credential;
+    /* Of HTTP (net/client.h), and of gRPC (net/h2client.h); texts outlive the sender. */
+    const char *proxy, *authority;
+    bool cookies, pings_idle;
+    uint32_t ping_after_ms, ping_timeout_ms;
 };
 /* Pyroscope's push API, of profiles; the path is the method's. */
 KILN_CHECK int kiln_push_sender_new(const struct kiln_otlp_sender_opts *opts,

@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
+#include "base/bytetext.h"
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "core/reopen.h"
@@ -174,6 +176,28 @@ static struct kiln_str without_port(struct kiln_str address)
     return address;
 }
 
+/* The name in "Basic bmFtZTpwYXNzd29yZA=="; false: it is another way to say who one is. */
+static bool put_user(struct kiln_str said, struct kiln_buf *out)
+{
+    struct kiln_str code, name;
+    size_t len = 0;
+    char *both;
+
+    if (said.len < 6 || strncasecmp(said.ptr, "Basic ", 6) != 0)
+        return false;
+    code = kiln_str_trim((struct kiln_str){said.ptr + 6, said.len - 6});
+    both = kiln_malloc(kiln_base64_room(code.len) + 1);
+    if (!both || kiln_base64_decode(code, both, &len) < 0)
+        len = 0;
+    name = (struct kiln_str){both, len};
+    if (len) {
+        name = kiln_str_cut(&name, ':');
+        kiln_buf_add_utf8(out, name);
+    }
+    kiln_free(both);
+    return len > 0;
+}
+
 /* What a context says; several values of one header are joined.  False: nothing. */
 static bool ask_context(const struct kiln_remote *remote, struct kiln_str context,
                         struct kiln_buf *out)
@@ -186,6 +210,8 @@ static bool ask_context(const struct kiln_remote *remote, struct kiln_str contex
         kiln_buf_add_utf8(out, value);
         return value.len > 0;
     }
+    if (kiln_str_eq(context, KILN_STR("auth.username")))
+        return put_user(remote->authorization, out);
     (void)kiln_str_cut(&name, '.');
     for (; kiln_metadata_next(remote, name, &at, &value); n++) {
         if (n)

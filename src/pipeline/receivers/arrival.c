@@ -357,7 +357,10 @@ void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
                      .remote = {.headers = request->headers,
                                 .n_headers =
                                     receivers->opts.include_metadata ? request->n_headers : 0,
-                                .address = request->peer.address},
+                                .address = request->peer.address,
+                                .authorization = receivers->opts.authenticated
+                                                     ? kiln_request_header(request, "authorization")
+                                                     : KILN_STR_NONE},
                      .received_ns = request->received_ns},
         .owner = receivers,
         .next = receivers->opts.next,

@@ -157,6 +157,11 @@ static const char *send_one(const char *type, const char *yaml)
     return err.text;
 }
 
+TEST(nop_exporter, counts_what_it_takes)
+{
+    CHECK_TEXT(send_one("nop", "{}"), "");
+}
+
 TEST(debug_exporter, writes_where_it_is_told)
 {
     char folder[FOLDER_NAME], yaml[500], path[100];

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -107,7 +109,7 @@ static struct kiln_delivery *new_delivery(struct fixture *f, const char *stacks)
     return delivery;
 }
 
-static void send(struct fixture *f, const char *stacks)
+static void send_stacks(struct fixture *f, const char *stacks)
 {
     f->component->in->consume(f->component->in, new_delivery(f, stacks));
 }
@@ -144,8 +146,8 @@ TEST(otlp_exporter, speaks_every_protocol_with_every_compression)
         snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u', %s%s}", in.port,
                  rests[i % 4], i == 15 ? ", encoding: json" : "");
         CHECK(!make(&f, types[i / 4], text, KILN_SIGNAL_PROFILES));
-        send(&f, "main;read 3\n");
-        send(&f, "main;write 4\n");
+        send_stacks(&f, "main;read 3\n");
+        send_stacks(&f, "main;write 4\n");
         stop(&f, PATIENCE_NS);
         CHECK_EQ(f.ended, 2);
         CHECK_EQ(f.outcome.code, 0);
@@ -174,7 +176,7 @@ TEST(otlp_exporter, sends_all_over_one_connection)
                  "{endpoint: 'http://127.0.0.1:%u', sending_queue: {num_consumers: 1}}", in.port);
         CHECK(!make(&f, types[i], text, KILN_SIGNAL_PROFILES));
         for (int n = 1; n <= 5; n++) {
-            send(&f, "main;read 3\n");
+            send_stacks(&f, "main;read 3\n");
             wait_for(&f, "otelcol_exporter_sent_profile_samples", n);
         }
         CHECK_EQ(intake_count(&in, "\nkiln_http_connections_total"), 1);
@@ -221,7 +223,7 @@ TEST(otlp_exporter, pushes_to_pyroscope)
     intake_start(&in, NULL);
     snprintf(text, sizeof(text), "{endpoint: 'http://127.0.0.1:%u'}", in.port);
     CHECK(!make(&f, "pyroscope", text, KILN_SIGNAL_PROFILES));
-    send(&f, "main;read 3\nmain;write 4\n");
+    send_stacks(&f, "main;read 3\nmain;write 4\n");
     stop(&f, PATIENCE_NS);
     CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 2);
     CHECK_EQ(in.n, 1);
@@ -276,7 +278,7 @@ TEST(otlp_exporter, pushes_are_under_the_limit_too)
 static _Atomic uint32_t asked;
 static enum kiln_rpc_code mood_code;
 static uint32_t mood_retry_s, mood_bad; /* so many are answered badly */
-static char seen_path[256], seen_headers[256], seen_type[64];
+static char seen_path[256], seen_headers[256], seen_type[64], seen_host[64];
 
 static void moody(struct kiln_rpc *rpc)
 {
@@ -286,6 +288,8 @@ static void moody(struct kiln_rpc *rpc)
     snprintf(seen_headers, sizeof(seen_headers), "%.*s %.*s",
              KILN_STR_ARG(kiln_request_header(request, "x-scope-orgid")),
              KILN_STR_ARG(kiln_request_header(request, "user-agent")));
+    snprintf(seen_host, sizeof(seen_host), "%.*s",
+             KILN_STR_ARG(kiln_request_header(request, "host")));
     snprintf(seen_type, sizeof(seen_type), "%.*s",
              KILN_STR_ARG(kiln_request_header(request, "content-type")));
     if (atomic_fetch_add(&asked, 1) < mood_bad)
@@ -336,7 +340,7 @@ TEST(otlp_exporter, tries_again_exactly_what_may_be_tried_again)
                  "retry_on_failure: {initial_interval: 1ms}}",
                  net.port);
         CHECK(!make(&f, "otlp", text, KILN_SIGNAL_PROFILES));
-        send(&f, "main 1\n");
+        send_stacks(&f, "main 1\n");
         wait_for(&f,
                  retryable[code] ? "otelcol_exporter_sent_profile_samples"
                                  : "otelcol_exporter_send_failed_profile_samples",
@@ -368,7 +372,7 @@ TEST(otlp_exporter, sends_headers_and_a_prefix_of_the_path)
         snprintf(end, sizeof(end), ends[i], net.port);
         snprintf(text, sizeof(text), "{%s, headers: {X-Scope-OrgID: a b}}", end);
         CHECK(!make(&f, types[i], text, KILN_SIGNAL_PROFILES));
-        send(&f, "main 1\n");
+        send_stacks(&f, "main 1\n");
         stop(&f, PATIENCE_NS);
         CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 1);
         CHECK_TEXT(seen_path, paths[i]);
@@ -376,6 +380,62 @@ TEST(otlp_exporter, sends_headers_and_a_prefix_of_the_path)
         finish(&f);
     }
     net_stop(&net);
+}
+
+TEST(otlp_exporter, asks_for_the_authority_it_is_told)
+{
+    struct fixture f = {0};
+    struct net_fixture net;
+    char text[128];
+
+    mood_bad = 0;
+    start_moody(&net, own_paths);
+    snprintf(text, sizeof(text),
+             "{endpoint: 'http://127.0.0.1:%u', authority: 'profiles.example:443'}", net.port);
+    CHECK(!make(&f, "otlp", text, KILN_SIGNAL_PROFILES));
+    send_stacks(&f, "main 1\n");
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 1);
+    CHECK_TEXT(seen_host, "profiles.example:443");
+    finish(&f);
+    net_stop(&net);
+}
+
+/* ---- a proxy ---- */
+
+/* Requests for a host that there is not, to who forwards them; and what he says is kept. */
+TEST(otlp_exporter, goes_through_a_proxy_and_keeps_cookies)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\nSet-Cookie: lb=a7; Path=/\r\n"
+                                 "Content-Type: application/x-protobuf\r\n"
+                                 "Content-Length: 0\r\n\r\n";
+    struct fixture f = {0};
+    char text[256], first[1024], second[1024];
+    uint16_t port;
+    int fd = net_listen(&port), peer;
+
+    snprintf(text, sizeof(text),
+             "{endpoint: 'http://nowhere.invalid:4318', proxy_url: 'http://127.0.0.1:%u', "
+             "cookies: {}, sending_queue: {num_consumers: 1}}",
+             port);
+    CHECK(!make(&f, "otlp_http", text, KILN_SIGNAL_PROFILES));
+    send_stacks(&f, "main 1\n");
+    peer = accept(fd, NULL, NULL);
+    CHECK(peer >= 0);
+    snprintf(first, sizeof(first), "%s", net_read_answer(peer));
+    net_send(peer, answer);
+    send_stacks(&f, "main 2\n");
+    snprintf(second, sizeof(second), "%s", net_read_answer(peer));
+    net_send(peer, answer);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 2);
+    CHECK(strstr(first, "POST http://nowhere.invalid:4318/v1development/profiles HTTP/1.1\r\n") ==
+          first);
+    CHECK(!strstr(first, "Cookie:"));
+    CHECK(strstr(second, "\r\nCookie: lb=a7\r\n"));
+    close(peer);
+    close(fd);
+    finish(&f);
 }
 
 TEST(otlp_exporter, forwards_other_signals_to_their_own_paths)
@@ -454,11 +514,17 @@ TEST(otlp_exporter, settings_that_cannot_be_meant_are_errors_with_their_place)
     CHECK_TEXT(said("otlp", "{endpoint: 'a:1', compression: snappy}"),
                "line 1, column 32: unsupported compression type \"snappy\" (say gzip, zstd or "
                "none)");
-    CHECK(strstr(said("otlp_http", "{endpoint: 'http://a', proxy_url: 'http://b'}"),
-                 "requests go to the endpoint itself"));
-    CHECK(strstr(said("otlp_http", "{endpoint: 'http://a', cookies: {enabled: true}}"),
-                 "cookies are not kept"));
-    CHECK(strstr(said("otlp", "{endpoint: 'a:1', authority: b}"), "server_name_override"));
+    CHECK(strstr(said("otlp_http", "{endpoint: 'http://a', proxy_url: 'b:80'}"),
+                 "no address of a proxy (say http://b:80)"));
+    CHECK(
+        strstr(said("otlp_http", "{endpoint: 'http://a', cookies: {on: true}}"), "unknown key on"));
+    CHECK(strstr(said("otlp_http", "{endpoint: 'http://a', authority: b}"), "authority"));
+    CHECK(strstr(said("otlp", "{endpoint: 'a:1', authority: 'b:c:d'}"), "this is no authority"));
+    CHECK(strstr(said("otlp", "{endpoint: 'a:1', proxy_url: 'http://b'}"), "proxy_url"));
+    CHECK(strstr(said("otlp", "{endpoint: 'a:1', keepalive: {time: soon}}"), "time"));
+    CHECK_TEXT(said("otlp", "{endpoint: 'a:1', keepalive: {time: 1s, timeout: 2s, "
+                            "permit_without_stream: true}}"),
+               "");
     CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {queue_size: 0}}"),
                "line 1, column 34: 'queue_size' must be positive");
     CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {num_consumers: 0}}"),
@@ -470,6 +536,12 @@ TEST(otlp_exporter, settings_that_cannot_be_meant_are_errors_with_their_place)
         said("otlp", "{endpoint: 'a:1', sending_queue: {batch: {min_size: 5, max_size: 4}}}"),
         "line 1, column 42: 'max_size' must be greater than or equal to "
         "'min_size'");
+    CHECK_TEXT(said("otlp", "{endpoint: 'a:1', sending_queue: {batch: {partition: "
+                            "{metadata_keys: [x-team]}}}}"),
+               "");
+    CHECK(strstr(said("otlp", "{endpoint: 'a:1', sending_queue: {batch: {partition: "
+                              "{metadata_keys: [a, A]}}}}"),
+                 "duplicate entry in metadata_keys: \"A\""));
     CHECK_TEXT(said("otlp", "{endpoint: 'a:1', retry_on_failure: {multiplier: 0}}"),
                "line 1, column 50: 'multiplier' must be a number from 1 to 1000");
     CHECK_TEXT(said("otlp_http", "{endpoint: 'http://a', encoding: xml}"),

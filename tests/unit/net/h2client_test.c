@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -209,20 +208,72 @@ TEST(h2client, gives_up_what_is_cancelled)
     stop(&f);
 }
 
+/* A socket that takes connections and says nothing, before a client. */
+static int start_mute(struct fixture *f)
+{
+    int fd = net_listen(&f->net.port);
+
+    open_client(f, "http://");
+    return fd;
+}
+
+/* Long before the call's own time is up. */
+TEST(h2client, leaves_a_server_that_answers_no_ping)
+{
+    struct fixture f = {.opts = {.timeout_ms = 600000, .ping_after_ms = 20, .ping_timeout_ms = 20}};
+    struct kiln_call call = {.path = "/t.T/Echo", .body = KILN_STR("x")};
+    int fd = start_mute(&f);
+
+    kiln_h2client_start(f.client, &call, ended, &f);
+    wait_ended(&f, 1);
+    CHECK_EQ(f.code, -ETIMEDOUT);
+    kiln_h2client_free(f.client);
+    close(fd);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+static uint64_t received(struct fixture *f)
+{
+    uint64_t ns;
+
+    pthread_mutex_lock(&f->client->lock);
+    ns = f->client->received_ns;
+    pthread_mutex_unlock(&f->client->lock);
+    return ns;
+}
+
+/* Nobody else makes the server say something. */
+TEST(h2client, asks_a_server_that_is_silent_and_stays_with_it)
+{
+    struct fixture f = {.opts = {.ping_after_ms = 5, .ping_timeout_ms = 60000, .pings_idle = true},
+                        .want = KILN_STR("x")};
+    struct kiln_call call = {.path = "/t.T/Echo", .body = KILN_STR("x")};
+    uint64_t begin = kiln_clock_mono_ns();
+
+    start(&f);
+    kiln_h2client_start(f.client, &call, ended, &f);
+    wait_ended(&f, 1);
+    for (int answers = 0; answers < 3; answers++) {
+        uint64_t last = received(&f);
+
+        while (received(&f) == last && kiln_clock_mono_ns() - begin < PATIENCE_NS)
+            sched_yield();
+        CHECK(received(&f) != last);
+    }
+    kiln_h2client_start(f.client, &call, ended, &f);
+    wait_ended(&f, 2);
+    CHECK_EQ(f.good, 2);
+    CHECK_TEXT(peers[0], peers[1]);
+    stop(&f);
+}
+
 /* One who has vanished never says so: the next call does not go the same way. */
 TEST(h2client, leaves_a_connection_on_which_nothing_comes)
 {
     struct fixture f = {.opts.timeout_ms = 50};
     struct kiln_call call = {.path = "/t.T/Echo", .body = KILN_STR("x")};
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), other;
+    int fd = start_mute(&f), other;
 
-    CHECK_OK(bind(fd, (struct sockaddr *)&address, sizeof(address)));
-    CHECK_OK(listen(fd, 8));
-    CHECK_OK(getsockname(fd, (struct sockaddr *)&address, &size));
-    f.net.port = ntohs(address.sin_port);
-    open_client(&f, "http://");
     for (int i = 1; i <= 2; i++) {
         kiln_h2client_start(f.client, &call, ended, &f);
         wait_ended(&f, i);

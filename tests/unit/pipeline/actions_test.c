@@ -56,7 +56,8 @@ static const struct kiln_header headers[] = {
     {TEXT("x-zone"), TEXT("us")},
     {TEXT("x-empty"), TEXT("")},
 };
-static struct kiln_remote remote = {headers, KILN_ARRAY_LEN(headers), "10.0.0.5:4711"};
+static struct kiln_remote remote = {
+    .headers = headers, .n_headers = KILN_ARRAY_LEN(headers), .address = "10.0.0.5:4711"};
 
 static struct kiln_batch *changed(const char *yaml, struct kiln_batch *batch,
                                   int (*change)(void *, struct kiln_batch **, struct kiln_err *))
@@ -133,6 +134,20 @@ TEST(actions, a_value_may_be_of_who_sent_it)
     remote.address = NULL;
     CHECK_TEXT(acted("[{key: b, from_context: client.address, action: insert}]", "a=7"), "a=7");
     remote.address = "10.0.0.5:4711";
+}
+
+TEST(actions, a_value_may_be_the_name_that_was_authenticated)
+{
+    static const char yaml[] = "[{key: b, from_context: auth.username, action: insert}]";
+
+    CHECK_TEXT(acted(yaml, "a=7"), "a=7");
+    remote.authorization = KILN_STR("basic YW5uYTpzOnQ="); /* anna:s:t */
+    CHECK_TEXT(acted(yaml, "a=7"), "a=7 b=\"anna\"");
+    remote.authorization = KILN_STR("Bearer YW5uYTpzOnQ=");
+    CHECK_TEXT(acted(yaml, "a=7"), "a=7");
+    remote.authorization = KILN_STR("Basic !");
+    CHECK_TEXT(acted(yaml, "a=7"), "a=7");
+    remote.authorization = KILN_STR_NONE;
 }
 
 TEST(actions, delete_takes_a_key_or_a_pattern)
@@ -212,6 +227,7 @@ TEST(actions, mistakes_say_where_they_are)
     CHECK_TEXT(refused("- {key: a, action: extract, pattern: (x)}"),
                "line 1, column 3: extract needs a pattern with named groups: (?P<name>...)");
     CHECK_TEXT(refused("- {key: a, action: insert, from_context: x}"),
-               "line 1, column 42: from_context: client.address and metadata.NAME (with the "
-               "receiver's include_metadata) are known, not \"x\"");
+               "line 1, column 42: from_context: client.address, auth.username (of basicauth) and "
+               "metadata.NAME (with the receiver's include_metadata) are known, not \"x\"");
+    CHECK(strstr(refused("- {key: a, action: insert, from_context: auth.raw}"), "auth.username"));
 }

@@ -312,6 +312,31 @@ TEST(queue, gathers_deliveries_into_one_request)
     finish_fixture(&f);
 }
 
+TEST(queue, gathers_those_apart_whose_metadata_differs)
+{
+    struct fixture f = {.opts.batching = {.on = true,
+                                          .sizer = KILN_SIZE_ITEMS,
+                                          .flush_ns = 3600 * KILN_NS_PER_S,
+                                          .min = 2,
+                                          .apart = {{KILN_STR("x-team")}, 1}}};
+    const struct kiln_header a = {KILN_STR("X-Team"), KILN_STR("a")};
+    const struct kiln_header b = {KILN_STR("X-Team"), KILN_STR("b")};
+
+    start(&f);
+    send_with(&f, &a, "main 1\n");
+    send_with(&f, &b, "main 1\n");
+    send(&f, "main 1\n"); /* of nobody */
+    CHECK_EQ(f.fake.n_sends, 0);
+    send_with(&f, &a, "main 1\n");
+    CHECK_EQ(f.fake.n_sends, 1);
+    CHECK_EQ(f.ended, 2);
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(f.fake.n_sends, 3);
+    CHECK_EQ(sent(&f), 4);
+    CHECK_EQ(f.ended, 4);
+    finish_fixture(&f);
+}
+
 TEST(queue, sends_what_was_gathered_when_time_is_up_and_splits_it)
 {
     struct fixture f = {.opts.batching = {.on = true,
