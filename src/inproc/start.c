@@ -28,6 +28,7 @@
 #include "inproc/sample/threads.h"
 #include "inproc/thread/heap.h"
 #include "inproc/thread/line.h"
+#include "inproc/thread/sandbox.h"
 #include "inproc/thread/thread.h"
 
 #define CHILD_WAITS_NS ((uint64_t)100 * 1000000)
@@ -120,7 +121,8 @@ static void in_child(void)
 
 bool kiln_in_revive(void)
 {
-    if (kiln_in_now_ns() < revived_ns || pthread_mutex_trylock(&lock) != 0)
+    if (kiln_in_now_ns() < revived_ns || kiln_in_is_sandboxed() ||
+        pthread_mutex_trylock(&lock) != 0)
         return false;
     if (atomic_load(&kiln_in_on) == KILN_IN_RESTS)
         start_parts();

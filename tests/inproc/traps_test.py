@@ -22,6 +22,7 @@ TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
          ("dlopen, dlclose, RTLD_DEEPBIND, dlmopen", ["trap_dlopen", PROGRAMS / "trap_plugin.so"]),
          ("constructors, exceptions, destructors", ["trap_constructor"]),
          ("system calls that are given up", ["trap_sandbox"]),
+         ("nearly all of them", ["trap_strict"]),
          ("privileges of one thread", ["trap_alone"]),
          ("errno, failures, signals, sleeps", ["trap_kept"])]
 # tcmalloc walks stacks with its lock held whenever its heap grows, by a library that calls read(): a thread that is cancelled

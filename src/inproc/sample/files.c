@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "inproc/sample/wait.h"
+#include "inproc/thread/sandbox.h"
 
 enum { AGE_ONE = 1 << KILN_IN_FILE_BITS };
 
@@ -43,7 +44,7 @@ static int reason_of(int fd)
 int kiln_in_file_learn(int fd)
 {
     int kept = errno;
-    int reason = reason_of(fd);
+    int reason = kiln_in_is_sandboxed() ? KILN_IN_REASON_IO : reason_of(fd);
 
     atomic_store_explicit(&kiln_in_files[fd],
                           (uint8_t)(atomic_load(&kiln_in_files_now) | (reason + 1)),

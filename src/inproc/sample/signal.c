@@ -62,7 +62,7 @@ static void keep_word(int sig, const struct sigaction *action)
 }
 
 /* What the signal does by itself: the process ends as if it had never had a handler. */
-static void end_process(int sig)
+void kiln_in_signal_end_process(int sig)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL};
     sigset_t one;
@@ -81,7 +81,7 @@ static void pass_on(int sig, siginfo_t *info, void *ucontext)
     if (theirs.sa_handler == SIG_IGN)
         return;
     if (theirs.sa_handler == SIG_DFL) {
-        end_process(sig);
+        kiln_in_signal_end_process(sig);
         return;
     }
     if (theirs.sa_flags & SA_RESETHAND)

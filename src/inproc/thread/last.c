@@ -11,14 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "inproc/sample/signal.h"
 #include "inproc/sample/threads.h"
+#include "inproc/start.h"
 #include "inproc/thread/helper.h"
 #include "inproc/thread/numbers.h"
 #include "inproc/thread/visit.h"
 
-enum { STAT = 512 };
+enum { STAT = 1024, RUNS = -1 };
 
 static _Atomic bool has_keeper; /* without one nobody looks, and none of ours is counted */
 static _Atomic bool main_exits;
@@ -64,8 +67,11 @@ void kiln_in_last_exits(void)
 
 /* ---- the keeper's look ---- */
 
-/* The main thread stays in the list, as one that has ended. */
-static bool main_has_ended(void)
+/*
+ * The main thread stays in the list, as one that has ended.  What it ended with is the last number
+ * of the line: 0 where it called pthread_exit(), else what the process ends with.
+ */
+static int status_of_main(void)
 {
     char text[STAT + 1];
     const char *end;
@@ -76,7 +82,9 @@ static bool main_has_ended(void)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     end = strrchr(text, ')');
-    return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
+    if (!end || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0))
+        return RUNS;
+    return (int)strtol(strrchr(end, ' '), NULL, 10);
 }
 
 static bool is_nobody_else(int folder, int32_t tid, void *others)
@@ -93,14 +101,26 @@ static bool are_we_alone(void)
 {
     bool others = false;
 
-    return main_has_ended() &&
-           kiln_in_numbers_each("/proc/self/task", is_nobody_else, &others) == 0 && !others;
+    return kiln_in_numbers_each("/proc/self/task", is_nobody_else, &others) == 0 && !others;
+}
+
+/* By a system call as it is, or by the kernel: no handler of the program's runs then. */
+static void end_with(int status)
+{
+    kiln_in_start_end();
+    if (WIFSIGNALED(status))
+        kiln_in_signal_end_process(WTERMSIG(status));
+    syscall(SYS_exit_group, WEXITSTATUS(status));
 }
 
 void kiln_in_last_look(bool second)
 {
-    if (!(second || atomic_load(&waits)) || !are_we_alone())
+    int status = second || atomic_load(&waits) ? status_of_main() : RUNS;
+
+    if (status == RUNS || !are_we_alone())
         return;
+    if (status != 0)
+        end_with(status);
     if (!atomic_load(&waits))
         exit(0);
     atomic_store(&is_alone, true);

@@ -3,7 +3,8 @@
  * last - the end of a process whose main thread ended before others.
  *
  * Such a process ends, with status 0, when the last of its threads has: the C library counts them.
- * It counts helpers as well, so the keeper looks whether they are all that is left.
+ * It counts helpers as well, so the keeper looks whether they are all that is left.  Where the main
+ * thread ended by a bare system call, or was ended, its status is that of the process.
  *
  * What runs at the exit is the program's and needs its descriptors, which go with the last thread
  * that shares them, and helpers do not: one that does is made where the main thread has ended by

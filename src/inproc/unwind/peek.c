@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "inproc/thread/line.h"
+#include "inproc/thread/sandbox.h"
 
 enum { NO_SUCH_OPERATION = 0x4b69, KERNEL_MASK = 8, STATUS = 4096, FIELD_MAX = 32 };
 
@@ -161,7 +162,9 @@ void kiln_in_peek_look_around(void)
     if (kiln_in_peek_is_cautious())
         return;
     now = filters();
-    if (has_looked ? now != known : now < 0 || (now > 0 && !is_harmless()))
+    if (has_looked && now != known)
+        kiln_in_sandbox_begin();
+    else if (!has_looked && (now < 0 || (now > 0 && !is_harmless())))
         kiln_in_peek_be_cautious();
     known = now;
     has_looked = true;

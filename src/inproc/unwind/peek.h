@@ -30,7 +30,7 @@ bool kiln_in_peek_is_there(uint64_t at);
  * those are used from now on that hardly anybody gives up, because a sandbox may punish others.
  */
 void kiln_in_peek_look_around(void);
-/* The same without a look: somebody is about to give them up. */
+/* The same without a look. */
 void kiln_in_peek_be_cautious(void);
 bool kiln_in_peek_is_cautious(void);
 
