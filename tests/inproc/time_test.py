@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that know how they spent their time, and what libkiln says of it: CPU time, waits, and turns of an event
 loop.  Limits are five standard deviations of what chance does."""
+import datetime
 import json
 import math
 import os
@@ -72,15 +73,25 @@ def check_loop(profiles):
               0.7 * ns < told.get(name, 0) <= longest - (least - ns), told)
 
 
+def length(path):
+    """The seconds that a profile is of, by the file beside it."""
+    told = json.loads(pathlib.Path(str(path).replace(".pb.gz", ".json")).read_text())
+    begin, end = (datetime.datetime.fromisoformat(told[key].rstrip("Z")) for key in ("window_start", "window_end"))
+    return (end - begin).total_seconds()
+
+
 def check_windows():
     """Three tenths of a second, at the beginning: the CPU time after it is not seen.  A tenth may pass on a busy machine
-    without any of it for the keeper who is to close the window, and all of them without any for the program: then once more."""
+    without any of it for the keeper who is to close the window, and all of them without any for the program: then once more.
+    The profile is one of the time in which samples were taken."""
     for _ in range(TRIES):
-        with Preloaded(TRUTH, "cpu", "2", KILN_PROFILES="cpu", KILN_CPU_WINDOW_MS="300", KILN_CPU_EVERY_MS="60000") as run:
+        with Preloaded(TRUTH, "cpu", "2", KILN_PROFILES="cpu,threads", KILN_CPU_WINDOW_MS="300", KILN_CPU_EVERY_MS="60000") as run:
             truth, told = json.loads(run.out), run.functions("process_cpu", "cpu")
+            lengths = {kind: sum(map(length, run.files(kind))) for kind in ("process_cpu", "threads")}
         if told[""]:
             break
     check("samples are taken in windows", 0 < told[""] < 0.6 * sum(truth.values()), told)
+    check("the profile is as long as its window", 0 < lengths["process_cpu"] < 0.6 * lengths["threads"], lengths)
 
 
 def main():

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inproc/keep/pace.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "inproc/clock.h"
 #include "inproc/keep/self.h"
+#include "inproc/keep/stretch.h"
 #include "inproc/sample/cpu.h"
 #include "inproc/sample/files.h"
 #include "inproc/sample/wait.h"
@@ -20,6 +22,8 @@
 #define SERVER_SOCKET "/run/kiln/kiln.sock"
 #define AGENT_SOCKET  "/run/kiln-agent/agent.sock"
 
+#define SLACK_NS      (200 * NS_PER_MS) /* the keeper's turns are no shorter than half of it */
+
 enum { LOOK_S = 2, ASK_S = 60, WORK_S = 1, LESS_PERCENT = 10 };
 
 static struct {
@@ -27,9 +31,11 @@ static struct {
     struct kiln_in_backoff backoff;
     struct kiln_in_self self;
 } state;
-static _Atomic bool runs;                    /* false: the state is not the keeper's */
-static _Atomic int cpu_wanted, waits_wanted; /* by how many */
-static _Atomic uint32_t followed;            /* KILN_PROFILE_* that run */
+static _Atomic bool runs;                                /* false: the state is not the keeper's */
+static _Atomic int cpu_wanted, waits_wanted;             /* by how many */
+static _Atomic uint32_t followed;                        /* KILN_PROFILE_* that run */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those below */
+static struct kiln_in_stretch cpu_stretch, waits_stretch;
 
 /* ---- parts ---- */
 
@@ -108,6 +114,8 @@ void kiln_in_pace_want(uint32_t profiles, int change)
 
 void kiln_in_pace_forked(void)
 {
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    cpu_stretch = waits_stretch = (struct kiln_in_stretch){0};
     atomic_store(&cpu_wanted, 0);
     atomic_store(&waits_wanted, 0);
 }
@@ -117,8 +125,36 @@ bool kiln_in_pace_follows(uint32_t profiles)
     return (atomic_load(&followed) & profiles) == profiles;
 }
 
+/* ---- for how long ---- */
+
+static void note(bool cpu, bool waits)
+{
+    uint64_t now_ns = kiln_in_now_ns();
+
+    pthread_mutex_lock(&lock);
+    kiln_in_stretch_note(&cpu_stretch, cpu, now_ns);
+    kiln_in_stretch_note(&waits_stretch, waits, now_ns);
+    pthread_mutex_unlock(&lock);
+}
+
+void kiln_in_pace_narrow(uint32_t profile, uint64_t *since_ns, uint64_t *until_ns)
+{
+    uint64_t ago_ns, ns, now_ns = kiln_in_now_ns(), all_ns = *until_ns - *since_ns;
+
+    pthread_mutex_lock(&lock);
+    ns = kiln_in_stretch_take(profile == KILN_PROFILE_CPU ? &cpu_stretch : &waits_stretch, now_ns,
+                              &ago_ns);
+    pthread_mutex_unlock(&lock);
+    if (ns == 0 || *until_ns < *since_ns || ns + SLACK_NS > all_ns)
+        return;
+    if (ago_ns < all_ns)
+        *since_ns = *until_ns - ago_ns;
+    *until_ns = *since_ns + ns;
+}
+
 static void follow(bool cpu, bool waits, bool loops)
 {
+    note(cpu, waits);
     atomic_store(&kiln_in_measures, (waits ? KILN_IN_WAITS : 0) | (loops ? KILN_IN_LOOPS : 0));
     kiln_in_cpu_set(cpu, loops);
     atomic_store(&followed, (cpu ? KILN_PROFILE_CPU : 0) | (waits ? KILN_PROFILE_WALL : 0));

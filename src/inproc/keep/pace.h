@@ -6,7 +6,7 @@
  * takes them already (inproc/keep/self.h, asked at the start and every minute).  Whoever waits for
  * a profile of just now (/debug/pprof) has them taken all the same.
  *
- * Threads: the keeper's; kiln_in_pace_heap_is_due() is the exporter's; kiln_in_pace_want() and
+ * Threads: the keeper's; kiln_in_pace_narrow() is the exporter's; kiln_in_pace_want() and
  * _follows() are anybody's.
  */
 #ifndef KILN_INPROC_KEEP_PACE_H
@@ -20,6 +20,11 @@ void kiln_in_pace_turn(uint64_t now_ns);
 
 /* One more, or (-1) one fewer wants CPU time or waits: bits of KILN_PROFILE_CPU and _WALL. */
 void kiln_in_pace_want(uint32_t profiles, int change);
+/*
+ * A window of time, once each: where KILN_PROFILE_CPU or _WALL were sampled in a part of it only,
+ * it becomes the time from where that began, and as long as it lasted in all.
+ */
+void kiln_in_pace_narrow(uint32_t profile, uint64_t *since_ns, uint64_t *until_ns);
 /* In a forked child: whoever wanted them asked the parent. */
 void kiln_in_pace_forked(void);
 /* Whether the keeper has heard of all that are wanted. */

@@ -25,6 +25,7 @@
 #include "inproc/keep/keep_int.h"
 #include "inproc/keep/making.h"
 #include "inproc/keep/mappings.h"
+#include "inproc/keep/pace.h"
 #include "inproc/sample/cpu.h"
 #include "inproc/sample/live.h"
 #include "inproc/sample/lock.h"
@@ -288,6 +289,16 @@ static void add_rows(struct kiln_in_making *m, const struct kiln_in_row *rows, u
     }
 }
 
+/* The part of the window that profiles of a group are of. */
+static void narrow(struct kiln_in_making *m, enum group group, uint64_t since_ns, uint64_t until_ns)
+{
+    m->since_ns = since_ns;
+    m->until_ns = until_ns;
+    if (group == CPU || group == WAIT)
+        kiln_in_pace_narrow(group == CPU ? KILN_PROFILE_CPU : KILN_PROFILE_WALL, &m->since_ns,
+                            &m->until_ns);
+}
+
 int kiln_in_keep_window(bool levels, struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     bool live = levels && kiln_in_wants(KILN_PROFILE_HEAP);
@@ -305,6 +316,7 @@ int kiln_in_keep_window(bool levels, struct kiln_batch **ret_batch, struct kiln_
     for (unsigned group = 0; r == 0 && group < GROUPS; group++) {
         if (group == CREATE)
             continue;
+        narrow(&m, group, since_ns, until_ns);
         if (has_rows(rows, n, group) || (group == ALLOC && live) || (group == MMAP && maps))
             add_rows(&m, rows, n, group);
         if (group == ALLOC && live)

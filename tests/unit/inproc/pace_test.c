@@ -8,6 +8,7 @@
 
 #include "cli/host_sampled.h"
 #include "inproc/keep/self.h"
+#include "inproc/keep/stretch.h"
 #include "inproc/start.h"
 #include "test.h"
 
@@ -37,6 +38,24 @@ TEST(pace, sampling_rests_above_the_threshold_until_it_is_well_below)
     CHECK(!kiln_in_backoff_look(&backoff, 80, 2, now += 2 * S, cpu += 1 * S));
     CHECK(!kiln_in_backoff_look(&backoff, 80, 2, now += 2 * S, cpu += 3 * S)); /* 75 % */
     CHECK(!kiln_in_backoff_look(&backoff, 0, 2, now += 2 * S, cpu += 100 * S));
+}
+
+TEST(pace, a_stretch_is_as_long_as_it_was_on_since_it_was_asked)
+{
+    struct kiln_in_stretch stretch = {0};
+    uint64_t ago;
+
+    CHECK(kiln_in_stretch_take(&stretch, 100 * S, &ago) == 0 && ago == 0);
+    kiln_in_stretch_note(&stretch, false, 101 * S);
+    kiln_in_stretch_note(&stretch, true, 102 * S);
+    kiln_in_stretch_note(&stretch, true, 103 * S); /* each turn says so */
+    kiln_in_stretch_note(&stretch, false, 105 * S);
+    kiln_in_stretch_note(&stretch, true, 109 * S);
+    CHECK(kiln_in_stretch_take(&stretch, 110 * S, &ago) == 4 * S && ago == 8 * S);
+    CHECK(kiln_in_stretch_take(&stretch, 112 * S, &ago) == 2 * S && ago == 2 * S);
+    kiln_in_stretch_note(&stretch, false, 113 * S);
+    CHECK(kiln_in_stretch_take(&stretch, 115 * S, &ago) == 1 * S && ago == 3 * S);
+    CHECK(kiln_in_stretch_take(&stretch, 120 * S, &ago) == 0 && ago == 0);
 }
 
 /* ---- what the profiler of the host says ---- */
