@@ -133,8 +133,8 @@ struct kiln_options {
     uint32_t cpu_window_ms;       /* KILN_CPU_WINDOW_MS: CPU is sampled for this long ... */
     uint32_t cpu_every_ms;        /* KILN_CPU_EVERY_MS: ... every so often; always */
     uint32_t heap_every_ms;       /* KILN_HEAP_EVERY_MS: what is in use; with each export */
-    uint32_t cpu_backoff_percent; /* KILN_CPU_BACKOFF: of a processor, above which CPU sampling
-                                     slows down; never */
+    uint32_t cpu_backoff_percent; /* KILN_CPU_BACKOFF: of the processors it may run on, above which
+                                     CPU time and waits are not sampled; never */
 
     const char *endpoint; /* OTEL_EXPORTER_OTLP_ENDPOINT and its like: nowhere */
     const char *protocol; /* OTEL_EXPORTER_OTLP_PROTOCOL: grpc at port 4317, else http/protobuf */

@@ -278,7 +278,7 @@ static const struct kiln_option send_options[] = {
     KILN_OPT("heap-every", 0, KILN_OPT_DURATION, preload.heap_every_ns, "TIME",
              "between two snapshots of the heap (as exports)"),
     KILN_OPT("backoff", 0, KILN_OPT_PERCENT, preload.backoff, "PERCENT",
-             "sample less while the process uses more than this of a processor"),
+             "no CPU time and waits while the process uses more than this of its processors"),
     KILN_OPT("service", 's', KILN_OPT_TEXT, preload.service, "NAME",
              "service.name (OTEL_SERVICE_NAME, else the program's name)"),
     KILN_OPT("attribute", 'A', KILN_OPT_LIST, preload.attributes, "NAME=VALUE",

@@ -283,15 +283,16 @@ const char *kiln_program_why(uint32_t bar)
                "and let a source of `kiln server` fetch it, or sample its CPU time from outside "
                "(kiln record, kiln agent)";
     case KILN_BAR_STATIC:
-        return "is linked statically, so that no library can be preloaded: link it with "
-               "libkiln.a, which then needs kiln_start() (`pkg-config --static --libs kiln`), or "
-               "sample its CPU time from outside (kiln record, kiln agent)";
+        return "is linked statically, so that no library can be put in front of its C library: "
+               "link it without -static, or sample its CPU time from outside (kiln record, kiln "
+               "agent); libkiln-context.a tells its spans";
     case KILN_BAR_FOREIGN:
         return "is not a 64-bit program of this machine, and libkiln is: sample its CPU time from "
                "outside (kiln record, kiln agent)";
     case KILN_BAR_MUSL:
-        return "is linked with musl, and libkiln with glibc: build libkiln.a there and link it, or "
-               "sample its CPU time from outside (kiln record, kiln agent)";
+        return "is linked with musl, and libkiln with glibc: sample its CPU time from outside "
+               "(kiln "
+               "record, kiln agent); libkiln-context.a tells its spans";
     case KILN_BAR_SECURE:
         return "is setuid, setgid or has capabilities of its own, for which the loader preloads "
                "nothing: run it as its owner (root: sudo kiln run ...), or sample its CPU time "

@@ -36,9 +36,10 @@ export PKG_CONFIG_SYSROOT_DIR=$tmp PKG_CONFIG_LIBDIR=$library/pkgconfig
 read -ra flags <<<"$(pkg-config --cflags --libs kiln)"
 cc -o "$tmp/by-pkg-config" "$tmp/program.c" "${flags[@]}" -Wl,-rpath,"$library"
 "$tmp/by-pkg-config"
-read -ra flags <<<"$(pkg-config --cflags --libs --static kiln)"
-cc -o "$tmp/static" "$tmp/program.c" "${flags[@]/-lkiln/-l:libkiln.a}"
+read -ra flags <<<"$(pkg-config --cflags --libs kiln-static)"
+cc -o "$tmp/static" "$tmp/program.c" "${flags[@]}"
 "$tmp/static"
+[[ -z $(readelf -d "$tmp/static" | grep libkiln) ]]
 cat >"$tmp/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(program LANGUAGES C)
