@@ -9,7 +9,7 @@
 #include "inproc/thread/map.h"
 
 enum {
-    BITS_MIN = 16,
+    BITS_MIN = 14, /* stays in the first cache beside what the program has there */
     BITS_MAX = 24,
     BITS_STEP = 2,
     FULL = 255,

@@ -108,6 +108,15 @@ static void note_lock(uint32_t bucket)
         kiln_in_line.live_locked = (uint16_t)(bucket + 1);
 }
 
+/*
+ * Whoever asks for a block has it from whoever added it: what is not in the chain by now is none.
+ * Most of what only looks like a block to the filter is told here, without a lock.
+ */
+static bool is_empty(uint32_t bucket)
+{
+    return atomic_load_explicit(&table->heads[bucket], memory_order_relaxed) == 0;
+}
+
 /* The first place of the chain, which is the caller's now; NO_LOCK: it was not to be had. */
 static uint32_t lock_bucket(uint32_t bucket, struct kiln_in_visit *visit)
 {
@@ -296,7 +305,7 @@ static bool remove_block(uint64_t address, uint64_t mark)
     struct kiln_in_visit visit;
     uint32_t head, place;
 
-    if (!table)
+    if (!table || is_empty(bucket))
         return false;
     head = lock_bucket(bucket, &visit);
     if (head == NO_LOCK)
@@ -335,7 +344,7 @@ uint64_t kiln_in_live_mark(const void *address)
     uint64_t mark = 0;
     uint32_t head, place;
 
-    if (!table || !address)
+    if (!table || !address || is_empty(bucket))
         return 0;
     head = lock_bucket(bucket, &visit);
     if (head == NO_LOCK)
