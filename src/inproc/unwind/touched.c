@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Of each object the lowest and the highest entry are known that were read: whole pages between
- * them are of .eh_frame and nothing else.  A page is let go only where /proc/self/pagemap says that
- * it is in memory and the file's: eight bytes for each page, bit 63 and bit 61.  One that was
- * written to is no file's any more, so that a program which changes its own tables keeps what it
- * wrote; and only of segments that are not for writing, so that none is written to while we look.
- * Whoever reads a page that was let go has it from the file, as at first.  Pages that are locked in
- * memory stay: the kernel refuses.
+ * them are of .eh_frame and nothing else.  /proc/self/pagemap has eight bytes for each page: bits
+ * 63 and 62 are set where it is in memory or swapped out, bit 61 where it is the file's.  One that
+ * was written to is no file's any more and stays, so that a program which changes its own tables
+ * keeps what it wrote; and only segments that are not for writing are looked at, so that none is
+ * written to meanwhile.  Whoever reads a page that was let go has it from the file, as at first.
+ * Pages that are locked in memory stay: the kernel refuses.
  */
 #include "inproc/unwind/touched.h"
 
@@ -19,11 +19,12 @@
 #include "inproc/unwind/peek.h"
 
 enum {
-    ENOUGH = 16, /* entries: the kernel maps 64 KiB at most for each, and as much of the index */
-    CHUNK = 256  /* pages that are asked for at once */
+    ENOUGH = 256, /* entries: those of a large program are a MiB or two, with what lies around */
+    CHUNK = 256   /* pages that are asked for at once */
 };
 
 #define IS_THERE     (UINT64_C(1) << 63)
+#define IS_SWAPPED   (UINT64_C(1) << 62)
 #define IS_OF_A_FILE (UINT64_C(1) << 61)
 
 static struct touched {
@@ -60,16 +61,37 @@ void kiln_in_touched_see(const struct kiln_in_object *object, uint64_t index_byt
 
 /* ---- letting go ---- */
 
-static void let_go(uint64_t from, uint64_t to)
+static bool is_written(uint64_t flags)
 {
-    if (from < to)
-        madvise((void *)(uintptr_t)from, to - from, MADV_DONTNEED); /* NOLINT(performance-*) */
+    return (flags & (IS_THERE | IS_SWAPPED)) && !(flags & IS_OF_A_FILE);
 }
 
-/* Runs of pages that are the file's, of [from, to). */
+/* Pages from the first to the last that is there: `to` is 0 until one was. */
+struct run {
+    uint64_t from, to;
+};
+
+/* Each call may interrupt every processor that the program runs on. */
+static void let_go(struct run *run)
+{
+    if (run->to)
+        madvise((void *)(uintptr_t)run->from, run->to - run->from, /* NOLINT(performance-*) */
+                MADV_DONTNEED);
+    run->to = 0;
+}
+
+static void take(struct run *run, uint64_t at, uint64_t page)
+{
+    if (!run->to)
+        run->from = at;
+    run->to = at + page;
+}
+
+/* All pages of [from, to) that are the file's, in runs between those that are not. */
 static void let_go_of_files(int pagemap, uint64_t from, uint64_t to, uint64_t page)
 {
-    uint64_t flags[CHUNK], run = from;
+    uint64_t flags[CHUNK];
+    struct run run = {0};
 
     while (from < to) {
         uint64_t n = (to - from) / page < CHUNK ? (to - from) / page : CHUNK;
@@ -78,13 +100,13 @@ static void let_go_of_files(int pagemap, uint64_t from, uint64_t to, uint64_t pa
             (ssize_t)(n * sizeof(*flags)))
             break;
         for (uint64_t i = 0; i < n; i++, from += page) {
-            if ((flags[i] & IS_THERE) && (flags[i] & IS_OF_A_FILE))
-                continue;
-            let_go(run, from);
-            run = from + page;
+            if (is_written(flags[i]))
+                let_go(&run);
+            else if (flags[i] & IS_THERE)
+                take(&run, from, page);
         }
     }
-    let_go(run, from);
+    let_go(&run);
 }
 
 static void let_go_within(int pagemap, uint64_t from, uint64_t to)

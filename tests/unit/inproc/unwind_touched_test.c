@@ -8,7 +8,7 @@
 #include "inproc/unwind/touched.h"
 #include "test.h"
 
-enum { PAGES = 64, INDEX = 16, FIRST = 24, LAST = 56, CHANGED = 40, LOOKUPS = 64 };
+enum { PAGES = 64, INDEX = 16, FIRST = 24, LAST = 56, CHANGED = 40, LOOKUPS = 512 };
 
 static size_t page;
 static uint32_t n_files;
