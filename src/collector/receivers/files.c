@@ -25,12 +25,12 @@ int kiln_files_check(const struct kiln_node *node, struct kiln_err *err)
 
 /* ---- what is known ---- */
 
-static struct kiln_file *file_of(struct kiln_files *files, const struct stat *st)
+struct kiln_file *kiln_files_know(struct kiln_files *files, dev_t dev, ino_t ino)
 {
     struct kiln_seen *seen = files->seen;
     struct kiln_file *file = seen->first;
 
-    while (file && (file->dev != st->st_dev || file->ino != st->st_ino))
+    while (file && (file->dev != dev || file->ino != ino))
         file = file->next;
     if (file)
         return file;
@@ -45,8 +45,8 @@ static struct kiln_file *file_of(struct kiln_files *files, const struct stat *st
     file = kiln_calloc(1, sizeof(*file));
     if (!file)
         return NULL;
-    *file = (struct kiln_file){
-        .dev = st->st_dev, .ino = st->st_ino, .is_new = true, .fd = -1, .next = seen->first};
+    *file =
+        (struct kiln_file){.dev = dev, .ino = ino, .is_new = true, .fd = -1, .next = seen->first};
     seen->first = file;
     seen->n++;
     return file;
@@ -78,7 +78,7 @@ static bool look_at(struct kiln_files *files, const char *path, const struct vis
     if (fd < 0)
         return true;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        file = file_of(files, &st);
+        file = kiln_files_know(files, st.st_dev, st.st_ino);
     if (file && !file->seen) {
         file->seen = true;
         file->waiting = 0;

@@ -35,6 +35,9 @@ struct kiln_file {
     /* The visitor's: 0 of a new one. */
     off_t offset;
     struct timespec changed;
+    uint32_t head;      /* so many bytes at its start, */
+    uint64_t head_hash; /* and their hash (offsets.h) */
+    bool unproven;      /* that it is still the same */
 };
 
 struct kiln_files_opts {
@@ -63,6 +66,9 @@ KILN_CHECK int kiln_files_check(const struct kiln_node *node, struct kiln_err *e
 /* `before` may be at work, but not when the first look comes; NULL: there is none. */
 KILN_CHECK int kiln_files_init(struct kiln_files *files, const struct kiln_files_opts *opts,
                                const struct kiln_files *before);
+/* The file of this device and inode, new or old; NULL without memory, or where there are too many.
+ */
+struct kiln_file *kiln_files_know(struct kiln_files *files, dev_t dev, ino_t ino);
 /* Calls `visit` with each regular file, open for reading, until it says false. */
 void kiln_files_look(struct kiln_files *files,
                      bool (*visit)(void *context, struct kiln_file *file, const char *path, int fd,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Receivers and extensions that are no OTLP over the network, and the store. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -115,7 +117,9 @@ TEST(otlp_json_file, reads_lines_as_they_come)
     folder_make(folder);
     snprintf(path, sizeof(path), "%s/a.json", folder);
     snprintf(yaml, sizeof(yaml),
-             "{include: ['%s/*.json'], start_at: beginning, poll_interval: 10ms}", folder);
+             "{include: ['%s/*.json'], start_at: beginning, poll_interval: 10ms, "
+             "force_flush_period: 1h}",
+             folder);
     append_line(path, "main;one 1\n", "\nthis is no line of JSON\n\n");
     ways_start(&kit, KILN_RECEIVER, "otlp_json_file", yaml);
     ways_wait(&kit, 1);
@@ -204,8 +208,211 @@ TEST(otlp_json_file, is_stopped_while_its_delivery_waits)
     folder_remove(folder);
 }
 
+/* A receiver of a.json in a folder, with these settings besides. */
+static void start_reading(struct ways *kit, const char *folder, const char *settings)
+{
+    char yaml[600];
+
+    snprintf(yaml, sizeof(yaml), "{include: '%s/a.json', poll_interval: 5ms, %s}", folder,
+             settings);
+    ways_start(kit, KILN_RECEIVER, "otlp_json_file", yaml);
+}
+
+TEST(otlp_json_file, the_last_line_needs_no_end_once_nobody_writes)
+{
+    char folder[FOLDER_NAME], path[300];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    append_line(path, "main;one 1\n", "\n");
+    append_line(path, "main;two 2\n", "");
+    start_reading(&kit, folder, "start_at: beginning, force_flush_period: 1ms");
+    ways_wait(&kit, 2);
+    append_line(path, "main;three 3\n", "\n{\"resourceProfiles\":[{},");
+    ways_wait(&kit, 3); /* half a message is none */
+    append_text(path, "{}]}\n");
+    append_line(path, "main;four 4\n", "\n");
+    ways_wait(&kit, 4);
+    CHECK_EQ(kit.got[3].batch->samples[0].n, 1);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
+TEST(otlp_json_file, files_may_be_read_again_and_again_or_deleted)
+{
+    char folder[FOLDER_NAME], path[300];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    append_line(path, "main;one 1\n", "\n");
+    start_reading(&kit, folder, "replay_file: true");
+    ways_wait(&kit, 3);
+    ways_stop(&kit);
+    CHECK_OK(access(path, F_OK));
+    start_reading(&kit, folder, "start_at: beginning, delete_after_read: true");
+    ways_wait(&kit, 1);
+    while (access(path, F_OK) == 0)
+        usleep(1000);
+    append_line(path, "main;two 2\n", "\n");
+    ways_wait(&kit, 2);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
+TEST(otlp_json_file, lines_and_files_may_be_left_out)
+{
+    const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    char folder[FOLDER_NAME], path[300];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    append_line(path, "main;one 1\n", "\n");
+    CHECK_OK(utimensat(AT_FDCWD, path, old, 0));
+    start_reading(&kit, folder, "start_at: beginning, exclude_older_than: 24h");
+    usleep(50000);
+    CHECK_EQ(kit.n, 0);
+    append_line(path, "main;two 2\n", "\n"); /* it is not old any more */
+    ways_wait(&kit, 2);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
+static struct kiln_str first_function(const struct ways *kit, uint32_t i)
+{
+    const struct kiln_batch *batch = kit->got[i].batch;
+
+    return kiln_batch_str(batch, batch->dict.functions[1].name);
+}
+
+TEST(otlp_json_file, a_line_that_is_too_long_is_left_out)
+{
+    char folder[FOLDER_NAME], path[300], name[3000];
+    struct ways kit;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    memset(name, 'x', sizeof(name));
+    memcpy(name + sizeof(name) - 4, " 1\n", 4);
+    append_line(path, name, "\n");
+    append_line(path, "short 1\n", "\n");
+    start_reading(&kit, folder, "start_at: beginning, max_log_size: 2000");
+    ways_wait(&kit, 1);
+    CHECK_STR(first_function(&kit, 0), "short");
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
+/* Reads a file, cuts it, and writes another line to it, which is shorter. */
+static void cut_and_write(struct ways *kit, char folder[FOLDER_NAME], const char *settings)
+{
+    char path[300];
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    append_line(path, "main;longer_than_what_comes_after_it 1\n", "\n");
+    start_reading(kit, folder, settings);
+    ways_wait(kit, 1);
+    CHECK_OK(truncate(path, 0));
+    append_line(path, "two 2\n", "\n");
+}
+
+TEST(otlp_json_file, a_file_that_was_cut_is_read_from_its_start_unless_told_otherwise)
+{
+    char folder[FOLDER_NAME];
+    struct ways kit;
+
+    cut_and_write(&kit, folder, "start_at: beginning");
+    ways_wait(&kit, 2);
+    CHECK_STR(first_function(&kit, 1), "two");
+    ways_stop(&kit);
+    folder_remove(folder);
+    cut_and_write(&kit, folder, "start_at: beginning, on_truncate: ignore");
+    usleep(50000);
+    CHECK_EQ(kit.n, 1);
+    ways_stop(&kit);
+    folder_remove(folder);
+}
+
+static void start_stored(struct ways *kit, const char *folder)
+{
+    char yaml[1200];
+
+    snprintf(yaml, sizeof(yaml),
+             "extensions: {file_storage: {directory: '%s'}}\n"
+             "receivers: {otlp_json_file/a: {include: '%s/a.json', start_at: beginning, "
+             "poll_interval: 5ms, storage: file_storage}}\n"
+             "exporters: {file: {path: '%s/out', format: proto, append: true}}\n"
+             "service: {extensions: [file_storage], pipelines: {profiles: "
+             "{receivers: [otlp_json_file/a], exporters: [file]}}}\n",
+             folder, folder, folder);
+    ways_start_graph(kit, yaml);
+}
+
+static off_t size_of(const char *folder, const char *name)
+{
+    char path[300];
+    struct stat st = {0};
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+static void wait_larger(const char *folder, off_t than)
+{
+    for (int i = 0; i < 60000 && size_of(folder, "out") <= than; i++)
+        usleep(1000);
+    CHECK(size_of(folder, "out") > than);
+}
+
+TEST(otlp_json_file, what_was_read_may_be_known_beyond_its_end)
+{
+    char folder[FOLDER_NAME], path[300];
+    struct ways kit;
+    off_t one, two;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    append_line(path, "main;one 1\n", "\n");
+    start_stored(&kit, folder);
+    wait_larger(folder, 0);
+    ways_stop(&kit);
+    one = size_of(folder, "out");
+    CHECK(size_of(folder, "receiver_otlp_json_file_a_offsets") > 0);
+    append_line(path, "main;two 2\n", "\n");
+    start_stored(&kit, folder);
+    wait_larger(folder, one);
+    ways_stop(&kit);
+    two = size_of(folder, "out");
+    CHECK_EQ(two, 2 * one); /* the first line only once */
+    /* Another file in its place, longer than what was read of it. */
+    CHECK_OK(truncate(path, 0));
+    for (int i = 0; i < 3; i++)
+        append_line(path, i ? "main;one 1\n" : "xain;one 1\n", "\n");
+    start_stored(&kit, folder);
+    wait_larger(folder, two + 2 * one);
+    ways_stop(&kit);
+    CHECK_EQ(size_of(folder, "out"), two + 3 * one);
+    folder_remove(folder);
+}
+
 TEST(otlp_json_file, settings_that_are_wrong)
 {
+    CHECK(strstr(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{include: a, storage: nowhere}"),
+                 "there is no file_storage extension \"nowhere\""));
+    CHECK(strstr(
+        ways_refusal(KILN_RECEIVER, "otlp_json_file", "{include: a, delete_after_read: true}"),
+        "cannot be used with 'start_at: end'"));
+    CHECK(strstr(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{include: a, encoding: big5}"),
+                 "\"big5\" is not known here (say utf-8)"));
+    CHECK(strstr(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{include: a, on_truncate: x}"),
+                 "say read_whole_file"));
+    CHECK(strstr(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{include: a, max_log_size: 0}"),
+                 "from 1 to 64MiB"));
+    CHECK(strstr(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{include: a, compression: gzip}"),
+                 "files are read as they are"));
     CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlp_json_file", "{}"),
                "required argument `include` is empty: say which files, as patterns");
     CHECK_TEXT(ways_refusal(KILN_RECEIVER, "otlpjsonfile", "{include: a, start_at: middle}"),
