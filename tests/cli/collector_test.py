@@ -385,6 +385,57 @@ service:
             self.assertEqual(collector.end(), 0)
 
 
+class Protocols(Folder):
+    """A queue on disk whose exporter speaks another protocol when it comes back: both names are the same folder."""
+
+    def config(self, signal, exporter):
+        return self.file(f"""
+extensions: {{file_storage: {{directory: "{self.folder}/queue", create_directory: true}}}}
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:0"}}}}}}}}
+exporters: {{{exporter}, sending_queue: {{storage: file_storage}}}}}}
+service:
+  extensions: [file_storage]
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines: {{{signal}: {{receivers: [otlp], exporters: [{exporter.split(":")[0]}]}}}}
+""")
+
+    def left_as_json(self, signal, path, body):
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))  # and does not listen
+            port = nobody.getsockname()[1]
+            to = f'otlp_http/a: {{endpoint: "http://127.0.0.1:{port}"{", encoding: json" if signal == "profiles" else ""}'
+            with Collector(self.folder, "--config", self.config(signal, to)) as collector:
+                request = urllib.request.Request(
+                    f"http://127.0.0.1:{collector.ports['receivers::otlp::http']}{path}", data=body,
+                    headers={"Content-Type": "application/x-protobuf" if signal == "profiles" else "application/json"})
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    self.assertEqual(answer.status, 200)
+                self.assertEqual(collector.end(), 0, collector.said())
+
+    def test_profiles_that_wait_as_json_are_sent_over_grpc(self):
+        otlp = subprocess.run([KILN, "convert", "examples/checkout.pb.gz", "--to", "otlp", "-o", "-"], cwd=ROOT,
+                              capture_output=True, check=True).stdout
+        self.left_as_json("profiles", "/v1development/profiles", otlp)
+        with KilnServer("--retention", "20000d") as server:
+            to = f'otlp/http_a: {{endpoint: "http://127.0.0.1:{server.http}"'
+            with Collector(self.folder, "--config", self.config("profiles", to)) as collector:
+                self.assertEqual(collector.end(), 0, collector.said())
+            asked = subprocess.run([KILN, "query", "--services", "--server", f"http://127.0.0.1:{server.http}"],
+                                   capture_output=True, text=True, check=True)
+        self.assertIn("unknown_service      4         4 ", asked.stdout)
+
+    def test_what_cannot_be_made_protobuf_stays_and_is_told_of(self):
+        span = {"traceId": "0" * 31 + "1", "spanId": "0" * 15 + "1", "name": "x"}
+        body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+        self.left_as_json("traces", "/v1/traces", body)
+        kept = {path: path.read_bytes() for path in self.folder.glob("queue/*/*.*")}
+        self.assertTrue(any(kept.values()))
+        ran = kiln("--config", self.config("traces", 'otlp/http_a: {endpoint: "http://127.0.0.1:1"'))
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("requests wait here as JSON, which gRPC does not carry", ran.stderr)
+        self.assertEqual(kept, {path: path.read_bytes() for path in kept})
+
+
 class Tutorials(unittest.TestCase):
     """Files as tutorials print them: only addresses are changed."""
 

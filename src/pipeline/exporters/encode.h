@@ -66,4 +66,11 @@ KILN_CHECK int kiln_export_pack(const struct kiln_delivery *delivery,
                                 const struct kiln_export_shape *shape,
                                 struct kiln_export_item **ret_items, struct kiln_err *err);
 
+/*
+ * A request of profiles that was made as JSON, by a sender that was configured otherwise, as
+ * protobuf: appended to `out`, compressed as it was.
+ */
+KILN_CHECK int kiln_export_from_json(const struct kiln_spooled *head, struct kiln_str body,
+                                     struct kiln_buf *out, struct kiln_err *err);
+
 #endif /* KILN_PIPELINE_EXPORTERS_ENCODE_H */

@@ -122,6 +122,29 @@ static int call_with_gzip(struct kiln_exporter *x, const struct kiln_spooled *he
     return r;
 }
 
+/* JSON of an earlier run, and gRPC now. */
+static enum kiln_export_fate try_as_protobuf(struct kiln_exporter *x,
+                                             const struct kiln_spooled *head, struct kiln_str body)
+{
+    enum kiln_export_fate fate = KILN_EXPORT_AGAIN;
+    struct kiln_spooled as_protobuf = *head;
+    struct kiln_err err = {0};
+    struct kiln_buf other;
+    int r;
+
+    as_protobuf.json = false;
+    kiln_buf_init(&other, REQUEST_BYTES_MAX);
+    r = kiln_export_from_json(head, body, &other, &err);
+    if (r == 0) {
+        fate = kiln_export_try(x, &as_protobuf, kiln_buf_str(&other));
+    } else if (r != -ENOMEM) {
+        kiln_export_dropped(x, KILN_EXPORT_REFUSED, head, err.text);
+        fate = KILN_EXPORT_UNWANTED;
+    }
+    kiln_buf_done(&other);
+    return fate;
+}
+
 enum kiln_export_fate kiln_export_try(struct kiln_exporter *x, const struct kiln_spooled *head,
                                       struct kiln_str body)
 {
@@ -129,10 +152,8 @@ enum kiln_export_fate kiln_export_try(struct kiln_exporter *x, const struct kiln
     struct kiln_export_verdict verdict;
     int r;
 
-    if (head->json && x->target.protocol == KILN_OTLP_GRPC) {
-        kiln_export_dropped(x, KILN_EXPORT_REFUSED, head, "JSON of an earlier run, and gRPC now");
-        return KILN_EXPORT_UNWANTED;
-    }
+    if (head->json && x->target.protocol == KILN_OTLP_GRPC)
+        return try_as_protobuf(x, head, body);
     if (x->away)
         kiln_metric_add(x->count.retried, 1);
     r = call(x, head, body, &verdict);

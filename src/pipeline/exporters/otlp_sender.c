@@ -45,8 +45,17 @@ static const struct kiln_sender_ops http_ops = {
 
 struct grpc_send {
     struct kiln_send *send;
+    struct kiln_export_item item; /* what is sent, where it is not the very request */
+    struct kiln_buf body;         /* of it */
     struct kiln_outgoing_call call;
 };
+
+static void grpc_send_free(struct grpc_send *g)
+{
+    if (g)
+        kiln_buf_done(&g->body);
+    kiln_free(g);
+}
 
 static void grpc_ended(void *context, int code, const struct kiln_answer *answer,
                        const struct kiln_err *err)
@@ -57,25 +66,50 @@ static void grpc_ended(void *context, int code, const struct kiln_answer *answer
 
     kiln_export_judge(KILN_OTLP_GRPC, code, answer, err, &verdict);
     kiln_outgoing_call_done(&g->call);
-    kiln_free(g);
+    grpc_send_free(g);
     send->ended(send, &verdict);
+}
+
+/* A queue on disk may have requests that were made for another protocol. */
+static int find_item(struct grpc_send *g, const struct kiln_export_item **ret_item,
+                     struct kiln_err *err)
+{
+    int r = 0;
+
+    *ret_item = g->send->item;
+    if (!g->send->item->head.json)
+        return 0;
+    r = kiln_export_from_json(&g->send->item->head, kiln_export_item_body(g->send->item), &g->body,
+                              err);
+    g->item = (struct kiln_export_item){
+        .head = g->send->item->head, .body = g->body.ptr, .len = g->body.len, .borrowed = true};
+    g->item.head.json = false;
+    *ret_item = &g->item;
+    return r;
 }
 
 static void send_grpc(struct kiln_sender *sender, struct kiln_send *send)
 {
     struct otlp_sender *s = (struct otlp_sender *)sender;
     struct kiln_export_verdict verdict;
+    const struct kiln_export_item *item = NULL;
     struct kiln_err err = {.text = "there is no memory for the request"};
-    struct grpc_send *g = kiln_malloc(sizeof(*g));
-    int r = g ? kiln_outgoing_call(&s->calls.out, send->item, &g->call, &err) : -ENOMEM;
+    struct grpc_send *g = kiln_calloc(1, sizeof(*g));
+    int r = -ENOMEM;
 
+    if (g) {
+        g->send = send;
+        kiln_buf_init(&g->body, SIZE_MAX / 2);
+        r = find_item(g, &item, &err);
+    }
+    if (r == 0)
+        r = kiln_outgoing_call(&s->calls.out, item, &g->call, &err);
     if (r < 0) {
-        kiln_free(g);
+        grpc_send_free(g);
         kiln_export_judge(KILN_OTLP_GRPC, r, NULL, &err, &verdict);
         send->ended(send, &verdict);
         return;
     }
-    g->send = send;
     kiln_h2client_start(s->client, &g->call.call, grpc_ended, g);
 }
 

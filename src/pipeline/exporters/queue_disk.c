@@ -107,6 +107,8 @@ static int on_found(void *context, const struct kiln_spooled *head, size_t body_
         kiln_free(item);
         return -ENOMEM;
     }
+    q->has_foreign |=
+        head->json && !q->sender->takes_json && q->opts.signal != KILN_SIGNAL_PROFILES;
     *item = (struct kiln_export_item){.head = *head, .len = body_bytes};
     *entry = (struct kiln_sendq_entry){
         .queue = q, .item = item, .place = *place, .size = kiln_sendq_size_of(q, item)};
@@ -131,6 +133,10 @@ int kiln_sendq_open_disk(struct kiln_sendq *q, struct kiln_err *err)
         kiln_log(q->opts.log, KILN_LOG_ERROR,
                  "files of the queue on disk are damaged and set aside", "exporter", "%s", q->name,
                  "files", "%u", damaged, "folder", "%s", q->storage, NULL);
+    if (r == 0 && q->has_foreign) /* nobody can make protobuf of them: they stay */
+        return kiln_err_set(err, KILN_E_UNSUPPORTED, q->storage,
+                            "requests wait here as JSON, which gRPC does not carry: have an "
+                            "otlp_http exporter send them first, or delete the folder");
     if (r == 0 && q->n_entries)
         kiln_log(q->opts.log, KILN_LOG_INFO, "requests were left on disk", "exporter", "%s",
                  q->name, "requests", "%llu", (unsigned long long)q->n_entries, NULL);

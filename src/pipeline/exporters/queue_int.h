@@ -114,6 +114,7 @@ struct kiln_sendq {
     uint64_t n_unsettled; /* parcels that are on their way into it, until their deliveries ended */
     uint32_t in_flight;   /* being sent, or in back-off; until their deliveries ended */
     bool pumping, started, stopping, over, end_thread;
+    bool has_foreign;      /* entries of an earlier process that the sender cannot send */
     bool letting_go;       /* no delivery waits for room or for company */
     uint64_t release_ns;   /* when it lets go */
     uint64_t left_samples; /* that stay on disk */

@@ -477,11 +477,11 @@ TEST(otlp_exporter, counts_what_still_waits_at_the_end_without_a_spool)
     finish(&f);
 }
 
-TEST(otlp_exporter, spools_while_the_receiver_is_away_and_sends_it_oldest_first_after_a_restart)
+static void check_spooled(const char *protocol, const char *compression, const char *later)
 {
     char folder[FOLDER_NAME], first[256];
     uint16_t port = free_port();
-    struct fixture f = {0};
+    struct fixture f = {.opts = {.protocol = protocol, .compression = compression}};
     struct intake in;
 
     folder_make(folder);
@@ -497,6 +497,7 @@ TEST(otlp_exporter, spools_while_the_receiver_is_away_and_sends_it_oldest_first_
     finish(&f);
 
     intake_start(&in, &(struct intake_opts){.port = port});
+    f.opts.protocol = later;
     start(&f, port);
     wait_for(&f, "kiln_export_sent_requests_total", 3);
     CHECK_TEXT(came(&in), "1 2 3 ");
@@ -505,6 +506,18 @@ TEST(otlp_exporter, spools_while_the_receiver_is_away_and_sends_it_oldest_first_
     finish(&f);
     intake_stop(&in);
     folder_remove(folder);
+}
+
+TEST(otlp_exporter, spools_while_the_receiver_is_away_and_sends_it_oldest_first_after_a_restart)
+{
+    check_spooled(NULL, NULL, NULL);
+}
+
+/* JSON does not go over gRPC: it becomes protobuf on the way. */
+TEST(otlp_exporter, sends_what_was_spooled_as_json_over_grpc)
+{
+    check_spooled("http/json", "none", "grpc");
+    check_spooled("http/json", "gzip", "grpc");
 }
 
 /* Requests in the order of coming, by the function "is_?" in them; the first is held. */
