@@ -149,7 +149,8 @@ struct kiln_options {
 /*
  * Starts profiling; `options` may be NULL.  Where a preload has started it already, it starts anew
  * with these options.  0, or a negative errno: -EALREADY; -EPERM where profiling is forbidden
- * (KILN_ENABLED=0) or would do harm (a sanitizer, a setuid program).
+ * (KILN_ENABLED=0) or would do harm (a sanitizer, a setuid program); -EAGAIN where there is a limit
+ * of threads, and one line has said so.
  *
  * It costs a thread or two, which block all signals.  A child that this process forks goes on by
  * itself if it lives for long enough.

@@ -150,6 +150,22 @@ static struct kiln_str user_of(const char *text, const char **ret_shown)
     return at ? (struct kiln_str){begin, (size_t)(at - begin)} : KILN_STR_NONE;
 }
 
+/* Without one, and where colons belong to the address, there is nothing to say against it. */
+static bool is_port_possible(struct kiln_str host)
+{
+    const char *colon = memrchr(host.ptr, ':', host.len);
+    const char *bracket = memrchr(host.ptr, ']', host.len);
+    uint64_t port = 0;
+
+    if (!colon || bracket > colon ||
+        (!bracket && memchr(host.ptr, ':', (size_t)(colon - host.ptr))))
+        return true;
+    colon++;
+    return kiln_str_parse_u64((struct kiln_str){colon, (size_t)(host.ptr + host.len - colon)},
+                              &port) == 0 &&
+           port > 0 && port <= UINT16_MAX;
+}
+
 static int parse_address(struct reading *r, const char *text, struct address *ret)
 {
     struct kiln_str rest = kiln_str_trim(kiln_str_of(text));
@@ -181,7 +197,9 @@ static int parse_address(struct reading *r, const char *text, struct address *re
         host++;
     ret->host = (struct kiln_str){rest.ptr, host};
     ret->path = (struct kiln_str){rest.ptr + host, rest.len - host};
-    return host ? 0 : fail(r, text, "no address for OTLP (say http://127.0.0.1:4317)");
+    if (!host)
+        return fail(r, text, "no address for OTLP (say http://127.0.0.1:4317)");
+    return is_port_possible(ret->host) ? 0 : fail(r, text, "no address: ports are 1 to 65535");
 }
 
 /* OTEL_EXPORTER_OTLP_INSECURE=false asks for TLS where the address does not say. */

@@ -58,7 +58,10 @@ void kiln_in_switch_read(void)
 {
     const char *file = kiln_in_env("KILN_OFF_FILE");
 
-    is_enabled = true;
+    bool is_disabled = false;
+
+    kiln_in_env_flag("OTEL_SDK_DISABLED", &is_disabled);
+    is_enabled = !is_disabled;
     kiln_in_env_flag("KILN_ENABLED", &is_enabled);
     snprintf(off_file, sizeof(off_file), "%s", file ? file : "/run/kiln/off");
 }

@@ -9,6 +9,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "inproc/start.h"
+
 static char *find(const char *name)
 {
     size_t n = strlen(name);
@@ -27,18 +29,29 @@ const char *kiln_in_env(const char *name)
     return value && *value ? value : NULL;
 }
 
+static bool is_one_of(const char *value, const char *const *words)
+{
+    for (; *words; words++) {
+        if (strcasecmp(value, *words) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool kiln_in_env_flag(const char *name, bool *ret_flag)
 {
-    static const char *const no[] = {"0", "false", "no", "off", "none"};
+    static const char *const yes[] = {"1", "true", "yes", "on", NULL};
+    static const char *const no[] = {"0", "false", "no", "off", "none", NULL};
     const char *value = kiln_in_env(name);
+    bool is_no = value && is_one_of(value, no);
 
     if (!value)
         return false;
-    *ret_flag = true;
-    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
-        if (strcasecmp(value, no[i]) == 0)
-            *ret_flag = false;
+    if (!is_no && !is_one_of(value, yes)) {
+        kiln_in_say(true, "%s is neither 1 nor 0, and is left out: %.64s", name, value);
+        return false;
     }
+    *ret_flag = !is_no;
     return true;
 }
 

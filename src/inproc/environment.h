@@ -14,7 +14,10 @@
 /* NULL: not set, or empty. */
 const char *kiln_in_env(const char *name);
 
-/* Whether it is set; *ret_flag: "0", "false", "no", "off" and "none" in any case are false. */
+/*
+ * Whether it is set; *ret_flag: "0", "false", "no", "off" and "none" are false, "1", "true", "yes"
+ * and "on" are true, in any case.  All else is told of, and as if it were not set.
+ */
 bool kiln_in_env_flag(const char *name, bool *ret_flag);
 
 /* Whether LD_PRELOAD has a library whose file name begins with `name`. */

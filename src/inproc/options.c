@@ -6,6 +6,7 @@
 #include "inproc/options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,30 @@ static bool parse_number(const char *text, uint64_t *ret)
     return true;
 }
 
+static uint64_t limited(const struct number *n, uint64_t value)
+{
+    return value < n->min ? n->min : value > n->max ? n->max : value;
+}
+
+/* What a variable says; where that is nothing, as it was. */
+static uint64_t said(const struct number *n, const char *text, uint64_t otherwise)
+{
+    uint64_t value;
+
+    if (!parse_number(text, &value)) {
+        kiln_in_say(true, "%s is no number: %.64s", n->variable, text);
+        return otherwise;
+    }
+    if (value == 0 && n->min) {
+        kiln_in_say(true, "%s is 0, and is left out", n->variable);
+        return otherwise;
+    }
+    if (value != limited(n, value))
+        kiln_in_say(true, "%s is %.64s, and counts as %" PRIu64, n->variable, text,
+                    limited(n, value));
+    return value;
+}
+
 static void fill_number(const struct number *n, const struct kiln_options *options,
                         struct kiln_in_settings *to)
 {
@@ -103,12 +128,11 @@ static void fill_number(const struct number *n, const struct kiln_options *optio
 
     if (value == 0)
         value = n->otherwise;
-    if (text && !parse_number(text, &value))
-        kiln_in_say(true, "%s is no number: %.64s", n->variable, text);
+    if (text)
+        value = said(n, text, value);
     if (value == 0 && n->min)
         return;
-    value = value < n->min ? n->min : value > n->max ? n->max : value;
-    store(to, n, value);
+    store(to, n, limited(n, value));
 }
 
 /* ---- texts ---- */
@@ -191,7 +215,10 @@ static uint32_t parse_word(const char *word, size_t n)
         if (strlen(words[i].word) == n && strncmp(words[i].word, word, n) == 0)
             return words[i].bits;
     }
-    kiln_in_say(true, "KILN_PROFILES has a word that is none: %.*s", (int)n, word);
+    kiln_in_say(true,
+                "KILN_PROFILES has a word that is none: %.*s (say cpu, alloc, heap, lock, wall, "
+                "threads, loop, mmap, all or none)",
+                (int)n, word);
     return 0;
 }
 
@@ -225,11 +252,12 @@ void kiln_in_options_fill(const struct kiln_options *options, struct kiln_in_set
 
     memset(to, 0, sizeof(*to));
     kiln_in_env_flag("KILN_LOG", &to->log);
-    kiln_in_env_flag("KILN_FOLLOW", &to->follow);
     kiln_in_env_flag("KILN_SEND", &send);
     to->stays = !send;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         fill_number(&numbers[i], options, to);
+    if (!to->cpu_window_ms != !to->cpu_every_ms)
+        kiln_in_say(true, "CPU time is sampled always: cpu_window_ms and cpu_every_ms go together");
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         fill_text(&texts[i], options, to);
     fill_endpoint(to);

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,7 +50,7 @@ static const struct part {
 };
 enum {
     PARTS = sizeof(parts) / sizeof(parts[0]),
-    FIRST_THAT_LOOKS = 7, /* samples are taken from here on */
+    KEEPER = 6, /* samples are taken when it has started */
     GONE_TRIES = 1000,
     GONE_TRY_NS = 50000
 };
@@ -62,18 +63,6 @@ static uint64_t revived_ns; /* when it is time for that */
 
 /* ---- parts ---- */
 
-static void start_parts(void)
-{
-    started = 0;
-    state = RUNS;
-    for (uint32_t i = 0; i < PARTS; i++) {
-        if (i == FIRST_THAT_LOOKS)
-            atomic_store(&kiln_in_on, KILN_IN_ON);
-        if (parts[i].start && parts[i].start() == 0)
-            started |= 1u << i;
-    }
-}
-
 static void stop_parts(void)
 {
     atomic_store(&kiln_in_on, KILN_IN_OFF);
@@ -83,6 +72,26 @@ static void stop_parts(void)
     }
     started = 0;
     state = STOPPED;
+}
+
+/* Without a keeper nobody looks at what is sampled: then nothing is. */
+static int start_parts(void)
+{
+    started = 0;
+    state = RUNS;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        int r = parts[i].start ? parts[i].start() : 0;
+
+        if (r < 0 && i == KEEPER) {
+            stop_parts();
+            return r;
+        }
+        if (r == 0)
+            started |= 1u << i;
+        if (i == KEEPER)
+            atomic_store(&kiln_in_on, KILN_IN_ON);
+    }
+    return 0;
 }
 
 /* ---- forks ---- */
@@ -231,16 +240,22 @@ static int start(const struct kiln_options *options)
     publish();
     paused = false;
     state = WAITS;
-    if (!is_delayed())
-        start_parts();
-    return 0;
+    return is_delayed() ? 0 : start_parts();
+}
+
+/* What it says where threads are all that is missing. */
+static int told(int r)
+{
+    if (r < 0 && r != -EPERM)
+        kiln_in_say(true, "nothing is sampled: no thread can be made for it: %s", strerror(-r));
+    return r;
 }
 
 void kiln_in_start_preloaded(void)
 {
     kiln_in_hush();
     pthread_mutex_lock(&lock);
-    by_preload = start(NULL) == 0;
+    by_preload = told(start(NULL)) == 0;
     pthread_mutex_unlock(&lock);
     kiln_in_unhush();
 }
@@ -255,7 +270,7 @@ int kiln_start(const struct kiln_options *options)
         stop_parts();
     by_preload = false;
     if (state == STOPPED)
-        r = start(options);
+        r = told(start(options));
     pthread_mutex_unlock(&lock);
     kiln_in_unhush();
     return r;

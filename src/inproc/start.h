@@ -45,7 +45,7 @@ struct kiln_in_settings {
     uint32_t export_interval_ms, cpu_window_ms, cpu_every_ms, heap_every_ms, cpu_backoff_percent,
         exit_ms;   /* that the end of the process may take longer */
     uint64_t seed; /* 0: none is fixed */
-    bool log, follow;
+    bool log;
     bool stays; /* nothing is sent or written: profiles are for who asks at /debug/pprof */
     char out_dir[KILN_IN_TEXT_MAX];
     char pprof_listen[KILN_IN_TEXT_MAX]; /* "127.0.0.1:6060", "unix:/path"; "": nowhere */

@@ -74,10 +74,33 @@ class Frame(unittest.TestCase):
     # ---- when it does not start ----
 
     def test_the_operator_can_forbid_it(self):
-        for variables in ({"KILN_ENABLED": "0"}, {"ENABLE_PROFILING": "false"}, {"KILN_OFF_FILE": "/"}):
+        for variables in ({"KILN_ENABLED": "0"}, {"ENABLE_PROFILING": "false"}, {"KILN_OFF_FILE": "/"},
+                          {"OTEL_SDK_DISABLED": "true"}):
             said = run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, **variables)
             self.assertEqual(said, ("", ""), variables)
             self.assertEqual(self.files("*"), [], variables)
+
+    def test_variables_that_make_no_sense_are_told_of_and_do_no_harm(self):
+        wrong = {"KILN_CPU_HZ": "5000", "KILN_MAX_SAMPLES": "0", "KILN_ENABLED": "flase", "KILN_CPU_WINDOW_MS": "5",
+                 "KILN_EXIT_MS": "soon", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:99999"}
+        _, said = run(PROGRAMS / "thin", KILN_OUT_DIR=self.folder, **wrong)
+        self.assertEqual(said.splitlines(), [
+            "kiln: KILN_ENABLED is neither 1 nor 0, and is left out: flase",
+            "kiln: KILN_CPU_HZ is 5000, and counts as 1000",
+            "kiln: KILN_MAX_SAMPLES is 0, and is left out",
+            "kiln: KILN_EXIT_MS is no number: soon",
+            "kiln: CPU time is sampled always: cpu_window_ms and cpu_every_ms go together",
+            'kiln: profiles are not sent: OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:99999" is no address: ports are 1 to 65535'])
+        memory, = self.files("memory", "thin")
+        self.assertIn("thin_allocates", top(memory))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to be somebody else")
+    def test_without_a_thread_of_its_own_nothing_is_sampled_and_one_line_says_so(self):
+        self.folder.chmod(0o777)
+        _, said = run("setpriv", "--reuid=65534", "--clear-groups", "prlimit", "--nproc=1", "env", f"LD_PRELOAD={LIBKILN}",
+                      PROGRAMS / "thin", preload=False, KILN_OUT_DIR=self.folder)
+        self.assertRegex(said, r"^kiln: nothing is sampled: no thread can be made for it: .*\n$")
+        self.assertEqual(self.files("*"), [])
 
     def test_the_operators_file_stops_what_runs_and_lets_it_go_on(self):
         out, _ = run(PROGRAMS / "frame_forks", "switch", KILN_OFF_FILE=self.folder / "off")

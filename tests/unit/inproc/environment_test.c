@@ -26,6 +26,8 @@ TEST(environment, flags_are_words)
     CHECK(kiln_in_env_flag("KILN_TEST", &flag) && !flag);
     setenv("KILN_TEST", "false", 1);
     CHECK(kiln_in_env_flag("KILN_TEST", &flag) && !flag);
+    setenv("KILN_TEST", "flase", 1); /* as if nothing were said */
+    CHECK(!kiln_in_env_flag("KILN_TEST", &flag) && !flag);
     unsetenv("KILN_TEST");
 }
 

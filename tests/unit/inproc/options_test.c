@@ -74,7 +74,16 @@ TEST(options, numbers_that_are_none_or_beyond_sense_do_no_harm)
     setenv("KILN_CPU_HZ", "4000000000", 1);
     fill(NULL);
     CHECK_EQ(settings.cpu_hz, 1000);
+    setenv("KILN_CPU_HZ", "0", 1);
+    fill(&(struct kiln_options){.cpu_hz = 19});
+    CHECK_EQ(settings.cpu_hz, 19);
     unsetenv("KILN_CPU_HZ");
+    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "700", 1);
+    setenv("OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT", "0", 1);
+    fill(NULL);
+    CHECK_EQ(settings.timeout_ms, 700);
+    unsetenv("OTEL_EXPORTER_OTLP_TIMEOUT");
+    unsetenv("OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT");
 }
 
 TEST(options, profiles_are_words)

@@ -186,6 +186,11 @@ TEST(otlp_target, mistakes_are_named_with_their_variable_and_without_secrets)
     CHECK_TEXT(where_of("ftp://h"),
                ": \"ftp://h\" is no address for OTLP (say http://127.0.0.1:4317)");
     CHECK(strstr(where_of("http://"), "no address"));
+    CHECK(strstr(where_of("http://h:99999"), "no address: ports are 1 to 65535"));
+    CHECK(strstr(where_of("http://h:/x"), "ports"));
+    CHECK(strstr(where_of("[::1]:0"), "ports"));
+    CHECK(strstr(where_of("h:$PORT"), "ports"));
+    CHECK(strstr(where_of("http://[::1]"), "http http://[::1] "));
     CHECK(strstr(where_of("http://a b"), "space or control"));
     CHECK(strstr(where_of("http://a/b?c"), "question mark"));
     CHECK(strstr(where_of("#a"), "no address"));
