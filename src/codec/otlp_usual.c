@@ -201,7 +201,7 @@ static const uint8_t *known_locations(struct otlp_decoder *d, const uint8_t *at,
 
     while ((p = usual_entry(at, end, KILN_PB_BYTES(OTLP_LOCATIONS), &stop)) &&
            usual_location(b, &maps, p, stop, &location)) {
-        *to++ = kiln_builder_location(b, &location, dict->lines + dict->n_lines, location.n);
+        *to++ = kiln_builder_next_location(b, &location, dict->lines + dict->n_lines);
         at = stop;
     }
     map->n = (uint32_t)(to - map->to);

@@ -323,16 +323,23 @@ static __attribute__((noinline)) uint32_t add_string(struct kiln_builder *b, str
 static uint32_t intern_string(struct kiln_builder *b, struct kiln_str s, bool copy)
 {
     const struct kiln_dict *d = &b->box->batch.dict;
+    uint32_t guess = b->next_string;
     uint64_t hash;
 
+    if (guess < d->n_strings && kiln_str_eq(d->strings[guess], s)) {
+        b->next_string++;
+        return guess;
+    }
     if (s.len == 0 ||
         (kiln_builder_behind(&b->strings, d->n_strings) && !kiln_builder_catch_up(b, &b->strings)))
         return 0;
     hash = kiln_hash(s.ptr, s.len);
     for (struct kiln_probe p = kiln_intern_probe(&b->strings, hash);
          kiln_intern_next(&b->strings, &p);) {
-        if (kiln_str_eq(d->strings[p.entry], s))
+        if (kiln_str_eq(d->strings[p.entry], s)) {
+            b->next_string = p.entry + 1;
             return p.entry;
+        }
     }
     return add_string(b, s, copy, hash);
 }
@@ -388,12 +395,19 @@ KILN_INLINE uint32_t intern_record(struct kiln_builder *b, struct record_table t
 
 uint32_t kiln_builder_function(struct kiln_builder *b, const struct kiln_function *function)
 {
+    const struct kiln_dict *d = &b->box->batch.dict;
+    uint32_t known = b->next_function;
+
     assert(function->pad == 0);
-    if (kiln_builder_behind(&b->functions, b->box->batch.dict.n_functions) &&
-        !kiln_builder_catch_up(b, &b->functions))
-        return 0;
-    return intern_record(b, TABLE(b, functions), function, sizeof(*function),
-                         kiln_hash_function(function));
+    if (known >= d->n_functions || !kiln_function_is(&d->functions[known], function)) {
+        if (kiln_builder_behind(&b->functions, d->n_functions) &&
+            !kiln_builder_catch_up(b, &b->functions))
+            return 0;
+        known = intern_record(b, TABLE(b, functions), function, sizeof(*function),
+                              kiln_hash_function(function));
+    }
+    b->next_function = known + 1;
+    return known;
 }
 
 uint32_t kiln_builder_mapping(struct kiln_builder *b, const struct kiln_mapping *mapping)

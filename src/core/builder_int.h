@@ -27,8 +27,8 @@ struct kiln_builder {
 
     struct kiln_intern strings, functions, mappings, locations, stacks, links, attrs, lists, sets;
 
-    /* What followed the location that was found last: senders repeat their tables in one order. */
-    uint32_t next_location;
+    /* What followed the one that was found last: senders repeat their tables in one order. */
+    uint32_t next_string, next_function, next_location;
 
     struct kiln_range *list_ranges; /* the ranges of dict.nested that `lists` is an index over */
 
@@ -107,6 +107,16 @@ static inline uint64_t kiln_hash_location(const struct kiln_location *location,
     return hash;
 }
 
+/* Most locations have one line, or none. */
+static inline bool kiln_lines_are(const struct kiln_line *a, const struct kiln_line *b, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (a[i].function != b[i].function || a[i].line != b[i].line || a[i].column != b[i].column)
+            return false;
+    }
+    return true;
+}
+
 static inline bool kiln_location_is(const struct kiln_dict *d, uint32_t known,
                                     const struct kiln_location *location,
                                     const struct kiln_line *lines, uint32_t n_lines)
@@ -115,7 +125,13 @@ static inline bool kiln_location_is(const struct kiln_dict *d, uint32_t known,
 
     return l->address == location->address && l->mapping == location->mapping &&
            l->attrs == location->attrs && l->n == n_lines &&
-           (n_lines == 0 || memcmp(&d->lines[l->first], lines, n_lines * sizeof(*lines)) == 0);
+           kiln_lines_are(&d->lines[l->first], lines, n_lines);
+}
+
+static inline bool kiln_function_is(const struct kiln_function *a, const struct kiln_function *b)
+{
+    return a->name == b->name && a->system_name == b->system_name && a->filename == b->filename &&
+           a->start_line == b->start_line;
 }
 
 static inline uint64_t kiln_hash_mapping(const struct kiln_mapping *mapping)

@@ -82,6 +82,20 @@ KILN_INLINE uint32_t kiln_builder_new_location(struct kiln_builder *b, uint64_t 
     return d->n_locations++;
 }
 
+/* As kiln_builder_location(), with a look at the next one before anything is called. */
+KILN_INLINE uint32_t kiln_builder_next_location(struct kiln_builder *b,
+                                                const struct kiln_location *location,
+                                                const struct kiln_line *lines)
+{
+    const struct kiln_dict *d = &b->box->batch.dict;
+    uint32_t guess = b->next_location;
+
+    if (guess >= d->n_locations || !kiln_location_is(d, guess, location, lines, location->n))
+        return kiln_builder_location(b, location, lines, location->n);
+    b->next_location = guess + 1;
+    return guess;
+}
+
 /* How many frames there is room for already. */
 static inline uint32_t kiln_builder_frames_left(const struct kiln_builder *b)
 {
