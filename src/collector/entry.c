@@ -102,8 +102,8 @@ int kiln_way_in_new(const char *receiver, enum kiln_signal signal, struct kiln_c
 
     if (!entry)
         return -ENOMEM;
-    entry->consumer =
-        (struct kiln_consumer){consume, next->takes_sealed, is_light, next->takes_json};
+    entry->consumer = (struct kiln_consumer){consume, next->takes_sealed, is_light,
+                                             next->takes_json, next->takes_unchecked};
     entry->next = next;
     for (int fate = 0; fate < FATES; fate++) {
         entry->counts[fate] = metric(metrics, fates[fate], signal, receiver);

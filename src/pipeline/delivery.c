@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/pipeline.h"
 
+#include <assert.h>
+
 #include "core/otlp_size.h"
 
 void kiln_delivery_end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
@@ -33,13 +35,30 @@ uint64_t kiln_delivery_bytes(const struct kiln_delivery *delivery)
     return delivery->body.len;
 }
 
+bool kiln_delivery_check(struct kiln_delivery *delivery)
+{
+    struct kiln_outcome outcome = {0};
+
+    if (!kiln_delivery_is_unchecked(delivery))
+        return true;
+    outcome.code = delivery->seal->check(delivery->seal, delivery, &outcome.err);
+    if (outcome.code == 0 && kiln_delivery_items(delivery))
+        return true;
+    kiln_delivery_end(delivery, &outcome);
+    return false;
+}
+
 int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_err *err)
 {
     const struct kiln_seal *seal = delivery->seal;
     size_t bytes;
-    int r = seal ? seal->open(seal, &delivery->batch, &bytes, err) : 0;
+    int r;
 
-    if (!seal || r < 0)
+    assert(!kiln_delivery_is_unchecked(delivery));
+    if (!seal)
+        return 0;
+    r = seal->open(seal, &delivery->batch, &bytes, err);
+    if (r < 0)
         return r;
     delivery->seal = NULL;
     delivery->pool = seal->pool;

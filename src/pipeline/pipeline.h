@@ -11,7 +11,8 @@
  * dropped without an outcome, and every outcome is counted by reason.
  *
  * A delivery may come sealed: with its body, which decodes without loss, and without a batch.  It
- * is opened before it is handed to a consumer that does not take sealed ones.
+ * is opened before it is handed to a consumer that does not take sealed ones.  To one that will
+ * look into it anyway it may come unchecked: of its body all is good but the dictionary, perhaps.
  *
  * Threads: a delivery has one owner at a time; consume() may be called from many threads.
  */
@@ -23,6 +24,7 @@
 #include "base/http1.h"
 #include "base/metric.h"
 #include "base/pool.h"
+#include "codec/otlp.h"
 #include "core/batch.h"
 
 /* How a delivery went.  The codes that exporters give, and what receivers make of them:
@@ -49,13 +51,23 @@ enum kiln_signal {
     KILN_SIGNALS
 };
 
+struct kiln_delivery;
+
 /* How to decode a sealed delivery: the receiver's, and lives until done. */
 struct kiln_seal {
     /* *ret_bytes were taken from the pool for the batch.  Codes as those of outcomes. */
     int (*open)(const struct kiln_seal *seal, struct kiln_batch **ret_batch, size_t *ret_bytes,
                 struct kiln_err *err);
+    /*
+     * Of one that is unchecked, else NULL: looks at all of it.  Then `delivery`, which has this
+     * seal, is sealed and checked, or open, as it would have been at first; or it is refused, with
+     * a code as those of outcomes.
+     */
+    int (*check)(const struct kiln_seal *seal, struct kiln_delivery *delivery,
+                 struct kiln_err *err);
     struct kiln_pool *pool;
     size_t content_bytes; /* of the body, uncompressed */
+    struct kiln_otlp_counts counts;
 };
 
 /* Who sent it, as far as processors may know; all of it lives until done. */
@@ -107,6 +119,13 @@ uint64_t kiln_delivery_bytes(const struct kiln_delivery *delivery);
 /* Breaks the seal, if there is one.  Codes as those of outcomes. */
 KILN_CHECK int kiln_delivery_open(struct kiln_delivery *delivery, struct kiln_err *err);
 
+static inline bool kiln_delivery_is_unchecked(const struct kiln_delivery *delivery)
+{
+    return delivery->seal && delivery->seal->check;
+}
+/* Checks one that is not; false where that was its end. */
+bool kiln_delivery_check(struct kiln_delivery *delivery);
+
 /* Whatever takes deliveries. */
 struct kiln_consumer {
     void (*consume)(struct kiln_consumer *consumer, struct kiln_delivery *delivery);
@@ -116,7 +135,8 @@ struct kiln_consumer {
      * plain and short, so that a loop may call it.  NULL: it would.
      */
     bool (*is_light)(struct kiln_consumer *consumer, const struct kiln_delivery *delivery);
-    bool takes_json; /* of signals that are not profiles */
+    bool takes_json;      /* of signals that are not profiles */
+    bool takes_unchecked; /* and checks them */
 };
 
 static inline bool kiln_is_light(struct kiln_consumer *consumer,

@@ -50,6 +50,8 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     bool sealed = delivery->seal;
     struct intake_got *got;
 
+    if (!kiln_delivery_check(delivery))
+        return;
     outcome.code = kiln_delivery_open(delivery, &outcome.err);
     if (outcome.code < 0) {
         kiln_delivery_end(delivery, &outcome);

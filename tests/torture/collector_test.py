@@ -169,6 +169,31 @@ class Bad(unittest.TestCase):
                 self.assertLess(collector.peak_bytes(), 48 * MB)
         self.check_conserved(look)
 
+    # ---- bad senders ----
+
+    def test_a_bad_request_spoils_none_that_waits_with_it(self):
+        """In a batch, which is not looked into before it goes on."""
+        requests = Requests()
+        bad = requests.body[:-1] + bytes([requests.body[-1] | 0x80])  # the last index of the dictionary is cut off
+        with Sink() as sink:
+            words = (*self.config((sink.port, IN_MEMORY)), "--set", "processors.batch.timeout=200ms", "--set",
+                     "service.pipelines.profiles.processors=[batch]")
+            with Collector(self.folder, *words) as collector, Conserved(collector) as look:
+                with Senders(requests, collector.ports[IN], most=400) as senders:
+                    answers, connection = set(), None
+                    while any(thread.is_alive() for thread in senders.threads):
+                        status, connection = post(collector.ports[IN], bad, connection)
+                        answers.add(status)
+                    connection.close()
+                self.assertEqual(answers, {400})
+                self.assertEqual(senders.refused, {})
+                self.check_arrived(sink, senders)
+                self.check_empty(collector, requests)
+                self.assertLess(len(sink.bodies), requests.next)  # they did wait for each other
+                self.assertNotIn(b"id-999999", sink.got)
+            self.assertEqual(set(sink.got.values()), {1})
+            self.check_conserved(look)
+
     # ---- disks ----
 
     @unittest.skipIf(os.geteuid() != 0, "a small file system needs root")

@@ -298,8 +298,9 @@ int kiln_batcher_new(const struct kiln_batcher_opts *opts, struct kiln_batcher *
 
     if (!batcher)
         return -ENOMEM;
-    batcher->consumer = (struct kiln_consumer){consume, .takes_sealed = true, is_light,
-                                               opts->processor.next->takes_json};
+    batcher->consumer =
+        (struct kiln_consumer){consume, .takes_sealed = true, is_light,
+                               opts->processor.next->takes_json, .takes_unchecked = true};
     batcher->opts = *opts;
     if (opts->quiet_ns == 0)
         batcher->opts.quiet_ns = quiet < QUIET_MAX_NS ? quiet : QUIET_MAX_NS;

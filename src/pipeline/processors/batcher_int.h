@@ -62,7 +62,9 @@ struct kiln_batcher {
     pthread_t thread;
 };
 
-/* The batch of all of them; some may be opened for it. */
+bool kiln_crowd_is_checked(const struct kiln_crowd *crowd);
+/* The batch of all of them; some may be opened for it.  Where not all are checked it may fail for
+ * one of them. */
 KILN_CHECK int kiln_crowd_join(const struct kiln_crowd *crowd, struct kiln_batch **ret_batch);
 /* Counts it, and hands it on. */
 void kiln_batcher_hand_on(struct kiln_batcher *batcher, struct kiln_delivery *delivery);

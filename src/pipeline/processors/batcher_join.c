@@ -2,7 +2,7 @@
 /*
  * What goes on, of all that waited.  Where all of them are sealed their bodies are decoded behind
  * each other into one batch, whose dictionary is then that of all from the beginning; else there is
- * a batch of each first.
+ * a batch of each first, for which they must have been checked.
  */
 #include <errno.h>
 
@@ -21,11 +21,23 @@ static bool are_sealed(const struct kiln_crowd *crowd)
     return true;
 }
 
-/* Somebody vouched for it: only memory can be short. */
+bool kiln_crowd_is_checked(const struct kiln_crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->n; i++) {
+        if (kiln_delivery_is_unchecked(crowd->all[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Where somebody vouched for all of it, only memory can be short. */
 static int decode(const struct kiln_delivery *delivery, struct kiln_builder *b)
 {
-    const struct kiln_otlp_opts opts = {
-        .revision = KILN_OTLP_1_10, .copies = true, .vouched = true};
+    bool unchecked = kiln_delivery_is_unchecked(delivery);
+    const struct kiln_otlp_opts opts = {.revision = KILN_OTLP_1_10,
+                                        .copies = true,
+                                        .vouched = !unchecked,
+                                        .promised = unchecked ? &delivery->seal->counts : NULL};
     struct kiln_str content = delivery->body;
     struct kiln_buf plain;
     int r = 0;
@@ -73,15 +85,20 @@ static int concat_all(const struct kiln_crowd *crowd, struct kiln_batch **ret_ba
     return r;
 }
 
+static int open_one(const struct kiln_crowd *crowd, struct kiln_batch **ret_batch)
+{
+    int r = kiln_delivery_open(crowd->all[0], NULL);
+
+    if (r == 0)
+        *ret_batch = kiln_batch_ref(crowd->all[0]->batch);
+    return r;
+}
+
 int kiln_crowd_join(const struct kiln_crowd *crowd, struct kiln_batch **ret_batch)
 {
-    int r;
-
-    if (crowd->n == 1) {
-        r = kiln_delivery_open(crowd->all[0], NULL);
-        if (r == 0)
-            *ret_batch = kiln_batch_ref(crowd->all[0]->batch);
-        return r;
-    }
-    return are_sealed(crowd) ? decode_all(crowd, ret_batch) : concat_all(crowd, ret_batch);
+    if (crowd->n > 1 && are_sealed(crowd))
+        return decode_all(crowd, ret_batch);
+    if (!kiln_crowd_is_checked(crowd))
+        return KILN_E_UNSUPPORTED;
+    return crowd->n == 1 ? open_one(crowd, ret_batch) : concat_all(crowd, ret_batch);
 }

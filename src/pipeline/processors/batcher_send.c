@@ -12,12 +12,10 @@
 
 /* ---- the end ---- */
 
-static void go(struct kiln_crowd *crowd)
+static void go(struct kiln_batcher *batcher, uint32_t n)
 {
-    struct kiln_batcher *batcher = crowd->batcher;
-
     pthread_mutex_lock(&batcher->lock);
-    kiln_turnout_go(&batcher->turnout, crowd->n);
+    kiln_turnout_go(&batcher->turnout, n);
     pthread_mutex_unlock(&batcher->lock);
 }
 
@@ -27,7 +25,7 @@ static void end_all(struct kiln_crowd *crowd)
     struct kiln_outcome outcome = crowd->worst;
     uint32_t rejected = crowd->worst.rejected;
 
-    go(crowd);
+    go(crowd->batcher, crowd->n);
     for (uint32_t i = 0; i < crowd->n; i++) {
         uint32_t had = crowd->n_profiles[i];
 
@@ -146,6 +144,7 @@ static int split_up(const struct kiln_batcher *batcher, struct kiln_crowd *crowd
 
 static int count_profiles(struct kiln_crowd *crowd)
 {
+    kiln_free(crowd->n_profiles);
     crowd->n_profiles = kiln_malloc(crowd->n * sizeof(*crowd->n_profiles));
     if (!crowd->n_profiles)
         return -ENOMEM;
@@ -174,6 +173,8 @@ void kiln_batcher_hand_on(struct kiln_batcher *batcher, struct kiln_delivery *de
 {
     struct kiln_consumer *next = batcher->opts.processor.next;
 
+    if (!kiln_delivery_check(delivery))
+        return;
     kiln_processor_count(batcher->counts.outgoing, delivery);
     kiln_metric_observe(batcher->send_size, (double)kiln_delivery_items(delivery));
     if (kiln_metric_is_kept(batcher->send_size_bytes))
@@ -185,7 +186,7 @@ static void lone_ended(struct kiln_delivery *delivery, const struct kiln_outcome
 {
     struct kiln_crowd *crowd = delivery->context;
 
-    go(crowd);
+    go(crowd->batcher, 1);
     delivery->done = crowd->done;
     delivery->context = crowd->context;
     kiln_crowd_free(crowd);
@@ -206,29 +207,65 @@ static void hand_on_alone(struct kiln_batcher *batcher, struct kiln_crowd *crowd
 
 static void hand_on_one_by_one(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
 {
-    go(crowd);
+    go(batcher, crowd->n);
     for (uint32_t i = 0; i < crowd->n; i++)
         kiln_batcher_hand_on(batcher, crowd->all[i]);
     kiln_crowd_free(crowd);
 }
 
-void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
+/* Checks all of them; those that are refused are no more among them. */
+static void sift(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
+{
+    uint32_t n = 0;
+
+    crowd->samples = 0;
+    for (uint32_t i = 0; i < crowd->n; i++) {
+        struct kiln_delivery *delivery = crowd->all[i];
+
+        if (!kiln_delivery_check(delivery))
+            continue;
+        crowd->samples += kiln_delivery_items(delivery);
+        crowd->all[n++] = delivery;
+    }
+    go(batcher, crowd->n - n);
+    crowd->n = n;
+}
+
+/* Makes the parts of what goes on together. */
+static int put_together(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
+{
+    struct kiln_batch *whole;
+    int r = count_profiles(crowd);
+
+    if (r == 0)
+        r = kiln_crowd_join(crowd, &whole);
+    return r < 0 ? r : split_up(batcher, crowd, whole);
+}
+
+static bool goes_alone(const struct kiln_batcher *batcher, const struct kiln_crowd *crowd)
 {
     uint32_t most = batcher->opts.samples_max;
-    struct kiln_batch *whole;
-    int r;
 
-    if (crowd->n == 1 && (most == 0 || crowd->samples <= most)) {
+    return crowd->n == 1 && (most == 0 || crowd->samples <= most);
+}
+
+void kiln_crowd_send(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
+{
+    if (crowd->n == 0) {
+        kiln_crowd_free(crowd);
+        return;
+    }
+    if (goes_alone(batcher, crowd)) {
         hand_on_alone(batcher, crowd);
         return;
     }
-    r = count_profiles(crowd);
-    if (r == 0)
-        r = kiln_crowd_join(crowd, &whole);
-    if (r == 0)
-        r = split_up(batcher, crowd, whole);
-    if (r < 0) {
-        hand_on_one_by_one(batcher, crowd);
+    if (put_together(batcher, crowd) < 0) {
+        if (kiln_crowd_is_checked(crowd)) {
+            hand_on_one_by_one(batcher, crowd);
+        } else { /* one of them may be bad: once more without it */
+            sift(batcher, crowd);
+            kiln_crowd_send(batcher, crowd);
+        }
         return;
     }
     give_back_batches(crowd);

@@ -101,7 +101,8 @@ int kiln_limiter_new(const struct kiln_limiter_opts *opts, struct kiln_consumer 
     if (!limiter)
         return -ENOMEM;
     limiter->consumer = (struct kiln_consumer){consume, opts->processor.next->takes_sealed,
-                                               is_light, opts->processor.next->takes_json};
+                                               is_light, opts->processor.next->takes_json,
+                                               opts->processor.next->takes_unchecked};
     limiter->opts = *opts;
     limiter->counts = kiln_processor_counts(&opts->processor);
     limiter->duration = kiln_processor_duration(&opts->processor);

@@ -10,7 +10,8 @@
  *
  * A protobuf message whose profiles were all good goes along with its batch as it was received, so
  * that a store may keep it without encoding it again.  Where whoever is next takes it sealed, a
- * message that can be vouched for goes on alone, and is decoded only if somebody opens it.
+ * message that can be vouched for goes on alone, and is decoded only if somebody opens it; to one
+ * who takes it unchecked it goes before anybody has looked at its dictionary.
  *
  * Samples that have neither values nor timestamps are what a message looks like whose sender
  * numbers the fields as an older revision did: no error anywhere, and nothing in it.  The sender is
@@ -202,13 +203,13 @@ static int break_seal(const struct kiln_seal *seal, struct kiln_batch **ret_batc
     return 0;
 }
 
-/* Returns 1 where it is sealed, 0 where it is to be decoded, and what is wrong with its content. */
-static int seal(struct otlp_call *c, struct kiln_err *err)
+/* Returns 1 where `how` vouches for it, 0 where not, and what is wrong with its content. */
+static int vouch(struct otlp_call *c,
+                 bool (*how)(struct kiln_str message, struct kiln_otlp_counts *ret_counts),
+                 struct kiln_err *err)
 {
-    struct kiln_delivery *delivery = &c->arrival.delivery;
     struct kiln_str message = c->rpc->message;
     struct kiln_buf content = {0};
-    struct kiln_otlp_counts counts;
     bool good;
 
     if (c->rpc->compression != KILN_PLAIN) {
@@ -218,16 +219,65 @@ static int seal(struct otlp_call *c, struct kiln_err *err)
             return r;
         message = kiln_buf_str(&content);
     }
-    good = kiln_otlp_vouch(message, &counts);
-    c->seal = (struct kiln_seal){break_seal, c->arrival.owner->opts.pool, message.len};
+    good = how(message, &c->seal.counts);
+    c->seal.content_bytes = message.len;
     kiln_buf_done(&content);
     kiln_arrival_release(&c->arrival);
-    if (!good)
+    return good;
+}
+
+static int take_open(struct otlp_call *c, struct kiln_err *err);
+
+/* As if it came just now, to somebody who takes nothing unchecked. */
+static int check_seal(const struct kiln_seal *seal, struct kiln_delivery *delivery,
+                      struct kiln_err *err)
+{
+    struct otlp_call *c =
+        (struct otlp_call *)((char *)(uintptr_t)seal - offsetof(struct otlp_call, seal));
+    struct kiln_delivery *own = &c->arrival.delivery;
+    int r = vouch(c, kiln_otlp_vouch, err);
+
+    c->seal.check = NULL;
+    if (r > 0)
         return 0;
+    own->seal = delivery->seal = NULL;
+    own->body = KILN_STR_NONE;
+    c->arrival.n_profiles = c->arrival.n_samples = 0;
+    if (r == 0)
+        r = take_open(c, err);
+    if (r < 0) {
+        kiln_arrival_release(&c->arrival);
+        return r;
+    }
+    if (delivery != own) {
+        delivery->batch = own->batch;
+        own->batch = NULL;
+    }
+    delivery->body = own->body;
+    delivery->body_is_current = own->body_is_current;
+    delivery->pool = c->arrival.owner->opts.pool;
+    delivery->charged += c->arrival.granted;
+    c->arrival.granted = 0;
+    return 0;
+}
+
+/* Returns 1 where it is sealed, 0 where it is to be decoded, and what is wrong with its content. */
+static int seal(struct otlp_call *c, struct kiln_err *err)
+{
+    const struct kiln_receivers_opts *opts = &c->arrival.owner->opts;
+    struct kiln_delivery *delivery = &c->arrival.delivery;
+    bool unchecked = opts->next->takes_unchecked;
+    int r = vouch(c, unchecked ? kiln_otlp_vouch_for_profiles : kiln_otlp_vouch, err);
+
+    if (r <= 0)
+        return r;
+    c->seal.open = break_seal;
+    c->seal.check = unchecked ? check_seal : NULL;
+    c->seal.pool = opts->pool;
     delivery->seal = &c->seal;
-    delivery->items = c->arrival.n_samples = counts.samples;
-    delivery->profiles = counts.profiles;
-    c->arrival.n_profiles = counts.profiles;
+    delivery->items = c->arrival.n_samples = c->seal.counts.samples;
+    delivery->profiles = c->seal.counts.profiles;
+    c->arrival.n_profiles = c->seal.counts.profiles;
     return 1;
 }
 
@@ -252,21 +302,13 @@ static void keep_body(struct otlp_call *c)
         delivery->seal || (c->info.revision == KILN_OTLP_1_10 && !c->silent);
 }
 
-static int take(struct otlp_call *c, struct kiln_err *err)
+/* Takes the message decoded. */
+static int take_open(struct otlp_call *c, struct kiln_err *err)
 {
     struct kiln_delivery *delivery = &c->arrival.delivery;
     struct kiln_rpc *rpc = c->rpc;
-    int r = kiln_receivers_enter(c->arrival.owner, rpc->request, err);
+    int r = decode(c, err);
 
-    if (r < 0 || !rpc->message.len)
-        return r;
-    r = may_be_sealed(c) ? seal(c, err) : 0;
-    if (r > 0) {
-        keep_body(c);
-        return 0;
-    }
-    if (r == 0)
-        r = decode(c, err);
     if (r < 0)
         return r;
     if (rpc->request->peer.local && c->arrival.owner->opts.local)
@@ -284,6 +326,20 @@ static int take(struct otlp_call *c, struct kiln_err *err)
         kiln_metric_add(c->arrival.owner->silent, (int64_t)c->silent);
     }
     return 0;
+}
+
+static int take(struct otlp_call *c, struct kiln_err *err)
+{
+    int r = kiln_receivers_enter(c->arrival.owner, c->rpc->request, err);
+
+    if (r < 0 || !c->rpc->message.len)
+        return r;
+    r = may_be_sealed(c) ? seal(c, err) : 0;
+    if (r == 0)
+        return take_open(c, err);
+    if (r > 0)
+        keep_body(c);
+    return r < 0 ? r : 0;
 }
 
 static struct otlp_call *new_call(struct kiln_rpc *rpc)

@@ -17,17 +17,41 @@ static struct kiln_str written(struct kiln_batch *batch, struct kiln_buf *out)
     return kiln_buf_str(out);
 }
 
-/* True where it is vouched for; then the decoder must agree. */
+/* Whether the profiles are vouched for, and the decoder takes the dictionary with them. */
+static bool promise_is_kept(struct kiln_str message, struct kiln_otlp_counts *ret_counts)
+{
+    const struct kiln_otlp_opts opts = {.revision = KILN_OTLP_1_10, .promised = ret_counts};
+    struct kiln_builder *b;
+    int r;
+
+    if (!kiln_otlp_vouch_for_profiles(message, ret_counts))
+        return false;
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    r = kiln_otlp_decode(message, &opts, b, NULL, NULL);
+    if (r == 0) {
+        CHECK_EQ(kiln_builder_peek(b)->n_profiles, ret_counts->profiles);
+        CHECK_EQ(kiln_builder_peek(b)->n_samples, ret_counts->samples);
+    } else { /* before anything that it promises */
+        CHECK_EQ(kiln_builder_peek(b)->n_resources, 0);
+    }
+    kiln_builder_free(b);
+    return r == 0;
+}
+
+/* True where it is vouched for, all at once or in two steps; then the decoder must agree. */
 static bool vouched(struct kiln_str message)
 {
     const struct kiln_otlp_opts opts = {.drop_bad_profiles = true};
-    struct kiln_otlp_counts counts;
+    struct kiln_otlp_counts counts, promised;
+    bool good = kiln_otlp_vouch(message, &counts), kept = promise_is_kept(message, &promised);
     struct kiln_otlp_info info;
     struct kiln_batch *batch;
     struct kiln_builder *b;
 
-    if (!kiln_otlp_vouch(message, &counts))
+    CHECK(!good || kept);
+    if (!kept)
         return false;
+    counts = promised;
     CHECK_OK(kiln_builder_new(NULL, &b));
     CHECK_OK(kiln_otlp_decode(message, &opts, b, &info, NULL));
     CHECK_EQ(kiln_builder_silent(b), 0);
@@ -37,7 +61,7 @@ static bool vouched(struct kiln_str message)
     CHECK_EQ(batch->n_profiles, counts.profiles);
     CHECK_EQ(batch->n_samples, counts.samples);
     kiln_batch_unref(batch);
-    return true;
+    return good;
 }
 
 TEST(otlp_vouch, what_we_write_is_vouched_for)
@@ -92,6 +116,11 @@ TEST(otlp_vouch, other_messages_are_left_to_the_decoder)
     CHECK(!kiln_otlp_vouch(KILN_STR("\x12\x00\x18\x01"), &counts)); /* an unknown field */
     /* A sample of a stack and nothing else. */
     CHECK(!kiln_otlp_vouch(KILN_STR("\x0a\x08\x12\x06\x12\x04\x12\x02\x08\x00\x12\x00"), &counts));
+    /* A dictionary whose attribute has its key as a text, as before 1.8; and one that is cut off.
+     */
+    CHECK(!vouched(KILN_STR("\x12\x07\x32\x00\x32\x03\x0a\x01k")));
+    CHECK(!vouched(KILN_STR("\x12\x02\x32\x01")));
+    CHECK(kiln_otlp_vouch_for_profiles(KILN_STR("\x12\x02\x32\x01"), &counts));
     CHECK(kiln_otlp_vouch(KILN_STR("\x12\x00"), &counts));
     CHECK_EQ(counts.samples, 0);
 }

@@ -247,6 +247,53 @@ TEST(otlp_receiver, bad_profiles_are_left_out_and_counted)
     kiln_buf_done(&body);
 }
 
+/* Both got the same, and said the same of it. */
+static void check_same(struct intake *a, struct intake *b)
+{
+    CHECK_EQ(a->answer.status, b->answer.status);
+    CHECK(kiln_str_eq(kiln_buf_str(&a->answer.body), kiln_buf_str(&b->answer.body)));
+    CHECK_TEXT(a->answer.message, b->answer.message);
+    CHECK_EQ(a->n, b->n);
+    if (a->n && b->n) {
+        CHECK(kiln_batch_equal(a->got[0].batch, b->got[0].batch));
+        CHECK_EQ(a->got[0].rejected, b->got[0].rejected);
+        CHECK(kiln_str_eq(kiln_buf_str(&a->got[0].body), kiln_buf_str(&b->got[0].body)));
+    }
+    intake_clear(a);
+    intake_clear(b);
+}
+
+static const char *const rejected_requests =
+    "kiln_receiver_requests_total{receiver=\"otlp\",outcome=\"rejected\"}";
+
+/* Every byte changed in two ways: wherever the fault is, and whether or not it is one. */
+TEST(otlp_receiver, who_is_checked_later_is_told_the_same)
+{
+    struct intake at_once, later;
+    struct kiln_buf body;
+
+    message(&body, false);
+    intake_start(&at_once, NULL);
+    intake_start(&later, NULL);
+    later.consumer.takes_unchecked = true;
+    for (size_t i = 0; i < body.len; i++) {
+        for (uint8_t change = 0x80; change; change = change == 0x80 ? 0x03 : 0) {
+            body.ptr[i] = (char)(body.ptr[i] ^ change);
+            intake_post(&at_once, "/v1/profiles", PROTO, kiln_buf_str(&body));
+            intake_post(&later, "/v1/profiles", PROTO, kiln_buf_str(&body));
+            body.ptr[i] = (char)(body.ptr[i] ^ change);
+            check_same(&at_once, &later);
+        }
+    }
+    CHECK(intake_count(&later, rejected_requests) > 0);
+    CHECK(intake_count(&later, rejected_requests) < 2 * (double)body.len);
+    CHECK_EQ(intake_count(&later, rejected_requests), intake_count(&at_once, rejected_requests));
+    CHECK_EQ(later.pool.used, 0);
+    intake_stop(&at_once);
+    intake_stop(&later);
+    kiln_buf_done(&body);
+}
+
 TEST(otlp_receiver, what_the_exporter_rejects_is_told_too)
 {
     struct intake in;

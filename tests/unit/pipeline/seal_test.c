@@ -21,7 +21,8 @@ struct letter {
     struct kiln_seal seal; /* first */
     struct relay_post post;
     struct kiln_buf body, plain;
-    int opened, code;
+    int opened, checked, code;
+    bool opens; /* when it is checked */
 };
 
 static struct kiln_pool pool;
@@ -54,7 +55,8 @@ static void write_letter(struct letter *letter, struct kiln_batch *batch,
         kiln_buf_add_str(&letter->body, kiln_buf_str(&letter->plain));
     else
         CHECK_OK(kiln_compress(compression, 0, kiln_buf_str(&letter->plain), &letter->body));
-    letter->seal = (struct kiln_seal){break_seal, &pool, letter->plain.len};
+    letter->seal =
+        (struct kiln_seal){.open = break_seal, .pool = &pool, .content_bytes = letter->plain.len};
     letter->post.delivery = (struct kiln_delivery){
         .seal = &letter->seal,
         .items = batch->n_samples,
@@ -64,6 +66,29 @@ static void write_letter(struct letter *letter, struct kiln_batch *batch,
         .body_is_current = true,
     };
     kiln_batch_unref(batch);
+}
+
+static int check_letter(const struct kiln_seal *seal, struct kiln_delivery *delivery,
+                        struct kiln_err *err)
+{
+    struct letter *letter = (struct letter *)(uintptr_t)seal;
+
+    letter->checked++;
+    letter->seal.check = NULL;
+    if (letter->code < 0)
+        return kiln_err_set(err, letter->code, NULL, "not good");
+    return letter->opens ? kiln_delivery_open(delivery, err) : 0;
+}
+
+/* Of `spoilt` ones the last index of the dictionary is cut off. */
+static void write_unchecked(struct letter *letter, struct kiln_batch *batch, bool spoilt)
+{
+    write_letter(letter, batch, KILN_PLAIN);
+    if (spoilt)
+        letter->body.ptr[letter->body.len - 1] |= (char)0x80;
+    letter->seal.check = check_letter;
+    letter->code = spoilt ? KILN_E_MALFORMED : 0;
+    CHECK(kiln_otlp_vouch_for_profiles(kiln_buf_str(&letter->body), &letter->seal.counts));
 }
 
 static void burn(struct letter *letter)
@@ -240,6 +265,118 @@ TEST(seal, letters_among_open_ones_are_opened_and_one_alone_goes_on_sealed)
     relay_end(&sink, 0);
     burn(&letter);
     kiln_batcher_free(batcher);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* Sends letters to a batcher until they are enough, or it is stopped. */
+static void batch_up(struct relay_sink *sink, struct letter *letters, uint32_t n, uint64_t samples)
+{
+    struct kiln_batcher_opts opts = {.processor = {.id = "batch", .next = &sink->consumer},
+                                     .samples = samples,
+                                     .timeout_ns = HOUR,
+                                     .quiet_ns = HOUR};
+    struct kiln_batcher *batcher;
+
+    CHECK_OK(kiln_batcher_new(&opts, &batcher));
+    CHECK_OK(kiln_batcher_start(batcher));
+    CHECK(kiln_batcher_consumer(batcher)->takes_unchecked);
+    for (uint32_t i = 0; i < n; i++)
+        relay_post(&letters[i].post, kiln_batcher_consumer(batcher));
+    kiln_batcher_stop(batcher);
+    relay_end(sink, 0);
+    kiln_batcher_free(batcher);
+}
+
+static struct kiln_batch *joined; /* that a sink got */
+
+static void keep_joined(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    CHECK(!joined);
+    joined = kiln_batch_ref(delivery->batch);
+    relay_keep(consumer, delivery);
+}
+
+TEST(seal, unchecked_letters_are_checked_by_who_decodes_them)
+{
+    struct kiln_batch *batches[3] = {drawing(0), drawing(1), drawing(2)}, *expected;
+    struct relay_sink sink = RELAY_SINK;
+    struct letter letters[3];
+
+    set_up();
+    sink.consumer.consume = keep_joined;
+    CHECK_OK(kiln_concat(batches, 3, NULL, &expected, NULL));
+    for (uint32_t i = 0; i < 3; i++)
+        write_unchecked(&letters[i], batches[i], false);
+    batch_up(&sink, letters, 3, 8);
+    CHECK(kiln_batch_equal(joined, expected));
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_EQ(letters[i].checked + letters[i].opened, 0);
+        CHECK_EQ(letters[i].post.ended, 1);
+        burn(&letters[i]);
+    }
+    kiln_batch_unref(expected);
+    kiln_batch_unref(joined);
+    joined = NULL;
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+/* Wherever it stands: the others go on as if it had not been there. */
+TEST(seal, a_bad_letter_is_refused_and_spoils_none)
+{
+    for (uint32_t bad = 0; bad < 3; bad++) {
+        struct kiln_batch *batches[3] = {drawing(0), drawing(1), drawing(2)}, *expected;
+        struct kiln_batch *good[2] = {batches[bad == 0], batches[bad == 2 ? 1 : 2]};
+        struct relay_sink sink = RELAY_SINK;
+        struct letter letters[3];
+
+        set_up();
+        sink.consumer.consume = keep_joined;
+        CHECK_OK(kiln_concat(good, 2, NULL, &expected, NULL));
+        for (uint32_t i = 0; i < 3; i++) {
+            write_unchecked(&letters[i], batches[i], i == bad);
+            letters[i].opens = i + 1 == bad; /* unusual, but good */
+        }
+        batch_up(&sink, letters, 3, 8);
+        CHECK(kiln_batch_equal(joined, expected));
+        for (uint32_t i = 0; i < 3; i++) {
+            CHECK_EQ(letters[i].checked, 1);
+            CHECK_EQ(letters[i].post.ended, 1);
+            CHECK_EQ(letters[i].post.outcome.code, i == bad ? KILN_E_MALFORMED : 0);
+            burn(&letters[i]);
+        }
+        CHECK_EQ(pool.used, 0);
+        kiln_batch_unref(expected);
+        kiln_batch_unref(joined);
+        joined = NULL;
+    }
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
+TEST(seal, unchecked_letters_that_go_on_alone_are_checked_before)
+{
+    struct relay_sink sink = RELAY_SINK;
+    struct letter letters[2];
+
+    set_up();
+    sink.consumer.takes_sealed = true;
+    for (uint32_t spoilt = 0; spoilt < 2; spoilt++) {
+        struct letter *letter = &letters[spoilt];
+
+        write_unchecked(letter, drawing(0), spoilt);
+        batch_up(&sink, letter, 1, 8);
+        CHECK_EQ(letter->checked, 1);
+        CHECK_EQ(letter->opened, 0);
+        CHECK_EQ(letter->post.ended, 1);
+        CHECK_EQ(letter->post.outcome.code, spoilt ? KILN_E_MALFORMED : 0);
+        burn(letter);
+    }
+    for (uint32_t i = 0; i < 2; i++) /* and none is left */
+        write_unchecked(&letters[i], drawing(i), true);
+    batch_up(&sink, letters, 2, 8);
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_EQ(letters[i].post.outcome.code, KILN_E_MALFORMED);
+        burn(&letters[i]);
+    }
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
