@@ -138,7 +138,19 @@ static uint64_t due_ns(const struct kiln_batcher *batcher, const struct kiln_cro
     uint64_t latest = crowd->began_ns + batcher->opts.timeout_ns;
     uint64_t quiet = crowd->last_ns + batcher->opts.quiet_ns;
 
+    if (crowd->is_all)
+        return crowd->last_ns;
     return quiet < latest ? quiet : latest;
+}
+
+/* Once all are here that can be expected, none of those that wait does so any longer. */
+static void note_turnout(struct kiln_batcher *batcher)
+{
+    if (!kiln_turnout_is_all(&batcher->turnout, batcher->waiting))
+        return;
+    for (struct kiln_crowd *crowd = batcher->crowds; crowd; crowd = crowd->next)
+        crowd->is_all = true;
+    pthread_cond_signal(&batcher->wake);
 }
 
 /* Takes out one whose time has come; sets `wakes_ns` for the others. */
@@ -150,14 +162,13 @@ static struct kiln_crowd *take_due(struct kiln_batcher *batcher)
     for (struct kiln_crowd *crowd = batcher->crowds; crowd; crowd = crowd->next) {
         uint64_t due = due_ns(batcher, crowd);
 
-        if (due <= now || batcher->all_are_here || batcher->stopping) {
+        if (due <= now || batcher->stopping) {
             leave(batcher, crowd);
             return crowd;
         }
         if (due < batcher->wakes_ns)
             batcher->wakes_ns = due;
     }
-    batcher->all_are_here = false;
     return NULL;
 }
 
@@ -216,12 +227,10 @@ static bool wait_for_others(struct kiln_batcher *batcher, struct kiln_delivery *
         }
         return false;
     }
+    note_turnout(batcher);
     if (crowd->samples >= batcher->opts.samples || batcher->opts.timeout_ns == 0) {
         leave(batcher, crowd);
         *ret_full = crowd;
-    } else if (kiln_turnout_is_all(&batcher->turnout, batcher->waiting)) {
-        batcher->all_are_here = true;
-        pthread_cond_signal(&batcher->wake);
     } else if (due_ns(batcher, crowd) < batcher->wakes_ns) {
         pthread_cond_signal(&batcher->wake);
     }

@@ -29,6 +29,7 @@ struct kiln_crowd {
     uint32_t n, cap;
     uint64_t samples;
     uint64_t began_ns, last_ns; /* monotonic: when the first and the last one came */
+    bool is_all;                /* with those that wait elsewhere: nobody else is expected */
     char *tenant;               /* a copy; NULL: none */
     struct kiln_buf metadata;   /* a copy */
 
@@ -55,7 +56,6 @@ struct kiln_batcher {
     uint32_t n_crowds;
     uint32_t waiting; /* in all of them */
     struct kiln_turnout turnout;
-    bool all_are_here; /* so that nobody waits any longer */
     uint64_t wakes_ns; /* when the thread looks again */
     bool stopping;
     bool running; /* there is a thread */

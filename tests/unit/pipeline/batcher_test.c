@@ -113,6 +113,53 @@ TEST(batcher, nobody_waits_once_all_are_here_that_were_of_late)
     tear_down(&s);
 }
 
+/* Posts one more while it is handed the first. */
+struct poster {
+    struct relay_sink sink; /* first */
+    struct kiln_consumer *to;
+    struct relay_post *post;
+};
+
+static void keep_and_post(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
+{
+    struct poster *poster = (struct poster *)consumer;
+    struct relay_post *post = poster->post;
+
+    poster->post = NULL;
+    if (post)
+        relay_send(post, poster->to, three(), NULL);
+    relay_keep(consumer, delivery);
+}
+
+TEST(batcher, who_comes_while_others_go_on_waits_for_them)
+{
+    struct poster poster = {.sink = RELAY_SINK};
+    struct relay_post posts[4] = {0};
+    struct kiln_batcher_opts opts = {.samples = 100, .timeout_ns = HOUR, .quiet_ns = HOUR};
+    struct kiln_batcher *batcher;
+
+    opts.processor = (struct kiln_processor_opts){.id = "batch", .next = &poster.sink.consumer};
+    poster.sink.consumer.consume = keep_and_post;
+    poster.post = &posts[2];
+    CHECK_OK(kiln_batcher_new(&opts, &batcher));
+    CHECK_OK(kiln_batcher_start(batcher));
+    poster.to = kiln_batcher_consumer(batcher);
+    batcher->turnout =
+        (struct kiln_turnout){.most_before = 2, .began_ns = kiln_clock_mono_ns() + HOUR};
+    for (int i = 0; i < 2; i++)
+        relay_send(&posts[i], poster.to, three(), NULL);
+    relay_wait(&poster.sink, 1);
+    relay_send(&posts[3], poster.to, three(), NULL);
+    kiln_batcher_stop(batcher);
+    CHECK_EQ(poster.sink.n, 2);
+    CHECK_EQ(poster.sink.kept[1]->batch->n_samples, 6);
+    relay_end(&poster.sink, 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(posts[i].ended, 1);
+    kiln_batcher_free(batcher);
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 TEST(batcher, no_timeout_lets_nobody_wait)
 {
     struct relay_post post = {0};
