@@ -44,6 +44,7 @@ struct kiln_otlp_opts {
     bool drop_bad_profiles; /* from 1.8 on: keep the good profiles of a message with bad ones */
     bool copies;            /* what the batch keeps of the bytes is copied */
     bool vouched;           /* somebody did (see below): texts need no second look */
+    uint32_t of; /* so many messages, this one among them, come into the builder; 0: one */
     /*
      * Somebody vouched for all but the dictionary: a message with another one than the profiles
      * need is bad.  NULL: nobody did.

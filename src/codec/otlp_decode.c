@@ -448,6 +448,7 @@ int kiln_otlp_decode(struct kiln_str bytes, const struct kiln_otlp_opts *opts,
         .copies = opts && opts->copies,
         .vouched = opts && opts->vouched,
         .promised = opts ? opts->promised : NULL,
+        .of = opts && opts->of ? opts->of : 1,
         .budget = {.limit = kiln_builder_limits(b)->memory_bytes},
     };
     int r;

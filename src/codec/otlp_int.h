@@ -69,6 +69,7 @@ struct otlp_decoder {
     struct kiln_otlp_info *info;
     bool drop_bad_profiles, copies, vouched;
     const struct kiln_otlp_counts *promised;
+    uint32_t of;                          /* messages that come into the builder */
     uint64_t n_resources, resource_bytes; /* of the message at hand */
     bool bulk; /* functions, locations and stacks are taken for distinct, and checked later */
     enum kiln_otlp_revision revision;
@@ -207,7 +208,7 @@ KILN_CHECK int otlp_other_tables(struct otlp_decoder *d, const struct otlp_exten
  * where it stopped: at `end`, or at an entry for the ordinary way.
  */
 typedef const uint8_t *otlp_usual(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end);
-otlp_usual otlp_usual_functions, otlp_usual_locations, otlp_usual_stacks;
+otlp_usual otlp_usual_attrs, otlp_usual_functions, otlp_usual_locations, otlp_usual_stacks;
 /* The same for the samples of a profile, counted in *n. */
 const uint8_t *otlp_usual_samples(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end,
                                   uint32_t profile, uint32_t *n);

@@ -325,6 +325,48 @@ const uint8_t *otlp_usual_stacks(struct otlp_decoder *d, const uint8_t *at, cons
     return at;
 }
 
+/* The value at `p`, a text or a number that ends at `stop`; false if it is anything else. */
+KILN_INLINE bool usual_value(struct otlp_decoder *d, const uint8_t *p, const uint8_t *stop,
+                             struct kiln_value *ret)
+{
+    uint64_t number;
+
+    if (p[0] == KILN_PB_VARINT(3u)) {
+        if (usual_number(p, stop, 3, &number) != stop)
+            return false;
+        *ret = kiln_value_int((int64_t)number);
+    } else {
+        struct kiln_str text = {(const char *)p + 2, p[1]};
+
+        if (p[0] != KILN_PB_BYTES(1u) || p + 2 + p[1] != stop || !otlp_is_text(d, text))
+            return false;
+        *ret = kiln_value_string(otlp_bytes(d, text));
+    }
+    return true;
+}
+
+/* A key and a value, without a unit.  Of what is new, as in bulk, each is looked for anyway. */
+const uint8_t *otlp_usual_attrs(struct otlp_decoder *d, const uint8_t *at, const uint8_t *end)
+{
+    const struct otlp_map strings = d->maps[OTLP_STRINGS];
+    struct otlp_map *map = &d->maps[OTLP_ATTRS];
+    const uint8_t *p, *stop;
+
+    while (!d->bulk && (p = usual_entry(at, end, KILN_PB_BYTES(OTLP_ATTRS), &stop))) {
+        struct kiln_value value;
+        uint64_t wire = 0;
+        uint32_t key;
+
+        p = usual_number(p, stop, 1, &wire);
+        if (stop - p < 3 || p[0] != KILN_PB_BYTES(2u) || p + 2 + p[1] != stop ||
+            !otlp_map_get(&strings, wire, &key) || !usual_value(d, p + 2, stop, &value))
+            return at;
+        note(map, kiln_builder_attr(d->b, key, value, 0));
+        at = stop;
+    }
+    return at;
+}
+
 /* ---- samples ---- */
 
 /*

@@ -81,10 +81,20 @@ static uint32_t entries_of(const struct kiln_builder *b, const struct kiln_inter
     return index == &b->locations ? d->n_locations : d->n_stacks;
 }
 
+/* How many entries the table has room for. */
+static uint32_t room_of(const struct kiln_builder *b, const struct kiln_intern *index)
+{
+    if (index == &b->strings)
+        return b->cap.strings;
+    if (index == &b->functions)
+        return b->cap.functions;
+    return index == &b->locations ? b->cap.locations : b->cap.stacks;
+}
+
 bool kiln_builder_catch_up(struct kiln_builder *b, struct kiln_intern *index)
 {
     uint32_t n = entries_of(b, index);
-    int r = kiln_intern_expect(index, &b->box->budget, n - 1 - index->n);
+    int r = kiln_intern_expect(index, &b->box->budget, room_of(b, index) - 1 - index->n);
 
     for (uint32_t i = index->n + 1; r == 0 && i < n; i++)
         r = kiln_intern_add(index, &b->box->budget, hash_entry(b, index, i), i);

@@ -31,11 +31,12 @@ bool kiln_crowd_is_checked(const struct kiln_crowd *crowd)
 }
 
 /* Where somebody vouched for all of it, only memory can be short. */
-static int decode(const struct kiln_delivery *delivery, struct kiln_builder *b)
+static int decode(const struct kiln_delivery *delivery, uint32_t of, struct kiln_builder *b)
 {
     bool unchecked = kiln_delivery_is_unchecked(delivery);
     const struct kiln_otlp_opts opts = {.revision = KILN_OTLP_1_10,
                                         .copies = true,
+                                        .of = of,
                                         .vouched = !unchecked,
                                         .promised = unchecked ? &delivery->seal->counts : NULL};
     struct kiln_str content = delivery->body;
@@ -61,7 +62,7 @@ static int decode_all(const struct kiln_crowd *crowd, struct kiln_batch **ret_ba
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < crowd->n && r == 0; i++)
-        r = decode(crowd->all[i], b);
+        r = decode(crowd->all[i], crowd->n, b);
     if (r < 0) {
         kiln_builder_free(b);
         return r;
