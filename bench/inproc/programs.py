@@ -17,7 +17,6 @@ import os
 import pathlib
 import resource
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -131,7 +130,7 @@ def redis_used(variables, prefix, folder, requests=100000):
         time.sleep(0.02)
     subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get,lpush,hset", "-n", str(requests), "-P", "32", "-r", "100000",
                     "-d", "200", "-q"], stdout=subprocess.DEVNULL, check=True)
-    server.send_signal(signal.SIGTERM)
+    subprocess.run(["redis-cli", "-s", path, "shutdown", "nosave"], stdout=subprocess.DEVNULL, check=True)
     _, _, usage = os.wait4(server.pid, 0)
     server.returncode = 0
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
