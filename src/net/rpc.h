@@ -60,7 +60,7 @@ struct kiln_rpc_status {
     int http_status;        /* 0: by the table; 413 for what is too large */
     uint32_t retry_after_s; /* > 0: Retry-After, and google.rpc.RetryInfo */
     const char *message;    /* for a person */
-    const char *field;      /* BadRequest's field violation; NULL: none */
+    const char *field;      /* BadRequest's field violation, "" where it is not known; NULL: none */
 };
 
 /* Answers with a message (protobuf or JSON as the call was); the call is gone afterwards. */

@@ -62,7 +62,7 @@ struct kiln_rpc_status kiln_outcome_status(const struct kiln_outcome *outcome, c
         .code = row->rpc,
         .http_status = row->http,
         .message = text,
-        .field = err->where[0] && row->kind == KILN_OUTCOME_REJECTED ? err->where : NULL,
+        .field = row->kind == KILN_OUTCOME_REJECTED ? err->where : NULL,
     };
 
     if (row->again)

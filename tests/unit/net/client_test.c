@@ -246,6 +246,24 @@ TEST(client, grpc_over_http_1_has_its_status_behind_chunks)
     stop(&h);
 }
 
+TEST(client, who_compresses_otherwise_hears_what_is_taken)
+{
+    const struct kiln_header snappy = {KILN_STR("grpc-encoding"), KILN_STR("snappy")};
+    struct kiln_call call = {.path = "/t.Test/Echo",
+                             .content_type = "application/grpc",
+                             .body = {"\1\0\0\0\1x", 6},
+                             .headers = &snappy,
+                             .n_headers = 1};
+    struct kiln_err err = {0};
+    struct house h;
+
+    start(&h, false, NULL);
+    CHECK_OK(kiln_client_call(h.client, &call, &h.answer, &err));
+    CHECK(h.answer.takes_zstd); /* grpc-accept-encoding */
+    CHECK_EQ(h.answer.body.len, 0);
+    stop(&h);
+}
+
 TEST(client, a_guards_refusal_reaches_every_protocol)
 {
     struct kiln_answer *a;

@@ -140,6 +140,7 @@ TEST(otlp_receiver, an_empty_request_is_a_success)
     intake_start(&in, NULL);
     intake_post(&in, "/v1development/profiles", PROTO, KILN_STR_NONE);
     CHECK_EQ(in.answer.status, 200);
+    CHECK_EQ(in.answer.body.len, 0);
     intake_post(&in, "/v1development/profiles", "application/json", KILN_STR("{}"));
     CHECK_EQ(in.answer.status, 200);
     CHECK_STR(kiln_buf_str(&in.answer.body), "{}");
@@ -210,6 +211,7 @@ TEST(otlp_receiver, bad_protobuf_says_where)
     CHECK_EQ(in.answer.status, 400);
     CHECK(!in.answer.retryable);
     CHECK(in.answer.message[0]);
+    CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body), KILN_STR("google.rpc.BadRequest")));
     intake_grpc(&in, EXPORT,
                 KILN_STR("\x0a\x7f"
                          "abc"));
@@ -217,6 +219,7 @@ TEST(otlp_receiver, bad_protobuf_says_where)
     intake_post(&in, "/v1development/profiles", "application/json", KILN_STR("{\"resource"));
     CHECK_EQ(in.answer.status, 400);
     CHECK(strstr(in.answer.message, "line 1"));
+    CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body), KILN_STR("\"fieldViolations\":[{")));
     CHECK_EQ(in.n, 0);
     intake_stop(&in);
 }
@@ -325,6 +328,16 @@ TEST(otlp_receiver, samples_that_say_nothing_are_told)
                             KILN_STR("2 samples have neither values nor timestamps")));
     CHECK_EQ(in.n, 0);
     CHECK_EQ(intake_count(&in, "kiln_receiver_silent_samples_total{receiver=\"otlp\"}"), 2);
+    /* Beside one that says something it is a warning: no profile is left out. */
+    intake_post(&in, "/v1development/profiles", "application/json",
+                KILN_STR("{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{"
+                         "\"samples\":[{\"stackIndex\":0},{\"values\":[\"7\"]}]}]}]}],"
+                         "\"dictionary\":{\"stringTable\":[\"\"],\"stackTable\":[{}]}}"));
+    CHECK_EQ(in.answer.status, 200);
+    CHECK(!kiln_str_contains(kiln_buf_str(&in.answer.body), KILN_STR("rejectedProfiles")));
+    CHECK(kiln_str_contains(kiln_buf_str(&in.answer.body),
+                            KILN_STR("{\"partialSuccess\":{\"errorMessage\":\"1 sample")));
+    CHECK_EQ(in.n, 1);
     intake_stop(&in);
 }
 
