@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "inproc/attributes.h"
 #include "inproc/environment.h"
@@ -180,6 +181,22 @@ static void fill_text(const struct text *t, const struct kiln_options *options,
         put_text(to, t, text);
 }
 
+/* The program may go elsewhere before the first file is written. */
+static void anchor(char folder[KILN_IN_TEXT_MAX])
+{
+    char here[KILN_IN_TEXT_MAX];
+    size_t n, length = strlen(folder);
+
+    if (folder[0] == '/' || length == 0 || !getcwd(here, sizeof(here)))
+        return;
+    n = strlen(here);
+    if (n + 1 + length >= KILN_IN_TEXT_MAX)
+        return;
+    memmove(folder + n + 1, folder, length + 1);
+    memcpy(folder, here, n);
+    folder[n] = '/';
+}
+
 /* The endpoint of all signals gets a path; that of profiles is taken as it is. */
 static void fill_endpoint(struct kiln_in_settings *to)
 {
@@ -260,6 +277,7 @@ void kiln_in_options_fill(const struct kiln_options *options, struct kiln_in_set
         kiln_in_say(true, "CPU time is sampled always: cpu_window_ms and cpu_every_ms go together");
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         fill_text(&texts[i], options, to);
+    anchor(to->out_dir);
     fill_endpoint(to);
     fill_profiles(options, to);
     kiln_in_attributes_fill(options, to);

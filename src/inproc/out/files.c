@@ -141,6 +141,12 @@ static int write_scopes(struct kiln_in_files *files, const struct kiln_batch *ba
     return result;
 }
 
+/* False: the next file will tell why. */
+static bool make_folder(const char *path)
+{
+    return mkdir(path, 0755) == 0 || (errno == ENOENT && kiln_file_make_folders(path, 0755) == 0);
+}
+
 int kiln_in_files_write(struct kiln_in_files *files, const struct kiln_batch *batch,
                         const struct kiln_sidecar_loss *losses, uint32_t n_losses,
                         struct kiln_err *err)
@@ -149,7 +155,7 @@ int kiln_in_files_write(struct kiln_in_files *files, const struct kiln_batch *ba
     int r = kiln_types_of_batch(batch, true, &types);
 
     if (r == 0) {
-        (void)mkdir(files->folder, 0755);
+        (void)make_folder(files->folder);
         files->windows++;
         r = write_scopes(files, batch, types, losses, n_losses);
         kiln_free(types);

@@ -22,7 +22,7 @@ enum { KILN_IN_FILES_MAX = 1000 };
 #define KILN_IN_FILES_BYTES ((uint64_t)256 << 20)
 
 struct kiln_in_files {
-    const char *folder; /* made if it is not there */
+    const char *folder; /* made if it is not there, with all that it is in */
     uint32_t files_max; /* profiles; 0: KILN_IN_FILES_MAX */
     uint64_t bytes_max; /* 0: KILN_IN_FILES_BYTES */
     uint64_t windows;   /* since the start: n of the names */

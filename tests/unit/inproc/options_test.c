@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings: what the program asks for, and over it what variables say. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "inproc/options.h"
 #include "test.h"
@@ -128,6 +130,16 @@ TEST(options, a_text_that_is_too_long_is_left_out)
     fill(NULL);
     CHECK_TEXT(settings.out_dir, text);
     unsetenv("KILN_OUT_DIR");
+}
+
+TEST(options, a_folder_is_where_the_program_is_when_it_starts)
+{
+    char here[KILN_IN_TEXT_MAX], wanted[2 * KILN_IN_TEXT_MAX];
+
+    CHECK(getcwd(here, sizeof(here)) != NULL);
+    snprintf(wanted, sizeof(wanted), "%s/a/b", here);
+    fill(&(struct kiln_options){.out_dir = "a/b"});
+    CHECK_TEXT(settings.out_dir, wanted);
 }
 
 TEST(options, attributes_of_variables_come_before_those_of_the_program)

@@ -152,6 +152,24 @@ TEST(out_files, files_of_others_stay)
     remove_folder();
 }
 
+TEST(out_files, a_folder_is_made_with_all_that_it_is_in)
+{
+    char inner[128], last[512];
+    struct kiln_in_files files = {.folder = inner};
+
+    make_folder();
+    snprintf(inner, sizeof(inner), "%s/a/b", folder);
+    write_window(&files, 1);
+    CHECK_EQ(files.written, 2);
+    snprintf(folder + strlen(folder), sizeof(folder) - strlen(folder), "/a/b");
+    CHECK_EQ(count(".pb.gz", last, false), 2);
+    remove_folder();
+    for (int i = 0; i < 2; i++) {
+        *strrchr(folder, '/') = '\0';
+        CHECK_EQ(rmdir(folder), 0);
+    }
+}
+
 TEST(out_files, a_folder_that_cannot_be_is_an_error_and_no_more)
 {
     struct kiln_in_files files = {.folder = "/proc/self/nowhere"};
