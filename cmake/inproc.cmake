@@ -63,10 +63,12 @@ add_custom_command(OUTPUT libnghttp2_inproc.a
   DEPENDS ${NGHTTP2_ARCHIVE} VERBATIM COMMENT "Adapting libnghttp2.a")
 add_custom_target(kiln_inproc_nghttp2 DEPENDS libnghttp2_inproc.a)
 set(INPROC_OTHERS ${CMAKE_BINARY_DIR}/libnghttp2_inproc.a -ldeflate -lzstd -llzma -lz -liberty)
-# Memory of ours is not the program's: src/inproc/hook/own.c.
-set(INPROC_OWN_MEMORY)
-foreach(name malloc calloc realloc free malloc_usable_size qsort qsort_r)
-  list(APPEND INPROC_OWN_MEMORY -Wl,--wrap=${name})
+# Memory and locks of ours are not the program's: src/inproc/hook/own.c, own_locks.c.
+set(INPROC_OWN)
+foreach(name malloc calloc realloc free malloc_usable_size qsort qsort_r gmtime_r strerror
+    pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock
+    pthread_cond_init pthread_cond_destroy pthread_cond_signal pthread_cond_broadcast pthread_cond_wait pthread_cond_timedwait)
+  list(APPEND INPROC_OWN -Wl,--wrap=${name})
 endforeach()
 function(kiln_inproc_preload library)
   add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:kiln_inproc_objects>)
@@ -76,7 +78,7 @@ function(kiln_inproc_preload library)
     LINKER_LANGUAGE C)
   # Our own calls stay ours wherever it is loaded (src/inproc/hook/next_find.h): by name alone they would find the oldest in libc.
   target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic-functions
-    -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed ${INPROC_OWN_MEMORY})
+    -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed ${INPROC_OWN})
   target_link_libraries(${library} PRIVATE kiln_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
     $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads)
   add_dependencies(${library} ${INPROC_ROOMS} kiln_inproc_nghttp2)
@@ -90,7 +92,7 @@ set_target_properties(kiln_inproc_new PROPERTIES LIBRARY_OUTPUT_DIRECTORY new)
 # libkiln.a: what is needed of all that, as one object; only what libkiln.so exports has a name in it.
 add_custom_command(OUTPUT libkiln.a
   COMMAND ${CMAKE_SOURCE_DIR}/cmake/join.sh $<TARGET_FILE:kiln_inproc_shared> libkiln.a
-    ${CMAKE_C_COMPILER} -nostdlib -fno-sanitize=all -r ${INPROC_OWN_MEMORY} -o kiln.o $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ARCHIVES}
+    ${CMAKE_C_COMPILER} -nostdlib -fno-sanitize=all -r ${INPROC_OWN} -o kiln.o $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ARCHIVES}
     -Wl,-Bstatic ${INPROC_OTHERS}
   DEPENDS $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ROOMS} kiln_inproc_shared ${CMAKE_SOURCE_DIR}/cmake/join.sh
   COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining libkiln.a")

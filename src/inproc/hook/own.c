@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What malloc() and its relatives mean inside of the library: our own heap; and qsort(), which may
- * call them: a sort without memory.  The linker leads calls
- * there (--wrap, cmake/inproc.cmake), those of libraries that are linked in as well; hooks are
- * not calls of ours, and lead to the program's allocator.
+ * What malloc() and its relatives mean inside of the library: our own heap.  And functions of the C
+ * library that may call them, or have locks, without them: qsort(); gmtime_r(), which reads the
+ * local time zone first; strerror(), which may read a catalog of translations.
+ *
+ * The linker leads calls there (--wrap, cmake/inproc.cmake), those of libraries that are linked in
+ * as well; hooks are not calls of ours, and lead to the program's allocator.
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
 
+#include "inproc/thread/calendar.h"
 #include "inproc/thread/heap.h"
 #include "inproc/thread/sort.h"
 
@@ -19,6 +25,15 @@ size_t __wrap_malloc_usable_size(const void *block);
 void __wrap_qsort(void *array, size_t n, size_t size, int (*compare)(const void *, const void *));
 void __wrap_qsort_r(void *array, size_t n, size_t size,
                     int (*compare)(const void *, const void *, void *), void *arg);
+struct tm *__wrap_gmtime_r(const time_t *when, struct tm *ret_tm);
+char *__wrap_strerror(int code);
+char *__real_strerror(int code);
+
+/* Since glibc 2.32. */
+const char *strerrordesc_np(int code);
+#pragma weak strerrordesc_np
+
+/* ---- memory ---- */
 
 void *__wrap_malloc(size_t size)
 {
@@ -49,6 +64,8 @@ size_t __wrap_malloc_usable_size(const void *block)
     return kiln_in_heap_size(block);
 }
 
+/* ---- what would take some ---- */
+
 static int compare_two(const void *a, const void *b, void *arg)
 {
     return (*(int (**)(const void *, const void *))arg)(a, b);
@@ -63,4 +80,22 @@ void __wrap_qsort_r(void *array, size_t n, size_t size,
                     int (*compare)(const void *, const void *, void *), void *arg)
 {
     kiln_in_sort(array, n, size, compare, arg);
+}
+
+struct tm *__wrap_gmtime_r(const time_t *when, struct tm *ret_tm)
+{
+    if (kiln_in_calendar_date(*when, ret_tm))
+        return ret_tm;
+    errno = EOVERFLOW;
+    return NULL;
+}
+
+char *__wrap_strerror(int code)
+{
+    const char *text;
+
+    if (!strerrordesc_np)
+        return __real_strerror(code);
+    text = strerrordesc_np(code);
+    return (char *)(uintptr_t)(text ? text : "unknown error");
 }

@@ -3,8 +3,6 @@
  * Which files are ours is told by their names, and how old they are by when they were written; the
  * JSON goes with its profile.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -12,13 +10,14 @@
 
 #include "base/clock.h"
 #include "inproc/out/files_int.h"
+#include "inproc/thread/numbers.h"
 
 enum { SCAN_MAX = 100000, REMOVED_AT_ONCE = 64 };
 
 static const char prefix[] = KILN_SIDECAR_PREFIX, ending[] = ".pb.gz";
 
 struct census {
-    uint32_t n;
+    uint32_t seen, n;
     uint64_t bytes;
     struct timespec oldest_at;
     char oldest[256]; /* its name; "": none */
@@ -42,31 +41,27 @@ static bool is_older(const struct timespec *a, const char *a_name, const struct 
     return strcmp(a_name, than->oldest) < 0;
 }
 
-static int take_census(const char *folder, struct census *ret)
+static bool count_one(int folder, const char *name, void *arg)
 {
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    uint32_t seen = 0;
+    struct census *census = arg;
+    struct stat st;
 
-    *ret = (struct census){0};
-    if (!dir)
-        return -errno;
-    while (seen++ < SCAN_MAX && (entry = readdir(dir))) {
-        struct stat st;
-
-        if (!is_ours(entry->d_name) ||
-            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !S_ISREG(st.st_mode))
-            continue;
-        ret->n++;
-        ret->bytes += (uint64_t)st.st_size;
-        if (is_older(&st.st_mtim, entry->d_name, ret)) {
-            ret->oldest_at = st.st_mtim;
-            snprintf(ret->oldest, sizeof(ret->oldest), "%s", entry->d_name);
+    if (is_ours(name) && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(st.st_mode)) {
+        census->n++;
+        census->bytes += (uint64_t)st.st_size;
+        if (is_older(&st.st_mtim, name, census)) {
+            census->oldest_at = st.st_mtim;
+            snprintf(census->oldest, sizeof(census->oldest), "%s", name);
         }
     }
-    closedir(dir);
-    return 0;
+    return ++census->seen < SCAN_MAX;
+}
+
+static int take_census(const char *folder, struct census *ret)
+{
+    *ret = (struct census){0};
+    return kiln_in_entries_each(folder, count_one, ret);
 }
 
 static bool remove_both(struct kiln_in_files *files, const char *name)
