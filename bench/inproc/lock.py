@@ -5,8 +5,9 @@
 The same program (bench_lock) alone, with the library idle, and with the library at work; runs take turns.  Of pairs each
 figure is the least of all runs, in CPU time; of convoys it is the median of critical sections a second.
 
-From a process' second thread on, whoever has it, the C library's locks are atomic: so the program is measured with a thread
-that sleeps as well.  What the library adds is counted from there; what its thread adds to a program of one is told beside.
+From a program's second thread on the C library's locks are atomic; the library's own threads do not count (in programs that have
+no privileges to drop, and here, whoever runs this).  So the program is measured with a thread that sleeps as well, and what the library
+adds is told of both.
 
   BENCH_LOCK_RUNS=5   how many of each
 """
@@ -21,8 +22,9 @@ BUILD = pathlib.Path(os.environ["KILN_BUILD_DIR"])
 RUNS = int(os.environ.get("BENCH_LOCK_RUNS", "5"))
 TARGET_NS = 2
 CONVOYS = ("2 1000", "4 1000", "16 1000", "4 20000")  # threads, and nanoseconds that each holds the lock
-PLACES = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "2 threads": None, "at work": {"KILN_PROFILES": "lock,wall,threads"}}
-OF_CONVOYS = [place for place in PLACES if place != "2 threads"]
+AT_WORK = {"KILN_PROFILES": "lock,wall,threads", "KILN_SINGLE_THREADED": "1"}
+PLACES = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "at work": AT_WORK, "2 threads": None, "2 at work": AT_WORK}
+OF_CONVOYS = ("alone", "idle", "at work")
 
 
 def bench(settings, folder, *words):
@@ -32,24 +34,19 @@ def bench(settings, folder, *words):
     return subprocess.run([BUILD / "bench_lock", *words], env=env, capture_output=True, text=True, check=True).stdout
 
 
-def show(title, places, rows, figures, base, put):
-    print(f"{title:24}" + "".join(f"{place:>12}" for place in places) + f"{'added':>10}")
-    for row in rows:
-        put(row, [figures[row, place] for place in places], figures[row, base], figures[row, "at work"])
-
-
 def show_pairs(folder):
     least = {}
     for _ in range(RUNS):
         for place, settings in PLACES.items():
-            for line in bench(settings, folder, "pair", *["thread"][:place == "2 threads"]).splitlines():
+            for line in bench(settings, folder, "pair", *["thread"][:place.startswith("2")]).splitlines():
                 kind, ns = line.split()
                 least[kind, place] = min(float(ns), least.get((kind, place), float(ns)))
-    kinds = list(dict.fromkeys(kind for kind, _ in least))
-    show("ns of a pair", PLACES, kinds, least, "2 threads", lambda kind, all_of_it, base, at_work:
-         print(f"{kind:24}" + "".join(f"{ns:12.2f}" for ns in all_of_it) + f"{at_work - base:+10.2f}"))
-    added = {place: least["mutex", "at work"] - least["mutex", place] for place in ("2 threads", "alone")}
-    print(f"a mutex: {added['2 threads']:+.2f} ns in a program with threads, {added['alone']:+.2f} in one without; "
+    added = {kind: (least[kind, "at work"] - least[kind, "alone"], least[kind, "2 at work"] - least[kind, "2 threads"])
+             for kind, _ in least}
+    print(f"{'ns of a pair':24}" + "".join(f"{place:>12}" for place in PLACES) + f"{'added':>10}{'to 2':>10}")
+    for kind, (to_one, to_two) in added.items():
+        print(f"{kind:24}" + "".join(f"{least[kind, place]:12.2f}" for place in PLACES) + f"{to_one:+10.2f}{to_two:+10.2f}")
+    print(f"a mutex: {added['mutex'][1]:+.2f} ns in a program with threads, {added['mutex'][0]:+.2f} in one without; "
           f"target <= {TARGET_NS} ns")
 
 
@@ -59,9 +56,10 @@ def show_convoys(folder):
         for convoy, place in each:
             each[convoy, place].append(float(bench(PLACES[place], folder, "convoy", *convoy.split(), "0.5").split()[0]))
     medians = {key: statistics.median(values) for key, values in each.items()}
-    show("sections a second", OF_CONVOYS, CONVOYS, medians, "alone", lambda convoy, all_of_it, base, at_work:
-         print(f"{' threads, '.join(convoy.split()) + ' ns':24}" + "".join(f"{n:12.0f}" for n in all_of_it)
-               + f"{at_work / base - 1:+10.1%}"))
+    print(f"{'sections a second':24}" + "".join(f"{place:>12}" for place in OF_CONVOYS) + f"{'added':>10}")
+    for convoy in CONVOYS:
+        print(f"{' threads, '.join(convoy.split()) + ' ns':24}" + "".join(f"{medians[convoy, place]:12.0f}" for place in OF_CONVOYS)
+              + f"{medians[convoy, 'at work'] / medians[convoy, 'alone'] - 1:+10.1%}")
 
 
 def main():

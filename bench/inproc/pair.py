@@ -3,10 +3,11 @@
 """What does the library add to a malloc() and its free()?
 
 The same program (bench_pair) alone, with the library idle, and with the library at work at its default of a sample in
-512 KiB; runs take turns, and each figure is the least of seven.  At work the library has a thread of its own, and with a
-second thread, whoever has it, the C library's allocator takes its locks: so the program is measured with a thread that
-sleeps, too, and that is what the library adds to.  Then instructions, which do not depend on who else runs:
-the difference of two runs under callgrind, where the library stands aside, so that its samples are not in them.
+512 KiB; runs take turns, and each figure is the least of seven.  From a program's second thread on the C library's allocator
+takes its locks; the library's own threads do not count (in programs that have no privileges to drop, and here, whoever runs this).
+So the program is measured with a thread that sleeps, too, and what the library adds is told of both.  Then
+instructions, which do not depend on who else runs: the difference of two runs under callgrind, where the library stands aside, so
+that its samples are not in them.
 
   BENCH_PAIR_RUNS=7   how many of each
 """
@@ -25,7 +26,8 @@ WORK = {  # mode and size: pairs
     "tight 16384": 5_000_000, "tight 262144": 2_000_000, "mix 0": 1_000_000,
 }
 SMALL = 4  # so many of them
-PLACES = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "2 threads": None, "at work": {"KILN_PROFILES": "alloc,heap"}}
+AT_WORK = {"KILN_PROFILES": "alloc,heap", "KILN_SINGLE_THREADED": "1"}
+PLACES = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "at work": AT_WORK, "2 threads": None, "2 at work": AT_WORK}
 
 
 def environment(settings, folder):
@@ -36,7 +38,7 @@ def environment(settings, folder):
 
 
 def pair_ns(work, place, folder):
-    more = ["thread"] if place == "2 threads" else []
+    more = ["thread"] if place.startswith("2") else []
     done = subprocess.run([BUILD / "bench_pair", *work.split(), str(WORK[work]), *more],
                           env=environment(PLACES[place], folder), capture_output=True, text=True, check=True)
     return float(done.stdout)
@@ -57,11 +59,11 @@ def show_time(folder):
             for place in PLACES:
                 ns = pair_ns(work, place, folder)
                 least[work, place] = min(ns, least.get((work, place), ns))
-    print(f"{'ns of a pair':14}" + "".join(f"{place:>11}" for place in PLACES) + f"{'added':>11}")
-    for work in WORK:
-        added = least[work, "at work"] - least[work, "2 threads"]
-        print(f"{work:14}" + "".join(f"{least[work, place]:11.2f}" for place in PLACES) + f"{added:+11.2f}")
-    small = [least[work, "at work"] - least[work, "2 threads"] for work in list(WORK)[:SMALL]]
+    added = {work: (least[work, "at work"] - least[work, "alone"], least[work, "2 at work"] - least[work, "2 threads"]) for work in WORK}
+    print(f"{'ns of a pair':14}" + "".join(f"{place:>11}" for place in PLACES) + f"{'added':>11}{'to 2':>11}")
+    for work, (to_one, to_two) in added.items():
+        print(f"{work:14}" + "".join(f"{least[work, place]:11.2f}" for place in PLACES) + f"{to_one:+11.2f}{to_two:+11.2f}")
+    small = [ns for work in list(WORK)[:SMALL] for ns in added[work]]
     print(f"small blocks: {max(small):+.2f} ns at most, {min(small):+.2f} at least; target <= {TARGET_NS} ns")
 
 

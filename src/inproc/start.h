@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inproc/thread/single.h"
+
 enum {
     KILN_IN_TEXT_MAX = 512,        /* bytes of a text among the settings */
     KILN_IN_REDACT_MAX = 4096,     /* of rules */
@@ -46,6 +48,7 @@ struct kiln_in_settings {
         exit_ms;   /* that the end of the process may take longer */
     uint64_t seed; /* 0: none is fixed */
     bool log;
+    enum kiln_in_single_wish single;
     bool stays; /* nothing is sent or written: profiles are for who asks at /debug/pprof */
     char out_dir[KILN_IN_TEXT_MAX];
     char pprof_listen[KILN_IN_TEXT_MAX]; /* "127.0.0.1:6060", "unix:/path"; "": nowhere */

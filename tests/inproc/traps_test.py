@@ -30,7 +30,7 @@ TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
 ALLOCATORS = {"libjemalloc.so.2": ("trap_allocator", "trap_threads", "trap_constructor", "trap_fork"),
               "libtcmalloc_minimal.so.4": ("trap_allocator", "trap_threads", "trap_fork"),
               "libtcmalloc.so.4": ("trap_allocator", "trap_threads", "trap_constructor", "trap_fork")}
-NOISY = {"KILN_PROFILES": "cpu,alloc,heap,lock", "KILN_ALLOC_BYTES": "256", "KILN_ALLOC_RATE": "0"}
+NOISY = {"KILN_PROFILES": "cpu,alloc,heap,lock", "KILN_ALLOC_BYTES": "256", "KILN_ALLOC_RATE": "0", "KILN_SINGLE_THREADED": "1"}
 
 
 def check_traps(folder):

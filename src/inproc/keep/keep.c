@@ -139,7 +139,7 @@ int kiln_in_keep_start(void)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    r = kiln_in_helper_start("kiln-keeper", run, NULL, &keeper);
+    r = kiln_in_helper_start("kiln-keeper", 0, run, NULL, &keeper);
     runs = r == 0;
     if (runs)
         kiln_in_last_start();

@@ -21,8 +21,10 @@
 #include "inproc/out/prepare.h"
 #include "inproc/out/send.h"
 #include "inproc/out/tls.h"
+#include "inproc/out/wire.h"
 #include "inproc/thread/helper.h"
 #include "inproc/thread/line.h"
+#include "inproc/thread/single.h"
 #include "inproc/thread/thread.h"
 
 #define SOCKET      "/run/kiln/kiln.sock"
@@ -281,6 +283,12 @@ static int open_sender(struct out *out, struct kiln_err *err)
     return 0;
 }
 
+/* Whether the thread calls what others may have called meanwhile: a look-up, or OpenSSL. */
+static bool needs_help(const struct out *out)
+{
+    return out->has_sender && !kiln_in_wire_is_plain(out->sender.target.server);
+}
+
 static int make(struct out **ret_out)
 {
     struct out *out = kiln_calloc(1, sizeof(*out));
@@ -318,7 +326,8 @@ static int begin(struct out *out, struct kiln_err *err)
     out->next_export_ns =
         kiln_clock_mono_ns() + kiln_in_settings.export_interval_ms * KILN_NS_PER_MS;
     set_running(out);
-    r = kiln_in_helper_start("kiln-out", run, out, &out->thread);
+    r = kiln_in_helper_start("kiln-out", needs_help(out) ? KILN_IN_HELPER_COUNTS : 0, run, out,
+                             &out->thread);
     if (r < 0)
         set_running(NULL);
     return r;
@@ -364,8 +373,10 @@ void kiln_in_out_stop(void)
         ;
     over = out->over;
     out->orphan = !over;
-    if (!over)
+    if (!over) {
+        kiln_in_single_give_up(); /* what becomes of its storage at its end is the C library's */
         pthread_detach(out->thread);
+    }
     pthread_mutex_unlock(&out->lock);
     if (!over)
         return;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inproc/out/wire.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -153,8 +155,63 @@ static int connect_local(const struct kiln_in_address *address,
     return connect_one((const struct sockaddr *)&to, sizeof(to), until, ret_fd);
 }
 
-static int connect_host(const struct kiln_in_address *address, const struct kiln_in_deadline *until,
-                        int *ret_fd, struct kiln_err *err)
+enum { BY_HAND_MAX = 2 };
+
+static bool to_number(int family, const char *text, uint16_t port, struct sockaddr_storage *ret)
+{
+    struct sockaddr_in *four = (struct sockaddr_in *)(void *)ret;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)ret;
+
+    *ret = (struct sockaddr_storage){.ss_family = (sa_family_t)family};
+    if (family == AF_INET) {
+        four->sin_port = htons(port);
+        return inet_pton(AF_INET, text, &four->sin_addr) == 1;
+    }
+    six->sin6_port = htons(port);
+    return inet_pton(AF_INET6, text, &six->sin6_addr) == 1;
+}
+
+/* Numbers, and the one name whose numbers are known to all (RFC 6761).  How many; 0: look it up. */
+static int resolve_by_hand(const struct kiln_in_address *address,
+                           struct sockaddr_storage ret[BY_HAND_MAX])
+{
+    bool is_here = strcasecmp(address->host, "localhost") == 0;
+    char *end;
+    unsigned long port = strtoul(address->port, &end, 10);
+    int n = 0;
+
+    if (*end || port > UINT16_MAX)
+        return 0;
+    n += to_number(AF_INET6, is_here ? "::1" : address->host, (uint16_t)port, &ret[n]);
+    n += to_number(AF_INET, is_here ? "127.0.0.1" : address->host, (uint16_t)port, &ret[n]);
+    return n;
+}
+
+bool kiln_in_wire_is_plain(const char *server)
+{
+    struct sockaddr_storage found[BY_HAND_MAX];
+    struct kiln_in_address address;
+    struct kiln_err err = {0};
+
+    return kiln_in_address_parse(server, &address, &err) == 0 &&
+           (address.local || (!address.tls && resolve_by_hand(&address, found) > 0));
+}
+
+static int connect_known(const struct sockaddr_storage *found, int n,
+                         const struct kiln_in_deadline *until, int *ret_fd)
+{
+    int r = -EHOSTUNREACH;
+
+    for (int i = 0; i < n && r < 0; i++)
+        r = connect_one((const struct sockaddr *)&found[i],
+                        found[i].ss_family == AF_INET ? sizeof(struct sockaddr_in)
+                                                      : sizeof(struct sockaddr_in6),
+                        until, ret_fd);
+    return r;
+}
+
+static int connect_named(const struct kiln_in_address *address,
+                         const struct kiln_in_deadline *until, int *ret_fd, struct kiln_err *err)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -170,6 +227,15 @@ static int connect_host(const struct kiln_in_address *address, const struct kiln
     }
     freeaddrinfo(found);
     return r;
+}
+
+static int connect_host(const struct kiln_in_address *address, const struct kiln_in_deadline *until,
+                        int *ret_fd, struct kiln_err *err)
+{
+    struct sockaddr_storage found[BY_HAND_MAX];
+    int n = resolve_by_hand(address, found);
+
+    return n ? connect_known(found, n, until, ret_fd) : connect_named(address, until, ret_fd, err);
 }
 
 int kiln_in_wire_open(const struct kiln_in_wire_opts *opts, const struct kiln_in_deadline *until,

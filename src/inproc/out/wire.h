@@ -2,8 +2,8 @@
 /*
  * wire - a connection to a receiver: TCP, a Unix socket, or TLS over TCP.
  *
- * Nothing here waits longer than its deadline; names are looked up by getaddrinfo(), which has
- * time limits of its own (/etc/resolv.conf), on the thread that calls.
+ * Nothing here waits longer than its deadline; names but "localhost" are looked up by
+ * getaddrinfo(), which has time limits of its own (/etc/resolv.conf), on the thread that calls.
  *
  * Threads: one owner at a time, but for the `end_ns` of a deadline.
  */
@@ -53,6 +53,9 @@ bool kiln_in_wire_is_quiet(const struct kiln_in_wire *wire);
 int32_t kiln_in_wire_peer(const struct kiln_in_wire *wire);
 
 /* ---- addresses ---- */
+
+/* Whether nobody has to be asked who that is, and nothing loaded to talk to it. */
+bool kiln_in_wire_is_plain(const char *server);
 
 struct kiln_in_address {
     char host[256]; /* or the path of a Unix socket */

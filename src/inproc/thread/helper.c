@@ -25,6 +25,7 @@
 #include "inproc/sample/threads.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/numbers.h"
+#include "inproc/thread/single.h"
 #include "inproc/unwind/peek.h"
 
 enum { STACK_BYTES = 512 << 10, NICENESS = 5 };
@@ -32,7 +33,7 @@ enum { STACK_BYTES = 512 << 10, NICENESS = 5 };
 struct task {
     void *(*run)(void *);
     void *arg;
-    bool shares; /* the descriptors of its maker */
+    unsigned traits;
 };
 
 /* ---- descriptors ---- */
@@ -78,7 +79,7 @@ static void *begin(void *arg)
     kiln_in_line.hushed = 1;
     kiln_free(arg);
     kiln_in_thread_is_ours(true);
-    if (!task.shares)
+    if (!(task.traits & KILN_IN_HELPER_SHARES))
         leave_table();
     /* Linux knows this of each thread. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
@@ -87,7 +88,7 @@ static void *begin(void *arg)
     return ret;
 }
 
-static int create(struct task *task, pthread_t *ret_thread)
+static int create_any(struct task *task, pthread_t *ret_thread)
 {
     pthread_attr_t attributes;
     int r = pthread_attr_init(&attributes);
@@ -100,7 +101,17 @@ static int create(struct task *task, pthread_t *ret_thread)
     return r == EINVAL ? pthread_create(ret_thread, NULL, begin, task) : r;
 }
 
-static int start(const char *name, const struct task *what, pthread_t *ret_thread)
+static int create(struct task *task, bool counts, pthread_t *ret_thread)
+{
+    bool single = !counts && kiln_in_single_begin();
+    int r = create_any(task, ret_thread);
+
+    kiln_in_single_end(single);
+    return r;
+}
+
+int kiln_in_helper_start(const char *name, unsigned traits, void *(*run)(void *), void *arg,
+                         pthread_t *ret_thread)
 {
     struct task *task = kiln_malloc(sizeof(*task));
     sigset_t all, before;
@@ -109,10 +120,10 @@ static int start(const char *name, const struct task *what, pthread_t *ret_threa
 
     if (!task)
         return -ENOMEM;
-    *task = *what;
+    *task = (struct task){.run = run, .arg = arg, .traits = traits};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = create(task, &thread);
+    r = create(task, traits & KILN_IN_HELPER_COUNTS, &thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r) {
         kiln_free(task);
@@ -121,15 +132,4 @@ static int start(const char *name, const struct task *what, pthread_t *ret_threa
     pthread_setname_np(thread, name);
     *ret_thread = thread;
     return 0;
-}
-
-int kiln_in_helper_start(const char *name, void *(*run)(void *), void *arg, pthread_t *ret_thread)
-{
-    return start(name, &(struct task){.run = run, .arg = arg}, ret_thread);
-}
-
-int kiln_in_helper_start_sharing(const char *name, void *(*run)(void *), void *arg,
-                                 pthread_t *ret_thread)
-{
-    return start(name, &(struct task){.run = run, .arg = arg, .shares = true}, ret_thread);
 }

@@ -8,11 +8,13 @@
 #include <string.h>
 
 static char *kept;
+static _Thread_local char own[100]; /* a place that the loader has to find for it */
 
 __attribute__((constructor)) static void come(void)
 {
     kept = malloc(5000);
     memset(kept, 1, 5000);
+    memset(own, 1, sizeof(own));
 }
 
 __attribute__((destructor)) static void go(void)
