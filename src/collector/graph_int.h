@@ -2,7 +2,8 @@
 /*
  * graph_int - what the files of the graph share: graph_read.c reads the configuration into pieces
  * and pipelines, graph_make.c makes components of them, graph_carry.c takes them over
- * from the graph before, entry.c is where receivers hand over, graph.c starts and stops.
+ * from the graph before, entry.c is where receivers hand over, graph.c starts and stops;
+ * extensions/zpages.c shows it.
  */
 #ifndef KILN_COLLECTOR_GRAPH_INT_H
 #define KILN_COLLECTOR_GRAPH_INT_H

@@ -16,6 +16,7 @@
     X(kiln_file_storage_extension_type)                                                            \
     X(kiln_health_check_extension_type)                                                            \
     X(kiln_pprof_extension_type)                                                                   \
+    X(kiln_zpages_extension_type)                                                                  \
     X(kiln_host_receiver_type)                                                                     \
     X(kiln_nop_receiver_type)                                                                      \
     X(kiln_otlp_receiver_type)                                                                     \

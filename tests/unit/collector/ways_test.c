@@ -72,6 +72,36 @@ TEST(health_check, asks_who_it_is)
     ways_stop(&kit);
 }
 
+TEST(zpages, show_what_the_graph_is_made_of)
+{
+    struct ways kit;
+
+    ways_start_graph(
+        &kit, "extensions: {zpages: {endpoint: '127.0.0.1:0', expvar: {enabled: true}}}\n"
+              "receivers: {nop: }\nexporters: {nop: , nop/2: }\nprocessors: {batch: }\n"
+              "service: {extensions: [zpages], pipelines: {\n"
+              "  profiles: {receivers: [nop], processors: [batch], exporters: [nop, nop/2]},\n"
+              "  profiles/b: {receivers: [nop], exporters: [nop]}}}\n");
+    get(&kit, "zpages", "/debug/pipelinez");
+    CHECK_STR(kiln_buf_str(&kit.answer.body), "profiles\n"
+                                              "  receivers  nop\n"
+                                              "  processors batch\n"
+                                              "  exporters  nop, nop/2\n"
+                                              "profiles/b\n"
+                                              "  receivers  nop\n"
+                                              "  processors (none)\n"
+                                              "  exporters  nop\n");
+    get(&kit, "zpages", "/debug/extensionz");
+    CHECK_STR(kiln_buf_str(&kit.answer.body), "zpages\n");
+    get(&kit, "zpages", "/debug/servicez");
+    CHECK(kiln_str_contains(kiln_buf_str(&kit.answer.body), KILN_STR("running for ")));
+    get(&kit, "zpages", "/debug/tracez");
+    CHECK_EQ(kit.answer.status, 200);
+    get(&kit, "zpages", "/debug/other");
+    CHECK_EQ(kit.answer.status, 404);
+    ways_stop(&kit);
+}
+
 TEST(health_check, is_unhealthy_while_components_do_not_run)
 {
     struct ways kit;
