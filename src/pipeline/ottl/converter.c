@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/bytetext.h"
 #include "base/clock.h"
 #include "base/sat.h"
 #include "base/sha256.h"
@@ -343,6 +344,23 @@ static int to_unix(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
     return r;
 }
 
+/* Sixteen bytes, or their digits. */
+static int profile_id(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
+                      struct kiln_ottl_value *ret)
+{
+    uint8_t id[16];
+    int r = kiln_ottl_eval(run, call->args[0], ret);
+
+    if (r < 0 || (ret->kind == KILN_OTTL_BYTES && ret->text.len == sizeof(id)))
+        return r;
+    if (ret->kind != KILN_OTTL_TEXT || ret->text.len != 2 * sizeof(id) ||
+        kiln_hex_decode(ret->text, id, sizeof(id)) < 0)
+        return kiln_ottl_fail(run, KILN_E_MALFORMED, "ProfileID: 16 bytes, or 32 digits");
+    r = kiln_ottl_make(run, (struct kiln_str){(const char *)id, sizeof(id)}, ret);
+    ret->kind = KILN_OTTL_BYTES;
+    return r;
+}
+
 /* ---- the table ---- */
 
 const struct kiln_ottl_function *kiln_ottl_converter(struct kiln_str name)
@@ -360,7 +378,7 @@ const struct kiln_ottl_function *kiln_ottl_converter(struct kiln_str name)
         {"Double", "v", to_number, NULL},      {"Now", "", now, NULL},
         {"Unix", "v?v", from_unix, NULL},      {"UnixNano", "v", to_unix, NULL},
         {"UnixMicro", "v", to_unix, NULL},     {"UnixMilli", "v", to_unix, NULL},
-        {"UnixSeconds", "v", to_unix, NULL},
+        {"UnixSeconds", "v", to_unix, NULL},   {"ProfileID", "v", profile_id, NULL},
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(functions); i++) {

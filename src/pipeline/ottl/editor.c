@@ -135,6 +135,43 @@ static int limit(struct kiln_ottl_run *run, const struct kiln_ottl_node *call)
     return close(run, call, 0);
 }
 
+/* insert: keys that are not there; update: those that are; upsert: all. */
+static void merge_one(struct kiln_draft *draft, struct kiln_str key, struct kiln_value value,
+                      struct kiln_str strategy)
+{
+    bool there = kiln_draft_find(draft, key) != NULL;
+
+    if (kiln_str_eq(strategy, KILN_STR("upsert")) ||
+        kiln_str_eq(strategy, there ? KILN_STR("update") : KILN_STR("insert")))
+        kiln_draft_put(draft, key, value);
+}
+
+static int merge_maps(struct kiln_ottl_run *run, const struct kiln_ottl_node *call)
+{
+    const struct kiln_batch *batch = run->item->batch;
+    struct kiln_ottl_value from;
+    struct kiln_draft *draft;
+    struct kiln_range range;
+    int r = kiln_ottl_eval(run, call->args[1], &from);
+
+    if (r < 0)
+        return r;
+    if (from.kind != KILN_OTTL_SET && from.kind != KILN_OTTL_MAP)
+        return kiln_ottl_fail(run, KILN_E_MALFORMED, "merge_maps: these are no attributes");
+    range =
+        batch->dict
+            .sets[from.kind == KILN_OTTL_SET ? from.set : kiln_ottl_set_of_map(run, from.nested)];
+    draft = open(run, call);
+    if (!draft)
+        return run->code;
+    for (uint32_t i = 0; i < range.n; i++) {
+        struct kiln_attr attr = batch->dict.attrs[batch->dict.members[range.first + i]];
+
+        merge_one(draft, kiln_batch_str(batch, attr.key), attr.value, call->args[2]->value.text);
+    }
+    return close(run, call, 0);
+}
+
 /* ---- texts ---- */
 
 /* Where a text may be cut: not inside a character. */
@@ -256,6 +293,7 @@ const struct kiln_ottl_function *kiln_ottl_editor(struct kiln_str name)
         {"keep_keys", "ml", NULL, keep_keys},
         {"keep_matching_keys", "mr", NULL, keep_matching_keys},
         {"limit", "mn?l", NULL, limit},
+        {"merge_maps", "mvu", NULL, merge_maps},
         {"truncate_all", "mn", NULL, truncate_all},
         {"replace_pattern", "prs", NULL, replace_pattern},
         {"replace_all_patterns", "msrs", NULL, replace_all_patterns},

@@ -23,10 +23,10 @@
  *               cache["k"]                 of all of them: what statements of a group tell each
  *                                          other about one item
  *   editors     set delete_key delete_matching_keys keep_keys keep_matching_keys replace_pattern
- *               replace_all_patterns limit truncate_all
+ *               replace_all_patterns limit truncate_all merge_maps
  *   converters  IsMatch IsString IsInt IsDouble IsBool IsMap IsList HasPrefix HasSuffix Concat
  *               SHA256 ConvertCase ToLowerCase ToUpperCase Substring Len String Int Double
- *               Now Unix UnixNano UnixMicro UnixMilli UnixSeconds
+ *               Now Unix UnixNano UnixMicro UnixMilli UnixSeconds ProfileID
  *
  * It is for one thing of a batch at a time: a resource, scope, profile or sample.  Whatever it is
  * in can be read as well.  A batch that is changed is open in a builder (core/reopen.h); entries of

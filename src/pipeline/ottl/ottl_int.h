@@ -154,8 +154,8 @@ struct kiln_ottl_node;
 
 /*
  * A function.  `args` says what each argument is, a letter each: v any value, w the same or a list,
- * p a path that can be written, m one to attributes or a map, s a text literal, r a pattern (a
- * literal, compiled), n a number literal, l a list.  Behind a ? they may be left out.
+ * p a path that can be written, m one to attributes or a map, s a text literal, u a strategy, r a
+ * pattern (a literal, compiled), n a number literal, l a list.  Behind a ? they may be left out.
  */
 struct kiln_ottl_function {
     const char *name;

@@ -310,6 +310,17 @@ static bool is_literal(const struct kiln_ottl_node *node, enum kiln_ottl_kind ki
     return node->kind == KILN_OTTL_LITERAL && node->value.kind == kind;
 }
 
+static bool is_strategy(const struct kiln_ottl_node *node)
+{
+    static const char *const names[] = {"insert", "update", "upsert"};
+
+    for (size_t i = 0; is_literal(node, KILN_OTTL_TEXT) && i < KILN_ARRAY_LEN(names); i++) {
+        if (kiln_str_eq(node->value.text, kiln_str_of(names[i])))
+            return true;
+    }
+    return false;
+}
+
 static int check_arg(struct parser *p, char want, struct kiln_ottl_node *arg, size_t at)
 {
     bool path = arg->kind == KILN_OTTL_PATH;
@@ -323,6 +334,8 @@ static int check_arg(struct parser *p, char want, struct kiln_ottl_node *arg, si
                                                          : fail_at(p, at, "attributes belong here");
     case 's':
         return is_literal(arg, KILN_OTTL_TEXT) ? 0 : fail_at(p, at, "a text belongs here");
+    case 'u':
+        return is_strategy(arg) ? 0 : fail_at(p, at, "insert, update or upsert belongs here");
     case 'r':
         return is_literal(arg, KILN_OTTL_TEXT) ? compile(p, arg, at)
                                                : fail_at(p, at, "a pattern belongs here");

@@ -233,6 +233,9 @@ TEST(ottl, fields_of_profiles_and_samples_are_written)
 
     CHECK_OK(makes("set(profile.profile_id, 0x00112233445566778899aabbccddeeff)", id));
     CHECK_OK(makes("set(profile.profile_id.string, \"00112233445566778899aabbccddeeff\")", id));
+    CHECK_OK(makes("set(profile.profile_id, ProfileID(\"00112233445566778899aabbccddeeff\"))", id));
+    CHECK_OK(makes("set(profile.profile_id, ProfileID(0x00112233445566778899aabbccddeeff))", id));
+    CHECK(makes("set(profile.profile_id, ProfileID(\"0011\"))", id) < 0);
     CHECK(makes("set(profile.profile_id, 0x0011)", id) < 0);
     CHECK(makes("set(profile.profile_id.string, \"00000000000000000000000000000000\")", id) < 0);
     CHECK(makes("set(profile.profile_id.string, \"zz112233445566778899aabbccddeeff\")", id) < 0);
@@ -394,6 +397,12 @@ TEST(ottl, editors_of_keys)
     RAN("keep_matching_keys(sample.attributes, \"^n$\")", R, S, P, " n=1");
     RAN("limit(resource.attributes, 1, [\"n\"])", " n=7", S, P, M);
     RAN("limit(resource.attributes, 9)", R, S, P, M);
+    RAN("merge_maps(sample.attributes, resource.attributes, \"insert\")", R, S, P,
+        " n=1 service.name=shop thread=main");
+    RAN("merge_maps(sample.attributes, resource.attributes, \"update\")", R, S, P,
+        " n=7 thread=main");
+    RAN("merge_maps(sample.attributes, resource.attributes, \"upsert\")", R, S, P,
+        " n=7 service.name=shop thread=main");
 }
 
 TEST(ottl, editors_of_texts)
@@ -442,6 +451,8 @@ TEST(ottl, mistakes_say_where_they_are)
     CHECK(strstr(refused("set(profile.sample, profile.sample)", true), "one by one"));
     CHECK(strstr(refused("set(sample.attribute_indices[0], 1)", true), "all at once"));
     CHECK(strstr(refused("set(1, 1)", true), "a path belongs here"));
+    CHECK(strstr(refused("merge_maps(scope.attributes, resource.attributes, \"x\")", true),
+                 "insert, update or upsert"));
     CHECK(strstr(refused("delete_key(scope.name, \"b\")", true), "attributes belong here"));
     CHECK(strstr(refused("set(profile.period, 1 + [2])", true), "calculated with"));
     CHECK(strstr(refused("profile.period == [1]", false), "cannot be compared"));
