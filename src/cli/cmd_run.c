@@ -85,7 +85,7 @@ static void say_ways(const struct kiln_environment *env, struct kiln_buf *line)
         {"OTEL_EXPORTER_OTLP_ENDPOINT", "to %s", true},
         {"KILN_SOCKET", "to the Kiln at %s", true},
         {"KILN_OUT_DIR", "into files in %s", false},
-        {"KILN_PPROF_LISTEN", "at http://%s/debug/pprof/", false},
+        {"KILN_PPROF_LISTEN", "to whoever asks %s for /debug/pprof/", false},
     };
     bool sent = false;
 

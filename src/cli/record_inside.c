@@ -2,11 +2,13 @@
 /*
  * The library writes a file every two seconds into a folder of ours, and a last one when the
  * program ends; they are taken out as they come.  A program that is killed leaves what it had
- * written until then.
+ * written until then.  Most are killed by what asks them to end: so before we do, the library is
+ * switched off by its file, which it looks for once a second, and writes what it has.
  */
 #include "cli/record_inside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,8 +26,12 @@
 #include "cli/report.h"
 #include "naming/here.h"
 
-enum { EXPORT_MS = 2000, TICK_MS = 500, SAMPLES_RATE = 2000 };
-#define LINES_NS (20 * KILN_NS_PER_S)
+enum { EXPORT_MS = 2000, TICK_MS = 500, END_TICK_MS = 50, SAMPLES_RATE = 2000 };
+#define LINES_NS  (20 * KILN_NS_PER_S)
+#define SETTLE_NS (4 * KILN_NS_PER_S)       /* that the library has after it was switched off */
+#define LAST_NS   (KILN_NS_PER_S / 5)       /* that the last of its files are apart */
+#define CHILD_NS  (KILN_NS_PER_S + LAST_NS) /* and those of children, who look when they do */
+#define OFF_FILE  "/run/kiln/off"           /* the operator's */
 
 struct inside {
     struct kiln_cli *cli;
@@ -33,6 +39,10 @@ struct inside {
     struct kiln_environment env;
     struct kiln_harvest harvest;
     int signals;
+    char off[KILN_HARVEST_FOLDER + 8]; /* the file that switches the library off; "": none */
+    int end;                           /* the signal that ends the command; 0: not yet */
+    uint32_t files;                    /* that had come when it was switched off */
+    uint64_t until;                    /* when something has to be done */
 };
 
 static uint32_t wanted_of(const struct kiln_cli *cli)
@@ -49,6 +59,15 @@ bool kiln_record_is_inside(const struct kiln_cli *cli)
 
 /* ---- beginning ---- */
 
+/* Unless somebody has a file for it already: who that is knows why. */
+static void choose_off(struct inside *in)
+{
+    if (kiln_environment_get(&in->env, "KILN_OFF_FILE") || access(OFF_FILE, F_OK) == 0)
+        return;
+    snprintf(in->off, sizeof(in->off), "%s/off", in->harvest.folder);
+    kiln_environment_set(&in->env, "KILN_OFF_FILE", in->off);
+}
+
 /* Nothing but files, whatever the user's variables say. */
 static void set_variables(struct inside *in)
 {
@@ -63,6 +82,7 @@ static void set_variables(struct inside *in)
              wanted & KILN_HARVEST_HEAP ? ",heap" : "", wanted & KILN_HARVEST_LOCK ? ",lock" : "");
     kiln_environment_set(&in->env, "KILN_PROFILES", profiles + 1);
     kiln_environment_set(&in->env, "KILN_SOCKET", "off");
+    choose_off(in);
     kiln_environment_set(&in->env, "KILN_OUT_DIR", in->harvest.folder);
     kiln_environment_set_u64(&in->env, "KILN_EXPORT_INTERVAL_MS", EXPORT_MS);
     /* Whoever says how close to look wants that; else more than a service that always runs has. */
@@ -102,14 +122,52 @@ static int begin(struct inside *in, struct kiln_err *err)
 
 /* ---- until it is over ---- */
 
-/* A signal of the terminal reaches the command by itself. */
+/* The command is sent a signal when the library has written what it has. */
+static void begin_to_end(struct inside *in, int sig, enum kiln_record_end why)
+{
+    int fd = in->off[0] ? open(in->off, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -1;
+
+    in->rec->end = why;
+    in->end = sig;
+    in->files = in->harvest.files;
+    in->until = kiln_clock_mono_ns() + (fd < 0 ? 0 : SETTLE_NS);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* A signal of the terminal reaches the command by itself; who sends another is in a hurry. */
 static void pass_on(struct inside *in)
 {
     struct signalfd_siginfo info;
 
-    if (read(in->signals, &info, sizeof(info)) == sizeof(info) && info.ssi_code != SI_KERNEL)
+    if (read(in->signals, &info, sizeof(info)) != sizeof(info))
+        return;
+    if (info.ssi_code == SI_KERNEL)
+        in->rec->end = KILN_RECORD_SIGNAL;
+    else if (in->end)
         kill(in->rec->launch.pid, (int)info.ssi_signo);
-    in->rec->end = KILN_RECORD_SIGNAL;
+    else
+        begin_to_end(in, (int)info.ssi_signo, KILN_RECORD_SIGNAL);
+}
+
+/* --duration is over, or the time that the library had. */
+static void time_is_up(struct inside *in)
+{
+    if (!in->end) {
+        begin_to_end(in, SIGTERM, KILN_RECORD_TIME);
+        return;
+    }
+    kill(in->rec->launch.pid, in->end);
+    in->until = UINT64_MAX;
+}
+
+/* Of its last files one has come: others follow soon. */
+static void hurry(struct inside *in)
+{
+    if (!in->end || in->until == UINT64_MAX || in->harvest.files == in->files)
+        return;
+    in->files = in->harvest.files;
+    in->until = kiln_clock_mono_ns() + (in->cli->args.preload.follow ? CHILD_NS : LAST_NS);
 }
 
 /* After --duration the command is asked to end, and waited for. */
@@ -118,20 +176,18 @@ static int wait_for_end(struct inside *in, struct kiln_err *err)
     struct kiln_recording *rec = in->rec;
     struct pollfd fds[] = {{in->signals, POLLIN, 0}, {rec->launch.pidfd, POLLIN, 0}};
     uint64_t length = in->cli->args.record.duration_ns;
-    uint64_t until = length ? rec->began_ns + length : UINT64_MAX;
     int r = 0;
 
+    in->until = length ? rec->began_ns + length : UINT64_MAX;
     rec->end = KILN_RECORD_COMMAND;
     while (r == 0 && !kiln_launch_ended(&rec->launch)) {
-        (void)poll(fds, KILN_ARRAY_LEN(fds), TICK_MS);
+        (void)poll(fds, KILN_ARRAY_LEN(fds), in->end ? END_TICK_MS : TICK_MS);
         if (fds[0].revents & POLLIN)
             pass_on(in);
-        if (kiln_clock_mono_ns() >= until) {
-            kill(rec->launch.pid, SIGTERM);
-            rec->end = KILN_RECORD_TIME;
-            until = UINT64_MAX;
-        }
+        if (kiln_clock_mono_ns() >= in->until)
+            time_is_up(in);
         r = kiln_harvest_gather(&in->harvest, err);
+        hurry(in);
     }
     rec->ended_ns = kiln_clock_mono_ns();
     return r < 0 ? r : kiln_harvest_gather(&in->harvest, err);

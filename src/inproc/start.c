@@ -348,6 +348,9 @@ void kiln_in_start_watch(void)
         pause_now(off);
     switched_off = off && switched_off;
     pthread_mutex_unlock(&lock);
+    if (off && kiln_in_out_flush)
+        (void)kiln_in_out_flush(
+            0); /* what was sampled until then goes out, and is not waited for */
 }
 
 /* Of the thread that ends the process: others may still run. */

@@ -80,6 +80,20 @@ def check_says(folder):
           (not out or json.loads(out.splitlines()[-1])["command"].get("signal") == signal.SIGTERM), (out, said))
 
 
+def check_ended(folder):
+    """A program that never ends by itself, and is killed by what asks it to: what it has until then is told."""
+    for name, options, seconds in (("d.pb.gz", ("--duration", "1s"), None), ("e.pb.gz", (), 1)):
+        process = subprocess.Popen([KILN, "record", "--alloc", "--heap", "--json", "-o", folder / name, *options, "--",
+                                    PROGRAMS / "leak", "5000", "forever"], stdout=subprocess.PIPE, text=True, env=clean())
+        if seconds:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
+        said = json.loads(out.splitlines()[-1]) if process.returncode == 0 else {}
+        check(f"{name}: the command is ended", said.get("command", {}).get("signal") == signal.SIGTERM, (process.returncode, out))
+        check(f"{name}: what it has in use is told", said.get("inuse_space", 0) > 1 << 20, said)
+
+
 def check_wrong(folder):
     before = set(pathlib.Path("/tmp").glob("kiln-record-*"))
     rows = [(("--alloc",), EXIT_USAGE, "record what?"),
@@ -100,6 +114,7 @@ def main():
         check_leak(folder)
         check_lock(folder)
         check_says(folder)
+        check_ended(folder)
         check_wrong(folder)
     return exit_code()
 

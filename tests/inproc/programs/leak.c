@@ -2,7 +2,7 @@
 /*
  * A program that allocates a lot, frees most of it, and leaks at one line.
  *
- * usage: leak BLOCKS      so many blocks of 1,000 bytes are never freed
+ * usage: leak BLOCKS [forever]      so many blocks of 1,000 bytes are never freed; it does not end
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,5 +45,7 @@ int main(int argc, char **argv)
             usleep(1000); /* it has customers, not a stopwatch */
     }
     puts("served");
+    while (argc > 2)
+        pause();
     return 0;
 }
