@@ -45,11 +45,6 @@ struct kiln_otlp_opts {
     bool copies;            /* what the batch keeps of the bytes is copied */
     bool vouched;           /* somebody did (see below): texts need no second look */
     uint32_t of; /* so many messages, this one among them, come into the builder; 0: one */
-    /*
-     * Somebody vouched for all but the dictionary: a message with another one than the profiles
-     * need is bad.  NULL: nobody did.
-     */
-    const struct kiln_otlp_counts *promised;
 };
 
 struct kiln_otlp_info {
@@ -66,11 +61,8 @@ KILN_CHECK int kiln_otlp_decode(struct kiln_str bytes, const struct kiln_otlp_op
                                 struct kiln_builder *b, struct kiln_otlp_info *info,
                                 struct kiln_err *err);
 
-#define KILN_OTLP_TABLES 8u /* by their field numbers in the dictionary */
-
 struct kiln_otlp_counts {
     uint32_t profiles, samples;
-    uint32_t needs[KILN_OTLP_TABLES]; /* entries that each table must have for all that refers */
 };
 
 /*
@@ -81,10 +73,10 @@ struct kiln_otlp_counts {
 bool kiln_otlp_vouch(struct kiln_str message, struct kiln_otlp_counts *ret_counts);
 
 /*
- * The same for all but its dictionary, for a quarter of the time: for who will decode it anyway, by
- * the newest revision and with this promise, and have kiln_otlp_vouch() look where that fails.
+ * Counts what is in a message if it is one of the newest revision, without looking at more: for who
+ * will decode it anyway, and see.  False where it is no message.
  */
-bool kiln_otlp_vouch_for_profiles(struct kiln_str message, struct kiln_otlp_counts *ret_counts);
+bool kiln_otlp_count(struct kiln_str message, struct kiln_otlp_counts *ret_counts);
 
 struct kiln_otlp_encode_opts {
     bool string_refs; /* attributes refer to the string table: smaller, for readers that resolve it

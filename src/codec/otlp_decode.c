@@ -345,23 +345,6 @@ static int read_resource_profiles(struct otlp_decoder *d, struct kiln_str bytes)
 
 /* ---- messages ---- */
 
-/* A dictionary as the profiles need it; that is all that could be wrong with them. */
-static int keep_promise(struct otlp_decoder *d, const struct otlp_extent *extents)
-{
-    const struct kiln_otlp_counts *promised = d->promised;
-
-    if (!promised)
-        return 0;
-    if (otlp_attr_key_is_text(&extents[OTLP_ATTRS]))
-        return KILN_E_UNSUPPORTED;
-    for (uint32_t table = 1; table < OTLP_TABLES; table++) {
-        if (d->maps[table].n < promised->needs[table])
-            return KILN_E_RANGE;
-    }
-    d->vouched = true;
-    return 0;
-}
-
 static int read_message(struct otlp_decoder *d, struct kiln_str message,
                         const struct otlp_extent *extents)
 {
@@ -370,8 +353,6 @@ static int read_message(struct otlp_decoder *d, struct kiln_str message,
     uint32_t i = 0;
     int e = d->revision < KILN_OTLP_1_8 ? otlp_old_tables(d, message) : otlp_dictionary(d, extents);
 
-    if (e == 0)
-        e = keep_promise(d, extents);
     while (e == 0 && kiln_pb_next(&r, &f) > 0) {
         if (f.tag != KILN_PB_BYTES(1u))
             continue;
@@ -447,7 +428,6 @@ int kiln_otlp_decode(struct kiln_str bytes, const struct kiln_otlp_opts *opts,
         .drop_bad_profiles = opts && opts->drop_bad_profiles,
         .copies = opts && opts->copies,
         .vouched = opts && opts->vouched,
-        .promised = opts ? opts->promised : NULL,
         .of = opts && opts->of ? opts->of : 1,
         .budget = {.limit = kiln_builder_limits(b)->memory_bytes},
     };

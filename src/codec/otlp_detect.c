@@ -116,7 +116,7 @@ static void look_down(struct kiln_str bytes, int levels, struct evidence *e)
 
 /* Attributes have their key as a text (up to 1.7) or as an index: the first one with a key tells.
  */
-bool otlp_attr_key_is_text(const struct otlp_extent *attrs)
+static bool attr_key_is_text(const struct otlp_extent *attrs)
 {
     struct kiln_pb r = {attrs->from, attrs->to};
     struct kiln_pb_field f, key;
@@ -139,7 +139,7 @@ static struct evidence look_at(struct kiln_str message, const struct otlp_extent
 {
     struct evidence e = {
         .n_attrs = (uint32_t)extents[OTLP_ATTRS].n,
-        .attr_key_is_text = otlp_attr_key_is_text(&extents[OTLP_ATTRS]),
+        .attr_key_is_text = attr_key_is_text(&extents[OTLP_ATTRS]),
     };
     struct kiln_pb r = kiln_pb_of(message);
     struct kiln_pb_field f;

@@ -68,7 +68,6 @@ struct otlp_decoder {
     struct kiln_err *err;
     struct kiln_otlp_info *info;
     bool drop_bad_profiles, copies, vouched;
-    const struct kiln_otlp_counts *promised;
     uint32_t of;                          /* messages that come into the builder */
     uint64_t n_resources, resource_bytes; /* of the message at hand */
     bool bulk; /* functions, locations and stacks are taken for distinct, and checked later */
@@ -234,9 +233,6 @@ enum kiln_otlp_revision otlp_revision_by(struct kiln_str message,
 
 /* The same for a message nobody has looked at yet. */
 enum kiln_otlp_revision otlp_revision_of(struct kiln_str message);
-
-/* What of it is in the dictionary: attributes have their key as a text up to 1.7. */
-bool otlp_attr_key_is_text(const struct otlp_extent *attrs);
 
 /* otlp_old.c: what revisions 1.4 to 1.7 did differently. */
 KILN_CHECK int otlp_old_attr(struct otlp_decoder *d, struct kiln_str bytes, uint32_t *ret);

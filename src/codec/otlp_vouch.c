@@ -113,7 +113,6 @@ struct voucher {
     uint64_t need[OTLP_TABLES]; /* entries that each table must have */
     uint64_t n[OTLP_TABLES];    /* and that it has */
     uint32_t n_dictionaries;
-    bool skips_dictionary;
     struct kiln_otlp_counts counts;
 };
 
@@ -572,7 +571,7 @@ KILN_INLINE bool bytes_are_good(struct voucher *v, struct rule rule, uint32_t fi
         return is_good(v, rule.of, p, p + len, depth);
     case DICTIONARIES:
         v->n_dictionaries++;
-        return v->skips_dictionary || is_good(v, rule.of, p, p + len, depth);
+        return is_good(v, rule.of, p, p + len, depth);
     case PAIRS:
         return is_usual_pair(p, len) || is_good(v, rule.of, p, p + len, depth);
     default:
@@ -618,31 +617,18 @@ static bool is_good(struct voucher *v, enum type type, const uint8_t *p, const u
     return true;
 }
 
-static bool vouch(struct kiln_str message, bool skips_dictionary,
-                  struct kiln_otlp_counts *ret_counts)
+bool kiln_otlp_vouch(struct kiln_str message, struct kiln_otlp_counts *ret_counts)
 {
     struct kiln_pb r = kiln_pb_of(message);
-    struct voucher v = {.near_end = message.len < 16 ? NULL : r.end - 16,
-                        .skips_dictionary = skips_dictionary};
+    struct voucher v = {.near_end = message.len < 16 ? NULL : r.end - 16};
 
     if (message.len >= MESSAGE_BYTES || !is_good(&v, REQUEST, r.at, r.end, DEPTH_MAX) ||
         v.n_dictionaries != 1)
         return false;
     for (int table = 0; table < OTLP_TABLES; table++) {
-        if (v.need[table] > (skips_dictionary ? message.len : v.n[table]))
+        if (v.need[table] > v.n[table])
             return false;
-        v.counts.needs[table] = (uint32_t)v.need[table];
     }
     *ret_counts = v.counts;
     return true;
-}
-
-bool kiln_otlp_vouch(struct kiln_str message, struct kiln_otlp_counts *ret_counts)
-{
-    return vouch(message, false, ret_counts);
-}
-
-bool kiln_otlp_vouch_for_profiles(struct kiln_str message, struct kiln_otlp_counts *ret_counts)
-{
-    return vouch(message, true, ret_counts);
 }

@@ -12,7 +12,7 @@
  *
  * A delivery may come sealed: with its body, which decodes without loss, and without a batch.  It
  * is opened before it is handed to a consumer that does not take sealed ones.  To one that will
- * look into it anyway it may come unchecked: of its body all is good but the dictionary, perhaps.
+ * decode it anyway it may come unchecked: its body was only counted, and may be bad.
  *
  * Threads: a delivery has one owner at a time; consume() may be called from many threads.
  */

@@ -30,15 +30,37 @@ bool kiln_crowd_is_checked(const struct kiln_crowd *crowd)
     return true;
 }
 
-/* Where somebody vouched for all of it, only memory can be short. */
-static int decode(const struct kiln_delivery *delivery, uint32_t of, struct kiln_builder *b)
+/* Whether all of it came into the builder, as if somebody had vouched for it. */
+static int check(const struct kiln_otlp_counts *counts, const struct kiln_batch *before,
+                 const struct kiln_otlp_info *info, const struct kiln_builder *b)
+{
+    const struct kiln_batch *after = kiln_builder_peek(b);
+
+    if (info->revision != KILN_OTLP_1_10 ||
+        after->n_profiles - before->n_profiles != counts->profiles ||
+        after->n_samples - before->n_samples != counts->samples)
+        return KILN_E_UNSUPPORTED;
+    return 0;
+}
+
+static int decode_plain(const struct kiln_delivery *delivery, struct kiln_str content, uint32_t of,
+                        struct kiln_builder *b)
 {
     bool unchecked = kiln_delivery_is_unchecked(delivery);
-    const struct kiln_otlp_opts opts = {.revision = KILN_OTLP_1_10,
+    const struct kiln_otlp_opts opts = {.revision = unchecked ? KILN_OTLP_AUTO : KILN_OTLP_1_10,
                                         .copies = true,
-                                        .of = of,
                                         .vouched = !unchecked,
-                                        .promised = unchecked ? &delivery->seal->counts : NULL};
+                                        .of = of};
+    const struct kiln_batch before = *kiln_builder_peek(b);
+    struct kiln_otlp_info info;
+    int r = kiln_otlp_decode(content, &opts, b, &info, NULL);
+
+    return r < 0 || !unchecked ? r : check(&delivery->seal->counts, &before, &info, b);
+}
+
+/* Where somebody vouched for it, only memory can be short. */
+static int decode(const struct kiln_delivery *delivery, uint32_t of, struct kiln_builder *b)
+{
     struct kiln_str content = delivery->body;
     struct kiln_buf plain;
     int r = 0;
@@ -49,7 +71,7 @@ static int decode(const struct kiln_delivery *delivery, uint32_t of, struct kiln
         content = kiln_buf_str(&plain);
     }
     if (r == 0)
-        r = kiln_otlp_decode(content, &opts, b, NULL, NULL);
+        r = decode_plain(delivery, content, of, b);
     kiln_buf_done(&plain);
     return r;
 }

@@ -11,7 +11,7 @@
  * A protobuf message whose profiles were all good goes along with its batch as it was received, so
  * that a store may keep it without encoding it again.  Where whoever is next takes it sealed, a
  * message that can be vouched for goes on alone, and is decoded only if somebody opens it; to one
- * who takes it unchecked it goes before anybody has looked at its dictionary.
+ * who takes it unchecked it goes when its samples are counted.
  *
  * Samples that have neither values nor timestamps are what a message looks like whose sender
  * numbers the fields as an older revision did: no error anywhere, and nothing in it.  The sender is
@@ -267,7 +267,7 @@ static int seal(struct otlp_call *c, struct kiln_err *err)
     const struct kiln_receivers_opts *opts = &c->arrival.owner->opts;
     struct kiln_delivery *delivery = &c->arrival.delivery;
     bool unchecked = opts->next->takes_unchecked;
-    int r = vouch(c, unchecked ? kiln_otlp_vouch_for_profiles : kiln_otlp_vouch, err);
+    int r = vouch(c, unchecked ? kiln_otlp_count : kiln_otlp_vouch, err);
 
     if (r <= 0)
         return r;

@@ -88,7 +88,7 @@ static void write_unchecked(struct letter *letter, struct kiln_batch *batch, boo
         letter->body.ptr[letter->body.len - 1] |= (char)0x80;
     letter->seal.check = check_letter;
     letter->code = spoilt ? KILN_E_MALFORMED : 0;
-    CHECK(kiln_otlp_vouch_for_profiles(kiln_buf_str(&letter->body), &letter->seal.counts));
+    CHECK(kiln_otlp_count(kiln_buf_str(&letter->body), &letter->seal.counts));
 }
 
 static void burn(struct letter *letter)
