@@ -20,7 +20,7 @@ CHURN = os.environ.get("KILN_ALLOCATIONS", "10000000")
 def run(library, allocator, *command, **settings):
     preload = " ".join(str(part) for part in (library, allocator) if part)
     env = {**os.environ, "LD_PRELOAD": preload, "KILN_PROFILES": "alloc,heap", "KILN_SEED": "1", **settings}
-    return subprocess.run([str(part) for part in command], env=env, capture_output=True, text=True, timeout=3600)
+    return subprocess.run([str(part) for part in command], env=env, capture_output=True, text=True, timeout=4 * 3600)
 
 
 def is_there(allocator):
