@@ -23,16 +23,15 @@ static inline bool kiln_in_is_zero(const uint8_t *at)
 #endif
 }
 
-/* Without a sign: what is below zero is more than any `most`. */
-static inline bool kiln_in_is_at_most(const int *at, unsigned most)
+static inline bool kiln_in_is_zero_int(const int *at)
 {
 #if defined(__x86_64__)
-    bool above;
+    bool zero;
 
-    __asm__ volatile("cmpl %[most], %[at]" : "=@cca"(above) : [at] "m"(*at), [most] "i"(most));
-    return !above;
+    __asm__ volatile("cmpl $0, %[at]" : "=@cce"(zero) : [at] "m"(*at));
+    return zero;
 #else
-    return (unsigned)__atomic_load_n(at, __ATOMIC_RELAXED) <= most;
+    return __atomic_load_n(at, __ATOMIC_RELAXED) == 0;
 #endif
 }
 

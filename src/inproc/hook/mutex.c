@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mutexes.  Whether one is taken is seen at its first word, which the C library has used as a futex
- * at all times:
+ * Mutexes.  The first word of the C library's has been a futex at all times:
  *
  *   0                nobody has it
  *   1                somebody has it
  *   2                and others may wait
  *   thread's id      who has it, of robust and priority inheriting ones; bit 31: others wait
  *
- * The word is only looked at.  Whatever it says, the real function is called and its answer given:
- * what recursive, error checking, robust and priority inheriting ones do is theirs.
+ * Who has it is also written beside, a moment later, and taken away a moment before: a lock asks
+ * there (inproc/hook/lock.h says why), and whether others wait, for in a convoy those moments are
+ * when it is wanted.  Then it is tried for, if it is a plain one: to try for a robust one that is
+ * lost takes it for good.
+ *
+ * Whatever is seen, the real functions are called and their answers given: what recursive, error
+ * checking, robust and priority inheriting ones do is theirs.  Not seen: waits for mutexes that the
+ * C library takes by transactions (glibc.elision.enable), of which it does not write who has them.
  *
  * C11's are the same inside, and the C library does not call POSIX's for them by name.
  */
@@ -23,22 +28,68 @@
 #include "inproc/thread/line.h"
 #include "inproc/thread/thread.h"
 
-/* Somebody else has it, and somebody wants to know. */
-static inline bool is_taken(const pthread_mutex_t *lock)
-{
-    const struct kiln_in_thread *thread;
+/* In a mutex' kind. */
+enum { ROBUST = 16, INHERITS = 32, PROTECTS = 64 };
 
-    if (!KILN_IN_RARELY(!kiln_in_is_at_most(&lock->__data.__lock, 0)))
-        return false;
-    thread = kiln_in_line.thread;
+static inline int word_of(const pthread_mutex_t *lock)
+{
+    return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
+}
+
+/* Not the caller's own, and somebody wants to know. */
+static inline bool is_of_interest(const pthread_mutex_t *lock)
+{
+    const struct kiln_in_thread *thread = kiln_in_line.thread;
+
     if (!thread)
         return kiln_in_is_running();
     return __atomic_load_n(&lock->__data.__owner, __ATOMIC_RELAXED) !=
            atomic_load_explicit(&thread->tid, memory_order_relaxed);
 }
 
-KILN_IN_LOCK_HOOK(pthread_mutex_lock, mutex_lock, (pthread_mutex_t * lock), (lock), is_taken(lock),
-                  KILN_IN_STAY_MUTEX)
+static inline bool may_be_taken(const pthread_mutex_t *lock)
+{
+    return KILN_IN_RARELY(!kiln_in_is_zero_int(&lock->__data.__owner) ||
+                          kiln_in_slot_is_waited(lock)) &&
+           is_of_interest(lock);
+}
+
+static inline bool is_taken(const pthread_mutex_t *lock)
+{
+    return KILN_IN_RARELY(word_of(lock) != 0) && is_of_interest(lock);
+}
+
+static bool is_waited_for(const pthread_mutex_t *lock)
+{
+    return word_of(lock) == 2 || word_of(lock) < 0;
+}
+
+static bool is_plain(const pthread_mutex_t *lock)
+{
+    return !(lock->__data.__kind & (ROBUST | INHERITS | PROTECTS));
+}
+
+KILN_IN_TRY(static KILN_IN_SLOW, try_mutex, mutex_lock, mutex_trylock, pthread_mutex_t,
+            KILN_IN_STAY_MUTEX)
+
+static KILN_IN_SLOW int lock_slow(pthread_mutex_t *lock)
+{
+    /* Of a thread that was not known before it may be its own. */
+    if (!kiln_in_own_block() || !is_of_interest(lock))
+        return kiln_in_next_thread.mutex_lock(lock);
+    if (is_plain(lock))
+        return try_mutex(lock);
+    return word_of(lock) != 0 ? wait_in_mutex_lock(lock) : kiln_in_next_thread.mutex_lock(lock);
+}
+
+KILN_IN_HOOK int pthread_mutex_lock(pthread_mutex_t *lock)
+{
+    if (KILN_IN_RARELY(may_be_taken(lock)))
+        return lock_slow(lock);
+    return kiln_in_next_thread.mutex_lock(lock);
+}
+
+/* Not tried for: a clock that is none is an error, whether it is free or not. */
 KILN_IN_LOCK_HOOK(pthread_mutex_timedlock, mutex_timedlock,
                   (pthread_mutex_t * lock, const struct timespec *until), (lock, until),
                   is_taken(lock), KILN_IN_STAY_MUTEX)
@@ -46,60 +97,29 @@ KILN_IN_LOCK_HOOK(pthread_mutex_clocklock, mutex_clocklock,
                   (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until),
                   (lock, clock, until), is_taken(lock), KILN_IN_STAY_MUTEX)
 
-static bool is_waited_for(const pthread_mutex_t *lock)
-{
-    int word = __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
-
-    return word == 2 || word < 0;
-}
-
-static int blamed(int answer, uint64_t waited_ns)
-{
-    if (answer == 0 && waited_ns)
-        kiln_in_holder_tell(waited_ns, KILN_IN_STAY_MUTEX);
-    return answer;
-}
-
-/* Somebody waits, or the word is a thread's id. */
-static KILN_IN_SLOW int unlock_slow(pthread_mutex_t *lock)
-{
-    uint64_t waited_ns = is_waited_for(lock) ? kiln_in_holder_settle(lock) : 0;
-
-    return blamed(kiln_in_next_thread.mutex_unlock(lock), waited_ns);
-}
-
-KILN_IN_HOOK int pthread_mutex_unlock(pthread_mutex_t *lock)
-{
-    if (KILN_IN_RARELY(!kiln_in_is_at_most(&lock->__data.__lock, 1)))
-        return unlock_slow(lock);
-    return kiln_in_next_thread.mutex_unlock(lock);
-}
+KILN_IN_UNLOCK_HOOK(pthread_mutex_unlock, mutex_unlock, pthread_mutex_t, is_waited_for(lock),
+                    KILN_IN_STAY_MUTEX)
 
 /* ---- C11 ---- */
 
 _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "one is the other");
+_Static_assert(thrd_success == 0, "as POSIX's answer");
 
-static const pthread_mutex_t *inside(const mtx_t *lock)
+static inline const pthread_mutex_t *inside(const mtx_t *lock)
 {
     return (const pthread_mutex_t *)(const void *)lock;
 }
 
-KILN_IN_LOCK_HOOK(mtx_lock, mtx_lock, (mtx_t * lock), (lock), is_taken(inside(lock)),
-                  KILN_IN_STAY_MUTEX)
+KILN_IN_TRY(static KILN_IN_SLOW, try_mtx, mtx_lock, mtx_trylock, mtx_t, KILN_IN_STAY_MUTEX)
+
+KILN_IN_HOOK int mtx_lock(mtx_t *lock)
+{
+    if (KILN_IN_RARELY(may_be_taken(inside(lock))))
+        return try_mtx(lock);
+    return kiln_in_next_thread.mtx_lock(lock);
+}
+
 KILN_IN_LOCK_HOOK(mtx_timedlock, mtx_timedlock,
                   (mtx_t *restrict lock, const struct timespec *restrict until), (lock, until),
                   is_taken(inside(lock)), KILN_IN_STAY_MUTEX)
-
-static KILN_IN_SLOW int mtx_unlock_waited(mtx_t *lock)
-{
-    uint64_t waited_ns = kiln_in_holder_settle(lock);
-
-    return blamed(kiln_in_next_thread.mtx_unlock(lock), waited_ns);
-}
-
-KILN_IN_HOOK int mtx_unlock(mtx_t *lock)
-{
-    if (KILN_IN_RARELY(is_waited_for(inside(lock))))
-        return mtx_unlock_waited(lock);
-    return kiln_in_next_thread.mtx_unlock(lock);
-}
+KILN_IN_UNLOCK_HOOK(mtx_unlock, mtx_unlock, mtx_t, is_waited_for(inside(lock)), KILN_IN_STAY_MUTEX)

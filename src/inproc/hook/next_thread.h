@@ -19,6 +19,7 @@
 /* member, name, version (inproc/hook/next_find.h), parameters, arguments. */
 #define KILN_IN_NEXT_THREAD_MAP(X)                                                                 \
     X(mutex_lock, pthread_mutex_lock, NULL, (pthread_mutex_t * lock), (lock))                      \
+    X(mutex_trylock, pthread_mutex_trylock, NULL, (pthread_mutex_t * lock), (lock))                \
     X(mutex_timedlock, pthread_mutex_timedlock, NULL,                                              \
       (pthread_mutex_t * lock, const struct timespec *until), (lock, until))                       \
     X(mutex_clocklock, pthread_mutex_clocklock, NULL,                                              \
@@ -26,12 +27,14 @@
       (lock, clock, until))                                                                        \
     X(mutex_unlock, pthread_mutex_unlock, NULL, (pthread_mutex_t * lock), (lock))                  \
     X(rwlock_rdlock, pthread_rwlock_rdlock, NULL, (pthread_rwlock_t * lock), (lock))               \
+    X(rwlock_tryrdlock, pthread_rwlock_tryrdlock, NULL, (pthread_rwlock_t * lock), (lock))         \
     X(rwlock_timedrdlock, pthread_rwlock_timedrdlock, NULL,                                        \
       (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))                      \
     X(rwlock_clockrdlock, pthread_rwlock_clockrdlock, NULL,                                        \
       (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),                    \
       (lock, clock, until))                                                                        \
     X(rwlock_wrlock, pthread_rwlock_wrlock, NULL, (pthread_rwlock_t * lock), (lock))               \
+    X(rwlock_trywrlock, pthread_rwlock_trywrlock, NULL, (pthread_rwlock_t * lock), (lock))         \
     X(rwlock_timedwrlock, pthread_rwlock_timedwrlock, NULL,                                        \
       (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))                      \
     X(rwlock_clockwrlock, pthread_rwlock_clockwrlock, NULL,                                        \
@@ -61,6 +64,7 @@
       (pthread_t thread, void **ret, clockid_t clock, const struct timespec *until),               \
       (thread, ret, clock, until))                                                                 \
     X(mtx_lock, mtx_lock, NULL, (mtx_t * lock), (lock))                                            \
+    X(mtx_trylock, mtx_trylock, NULL, (mtx_t * lock), (lock))                                      \
     X(mtx_timedlock, mtx_timedlock, NULL, (mtx_t * lock, const struct timespec *until),            \
       (lock, until))                                                                               \
     X(mtx_unlock, mtx_unlock, NULL, (mtx_t * lock), (lock))                                        \

@@ -8,14 +8,13 @@
  *   bit 2      a reader waits
  *   bits 3-31  readers that have it
  *
- * As of mutexes, it is only looked at, and the real function called.
+ * Of writers two more words tell, beside it.
  */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "inproc/hook/lock.h"
-#include "inproc/sample/slots.h"
 
 enum { WRITERS_TURN = 1, WRITER_HAS_IT = 2, READERS_SHIFT = 3 };
 
@@ -40,8 +39,23 @@ static bool keeps_writers_out(const pthread_rwlock_t *lock)
     return (word & WRITER_HAS_IT) || word >> READERS_SHIFT;
 }
 
-KILN_IN_LOCK_HOOK(pthread_rwlock_rdlock, rwlock_rdlock, (pthread_rwlock_t * lock), (lock),
-                  keeps_readers_out(lock), KILN_IN_STAY_READ)
+/* Neither is set: there is no writer, nor was one since a reader had it. */
+static bool may_keep_readers_out(const pthread_rwlock_t *lock)
+{
+    return __atomic_load_n(&lock->__data.__wrphase_futex, __ATOMIC_RELAXED) |
+           __atomic_load_n(&lock->__data.__writers_futex, __ATOMIC_RELAXED);
+}
+
+KILN_IN_TRY(static KILN_IN_SLOW, try_to_read, rwlock_rdlock, rwlock_tryrdlock, pthread_rwlock_t,
+            KILN_IN_STAY_READ)
+
+KILN_IN_HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+    if (KILN_IN_RARELY(may_keep_readers_out(lock)))
+        return try_to_read(lock);
+    return kiln_in_next_thread.rwlock_rdlock(lock);
+}
+
 KILN_IN_LOCK_HOOK(pthread_rwlock_timedrdlock, rwlock_timedrdlock,
                   (pthread_rwlock_t * lock, const struct timespec *until), (lock, until),
                   keeps_readers_out(lock), KILN_IN_STAY_READ)
@@ -49,8 +63,9 @@ KILN_IN_LOCK_HOOK(pthread_rwlock_clockrdlock, rwlock_clockrdlock,
                   (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
                   (lock, clock, until), keeps_readers_out(lock), KILN_IN_STAY_READ)
 
-KILN_IN_LOCK_HOOK(pthread_rwlock_wrlock, rwlock_wrlock, (pthread_rwlock_t * lock), (lock),
-                  keeps_writers_out(lock), KILN_IN_STAY_WRITE)
+/* Readers are counted in the first word alone. */
+KILN_IN_TRY(KILN_IN_HOOK, pthread_rwlock_wrlock, rwlock_wrlock, rwlock_trywrlock, pthread_rwlock_t,
+            KILN_IN_STAY_WRITE)
 KILN_IN_LOCK_HOOK(pthread_rwlock_timedwrlock, rwlock_timedwrlock,
                   (pthread_rwlock_t * lock, const struct timespec *until), (lock, until),
                   keeps_writers_out(lock), KILN_IN_STAY_WRITE)
@@ -58,19 +73,5 @@ KILN_IN_LOCK_HOOK(pthread_rwlock_clockwrlock, rwlock_clockwrlock,
                   (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
                   (lock, clock, until), keeps_writers_out(lock), KILN_IN_STAY_WRITE)
 
-static KILN_IN_SLOW int unlock_waited(pthread_rwlock_t *lock)
-{
-    uint64_t waited_ns = kiln_in_holder_settle(lock);
-    int answer = kiln_in_next_thread.rwlock_unlock(lock);
-
-    if (answer == 0 && waited_ns)
-        kiln_in_holder_tell(waited_ns, KILN_IN_STAY_WRITE);
-    return answer;
-}
-
-KILN_IN_HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock)
-{
-    if (KILN_IN_RARELY(kiln_in_slot_is_waited(lock)))
-        return unlock_waited(lock);
-    return kiln_in_next_thread.rwlock_unlock(lock);
-}
+KILN_IN_UNLOCK_HOOK(pthread_rwlock_unlock, rwlock_unlock, pthread_rwlock_t, true,
+                    KILN_IN_STAY_WRITE)

@@ -14,18 +14,8 @@
 
 /* ---- spin locks ---- */
 
-static KILN_IN_SLOW int spin(pthread_spinlock_t *lock)
-{
-    return KILN_IN_TIMED(KILN_IN_STAY_SPIN, (const void *)lock,
-                         kiln_in_next_thread.spin_lock(lock));
-}
-
-KILN_IN_HOOK int pthread_spin_lock(pthread_spinlock_t *lock)
-{
-    if (KILN_IN_RARELY(kiln_in_next_thread.spin_trylock(lock) != 0))
-        return spin(lock);
-    return 0;
-}
+KILN_IN_TRY(KILN_IN_HOOK, pthread_spin_lock, spin_lock, spin_trylock, pthread_spinlock_t,
+            KILN_IN_STAY_SPIN)
 
 /* ---- semaphores ---- */
 

@@ -78,7 +78,7 @@ static void put(struct kiln_in_thread *thread, enum kiln_in_kind kind, uint8_t r
     (void)kiln_in_ring_put(thread, &record);
 }
 
-static struct kiln_in_thread *own_block(void)
+struct kiln_in_thread *kiln_in_own_block(void)
 {
     struct kiln_in_thread *thread;
 
@@ -120,7 +120,7 @@ static bool is_likely(const struct kiln_in_stay *stay)
 bool kiln_in_stay_begin(struct kiln_in_stay *stay, enum kiln_in_stay_for what, const void *object,
                         uint64_t frame)
 {
-    struct kiln_in_thread *thread = own_block();
+    struct kiln_in_thread *thread = kiln_in_own_block();
 
     if (!thread || !kiln_in_wants(WANTED))
         return false;
@@ -152,6 +152,13 @@ static void tell(struct kiln_in_stay *stay, const struct kiln_in_drawn *drawn)
     kiln_in_leave(thread);
 }
 
+static enum kiln_in_left how_it_left(const struct kiln_in_stay *stay, bool got)
+{
+    if (!got)
+        return KILN_IN_LEFT_WITHOUT;
+    return stay->reason == KILN_IN_STAY_READ ? KILN_IN_LEFT_WITH_OTHERS : KILN_IN_LEFT_ALONE;
+}
+
 void kiln_in_stay_end(struct kiln_in_stay *stay, bool got)
 {
     uint64_t now_ns = kiln_in_now_ns();
@@ -160,7 +167,7 @@ void kiln_in_stay_end(struct kiln_in_stay *stay, bool got)
     struct kiln_in_drawn drawn;
 
     if (stay->slot)
-        kiln_in_slot_leave(stay->slot, now_ns, got && stay->reason != KILN_IN_STAY_READ);
+        kiln_in_slot_leave(stay->slot, now_ns, how_it_left(stay, got));
     atomic_store_explicit(&last_us[stay->place],
                           us == 0           ? 1
                           : us > UINT32_MAX ? UINT32_MAX
@@ -186,7 +193,7 @@ uint64_t kiln_in_holder_settle(const void *lock)
 void kiln_in_holder_tell(uint64_t waited_ns, enum kiln_in_stay_for what)
 {
     uint64_t now_ns = kiln_in_now_ns();
-    struct kiln_in_thread *thread = own_block();
+    struct kiln_in_thread *thread = kiln_in_own_block();
     struct kiln_in_drawn drawn;
 
     if (!thread || !kiln_in_draw(thread, &holders, waited_ns, now_ns, &drawn))

@@ -14,6 +14,7 @@
 #ifndef KILN_INPROC_SAMPLE_LOCK_H
 #define KILN_INPROC_SAMPLE_LOCK_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,12 +53,15 @@ struct kiln_in_stay {
     uint8_t reason, place;
 };
 
+/* Of whoever waits or held a lock, made at need; NULL: nothing is measured. */
+struct kiln_in_thread *kiln_in_own_block(void);
+
 /* False: there is nothing to measure, and nothing to end.  `frame` is the hook's. */
 bool kiln_in_stay_begin(struct kiln_in_stay *stay, enum kiln_in_stay_for what, const void *object,
                         uint64_t frame);
 void kiln_in_stay_end(struct kiln_in_stay *stay, bool got);
 
-/* What `call` answers: it may wait, for `object`. */
+/* What `call` answers: it may wait, for `object`.  Of a dead owner a robust mutex is got, too. */
 #define KILN_IN_TIMED(what, object, call)                                                          \
     __extension__({                                                                                \
         struct kiln_in_stay stay;                                                                  \
@@ -65,7 +69,7 @@ void kiln_in_stay_end(struct kiln_in_stay *stay, bool got);
         int answer = call;                                                                         \
                                                                                                    \
         if (is_timed)                                                                              \
-            kiln_in_stay_end(&stay, answer == 0);                                                  \
+            kiln_in_stay_end(&stay, answer == 0 || answer == EOWNERDEAD);                          \
         answer;                                                                                    \
     })
 

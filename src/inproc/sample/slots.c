@@ -16,11 +16,12 @@
 
 #include <stddef.h>
 
-enum { BALANCE_BITS = 44, TAG_SHIFT = 52, UNIT_SHIFT = 4 };
+enum { BALANCE_BITS = 44, TAG_SHIFT = 64 - KILN_IN_SLOT_TAG_BITS, UNIT_SHIFT = 4 };
 
 #define BALANCE_MASK ((UINT64_C(1) << BALANCE_BITS) - 1)
 
 struct kiln_in_slot kiln_in_slots[KILN_IN_SLOT_PAIRS][2];
+uint8_t kiln_in_slots_used;
 
 static uint64_t tag_of(const void *lock)
 {
@@ -61,6 +62,9 @@ struct kiln_in_slot *kiln_in_slot_join(const void *lock, uint64_t now_ns)
 {
     struct kiln_in_slot *pair = kiln_in_slot_pair(lock);
 
+    /* Written once: it is in every processor's cache. */
+    if (kiln_in_is_zero(&kiln_in_slots_used))
+        __atomic_store_n(&kiln_in_slots_used, 1, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < 4; i++) {
         if (try_join(&pair[i & 1], tag_of(lock), now_ns >> UNIT_SHIFT, i >= 2))
             return &pair[i & 1];
@@ -68,17 +72,20 @@ struct kiln_in_slot *kiln_in_slot_join(const void *lock, uint64_t now_ns)
     return NULL;
 }
 
-void kiln_in_slot_leave(struct kiln_in_slot *slot, uint64_t now_ns, bool alone)
+void kiln_in_slot_leave(struct kiln_in_slot *slot, uint64_t now_ns, enum kiln_in_left how)
 {
     uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
-    uint64_t units = now_ns >> UNIT_SHIFT, n, left;
+    uint64_t units = now_ns >> UNIT_SHIFT, others, left;
 
     do {
-        n = n_in(word);
-        if (n == 0)
+        if (n_in(word) == 0)
             return;
-        left = packed(tag_in(word), n - 1, alone ? -(n - 1) * units : word + units);
-    } while (!atomic_compare_exchange_weak(&slot->word, &word, left));
+        others = n_in(word) - 1;
+        if (how == KILN_IN_LEFT_ALONE || (how == KILN_IN_LEFT_WITH_OTHERS && others == 0))
+            left = -others * units;
+        else
+            left = word + units;
+    } while (!atomic_compare_exchange_weak(&slot->word, &word, packed(tag_in(word), others, left)));
 }
 
 static uint64_t settle_one(struct kiln_in_slot *slot, uint64_t tag, uint64_t units)
@@ -107,6 +114,7 @@ uint64_t kiln_in_slot_settle(const void *lock, uint64_t now_ns)
 
 void kiln_in_slots_forget(void)
 {
+    __atomic_store_n(&kiln_in_slots_used, 0, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < KILN_IN_SLOT_PAIRS; i++) {
         atomic_store(&kiln_in_slots[i][0].word, 0);
         atomic_store(&kiln_in_slots[i][1].word, 0);

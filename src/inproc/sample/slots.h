@@ -17,19 +17,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { KILN_IN_SLOT_PAIRS = 256, KILN_IN_SLOT_WAITERS_MAX = 255 };
+#include "inproc/look.h"
+
+enum { KILN_IN_SLOT_PAIRS = 256, KILN_IN_SLOT_WAITERS_MAX = 255, KILN_IN_SLOT_TAG_BITS = 12 };
 
 struct kiln_in_slot {
     _Atomic uint64_t word;
 };
 
+enum kiln_in_left {
+    KILN_IN_LEFT_WITHOUT,     /* gave up: the holder still owes it the wait */
+    KILN_IN_LEFT_WITH_OTHERS, /* reads, and others that wait may too */
+    KILN_IN_LEFT_ALONE        /* has the lock for itself */
+};
+
 extern struct kiln_in_slot kiln_in_slots[KILN_IN_SLOT_PAIRS][2]
     __attribute__((visibility("hidden"), aligned(64)));
+/* Not 0 from the first wait of the process on: most have none, and look no further. */
+extern uint8_t kiln_in_slots_used __attribute__((visibility("hidden")));
 
 /* NULL: there is no slot left for this lock. */
 struct kiln_in_slot *kiln_in_slot_join(const void *lock, uint64_t now_ns);
-/* `alone`: the lock is the caller's alone now, and what others waited until now is nobody's. */
-void kiln_in_slot_leave(struct kiln_in_slot *slot, uint64_t now_ns, bool alone);
+/* What waiters waited between the unlock and now is nobody's. */
+void kiln_in_slot_leave(struct kiln_in_slot *slot, uint64_t now_ns, enum kiln_in_left how);
 /* The holder's, before it lets go: nanoseconds. */
 uint64_t kiln_in_slot_settle(const void *lock, uint64_t now_ns);
 /* In a forked child: nobody waits. */
@@ -45,14 +55,18 @@ static inline struct kiln_in_slot *kiln_in_slot_pair(const void *lock)
     return kiln_in_slots[kiln_in_slot_hash(lock) >> 56];
 }
 
-/* Whether it may be that somebody waits: cheap, for each unlock. */
+/* Whether it may be that somebody waits, or has and gave up: cheap, for each lock and unlock. */
 static inline bool kiln_in_slot_is_waited(const void *lock)
 {
-    struct kiln_in_slot *pair = kiln_in_slot_pair(lock);
-    uint64_t either = atomic_load_explicit(&pair[0].word, memory_order_relaxed) |
-                      atomic_load_explicit(&pair[1].word, memory_order_relaxed);
+    struct kiln_in_slot *pair;
+    uint64_t either;
 
-    return (either >> 44 & KILN_IN_SLOT_WAITERS_MAX) != 0;
+    if (__builtin_expect(kiln_in_is_zero(&kiln_in_slots_used), 1))
+        return false;
+    pair = kiln_in_slot_pair(lock);
+    either = atomic_load_explicit(&pair[0].word, memory_order_relaxed) |
+             atomic_load_explicit(&pair[1].word, memory_order_relaxed);
+    return either << KILN_IN_SLOT_TAG_BITS != 0;
 }
 
 #endif /* KILN_INPROC_SAMPLE_SLOTS_H */

@@ -101,6 +101,77 @@ static void mutex_of(const char *name, int type, int protocol)
     say("  destroy", pthread_mutex_destroy(&lock));
 }
 
+static void *lock_elsewhere(void *arg)
+{
+    pthread_mutex_t *lock = arg;
+    int answer = pthread_mutex_lock(lock);
+
+    if (answer == EOWNERDEAD)
+        pthread_mutex_consistent(lock);
+    pthread_mutex_unlock(lock);
+    return (void *)(intptr_t)answer;
+}
+
+/* The other one waits by then, most likely; what comes out is the same if not. */
+static pthread_t waiter_for(pthread_mutex_t *lock)
+{
+    pthread_t waiter;
+
+    pthread_create(&waiter, NULL, lock_elsewhere, lock);
+    usleep(2000);
+    return waiter;
+}
+
+static void say_of(const char *what, pthread_t waiter)
+{
+    void *answer;
+
+    pthread_join(waiter, &answer);
+    say(what, (int)(intptr_t)answer);
+}
+
+static void waited_mutex_of(const char *name, int type, int protocol)
+{
+    pthread_mutex_t lock = make_mutex(type, PTHREAD_MUTEX_STALLED, protocol);
+    bool again = type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK;
+    pthread_t waiter;
+
+    printf("mutex that is waited for, %s\n", name);
+    pthread_mutex_lock(&lock);
+    waiter = waiter_for(&lock);
+    if (again)
+        say("  lock again", pthread_mutex_lock(&lock));
+    say("  unlock", pthread_mutex_unlock(&lock));
+    if (type == PTHREAD_MUTEX_RECURSIVE)
+        say("  unlock", pthread_mutex_unlock(&lock));
+    say("  lock, maybe before the other", pthread_mutex_lock(&lock));
+    say("  unlock", pthread_mutex_unlock(&lock));
+    say_of("  lock elsewhere", waiter);
+    say("  destroy", pthread_mutex_destroy(&lock));
+}
+
+static void *die_while_it_is_waited_for(void *lock)
+{
+    pthread_t *waiter = malloc(sizeof(*waiter));
+
+    pthread_mutex_lock(lock);
+    *waiter = waiter_for(lock);
+    return waiter;
+}
+
+static void waited_robust_of(const char *name, int protocol)
+{
+    pthread_mutex_t lock = make_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, protocol);
+    pthread_t *waiter;
+
+    printf("mutex that is waited for, robust, %s\n", name);
+    waiter = run_in_thread(die_while_it_is_waited_for, &lock);
+    say_of("  lock elsewhere, of a dead owner's", *waiter);
+    free(waiter);
+    say("  lock", pthread_mutex_lock(&lock));
+    say("  unlock", pthread_mutex_unlock(&lock));
+}
+
 static void robust_of(const char *name, int type, int protocol)
 {
     pthread_mutex_t lock = make_mutex(type, PTHREAD_MUTEX_ROBUST, protocol);
@@ -490,6 +561,14 @@ int main(void)
     mutex_of("normal, inheriting", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT);
     mutex_of("error checking, inheriting", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_INHERIT);
     mutex_of("recursive, inheriting", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_INHERIT);
+    waited_mutex_of("normal", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE);
+    waited_mutex_of("adaptive", PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_PRIO_NONE);
+    waited_mutex_of("error checking", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_NONE);
+    waited_mutex_of("recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE);
+    waited_mutex_of("normal, inheriting", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT);
+    waited_mutex_of("recursive, inheriting", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_INHERIT);
+    waited_robust_of("normal", PTHREAD_PRIO_NONE);
+    waited_robust_of("inheriting", PTHREAD_PRIO_INHERIT);
     robust_of("normal", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE);
     robust_of("inheriting", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_INHERIT);
     mutex_of_two_processes();

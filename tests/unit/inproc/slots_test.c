@@ -19,7 +19,7 @@ TEST(slots, a_holder_is_told_how_long_one_other_waited)
     CHECK(slot);
     CHECK(kiln_in_slot_is_waited(lock_at(1)));
     CHECK_EQ(kiln_in_slot_settle(lock_at(1), 48000), 32000);
-    kiln_in_slot_leave(slot, 48000, true);
+    kiln_in_slot_leave(slot, 48000, KILN_IN_LEFT_ALONE);
     CHECK(!kiln_in_slot_is_waited(lock_at(1)));
     CHECK_EQ(kiln_in_slot_settle(lock_at(1), 99200), 0);
 }
@@ -33,10 +33,10 @@ TEST(slots, waits_of_several_add_up_and_each_holder_has_its_share)
     CHECK(first == second && second == third);
     CHECK_EQ(kiln_in_slot_settle(lock_at(2), 48000), 32000 + 16000 + 8000);
     /* The first goes on a little later, which is nobody's; two are left. */
-    kiln_in_slot_leave(first, 64000, true);
+    kiln_in_slot_leave(first, 64000, KILN_IN_LEFT_ALONE);
     CHECK_EQ(kiln_in_slot_settle(lock_at(2), 80000), 2 * 16000);
-    kiln_in_slot_leave(second, 80000, true);
-    kiln_in_slot_leave(third, 80000, true);
+    kiln_in_slot_leave(second, 80000, KILN_IN_LEFT_ALONE);
+    kiln_in_slot_leave(third, 80000, KILN_IN_LEFT_ALONE);
     CHECK(!kiln_in_slot_is_waited(lock_at(2)));
 }
 
@@ -44,8 +44,31 @@ TEST(slots, who_gave_up_has_waited_for_the_holder_too)
 {
     struct kiln_in_slot *slot = kiln_in_slot_join(lock_at(3), 16000);
 
-    kiln_in_slot_leave(slot, 32000, false);
+    kiln_in_slot_leave(slot, 32000, KILN_IN_LEFT_WITHOUT);
+    CHECK(kiln_in_slot_is_waited(lock_at(3)));
     CHECK_EQ(kiln_in_slot_settle(lock_at(3), 160000), 16000);
+    CHECK(!kiln_in_slot_is_waited(lock_at(3)));
+}
+
+TEST(slots, readers_that_go_on_a_little_later_owe_nobody_anything)
+{
+    struct kiln_in_slot *first = kiln_in_slot_join(lock_at(10), 16000);
+    struct kiln_in_slot *second = kiln_in_slot_join(lock_at(10), 16000);
+
+    CHECK_EQ(kiln_in_slot_settle(lock_at(10), 32000), 2 * 16000);
+    kiln_in_slot_leave(first, 48000, KILN_IN_LEFT_WITH_OTHERS);
+    CHECK(kiln_in_slot_is_waited(lock_at(10)));
+    kiln_in_slot_leave(second, 64000, KILN_IN_LEFT_WITH_OTHERS);
+    CHECK(!kiln_in_slot_is_waited(lock_at(10)));
+    CHECK_EQ(kiln_in_slot_settle(lock_at(10), 80000), 0);
+}
+
+TEST(slots, a_process_in_which_nobody_has_waited_looks_no_further)
+{
+    kiln_in_slots_forget();
+    CHECK_EQ(kiln_in_slots_used, 0);
+    kiln_in_slot_leave(kiln_in_slot_join(lock_at(11), 16000), 32000, KILN_IN_LEFT_ALONE);
+    CHECK_EQ(kiln_in_slots_used, 1);
 }
 
 TEST(slots, nobody_is_told_of_a_lock_that_nobody_waits_for)
@@ -54,7 +77,7 @@ TEST(slots, nobody_is_told_of_a_lock_that_nobody_waits_for)
 
     CHECK_EQ(kiln_in_slot_settle(lock_at(5), 32000), 0);
     CHECK_EQ(kiln_in_slot_settle(lock_at(4), 32000), 16000);
-    kiln_in_slot_leave(slot, 32000, true);
+    kiln_in_slot_leave(slot, 32000, KILN_IN_LEFT_ALONE);
 }
 
 TEST(slots, a_clock_that_is_a_moment_behind_makes_no_waits)
@@ -62,7 +85,7 @@ TEST(slots, a_clock_that_is_a_moment_behind_makes_no_waits)
     struct kiln_in_slot *slot = kiln_in_slot_join(lock_at(6), 16000);
 
     CHECK_EQ(kiln_in_slot_settle(lock_at(6), 8000), 0);
-    kiln_in_slot_leave(slot, 16000, true);
+    kiln_in_slot_leave(slot, 16000, KILN_IN_LEFT_ALONE);
 }
 
 TEST(slots, two_locks_share_a_pair_and_a_third_finds_no_room)
@@ -80,13 +103,13 @@ TEST(slots, two_locks_share_a_pair_and_a_third_finds_no_room)
     CHECK(slots[0] && slots[1] && slots[0] != slots[1]);
     CHECK(!kiln_in_slot_join(same[2], 16000));
     CHECK_EQ(kiln_in_slot_settle(same[1], 32000), 16000);
-    kiln_in_slot_leave(slots[0], 48000, false);
+    kiln_in_slot_leave(slots[0], 48000, KILN_IN_LEFT_WITHOUT);
     /* What was not settled of the first lock is not the third's. */
     slots[0] = kiln_in_slot_join(same[2], 64000);
     CHECK(slots[0]);
     CHECK_EQ(kiln_in_slot_settle(same[2], 80000), 16000);
-    kiln_in_slot_leave(slots[0], 80000, true);
-    kiln_in_slot_leave(slots[1], 80000, true);
+    kiln_in_slot_leave(slots[0], 80000, KILN_IN_LEFT_ALONE);
+    kiln_in_slot_leave(slots[1], 80000, KILN_IN_LEFT_ALONE);
 }
 
 TEST(slots, more_waiters_than_a_slot_counts_take_the_other_one_and_then_none)
@@ -98,7 +121,7 @@ TEST(slots, more_waiters_than_a_slot_counts_take_the_other_one_and_then_none)
     CHECK(!kiln_in_slot_join(lock_at(7), 1600));
     CHECK_EQ(kiln_in_slot_settle(lock_at(7), 3200), 2 * KILN_IN_SLOT_WAITERS_MAX * 1600);
     for (unsigned i = 0; i < 2 * KILN_IN_SLOT_WAITERS_MAX; i++)
-        kiln_in_slot_leave(slots[i], 3200, true);
+        kiln_in_slot_leave(slots[i], 3200, KILN_IN_LEFT_ALONE);
     CHECK(!kiln_in_slot_is_waited(lock_at(7)));
 }
 
@@ -135,7 +158,7 @@ static void *wait_and_settle(void *arg)
         if (i % 3 == 0)
             atomic_fetch_add(&crowd->settled, kiln_in_slot_settle(lock_at(9), tick(crowd)));
         until = tick(crowd);
-        kiln_in_slot_leave(slot, until, false);
+        kiln_in_slot_leave(slot, until, KILN_IN_LEFT_WITHOUT);
         atomic_fetch_add(&crowd->waited, until - since);
     }
     return NULL;
@@ -152,12 +175,12 @@ TEST(slots, what_holders_are_told_is_what_waiters_waited_whoever_comes_and_goes)
         CHECK_OK(pthread_create(&threads[i], NULL, wait_and_settle, &crowd));
     for (unsigned i = 0; i < THREADS; i++)
         CHECK_OK(pthread_join(threads[i], NULL));
-    CHECK(!kiln_in_slot_is_waited(lock_at(9)));
     /* A thread may have been stopped between its look at the clock and leaving, and settled too far
      * by others: one more, long wait makes up for it. */
     since = tick(&crowd);
     slot = kiln_in_slot_join(lock_at(9), since);
     crowd.settled += kiln_in_slot_settle(lock_at(9), since + LONG_NS);
-    kiln_in_slot_leave(slot, since + LONG_NS, true);
+    kiln_in_slot_leave(slot, since + LONG_NS, KILN_IN_LEFT_ALONE);
     CHECK_EQ(crowd.settled, crowd.waited + LONG_NS);
+    CHECK(!kiln_in_slot_is_waited(lock_at(9)));
 }
