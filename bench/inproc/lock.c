@@ -2,9 +2,11 @@
 /*
  * What locks cost, alone or with a library preloaded.
  *
- *   lock pair                      ns of CPU time for lock and unlock where nobody else wants it
+ *   lock pair [thread [waited]]    ns of lock and unlock where nobody else wants it, and of a mutex
+ *                                  of each of the two; with a second thread, which sleeps, and
+ *                                  after a thread has once waited for a mutex
  *   lock convoy THREADS NS S       critical sections a second, of NS nanoseconds each, and CPU ns
- * of one, where THREADS want it all the time for S seconds
+ *                                  of one, where THREADS want it all the time for S seconds
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -17,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 9, PAIRS = 1000000, THREADS_MAX = 64 };
+enum { ROUNDS = 9, PAIRS = 1000000, THREADS_MAX = 64, ROW = 256, ROW_ROUNDS = 40000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -87,6 +89,28 @@ static double best_ns(void (*pair)(void))
     return best;
 }
 
+/* Each of the two by itself: all of a row of mutexes are locked, and then unlocked. */
+static void show_row(void)
+{
+    static pthread_mutex_t row[ROW];
+    uint64_t best[2] = {UINT64_MAX, UINT64_MAX};
+
+    for (unsigned round = 0; round < ROW_ROUNDS; round++) {
+        uint64_t at[3];
+
+        at[0] = clock_ns(CLOCK_MONOTONIC);
+        for (unsigned i = 0; i < ROW; i++)
+            pthread_mutex_lock(&row[i]);
+        at[1] = clock_ns(CLOCK_MONOTONIC);
+        for (unsigned i = 0; i < ROW; i++)
+            pthread_mutex_unlock(&row[i]);
+        at[2] = clock_ns(CLOCK_MONOTONIC);
+        for (unsigned i = 0; i < 2; i++)
+            best[i] = at[i + 1] - at[i] < best[i] ? at[i + 1] - at[i] : best[i];
+    }
+    printf("lock %.2f\nunlock %.2f\n", (double)best[0] / ROW, (double)best[1] / ROW);
+}
+
 static int run_pairs(void)
 {
     static const struct {
@@ -102,6 +126,7 @@ static int run_pairs(void)
     pthread_mutex_lock(&recursive);
     printf("again %.2f\n", best_ns(recursive_pair));
     pthread_mutex_unlock(&recursive);
+    show_row();
     return 0;
 }
 
@@ -154,15 +179,37 @@ static void *sleep_on(void *arg)
     return arg;
 }
 
+static void *lock_once(void *arg)
+{
+    mutex_pair();
+    return arg;
+}
+
+static void let_one_wait(void)
+{
+    pthread_t other;
+
+    pthread_mutex_lock(&mutex);
+    pthread_create(&other, NULL, lock_once, NULL);
+    usleep(50000);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
     pthread_t other;
     unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 4;
 
-    if (argc >= 2 && strcmp(argv[1], "pair") == 0)
-        return argc > 2 && pthread_create(&other, NULL, sleep_on, NULL) != 0 ? 1 : run_pairs();
+    if (argc >= 2 && strcmp(argv[1], "pair") == 0) {
+        if (argc > 2 && pthread_create(&other, NULL, sleep_on, NULL) != 0)
+            return 1;
+        if (argc > 3)
+            let_one_wait();
+        return run_pairs();
+    }
     if (argc == 5 && strcmp(argv[1], "convoy") == 0 && threads > 0 && threads <= THREADS_MAX)
         return run_convoy(threads, strtoull(argv[3], NULL, 10), strtod(argv[4], NULL));
-    fprintf(stderr, "usage: lock pair [thread] | convoy THREADS NS SECONDS\n");
+    fprintf(stderr, "usage: lock pair [thread [waited]] | convoy THREADS NS SECONDS\n");
     return 2;
 }

@@ -3,11 +3,15 @@
 """What does the library add to a lock and its unlock, and to a convoy?
 
 The same program (bench_lock) alone, with the library idle, and with the library at work; runs take turns.  Of pairs each
-figure is the least of all runs, in CPU time; of convoys it is the median of critical sections a second.
+figure is the least of all runs; of convoys it is the median of critical sections a second.
 
 From a program's second thread on the C library's locks are atomic; the library's own threads do not count (in programs that have
 no privileges to drop, and here, whoever runs this).  So the program is measured with a thread that sleeps as well, and what the library
-adds is told of both.
+adds is told of both.  `empty hook` is the same with a library that stands where this one does and only jumps on (preload/empty.c);
+`waited` has the library at work, after a thread has waited for a mutex: from then on it is looked up for whom others wait.
+
+Pairs are a lock and its unlock, over and over; `again` is a recursive one that the caller has already.  `lock` and `unlock` are
+each by itself, of 256 mutexes in a row.
 
   BENCH_LOCK_RUNS=5   how many of each
 """
@@ -18,34 +22,49 @@ import subprocess
 import sys
 import tempfile
 
+HERE = pathlib.Path(__file__).parent
 BUILD = pathlib.Path(os.environ["KILN_BUILD_DIR"])
+LIBKILN = BUILD / "libkiln.so"
 RUNS = int(os.environ.get("BENCH_LOCK_RUNS", "5"))
 TARGET_NS = 2
 CONVOYS = ("2 1000", "4 1000", "16 1000", "4 20000")  # threads, and nanoseconds that each holds the lock
 AT_WORK = {"KILN_PROFILES": "lock,wall,threads", "KILN_SINGLE_THREADED": "1"}
-PLACES = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "at work": AT_WORK, "2 threads": None, "2 at work": AT_WORK}
-OF_CONVOYS = ("alone", "idle", "at work")
+OF_CONVOYS = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "at work": AT_WORK}
 
 
-def bench(settings, folder, *words):
+def bench(settings, folder, *words, library=LIBKILN):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "OTEL_", "LD_PRELOAD"))}
     if settings is not None:
-        env |= {"LD_PRELOAD": str(BUILD / "libkiln.so"), "KILN_OUT_DIR": folder} | settings
+        env |= {"LD_PRELOAD": str(library), "KILN_OUT_DIR": folder} | settings
     return subprocess.run([BUILD / "bench_lock", *words], env=env, capture_output=True, text=True, check=True).stdout
 
 
+def empty_hook(folder):
+    library = pathlib.Path(folder) / "empty.so"
+    subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared", "-o", library, HERE / "preload/empty.c"], check=True)
+    return library
+
+
+def places(folder):
+    """Name: what runs all pairs there."""
+    def pairs(settings, *words, library=LIBKILN):
+        return lambda: bench(settings, folder, "pair", *words, library=library)
+    return {place: pairs(settings) for place, settings in OF_CONVOYS.items()} | {
+        "2 threads": pairs(None, "thread"), "empty hook": pairs({}, "thread", library=empty_hook(folder)),
+        "2 at work": pairs(AT_WORK, "thread"), "waited": pairs(AT_WORK, "thread", "waited")}
+
+
 def show_pairs(folder):
-    least = {}
+    least, ways = {}, places(folder)
     for _ in range(RUNS):
-        for place, settings in PLACES.items():
-            for line in bench(settings, folder, "pair", *["thread"][:place.startswith("2")]).splitlines():
-                kind, ns = line.split()
+        for place, run in ways.items():
+            for kind, ns in map(str.split, run().splitlines()):
                 least[kind, place] = min(float(ns), least.get((kind, place), float(ns)))
     added = {kind: (least[kind, "at work"] - least[kind, "alone"], least[kind, "2 at work"] - least[kind, "2 threads"])
              for kind, _ in least}
-    print(f"{'ns of a pair':24}" + "".join(f"{place:>12}" for place in PLACES) + f"{'added':>10}{'to 2':>10}")
+    print(f"{'ns':24}" + "".join(f"{place:>12}" for place in ways) + f"{'added':>10}{'to 2':>10}")
     for kind, (to_one, to_two) in added.items():
-        print(f"{kind:24}" + "".join(f"{least[kind, place]:12.2f}" for place in PLACES) + f"{to_one:+10.2f}{to_two:+10.2f}")
+        print(f"{kind:24}" + "".join(f"{least[kind, place]:12.2f}" for place in ways) + f"{to_one:+10.2f}{to_two:+10.2f}")
     print(f"a mutex: {added['mutex'][1]:+.2f} ns in a program with threads, {added['mutex'][0]:+.2f} in one without; "
           f"target <= {TARGET_NS} ns")
 
@@ -54,7 +73,7 @@ def show_convoys(folder):
     each = {(convoy, place): [] for convoy in CONVOYS for place in OF_CONVOYS}
     for _ in range(RUNS):
         for convoy, place in each:
-            each[convoy, place].append(float(bench(PLACES[place], folder, "convoy", *convoy.split(), "0.5").split()[0]))
+            each[convoy, place].append(float(bench(OF_CONVOYS[place], folder, "convoy", *convoy.split(), "0.5").split()[0]))
     medians = {key: statistics.median(values) for key, values in each.items()}
     print(f"{'sections a second':24}" + "".join(f"{place:>12}" for place in OF_CONVOYS) + f"{'added':>10}")
     for convoy in CONVOYS:
