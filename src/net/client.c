@@ -31,7 +31,7 @@ struct kiln_client {
     char *proxy;                                                     /* likewise */
     char *base;                                                      /* what paths are put behind */
     const char *socket;                                              /* in `server` */
-    bool system_ca, insecure, tls, loopback, cookies;
+    bool system_ca, insecure, tls, loopback, cookies, connects_anew;
     uint32_t timeout_ms;
     size_t answer_max;
     const _Atomic bool *cancel, *stop; /* NULL: never */
@@ -175,6 +175,7 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     client->key_file = copy(opts->key_file, &r);
     client->proxy = copy(opts->proxy, &r);
     client->cookies = opts->cookies;
+    client->connects_anew = opts->connects_anew;
     client->system_ca = opts->system_ca;
     client->insecure = opts->insecure;
     client->tls_versions = versions_of(opts);
@@ -355,6 +356,8 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
         curl_easy_setopt(h, CURLOPT_PROXY, "");
     if (client->proxy)
         curl_easy_setopt(h, CURLOPT_NOPROXY, "");
+    if (client->connects_anew)
+        curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
     if (client->cookies)
         curl_easy_setopt(h, CURLOPT_COOKIEFILE, ""); /* none of a file, but those that come */
     if (client->ca_file) {

@@ -27,6 +27,7 @@ struct kiln_client_opts {
     enum kiln_tls_version min_version, max_version;
     const char *proxy;   /* "http://10.0.0.1:3128"; NULL: as the environment says */
     bool cookies;        /* are kept, and sent again */
+    bool connects_anew;  /* for each call */
     bool system_ca;      /* the system's authorities are good beside ca_file */
     bool insecure;       /* do not verify the server's certificate */
     uint32_t timeout_ms; /* of a call; 0: 10,000 */

@@ -35,7 +35,7 @@ struct otlp_settings {
         uint64_t time_ns, timeout_ns;
         bool permit_without_stream;
     } keepalive;
-    bool cookies;
+    bool cookies, disable_keep_alives;
     uint32_t level;
     uint64_t timeout_ns, request_max;
 };
@@ -236,7 +236,7 @@ static int read_http(const struct kiln_node *node, void *settings, struct kiln_e
         {"max_idle_conns_per_host", KILN_FIELD_NODE, AT(unused)},
         {"max_conns_per_host", KILN_FIELD_NODE, AT(unused)},
         {"idle_conn_timeout", KILN_FIELD_NODE, AT(unused)},
-        {"disable_keep_alives", KILN_FIELD_NODE, AT(unused)},
+        {"disable_keep_alives", KILN_FIELD_BOOL, AT(disable_keep_alives)},
         {"force_attempt_http2", KILN_FIELD_NODE, AT(unused)},
         {"http2_read_idle_timeout", KILN_FIELD_NODE, AT(unused)},
         {"http2_ping_timeout", KILN_FIELD_NODE, AT(unused)},
@@ -341,6 +341,7 @@ static int new_sender(const struct kiln_component_env *env, const struct otlp_se
         .authority = s->authority && *s->authority ? s->authority : NULL,
         .proxy = s->proxy_url && *s->proxy_url ? s->proxy_url : NULL,
         .cookies = s->cookies,
+        .connects_anew = s->disable_keep_alives,
         .ping_after_ms = milliseconds(s->keepalive.time_ns),
         .ping_timeout_ms = milliseconds(s->keepalive.timeout_ns),
         .pings_idle = s->keepalive.permit_without_stream,

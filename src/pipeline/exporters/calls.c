@@ -15,6 +15,7 @@ void kiln_calls_init(struct kiln_calls *calls, const struct kiln_otlp_sender_opt
     calls->client.system_ca = opts->system_ca;
     calls->client.proxy = opts->proxy;
     calls->client.cookies = opts->cookies;
+    calls->client.connects_anew = opts->connects_anew;
     calls->client.min_version = opts->min_version;
     calls->client.max_version = opts->max_version;
     calls->client.cancel = &calls->cancel;

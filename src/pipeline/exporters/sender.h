@@ -79,7 +79,7 @@ struct kiln_otlp_sender_opts {
     struct kiln_credential credential;
     /* Of HTTP (net/client.h), and of gRPC (net/h2client.h); texts outlive the sender. */
     const char *proxy, *authority;
-    bool cookies, pings_idle;
+    bool cookies, connects_anew, pings_idle;
     uint32_t ping_after_ms, ping_timeout_ms;
 };
 /* Pyroscope's push API, of profiles; the path is the method's. */

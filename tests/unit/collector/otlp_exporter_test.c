@@ -438,6 +438,36 @@ TEST(otlp_exporter, goes_through_a_proxy_and_keeps_cookies)
     finish(&f);
 }
 
+TEST(otlp_exporter, connects_anew_where_connections_are_not_to_be_kept)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    struct fixture f = {0};
+    char text[128];
+    uint16_t port;
+    int fd = net_listen(&port);
+
+    snprintf(text, sizeof(text),
+             "{endpoint: 'http://127.0.0.1:%u', disable_keep_alives: true, "
+             "sending_queue: {num_consumers: 1}}",
+             port);
+    CHECK(!make(&f, "otlp_http", text, KILN_SIGNAL_PROFILES));
+    for (int i = 0; i < 2; i++) {
+        int peer;
+
+        send_stacks(&f, "main 1\n");
+        peer = accept(fd, NULL, NULL);
+        CHECK(peer >= 0);
+        CHECK(strncmp(net_read_answer(peer), "POST /v1development/profiles", 28) == 0);
+        net_send(peer, answer);
+        net_wait_closed(peer);
+        close(peer);
+    }
+    stop(&f, PATIENCE_NS);
+    CHECK_EQ(count(&f, "otelcol_exporter_sent_profile_samples"), 2);
+    close(fd);
+    finish(&f);
+}
+
 TEST(otlp_exporter, forwards_other_signals_to_their_own_paths)
 {
     static const char *const paths[] = {
