@@ -15,6 +15,7 @@ __attribute__((constructor)) static void preloaded(void)
 
     if (kiln_in_is_secure() || !kiln_in_preloads(NAME))
         return;
+    kiln_in_say_begin();
     kiln_in_env_flag("KILN_FOLLOW", &follow);
     if (!follow)
         kiln_in_preload_remove(NAME);

@@ -231,8 +231,10 @@ static void decide_who_counts(void)
 static int start(const struct kiln_options *options)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    const char *why = kiln_in_aside();
+    const char *why;
 
+    kiln_in_say_begin();
+    why = kiln_in_aside();
     if (why) {
         kiln_in_say(true, "stands aside: %s", why);
         return -EPERM;

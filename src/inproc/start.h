@@ -73,6 +73,8 @@ static inline bool kiln_in_wants(uint32_t profile)
     return (kiln_in_settings.profiles & profile) != 0;
 }
 
+/* What standard error is, once, before anything is said. */
+void kiln_in_say_begin(void);
 /* One line on standard error, "kiln: ..."; only with KILN_LOG=1 where it is not `important`. */
 void kiln_in_say(bool important, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

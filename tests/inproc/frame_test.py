@@ -94,6 +94,28 @@ class Frame(unittest.TestCase):
         memory, = self.files("memory", "thin")
         self.assertIn("thin_allocates", top(memory))
 
+    def test_what_became_standard_error_later_is_written_to_only_where_it_is_a_log(self):
+        source = self.folder / "reopens.c"
+        source.write_text("""
+            #include <fcntl.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            void *volatile block;
+            int main(int n, char **words)
+            {
+                close(2);
+                if (open(words[1], O_RDWR | O_CREAT | (n > 2 ? O_APPEND : 0), 0600) != 2)
+                    return 1;
+                for (int i = 0; i < 10000; i++)
+                    block = malloc(5000);
+                return 0;
+            }""")
+        program = self.compile("reopens", source=source)
+        for words in (("data",), ("log", "append")):
+            run(program, self.folder / words[0], *words[1:], KILN_OUT_DIR="/proc/nowhere")
+        self.assertEqual((self.folder / "data").read_text(), "")
+        self.assertRegex((self.folder / "log").read_text(), r"^kiln: profiles cannot be written to /proc/nowhere: .*\n$")
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be somebody else")
     def test_without_a_thread_of_its_own_nothing_is_sampled_and_one_line_says_so(self):
         self.folder.chmod(0o777)
@@ -176,7 +198,7 @@ class Frame(unittest.TestCase):
                 int (*flushes)(void) = (int (*)(void))dlsym(library, "flushes");
 
                 printf("start %d\\n", begins());
-                for (volatile unsigned long i = 0; i < 400000000; i++)
+                for (volatile unsigned long i = 0; i < 100000000; i++)
                     ;
                 printf("flush %d\\n", flushes());
             }""")
