@@ -12,7 +12,8 @@ looks, of so many runs together.  Shares of one run are hardly changed by what e
   keeper, out   libkiln's threads
   together  with the standard deviation of the count
 
-It is not all: where the C library takes locks because of a second thread, that is in its own functions, and told by everything.py alone.
+It is not all: where the C library takes locks because libkiln's threads count for it (KILN_SINGLE_THREADED=0, or programs that have
+privileges to drop), that is in its own functions, and told by everything.py alone.
 Rows with x4 are of programs of four times the length: what is less there is start and end, the rest comes with the time.
 
   BENCH_INPROC_RUNS=8   of each program; a quarter of the long ones
