@@ -4,17 +4,24 @@
 import os
 import pathlib
 import platform
+import re
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
 from inproc_kit import Sink, ok  # noqa: E402
-from preload_kit import PROGRAMS, Folder, bare, profiles_of, same, skip, under  # noqa: E402
+from preload_kit import LIBKILN, PROGRAMS, Folder, bare, profiles_of, same, skip, under  # noqa: E402
 
 KNOWN = [f"2.{minor}" for minor in range(36, 43)]
 BUSY = {"KILN_PROFILES": "cpu,alloc,heap,lock,wall,threads,loop", "KILN_ALLOC_BYTES": "4096", "KILN_ALLOC_RATE": "0",
         "KILN_CPU_HZ": "500", "KILN_EXPORT_INTERVAL_MS": "100", "KILN_SINGLE_THREADED": "1"}
+BY_ITSELF = {name: value for name, value in BUSY.items() if name != "KILN_SINGLE_THREADED"}
 PLUGIN = PROGRAMS / "trap_plugin.so"
+# What allocates, locks or loads in the C library on a thread that may be ours: thread/single.h, hook/own.c.
+NOT_OURS = re.compile(r"(f|fd|p|fre|tmp)open|(open|read|close|scan)dir|(local|gm|mk)time(_r)?|strftime|tzset|strn?dup|v?asprintf|getline|getdelim|"
+                      r"reg(comp|exec)|setlocale|pthread_(mutex|cond|rwlock)_\w+|__tls_get_addr|realpath|get(pw|gr)\w+|s?random|tsearch|syslog")
 HEAP, THOUSANDS = PROGRAMS / "single_heap", "1500"
 
 
@@ -58,16 +65,39 @@ def check_guard(folder):
     check("a helper that looks up a name counts", done.returncode == 66 or "1 1" not in flags(done)[1:], done)
 
 
+def check_references():
+    if not shutil.which("nm"):
+        print("skipped: nm is not installed")
+        return
+    told = subprocess.run(["nm", "-D", "--undefined-only", LIBKILN], capture_output=True, text=True, check=True).stdout
+    names = {line.split()[-1].split("@")[0] for line in told.splitlines()}
+    check("libkiln knows what it refers to", "snprintf" in names or "__snprintf_chk" in names, names)
+    check("and nothing that helpers may not call", not [name for name in names if NOT_OURS.fullmatch(name)],
+          [name for name in names if NOT_OURS.fullmatch(name)])
+
+
+def check_privileges(folder):
+    """Who has none to drop, and who has."""
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+    if bare("test", "-x", HEAP, **nobody).returncode:
+        print("skipped: nobody may not run what is built here")
+        return
+    done = under(folder / "nobody", HEAP, "100", PLUGIN, settings=BY_ITSELF, **nobody)
+    check("without privileges it is so by itself", done.returncode == 0 and flags(done) == ["1 1"] * 3 + ["0 0"] * 2, done)
+    if nobody:
+        done = under(folder / "root", HEAP, "100", PLUGIN, settings=BY_ITSELF)
+        check("with some it is not", done.returncode == 0 and "1 1" not in flags(done), done)
+
+
 def check_drop(folder):
     if os.getuid() != 0:
         print("skipped: only root can give up being root")
         return
-    folder.chmod(0o777)
     program, none = PROGRAMS / "single_drop", b"0, still root: 0\nlater: 0\n"
-    for name, settings in (("told to", BUSY), ("by itself", {k: v for k, v in BUSY.items() if k != "KILN_SINGLE_THREADED"})):
+    for name, settings in (("told to", BUSY), ("by itself", BY_ITSELF)):
         done = under(folder / name, program, "hooked", settings=settings)
         check(f"no thread is root any more, {name}", done.stdout == none, done)
-    done = under(folder / "bypassed", program, "bypassed", settings=settings)
+    done = under(folder / "bypassed", program, "bypassed", settings=BY_ITSELF)
     check("nor where the hook was bypassed", done.stdout == none, done)
 
 
@@ -79,8 +109,11 @@ def main():
         folder.chmod(0o755)
         check_heap(folder)
         check_guard(folder / "guard")
-        (folder / "drop").mkdir()
-        check_drop(folder / "drop")
+        check_references()
+        (folder / "open").mkdir()
+        (folder / "open").chmod(0o777)
+        check_privileges(folder / "open")
+        check_drop(folder / "open")
     return exit_code()
 
 
