@@ -208,6 +208,17 @@ static void *run(void *arg)
 /* ---- the consumer ---- */
 
 /*
+ * Bad messages, and those of older revisions, make all that wait with them start again.  Whoever
+ * sent one will send more: for a while they are told from others as they come.
+ */
+static bool is_wary(const struct kiln_batcher *batcher)
+{
+    uint64_t until_ns = atomic_load_explicit(&batcher->wary_until_ns, memory_order_relaxed);
+
+    return until_ns && kiln_clock_mono_ns() < until_ns;
+}
+
+/*
  * Lets a delivery wait.  Returns false where it cannot; else *ret_full is the crowd that it made
  * full, if it did.
  */
@@ -250,6 +261,8 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
         next->consume(next, delivery);
         return;
     }
+    if (is_wary(batcher) && !kiln_delivery_check(delivery))
+        return;
     kiln_processor_count(batcher->counts.incoming, delivery);
     if (kind_of(batcher, delivery, &metadata, &kind)) {
         pthread_mutex_lock(&batcher->lock);
@@ -275,6 +288,7 @@ static bool is_light(struct kiln_consumer *consumer, const struct kiln_delivery 
     struct kiln_buf metadata;
     bool known = kind_of(batcher, delivery, &metadata, &kind), waits;
 
+    known = known && !(kiln_delivery_is_unchecked(delivery) && is_wary(batcher));
     pthread_mutex_lock(&batcher->lock);
     crowd = crowd_of(batcher, &kind);
     samples += crowd ? crowd->samples : 0;

@@ -9,6 +9,7 @@
 #define KILN_PIPELINE_PROCESSORS_BATCHER_INT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "pipeline/processors/batcher.h"
 #include "pipeline/processors/turnout.h"
@@ -49,6 +50,7 @@ struct kiln_batcher {
     struct kiln_batcher_opts opts;
     struct kiln_processor_counts counts;
     struct kiln_metric *by_size, *by_time, *send_size, *send_size_bytes, *cardinality;
+    _Atomic uint64_t wary_until_ns; /* some were not as the decoder wants them */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake;

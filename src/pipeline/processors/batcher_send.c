@@ -5,10 +5,13 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "core/split.h"
 #include "pipeline/outcome.h"
 #include "pipeline/processors/batcher_int.h"
+
+#define WARY_NS (10 * KILN_NS_PER_S)
 
 /* ---- the end ---- */
 
@@ -217,18 +220,24 @@ static void hand_on_one_by_one(struct kiln_batcher *batcher, struct kiln_crowd *
 static void sift(struct kiln_batcher *batcher, struct kiln_crowd *crowd)
 {
     uint32_t n = 0;
+    bool odd = false;
 
     crowd->samples = 0;
     for (uint32_t i = 0; i < crowd->n; i++) {
         struct kiln_delivery *delivery = crowd->all[i];
+        bool unchecked = kiln_delivery_is_unchecked(delivery);
+        bool goes_on = kiln_delivery_check(delivery);
 
-        if (!kiln_delivery_check(delivery))
+        odd |= unchecked && !(goes_on && delivery->seal);
+        if (!goes_on)
             continue;
         crowd->samples += kiln_delivery_items(delivery);
         crowd->all[n++] = delivery;
     }
     go(batcher, crowd->n - n);
     crowd->n = n;
+    if (odd)
+        atomic_store(&batcher->wary_until_ns, kiln_clock_mono_ns() + WARY_NS);
 }
 
 /* Makes the parts of what goes on together. */

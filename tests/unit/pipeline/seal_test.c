@@ -352,6 +352,40 @@ TEST(seal, a_bad_letter_is_refused_and_spoils_none)
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
+/* Whoever sent one that was bad, or unusual, will send more. */
+TEST(seal, after_a_bad_letter_others_are_checked_as_they_come)
+{
+    struct relay_sink sink = RELAY_SINK;
+    struct kiln_batcher_opts opts = {.processor = {.id = "batch", .next = &sink.consumer},
+                                     .samples = 6,
+                                     .timeout_ns = HOUR,
+                                     .quiet_ns = HOUR};
+    struct kiln_batcher *batcher;
+    struct letter letters[6];
+
+    set_up();
+    CHECK_OK(kiln_batcher_new(&opts, &batcher));
+    CHECK_OK(kiln_batcher_start(batcher));
+    for (uint32_t i = 0; i < 6; i++) {
+        write_unchecked(&letters[i], drawing(0), i == 1 || i == 3);
+        CHECK_EQ(kiln_is_light(kiln_batcher_consumer(batcher), &letters[i].post.delivery), i == 0);
+        relay_post(&letters[i].post, kiln_batcher_consumer(batcher));
+        CHECK_EQ(letters[i].checked, i >= 1);
+        CHECK_EQ(letters[i].post.ended, i == 1 || i == 3);
+    }
+    CHECK_EQ(sink.n, 2); /* the first alone, two of the others together */
+    CHECK_EQ(letters[0].checked, 1);
+    relay_end(&sink, 0);
+    kiln_batcher_stop(batcher);
+    relay_end(&sink, 0);
+    kiln_batcher_free(batcher);
+    for (uint32_t i = 0; i < 6; i++) {
+        CHECK_EQ(letters[i].post.ended, 1);
+        burn(&letters[i]);
+    }
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 TEST(seal, unchecked_letters_that_go_on_alone_are_checked_before)
 {
     struct relay_sink sink = RELAY_SINK;
