@@ -118,12 +118,12 @@ static bool is_empty(uint32_t bucket)
 }
 
 /* The first place of the chain, which is the caller's now; NO_LOCK: it was not to be had. */
-static uint32_t lock_bucket(uint32_t bucket, struct kiln_in_visit *visit)
+static uint32_t lock_bucket_within(unsigned turns, uint32_t bucket, struct kiln_in_visit *visit)
 {
     _Atomic uint32_t *at = &table->heads[bucket];
 
     kiln_in_visit_begin(visit);
-    for (unsigned turn = 0; turn < KILN_IN_SPIN_TURNS; turn++) {
+    for (unsigned turn = 0; turn < turns; turn++) {
         uint32_t head = atomic_load_explicit(at, memory_order_relaxed);
 
         if (!(head & LOCKED) &&
@@ -136,6 +136,11 @@ static uint32_t lock_bucket(uint32_t bucket, struct kiln_in_visit *visit)
     }
     kiln_in_visit_end(visit);
     return NO_LOCK;
+}
+
+static uint32_t lock_bucket(uint32_t bucket, struct kiln_in_visit *visit)
+{
+    return lock_bucket_within(KILN_IN_SPIN_TURNS, bucket, visit);
 }
 
 static void unlock_bucket(uint32_t bucket, uint32_t head, struct kiln_in_visit *visit)
@@ -199,13 +204,17 @@ static void count_in_filters(uint32_t bucket, uint64_t address,
         count(now, (const void *)(uintptr_t)address);
 }
 
+/*
+ * A lock that is not to be had at once is tried again with the next block.  One that a jump has
+ * left behind never is: then this one try is all that it costs.
+ */
 static bool walk_on(uintptr_t filter)
 {
     uint32_t bucket = atomic_load_explicit(&walked, memory_order_relaxed);
 
     for (; bucket < BUCKETS; bucket++) {
         struct kiln_in_visit visit;
-        uint32_t head = lock_bucket(bucket, &visit);
+        uint32_t head = lock_bucket_within(1, bucket, &visit);
 
         if (head == NO_LOCK)
             return false;
