@@ -32,12 +32,12 @@ def check_truth(kind, profile, function):
         truth = json.loads(run.out)
         words = ("--focus", f"^{function}$", *(role("waiter") if profile == "mutex" else ()))
         check_sum(f"{kind}: waits", run.functions(profile, "contentions", *words)[""], truth["waits"],
-                  truth["variance_waits"])
+                  truth["variance_waits"], truth["preempted"])
         check_sum(f"{kind}: nanoseconds", run.functions(profile, "delay", *words)[""], truth["waited_ns"],
-                  truth["variance_ns"])
+                  truth["variance_ns"], truth["preempted_ns"])
         if kind in ("mutex", "c11", "write"):
             check_sum(f"{kind}: nanoseconds of the holder", run.functions(profile, "delay", *role("holder"))[""],
-                      truth["held_ns"], truth["variance_ns"], truth["giving_ns"])
+                      truth["held_ns"], truth["variance_ns"], truth["giving_ns"] + truth["preempted_ns"])
         if profile == "mutex":
             others = run.functions(profile, "delay", "--label", "kiln.lock.kind!~mutex|rwlock_.*")[""]
             check(f"{kind}: the kind of lock is told", others == 0, others)

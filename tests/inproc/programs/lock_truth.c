@@ -9,6 +9,8 @@
  *
  *   {"waits": N, "waited_ns": T, "held_ns": what of it the lock was held for, "giving_ns": how long
  *    it took to give it back, which on a busy machine may be long, and is held in part,
+ *    "preempted_ns": what of T is of waits in which the thread lost its processor, perhaps before
+ *    it came to wait, "preempted": how many those are,
  *    "variance_ns": of T's estimate, "variance_waits": of N's}
  */
 #include <pthread.h>
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <threads.h>
 #include <time.h>
 
@@ -36,10 +39,11 @@ static uint64_t giving_ns; /* the holder's */
 static unsigned rounds, seed;
 
 static struct truth {
-    uint64_t waits, waited_ns, held_ns;
+    uint64_t waits, waited_ns, held_ns, preempted, preempted_ns;
     double variance_ns, variance_waits, rate_ns;
 } truth;
 static uint64_t since_ns;
+static long preemptions;
 
 static uint64_t now_ns(void)
 {
@@ -49,8 +53,17 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static long count_preemptions(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nivcsw;
+}
+
 static void begin_wait(void)
 {
+    preemptions = count_preemptions();
     since_ns = now_ns();
 }
 
@@ -61,6 +74,10 @@ static void end_wait(void)
 
     truth.waits++;
     truth.waited_ns += until_ns - since_ns;
+    if (count_preemptions() != preemptions) {
+        truth.preempted++;
+        truth.preempted_ns += until_ns - since_ns;
+    }
     truth.held_ns += released_ns > since_ns ? released_ns - since_ns : 0;
     if (ns < truth.rate_ns) {
         truth.variance_ns += ns * (truth.rate_ns - ns);
@@ -263,9 +280,10 @@ int main(int argc, char **argv)
         atomic_store(&waited, round);
     }
     pthread_join(holder, NULL);
-    printf("{\"waits\": %lu, \"waited_ns\": %lu, \"held_ns\": %lu, \"giving_ns\": %lu, "
-           "\"variance_ns\": %g, \"variance_waits\": %g}\n",
-           truth.waits, truth.waited_ns, truth.held_ns, giving_ns, truth.variance_ns,
-           truth.variance_waits);
+    printf(
+        "{\"waits\": %lu, \"waited_ns\": %lu, \"held_ns\": %lu, \"giving_ns\": %lu, "
+        "\"preempted\": %lu, \"preempted_ns\": %lu, \"variance_ns\": %g, \"variance_waits\": %g}\n",
+        truth.waits, truth.waited_ns, truth.held_ns, giving_ns, truth.preempted, truth.preempted_ns,
+        truth.variance_ns, truth.variance_waits);
     return 0;
 }
