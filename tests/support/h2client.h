@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-enum { H2_STREAMS = 256 };
+enum { H2_STREAMS = 640 };
 
 struct h2_stream {
     int32_t id;

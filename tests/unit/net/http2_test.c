@@ -417,6 +417,23 @@ TEST(http2, who_resets_again_and_again_is_sent_away)
     teardown(p);
 }
 
+/* As curl does, but it resets once. */
+TEST(http2, who_resets_what_was_answered_stays)
+{
+    struct pair *p = setup(NULL, false);
+
+    for (int i = 0; i < 600 && !p->c.goaway; i++) {
+        struct h2_stream *s = h2_ask(&p->c, "GET", "/hello", NULL, NULL);
+
+        h2_wait(&p->c, s);
+        CHECK_EQ(s->status, 200);
+        for (int k = 0; k < 2; k++)
+            CHECK_OK(nghttp2_submit_rst_stream(p->c.session, 0, s->id, NGHTTP2_STREAM_CLOSED));
+    }
+    CHECK(!p->c.goaway);
+    teardown(p);
+}
+
 TEST(http2, a_head_without_end_is_cut_off)
 {
     static const unsigned char begun[] = {0, 0, 3, 1, 1, 0, 0, 0, 1, 0x82, 0x86, 0x84};
