@@ -56,11 +56,13 @@ static int read_regex(const struct kiln_node *node, struct kiln_regex **ret, str
 
 static int read_replacement(struct kiln_redact_rule *rule, struct kiln_str text)
 {
-    char *copy = kiln_malloc(text.len);
+    char *copy = text.len ? kiln_malloc(text.len) : NULL;
 
-    if (!copy)
+    if (text.len && !copy)
         return -ENOMEM;
-    rule->replacement = (struct kiln_str){memcpy(copy, text.ptr, text.len), text.len};
+    if (copy)
+        memcpy(copy, text.ptr, text.len);
+    rule->replacement = (struct kiln_str){copy, text.len};
     return 0;
 }
 

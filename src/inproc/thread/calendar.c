@@ -25,7 +25,7 @@ static bool is_leap(int64_t year)
 
 bool kiln_in_calendar_date(time_t when, struct tm *ret_tm)
 {
-    int64_t day = floor_of(when, DAY_S), second = (int64_t)when - day * DAY_S;
+    int64_t day = floor_of(when, DAY_S), second = ((int64_t)when % DAY_S + DAY_S) % DAY_S;
     int64_t era = floor_of(day + TO_MARCH, ERA), of_era = day + TO_MARCH - era * ERA;
     int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / (ERA - 1)) / 365;
     int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
