@@ -117,6 +117,7 @@ struct kiln_sendq {
     bool has_foreign;      /* entries of an earlier process that the sender cannot send */
     bool letting_go;       /* no delivery waits for room or for company */
     uint64_t release_ns;   /* when it lets go */
+    uint64_t stopping_ns;  /* tries that begin from here on are the last */
     uint64_t left_samples; /* that stay on disk */
     uint64_t woken;        /* how often the thread was told to look */
     uint64_t noise;

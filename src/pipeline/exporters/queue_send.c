@@ -65,16 +65,23 @@ static uint64_t next_delay(struct kiln_sendq *q, struct kiln_sendq_entry *entry,
     return delay > throttle ? delay : throttle;
 }
 
+/* The end gives everything one more try; one that was under way when it came is not it. */
+static bool is_last_try(const struct kiln_sendq *q, const struct kiln_sendq_entry *entry)
+{
+    return q->over || entry->tried_ns >= q->stopping_ns;
+}
+
 /* Under the lock.  False: no more tries. */
 static bool try_again(struct kiln_sendq *q, struct kiln_sendq_entry *entry,
                       const struct kiln_export_verdict *verdict)
 {
     const struct kiln_retry_opts *retry = &q->opts.retry;
-    uint64_t now = kiln_clock_mono_ns(), delay;
+    uint64_t now = kiln_clock_mono_ns(), delay = 0;
 
-    if (retry->off || q->stopping)
+    if (retry->off || (q->stopping && is_last_try(q, entry)))
         return false;
-    delay = next_delay(q, entry, verdict->retry_after_ns);
+    if (!q->stopping)
+        delay = next_delay(q, entry, verdict->retry_after_ns);
     if (retry->elapsed_max_ns && now + delay - entry->began_ns > retry->elapsed_max_ns)
         return false;
     entry->due_ns = now + delay;

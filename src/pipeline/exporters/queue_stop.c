@@ -96,6 +96,8 @@ void kiln_sendq_stop(struct kiln_sendq *q, uint64_t deadline_ns)
     if (!q->has_thread)
         return;
     pthread_mutex_lock(&q->lock);
+    if (!q->stopping)
+        q->stopping_ns = kiln_clock_mono_ns();
     q->stopping = true;
     kiln_sendq_wake(q);
     while (!is_idle(q) && r == 0)

@@ -101,3 +101,48 @@ TEST(queue_stop, is_not_stopped_before_the_delivery_of_what_was_sent_has_ended)
     stop(&f, 0);
     finish_fixture(&f);
 }
+
+static void *fail_held(void *fixture)
+{
+    struct fixture *f = fixture;
+
+    usleep(20000); /* by then the queue is stopping */
+    f->fake.hold = false;
+    finish(&f->fake, take_held(&f->fake));
+    return NULL;
+}
+
+TEST(queue_stop, tries_once_more_what_failed_while_the_end_came)
+{
+    struct fixture f = {.fake = {.hold = true, .n_fates = 1, .fates = {KILN_EXPORT_AGAIN}}};
+    pthread_t thread;
+
+    start(&f);
+    send(&f, "main 1\n");
+    CHECK_OK(pthread_create(&thread, NULL, fail_held, &f));
+    stop(&f, PATIENCE_NS);
+    pthread_join(thread, NULL);
+    CHECK_EQ(sent(&f), 1);
+    CHECK_EQ(f.fake.n_sends, 2);
+    finish_fixture(&f);
+}
+
+TEST(queue_stop, tries_only_once_more)
+{
+    struct fixture f = {.fake = {.hold = true,
+                                 .n_fates = 3,
+                                 .fates = {KILN_EXPORT_AGAIN, KILN_EXPORT_AGAIN, KILN_EXPORT_SENT}},
+                        .opts.retry = {.initial_ns = 3600 * KILN_NS_PER_S,
+                                       .max_ns = 3600 * KILN_NS_PER_S,
+                                       .multiplier = 1}};
+    pthread_t thread;
+
+    start(&f);
+    send(&f, "main 1\n");
+    CHECK_OK(pthread_create(&thread, NULL, fail_held, &f));
+    stop(&f, PATIENCE_NS);
+    pthread_join(thread, NULL);
+    CHECK_EQ(dropped(&f, "shutdown"), 1);
+    CHECK_EQ(f.fake.n_sends, 2);
+    finish_fixture(&f);
+}
