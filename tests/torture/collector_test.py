@@ -222,6 +222,7 @@ class Bad(unittest.TestCase):
                 with Sink(port) as sink:
                     collector.wait_for(lambda: len(senders.acknowledged) > before + 100)
                     senders.stopping = True
+                    senders.join()
                     self.check_arrived(sink, senders)
                     self.check_empty(collector, requests)
             self.check_conserved(look)
