@@ -86,7 +86,7 @@ def attempt(folder):
     readers = {name: [Reader(probe, cpu) for probe in probes(name) for cpu in range(os.cpu_count())]
                for name in ("alloc", "free")}
     env = {**os.environ, "LD_PRELOAD": LIBKILN, "KILN_PROFILES": "alloc,heap", "KILN_ALLOC_BYTES": str(MEAN),
-           "KILN_ALLOC_RATE": "0", "KILN_SEED": "11", "KILN_OUT_DIR": folder, "KILN_SOCKET": "/nowhere"}
+           "KILN_ALLOC_RATE": "0", "KILN_SEED": "11", "KILN_OUT_DIR": folder, "KILN_SOCKET": "/nowhere", "KILN_EXIT_MS": "20000"}
     child = subprocess.Popen([PROGRAM, "2", "20"], env=env, stdout=subprocess.PIPE, text=True)
     said = child.communicate()[0]
     check("the program ends well", child.returncode == 0, child.returncode)

@@ -31,7 +31,8 @@ def run(folder, preload, command, profiles="alloc,heap"):
     """What the program says; its profile is in the folder."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "OTEL_"))}
     env |= {"LD_PRELOAD": preload, "KILN_PROFILES": profiles, "KILN_ALLOC_BYTES": str(MEAN), "KILN_ALLOC_RATE": "0",
-            "KILN_SEED": "7", "KILN_OUT_DIR": str(folder), "KILN_SOCKET": "/nowhere"}
+            "KILN_SEED": "7", "KILN_OUT_DIR": str(folder), "KILN_SOCKET": "/nowhere",
+            "KILN_EXIT_MS": "20000"}
     done = subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, check=False, timeout=300)
     check("the program ends well", done.returncode == 0, done.stderr)
     return done.stdout

@@ -22,7 +22,7 @@ PROGRAMS = BUILD / "inproc"
 def run(*command, preload=True, **variables):
     """What a command prints, on both ends, under the library; it has to end well."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
-    variables = {"KILN_SOCKET": "/nowhere", "KILN_SEED": "1", "KILN_OFF_FILE": "/nowhere", **variables}
+    variables = {"KILN_SOCKET": "/nowhere", "KILN_SEED": "1", "KILN_OFF_FILE": "/nowhere", "KILN_EXIT_MS": "20000", **variables}
     env = kept | {name: str(value) for name, value in variables.items()}
     if preload:
         env["LD_PRELOAD"] = LIBKILN

@@ -177,9 +177,11 @@ def strange_servers():
             Worker(KILN_PROFILES="alloc,heap", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{sink.port}",
                    OTEL_EXPORTER_OTLP_TIMEOUT="300") as worker:
         worker.ask("work 1")
-        results = [worker.ask("flush 30000") for _ in range(3)]
+        results = [worker.ask("flush 30000") for _ in range(2)]
+        while results[-1] < 0 and len(results) < 100:  # a busy machine may answer too late
+            results.append(worker.ask("flush 30000"))
         check("nonsense is no answer, and the same request goes until there is one",
-              results[0] < 0 and results[1] < 0 and results[2] == 0
+              results[0] < 0 and results[1] < 0 and results[-1] == 0
               and len({body for _, body in sink.requests[:3]}) == 1, results)
         check("nonsense does no harm", worker.end()[0] == 0)
     with Sink(ok("503 Busy", "Retry-After: 3600"), ok()) as sink, \
@@ -198,7 +200,8 @@ def strange_servers():
         check("and said once", said.count("does not take profiles: HTTP status 400") == 1, said)
         check("headers go along", b"authorization: Bearer abc\r\n" in sink.requests[0][0], sink.requests[0][0])
     with Sink(None) as sink, \
-            Worker(KILN_PROFILES="alloc,heap", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{sink.port}") as worker:
+            Worker(KILN_PROFILES="alloc,heap", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{sink.port}",
+                   KILN_EXIT_MS="100") as worker:
         worker.ask("work 1")
         check("who never answers is not waited for", worker.ask("flush 100") < 0)
         check("nor at the end", worker.end()[0] == 0)

@@ -16,7 +16,7 @@ class Worker:
     def __init__(self, program=PROGRAMS / "out_worker", **variables):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "KILN_"))}
         variables = {"KILN_SOCKET": "/nowhere", "KILN_EXPORT_INTERVAL_MS": "3600000", "KILN_SEED": "1",
-                     "KILN_ALLOC_BYTES": "65536", "KILN_ALLOC_RATE": "0", **variables}
+                     "KILN_ALLOC_BYTES": "65536", "KILN_ALLOC_RATE": "0", "KILN_EXIT_MS": "20000", **variables}
         self.process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True,
                                         env=kept | {name: str(value) for name, value in variables.items()}

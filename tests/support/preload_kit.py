@@ -17,6 +17,7 @@ KILN = pathlib.Path(os.environ.get("KILN", "build/kiln")).resolve()
 BUILD = pathlib.Path(os.environ.get("KILN_BUILD_DIR", "build")).resolve()
 LIBKILN = os.environ.get("LIBKILN", str(BUILD / "libkiln.so.0"))
 PROGRAMS = BUILD / "inproc"
+PATIENCE_MS = "20000"  # at the end of a program: a busy machine may take longer than somebody would wait
 OURS = ("KILN_", "OTEL_", "LD_PRELOAD", "ENABLE_PROFILING")
 
 # All kinds of samples, and many more of them than anybody would take: what can go wrong does so soon.
@@ -77,7 +78,7 @@ def preloaded(folder, settings=None, before="", behind=""):
     """The variables that put libkiln in front, writing into `folder`."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     preload = ":".join(filter(None, (before, LIBKILN, behind)))
-    return {"LD_PRELOAD": preload, "KILN_OUT_DIR": str(folder)} | (INTENSE if settings is None else settings)
+    return {"LD_PRELOAD": preload, "KILN_OUT_DIR": str(folder), "KILN_EXIT_MS": PATIENCE_MS} | (INTENSE if settings is None else settings)
 
 
 def under(folder, *command, settings=None, env=None, before="", behind="", **more):

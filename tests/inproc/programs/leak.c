@@ -45,6 +45,7 @@ int main(int argc, char **argv)
             usleep(1000); /* it has customers, not a stopwatch */
     }
     puts("served");
+    fflush(stdout);
     while (argc > 2)
         pause();
     return 0;

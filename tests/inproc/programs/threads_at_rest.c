@@ -2,7 +2,7 @@
 /*
  * Threads that rest, each in another way and in a function of its own, and one that does not.
  *
- *   threads_at_rest MILLISECONDS
+ *   threads_at_rest MILLISECONDS     longer, until half of that was spun on a processor
  */
 #include <linux/futex.h>
 #include <poll.h>
@@ -62,10 +62,20 @@ static void *rest(void *arg)
     return NULL;
 }
 
+static long ms_of(pthread_t thread)
+{
+    struct timespec used;
+    clockid_t clock;
+
+    if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &used) < 0)
+        exit(1);
+    return used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
 int main(int argc, char **argv)
 {
     long ms = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
-    pthread_t thread;
+    pthread_t thread; /* in the end the one that spins */
 
     if (pipe(empty) < 0)
         return 1;
@@ -74,6 +84,8 @@ int main(int argc, char **argv)
         for (unsigned j = 0; j < ways[i].threads; j++)
             pthread_create(&thread, NULL, rest, (void *)&ways[i]);
     }
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+    do
+        nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+    while (ms_of(thread) < ms / 2);
     return 0;
 }
