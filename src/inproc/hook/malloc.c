@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * malloc, calloc, realloc, free: in front of the allocator's own.  A call that nobody wants to know
- * of is one subtraction, or one look at the filter, and a jump: no frame, so that errno, the stack
+ * of is one subtraction, or one look at an address, and a jump: no frame, so that errno, the stack
  * and what the allocator sees of its caller are as without us.
  *
  * malloc_usable_size() and all else that asks about blocks is not hooked: blocks are the
@@ -15,8 +15,16 @@
 
 #include "inproc/hook/next.h"
 #include "inproc/hook/next_pool.h"
+#include "inproc/hook/place.h"
 #include "inproc/sample/alloc.h"
 #include "inproc/sample/filter.h"
+#include "inproc/sample/places.h"
+
+/* Whether somebody may have to be told of what becomes of it. */
+static inline bool is_known(const void *block)
+{
+    return KILN_IN_RARELY(kiln_in_is_place(block)) && kiln_in_filter_has(block);
+}
 
 /* ---- malloc, calloc ---- */
 
@@ -25,7 +33,7 @@ KILN_IN_SLOW static void *malloc_slow(size_t size)
     void *block;
 
     kiln_in_alloc_begins(size);
-    block = kiln_in_next.malloc(size);
+    block = kiln_in_place_malloc(size);
     kiln_in_alloc_ends(block, size);
     return block;
 }
@@ -42,7 +50,7 @@ KILN_IN_SLOW static void *calloc_slow(size_t n, size_t size)
     void *block;
 
     kiln_in_alloc_begins(n * size);
-    block = kiln_in_next.calloc(n, size);
+    block = kiln_in_place_calloc(n, size);
     kiln_in_alloc_ends(block, n * size);
     return block;
 }
@@ -73,7 +81,7 @@ static void *realloc_of_pool(void *block, size_t size)
  * A failure leaves the old block as it is; no bytes at all are, for most allocators, a free() that
  * returns NULL.
  */
-static void *realloc_told(void *block, size_t size)
+static void *realloc_told(void *block, size_t size, void *(*resize)(void *block, size_t size))
 {
     uint64_t mark;
     void *moved;
@@ -81,7 +89,7 @@ static void *realloc_told(void *block, size_t size)
     if (kiln_in_pool_has(block))
         return realloc_of_pool(block, size);
     mark = kiln_in_alloc_moving(block);
-    moved = kiln_in_next.realloc(block, size);
+    moved = resize(block, size);
     if (mark && (moved || size == 0))
         kiln_in_alloc_moved(block, mark);
     return moved;
@@ -89,7 +97,7 @@ static void *realloc_told(void *block, size_t size)
 
 KILN_IN_SLOW static void *realloc_found(void *block, size_t size)
 {
-    return realloc_told(block, size);
+    return realloc_told(block, size, kiln_in_next.realloc);
 }
 
 KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
@@ -97,7 +105,7 @@ KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
     void *moved;
 
     kiln_in_alloc_begins(size);
-    moved = realloc_told(block, size);
+    moved = realloc_told(block, size, kiln_in_place_realloc);
     kiln_in_alloc_ends(moved, size);
     return moved;
 }
@@ -107,7 +115,7 @@ KILN_IN_HOOK void *realloc(void *block, size_t size)
 {
     if (!kiln_in_alloc_passes(size))
         return realloc_slow(block, size);
-    if (kiln_in_filter_has(block))
+    if (is_known(block))
         return realloc_found(block, size);
     return kiln_in_next.realloc(block, size);
 }
@@ -125,57 +133,48 @@ KILN_IN_HOOK void *reallocarray(void *block, size_t n, size_t size)
 
 /* ---- free ---- */
 
-/* Whether it is the allocator's to free. */
-static bool is_next_s(void *block)
+/* One that is known is freed without its size, which is that of another place. */
+KILN_IN_SLOW static void free_known(void *block)
 {
     if (kiln_in_pool_has(block))
-        return false;
+        return;
     kiln_in_alloc_freed(block);
-    return true;
-}
-
-KILN_IN_SLOW static void free_found(void *block)
-{
-    if (is_next_s(block))
-        kiln_in_next.free(block);
+    kiln_in_next.free(block);
 }
 
 KILN_IN_HOOK void free(void *block)
 {
-    if (__builtin_expect(kiln_in_filter_has(block), 0))
-        free_found(block);
+    if (is_known(block))
+        free_known(block);
     else
         kiln_in_next.free(block);
 }
 
-/* C23's, declared here because older headers lack them. */
+/* C23's and jemalloc's, declared here because headers lack them. */
 KILN_IN_HOOK void free_sized(void *block, size_t size);
 KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size);
-
-KILN_IN_SLOW static void free_sized_found(void *block, size_t size)
-{
-    if (is_next_s(block))
-        kiln_in_next.free_sized(block, size);
-}
+KILN_IN_HOOK void sdallocx(void *block, size_t size, int flags);
 
 KILN_IN_HOOK void free_sized(void *block, size_t size)
 {
-    if (__builtin_expect(kiln_in_filter_has(block), 0))
-        free_sized_found(block, size);
+    if (is_known(block))
+        free_known(block);
     else
         kiln_in_next.free_sized(block, size);
-}
-
-KILN_IN_SLOW static void free_aligned_sized_found(void *block, size_t alignment, size_t size)
-{
-    if (is_next_s(block))
-        kiln_in_next.free_aligned_sized(block, alignment, size);
 }
 
 KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    if (__builtin_expect(kiln_in_filter_has(block), 0))
-        free_aligned_sized_found(block, alignment, size);
+    if (is_known(block))
+        free_known(block);
     else
         kiln_in_next.free_aligned_sized(block, alignment, size);
+}
+
+KILN_IN_HOOK void sdallocx(void *block, size_t size, int flags)
+{
+    if (is_known(block))
+        free_known(block);
+    else
+        kiln_in_next.sdallocx(block, size, flags);
 }
