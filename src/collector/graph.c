@@ -8,6 +8,7 @@
 #include "collector/graph_int.h"
 
 enum { GRAPH_MEMORY = 16 << 20 };
+#define UNDO_NS (5 * KILN_NS_PER_S)
 
 void *kiln_graph_alloc(struct kiln_graph *graph, size_t n, size_t size, struct kiln_err *err)
 {
@@ -95,6 +96,19 @@ static void stop_unit(struct kiln_unit *unit, uint64_t deadline_ns)
     unit->started = false;
 }
 
+/* The first of several receivers may have taken, and acknowledged, what its exporters still hold.
+ */
+static void undo_start(struct kiln_graph *graph, uint32_t n)
+{
+    uint64_t deadline_ns = kiln_clock_mono_ns() + UNDO_NS;
+
+    for (uint32_t i = 0; i < n; i++)
+        release_deliveries(&graph->units[i], graph->units[i].carried, 0);
+    for (uint32_t i = n; i > 0; i--)
+        if (!graph->units[i - 1].carried)
+            stop_unit(&graph->units[i - 1], deadline_ns);
+}
+
 int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err)
 {
     int r = 0;
@@ -102,11 +116,8 @@ int kiln_graph_start(struct kiln_graph *graph, struct kiln_err *err)
 
     for (; r == 0 && n < graph->n_units; n += r == 0)
         r = start_unit(&graph->units[n], err);
-    for (uint32_t i = 0; r < 0 && i < n; i++)
-        release_deliveries(&graph->units[i], graph->units[i].carried, 0);
-    for (uint32_t i = n; r < 0 && i > 0; i--)
-        if (!graph->units[i - 1].carried)
-            stop_unit(&graph->units[i - 1], 0);
+    if (r < 0)
+        undo_start(graph, n);
     atomic_store(&graph->running, r == 0);
     return r;
 }

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -191,6 +192,7 @@ class Bad(unittest.TestCase):
                 self.check_empty(collector, requests)
                 self.assertLess(len(sink.bodies), requests.next)  # they did wait for each other
                 self.assertNotIn(b"id-999999", sink.got)
+                self.assertIn('otelcol_receiver_failed_profile_samples{receiver="otlp"} 0', collector.metrics())
             self.assertEqual(set(sink.got.values()), {1})
             self.check_conserved(look)
 
@@ -285,6 +287,45 @@ class Bad(unittest.TestCase):
                     self.check_empty(collector, requests)
                     self.assertEqual(len(slow.got), 5)
                 self.check_conserved(look)
+
+    # ---- the next configuration ----
+
+    def check_reloads(self, *rounds, ends="configuration read again"):
+        """Senders send while each of these follows the one before: whatever was acknowledged arrives."""
+        requests, changes = Requests(), self.folder / "changes.yaml"
+        with Sink() as sink:
+            changes.write_text(rounds[0])
+            with Collector(self.folder, *self.config((sink.port, IN_MEMORY)), "--config", str(changes)) as collector:
+                with Senders(requests, collector.ports[IN]) as senders:
+                    for settings in rounds[1:]:
+                        before = len(senders.acknowledged)
+                        collector.wait_for(lambda: len(senders.acknowledged) > before + 50)
+                        changes.write_text(settings)
+                        collector.reload(ends)
+                self.assertEqual(collector.end(), 0, collector.said())
+            self.assertEqual(set(senders.acknowledged) - set(sink.got), set(), collector.said())
+            self.assertGreater(len(senders.acknowledged), 50 * len(rounds[1:]))
+
+    def test_exporters_that_change_under_load_lose_nothing(self):
+        ways = (("queue_size: 1000", "", "1s"), ("queue_size: 1001", "batch", "1s"), ("enabled: false", "batch", "50ms"),
+                ("wait_for_result: true", "batch", "0s"), ("storage: file_storage", "batch", "1s"),
+                ("batch: {min_size: 100}", "", "1s"))
+        self.check_reloads(*(f"processors: {{batch: {{timeout: {timeout}}}}}\n"
+                             f"exporters: {{otlp_http/0: {{sending_queue: {{{queue}}}}}}}\n"
+                             f"service: {{pipelines: {{profiles: {{processors: [{processors}]}}}}}}\n"
+                             for queue, processors, timeout in 2 * ways))
+
+    def test_configurations_that_cannot_start_under_load_lose_nothing(self):
+        """The last receiver cannot: by then the first one may have taken something for an exporter that is new."""
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            names = ["otlp", *(f"otlp/{i}" for i in range(30))]
+            ports = [0] * (len(names) - 1) + [other.getsockname()[1]]
+            receivers = "".join(f"  {name}: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'}}}}}}\n"
+                                for name, port in zip(names, ports))
+            self.check_reloads("receivers: {}", *(
+                f"receivers:\n{receivers}exporters: {{otlp_http/0: {{sending_queue: {{queue_size: {size}}}}}}}\n"
+                f"service: {{pipelines: {{profiles: {{receivers: [{', '.join(names)}]}}}}}}\n" for size in range(1000, 1010)),
+                ends="the configuration before is at work again")
 
     # ---- the end ----
 
