@@ -46,6 +46,7 @@ int kiln_offsets_read(struct kiln_files *files, struct kiln_str text)
         return 0;
     while (text.ptr && r == 0)
         r = read_line(files, kiln_str_cut(&text, '\n'));
+    files->seen->looked = true; /* before: what is new since then is read from its start */
     return r;
 }
 
