@@ -6,7 +6,8 @@
  *   it is away              the queue goes into the spool (where there is one); when the time has
  *                           come, one request is tried
  *   the end                 the queue is sent, for as long as there is time and the receiver is
- *                           there; what is left goes into the spool, and is for the next start
+ *                           there; what is left goes into the spool, and is for the next start.
+ *                           Without one a receiver that was away is asked at once: it may be back
  *
  * A file that somebody answered, but did not take, is not tried again before the others: one
  * request that a receiver cannot digest does not stop the rest.
@@ -219,6 +220,7 @@ static void end(struct kiln_exporter *x)
     struct kiln_export_item *item;
     bool spooled = false;
 
+    x->next_ns = 0;
     while (has_queued(x) && kiln_clock_mono_ns() < x->deadline_ns) {
         if (x->away && x->spool && !spooled) {
             spool_now(x);

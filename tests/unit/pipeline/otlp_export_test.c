@@ -762,6 +762,22 @@ TEST(otlp_exporter, sends_at_the_end_what_the_disk_has_no_room_for)
 
 /* ---- the end ---- */
 
+TEST(otlp_exporter, asks_once_more_at_the_end_who_was_away)
+{
+    static const struct mood away_for_long[] = {{KILN_RPC_UNAVAILABLE, "away", 3600}, {0}};
+    struct fixture f = {0};
+    struct net_fixture net;
+
+    start_moody(&net, away_for_long);
+    start(&f, net.port);
+    send(&f, "main 1\n");
+    wait_for(&f, "kiln_export_failed_tries_total", 1);
+    end(&f, DRAIN_NS);
+    CHECK_EQ(count(&f, "kiln_export_sent_requests_total", NULL), 1);
+    finish(&f);
+    net_stop(&net);
+}
+
 TEST(otlp_exporter, gives_up_a_receiver_that_does_not_answer_when_the_time_is_over)
 {
     char folder[FOLDER_NAME], first[256];
