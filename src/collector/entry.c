@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a receiver handed on is counted when it has ended, by how it went: accepted; refused, where
- * the sender should try again (or ask for less); failed, where its data is at fault.
+ * What a receiver handed on is counted when it has ended, by how it went: accepted or refused.  The
+ * Collector's third count, of what failed in the receiver itself, is there and stays 0: such a
+ * message is handed to nobody.
  *
  * Items are samples of profiles; of other signals nobody has looked into the message but the
  * receiver, which says how many there are.
@@ -11,7 +12,6 @@
 
 #include "base/mem.h"
 #include "collector/graph_int.h"
-#include "pipeline/outcome.h"
 
 enum fate { ACCEPTED, REFUSED, FAILED, FATES };
 
@@ -28,23 +28,10 @@ struct passage {
     uint64_t items;
 };
 
-static enum fate fate_of(int code)
-{
-    switch (kiln_outcome_kind(code)) {
-    case KILN_OUTCOME_ACCEPTED:
-        return ACCEPTED;
-    case KILN_OUTCOME_REJECTED:
-    case KILN_OUTCOME_TOO_LARGE:
-        return FAILED;
-    default:
-        return REFUSED;
-    }
-}
-
 static void ended(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
 {
     struct passage *passage = (struct passage *)delivery;
-    enum fate fate = fate_of(outcome->code);
+    enum fate fate = outcome->code ? REFUSED : ACCEPTED;
 
     kiln_metric_add(passage->entry->counts[fate], (int64_t)passage->items);
     kiln_metric_add(passage->entry->requests[fate], 1);
