@@ -386,7 +386,7 @@ service:
 
 
 class Protocols(Folder):
-    """A queue on disk whose exporter speaks another protocol when it comes back: both names are the same folder."""
+    """A queue on disk that was given to an exporter of another protocol: its folder has another name since."""
 
     def config(self, signal, exporter):
         return self.file(f"""
@@ -411,13 +411,14 @@ service:
                 with urllib.request.urlopen(request, timeout=60) as answer:
                     self.assertEqual(answer.status, 200)
                 self.assertEqual(collector.end(), 0, collector.said())
+        (self.folder / f"queue/exporter_otlp_http~002Fa_{signal}").rename(self.folder / f"queue/exporter_otlp~002Fb_{signal}")
 
     def test_profiles_that_wait_as_json_are_sent_over_grpc(self):
         otlp = subprocess.run([KILN, "convert", "examples/checkout.pb.gz", "--to", "otlp", "-o", "-"], cwd=ROOT,
                               capture_output=True, check=True).stdout
         self.left_as_json("profiles", "/v1development/profiles", otlp)
         with KilnServer("--retention", "20000d") as server:
-            to = f'otlp/http_a: {{endpoint: "http://127.0.0.1:{server.http}"'
+            to = f'otlp/b: {{endpoint: "http://127.0.0.1:{server.http}"'
             with Collector(self.folder, "--config", self.config("profiles", to)) as collector:
                 self.assertEqual(collector.end(), 0, collector.said())
             asked = subprocess.run([KILN, "query", "--services", "--server", f"http://127.0.0.1:{server.http}"],
@@ -430,7 +431,7 @@ service:
         self.left_as_json("traces", "/v1/traces", body)
         kept = {path: path.read_bytes() for path in self.folder.glob("queue/*/*.*")}
         self.assertTrue(any(kept.values()))
-        ran = kiln("--config", self.config("traces", 'otlp/http_a: {endpoint: "http://127.0.0.1:1"'))
+        ran = kiln("--config", self.config("traces", 'otlp/b: {endpoint: "http://127.0.0.1:1"'))
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("requests wait here as JSON, which gRPC does not carry", ran.stderr)
         self.assertEqual(kept, {path: path.read_bytes() for path in kept})

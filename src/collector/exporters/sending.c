@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/exporters/sending.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "collector/extensions/file_storage.h"
-#include "collector/graph.h"
 #include "collector/settings.h"
-
-enum { FOLDER_BYTES = 4096 };
 
 /* ---- retry_on_failure ---- */
 
@@ -270,32 +265,17 @@ static void destroy(struct kiln_component *component)
     kiln_free(component);
 }
 
-/* "otlp/second" of profiles in exporter_otlp_second_profiles */
-static void name_folder(const struct kiln_component_env *env, const char *directory, char *ret,
-                        size_t size)
+static int find_storage(const struct kiln_component_env *env, const char *id,
+                        char folder[KILN_STORAGE_PLACE_BYTES], struct kiln_sendq_opts *opts,
+                        struct kiln_err *err)
 {
     static const char *const signals[KILN_SIGNALS] = {"profiles", "traces", "metrics", "logs"};
-    size_t front = strlen(directory) + strlen("/exporter_");
-
-    snprintf(ret, size, "%s/exporter_%s_%s", directory, env->id, signals[env->signal]);
-    for (char *at = front < size ? ret + front : ret + size - 1; *at; at++)
-        if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
-            *at = '_';
-}
-
-static int find_storage(const struct kiln_component_env *env, const char *id, char *folder,
-                        size_t size, struct kiln_sendq_opts *opts, struct kiln_err *err)
-{
-    struct kiln_file_storage *storage =
-        (struct kiln_file_storage *)(env->graph
-                                         ? kiln_graph_extension(env->graph, id,
-                                                                &kiln_file_storage_extension_type)
-                                         : NULL);
+    const struct kiln_file_storage *storage =
+        kiln_file_storage_find(env, "sending_queue::storage", id, err);
 
     if (!storage)
-        return kiln_err_set(err, KILN_E_MALFORMED, "sending_queue::storage",
-                            "there is no file_storage extension \"%s\" in service::extensions", id);
-    name_folder(env, storage->directory, folder, size);
+        return KILN_E_MALFORMED;
+    kiln_file_storage_place(storage, "exporter", env->id, signals[env->signal], folder);
     opts->storage = folder;
     opts->room = &storage->shared->room;
     opts->no_sync = !storage->sync;
@@ -319,7 +299,7 @@ int kiln_sending_make(const struct kiln_component_env *env,
         .start = start, .release = release, .stop = stop, .free = destroy};
     struct sending *sending = kiln_calloc(1, sizeof(*sending));
     struct kiln_sendq_opts opts = settings->queue;
-    char folder[FOLDER_BYTES];
+    char folder[KILN_STORAGE_PLACE_BYTES];
     int r = sending ? 0 : kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
 
     opts.name = env->id;
@@ -331,7 +311,7 @@ int kiln_sending_make(const struct kiln_component_env *env,
         opts.pool = &sending->pool;
     }
     if (r == 0 && settings->storage)
-        r = find_storage(env, settings->storage, folder, sizeof(folder), &opts, err);
+        r = find_storage(env, settings->storage, folder, &opts, err);
     if (r == 0)
         r = kiln_sendq_new(&opts, sender, &sending->queue, err);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/extensions/file_storage.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -99,6 +100,42 @@ static int make(const struct kiln_component_env *env, const void *settings,
     *ret_component = &storage->component;
     return 0;
 }
+
+/* ---- for others ---- */
+
+const struct kiln_file_storage *kiln_file_storage_find(const struct kiln_component_env *env,
+                                                       const char *key, const char *id,
+                                                       struct kiln_err *err)
+{
+    const struct kiln_component *found =
+        env->graph ? kiln_graph_extension(env->graph, id, &kiln_file_storage_extension_type) : NULL;
+
+    if (!found)
+        kiln_err_set(err, KILN_E_MALFORMED, key,
+                     "there is no file_storage extension \"%s\" in service::extensions", id);
+    return (const struct kiln_file_storage *)found;
+}
+
+/* A sign that a name may not have becomes ~ and its number, as the Collector writes it. */
+void kiln_file_storage_place(const struct kiln_file_storage *storage, const char *kind,
+                             const char *id, const char *what, char ret[KILN_STORAGE_PLACE_BYTES])
+{
+    struct kiln_buf name;
+
+    kiln_buf_init(&name, KILN_STORAGE_PLACE_BYTES);
+    kiln_buf_printf(&name, "%s/%s_", storage->directory, kind);
+    for (; *id; id++) {
+        if (isalnum((unsigned char)*id) || strchr("-_.", *id))
+            kiln_buf_add(&name, id, 1);
+        else
+            kiln_buf_printf(&name, "~%04X", (unsigned char)*id);
+    }
+    kiln_buf_printf(&name, "_%s", what);
+    snprintf(ret, KILN_STORAGE_PLACE_BYTES, "%.*s", (int)name.len, name.ptr);
+    kiln_buf_done(&name);
+}
+
+/* ---- settings ---- */
 
 static int read_settings(const struct kiln_node *node, void *settings, struct kiln_err *err)
 {

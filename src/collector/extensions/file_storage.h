@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_storage - a folder in which exporters keep their queues (`sending_queue: {storage: ID}`).
+ * file_storage - a folder in which exporters keep their queues (`sending_queue: {storage: ID}`),
+ * and receivers how far they have read.
  *
  * Threads: constant once made, but for the room, which counts.
  */
@@ -28,5 +29,18 @@ struct kiln_file_storage {
 };
 
 extern const struct kiln_component_type kiln_file_storage_extension_type;
+
+enum { KILN_STORAGE_PLACE_BYTES = 4096 };
+
+/* The one that `key` of a component names; NULL, and an error, where there is none. */
+const struct kiln_file_storage *kiln_file_storage_find(const struct kiln_component_env *env,
+                                                       const char *key, const char *id,
+                                                       struct kiln_err *err);
+/*
+ * A place in it that no other component has: exporter_otlp~002Fsecond_profiles is that of
+ * "otlp/second" for its profiles.
+ */
+void kiln_file_storage_place(const struct kiln_file_storage *storage, const char *kind,
+                             const char *id, const char *what, char ret[KILN_STORAGE_PLACE_BYTES]);
 
 #endif /* KILN_COLLECTOR_EXTENSIONS_FILE_STORAGE_H */

@@ -8,12 +8,12 @@
  * accepted or can never be; one that should be tried again is read again at the next look.
  *
  * What was read is known while the collector runs, whatever configuration it reads meanwhile, and
- * with `storage` beyond.  A file that is shorter than it was (unless on_truncate says otherwise),
- * or another file by the same name, is read from its start.  One that was renamed, or deleted
- * (delete_after_read), is read to its end.  With replay_file all are read at every look.
+ * with `storage` beyond: files that came while none ran are read from their start.  So is one that
+ * is shorter than it was (unless on_truncate says otherwise), or another file by the same name. One
+ * that was renamed, or deleted (delete_after_read), is read to its end.  With replay_file all are
+ * read at every look.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -162,8 +162,10 @@ static void find_offset(const struct tail *tail, struct kiln_file *file, int fd,
         file->offset = status->st_size;
     if (s->replay)
         file->offset = 0;
-    if (status->st_size < file->offset && s->truncated != IGNORE)
+    if (status->st_size < file->offset && s->truncated != IGNORE) {
         file->offset = s->truncated == READ_NEW ? status->st_size : 0;
+        file->head = 0; /* it will begin otherwise */
+    }
 }
 
 /* What is written to it from now on is still read: it is held open. */
@@ -266,30 +268,20 @@ static void destroy(struct kiln_component *component)
     kiln_free(tail);
 }
 
-/* "otlp_json_file/a" in receiver_otlp_json_file_a_offsets */
 static int find_storage(struct tail *tail, const struct kiln_component_env *env, const char *id,
                         struct kiln_err *err)
 {
     const struct kiln_file_storage *storage;
-    size_t size;
 
     if (!id)
         return 0;
-    storage =
-        (struct kiln_file_storage *)(env->graph
-                                         ? kiln_graph_extension(env->graph, id,
-                                                                &kiln_file_storage_extension_type)
-                                         : NULL);
+    storage = kiln_file_storage_find(env, "storage", id, err);
     if (!storage)
-        return kiln_err_set(err, KILN_E_MALFORMED, "storage",
-                            "there is no file_storage extension \"%s\" in service::extensions", id);
-    size = strlen(storage->directory) + strlen(env->id) + sizeof("/receiver__offsets");
-    tail->storage = kiln_malloc(size);
+        return KILN_E_MALFORMED;
+    tail->storage = kiln_malloc(KILN_STORAGE_PLACE_BYTES);
     if (!tail->storage)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
-    snprintf(tail->storage, size, "%s/receiver_%s_offsets", storage->directory, env->id);
-    for (char *at = tail->storage + strlen(storage->directory) + 1; *at; at++)
-        *at = *at == '/' ? '_' : *at;
+    kiln_file_storage_place(storage, "receiver", env->id, "offsets", tail->storage);
     return 0;
 }
 

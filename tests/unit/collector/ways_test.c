@@ -366,19 +366,24 @@ TEST(otlp_json_file, a_file_that_was_cut_is_read_from_its_start_unless_told_othe
     folder_remove(folder);
 }
 
-static void start_stored(struct ways *kit, const char *folder)
+static void start_stored_at(struct ways *kit, const char *folder, const char *start_at)
 {
     char yaml[1200];
 
     snprintf(yaml, sizeof(yaml),
              "extensions: {file_storage: {directory: '%s'}}\n"
-             "receivers: {otlp_json_file/a: {include: '%s/a.json', start_at: beginning, "
+             "receivers: {otlp_json_file/a: {include: '%s/*.json', start_at: %s, "
              "poll_interval: 5ms, storage: file_storage}}\n"
              "exporters: {file: {path: '%s/out', format: proto, append: true}}\n"
              "service: {extensions: [file_storage], pipelines: {profiles: "
              "{receivers: [otlp_json_file/a], exporters: [file]}}}\n",
-             folder, folder, folder);
+             folder, folder, start_at, folder);
     ways_start_graph(kit, yaml);
+}
+
+static void start_stored(struct ways *kit, const char *folder)
+{
+    start_stored_at(kit, folder, "beginning");
 }
 
 static off_t size_of(const char *folder, const char *name)
@@ -410,7 +415,7 @@ TEST(otlp_json_file, what_was_read_may_be_known_beyond_its_end)
     wait_larger(folder, 0);
     ways_stop(&kit);
     one = size_of(folder, "out");
-    CHECK(size_of(folder, "receiver_otlp_json_file_a_offsets") > 0);
+    CHECK(size_of(folder, "receiver_otlp_json_file~002Fa_offsets") > 0);
     append_line(path, "main;two 2\n", "\n");
     start_stored(&kit, folder);
     wait_larger(folder, one);
@@ -425,6 +430,72 @@ TEST(otlp_json_file, what_was_read_may_be_known_beyond_its_end)
     wait_larger(folder, two + 2 * one);
     ways_stop(&kit);
     CHECK_EQ(size_of(folder, "out"), two + 3 * one);
+    folder_remove(folder);
+}
+
+static void wait_stored(const char *folder)
+{
+    for (int i = 0; i < 60000 && !size_of(folder, "receiver_otlp_json_file~002Fa_offsets"); i++)
+        usleep(1000);
+}
+
+TEST(otlp_json_file, a_file_that_came_while_nobody_read_is_read_from_its_start)
+{
+    char folder[FOLDER_NAME], path[300];
+    struct ways kit;
+    off_t one;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    append_line(path, "main;one 1\n", "\n");
+    start_stored_at(&kit, folder, "end"); /* as of the first start */
+    wait_stored(folder);
+    append_line(path, "main;two 2\n", "\n");
+    wait_larger(folder, 0);
+    ways_stop(&kit);
+    one = size_of(folder, "out");
+    snprintf(path, sizeof(path), "%s/b.json", folder);
+    append_line(path, "main;one 1\n", "\n");
+    start_stored_at(&kit, folder, "end");
+    wait_larger(folder, one);
+    ways_stop(&kit);
+    CHECK_EQ(size_of(folder, "out"), 2 * one);
+    folder_remove(folder);
+}
+
+static void append_lines(const char *path, const char *stacks, int n)
+{
+    for (int i = 0; i < n; i++)
+        append_line(path, stacks, "\n");
+}
+
+TEST(otlp_json_file, a_file_that_was_cut_is_known_beyond_its_end_by_what_it_has_since)
+{
+    static const char long_one[] = "main;with_a_name_that_is_rather_long 1\n";
+    char folder[FOLDER_NAME], path[300];
+    struct ways kit;
+    off_t large, one;
+
+    folder_make(folder);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    append_lines(path, long_one, 1);
+    start_stored(&kit, folder);
+    wait_larger(folder, 0);
+    large = size_of(folder, "out");
+    append_lines(path, "main;one 1\n", 1);
+    wait_larger(folder, large);
+    one = size_of(folder, "out") - large;
+    append_lines(path, "main;one 1\n", 2);
+    wait_larger(folder, large + 2 * one);
+    CHECK_OK(truncate(path, 0));
+    append_lines(path, "xain;one 1\n", 3);
+    wait_larger(folder, large + 5 * one);
+    ways_stop(&kit);
+    append_lines(path, long_one, 1);
+    start_stored(&kit, folder);
+    wait_larger(folder, large + 6 * one);
+    ways_stop(&kit);
+    CHECK_EQ(size_of(folder, "out"), 2 * large + 6 * one); /* nothing twice */
     folder_remove(folder);
 }
 
