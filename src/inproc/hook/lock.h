@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock - shapes of hooks of functions that take a lock and let go of it: pass on where it is to be
- * had at once, else measure how long that takes.
+ * lock - shapes of hooks of functions that take a lock: pass on where it is to be had at once, else
+ * measure how long that takes.
  *
  *   KILN_IN_LOCK_HOOK(pthread_mutex_timedlock, mutex_timedlock,
  *                     (pthread_mutex_t *lock, const struct timespec *until), (lock, until),
@@ -20,12 +20,14 @@
 
 #include "inproc/hook/hook.h"
 #include "inproc/hook/next_thread.h"
+#include "inproc/hook/unlock.h"
 #include "inproc/sample/lock.h"
 #include "inproc/sample/slots.h"
 
 #define KILN_IN_LOCK_HOOK(name, real, parameters, arguments, has_to_wait, what)                    \
     static KILN_IN_SLOW int wait_in_##real parameters                                              \
     {                                                                                              \
+        kiln_in_unlocks_look();                                                                    \
         return KILN_IN_TIMED(what, lock, kiln_in_next_thread.real arguments);                      \
     }                                                                                              \
                                                                                                    \
@@ -43,6 +45,7 @@
 #define KILN_IN_TRY(linkage, name, real, tries, type, what)                                        \
     static KILN_IN_SLOW int wait_in_##real(type *lock)                                             \
     {                                                                                              \
+        kiln_in_unlocks_look();                                                                    \
         return KILN_IN_TIMED(what, (const void *)lock, kiln_in_next_thread.real(lock));            \
     }                                                                                              \
                                                                                                    \
@@ -51,25 +54,6 @@
         if (KILN_IN_RARELY(kiln_in_next_thread.tries(lock) != 0))                                  \
             return wait_in_##real(lock);                                                           \
         return 0;                                                                                  \
-    }
-
-/* `is_waited`: its slot says so, and the lock itself too. */
-#define KILN_IN_UNLOCK_HOOK(name, real, type, is_waited, what)                                     \
-    static KILN_IN_SLOW int settle_in_##real(type *lock)                                           \
-    {                                                                                              \
-        uint64_t waited_ns = (is_waited) ? kiln_in_holder_settle(lock) : 0;                        \
-        int answer = kiln_in_next_thread.real(lock);                                               \
-                                                                                                   \
-        if (answer == 0 && waited_ns)                                                              \
-            kiln_in_holder_tell(waited_ns, what);                                                  \
-        return answer;                                                                             \
-    }                                                                                              \
-                                                                                                   \
-    KILN_IN_HOOK int name(type *lock)                                                              \
-    {                                                                                              \
-        if (KILN_IN_RARELY(kiln_in_slot_is_waited(lock)))                                          \
-            return settle_in_##real(lock);                                                         \
-        return kiln_in_next_thread.real(lock);                                                     \
     }
 
 #endif /* KILN_INPROC_HOOK_LOCK_H */

@@ -50,18 +50,12 @@ static inline bool is_of_interest(const pthread_mutex_t *lock)
 static inline bool may_be_taken(const pthread_mutex_t *lock)
 {
     return KILN_IN_RARELY(!kiln_in_is_zero_int(&lock->__data.__owner) ||
-                          kiln_in_slot_is_waited(lock)) &&
-           is_of_interest(lock);
+                          kiln_in_slot_is_waited(lock));
 }
 
 static inline bool is_taken(const pthread_mutex_t *lock)
 {
     return KILN_IN_RARELY(word_of(lock) != 0) && is_of_interest(lock);
-}
-
-static bool is_waited_for(const pthread_mutex_t *lock)
-{
-    return word_of(lock) == 2 || word_of(lock) < 0;
 }
 
 static bool is_plain(const pthread_mutex_t *lock)
@@ -82,10 +76,18 @@ static KILN_IN_SLOW int lock_slow(pthread_mutex_t *lock)
     return word_of(lock) != 0 ? wait_in_mutex_lock(lock) : kiln_in_next_thread.mutex_lock(lock);
 }
 
+/* Out of line: a recursive one goes on from here, and is spared a jump. */
+static __attribute__((noinline, aligned(64))) int lock_once_more(pthread_mutex_t *lock)
+{
+    if (is_of_interest(lock))
+        return lock_slow(lock);
+    return kiln_in_next_thread.mutex_lock(lock);
+}
+
 KILN_IN_HOOK int pthread_mutex_lock(pthread_mutex_t *lock)
 {
-    if (KILN_IN_RARELY(may_be_taken(lock)))
-        return lock_slow(lock);
+    if (may_be_taken(lock))
+        return lock_once_more(lock);
     return kiln_in_next_thread.mutex_lock(lock);
 }
 
@@ -96,9 +98,6 @@ KILN_IN_LOCK_HOOK(pthread_mutex_timedlock, mutex_timedlock,
 KILN_IN_LOCK_HOOK(pthread_mutex_clocklock, mutex_clocklock,
                   (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until),
                   (lock, clock, until), is_taken(lock), KILN_IN_STAY_MUTEX)
-
-KILN_IN_UNLOCK_HOOK(pthread_mutex_unlock, mutex_unlock, pthread_mutex_t, is_waited_for(lock),
-                    KILN_IN_STAY_MUTEX)
 
 /* ---- C11 ---- */
 
@@ -114,7 +113,7 @@ KILN_IN_TRY(static KILN_IN_SLOW, try_mtx, mtx_lock, mtx_trylock, mtx_t, KILN_IN_
 
 KILN_IN_HOOK int mtx_lock(mtx_t *lock)
 {
-    if (KILN_IN_RARELY(may_be_taken(inside(lock))))
+    if (may_be_taken(inside(lock)) && is_of_interest(inside(lock)))
         return try_mtx(lock);
     return kiln_in_next_thread.mtx_lock(lock);
 }
@@ -122,4 +121,3 @@ KILN_IN_HOOK int mtx_lock(mtx_t *lock)
 KILN_IN_LOCK_HOOK(mtx_timedlock, mtx_timedlock,
                   (mtx_t *restrict lock, const struct timespec *restrict until), (lock, until),
                   is_taken(inside(lock)), KILN_IN_STAY_MUTEX)
-KILN_IN_UNLOCK_HOOK(mtx_unlock, mtx_unlock, mtx_t, is_waited_for(inside(lock)), KILN_IN_STAY_MUTEX)

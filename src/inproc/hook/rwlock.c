@@ -72,6 +72,3 @@ KILN_IN_LOCK_HOOK(pthread_rwlock_timedwrlock, rwlock_timedwrlock,
 KILN_IN_LOCK_HOOK(pthread_rwlock_clockwrlock, rwlock_clockwrlock,
                   (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
                   (lock, clock, until), keeps_writers_out(lock), KILN_IN_STAY_WRITE)
-
-KILN_IN_UNLOCK_HOOK(pthread_rwlock_unlock, rwlock_unlock, pthread_rwlock_t, true,
-                    KILN_IN_STAY_WRITE)
