@@ -10,6 +10,7 @@
 #include "inproc/hook/next_find.h"
 #include "inproc/sample/places.h"
 #include "inproc/start.h"
+#include "inproc/thread/thread.h"
 
 /*
  * Most small blocks have to be cleared anyway.  Memory that is fresh from the kernel is clear, and
@@ -39,7 +40,7 @@ void kiln_in_place_init(void)
 
 static bool is_wanted(void)
 {
-    return is_able && kiln_in_wants(KILN_PROFILE_HEAP);
+    return is_able && kiln_in_is_running() && kiln_in_wants(KILN_PROFILE_HEAP);
 }
 
 /* ---- blocks ---- */
