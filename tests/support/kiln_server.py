@@ -72,7 +72,7 @@ class KilnServer:
     def stop(self):
         """Asks it to go and waits until it has; its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        return self.process.wait(120)
 
     def kill(self):
         self.process.kill()

@@ -214,6 +214,11 @@ def peak_mb(server):
     return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) >> 10
 
 
+def is_in_time(seconds, most):
+    """Times are promised of a machine that has nothing else to do: in `make torture`."""
+    return seconds < most or not os.environ.get("KILN_TORTURE")
+
+
 def is_well(server, what, limit):
     check(f"{what}: the server is alive", server.process.poll() is None, server.said())
     if server.process.poll() is None:
@@ -222,7 +227,7 @@ def is_well(server, what, limit):
         began = time.monotonic()
         status = ask(server.http, "GET", "/ready")[0]
         check(f"{what}: it is ready, and answers", status == 200 and get(server, "labels")[0] == 200, status)
-        check(f"{what}: at once", time.monotonic() - began < 10 or SANITIZED, time.monotonic() - began)
+        check(f"{what}: at once", is_in_time(time.monotonic() - began, 10), time.monotonic() - began)
 
 
 def ends_well(server, what):
@@ -255,7 +260,7 @@ def part_storm(seconds):
         print(f"storm: {sum(storm.codes.values())} answers: {dict(sorted(storm.codes.items()))}; slowest {storm.slowest[0]:.1f} s")
         check("storm: most who asked properly were answered, and something was written",
               storm.codes[200] > storm.codes[429] and ledger.acknowledged > 0, storm.codes)
-        check("storm: nobody waited for long", storm.slowest[0] < 40 or SANITIZED, storm.slowest)
+        check("storm: nobody waited for long", is_in_time(storm.slowest[0], 40), storm.slowest)
         is_well(server, "after the storm", 96)
         ledger.compare()
         ends_well(server, "storm")
@@ -376,7 +381,7 @@ def part_bombs(seconds):
             largest = max(answer[1] for answer in answers) >> 10
             check(f"{shown(question)[:100]}: {sorted({answer[0] for answer in answers})}, {largest} KiB, {time.monotonic() - began:.1f} s",
                   not wrong and server.process.poll() is None, wrong[:1])
-        check("bombs: nothing took longer than it may", slowest < 30 or SANITIZED, slowest)
+        check("bombs: nothing took longer than it may", is_in_time(slowest, 30), slowest)
         is_well(server, "bombs", 96)
         ends_well(server, "bombs")
 

@@ -14,7 +14,8 @@ A running `kiln server`, besieged as a hostile or unlucky world would.  The part
 
 In each the server must stay alive and below its memory limit (VmHWM); everything it acknowledged must be in the
 store afterwards, once; what it refused it must have refused with 429 or 503 and Retry-After; and when the siege is
-over ordinary requests succeed.  SECONDS is how long the load lasts.
+over ordinary requests succeed.  SECONDS is how long the load lasts.  What a start takes is printed; in `make torture`
+more than two seconds of processor time fail.
 """
 import base64
 import collections
@@ -53,7 +54,7 @@ def cpu_seconds(server):
 
 def ask(port, method, path, body=None, headers=None):
     """(status, headers, body) of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -69,7 +70,7 @@ def send(port, body, tenant=None, **headers):
     return ask(port, "POST", abuse.OTLP, body, headers)
 
 
-def eventually(question, seconds=30):
+def eventually(question, seconds=120):
     """Whether it becomes true in time."""
     until = time.monotonic() + seconds
     while not (answer := question()) and time.monotonic() < until:
@@ -307,7 +308,7 @@ def question_askers(port, first, counted, stop):
     while not stop.is_set():
         method, path, body, headers = hostile(n)
         n += 8
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         try:
             connection.request(method, path, body, headers)
             if n % 5:
@@ -422,8 +423,9 @@ def part_start(seconds):
                       f"processor time")
                 server.stop()
                 compare(server, "anonymous")
-        check(f"start: a log of {name} takes less than {START_CPU_SECONDS_MAX} s of processor time",
-              worst < START_CPU_SECONDS_MAX, worst)
+        if os.environ.get("KILN_TORTURE"):
+            check(f"start: a log of {name} takes less than {START_CPU_SECONDS_MAX} s of processor time",
+                  worst < START_CPU_SECONDS_MAX, worst)
 
 
 # ---- tokens ----
