@@ -29,7 +29,7 @@ SECONDS = "60"  # more than it takes: a program is killed when it was stopped of
 
 # What libdw gets wrong itself (Go's switches of stacks and its signals, by frames that do not tell of them) or
 # cannot do: there ours must only be complete.
-NOT_FOR_LIBDW = ("going", "cgoing", "go-build", "node")
+NOT_FOR_LIBDW = ("going", "cgoing", "inlining", "go-build", "node")
 WITHOUT_TABLES = "spans-musl"  # musl has no unwind information of its own: stacks end in it
 
 
