@@ -16,7 +16,7 @@ from checks import check, exit_code  # noqa: E402
 from host_kit import KILN, Folder, Running, attributes, need_host, wait_for  # noqa: E402
 
 NOWHERE = "--endpoint", "http://127.0.0.1:9"
-CONTAINER = "c0ffee" + 58 * "0"
+CONTAINER = os.urandom(32).hex()
 BASE_HZ, BOOST_HZ = 49, 499
 
 
