@@ -152,15 +152,16 @@ static int merge_maps(struct kiln_ottl_run *run, const struct kiln_ottl_node *ca
     struct kiln_ottl_value from;
     struct kiln_draft *draft;
     struct kiln_range range;
+    uint32_t set;
     int r = kiln_ottl_eval(run, call->args[1], &from);
 
     if (r < 0)
         return r;
     if (from.kind != KILN_OTTL_SET && from.kind != KILN_OTTL_MAP)
         return kiln_ottl_fail(run, KILN_E_MALFORMED, "merge_maps: these are no attributes");
-    range =
-        batch->dict
-            .sets[from.kind == KILN_OTTL_SET ? from.set : kiln_ottl_set_of_map(run, from.nested)];
+    /* Which may be a new one, for which the table has moved. */
+    set = from.kind == KILN_OTTL_SET ? from.set : kiln_ottl_set_of_map(run, from.nested);
+    range = batch->dict.sets[set];
     draft = open(run, call);
     if (!draft)
         return run->code;
