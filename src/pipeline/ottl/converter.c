@@ -139,6 +139,8 @@ static int concat(struct kiln_ottl_run *run, const struct kiln_ottl_node *call,
         }
         if (i)
             kiln_buf_add_str(&out, call->args[1]->value.text);
+        if (value.kind == KILN_OTTL_NIL)
+            kiln_buf_puts(&out, "<nil>"); /* as the Collector has it */
         kiln_ottl_put_text(&out, run->item->batch, &value);
     }
     return made(run, &out, ret);

@@ -111,6 +111,7 @@ TEST(ottl, converters)
     TRUE("IsString(attributes[\"thread\"]) and IsInt(attributes[\"n\"]) and IsMap(attributes)");
     FALSE("IsString(nil) or IsBool(1) or IsDouble(1) or IsList(1)");
     TRUE("Concat([attributes[\"thread\"], 1, true], \"-\") == \"main-1-true\"");
+    TRUE("Concat([attributes[\"none\"], 1], \"-\") == \"<nil>-1\"");
     TRUE("SHA256(\"abc\") == "
          "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"");
     TRUE("ConvertCase(\"HttpServer\", \"snake\") == \"http_server\"");
@@ -403,6 +404,20 @@ TEST(ottl, editors_of_keys)
         " n=7 thread=main");
     RAN("merge_maps(sample.attributes, resource.attributes, \"upsert\")", R, S, P,
         " n=7 service.name=shop thread=main");
+}
+
+TEST(ottl, merges_maps_that_are_values)
+{
+    static const char *const nested[] = {
+        "set(sample.attributes[\"kept\"][\"a\"][\"b\"], 5)",
+        "set(sample.attributes[\"kept\"][\"c\"], 6)",
+        "merge_maps(sample.attributes, sample.attributes[\"kept\"][\"a\"], \"insert\")",
+        "merge_maps(sample.attributes, sample.attributes[\"kept\"], \"upsert\")",
+    };
+
+    CHECK_OK(run_together(nested, KILN_ARRAY_LEN(nested),
+                          "sample.attributes[\"b\"] == 5 and sample.attributes[\"c\"] == 6 and "
+                          "sample.attributes[\"a\"][\"b\"] == 5"));
 }
 
 TEST(ottl, editors_of_texts)
