@@ -59,9 +59,10 @@ torture: deps-test ## 1,200 power cuts, 1,000 kills; lines of everything compare
 	@ninja -C build all tests
 	@tools/torture build "$(T)"
 
-soak: all ## readers and writers together for ten minutes; the collector at full speed for ten; a billion allocations and 100,000 ticks under libkiln; real programs, postgres and gcc among them, with libkiln in front; fuzz every decoder for an hour each
+soak: all ## readers and writers together for ten minutes; the collector at full speed for ten, and its processors beside OpenTelemetry's; a billion allocations and 100,000 ticks under libkiln; real programs, postgres and gcc among them, with libkiln in front; fuzz every decoder for an hour each
 	@KILN=$(KILN) tests/e2e/readers_writers_test.py 600
 	@KILN=$(KILN) tests/e2e/collector_flow_test.py 600
+	@KILN=$(KILN) OTELCOL_CONTRIB=make tests/interop/processors_test.py
 	@ninja -C build inproc_programs
 	@KILN_ALLOCATIONS=1000000000 KILN_BUILD_DIR=$(CURDIR)/build LIBKILN=$(CURDIR)/build/libkiln.so tests/inproc/alloc_family_test.py
 	@KILN_SLEEPERS_S=400 KILN=$(KILN) KILN_BUILD_DIR=$(CURDIR)/build LIBKILN=$(CURDIR)/build/libkiln.so tests/inproc/signals_test.py

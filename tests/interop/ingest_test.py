@@ -159,10 +159,11 @@ def http_python(kind, port, path, encoding=None):
 
 def collector():
     """An OpenTelemetry Collector: $OTELCOL, or one that its builder makes."""
-    if os.environ.get("OTELCOL"):
-        return os.environ["OTELCOL"]
-    description = HERE / "collector/builder.yaml"
+    return os.environ.get("OTELCOL") or made_collector(HERE / "collector/builder.yaml", BUILDER)
 
+
+def made_collector(description, builder):
+    """The one that this describes, made once."""
     def make(path):
         if not shutil.which("go"):
             raise peers.Absent("there is no go")
@@ -170,13 +171,13 @@ def collector():
             config = pathlib.Path(scratch) / "builder.yaml"
             config.write_text(description.read_text().replace(
                 "  name: otelcol\n", f"  name: otelcol\n  output_path: {scratch}/out\n"))
-            go = subprocess.run(["go", "run", BUILDER, "--skip-strict-versioning", "--config", str(config)],
+            go = subprocess.run(["go", "run", builder, "--skip-strict-versioning", "--config", str(config)],
                                 cwd=scratch, capture_output=True, text=True, env=os.environ | {"GOWORK": "off"})
             if go.returncode:
                 raise peers.Absent(f"the builder fails: {peers.last_line(go.stderr)}")
             shutil.copy(f"{scratch}/out/otelcol", path)
 
-    return peers.kept("go/otelcol", [description], make)
+    return peers.kept("go/otelcol" if description.stem == "builder" else f"go/otelcol-{description.stem}", [description], make)
 
 
 def through_collector(kind):
