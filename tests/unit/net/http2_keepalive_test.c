@@ -135,7 +135,7 @@ TEST(http2_keepalive, who_floods_after_that_is_cut_off)
 
 TEST(http2_keepalive, a_listener_has_its_own_time_to_rest)
 {
-    struct pair *p = setup((struct kiln_keepalive){.idle_ms = 20});
+    struct pair *p = setup((struct kiln_keepalive){.idle_ms = NET_BEGIN_MS});
     struct h2_stream *s = h2_ask(&p->c, "GET", "/hello", NULL, NULL);
 
     h2_wait(&p->c, s);
@@ -164,7 +164,7 @@ TEST(http2_keepalive, it_may_rest_for_ever)
 
 TEST(http2_keepalive, who_is_too_old_goes_after_what_is_under_way)
 {
-    struct pair *p = setup((struct kiln_keepalive){.age_ms = 20});
+    struct pair *p = setup((struct kiln_keepalive){.age_ms = NET_BEGIN_MS});
     struct h2_stream *s = hold(p);
 
     h2_wait_goaway(&p->c);
@@ -180,7 +180,8 @@ TEST(http2_keepalive, who_is_too_old_goes_after_what_is_under_way)
 
 TEST(http2_keepalive, and_at_once_when_the_grace_is_over)
 {
-    struct pair *p = setup((struct kiln_keepalive){.age_ms = 20, .grace_ms = 20});
+    struct pair *p =
+        setup((struct kiln_keepalive){.age_ms = NET_BEGIN_MS, .grace_ms = NET_BEGIN_MS});
     struct h2_stream *s = hold(p);
 
     h2_wait_end(&p->c);

@@ -340,7 +340,7 @@ TEST(http2, an_answer_that_nobody_takes_is_given_up)
 
 TEST(http2, a_connection_that_rests_too_long_is_ended)
 {
-    struct pair *p = setup(&(struct kiln_server_opts){.idle_timeout_ms = 20}, false);
+    struct pair *p = setup(&(struct kiln_server_opts){.idle_timeout_ms = NET_BEGIN_MS}, false);
     struct h2_stream *s = h2_ask(&p->c, "GET", "/hello", NULL, NULL);
 
     h2_wait(&p->c, s);
@@ -460,7 +460,7 @@ TEST(http2, a_head_that_takes_too_long_ends_the_connection)
     struct net_fixture f = {0};
     int fd;
 
-    net_start(&f, &(struct kiln_server_opts){.header_timeout_ms = 20});
+    net_start(&f, &(struct kiln_server_opts){.header_timeout_ms = NET_BEGIN_MS});
     fd = net_connect(f.port);
     net_send_str(fd, KILN_STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"));
     net_send_str(fd, (struct kiln_str){(const char *)begun, sizeof(begun)});

@@ -410,7 +410,7 @@ TEST(refuse, a_head_that_takes_too_long)
 {
     struct net_fixture f = {0};
 
-    net_start(&f, &(struct kiln_server_opts){.header_timeout_ms = 20});
+    net_start(&f, &(struct kiln_server_opts){.header_timeout_ms = NET_BEGIN_MS});
     CHECK_EQ(status_for(f.port, "GET /hello HTTP/1.1\r\nhos"), 408);
     net_stop(&f);
 }
@@ -446,7 +446,7 @@ TEST(refuse, a_connection_that_rests_too_long_is_ended)
     struct net_fixture f = {0};
     int fd;
 
-    net_start(&f, &(struct kiln_server_opts){.idle_timeout_ms = 20});
+    net_start(&f, &(struct kiln_server_opts){.idle_timeout_ms = NET_BEGIN_MS});
     fd = net_connect(f.port);
     CHECK(net_is_closed(fd));
     close(fd);
