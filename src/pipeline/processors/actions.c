@@ -59,7 +59,8 @@ static struct kiln_str text_of(const struct kiln_draft *draft, struct kiln_value
     return kiln_builder_peek(draft->b)->dict.strings[value.str];
 }
 
-/* The bytes that are hashed: of a text the text, of numbers as they lie in memory, least first. */
+/* The bytes that are hashed: of a text the text, of numbers as they lie in memory, least first.
+ * False: of lists, maps and nothing there are none. */
 static bool hashed_bytes(const struct kiln_draft *draft, struct kiln_value value,
                          char room[sizeof(uint64_t)], struct kiln_str *ret_bytes)
 {
@@ -86,11 +87,12 @@ static void hash(struct kiln_draft *draft, struct kiln_str key, struct kiln_valu
     char room[sizeof(uint64_t)], text[2 * KILN_SHA256_BYTES + 1];
     struct kiln_str bytes;
 
-    if (!hashed_bytes(draft, value, room, &bytes))
-        return;
-    kiln_sha256(bytes, digest);
-    for (int i = 0; i < KILN_SHA256_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    text[0] = '\0'; /* what cannot be hashed shall not be read either */
+    if (hashed_bytes(draft, value, room, &bytes)) {
+        kiln_sha256(bytes, digest);
+        for (int i = 0; i < KILN_SHA256_BYTES; i++)
+            snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    }
     kiln_draft_put(draft, key, kiln_value_string(kiln_builder_string(draft->b, kiln_str_of(text))));
 }
 

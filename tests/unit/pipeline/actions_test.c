@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "codec/otlp_json.h"
 #include "collector/processors/actions.h"
 #include "drawn.h"
 #include "resolve.h"
@@ -160,6 +161,23 @@ TEST(actions, hash_is_the_sha_256_of_the_value)
 {
     CHECK_TEXT(acted("[{key: a, action: hash}]", "a=abc,b=1"),
                "a=\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\" b=1");
+}
+
+TEST(actions, a_list_that_cannot_be_hashed_is_not_there_to_be_read)
+{
+    static const char request[] =
+        "{\"resourceProfiles\": [{\"resource\": {\"attributes\": [{\"key\": \"a\", \"value\":"
+        " {\"arrayValue\": {\"values\": [{\"stringValue\": \"secret\"}]}}}]}, \"scopeProfiles\":"
+        " [{\"profiles\": [{\"samples\": [{\"values\": [\"1\"]}]}]}]}], \"dictionary\": {}}";
+    struct kiln_builder *b;
+    struct kiln_batch *batch;
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    CHECK_OK(kiln_otlp_json_decode(kiln_str_of(request), b, NULL));
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    batch = changed("[{key: a, action: hash}]", batch, kiln_actions_on_resources);
+    CHECK_TEXT(set_text(batch, batch->resources[0].attrs), "a=\"\"");
+    kiln_batch_unref(batch);
 }
 
 TEST(actions, extract_makes_attributes_of_named_groups)
