@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports for programs that must be told one."""
+import contextlib
 import random
 import socket
 
@@ -15,6 +16,20 @@ def free_port():
                 return port
             except OSError:
                 pass
+
+
+held = []
+
+
+def held_port():
+    """One that stays nobody's, and refuses whoever connects, until a server of this test listens on it (with SO_REUSEADDR, as all do)."""
+    while True:
+        port, holder = free_port(), socket.socket()
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            holder.bind(("127.0.0.1", port))
+            held.append(holder)
+            return port
 
 
 def free_ports(n):

@@ -19,7 +19,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from kiln_collector import Collector, Conserved, Requests, Senders, Sink, exporters, not_conserved, post  # noqa: E402
 from kiln_server import sanitized  # noqa: E402
-from ports import free_port  # noqa: E402
+from ports import held_port  # noqa: E402
 
 KILLS = int(os.environ.get("KILN_KILLS", 5))
 MB = 1 << 20
@@ -135,7 +135,7 @@ class Bad(unittest.TestCase):
     # ---- a receiver that is away ----
 
     def test_on_disk_a_receiver_may_be_away_for_long(self):
-        requests, port = Requests(samples=40, text_bytes=200), free_port()
+        requests, port = Requests(samples=40, text_bytes=200), held_port()
         with Collector(self.folder, *self.config((port, ON_DISK))) as collector, Conserved(collector) as look:
             with Senders(requests, collector.ports[IN], most=4000) as senders:
                 senders.join()
@@ -153,7 +153,7 @@ class Bad(unittest.TestCase):
         self.check_conserved(look)
 
     def test_in_memory_senders_wait_where_a_receiver_is_away(self):
-        requests, port = Requests(samples=40, text_bytes=5000), free_port()
+        requests, port = Requests(samples=40, text_bytes=5000), held_port()
         words = self.config((port, IN_MEMORY))
         with Collector(self.folder, *words, "--memory-limit", "16M") as collector, Conserved(collector) as look:
             with Senders(requests, collector.ports[IN], n=8, most=400) as senders:
@@ -206,7 +206,7 @@ class Bad(unittest.TestCase):
         if mounted.returncode:
             self.skipTest(f"no tmpfs: {mounted.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", str(self.folder / "queue")], check=True)
-        requests, port = Requests(samples=20, text_bytes=200), free_port()
+        requests, port = Requests(samples=20, text_bytes=200), held_port()
         words = self.config((port, ON_DISK))
         with Senders(requests, None, n=2) as senders:
             with Collector(self.folder, *words) as collector, Conserved(collector) as look:
@@ -230,7 +230,7 @@ class Bad(unittest.TestCase):
             self.check_conserved(look)
 
     def test_damaged_files_are_set_aside_and_the_rest_is_sent(self):
-        requests, port = Requests(), free_port()
+        requests, port = Requests(), held_port()
         words = self.config((port, ON_DISK))
         with Collector(self.folder, *words) as collector:
             with Senders(requests, collector.ports[IN], most=100) as senders:
