@@ -6,6 +6,7 @@
 #include "inproc/hook/next_calls.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -29,6 +30,8 @@ static int missing(void)
 }
 static int (*const missing_call)(void) = missing;
 
+static bool is_known;
+
 static void look_up(void)
 {
     void **pointers = (void **)&kiln_in_next_calls;
@@ -41,6 +44,7 @@ static void look_up(void)
             memcpy(&found, &missing_call, sizeof(found));
         __atomic_store_n(&pointers[i], found, __ATOMIC_RELAXED);
     }
+    __atomic_store_n(&is_known, true, __ATOMIC_RELEASE);
     errno = kept;
 }
 
@@ -59,8 +63,9 @@ struct kiln_in_next_calls kiln_in_next_calls = {
 #undef X
 };
 
-/* Before main(), and not from a handler that came first. */
+/* Before main(), and not from a handler that came first, unless somebody has called one by now. */
 static __attribute__((constructor)) void look_up_early(void)
 {
-    look_up();
+    if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE))
+        look_up();
 }

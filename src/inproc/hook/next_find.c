@@ -7,6 +7,9 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "inproc/unwind/objects_int.h"
 
 static void *find(void *where, const char *name, const char *version)
 {
@@ -18,10 +21,14 @@ static void *find(void *where, const char *name, const char *version)
     return found;
 }
 
+/* dladdr() also looks for the nearest of all the file's symbols. */
 bool kiln_in_are_of_one_file(const void *a, const void *b)
 {
+    struct kiln_in_object object_a, object_b;
     Dl_info file_a, file_b;
 
+    if (kiln_in_object_ask((uintptr_t)a, &object_a) && kiln_in_object_ask((uintptr_t)b, &object_b))
+        return object_a.identity == object_b.identity;
     return dladdr(a, &file_a) && dladdr(b, &file_b) && file_a.dli_fbase == file_b.dli_fbase;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "inproc/hook/next_thread.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "inproc/hook/next_find.h"
@@ -23,6 +24,8 @@ enum { N_NAMES = sizeof(names) / sizeof(names[0]) };
 _Static_assert(sizeof(struct kiln_in_next_thread) == N_NAMES * sizeof(void *),
                "a pointer for each name");
 
+static bool is_known;
+
 static void look_up(void)
 {
     void **pointers = (void **)&kiln_in_next_thread;
@@ -33,6 +36,7 @@ static void look_up(void)
         if (found)
             __atomic_store_n(&pointers[i], found, __ATOMIC_RELAXED);
     }
+    __atomic_store_n(&is_known, true, __ATOMIC_RELEASE);
 }
 
 #define X(member, name, version, parameters, arguments)                                            \
@@ -44,10 +48,11 @@ static void look_up(void)
 KILN_IN_NEXT_THREAD_MAP(X)
 #undef X
 
-/* Before main(), and not from a handler that came first. */
+/* Before main(), and not from a handler that came first, unless somebody has called one by now. */
 static __attribute__((constructor)) void look_up_early(void)
 {
-    look_up();
+    if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE))
+        look_up();
 }
 
 struct kiln_in_next_thread kiln_in_next_thread = {
