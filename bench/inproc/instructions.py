@@ -5,7 +5,7 @@
 Counted by callgrind, which nobody else on the machine can disturb: whole runs, with the start and the end of libkiln in them, at its
 default, forced to work there (it stands aside under valgrind otherwise).  These programs take less than a second but half a
 minute under callgrind: profiles are written once, at the end, as they would be, and threads are stopped to be sampled as often as
-they would be in the time that they take alone.  What the keeper does ten times a second it does a hundred times as often there: so
+they would be in the time that they take alone; a turn of an event loop is long when it would be.  What the keeper does ten times a second it does a hundred times as often there: so
 its thread is counted apart, and by the share of that time that the program takes alone.  Of redis the server is counted: its hash
 functions are seeded by chance, which alone makes a percent; here by always the same, for which root is needed, and otherwise each
 figure is the least of three.  Our threads do not count for the C library, as in programs that have no privileges to drop, whoever
@@ -26,6 +26,7 @@ from programs import BUILD, LIBKILN, environment, programs, redis_used, used, ve
 SCALE = float(os.environ.get("BENCH_INPROC_SCALE", "0.5"))
 TARGET = 0.01
 HZ = 100  # by default
+LAG_NS = 20_000_000  # of an event loop
 
 KEEPER = "kiln_in_pace_turn"  # nobody else calls it
 
@@ -66,6 +67,10 @@ def runs(folder):
     return found
 
 
+def at_this_pace(slower):
+    return {"KILN_CPU_HZ": str(max(1, round(HZ / slower))), "KILN_LAG_NS": str(round(LAG_NS * slower))}
+
+
 def compare(run, times, inside, folder):
     """Alone, and with it; the least of so many."""
     seconds = run([], {})
@@ -74,7 +79,7 @@ def compare(run, times, inside, folder):
     slower = max(1, turns[0][2] / seconds)
     with_it = []
     for _ in range(times):
-        others, keeper, took = instructions(run, inside | {"KILN_CPU_HZ": str(max(1, round(HZ / slower)))}, folder)
+        others, keeper, took = instructions(run, inside | at_this_pace(slower), folder)
         with_it.append(others + int(keeper * min(1, seconds / took)))
     return alone, min(with_it)
 
