@@ -44,8 +44,7 @@ static int add_symbol(struct kiln_symtab *table, const Elf64_Sym *s, uint32_t fi
     bool label = type == STT_NOTYPE;
     struct kiln_symtab_entry symbol;
 
-    if ((type != STT_FUNC && type != STT_GNU_IFUNC && !label) ||
-        kiln_symtab_is_far(table, s->st_value, s->st_size))
+    if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
         return 0;
     if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_name == 0 ||
         s->st_name >= text_size)
@@ -63,6 +62,7 @@ static int add_symbol(struct kiln_symtab *table, const Elf64_Sym *s, uint32_t fi
 static int read_symbols(struct kiln_symtab *table, const struct kiln_elf *elf,
                         const struct kiln_elf_section *section, uint32_t first, uint32_t text_size)
 {
+    const struct kiln_symtab_wish wish = kiln_symtab_wish(table);
     uint64_t left = section->size / sizeof(Elf64_Sym);
     uint64_t offset = section->offset;
     Elf64_Sym chunk[CHUNK];
@@ -71,8 +71,9 @@ static int read_symbols(struct kiln_symtab *table, const struct kiln_elf *elf,
         uint32_t n = left < CHUNK ? (uint32_t)left : CHUNK;
         int r = elf->bytes.read(&elf->bytes, offset, chunk, n * sizeof(*chunk));
 
-        for (uint32_t i = 0; r == 0 && i < n; i++)
-            r = add_symbol(table, chunk + i, first, text_size);
+        for (const Elf64_Sym *s = chunk; r == 0 && s < chunk + n; s++)
+            if (!kiln_symtab_is_far(wish, s->st_value, s->st_size))
+                r = add_symbol(table, s, first, text_size);
         if (r < 0)
             return r;
         offset += n * sizeof(*chunk);

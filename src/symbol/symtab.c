@@ -8,6 +8,7 @@
 #include "symbol/symtab.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -24,7 +25,7 @@ enum {
 
 void kiln_symtab_init(struct kiln_symtab *table, size_t memory_bytes, uint32_t max)
 {
-    memset(table, 0, sizeof(*table));
+    memset(table, 0, offsetof(struct kiln_symtab, stretches));
     table->budget.limit = memory_bytes;
     table->max = max;
 }

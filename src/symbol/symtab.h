@@ -62,12 +62,13 @@ struct kiln_symtab {
     uint32_t n_code, cap_code;
     uint64_t reach;         /* how far one without a size reaches at most; 0: that is not known */
     const uint64_t *wanted; /* NULL: all are */
-    uint32_t n_wanted;
-    uint32_t stretches[KILN_SYMTAB_STRETCHES + 1], stretch_bits;
+    uint32_t n_wanted, stretch_bits;
     bool near;    /* those are kept that begin near a wanted address; else that cover one */
     bool unsized; /* one without a size was left out that may reach a wanted address */
     struct kiln_symtab_text texts[KILN_SYMTAB_TEXTS];
     uint32_t n_texts;
+    /* What follows is written before it is read, and not cleared. */
+    uint32_t stretches[KILN_SYMTAB_STRETCHES + 1];
     char name[KILN_SYMTAB_NAME_MAX + 1]; /* the best alias so far, and the one it is compared to */
     char other[KILN_SYMTAB_NAME_MAX + 1];
 };
@@ -107,20 +108,38 @@ void kiln_symtab_done(struct kiln_symtab *table);
  */
 void kiln_symtab_want(struct kiln_symtab *table, const uint64_t *addresses, uint32_t n, bool near);
 
-/* Whether nothing that is wanted is even near, which is quickly said of most symbols; not of those
- * without a size. */
-static inline bool kiln_symtab_is_far(const struct kiln_symtab *table, uint64_t address,
-                                      uint64_t size)
-{
-    uint64_t first, last;
+/* Where addresses are wanted, for a loop over many symbols that has it in registers. */
+struct kiln_symtab_wish {
+    uint64_t low, span; /* a span of 0: anywhere */
+    const uint32_t *stretches;
+    uint32_t bits;
+};
 
-    if (!table->n_wanted || table->near || size == 0 || address < table->wanted[0])
+static inline struct kiln_symtab_wish kiln_symtab_wish(const struct kiln_symtab *table)
+{
+    if (!table->n_wanted || table->near)
+        return (struct kiln_symtab_wish){0};
+    return (struct kiln_symtab_wish){
+        .low = table->wanted[0],
+        .span = (uint64_t)KILN_SYMTAB_STRETCHES << table->stretch_bits,
+        .stretches = table->stretches,
+        .bits = table->stretch_bits,
+    };
+}
+
+/* Whether nothing that is wanted is even near, which is quickly said of most symbols; not of those
+ * without a size.  What begins before all that is wanted is far behind it, by wrapping. */
+static inline bool kiln_symtab_is_far(struct kiln_symtab_wish wish, uint64_t address, uint64_t size)
+{
+    uint64_t begin = address - wish.low, end = begin + size;
+
+    if (size == 0 || wish.span == 0)
         return false;
-    first = (address - table->wanted[0]) >> table->stretch_bits;
-    last = (address + size - table->wanted[0]) >> table->stretch_bits;
-    if (last < first || last >= KILN_SYMTAB_STRETCHES)
-        last = KILN_SYMTAB_STRETCHES - 1;
-    return first > last || table->stretches[first] == table->stretches[last + 1];
+    if (begin >= wish.span)
+        return end >= wish.span;
+    if (end >= wish.span || end < begin)
+        end = wish.span - 1;
+    return wish.stretches[begin >> wish.bits] == wish.stretches[(end >> wish.bits) + 1];
 }
 
 /* Whether it is to be kept. */

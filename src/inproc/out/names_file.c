@@ -105,7 +105,8 @@ static int try_files(struct kiln_str path, struct kiln_str build_id,
 int kiln_in_names_file_open(struct kiln_str path, struct kiln_str build_id,
                             struct kiln_in_names_file *file)
 {
-    *file = (struct kiln_in_names_file){.fd = -1};
+    file->fd = -1; /* the table is set up by whoever asks */
+    file->elf = NULL;
     return kiln_str_eq(path, KILN_STR("[vdso]")) ? open_vdso(file)
                                                  : try_files(path, build_id, file);
 }

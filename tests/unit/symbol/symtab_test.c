@@ -95,7 +95,8 @@ static void compare(uint64_t reach, uint32_t *named, uint32_t *kept, uint32_t *n
         *named += name.len > 0;
     }
     for (uint32_t i = 0; i < SYMBOLS; i++) {
-        bool far = kiln_symtab_is_far(&covers, symbols[i].address, kiln_symtab_size(&symbols[i]));
+        bool far = kiln_symtab_is_far(kiln_symtab_wish(&covers), symbols[i].address,
+                                      kiln_symtab_size(&symbols[i]));
 
         CHECK(!far || !kiln_symtab_wants(&covers, &symbols[i]));
         *n_far += far;
