@@ -14,6 +14,7 @@
 #include "inproc/start.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/ring.h"
+#include "inproc/thread/sandbox.h"
 #include "inproc/thread/stacks.h"
 #include "inproc/thread/thread.h"
 #include "inproc/unwind/unwind.h"
@@ -126,11 +127,14 @@ void kiln_in_cpu_thread_ends(struct kiln_in_thread *thread)
 {
     struct kiln_in_ticks *ticks = ticks_of(thread);
     uint64_t period_ns = kiln_in_timer_period_ns(false);
-    uint64_t now_ns = kiln_in_clock_ns(CLOCK_THREAD_CPUTIME_ID), due;
+    uint64_t now_ns, due;
 
     kiln_in_line.missed = 0;
-    if (period_ns == 0 || ticks->first_ns == 0 || now_ns < ticks->first_ns ||
+    if (period_ns == 0 || ticks->first_ns == 0 || kiln_in_is_sandboxed() ||
         !atomic_load_explicit(&samples_run, memory_order_relaxed))
+        return;
+    now_ns = kiln_in_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (now_ns < ticks->first_ns)
         return;
     due = (now_ns - ticks->first_ns) / period_ns + 1;
     if (due <= ticks->told)

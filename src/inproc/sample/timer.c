@@ -5,6 +5,10 @@
  * has ended meanwhile, even if the block has a new owner.  Ids of timers are not used again by the
  * kernel before all others were: a late call for one that is gone does nothing.
  *
+ * In a sandbox (inproc/thread/sandbox.h) threads of the program leave timers alone, for which a
+ * filter may end the process: those that are there go on, a thread that ends leaves its own behind
+ * (LEFT), and one that begins is given one by the keeper, if that has no filter on itself.
+ *
  * Threads without a block are few (those that never allocated): their timers are in a list of the
  * keeper's, and ticks of those count only as long as the thread has no timer of its own.
  */
@@ -27,6 +31,7 @@
 #include "inproc/start.h"
 #include "inproc/thread/by_id.h"
 #include "inproc/thread/numbers.h"
+#include "inproc/thread/sandbox.h"
 #include "inproc/thread/thread.h"
 
 #define NS_PER_S 1000000000
@@ -35,6 +40,7 @@ enum {
     NONE,
     MAKING,
     MADE,
+    LEFT,
     STATES = 3,
     SERIAL = 4,
     FOUND_MAX = 1024,
@@ -56,6 +62,38 @@ uint64_t kiln_in_timer_period_ns(bool is_loop)
     if (period_ns || !is_loop)
         return period_ns;
     return atomic_load_explicit(&period_of_loops, memory_order_relaxed);
+}
+
+/* ---- what the kernel says of a thread ---- */
+
+/* A number in its status, after `name`; `unknown` where that cannot be read. */
+static uint64_t status_of(int32_t tid, const char *name, int base, uint64_t unknown)
+{
+    char path[64], text[4096];
+    const char *at;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return unknown;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    at = strstr(text, name);
+    return at ? strtoull(at + strlen(name), NULL, base) : unknown;
+}
+
+/* Whether the calling thread may have to do with timers. */
+static bool may_use(void)
+{
+    int32_t tid;
+
+    if (!kiln_in_is_sandboxed())
+        return true;
+    tid = (int32_t)syscall(SYS_gettid);
+    return kiln_in_thread_id_is_ours(tid) && status_of(tid, "\nSeccomp:", 10, 1) == 0;
 }
 
 /* ---- one timer ---- */
@@ -112,6 +150,14 @@ static void drop(int32_t timer)
     syscall(SYS_timer_delete, timer);
 }
 
+/* Of one that is known to nobody else, by the keeper. */
+static void set_found(const struct found *it)
+{
+    uint64_t period_ns = kiln_in_timer_period_ns(false);
+
+    set(it->timer, period_ns, first_expiry(it->tid, period_ns));
+}
+
 /* ---- of threads with a block ---- */
 
 static uint64_t period_of(const struct kiln_in_thread *thread)
@@ -150,7 +196,7 @@ static void give(struct kiln_in_thread *thread, int32_t tid)
     uint64_t word = atomic_load(&thread->timer), mine = next_turn(word, MAKING);
     int32_t timer;
 
-    if (state_of(word) != NONE || period_of(thread) == 0 || tid == 0)
+    if (state_of(word) != NONE || period_of(thread) == 0 || tid == 0 || !may_use())
         return;
     if (!atomic_compare_exchange_strong(&thread->timer, &word, mine))
         return;
@@ -177,18 +223,22 @@ void kiln_in_timer_begin(struct kiln_in_thread *thread)
 
     if (state_of(word) == NONE)
         give(thread, atomic_load(&thread->tid));
-    else if (state_of(word) == MADE)
+    else if (state_of(word) == MADE && may_use())
         set_of(thread, word);
 }
 
 void kiln_in_timer_end(struct kiln_in_thread *thread)
 {
-    uint64_t word = atomic_load(&thread->timer);
+    uint64_t word = atomic_load(&thread->timer), ended;
+    bool may_drop = may_use();
 
-    while (!atomic_compare_exchange_strong(&thread->timer, &word, next_turn(word, NONE)))
-        ;
+    do {
+        bool leave = state_of(word) >= MADE && !may_drop;
+
+        ended = leave ? turned(word + SERIAL, LEFT, (int32_t)(word >> 32)) : next_turn(word, NONE);
+    } while (!atomic_compare_exchange_strong(&thread->timer, &word, ended));
     atomic_store(&thread->timer_first_ns, 0);
-    if (state_of(word) == MADE)
+    if (state_of(word) >= MADE && may_drop)
         drop((int32_t)(word >> 32));
 }
 
@@ -196,6 +246,13 @@ void kiln_in_timer_end(struct kiln_in_thread *thread)
 void kiln_in_timer_left(struct kiln_in_thread *thread)
 {
     if (state_of(atomic_load(&thread->timer)) == MAKING)
+        kiln_in_timer_end(thread);
+}
+
+static void take_left(struct kiln_in_thread *thread, void *arg)
+{
+    (void)arg;
+    if (state_of(atomic_load(&thread->timer)) == LEFT)
         kiln_in_timer_end(thread);
 }
 
@@ -220,9 +277,11 @@ void kiln_in_timer_set(uint64_t period_ns, uint64_t loop_period_ns)
         return;
     atomic_store(&period_of_all, period_ns);
     atomic_store(&period_of_loops, loop_period_ns);
+    if (!may_use())
+        return;
     kiln_in_threads_each(set_again, NULL);
     for (uint32_t i = 0; i < n_found; i++)
-        set(found[i].timer, period_ns, first_expiry(found[i].tid, period_ns));
+        set_found(&found[i]);
     if (period_ns || loop_period_ns)
         kiln_in_timer_scan();
 }
@@ -234,21 +293,8 @@ static struct kiln_in_by_id known;
 /* A thread that blocks the signal would have it pending for ever. */
 static bool blocks(int32_t tid)
 {
-    char path[64], text[4096];
-    const char *at;
-    uint64_t mask;
-    ssize_t n;
-    int fd;
+    uint64_t mask = status_of(tid, "\nSigBlk:", 16, UINT64_MAX);
 
-    snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return true;
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    at = strstr(text, "SigBlk:");
-    mask = at ? strtoull(at + strlen("SigBlk:"), NULL, 16) : UINT64_MAX;
     return kiln_in_signal_now() == 0 || mask >> (kiln_in_signal_now() - 1) & 1;
 }
 
@@ -274,10 +320,8 @@ static bool look_at(int folder, int32_t tid, void *arg)
             return true;
     if (n_found < FOUND_MAX && kiln_in_timer_period_ns(false) && can_take(tid) &&
         make(tid, KILN_IN_TICK_FOUND, &timer) == 0) {
-        uint64_t period_ns = kiln_in_timer_period_ns(false);
-
-        set(timer, period_ns, first_expiry(tid, period_ns));
-        found[n_found++] = (struct found){tid, timer};
+        found[n_found] = (struct found){tid, timer};
+        set_found(&found[n_found++]);
     }
     return true;
 }
@@ -301,6 +345,9 @@ static void look_at_found(void)
 
 void kiln_in_timer_scan(void)
 {
+    if (!may_use())
+        return;
+    kiln_in_threads_each(take_left, NULL);
     if (!kiln_in_timer_period_ns(true))
         return;
     kiln_in_by_id_fill(&known);
@@ -317,7 +364,7 @@ static void take_away(struct kiln_in_thread *thread, void *arg)
 void kiln_in_timer_renew(void)
 {
     kiln_in_threads_each(take_away, NULL);
-    for (uint32_t i = 0; i < n_found; i++)
+    for (uint32_t i = 0; i < n_found && may_use(); i++)
         drop(found[i].timer);
     n_found = 0;
     kiln_in_timer_scan();

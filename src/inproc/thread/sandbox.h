@@ -3,8 +3,8 @@
  * sandbox - whether the program has given up system calls, or is about to.
  *
  * Whoever uses one that is given up may be ended.  From then on threads of the program's use those
- * alone that hardly anybody gives up: what a descriptor is, is not asked, and nothing is started
- * anew, neither in a child of a fork.
+ * alone that hardly anybody gives up: what a descriptor is, is not asked, timers are left alone,
+ * and nothing is started anew, neither in a child of a fork.
  *
  * Threads: from anywhere, handlers of signals included.
  */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that gives up system calls which no program needs, with death for whoever uses one: it
- * goes on allocating, on a stack that it made, while others come and go, and forks.
+ * goes on allocating, on a stack that it made, while others come and go, and forks.  Timers are
+ * among them, once it has run for long enough that whoever samples its CPU time has made some.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +16,13 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { STACK = 64 << 10 };
+enum { STACK = 64 << 10, BEFORE_NS = 300000000 };
+
+static sem_t over;
 
 static char *volatile blocks[8];
 
@@ -57,12 +62,35 @@ static void *elsewhere(void *arg)
     return arg;
 }
 
+static void churn_for(long ns)
+{
+    struct timespec since, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &since);
+    do {
+        churn(1000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - since.tv_sec) * 1000000000 + now.tv_nsec - since.tv_nsec < ns);
+}
+
+/* From before the filter is there until after. */
+static void *outlive(void *arg)
+{
+    churn_for(BEFORE_NS);
+    while (sem_wait(&over) != 0)
+        ;
+    return arg;
+}
+
 static int give_up(void)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 5, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_settime, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_delete, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
@@ -74,13 +102,17 @@ static int give_up(void)
 
 int main(void)
 {
-    pthread_t threads[3];
+    pthread_t threads[3], oldest;
     int status = -1;
     pid_t pid;
 
-    churn(20000);
+    sem_init(&over, 0, 0);
+    pthread_create(&oldest, NULL, outlive, NULL);
+    churn_for(BEFORE_NS);
     if (!give_up())
         return 1;
+    sem_post(&over);
+    pthread_join(oldest, NULL);
     elsewhere(NULL);
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, elsewhere, NULL);
