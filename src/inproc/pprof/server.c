@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loop: [0] of what is polled is the listener, then connections in the order of their places.
+ * Where all of those are taken that are served, others have places in which they are told so, and
+ * heard out: whoever is closed upon with a request on its way gets a reset, and no answer.
  *
  * Descriptors are the thread's own (inproc/thread/helper.h): it opens and closes them all itself,
  * and nobody else could wake it up by one.  So it looks now and then whether it is to stop.
@@ -25,8 +27,8 @@
 #define LOOK_MS        250 /* whether it is to stop */
 
 struct polled {
-    struct pollfd fds[1 + KILN_IN_CONNS];
-    uint32_t slots[1 + KILN_IN_CONNS];
+    struct pollfd fds[1 + KILN_IN_PLACES];
+    uint32_t slots[1 + KILN_IN_PLACES];
     nfds_t n;
 };
 
@@ -72,16 +74,19 @@ static uint32_t find_slot(struct kiln_in_server *server)
     return best;
 }
 
-static void turn_away(int fd)
+/* A place to be turned away in: a free one, or that of who is there for longest. */
+static uint32_t find_door(struct kiln_in_server *server)
 {
-    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nX-Go-Pprof: 1\r\n"
-                               "Content-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\n"
-                               "Connection: close\r\nContent-Length: 26\r\n\r\n"
-                               "too many clients are here\n";
+    uint32_t best = KILN_IN_CONNS;
 
-    if (send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
-        shutdown(fd, SHUT_WR);
-    close(fd);
+    for (uint32_t i = KILN_IN_CONNS; i < KILN_IN_PLACES; i++) {
+        if (!server->conns[i])
+            return i;
+        if (server->conns[i]->since_ns < server->conns[best]->since_ns)
+            best = i;
+    }
+    drop_conn(server, best);
+    return best;
 }
 
 /* True: there may be another. */
@@ -89,6 +94,7 @@ static bool accept_one(struct kiln_in_server *server)
 {
     int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     uint32_t slot;
+    bool is_full;
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
@@ -96,11 +102,12 @@ static bool accept_one(struct kiln_in_server *server)
         return errno == ECONNABORTED || errno == EINTR;
     }
     slot = find_slot(server);
-    if (slot == KILN_IN_CONNS) {
-        turn_away(fd);
-        return true;
-    }
+    is_full = slot == KILN_IN_CONNS;
+    if (is_full)
+        slot = find_door(server);
     server->conns[slot] = kiln_in_conn_open(fd);
+    if (is_full && server->conns[slot])
+        kiln_in_conn_refuse(server->conns[slot], 503, "too many clients are here");
     return server->conns[slot] != NULL;
 }
 
@@ -122,7 +129,7 @@ static int prepare(struct kiln_in_server *server, struct polled *polled)
     add_polled(polled, 0, pauses ? -1 : server->listener, POLLIN);
     if (pauses)
         next_ns = server->accept_after_ns;
-    for (uint32_t i = 0; i < KILN_IN_CONNS; i++) {
+    for (uint32_t i = 0; i < KILN_IN_PLACES; i++) {
         const struct kiln_in_conn *conn = server->conns[i];
 
         if (!conn)
@@ -162,7 +169,7 @@ static void serve(struct kiln_in_server *server)
             for (int i = 0; i < ACCEPTS_A_TURN && accept_one(server); i++)
                 ;
     }
-    for (uint32_t i = 0; i < KILN_IN_CONNS; i++)
+    for (uint32_t i = 0; i < KILN_IN_PLACES; i++)
         if (server->conns[i])
             drop_conn(server, i);
 }

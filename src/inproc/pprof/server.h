@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "inproc/pprof/pages.h"
 
-enum { KILN_IN_CONNS = 64, KILN_IN_BODIES = 4 };
+enum { KILN_IN_CONNS = 64, KILN_IN_PLACES = 2 * KILN_IN_CONNS, KILN_IN_BODIES = 4 };
 
 struct kiln_in_server;
 

@@ -43,7 +43,7 @@ struct kiln_in_server {
     pthread_t thread;
     uint64_t accept_after_ns; /* no descriptor was left: not before */
     uint32_t n_bodies;
-    struct kiln_in_conn *conns[KILN_IN_CONNS];
+    struct kiln_in_conn *conns[KILN_IN_PLACES]; /* behind KILN_IN_CONNS: who is turned away */
 };
 
 /* Takes the descriptor, also on failure (NULL). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server with profiles that are drawn: what clients see, whatever they do. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -336,6 +337,21 @@ TEST(pprof_server, those_who_dawdle_make_room)
     kiln_in_server_stop(server);
 }
 
+/* A request is sent when the answer is there already, and once more. */
+static int status_after_a_while(struct kiln_in_server *server)
+{
+    struct pollfd answered = {.fd = net_connect(port_of(server)), .events = POLLIN};
+    const char *answer;
+
+    poll(&answered, 1, -1);
+    net_send(answered.fd, GET("/debug/pprof/"));
+    usleep(1000);
+    net_send(answered.fd, GET("/debug/pprof/"));
+    answer = net_read_all(answered.fd);
+    close(answered.fd);
+    return net_status(answer);
+}
+
 TEST(pprof_server, where_all_are_served_another_is_turned_away)
 {
     struct kiln_in_server *server = start("127.0.0.1:0", NULL);
@@ -348,6 +364,8 @@ TEST(pprof_server, where_all_are_served_another_is_turned_away)
     while (marks < KILN_IN_CONNS)
         sched_yield();
     CHECK_EQ(net_status(net_talk(port_of(server), "")), 503);
+    for (int i = 0; i < 3 * KILN_IN_CONNS; i++) /* with a request that comes when all is said */
+        CHECK_EQ(status_after_a_while(server), 503);
     for (int i = 0; i < KILN_IN_CONNS; i++)
         close(fds[i]);
     while (marks > 0)
