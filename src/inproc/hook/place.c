@@ -10,6 +10,7 @@
 #include "inproc/hook/next_find.h"
 #include "inproc/sample/places.h"
 #include "inproc/start.h"
+#include "inproc/thread/sandbox.h"
 #include "inproc/thread/thread.h"
 
 /*
@@ -38,9 +39,14 @@ void kiln_in_place_init(void)
     is_able = kiln_in_next.malloc == __libc_malloc || is_jemalloc();
 }
 
+/*
+ * In a sandbox what is allocated may be there already, to the byte, because no more is to be had:
+ * a place may need more, and the call for it the end of the process.
+ */
 static bool is_wanted(void)
 {
-    return is_able && kiln_in_is_running() && kiln_in_wants(KILN_PROFILE_HEAP);
+    return is_able && kiln_in_is_running() && kiln_in_wants(KILN_PROFILE_HEAP) &&
+           !kiln_in_line.hushed && !kiln_in_is_sandboxed();
 }
 
 /* ---- blocks ---- */
