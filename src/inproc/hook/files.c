@@ -10,17 +10,18 @@
 
 #define OF_FILE kiln_in_file_reason(fd)
 
-TIMED(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), OF_FILE)
-TIMED(ssize_t, __read_chk, (int fd, void *to, size_t n, size_t room), (fd, to, n, room), OF_FILE)
-TIMED(ssize_t, readv, (int fd, const struct iovec *to, int n), (fd, to, n), OF_FILE)
-TIMED(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), OF_FILE)
-TIMED(ssize_t, writev, (int fd, const struct iovec *from, int n), (fd, from, n), OF_FILE)
+TIMED_FILE(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), OF_FILE)
+TIMED_FILE(ssize_t, __read_chk, (int fd, void *to, size_t n, size_t room), (fd, to, n, room),
+           OF_FILE)
+TIMED_FILE(ssize_t, readv, (int fd, const struct iovec *to, int n), (fd, to, n), OF_FILE)
+TIMED_FILE(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), OF_FILE)
+TIMED_FILE(ssize_t, writev, (int fd, const struct iovec *from, int n), (fd, from, n), OF_FILE)
 
 #define OF_SOCKET ((flags)&MSG_DONTWAIT ? -1 : kiln_in_file_reason(fd))
 
-TIMED(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags), OF_SOCKET)
-TIMED(ssize_t, __recv_chk, (int fd, void *to, size_t n, size_t room, int flags),
-      (fd, to, n, room, flags), OF_SOCKET)
+TIMED_FILE(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags), OF_SOCKET)
+TIMED_FILE(ssize_t, __recv_chk, (int fd, void *to, size_t n, size_t room, int flags),
+           (fd, to, n, room, flags), OF_SOCKET)
 TIMED(ssize_t, recvfrom,
       (int fd, void *restrict to, size_t n, int flags, __SOCKADDR_ARG from,
        socklen_t *restrict length),
@@ -29,15 +30,15 @@ TIMED(ssize_t, __recvfrom_chk,
       (int fd, void *restrict to, size_t n, size_t room, int flags, __SOCKADDR_ARG from,
        socklen_t *restrict length),
       (fd, to, n, room, flags, from.__sockaddr__, length), OF_SOCKET)
-TIMED(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags),
-      OF_SOCKET)
-TIMED(ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags),
-      OF_SOCKET)
+TIMED_FILE(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags),
+           OF_SOCKET)
+TIMED_FILE(ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags),
+           OF_SOCKET)
 TIMED(ssize_t, sendto,
       (int fd, const void *from, size_t n, int flags, __CONST_SOCKADDR_ARG to, socklen_t length),
       (fd, from, n, flags, to.__sockaddr__, length), OF_SOCKET)
-TIMED(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags),
-      OF_SOCKET)
+TIMED_FILE(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags),
+           (fd, message, flags), OF_SOCKET)
 TIMED(int, accept, (int fd, __SOCKADDR_ARG from, socklen_t *restrict length),
       (fd, from.__sockaddr__, length), OF_FILE)
 TIMED(int, accept4, (int fd, __SOCKADDR_ARG from, socklen_t *restrict length, int flags),

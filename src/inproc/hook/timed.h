@@ -17,9 +17,7 @@
 #include "inproc/hook/next_calls.h"
 #include "inproc/sample/wait.h"
 
-#define TIMED(type, name, parameters, arguments, why)                                              \
-    KILN_API type name parameters;                                                                 \
-    type name parameters                                                                           \
+#define TIMED_BODY(type, name, arguments, why)                                                     \
     {                                                                                              \
         int reason = kiln_in_measured() ? (int)(why) : -1;                                         \
         uint64_t since = reason < 0 ? 0 : kiln_in_wait_begin();                                    \
@@ -30,6 +28,22 @@
         r = kiln_in_next_calls.name arguments;                                                     \
         kiln_in_wait_end(since, (enum kiln_in_reason)reason);                                      \
         return r;                                                                                  \
+    }
+
+#define TIMED(type, name, parameters, arguments, why)                                              \
+    KILN_API type name parameters;                                                                 \
+    type name parameters TIMED_BODY(type, name, arguments, why)
+
+/* The same of a descriptor `fd`, in a few instructions where that is known not to sleep. */
+#define TIMED_FILE(type, name, parameters, arguments, why)                                         \
+    KILN_API type name parameters;                                                                 \
+    static __attribute__((noinline)) type timed_##name parameters TIMED_BODY(type, name,           \
+                                                                             arguments, why)       \
+    type name parameters                                                                           \
+    {                                                                                              \
+        if (kiln_in_file_is_quick(fd))                                                             \
+            return kiln_in_next_calls.name arguments;                                              \
+        return timed_##name arguments;                                                             \
     }
 
 /* Of a poll: which loop it is, and whether it waits. */

@@ -11,6 +11,7 @@
 #define KILN_INPROC_SAMPLE_FILES_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -35,6 +36,14 @@ static inline int kiln_in_file_reason(int fd)
     if ((entry ^ now) >> KILN_IN_FILE_BITS)
         return kiln_in_file_learn(fd);
     return (entry & ((1 << KILN_IN_FILE_BITS) - 1)) - 1;
+}
+
+/* Whether it is known not to sleep, which is asked without a call. */
+static inline bool kiln_in_file_is_quick(int fd)
+{
+    return (unsigned)fd < KILN_IN_FILES &&
+           atomic_load_explicit(&kiln_in_files[fd], memory_order_relaxed) ==
+               atomic_load_explicit(&kiln_in_files_now, memory_order_relaxed);
 }
 
 /* It is about to be closed. */
