@@ -71,7 +71,7 @@ service:
 def collector():
     if os.environ.get("OTELCOL"):
         return os.environ["OTELCOL"]
-    built = sorted((peers.CACHE / "go").glob("otelcol-*"), key=lambda file: file.stat().st_mtime)
+    built = sorted((peers.CACHE / "go").glob("otelcol-" + "[0-9a-f]" * 16), key=lambda file: file.stat().st_mtime)
     return built[-1] if built else skip("no OpenTelemetry Collector here: OTELCOL does not name one, and interop/ingest has not built one")
 
 

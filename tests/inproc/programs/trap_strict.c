@@ -92,19 +92,19 @@ static void in_child(const char *what, unsigned otherwise)
 
 static void be_strict(void)
 {
-    char *same = malloc(100);
+    char *same = NULL;
     char byte = 0;
     int ends[2];
 
-    blocks[0] = same;
     if (pipe(ends) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
         syscall(SYS_exit, 2);
     for (volatile long i = 0; i < 100000000; i++)
         if (i % 1000 == 0) {
             free(blocks[0]);
             blocks[0] = malloc(100); /* the same each time: nothing is asked of the kernel */
-            if (blocks[0] != same)
+            if (same && blocks[0] != same)
                 syscall(SYS_exit, 6);
+            same = blocks[0];
         }
     if (write(ends[1], "x", 1) != 1 || read(ends[0], &byte, 1) != 1 ||
         write(STDOUT_FILENO, "strict\n", 7) != 7)
