@@ -128,7 +128,8 @@ static inline struct kiln_symtab_wish kiln_symtab_wish(const struct kiln_symtab 
 }
 
 /* Whether nothing that is wanted is even near, which is quickly said of most symbols; not of those
- * without a size.  What begins before all that is wanted is far behind it, by wrapping. */
+ * without a size.  What begins before all that is wanted is far behind it, by wrapping; and where
+ * its end has wrapped as well it reaches into it. */
 static inline bool kiln_symtab_is_far(struct kiln_symtab_wish wish, uint64_t address, uint64_t size)
 {
     uint64_t begin = address - wish.low, end = begin + size;
@@ -136,7 +137,7 @@ static inline bool kiln_symtab_is_far(struct kiln_symtab_wish wish, uint64_t add
     if (size == 0 || wish.span == 0)
         return false;
     if (begin >= wish.span)
-        return end >= wish.span;
+        return end >= begin;
     if (end >= wish.span || end < begin)
         end = wish.span - 1;
     return wish.stretches[begin >> wish.bits] == wish.stretches[(end >> wish.bits) + 1];

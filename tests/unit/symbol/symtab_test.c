@@ -122,3 +122,24 @@ TEST(symtab, wanted_addresses_are_named_as_by_a_table_that_has_all)
     CHECK(named > ROUNDS * WANTED / 4 && named < ROUNDS * WANTED);
     CHECK(kept < ROUNDS * SYMBOLS / 2);
 }
+
+/* One address is wanted alone: what is near it is a small part of a large function. */
+TEST(symtab, what_covers_a_wanted_address_is_never_far)
+{
+    static const uint64_t alone[] = {1 << 20};
+    struct kiln_symtab table;
+    uint32_t n_far = 0;
+
+    kiln_symtab_init(&table, 1 << 20, SYMBOLS);
+    kiln_symtab_want(&table, alone, 1, false);
+    for (uint64_t before = 0; before < 1 << 21; before = before * 2 + 1)
+        for (uint64_t size = 1; size < 1 << 22; size = size * 2 + 1) {
+            uint64_t address = (1 << 21) - before;
+            bool far = kiln_symtab_is_far(kiln_symtab_wish(&table), address, size);
+
+            CHECK(!far || address > alone[0] || address + size <= alone[0]);
+            n_far += far;
+        }
+    CHECK(n_far > 100);
+    kiln_symtab_done(&table);
+}
