@@ -35,17 +35,4 @@ static inline bool kiln_in_is_zero_int(const int *at)
 #endif
 }
 
-/* Of the lowest 16 bits of a word. */
-static inline bool kiln_in_has_none_of(const uint64_t *at, uint16_t bits)
-{
-#if defined(__x86_64__)
-    bool none;
-
-    __asm__ volatile("testw %[bits], %[at]" : "=@cce"(none) : [at] "m"(*at), [bits] "r"(bits));
-    return none;
-#else
-    return !((uint16_t)__atomic_load_n(at, __ATOMIC_RELAXED) & bits);
-#endif
-}
-
 #endif /* KILN_INPROC_LOOK_H */

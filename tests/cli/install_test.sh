@@ -26,10 +26,10 @@ int main(void)
 END
 cc -I"$tmp/usr/include" -o "$tmp/shared" "$tmp/program.c" -L"$library" -lkiln -Wl,-rpath,"$library"
 "$tmp/shared"
-# What it exports is its interface, and functions in front of those of libc (and of a later one) and of jemalloc.
+# What it exports is its interface, and functions in front of those of libc (and of a later one).
 exported() { nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u; }
 libc=$(cc -print-file-name=libc.so.6)
-[[ -z $(exported "$library/libkiln.so" | grep -v '^kiln_[^i]\|^kiln_is_enabled$\|^otel_thread_ctx_v1$\|^free_.*sized$\|^sdallocx$' |
+[[ -z $(exported "$library/libkiln.so" | grep -v '^kiln_[^i]\|^kiln_is_enabled$\|^otel_thread_ctx_v1$\|^free_.*sized$' |
     comm -23 - <(exported "$libc")) ]]
 # As other builds find it: pkg-config, and find_package() of CMake.
 export PKG_CONFIG_SYSROOT_DIR=$tmp PKG_CONFIG_LIBDIR=$library/pkgconfig

@@ -32,25 +32,15 @@ def check_run(what, done):
     check(what, done.returncode == 0, f"{done.returncode}: {done.stderr}")
 
 
-def check_places(allocator):
-    settings = {"KILN_ALLOC_BYTES": "1", "KILN_ALLOC_RATE": "0"}
-    check_run(f"sampled blocks lie where few others do, {allocator or 'the C library'}",
-              run(LIBKILN, allocator, PROGRAMS / "alloc_places", **settings))
-    check("others do not", run(None, allocator, PROGRAMS / "alloc_places").returncode == 1)
-
-
 def main():
     for mean in ("1", "512", "524288"):
         check_run(f"the C library's, a sample in {mean} bytes",
                   run(LIBKILN, None, PROGRAMS / "alloc_family", "glibc", KILN_ALLOC_BYTES=mean))
-    check_places(None)
     for allocator in ALLOCATORS:
         if not is_there(allocator):
             print(f"{allocator} is not installed: skipped")
             continue
         check_run(allocator, run(LIBKILN, allocator, PROGRAMS / "alloc_family", KILN_ALLOC_BYTES="512"))
-        if "jemalloc" in allocator:
-            check_places(allocator)
         for library in (LIBKILN, WITH_OPERATORS):
             check_run(f"{allocator}, C++, {library.relative_to(LIBKILN.parent)}",
                       run(library, allocator, PROGRAMS / "alloc_new", KILN_ALLOC_BYTES="512"))

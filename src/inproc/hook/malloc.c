@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * malloc, calloc, realloc, free: in front of the allocator's own.  A call that nobody wants to know
- * of is one subtraction, or one look at an address, and a jump: no frame, so that errno, the stack
+ * of is one subtraction, or one look at the filter, and a jump: no frame, so that errno, the stack
  * and what the allocator sees of its caller are as without us.
  *
  * malloc_usable_size() and all else that asks about blocks is not hooked: blocks are the
@@ -15,16 +15,8 @@
 
 #include "inproc/hook/next.h"
 #include "inproc/hook/next_pool.h"
-#include "inproc/hook/place.h"
 #include "inproc/sample/alloc.h"
 #include "inproc/sample/filter.h"
-#include "inproc/sample/places.h"
-
-/* Whether somebody may have to be told of what becomes of it. */
-static inline bool is_known(const void *block)
-{
-    return KILN_IN_RARELY(kiln_in_is_place(block)) && kiln_in_filter_has(block);
-}
 
 /* ---- malloc, calloc ---- */
 
@@ -33,7 +25,7 @@ KILN_IN_SLOW static void *malloc_slow(size_t size)
     void *block;
 
     kiln_in_alloc_begins(size);
-    block = kiln_in_place_malloc(size);
+    block = kiln_in_next.malloc(size);
     kiln_in_alloc_ends(block, size);
     return block;
 }
@@ -50,7 +42,7 @@ KILN_IN_SLOW static void *calloc_slow(size_t n, size_t size)
     void *block;
 
     kiln_in_alloc_begins(n * size);
-    block = kiln_in_place_calloc(n, size);
+    block = kiln_in_next.calloc(n, size);
     kiln_in_alloc_ends(block, n * size);
     return block;
 }
@@ -81,7 +73,7 @@ static void *realloc_of_pool(void *block, size_t size)
  * A failure leaves the old block as it is; no bytes at all are, for most allocators, a free() that
  * returns NULL.
  */
-static void *realloc_told(void *block, size_t size, void *(*resize)(void *block, size_t size))
+static void *realloc_told(void *block, size_t size)
 {
     uint64_t mark;
     void *moved;
@@ -89,7 +81,7 @@ static void *realloc_told(void *block, size_t size, void *(*resize)(void *block,
     if (kiln_in_pool_has(block))
         return realloc_of_pool(block, size);
     mark = kiln_in_alloc_moving(block);
-    moved = resize(block, size);
+    moved = kiln_in_next.realloc(block, size);
     if (mark && (moved || size == 0))
         kiln_in_alloc_moved(block, mark);
     return moved;
@@ -97,7 +89,7 @@ static void *realloc_told(void *block, size_t size, void *(*resize)(void *block,
 
 KILN_IN_SLOW static void *realloc_found(void *block, size_t size)
 {
-    return realloc_told(block, size, kiln_in_next.realloc);
+    return realloc_told(block, size);
 }
 
 KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
@@ -105,7 +97,7 @@ KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
     void *moved;
 
     kiln_in_alloc_begins(size);
-    moved = realloc_told(block, size, kiln_in_place_realloc);
+    moved = realloc_told(block, size);
     kiln_in_alloc_ends(moved, size);
     return moved;
 }
@@ -115,7 +107,7 @@ KILN_IN_HOOK void *realloc(void *block, size_t size)
 {
     if (!kiln_in_alloc_passes(size))
         return realloc_slow(block, size);
-    if (is_known(block))
+    if (kiln_in_filter_has(block))
         return realloc_found(block, size);
     return kiln_in_next.realloc(block, size);
 }
@@ -133,48 +125,57 @@ KILN_IN_HOOK void *reallocarray(void *block, size_t n, size_t size)
 
 /* ---- free ---- */
 
-/* One that is known is freed without its size, which is that of another place. */
-KILN_IN_SLOW static void free_known(void *block)
+/* Whether it is the allocator's to free. */
+static bool is_next_s(void *block)
 {
     if (kiln_in_pool_has(block))
-        return;
+        return false;
     kiln_in_alloc_freed(block);
-    kiln_in_next.free(block);
+    return true;
+}
+
+KILN_IN_SLOW static void free_found(void *block)
+{
+    if (is_next_s(block))
+        kiln_in_next.free(block);
 }
 
 KILN_IN_HOOK void free(void *block)
 {
-    if (is_known(block))
-        free_known(block);
+    if (__builtin_expect(kiln_in_filter_has(block), 0))
+        free_found(block);
     else
         kiln_in_next.free(block);
 }
 
-/* C23's and jemalloc's, declared here because headers lack them. */
+/* C23's, declared here because older headers lack them. */
 KILN_IN_HOOK void free_sized(void *block, size_t size);
 KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size);
-KILN_IN_HOOK void sdallocx(void *block, size_t size, int flags);
+
+KILN_IN_SLOW static void free_sized_found(void *block, size_t size)
+{
+    if (is_next_s(block))
+        kiln_in_next.free_sized(block, size);
+}
 
 KILN_IN_HOOK void free_sized(void *block, size_t size)
 {
-    if (is_known(block))
-        free_known(block);
+    if (__builtin_expect(kiln_in_filter_has(block), 0))
+        free_sized_found(block, size);
     else
         kiln_in_next.free_sized(block, size);
 }
 
-KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
+KILN_IN_SLOW static void free_aligned_sized_found(void *block, size_t alignment, size_t size)
 {
-    if (is_known(block))
-        free_known(block);
-    else
+    if (is_next_s(block))
         kiln_in_next.free_aligned_sized(block, alignment, size);
 }
 
-KILN_IN_HOOK void sdallocx(void *block, size_t size, int flags)
+KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    if (is_known(block))
-        free_known(block);
+    if (__builtin_expect(kiln_in_filter_has(block), 0))
+        free_aligned_sized_found(block, alignment, size);
     else
-        kiln_in_next.sdallocx(block, size, flags);
+        kiln_in_next.free_aligned_sized(block, alignment, size);
 }

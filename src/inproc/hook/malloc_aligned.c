@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "inproc/hook/next.h"
-#include "inproc/hook/place.h"
 #include "inproc/sample/alloc.h"
 
 KILN_IN_SLOW static void *memalign_slow(size_t alignment, size_t size)
@@ -20,7 +19,7 @@ KILN_IN_SLOW static void *memalign_slow(size_t alignment, size_t size)
     void *block;
 
     kiln_in_alloc_begins(size);
-    block = kiln_in_next.memalign(kiln_in_place_alignment(alignment), size);
+    block = kiln_in_next.memalign(alignment, size);
     kiln_in_alloc_ends(block, size);
     return block;
 }
@@ -37,7 +36,7 @@ KILN_IN_SLOW static void *aligned_alloc_slow(size_t alignment, size_t size)
     void *block;
 
     kiln_in_alloc_begins(size);
-    block = kiln_in_next.aligned_alloc(kiln_in_place_alignment(alignment), size);
+    block = kiln_in_next.aligned_alloc(alignment, size);
     kiln_in_alloc_ends(block, size);
     return block;
 }
@@ -54,7 +53,7 @@ KILN_IN_SLOW static int posix_memalign_slow(void **ret, size_t alignment, size_t
     int r;
 
     kiln_in_alloc_begins(size);
-    r = kiln_in_next.posix_memalign(ret, kiln_in_place_alignment(alignment), size);
+    r = kiln_in_next.posix_memalign(ret, alignment, size);
     kiln_in_alloc_ends(r == 0 ? *ret : NULL, size);
     return r;
 }

@@ -14,7 +14,6 @@
 #include "inproc/hook/next_find.h"
 #include "inproc/hook/next_kernel.h"
 #include "inproc/hook/next_pool.h"
-#include "inproc/hook/place.h"
 
 extern void *__libc_malloc(size_t size) __attribute__((weak));
 extern void __libc_free(void *block) __attribute__((weak));
@@ -38,13 +37,6 @@ static void free_aligned_sized_by_free(void *block, size_t alignment, size_t siz
 {
     (void)alignment;
     (void)size;
-    kiln_in_next.free(block);
-}
-
-static void sdallocx_by_free(void *block, size_t size, int flags)
-{
-    (void)size;
-    (void)flags;
     kiln_in_next.free(block);
 }
 
@@ -91,7 +83,6 @@ static void look(struct kiln_in_next *next)
     FIND(next->posix_memalign, "posix_memalign", posix_memalign_by_memalign);
     FIND(next->free_sized, "free_sized", free_sized_by_free);
     FIND(next->free_aligned_sized, "free_aligned_sized", free_aligned_sized_by_free);
-    FIND(next->sdallocx, "sdallocx", sdallocx_by_free);
     FIND(next->mmap, "mmap", kiln_in_kernel_mmap);
     FIND(next->munmap, "munmap", kiln_in_kernel_munmap);
     FIND(next->mremap, "mremap", kiln_in_kernel_mremap);
@@ -109,7 +100,6 @@ static bool find_all(void)
         return was == KNOWN;
     look(&found);
     kiln_in_next = found;
-    kiln_in_place_init();
     atomic_store(&state, KNOWN);
     return true;
 }
@@ -186,12 +176,6 @@ static void first_free_aligned_sized(void *block, size_t alignment, size_t size)
         kiln_in_next.free_aligned_sized(block, alignment, size);
 }
 
-static void first_sdallocx(void *block, size_t size, int flags)
-{
-    if (find_all())
-        kiln_in_next.sdallocx(block, size, flags);
-}
-
 struct kiln_in_next kiln_in_next __attribute__((aligned(64))) = {
     .free = first_free,
     .malloc = first_malloc,
@@ -202,7 +186,6 @@ struct kiln_in_next kiln_in_next __attribute__((aligned(64))) = {
     .posix_memalign = first_posix_memalign,
     .free_sized = first_free_sized,
     .free_aligned_sized = first_free_aligned_sized,
-    .sdallocx = first_sdallocx,
     .mmap = kiln_in_kernel_mmap,
     .munmap = kiln_in_kernel_munmap,
     .mremap = kiln_in_kernel_mremap,

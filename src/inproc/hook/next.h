@@ -27,7 +27,6 @@ struct kiln_in_next {
     int (*posix_memalign)(void **ret, size_t alignment, size_t size);
     void (*free_sized)(void *block, size_t size);
     void (*free_aligned_sized)(void *block, size_t alignment, size_t size);
-    void (*sdallocx)(void *block, size_t size, int flags);
     void *(*mmap)(void *address, size_t length, int prot, int flags, int fd, off_t offset);
     int (*munmap)(void *address, size_t length);
     void *(*mremap)(void *address, size_t from, size_t to, int flags, ...);

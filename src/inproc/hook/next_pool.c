@@ -8,25 +8,23 @@
 #include <string.h>
 
 #include "inproc/sample/filter.h"
-#include "inproc/sample/places.h"
 
-enum { BYTES = 32 << 10, LEAST = KILN_IN_PLACE_STEP };
+enum { BYTES = 8 << 10, LEAST = 16 };
 
 static char pool[BYTES] __attribute__((aligned(64)));
 static _Atomic size_t used;
 
 void *kiln_in_pool_take(size_t alignment, size_t size)
 {
-    size_t room;
+    size_t room = size + sizeof(size_t) + (alignment < LEAST ? LEAST : alignment);
     uintptr_t at;
 
-    alignment = alignment < LEAST ? LEAST : alignment;
-    room = size + sizeof(size_t) + alignment;
     if (size > BYTES || alignment > BYTES || atomic_load(&used) > BYTES ||
         (at = atomic_fetch_add(&used, room)) + room > BYTES) {
         errno = ENOMEM;
         return NULL;
     }
+    alignment = alignment < LEAST ? LEAST : alignment;
     at = ((uintptr_t)pool + at + sizeof(size_t) + alignment - 1) & ~(alignment - 1);
     memcpy((void *)(at - sizeof(size_t)), &size, sizeof(size));
     kiln_in_filter_keep((void *)at);

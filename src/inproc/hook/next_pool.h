@@ -3,8 +3,8 @@
  * next_pool - memory for the few allocations that the linker makes while it is asked for the
  * allocator: taken from one small array and never given back.
  *
- * All blocks of it lie at places (sample/places.h), and the filter (sample/filter.h) has them, so
- * that free() comes to its slow path with them, where they are told from others.
+ * The filter (sample/filter.h) has all addresses of it, so that free() comes to its slow path with
+ * them, where they are told from others.
  *
  * Threads: from anywhere.
  */

@@ -6,7 +6,6 @@
  */
 #include "inproc/sample/filter.h"
 
-#include "inproc/sample/places.h"
 #include "inproc/thread/map.h"
 
 enum {
@@ -16,7 +15,8 @@ enum {
     FULL = 255,
     PER_ADDRESS_BITS = 4,
     ALIGN = 64,
-    HASH_BITS = 32
+    HASH_BITS = 32,
+    KEPT_STEP = 16
 };
 
 static uint8_t first[(1 << BITS_MIN) + ALIGN] __attribute__((aligned(64)));
@@ -72,7 +72,7 @@ uintptr_t kiln_in_filter_larger(void)
     if (!at)
         return 0;
     at += HASH_BITS - bits;
-    for (uintptr_t kept = kept_low; kept && kept <= kept_high; kept += KILN_IN_PLACE_STEP)
+    for (uintptr_t kept = kept_low; kept && kept <= kept_high; kept += KEPT_STEP)
         kiln_in_filter_add(at, (const void *)kept); /* NOLINT(performance-no-int-to-ptr) */
     return at;
 }

@@ -37,8 +37,7 @@ static inline bool kiln_in_filter_has(const void *address)
 /* A count that has reached its end stays there. */
 void kiln_in_filter_add(uintptr_t filter, const void *address);
 void kiln_in_filter_remove(uintptr_t filter, const void *address);
-/* An address that stays for ever, in larger ones as well: at a
- * place (sample/places.h), near the others. */
+/* An address that stays for ever, in larger ones as well: a multiple of 16, near the others. */
 void kiln_in_filter_keep(const void *address);
 
 /* Addresses that the filter of now is made for: one in sixteen bytes. */

@@ -24,7 +24,6 @@
 #include <string.h>
 
 #include "inproc/sample/filter.h"
-#include "inproc/sample/places.h"
 #include "inproc/sample/spin.h"
 #include "inproc/thread/map.h"
 #include "inproc/thread/visit.h"
@@ -279,7 +278,6 @@ static int add_locked(uint32_t bucket, uint32_t *head, uint32_t place,
     fill(place, block);
     __atomic_store_n(&table->nexts[place - 1], *head, __ATOMIC_RELAXED);
     *head = place;
-    kiln_in_places_add(block->address);
     count_in_filters(bucket, block->address, kiln_in_filter_add);
     set_address(place, block->address);
     return 1;
@@ -328,7 +326,6 @@ static bool remove_block(uint64_t address, uint64_t mark)
         set_address(place, 0);
         head = unlink_place(head, place);
         count_in_filters(bucket, address, kiln_in_filter_remove);
-        kiln_in_places_remove(address);
     }
     unlock_bucket(bucket, head, &visit);
     if (place) {

@@ -33,7 +33,6 @@ static void (*volatile v_free)(void *) = free;
 
 extern void free_sized(void *block, size_t size) __attribute__((weak));
 extern void free_aligned_sized(void *block, size_t alignment, size_t size) __attribute__((weak));
-extern void sdallocx(void *block, size_t size, int flags) __attribute__((weak));
 
 #define EXPECT(condition) expect((condition), #condition, __LINE__)
 
@@ -73,8 +72,6 @@ static void check_plain(size_t size)
     v_free(block);
     if (free_sized)
         free_sized(v_malloc(size), size);
-    if (sdallocx)
-        sdallocx(v_malloc(size), size, 0);
     EXPECT(errno == EDOM);
 }
 

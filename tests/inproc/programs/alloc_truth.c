@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KINDS = 8, FIRST = 7, GROWN = 3 };
+enum { KINDS = 9, FIRST = 8, GROWN = 4 };
 
 struct kind {
     const char *name;
@@ -41,6 +41,7 @@ static void *aligned(size_t alignment, size_t size)
     return posix_memalign(&block, alignment, size) == 0 ? block : NULL;
 }
 
+TAKES(take_nothing, malloc(0))
 TAKES(take_small, malloc(48))
 TAKES(take_zeroed, calloc(10, 32))
 TAKES(take_aligned, aligned(256, 1000))
@@ -51,6 +52,7 @@ TAKES(take_large, malloc(200000))
 TAKES(take_huge, malloc(5000000))
 
 static struct kind kinds[KINDS] = {
+    {"take_nothing", take_nothing, 0, 2000, 4, 0, 0},
     {"take_small", take_small, 48, 4000, 4, 0, 0},
     {"take_zeroed", take_zeroed, 320, 800, 3, 0, 0},
     {"take_aligned", take_aligned, 1000, 200, 2, 0, 0},
