@@ -3,9 +3,9 @@
  * unlock - where unlocks of the program's lead: on to the C library's, until the first thread of
  * the process waits for a lock; from then on they look whom they have kept waiting.
  *
- * Any instruction more in front of the C library's unlock of a rwlock is 2 ns of a pair (an atomic
- * instruction is on its way then: bench/inproc/lock.py), and most programs of one thread have locks
- * that nobody ever waits for.
+ * A load or three nops in front of the C library's unlock of a rwlock are 1.5 to 2 ns of a pair,
+ * which nobody has explained; and most programs of one thread have locks that nobody ever waits
+ * for.
  *
  * Threads: from anywhere, handlers of signals included.
  */
