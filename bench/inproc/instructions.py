@@ -4,14 +4,16 @@
 
 Counted by callgrind, which nobody else on the machine can disturb: whole runs, with the start and the end of libkiln in them, at its
 default, forced to work there (it stands aside under valgrind otherwise).  These programs take less than a second but half a
-minute under callgrind: profiles are written once, at the end, as they would be, and threads are stopped to be sampled as often as
-they would be in the time that they take alone; a turn of an event loop is long when it would be.  What the keeper does ten times a
-second it does a hundred times as often there: so its thread is counted apart, and by the share of that time that the program takes
-alone.  Of redis the server is counted, twice as many requests as elsewhere, so that it works for as long as the others: its hash
-functions are seeded by chance, which alone makes a percent; here by always the same, for which root is needed.  What it does by the
-clock is half a percent more or less: each figure is the least of three.  Our threads do not count for the C library, as in programs
-that have no privileges to drop, whoever runs this.
+minute under callgrind.  All that goes by the clock is to be as it would be in the time that they take alone: profiles are written once, at
+the end; threads are stopped, and allocations sampled, as often; waits and turns of an event loop are long when they would be.  What the keeper
+does ten times a second it does a hundred times as often there: so its thread is counted apart, and by the share of that time that
+the program takes alone.  Of redis the server is counted, twice as many requests as elsewhere, so that it works for as long as the
+others: its hash functions are seeded by chance, which alone makes a percent; here by always the same, for which root is needed.  What
+it and its allocator do by the clock hardly comes to pass in a second, and is switched off; still one run and the next differ by two
+tenths of a percent: each figure is the least of three.  Our threads do not count for the C library, as in programs that have no privileges to
+drop, whoever runs this.
 
+  BENCH_INPROC_ONLY=redis  these alone
   BENCH_INPROC_SCALE=0.5   of the programs' usual length, which is about a second
 """
 import os
@@ -26,8 +28,11 @@ from programs import BUILD, LIBKILN, environment, programs, redis_used, used, ve
 
 SCALE = float(os.environ.get("BENCH_INPROC_SCALE", "0.5"))
 TARGET = 0.01
-HZ = 100  # by default
-LAG_NS = 20_000_000  # of an event loop
+# By default, of what goes by the clock.
+HZ, ALLOC_RATE = 100, 200
+LENGTHS_NS = {"KILN_LAG_NS": 20_000_000, "KILN_WAIT_NS": 10_000_000, "KILN_LOCK_NS": 10_000}
+REDIS_CLOCK = ("--hz", "1", "--dynamic-hz", "no", "--slowlog-log-slower-than", "-1")
+JEMALLOC_CLOCK = {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
 
 KEEPER = "kiln_in_pace_turn"  # nobody else calls it
 
@@ -63,12 +68,14 @@ def runs(folder):
              for name, command in programs(folder, SCALE).items() if name not in ("true", "mix")}
     if shutil.which("redis-benchmark"):
         same = same_chance(folder)
-        found["redis"] = (lambda prefix, variables: redis_used(variables, [*same, *prefix], folder, int(200000 * SCALE))[0], 3)
+        found["redis"] = (lambda prefix, variables: redis_used(
+            variables | JEMALLOC_CLOCK, [*same, *prefix], folder, int(200000 * SCALE), REDIS_CLOCK)[0], 3)
     return found
 
 
 def at_this_pace(slower):
-    return {"KILN_CPU_HZ": str(max(1, round(HZ / slower))), "KILN_LAG_NS": str(round(LAG_NS * slower))}
+    return ({"KILN_CPU_HZ": str(max(1, round(HZ / slower))), "KILN_ALLOC_RATE": str(max(1, round(ALLOC_RATE / slower)))}
+            | {name: str(round(length * slower)) for name, length in LENGTHS_NS.items()})
 
 
 def compare(run, times, inside, folder):
@@ -97,7 +104,10 @@ def main():
         inside = {"LD_PRELOAD": str(LIBKILN), "KILN_OUT_DIR": str(folder / "profiles"), "KILN_FOLLOW": "1", "KILN_FORCE": "1",
                   "KILN_PROFILES": "alloc,heap,lock,wall,threads,loop", "KILN_EXPORT_INTERVAL_MS": "3600000",
                   "KILN_EXIT_MS": "600000", "KILN_SINGLE_THREADED": os.environ.get("KILN_SINGLE_THREADED", "1")}
+        only = os.environ.get("BENCH_INPROC_ONLY", "").split()
         for program, (run, times) in runs(folder).items():
+            if only and program not in only:
+                continue
             alone, with_it = compare(run, times, inside, folder)
             more[program] = with_it / alone - 1
             print(f"{program:14}{alone:16,}{with_it:16,}{more[program]:+9.2%}", flush=True)

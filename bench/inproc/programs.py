@@ -121,11 +121,11 @@ def programs(folder, scale):
     return {name: command for name, command in found.items() if shutil.which(str(command[0]))}
 
 
-def redis_used(variables, prefix, folder, requests=100000):
+def redis_used(variables, prefix, folder, requests=100000, options=()):
     """CPU of the server alone, while its own benchmark asks it, so often in each of four ways."""
     path = folder / "redis.sock"
     path.unlink(missing_ok=True)
-    server = subprocess.Popen([*prefix, "redis-server", "--port", "0", "--unixsocket", path, "--save", ""],
+    server = subprocess.Popen([*prefix, "redis-server", "--port", "0", "--unixsocket", path, "--save", "", *options],
                               env=environment(variables), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60
     while not path.exists() and time.monotonic() < until:

@@ -221,10 +221,12 @@ static void leave_out_unseen(void)
 }
 
 /* Without hooks nobody hears of privileges that are dropped, and tests have no locks of ours. */
-static void decide_who_counts(void)
+static void settle_hooks(void)
 {
     bool hooked = kiln_in_is_in_front && kiln_in_is_in_front();
 
+    if (hooked && kiln_in_hooks_shorten)
+        kiln_in_hooks_shorten();
     kiln_in_single_decide(hooked ? kiln_in_settings.single : KILN_IN_SINGLE_NEVER);
 }
 
@@ -247,7 +249,7 @@ static int start(const struct kiln_options *options)
     kiln_in_options_fill(options, &kiln_in_settings);
     leave_out_unseen();
     kiln_in_threads_init(kiln_in_settings.seed);
-    decide_who_counts();
+    settle_hooks();
     pthread_once(&once, watch_forks);
     publish();
     paused = false;

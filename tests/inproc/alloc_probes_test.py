@@ -111,7 +111,7 @@ def main():
     check("the library has both probes", probes("alloc") and probes("free"), (probes("alloc"), probes("free")))
     truth, allocs, frees = run()
     for name, size, taken, _ in truth:
-        p = 1 - math.exp(-(size + 1) / MEAN)
+        p = 1 - math.exp(-size / MEAN) if size else 1
         same_size = sum(n for _, other, n, _ in truth if other == size)
         weights = [weight for _, hit_size, weight in allocs if hit_size == size]
         bound = SIGMAS * size * math.sqrt(same_size * (1 - p) / p) + len(weights)

@@ -50,10 +50,13 @@ def sums(folder, share, types=TYPES):
 
 
 def compare(what, size, n, objects, space):
-    p = 1 - math.exp(-(size + 1) / MEAN)
+    if size == 0:
+        check(f"{what} {n} objects of no bytes: none is sampled", objects == space == 0, (objects, space))
+        return
+    p = 1 - math.exp(-size / MEAN)
     bound = SIGMAS * math.sqrt(n * (1 - p) / p) + 1
     check(f"{what} {n} objects", abs(objects - n) <= bound, f"{objects}, within {bound:.0f}")
-    check(f"{what} {n * size} bytes", abs(space - n * size) <= bound * max(size, 1), f"{space}, within {bound * size:.0f}")
+    check(f"{what} {n * size} bytes", abs(space - n * size) <= bound * size, f"{space}, within {bound * size:.0f}")
 
 
 def attempt(preload, command, share):

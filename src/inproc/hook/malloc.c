@@ -15,12 +15,13 @@
 
 #include "inproc/hook/next.h"
 #include "inproc/hook/next_pool.h"
+#include "inproc/hook/short.h"
 #include "inproc/sample/alloc.h"
 #include "inproc/sample/filter.h"
 
 /* ---- malloc, calloc ---- */
 
-KILN_IN_SLOW static void *malloc_slow(size_t size)
+KILN_IN_SLOW void *kiln_in_malloc_slow(size_t size)
 {
     void *block;
 
@@ -34,27 +35,30 @@ KILN_IN_HOOK void *malloc(size_t size)
 {
     if (kiln_in_alloc_passes(size))
         return kiln_in_next.malloc(size);
-    return malloc_slow(size);
-}
-
-KILN_IN_SLOW static void *calloc_slow(size_t n, size_t size)
-{
-    void *block;
-
-    kiln_in_alloc_begins(n * size);
-    block = kiln_in_next.calloc(n, size);
-    kiln_in_alloc_ends(block, n * size);
-    return block;
+    return kiln_in_malloc_slow(size);
 }
 
 /* More bytes than can be counted: the allocator refuses, and is heard by the caller. */
+KILN_IN_SLOW void *kiln_in_calloc_slow(size_t n, size_t size)
+{
+    size_t bytes;
+    void *block;
+
+    if (__builtin_mul_overflow(n, size, &bytes))
+        return kiln_in_next.calloc(n, size);
+    kiln_in_alloc_begins(bytes);
+    block = kiln_in_next.calloc(n, size);
+    kiln_in_alloc_ends(block, bytes);
+    return block;
+}
+
 KILN_IN_HOOK void *calloc(size_t n, size_t size)
 {
     size_t bytes;
 
-    if (__builtin_mul_overflow(n, size, &bytes) || kiln_in_alloc_passes(bytes))
+    if (!__builtin_mul_overflow(n, size, &bytes) && kiln_in_alloc_passes(bytes))
         return kiln_in_next.calloc(n, size);
-    return calloc_slow(n, size);
+    return kiln_in_calloc_slow(n, size);
 }
 
 /* ---- realloc ---- */
@@ -87,12 +91,12 @@ static void *realloc_told(void *block, size_t size)
     return moved;
 }
 
-KILN_IN_SLOW static void *realloc_found(void *block, size_t size)
+KILN_IN_SLOW void *kiln_in_realloc_found(void *block, size_t size)
 {
     return realloc_told(block, size);
 }
 
-KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
+KILN_IN_SLOW void *kiln_in_realloc_slow(void *block, size_t size)
 {
     void *moved;
 
@@ -106,9 +110,9 @@ KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
 KILN_IN_HOOK void *realloc(void *block, size_t size)
 {
     if (!kiln_in_alloc_passes(size))
-        return realloc_slow(block, size);
+        return kiln_in_realloc_slow(block, size);
     if (kiln_in_filter_has(block))
-        return realloc_found(block, size);
+        return kiln_in_realloc_found(block, size);
     return kiln_in_next.realloc(block, size);
 }
 
@@ -134,7 +138,7 @@ static bool is_next_s(void *block)
     return true;
 }
 
-KILN_IN_SLOW static void free_found(void *block)
+KILN_IN_SLOW void kiln_in_free_found(void *block)
 {
     if (is_next_s(block))
         kiln_in_next.free(block);
@@ -143,7 +147,7 @@ KILN_IN_SLOW static void free_found(void *block)
 KILN_IN_HOOK void free(void *block)
 {
     if (__builtin_expect(kiln_in_filter_has(block), 0))
-        free_found(block);
+        kiln_in_free_found(block);
     else
         kiln_in_next.free(block);
 }
@@ -179,3 +183,11 @@ KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
     else
         kiln_in_next.free_aligned_sized(block, alignment, size);
 }
+
+/* ---- names for hook/short.c ---- */
+
+#define ALIAS(name) __attribute__((alias(#name), visibility("hidden"), copy(name)))
+ALIAS(malloc) extern __typeof__(malloc) kiln_in_malloc_hook;
+ALIAS(calloc) extern __typeof__(calloc) kiln_in_calloc_hook;
+ALIAS(realloc) extern __typeof__(realloc) kiln_in_realloc_hook;
+ALIAS(free) extern __typeof__(free) kiln_in_free_hook;

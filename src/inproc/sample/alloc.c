@@ -77,7 +77,7 @@ static bool is_due(struct kiln_in_thread *thread, struct end *end, size_t size)
 {
     if (end->mean == 0) {
         end->mean = kiln_in_rate_mean(&rate);
-        end->beyond = (uint64_t)size + 1;
+        end->beyond = size;
     } else if (!end->cut) {
         return true;
     }
@@ -108,7 +108,7 @@ static void sample(struct kiln_in_thread *thread, void *block, size_t size, doub
 
     kiln_in_record_begin(&record, KILN_IN_ALLOC);
     kiln_in_rate_note(&rate, true, record.at_ns);
-    record.count = 1 / kiln_in_poisson_chance((double)size + 1, mean);
+    record.count = 1 / kiln_in_poisson_chance((double)size, mean);
     record.value = record.count * (double)size;
     record.stack = kiln_in_stack_here(thread);
     if (kiln_in_ring_put(thread, &record) < 0)

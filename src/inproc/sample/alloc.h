@@ -6,7 +6,7 @@
  * out, after the block was made and before the program has it; and before a block is freed whose
  * address the filter knows.
  *
- * Each allocation counts for one byte more than it has: so those of no bytes are sampled too.
+ * Allocations of no bytes are never sampled: an instruction of every call would be their price.
  *
  * Threads: from anywhere.  errno is kept.
  */
@@ -31,9 +31,9 @@ static inline bool kiln_in_alloc_passes(size_t size)
 #if defined(__x86_64__)
     __asm__ volatile("subq %[need], %[left]"
                      : [left] "+m"(kiln_in_line.alloc_left), "=@ccs"(below)
-                     : [need] "r"(size + 1));
+                     : [need] "r"(size));
 #else
-    kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left - size - 1);
+    kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left - size);
     below = kiln_in_line.alloc_left < 0;
 #endif
     return __builtin_expect(!below, 1);
@@ -48,7 +48,7 @@ void kiln_in_alloc_made(void *block, size_t size);
  */
 static inline void kiln_in_alloc_begins(size_t size)
 {
-    kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left + size + 1);
+    kiln_in_line.alloc_left = (int64_t)((uint64_t)kiln_in_line.alloc_left + size);
 }
 
 static inline void kiln_in_alloc_ends(void *block, size_t size)

@@ -18,11 +18,13 @@
 
 #include "inproc/look.h"
 
+#define KILN_IN_FILTER_FACTOR 0x297a2d39
+
 extern uintptr_t kiln_in_filter __attribute__((visibility("hidden")));
 
 static inline uint8_t *kiln_in_filter_at(uintptr_t filter, const void *address)
 {
-    uint32_t hash = (uint32_t)(uintptr_t)address * 0x297a2d39;
+    uint32_t hash = (uint32_t)(uintptr_t)address * KILN_IN_FILTER_FACTOR;
 
     return (uint8_t *)(filter + (hash >> (filter & 31)));
 }

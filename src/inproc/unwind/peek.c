@@ -24,8 +24,9 @@
 
 #include "inproc/thread/line.h"
 #include "inproc/thread/sandbox.h"
+#include "inproc/thread/status.h"
 
-enum { NO_SUCH_OPERATION = 0x4b69, KERNEL_MASK = 8, STATUS = 4096, FIELD_MAX = 32 };
+enum { NO_SUCH_OPERATION = 0x4b69, KERNEL_MASK = 8 };
 
 static _Atomic bool is_cautious;
 
@@ -102,37 +103,12 @@ void kiln_in_peek_be_cautious(void)
 
 /* ---- filters of system calls ---- */
 
-/* The number behind a name in /proc/self/status, which may be long; -1: it has none. */
-static long field(const char *name)
-{
-    int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
-    char text[STATUS + 1];
-    size_t kept = 0;
-    ssize_t n;
-    long number = -1;
-
-    while (fd >= 0 && number < 0 && (n = read(fd, text + kept, STATUS - kept)) > 0) {
-        size_t length = kept + (size_t)n;
-        const char *found;
-
-        text[length] = '\0';
-        found = strstr(text, name);
-        if (found && strchr(found + 1, '\n'))
-            number = strtol(found + strlen(name), NULL, 10);
-        kept = length < FIELD_MAX ? length : FIELD_MAX;
-        memmove(text, text + length - kept, kept);
-    }
-    if (fd >= 0)
-        close(fd);
-    return number;
-}
-
 /* Where Linux does not count them (before 5.9) the first is the last that is seen. */
 static long filters(void)
 {
-    long mode = field("\nSeccomp:\t");
+    long mode = kiln_in_status("Seccomp");
 
-    return mode <= 0 ? 0 : field("\nSeccomp_filters:\t");
+    return mode <= 0 ? 0 : kiln_in_status("Seccomp_filters");
 }
 
 /* A child that nobody hears of: no handlers of a fork run, no signal comes, wait() finds none. */
