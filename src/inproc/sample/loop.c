@@ -61,7 +61,7 @@ void kiln_in_loop_polls(int64_t key, uint64_t now_ns)
     if (!thread || thread->loop.key != key || !thread->loop.since_ns)
         return;
     busy_ns = now_ns - thread->loop.since_ns;
-    if (busy_ns >= kiln_in_settings.lag_ns && thread->loop.turns >= KILN_IN_LOOP_TURNS)
+    if (busy_ns >= kiln_in_settings.lag_ns && kiln_in_loop_is_there(&thread->loop))
         tell(busy_ns);
     thread->loop.since_ns = 0;
 }
@@ -88,6 +88,7 @@ void kiln_in_loop_turns(int64_t key, uint64_t now_ns)
 {
     struct kiln_in_thread *thread = block_of_this();
     struct kiln_in_loop *loop;
+    bool was_there;
 
     if (!thread)
         return;
@@ -101,7 +102,10 @@ void kiln_in_loop_turns(int64_t key, uint64_t now_ns)
     loop->last_ns = now_ns;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     loop->since_ns = now_ns;
-    if (loop->turns < KILN_IN_LOOP_TURNS && ++loop->turns == KILN_IN_LOOP_TURNS)
+    was_there = kiln_in_loop_is_there(loop);
+    if (loop->turns < KILN_IN_LOOP_TURNS)
+        loop->turns++;
+    if (!was_there && kiln_in_loop_is_there(loop))
         kiln_in_cpu_thread_loops();
 }
 

@@ -162,7 +162,7 @@ static void set_found(const struct found *it)
 
 static uint64_t period_of(const struct kiln_in_thread *thread)
 {
-    return kiln_in_timer_period_ns(thread->loop.turns >= KILN_IN_LOOP_TURNS);
+    return kiln_in_timer_period_ns(kiln_in_loop_is_there(&thread->loop));
 }
 
 static uint32_t state_of(uint64_t word)

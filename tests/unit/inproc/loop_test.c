@@ -76,10 +76,10 @@ TEST(loop, a_turn_that_takes_long_is_told_and_a_short_one_is_not)
     CHECK(ms == 50);
 }
 
-TEST(loop, who_polls_once_or_twice_is_no_loop)
+TEST(loop, who_calls_poll_once_or_twice_is_no_loop)
 {
     struct kiln_in_thread *thread = begin();
-    int64_t key = kiln_in_loop_of_epoll(5);
+    int64_t key = kiln_in_loop_of_call(&now_ns);
     double ms;
 
     turn(key, 100);
@@ -88,6 +88,20 @@ TEST(loop, who_polls_once_or_twice_is_no_loop)
     CHECK_EQ(told(thread, &ms), 0);
     turn(key, 100);
     CHECK_EQ(told(thread, &ms), 1);
+}
+
+TEST(loop, the_first_turn_of_epoll_is_one_of_a_loop)
+{
+    struct kiln_in_thread *thread = begin();
+    int64_t key = kiln_in_loop_of_epoll(5);
+    double ms;
+
+    turn(key, 100); /* before its first poll it was none */
+    CHECK(kiln_in_loop_is_held(&thread->loop));
+    CHECK_EQ(told(thread, &ms), 0);
+    turn(key, 100);
+    CHECK_EQ(told(thread, &ms), 1);
+    CHECK(ms == 100);
 }
 
 TEST(loop, stacks_that_were_caught_share_the_time_by_their_weights)
