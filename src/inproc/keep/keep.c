@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A turn every 100 ms: all rings are emptied into two tables, counts for ever and the window, and
- * blocks of threads that ended are made free.  Nobody wakes the keeper but whoever stops it.
+ * blocks of threads that ended are made free.  Between two turns the keeper's bell is rung by rings
+ * that fill up, which are emptied then, and by whoever stops the keeper.
  *
  * The lock is held for a turn, a copy, or a swap, never while a batch is made.  A fork waits for it
  * a little; where that is in vain (the keeper may wait in turn for an allocator that the forking
@@ -31,7 +32,6 @@
 enum { FORK_TRIES = 50, FORK_TRY_NS = 200000, SECOND = 1000 / KILN_IN_TURN_MS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake;
 static pthread_t keeper;
 static bool runs, stops;
 
@@ -89,16 +89,29 @@ void kiln_in_keep_drain(void)
 
 /* ---- the thread ---- */
 
+static bool is_called(uint32_t rung, const struct timespec *until)
+{
+    bool heard;
+
+    pthread_mutex_unlock(&lock);
+    heard = kiln_in_bell_hear(&kiln_in_keeper_bell, rung, until);
+    pthread_mutex_lock(&lock);
+    return heard;
+}
+
 static void wait_a_turn(void)
 {
+    uint32_t rung = atomic_load(&kiln_in_keeper_bell.rung);
     struct timespec until;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += KILN_IN_TURN_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    while (!stops && pthread_cond_timedwait(&wake, &lock, &until) == 0)
-        ;
+    while (!stops && is_called(rung, &until)) {
+        rung = atomic_load(&kiln_in_keeper_bell.rung);
+        drain(false);
+    }
 }
 
 static void *run(void *arg)
@@ -129,16 +142,11 @@ static void *run(void *arg)
 
 int kiln_in_keep_start(void)
 {
-    pthread_condattr_t attributes;
     int r;
 
     since_ns = since_ns ? since_ns : kiln_in_clock_ns(CLOCK_REALTIME);
     window_since_ns = kiln_in_clock_ns(CLOCK_REALTIME);
     stops = false;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&wake, &attributes);
-    pthread_condattr_destroy(&attributes);
     r = kiln_in_helper_start("kiln-keeper", 0, run, NULL, &keeper);
     runs = r == 0;
     if (runs)
@@ -153,7 +161,7 @@ void kiln_in_keep_stop(void)
     kiln_in_last_stop();
     pthread_mutex_lock(&lock);
     stops = true;
-    pthread_cond_signal(&wake);
+    kiln_in_bell_ring(&kiln_in_keeper_bell, 1);
     pthread_mutex_unlock(&lock);
     pthread_join(keeper, NULL);
     runs = false;

@@ -54,16 +54,21 @@ void kiln_in_latch_give(struct kiln_in_latch *latch)
 
 /* ---- bells ---- */
 
+bool kiln_in_bell_hear(struct kiln_in_bell *bell, uint32_t rung, const struct timespec *until)
+{
+    return futex_wait(&bell->rung, rung, until) != ETIMEDOUT;
+}
+
 bool kiln_in_bell_wait(struct kiln_in_bell *bell, struct kiln_in_latch *latch,
                        const struct timespec *until)
 {
-    uint32_t seen = atomic_load(&bell->rung);
-    int error;
+    uint32_t rung = atomic_load(&bell->rung);
+    bool heard;
 
     kiln_in_latch_give(latch);
-    error = futex_wait(&bell->rung, seen, until);
+    heard = kiln_in_bell_hear(bell, rung, until);
     kiln_in_latch_take(latch);
-    return error != ETIMEDOUT;
+    return heard;
 }
 
 void kiln_in_bell_ring(struct kiln_in_bell *bell, int most)

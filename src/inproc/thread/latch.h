@@ -9,7 +9,7 @@
  * All zeroes is a good beginning of both.  errno stays as it is; nothing is a point of
  * cancellation.
  *
- * Threads: from any, but not in handlers of signals.
+ * Threads: from any; in handlers of signals bells alone may be rung and heard.
  */
 #ifndef KILN_INPROC_THREAD_LATCH_H
 #define KILN_INPROC_THREAD_LATCH_H
@@ -36,6 +36,8 @@ struct kiln_in_bell {
  * CLOCK_MONOTONIC, or NULL.  False: it came first. */
 bool kiln_in_bell_wait(struct kiln_in_bell *bell, struct kiln_in_latch *latch,
                        const struct timespec *until);
+/* The same without a latch, until it has been rung more often than `rung`. */
+bool kiln_in_bell_hear(struct kiln_in_bell *bell, uint32_t rung, const struct timespec *until);
 /* For `most` of those that wait. */
 void kiln_in_bell_ring(struct kiln_in_bell *bell, int most);
 

@@ -3,9 +3,11 @@
  * Both counters only grow, their difference is what lies in the ring.  The release of `written`
  * shows the record, and the stack it names, to the keeper; that of `read` gives the room back.
  *
- * A burst would fill the ring long before it is read.  So from three quarters on the next four
- * records are every second, by chance, the four behind them every fourth, and so on, and each
- * counts for as many: sums stay what they were on average, and there is room for half a million.
+ * A burst would fill the ring before its time to be read: the keeper is called when it is half
+ * full, by a system call, so not where those were given up.  It may come late.  So from three
+ * quarters on the next four records are every second, by chance, the four behind them every fourth,
+ * and so on, and each counts for as many: sums stay what they were on average, and there is room
+ * for half a million.
  */
 #include "inproc/thread/ring.h"
 
@@ -14,12 +16,15 @@
 #include "inproc/clock.h"
 #include "inproc/span.h"
 #include "inproc/thread/line.h"
+#include "inproc/thread/sandbox.h"
 #include "inproc/thread/thread.h"
 
 _Static_assert(sizeof(struct kiln_in_record) == 64, "a record is a cache line");
 _Static_assert((KILN_IN_RING_RECORDS & (KILN_IN_RING_RECORDS - 1)) == 0, "counters wrap");
 
-enum { ALL_OF = KILN_IN_RING_RECORDS / 4 * 3, STAGE = 4 };
+enum { CALLED_AT = KILN_IN_RING_RECORDS / 2, ALL_OF = KILN_IN_RING_RECORDS / 4 * 3, STAGE = 4 };
+
+struct kiln_in_bell kiln_in_keeper_bell;
 
 /* Whether it is one of those that are put where so many lie already; it weighs as many, then. */
 static bool is_chosen(struct kiln_in_thread *thread, uint32_t filled, struct kiln_in_record *record)
@@ -48,6 +53,8 @@ int kiln_in_ring_put(struct kiln_in_thread *thread, struct kiln_in_record *recor
         return -1;
     ring->records[written % KILN_IN_RING_RECORDS] = *record;
     atomic_store_explicit(&ring->written, written + 1, memory_order_release);
+    if (filled + 1 == CALLED_AT && !kiln_in_is_sandboxed())
+        kiln_in_bell_ring(&kiln_in_keeper_bell, 1);
     return 0;
 }
 

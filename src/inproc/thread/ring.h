@@ -3,8 +3,9 @@
  * ring - records of what was sampled, from the thread they happened on to the keeper.
  *
  * One writer, the thread and handlers on it, which never both write (kiln_in_enter); one reader,
- * whoever holds the keeper's lock.  Nobody waits: where records come faster than they are read,
- * some are put for many, and what finds no room at all is counted and gone.
+ * whoever holds the keeper's lock, who is called when a ring is half full.  Nobody waits: where
+ * records come faster than they are read, some are put for many, and what finds no room at all is
+ * counted and gone.
  *
  * Threads: put on the thread itself between kiln_in_enter() and kiln_in_leave(); take under the
  * keeper's lock.
@@ -14,6 +15,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+
+#include "inproc/thread/latch.h"
 
 enum kiln_in_kind {
     KILN_IN_CPU,
@@ -48,6 +51,9 @@ struct kiln_in_ring {
 };
 
 struct kiln_in_thread;
+
+/* Calls the keeper before its time. */
+extern struct kiln_in_bell kiln_in_keeper_bell;
 
 /*
  * 0: it is in the ring, and count and value of *record are by how much it weighs there.  -1:

@@ -94,3 +94,13 @@ TEST(latch, a_time_that_is_past_ends_a_wait_and_errno_stays)
     CHECK(!kiln_in_latch_try(&latch));
     kiln_in_latch_give(&latch);
 }
+
+TEST(latch, a_bell_that_was_rung_meanwhile_is_heard_at_once)
+{
+    uint32_t before = atomic_load(&bell.rung);
+    struct timespec past = {0};
+
+    CHECK(!kiln_in_bell_hear(&bell, before, &past));
+    kiln_in_bell_ring(&bell, 1);
+    CHECK(kiln_in_bell_hear(&bell, before, &past));
+}

@@ -47,6 +47,25 @@ TEST(ring, counts_what_finds_no_room)
     free(thread);
 }
 
+TEST(ring, calls_the_keeper_when_it_is_half_full)
+{
+    struct kiln_in_thread *thread = calloc(1, sizeof(*thread));
+    uint32_t before = atomic_load(&kiln_in_keeper_bell.rung);
+    struct kiln_in_record one = record(1), taken;
+
+    for (int turn = 1; turn <= 3; turn++) {
+        for (unsigned i = 1; i < KILN_IN_RING_RECORDS / 2; i++)
+            CHECK_OK(kiln_in_ring_put(thread, &one));
+        CHECK_EQ(kiln_in_keeper_bell.rung - before, turn - 1);
+        CHECK_OK(kiln_in_ring_put(thread, &one));
+        CHECK_OK(kiln_in_ring_put(thread, &one));
+        CHECK_EQ(kiln_in_keeper_bell.rung - before, turn);
+        while (kiln_in_ring_take(&thread->ring, &taken))
+            continue;
+    }
+    free(thread);
+}
+
 static double sum_of_all(struct kiln_in_thread *thread, double *variance)
 {
     struct kiln_in_record taken;
