@@ -2,8 +2,9 @@
 /*
  * The library writes a file every two seconds into a folder of ours, and a last one when the
  * program ends; they are taken out as they come.  A program that is killed leaves what it had
- * written until then.  Most are killed by what asks them to end: so before we do, the library is
- * switched off by its file, which it looks for once a second, and writes what it has.
+ * written until then.  Most are ended by what asks them to end: the library holds such a signal up,
+ * Ctrl-C among them, while it writes what it has.  Before we send one it is switched off by its
+ * file, which it looks for once a second, in the command's children as well.
  */
 #include "cli/record_inside.h"
 
@@ -26,7 +27,7 @@
 #include "cli/report.h"
 #include "naming/here.h"
 
-enum { EXPORT_MS = 2000, TICK_MS = 500, END_TICK_MS = 50, SAMPLES_RATE = 2000 };
+enum { EXPORT_MS = 2000, SIGNAL_MS = 5000, TICK_MS = 500, END_TICK_MS = 50, SAMPLES_RATE = 2000 };
 #define LINES_NS  (20 * KILN_NS_PER_S)
 #define SETTLE_NS (4 * KILN_NS_PER_S)       /* that the library has after it was switched off */
 #define LAST_NS   (KILN_NS_PER_S / 5)       /* that the last of its files are apart */
@@ -85,6 +86,7 @@ static void set_variables(struct inside *in)
     choose_off(in);
     kiln_environment_set(&in->env, "KILN_OUT_DIR", in->harvest.folder);
     kiln_environment_set_u64(&in->env, "KILN_EXPORT_INTERVAL_MS", EXPORT_MS);
+    kiln_environment_set_u64(&in->env, "KILN_SIGNAL_MS", SIGNAL_MS);
     /* Whoever says how close to look wants that; else more than a service that always runs has. */
     kiln_environment_set_u64(&in->env, "KILN_ALLOC_RATE",
                              in->cli->args.preload.alloc_bytes ? 0 : SAMPLES_RATE);

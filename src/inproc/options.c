@@ -45,6 +45,7 @@ static const struct number {
     {"KILN_HEAP_EVERY_MS", OPTION(heap_every_ms), SETTING(heap_every_ms), 0, 0, 86400000},
     {"KILN_CPU_BACKOFF", OPTION(cpu_backoff_percent), SETTING(cpu_backoff_percent), 0, 0, 100000},
     {"KILN_EXIT_MS", NONE, 0, SETTING(exit_ms), 500, 0, 60000},
+    {"KILN_SIGNAL_MS", NONE, 0, SETTING(signal_ms), 0, 0, 60000},
     {"KILN_SEED", NONE, 0, SETTING(seed), 0, 0, UINT64_MAX},
     {"OTEL_EXPORTER_OTLP_TIMEOUT", NONE, 0, SETTING(timeout_ms), 10000, 1, 600000},
     {"OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT", NONE, 0, SETTING(timeout_ms), 0, 1, 600000},

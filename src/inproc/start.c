@@ -45,8 +45,8 @@ static const struct part {
     int (*start)(void);
     void (*stop)(void), (*forked)(void);
 } parts[] = {
-    PART(unwind), PART(alloc), PART(lock), PART(threads), PART(wait),
-    PART(loop),   PART(keep),  PART(cpu),  PART(out),     PART(pprof),
+    PART(unwind), PART(alloc), PART(lock), PART(threads), PART(wait),   PART(loop),
+    PART(keep),   PART(cpu),   PART(out),  PART(pprof),   PART(ending),
 };
 enum {
     PARTS = sizeof(parts) / sizeof(parts[0]),

@@ -45,7 +45,8 @@ struct kiln_in_settings {
 
     /* What our own threads read. */
     uint32_t export_interval_ms, cpu_window_ms, cpu_every_ms, heap_every_ms, cpu_backoff_percent,
-        exit_ms;   /* that the end of the process may take longer */
+        exit_ms,   /* that the end of the process may take longer */
+        signal_ms; /* the same where a signal ends it; 0: at once */
     uint64_t seed; /* 0: none is fixed */
     bool log;
     enum kiln_in_single_wish single;
@@ -107,6 +108,7 @@ KILN_IN_PART(keep);
 KILN_IN_PART(cpu);
 KILN_IN_PART(out);
 KILN_IN_PART(pprof);
+KILN_IN_PART(ending);
 
 /* Whether hooks are called: they are not where the C library comes before us. */
 bool kiln_in_is_in_front(void) __attribute__((weak));

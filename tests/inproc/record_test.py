@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import subprocess
@@ -104,6 +105,37 @@ def check_ended(folder):
     check_told("after a while", process)
 
 
+def press(key, *command):
+    """The command in a terminal of its own, where the key is pressed once it has printed a line: its status and output."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(command[0], [str(word) for word in command], clean())
+    said = b""
+    try:
+        while b"served" not in said and (more := os.read(terminal, 4096)):
+            said += more
+        os.write(terminal, key)
+        while more := os.read(terminal, 4096):
+            said += more
+    except OSError:  # it is closed
+        pass
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode()
+
+
+def check_key(folder):
+    """Ctrl-C reaches the command at once, which ends by it, in a handler of its own or without one: nothing is lost."""
+    kept = "import signal, time\nkept = bytearray(3 << 20)\nprint('served', flush=True)\nwhile True:\n    time.sleep(100)\n"
+    again = ("import os, signal\ndef end(*_):\n    signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.kill(os.getpid(), signal.SIGINT)\n"
+             "assert signal.signal(signal.SIGINT, end) is signal.default_int_handler\n" + kept)
+    for what, words in (("no handler", (PROGRAMS / "leak", "5000", "forever")), ("an exception", (sys.executable, "-c", kept)),
+                        ("a handler that lets it end", (sys.executable, "-c", again))):
+        code, said = press(b"\x03", KILN, "record", "--heap", "--alloc", "--json", "-o", folder / "k.pb.gz", "--", *words)
+        told = json.loads(said[said.index('{"recorded"'):]) if code == 0 else {}
+        check(f"Ctrl-C, {what}: the command ends by it", told.get("command", {}).get("signal") == signal.SIGINT, (code, said))
+        check(f"Ctrl-C, {what}: what it allocated is told", told.get("alloc_space", 0) > 1 << 20, said)
+
+
 def check_wrong(folder):
     rows = [(("--alloc",), EXIT_USAGE, "record what?"),
             (("--alloc", "-a"), EXIT_USAGE, "for a command that is started"),
@@ -125,6 +157,7 @@ def main():
         check_lock(folder)
         check_says(folder)
         check_ended(folder)
+        check_key(folder)
         check_wrong(folder)
         check("no folder is left behind", not list(scratch.iterdir()), list(scratch.iterdir()))
     return exit_code()

@@ -2,7 +2,7 @@
 /*
  * A turn every 100 ms: all rings are emptied into two tables, counts for ever and the window, and
  * blocks of threads that ended are made free.  Between two turns the keeper's bell is rung by rings
- * that fill up, which are emptied then, and by whoever stops the keeper.
+ * that fill up, which are emptied then, and by whoever ends the process or stops the keeper.
  *
  * The lock is held for a turn, a copy, or a swap, never while a batch is made.  A fork waits for it
  * a little; where that is in vain (the keeper may wait in turn for an allocator that the forking
@@ -21,6 +21,7 @@
 #include "inproc/keep/keep_int.h"
 #include "inproc/keep/mappings.h"
 #include "inproc/keep/pace.h"
+#include "inproc/sample/ending.h"
 #include "inproc/start.h"
 #include "inproc/thread/helper.h"
 #include "inproc/thread/last.h"
@@ -108,7 +109,7 @@ static void wait_a_turn(void)
     until.tv_nsec += KILN_IN_TURN_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    while (!stops && is_called(rung, &until)) {
+    while (!stops && !kiln_in_ending_is_due() && is_called(rung, &until)) {
         rung = atomic_load(&kiln_in_keeper_bell.rung);
         drain(false);
     }
@@ -125,6 +126,7 @@ static void *run(void *arg)
         wait_a_turn();
         drain(second);
         pthread_mutex_unlock(&lock);
+        kiln_in_ending_look();
         kiln_in_unwind_work();
         kiln_in_pace_turn(kiln_in_now_ns());
         if (second && seen != kiln_in_stack_count()) {

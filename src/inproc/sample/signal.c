@@ -3,6 +3,8 @@
  * The program's word about each signal lies in one of a few copies in turn: a handler reads the
  * copy that was whole when it came, while another thread writes the next.
  *
+ * Signals that end the process (inproc/sample/ending.h) are kept the same way, but may be blocked.
+ *
  * A handler is never taken out of the kernel again: a tick may be on its way, and what a signal
  * does by default is to end the process.  The one exception is a signal that the program ignores,
  * for the kernel drops those that are on their way.
@@ -16,6 +18,7 @@
 
 #include "inproc/hook/next_calls.h"
 #include "inproc/sample/cpu.h"
+#include "inproc/sample/ending.h"
 #include "inproc/thread/thread.h"
 
 enum {
@@ -81,6 +84,8 @@ static void pass_on(int sig, siginfo_t *info, void *ucontext)
     if (theirs.sa_handler == SIG_IGN)
         return;
     if (theirs.sa_handler == SIG_DFL) {
+        if (kiln_in_ending_has(sig))
+            kiln_in_ending_hold_up();
         kiln_in_signal_end_process(sig);
         return;
     }
@@ -118,6 +123,8 @@ static int install(int sig, const struct sigaction *theirs)
     struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
     fill_mask(&ours.sa_mask);
+    if (kiln_in_ending_has(sig))
+        kiln_in_ending_let_through(&ours);
     if (theirs->sa_handler != SIG_DFL && theirs->sa_handler != SIG_IGN) {
         ours.sa_mask = theirs->sa_mask;
         ours.sa_flags = (theirs->sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
@@ -169,12 +176,17 @@ static unsigned size_of(const sigset_t *set)
     return n;
 }
 
+static uint64_t ticking(void)
+{
+    return atomic_load(&kiln_in_signals) & ~KILN_IN_ENDING_SIGNALS;
+}
+
 static bool has_ours(const sigset_t *set)
 {
-    uint64_t ours = atomic_load(&kiln_in_signals), first;
+    uint64_t first;
 
     memcpy(&first, set, sizeof(first));
-    return (first & ours) != 0;
+    return (first & ticking()) != 0;
 }
 
 const sigset_t *kiln_in_signal_spare(const sigset_t *set, sigset_t *ret_set)
@@ -188,9 +200,24 @@ const sigset_t *kiln_in_signal_spare(const sigset_t *set, sigset_t *ret_set)
     }
     *ret_set = *set;
     for (int sig = 1; sig < SIGNALS; sig++)
-        if (kiln_in_signal_is_ours(sig) && word_of(sig).sa_handler == SIG_DFL)
+        if ((ticking() >> (sig - 1) & 1) && word_of(sig).sa_handler == SIG_DFL)
             sigdelset(ret_set, sig);
     return ret_set;
+}
+
+/* ---- keeping ---- */
+
+int kiln_in_signal_keep(int sig)
+{
+    struct sigaction theirs;
+
+    if (kiln_in_signal_is_ours(sig))
+        return 0;
+    if (kiln_in_next_calls.sigaction(sig, NULL, &theirs) != 0)
+        return -errno;
+    keep_word(sig, &theirs);
+    atomic_fetch_or(&kiln_in_signals, (uint64_t)1 << (sig - 1));
+    return theirs.sa_handler == SIG_IGN || install(sig, &theirs) == 0 ? 0 : -errno;
 }
 
 /* ---- choosing ---- */

@@ -42,6 +42,9 @@ enum kiln_in_tick { KILN_IN_TICK_OWN, KILN_IN_TICK_FOUND, KILN_IN_TICK_TRIAL, KI
 /* What such a timer is made with. */
 void *kiln_in_signal_cookie(enum kiln_in_tick tick);
 
+/* Puts our handler in front of what the program says about a signal that is none of our timers. */
+int kiln_in_signal_keep(int sig);
+
 /* What a signal does by itself.  Returns where it does nothing. */
 void kiln_in_signal_end_process(int sig);
 
