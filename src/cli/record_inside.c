@@ -172,6 +172,21 @@ static void hurry(struct inside *in)
     in->until = kiln_clock_mono_ns() + (in->cli->args.preload.follow ? CHILD_NS : LAST_NS);
 }
 
+/* Children that a key has ended, like the command, may write after it what they have. */
+static int wait_for_children(struct inside *in, struct kiln_err *err)
+{
+    uint64_t until = kiln_clock_mono_ns() + CHILD_NS;
+    int r = kiln_harvest_gather(&in->harvest, err);
+
+    if (!in->cli->args.preload.follow || in->rec->end != KILN_RECORD_SIGNAL)
+        return r;
+    while (r == 0 && kiln_clock_mono_ns() < until) {
+        (void)poll(NULL, 0, END_TICK_MS);
+        r = kiln_harvest_gather(&in->harvest, err);
+    }
+    return r;
+}
+
 /* After --duration the command is asked to end, and waited for. */
 static int wait_for_end(struct inside *in, struct kiln_err *err)
 {
@@ -192,7 +207,7 @@ static int wait_for_end(struct inside *in, struct kiln_err *err)
         hurry(in);
     }
     rec->ended_ns = kiln_clock_mono_ns();
-    return r < 0 ? r : kiln_harvest_gather(&in->harvest, err);
+    return r < 0 ? r : wait_for_children(in, err);
 }
 
 /* ---- what came of it ---- */

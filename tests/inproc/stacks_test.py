@@ -63,11 +63,27 @@ def check_without_main():
     check("what it loads afterwards has names", told.get("plugin_make") == truth, told)
 
 
+def check_tails():
+    """What a function did last is a jump: it is not on the stack, and is named all the same."""
+    made = PROGRAMS.parent / "inproc"
+    if os.uname().machine != "x86_64":
+        return
+    for program in ("tails", "tails_noplt"):
+        with Preloaded(made / program, KILN_PROFILES="alloc,lock", KILN_ALLOC_BYTES="20000", KILN_ALLOC_RATE="0") as run:
+            check(f"{program} ends well", run.code == 0, run.err)
+            made_by, held_by = run.functions("memory", "alloc_objects"), run.functions("mutex", "delay", "-l", "kiln.lock.role=holder")
+        for name in ("wrap_malloc", "make_order"):
+            check(f"{program}: {name} allocates", 500 < made_by.get(name, 0) < 2000, made_by)
+        check(f"{program}: who does not jump is there once", 500 < made_by.get("take_note", 0) < 2000, made_by)
+        check(f"{program}: the function that held the lock is named", held_by.get("write_journal", 0) > 0.9 * held_by[""], held_by)
+
+
 def main():
     for name, functions in TRUTH.items():
         check_program(name, functions)
     check_first_sample()
     check_without_main()
+    check_tails()
     return exit_code()
 
 

@@ -14,6 +14,7 @@
 #include "inproc/unwind/objects.h"
 #include "inproc/unwind/peek.h"
 #include "inproc/unwind/room.h"
+#include "inproc/unwind/tail.h"
 #include "inproc/unwind/touched.h"
 #include "inproc/unwind/walk.h"
 
@@ -84,6 +85,7 @@ __attribute__((noinline)) uint32_t kiln_in_stack_here(struct kiln_in_thread *thr
     walk.leaf = kiln_in_arch_here(&walk.regs);
     walk.skip = walk.leaf;
     n = run(&walk, thread, kiln_in_settings.depth);
+    n = kiln_in_tail_add(thread->pcs, n, kiln_in_settings.depth);
     id = kiln_in_stack_id(thread->pcs, n);
     if (!id)
         kiln_in_lost(thread, KILN_IN_LOST_STACKS);

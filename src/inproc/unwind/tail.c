@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that are understood, of x86-64:
+ *
+ *   e8 DISTANCE                           of a function, or of a stub that leads to one elsewhere:
+ *     [f3 0f 1e fa] [f2] ff 25 DISTANCE   a jump to the address in a slot
+ *   ff 15 DISTANCE                        of the address in a slot
+ *
+ * Bytes in front of a return address may be the end of another call and look like one of these.
+ * So what is called has to be in the unwind tables, as code that has pushed nothing yet: that is
+ * there to be read, too.
+ */
+#include "inproc/unwind/tail.h"
+
+#include <string.h>
+
+#include "inproc/unwind/arch.h"
+#include "inproc/unwind/cache.h"
+#include "inproc/unwind/objects.h"
+#include "inproc/unwind/peek.h"
+#include "inproc/unwind/room.h"
+#include "inproc/unwind/rule.h"
+#include "inproc/unwind/table.h"
+
+enum { CALL = 6, STUB = 16, WORD = 8 };
+
+static uint64_t rule_at(uint64_t address)
+{
+    uint64_t rule = kiln_in_cache_find(address + 1, kiln_in_cache_era());
+    struct kiln_in_room *room = rule ? NULL : kiln_in_room_take();
+
+    if (room)
+        rule = kiln_in_table_find(room, address, false);
+    kiln_in_room_give(room);
+    return rule;
+}
+
+static bool has_pushed_nothing(uint64_t rule)
+{
+    return kiln_in_rule_kind(rule) == KILN_IN_RULE_SP && kiln_in_rule_cfa_off(rule) == WORD;
+}
+
+/* Code that is read where it lies. */
+static const uint8_t *bytes_at(uint64_t address)
+{
+    return (const uint8_t *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+/* The address that is so far behind the end of an instruction, which ends in the distance. */
+static uint64_t ahead_of(uint64_t end)
+{
+    int32_t distance;
+
+    memcpy(&distance, bytes_at(end) - sizeof(distance), sizeof(distance));
+    return end + (uint64_t)(int64_t)distance;
+}
+
+/* Of what may be no call, and no slot. */
+static uint64_t word_in_slot(uint64_t slot)
+{
+    uint64_t word = 0;
+
+    return kiln_in_peek(slot, &word, sizeof(word)) == sizeof(word) ? word : 0;
+}
+
+static uint64_t word_of_stub(uint64_t slot, const struct kiln_in_object *object)
+{
+    uint64_t word;
+
+    if (slot < object->start || slot > object->end - sizeof(word))
+        return 0;
+    memcpy(&word, bytes_at(slot), sizeof(word));
+    return word;
+}
+
+/* The slot of a stub; 0: it is none. */
+static uint64_t slot_of(uint64_t stub)
+{
+    static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    const uint8_t *code = bytes_at(stub);
+    unsigned at = memcmp(code, mark, sizeof(mark)) == 0 ? sizeof(mark) : 0;
+
+    at += code[at] == 0xf2;
+    return code[at] == 0xff && code[at + 1] == 0x25 ? ahead_of(stub + at + CALL) : 0;
+}
+
+/* What is called in front of a return address; 0: it is not known. */
+static uint64_t called_before(uint64_t back, const struct kiln_in_object *object)
+{
+    const uint8_t *code = bytes_at(back);
+    uint64_t target, rule, slot;
+
+    if (code[-CALL] == 0xff && code[1 - CALL] == 0x15)
+        return word_in_slot(ahead_of(back));
+    target = code[1 - CALL] == 0xe8 ? ahead_of(back) : 0;
+    if (target < object->code_low || target >= object->code_high - STUB)
+        return 0;
+    rule = rule_at(target);
+    if (!has_pushed_nothing(rule) && kiln_in_rule_kind(rule) != KILN_IN_RULE_PLT)
+        return 0;
+    slot = slot_of(target);
+    return slot ? word_of_stub(slot, object) : target;
+}
+
+/* Who was called, and is not in [low, low + size), where it came to in the end; 0: nobody. */
+static uint64_t jumped_from(uint64_t back, uint64_t low, uint64_t size)
+{
+    struct kiln_in_object object;
+    uint64_t called;
+
+    if (!kiln_in_object_find(back - 1, &object) || !object.stays || back - CALL < object.code_low ||
+        back > object.code_high)
+        return 0;
+    called = called_before(back, &object);
+    if (!called || called - low < size || !kiln_in_object_find(called, &object) || !object.stays)
+        return 0;
+    return has_pushed_nothing(rule_at(called)) ? called : 0;
+}
+
+static unsigned insert(uint64_t *pcs, unsigned at, unsigned n, unsigned depth)
+{
+    n = n < depth ? n + 1 : depth;
+    memmove(pcs + at + 1, pcs + at, (n - at - 1) * sizeof(*pcs));
+    return n;
+}
+
+unsigned kiln_in_tail_add(uint64_t *pcs, unsigned n, unsigned depth)
+{
+    struct kiln_in_object object;
+    uint64_t first = 0, second = 0;
+
+    if (!KILN_IN_HAS_TABLES || n == 0 || depth < 2)
+        return n;
+    first = jumped_from(pcs[0] + 1, kiln_in_object_own_low, kiln_in_object_own_size);
+    if (n > 1 && kiln_in_object_find(pcs[0], &object))
+        second = jumped_from(pcs[1], object.start, object.end - object.start);
+    if (second) {
+        n = insert(pcs, 1, n, depth);
+        pcs[1] = second + 1;
+    }
+    if (first) {
+        n = insert(pcs, 0, n, depth);
+        pcs[1]++; /* it was the leaf's own instruction */
+        pcs[0] = first;
+    }
+    return n;
+}

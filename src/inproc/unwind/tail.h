@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tail - functions that are not on the stack any more, because the last thing they did was to jump
+ * into the one that is sampled: what a compiler makes of `return malloc(n);`, and of an unlock at
+ * the end of a function.
+ *
+ * A return address lies behind a call, and what that called is known where it was a plain one.
+ * Where it is somebody else than who runs, it is who has jumped.
+ *
+ * Threads: of the thread itself, handlers of signals included.  errno may change.
+ */
+#ifndef KILN_INPROC_UNWIND_TAIL_H
+#define KILN_INPROC_UNWIND_TAIL_H
+
+#include <stdint.h>
+
+/*
+ * Puts them into the stack of a hook's caller, leaf first (inproc/unwind/unwind.h), where they
+ * jumped into the hook or into the library that has called it, as operators of C++ do.  Returns the
+ * number of addresses, `depth` at most.
+ */
+unsigned kiln_in_tail_add(uint64_t *pcs, unsigned n, unsigned depth);
+
+#endif /* KILN_INPROC_UNWIND_TAIL_H */
