@@ -92,9 +92,10 @@ KILN_API struct kiln_span *kiln_span_attach(struct kiln_span *spans);
 /* ---- labels ---- */
 
 /*
- * Samples of this thread carry the label from now on; texts are copied.  0, or a negative errno:
- * -ENOSPC where there are more than 16 on a thread, or too many different sets of them in the
- * process; -EINVAL where a text is empty or has more than 255 bytes.
+ * Samples of this thread carry the label from now on; texts are copied.  Nothing is kept where
+ * nobody samples: before kiln_start(), and during a pause.  0, or a negative errno: -ENOSPC where
+ * there are more than 16 on a thread, or too many different sets of them in the process; -EINVAL
+ * where a text is empty or has more than 255 bytes.
  */
 KILN_API int kiln_label_set(const char *key, const char *value);
 /* NULL: all of them. */

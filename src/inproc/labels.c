@@ -170,9 +170,12 @@ void kiln_in_labels_forked(void)
 /* A thread has labels only while the process is profiled: nobody else would see them. */
 int kiln_label_set(const char *key, const char *value)
 {
-    struct kiln_in_thread *thread = kiln_in_enter_as(NULL);
+    struct kiln_in_thread *thread;
     int set;
 
+    if (!is_text(key) || !is_text(value))
+        return -EINVAL;
+    thread = kiln_in_enter_as(NULL);
     if (!thread)
         return 0;
     set = kiln_in_labels_with(thread->labels, key, value);

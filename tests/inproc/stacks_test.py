@@ -74,6 +74,7 @@ def check_tails():
             made_by, held_by = run.functions("memory", "alloc_objects"), run.functions("mutex", "delay", "-l", "kiln.lock.role=holder")
         for name in ("wrap_malloc", "make_order"):
             check(f"{program}: {name} allocates", 500 < made_by.get(name, 0) < 2000, made_by)
+        check(f"{program}: operators of C++ are left out", not any("operator new" in name for name in made_by), made_by)
         check(f"{program}: who does not jump is there once", 500 < made_by.get("take_note", 0) < 2000, made_by)
         check(f"{program}: the function that held the lock is named", held_by.get("write_journal", 0) > 0.9 * held_by[""], held_by)
 

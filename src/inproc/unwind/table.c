@@ -150,26 +150,34 @@ static bool see_entry(const struct kiln_in_object *object, uint64_t at, void *co
     return true;
 }
 
-static uint64_t rule_of_fde(const struct kiln_in_object *object, uint64_t at, uint64_t address,
-                            struct kiln_in_room *room)
+/* Where its function begins, and the row of an address in it.  False: it is not understood. */
+static bool see_row(const struct kiln_in_object *object, uint64_t at, uint64_t address,
+                    struct kiln_in_room *room, uint64_t *ret_begin, struct kiln_cfi_row *ret_row)
 {
     size_t n_fde = object->stays ? ENTRY_MAX : sizeof(room->fde);
     size_t n_cie = object->stays ? ENTRY_MAX : sizeof(room->cie);
     struct kiln_cfi_head fde, cie;
     struct kiln_cfi_entry entry;
-    struct kiln_cfi_row row;
-    uint64_t begin;
 
     if (!see_entry(object, at, room->fde, n_fde, &fde, &entry.fde) || fde.is_cie ||
         !see_entry(object, fde.cie, room->cie, n_cie, &cie, &entry.cie) || !cie.is_cie)
-        return KILN_IN_RULE_CROSS;
+        return false;
     if (object->constant)
         kiln_in_touched_see(object, PAIRS_AT + (uint64_t)count_pairs(object) * PAIR, at);
     entry.n_fde = (size_t)(fde.end - fde.body);
     entry.n_cie = (size_t)(cie.end - cie.body);
     entry.fde_at = fde.body;
     entry.cie_at = cie.body;
-    if (kiln_cfi_entry_row(&entry, address, &room->program, &begin, &row) < 0)
+    return kiln_cfi_entry_row(&entry, address, &room->program, ret_begin, ret_row) >= 0;
+}
+
+static uint64_t rule_of_fde(const struct kiln_in_object *object, uint64_t at, uint64_t address,
+                            struct kiln_in_room *room)
+{
+    struct kiln_cfi_row row;
+    uint64_t begin;
+
+    if (!see_row(object, at, address, room, &begin, &row))
         return KILN_IN_RULE_CROSS;
     return begin == kiln_in_object_entry ? (uint64_t)KILN_IN_RULE_END : kiln_in_rule_of(&row);
 }
@@ -239,6 +247,15 @@ uint64_t kiln_in_table_find(struct kiln_in_room *room, uint64_t address, bool is
     if (is_for_all(&object, rule))
         kiln_in_cache_put(address + 1, rule, era);
     return rule;
+}
+
+uint64_t kiln_in_table_function(struct kiln_in_room *room, const struct kiln_in_object *object,
+                                uint64_t address)
+{
+    uint64_t at = KILN_IN_HAS_TABLES ? find_fde(object, room, address) : 0, begin;
+    struct kiln_cfi_row row;
+
+    return at && see_row(object, at, address, room, &begin, &row) ? begin : 0;
 }
 
 bool kiln_in_table_is_code(uint64_t address)

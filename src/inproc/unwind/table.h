@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct kiln_in_object;
 struct kiln_in_room;
 
 /*
@@ -18,6 +19,10 @@ struct kiln_in_room;
  * behind it.  0: there is no code that is known.
  */
 uint64_t kiln_in_table_find(struct kiln_in_room *room, uint64_t address, bool is_return);
+
+/* Where the function begins that has this address; 0: it is not known.  Nothing is kept of it. */
+uint64_t kiln_in_table_function(struct kiln_in_room *room, const struct kiln_in_object *object,
+                                uint64_t address);
 
 /* Whether there is code at an address. */
 bool kiln_in_table_is_code(uint64_t address);

@@ -9,9 +9,14 @@
  * Bytes in front of a return address may be the end of another call and look like one of these.
  * So what is called has to be in the unwind tables, as code that has pushed nothing yet: that is
  * there to be read, too.
+ *
+ * Operators are those that the linker finds when the library starts.  A frame is one of theirs
+ * where its function begins there; the few addresses that they call from are remembered.
  */
 #include "inproc/unwind/tail.h"
 
+#include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "inproc/unwind/arch.h"
@@ -117,6 +122,82 @@ static uint64_t jumped_from(uint64_t back, uint64_t low, uint64_t size)
     return has_pushed_nothing(rule_at(called)) ? called : 0;
 }
 
+/* ---- operators of C++ ---- */
+
+static const char *const names[] = {
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
+};
+enum { NAMES = sizeof(names) / sizeof(names[0]), MET = 16 };
+
+static uint64_t operators[NAMES];
+static struct kiln_in_object maker; /* that has the first of them */
+static _Atomic uint64_t met[MET];   /* addresses in them */
+
+/* Once: children start again where nobody knows who has the linker's lock. */
+void kiln_in_tail_start(void)
+{
+    static bool has_looked;
+
+    if (!KILN_IN_HAS_TABLES || has_looked)
+        return;
+    has_looked = true;
+    for (unsigned i = 0; i < NAMES && (i == 0 || operators[0]); i++)
+        operators[i] = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+    if (!kiln_in_object_find(operators[0], &maker) || !maker.stays)
+        maker = (struct kiln_in_object){0};
+}
+
+static bool is_one(uint64_t function)
+{
+    bool is = false;
+
+    for (unsigned i = 0; i < NAMES; i++)
+        is |= function && operators[i] == function;
+    return is;
+}
+
+static bool is_in_operator(uint64_t address)
+{
+    _Atomic uint64_t *memory = &met[address % MET];
+    struct kiln_in_room *room;
+    bool is;
+
+    if (address - maker.start >= maker.end - maker.start)
+        return false;
+    if (atomic_load_explicit(memory, memory_order_relaxed) == address)
+        return true;
+    room = kiln_in_room_take();
+    is = room && is_one(kiln_in_table_function(room, &maker, address));
+    kiln_in_room_give(room);
+    if (is)
+        atomic_store_explicit(memory, address, memory_order_relaxed);
+    return is;
+}
+
+/* ---- the stack ---- */
+
+/* Without the operators that it begins with.  True: there were some. */
+static bool drop_operators(uint64_t *pcs, unsigned *n)
+{
+    unsigned from = 0;
+
+    while (from + 1 < *n && is_in_operator(pcs[from] - (from > 0)))
+        from++;
+    if (from == 0)
+        return false;
+    *n -= from;
+    memmove(pcs, pcs + from, *n * sizeof(*pcs));
+    pcs[0]--; /* the leaf's own instruction */
+    return true;
+}
+
 static unsigned insert(uint64_t *pcs, unsigned at, unsigned n, unsigned depth)
 {
     n = n < depth ? n + 1 : depth;
@@ -124,14 +205,17 @@ static unsigned insert(uint64_t *pcs, unsigned at, unsigned n, unsigned depth)
     return n;
 }
 
-unsigned kiln_in_tail_add(uint64_t *pcs, unsigned n, unsigned depth)
+unsigned kiln_in_tail_mend(uint64_t *pcs, unsigned n, unsigned depth)
 {
     struct kiln_in_object object;
-    uint64_t first = 0, second = 0;
+    uint64_t first, second = 0;
 
     if (!KILN_IN_HAS_TABLES || n == 0 || depth < 2)
         return n;
-    first = jumped_from(pcs[0] + 1, kiln_in_object_own_low, kiln_in_object_own_size);
+    if (drop_operators(pcs, &n))
+        first = jumped_from(pcs[0] + 1, maker.start, maker.end - maker.start);
+    else
+        first = jumped_from(pcs[0] + 1, kiln_in_object_own_low, kiln_in_object_own_size);
     if (n > 1 && kiln_in_object_find(pcs[0], &object))
         second = jumped_from(pcs[1], object.start, object.end - object.start);
     if (second) {

@@ -7,6 +7,8 @@
  * A return address lies behind a call, and what that called is known where it was a plain one.
  * Where it is somebody else than who runs, it is who has jumped.
  *
+ * Operators of C++ that allocate are left out: they call malloc() for whoever wrote `new`.
+ *
  * Threads: of the thread itself, handlers of signals included.  errno may change.
  */
 #ifndef KILN_INPROC_UNWIND_TAIL_H
@@ -14,11 +16,14 @@
 
 #include <stdint.h>
 
+/* Looks for the operators; the linker's lock is taken. */
+void kiln_in_tail_start(void);
+
 /*
  * Puts them into the stack of a hook's caller, leaf first (inproc/unwind/unwind.h), where they
- * jumped into the hook or into the library that has called it, as operators of C++ do.  Returns the
- * number of addresses, `depth` at most.
+ * jumped into the hook, an operator, or the library that has called it.  Returns the number of
+ * addresses, `depth` at most.
  */
-unsigned kiln_in_tail_add(uint64_t *pcs, unsigned n, unsigned depth);
+unsigned kiln_in_tail_mend(uint64_t *pcs, unsigned n, unsigned depth);
 
 #endif /* KILN_INPROC_UNWIND_TAIL_H */

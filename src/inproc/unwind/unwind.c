@@ -85,7 +85,7 @@ __attribute__((noinline)) uint32_t kiln_in_stack_here(struct kiln_in_thread *thr
     walk.leaf = kiln_in_arch_here(&walk.regs);
     walk.skip = walk.leaf;
     n = run(&walk, thread, kiln_in_settings.depth);
-    n = kiln_in_tail_add(thread->pcs, n, kiln_in_settings.depth);
+    n = kiln_in_tail_mend(thread->pcs, n, kiln_in_settings.depth);
     id = kiln_in_stack_id(thread->pcs, n);
     if (!id)
         kiln_in_lost(thread, KILN_IN_LOST_STACKS);
@@ -95,6 +95,7 @@ __attribute__((noinline)) uint32_t kiln_in_stack_here(struct kiln_in_thread *thr
 int kiln_in_unwind_start(void)
 {
     kiln_in_peek_look_around();
+    kiln_in_tail_start();
     return 0;
 }
 

@@ -61,6 +61,14 @@ TEST(labels, too_many_sets_are_refused_and_old_ones_stay)
     CHECK_EQ(with(0, "known", "set"), known);
 }
 
+TEST(labels, that_are_none_are_refused_where_nobody_samples_too)
+{
+    kiln_in_on = KILN_IN_OFF;
+    CHECK_EQ(kiln_label_set("", "v"), -EINVAL);
+    CHECK_EQ(kiln_label_set("k", NULL), -EINVAL);
+    CHECK_OK(kiln_label_set("k", "v"));
+}
+
 TEST(labels, of_a_thread_are_in_its_records)
 {
     struct kiln_in_record record;
