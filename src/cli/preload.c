@@ -187,6 +187,29 @@ static void set_variables(const struct kiln_cli *cli, const struct kiln_program 
         kiln_environment_set(env, "PYTHONPERFSUPPORT", "1");
 }
 
+/* As inproc/options.c has them. */
+static int check_profiles(const struct kiln_cli *cli)
+{
+    static const char *const known[] = {"cpu",  "alloc", "heap",    "lock", "wall", "threads",
+                                        "loop", "mmap",  "default", "all",  "none"};
+    struct kiln_str rest =
+        kiln_str_of(cli->args.preload.profiles ? cli->args.preload.profiles : "");
+
+    while (rest.len) {
+        struct kiln_str word = kiln_str_trim(kiln_str_cut(&rest, ','));
+        bool is_known = word.len == 0;
+
+        for (size_t i = 0; i < KILN_ARRAY_LEN(known); i++)
+            is_known |= kiln_str_eq(word, kiln_str_of(known[i]));
+        if (!is_known)
+            return kiln_cli_usage(cli->command,
+                                  "--profiles: \"%.*s\" is none of cpu, alloc, heap, lock, wall, "
+                                  "threads, loop, mmap, all",
+                                  KILN_STR_ARG(word));
+    }
+    return KILN_EXIT_WELL;
+}
+
 int kiln_preload_prepare(const struct kiln_cli *cli, struct kiln_environment *env,
                          struct kiln_program *ret_program)
 {
@@ -194,7 +217,10 @@ int kiln_preload_prepare(const struct kiln_cli *cli, struct kiln_environment *en
     struct kiln_program program;
     struct kiln_err err = {0};
     char library[PATH_MAX];
+    int code = check_profiles(cli);
 
+    if (code != KILN_EXIT_WELL)
+        return code;
     if (kiln_program_look(command, &program, &err) < 0)
         return kiln_cli_fail(NULL, &err);
     if (program.bar != KILN_BAR_NONE) {

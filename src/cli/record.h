@@ -29,7 +29,8 @@ struct kiln_recording {
     struct kiln_host_status status;
     uint32_t processes; /* with samples, in all of it */
     uint32_t batches_lost;
-    const char *path; /* where it is written to */
+    const char *path;   /* where it is written to */
+    const char *select; /* what to look at first of it: "-t delay"; NULL: all of it */
 };
 
 /* How many processes a batch has samples of. */

@@ -266,6 +266,14 @@ static void put_totals(const struct kiln_batch *batch, struct kiln_buf *out)
     }
 }
 
+/* Of locks, who held them: those who wait are as many again. */
+static const char *select_of(uint32_t wanted)
+{
+    if (wanted == KILN_HARVEST_LOCK)
+        return "-t delay -l kiln.lock.role=holder";
+    return wanted & KILN_HARVEST_ALLOC ? "-t alloc_space" : "-t inuse_space";
+}
+
 static void say(struct inside *in, const struct kiln_batch *batch)
 {
     struct kiln_recording *rec = in->rec;
@@ -282,6 +290,7 @@ static void say(struct inside *in, const struct kiln_batch *batch)
                         "  %" PRIu64 " samples found no room and are missing (--alloc-bytes: more "
                         "bytes, fewer samples)\n",
                         in->harvest.lost);
+    rec->select = select_of(in->harvest.wanted);
     kiln_record_put_end(rec, &text);
     if (kiln_fd_write(STDERR_FILENO, kiln_buf_str(&text)) < 0)
         errno = 0; /* nobody reads it */

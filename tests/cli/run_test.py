@@ -129,6 +129,14 @@ def check_bars(folder):
               and "kiln record" in done.stderr and done.stderr.count("\n") == 1, done)
 
 
+def check_profiles():
+    done = kiln_run("--profiles", "cpu,memory", "true")
+    check("a profile that is none is refused, with those that are", done.returncode == EXIT_USAGE and '"memory"' in done.stderr
+          and "alloc, heap" in done.stderr, done)
+    check("all that are known are taken", shown("--profiles", "cpu,alloc,heap,lock,wall,threads,loop,mmap", "ls")["KILN_PROFILES"]
+          == "cpu,alloc,heap,lock,wall,threads,loop,mmap")
+
+
 def check_linked(folder):
     """Programs whose libraries decide which libkiln is for them, or none."""
     plain = build(folder, "asan", "-fsanitize=address")
@@ -167,6 +175,7 @@ def main():
         check_becomes(folder)
         check_interpreters(folder)
         check_bars(folder)
+        check_profiles()
         check_linked(folder)
         check_wrong(folder)
     return exit_code()

@@ -57,6 +57,10 @@ def check_leak(folder):
 
 def check_lock(folder):
     done, said = record(folder, "l.otlp", PROGRAMS / "lock_convoy", "40", options=("--lock",))
+    text = kiln("record", "--lock", "-o", folder / "l.pb.gz", "--", PROGRAMS / "lock_convoy", "10").stderr
+    words = re.search(r"next +kiln (.*)", text)
+    top = kiln(*words[1].split()).stdout if words else ""
+    check("what is said to be next names who held the lock", "write_journal" in top, (text, top))
     check("waits for locks are there", said.get("delay", 0) > 0 and said.get("contentions", 0) > 0, (said, done))
     top = kiln("top", "-t", "delay", "-l", "kiln.lock.role=waiter", folder / "l.otlp").stdout
     check("with who waited", "read_balance" in top and "write_journal" not in top, top)
