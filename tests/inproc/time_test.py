@@ -44,6 +44,18 @@ def check_short_threads():
     check("most of it is in what they call", told.get("burn_short", 0) > told.get("live_shortly", 0) / 2, told)
 
 
+def check_narrow():
+    """A tick on a stack of 2 KiB would end the program: none comes, and it is told that a thread is not seen."""
+    with Preloaded(TRUTH, "narrow", KILN_PROFILES="cpu") as run:
+        check("a small alternate stack does no harm", run.code == 0, (run.code, run.err))
+        truth, told = json.loads(run.out or "{}"), run.functions("process_cpu", "cpu")
+        threads = sum(json.loads(path.read_text())["lost"]["threads"] for path in pathlib.Path(run.folder.name).glob("*.json"))
+    for name in ("burn_half", "burn_sixth"):
+        near(f"before and after it: CPU time of {name}", told.get(name, 0), truth.get(name, 0), PERIOD * AT_ONCE)
+    check("with it there is none", "burn_third" not in told, told)
+    check("and that is told", threads >= 2, threads)
+
+
 def check_waits():
     lengths = {"doze_sleep": (2 * MS, "sleep"), "doze_poll": (5 * MS, "poll"), "doze_pipe": (4 * MS, "pipe"),
                "doze_lock": (3 * MS, "futex")}
@@ -98,6 +110,7 @@ def main():
     check_cpu("cpu", "2")
     check_cpu("periodic")
     check_short_threads()
+    check_narrow()
     check_waits()
     check_loop("loop")
     check_loop("cpu,wall,loop")

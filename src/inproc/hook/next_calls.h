@@ -131,7 +131,8 @@ struct rusage;
     X(int, sigprocmask, (int how, const sigset_t *set, sigset_t *ret_old), (how, set, ret_old))    \
     X(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *ret_old),                     \
       (how, set, ret_old))                                                                         \
-    X(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags))
+    X(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags))                   \
+    X(int, sigaltstack, (const stack_t *set, stack_t *ret_old), (set, ret_old))
 
 #define KILN_IN_SANDBOX_MAP(X)                                                                     \
     X(int, prctl, (int option, long a, long b, long c, long d), (option, a, b, c, d))

@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 
 #include "inproc/hook/next_calls.h"
+#include "inproc/sample/narrow.h"
 #include "inproc/sample/signal.h"
 #include "inproc/thread/visit.h"
 
@@ -74,4 +75,19 @@ int signalfd(int fd, const sigset_t *set, int flags)
     sigset_t room;
 
     return kiln_in_next_calls.signalfd(fd, kiln_in_signal_spare(set, &room), flags);
+}
+
+/* Whichever it is in the end, no tick comes while it is too small. */
+KILN_API int sigaltstack(const stack_t *restrict set, stack_t *restrict ret_old);
+int sigaltstack(const stack_t *restrict set, stack_t *restrict ret_old)
+{
+    bool was = kiln_in_line.narrow, is = set && kiln_in_stack_is_narrow(set);
+    int r;
+
+    if (is && !was)
+        kiln_in_narrow_set(true);
+    r = kiln_in_next_calls.sigaltstack(set, ret_old);
+    if (set && (r == 0 ? !is : !was) && kiln_in_line.narrow)
+        kiln_in_narrow_set(false);
+    return r;
 }

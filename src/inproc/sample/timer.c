@@ -10,7 +10,9 @@
  * (LEFT), and one that begins is given one by the keeper, if that has no filter on itself.
  *
  * Threads without a block are few (those that never allocated): their timers are in a list of the
- * keeper's, and ticks of those count only as long as the thread has no timer of its own.
+ * keeper's, and ticks of those count only as long as the thread has no timer of its own.  A thread
+ * that may have none at all (inproc/sample/narrow.h) looks for itself in that list from its end, as
+ * places there are filled from behind; and what it might have missed, the keeper does not set.
  */
 #include "inproc/sample/timer.h"
 
@@ -26,6 +28,7 @@
 
 #include "inproc/clock.h"
 #include "inproc/sample/loop.h"
+#include "inproc/sample/narrow.h"
 #include "inproc/sample/signal.h"
 #include "inproc/sample/threads.h"
 #include "inproc/start.h"
@@ -52,8 +55,9 @@ struct found {
 };
 
 static _Atomic uint64_t period_of_all, period_of_loops;
-static struct found found[FOUND_MAX];
-static uint32_t n_found;
+static _Atomic(struct found) found[FOUND_MAX];
+static _Atomic uint32_t n_found;
+static _Atomic uint32_t refusals; /* of threads that will have no timer */
 
 uint64_t kiln_in_timer_period_ns(bool is_loop)
 {
@@ -151,17 +155,19 @@ static void drop(int32_t timer)
 }
 
 /* Of one that is known to nobody else, by the keeper. */
-static void set_found(const struct found *it)
+static void set_found(struct found it)
 {
-    uint64_t period_ns = kiln_in_timer_period_ns(false);
+    uint64_t period_ns = kiln_in_narrow_unknown() ? 0 : kiln_in_timer_period_ns(false);
 
-    set(it->timer, period_ns, first_expiry(it->tid, period_ns));
+    set(it.timer, period_ns, first_expiry(it.tid, period_ns));
 }
 
 /* ---- of threads with a block ---- */
 
 static uint64_t period_of(const struct kiln_in_thread *thread)
 {
+    if (atomic_load(&thread->narrow))
+        return 0;
     return kiln_in_timer_period_ns(kiln_in_loop_is_there(&thread->loop));
 }
 
@@ -281,7 +287,7 @@ void kiln_in_timer_set(uint64_t period_ns, uint64_t loop_period_ns)
         return;
     kiln_in_threads_each(set_again, NULL);
     for (uint32_t i = 0; i < n_found; i++)
-        set_found(&found[i]);
+        set_found(atomic_load(&found[i]));
     if (period_ns || loop_period_ns)
         kiln_in_timer_scan();
 }
@@ -303,55 +309,83 @@ static bool can_take(int32_t tid)
     return !kiln_in_thread_id_is_ours(tid) && !blocks(tid);
 }
 
-static bool look_at(int folder, int32_t tid, void *arg)
+static bool is_found(int32_t tid)
+{
+    for (uint32_t i = 0; i < n_found; i++)
+        if (atomic_load(&found[i]).tid == tid)
+            return true;
+    return false;
+}
+
+static void find(int32_t tid, uint32_t refusals_before)
+{
+    struct found it = {.tid = tid};
+    uint32_t n = n_found;
+
+    if (n == FOUND_MAX || !kiln_in_timer_period_ns(false) || kiln_in_narrow_unknown() ||
+        !can_take(tid) || make(tid, KILN_IN_TICK_FOUND, &it.timer) < 0)
+        return;
+    atomic_store(&found[n], it);
+    atomic_store(&n_found, n + 1);
+    if (atomic_load(&refusals) == refusals_before)
+        set_found(it);
+}
+
+void kiln_in_timer_refuse(struct kiln_in_thread *thread)
+{
+    int32_t tid = atomic_load(&thread->tid);
+
+    kiln_in_timer_end(thread);
+    atomic_fetch_add(&refusals, 1);
+    for (uint32_t i = atomic_load(&n_found); i-- > 0;)
+        if (atomic_load(&found[i]).tid == tid)
+            drop(atomic_load(&found[i]).timer);
+}
+
+static bool look_at(int folder, int32_t tid, void *refusals_before)
 {
     struct kiln_in_thread *thread = kiln_in_by_id_find(&known, tid);
-    int32_t timer;
 
     (void)folder;
-    (void)arg;
     if (thread) {
-        if (state_of(atomic_load(&thread->timer)) == NONE && can_take(tid))
+        if (state_of(atomic_load(&thread->timer)) == NONE && period_of(thread) && can_take(tid))
             give(thread, tid);
         return true;
     }
-    for (uint32_t i = 0; i < n_found; i++)
-        if (found[i].tid == tid)
-            return true;
-    if (n_found < FOUND_MAX && kiln_in_timer_period_ns(false) && can_take(tid) &&
-        make(tid, KILN_IN_TICK_FOUND, &timer) == 0) {
-        found[n_found] = (struct found){tid, timer};
-        set_found(&found[n_found++]);
-    }
+    if (!is_found(tid))
+        find(tid, *(uint32_t *)refusals_before);
     return true;
 }
 
-/* Those that are gone, or have one of their own by now. */
+/* Those that are gone, or have one of their own by now, or may have none. */
 static void look_at_found(void)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < n_found; i++) {
-        struct kiln_in_thread *thread = kiln_in_by_id_find(&known, found[i].tid);
-        bool has_own = thread && kiln_in_timer_has(thread);
+        struct found it = atomic_load(&found[i]);
+        struct kiln_in_thread *thread = kiln_in_by_id_find(&known, it.tid);
+        bool is_known = thread && (kiln_in_timer_has(thread) || atomic_load(&thread->narrow));
 
-        if (has_own || (syscall(SYS_tgkill, getpid(), found[i].tid, 0) != 0 && errno == ESRCH))
-            drop(found[i].timer);
+        if (is_known || (syscall(SYS_tgkill, getpid(), it.tid, 0) != 0 && errno == ESRCH))
+            drop(it.timer);
         else
-            found[kept++] = found[i];
+            atomic_store(&found[kept++], it);
     }
-    n_found = kept;
+    atomic_store(&n_found, kept);
 }
 
 void kiln_in_timer_scan(void)
 {
+    uint32_t refusals_before = atomic_load(&refusals);
+
     if (!may_use())
         return;
     kiln_in_threads_each(take_left, NULL);
     if (!kiln_in_timer_period_ns(true))
         return;
     kiln_in_by_id_fill(&known);
-    if (kiln_in_numbers_each("/proc/self/task", look_at, NULL) == 0)
+    if (kiln_in_numbers_each("/proc/self/task", look_at, &refusals_before) == 0)
         look_at_found();
 }
 
@@ -365,7 +399,7 @@ void kiln_in_timer_renew(void)
 {
     kiln_in_threads_each(take_away, NULL);
     for (uint32_t i = 0; i < n_found && may_use(); i++)
-        drop(found[i].timer);
+        drop(atomic_load(&found[i]).timer);
     n_found = 0;
     kiln_in_timer_scan();
 }

@@ -9,7 +9,7 @@
  * Such a timer expires only while its thread runs, and the signal is sent when the thread is about
  * to return to user space (kiln_in_timer_is_harmless): no system call that sleeps ever sees it.
  *
- * Threads: begin and end on the thread itself; the rest by the keeper alone.
+ * Threads: begin, refuse and end on the thread itself; the rest by the keeper alone.
  */
 #ifndef KILN_INPROC_SAMPLE_TIMER_H
 #define KILN_INPROC_SAMPLE_TIMER_H
@@ -30,6 +30,8 @@ void kiln_in_timer_begin(struct kiln_in_thread *thread);
 bool kiln_in_timer_has(struct kiln_in_thread *thread);
 /* Takes it away, also of a thread that is gone. */
 void kiln_in_timer_end(struct kiln_in_thread *thread);
+/* The same of the calling thread, which may have none for now: nor one that the keeper made. */
+void kiln_in_timer_refuse(struct kiln_in_thread *thread);
 /* Of a thread that has left by a jump: what it was about to make. */
 void kiln_in_timer_left(struct kiln_in_thread *thread);
 /* In a forked child, which has none, whatever the parent's was. */

@@ -23,6 +23,7 @@ struct kiln_in_line {
     uint32_t missed;      /* ticks of the CPU clock that came meanwhile: the next one counts them */
     uint64_t alloc_mean;  /* by which alloc_left was drawn; 0: it was not (inproc/sample/alloc.c) */
     bool alloc_cut;       /* the distance is longer than alloc_left says */
+    bool narrow;          /* its alternate stack is too small (inproc/sample/narrow.h) */
     uint16_t live_locked; /* bucket + 1 (inproc/sample/live.c); 0: none */
     uint32_t forking;     /* it has the keeper's lock, for a fork (inproc/keep/keep.c) */
     uint64_t wait_random; /* which waits are told, by chance; 0: no number yet */

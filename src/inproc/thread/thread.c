@@ -162,6 +162,7 @@ static struct kiln_in_thread *begin_thread(int32_t tid)
     }
     thread->random = seed_of_next();
     thread->began_ns = kiln_in_now_ns();
+    atomic_store(&thread->narrow, kiln_in_line.narrow);
     atomic_store(&thread->tid, tid);
     atomic_store(&thread->state, KILN_IN_THREAD_RUNS);
     kiln_in_line.thread = thread;

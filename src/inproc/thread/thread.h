@@ -44,7 +44,7 @@ enum {
     X(RATE, "rate")           /* above the rate that is allowed */                                 \
     X(COUNTS, "counts")       /* no room in the keeper's tables */                                 \
     X(WINDOW, "window")       /* above max_samples_per_export */                                   \
-    X(THREADS, "threads")     /* on a thread that found no block */                                \
+    X(THREADS, "threads")     /* on a thread without block or timer */                             \
     X(THINNED, "thinned")     /* not lost: one for several, as the ring was nearly full */
 
 enum kiln_in_loss {
@@ -77,6 +77,7 @@ struct kiln_in_thread {
     _Atomic uint64_t timer;
     _Atomic uint64_t timer_first_ns;
     struct kiln_in_ticks ticks;
+    _Atomic bool narrow; /* inproc/sample/narrow: no timer for it */
 
     /* inproc/sample/wait, lock, cpu: the frame of the hook that it waits in (0: of none), and where
      * it was sampled last; inproc/keep/threads_now reads them */

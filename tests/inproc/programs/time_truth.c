@@ -9,11 +9,14 @@
  *   time_truth mixed            burns and sleeps in turns: burn_half
  *   time_truth periodic         burn_half for 5 of every 10 ms of CPU time, burn_third for the rest
  *   time_truth threads          CPU time of threads that live for 25 ms each: burn_short
+ *   time_truth narrow           burn_half, burn_third with an alternate stack that is too small for
+ *                               any handler, and burn_sixth after it
  *
  * Of the loop, "loop" is the most that all turns of 20 ms and longer may have taken.
  */
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +134,30 @@ static void short_threads(void)
         pthread_join(thread, NULL);
     }
     printf("{\"burn_short\": %lu}\n", spent[3]);
+}
+
+static void *burn_narrowly(void *arg)
+{
+    static _Thread_local char small[2048];
+    stack_t stack = {.ss_sp = small, .ss_size = sizeof(small)}, none = {.ss_flags = SS_DISABLE};
+
+    burn_half(100 * MS);
+    sigaltstack(&stack, NULL);
+    burn_third(300 * MS);
+    sigaltstack(&none, NULL);
+    burn_sixth(300 * MS);
+    return arg;
+}
+
+static void narrow(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, burn_narrowly, NULL);
+    burn_narrowly(NULL);
+    pthread_join(thread, NULL);
+    printf("{\"burn_half\": %lu, \"burn_third\": %lu, \"burn_sixth\": %lu}\n", spent[0], spent[1],
+           spent[2]);
 }
 
 /* ---- waits ---- */
@@ -291,6 +318,8 @@ int main(int argc, char **argv)
         periodic();
     else if (!strcmp(mode, "threads"))
         short_threads();
+    else if (!strcmp(mode, "narrow"))
+        narrow();
     else
         return 2;
     return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks that are not where one expects them: coroutines on 16 KiB of heap, handlers on alternate
- * stacks of the smallest size, deep recursion, a thread on a stack of its own making.
+ * stacks of the smallest size, alternate stacks that are smaller still, deep recursion, a thread on
+ * a stack of its own making.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -86,6 +87,27 @@ static void on_alternate_stack(void)
            old.ss_sp == stack.ss_sp && old.ss_size == stack.ss_size ? "mine" : "another's");
 }
 
+/* Of sizes that are still allowed, with nothing below them.  They are there for faults alone. */
+static void on_small_alternate_stacks(void)
+{
+    const size_t sizes[] = {MINSIGSTKSZ, getauxval(AT_MINSIGSTKSZ) + 512, 4096, SIGSTKSZ};
+    char *memory = mmap(NULL, 64 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t none = {.ss_flags = SS_DISABLE};
+    int well = 0;
+
+    mprotect(memory, 32 << 10, PROT_NONE);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        stack_t stack = {.ss_sp = memory + (32 << 10), .ss_size = sizes[i]};
+
+        well += sizes[i] >= MINSIGSTKSZ ? sigaltstack(&stack, NULL) == 0 : 1;
+        churn(100);
+        burn(60000000);
+        sigaltstack(&none, NULL);
+    }
+    munmap(memory, 64 << 10);
+    printf("small stacks %d\n", well);
+}
+
 static __attribute__((noinline)) int deep(int n)
 {
     char *block = malloc(100);
@@ -125,6 +147,7 @@ int main(void)
     run_coroutines();
     printf("coroutines %ld\n", sum > 0 ? (long)COROUTINES : 0);
     on_alternate_stack();
+    on_small_alternate_stacks();
     printf("deep %d\n", deep(20000));
     on_own_stack();
     return 0;
