@@ -29,7 +29,7 @@ static struct outcome run(struct kiln_str rest, size_t step)
     }
     /* Bytes behind the end are seen only where they come with it. */
     if (out.result == 0 && rest.len)
-        out.result = KILN_E_MALFORMED;
+        answer.keep_alive = false;
     if (out.result > 0)
         out.result = kiln_in_answer_end(&answer);
     out.status = answer.status;

@@ -124,6 +124,14 @@ static int feed_head(struct kiln_in_answer *answer, struct kiln_str *bytes)
     return 0;
 }
 
+/* The status has said all that counts; what is left is nobody's to read. */
+static void give_up_body(struct kiln_in_answer *answer)
+{
+    kiln_buf_done(&answer->body);
+    answer->is_protobuf = answer->until_close = answer->keep_alive = false;
+    answer->state.state = KILN_BODY_DONE;
+}
+
 static int feed_body(struct kiln_in_answer *answer, struct kiln_str *bytes)
 {
     struct kiln_str piece = KILN_STR_NONE;
@@ -136,6 +144,10 @@ static int feed_body(struct kiln_in_answer *answer, struct kiln_str *bytes)
         r = kiln_http1_body_next(&answer->state, bytes, &piece);
     }
     kiln_buf_add_str(&answer->body, piece);
+    if (answer->body.error == KILN_E_LIMIT) {
+        give_up_body(answer);
+        return 0;
+    }
     return answer->body.error ? answer->body.error : r;
 }
 
@@ -152,9 +164,11 @@ int kiln_in_answer_feed(struct kiln_in_answer *answer, struct kiln_str bytes)
         r = answer->status ? feed_body(answer, &bytes) : feed_head(answer, &bytes);
     if (r < 0)
         return r;
-    if (is_complete(answer))
-        return bytes.len ? KILN_E_MALFORMED : 0;
-    return 1;
+    if (!is_complete(answer))
+        return 1;
+    if (bytes.len)
+        answer->keep_alive = false;
+    return 0;
 }
 
 int kiln_in_answer_end(struct kiln_in_answer *answer)

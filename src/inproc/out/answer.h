@@ -3,7 +3,8 @@
  * answer - reads what a server of HTTP/1.1 answers, from bytes that come in any pieces.
  *
  * Interim answers (100 and the like) are passed over.  A body has a length, comes in chunks, or
- * lasts until the server closes the connection.
+ * lasts until the server closes the connection.  One that is too long is left out: whether a
+ * request was taken is told by the status, and who sends it again sends it twice.
  *
  * Threads: one owner at a time.
  */
@@ -34,8 +35,9 @@ void kiln_in_answer_init(struct kiln_in_answer *answer);
 void kiln_in_answer_done(struct kiln_in_answer *answer);
 
 /*
- * Takes the next bytes.  1: more is to come; 0: it is complete; KILN_E_MALFORMED, KILN_E_LIMIT or
- * -ENOMEM.  Bytes behind the end of an answer are malformed: nobody asked for them.
+ * Takes the next bytes.  1: more is to come; 0: it is complete; KILN_E_MALFORMED, KILN_E_LIMIT (of
+ * its head) or -ENOMEM.  Behind the end of an answer nobody asked for bytes: then the connection is
+ * not used again.
  */
 KILN_CHECK int kiln_in_answer_feed(struct kiln_in_answer *answer, struct kiln_str bytes);
 /* No more bytes will come: 0, or KILN_E_TRUNCATED. */

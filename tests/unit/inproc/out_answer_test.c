@@ -92,11 +92,47 @@ TEST(out_answer, one_without_end_is_given_up)
     CHECK_EQ(r, KILN_E_LIMIT);
     kiln_in_answer_done(&answer);
     kiln_in_answer_init(&answer);
-    r = kiln_in_answer_feed(&answer, KILN_STR("HTTP/1.1 200 OK\r\n\r\n"));
+    r = kiln_in_answer_feed(&answer, KILN_STR("HTTP/1.1 200 OK\r\nA: b"));
     for (int i = 0; r > 0 && i < 1000000; i++)
         r = kiln_in_answer_feed(&answer, KILN_STR("more, and more, and more"));
     CHECK_EQ(r, KILN_E_LIMIT);
     kiln_in_answer_done(&answer);
+}
+
+/* An answer with this head and a body that does not end. */
+static const char *read_endless(const char *head, const char *more)
+{
+    static char said[64];
+    struct kiln_in_answer answer;
+    int r;
+
+    kiln_in_answer_init(&answer);
+    r = kiln_in_answer_feed(&answer, kiln_str_of(head));
+    for (int i = 0; r > 0 && i < 1000000; i++)
+        r = kiln_in_answer_feed(&answer, kiln_str_of(more));
+    snprintf(said, sizeof(said), "%d: %d, %zu bytes%s%s", r, answer.status, answer.body.len,
+             answer.keep_alive ? " keep" : "", answer.is_protobuf ? " pb" : "");
+    kiln_in_answer_done(&answer);
+    return said;
+}
+
+TEST(out_answer, a_body_that_is_too_long_takes_nothing_from_the_status)
+{
+    CHECK_TEXT(read_endless("HTTP/1.1 200 OK\r\n\r\n", "more, and more"), "0: 200, 0 bytes");
+    CHECK_TEXT(read_endless("HTTP/1.1 400 Bad\r\nContent-Type: application/x-protobuf\r\n"
+                            "Content-Length: 99999999\r\n\r\n",
+                            "more, and more"),
+               "0: 400, 0 bytes");
+    CHECK_TEXT(read_endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                            "a\r\n0123456789\r\n"),
+               "0: 200, 0 bytes");
+}
+
+TEST(out_answer, bytes_behind_it_end_the_connection_and_not_the_answer)
+{
+    CHECK_TEXT(read_in("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}\r\n", 1000, false),
+               "200 {}");
+    CHECK_TEXT(read_in("HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n", 1000, false), "204 ");
 }
 
 TEST(out_answer, when_to_come_back_is_a_number_or_a_date)
