@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -133,10 +134,22 @@ static void put_context(struct writer *w, const struct kiln_attribute *resource,
 
 /* ---- the mapping ---- */
 
+/* Whoever lets a file grow beyond the limit is ended by a signal, even if it is in memory. */
+static bool may_grow(size_t size)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= size;
+}
+
 /* A file that has the name and no other; -1: then the mapping must be named itself. */
 static int named_file(void)
 {
-    int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    int fd = -1;
+
+    if (!may_grow(sizeof(struct header)))
+        return -1;
+    fd = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 
     if (fd < 0)
         fd = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING);

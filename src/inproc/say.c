@@ -4,7 +4,7 @@
  *
  * A program may close its standard error and open something else, which gets its number: data that
  * a word of ours would spoil.  So it is written to where it is what it was at the start, or a
- * terminal or a log; and never where that would wait, or end the program by SIGPIPE.
+ * terminal or a log; and never where that would wait, or end the program by SIGPIPE or SIGXFSZ.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,11 +38,21 @@ static bool is_for_words(int fd)
            S_ISCHR(now.st_mode) || (S_ISREG(now.st_mode) && fcntl(fd, F_GETFL) & O_APPEND);
 }
 
-static bool takes_one_now(int fd)
+static bool may_grow(int fd, size_t n)
+{
+    struct rlimit limit;
+    struct stat now;
+
+    return fstat(fd, &now) == 0 &&
+           (!S_ISREG(now.st_mode) ||
+            (getrlimit(RLIMIT_FSIZE, &limit) == 0 && (uint64_t)now.st_size + n <= limit.rlim_cur));
+}
+
+static bool takes_one_now(int fd, size_t n)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
 
-    return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT;
+    return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT && may_grow(fd, n);
 }
 
 /*
@@ -54,7 +65,7 @@ static void put(const char *line, size_t n)
     bool own = flags >= 0 && !(flags & O_PATH);
     int fd = own ? STDERR_FILENO : kiln_in_helper_borrow(STDERR_FILENO);
 
-    if (fd >= 0 && is_for_words(fd) && takes_one_now(fd) && write(fd, line, n) < 0)
+    if (fd >= 0 && is_for_words(fd) && takes_one_now(fd, n) && write(fd, line, n) < 0)
         n = 0;
     if (fd >= 0 && !own)
         close(fd);

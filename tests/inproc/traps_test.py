@@ -3,6 +3,7 @@
 """Programs that do what breaks profilers in a process give the same with libkiln in front as without."""
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -85,6 +86,26 @@ def check_children(folder):
           done)
 
 
+def check_limits(folder):
+    """What the program has not used up of a limit, we have not either; nothing of ours is worth a signal."""
+    for what, limit, value in (("files may not grow", resource.RLIMIT_FSIZE, 0), ("no signal may wait", resource.RLIMIT_SIGPENDING, 0),
+                               ("hardly any file", resource.RLIMIT_NOFILE, 12), ("a stack of 64 KiB", resource.RLIMIT_STACK, 65536)):
+        def within(limit=limit, value=value):
+            resource.setrlimit(limit, (value, value))
+
+        alone = bare(PROGRAMS / "trap_kept", preexec_fn=within)
+        done = under(folder, PROGRAMS / "trap_kept", preexec_fn=within)
+        check(f"{what}: the same", (done.returncode, done.stdout) == (alone.returncode, alone.stdout) and alone.returncode == 0,
+              (done, alone))
+    with open(folder / "log", "wb") as log:
+        log.write(b"." * 1000)
+        log.flush()
+        done = subprocess.run([PROGRAMS / "trap_kept"], stdout=subprocess.DEVNULL, stderr=log, check=False, timeout=200,
+                              env=clean(preloaded(folder) | {"KILN_CPU_HZ": "many"}),
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+    check("a log that is as long as it may be gets no word", done.returncode == 0 and (folder / "log").stat().st_size == 1000, done)
+
+
 def check_setuid(folder):
     if os.getuid() != 0:
         print("skipped: only root can make a setuid program of somebody else's")
@@ -137,6 +158,7 @@ def main():
         check_allocators(folder / "allocators")
         check_opened(folder / "opened")
         check_children(folder / "children")
+        check_limits(folder / "limits")
     with Folder() as folder:
         check_setuid(folder)
     with Folder() as folder:
