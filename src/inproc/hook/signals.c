@@ -7,6 +7,7 @@
 
 #include "inproc/hook/next_calls.h"
 #include "inproc/sample/narrow.h"
+#include "inproc/sample/shield.h"
 #include "inproc/sample/signal.h"
 #include "inproc/thread/visit.h"
 
@@ -15,7 +16,7 @@ KILN_API int sigaction(int sig, const struct sigaction *restrict set,
 int sigaction(int sig, const struct sigaction *restrict set, struct sigaction *restrict ret_old)
 {
     if (!kiln_in_signal_is_ours(sig))
-        return kiln_in_next_calls.sigaction(sig, set, ret_old);
+        return kiln_in_shield_action(sig, set, ret_old);
     return kiln_in_signal_action(sig, set, ret_old);
 }
 
@@ -84,6 +85,8 @@ int sigaltstack(const stack_t *restrict set, stack_t *restrict ret_old)
     bool was = kiln_in_line.narrow, is = set && kiln_in_stack_is_narrow(set);
     int r;
 
+    if (set && kiln_in_stack_is_tight(set))
+        kiln_in_shield_begin();
     if (is && !was)
         kiln_in_narrow_set(true);
     r = kiln_in_next_calls.sigaltstack(set, ret_old);

@@ -22,6 +22,7 @@
 
 enum {
     HANDLER = 3072,      /* twice what ours was seen to use */
+    THEIRS = 8192,       /* what a handler of the program's may use */
     FRAME_USUAL = 3584,  /* the kernel's, without registers that need permission */
     FRAME_UNKNOWN = 2048 /* where an older kernel does not say */
 };
@@ -53,13 +54,23 @@ static size_t frame_bytes(void)
     return most <= FRAME_USUAL || has_more_registers() ? most : FRAME_USUAL;
 }
 
-bool kiln_in_stack_is_narrow(const stack_t *stack)
+static bool is_smaller(const stack_t *stack, unsigned frames, size_t more)
 {
     int kept_errno = errno;
-    bool is = !(stack->ss_flags & SS_DISABLE) && stack->ss_size < frame_bytes() + HANDLER;
+    bool is = !(stack->ss_flags & SS_DISABLE) && stack->ss_size < frames * frame_bytes() + more;
 
     errno = kept_errno;
     return is;
+}
+
+bool kiln_in_stack_is_narrow(const stack_t *stack)
+{
+    return is_smaller(stack, 1, HANDLER);
+}
+
+bool kiln_in_stack_is_tight(const stack_t *stack)
+{
+    return is_smaller(stack, 2, HANDLER + THEIRS);
 }
 
 /* ---- threads ---- */

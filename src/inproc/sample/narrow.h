@@ -15,8 +15,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Whether a tick on this alternate stack would be too much. */
+/* Whether a tick on this alternate stack would be too much; or might be, beside a handler. */
 bool kiln_in_stack_is_narrow(const stack_t *stack);
+bool kiln_in_stack_is_tight(const stack_t *stack);
 
 /* Before the thread has such a stack, and when it has none any more. */
 void kiln_in_narrow_set(bool is_narrow);

@@ -19,6 +19,7 @@
 #include "inproc/hook/next_calls.h"
 #include "inproc/sample/cpu.h"
 #include "inproc/sample/ending.h"
+#include "inproc/sample/shield.h"
 #include "inproc/thread/thread.h"
 
 enum {
@@ -267,7 +268,11 @@ int kiln_in_signal_open(void)
 {
     int sig = atomic_load(&now);
 
-    return sig && !atomic_load(&is_claimed) ? sig : choose(blocked());
+    if (sig && !atomic_load(&is_claimed))
+        return sig;
+    sig = choose(blocked());
+    kiln_in_shield_renew();
+    return sig;
 }
 
 /* Somebody may have told the kernel without libc, as Go's runtime does. */

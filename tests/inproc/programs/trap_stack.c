@@ -108,6 +108,43 @@ static void on_small_alternate_stacks(void)
     printf("small stacks %d\n", well);
 }
 
+static void on_crash(int signo)
+{
+    volatile char text[1536];
+
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = (char)signo;
+    burn(20000000); /* as long as a report of a crash takes */
+    handled = handled + text[signo] / signo;
+}
+
+/* Room for the kernel's frame and a handler that uses it, and for nothing else; twice, because the
+ * stack may be there before the handler or after it. */
+static void on_tight_alternate_stack(void)
+{
+    size_t size = getauxval(AT_MINSIGSTKSZ), room = (size ? size : (size_t)MINSIGSTKSZ) + 4096;
+    char *memory = mmap(NULL, 64 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK}, old;
+    stack_t stack = {.ss_sp = memory + (32 << 10), .ss_size = room},
+            none = {.ss_flags = SS_DISABLE};
+
+    mprotect(memory, 32 << 10, PROT_NONE);
+    handled = 0;
+    sigaction(SIGUSR1, &action, NULL);
+    sigaltstack(&stack, NULL);
+    sigaction(SIGUSR2, &action, NULL);
+    for (int i = 0; i < 10; i++) {
+        raise(SIGUSR1);
+        raise(SIGUSR2);
+    }
+    sigaction(SIGUSR1, NULL, &old);
+    printf("crashes %d, mask %d", (int)handled, sigismember(&old.sa_mask, SIGPROF));
+    sigaction(SIGUSR2, &(struct sigaction){.sa_handler = SIG_DFL}, &old);
+    printf(" %d\n", sigismember(&old.sa_mask, SIGPROF));
+    sigaltstack(&none, NULL);
+    munmap(memory, 64 << 10);
+}
+
 static __attribute__((noinline)) int deep(int n)
 {
     char *block = malloc(100);
@@ -148,6 +185,7 @@ int main(void)
     printf("coroutines %ld\n", sum > 0 ? (long)COROUTINES : 0);
     on_alternate_stack();
     on_small_alternate_stacks();
+    on_tight_alternate_stack();
     printf("deep %d\n", deep(20000));
     on_own_stack();
     return 0;
