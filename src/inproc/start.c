@@ -191,7 +191,10 @@ void kiln_in_start_rest(void)
 
 static void publish(void)
 {
-    kiln_context_publish(kiln_in_settings.attributes, kiln_in_settings.n_attributes);
+    if (kiln_in_out_publish)
+        kiln_in_out_publish();
+    else
+        kiln_context_publish(kiln_in_settings.attributes, kiln_in_settings.n_attributes);
 }
 
 static void watch_forks(void)

@@ -118,4 +118,7 @@ void kiln_in_hooks_shorten(void) __attribute__((weak));
 /* Sends what was sampled so far; waits for it, but no longer than this.  0 or a negative errno. */
 int kiln_in_out_flush(uint32_t timeout_ms) __attribute__((weak));
 
+/* Publishes who this process is, as far as KILN_REDACT lets it. */
+void kiln_in_out_publish(void) __attribute__((weak));
+
 #endif /* KILN_INPROC_START_H */

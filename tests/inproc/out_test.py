@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -221,6 +222,17 @@ def looked_at(path):
     return said
 
 
+def published(pid):
+    """What others on the host read of who the process is (OTEP 4719)."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        start = next(int(line.split("-")[0], 16) for line in maps if "OTEL_CTX" in line)
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(start)
+        signature, _, size, _, payload = struct.unpack("<8sIIQQ", memory.read(32))
+        memory.seek(payload)
+        return memory.read(size) if signature == b"OTEL_CTX" else b""
+
+
 def secrets():
     with tempfile.TemporaryDirectory(prefix="hunter2-") as folder:
         program = pathlib.Path(folder) / "hunter2-worker"
@@ -236,6 +248,9 @@ def secrets():
                 worker.ask("label user hunter2")
                 worker.ask("work 4")
                 worker.ask("flush 30000")
+                shown = published(worker.process.pid)
+                check(f"with rules {rules!r}: others on the host {'see' if found else 'do not see'} it",
+                      (b"hunter2" in shown) == found and b"service.name" in shown, shown)
                 left = looked_at(f"{folder}/pprof.sock")
                 worker.end()
                 left += b"".join(body for _, body in sink.requests)

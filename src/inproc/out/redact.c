@@ -249,6 +249,17 @@ static bool goes(const struct kiln_in_redact *rules, struct kiln_str key)
     return false;
 }
 
+static void change_value(const struct kiln_in_redact *rules, struct kiln_str key,
+                         struct changing *c)
+{
+    for (uint32_t i = 0; i < rules->n; i++) {
+        const struct rule *rule = &rules->rules[i];
+
+        if (!rule->drop && rule->what & what_of(key) && (!rule->keyed || key_fits(rule, key)))
+            change(c, rule->pattern);
+    }
+}
+
 static enum kiln_attr_edit edit_attr(void *context, struct kiln_builder *b,
                                      const struct kiln_batch *from,
                                      const struct kiln_attr_place *place, struct kiln_value *value)
@@ -263,12 +274,7 @@ static enum kiln_attr_edit edit_attr(void *context, struct kiln_builder *b,
     if (value->kind != KILN_VALUE_STRING && value->kind != KILN_VALUE_BYTES)
         return KILN_ATTR_KEEP;
     begin(&c, kiln_batch_str(from, (uint32_t)value->str));
-    for (uint32_t i = 0; i < rules->n; i++) {
-        const struct rule *rule = &rules->rules[i];
-
-        if (!rule->drop && rule->what & what_of(key) && (!rule->keyed || key_fits(rule, key)))
-            change(&c, rule->pattern);
-    }
+    change_value(rules, key, &c);
     string = finish(&c, b);
     if (!c.changed)
         return KILN_ATTR_KEEP;
@@ -309,4 +315,21 @@ int kiln_in_redact_word(const struct kiln_in_redact *rules, struct kiln_str word
     kiln_buf_done(&c.bufs[0]);
     kiln_buf_done(&c.bufs[1]);
     return out->error;
+}
+
+bool kiln_in_redact_value(const struct kiln_in_redact *rules, struct kiln_str key,
+                          struct kiln_str value, struct kiln_buf *out)
+{
+    struct changing c;
+    bool stays = !rules || !goes(rules, key);
+
+    begin(&c, value);
+    if (rules && stays)
+        change_value(rules, key, &c);
+    if (stays)
+        kiln_buf_add_str(out, c.text);
+    stays = stays && !out->error && !c.bufs[0].error && !c.bufs[1].error;
+    kiln_buf_done(&c.bufs[0]);
+    kiln_buf_done(&c.bufs[1]);
+    return stays;
 }

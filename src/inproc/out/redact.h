@@ -41,4 +41,8 @@ KILN_CHECK int kiln_in_redact_batch(const struct kiln_in_redact *rules, struct k
 KILN_CHECK int kiln_in_redact_word(const struct kiln_in_redact *rules, struct kiln_str word,
                                    struct kiln_buf *out);
 
+/* Appends the value of an attribute.  False: the attribute goes, or there is no memory for it. */
+bool kiln_in_redact_value(const struct kiln_in_redact *rules, struct kiln_str key,
+                          struct kiln_str value, struct kiln_buf *out);
+
 #endif /* KILN_INPROC_OUT_REDACT_H */

@@ -39,6 +39,33 @@ static struct kiln_buf sent(const char *text)
     return out;
 }
 
+/* The value of an attribute that is not in a batch; "-": it goes. */
+static const char *value_by(const char *text, const char *key, const char *value)
+{
+    static char said[256];
+    struct kiln_in_redact *rules = NULL;
+    struct kiln_buf out;
+    bool stays;
+
+    kiln_buf_init(&out, 1 << 10);
+    CHECK_OK(kiln_in_redact_parse(kiln_str_of(text), &rules, NULL));
+    stays = kiln_in_redact_value(rules, kiln_str_of(key), kiln_str_of(value), &out);
+    snprintf(said, sizeof(said), "%.*s", stays ? (int)out.len : 1, stays ? out.ptr : "-");
+    kiln_buf_done(&out);
+    kiln_in_redact_free(rules);
+    return said;
+}
+
+TEST(out_redact, values_alone_are_as_in_a_batch)
+{
+    CHECK_TEXT(value_by("", "team", "blue"), "blue");
+    CHECK_TEXT(value_by("attribute:team", "team", "blue"), "-");
+    CHECK_TEXT(value_by("attribute:team=bl", "team", "blue"), "[redacted]ue");
+    CHECK_TEXT(value_by("*lu*", "team", "blue"), "[redacted]");
+    CHECK_TEXT(value_by("name:b,path:b", "team", "blue"), "blue");
+    CHECK_EQ(kiln_mem_live(), 0);
+}
+
 static bool says(const char *rules, const char *text)
 {
     struct kiln_buf out = sent(rules);
