@@ -31,7 +31,7 @@ TARGET = 0.01
 # By default, of what goes by the clock.
 HZ, ALLOC_RATE = 100, 200
 LENGTHS_NS = {"KILN_LAG_NS": 20_000_000, "KILN_WAIT_NS": 10_000_000, "KILN_LOCK_NS": 10_000}
-REDIS_CLOCK = ("--hz", "1", "--dynamic-hz", "no", "--slowlog-log-slower-than", "-1")
+REDIS_CLOCK = ("--hz", "1", "--dynamic-hz", "no", "--slowlog-log-slower-than", "-1", "--jemalloc-bg-thread", "no")
 JEMALLOC_CLOCK = {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
 
 KEEPER = "kiln_in_pace_turn"  # nobody else calls it
