@@ -22,8 +22,8 @@ if(KILN_SANITIZE OR KILN_FUZZ)
   add_library(kiln_symbol_plain STATIC ${SYMBOL_SOURCES})
   foreach(room ${INPROC_ROOMS})
     target_include_directories(${room} PUBLIC src)
-    target_link_libraries(${room} PRIVATE kiln_options)
-    target_compile_options(${room} PRIVATE -fno-sanitize=all -ffunction-sections -fdata-sections)
+    target_link_libraries(${room} PRIVATE kiln_plain_options)
+    target_compile_options(${room} PRIVATE -ffunction-sections -fdata-sections)
     set_target_properties(${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endforeach()
 endif()
@@ -46,14 +46,12 @@ list(REMOVE_ITEM INPROC_SOURCES ${CMAKE_SOURCE_DIR}/src/inproc/preload.c ${CMAKE
 set_source_files_properties(src/inproc/hook/rwlock.c src/inproc/hook/wait_thread.c PROPERTIES COMPILE_OPTIONS -fomit-frame-pointer)
 add_library(kiln_inproc_objects OBJECT ${INPROC_SOURCES})
 kiln_inproc_library(kiln_inproc_objects)
-target_link_libraries(kiln_inproc_objects PRIVATE kiln_options)
-target_compile_options(kiln_inproc_objects PRIVATE -fno-sanitize=all)
+target_link_libraries(kiln_inproc_objects PRIVATE kiln_plain_options)
 
 # Only a preload has a constructor, and it comes last: those of the rooms have run when it starts them.
 add_library(kiln_inproc_constructor OBJECT src/inproc/preload.c)
 kiln_inproc_library(kiln_inproc_constructor)
-target_link_libraries(kiln_inproc_constructor PRIVATE kiln_options)
-target_compile_options(kiln_inproc_constructor PRIVATE -fno-sanitize=all)
+target_link_libraries(kiln_inproc_constructor PRIVATE kiln_plain_options)
 set(INPROC_ARCHIVES)
 foreach(room ${INPROC_ROOMS})
   list(APPEND INPROC_ARCHIVES $<TARGET_FILE:${room}>)
@@ -75,13 +73,12 @@ endforeach()
 function(kiln_inproc_preload library)
   add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:kiln_inproc_objects>)
   kiln_inproc_library(${library})
-  target_compile_options(${library} PRIVATE -fno-sanitize=all)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME kiln VERSION ${PROJECT_VERSION} SOVERSION 0
     LINKER_LANGUAGE C)
   # Our own calls stay ours wherever it is loaded (src/inproc/hook/next_find.h): by name alone they would find the oldest in libc.
-  target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic-functions
+  target_link_options(${library} PRIVATE -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic-functions
     -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed ${INPROC_OWN})
-  target_link_libraries(${library} PRIVATE kiln_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
+  target_link_libraries(${library} PRIVATE kiln_plain_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
     $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads)
   add_dependencies(${library} ${INPROC_ROOMS} kiln_inproc_nghttp2)
 endfunction()
@@ -94,7 +91,7 @@ set_target_properties(kiln_inproc_new PROPERTIES LIBRARY_OUTPUT_DIRECTORY new)
 # libkiln.a: what is needed of all that, as one object; only what libkiln.so exports has a name in it.
 add_custom_command(OUTPUT libkiln.a
   COMMAND ${CMAKE_SOURCE_DIR}/cmake/join.sh $<TARGET_FILE:kiln_inproc_shared> libkiln.a
-    ${CMAKE_C_COMPILER} -nostdlib -fno-sanitize=all -r ${INPROC_OWN} -o kiln.o $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ARCHIVES}
+    ${CMAKE_C_COMPILER} -nostdlib -r ${INPROC_OWN} -o kiln.o $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ARCHIVES}
     -Wl,-Bstatic ${INPROC_OTHERS}
   DEPENDS $<TARGET_OBJECTS:kiln_inproc_objects> ${INPROC_ROOMS} kiln_inproc_shared ${CMAKE_SOURCE_DIR}/cmake/join.sh
   COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining libkiln.a")
@@ -103,8 +100,7 @@ add_custom_target(kiln_inproc_archive ALL DEPENDS libkiln.a)
 # libkiln-context.a: spans and who the process is, alone, on any libc, for static executables.
 add_library(kiln_context STATIC src/inproc/context.c src/inproc/span.c)
 kiln_inproc_library(kiln_context)
-target_link_libraries(kiln_context PRIVATE kiln_options)
-target_compile_options(kiln_context PRIVATE -fno-sanitize=all)
+target_link_libraries(kiln_context PRIVATE kiln_plain_options)
 set_target_properties(kiln_context PROPERTIES OUTPUT_NAME kiln-context)
 install(TARGETS kiln_context ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
