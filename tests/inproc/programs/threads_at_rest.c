@@ -3,6 +3,9 @@
  * Threads that rest, each in another way and in a function of its own, and one that does not.
  *
  *   threads_at_rest MILLISECONDS     longer, until half of that was spun on a processor
+ *
+ * The one that spins ends the program: any other would wake for that, and on a busy machine stand
+ * for a while where it neither rests nor runs.
  */
 #include <linux/futex.h>
 #include <poll.h>
@@ -22,6 +25,7 @@ static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t word;
 static int empty[2];
 static volatile unsigned long turns;
+static long ms;
 
 /* Something behind each call, so that it is no jump. */
 #define REST(name, call)                                                                           \
@@ -39,7 +43,25 @@ REST(poll_nothing, poll(NULL, 0, -1))
 REST(wait_for_work, pthread_cond_wait(&never, &lock))
 REST(wait_for_lock, pthread_mutex_lock(&held))
 REST(wait_raw, syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0))
-REST(spin_for_ever, )
+
+static long ms_of(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+__attribute__((noinline)) void spin_for_ever(void)
+{
+    long end_ms = ms_of(CLOCK_MONOTONIC) + ms;
+
+    do {
+        for (unsigned i = 0; i < 1000000; i++)
+            turns++;
+    } while (ms_of(CLOCK_MONOTONIC) < end_ms || ms_of(CLOCK_THREAD_CPUTIME_ID) < ms / 2);
+    exit(0);
+}
 
 static const struct way {
     const char *name;
@@ -62,21 +84,11 @@ static void *rest(void *arg)
     return NULL;
 }
 
-static long ms_of(pthread_t thread)
-{
-    struct timespec used;
-    clockid_t clock;
-
-    if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &used) < 0)
-        exit(1);
-    return used.tv_sec * 1000 + used.tv_nsec / 1000000;
-}
-
 int main(int argc, char **argv)
 {
-    long ms = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
-    pthread_t thread; /* in the end the one that spins */
+    pthread_t thread;
 
+    ms = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
     if (pipe(empty) < 0)
         return 1;
     pthread_mutex_lock(&held);
@@ -84,8 +96,6 @@ int main(int argc, char **argv)
         for (unsigned j = 0; j < ways[i].threads; j++)
             pthread_create(&thread, NULL, rest, (void *)&ways[i]);
     }
-    do
-        nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-    while (ms_of(thread) < ms / 2);
-    return 0;
+    for (;;)
+        pause();
 }
