@@ -463,21 +463,33 @@ static const struct kiln_symtab_entry *find_unsized(struct kiln_symtab *table, u
     return NULL;
 }
 
+/* What has no name to show, as labels of compilers' own, is passed over for what is around it. */
+static const struct kiln_symtab_entry *find_covering(struct kiln_symtab *table, uint32_t end,
+                                                     uint64_t address, bool label,
+                                                     struct kiln_str *ret_name)
+{
+    const struct kiln_symtab_entry *symbol = NULL;
+
+    for (uint32_t steps = 0; !symbol && steps < LABELS_MAX; steps++) {
+        uint32_t behind = covering(table, end, address, label);
+        struct group group = {0, behind, address, .label = label};
+
+        if (behind == 0)
+            return NULL;
+        end = group.first = group_begin(table, behind);
+        symbol = choose(table, &group, ret_name);
+    }
+    return symbol;
+}
+
 bool kiln_symtab_find(struct kiln_symtab *table, uint64_t address,
                       const struct kiln_symtab_entry **ret_symbol, struct kiln_str *ret_name)
 {
     uint32_t end = upto(table, address);
-    const struct kiln_symtab_entry *symbol = NULL;
+    const struct kiln_symtab_entry *symbol = find_covering(table, end, address, false, ret_name);
 
-    for (int label = 0; !symbol && label < 2; label++) {
-        uint32_t behind = covering(table, end, address, label);
-        struct group group = {0, behind, address, .label = label};
-
-        if (behind > 0) {
-            group.first = group_begin(table, behind);
-            symbol = choose(table, &group, ret_name);
-        }
-    }
+    if (!symbol)
+        symbol = find_covering(table, end, address, true, ret_name);
     if (!symbol)
         symbol = find_unsized(table, end, address, ret_name);
     if (symbol)

@@ -33,15 +33,16 @@ static void make_file(void)
 
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         uint64_t address = i && some(8) == 0 ? symbols[i - 1].address : some(CODE);
-        bool label = some(3) == 0;
+        bool label = some(3) == 0, local = some(2);
+        uint64_t size = sizes[some(6)]; /* one after the other: the same file by any compiler */
 
         snprintf(names + (size_t)i * NAME_BYTES, NAME_BYTES, "%s%u", label && some(2) ? ".L" : "s",
                  i);
         symbols[i] = (struct kiln_symtab_entry){
             .address = address,
             .name = i * NAME_BYTES,
-            .info = kiln_symtab_info(sizes[some(6)], some(2),
-                                     label ? KILN_SYMTAB_LABEL : KILN_SYMTAB_FUNCTION)};
+            .info =
+                kiln_symtab_info(size, local, label ? KILN_SYMTAB_LABEL : KILN_SYMTAB_FUNCTION)};
     }
 }
 
@@ -121,6 +122,27 @@ TEST(symtab, wanted_addresses_are_named_as_by_a_table_that_has_all)
     CHECK(n_far > ROUNDS * SYMBOLS / 8);
     CHECK(named > ROUNDS * WANTED / 4 && named < ROUNDS * WANTED);
     CHECK(kept < ROUNDS * SYMBOLS / 2);
+}
+
+/* Also where the table has only what is near wanted addresses, and the local one is near none. */
+TEST(symtab, code_in_a_local_label_has_the_name_of_the_label_around_it)
+{
+    static const char text[] = "outer\0.Lin";
+    struct kiln_bytes bytes = kiln_bytes_memory(text, sizeof(text));
+    struct kiln_symtab table;
+    uint32_t first;
+
+    kiln_symtab_init(&table, 1 << 20, SYMBOLS);
+    CHECK_OK(kiln_symtab_add_text(&table, &bytes, 0, sizeof(text), &first));
+    for (uint32_t i = 0; i < 2; i++)
+        CHECK_OK(kiln_symtab_add(
+            &table, (struct kiln_symtab_entry){
+                        .address = 0x1000 + 0x100 * i,
+                        .name = first + 6 * i,
+                        .info = kiln_symtab_info(0x1000 >> i, true, KILN_SYMTAB_LABEL)}));
+    CHECK_OK(kiln_symtab_finish(&table));
+    CHECK_STR(name_in(&table, 0x1200), "outer");
+    kiln_symtab_done(&table);
 }
 
 /* One address is wanted alone: what is near it is a small part of a large function. */
