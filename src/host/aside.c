@@ -2,6 +2,9 @@
 /*
  * A job has two owners, who asks and the thread that does it; the one who is done with it last
  * lets go of it.  Jobs that somebody waits for come first; files to close may wait.
+ *
+ * A file that a stuck thread reads is closed by that thread: who comes to read it late would find
+ * another file under its number.
  */
 #include "host/aside.h"
 
@@ -36,6 +39,7 @@ struct job {
     int64_t result;
     bool begun, done; /* by the thread */
     bool left;        /* by who asked */
+    bool closes;      /* the file it reads, when it was the last to */
     char bytes[];     /* the path, or what was read */
 };
 
@@ -45,8 +49,9 @@ struct kiln_aside {
     struct job *first, **last; /* to be done */
     uint32_t n_waiting_closes;
     uint32_t n_threads, n_idle;
-    uint32_t n_stuck; /* threads in what nobody waits for any more, but to close it */
-    uint32_t refs;    /* of threads, and the owner */
+    struct job *stuck[THREADS_MAX]; /* in their threads; nobody waits for them any more */
+    uint32_t n_stuck;
+    uint32_t refs; /* of threads, and the owner */
     uint64_t credit_ns, credited_ns;
     uint64_t patience_ns; /* not 0: in place of these */
     uint64_t given_up;
@@ -81,7 +86,25 @@ static void throw_away(struct job *job)
 {
     if (job->kind == OPEN && job->result >= 0)
         close((int)job->result);
+    if (job->closes)
+        close(job->fd);
     kiln_free(job);
+}
+
+/* It is stuck no more; while others read the same file it is theirs to close. */
+static void come_free(struct kiln_aside *aside, struct job *job)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < aside->n_stuck; i++) {
+        struct job *other = aside->stuck[i];
+
+        if (other == job)
+            continue;
+        aside->stuck[kept++] = other;
+        job->closes = job->closes && !(other->closes && other->fd == job->fd);
+    }
+    aside->n_stuck = kept;
 }
 
 static struct job *take_job(struct kiln_aside *aside)
@@ -128,7 +151,7 @@ static void *work(void *arg)
         pthread_mutex_lock(&aside->lock);
         job->done = true;
         if (job->left) {
-            aside->n_stuck -= job->kind != CLOSE;
+            come_free(aside, job);
             pthread_mutex_unlock(&aside->lock);
             throw_away(job);
             pthread_mutex_lock(&aside->lock);
@@ -227,7 +250,7 @@ static int wait_done(struct kiln_aside *aside, struct job *job, uint64_t now_ns,
         return 0;
     job->left = job->begun;
     if (job->begun)
-        aside->n_stuck++;
+        aside->stuck[aside->n_stuck++] = job;
     else
         take_back(aside, job);
     return give_up(aside, -ETIMEDOUT);
@@ -306,6 +329,20 @@ int64_t kiln_aside_read(struct kiln_aside *aside, int fd, uint64_t offset, void 
     return r;
 }
 
+/* Whether stuck threads read it: then they close it, too. */
+static bool is_left_to_readers(struct kiln_aside *aside, int fd)
+{
+    bool is = false;
+
+    for (uint32_t i = 0; i < aside->n_stuck; i++) {
+        struct job *job = aside->stuck[i];
+
+        if (job->kind == READ && job->fd == fd)
+            job->closes = is = true;
+    }
+    return is;
+}
+
 void kiln_aside_close(struct kiln_aside *aside, int fd)
 {
     struct job *job = kiln_calloc(1, sizeof(*job));
@@ -316,7 +353,8 @@ void kiln_aside_close(struct kiln_aside *aside, int fd)
     job->fd = fd;
     job->left = true;
     pthread_mutex_lock(&aside->lock);
-    if (aside->n_waiting_closes >= CLOSES_MAX || !has_thread(aside)) {
+    if (is_left_to_readers(aside, fd) || aside->n_waiting_closes >= CLOSES_MAX ||
+        !has_thread(aside)) {
         kiln_free(job);
     } else {
         aside->n_waiting_closes++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that a program serves: one that answers, and one that does not any more. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,6 +177,61 @@ TEST(served_files, one_that_hangs_later_can_be_read_no_more_and_closed)
     hang();
     for (uint64_t at = object->size / 2; at < object->size / 2 + NAMES * 65536; at += 65536)
         CHECK(object->elf->bytes.read(&object->elf->bytes, at, bytes, sizeof(bytes)) < 0);
+    end();
+}
+
+/* Whether a thread of ours is in a read of it just now. */
+static bool is_read(int file)
+{
+    DIR *threads = opendir("/proc/self/task");
+    struct dirent *entry;
+    bool is = false;
+
+    assert_non_null(threads);
+    while ((entry = readdir(threads))) {
+        char path[320];
+        unsigned first;
+        long number;
+        FILE *call;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", entry->d_name);
+        call = fopen(path, "r");
+        if (!call)
+            continue;
+        is |= fscanf(call, "%ld %x", &number, &first) == 2 && number == SYS_pread64 &&
+              first == (unsigned)file;
+        fclose(call);
+    }
+    closedir(threads);
+    return is;
+}
+
+/* Else whoever comes to read it late would read what has its number then. */
+TEST(served_files, one_that_hangs_keeps_its_number_until_nobody_reads_it)
+{
+    struct stat st;
+    int from, file, ends[2];
+    char bytes[64];
+    int64_t r;
+
+    if (!begin())
+        SKIP(NEEDS);
+    from = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    file = kiln_aside_open(processes->aside, from, "z", 0, &st);
+    CHECK(file >= 0);
+    hang();
+    kiln_aside_be_patient(processes->aside, KILN_NS_PER_S / 2);
+    do
+        r = kiln_aside_read(processes->aside, file, 0, bytes, sizeof(bytes));
+    while (r == -ETIMEDOUT && !is_read(file));
+    CHECK_EQ(r, -ETIMEDOUT);
+    CHECK_OK(pipe2(ends, O_CLOEXEC));
+    kiln_aside_close(processes->aside, file);
+    kiln_aside_close(processes->aside, ends[1]);
+    CHECK_EQ(read(ends[0], bytes, 1), 0); /* closed, behind the other */
+    CHECK(fcntl(file, F_GETFD) >= 0);
+    close(ends[0]);
+    close(from);
     end();
 }
 
