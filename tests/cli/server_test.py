@@ -320,7 +320,7 @@ class Keeping(unittest.TestCase):
             self.assertEqual(call(url(server, "/ready"))[0], 200)
             self.assertEqual(server.stop(), 0)
 
-
+    @unittest.skipIf(sanitized(), "sanitizers take memory of their own, which is room that there will be again")
     def test_what_can_never_fit_is_refused_for_good(self):
         bomb = gzip.compress(bytes(60 << 20))
         with KilnServer("--memory-limit", "128M") as server:

@@ -52,7 +52,7 @@ static const char *first_id(const char *said)
 TEST(orders, an_order_is_given_listed_and_withdrawn)
 {
     char target[64];
-    const char *said;
+    const char *said, *id;
 
     start();
     CHECK_TEXT(ask("GET", "/api/v1/orders", NULL, 200), "{\"orders\":[]}\n");
@@ -60,8 +60,9 @@ TEST(orders, an_order_is_given_listed_and_withdrawn)
     HAS(said, "\"kind\":\"boost\",\"target\":\"service\",\"name\":\"shop\",\"pid\":null,\"host\":"
               "null,\"hz\":199,\"created\":\"2026-03-01T12:00:00Z\",\"expires\":"
               "\"2026-03-01T12:10:00Z\",\"by\":null,\"why\":\"slow\"}");
-    snprintf(target, sizeof(target), "/api/v1/orders/%s", first_id(said));
-    HAS(ask("GET", "/api/v1/orders", NULL, 200), first_id(said));
+    id = first_id(said); /* an answer lives until the next one */
+    snprintf(target, sizeof(target), "/api/v1/orders/%s", id);
+    HAS(ask("GET", "/api/v1/orders", NULL, 200), id);
     kit.headers = "X-Scope-OrgID: other\r\n";
     CHECK_TEXT(ask("GET", "/api/v1/orders", NULL, 200), "{\"orders\":[]}\n");
     ask("DELETE", target, NULL, 404);
