@@ -27,6 +27,7 @@ tools/check-style "$tmp"
 plants src/core/x.c 'int x;' 'SPDX'
 plants src/core/x.c "$spdx\nint x = atoi(y);" 'src/core/x.c:2: atoi() is banned'
 plants src/core/x.c "$spdx\nvoid *p = malloc(1);" 'malloc() is banned'
+plants src/core/x.c "$spdx\nint x = atomic_load(&pair[i]).first;" 'load it into a variable'
 plants src/core/x.c "$spdx\nint x; // why" 'comments are'
 plants src/core/x.c "$spdx\nint x; " 'white space'
 plants src/core/x.h "$spdx\nint x;" 'Threads:'

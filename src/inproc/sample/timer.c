@@ -311,9 +311,12 @@ static bool can_take(int32_t tid)
 
 static bool is_found(int32_t tid)
 {
-    for (uint32_t i = 0; i < n_found; i++)
-        if (atomic_load(&found[i]).tid == tid)
+    for (uint32_t i = 0; i < n_found; i++) {
+        struct found it = atomic_load(&found[i]);
+
+        if (it.tid == tid)
             return true;
+    }
     return false;
 }
 
@@ -337,9 +340,12 @@ void kiln_in_timer_refuse(struct kiln_in_thread *thread)
 
     kiln_in_timer_end(thread);
     atomic_fetch_add(&refusals, 1);
-    for (uint32_t i = atomic_load(&n_found); i-- > 0;)
-        if (atomic_load(&found[i]).tid == tid)
-            drop(atomic_load(&found[i]).timer);
+    for (uint32_t i = atomic_load(&n_found); i-- > 0;) {
+        struct found it = atomic_load(&found[i]); /* once: the keeper moves them meanwhile */
+
+        if (it.tid == tid)
+            drop(it.timer);
+    }
 }
 
 static bool look_at(int folder, int32_t tid, void *refusals_before)
@@ -398,8 +404,11 @@ static void take_away(struct kiln_in_thread *thread, void *arg)
 void kiln_in_timer_renew(void)
 {
     kiln_in_threads_each(take_away, NULL);
-    for (uint32_t i = 0; i < n_found && may_use(); i++)
-        drop(atomic_load(&found[i]).timer);
+    for (uint32_t i = 0; i < n_found && may_use(); i++) {
+        struct found it = atomic_load(&found[i]);
+
+        drop(it.timer);
+    }
     n_found = 0;
     kiln_in_timer_scan();
 }
