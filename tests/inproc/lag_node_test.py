@@ -33,7 +33,15 @@ const timer = setInterval(() => {
         clearInterval(timer);
 }, 10);
 """
-ONCE = STALL + "setTimeout(() => stallTheLoop(%d), 10);\n"
+ONCE = STALL + """
+function begin() {  // where the timer is due before the loop has polled at all, there is no turn yet
+    if (performance.nodeTiming.idleTime > 0)
+        stallTheLoop(%d);
+    else
+        setTimeout(begin, 10);
+}
+setTimeout(begin, 10);
+"""
 LENGTHS = (50, 200, 800, 3200)
 
 
