@@ -24,6 +24,7 @@ TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
          ("constructors, exceptions, destructors", ["trap_constructor"]),
          ("system calls that are given up", ["trap_sandbox"]),
          ("nearly all of them", ["trap_strict"]),
+         ("signals that end a process", ["trap_ending"]),
          ("privileges of one thread", ["trap_alone"]),
          ("errno, failures, signals, sleeps", ["trap_kept"])]
 # tcmalloc walks stacks with its lock held whenever its heap grows, by a library that calls read(): a thread that is cancelled
@@ -43,7 +44,7 @@ def check_traps(folder):
         alone = bare(*command)
         check(f"{program} ends well alone", alone.returncode in (0, 5), alone)
         for name, settings in (("at its default", DEFAULT), ("with everything on", INTENSE), ("at 256 bytes", NOISY)):
-            done = under(folder / program, *command, settings=settings)
+            done = under(folder / program, *command, settings=settings, env={"KILN_SIGNAL_MS": "5000"})
             check(f"{what}: the same {name}", same(done, alone), (done, alone))
         check(f"{what}: samples were taken", profiles_of(folder / program), os.listdir(folder))
 

@@ -12,9 +12,18 @@
 #include <sys/prctl.h>
 
 #include "inproc/hook/next_calls.h"
+#include "inproc/sample/ending.h"
 #include "inproc/thread/last.h"
 #include "inproc/thread/sandbox.h"
+#include "inproc/thread/thread.h"
 #include "inproc/thread/visit.h"
+
+/* Not those of vfork's parent; and once, as another filter may be there the next time. */
+static void leave_signals(void)
+{
+    if (!kiln_in_ending_is_given_up() && kiln_in_is_own_process())
+        kiln_in_ending_give_up();
+}
 
 static int be_strict(const long words[4])
 {
@@ -38,8 +47,10 @@ int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         words[i] = va_arg(list, long);
     va_end(list);
-    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
+        leave_signals();
         kiln_in_sandbox_begin();
+    }
     if (option == PR_SET_SECCOMP && words[0] == SECCOMP_MODE_STRICT)
         return be_strict(words);
     return kiln_in_next_calls.prctl(option, words[0], words[1], words[2], words[3]);

@@ -6,6 +6,7 @@
  */
 #include "inproc/sample/ending.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ enum { NOBODY, WAITS, TOLD };
 
 static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
 static _Atomic bool is_armed; /* there is a keeper who hears of it */
+static _Atomic bool is_given_up;
 static _Atomic int state;
 static struct kiln_in_bell told;
 
@@ -57,6 +59,25 @@ void kiln_in_ending_hold_up(void)
         rung = atomic_load(&told.rung);
 }
 
+/* ---- the program's ---- */
+
+bool kiln_in_ending_is_given_up(void)
+{
+    return atomic_load(&is_given_up);
+}
+
+void kiln_in_ending_give_up(void)
+{
+    int kept_errno = errno;
+
+    if (atomic_exchange(&is_given_up, true))
+        return;
+    for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        if (kiln_in_signal_is_ours(signals[i]))
+            kiln_in_signal_let_go(signals[i]);
+    errno = kept_errno;
+}
+
 /* ---- the keeper's ---- */
 
 bool kiln_in_ending_is_due(void)
@@ -80,7 +101,8 @@ void kiln_in_ending_look(void)
 int kiln_in_ending_start(void)
 {
     atomic_store(&state, NOBODY);
-    if (kiln_in_settings.signal_ms == 0 || getpid() == 1)
+    if (kiln_in_settings.signal_ms == 0 || getpid() == 1 || kiln_in_ending_is_given_up() ||
+        kiln_in_is_sandboxed())
         return 0;
     for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         (void)kiln_in_signal_keep(signals[i]); /* where it fails, nothing is held up */

@@ -6,6 +6,9 @@
  * them: the thread that gets one waits in our handler while the keeper has the rest exported, and
  * then does what the signal does by itself.  One that comes meanwhile ends the process at once.
  *
+ * It is given up, for good, where a handler of ours might not get that far: a thread's alternate
+ * stack has no room for it, or system calls are given up.
+ *
  * Threads: as each function says.
  */
 #ifndef KILN_INPROC_SAMPLE_ENDING_H
@@ -30,6 +33,12 @@ static inline bool kiln_in_ending_has(int sig)
 void kiln_in_ending_let_through(struct sigaction *action);
 /* Returns when the process may end. */
 void kiln_in_ending_hold_up(void);
+
+/* ---- the program's ---- */
+
+/* Before the thread cannot have a handler any more; errno is kept. */
+void kiln_in_ending_give_up(void);
+bool kiln_in_ending_is_given_up(void);
 
 /* ---- the keeper's ---- */
 

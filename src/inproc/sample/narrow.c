@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "inproc/sample/cpu.h"
+#include "inproc/sample/ending.h"
 #include "inproc/sample/timer.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/sandbox.h"
@@ -115,6 +116,8 @@ void kiln_in_narrow_set(bool is_narrow)
 
     if (is_child_of_vfork(kiln_in_line.thread))
         return;
+    if (is_narrow)
+        kiln_in_ending_give_up();
     kiln_in_line.narrow = is_narrow;
     thread = own_block();
     if (thread)

@@ -6,8 +6,8 @@
  * Signals that end the process (inproc/sample/ending.h) are kept the same way, but may be blocked.
  *
  * A handler is never taken out of the kernel again: a tick may be on its way, and what a signal
- * does by default is to end the process.  The one exception is a signal that the program ignores,
- * for the kernel drops those that are on their way.
+ * does by default is to end the process.  Exceptions are a signal that the program ignores, for the
+ * kernel drops those that are on their way, and those that end the process, which are no ticks.
  */
 #include "inproc/sample/signal.h"
 
@@ -78,6 +78,21 @@ void kiln_in_signal_end_process(int sig)
     kiln_in_next_calls.pthread_sigmask(SIG_UNBLOCK, &one, NULL);
 }
 
+/*
+ * A filter of system calls may keep it from that, and the process ends all the same; but the first
+ * one of a container lives on, as it would without us.
+ */
+static void do_by_default(int sig)
+{
+    enum { EXIT_SIGNAL = 128 }; /* as shells say it */
+
+    if (kiln_in_ending_has(sig))
+        kiln_in_ending_hold_up();
+    kiln_in_signal_end_process(sig);
+    if (getpid() != 1)
+        syscall(SYS_exit_group, EXIT_SIGNAL + sig);
+}
+
 static void pass_on(int sig, siginfo_t *info, void *ucontext)
 {
     struct sigaction theirs = word_of(sig);
@@ -85,9 +100,7 @@ static void pass_on(int sig, siginfo_t *info, void *ucontext)
     if (theirs.sa_handler == SIG_IGN)
         return;
     if (theirs.sa_handler == SIG_DFL) {
-        if (kiln_in_ending_has(sig))
-            kiln_in_ending_hold_up();
-        kiln_in_signal_end_process(sig);
+        do_by_default(sig);
         return;
     }
     if (theirs.sa_flags & SA_RESETHAND)
@@ -134,6 +147,14 @@ static int install(int sig, const struct sigaction *theirs)
     return kiln_in_next_calls.sigaction(sig, &ours, NULL);
 }
 
+/* Whether the kernel is told what the program says, and our handler is left out. */
+static bool is_kernel_s(int sig, const struct sigaction *theirs)
+{
+    return theirs->sa_handler == SIG_IGN ||
+           (theirs->sa_handler == SIG_DFL && kiln_in_ending_has(sig) &&
+            kiln_in_ending_is_given_up());
+}
+
 /* A child of vfork has the parent's memory and signals of its own. */
 static int act_in_child(int sig, const struct sigaction *set, struct sigaction *ret_old)
 {
@@ -154,7 +175,7 @@ int kiln_in_signal_action(int sig, const struct sigaction *set, struct sigaction
         return act_in_child(sig, set, ret_old);
     if (set) {
         keep_word(sig, set);
-        if (set->sa_handler == SIG_IGN)
+        if (is_kernel_s(sig, set))
             r = kiln_in_next_calls.sigaction(sig, set, NULL);
         else
             r = install(sig, set);
@@ -219,6 +240,14 @@ int kiln_in_signal_keep(int sig)
     keep_word(sig, &theirs);
     atomic_fetch_or(&kiln_in_signals, (uint64_t)1 << (sig - 1));
     return theirs.sa_handler == SIG_IGN || install(sig, &theirs) == 0 ? 0 : -errno;
+}
+
+void kiln_in_signal_let_go(int sig)
+{
+    struct sigaction theirs = word_of(sig);
+
+    if (theirs.sa_handler == SIG_DFL)
+        kiln_in_next_calls.sigaction(sig, &theirs, NULL);
 }
 
 /* ---- choosing ---- */

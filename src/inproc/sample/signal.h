@@ -45,6 +45,9 @@ void *kiln_in_signal_cookie(enum kiln_in_tick tick);
 /* Puts our handler in front of what the program says about a signal that is none of our timers. */
 int kiln_in_signal_keep(int sig);
 
+/* The kernel does by itself what one of those does by default. */
+void kiln_in_signal_let_go(int sig);
+
 /* What a signal does by itself.  Returns where it does nothing. */
 void kiln_in_signal_end_process(int sig);
 
