@@ -128,6 +128,7 @@ struct rusage;
       (sig, set, ret_old))                                                                         \
     X(sighandler_t, signal, (int sig, sighandler_t handler), (sig, handler))                       \
     X(sighandler_t, __sysv_signal, (int sig, sighandler_t handler), (sig, handler))                \
+    X(int, siginterrupt, (int sig, int interrupts), (sig, interrupts))                             \
     X(int, sigprocmask, (int how, const sigset_t *set, sigset_t *ret_old), (how, set, ret_old))    \
     X(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *ret_old),                     \
       (how, set, ret_old))                                                                         \

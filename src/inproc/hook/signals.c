@@ -2,7 +2,9 @@
 /* What a program says about signals, where it is about the one of our timers. */
 #include <errno.h>
 #include <kiln.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/signalfd.h>
 
 #include "inproc/hook/next_calls.h"
@@ -30,12 +32,32 @@ static sighandler_t set_handler(int sig, sighandler_t handler, int flags)
     return kiln_in_signal_action(sig, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
 }
 
+/* Of signals whose handlers signal() sets to end calls. */
+static _Atomic uint64_t interrupting;
+
+static uint64_t bit_of(int sig)
+{
+    return UINT64_C(1) << (sig - 1);
+}
+
+KILN_API int siginterrupt(int sig, int interrupts);
+int siginterrupt(int sig, int interrupts)
+{
+    int r = kiln_in_next_calls.siginterrupt(sig, interrupts);
+
+    if (r == 0 && interrupts)
+        atomic_fetch_or(&interrupting, bit_of(sig));
+    else if (r == 0)
+        atomic_fetch_and(&interrupting, ~bit_of(sig));
+    return r;
+}
+
 KILN_API sighandler_t signal(int sig, sighandler_t handler);
 sighandler_t signal(int sig, sighandler_t handler)
 {
     if (!kiln_in_signal_is_ours(sig))
         return kiln_in_next_calls.signal(sig, handler);
-    return set_handler(sig, handler, SA_RESTART);
+    return set_handler(sig, handler, atomic_load(&interrupting) & bit_of(sig) ? 0 : SA_RESTART);
 }
 
 KILN_API sighandler_t __sysv_signal(int sig, sighandler_t handler);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals that end a process, where a handler would not get far. */
+/* Signals that end a process, where a handler would not get far; and one that ends a call. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -88,6 +88,39 @@ static int status_of(void (*run)(void))
     return status;
 }
 
+static void on_signal(int sig)
+{
+    (void)sig;
+}
+
+/* A call that a signal is to end: a second one comes where the first did not. */
+static void ended_call(void)
+{
+    int ends[2], status;
+    pid_t parent = getpid(), child;
+    char byte;
+    ssize_t n;
+
+    siginterrupt(SIGINT, 1);
+    signal(SIGINT, on_signal);
+    if (pipe(ends) != 0)
+        return;
+    child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 5; i++) {
+            usleep(100000);
+            kill(parent, SIGINT);
+        }
+        n = write(ends[1], "x", 1);
+        _exit(n == 1 ? 0 : 1);
+    }
+    n = read(ends[0], &byte, 1);
+    printf("a call is %s\n", n < 0 && errno == EINTR ? "ended" : "not ended");
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    siginterrupt(SIGINT, 0);
+}
+
 int main(void)
 {
     churn(10000);
@@ -95,6 +128,8 @@ int main(void)
     printf("small stack, later %#x\n", status_of(on_small_stack_later));
     printf("without calls %#x\n", status_of(without_calls));
     printf("unseen %s\n", status_of(without_calls_unseen) ? "ended" : "alive");
+    fflush(stdout);
+    ended_call();
     churn(10000);
     return 0;
 }
