@@ -140,6 +140,16 @@ static uint64_t operators[NAMES];
 static struct kiln_in_object maker; /* that has the first of them */
 static _Atomic uint64_t met[MET];   /* addresses in them */
 
+/* What is not there is no failure of the program's, whose word for failures it would be. */
+static uint64_t find_quietly(const char *name)
+{
+    uint64_t found = (uintptr_t)dlsym(RTLD_DEFAULT, name);
+
+    if (!found)
+        (void)dlerror();
+    return found;
+}
+
 /* Once: children start again where nobody knows who has the linker's lock. */
 void kiln_in_tail_start(void)
 {
@@ -149,7 +159,7 @@ void kiln_in_tail_start(void)
         return;
     has_looked = true;
     for (unsigned i = 0; i < NAMES && (i == 0 || operators[0]); i++)
-        operators[i] = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+        operators[i] = find_quietly(names[i]);
     if (!kiln_in_object_find(operators[0], &maker) || !maker.stays)
         maker = (struct kiln_in_object){0};
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a program may rely on: errno, sizes and alignments of blocks, failures, its own handlers and
- * timers, its signal mask, its environment, closed descriptors.
+ * timers, its signal mask, its environment, closed descriptors, that nothing failed before it.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -147,6 +148,7 @@ static int closing_all_is_survived(void)
 
 int main(void)
 {
+    printf("linker %d\n", dlerror() == NULL);
     printf("errno %d\n", errno_is_kept());
     printf("failures %d\n", failures_are_the_same());
     printf("alignments %d\n", alignments_hold());
