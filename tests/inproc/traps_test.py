@@ -25,6 +25,7 @@ TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
          ("system calls that are given up", ["trap_sandbox"]),
          ("nearly all of them", ["trap_strict"]),
          ("signals that end a process", ["trap_ending"]),
+         ("code that cannot be read", ["trap_code"]),
          ("privileges of one thread", ["trap_alone"]),
          ("errno, failures, signals, sleeps", ["trap_kept"])]
 # tcmalloc walks stacks with its lock held whenever its heap grows, by a library that calls read(): a thread that is cancelled

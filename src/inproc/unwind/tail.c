@@ -51,6 +51,15 @@ static const uint8_t *bytes_at(uint64_t address)
     return (const uint8_t *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr) */
 }
 
+/*
+ * Whether eight bytes of code or of a slot can be read.  Some let their code be executed alone,
+ * where the processor can, or put it away meanwhile.  In a sandbox nobody asks.
+ */
+static bool is_there(uint64_t address)
+{
+    return kiln_in_peek_is_cautious() || kiln_in_peek_is_there(address);
+}
+
 /* The address that is so far behind the end of an instruction, which ends in the distance. */
 static uint64_t ahead_of(uint64_t end)
 {
@@ -72,7 +81,7 @@ static uint64_t word_of_stub(uint64_t slot, const struct kiln_in_object *object)
 {
     uint64_t word;
 
-    if (slot < object->start || slot > object->end - sizeof(word))
+    if (slot < object->start || slot > object->end - sizeof(word) || !is_there(slot))
         return 0;
     memcpy(&word, bytes_at(slot), sizeof(word));
     return word;
@@ -95,10 +104,13 @@ static uint64_t called_before(uint64_t back, const struct kiln_in_object *object
     const uint8_t *code = bytes_at(back);
     uint64_t target, rule, slot;
 
+    if (!is_there(back - CALL))
+        return 0;
     if (code[-CALL] == 0xff && code[1 - CALL] == 0x15)
         return word_in_slot(ahead_of(back));
     target = code[1 - CALL] == 0xe8 ? ahead_of(back) : 0;
-    if (target < object->code_low || target >= object->code_high - STUB)
+    if (target < object->code_low || target >= object->code_high - STUB || !is_there(target) ||
+        !is_there(target + WORD))
         return 0;
     rule = rule_at(target);
     if (!has_pushed_nothing(rule) && kiln_in_rule_kind(rule) != KILN_IN_RULE_PLT)
