@@ -72,9 +72,14 @@ static struct end take_end(void)
     return end;
 }
 
-/* Whether a point lies in what was asked for. */
+/*
+ * Whether a point lies in what was asked for.  No bytes have none, even where a count was left
+ * below zero by a jump, or by a call that a handler has come into: they would weigh without end.
+ */
 static bool is_due(struct kiln_in_thread *thread, struct end *end, size_t size)
 {
+    if (size == 0)
+        return false;
     if (end->mean == 0) {
         end->mean = kiln_in_rate_mean(&rate);
         end->beyond = size;

@@ -145,6 +145,27 @@ TEST(alloc, allocations_of_no_bytes_are_never_sampled)
     end();
 }
 
+/* Somebody jumped out between the count and what follows it. */
+TEST(alloc, no_bytes_are_not_sampled_for_a_call_that_was_left)
+{
+    struct truth truth = {0};
+
+    begin(512, 0, 7);
+    for (int cut = 0; cut < 2; cut++) {
+        kiln_in_line.alloc_mean = 512;
+        kiln_in_line.alloc_cut = cut;
+        kiln_in_line.alloc_left = 100;
+        CHECK(!kiln_in_alloc_passes(1 << 20));
+        CHECK(!kiln_in_alloc_passes(0));
+        kiln_in_alloc_begins(0);
+        kiln_in_alloc_ends(address(1), 0);
+        take_records(&truth);
+        CHECK(kiln_in_line.alloc_left >= 0);
+    }
+    CHECK_EQ(truth.samples, 0);
+    end();
+}
+
 TEST(alloc, threads_that_allocate_little_are_not_overlooked)
 {
     struct truth truth = {0};
