@@ -155,6 +155,21 @@ static bool is_kernel_s(int sig, const struct sigaction *theirs)
             kiln_in_ending_is_given_up());
 }
 
+/* As the program is told of what the kernel has. */
+static struct sigaction shown(int sig, const struct sigaction *action)
+{
+    return action->sa_sigaction == handle ? word_of(sig) : *action;
+}
+
+/* What holds: the program's word, or what the kernel was told past us, as sigset() does. */
+static struct sigaction now_of(int sig)
+{
+    struct sigaction action;
+
+    return kiln_in_next_calls.sigaction(sig, NULL, &action) == 0 ? shown(sig, &action)
+                                                                 : word_of(sig);
+}
+
 /* A child of vfork has the parent's memory and signals of its own. */
 static int act_in_child(int sig, const struct sigaction *set, struct sigaction *ret_old)
 {
@@ -162,17 +177,18 @@ static int act_in_child(int sig, const struct sigaction *set, struct sigaction *
     int r = kiln_in_next_calls.sigaction(sig, set, &old);
 
     if (r == 0 && ret_old)
-        *ret_old = old.sa_sigaction == handle ? word_of(sig) : old;
+        *ret_old = shown(sig, &old);
     return r;
 }
 
 int kiln_in_signal_action(int sig, const struct sigaction *set, struct sigaction *ret_old)
 {
-    struct sigaction old = word_of(sig);
+    struct sigaction old;
     int r = 0;
 
     if (!kiln_in_is_own_process())
         return act_in_child(sig, set, ret_old);
+    old = now_of(sig);
     if (set) {
         keep_word(sig, set);
         if (is_kernel_s(sig, set))

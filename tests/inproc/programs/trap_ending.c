@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* flags: -Wno-deprecated-declarations */
 /* Signals that end a process, where a handler would not get far; and one that ends a call. */
 #include <errno.h>
 #include <linux/filter.h>
@@ -121,6 +122,22 @@ static void ended_call(void)
     siginterrupt(SIGINT, 0);
 }
 
+/* Ways to have a handler of which sigaction() knows. */
+static void other_ways(void)
+{
+    struct sigaction now;
+
+    sigset(SIGTERM, on_signal);
+    sigaction(SIGTERM, NULL, &now);
+    printf("sigset %d", now.sa_handler == on_signal);
+    sigignore(SIGTERM);
+    sigaction(SIGTERM, NULL, &now);
+    printf(" %d", now.sa_handler == SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    sigaction(SIGTERM, NULL, &now);
+    printf(" %d\n", now.sa_handler == SIG_DFL);
+}
+
 int main(void)
 {
     churn(10000);
@@ -130,6 +147,7 @@ int main(void)
     printf("unseen %s\n", status_of(without_calls_unseen) ? "ended" : "alive");
     fflush(stdout);
     ended_call();
+    other_ways();
     churn(10000);
     return 0;
 }
