@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "inproc/clock.h"
+#include "inproc/keep/keep_int.h"
 #include "inproc/sample/signal.h"
 #include "inproc/start.h"
 #include "inproc/thread/ring.h"
@@ -54,6 +55,7 @@ void kiln_in_ending_hold_up(void)
 
     if (!can_wait() || !atomic_compare_exchange_strong(&state, &nobody, WAITS))
         return;
+    kiln_in_keep_after_fork(); /* which will not be: the keeper needs what was held for it */
     kiln_in_bell_ring(&kiln_in_keeper_bell, 1);
     while (atomic_load(&state) == WAITS && kiln_in_bell_hear(&told, rung, &until))
         rung = atomic_load(&told.rung);

@@ -2,17 +2,20 @@
 /* Signals that end a process, which waits for what is exported last. */
 #include "inproc/sample/ending.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inproc/keep/keep_int.h"
 #include "inproc/sample/signal.h"
 #include "inproc/start.h"
 #include "inproc/thread/thread.h"
 #include "test.h"
 
 static int told[2]; /* a pipe */
+static bool forks;
 
 static void begin(uint32_t signal_ms)
 {
@@ -36,6 +39,13 @@ static void *export_last(void *arg)
     return arg;
 }
 
+static void *drain_last(void *arg)
+{
+    wait_until_due();
+    kiln_in_keep_drain();
+    return export_last(arg);
+}
+
 static void *hurry(void *arg)
 {
     wait_until_due();
@@ -51,7 +61,9 @@ static int end_beside(void *(*run)(void *))
     pid_t child = fork();
 
     if (child == 0) {
-        begin(60000);
+        begin(20000);
+        if (forks)
+            kiln_in_keep_before_fork();
         if (pthread_create(&thread, NULL, run, NULL) == 0)
             raise(SIGINT);
         _exit(0);
@@ -73,6 +85,17 @@ TEST(ending, a_signal_waits_for_the_last_export_and_ends_the_process)
 
     CHECK_OK(pipe(told));
     CHECK_EQ(end_beside(export_last), SIGINT);
+    CHECK_EQ(read(told[0], &byte, 1), 1);
+}
+
+TEST(ending, one_that_comes_into_a_fork_waits_for_it_too)
+{
+    char byte;
+
+    CHECK_OK(pipe2(told, O_NONBLOCK));
+    forks = true;
+    CHECK_EQ(end_beside(drain_last), SIGINT);
+    forks = false;
     CHECK_EQ(read(told[0], &byte, 1), 1);
 }
 
