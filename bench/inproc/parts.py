@@ -11,6 +11,9 @@ looks, of so many runs together.  Shares of one run are hardly changed by what e
   signals   delivery of ticks, and the return from them
   keeper, out   libkiln's threads
   together  with the standard deviation of the count
+  moved     what the allocator's own functions of free() have less than in runs without libkiln: mostly the wait for the block's
+            address, which comes to be in our function, the first that needs it, and is no cost of ours
+  net       together without that
 
 It is not all: where the C library takes locks because libkiln's threads count for it (KILN_SINGLE_THREADED=0, or programs that have
 privileges to drop), that is in its own functions, and told by everything.py alone.
@@ -32,6 +35,7 @@ RUNS = int(os.environ.get("BENCH_INPROC_RUNS", "8"))
 LONG = 4
 PARTS = ("hooks", "samples", "kernel", "signals", "keeper", "out")
 HELPERS = {"kiln-keeper": "keeper", "kiln-out": "out"}
+FREES = ("free", "cfree", "_int_free", "__libc_free")
 SIGNALS = ("arch_do_signal_or_restart", "__x64_sys_rt_sigreturn", "__do_sys_rt_sigreturn", "posix_cpu_timers_work")
 
 
@@ -61,6 +65,11 @@ def is_ours(frames):
     return False
 
 
+def is_freeing(frames):
+    function, file = frames[0]
+    return function.split("@")[0] in FREES and "libkiln" not in file
+
+
 def part_of(thread, frames, hooks):
     function, file = frames[0]
     if thread.startswith("kiln-"):
@@ -74,26 +83,35 @@ def part_of(thread, frames, hooks):
     return "hooks" if function in hooks and "libkiln" in file else "samples"
 
 
-def count(run, recorded, times):
-    """Looks by part, of so many runs."""
-    hooks, found = exported(), dict.fromkeys((*PARTS, "program"), 0)
+def count(run, on, recorded, times):
+    """Looks by part, of so many runs; `freeing` are among the program's."""
+    hooks, found = exported(), dict.fromkeys((*PARTS, "program", "freeing"), 0)
     for _ in range(times):
-        run(["perf", "record", "-q", "-F", "4000", "-e", "cpu-clock", "-g", "-o", str(recorded), "--"])
+        run(["perf", "record", "-q", "-F", "4000", "-e", "cpu-clock", "-g", "-o", str(recorded), "--"], on)
         for thread, frames in looks(recorded):
             if thread not in ("perf", "env"):
                 found[part_of(thread, frames, hooks)] += 1
+                found["freeing"] += is_freeing(frames)
     return found
 
 
+def share_of_freeing(found):
+    return found["freeing"] / found["program"]
+
+
 def rows(folder):
-    """Name: what runs it behind a prefix, and how often."""
-    everything = ["env", *(f"{name}={value}" for name, value in ways(folder)["kiln everything"][0].items())]
+    """Name: what runs it behind a prefix, with libkiln or without, and how often."""
+    ours = [f"{name}={value}" for name, value in ways(folder)["kiln everything"][0].items()]
+
+    def env(on):
+        return ["env", *(ours if on else [])]
+
     for scale, times, mark in ((1, RUNS, ""), (LONG, max(1, RUNS // LONG), f" x{LONG}")):
         for name, command in programs(folder, scale).items():
             if name not in ("true", "mix"):
-                yield name + mark, lambda prefix, command=command: used([*prefix, *everything, *command], {}, folder), times
+                yield name + mark, lambda prefix, on, command=command: used([*prefix, *env(on), *command], {}, folder), times
         if shutil.which("redis-benchmark"):
-            yield ("redis" + mark, lambda prefix, scale=scale: redis_used({}, [*prefix, *everything], folder, 300000 * scale),
+            yield ("redis" + mark, lambda prefix, on, scale=scale: redis_used({}, [*prefix, *env(on)], folder, 300000 * scale),
                    times)
 
 
@@ -102,14 +120,17 @@ def main():
         print("perf is not installed: no parts")
         return 0
     subprocess.run(["cmake", "--build", BUILD, "--target", "kiln_inproc_shared"], check=True, stdout=subprocess.DEVNULL)
-    print(f"{'everything on':14}{'looks':>9}" + "".join(f"{part:>9}" for part in PARTS) + f"{'together':>18}")
+    print(f"{'everything on':14}{'looks':>9}" + "".join(f"{part:>9}" for part in PARTS) + f"{'together':>18}{'moved':>9}{'net':>9}")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for program, run, times in rows(folder):
-            found = count(run, folder / "perf.data", times)
-            ours, looked = sum(found[part] for part in PARTS), sum(found.values())
+            alone, found = (count(run, on, folder / "perf.data", times) for on in (False, True))
+            ours = sum(found[part] for part in PARTS)
+            looked = ours + found["program"]
+            moved = share_of_freeing(alone) - share_of_freeing(found)
             print(f"{program:14}{looked:9,}" + "".join(f"{found[part] / looked:9.2%}" for part in PARTS)
-                  + f"{f'{ours / looked:.2%} ± {math.sqrt(ours) / looked:.2%}':>18}", flush=True)
+                  + f"{f'{ours / looked:.2%} ± {math.sqrt(ours) / looked:.2%}':>18}"
+                  + f"{moved:9.2%}{ours / looked - moved:9.2%}", flush=True)
     return 0
 
 

@@ -119,6 +119,36 @@ static uint64_t called_before(uint64_t back, const struct kiln_in_object *object
     return slot ? word_of_stub(slot, object) : target;
 }
 
+/* ---- calls that were looked at ---- */
+
+/*
+ * Code that stays is looked at once, for what calls the allocator does so again: a look is some
+ * system calls.  An entry that two threads have written at once is none's.
+ */
+enum { CALLS = 512, CALLS_SHIFT = 9 };
+
+static struct {
+    _Atomic uint64_t check, called;
+} seen[CALLS];
+
+static uint64_t check_of(uint64_t back, uint64_t called)
+{
+    return back ^ (called << 1 | called >> 63);
+}
+
+static uint64_t called_from(uint64_t back, const struct kiln_in_object *object)
+{
+    unsigned at = (unsigned)((back ^ back >> CALLS_SHIFT) % CALLS);
+    uint64_t called = atomic_load_explicit(&seen[at].called, memory_order_relaxed);
+
+    if (atomic_load_explicit(&seen[at].check, memory_order_relaxed) == check_of(back, called))
+        return called;
+    called = called_before(back, object);
+    atomic_store_explicit(&seen[at].called, called, memory_order_relaxed);
+    atomic_store_explicit(&seen[at].check, check_of(back, called), memory_order_relaxed);
+    return called;
+}
+
 /* Who was called, and is not in [low, low + size), where it came to in the end; 0: nobody. */
 static uint64_t jumped_from(uint64_t back, uint64_t low, uint64_t size)
 {
@@ -128,7 +158,7 @@ static uint64_t jumped_from(uint64_t back, uint64_t low, uint64_t size)
     if (!kiln_in_object_find(back - 1, &object) || !object.stays || back - CALL < object.code_low ||
         back > object.code_high)
         return 0;
-    called = called_before(back, &object);
+    called = called_from(back, &object);
     if (!called || called - low < size || !kiln_in_object_find(called, &object) || !object.stays)
         return 0;
     return has_pushed_nothing(rule_at(called)) ? called : 0;
