@@ -127,10 +127,15 @@ enum {
 };
 
 /*
- * Not static: the verifier looks at its loop once, and not wherever it is called from, some of them
- * loops too.  It takes and gives numbers alone.
+ * A function that the verifier checks once and by itself, whatever state its callers are in.  The
+ * verifier takes its result for any number.  Weak, so that the compiler does the same: clang 19
+ * derives the range of a result from the body, and drops the comparison in the caller that the
+ * verifier needs.
  */
-__attribute__((noinline)) __u32 kiln_task_number_of(__u64 address, __u32 namespace)
+#define KILN_VERIFIED_ONCE __attribute__((noinline, weak))
+
+/* Verified once: its callers are loops, too.  It takes and returns numbers alone. */
+KILN_VERIFIED_ONCE __u32 kiln_task_number_of(__u64 address, __u32 namespace)
 {
     struct pid *pid = (void *)address;
     __u32 level = pid ? BPF_CORE_READ(pid, level) : 0;

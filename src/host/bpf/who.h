@@ -25,8 +25,7 @@ static __always_inline __u64 kiln_who_mix(__u64 a, __u64 b)
     return a ^ a >> 29;
 }
 
-/* Not static, like kiln_task_number_of(). */
-__attribute__((noinline)) __u64 kiln_who_cgroups(__u64 set)
+KILN_VERIFIED_ONCE __u64 kiln_who_cgroups(__u64 set)
 {
     struct css_set *css_set = (void *)set;
     struct list_head *head = (void *)css_set + bpf_core_field_offset(struct css_set, cgrp_links);
