@@ -81,9 +81,10 @@ static bool get_attr(struct kiln_block_reader *r, uint32_t column, uint32_t i,
 /* How deep a list with this child is. */
 static uint32_t depth_over(const struct kiln_block_reader *r, uint64_t kind, uint64_t code)
 {
-    bool nested = (kind == KILN_VALUE_ARRAY || kind == KILN_VALUE_MAP) && code;
-
-    return nested ? r->lists[code - 1].depth + 1 : 1;
+    /* Not `nested ? depth + 1 : 1`: gcc 14 reads the depth of any code, and masks what it read. */
+    if ((kind == KILN_VALUE_ARRAY || kind == KILN_VALUE_MAP) && code)
+        return r->lists[code - 1].depth + 1;
+    return 1;
 }
 
 static int load_list(struct kiln_block_reader *r, uint32_t first, uint32_t n, struct kiln_err *err)

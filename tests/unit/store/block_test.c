@@ -401,6 +401,26 @@ TEST(block, extreme_numbers_come_back)
     kiln_batch_unref(batch);
 }
 
+/* The codes of these values are far outside of the lists that a reader has. */
+TEST(block, an_array_of_large_numbers_comes_back)
+{
+    struct kiln_value items[] = {kiln_value_double(0.75), kiln_value_int(123456789012)};
+    struct kiln_builder *b;
+    struct kiln_batch *batch;
+    uint32_t attr;
+
+    CHECK_OK(kiln_builder_new(NULL, &b));
+    attr = kiln_builder_attr(b, kiln_builder_string(b, KILN_STR("limits")),
+                             kiln_builder_array(b, items, 2), 0);
+    kiln_builder_add_resource(
+        b, &(struct kiln_resource){.attrs = kiln_builder_set(b, &attr, 1, NULL)});
+    kiln_builder_add_scope(b, &(struct kiln_scope){0});
+    kiln_builder_add_profile(b, &(struct kiln_profile){.time_ns = 1700000000000000000});
+    CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    check_round_trip(batch);
+    kiln_batch_unref(batch);
+}
+
 TEST(block, a_tenant_must_be_a_safe_name)
 {
     static const char *const names[] = {"", ".", "..", "a/b", "a b", "\xc3\xa4"};
