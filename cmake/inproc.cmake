@@ -70,10 +70,12 @@ foreach(name malloc calloc realloc free malloc_usable_size qsort qsort_r gmtime_
     pthread_cond_init pthread_cond_destroy pthread_cond_signal pthread_cond_broadcast pthread_cond_wait pthread_cond_timedwait)
   list(APPEND INPROC_OWN -Wl,--wrap=${name})
 endforeach()
+# The version of the ABI, which is not that of Kiln: programs that are linked with libkiln.so name it.
+set(KILN_SOVERSION 0)
 function(kiln_inproc_preload library)
   add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:kiln_inproc_objects>)
   kiln_inproc_library(${library})
-  set_target_properties(${library} PROPERTIES OUTPUT_NAME kiln VERSION ${PROJECT_VERSION} SOVERSION 0
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME kiln VERSION ${PROJECT_VERSION} SOVERSION ${KILN_SOVERSION}
     LINKER_LANGUAGE C)
   # Our own calls stay ours wherever it is loaded (src/inproc/hook/next_find.h): by name alone they would find the oldest in libc.
   target_link_options(${library} PRIVATE -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic-functions

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/build_info.h"
 #include "cli/cli.h"
 
 #define METRICS_MAX_BYTES ((size_t)16 << 20)
@@ -195,9 +196,10 @@ static void collect(void *context)
 
 void kiln_daemon_measure(struct kiln_metrics *metrics, uint64_t started_unix_ns)
 {
-    kiln_metric_set(kiln_metric_get(metrics, KILN_GAUGE, "kiln_build_info", "Which Kiln this is.",
-                                    KILN_LABELS("version", KILN_VERSION)),
-                    1);
+    kiln_metric_set(
+        kiln_metric_get(metrics, KILN_GAUGE, "kiln_build_info", "Which Kiln this is.",
+                        KILN_LABELS("version", KILN_VERSION, "revision", kiln_build_commit)),
+        1);
     set(metrics, KILN_GAUGE, "process_start_time_seconds", "When it started, as Unix time.",
         (double)started_unix_ns / 1e9);
     kiln_metrics_on_collect(metrics, collect, metrics);

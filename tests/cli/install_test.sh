@@ -40,10 +40,10 @@ read -ra flags <<<"$(pkg-config --cflags --libs kiln-static)"
 cc -o "$tmp/static" "$tmp/program.c" "${flags[@]}"
 "$tmp/static"
 [[ -z $(readelf -d "$tmp/static" | grep libkiln) ]]
-cat >"$tmp/CMakeLists.txt" <<'END'
+cat >"$tmp/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)
 project(program LANGUAGES C)
-find_package(kiln 0.1 REQUIRED)
+find_package(kiln $(tools/version) REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE kiln::kiln)
 add_executable(program_static program.c)

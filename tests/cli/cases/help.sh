@@ -7,4 +7,4 @@ for c in $(kiln help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
     kiln "$c" --help | cmp - "$TMP/help"
     awk -v c="$c" 'length > 80 && !/^  (kiln|gzip)/ { print c ": " $0 }' "$TMP/help"
 done
-kiln --version; kiln -h | head -1
+kiln --version | cmp - <(kiln version); kiln -h | head -1

@@ -11,6 +11,7 @@ kiln convert $a --to otlp | kiln info --json - >"$TMP/info-otlp"
 kiln convert $a --to otlp | kiln check --json - >"$TMP/check"
 printf '\022\005\022\003\030\200\001' | kiln check --json - >"$TMP/check-findings"
 kiln config --json --memory-limit 512M --config packaging/kiln.yaml >"$TMP/config"
+kiln version --json >"$TMP/version"
 python3 - "$TMP"/* <<'END'
 import json, re, sys
 documented = set(re.findall(r'`(\w+)`', open('docs/formats/cli-json.md').read()))
