@@ -6,7 +6,7 @@ EXAMPLE ?= examples/checkout.pb.gz
 DATA    ?= build/data
 KILN    := build/kiln
 
-.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench image install clean help deps deps-test
+.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench pictures install clean help deps deps-test
 .DEFAULT_GOAL := all
 
 all: deps build/build.ninja ## build build/kiln
@@ -72,7 +72,7 @@ soak: all ## readers and writers together for ten minutes; the collector at full
 bench: deps-test all ## measure Kiln against its peers, in the same run
 	@tools/bench build "$(T)"
 
-image: all ## draw the pictures of the documents, docs/images, anew
+pictures: all ## draw the pictures of the documents, docs/images, anew
 	@mkdir -p docs/images
 	@$(KILN) flamegraph $(EXAMPLE) -o docs/images/flamegraph.svg
 	@KILN=$(KILN) tests/browser/page/run.sh tests/browser/page/picture.ts docs/images
