@@ -6,7 +6,7 @@ EXAMPLE ?= examples/checkout.pb.gz
 DATA    ?= build/data
 KILN    := build/kiln
 
-.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench pictures install clean help deps deps-test
+.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench pictures install clean help deps deps-test deps-more
 .DEFAULT_GOAL := all
 
 all: deps build/build.ninja ## build build/kiln
@@ -28,38 +28,38 @@ check: format lint test asan ## what must hold before a change lands: format, li
 format: deps-test ## check the form of all C files; FIX=1 rewrites them
 	@tools/check-format $(if $(FIX),--fix)
 
-lint: deps-test build/build.ninja ## layers, house style, clang-tidy, shellcheck
+lint: deps-more build/build.ninja ## layers, house style, clang-tidy, shellcheck
 	@tools/check-layers
 	@tools/check-style
 	@tools/check-scripts
 	@tools/check-tidy build $(T)
 
-asan: deps-test ## unit, fuzz replay, command line tests and hostile questions under ASan and UBSan
+asan: deps-more ## unit, fuzz replay, command line tests and hostile questions under ASan and UBSan
 	@cmake --preset asan >/dev/null
 	@ninja -C build-asan all tests
 	@tools/run-tests build-asan "$(or $(T),^(unit|fuzz|cli)/|^torture/(power_cut|questions))"
 
-tsan: deps-test ## unit tests, power cuts, hostile questions, readers with writers under ThreadSanitizer
+tsan: deps-more ## unit tests, power cuts, hostile questions, readers with writers under ThreadSanitizer
 	@cmake --preset tsan >/dev/null
 	@ninja -C build-tsan all tests
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/(power_cut|questions)|^e2e/readers_writers)"
 
-cov: deps-test ## line coverage of the tests, by folder
+cov: deps-more ## line coverage of the tests, by folder
 	@cmake --preset cov >/dev/null
 	@ninja -C build-cov all tests
 	@tools/coverage build-cov
 
-fuzz: deps-test ## fuzz every decoder for SECONDS=60 each; T=otlp picks one
+fuzz: deps-more ## fuzz every decoder for SECONDS=60 each; T=otlp picks one
 	@cmake --preset fuzz >/dev/null
 	@ninja -C build-fuzz fuzzers
 	@tools/fuzz build-fuzz $(SECONDS) "$(T)"
 
-torture: deps-test ## 1,200 power cuts, 1,000 kills; lines of everything compared; fail every allocation in turn; valgrind over the unit tests
+torture: deps-more ## 1,200 power cuts, 1,000 kills; lines of everything compared; fail every allocation in turn; valgrind over the unit tests
 	@cmake --preset default >/dev/null
 	@ninja -C build all tests
 	@tools/torture build "$(T)"
 
-soak: all ## readers and writers together for ten minutes; the collector at full speed for ten, and its processors beside OpenTelemetry's; a billion allocations and 100,000 ticks under libkiln; real programs, postgres and gcc among them, with libkiln in front; fuzz every decoder for an hour each
+soak: all deps-more ## readers and writers together for ten minutes; the collector at full speed for ten, and its processors beside OpenTelemetry's; a billion allocations and 100,000 ticks under libkiln; real programs, postgres and gcc among them, with libkiln in front; fuzz every decoder for an hour each
 	@KILN=$(KILN) tests/e2e/readers_writers_test.py 600
 	@KILN=$(KILN) tests/e2e/collector_flow_test.py 600
 	@KILN=$(KILN) OTELCOL_CONTRIB=make tests/interop/processors_test.py
@@ -69,7 +69,7 @@ soak: all ## readers and writers together for ten minutes; the collector at full
 	@KILN=$(KILN) tests/inproc/real_test.py --all
 	@$(MAKE) fuzz SECONDS=3600
 
-bench: deps-test all ## measure Kiln against its peers, in the same run
+bench: deps-more all ## measure Kiln against its peers, in the same run
 	@tools/bench build "$(T)"
 
 pictures: all ## draw the pictures of the documents, docs/images, anew
@@ -90,5 +90,7 @@ deps:
 	@tools/install-deps tools/packages.txt
 deps-test:
 	@tools/install-deps tools/packages.txt tools/packages-test.txt
+deps-more:
+	@tools/install-deps tools/packages.txt tools/packages-test.txt tools/packages-more.txt
 build/build.ninja: | deps
 	@cmake --preset default >/dev/null

@@ -10,7 +10,8 @@ skip() {
     exit 77
 }
 
-KILN_CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no Chromium here"
+KILN_CHROMIUM=$(command -v chromium-headless-shell chromium chromium-browser google-chrome | head -n 1) || true
+[[ -n $KILN_CHROMIUM ]] || skip "no Chromium here"
 export KILN_CHROMIUM
 if [[ $(basename "$1") == host* ]]; then
     PYTHONPATH=tests/support python3 -c 'import host_kit; host_kit.need_host("chain")' || exit 77
