@@ -1,6 +1,8 @@
 # Everything CTest runs.  Nothing is listed by hand: a new file in the right folder is a new test.
 #
 #   tests/unit/<room>/x_test.c   a cmocka program           unit/<room>/x
+#                                its CAPTURE_TESTs          captures/<room>/x
+#   tests/captures/x_test.*      any executable             captures/x
 #   tests/support/x.c            helpers of those programs
 #   fuzz/x_fuzz.c                replays fuzz/corpus/x      fuzz/x
 #   tests/torture/x.c            a program of its own       torture/x
@@ -60,6 +62,17 @@ if(CMOCKA_FOUND)
     add_executable(${target} EXCLUDE_FROM_ALL ${source} tests/test.c)
     target_compile_definitions(${target} PRIVATE KILN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     target_link_libraries(${target} PRIVATE test_support)
+    file(STRINGS ${source} kinds REGEX "^(CAPTURE_)?TEST\\(")
+    if(kinds MATCHES "CAPTURE_TEST")
+      string(REGEX REPLACE "^unit/" "captures/" on_captures ${name})
+      add_test(NAME ${on_captures} COMMAND ${target} --captures)
+      set_tests_properties(${on_captures} PROPERTIES TIMEOUT 600)
+      list(FILTER kinds EXCLUDE REGEX "^CAPTURE_TEST")
+      if(NOT kinds)
+        add_dependencies(unit_tests ${target})
+        continue()
+      endif()
+    endif()
     add_test(NAME ${name} COMMAND ${target})
     set_tests_properties(${name} PROPERTIES TIMEOUT 600)
     if(name MATCHES "^host/")
@@ -122,6 +135,7 @@ function(kiln_add_scripts folder prefix)
   endforeach()
 endfunction()
 kiln_add_scripts(tests/cli cli)
+kiln_add_scripts(tests/captures captures)
 file(GLOB cases CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cli/cases/*.sh)
 foreach(case ${cases})
   get_filename_component(name ${case} NAME_WE)

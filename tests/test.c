@@ -6,14 +6,20 @@
 
 #define TESTS_MAX 512
 
-static struct CMUnitTest tests[TESTS_MAX];
-static size_t n_tests;
+struct group {
+    struct CMUnitTest tests[TESTS_MAX];
+    size_t n;
+};
 
-void kiln_test_register(const char *name, CMUnitTestFunction run)
+static struct group plain, captures;
+
+void kiln_test_register(const char *name, CMUnitTestFunction run, bool reads_captures)
 {
-    if (n_tests == TESTS_MAX)
+    struct group *group = reads_captures ? &captures : &plain;
+
+    if (group->n == TESTS_MAX)
         abort();
-    tests[n_tests++] = (struct CMUnitTest){.name = name, .test_func = run};
+    group->tests[group->n++] = (struct CMUnitTest){.name = name, .test_func = run};
 }
 
 void kiln_test_check_str(struct kiln_str s, const char *text, const char *file, int line)
@@ -57,7 +63,9 @@ char *kiln_test_read(const char *path, size_t *ret_len)
     return data;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    return _cmocka_run_group_tests("tests", tests, n_tests, NULL, NULL);
+    struct group *group = argc == 2 && strcmp(argv[1], "--captures") == 0 ? &captures : &plain;
+
+    return _cmocka_run_group_tests("tests", group->tests, group->n, NULL, NULL);
 }

@@ -5,13 +5,15 @@
  *   TEST(strtab, a_string_is_stored_once) { CHECK_EQ(intern("ab"), 1); }
  *
  * tests/test.c has main().  Real captures are under $KILN_TEST_DATA, by default ../shared/data
- * beside the checkout; kiln_test_data() gives a path, or NULL where they are absent: then SKIP().
+ * beside the checkout; kiln_test_data() gives a path, or NULL where they are absent: then SKIP().  Tests that read them are
+ * CAPTURE_TESTs, which run on their own as `program --captures`: all others never skip for want of a file.
  */
 #ifndef KILN_TESTS_TEST_H
 #define KILN_TESTS_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,15 +23,18 @@
 
 #include "base/str.h"
 
-void kiln_test_register(const char *name, CMUnitTestFunction run);
+void kiln_test_register(const char *name, CMUnitTestFunction run, bool reads_captures);
 
-#define TEST(group, sentence)                                                                      \
+#define TEST_OF(group, sentence, reads_captures)                                                   \
     static void group##_##sentence(void **state);                                                  \
     __attribute__((constructor)) static void register_##group##_##sentence(void)                   \
     {                                                                                              \
-        kiln_test_register(#group ": " #sentence, group##_##sentence);                             \
+        kiln_test_register(#group ": " #sentence, group##_##sentence, reads_captures);             \
     }                                                                                              \
     static void group##_##sentence(__attribute__((unused)) void **state)
+
+#define TEST(group, sentence)         TEST_OF(group, sentence, false)
+#define CAPTURE_TEST(group, sentence) TEST_OF(group, sentence, true)
 
 #define CHECK(condition)   assert_true(condition)
 #define CHECK_OK(call)     assert_int_equal((call), 0)

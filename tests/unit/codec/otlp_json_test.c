@@ -350,7 +350,7 @@ static void check_lossless(const char *path)
     free(file);
 }
 
-TEST(otlp_json, real_captures_survive_the_way_to_json_and_back)
+CAPTURE_TEST(otlp_json, real_captures_survive_the_way_to_json_and_back)
 {
     const char *path = kiln_test_data("otlp/ebpf-host.1.8.otlp");
     char folder[512], file[1024];

@@ -464,12 +464,12 @@ static void check_capture(const char *name, const char *revision, uint32_t sampl
     kiln_batch_unref(batch);
 }
 
-TEST(otlp, a_capture_of_1_8_is_read_right_and_named)
+CAPTURE_TEST(otlp, a_capture_of_1_8_is_read_right_and_named)
 {
     check_capture("otlp/ebpf-host.1.8.otlp", "1.8", 49, 189);
 }
 
-TEST(otlp, a_capture_of_the_current_revision_is_read_right)
+CAPTURE_TEST(otlp, a_capture_of_the_current_revision_is_read_right)
 {
     check_capture("otlp/host-mix.1.11/00003.otlp", "1.10", 176, 187);
 }

@@ -383,12 +383,12 @@ static void check_memory(const char *name, uint32_t n_samples)
     free(data);
 }
 
-TEST(pprof_decode, a_large_cpu_profile_takes_three_times_its_bytes_at_most)
+CAPTURE_TEST(pprof_decode, a_large_cpu_profile_takes_three_times_its_bytes_at_most)
 {
     check_memory("pprof/large.cpu.pb.gz", 2 * 20430);
 }
 
-TEST(pprof_decode, a_heap_profile_takes_three_times_its_bytes_at_most)
+CAPTURE_TEST(pprof_decode, a_heap_profile_takes_three_times_its_bytes_at_most)
 {
     check_memory("pprof/go-heap.pb.gz", 4 * 11951);
 }

@@ -284,7 +284,7 @@ static struct kiln_view *captured(const char *name)
     return kiln_test_view(batch, NULL);
 }
 
-TEST(svg, a_large_profile_stays_below_two_megabytes)
+CAPTURE_TEST(svg, a_large_profile_stays_below_two_megabytes)
 {
     struct kiln_view *view = captured("pprof/large.cpu.pb.gz");
     char *svg;

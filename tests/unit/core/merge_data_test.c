@@ -97,7 +97,7 @@ static void check_split(struct kiln_batch *batch)
     kiln_batch_unref(merged);
 }
 
-TEST(captures, merge_compact_and_split_keep_what_they_say)
+CAPTURE_TEST(captures, merge_compact_and_split_keep_what_they_say)
 {
     uint32_t seen = 0;
 
@@ -118,7 +118,7 @@ TEST(captures, merge_compact_and_split_keep_what_they_say)
         SKIP("there are no captures");
 }
 
-TEST(captures, ten_messages_of_a_host_keep_their_totals)
+CAPTURE_TEST(captures, ten_messages_of_a_host_keep_their_totals)
 {
     struct kiln_batch *batches[10], *merged;
     int64_t samples = 0;

@@ -193,7 +193,7 @@ static void read_answer(const char *text, size_t len, struct lines *lines)
     kiln_json_done(&r);
 }
 
-TEST(captures, types_are_named_as_pyroscope_names_them)
+CAPTURE_TEST(captures, types_are_named_as_pyroscope_names_them)
 {
     static struct lines ours, theirs;
     const char *path = kiln_test_data("pyroscope/inputs.json");

@@ -290,7 +290,7 @@ TEST(ingest, nothing_is_a_success)
     intake_stop(&in);
 }
 
-TEST(ingest, recordings_are_read_with_their_labels)
+CAPTURE_TEST(ingest, recordings_are_read_with_their_labels)
 {
     const char *path = kiln_test_data("jfr/kafka-cpu.jfr.gz");
     struct intake in;

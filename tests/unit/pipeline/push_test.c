@@ -215,7 +215,7 @@ TEST(push, what_is_no_request_is_refused)
     intake_stop(&in);
 }
 
-TEST(push, spans_of_a_real_capture_become_links)
+CAPTURE_TEST(push, spans_of_a_real_capture_become_links)
 {
     const char *path = kiln_test_data("pprof/go-cpu-span-labels.pb.gz");
     struct intake in;

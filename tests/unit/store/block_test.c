@@ -668,13 +668,13 @@ static void check_capture(const char *relative)
     free(data);
 }
 
-TEST(block, requests_of_a_host_profiler_come_back)
+CAPTURE_TEST(block, requests_of_a_host_profiler_come_back)
 {
     check_capture("otlp/host-mix.1.11/00001.otlp");
     check_capture("otlp/host-mix.1.11/00002.otlp");
 }
 
-TEST(block, a_heap_profile_with_labels_comes_back)
+CAPTURE_TEST(block, a_heap_profile_with_labels_comes_back)
 {
     check_capture("pprof/go-cpu-span-labels.pb.gz");
     check_capture("pprof/go-alloc.pb.gz");

@@ -72,7 +72,7 @@ static void check(struct store_kit *kit, const char *want)
     kiln_batch_unref(batch);
 }
 
-TEST(store, real_captures_come_back_as_they_were)
+CAPTURE_TEST(store, real_captures_come_back_as_they_were)
 {
     struct kiln_batch *batches[KILN_ARRAY_LEN(captures)];
     struct store_kit kit;
