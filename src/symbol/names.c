@@ -241,6 +241,7 @@ static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_
     struct kiln_str suffix = KILN_STR_NONE;
     struct kiln_name_frame frame = {0};
     struct kiln_str module = KILN_STR_NONE;
+    char renamed[KILN_SYMTAB_NAME_MAX];
 
     if (!kiln_symtab_find(&names->table, address, &symbol, &frame.system_name))
         return false;
@@ -251,6 +252,8 @@ static bool find_symbol(struct kiln_names *names, uint64_t address, struct kiln_
         frame.system_name = kiln_str_cut(&module, '\t');
     }
     frame.function = kiln_demangle(names->demangler, frame.system_name);
+    if (names->kind == KILN_SOURCE_PERF_MAP && kiln_str_eq(frame.function, frame.system_name))
+        kiln_frame_read_v8(&frame, renamed);
     kiln_frames_add(&names->frames, &frame, suffix);
     if (module.len > 0)
         *ret_module = clean(&names->module, module);

@@ -4,6 +4,7 @@
 
 #include "symbol/clean.h"
 #include "symbol/names_int.h"
+#include "symbol/v8_name.h"
 
 enum { TEXTS_MOST = 3 * KILN_SYMTAB_NAME_MAX }; /* of one frame */
 
@@ -52,4 +53,11 @@ void kiln_frames_add(struct kiln_frames *frames, const struct kiln_name_frame *f
     if (kiln_str_eq(to->function, to->system_name))
         drop_text(frames, &to->system_name);
     to->file = add_text(frames, frame->file, KILN_STR_NONE);
+}
+
+void kiln_frame_read_v8(struct kiln_name_frame *frame, char *buffer)
+{
+    frame->system_name = frame->function;
+    frame->function = kiln_v8_name(frame->function, buffer, KILN_SYMTAB_NAME_MAX);
+    (void)kiln_v8_name_place(frame->function, &frame->file, &frame->start_line);
 }

@@ -42,6 +42,12 @@ void kiln_frames_clear(struct kiln_frames *frames);
 void kiln_frames_add(struct kiln_frames *frames, const struct kiln_name_frame *frame,
                      struct kiln_str suffix);
 
+/*
+ * Reads what a name by V8 says (symbol/v8_name.h) into a frame that has a function alone.  The
+ * function may come to lie in `buffer`, of KILN_SYMTAB_NAME_MAX bytes.
+ */
+void kiln_frame_read_v8(struct kiln_name_frame *frame, char *buffer);
+
 /* Adds the functions that an address of a Go program is in.  False: none. */
 struct kiln_gopcln;
 bool kiln_names_find_go(struct kiln_gopcln *go, uint64_t address, struct kiln_frames *frames);

@@ -27,6 +27,7 @@
 #include "base/err.h"
 #include "symbol/cursor.h"
 #include "symbol/names_int.h"
+#include "symbol/v8_name.h"
 #include "symbol/window.h"
 
 enum {
@@ -353,35 +354,10 @@ static bool find_place(struct kiln_jitdump *dump, const struct record *lines, ui
     return place.file != 0;
 }
 
-/* "JS:*render /app/view.js:10:5": V8 also says in the name where a function begins. */
-static void read_v8_name(struct kiln_name_frame *frame)
-{
-    struct kiln_str name = frame->function, number;
-    const char *blank = memrchr(name.ptr, ' ', name.len);
-    size_t line_at, column_at;
-    uint64_t line;
-
-    if (!kiln_str_starts(name, KILN_STR("JS:")) || !blank)
-        return;
-    name = (struct kiln_str){blank + 1, name.len - (size_t)(blank + 1 - name.ptr)};
-    for (column_at = name.len; column_at > 0 && name.ptr[column_at - 1] != ':';)
-        column_at--;
-    for (line_at = column_at ? column_at - 1 : 0; line_at > 0 && name.ptr[line_at - 1] != ':';)
-        line_at--;
-    if (line_at < 2 || column_at < 2)
-        return;
-    number = (struct kiln_str){name.ptr + line_at, column_at - 1 - line_at};
-    if (kiln_str_parse_u64(number, &line) < 0 || line > UINT32_MAX)
-        return;
-    frame->start_line = (uint32_t)line;
-    frame->file = (struct kiln_str){name.ptr, line_at - 1};
-}
-
 static void add_lines(struct kiln_jitdump *dump, const struct load *load, uint64_t into,
                       struct kiln_name_frame *frame)
 {
-    bool is_bytecode = dump->is_v8 && (kiln_str_starts(frame->function, KILN_STR("JS:^")) ||
-                                       kiln_str_starts(frame->function, KILN_STR("JS:~")));
+    bool is_bytecode = dump->is_v8 && kiln_v8_name_is_bytecode(frame->function);
     struct record lines;
     struct place place;
     const uint8_t *seen;
@@ -405,7 +381,7 @@ static void add_lines(struct kiln_jitdump *dump, const struct load *load, uint64
 bool kiln_jitdump_find(struct kiln_jitdump *dump, uint64_t address, struct kiln_frames *frames)
 {
     const struct kiln_symtab_entry *piece = piece_at(dump->table, address);
-    char name[KILN_SYMTAB_NAME_MAX];
+    char name[KILN_SYMTAB_NAME_MAX], renamed[KILN_SYMTAB_NAME_MAX];
     struct kiln_name_frame frame = {0};
     const struct load *load;
     struct record record;
@@ -421,7 +397,7 @@ bool kiln_jitdump_find(struct kiln_jitdump *dump, uint64_t address, struct kiln_
     memcpy(name, frame.function.ptr, frame.function.len);
     frame.function.ptr = name; /* the window moves on */
     if (dump->is_v8)
-        read_v8_name(&frame);
+        kiln_frame_read_v8(&frame, renamed);
     add_lines(dump, load, into, &frame);
     kiln_frames_add(frames, &frame, KILN_STR_NONE);
     return true;

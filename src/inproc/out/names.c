@@ -23,6 +23,7 @@
 #include "symbol/clean.h"
 #include "symbol/demangle.h"
 #include "symbol/names_int.h"
+#include "symbol/v8_name.h"
 
 enum { SYMBOLS_MAX = 4 << 20, FOUND_MAX = 16 << 20 };
 
@@ -101,6 +102,7 @@ static int name_it(struct run *run, const struct want *want, struct kiln_str sys
     run->raw = kiln_arena_copy(&run->arena, system_name);
     run->raw_location = want->location;
     function = kiln_demangle(state.demangler, system_name);
+    function = kiln_v8_name(function, raw, sizeof(raw));
     function.len = kiln_name_clean(function, cleaned, sizeof(cleaned));
     function.ptr = cleaned;
     system_name.len = kiln_name_clean(system_name, raw, sizeof(raw));
@@ -348,11 +350,17 @@ static uint32_t give_lines(void *context, struct kiln_builder *b, const struct k
     const struct run *run = context;
     const struct found *found = &run->found[location - from->dict.locations];
     struct kiln_function function = {0};
+    struct kiln_str file;
+    uint32_t line;
 
     if (!found->function.len)
         return 0;
     function.name = kiln_builder_string(b, found->function);
     function.system_name = kiln_builder_string(b, found->system_name);
+    if (kiln_v8_name_place(found->function, &file, &line)) {
+        function.filename = kiln_builder_string(b, file);
+        function.start_line = line;
+    }
     lines[0] = (struct kiln_line){.function = kiln_builder_function(b, &function)};
     return 1;
 }

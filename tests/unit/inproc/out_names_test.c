@@ -135,9 +135,11 @@ TEST(out_names, code_that_was_made_at_run_time_is_named_by_the_map_as_it_grows)
     CHECK_TEXT(name_of(0x7000000010, false), "JS:*spin /app/loop.js:3:14");
     CHECK_TEXT(name_of(0x7000000200, false), "");
     fprintf(map, "7000000180 100 JS:*other /app/loop.js:9:1\n");
+    fprintf(map, "7000000300 100 Function:^spin /app/loop.js:3\n");
     fclose(map);
     CHECK_TEXT(name_of(0x7000000200, false), "JS:*other /app/loop.js:9:1");
     CHECK_TEXT(name_of(0x7000000010, false), "JS:*spin /app/loop.js:3:14");
+    CHECK_TEXT(name_of(0x7000000300, false), "JS:^spin /app/loop.js:3");
     unlink(path);
     CHECK_TEXT(name_of(0x7000000010, false), "");
 }

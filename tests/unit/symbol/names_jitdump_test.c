@@ -127,6 +127,28 @@ TEST(names_jitdump, v8_has_its_own_ways)
     kiln_names_close(names);
 }
 
+TEST(names_jitdump, older_v8_is_read_as_newer)
+{
+    static const struct jitdump_line lines[] = {{0x1040, 10, "a.js"}, {0x1050, 12, NULL}};
+    struct kiln_names *names;
+    struct kiln_name name;
+
+    jitdump_maker_begin(&maker, JITDUMP_V8);
+    jitdump_maker_lines(&maker, 0x1000, lines, 2);
+    jitdump_maker_load(&maker, 0x1000, 0x40, "LazyCompile:*render /app/view.js:9");
+    jitdump_maker_lines(&maker, 0x2000, lines, 2);
+    jitdump_maker_load(&maker, 0x2000, 0x40, "Function:^render /app/view.js:9");
+    names = open_made();
+    CHECK_STR(at(names, 0x1010), "JS:*render /app/view.js:9 a.js:12");
+    CHECK(kiln_names_find(names, 0x2010, &name));
+    CHECK_STR(name.frames[0].function, "JS:^render /app/view.js:9");
+    CHECK_STR(name.frames[0].system_name, "Function:^render /app/view.js:9");
+    CHECK_EQ(name.frames[0].line, 0);
+    CHECK_EQ(name.frames[0].start_line, 9);
+    CHECK_STR(name.frames[0].file, "/app/view.js");
+    kiln_names_close(names);
+}
+
 TEST(names_jitdump, lines_with_an_entry_that_cannot_be_are_not_believed)
 {
     static const struct jitdump_line wrong[][2] = {

@@ -457,7 +457,7 @@ TEST(names, a_perf_map_is_read_with_or_without_0x)
                                         "garbage\n\n7f 0 empty\nzz 10 bad\n"
                                         "7f0000003000 10 without an end");
 
-    check_name(names, 0x7f000000103f, "LazyCompile:~render /app/view.js:10");
+    check_name(names, 0x7f000000103f, "JS:~render /app/view.js:10");
     check_name(names, 0x7f0000001040, "");
     check_name(names, 0x7f000000200f, "second");
     check_name(names, 0x7f, "");
