@@ -49,7 +49,6 @@ struct kiln_in_conn *kiln_in_conn_open(int fd)
         return NULL;
     }
     conn->fd = fd;
-    conn->idle = true;
     kiln_buf_init(&conn->head, HEAD_MAX);
     kiln_in_reply_init(&conn->reply);
     enter_for(conn, KILN_IN_CONN_READ, REQUEST_NS);
@@ -264,7 +263,7 @@ static void run_late(struct kiln_in_server *server, struct kiln_in_conn *conn)
     if (conn->state == KILN_IN_CONN_WAIT) {
         kiln_in_job_finish(&server->pages, &conn->job, &conn->reply);
         answer(conn);
-    } else if (conn->state == KILN_IN_CONN_READ && !conn->idle) {
+    } else if (conn->state == KILN_IN_CONN_READ && conn->reader.len) {
         kiln_in_conn_refuse(conn, 408, "the request took too long to come");
     } else {
         enter(conn, KILN_IN_CONN_OVER, 0);

@@ -22,7 +22,7 @@
 #include "inproc/thread/helper.h"
 
 #define RETRY_NS       (100 * KILN_NS_PER_MS)
-#define PATIENCE_NS    KILN_NS_PER_S /* with a request that comes slowly, where others wait */
+#define PATIENCE_NS    KILN_NS_PER_S /* with a request that has not come, where others wait */
 #define ACCEPTS_A_TURN 16
 #define LOOK_MS        250 /* whether it is to stop */
 
@@ -42,11 +42,21 @@ static void drop_conn(struct kiln_in_server *server, uint32_t slot)
     kiln_in_conn_free(server, conn);
 }
 
+/* Whether something has come that was not read yet. */
+static bool has_bytes(const struct kiln_in_conn *conn)
+{
+    char byte;
+
+    return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 /* How much it is in the way: 0 where it has to be let be. */
 static uint64_t idleness(const struct kiln_in_conn *conn, uint64_t now_ns)
 {
     uint64_t age_ns = now_ns - conn->since_ns;
 
+    if (conn->state == KILN_IN_CONN_READ && has_bytes(conn))
+        return 0;
     if (conn->state == KILN_IN_CONN_DRAIN || (conn->state == KILN_IN_CONN_READ && conn->idle))
         return age_ns + UINT64_MAX / 2;
     return conn->state == KILN_IN_CONN_READ && age_ns > PATIENCE_NS ? age_ns : 0;

@@ -21,7 +21,7 @@ enum kiln_in_conn_state {
 struct kiln_in_conn {
     int fd;
     enum kiln_in_conn_state state;
-    bool idle;         /* between requests */
+    bool idle;         /* between requests; not before the first */
     bool has_body;     /* counted in n_bodies */
     bool close_after;  /* the answer */
     uint64_t since_ns; /* when the state began */

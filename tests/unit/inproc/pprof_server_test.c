@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -47,6 +48,23 @@ static void fake_drop(struct kiln_in_mark *mark)
     kiln_free(mark);
 }
 
+/* A reading of blocks that waits. */
+static sem_t is_held, may_go;
+static _Atomic bool holds;
+
+static void hold(void)
+{
+    CHECK_OK(sem_init(&is_held, 0, 0));
+    CHECK_OK(sem_init(&may_go, 0, 0));
+    holds = true;
+}
+
+static void wait_for(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) < 0)
+        CHECK_EQ(errno, EINTR);
+}
+
 static int fake_read(enum kiln_in_profile which, const struct kiln_in_mark *from,
                      struct kiln_batch **ret, struct kiln_err *err)
 {
@@ -57,6 +75,10 @@ static int fake_read(enum kiln_in_profile which, const struct kiln_in_mark *from
         {.stacks = "main;lib.so+0x10 96", .type = "inuse_space", .unit = "bytes"},
     };
 
+    if (which == KILN_IN_PROFILE_BLOCK && holds) {
+        sem_post(&is_held);
+        wait_for(&may_go);
+    }
     if (which == KILN_IN_PROFILE_MUTEX)
         return kiln_err_set(err, -EIO, NULL, "it went wrong");
     *ret = which == KILN_IN_PROFILE_HEAP ? kiln_test_batch(heap, KILN_ARRAY_LEN(heap))
@@ -331,10 +353,48 @@ TEST(pprof_server, those_who_dawdle_make_room)
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(fds); i++)
         fds[i] = net_connect(port_of(server));
+    while (status_of(server, GET("/debug/pprof/")) == 503) /* they have a second */
+        ;
     CHECK_EQ(status_of(server, GET("/debug/pprof/")), 200);
     for (size_t i = 0; i < KILN_ARRAY_LEN(fds); i++)
         close(fds[i]);
     kiln_in_server_stop(server);
+}
+
+/* With the server's thread held up, so that it finds all of them at once. */
+TEST(pprof_server, every_client_that_has_asked_is_answered)
+{
+    struct kiln_in_server *server = start("127.0.0.1:0", NULL);
+    int fds[KILN_IN_CONNS - 1], held, late[2 * KILN_IN_CONNS];
+
+    for (int i = 0; i < KILN_IN_CONNS - 1; i++) {
+        fds[i] = net_connect(port_of(server));
+        net_send(fds[i], GET("/debug/pprof/profile?seconds=3600"));
+    }
+    while (marks < KILN_IN_CONNS - 1)
+        sched_yield();
+    hold();
+    held = net_connect(port_of(server));
+    net_send(held, GET("/debug/pprof/block"));
+    wait_for(&is_held);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(late); i++) {
+        late[i] = net_connect(port_of(server));
+        net_send(late[i], GET("/debug/pprof/symbol"));
+    }
+    holds = false;
+    sem_post(&may_go);
+    CHECK_EQ(net_status(net_read_all(held)), 200);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(late); i++) {
+        int status = net_status(net_read_all(late[i]));
+
+        CHECK(status == 200 || status == 503);
+        close(late[i]);
+    }
+    for (int i = 0; i < KILN_IN_CONNS - 1; i++)
+        close(fds[i]);
+    close(held);
+    kiln_in_server_stop(server);
+    CHECK_EQ(marks, 0);
 }
 
 /* A request comes in two pieces when the answer is there already: a reset would refuse the second.
