@@ -147,6 +147,12 @@ static void print_file(struct kiln_buf *out, const char *path, const struct kiln
     kiln_buf_printf(out, " (%s)\n", time_texts[r->time_by]);
 }
 
+static void print_skipped(struct kiln_buf *out, const char *path)
+{
+    kiln_cli_put_safe(out, kiln_str_of(path));
+    kiln_buf_puts(out, ": skipped: it is the metadata of the profile beside it\n");
+}
+
 static void print_account(const struct run *run, const struct totals *totals, struct kiln_buf *out)
 {
     bool dry = run->cli->args.push.dry_run;
@@ -178,9 +184,14 @@ static void print_account(const struct run *run, const struct totals *totals, st
 
 static void print(const struct run *run, const struct totals *totals, struct kiln_buf *out)
 {
-    for (uint32_t i = 0; i < run->paths.n; i++)
+    for (uint32_t i = 0; i < run->paths.n; i++) {
+        const struct kiln_path *path = &run->paths.items[i];
+
         if (was_read(&run->results[i]))
-            print_file(out, run->paths.items[i].path, &run->results[i]);
+            print_file(out, path->path, &run->results[i]);
+        else if (run->results[i].outcome == KILN_PUSH_SKIPPED && !path->found)
+            print_skipped(out, path->path);
+    }
     print_account(run, totals, out);
 }
 
@@ -338,7 +349,8 @@ const struct kiln_command kiln_cmd_push = {
         "\n"
         "What is known about cpu-17.pb.gz may stand beside it in cpu-17.json: `service`, `labels`, "
         "`time`, `duration`, `version`, `env`, `commit`; any other text or number becomes a label. "
-        "Options count more than that.\n"
+        "Options count more than that. A file that is a profile itself is pushed as one, "
+        "whatever its name.\n"
         "\n"
         "The time of a profile is that of --time, of the metadata, its own, that of the file's "
         "name "

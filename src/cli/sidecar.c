@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compress.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/quantity.h"
 #include "base/when.h"
+#include "codec/codec.h"
 
 #define SIDECAR_BYTES_MAX (1u << 20)
 #define PATH_BYTES_MAX    4096u
@@ -252,17 +254,32 @@ static bool exists(struct kiln_str stem, const char *ending, char ret[PATH_BYTES
     return access(ret, F_OK) == 0;
 }
 
+/* A profile whose name would do for metadata, as c.json beside c.otlp; or nothing to be read. */
+static bool is_profile(const char *path)
+{
+    struct kiln_buf text;
+    enum kiln_format format;
+    bool is;
+
+    kiln_buf_init(&text, SIDECAR_BYTES_MAX);
+    is = kiln_file_read(path, &text, NULL) < 0 ||
+         kiln_compression_of(kiln_buf_str(&text)) != KILN_PLAIN;
+    format = kiln_format_detect(kiln_buf_str(&text));
+    kiln_buf_done(&text);
+    return is || format == KILN_FORMAT_OTLP_JSON || format == KILN_FORMAT_SPEEDSCOPE;
+}
+
 static bool find(const char *path, char ret[PATH_BYTES_MAX])
 {
     struct kiln_str whole = kiln_str_of(path);
 
-    if (exists(whole, ".json", ret))
+    if (exists(whole, ".json", ret) && !is_profile(ret))
         return true;
     for (size_t i = 0; i < KILN_ARRAY_LEN(endings); i++)
         if (kiln_str_ends(whole, kiln_str_of(endings[i]))) {
             struct kiln_str stem = {whole.ptr, whole.len - strlen(endings[i])};
 
-            return exists(stem, ".json", ret);
+            return exists(stem, ".json", ret) && !is_profile(ret);
         }
     return false;
 }
@@ -272,8 +289,7 @@ bool kiln_sidecar_is(const char *path)
     struct kiln_str stem = kiln_str_of(path);
     char other[PATH_BYTES_MAX];
 
-    if (!kiln_str_ends(stem, KILN_STR(".json")) ||
-        kiln_str_ends(stem, KILN_STR(".speedscope.json")))
+    if (!kiln_str_ends(stem, KILN_STR(".json")) || is_profile(path))
         return false;
     stem.len -= strlen(".json");
     if (exists(stem, "", other))

@@ -57,7 +57,7 @@ KILN_CHECK int kiln_sidecar_label(struct kiln_sidecar *sidecar, struct kiln_str 
 KILN_CHECK int kiln_sidecar_read(struct kiln_sidecar *sidecar, const char *path,
                                  struct kiln_err *err);
 
-/* True if the file is the metadata of another one that is there. */
+/* True if the file is the metadata of another one that is there, and not a profile itself. */
 bool kiln_sidecar_is(const char *path);
 
 #endif /* KILN_CLI_SIDECAR_H */
