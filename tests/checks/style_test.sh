@@ -31,5 +31,8 @@ plants src/core/x.c "$spdx\nint x = atomic_load(&pair[i]).first;" 'load it into 
 plants src/core/x.c "$spdx\nint x; // why" 'comments are'
 plants src/core/x.c "$spdx\nint x; " 'white space'
 plants src/core/x.h "$spdx\nint x;" 'Threads:'
+cp .gitignore "$tmp/src/ignored" && git -C "$tmp" config core.excludesFile "$tmp/src/ignored"
+touch "$tmp/gzip.svg" "$tmp/app.pb.gz" # what an example of the README leaves
+tools/check-style "$tmp"
 plants debris.txt 'x' 'the root folder'
 plants src/core/x.c "$spdx\nint f(void)\n{\n$(printf '    x++;\\n%.0s' {1..81})}" 'function of 81 lines'
