@@ -189,7 +189,7 @@ static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
     kernel->object =
         bpf_object__open_mem(kiln_asset_sample_bpf_o, kiln_asset_sample_bpf_o_len, &open_opts);
     if (!kernel->object)
-        return kiln_kernel_explain(-errno, "loading", err);
+        return kiln_kernel_explain(-errno, KILN_STEP_LOAD, err);
     rc = set_sizes(kernel, opts);
     if (rc == 0)
         rc = kiln_kernel_wait_prepare(kernel, opts);
@@ -197,7 +197,7 @@ static int load(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opts,
         rc = bpf_object__load(kernel->object);
     if (rc == 0)
         rc = find_maps(kernel);
-    return rc < 0 ? kiln_kernel_explain(rc, "loading", err) : 0;
+    return rc < 0 ? kiln_kernel_explain(rc, KILN_STEP_LOAD, err) : 0;
 }
 
 /* ---- settings ---- */
@@ -226,7 +226,7 @@ static int set_up(struct kiln_kernel *kernel, const struct kiln_kernel_opts *opt
     if (rc < 0)
         return rc;
     rc = kiln_kernel_tell_settings(kernel);
-    return rc < 0 ? kiln_kernel_explain(rc, "loading", err) : 0;
+    return rc < 0 ? kiln_kernel_explain(rc, KILN_STEP_LOAD, err) : 0;
 }
 
 /* ---- clocks ---- */
@@ -260,7 +260,7 @@ static int start_clocks(struct kiln_kernel *kernel, const struct kiln_kernel_opt
     atomic_store(&kernel->processors, kiln_percpu_count(&kernel->clocks));
     if (rc == 0 && atomic_load(&kernel->processors) == 0)
         rc = -ENODEV;
-    return rc < 0 ? kiln_kernel_explain(rc, "attaching", err) : 0;
+    return rc < 0 ? kiln_kernel_explain(rc, KILN_STEP_EVENT, err) : 0;
 }
 
 static int set_clock(int fd, uint64_t period_ns)

@@ -13,6 +13,7 @@
 #include "host/bpf/settings.h"
 #include "host/kernel.h"
 #include "host/percpu.h"
+#include "host/refusal.h"
 
 /* The hook for waits: of the thread that drains. */
 struct kernel_wait {
@@ -47,14 +48,26 @@ struct kiln_kernel {
     void *context;
 };
 
+/* ---- kernel_log.c ---- */
+
+/* What libbpf said about a load that failed. */
+struct kiln_load_message {
+    char program[32]; /* that the verifier refused; "": none */
+    char text[160];   /* the verifier's reason; without a program: libbpf's last message */
+};
+/* Takes what there is in one message of libbpf's. */
+void kiln_load_message_read(const char *text, struct kiln_load_message *message);
+/* libbpf's messages are kept from now on instead of being printed. */
+void kiln_kernel_quiet(void);
+/* Of this thread, since kiln_kernel_quiet(). */
+const struct kiln_load_message *kiln_kernel_message(void);
+
 /* ---- kernel_probe.c ---- */
 
 /* Whether this process may load programs at all: 0, or an error with its sentence. */
 int kiln_kernel_probe(struct kiln_err *err);
-/* The sentence for what failed while loading (`what`: "loading", "attaching"); returns `code`. */
-int kiln_kernel_explain(int code, const char *what, struct kiln_err *err);
-/* libbpf's messages are kept, the last one for the sentence, instead of being printed. */
-void kiln_kernel_quiet(void);
+/* The sentence for a step that failed.  Returns `code`, but never -EINVAL: no option is wrong. */
+int kiln_kernel_explain(int code, enum kiln_step step, struct kiln_err *err);
 
 /* ---- kernel.c ---- */
 

@@ -17,33 +17,13 @@
 #include "host/grants.h"
 #include "host/kernel_int.h"
 
-static _Thread_local char last_message[160];
-
-static int keep_message(enum libbpf_print_level level, const char *format, va_list args)
-{
-    char text[sizeof(last_message)];
-    if (level == LIBBPF_DEBUG)
-        return 0;
-    vsnprintf(text, sizeof(text), format, args);
-    text[strcspn(text, "\n")] = '\0';
-    if (text[0] && !strstr(text, "failed to load"))
-        memcpy(last_message, text, sizeof(text));
-    return 0;
-}
-
-void kiln_kernel_quiet(void)
-{
-    libbpf_set_print(keep_message);
-    last_message[0] = '\0';
-}
-
 static int lacks(const char *what, struct kiln_err *err)
 {
-    return kiln_err_set(err, -EPERM, NULL,
-                        "profiling the host needs %s: run as root, in a container with "
-                        "--privileged --pid=host, or in a unit with "
-                        "AmbientCapabilities=" KILN_GRANT_NAMES,
-                        what);
+    return kiln_err_set(
+        err, -EPERM, NULL,
+        "profiling the host needs %s (run as root; in a container with "
+        "--privileged --pid=host; in a unit with AmbientCapabilities=" KILN_GRANT_NAMES ")",
+        what);
 }
 
 static const char *release(void)
@@ -66,7 +46,7 @@ static int probe_features(struct kiln_err *err)
                             "profiling the host needs bpf_loop(), which Linux %s does not have: "
                             "6.1 or later will do",
                             release());
-    return found == -EPERM ? kiln_kernel_explain(found, "loading", err) : 0;
+    return found == -EPERM ? kiln_kernel_explain(found, KILN_STEP_LOAD, err) : 0;
 }
 
 int kiln_kernel_probe(struct kiln_err *err)
@@ -89,17 +69,42 @@ int kiln_kernel_probe(struct kiln_err *err)
     return probe_features(err);
 }
 
-int kiln_kernel_explain(int code, const char *what, struct kiln_err *err)
+static int explain_load(int code, struct kiln_err *err)
 {
-    if (code == -EPERM || code == -EACCES)
+    const struct kiln_load_message *message = kiln_kernel_message();
+
+    if (message->program[0])
         return kiln_err_set(err, code, NULL,
-                            "the kernel forbids %s the host profiler: a seccomp filter, lockdown, "
-                            "a user namespace or kernel.perf_event_paranoid is in the way (run as "
-                            "root, in a container with --privileged --pid=host)",
-                            what);
+                            "Linux %s refuses the program %s: %.110s (please report this with the "
+                            "version of clang that compiled it)",
+                            release(), message->program, message->text);
+    return kiln_err_set(err, code, NULL, "loading the host profiler failed on Linux %s: %s%s%s",
+                        release(), kiln_err_text(code), message->text[0] ? "; " : "",
+                        message->text);
+}
+
+int kiln_kernel_explain(int code, enum kiln_step step, struct kiln_err *err)
+{
+    static const char *const steps[] = {"loading the host profiler", "perf events on processors",
+                                        "buffers for events of processes"};
+    const struct kiln_refusal *refusal;
+    struct kiln_restraints restraints;
+
     if (code == -ENOSYS)
         return kiln_err_set(err, code, NULL, "Linux %s was built without BPF or perf events",
                             release());
-    return kiln_err_set(err, code, NULL, "%s the host profiler failed on Linux %s: %s%s%s", what,
-                        release(), kiln_err_text(code), last_message[0] ? "; " : "", last_message);
+    if (code == -EINVAL)
+        code = -EOPNOTSUPP;
+    if (kiln_kernel_message()->program[0] && step == KILN_STEP_LOAD)
+        return explain_load(code, err);
+    if (code == -EPERM || code == -EACCES) {
+        kiln_restraints_read(&restraints);
+        refusal = kiln_refusal_of(&restraints, step, code);
+        return kiln_err_set(err, code, NULL, "the kernel forbids %s: %s (%s)", steps[step],
+                            refusal->why, refusal->advice);
+    }
+    if (step == KILN_STEP_LOAD)
+        return explain_load(code, err);
+    return kiln_err_set(err, code, NULL, "%s failed on Linux %s: %s", steps[step], release(),
+                        kiln_err_text(code));
 }

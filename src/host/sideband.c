@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "host/kernel_int.h"
 #include "host/percpu.h"
 #include "host/sideband_int.h"
 
@@ -137,16 +138,6 @@ static void describe(struct kiln_sideband *sideband)
     };
 }
 
-static int explain(int code, struct kiln_err *err)
-{
-    if (code == -EPERM || code == -EACCES)
-        return kiln_err_set(err, code, NULL,
-                            "watching the processes of the host needs CAP_PERFMON: run as root, or "
-                            "in a container with --privileged --pid=host");
-    return kiln_err_set(err, code, NULL, "the processes of the host cannot be watched: %s",
-                        kiln_err_text(code));
-}
-
 /* Fewer where processors are many: they do not all start processes at once. */
 static uint32_t pages_by_default(size_t page_bytes)
 {
@@ -177,7 +168,7 @@ int kiln_sideband_open(uint32_t pages, struct kiln_sideband **ret_sideband, stru
     int rc = sideband->epoll_fd < 0 ? -errno : kiln_percpu_open(&sideband->events);
     if (rc < 0) {
         kiln_sideband_close(sideband);
-        return explain(rc, err);
+        return kiln_kernel_explain(rc, rc == -EPERM ? KILN_STEP_BUFFER : KILN_STEP_EVENT, err);
     }
     *ret_sideband = sideband;
     return 0;

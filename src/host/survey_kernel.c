@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +41,17 @@ static struct btf *look_at_types(struct kiln_survey *survey)
 
 /* ---- programs, clocks, samples ---- */
 
+/* A sentence "what failed (what to do)" in its two parts. */
+static void put_failure(struct kiln_finding *f, const struct kiln_err *err, const char *without)
+{
+    const char *at = strrchr(err->text, '('), *advice = at ? at + 1 : "";
+    char text[sizeof(err->text)];
+
+    kiln_finding_say(f, "%.*s", (int)(at ? at - err->text : INT_MAX), err->text);
+    snprintf(text, sizeof(text), "%.*s", (int)strcspn(advice, ")"), advice);
+    kiln_finding_lacks(f, KILN_FINDING_MISSING, without, text);
+}
+
 static struct kiln_kernel *look_at_programs(struct kiln_survey *survey)
 {
     struct kiln_finding *f = kiln_survey_add(survey, "kernel", "programs", KILN_FINDING_OK);
@@ -49,9 +61,7 @@ static struct kiln_kernel *look_at_programs(struct kiln_survey *survey)
     struct kiln_err err = {0};
 
     if (kiln_kernel_open(&opts, &kernel, &err) < 0) {
-        kiln_finding_say(f, "%s", err.text);
-        kiln_finding_lacks(f, KILN_FINDING_MISSING, "nothing can be profiled",
-                           "run as root; in a container: --privileged --pid=host");
+        put_failure(f, &err, "nothing can be profiled");
         return NULL;
     }
     kiln_kernel_stats(kernel, &stats);
@@ -79,15 +89,15 @@ static void look_at_clocks(struct kiln_survey *survey)
     };
     int r = kiln_percpu_open(&clocks);
     uint32_t n = r < 0 ? 0 : kiln_percpu_count(&clocks);
+    struct kiln_err err = {0};
 
     kiln_percpu_close(&clocks);
     if (n) {
         kiln_finding_say(f, "one on each of %u processors", n);
         return;
     }
-    kiln_finding_say(f, "perf_event_open: %s", kiln_err_text(r < 0 ? r : -ENODEV));
-    kiln_finding_lacks(f, KILN_FINDING_MISSING, "nothing can be sampled",
-                       "grant CAP_PERFMON, or: sudo sysctl kernel.perf_event_paranoid=-1");
+    (void)kiln_kernel_explain(r < 0 ? r : -ENODEV, KILN_STEP_EVENT, &err);
+    put_failure(f, &err, "nothing can be sampled");
 }
 
 struct wanted {
@@ -150,10 +160,7 @@ static void look_at_events(struct kiln_survey *survey)
         kiln_finding_say(f, "starts, mappings and ends of processes are told");
         return;
     }
-    kiln_finding_say(f, "%s", err.text[0] ? err.text : kiln_err_text(r));
-    kiln_finding_lacks(f, KILN_FINDING_MISSING, "processes are not noticed in time",
-                       "grant CAP_PERFMON; for the buffers CAP_IPC_LOCK, or: sudo sysctl "
-                       "kernel.perf_event_mlock_kb=4096");
+    put_failure(f, &err, "processes are not noticed in time");
 }
 
 /* ---- hooks of the scheduler ---- */
@@ -201,6 +208,7 @@ static void look_at_hook(struct kiln_survey *survey, const struct btf *btf, cons
                          const char *without)
 {
     struct kiln_finding *f = kiln_survey_add(survey, "kernel", name, KILN_FINDING_OK);
+    struct kiln_restraints restraints;
     int id = 0, n, r;
 
     if (!btf) {
@@ -216,8 +224,10 @@ static void look_at_hook(struct kiln_survey *survey, const struct btf *btf, cons
     }
     kiln_finding_say(f, n < 0 ? "this kernel has no such tracepoint" : "a program was refused: %s",
                      kiln_err_text(r));
+    kiln_restraints_read(&restraints);
     kiln_finding_lacks(f, KILN_FINDING_LESS, without,
-                       n < 0 ? "a younger kernel" : "run as root, or grant CAP_BPF, CAP_PERFMON");
+                       n < 0 ? "a younger kernel"
+                             : kiln_refusal_of(&restraints, KILN_STEP_LOAD, r)->advice);
 }
 
 void kiln_survey_kernel(struct kiln_survey *survey)
