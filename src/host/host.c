@@ -39,7 +39,10 @@ static bool same_uts(void)
     return n <= 0 || (n == m && memcmp(first, own, (size_t)n) == 0);
 }
 
-/* In a container the host is what its first process says. */
+/*
+ * In a container, process 1 has the host's files. Where there is no machine id to read, the boot id
+ * stands for it: a server takes no agent without an id.
+ */
 void kiln_host_find_facts(struct kiln_host_facts *ret_facts)
 {
     struct kiln_host_facts facts = {0};
@@ -47,8 +50,9 @@ void kiln_host_find_facts(struct kiln_host_facts *ret_facts)
 
     if (same_uts() || !read_line("/proc/1/root/etc/hostname", facts.name, sizeof(facts.name)))
         gethostname(facts.name, sizeof(facts.name) - 1);
-    if (!read_line("/proc/1/root/etc/machine-id", facts.id, sizeof(facts.id)))
-        read_line("/etc/machine-id", facts.id, sizeof(facts.id));
+    if (!read_line("/proc/1/root/etc/machine-id", facts.id, sizeof(facts.id)) &&
+        !read_line("/etc/machine-id", facts.id, sizeof(facts.id)))
+        read_line("/proc/sys/kernel/random/boot_id", facts.id, sizeof(facts.id));
     if (uname(&system) == 0)
         snprintf(facts.kernel, sizeof(facts.kernel), "%s", system.release);
     *ret_facts = facts;
