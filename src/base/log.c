@@ -30,27 +30,49 @@ enum {
 };
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
+static const char *const plain_levels[] = {"debug: ", "", "warning: ", "error: "};
+static const char *const form_names[] = {"logfmt", "json", "plain"};
 
 struct kiln_log {
     int fd;
     _Atomic int level; /* enum kiln_log_level */
-    bool json;
+    enum kiln_log_form form;
     pthread_mutex_t lock;
     struct kiln_buf line; /* has all its memory from the start */
 };
 
-int kiln_log_level_parse(const char *word, enum kiln_log_level *ret_level)
+/* The place of a word; `n` where it is not there. */
+static uint32_t find_word(const char *word, const char *const *words, uint32_t n)
 {
-    for (uint32_t i = 0; i < KILN_ARRAY_LEN(level_names); i++) {
-        if (strcmp(word, level_names[i]) == 0) {
-            *ret_level = (enum kiln_log_level)i;
-            return 0;
-        }
-    }
-    return KILN_E_UNKNOWN;
+    uint32_t i = 0;
+
+    while (i < n && strcmp(word, words[i]) != 0)
+        i++;
+    return i;
 }
 
-int kiln_log_new(int fd, enum kiln_log_level level, bool json, struct kiln_log **ret_log)
+int kiln_log_level_parse(const char *word, enum kiln_log_level *ret_level)
+{
+    uint32_t i = find_word(word, level_names, KILN_ARRAY_LEN(level_names));
+
+    if (i == KILN_ARRAY_LEN(level_names))
+        return KILN_E_UNKNOWN;
+    *ret_level = (enum kiln_log_level)i;
+    return 0;
+}
+
+int kiln_log_form_parse(const char *word, enum kiln_log_form *ret_form)
+{
+    uint32_t i = find_word(word, form_names, KILN_ARRAY_LEN(form_names));
+
+    if (i == KILN_ARRAY_LEN(form_names))
+        return KILN_E_UNKNOWN;
+    *ret_form = (enum kiln_log_form)i;
+    return 0;
+}
+
+int kiln_log_new(int fd, enum kiln_log_level level, enum kiln_log_form form,
+                 struct kiln_log **ret_log)
 {
     struct kiln_log *log = kiln_calloc(1, sizeof(*log));
 
@@ -58,7 +80,7 @@ int kiln_log_new(int fd, enum kiln_log_level level, bool json, struct kiln_log *
         return -ENOMEM;
     log->fd = fd;
     atomic_init(&log->level, (int)level);
-    log->json = json;
+    log->form = form;
     kiln_buf_init(&log->line, LINE_MAX_BYTES);
     if (!kiln_buf_reserve(&log->line, LINE_MAX_BYTES)) {
         kiln_free(log);
@@ -69,10 +91,10 @@ int kiln_log_new(int fd, enum kiln_log_level level, bool json, struct kiln_log *
     return 0;
 }
 
-void kiln_log_change(struct kiln_log *log, enum kiln_log_level level, bool json)
+void kiln_log_change(struct kiln_log *log, enum kiln_log_level level, enum kiln_log_form form)
 {
     pthread_mutex_lock(&log->lock);
-    log->json = json;
+    log->form = form;
     pthread_mutex_unlock(&log->lock);
     atomic_store(&log->level, (int)level);
 }
@@ -106,11 +128,12 @@ static bool is_unsafe(uint32_t c)
            (c >= 0x2066 && c <= 0x2069);
 }
 
-static void add_char(struct kiln_buf *out, struct kiln_str s, size_t len)
+/* `quoted`: inside double quotes. */
+static void add_char(struct kiln_buf *out, struct kiln_str s, size_t len, bool quoted)
 {
     uint32_t c = len ? code_point(s.ptr, len) : 0xfffd;
 
-    if (c == '"' || c == '\\')
+    if (quoted && (c == '"' || c == '\\'))
         kiln_buf_printf(out, "\\%c", (char)c);
     else if (c == '\n' || c == '\r' || c == '\t')
         kiln_buf_puts(out, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
@@ -134,30 +157,31 @@ static bool is_bare(struct kiln_str s)
 
 static void add_text(const struct kiln_log *log, struct kiln_buf *out, struct kiln_str s)
 {
-    bool cut = s.len > TEXT_MAX;
+    bool cut = s.len > TEXT_MAX, quoted = log->form != KILN_LOG_PLAIN;
 
     if (cut)
         s.len = TEXT_MAX;
-    if (!log->json && !cut && is_bare(s)) {
+    if (log->form == KILN_LOG_LOGFMT && !cut && is_bare(s)) {
         kiln_buf_add_str(out, s);
         return;
     }
-    kiln_buf_putc(out, '"');
+    kiln_buf_puts(out, quoted ? "\"" : "");
     for (size_t at = 0, len; at < s.len; at += len ? len : 1) {
         struct kiln_str rest = {s.ptr + at, s.len - at};
 
         len = kiln_utf8_len(rest);
-        add_char(out, rest, len);
+        add_char(out, rest, len, quoted);
     }
-    kiln_buf_puts(out, cut ? "...\"" : "\"");
+    kiln_buf_puts(out, cut ? "..." : "");
+    kiln_buf_puts(out, quoted ? "\"" : "");
 }
 
 static void add_key(const struct kiln_log *log, struct kiln_buf *out, const char *key)
 {
-    if (log->json)
-        kiln_buf_printf(out, ",\"%s\":", key);
-    else
-        kiln_buf_printf(out, " %s=", key);
+    static const char *const formats[] = {
+        [KILN_LOG_LOGFMT] = " %s=", [KILN_LOG_JSON] = ",\"%s\":", [KILN_LOG_PLAIN] = "; %s: "};
+
+    kiln_buf_printf(out, formats[log->form], key);
 }
 
 /* ---- fields ---- */
@@ -236,7 +260,7 @@ static void add_fields(const struct kiln_log *log, struct kiln_buf *out, va_list
             return;
         }
         add_key(log, out, key);
-        if (log->json && !field.quoted)
+        if (log->form == KILN_LOG_JSON && !field.quoted)
             kiln_buf_add_str(out, field.text);
         else
             add_text(log, out, field.text);
@@ -255,15 +279,33 @@ static void add_time(struct kiln_buf *out)
     kiln_buf_printf(out, "%s.%03uZ", text, (unsigned)(now % KILN_NS_PER_S / KILN_NS_PER_MS));
 }
 
-static void add_head(const struct kiln_log *log, struct kiln_buf *out, const char *level,
+static void add_clock(struct kiln_buf *out)
+{
+    time_t seconds = (time_t)(kiln_clock_unix_ns() / KILN_NS_PER_S);
+    char text[16];
+    struct tm tm;
+
+    localtime_r(&seconds, &tm);
+    strftime(text, sizeof(text), "%H:%M:%S ", &tm);
+    kiln_buf_puts(out, text);
+}
+
+static void add_head(const struct kiln_log *log, struct kiln_buf *out, enum kiln_log_level level,
                      const char *msg)
 {
-    kiln_buf_puts(out, log->json ? "{\"time\":\"" : "time=");
-    add_time(out);
-    kiln_buf_puts(out, log->json ? "\"" : "");
-    add_key(log, out, "level");
-    kiln_buf_printf(out, log->json ? "\"%s\"" : "%s", level);
-    add_key(log, out, "msg");
+    bool json = log->form == KILN_LOG_JSON;
+
+    if (log->form == KILN_LOG_PLAIN) {
+        add_clock(out);
+        kiln_buf_puts(out, plain_levels[level]);
+    } else {
+        kiln_buf_puts(out, json ? "{\"time\":\"" : "time=");
+        add_time(out);
+        kiln_buf_puts(out, json ? "\"" : "");
+        add_key(log, out, "level");
+        kiln_buf_printf(out, json ? "\"%s\"" : "%s", level_names[level]);
+        add_key(log, out, "msg");
+    }
     add_text(log, out, kiln_str_of(msg));
 }
 
@@ -277,9 +319,9 @@ void kiln_log(struct kiln_log *log, enum kiln_log_level level, const char *msg, 
     va_start(args, msg);
     pthread_mutex_lock(&log->lock);
     kiln_buf_clear(&log->line);
-    add_head(log, &log->line, level_names[level], msg);
+    add_head(log, &log->line, level, msg);
     add_fields(log, &log->line, &args);
-    kiln_buf_puts(&log->line, log->json ? "}\n" : "\n");
+    kiln_buf_puts(&log->line, log->form == KILN_LOG_JSON ? "}\n" : "\n");
     /* Where a log cannot be written there is nobody to tell. */
     if (kiln_fd_write(log->fd, kiln_buf_str(&log->line)) < 0)
         kiln_buf_clear(&log->line);

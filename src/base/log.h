@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log - one line a happening: time, level, what, and fields (key=value, or JSON).
+ * log - one line per event: time, level, message and fields, as logfmt, JSON or plain text.
  *
  *   kiln_log(log, KILN_LOG_WARN, "block set aside", "path", "%s", path, "bytes", "%zu", n, NULL);
  *
  *   time=2026-03-01T12:00:00.123Z level=warn msg="block set aside" path=blocks/x.kb bytes=42
+ *   {"time":"2026-03-01T12:00:00.123Z","level":"warn","msg":"block set aside",...}
+ *   12:00:00 warning: block set aside; path: blocks/x.kb; bytes: 42
+ *
+ * Plain text is for terminals and may change; its time is local. Programs read the other two.
  *
  * Texts may come from strangers: control characters, line ends and what would turn the direction of
  * writing are escaped, a text is cut after 1,024 bytes.
@@ -26,14 +30,19 @@ enum kiln_log_level { KILN_LOG_DEBUG, KILN_LOG_INFO, KILN_LOG_WARN, KILN_LOG_ERR
 /* "debug", "info", "warn", "error"; KILN_E_UNKNOWN for any other word. */
 KILN_CHECK int kiln_log_level_parse(const char *word, enum kiln_log_level *ret_level);
 
+enum kiln_log_form { KILN_LOG_LOGFMT, KILN_LOG_JSON, KILN_LOG_PLAIN };
+
+/* "logfmt", "json", "plain"; KILN_E_UNKNOWN for any other word. */
+KILN_CHECK int kiln_log_form_parse(const char *word, enum kiln_log_form *ret_form);
+
 struct kiln_log;
 
 /* Writes to a descriptor, which stays the caller's. */
-KILN_CHECK int kiln_log_new(int fd, enum kiln_log_level level, bool json,
+KILN_CHECK int kiln_log_new(int fd, enum kiln_log_level level, enum kiln_log_form form,
                             struct kiln_log **ret_log);
 void kiln_log_free(struct kiln_log *log);
 /* From the next line on. */
-void kiln_log_change(struct kiln_log *log, enum kiln_log_level level, bool json);
+void kiln_log_change(struct kiln_log *log, enum kiln_log_level level, enum kiln_log_form form);
 
 /*
  * The fields are triples of key, printf format and ONE argument for it, ended by a NULL key.

@@ -153,6 +153,42 @@ void kiln_cli_note(const char *file, const char *fmt, ...)
     say(&line);
 }
 
+void kiln_cli_put_quoted(struct kiln_buf *out, const char *text)
+{
+    kiln_buf_putc(out, '\'');
+    for (; *text; text++)
+        if (*text == '\'')
+            kiln_buf_puts(out, "'\\''");
+        else
+            kiln_buf_putc(out, *text);
+    kiln_buf_putc(out, '\'');
+}
+
+/* A name without a slash was found in $PATH, and will be again. */
+void kiln_cli_put_program(struct kiln_buf *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._+-";
+    const char *name = program_invocation_name;
+    struct kiln_buf quoted;
+
+    if (!name || !*name || name[0] == '-')
+        name = "kiln";
+    if (strspn(name, plain) == strlen(name)) {
+        kiln_buf_puts(out, name);
+        return;
+    }
+    kiln_buf_init(&quoted, LINE_BYTES_MAX);
+    kiln_cli_put_quoted(&quoted, name);
+    kiln_cli_put_safe(out, kiln_buf_str(&quoted));
+    kiln_buf_done(&quoted);
+}
+
+enum kiln_log_form kiln_cli_log_form(void)
+{
+    return isatty(STDERR_FILENO) == 1 ? KILN_LOG_PLAIN : KILN_LOG_LOGFMT;
+}
+
 void kiln_cli_put_safe(struct kiln_buf *out, struct kiln_str text)
 {
     kiln_clean_add(out, text, SIZE_MAX, KILN_QUOTE_NONE);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "cli/options.h"
 #include "cli/term.h"
 
@@ -72,6 +73,14 @@ void kiln_cli_note(const char *file, const char *fmt, ...) KILN_PRINTF(2, 3);
 
 /* How a person calls the file: "-" is standard input. */
 const char *kiln_cli_file_name(const char *path);
+
+/* Appends the word that starts this program again: "build/kiln" as it was typed, or "kiln". */
+void kiln_cli_put_program(struct kiln_buf *out);
+/* Appends a text as one word of a shell. */
+void kiln_cli_put_quoted(struct kiln_buf *out, const char *text);
+
+/* The form of log lines on standard error: plain on a terminal. */
+enum kiln_log_form kiln_cli_log_form(void);
 
 /* A text of the profile's author, made safe for one line of a terminal: no control characters. */
 void kiln_cli_put_safe(struct kiln_buf *out, struct kiln_str text);

@@ -165,7 +165,7 @@ static int make_log(struct live *live)
 {
     if (pipe2(live->log_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
         return -errno;
-    return kiln_log_new(live->log_pipe[1], KILN_LOG_WARN, false, &live->log);
+    return kiln_log_new(live->log_pipe[1], KILN_LOG_WARN, KILN_LOG_LOGFMT, &live->log);
 }
 
 static int open_source(struct live *live, struct kiln_log *log, struct kiln_err *err)
@@ -289,7 +289,7 @@ static int run_once(struct live *live)
     int r = live->cli->args.remote.server ? 0 : watch_signals(live); /* half an answer is none */
 
     if (r == 0)
-        r = kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, false, &live->log);
+        r = kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, kiln_cli_log_form(), &live->log);
     if (r == 0)
         r = open_source(live, live->log, &err);
     if (r < 0)

@@ -239,7 +239,7 @@ static int begin(struct run *run, struct kiln_err *err)
     int r;
 
     run->fds = kiln_calloc(run->plan.filter.n_pids + 2, sizeof(*run->fds));
-    if (!run->fds || kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, false, &run->log) < 0)
+    if (!run->fds || kiln_log_new(STDERR_FILENO, KILN_LOG_WARN, kiln_cli_log_form(), &run->log) < 0)
         return kiln_err_set(err, -ENOMEM, NULL, "%s", kiln_err_text(-ENOMEM));
     block_signals(&set);
     r = hold_command(run, err);

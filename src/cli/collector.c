@@ -106,7 +106,7 @@ static int start_stage(struct collector *c, struct kiln_stage *stage, struct kil
     if (r < 0)
         return r;
     kiln_sockets_trim(c->opts.sockets);
-    kiln_log_change(c->opts.log, stage->telemetry.log_level, stage->telemetry.log_json);
+    kiln_log_change(c->opts.log, stage->telemetry.log_level, stage->telemetry.log_form);
     return 0;
 }
 
@@ -191,7 +191,7 @@ static int prepare(struct collector *c)
     int r = kiln_sockets_new(&c->opts.sockets);
 
     if (r == 0)
-        r = kiln_log_new(STDERR_FILENO, KILN_LOG_INFO, false, &c->opts.log);
+        r = kiln_log_new(STDERR_FILENO, KILN_LOG_INFO, KILN_LOG_LOGFMT, &c->opts.log);
     if (r == 0)
         r = kiln_stage_pages_init(&c->pages);
     kiln_pool_init(&c->pool, "collector", (size_t)(limit ? limit : MEMORY_DEFAULT), NULL);
@@ -210,7 +210,7 @@ static int begin(struct collector *c, const sigset_t *blocked, struct kiln_err *
     r = kiln_stage_new(&c->opts, &c->stage, err);
     if (r < 0)
         return r;
-    kiln_log_change(c->opts.log, c->stage->telemetry.log_level, c->stage->telemetry.log_json);
+    kiln_log_change(c->opts.log, c->stage->telemetry.log_level, c->stage->telemetry.log_form);
     kiln_collector_own_begin(c->stage->graph, blocked, c->opts.log);
     kiln_log(c->opts.log, KILN_LOG_INFO, "starting", "version", "%s", KILN_VERSION, "pid", "%ld",
              (long)getpid(), NULL);

@@ -23,10 +23,13 @@ int kiln_daemon_log(const struct kiln_settings *set, struct kiln_log **ret_log,
                     struct kiln_err *err)
 {
     enum kiln_log_level level = KILN_LOG_INFO;
+    enum kiln_log_form form = KILN_LOG_LOGFMT;
     int r = kiln_log_level_parse(set->log_level, &level);
 
     if (r == 0)
-        r = kiln_log_new(STDERR_FILENO, level, strcmp(set->log_format, "json") == 0, ret_log);
+        r = kiln_log_form_parse(set->log_format, &form);
+    if (r == 0)
+        r = kiln_log_new(STDERR_FILENO, level, form, ret_log);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }
 

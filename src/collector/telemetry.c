@@ -78,7 +78,7 @@ static int read_logs(const struct kiln_node *map, struct kiln_telemetry *ret, st
                               "service::telemetry::logs::encoding: \"%.40s\" is neither console "
                               "nor json",
                               logs.encoding);
-    ret->log_json = strcmp(logs.encoding, "json") == 0;
+    ret->log_form = strcmp(logs.encoding, "json") == 0 ? KILN_LOG_JSON : KILN_LOG_LOGFMT;
     if (logs.processors)
         ret->left_out = logs.processors;
     return 0;

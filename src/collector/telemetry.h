@@ -15,7 +15,7 @@ enum { KILN_TELEMETRY_ADDRESS_BYTES = 280 };
 
 struct kiln_telemetry {
     enum kiln_log_level log_level;
-    bool log_json;
+    enum kiln_log_form log_form;
     bool details;      /* metrics::level is detailed */
     bool metrics_said; /* the address was said, so that it has to be free */
     char metrics_address[KILN_TELEMETRY_ADDRESS_BYTES]; /* empty: no metrics */

@@ -171,7 +171,7 @@ static int start(struct kiln_component *component, struct kiln_err *err)
         if (r < 0)
             break;
         debug->n_outputs++;
-        r = kiln_log_new(output->fd, KILN_LOG_INFO, false, &output->log);
+        r = kiln_log_new(output->fd, KILN_LOG_INFO, KILN_LOG_LOGFMT, &output->log);
         if (r < 0)
             r = kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }

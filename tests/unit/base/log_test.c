@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,10 +20,10 @@ struct written {
     char text[65536];
 };
 
-static void begin(struct written *w, enum kiln_log_level level, bool json)
+static void begin(struct written *w, enum kiln_log_level level, enum kiln_log_form form)
 {
     CHECK_OK(pipe(w->fds));
-    CHECK_OK(kiln_log_new(w->fds[1], level, json, &w->log));
+    CHECK_OK(kiln_log_new(w->fds[1], level, form, &w->log));
     kiln_clock_set(noon);
 }
 
@@ -45,7 +47,7 @@ TEST(log, a_line_has_time_level_message_and_fields)
 {
     struct written w;
 
-    begin(&w, KILN_LOG_INFO, false);
+    begin(&w, KILN_LOG_INFO, KILN_LOG_LOGFMT);
     kiln_log(w.log, KILN_LOG_WARN, "block set aside", "path", "%s", "blocks/x.kb", "bytes", "%zu",
              (size_t)42, "part", "%.2f", 0.5, "n", "%d", -7, NULL);
     CHECK_TEXT(end(&w), "time=2026-03-01T12:00:00.123Z level=warn msg=\"block set aside\" "
@@ -56,19 +58,35 @@ TEST(log, level_and_form_can_change)
 {
     struct written w;
 
-    begin(&w, KILN_LOG_WARN, false);
+    begin(&w, KILN_LOG_WARN, KILN_LOG_LOGFMT);
     kiln_log(w.log, KILN_LOG_INFO, "held back", NULL);
-    kiln_log_change(w.log, KILN_LOG_DEBUG, true);
+    kiln_log_change(w.log, KILN_LOG_DEBUG, KILN_LOG_JSON);
     kiln_log(w.log, KILN_LOG_DEBUG, "said", NULL);
     CHECK_TEXT(end(&w),
                "{\"time\":\"2026-03-01T12:00:00.123Z\",\"level\":\"debug\",\"msg\":\"said\"}\n");
+}
+
+TEST(log, plain_text_has_the_local_time_and_a_level_that_matters)
+{
+    struct written w;
+
+    setenv("TZ", "UTC-2", 1);
+    tzset();
+    begin(&w, KILN_LOG_INFO, KILN_LOG_PLAIN);
+    kiln_log(w.log, KILN_LOG_WARN, "block set aside", "path", "%s", "my blocks/x.kb", "bytes",
+             "%zu", (size_t)42, NULL);
+    kiln_log(w.log, KILN_LOG_INFO, "said", NULL);
+    kiln_log(w.log, KILN_LOG_ERROR, "failed", "reason", "%s", "no \"x\"", NULL);
+    CHECK_TEXT(end(&w), "14:00:00 warning: block set aside; path: my blocks/x.kb; bytes: 42\n"
+                        "14:00:00 said\n"
+                        "14:00:00 error: failed; reason: no \"x\"\n");
 }
 
 TEST(log, json_keeps_numbers_as_numbers)
 {
     struct written w;
 
-    begin(&w, KILN_LOG_INFO, true);
+    begin(&w, KILN_LOG_INFO, KILN_LOG_JSON);
     kiln_log(w.log, KILN_LOG_ERROR, "no", "big", "%llu", 18446744073709551615ULL, "low", "%ld", -5L,
              "text", "%s", "7", "odd", "%g", 1.0 / 0.0, NULL);
     CHECK_TEXT(end(&w),
@@ -80,7 +98,7 @@ TEST(log, what_needs_quotes_gets_them)
 {
     struct written w;
 
-    begin(&w, KILN_LOG_INFO, false);
+    begin(&w, KILN_LOG_INFO, KILN_LOG_LOGFMT);
     kiln_log(w.log, KILN_LOG_INFO, "x", "empty", "%s", "", "equal", "%s", "a=b", "quote", "%s",
              "say \"hi\"", "none", "%s", (char *)NULL, "accent", "%s", "\xc3\xa9", NULL);
     CHECK_TEXT(end(&w), "time=2026-03-01T12:00:00.123Z level=info msg=x empty=\"\" equal=\"a=b\" "
@@ -91,11 +109,21 @@ TEST(log, hostile_texts_are_made_safe)
 {
     struct written w;
 
-    begin(&w, KILN_LOG_INFO, false);
+    begin(&w, KILN_LOG_INFO, KILN_LOG_LOGFMT);
     kiln_log(w.log, KILN_LOG_INFO, "a\nlevel=error", "t", "%s",
              "\x1b[2J\x7f\xc2\x9b\xff\r\t\\\xe2\x80\xae\xe2\x81\xa6", NULL);
     CHECK_TEXT(end(&w), "time=2026-03-01T12:00:00.123Z level=info msg=\"a\\nlevel=error\" "
                         "t=\"\\u001b[2J\\u007f\\u009b\xef\xbf\xbd\\r\\t\\\\\\u202e\\u2066\"\n");
+}
+
+TEST(log, hostile_plain_texts_stay_on_their_line)
+{
+    struct written w;
+
+    begin(&w, KILN_LOG_WARN, KILN_LOG_PLAIN);
+    kiln_log(w.log, KILN_LOG_WARN, "x", "t", "%s", "\x1b]0;a\x07\r\n\xc2\x9b\xe2\x80\xae\xff",
+             NULL);
+    CHECK_TEXT(strchr(end(&w), 'x'), "x; t: \\u001b]0;a\\u0007\\r\\n\\u009b\\u202e\xef\xbf\xbd\n");
 }
 
 TEST(log, any_byte_makes_valid_json)
@@ -107,7 +135,7 @@ TEST(log, any_byte_makes_valid_json)
     for (int i = 0; i < 255; i++)
         all[i] = (char)(i + 1);
     all[255] = '\0';
-    begin(&w, KILN_LOG_INFO, true);
+    begin(&w, KILN_LOG_INFO, KILN_LOG_JSON);
     kiln_log(w.log, KILN_LOG_INFO, all, "t", "%s", all, NULL);
     end(&w);
     kiln_json_init(&r, kiln_str_of(w.text), NULL);
@@ -122,7 +150,7 @@ TEST(log, long_texts_are_cut_and_long_lines_say_so)
     struct written w;
 
     memset(text, '\x01', sizeof(text) - 1);
-    begin(&w, KILN_LOG_INFO, false);
+    begin(&w, KILN_LOG_INFO, KILN_LOG_LOGFMT);
     kiln_log(w.log, KILN_LOG_INFO, "x", "a", "%s", text, "b", "%s", text, "c", "%s", text, "d",
              "%s", text, "e", "%s", text, NULL);
     end(&w);
@@ -135,7 +163,7 @@ TEST(log, lines_below_the_level_are_not_written)
 {
     struct written w;
 
-    begin(&w, KILN_LOG_WARN, false);
+    begin(&w, KILN_LOG_WARN, KILN_LOG_LOGFMT);
     kiln_log(w.log, KILN_LOG_INFO, "x", NULL);
     kiln_log(NULL, KILN_LOG_ERROR, "x", "a", "%d", 1, NULL);
     CHECK_TEXT(end(&w), "");
@@ -150,6 +178,16 @@ TEST(log, levels_have_names)
     CHECK_EQ(level, KILN_LOG_DEBUG);
     CHECK(kiln_log_level_parse("loud", &level) < 0);
     CHECK_EQ(level, KILN_LOG_DEBUG);
+}
+
+TEST(log, forms_have_names)
+{
+    enum kiln_log_form form = KILN_LOG_JSON;
+
+    CHECK_OK(kiln_log_form_parse("plain", &form));
+    CHECK_EQ(form, KILN_LOG_PLAIN);
+    CHECK(kiln_log_form_parse("xml", &form) < 0);
+    CHECK_EQ(form, KILN_LOG_PLAIN);
 }
 
 TEST(log, a_repeated_line_is_held_back)
@@ -175,7 +213,7 @@ TEST(log, lines_of_threads_do_not_mix)
     struct written w;
     int lines = 0;
 
-    begin(&w, KILN_LOG_INFO, false);
+    begin(&w, KILN_LOG_INFO, KILN_LOG_LOGFMT);
     for (int i = 0; i < 4; i++)
         CHECK_OK(pthread_create(&threads[i], NULL, chatter, w.log));
     for (int i = 0; i < 4; i++)

@@ -31,7 +31,7 @@ static void run(const char *yaml, char told[TOLD_MAX])
     CHECK(file);
     kiln_pool_init(&pool, "test", 64u << 20, NULL);
     opts.pool = &pool;
-    CHECK_OK(kiln_log_new(fileno(file), KILN_LOG_WARN, false, &opts.log));
+    CHECK_OK(kiln_log_new(fileno(file), KILN_LOG_WARN, KILN_LOG_LOGFMT, &opts.log));
     CHECK_OK(kiln_sockets_new(&opts.sockets));
     CHECK_OK(kiln_metrics_new(&opts.metrics));
     CHECK_OK(kiln_config_parse(kiln_str_of(yaml), &config, &err));

@@ -30,7 +30,7 @@ TEST(telemetry, without_a_word_metrics_are_at_port_8888_and_the_log_is_for_peopl
 
     CHECK_OK(read_of(&b, "yaml:{}"));
     CHECK_EQ(b.telemetry.log_level, KILN_LOG_INFO);
-    CHECK(!b.telemetry.log_json);
+    CHECK_EQ(b.telemetry.log_form, KILN_LOG_LOGFMT);
     CHECK(!b.telemetry.metrics_said);
     CHECK_TEXT(b.telemetry.metrics_address, "localhost:8888");
     CHECK(b.telemetry.left_out == NULL);
@@ -42,20 +42,20 @@ TEST(telemetry, log_and_metrics_are_as_they_are_said)
     static const struct {
         const char *uri, *address;
         enum kiln_log_level level;
-        bool json;
+        enum kiln_log_form form;
     } cases[] = {
         {"yaml:service::telemetry: {logs: {level: DEBUG, encoding: json, sampling: {initial: 1}}}",
-         "localhost:8888", KILN_LOG_DEBUG, true},
-        {"yaml:service::telemetry::metrics: {level: none}", "", KILN_LOG_INFO, false},
+         "localhost:8888", KILN_LOG_DEBUG, KILN_LOG_JSON},
+        {"yaml:service::telemetry::metrics: {level: none}", "", KILN_LOG_INFO, KILN_LOG_LOGFMT},
         {"yaml:service::telemetry::metrics: {level: detailed, address: ':9999'}", ":9999",
-         KILN_LOG_INFO, false},
+         KILN_LOG_INFO, KILN_LOG_LOGFMT},
         {"yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometheus: {host: "
          "0.0.0.0, port: 1234, without_units: true}}}}]",
-         "0.0.0.0:1234", KILN_LOG_INFO, false},
+         "0.0.0.0:1234", KILN_LOG_INFO, KILN_LOG_LOGFMT},
         {"yaml:service::telemetry::metrics::readers: [{pull: {exporter: {prometheus: {host: "
          "'::1'}}}}]",
-         "[::1]:8888", KILN_LOG_INFO, false},
-        {"yaml:service::telemetry::metrics::readers: []", "", KILN_LOG_INFO, false},
+         "[::1]:8888", KILN_LOG_INFO, KILN_LOG_LOGFMT},
+        {"yaml:service::telemetry::metrics::readers: []", "", KILN_LOG_INFO, KILN_LOG_LOGFMT},
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(cases); i++) {
@@ -64,7 +64,7 @@ TEST(telemetry, log_and_metrics_are_as_they_are_said)
         CHECK_OK(read_of(&b, cases[i].uri));
         CHECK_TEXT(b.telemetry.metrics_address, cases[i].address);
         CHECK_EQ(b.telemetry.log_level, cases[i].level);
-        CHECK_EQ(b.telemetry.log_json, cases[i].json);
+        CHECK_EQ(b.telemetry.log_form, cases[i].form);
         CHECK(b.telemetry.left_out == NULL);
         done(&b);
     }

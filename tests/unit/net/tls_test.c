@@ -305,7 +305,7 @@ TEST(tls, a_bad_new_certificate_changes_nothing)
     char line[512] = "";
 
     CHECK_OK(pipe(fds));
-    CHECK_OK(kiln_log_new(fds[1], KILN_LOG_INFO, false, &log));
+    CHECK_OK(kiln_log_new(fds[1], KILN_LOG_INFO, KILN_LOG_LOGFMT, &log));
     setup_logged(&x, &old, NULL, log);
     file = fopen(x.cert, "w");
     fprintf(file, "no certificate\n");
