@@ -116,17 +116,6 @@ static void say(const struct kiln_cli *cli, const struct kiln_program *program,
 
 /* ---- running ---- */
 
-static void put_quoted(struct kiln_buf *out, const char *text)
-{
-    kiln_buf_putc(out, '\'');
-    for (; *text; text++)
-        if (*text == '\'')
-            kiln_buf_puts(out, "'\\''");
-        else
-            kiln_buf_putc(out, *text);
-    kiln_buf_putc(out, '\'');
-}
-
 /* For units of systemd, containers, and whoever wants to know: variables that differ from ours. */
 static int show(struct kiln_cli *cli, const struct kiln_environment *env)
 {
@@ -144,7 +133,7 @@ static int show(struct kiln_cli *cli, const struct kiln_environment *env)
         if (old && kiln_str_eq(kiln_str_of(old), value))
             continue;
         kiln_buf_printf(&cli->out, "%s=", text);
-        put_quoted(&cli->out, value.ptr);
+        kiln_cli_put_quoted(&cli->out, value.ptr);
         kiln_buf_putc(&cli->out, '\n');
     }
     kiln_environment_done(&before);

@@ -26,7 +26,7 @@ static int run(struct kiln_cli *cli)
         cli->args.server.host.enabled = "off";
     r = kiln_settings_load(&cli->args.server, &config, &err);
 
-    code = r < 0 ? kiln_serve_blame(cli, &config, r, &err) : kiln_serve(&config);
+    code = r < 0 ? kiln_serve_blame(cli, &config, r, &err) : kiln_serve(&config, &cli->term);
     kiln_settings_done(&config);
     return code;
 }

@@ -207,9 +207,9 @@ int kiln_serve_check(const struct kiln_server_config *config)
     return r < 0 ? kiln_daemon_fail(&err) : KILN_EXIT_WELL;
 }
 
-int kiln_serve(const struct kiln_server_config *config)
+int kiln_serve(const struct kiln_server_config *config, const struct kiln_term *term)
 {
-    struct kiln_serve serve = {0};
+    struct kiln_serve serve = {.term = term};
     struct kiln_err err = {0};
     int code = KILN_EXIT_WELL;
     sigset_t set;
@@ -220,6 +220,7 @@ int kiln_serve(const struct kiln_server_config *config)
     } else {
         say_started(&serve);
         kiln_daemon_wait(&set, serve.log, reload, &serve);
+        kiln_serve_part(&serve);
     }
     finish(&serve);
     return code;

@@ -35,6 +35,7 @@
 #include "store/store.h"
 
 struct kiln_cli;
+struct kiln_term;
 struct kiln_scraper;
 
 /* What /ready says, and why. */
@@ -64,6 +65,7 @@ struct kiln_ports {
 
 struct kiln_serve {
     const struct kiln_server_config *config;
+    const struct kiln_term *term; /* standard output */
     struct kiln_log *log;
     struct kiln_metrics *metrics;
     struct kiln_memory memory;
@@ -107,8 +109,8 @@ struct kiln_serve {
     uint64_t started_unix_ns, started_mono_ns;
 };
 
-/* Runs until a signal says stop.  Returns an exit code. */
-int kiln_serve(const struct kiln_server_config *config);
+/* Runs until a signal says stop.  `term` is standard output.  Returns an exit code. */
+int kiln_serve(const struct kiln_server_config *config, const struct kiln_term *term);
 /* Reads the files that the settings name, tokens and rules of redaction.  Returns an exit code. */
 int kiln_serve_check(const struct kiln_server_config *config);
 /* Says what is wrong with settings that could not be loaded.  Returns an exit code. */
@@ -206,7 +208,9 @@ KILN_CHECK int kiln_serve_say_ready(const struct kiln_serve *serve, struct kiln_
 
 /* ---- server_greet.c ---- */
 
-/* On a terminal: where the page is, where data goes, how to send something, how to stop. */
+/* On a terminal only: prints what runs, the address to open, what is missing, what to type next. */
 void kiln_serve_greet(const struct kiln_serve *serve);
+/* The same at the end: prints what the server still does. */
+void kiln_serve_part(const struct kiln_serve *serve);
 
 #endif /* KILN_CLI_SERVE_H */

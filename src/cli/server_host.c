@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host profiler inside of the server: what it gathers takes the way of everything else, through
- * redaction into the store.  Where it cannot run, that is one line of the log and of the greeting,
- * and all the rest does.
+ * redaction into the store.  Where it cannot run, that is one line of the log, or of the banner on
+ * a terminal, and all the rest does.
  *
  * Its memory is beside the server's limit, not inside: --unwind-memory and --agent-memory-limit say
  * how much.
@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/serve.h"
+#include "cli/term.h"
 
 static void begun(struct kiln_serve *serve, struct kiln_host *host)
 {
@@ -22,12 +23,14 @@ static void begun(struct kiln_serve *serve, struct kiln_host *host)
 
 static void failed(struct kiln_serve *serve, const struct kiln_err *why)
 {
+    bool shown = serve->term->is_terminal && strcmp(serve->config->set.log_format, "plain") == 0;
+
     pthread_mutex_lock(&serve->host_lock);
     serve->host_failed = true;
     snprintf(serve->no_host, sizeof(serve->no_host), "%s", why->text);
     pthread_mutex_unlock(&serve->host_lock);
-    kiln_log(serve->log, KILN_LOG_WARN, "this host is not profiled", "reason", "%s", why->text,
-             NULL);
+    kiln_log(serve->log, shown ? KILN_LOG_INFO : KILN_LOG_WARN, "this host is not profiled",
+             "reason", "%s", why->text, NULL);
 }
 
 int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err)

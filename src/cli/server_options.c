@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
-static const char *const log_formats[] = {"logfmt", "json", NULL};
+static const char *const log_formats[] = {"logfmt", "json", "plain", NULL};
 
 static const struct kiln_option listen_options[] = {
     KILN_OPT("listen", 0, KILN_OPT_TEXT, server.listen, "ADDRESS",
@@ -96,13 +96,14 @@ static const struct kiln_option run_options[] = {
      .offset = offsetof(struct kiln_args, server.log_level),
      .value = "LEVEL",
      .choices = levels,
-     .text = "debug, info, warn or error (info)"},
+     .text = "debug, info, warn or error (info; warn for a server on a terminal)"},
     {.name = "log-format",
      .kind = KILN_OPT_TEXT,
      .offset = offsetof(struct kiln_args, server.log_format),
      .value = "FORMAT",
      .choices = log_formats,
-     .text = "lines on standard error: logfmt or json (logfmt)"},
+     .text = "lines on standard error: logfmt, json, or plain for people (plain on a terminal, "
+             "else logfmt)"},
     KILN_OPT("ready-file", 0, KILN_OPT_TEXT, server.ready_file, "FILE",
              "write ports and process id there, as JSON, once profiles are taken"),
     KILN_OPT_END,

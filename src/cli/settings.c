@@ -459,14 +459,22 @@ static void fill_agent(struct kiln_server_config *config, bool server)
     }
 }
 
+/* On a terminal the banner of the server takes the place of what its log says at the start. */
+static void fill_log(struct kiln_settings *set, bool server)
+{
+    bool terminal = isatty(STDERR_FILENO) == 1;
+    bool banner = server && terminal && isatty(STDOUT_FILENO) == 1;
+
+    set->log_level = or_else(set->log_level, banner ? "warn" : "info");
+    set->log_format = or_else(set->log_format, terminal ? "plain" : "logfmt");
+}
+
 static void fill_defaults(struct kiln_settings *set)
 {
     set->listen = or_else(set->listen, "127.0.0.1:4040");
     set->otlp_grpc = or_else(set->otlp_grpc, "127.0.0.1:4317");
     set->otlp_http = or_else(set->otlp_http, "127.0.0.1:4318");
     set->socket = or_else(set->socket, "/run/kiln/kiln.sock");
-    set->log_level = or_else(set->log_level, "info");
-    set->log_format = or_else(set->log_format, "logfmt");
     set->memory_limit = or_number(set->memory_limit, default_memory());
     set->body_max = or_number(set->body_max, (uint64_t)64 << 20);
     set->series_max = (uint32_t)or_number(set->series_max, 50000);
@@ -516,14 +524,15 @@ static int check_addresses(const struct kiln_settings *set, struct kiln_err *err
 static int check_log(const struct kiln_settings *set, struct kiln_err *err)
 {
     enum kiln_log_level level;
+    enum kiln_log_form form;
 
     if (kiln_log_level_parse(set->log_level, &level) < 0)
         return kiln_err_set(err, -EINVAL, NULL,
                             "log level \"%.40s\" is none of debug, info, warn, error",
                             set->log_level);
-    if (strcmp(set->log_format, "logfmt") != 0 && strcmp(set->log_format, "json") != 0)
-        return kiln_err_set(err, -EINVAL, NULL, "log format \"%.40s\" is neither logfmt nor json",
-                            set->log_format);
+    if (kiln_log_form_parse(set->log_format, &form) < 0)
+        return kiln_err_set(err, -EINVAL, NULL,
+                            "log format \"%.40s\" is none of logfmt, json, plain", set->log_format);
     return 0;
 }
 
@@ -579,6 +588,7 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     overlay(&config->set, &config->variables);
     overlay(&config->set, &config->flags);
     fill_defaults(&config->set);
+    fill_log(&config->set, server);
     r = default_data_dir(config, err);
     if (r < 0 && server)
         return r;

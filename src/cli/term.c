@@ -139,13 +139,19 @@ uint32_t kiln_term_columns(struct kiln_str text)
 
 void kiln_term_wrap(struct kiln_buf *out, struct kiln_str text, uint32_t at, uint32_t indent)
 {
+    kiln_term_wrap_to(out, text, at, indent, WRAP_COLUMNS);
+}
+
+void kiln_term_wrap_to(struct kiln_buf *out, struct kiln_str text, uint32_t at, uint32_t indent,
+                       uint32_t columns)
+{
     bool first = true;
 
     while (text.ptr && text.len) {
         struct kiln_str word = kiln_str_cut(&text, ' ');
         uint32_t wide = kiln_term_columns(word);
 
-        if (!first && at + 1 + wide > WRAP_COLUMNS) {
+        if (!first && at + 1 + wide > columns) {
             kiln_buf_putc(out, '\n');
             kiln_buf_printf(out, "%*s", (int)indent, "");
             at = indent;

@@ -49,6 +49,9 @@ struct kiln_str kiln_term_tail(struct kiln_str text, uint32_t columns);
 /* Breaks a text into lines of 80 columns at most, the last of which ends; the cursor stands in
  * column `at`, new lines start at `indent`. */
 void kiln_term_wrap(struct kiln_buf *out, struct kiln_str text, uint32_t at, uint32_t indent);
+/* The same for lines of `columns` at most. */
+void kiln_term_wrap_to(struct kiln_buf *out, struct kiln_str text, uint32_t at, uint32_t indent,
+                       uint32_t columns);
 
 /* Hot, warm or plain, for a share between 0 and 1. */
 enum kiln_style kiln_style_of_share(double share);

@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import signal
@@ -200,35 +199,6 @@ class Starting(unittest.TestCase):
                                   ("/v1/profiles", 503, "1")])
                 self.assertIn(b"the server starts", answers[2][3])
                 self.assertEqual(call(url(server, "/ready"))[0], 200)
-
-
-class Alone(unittest.TestCase):
-    """`kiln`, and nothing else."""
-
-    def test_is_the_server_and_greets_who_sits_before_it(self):
-        """On a terminal it says where to look, what is kept where, how to send something and how to stop."""
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="kiln-test-"))
-        ours, theirs = pty.openpty()
-        said = b""
-        try:
-            process = subprocess.Popen([KILN], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL,
-                                       env=os.environ | {"KILN_DATA_DIR": str(folder / "data"), "KILN_LISTEN": "127.0.0.1:0",
-                                                         "KILN_OTLP_GRPC": "127.0.0.1:0", "KILN_OTLP_HTTP": "off",
-                                                         "KILN_SOCKET": str(folder / "sock"),
-                                                         "KILN_HOST_PROFILER": "off"})
-            while b"Ctrl-C" not in said:
-                said += os.read(ours, 4096)
-            text = said.decode()
-            page = re.search(r"look +(http://127.0.0.1:\d+)", text).group(1)
-            self.assertEqual(call(page + "/ready")[0], 200)
-            self.assertIn(f"data    {folder}/data", text)
-            self.assertIn(f"kiln push -s {page} FILE", text)
-            process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(60), 0)
-        finally:
-            os.close(ours)
-            os.close(theirs)
-            shutil.rmtree(folder)
 
 
 class Keeping(unittest.TestCase):
