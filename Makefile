@@ -13,10 +13,10 @@ all: deps build/build.ninja ## build build/kiln
 	@ninja -C build
 
 run: all ## start the server on port 4040, with its data in DATA=build/data
-	@KILN_DATA_DIR=$(DATA) $(KILN)
+	@KILN_DATA_DIR=$(DATA) exec $(KILN)
 
 demo: all ## start a server on port 4040 with a day of an invented shop in it
-	@KILN=$(KILN) tests/support/shop.py --demo
+	@KILN=$(KILN) exec tests/support/shop.py --demo
 
 test: deps-test ## run every test once; T=name picks some by a regular expression
 	@cmake --preset default >/dev/null
