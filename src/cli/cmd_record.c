@@ -29,8 +29,10 @@
 #include "cli/tape.h"
 
 enum {
-    HZ = 97,       /* a prime: in step with nothing that happens every 10 ms or every second */
-    TICK_MS = 250, /* of the progress line */
+    /* Primes: in step with nothing that happens every 10 ms or every second. */
+    HZ = 97,
+    COMMAND_HZ = 499, /* of a command, which may be short */
+    TICK_MS = 250,    /* of the progress line */
 };
 
 /* For lines and inlines, of every second's samples: what is recorded is not asked about again. */
@@ -249,7 +251,8 @@ static int begin(struct run *run, struct kiln_err *err)
         r = watch_processes(run, err);
     if (r < 0)
         return r;
-    opts->hz = opts->hz ? opts->hz : HZ;
+    if (!opts->hz)
+        opts->hz = run->rec.launch.pid ? COMMAND_HZ : HZ;
     opts->every_ns = opts->every_ns ? opts->every_ns : KILN_NS_PER_S;
     opts->names_wait_ns = NAMES_WAIT_NS;
     opts->cpu_budget = 0; /* it is short, and wanted in full */
@@ -508,9 +511,10 @@ const struct kiln_command kiln_cmd_record = {
         "whole host (-a). Options stand before COMMAND; a -- between them does no harm. Programs "
         "need neither frame pointers nor debug information nor a "
         "restart; the names of functions are found on this host.\n\n"
-        "It samples 97 times a second on each processor, where the profiler that always runs "
-        "takes 19: a recording is short, and a thousand samples in ten seconds show what takes a "
-        "percent. Both are primes, so that work that is done every 10 ms, or every second, is not "
+        "It samples COMMAND 499 times a second on each processor, and what runs already 97 times, "
+        "where the profiler that always runs takes 19: a recording is short, and a thousand "
+        "samples show what takes a percent. All are primes, so that work that is done every 10 ms, "
+        "or every second, is not "
         "met in the same place each time.\n\n"
         "COMMAND has your terminal and your environment; it runs as you, which through sudo is "
         "root, unless --user says who. The recording ends with it, with Ctrl-C, which the command "
@@ -523,11 +527,12 @@ const struct kiln_command kiln_cmd_record = {
         "kernel "
         "from 6.1 on with BTF.",
     .groups = {&group, &kiln_group_whom, &kiln_group_sampling, &kiln_group_inside},
-    .examples = {{"kiln record -o /tmp/xz.pb.gz -- xz -k9c build/kiln >/dev/null", "one program"},
-                 {"kiln record -d 10s -a -o /tmp/host.svg", "the whole host, as a flame graph"},
-                 {"kiln record -d 10s -p 4711 -F 499", "a process that runs, in more detail"},
-                 {"kiln record --alloc -o /tmp/sort.svg -- sort README.md >/dev/null",
-                  "what a program allocates"}},
+    .examples =
+        {{"kiln record -o /tmp/xz.pb.gz -- xz -k9c build/kiln >/dev/null", "one program"},
+         {"kiln record -d 10s -a -o /tmp/host.svg", "the whole host, as a flame graph"},
+         {"kiln record -d 10s -p 4711 -F 499", "a process that runs, in more detail"},
+         {"kiln record --alloc --alloc-bytes 4K -o /tmp/a.svg -- kiln info examples/checkout.pb.gz",
+          "what a program allocates"}},
     .defaults = {.silent_losses = true},
     .run = run_record,
 };

@@ -589,7 +589,7 @@ const struct kiln_option_group kiln_group_host = {"Profiling the host", host_opt
 
 static const struct kiln_option sampling_options[] = {
     KILN_OPT("frequency", 'F', KILN_OPT_COUNT, server.host.frequency, "HZ",
-             "samples a second and processor (97)"),
+             "samples a second and processor (97; 499 of a command)"),
     KILN_OPT_UNWIND_MEMORY,
     KILN_OPT_SYMBOL_CACHE,
     KILN_OPT_ENV_NAMES,

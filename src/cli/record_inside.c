@@ -212,11 +212,12 @@ static int wait_for_end(struct inside *in, struct kiln_err *err)
 
 /* ---- what came of it ---- */
 
+/* Sizes or times, each with the type that counts them. */
 static const struct {
-    const char *type, *text;
+    const char *type, *text; /* of counts: what one is */
 } totals[] = {
-    {"alloc_space", "allocated"}, {"alloc_objects", NULL}, {"inuse_space", "in use at the end"},
-    {"inuse_objects", NULL},      {"delay", "waited for"}, {"contentions", NULL},
+    {"alloc_space", "allocated"}, {"alloc_objects", "object"}, {"inuse_space", "in use at the end"},
+    {"inuse_objects", "object"},  {"delay", "waited for"},     {"contentions", "time"},
 };
 
 /* A wait is told twice: by who waited, and by who made him wait. */
@@ -259,9 +260,10 @@ static void put_totals(const struct kiln_batch *batch, struct kiln_buf *out)
         kiln_buf_puts(out, "  ");
         kiln_report_number(out, (double)value, unit);
         kiln_buf_printf(out, " %s", totals[i].text);
-        if (total_of(batch, totals[i + 1].type, &count, &unit))
-            kiln_buf_printf(out, ", %" PRId64 " %s", count,
-                            strcmp(totals[i + 1].type, "contentions") == 0 ? "times" : "objects");
+        if (total_of(batch, totals[i + 1].type, &count, &unit)) {
+            kiln_buf_puts(out, ", ");
+            kiln_report_count(out, (double)count, totals[i + 1].text);
+        }
         kiln_buf_putc(out, '\n');
     }
 }
@@ -339,6 +341,18 @@ static int nothing(const struct inside *in)
     return kiln_cli_fail(NULL, &err);
 }
 
+/* A drawing has one type: bytes or time, which cost, rather than how often. */
+static void choose_type(struct inside *in, enum kiln_format format)
+{
+    uint32_t wanted = in->harvest.wanted;
+
+    if (kiln_format_info(format)->reads && format != KILN_FORMAT_COLLAPSED)
+        return;
+    in->cli->args.sample_type = wanted & KILN_HARVEST_ALLOC  ? "alloc_space"
+                                : wanted & KILN_HARVEST_HEAP ? "inuse_space"
+                                                             : "delay";
+}
+
 static int write_it(struct inside *in, enum kiln_format format)
 {
     struct kiln_batch *batch = NULL;
@@ -353,6 +367,7 @@ static int write_it(struct inside *in, enum kiln_format format)
     }
     if (!batch)
         return nothing(in);
+    choose_type(in, format);
     code = kiln_output_batch(in->cli, batch, format);
     if (code == KILN_EXIT_WELL && in->cli->args.json)
         say_json(in, batch);

@@ -141,10 +141,13 @@ static void put_next(const struct kiln_recording *rec, struct kiln_buf *out)
     if (strcmp(rec->path, "-") == 0 || format == KILN_FORMAT_UNKNOWN ||
         !kiln_format_info(format)->reads)
         return;
-    kiln_buf_printf(out, "  next     kiln top %s%s", rec->select ? rec->select : "",
-                    rec->select ? " " : "");
+    kiln_buf_puts(out, "  next     ");
+    kiln_cli_put_program(out);
+    kiln_buf_printf(out, " top %s%s", rec->select ? rec->select : "", rec->select ? " " : "");
     kiln_cli_put_safe(out, kiln_str_of(rec->path));
-    kiln_buf_puts(out, "\n           kiln flamegraph ");
+    kiln_buf_puts(out, "\n           ");
+    kiln_cli_put_program(out);
+    kiln_buf_puts(out, " flamegraph ");
     kiln_cli_put_safe(out, kiln_str_of(rec->path));
     kiln_buf_printf(out, " -o %s.svg\n", rec->name);
 }

@@ -58,7 +58,7 @@ def check_leak(folder):
 def check_lock(folder):
     done, said = record(folder, "l.otlp", PROGRAMS / "lock_convoy", "40", options=("--lock",))
     text = kiln("record", "--lock", "-o", folder / "l.pb.gz", "--", PROGRAMS / "lock_convoy", "10").stderr
-    words = re.search(r"next +kiln (.*)", text)
+    words = re.search(r"next +\S*kiln (.*)", text)
     top = kiln(*words[1].split()).stdout if words else ""
     check("what is said to be next names who held the lock", "write_journal" in top, (text, top))
     check("waits for locks are there", said.get("delay", 0) > 0 and said.get("contentions", 0) > 0, (said, done))
@@ -80,6 +80,10 @@ def check_says(folder):
     done = kiln("record", "--alloc", "--heap", "-o", folder / "b.pb.gz", "--", PROGRAMS / "leak", "3000")
     check("a summary for people", re.search(r"recorded leak for [\d.]+ s, from inside\n", done.stderr)
           and "allocated, " in done.stderr and "in use at the end" in done.stderr and "kiln top" in done.stderr, done)
+    done = kiln("record", "--alloc", "-o", folder / "one.svg", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none")
+    check("one object is one object", re.search(r"allocated, [\d,]+ objects?\n", done.stderr) and ", 1 objects" not in done.stderr, done)
+    drawing = (folder / "one.svg").read_text(encoding="utf-8") if done.returncode == 0 else ""
+    check("a drawing shows bytes", "<title>Memory allocated: " in drawing, drawing[:1000])
     process = start(folder, "c.pb.gz", "--", "sh", "-c", f"while {PROGRAMS / 'leak'} 10; do :; done")
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
