@@ -52,15 +52,20 @@ void kiln_daemon_block_signals(sigset_t *ret_set)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* SIGHUP comes from the kernel when the window of a terminal is closed, and else means "reload". */
+static bool terminal_is_gone(void)
+{
+    return isatty(STDERR_FILENO) == 0 && errno == EIO;
+}
+
 void kiln_daemon_wait(const sigset_t *set, struct kiln_log *log, void (*reload)(void *context),
                       void *context)
 {
     int signal_number = 0;
 
-    while (sigwait(set, &signal_number) == 0 && signal_number == SIGHUP)
+    while (sigwait(set, &signal_number) == 0 && signal_number == SIGHUP && !terminal_is_gone())
         reload(context);
-    kiln_log(log, KILN_LOG_INFO, "stopping", "signal", "%s",
-             signal_number == SIGINT ? "SIGINT" : "SIGTERM", NULL);
+    kiln_log(log, KILN_LOG_INFO, "stopping", "signal", "SIG%s", sigabbrev_np(signal_number), NULL);
     kiln_notify("STOPPING=1");
     pthread_sigmask(SIG_UNBLOCK, set, NULL);
 }

@@ -22,8 +22,9 @@ KILN_CHECK int kiln_daemon_log(const struct kiln_settings *set, struct kiln_log 
 void kiln_daemon_block_signals(sigset_t *ret_set);
 
 /*
- * Waits until somebody asks for the end, calling `reload` for each SIGHUP; says so in the log and
- * to a supervisor.  From then on a second asking ends the process at once.
+ * Waits for SIGTERM, SIGINT or the end of the terminal that standard error is, calls `reload` for
+ * each other SIGHUP, and reports the end to the log and to a supervisor.  From then on a second
+ * signal ends the process at once.
  */
 void kiln_daemon_wait(const sigset_t *set, struct kiln_log *log, void (*reload)(void *context),
                       void *context);

@@ -121,12 +121,22 @@ def check_hurry(folder):
         check("what was acknowledged is there", "kept" in done.stdout, done)
 
 
+def check_closed(folder):
+    """Whoever closes the window of a server does not leave it behind, holding its ports."""
+    with Kiln(folder) as kiln:
+        os.close(kiln.ours)
+        kiln.ours, silent = os.pipe()
+        check("a terminal that is closed ends it", kiln.end() == 0, kiln.process.poll())
+        os.close(silent)
+
+
 where = tempfile.mkdtemp(prefix="kiln-test-")
 try:
     check_banner(where)
     check_terminals(where)
     check_make(where)
     check_hurry(where)
+    check_closed(where)
 finally:
     shutil.rmtree(where, ignore_errors=True)
 sys.exit(exit_code())
