@@ -9,57 +9,57 @@ KILN    := build/kiln
 .PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench pictures install clean help deps deps-test deps-more
 .DEFAULT_GOAL := all
 
-all: deps build/build.ninja ## build build/kiln
+all: deps build/build.ninja ## build build/kiln; KILN_NO_INSTALL=1 installs no packages
 	@ninja -C build
 
-run: all ## start the server on port 4040, with its data in DATA=build/data
+run: all ## start Kiln on port 4040, with its data in DATA=build/data
 	@KILN_DATA_DIR=$(DATA) exec $(KILN)
 
-demo: all ## start a server on port 4040 with a day of an invented shop in it
+demo: all ## start a server on port 4040 that has a day of an invented shop
 	@KILN=$(KILN) exec tests/support/shop.py --demo
 
-test: deps-test ## run every test once; T=name picks some by a regular expression
+test: deps-test ## run every test once; T=name selects tests by a regular expression
 	@cmake --preset default >/dev/null
 	@ninja -C build all tests
 	@tools/run-tests build "$(T)"
 
-check: format lint test asan ## what must hold before a change lands: format, lint, tests, sanitizers
+check: format lint test asan ## format, lint, tests and sanitizers: must pass before a change lands
 
 format: deps-test ## check the form of all C files; FIX=1 rewrites them
 	@tools/check-format $(if $(FIX),--fix)
 
-lint: deps-more build/build.ninja ## layers, house style, clang-tidy, shellcheck
+lint: deps-more build/build.ninja ## check layers, house style, clang-tidy, shellcheck
 	@tools/check-layers
 	@tools/check-style
 	@tools/check-scripts
 	@tools/check-tidy build $(T)
 
-asan: deps-more ## unit, fuzz replay, command line tests and hostile questions under ASan and UBSan
+asan: deps-more ## unit, fuzz replay, command line and hostile query tests under ASan and UBSan
 	@cmake --preset asan >/dev/null
 	@ninja -C build-asan all tests
 	@tools/run-tests build-asan "$(or $(T),^(unit|fuzz|cli)/|^torture/(power_cut|questions))"
 
-tsan: deps-more ## unit tests, power cuts, hostile questions, readers with writers under ThreadSanitizer
+tsan: deps-more ## unit tests and tests of everything with threads under ThreadSanitizer
 	@cmake --preset tsan >/dev/null
 	@ninja -C build-tsan all tests
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp tools/run-tests build-tsan "$(or $(T),^(unit|fuzz)/|^torture/(power_cut|questions)|^e2e/readers_writers)"
 
-cov: deps-more ## line coverage of the tests, by folder
+cov: deps-more ## measure line coverage of the tests, by folder
 	@cmake --preset cov >/dev/null
 	@ninja -C build-cov all tests
 	@tools/coverage build-cov
 
-fuzz: deps-more ## fuzz every decoder for SECONDS=60 each; T=otlp picks one
+fuzz: deps-more ## fuzz every decoder for SECONDS=60 each; T=otlp selects one
 	@cmake --preset fuzz >/dev/null
 	@ninja -C build-fuzz fuzzers
 	@tools/fuzz build-fuzz $(SECONDS) "$(T)"
 
-torture: deps-more ## 1,200 power cuts, 1,000 kills; lines of everything compared; fail every allocation in turn; valgrind over the unit tests
+torture: deps-more ## power cuts, kills, failing allocations, valgrind: hours
 	@cmake --preset default >/dev/null
 	@ninja -C build all tests
 	@tools/torture build "$(T)"
 
-soak: all deps-more ## readers and writers together for ten minutes; the collector at full speed for ten, and its processors beside OpenTelemetry's; a billion allocations and 100,000 ticks under libkiln; real programs, postgres and gcc among them, with libkiln in front; fuzz every decoder for an hour each
+soak: all deps-more ## long runs of server, collector and libkiln; fuzz every decoder for an hour each
 	@KILN=$(KILN) tests/e2e/readers_writers_test.py 600
 	@KILN=$(KILN) tests/e2e/collector_flow_test.py 600
 	@KILN=$(KILN) OTELCOL_CONTRIB=make tests/interop/processors_test.py
@@ -69,22 +69,22 @@ soak: all deps-more ## readers and writers together for ten minutes; the collect
 	@KILN=$(KILN) tests/inproc/real_test.py --all
 	@$(MAKE) fuzz SECONDS=3600
 
-bench: deps-more all ## measure Kiln against its peers, in the same run
+bench: deps-more all ## measure Kiln and its peers in the same run; T=size selects one
 	@tools/bench build "$(T)"
 
-pictures: all ## draw the pictures of the documents, docs/images, anew
+pictures: all ## draw the pictures in docs/images
 	@mkdir -p docs/images
 	@$(KILN) flamegraph $(EXAMPLE) -o docs/images/flamegraph.svg
 	@KILN=$(KILN) tests/browser/page/run.sh tests/browser/page/picture.ts docs/images
 
-install: all ## install program, manual pages, completions and systemd's unit under DESTDIR and PREFIX
+install: all ## install under DESTDIR and PREFIX=/usr/local
 	@cmake --install build --prefix $(PREFIX)
 
 clean: ## remove everything built
 	@rm -rf build build-*
 
-help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 deps:
 	@tools/install-deps tools/packages.txt
