@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
+import readme  # noqa: E402
 from host_kit import KILN, PROGRAMS, Folder, has_chain, kiln_for_all, need_host, record, stacks_of, wait_for  # noqa: E402
 
 CHAIN = ("burn_leaf", "middle_a", "outer", "main")
@@ -138,6 +139,15 @@ def check_wrong(folder):
           done)
 
 
+def check_readme(folder):
+    done, line = readme.run("sudo build/kiln record", folder)
+    samples = re.search(r"at 499 Hz: ([\d,]+) samples", done.stderr)
+    drawing = (folder / "cpu.svg").read_text(encoding="utf-8") if done.returncode == 0 else ""
+    check("README: enough samples for a drawing", samples and int(samples[1].replace(",", "")) >= 100, (line, done))
+    check("README: functions have names", all(name in drawing for name in ("merge_files", "kiln_pprof_decode", "kiln_merge")),
+          drawing[:2000])
+
+
 def main():
     need_host("chain", "spawn")
     with Folder() as folder:
@@ -148,6 +158,7 @@ def main():
         check_ends(folder)
         check_user(folder)
         check_wrong(folder)
+        check_readme(folder)
     return exit_code()
 
 

@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
+import readme  # noqa: E402
 from preload_kit import KILN, PROGRAMS, Folder, clean, kiln  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "programs/leak.c"
@@ -155,6 +156,14 @@ def check_wrong(folder):
         check(f"record {' '.join(map(str, words))}: exit {code}", done.returncode == code and text in done.stderr, done)
 
 
+def check_readme(folder):
+    done, line = readme.run("build/kiln record --alloc", folder, env=clean())
+    drawing = (folder / "memory.svg").read_text(encoding="utf-8") if done.returncode == 0 else ""
+    check("README: what a program allocates", re.search(r"allocated, [\d,]{5,} objects\n", done.stderr), (line, done))
+    check("README: functions have names", all(name in drawing for name in ("merge_files", "kiln_pprof_decode", "kiln_merge")),
+          drawing[:2000])
+
+
 def main():
     with Folder() as folder:
         scratch = folder / "scratch"
@@ -167,6 +176,7 @@ def main():
         check_ended(folder)
         check_key(folder)
         check_wrong(folder)
+        check_readme(folder)
         check("no folder is left behind", not list(scratch.iterdir()), list(scratch.iterdir()))
     return exit_code()
 
