@@ -5,8 +5,9 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
-from scenario import CPU, HERE, KilnServer, address, check, equal, finish, peers, query, run, shares, skip
+from scenario import CPU, HERE, KilnServer, address, check, equal, finish, peers, profiles_of, query, run, shares, skip
 
 TYPES = {  # three parts of a type: a function that must be in it
     CPU: "main.parseOrder",
@@ -15,6 +16,8 @@ TYPES = {  # three parts of a type: a function that must be in it
     "memory:inuse_space:bytes": "main.serializeResponse",
     "memory:inuse_objects:count": "main.serializeResponse",
 }
+
+LIMIT_S = 180
 
 
 def curl(server):
@@ -34,6 +37,18 @@ def pprof_top(server, folder):
     return {row[5].removesuffix(" (inline)"): int(row[0].removesuffix("ns")) for row in rows if int(row[0].removesuffix("ns"))}
 
 
+def run_until_uploaded(program, server):
+    """Runs the program until profiles of every type have arrived: allocations, which are differences, with the second upload."""
+    # On a busy machine the signal that asks a goroutine to yield waits with the profiler's, comes before it, and has its
+    # function on top of most samples.
+    with subprocess.Popen([program, address(server), str(LIMIT_S)], env=os.environ | {"GODEBUG": "asyncpreemptoff=1"}) as running:
+        while not all(profiles_of(server, type_id + '{service_name="order-service"}') for type_id in TYPES):
+            if running.poll() is not None:
+                raise RuntimeError(f"the program ended with status {running.returncode} before all its types had arrived")
+            time.sleep(0.5)
+        running.terminate()
+
+
 def main():
     if not shutil.which("curl"):
         skip("there is no curl")
@@ -42,9 +57,7 @@ def main():
     except peers.Absent as why:
         skip(f"pyroscope-go: {why}")
     with KilnServer() as server:
-        # Two uploads: allocations are differences.  On a busy machine the signal that asks a goroutine to yield waits with the
-        # profiler's, comes before it, and has its function on top of most samples.
-        subprocess.run([program, address(server), "32"], check=True, env=os.environ | {"GODEBUG": "asyncpreemptoff=1"})
+        run_until_uploaded(program, server)
         answer = curl(server)
         first = answer["top"]["rows"][0]
         equal("the hot function is on top", first["name"], "main.parseOrder")
