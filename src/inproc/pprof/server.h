@@ -6,8 +6,8 @@
  *
  * Nothing here waits for anybody: one poll() has all connections, the nearest deadline is its
  * time-out.  Bounds: KILN_IN_CONNS connections, of which one that idles makes room for another,
- * as does one whose request is not there within 1 s; it has to be there within 10 s in any case; an answer has to be taken at 16 KiB/s; bodies are read
- * from KILN_IN_BODIES connections at once.
+ * as does one whose request is not there within 1 s; it has to be there within 10 s in any case; an
+ * answer has to be taken at 16 KiB/s; bodies are read from KILN_IN_BODIES connections at once.
  *
  * Threads: start, stop and unlink by one; `forked` in a child, where the thread is not.
  */
