@@ -12,6 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
+from preload_kit import for_all  # noqa: E402
+
 KILN = os.environ.get("KILN", "build/kiln")
 SOURCES = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."))
 LIBKILN = os.environ.get("LIBKILN", "build/libkiln.so")
@@ -118,9 +121,10 @@ class Frame(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be somebody else")
     def test_without_a_thread_of_its_own_nothing_is_sampled_and_one_line_says_so(self):
+        program, library = for_all(self.folder, PROGRAMS / "thin", LIBKILN)
         self.folder.chmod(0o777)
-        _, said = run("setpriv", "--reuid=65534", "--clear-groups", "prlimit", "--nproc=1", "env", f"LD_PRELOAD={LIBKILN}",
-                      PROGRAMS / "thin", preload=False, KILN_OUT_DIR=self.folder)
+        _, said = run("setpriv", "--reuid=65534", "--clear-groups", "prlimit", "--nproc=1", "env", f"LD_PRELOAD={library}",
+                      program, preload=False, KILN_OUT_DIR=self.folder)
         self.assertRegex(said, r"^kiln: nothing is sampled: no thread can be made for it: .*\n$")
         self.assertEqual(self.files("*"), [])
 

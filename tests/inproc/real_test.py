@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from preload_kit import LIBKILN, Folder, bare, clean, preloaded, profiles_of, same, under  # noqa: E402
+from preload_kit import LIBKILN, Folder, bare, clean, for_all, preloaded, profiles_of, same, under  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "real"
 # Everything that can be sampled, at a hundred times the usual rate of allocations.
@@ -182,7 +182,9 @@ def check_postgres(folder):
         path.mkdir(exist_ok=True)
         path.chmod(0o777)
     results = []
-    for name, env in (("alone", {}), ("with", preloaded(folder / "postgres", SETTINGS) | {"KILN_FOLLOW": "1"})):
+    library, = for_all(folder, LIBKILN)
+    with_it = preloaded(folder / "postgres", SETTINGS, library=library) | {"KILN_FOLLOW": "1"}
+    for name, env in (("alone", {}), ("with", with_it)):
         results.append(run_postgres(bins[-1], folder / f"pg-{name}", env))
     check("postgres: works alone", results[0][0] == 0 and results[0][1], results[0])
     check("postgres: the same with libkiln in each of its processes", results[0] == results[1], results)

@@ -43,6 +43,14 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
+def for_all(folder, *paths):
+    """Copies where every user may read and run them: a build below /root is root's alone."""
+    shared = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    for path in (pathlib.Path(folder), shared):
+        path.chmod(0o755)
+    return [shutil.copy(path, shared) for path in paths]
+
+
 def clean(env=None):
     """Our environment without a word about profiling, and `env`."""
     return {k: v for k, v in os.environ.items() if not k.startswith(OURS)} | (env or {})
@@ -74,16 +82,16 @@ def stacks_of_session(leader):
     return told
 
 
-def preloaded(folder, settings=None, before="", behind=""):
+def preloaded(folder, settings=None, before="", behind="", library=LIBKILN):
     """The variables that put libkiln in front, writing into `folder`."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    preload = ":".join(filter(None, (before, LIBKILN, behind)))
+    preload = ":".join(filter(None, (before, str(library), behind)))
     return {"LD_PRELOAD": preload, "KILN_OUT_DIR": str(folder), "KILN_EXIT_MS": PATIENCE_MS} | (INTENSE if settings is None else settings)
 
 
-def under(folder, *command, settings=None, env=None, before="", behind="", **more):
+def under(folder, *command, settings=None, env=None, before="", behind="", library=LIBKILN, **more):
     """Runs a command with libkiln, and everything on unless `settings` says what."""
-    return bare(*command, env=preloaded(folder, settings, before, behind) | (env or {}), **more)
+    return bare(*command, env=preloaded(folder, settings, before, behind, library) | (env or {}), **more)
 
 
 def profiles_of(folder):
