@@ -53,6 +53,15 @@ for (const [theme, width] of [["light", WIDE], ["dark", PHONE]] as [Theme, numbe
 const KEYS = "/ n N 0 + - s o c h r u i 1 2 3 4 5 6 [ ] d ?".split(" ");
 const PAIRS = ["g o", "g e", "g c", "g s", "Ctrl K"];
 
+// Keys that are pressed one right after the other, while the page is too busy to look at them in time.
+function pressedTogether(keys: string[]) {
+    const events = keys.map((key) => new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    for (const event of events) {
+        (document.activeElement ?? document.body).dispatchEvent(event);
+        for (const end = performance.now() + 1600; performance.now() < end; );
+    }
+}
+
 test("each key does what the list of keys says", async (tools) => {
     const view = await tools.open("/explore", { ...lately(tools), fn: "loadRules" });
     const { page } = view;
@@ -123,7 +132,8 @@ test("each key does what the list of keys says", async (tools) => {
 
     await view.flame.canvas.focus();
     for (const [key, path] of [["c", "/compare"], ["s", "/status"], ["o", "/"], ["e", "/explore"]]) {
-        await press("g", key);
+        await page.evaluate(pressedTogether, ["g", key]);
+        await view.settled();
         equal(view.path(), path);
     }
 });

@@ -76,7 +76,7 @@ const LISTED: Key[] = [
 function onKeyDown(parts: Parts, event: KeyboardEvent): void {
     const { props, canvas, stage } = parts;
     const here = event.target === canvas.current;
-    if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || isSecond()) return;
+    if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || isSecond(event)) return;
     if (!here && (props.keys === false || event.target !== document.body)) return;
     if (document.querySelector("dialog[open], .menu")) return;
     const way = WAYS[event.key];

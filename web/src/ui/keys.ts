@@ -25,7 +25,7 @@ function onKey(event: KeyboardEvent): void {
     const name = pressed(event);
     if (event.defaultPrevented || event.altKey || (typesInto(event.target) && !name.startsWith("Ctrl+"))) return;
     if (document.querySelector("dialog[open], .menu") && !name.startsWith("Ctrl+")) return;
-    const whole = isSecond() ? `${prefix} ${name}` : name;
+    const whole = isSecond(event) ? `${prefix} ${name}` : name;
     const all = [...groups.values()].reverse().flatMap((group) => group.keys);
     const key = all.find(({ keys }) => keys === whole) ?? all.find(({ keys }) => keys === name);
     prefixUntil = 0;
@@ -34,12 +34,13 @@ function onKey(event: KeyboardEvent): void {
         key.run(event);
     } else if (all.some(({ keys }) => keys.startsWith(name + " "))) {
         prefix = name;
-        prefixUntil = performance.now() + 1500;
+        prefixUntil = event.timeStamp + 1500;
     }
 }
 
-// Is this key the second of two, such as the "c" of "g c"?
-export const isSecond = () => performance.now() < prefixUntil;
+// Is this key the second of two, such as the "c" of "g c"?  By the times they were pressed at: a page that is busy
+// may come to them much later.
+export const isSecond = (event: KeyboardEvent) => event.timeStamp < prefixUntil;
 
 export function startKeys(): void {
     addEventListener("keydown", onKey);
