@@ -302,6 +302,7 @@ struct dw_walk {
     uint64_t at;
     uint32_t skip;                  /* levels that do not matter */
     uint32_t open;                  /* levels that say nothing of addresses */
+    uint64_t linked;                /* those of them that have a link, outermost in bit 0 */
     struct dw_link chain[DW_CHAIN]; /* outermost first */
     uint32_t n;
 };

@@ -4,6 +4,9 @@
  * first, and so on, as eu-addr2line does.  Each that was inlined is a frame; blocks are only passed
  * through.  Nothing is remembered but where the walk is and how many levels it has to leave, so
  * that no depth of nesting costs more than time.
+ *
+ * DWARF 2 has no lists of ranges: of what lies in several pieces gcc -gstrict-dwarf writes one, or
+ * an empty range.  There a function is a frame, too, if something within it covers the address.
  */
 #include <errno.h>
 
@@ -62,6 +65,33 @@ static void step_over(struct dw_walk *walk, const struct dw_unit *unit, const st
         walk->skip++;
 }
 
+/* Whether what is within a DIE may cover what the DIE itself does not. */
+static bool is_one_piece_of_it(const struct dw_unit *unit, const struct dw_die *die)
+{
+    return unit->head.version == 2 && die->abbrev->has_children && !dw_has(die, DW_F_RANGES) &&
+           (dw_tag(die) == DW_TAG_lexical_block || dw_tag(die) == DW_TAG_inlined_subroutine);
+}
+
+static void enter_open(struct dw_walk *walk, const struct dw_die *die)
+{
+    if (dw_tag(die) == DW_TAG_inlined_subroutine && walk->n < DW_CHAIN && walk->open < 64) {
+        push(walk, die);
+        walk->linked |= 1ull << walk->open;
+    }
+    walk->open++;
+    walk->at = die->next;
+}
+
+/* Nothing within it covered the address. */
+static void leave_open(struct dw_walk *walk)
+{
+    walk->open--;
+    if (walk->open < 64 && walk->linked >> walk->open & 1) {
+        walk->linked &= ~(1ull << walk->open);
+        walk->n--;
+    }
+}
+
 /* A DIE on a level that matters.  1: the walk is at its end. */
 static int look_at(struct dw_walk *walk, struct dw_unit *unit, const struct dw_die *die)
 {
@@ -72,13 +102,16 @@ static int look_at(struct dw_walk *walk, struct dw_unit *unit, const struct dw_d
         return 0;
     }
     if (!dw_has_ranges(die) && dw_tag(die) == DW_TAG_lexical_block && die->abbrev->has_children) {
-        walk->open++;
-        walk->at = die->next;
+        enter_open(walk, die);
         return 0;
     }
     r = dw_covers(unit, die, walk->address);
     if (r < 0)
         return r;
+    if (r == 0 && is_one_piece_of_it(unit, die)) {
+        enter_open(walk, die);
+        return 0;
+    }
     if (r == 0) {
         step_over(walk, unit, die);
         return 0;
@@ -86,6 +119,7 @@ static int look_at(struct dw_walk *walk, struct dw_unit *unit, const struct dw_d
     if (dw_tag(die) == DW_TAG_inlined_subroutine || dw_tag(die) == DW_TAG_subprogram)
         push(walk, die);
     walk->open = 0; /* nothing outside of it is looked at again */
+    walk->linked = 0;
     walk->at = die->next;
     return !die->abbrev->has_children;
 }
@@ -97,7 +131,7 @@ static int leave(struct dw_walk *walk, const struct dw_die *die)
     if (walk->skip > 0)
         walk->skip--;
     else if (walk->open > 0)
-        walk->open--;
+        leave_open(walk);
     else
         return 1;
     return 0;
@@ -139,6 +173,7 @@ static int begin(struct dw_walk *walk, struct dw_unit *unit, uint64_t at, uint64
     walk->file = unit->file;
     walk->n = 0;
     walk->skip = walk->open = 0;
+    walk->linked = 0;
     push(walk, &die);
     walk->at = die.abbrev && die.abbrev->has_children ? die.next : unit->head.end;
     walk->is_begun = true;
@@ -160,6 +195,8 @@ int dw_walk_to(struct dw_unit *unit, uint64_t die, uint64_t address)
         r = walk_on(walk, unit);
     if (r == -EAGAIN || r == -ENOMEM)
         return r;
+    while (walk->open > 0)
+        leave_open(walk);
     walk->is_whole = true; /* what was found before something damaged is true */
     return 0;
 }

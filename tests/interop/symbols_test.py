@@ -36,6 +36,7 @@ AGREEMENT = {"elfutils": 0.999, "llvm": 0.999, "binutils": 0.95}  # of frames; t
 # Who judges a program whose name matches, and why not elfutils.  Programs whose debug information is split or packed are
 # judged by a twin with the same code, of which it is neither.
 JUDGES = [
+    ("gcc-dwarf2$", "llvm", "of a function in several pieces one is told: elfutils leaves out what is inlined in the others; 0.192 finds no lines"),
     ("gcc-lto$", "binutils", "elfutils 0.188 does not follow inlines whose origin is in another unit; LLVM 14 says the unit's symbol"),
     ("lto|thin", "llvm", "elfutils 0.188 does not follow inlines whose origin is in another unit"),
     ("gold", "llvm", "no .debug_aranges: elfutils 0.188 finds no unit"),

@@ -158,6 +158,56 @@ TEST(dwarf, a_compiler_that_writes_no_table_of_addresses_is_read_as_well)
     CHECK(shop_has("clang -O2 -gdwarf-4 shop.c -o shop", shop_drawn));
 }
 
+/* DWARF 2 by hand: in `outer` is `middle`, of which one byte is told, and beyond it `inner`. */
+static const char pieces_s[] =
+    ".text\n.globl main\nmain: ret\n"
+    ".section here,\"ax\",@progbits\nbegin: .skip 4, 0x90\nin: .skip 2, 0x90\nout: .skip 2, "
+    "0x90\nend:\n"
+    ".section .debug_abbrev,\"\",@progbits\n"
+    ".byte 1,0x11,1, 0x11,1, 0x12,1, 0,0\n" /* unit: low_pc, high_pc */
+    ".byte 2,0x2e,0, 0x03,8, 0,0\n"         /* function: name */
+    ".byte 3,0x2e,1, 0x03,8, 0x11,1, 0x12,1, 0,0\n"
+    ".byte 4,0x1d,1, 0x31,0x13, 0x11,1, 0x12,1, 0,0\n" /* inlined: origin, low_pc, high_pc */
+    ".byte 0\n"
+    ".section .debug_info,\"\",@progbits\n"
+    "unit: .long last - first\nfirst: .value 2\n.long 0\n.byte 8\n"
+    ".byte 1\n.quad begin, end\n"
+    "inner: .byte 2\n.asciz \"inner\"\n"
+    "middle: .byte 2\n.asciz \"middle\"\n"
+    ".byte 3\n.asciz \"outer\"\n.quad begin, end\n"
+    ".byte 4\n.long middle - unit\n.quad begin, begin + 1\n"
+    ".byte 4\n.long inner - unit\n.quad in, out\n"
+    ".byte 0,0,0,0\nlast:\n";
+
+TEST(dwarf, of_what_lies_in_pieces_one_may_be_told)
+{
+    struct compiled compiled;
+    struct kiln_budget budget;
+    struct kiln_dwarf *dwarf;
+    const struct kiln_elf *elf;
+    const struct kiln_dwarf_frame *frames;
+    uint64_t begin;
+    uint32_t n;
+    char text[256];
+
+    compiled_init(&compiled);
+    compiled_write(&compiled, "pieces.s", pieces_s);
+    CHECK(compiled_run(&compiled, "gcc pieces.s -o pieces"));
+    elf = compiled_open(&compiled, "pieces");
+    dwarf = opened(elf, &budget);
+    begin = kiln_elf_section(elf, "here")->address;
+    for (uint64_t i = 0; i < 8; i++) {
+        CHECK_OK(kiln_dwarf_find(dwarf, begin + i, &frames, &n));
+        draw(frames, n, text, sizeof(text));
+        CHECK_TEXT(text, i == 4 || i == 5 ? "inner :0 < middle :0 < outer :0"
+                         : i == 0         ? "middle :0 < outer :0"
+                                          : "outer :0");
+    }
+    kiln_dwarf_close(dwarf);
+    CHECK_EQ(budget.used, 0);
+    compiled_done(&compiled);
+}
+
 /* ---- what is in other files ---- */
 
 /* Serves what is wanted from the folder; returns how many files were taken. */
