@@ -6,7 +6,8 @@
  *   u64 address, u64 size
  *
  * Functions are taken, and untyped symbols (labels of assembly), where their address is in a
- * section with code.  That, and not the section they name, says whether they are of use.
+ * section with code.  That says whether they are of use; the section they name only where it is not
+ * loaded: link-time optimization leaves labels in debug information, whose "addresses" are offsets.
  */
 #include <elf.h>
 #include <errno.h>
@@ -37,8 +38,13 @@ static bool is_code(const struct kiln_symtab *table, uint64_t address)
     return false;
 }
 
-static int add_symbol(struct kiln_symtab *table, const Elf64_Sym *s, uint32_t first,
-                      uint32_t text_size)
+static bool is_loaded(const struct kiln_elf *elf, uint16_t section)
+{
+    return section >= elf->n_sections || elf->sections[section].flags & SHF_ALLOC;
+}
+
+static int add_symbol(struct kiln_symtab *table, const struct kiln_elf *elf, const Elf64_Sym *s,
+                      uint32_t first, uint32_t text_size)
 {
     unsigned type = ELF64_ST_TYPE(s->st_info);
     bool label = type == STT_NOTYPE;
@@ -47,7 +53,7 @@ static int add_symbol(struct kiln_symtab *table, const Elf64_Sym *s, uint32_t fi
     if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
         return 0;
     if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_name == 0 ||
-        s->st_name >= text_size)
+        s->st_name >= text_size || !is_loaded(elf, s->st_shndx))
         return 0;
     symbol = (struct kiln_symtab_entry){
         .address = s->st_value,
@@ -73,7 +79,7 @@ static int read_symbols(struct kiln_symtab *table, const struct kiln_elf *elf,
 
         for (const Elf64_Sym *s = chunk; r == 0 && s < chunk + n; s++)
             if (!kiln_symtab_is_far(wish, s->st_value, s->st_size))
-                r = add_symbol(table, s, first, text_size);
+                r = add_symbol(table, elf, s, first, text_size);
         if (r < 0)
             return r;
         offset += n * sizeof(*chunk);

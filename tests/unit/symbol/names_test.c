@@ -287,6 +287,23 @@ TEST(names, labels_of_assembly_are_used_where_no_function_covers)
     kiln_names_close(names);
 }
 
+TEST(names, labels_of_what_is_not_loaded_are_no_names)
+{
+    static const struct row rows[] = {{"function", 0x1000, 0x100, STT_FUNC, STB_GLOBAL},
+                                      {"shop.c.6b640d0b", 0x1200, 0, STT_NOTYPE, STB_WEAK}};
+    static struct tables tables;
+    struct kiln_names *names;
+
+    add_rows(&tables, rows, KILN_ARRAY_LEN(rows));
+    add_code();
+    tables.symbols[2].st_shndx = 3; /* .strings, which comes behind the code */
+    add_tables(".symtab", SHT_SYMTAB, &tables);
+    names = open_elf();
+    check_name(names, 0x1010, "function");
+    check_name(names, 0x1210, "");
+    kiln_names_close(names);
+}
+
 TEST(names, what_compilers_note_is_no_name)
 {
     struct kiln_names *names =
