@@ -113,9 +113,9 @@ foreach(source ${sources})
   endif()
 endforeach()
 
-# kiln_add_script(NAME COMMAND...): a test in the environment that scripts expect.
+# kiln_add_script(NAME COMMAND...): a test in the environment that scripts expect, with a TMPDIR of its own.
 function(kiln_add_script name)
-  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/support/own_tmp.sh ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
     ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
 endfunction()

@@ -17,6 +17,7 @@ done
 # And one agent that reports.
 curl -sf "$KILN_SERVER/api/v1/agents/web-1" -d '{"id": "web-1", "host": "web-1"}' >/dev/null || echo "no agent"
 while read -r line; do
+    line=${line//\/tmp\//$TMP/}
     case $line in
     "kiln server"*) line=${line/server/config} ;;        # it would not end
     "kiln agent" | "kiln agent "*) line=${line/agent/config} ;;          # nor would it
