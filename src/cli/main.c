@@ -19,14 +19,17 @@
 #include "symbol/resolver.h"
 
 const struct kiln_command *const kiln_commands[] = {
-    &kiln_cmd_live,     &kiln_cmd_record,  &kiln_cmd_run,        &kiln_cmd_top,
-    &kiln_cmd_tree,     &kiln_cmd_list,    &kiln_cmd_flamegraph, &kiln_cmd_graph,
-    &kiln_cmd_diff,     &kiln_cmd_info,    &kiln_cmd_convert,    &kiln_cmd_merge,
-    &kiln_cmd_check,    &kiln_cmd_server,  &kiln_cmd_agent,      &kiln_cmd_collector,
-    &kiln_cmd_doctor,   &kiln_cmd_agents,  &kiln_cmd_boost,      &kiln_cmd_pause,
-    &kiln_cmd_resume,   &kiln_cmd_config,  &kiln_cmd_push,       &kiln_cmd_query,
-    &kiln_cmd_annotate, &kiln_cmd_loadgen, &kiln_cmd_store,      &kiln_cmd_symbols,
-    &kiln_cmd_help,     &kiln_cmd_version, &kiln_cmd_completion, NULL,
+    &kiln_cmd_live,       &kiln_cmd_record,     &kiln_cmd_run,
+    &kiln_cmd_top,        &kiln_cmd_tree,       &kiln_cmd_list,
+    &kiln_cmd_flamegraph, &kiln_cmd_graph,      &kiln_cmd_diff,
+    &kiln_cmd_info,       &kiln_cmd_convert,    &kiln_cmd_merge,
+    &kiln_cmd_check,      &kiln_cmd_server,     &kiln_cmd_agent,
+    &kiln_cmd_collector,  &kiln_cmd_doctor,     &kiln_cmd_ready,
+    &kiln_cmd_agents,     &kiln_cmd_boost,      &kiln_cmd_pause,
+    &kiln_cmd_resume,     &kiln_cmd_config,     &kiln_cmd_push,
+    &kiln_cmd_query,      &kiln_cmd_annotate,   &kiln_cmd_loadgen,
+    &kiln_cmd_store,      &kiln_cmd_symbols,    &kiln_cmd_help,
+    &kiln_cmd_version,    &kiln_cmd_completion, NULL,
 };
 
 static int no_such_command(const char *name)

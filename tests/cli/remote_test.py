@@ -88,6 +88,7 @@ def real_server(folder):
         push_to_kiln(url, folder)
         load_to_kiln(url, folder)
         kiln("push", "-q", "-s", f"unix:{server.folder}/kiln.sock", "--time", "now", EXAMPLE)
+        check([kiln("ready", "-s", at) for at in (url, f"unix:{server.folder}/kiln.sock")], ["ready\n"] * 2)
         kiln("loadgen", "-q", "-n", "2", "-s", f"http://127.0.0.1:{server.otlp_grpc}", "--protocol", "otlp-grpc")
         check(server.stop(), 0)
 
@@ -101,6 +102,7 @@ def server_with_tokens(folder):
         return print(f"not tested with tokens: {failed}")
     try:
         url = f"http://127.0.0.1:{server.http}"
+        check(kiln("ready", "-s", url), "ready\n")
         said = kiln("push", "-s", url, "--time", "now", EXAMPLE, code=4)
         assert "the server answers 401" in said, said
         said = kiln("loadgen", "-s", url, "-n", "3", "--protocol", "otlp-grpc", code=1)
@@ -119,8 +121,11 @@ class Moody(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     moods, seen = [], []
 
+    def do_GET(self):
+        self.do_POST()
+
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         self.seen.append((self.path, self.headers["Content-Type"], self.headers["Content-Encoding"], len(body)))
         status, headers, answer = self.moods.pop(0) if self.moods else (200, {}, b"")
         if status == 0:
@@ -140,6 +145,21 @@ class Moody(http.server.BaseHTTPRequestHandler):
 
 def mood(*moods):
     Moody.moods, Moody.seen = list(moods), []
+
+
+def ask_whether_ready(url):
+    mood((200, {}, b"anything"))
+    check(kiln("ready", "-s", url), "ready\n")
+    check([path for path, *_ in Moody.seen], ["/ready"])
+    mood((503, {"Content-Type": "text/plain"}, b"not ready: replaying \x1b[31mthe log\n"))
+    said = kiln("ready", "-s", url, code=1)
+    assert "503: not ready: replaying" in said and "\x1b" not in said, said
+    mood((404, {}, b""))
+    kiln("ready", "-s", url, code=1)
+    mood((0, {}, b""), (0, {}, b""))
+    kiln("ready", "-s", url, code=4)
+    kiln("ready", "-s", "http://127.0.0.1:9", code=4)
+    kiln("ready", "-s", "unix:/nowhere.sock", code=4)
 
 
 def moody_server(url):
@@ -173,6 +193,7 @@ def main():
         server_with_tokens(folder / "tokens")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Moody) as moody:
         threading.Thread(target=moody.serve_forever, daemon=True).start()
+        ask_whether_ready(f"http://127.0.0.1:{moody.server_address[1]}")
         moody_server(f"http://127.0.0.1:{moody.server_address[1]}")
         moody.shutdown()
     return 0
