@@ -6,7 +6,7 @@ EXAMPLE ?= examples/checkout.pb.gz
 DATA    ?= build/data
 KILN    := build/kiln
 
-.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench pictures install clean help deps deps-test deps-more
+.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench image-oci pictures install clean help deps deps-test deps-more
 .DEFAULT_GOAL := all
 
 all: deps build/build.ninja ## build build/kiln; KILN_NO_INSTALL=1 installs no packages
@@ -71,6 +71,11 @@ soak: all deps-more ## long runs of server, collector and libkiln; fuzz every de
 
 bench: deps-more all ## measure Kiln and its peers in the same run; T=size selects one
 	@tools/bench build "$(T)"
+
+image-oci: all ## build the container images build/kiln-{agent,server}.tar, without Docker
+	@tools/image-oci tree build build/image
+	@tools/image-oci pack build/image agent build/kiln-agent.tar
+	@tools/image-oci pack build/image server build/kiln-server.tar
 
 pictures: all ## draw the pictures in docs/images
 	@mkdir -p docs/images
