@@ -12,5 +12,5 @@ sed 's/^/-Wl,-u,/' kiln.names > kiln.roots
 objdump -h kiln.o | awk '$2 ~ /^\.text/ { print "--rename-section", $2 "=kiln_text" }' | sort -u > kiln.sections
 objcopy --keep-global-symbols=kiln.names @kiln.sections kiln.o
 rm -f "$archive"
-ar rcs "$archive" kiln.o
+ar rcsD "$archive" kiln.o
 rm -f kiln.o kiln.names kiln.roots kiln.sections
