@@ -39,7 +39,7 @@ endfunction()
 
 add_library(kiln_inproc STATIC ${INPROC_TEST_SOURCES})
 kiln_inproc_library(kiln_inproc)
-target_link_libraries(kiln_inproc PUBLIC kiln_symbol kiln_core PkgConfig::SERVER_DEPS Threads::Threads)
+target_link_libraries(kiln_inproc PUBLIC kiln_symbol kiln_core PkgConfig::SERVER_DEPS Threads::Threads ${CMAKE_DL_LIBS})
 
 list(REMOVE_ITEM INPROC_SOURCES ${CMAKE_SOURCE_DIR}/src/inproc/preload.c ${CMAKE_SOURCE_DIR}/src/inproc/hook/operators.c)
 # Hooks that try for a lock call on, where others jump: a frame of theirs is a nanosecond (bench/inproc/lock.py).
@@ -81,7 +81,7 @@ function(kiln_inproc_preload library)
   target_link_options(${library} PRIVATE -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic-functions
     -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed ${INPROC_OWN})
   target_link_libraries(${library} PRIVATE kiln_plain_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
-    $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads)
+    $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads ${CMAKE_DL_LIBS})
   add_dependencies(${library} ${INPROC_ROOMS} kiln_inproc_nghttp2)
 endfunction()
 kiln_inproc_preload(kiln_inproc_shared)

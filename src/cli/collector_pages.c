@@ -20,11 +20,31 @@ static void set(struct kiln_metrics *metrics, enum kiln_metric_kind kind, const 
     kiln_metric_set(kiln_metric_get(metrics, kind, name, help, NULL), value);
 }
 
+struct heap {
+    double used_bytes;
+    double system_bytes;
+};
+
+/* An older C library has numbers of 32 bits alone. */
+static struct heap read_heap(void)
+{
+#if __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 heap = mallinfo2();
+
+    return (struct heap){(double)(heap.uordblks + heap.hblkhd), (double)(heap.arena + heap.hblkhd)};
+#else
+    struct mallinfo heap = mallinfo();
+    double mapped = (unsigned)heap.hblkhd;
+
+    return (struct heap){(unsigned)heap.uordblks + mapped, (unsigned)heap.arena + mapped};
+#endif
+}
+
 static void collect(void *context)
 {
     const struct kiln_stage_pages *pages = context;
     struct kiln_metrics *m = pages->metrics;
-    struct mallinfo2 heap = mallinfo2();
+    struct heap heap = read_heap();
 
     set(m, KILN_COUNTER, "otelcol_process_uptime", "Uptime of the process, in seconds.",
         (double)(kiln_clock_unix_ns() - pages->started_unix_ns) / 1e9);
@@ -33,12 +53,12 @@ static void collect(void *context)
     set(m, KILN_GAUGE, "otelcol_process_memory_rss", "Total physical memory (resident set size).",
         (double)kiln_process_rss());
     set(m, KILN_GAUGE, "otelcol_process_runtime_heap_alloc_bytes", "Bytes that are allocated.",
-        (double)(heap.uordblks + heap.hblkhd));
+        heap.used_bytes);
     set(m, KILN_COUNTER, "otelcol_process_runtime_total_alloc_bytes",
         "Bytes that were allocated since the start, but for what libraries allocate.",
         (double)kiln_mem_made_bytes());
     set(m, KILN_GAUGE, "otelcol_process_runtime_total_sys_memory_bytes",
-        "Bytes that the allocator has from the system.", (double)(heap.arena + heap.hblkhd));
+        "Bytes that the allocator has from the system.", heap.system_bytes);
 }
 
 int kiln_stage_pages_init(struct kiln_stage_pages *pages)

@@ -135,7 +135,7 @@ static int drop_rights(void)
 
 static int give_up(uint64_t file_bytes, uint64_t seconds)
 {
-    int r = close_range(KILN_FETCH_FILE + 1, ~0U, 0) < 0 ? -errno : 0;
+    int r = syscall(SYS_close_range, KILN_FETCH_FILE + 1, ~0U, 0) < 0 ? -errno : 0;
 
     (void)setsid();
     signal(SIGXFSZ, SIG_IGN);

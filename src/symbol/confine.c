@@ -81,9 +81,9 @@ static int close_others(int fd, int last)
         if (null >= 0 ? dup2(null, i) < 0 : i != fd && close(i) < 0 && errno != EBADF)
             return -errno;
     }
-    if (fd > 3 && close_range(3, (unsigned)fd - 1, 0) < 0)
+    if (fd > 3 && syscall(SYS_close_range, 3, (unsigned)fd - 1, 0) < 0)
         return -errno;
-    return close_range((unsigned)last + 1, ~0U, 0) < 0 ? -errno : 0;
+    return syscall(SYS_close_range, (unsigned)last + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
 /* In a container there may be no such user, or no right to become one: its capabilities go all the

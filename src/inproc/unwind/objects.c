@@ -29,6 +29,17 @@ static uint32_t n_first;
 /* ---- what the loader knows ---- */
 
 #ifdef __GLIBC__
+#if !__GLIBC_PREREQ(2, 35)
+/* The C library that runs it may have what that of its headers has not. */
+struct dl_find_object {
+    unsigned long long dlfo_flags;
+    void *dlfo_map_start, *dlfo_map_end;
+    struct link_map *dlfo_link_map;
+    void *dlfo_eh_frame;
+    unsigned long long reserved[7];
+};
+int _dl_find_object(void *address, struct dl_find_object *ret_found);
+#endif
 #pragma weak _dl_find_object
 
 bool kiln_in_object_can_ask(void)
