@@ -10,6 +10,8 @@ DESTDIR=$tmp cmake --install "${KILN_BUILD_DIR:-build}" --prefix /usr >/dev/null
 for page in kiln kiln-top kiln-convert kiln-server kiln-agent kiln-config kiln-run; do
     mandoc -Tlint -Werror "$tmp/usr/share/man/man1/$page.1"
 done
+grep -q '"spdxVersion": "SPDX-2.3"' "$tmp/usr/share/doc/kiln/kiln.spdx.json"
+grep -q '^preact ' "$tmp/usr/share/doc/kiln/THIRD-PARTY-NOTICES"
 bash -n "$tmp/usr/share/bash-completion/completions/kiln"
 zsh -n "$tmp/usr/share/zsh/site-functions/_kiln"
 "$tmp/usr/bin/kiln" config --config "$tmp/usr/share/doc/kiln/kiln.yaml" >/dev/null
