@@ -4,9 +4,10 @@ SECONDS ?= 60
 PREFIX  ?= /usr/local
 EXAMPLE ?= examples/checkout.pb.gz
 DATA    ?= build/data
+DIST    ?= build/dist
 KILN    := build/kiln
 
-.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench image-oci pictures install clean help deps deps-test deps-more
+.PHONY: all run demo test check format lint asan tsan cov fuzz torture soak bench image-oci pictures install deb dist tarball clean help deps deps-test deps-more
 .DEFAULT_GOAL := all
 
 all: deps build/build.ninja ## build build/kiln; KILN_NO_INSTALL=1 installs no packages
@@ -84,6 +85,12 @@ pictures: all ## draw the pictures in docs/images
 
 install: all ## install under DESTDIR and PREFIX=/usr/local
 	@cmake --install build --prefix $(PREFIX)
+
+dist: ## pack the committed sources, with checksums, into DIST=build/dist
+	@tools/dist $(DIST)
+
+tarball: deps ## pack programs for any x86-64 Linux with glibc 2.31 or newer into DIST=build/dist, with debug files, SBOM, checksums
+	@tools/tarball $(DIST)
 
 clean: ## remove everything built
 	@rm -rf build build-*
