@@ -86,10 +86,15 @@ pictures: all ## draw the pictures in docs/images
 install: all ## install under DESTDIR and PREFIX=/usr/local
 	@cmake --install build --prefix $(PREFIX)
 
+deb: ## build Debian packages for the release that this machine runs: build/deb/*.deb
+	@tools/install-deps tools/packages.txt tools/packages-deb.txt
+	@tools/deb
+
 dist: ## pack the committed sources, with checksums, into DIST=build/dist
 	@tools/dist $(DIST)
 
-tarball: deps ## pack programs for any x86-64 Linux with glibc 2.31 or newer into DIST=build/dist, with debug files, SBOM, checksums
+tarball: ## pack programs for x86-64 Linux with glibc 2.31 or newer, into DIST=build/dist
+	@tools/install-deps tools/packages.txt tools/packages-tarball.txt
 	@tools/tarball $(DIST)
 
 clean: ## remove everything built
