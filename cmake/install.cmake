@@ -3,7 +3,16 @@
 include(GNUInstallDirs)
 install(TARGETS kiln RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES LICENSE README.md CHANGELOG.md packaging/kiln.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES packaging/systemd/kiln.service packaging/systemd/kiln-agent.service DESTINATION lib/systemd/system)
+
+# systemd's units name the program by its path, which `cmake --install --prefix` decides.
+install(CODE "
+  foreach(unit kiln kiln-agent)
+    file(READ \"${CMAKE_SOURCE_DIR}/packaging/systemd/\${unit}.service\" text)
+    string(REPLACE \"ExecStart=kiln\" \"ExecStart=\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/kiln\" text \"\${text}\")
+    file(WRITE \"${CMAKE_BINARY_DIR}/installed/\${unit}.service\" \"\${text}\")
+  endforeach()")
+install(FILES ${CMAKE_BINARY_DIR}/installed/kiln.service ${CMAKE_BINARY_DIR}/installed/kiln-agent.service
+  DESTINATION lib/systemd/system)
 
 # kiln_install_output(FILE FOLDER ARGUMENT...): what kiln prints with these arguments, as FOLDER/FILE.
 function(kiln_install_output file folder)

@@ -56,11 +56,14 @@ cmake --build "$tmp/build" >/dev/null
 "$tmp/build/program" && "$tmp/build/program_static"
 # The program that was installed finds the library that was.
 (cd "$tmp" && env -u LD_PRELOAD "$tmp/usr/bin/kiln" run --show -- ls) | grep -q "^LD_PRELOAD='$library/libkiln.so.0'"
+[[ $(grep -hc '^ExecStart=/usr/bin/kiln ' "$tmp/usr/lib/systemd/system/"kiln{,-agent}.service | sort -u) == 1 ]]
 if command -v systemd-analyze >/dev/null; then
     for unit in kiln kiln-agent; do
-        sed "s,^ExecStart=kiln,ExecStart=$tmp/usr/bin/kiln," "$tmp/usr/lib/systemd/system/$unit.service" >"$tmp/$unit.service"
+        sed "s,^ExecStart=/usr/bin/kiln ,ExecStart=$tmp/usr/bin/kiln ," "$tmp/usr/lib/systemd/system/$unit.service" >"$tmp/$unit.service"
         systemd-analyze verify --man=no "$tmp/$unit.service"
     done
+    # How much of the machine the server could reach: tenths, of which fewer are better.
+    systemd-analyze security --offline=true --threshold=17 "$tmp/kiln.service" >/dev/null
 fi
 # Each unit has folders of its own (that of settings is read alone), and the agent's socket is in its.
 folders() { sed -nE 's,^(State|Runtime|Cache|Logs)Directory=,\1 ,p' "$tmp/usr/lib/systemd/system/"*.service; }
