@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion scripts.  Both shells get the same knowledge: the commands, the options of each, and
+ * Completion scripts.  All shells get the same knowledge: the commands, the options of each, and
  * what may follow an option: words, a file, or nothing that could be known.
  */
 #include "cli/help.h"
@@ -217,4 +217,66 @@ void kiln_complete_zsh(struct kiln_buf *out)
                        "else\n"
                        "    compdef _kiln kiln\n"
                        "fi\n");
+}
+
+/* ---- fish ---- */
+
+/* A text inside single quotes. */
+static void fish_text(struct kiln_buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            kiln_buf_putc(out, '\\');
+        kiln_buf_putc(out, *text);
+    }
+}
+
+static void fish_option(const char *command, const struct kiln_option *option, struct kiln_buf *out)
+{
+    kiln_buf_printf(out, "complete -c kiln -n '__kiln_command %s' -l %s", command, option->name);
+    if (option->letter)
+        kiln_buf_printf(out, " -s %c", option->letter);
+    if (option->kind != KILN_OPT_FLAG)
+        kiln_buf_puts(out, names_a_path(option) ? " -r -F" : " -x");
+    if (has_words(option)) {
+        kiln_buf_puts(out, " -a '");
+        kiln_option_words(option, add_word, out);
+        kiln_buf_putc(out, '\'');
+    }
+    kiln_buf_puts(out, " -d '");
+    fish_text(out, option->text);
+    kiln_buf_puts(out, "'\n");
+}
+
+static void fish_command(const struct kiln_command *command, struct kiln_buf *out)
+{
+    const struct kiln_option_group *group;
+
+    kiln_buf_printf(out, "complete -c kiln -n '__kiln_command' -a %s -d '", command->name);
+    fish_text(out, command->summary);
+    kiln_buf_puts(out, "'\n");
+    for (uint32_t i = 0; (group = group_at(command, i)); i++) {
+        for (const struct kiln_option *o = group->options; o->name; o++)
+            fish_option(command->name, o, out);
+    }
+    kiln_buf_printf(out, "complete -c kiln -n '__kiln_command %s'", command->name);
+    if (command->words) {
+        kiln_buf_puts(out, " -a '");
+        add_operand_words(command, out);
+        kiln_buf_puts(out, "'\n");
+    } else {
+        kiln_buf_puts(out, command->operands_max ? " -F\n" : "\n");
+    }
+}
+
+void kiln_complete_fish(struct kiln_buf *out)
+{
+    kiln_buf_puts(out, "# fish completion of kiln; made by `kiln completion fish`\n"
+                       "function __kiln_command\n"
+                       "    set -l words (commandline -opc)\n"
+                       "    test \"$words[2]\" = \"$argv[1]\"\n"
+                       "end\n"
+                       "complete -c kiln -f\n");
+    for (uint32_t i = 0; kiln_commands[i]; i++)
+        fish_command(kiln_commands[i], out);
 }

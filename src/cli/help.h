@@ -23,5 +23,6 @@ void kiln_man_page(const struct kiln_command *command, struct kiln_buf *out);
 /* A completion script. */
 void kiln_complete_bash(struct kiln_buf *out);
 void kiln_complete_zsh(struct kiln_buf *out);
+void kiln_complete_fish(struct kiln_buf *out);
 
 #endif /* KILN_CLI_HELP_H */

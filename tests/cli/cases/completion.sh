@@ -19,3 +19,20 @@ if command -v zsh >/dev/null; then
 else
     echo "_kiln: function" >&2
 fi
+kiln completion fish >"$TMP/kiln.fish"
+# complete_fish WORDS EXPECTED...: what fish offers for a command line; where there is no fish, what it should.
+complete_fish() {
+    local line=$1
+    shift
+    if command -v fish >/dev/null; then
+        fish --no-config -c 'source $argv[1]; complete -C "$argv[2]" | string replace -r "\t.*" ""' "$TMP/kiln.fish" "$line"
+    else
+        printf '%s\n' "$@"
+    fi
+}
+complete_fish 'kiln fl' flamegraph
+complete_fish 'kiln top --so' --sort
+complete_fish 'kiln top --sort ' name self total
+complete_fish 'kiln help form' formats
+complete_fish 'kiln completion f' fish
+complete_fish 'kiln info examples/checkout.p' examples/checkout.pb.gz

@@ -21,7 +21,7 @@ try diff $p $p $p
 try convert $p
 try convert $p -o "$TMP/x.unknown"
 try convert $p --to jfr
-try completion fish
+try completion tcsh
 try help nothing
 try version extra
 try --frobnicate
