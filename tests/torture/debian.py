@@ -220,6 +220,7 @@ def check_life(root, machine):
     for unit in ("kiln", "kiln-agent"):
         machine.wait(f"{unit} runs", f"systemctl is-active -q {unit} && systemctl is-enabled -q {unit}")
     machine.wait("the agent's profiles are in the server", "kiln query --services | grep -q '^systemd'")
+    check("the agent names the kernel's functions", "have no names" not in machine.run("journalctl -b -o cat -u kiln-agent")[1])
     check("the server cannot profile the host a second time", "CapBnd:\t0000000000000000" in
           machine.run("cat /proc/$(systemctl show -P MainPID kiln)/status")[1])
     check("kiln run finds libkiln", "/libkiln.so.0'" in machine.run("kiln run --show -- ls")[1], machine.run("kiln run --show -- ls"))
