@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 from checks import check, exit_code  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+COMMIT = subprocess.run(["git", "-C", SOURCE, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
 SUITES = {"12": "bookworm", "13": "trixie"}
 PACKAGES = ("kiln", "kiln-agent", "libkiln0")
 ALL_PACKAGES = PACKAGES + ("libkiln-dev", "kiln-dbgsym", "libkiln0-dbgsym")
@@ -106,7 +107,7 @@ def make_root(suite, root):
 
 def build(root, debs):
     """make deb, of the sources as a release has them."""
-    archive = subprocess.Popen(["git", "-C", SOURCE, "archive", "HEAD"], stdout=subprocess.PIPE)
+    archive = subprocess.Popen(["git", "-C", SOURCE, "archive", COMMIT], stdout=subprocess.PIPE)
     (root / "src").mkdir()
     subprocess.run(["tar", "-xf", "-", "-C", root / "src"], stdin=archive.stdout, check=True)
     must("tools are installed", inside(root, "apt-get update && apt-get install -y make lintian ca-certificates && update-ca-certificates"))
@@ -217,6 +218,7 @@ def check_life(root, machine):
     must("install", machine.run(f"{apt} /debs/oldest/*.deb"))
     machine.wait("the web UI answers", READY)
     print(f"    from the packages to the web UI: {time.monotonic() - begun:.1f} s", flush=True)
+    check("the program knows its commit", COMMIT in machine.run("kiln version")[1], machine.run("kiln version"))
     for unit in ("kiln", "kiln-agent"):
         machine.wait(f"{unit} runs", f"systemctl is-active -q {unit} && systemctl is-enabled -q {unit}")
     machine.wait("the agent's profiles are in the server", "kiln query --services | grep -q '^systemd'")
