@@ -18,8 +18,8 @@ DESTDIR=$tmp/root cmake --install "${KILN_BUILD_DIR:-build}" --prefix /usr >/dev
 cp -R packaging "$tmp/root/"
 
 # A build for /usr has its libraries in lib/x86_64-linux-gnu, one for /usr/local in lib.
-declare -A owner=()
-while read -r list pattern; do
+declare -A owner=() placed=()
+while read -r list pattern place; do
     files=()
     [[ -d $tmp/root/usr/lib/pkgconfig ]] && pattern=${pattern/lib\/\*\//lib/}
     # shellcheck disable=SC2231 # the lists have patterns
@@ -32,12 +32,13 @@ while read -r list pattern; do
     done
     ((${#files[@]})) || fail "$list: no file matches $pattern"
     for path in "${files[@]}"; do
-        [[ -z ${owner[$path]:-} ]] || fail "$pattern: both in ${owner[$path]} and in $list"
-        owner[$path]=$list
+        [[ -z ${owner[$path $place]:-} ]] || fail "$pattern: both in ${owner[$path $place]} and in $list"
+        owner[$path $place]=$list
+        placed[$path]=1
     done
-done < <(awk '{ print FILENAME, $1 }' "$lists"/*.install "$lists/not-installed")
+done < <(awk '{ print FILENAME, $1, $2 }' "$lists"/*.install "$lists/not-installed")
 while read -r path; do
-    [[ -n ${owner[$path]:-} ]] || fail "$path: in no package; packaging/debian/not-installed names what is left out"
+    [[ -n ${placed[$path]:-} ]] || fail "$path: in no package; packaging/debian/not-installed names what is left out"
 done < <(find "$tmp/root/usr" ! -type d ! -name '*.service')
 for unit in "$tmp/root/usr/lib/systemd/system/"*; do
     name=$(basename "$unit" .service)
