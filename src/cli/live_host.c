@@ -43,7 +43,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
 
 int kiln_live_inbox_init(struct kiln_live_inbox *inbox)
 {
-    *inbox = (struct kiln_live_inbox){.consumer = {consume}};
+    *inbox = (struct kiln_live_inbox){.consumer.consume = consume};
     pthread_mutex_init(&inbox->lock, NULL);
     inbox->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return inbox->fd < 0 ? -errno : 0;

@@ -82,7 +82,7 @@ static void print_lines(struct kiln_cli *cli, const struct kiln_said *said)
 
     kiln_table_init(&table, columns, KILN_ARRAY_LEN(columns));
     for (uint32_t i = 0; i < said->lines.n; i++) {
-        double line = lines[i].line, from = fmax(next, line - AROUND);
+        double line = lines[i].line, from = fmax(next, line - (double)AROUND);
         bool last = i + 1 == said->lines.n;
 
         if (next > 0 && from > next && text_of(said, next).ptr)

@@ -58,7 +58,7 @@ static void gather(const struct kiln_said *said, const struct kiln_said_series *
 static void put_sparks(struct kiln_buf *out, const struct kiln_said *said,
                        const struct kiln_said_series *series)
 {
-    uint32_t n = said->buckets < SPARKS_MAX ? (uint32_t)said->buckets : SPARKS_MAX;
+    uint32_t n = said->buckets < (double)SPARKS_MAX ? (uint32_t)said->buckets : SPARKS_MAX;
     const uint32_t n_sparks = KILN_ARRAY_LEN(sparks);
     double sums[SPARKS_MAX], most = 0;
 

@@ -69,7 +69,9 @@ static int bind_port(struct kiln_serve *serve, const struct listener *l, struct 
     struct kiln_listen_opts opts = {
         .address = l->address,
         .router = l->router,
-        .tls = {set->tls_cert, set->tls_key, set->tls_client_ca, 0},
+        .tls.cert_file = set->tls_cert,
+        .tls.key_file = set->tls_key,
+        .tls.client_ca_file = set->tls_client_ca,
     };
     char port[8];
     int r;

@@ -56,7 +56,7 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
 
 void kiln_tape_init(struct kiln_tape *tape)
 {
-    *tape = (struct kiln_tape){.consumer = {consume}};
+    *tape = (struct kiln_tape){.consumer.consume = consume};
     pthread_mutex_init(&tape->lock, NULL);
 }
 

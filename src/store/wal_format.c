@@ -100,8 +100,7 @@ int wal_segment_decode(const uint8_t bytes[WAL_SEGMENT_HEAD], struct wal_segment
     return ret->version && ret->first <= WAL_NUMBER_MAX ? 0 : KILN_E_MALFORMED;
 }
 
-void wal_record_encode(const struct wal_record_head *head, const char *tenant,
-                       uint8_t ret_bytes[WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX])
+void wal_record_encode(const struct wal_record_head *head, const char *tenant, uint8_t *ret_bytes)
 {
     put_32(ret_bytes + 4, head->body_crc);
     put_64(ret_bytes + 8, head->seal);
@@ -144,7 +143,7 @@ bool wal_record_decode(const uint8_t *bytes, size_t n, struct wal_record_head *r
     return true;
 }
 
-void wal_recipe_encode(struct kiln_str recipe, uint8_t ret_bytes[WAL_RECIPE_HEAD])
+void wal_recipe_encode(struct kiln_str recipe, uint8_t *ret_bytes)
 {
     put_32(ret_bytes, (uint32_t)recipe.len);
 }

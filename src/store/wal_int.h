@@ -59,16 +59,16 @@ void wal_segment_encode(const struct wal_segment_head *head, uint8_t ret_bytes[W
 KILN_CHECK int wal_segment_decode(const uint8_t bytes[WAL_SEGMENT_HEAD],
                                   struct wal_segment_head *ret);
 
-/* The head and the tenant behind it. */
-void wal_record_encode(const struct wal_record_head *head, const char *tenant,
-                       uint8_t ret_bytes[WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX]);
+/* The head and the tenant behind it: up to WAL_RECORD_HEAD + KILN_WAL_TENANT_MAX bytes. */
+void wal_record_encode(const struct wal_record_head *head, const char *tenant, uint8_t *ret_bytes);
 /* Whether these bytes, `n` of them at hand, are a head whose sum holds.  The body is not looked
  * at. */
 bool wal_record_decode(const uint8_t *bytes, size_t n, struct wal_record_head *ret);
 /* Takes a record's recipe off its body.  False: the body is shorter than that. */
 bool wal_recipe_cut(const struct wal_record_head *head, struct kiln_str *body,
                     struct kiln_str *ret_recipe);
-void wal_recipe_encode(struct kiln_str recipe, uint8_t ret_bytes[WAL_RECIPE_HEAD]);
+/* WAL_RECIPE_HEAD bytes. */
+void wal_recipe_encode(struct kiln_str recipe, uint8_t *ret_bytes);
 /* Bytes of the whole record, with its padding. */
 uint64_t wal_record_bytes(const struct wal_record_head *head);
 
