@@ -32,6 +32,17 @@ uint64_t kiln_capabilities(void)
     return get(&halves) < 0 ? UINT64_MAX : join(halves.low.effective, halves.high.effective);
 }
 
+int kiln_capabilities_effect(uint64_t set)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct halves halves;
+    int r = get(&halves);
+
+    halves.low.effective = (uint32_t)set;
+    halves.high.effective = (uint32_t)(set >> 32);
+    return r < 0 ? r : syscall(SYS_capset, &head, &halves) < 0 ? -errno : 0;
+}
+
 void kiln_capabilities_bound(uint64_t set)
 {
     for (unsigned long i = 0; i < CAPABILITIES_MAX; i++) {

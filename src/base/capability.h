@@ -20,6 +20,9 @@
 /* Those in effect; all where the kernel does not tell. */
 uint64_t kiln_capabilities(void);
 
+/* Has these in effect, of those that it may have: may be undone.  -EPERM: some it may not. */
+KILN_CHECK int kiln_capabilities_effect(uint64_t set);
+
 /* No program that is started has others than these, as far as CAP_SETPCAP is there to say so. */
 void kiln_capabilities_bound(uint64_t set);
 /*

@@ -18,6 +18,7 @@
 #include "base/calls.h"
 #include "base/capability.h"
 #include "host/grants.h"
+#include "host/opener.h"
 
 static const uint32_t allowed[] = {
     /* files */
@@ -71,6 +72,16 @@ static const struct kiln_call_rule rules[] = {
 
 _Static_assert(KILN_ARRAY_LEN(allowed) <= KILN_CALLS_MAX, "they fit");
 
+/* Where the kernel asks for CAP_SYS_ADMIN, a child keeps it. */
+static int keep_opening(struct kiln_log *log)
+{
+    if (!kiln_opener_is_needed())
+        return 0;
+    kiln_log(log, KILN_LOG_INFO, "a child keeps CAP_SYS_ADMIN to open perf events", "reason",
+             "kernel.perf_event_paranoid is above 2", NULL);
+    return kiln_opener_start();
+}
+
 int kiln_agent_give_up(struct kiln_log *log, struct kiln_err *err)
 {
     uint64_t set = kiln_capabilities();
@@ -83,7 +94,9 @@ int kiln_agent_give_up(struct kiln_log *log, struct kiln_err *err)
             kiln_log(log, KILN_LOG_WARN, "a capability is missing", "which", "%s", grant->name,
                      "without", "%s", grant->without, NULL);
     }
-    r = kiln_capabilities_keep(kiln_grants_of(set));
+    r = keep_opening(log);
+    if (r == 0)
+        r = kiln_capabilities_keep(kiln_grants_of(set));
     if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         r = -errno;
     return r < 0 ? kiln_err_set(err, r, NULL, "privileges cannot be given up: %s", kiln_err_text(r))

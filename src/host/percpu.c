@@ -9,12 +9,12 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "host/opener.h"
 
 enum { RESCAN_S = 10 };
 
@@ -94,15 +94,15 @@ static void close_one(struct kiln_percpu *percpu, uint32_t cpu)
 /* A processor that went away between looking and opening is none. */
 static int open_one(struct kiln_percpu *percpu, uint32_t cpu)
 {
-    long fd = syscall(SYS_perf_event_open, &percpu->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    int fd = kiln_perf_open(&percpu->attr, (int)cpu);
     if (fd < 0)
-        return errno == ENODEV || errno == ENXIO ? 0 : -errno;
-    int rc = percpu->attach(percpu->context, cpu, (int)fd);
+        return fd == -ENODEV || fd == -ENXIO ? 0 : fd;
+    int rc = percpu->attach(percpu->context, cpu, fd);
     if (rc < 0) {
-        close((int)fd);
+        close(fd);
         return rc;
     }
-    percpu->fds[cpu] = (int)fd;
+    percpu->fds[cpu] = fd;
     percpu->enabled_ns[cpu] = 0;
     return 0;
 }

@@ -5,6 +5,9 @@
 Its image is taken from Debian's package (downloaded and unpacked into the build folder once, not installed),
 or from $KILN_KERNEL61.  The machine has nothing but busybox and what is tested, each with its libraries: the
 tests of the program in the kernel and of the side-band, and `kiln record` of a known program.
+
+Debian's kernels refuse perf events to CAP_PERFMON where kernel.perf_event_paranoid is above 2, their default: the
+agent runs there as another user than root, with the capabilities of its unit.
 """
 import os
 import pathlib
@@ -135,6 +138,65 @@ def boot(kernel, image):
     return out.decode("utf-8", "replace").replace("\r", "")
 
 
+PARANOID = """
+ip link set lo up
+sysctl -w kernel.perf_event_paranoid=3
+cat > /tmp/hotplug << EOF
+echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 12; echo 1 > /sys/devices/system/cpu/cpu1/online; sleep 25
+EOF
+/bin/setpriv {who} kiln doctor --offline > /tmp/doctor; echo RESULT doctor-paranoid $?; grep -A 4 "perf_event_paranoid " /tmp/doctor
+/bin/setpriv {without} kiln record -a -d 1s -o /tmp/none.pb; echo RESULT record-paranoid $?
+mkdir -m 777 /tmp/agent
+chain 120 & /bin/setpriv {who} kiln agent --endpoint http://127.0.0.1:9 --listen 127.0.0.1:4041 --spool off --data-dir /tmp/agent \
+    --socket off --symbol-cache /tmp/agent/symbols --cpu-budget off --report-interval 1s > /tmp/agent.log 2>&1 & agent=$!
+for i in $(seq 60); do wget -q -O - http://127.0.0.1:4041/metrics | grep -q "^kiln_host_samples_total [1-9]" && break; sleep 1; done
+for task in /proc/$agent/task/*; do echo AGENT $(grep -h CapEff $task/status) $(grep -h CapPrm $task/status); done
+for child in $(cat /proc/$agent/task/*/children); do echo CHILD $(cat /proc/$child/comm) $(grep -h CapPrm /proc/$child/status); done
+wget -q -O - http://127.0.0.1:4041/metrics | grep "^kiln_host_samples_total" | sed "s/^/BEFORE /"
+echo BEFORE events $(ls -l /proc/$agent/fd | grep -c perf_event)
+sh /tmp/hotplug
+wget -q -O - http://127.0.0.1:4041/metrics | grep "^kiln_host_samples_total" | sed "s/^/AFTER /"
+echo AFTER events $(ls -l /proc/$agent/fd | grep -c perf_event)
+kill $agent; wait $agent; echo RESULT agent-paranoid $?; cat /tmp/agent.log
+"""
+
+
+def unit_capabilities():
+    """What the agent's unit grants, in the words of setpriv."""
+    unit = pathlib.Path(os.environ.get("KILN_SOURCE_DIR", "."), "packaging/systemd/kiln-agent.service").read_text()
+    return re.search(r"^AmbientCapabilities=(.*)$", unit, re.M)[1].lower().replace("cap_", "").split()
+
+
+def as_nobody(capabilities):
+    named = ",".join(["-all", *(f"+{one}" for one in capabilities)])
+    return f"--reuid 65534 --regid 65534 --clear-groups --inh-caps {named} --ambient-caps {named} --bounding-set {named}"
+
+
+def paranoid_commands():
+    granted = unit_capabilities()
+    return PARANOID.format(who=as_nobody(granted), without=as_nobody([one for one in granted if one != "sys_admin"]))
+
+
+def check_paranoid(text):
+    admin = 1 << 21
+    sets = [(int(effective, 16), int(permitted, 16)) for effective, permitted in
+            re.findall(r"^AGENT CapEff: (\w+) CapPrm: (\w+)$", text, re.M)]
+    children = dict(re.findall(r"^CHILD (\S+) CapPrm: (\w+)$", text, re.M))
+    check("the kernel is one of those that ask for CAP_SYS_ADMIN", "RESULT record-paranoid 4" in text and
+          "kernel.perf_event_paranoid is above 2" in text and "sysctl kernel.perf_event_paranoid=2" in text, text)
+    check("kiln doctor works with the capabilities of the unit", "RESULT doctor-paranoid 0" in text)
+    check("and says what overrules the level", "3, which CAP_SYS_ADMIN overrules" in text)
+    check("no thread of the agent has CAP_SYS_ADMIN", len(sets) > 2 and not any((e | p) & admin for e, p in sets), sets)
+    check("the child that opens events has", int(children.get("kiln-opener", "0"), 16) == admin | 1 << 38, children)
+    check("no other child has", all(int(found, 16) == 0 for name, found in children.items() if name != "kiln-opener"), children)
+    before, after = (dict(re.findall(rf"^{when} (\w+) (\d+)", text, re.M)) for when in ("BEFORE", "AFTER"))
+    check("samples come", int(before.get("kiln_host_samples_total", 0)) > 0, before)
+    check("and go on", int(after.get("kiln_host_samples_total", 0)) > int(before.get("kiln_host_samples_total", 0)), after)
+    check("a processor that went and came back has its events again", before.get("events") == after.get("events") == "4",
+          (before, after))
+    check("the agent ends well", "RESULT agent-paranoid 0" in text, text)
+
+
 def known_shares(text):
     """The total of each function of the known program, as `kiln top` printed it, in percent."""
     return {name: float(share) for share, name in re.findall(r"([\d.]+)% +(\w+) +\S*/chain$", text, re.M)}
@@ -175,6 +237,10 @@ def main():
         programs.append(waiting)
         commands += ["kiln record -F 97 --wall -o /tmp/waits.otlp /bin/waiting 1 40 2>&1; echo RESULT waits $?",
                      "kiln convert /tmp/waits.otlp --to collapsed -t off_cpu | cat"]
+    has_setpriv = shutil.which("setpriv") and known.exists()
+    if has_setpriv:
+        programs.append(pathlib.Path(shutil.which("setpriv")))
+        commands.append(paranoid_commands())
     text = boot(kernel, make_image(programs, "\n".join(commands)))
     print(text[text.find("RELEASE"):])
     check("a kernel 6.1 ran", "RELEASE 6.1." in text, text)
@@ -184,6 +250,8 @@ def main():
         check_recording(text)
     if waiting.exists():
         check_waits(text)
+    if has_setpriv:
+        check_paranoid(text)
     return exit_code()
 
 
