@@ -24,6 +24,37 @@ bool kiln_doctor_works(const struct kiln_survey *survey)
 
 /* ---- for people ---- */
 
+/* The names of what is so: "missing: CAP_BPF, programs". */
+static void put_names(const struct kiln_survey *survey, enum kiln_finding_state state,
+                      struct kiln_buf *out)
+{
+    struct kiln_buf names;
+
+    if (!count(survey, state))
+        return;
+    kiln_buf_init(&names, 4096);
+    for (uint32_t i = 0; i < survey->n; i++)
+        if (survey->items[i].state == state)
+            kiln_buf_printf(&names, "%s%s", names.len ? ", " : "", survey->items[i].name);
+    kiln_buf_printf(out, "  %-9s", kiln_finding_word(state));
+    kiln_term_wrap(out, kiln_buf_str(&names), 11, 11);
+    kiln_buf_done(&names);
+}
+
+/* What is missing, and the one command that grants all capabilities. */
+static void put_summary(const struct kiln_survey *survey, struct kiln_buf *out)
+{
+    char all[640];
+
+    put_names(survey, KILN_FINDING_MISSING, out);
+    put_names(survey, KILN_FINDING_LESS, out);
+    kiln_survey_grant_all(all, sizeof(all));
+    if (all[0]) {
+        kiln_buf_puts(out, "All capabilities at once: ");
+        kiln_term_wrap(out, kiln_str_of(all), 26, 4);
+    }
+}
+
 static void put_head(const struct kiln_survey *survey, const struct kiln_term *term,
                      struct kiln_buf *out)
 {
@@ -107,9 +138,9 @@ void kiln_doctor_say(const struct kiln_survey *survey, const struct kiln_doctor_
                      const struct kiln_term *term, struct kiln_buf *out)
 {
     const char *group = "";
-    char all[640];
 
     put_head(survey, term, out);
+    put_summary(survey, out);
     for (uint32_t i = 0; i < survey->n; i++) {
         if (strcmp(group, survey->items[i].group) != 0)
             kiln_buf_printf(out, "\n%s\n", survey->items[i].group);
@@ -117,11 +148,6 @@ void kiln_doctor_say(const struct kiln_survey *survey, const struct kiln_doctor_
         put_finding(&survey->items[i], term, out);
     }
     put_agent(agent, term, out);
-    kiln_survey_grant_all(all, sizeof(all));
-    if (all[0]) {
-        kiln_buf_puts(out, "\nall capabilities at once: ");
-        kiln_term_wrap(out, kiln_str_of(all), 26, 4);
-    }
 }
 
 /* ---- for programs ---- */

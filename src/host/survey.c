@@ -21,7 +21,9 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "host/grants.h"
+#include "host/opener.h"
 #include "host/procfs.h"
+#include "host/refusal.h"
 
 /* The number of the first PID namespace is part of the kernel's interface (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
@@ -79,43 +81,46 @@ static void put_small(char *to, size_t size, const char *text)
 }
 
 /*
- * These capabilities beside those that are held, as one command, which takes the place of what was
- * granted before; "CAP_BPF" is BPF for docker.
+ * All capabilities as one command, for each takes the place of what was granted before; "CAP_BPF"
+ * is BPF for docker.
  */
-static void put_grants(uint64_t wanted, char *to, size_t size)
+static void put_grants(char *to, size_t size)
 {
-    uint64_t set = kiln_capabilities() | wanted;
     char program[4096], names[256] = "";
+    struct kiln_restraints restraints;
+    bool paranoid;
     bool container = in_container();
 
     for (int i = 0; i < KILN_GRANTS; i++) {
-        if (!kiln_grant_held(&kiln_grants[i], set))
-            continue;
         if (container)
             put_small(names, sizeof(names), " --cap-add=");
         else if (names[0])
             put_small(names, sizeof(names), ",");
         put_small(names, sizeof(names), kiln_grants[i].name + (container ? strlen("CAP_") : 0));
     }
+    kiln_restraints_read(&restraints);
+    paranoid = restraints.paranoid > 2;
     if (container) {
-        snprintf(to, size, "docker run%s --pid=host ...", names);
+        snprintf(to, size, "docker run%s%s --pid=host ...", names,
+                 paranoid ? " --cap-add=sys_admin" : "");
         return;
     }
     if (kiln_procfs_link(AT_FDCWD, "/proc/self/exe", program, sizeof(program)) < 0)
         snprintf(program, sizeof(program), "kiln");
-    snprintf(to, size, "run as root, or: sudo setcap %s+ep %.200s", names, program);
+    snprintf(to, size, "run as root, or: sudo setcap %s+ep %.200s%s", names, program,
+             paranoid ? " && sudo sysctl kernel.perf_event_paranoid=2" : "");
 }
 
 void kiln_survey_grant_all(char *to, size_t size)
 {
-    uint64_t set = kiln_capabilities(), lacking = 0;
+    uint64_t set = kiln_capabilities();
+    bool lacks = false;
 
     for (int i = 0; i < KILN_GRANTS; i++)
-        if (!kiln_grant_held(&kiln_grants[i], set))
-            lacking |= KILN_CAP(kiln_grants[i].number);
+        lacks |= !kiln_grant_held(&kiln_grants[i], set);
     to[0] = '\0';
-    if (lacking)
-        put_grants(lacking, to, size);
+    if (lacks)
+        put_grants(to, size);
 }
 
 static void look_at_grants(struct kiln_survey *survey)
@@ -126,12 +131,12 @@ static void look_at_grants(struct kiln_survey *survey)
         const struct kiln_grant *grant = &kiln_grants[i];
         struct kiln_finding *f =
             kiln_survey_add(survey, "privileges", grant->name, KILN_FINDING_OK);
-        char command[sizeof(f->grant)];
+        char command[64];
 
         kiln_finding_say(f, "%s", grant->use);
         if (kiln_grant_held(grant, set))
             continue;
-        put_grants(KILN_CAP(grant->number), command, sizeof(command));
+        snprintf(command, sizeof(command), "grant %s", grant->name);
         kiln_finding_lacks(f, grant->needed ? KILN_FINDING_MISSING : KILN_FINDING_LESS,
                            grant->without, command);
     }
@@ -185,23 +190,56 @@ static void look_at_symbols(struct kiln_survey *survey)
         kiln_survey_symbols_advice(kiln_capabilities() & KILN_CAP(CAP_SYSLOG), restricted));
 }
 
+/* Whether an event of a processor can be opened: 0, or -errno. */
+static int try_event(void)
+{
+    const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                         .config = PERF_COUNT_SW_DUMMY,
+                                         .size = sizeof(attr),
+                                         .disabled = 1};
+    int fd = kiln_perf_open(&attr, 0);
+
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
 static void look_at_paranoia(struct kiln_survey *survey)
 {
     struct kiln_finding *f =
         kiln_survey_add(survey, "privileges", "perf_event_paranoid", KILN_FINDING_OK);
-    bool held = kiln_capabilities() & (KILN_CAP(CAP_PERFMON) | KILN_CAP(CAP_SYS_ADMIN));
+    struct kiln_restraints restraints;
+    const struct kiln_refusal *refusal;
     int64_t level = 0;
+    bool held;
+    int r;
 
     if (read_number("/proc/sys/kernel/perf_event_paranoid", &level) < 0) {
         kiln_finding_say(f, "this kernel has no perf events");
         kiln_finding_lacks(f, KILN_FINDING_MISSING, "nothing can be sampled",
                            "a kernel with CONFIG_PERF_EVENTS=y");
-    } else if (held || level < 0) {
+        return;
+    }
+    r = try_event();
+    kiln_restraints_read(&restraints);
+    held = restraints.capabilities & (KILN_CAP(CAP_PERFMON) | KILN_CAP(CAP_SYS_ADMIN));
+    if (r == 0) {
         kiln_finding_say(f, "%lld%s", (long long)level,
-                         held ? ", which CAP_PERFMON overrules" : "");
+                         !held                     ? ""
+                         : kiln_opener_is_needed() ? ", which CAP_SYS_ADMIN overrules"
+                                                   : ", which CAP_PERFMON overrules");
+    } else if (held) {
+        refusal = kiln_refusal_of(&restraints, KILN_STEP_EVENT, r);
+        kiln_finding_say(f, "%lld: %s", (long long)level, refusal->why);
+        kiln_finding_lacks(f, KILN_FINDING_MISSING, "see clocks, below", refusal->advice);
     } else {
-        kiln_finding_say(f, "%lld: clocks are for CAP_PERFMON alone", (long long)level);
-        kiln_finding_lacks(f, KILN_FINDING_LESS, "see clocks, below", "grant CAP_PERFMON");
+        kiln_finding_say(f, "%lld: clocks are for CAP_PERFMON alone%s", (long long)level,
+                         level > 2 ? "; on kernels of Debian and Ubuntu for CAP_SYS_ADMIN alone"
+                                   : "");
+        kiln_finding_lacks(f, KILN_FINDING_LESS, "see clocks, below",
+                           level > 2 ? "grant CAP_PERFMON, and: sudo sysctl "
+                                       "kernel.perf_event_paranoid=2"
+                                     : "grant CAP_PERFMON");
     }
 }
 
