@@ -40,7 +40,7 @@ static inline double bench_cpu_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static inline void bench_die(const char *what, const char *why)
+_Noreturn static inline void bench_die(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);
     exit(1);

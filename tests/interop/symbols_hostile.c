@@ -21,7 +21,7 @@
 
 enum { PLACES = 64, ROUNDS = 400, PAUSE_MS = 5 };
 
-static void die(const char *what)
+_Noreturn static void die(const char *what)
 {
     fprintf(stderr, "%s\n", what);
     exit(1);

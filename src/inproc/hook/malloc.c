@@ -186,7 +186,11 @@ KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
 
 /* ---- names for hook/short.c ---- */
 
+#if __has_attribute(copy)
 #define ALIAS(name) __attribute__((alias(#name), visibility("hidden"), copy(name)))
+#else
+#define ALIAS(name) __attribute__((alias(#name), visibility("hidden")))
+#endif
 ALIAS(malloc) extern __typeof__(malloc) kiln_in_malloc_hook;
 ALIAS(calloc) extern __typeof__(calloc) kiln_in_calloc_hook;
 ALIAS(realloc) extern __typeof__(realloc) kiln_in_realloc_hook;

@@ -214,7 +214,9 @@ static void send_of(struct setup *s, struct relay_post *post, const struct kiln_
                     uint32_t n)
 {
     post->delivery = (struct kiln_delivery){
-        .batch = three(), .tenant = "t", .remote = {headers, n, "127.0.0.1:1"}};
+        .batch = three(),
+        .tenant = "t",
+        .remote = {.headers = headers, .n_headers = n, .address = "127.0.0.1:1"}};
     relay_post(post, s->in);
 }
 
@@ -378,7 +380,7 @@ static void add(struct kiln_consumer *consumer, struct kiln_delivery *delivery)
 TEST(batcher, senders_at_the_same_time_are_all_told_once)
 {
     static struct relay_post posts[SENDERS][EACH];
-    struct adder adder = {.consumer = {add}};
+    struct adder adder = {.consumer.consume = add};
     struct kiln_batcher_opts opts = {.processor = {.id = "batch", .next = &adder.consumer},
                                      .samples = 50,
                                      .samples_max = 60,

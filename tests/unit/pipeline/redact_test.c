@@ -37,7 +37,7 @@ static void done(struct kiln_delivery *delivery, const struct kiln_outcome *outc
 
 static struct end redact(const char *rules, const char *stacks, struct kiln_pool *pool)
 {
-    struct end end = {.consumer = {consume}};
+    struct end end = {.consumer.consume = consume};
     struct kiln_consumer *processor;
     struct kiln_redact *parsed = NULL;
     struct kiln_err err = {0};
