@@ -659,7 +659,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_size pprof|host N CHURN FILE...\n");
         return 2;
     }
-    kiln_mem_keep((size_t)1 << 30); /* as a server that runs for days has it */
+    kiln_mem_keep((size_t)1 << 30, (size_t)1 << 30); /* as a server that runs for days has it */
     if (getenv("BENCH_SIZE_NO_ROLLUPS"))
         kiln_rollup_limits.rows_min = UINT64_MAX;
     make(&w, argc, argv);
