@@ -5,8 +5,9 @@
  *   TEST(strtab, a_string_is_stored_once) { CHECK_EQ(intern("ab"), 1); }
  *
  * tests/test.c has main().  Real captures are under $KILN_TEST_DATA, by default ../shared/data
- * beside the checkout; kiln_test_data() gives a path, or NULL where they are absent: then SKIP().  Tests that read them are
- * CAPTURE_TESTs, which run on their own as `program --captures`: all others never skip for want of a file.
+ * beside the checkout; kiln_test_data() gives a path, or NULL where they are absent: then SKIP().
+ * Tests that read them are CAPTURE_TESTs, which run on their own as `program --captures`: all
+ * others never skip for want of a file.
  */
 #ifndef KILN_TESTS_TEST_H
 #define KILN_TESTS_TEST_H
@@ -36,12 +37,12 @@ void kiln_test_register(const char *name, CMUnitTestFunction run, bool reads_cap
 #define TEST(group, sentence)         TEST_OF(group, sentence, false)
 #define CAPTURE_TEST(group, sentence) TEST_OF(group, sentence, true)
 
-#define CHECK(condition)   assert_true(condition)
-#define CHECK_OK(call)     assert_int_equal((call), 0)
-#define CHECK_EQ(a, b)     assert_int_equal((a), (b))
-#define CHECK_NE(a, b)     assert_int_not_equal((a), (b))
-#define CHECK_TEXT(a, b)   assert_string_equal((a), (b))
-#define CHECK_STR(s, text) kiln_test_check_str((s), (text), __FILE__, __LINE__)
+#define CHECK(condition)              assert_true(condition)
+#define CHECK_OK(call)                assert_int_equal((call), 0)
+#define CHECK_EQ(a, b)                assert_int_equal((a), (b))
+#define CHECK_NE(a, b)                assert_int_not_equal((a), (b))
+#define CHECK_TEXT(a, b)              assert_string_equal((a), (b))
+#define CHECK_STR(s, text)            kiln_test_check_str((s), (text), __FILE__, __LINE__)
 
 void kiln_test_check_str(struct kiln_str s, const char *text, const char *file, int line);
 
