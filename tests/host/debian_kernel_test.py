@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The oldest kernel that the host profiler runs on: Debian's 6.1, booted under qemu.
+"""The kernel of this Debian, booted under qemu: 6.1 on Debian 12, the oldest that the host profiler runs on, 6.12 on Debian 13.
 
 Its image is taken from Debian's package (downloaded and unpacked into the build folder once, not installed),
-or from $KILN_KERNEL61.  The machine has nothing but busybox and what is tested, each with its libraries: the
+or from $KILN_KERNEL.  The machine has nothing but busybox and what is tested, each with its libraries: the
 tests of the program in the kernel and of the side-band, and `kiln record` of a known program.
 
 Debian's kernels refuse perf events to CAP_PERFMON where kernel.perf_event_paranoid is above 2, their default: the
@@ -41,14 +41,14 @@ def tool(name):
 
 
 def unpack_kernel(folder):
-    """Debian's own image of 6.1, unpacked."""
+    """The image of the newest kernel package of this release, unpacked."""
     for name in ("apt-cache", "apt-get", "dpkg-deb"):
         tool(name)
     depends = subprocess.run(["apt-cache", "depends", "linux-image-cloud-amd64"], text=True, check=False,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    package = re.search(r"linux-image-6\.1\.[\w.+-]+", depends)
+    package = re.search(r"linux-image-\d[\w.+-]+", depends)
     if not package:
-        skip("no package with a kernel 6.1 is known here")
+        skip("no package with a kernel is known here")
     with tempfile.TemporaryDirectory() as temporary:
         got = subprocess.run(["apt-get", "download", "-qq", package[0]], cwd=temporary, check=False, timeout=120,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -63,9 +63,9 @@ def unpack_kernel(folder):
 
 
 def find_kernel():
-    if os.environ.get("KILN_KERNEL61"):
-        return pathlib.Path(os.environ["KILN_KERNEL61"])
-    folder = BUILD / "kernel61"
+    if os.environ.get("KILN_KERNEL"):
+        return pathlib.Path(os.environ["KILN_KERNEL"])
+    folder = BUILD / "debian_kernel"
     if not (folder / "vmlinuz").exists():
         unpack_kernel(folder)
     return folder / "vmlinuz"
@@ -243,7 +243,7 @@ def main():
         commands.append(paranoid_commands())
     text = boot(kernel, make_image(programs, "\n".join(commands)))
     print(text[text.find("RELEASE"):])
-    check("a kernel 6.1 ran", "RELEASE 6.1." in text, text)
+    check("a kernel of Debian ran", re.search(r"RELEASE 6\.\S+-amd64", text), text)
     for test in tests:
         check(f"{test.name} passes there", f"RESULT {test.name} 0" in text)
     if known.exists():
