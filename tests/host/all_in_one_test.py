@@ -28,7 +28,7 @@ class AllInOne(Served):
         self.process = subprocess.Popen(
             [program, "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc", "off", "--otlp-http", "off",
              "--socket", folder / "sock", "--ready-file", self.ready, *words], stdin=subprocess.DEVNULL, stdout=theirs,
-            stderr=self.log, user=user)
+            stderr=self.log, user=user, env=os.environ | {"NO_COLOR": "1"})
         os.close(theirs)
         self.greeting = ""
         while "Ctrl-C" not in self.greeting:
@@ -58,7 +58,7 @@ class AllInOne(Served):
 def check_profiles(folder):
     with AllInOne(folder) as kiln:
         check("the greeting says who is profiled, and how often", re.search(
-            r"host +every process of this machine is profiled: \d+ processors? at 19 Hz", kiln.greeting), kiln.greeting)
+            r"profiler +on: every process on this host, at 19 Hz on \d+ CPUs?", kiln.greeting), kiln.greeting)
         with Running("chain"):
             took = wait_for(lambda: "chain" in kiln.services() and "burn_leaf" in top(kiln.http, "chain"))
             check(f"a program is there with its functions after {took or 99:.1f} s", took is not None, kiln.services())
@@ -81,14 +81,14 @@ def check_profiles(folder):
 
 def check_without(folder):
     with AllInOne(folder, "--no-host") as kiln:
-        check("--no-host: nothing is profiled, and nothing said of it", "host  " not in kiln.greeting and
+        check("--no-host: nothing is profiled, as the greeting says", "this server only receives profiles" in kiln.greeting and
               kiln.metric("kiln_host_samples_total") is None, kiln.greeting)
     program = kiln_for_all(folder)
     for path in folder.rglob("*"):
         path.chmod(0o777)
     with AllInOne(folder, program=program, user=65534) as kiln:
         check("without privilege: one sentence says what is missing, and how to grant it",
-              re.search(r"host +this machine is not profiled: .*CAP_", kiln.greeting), kiln.greeting)
+              re.search(r"profiler +off: needs more privileges: (sudo setcap|run as root|docker run)\b", kiln.greeting), kiln.greeting)
         check("and the rest runs", kiln.get("/ready"), "")
         code, log = kiln.stop()
         check("it is one line of the log", code == 0 and log.count("this host is not profiled") == 1, log)
