@@ -20,7 +20,7 @@ const server = http.createServer((request, answer) => {
 });
 
 const ask = (port) => new Promise((resolve, reject) => {
-    http.get({ port, path: '/', agent: false }, (answer) => answer.resume().on('end', resolve)).on('error', reject);
+    http.get({ host: '127.0.0.1', port, path: '/', agent: false }, (answer) => answer.resume().on('end', resolve)).on('error', reject);
 });
 
 server.listen(0, '127.0.0.1', async () => {

@@ -30,7 +30,7 @@ async function server() {
     let bytes = 0;
     for (let i = 0; i < 100; i++)
         bytes += await new Promise((resolve, reject) =>
-            http.get({ agent, port: listener.address().port, path: `/${i}` }, (answer) => {
+            http.get({ agent, host: '127.0.0.1', port: listener.address().port, path: `/${i}` }, (answer) => {
                 let n = 0;
                 answer.on('data', (chunk) => (n += chunk.length)).on('end', () => resolve(n));
             }).on('error', reject));
