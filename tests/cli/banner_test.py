@@ -122,7 +122,7 @@ def check_hurry(folder):
 
 
 def check_closed(folder):
-    """Whoever closes the window of a server does not leave it behind, holding its ports."""
+    """A server ends when its terminal is closed, and frees its ports."""
     with Kiln(folder) as kiln:
         os.close(kiln.ours)
         kiln.ours, silent = os.pipe()

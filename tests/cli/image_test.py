@@ -159,7 +159,7 @@ def main():
             root = make(folder, umask)
         for target in ("agent", "server"):
             equal = (first / f"{target}.tar").read_bytes() == (again / f"{target}.tar").read_bytes()
-            check(f"{target}: made again, by somebody with another umask, it is the same", equal)
+            check(f"{target}: built again under another umask, it is the same", equal)
             check_layout(first / f"{target}.tar", target)
         check_files(root)
         check_refuses(again)

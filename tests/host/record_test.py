@@ -29,7 +29,7 @@ def check_summary(folder):
     done = kiln("record", "--", PROGRAMS / "chain", "0.5", cwd=folder)
     said = done.stderr
     check("it ends well", done.returncode == 0, said)
-    check("it says how much, of whom", re.search(r"recorded chain for \d+\.\d s at 499 Hz: [\d,]+ samples of 1 process\n", said),
+    check("it reports samples, rate and processes", re.search(r"recorded chain for \d+\.\d s at 499 Hz: [\d,]+ samples of 1 process\n", said),
           said)
     check("how many stacks are complete", re.search(r"stacks +(100\.0|\d\d\.\d) % complete", said), said)
     check("how the command ended", "chain ended with status 0" in said, said)

@@ -218,7 +218,7 @@ def connect(program):
 
 
 def check_crowd(folder):
-    """Many at once, some of whom mean no good; with a program of their own, for it serves 64 at a time."""
+    """Many clients at once, some of them hostile. They have a program of their own, because one serves 64 clients at a time."""
     program = Program(pathlib.Path(tempfile.mkdtemp(dir=folder)))
     dawdlers = [connect(program) for _ in range(20)]
     for dawdler in dawdlers:

@@ -228,7 +228,7 @@ def check_life(root, machine):
     check("kiln run finds libkiln", "/libkiln.so.0'" in machine.run("kiln run --show -- ls")[1], machine.run("kiln run --show -- ls"))
 
     must("upgrade", machine.run(f"{apt} /debs/old/*.deb"))
-    check("new settings take the place of those that nobody changed", settings.read_text() == shipped + "# old\n", settings.read_text()[-80:])
+    check("an upgrade replaces unchanged settings", settings.read_text() == shipped + "# old\n", settings.read_text()[-80:])
     settings.write_text(settings.read_text().replace("#retention: 14d", "retention: 33d"))
     before = machine.run("systemctl show -P MainPID kiln kiln-agent")[1].split()
     must("upgrade with changed settings", machine.run(f"{apt} /debs/new/kiln_*.deb /debs/new/kiln-agent_*.deb /debs/new/libkiln0_*.deb"))
