@@ -26,7 +26,7 @@ STARTED, STOPPING = "Ctrl-C stops Kiln.", "Stopping: writing profiles to "
 def environment(folder, **more):
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("KILN_", "MAKE", "MFLAGS", "NO_COLOR"))}
     return ours | {"KILN_DATA_DIR": f"{folder}/data", "KILN_SOCKET": f"{folder}/kiln.sock", "KILN_LISTEN": "127.0.0.1:0",
-                   "KILN_OTLP_GRPC": "127.0.0.1:0", "KILN_OTLP_HTTP": "off", "KILN_HOST_PROFILER": "off"} | more
+                   "KILN_OTLP_GRPC": "127.0.0.1:0", "KILN_OTLP_HTTP": "off", "KILN_HOST_PROFILER": "off", "TERM": "xterm"} | more
 
 
 class Kiln(Terminal):
@@ -78,7 +78,7 @@ def check_banner(folder):
 
 def check_terminals(folder):
     with Kiln(folder, columns=44, NO_COLOR="1") as kiln:
-        wide = [line for line in kiln.text().splitlines() if len(line) > 44 and PROGRAM not in line and "http" not in line]
+        wide = [line for line in kiln.text().splitlines() if len(line) > 44 and not any(whole in line for whole in (PROGRAM, "http", folder))]
         check("a narrow terminal", STARTED in kiln.all and not wide, wide)
         check("NO_COLOR", "\x1b" not in kiln.all, kiln.all)
     with Kiln(folder, PROGRAM, "--log-level", "info") as kiln:
