@@ -74,6 +74,7 @@ bench: deps-more all ## measure Kiln and its peers in the same run; T=size selec
 	@tools/bench build "$(T)"
 
 image-oci: all ## build the container images build/kiln-{agent,server}.tar, without Docker
+	@tools/install-deps tools/packages-oci.txt
 	@tools/image-oci tree build build/image
 	@tools/image-oci pack build/image agent build/kiln-agent.tar
 	@tools/image-oci pack build/image server build/kiln-server.tar

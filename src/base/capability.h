@@ -20,7 +20,8 @@
 /* Those in effect; all where the kernel does not tell. */
 uint64_t kiln_capabilities(void);
 
-/* Makes these of the permitted capabilities effective; the call can be undone.  -EPERM: one is not permitted. */
+/* Makes these of the permitted capabilities effective; the call can be undone.  -EPERM: one is not
+ * permitted. */
 KILN_CHECK int kiln_capabilities_effect(uint64_t set);
 
 /* No program that is started has others than these, as far as CAP_SETPCAP is there to say so. */

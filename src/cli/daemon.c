@@ -58,6 +58,11 @@ static bool terminal_is_gone(void)
     return isatty(STDERR_FILENO) == 0 && errno == EIO;
 }
 
+static const char *signal_name(int number)
+{
+    return number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP" : "SIGTERM";
+}
+
 void kiln_daemon_wait(const sigset_t *set, struct kiln_log *log, void (*reload)(void *context),
                       void *context)
 {
@@ -65,7 +70,7 @@ void kiln_daemon_wait(const sigset_t *set, struct kiln_log *log, void (*reload)(
 
     while (sigwait(set, &signal_number) == 0 && signal_number == SIGHUP && !terminal_is_gone())
         reload(context);
-    kiln_log(log, KILN_LOG_INFO, "stopping", "signal", "SIG%s", sigabbrev_np(signal_number), NULL);
+    kiln_log(log, KILN_LOG_INFO, "stopping", "signal", "%s", signal_name(signal_number), NULL);
     kiln_notify("STOPPING=1");
     pthread_sigmask(SIG_UNBLOCK, set, NULL);
 }

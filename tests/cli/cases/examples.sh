@@ -20,6 +20,7 @@ while read -r line; do
     line=${line//\/tmp\//$TMP/}
     case $line in
     "kiln server"*) line=${line/server/config} ;;        # it would not end
+    "kiln ready -s "*) line="kiln ready" ;;              # of an agent, and by the socket of a service
     "kiln agent" | "kiln agent "*) line=${line/agent/config} ;;          # nor would it
     "kiln collector --config"*) line="${line% validate} validate" ;;     # nor this
     "kiln record"*) line=${line/record/record --help} ;; # not everybody may; tests/host does it
