@@ -134,8 +134,8 @@ _Noreturn static void run_child(int fd)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, "kiln-opener");
-    if ((fd == CHILD_SOCKET || dup2(fd, CHILD_SOCKET) >= 0) &&
-        close_all(CHILD_SOCKET + 1, ~0U) && close_all(0, CHILD_SOCKET - 1) && confine() == 0)
+    if ((fd == CHILD_SOCKET || dup2(fd, CHILD_SOCKET) >= 0) && close_all(CHILD_SOCKET + 1, ~0U) &&
+        close_all(0, CHILD_SOCKET - 1) && confine() == 0)
         serve(CHILD_SOCKET);
     _exit(0);
 }
