@@ -77,12 +77,18 @@ def module_folder(module):
 
 
 def kept(name, sources, make):
-    """The path NAME in the cache, made by make(path) unless it is there; a change of the sources renews it."""
+    """The path NAME in the cache, made by make(path) unless it is there; a change of the sources renews it.
+
+    Tests beside each other may make it at the same time: each makes its own and renames it, so that none writes a file
+    that another executes."""
     mark = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(sources))).hexdigest()[:16]
     path = CACHE / f"{name}-{mark}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        make(path)
+        with tempfile.TemporaryDirectory(dir=path.parent) as own:
+            made = pathlib.Path(own) / path.name
+            make(made)
+            made.rename(path)
     return path
 
 
