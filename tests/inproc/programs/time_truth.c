@@ -289,7 +289,8 @@ static void loop(void)
     uint64_t held = 0, dozed = 0, all = 0, since = clock_ns(CLOCK_MONOTONIC);
 
     epoll_ctl(epoll, EPOLL_CTL_ADD, event, &(struct epoll_event){.events = EPOLLIN});
-    for (int i = 0; i <= 200; i++) { /* ten turns are held: one that a busy machine spoils is a tenth */
+    for (int i = 0; i <= 200;
+         i++) { /* ten turns are held: one that a busy machine spoils is a tenth */
         poll_loop(epoll, 0, &since, &all); /* as libuv probes */
         poll_loop(epoll, 100, &since, &all);
         if (i % 20 == 9)
