@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "Jump to": views, services, the functions that cost most in what is looked at, and pasted ids.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { QueryAnswer, Service } from "../api/answers";
 import { useAsk } from "../api/use";
 import { idTargets, matching, type Target } from "../model/jump";
@@ -26,17 +26,26 @@ export function Jump({ onClose }: { onClose: () => void }) {
     const [typed, setTyped] = useState("");
     const [at, setAt] = useState(0);
     const all = useTargets();
-    const found = [...idTargets(typed, (view, params) => linkTo(view, params)), ...matching(typed, all, MOST)];
+    const [waiting, setWaiting] = useState(false); // Enter was pressed before anything was found: the lists may still load
+    const find = (text: string) => [...idTargets(text, (view, params) => linkTo(view, params)), ...matching(text, all, MOST)];
+    const found = find(typed);
     const chosen = Math.min(at, found.length - 1);
     const go = (target?: Target) => {
         onClose();
         if (target) open(target.href);
     };
+    useEffect(() => {
+        if (waiting && found.length) go(found[chosen]);
+    });
     const onKey = (event: KeyboardEvent) => {
+        const text = (event.currentTarget as HTMLInputElement).value;
         const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
         if (step && found.length) setAt((chosen + step + found.length) % found.length);
-        else if (event.key === "Enter") go(found[chosen]);
-        else return;
+        else if (event.key === "Enter") {
+            const target = text === typed ? found[chosen] : find(text)[0]; // the last letters may not be drawn yet
+            if (target) go(target);
+            else setWaiting(true);
+        } else return;
         event.preventDefault();
     };
     return (
@@ -55,6 +64,7 @@ export function Jump({ onClose }: { onClose: () => void }) {
                     onInput={(event) => {
                         setTyped(event.currentTarget.value);
                         setAt(0);
+                        setWaiting(false);
                     }}
                     onKeyDown={onKey}
                 />
