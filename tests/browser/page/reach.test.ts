@@ -186,6 +186,7 @@ test("menus and dialogs take the focus, close with Escape, and give it back", as
     await page.keyboard.press("Control+k");
     await page.keyboard.type("payments");
     await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.searchParams.get("service") === "payments"); // the list of services may still load
     await view.settled();
     equal(view.params().get("service"), "payments");
 });
