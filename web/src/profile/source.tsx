@@ -97,9 +97,10 @@ function lineOf(answer: SourceAnswer | null): number {
     return lines[hottest(lines)]?.line || answer?.start_line || 0;
 }
 
-// The line of the chosen function, once the choice rests: who walks through frames asks nothing on the way.
+// The line of the chosen function.  A later choice is looked up after 200 ms without another one, so that
+// walking through frames sends no requests; the choice that the address brings, at once.
 export function useLine(source: ProfileSource | null, name: string): number {
-    const [rested, setRested] = useState("");
+    const [rested, setRested] = useState(name);
     useEffect(() => {
         const timer = setTimeout(() => setRested(name), 200);
         return () => clearTimeout(timer);
