@@ -15,7 +15,7 @@ export function Dialog(props: { label: string; class?: string; onClose: () => vo
             ref={box}
             class={`dialog ${props.class ?? ""}`}
             aria-label={props.label}
-            onClose={props.onClose}
+            onClose={() => box.current && props.onClose()} // the event comes late: another dialog may be open by then
             onClick={(event) => event.target === box.current && props.onClose()}
         >
             {props.children}
