@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Two builds of one commit, in two folders with names of different lengths, at different times and without a cache of
-# compilations: the source tarball, the program, the libraries and the portable tarball are equal to the byte.
+# compilations: the source tarball, the program, the libraries, the portable tarball and the Debian packages are equal
+# to the byte.  Without debhelper, the Debian packages are left out.
 # Long: tools/torture runs it. KILN_SYSROOT_DIR names a root of tools/sysroot to use instead of making one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -25,12 +26,14 @@ build() {
         ninja -C build >/dev/null
         tools/dist dist
         tools/tarball dist >/dev/null
+        if command -v dh >/dev/null; then tools/deb >/dev/null 2>&1; fi
     )
 }
 build "$tmp/a"
 build "$tmp/another/folder-with-a-longer-name"
 cd "$tmp/a"
-for file in "${outputs[@]}" dist/*; do
+shopt -s nullglob
+for file in "${outputs[@]}" dist/* build/deb/*.deb; do
     cmp "$file" "$tmp/another/folder-with-a-longer-name/$file"
     echo "equal: $file"
 done
