@@ -29,7 +29,7 @@ def check_page(pid):
         page.press("2")
         check("processes have their pids", page.wait(lambda lines: str(pid) in lines[FIRST] and "chain" in lines[FIRST]),
               page.page())
-        check("and what they are busy with", "burn_leaf" in page.lines()[FIRST], page.page())
+        check("and what they are busy with", page.wait(lambda lines: "burn_leaf" in lines[FIRST]), page.page())
         page.press("3")
         check("services have their names", page.wait(lambda lines: "service" in lines[3] and "chain" in lines[FIRST]), page.page())
         page.press(ENTER)
