@@ -22,18 +22,26 @@ enum { BASE_HZ = 199, BOOST_HZ = 997 };
 
 /* ---- programs ---- */
 
+/* The same name in another run of this test, at the same time, is another service. */
+static void name_service(char *name, size_t size, const char *service)
+{
+    snprintf(name, size, "%s-%d", service, (int)getpid());
+}
+
 /* Burns so many seconds of CPU time as a service of that name. */
 static pid_t begin(const char *service, const char *seconds)
 {
-    char path[4096], variable[64];
-    pid_t pid = fork();
+    char path[4096], name[64], variable[96];
+    pid_t pid;
 
+    name_service(name, sizeof(name), service);
+    pid = fork();
     CHECK(pid >= 0);
     if (pid > 0)
         return pid;
     snprintf(path, sizeof(path), "%s/programs/chain",
              getenv("KILN_BUILD_DIR") ? getenv("KILN_BUILD_DIR") : ".");
-    snprintf(variable, sizeof(variable), "OTEL_SERVICE_NAME=%s", service);
+    snprintf(variable, sizeof(variable), "OTEL_SERVICE_NAME=%s", name);
     execle(path, path, seconds, (char *)NULL, (char *const[]){variable, NULL});
     _exit(127);
 }
@@ -88,7 +96,8 @@ static struct kiln_order order(enum kiln_order_kind kind, const char *service, d
                               .hz = kind == KILN_ORDER_BOOST ? BOOST_HZ : 0,
                               .created_ns = kiln_clock_unix_ns()};
 
-    snprintf(made.name, sizeof(made.name), "%s", service ? service : "");
+    if (service)
+        name_service(made.name, sizeof(made.name), service);
     made.expires_ns = made.created_ns + (uint64_t)(seconds * 1e9);
     return made;
 }
@@ -174,7 +183,9 @@ static void look_at(const struct kiln_batch *batch, const struct kiln_profile *p
 static struct found look_for(const char *service)
 {
     struct found found = {0};
+    char name[64];
 
+    name_service(name, sizeof(name), service);
     for (uint32_t i = 0; i < kiln_kept.n; i++) {
         const struct kiln_batch *batch = kiln_kept.batches[i];
 
@@ -183,7 +194,7 @@ static struct found look_for(const char *service)
             const struct kiln_scope *scope = &batch->scopes[resource->first_scope];
 
             if (!kiln_str_eq(kiln_set_text(batch, resource->attrs, KILN_STR("service.name")),
-                             kiln_str_of(service)))
+                             kiln_str_of(name)))
                 continue;
             for (uint32_t p = 0; p < scope->n_profiles; p++) {
                 const struct kiln_profile *profile = &batch->profiles[scope->first_profile + p];
