@@ -44,6 +44,7 @@ const char *kiln_http_reason(int status)
                    {413, "Content Too Large"},
                    {415, "Unsupported Media Type"},
                    {417, "Expectation Failed"},
+                   {421, "Misdirected Request"},
                    {422, "Unprocessable Content"},
                    {429, "Too Many Requests"},
                    {431, "Request Header Fields Too Large"},
@@ -237,6 +238,8 @@ static void fill(struct draft *draft, const struct kiln_exchange *x, const struc
     draft->failed = false;
     draft->body = bodyless || !reply->content_type ? KILN_STR_NONE : reply->body;
     add(draft, KILN_STR("date"), format_date(draft->date, sizeof(draft->date)));
+    /* Pages of other origins may not embed any answer, to learn from its size or success. */
+    add(draft, KILN_STR("cross-origin-resource-policy"), KILN_STR("same-origin"));
     if (reply->content_type)
         add(draft, KILN_STR("content-type"), kiln_str_of(reply->content_type));
     if (draft->body.len)

@@ -45,6 +45,25 @@ TEST(response, is_compressed_as_the_client_likes_it)
     net_stop(&f);
 }
 
+TEST(response, no_answer_may_be_embedded_by_other_origins)
+{
+    static const char *const requests[] = {
+        HEAD("GET /hello") LAST, HEAD("HEAD /hello") LAST, HEAD("GET /nothing") LAST,
+        HEAD("PUT /hello") LAST, "GET /hello\r\n\r\n",
+    };
+    static const int statuses[] = {200, 200, 404, 405, 400};
+    struct net_fixture f = {0};
+
+    net_start(&f, NULL);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(requests); i++) {
+        const char *answer = net_talk(f.port, requests[i]);
+
+        CHECK_EQ(net_status(answer), statuses[i]);
+        CHECK(strstr(answer, "cross-origin-resource-policy: same-origin\r\n"));
+    }
+    net_stop(&f);
+}
+
 TEST(response, uncompressed_is_what_it_was)
 {
     struct net_fixture f = {0};
