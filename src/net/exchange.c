@@ -354,6 +354,18 @@ bool kiln_exchange_ask(struct kiln_exchange *x, bool late, struct kiln_reply *re
     return false;
 }
 
+/* Of two credentials, or two tenants, another party on the way may check the one we do not. */
+static bool is_ambiguous(const struct kiln_request *request)
+{
+    uint32_t credentials = 0, tenants = 0;
+
+    for (uint32_t i = 0; i < request->n_headers; i++) {
+        credentials += kiln_str_eq(request->headers[i].name, KILN_STR("authorization"));
+        tenants += kiln_str_eq(request->headers[i].name, KILN_STR("x-scope-orgid"));
+    }
+    return credentials > 1 || tenants > 1;
+}
+
 bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *head,
                          bool *ret_early)
 {
@@ -364,6 +376,11 @@ bool kiln_exchange_admit(struct kiln_exchange *x, const struct kiln_http_head *h
         kiln_router_find(x->router, x->request.method, x->request.path, &x->request.rest, &status);
     if (!x->route) {
         refuse_route(x, status);
+        return false;
+    }
+    if (is_ambiguous(&x->request)) {
+        kiln_exchange_refuse_text(x, 400, "malformed",
+                                  "Authorization and X-Scope-OrgID may be sent only once\n");
         return false;
     }
     x->request.context = x->route->context;

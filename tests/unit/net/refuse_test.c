@@ -29,6 +29,20 @@ TEST(refuse, unknown_paths_and_methods)
     net_stop(&f);
 }
 
+TEST(refuse, two_credentials_or_two_tenants)
+{
+    struct net_fixture f = {0};
+
+    net_start(&f, NULL);
+    CHECK_EQ(status_for(f.port, HEAD("GET /hello") "authorization: a\r\nAuthorization: a\r\n" LAST),
+             400);
+    CHECK_EQ(status_for(f.port, HEAD("GET /hello") "x-scope-orgid: a\r\nX-Scope-OrgID: b\r\n" LAST),
+             400);
+    CHECK_EQ(status_for(f.port, HEAD("GET /hello") "authorization: a\r\nx-scope-orgid: b\r\n" LAST),
+             200);
+    net_stop(&f);
+}
+
 TEST(refuse, smuggled_requests_end_the_connection)
 {
     static const char *const attempts[] = {
