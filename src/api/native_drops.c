@@ -49,8 +49,12 @@ static const struct drop drops[] = {
     {"kiln_refused_total", "reason=\"forbidden\"", "access", "forbidden",
      "Requests came with a token that may not do what they asked for",
      "Widen the token's access or tenant in the file of tokens, if that is meant"},
+    {"kiln_refused_total", "reason=\"host\"", "access", "host",
+     "Requests named a host that this server does not go by; that is how pages of other sites "
+     "reach a local server (DNS rebinding)",
+     "If the name is yours, add it to server.host_names, or use tokens"},
     {"kiln_refused_total", "reason=\"cross_site\"", "access", "cross_site",
-     "Pages of other sites tried to change something through somebody's browser",
+     "Pages of other sites sent requests through the browser of a user",
      "Nothing, they were refused. If it is your own proxy, let it pass the header Host on as it "
      "is"},
     {"kiln_refused_total", "reason=\"tenant\"", "access", "tenant",

@@ -24,6 +24,7 @@
 #include "cli/daemon.h"
 #include "cli/ready.h"
 #include "cli/rules.h"
+#include "net/origin.h"
 #include "pipeline/exporters.h"
 #include "pipeline/gate.h"
 
@@ -44,6 +45,7 @@ struct agent {
     struct kiln_host *host;
     struct kiln_agent_orders orders;
     struct kiln_router *router, *local; /* of the address; of the socket */
+    struct kiln_origin_policy origin;   /* of requests to the address */
     struct kiln_server *server;         /* NULL: both are off */
     bool socket_on;
     uint16_t port;
@@ -137,6 +139,14 @@ static int bind_socket(struct agent *agent, struct kiln_err *err)
     return 0;
 }
 
+static void guard_address(struct agent *agent)
+{
+    agent->origin = (struct kiln_origin_policy){.host_names = agent->config->host_names.items,
+                                                .n_host_names = agent->config->host_names.n,
+                                                .host_text = KILN_ORIGIN_HOST_TEXT "\n"};
+    kiln_router_guard(agent->router, kiln_origin_guard(&agent->origin));
+}
+
 static int serve_pages(struct agent *agent, struct kiln_err *err)
 {
     const struct kiln_settings *set = &agent->config->set;
@@ -152,6 +162,8 @@ static int serve_pages(struct agent *agent, struct kiln_err *err)
     r = add_pages(agent, &agent->router);
     if (r == 0)
         r = add_pages(agent, &agent->local);
+    if (r == 0)
+        guard_address(agent);
     agent->orders.socket.opts = &agent->plan.opts;
     if (r == 0)
         r = kiln_agent_socket_add(&agent->orders.socket, agent->local);

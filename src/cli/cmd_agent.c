@@ -25,6 +25,9 @@ static const struct kiln_option options[] = {
              "the Kiln server that has orders, or off (who takes the profiles; KILN_SERVER)"),
     KILN_OPT("allow-anonymous", 0, KILN_OPT_FLAG, server.allow_anonymous, NULL,
              "listen beyond loopback all the same"),
+    KILN_OPT("host-names", 0, KILN_OPT_LIST, server.host_names_flag, "NAMES",
+             "host names to accept in requests, beside localhost and IP addresses; "
+             "may be given more than once"),
     KILN_OPT("data-dir", 0, KILN_OPT_TEXT, server.data_dir, "DIR",
              "where the spool and orders are (/var/lib/kiln for root and services, else "
              "$XDG_DATA_HOME/kiln)"),

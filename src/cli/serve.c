@@ -29,6 +29,9 @@ static int make_gate(struct kiln_serve *serve, struct kiln_err *err)
     struct kiln_gate_opts opts = {
         .tokens_file = set->tokens,
         .tenants = set->multitenant,
+        .host_names = serve->config->host_names.items,
+        .n_host_names = serve->config->host_names.n,
+        .allow_anonymous = set->allow_anonymous,
         .limits = {set->tenant_bytes_per_s, set->tenant_burst, (size_t)set->body_max},
         .metrics = serve->metrics,
         .log = serve->log,

@@ -25,6 +25,9 @@ static const struct kiln_option listen_options[] = {
              "who may come in, and as whom (YAML); needed to listen beyond loopback"),
     KILN_OPT("allow-anonymous", 0, KILN_OPT_FLAG, server.allow_anonymous, NULL,
              "listen beyond loopback without tokens all the same"),
+    KILN_OPT("host-names", 0, KILN_OPT_LIST, server.host_names_flag, "NAMES",
+             "host names to accept in requests without tokens, beside localhost and IP addresses; "
+             "may be given more than once"),
     KILN_OPT("multitenant", 0, KILN_OPT_FLAG, server.multitenant, NULL,
              "X-Scope-OrgID says whose profiles they are"),
     KILN_OPT_END,

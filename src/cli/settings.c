@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/origin.h"
 #include "pipeline/gate.h"
 #include "pipeline/receivers/scrape.h"
 
@@ -44,6 +45,7 @@ static const struct kiln_field server_fields[] = {
     FIELD("source", EITHER, source),
     FIELD("memory_limit", SIZE, memory_limit),
     FIELD("allow_anonymous", BOOL, allow_anonymous),
+    FIELD("host_names", EITHER, host_names),
     FIELD("multitenant", BOOL, multitenant),
     FIELD("tls", MAP, tls),
     FIELD("limits", MAP, limits),
@@ -274,6 +276,7 @@ static const struct kiln_field variables[] = {
     FIELD("KILN_QUERY_TIMEOUT", DURATION, query_timeout_ns),
     FIELD("KILN_QUERY_MEMORY", SIZE, query_memory),
     FIELD("KILN_ALLOW_ANONYMOUS", BOOL, allow_anonymous),
+    FIELD("KILN_HOST_NAMES", EITHER, host_names),
     FIELD("KILN_MULTITENANT", BOOL, multitenant),
 };
 
@@ -521,6 +524,17 @@ static int check_addresses(const struct kiln_settings *set, struct kiln_err *err
     return 0;
 }
 
+static int check_host_names(const struct kiln_words *names, struct kiln_err *err)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (!kiln_origin_name_valid(kiln_str_of(names->items[i])))
+            return kiln_err_set(err, -EINVAL, NULL,
+                                "\"%.80s\" is not a host name (write names like kiln.example.com, "
+                                "without scheme, port or wildcard)",
+                                names->items[i]);
+    return 0;
+}
+
 static int check_log(const struct kiln_settings *set, struct kiln_err *err)
 {
     enum kiln_log_level level;
@@ -596,6 +610,8 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     r = check_log(&config->set, err);
     if (r == 0)
         r = kiln_settings_list_words(config, err);
+    if (r == 0)
+        r = check_host_names(&config->host_names, err);
     if (r == 0 && server)
         r = check_server(&config->set, err);
     return r < 0 ? r : check_host(config, err);

@@ -50,6 +50,8 @@ struct kiln_settings {
     struct kiln_list source_flag; /* what --source said, each time */
     struct kiln_either symbols_path, debuginfod; /* where debug files are looked for */
     struct kiln_list symbols_path_flag, debuginfod_flag;
+    struct kiln_either host_names; /* accepted without tokens, beside localhost and addresses */
+    struct kiln_list host_names_flag;
     uint64_t symbols_quota;
     uint64_t memory_limit;
     uint64_t retention_ns, retention_size;
@@ -78,7 +80,7 @@ struct kiln_server_config {
     struct kiln_str *series_labels;
     struct kiln_query_tenant *query_tenants;
     struct kiln_words source; /* "DIR" or "PREFIX=DIR" */
-    struct kiln_words symbols_path, debuginfod;
+    struct kiln_words symbols_path, debuginfod, host_names;
     uint32_t n_rules, n_series_labels, n_query_tenants;
     char default_dir[PATH_MAX], default_spool[PATH_MAX];
 };

@@ -23,6 +23,7 @@ static const struct several {
     SEVERAL(source, ':', "directories"),
     SEVERAL(symbols_path, ':', "directories"),
     SEVERAL(debuginfod, ' ', "addresses"),
+    SEVERAL(host_names, ',', "host names"),
 #undef SEVERAL
 };
 

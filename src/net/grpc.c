@@ -143,6 +143,7 @@ enum kiln_rpc_code kiln_rpc_code_of_http(int http_status)
     case 401:
         return KILN_RPC_UNAUTHENTICATED;
     case 403:
+    case 421:
         return KILN_RPC_PERMISSION_DENIED;
     case 404:
     case 405:

@@ -14,11 +14,13 @@ static const char *code_of(int status)
         int status;
         const char *code;
     } codes[] = {
-        {400, "bad_request"}, {401, "unauthenticated"}, {403, "forbidden"},
-        {404, "not_found"},   {405, "method"},          {408, "timeout"},
-        {409, "conflict"},    {413, "limit"},           {415, "encoding"},
-        {429, "rate"},        {431, "limit"},           {503, "busy"},
-        {507, "no_space"},
+        {400, "bad_request"}, {401, "unauthenticated"},
+        {403, "forbidden"},   {404, "not_found"},
+        {405, "method"},      {408, "timeout"},
+        {409, "conflict"},    {413, "limit"},
+        {415, "encoding"},    {421, "host"},
+        {429, "rate"},        {431, "limit"},
+        {503, "busy"},        {507, "no_space"},
     };
 
     for (size_t i = 0; i < KILN_ARRAY_LEN(codes); i++)

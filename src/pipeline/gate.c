@@ -136,6 +136,10 @@ int kiln_gate_new(const struct kiln_gate_opts *opts, struct kiln_gate **ret_gate
     if (!gate)
         return -ENOMEM;
     gate->opts = *opts;
+    gate->origin = (struct kiln_origin_policy){.host_names = opts->host_names,
+                                               .n_host_names = opts->n_host_names,
+                                               .any_host = opts->tokens_file != NULL,
+                                               .programs_write = opts->allow_anonymous};
     pthread_rwlock_init(&gate->tokens_lock, NULL);
     pthread_mutex_init(&gate->stop_lock, NULL);
     kiln_cond_init(&gate->stop_cond);

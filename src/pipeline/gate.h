@@ -30,7 +30,8 @@
  * request with an Authorization header is judged by that alone.
  *
  * Peers on a Unix socket that are root or of our own user may do everything.  Without a file of
- * tokens everybody may: kiln_gate_check_listen() keeps that to loopback.
+ * tokens everybody may: kiln_gate_check_listen() keeps that to loopback, and only known host names
+ * are accepted (net/origin.h).  Pages of other sites may do nothing.
  *
  * Refusals are counted: kiln_refused_total{reason}.
  *
@@ -55,6 +56,10 @@ struct kiln_gate_opts {
     const char *tokens_file;     /* NULL: everybody may do everything */
     uint32_t reload_interval_ms; /* how often it is looked at; 0: 5,000 */
     bool tenants;                /* X-Scope-OrgID counts */
+    /* Without tokens: accepted host names (borrowed), and whether programs may write under any. */
+    const char *const *host_names;
+    uint32_t n_host_names;
+    bool allow_anonymous;
     struct kiln_gate_limits limits;
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard asks three things, in this order: may they (token, or the session of one), as whom
- * (tenant), and how much (bucket).  A refusal is a constant answer.
+ * The guard checks four things, in this order: where the request comes from (net/origin.h), the
+ * token or the session of one, the tenant, and the bucket.  A refusal is a constant answer.
  *
  * A browser adds its cookie to whatever any page asks of us.  So what a cookie lets in may only
  * read, unless it carries a header that a page of another origin cannot set without asking us
@@ -22,7 +22,8 @@
     X(BAD_TOKEN, "unauthenticated", 401, "this token is not known")                                \
     X(NO_ACCESS, "forbidden", 403, "this token may not do that")                                   \
     X(OTHER_TENANT, "forbidden", 403, "X-Scope-OrgID names another tenant than the token is for")  \
-    X(CROSS_SITE, "cross_site", 403, "a page of another site may not do this")                     \
+    X(OTHER_HOST, "host", KILN_ORIGIN_HOST_STATUS, KILN_ORIGIN_HOST_TEXT)                          \
+    X(CROSS_SITE, "cross_site", KILN_ORIGIN_CROSS_SITE_STATUS, KILN_ORIGIN_CROSS_SITE_TEXT)        \
     X(NO_SESSION, "unauthenticated", 401, "this session is over: sign in again")                   \
     X(NO_PAGE, "cross_site", 403,                                                                  \
       "a session may change something only with the header X-Kiln-Page: 1")                        \
@@ -72,30 +73,6 @@ void kiln_gate_open_metrics(struct kiln_gate *gate)
 static bool is_trusted(const struct kiln_peer *peer)
 {
     return peer->local && (peer->uid == 0 || peer->uid == geteuid());
-}
-
-static bool is_from(const struct kiln_request *request, struct kiln_str origin)
-{
-    if (kiln_str_starts(origin, KILN_STR("http://")))
-        origin = (struct kiln_str){origin.ptr + 7, origin.len - 7};
-    else if (kiln_str_starts(origin, KILN_STR("https://")))
-        origin = (struct kiln_str){origin.ptr + 8, origin.len - 8};
-    return kiln_str_eq(origin, kiln_request_header(request, "host"));
-}
-
-/*
- * A page of another site that is open in somebody's browser can make it call a server on loopback;
- * browsers then say where the page is from.  Programs say nothing of the kind.
- */
-static bool is_cross_site(const struct kiln_request *request)
-{
-    struct kiln_str origin = kiln_request_header(request, "origin");
-    struct kiln_str site = kiln_request_header(request, "sec-fetch-site");
-
-    if (site.len && !kiln_str_eq(site, KILN_STR("same-origin")) &&
-        !kiln_str_eq(site, KILN_STR("none")))
-        return true;
-    return origin.len && !is_from(request, origin);
 }
 
 static bool only_reads(const struct kiln_request *request)
@@ -189,7 +166,8 @@ static enum refusal check_meant(const struct kiln_request *request)
 
     if (only_reads(request))
         return WELCOME;
-    if (is_cross_site(request) || (site.len && !kiln_str_eq(site, KILN_STR("same-origin"))))
+    if (kiln_origin_is_foreign(request) ||
+        (site.len && !kiln_str_eq(site, KILN_STR("same-origin"))))
         return CROSS_SITE;
     return is_of_page(request) ? WELCOME : NO_PAGE;
 }
@@ -304,11 +282,14 @@ static int refuse(struct kiln_gate *gate, const struct kiln_request *request, en
     return -EACCES;
 }
 
-/* Signing in and out is open to everybody, but nothing that another site does for somebody. */
-static bool is_change(const struct kiln_request *request, enum kiln_access access)
+static enum refusal check_origin(const struct kiln_gate *gate, const struct kiln_request *request,
+                                 enum kiln_access access)
 {
-    return access == KILN_ACCESS_WRITE || access == KILN_ACCESS_CONTROL ||
-           access == KILN_ACCESS_ADMIN || (access == KILN_ACCESS_NONE && !only_reads(request));
+    static const enum refusal refusal_of[] = {[KILN_ORIGIN_OK] = WELCOME,
+                                              [KILN_ORIGIN_HOST] = OTHER_HOST,
+                                              [KILN_ORIGIN_CROSS_SITE] = CROSS_SITE};
+
+    return refusal_of[kiln_origin_check(&gate->origin, request, access)];
 }
 
 static int check(void *context, struct kiln_request *request, enum kiln_access access,
@@ -316,12 +297,12 @@ static int check(void *context, struct kiln_request *request, enum kiln_access a
 {
     struct kiln_gate *gate = context;
     char bound[KILN_TENANT_MAX + 1];
-    enum refusal answer =
-        check_token(gate, request, access == KILN_ACCESS_SELF ? KILN_ACCESS_READ : access, bound);
+    enum refusal answer = check_origin(gate, request, access);
     uint32_t wait_s = 0;
 
-    if (answer == WELCOME && is_change(request, access) && is_cross_site(request))
-        answer = CROSS_SITE;
+    if (answer == WELCOME)
+        answer = check_token(gate, request, access == KILN_ACCESS_SELF ? KILN_ACCESS_READ : access,
+                             bound);
     if (answer == WELCOME)
         answer = check_tenant(gate, request, access, bound);
     if (answer == WELCOME && access == KILN_ACCESS_WRITE)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/sha256.h"
+#include "net/origin.h"
 #include "pipeline/gate.h"
 
 /* What an administrator may. */
@@ -106,6 +107,7 @@ enum { KILN_GATE_REFUSALS = 16 };
 struct kiln_gate {
     struct kiln_gate_opts opts;
     char *tokens_file; /* NULL: no tokens */
+    struct kiln_origin_policy origin;
     struct kiln_tokens tokens;
     pthread_rwlock_t tokens_lock;
     struct kiln_buckets *buckets; /* NULL: no limit */

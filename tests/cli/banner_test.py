@@ -123,7 +123,7 @@ def check_hurry(folder):
         subprocess.run([PROGRAM, "push", "--time", "now", "--service", "kept", "--server", page, ROOT / "examples/checkout.pb.gz"],
                        stdout=subprocess.DEVNULL, check=True, timeout=60)
         with socket.create_connection(("127.0.0.1", int(page.rpartition(":")[2])), timeout=60) as held:
-            held.sendall(b"POST /ingest?name=x HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+            held.sendall(b"POST /ingest?name=x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc")
             with urllib.request.urlopen(page + "/ready", timeout=60) as answer:  # behind it: that is being read
                 answer.read()
             kiln.press(INTERRUPT)

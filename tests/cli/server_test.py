@@ -408,7 +408,7 @@ class Refusals(unittest.TestCase):
         with KilnServer() as server:
             # A request under way holds the end back.
             with socket.create_connection(("127.0.0.1", server.http)) as slow:
-                slow.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+                slow.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
                 call(url(server, "/ready"))
                 server.process.send_signal(signal.SIGTERM)
                 deadline = time.monotonic() + 30

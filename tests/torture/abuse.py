@@ -47,7 +47,7 @@ def statuses(said):
 
 
 def post(port, path, body, *headers):
-    head = [f"POST {path} HTTP/1.1", "host: kiln", f"content-length: {len(body)}", "connection: close",
+    head = [f"POST {path} HTTP/1.1", "host: localhost", f"content-length: {len(body)}", "connection: close",
             f"x-scope-orgid: {TENANT}", *headers]
     return talk(port, "\r\n".join(head).encode() + b"\r\n\r\n" + body)
 
@@ -180,12 +180,12 @@ def smuggle(port):
     """What two servers could understand differently: each gets one answer, a refusal, and the end, or the end."""
     wrong = []
     for headers in AMBIGUOUS:
-        said = talk(port, b"POST /healthz HTTP/1.1\r\nhost: kiln\r\n" + headers + b"\r\n\r\n0\r\n\r\n" + SMUGGLED)
+        said = talk(port, b"POST /healthz HTTP/1.1\r\nhost: localhost\r\n" + headers + b"\r\n\r\n0\r\n\r\n" + SMUGGLED)
         if [code // 100 for code in statuses(said)] not in ([4], [5], []):
             wrong.append((headers, statuses(said)))
     for chunk in (b"5 \r\nabcde\r\n", b"-5\r\n", b"5\nabcde\r\n", b"ffffffffffffffff1\r\n", b"5\r\nabcdeXX",
                   b"0x5\r\n"):
-        said = talk(port, b"POST /ingest?name=a HTTP/1.1\r\nhost: kiln\r\ntransfer-encoding: chunked\r\n\r\n" + chunk +
+        said = talk(port, b"POST /ingest?name=a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n" + chunk +
                     b"0\r\n\r\n" + SMUGGLED)
         if [code // 100 for code in statuses(said)] not in ([4], [5], []):
             wrong.append((chunk, statuses(said)))
@@ -194,7 +194,7 @@ def smuggle(port):
     return [400]
 
 
-BEGUN = b"POST /ingest?name=a HTTP/1.1\r\nhost: kiln\r\nx-scope-orgid: abuse\r\n"
+BEGUN = b"POST /ingest?name=a HTTP/1.1\r\nhost: localhost\r\nx-scope-orgid: abuse\r\n"
 
 
 def halves(port):
@@ -222,7 +222,7 @@ def unread(port):
             sock = connect(port)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             sock.settimeout(0.2)
-            sock.sendall(b"GET /metrics HTTP/1.1\r\nhost: kiln\r\n\r\n" * 1000)
+            sock.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
         except OSError:
             pass
         socks.append(sock)

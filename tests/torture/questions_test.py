@@ -141,7 +141,7 @@ class Storm:
         asker, pick = questions.Asker(seed), random.Random(seed)
         while self.running():
             method, path, body, headers = asker.question()
-            head = [f"{method} {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body or b'')}",
+            head = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body or b'')}",
                     *(f"{k}: {v}" for k, v in headers.items())]
             data = "\r\n".join(head).encode() + b"\r\n\r\n" + (body or b"")
             try:
@@ -163,7 +163,7 @@ class Storm:
             try:
                 with socket.create_connection(("127.0.0.1", self.server.http), timeout=PATIENCE_S) as sock:
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-                    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                     while self.running() and sock.recv(64):
                         time.sleep(0.01)
             except OSError:

@@ -45,6 +45,10 @@ kiln config --data-dir /d --listen :4040 --tokens "$TMP/absent.yaml" 2>&1; echo 
 echo '- {name: x}' >"$TMP/tokens.yaml"
 kiln config --data-dir /d --listen :4040 --tokens "$TMP/tokens.yaml" 2>&1; echo "exit $?"
 kiln config --data-dir /d --listen :4040 --tokens examples/tokens.yaml --memory-limit 256M
+echo "- host names"
+kiln config --host-names kiln.example,kiln --host-names other | grep host_names
+KILN_HOST_NAMES=server,pyroscope kiln config | grep host_names
+for name in http://kiln kiln:4040 '*.example.com' 'a, b'; do kiln config --host-names "$name" 2>&1; echo "exit $?"; done
 echo "- wrong words"
 KILN_RETENTION=soon kiln config 2>&1; echo "exit $?"
 kiln config --retention soon 2>&1; echo "exit $?"

@@ -224,5 +224,6 @@ TEST(status, every_code_has_its_http_status)
     CHECK_EQ(kiln_rpc_code_of_http(413), KILN_RPC_RESOURCE_EXHAUSTED);
     CHECK_EQ(kiln_rpc_code_of_http(503), KILN_RPC_UNAVAILABLE);
     CHECK_EQ(kiln_rpc_code_of_http(401), KILN_RPC_UNAUTHENTICATED);
+    CHECK_EQ(kiln_rpc_code_of_http(421), KILN_RPC_PERMISSION_DENIED);
     CHECK_EQ(kiln_rpc_code_of_http(418), KILN_RPC_UNKNOWN);
 }

@@ -325,7 +325,7 @@ TEST(gate_sessions, nobody_is_signed_in_by_another_site)
     CHECK_EQ(status_of(gate, KILN_ACCESS_NONE, "POST", LINES(host, "sec-fetch-site: cross-site")),
              403);
     CHECK_EQ(status_of(gate, KILN_ACCESS_NONE, "GET", LINES(host, "origin: https://evil.example")),
-             200);
+             403);
     close_gate(gate);
 }
 

@@ -84,7 +84,7 @@ static int asked_by_page(struct kiln_gate *gate, enum kiln_access access, const 
     return reply.status;
 }
 
-TEST(gate, a_page_of_another_site_may_change_nothing)
+TEST(gate, a_page_of_another_site_may_do_nothing)
 {
     struct kiln_gate *gate = gate_of(&(struct kiln_gate_opts){0});
 
@@ -92,8 +92,48 @@ TEST(gate, a_page_of_another_site_may_change_nothing)
     CHECK_EQ(asked_by_page(gate, KILN_ACCESS_WRITE, "http://127.0.0.1:3000"), 403);
     CHECK_EQ(asked_by_page(gate, KILN_ACCESS_WRITE, "null"), 403);
     CHECK_EQ(asked_by_page(gate, KILN_ACCESS_ADMIN, "http://127.0.0.1:4040"), 200);
-    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_READ, "https://elsewhere.example"), 200);
+    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_READ, "https://elsewhere.example"), 403);
+    CHECK_EQ(asked_by_page(gate, KILN_ACCESS_READ, "http://127.0.0.1:4040"), 200);
     kiln_gate_free(gate);
+}
+
+/* What it says to POST with this Host, of a program. */
+static int asked_as(const struct kiln_gate_opts *opts, enum kiln_access access, const char *host)
+{
+    struct kiln_gate *gate = gate_of(opts);
+    struct kiln_header header = {KILN_STR("host"), kiln_str_of(host)};
+    struct kiln_request request = {.method = KILN_STR("POST"), .headers = &header, .n_headers = 1};
+    struct kiln_guard guard = kiln_gate_guard(gate);
+    struct kiln_reply reply = {.status = 200};
+
+    (void)!guard.check(guard.context, &request, access, &reply);
+    kiln_gate_free(gate);
+    return reply.status;
+}
+
+TEST(gate, without_tokens_the_host_name_must_be_known)
+{
+    static const char *const names[] = {"kiln.example"};
+    const struct kiln_gate_opts closed = {.host_names = names, .n_host_names = 1};
+    struct kiln_gate_opts open = {.allow_anonymous = true};
+
+    CHECK_EQ(asked_as(&closed, KILN_ACCESS_READ, "kiln.example:4040"), 200);
+    CHECK_EQ(asked_as(&closed, KILN_ACCESS_READ, "localhost:4040"), 200);
+    CHECK_EQ(asked_as(&closed, KILN_ACCESS_READ, "evil.example:4040"), 421);
+    CHECK_EQ(asked_as(&closed, KILN_ACCESS_WRITE, "evil.example:4040"), 421);
+    CHECK_EQ(asked_as(&open, KILN_ACCESS_WRITE, "pyroscope:4040"), 200);
+    CHECK_EQ(asked_as(&open, KILN_ACCESS_READ, "pyroscope:4040"), 421);
+    CHECK_EQ(asked_as(&open, KILN_ACCESS_ADMIN, "pyroscope:4040"), 421);
+}
+
+TEST(gate, with_tokens_any_host_name_will_do)
+{
+    const char *path = file_of("- {token: root-secret, access: admin}\n");
+    struct kiln_gate_opts opts = {.tokens_file = path};
+
+    CHECK_EQ(asked_as(&opts, KILN_ACCESS_READ, "kiln.example"), 401);
+    CHECK_EQ(asked_as(&opts, KILN_ACCESS_NONE, "kiln.example"), 200);
+    unlink(path);
 }
 
 TEST(gate, what_the_server_says_of_itself_needs_no_tenant)
