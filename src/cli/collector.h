@@ -20,6 +20,7 @@
 #include "collector/config.h"
 #include "collector/graph.h"
 #include "collector/telemetry.h"
+#include "net/origin.h"
 
 /* Of print-config. */
 enum { KILN_COLLECTOR_REDACTED, KILN_COLLECTOR_UNREDACTED };
@@ -59,6 +60,7 @@ void kiln_stage_remark(const struct kiln_stage *stage, const struct kiln_stage_o
 struct kiln_stage_pages {
     struct kiln_metrics *metrics; /* of all stages, and the process */
     uint64_t started_unix_ns;     /* the process */
+    struct kiln_origin_policy origin;
     struct kiln_router *router;
     struct kiln_server *server; /* NULL: off */
 };

@@ -117,9 +117,11 @@ static int open_pages(struct kiln_stage_pages *pages, const char *address,
     struct kiln_listen_opts opts = {.address = address, .sockets = sockets, .name = METRICS_NAME};
     int r = make_server(pages);
 
-    opts.router = pages->router;
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    pages->origin = kiln_listen_origin(address);
+    kiln_router_guard(pages->router, kiln_origin_guard(&pages->origin));
+    opts.router = pages->router;
     r = kiln_server_listen(pages->server, &opts, NULL, err);
     if (r == 0)
         r = kiln_server_start(pages->server, err);

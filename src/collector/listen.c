@@ -285,6 +285,7 @@ struct kiln_listen {
     struct kiln_log *log;
     char owner[100]; /* "receivers::otlp" */
     char endpoint[ENDPOINT_MAX];
+    struct kiln_origin_policy origin; /* without an authenticator */
     struct kiln_buf headers, exposed; /* joined by commas */
     char max_age[24];
 };
@@ -334,6 +335,26 @@ static void dress(void *context, const struct kiln_request *request, struct kiln
     if (listen->exposed.len && !kiln_str_eq(request->method, KILN_STR("OPTIONS")))
         add_header(reply, KILN_STR("access-control-expose-headers"),
                    kiln_buf_str(&listen->exposed));
+}
+
+struct kiln_origin_policy kiln_listen_origin(const char *address)
+{
+    return (struct kiln_origin_policy){
+        .any_host = kiln_gate_check_listen(address, false, false, NULL) < 0,
+        .programs_write = true,
+        .host_text = "this port is for programs of this host: use localhost or an IP address\n"};
+}
+
+/* Pages of other origins may do what CORS allows, and nothing else. */
+static int check_origin(void *context, struct kiln_request *request, enum kiln_access access,
+                        struct kiln_reply *reply)
+{
+    const struct kiln_listen *listen = context;
+    struct kiln_str origin = kiln_request_header(request, "origin");
+
+    if (access == KILN_ACCESS_NONE || (origin.len && is_allowed(listen, origin)))
+        return 0;
+    return kiln_origin_admit(&listen->origin, request, access, reply);
 }
 
 static void preflight(struct kiln_request *request)
@@ -399,8 +420,10 @@ static int set_up(struct kiln_listen *listen, const struct kiln_component_env *e
         r = kiln_router_new(&listen->router);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    if (auth)
-        kiln_router_guard(listen->router, kiln_auth_guard(auth));
+    listen->origin = kiln_listen_origin(listen->endpoint);
+    kiln_router_guard(listen->router,
+                      auth ? kiln_auth_guard(auth)
+                           : (struct kiln_guard){.check = check_origin, .context = listen});
     if (s->allowed_origins || s->response_headers)
         kiln_router_dress(listen->router, dress, listen);
     return 0;

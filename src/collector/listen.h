@@ -13,6 +13,7 @@
 #include "collector/auth.h"
 #include "collector/component.h"
 #include "collector/settings.h"
+#include "net/origin.h"
 
 struct kiln_listen_settings {
     const char *endpoint;  /* set to the default before reading */
@@ -52,6 +53,11 @@ void kiln_listen_free(struct kiln_listen *listen); /* after the server */
 struct kiln_router *kiln_listen_router(struct kiln_listen *listen);
 /* Answers a browser that asks whether a page may post to this path, where CORS is on. */
 KILN_CHECK int kiln_listen_preflight(struct kiln_listen *listen, const char *path);
+/*
+ * What is accepted at an address without authentication: at loopback only requests for localhost
+ * and IP addresses (net/origin.h), elsewhere any host name; of pages of other sites, nothing.
+ */
+struct kiln_origin_policy kiln_listen_origin(const char *address);
 /* Warns where strangers can reach an address: neither loopback nor a Unix socket. */
 void kiln_listen_warn_open(struct kiln_log *log, const char *name, const char *address);
 /*

@@ -6,7 +6,9 @@
 
 #include "base/mem.h"
 #include "collector/graph.h"
+#include "net.h"
 #include "test.h"
+#include "ways_kit.h"
 
 enum { TOLD_MAX = 4000 };
 
@@ -86,4 +88,31 @@ TEST(listen, doors_that_everybody_can_open_are_warned_of)
     CHECK(!warns_of(told, "receivers::otlp/auth::grpc"));
     CHECK(!warns_of(told, "extensions::health_check/home"));
     CHECK(!strstr(told, "192.0.2.1") && !strstr(told, "word"));
+}
+
+/* The status of an empty report with these lines of its head. */
+static int posted_with(struct ways *kit, const char *lines)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "POST /v1development/profiles HTTP/1.1\r\n%sconnection: close\r\n"
+             "content-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
+             lines);
+    return net_status(net_talk(ways_port(kit, "http"), text));
+}
+
+TEST(listen, pages_of_other_sites_send_nothing)
+{
+    struct ways kit;
+
+    ways_start(&kit, KILN_RECEIVER, "otlp",
+               "protocols: {http: {endpoint: 127.0.0.1:0,\n"
+               "  cors: {allowed_origins: ['https://*.example.com']}}}");
+    CHECK_EQ(posted_with(&kit, "host: collector:4318\r\n"), 200);
+    CHECK_EQ(posted_with(&kit, "host: a\r\norigin: https://app.example.com\r\n"), 200);
+    CHECK_EQ(posted_with(&kit, "host: localhost\r\norigin: http://evil.example\r\n"), 403);
+    CHECK_EQ(posted_with(&kit, "host: localhost\r\nsec-fetch-site: cross-site\r\n"), 403);
+    CHECK_EQ(posted_with(&kit, "host: evil.example\r\norigin: http://evil.example\r\n"), 421);
+    ways_stop(&kit);
 }

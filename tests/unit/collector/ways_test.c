@@ -13,6 +13,7 @@
 #include "codec/otlp_json.h"
 #include "drawn.h"
 #include "folder.h"
+#include "net.h"
 #include "test.h"
 #include "ways_kit.h"
 
@@ -50,6 +51,31 @@ TEST(health_check, follows_the_graph)
     CHECK_STR(kiln_buf_str(&kit.answer.body), "{\"status\":\"Server available\"}\n");
     get(&kit, "health_check", "/");
     CHECK_EQ(kit.answer.status, 404);
+    ways_stop(&kit);
+}
+
+/* The status of GET / with this Host. */
+static int asked_as(struct ways *kit, const char *what, const char *host)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n", host);
+    return net_status(net_talk(ways_port(kit, what), text));
+}
+
+TEST(health_check, on_loopback_has_no_foreign_name)
+{
+    struct ways kit;
+
+    ways_start_graph(&kit, "extensions: {health_check/home: {endpoint: '127.0.0.1:0'},\n"
+                           "  health_check/open: {endpoint: '0.0.0.0:0'}}\n"
+                           "receivers: {nop: }\nexporters: {nop: }\n"
+                           "service: {extensions: [health_check/home, health_check/open],\n"
+                           "  pipelines: {profiles: {receivers: [nop], exporters: [nop]}}}\n");
+    CHECK_EQ(asked_as(&kit, "health_check/home", "localhost:13133"), 200);
+    CHECK_EQ(asked_as(&kit, "health_check/home", "127.0.0.1"), 200);
+    CHECK_EQ(asked_as(&kit, "health_check/home", "evil.example"), 421);
+    CHECK_EQ(asked_as(&kit, "health_check/open", "collector:13133"), 200);
     ways_stop(&kit);
 }
 
