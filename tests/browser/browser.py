@@ -34,7 +34,7 @@ def skip(reason):
 
 
 class Browser:
-    def __init__(self):
+    def __init__(self, *flags):
         program = next(filter(None, map(shutil.which, CHROMIUM)), None)
         if not program:
             skip("no Chromium here")
@@ -42,13 +42,13 @@ class Browser:
         self.events = []
         self.buffer = b""
         self.last_id = 0
-        self._start(program)
+        self._start(program, flags)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "DOM", "Log"):
             self.call(domain + ".enable")
 
-    def _start(self, program):
+    def _start(self, program, flags):
         to_browser, self.out = os.pipe()
         self.inp, from_browser = os.pipe()
 
@@ -58,7 +58,7 @@ class Browser:
             os.dup2(high, 4)
 
         self.process = subprocess.Popen(
-            [program, *FLAGS, "--user-data-dir=" + self.profile],
+            [program, *FLAGS, *flags, "--user-data-dir=" + self.profile],
             preexec_fn=hand_over, close_fds=False, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
