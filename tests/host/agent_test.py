@@ -9,6 +9,8 @@ import pathlib
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from agent_kit import Agent, spooled  # noqa: E402
@@ -100,8 +102,19 @@ def check_remembers(folder):
               wait_for(lambda: agent.said().count("names are not kept on disk") == 1), agent.said())
 
 
+def status_for(agent, host):
+    request = urllib.request.Request(f"http://127.0.0.1:{agent.http}/metrics", headers={"Host": host})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
 def check_refuses(folder):
-    with Agent(folder, "--endpoint", "http://127.0.0.1:9") as agent:
+    with Agent(folder, "--endpoint", "http://127.0.0.1:9", "--host-names", "agent.example") as agent:
+        statuses = [status_for(agent, host) for host in ("localhost", "agent.example:4041", "evil.example")]
+        check("its port has the names of the settings, and no other", statuses == [200, 200, 421], statuses)
         second = subprocess.run([KILN, "agent", "--listen", "off", "--spool", agent.spool], capture_output=True, text=True,
                                 check=False, timeout=60)
         check("two agents do not share a spool", second.returncode == 4 and "another process" in second.stderr, second)

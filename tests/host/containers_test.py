@@ -49,6 +49,12 @@ def agents_of(server):
     return server.network.run(KILN, "agents", "-s", f"http://{server.network.address('server')}:4040", "--json").stdout
 
 
+def status_of(server, host):
+    """Of a query for this host name, with which containers of the network ask."""
+    address = f"http://{server.network.address('server')}:4040/api/v1/services"
+    return server.network.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", f"Host: {host}", address).stdout
+
+
 def check_functions(what, server, service, agent):
     check(f"{what}: the server has the functions of {service}, through agent and collector",
           wait_for(lambda: all(f'"{name}"' in names_at(server, service) for name in ("burn_leaf", "outer", "main"))),
@@ -70,6 +76,8 @@ def check_compose(services):
     check_agent("the agent of compose.yaml", agent)
     check("the agent asks the server for orders", wait_for(lambda: '"state":"running"' in agents_of(server)),
           agents_of(server) + agent.said())
+    statuses = [status_of(server, host) for host in ("pyroscope:4040", "server:4040", "evil.example:4040")]
+    check("the server is queried by its names, and by no other", statuses == ["200", "200", "421"], statuses)
     published = [port for one in services.values() for port in one.spec.ports]
     check("without tokens, ports are published on loopback only",
           published and all(port.startswith("127.0.0.1:") for port in published), published)
