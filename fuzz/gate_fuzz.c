@@ -2,7 +2,8 @@
 /*
  * Heads of requests before the gate: the first byte chooses method and access, then lines
  * "name: value", where '%' stands for a session that there is.
- * Nobody gets in without the token or the session, and nothing is changed by a cookie alone.
+ * Nobody gets in without the token or the session, or from another site, and nothing is changed
+ * by a cookie alone.
  */
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(known && access != KILN_ACCESS_ADMIN);
         FUZZ_CHECK(strcmp(request.tenant, "shop") == 0 ||
                    (access == KILN_ACCESS_SELF && !request.tenant[0]));
+        FUZZ_CHECK(
+            !kiln_str_eq(kiln_request_header(&request, "sec-fetch-site"), KILN_STR("cross-site")));
         if (data[0] % 4 > 1 && !kiln_request_header(&request, "authorization").len)
             FUZZ_CHECK(kiln_str_eq(kiln_request_header(&request, "x-kiln-page"), KILN_STR("1")));
     }
