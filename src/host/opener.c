@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,6 +16,7 @@
 
 #include "base/calls.h"
 #include "base/capability.h"
+#include "base/descriptor.h"
 
 enum { CHILD_SOCKET = 3 };
 
@@ -33,53 +33,6 @@ static int open_here(const struct perf_event_attr *attr, int cpu)
     long fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
     return fd < 0 ? -errno : (int)fd;
-}
-
-/* ---- messages ---- */
-
-union control {
-    struct cmsghdr head;
-    char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-/* `fd` negative: an error instead of a descriptor. */
-static int send_answer(int to, int fd)
-{
-    int code = fd < 0 ? fd : 0;
-    union control control = {.head = {.cmsg_len = CMSG_LEN(sizeof(fd)),
-                                      .cmsg_level = SOL_SOCKET,
-                                      .cmsg_type = SCM_RIGHTS}};
-    struct iovec piece = {&code, sizeof(code)};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
-
-    if (fd >= 0) {
-        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-        message.msg_control = &control;
-        message.msg_controllen = sizeof(control);
-    }
-    return sendmsg(to, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-static int receive_answer(int from)
-{
-    int code = -EPIPE, fd = -1;
-    union control control;
-    struct iovec piece = {&code, sizeof(code)};
-    struct msghdr message = {.msg_iov = &piece,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
-    ssize_t n;
-
-    do
-        n = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n != sizeof(code) || code < 0)
-        return n == sizeof(code) ? code : -EPIPE;
-    if (message.msg_controllen < CMSG_LEN(sizeof(fd)))
-        return -EPIPE;
-    memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
-    return fd;
 }
 
 /* ---- the child ---- */
@@ -111,7 +64,7 @@ static void serve(int fd)
 
     while (read(fd, &request, sizeof(request)) == sizeof(request)) {
         int found = answer(&request);
-        int r = send_answer(fd, found);
+        int r = kiln_descriptor_send(fd, found);
 
         if (found >= 0)
             close(found);
@@ -167,7 +120,8 @@ static int open_there(const struct perf_event_attr *attr, int cpu)
     int r;
 
     pthread_mutex_lock(&lock);
-    r = send(opener, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -EPIPE : receive_answer(opener);
+    r = send(opener, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -EPIPE
+                                                                  : kiln_descriptor_receive(opener);
     pthread_mutex_unlock(&lock);
     return r;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A message is an int, 0 or a negative errno, and with 0 the descriptor as ancillary data. */
+#include "base/descriptor.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+union control {
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+int kiln_descriptor_send(int to, int fd)
+{
+    int code = fd < 0 ? fd : 0;
+    union control control = {.head = {.cmsg_len = CMSG_LEN(sizeof(fd)),
+                                      .cmsg_level = SOL_SOCKET,
+                                      .cmsg_type = SCM_RIGHTS}};
+    struct iovec piece = {&code, sizeof(code)};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+
+    if (fd >= 0) {
+        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+    }
+    return sendmsg(to, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int kiln_descriptor_receive(int from)
+{
+    int code = -EPIPE, fd = -1;
+    union control control;
+    struct iovec piece = {&code, sizeof(code)};
+    struct msghdr message = {.msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    ssize_t n;
+
+    do
+        n = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n != sizeof(code) || code < 0)
+        return n == sizeof(code) ? code : -EPIPE;
+    if (message.msg_controllen < CMSG_LEN(sizeof(fd)))
+        return -EPIPE;
+    memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
+    return fd;
+}
