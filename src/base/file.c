@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/keeper.h"
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 
@@ -71,15 +72,25 @@ static int read_all(int fd, size_t expected, struct kiln_buf *out, struct kiln_e
     }
 }
 
+int kiln_file_open(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+
+    if (fd >= 0 || errno != EACCES)
+        return fd < 0 ? -errno : fd;
+    r = kiln_keeper_open(path);
+    return r == -EPIPE ? -EACCES : r;
+}
+
 int kiln_file_read(const char *path, struct kiln_buf *out, struct kiln_err *err)
 {
     bool standard = strcmp(path, "-") == 0;
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = standard ? STDIN_FILENO : kiln_file_open(path);
     struct stat st;
     int r;
 
     if (fd < 0)
-        return fail(err, -errno);
+        return fail(err, fd);
     if (fstat(fd, &st) < 0)
         r = fail(err, -errno);
     else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > out->max - out->len)
@@ -162,7 +173,7 @@ static int replace(const char *path, mode_t mode, struct kiln_str data)
 int kiln_file_write(const char *path, struct kiln_str data, struct kiln_err *err)
 {
     char resolved[PATH_MAX];
-    struct stat st;
+    struct stat st, link;
     int r;
 
     if (strcmp(path, "-") == 0)
@@ -171,9 +182,25 @@ int kiln_file_write(const char *path, struct kiln_str data, struct kiln_err *err
         r = errno == ENOENT ? replace(path, default_mode(), data) : -errno;
     else if (!S_ISREG(st.st_mode))
         r = S_ISDIR(st.st_mode) ? -EISDIR : write_plain(path, data);
+    else if (lstat(path, &link) == 0 && !S_ISLNK(link.st_mode))
+        r = replace(path, st.st_mode & 07777, data); /* its folder may be one that is only open */
     else
         r = realpath(path, resolved) ? replace(resolved, st.st_mode & 07777, data) : -errno;
     return r < 0 ? fail(err, r) : 0;
+}
+
+int kiln_file_stat(const char *path, struct stat *ret_stat)
+{
+    int fd, r = stat(path, ret_stat) < 0 ? -errno : 0;
+
+    if (r != -EACCES)
+        return r;
+    fd = kiln_file_open(path);
+    if (fd < 0)
+        return fd;
+    r = fstat(fd, ret_stat) < 0 ? -errno : 0;
+    close(fd);
+    return r;
 }
 
 int kiln_file_open_plain(const char *path, int *ret_fd)

@@ -2,11 +2,14 @@
 /*
  * file - whole files in, whole files out.
  *
- * Errors do not name the file: the caller, who knows it, says it once.
+ * Errors do not name the file: the caller, who knows it, says it once.  A process that was root
+ * reads files that it may not open any more through its keeper (base/keeper.h).
  * Threads: no state.
  */
 #ifndef KILN_BASE_FILE_H
 #define KILN_BASE_FILE_H
+
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -17,6 +20,11 @@
  * Returns 0, a negative errno, KILN_E_LIMIT or -ENOMEM.
  */
 KILN_CHECK int kiln_file_read(const char *path, struct kiln_buf *out, struct kiln_err *err);
+
+/* Opens a file to be read.  A descriptor or a negative errno. */
+KILN_CHECK int kiln_file_open(const char *path);
+/* What a file is, links followed.  Returns 0 or a negative errno. */
+KILN_CHECK int kiln_file_stat(const char *path, struct stat *ret_stat);
 
 /*
  * Replaces a file in one step: whoever opens it sees the old content or all of the new one, also

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/keeper.h"
 
 void kiln_ready_begin(struct kiln_ready *ready)
 {
@@ -23,7 +24,7 @@ int kiln_ready_end(struct kiln_ready *ready, const char *path, struct kiln_err *
     kiln_buf_putc(text, '\n');
     if (text->error)
         r = kiln_err_set(err, text->error, path, "%s", kiln_err_text(text->error));
-    else if (path)
+    else if (path && kiln_keeper_write(path, kiln_buf_str(text)) < 0)
         r = kiln_file_write(path, kiln_buf_str(text), err);
     kiln_buf_done(text);
     return r;

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/keeper.h"
 #include "base/mem.h"
 #include "base/socket.h"
 #include "net/server_int.h"
@@ -167,8 +168,9 @@ void kiln_listener_close(struct kiln_listener *listener)
     }
     if (listener->fd >= 0)
         close(listener->fd);
-    if (listener->fd >= 0 && listener->unix_path)
-        unlink(listener->unix_path);
+    if (listener->fd >= 0 && listener->unix_path && unlink(listener->unix_path) < 0 &&
+        errno == EACCES)
+        kiln_keeper_remove(listener->unix_path);
     listener->fd = -1;
 }
 

@@ -8,12 +8,15 @@
 #include <sys/stat.h>
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "net/server_int.h"
 
 #define RELOAD_MS 10000u
+#define FILE_MAX  ((size_t)4 << 20)
 
 /* What tells a file from the one that was there before. */
 struct stamp {
@@ -62,26 +65,99 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return SSL_TLSEXT_ERR_OK;
 }
 
+/* True also at the end of what is in it: no more of that kind. */
+static bool is_at_end(void)
+{
+    unsigned long error = ERR_peek_last_error();
+    bool end = !error ||
+               (ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE);
+
+    if (end)
+        ERR_clear_error();
+    return end;
+}
+
+/* The server's own certificate, then those between it and the authority. */
+static bool use_chain(SSL_CTX *ctx, BIO *bio)
+{
+    X509 *cert = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL);
+    bool good = cert && SSL_CTX_use_certificate(ctx, cert) == 1;
+
+    X509_free(cert);
+    while (good && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+        good = SSL_CTX_add0_chain_cert(ctx, cert) == 1;
+        if (!good)
+            X509_free(cert);
+    }
+    return good && is_at_end();
+}
+
+static bool use_key(SSL_CTX *ctx, BIO *bio)
+{
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+    bool good = key && SSL_CTX_use_PrivateKey(ctx, key) == 1;
+
+    EVP_PKEY_free(key);
+    return good;
+}
+
+static bool use_authorities(SSL_CTX *ctx, BIO *bio)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+    bool good = true;
+    int n = 0;
+    X509 *cert;
+
+    for (; good && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)); n++) {
+        good = X509_STORE_add_cert(store, cert) == 1 && SSL_CTX_add_client_CA(ctx, cert) == 1;
+        X509_free(cert);
+    }
+    return good && n && is_at_end();
+}
+
+static const struct {
+    bool (*use)(SSL_CTX *ctx, BIO *bio);
+    const char *failure;
+} uses[N_FILES] = {
+    [CERT] = {use_chain, "cannot use this certificate"},
+    [KEY] = {use_key, "cannot use this key"},
+    [CA] = {use_authorities, "cannot use these authorities for client certificates"},
+};
+
+static int load_file(SSL_CTX *ctx, int i, const char *path, struct kiln_err *err)
+{
+    struct kiln_buf text;
+    int r;
+
+    kiln_buf_init(&text, FILE_MAX);
+    r = kiln_file_read(path, &text, NULL);
+    if (r < 0) {
+        r = kiln_err_set(err, KILN_E_MALFORMED, path, "%s: %s", uses[i].failure, kiln_err_text(r));
+    } else {
+        BIO *bio = BIO_new_mem_buf(text.len ? text.ptr : "", (int)text.len);
+
+        r = bio && uses[i].use(ctx, bio) ? 0 : fail(err, path, uses[i].failure);
+        BIO_free(bio);
+    }
+    if (text.len)
+        OPENSSL_cleanse(text.ptr, text.len); /* it may be a key */
+    kiln_buf_done(&text);
+    return r;
+}
+
 static int load_files(SSL_CTX *ctx, char *const *files, struct kiln_err *err)
 {
-    STACK_OF(X509_NAME) * names;
+    int r = 0;
 
-    if (SSL_CTX_use_certificate_chain_file(ctx, files[CERT]) != 1)
-        return fail(err, files[CERT], "cannot use this certificate");
-    if (SSL_CTX_use_PrivateKey_file(ctx, files[KEY], SSL_FILETYPE_PEM) != 1)
-        return fail(err, files[KEY], "cannot use this key");
-    if (SSL_CTX_check_private_key(ctx) != 1)
-        return fail(err, files[KEY], "the key does not belong to the certificate");
-    if (!files[CA])
-        return 0;
-    names = SSL_load_client_CA_file(files[CA]);
-    if (!names || SSL_CTX_load_verify_locations(ctx, files[CA], NULL) != 1) {
-        sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return fail(err, files[CA], "cannot use these authorities for client certificates");
-    }
-    SSL_CTX_set_client_CA_list(ctx, names);
-    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    return 0;
+    ERR_clear_error();
+    for (int i = 0; r == 0 && i < N_FILES; i++)
+        if (files[i])
+            r = load_file(ctx, i, files[i], err);
+    if (r == 0 && SSL_CTX_check_private_key(ctx) != 1)
+        r = fail(err, files[KEY], "the key does not belong to the certificate");
+    if (r == 0 && files[CA])
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return r;
 }
 
 static int version_number(enum kiln_tls_version version, int any)
@@ -122,7 +198,7 @@ static void read_stamps(const struct kiln_tls *tls, struct stamp *stamps)
     for (int i = 0; i < N_FILES; i++) {
         struct stat st;
 
-        if (!tls->files[i] || stat(tls->files[i], &st) < 0)
+        if (!tls->files[i] || kiln_file_stat(tls->files[i], &st) < 0)
             continue;
         stamps[i].dev = st.st_dev;
         stamps[i].ino = st.st_ino;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "pipeline/gate_int.h"
@@ -26,7 +27,7 @@ static bool has_changed(struct kiln_gate *gate)
 {
     struct stat now;
 
-    if (stat(gate->tokens_file, &now) < 0)
+    if (kiln_file_stat(gate->tokens_file, &now) < 0)
         return false; /* being replaced, or gone: what we have stays */
     if (now.st_mtim.tv_sec == gate->seen.st_mtim.tv_sec &&
         now.st_mtim.tv_nsec == gate->seen.st_mtim.tv_nsec && now.st_size == gate->seen.st_size &&

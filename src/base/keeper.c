@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request is what to do, the path, and the text to write; an answer is base/descriptor.h's: one
+ * datagram each.  The child compares the path with those that it has, and never uses the
+ * requested one.
+ */
+#include "base/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/calls.h"
+#include "base/capability.h"
+#include "base/descriptor.h"
+#include "base/file.h"
+
+enum { CHILD_SOCKET = 3 };
+enum what { OPEN, WRITE, REMOVE };
+
+struct request {
+    enum what what;
+    uint32_t text_len;
+    char path[PATH_MAX];
+    char text[KILN_KEEPER_TEXT_MAX];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int keeper = -1; /* the socket; -1: there is no child */
+static pid_t child;
+
+/* ---- the child ---- */
+
+static int confine(void)
+{
+    static const uint32_t allowed[] = {
+        SYS_recvfrom,
+        SYS_sendmsg,
+        SYS_read,
+        SYS_write,
+        SYS_openat,
+        SYS_close,
+        SYS_newfstatat,
+        SYS_fstat,
+        SYS_readlinkat,
+        SYS_renameat,
+        SYS_renameat2,
+        SYS_unlinkat,
+        SYS_fchmod,
+        SYS_fsync,
+        SYS_umask,
+        SYS_getrandom,
+        SYS_getpid,
+        SYS_clock_gettime,
+        SYS_getcwd,
+        SYS_brk,
+        SYS_mmap,
+        SYS_munmap,
+        SYS_futex,
+        SYS_exit_group,
+        SYS_rt_sigreturn,
+#if defined(__x86_64__)
+        SYS_stat,
+        SYS_lstat,
+        SYS_readlink,
+        SYS_rename,
+        SYS_unlink,
+        SYS_open,
+#endif
+    };
+    const struct kiln_call_filter filter = {
+        .calls = allowed, .n_calls = KILN_ARRAY_LEN(allowed), .refused_errno = ENOSYS};
+    int r = kiln_capabilities_keep(KILN_CAP(CAP_DAC_READ_SEARCH) | KILN_CAP(CAP_DAC_OVERRIDE));
+
+    if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        r = -errno;
+    if (r == 0)
+        (void)!kiln_calls_confine(&filter); /* a kernel without filters: the rest holds */
+    return r;
+}
+
+static int open_listed(const struct kiln_keeper_opts *opts, const char *path)
+{
+    for (uint32_t i = 0; i < opts->n_read; i++) {
+        int fd;
+
+        if (strcmp(opts->read[i], path) != 0)
+            continue;
+        fd = open(opts->read[i], O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        return fd < 0 ? -errno : fd;
+    }
+    return -EACCES;
+}
+
+static bool is(const char *path, const char *requested)
+{
+    return path && strcmp(path, requested) == 0;
+}
+
+static int remove_socket(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return -errno;
+    if (!S_ISSOCK(st.st_mode))
+        return -EACCES;
+    return unlink(path) < 0 ? -errno : 0;
+}
+
+/* A descriptor, or a negative errno; -EALREADY: done, without a descriptor. */
+static int do_it(const struct kiln_keeper_opts *opts, const struct request *request)
+{
+    int r = -EACCES;
+
+    if (request->what == OPEN)
+        return open_listed(opts, request->path);
+    if (request->what == WRITE && is(opts->write, request->path))
+        r = kiln_file_write(opts->write, (struct kiln_str){request->text, request->text_len}, NULL);
+    else if (request->what == REMOVE && is(opts->remove, request->path))
+        r = remove_socket(opts->remove);
+    return r < 0 ? r : -EALREADY;
+}
+
+static void serve(int fd, const struct kiln_keeper_opts *opts)
+{
+    static struct request request;
+
+    while (recv(fd, &request, sizeof(request), 0) == sizeof(request)) {
+        int found, r;
+
+        request.path[sizeof(request.path) - 1] = '\0';
+        if (request.text_len > sizeof(request.text))
+            request.text_len = 0;
+        found = do_it(opts, &request);
+        r = kiln_descriptor_send(fd, found);
+        if (found >= 0)
+            close(found);
+        if (r < 0)
+            break;
+    }
+}
+
+static bool close_all(unsigned first, unsigned last)
+{
+    return syscall(SYS_close_range, first, last, 0) == 0;
+}
+
+/* Signals for the group are its parent's: it ends with that. */
+_Noreturn static void run_child(int fd, const struct kiln_keeper_opts *opts)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    prctl(PR_SET_NAME, "kiln-files");
+    if ((fd == CHILD_SOCKET || dup2(fd, CHILD_SOCKET) >= 0) && close_all(CHILD_SOCKET + 1, ~0U) &&
+        close_all(0, CHILD_SOCKET - 1) && confine() == 0)
+        serve(CHILD_SOCKET, opts);
+    _exit(0);
+}
+
+/* ---- the parent ---- */
+
+int kiln_keeper_start(const struct kiln_keeper_opts *opts)
+{
+    int pair[2];
+    pid_t pid;
+
+    if (opts->n_read > KILN_KEEPER_FILES_MAX)
+        return -E2BIG;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    pid = fork();
+    if (pid == 0)
+        run_child(pair[1], opts);
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return -errno;
+    }
+    keeper = pair[0];
+    child = pid;
+    return 0;
+}
+
+void kiln_keeper_stop(void)
+{
+    if (keeper < 0)
+        return;
+    close(keeper);
+    keeper = -1;
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static int request(enum what what, const char *path, struct kiln_str text)
+{
+    static struct request request; /* under the lock */
+    int r;
+
+    if (keeper < 0 || strlen(path) >= sizeof(request.path) || text.len > sizeof(request.text))
+        return -EACCES;
+    pthread_mutex_lock(&lock);
+    request = (struct request){.what = what, .text_len = (uint32_t)text.len};
+    memcpy(request.path, path, strlen(path));
+    if (text.len)
+        memcpy(request.text, text.ptr, text.len);
+    r = send(keeper, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -EPIPE
+                                                                  : kiln_descriptor_receive(keeper);
+    pthread_mutex_unlock(&lock);
+    return r == -EALREADY ? 0 : r;
+}
+
+int kiln_keeper_open(const char *path)
+{
+    return request(OPEN, path, KILN_STR_NONE);
+}
+
+int kiln_keeper_write(const char *path, struct kiln_str text)
+{
+    return request(WRITE, path, text);
+}
+
+int kiln_keeper_remove(const char *path)
+{
+    return request(REMOVE, path, KILN_STR_NONE);
+}
