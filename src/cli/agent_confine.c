@@ -3,15 +3,16 @@
  * A call that is not on the list has the answer of a kernel that does not know it, so that
  * libraries, which may call others tomorrow, go the way that they know for older kernels.
  *
- * The list holds also for the child that finds names, which is started again and again and confines
- * itself further: what it needs for that is here, too.  Of bpf(2) what makes programs, maps and
- * types is refused: all of them were made at the start.
+ * The list holds also for the children that find names and fetch debug files, which are started
+ * again and again and confine themselves further: what they need for that is here, too.  Of bpf(2)
+ * what makes programs, maps and types is refused: all of them were made at the start.
  */
 #include "cli/agent_confine.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -20,15 +21,15 @@
 #include "host/grants.h"
 #include "host/opener.h"
 
-static const uint32_t allowed[] = {
+static const uint32_t common[] = {
     /* files */
-    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_openat, SYS_openat2,
-    SYS_close, SYS_close_range, SYS_lseek, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_fstatfs,
-    SYS_statfs, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_getcwd,
-    SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_flock,
-    SYS_fcntl, SYS_fchmod, SYS_fchmodat, SYS_umask, SYS_utimensat, SYS_renameat, SYS_renameat2,
-    SYS_unlinkat, SYS_mkdirat, SYS_linkat, SYS_dup, SYS_dup3, SYS_pipe2, SYS_ioctl,
-    SYS_memfd_create,
+    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev,
+    SYS_openat, SYS_openat2, SYS_close, SYS_close_range, SYS_lseek, SYS_fstat, SYS_newfstatat,
+    SYS_statx, SYS_fstatfs, SYS_statfs, SYS_faccessat, SYS_faccessat2, SYS_readlinkat,
+    SYS_getdents64, SYS_getcwd, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync,
+    SYS_sync_file_range, SYS_flock, SYS_fcntl, SYS_fchmod, SYS_fchmodat, SYS_umask, SYS_utimensat,
+    SYS_renameat, SYS_renameat2, SYS_unlinkat, SYS_mkdirat, SYS_linkat, SYS_dup, SYS_dup3,
+    SYS_pipe2, SYS_ioctl, SYS_memfd_create,
     /* waiting */
     SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2,
     SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_nanosleep,
@@ -51,8 +52,6 @@ static const uint32_t allowed[] = {
     SYS_getpid, SYS_getppid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
     SYS_getgroups, SYS_getresuid, SYS_getresgid, SYS_getrusage, SYS_getrlimit, SYS_setrlimit,
     SYS_prlimit64, SYS_sysinfo, SYS_uname, SYS_getrandom, SYS_getcpu, SYS_times,
-    /* profiling */
-    SYS_bpf, SYS_perf_event_open, SYS_process_vm_readv,
 #if defined(__x86_64__)
     /* older names of the above, which the C library still uses */
     SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_chmod, SYS_rename, SYS_unlink,
@@ -64,13 +63,15 @@ static const uint32_t allowed[] = {
 #endif
 };
 
+static const uint32_t profiling[] = {SYS_bpf, SYS_perf_event_open, SYS_process_vm_readv};
+
 static const struct kiln_call_rule rules[] = {
     {SYS_bpf, 0, KILN_CALL_UNLESS_IS, BPF_PROG_LOAD},
     {SYS_bpf, 0, KILN_CALL_UNLESS_IS, BPF_MAP_CREATE},
     {SYS_bpf, 0, KILN_CALL_UNLESS_IS, BPF_BTF_LOAD},
 };
 
-_Static_assert(KILN_ARRAY_LEN(allowed) <= KILN_CALLS_MAX, "they fit");
+_Static_assert(KILN_ARRAY_LEN(common) + KILN_ARRAY_LEN(profiling) <= KILN_CALLS_MAX, "they fit");
 
 /* Where the kernel asks for CAP_SYS_ADMIN, a child keeps it. */
 static int keep_opening(struct kiln_log *log)
@@ -103,17 +104,32 @@ int kiln_agent_give_up(struct kiln_log *log, struct kiln_err *err)
                  : 0;
 }
 
-void kiln_agent_confine(struct kiln_log *log)
+static void confine(struct kiln_log *log, bool profiles)
 {
+    uint32_t allowed[KILN_ARRAY_LEN(common) + KILN_ARRAY_LEN(profiling)];
     const struct kiln_call_filter filter = {.calls = allowed,
-                                            .n_calls = KILN_ARRAY_LEN(allowed),
+                                            .n_calls = profiles ? KILN_ARRAY_LEN(allowed)
+                                                                : KILN_ARRAY_LEN(common),
                                             .rules = rules,
-                                            .n_rules = KILN_ARRAY_LEN(rules),
+                                            .n_rules = profiles ? KILN_ARRAY_LEN(rules) : 0,
                                             .all_threads = true,
                                             .refused_errno = ENOSYS};
-    int r = kiln_calls_confine(&filter);
+    int r;
 
+    memcpy(allowed, common, sizeof(common));
+    memcpy(allowed + KILN_ARRAY_LEN(common), profiling, sizeof(profiling));
+    r = kiln_calls_confine(&filter);
     if (r < 0)
         kiln_log(log, KILN_LOG_WARN, "system calls are not filtered", "reason", "%s",
                  kiln_err_text(r), NULL);
+}
+
+void kiln_agent_confine(struct kiln_log *log)
+{
+    confine(log, true);
+}
+
+void kiln_server_confine(struct kiln_log *log)
+{
+    confine(log, false);
 }

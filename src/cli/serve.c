@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start: the data folder is locked, then the addresses are bound (so that a wrong one is an error
- * before the log is replayed; whoever comes meanwhile is told to try again), then the store is
- * opened, then requests are taken.  Stop: the same backwards; the server goes last, because
+ * before the log is replayed; whoever comes meanwhile is told to try again), then root becomes an
+ * unprivileged user, then the store is opened, then requests are taken.  Stop: the same backwards; the server goes last, because
  * deliveries that the store still finishes are answered through it.
  */
 #include "cli/serve.h"
@@ -91,14 +91,20 @@ static int open_parts(struct kiln_serve *serve, struct kiln_err *err)
 
 static int start(struct kiln_serve *serve, struct kiln_err *err)
 {
-    int r = kiln_serve_open_folder(serve, err);
+    int r = kiln_serve_plan_host(serve, err);
 
+    if (r == 0)
+        r = kiln_serve_open_folder(serve, err);
+    if (r == 0)
+        r = kiln_serve_choose_user(serve, err);
     if (r == 0)
         r = make_gate(serve, err);
     if (r == 0)
         r = make_server(serve, err);
     if (r == 0)
         r = kiln_serve_listen(serve, err);
+    if (r == 0)
+        r = kiln_serve_give_up(serve, err);
     if (r == 0)
         r = kiln_memory_start(&serve->memory);
     if (r < 0)
@@ -137,6 +143,7 @@ static void finish(struct kiln_serve *serve)
     kiln_series_rule_free(serve->series_rule);
     if (serve->io)
         kiln_io_close(serve->io);
+    kiln_serve_privileges_done(serve);
     kiln_metrics_free(serve->metrics);
     kiln_pulse_done(&serve->pulse);
     pthread_mutex_destroy(&serve->host_lock);
@@ -212,7 +219,7 @@ int kiln_serve_check(const struct kiln_server_config *config)
 
 int kiln_serve(const struct kiln_server_config *config, const struct kiln_term *term)
 {
-    struct kiln_serve serve = {.term = term};
+    struct kiln_serve serve = {.term = term, .data_fd = -1};
     struct kiln_err err = {0};
     int code = KILN_EXIT_WELL;
     sigset_t set;

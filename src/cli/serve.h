@@ -25,6 +25,7 @@
 #include "base/pulse.h"
 #include "cli/host_settings.h"
 #include "cli/host_status.h"
+#include "cli/server_user.h"
 #include "cli/settings.h"
 #include "fleet/duty.h"
 #include "fleet/fleet.h"
@@ -69,6 +70,9 @@ struct kiln_serve {
     struct kiln_log *log;
     struct kiln_metrics *metrics;
     struct kiln_memory memory;
+    struct kiln_server_user user; /* that it runs as */
+    char data_dir[PATH_MAX];      /* the data directory, as this user reaches it */
+    int data_fd;                  /* that path is /proc/self/fd/N; -1: it is a plain path */
     struct kiln_io *io;
     struct kiln_engine *engine;
     struct kiln_series_rule *series_rule;
@@ -124,6 +128,15 @@ KILN_CHECK int kiln_serve_pages(struct kiln_serve *serve, struct kiln_router *ro
 /* What is answered while the log is replayed: /healthz, /ready, and 503 to all else. */
 KILN_CHECK int kiln_serve_pages_starting(struct kiln_serve *serve, struct kiln_router **ret_router);
 
+/* ---- server_privileges.c ---- */
+
+/* Chooses the user that a server of root becomes, and starts the child that keeps root's access to
+ * files of the settings; needs the data directory, and no other thread. */
+KILN_CHECK int kiln_serve_choose_user(struct kiln_serve *serve, struct kiln_err *err);
+/* Becomes that user, for good: the store and the socket are its own, all else of root's is gone. */
+KILN_CHECK int kiln_serve_give_up(struct kiln_serve *serve, struct kiln_err *err);
+void kiln_serve_privileges_done(struct kiln_serve *serve);
+
 /* ---- server_store.c ---- */
 
 /* Makes and locks the data folder; opens the store in it, which replays its log. */
@@ -148,6 +161,8 @@ void kiln_serve_pipeline_done(struct kiln_serve *serve);
 
 /* ---- server_host.c ---- */
 
+/* Reads what the host profiler was told. */
+KILN_CHECK int kiln_serve_plan_host(struct kiln_serve *serve, struct kiln_err *err);
 /* Profiles this host, where that is wanted and possible; `done` hands on what was gathered. */
 KILN_CHECK int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err);
 void kiln_serve_host_done(struct kiln_serve *serve);

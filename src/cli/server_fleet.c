@@ -18,7 +18,7 @@ int kiln_serve_fleet(struct kiln_serve *serve, struct kiln_err *err)
     char path[PATH_MAX + 16];
     int r;
 
-    snprintf(path, sizeof(path), "%s/orders.json", serve->config->set.data_dir);
+    snprintf(path, sizeof(path), "%s/orders.json", serve->data_dir);
     opts.path = path;
     r = kiln_fleet_open(&serve->fleet, &opts, err);
     atomic_store(&serve->fleet_open, r == 0);

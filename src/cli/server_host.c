@@ -33,15 +33,20 @@ static void failed(struct kiln_serve *serve, const struct kiln_err *why)
              "reason", "%s", why->text, NULL);
 }
 
+int kiln_serve_plan_host(struct kiln_serve *serve, struct kiln_err *err)
+{
+    return kiln_host_plan_make(&serve->config->set.host, &serve->plan, err);
+}
+
 int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_host_opts *opts = &serve->plan.opts;
     struct kiln_err why = {0};
     struct kiln_host *host;
-    int r = kiln_host_plan_make(&serve->config->set.host, &serve->plan, err);
+    int r;
 
-    if (r < 0 || !serve->plan.wanted)
-        return r;
+    if (!serve->plan.wanted)
+        return 0;
     kiln_host_find_facts(&serve->host_facts);
     opts->consumer = serve->entry;
     opts->metrics = serve->metrics;

@@ -38,6 +38,9 @@ static const struct kiln_option keep_options[] = {
     KILN_OPT("data-dir", 0, KILN_OPT_TEXT, server.data_dir, "DIR",
              "where profiles are kept (/var/lib/kiln for root and services, else "
              "$XDG_DATA_HOME/kiln)"),
+    KILN_OPT("user", 0, KILN_OPT_TEXT, server.user, "USER",
+             "started by root, run as this user (name or uid), or as root (the owner of the data "
+             "directory, else kiln, else uid 61040)"),
     KILN_OPT("retention", 0, KILN_OPT_DURATION, server.retention_ns, "AGE", "how long (14d)"),
     KILN_OPT("retention-size", 0, KILN_OPT_SIZE, server.retention_size, "SIZE",
              "how much; the oldest go first (no limit but 80 % of the disk)"),

@@ -62,7 +62,7 @@ static int make_scraper(struct kiln_serve *serve, struct kiln_err *err)
 
     if (!set->scrape)
         return 0;
-    if (snprintf(serve->scrape_dir, sizeof(serve->scrape_dir), "%s/scrape", set->data_dir) >=
+    if (snprintf(serve->scrape_dir, sizeof(serve->scrape_dir), "%s/scrape", serve->data_dir) >=
         (int)sizeof(serve->scrape_dir))
         return kiln_err_set(err, -ENAMETOOLONG, set->data_dir, "%s", kiln_err_text(-ENAMETOOLONG));
     return kiln_scraper_new(&opts, &serve->scraper, err);

@@ -28,6 +28,7 @@ class KilnServer:
     def __init__(self, *words, env=None):
         self.words, self.env, self.process = words, env or {}, None
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kiln-test-"))
+        self.folder.chmod(0o777)  # what root starts becomes another user, who reads and writes here as well
         self.data = self.folder / "data"
         self.log = self.folder / "server.log"
         self.ready = self.folder / "ready.json"
