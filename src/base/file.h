@@ -21,6 +21,9 @@
  */
 KILN_CHECK int kiln_file_read(const char *path, struct kiln_buf *out, struct kiln_err *err);
 
+/* Who opens files that this process may not (base/keeper.h); NULL: nobody.  Before there are other
+ * threads. */
+void kiln_file_open_by(int (*open_refused)(const char *path));
 /* Opens a file to be read.  A descriptor or a negative errno. */
 KILN_CHECK int kiln_file_open(const char *path);
 /* What a file is, links followed.  Returns 0 or a negative errno. */

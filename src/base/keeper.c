@@ -88,6 +88,17 @@ static int confine(void)
     return r;
 }
 
+/* What might block whoever reads it is not passed on. */
+static int check(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        return fd;
+    close(fd);
+    return -EACCES;
+}
+
 static int open_listed(const struct kiln_keeper_opts *opts, const char *path)
 {
     for (uint32_t i = 0; i < opts->n_read; i++) {
@@ -95,8 +106,8 @@ static int open_listed(const struct kiln_keeper_opts *opts, const char *path)
 
         if (strcmp(opts->read[i], path) != 0)
             continue;
-        fd = open(opts->read[i], O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        return fd < 0 ? -errno : fd;
+        fd = open(opts->read[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        return fd < 0 ? -errno : check(fd);
     }
     return -EACCES;
 }
@@ -190,6 +201,7 @@ int kiln_keeper_start(const struct kiln_keeper_opts *opts)
     }
     keeper = pair[0];
     child = pid;
+    kiln_file_open_by(kiln_keeper_open);
     return 0;
 }
 
@@ -197,6 +209,7 @@ void kiln_keeper_stop(void)
 {
     if (keeper < 0)
         return;
+    kiln_file_open_by(NULL);
     close(keeper);
     keeper = -1;
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

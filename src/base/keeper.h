@@ -20,7 +20,7 @@ enum { KILN_KEEPER_FILES_MAX = 256, KILN_KEEPER_TEXT_MAX = 4096 };
 
 /* Borrowed until the child runs. */
 struct kiln_keeper_opts {
-    const char *const *read; /* files that may be read */
+    const char *const *read; /* files and directories that may be opened to be read */
     uint32_t n_read;
     const char *write;  /* the file that may be replaced; NULL: none */
     const char *remove; /* the socket that may be removed; NULL: none */
