@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/beneath.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 enum { TRIES_MAX = 64 }; /* of one directory */
@@ -113,13 +114,14 @@ static int parse_name(const char *text, struct kiln_source_name **ret_name)
 
 static int check_dir(const char *dir, struct kiln_err *err)
 {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    int r = kiln_file_stat(dir, &st);
 
-    if (fd < 0)
-        return kiln_err_set(err, -errno, dir, "no directory to read source text from: %s",
-                            strerror(errno));
-    close(fd);
-    return 0;
+    if (r == 0 && !S_ISDIR(st.st_mode))
+        r = -ENOTDIR;
+    return r < 0 ? kiln_err_set(err, r, dir, "no directory to read source text from: %s",
+                                strerror(-r))
+                 : 0;
 }
 
 static int add_root(struct kiln_sources *sources, const char *place, struct kiln_err *err)
@@ -231,9 +233,9 @@ static int try_root(struct finding *f, const struct root *root, bool mapped)
 
     if (mapped ? !behind : root->prefix != NULL)
         return -ENOENT;
-    dir = open(root->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    dir = kiln_file_open(root->dir);
     if (dir < 0) {
-        remember(f, -errno);
+        remember(f, dir);
         return -ENOENT;
     }
     if (behind)

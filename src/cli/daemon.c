@@ -103,14 +103,16 @@ int kiln_daemon_listen_socket(struct kiln_server *server, struct kiln_router *ro
     return kiln_server_listen(server, &opts, NULL, err);
 }
 
-int kiln_notify(const char *state)
+static int supervisor = -1; /* the socket; -1: it is not open */
+
+int kiln_notify_connect(void)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t len = path ? strlen(path) : 0;
-    int fd, r = 0;
+    int fd;
 
-    if (len == 0)
+    if (len == 0 || supervisor >= 0)
         return 0;
     if (len >= sizeof(address.sun_path))
         return -ENAMETOOLONG;
@@ -120,11 +122,22 @@ int kiln_notify(const char *state)
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
-               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-        r = -errno;
-    close(fd);
-    return r;
+    if (connect(fd, (struct sockaddr *)&address,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0) {
+        close(fd);
+        return -errno;
+    }
+    supervisor = fd;
+    return 0;
+}
+
+int kiln_notify(const char *state)
+{
+    int r = kiln_notify_connect();
+
+    if (r < 0 || supervisor < 0)
+        return r;
+    return send(supervisor, state, strlen(state), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* ---- the process ---- */

@@ -46,7 +46,10 @@ void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics
 KILN_CHECK int kiln_daemon_listen_socket(struct kiln_server *server, struct kiln_router *router,
                                          const char *path, struct kiln_err *err);
 
-/* Tells a supervisor (NOTIFY_SOCKET, as systemd gives it) a state: "READY=1".  Nobody there: 0. */
+/* Opens the way to a supervisor (NOTIFY_SOCKET, as systemd gives it): for who becomes a user that
+ * may not open it any more.  Nobody there: 0. */
+int kiln_notify_connect(void);
+/* Tells the supervisor a state: "READY=1". */
 int kiln_notify(const char *state);
 
 /* Prints why it does not run.  Returns an exit code. */

@@ -15,6 +15,7 @@
 #include "base/capability.h"
 #include "base/keeper.h"
 #include "cli/agent_confine.h"
+#include "cli/daemon.h"
 #include "cli/serve.h"
 
 /* What root needs for files of others, where it has to stay root. */
@@ -58,6 +59,13 @@ static int start_keeper(struct kiln_serve *serve)
     add(&paths, set->tls_client_ca);
     add(&paths, set->redact ? set->redact : serve->config->file_name);
     add_files_of(&paths, set->scrape);
+    for (uint32_t i = 0; i < serve->config->source.n; i++) {
+        const char *place = serve->config->source.items[i], *equals = strchr(place, '=');
+
+        add(&paths, equals ? equals + 1 : place);
+    }
+    for (uint32_t i = 0; i < serve->config->symbols_path.n; i++)
+        add(&paths, serve->config->symbols_path.items[i]);
     opts.read = paths.items;
     opts.n_read = paths.n;
     return kiln_keeper_start(&opts);
@@ -101,6 +109,7 @@ int kiln_serve_choose_user(struct kiln_serve *serve, struct kiln_err *err)
     /* now, so that threads which start before the filter is there have it too */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         r = -errno;
+    kiln_notify_connect();
     if (r == 0)
         r = start_keeper(serve);
     return r < 0 ? kiln_err_set(err, r, NULL, "privileges cannot be given up: %s (say --user root)",

@@ -127,11 +127,10 @@ static int look(const char *path, char ret_other[NAME_MAX + 1], bool *ret_store)
     return 0;
 }
 
-/* A directory that is shared, or that was made for something else, is not given away. */
+/* A directory that was made for something else, or that others share, is not given away. */
 static int check_directory(const struct kiln_server_user *user, const char *path,
                            struct kiln_err *err)
 {
-    static const char *const help = "say another --data-dir, or --user root";
     char other[NAME_MAX + 1] = "";
     bool has_store = false;
     struct stat st;
@@ -139,19 +138,12 @@ static int check_directory(const struct kiln_server_user *user, const char *path
 
     if (r < 0)
         return kiln_err_set(err, r, path, "%s", kiln_err_text(r));
-    if (st.st_uid == user->uid)
+    if (st.st_uid == user->uid || !other[0] || (has_store && !(st.st_mode & S_IWOTH)))
         return 0;
-    if (st.st_mode & (S_ISVTX | S_IWOTH))
-        return kiln_err_set(err, -EPERM, path,
-                            "everybody may write to this directory: it cannot become that of user "
-                            "%s (%s)",
-                            user->name, help);
-    if (other[0] && !has_store)
-        return kiln_err_set(err, -EPERM, path,
-                            "it has other files than Kiln's (%.60s): it cannot become that of user "
-                            "%s (%s)",
-                            other, user->name, help);
-    return 0;
+    return kiln_err_set(err, -EPERM, path,
+                        "it has other files than Kiln's (%.60s): it cannot become that of user %s "
+                        "(say another --data-dir, or --user root)",
+                        other, user->name);
 }
 
 int kiln_server_user_own(const struct kiln_server_user *user, const char *data_dir,

@@ -34,8 +34,8 @@ KILN_CHECK int kiln_server_user_find(const char *said, const char *data_dir,
  * namespace has its uid. */
 bool kiln_server_user_possible(const struct kiln_server_user *user);
 
-/* Gives the user what a store has in its directory.  -EPERM: the directory holds other things, or
- * others may write to it. */
+/* Gives the user what a store has in its directory.  -EPERM: the directory is no store's, or is
+ * shared, and holds other things. */
 KILN_CHECK int kiln_server_user_own(const struct kiln_server_user *user, const char *data_dir,
                                     struct kiln_log *log, struct kiln_err *err);
 

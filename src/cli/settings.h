@@ -40,7 +40,7 @@ struct kiln_words {
 struct kiln_settings {
     const char *config;
     const char *data_dir;
-    const char *user; /* that a server of root becomes */
+    const char *user;                                    /* that a server of root becomes */
     const char *listen, *otlp_grpc, *otlp_http, *socket; /* "off": none */
     const char *tls_cert, *tls_key, *tls_client_ca;
     const char *tokens;

@@ -19,6 +19,7 @@
 
 #include "base/beneath.h"
 #include "base/bytetext.h"
+#include "base/file.h"
 #include "naming/job_int.h"
 #include "naming/local.h"
 
@@ -108,13 +109,14 @@ static bool look_at(struct finding *f, const char *folder, const char *ending)
 {
     char path[PATH_MAX];
     struct stat st;
-    int fd, n;
+    int dir = kiln_file_open(folder), fd;
 
-    n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%.*s%s", folder, f->build_id.ptr,
-                 (int)f->build_id.len - 2, f->build_id.ptr + 2, ending);
-    if (n >= (int)sizeof(path))
+    if (dir < 0)
         return false;
-    fd = kiln_open_beneath(AT_FDCWD, path, 0, &st);
+    snprintf(path, sizeof(path), ".build-id/%.2s/%.*s%s", f->build_id.ptr, (int)f->build_id.len - 2,
+             f->build_id.ptr + 2, ending);
+    fd = kiln_open_beneath(dir, path, 0, &st);
+    close(dir);
     return fd >= 0 && take(f, fd);
 }
 

@@ -184,6 +184,7 @@ class Documented(unittest.TestCase):
     def setUpClass(cls):
         cls.api = OpenApi()
         cls.source = tempfile.TemporaryDirectory()
+        os.chmod(cls.source.name, 0o755)  # of root, and for the server's user to read
         (pathlib.Path(cls.source.name) / "main.c").write_bytes(b"int main(void)\r\n{ /* \xff */\n}\n" + b"x" * 2000 + b"\n")
         cls.server = KilnServer("--source", cls.source.name)
         cls.server.__enter__()

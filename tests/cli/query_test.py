@@ -255,6 +255,7 @@ def lies():
 
 def main():
     with tempfile.TemporaryDirectory() as source, KilnServer("--source", source) as server, tempfile.TemporaryDirectory() as folder:
+        os.chmod(source, 0o755)  # of root, and for the server's user to read
         pathlib.Path(source, "j.c").write_text("a\nif (b)\n\tc();\nd\ne\nf\ng\nh\ni\nj\nk\nl\n")
         os.environ["KILN_SERVER"] = f"http://127.0.0.1:{server.http}"
         os.environ["KILN_OTLP_ONLY"] = f"http://127.0.0.1:{server.otlp_http}"

@@ -145,15 +145,15 @@ class ServerUser(unittest.TestCase):
             self.assertEqual(owners(outside), {0}, "a hard link in a directory of others leads nowhere")
 
     def test_a_directory_that_is_not_a_stores_is_not_given_away(self):
-        for mode, file, sentence in ((0o755, "Makefile", "other files than Kiln's (Makefile)"), (0o1777, None, "everybody may write")):
+        for mode, names in ((0o755, ["Makefile"]), (0o1777, ["wal", "somebody-elses"])):
             with tempfile.TemporaryDirectory() as folder:
                 os.chmod(folder, mode)
-                if file:
-                    (pathlib.Path(folder) / file).write_text("")
+                for name in names:
+                    (pathlib.Path(folder) / name).write_text("")
                 done = subprocess.run([KILN, "server", "--data-dir", folder, "--listen", "127.0.0.1:0", "--otlp-grpc", "off",
                                        "--otlp-http", "off", "--socket", "off"], capture_output=True, text=True, check=False, timeout=60)
                 self.assertEqual(done.returncode, 4, done)
-                self.assertIn(sentence, done.stderr)
+                self.assertIn(f"other files than Kiln's ({names[-1]})", done.stderr)
                 self.assertIn("--user root", done.stderr)
                 self.assertEqual(os.stat(folder).st_uid, 0)
 

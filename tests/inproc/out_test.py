@@ -68,7 +68,7 @@ def wait_for_names(server):
 
 
 def to_our_server():
-    with KilnServer() as server, tempfile.TemporaryDirectory() as folder:
+    with KilnServer("--user", "root") as server, tempfile.TemporaryDirectory() as folder:
         private = shutil.copy(PROGRAMS / "out_worker", f"{folder}/private_worker")
         os.chmod(folder, 0o700)
         ways = {"over-http": {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.otlp_http}"},
