@@ -71,7 +71,7 @@ static void reply_metrics(struct kiln_request *request)
 {
     const struct agent *agent = request->context;
 
-    kiln_daemon_reply_metrics(request, agent->metrics);
+    kiln_daemon_reply_metrics(request, agent->metrics, KILN_STR_NONE);
 }
 
 static int add_pages(struct agent *agent, struct kiln_router **ret_router)

@@ -79,7 +79,7 @@ static void reply_metrics(struct kiln_request *request)
 {
     const struct kiln_stage_pages *pages = request->context;
 
-    kiln_daemon_reply_metrics(request, pages->metrics);
+    kiln_daemon_reply_metrics(request, pages->metrics, KILN_STR_NONE);
 }
 
 static void close_pages(struct kiln_stage_pages *pages)

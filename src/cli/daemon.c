@@ -231,12 +231,14 @@ void kiln_daemon_measure(struct kiln_metrics *metrics, uint64_t started_unix_ns)
     kiln_metrics_on_collect(metrics, collect, metrics);
 }
 
-void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics *metrics)
+void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics *metrics,
+                               struct kiln_str others)
 {
     struct kiln_buf text;
 
     kiln_buf_init(&text, METRICS_MAX_BYTES);
     kiln_metrics_format(metrics, &text);
+    kiln_buf_add_str(&text, others);
     if (text.error)
         kiln_request_reply_text(request, 503, "%s", kiln_err_text(text.error));
     else

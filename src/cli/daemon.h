@@ -39,8 +39,9 @@ uint64_t kiln_process_rss(void);
 /* Processor time of it, user and system. */
 double kiln_process_cpu_seconds(void);
 
-/* Answers with all metrics. */
-void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics *metrics);
+/* Answers with all metrics; `others` are those of another process, as text. */
+void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics *metrics,
+                               struct kiln_str others);
 
 /* Listens on a Unix socket; its folder is made, if it is not there. */
 KILN_CHECK int kiln_daemon_listen_socket(struct kiln_server *server, struct kiln_router *router,

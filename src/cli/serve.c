@@ -2,8 +2,8 @@
 /*
  * Start: the data folder is locked, then the addresses are bound (so that a wrong one is an error
  * before the log is replayed; whoever comes meanwhile is told to try again), then root becomes an
- * unprivileged user, then the store is opened, then requests are taken.  Stop: the same backwards; the server goes last, because
- * deliveries that the store still finishes are answered through it.
+ * unprivileged user, then the store is opened, then requests are taken.  Stop: the same backwards;
+ * the server goes last, because deliveries that the store still finishes are answered through it.
  */
 #include "cli/serve.h"
 
@@ -97,6 +97,8 @@ static int start(struct kiln_serve *serve, struct kiln_err *err)
         r = kiln_serve_open_folder(serve, err);
     if (r == 0)
         r = kiln_serve_choose_user(serve, err);
+    if (r == 0)
+        r = kiln_serve_make_host(serve, err);
     if (r == 0)
         r = make_gate(serve, err);
     if (r == 0)

@@ -24,7 +24,7 @@
 #include "base/pool.h"
 #include "base/pulse.h"
 #include "cli/host_settings.h"
-#include "cli/host_status.h"
+#include "cli/profiler.h"
 #include "cli/server_user.h"
 #include "cli/settings.h"
 #include "fleet/duty.h"
@@ -83,8 +83,9 @@ struct kiln_serve {
     struct kiln_receivers *receivers;
     struct kiln_scraper *scraper; /* NULL: nothing to scrape */
     struct kiln_host_plan plan;
-    pthread_mutex_t host_lock; /* of the next five */
-    struct kiln_host *host;    /* NULL: this host is not profiled */
+    struct kiln_profiler *profiler; /* NULL: not wanted */
+    pthread_mutex_t host_lock;      /* of the next five */
+    bool host_runs;
     struct kiln_host_facts host_facts;
     uint64_t host_started_ns;
     bool host_failed;
@@ -163,11 +164,15 @@ void kiln_serve_pipeline_done(struct kiln_serve *serve);
 
 /* Reads what the host profiler was told. */
 KILN_CHECK int kiln_serve_plan_host(struct kiln_serve *serve, struct kiln_err *err);
+/* Makes the host profiler, where it is wanted: in a process of its own where this one gives its
+ * privileges up. */
+KILN_CHECK int kiln_serve_make_host(struct kiln_serve *serve, struct kiln_err *err);
 /* Profiles this host, where that is wanted and possible; `done` hands on what was gathered. */
 KILN_CHECK int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err);
 void kiln_serve_host_done(struct kiln_serve *serve);
-/* How it is; false: it is off.  From any thread. */
-bool kiln_serve_host_tell(struct kiln_serve *serve, struct kiln_agent_status *ret_agent);
+/* How it is, and its processor time; false: it is off.  From any thread. */
+bool kiln_serve_host_tell(struct kiln_serve *serve, struct kiln_agent_status *ret_agent,
+                          uint64_t *ret_cpu_ns);
 
 /* ---- server_fleet.c ---- */
 

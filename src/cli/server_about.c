@@ -20,21 +20,28 @@ _Static_assert((int)VALUES <= (int)KILN_PULSE_VALUES, "a pulse has them all");
 static void read_value(void *context, const struct kiln_metric_shown *metric)
 {
     static const char *const names[VALUES] = {
-        [PROFILES] = "kiln_store_profiles_total",     [SAMPLES] = "kiln_store_samples_total",
-        [BYTES] = "kiln_wal_append_bytes_total",      [HOST_SAMPLES] = "kiln_host_samples_total",
-        [HOST_CPU_S] = "kiln_host_cpu_seconds_total",
+        [PROFILES] = "kiln_store_profiles_total",
+        [SAMPLES] = "kiln_store_samples_total",
+        [BYTES] = "kiln_wal_append_bytes_total",
     };
     double *values = context;
 
-    for (int i = 0; i < VALUES; i++)
+    for (int i = 0; i <= BYTES; i++)
         if (kiln_str_eq(metric->name, kiln_str_of(names[i])))
             values[i] = metric->value;
 }
 
-static void read_values(const struct kiln_serve *serve, double values[KILN_PULSE_VALUES])
+static void read_values(struct kiln_serve *serve, double values[KILN_PULSE_VALUES])
 {
+    struct kiln_agent_status host;
+    uint64_t cpu_ns;
+
     memset(values, 0, KILN_PULSE_VALUES * sizeof(*values));
     kiln_metrics_each(serve->metrics, read_value, values);
+    if (kiln_serve_host_tell(serve, &host, &cpu_ns)) {
+        values[HOST_SAMPLES] = (double)host.samples;
+        values[HOST_CPU_S] = (double)cpu_ns / 1e9;
+    }
 }
 
 void kiln_serve_beat(void *context)
@@ -105,8 +112,9 @@ static bool tell_host(void *context, struct kiln_agent_status *ret_agent)
 {
     struct kiln_serve *serve = context;
     struct kiln_pulse_rates rates;
+    uint64_t cpu_ns;
 
-    if (!kiln_serve_host_tell(serve, ret_agent))
+    if (!kiln_serve_host_tell(serve, ret_agent, &cpu_ns))
         return false;
     get_rates(serve, &rates);
     ret_agent->samples_per_s = rates.per_second[HOST_SAMPLES];

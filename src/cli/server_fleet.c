@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Agents that report to this server, and orders: the book is DATA-DIR/orders.json.  The host
- * profiler of this very process follows the book too, as every agent does, but without a wire.
+ * profiler of the all-in-one follows the book too, as every agent does.
  */
 #include <stdio.h>
 
@@ -39,8 +39,8 @@ static void follow(void *context, const struct kiln_order *orders, uint32_t n)
     int r = 0;
 
     pthread_mutex_lock(&serve->host_lock);
-    if (serve->host)
-        r = kiln_host_set_orders(serve->host, orders, n);
+    if (serve->host_runs)
+        r = kiln_profiler_set_orders(serve->profiler, orders, n);
     pthread_mutex_unlock(&serve->host_lock);
     if (r < 0)
         kiln_log(serve->log, KILN_LOG_ERROR, "orders cannot be followed", "reason", "%s",

@@ -94,7 +94,8 @@ static void put_why_off(struct banner *b)
 {
     char grant[640];
 
-    if (!lacks_needed_grant()) {
+    /* Its own process says itself what it lacks; this one has given up what it had. */
+    if (kiln_profiler_is_apart(b->serve->profiler) || !lacks_needed_grant()) {
         put_text(b, TEXT_COLUMN + 5, "%s", b->serve->no_host);
         return;
     }
@@ -105,7 +106,7 @@ static void put_why_off(struct banner *b)
 static void put_profiler(struct banner *b)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
-    bool on = b->serve->host != NULL;
+    bool on = b->serve->host_runs;
 
     put_label(b, "profiler");
     put_styled(b, on ? KILN_STYLE_BETTER : KILN_STYLE_WARM, on ? "on:" : "off:");
@@ -160,7 +161,7 @@ static void put_data(struct banner *b)
 /* Only of what this host's programs lack: profiles that are sent may be complete. */
 static void put_missing(struct banner *b)
 {
-    if (b->serve->config->debuginfod.n || !b->serve->host)
+    if (b->serve->config->debuginfod.n || !b->serve->host_runs)
         return;
     put_label(b, "missing");
     put_text(b, TEXT_COLUMN,
@@ -193,7 +194,7 @@ static void put_commands(struct banner *b)
     bool usual = strcmp(b->page, "http://127.0.0.1:4040") == 0;
 
     kiln_buf_puts(&b->out, "\nNext, in another terminal:\n");
-    if (b->page[0] && b->serve->host) {
+    if (b->page[0] && b->serve->host_runs) {
         put_command(b, usual ? "query cpu" : "query cpu --server", "functions by CPU time");
         put_command(b, "live --server", "the same for the last minute, as it changes");
     } else if (b->page[0] && access(EXAMPLE, R_OK) == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host profiler inside of the server: what it gathers takes the way of everything else, through
+ * The host profiler of the server: what it gathers takes the way of everything else, through
  * redaction into the store.  Where it cannot run, that is one line of the log, or of the banner on
  * a terminal, and all the rest does.
  *
@@ -13,10 +13,10 @@
 #include "cli/serve.h"
 #include "cli/term.h"
 
-static void begun(struct kiln_serve *serve, struct kiln_host *host)
+static void begun(struct kiln_serve *serve)
 {
     pthread_mutex_lock(&serve->host_lock);
-    serve->host = host;
+    serve->host_runs = true;
     serve->host_started_ns = kiln_clock_unix_ns();
     pthread_mutex_unlock(&serve->host_lock);
 }
@@ -38,11 +38,35 @@ int kiln_serve_plan_host(struct kiln_serve *serve, struct kiln_err *err)
     return kiln_host_plan_make(&serve->config->set.host, &serve->plan, err);
 }
 
+int kiln_serve_make_host(struct kiln_serve *serve, struct kiln_err *err)
+{
+    int r = 0;
+
+    if (!serve->plan.wanted)
+        return 0;
+    serve->plan.opts.log = serve->log;
+    r = serve->user.changes ? kiln_profiler_fork(&serve->plan.opts, &serve->profiler)
+                            : kiln_profiler_new(&serve->profiler);
+    return r < 0 ? kiln_err_set(err, r, NULL, "no process for the host profiler: %s",
+                                kiln_err_text(r))
+                 : 0;
+}
+
+static void say_begun(struct kiln_serve *serve)
+{
+    const struct kiln_host_opts *opts = &serve->plan.opts;
+
+    if (!kiln_profiler_is_apart(serve->profiler))
+        kiln_memory_set_aside(&serve->memory, opts->unwind_bytes + opts->memory_bytes);
+    kiln_log(serve->log, KILN_LOG_INFO, "profiling this host", "hz", "%u", opts->hz,
+             "unwind_memory", "%llu", (unsigned long long)opts->unwind_bytes, "memory", "%llu",
+             (unsigned long long)opts->memory_bytes, NULL);
+}
+
 int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_host_opts *opts = &serve->plan.opts;
     struct kiln_err why = {0};
-    struct kiln_host *host;
     int r;
 
     if (!serve->plan.wanted)
@@ -50,15 +74,11 @@ int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err)
     kiln_host_find_facts(&serve->host_facts);
     opts->consumer = serve->entry;
     opts->metrics = serve->metrics;
-    opts->log = serve->log;
-    r = kiln_host_start(opts, &host, &why);
+    r = kiln_profiler_start(serve->profiler, opts, &serve->memory.ingest, &why);
     if (r == 0) {
-        begun(serve, host);
+        begun(serve);
         kiln_serve_fleet_follow(serve);
-        kiln_memory_set_aside(&serve->memory, opts->unwind_bytes + opts->memory_bytes);
-        kiln_log(serve->log, KILN_LOG_INFO, "profiling this host", "hz", "%u", opts->hz,
-                 "unwind_memory", "%llu", (unsigned long long)opts->unwind_bytes, "memory", "%llu",
-                 (unsigned long long)opts->memory_bytes, NULL);
+        say_begun(serve);
         return 0;
     }
     if (serve->plan.needed)
@@ -69,42 +89,40 @@ int kiln_serve_host(struct kiln_serve *serve, struct kiln_err *err)
 
 void kiln_serve_host_done(struct kiln_serve *serve)
 {
-    struct kiln_host *host;
-
     pthread_mutex_lock(&serve->host_lock);
-    host = serve->host;
-    serve->host = NULL;
+    serve->host_runs = false;
     pthread_mutex_unlock(&serve->host_lock);
-    if (host)
-        kiln_host_stop(host);
+    kiln_profiler_free(serve->profiler);
+    serve->profiler = NULL;
     kiln_host_plan_done(&serve->plan);
 }
 
 /* ---- telling ---- */
 
-bool kiln_serve_host_tell(struct kiln_serve *serve, struct kiln_agent_status *ret_agent)
+bool kiln_serve_host_tell(struct kiln_serve *serve, struct kiln_agent_status *ret_agent,
+                          uint64_t *ret_cpu_ns)
 {
     struct kiln_agent_status agent = {.local = true,
                                       .version = KILN_VERSION,
                                       .tenant = "anonymous",
                                       .started_ns = serve->started_unix_ns,
                                       .last_seen_ns = kiln_clock_unix_ns()};
-    uint64_t cpu_ns; /* counted with all else by server_about.c */
     bool there;
 
     pthread_mutex_lock(&serve->host_lock);
-    there = serve->host || serve->host_failed;
-    if (serve->host) {
+    there = serve->host_runs || serve->host_failed;
+    *ret_cpu_ns = 0;
+    if (serve->host_runs) {
         agent.started_ns = serve->host_started_ns;
-        kiln_host_status_tell(serve->host, &agent, &cpu_ns);
+        kiln_profiler_tell(serve->profiler, &agent, ret_cpu_ns);
     } else {
         agent.state = KILN_AGENT_FAILED;
+        snprintf(agent.problem, sizeof(agent.problem), "%s", serve->no_host);
     }
     if (there) {
         snprintf(agent.id, sizeof(agent.id), "%s", serve->host_facts.id);
         snprintf(agent.host, sizeof(agent.host), "%s", serve->host_facts.name);
         snprintf(agent.kernel, sizeof(agent.kernel), "%s", serve->host_facts.kernel);
-        snprintf(agent.problem, sizeof(agent.problem), "%s", serve->no_host);
     }
     pthread_mutex_unlock(&serve->host_lock);
     kiln_serve_fleet_tell(serve, &agent);

@@ -10,7 +10,7 @@
 #include "naming/local.h"
 #include "net/problem.h"
 
-enum { SELF_MAX = 4096 };
+enum { SELF_MAX = 4096, HOST_METRICS_MAX = 8 << 20 };
 
 static void reply_health(struct kiln_request *request)
 {
@@ -37,9 +37,16 @@ static void reply_ready(struct kiln_request *request)
 
 static void reply_metrics(struct kiln_request *request)
 {
-    const struct kiln_serve *serve = request->context;
+    struct kiln_serve *serve = request->context;
+    struct kiln_buf host;
 
-    kiln_daemon_reply_metrics(request, serve->metrics);
+    kiln_buf_init(&host, HOST_METRICS_MAX);
+    pthread_mutex_lock(&serve->host_lock);
+    if (serve->host_runs)
+        kiln_profiler_put_metrics(serve->profiler, &host);
+    pthread_mutex_unlock(&serve->host_lock);
+    kiln_daemon_reply_metrics(request, serve->metrics, kiln_buf_str(&host));
+    kiln_buf_done(&host);
 }
 
 /* A program with libkiln inside asks; nobody else is told anything of processes. */
@@ -55,7 +62,7 @@ static void reply_self(struct kiln_request *request)
         return;
     }
     pthread_mutex_lock(&serve->host_lock);
-    runs = serve->host != NULL;
+    runs = serve->host_runs;
     pthread_mutex_unlock(&serve->host_lock);
     kiln_buf_init(&text, SELF_MAX);
     kiln_json_out_init(&w, &text, 0);

@@ -102,8 +102,6 @@ int kiln_serve_choose_user(struct kiln_serve *serve, struct kiln_err *err)
     int r = kiln_server_user_find(set->user, set->data_dir, &serve->user, err);
 
     snprintf(serve->data_dir, sizeof(serve->data_dir), "%s", set->data_dir);
-    if (serve->plan.wanted)
-        serve->user.changes = false; /* the profiler in this process needs what root has */
     if (r < 0 || !serve->user.changes)
         return r;
     /* now, so that threads which start before the filter is there have it too */
