@@ -171,7 +171,7 @@ static bool can_become(const struct kiln_server_user *user)
     pid_t pid = fork();
 
     if (pid == 0)
-        _exit(setresgid(user->gid, user->gid, user->gid) == 0 &&
+        _exit(setgroups(0, NULL) == 0 && setresgid(user->gid, user->gid, user->gid) == 0 &&
                       setresuid(user->uid, user->uid, user->uid) == 0
                   ? 0
                   : 1);
