@@ -12,6 +12,8 @@
 #define CENTURY_MIN UINT64_C(946684800) /* 2000-01-01, in seconds */
 #define CENTURY_MAX UINT64_C(4102444800)
 
+enum { DAY_S = 24 * 60 * 60, DAYS_400 = 146097 /* of 400 years */, TO_MARCH = 135080 };
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -239,15 +241,33 @@ int kiln_when_in_name(struct kiln_str name, uint64_t *ret_ns)
 
 /* ---- writing ---- */
 
+/* Years that begin in March have the leap day as their last. */
+struct kiln_utc kiln_when_utc(uint64_t ns)
+{
+    uint32_t second = (uint32_t)(ns / NS % DAY_S);
+    uint32_t day = (uint32_t)(ns / NS / DAY_S) + TO_MARCH; /* since the 1st of March 1600 */
+    uint32_t of_era = day % DAYS_400;
+    uint32_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / (DAYS_400 - 1)) / 365;
+    uint32_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    uint32_t month = (5 * of_year + 2) / 153; /* 0: March */
+
+    return (struct kiln_utc){
+        .year = 1600 + day / DAYS_400 * 400 + year + (month >= 10),
+        .month = month < 10 ? month + 3 : month - 9,
+        .day = of_year - (153 * month + 2) / 5 + 1,
+        .hour = second / 3600,
+        .minute = second / 60 % 60,
+        .second = second % 60,
+    };
+}
+
 void kiln_when_format(uint64_t ns, struct kiln_buf *out)
 {
-    time_t seconds = (time_t)(ns / NS);
     uint32_t fraction = (uint32_t)(ns % NS);
-    struct tm tm;
+    struct kiln_utc utc = kiln_when_utc(ns);
 
-    gmtime_r(&seconds, &tm);
-    kiln_buf_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1,
-                    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    kiln_buf_printf(out, "%04u-%02u-%02uT%02u:%02u:%02u", utc.year, utc.month, utc.day, utc.hour,
+                    utc.minute, utc.second);
     if (fraction % 1000)
         kiln_buf_printf(out, ".%09u", fraction);
     else if (fraction % 1000000)

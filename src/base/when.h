@@ -36,6 +36,16 @@ KILN_CHECK int kiln_when_parse_legacy(struct kiln_str text, uint64_t now_ns, uin
  */
 KILN_CHECK int kiln_when_in_name(struct kiln_str name, uint64_t *ret_ns);
 
+/*
+ * The date in UTC; months and days count from 1.  It is computed here because gmtime_r() takes the
+ * time zone's lock and reads TZ: libkiln runs inside programs that may fork, or change their
+ * environment, at that moment.
+ */
+struct kiln_utc {
+    uint32_t year, month, day, hour, minute, second;
+};
+struct kiln_utc kiln_when_utc(uint64_t ns);
+
 /* "2026-03-01T12:00:00Z", with three, six or nine digits of a second where it needs them. */
 void kiln_when_format(uint64_t ns, struct kiln_buf *out);
 

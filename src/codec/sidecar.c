@@ -4,26 +4,23 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/when.h"
 
 enum { WORD_MAX = 64, ENDINGS = 16 };
 
 /* "2026-03-01T12:00:00.250Z", or for the name of a file "20260301T120000.250Z". */
 static void write_time(uint64_t unix_ns, bool bare, char ret_text[40])
 {
-    time_t seconds = (time_t)(unix_ns / KILN_NS_PER_S);
-    struct tm tm;
+    struct kiln_utc utc = kiln_when_utc(unix_ns);
 
-    if (!gmtime_r(&seconds, &tm))
-        tm = (struct tm){.tm_mday = 1, .tm_year = 70};
     snprintf(ret_text, 40,
-             bare ? "%04d%02d%02dT%02d%02d%02d.%03uZ" : "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ",
-             (tm.tm_year + 1900) % 10000, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
-             tm.tm_sec, (unsigned)(unix_ns / KILN_NS_PER_MS % 1000));
+             bare ? "%04u%02u%02uT%02u%02u%02u.%03uZ" : "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
+             utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second,
+             (unsigned)(unix_ns / KILN_NS_PER_MS % 1000));
 }
 
 /* Letters, digits and a few signs; whatever else becomes an underscore. */

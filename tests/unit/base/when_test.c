@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <time.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/when.h"
@@ -102,4 +104,19 @@ TEST(when, numbers_that_are_no_time_are_passed_over)
     CHECK_TEXT(in_name("20269901T120000"), "none");
     CHECK_TEXT(in_name("20260301T1200001"), "none");
     CHECK_TEXT(in_name("pid-4711-1772366400"), "2026-03-01T12:00:00Z");
+}
+
+TEST(when, every_day_has_the_date_of_the_c_library)
+{
+    for (uint64_t day = 0; day <= UINT64_MAX / KILN_NS_PER_S / 86400 - 1; day++) {
+        time_t seconds = (time_t)(day * 86400 + day * day % 86400);
+        struct kiln_utc utc = kiln_when_utc((uint64_t)seconds * KILN_NS_PER_S);
+        struct tm tm;
+
+        CHECK(gmtime_r(&seconds, &tm));
+        CHECK(utc.year == (uint32_t)tm.tm_year + 1900 && utc.month == (uint32_t)tm.tm_mon + 1 &&
+              utc.day == (uint32_t)tm.tm_mday);
+        CHECK(utc.hour == (uint32_t)tm.tm_hour && utc.minute == (uint32_t)tm.tm_min &&
+              utc.second == (uint32_t)tm.tm_sec);
+    }
 }
