@@ -228,8 +228,6 @@ static void settle_hooks(void)
 {
     bool hooked = kiln_in_is_in_front && kiln_in_is_in_front();
 
-    if (hooked && kiln_in_hooks_shorten)
-        kiln_in_hooks_shorten();
     kiln_in_single_decide(hooked ? kiln_in_settings.single : KILN_IN_SINGLE_NEVER);
 }
 

@@ -112,8 +112,6 @@ KILN_IN_PART(ending);
 
 /* Whether hooks are called: they are not where the C library comes before us. */
 bool kiln_in_is_in_front(void) __attribute__((weak));
-/* Those of memory get along with fewer instructions from now on (hook/short.h). */
-void kiln_in_hooks_shorten(void) __attribute__((weak));
 
 /* Sends what was sampled so far; waits for it, but no longer than this.  0 or a negative errno. */
 int kiln_in_out_flush(uint32_t timeout_ms) __attribute__((weak));

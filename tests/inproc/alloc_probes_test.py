@@ -3,7 +3,6 @@
 """Probes otel_memory:alloc and free, as whoever attaches sees them: found by the notes of the library, counted by its
 semaphores, their arguments read by the kernel at each hit.  What they add up to is what the program knows of itself.
 Where the machine was too busy for the library's thread to follow, it says so, and the program runs again."""
-import ctypes
 import math
 import mmap
 import os
@@ -18,18 +17,17 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
 from time_kit import lost  # noqa: E402
+from uprobe_kit import missing, offset_of, open_probe  # noqa: E402
 
 SCRATCH = tempfile.TemporaryDirectory()
 # A copy: a probe is of a file, in whatever process, and other tests have that of the build in front of theirs.
 LIBKILN = shutil.copy(os.environ["LIBKILN"], SCRATCH.name)
 PROGRAM = pathlib.Path(os.environ["KILN_BUILD_DIR"]) / "inproc/alloc_truth"
-UPROBE = pathlib.Path("/sys/bus/event_source/devices/uprobe/type")
 MEAN, SIGMAS, PAGES, TRIES = 65536, 5, 512, 5
-PERF_EVENT_OPEN, TID, REGS_USER = 298, 1 << 1, 1 << 12
+TID, REGS_USER = 1 << 1, 1 << 12
 # In the order in which the kernel writes them.
 REGISTERS = "rax rbx rcx rdx rsi rdi rbp rsp rip r8 r9 r10 r11 r12 r13 r14 r15".split()
 REGISTER_MASK = 0xff01ff
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 def skip(why):
@@ -37,21 +35,11 @@ def skip(why):
     sys.exit(77)
 
 
-def offset_of(address):
-    """Where in the file it is what will be at this address."""
-    text = subprocess.run(["readelf", "-lW", LIBKILN], capture_output=True, text=True, check=True).stdout
-    for line in re.findall(r"LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+)", text):
-        at, begin, size = (int(word, 16) for word in line)
-        if begin <= address < begin + size:
-            return address - begin + at
-    raise LookupError(hex(address))
-
-
 def probes(name):
     """(offset of the probe, of its semaphore, its arguments) of each place with this name."""
     text = subprocess.run(["readelf", "-nW", LIBKILN], capture_output=True, text=True, check=True).stdout
     form = rf"Provider: otel_memory\s+Name: {name}\s+Location: (\w+), Base: \w+, Semaphore: (\w+)\s+Arguments: (.*)"
-    return [(offset_of(int(at, 16)), offset_of(int(semaphore, 16)), arguments.split())
+    return [(offset_of(LIBKILN, int(at, 16)), offset_of(LIBKILN, int(semaphore, 16)), arguments.split())
             for at, semaphore, arguments in re.findall(form, text)]
 
 
@@ -60,12 +48,10 @@ class Reader:
 
     def __init__(self, probe, cpu):
         at, semaphore, self.arguments = probe
-        path = ctypes.create_string_buffer(LIBKILN.encode())
-        attr = struct.pack("<IIQQQQQIIQQQQIiQ", int(UPROBE.read_text()), 112, semaphore << 32, 1, TID | REGS_USER, 0, 0, 0, 0,
-                           ctypes.addressof(path), at, 0, REGISTER_MASK, 0, 0, 0)
-        self.fd = libc.syscall(PERF_EVENT_OPEN, attr.ljust(112, b"\0"), -1, cpu, -1, 0)
-        if self.fd < 0:
-            skip(f"no uprobe here: {os.strerror(ctypes.get_errno())}")
+        try:
+            self.fd = open_probe(LIBKILN, at, cpu, semaphore=semaphore, sample_type=TID | REGS_USER, registers=REGISTER_MASK)
+        except OSError as error:
+            skip(f"no uprobe here: {error}")
         self.ring = mmap.mmap(self.fd, (1 + PAGES) * mmap.PAGESIZE)
 
     def hits(self, of):
@@ -109,8 +95,8 @@ def run():
 
 
 def main():
-    if os.geteuid() != 0 or not UPROBE.exists():
-        skip("attaching to probes needs root and uprobes")
+    if missing():
+        skip(missing())
     check("the library has both probes", probes("alloc") and probes("free"), (probes("alloc"), probes("free")))
     truth, allocs, frees = run()
     for name, size, taken, _ in truth:

@@ -15,13 +15,12 @@
 
 #include "inproc/hook/next.h"
 #include "inproc/hook/next_pool.h"
-#include "inproc/hook/short.h"
 #include "inproc/sample/alloc.h"
 #include "inproc/sample/filter.h"
 
 /* ---- malloc, calloc ---- */
 
-KILN_IN_SLOW void *kiln_in_malloc_slow(size_t size)
+KILN_IN_SLOW static void *malloc_slow(size_t size)
 {
     void *block;
 
@@ -35,11 +34,11 @@ KILN_IN_HOOK void *malloc(size_t size)
 {
     if (kiln_in_alloc_passes(size))
         return kiln_in_next.malloc(size);
-    return kiln_in_malloc_slow(size);
+    return malloc_slow(size);
 }
 
 /* More bytes than can be counted: the allocator refuses, and is heard by the caller. */
-KILN_IN_SLOW void *kiln_in_calloc_slow(size_t n, size_t size)
+KILN_IN_SLOW static void *calloc_slow(size_t n, size_t size)
 {
     size_t bytes;
     void *block;
@@ -58,7 +57,7 @@ KILN_IN_HOOK void *calloc(size_t n, size_t size)
 
     if (!__builtin_mul_overflow(n, size, &bytes) && kiln_in_alloc_passes(bytes))
         return kiln_in_next.calloc(n, size);
-    return kiln_in_calloc_slow(n, size);
+    return calloc_slow(n, size);
 }
 
 /* ---- realloc ---- */
@@ -91,12 +90,12 @@ static void *realloc_told(void *block, size_t size)
     return moved;
 }
 
-KILN_IN_SLOW void *kiln_in_realloc_found(void *block, size_t size)
+KILN_IN_SLOW static void *realloc_found(void *block, size_t size)
 {
     return realloc_told(block, size);
 }
 
-KILN_IN_SLOW void *kiln_in_realloc_slow(void *block, size_t size)
+KILN_IN_SLOW static void *realloc_slow(void *block, size_t size)
 {
     void *moved;
 
@@ -110,9 +109,9 @@ KILN_IN_SLOW void *kiln_in_realloc_slow(void *block, size_t size)
 KILN_IN_HOOK void *realloc(void *block, size_t size)
 {
     if (!kiln_in_alloc_passes(size))
-        return kiln_in_realloc_slow(block, size);
+        return realloc_slow(block, size);
     if (kiln_in_filter_has(block))
-        return kiln_in_realloc_found(block, size);
+        return realloc_found(block, size);
     return kiln_in_next.realloc(block, size);
 }
 
@@ -138,7 +137,7 @@ static bool is_next_s(void *block)
     return true;
 }
 
-KILN_IN_SLOW void kiln_in_free_found(void *block)
+KILN_IN_SLOW static void free_found(void *block)
 {
     if (is_next_s(block))
         kiln_in_next.free(block);
@@ -147,7 +146,7 @@ KILN_IN_SLOW void kiln_in_free_found(void *block)
 KILN_IN_HOOK void free(void *block)
 {
     if (__builtin_expect(kiln_in_filter_has(block), 0))
-        kiln_in_free_found(block);
+        free_found(block);
     else
         kiln_in_next.free(block);
 }
@@ -183,15 +182,3 @@ KILN_IN_HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
     else
         kiln_in_next.free_aligned_sized(block, alignment, size);
 }
-
-/* ---- names for hook/short.c ---- */
-
-#if __has_attribute(copy)
-#define ALIAS(name) __attribute__((alias(#name), visibility("hidden"), copy(name)))
-#else
-#define ALIAS(name) __attribute__((alias(#name), visibility("hidden")))
-#endif
-ALIAS(malloc) extern __typeof__(malloc) kiln_in_malloc_hook;
-ALIAS(calloc) extern __typeof__(calloc) kiln_in_calloc_hook;
-ALIAS(realloc) extern __typeof__(realloc) kiln_in_realloc_hook;
-ALIAS(free) extern __typeof__(free) kiln_in_free_hook;

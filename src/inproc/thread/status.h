@@ -7,7 +7,7 @@
 #ifndef KILN_INPROC_THREAD_STATUS_H
 #define KILN_INPROC_THREAD_STATUS_H
 
-/* A field of /proc/thread-self/status that is a number, "TracerPid" for one; -1: it has none. */
+/* A field of /proc/thread-self/status that is a number, "Seccomp" for one; -1: it has none. */
 long kiln_in_status(const char *field);
 
 #endif /* KILN_INPROC_THREAD_STATUS_H */

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flags: -rdynamic -fno-builtin */
 /*
- * What the four functions of memory give for odd arguments, and on standard error whether their
- * code is that of the file they are from.  With a number: allocates as often as that, in spin().
- * With "thread": has a second one before libkiln is started, by a call.
+ * Prints what malloc, calloc, realloc and free return for odd arguments, and on standard error
+ * whether their code in memory is that of their file.
+ *
+ *   hooks [TIMES [wait]]    first calls each of the four so often, in spin(); with "wait" it says
+ *                           "ready" and reads a line before that
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <kiln.h>
-
-#pragma weak kiln_start
 
 /* Where the file of a function has its first byte; 0: nobody knows. */
 static off_t place_in_file(uintptr_t function)
@@ -55,7 +52,7 @@ static const char *told(const char *name)
         (ssize_t)symbol->st_size)
         return "unread";
     close(fd);
-    return memcmp(function, there, symbol->st_size) == 0 ? "as it was" : "rewritten";
+    return memcmp(function, there, symbol->st_size) == 0 ? "as in its file" : "changed";
 }
 
 static void tell_all(void)
@@ -104,29 +101,23 @@ static void try_odd_arguments(void)
 __attribute__((noinline)) void spin(unsigned long times)
 {
     for (unsigned long i = 0; i < times; i++) {
-        void *volatile block = malloc(16 + i % 64);
+        void *volatile block = realloc(malloc(16 + i % 64), 100);
 
+        free(block);
+        block = calloc(1, 16 + i % 64);
         free(block);
     }
 }
 
-static void *wait_for_nobody(void *arg)
-{
-    pause();
-    return arg;
-}
-
 int main(int argc, char **argv)
 {
-    pthread_t thread;
-
-    if (argc > 1 && strcmp(argv[1], "thread") == 0) {
-        pthread_create(&thread, NULL, wait_for_nobody, NULL);
-        if (!kiln_start || kiln_start(NULL) != 0)
-            return 1;
-    } else if (argc > 1) {
-        spin(strtoul(argv[1], NULL, 10));
+    if (argc > 2) {
+        puts("ready");
+        fflush(stdout);
+        (void)getchar();
     }
+    if (argc > 1)
+        spin(strtoul(argv[1], NULL, 10));
     try_odd_arguments();
     tell_all();
     return 0;
