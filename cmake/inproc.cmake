@@ -63,11 +63,9 @@ add_custom_command(OUTPUT libnghttp2_inproc.a
   DEPENDS ${NGHTTP2_ARCHIVE} VERBATIM COMMENT "Adapting libnghttp2.a")
 add_custom_target(kiln_inproc_nghttp2 DEPENDS libnghttp2_inproc.a)
 set(INPROC_OTHERS ${CMAKE_BINARY_DIR}/libnghttp2_inproc.a -ldeflate -lzstd -llzma -lz -liberty)
-# Memory and locks of ours are not the program's: src/inproc/hook/own.c, own_locks.c.
+# libkiln has memory of its own: src/inproc/hook/own.c.
 set(INPROC_OWN)
-foreach(name malloc calloc realloc free malloc_usable_size qsort qsort_r gmtime_r strerror
-    pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock
-    pthread_cond_init pthread_cond_destroy pthread_cond_signal pthread_cond_broadcast pthread_cond_wait pthread_cond_timedwait)
+foreach(name malloc calloc realloc free malloc_usable_size qsort qsort_r strerror)
   list(APPEND INPROC_OWN -Wl,--wrap=${name})
 endforeach()
 # The version of the ABI, which is not that of Kiln: programs that are linked with libkiln.so name it.

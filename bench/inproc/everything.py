@@ -7,11 +7,9 @@ libkiln in turn, in the other order in every second pair, so that whatever else 
 and system of the program and of libkiln's threads in it, start and end included.  A pair gives one ratio; the table has their
 median and the interval that has the true one in 19 of 20 cases, which needs no assumption about how they are spread: on a busy
 machine it is wide, and the verdict may have to wait for a quiet one.  Rows with x4 are of programs of four times the length, in
-which start and end weigh a quarter; what it is that takes the time, parts.py tells.  libkiln's threads do not count for the C
-library, as in programs that have no privileges to drop, whoever runs this.
+which start and end weigh a quarter; what it is that takes the time, parts.py tells.
 
   BENCH_INPROC_PAIRS=40   of each program; a quarter of the long ones
-  KILN_SINGLE_THREADED=0  its threads count, as in programs of root
 """
 import math
 import os

@@ -10,8 +10,7 @@ does ten times a second it does a hundred times as often there: so its thread is
 the program takes alone.  Of redis the server is counted, twice as many requests as elsewhere, so that it works for as long as the
 others: its hash functions are seeded by chance, which alone makes a percent; here by always the same, for which root is needed.  What
 it and its allocator do by the clock hardly comes to pass in a second, and is switched off; still one run and the next differ by two
-tenths of a percent: each figure is the least of three.  Our threads do not count for the C library, as in programs that have no privileges to
-drop, whoever runs this.
+tenths of a percent: each figure is the least of three.
 
   BENCH_INPROC_ONLY=redis  these alone
   BENCH_INPROC_SCALE=0.5   of the programs' usual length, which is about a second
@@ -103,7 +102,7 @@ def main():
         folder = pathlib.Path(name)
         inside = {"LD_PRELOAD": str(LIBKILN), "KILN_OUT_DIR": str(folder / "profiles"), "KILN_FOLLOW": "1", "KILN_FORCE": "1",
                   "KILN_PROFILES": "alloc,heap,lock,wall,threads,loop", "KILN_EXPORT_INTERVAL_MS": "3600000",
-                  "KILN_EXIT_MS": "600000", "KILN_SINGLE_THREADED": os.environ.get("KILN_SINGLE_THREADED", "1")}
+                  "KILN_EXIT_MS": "600000"}
         only = os.environ.get("BENCH_INPROC_ONLY", "").split()
         for program, (run, times) in runs(folder).items():
             if only and program not in only:

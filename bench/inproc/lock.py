@@ -5,9 +5,8 @@
 The same program (bench_lock) alone, with the library idle, and with the library at work; runs take turns.  Of pairs each
 figure is the least of all runs; of convoys it is the median of critical sections a second.
 
-From a program's second thread on the C library's locks are atomic; the library's own threads do not count (in programs that have
-no privileges to drop, and here, whoever runs this).  So the program is measured with a thread that sleeps as well, and what the library
-adds is told of both.  `empty hook` is the same with a library that stands where this one does and only jumps on (preload/empty.c);
+From a program's second thread on, which may be the library's, the C library's locks are atomic.  So the program is measured with a
+thread that sleeps as well, and what the library adds is told of both.  `empty hook` is the same with a library that stands where this one does and only jumps on (preload/empty.c);
 `waited` has the library at work, after a thread has waited for a mutex: from then on it is looked up for whom others wait.
 
 Pairs are a lock and its unlock, over and over; `again` is a recursive one that the caller has already.  `lock` and `unlock` are
@@ -28,7 +27,7 @@ LIBKILN = BUILD / "libkiln.so"
 RUNS = int(os.environ.get("BENCH_LOCK_RUNS", "5"))
 TARGET_NS = 2
 CONVOYS = ("2 1000", "4 1000", "16 1000", "4 20000")  # threads, and nanoseconds that each holds the lock
-AT_WORK = {"KILN_PROFILES": "lock,wall,threads", "KILN_SINGLE_THREADED": "1"}
+AT_WORK = {"KILN_PROFILES": "lock,wall,threads"}
 OF_CONVOYS = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "at work": AT_WORK}
 
 

@@ -3,9 +3,9 @@
 """What does the library add to a malloc() and its free()?
 
 The same program (bench_pair) alone, with the library idle, and with the library at work at its default of a sample in
-512 KiB; runs take turns, and each figure is the least of seven.  From a program's second thread on the C library's allocator
-takes its locks; the library's own threads do not count (in programs that have no privileges to drop, and here, whoever runs this).
-So the program is measured with a thread that sleeps, too, and what the library adds is told of both.  Then
+512 KiB; runs take turns, and each figure is the least of seven.  From a program's second thread on, which may be the library's, the C
+library's allocator takes its locks.  So the program is measured with a thread that sleeps, too, and what the library adds is told of
+both.  Then
 instructions, which do not depend on who else runs: the difference of two runs under callgrind, where the library stands aside, so
 that its samples are not in them.
 
@@ -26,7 +26,7 @@ WORK = {  # mode and size: pairs
     "tight 16384": 5_000_000, "tight 262144": 2_000_000, "mix 0": 1_000_000,
 }
 SMALL = 4  # so many of them
-AT_WORK = {"KILN_PROFILES": "alloc,heap", "KILN_SINGLE_THREADED": "1"}
+AT_WORK = {"KILN_PROFILES": "alloc,heap"}
 PLACES = {"alone": None, "idle": {"KILN_ENABLED": "0"}, "at work": AT_WORK, "2 threads": None, "2 at work": AT_WORK}
 
 

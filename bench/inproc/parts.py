@@ -15,8 +15,8 @@ looks, of so many runs together.  Shares of one run are hardly changed by what e
             address, which comes to be in our function, the first that needs it, and is no cost of ours
   net       together without that
 
-It is not all: where the C library takes locks because libkiln's threads count for it (KILN_SINGLE_THREADED=0, or programs that have
-privileges to drop), that is in its own functions, and told by everything.py alone.
+It is not all: in a program of one thread the C library takes locks from libkiln's first thread on, in its own functions, which
+everything.py alone tells.
 Rows with x4 are of programs of four times the length: what is less there is start and end, the rest comes with the time.
 
   BENCH_INPROC_RUNS=8   of each program; a quarter of the long ones

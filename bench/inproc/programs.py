@@ -7,11 +7,10 @@ samples; every 30 s), and with what others offer: jemalloc and its profiler, tcm
 turns, each of about a second with its start and its end; the first of each are not counted.  CPU time is user and system of the
 program and its children, memory the most that was resident; both are medians.  A ratio comes with its spread: half of all
 turns, each compared with its own run of the program alone, lie between the two.  What a start and an end cost is the row of `true`,
-which does nothing else.  libkiln's threads do not count for the C library, as in programs that have no privileges to drop, whoever runs this.
+which does nothing else.
 
   BENCH_INPROC_RUNS=12   how many of each; of what others offer a quarter, of heaptrack one
   BENCH_INPROC_OTHERS=0  libkiln alone
-  KILN_SINGLE_THREADED=0  its threads count, as in programs of root
 """
 import json
 import os
@@ -36,8 +35,7 @@ JEMALLOC, TCMALLOC = LIBRARIES / "libjemalloc.so.2", LIBRARIES / "libtcmalloc.so
 
 def ways(folder):
     """Name: variables, and words in front of the command."""
-    out = {"KILN_OUT_DIR": str(folder / "profiles"), "KILN_FOLLOW": "1",
-           "KILN_SINGLE_THREADED": os.environ.get("KILN_SINGLE_THREADED", "1")}
+    out = {"KILN_OUT_DIR": str(folder / "profiles"), "KILN_FOLLOW": "1"}
     return {
         "alone": ({}, []),
         "kiln alloc": ({"LD_PRELOAD": str(LIBKILN), "KILN_PROFILES": "alloc,heap"} | out, []),

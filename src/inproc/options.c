@@ -266,12 +266,10 @@ static void fill_profiles(const struct kiln_options *options, struct kiln_in_set
 void kiln_in_options_fill(const struct kiln_options *options, struct kiln_in_settings *ret_settings)
 {
     struct kiln_in_settings *to = ret_settings;
-    bool send = true, single;
+    bool send = true;
 
     memset(to, 0, sizeof(*to));
     kiln_in_env_flag("KILN_LOG", &to->log);
-    if (kiln_in_env_flag("KILN_SINGLE_THREADED", &single))
-        to->single = single ? KILN_IN_SINGLE_ALWAYS : KILN_IN_SINGLE_NEVER;
     kiln_in_env_flag("KILN_SEND", &send);
     to->stays = !send;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -178,7 +178,6 @@ void kiln_in_start_rest(void)
 
     if (state != RUNS || !kiln_in_is_own_process())
         return;
-    kiln_in_single_give_up(); /* whatever is left of ours then is told by the C library */
     kiln_in_hush();
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     rest();
@@ -223,14 +222,6 @@ static void leave_out_unseen(void)
     kiln_in_settings.profiles &= seen;
 }
 
-/* Without hooks nobody hears of privileges that are dropped, and tests have no locks of ours. */
-static void settle_hooks(void)
-{
-    bool hooked = kiln_in_is_in_front && kiln_in_is_in_front();
-
-    kiln_in_single_decide(hooked ? kiln_in_settings.single : KILN_IN_SINGLE_NEVER);
-}
-
 static int start(const struct kiln_options *options)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -250,7 +241,6 @@ static int start(const struct kiln_options *options)
     kiln_in_options_fill(options, &kiln_in_settings);
     leave_out_unseen();
     kiln_in_threads_init(kiln_in_settings.seed);
-    settle_hooks();
     pthread_once(&once, watch_forks);
     publish();
     paused = false;

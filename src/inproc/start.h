@@ -23,8 +23,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inproc/thread/single.h"
-
 enum {
     KILN_IN_TEXT_MAX = 512,        /* bytes of a text among the settings */
     KILN_IN_REDACT_MAX = 4096,     /* of rules */
@@ -49,7 +47,6 @@ struct kiln_in_settings {
         signal_ms; /* the same where a signal ends it; 0: at once */
     uint64_t seed; /* 0: none is fixed */
     bool log;
-    enum kiln_in_single_wish single;
     bool stays; /* nothing is sent or written: profiles are for who asks at /debug/pprof */
     char out_dir[KILN_IN_TEXT_MAX];
     char pprof_listen[KILN_IN_TEXT_MAX]; /* "127.0.0.1:6060", "unix:/path"; "": nowhere */

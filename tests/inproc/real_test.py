@@ -19,8 +19,7 @@ from preload_kit import LIBKILN, Folder, bare, clean, for_all, preloaded, profil
 
 HERE = pathlib.Path(__file__).resolve().parent / "real"
 # Everything that can be sampled, at a hundred times the usual rate of allocations.
-SETTINGS = {"KILN_PROFILES": "all", "KILN_ALLOC_BYTES": "5000", "KILN_ALLOC_RATE": "0", "KILN_EXPORT_INTERVAL_MS": "1000",
-            "KILN_SINGLE_THREADED": "1"}
+SETTINGS = {"KILN_PROFILES": "all", "KILN_ALLOC_BYTES": "5000", "KILN_ALLOC_RATE": "0", "KILN_EXPORT_INTERVAL_MS": "1000"}
 PYTHON_TESTS = ("test_json test_dict test_list test_struct test_heapq test_thread test_select test_poll test_epoll test_context "
                 "test_generators test_asyncgen test_zlib test_mmap test_popen test_threading_local test_bz2 test_array").split()
 PYTHON_MORE = ("test_re test_threading test_bytes test_pickle test_itertools test_queue test_socketserver test_fork1 "

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(os.environ.get("KILN_SOURCE_DIR", ".")).resolve() / "tests/support"))
 from checks import check, exit_code  # noqa: E402
-from preload_kit import (DEFAULT, INTENSE, LIBKILN, PROGRAMS, Folder, bare, clean, preloaded, profiles_of,  # noqa: E402
+from preload_kit import (INTENSE, LIBKILN, PROGRAMS, Folder, bare, clean, preloaded, profiles_of,  # noqa: E402
                         same, shared_library, under)
 
 TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
@@ -33,7 +33,7 @@ TRAPS = [("fork, vfork, posix_spawn, exec", ["trap_fork"]),
 ALLOCATORS = {"libjemalloc.so.2": ("trap_allocator", "trap_threads", "trap_constructor", "trap_fork"),
               "libtcmalloc_minimal.so.4": ("trap_allocator", "trap_threads", "trap_fork"),
               "libtcmalloc.so.4": ("trap_allocator", "trap_threads", "trap_constructor", "trap_fork")}
-NOISY = {"KILN_PROFILES": "cpu,alloc,heap,lock", "KILN_ALLOC_BYTES": "256", "KILN_ALLOC_RATE": "0", "KILN_SINGLE_THREADED": "1"}
+NOISY = {"KILN_PROFILES": "cpu,alloc,heap,lock", "KILN_ALLOC_BYTES": "256", "KILN_ALLOC_RATE": "0"}
 
 
 def check_traps(folder):
@@ -44,7 +44,7 @@ def check_traps(folder):
         command = [PROGRAMS / program, *words]
         alone = bare(*command)
         check(f"{program} ends well alone", alone.returncode in (0, 5), alone)
-        for name, settings in (("at its default", DEFAULT), ("with everything on", INTENSE), ("at 256 bytes", NOISY)):
+        for name, settings in (("at its default", {}), ("with everything on", INTENSE), ("at 256 bytes", NOISY)):
             done = under(folder / program, *command, settings=settings, env={"KILN_SIGNAL_MS": "5000"})
             check(f"{what}: the same {name}", same(done, alone), (done, alone))
         check(f"{what}: samples were taken", profiles_of(folder / program), os.listdir(folder))
@@ -74,14 +74,14 @@ def check_opened(folder):
 
 def check_children(folder):
     show = ["sh", "-c", "env sh -c 'grep -c libkiln /proc/$$/maps; echo \"[$LD_PRELOAD]\"'"]
-    done = under(folder, *show, settings=DEFAULT)
+    done = under(folder, *show, settings={})
     check("a child does not inherit the preload", done.stdout == b"0\n[]\n", done)
     done = under(folder, *show, settings={"KILN_FOLLOW": "1"})
     check("unless it is asked for", done.stdout.decode().endswith(f"[{LIBKILN}]\n") and done.stdout[:1] != b"0", done)
     other = shared_library("libm.so.6")
-    done = under(folder, *show, settings=DEFAULT, behind=other)
+    done = under(folder, *show, settings={}, behind=other)
     check("what others preload is left to the child", done.stdout == f"0\n[{other}]\n".encode(), done)
-    done = under(folder, *show, settings=DEFAULT, before=other)
+    done = under(folder, *show, settings={}, before=other)
     check("on either side", done.stdout == f"0\n[{other}]\n".encode(), done)
     done = under(folder / "off", "sh", "-c", "echo x | cat", settings={"KILN_ENABLED": "0"})
     check("KILN_ENABLED=0: nothing is written", done.stdout == b"x\n" and done.stderr == b"" and not profiles_of(folder / "off"),

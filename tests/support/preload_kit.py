@@ -23,8 +23,6 @@ OURS = ("KILN_", "OTEL_", "LD_PRELOAD", "ENABLE_PROFILING")
 # All kinds of samples, and many more of them than anybody would take: what can go wrong does so soon.
 INTENSE = {"KILN_PROFILES": "all", "KILN_ALLOC_BYTES": "2048", "KILN_ALLOC_RATE": "0", "KILN_CPU_HZ": "500", "KILN_EXPORT_INTERVAL_MS": "250",
            "KILN_PPROF_LISTEN": "127.0.0.1:0"}
-# As it is without a setting, but for where it goes; and as it is for programs that have no privileges to drop.
-DEFAULT = {"KILN_SINGLE_THREADED": "1"}
 
 
 def skip(why):

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What malloc() and its relatives mean inside of the library: our own heap.  And functions of the C
- * library that may call them, or have locks, without them: qsort(); gmtime_r(), which reads the
- * local time zone first; strerror(), which may read a catalog of translations.
+ * malloc() and its relatives inside of the library: our own heap.  Two functions of the C library
+ * are replaced because they use the program's allocator or its state: qsort() allocates; strerror()
+ * takes locks and reads the environment to find a translation, while another thread may fork or
+ * change the environment.
  *
- * The linker leads calls there (--wrap, cmake/inproc.cmake), those of libraries that are linked in
- * as well; hooks are not calls of ours, and lead to the program's allocator.
+ * The linker redirects calls (--wrap, cmake/inproc.cmake), those of libraries that are linked in
+ * included.  Hooks are not calls of ours: they call the program's allocator.
  */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
-#include "inproc/thread/calendar.h"
 #include "inproc/thread/heap.h"
 #include "inproc/thread/sort.h"
 
@@ -25,7 +24,6 @@ size_t __wrap_malloc_usable_size(const void *block);
 void __wrap_qsort(void *array, size_t n, size_t size, int (*compare)(const void *, const void *));
 void __wrap_qsort_r(void *array, size_t n, size_t size,
                     int (*compare)(const void *, const void *, void *), void *arg);
-struct tm *__wrap_gmtime_r(const time_t *when, struct tm *ret_tm);
 char *__wrap_strerror(int code);
 char *__real_strerror(int code);
 
@@ -64,7 +62,7 @@ size_t __wrap_malloc_usable_size(const void *block)
     return kiln_in_heap_size(block);
 }
 
-/* ---- what would take some ---- */
+/* ---- functions that use the program's ---- */
 
 static int compare_two(const void *a, const void *b, void *arg)
 {
@@ -80,14 +78,6 @@ void __wrap_qsort_r(void *array, size_t n, size_t size,
                     int (*compare)(const void *, const void *, void *), void *arg)
 {
     kiln_in_sort(array, n, size, compare, arg);
-}
-
-struct tm *__wrap_gmtime_r(const time_t *when, struct tm *ret_tm)
-{
-    if (kiln_in_calendar_date(*when, ret_tm))
-        return ret_tm;
-    errno = EOVERFLOW;
-    return NULL;
 }
 
 char *__wrap_strerror(int code)

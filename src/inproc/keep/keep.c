@@ -95,7 +95,7 @@ static bool is_called(uint32_t rung, const struct timespec *until)
     bool heard;
 
     pthread_mutex_unlock(&lock);
-    heard = kiln_in_bell_hear(&kiln_in_keeper_bell, rung, until);
+    heard = kiln_in_bell_wait(&kiln_in_keeper_bell, rung, until);
     pthread_mutex_lock(&lock);
     return heard;
 }
@@ -149,7 +149,7 @@ int kiln_in_keep_start(void)
     since_ns = since_ns ? since_ns : kiln_in_clock_ns(CLOCK_REALTIME);
     window_since_ns = kiln_in_clock_ns(CLOCK_REALTIME);
     stops = false;
-    r = kiln_in_helper_start("kiln-keeper", 0, run, NULL, &keeper);
+    r = kiln_in_helper_start("kiln-keeper", KILN_IN_HELPER_OWN_FILES, run, NULL, &keeper);
     runs = r == 0;
     if (runs)
         kiln_in_last_start();
@@ -163,7 +163,7 @@ void kiln_in_keep_stop(void)
     kiln_in_last_stop();
     pthread_mutex_lock(&lock);
     stops = true;
-    kiln_in_bell_ring(&kiln_in_keeper_bell, 1);
+    kiln_in_bell_ring(&kiln_in_keeper_bell);
     pthread_mutex_unlock(&lock);
     pthread_join(keeper, NULL);
     runs = false;

@@ -24,7 +24,6 @@
 #include "inproc/out/wire.h"
 #include "inproc/thread/helper.h"
 #include "inproc/thread/line.h"
-#include "inproc/thread/single.h"
 #include "inproc/thread/thread.h"
 
 #define SOCKET      "/run/kiln/kiln.sock"
@@ -283,12 +282,6 @@ static int open_sender(struct out *out, struct kiln_err *err)
     return 0;
 }
 
-/* Whether the thread calls what others may have called meanwhile: a look-up, or OpenSSL. */
-static bool needs_help(const struct out *out)
-{
-    return out->has_sender && !kiln_in_wire_is_plain(out->sender.target.server);
-}
-
 static int make(struct out **ret_out)
 {
     struct out *out = kiln_calloc(1, sizeof(*out));
@@ -326,8 +319,7 @@ static int begin(struct out *out, struct kiln_err *err)
     out->next_export_ns =
         kiln_clock_mono_ns() + kiln_in_settings.export_interval_ms * KILN_NS_PER_MS;
     set_running(out);
-    r = kiln_in_helper_start("kiln-out", needs_help(out) ? KILN_IN_HELPER_COUNTS : 0, run, out,
-                             &out->thread);
+    r = kiln_in_helper_start("kiln-out", KILN_IN_HELPER_OWN_FILES, run, out, &out->thread);
     if (r < 0)
         set_running(NULL);
     return r;
@@ -373,10 +365,8 @@ void kiln_in_out_stop(void)
         ;
     over = out->over;
     out->orphan = !over;
-    if (!over) {
-        kiln_in_single_give_up(); /* what becomes of its storage at its end is the C library's */
+    if (!over)
         pthread_detach(out->thread);
-    }
     pthread_mutex_unlock(&out->lock);
     if (!over)
         return;

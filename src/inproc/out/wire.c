@@ -171,7 +171,10 @@ static bool to_number(int family, const char *text, uint16_t port, struct sockad
     return inet_pton(AF_INET6, text, &six->sin6_addr) == 1;
 }
 
-/* Numbers, and the one name whose numbers are known to all (RFC 6761).  How many; 0: look it up. */
+/*
+ * Numbers and "localhost" (RFC 6761), without getaddrinfo(), which loads libraries into the program
+ * and reads its environment.  Returns how many; 0: look it up.
+ */
 static int resolve_by_hand(const struct kiln_in_address *address,
                            struct sockaddr_storage ret[BY_HAND_MAX])
 {
@@ -185,16 +188,6 @@ static int resolve_by_hand(const struct kiln_in_address *address,
     n += to_number(AF_INET6, is_here ? "::1" : address->host, (uint16_t)port, &ret[n]);
     n += to_number(AF_INET, is_here ? "127.0.0.1" : address->host, (uint16_t)port, &ret[n]);
     return n;
-}
-
-bool kiln_in_wire_is_plain(const char *server)
-{
-    struct sockaddr_storage found[BY_HAND_MAX];
-    struct kiln_in_address address;
-    struct kiln_err err = {0};
-
-    return kiln_in_address_parse(server, &address, &err) == 0 &&
-           (address.local || (!address.tls && resolve_by_hand(&address, found) > 0));
 }
 
 static int connect_known(const struct sockaddr_storage *found, int n,

@@ -54,9 +54,6 @@ int32_t kiln_in_wire_peer(const struct kiln_in_wire *wire);
 
 /* ---- addresses ---- */
 
-/* Whether nobody has to be asked who that is, and nothing loaded to talk to it. */
-bool kiln_in_wire_is_plain(const char *server);
-
 struct kiln_in_address {
     char host[256]; /* or the path of a Unix socket */
     char port[8];

@@ -259,7 +259,7 @@ static int open_server(struct opening *opening)
 {
     struct kiln_in_server *server = opening->server;
     int r =
-        kiln_in_helper_start("kiln-pprof", KILN_IN_HELPER_COUNTS, run, opening, &server->thread);
+        kiln_in_helper_start("kiln-pprof", KILN_IN_HELPER_OWN_FILES, run, opening, &server->thread);
 
     if (r < 0)
         return kiln_err_set(opening->err, r, opening->address, "%s", kiln_err_text(r));

@@ -56,8 +56,8 @@ void kiln_in_ending_hold_up(void)
     if (!can_wait() || !atomic_compare_exchange_strong(&state, &nobody, WAITS))
         return;
     kiln_in_keep_after_fork(); /* which will not be: the keeper needs what was held for it */
-    kiln_in_bell_ring(&kiln_in_keeper_bell, 1);
-    while (atomic_load(&state) == WAITS && kiln_in_bell_hear(&told, rung, &until))
+    kiln_in_bell_ring(&kiln_in_keeper_bell);
+    while (atomic_load(&state) == WAITS && kiln_in_bell_wait(&told, rung, &until))
         rung = atomic_load(&told.rung);
 }
 
@@ -94,7 +94,7 @@ void kiln_in_ending_look(void)
     if (kiln_in_out_flush)
         (void)kiln_in_out_flush(kiln_in_settings.signal_ms);
     atomic_store(&state, TOLD);
-    kiln_in_bell_ring(&told, 1);
+    kiln_in_bell_ring(&told);
 }
 
 /* ---- the part ---- */

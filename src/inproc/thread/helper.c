@@ -25,7 +25,6 @@
 #include "inproc/sample/threads.h"
 #include "inproc/thread/line.h"
 #include "inproc/thread/numbers.h"
-#include "inproc/thread/single.h"
 #include "inproc/unwind/peek.h"
 
 enum { STACK_BYTES = 512 << 10, NICENESS = 5 };
@@ -33,7 +32,7 @@ enum { STACK_BYTES = 512 << 10, NICENESS = 5 };
 struct task {
     void *(*run)(void *);
     void *arg;
-    unsigned traits;
+    enum kiln_in_helper_files files;
 };
 
 /* ---- descriptors ---- */
@@ -79,7 +78,7 @@ static void *begin(void *arg)
     kiln_in_line.hushed = 1;
     kiln_free(arg);
     kiln_in_thread_is_ours(true);
-    if (!(task.traits & KILN_IN_HELPER_SHARES))
+    if (task.files == KILN_IN_HELPER_OWN_FILES)
         leave_table();
     /* Linux knows this of each thread. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
@@ -88,7 +87,7 @@ static void *begin(void *arg)
     return ret;
 }
 
-static int create_any(struct task *task, pthread_t *ret_thread)
+static int create(struct task *task, pthread_t *ret_thread)
 {
     pthread_attr_t attributes;
     int r = pthread_attr_init(&attributes);
@@ -101,17 +100,8 @@ static int create_any(struct task *task, pthread_t *ret_thread)
     return r == EINVAL ? pthread_create(ret_thread, NULL, begin, task) : r;
 }
 
-static int create(struct task *task, bool counts, pthread_t *ret_thread)
-{
-    bool single = !counts && kiln_in_single_begin();
-    int r = create_any(task, ret_thread);
-
-    kiln_in_single_end(single);
-    return r;
-}
-
-int kiln_in_helper_start(const char *name, unsigned traits, void *(*run)(void *), void *arg,
-                         pthread_t *ret_thread)
+int kiln_in_helper_start(const char *name, enum kiln_in_helper_files files, void *(*run)(void *),
+                         void *arg, pthread_t *ret_thread)
 {
     struct task *task = kiln_malloc(sizeof(*task));
     sigset_t all, before;
@@ -120,10 +110,10 @@ int kiln_in_helper_start(const char *name, unsigned traits, void *(*run)(void *)
 
     if (!task)
         return -ENOMEM;
-    *task = (struct task){.run = run, .arg = arg, .traits = traits};
+    *task = (struct task){.run = run, .arg = arg, .files = files};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = create(task, traits & KILN_IN_HELPER_COUNTS, &thread);
+    r = create(task, &thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r) {
         kiln_free(task);

@@ -4,8 +4,9 @@
  * stack, inside, so that no hook samples them, and with descriptors of their own: what a helper
  * opens, it alone can use and close, and what the program has open it cannot see.
  *
- * For the C library a program with helpers has as many threads as without (inproc/thread/single.h),
- * but for those that use what it shares among threads.
+ * The program may have one thread of its own, so it may fork, or change its environment, at any
+ * moment, and its child uses the C library.  So helpers avoid functions of the C library that hold
+ * locks which fork() does not take (time zones, translations), or that read the environment.
  *
  * Threads: from any of the program's that is inside (kiln_in_hush).
  */
@@ -14,14 +15,14 @@
 
 #include <pthread.h>
 
-enum kiln_in_helper_traits {
-    KILN_IN_HELPER_SHARES = 1, /* it has the descriptors of its maker */
-    KILN_IN_HELPER_COUNTS = 2, /* it calls functions that allocate or load: look-ups, TLS, exit() */
+enum kiln_in_helper_files {
+    KILN_IN_HELPER_OWN_FILES,
+    KILN_IN_HELPER_SHARES_FILES /* the descriptors of the thread that starts it */
 };
 
 /* `name` has at most 15 bytes.  Returns 0 or a negative errno. */
-int kiln_in_helper_start(const char *name, unsigned traits, void *(*run)(void *), void *arg,
-                         pthread_t *ret_thread);
+int kiln_in_helper_start(const char *name, enum kiln_in_helper_files files, void *(*run)(void *),
+                         void *arg, pthread_t *ret_thread);
 
 /* In a helper: a descriptor of the program's, to be closed; -1: there is none. */
 int kiln_in_helper_borrow(int fd);

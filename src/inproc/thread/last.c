@@ -51,8 +51,8 @@ static void begin_to_wait(void)
         return;
     kiln_in_hush();
     sem_init(&wake, 0, 0);
-    if (kiln_in_helper_start("kiln-last", KILN_IN_HELPER_SHARES | KILN_IN_HELPER_COUNTS,
-                             wait_for_end, NULL, &waiter) < 0)
+    if (kiln_in_helper_start("kiln-last", KILN_IN_HELPER_SHARES_FILES, wait_for_end, NULL,
+                             &waiter) < 0)
         atomic_store(&waits, false);
     kiln_in_unhush();
 }

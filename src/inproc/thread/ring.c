@@ -54,7 +54,7 @@ int kiln_in_ring_put(struct kiln_in_thread *thread, struct kiln_in_record *recor
     ring->records[written % KILN_IN_RING_RECORDS] = *record;
     atomic_store_explicit(&ring->written, written + 1, memory_order_release);
     if (filled + 1 == CALLED_AT && !kiln_in_is_sandboxed())
-        kiln_in_bell_ring(&kiln_in_keeper_bell, 1);
+        kiln_in_bell_ring(&kiln_in_keeper_bell);
     return 0;
 }
 

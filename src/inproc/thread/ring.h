@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "inproc/thread/latch.h"
+#include "inproc/thread/bell.h"
 
 enum kiln_in_kind {
     KILN_IN_CPU,

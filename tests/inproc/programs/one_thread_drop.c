@@ -3,7 +3,7 @@
  * A program of one thread that gives up being root, and looks whether any thread of its process is
  * still somebody else: at once, and after a while.
  *
- *   single_drop hooked|bypassed    by the function as everybody calls it, or by its address in libc
+ *   one_thread_drop hooked|bypassed    by the function as all call it, or by its address in libc
  */
 #include <dirent.h>
 #include <dlfcn.h>
