@@ -61,6 +61,23 @@ static bool by_preload, paused, switched_off, has_ended;
 static uint32_t started;    /* a bit for each part */
 static uint64_t revived_ns; /* when it is time for that */
 
+/* Around functions that lock or wait on a thread of the program: no hook samples meanwhile, and a
+ * thread that is cancelled keeps no lock.  What begin_call() returned is for end_call(). */
+static int begin_call(void)
+{
+    int cancel;
+
+    kiln_in_hush();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    return cancel;
+}
+
+static void end_call(int cancel)
+{
+    kiln_in_unhush();
+    pthread_setcancelstate(cancel, NULL);
+}
+
 /* ---- parts ---- */
 
 static void stop_parts(void)
@@ -178,11 +195,9 @@ void kiln_in_start_rest(void)
 
     if (state != RUNS || !kiln_in_is_own_process())
         return;
-    kiln_in_hush();
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    cancel = begin_call();
     rest();
-    pthread_setcancelstate(cancel, NULL);
-    kiln_in_unhush();
+    end_call(cancel);
     errno = kept_errno;
 }
 
@@ -258,18 +273,18 @@ static int told(int r)
 
 void kiln_in_start_preloaded(void)
 {
-    kiln_in_hush();
+    int cancel = begin_call();
+
     pthread_mutex_lock(&lock);
     by_preload = told(start(NULL)) == 0;
     pthread_mutex_unlock(&lock);
-    kiln_in_unhush();
+    end_call(cancel);
 }
 
 int kiln_start(const struct kiln_options *options)
 {
-    int r = -EALREADY;
+    int r = -EALREADY, cancel = begin_call();
 
-    kiln_in_hush();
     pthread_mutex_lock(&lock);
     if (state != STOPPED && by_preload)
         stop_parts();
@@ -277,7 +292,7 @@ int kiln_start(const struct kiln_options *options)
     if (state == STOPPED)
         r = told(start(options));
     pthread_mutex_unlock(&lock);
-    kiln_in_unhush();
+    end_call(cancel);
     return r;
 }
 
@@ -285,25 +300,25 @@ int kiln_start(const struct kiln_options *options)
 
 int kiln_flush(uint32_t timeout_ms)
 {
-    int r = 0;
+    int r = 0, cancel = begin_call();
 
-    kiln_in_hush();
     if (state == RUNS && kiln_in_out_flush)
         r = kiln_in_out_flush(timeout_ms);
-    kiln_in_unhush();
+    end_call(cancel);
     return r;
 }
 
 void kiln_stop(void)
 {
+    int cancel = begin_call();
+
     kiln_flush(kiln_in_settings.exit_ms);
-    kiln_in_hush();
     pthread_mutex_lock(&lock);
     if (state == RUNS)
         stop_parts();
     state = STOPPED;
     pthread_mutex_unlock(&lock);
-    kiln_in_unhush();
+    end_call(cancel);
 }
 
 /* Timers stop with the keeper's next turn. */
@@ -315,14 +330,15 @@ static void pause_now(bool on)
 
 void kiln_set_enabled(bool enabled)
 {
-    kiln_in_hush();
+    int cancel = begin_call();
+
     pthread_mutex_lock(&lock);
     if (state == WAITS && enabled && !kiln_in_is_forbidden())
         start_parts();
     else if (state == RUNS && !switched_off)
         pause_now(!enabled);
     pthread_mutex_unlock(&lock);
-    kiln_in_unhush();
+    end_call(cancel);
 }
 
 bool kiln_is_enabled(void)

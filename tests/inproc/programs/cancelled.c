@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leaves calls that sleep by other ways than their return: threads are cancelled there, and a
- * handler jumps out.  Prints one line for each, "ok: ..." or "FAILED: ...".
+ * handler jumps out.  Cancels a thread that calls libkiln, too.  Prints one line for each, "ok:
+ * ..." or "FAILED: ...".
  */
+#include <dlfcn.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -83,6 +88,36 @@ static void *wait_for_ever(void *wait)
     return &cleaned;
 }
 
+/* ---- in libkiln ---- */
+
+enum { LONG_MS = 60000 };
+
+static int (*flush)(uint32_t timeout_ms);
+
+static void *flush_cancelled(void *has_flushed)
+{
+    pthread_cancel(pthread_self());
+    *(bool *)has_flushed = flush(LONG_MS) != -ETIMEDOUT;
+    pthread_testcancel();
+    return NULL;
+}
+
+/* It is cancelled when it has come back, and leaves no lock behind. */
+static void check_flush(void)
+{
+    bool has_flushed = false;
+    pthread_t thread;
+    void *result;
+
+    flush = (int (*)(uint32_t))dlsym(RTLD_DEFAULT, "kiln_flush");
+    if (!flush)
+        return;
+    pthread_create(&thread, NULL, flush_cancelled, &has_flushed);
+    pthread_join(thread, &result);
+    check("kiln_flush()", result == PTHREAD_CANCELED && has_flushed);
+    check("kiln_flush() of another thread, later", flush(LONG_MS) != -ETIMEDOUT);
+}
+
 static void jump(int sig)
 {
     (void)sig;
@@ -105,6 +140,7 @@ int main(void)
         pthread_join(thread, &result);
         check(ways[i].name, result == PTHREAD_CANCELED);
     }
+    check_flush();
     signal(SIGALRM, jump);
     while (jumps < 3) {
         if (sigsetjmp(out, 1)) {
