@@ -46,12 +46,12 @@ list(REMOVE_ITEM INPROC_SOURCES ${CMAKE_SOURCE_DIR}/src/inproc/preload.c ${CMAKE
 set_source_files_properties(src/inproc/hook/rwlock.c src/inproc/hook/wait_thread.c PROPERTIES COMPILE_OPTIONS -fomit-frame-pointer)
 add_library(kiln_inproc_objects OBJECT ${INPROC_SOURCES})
 kiln_inproc_library(kiln_inproc_objects)
-target_link_libraries(kiln_inproc_objects PRIVATE kiln_plain_options)
+target_link_libraries(kiln_inproc_objects PRIVATE kiln_plain_options kiln_fortify)
 
 # Only a preload has a constructor, and it comes last: those of the rooms have run when it starts them.
 add_library(kiln_inproc_constructor OBJECT src/inproc/preload.c)
 kiln_inproc_library(kiln_inproc_constructor)
-target_link_libraries(kiln_inproc_constructor PRIVATE kiln_plain_options)
+target_link_libraries(kiln_inproc_constructor PRIVATE kiln_plain_options kiln_fortify)
 set(INPROC_ARCHIVES)
 foreach(room ${INPROC_ROOMS})
   list(APPEND INPROC_ARCHIVES $<TARGET_FILE:${room}>)
@@ -78,7 +78,7 @@ function(kiln_inproc_preload library)
   # Our own calls stay ours wherever it is loaded (src/inproc/hook/next_find.h): by name alone they would find the oldest in libc.
   target_link_options(${library} PRIVATE -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic-functions
     -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--as-needed ${INPROC_OWN})
-  target_link_libraries(${library} PRIVATE kiln_plain_options ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
+  target_link_libraries(${library} PRIVATE kiln_plain_options kiln_fortify ${INPROC_ARCHIVES} -Wl,-Bstatic ${INPROC_OTHERS} -Wl,-Bdynamic
     $<TARGET_OBJECTS:kiln_inproc_constructor> m Threads::Threads ${CMAKE_DL_LIBS})
   add_dependencies(${library} ${INPROC_ROOMS} kiln_inproc_nghttp2)
 endfunction()
@@ -101,6 +101,7 @@ add_custom_target(kiln_inproc_archive ALL DEPENDS libkiln.a)
 add_library(kiln_context STATIC src/inproc/context.c src/inproc/span.c)
 kiln_inproc_library(kiln_context)
 target_link_libraries(kiln_context PRIVATE kiln_plain_options)
+target_compile_options(kiln_context PRIVATE -U_FORTIFY_SOURCE) # other libcs lack glibc's __memcpy_chk and the like
 set_target_properties(kiln_context PROPERTIES OUTPUT_NAME kiln-context)
 install(TARGETS kiln_context ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 

@@ -135,6 +135,8 @@ def check_contents(root, built):
         sections = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
         check(f"{path.name} is stripped", ".debug_info" not in sections and ".symtab" not in sections)
         check(f"{path.name} has no file capabilities", not os.listxattr(path))
+        hardened = subprocess.run([SOURCE / "tools/check-hardened", path], capture_output=True, text=True, check=False)
+        check(f"{path.name} is hardened", hardened.returncode == 0, hardened.stdout)
     shutil.rmtree(folder)
 
 
