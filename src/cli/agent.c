@@ -126,7 +126,7 @@ static int bind_socket(struct agent *agent, struct kiln_err *err)
 
     if (!kiln_settings_on(path))
         return 0;
-    r = kiln_daemon_listen_socket(agent->server, agent->local, path, &why);
+    r = kiln_daemon_listen_socket(agent->server, agent->local, path, false, &why);
     agent->socket_on = r == 0;
     if (r < 0 && strcmp(path, KILN_AGENT_SOCKET) != 0)
         return kiln_err_set(err, r, why.where, "%s", why.text);
@@ -210,6 +210,10 @@ static int make_exporter(struct agent *agent, struct kiln_err *err)
 
     if (r < 0)
         return r;
+    if (opts.checks_peer)
+        kiln_log(agent->log, KILN_LOG_INFO,
+                 "profiles go to the server of this host (say --endpoint URL for another receiver)",
+                 "endpoint", "%s", opts.endpoint, NULL);
     opts.memory_max = growing_bytes(agent) / 4;
     opts.metrics = agent->metrics;
     opts.log = agent->log;

@@ -236,6 +236,8 @@ static int make_client(struct kiln_agent_link *link, struct kiln_err *err)
                                     .cert_file = target->cert_file,
                                     .key_file = target->key_file,
                                     .insecure = target->insecure,
+                                    .checks_peer =
+                                        target->checks_peer && link->server == target->server,
                                     .timeout_ms = TIMEOUT_MS,
                                     .answer_max = KILN_LINK_BYTES_MAX,
                                     .cancel = &link->stopping};

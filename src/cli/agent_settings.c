@@ -146,6 +146,7 @@ int kiln_agent_export_opts(const struct kiln_server_config *config, struct kiln_
         .cert_file = TEXT(cert_file),
         .key_file = TEXT(key_file),
 #undef TEXT
+        .checks_peer = set->endpoint && strcmp(set->endpoint, config->default_endpoint) == 0,
         .insecure = set->insecure,
         .timeout_ns = set->timeout_ns,
         .request_max = (size_t)set->request_max,
@@ -154,6 +155,10 @@ int kiln_agent_export_opts(const struct kiln_server_config *config, struct kiln_
     };
     int r = 0;
 
+    if (!set->endpoint)
+        return kiln_err_set(err, -EINVAL, NULL,
+                            "no receiver: the socket of this host's server is off "
+                            "(say --endpoint URL)");
     if (in_environment("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT") &&
         !config->flags.agent.timeout_ns && !config->variables.agent.timeout_ns)
         opts.timeout_ns = 0;
@@ -175,7 +180,7 @@ static const char *const compressions[] = {"auto", "gzip", "zstd", "none", NULL}
 
 static const struct kiln_option options[] = {
     KILN_OPT("endpoint", 'e', KILN_OPT_TEXT, server.agent.endpoint, "URL",
-             "where to send OTLP (http://127.0.0.1:4317)"),
+             "where to send OTLP (the server of this host, unix:/run/kiln/otlp.sock)"),
     {.name = "protocol",
      .kind = KILN_OPT_TEXT,
      .offset = offsetof(struct kiln_args, server.agent.protocol),

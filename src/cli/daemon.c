@@ -90,10 +90,11 @@ static int make_folder(const char *socket_path)
 }
 
 int kiln_daemon_listen_socket(struct kiln_server *server, struct kiln_router *router,
-                              const char *path, struct kiln_err *err)
+                              const char *path, bool for_every_user, struct kiln_err *err)
 {
     char address[PATH_MAX + 8];
-    struct kiln_listen_opts opts = {.address = address, .router = router};
+    struct kiln_listen_opts opts = {
+        .address = address, .router = router, .for_every_user = for_every_user};
     int r = make_folder(path);
 
     if (r < 0)

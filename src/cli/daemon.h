@@ -45,7 +45,8 @@ void kiln_daemon_reply_metrics(struct kiln_request *request, struct kiln_metrics
 
 /* Listens on a Unix socket; its folder is made, if it is not there. */
 KILN_CHECK int kiln_daemon_listen_socket(struct kiln_server *server, struct kiln_router *router,
-                                         const char *path, struct kiln_err *err);
+                                         const char *path, bool for_every_user,
+                                         struct kiln_err *err);
 
 /* Opens the way to a supervisor (NOTIFY_SOCKET, as systemd gives it): for who becomes a user that
  * may not open it any more.  Nobody there: 0. */

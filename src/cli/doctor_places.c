@@ -187,6 +187,7 @@ static int call(const struct kiln_otlp_target *target, struct kiln_answer *answe
         .cert_file = target->cert_file,
         .key_file = target->key_file,
         .insecure = target->insecure,
+        .checks_peer = target->checks_peer,
         .timeout_ms = ANSWER_TIMEOUT_MS,
     };
     const struct kiln_call request = {

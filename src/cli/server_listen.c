@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The addresses of the server: everything on its own port and on the Unix socket, OTLP alone on
- * the two ports where OTLP clients look for it.
+ * the two ports where OTLP clients look for it and on a Unix socket for every user of the host,
+ * whose peers have no more rights than those of the ports: the agent sends there, because it can
+ * check which user listens.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -93,23 +95,31 @@ static int bind_port(struct kiln_serve *serve, const struct listener *l, struct 
     return 0;
 }
 
+struct socket {
+    const char *what, *path, *default_path;
+    struct kiln_router *router;
+    bool for_every_user;
+};
+
 /* The socket that nobody asked for may be missing; one that was asked for may not. */
-static int bind_socket(struct kiln_serve *serve, struct kiln_err *err)
+static int bind_socket(struct kiln_serve *serve, const struct socket *s, bool *ret_on,
+                       struct kiln_err *err)
 {
-    const char *path = serve->config->set.socket;
+    const char *path = s->path;
     struct kiln_err why = {0};
     char address[PATH_MAX + 8];
     int r;
 
+    *ret_on = false;
     if (!kiln_settings_on(path))
         return 0;
     snprintf(address, sizeof(address), "unix:%s", path);
-    r = kiln_daemon_listen_socket(serve->server, serve->full, path, &why);
-    serve->socket_on = r == 0;
+    r = kiln_daemon_listen_socket(serve->server, s->router, path, s->for_every_user, &why);
+    *ret_on = r == 0;
     if (r == 0) {
-        kiln_log(serve->log, KILN_LOG_INFO, "listening", "for", "%s", "everything", "address", "%s",
+        kiln_log(serve->log, KILN_LOG_INFO, "listening", "for", "%s", s->what, "address", "%s",
                  address, NULL);
-    } else if (strcmp(path, DEFAULT_SOCKET) == 0) {
+    } else if (strcmp(path, s->default_path) == 0) {
         kiln_log(serve->log, KILN_LOG_WARN, "no local socket", "path", "%s", path, "reason", "%s",
                  why.text, NULL);
     } else {
@@ -128,14 +138,19 @@ static int bind_all(struct kiln_serve *serve, struct kiln_err *err)
         {"otlp-grpc", "OTLP", set->otlp_grpc, serve->otlp, &serve->ports.otlp_grpc},
         {"otlp-http", "OTLP", set->otlp_http, serve->otlp, &serve->ports.otlp_http},
     };
+    const struct socket own = {"everything", set->socket, DEFAULT_SOCKET, serve->full, false};
+    const struct socket otlp = {"OTLP", set->otlp_socket, serve->config->default_otlp_socket,
+                                serve->otlp, true};
+    bool otlp_on;
+    int r;
 
     for (uint32_t i = 0; i < KILN_ARRAY_LEN(listeners); i++) {
-        int r = bind_port(serve, &listeners[i], err);
-
+        r = bind_port(serve, &listeners[i], err);
         if (r < 0)
             return r;
     }
-    return bind_socket(serve, err);
+    r = bind_socket(serve, &own, &serve->socket_on, err);
+    return r < 0 ? r : bind_socket(serve, &otlp, &otlp_on, err);
 }
 
 int kiln_serve_listen(struct kiln_serve *serve, struct kiln_err *err)

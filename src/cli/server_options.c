@@ -16,6 +16,9 @@ static const struct kiln_option listen_options[] = {
              "OTLP only, where HTTP clients look for it (127.0.0.1:4318)"),
     KILN_OPT("socket", 0, KILN_OPT_TEXT, server.socket, "FILE",
              "Unix socket for everything (/run/kiln/kiln.sock)"),
+    KILN_OPT("otlp-socket", 0, KILN_OPT_TEXT, server.otlp_socket, "FILE",
+             "Unix socket for OTLP only, open to every user as the ports are (otlp.sock beside "
+             "that one)"),
     KILN_OPT("tls-cert", 0, KILN_OPT_TEXT, server.tls_cert, "FILE",
              "speak TLS on every port, with this certificate (PEM); read again when it changes"),
     KILN_OPT("tls-key", 0, KILN_OPT_TEXT, server.tls_key, "FILE", "its private key (PEM)"),

@@ -39,6 +39,7 @@ static const struct kiln_field server_fields[] = {
     FIELD("otlp_grpc", TEXT, otlp_grpc),
     FIELD("otlp_http", TEXT, otlp_http),
     FIELD("socket", TEXT, socket),
+    FIELD("otlp_socket", TEXT, otlp_socket),
     FIELD("user", TEXT, user),
     FIELD("log_level", TEXT, log_level),
     FIELD("log_format", TEXT, log_format),
@@ -259,6 +260,7 @@ static const struct kiln_field variables[] = {
     FIELD("KILN_OTLP_GRPC", TEXT, otlp_grpc),
     FIELD("KILN_OTLP_HTTP", TEXT, otlp_http),
     FIELD("KILN_SOCKET", TEXT, socket),
+    FIELD("KILN_OTLP_SOCKET", TEXT, otlp_socket),
     FIELD("KILN_USER", TEXT, user),
     FIELD("KILN_TLS_CERT", TEXT, tls_cert),
     FIELD("KILN_TLS_KEY", TEXT, tls_key),
@@ -435,6 +437,16 @@ static uint64_t or_number(uint64_t value, uint64_t instead)
     return value ? value : instead;
 }
 
+/* The server of this host, at a socket where the agent can check which user listens. */
+static void fill_endpoint(struct kiln_server_config *config)
+{
+    if (kiln_settings_on(config->set.otlp_socket))
+        snprintf(config->default_endpoint, sizeof(config->default_endpoint), "unix:%s",
+                 config->set.otlp_socket);
+    if (!config->set.agent.endpoint && config->default_endpoint[0])
+        config->set.agent.endpoint = config->default_endpoint;
+}
+
 static void fill_agent(struct kiln_server_config *config, bool server)
 {
     struct kiln_host_settings *host = &config->set.host;
@@ -452,7 +464,7 @@ static void fill_agent(struct kiln_server_config *config, bool server)
     host->symbol_cache_size = or_number(host->symbol_cache_size, KILN_HOST_SYMBOL_CACHE_BYTES);
     agent->listen = or_else(agent->listen, "127.0.0.1:4041");
     agent->socket = or_else(agent->socket, KILN_AGENT_SOCKET);
-    agent->endpoint = or_else(agent->endpoint, "http://127.0.0.1:4317");
+    fill_endpoint(config);
     agent->compression = or_else(agent->compression, "auto");
     agent->timeout_ns = or_number(agent->timeout_ns, 10 * KILN_NS_PER_S);
     agent->request_max = or_number(agent->request_max, (uint64_t)4 << 20);
@@ -472,6 +484,25 @@ static void fill_log(struct kiln_settings *set, bool server)
 
     set->log_level = or_else(set->log_level, banner ? "warn" : "info");
     set->log_format = or_else(set->log_format, terminal ? "plain" : "logfmt");
+}
+
+/* Where every user of the host can connect, or users of other hosts can. */
+static bool has_port(const struct kiln_settings *set)
+{
+    return kiln_settings_on(set->listen) || kiln_settings_on(set->otlp_grpc) ||
+           kiln_settings_on(set->otlp_http);
+}
+
+/* Beside the socket for everything; none where that is off, or where no port is open to all. */
+static void fill_otlp_socket(struct kiln_server_config *config)
+{
+    const char *socket = config->set.socket, *slash = strrchr(socket, '/');
+
+    snprintf(config->default_otlp_socket, sizeof(config->default_otlp_socket), "off");
+    if (kiln_settings_on(socket) && has_port(&config->set))
+        snprintf(config->default_otlp_socket, sizeof(config->default_otlp_socket), "%.*sotlp.sock",
+                 slash ? (int)(slash + 1 - socket) : 0, socket);
+    config->set.otlp_socket = or_else(config->set.otlp_socket, config->default_otlp_socket);
 }
 
 static void fill_defaults(struct kiln_settings *set)
@@ -567,8 +598,7 @@ static int check_server(const struct kiln_settings *set, struct kiln_err *err)
                             (unsigned long long)set->memory_limit);
     if (set->disk_percent > 100)
         return kiln_err_set(err, -EINVAL, NULL, "disk_percent is more than 100");
-    if (!kiln_settings_on(set->listen) && !kiln_settings_on(set->otlp_grpc) &&
-        !kiln_settings_on(set->otlp_http) && !kiln_settings_on(set->socket))
+    if (!has_port(set) && !kiln_settings_on(set->socket) && !kiln_settings_on(set->otlp_socket))
         return kiln_err_set(err, -EINVAL, NULL, "every listener is off: nobody could come in");
     return check_addresses(set, err);
 }
@@ -604,6 +634,7 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     overlay(&config->set, &config->variables);
     overlay(&config->set, &config->flags);
     fill_defaults(&config->set);
+    fill_otlp_socket(config);
     fill_log(&config->set, server);
     r = default_data_dir(config, err);
     if (r < 0 && server)

@@ -40,8 +40,8 @@ struct kiln_words {
 struct kiln_settings {
     const char *config;
     const char *data_dir;
-    const char *user;                                    /* that a server of root becomes */
-    const char *listen, *otlp_grpc, *otlp_http, *socket; /* "off": none */
+    const char *user; /* that a server of root becomes */
+    const char *listen, *otlp_grpc, *otlp_http, *socket, *otlp_socket; /* "off": none */
     const char *tls_cert, *tls_key, *tls_client_ca;
     const char *tokens;
     const char *redact;
@@ -84,6 +84,8 @@ struct kiln_server_config {
     struct kiln_words symbols_path, debuginfod, host_names;
     uint32_t n_rules, n_series_labels, n_query_tenants;
     char default_dir[PATH_MAX], default_spool[PATH_MAX];
+    char default_otlp_socket[PATH_MAX];
+    char default_endpoint[PATH_MAX + 8]; /* "unix:" and otlp_socket; "": there is none */
 };
 
 /* `config` must stay where it is: its texts point into it.  Done also after a failure. */

@@ -404,8 +404,9 @@ int kiln_otlp_target_find(const struct kiln_otlp_target_opts *opts,
     struct reading r = {.opts = opts, .variable = variable, .target = target, .err = err};
     int e;
 
-    *target =
-        (struct kiln_otlp_target){.insecure = opts->insecure, .budget = {.limit = 8 * TEXT_MAX}};
+    *target = (struct kiln_otlp_target){.insecure = opts->insecure,
+                                        .checks_peer = opts->checks_peer,
+                                        .budget = {.limit = 8 * TEXT_MAX}};
     kiln_arena_init(&target->arena, &target->budget);
     e = read_endpoint(&r);
     if (e == 0)

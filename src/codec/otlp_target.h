@@ -26,7 +26,7 @@ struct kiln_otlp_target_opts {
     const struct kiln_header *header_list; /* beside `headers`, and as they are */
     uint32_t n_header_list;
     const char *ca_file, *cert_file, *key_file;
-    bool insecure;
+    bool insecure, checks_peer;
     uint64_t timeout_ns;
 };
 
@@ -40,6 +40,7 @@ struct kiln_otlp_target {
     const char *path;                           /* of each request */
     const char *ca_file, *cert_file, *key_file; /* NULL: none */
     bool insecure;                              /* do not look at the server's certificate */
+    bool checks_peer;                           /* of a Unix socket: see base/peer.h */
     uint32_t timeout_ms;
     struct kiln_header headers[KILN_OTLP_HEADERS_MAX];
     uint32_t n_headers;

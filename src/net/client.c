@@ -16,8 +16,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "base/mem.h"
+#include "base/peer.h"
 #include "net/client_int.h"
 #include "net/grpc.h"
 
@@ -31,7 +33,7 @@ struct kiln_client {
     char *proxy;                                                     /* likewise */
     char *base;                                                      /* what paths are put behind */
     const char *socket;                                              /* in `server` */
-    bool system_ca, insecure, tls, loopback, cookies, connects_anew;
+    bool system_ca, insecure, checks_peer, tls, loopback, cookies, connects_anew;
     uint32_t timeout_ms;
     size_t answer_max;
     const _Atomic bool *cancel, *stop; /* NULL: never */
@@ -42,6 +44,8 @@ struct kiln_client {
     bool warm;                     /* gRPC has a connection that speaks HTTP/2 */
     struct kiln_buf url, line, frame;
     char why[CURL_ERROR_SIZE];
+    int unchecked;            /* the newest connection, until its peer is known; -1: none */
+    struct kiln_err distrust; /* of the call under way: why its peer gets nothing */
 };
 
 /* ---- a client ---- */
@@ -178,6 +182,7 @@ int kiln_client_new(const struct kiln_client_opts *opts, struct kiln_client **re
     client->connects_anew = opts->connects_anew;
     client->system_ca = opts->system_ca;
     client->insecure = opts->insecure;
+    client->checks_peer = opts->checks_peer;
     client->tls_versions = versions_of(opts);
     client->cancel = opts->cancel;
     client->stop = opts->stop;
@@ -246,10 +251,44 @@ static int on_progress(void *context, curl_off_t down_total, curl_off_t down, cu
     return is_set(client->cancel) || is_set(client->stop);
 }
 
+/* The next request goes over a connection that was not there before. */
+static curl_socket_t on_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct kiln_client *client = context;
+
+    (void)purpose;
+    client->unchecked = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    return client->unchecked < 0 ? CURL_SOCKET_BAD : client->unchecked;
+}
+
+/* Connected, and nothing of the request is sent yet. */
+static int on_connected(void *context, char *to, char *from, int to_port, int from_port)
+{
+    struct kiln_client *client = context;
+
+    (void)to, (void)from, (void)to_port, (void)from_port;
+    if (client->unchecked >= 0 &&
+        kiln_peer_check(client->unchecked, client->socket, &client->distrust) < 0)
+        return CURL_PREREQFUNC_ABORT;
+    client->unchecked = -1;
+    return CURL_PREREQFUNC_OK;
+}
+
+static void check_peer(struct kiln_client *client, CURL *h)
+{
+    curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+    curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, client);
+    curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, on_connected);
+    curl_easy_setopt(h, CURLOPT_PREREQDATA, client);
+}
+
 static int fail(const struct kiln_client *client, CURL *handle, CURLcode code, struct kiln_err *err)
 {
     long os_error = 0;
 
+    if (client->distrust.code)
+        return kiln_err_set(err, client->distrust.code, client->server, "%s",
+                            client->distrust.text);
     curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &os_error);
     switch (code) {
     case CURLE_COULDNT_CONNECT:
@@ -350,6 +389,8 @@ static CURL *new_handle(struct kiln_client *client, bool grpc)
     curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
     if (client->socket)
         curl_easy_setopt(h, CURLOPT_UNIX_SOCKET_PATH, client->socket);
+    if (client->socket && client->checks_peer)
+        check_peer(client, h);
     if (client->proxy && !client->socket)
         curl_easy_setopt(h, CURLOPT_PROXY, client->proxy);
     else if (client->socket || client->loopback)
@@ -446,11 +487,20 @@ static int perform(struct kiln_client *client, CURL *h, const struct kiln_call *
 static int run(struct kiln_client *client, CURL **handle, const struct kiln_call *call,
                struct kiln_str body, struct kiln_collected *c, struct kiln_err *err)
 {
+    int r;
+
     if (!*handle)
         *handle = new_handle(client, handle == &client->grpc);
     if (!*handle)
         return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
-    return perform(client, *handle, call, body, c, err);
+    client->unchecked = -1;
+    client->distrust = (struct kiln_err){0};
+    r = perform(client, *handle, call, body, c, err);
+    if (client->distrust.code) { /* no later call may use that connection */
+        curl_easy_cleanup(*handle);
+        *handle = NULL;
+    }
+    return r;
 }
 
 int kiln_client_call(struct kiln_client *client, const struct kiln_call *call,

@@ -30,6 +30,7 @@ struct kiln_client_opts {
     bool connects_anew;  /* for each call */
     bool system_ca;      /* the system's authorities are good beside ca_file */
     bool insecure;       /* do not verify the server's certificate */
+    bool checks_peer;    /* of "unix:/path": only a listener that is trusted (base/peer.h) */
     uint32_t timeout_ms; /* of a call; 0: 10,000 */
     size_t answer_max;   /* 0: 4 MiB; a larger answer is an error that is not retried */
     /* Calls end within about a second when either is true; NULL: never. */

@@ -22,7 +22,8 @@
 
 /* ---- accepting ---- */
 
-static void read_peer(int fd, const struct sockaddr_storage *from, struct kiln_peer *peer)
+static void read_peer(const struct kiln_listener *listener, int fd,
+                      const struct sockaddr_storage *from, struct kiln_peer *peer)
 {
     struct ucred cred;
     socklen_t len = sizeof(cred);
@@ -30,7 +31,8 @@ static void read_peer(int fd, const struct sockaddr_storage *from, struct kiln_p
 
     if (from->ss_family == AF_UNIX) {
         snprintf(peer->address, sizeof(peer->address), "unix");
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
+        if (!listener->for_every_user &&
+            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
             peer->local = true;
             peer->uid = cred.uid;
             peer->pid = cred.pid;
@@ -127,7 +129,7 @@ static bool accept_one(struct kiln_listener *listener)
         turn_away(listener, fd);
         return true;
     }
-    read_peer(fd, &from, &peer);
+    read_peer(listener, fd, &from, &peer);
     deal(listener, fd, &peer);
     return true;
 }
@@ -199,7 +201,8 @@ static int own_path(struct kiln_listener *listener, const char *address, struct 
 static int open_socket(struct kiln_listener *listener, const struct kiln_listen_opts *opts,
                        struct kiln_err *err)
 {
-    struct kiln_socket_opts how = {.address = opts->address, .unix_mode = opts->unix_mode};
+    struct kiln_socket_opts how = {.address = opts->address,
+                                   .unix_mode = opts->for_every_user ? 0666 : opts->unix_mode};
     int r;
 
     if (opts->sockets)
@@ -220,6 +223,7 @@ int kiln_server_listen(struct kiln_server *server, const struct kiln_listen_opts
     listener->server = server;
     listener->router = opts->router;
     listener->keepalive = opts->keepalive;
+    listener->for_every_user = opts->for_every_user;
     if (opts->tls.cert_file)
         r = kiln_tls_new(&opts->tls, server->opts.log, &listener->tls, err);
     if (r == 0)

@@ -245,6 +245,7 @@ struct kiln_listen_opts {
     struct kiln_tls_opts tls;
     struct kiln_keepalive keepalive;
     uint32_t unix_mode;           /* of the socket file; 0: 0660 */
+    bool for_every_user;          /* Unix socket, mode 0666; its peers count as those of a port */
     struct kiln_sockets *sockets; /* where the socket stays beyond this server; NULL: it ends too */
     const char *name;             /* of this listener there */
 };

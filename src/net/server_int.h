@@ -245,6 +245,7 @@ struct kiln_listener {
     struct kiln_keepalive keepalive;
     int fd;
     char *unix_path; /* removed when the listener is closed */
+    bool for_every_user;
     struct event on_accept, on_retry;
     _Atomic uint64_t complained; /* when the log last heard that it cannot accept */
 };

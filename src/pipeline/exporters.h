@@ -22,6 +22,7 @@ struct kiln_otlp_export_opts {
     const char *headers;     /* "name=value,name=value", values percent-encoded */
     const char *ca_file, *cert_file, *key_file;
     bool insecure;
+    bool checks_peer;      /* of "unix:/path": only to a listener that is trusted (base/peer.h) */
     uint64_t timeout_ns;   /* of one request: 10 s */
     size_t request_max;    /* bytes before compression; larger batches are split: 4 MiB */
     const char *spool_dir; /* NULL: none, then what cannot be sent waits in memory */

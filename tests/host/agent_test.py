@@ -80,6 +80,50 @@ def check_sends(folder):
             check("which has the usual rate", again.metric("kiln_host_rate_hertz") == 19)
 
 
+def check_default(folder):
+    """Without an endpoint: to the server of this host, by its socket, orders included; to no listener of another user."""
+    with KilnServer() as server, Running("chain"):
+        with Agent(folder, "-F", "97", env={"KILN_SOCKET": str(server.folder / "kiln.sock")}) as agent:
+            check("it says where profiles go", f"endpoint=unix:{server.folder}/otlp.sock" in agent.said(), agent.said())
+            check("they come there", wait_for(lambda: '"burn_leaf"' in top(server.http, "chain")), agent.said())
+            check("orders come from there", wait_for(lambda: "orders come from the server" in agent.said()), agent.said())
+    squatted = folder / "otlp.sock"
+    squatter = subprocess.Popen(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-c", SQUATTER, squatted],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with squatter, Running("chain"):
+        folder.chmod(0o1777)
+        squatter.stdin.write("listen\n")
+        squatter.stdin.flush()
+        check("nobody listens on a socket", squatter.stdout.readline() == "listens\n")
+        with Agent(folder, "-F", "97", env={"KILN_OTLP_SOCKET": str(squatted)}) as agent:
+            check("a listener of nobody is named", wait_for(lambda: "user 65534 listens here" in agent.said()), agent.said())
+            check("profiles wait on disk", wait_for(lambda: agent.metric("kiln_export_spool_files") > 1), agent.said())
+        came, _ = squatter.communicate("end\n")
+        check("nobody got no byte", came == "0\n", came)
+
+
+SQUATTER = """
+import os, socket, sys
+os.umask(0)
+input()
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen(64)
+print("listens", flush=True)
+input()
+listener.setblocking(False)
+came = 0
+try:
+    while True:
+        connection, _ = listener.accept()
+        connection.settimeout(30)
+        while part := connection.recv(4096):
+            came += len(part)
+except BlockingIOError:
+    print(came)
+"""
+
+
 def check_remembers(folder):
     words = "--endpoint", "http://127.0.0.1:9", "-F", "97", "-p"
     with Running("chain") as (chain,):
@@ -133,7 +177,7 @@ def check_refuses(folder):
 
 def main():
     need_host("chain")
-    for part in (check_sends, check_remembers, check_refuses):
+    for part in (check_sends, check_default, check_remembers, check_refuses):
         with Folder() as folder:
             part(folder)
     return exit_code()

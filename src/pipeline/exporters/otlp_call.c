@@ -21,6 +21,7 @@ struct kiln_client_opts kiln_otlp_client_opts(const struct kiln_otlp_target *tar
         .cert_file = target->cert_file,
         .key_file = target->key_file,
         .insecure = target->insecure,
+        .checks_peer = target->checks_peer,
         .timeout_ms = target->timeout_ms,
         .answer_max = answer_max,
     };

@@ -14,6 +14,7 @@ int kiln_otlp_target_read(const struct kiln_otlp_export_opts *opts,
         .cert_file = opts->cert_file,
         .key_file = opts->key_file,
         .insecure = opts->insecure,
+        .checks_peer = opts->checks_peer,
         .timeout_ns = opts->timeout_ns,
     };
 

@@ -2,10 +2,12 @@
 /* The client, the protocols and the server together, over real sockets. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "net/client.h"
+#include "squatter.h"
 #include "test.h"
 
 struct house {
@@ -418,6 +420,81 @@ TEST(client, a_server_that_is_not_there_is_named)
     CHECK_TEXT(err.text, "connection refused (is the server running?)");
     kiln_answer_done(&answer);
     kiln_client_free(client);
+}
+
+TEST(client, a_peer_that_is_checked_and_trusted_is_called_as_any_other)
+{
+    struct kiln_client_opts opts = {.checks_peer = true};
+    struct kiln_answer *a;
+    struct kiln_err err = {0};
+    struct house h;
+
+    start(&h, true, NULL);
+    kiln_client_free(h.client);
+    opts.server = h.address;
+    CHECK_OK(kiln_client_new(&opts, &h.client, &err));
+    for (int i = 0; i < 2; i++) {
+        a = grpc(&h, "/t.Test/Echo", KILN_STR("x"));
+        CHECK_STR(kiln_buf_str(&a->body), "gx");
+        a = post(&h, "/v1/echo", "application/json", KILN_STR("y"));
+        CHECK_STR(kiln_buf_str(&a->body), "hy");
+    }
+    close_server(&h);
+    CHECK_EQ(kiln_client_call(h.client, &(struct kiln_call){.path = "/"}, &h.answer, &err),
+             -ECONNREFUSED);
+    open_server(&h, h.address);
+    a = post(&h, "/v1/echo", "application/json", KILN_STR("y"));
+    CHECK_STR(kiln_buf_str(&a->body), "hy");
+    stop(&h);
+}
+
+/* Calls a listener of another user, in a folder where every user may create files. */
+static size_t call_squatter(bool checks_peer, bool grpc_call, int *ret_code, struct kiln_err *err)
+{
+    const struct kiln_call call = {.path = "/t.Test/Echo", .body = KILN_STR("secret")};
+    char folder[] = "/tmp/kiln-client-XXXXXX", path[64], address[80];
+    struct kiln_client *client;
+    struct kiln_answer answer;
+    struct squatter squatter;
+    size_t bytes;
+
+    CHECK(mkdtemp(folder));
+    CHECK_OK(chmod(folder, 01777));
+    snprintf(path, sizeof(path), "%s/s", folder);
+    snprintf(address, sizeof(address), "unix:%s", path);
+    squatter_start(&squatter, path);
+    CHECK_OK(kiln_client_new(&(struct kiln_client_opts){.server = address,
+                                                        .checks_peer = checks_peer,
+                                                        .timeout_ms = checks_peer ? 0 : 200},
+                             &client, err));
+    kiln_answer_init(&answer);
+    *ret_code = grpc_call ? kiln_client_grpc(client, &call, &answer, err)
+                          : kiln_client_call(client, &call, &answer, err);
+    kiln_answer_done(&answer);
+    kiln_client_free(client);
+    bytes = squatter_stop(&squatter);
+    unlink(path);
+    rmdir(folder);
+    return bytes;
+}
+
+TEST(client, a_peer_that_is_not_trusted_gets_no_byte)
+{
+    int code = 0;
+
+    if (geteuid() != 0) {
+        SKIP("only root can be somebody else");
+        return;
+    }
+    for (int grpc_call = 0; grpc_call < 2; grpc_call++) {
+        struct kiln_err unchecked = {0}, err = {0};
+
+        CHECK(call_squatter(false, grpc_call, &code, &unchecked) > 0);
+        CHECK_EQ(code, -ETIMEDOUT);
+        CHECK_EQ(call_squatter(true, grpc_call, &code, &err), 0);
+        CHECK_EQ(code, -EACCES);
+        CHECK(strstr(err.text, "user 65534 listens here"));
+    }
 }
 
 TEST(client, an_address_or_a_token_that_cannot_be_is_refused)

@@ -130,6 +130,32 @@ TEST(listen, a_unix_socket_knows_who_calls)
     rmdir(folder);
 }
 
+TEST(listen, on_a_socket_for_every_user_nobody_has_rights_by_who_they_are)
+{
+    char folder[] = "/tmp/kiln-listen-XXXXXX", address[64];
+    const char *path = address + 5;
+    struct kiln_listen_opts opts = {.address = address, .for_every_user = true};
+    struct stat st;
+    struct bench b;
+    int fd;
+
+    CHECK(mkdtemp(folder));
+    snprintf(address, sizeof(address), "unix:%s/k.sock", folder);
+    setup(&b);
+    opts.router = b.router;
+    CHECK_OK(kiln_router_add(b.router, &(struct kiln_route){.path = "/who", .handler = who}));
+    CHECK_OK(kiln_server_listen(b.server, &opts, NULL, NULL));
+    CHECK_OK(kiln_server_start(b.server, NULL));
+    CHECK_OK(stat(path, &st));
+    CHECK_EQ(st.st_mode & 0777, 0666);
+    fd = connect_unix(path);
+    net_send(fd, HEAD("GET /who") LAST);
+    CHECK_TEXT(net_body(net_read_all(fd)), "unix 0 0 0\n");
+    close(fd);
+    teardown(&b);
+    rmdir(folder);
+}
+
 TEST(listen, a_socket_file_left_behind_is_replaced_but_not_one_in_use)
 {
     char folder[] = "/tmp/kiln-listen-XXXXXX", address[64];
