@@ -267,6 +267,7 @@ static int start(struct agent *agent, struct kiln_err *err)
              (long)getpid(), "frequency", "%u", set->host.frequency, "spool", "%s",
              kiln_settings_on(set->agent.spool_dir) ? set->agent.spool_dir : "off", "config", "%s",
              agent->config->file_name ? agent->config->file_name : "none", NULL);
+    kiln_daemon_check_memory(agent->log, set->host.memory_limit);
     if (set->host.alloc)
         kiln_log(agent->log, KILN_LOG_INFO,
                  "profiling.alloc is for the library inside of programs, not for the agent", NULL);

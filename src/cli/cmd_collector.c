@@ -41,7 +41,8 @@ static const struct kiln_option options[] = {
     KILN_OPT("feature-gates", 0, KILN_OPT_LIST, collector.gates, "LIST",
              "taken for the sake of command lines that have it; profiles need no gate here"),
     KILN_OPT("memory-limit", 0, KILN_OPT_SIZE, collector.memory_limit, "SIZE",
-             "memory for what is on its way; who sends more has to wait (256M)"),
+             "memory for what is on its way; who sends more has to wait "
+             "(256M, at most half of a control group's limit)"),
     KILN_OPT("ready-file", 0, KILN_OPT_TEXT, collector.ready_file, "FILE",
              "write ports and process id there, as JSON, once profiles are taken"),
     KILN_OPT_END,

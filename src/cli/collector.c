@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/meminfo.h"
 #include "cli/collector.h"
 #include "cli/daemon.h"
 #include "cli/ready.h"
@@ -184,17 +185,26 @@ static void reload(void *context)
 
 /* ---- running ---- */
 
+/* By default MEMORY_DEFAULT, or half of what this process may use if that is less. */
+static uint64_t memory_limit(const struct collector *c)
+{
+    uint64_t half = kiln_meminfo_total() / 2, limit = c->opts.args->collector.memory_limit;
+
+    if (limit)
+        return limit;
+    return half < MEMORY_DEFAULT ? half : MEMORY_DEFAULT;
+}
+
 /* What outlives stages. */
 static int prepare(struct collector *c)
 {
-    uint64_t limit = c->opts.args->collector.memory_limit;
     int r = kiln_sockets_new(&c->opts.sockets);
 
     if (r == 0)
         r = kiln_log_new(STDERR_FILENO, KILN_LOG_INFO, KILN_LOG_LOGFMT, &c->opts.log);
     if (r == 0)
         r = kiln_stage_pages_init(&c->pages);
-    kiln_pool_init(&c->pool, "collector", (size_t)(limit ? limit : MEMORY_DEFAULT), NULL);
+    kiln_pool_init(&c->pool, "collector", (size_t)memory_limit(c), NULL);
     c->opts.pool = &c->pool;
     c->opts.metrics = c->pages.metrics;
     return r;
@@ -214,6 +224,7 @@ static int begin(struct collector *c, const sigset_t *blocked, struct kiln_err *
     kiln_collector_own_begin(c->stage->graph, blocked, c->opts.log);
     kiln_log(c->opts.log, KILN_LOG_INFO, "starting", "version", "%s", KILN_VERSION, "pid", "%ld",
              (long)getpid(), NULL);
+    kiln_daemon_check_memory(c->opts.log, memory_limit(c));
     kiln_stage_remark(c->stage, &c->opts);
     return start_stage(c, c->stage, err);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/meminfo.h"
 #include "cli/build_info.h"
 #include "cli/cli.h"
 
@@ -144,6 +145,18 @@ int kiln_notify(const char *state)
 /* ---- the process ---- */
 
 /* A connection is a file, and so is a block: as many as the system allows. */
+void kiln_daemon_check_memory(struct kiln_log *log, uint64_t limit)
+{
+    uint64_t total = kiln_meminfo_total();
+
+    if (limit > total)
+        kiln_log(log, KILN_LOG_WARN,
+                 "the memory limit is above what this process may use: the kernel may kill it; "
+                 "lower --memory-limit or raise the control group's limit",
+                 "memory_limit", "%llu", (unsigned long long)limit, "may_use", "%llu",
+                 (unsigned long long)total, NULL);
+}
+
 void kiln_daemon_raise_open_files(void)
 {
     struct rlimit limit;

@@ -32,6 +32,9 @@ void kiln_daemon_wait(const sigset_t *set, struct kiln_log *log, void (*reload)(
 /* As many as the system allows. */
 void kiln_daemon_raise_open_files(void);
 
+/* Warns if "limit" is more memory than the machine or a control group lets this process use. */
+void kiln_daemon_check_memory(struct kiln_log *log, uint64_t limit);
+
 /* Metrics of the process, under the names every Prometheus client uses. */
 void kiln_daemon_measure(struct kiln_metrics *metrics, uint64_t started_unix_ns);
 /* Bytes that this process has in memory; 0 if it cannot be told. */

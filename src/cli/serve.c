@@ -201,6 +201,7 @@ static int begin(struct kiln_serve *serve, const struct kiln_server_config *conf
              (long)getpid(), "data_dir", "%s", set->data_dir, "memory_limit", "%lu",
              (unsigned long)set->memory_limit, "config", "%s",
              config->file_name ? config->file_name : "none", NULL);
+    kiln_daemon_check_memory(serve->log, set->memory_limit);
     return start(serve, err);
 }
 

@@ -48,7 +48,8 @@ static const struct kiln_option keep_options[] = {
     KILN_OPT("retention-size", 0, KILN_OPT_SIZE, server.retention_size, "SIZE",
              "how much; the oldest go first (no limit but 80 % of the disk)"),
     KILN_OPT("memory-limit", 0, KILN_OPT_SIZE, server.memory_limit, "SIZE",
-             "never use more memory (a quarter of the machine's, between 256M and 2G)"),
+             "never use more memory (a quarter of the machine's or control group's, "
+             "between 256M and 2G)"),
     KILN_OPT("redact", 0, KILN_OPT_TEXT, server.redact, "FILE",
              "take out of everything, before it is kept, what these rules say (YAML)"),
     KILN_OPT_END,

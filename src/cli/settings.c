@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/meminfo.h"
 #include "net/origin.h"
 #include "pipeline/gate.h"
 #include "pipeline/receivers/scrape.h"
@@ -385,46 +386,26 @@ static int default_data_dir(struct kiln_server_config *config, struct kiln_err *
     return n < (int)room ? 0 : kiln_err_set(err, -ENAMETOOLONG, NULL, "the data folder's name");
 }
 
-/* The limit of a control group; "" is the root, or that of a container. */
-static uint64_t group_memory(struct kiln_str group)
-{
-    char path[PATH_MAX];
-    uint64_t limit = UINT64_MAX;
-    struct kiln_buf text;
-
-    snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/memory.max", KILN_STR_ARG(group));
-    kiln_buf_init(&text, 64);
-    if (kiln_file_read(path, &text, NULL) < 0 ||
-        kiln_str_parse_u64(kiln_str_trim(kiln_buf_str(&text)), &limit) < 0)
-        limit = UINT64_MAX; /* none: "max" */
-    kiln_buf_done(&text);
-    return limit;
-}
-
-/* What this process may use: the machine's memory, or less where a control group says so. */
-static uint64_t machine_memory(void)
-{
-    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t all = pages * page, group = group_memory(KILN_STR(""));
-    struct kiln_buf text;
-
-    all = group < all ? group : all;
-    kiln_buf_init(&text, 4096);
-    if (kiln_file_read("/proc/self/cgroup", &text, NULL) == 0 && text.len > 4 &&
-        memcmp(text.ptr, "0::/", 4) == 0) {
-        group = group_memory(kiln_str_trim((struct kiln_str){text.ptr + 3, text.len - 3}));
-        all = group < all ? group : all;
-    }
-    kiln_buf_done(&text);
-    return all;
-}
-
-/* A quarter, between 256 MiB and 2 GiB. */
+/*
+ * A quarter of the memory this process may use, between 256 MiB and 2 GiB. Where 256 MiB would be
+ * more than three quarters, the default is those; a server needs MEMORY_FLOOR all the same.
+ */
 static uint64_t default_memory(void)
 {
-    uint64_t quarter = machine_memory() / 4, least = UINT64_C(256) << 20, most = UINT64_C(2) << 30;
+    uint64_t total = kiln_meminfo_total(), quarter = total / 4;
+    uint64_t least = UINT64_C(256) << 20, most = UINT64_C(2) << 30;
 
+    least = total / 4 * 3 < least ? total / 4 * 3 : least;
+    least = least < MEMORY_FLOOR ? MEMORY_FLOOR : least;
     return quarter < least ? least : quarter > most ? most : quarter;
+}
+
+/* KILN_HOST_MEMORY_BYTES, or less where a control group leaves less: an eighth beside a server. */
+static uint64_t default_host_memory(bool server)
+{
+    uint64_t part = kiln_meminfo_total() / (server ? 8 : 2);
+
+    return part < KILN_HOST_MEMORY_BYTES ? part : KILN_HOST_MEMORY_BYTES;
 }
 
 static const char *or_else(const char *text, const char *instead)
@@ -460,7 +441,7 @@ static void fill_agent(struct kiln_server_config *config, bool server)
         or_number(host->report_interval_ns, server ? KILN_HOST_EVERY_NS : KILN_AGENT_EVERY_NS);
     host->cpu_budget = or_else(host->cpu_budget, "1%");
     host->unwind_memory = or_number(host->unwind_memory, KILN_HOST_UNWIND_BYTES);
-    host->memory_limit = or_number(host->memory_limit, KILN_HOST_MEMORY_BYTES);
+    host->memory_limit = or_number(host->memory_limit, default_host_memory(server));
     host->symbol_cache_size = or_number(host->symbol_cache_size, KILN_HOST_SYMBOL_CACHE_BYTES);
     agent->listen = or_else(agent->listen, "127.0.0.1:4041");
     agent->socket = or_else(agent->socket, KILN_AGENT_SOCKET);

@@ -128,5 +128,53 @@ class Host(unittest.TestCase):
         self.assertIn("not both", self.refused("--comm", "a", "--exclude-comm", "b"))
 
 
+
+def memory_group():
+    """The memory control group of this process: its folder, and the file that limits a group in it."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            return pathlib.Path("/sys/fs/cgroup/memory" + path), "memory.limit_in_bytes"
+    # Groups of v2 that have processes cannot have groups with limits: the root can.
+    return pathlib.Path("/sys/fs/cgroup"), "memory.max"
+
+
+class ControlGroup(unittest.TestCase):
+    """The default limits in a real control group, and in a group within it that has no limit of its own."""
+
+    def setUp(self):
+        parent, self.file = memory_group()
+        self.group = parent / f"kiln-test-{os.getpid()}"
+        try:
+            self.group.mkdir()
+            self.addCleanup(self.group.rmdir)
+            if self.file == "memory.max":
+                (self.group / "cgroup.subtree_control").write_text("+memory")
+            self.child = self.group / "child"
+            self.child.mkdir()
+            self.addCleanup(self.child.rmdir)
+            self.assertTrue((self.child / self.file).exists())
+        except (OSError, AssertionError) as error:
+            self.skipTest(f"no memory control group can be made here: {error}")
+
+    def limits(self, limit, *words):
+        (self.group / self.file).write_text(str(limit))
+        join = f'echo $$ > {self.child}/cgroup.procs && exec "$0" "$@"'
+        held = json.loads(subprocess.run(["sh", "-c", join, KILN, "config", "--json", "--data-dir", "/d", *words], check=True,
+                                         capture_output=True, text=True, env={"PATH": os.environ["PATH"]}).stdout)
+        held = {one["key"]: one["value"] for one in held["settings"]}
+        return held["server.memory_limit"], held["agent.memory_limit"]
+
+    def test_limits_the_defaults(self):
+        if machine_memory() < 1 << 33:
+            self.skipTest("the defaults on a machine of less than 8 GiB are others")
+        for limit, server, host in ((128, 96, 16), (320, 240, 40), (512, 256, 64), (4096, 1024, 96), (1 << 20, 2048, 96)):
+            self.assertEqual(self.limits(limit << 20), (server << 20, host << 20), f"{limit} MiB")
+
+
+def machine_memory():
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 if __name__ == "__main__":
     unittest.main()
