@@ -98,16 +98,61 @@ static bool needs_escape(unsigned char c)
     return c < 0x20 || c == '"' || c == '\\';
 }
 
+/*
+ * The character at the start of `s` if a terminal would obey it or turn text around: U+007F to
+ * U+009F, line separators and marks of direction.  0: none.  JSON can hold them as they are.
+ */
+static unsigned hidden(struct kiln_str s)
+{
+    unsigned char b[3] = {0};
+    unsigned c;
+
+    memcpy(b, s.ptr, s.len < 3 ? s.len : 3);
+    if (b[0] == 0x7f)
+        return b[0];
+    if (b[0] == 0xc2)
+        return b[1] >= 0x80 && b[1] < 0xa0 ? b[1] : 0;
+    if (b[0] == 0xd8)
+        return b[1] == 0x9c ? 0x61c : 0;
+    if (b[0] != 0xe2 || (b[1] != 0x80 && b[1] != 0x81) || (b[2] & 0xc0) != 0x80)
+        return 0;
+    c = 0x2000u | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu);
+    return (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+                   (c >= 0x2066 && c <= 0x2069)
+               ? c
+               : 0;
+}
+
+static size_t bytes_of(unsigned c)
+{
+    return c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
+}
+
+static void add_hidden(struct kiln_buf *buf, unsigned c)
+{
+    unsigned char bytes[] = {(unsigned char)(c >> 8), (unsigned char)c};
+
+    kiln_buf_puts(buf, "\\u");
+    kiln_buf_add_hex(buf, bytes, sizeof(bytes));
+}
+
 static void add_quoted(struct kiln_buf *buf, struct kiln_str s)
 {
     size_t from = 0;
 
     kiln_buf_putc(buf, '"');
     for (size_t i = 0; i < s.len; i++) {
-        if (!needs_escape((unsigned char)s.ptr[i]))
+        unsigned char byte = (unsigned char)s.ptr[i];
+        unsigned c = byte < 0x7f ? 0 : hidden((struct kiln_str){s.ptr + i, s.len - i});
+
+        if (!c && !needs_escape(byte))
             continue;
         kiln_buf_add_utf8(buf, (struct kiln_str){s.ptr + from, i - from});
-        add_escape(buf, (unsigned char)s.ptr[i]);
+        if (c)
+            add_hidden(buf, c);
+        else
+            add_escape(buf, byte);
+        i += c ? bytes_of(c) - 1 : 0;
         from = i + 1;
     }
     if (from < s.len)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/edit.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "core/merge.h"
 
 #define INPUT_BYTES_DEFAULT ((size_t)256 << 20)
@@ -35,11 +36,23 @@ size_t kiln_output_limit(const struct kiln_cli *cli)
     return most > SIZE_MAX / 2 / OUTPUT_FACTOR ? SIZE_MAX / 2 : most * OUTPUT_FACTOR;
 }
 
-static int decode(const struct kiln_cli *cli, struct kiln_str data, struct kiln_input *input,
-                  struct kiln_err *err)
+/*
+ * Collapsed stacks of one frame each look like any list of numbers: there the name of the file
+ * decides.  All other formats have marks of their own.
+ */
+static enum kiln_format fallback(const char *path)
+{
+    bool collapsed = kiln_output_format_of(path) == KILN_FORMAT_COLLAPSED;
+
+    return collapsed ? KILN_FORMAT_COLLAPSED : KILN_FORMAT_UNKNOWN;
+}
+
+static int decode(const struct kiln_cli *cli, const char *path, struct kiln_str data,
+                  struct kiln_input *input, struct kiln_err *err)
 {
     struct kiln_decode_opts opts = {
         .format = (enum kiln_format)cli->args.from,
+        .fallback = fallback(path),
         .limits = limits_for(input_limit(cli)),
         .input_bytes = input_limit(cli),
         .otlp_revision = cli->args.otlp_revision,
@@ -58,7 +71,7 @@ int kiln_input_load(const struct kiln_cli *cli, const char *path, struct kiln_in
     kiln_buf_init(&data, input_limit(cli));
     r = kiln_file_read(path, &data, err);
     if (r == 0)
-        r = decode(cli, kiln_buf_str(&data), &input, err);
+        r = decode(cli, path, kiln_buf_str(&data), &input, err);
     input.file_bytes = data.len;
     kiln_buf_done(&data);
     if (r == 0)

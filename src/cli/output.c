@@ -26,7 +26,7 @@ static struct kiln_str without(struct kiln_str path, struct kiln_str ending)
     return path;
 }
 
-static enum kiln_format format_of_path(const char *path)
+enum kiln_format kiln_output_format_of(const char *path)
 {
     struct kiln_str name = kiln_str_of(path);
     enum kiln_format format = kiln_format_of_path(name);
@@ -64,7 +64,7 @@ int kiln_output_format(const struct kiln_cli *cli, enum kiln_format fallback,
     enum kiln_format format = (enum kiln_format)cli->args.to;
 
     if (format == KILN_FORMAT_UNKNOWN && !to_standard_output(cli))
-        format = format_of_path(cli->args.output);
+        format = kiln_output_format_of(cli->args.output);
     if (format == KILN_FORMAT_UNKNOWN)
         format = fallback;
     if (format == KILN_FORMAT_UNKNOWN)
@@ -193,14 +193,35 @@ static int write_file(const char *path, enum kiln_compression compression, struc
     return r;
 }
 
+/*
+ * Collapsed stacks have names as they are.  On a terminal, characters that it would obey become
+ * U+FFFD; in JSON they are escaped anyway, and reports and drawings of text do not have them.
+ */
+static void suit_terminal(struct kiln_buf *out)
+{
+    struct kiln_str rest = kiln_buf_str(out);
+    struct kiln_buf safe;
+
+    kiln_buf_init(&safe, out->max);
+    while (rest.len) {
+        kiln_cli_put_safe(&safe, kiln_str_cut(&rest, '\n'));
+        kiln_buf_putc(&safe, '\n');
+    }
+    kiln_buf_done(out);
+    *out = safe;
+}
+
 int kiln_output_deliver(struct kiln_cli *cli, enum kiln_format format)
 {
     const char *path = cli->args.output;
     struct kiln_err err = {0};
     int r = cli->out.error;
 
-    if (to_standard_output(cli))
+    if (to_standard_output(cli)) {
+        if (cli->term.is_terminal && format == KILN_FORMAT_COLLAPSED)
+            suit_terminal(&cli->out);
         return KILN_EXIT_WELL;
+    }
     if (r < 0)
         kiln_err_set(&err, r, NULL, "%s", kiln_err_text(r));
     else

@@ -13,6 +13,9 @@
 /* The options of every command that writes a file: -o and --to. */
 extern const struct kiln_option_group kiln_group_output;
 
+/* The format that the ending of a file's name stands for, .gz and .zst left out, or UNKNOWN. */
+enum kiln_format kiln_output_format_of(const char *path);
+
 /*
  * The format asked for with --to, else by the ending of -o, else `fallback`; an exit code where
  * that leaves UNKNOWN, or would put bytes on a terminal.

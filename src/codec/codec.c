@@ -137,6 +137,8 @@ static int find_format(struct kiln_str content, const struct kiln_decode_opts *o
     if (content.len == 0)
         return kiln_err_set(err, KILN_E_UNKNOWN, NULL, "the input is empty");
     info->format = opts->format ? opts->format : kiln_format_detect(content);
+    if (info->format == KILN_FORMAT_UNKNOWN)
+        info->format = opts->fallback;
     if (info->format != KILN_FORMAT_UNKNOWN)
         return 0;
     return kiln_err_set(err, KILN_E_UNKNOWN, NULL,

@@ -56,6 +56,7 @@ enum kiln_format kiln_format_detect(struct kiln_str content);
 
 struct kiln_decode_opts {
     enum kiln_format format;   /* UNKNOWN: detect */
+    enum kiln_format fallback; /* if the content looks like no format; UNKNOWN: fail */
     struct kiln_limits limits; /* zero: the default */
     size_t input_bytes;        /* after decompression; 0: 256 MiB */
     const char *otlp_revision; /* "1.9": trust this instead of looking; NULL: look */

@@ -6,6 +6,10 @@
  *
  * where the count is what stands behind the last blank, so that frames may hold blanks.  A line is
  * read from its end, leaf first, because an inlined frame must come before the one it is part of.
+ *
+ * Characters of a name that the format has no room for are written as similar ones, and put back
+ * when read: ';' as U+FF1B, '#' at the start of a line as U+FF03, and control characters as the
+ * pictures of them (U+2400 to U+2421).
  */
 #include <math.h>
 
@@ -15,7 +19,10 @@
 
 #define DETECT_LINES 50
 #define NO_STACK     "[no stack]"
-#define SEMICOLON    "\xef\xbc\x9b" /* U+FF1B: stands for a ';' in a name */
+#define SEMICOLON    "\xef\xbc\x9b" /* U+FF1B */
+#define HASH         "\xef\xbc\x83" /* U+FF03 */
+#define PICTURE      "\xe2\x90"     /* how the pictures of control characters begin */
+#define SUBSTITUTE   3              /* bytes of each of them */
 
 static const struct suffix {
     struct kiln_str text;
@@ -66,21 +73,35 @@ static bool is_passed_over(struct kiln_str line)
 
 /* ---- reading ---- */
 
-/* Puts the semicolons back.  Returns a text in `buf` if there are any. */
-static struct kiln_str restore(struct kiln_str name, struct kiln_buf *buf)
+/* The character that the substitute at the start of `s` stands for; -1 if there is none. */
+static int substituted(struct kiln_str s)
 {
-    const char *mark;
+    unsigned char last = s.len < SUBSTITUTE ? 0 : (unsigned char)s.ptr[2];
 
-    if (KILN_LIKELY(!kiln_str_contains(name, KILN_STR(SEMICOLON))))
+    if (kiln_str_starts(s, KILN_STR(SEMICOLON)))
+        return ';';
+    if (!kiln_str_starts(s, KILN_STR(PICTURE)))
+        return -1;
+    return last >= 0x80 && last < 0xa0 ? last - 0x80 : last == 0xa1 ? 0x7f : -1;
+}
+
+/* Puts the original characters back.  Returns a text in `buf` if there are any. */
+static struct kiln_str restore(struct kiln_str name, bool is_root, struct kiln_buf *buf)
+{
+    bool hash = is_root && kiln_str_starts(name, KILN_STR(HASH));
+
+    if (KILN_LIKELY(!hash && !kiln_str_contains(name, KILN_STR(SEMICOLON)) &&
+                    !kiln_str_contains(name, KILN_STR(PICTURE))))
         return name;
     kiln_buf_clear(buf);
-    while ((mark = memmem(name.ptr, name.len, SEMICOLON, sizeof(SEMICOLON) - 1))) {
-        kiln_buf_add(buf, name.ptr, (size_t)(mark - name.ptr));
-        kiln_buf_putc(buf, ';');
-        name.len -= (size_t)(mark - name.ptr) + sizeof(SEMICOLON) - 1;
-        name.ptr = mark + sizeof(SEMICOLON) - 1;
+    if (hash)
+        kiln_buf_putc(buf, '#');
+    for (size_t i = hash ? SUBSTITUTE : 0; i < name.len;) {
+        int c = substituted((struct kiln_str){name.ptr + i, name.len - i});
+
+        kiln_buf_putc(buf, c < 0 ? name.ptr[i] : (char)c);
+        i += c < 0 ? 1 : SUBSTITUTE;
     }
-    kiln_buf_add_str(buf, name);
     return kiln_buf_str(buf);
 }
 
@@ -98,7 +119,7 @@ static struct kiln_textframe frame_of(struct kiln_str name, bool is_root, struct
         name.len -= 4;
         frame.inlined = !is_root;
     }
-    frame.name = name.len ? restore(name, buf) : KILN_STR("[unknown]");
+    frame.name = name.len ? restore(name, is_root, buf) : KILN_STR("[unknown]");
     return frame;
 }
 
@@ -202,31 +223,38 @@ bool kiln_collapsed_detect(struct kiln_str text)
         if (!is_text(line) || !split(line, &stack, &count))
             return false;
         found |= memchr(stack.ptr, ';', stack.len) && stack.ptr[0] != ';';
+        found |= kiln_str_eq(stack, KILN_STR(NO_STACK));
     }
     return found;
 }
 
 /* ---- writing ---- */
 
-static void put_name(struct kiln_buf *out, struct kiln_str name)
+static void put_name(struct kiln_buf *out, struct kiln_str name, bool is_root)
 {
     size_t from = 0;
 
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
+    if (is_root && name.len && name.ptr[0] == '#') {
+        kiln_buf_puts(out, HASH); /* no comment */
+        from = 1;
+    }
+    for (size_t i = from; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
 
-        if (c != ';' && c != '\n' && c != '\r')
+        if (c != ';' && c >= 0x20 && c != 0x7f)
             continue;
         kiln_buf_add(out, name.ptr + from, i - from);
-        kiln_buf_puts(out, c == ';' ? SEMICOLON : " ");
+        kiln_buf_puts(out, c == ';' ? SEMICOLON : PICTURE);
+        if (c != ';')
+            kiln_buf_putc(out, c == 0x7f ? '\xa1' : (char)(0x80 + c));
         from = i + 1;
     }
     kiln_buf_add(out, name.ptr + from, name.len - from);
 }
 
-static void put_frame(struct kiln_buf *out, const struct kiln_frame *frame)
+static void put_frame(struct kiln_buf *out, const struct kiln_frame *frame, bool is_root)
 {
-    put_name(out, frame->name);
+    put_name(out, frame->name, is_root);
     if (frame->inlined) {
         kiln_buf_puts(out, "_[i]");
         return;
@@ -249,7 +277,7 @@ int kiln_collapsed_encode(const struct kiln_view *view, struct kiln_buf *out, st
         for (uint32_t k = 0; k < row->n && !out->error; k++) {
             if (k)
                 kiln_buf_putc(out, ';');
-            put_frame(out, &view->frames[view->path[row->first + k]]);
+            put_frame(out, &view->frames[view->path[row->first + k]], k == 0);
         }
         kiln_buf_putc(out, ' ');
         kiln_buf_add_i64(out, row->value);

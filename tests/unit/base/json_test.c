@@ -402,8 +402,27 @@ TEST(json, the_writer_escapes_what_must_be_and_repairs_what_is_not_utf8)
     kiln_buf_init(&buf, 4096);
     kiln_json_out_init(&w, &buf, 0);
     kiln_json_put_str(&w, KILN_STR("a\"\\/\n\x01\x1f\x7f\0z\xc3\xa9\xff\xe2\x82"));
-    CHECK_STR(kiln_buf_str(&buf), "\"a\\\"\\\\/\\n\\u0001\\u001f\x7f\\u0000z\xc3\xa9\xef\xbf\xbd"
+    CHECK_STR(kiln_buf_str(&buf), "\"a\\\"\\\\/\\n\\u0001\\u001f\\u007f\\u0000z\xc3\xa9\xef\xbf\xbd"
                                   "\xef\xbf\xbd\xef\xbf\xbd\"");
+    CHECK_EQ(verdict(kiln_buf_str(&buf)), 0);
+    kiln_buf_done(&buf);
+}
+
+/* C1 controls, line separators and marks of direction: a terminal would obey them. */
+TEST(json, the_writer_escapes_what_a_terminal_would_obey)
+{
+    static const char text[] =
+        "\xc2\x80\xc2\x9b\xc2\xa0\xd8\x9c\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\xa8"
+        "\xe2\x80\xae\xe2\x80\xaf\xe2\x81\xa6\xe2\x81\xa9\xe2\x82\xac\xe2\x80\xc2";
+    struct kiln_json_out w;
+    struct kiln_buf buf;
+
+    kiln_buf_init(&buf, 4096);
+    kiln_json_out_init(&w, &buf, 0);
+    kiln_json_put_str(&w, KILN_STR(text));
+    CHECK_STR(kiln_buf_str(&buf), "\"\\u0080\\u009b\xc2\xa0\\u061c\xe2\x80\x8d\\u200e\\u2028\\u202e"
+                                  "\xe2\x80\xaf\\u2066\\u2069\xe2\x82\xac\xef\xbf\xbd\xef\xbf\xbd"
+                                  "\xef\xbf\xbd\"");
     CHECK_EQ(verdict(kiln_buf_str(&buf)), 0);
     kiln_buf_done(&buf);
 }
