@@ -51,12 +51,12 @@ PROFILES = {
 class Program:
     """The program under libkiln, and where it serves."""
 
-    def __init__(self, folder, listen="127.0.0.1:0", **env):
+    def __init__(self, folder, listen="127.0.0.1:0", command=(PROGRAM,), **env):
         file = folder / "address"
         file.unlink(missing_ok=True)
         env = {"LD_PRELOAD": LIBKILN, "KILN_PPROF_LISTEN": listen, "KILN_PPROF_ADDRESS_FILE": str(file),
                "KILN_ALLOC_BYTES": "4096", "KILN_SOCKET": str(folder / "nobody")} | env
-        self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=os.environ | env)
         assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
         self.address = file.read_text().strip() if file.exists() else None
@@ -287,6 +287,18 @@ def check_places(program, folder):
     check("the file of the socket goes with the program", not path.exists())
 
 
+def check_address_file(folder):
+    """Another user has a link at the name that the file could be written under first."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    victim = folder / "victim"
+    victim.write_text("as it was")
+    program = Program(folder, command=["sh", "-c", f'ln -s {victim} {folder}/address.$$; exec "$0"', str(PROGRAM)])
+    check("no link is followed", victim.read_text() == "as it was" and not (folder / "address").is_symlink())
+    check("every user reads the address", (folder / "address").stat().st_mode & 0o777 == 0o644)
+    check("nothing else is left", {file.name for file in folder.iterdir()} - {"victim", "address"} == {f"address.{program.process.pid}"})
+    program.end()
+
+
 def check_on_demand(folder):
     """CPU time is not among the profiles: whoever asks for a window has it sampled meanwhile."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
@@ -324,7 +336,7 @@ def main():
         stories = [lambda: check_own_scraper(program, folder), lambda: check_truth(program, folder),
                    lambda: check_scrapers(program, folder), lambda: check_crowd(folder),
                    lambda: check_threads(program), lambda: check_places(program, folder),
-                   lambda: check_on_demand(folder), lambda: check_fork(folder)]
+                   lambda: check_address_file(folder), lambda: check_on_demand(folder), lambda: check_fork(folder)]
         if shutil.which("go"):
             stories.append(lambda: (check_go(program, folder), check_symbol(program, folder)))
         try:

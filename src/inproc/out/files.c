@@ -35,14 +35,19 @@ static int encode(const struct kiln_batch *part, struct kiln_buf *out, struct ki
 
 /* ---- writing ---- */
 
-/* Not by way of the process' umask, as kiln_file_write() does: it is the program's. */
+/*
+ * Profiles are for the program's user alone.  The new file is never one that was there before:
+ * in a folder such as /tmp, another user could have made it.  kiln_file_write() is not used because
+ * it depends on the umask, which is the program's.
+ */
 static int write_file(const char *path, struct kiln_str data)
 {
     char temporary[KILN_IN_FILES_PATH + 16];
     int fd, r;
 
     snprintf(temporary, sizeof(temporary), "%s.tmp", path);
-    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    unlink(temporary); /* of a process of the same number that died while it wrote */
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     r = kiln_fd_write(fd, data);

@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "inproc/environment.h"
@@ -42,16 +44,24 @@ static void fill_pid(const char *address, char *ret, size_t size)
         snprintf(ret, size, "%s", address);
 }
 
-/* Whole or not at all: whoever waits for the file reads it as soon as it is there. */
+/*
+ * Replaces the file in one step, because readers wait for it to appear.  The new file has a random
+ * name: in a folder such as /tmp, another user could have a link at a name that can be guessed.
+ */
 static void write_address(const char *path, const char *address)
 {
     char fresh[PATH_MAX], line[300];
     int n = snprintf(line, sizeof(line), "%s\n", address), fd = -1;
+    bool done;
 
-    if (snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid()) < (int)sizeof(fresh))
-        fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0 || write(fd, line, (size_t)n) != n || rename(fresh, path) < 0)
+    if (snprintf(fresh, sizeof(fresh), "%s.XXXXXX", path) < (int)sizeof(fresh))
+        fd = mkostemp(fresh, O_CLOEXEC);
+    done = fd >= 0 && write(fd, line, (size_t)n) == n && fchmod(fd, 0644) == 0 &&
+           rename(fresh, path) == 0;
+    if (!done)
         kiln_in_say(true, "KILN_PPROF_ADDRESS_FILE %s cannot be written", path);
+    if (fd >= 0 && !done)
+        unlink(fresh);
     if (fd >= 0)
         close(fd);
 }

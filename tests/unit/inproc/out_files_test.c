@@ -120,6 +120,39 @@ TEST(out_files, each_kind_has_a_file_with_what_is_known_of_it)
     CHECK_EQ(kiln_mem_live(), 0);
 }
 
+static mode_t mode_of(const char *path)
+{
+    struct stat stat_buf;
+
+    CHECK_OK(stat(path, &stat_buf));
+    return stat_buf.st_mode & 0777;
+}
+
+/* Another user may have made a file in /tmp at the name that the next one is written under. */
+TEST(out_files, only_the_owner_reads_them_and_no_file_of_others_is_written)
+{
+    struct kiln_in_files files = {.folder = folder};
+    char last[512], next[600], other[600];
+    struct stat untouched;
+
+    make_folder();
+    snprintf(other, sizeof(other), "%s/other", folder);
+    CHECK_OK(close(creat(other, 0666)));
+    write_window(&files, 5);
+    count(".pb.gz", last, false);
+    CHECK_EQ(mode_of(last), 0600);
+    CHECK_OK(unlink(last));
+    snprintf(next, sizeof(next), "%s.tmp", last);
+    CHECK_OK(link(other, next));
+    files = (struct kiln_in_files){.folder = folder};
+    write_window(&files, 5);
+    CHECK_EQ(mode_of(last), 0600);
+    CHECK_NE(access(next, F_OK), 0);
+    CHECK_OK(stat(other, &untouched));
+    CHECK_EQ(untouched.st_size, 0);
+    remove_folder();
+}
+
 TEST(out_files, the_oldest_go_first)
 {
     struct kiln_in_files files = {.folder = folder, .files_max = 4};
