@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -105,7 +106,25 @@ static bool is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-/* The first entry that is nobody's of ours; whether there is a store among them. */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Sockets, which a server that is gone may have left, and the log: standard output or error. */
+static bool is_of_this_process(DIR *dir, const char *name)
+{
+    struct stat st, open_file;
+
+    if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &open_file) == 0 && is_same(&st, &open_file))
+            return true;
+    return S_ISSOCK(st.st_mode);
+}
+
+/* The last entry that is not Kiln's; whether there is a store among them. */
 static int look(const char *path, char ret_other[NAME_MAX + 1], bool *ret_store)
 {
     DIR *dir = opendir(path);
@@ -120,7 +139,7 @@ static int look(const char *path, char ret_other[NAME_MAX + 1], bool *ret_store)
         if (strcmp(name, "store.json") == 0 || strcmp(name, "wal") == 0)
             *ret_store = true;
         else if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_one_of(own_names, name) &&
-                 !is_one_of(other_names, name))
+                 !is_one_of(other_names, name) && !is_of_this_process(dir, name))
             snprintf(ret_other, NAME_MAX + 1, "%s", name);
     }
     closedir(dir);

@@ -144,6 +144,19 @@ class ServerUser(unittest.TestCase):
             self.assertEqual((server.data / "aside" / "by-root").stat().st_uid, UID)
             self.assertEqual(owners(outside), {0}, "a hard link in a directory of others leads nowhere")
 
+    def test_its_socket_and_its_log_may_be_in_the_directory(self):
+        server = KilnServer()
+        self.addCleanup(server.__exit__)
+        server.data.mkdir()
+        server.words += ("--socket", str(server.data / "kiln.sock"))
+        server.log = server.data / "log"
+        server.start()
+        server.kill()  # the socket stays
+        (server.data / "note").write_text("")  # with a store, other files are tolerated
+        server.start()
+        self.assertEqual(status(server.process.pid), unprivileged(UID))
+        self.assertEqual(server.stop(), 0)
+
     def test_a_directory_that_is_not_a_stores_is_not_given_away(self):
         for mode, names in ((0o755, ["Makefile"]), (0o1777, ["wal", "somebody-elses"])):
             with tempfile.TemporaryDirectory() as folder:
