@@ -668,6 +668,7 @@ struct kiln_value kiln_builder_array(struct kiln_builder *b, const struct kiln_v
 /* ---- attribute sets ---- */
 
 #define SET_SMALL 32u /* up to here a set is sorted and checked without scratch memory */
+#define REPEATED  UINT32_MAX
 
 static int by_index(const void *a, const void *b)
 {
@@ -677,27 +678,43 @@ static int by_index(const void *a, const void *b)
 }
 
 /*
- * Sorts a small list by insertion; false where two of it share a key.  The keys are looked at in a
- * copy, since attributes are far apart.
+ * Sorts a small list by insertion, without references to the empty attribute; returns how many
+ * stay, or REPEATED where two of it share a key.  The keys are looked at in a copy, since
+ * attributes are far apart.
  */
-static bool sort_small(const struct kiln_attr *attrs, const uint32_t *list, uint32_t n,
-                       uint32_t sorted[SET_SMALL])
+static uint32_t sort_small(const struct kiln_attr *attrs, const uint32_t *list, uint32_t n,
+                           uint32_t sorted[SET_SMALL])
 {
-    uint32_t keys[SET_SMALL];
+    uint32_t keys[SET_SMALL], kept = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t attr = list[i], at = i;
+        uint32_t attr = list[i], at = kept;
 
-        keys[i] = attrs[attr].key;
-        for (uint32_t k = 0; k < i; k++) {
-            if (keys[k] == keys[i])
-                return false;
+        if (attr == 0)
+            continue;
+        keys[kept] = attrs[attr].key;
+        for (uint32_t k = 0; k < kept; k++) {
+            if (keys[k] == keys[kept])
+                return REPEATED;
         }
         for (; at > 0 && sorted[at - 1] > attr; at--)
             sorted[at] = sorted[at - 1];
         sorted[at] = attr;
+        kept++;
     }
-    return true;
+    return kept;
+}
+
+/* The list without references to the empty attribute; returns how many stay. */
+static uint32_t copy_members(const uint32_t *attrs, uint32_t n, uint32_t *list)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (attrs[i] != 0)
+            list[kept++] = attrs[i];
+    }
+    return kept;
 }
 
 struct keyed {
@@ -751,18 +768,20 @@ uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_
 {
     uint32_t small[SET_SMALL];
     uint32_t *list;
-    uint32_t kept, set;
+    uint32_t kept = REPEATED, set;
 
     if (n == 0 || b->error)
         return 0;
-    if (n <= SET_SMALL && sort_small(b->box->batch.dict.attrs, attrs, n, small))
-        return intern_set(b, small, n);
+    if (n <= SET_SMALL)
+        kept = sort_small(b->box->batch.dict.attrs, attrs, n, small);
+    if (kept != REPEATED)
+        return intern_set(b, small, kept);
     list = kiln_malloc(n * sizeof(*list));
     if (!list) {
         kiln_builder_fail(b, -ENOMEM);
         return 0;
     }
-    memcpy(list, attrs, n * sizeof(*list));
+    n = copy_members(attrs, n, list);
     kept = drop_repeated(b, list, n);
     qsort(list, kept, sizeof(*list), by_index);
     if (ret_duplicates)

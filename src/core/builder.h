@@ -124,7 +124,8 @@ struct kiln_value kiln_value_bytes(uint32_t string);
 
 /*
  * A set of attributes, in any order.  Where two share a key the later one wins; the builder counts
- * such losses in *ret_duplicates if that is not NULL.
+ * such losses in *ret_duplicates if that is not NULL.  References to the empty attribute (index 0,
+ * which is also an attribute without key, value and unit) are left out.
  */
 uint32_t kiln_builder_set(struct kiln_builder *b, const uint32_t *attrs, uint32_t n,
                           uint32_t *ret_duplicates);

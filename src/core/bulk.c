@@ -64,7 +64,8 @@ uint32_t kiln_builder_new_set(struct kiln_builder *b, const uint32_t *attrs, uin
 
     if (!ROOM(b, d->sets, d->n_sets, sets, 1) || !ROOM(b, d->members, d->n_members, members, n))
         return 0;
-    memcpy(d->members + d->n_members, attrs, n * sizeof(*attrs));
+    if (n)
+        memcpy(d->members + d->n_members, attrs, n * sizeof(*attrs));
     d->sets[d->n_sets] = (struct kiln_range){d->n_members, n};
     d->n_members += n;
     return d->n_sets++;

@@ -148,20 +148,25 @@ static int load_attrs(struct kiln_block_reader *r, uint32_t n, struct kiln_err *
     return 0;
 }
 
+/*
+ * Versions up to 0.1 wrote references to the empty attribute (number 0), which are left out here.
+ * A set of such references alone keeps its number, and is empty.
+ */
 static int load_set(struct kiln_block_reader *r, uint32_t first, uint32_t n, struct kiln_err *err)
 {
-    uint32_t number = own_dict(r)->n_sets, lost = 0;
+    uint32_t number = own_dict(r)->n_sets, lost = 0, kept = 0;
     int result = READER_ROOM(r, r->path, r->cap_path, n);
 
     if (result < 0)
         return result;
     for (uint32_t i = 0; i < n; i++) {
-        if (!kiln_recent_decode(r->columns[1].v[first + i], &r->next, &r->path[i]) ||
-            r->path[i] == 0 || r->path[i] >= own_dict(r)->n_attrs)
+        if (!kiln_recent_decode(r->columns[1].v[first + i], &r->next, &r->path[kept]) ||
+            r->path[kept] >= own_dict(r)->n_attrs)
             return kiln_reader_damaged(err, "a set has an attribute that is not there");
+        kept += r->path[kept] != 0;
     }
-    if (r->b || r->opts.dict_only) { /* who brings it over makes one of what is twice */
-        kiln_builder_new_set(r->own, r->path, n);
+    if (r->b || r->opts.dict_only || kept < n) { /* bringing it over drops what is there twice */
+        kiln_builder_new_set(r->own, r->path, kept);
         return kiln_builder_error(r->own);
     }
     if (kiln_builder_set(r->own, r->path, n, &lost) != number || lost)

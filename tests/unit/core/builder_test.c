@@ -94,6 +94,24 @@ TEST(builder, a_large_set_follows_the_same_rules)
     kiln_builder_free(b);
 }
 
+/* OTLP senders refer to entry 0 for "no attribute". */
+TEST(builder, a_set_leaves_the_empty_attribute_out)
+{
+    struct kiln_builder *b = make();
+    uint32_t unnamed = kiln_builder_attr(b, 0, kiln_value_int(5), 0);
+    uint32_t a = kiln_builder_text_attr(b, KILN_STR("a"), KILN_STR("1")), lost = 0, set;
+    uint32_t many[100] = {[3] = a, [7] = unnamed};
+
+    CHECK_EQ(kiln_builder_attr(b, 0, (struct kiln_value){0}, 0), 0);
+    CHECK_EQ(kiln_builder_set(b, (uint32_t[]){0}, 1, &lost), 0);
+    CHECK_EQ(kiln_builder_set(b, many, 3, &lost), 0);
+    set = kiln_builder_set(b, (uint32_t[]){unnamed, 0, a, 0}, 4, &lost);
+    CHECK_EQ(kiln_builder_peek(b)->dict.sets[set].n, 2);
+    CHECK_EQ(kiln_builder_set(b, many, 100, &lost), set);
+    CHECK_EQ(lost, 0);
+    kiln_builder_free(b);
+}
+
 TEST(builder, equal_nested_values_are_one)
 {
     struct kiln_builder *b = make();
