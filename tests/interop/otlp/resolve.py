@@ -19,6 +19,7 @@ Scope = collections.namedtuple("Scope", "name version attrs dropped schema_url p
 Resource = collections.namedtuple("Resource", "attrs dropped schema_url entities scopes")
 
 NO_MAPPING = Mapping(0, 0, 0, "")
+NO_ATTR = Attr("", ("empty",))  # a reference to it is one to entry 0, "not set"
 
 
 class Message:
@@ -49,7 +50,7 @@ class Message:
         return Attr(key_value.key or self.strings[index], self.value(key_value.value))
 
     def key_values(self, attributes):
-        return frozenset(map(self.key_value, attributes))
+        return frozenset(map(self.key_value, attributes)) - {NO_ATTR}
 
     def find_attr(self, index):
         entry = self.data.dictionary.attribute_table[index]
@@ -57,7 +58,7 @@ class Message:
 
     def attrs(self, indices):
         assert all(index >= 0 for index in indices)
-        return frozenset(map(self.attr, indices))
+        return frozenset(map(self.attr, indices)) - {NO_ATTR}
 
     def line(self, line):
         f = self.data.dictionary.function_table[line.function_index]
