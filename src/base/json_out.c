@@ -78,82 +78,56 @@ void kiln_json_end_array(struct kiln_json_out *w)
 
 /* ---- strings ---- */
 
-static void add_escape(struct kiln_buf *buf, unsigned char c)
+/* A quote, a backslash, or a control character; all of these are in the first plane. */
+static void add_escape(struct kiln_buf *buf, uint32_t c)
 {
     static const char letters[0x20] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
-    char letter = c < 0x20 ? letters[c] : (char)c;
+    char letter = c < 0x20 ? letters[c] : c < 0x7f ? (char)c : '\0';
+    unsigned char bytes[] = {(unsigned char)(c >> 8), (unsigned char)c};
 
     if (letter) {
         kiln_buf_putc(buf, '\\');
         kiln_buf_putc(buf, letter);
     } else {
-        kiln_buf_puts(buf, "\\u00");
-        kiln_buf_add_hex(buf, &c, 1);
+        kiln_buf_puts(buf, "\\u");
+        kiln_buf_add_hex(buf, bytes, sizeof(bytes));
     }
 }
 
-static bool needs_escape(unsigned char c)
-{
-    return c < 0x20 || c == '"' || c == '\\';
-}
-
 /*
- * The character at the start of `s` if a terminal would obey it or turn text around: U+007F to
- * U+009F, line separators and marks of direction.  0: none.  JSON can hold them as they are.
+ * The bytes of the character at the start of `s` if it is escaped, else 0.  JSON allows most
+ * control characters beyond ASCII, but it may be shown on a terminal.
  */
-static unsigned hidden(struct kiln_str s)
+static size_t escaped(struct kiln_str s, uint32_t *ret_c)
 {
-    unsigned char b[3] = {0};
-    unsigned c;
+    unsigned char byte = (unsigned char)*s.ptr;
+    size_t len = byte < 0x80 ? 1 : kiln_utf8_len(s);
 
-    memcpy(b, s.ptr, s.len < 3 ? s.len : 3);
-    if (b[0] == 0x7f)
-        return b[0];
-    if (b[0] == 0xc2)
-        return b[1] >= 0x80 && b[1] < 0xa0 ? b[1] : 0;
-    if (b[0] == 0xd8)
-        return b[1] == 0x9c ? 0x61c : 0;
-    if (b[0] != 0xe2 || (b[1] != 0x80 && b[1] != 0x81) || (b[2] & 0xc0) != 0x80)
-        return 0;
-    c = 0x2000u | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu);
-    return (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-                   (c >= 0x2066 && c <= 0x2069)
-               ? c
-               : 0;
+    *ret_c = len ? kiln_utf8_code(s.ptr, len) : byte;
+    return byte == '"' || byte == '\\' || (len && kiln_is_control(*ret_c)) ? len : 0;
 }
 
-static size_t bytes_of(unsigned c)
+static bool is_plain(unsigned char byte)
 {
-    return c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
-}
-
-static void add_hidden(struct kiln_buf *buf, unsigned c)
-{
-    unsigned char bytes[] = {(unsigned char)(c >> 8), (unsigned char)c};
-
-    kiln_buf_puts(buf, "\\u");
-    kiln_buf_add_hex(buf, bytes, sizeof(bytes));
+    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
 
 static void add_quoted(struct kiln_buf *buf, struct kiln_str s)
 {
-    size_t from = 0;
+    size_t from = 0, len;
+    uint32_t c;
 
     kiln_buf_putc(buf, '"');
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char byte = (unsigned char)s.ptr[i];
-        unsigned c = byte < 0x7f ? 0 : hidden((struct kiln_str){s.ptr + i, s.len - i});
-
-        if (!c && !needs_escape(byte))
+    for (size_t i = 0; i < s.len; i += len ? len : 1) {
+        len = is_plain((unsigned char)s.ptr[i])
+                  ? 0
+                  : escaped((struct kiln_str){s.ptr + i, s.len - i}, &c);
+        if (!len)
             continue;
         kiln_buf_add_utf8(buf, (struct kiln_str){s.ptr + from, i - from});
-        if (c)
-            add_hidden(buf, c);
-        else
-            add_escape(buf, byte);
-        i += c ? bytes_of(c) - 1 : 0;
-        from = i + 1;
+        add_escape(buf, c);
+        from = i + len;
     }
     if (from < s.len)
         kiln_buf_add_utf8(buf, (struct kiln_str){s.ptr + from, s.len - from});

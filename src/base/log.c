@@ -110,34 +110,16 @@ void kiln_log_free(struct kiln_log *log)
 
 /* ---- texts ---- */
 
-/* The code point of a well-formed character of `len` bytes. */
-static uint32_t code_point(const char *p, size_t len)
-{
-    const unsigned char *u = (const unsigned char *)p;
-    uint32_t c = len == 1 ? u[0] : u[0] & (0x7fu >> len);
-
-    for (size_t i = 1; i < len; i++)
-        c = c << 6 | (u[i] & 0x3fu);
-    return c;
-}
-
-/* What a terminal would obey, or what breaks or turns a line. */
-static bool is_unsafe(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069);
-}
-
 /* `quoted`: inside double quotes. */
 static void add_char(struct kiln_buf *out, struct kiln_str s, size_t len, bool quoted)
 {
-    uint32_t c = len ? code_point(s.ptr, len) : 0xfffd;
+    uint32_t c = len ? kiln_utf8_code(s.ptr, len) : 0xfffd;
 
     if (quoted && (c == '"' || c == '\\'))
         kiln_buf_printf(out, "\\%c", (char)c);
     else if (c == '\n' || c == '\r' || c == '\t')
         kiln_buf_puts(out, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
-    else if (is_unsafe(c))
+    else if (kiln_is_control(c))
         kiln_buf_printf(out, "\\u%04x", c);
     else if (len)
         kiln_buf_add(out, s.ptr, len);

@@ -186,3 +186,19 @@ size_t kiln_utf8_len(struct kiln_str s)
         return 0;
     return *p < 0x80 ? 1 : utf8_sequence(p, s.len);
 }
+
+uint32_t kiln_utf8_code(const char *p, size_t len)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    uint32_t c = len == 1 ? u[0] : u[0] & (0x7fu >> len);
+
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | (u[i] & 0x3fu);
+    return c;
+}
+
+bool kiln_is_control(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}

@@ -66,5 +66,13 @@ bool kiln_utf8_valid(struct kiln_str s);
 
 /* The bytes of the well-formed character that `s` starts with; 0 if there is none. */
 size_t kiln_utf8_len(struct kiln_str s);
+/* The code point of that character. */
+uint32_t kiln_utf8_code(const char *p, size_t len);
+
+/*
+ * Whether a terminal obeys a character, or it breaks a line or turns text around: control
+ * characters, line separators, marks of direction.
+ */
+bool kiln_is_control(uint32_t code_point);
 
 #endif /* KILN_BASE_STR_H */

@@ -144,7 +144,6 @@ int kiln_notify(const char *state)
 
 /* ---- the process ---- */
 
-/* A connection is a file, and so is a block: as many as the system allows. */
 void kiln_daemon_check_memory(struct kiln_log *log, uint64_t limit)
 {
     uint64_t total = kiln_meminfo_total();
@@ -157,6 +156,7 @@ void kiln_daemon_check_memory(struct kiln_log *log, uint64_t limit)
                  (unsigned long long)total, NULL);
 }
 
+/* A connection is a file, and so is a block: as many as the system allows. */
 void kiln_daemon_raise_open_files(void)
 {
     struct rlimit limit;

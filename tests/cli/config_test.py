@@ -128,7 +128,6 @@ class Host(unittest.TestCase):
         self.assertIn("not both", self.refused("--comm", "a", "--exclude-comm", "b"))
 
 
-
 def memory_group():
     """The memory control group of this process: its folder, and the file that limits a group in it."""
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
