@@ -61,7 +61,12 @@ enum kiln_profile_flag {
 
 /* ---- writing ---- */
 
+struct kiln_block;
 struct kiln_block_writer;
+
+/* Reads all of a new block; see kiln_block_verify_within(). */
+typedef int kiln_block_verifier(struct kiln_block *block, size_t memory_bytes,
+                                struct kiln_err *err);
 
 struct kiln_block_write_opts {
     struct kiln_str tenant;
@@ -69,7 +74,8 @@ struct kiln_block_write_opts {
     uint64_t log_from, log_to;
     const struct kiln_block_id *replaces;
     uint32_t n_replaces;
-    size_t memory_bytes; /* budget of the writer; KILN_E_LIMIT beyond */
+    size_t memory_bytes;         /* budget of the writer; KILN_E_LIMIT beyond */
+    kiln_block_verifier *verify; /* NULL: kiln_block_verify_within(); tests have others */
 };
 
 /*
@@ -92,10 +98,21 @@ KILN_CHECK int kiln_block_create(struct kiln_io *io, const struct kiln_block_wri
  */
 void kiln_block_add(struct kiln_block_writer *writer, const struct kiln_block_profile *profile);
 
-/* Writes what is left, syncs, renames, syncs the folder: after it the block is there for good. */
+/*
+ * Writes what is left and syncs it, still under the temporary name.  Most of the writer's memory is
+ * free then, and `dict` is not used any more.
+ */
+KILN_CHECK int kiln_block_finish(struct kiln_block_writer *writer, struct kiln_err *err);
+/*
+ * Finishes, unless the caller has, and reads the block as kiln_block_verify_within() does.  Damage
+ * (kiln_keep_is_damage()) means that this content cannot be written as a block.
+ */
+KILN_CHECK int kiln_block_read_back(struct kiln_block_writer *writer, struct kiln_err *err);
+/* Reads the block back, renames it and syncs the folder: after it the block is there for good. */
 KILN_CHECK int kiln_block_commit(struct kiln_block_writer *writer, struct kiln_block_id *ret_id,
                                  struct kiln_err *err);
-/* Gives up and removes the temporary file; also after a failed commit, which does not free. */
+/* Gives up and removes the temporary file; also after a failed finish or commit, which do not free.
+ */
 void kiln_block_abort(struct kiln_block_writer *writer);
 
 /* ---- reading ---- */
@@ -153,5 +170,8 @@ void kiln_block_reader_free(struct kiln_block_reader *reader);
 
 /* Reads every byte and checks every sum and index.  `err` names the place of the first damage. */
 KILN_CHECK int kiln_block_verify(struct kiln_block *block, struct kiln_err *err);
+/* The same; KILN_E_LIMIT if it takes more memory than this. */
+KILN_CHECK int kiln_block_verify_within(struct kiln_block *block, size_t memory_bytes,
+                                        struct kiln_err *err);
 
 #endif /* KILN_STORE_BLOCK_H */

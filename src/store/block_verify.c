@@ -84,8 +84,13 @@ static int check_rollups(struct kiln_block *block, size_t memory_bytes, struct k
 
 int kiln_block_verify(struct kiln_block *block, struct kiln_err *err)
 {
+    return kiln_block_verify_within(block, memory_for(kiln_block_info(block)), err);
+}
+
+int kiln_block_verify_within(struct kiln_block *block, size_t memory_bytes, struct kiln_err *err)
+{
     const struct kiln_block_info *info = kiln_block_info(block);
-    struct kiln_block_read_opts opts = {.memory_bytes = memory_for(info)};
+    struct kiln_block_read_opts opts = {.memory_bytes = memory_bytes};
     struct kiln_block_reader *reader = NULL;
     struct totals totals = {0};
     int r = check_unknown(block, err);

@@ -306,6 +306,7 @@ static void init_writer(struct kiln_block_writer *w, struct kiln_io *io, size_t 
     size_t page_max = memory_bytes / COLUMN_SHARE;
 
     w->io = io;
+    w->verify = kiln_block_verify_within;
     w->fd = -1;
     w->series = UINT32_MAX;
     w->budget.limit = memory_bytes;
@@ -334,6 +335,8 @@ int kiln_block_create(struct kiln_io *io, const struct kiln_block_write_opts *op
         return kiln_err_set(err, -ENOMEM, NULL, "no memory for writing a block");
     w->dict = dict;
     init_writer(w, io, opts->memory_bytes);
+    if (opts->verify)
+        w->verify = opts->verify;
     w->out.quick = opts->level == 0;
     if (opts->level)
         (void)!kiln_rollup_maker_new(opts->memory_bytes / ROLLUP_SHARE, &w->rollup);
@@ -388,44 +391,6 @@ static void finish_info(struct kiln_block_writer *w)
     info->dict_bytes = dict_bytes(w);
 }
 
-static void publish(struct kiln_block_writer *w)
-{
-    struct kiln_io *io = w->io;
-    int fd = w->fd;
-
-    if (!kiln_writer_ok(w, io->sync(io, fd)))
-        return;
-    w->fd = -1;
-    if (!kiln_writer_ok(w, io->close(io, fd)) ||
-        !kiln_writer_ok(w, io->rename(io, w->tmp_path, w->path)))
-        return;
-    w->renamed = true;
-    if (kiln_writer_ok(w, io->sync_dir(io, w->folder)))
-        w->published = true;
-}
-
-int kiln_block_commit(struct kiln_block_writer *w, struct kiln_block_id *ret_id,
-                      struct kiln_err *err)
-{
-    kiln_writer_end_rows(w);
-    kiln_writer_number_all(w);
-    kiln_writer_put_dict(w);
-    kiln_writer_put_code(w);
-    kiln_writer_put_stacks(w);
-    if (!w->error) {
-        finish_info(w);
-        write_footer(w);
-    }
-    if (!w->error)
-        publish(w);
-    if (w->error)
-        return kiln_err_set(err, w->error, w->path, "the block cannot be written: %s",
-                            kiln_err_text(w->error));
-    *ret_id = w->footer.info.id;
-    kiln_block_abort(w);
-    return 0;
-}
-
 static void free_tables(struct kiln_block_writer *w)
 {
     struct kiln_numbers *numbers[] = {&w->strings, &w->functions, &w->mappings, &w->locations,
@@ -457,6 +422,104 @@ static void free_tables(struct kiln_block_writer *w)
     kiln_intern_done(&w->scope_index, &w->budget);
 }
 
+/* What is needed until the footer is written. */
+static void free_content(struct kiln_block_writer *w)
+{
+    free_tables(w);
+    kiln_rollup_maker_free(w->rollup);
+    w->rollup = NULL;
+    for (uint32_t i = 0; i < KILN_COLUMNS_MAX; i++)
+        kiln_column_done(&w->columns[i], &w->budget);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(w->bytes); i++)
+        kiln_buf_done(&w->bytes[i]);
+    kiln_buf_done(&w->pending);
+    kiln_page_out_done(&w->out);
+}
+
+static void sync_file(struct kiln_block_writer *w)
+{
+    int fd = w->fd;
+
+    if (!kiln_writer_ok(w, w->io->sync(w->io, fd)))
+        return;
+    w->fd = -1;
+    if (kiln_writer_ok(w, w->io->close(w->io, fd)))
+        w->finished = true;
+}
+
+static int fail(const struct kiln_block_writer *w, struct kiln_err *err)
+{
+    return kiln_err_set(err, w->error, w->path, "the block cannot be written: %s",
+                        kiln_err_text(w->error));
+}
+
+int kiln_block_finish(struct kiln_block_writer *w, struct kiln_err *err)
+{
+    kiln_writer_end_rows(w);
+    kiln_writer_number_all(w);
+    kiln_writer_put_dict(w);
+    kiln_writer_put_code(w);
+    kiln_writer_put_stacks(w);
+    if (!w->error) {
+        finish_info(w);
+        write_footer(w);
+    }
+    if (!w->error)
+        sync_file(w);
+    if (!w->error)
+        free_content(w);
+    return w->error ? fail(w, err) : 0;
+}
+
+/*
+ * A block that needs more memory to be read than the writer may take is accepted: it is no evidence
+ * of damage, and a cut must remain possible.
+ */
+int kiln_block_read_back(struct kiln_block_writer *w, struct kiln_err *err)
+{
+    int r = w->finished ? 0 : kiln_block_finish(w, err);
+    struct kiln_err why = {0};
+    struct kiln_block *block;
+
+    if (r < 0)
+        return r;
+    r = kiln_block_open(w->io, w->tmp_path, &block, &why);
+    if (r == 0) {
+        r = w->verify(block, w->budget.limit, &why);
+        kiln_block_unref(block);
+    }
+    if (r == 0 || r == KILN_E_LIMIT)
+        return 0;
+    return kiln_err_set(err, r, w->path, "the block cannot be read back: %s%s%s", why.where,
+                        why.where[0] ? ": " : "", why.text);
+}
+
+static void publish(struct kiln_block_writer *w)
+{
+    struct kiln_io *io = w->io;
+
+    if (!kiln_writer_ok(w, io->rename(io, w->tmp_path, w->path)))
+        return;
+    w->renamed = true;
+    if (kiln_writer_ok(w, io->sync_dir(io, w->folder)))
+        w->published = true;
+}
+
+int kiln_block_commit(struct kiln_block_writer *w, struct kiln_block_id *ret_id,
+                      struct kiln_err *err)
+{
+    int r = kiln_block_read_back(w, err);
+
+    if (r < 0)
+        return r;
+    publish(w);
+    if (w->error)
+        return fail(w, err);
+    *ret_id = w->footer.info.id;
+    kiln_block_abort(w);
+    return 0;
+}
+
 void kiln_block_abort(struct kiln_block_writer *w)
 {
     if (!w)
@@ -468,14 +531,7 @@ void kiln_block_abort(struct kiln_block_writer *w)
         (void)w->io->unlink(w->io, w->renamed ? w->path : w->tmp_path);
     if (w->renamed && !w->published)
         (void)w->io->sync_dir(w->io, w->folder);
-    free_tables(w);
-    kiln_rollup_maker_free(w->rollup);
-    for (uint32_t i = 0; i < KILN_COLUMNS_MAX; i++)
-        kiln_column_done(&w->columns[i], &w->budget);
-    for (size_t i = 0; i < KILN_ARRAY_LEN(w->bytes); i++)
-        kiln_buf_done(&w->bytes[i]);
-    kiln_buf_done(&w->pending);
-    kiln_page_out_done(&w->out);
+    free_content(w);
     kiln_footer_done(&w->footer);
     kiln_arena_done(&w->arena);
     kiln_free(w->tmp_path);

@@ -35,10 +35,11 @@ struct kiln_rollup_maker;
 
 struct kiln_block_writer {
     struct kiln_io *io;
+    kiln_block_verifier *verify;
     int fd;                  /* -1: none */
     struct kiln_buf pending; /* the end of what was written, not yet in the file */
     char *tmp_path, *path, *folder;
-    bool opened, renamed, published;
+    bool opened, finished, renamed, published;
     uint64_t offset; /* where the next page goes, behind what is pending */
     int error;       /* sticky */
     struct kiln_budget budget;

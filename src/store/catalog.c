@@ -196,6 +196,12 @@ static void aside_path(const char *path, char ret_path[KILN_PATH_MAX])
     }
 }
 
+void kiln_store_count_aside(struct kiln_store *store)
+{
+    atomic_fetch_add(&store->set_aside, 1);
+    kiln_metric_add(store->metrics.set_aside, 1);
+}
+
 void kiln_store_set_aside(struct kiln_store *store, const char *path, const struct kiln_err *why)
 {
     char to[KILN_PATH_MAX], folder[KILN_PATH_MAX];
@@ -213,8 +219,7 @@ void kiln_store_set_aside(struct kiln_store *store, const char *path, const stru
         r = r < 0 ? r : io->sync_dir(io, "aside");
         r = r < 0 ? r : io->sync_dir(io, folder);
     }
-    atomic_fetch_add(&store->set_aside, 1);
-    kiln_metric_add(store->metrics.set_aside, 1);
+    kiln_store_count_aside(store);
     kiln_log(store->opts.log, KILN_LOG_ERROR, "damaged file set aside", "path", "%s", path, "why",
              "%s", why ? why->text : "", "where", "%s", why ? why->where : "", "moved", "%s",
              r < 0 ? kiln_err_text(r) : "yes", NULL);

@@ -331,6 +331,7 @@ static int begin_block(struct merge *m, struct kiln_block_id *replaces)
         .replaces = replaces,
         .n_replaces = m->opts->n,
         .memory_bytes = m->opts->memory_bytes,
+        .verify = m->opts->verify,
     };
 
     for (uint32_t i = 0; i < m->opts->n; i++) {
@@ -387,9 +388,7 @@ static int write_block(struct merge *m)
     if (r == 0)
         r = write_all(m);
     if (r == 0)
-        r = kiln_block_commit(m->writer, &m->result.id, m->err);
-    if (r < 0 && m->writer)
-        kiln_block_abort(m->writer);
+        r = kiln_block_finish(m->writer, m->err);
     kiln_free(replaces);
     return r;
 }
@@ -444,6 +443,10 @@ int kiln_compact_blocks(const struct kiln_compact_opts *opts,
     kiln_builder_free(m.b);
     kiln_free(m.inputs);
     kiln_free(m.keys);
+    if (r == 0 && m.writer) /* reading it back takes the memory that was just freed */
+        r = kiln_block_commit(m.writer, &m.result.id, err);
+    if (r < 0)
+        kiln_block_abort(m.writer);
     if (r < 0)
         *ret_bad = m.bad;
     else

@@ -29,6 +29,7 @@ struct kiln_compact_opts {
     uint64_t (*cutoff)(void *context, struct kiln_str service);
     bool (*stop)(void *context); /* asked now and then: give up with -ECANCELED; NULL: never */
     void *context;
+    kiln_block_verifier *verify; /* NULL: kiln_block_verify_within() */
 };
 
 struct kiln_compact_result {

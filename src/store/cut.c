@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "store/store_int.h"
+#include "store/cut_isolate.h"
 
 #define WRITE_MIN     ((size_t)16 << 20)
 #define RETRY_SECONDS 5u
@@ -129,11 +129,17 @@ static int publish(struct kiln_store *store, struct kiln_tenant *tenant, struct 
     return 0;
 }
 
+/* *ret_block stays NULL where all of the head was set aside. */
 static int write_block(struct kiln_store *store, struct kiln_tenant *tenant,
                        struct kiln_block **ret_block, struct kiln_err *err)
 {
     size_t need = kiln_head_bytes(tenant->cutting) + WRITE_MIN;
-    size_t memory = need > store->reserve ? need : store->reserve;
+    struct kiln_head_write_opts opts = {
+        .io = store->io,
+        .tenant = kiln_str_of(tenant->name),
+        .memory_bytes = need > store->reserve ? need : store->reserve,
+        .verify = store->opts.verify,
+    };
     struct kiln_block_id id;
     int r;
 
@@ -142,8 +148,14 @@ static int write_block(struct kiln_store *store, struct kiln_tenant *tenant,
         if (r < 0)
             return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }
-    r = kiln_head_write(tenant->cutting, store->io, kiln_str_of(tenant->name), memory, &id, err);
-    return r < 0 ? r : kiln_catalog_open_block(store, tenant->name, &id, ret_block, err);
+    r = kiln_head_write(tenant->cutting, &opts, &id, err);
+    if (r == 0)
+        r = 1;
+    else if (kiln_keep_is_damage(r))
+        r = kiln_cut_isolate(store, tenant, &opts, &id, err);
+    if (r > 0)
+        r = kiln_catalog_open_block(store, tenant->name, &id, ret_block, err);
+    return r < 0 ? r : 0;
 }
 
 /* Under `keeping`, with a frozen head. */

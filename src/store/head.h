@@ -112,9 +112,19 @@ KILN_CHECK int kiln_head_select(const struct kiln_head *head, const struct kiln_
                                 const struct kiln_limits *limits, struct kiln_batch **ret_batch,
                                 struct kiln_err *err);
 
+struct kiln_head_write_opts {
+    struct kiln_io *io;
+    struct kiln_str tenant;
+    size_t memory_bytes;
+    kiln_block_verifier *verify; /* NULL: kiln_block_verify_within() */
+    const bool *leave_out;       /* by series of the head; NULL: none */
+};
 /* Writes a frozen head as a block of level 0. */
-KILN_CHECK int kiln_head_write(const struct kiln_head *head, struct kiln_io *io,
-                               struct kiln_str tenant, size_t memory_bytes,
+KILN_CHECK int kiln_head_write(const struct kiln_head *head,
+                               const struct kiln_head_write_opts *opts,
                                struct kiln_block_id *ret_id, struct kiln_err *err);
+/* Writes the same, reads it back and removes it. */
+KILN_CHECK int kiln_head_try_write(const struct kiln_head *head,
+                                   const struct kiln_head_write_opts *opts, struct kiln_err *err);
 
 #endif /* KILN_STORE_HEAD_H */

@@ -38,7 +38,7 @@ struct sorted {
     struct kiln_str *keys;
     uint32_t *rank; /* by series of the head */
     struct ordered *rows;
-    uint32_t n_series;
+    uint32_t n_series, n_rows;
 };
 
 static void sorted_done(struct sorted *s)
@@ -49,7 +49,13 @@ static void sorted_done(struct sorted *s)
     kiln_free(s->rows);
 }
 
-static int sort_head(const struct kiln_head *head, struct sorted *s)
+static bool is_in(const struct kiln_head *head, const struct kiln_head_write_opts *opts, uint32_t i)
+{
+    return kiln_head_series(head, i)->n_profiles && !(opts->leave_out && opts->leave_out[i]);
+}
+
+static int sort_head(const struct kiln_head *head, const struct kiln_head_write_opts *opts,
+                     struct sorted *s)
 {
     const struct kiln_rows *rows = kiln_head_rows(head);
     const struct kiln_batch *batch = kiln_rows_batch(rows);
@@ -63,7 +69,7 @@ static int sort_head(const struct kiln_head *head, struct sorted *s)
     if (!s->series || !s->keys || !s->rank || !s->rows)
         return -ENOMEM;
     for (uint32_t i = 0; i < n_series; i++) {
-        if (kiln_head_series(head, i)->n_profiles)
+        if (is_in(head, opts, i))
             s->series[s->n_series++] = kiln_head_series(head, i);
     }
     qsort(s->series, s->n_series, sizeof(*s->series), by_key);
@@ -71,49 +77,83 @@ static int sort_head(const struct kiln_head *head, struct sorted *s)
         s->keys[i] = s->series[i]->key;
         s->rank[s->series[i] - kiln_head_series(head, 0)] = i;
     }
-    for (uint32_t i = 0; i < rows->n; i++)
-        s->rows[i] = (struct ordered){s->rank[rows->rows[i].series], batch->profiles[i].time_ns, i};
-    qsort(s->rows, rows->n, sizeof(*s->rows), by_order);
+    for (uint32_t i = 0; i < rows->n; i++) {
+        uint32_t series = rows->rows[i].series;
+
+        if (is_in(head, opts, series))
+            s->rows[s->n_rows++] = (struct ordered){s->rank[series], batch->profiles[i].time_ns, i};
+    }
+    qsort(s->rows, s->n_rows, sizeof(*s->rows), by_order);
     return 0;
 }
 
-static int write_sorted(const struct kiln_head *head, const struct sorted *s, struct kiln_io *io,
-                        const struct kiln_block_write_opts *opts, struct kiln_block_id *ret_id,
-                        struct kiln_err *err)
+static int begin(const struct kiln_head *head, const struct sorted *s,
+                 const struct kiln_head_write_opts *opts, struct kiln_block_writer **ret_writer,
+                 struct kiln_err *err)
 {
-    const struct kiln_rows *rows = kiln_head_rows(head);
-    struct kiln_block_writer *writer;
-    int r;
+    const struct kiln_block_write_opts block = {.tenant = opts->tenant,
+                                                .log_from = kiln_head_info(head)->log_from,
+                                                .log_to = kiln_head_info(head)->log_to,
+                                                .memory_bytes = opts->memory_bytes,
+                                                .verify = opts->verify};
 
-    r = kiln_block_create(io, opts, kiln_rows_batch(rows), s->keys, s->n_series, &writer, err);
-    if (r < 0)
-        return r;
-    for (uint32_t i = 0; i < rows->n; i++) {
-        struct kiln_block_profile profile = kiln_rows_profile(rows, s->rows[i].index);
+    return kiln_block_create(opts->io, &block, kiln_rows_batch(kiln_head_rows(head)), s->keys,
+                             s->n_series, ret_writer, err);
+}
+
+static void add_rows(const struct kiln_head *head, const struct sorted *s,
+                     struct kiln_block_writer *writer)
+{
+    for (uint32_t i = 0; i < s->n_rows; i++) {
+        struct kiln_block_profile profile =
+            kiln_rows_profile(kiln_head_rows(head), s->rows[i].index);
 
         profile.series = (uint32_t)s->rows[i].major;
         kiln_block_add(writer, &profile);
     }
-    r = kiln_block_commit(writer, ret_id, err);
+}
+
+/* A writer that has all of it. */
+static int fill(const struct kiln_head *head, const struct kiln_head_write_opts *opts,
+                struct kiln_block_writer **ret_writer, struct kiln_err *err)
+{
+    struct sorted sorted = {0};
+    int r = sort_head(head, opts, &sorted);
+
+    if (r < 0) {
+        kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    } else {
+        r = begin(head, &sorted, opts, ret_writer, err);
+        if (r == 0)
+            add_rows(head, &sorted, *ret_writer);
+    }
+    if (r == 0)
+        r = kiln_block_finish(*ret_writer, err); /* after it, neither keys nor rows are used */
+    sorted_done(&sorted);
+    return r;
+}
+
+int kiln_head_write(const struct kiln_head *head, const struct kiln_head_write_opts *opts,
+                    struct kiln_block_id *ret_id, struct kiln_err *err)
+{
+    struct kiln_block_writer *writer = NULL;
+    int r = fill(head, opts, &writer, err);
+
+    if (r == 0)
+        r = kiln_block_commit(writer, ret_id, err);
     if (r < 0)
         kiln_block_abort(writer);
     return r;
 }
 
-int kiln_head_write(const struct kiln_head *head, struct kiln_io *io, struct kiln_str tenant,
-                    size_t memory_bytes, struct kiln_block_id *ret_id, struct kiln_err *err)
+int kiln_head_try_write(const struct kiln_head *head, const struct kiln_head_write_opts *opts,
+                        struct kiln_err *err)
 {
-    struct kiln_block_write_opts opts = {.tenant = tenant,
-                                         .log_from = kiln_head_info(head)->log_from,
-                                         .log_to = kiln_head_info(head)->log_to,
-                                         .memory_bytes = memory_bytes};
-    struct sorted sorted = {0};
-    int r = sort_head(head, &sorted);
+    struct kiln_block_writer *writer = NULL;
+    int r = fill(head, opts, &writer, err);
 
     if (r == 0)
-        r = write_sorted(head, &sorted, io, &opts, ret_id, err);
-    else
-        kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
-    sorted_done(&sorted);
+        r = kiln_block_read_back(writer, err);
+    kiln_block_abort(writer);
     return r;
 }

@@ -238,16 +238,16 @@ bool kiln_keep_is_damage(int code)
            code == KILN_E_RANGE || code == KILN_E_UTF8 || code == KILN_E_UNKNOWN;
 }
 
-static void note_lost(struct kiln_tenant *tenant, const struct kiln_block_info *info)
+void kiln_keep_note_lost(struct kiln_tenant *tenant, uint64_t min_ns, uint64_t max_ns)
 {
     struct kiln_window *w;
 
     pthread_mutex_lock(&tenant->lock);
     if (tenant->n_lost < KILN_TENANT_LOST_MAX)
-        tenant->lost[tenant->n_lost++] = (struct kiln_window){info->min_ns, info->max_ns};
+        tenant->lost[tenant->n_lost++] = (struct kiln_window){min_ns, max_ns};
     w = &tenant->lost[tenant->n_lost - 1];
-    w->start_ns = info->min_ns < w->start_ns ? info->min_ns : w->start_ns;
-    w->end_ns = info->max_ns > w->end_ns ? info->max_ns : w->end_ns;
+    w->start_ns = min_ns < w->start_ns ? min_ns : w->start_ns;
+    w->end_ns = max_ns > w->end_ns ? max_ns : w->end_ns;
     pthread_mutex_unlock(&tenant->lock);
 }
 
@@ -260,7 +260,7 @@ static void set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
     pthread_mutex_lock(&store->keeping);
     r = kiln_catalog_swap(tenant, &block, 1, NULL, 0);
     if (r == 0) {
-        note_lost(tenant, kiln_block_info(block));
+        kiln_keep_note_lost(tenant, kiln_block_info(block)->min_ns, kiln_block_info(block)->max_ns);
         kiln_block_path(tenant->name, &kiln_block_info(block)->id, path);
         kiln_store_set_aside(store, path, why);
     }
@@ -363,6 +363,7 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
         .cutoff = w->cutoff ? job_cutoff : NULL,
         .stop = job_stop,
         .context = &job,
+        .verify = store->opts.verify,
     };
     struct kiln_compact_result result;
     uint32_t bad;
@@ -378,6 +379,11 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
         return r;
     }
     w->tenant->merge_failed = true;
+    if (bad == UINT32_MAX && kiln_keep_is_damage(r)) { /* what was written does not read back */
+        for (uint32_t i = 0; i < w->n; i++)
+            kiln_keep_skip(store, w->blocks[i]);
+        return -ENOTRECOVERABLE;
+    }
     if (bad == UINT32_MAX || r == -ENOMEM || r == KILN_E_LIMIT)
         return r;
     if (!kiln_keep_is_damage(r)) {
@@ -474,7 +480,7 @@ static int merge_plan(struct kiln_store *store, struct kiln_tenant *tenant,
         return 0; /* heads have the memory: in a second they may not */
     if (r != -ECANCELED)
         note_failure(store, tenant, &why);
-    if (r == KILN_E_CORRUPT || r == KILN_E_LIMIT)
+    if (r == KILN_E_CORRUPT || r == KILN_E_LIMIT || r == -ENOTRECOVERABLE)
         return 1; /* something has changed: look again */
     return kiln_err_set(err, r, why.where, "%s", why.text);
 }

@@ -21,7 +21,7 @@ struct kiln_store;
 struct kiln_tenant;
 struct kiln_block_list;
 
-enum { KILN_KEEP_SKIPS = 32 };
+enum { KILN_KEEP_SKIPS = 128 }; /* more than the inputs of one merge */
 
 /* A block that could not be merged: it is left alone for an hour. */
 struct kiln_keep_skip {
@@ -59,6 +59,8 @@ bool kiln_keep_is_behind(const struct kiln_store *store);
 
 /* Whether a code says that the bytes are wrong, and not that the machine had a bad moment. */
 bool kiln_keep_is_damage(int code);
+/* Answers of this time lack something from now on, and say so. */
+void kiln_keep_note_lost(struct kiln_tenant *tenant, uint64_t min_ns, uint64_t max_ns);
 /*
  * A reader, who holds no lock, found that a block is damaged: it is set aside, unless it is gone
  * already, or blocks are being merged just now (who comes next will find it).
@@ -88,7 +90,8 @@ struct kiln_rewrite {
 /*
  * Writes the new block, puts it in the place of the old ones, removes their files.  An input that
  * turns out damaged is set aside, and KILN_E_CORRUPT returned: what is left can be tried again.
- * Under `merging`.
+ * -ENOTRECOVERABLE: the new block does not read back; the old ones stay, and are left alone for a
+ * while.  Under `merging`.
  */
 KILN_CHECK int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *rewrite,
                                  struct kiln_err *err);

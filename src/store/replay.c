@@ -124,8 +124,7 @@ static void damaged(void *context, const struct kiln_wal_damage *damage)
 {
     struct kiln_store *store = ((struct replaying *)context)->store;
 
-    atomic_fetch_add(&store->set_aside, 1);
-    kiln_metric_add(store->metrics.set_aside, 1);
+    kiln_store_count_aside(store);
     kiln_log(store->opts.log, KILN_LOG_ERROR, "the log is damaged", "path", "%s", damage->path,
              "offset", "%llu", (unsigned long long)damage->offset, "lost", "%llu",
              (unsigned long long)(damage->up_to - damage->after), "why", "%s", damage->text, NULL);

@@ -207,7 +207,8 @@ static int carry_out(struct kiln_store *store, struct everything *all, struct ki
 
         worst = r < 0 ? r : worst;
         for (uint32_t i = 0; i < list->list.n; i++) {
-            if (fates[i].fate != KILN_RETAIN_REWRITE)
+            if (fates[i].fate != KILN_RETAIN_REWRITE ||
+                kiln_keep_is_skipped(store, list->list.blocks[i]))
                 continue;
             r = rewrite(store, list->tenant, list->list.blocks[i], &fates[i], err);
             worst = r < 0 ? r : worst;

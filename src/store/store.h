@@ -23,6 +23,7 @@
 #include "base/metric.h"
 #include "base/pool.h"
 #include "core/builder.h"
+#include "store/block.h"
 #include "store/engine.h"
 #include "store/io.h"
 
@@ -63,8 +64,9 @@ struct kiln_store_opts {
      */
     int (*follow)(struct kiln_str recipe, struct kiln_str content, struct kiln_builder *b,
                   struct kiln_err *err);
-    bool read_only;     /* the log is replayed, nothing is written: for `kiln store` */
-    bool no_background; /* cut and compact only when told: for tests and `kiln store` */
+    bool read_only;              /* the log is replayed, nothing is written: for `kiln store` */
+    bool no_background;          /* cut and compact only when told: for tests and `kiln store` */
+    kiln_block_verifier *verify; /* what reads a new block back; NULL: kiln_block_verify_within() */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };

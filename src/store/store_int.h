@@ -197,6 +197,7 @@ void kiln_block_path(const char *tenant, const struct kiln_block_id *id,
 KILN_CHECK int kiln_catalog_open_block(struct kiln_store *store, const char *tenant,
                                        const struct kiln_block_id *id,
                                        struct kiln_block **ret_block, struct kiln_err *err);
+void kiln_store_count_aside(struct kiln_store *store);
 /* Moves a damaged file into aside/, counts it and says so in the log. */
 void kiln_store_set_aside(struct kiln_store *store, const char *path, const struct kiln_err *why);
 
