@@ -35,7 +35,7 @@ enum { RING_PART = 8 };
 /* What is used, and what was done by that. */
 struct host_watch {
     struct kiln_watchdog dog;
-    uint64_t own_bytes, next_memory_ns;
+    uint64_t own_bytes, next_pss_ns;
     uint64_t process_bytes; /* all of it, but for maps of the kernel */
     uint32_t lowered;
     bool stopped;

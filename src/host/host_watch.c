@@ -16,7 +16,7 @@
 #include "host/host_int.h"
 #include "host/procfs.h"
 
-#define MEMORY_EVERY_NS (10 * KILN_NS_PER_S)
+#define PSS_EVERY_NS (10 * KILN_NS_PER_S) /* the kernel walks all page tables for it */
 
 void host_watch_begin(struct kiln_host *host)
 {
@@ -44,11 +44,11 @@ static void look_at_process(struct host_watch *watch, const struct kiln_host_sta
 {
     uint64_t now_ns = kiln_clock_mono_ns(), mapped = status->kernel.mapped_bytes, kb;
 
-    if (now_ns < watch->next_memory_ns)
-        return;
-    watch->next_memory_ns = now_ns + MEMORY_EVERY_NS;
     if (kiln_procfs_number("/proc/self/status", "RssAnon", 10, &kb) == 0)
         watch->own_bytes = kb << 10;
+    if (now_ns < watch->next_pss_ns)
+        return;
+    watch->next_pss_ns = now_ns + PSS_EVERY_NS;
     if (kiln_procfs_number("/proc/self/smaps_rollup", "Pss", 10, &kb) == 0)
         watch->process_bytes = (kb << 10) > mapped ? (kb << 10) - mapped : 0;
 }
@@ -126,7 +126,7 @@ void host_watch_look(struct kiln_host *host, struct kiln_host_status *status)
     if (kiln_watchdog_look(&watch->dog, &use)) {
         malloc_trim(0);
         watch->trimmed++;
-        watch->next_memory_ns = 0;
+        watch->next_pss_ns = 0;
     }
     compare(host, &use);
     status->watch = (struct kiln_host_watch){

@@ -198,15 +198,16 @@ def storm(folder, agent):
 
 
 def check_memory(folder):
-    """Each program is another file, so that each has tables, names and mappings of its own."""
+    """Each program is another file, so that each has tables, names and mappings of its own.  The agent compares its memory with
+    the limit once a second: an eighth is what it may take in between on a busy machine."""
     for number in range(PROGRAMS_MANY):
         shutil.copy(PROGRAMS / "chain", folder / f"program-{number}")
     limit = 16 << 20
     with Agent(folder, "--endpoint", "http://127.0.0.1:9", "-F", "199", "--unwind-memory", "1M", "--agent-memory-limit",
                limit) as agent:
         peak, looks = storm(folder, agent)
-        check(f"while {PROGRAMS_MANY} different programs run it never has more than its limit: {peak} bytes, {looks} looks",
-              looks > 10 and peak < limit, agent.said())
+        check(f"while {PROGRAMS_MANY} different programs run it keeps to its limit: {peak} bytes, {looks} looks",
+              looks > 10 and peak < limit + limit / 8, agent.said())
         check("and soon less, with its buffers in the kernel", wait_for(lambda: all_bytes(agent) < limit), (all_bytes(agent), agent.said()))
         check("and its tables have the size that they may have", agent.metric("kiln_host_unwind_used_bytes") <=
               agent.metric("kiln_host_unwind_bytes") <= 1 << 20)
