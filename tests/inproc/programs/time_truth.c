@@ -12,8 +12,9 @@
  *   time_truth narrow           burn_half, burn_third with an alternate stack that is too small for
  *                               any handler, and burn_sixth after it
  *
- * Of the loop, "loop" is the most that all turns of 20 ms and longer may have taken, and "hold_loop_cpu" the CPU time
- * of hold_loop, which is less than its time where other programs have the processors.
+ * Of the loop, "loop" is the most that all turns of 20 ms and longer may have taken, and
+ * "hold_loop_cpu" the CPU time of hold_loop, which is less than its time where other programs have
+ * the processors.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -94,7 +95,8 @@ static void *burn_all(void *arg)
     return arg;
 }
 
-/* 0 where the time has passed already: a virtual machine's CPU time jumps when its host takes the processor away. */
+/* 0 where the time has passed already: a virtual machine's CPU time jumps when its host takes the
+ * processor away. */
 static uint64_t left_until(uint64_t end)
 {
     uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -309,8 +311,8 @@ static void loop(void)
         else
             work_quickly();
     }
-    printf("{\"hold_loop\": %lu, \"doze_in_loop\": %lu, \"loop\": %lu, \"hold_loop_cpu\": %lu}\n", held,
-           dozed, all, spent[0]);
+    printf("{\"hold_loop\": %lu, \"doze_in_loop\": %lu, \"loop\": %lu, \"hold_loop_cpu\": %lu}\n",
+           held, dozed, all, spent[0]);
 }
 
 int main(int argc, char **argv)
