@@ -11,8 +11,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,6 +25,7 @@
 #include "base/capability.h"
 #include "base/descriptor.h"
 #include "base/file.h"
+#include "base/path.h"
 
 enum { CHILD_SOCKET = 3 };
 enum what { OPEN, WRITE, REMOVE };
@@ -56,12 +59,8 @@ static int confine(void)
         SYS_renameat2,
         SYS_unlinkat,
         SYS_fchmod,
-        SYS_fsync,
-        SYS_umask,
         SYS_getrandom,
-        SYS_getpid,
         SYS_clock_gettime,
-        SYS_getcwd,
         SYS_brk,
         SYS_mmap,
         SYS_munmap,
@@ -71,9 +70,6 @@ static int confine(void)
 #if defined(__x86_64__)
         SYS_stat,
         SYS_lstat,
-        SYS_readlink,
-        SYS_rename,
-        SYS_unlink,
         SYS_open,
 #endif
     };
@@ -88,44 +84,125 @@ static int confine(void)
     return r;
 }
 
-/* What might block whoever reads it is not passed on. */
-static int check(int fd)
+/*
+ * What might block its reader is not passed on, nor a file that the user linked into a directory of
+ * its own.
+ */
+static int check(const struct kiln_keeper_opts *opts, int dir, int fd)
 {
-    struct stat st;
+    struct stat st, in;
 
-    if (fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+    if (fstat(fd, &st) == 0 && fstat(dir, &in) == 0 &&
+        (S_ISDIR(st.st_mode) ||
+         (S_ISREG(st.st_mode) &&
+          (st.st_nlink < 2 || in.st_uid != opts->user || st.st_uid == opts->user))))
         return fd;
     close(fd);
     return -EACCES;
 }
 
+static int open_one(const struct kiln_keeper_opts *opts, const char *path)
+{
+    struct kiln_path_end end;
+    int r = kiln_path_resolve(path, opts->user, &end), fd;
+
+    if (r < 0)
+        return r;
+    fd = openat(end.dir, end.name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+    r = fd < 0 ? -errno : check(opts, end.dir, fd);
+    close(end.dir);
+    return r;
+}
+
 static int open_listed(const struct kiln_keeper_opts *opts, const char *path)
 {
-    for (uint32_t i = 0; i < opts->n_read; i++) {
-        int fd;
-
-        if (strcmp(opts->read[i], path) != 0)
-            continue;
-        fd = open(opts->read[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        return fd < 0 ? -errno : check(fd);
-    }
+    for (uint32_t i = 0; i < opts->n_read; i++)
+        if (strcmp(opts->read[i], path) == 0)
+            return open_one(opts, opts->read[i]);
     return -EACCES;
 }
 
-static bool is(const char *path, const char *requested)
+/* With the mode of the file that it replaces. */
+static int fill(int fd, const struct kiln_path_end *end, struct kiln_str text)
 {
-    return path && strcmp(path, requested) == 0;
+    struct stat st;
+    int r = kiln_fd_write(fd, text);
+
+    if (r < 0)
+        return r;
+    if (fstatat(end->dir, end->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    return fchmod(fd, st.st_mode & 07777) < 0 ? -errno : 0;
 }
 
-static int remove_socket(const char *path)
+/* Devices, and what is no file, the server writes to itself. */
+static bool can_be_replaced(const struct kiln_path_end *end)
 {
     struct stat st;
 
-    if (lstat(path, &st) < 0)
-        return -errno;
-    if (!S_ISSOCK(st.st_mode))
+    return fstatat(end->dir, end->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno == ENOENT
+                                                                      : S_ISREG(st.st_mode);
+}
+
+static int replace(const struct kiln_path_end *end, struct kiln_str text)
+{
+    char temporary[NAME_MAX + 16];
+    uint32_t number;
+    int fd, r;
+
+    if (!can_be_replaced(end))
         return -EACCES;
-    return unlink(path) < 0 ? -errno : 0;
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        return -EAGAIN;
+    snprintf(temporary, sizeof(temporary), "%.200s.%08x", end->name, number);
+    fd = openat(end->dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    r = fill(fd, end, text);
+    close(fd);
+    if (r == 0 && renameat(end->dir, temporary, end->dir, end->name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(end->dir, temporary, 0);
+    return r;
+}
+
+static int write_file(const struct kiln_keeper_opts *opts, struct kiln_str text)
+{
+    struct kiln_path_end end;
+    int r = kiln_path_resolve(opts->write, opts->user, &end);
+
+    if (r < 0)
+        return r;
+    r = replace(&end, text);
+    close(end.dir);
+    return r;
+}
+
+static int remove_socket(const struct kiln_keeper_opts *opts, const char *path)
+{
+    struct kiln_path_end end;
+    struct stat st;
+    int r = kiln_path_resolve(path, opts->user, &end);
+
+    if (r < 0)
+        return r;
+    if (fstatat(end.dir, end.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        r = -errno;
+    else if (!S_ISSOCK(st.st_mode))
+        r = -EACCES;
+    else if (unlinkat(end.dir, end.name, 0) < 0)
+        r = -errno;
+    close(end.dir);
+    return r;
+}
+
+static int remove_listed(const struct kiln_keeper_opts *opts, const char *path)
+{
+    for (uint32_t i = 0; i < KILN_KEEPER_SOCKETS_MAX; i++)
+        if (opts->remove[i] && strcmp(opts->remove[i], path) == 0)
+            return remove_socket(opts, opts->remove[i]);
+    return -EACCES;
 }
 
 /* A descriptor, or a negative errno; -EALREADY: done, without a descriptor. */
@@ -135,10 +212,10 @@ static int do_it(const struct kiln_keeper_opts *opts, const struct request *requ
 
     if (request->what == OPEN)
         return open_listed(opts, request->path);
-    if (request->what == WRITE && is(opts->write, request->path))
-        r = kiln_file_write(opts->write, (struct kiln_str){request->text, request->text_len}, NULL);
-    else if (request->what == REMOVE && is(opts->remove, request->path))
-        r = remove_socket(opts->remove);
+    if (request->what == WRITE && opts->write && strcmp(opts->write, request->path) == 0)
+        r = write_file(opts, (struct kiln_str){request->text, request->text_len});
+    else if (request->what == REMOVE)
+        r = remove_listed(opts, request->path);
     return r < 0 ? r : -EALREADY;
 }
 

@@ -5,25 +5,30 @@
  * the file of the Unix socket.
  *
  * The child opens, writes and removes exactly the paths that it was started with; it opens them
- * anew for each request, so that a replaced file is seen.  It has no other descriptor than its
- * socket, two capabilities and a list of system calls, and ends when this process ends.
+ * anew for each request, so that a replaced file is seen.  Links that the unprivileged user made
+ * are not followed (base/path.h), so that they lead it to no other file.  It has no other
+ * descriptor than its socket, two capabilities and a list of system calls, and ends when this
+ * process ends.
  *
  * Threads: start before there are others, stop after them; the rest from any.
  */
 #ifndef KILN_BASE_KEEPER_H
 #define KILN_BASE_KEEPER_H
 
+#include <sys/types.h>
+
 #include "base/attr.h"
 #include "base/str.h"
 
-enum { KILN_KEEPER_FILES_MAX = 256, KILN_KEEPER_TEXT_MAX = 4096 };
+enum { KILN_KEEPER_FILES_MAX = 256, KILN_KEEPER_SOCKETS_MAX = 2, KILN_KEEPER_TEXT_MAX = 4096 };
 
 /* Borrowed until the child runs. */
 struct kiln_keeper_opts {
     const char *const *read; /* files and directories that may be opened to be read */
     uint32_t n_read;
-    const char *write;  /* the file that may be replaced; NULL: none */
-    const char *remove; /* the socket that may be removed; NULL: none */
+    const char *write;                           /* the file that may be replaced; NULL: none */
+    const char *remove[KILN_KEEPER_SOCKETS_MAX]; /* sockets that may be removed; NULL: none */
+    uid_t user;                                  /* that this process is going to be */
 };
 
 /* Starts the child, which needs what this process has now.  -E2BIG: too many files. */

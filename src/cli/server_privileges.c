@@ -49,10 +49,10 @@ static void add_files_of(struct paths *paths, const struct kiln_node *node)
 static int start_keeper(struct kiln_serve *serve)
 {
     const struct kiln_settings *set = &serve->config->set;
-    struct kiln_keeper_opts opts = {.write = set->ready_file,
-                                    .remove = kiln_settings_on(set->socket) ? set->socket : NULL};
+    struct kiln_keeper_opts opts = {.write = set->ready_file, .user = serve->user.uid};
     struct paths paths = {.n = 0};
 
+    opts.remove[0] = kiln_settings_on(set->socket) ? set->socket : NULL;
     add(&paths, set->tokens);
     add(&paths, set->tls_cert);
     add(&paths, set->tls_key);

@@ -50,7 +50,7 @@ static int as_nobody(const struct place *p, int (*attempt)(const struct place *p
 {
     const char *read[] = {p->secret};
     const struct kiln_keeper_opts opts = {
-        .read = read, .n_read = 1, .write = p->ready, .remove = p->socket};
+        .read = read, .n_read = 1, .write = p->ready, .remove = {NULL, p->socket}, .user = NOBODY};
     int status;
     pid_t pid = fork();
 
@@ -114,6 +114,13 @@ static int write_other(const struct place *p)
     return kiln_keeper_write(p->other, KILN_STR("x"));
 }
 
+static int open_secret(const struct place *p)
+{
+    int fd = kiln_keeper_open(p->secret);
+
+    return fd < 0 ? fd : close(fd);
+}
+
 static int remove_socket(const struct place *p)
 {
     return kiln_keeper_remove(p->socket);
@@ -155,6 +162,63 @@ TEST(keeper, removes_nothing_but_a_socket)
     CHECK_OK(kiln_file_write(p.socket, KILN_STR("a file"), NULL));
     CHECK_EQ(as_nobody(&p, remove_socket), -EACCES);
     CHECK_EQ(access(p.socket, F_OK), 0);
+    folder_remove(p.dir);
+}
+
+static bool is_text(const char *path, const char *expected)
+{
+    struct kiln_buf text;
+    bool same;
+
+    kiln_buf_init(&text, 100);
+    same = kiln_file_read(path, &text, NULL) == 0 &&
+           kiln_str_eq(kiln_buf_str(&text), kiln_str_of(expected));
+    kiln_buf_done(&text);
+    return same;
+}
+
+/* The paths are in a directory of nobody, who puts links to a file of root there. */
+TEST(keeper, follows_links_of_others_but_not_of_the_user)
+{
+    struct place p;
+
+    if (geteuid() != 0)
+        SKIP("only root can become nobody");
+    make(&p);
+    CHECK_OK(unlink(p.secret));
+    CHECK_OK(symlink("other", p.secret));
+    CHECK_EQ(as_nobody(&p, open_secret), 0);
+    CHECK_OK(symlink("other", p.ready));
+    CHECK_EQ(as_nobody(&p, write_ready), 0);
+    CHECK(is_text(p.other, "ready"));
+    CHECK_OK(kiln_file_write(p.other, KILN_STR("other"), NULL));
+
+    CHECK_OK(lchown(p.secret, NOBODY, NOBODY));
+    CHECK_OK(lchown(p.ready, NOBODY, NOBODY));
+    CHECK_EQ(as_nobody(&p, open_secret), -ELOOP);
+    CHECK_EQ(as_nobody(&p, write_ready), -ELOOP);
+    CHECK(is_text(p.other, "other"));
+
+    CHECK_OK(unlink(p.secret));
+    CHECK_OK(link(p.other, p.secret));
+    CHECK_EQ(as_nobody(&p, open_secret), 0);
+    CHECK_OK(chown(p.dir, NOBODY, NOBODY));
+    CHECK_EQ(as_nobody(&p, open_secret), -EACCES);
+    folder_remove(p.dir);
+}
+
+TEST(keeper, replaces_no_link_that_leads_nowhere)
+{
+    struct place p;
+    struct stat st;
+
+    if (geteuid() != 0)
+        SKIP("only root can become nobody");
+    make(&p);
+    CHECK_OK(symlink("/proc/self/fd/1", p.ready)); /* as /dev/stdout */
+    CHECK(as_nobody(&p, write_ready) < 0);
+    CHECK_OK(lstat(p.ready, &st));
+    CHECK(S_ISLNK(st.st_mode));
     folder_remove(p.dir);
 }
 
