@@ -53,6 +53,7 @@ static int start_keeper(struct kiln_serve *serve)
     struct paths paths = {.n = 0};
 
     opts.remove[0] = kiln_settings_on(set->socket) ? set->socket : NULL;
+    opts.remove[1] = kiln_settings_on(set->otlp_socket) ? set->otlp_socket : NULL;
     add(&paths, set->tokens);
     add(&paths, set->tls_cert);
     add(&paths, set->tls_key);

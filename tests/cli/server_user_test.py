@@ -157,6 +157,16 @@ class ServerUser(unittest.TestCase):
         self.assertEqual(status(server.process.pid), unprivileged(UID))
         self.assertEqual(server.stop(), 0)
 
+    def test_sockets_in_a_directory_of_root_are_removed(self):
+        server = KilnServer()
+        self.addCleanup(server.__exit__)
+        (server.folder / "run").mkdir(mode=0o755)
+        server.words += ("--socket", str(server.folder / "run" / "kiln.sock"))
+        server.start()
+        self.assertEqual({path.name for path in (server.folder / "run").iterdir()}, {"kiln.sock", "otlp.sock"}, server.said())
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(list((server.folder / "run").iterdir()), [])
+
     def test_a_directory_that_is_not_a_stores_is_not_given_away(self):
         for mode, names in ((0o755, ["Makefile"]), (0o1777, ["wal", "somebody-elses"])):
             with tempfile.TemporaryDirectory() as folder:
