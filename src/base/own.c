@@ -119,15 +119,17 @@ static int give_listed(struct walk *walk, int fd, const struct stat *st)
     return r;
 }
 
-/* Root that gave up its capabilities, and others of root's group, can still write to it. */
+/* Root that gave up its capabilities, and others of root's group, can still write to it; another
+ * group gets nothing that it did not have. */
 static int give_directory(struct walk *walk, int fd, const struct stat *st)
 {
     const struct kiln_own_opts *opts = walk->opts;
+    mode_t group = st->st_gid == 0 ? S_IRWXG : 0;
 
     if (st->st_uid == opts->uid)
         return 0;
     if (fchown(fd, opts->uid, (gid_t)-1) < 0 ||
-        fchmod(fd, (st->st_mode & 07777) | S_IRWXU | S_IRWXG) < 0)
+        fchmod(fd, (st->st_mode & 07777) | S_IRWXU | group) < 0)
         return -errno;
     walk->n++;
     return 0;

@@ -30,7 +30,8 @@ struct kiln_own_opts {
 
 /*
  * Gives them away where root, or the owner of the directory, has them; the directory itself comes
- * last, and keeps its group, which may write from then on.  Returns how many changed owner.
+ * last, and keeps its group, which may write from then on if it is root's.  Returns how many
+ * changed owner.
  */
 KILN_CHECK int kiln_own(const struct kiln_own_opts *opts, uint64_t *ret_n, struct kiln_err *err);
 

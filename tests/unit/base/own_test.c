@@ -77,6 +77,24 @@ TEST(own, gives_away_what_is_listed_with_all_beneath_it)
     folder_remove(dir);
 }
 
+TEST(own, a_group_of_others_gets_no_right_to_write)
+{
+    char dir[FOLDER_NAME];
+    struct stat st;
+
+    if (geteuid() != 0)
+        SKIP("only root gives files away");
+    folder_make(dir);
+    CHECK_OK(chown(dir, 0, GROUP));
+    CHECK_OK(chmod(dir, 02750));
+    CHECK_EQ(own(dir), 1);
+    CHECK_OK(stat(dir, &st));
+    CHECK_EQ(st.st_uid, USER);
+    CHECK_EQ(st.st_gid, GROUP);
+    CHECK_EQ(st.st_mode & 07777, 02750);
+    folder_remove(dir);
+}
+
 TEST(own, follows_no_link_and_leaves_what_is_a_strangers)
 {
     char dir[FOLDER_NAME], outside[FOLDER_NAME];
