@@ -6,6 +6,7 @@
  * not for people: we start them to read names (symbol/resolver.h) and to fetch debug files
  * (naming/fetch.h).
  */
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
     int first = argc < 2 ? argc : 2; /* argument of the command */
     int code;
 
+    signal(SIGCHLD, SIG_DFL); /* where the parent ignores it, children could not be waited for */
     if (argc == 2 && strcmp(argv[1], "--names-child") == 0)
         _exit(kiln_resolver_child());
     if (argc > 2 && strcmp(argv[1], "--debuginfod-child") == 0)

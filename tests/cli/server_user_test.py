@@ -255,24 +255,36 @@ class ServerUser(unittest.TestCase):
             self.assertTrue(services(server), server.said())
             self.assertEqual(owners(server.data), {UID})
 
+    def start_by(self, *words, preexec_fn=None):
+        """A server that another program starts, when it is ready; and the file that its log is in."""
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        ready, log = folder / "ready", folder / "log"
+        with open(log, "w", encoding="utf-8") as out:
+            process = subprocess.Popen([*words, KILN, "server", "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc",
+                                        "off", "--otlp-http", "off", "--socket", "off", "--ready-file", ready], stderr=out,
+                                       preexec_fn=preexec_fn)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertTrue(wait_for(lambda: ready.exists() or process.poll() is not None))
+        return process, log
+
+    def stop(self, process, log):
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 0, log.read_text())
+
     def test_without_the_capabilities_it_says_so_and_stays(self):
         kept = "-all,+dac_override,+dac_read_search,+fowner,+net_bind_service"
-        with tempfile.TemporaryDirectory() as folder:
-            ready, log = (pathlib.Path(folder) / name for name in ("ready", "log"))
-            with open(log, "w", encoding="utf-8") as out:
-                process = subprocess.Popen(["setpriv", "--bounding-set", kept, KILN, "server", "--data-dir", f"{folder}/data",
-                                            "--listen", "127.0.0.1:0", "--otlp-grpc", "off", "--otlp-http", "off", "--socket", "off",
-                                            "--ready-file", str(ready)], stderr=out)
-            try:
-                self.assertTrue(wait_for(lambda: ready.exists() or process.poll() is not None))
-                self.assertIn("the server stays root", log.read_text())
-                (found,) = status(process.pid)
-                self.assertEqual((found[0], found[4], found[5]), ("0", "1", "2"), found)
-                process.send_signal(signal.SIGTERM)
-                self.assertEqual(process.wait(60), 0, log.read_text())
-            finally:
-                process.kill()
-                process.wait()
+        process, log = self.start_by("setpriv", "--bounding-set", kept)
+        self.assertIn("the server stays root", log.read_text())
+        (found,) = status(process.pid)
+        self.assertEqual((found[0], found[4], found[5]), ("0", "1", "2"), found)
+        self.stop(process, log)
+
+    def test_a_parent_that_ignores_its_children_changes_nothing(self):
+        process, log = self.start_by(preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(status(process.pid), unprivileged(UID), log.read_text())
+        self.stop(process, log)
 
 
 if __name__ == "__main__":
