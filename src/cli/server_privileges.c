@@ -160,8 +160,9 @@ int kiln_serve_give_up(struct kiln_serve *serve, struct kiln_err *err)
     if (r < 0 || !serve->user.changes)
         return r;
     kiln_server_confine(serve->log);
-    kiln_log(serve->log, KILN_LOG_INFO, "privileges of root were given up", "user", "%s",
-             serve->user.name, "uid", "%u", (unsigned)geteuid(), NULL);
+    if (geteuid() != 0)
+        kiln_log(serve->log, KILN_LOG_INFO, "privileges of root were given up", "user", "%s",
+                 serve->user.name, "uid", "%u", (unsigned)geteuid(), NULL);
     return 0;
 }
 

@@ -277,6 +277,7 @@ class ServerUser(unittest.TestCase):
         kept = "-all,+dac_override,+dac_read_search,+fowner,+net_bind_service"
         process, log = self.start_by("setpriv", "--bounding-set", kept)
         self.assertIn("the server stays root", log.read_text())
+        self.assertNotIn("were given up", log.read_text())
         (found,) = status(process.pid)
         self.assertEqual((found[0], found[4], found[5]), ("0", "1", "2"), found)
         self.stop(process, log)
