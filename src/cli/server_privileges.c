@@ -95,6 +95,22 @@ static int check_access(const struct kiln_serve *serve, struct kiln_err *err)
                         serve->user.name, kiln_err_text(-errno));
 }
 
+/* Children that read debug files are started from the program's own file. */
+static void check_program(const struct kiln_serve *serve)
+{
+    char path[PATH_MAX];
+    ssize_t n;
+
+    if (faccessat(AT_FDCWD, "/proc/self/exe", X_OK, AT_EACCESS) == 0)
+        return;
+    n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[n < 0 ? 0 : n] = '\0';
+    kiln_log(serve->log, KILN_LOG_WARN,
+             "the user cannot execute the program's file: no names are read from debug files "
+             "(chmod it to 755, or say --user root)",
+             "user", "%s", serve->user.name, "path", "%s", path, NULL);
+}
+
 /* ---- the user ---- */
 
 int kiln_serve_choose_user(struct kiln_serve *serve, struct kiln_err *err)
@@ -150,6 +166,7 @@ static int become(struct kiln_serve *serve, struct kiln_err *err)
     if (r < 0)
         return kiln_err_set(err, r, NULL, "the server cannot become user %s: %s (say --user root)",
                             serve->user.name, kiln_err_text(r));
+    check_program(serve);
     return check_access(serve, err);
 }
 

@@ -255,13 +255,13 @@ class ServerUser(unittest.TestCase):
             self.assertTrue(services(server), server.said())
             self.assertEqual(owners(server.data), {UID})
 
-    def start_by(self, *words, preexec_fn=None):
+    def start_by(self, *words, kiln=KILN, preexec_fn=None):
         """A server that another program starts, when it is ready; and the file that its log is in."""
         folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, folder)
         ready, log = folder / "ready", folder / "log"
         with open(log, "w", encoding="utf-8") as out:
-            process = subprocess.Popen([*words, KILN, "server", "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc",
+            process = subprocess.Popen([*words, kiln, "server", "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc",
                                         "off", "--otlp-http", "off", "--socket", "off", "--ready-file", ready], stderr=out,
                                        preexec_fn=preexec_fn)
         self.addCleanup(process.wait)
@@ -281,6 +281,16 @@ class ServerUser(unittest.TestCase):
         (found,) = status(process.pid)
         self.assertEqual((found[0], found[4], found[5]), ("0", "1", "2"), found)
         self.stop(process, log)
+
+    def test_a_program_that_only_root_can_execute_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "kiln"
+            shutil.copy(KILN, copy)
+            for mode, named in ((0o755, False), (0o700, True)):
+                copy.chmod(mode)
+                process, log = self.start_by(kiln=copy)
+                self.assertEqual(f'chmod it to 755, or say --user root)" user={UID} path={copy}' in log.read_text(), named)
+                self.stop(process, log)
 
     def test_a_parent_that_ignores_its_children_changes_nothing(self):
         process, log = self.start_by(preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
