@@ -195,6 +195,15 @@ int kiln_file_write(const char *path, struct kiln_str data, struct kiln_err *err
     return r < 0 ? fail(err, r) : 0;
 }
 
+int kiln_file_replace(const char *path, struct kiln_str data, struct kiln_err *err)
+{
+    struct stat st;
+    bool is_file = lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    int r = replace(path, is_file ? st.st_mode & 07777 : default_mode(), data);
+
+    return r < 0 ? fail(err, r) : 0;
+}
+
 int kiln_file_stat(const char *path, struct stat *ret_stat)
 {
     int fd, r = stat(path, ret_stat) < 0 ? -errno : 0;

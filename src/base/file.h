@@ -37,6 +37,9 @@ KILN_CHECK int kiln_file_stat(const char *path, struct stat *ret_stat);
  */
 KILN_CHECK int kiln_file_write(const char *path, struct kiln_str data, struct kiln_err *err);
 
+/* The same, but a link is replaced itself: for files in folders that other users can write to. */
+KILN_CHECK int kiln_file_replace(const char *path, struct kiln_str data, struct kiln_err *err);
+
 /* Makes a folder and all that it is in, where they are not there.  Returns 0 or a negative errno.
  */
 KILN_CHECK int kiln_file_make_folders(const char *path, uint32_t mode);

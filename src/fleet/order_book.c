@@ -276,7 +276,7 @@ static int save(struct kiln_order_book *book, struct kiln_err *err)
     follow_clock(book, kiln_clock_mono_ns());
     kiln_buf_init(&text, FILE_MAX);
     format(book, &text);
-    r = text.error ? text.error : kiln_file_write(book->path, kiln_buf_str(&text), NULL);
+    r = text.error ? text.error : kiln_file_replace(book->path, kiln_buf_str(&text), NULL);
     kiln_buf_done(&text);
     if (r == 0)
         r = sync_folder(book->path);

@@ -167,6 +167,24 @@ TEST(book, a_file_that_could_not_be_written_is_tried_again)
     stop();
 }
 
+/* The agent of root keeps it in a directory that may be the server's. */
+TEST(book, a_link_in_its_place_is_not_followed)
+{
+    char other[FOLDER_NAME + 16];
+    struct stat st;
+
+    start();
+    snprintf(other, sizeof(other), "%s/other", folder);
+    CHECK_OK(kiln_file_write(other, KILN_STR("other"), NULL));
+    CHECK_OK(symlink(other, path));
+    add("a", KILN_ORDER_BOOST, "shop");
+    CHECK_OK(stat(other, &st));
+    CHECK_EQ(st.st_size, 5);
+    again();
+    CHECK_TEXT(in_force("a", 0), "boost shop");
+    stop();
+}
+
 TEST(book, a_later_order_takes_the_place_of_the_earlier)
 {
     struct kiln_order first, second;
