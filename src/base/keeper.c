@@ -40,6 +40,7 @@ struct request {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int keeper = -1; /* the socket; -1: there is no child */
 static pid_t child;
+static struct kiln_log *log_of_death; /* until it was said */
 
 /* ---- the child ---- */
 
@@ -278,19 +279,38 @@ int kiln_keeper_start(const struct kiln_keeper_opts *opts)
     }
     keeper = pair[0];
     child = pid;
+    log_of_death = opts->log;
     kiln_file_open_by(kiln_keeper_open);
     return 0;
 }
 
-void kiln_keeper_stop(void)
+void kiln_keeper_forget(void)
 {
     if (keeper < 0)
         return;
     kiln_file_open_by(NULL);
     close(keeper);
     keeper = -1;
+}
+
+void kiln_keeper_stop(void)
+{
+    if (keeper < 0)
+        return;
+    kiln_keeper_forget();
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
+}
+
+/* With the lock. */
+static void note_death(void)
+{
+    if (log_of_death)
+        kiln_log(log_of_death, KILN_LOG_ERROR,
+                 "the process kiln-files died: tokens, certificates and rules that only root can "
+                 "read are not read again; restart Kiln",
+                 NULL);
+    log_of_death = NULL;
 }
 
 static int request(enum what what, const char *path, struct kiln_str text)
@@ -307,6 +327,8 @@ static int request(enum what what, const char *path, struct kiln_str text)
         memcpy(request.text, text.ptr, text.len);
     r = send(keeper, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -EPIPE
                                                                   : kiln_descriptor_receive(keeper);
+    if (r == -EPIPE)
+        note_death();
     pthread_mutex_unlock(&lock);
     return r == -EALREADY ? 0 : r;
 }

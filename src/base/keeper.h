@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/attr.h"
+#include "base/log.h"
 #include "base/str.h"
 
 enum { KILN_KEEPER_FILES_MAX = 256, KILN_KEEPER_SOCKETS_MAX = 2, KILN_KEEPER_TEXT_MAX = 4096 };
@@ -29,12 +30,15 @@ struct kiln_keeper_opts {
     const char *write;                           /* the file that may be replaced; NULL: none */
     const char *remove[KILN_KEEPER_SOCKETS_MAX]; /* sockets that may be removed; NULL: none */
     uid_t user;                                  /* that this process is going to be */
+    struct kiln_log *log;                        /* says that the child died; NULL: nothing does */
 };
 
 /* Starts the child, which needs what this process has now.  -E2BIG: too many files. */
 KILN_CHECK int kiln_keeper_start(const struct kiln_keeper_opts *opts);
 /* Ends it, where there is one. */
 void kiln_keeper_stop(void);
+/* After a fork: the keeper is the parent's, and its descriptor's number may soon be another's. */
+void kiln_keeper_forget(void);
 
 /* Each is -EACCES where there is no child or the path is not one of its own. */
 KILN_CHECK int kiln_keeper_open(const char *path); /* a descriptor to read from */

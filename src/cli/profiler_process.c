@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/capability.h"
+#include "base/keeper.h"
 #include "base/metric.h"
 #include "base/thread.h"
 #include "cli/agent_confine.h"
@@ -290,6 +291,7 @@ _Noreturn void kiln_profiler_process(int fd, const struct kiln_host_opts *opts)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, "kiln-starter");
+    kiln_keeper_forget();
     close_others(fd);
     keep_grants();
     if (!wait_ms(fd, POLLIN, -1))

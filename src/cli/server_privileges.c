@@ -49,7 +49,8 @@ static void add_files_of(struct paths *paths, const struct kiln_node *node)
 static int start_keeper(struct kiln_serve *serve)
 {
     const struct kiln_settings *set = &serve->config->set;
-    struct kiln_keeper_opts opts = {.write = set->ready_file, .user = serve->user.uid};
+    struct kiln_keeper_opts opts = {
+        .write = set->ready_file, .user = serve->user.uid, .log = serve->log};
     struct paths paths = {.n = 0};
 
     opts.remove[0] = kiln_settings_on(set->socket) ? set->socket : NULL;

@@ -199,6 +199,7 @@ class ServerUser(unittest.TestCase):
                 self.assertTrue(wait_for(lambda: "redaction was read again" in server.said()), server.said())
                 # without the child: what was read stays, and the server too
                 os.kill(children(server.process.pid)[0], signal.SIGKILL)
+                self.assertTrue(wait_for(lambda: "kiln-files died" in server.said()), server.said())
                 tokens.write_text("- {name: a, token: the-third-one, access: admin}\n")
                 server.process.send_signal(signal.SIGHUP)
                 self.assertTrue(wait_for(lambda: "redaction stays as it was" in server.said()), server.said())

@@ -222,6 +222,23 @@ TEST(keeper, replaces_no_link_that_leads_nowhere)
     folder_remove(p.dir);
 }
 
+static int open_after_forget(const struct place *p)
+{
+    kiln_keeper_forget();
+    return open_secret(p);
+}
+
+TEST(keeper, a_process_that_forgot_it_opens_nothing)
+{
+    struct place p;
+
+    if (geteuid() != 0)
+        SKIP("only root can become nobody");
+    make(&p);
+    CHECK_EQ(as_nobody(&p, open_after_forget), -EACCES);
+    folder_remove(p.dir);
+}
+
 TEST(keeper, without_a_child_everything_is_refused)
 {
     CHECK_EQ(kiln_keeper_open("/etc/shadow"), -EACCES);
