@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <string.h>
 #include <strings.h>
 
 enum { NAME_MAX_BYTES = 253 };
@@ -155,6 +156,12 @@ static bool opens_page(const struct kiln_request *request, enum kiln_access acce
 
 /* ---- both ---- */
 
+/* Browsers cannot connect to one, and its clients send any name, or its path, as Host. */
+static bool is_from_unix_socket(const struct kiln_request *request)
+{
+    return request->peer.local || strcmp(request->peer.address, "unix") == 0;
+}
+
 enum kiln_origin_verdict kiln_origin_check(const struct kiln_origin_policy *policy,
                                            const struct kiln_request *request,
                                            enum kiln_access access)
@@ -162,7 +169,7 @@ enum kiln_origin_verdict kiln_origin_check(const struct kiln_origin_policy *poli
     bool program_writes =
         policy->programs_write && access == KILN_ACCESS_WRITE && is_from_program(request);
 
-    if (!policy->any_host && !request->peer.local && !program_writes &&
+    if (!policy->any_host && !is_from_unix_socket(request) && !program_writes &&
         !has_accepted_host(policy, request))
         return KILN_ORIGIN_HOST;
     if (kiln_origin_is_foreign(request) && !opens_page(request, access))

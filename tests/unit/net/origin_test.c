@@ -33,6 +33,17 @@ static bool takes_host(const char *host)
     return ASK(&policy, READ, "GET", line) == KILN_ORIGIN_OK;
 }
 
+TEST(origin, unix_sockets_have_no_host_names)
+{
+    struct kiln_header header = {KILN_STR("host"), KILN_STR("%2Frun%2Fkiln%2Fotlp.sock")};
+    struct kiln_request request = {
+        .method = KILN_STR("POST"), .headers = &header, .n_headers = 1, .peer.address = "unix"};
+
+    CHECK_EQ(kiln_origin_check(&policy, &request, KILN_ACCESS_WRITE), KILN_ORIGIN_OK);
+    snprintf(request.peer.address, sizeof(request.peer.address), "127.0.0.1:5555");
+    CHECK_EQ(kiln_origin_check(&policy, &request, KILN_ACCESS_WRITE), KILN_ORIGIN_HOST);
+}
+
 TEST(origin, hosts_that_no_foreign_page_can_have_are_accepted)
 {
     static const char *const good[] = {
