@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 union control {
     struct cmsghdr head;
@@ -28,24 +29,39 @@ int kiln_descriptor_send(int to, int fd)
     return sendmsg(to, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* The descriptor of a message; -1: it has none. */
+static int found_in(struct msghdr *message)
+{
+    const struct cmsghdr *head = CMSG_FIRSTHDR(message);
+    int fd;
+
+    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+        head->cmsg_len != CMSG_LEN(sizeof(fd)))
+        return -1;
+    memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+    return fd;
+}
+
+/* The padding of the buffer, which would take a second descriptor, is left out: the kernel closes
+ * what does not fit. */
 int kiln_descriptor_receive(int from)
 {
-    int code = -EPIPE, fd = -1;
+    int code = -EPIPE, fd;
     union control control;
     struct iovec piece = {&code, sizeof(code)};
     struct msghdr message = {.msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
+                             .msg_controllen = CMSG_LEN(sizeof(fd))};
     ssize_t n;
 
     do
         n = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    if (n != sizeof(code) || code < 0)
-        return n == sizeof(code) ? code : -EPIPE;
-    if (message.msg_controllen < CMSG_LEN(sizeof(fd)))
-        return -EPIPE;
-    memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
-    return fd;
+    fd = n < 0 ? -1 : found_in(&message);
+    if (n == sizeof(code) && code >= 0 && fd >= 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return n == sizeof(code) && code < 0 ? code : -EPIPE;
 }
