@@ -239,11 +239,6 @@ static void serve(int fd, const struct kiln_keeper_opts *opts)
     }
 }
 
-static bool close_all(unsigned first, unsigned last)
-{
-    return syscall(SYS_close_range, first, last, 0) == 0;
-}
-
 /* Signals for the group are its parent's: it ends with that. */
 _Noreturn static void run_child(int fd, const struct kiln_keeper_opts *opts)
 {
@@ -252,8 +247,9 @@ _Noreturn static void run_child(int fd, const struct kiln_keeper_opts *opts)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, "kiln-files");
-    if ((fd == CHILD_SOCKET || dup2(fd, CHILD_SOCKET) >= 0) && close_all(CHILD_SOCKET + 1, ~0U) &&
-        close_all(0, CHILD_SOCKET - 1) && confine() == 0)
+    if ((fd == CHILD_SOCKET || dup2(fd, CHILD_SOCKET) >= 0) &&
+        kiln_descriptors_close(CHILD_SOCKET + 1, ~0U) == 0 &&
+        kiln_descriptors_close(0, CHILD_SOCKET - 1) == 0 && confine() == 0)
         serve(CHILD_SOCKET, opts);
     _exit(0);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/capability.h"
+#include "base/descriptor.h"
 #include "base/keeper.h"
 #include "base/metric.h"
 #include "base/thread.h"
@@ -278,8 +279,8 @@ static int wait_for_end(int fd, pid_t pid)
 static void close_others(int fd)
 {
     if (fd > STDERR_FILENO + 1)
-        syscall(SYS_close_range, STDERR_FILENO + 1, fd - 1, 0);
-    syscall(SYS_close_range, fd + 1, ~0U, 0);
+        (void)!kiln_descriptors_close(STDERR_FILENO + 1, (unsigned)fd - 1);
+    (void)!kiln_descriptors_close((unsigned)fd + 1, ~0U);
 }
 
 _Noreturn void kiln_profiler_process(int fd, const struct kiln_host_opts *opts)

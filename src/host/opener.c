@@ -73,12 +73,6 @@ static void serve(int fd)
     }
 }
 
-/* glibc has the function since 2.34. */
-static bool close_all(unsigned first, unsigned last)
-{
-    return syscall(SYS_close_range, first, last, 0) == 0;
-}
-
 /* Signals for the group are its parent's: it ends with that. */
 _Noreturn static void run_child(int fd)
 {
@@ -87,8 +81,9 @@ _Noreturn static void run_child(int fd)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, "kiln-opener");
-    if ((fd == CHILD_SOCKET || dup2(fd, CHILD_SOCKET) >= 0) && close_all(CHILD_SOCKET + 1, ~0U) &&
-        close_all(0, CHILD_SOCKET - 1) && confine() == 0)
+    if ((fd == CHILD_SOCKET || dup2(fd, CHILD_SOCKET) >= 0) &&
+        kiln_descriptors_close(CHILD_SOCKET + 1, ~0U) == 0 &&
+        kiln_descriptors_close(0, CHILD_SOCKET - 1) == 0 && confine() == 0)
         serve(CHILD_SOCKET);
     _exit(0);
 }

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/calls.h"
 #include "base/file.h"
 #include "folder.h"
 #include "test.h"
@@ -162,6 +164,33 @@ TEST(keeper, removes_nothing_but_a_socket)
     CHECK_OK(kiln_file_write(p.socket, KILN_STR("a file"), NULL));
     CHECK_EQ(as_nobody(&p, remove_socket), -EACCES);
     CHECK_EQ(access(p.socket, F_OK), 0);
+    folder_remove(p.dir);
+}
+
+/* As before Linux 5.9. */
+static bool refuse_close_range(void)
+{
+    static const uint32_t calls[] = {SYS_close_range};
+
+    return kiln_calls_confine(&(struct kiln_call_filter){
+               .calls = calls, .n_calls = 1, .all_but = true, .refused_errno = ENOSYS}) == 0;
+}
+
+TEST(keeper, needs_no_close_range)
+{
+    struct place p;
+    int status;
+    pid_t pid;
+
+    if (geteuid() != 0)
+        SKIP("only root can become nobody");
+    make(&p);
+    pid = fork();
+    if (pid == 0)
+        _exit(!refuse_close_range() ? 98 : as_nobody(&p, read_twice) == 0 ? 0 : 1);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
     folder_remove(p.dir);
 }
 
