@@ -314,7 +314,7 @@ static int start_apart(struct kiln_profiler *p, struct kiln_err *err)
         return kiln_err_set(err, r, NULL, "the process of the host profiler: %s", kiln_err_text(r));
     pthread_mutex_lock(&p->lock);
     wait_until(p, has_begun, START_MS);
-    if (p->state != RUNS)
+    if (p->state != RUNS && p->state != DIED) /* one that died is started again */
         r = kiln_err_set(err, p->code < 0 ? p->code : -ETIMEDOUT, NULL, "%s",
                          p->problem[0] ? p->problem : "its process does not start");
     pthread_mutex_unlock(&p->lock);

@@ -20,13 +20,15 @@ SYS_ADMIN = 1 << 21
 
 
 class Kiln(Served):
-    def __init__(self, folder, *words):
+    def __init__(self, folder, *words, meanwhile=None):
         self.folder, self.ready, self.log = folder, folder / "ready.json", folder / "log"
         self.ready.unlink(missing_ok=True)
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [KILN, "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--otlp-grpc", "off", "--otlp-http", "off",
                  "--socket", folder / "sock", "--ready-file", self.ready, *words], stdin=subprocess.DEVNULL, stderr=log)
+        if meanwhile:
+            meanwhile(self.process.pid)
         wait_for(lambda: self.ready.exists() or self.process.poll() is not None)
         self.http = json.loads(self.ready.read_text())["http"]
 
@@ -142,6 +144,17 @@ def check_end(folder):
         check("and all of its processes with it", wait_for(lambda: not any(map(exists, below)), 10) is not None, below)
 
 
+def kill_profiler(pid):
+    os.kill(wait_for(lambda: named(pid, "kiln-profiler")) and named(pid, "kiln-profiler"), signal.SIGKILL)
+
+
+def check_death_at_start(folder):
+    with Kiln(folder, meanwhile=kill_profiler) as kiln:
+        check("a profiler that dies before it runs is started again", wait_for(lambda: "runs again" in kiln.said()), kiln.said())
+        check("and is shown as running", wait_for(lambda: kiln.agent()["state"] == "running", 10), kiln.agent())
+        check("and it stops", kiln.stop() == 0, kiln.said())
+
+
 def check_as_root(folder):
     with Kiln(folder, "--user", "root") as kiln:
         check("--user root: one process, as before", not named(kiln.process.pid, "kiln-profiler") and
@@ -156,6 +169,7 @@ def main():
             check_privileges(kiln)
             check_deaths(kiln)
         check_end(folder)
+        check_death_at_start(folder)
         check_as_root(folder)
     return exit_code()
 
