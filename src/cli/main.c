@@ -6,6 +6,7 @@
  * not for people: we start them to read names (symbol/resolver.h) and to fetch debug files
  * (naming/fetch.h).
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -87,12 +88,23 @@ static const char *command_name(const char *word)
     return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 ? "version" : word;
 }
 
+/* A file that is opened later must not become one of the three; using them stays an error. */
+static void reserve_standard_files(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
     struct kiln_cli cli = {.command = &kiln_cmd_server, .bare = argc < 2};
     int first = argc < 2 ? argc : 2; /* argument of the command */
     int code;
 
+    reserve_standard_files();
     signal(SIGCHLD, SIG_DFL); /* where the parent ignores it, children could not be waited for */
     if (argc == 2 && strcmp(argv[1], "--names-child") == 0)
         _exit(kiln_resolver_child());

@@ -84,6 +84,8 @@ static int hold_directory(struct kiln_serve *serve, struct kiln_err *err)
     if (serve->data_fd < 0)
         return kiln_err_set(err, -errno, dir, "%s", kiln_err_text(-errno));
     snprintf(serve->data_dir, sizeof(serve->data_dir), "/proc/self/fd/%d", serve->data_fd);
+    if (access(serve->data_dir, F_OK) < 0) /* there is no /proc */
+        snprintf(serve->data_dir, sizeof(serve->data_dir), "%s", dir);
     return 0;
 }
 
@@ -102,7 +104,7 @@ static void check_program(const struct kiln_serve *serve)
     char path[PATH_MAX];
     ssize_t n;
 
-    if (faccessat(AT_FDCWD, "/proc/self/exe", X_OK, AT_EACCESS) == 0)
+    if (faccessat(AT_FDCWD, "/proc/self/exe", X_OK, AT_EACCESS) == 0 || errno != EACCES)
         return;
     n = readlink("/proc/self/exe", path, sizeof(path) - 1);
     path[n < 0 ? 0 : n] = '\0';

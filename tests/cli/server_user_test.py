@@ -256,9 +256,10 @@ class ServerUser(unittest.TestCase):
             self.assertTrue(services(server), server.said())
             self.assertEqual(owners(server.data), {UID})
 
-    def start_by(self, *words, kiln=KILN, preexec_fn=None):
+    def start_by(self, *words, kiln=KILN, preexec_fn=None, mode=0o700):
         """A server that another program starts, when it is ready; and the file that its log is in."""
         folder = pathlib.Path(tempfile.mkdtemp())
+        folder.chmod(mode)
         self.addCleanup(shutil.rmtree, folder)
         ready, log = folder / "ready", folder / "log"
         with open(log, "w", encoding="utf-8") as out:
@@ -292,6 +293,22 @@ class ServerUser(unittest.TestCase):
                 process, log = self.start_by(kiln=copy)
                 self.assertEqual(f'chmod it to 755, or say --user root)" user={UID} path={copy}' in log.read_text(), named)
                 self.stop(process, log)
+
+    def test_closed_standard_files_are_not_those_of_the_store(self):
+        process, log = self.start_by(preexec_fn=lambda: os.closerange(0, 3))
+        for fd in range(3):
+            self.assertEqual(os.readlink(f"/proc/{process.pid}/fd/{fd}"), "/dev/null")
+        (child,) = children(process.pid)
+        self.assertEqual(len(status(child)), 1, "the log was not written to its socket")
+        self.stop(process, log)
+
+    def test_it_needs_no_proc(self):
+        hide = ("unshare", "-m", "sh", "-c", 'umount -l /proc && exec "$@"', "sh")
+        if subprocess.run([*hide, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no namespace can be made here")
+        process, log = self.start_by(*hide, mode=0o755)
+        self.assertEqual(status(process.pid), unprivileged(UID), log.read_text())
+        self.stop(process, log)
 
     def test_a_parent_that_ignores_its_children_changes_nothing(self):
         process, log = self.start_by(preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
