@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -173,6 +174,26 @@ static bool is_stale(const struct sockaddr_un *name)
     return r == ECONNREFUSED;
 }
 
+/* Of the socket itself: not of what a link leads to that another user has put there since. */
+static int set_mode(const char *path, uint32_t mode)
+{
+    char direct[32];
+    struct stat st;
+    int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), r = 0;
+
+    if (file < 0)
+        return -errno;
+    snprintf(direct, sizeof(direct), "/proc/self/fd/%d", file);
+    if (fstat(file, &st) < 0)
+        r = -errno;
+    else if (!S_ISSOCK(st.st_mode))
+        r = -EACCES;
+    else if (chmod(access(direct, F_OK) == 0 ? direct : path, mode) < 0)
+        r = -errno;
+    close(file);
+    return r;
+}
+
 static int listen_unix(const char *address, uint32_t mode, int *ret_fd, struct kiln_err *err)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -191,7 +212,9 @@ static int listen_unix(const char *address, uint32_t mode, int *ret_fd, struct k
     /* Nobody may connect before the mode is right: the file gets that of the socket, without a
      * look at the process' umask, which other threads need as it is. */
     r = fchmod(fd, 0) < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 ? errno : 0;
-    if (!r && (chmod(path, mode ? mode : 0660) < 0 || listen(fd, BACKLOG) < 0))
+    if (!r)
+        r = -set_mode(path, mode ? mode : 0660);
+    if (!r && listen(fd, BACKLOG) < 0)
         r = errno;
     if (r) {
         close(fd);

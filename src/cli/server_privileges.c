@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/capability.h"
@@ -150,6 +151,19 @@ static int stay_root(struct kiln_serve *serve, const char *why, struct kiln_err 
                : 0;
 }
 
+/* If that fails, it stays for root alone. */
+static void give_socket(const struct kiln_serve *serve)
+{
+    int file = open(serve->config->set.socket, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (file < 0)
+        return;
+    if (fstat(file, &st) == 0 && S_ISSOCK(st.st_mode))
+        (void)!fchownat(file, "", serve->user.uid, serve->user.gid, AT_EMPTY_PATH);
+    close(file);
+}
+
 static int become(struct kiln_serve *serve, struct kiln_err *err)
 {
     const char *dir = serve->config->set.data_dir;
@@ -163,8 +177,8 @@ static int become(struct kiln_serve *serve, struct kiln_err *err)
     r = kiln_server_user_own(&serve->user, dir, serve->log, err);
     if (r < 0)
         return r;
-    if (serve->socket_on && lchown(serve->config->set.socket, serve->user.uid, serve->user.gid) < 0)
-        errno = 0; /* then it is only for root */
+    if (serve->socket_on)
+        give_socket(serve);
     r = kiln_server_user_become(&serve->user);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "the server cannot become user %s: %s (say --user root)",
