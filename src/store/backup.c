@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "store/backup.h"
 #include "store/names.h"
@@ -151,6 +152,11 @@ static int open_target(const char *dir, struct kiln_io **ret_io, struct kiln_err
         r = kiln_io_open(dir, false, ret_io);
     if (r == -EWOULDBLOCK)
         return kiln_err_set(err, r, dir, "the target directory is used by another process");
+    if (r == -EACCES)
+        return kiln_err_set(err, r, dir,
+                            "user %u, who writes the backup, has no access: %s (make a directory "
+                            "that belongs to this user)",
+                            (unsigned)geteuid(), kiln_err_text(r));
     return r < 0 ? kiln_err_set(err, r, dir, "cannot be opened: %s", kiln_err_text(r)) : 0;
 }
 

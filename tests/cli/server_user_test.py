@@ -237,6 +237,15 @@ class ServerUser(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
             self.run_well("store", "check", "--data-dir", server.data)
 
+    def test_a_backup_into_a_directory_of_root_is_explained(self):
+        with KilnServer() as server, tempfile.TemporaryDirectory() as folder:
+            words = [KILN, "store", "backup", f"{folder}/copy", "--server", f"unix:{server.folder}/kiln.sock"]
+            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 4, done)
+            self.assertIn(f"user {UID}, who writes the backup, has no access", done.stderr)
+            os.chown(folder, UID, UID)
+            self.run_well(*words[1:])
+
     def run_well(self, *words):
         done = subprocess.run([KILN, *words], capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(done.returncode, 0, done)
