@@ -236,6 +236,22 @@ TEST(keeper, follows_links_of_others_but_not_of_the_user)
     folder_remove(p.dir);
 }
 
+TEST(keeper, opens_directories_but_no_pipe)
+{
+    struct place p;
+
+    if (geteuid() != 0)
+        SKIP("only root can become nobody");
+    make(&p);
+    CHECK_OK(unlink(p.secret));
+    CHECK_OK(mkdir(p.secret, 0755));
+    CHECK_EQ(as_nobody(&p, open_secret), 0);
+    CHECK_OK(rmdir(p.secret));
+    CHECK_OK(mkfifo(p.secret, 0666));
+    CHECK_EQ(as_nobody(&p, open_secret), -EACCES);
+    folder_remove(p.dir);
+}
+
 TEST(keeper, replaces_no_link_that_leads_nowhere)
 {
     struct place p;
