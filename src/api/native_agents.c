@@ -24,7 +24,7 @@ static void put_agent(void *context, const struct kiln_agent_status *agent)
     struct listing *listing = context;
     const char *tenant = listing->caller.tenant;
 
-    if (!tenant[0] || strcmp(tenant, agent->tenant) == 0)
+    if (kiln_caller_is_global(&listing->caller) || strcmp(tenant, agent->tenant) == 0)
         kiln_agent_status_put(&listing->call->w, agent);
 }
 

@@ -93,7 +93,7 @@ int kiln_native_run_status(struct kiln_native_call *call)
                             "this server tells nothing of itself");
     about->server(about->context, &server);
     kiln_native_caller(call, &caller);
-    all = !caller.tenant[0];
+    all = kiln_caller_is_global(&caller);
     kiln_json_put_object(&call->w);
     kiln_native_put_text(call, "scope", all ? KILN_STR("server") : KILN_STR("tenant"));
     put_process(call, &server);
@@ -104,7 +104,9 @@ int kiln_native_run_status(struct kiln_native_call *call)
         kiln_json_put_null(&call->w);
     }
     kiln_native_put_drops(call, !all);
-    put_store(call, &server, kiln_str_of(caller.tenant));
+    put_store(call, &server,
+              all ? KILN_STR_NONE
+                  : kiln_str_of(caller.tenant[0] ? caller.tenant : call->request->tenant));
     kiln_json_end_object(&call->w);
     kiln_buf_putc(&call->body, '\n');
     return 0;

@@ -12,6 +12,7 @@
 #include "api/native_int.h"
 #include "base/bytetext.h"
 #include "naming/job.h"
+#include "pipeline/gate.h"
 
 #define PART_MAX ((size_t)64 << 20) /* uncompressed */
 enum { NAME_MAX_BYTES = 127, LISTED_MAX = 20000 };
@@ -90,6 +91,15 @@ static int by_age(const void *a, const void *b)
     return strcmp(kiln_depot_file_id(left), kiln_depot_file_id(right));
 }
 
+static bool is_global(const struct kiln_native_call *call)
+{
+    struct kiln_caller caller;
+
+    kiln_native_caller(call, &caller);
+    return kiln_caller_is_global(&caller);
+}
+
+/* What was fetched says what other tenants run. */
 static int list_files(struct listing *listing)
 {
     struct kiln_native_call *call = listing->call;
@@ -102,7 +112,8 @@ static int list_files(struct listing *listing)
         snprintf(tenant, sizeof(tenant), "%.*s", KILN_STR_ARG(one));
         kiln_depot_each(call->api->depot, tenant, list_file, listing);
     }
-    kiln_depot_each(call->api->depot, KILN_DEPOT_SHARED, list_file, listing);
+    if (is_global(call))
+        kiln_depot_each(call->api->depot, KILN_DEPOT_SHARED, list_file, listing);
     if (listing->r < 0)
         return kiln_err_set(&call->err, KILN_E_LIMIT, NULL, KILN_API_TOO_LARGE);
     if (listing->n)
@@ -127,7 +138,7 @@ static int answer_files(struct kiln_native_call *call)
     struct kiln_depot_stats stats;
     int r = list_files(&listing);
 
-    kiln_depot_stats(call->api->depot, &stats);
+    kiln_depot_stats(call->api->depot, is_global(call) ? NULL : call->request->tenant, &stats);
     kiln_json_put_object(&call->w);
     kiln_native_put_u64(call, "quota_bytes", stats.quota_bytes);
     kiln_native_put_u64(call, "used_bytes", stats.used_bytes);

@@ -16,6 +16,7 @@
 #define BUDGET           ((size_t)64 << 20)
 #define SAVE_NS          (UINT64_C(6) * 3600 * KILN_NS_PER_S)
 #define UPLOAD_NS        (UINT64_C(24) * 3600 * KILN_NS_PER_S)
+#define REST_NS          (UINT64_C(600) * KILN_NS_PER_S)
 
 const char *kiln_depot_file_id(const struct kiln_depot_file *file)
 {
@@ -30,11 +31,10 @@ static void collect(void *context)
     struct kiln_metrics *m = depot->opts.metrics;
     struct kiln_depot_stats stats;
 
-    kiln_depot_stats(depot, &stats);
-    kiln_metric_set(
-        kiln_metric_gauge(m, "kiln_symbols_bytes",
-                          "Bytes of debug files that are kept, with what is announced."),
-        (double)stats.used_bytes);
+    kiln_depot_stats(depot, NULL, &stats);
+    kiln_metric_set(kiln_metric_gauge(m, "kiln_symbols_bytes",
+                                      "Bytes of debug files that are kept, and of uploads so far."),
+                    (double)stats.used_bytes);
     kiln_metric_set(
         kiln_metric_gauge(m, "kiln_symbols_quota_bytes", "Bytes that debug files may take."),
         (double)stats.quota_bytes);
@@ -70,6 +70,9 @@ int kiln_depot_open(const struct kiln_depot_opts *opts, struct kiln_depot **ret_
     depot->opts = *opts;
     depot->opts.quota_bytes = opts->quota_bytes ? opts->quota_bytes : QUOTA_DEFAULT;
     depot->opts.min_free_bytes = opts->min_free_bytes ? opts->min_free_bytes : MIN_FREE_DEFAULT;
+    if (!opts->tenant_quota_bytes || opts->tenant_quota_bytes > depot->opts.quota_bytes)
+        depot->opts.tenant_quota_bytes = depot->opts.quota_bytes;
+    depot->opts.upload_rest_ns = opts->upload_rest_ns ? opts->upload_rest_ns : REST_NS;
     depot->budget.limit = BUDGET;
     pthread_mutex_init(&depot->lock, NULL);
     r = kiln_depot_load(depot, err);
@@ -92,6 +95,8 @@ void kiln_depot_close(struct kiln_depot *depot)
                     sizeof(*depot->files));
     kiln_array_free(&depot->budget, (void **)&depot->uploads, &depot->cap_uploads,
                     sizeof(*depot->uploads));
+    kiln_array_free(&depot->budget, (void **)&depot->owners, &depot->cap_owners,
+                    sizeof(*depot->owners));
     pthread_mutex_destroy(&depot->lock);
     kiln_free(depot);
 }
@@ -106,6 +111,11 @@ void kiln_depot_on_upload(struct kiln_depot *depot,
 
 /* ---- the list; with the lock ---- */
 
+static struct kiln_depot_had had_of(const struct kiln_depot_file *file)
+{
+    return (struct kiln_depot_had){.bytes = file->facts.bytes, .files = 1};
+}
+
 int kiln_depot_add(struct kiln_depot *depot, const struct kiln_depot_file *file)
 {
     struct kiln_depot_entry *entry;
@@ -115,12 +125,14 @@ int kiln_depot_add(struct kiln_depot *depot, const struct kiln_depot_file *file)
     if (r < 0)
         return r;
     entry = kiln_calloc(1, sizeof(*entry));
-    if (!entry)
-        return -ENOMEM;
+    r = entry ? kiln_depot_charge(depot, file->tenant, had_of(file)) : -ENOMEM;
+    if (r < 0) {
+        kiln_free(entry);
+        return r;
+    }
     entry->file = *file;
     entry->saved_ns = file->used_ns;
     depot->files[depot->n_files++] = entry;
-    depot->file_bytes += file->facts.bytes;
     return 0;
 }
 
@@ -128,13 +140,13 @@ static void take_out(struct kiln_depot *depot, uint32_t i)
 {
     struct kiln_depot_entry *entry = depot->files[i];
 
-    depot->file_bytes -= entry->file.facts.bytes;
+    kiln_depot_release(depot, entry->file.tenant, had_of(&entry->file));
     depot->files[i] = depot->files[--depot->n_files];
     kiln_free(entry);
 }
 
 /* The file goes before what is told of it, which means nothing alone. */
-static int remove_at(struct kiln_depot *depot, uint32_t i)
+int kiln_depot_remove_at(struct kiln_depot *depot, uint32_t i)
 {
     struct kiln_io *io = depot->opts.io;
     char path[KILN_DEPOT_PATH_MAX], aside[KILN_DEPOT_PATH_MAX];
@@ -182,65 +194,6 @@ struct kiln_depot_entry *kiln_depot_find(struct kiln_depot *depot, const char *t
             return depot->files[i];
     }
     return NULL;
-}
-
-/* ---- room; with the lock ---- */
-
-/* What was used least recently; depot->n_files: there is nothing. */
-static uint32_t find_victim(const struct kiln_depot *depot)
-{
-    uint32_t oldest = 0;
-
-    for (uint32_t i = 1; i < depot->n_files; i++)
-        if (depot->files[i]->file.used_ns < depot->files[oldest]->file.used_ns)
-            oldest = i;
-    return oldest;
-}
-
-static int evict(struct kiln_depot *depot, uint64_t bytes)
-{
-    while (depot->file_bytes + depot->reserved_bytes + bytes > depot->opts.quota_bytes ||
-           depot->n_files >= KILN_DEPOT_FILES_MAX - KILN_DEPOT_UPLOADS_MAX) {
-        uint32_t i = find_victim(depot);
-        char path[KILN_DEPOT_PATH_MAX];
-        int r;
-
-        if (i == depot->n_files)
-            return -EDQUOT;
-        kiln_depot_path(&depot->files[i]->file, "", path);
-        r = remove_at(depot, i);
-        if (r < 0)
-            return r;
-        kiln_metric_add(depot->evicted, 1);
-        kiln_log(depot->opts.log, KILN_LOG_INFO, "a debug file made room for another", "path", "%s",
-                 path, NULL);
-    }
-    return 0;
-}
-
-int kiln_depot_make_room(struct kiln_depot *depot, uint64_t bytes, struct kiln_err *err)
-{
-    struct kiln_io *io = depot->opts.io;
-    uint64_t free_bytes, all_bytes;
-    int r;
-
-    if (bytes > depot->opts.quota_bytes)
-        return kiln_err_set(err, KILN_E_LIMIT, NULL,
-                            "the file has %llu bytes, and all debug files together may have %llu "
-                            "(--symbols-quota)",
-                            (unsigned long long)bytes, (unsigned long long)depot->opts.quota_bytes);
-    r = evict(depot, bytes);
-    if (r < 0)
-        return kiln_err_set(err, r, NULL,
-                            "the quota of debug files is full of uploads that are under way "
-                            "(--symbols-quota)");
-    r = io->space(io, &free_bytes, &all_bytes);
-    if (r == 0 && (free_bytes < depot->opts.min_free_bytes ||
-                   free_bytes - depot->opts.min_free_bytes < bytes))
-        return kiln_err_set(err, -ENOSPC, NULL,
-                            "the disk is too full for it: %llu MiB are free, and some must stay so",
-                            (unsigned long long)(free_bytes >> 20));
-    return 0;
 }
 
 /* ---- out ---- */
@@ -301,7 +254,7 @@ int kiln_depot_delete(struct kiln_depot *depot, const char *tenant, struct kiln_
         if (strcmp(depot->files[i]->file.tenant, tenant) != 0 ||
             !is_of(&depot->files[i]->file, build_id))
             continue;
-        r = remove_at(depot, i);
+        r = kiln_depot_remove_at(depot, i);
         n += r == 0;
     }
     pthread_mutex_unlock(&depot->lock);
@@ -360,7 +313,7 @@ void kiln_depot_retire(struct kiln_depot *depot, uint64_t now_ns, uint64_t age_n
         if (used_ns >= now_ns || now_ns - used_ns <= age_ns)
             continue;
         kiln_depot_path(&depot->files[i]->file, "", path);
-        if (remove_at(depot, i) < 0)
+        if (kiln_depot_remove_at(depot, i) < 0)
             continue;
         kiln_metric_add(depot->retired, 1);
         kiln_log(depot->opts.log, KILN_LOG_INFO, "a debug file was not used for long, and is gone",
@@ -372,12 +325,18 @@ void kiln_depot_retire(struct kiln_depot *depot, uint64_t now_ns, uint64_t age_n
             break;
 }
 
-void kiln_depot_stats(struct kiln_depot *depot, struct kiln_depot_stats *ret_stats)
+void kiln_depot_stats(struct kiln_depot *depot, const char *tenant,
+                      struct kiln_depot_stats *ret_stats)
 {
+    struct kiln_depot_had had;
+
     pthread_mutex_lock(&depot->lock);
-    *ret_stats = (struct kiln_depot_stats){.quota_bytes = depot->opts.quota_bytes,
-                                           .used_bytes = depot->file_bytes + depot->reserved_bytes,
-                                           .files = depot->n_files,
-                                           .uploads = depot->n_uploads};
+    had = tenant ? kiln_depot_had(depot, tenant)
+                 : (struct kiln_depot_had){depot->bytes, depot->n_files, depot->n_uploads};
+    *ret_stats = (struct kiln_depot_stats){.quota_bytes = tenant ? depot->opts.tenant_quota_bytes
+                                                                 : depot->opts.quota_bytes,
+                                           .used_bytes = had.bytes,
+                                           .files = had.files,
+                                           .uploads = had.uploads};
     pthread_mutex_unlock(&depot->lock);
 }

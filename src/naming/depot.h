@@ -9,9 +9,14 @@
  *   debug/+shared/...           what was fetched for whoever has profiles of it
  *
  * A file is there entirely or not at all, also after kill -9 and a power cut: an upload is written,
- * synced, compared with its SHA-256 and looked at before it gets its name.  All files together, and
- * what is announced of uploads, stay within a quota: the least recently used go first.  What no
- * profile uses for the time of retention goes.
+ * synced, compared with its SHA-256 and looked at before it gets its name.  What no profile uses
+ * for the time of retention goes.
+ *
+ * All files together, with what has come of uploads, stay within a quota, and those of a tenant
+ * within the quota of a tenant: the least recently used go first, the tenant's own, and those of
+ * another tenant only where that one has more than its share and this one less
+ * (naming/depot_room.c).  An upload that is announced takes no room; what has come of it may go for
+ * others once it rests.
  *
  * Uploads come in parts, in order.  One is known by its SHA-256, so that two who send the same file
  * do not harm each other, and one that was cut off goes on where it ended.
@@ -31,9 +36,11 @@
 struct kiln_depot;
 
 struct kiln_depot_opts {
-    struct kiln_io *io;      /* of the data folder; borrowed */
-    uint64_t quota_bytes;    /* 0: 10 GiB */
-    uint64_t min_free_bytes; /* of the disk, beside an upload; 0: 128 MiB */
+    struct kiln_io *io;          /* of the data folder; borrowed */
+    uint64_t quota_bytes;        /* 0: 10 GiB */
+    uint64_t tenant_quota_bytes; /* of one tenant; 0: the same */
+    uint64_t min_free_bytes;     /* of the disk, beside an upload; 0: 128 MiB */
+    uint64_t upload_rest_ns;     /* without a part: the upload rests; 0: ten minutes */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };
@@ -79,9 +86,9 @@ struct kiln_depot_state {
 /*
  * One part.  What has come already is passed over.  Fills *ret_state also where -ESTALE: the part
  * begins behind what has come, `received` says where to go on.  Others: -EINVAL (parameters),
- * KILN_E_LIMIT (the quota), -EDQUOT (too many uploads at once), -ENOSPC, -EAGAIN (another part of
- * it is being written), KILN_E_CORRUPT (not the announced SHA-256), -EKEYREJECTED (not of this
- * build id), and those of kiln_debug_inspect().  A whole file that is refused is gone.
+ * KILN_E_LIMIT (larger than a quota), -EDQUOT (uploads have all of a quota), -ENOSPC, -EAGAIN
+ * (another part of it is being written), KILN_E_CORRUPT (not the announced SHA-256), -EKEYREJECTED
+ * (not of this build id), and those of kiln_debug_inspect().  A whole file that is refused is gone.
  */
 KILN_CHECK int kiln_depot_put(struct kiln_depot *depot, const struct kiln_depot_part *part,
                               struct kiln_depot_state *ret_state, struct kiln_err *err);
@@ -131,7 +138,9 @@ void kiln_depot_retire(struct kiln_depot *depot, uint64_t now_ns, uint64_t age_n
 struct kiln_depot_stats {
     uint64_t quota_bytes, used_bytes, files, uploads;
 };
-void kiln_depot_stats(struct kiln_depot *depot, struct kiln_depot_stats *ret_stats);
+/* Of one tenant, or of all (NULL). */
+void kiln_depot_stats(struct kiln_depot *depot, const char *tenant,
+                      struct kiln_depot_stats *ret_stats);
 
 /* Called, without locks, after a file was uploaded; NULL: nobody.  Set while nobody uploads. */
 void kiln_depot_on_upload(struct kiln_depot *depot,

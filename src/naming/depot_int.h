@@ -2,7 +2,8 @@
 /*
  * depot_int - the inside of naming/depot.h.
  *
- *   depot.c          the list of files; quota, retention, looking up
+ *   depot.c          the list of files; retention, looking up
+ *   depot_room.c     what each tenant has; quotas
  *   depot_load.c     what is found at the start; the small file beside each file
  *   depot_upload.c   uploads: parts, and from the last part to a file
  *
@@ -33,9 +34,21 @@ struct kiln_depot_upload {
     char tenant[KILN_TENANT_MAX + 1];
     char sha256[65];
     uint64_t received;
-    uint64_t total; /* reserved; 0: found at the start, nobody has said yet */
+    uint64_t held;  /* what it is charged with: received, or what is being written too */
+    uint64_t total; /* 0: found at the start, nobody has said yet */
     uint64_t touched_ns;
     bool busy; /* somebody writes, or looks at the whole */
+};
+
+/* What somebody has. */
+struct kiln_depot_had {
+    uint64_t bytes;
+    uint32_t files, uploads;
+};
+
+struct kiln_depot_owner {
+    char tenant[KILN_TENANT_MAX + 1];
+    struct kiln_depot_had had; /* never nothing */
 };
 
 struct kiln_depot {
@@ -43,8 +56,9 @@ struct kiln_depot {
     pthread_mutex_t lock;
     struct kiln_depot_entry **files;
     struct kiln_depot_upload *uploads;
-    uint32_t n_files, cap_files, n_uploads, cap_uploads;
-    uint64_t file_bytes, reserved_bytes;
+    struct kiln_depot_owner *owners;
+    uint32_t n_files, cap_files, n_uploads, cap_uploads, n_owners, cap_owners;
+    uint64_t bytes; /* of all files, and of uploads so far */
     struct kiln_budget budget;
     void (*uploaded)(void *context, const struct kiln_depot_file *file);
     void *context;
@@ -53,14 +67,29 @@ struct kiln_depot {
 
 /* ---- depot.c; all with the lock ---- */
 
-/* Room for so many bytes more, in the quota and on the disk; others go for it. */
-KILN_CHECK int kiln_depot_make_room(struct kiln_depot *depot, uint64_t bytes, struct kiln_err *err);
 KILN_CHECK int kiln_depot_add(struct kiln_depot *depot, const struct kiln_depot_file *file);
+KILN_CHECK int kiln_depot_remove_at(struct kiln_depot *depot, uint32_t i);
 /* A file that has just got its name: replaces what was there under it. */
 KILN_CHECK int kiln_depot_replace(struct kiln_depot *depot, const struct kiln_depot_file *file);
 /* NULL: none. */
 struct kiln_depot_entry *kiln_depot_find(struct kiln_depot *depot, const char *tenant,
                                          struct kiln_str build_id, enum kiln_debug_kind kind);
+
+/* ---- depot_room.c; all with the lock ---- */
+
+/* Fails, changing nothing, only where the tenant had nothing. */
+KILN_CHECK int kiln_depot_charge(struct kiln_depot *depot, const char *tenant,
+                                 struct kiln_depot_had had);
+void kiln_depot_release(struct kiln_depot *depot, const char *tenant, struct kiln_depot_had had);
+struct kiln_depot_had kiln_depot_had(const struct kiln_depot *depot, const char *tenant);
+/* Whether a file of this size may come at all, of which so much is missing; nothing goes for it. */
+KILN_CHECK int kiln_depot_check_total(struct kiln_depot *depot, const char *tenant, uint64_t total,
+                                      uint64_t missing, struct kiln_err *err);
+/* Room for so many bytes more, on the disk and in the quotas; others go for it. */
+KILN_CHECK int kiln_depot_make_room(struct kiln_depot *depot, const char *tenant, uint64_t bytes,
+                                    struct kiln_err *err);
+/* A place for one more upload; -EDQUOT. */
+KILN_CHECK int kiln_depot_make_place(struct kiln_depot *depot, const char *tenant);
 
 /* ---- depot_load.c ---- */
 
@@ -78,6 +107,7 @@ KILN_CHECK int kiln_depot_save(struct kiln_depot *depot, const struct kiln_depot
 
 void kiln_depot_upload_path(const struct kiln_depot_upload *upload,
                             char ret_path[KILN_DEPOT_PATH_MAX]);
+void kiln_depot_drop_upload(struct kiln_depot *depot, struct kiln_depot_upload *upload);
 /* Gives up what nobody went on with since. */
 void kiln_depot_forget_uploads(struct kiln_depot *depot, uint64_t before_ns);
 

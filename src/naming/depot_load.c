@@ -196,6 +196,10 @@ static int load_part(struct loading *loading, struct kiln_str name)
     if (r == 0)
         r = kiln_grow(&depot->budget, (void **)&depot->uploads, &depot->cap_uploads,
                       depot->n_uploads + UINT64_C(1), sizeof(upload), KILN_DEPOT_UPLOADS_MAX);
+    upload.held = upload.received;
+    if (r == 0)
+        r = kiln_depot_charge(depot, upload.tenant,
+                              (struct kiln_depot_had){.bytes = upload.held, .uploads = 1});
     if (r == 0)
         depot->uploads[depot->n_uploads++] = upload;
     return r;

@@ -30,47 +30,48 @@ static struct kiln_depot_upload *find(struct kiln_depot *depot, const char *tena
 
 static void forget(struct kiln_depot *depot, struct kiln_depot_upload *upload)
 {
-    depot->reserved_bytes -= upload->total;
+    kiln_depot_release(depot, upload->tenant,
+                       (struct kiln_depot_had){.bytes = upload->held, .uploads = 1});
     *upload = depot->uploads[--depot->n_uploads];
 }
 
-static uint32_t count(const struct kiln_depot *depot, const char *tenant)
+/* What it is charged with from now on; room for more was made before. */
+static void hold(struct kiln_depot *depot, struct kiln_depot_upload *upload, uint64_t bytes)
 {
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < depot->n_uploads; i++)
-        n += strcmp(depot->uploads[i].tenant, tenant) == 0;
-    return n;
+    kiln_depot_release(depot, upload->tenant, (struct kiln_depot_had){.bytes = upload->held});
+    upload->held = bytes;
+    if (kiln_depot_charge(depot, upload->tenant, (struct kiln_depot_had){.bytes = bytes}) < 0)
+        upload->held = 0; /* cannot be: the upload itself is charged */
 }
 
 static int begin(struct kiln_depot *depot, const char *tenant, const char *sha256,
                  struct kiln_depot_upload **ret_upload, struct kiln_err *err)
 {
     struct kiln_depot_upload *upload;
-    int r = count(depot, tenant) < KILN_DEPOT_UPLOADS_TENANT
-                ? kiln_grow(&depot->budget, (void **)&depot->uploads, &depot->cap_uploads,
-                            depot->n_uploads + UINT64_C(1), sizeof(*depot->uploads),
-                            KILN_DEPOT_UPLOADS_MAX)
-                : KILN_E_LIMIT;
+    int r = kiln_depot_make_place(depot, tenant);
 
-    if (r == KILN_E_LIMIT)
-        return kiln_err_set(err, -EDQUOT, NULL,
+    if (r < 0)
+        return kiln_err_set(err, r, NULL,
                             "too many uploads are under way: finish some of them first");
+    r = kiln_grow(&depot->budget, (void **)&depot->uploads, &depot->cap_uploads,
+                  depot->n_uploads + UINT64_C(1), sizeof(*depot->uploads), KILN_DEPOT_UPLOADS_MAX);
     if (r == 0)
         r = kiln_depot_folder(depot, tenant);
+    if (r == 0)
+        r = kiln_depot_charge(depot, tenant, (struct kiln_depot_had){.uploads = 1});
     if (r < 0)
         return kiln_err_set(err, r, NULL, "there is no folder for it: %s", kiln_err_text(r));
     upload = &depot->uploads[depot->n_uploads++];
-    *upload = (struct kiln_depot_upload){.received = 0};
+    *upload = (struct kiln_depot_upload){.touched_ns = kiln_clock_unix_ns()};
     snprintf(upload->tenant, sizeof(upload->tenant), "%s", tenant);
     snprintf(upload->sha256, sizeof(upload->sha256), "%s", sha256);
     *ret_upload = upload;
     return 0;
 }
 
-/* One that was found at the start has no room yet. */
-static int reserve(struct kiln_depot *depot, struct kiln_depot_upload *upload, uint64_t total,
-                   struct kiln_err *err)
+/* Every part says the same total.  Of one that was found at the start nobody has said it yet. */
+static int announce(struct kiln_depot *depot, struct kiln_depot_upload *upload, uint64_t total,
+                    struct kiln_err *err)
 {
     int r;
 
@@ -79,17 +80,34 @@ static int reserve(struct kiln_depot *depot, struct kiln_depot_upload *upload, u
     if (upload->total)
         return kiln_err_set(err, -EINVAL, "total", "another part of it said %llu",
                             (unsigned long long)upload->total);
-    if (upload->received > total) /* of a file that was not what it is now */
+    if (upload->received > total) { /* of a file that was not what it is now */
         upload->received = 0;
-    r = kiln_depot_make_room(depot, total, err);
-    if (r < 0)
-        return r;
-    upload->total = total;
-    depot->reserved_bytes += total;
-    return 0;
+        hold(depot, upload, 0);
+    }
+    r = kiln_depot_check_total(depot, upload->tenant, total, total - upload->received, err);
+    if (r == 0)
+        upload->total = total;
+    return r;
 }
 
-static void drop_upload(struct kiln_depot *depot, struct kiln_depot_upload *upload)
+/* Room for what a part brings that has not come yet.  Others may go for it, and the list move. */
+static int reserve(struct kiln_depot *depot, const struct kiln_depot_part *part, const char *sha256,
+                   struct kiln_depot_upload **upload, struct kiln_err *err)
+{
+    uint64_t have = (*upload)->received - part->offset;
+    uint64_t more = part->bytes.len > have ? part->bytes.len - have : 0;
+    int r;
+
+    (*upload)->busy = true;
+    r = more ? kiln_depot_make_room(depot, part->tenant, more, err) : 0;
+    *upload = find(depot, part->tenant, sha256);
+    (*upload)->busy = r == 0;
+    if (r == 0)
+        hold(depot, *upload, (*upload)->received + more);
+    return r;
+}
+
+void kiln_depot_drop_upload(struct kiln_depot *depot, struct kiln_depot_upload *upload)
 {
     char path[KILN_DEPOT_PATH_MAX];
 
@@ -103,7 +121,7 @@ void kiln_depot_forget_uploads(struct kiln_depot *depot, uint64_t before_ns)
     pthread_mutex_lock(&depot->lock);
     for (uint32_t i = depot->n_uploads; i-- > 0;)
         if (!depot->uploads[i].busy && depot->uploads[i].touched_ns < before_ns)
-            drop_upload(depot, &depot->uploads[i]);
+            kiln_depot_drop_upload(depot, &depot->uploads[i]);
     pthread_mutex_unlock(&depot->lock);
 }
 
@@ -151,16 +169,39 @@ static int check_id(struct kiln_depot_file *file, struct kiln_str build_id, stru
                         kiln_debug_build_id(&file->facts));
 }
 
+/* A whole file that has no name yet. */
+struct source {
+    const char *path;
+    int fd;
+    struct kiln_str build_id;
+    const char *sha256; /* of its upload; NULL: it was none */
+};
+
+/* From now on the file is charged and no longer the upload. */
+static int enlist(struct kiln_depot *depot, const struct kiln_depot_file *file, const char *sha256)
+{
+    struct kiln_depot_upload *upload;
+    int r;
+
+    pthread_mutex_lock(&depot->lock);
+    upload = sha256 ? find(depot, file->tenant, sha256) : NULL;
+    r = kiln_depot_replace(depot, file);
+    if (upload && r == 0)
+        hold(depot, upload, 0);
+    pthread_mutex_unlock(&depot->lock);
+    return r;
+}
+
 /* Looks at a whole file that is synced, and gives it its name. */
-static int settle(struct kiln_depot *depot, const char *path, int fd, struct kiln_str build_id,
-                  struct kiln_depot_file *file, struct kiln_err *err)
+static int settle(struct kiln_depot *depot, const struct source *from, struct kiln_depot_file *file,
+                  struct kiln_err *err)
 {
     struct kiln_io *io = depot->opts.io;
     char target[KILN_DEPOT_PATH_MAX], folder[KILN_DEPOT_PATH_MAX];
-    int r = kiln_depot_inspect(io, fd, &file->facts, err);
+    int r = kiln_depot_inspect(io, from->fd, &file->facts, err);
 
     if (r == 0)
-        r = check_id(file, build_id, err);
+        r = check_id(file, from->build_id, err);
     if (r < 0)
         return r;
     file->came_ns = file->used_ns = kiln_clock_unix_ns();
@@ -169,14 +210,12 @@ static int settle(struct kiln_depot *depot, const char *path, int fd, struct kil
     *strrchr(folder, '/') = '\0';
     r = kiln_depot_save(depot, file);
     if (r == 0)
-        r = io->rename(io, path, target);
+        r = io->rename(io, from->path, target);
     if (r == 0)
         r = io->sync_dir(io, folder);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "cannot be kept: %s", kiln_err_text(r));
-    pthread_mutex_lock(&depot->lock);
-    r = kiln_depot_replace(depot, file);
-    pthread_mutex_unlock(&depot->lock);
+    r = enlist(depot, file, from->sha256);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }
 
@@ -205,7 +244,7 @@ static int finish(struct kiln_depot *depot, const struct kiln_depot_upload *uplo
         r = kiln_err_set(err, KILN_E_CORRUPT, "sha256",
                          "what came is not what was announced: send it again");
     if (r == 0)
-        r = settle(depot, path, fd, part->build_id, file, err);
+        r = settle(depot, &(struct source){path, fd, part->build_id, upload->sha256}, file, err);
     io->close(io, fd);
     return r;
 }
@@ -276,18 +315,19 @@ static int enter(struct kiln_depot *depot, const struct kiln_depot_part *part, c
         r = begin(depot, part->tenant, sha256, &upload, err);
     if (r < 0)
         return r;
-    r = reserve(depot, upload, part->total, err);
+    r = announce(depot, upload, part->total, err);
     if (r == 0 && part->offset > upload->received) {
         *ret_state = (struct kiln_depot_state){.received = upload->received, .total = part->total};
         r = kiln_err_set(err, -ESTALE, "offset", "%llu bytes have come: go on there",
                          (unsigned long long)upload->received);
     }
+    if (r == 0)
+        r = reserve(depot, part, sha256, &upload, err);
     if (r < 0) {
         if (upload->received == 0)
             forget(depot, upload);
         return r;
     }
-    upload->busy = true;
     *ret_upload = *upload;
     return 0;
 }
@@ -323,9 +363,10 @@ static void leave(struct kiln_depot *depot, const struct kiln_depot_upload *uplo
     pthread_mutex_lock(&depot->lock);
     listed = find(depot, upload->tenant, upload->sha256);
     if (listed && over) {
-        drop_upload(depot, listed);
+        kiln_depot_drop_upload(depot, listed);
     } else if (listed) {
         listed->received = upload->received;
+        hold(depot, listed, upload->received);
         listed->touched_ns = kiln_clock_unix_ns();
         listed->busy = false;
     }
@@ -416,7 +457,7 @@ int kiln_depot_fetch_begin(struct kiln_depot *depot, const char *tenant, uint64_
 }
 
 /* Syncs, counts, and makes room for what came. */
-static int weigh(struct kiln_depot *depot, const struct kiln_depot_fetch *fetch,
+static int weigh(struct kiln_depot *depot, const struct kiln_depot_fetch *fetch, const char *tenant,
                  struct kiln_depot_file *file, struct kiln_err *err)
 {
     struct kiln_io *io = depot->opts.io;
@@ -430,7 +471,7 @@ static int weigh(struct kiln_depot *depot, const struct kiln_depot_fetch *fetch,
     if (r < 0)
         return kiln_err_set(err, r, NULL, "cannot be written: %s", kiln_err_text(r));
     pthread_mutex_lock(&depot->lock);
-    r = kiln_depot_make_room(depot, size, err);
+    r = kiln_depot_make_room(depot, tenant, size, err);
     pthread_mutex_unlock(&depot->lock);
     return r;
 }
@@ -441,11 +482,11 @@ int kiln_depot_fetch_end(struct kiln_depot *depot, struct kiln_depot_fetch *fetc
 {
     struct kiln_depot_file file = {.came_ns = 0};
     struct kiln_io *io = depot->opts.io;
-    int r = keep ? weigh(depot, fetch, &file, err) : 0;
+    int r = keep ? weigh(depot, fetch, tenant, &file, err) : 0;
 
     snprintf(file.tenant, sizeof(file.tenant), "%s", tenant);
     if (keep && r == 0)
-        r = settle(depot, fetch->path, fetch->fd, build_id, &file, err);
+        r = settle(depot, &(struct source){fetch->path, fetch->fd, build_id, NULL}, &file, err);
     if (!keep || r < 0)
         (void)io->unlink(io, fetch->path);
     io->close(io, fetch->fd);

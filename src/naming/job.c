@@ -181,7 +181,7 @@ static void keep_house(struct kiln_naming *naming)
     if (naming->retired_ns && now - naming->retired_ns < RETIRE_NS)
         return;
     naming->retired_ns = now;
-    kiln_depot_stats(naming->opts.depot, &stats);
+    kiln_depot_stats(naming->opts.depot, NULL, &stats);
     if (stats.files + stats.uploads == 0 || engine->ops->tenants(engine, use_tenant, &round) < 0)
         return;
     kiln_depot_retire(naming->opts.depot, kiln_clock_unix_ns(), naming->opts.age_ns);

@@ -83,14 +83,27 @@ enum { KILN_SESSION_S = 12 * 3600, KILN_SESSION_BYTES = 32, KILN_SESSION_TEXT = 
 
 struct kiln_caller {
     bool tokens;                      /* the server has them */
+    bool trusted;                     /* root, or our own user, on a Unix socket */
     bool signed_in;                   /* by a token or a session that is known */
     unsigned access;                  /* bits: 1 << enum kiln_access */
     char tenant[KILN_TENANT_MAX + 1]; /* whose token it is; "": any, or nobody's */
     char name[64];                    /* of the token; "": none */
 };
 
+/*
+ * Root, or the user of this process, on a Unix socket: peers that could read its files and memory
+ * anyway.  The only place where credentials of a socket are judged.
+ */
+bool kiln_peer_is_trusted(const struct kiln_peer *peer);
+
 void kiln_gate_caller(struct kiln_gate *gate, const struct kiln_request *request,
                       struct kiln_caller *ret_caller);
+/*
+ * Whether it may act on the whole server and see what is of all tenants: a peer that is trusted, a
+ * token without tenant, or anybody where there are no tokens.  False also for a token that went
+ * since the guard saw it.
+ */
+bool kiln_caller_is_global(const struct kiln_caller *caller);
 /*
  * Begins a session, and ends the one that the request has.  -EKEYREJECTED: there is no such token;
  * -ENOENT: there are no tokens at all; -ENOMEM, -EIO.

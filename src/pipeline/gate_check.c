@@ -69,8 +69,7 @@ void kiln_gate_open_metrics(struct kiln_gate *gate)
 
 /* ---- asking ---- */
 
-/* Peers that could read our files and memory anyway. */
-static bool is_trusted(const struct kiln_peer *peer)
+bool kiln_peer_is_trusted(const struct kiln_peer *peer)
 {
     return peer->local && (peer->uid == 0 || peer->uid == geteuid());
 }
@@ -180,7 +179,7 @@ static enum refusal check_token(struct kiln_gate *gate, const struct kiln_reques
     struct shown shown;
 
     tenant[0] = '\0';
-    if (!gate->tokens_file || access == KILN_ACCESS_NONE || is_trusted(&request->peer))
+    if (!gate->tokens_file || access == KILN_ACCESS_NONE || kiln_peer_is_trusted(&request->peer))
         return WELCOME;
     pthread_rwlock_rdlock(&gate->tokens_lock);
     shown = look(gate, request);
@@ -341,10 +340,11 @@ static void fill_caller(const struct kiln_token *token, struct kiln_caller *call
 void kiln_gate_caller(struct kiln_gate *gate, const struct kiln_request *request,
                       struct kiln_caller *ret_caller)
 {
-    struct kiln_caller caller = {.tokens = gate->tokens_file != NULL};
+    struct kiln_caller caller = {.tokens = gate->tokens_file != NULL,
+                                 .trusted = kiln_peer_is_trusted(&request->peer)};
     struct shown shown;
 
-    if (!caller.tokens || is_trusted(&request->peer)) {
+    if (!caller.tokens || caller.trusted) {
         caller.access = KILN_ACCESS_EVERYTHING;
     } else {
         pthread_rwlock_rdlock(&gate->tokens_lock);
@@ -354,6 +354,11 @@ void kiln_gate_caller(struct kiln_gate *gate, const struct kiln_request *request
         pthread_rwlock_unlock(&gate->tokens_lock);
     }
     *ret_caller = caller;
+}
+
+bool kiln_caller_is_global(const struct kiln_caller *caller)
+{
+    return !caller->tokens || caller->trusted || (caller->signed_in && !caller->tenant[0]);
 }
 
 void kiln_gate_sign_out(struct kiln_gate *gate, const struct kiln_request *request)

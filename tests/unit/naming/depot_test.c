@@ -17,11 +17,15 @@ static struct kiln_io *io;
 static struct kiln_depot *depot;
 static struct kiln_err err;
 static struct kiln_depot_state said;
-static uint64_t quota;
+static uint64_t quota, tenant_quota, rest_ns;
 
 static void open_again(void)
 {
-    struct kiln_depot_opts opts = {.io = io, .quota_bytes = quota, .min_free_bytes = 1};
+    struct kiln_depot_opts opts = {.io = io,
+                                   .quota_bytes = quota,
+                                   .tenant_quota_bytes = tenant_quota,
+                                   .min_free_bytes = 1,
+                                   .upload_rest_ns = rest_ns};
 
     kiln_depot_close(depot);
     depot = NULL;
@@ -41,6 +45,7 @@ static void stop(void)
     kiln_depot_close(depot);
     depot = NULL;
     kiln_sim_free(io);
+    tenant_quota = rest_ns = 0;
 }
 
 /* A file of so many bytes whose build id is aabbccNN. */
@@ -84,6 +89,21 @@ static int put_as(const char *tenant, const char *id, struct kiln_str file)
                                          .bytes = file,
                                          .name = KILN_STR("prog")};
 
+    err = (struct kiln_err){0};
+    return kiln_depot_put(depot, &part, &said, &err);
+}
+
+/* One byte of a file that is said to have `total`. */
+static int promise(const char *tenant, uint8_t number, uint64_t total)
+{
+    char digits[65];
+    const struct kiln_depot_part part = {.tenant = tenant,
+                                         .build_id = KILN_STR("aabbccff"),
+                                         .sha256 = {digits, 64},
+                                         .total = total,
+                                         .bytes = KILN_STR("x")};
+
+    snprintf(digits, sizeof(digits), "%064x", number);
     err = (struct kiln_err){0};
     return kiln_depot_put(depot, &part, &said, &err);
 }
@@ -189,23 +209,129 @@ TEST(depot, what_is_wrong_is_refused_and_leaves_nothing)
     stop();
 }
 
-TEST(depot, the_least_recently_used_make_room_within_the_quota)
+static uint64_t used_by(const char *tenant)
 {
     struct kiln_depot_stats stats;
 
+    kiln_depot_stats(depot, tenant, &stats);
+    return stats.used_bytes;
+}
+
+TEST(depot, the_least_recently_used_of_a_tenant_make_room_within_the_quota)
+{
+    start(350000);
+    CHECK_OK(put_as("shop", "aabbcc01", file_of(1, KILN_DEBUG_INFO, 100000)));
+    CHECK_OK(put_as("shop", "aabbcc02", file_of(2, KILN_DEBUG_INFO, 100000)));
+    CHECK_OK(put_as("bank", "aabbcc03", file_of(3, KILN_DEBUG_INFO, 100000)));
+    kiln_depot_use(depot, "shop", KILN_STR("aabbcc01"), UINT64_MAX / 2);
+    CHECK_OK(put_as("shop", "aabbcc04", file_of(4, KILN_DEBUG_INFO, 100000)));
+    CHECK(is_there("shop", "aabbcc01", KILN_DEBUG_INFO));
+    CHECK(!is_there("shop", "aabbcc02", KILN_DEBUG_INFO));
+    CHECK(is_there("bank", "aabbcc03", KILN_DEBUG_INFO));
+    CHECK(is_there("shop", "aabbcc04", KILN_DEBUG_INFO));
+    CHECK(used_by(NULL) <= 350000);
+    CHECK_EQ(used_by(NULL), used_by("shop") + used_by("bank"));
+    CHECK_EQ(promise("shop", 1, 350001), KILN_E_LIMIT);
+    CHECK(strstr(err.text, "--symbols-quota"));
+    stop();
+}
+
+TEST(depot, what_is_only_announced_removes_nothing_and_blocks_nobody)
+{
     start(300000);
     CHECK_OK(put_as("shop", "aabbcc01", file_of(1, KILN_DEBUG_INFO, 100000)));
     CHECK_OK(put_as("bank", "aabbcc02", file_of(2, KILN_DEBUG_INFO, 100000)));
-    kiln_depot_use(depot, "shop", KILN_STR("aabbcc01"), UINT64_MAX / 2);
-    CHECK_OK(put_as("shop", "aabbcc03", file_of(3, KILN_DEBUG_INFO, 100000)));
+    for (uint8_t i = 0; i < 20; i++)
+        CHECK_OK(promise("mallory", i, 300000));
     CHECK(is_there("shop", "aabbcc01", KILN_DEBUG_INFO));
-    CHECK(!is_there("bank", "aabbcc02", KILN_DEBUG_INFO));
+    CHECK(is_there("bank", "aabbcc02", KILN_DEBUG_INFO));
+    CHECK_EQ(used_by("mallory"), 20);
+    CHECK_OK(put_as("bank", "aabbcc03", file_of(3, KILN_DEBUG_INFO, 40000)));
+    CHECK(is_there("bank", "aabbcc02", KILN_DEBUG_INFO));
+    stop();
+}
+
+TEST(depot, a_tenant_has_a_quota_of_its_own)
+{
+    tenant_quota = 150000;
+    start(1000000);
+    CHECK_OK(put_as("bank", "aabbcc01", file_of(1, KILN_DEBUG_INFO, 100000)));
+    CHECK_OK(put_as("shop", "aabbcc02", file_of(2, KILN_DEBUG_INFO, 100000)));
+    CHECK_OK(put_as("shop", "aabbcc03", file_of(3, KILN_DEBUG_INFO, 100000)));
+    CHECK(is_there("bank", "aabbcc01", KILN_DEBUG_INFO));
+    CHECK(!is_there("shop", "aabbcc02", KILN_DEBUG_INFO));
+    CHECK_EQ(put_as("shop", "aabbcc04", file_of(4, KILN_DEBUG_INFO, 160000)), KILN_E_LIMIT);
+    CHECK(strstr(err.text, "--symbols-tenant-quota"));
     CHECK(is_there("shop", "aabbcc03", KILN_DEBUG_INFO));
-    kiln_depot_stats(depot, &stats);
-    CHECK(stats.used_bytes <= 300000);
-    CHECK_EQ(put_part("aabbcc04", (struct kiln_str){"x", 300001}, digits_of(KILN_STR("x")), 0, 1),
-             KILN_E_LIMIT);
-    CHECK(strstr(err.text, "--symbols-quota"));
+    stop();
+}
+
+/* A store may be full of one tenant's files before others come. */
+TEST(depot, a_tenant_gets_its_share_from_the_one_that_has_the_most)
+{
+    char id[] = "aabbcc00";
+
+    start(400000);
+    for (uint8_t i = 1; i <= 9; i++) {
+        id[7] = (char)('0' + i);
+        CHECK_OK(put_as(i == 9 ? "bank" : "shop", id, file_of(i, KILN_DEBUG_INFO, 40000)));
+    }
+    CHECK_OK(put_as("late", "aabbcc0a", file_of(10, KILN_DEBUG_INFO, 100000)));
+    CHECK(is_there("late", "aabbcc0a", KILN_DEBUG_INFO));
+    CHECK(is_there("bank", "aabbcc09", KILN_DEBUG_INFO));
+    CHECK(!is_there("shop", "aabbcc01", KILN_DEBUG_INFO));
+    CHECK(is_there("shop", "aabbcc08", KILN_DEBUG_INFO));
+    CHECK_OK(put_as("late", "aabbcc0b", file_of(11, KILN_DEBUG_INFO, 100000)));
+    CHECK(!is_there("late", "aabbcc0a", KILN_DEBUG_INFO)); /* its share is used: its own go */
+    CHECK(is_there("shop", "aabbcc08", KILN_DEBUG_INFO));
+    stop();
+}
+
+TEST(depot, an_upload_that_rests_goes_before_files_and_one_under_way_stays)
+{
+    struct kiln_str file = file_of(7, KILN_DEBUG_INFO, 60000);
+    char digits[65];
+
+    memcpy(digits, digits_of(file), sizeof(digits));
+    start(150000);
+    CHECK_OK(put_part("aabbcc07", file, digits, 0, 50000));
+    CHECK_OK(put_as("shop", "aabbcc01", file_of(1, KILN_DEBUG_INFO, 80000)));
+    CHECK_OK(put_as("shop", "aabbcc02", file_of(2, KILN_DEBUG_INFO, 90000)));
+    CHECK(!is_there("shop", "aabbcc01", KILN_DEBUG_INFO));
+    CHECK_EQ(put_as("shop", "aabbcc03", file_of(3, KILN_DEBUG_INFO, 120000)), -EDQUOT);
+    CHECK(strstr(err.text, "--symbols-tenant-quota"));
+    rest_ns = 1;
+    open_again();
+    CHECK_OK(put_as("shop", "aabbcc03", file_of(3, KILN_DEBUG_INFO, 120000)));
+    CHECK_EQ(put_part("aabbcc07", file_of(7, KILN_DEBUG_INFO, 60000), digits, 50000, 100), -ESTALE);
+    CHECK_EQ(said.received, 0);
+    stop();
+}
+
+TEST(depot, places_of_uploads_are_shared_too)
+{
+    char tenant[] = "tenant0";
+
+    start(0);
+    for (int t = 0; t < 8; t++) {
+        tenant[6] = (char)('0' + t);
+        for (uint8_t i = 0; i < 32; i++)
+            CHECK_OK(promise(tenant, i, 1000));
+        CHECK_EQ(promise(tenant, 99, 1000), -EDQUOT);
+    }
+    CHECK_OK(promise("late", 1, 1000));
+    stop();
+}
+
+TEST(depot, the_disk_is_looked_at_before_anything_goes)
+{
+    start(300000);
+    CHECK_OK(put_as("shop", "aabbcc01", file_of(1, KILN_DEBUG_INFO, 200000)));
+    kiln_sim_limit(io, kiln_sim_used(io) + 1000);
+    CHECK_EQ(promise("shop", 1, 250000), -ENOSPC);
+    CHECK(strstr(err.text, "disk"));
+    CHECK_EQ(put_as("shop", "aabbcc02", file_of(2, KILN_DEBUG_INFO, 150000)), -ENOSPC);
+    CHECK(is_there("shop", "aabbcc01", KILN_DEBUG_INFO));
     stop();
 }
 

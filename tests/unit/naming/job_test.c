@@ -267,7 +267,7 @@ TEST(job, files_go_when_no_profile_uses_them)
     start(1);
     upload(file_with(true));
     kiln_naming_settle(naming);
-    kiln_depot_stats(depot, &stats);
+    kiln_depot_stats(depot, NULL, &stats);
     CHECK_EQ(stats.files, 1);
     stop();
 }
