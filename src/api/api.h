@@ -12,6 +12,7 @@
 #include "api/about.h"
 #include "api/kept.h"
 #include "base/log.h"
+#include "fleet/order.h"
 #include "net/server.h"
 #include "query/query.h"
 
@@ -28,15 +29,16 @@ struct kiln_api {
     struct kiln_querier *querier; /* all borrowed */
     struct kiln_engine *engine;
     struct kiln_kept *kept;
-    struct kiln_log *log;               /* NULL: silent */
-    struct kiln_gate *gate;             /* NULL: everybody may do everything */
-    struct kiln_metrics *metrics;       /* NULL: nothing is counted */
-    const struct kiln_sources *sources; /* NULL: no directory of source text is configured */
-    const struct kiln_about *about;     /* NULL: nothing is told of the server itself */
-    struct kiln_depot *depot;           /* NULL: no debug files are taken */
-    struct kiln_naming *naming;         /* NULL: nothing is named here */
-    struct kiln_texts *texts;           /* NULL: debug files are not asked for sources */
-    struct kiln_fleet *fleet;           /* NULL: no agents report here */
+    struct kiln_log *log;                   /* NULL: silent */
+    struct kiln_gate *gate;                 /* NULL: everybody may do everything */
+    struct kiln_metrics *metrics;           /* NULL: nothing is counted */
+    const struct kiln_sources *sources;     /* NULL: no directory of source text is configured */
+    const struct kiln_about *about;         /* NULL: nothing is told of the server itself */
+    struct kiln_depot *depot;               /* NULL: no debug files are taken */
+    struct kiln_naming *naming;             /* NULL: nothing is named here */
+    struct kiln_texts *texts;               /* NULL: debug files are not asked for sources */
+    struct kiln_fleet *fleet;               /* NULL: no agents report here */
+    enum kiln_order_limit anonymous_orders; /* of clients, where there are no tokens */
     bool multitenant;
 };
 

@@ -119,6 +119,7 @@ static const struct fault faults[] = {
     {KILN_E_UNKNOWN, 400, "unknown_parameter"},
     {-EBADMSG, 400, "bad_body"},
     {-EKEYREJECTED, 401, "unauthenticated"},
+    {-EPERM, 403, "forbidden"},
     {KILN_E_NOMATCH, 404, "no_such_type"},
     {KILN_E_AMBIGUOUS, 400, "ambiguous_type"},
     {-ENOENT, 404, "not_found"},

@@ -47,6 +47,49 @@ int kiln_native_run_orders(struct kiln_native_call *call)
     return r;
 }
 
+/* ---- who may ---- */
+
+static bool is_anonymous(const struct kiln_caller *caller)
+{
+    return !caller->tokens && !caller->trusted;
+}
+
+enum kiln_order_limit kiln_native_order_limit(const struct kiln_native_call *call,
+                                              const struct kiln_caller *caller)
+{
+    if (is_anonymous(caller))
+        return call->api->anonymous_orders;
+    return caller->access >> KILN_ACCESS_CONTROL & 1 ? KILN_ORDERS_ALL : KILN_ORDERS_OFF;
+}
+
+static int check_order(struct kiln_native_call *call, const struct kiln_caller *caller,
+                       const struct kiln_order *order)
+{
+    return is_anonymous(caller)
+               ? kiln_order_check_anonymous(order, call->api->anonymous_orders, &call->err)
+               : 0;
+}
+
+/* Who may not give a pause may not end one. */
+static int check_withdrawal(struct kiln_native_call *call, const char *id)
+{
+    const struct kiln_order *order;
+    struct kiln_caller caller;
+    struct kiln_orders orders;
+    int r;
+
+    kiln_native_caller(call, &caller);
+    kiln_orders_init(&orders, KILN_ORDER_BOOK_MAX);
+    r = kiln_order_book_list(call->api->fleet->book, call->request->tenant, kiln_clock_mono_ns(),
+                             &orders);
+    order = kiln_orders_find(&orders, id);
+    if (r == 0 && order && is_anonymous(&caller) &&
+        !kiln_order_within(call->api->anonymous_orders, order->kind))
+        r = kiln_order_check_anonymous(order, call->api->anonymous_orders, &call->err);
+    kiln_orders_done(&orders);
+    return r;
+}
+
 /* ---- giving ---- */
 
 static int read_wanted(struct kiln_native_call *call, struct kiln_orders *orders)
@@ -82,6 +125,11 @@ int kiln_native_run_order(struct kiln_native_call *call)
 
         if (!order->by[0])
             snprintf(order->by, sizeof(order->by), "%s", caller.name);
+        r = check_order(call, &caller, order);
+    }
+    for (uint32_t i = 0; r == 0 && i < orders.n; i++) {
+        struct kiln_order *order = &orders.items[i];
+
         r = kiln_order_book_add(call->api->fleet->book, call->request->tenant, order, &call->err);
         r = r == KILN_E_LIMIT ? -EDQUOT : r;
     }
@@ -99,6 +147,9 @@ int kiln_native_run_unorder(struct kiln_native_call *call)
     if (r < 0)
         return r;
     snprintf(id, sizeof(id), "%.*s", KILN_STR_ARG(call->request->rest));
+    r = check_withdrawal(call, id);
+    if (r < 0)
+        return r;
     r = kiln_order_book_remove(call->api->fleet->book, call->request->tenant, id, &call->err);
     if (r == 0)
         return kiln_err_set(&call->err, -ENOENT, "id", "there is no such order in force");

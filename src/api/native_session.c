@@ -49,6 +49,18 @@ static void put_host(struct kiln_native_call *call, const struct kiln_caller *ca
     kiln_native_put_said(call, "host_profiler_reason", reason);
 }
 
+static void put_orders(struct kiln_native_call *call, const struct kiln_caller *caller)
+{
+    enum kiln_order_limit limit = kiln_native_order_limit(call, caller);
+    bool anonymous = !caller->tokens && !caller->trusted;
+
+    kiln_native_put_text(call, "orders", kiln_str_of(kiln_order_limits[limit]));
+    kiln_native_put_said(call, "orders_reason",
+                         limit == KILN_ORDERS_ALL ? ""
+                         : anonymous              ? KILN_NATIVE_ANONYMOUS_ORDERS
+                                                  : "This token has no control access.");
+}
+
 static void put_session(struct kiln_native_call *call, const struct kiln_caller *caller)
 {
     kiln_json_put_object(&call->w);
@@ -59,6 +71,7 @@ static void put_session(struct kiln_native_call *call, const struct kiln_caller 
     kiln_native_put_said(call, "tenant", caller->tenant);
     kiln_native_put_flag(call, "multitenant", call->api->multitenant);
     put_host(call, caller);
+    put_orders(call, caller);
     kiln_native_put_flag(call, "source", call->api->sources != NULL);
     kiln_native_put_time(call, "now", call->now_ns);
     kiln_json_end_object(&call->w);

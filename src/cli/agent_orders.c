@@ -107,8 +107,11 @@ static int open_duty(struct kiln_agent_orders *orders, struct kiln_err *err)
                                   .follow = follow,
                                   .context = orders,
                                   .log = orders->log};
+    int r = kiln_order_limit_parse(orders->config->set.agent.orders, &opts.limit);
     struct kiln_err why = {0};
 
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "orders: %s", kiln_err_text(r));
     if (kiln_duty_open(&opts, &orders->duty, &why) == 0)
         return 0;
     kiln_log(orders->log, KILN_LOG_WARN, "orders are not kept: a restart forgets them", "where",

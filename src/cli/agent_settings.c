@@ -55,6 +55,7 @@ const struct kiln_field kiln_agent_variables[KILN_AGENT_VARIABLES] = {
     KILN_SETTING("OTEL_RESOURCE_ATTRIBUTES", EITHER, host.resource),
     KILN_SETTING("KILN_AGENT_LISTEN", TEXT, agent.listen),
     KILN_SETTING("KILN_AGENT_SOCKET", TEXT, agent.socket),
+    KILN_SETTING("KILN_ORDERS", TEXT, agent.orders),
     KILN_SETTING("KILN_SERVER", TEXT, agent.server),
     KILN_SETTING("KILN_ENDPOINT", TEXT, agent.endpoint),
     OTEL("ENDPOINT", endpoint),

@@ -23,6 +23,7 @@ struct kiln_agent_settings {
     const struct kiln_node *map, *export_map, *spool_map;
     const char *listen; /* "off": none */
     const char *socket; /* "off": none */
+    const char *orders; /* which are followed: off, boost, all */
     const char *server; /* who has orders; NULL: who takes the profiles; "off": nobody */
     const char *endpoint, *protocol, *compression;
     const char *ca_file, *cert_file, *key_file;

@@ -8,6 +8,7 @@
 #include "cli/host_sampled.h"
 #include "fleet/request.h"
 #include "net/problem.h"
+#include "pipeline/gate.h"
 
 #define ANSWER_MAX ((size_t)4 << 20)
 
@@ -41,6 +42,7 @@ static void reply(struct kiln_request *request, struct answer *answer, int statu
 static void refuse(struct kiln_request *request, int code, const struct kiln_err *err)
 {
     int status = code == KILN_E_LIMIT                          ? 422
+                 : code == -EPERM                              ? 403
                  : code == -ENOENT                             ? 404
                  : code == -EEXIST                             ? 409
                  : code == -EINVAL || code <= KILN_E_TRUNCATED ? 400
@@ -128,6 +130,15 @@ static int read_body(const struct kiln_request *request, struct kiln_orders *ord
     return r;
 }
 
+/* Whoever may reach the socket is told how the agent is; orders are for its own users. */
+static int check_peer(const struct kiln_request *request, struct kiln_err *err)
+{
+    if (kiln_peer_is_trusted(&request->peer))
+        return 0;
+    return kiln_err_set(err, -EPERM, NULL,
+                        "only root and the user of the agent may give and withdraw orders here");
+}
+
 static void take_order(struct kiln_request *request)
 {
     struct kiln_agent_socket *socket = request->context;
@@ -137,7 +148,9 @@ static void take_order(struct kiln_request *request)
     int r;
 
     kiln_orders_init(&orders, KILN_REQUEST_ORDERS_MAX);
-    r = read_body(request, &orders, &err);
+    r = check_peer(request, &err);
+    if (r == 0)
+        r = read_body(request, &orders, &err);
     for (uint32_t i = 0; r == 0 && i < orders.n; i++) {
         if (!orders.items[i].by[0])
             snprintf(orders.items[i].by, sizeof(orders.items[i].by), "uid %u",
@@ -160,9 +173,13 @@ static void withdraw_order(struct kiln_request *request)
     struct kiln_agent_socket *socket = request->context;
     char id[KILN_ORDER_ID_BYTES];
     struct kiln_err err = {0};
-    int r;
+    int r = check_peer(request, &err);
 
     snprintf(id, sizeof(id), "%.*s", KILN_STR_ARG(request->rest));
+    if (r < 0) {
+        refuse(request, r, &err);
+        return;
+    }
     r = kiln_duty_withdraw(atomic_load(&socket->duty), id, &err);
     if (r == 0)
         r = kiln_err_set(&err, -ENOENT, "id", "there is no such order in force");

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/serve.h"
+#include "fleet/order.h"
 
 static int run(struct kiln_cli *cli)
 {
@@ -23,6 +24,13 @@ static const struct kiln_option options[] = {
              "Unix socket for status and orders, or off (" KILN_AGENT_SOCKET ")"),
     KILN_OPT("server", 0, KILN_OPT_TEXT, server.agent.server, "URL",
              "the Kiln server that has orders, or off (who takes the profiles; KILN_SERVER)"),
+    {.name = "orders",
+     .kind = KILN_OPT_TEXT,
+     .offset = offsetof(struct kiln_args, server.agent.orders),
+     .value = "WHICH",
+     .choices = kiln_order_limits,
+     .text = "orders that are followed, from the server and from the socket: off, boost or all "
+             "(all)"},
     KILN_OPT("allow-anonymous", 0, KILN_OPT_FLAG, server.allow_anonymous, NULL,
              "listen beyond loopback all the same"),
     KILN_OPT("host-names", 0, KILN_OPT_LIST, server.host_names_flag, "NAMES",

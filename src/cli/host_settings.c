@@ -42,6 +42,7 @@ const struct kiln_field kiln_agent_fields[KILN_AGENT_FIELDS] = {
     KILN_SETTING("identity", NODE, host.identity),
     KILN_SETTING("listen", TEXT, agent.listen),
     KILN_SETTING("socket", TEXT, agent.socket),
+    KILN_SETTING("orders", TEXT, agent.orders),
     KILN_SETTING("server", TEXT, agent.server),
     KILN_SETTING("only", MAP, host.only.map),
     KILN_SETTING("except", MAP, host.except.map),

@@ -3,13 +3,16 @@
  * orders - what `kiln boost`, `kiln pause`, `kiln resume` and `kiln agents` share: whom to ask,
  * whom is meant, and what is there.
  *
- * They ask the server; where none was named and none listens at the usual place, the agent of this
- * host, on its socket.  The functions that return an exit code have printed what went wrong.
+ * They ask the server; where none was named, that of this host: on its socket, where it knows which
+ * user asks, or at the usual port; where none listens there, the agent of this host, on its socket.
+ * The functions that return an exit code have printed what went wrong.
  *
  * Threads: only the main thread.
  */
 #ifndef KILN_CLI_ORDERS_H
 #define KILN_CLI_ORDERS_H
+
+#include <limits.h>
 
 #include "cli/cli.h"
 #include "fleet/orders.h"
@@ -22,7 +25,8 @@ struct kiln_orders_place {
     const struct kiln_cli *cli;
     struct kiln_client *client;
     const char *address;
-    bool agent; /* of this host, not a server */
+    char socket[PATH_MAX + 8]; /* where `address` points, of the server of this host */
+    bool agent;                /* of this host, not a server */
 };
 
 KILN_CHECK int kiln_orders_open(const struct kiln_cli *cli, struct kiln_orders_place *place);

@@ -22,18 +22,40 @@ static bool is_said(const struct kiln_cli *cli)
     return cli->args.remote.server || (variable && *variable);
 }
 
-/* Nobody listens where a server would, and there is an agent. */
-static bool is_alone(struct kiln_client *client)
+/* How a server that is there says that it is. */
+static int greet(struct kiln_client *client)
 {
     struct kiln_answer answer;
     int r;
 
-    if (access(KILN_AGENT_SOCKET, F_OK) < 0)
-        return false;
     kiln_answer_init(&answer);
     r = kiln_client_call(client, &(struct kiln_call){.path = "/healthz"}, &answer, NULL);
     kiln_answer_done(&answer);
-    return r == -ECONNREFUSED;
+    return r;
+}
+
+/* Nobody listens where a server would, and there is an agent. */
+static bool is_alone(struct kiln_client *client)
+{
+    return access(KILN_AGENT_SOCKET, F_OK) == 0 && greet(client) == -ECONNREFUSED;
+}
+
+static int open_at(const struct kiln_cli *cli, const char *address, struct kiln_orders_place *place,
+                   struct kiln_err *err)
+{
+    struct kiln_cli local = *cli;
+
+    kiln_client_free(place->client);
+    place->client = NULL;
+    local.args.remote.server = place->address = address;
+    return kiln_remote_open(&local, ANSWER_MAX, &place->client, err);
+}
+
+/* The server's socket, if somebody answers there. */
+static bool open_socket(const struct kiln_cli *cli, struct kiln_orders_place *place)
+{
+    return kiln_remote_socket(place->socket) && open_at(cli, place->socket, place, NULL) == 0 &&
+           greet(place->client) == 0;
 }
 
 static bool has_agent(struct kiln_str answer)
@@ -61,18 +83,14 @@ static bool is_agent(const struct kiln_orders_place *place)
 
 int kiln_orders_open(const struct kiln_cli *cli, struct kiln_orders_place *place)
 {
-    struct kiln_cli local = *cli;
     struct kiln_err err = {0};
-    int r;
+    int r = 0;
 
-    *place = (struct kiln_orders_place){.cli = cli, .address = kiln_remote_address(cli)};
-    r = kiln_remote_open(cli, ANSWER_MAX, &place->client, &err);
-    if (r == 0 && !is_said(cli) && is_alone(place->client)) {
-        kiln_client_free(place->client);
-        place->client = NULL;
-        local.args.remote.server = place->address = "unix:" KILN_AGENT_SOCKET;
-        r = kiln_remote_open(&local, ANSWER_MAX, &place->client, &err);
-    }
+    *place = (struct kiln_orders_place){.cli = cli};
+    if (is_said(cli) || !open_socket(cli, place))
+        r = open_at(cli, kiln_remote_address(cli), place, &err);
+    if (r == 0 && !is_said(cli) && place->address != place->socket && is_alone(place->client))
+        r = open_at(cli, "unix:" KILN_AGENT_SOCKET, place, &err);
     if (r < 0)
         return kiln_cli_fail(place->address, &err);
     place->agent = is_agent(place);

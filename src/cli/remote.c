@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/remote.h"
+#include "cli/settings.h"
 
 #define SERVER_DEFAULT "http://127.0.0.1:4040"
+#define SOCKET_DEFAULT "/run/kiln/kiln.sock"
 #define WAIT_FIRST_MS  100u
 #define WAIT_MOST_MS   5000u
 
@@ -42,6 +45,21 @@ static const char *setting(const char *option, const char *variable, const char 
 const char *kiln_remote_address(const struct kiln_cli *cli)
 {
     return setting(cli->args.remote.server, "KILN_SERVER", SERVER_DEFAULT);
+}
+
+bool kiln_remote_socket(char ret_address[PATH_MAX + 8])
+{
+    const char *said = setting(NULL, "KILN_SOCKET", NULL);
+    char own[PATH_MAX];
+    const char *const paths[] = {said ? said : SOCKET_DEFAULT, own};
+
+    kiln_settings_socket(own);
+    for (size_t i = 0; i < (said ? 1 : KILN_ARRAY_LEN(paths)); i++) {
+        if (access(paths[i], W_OK) == 0 &&
+            snprintf(ret_address, PATH_MAX + 8, "unix:%s", paths[i]) < PATH_MAX + 8)
+            return true;
+    }
+    return false;
 }
 
 int kiln_remote_open(const struct kiln_cli *cli, size_t answer_max, struct kiln_client **ret_client,

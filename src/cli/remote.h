@@ -7,6 +7,8 @@
 #ifndef KILN_CLI_REMOTE_H
 #define KILN_CLI_REMOTE_H
 
+#include <limits.h>
+
 #include "cli/cli.h"
 #include "net/client.h"
 
@@ -15,6 +17,13 @@ extern const struct kiln_option_group kiln_group_remote;
 
 /* The address of --server, KILN_SERVER, or http://127.0.0.1:4040. */
 const char *kiln_remote_address(const struct kiln_cli *cli);
+
+/*
+ * The address of a socket where a server of this host may listen, which knows there who asks:
+ * KILN_SOCKET, /run/kiln/kiln.sock, or that of this user's own server.  False: there is none that
+ * we may connect to.
+ */
+bool kiln_remote_socket(char ret_address[PATH_MAX + 8]);
 
 /* A client as the options say; answers may have `answer_max` bytes (0: 4 MiB). */
 KILN_CHECK int kiln_remote_open(const struct kiln_cli *cli, size_t answer_max,

@@ -51,14 +51,15 @@ static void follow(void *context, const struct kiln_order *orders, uint32_t n)
 void kiln_serve_fleet_follow(struct kiln_serve *serve)
 {
     struct kiln_err err = {0};
-    const struct kiln_duty_opts opts = {.host_id = serve->host_facts.id,
-                                        .host_name = serve->host_facts.name,
-                                        .follow = follow,
-                                        .context = serve,
-                                        .log = serve->log};
+    struct kiln_duty_opts opts = {.host_id = serve->host_facts.id,
+                                  .host_name = serve->host_facts.name,
+                                  .follow = follow,
+                                  .context = serve,
+                                  .log = serve->log};
     struct kiln_duty *duty = NULL;
 
-    if (kiln_duty_open(&opts, &duty, &err) < 0)
+    if (kiln_order_limit_parse(serve->config->set.agent.orders, &opts.limit) < 0 ||
+        kiln_duty_open(&opts, &duty, &err) < 0)
         kiln_log(serve->log, KILN_LOG_WARN, "this host follows no orders", "reason", "%s", err.text,
                  NULL);
     atomic_store(&serve->duty, duty);

@@ -20,6 +20,7 @@ int kiln_serve_naming(struct kiln_serve *serve, struct kiln_err *err)
     const struct kiln_server_config *config = serve->config;
     const struct kiln_depot_opts depot = {.io = serve->io,
                                           .quota_bytes = config->set.symbols_quota,
+                                          .tenant_quota_bytes = config->set.symbols_tenant_quota,
                                           .metrics = serve->metrics,
                                           .log = serve->log};
     struct kiln_naming_opts naming = {.engine = serve->engine,

@@ -3,6 +3,7 @@
  * The options of the server, which `kiln config` takes as well.
  */
 #include "cli/commands.h"
+#include "fleet/order.h"
 
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_formats[] = {"logfmt", "json", "plain", NULL};
@@ -31,6 +32,14 @@ static const struct kiln_option listen_options[] = {
     KILN_OPT("host-names", 0, KILN_OPT_LIST, server.host_names_flag, "NAMES",
              "host names to accept in requests without tokens, beside localhost and IP addresses; "
              "may be given more than once"),
+    {.name = "anonymous-orders",
+     .kind = KILN_OPT_TEXT,
+     .offset = offsetof(struct kiln_args, server.anonymous_orders),
+     .value = "WHICH",
+     .choices = kiln_order_limits,
+     .text = "what clients may tell agents where there are no tokens: off, boost (up to 199 Hz and "
+             "10 minutes) or all; root and the server's user may all, over the Unix socket "
+             "(boost)"},
     KILN_OPT("multitenant", 0, KILN_OPT_FLAG, server.multitenant, NULL,
              "X-Scope-OrgID says whose profiles they are"),
     KILN_OPT_END,
@@ -47,6 +56,9 @@ static const struct kiln_option keep_options[] = {
     KILN_OPT("retention", 0, KILN_OPT_DURATION, server.retention_ns, "AGE", "how long (14d)"),
     KILN_OPT("retention-size", 0, KILN_OPT_SIZE, server.retention_size, "SIZE",
              "how much; the oldest go first (no limit but 80 % of the disk)"),
+    KILN_OPT("backup-dir", 0, KILN_OPT_TEXT, server.backup_dir, "DIR",
+             "clients with admin access may have backups made below this directory (none; over the "
+             "Unix socket root and the server's user name any)"),
     KILN_OPT("memory-limit", 0, KILN_OPT_SIZE, server.memory_limit, "SIZE",
              "never use more memory (a quarter of the machine's or control group's, "
              "between 256M and 2G)"),
@@ -72,6 +84,8 @@ const struct kiln_option_group kiln_group_asking = {"Asking", ask_options};
 static const struct kiln_option naming_options[] = {
     KILN_OPT("symbols-quota", 0, KILN_OPT_SIZE, server.symbols_quota, "SIZE",
              "so much of debug files is kept; the least recently used go first (10G)"),
+    KILN_OPT("symbols-tenant-quota", 0, KILN_OPT_SIZE, server.symbols_tenant_quota, "SIZE",
+             "so much of it may be one tenant's (half with --multitenant, else all)"),
     KILN_OPT(
         "symbols-path", 0, KILN_OPT_LIST, server.symbols_path_flag, "DIR",
         "look for debug files here too, by build id: DIR/.build-id/AB/CDEF.debug; may be given "
@@ -114,6 +128,10 @@ static const struct kiln_option run_options[] = {
      .choices = log_formats,
      .text = "lines on standard error: logfmt, json, or plain for people (plain on a terminal, "
              "else logfmt)"},
+    KILN_OPT(
+        "audit-log", 0, KILN_OPT_TEXT, server.audit_log, "FILE",
+        "append audit records to FILE too: deletions, backups, orders, failed sign-ins; opened "
+        "again on SIGHUP (only the log has them)"),
     KILN_OPT("ready-file", 0, KILN_OPT_TEXT, server.ready_file, "FILE",
              "write ports and process id there, as JSON, once profiles are taken"),
     KILN_OPT_END,

@@ -35,6 +35,7 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
         .tenants = serve->config->query_tenants,
         .n_tenants = serve->config->n_query_tenants,
         .metrics = serve->metrics};
+    enum kiln_order_limit anonymous_orders = KILN_ORDERS_OFF;
     int r = kiln_querier_new(&opts, &serve->querier);
 
     if (r < 0)
@@ -43,6 +44,8 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
     if (r == 0 && serve->config->source.n)
         r = kiln_sources_new(serve->config->source.items, serve->config->source.n, &serve->sources,
                              err);
+    if (r == 0)
+        r = kiln_order_limit_parse(set->anonymous_orders, &anonymous_orders);
     if (r < 0)
         return r;
     serve->api = (struct kiln_api){.querier = serve->querier,
@@ -57,6 +60,7 @@ int kiln_serve_query(struct kiln_serve *serve, struct kiln_err *err)
                                    .metrics = serve->metrics,
                                    .about = &serve->about,
                                    .fleet = &serve->fleet,
+                                   .anonymous_orders = anonymous_orders,
                                    .multitenant = serve->config->set.multitenant};
     return 0;
 }

@@ -16,11 +16,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
+#include "fleet/order.h"
 #include "net/origin.h"
 #include "pipeline/gate.h"
 #include "pipeline/receivers/scrape.h"
 
 #define MEMORY_FLOOR             ((uint64_t)96 << 20) /* below, one large profile does not pass */
+
+#define SOCKET_DIR               "/run/kiln"
+#define SOCKET_NAME              "kiln.sock"
+#define SOCKET_PATH_MAX          108u /* of struct sockaddr_un */
 
 #define FIELD(key, kind, member) KILN_SETTING(key, kind, member)
 
@@ -42,6 +47,9 @@ static const struct kiln_field server_fields[] = {
     FIELD("socket", TEXT, socket),
     FIELD("otlp_socket", TEXT, otlp_socket),
     FIELD("user", TEXT, user),
+    FIELD("backup_dir", TEXT, backup_dir),
+    FIELD("audit_log", TEXT, audit_log),
+    FIELD("anonymous_orders", TEXT, anonymous_orders),
     FIELD("log_level", TEXT, log_level),
     FIELD("log_format", TEXT, log_format),
     FIELD("ready_file", TEXT, ready_file),
@@ -78,6 +86,7 @@ static const struct kiln_field store_fields[] = {
 
 static const struct kiln_field symbols_fields[] = {
     FIELD("quota", SIZE, symbols_quota),
+    FIELD("tenant_quota", SIZE, symbols_tenant_quota),
     FIELD("path", EITHER, symbols_path),
     FIELD("debuginfod", EITHER, debuginfod),
 };
@@ -268,11 +277,15 @@ static const struct kiln_field variables[] = {
     FIELD("KILN_TLS_CLIENT_CA", TEXT, tls_client_ca),
     FIELD("KILN_TOKENS", TEXT, tokens),
     FIELD("KILN_REDACT", TEXT, redact),
+    FIELD("KILN_BACKUP_DIR", TEXT, backup_dir),
+    FIELD("KILN_AUDIT_LOG", TEXT, audit_log),
+    FIELD("KILN_ANONYMOUS_ORDERS", TEXT, anonymous_orders),
     FIELD("KILN_LOG_LEVEL", TEXT, log_level),
     FIELD("KILN_LOG_FORMAT", TEXT, log_format),
     FIELD("KILN_READY_FILE", TEXT, ready_file),
     FIELD("KILN_SOURCE", EITHER, source),
     FIELD("KILN_SYMBOLS_QUOTA", SIZE, symbols_quota),
+    FIELD("KILN_SYMBOLS_TENANT_QUOTA", SIZE, symbols_tenant_quota),
     FIELD("KILN_SYMBOLS_PATH", EITHER, symbols_path),
     FIELD("KILN_DEBUGINFOD", EITHER, debuginfod),
     FIELD("KILN_MEMORY_LIMIT", SIZE, memory_limit),
@@ -443,6 +456,7 @@ static void fill_agent(struct kiln_server_config *config, bool server)
     host->unwind_memory = or_number(host->unwind_memory, KILN_HOST_UNWIND_BYTES);
     host->memory_limit = or_number(host->memory_limit, default_host_memory(server));
     host->symbol_cache_size = or_number(host->symbol_cache_size, KILN_HOST_SYMBOL_CACHE_BYTES);
+    agent->orders = or_else(agent->orders, "all");
     agent->listen = or_else(agent->listen, "127.0.0.1:4041");
     agent->socket = or_else(agent->socket, KILN_AGENT_SOCKET);
     fill_endpoint(config);
@@ -474,6 +488,15 @@ static bool has_port(const struct kiln_settings *set)
            kiln_settings_on(set->otlp_http);
 }
 
+void kiln_settings_socket(char ret_path[PATH_MAX])
+{
+    const char *own = getenv("XDG_RUNTIME_DIR");
+    bool system = geteuid() == 0 || access(SOCKET_DIR, W_OK) == 0 || !own || own[0] != '/';
+
+    if (system || snprintf(ret_path, PATH_MAX, "%s/kiln/" SOCKET_NAME, own) >= (int)SOCKET_PATH_MAX)
+        snprintf(ret_path, PATH_MAX, SOCKET_DIR "/" SOCKET_NAME);
+}
+
 /* Beside the socket for everything; none where that is off, or where no port is open to all. */
 static void fill_otlp_socket(struct kiln_server_config *config)
 {
@@ -491,13 +514,15 @@ static void fill_defaults(struct kiln_settings *set)
     set->listen = or_else(set->listen, "127.0.0.1:4040");
     set->otlp_grpc = or_else(set->otlp_grpc, "127.0.0.1:4317");
     set->otlp_http = or_else(set->otlp_http, "127.0.0.1:4318");
-    set->socket = or_else(set->socket, "/run/kiln/kiln.sock");
     set->memory_limit = or_number(set->memory_limit, default_memory());
     set->body_max = or_number(set->body_max, (uint64_t)64 << 20);
     set->series_max = (uint32_t)or_number(set->series_max, 50000);
     set->retention_ns = or_number(set->retention_ns, 14 * 86400 * KILN_NS_PER_S);
     set->disk_percent = (uint32_t)or_number(set->disk_percent, 80);
     set->symbols_quota = or_number(set->symbols_quota, (uint64_t)10 << 30);
+    set->symbols_tenant_quota = or_number(
+        set->symbols_tenant_quota, set->multitenant ? set->symbols_quota / 2 : set->symbols_quota);
+    set->anonymous_orders = or_else(set->anonymous_orders, "boost");
     set->query_timeout_ns = or_number(set->query_timeout_ns, 60 * KILN_NS_PER_S);
     set->query_bytes = or_number(set->query_bytes, (uint64_t)16 << 30);
     set->query_nodes = (uint32_t)or_number(set->query_nodes, 1 << 20);
@@ -564,6 +589,23 @@ static int check_log(const struct kiln_settings *set, struct kiln_err *err)
     return 0;
 }
 
+static int check_orders(const char *word, const char *what, struct kiln_err *err)
+{
+    enum kiln_order_limit limit;
+
+    if (kiln_order_limit_parse(word, &limit) == 0)
+        return 0;
+    return kiln_err_set(err, -EINVAL, NULL, "%s \"%.40s\" is none of off, boost, all", what, word);
+}
+
+/* A path of another directory than the one that the server was started in. */
+static int check_absolute(const char *path, const char *what, struct kiln_err *err)
+{
+    if (!path || path[0] == '/')
+        return 0;
+    return kiln_err_set(err, -EINVAL, NULL, "%s \"%.200s\" is not an absolute path", what, path);
+}
+
 static int check_server(const struct kiln_settings *set, struct kiln_err *err)
 {
     if (!set->tls_cert != !set->tls_key)
@@ -581,6 +623,11 @@ static int check_server(const struct kiln_settings *set, struct kiln_err *err)
         return kiln_err_set(err, -EINVAL, NULL, "disk_percent is more than 100");
     if (!has_port(set) && !kiln_settings_on(set->socket) && !kiln_settings_on(set->otlp_socket))
         return kiln_err_set(err, -EINVAL, NULL, "every listener is off: nobody could come in");
+    if (check_absolute(set->backup_dir, "backup_dir", err) < 0 ||
+        check_absolute(set->audit_log, "audit_log", err) < 0)
+        return -EINVAL;
+    if (check_orders(set->anonymous_orders, "anonymous_orders", err) < 0)
+        return -EINVAL;
     return check_addresses(set, err);
 }
 
@@ -615,6 +662,12 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
     overlay(&config->set, &config->variables);
     overlay(&config->set, &config->flags);
     fill_defaults(&config->set);
+    if (server)
+        kiln_settings_socket(config->default_socket);
+    else
+        snprintf(config->default_socket, sizeof(config->default_socket),
+                 SOCKET_DIR "/" SOCKET_NAME);
+    config->set.socket = or_else(config->set.socket, config->default_socket);
     fill_otlp_socket(config);
     fill_log(&config->set, server);
     r = default_data_dir(config, err);
@@ -622,6 +675,8 @@ static int load(const struct kiln_settings *flags, bool server, struct kiln_serv
         return r;
     fill_agent(config, server);
     r = check_log(&config->set, err);
+    if (r == 0)
+        r = check_orders(config->set.agent.orders, "orders", err);
     if (r == 0)
         r = kiln_settings_list_words(config, err);
     if (r == 0)

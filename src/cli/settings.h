@@ -45,6 +45,9 @@ struct kiln_settings {
     const char *tls_cert, *tls_key, *tls_client_ca;
     const char *tokens;
     const char *redact;
+    const char *backup_dir;       /* where clients may have backups made; NULL: nowhere */
+    const char *audit_log;        /* a file for audit records; NULL: none */
+    const char *anonymous_orders; /* off, boost, all */
     const char *log_level, *log_format;
     const char *ready_file;
     struct kiln_either source;    /* directories of source text: "a:b=c", or a list */
@@ -53,7 +56,7 @@ struct kiln_settings {
     struct kiln_list symbols_path_flag, debuginfod_flag;
     struct kiln_either host_names; /* accepted without tokens, beside localhost and addresses */
     struct kiln_list host_names_flag;
-    uint64_t symbols_quota;
+    uint64_t symbols_quota, symbols_tenant_quota;
     uint64_t memory_limit;
     uint64_t retention_ns, retention_size;
     uint64_t query_timeout_ns, query_memory; /* 0: half of what questions have */
@@ -84,7 +87,7 @@ struct kiln_server_config {
     struct kiln_words symbols_path, debuginfod, host_names;
     uint32_t n_rules, n_series_labels, n_query_tenants;
     char default_dir[PATH_MAX], default_spool[PATH_MAX];
-    char default_otlp_socket[PATH_MAX];
+    char default_socket[PATH_MAX], default_otlp_socket[PATH_MAX];
     char default_endpoint[PATH_MAX + 8]; /* "unix:" and otlp_socket; "": there is none */
 };
 
@@ -95,6 +98,12 @@ KILN_CHECK int kiln_settings_load(const struct kiln_settings *flags,
 KILN_CHECK int kiln_settings_load_agent(const struct kiln_settings *flags,
                                         struct kiln_server_config *config, struct kiln_err *err);
 void kiln_settings_done(struct kiln_server_config *config);
+
+/*
+ * Where a server of this user has its socket: /run/kiln/kiln.sock where that directory may be
+ * written to or made, else kiln/kiln.sock in $XDG_RUNTIME_DIR, if there is one.
+ */
+void kiln_settings_socket(char ret_path[PATH_MAX]);
 
 /* True unless an address is "off". */
 bool kiln_settings_on(const char *address);

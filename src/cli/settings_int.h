@@ -9,11 +9,11 @@
 
 enum {
     KILN_SETTINGS_MAPS = 12,
-    KILN_AGENT_FIELDS = 21,
+    KILN_AGENT_FIELDS = 22,
     KILN_WHOM_FIELDS = 3,
     KILN_EXPORT_FIELDS = 10,
     KILN_SPOOL_FIELDS = 2,
-    KILN_AGENT_VARIABLES = 47
+    KILN_AGENT_VARIABLES = 48
 };
 
 #define KILN_SETTING(key, kind, member)                                                            \

@@ -100,7 +100,8 @@ static int open_socket(const struct kiln_cli *cli, struct kiln_store_place *plac
     const char *path = variable("KILN_SOCKET");
     char address[PATH_MAX + 8];
 
-    snprintf(address, sizeof(address), "unix:%s", path ? path : SOCKET_DEFAULT);
+    if (!kiln_remote_socket(address))
+        snprintf(address, sizeof(address), "unix:%s", path ? path : SOCKET_DEFAULT);
     return open_client(cli, address, place);
 }
 

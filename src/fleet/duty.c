@@ -36,7 +36,8 @@ static int collect(struct kiln_duty *duty, uint64_t mono_ns, struct kiln_orders 
     if (r == 0)
         r = kiln_order_book_list(duty->given, TENANT, mono_ns, now);
     for (uint32_t i = 0; i < now->n; i++)
-        if (kiln_order_for_host(&now->items[i], duty->host_id, duty->host_name))
+        if (kiln_order_within(duty->opts.limit, now->items[i].kind) &&
+            kiln_order_for_host(&now->items[i], duty->host_id, duty->host_name))
             now->items[kept++] = now->items[i];
     now->n = kept;
     return r;
@@ -162,8 +163,12 @@ void kiln_duty_tell(struct kiln_duty *duty, const struct kiln_orders *orders)
 
 int kiln_duty_give(struct kiln_duty *duty, struct kiln_order *order, struct kiln_err *err)
 {
-    int r = kiln_order_book_add(duty->given, TENANT, order, err);
+    int r;
 
+    if (!kiln_order_within(duty->opts.limit, order->kind))
+        return kiln_err_set(err, -EPERM, NULL, "this agent follows no %s (agent.orders, --orders)",
+                            order->kind == KILN_ORDER_BOOST ? "boosts" : "pauses");
+    r = kiln_order_book_add(duty->given, TENANT, order, err);
     follow(duty);
     return r;
 }

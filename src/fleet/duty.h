@@ -27,7 +27,8 @@ struct kiln_duty_opts {
     const char *host_id, *host_name;
     void (*follow)(void *context, const struct kiln_order *orders, uint32_t n);
     void *context;
-    struct kiln_log *log; /* NULL: silent */
+    enum kiln_order_limit limit; /* others are not followed, whoever gave them */
+    struct kiln_log *log;        /* NULL: silent */
 };
 
 /* Follows at once what was kept. */
@@ -37,7 +38,7 @@ void kiln_duty_close(struct kiln_duty *duty);
 
 /* What the server says now, all of it. */
 void kiln_duty_tell(struct kiln_duty *duty, const struct kiln_orders *orders);
-/* Takes an order of this host's own; fills in its id. */
+/* Takes an order of this host's own; fills in its id.  -EPERM: it is beyond the limit. */
 KILN_CHECK int kiln_duty_give(struct kiln_duty *duty, struct kiln_order *order,
                               struct kiln_err *err);
 /* Withdraws one.  1; 0: there is none; -EEXIST: it is the server's to withdraw. */

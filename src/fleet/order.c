@@ -45,6 +45,45 @@ int kiln_order_target_parse(struct kiln_str word, enum kiln_order_target *ret_ta
     return 0;
 }
 
+/* ---- limits ---- */
+
+const char *const kiln_order_limits[] = {"off", "boost", "all", NULL};
+
+int kiln_order_limit_parse(const char *word, enum kiln_order_limit *ret_limit)
+{
+    int i = find(kiln_str_of(word), kiln_order_limits, KILN_ARRAY_LEN(kiln_order_limits) - 1);
+
+    if (i < 0)
+        return i;
+    *ret_limit = (enum kiln_order_limit)i;
+    return 0;
+}
+
+bool kiln_order_within(enum kiln_order_limit limit, enum kiln_order_kind kind)
+{
+    return limit == KILN_ORDERS_ALL || (limit == KILN_ORDERS_BOOST && kind == KILN_ORDER_BOOST);
+}
+
+int kiln_order_check_anonymous(const struct kiln_order *order, enum kiln_order_limit limit,
+                               struct kiln_err *err)
+{
+    static const char how[] = "use the Unix socket as root or as the server's user, or a token, or "
+                              "set server.anonymous_orders";
+    bool small =
+        order->hz <= KILN_BOOST_HZ && order->expires_ns - order->created_ns <= KILN_BOOST_NS;
+
+    if (!kiln_order_within(limit, order->kind))
+        return kiln_err_set(err, -EPERM, NULL, "clients without a token may not %s: %s",
+                            kiln_order_kind_word(order->kind), how);
+    if (limit == KILN_ORDERS_ALL || small)
+        return 0;
+    return kiln_err_set(err, -EPERM, NULL,
+                        "clients without a token may boost to at most %u Hz and for at most %llu "
+                        "minutes: %s",
+                        KILN_BOOST_HZ, (unsigned long long)(KILN_BOOST_NS / KILN_NS_PER_S / 60),
+                        how);
+}
+
 /* ---- sense ---- */
 
 static int check_target(const struct kiln_order *order, struct kiln_err *err)

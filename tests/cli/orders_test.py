@@ -60,7 +60,7 @@ class Commands(unittest.TestCase):
     def kiln(self, *words, code=0):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
         done = subprocess.run([KILN, *words], capture_output=True, text=True, check=False,
-                              env=environment | {"KILN_SERVER": f"http://127.0.0.1:{self.server.http}"})
+                              env=environment | {"KILN_SERVER": f"unix:{self.server.folder}/kiln.sock"})
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -158,8 +158,76 @@ class Commands(unittest.TestCase):
 
     def test_a_server_that_is_not_there_is_named(self):
         self.server.stop()
-        self.assertIn(f"http://127.0.0.1:{self.server.http}", self.kiln("agents", code=4))
-        self.assertIn(f"http://127.0.0.1:{self.server.http}", self.kiln("pause", "--all", code=4))
+        self.assertIn(f"unix:{self.server.folder}/kiln.sock", self.kiln("agents", code=4))
+        self.assertIn(f"unix:{self.server.folder}/kiln.sock", self.kiln("pause", "--all", code=4))
+
+
+class Anonymous(unittest.TestCase):
+    """A server without tokens, as it runs by default: every user of the host reaches its port."""
+
+    def setUp(self):
+        self.server = KilnServer()
+        self.addCleanup(self.server.__exit__)
+
+    def start(self, *words):
+        self.server.words += words
+        self.server.start()
+        report(self.server.http, "web-1")
+
+    def give(self, **order):
+        return ask(self.server.http, "POST", "/api/v1/orders", order)
+
+    def kiln(self, *words, code=0, **env):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
+        done = subprocess.run([KILN, *words], capture_output=True, text=True, check=False, env=environment | env)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def refused(self, answer):
+        status, said = answer
+        self.assertEqual((status, said["error"]["code"]), (403, "forbidden"), said)
+        self.assertIn("server.anonymous_orders", said["error"]["message"])
+
+    def test_the_port_takes_small_boosts_and_no_pauses(self):
+        self.start()
+        here = {"KILN_SOCKET": str(self.server.folder / "kiln.sock")}
+        status, said = self.give(kind="boost", target="service", name="shop")
+        self.assertEqual(status, 201)
+        self.assertEqual(ask(self.server.http, "DELETE", f"/api/v1/orders/{said['orders'][0]['id']}")[0], 204)
+        self.refused(self.give(kind="boost", target="service", name="shop", hz=200))
+        self.refused(self.give(kind="boost", target="service", name="shop", duration=601))
+        self.refused(self.give(kind="pause", target="all"))
+        self.assertEqual(report(self.server.http, "web-1"), [])
+        self.assertIn("may not pause", self.kiln("pause", "--all", "--server", f"http://127.0.0.1:{self.server.http}", code=2))
+        self.kiln("pause", "--all", **here)
+        (order,) = report(self.server.http, "web-1")
+        self.refused(ask(self.server.http, "DELETE", f"/api/v1/orders/{order['id']}"))
+        self.assertEqual(len(report(self.server.http, "web-1")), 1)
+        self.kiln("resume", "--all", **here)
+        self.assertEqual(report(self.server.http, "web-1"), [])
+        self.kiln("boost", "--all", "-F", "999", "-d", "1h", **here)
+        session = ask(self.server.http, "GET", "/api/v1/session")[1]
+        self.assertEqual(session["orders"], "boost")
+        self.assertIn("no tokens", session["orders_reason"])
+
+    def test_an_alert_of_several_is_taken_whole_or_not_at_all(self):
+        self.start("--anonymous-orders", "boost")
+        alerts = {"alerts": [{"status": "firing", "labels": {"service": name}} for name in ("shop", "cart")]}
+        self.refused(ask(self.server.http, "POST", "/api/v1/orders?hz=999&label=service", alerts))
+        self.assertEqual(report(self.server.http, "web-1"), [])
+        self.assertEqual(ask(self.server.http, "POST", "/api/v1/orders?label=service", alerts)[0], 201)
+        self.assertEqual(len(report(self.server.http, "web-1")), 2)
+
+    def test_the_setting_takes_all_or_none(self):
+        self.start("--anonymous-orders", "all")
+        self.assertEqual(self.give(kind="pause", target="all")[0], 201)
+        self.assertEqual(ask(self.server.http, "GET", "/api/v1/session")[1]["orders"], "all")
+        self.server.stop()
+        self.server.words = ("--anonymous-orders", "off")
+        self.server.start()
+        self.refused(self.give(kind="boost", target="all"))
+        self.refused(self.give(kind="pause", target="all"))
+        self.assertIn("is none of off, boost, all", self.kiln("config", code=2, KILN_ANONYMOUS_ORDERS="some"))
 
 
 class Strangers(unittest.TestCase):

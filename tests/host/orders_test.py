@@ -34,7 +34,8 @@ def kiln(at, *words):
 
 
 def url(server):
-    return f"http://127.0.0.1:{server.http}"
+    """Its socket: pauses are for root and the server's user, where there are no tokens."""
+    return f"unix:{server.folder}/kiln.sock"
 
 
 def orders(server):

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Agent, Order } from "../src/api/answers";
-import { followers, leftText, ordersOf, orderText, targetText } from "../src/model/orders";
+import { followers, leftText, mayGive, ordersOf, orderText, ratesFor, targetText, timesFor } from "../src/model/orders";
 
 const NOW = Date.parse("2026-03-05T16:00:00Z");
 const order = (more: Partial<Order> = {}): Order => ({
@@ -26,6 +26,12 @@ test("what is left of it is told in the unit people would say", () => {
     assert.equal(left("2026-03-05T19:00:00Z"), "3 h");
     assert.equal(left("2026-03-15T16:00:00Z"), "10 days");
     assert.equal(left("2026-03-05T15:00:00Z"), "0 s");
+});
+
+test("where only boosts may be given, they are short and slow", () => {
+    assert.deepEqual([mayGive("all", "pause"), mayGive("boost", "pause"), mayGive("boost", "boost"), mayGive("off", "boost")], [true, false, true, false]);
+    assert.deepEqual([ratesFor("all").at(-1), ratesFor("boost").at(-1)], ["499", "199"]);
+    assert.deepEqual([timesFor("all", "boost").at(-1), timesFor("boost", "boost").at(-1), timesFor("all", "pause").at(-1)], ["1h", "10m", "24h"]);
 });
 
 test("agents follow some orders, and an older agent says nothing of it", () => {

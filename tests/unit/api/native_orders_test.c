@@ -12,6 +12,7 @@ static void start(void)
     CHECK_OK(kiln_fleet_open(&fleet, &(struct kiln_fleet_opts){0}, NULL));
     api_kit_init(&kit, 0, kiln_api_add_native);
     kit.api.fleet = &fleet;
+    kit.api.anonymous_orders = KILN_ORDERS_ALL;
 }
 
 static void stop(void)

@@ -12,6 +12,7 @@
 static char folder[FOLDER_NAME], followed[512];
 static uint32_t calls;
 static struct kiln_duty *duty;
+static enum kiln_order_limit limit = KILN_ORDERS_ALL;
 
 static void follow(void *context, const struct kiln_order *orders, uint32_t n)
 {
@@ -29,10 +30,12 @@ static void follow(void *context, const struct kiln_order *orders, uint32_t n)
 static void open_duty(void)
 {
     followed[0] = '\0';
-    CHECK_OK(kiln_duty_open(
-        &(struct kiln_duty_opts){
-            .folder = folder, .host_id = "id-1", .host_name = "web-1", .follow = follow},
-        &duty, NULL));
+    CHECK_OK(kiln_duty_open(&(struct kiln_duty_opts){.folder = folder,
+                                                     .host_id = "id-1",
+                                                     .host_name = "web-1",
+                                                     .follow = follow,
+                                                     .limit = limit},
+                            &duty, NULL));
 }
 
 static void start(void)
@@ -132,6 +135,23 @@ static struct kiln_order pause_all(uint64_t span_ns)
     order.created_ns = kiln_clock_unix_ns();
     order.expires_ns = order.created_ns + span_ns;
     return order;
+}
+
+TEST(duty, what_is_beyond_the_limit_of_the_host_is_not_followed)
+{
+    struct kiln_order order = pause_all(KILN_PAUSE_NS);
+
+    limit = KILN_ORDERS_BOOST;
+    start();
+    tell(BOOST "," HERE);
+    CHECK_TEXT(followed, "boost shop");
+    CHECK_EQ(kiln_duty_give(duty, &order, NULL), -EPERM);
+    CHECK_TEXT(followed, "boost shop");
+    limit = KILN_ORDERS_OFF;
+    again();
+    CHECK_TEXT(followed, "");
+    stop();
+    limit = KILN_ORDERS_ALL;
 }
 
 TEST(duty, what_was_given_here_is_withdrawn_here)

@@ -81,8 +81,9 @@ TEST(threads, give_withdraw_list_and_report_at_once)
     CHECK_OK(kiln_order_book_open(&(struct kiln_order_book_opts){0}, &book, NULL));
     CHECK_OK(kiln_roster_new(&roster));
     CHECK_OK(kiln_duty_open(
-        &(struct kiln_duty_opts){.host_id = "id", .host_name = "web", .follow = follow}, &duty,
-        NULL));
+        &(struct kiln_duty_opts){
+            .host_id = "id", .host_name = "web", .follow = follow, .limit = KILN_ORDERS_ALL},
+        &duty, NULL));
     for (unsigned i = 0; i < THREADS; i++) {
         numbers[i] = i;
         CHECK_OK(pthread_create(&threads[i], NULL, give_and_withdraw, &numbers[i]));

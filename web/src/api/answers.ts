@@ -338,6 +338,8 @@ export interface Session {
     multitenant: boolean;
     host_profiler: "on" | "off" | "failed";
     host_profiler_reason: string | null;
+    orders: "off" | "boost" | "all";
+    orders_reason: string | null;
     source: boolean;
     now: string;
 }

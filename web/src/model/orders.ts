@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boosts and pauses: what agents were told, in words.
-import type { Agent, Order } from "../api/answers";
+import type { Agent, Order, Session } from "../api/answers";
+
+export type Kind = Order["kind"];
+
+// What may be given here.  Where only boosts may, the server limits their rate and their time too.
+export const mayGive = (orders: Session["orders"], kind: Kind) => orders === "all" || (orders === "boost" && kind === "boost");
+export const ratesFor = (orders: Session["orders"]) => (orders === "all" ? ["49", "99", "199", "499"] : ["49", "99", "199"]);
+export const timesFor = (orders: Session["orders"], kind: Kind) =>
+    kind === "pause" ? ["10m", "1h", "24h"] : orders === "all" ? ["5m", "10m", "1h"] : ["5m", "10m"];
 
 const ON_HOST = (order: Order) => (order.host ? ` on ${order.host}` : "");
 

@@ -5,16 +5,13 @@ import type { Agent, Order, Service } from "../../api/answers";
 import { ask, type ApiError } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { plural } from "../../model/format";
-import { followers, leftText, targetText } from "../../model/orders";
+import { followers, leftText, mayGive, ratesFor, targetText, timesFor, type Kind } from "../../model/orders";
 import { refreshNow } from "../../state/refresh";
 import { useSession } from "../../state/session";
 import { Dialog } from "../../ui/dialog";
-import { Failure, Panel, Segment } from "../../ui/kit";
+import { Failure, Note, Panel, Segment } from "../../ui/kit";
 import { toast } from "../../ui/toast";
 
-type Kind = Order["kind"];
-const TIMES: Record<Kind, string[]> = { boost: ["5m", "10m", "1h"], pause: ["10m", "1h", "24h"] };
-const RATES = ["49", "99", "199", "499"];
 const EVERYTHING = "\0all";
 const segment = (values: string[]) => values.map((value) => ({ value, label: value }));
 
@@ -26,6 +23,8 @@ function Give({ services, agents, onClose }: { services: Service[]; agents: Agen
     const [why, setWhy] = useState("");
     const [error, setError] = useState<ApiError | null>(null);
     const [busy, setBusy] = useState(false);
+    const { session } = useSession();
+    const may = session?.orders ?? "off";
     const run = async (event: Event) => {
         event.preventDefault();
         if (!target || busy) return;
@@ -51,7 +50,8 @@ function Give({ services, agents, onClose }: { services: Service[]; agents: Agen
                 <p class="soft">
                     {kind === "boost" ? "Agents sample it more often, for a while: rare things show." : "Agents leave it alone for a while."} It ends by itself.
                 </p>
-                <Segment<Kind> label="What" value={kind} choices={[{ value: "boost", label: "Boost" }, { value: "pause", label: "Pause" }]} onChoose={(to) => { setKind(to); setTarget(""); }} />
+                {session?.orders_reason && <Note>{session.orders_reason}</Note>}
+                <Segment<Kind> label="What" value={kind} choices={[{ value: "boost", label: "Boost" }, { value: "pause", label: "Pause", disabled: !mayGive(may, "pause") }]} onChoose={(to) => { setKind(to); setTarget(""); }} />
                 <label>
                     <span>Which</span>
                     <select class="field" aria-label="Which" value={target} onChange={(event) => setTarget(event.currentTarget.value)}>
@@ -61,8 +61,8 @@ function Give({ services, agents, onClose }: { services: Service[]; agents: Agen
                         {kind === "pause" && <option value={EVERYTHING}>Everything, everywhere</option>}
                     </select>
                 </label>
-                {kind === "boost" && <div class="said"><span>Samples a second</span><Segment label="Samples a second" value={hz} choices={segment(RATES)} onChoose={setHz} /></div>}
-                <div class="said"><span>For</span><Segment label="For how long" value={times[kind]} choices={segment(TIMES[kind])} onChoose={(to) => setTimes({ ...times, [kind]: to })} /></div>
+                {kind === "boost" && <div class="said"><span>Samples a second</span><Segment label="Samples a second" value={hz} choices={segment(ratesFor(may))} onChoose={setHz} /></div>}
+                <div class="said"><span>For</span><Segment label="For how long" value={times[kind]} choices={segment(timesFor(may, kind))} onChoose={(to) => setTimes({ ...times, [kind]: to })} /></div>
                 <label>
                     <span>Why</span>
                     <span class="field"><input type="text" maxLength={255} value={why} aria-label="Why" onInput={(event) => setWhy(event.currentTarget.value)} /></span>
@@ -79,29 +79,30 @@ function Give({ services, agents, onClose }: { services: Service[]; agents: Agen
 }
 
 function Row({ order, agents, now, onFail }: { order: Order; agents: Agent[]; now: number; onFail: (error: ApiError) => void }) {
-    const { may } = useSession();
+    const { session } = useSession();
     const withdraw = () => ask(`/api/v1/orders/${encodeURIComponent(order.id)}`, { method: "DELETE" }).then(refreshNow, onFail);
     return (
         <li>
             <span class={`tag ${order.kind === "pause" ? "warn" : "ok"}`}>{order.kind === "boost" ? `${order.hz} Hz` : "Paused"}</span>
             <span class="ellipsis"><b>{targetText(order)}</b> <span class="soft">{[order.why, order.by && `by ${order.by}`].filter(Boolean).join(", ")}</span></span>
             <span class="soft">{leftText(order, now)} left · {plural(followers(order, agents), "agent")}</span>
-            {may("control") && <button type="button" class="link muted" aria-label={`End it for ${targetText(order)}`} onClick={withdraw}>End</button>}
+            {mayGive(session?.orders ?? "off", order.kind) && <button type="button" class="link muted" aria-label={`End it for ${targetText(order)}`} onClick={withdraw}>End</button>}
         </li>
     );
 }
 
 export function Orders({ orders, services, agents, now }: { orders: Order[]; services: Service[]; agents: Agent[]; now: number }) {
-    const { may } = useSession();
+    const { session } = useSession();
+    const may = mayGive(session?.orders ?? "off", "boost");
     const [giving, setGiving] = useState(false);
     const [error, setError] = useState<ApiError | null>(null);
-    if (!orders.length && !(may("control") && agents.length)) return null;
+    if (!orders.length && !(may && agents.length)) return null;
     return (
         <Panel
             title="Boosts and pauses"
             label="Boosts and pauses"
             class="orders"
-            aside={may("control") && <button type="button" class="button" onClick={() => setGiving(true)}>Boost or pause…</button>}
+            aside={may && <button type="button" class="button" onClick={() => setGiving(true)}>Boost or pause…</button>}
         >
             {error && <div class="quiet"><Failure error={error} /></div>}
             {!orders.length && <p class="quiet soft">Every agent samples at its own rate.</p>}
