@@ -177,6 +177,12 @@ static int run_compact(struct kiln_cli *cli)
     return code;
 }
 
+/* A server elsewhere takes a name in its own directory for backups. */
+static bool is_elsewhere(const struct kiln_store_place *place)
+{
+    return place->client && strncmp(place->dir, "unix:", 5) != 0;
+}
+
 static int do_backup(struct kiln_store_place *place, const char *target, uint64_t *ret_blocks)
 {
     const char *query[] = {"dir", target, NULL};
@@ -216,6 +222,8 @@ static int run_backup(struct kiln_cli *cli)
     code = kiln_store_place_open(cli, KILN_STORE_CHANGE, &place);
     if (code)
         return code;
+    if (is_elsewhere(&place))
+        snprintf(target, sizeof(target), "%s", cli->args.operands.items[1]);
     code = do_backup(&place, target, &blocks);
     kiln_store_place_close(&place);
     if (code == 0 && cli->args.json) {
@@ -479,7 +487,9 @@ const struct kiln_command kiln_cmd_store = {
         "`check` reads every byte and names what is damaged; it changes nothing, and exits with 1 "
         "where there is damage. `stats` says what is in the store, by service and profile type. "
         "`compact` merges blocks until nothing is left to merge. `export` writes a selection as a "
-        "profile. `backup DIR` puts a copy into a new directory, by hard links where it can; "
+        "profile. `backup DIR` puts a copy into a new directory, by hard links where it can (with "
+        "--server URL, "
+        "DIR is a name in the directory of its setting `server.backup_dir`); "
         "`restore DIR` checks such a copy and makes a new store of it in --data-dir. `delete "
         "SERVICE` removes every profile of a service, for good.\n"
         "\n"

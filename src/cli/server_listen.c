@@ -15,8 +15,6 @@
 #include "net/rpc.h"
 #include "store/admin.h"
 
-#define DEFAULT_SOCKET "/run/kiln/kiln.sock"
-
 /* Paths that are not there are told of in the words of whoever may ask for them. */
 static int make_router(struct kiln_serve *serve, struct kiln_router **ret_router,
                        void (*unknown)(struct kiln_request *request))
@@ -34,6 +32,8 @@ int kiln_serve_routes(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_store_admin_opts admin = {.engine = serve->engine,
                                           .io = serve->io,
+                                          .gate = serve->gate,
+                                          .backup_dir = serve->config->set.backup_dir,
                                           .export_bytes = serve->memory.query.limit / 10 * 3,
                                           .pool = &serve->memory.query,
                                           .log = serve->log};
@@ -138,7 +138,8 @@ static int bind_all(struct kiln_serve *serve, struct kiln_err *err)
         {"otlp-grpc", "OTLP", set->otlp_grpc, serve->otlp, &serve->ports.otlp_grpc},
         {"otlp-http", "OTLP", set->otlp_http, serve->otlp, &serve->ports.otlp_http},
     };
-    const struct socket own = {"everything", set->socket, DEFAULT_SOCKET, serve->full, false};
+    const struct socket own = {"everything", set->socket, serve->config->default_socket,
+                               serve->full, false};
     const struct socket otlp = {"OTLP", set->otlp_socket, serve->config->default_otlp_socket,
                                 serve->otlp, true};
     bool otlp_on;

@@ -38,8 +38,15 @@ static void reply_ready(struct kiln_request *request)
 static void reply_metrics(struct kiln_request *request)
 {
     struct kiln_serve *serve = request->context;
+    struct kiln_caller caller;
     struct kiln_buf host;
 
+    kiln_gate_caller(serve->gate, request, &caller);
+    if (!kiln_caller_is_global(&caller)) {
+        kiln_problem_reply(request, 403, "",
+                           "metrics are of the whole server: a token without tenant is needed");
+        return;
+    }
     kiln_buf_init(&host, HOST_METRICS_MAX);
     pthread_mutex_lock(&serve->host_lock);
     if (serve->host_runs)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "codec/otlp.h"
 #include "net/problem.h"
+#include "pipeline/gate.h"
 #include "store/check.h"
 #include "store/choose.h"
 #include "store/store.h"
@@ -47,6 +48,8 @@ static int status_of(int code)
         return 400;
     case KILN_E_LIMIT:
         return 413;
+    case -EPERM:
+        return 403;
     case -ENOENT:
         return 404;
     case -EWOULDBLOCK:
@@ -94,10 +97,31 @@ static void reply_number(struct kiln_request *request, const char *name, uint64_
 
 /* ---- the work ---- */
 
-/* Whoever comes through the local socket sees all tenants. */
-static struct kiln_str tenant_of(const struct kiln_request *request)
+static struct kiln_caller caller_of(struct admin *admin, const struct kiln_request *request)
 {
-    return request->peer.local ? KILN_STR_NONE : kiln_str_of(request->tenant);
+    struct kiln_caller caller;
+
+    kiln_gate_caller(admin->opts.gate, request, &caller);
+    return caller;
+}
+
+/* Root and the server's user see all tenants on the local socket. */
+static struct kiln_str tenant_of(struct admin *admin, const struct kiln_request *request)
+{
+    return caller_of(admin, request).trusted ? KILN_STR_NONE : kiln_str_of(request->tenant);
+}
+
+/* For what concerns the whole store. */
+static int check_global(struct admin *admin, const struct kiln_request *request,
+                        struct kiln_err *err)
+{
+    struct kiln_caller caller = caller_of(admin, request);
+
+    if (kiln_caller_is_global(&caller))
+        return 0;
+    return kiln_err_set(err, -EPERM, NULL,
+                        "this concerns all tenants: it takes a token with admin access and without "
+                        "tenant, or root or the server's user on the Unix socket");
 }
 
 static void run_stats(struct admin *admin, struct kiln_request *request)
@@ -105,7 +129,7 @@ static void run_stats(struct admin *admin, struct kiln_request *request)
     struct kiln_usage_list list;
     struct kiln_err err = {0};
     struct kiln_buf body;
-    int r = kiln_usage_collect(admin->opts.engine, tenant_of(request), &list, &err);
+    int r = kiln_usage_collect(admin->opts.engine, tenant_of(admin, request), &list, &err);
 
     if (r < 0) {
         reply_error(request, r, &err);
@@ -123,8 +147,10 @@ static void run_check(struct admin *admin, struct kiln_request *request)
     struct kiln_store_check check;
     struct kiln_err err = {0};
     struct kiln_buf body;
-    int r = kiln_store_check(admin->opts.io, NULL, &check, &err);
+    int r = check_global(admin, request, &err);
 
+    if (r == 0)
+        r = kiln_store_check(admin->opts.io, NULL, &check, &err);
     if (r < 0) {
         reply_error(request, r, &err);
         return;
@@ -140,8 +166,10 @@ static void run_compact(struct admin *admin, struct kiln_request *request)
 {
     struct kiln_engine_stats stats;
     struct kiln_err err = {0};
-    int r = kiln_store_flush(admin->opts.engine, &err);
+    int r = check_global(admin, request, &err);
 
+    if (r == 0)
+        r = kiln_store_flush(admin->opts.engine, &err);
     if (r == 0)
         r = kiln_store_compact(admin->opts.engine, true, &err);
     if (r < 0) {
@@ -152,11 +180,43 @@ static void run_compact(struct admin *admin, struct kiln_request *request)
     reply_number(request, "blocks", stats.blocks);
 }
 
-/* A path of the server's machine is nothing a stranger should choose. */
-static bool is_near(const struct kiln_peer *peer)
+/* The path of the configured directory may be written before a name in it. */
+static int backup_below(struct admin *admin, const char *dir, struct kiln_err *err)
 {
-    return peer->local || strncmp(peer->address, "127.", 4) == 0 ||
-           strncmp(peer->address, "[::1]", 5) == 0;
+    const char *place = admin->opts.backup_dir;
+    size_t n = place ? strlen(place) : 0;
+
+    if (!place)
+        return kiln_err_set(err, -EPERM, "dir",
+                            "no directory for backups is configured (server.backup_dir, "
+                            "--backup-dir); root and the server's user may name any on the Unix "
+                            "socket");
+    while (n > 1 && place[n - 1] == '/')
+        n--;
+    if (strncmp(dir, place, n) == 0 && dir[n] == '/')
+        dir += n + 1;
+    return kiln_store_backup_in(admin->opts.engine, place, dir, err);
+}
+
+static int backup(struct admin *admin, const struct kiln_request *request, const char *dir,
+                  struct kiln_err *err)
+{
+    if (!caller_of(admin, request).trusted)
+        return backup_below(admin, dir, err);
+    if (dir[0] != '/')
+        return kiln_err_set(err, -EINVAL, "dir", "this must be an absolute path");
+    return kiln_store_backup(admin->opts.engine, dir, err);
+}
+
+/* The parameter `dir`, ending in NUL. */
+static int read_dir(struct kiln_request *request, struct kiln_buf *dir, struct kiln_err *err)
+{
+    int r = kiln_request_param(request, "dir", dir);
+
+    kiln_buf_putc(dir, '\0');
+    if (r == 0 || (r > 0 && !dir->error && strlen(dir->ptr) + 1 != dir->len))
+        return kiln_err_set(err, -EINVAL, "dir", "where to?");
+    return r < 0 ? r : dir->error;
 }
 
 static void run_backup(struct admin *admin, struct kiln_request *request)
@@ -164,15 +224,13 @@ static void run_backup(struct admin *admin, struct kiln_request *request)
     struct kiln_engine_stats stats;
     struct kiln_err err = {0};
     struct kiln_buf dir;
-    int r;
+    int r = check_global(admin, request, &err);
 
     kiln_buf_init(&dir, PATH_BYTES);
-    r = kiln_request_param(request, "dir", &dir);
-    kiln_buf_putc(&dir, '\0');
-    if (r == 0 || (r > 0 && dir.error == 0 && dir.ptr[0] != '/'))
-        r = kiln_err_set(&err, -EINVAL, NULL, "dir must be an absolute path");
-    else if (r > 0)
-        r = dir.error ? dir.error : kiln_store_backup(admin->opts.engine, dir.ptr, &err);
+    if (r == 0)
+        r = read_dir(request, &dir, &err);
+    if (r == 0)
+        r = backup(admin, request, dir.ptr, &err);
     kiln_buf_done(&dir);
     if (r < 0) {
         reply_error(request, r, &err);
@@ -182,16 +240,26 @@ static void run_backup(struct admin *admin, struct kiln_request *request)
     reply_number(request, "blocks", stats.blocks);
 }
 
-/* The parameters of the query as a choice; the tenant is the caller's. */
-static int choose(struct kiln_request *request, struct kiln_choice *choice, struct kiln_err *err)
+/* The parameters of the query as a choice; only who is trusted may name another tenant than that
+ * of the request. */
+static int choose(struct admin *admin, struct kiln_request *request, struct kiln_choice *choice,
+                  struct kiln_err *err)
 {
+    bool trusted = caller_of(admin, request).trusted;
     struct kiln_params params;
     int r;
 
     kiln_params_init(&params, request->query);
     while ((r = kiln_params_next(&params)) > 0) {
-        if (kiln_str_eq(params.name, KILN_STR("tenant")) && !request->peer.local)
+        if (kiln_str_eq(params.name, KILN_STR("tenant")) && !trusted) {
+            r = kiln_str_eq(params.value, kiln_str_of(request->tenant))
+                    ? 0
+                    : kiln_err_set(err, -EPERM, "tenant", "this request is of tenant %.*s",
+                                   KILN_STR_ARG(kiln_str_of(request->tenant)));
+            if (r < 0)
+                break;
             continue;
+        }
         r = kiln_choice_add(choice, params.name, params.value, err);
         if (r == 0)
             r = kiln_err_set(err, -EINVAL, NULL, "%.*s: no such parameter",
@@ -200,7 +268,7 @@ static int choose(struct kiln_request *request, struct kiln_choice *choice, stru
             break;
     }
     kiln_params_done(&params);
-    if (r == 0 && !request->peer.local)
+    if (r == 0 && !trusted)
         choice->selection.tenant = kiln_str_of(request->tenant);
     return r < 0 ? r : kiln_choice_end(choice, err);
 }
@@ -220,7 +288,7 @@ static int select_batch(struct admin *admin, struct kiln_request *request,
     if (!choice)
         return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
     kiln_choice_init(choice);
-    r = choose(request, choice, err);
+    r = choose(admin, request, choice, err);
     if (r == 0)
         r = engine->ops->select(engine, &choice->selection, export_bytes(admin), ret_batch, err);
     kiln_choice_done(choice);
@@ -319,11 +387,7 @@ static void handle_compact(struct kiln_request *request)
 
 static void handle_backup(struct kiln_request *request)
 {
-    if (is_near(&request->peer))
-        run(request, &(struct job){run_backup, 0});
-    else
-        kiln_problem_reply(request, 403, "",
-                           "a backup writes on the server's machine: ask for it there");
+    run(request, &(struct job){run_backup, 0});
 }
 
 static void handle_export(struct kiln_request *request)

@@ -142,30 +142,33 @@ static int check_empty(const char *dir)
     return r;
 }
 
-static int open_target(const char *dir, struct kiln_io **ret_io, struct kiln_err *err)
+/* `shown` is what people know the directory by. */
+static int open_target(const char *dir, const char *shown, struct kiln_io **ret_io,
+                       struct kiln_err *err)
 {
     int r = check_empty(dir);
 
     if (r == -ENOTEMPTY)
-        return kiln_err_set(err, r, dir, "the directory is not empty");
+        return kiln_err_set(err, r, shown, "the directory is not empty");
     if (r == 0)
         r = kiln_io_open(dir, false, ret_io);
     if (r == -EWOULDBLOCK)
-        return kiln_err_set(err, r, dir, "the target directory is used by another process");
+        return kiln_err_set(err, r, shown, "the target directory is used by another process");
     if (r == -EACCES)
-        return kiln_err_set(err, r, dir,
+        return kiln_err_set(err, r, shown,
                             "user %u, who writes the backup, has no access: %s (make a directory "
                             "that belongs to this user)",
                             (unsigned)geteuid(), kiln_err_text(r));
-    return r < 0 ? kiln_err_set(err, r, dir, "cannot be opened: %s", kiln_err_text(r)) : 0;
+    return r < 0 ? kiln_err_set(err, r, shown, "cannot be opened: %s", kiln_err_text(r)) : 0;
 }
 
 /* No block goes away while `merging` is held; what a cut adds meanwhile does no harm. */
-int kiln_store_backup(struct kiln_engine *engine, const char *target_dir, struct kiln_err *err)
+static int back_up(struct kiln_engine *engine, const char *target_dir, const char *shown,
+                   struct kiln_err *err)
 {
     struct kiln_store *store = kiln_store_of(engine);
     struct kiln_io *target;
-    int r = open_target(target_dir, &target, err);
+    int r = open_target(target_dir, shown, &target, err);
 
     if (r < 0)
         return r;
@@ -177,6 +180,31 @@ int kiln_store_backup(struct kiln_engine *engine, const char *target_dir, struct
         pthread_mutex_unlock(&store->keep.merging);
     }
     kiln_io_close(target);
+    return r;
+}
+
+int kiln_store_backup(struct kiln_engine *engine, const char *target_dir, struct kiln_err *err)
+{
+    return back_up(engine, target_dir, target_dir, err);
+}
+
+int kiln_store_backup_in(struct kiln_engine *engine, const char *dir, const char *name,
+                         struct kiln_err *err)
+{
+    int fd = kiln_io_open_dir_in(dir, name), r;
+    char path[32];
+
+    if (fd == -EINVAL)
+        return kiln_err_set(err, fd, "dir",
+                            "a backup has one name in %s, without / and a dot first", dir);
+    if (fd == -ENOTDIR || fd == -ELOOP)
+        return kiln_err_set(err, -ENOTEMPTY, name, "this is there, and is no directory");
+    if (fd < 0)
+        return kiln_err_set(err, fd == -ENOENT ? -EIO : fd, dir,
+                            "the directory for backups cannot be used: %s", kiln_err_text(fd));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    r = back_up(engine, path, name, err);
+    close(fd);
     return r;
 }
 
@@ -198,7 +226,7 @@ int kiln_store_restore(const char *backup_dir, const char *data_dir,
     if (r == 0 && ret_check->n_damages)
         r = kiln_err_set(err, KILN_E_CORRUPT, backup_dir, "the backup is damaged");
     if (r == 0)
-        r = open_target(data_dir, &to, err);
+        r = open_target(data_dir, data_dir, &to, err);
     if (r == 0) {
         r = transfer(from, to, &copy, err);
         kiln_io_close(to);

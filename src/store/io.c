@@ -392,6 +392,31 @@ void kiln_io_close(struct kiln_io *io)
     kiln_free(real);
 }
 
+static bool is_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 0 && n <= NAME_MAX && name[0] != '.' && !strchr(name, '/');
+}
+
+int kiln_io_open_dir_in(const char *root, const char *name)
+{
+    int dir, fd, r = 0;
+
+    if (!is_name(name))
+        return -EINVAL;
+    dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -errno;
+    if (mkdirat(dir, name, FOLDER_MODE) < 0 ? errno != EEXIST : fsync(dir) < 0)
+        r = -errno;
+    fd = r < 0 ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (r == 0 && fd < 0)
+        r = -errno;
+    close(dir);
+    return r < 0 ? r : fd;
+}
+
 /* The content under a temporary name, synced. */
 static int put_temporary(struct kiln_io *io, const char *path, const void *data, size_t n)
 {

@@ -51,6 +51,12 @@ struct kiln_io {
 KILN_CHECK int kiln_io_open(const char *root, bool read_only, struct kiln_io **ret_io);
 void kiln_io_close(struct kiln_io *io);
 
+/*
+ * A descriptor of the directory `name` in the directory `root`, made if it is not there.  A name is
+ * one component that does not begin with a dot; a link is not followed.  -EINVAL: it is no name.
+ */
+KILN_CHECK int kiln_io_open_dir_in(const char *root, const char *name);
+
 /* Writes a whole new file so that it is there entirely or not at all, also after a power cut: a
  * temporary name (PATH.tmp), sync, rename, sync of its folder.  One at a time for a path. */
 KILN_CHECK int kiln_io_put(struct kiln_io *io, const char *path, const void *data, size_t n);

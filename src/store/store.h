@@ -87,5 +87,8 @@ KILN_CHECK int kiln_store_retire(struct kiln_engine *engine, uint64_t now_ns, st
 /* Hard links (else copies) of a consistent state into DIR/`name`; on a live store. */
 KILN_CHECK int kiln_store_backup(struct kiln_engine *engine, const char *target_dir,
                                  struct kiln_err *err);
+/* The same into the directory `name` in `dir`; the name may come from a stranger. */
+KILN_CHECK int kiln_store_backup_in(struct kiln_engine *engine, const char *dir, const char *name,
+                                    struct kiln_err *err);
 
 #endif /* KILN_STORE_STORE_H */

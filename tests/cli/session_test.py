@@ -190,7 +190,7 @@ class Guarded(unittest.TestCase):
                          (401, "unauthenticated"))
         self.assertEqual(wrong(Browser(self.server, Authorization="Bearer the-operator").ask("GET", "/api/v1/types"))[:2],
                          (401, "unauthenticated"))
-        self.assertEqual(wrong(ask("POST", "/api/v1/store/backup?dir=here"))[0], 400)
+        self.assertEqual(wrong(ask("POST", "/api/v1/store/backup?dir=here"))[0], 403)
         # others keep theirs
         connect = ask("POST", "/querier.v1.QuerierService/LabelNames", b"{}", Content_Type="application/json", Authorization="Bearer no")
         self.assertEqual((connect.status, json.loads(connect.text)["code"]), (401, "unauthenticated"))
