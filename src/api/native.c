@@ -11,6 +11,7 @@
 #include "api/native_int.h"
 #include "base/clock.h"
 #include "net/problem.h"
+#include "pipeline/gate.h"
 
 #define BODY_MAX   ((size_t)256 << 20)
 #define ARGS_BYTES ((size_t)16 << 20) /* most of it for what is kept */
@@ -119,6 +120,7 @@ static const struct fault faults[] = {
     {KILN_E_UNKNOWN, 400, "unknown_parameter"},
     {-EBADMSG, 400, "bad_body"},
     {-EKEYREJECTED, 401, "unauthenticated"},
+    {-EUSERS, 429, "throttled"},
     {-EPERM, 403, "forbidden"},
     {KILN_E_NOMATCH, 404, "no_such_type"},
     {KILN_E_AMBIGUOUS, 400, "ambiguous_type"},
@@ -197,7 +199,7 @@ static void reply_call(struct kiln_native_call *call)
     struct kiln_reply reply = {.status = call->status,
                                .content_type = call->content_type,
                                .body = kiln_buf_str(&call->body)};
-    char notes[256];
+    char notes[256], retry[16];
 
     add_header(&reply, KILN_STR("cache-control"), call->cacheable ? "no-cache" : "no-store");
     add_header(&reply, KILN_STR("x-content-type-options"), "nosniff");
@@ -212,8 +214,9 @@ static void reply_call(struct kiln_native_call *call)
         add_header(&reply, KILN_STR("set-cookie"), call->cookie);
     if (call->status == 401)
         add_header(&reply, KILN_STR("www-authenticate"), "Bearer realm=\"kiln\"");
-    if (call->status == 503)
-        add_header(&reply, KILN_STR("retry-after"), "5");
+    snprintf(retry, sizeof(retry), "%u", call->retry_s ? call->retry_s : 5);
+    if (call->status == 503 || call->retry_s)
+        add_header(&reply, KILN_STR("retry-after"), retry);
     kiln_request_reply(call->request, &reply);
 }
 
@@ -246,6 +249,32 @@ struct route {
     const struct kiln_native_endpoint *endpoint;
 };
 
+static const struct {
+    int (*run)(struct kiln_native_call *call);
+    const char *action;
+} audited[] = {
+    {kiln_native_run_undeploy, "delete deployment"},
+    {kiln_native_run_unannotate, "delete annotation"},
+    {kiln_native_run_symbols_delete, "delete debug files"},
+    {kiln_native_run_order, "give order"},
+    {kiln_native_run_unorder, "withdraw order"},
+    {kiln_native_run_sign_in, "sign in"},
+};
+
+/* Sign-ins that fail are counted by the gate, which does not write a line for each. */
+static void audit(const struct kiln_native_call *call, const struct kiln_native_endpoint *endpoint,
+                  int r)
+{
+    struct kiln_str target = call->audited[0] ? kiln_str_of(call->audited) : call->request->rest;
+
+    if (!call->api->gate || r == -EKEYREJECTED || r == -EUSERS)
+        return;
+    for (size_t i = 0; i < KILN_ARRAY_LEN(audited); i++)
+        if (endpoint->run == audited[i].run)
+            kiln_gate_audit(call->api->gate, call->request, audited[i].action, target,
+                            call->status);
+}
+
 static void handle(struct kiln_request *request)
 {
     const struct route *route = request->context;
@@ -260,6 +289,7 @@ static void handle(struct kiln_request *request)
         r = kiln_err_set(&call.err, call.body.error, NULL, KILN_API_TOO_LARGE);
     if (r < 0)
         put_error(&call, r);
+    audit(&call, route->endpoint, r);
     reply_call(&call);
     call_done(&call);
 }

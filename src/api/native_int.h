@@ -153,6 +153,8 @@ struct kiln_native_call {
     const char *content_type; /* NULL: no body */
     char disposition[128];    /* Content-Disposition; "": none */
     char cookie[192];         /* Set-Cookie; "": none */
+    uint32_t retry_s;         /* Retry-After; 0: none, or what is usual */
+    char audited[512];        /* what an audit record is about; "": what follows the path */
     bool cacheable;
     struct kiln_buf body;
     struct kiln_json_out w; /* into body */

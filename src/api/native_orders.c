@@ -47,6 +47,17 @@ int kiln_native_run_orders(struct kiln_native_call *call)
     return r;
 }
 
+/* For the audit record. */
+static void tell_order(struct kiln_native_call *call, const struct kiln_order *order, uint32_t more)
+{
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, 2048);
+    kiln_order_describe(order, more, &text);
+    snprintf(call->audited, sizeof(call->audited), "%.*s", KILN_STR_ARG(kiln_buf_str(&text)));
+    kiln_buf_done(&text);
+}
+
 /* ---- who may ---- */
 
 static bool is_anonymous(const struct kiln_caller *caller)
@@ -83,6 +94,8 @@ static int check_withdrawal(struct kiln_native_call *call, const char *id)
     r = kiln_order_book_list(call->api->fleet->book, call->request->tenant, kiln_clock_mono_ns(),
                              &orders);
     order = kiln_orders_find(&orders, id);
+    if (r == 0 && order)
+        tell_order(call, order, 0);
     if (r == 0 && order && is_anonymous(&caller) &&
         !kiln_order_within(call->api->anonymous_orders, order->kind))
         r = kiln_order_check_anonymous(order, call->api->anonymous_orders, &call->err);
@@ -119,6 +132,8 @@ int kiln_native_run_order(struct kiln_native_call *call)
     kiln_orders_init(&orders, KILN_REQUEST_ORDERS_MAX);
     if (r == 0)
         r = read_wanted(call, &orders);
+    if (r == 0 && orders.n)
+        tell_order(call, &orders.items[0], orders.n - 1);
     kiln_native_caller(call, &caller);
     for (uint32_t i = 0; r == 0 && i < orders.n; i++) {
         struct kiln_order *order = &orders.items[i];

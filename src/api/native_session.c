@@ -123,6 +123,9 @@ static int read_member(struct kiln_native_body *body, struct kiln_str name, void
 
 static int fail(struct kiln_native_call *call, int code)
 {
+    if (code == -EUSERS)
+        return kiln_err_set(&call->err, code, NULL,
+                            "there were too many wrong tokens from this address: wait");
     if (code == -EKEYREJECTED)
         return kiln_err_set(&call->err, code, "token", "this token is not known");
     if (code == -ENOENT)
@@ -146,8 +149,11 @@ int kiln_native_run_sign_in(struct kiln_native_call *call)
         return kiln_err_set(&call->err, -EBADMSG, "token", "a token belongs here");
     r = call->api->gate ? kiln_gate_sign_in(call->api->gate, call->request, token, id, &caller)
                         : -ENOENT;
+    if (r == -EUSERS)
+        call->retry_s = caller.wait_s;
     if (r < 0)
         return fail(call, r);
+    snprintf(call->audited, sizeof(call->audited), "%s", caller.name);
     set_cookie(call, id);
     put_session(call, &caller);
     return 0;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/host_status.h"
+#include "pipeline/audit.h"
 
 enum { SAMPLES, CPU_S };
 
@@ -136,9 +137,13 @@ int kiln_agent_orders_start(struct kiln_agent_orders *orders, struct kiln_host *
     orders->host = host;
     orders->exporter = exporter;
     pthread_mutex_unlock(&orders->lock);
+    r = kiln_audit_new(orders->log, &orders->audit);
+    if (r < 0)
+        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     r = open_duty(orders, err);
     if (r < 0)
         return r;
+    orders->socket.audit = orders->audit;
     link.duty = orders->duty;
     r = kiln_agent_link_start(&link, &orders->link, err);
     if (r == 0)
@@ -159,6 +164,7 @@ void kiln_agent_orders_stop(struct kiln_agent_orders *orders)
 void kiln_agent_orders_done(struct kiln_agent_orders *orders)
 {
     kiln_duty_close(orders->duty);
+    kiln_audit_free(orders->audit);
     kiln_pulse_done(&orders->pulse);
     pthread_mutex_destroy(&orders->lock);
 }

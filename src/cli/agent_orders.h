@@ -24,6 +24,7 @@ struct kiln_agent_orders {
     uint64_t started_ns; /* Unix time */
     struct kiln_pulse pulse;
     struct kiln_agent_socket socket;
+    struct kiln_audit *audit;
     struct kiln_duty *duty;
     struct kiln_agent_link *link;
     pthread_mutex_t lock;

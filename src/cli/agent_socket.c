@@ -139,6 +139,36 @@ static int check_peer(const struct kiln_request *request, struct kiln_err *err)
                         "only root and the user of the agent may give and withdraw orders here");
 }
 
+static void audit(const struct kiln_request *request, const char *action, struct kiln_str target,
+                  int r)
+{
+    const struct kiln_agent_socket *socket = request->context;
+    char who[32];
+
+    snprintf(who, sizeof(who), "uid %u", (unsigned)request->peer.uid);
+    kiln_audit_write(socket->audit, &(struct kiln_audit_record){.action = action,
+                                                                .tenant = "",
+                                                                .target = target,
+                                                                .who = who,
+                                                                .peer = request->peer.address,
+                                                                .result = r == -EPERM ? "refused"
+                                                                          : r < 0     ? "failed"
+                                                                                      : "ok"});
+}
+
+/* Records what was asked for: of several orders, the first. */
+static void audit_orders(const struct kiln_request *request, const struct kiln_orders *orders,
+                         int r)
+{
+    struct kiln_buf text;
+
+    kiln_buf_init(&text, 1024);
+    if (orders->n)
+        kiln_order_describe(&orders->items[0], orders->n - 1, &text);
+    audit(request, "give order", kiln_buf_str(&text), r);
+    kiln_buf_done(&text);
+}
+
 static void take_order(struct kiln_request *request)
 {
     struct kiln_agent_socket *socket = request->context;
@@ -157,6 +187,7 @@ static void take_order(struct kiln_request *request)
                      (unsigned)request->peer.uid);
         r = kiln_duty_give(atomic_load(&socket->duty), &orders.items[i], &err);
     }
+    audit_orders(request, &orders, r);
     if (r < 0) {
         refuse(request, r, &err);
     } else {
@@ -176,13 +207,11 @@ static void withdraw_order(struct kiln_request *request)
     int r = check_peer(request, &err);
 
     snprintf(id, sizeof(id), "%.*s", KILN_STR_ARG(request->rest));
-    if (r < 0) {
-        refuse(request, r, &err);
-        return;
-    }
-    r = kiln_duty_withdraw(atomic_load(&socket->duty), id, &err);
+    if (r == 0)
+        r = kiln_duty_withdraw(atomic_load(&socket->duty), id, &err);
     if (r == 0)
         r = kiln_err_set(&err, -ENOENT, "id", "there is no such order in force");
+    audit(request, "withdraw order", request->rest, r);
     if (r < 0)
         refuse(request, r, &err);
     else

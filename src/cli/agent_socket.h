@@ -10,7 +10,8 @@
  *   POST   /api/v1/orders       one more, or what an Alertmanager sends
  *   DELETE /api/v1/orders/{id}  of those that were given here
  *
- * Who may open the socket may do all of it: its file is of root, or of the agent's user, and group.
+ * Who may open the socket sees all of it: its file is of root, or of the agent's user, and group.
+ * Orders are given and withdrawn by root and by the agent's user alone.
  *
  * Threads: added before the server starts; handlers run on its workers.
  */
@@ -24,11 +25,14 @@
 #include "host/host.h"
 #include "net/server.h"
 
+struct kiln_audit;
+
 /* Borrowed by the routes. */
 struct kiln_agent_socket {
     struct kiln_duty *_Atomic duty; /* NULL until the profiler runs: then 503 */
     void (*tell)(void *context, struct kiln_agent_status *ret_status);
     void *context;
+    struct kiln_audit *audit;          /* pipeline/audit.h; set before `duty` */
     const struct kiln_host_opts *opts; /* what it samples of whoever asks: cli/host_sampled.h */
 };
 

@@ -35,9 +35,23 @@ static int make_gate(struct kiln_serve *serve, struct kiln_err *err)
         .limits = {set->tenant_bytes_per_s, set->tenant_burst, (size_t)set->body_max},
         .metrics = serve->metrics,
         .log = serve->log,
+        .audit = serve->audit,
     };
 
     return kiln_gate_new(&opts, &serve->gate, err);
+}
+
+/* Opened by the user that the server runs as, who opens it again on SIGHUP. */
+static int open_audit(struct kiln_serve *serve, struct kiln_err *err)
+{
+    const struct kiln_settings *set = &serve->config->set;
+    enum kiln_log_form form = KILN_LOG_LOGFMT;
+
+    if (!set->audit_log)
+        return 0;
+    return kiln_log_form_parse(set->log_format, &form) < 0
+               ? -EINVAL
+               : kiln_audit_open(serve->audit, set->audit_log, form, err);
 }
 
 /* Half of the files that may be open: the log and blocks need theirs at any load. */
@@ -100,6 +114,8 @@ static int start(struct kiln_serve *serve, struct kiln_err *err)
     if (r == 0)
         r = kiln_serve_make_host(serve, err);
     if (r == 0)
+        r = kiln_audit_new(serve->log, &serve->audit);
+    if (r == 0)
         r = make_gate(serve, err);
     if (r == 0)
         r = make_server(serve, err);
@@ -107,6 +123,8 @@ static int start(struct kiln_serve *serve, struct kiln_err *err)
         r = kiln_serve_listen(serve, err);
     if (r == 0)
         r = kiln_serve_give_up(serve, err);
+    if (r == 0)
+        r = open_audit(serve, err);
     if (r == 0)
         r = kiln_memory_start(&serve->memory);
     if (r < 0)
@@ -142,6 +160,7 @@ static void finish(struct kiln_serve *serve)
     kiln_serve_pipeline_done(serve);
     kiln_server_free(serve->server);
     kiln_gate_free(serve->gate);
+    kiln_audit_free(serve->audit);
     kiln_series_rule_free(serve->series_rule);
     if (serve->io)
         kiln_io_close(serve->io);

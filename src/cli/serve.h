@@ -79,6 +79,7 @@ struct kiln_serve {
     struct kiln_consumer *exporter, *redaction; /* `redaction` may be NULL: no rules */
     struct kiln_consumer *entry;                /* the first of them */
     struct kiln_redact *rules;
+    struct kiln_audit *audit;
     struct kiln_gate *gate;
     struct kiln_receivers *receivers;
     struct kiln_scraper *scraper; /* NULL: nothing to scrape */

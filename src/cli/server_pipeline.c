@@ -22,21 +22,47 @@ int kiln_serve_check_rules(const struct kiln_server_config *config, struct kiln_
     return r;
 }
 
+static void audit_reload(struct kiln_serve *serve, bool well)
+{
+    const char *file = serve->config->set.redact  ? serve->config->set.redact
+                       : serve->config->file_name ? serve->config->file_name
+                                                  : "";
+
+    kiln_audit_write(serve->audit, &(struct kiln_audit_record){.action = "reload redaction",
+                                                               .tenant = "",
+                                                               .target = kiln_str_of(file),
+                                                               .who = "",
+                                                               .peer = "",
+                                                               .result = well ? "ok" : "failed"});
+}
+
+static void reopen_audit(struct kiln_serve *serve)
+{
+    struct kiln_err err = {0};
+
+    if (kiln_audit_reopen(serve->audit, &err) < 0)
+        kiln_log(serve->log, KILN_LOG_ERROR, "the audit log stays the file that it was", "where",
+                 "%s", err.where, "reason", "%s", err.text, NULL);
+}
+
 /* Certificates are looked at by the server itself. */
 void kiln_serve_reload(struct kiln_serve *serve)
 {
     struct kiln_redact *rules = NULL;
     struct kiln_err err = {0};
 
+    reopen_audit(serve);
     kiln_gate_look_again(serve->gate);
     if (kiln_rules_read(serve->config, &rules, &err) < 0) {
         kiln_log(serve->log, KILN_LOG_ERROR, "redaction stays as it was", "where", "%s", err.where,
                  "reason", "%s", err.text, NULL);
+        audit_reload(serve, false);
         return;
     }
     kiln_redact_free(kiln_redact_processor_swap(serve->redaction, rules));
     serve->rules = rules;
     kiln_log(serve->log, KILN_LOG_INFO, "redaction was read again", NULL);
+    audit_reload(serve, true);
 }
 
 static int make_redaction(struct kiln_serve *serve, struct kiln_err *err)

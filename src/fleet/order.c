@@ -152,3 +152,16 @@ void kiln_order_describe_target(const struct kiln_order *order, struct kiln_buf 
     if (order->host[0])
         kiln_buf_printf(out, " on %s", order->host);
 }
+
+void kiln_order_describe(const struct kiln_order *order, uint32_t more, struct kiln_buf *out)
+{
+    uint64_t ns = order->expires_ns - order->created_ns;
+
+    kiln_buf_printf(out, "%s ", kiln_order_kind_word(order->kind));
+    kiln_order_describe_target(order, out);
+    if (order->kind == KILN_ORDER_BOOST)
+        kiln_buf_printf(out, " to %u Hz", order->hz);
+    kiln_buf_printf(out, " for %llu s", (unsigned long long)(ns / KILN_NS_PER_S));
+    if (more)
+        kiln_buf_printf(out, ", and %u more", more);
+}

@@ -89,5 +89,7 @@ bool kiln_order_for_host(const struct kiln_order *order, const char *host_id,
 
 /* "the service shop on web-1", "every host", ... */
 void kiln_order_describe_target(const struct kiln_order *order, struct kiln_buf *out);
+/* "boost service shop to 199 Hz for 600 s", and how many more there are. */
+void kiln_order_describe(const struct kiln_order *order, uint32_t more, struct kiln_buf *out);
 
 #endif /* KILN_FLEET_ORDER_H */

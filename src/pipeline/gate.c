@@ -37,6 +37,17 @@ static bool has_changed(struct kiln_gate *gate)
     return true;
 }
 
+static void audit_reload(struct kiln_gate *gate, bool well)
+{
+    kiln_audit_write(gate->opts.audit,
+                     &(struct kiln_audit_record){.action = "reload tokens",
+                                                 .tenant = "",
+                                                 .target = kiln_str_of(gate->tokens_file),
+                                                 .who = "",
+                                                 .peer = "",
+                                                 .result = well ? "ok" : "failed"});
+}
+
 static void reload(struct kiln_gate *gate)
 {
     struct kiln_tokens fresh, old;
@@ -46,6 +57,7 @@ static void reload(struct kiln_gate *gate)
         kiln_metric_add(gate->bad_reloads, 1);
         kiln_log(gate->opts.log, KILN_LOG_ERROR, "tokens not read again, the old ones stay",
                  "where", "%s", err.where, "why", "%s", err.text, NULL);
+        audit_reload(gate, false);
         return;
     }
     pthread_rwlock_wrlock(&gate->tokens_lock);
@@ -57,6 +69,7 @@ static void reload(struct kiln_gate *gate)
     kiln_metric_add(gate->reloads, 1);
     kiln_log(gate->opts.log, KILN_LOG_INFO, "tokens read again", "file", "%s", gate->tokens_file,
              "tokens", "%u", fresh.n, NULL);
+    audit_reload(gate, true);
 }
 
 static void *watch(void *context)
@@ -75,6 +88,7 @@ static void *watch(void *context)
             until.tv_sec++;
         }
         pthread_cond_timedwait(&gate->stop_cond, &gate->stop_lock, &until);
+        kiln_throttle_flush(gate->throttle, kiln_clock_mono_ns());
         if (!gate->stop && has_changed(gate))
             reload(gate);
     }
@@ -103,6 +117,8 @@ static int open_tokens(struct kiln_gate *gate, struct kiln_err *err)
     gate->opts.tokens_file = gate->tokens_file;
     (void)has_changed(gate);
     r = kiln_tokens_load(gate->tokens_file, &gate->tokens, err);
+    if (r == 0)
+        r = kiln_throttle_new(gate->opts.audit, &gate->throttle);
     if (r < 0)
         return r;
     r = kiln_thread_start("kiln-gate", watch, gate, &gate->reloader);
@@ -170,6 +186,7 @@ void kiln_gate_free(struct kiln_gate *gate)
     kiln_tokens_done(&gate->tokens);
     kiln_sessions_done(&gate->sessions);
     kiln_buckets_free(gate->buckets);
+    kiln_throttle_free(gate->throttle);
     pthread_cond_destroy(&gate->stop_cond);
     pthread_mutex_destroy(&gate->stop_lock);
     pthread_rwlock_destroy(&gate->tokens_lock);

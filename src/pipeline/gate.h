@@ -33,6 +33,9 @@
  * tokens everybody may: kiln_gate_check_listen() keeps that to loopback, and only known host names
  * are accepted (net/origin.h).  Pages of other sites may do nothing.
  *
+ * Whoever shows many wrong tokens is refused with 429 for a while, unless the token was accepted
+ * from the same address before (gate_throttle.c).
+ *
  * Refusals are counted: kiln_refused_total{reason}.
  *
  * Threads: set up by one; check and charge from anywhere.
@@ -42,6 +45,7 @@
 
 #include "base/log.h"
 #include "net/server.h"
+#include "pipeline/audit.h"
 
 struct kiln_gate;
 
@@ -63,6 +67,7 @@ struct kiln_gate_opts {
     struct kiln_gate_limits limits;
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */
+    struct kiln_audit *audit;     /* NULL: no records; else it lives longer */
 };
 
 /* Fails, naming the line, if the file is no list of tokens. */
@@ -88,6 +93,7 @@ struct kiln_caller {
     unsigned access;                  /* bits: 1 << enum kiln_access */
     char tenant[KILN_TENANT_MAX + 1]; /* whose token it is; "": any, or nobody's */
     char name[64];                    /* of the token; "": none */
+    uint32_t wait_s;                  /* seconds for which its token is not looked at; 0: it was */
 };
 
 /*
@@ -106,7 +112,8 @@ void kiln_gate_caller(struct kiln_gate *gate, const struct kiln_request *request
 bool kiln_caller_is_global(const struct kiln_caller *caller);
 /*
  * Begins a session, and ends the one that the request has.  -EKEYREJECTED: there is no such token;
- * -ENOENT: there are no tokens at all; -ENOMEM, -EIO.
+ * -EUSERS: there were too many wrong ones, and ret_caller->wait_s says for how long; -ENOENT: there
+ * are no tokens at all; -ENOMEM, -EIO.
  */
 KILN_CHECK int kiln_gate_sign_in(struct kiln_gate *gate, const struct kiln_request *request,
                                  struct kiln_str secret, char ret_id[KILN_SESSION_TEXT + 1],
@@ -115,6 +122,10 @@ KILN_CHECK int kiln_gate_sign_in(struct kiln_gate *gate, const struct kiln_reque
 void kiln_gate_sign_out(struct kiln_gate *gate, const struct kiln_request *request);
 
 /* ---- the rest ---- */
+
+/* A record of what a request did, or was not let do, with the status of its answer. */
+void kiln_gate_audit(struct kiln_gate *gate, const struct kiln_request *request, const char *action,
+                     struct kiln_str target, int status);
 
 /*
  * Counts the body of a request that had no Content-Length (what had one was counted by the guard).

@@ -8,6 +8,7 @@
  * first, and the browser does not say that it comes from elsewhere.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,6 +21,7 @@
     X(NO_TOKEN, "unauthenticated", 401,                                                            \
       "a token is needed: Authorization: Bearer TOKEN, or the password of basic authentication")   \
     X(BAD_TOKEN, "unauthenticated", 401, "this token is not known")                                \
+    X(TOO_MANY, "throttled", 429, "there were too many wrong tokens from this address: wait")      \
     X(NO_ACCESS, "forbidden", 403, "this token may not do that")                                   \
     X(OTHER_TENANT, "forbidden", 403, "X-Scope-OrgID names another tenant than the token is for")  \
     X(OTHER_HOST, "host", KILN_ORIGIN_HOST_STATUS, KILN_ORIGIN_HOST_TEXT)                          \
@@ -134,7 +136,30 @@ struct shown {
     const struct kiln_token *token; /* NULL: nothing that is known */
     bool session;                   /* the token is that of a session */
     enum refusal why;               /* without a token */
+    uint32_t wait_s;                /* of TOO_MANY */
 };
+
+/* Under the lock of tokens: the token of a secret that came from a peer. */
+static struct shown try_secret(struct kiln_gate *gate, const struct kiln_peer *peer,
+                               struct kiln_str secret)
+{
+    uint64_t now_ns = kiln_clock_mono_ns();
+    uint8_t digest[KILN_SHA256_BYTES];
+    struct shown shown = {.why = BAD_TOKEN};
+
+    kiln_sha256(secret, digest);
+    shown.wait_s = kiln_throttle_wait(gate->throttle, peer, digest, now_ns);
+    if (shown.wait_s) {
+        shown.why = TOO_MANY;
+        return shown;
+    }
+    shown.token = kiln_tokens_by_digest(&gate->tokens, digest);
+    if (shown.token)
+        kiln_throttle_passed(gate->throttle, peer, digest);
+    else
+        kiln_throttle_failed(gate->throttle, peer, digest, now_ns);
+    return shown;
+}
 
 /* Under the lock of tokens.  A token that is said counts, whatever else is there. */
 static struct shown look(struct kiln_gate *gate, const struct kiln_request *request)
@@ -147,9 +172,7 @@ static struct shown look(struct kiln_gate *gate, const struct kiln_request *requ
 
     if (header.len) {
         secret = kiln_token_secret(header, room, sizeof(room));
-        shown.token = secret.len ? kiln_tokens_find(&gate->tokens, secret) : NULL;
-        shown.why = secret.len ? BAD_TOKEN : NO_TOKEN;
-        return shown;
+        return secret.len ? try_secret(gate, &request->peer, secret) : shown;
     }
     shown.token = find_session(gate, request, &tried);
     shown.session = shown.token != NULL;
@@ -173,7 +196,8 @@ static enum refusal check_meant(const struct kiln_request *request)
 
 /* Whether they may; `tenant` gets the one that the token is for, "" if any. */
 static enum refusal check_token(struct kiln_gate *gate, const struct kiln_request *request,
-                                enum kiln_access access, char tenant[KILN_TENANT_MAX + 1])
+                                enum kiln_access access, char tenant[KILN_TENANT_MAX + 1],
+                                uint32_t *ret_wait_s)
 {
     enum refusal answer = WELCOME;
     struct shown shown;
@@ -183,6 +207,7 @@ static enum refusal check_token(struct kiln_gate *gate, const struct kiln_reques
         return WELCOME;
     pthread_rwlock_rdlock(&gate->tokens_lock);
     shown = look(gate, request);
+    *ret_wait_s = shown.wait_s;
     if (!shown.token)
         answer = shown.why;
     else if (shown.session)
@@ -276,7 +301,7 @@ static int refuse(struct kiln_gate *gate, const struct kiln_request *request, en
                                  .body = kiln_str_of(refusals[why].body)};
     if (refusals[why].status == 401 && why != NO_TENANT)
         add_header(reply, KILN_STR("www-authenticate"), challenge(request));
-    if (why == TOO_FAST)
+    if (wait_s)
         add_header(reply, KILN_STR("retry-after"), seconds_text(wait_s));
     return -EACCES;
 }
@@ -301,7 +326,7 @@ static int check(void *context, struct kiln_request *request, enum kiln_access a
 
     if (answer == WELCOME)
         answer = check_token(gate, request, access == KILN_ACCESS_SELF ? KILN_ACCESS_READ : access,
-                             bound);
+                             bound, &wait_s);
     if (answer == WELCOME)
         answer = check_tenant(gate, request, access, bound);
     if (answer == WELCOME && access == KILN_ACCESS_WRITE)
@@ -375,23 +400,56 @@ int kiln_gate_sign_in(struct kiln_gate *gate, const struct kiln_request *request
                       struct kiln_caller *ret_caller)
 {
     struct kiln_caller caller = {.tokens = true};
-    const struct kiln_token *token;
-    int r = -EKEYREJECTED;
+    struct shown shown;
+    int r;
 
     if (!gate->tokens_file)
         return -ENOENT;
     pthread_rwlock_rdlock(&gate->tokens_lock);
-    token = kiln_tokens_find(&gate->tokens, secret);
-    if (token) {
-        fill_caller(token, &caller);
-        r = kiln_sessions_begin(&gate->sessions, token->digest, kiln_clock_mono_ns(), ret_id);
+    shown = try_secret(gate, &request->peer, secret);
+    caller.wait_s = shown.wait_s;
+    r = shown.wait_s ? -EUSERS : -EKEYREJECTED;
+    if (shown.token) {
+        fill_caller(shown.token, &caller);
+        r = kiln_sessions_begin(&gate->sessions, shown.token->digest, kiln_clock_mono_ns(), ret_id);
+    } else {
+        kiln_metric_add(gate->refused[shown.why], 1);
     }
     pthread_rwlock_unlock(&gate->tokens_lock);
-    if (r == -EKEYREJECTED)
-        kiln_metric_add(gate->refused[BAD_TOKEN], 1);
-    if (r < 0)
-        return r;
-    kiln_gate_sign_out(gate, request);
+    if (r == 0)
+        kiln_gate_sign_out(gate, request);
     *ret_caller = caller;
-    return 0;
+    return r;
+}
+
+/* ---- records ---- */
+
+static void name_caller(const struct kiln_caller *caller, const struct kiln_peer *peer, char *out,
+                        size_t size)
+{
+    if (caller->trusted || (peer->local && !caller->signed_in))
+        snprintf(out, size, "uid %u", (unsigned)peer->uid);
+    else if (caller->signed_in)
+        snprintf(out, size, "%s", caller->name[0] ? caller->name : "a token without name");
+    else
+        snprintf(out, size, "%s", caller->tokens ? "" : "anonymous");
+}
+
+void kiln_gate_audit(struct kiln_gate *gate, const struct kiln_request *request, const char *action,
+                     struct kiln_str target, int status)
+{
+    struct kiln_caller caller;
+    char who[80];
+
+    if (!gate->opts.audit)
+        return;
+    kiln_gate_caller(gate, request, &caller);
+    name_caller(&caller, &request->peer, who, sizeof(who));
+    kiln_audit_write(gate->opts.audit,
+                     &(struct kiln_audit_record){.action = action,
+                                                 .tenant = request->tenant,
+                                                 .target = target,
+                                                 .who = who,
+                                                 .peer = request->peer.address,
+                                                 .result = kiln_audit_result(status)});
 }

@@ -4,9 +4,9 @@
  *
  *   gate.c           the gate itself; reading tokens again; listening
  *   gate_check.c     the guard; who a caller is; signing in and out
- *   gate_tokens.c, gate_sessions.c, gate_buckets.c   what it asks
+ *   gate_tokens.c, gate_sessions.c, gate_buckets.c, gate_throttle.c   what it asks
  *
- * Threads: a set of tokens is constant once read; sessions and buckets have a lock.
+ * Threads: a set of tokens is constant once read; sessions, buckets and sources have a lock.
  */
 #ifndef KILN_PIPELINE_GATE_INT_H
 #define KILN_PIPELINE_GATE_INT_H
@@ -42,10 +42,7 @@ KILN_CHECK int kiln_tokens_load(const char *path, struct kiln_tokens *ret_tokens
                                 struct kiln_err *err);
 void kiln_tokens_done(struct kiln_tokens *tokens);
 
-/* The token that a client sent, or NULL; takes the same time whatever is wrong with it. */
-const struct kiln_token *kiln_tokens_find(const struct kiln_tokens *tokens, struct kiln_str secret);
-
-/* The token of this digest, or NULL. */
+/* The token of this digest, or NULL; takes the same time whatever is wrong with it. */
 const struct kiln_token *kiln_tokens_by_digest(const struct kiln_tokens *tokens,
                                                const uint8_t digest[KILN_SHA256_BYTES]);
 bool kiln_token_same_digest(const uint8_t *a, const uint8_t *b); /* in constant time */
@@ -100,6 +97,23 @@ uint32_t kiln_buckets_take(struct kiln_buckets *buckets, const char *tenant, uin
 /* Takes them in any case. */
 void kiln_buckets_charge(struct kiln_buckets *buckets, const char *tenant, uint64_t bytes);
 
+/* ---- failed sign-ins ---- */
+
+struct kiln_throttle;
+
+KILN_CHECK int kiln_throttle_new(struct kiln_audit *audit, struct kiln_throttle **ret_throttle);
+/* Reports what was not reported yet. */
+void kiln_throttle_free(struct kiln_throttle *throttle);
+/* How many seconds this token is not looked at; 0: it is.  Counts the attempt where it is not. */
+uint32_t kiln_throttle_wait(struct kiln_throttle *throttle, const struct kiln_peer *peer,
+                            const uint8_t digest[KILN_SHA256_BYTES], uint64_t now_ns);
+void kiln_throttle_passed(struct kiln_throttle *throttle, const struct kiln_peer *peer,
+                          const uint8_t digest[KILN_SHA256_BYTES]);
+void kiln_throttle_failed(struct kiln_throttle *throttle, const struct kiln_peer *peer,
+                          const uint8_t digest[KILN_SHA256_BYTES], uint64_t now_ns);
+/* Reports what is due; now and then. */
+void kiln_throttle_flush(struct kiln_throttle *throttle, uint64_t now_ns);
+
 /* ---- the gate ---- */
 
 enum { KILN_GATE_REFUSALS = 16 };
@@ -112,6 +126,7 @@ struct kiln_gate {
     pthread_rwlock_t tokens_lock;
     struct kiln_buckets *buckets; /* NULL: no limit */
     struct kiln_sessions sessions;
+    struct kiln_throttle *throttle; /* NULL: no tokens */
     struct kiln_metric *refused[KILN_GATE_REFUSALS];
     struct kiln_metric *reloads, *bad_reloads;
 

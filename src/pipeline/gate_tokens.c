@@ -169,14 +169,6 @@ const struct kiln_token *kiln_tokens_by_digest(const struct kiln_tokens *tokens,
     return found;
 }
 
-const struct kiln_token *kiln_tokens_find(const struct kiln_tokens *tokens, struct kiln_str secret)
-{
-    uint8_t digest[KILN_SHA256_BYTES];
-
-    kiln_sha256(secret, digest);
-    return kiln_tokens_by_digest(tokens, digest);
-}
-
 static bool cut_word(struct kiln_str *s, const char *word)
 {
     size_t n = strlen(word);

@@ -97,6 +97,12 @@ static void reply_number(struct kiln_request *request, const char *name, uint64_
 
 /* ---- the work ---- */
 
+static void audit(struct admin *admin, const struct kiln_request *request, const char *action,
+                  struct kiln_str target, int r)
+{
+    kiln_gate_audit(admin->opts.gate, request, action, target, r < 0 ? status_of(r) : 200);
+}
+
 static struct kiln_caller caller_of(struct admin *admin, const struct kiln_request *request)
 {
     struct kiln_caller caller;
@@ -151,6 +157,7 @@ static void run_check(struct admin *admin, struct kiln_request *request)
 
     if (r == 0)
         r = kiln_store_check(admin->opts.io, NULL, &check, &err);
+    audit(admin, request, "check store", KILN_STR(""), r);
     if (r < 0) {
         reply_error(request, r, &err);
         return;
@@ -172,6 +179,7 @@ static void run_compact(struct admin *admin, struct kiln_request *request)
         r = kiln_store_flush(admin->opts.engine, &err);
     if (r == 0)
         r = kiln_store_compact(admin->opts.engine, true, &err);
+    audit(admin, request, "compact store", KILN_STR(""), r);
     if (r < 0) {
         reply_error(request, r, &err);
         return;
@@ -224,13 +232,15 @@ static void run_backup(struct admin *admin, struct kiln_request *request)
     struct kiln_engine_stats stats;
     struct kiln_err err = {0};
     struct kiln_buf dir;
-    int r = check_global(admin, request, &err);
+    int r;
 
     kiln_buf_init(&dir, PATH_BYTES);
+    r = read_dir(request, &dir, &err);
     if (r == 0)
-        r = read_dir(request, &dir, &err);
+        r = check_global(admin, request, &err);
     if (r == 0)
         r = backup(admin, request, dir.ptr, &err);
+    audit(admin, request, "back up store", kiln_str_of(dir.error ? "" : dir.ptr), r);
     kiln_buf_done(&dir);
     if (r < 0) {
         reply_error(request, r, &err);
@@ -303,6 +313,7 @@ static void run_export(struct admin *admin, struct kiln_request *request)
     struct kiln_buf body;
     int r = select_batch(admin, request, &batch, &err);
 
+    audit(admin, request, "export profiles", request->query, r);
     if (r < 0) {
         reply_error(request, r, &err);
         return;
@@ -329,6 +340,7 @@ static void run_delete(struct admin *admin, struct kiln_request *request)
     else
         r = engine->ops->delete_service(engine, kiln_str_of(request->tenant), request->rest,
                                         &profiles, &err);
+    audit(admin, request, "delete service", request->rest, r);
     if (r < 0)
         reply_error(request, r, &err);
     else
