@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -228,6 +229,51 @@ class Anonymous(unittest.TestCase):
         self.refused(self.give(kind="boost", target="all"))
         self.refused(self.give(kind="pause", target="all"))
         self.assertIn("is none of off, boost, all", self.kiln("config", code=2, KILN_ANONYMOUS_ORDERS="some"))
+
+
+@unittest.skipIf(os.geteuid(), "only root can become other users")
+class OwnServer(unittest.TestCase):
+    """A server of an ordinary user, without any option about sockets."""
+    OWNER, STRANGER = 65533, 65532
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.folder.chmod(0o755)
+        self.kiln = shutil.copy(KILN, self.folder / "kiln")  # the build folder may be closed to them
+        self.own = self.folder / "own"
+        self.own.mkdir(0o700)
+        os.chown(self.own, self.OWNER, self.OWNER)
+
+    def run_as(self, user, *words, **env):
+        return subprocess.Popen([self.kiln, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/", user=user, group=user,
+                                extra_groups=[], env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "KILN_SERVER": ""} | env)
+
+    def said(self, user, code, *words, **env):
+        done = self.run_as(user, *words, **env)
+        said = done.communicate(timeout=60)[0]
+        self.assertEqual(done.returncode, code, said)
+        return said
+
+    def test_who_started_it_pauses_and_another_user_does_not(self):
+        ready = self.own / "ready.json"
+        server = self.run_as(self.OWNER, "server", "--data-dir", str(self.own / "data"), "--listen", "127.0.0.1:0", "--otlp-grpc", "off",
+                             "--otlp-http", "off", "--ready-file", str(ready), XDG_RUNTIME_DIR=str(self.own))
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        deadline = time.monotonic() + 60
+        while not ready.exists():
+            self.assertIsNone(server.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        port = json.loads(ready.read_text())["http"]
+        self.assertTrue((self.own / "kiln" / "kiln.sock").is_socket())
+        said = self.said(self.STRANGER, 2, "pause", "--all", "--server", f"http://127.0.0.1:{port}")
+        self.assertIn("clients without a token may not pause", said)
+        self.assertIn("paused every host", self.said(self.OWNER, 0, "pause", "--all", XDG_RUNTIME_DIR=str(self.own)))
+        self.assertEqual(len(ask(port, "GET", "/api/v1/orders")[1]["orders"]), 1)
+        self.assertIn("resumed every host", self.said(self.OWNER, 0, "resume", "--all", XDG_RUNTIME_DIR=str(self.own)))
 
 
 class Strangers(unittest.TestCase):
