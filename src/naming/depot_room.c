@@ -9,7 +9,7 @@
  * the most, which is then beyond its share.  So no tenant can push another below its share.
  *
  * A tenant gives up uploads that nobody goes on with first, then the files that were used least
- * recently.
+ * recently, and for another tenant also uploads that are under way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -112,14 +112,16 @@ static uint32_t find_file(const struct kiln_depot *depot, const char *tenant)
     return found;
 }
 
-/* One upload or file; -EDQUOT: all that the tenant has is being uploaded. */
-static int give_up_one(struct kiln_depot *depot, const char *tenant)
+/* One upload or file of a tenant; -EDQUOT: all that it has is being uploaded. */
+static int give_up_one(struct kiln_depot *depot, const char *tenant, bool for_another)
 {
     struct kiln_depot_upload *upload = find_upload(depot, tenant, true);
     uint32_t i = find_file(depot, tenant);
     char path[KILN_DEPOT_PATH_MAX];
     int r;
 
+    if (!upload && i == depot->n_files && for_another)
+        upload = find_upload(depot, tenant, false);
     if (upload) {
         kiln_depot_drop_upload(depot, upload);
         return 0;
@@ -178,7 +180,7 @@ static int within_own(struct kiln_depot *depot, const char *tenant, uint64_t byt
     int r = 0;
 
     while (r == 0 && kiln_depot_had(depot, tenant).bytes + bytes > quota_of(depot, tenant))
-        r = give_up_one(depot, tenant);
+        r = give_up_one(depot, tenant, false);
     return r;
 }
 
@@ -193,7 +195,7 @@ static int within_all(struct kiln_depot *depot, const char *tenant, uint64_t byt
         if (!too_many && depot->bytes + bytes <= depot->opts.quota_bytes)
             return 0;
         choose(depot, tenant, bytes, too_many, victim);
-        r = give_up_one(depot, victim);
+        r = give_up_one(depot, victim, strcmp(victim, tenant) != 0);
     }
     return r;
 }

@@ -31,9 +31,8 @@ static void read_peer(const struct kiln_listener *listener, int fd,
 
     if (from->ss_family == AF_UNIX) {
         snprintf(peer->address, sizeof(peer->address), "unix");
-        if (!listener->for_every_user &&
-            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
-            peer->local = true;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
+            peer->local = !listener->for_every_user;
             peer->uid = cred.uid;
             peer->pid = cred.pid;
         }

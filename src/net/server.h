@@ -43,9 +43,9 @@ struct kiln_router;
 
 struct kiln_peer {
     char address[64]; /* "127.0.0.1:5555", "[::1]:5555", "unix" */
-    bool local;       /* a Unix socket: uid and pid are known */
+    bool local;       /* a Unix socket that is not for every user */
     bool tls;
-    uid_t uid;
+    uid_t uid; /* of a Unix socket; gives no rights unless `local` */
     pid_t pid;
     char subject[128]; /* common name of a verified client certificate; "" without one */
 };

@@ -85,6 +85,11 @@ static struct kiln_str host_of(const char *address)
     return host;
 }
 
+static bool is_unix(const struct kiln_peer *peer)
+{
+    return strcmp(peer->address, "unix") == 0;
+}
+
 static void key_of(const struct kiln_peer *peer, uint8_t key[KEY_BYTES])
 {
     struct kiln_str host = host_of(peer->address);
@@ -94,7 +99,7 @@ static void key_of(const struct kiln_peer *peer, uint8_t key[KEY_BYTES])
     memset(key, 0, KEY_BYTES);
     snprintf(text, sizeof(text), "%.*s", KILN_STR_ARG(host));
     text[strcspn(text, "%")] = '\0'; /* of a link */
-    if (peer->local) {
+    if (is_unix(peer)) {
         key[0] = 'u';
         memcpy(key + 1, &peer->uid, sizeof(peer->uid));
     } else if (inet_pton(AF_INET, text, key + 1) == 1) {
@@ -192,7 +197,7 @@ static void note(struct kiln_throttle *t, struct source *source, const struct ki
 {
     source->last_ns = now_ns;
     source->pending++;
-    if (peer->local)
+    if (is_unix(peer))
         snprintf(source->address, sizeof(source->address), "unix uid %u", (unsigned)peer->uid);
     else
         snprintf(source->address, sizeof(source->address), "%s", peer->address);

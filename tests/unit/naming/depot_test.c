@@ -287,6 +287,19 @@ TEST(depot, a_tenant_gets_its_share_from_the_one_that_has_the_most)
     stop();
 }
 
+TEST(depot, an_upload_that_is_under_way_keeps_no_other_tenant_below_its_share)
+{
+    struct kiln_str file = file_of(7, KILN_DEBUG_INFO, 180000);
+    char digits[65];
+
+    memcpy(digits, digits_of(file), sizeof(digits));
+    start(200000);
+    CHECK_OK(put_part("aabbcc07", file, digits, 0, 170000)); /* of shop */
+    CHECK_OK(put_as("bank", "aabbcc01", file_of(1, KILN_DEBUG_INFO, 90000)));
+    CHECK_EQ(used_by("shop"), 0);
+    stop();
+}
+
 TEST(depot, an_upload_that_rests_goes_before_files_and_one_under_way_stays)
 {
     struct kiln_str file = file_of(7, KILN_DEBUG_INFO, 60000);
