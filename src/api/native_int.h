@@ -366,9 +366,8 @@ int kiln_native_run_order(struct kiln_native_call *call);
 int kiln_native_run_unorder(struct kiln_native_call *call);
 /* Why it may not give all. */
 #define KILN_NATIVE_ANONYMOUS_ORDERS                                                               \
-    "This server has no tokens. Pauses and larger boosts are given over its Unix socket by root "  \
-    "or "                                                                                          \
-    "its own user (sudo kiln pause ...), or by everybody where server.anonymous_orders is all."
+    "This server has no tokens. Root and its own user may pause, and boost more, over its Unix "   \
+    "socket (sudo kiln pause ...); everybody may where server.anonymous_orders is all."
 /* Which orders a caller may give, who has tokens or needs none. */
 enum kiln_order_limit kiln_native_order_limit(const struct kiln_native_call *call,
                                               const struct kiln_caller *caller);

@@ -178,9 +178,9 @@ static void take_order(struct kiln_request *request)
     int r;
 
     kiln_orders_init(&orders, KILN_REQUEST_ORDERS_MAX);
-    r = check_peer(request, &err);
+    r = read_body(request, &orders, &err);
     if (r == 0)
-        r = read_body(request, &orders, &err);
+        r = check_peer(request, &err);
     for (uint32_t i = 0; r == 0 && i < orders.n; i++) {
         if (!orders.items[i].by[0])
             snprintf(orders.items[i].by, sizeof(orders.items[i].by), "uid %u",

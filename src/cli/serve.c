@@ -45,13 +45,13 @@ static int make_gate(struct kiln_serve *serve, struct kiln_err *err)
 static int open_audit(struct kiln_serve *serve, struct kiln_err *err)
 {
     const struct kiln_settings *set = &serve->config->set;
-    enum kiln_log_form form = KILN_LOG_LOGFMT;
+    enum kiln_log_form form;
+    int r;
 
     if (!set->audit_log)
         return 0;
-    return kiln_log_form_parse(set->log_format, &form) < 0
-               ? -EINVAL
-               : kiln_audit_open(serve->audit, set->audit_log, form, err);
+    r = kiln_log_form_parse(set->log_format, &form);
+    return r < 0 ? r : kiln_audit_open(serve->audit, set->audit_log, form, err);
 }
 
 /* Half of the files that may be open: the log and blocks need theirs at any load. */

@@ -151,5 +151,6 @@ TEST(agent_socket, another_user_sees_orders_and_gives_none)
     CHECK_EQ(ask_as_stranger("DELETE /api/v1/orders/none", ""), 403 / 2 * 2);
     CHECK_EQ(ask_as_stranger("GET /api/v1/orders", ""), 200);
     CHECK_EQ(followed, 1);
-    CHECK(strstr(stop(), "who=\"uid 65534\" peer=unix result=refused"));
+    CHECK(strstr(stop(), "target=\"pause every host for 3600 s\" who=\"uid 65534\" peer=unix "
+                         "result=refused"));
 }
