@@ -8,6 +8,12 @@
 
 static const char *const no_words[] = {NULL}; /* names are the server's to know */
 
+/* Whom it asks. */
+#define WHERE                                                                                      \
+    "Where no server was named, that of this host is told: over its Unix socket where you may "    \
+    "open it (KILN_SOCKET, /run/kiln/kiln.sock), else over its port; where none listens, the "     \
+    "agent of this host, over " KILN_AGENT_SOCKET ". "
+
 #define OPT_DURATION(sentence)                                                                     \
     KILN_OPT("duration", 'd', KILN_OPT_DURATION, order.duration_ns, "TIME", sentence)
 
@@ -45,9 +51,9 @@ const struct kiln_command kiln_cmd_boost = {
         "right, since each sample counts for the time between two. Everything else is sampled "
         "as before.\n\n"
         "NAME is a service or a host that the server knows. A later boost of the same takes "
-        "the place of the earlier. Orders outlive restarts of the server and of agents. Where "
-        "no server was named and none listens, the agent of this host is told, "
-        "over " KILN_AGENT_SOCKET ".\n\n"
+        "the place of the earlier. Orders outlive restarts of the server and of agents. " WHERE
+        "Over a port, a server without tokens takes only boosts of up to 199 Hz and 10 "
+        "minutes (its setting `server.anonymous_orders`).\n\n"
         "An Alertmanager can do the same: a webhook to /api/v1/orders boosts the service of "
         "each alert that fires. Where the server has tokens, it takes one with `control` "
         "access.",
@@ -87,10 +93,9 @@ const struct kiln_command kiln_cmd_pause = {
         "or "
         "with `kiln resume`. A pause counts more than a boost.\n\n"
         "NAME is a service or a host that the server knows; a word that is both has to be told "
-        "apart with --service or --host. Orders outlive restarts of the server and of agents. "
-        "Where "
-        "no server was named and none listens, the agent of this host is told, "
-        "over " KILN_AGENT_SOCKET ".",
+        "apart with --service or --host. Orders outlive restarts of the server and of "
+        "agents. " WHERE "Over a port, a server without tokens takes no pauses (its setting "
+        "`server.anonymous_orders`): run this as root, or as the user who started the server.",
     .groups = {&pause_group, &kiln_group_target, &kiln_group_remote},
     .examples = {{"kiln pause shop -d 30m", "a service"},
                  {"kiln pause web-1", "a host"},

@@ -34,7 +34,7 @@ static void read_peer(const struct kiln_listener *listener, int fd,
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
             peer->local = !listener->for_every_user;
             peer->uid = cred.uid;
-            peer->pid = cred.pid;
+            peer->pid = peer->local ? cred.pid : 0;
         }
         return;
     }

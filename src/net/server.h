@@ -45,8 +45,8 @@ struct kiln_peer {
     char address[64]; /* "127.0.0.1:5555", "[::1]:5555", "unix" */
     bool local;       /* a Unix socket that is not for every user */
     bool tls;
-    uid_t uid; /* of a Unix socket; gives no rights unless `local` */
-    pid_t pid;
+    uid_t uid;         /* of a Unix socket; gives no rights unless `local` */
+    pid_t pid;         /* 0 unless `local` */
     char subject[128]; /* common name of a verified client certificate; "" without one */
 };
 
