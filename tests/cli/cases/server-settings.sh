@@ -57,4 +57,12 @@ kiln config --tls-cert x 2>&1; echo "exit $?"
 kiln config --memory-limit 5M 2>&1; echo "exit $?"
 kiln config --listen off --otlp-grpc off --otlp-http off --socket off 2>&1; echo "exit $?"
 kiln config extra 2>&1; echo "exit $?"
+kiln config --backup-dir here 2>&1; echo "exit $?"
+kiln config --audit-log here 2>&1; echo "exit $?"
+kiln config --anonymous-orders some 2>&1; echo "exit $?"
+KILN_ANONYMOUS_ORDERS=some kiln config 2>&1; echo "exit $?"
+KILN_ORDERS=some kiln config 2>&1; echo "exit $?"
 kiln config --resource-per pod 2>&1; echo "exit $?"
+echo "- quotas of debug files"
+kiln config --multitenant --symbols-quota 8G | grep quota
+kiln config --symbols-tenant-quota 1G | grep quota
