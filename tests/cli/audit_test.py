@@ -123,9 +123,10 @@ class Audit(unittest.TestCase):
 
     def test_files_that_are_moved_and_read_again(self):
         old = self.file.rename(self.server.folder / "audit.log.1")
-        self.tokens.write_text(TOKENS + "- {name: more, token: more-secret-1, access: read}\n")
         self.server.process.send_signal(signal.SIGHUP)
         self.wait_for(lambda: self.file.exists() and "reload redaction" in self.file.read_text())
+        self.tokens.write_text(TOKENS + "- {name: more, token: more-secret-1, access: read}\n")
+        self.server.process.send_signal(signal.SIGHUP)
         self.wait_for(lambda: any(r["action"] == "reload tokens" and r["result"] == "ok" for r in self.records()))
         self.tokens.write_text("- {nonsense: 1}\n")
         self.server.process.send_signal(signal.SIGHUP)
