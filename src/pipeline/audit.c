@@ -10,13 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
-enum { TARGET_BYTES = 1024, COUNT_BYTES = 24 };
+enum { TARGET_BYTES = 1024, COUNT_BYTES = 24, FAILED_MAX = 600 };
 
 struct kiln_audit {
     struct kiln_log *log; /* NULL: none */
     pthread_mutex_t lock; /* of the rest */
+    uint64_t minute_ns;   /* monotonic: when `failed` began to count */
+    uint64_t failed, suppressed;
     char path[PATH_MAX];
     enum kiln_log_form form;
     struct kiln_log *file; /* NULL: none */
@@ -41,15 +44,6 @@ static void close_file(struct kiln_log *file, int fd)
     kiln_log_free(file);
     if (fd >= 0)
         close(fd);
-}
-
-void kiln_audit_free(struct kiln_audit *audit)
-{
-    if (!audit)
-        return;
-    close_file(audit->file, audit->fd);
-    pthread_mutex_destroy(&audit->lock);
-    kiln_free(audit);
 }
 
 /* ---- the file ---- */
@@ -136,17 +130,63 @@ static void put(struct kiln_log *log, const struct kiln_audit_record *record, co
              count, NULL);
 }
 
-void kiln_audit_write(struct kiln_audit *audit, const struct kiln_audit_record *record)
+/* With the lock. */
+static void write_both(struct kiln_audit *audit, const struct kiln_audit_record *record)
 {
     char target[TARGET_BYTES + 1];
 
-    if (!audit)
-        return;
     copy_target(record->target, target);
     put(audit->log, record, target);
-    pthread_mutex_lock(&audit->lock);
     put(audit->file, record, target);
+}
+
+static void write_suppressed(struct kiln_audit *audit)
+{
+    if (audit->suppressed)
+        write_both(audit, &(struct kiln_audit_record){.action = "others",
+                                                      .tenant = "",
+                                                      .target = KILN_STR(""),
+                                                      .who = "",
+                                                      .peer = "",
+                                                      .result = "failed",
+                                                      .count = audit->suppressed});
+    audit->suppressed = 0;
+}
+
+/* Whether it is one too many in this minute.  Records with a count are few by themselves. */
+static bool is_flood(struct kiln_audit *audit, const struct kiln_audit_record *record)
+{
+    uint64_t now_ns = kiln_clock_mono_ns();
+
+    if (now_ns - audit->minute_ns >= 60 * KILN_NS_PER_S) {
+        write_suppressed(audit);
+        audit->minute_ns = now_ns;
+        audit->failed = 0;
+    }
+    if (record->count || strcmp(record->result, "ok") == 0 || audit->failed++ < FAILED_MAX)
+        return false;
+    audit->suppressed++;
+    return true;
+}
+
+void kiln_audit_write(struct kiln_audit *audit, const struct kiln_audit_record *record)
+{
+    if (!audit)
+        return;
+    pthread_mutex_lock(&audit->lock);
+    if (!is_flood(audit, record))
+        write_both(audit, record);
     pthread_mutex_unlock(&audit->lock);
+}
+
+void kiln_audit_free(struct kiln_audit *audit)
+{
+    if (!audit)
+        return;
+    write_suppressed(audit);
+    close_file(audit->file, audit->fd);
+    pthread_mutex_destroy(&audit->lock);
+    kiln_free(audit);
 }
 
 const char *kiln_audit_result(int status)

@@ -6,6 +6,9 @@
  *   time=... level=info msg=audit action="delete service" tenant=shop target=cart who=ops
  *   peer=10.0.0.7:51022 result=ok
  *
+ * What was not done is told of 600 times a minute at most; the rest is one record with a count, so
+ * that requests which achieve nothing do not fill a disk.  What was done is always told.
+ *
  * A record is a line of the ordinary log at level info, and of a file where one is named: of mode
  * 0600, only appended to, never reached through a link.  Texts of clients are escaped by the log
  * (base/log.h), so that no name can look like another field or line.  A token is never in it, only

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,6 +110,38 @@ TEST(audit, what_was_there_stays_and_a_file_that_was_moved_is_made_again)
     CHECK(strstr(content(other), "target=one") && strstr(content(other), "target=two") &&
           strstr(content(other), "target=three"));
     CHECK(strstr(content(path), "target=four") && !strstr(content(path), "target=three"));
+    stop();
+}
+
+TEST(audit, what_was_not_done_does_not_fill_the_disk_and_what_was_done_is_told)
+{
+    const struct kiln_audit_record failed = {.action = "x",
+                                             .tenant = "",
+                                             .target = KILN_STR(""),
+                                             .who = "",
+                                             .peer = "",
+                                             .result = "failed"};
+    struct kiln_buf text;
+    uint64_t lines = 0, counted = 0;
+
+    start();
+    CHECK_OK(open_as(KILN_LOG_LOGFMT));
+    for (int i = 0; i < 100000; i++)
+        kiln_audit_write(audit, &failed);
+    write_about(KILN_STR("cart"));
+    kiln_audit_free(audit);
+    audit = NULL;
+    kiln_buf_init(&text, (size_t)64 << 20);
+    CHECK_OK(kiln_file_read(path, &text, NULL));
+    kiln_buf_putc(&text, '\0');
+    CHECK(strstr(text.ptr, "target=cart"));
+    for (const char *at = text.ptr; (at = strchr(at, '\n')); at++)
+        lines++;
+    for (const char *at = text.ptr; (at = strstr(at, "count=")); at++)
+        counted += strtoull(at + 6, NULL, 10) - 1;
+    CHECK(lines < 50000); /* 602, unless it takes minutes */
+    CHECK_EQ(lines - 1 + counted, 100000);
+    kiln_buf_done(&text);
     stop();
 }
 
