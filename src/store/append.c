@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "codec/otlp.h"
+#include "core/profile_time.h"
 #include "store/pending.h"
 #include "store/retain.h"
 #include "store/store_int.h"
@@ -125,7 +126,7 @@ static void reject_old(struct kiln_store *store, struct kiln_append *append, uin
     const struct kiln_batch *batch = append->batch;
 
     for (uint32_t i = 0; i < batch->n_profiles; i++) {
-        uint64_t time_ns = kiln_head_time(batch->profiles[i].time_ns, append->received_ns);
+        uint64_t time_ns = kiln_profile_time(batch->profiles[i].time_ns, append->received_ns);
 
         if (time_ns >= oldest_ns)
             continue;

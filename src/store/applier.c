@@ -76,6 +76,7 @@ static void count(struct kiln_store *store, const struct kiln_head_batch *in,
     kiln_metric_add(m->samples, (int64_t)in->n_samples);
     kiln_metric_add(m->duplicates, in->n_duplicates);
     kiln_metric_add(m->time_set, in->n_time_set);
+    kiln_metric_add(m->clamped, (int64_t)in->n_clamped);
     kiln_metric_add(m->overflow, in->n_overflow);
     kiln_metric_add(m->unchecked, ask->n_unchecked);
 }

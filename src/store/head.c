@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "core/bulk.h"
 #include "core/keys.h"
+#include "core/profile_time.h"
 #include "core/remap.h"
 #include "core/type.h"
 
@@ -302,6 +303,9 @@ static void add_samples(struct applying *a, uint32_t from_profile, uint32_t to_p
         if (!at)
             return;
         memcpy(at, from->observations + s->first, n * sizeof(*at));
+        if (s->has_times)
+            a->in->n_clamped += kiln_profile_place(
+                p, a->in->received_ns, (uint64_t *)at + (s->has_values ? s->n : 0), s->n);
         if (!kiln_builder_new_sample(b, to_profile, to))
             return;
     }
@@ -350,7 +354,7 @@ static void apply_profile(struct applying *a, uint32_t from_resource, uint32_t f
 {
     struct kiln_builder *b = a->head->rows.b;
     uint64_t own_ns = a->in->batch->profiles[profile].time_ns;
-    uint64_t time_ns = kiln_head_time(own_ns, a->in->received_ns);
+    uint64_t time_ns = kiln_profile_time(own_ns, a->in->received_ns);
     struct kiln_row row = {.flags = time_ns == own_ns ? 0 : KILN_PROFILE_TIME_SET};
     struct kiln_profile to;
     uint32_t added;
@@ -460,7 +464,7 @@ int kiln_head_apply(struct kiln_head *head, struct kiln_head_batch *batch)
 
     batch->n_profiles = batch->n_duplicates = batch->n_too_old = 0;
     batch->n_time_set = batch->n_overflow = 0;
-    batch->n_samples = 0;
+    batch->n_samples = batch->n_clamped = 0;
     if (head->full)
         return -ENOSPC;
     if (before == 0) {

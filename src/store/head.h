@@ -62,18 +62,8 @@ struct kiln_head_batch {
                   struct kiln_content_hash hash);
     void *context;
     uint32_t n_profiles, n_duplicates, n_too_old, n_time_set, n_overflow; /* filled */
-    uint64_t n_samples;
+    uint64_t n_samples, n_clamped; /* filled; clamped: timestamps (core/profile_time.h) */
 };
-
-#define KILN_AHEAD_MAX_NS (600 * UINT64_C(1000000000))
-/* The time that counts for a profile: its own, unless it has none or one more than ten minutes
- * ahead.  Then it is the time it came. */
-static inline uint64_t kiln_head_time(uint64_t time_ns, uint64_t received_ns)
-{
-    bool ahead = time_ns > received_ns && time_ns - received_ns > KILN_AHEAD_MAX_NS;
-
-    return time_ns == 0 || ahead ? received_ns : time_ns;
-}
 
 /*
  * Puts a batch in.  On failure nothing of it is in, and the head is full: it takes no more, but can

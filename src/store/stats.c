@@ -107,6 +107,9 @@ void kiln_store_open_metrics(struct kiln_store *store)
     m->time_set = kiln_metric_counter(
         all, "kiln_store_time_set_total",
         "Profiles without a time, or ahead of it, that got the time they came.");
+    m->clamped = kiln_metric_counter(
+        all, "kiln_store_clamped_timestamps_total",
+        "Timestamps of samples outside the range of their profile, clamped to it.");
     m->overflow =
         kiln_metric_counter(all, "kiln_store_series_overflow_total",
                             "Profiles past the series limit, kept in the overflow series.");

@@ -74,7 +74,7 @@ struct kiln_tenant {
 struct kiln_pending;
 
 struct kiln_store_metrics {
-    struct kiln_metric *appends, *profiles, *samples, *duplicates, *time_set, *overflow;
+    struct kiln_metric *appends, *profiles, *samples, *duplicates, *time_set, *clamped, *overflow;
     struct kiln_metric *too_old, *refused_memory, *refused_lag, *refused_space, *refused_io;
     struct kiln_metric *undecodable, *unchecked, *set_aside, *cuts, *cut_failures, *cut_seconds;
     struct kiln_metric *head_bytes, *log_bytes, *blocks, *block_bytes, *lag, *series;

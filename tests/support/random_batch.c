@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "core/profile_time.h"
+
 #include "random_batch.h"
 
 uint64_t dice_roll(struct dice *dice, uint64_t sides)
@@ -220,4 +222,19 @@ struct kiln_batch *random_batch(const struct random_opts *opts)
     for (uint32_t i = 0; i < n && !kiln_builder_error(m.b); i++)
         resource(&m);
     return kiln_builder_finish(m.b, &batch, NULL) < 0 ? NULL : batch;
+}
+
+void place_times(struct kiln_batch *batch, uint64_t received_ns)
+{
+    for (uint32_t i = 0; i < batch->n_profiles; i++) {
+        const struct kiln_profile *p = &batch->profiles[i];
+
+        for (uint32_t k = 0; k < p->n_samples; k++) {
+            const struct kiln_sample *s = &batch->samples[p->first_sample + k];
+            uint64_t *times = (uint64_t *)(uintptr_t)kiln_sample_times(batch, s);
+
+            if (times)
+                kiln_profile_place(p, received_ns, times, s->n);
+        }
+    }
 }

@@ -25,6 +25,9 @@ struct random_opts {
     bool orphans;        /* with dictionary entries that nothing uses */
 };
 
+/* Makes of all timestamps the times that a store counts (core/profile_time.h). */
+void place_times(struct kiln_batch *batch, uint64_t received_ns);
+
 /* NULL where the builder failed (memory); the caller unrefs it. */
 struct kiln_batch *random_batch(const struct random_opts *opts);
 

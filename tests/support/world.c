@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/type.h"
+#include "random_batch.h"
 #include "test.h"
 
 #define NOW             1000000000u
@@ -299,6 +300,7 @@ static struct kiln_batch *make_batch(struct world *w)
         }
     }
     CHECK_OK(kiln_builder_finish(b, &batch, NULL));
+    place_times(batch, NOW);
     return batch;
 }
 

@@ -379,7 +379,8 @@ TEST(answers, a_sample_counts_at_its_timestamp_and_else_at_the_start_of_its_prof
     struct kiln_question q = kiln_test_question();
     struct kiln_window w = {100, 200};
 
-    BEGIN(&kit, {CPU, .stacks = "a 1@99 2@100 4@199 8@200\nb 16\n", .time_ns = 150, SHOP},
+    BEGIN(&kit, {CPU, .stacks = "a 1@99 2@100 4@199 8@200\n", .time_ns = 98, SHOP},
+          {CPU, .stacks = "b 16\n", .time_ns = 150, SHOP},
           {CPU, .stacks = "a 32@150\nb 64\n", .time_ns = 99, SHOP},
           {CPU, .stacks = "b 128\n", .time_ns = 100, SHOP},
           {CPU, .stacks = "b 256\n", .time_ns = 200, SHOP});
@@ -397,7 +398,7 @@ TEST(answers, several_windows_count_together)
     struct kiln_question q = kiln_test_question();
     const struct kiln_window w[] = {{10, 20}, {30, 31}, {50, 60}};
 
-    BEGIN(&kit, {CPU, .stacks = "a 1@9 2@10 4@20 8@30 16@31 32@50 64@60\n", .time_ns = 25, SHOP},
+    BEGIN(&kit, {CPU, .stacks = "a 1@9 2@10 4@20 8@30 16@31 32@50 64@60\n", .time_ns = 5, SHOP},
           {CPU, .stacks = "b 1\n", .time_ns = 30, SHOP},
           {CPU, .stacks = "b 2\n", .time_ns = 31, SHOP},
           {CPU, .stacks = "b 4\n", .time_ns = 59, SHOP});
@@ -748,14 +749,14 @@ TEST(answers, a_basis_tells_how_much_there_was)
     struct kiln_merged *merged;
 
     BEGIN(&kit, {CPU, .stacks = "a 50\n", .period = 10, .time_ns = 10, .duration_ns = 10, SHOP},
-          {CPU, .stacks = "a 20@17 20@44\n", .period = 10, .time_ns = 15, .duration_ns = 10, SHOP},
+          {CPU, .stacks = "a 20@17 20@44\n", .period = 10, .time_ns = 15, .duration_ns = 30, SHOP},
           {CPU, .period = 10, .time_ns = 40, .duration_ns = 5, SHOP});
     merged = merge(&kit, &q, &tree);
     CHECK_EQ(merged->basis.n_profiles, 2);
     CHECK(merged->basis.count == 7);
     CHECK_EQ(merged->basis.min_ns, 10);
     CHECK_EQ(merged->basis.max_ns, 44);
-    CHECK_EQ(merged->basis.covered_ns, 20);
+    CHECK_EQ(merged->basis.covered_ns, 35);
     kiln_merged_free(merged);
     kit_done(&kit);
 }

@@ -197,6 +197,62 @@ TEST(head, profiles_without_their_own_time_get_ours_and_are_never_the_same)
     free_head(head);
 }
 
+static void check_range(struct kiln_head *head, uint64_t min_ns, uint64_t max_ns)
+{
+    CHECK_EQ(kiln_head_info(head)->min_ns, min_ns);
+    CHECK_EQ(kiln_head_info(head)->max_ns, max_ns);
+    free_head(head);
+}
+
+TEST(head, timestamps_are_clamped_to_the_range_of_their_profile)
+{
+    struct kiln_drawn p = {.stacks = "a 1@100 2@1700000000000000007 4@9223372036854775807\nb @3\n",
+                           .time_ns = NOW,
+                           .duration_ns = 10,
+                           .resource = "service.name=a"};
+    struct kiln_head *head = new_head(NULL);
+    struct kiln_head_batch in = apply(head, kiln_test_batch(&p, 1));
+
+    CHECK_EQ(in.n_clamped, 3);
+    CHECK_TEXT(drawing(head, NOW, NOW + 1), "a 1\nb 1\n");
+    CHECK_TEXT(drawing(head, NOW + 7, NOW + 8), "a 2\n");
+    CHECK_TEXT(drawing(head, NOW + 10, NOW + 11), "a 4\n");
+    in = apply(head, kiln_test_batch(&p, 1)); /* the same again is still recognised */
+    CHECK_EQ(in.n_duplicates, 1);
+    check_range(head, NOW, NOW + 10);
+}
+
+TEST(head, without_a_duration_timestamps_end_ten_minutes_ahead)
+{
+    uint64_t latest = NOW + 600 * KILN_NS_PER_S;
+    struct kiln_drawn p = {
+        .stacks = "a @9223372036854775807\n", .time_ns = NOW - 5, .resource = "service.name=a"};
+    struct kiln_head *head = new_head(NULL);
+
+    CHECK_EQ(apply(head, kiln_test_batch(&p, 1)).n_clamped, 1);
+    p.duration_ns = UINT64_MAX; /* which nobody measured */
+    CHECK_EQ(apply(head, kiln_test_batch(&p, 1)).n_clamped, 1);
+    check_range(head, NOW - 5, latest);
+}
+
+TEST(head, timestamps_move_with_a_profile_that_gets_our_time)
+{
+    struct kiln_drawn p = {.stacks = "a 1@4000000000000000003\n",
+                           .time_ns = UINT64_C(4000000000000000000),
+                           .duration_ns = 10,
+                           .resource = "service.name=a"};
+    struct kiln_head *head = new_head(NULL);
+    struct kiln_head_batch in = apply(head, kiln_test_batch(&p, 1));
+
+    CHECK_EQ(in.n_time_set, 1);
+    CHECK_EQ(in.n_clamped, 0);
+    CHECK_TEXT(drawing(head, NOW + 3, NOW + 4), "a 1\n");
+    p.time_ns = 0; /* its timestamps are all that it has */
+    p.stacks = "a 1@100\n";
+    CHECK_EQ(apply(head, kiln_test_batch(&p, 1)).n_clamped, 1);
+    check_range(head, NOW, NOW + 3);
+}
+
 TEST(head, profiles_that_are_too_old_are_left_out)
 {
     struct kiln_head *head = new_head(NULL);

@@ -40,6 +40,7 @@ static struct kiln_batch *new_batch(struct world *w)
         batch->profiles[p].id[1] = (uint8_t)p;
         batch->profiles[p].time_ns = 1000 + 100 * roll(w, 10);
     }
+    place_times(batch, w->kit.now_ns);
     return batch;
 }
 
