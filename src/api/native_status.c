@@ -4,6 +4,7 @@
  * token is for one tenant is told what is that tenant's, and what gives nothing away of others.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "api/native_int.h"
@@ -54,6 +55,20 @@ static void put_ingest(struct kiln_native_call *call, const struct kiln_about_se
     kiln_json_end_object(&call->w);
 }
 
+/* Why nothing is removed by age now; null: it is. */
+static void put_paused(struct kiln_native_call *call, uint64_t ahead_ns)
+{
+    char text[256] = "";
+
+    if (ahead_ns)
+        snprintf(
+            text, sizeof(text),
+            "the clock is %llu hours ahead of where it was expected: nothing is removed by age "
+            "until it has been steady for a day",
+            (unsigned long long)(ahead_ns / (3600 * KILN_NS_PER_S)));
+    kiln_native_put_said(call, "retention_paused", text);
+}
+
 static void put_store(struct kiln_native_call *call, const struct kiln_about_server *server,
                       struct kiln_str tenant)
 {
@@ -75,6 +90,7 @@ static void put_store(struct kiln_native_call *call, const struct kiln_about_ser
     kiln_native_put_time(call, "newest", stats.newest_ns);
     put_limit(call, "retention_seconds", server->retention_ns / KILN_NS_PER_S);
     put_limit(call, "retention_bytes", server->retention_bytes);
+    put_paused(call, stats.clock_ahead_ns);
     kiln_native_put_u64(call, "disk_free_bytes", server->disk_free);
     kiln_native_put_flag(call, "writable", !server->problem[0]);
     kiln_native_put_said(call, "problem", server->problem);

@@ -25,6 +25,11 @@ uint64_t kiln_clock_mono_ns(void)
     return now(CLOCK_MONOTONIC);
 }
 
+uint64_t kiln_clock_boot_ns(void)
+{
+    return now(CLOCK_BOOTTIME);
+}
+
 void kiln_clock_set(uint64_t unix_ns)
 {
     atomic_store(&frozen_ns, unix_ns);

@@ -26,6 +26,8 @@ static inline struct timespec kiln_timespec_of(uint64_t ns)
 /* Unix time, and time since some start that never jumps, in nanoseconds. */
 uint64_t kiln_clock_unix_ns(void);
 uint64_t kiln_clock_mono_ns(void);
+/* Time since the machine booted, sleep included. */
+uint64_t kiln_clock_boot_ns(void);
 
 /* For tests: Unix time stands still at `unix_ns` from now on; 0: it runs again. */
 void kiln_clock_set(uint64_t unix_ns);

@@ -184,7 +184,8 @@ static void keep_house(struct kiln_naming *naming)
     kiln_depot_stats(naming->opts.depot, NULL, &stats);
     if (stats.files + stats.uploads == 0 || engine->ops->tenants(engine, use_tenant, &round) < 0)
         return;
-    kiln_depot_retire(naming->opts.depot, kiln_clock_unix_ns(), naming->opts.age_ns);
+    if (naming->seen.clock_ahead_ns == 0)
+        kiln_depot_retire(naming->opts.depot, kiln_clock_unix_ns(), naming->opts.age_ns);
 }
 
 static void go_round(struct kiln_naming *naming)

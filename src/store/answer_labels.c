@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "store/block_int.h"
 #include "store/fund.h"
 #include "store/scan_int.h"
@@ -195,6 +196,7 @@ static int list_block(struct listing *l, const struct kiln_tenant *tenant,
                       const struct kiln_block *block)
 {
     const struct kiln_footer *f = &block->footer;
+    uint64_t now = kiln_clock_unix_ns();
     bool any;
     int r;
 
@@ -204,7 +206,8 @@ static int list_block(struct listing *l, const struct kiln_tenant *tenant,
     r = kiln_scan_choose_block(l->scan, block, &any);
     for (uint32_t i = 0; r == 0 && any && i < f->info.n_series; i++) {
         const struct kiln_block_series *s = &f->series[i];
-        struct kiln_series_found found = {s->key, s->min_ns, s->max_ns, s->n_profiles,
+        uint64_t newest = kiln_block_newest(&f->info, s->max_ns, now);
+        struct kiln_series_found found = {s->key, s->min_ns, newest, s->n_profiles,
                                           s->n_observations};
 
         r = add_chosen(l, i, tenant, &found);

@@ -294,7 +294,7 @@ static int make_pending(struct kiln_store *store, struct kiln_append *append,
 static int submit(struct kiln_store *store, struct kiln_append *append, const char **ret_text)
 {
     uint64_t now = kiln_clock_unix_ns(), age = age_of(store, append->tenant);
-    uint64_t oldest_ns = now > age ? now - age : 0;
+    uint64_t oldest_ns = now > age && !kiln_keep_clock_ahead(store) ? now - age : 0;
     struct kiln_pending *pending = NULL;
     struct kiln_tenant *tenant;
     int r;

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "core/builder.h"
+#include "core/profile_time.h"
 #include "store/io.h"
 
 enum { KILN_BLOCK_VERSION = 1 };
@@ -126,6 +127,23 @@ struct kiln_block *kiln_block_ref(struct kiln_block *block);
 void kiln_block_unref(struct kiln_block *block); /* the last one closes */
 
 const struct kiln_block_info *kiln_block_info(const struct kiln_block *block);
+
+/*
+ * The newest time of something in a block, of which `max_ns` is said to be: a time ahead of
+ * `now_ns` is no later than the block.  Kiln 0.1 took timestamps of any year.
+ */
+static inline uint64_t kiln_block_newest(const struct kiln_block_info *info, uint64_t max_ns,
+                                         uint64_t now_ns)
+{
+    uint64_t latest = kiln_latest_time(info->made_ns);
+
+    return max_ns > kiln_latest_time(now_ns) && latest < max_ns ? latest : max_ns;
+}
+
+/* Retention rewrites a block at most once in six hours; of the clock that never jumps.  One thread
+ * at a time. */
+void kiln_block_rest(struct kiln_block *block);
+bool kiln_block_rests(const struct kiln_block *block);
 
 /* Key, times and sizes of a series; keys ascend with the index. */
 struct kiln_block_series {

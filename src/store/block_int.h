@@ -187,6 +187,7 @@ struct kiln_block {
     char *path;
     struct kiln_budget budget;
     struct kiln_footer footer;
+    uint64_t rests_until_ns; /* kiln_block_rest() */
 };
 
 /* Puts the path before the place that `err` names, unless it is there; returns the code. */

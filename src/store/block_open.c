@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "store/block_int.h"
 
 #define FOOTER_MEMORY ((size_t)1 << 30)
+#define REST_NS       (6 * 3600 * KILN_NS_PER_S)
 
 int kiln_block_fail(const struct kiln_block *block, struct kiln_err *err, int code)
 {
@@ -174,6 +176,16 @@ void kiln_block_unref(struct kiln_block *block)
 const struct kiln_block_info *kiln_block_info(const struct kiln_block *block)
 {
     return &block->footer.info;
+}
+
+void kiln_block_rest(struct kiln_block *block)
+{
+    block->rests_until_ns = kiln_clock_mono_ns() + REST_NS;
+}
+
+bool kiln_block_rests(const struct kiln_block *block)
+{
+    return kiln_clock_mono_ns() < block->rests_until_ns;
 }
 
 int kiln_block_series(const struct kiln_block *block, uint32_t i,

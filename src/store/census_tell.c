@@ -104,6 +104,7 @@ static struct weight *weigh_all(struct kiln_census *census, const struct kiln_bl
 {
     uint32_t n = kiln_lacks_count(census->lacks);
     struct weight *all = kiln_calloc((size_t)n + 1, sizeof(*all));
+    uint64_t now = kiln_clock_unix_ns();
 
     for (uint32_t i = 0; all && i < n && i < census->cap_of_head; i++) {
         if (census->of_head[i])
@@ -115,7 +116,8 @@ static struct weight *weigh_all(struct kiln_census *census, const struct kiln_bl
 
         for (uint32_t k = 0; names && k < names->n; k++) {
             if (names->uses[k].lacking)
-                weigh(&all[names->uses[k].build], info->n_samples, info->max_ns);
+                weigh(&all[names->uses[k].build], info->n_samples,
+                      kiln_block_newest(info, info->max_ns, now));
         }
     }
     return all;

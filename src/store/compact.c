@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "core/profile_time.h"
 #include "core/series.h"
 #include "store/compact.h"
 
@@ -212,10 +213,12 @@ static int open_reader(struct merge *m, uint32_t number)
     return r;
 }
 
-/* When the last thing of a profile was seen. */
-static uint64_t end_of(const struct kiln_block_profile *p)
+/* When the last thing of a profile was seen.  Blocks of Kiln 0.1 may have timestamps outside the
+ * range of their profile. */
+static uint64_t end_of(const struct kiln_block_profile *p, uint64_t made_ns)
 {
     uint64_t end = p->head.time_ns;
+    uint64_t last = kiln_profile_end(p->head.time_ns, p->head.duration_ns, made_ns);
 
     for (uint32_t i = 0; i < p->head.n_samples; i++) {
         const struct kiln_sample *s = &p->samples[i];
@@ -224,7 +227,7 @@ static uint64_t end_of(const struct kiln_block_profile *p)
         for (uint32_t t = 0; s->has_times && t < s->n; t++)
             end = (uint64_t)times[t] > end ? (uint64_t)times[t] : end;
     }
-    return end;
+    return end < last ? end : last;
 }
 
 /* Goes on to the next profile of an input that stays. */
@@ -246,7 +249,8 @@ static int step(struct merge *m, uint32_t number)
             return kiln_err_set(m->err, KILN_E_CORRUPT, NULL, "a profile of no series");
         }
         if (in->cutoffs[in->profile.series] == 0 ||
-            end_of(&in->profile) >= in->cutoffs[in->profile.series])
+            end_of(&in->profile, kiln_block_info(in->block)->made_ns) >=
+                in->cutoffs[in->profile.series])
             return 0;
         m->result.left_out++;
     }
@@ -443,9 +447,10 @@ int kiln_compact_blocks(const struct kiln_compact_opts *opts,
     kiln_builder_free(m.b);
     kiln_free(m.inputs);
     kiln_free(m.keys);
-    if (r == 0 && m.writer) /* reading it back takes the memory that was just freed */
-        r = kiln_block_commit(m.writer, &m.result.id, err);
-    if (r < 0)
+    m.result.unchanged = opts->only_smaller && m.result.left_out == 0;
+    if (r == 0 && m.writer && !m.result.unchanged)
+        r = kiln_block_commit(m.writer, &m.result.id, err); /* in the memory that was just freed */
+    if (r < 0 || m.result.unchanged)
         kiln_block_abort(m.writer);
     if (r < 0)
         *ret_bad = m.bad;

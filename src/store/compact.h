@@ -27,6 +27,7 @@ struct kiln_compact_opts {
     /* Profiles of a service that end before this time are left out: 0 none, UINT64_MAX all.  NULL:
      * none of any service. */
     uint64_t (*cutoff)(void *context, struct kiln_str service);
+    bool only_smaller;           /* no new block if no profile would be left out */
     bool (*stop)(void *context); /* asked now and then: give up with -ECANCELED; NULL: never */
     void *context;
     kiln_block_verifier *verify; /* NULL: kiln_block_verify_within() */
@@ -34,6 +35,7 @@ struct kiln_compact_opts {
 
 struct kiln_compact_result {
     bool empty;              /* no profile is left: no block was written */
+    bool unchanged;          /* `only_smaller`, and nothing was left out: likewise */
     struct kiln_block_id id; /* of the new block */
     uint64_t profiles, left_out;
 };

@@ -65,6 +65,9 @@ static void open_metrics(struct kiln_store *store, struct kiln_keep_metrics *m)
                            "Blocks rewritten without what retention removed.");
     m->renamed = counter(store, "kiln_store_renamed_blocks_total",
                          "Blocks rewritten with names that came later.");
+    m->paused =
+        kiln_metric_get(all, KILN_GAUGE, "kiln_store_retention_paused",
+                        "1 while nothing is removed by age: the clock is not trusted.", NULL);
     m->deleted_profiles = counter(store, "kiln_store_deleted_profiles_total",
                                   "Profiles removed because their service was deleted.");
 }
@@ -334,11 +337,17 @@ static int settle(struct kiln_store *store, struct kiln_rewrite *w,
     struct kiln_block *added = NULL;
     int r;
 
+    if (result->unchanged) {
+        kiln_block_rest(w->blocks[0]);
+        return 0;
+    }
     if (result->empty)
         return kiln_keep_drop(store, w->tenant, w->blocks, w->n, err);
     r = kiln_catalog_open_block(store, w->tenant->name, &result->id, &added, err);
     if (r == 0) {
         w->bytes_out = kiln_block_info(added)->bytes;
+        if (w->only_smaller)
+            kiln_block_rest(added);
         r = swap(store, w->tenant, w->blocks, w->n, added, &w->unlinked);
     }
     if (r < 0) {
@@ -361,6 +370,7 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
         .book = w->tenant->book,
         .memory_bytes = memory_bytes,
         .cutoff = w->cutoff ? job_cutoff : NULL,
+        .only_smaller = w->only_smaller,
         .stop = job_stop,
         .context = &job,
         .verify = store->opts.verify,

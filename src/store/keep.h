@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "store/block.h"
+#include "store/clock_watch.h"
 
 struct kiln_store;
 struct kiln_tenant;
@@ -33,7 +34,7 @@ struct kiln_keep_metrics {
     struct kiln_metric *merges, *merge_failures, *merge_seconds, *merge_bytes_in, *merge_bytes_out;
     struct kiln_metric *backlog_blocks, *backlog_bytes;
     struct kiln_metric *retired_blocks[3], *retired_bytes[3]; /* enum kiln_retain_reason */
-    struct kiln_metric *rewritten, *renamed, *deleted_profiles;
+    struct kiln_metric *rewritten, *renamed, *deleted_profiles, *paused;
 };
 
 struct kiln_keep {
@@ -49,6 +50,8 @@ struct kiln_keep {
     bool has_metrics; /* under `sleep` */
     struct kiln_keep_metrics metrics;
     uint64_t retire_next_ns, merge_next_ns; /* of the clock that never jumps */
+    struct kiln_clock_watch clock;          /* the thread's, once it runs */
+    _Atomic uint64_t clock_ahead_ns;        /* 0: it is trusted */
 };
 
 /* Ends the thread, giving up a merge that is under way.  Before anything else is closed. */
@@ -80,6 +83,7 @@ struct kiln_rewrite {
     uint32_t level;
     uint64_t (*cutoff)(void *context, struct kiln_str service); /* as kiln_compact_opts */
     void *context;
+    bool only_smaller;           /* as kiln_compact_opts; the blocks rest after it */
     bool whatever;               /* take the memory that it needs, if there is any */
     uint64_t extra_bytes;        /* by which the dictionary may grow */
     uint64_t profiles, left_out; /* filled */
@@ -114,6 +118,13 @@ extern struct kiln_rename_limits {
  * it is worth it.  1 if there was one.  Under `merging`.
  */
 KILN_CHECK int kiln_keep_rename(struct kiln_store *store, bool all, struct kiln_err *err);
+
+/* Whether retention by age may trust the clock: first when the store is opened, then about once a
+ * second, by the thread. */
+void kiln_keep_clock_start(struct kiln_store *store);
+void kiln_keep_clock_look(struct kiln_store *store);
+/* How far the clock is ahead of where it was expected; 0: it is trusted.  From anywhere. */
+uint64_t kiln_keep_clock_ahead(const struct kiln_store *store);
 
 /* Leaves a block alone for an hour.  Under `merging`. */
 void kiln_keep_skip(struct kiln_store *store, const struct kiln_block *block);

@@ -27,6 +27,7 @@ static int do_round(struct kiln_store *store)
     int r = 0;
 
     pthread_mutex_lock(&keep->merging);
+    kiln_keep_clock_look(store);
     if (now >= keep->retire_next_ns) {
         keep->retire_next_ns = now + RETIRE_NS;
         if (kiln_keep_retire(store, kiln_clock_unix_ns(), &err) < 0)

@@ -61,12 +61,12 @@ const char *kiln_retain_reason_name(enum kiln_retain_reason reason)
 static int by_age(const void *a, const void *b, void *context)
 {
     const struct kiln_retain_block *blocks = context;
-    const struct kiln_block_info *x = blocks[*(const uint32_t *)a].info;
-    const struct kiln_block_info *y = blocks[*(const uint32_t *)b].info;
+    const struct kiln_retain_block *x = &blocks[*(const uint32_t *)a];
+    const struct kiln_retain_block *y = &blocks[*(const uint32_t *)b];
 
-    if (x->max_ns != y->max_ns)
-        return x->max_ns < y->max_ns ? -1 : 1;
-    return memcmp(x->id.bytes, y->id.bytes, sizeof(x->id.bytes));
+    if (x->newest_ns != y->newest_ns)
+        return x->newest_ns < y->newest_ns ? -1 : 1;
+    return memcmp(x->info->id.bytes, y->info->id.bytes, sizeof(x->info->id.bytes));
 }
 
 /* ---- parts ---- */
@@ -77,7 +77,7 @@ static uint64_t age_cutoff(const struct kiln_retain_opts *opts, struct kiln_str 
     uint64_t age =
         kiln_retain_age_ns(&opts->retention, opts->rules, opts->n_rules, tenant, service);
 
-    return opts->now_ns > age ? opts->now_ns - age : 0;
+    return !opts->no_age && opts->now_ns > age ? opts->now_ns - age : 0;
 }
 
 static struct kiln_retain_part *part_of(const struct kiln_retain_block *block,
@@ -165,8 +165,13 @@ static void decide_block(const struct kiln_retain_opts *opts, struct kiln_retain
 static void decide_parts(const struct kiln_retain_opts *opts, struct kiln_retain_block *block)
 {
     block->reason = KILN_RETAIN_AGE;
-    for (uint32_t i = 0; i < block->n_parts; i++)
-        block->parts[i].cutoff_ns = age_cutoff(opts, block->info->tenant, block->parts[i].service);
+    block->newest_ns = kiln_block_newest(block->info, block->info->max_ns, opts->now_ns);
+    for (uint32_t i = 0; i < block->n_parts; i++) {
+        struct kiln_retain_part *part = &block->parts[i];
+
+        part->max_ns = kiln_block_newest(block->info, part->max_ns, opts->now_ns);
+        part->cutoff_ns = age_cutoff(opts, block->info->tenant, part->service);
+    }
 }
 
 /* ---- bytes of many blocks ---- */

@@ -32,13 +32,15 @@ struct kiln_retain_block {
     const struct kiln_block_info *info;
     struct kiln_retain_part *parts; /* one for each service, together all of the block */
     uint32_t n_parts;
-    enum kiln_retain_fate fate; /* decided */
+    uint64_t newest_ns; /* decided, like the next */
+    enum kiln_retain_fate fate;
     enum kiln_retain_reason reason;
     uint64_t out_bytes; /* about what would be won by rewriting it */
 };
 
 struct kiln_retain_opts {
     uint64_t now_ns;
+    bool no_age; /* nothing goes by age: the clock is not to be trusted */
     struct kiln_retention retention;
     const struct kiln_retention_rule *rules;
     uint32_t n_rules;

@@ -183,10 +183,11 @@ static int rewrite(struct kiln_store *store, struct kiln_tenant *tenant, struct 
                              .n = 1,
                              .level = fate->info->level,
                              .cutoff = cutoff_of,
-                             .context = fate};
+                             .context = fate,
+                             .only_smaller = true};
     int r = kiln_keep_rewrite(store, &w, err);
 
-    if (r < 0)
+    if (r < 0 || w.left_out == 0)
         return r;
     kiln_metric_add(kiln_keep_metrics_of(store)->rewritten, 1);
     kiln_log(store->opts.log, KILN_LOG_INFO, "block rewritten without what is out", "tenant", "%s",
@@ -208,7 +209,8 @@ static int carry_out(struct kiln_store *store, struct everything *all, struct ki
         worst = r < 0 ? r : worst;
         for (uint32_t i = 0; i < list->list.n; i++) {
             if (fates[i].fate != KILN_RETAIN_REWRITE ||
-                kiln_keep_is_skipped(store, list->list.blocks[i]))
+                kiln_keep_is_skipped(store, list->list.blocks[i]) ||
+                kiln_block_rests(list->list.blocks[i]))
                 continue;
             r = rewrite(store, list->tenant, list->list.blocks[i], &fates[i], err);
             worst = r < 0 ? r : worst;
@@ -221,6 +223,7 @@ static int carry_out(struct kiln_store *store, struct everything *all, struct ki
 int kiln_keep_retire(struct kiln_store *store, uint64_t now_ns, struct kiln_err *err)
 {
     struct kiln_retain_opts opts = {.now_ns = now_ns,
+                                    .no_age = kiln_keep_clock_ahead(store) != 0,
                                     .retention = store->opts.retention,
                                     .rules = store->opts.rules,
                                     .n_rules = store->opts.n_rules};
@@ -235,7 +238,7 @@ int kiln_keep_retire(struct kiln_store *store, uint64_t now_ns, struct kiln_err 
         r = kiln_retain_decide(&opts, all.blocks, all.n_blocks);
     if (r == 0)
         r = carry_out(store, &all, err);
-    for (uint32_t i = 0; r == 0 && i < all.n_tenants; i++)
+    for (uint32_t i = 0; r == 0 && !opts.no_age && i < all.n_tenants; i++)
         r = kiln_census_retire(store, all.tenants[i].tenant, now_ns, err);
     forget_everything(&all);
     return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "store/store_int.h"
 
 /* Times of nothing say nothing. */
@@ -18,7 +19,7 @@ static void add_block(struct kiln_engine_stats *stats, const struct kiln_block_i
     stats->samples += info->n_samples;
     stats->observations += info->n_observations;
     if (info->n_profiles)
-        widen(stats, info->min_ns, info->max_ns);
+        widen(stats, info->min_ns, kiln_block_newest(info, info->max_ns, kiln_clock_unix_ns()));
 }
 
 static void add_head(struct kiln_engine_stats *stats, const struct kiln_head *head)
@@ -52,7 +53,8 @@ void kiln_store_stats(struct kiln_engine *engine, struct kiln_str name,
                       struct kiln_engine_stats *ret_stats)
 {
     struct kiln_store *store = kiln_store_of(engine);
-    struct kiln_engine_stats stats = {.set_aside = atomic_load(&store->set_aside)};
+    struct kiln_engine_stats stats = {.set_aside = atomic_load(&store->set_aside),
+                                      .clock_ahead_ns = kiln_keep_clock_ahead(store)};
 
     kiln_store_settle(engine);
     stats.log_bytes = store->wal ? kiln_wal_bytes(store->wal) : 0;

@@ -133,6 +133,8 @@ static int open_all(struct kiln_store *store, struct kiln_err *err)
         r = kiln_catalog_load(store, err);
     if (r == 0)
         r = kiln_store_replay(store, err);
+    if (r == 0 && !store->opts.read_only)
+        kiln_keep_clock_start(store);
     if (r == 0)
         r = start_threads(store, err);
     return r;

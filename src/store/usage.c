@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "core/series.h"
 #include "store/store_int.h"
@@ -120,6 +121,7 @@ static int collect_block(struct collect *c, const struct kiln_block *block)
         struct kiln_block_series s;
 
         r = kiln_block_series(block, i, &s);
+        s.max_ns = r == 0 ? kiln_block_newest(info, s.max_ns, kiln_clock_unix_ns()) : 0;
         if (r == 0)
             r = collect_series(c, first, &s);
     }

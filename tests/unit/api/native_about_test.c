@@ -82,7 +82,8 @@ TEST(about, the_status_says_what_is_used_what_comes_in_and_what_is_kept)
     HAS(said, "\"ingest\":{\"profiles\":7,\"samples\":70,\"bytes\":700,\"profiles_per_second\":0.5,"
               "\"samples_per_second\":5,\"bytes_per_second\":50},\"drops\":[],");
     HAS(said, "\"profiles\":1,\"oldest\":\"2026-03-01T11:58:00Z\",");
-    HAS(said, "\"retention_seconds\":3600,\"retention_bytes\":null,\"disk_free_bytes\":12345,"
+    HAS(said, "\"retention_seconds\":3600,\"retention_bytes\":null,\"retention_paused\":null,"
+              "\"disk_free_bytes\":12345,"
               "\"writable\":true,\"problem\":null}}");
     stop();
 }

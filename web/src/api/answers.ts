@@ -379,6 +379,7 @@ export interface Status {
         newest: Time;
         retention_seconds: number | null;
         retention_bytes: number | null;
+        retention_paused?: string | null;
         disk_free_bytes: number;
         writable: boolean;
         problem: string | null;

@@ -88,6 +88,7 @@ export function Status() {
             />
             {status.error && (status.error.status === 404 ? <Note>This server does not tell how it is; a newer one does.</Note> : <Failure error={status.error} retry={status.reload} />)}
             {status.data && !status.data.store.writable && <Note kind="bad"><b>The store takes nothing in.</b> {status.data.store.problem}</Note>}
+            {status.data?.store.retention_paused && <Note kind="warn"><b>Retention is paused.</b> {status.data.store.retention_paused}</Note>}
             {status.data && <Figures status={status.data} />}
             <Agents asked={agents} orders={orders} now={now} />
             <Orders orders={orders} services={services.data?.services ?? []} agents={agents.data?.agents ?? []} now={now} />
