@@ -82,6 +82,7 @@ static void tell_server(void *context, struct kiln_about_server *ret_server)
     struct kiln_serve *serve = context;
     const struct kiln_settings *set = &serve->config->set;
     struct kiln_pulse_rates rates;
+    struct kiln_err err = {0};
     bool full;
 
     get_rates(serve, &rates);
@@ -104,6 +105,9 @@ static void tell_server(void *context, struct kiln_about_server *ret_server)
         snprintf(ret_server->problem, sizeof(ret_server->problem),
                  "the disk is full: less than %llu MiB are free, and nothing more is taken",
                  (unsigned long long)(DISK_FREE_MIN >> 20));
+    else if (kiln_store_probe(serve->engine, &err) < 0)
+        snprintf(ret_server->problem, sizeof(ret_server->problem),
+                 "writes fail, and nothing more is taken: %.32s: %.120s", err.where, err.text);
 }
 
 /* ---- the host profiler ---- */

@@ -21,6 +21,7 @@ static void reply_ready(struct kiln_request *request)
 {
     struct kiln_serve *serve = request->context;
     int state = atomic_load(&serve->state);
+    struct kiln_err err = {0};
     bool full;
     uint64_t free_bytes = kiln_serve_disk_free(serve, &full);
 
@@ -31,6 +32,9 @@ static void reply_ready(struct kiln_request *request)
     else if (full)
         kiln_request_reply_text(request, 503, "not ready: the disk is full (%llu bytes are free)",
                                 (unsigned long long)free_bytes);
+    else if (kiln_store_probe(serve->engine, &err) < 0)
+        kiln_request_reply_text(request, 503, "not ready: writes fail: %s: %s", err.where,
+                                err.text);
     else
         kiln_request_reply_text(request, 200, "ready");
 }

@@ -364,6 +364,8 @@ void *kiln_keeper_main(void *context)
 
             if (r == 0 && kiln_store_is_large(store))
                 r = cut_all(store, NULL, NULL); /* many small ones */
+            if (r == 0 && atomic_exchange(&store->log_lost, false))
+                r = cut_all(store, NULL, NULL);
             if (r == 0)
                 r = relieve(store, now, &short_ns);
             if (r == 0)

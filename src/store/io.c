@@ -178,6 +178,17 @@ static int real_size(struct kiln_io *io, int fd, uint64_t *ret_size)
     return 0;
 }
 
+static int real_has_name(struct kiln_io *io, int fd, const char *path)
+{
+    struct stat open, named;
+
+    if (!is_below(path))
+        return -EINVAL;
+    if (fstat(fd, &open) < 0 || fstatat(root_of(io), path, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return open.st_ino == named.st_ino && open.st_dev == named.st_dev ? 0 : -ENOENT;
+}
+
 static int real_rename(struct kiln_io *io, const char *from, const char *to)
 {
     if (!is_below(from) || !is_below(to))
@@ -283,6 +294,7 @@ static const struct kiln_io real_table = {
     .sync = real_sync,
     .truncate = real_truncate,
     .size = real_size,
+    .has_name = real_has_name,
     .rename = real_rename,
     .link = real_link,
     .unlink = real_unlink,

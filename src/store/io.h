@@ -33,6 +33,8 @@ struct kiln_io {
     int (*sync)(struct kiln_io *io, int fd); /* fdatasync: content and length */
     int (*truncate)(struct kiln_io *io, int fd, uint64_t size);
     int (*size)(struct kiln_io *io, int fd, uint64_t *ret_size);
+    /* 0: the open file has this name still; else -ENOENT: it was removed, renamed or replaced. */
+    int (*has_name)(struct kiln_io *io, int fd, const char *path);
     int (*rename)(struct kiln_io *io, const char *from, const char *to); /* replaces `to` */
     int (*link)(struct kiln_io *io, const char *from, const char *to);   /* backups */
     int (*unlink)(struct kiln_io *io, const char *path);

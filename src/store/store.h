@@ -79,6 +79,11 @@ KILN_CHECK int kiln_store_open(const struct kiln_store_opts *opts, struct kiln_e
 
 /* Waits until everything acknowledged before is in the heads. */
 void kiln_store_settle(struct kiln_engine *engine);
+/*
+ * Whether an append could become durable now: 0, or why not.  Writes, syncs and removes a small
+ * file of the log's directory, at most every two seconds.  From any thread.
+ */
+KILN_CHECK int kiln_store_probe(struct kiln_engine *engine, struct kiln_err *err);
 /* Cuts all heads into blocks and trims the log. */
 KILN_CHECK int kiln_store_flush(struct kiln_engine *engine, struct kiln_err *err);
 /* One round of compaction (`all`: until nothing is left to merge), and of retention at `now_ns`. */

@@ -81,6 +81,14 @@ struct kiln_store_metrics {
     struct kiln_metric *symbol_files, *damaged_symbols;
 };
 
+/* The last try to write: store/probe.c. */
+struct kiln_store_probe {
+    pthread_mutex_t lock;
+    _Atomic uint64_t since_ns; /* a try began; 0: none is under way */
+    _Atomic uint64_t ended_ns;
+    _Atomic int code;
+};
+
 struct kiln_store {
     struct kiln_engine engine;   /* first */
     struct kiln_store_opts opts; /* with the defaults filled in; its pointers are borrowed */
@@ -92,6 +100,7 @@ struct kiln_store {
     struct kiln_store_metrics metrics;
     _Atomic uint64_t set_aside;
 
+    struct kiln_store_probe probe;
     struct kiln_cache cache;      /* what was read of blocks */
     _Atomic uint64_t symbols_age; /* of the names that came last: store/book.h */
 
@@ -113,6 +122,7 @@ struct kiln_store {
     _Atomic uint64_t raw_bytes; /* decoded, in heads that are not cut */
     _Atomic size_t pending_bytes;
     _Atomic bool cut_wanted;
+    _Atomic bool log_lost;        /* removed by somebody: heads have what it had, and are cut */
     _Atomic bool starved;         /* the pool had no more for the head */
     _Atomic bool short_of_memory; /* nor for what was to be appended last */
     _Atomic uint64_t cut_said;

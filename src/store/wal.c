@@ -51,6 +51,7 @@ struct group {
 struct active {
     int fd;     /* -1: there is none */
     bool named; /* its name is durable */
+    char path[WAL_PATH_MAX];
     uint64_t seal;
     uint64_t end; /* where the next record goes; all before is durable, but for the head */
 };
@@ -74,6 +75,7 @@ struct kiln_wal {
     pthread_t thread;
     bool threaded;
     struct active active;
+    bool folder_lost; /* wal/ was not there */
     uint64_t next_number;
     uint64_t vouched; /* what a record says was durable before it */
     struct group group;
@@ -158,9 +160,11 @@ static int create(struct kiln_wal *wal)
     wal_segment_path(first, path);
     wal->next_number++;
     r = wal->io->open(wal->io, path, O_RDWR | O_CREAT | O_EXCL);
+    wal->folder_lost = wal->folder_lost || r == -ENOENT;
     if (r < 0)
         return r;
     wal->active = (struct active){.fd = r};
+    memcpy(wal->active.path, path, sizeof(path));
     pthread_mutex_lock(&wal->lock);
     wal->segments.all[wal->segments.n++] = (struct wal_segment){.first = first, .last = first};
     pthread_mutex_unlock(&wal->lock);
@@ -266,6 +270,8 @@ static void repair(struct kiln_wal *wal)
         retire(wal);
 }
 
+/* A record in a segment that was removed, or with the whole directory, is as good as not written.
+ */
 static int sync_active(struct kiln_wal *wal)
 {
     uint64_t start = kiln_clock_mono_ns();
@@ -275,9 +281,13 @@ static int sync_active(struct kiln_wal *wal)
                         (double)(kiln_clock_mono_ns() - start) / (double)KILN_NS_PER_S);
     if (r == 0 && !wal->active.named)
         r = wal->io->sync_dir(wal->io, "wal");
-    if (r == 0)
-        wal->active.named = true;
-    return r;
+    if (r == 0 && wal->folder_lost) /* the user made it again */
+        r = wal->io->sync_dir(wal->io, ".");
+    if (r < 0)
+        return r;
+    wal->active.named = true;
+    wal->folder_lost = false;
+    return wal->io->has_name(wal->io, wal->active.fd, wal->active.path);
 }
 
 /* After a failed sync nobody knows what is on the disk: the segment is left as it is. */

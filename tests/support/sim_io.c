@@ -367,6 +367,20 @@ static void move(struct sim *sim, const char *from, const char *to, struct sim_f
     change_names(sim, from, "", NULL)->needs = added;
 }
 
+static int sim_has_name(struct kiln_io *io, int fd, const char *path)
+{
+    struct sim *sim = sim_of(io);
+    int r = enter(sim, "has_name", path);
+    struct sim_file *file = r < 0 ? NULL : file_of(sim, fd);
+    struct sim_name *name = r < 0 ? NULL : sim_tree_find(&sim->now, path);
+
+    if (r == 0 && !file)
+        r = -EBADF;
+    if (r == 0 && (!name || name->file != file))
+        r = -ENOENT;
+    return leave(sim, r);
+}
+
 static int sim_rename(struct kiln_io *io, const char *from, const char *to)
 {
     struct sim *sim = sim_of(io);
@@ -555,6 +569,7 @@ const struct kiln_io sim_table = {
     .sync = sim_sync,
     .truncate = sim_truncate,
     .size = sim_size,
+    .has_name = sim_has_name,
     .rename = sim_rename,
     .link = sim_link,
     .unlink = sim_unlink,

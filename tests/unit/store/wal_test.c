@@ -101,6 +101,17 @@ static void copy(const char *from, const char *to)
 
 /* ---- tests ---- */
 
+TEST(wal, a_segment_that_was_removed_takes_no_records)
+{
+    start();
+    CHECK_OK(kiln_log_writer_append(&writer, 1));
+    CHECK_OK(io->unlink(io, segments()->names[0]));
+    CHECK_EQ(kiln_log_writer_append(&writer, 1), -ENOENT);
+    CHECK_OK(kiln_log_writer_append(&writer, 1)); /* into the next one */
+    CHECK_EQ(segments()->n, 1);
+    stop();
+}
+
 TEST(wal, what_was_appended_is_replayed_in_order)
 {
     start();
