@@ -63,6 +63,16 @@ static size_t plain_bytes(const struct kiln_request *request)
     return hint > request->body.len * DENSE ? hint : request->body.len * DENSE;
 }
 
+/* What uncompressing takes beside it. */
+static size_t window_bytes(const struct kiln_request *request)
+{
+    enum kiln_compression encoding = request->encoding;
+
+    if (encoding == KILN_PLAIN)
+        encoding = kiln_compression_of(request->body);
+    return kiln_decompress_window(encoding, request->body);
+}
+
 static int reserve(struct kiln_native_call *call, struct kiln_ask *ask, struct opened *o)
 {
     struct kiln_leash *leash = ask->question.leash;
@@ -72,7 +82,7 @@ static int reserve(struct kiln_native_call *call, struct kiln_ask *ask, struct o
     o->memory = plain < most / BYTES_A_BYTE ? MEMORY_MIN + plain * BYTES_A_BYTE : most;
     if (o->memory > most)
         o->memory = most;
-    return kiln_leash_reserve(leash, o->memory, &call->err);
+    return kiln_leash_reserve(leash, o->memory + window_bytes(call->request), &call->err);
 }
 
 static size_t sixteenths(const struct opened *o, size_t n)

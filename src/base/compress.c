@@ -9,10 +9,11 @@
 #include "base/compress.h"
 #include "base/gzip.h"
 
-#define ZSTD_LEVEL 3
-#define GZIP_DENSE 10
-#define BLOCK_HEAD 3u  /* of each block of zstd */
-#define RATIO      32u /* a claim of more is not believed at once: bombs and cut files make it */
+#define ZSTD_LEVEL     3
+#define WINDOW_LOG_MAX 27 /* a frame may ask for gigabytes; this is what the zstd tool takes */
+#define GZIP_DENSE     10
+#define BLOCK_HEAD     3u  /* of each block of zstd */
+#define RATIO          32u /* a claim of more is not believed at once: bombs and cut files make it */
 
 enum kiln_compression kiln_compression_of(struct kiln_str data)
 {
@@ -58,6 +59,41 @@ size_t kiln_decompressed_hint(enum kiln_compression compression, struct kiln_str
     }
 }
 
+/*
+ * A frame begins with its magic number, a byte of flags and, unless flag 5 says that the content is
+ * one segment, a byte with the size of the window: 5 bits of exponent, 3 of mantissa (RFC 8878).
+ */
+static uint64_t window_of(struct kiln_str frame)
+{
+    uint64_t content = ZSTD_getFrameContentSize(frame.ptr, frame.len), base;
+    uint8_t size;
+
+    if (kiln_compression_of(frame) != KILN_ZSTD || frame.len < 6)
+        return 0;
+    if (frame.ptr[4] & 0x20)
+        return content;
+    size = (uint8_t)frame.ptr[5];
+    base = UINT64_C(1) << (10 + (size >> 3));
+    base += base / 8 * (size & 7);
+    return base < content ? base : content; /* a content that is not known is the largest number */
+}
+
+size_t kiln_decompress_window(enum kiln_compression compression, struct kiln_str data)
+{
+    uint64_t largest = 0;
+
+    while (compression == KILN_ZSTD && data.len) {
+        size_t n = ZSTD_findFrameCompressedSize(data.ptr, data.len);
+        uint64_t window = window_of(data);
+
+        largest = window > largest ? window : largest;
+        if (ZSTD_isError(n) || n == 0)
+            break;
+        data = (struct kiln_str){data.ptr + n, data.len - n};
+    }
+    return (size_t)largest;
+}
+
 static int unzstd_into(ZSTD_DCtx *dctx, struct kiln_str data, struct kiln_buf *out,
                        struct kiln_err *err)
 {
@@ -86,17 +122,35 @@ static int unzstd_into(ZSTD_DCtx *dctx, struct kiln_str data, struct kiln_buf *o
     return 0;
 }
 
-static int unzstd(struct kiln_str data, struct kiln_buf *out, struct kiln_err *err)
+static int unzstd_within(struct kiln_str data, struct kiln_buf *out, struct kiln_err *err)
 {
     ZSTD_DCtx *dctx = ZSTD_createDCtx();
     int r;
 
     if (!dctx)
         return -ENOMEM;
-    /* A frame may ask for a window of gigabytes; 128 MiB is what the zstd tool takes. */
-    ZSTD_DCtx_setParameter(dctx, ZSTD_d_windowLogMax, 27);
+    ZSTD_DCtx_setParameter(dctx, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
     r = unzstd_into(dctx, data, out, err);
     ZSTD_freeDCtx(dctx);
+    return r;
+}
+
+static int unzstd(struct kiln_str data, struct kiln_buf *out, struct kiln_err *err)
+{
+    size_t window = kiln_decompress_window(KILN_ZSTD, data);
+    int r;
+
+    if (window > (size_t)1 << WINDOW_LOG_MAX)
+        return kiln_err_set(
+            err, KILN_E_LIMIT, NULL,
+            "the zstd window is %zu MiB, and may be 128 MiB: compress without --long",
+            window >> 20);
+    if (out->pool && kiln_pool_take(out->pool, window) < 0)
+        return kiln_err_set(err, KILN_E_LIMIT, NULL,
+                            "there is no memory for the zstd window of %zu MiB", window >> 20);
+    r = unzstd_within(data, out, err);
+    if (out->pool)
+        kiln_pool_give(out->pool, window);
     return r;
 }
 

@@ -23,12 +23,19 @@ const char *kiln_compression_name(enum kiln_compression compression);
  */
 size_t kiln_decompressed_hint(enum kiln_compression compression, struct kiln_str data);
 
+/*
+ * The memory that uncompressing takes beside its output: the largest window that a frame of zstd
+ * asks for, which may be 128 MiB for a few bytes.  0 where it is small whatever the data says.
+ */
+size_t kiln_decompress_window(enum kiln_compression compression, struct kiln_str data);
+
 enum { KILN_DECOMPRESS_SLACK = 1024 }; /* what zstd wants to have left behind the content */
 
 /*
  * Appends the uncompressed content to `out`, whose max is the limit: a bomb fails there, having
- * allocated no more.  Several gzip members or zstd frames in a row are read as one.
- * Returns 0, KILN_E_CORRUPT, KILN_E_TRUNCATED, KILN_E_LIMIT or -ENOMEM.
+ * allocated no more.  A window is charged to the pool of `out`, where there is one.  Several gzip
+ * members or zstd frames in a row are read as one. Returns 0, KILN_E_CORRUPT, KILN_E_TRUNCATED,
+ * KILN_E_LIMIT or -ENOMEM.
  */
 KILN_CHECK int kiln_decompress(enum kiln_compression compression, struct kiln_str data,
                                struct kiln_buf *out, struct kiln_err *err);

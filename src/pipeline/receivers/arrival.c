@@ -19,6 +19,7 @@
 #define MEMORY_MAX          ((size_t)1 << 30)
 #define GROWTH              4u
 #define SPENT_MAX           4u /* times content_max: what one request may be uncompressed to */
+#define WINDOW_MAX          ((size_t)32 << 20) /* of zstd: the most that exporters ask for */
 #define PAUSE_NS            (2 * KILN_NS_PER_MS)
 #define PATIENCE_NS         (5 * KILN_NS_PER_S) /* senders wait for about ten */
 #define BODY_SLACK          ((size_t)64 << 10)  /* headers, and others like it */
@@ -182,6 +183,21 @@ static int too_large(const struct kiln_arrival *a, struct kiln_err *err)
                         a->owner->opts.content_max >> 20);
 }
 
+/* What uncompressing takes beside the content. */
+static int get_window(enum kiln_compression compression, struct kiln_str data, size_t *ret_window,
+                      struct kiln_err *err)
+{
+    size_t window = kiln_decompress_window(compression, data);
+
+    if (window > WINDOW_MAX)
+        return kiln_err_set(err, KILN_E_LIMIT, NULL,
+                            "the zstd window is %zu MiB, and may be %zu MiB: compress with a "
+                            "smaller window (no --long, no --ultra)",
+                            window >> 20, WINDOW_MAX >> 20);
+    *ret_window = window;
+    return 0;
+}
+
 static int uncompress(enum kiln_compression compression, struct kiln_str data, size_t room,
                       struct kiln_buf *out, struct kiln_err *err)
 {
@@ -200,12 +216,14 @@ static int uncompress(enum kiln_compression compression, struct kiln_str data, s
 int kiln_arrival_content(struct kiln_arrival *a, enum kiln_compression compression,
                          struct kiln_str data, struct kiln_buf *out, struct kiln_err *err)
 {
-    size_t room = first_room(a, compression, data);
-    int r;
+    size_t room = first_room(a, compression, data), window;
+    int r = get_window(compression, data, &window, err);
 
     kiln_buf_init(out, 0);
+    if (r < 0)
+        return r;
     for (;; room = at_most(room * GROWTH, a->owner->opts.content_max)) {
-        r = kiln_arrival_grant(a, a->held + room, err);
+        r = kiln_arrival_grant(a, a->held + room + window, err);
         if (r == 0)
             r = uncompress(compression, data, room, out, err);
         if (r != KILN_E_LIMIT || room >= a->owner->opts.content_max)
@@ -270,9 +288,12 @@ static int attempt(struct kiln_arrival *a, const struct kiln_source *source, siz
                    size_t memory, bool *ret_decoding, struct kiln_err *err)
 {
     struct kiln_buf content;
-    int r = kiln_arrival_grant(a, a->held + room + memory, err);
+    size_t window;
+    int r = get_window(source->compression, source->data, &window, err);
 
     *ret_decoding = false;
+    if (r == 0) /* the window is free again when decoding begins */
+        r = kiln_arrival_grant(a, a->held + room + (memory > window ? memory : window), err);
     if (r == 0)
         r = check_spent(a, err);
     if (r < 0)

@@ -118,6 +118,59 @@ TEST(compress, a_bomb_ends_at_the_limit_with_little_memory)
     kiln_free((void *)(uintptr_t)zeros.ptr);
 }
 
+/* A frame of one stored block that asks for a window of 2^`log` bytes. */
+static struct kiln_str framed(struct kiln_buf *frame, uint32_t log, const char *content)
+{
+    uint32_t n = (uint32_t)strlen(content), head = 1u | n << 3;
+
+    kiln_buf_add(frame, "\x28\xb5\x2f\xfd", 5); /* no flags: the window follows */
+    kiln_buf_putc(frame, (char)((log - 10) << 3));
+    kiln_buf_add(frame, &head, 3);
+    kiln_buf_puts(frame, content);
+    return kiln_buf_str(frame);
+}
+
+TEST(compress, a_window_is_known_before_it_is_taken)
+{
+    struct kiln_buf frame, packed;
+
+    kiln_buf_init(&frame, 1000);
+    CHECK_EQ(kiln_decompress_window(KILN_ZSTD, framed(&frame, 27, "small")), 128u << 20);
+    CHECK_EQ(kiln_decompress_window(KILN_ZSTD, framed(&frame, 30, "more")), 1u << 30);
+    CHECK_EQ(kiln_decompress_window(KILN_GZIP, kiln_buf_str(&frame)), 0);
+    CHECK_EQ(kiln_decompress_window(KILN_ZSTD, KILN_STR("\x28\xb5\x2f\xfd")), 0);
+    pack(KILN_ZSTD, KILN_STR("main 3\n"), &packed);
+    CHECK_EQ(kiln_decompress_window(KILN_ZSTD, kiln_buf_str(&packed)), 7); /* all of it */
+    kiln_buf_done(&packed);
+    kiln_buf_done(&frame);
+}
+
+TEST(compress, a_window_is_paid_for_while_it_is_needed)
+{
+    struct kiln_buf frame, out;
+    struct kiln_err err = {0};
+    struct kiln_pool pool;
+
+    kiln_pool_init(&pool, "test", 20u << 20, NULL);
+    kiln_buf_init(&frame, 1000);
+    kiln_buf_init(&out, 1000);
+    out.pool = &pool;
+    CHECK_OK(kiln_decompress(KILN_ZSTD, framed(&frame, 24, "main 3\n"), &out, NULL));
+    CHECK_STR(kiln_buf_str(&out), "main 3\n");
+    CHECK_EQ(pool.peak, 16u << 20);
+    CHECK_EQ(pool.used, 0);
+    kiln_buf_clear(&frame);
+    CHECK_EQ(kiln_decompress(KILN_ZSTD, framed(&frame, 25, "x"), &out, &err), KILN_E_LIMIT);
+    CHECK_TEXT(err.text, "there is no memory for the zstd window of 32 MiB");
+    kiln_buf_clear(&frame);
+    err = (struct kiln_err){0};
+    CHECK_EQ(kiln_decompress(KILN_ZSTD, framed(&frame, 30, "x"), &out, &err), KILN_E_LIMIT);
+    CHECK_TEXT(err.text,
+               "the zstd window is 1024 MiB, and may be 128 MiB: compress without --long");
+    kiln_buf_done(&out);
+    kiln_buf_done(&frame);
+}
+
 TEST(compress, every_cut_is_an_error)
 {
     for (size_t i = 0; i < 2; i++) {
