@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "folder.h"
 #include "symbol/shelf_int.h"
 #include "test.h"
 
@@ -548,5 +549,31 @@ TEST(shelf, without_memory_it_fails_without_a_leak)
         kiln_mem_fail_at(0);
         CHECK_EQ(kiln_mem_live(), live);
     }
+    end();
+}
+
+/* ---- older versions ---- */
+
+CAPTURE_TEST(shelf, names_that_kiln_0_1_kept_are_found)
+{
+    const char *id = "93ac61ec5a8eb1396f9fbd350e3169a558528a40"
+                     "00000000"; /* of a file of root */
+    const struct kiln_shelf_key libc = {kiln_str_of(id), false};
+    struct kiln_shelf *shelf;
+    struct kiln_name name;
+
+    if (!folder_unpack(folder, "written-by-0.1/symbol-cache"))
+        SKIP("no captures here");
+    shelf = open_shelf(0);
+    CHECK_EQ(kiln_shelf_get(shelf, &libc, 0x27249, &name), 1);
+    CHECK_STR(kiln_name_function(&name), "__libc_start_call_main");
+    CHECK_STR(name.frames[0].file, "./csu/../sysdeps/nptl/libc_start_call_main.h");
+    CHECK_EQ(name.frames[0].line, 58);
+    CHECK_EQ(kiln_shelf_get(shelf, &libc, 0x27304, &name), 1);
+    CHECK_STR(kiln_name_function(&name), "__libc_start_main");
+    CHECK_STR(name.frames[0].system_name, "__libc_start_main_impl");
+    CHECK_STR(name.frames[0].file, "./csu/../csu/libc-start.c");
+    CHECK_EQ(name.frames[0].line, 360);
+    kiln_shelf_close(shelf);
     end();
 }
