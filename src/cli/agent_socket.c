@@ -11,6 +11,7 @@
 #include "pipeline/gate.h"
 
 #define ANSWER_MAX ((size_t)4 << 20)
+#define WINDOW_MAX ((size_t)8 << 20) /* what any sender of zstd over HTTP may use (RFC 9659) */
 
 /* ---- answers ---- */
 
@@ -120,7 +121,9 @@ static int read_body(const struct kiln_request *request, struct kiln_orders *ord
     int r = 0;
 
     kiln_buf_init(&plain, KILN_REQUEST_BYTES_MAX);
-    if (request->encoding != KILN_PLAIN)
+    if (kiln_decompress_window(request->encoding, request->body) > WINDOW_MAX)
+        r = kiln_err_set(err, KILN_E_LIMIT, NULL, "the zstd window is larger than 8 MiB");
+    else if (request->encoding != KILN_PLAIN)
         r = kiln_decompress(request->encoding, request->body, &plain, err);
     if (r == 0)
         r = kiln_order_request_read(request->encoding == KILN_PLAIN ? request->body

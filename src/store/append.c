@@ -207,10 +207,8 @@ static void logged(struct kiln_wal_append *logged, int code)
         end(append, 0, NULL);
     } else {
         kiln_metric_add(store->metrics.refused_io, 1);
-        if (code == -ENOENT) {
-            atomic_store(&store->log_lost, true);
-            kiln_store_want_cut(store);
-        }
+        if (code == -ENOENT)
+            kiln_store_log_lost(store);
         kiln_pending_free(store, pending);
         end(append, told(code), why_not(told(code)));
     }

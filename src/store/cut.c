@@ -26,6 +26,12 @@ void kiln_store_want_cut(struct kiln_store *store)
     pthread_mutex_unlock(&store->lock);
 }
 
+void kiln_store_log_lost(struct kiln_store *store)
+{
+    atomic_store(&store->log_lost, true);
+    kiln_store_want_cut(store);
+}
+
 /* ---- what a failed cut left ---- */
 
 struct sweeping {

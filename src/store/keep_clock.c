@@ -4,7 +4,6 @@
  * metrics and the status say so.  Limits of bytes and of the disk hold.
  */
 #include "base/clock.h"
-#include "base/when.h"
 #include "store/keep.h"
 #include "store/store_int.h"
 
@@ -22,7 +21,8 @@ static void say(struct kiln_store *store, uint64_t ahead_ns)
 {
     if (ahead_ns)
         kiln_log(store->opts.log, KILN_LOG_WARN,
-                 "retention by age stops until the clock has been steady for a day",
+                 "retention by age stops until the clock has been steady for a day: it jumped "
+                 "ahead, or is far ahead of the newest data",
                  "clock_ahead_hours", "%llu",
                  (unsigned long long)(ahead_ns / (3600 * KILN_NS_PER_S)), NULL);
     else

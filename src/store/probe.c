@@ -43,6 +43,8 @@ static void look(struct kiln_store *store)
     atomic_store(&probe->code, try_file(store->io));
     atomic_store(&probe->ended_ns, kiln_clock_mono_ns());
     atomic_store(&probe->since_ns, 0);
+    if (atomic_load(&probe->code) == -ENOENT)
+        kiln_store_log_lost(store);
 }
 
 static bool is_slow(struct kiln_store *store)

@@ -122,7 +122,7 @@ struct kiln_store {
     _Atomic uint64_t raw_bytes; /* decoded, in heads that are not cut */
     _Atomic size_t pending_bytes;
     _Atomic bool cut_wanted;
-    _Atomic bool log_lost;        /* removed by somebody: heads have what it had, and are cut */
+    _Atomic bool log_lost;        /* kiln_store_log_lost() */
     _Atomic bool starved;         /* the pool had no more for the head */
     _Atomic bool short_of_memory; /* nor for what was to be appended last */
     _Atomic uint64_t cut_said;
@@ -266,6 +266,8 @@ KILN_CHECK int kiln_store_cut(struct kiln_store *store, struct kiln_tenant *tena
                               struct kiln_err *err);
 /* Wakes the keeper for a cut. */
 void kiln_store_want_cut(struct kiln_store *store);
+/* The same where somebody removed the log: the heads are all that has its records. */
+void kiln_store_log_lost(struct kiln_store *store);
 /* Whether heads are so large, or so much is in the log, that they should be cut. */
 bool kiln_store_is_large(struct kiln_store *store);
 void *kiln_keeper_main(void *store);

@@ -75,7 +75,7 @@ struct kiln_wal {
     pthread_t thread;
     bool threaded;
     struct active active;
-    bool folder_lost; /* wal/ was not there */
+    bool folder_lost; /* wal/ was not there, or may not have been */
     uint64_t next_number;
     uint64_t vouched; /* what a record says was durable before it */
     struct group group;
@@ -270,8 +270,7 @@ static void repair(struct kiln_wal *wal)
         retire(wal);
 }
 
-/* A record in a segment that was removed, or with the whole directory, is as good as not written.
- */
+/* A record in a segment that was removed, alone or with wal/, is as good as not written. */
 static int sync_active(struct kiln_wal *wal)
 {
     uint64_t start = kiln_clock_mono_ns();
@@ -286,8 +285,9 @@ static int sync_active(struct kiln_wal *wal)
     if (r < 0)
         return r;
     wal->active.named = true;
-    wal->folder_lost = false;
-    return wal->io->has_name(wal->io, wal->active.fd, wal->active.path);
+    r = wal->io->has_name(wal->io, wal->active.fd, wal->active.path);
+    wal->folder_lost = r < 0;
+    return r;
 }
 
 /* After a failed sync nobody knows what is on the disk: the segment is left as it is. */
