@@ -368,9 +368,11 @@ TEST(otlp_receiver, a_bomb_is_too_large_and_not_tried_again)
 }
 
 /* A message in a frame of one stored block that asks for a window of 2^`log` bytes. */
-static void send_framed(struct intake *in, const struct kiln_buf *body, uint32_t log)
+static void send_framed(struct intake *in, const struct kiln_call *how, const struct kiln_buf *body,
+                        uint32_t log)
 {
     uint32_t head = 1u | (uint32_t)body->len << 3;
+    struct kiln_call call = *how;
     struct kiln_buf frame;
 
     kiln_buf_init(&frame, 1u << 20);
@@ -378,33 +380,39 @@ static void send_framed(struct intake *in, const struct kiln_buf *body, uint32_t
     kiln_buf_putc(&frame, (char)((log - 10) << 3));
     kiln_buf_add(&frame, &head, 3);
     kiln_buf_add_str(&frame, kiln_buf_str(body));
-    intake_call(in, &(struct kiln_call){.path = "/v1/profiles",
-                                        .content_type = PROTO,
-                                        .body = kiln_buf_str(&frame),
-                                        .encoding = KILN_ZSTD});
+    call.body = kiln_buf_str(&frame);
+    intake_call(in, &call);
     kiln_buf_done(&frame);
 }
 
-TEST(otlp_receiver, a_zstd_window_is_memory_of_the_request)
+/* With a window of 16 MiB, of 16 MiB without so much memory, and of 128 MiB. */
+static void check_windows(const struct kiln_call *how)
 {
     struct intake in;
     struct kiln_buf body;
 
     message(&body, false);
     intake_start(&in, &(struct intake_opts){.pool_bytes = 64u << 20});
-    send_framed(&in, &body, 24);
+    send_framed(&in, how, &body, 24);
     CHECK_EQ(in.answer.status, 200);
     CHECK(in.pool.peak >= 16u << 20);
     CHECK_OK(kiln_pool_take(&in.pool, 50u << 20));
-    send_framed(&in, &body, 24);
+    send_framed(&in, how, &body, 24);
     CHECK_EQ(in.answer.status, 429);
     kiln_pool_give(&in.pool, 50u << 20);
-    send_framed(&in, &body, 27);
+    send_framed(&in, how, &body, 27);
     CHECK_EQ(in.answer.status, 413);
     CHECK_TEXT(in.answer.message, "the zstd window is 128 MiB, and may be 32 MiB: compress with a "
                                   "smaller window (no --long, no --ultra)");
     intake_stop(&in);
     kiln_buf_done(&body);
+}
+
+TEST(otlp_receiver, a_zstd_window_is_memory_of_the_request)
+{
+    check_windows(
+        &(struct kiln_call){.path = "/v1/profiles", .content_type = PROTO, .encoding = KILN_ZSTD});
+    check_windows(&(struct kiln_call){.path = "/api/v1/profiles?service=shop"}); /* a .zst file */
 }
 
 TEST(otlp_receiver, without_memory_the_sender_waits)

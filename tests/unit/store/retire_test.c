@@ -60,8 +60,11 @@ TEST(retire, a_timestamp_in_the_far_future_keeps_no_old_block)
 static void check_left_alone(struct store_kit *kit, uint64_t now_ns)
 {
     uint64_t profiles = kit_stats(kit).profiles, operations;
+    const struct kiln_tenant *tenant = kiln_tenant_next(kiln_store_of(kit->engine), NULL);
+    const struct kiln_block *block = tenant->blocks[0];
 
     CHECK_OK(kiln_store_retire(kit->engine, now_ns, NULL));
+    CHECK(tenant->blocks[0] == block);
     operations = kiln_sim_operations(kit->io);
     CHECK_OK(kiln_store_retire(kit->engine, now_ns, NULL));
     CHECK_EQ(kiln_sim_operations(kit->io), operations);
