@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Retention where times or clocks are wrong; keep_test.c has what it does where they are right. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "blocks.h"
 #include "drawn.h"
@@ -125,6 +127,26 @@ TEST(retire, a_clock_that_jumps_ahead_removes_nothing_and_refuses_nothing)
     retire_at(&kit, NOW - 30 * DAY);
     CHECK_EQ(kit_stats(&kit).clock_ahead_ns, 0);
     CHECK_TEXT(kit_drawing(&kit, 0, 0), "old 1\nother 1\nyoung 1\n");
+    kit_done(&kit);
+}
+
+TEST(retire, data_of_a_wrong_clock_prove_nothing_after_a_restart)
+{
+    struct store_kit kit;
+
+    kit_init(&kit, NOW);
+    put(&kit, "shop", "right 1\n", NOW);
+    retire_at(&kit, NOW + 30 * DAY);
+    kit.now_ns = NOW + 30 * DAY;
+    put(&kit, "shop", "wrong 1\n", NOW + 30 * DAY);
+    kit_reopen(&kit);
+    CHECK(kit_stats(&kit).clock_ahead_ns > 29 * DAY);
+    retire_at(&kit, NOW + 30 * DAY);
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "right 1\nwrong 1\n");
+    kiln_clock_set(NOW + HOUR);
+    kit_reopen(&kit);
+    CHECK_EQ(kit_stats(&kit).clock_ahead_ns, 0);
+    CHECK_EQ(kit.io->open(kit.io, "clock", 0), -ENOENT);
     kit_done(&kit);
 }
 
