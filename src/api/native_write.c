@@ -34,7 +34,8 @@ void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_bas
 {
     if (basis->n_damaged)
         kiln_native_note(call, "blocks_damaged",
-                         "%u damaged blocks were left out: this is not everything",
+                         "%u damaged files may lack here: this is not everything (`kiln store "
+                         "salvage` recovers what can be read)",
                          basis->n_damaged);
     if (basis->n_time_set)
         kiln_native_note(call, "arrival_times",

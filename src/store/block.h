@@ -106,7 +106,7 @@ void kiln_block_add(struct kiln_block_writer *writer, const struct kiln_block_pr
 KILN_CHECK int kiln_block_finish(struct kiln_block_writer *writer, struct kiln_err *err);
 /*
  * Finishes, unless the caller has, and reads the block as kiln_block_verify_within() does.  Damage
- * (kiln_keep_is_damage()) means that this content cannot be written as a block.
+ * (kiln_block_is_damage()) means that this content cannot be written as a block.
  */
 KILN_CHECK int kiln_block_read_back(struct kiln_block_writer *writer, struct kiln_err *err);
 /* Reads the block back, renames it and syncs the folder: after it the block is there for good. */
@@ -123,6 +123,9 @@ struct kiln_block;
 /* Opens `path` and reads its footer; everything that is read is checked against its checksum. */
 KILN_CHECK int kiln_block_open(struct kiln_io *io, const char *path, struct kiln_block **ret_block,
                                struct kiln_err *err);
+/* The same, also where its first or last bytes are damaged, but the footer is not. */
+KILN_CHECK int kiln_block_open_damaged(struct kiln_io *io, const char *path,
+                                       struct kiln_block **ret_block, struct kiln_err *err);
 struct kiln_block *kiln_block_ref(struct kiln_block *block);
 void kiln_block_unref(struct kiln_block *block); /* the last one closes */
 
@@ -145,6 +148,9 @@ static inline uint64_t kiln_block_newest(const struct kiln_block_info *info, uin
 void kiln_block_rest(struct kiln_block *block);
 bool kiln_block_rests(const struct kiln_block *block);
 
+/* Whether a code says that the bytes are wrong, and not that the machine had a bad moment. */
+bool kiln_block_is_damage(int code);
+
 /* Key, times and sizes of a series; keys ascend with the index. */
 struct kiln_block_series {
     struct kiln_str key;
@@ -154,6 +160,16 @@ struct kiln_block_series {
 };
 KILN_CHECK int kiln_block_series(const struct kiln_block *block, uint32_t i,
                                  struct kiln_block_series *ret_series);
+
+/* A page that cannot be read, and what that costs. */
+struct kiln_block_lost {
+    const char *section;
+    uint32_t page;                      /* of the section */
+    uint64_t n_profiles;                /* that are lost; 0 for a page of the dictionary */
+    uint32_t first_series, last_series; /* of these; of a page of the dictionary: all */
+    uint64_t min_ns, max_ns;
+    const struct kiln_err *why;
+};
 
 /*
  * Reads profiles one after the other, of the series marked in `series` (a bit each, NULL: all) that
@@ -170,6 +186,14 @@ struct kiln_block_read_opts {
     bool dict_only;            /* without a builder: the dictionary as it is, and no profiles, */
     bool no_code;              /* and without mappings, functions and locations */
     const struct kiln_remap_edit *edit; /* of what the builder gets (core/remap.h); borrowed */
+    /*
+     * Not NULL: damage ends nothing, and is reported here, page by page.  A page of rows costs its
+     * profiles.  A page of the dictionary costs what it says: frames, names and attributes become
+     * unknown ("[damaged]"), but all values stay.  (Only origins and moments cost the profiles that
+     * have them.)
+     */
+    void (*lost)(void *context, const struct kiln_block_lost *lost);
+    void *lost_context;
 };
 KILN_CHECK int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts *opts,
                                struct kiln_builder *b, struct kiln_block_reader **ret_reader,

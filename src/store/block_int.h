@@ -184,6 +184,7 @@ struct kiln_block {
     struct kiln_block_names *names; /* the census's; NULL: nobody looked yet */
     struct kiln_io *io;
     int fd;
+    bool lenient; /* it may begin or end with damage */
     char *path;
     struct kiln_budget budget;
     struct kiln_footer footer;

@@ -160,10 +160,14 @@ static int load_set(struct kiln_block_reader *r, uint32_t first, uint32_t n, str
     if (result < 0)
         return result;
     for (uint32_t i = 0; i < n; i++) {
-        if (!kiln_recent_decode(r->columns[1].v[first + i], &r->next, &r->path[kept]) ||
-            r->path[kept] >= own_dict(r)->n_attrs)
+        bool there;
+
+        if (!kiln_recent_decode(r->columns[1].v[first + i], &r->next, &r->path[kept]))
             return kiln_reader_damaged(err, "a set has an attribute that is not there");
-        kept += r->path[kept] != 0;
+        there = r->path[kept] < own_dict(r)->n_attrs;
+        if (!there && !r->opts.lost)
+            return kiln_reader_damaged(err, "a set has an attribute that is not there");
+        kept += there && r->path[kept] != 0;
     }
     if (r->b || r->opts.dict_only || kept < n) { /* bringing it over drops what is there twice */
         kiln_builder_new_set(r->own, r->path, kept);

@@ -113,11 +113,14 @@ static int load_location(struct kiln_block_reader *r, uint32_t i, uint32_t first
     if (result < 0)
         return result;
     r->last = kiln_zigzag_add(r->last, c[1].v[i]);
-    if (mapping >= own_dict(r)->n_mappings || c[2].v[i] >= own_dict(r)->n_sets)
+    if ((mapping >= own_dict(r)->n_mappings && !r->opts.lost) || mapping > UINT32_MAX ||
+        c[2].v[i] >= own_dict(r)->n_sets)
         return kiln_reader_damaged(err, "a location is damaged");
     if (!get_lines(r, first_line, n, r->lines))
         return kiln_reader_damaged(err, "a line of a location is damaged");
     r->before[0] = (uint32_t)mapping;
+    if (mapping >= own_dict(r)->n_mappings)
+        mapping = 0; /* it is on a damaged page */
     kiln_builder_new_location(r->own, r->last, (uint32_t)mapping, (uint32_t)c[2].v[i], r->lines, n);
     return kiln_builder_error(r->own);
 }

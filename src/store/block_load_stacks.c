@@ -85,6 +85,8 @@ int kiln_reader_load_stacks(struct kiln_block_reader *r, uint32_t service, struc
         result = READER_ROOM(r, r->stack_of, r->cap_stack_of, r->n_stacks);
     if (result == 0)
         result = kiln_reader_section(r, &f->sections[f->ranks[service]], load_ranks, err);
+    if (result == 0 && r->opts.lost)
+        result = kiln_reader_fill(r, KILN_SECTION_RANKS, r->n_stacks);
     if (result == 0 && r->next != r->n_stacks)
         result = kiln_reader_damaged(err, "a stack has no rank");
     if (result == 0)

@@ -21,6 +21,12 @@ int kiln_block_fail(const struct kiln_block *block, struct kiln_err *err, int co
     return code;
 }
 
+bool kiln_block_is_damage(int code)
+{
+    return code == KILN_E_CORRUPT || code == KILN_E_TRUNCATED || code == KILN_E_MALFORMED ||
+           code == KILN_E_RANGE || code == KILN_E_UTF8 || code == KILN_E_UNKNOWN;
+}
+
 static uint32_t get_u32(const char *at)
 {
     uint32_t v;
@@ -81,9 +87,9 @@ static int check_tail(struct kiln_block *block, uint64_t *ret_offset, uint64_t *
     r = read_at(block, size - sizeof(tail), tail, sizeof(tail), err);
     if (r < 0)
         return r;
-    if (memcmp(tail + 12, KILN_BLOCK_MAGIC, 8) != 0)
+    if (memcmp(tail + 12, KILN_BLOCK_MAGIC, 8) != 0 && !block->lenient)
         return kiln_err_set(err, KILN_E_TRUNCATED, NULL, "the file is cut off: its end is missing");
-    if (get_u32(tail + 8) != kiln_crc32c(0, tail, 8) && !kiln_page_trusts_all)
+    if (get_u32(tail + 8) != kiln_crc32c(0, tail, 8) && !kiln_page_trusts_all && !block->lenient)
         return kiln_err_set(err, KILN_E_CORRUPT, NULL, "tail: the checksum does not match");
     r = check_version(get_u32(tail + 4), err);
     if (r < 0)
@@ -101,7 +107,7 @@ static int read_footer(struct kiln_block *block, struct kiln_err *err)
 {
     struct kiln_page_in in;
     uint64_t offset, size;
-    int r = check_head(block, err);
+    int r = block->lenient ? 0 : check_head(block, err);
 
     if (r == 0)
         r = check_tail(block, &offset, &size, err);
@@ -129,8 +135,8 @@ static void close_block(struct kiln_block *block)
     kiln_free(block);
 }
 
-int kiln_block_open(struct kiln_io *io, const char *path, struct kiln_block **ret_block,
-                    struct kiln_err *err)
+static int open_block(struct kiln_io *io, const char *path, bool lenient,
+                      struct kiln_block **ret_block, struct kiln_err *err)
 {
     size_t len = strlen(path) + 1;
     struct kiln_block *block = kiln_calloc(1, sizeof(*block));
@@ -138,7 +144,8 @@ int kiln_block_open(struct kiln_io *io, const char *path, struct kiln_block **re
 
     if (!block)
         return kiln_err_set(err, -ENOMEM, path, "no memory for opening a block");
-    *block = (struct kiln_block){.io = io, .fd = -1, .budget.limit = FOOTER_MEMORY};
+    *block =
+        (struct kiln_block){.io = io, .fd = -1, .lenient = lenient, .budget.limit = FOOTER_MEMORY};
     atomic_store(&block->refs, 1);
     kiln_footer_init(&block->footer, &block->budget);
     block->path = kiln_malloc(len);
@@ -159,6 +166,21 @@ int kiln_block_open(struct kiln_io *io, const char *path, struct kiln_block **re
     else
         *ret_block = block;
     return r;
+}
+
+int kiln_block_open(struct kiln_io *io, const char *path, struct kiln_block **ret_block,
+                    struct kiln_err *err)
+{
+    return open_block(io, path, false, ret_block, err);
+}
+
+int kiln_block_open_damaged(struct kiln_io *io, const char *path, struct kiln_block **ret_block,
+                            struct kiln_err *err)
+{
+    int r = open_block(io, path, false, ret_block, err);
+    struct kiln_err again = {0};
+
+    return kiln_block_is_damage(r) ? open_block(io, path, true, ret_block, &again) : r;
 }
 
 struct kiln_block *kiln_block_ref(struct kiln_block *block)

@@ -38,6 +38,37 @@ int kiln_reader_page(struct kiln_block_reader *r, uint32_t kind, uint32_t page,
     return result;
 }
 
+/* Reports what is lost with a page; 0 if that is the caller's wish, else `code`. */
+static int lose(struct kiln_block_reader *r, uint32_t kind, uint32_t page, int code,
+                const struct kiln_err *err)
+{
+    const struct kiln_footer *f = &r->block->footer;
+    struct kiln_block_lost lost = {
+        .section = kiln_section_name(kind),
+        .page = page,
+        .last_series = f->info.n_series ? (uint32_t)f->info.n_series - 1 : 0,
+        .min_ns = f->info.min_ns,
+        .max_ns = f->info.max_ns,
+        .why = err,
+    };
+
+    if (!r->opts.lost || !kiln_block_is_damage(code))
+        return code;
+    if (kind == KILN_SECTION_ROWS) {
+        uint32_t first = kiln_footer_section(f, KILN_SECTION_ROWS)->first_page;
+
+        lost.n_profiles = f->pages[first + page].n_entries;
+        if (r->has_page)
+            lost.n_profiles -= r->cursor.profile - 1; /* these were read */
+        lost.first_series = f->rows[page].first_series;
+        lost.last_series = f->rows[page].last_series;
+        lost.min_ns = f->rows[page].min_ns;
+        lost.max_ns = f->rows[page].max_ns;
+    }
+    r->opts.lost(r->opts.lost_context, &lost);
+    return 0;
+}
+
 /* Says where it went wrong: "rows[3]" in the file. */
 static int fail_at(const struct kiln_block_reader *r, uint32_t kind, uint32_t page, int code,
                    struct kiln_err *err)
@@ -47,30 +78,48 @@ static int fail_at(const struct kiln_block_reader *r, uint32_t kind, uint32_t pa
     return kiln_block_fail(r->block, err, code);
 }
 
-int kiln_reader_section(struct kiln_block_reader *r, const struct kiln_section *section,
-                        int (*take)(struct kiln_block_reader *r, uint32_t n_entries,
-                                    struct kiln_err *err),
-                        struct kiln_err *err)
+static int take_page(struct kiln_block_reader *r, const struct kiln_section *section, uint32_t i,
+                     kiln_reader_take *take, struct kiln_err *err)
 {
-    int result = 0;
+    uint32_t page = section->first_page + i;
+    int result = kiln_reader_page(r, section->kind, page, err);
+
+    if (result == 0)
+        result = take(r, (uint32_t)r->block->footer.pages[page].n_entries, err);
+    if (r->own && kiln_builder_error(r->own) < 0) {
+        /* What looks damaged is only what there was no memory for. */
+        result = kiln_builder_error(r->own);
+        *err = (struct kiln_err){0};
+    }
+    return result;
+}
+
+int kiln_reader_section(struct kiln_block_reader *r, const struct kiln_section *section,
+                        kiln_reader_take *take, struct kiln_err *err)
+{
+    uint64_t n_entries = 0;
+    bool broken = false; /* numbers of later pages count on those of this one */
 
     r->last = 0;
     r->next = 0;
     r->before[0] = r->before[1] = 0;
     for (uint32_t i = 0; section && i < section->n_pages; i++) {
-        uint32_t page = section->first_page + i;
+        struct kiln_err why = {0};
+        int result = broken ? 0 : take_page(r, section, i, take, &why);
 
-        result = kiln_reader_page(r, section->kind, page, err);
-        if (result == 0)
-            result = take(r, (uint32_t)r->block->footer.pages[page].n_entries, err);
-        if (r->own && kiln_builder_error(r->own) < 0) {
-            /* What looks damaged is only what there was no memory for. */
-            result = kiln_builder_error(r->own);
-            if (err)
-                *err = (struct kiln_err){0};
+        n_entries += r->block->footer.pages[section->first_page + i].n_entries;
+        if (result < 0) {
+            result = lose(r, section->kind, i, result, &why);
+            broken = result == 0 && !kiln_reader_stands_alone(section->kind);
+            if (result == 0)
+                result = kiln_reader_fill(r, section->kind, n_entries);
+        } else if (broken) {
+            result = kiln_reader_fill(r, section->kind, n_entries);
         }
-        if (result < 0)
+        if (result < 0) {
+            kiln_err_set(err, result, why.where, "%s", why.code ? why.text : kiln_err_text(result));
             return fail_at(r, section->kind, i, result, err);
+        }
     }
     return 0;
 }
@@ -104,6 +153,22 @@ static int load_dict(struct kiln_block_reader *r, struct kiln_err *err)
     return result;
 }
 
+/* Damaged ones count too: their samples become samples without a link. */
+static uint32_t links_in_rows(const struct kiln_block_reader *r)
+{
+    const struct kiln_section *s = kiln_footer_section(&r->block->footer, KILN_SECTION_LINKS);
+    uint32_t n = kiln_builder_peek(r->own)->dict.n_links - 1;
+
+    return r->opts.lost && s && s->n_entries < UINT32_MAX ? (uint32_t)s->n_entries : n;
+}
+
+static uint32_t link_of(const struct kiln_block_reader *r, uint64_t number)
+{
+    if (number >= kiln_builder_peek(r->own)->dict.n_links)
+        return 0;
+    return kiln_remap_link(r->remap, (uint32_t)number);
+}
+
 static int make_tables(struct kiln_block_reader *r)
 {
     const struct kiln_dict *d = &kiln_builder_peek(r->own)->dict;
@@ -116,7 +181,7 @@ static int make_tables(struct kiln_block_reader *r)
     r->tables = (struct kiln_rows_tables){
         .n_series = r->block->footer.info.n_series,
         .n_sets = d->n_sets - 1,
-        .n_links = d->n_links - 1,
+        .n_links = links_in_rows(r),
         .n_origins = r->n_origins,
         .n_moments = r->n_moments,
         .moments = r->moments,
@@ -259,6 +324,7 @@ int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err)
 {
     const struct kiln_footer *f = &r->block->footer;
     uint32_t i = r->next_page;
+    struct kiln_err why = {0};
     int result;
 
     while (i < f->n_rows && !page_is_wanted(r, &f->rows[i]))
@@ -269,10 +335,14 @@ int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err)
     result = kiln_reader_load_stacks(r, f->services[f->rows[i].first_series], err);
     if (result < 0)
         return kiln_block_fail(r->block, err, result);
-    result = load_rows(r, i, err);
+    result = load_rows(r, i, &why);
+    r->has_page = result == 0;
     if (result < 0)
+        result = lose(r, KILN_SECTION_ROWS, i, result, &why);
+    if (result < 0) {
+        kiln_err_set(err, result, why.where, "%s", why.code ? why.text : kiln_err_text(result));
         return fail_at(r, KILN_SECTION_ROWS, i, result, err);
-    r->has_page = true;
+    }
     return 1;
 }
 
@@ -329,7 +399,7 @@ static void fill_shape(struct kiln_block_reader *r, struct fill *at, uint32_t sh
         r->samples[at->n_samples++] = (struct kiln_sample){
             .stack = r->stack_of[(keyed->key >> 32) - 1],
             .attrs = kiln_remap_set(r->remap, (uint32_t)keyed->key),
-            .link = kiln_remap_link(r->remap, (uint32_t)links[keyed->at]),
+            .link = link_of(r, links[keyed->at]),
             .first = at->n_observations,
             .n = run & SAMPLE_MAX,
             .has_values = shape & 1,
@@ -433,13 +503,21 @@ int kiln_block_next(struct kiln_block_reader *r, struct kiln_block_profile *ret_
     int result = 1;
 
     for (;;) {
+        struct kiln_err why = {0};
         uint32_t i = r->cursor.profile;
 
         if (r->has_page && kiln_rows_next(&r->cursor, &p) > 0) {
             if (!profile_is_wanted(r, &p, r->columns[KILN_ROWS_SERIES].v[i]))
                 continue;
-            result = fill_profile(r, &p, i, ret_profile, err);
-            return result < 0 ? fail_at(r, KILN_SECTION_ROWS, r->next_page - 1, result, err) : 1;
+            result = fill_profile(r, &p, i, ret_profile, &why);
+            if (result == 0)
+                return 1;
+            result = lose(r, KILN_SECTION_ROWS, r->next_page - 1, result, &why);
+            r->has_page = false;
+            if (result == 0)
+                continue; /* the rest of its page is not counted on */
+            kiln_err_set(err, result, why.where, "%s", why.code ? why.text : kiln_err_text(result));
+            return fail_at(r, KILN_SECTION_ROWS, r->next_page - 1, result, err);
         }
         r->has_page = false;
         result = kiln_reader_next_page(r, err);

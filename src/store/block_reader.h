@@ -68,10 +68,14 @@ struct kiln_block_reader {
 KILN_CHECK int kiln_reader_page(struct kiln_block_reader *r, uint32_t kind, uint32_t page,
                                 struct kiln_err *err);
 /* Gives each page of a section to `take`. */
+typedef int kiln_reader_take(struct kiln_block_reader *r, uint32_t n_entries, struct kiln_err *err);
 KILN_CHECK int kiln_reader_section(struct kiln_block_reader *r, const struct kiln_section *section,
-                                   int (*take)(struct kiln_block_reader *r, uint32_t n_entries,
-                                               struct kiln_err *err),
-                                   struct kiln_err *err);
+                                   kiln_reader_take *take, struct kiln_err *err);
+
+/* Of damaged sections: block_fill.c.  Whether a page is read without those before it. */
+bool kiln_reader_stands_alone(uint32_t kind);
+/* Puts placeholders into a section's table until it has the first `n` entries of the section. */
+KILN_CHECK int kiln_reader_fill(struct kiln_block_reader *r, uint32_t kind, uint64_t n);
 
 /*
  * Makes the next page of rows that may have something the page at hand, with the stacks of its

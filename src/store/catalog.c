@@ -184,18 +184,6 @@ int kiln_catalog_cover(struct kiln_store *store, struct kiln_tenant *tenant)
     return kiln_io_put(store->io, path, text, (size_t)n);
 }
 
-/* "blocks/t/x.kb" -> "aside/t-x.kb" */
-static void aside_path(const char *path, char ret_path[KILN_PATH_MAX])
-{
-    const char *name = strncmp(path, "blocks/", 7) == 0 ? path + 7 : path;
-
-    snprintf(ret_path, KILN_PATH_MAX, "aside/%s", name);
-    for (char *at = ret_path + strlen("aside/"); *at; at++) {
-        if (*at == '/')
-            *at = '-';
-    }
-}
-
 void kiln_store_count_aside(struct kiln_store *store)
 {
     atomic_fetch_add(&store->set_aside, 1);
@@ -204,11 +192,12 @@ void kiln_store_count_aside(struct kiln_store *store)
 
 void kiln_store_set_aside(struct kiln_store *store, const char *path, const struct kiln_err *why)
 {
-    char to[KILN_PATH_MAX], folder[KILN_PATH_MAX];
+    char name[KILN_ASIDE_PATH_MAX], to[KILN_ASIDE_PATH_MAX + 8], folder[KILN_PATH_MAX];
     struct kiln_io *io = store->io;
     int r = 0;
 
-    aside_path(path, to);
+    kiln_aside_name(path, name);
+    snprintf(to, sizeof(to), "aside/%s", name);
     snprintf(folder, sizeof(folder), "%s", path);
     if (strrchr(folder, '/'))
         *strrchr(folder, '/') = '\0';

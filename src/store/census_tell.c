@@ -142,7 +142,7 @@ static int look_at_all(struct kiln_store *store, struct kiln_tenant *tenant,
         bytes += known ? 0 : kiln_block_info(block)->dict_bytes;
         if (!known)
             r = kiln_census_look_at(&look, told, NULL);
-        if (kiln_keep_is_damage(r) || r == KILN_E_LIMIT)
+        if (kiln_block_is_damage(r) || r == KILN_E_LIMIT)
             r = 0; /* others find out */
     }
     return r;

@@ -148,6 +148,12 @@ static int count_name(void *context, const char *name)
     return 0;
 }
 
+/* Notes stand beside the files that they are of. */
+static int count_aside(void *context, const char *name)
+{
+    return kiln_str_ends(kiln_str_of(name), KILN_STR(".json")) ? 0 : count_name(context, name);
+}
+
 static void read_log(struct look *look)
 {
     struct kiln_wal_opts opts = {.read_only = true, .damaged = note_log_damage};
@@ -262,7 +268,7 @@ static int list_all(struct look *look)
     if (r == 0)
         r = kiln_names_below(&look->symbols, look->io, "symbols", NULL);
     if (r == 0) {
-        r = look->io->list(look->io, "aside", count_name, &look->check->aside);
+        r = look->io->list(look->io, "aside", count_aside, &look->check->aside);
         r = r == -ENOENT ? 0 : r;
     }
     return r;

@@ -198,6 +198,8 @@ static int open_reader(struct merge *m, uint32_t number)
     struct kiln_block_read_opts opts = {
         .series = in->wanted,
         .memory_bytes = m->opts->memory_bytes / 4,
+        .lost = m->opts->lost,
+        .lost_context = m->opts->context,
     };
     int r = kiln_finder_new(m->opts->book, &in->finder);
 

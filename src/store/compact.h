@@ -31,6 +31,8 @@ struct kiln_compact_opts {
     bool (*stop)(void *context); /* asked now and then: give up with -ECANCELED; NULL: never */
     void *context;
     kiln_block_verifier *verify; /* NULL: kiln_block_verify_within() */
+    /* Not NULL: what can be read of damaged inputs is merged, the rest is reported. */
+    void (*lost)(void *context, const struct kiln_block_lost *lost);
 };
 
 struct kiln_compact_result {

@@ -157,7 +157,7 @@ static int write_block(struct kiln_store *store, struct kiln_tenant *tenant,
     r = kiln_head_write(tenant->cutting, &opts, &id, err);
     if (r == 0)
         r = 1;
-    else if (kiln_keep_is_damage(r))
+    else if (kiln_block_is_damage(r))
         r = kiln_cut_isolate(store, tenant, &opts, &id, err);
     if (r > 0)
         r = kiln_catalog_open_block(store, tenant->name, &id, ret_block, err);

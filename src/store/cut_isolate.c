@@ -33,7 +33,7 @@ static int try_range(struct search *s, uint32_t from, uint32_t to)
     memset(s->left_out, true, s->n_series);
     memset(s->left_out + from, false, to - from);
     r = kiln_head_try_write(s->head, &s->opts, NULL);
-    return kiln_keep_is_damage(r) ? 1 : r;
+    return kiln_block_is_damage(r) ? 1 : r;
 }
 
 static int search(struct search *s)
@@ -125,9 +125,21 @@ static int set_aside(struct kiln_store *store, struct kiln_tenant *tenant, const
     return r;
 }
 
+static void note_series(struct kiln_aside_note *note, const struct kiln_head_series *series)
+{
+    struct kiln_aside_entry *e = &note->entry;
+    struct kiln_series parsed;
+
+    e->min_ns = series->min_ns < e->min_ns ? series->min_ns : e->min_ns;
+    e->max_ns = series->max_ns > e->max_ns ? series->max_ns : e->max_ns;
+    if (kiln_series_parse(series->key, &parsed) == 0)
+        kiln_aside_note_service(note, parsed.service);
+}
+
 static void note_aside(struct kiln_store *store, struct kiln_tenant *tenant, const struct search *s,
                        const struct kiln_err *why)
 {
+    struct kiln_aside_note note = {.entry.min_ns = UINT64_MAX, .all_lost = true};
     char path[KILN_PATH_MAX];
     uint64_t n = 0;
 
@@ -136,12 +148,17 @@ static void note_aside(struct kiln_store *store, struct kiln_tenant *tenant, con
 
         if (!s->bad[i] || !series->n_profiles)
             continue;
-        kiln_keep_note_lost(tenant, series->min_ns, series->max_ns);
+        note_series(&note, series);
         n += series->n_profiles;
     }
     if (!n)
         return;
     aside_path(s, tenant, path);
+    note.why = why->text;
+    note.entry.profiles = n;
+    kiln_aside_name(path + strlen("aside/"), note.entry.name);
+    snprintf(note.entry.tenant, sizeof(note.entry.tenant), "%s", tenant->name);
+    (void)!kiln_aside_put(store, &note); /* without it all times are noted */
     kiln_store_count_aside(store);
     kiln_log(store->opts.log, KILN_LOG_ERROR,
              "profiles that cannot be written as a block are set aside", "tenant", "%s",
@@ -193,7 +210,7 @@ static int isolate(struct kiln_store *store, struct kiln_tenant *tenant, struct 
         r = set_aside(store, tenant, s, err);
     if (r == 0)
         r = write_rest(s, ret_id, err);
-    if (kiln_keep_is_damage(r)) { /* each of them can be written, but not all together */
+    if (kiln_block_is_damage(r)) { /* each of them can be written, but not all together */
         memset(s->bad, true, s->n_series);
         r = set_aside(store, tenant, s, err);
     }

@@ -12,10 +12,11 @@
 #include "store/keep.h"
 #include "store/store_int.h"
 
-enum { LOG_TRIES = 64 };
+enum { LOG_TRIES = 64, DAMAGE_TRIES = 3 };
 
 struct wish {
     struct kiln_str service;
+    uint64_t profiles; /* that were removed */
 };
 
 static uint64_t cutoff_of(void *context, struct kiln_str service)
@@ -40,38 +41,48 @@ static bool has_service(const struct kiln_block *block, struct kiln_str service)
     return false;
 }
 
+static int rewrite_one(struct kiln_store *store, struct kiln_tenant *tenant,
+                       struct kiln_block *block, struct wish *wish, struct kiln_err *err)
+{
+    struct kiln_rewrite w = {.tenant = tenant,
+                             .blocks = &block,
+                             .n = 1,
+                             .level = kiln_block_info(block)->level,
+                             .cutoff = cutoff_of,
+                             .context = wish,
+                             .whatever = true};
+    int r = kiln_keep_rewrite(store, &w, err);
+
+    wish->profiles += w.left_out;
+    if (r == 0 && w.unlinked < 0)
+        r = kiln_err_set(err, w.unlinked, NULL, "an old block cannot be removed: %s",
+                         kiln_err_text(w.unlinked));
+    return r;
+}
+
+/* KILN_E_CORRUPT: a damaged block has become another one, which may still have the service. */
 static int rewrite_all(struct kiln_store *store, struct kiln_tenant *tenant, struct wish *wish,
-                       uint64_t *profiles, struct kiln_err *err)
+                       struct kiln_err *err)
 {
     struct kiln_block_list list;
+    bool damaged = false;
     int r = kiln_catalog_list(tenant, &list);
 
     if (r < 0)
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     for (uint32_t i = 0; r == 0 && i < list.n; i++) {
-        struct kiln_rewrite w = {.tenant = tenant,
-                                 .blocks = &list.blocks[i],
-                                 .n = 1,
-                                 .level = kiln_block_info(list.blocks[i])->level,
-                                 .cutoff = cutoff_of,
-                                 .context = wish,
-                                 .whatever = true};
         struct kiln_err why = {0};
 
         if (!has_service(list.blocks[i], wish->service))
             continue;
-        r = kiln_keep_rewrite(store, &w, &why);
-        *profiles += w.left_out;
-        if (r == KILN_E_CORRUPT)
-            r = 0; /* it was set aside, and the log says so */
-        if (r == 0 && w.unlinked < 0)
-            r = kiln_err_set(&why, w.unlinked, NULL, "an old block cannot be removed: %s",
-                             kiln_err_text(w.unlinked));
-        if (r < 0)
+        r = rewrite_one(store, tenant, list.blocks[i], wish, &why);
+        if (r < 0 && r != KILN_E_CORRUPT)
             kiln_err_set(err, r, why.where, "%s", why.text);
+        damaged |= r == KILN_E_CORRUPT;
+        r = r == KILN_E_CORRUPT ? 0 : r;
     }
     kiln_block_list_done(&list);
-    return r;
+    return r == 0 && damaged ? KILN_E_CORRUPT : r;
 }
 
 /* ---- the log ---- */
@@ -116,8 +127,8 @@ int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant
 {
     struct kiln_store *store = kiln_store_of(engine);
     struct kiln_tenant *t = kiln_tenant_find(store, tenant);
-    struct wish wish = {service};
-    uint64_t number, profiles = 0;
+    struct wish wish = {.service = service};
+    uint64_t number;
     int r;
 
     if (store->opts.read_only)
@@ -132,15 +143,17 @@ int kiln_store_delete_service(struct kiln_engine *engine, struct kiln_str tenant
     if (r < 0)
         return r;
     pthread_mutex_lock(&store->keep.merging);
-    r = rewrite_all(store, t, &wish, &profiles, err);
+    r = KILN_E_CORRUPT;
+    for (int i = 0; r == KILN_E_CORRUPT && i < DAMAGE_TRIES; i++)
+        r = rewrite_all(store, t, &wish, err);
     pthread_mutex_unlock(&store->keep.merging);
-    pthread_mutex_lock(&t->lock);
-    kiln_seen_clear(&t->seen, atomic_load(&store->last_number));
-    pthread_mutex_unlock(&t->lock);
-    kiln_metric_add(kiln_keep_metrics_of(store)->deleted_profiles, (int64_t)profiles);
+    kiln_store_forget_seen(store, t);
+    kiln_metric_add(kiln_keep_metrics_of(store)->deleted_profiles, (int64_t)wish.profiles);
+    if (r == KILN_E_CORRUPT)
+        kiln_err_set(err, r, NULL, "a damaged block cannot be rewritten now: try again");
     if (r == 0)
         r = clean_log(store, number, err);
     if (r == 0)
-        *ret_profiles = profiles;
+        *ret_profiles = wish.profiles;
     return r;
 }

@@ -124,7 +124,7 @@ struct kiln_basis {
                                 have no such sample, for that is a process at rest */
     uint32_t n_blocks;       /* read */
     uint32_t n_rolled;       /* of these: by their roll-ups */
-    uint32_t n_damaged;      /* blocks that had to be left out, now or since the start */
+    uint32_t n_damaged;      /* blocks left out now, and files in aside/ of this tenant and time */
     uint64_t n_time_set;     /* profiles that have the time they came, for want of their own */
 };
 

@@ -234,56 +234,26 @@ int kiln_keep_drop(struct kiln_store *store, struct kiln_tenant *tenant,
     return r < 0 ? kiln_err_set(err, r, NULL, "blocks cannot be removed: %s", kiln_err_text(r)) : 0;
 }
 
-/* Whether a code says that the bytes are wrong, and not that the machine had a bad moment. */
-bool kiln_keep_is_damage(int code)
+void kiln_keep_set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
+                         struct kiln_block *block, const struct kiln_err *why)
 {
-    return code == KILN_E_CORRUPT || code == KILN_E_TRUNCATED || code == KILN_E_MALFORMED ||
-           code == KILN_E_RANGE || code == KILN_E_UTF8 || code == KILN_E_UNKNOWN;
-}
-
-void kiln_keep_note_lost(struct kiln_tenant *tenant, uint64_t min_ns, uint64_t max_ns)
-{
-    struct kiln_window *w;
-
-    pthread_mutex_lock(&tenant->lock);
-    if (tenant->n_lost < KILN_TENANT_LOST_MAX)
-        tenant->lost[tenant->n_lost++] = (struct kiln_window){min_ns, max_ns};
-    w = &tenant->lost[tenant->n_lost - 1];
-    w->start_ns = min_ns < w->start_ns ? min_ns : w->start_ns;
-    w->end_ns = max_ns > w->end_ns ? max_ns : w->end_ns;
-    pthread_mutex_unlock(&tenant->lock);
-}
-
-static void set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
-                      struct kiln_block *block, const struct kiln_err *why)
-{
+    struct kiln_aside_note note;
     char path[KILN_PATH_MAX];
     int r;
 
+    kiln_aside_note_block(&note, block);
+    note.why = why->text;
     pthread_mutex_lock(&store->keeping);
+    kiln_block_path(tenant->name, &kiln_block_info(block)->id, path);
+    (void)kiln_block_ref(block);
     r = kiln_catalog_swap(tenant, &block, 1, NULL, 0);
     if (r == 0) {
-        kiln_keep_note_lost(tenant, kiln_block_info(block)->min_ns, kiln_block_info(block)->max_ns);
-        kiln_block_path(tenant->name, &kiln_block_info(block)->id, path);
+        (void)!kiln_aside_put(store, &note); /* without it the file says the same */
         kiln_store_set_aside(store, path, why);
     }
+    kiln_block_unref(block);
     pthread_mutex_unlock(&store->keeping);
-}
-
-void kiln_keep_damaged(struct kiln_store *store, struct kiln_tenant *tenant,
-                       struct kiln_block *block, const struct kiln_err *why)
-{
-    bool found = false;
-
-    if (pthread_mutex_trylock(&store->keep.merging) != 0)
-        return;
-    pthread_mutex_lock(&tenant->lock);
-    for (uint32_t i = 0; i < tenant->n_blocks; i++)
-        found |= tenant->blocks[i] == block;
-    pthread_mutex_unlock(&tenant->lock);
-    if (found)
-        set_aside(store, tenant, block, why);
-    pthread_mutex_unlock(&store->keep.merging);
+    kiln_store_forget_seen(store, tenant);
 }
 
 /* ---- skipping ---- */
@@ -321,6 +291,13 @@ static uint64_t job_cutoff(void *context, struct kiln_str service)
     struct job *job = context;
 
     return job->rewrite->cutoff(job->rewrite->context, service);
+}
+
+static void job_lost(void *context, const struct kiln_block_lost *lost)
+{
+    struct job *job = context;
+
+    job->rewrite->lost(job->rewrite->context, lost);
 }
 
 static bool job_stop(void *context)
@@ -372,12 +349,15 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
         .cutoff = w->cutoff ? job_cutoff : NULL,
         .only_smaller = w->only_smaller,
         .stop = job_stop,
+        .lost = w->lost ? job_lost : NULL,
         .context = &job,
         .verify = store->opts.verify,
     };
     struct kiln_compact_result result;
     uint32_t bad;
     int r = kiln_compact_blocks(&opts, &result, &bad, err);
+
+    w->bad = NULL;
 
     if (r == 0) {
         w->profiles = result.profiles;
@@ -389,24 +369,27 @@ static int compact(struct kiln_store *store, struct kiln_rewrite *w, size_t memo
         return r;
     }
     w->tenant->merge_failed = true;
-    if (bad == UINT32_MAX && kiln_keep_is_damage(r)) { /* what was written does not read back */
+    if (w->lost)
+        return bad == UINT32_MAX && kiln_block_is_damage(r) ? -ENOTRECOVERABLE : r;
+    if (bad == UINT32_MAX && kiln_block_is_damage(r)) { /* what was written does not read back */
         for (uint32_t i = 0; i < w->n; i++)
             kiln_keep_skip(store, w->blocks[i]);
         return -ENOTRECOVERABLE;
     }
     if (bad == UINT32_MAX || r == -ENOMEM || r == KILN_E_LIMIT)
         return r;
-    if (!kiln_keep_is_damage(r)) {
+    if (!kiln_block_is_damage(r)) {
         kiln_keep_skip(store, w->blocks[bad]);
         return r;
     }
-    set_aside(store, w->tenant, w->blocks[bad], err);
+    w->bad = w->blocks[bad];
     return KILN_E_CORRUPT;
 }
 
 int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *w, struct kiln_err *err)
 {
     uint64_t dict_bytes = w->extra_bytes;
+    struct kiln_err why = {0};
     size_t need, taken;
     int r = sweep(store, w->tenant, w->blocks, w->n);
 
@@ -418,9 +401,11 @@ int kiln_keep_rewrite(struct kiln_store *store, struct kiln_rewrite *w, struct k
     r = take_memory(store, need, w->whatever && need > MEMORY_LEAST ? MEMORY_LEAST : need, &taken);
     if (r < 0)
         return kiln_err_set(err, r, NULL, "there is no memory for a merge now");
-    r = compact(store, w, taken, err);
+    r = compact(store, w, taken, &why);
     kiln_pool_give(store->pool, taken);
-    return r;
+    if (w->bad)
+        kiln_keep_rescue(store, w->tenant, w->bad, &why);
+    return r < 0 ? kiln_err_set(err, r, why.where, "%s", why.text) : 0;
 }
 
 /* ---- merging ---- */

@@ -23,6 +23,13 @@ struct kiln_tenant;
 struct kiln_block_list;
 
 enum { KILN_KEEP_SKIPS = 128 }; /* more than the inputs of one merge */
+enum { KILN_KEEP_FOUND = 16 };  /* damaged blocks that wait; the next reader finds the others */
+
+struct kiln_keep_found {
+    struct kiln_tenant *tenant;
+    struct kiln_block *block; /* a reference */
+    struct kiln_err why;
+};
 
 /* A block that could not be merged: it is left alone for an hour. */
 struct kiln_keep_skip {
@@ -44,6 +51,8 @@ struct kiln_keep {
     pthread_mutex_t sleep; /* of the thread, between two rounds; covers has_thread */
     bool has_thread;
     pthread_cond_t wake;
+    struct kiln_keep_found found[KILN_KEEP_FOUND]; /* under `sleep` */
+    uint32_t n_found;
     struct kiln_keep_skip skips[KILN_KEEP_SKIPS]; /* under `merging`, like what follows */
     uint32_t next_skip;
     uint32_t n_busy;  /* merges in a row for which there was no memory */
@@ -60,18 +69,27 @@ void kiln_keep_stop(struct kiln_store *store);
 /* True while so much waits to be merged that ingest must be held back.  From anywhere. */
 bool kiln_keep_is_behind(const struct kiln_store *store);
 
-/* Whether a code says that the bytes are wrong, and not that the machine had a bad moment. */
-bool kiln_keep_is_damage(int code);
-/* Answers of this time lack something from now on, and say so. */
-void kiln_keep_note_lost(struct kiln_tenant *tenant, uint64_t min_ns, uint64_t max_ns);
 /*
- * A reader, who holds no lock, found that a block is damaged: it is set aside, unless it is gone
- * already, or blocks are being merged just now (who comes next will find it).
+ * A reader, who holds no lock, found that a block is damaged: it is rescued, in the background or,
+ * where there is none, now, unless it is gone already, or blocks are being merged.
  */
 void kiln_keep_damaged(struct kiln_store *store, struct kiln_tenant *tenant,
                        struct kiln_block *block, const struct kiln_err *why);
 
 /* The rest is for the files of this part. */
+
+/*
+ * Rewrites a damaged block without what cannot be read; a copy of the original is kept in aside/.
+ * Where nothing can be read, or what is read cannot be written, all of it is set aside.  Under
+ * `merging`.
+ */
+void kiln_keep_rescue(struct kiln_store *store, struct kiln_tenant *tenant,
+                      struct kiln_block *block, const struct kiln_err *why);
+/* The blocks that readers found.  Under `merging`. */
+void kiln_keep_rescue_found(struct kiln_store *store);
+/* Sets aside all of a block. */
+void kiln_keep_set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
+                         struct kiln_block *block, const struct kiln_err *why);
 
 struct kiln_keep_metrics *kiln_keep_metrics_of(struct kiln_store *store);
 
@@ -82,18 +100,21 @@ struct kiln_rewrite {
     uint32_t n;
     uint32_t level;
     uint64_t (*cutoff)(void *context, struct kiln_str service); /* as kiln_compact_opts */
+    /* As kiln_compact_opts; not NULL: failures change nothing else, and nothing is set aside. */
+    void (*lost)(void *context, const struct kiln_block_lost *lost);
     void *context;
     bool only_smaller;           /* as kiln_compact_opts; the blocks rest after it */
     bool whatever;               /* take the memory that it needs, if there is any */
     uint64_t extra_bytes;        /* by which the dictionary may grow */
     uint64_t profiles, left_out; /* filled */
     uint64_t bytes_out;
-    int unlinked; /* 0, or why the old files are still there */
+    int unlinked;           /* 0, or why the old files are still there */
+    struct kiln_block *bad; /* the input that turned out damaged, or NULL */
 };
 
 /*
  * Writes the new block, puts it in the place of the old ones, removes their files.  An input that
- * turns out damaged is set aside, and KILN_E_CORRUPT returned: what is left can be tried again.
+ * turns out damaged is rescued, and KILN_E_CORRUPT returned: what is left can be tried again.
  * -ENOTRECOVERABLE: the new block does not read back; the old ones stay, and are left alone for a
  * while.  Under `merging`.
  */

@@ -28,8 +28,10 @@ static int do_round(struct kiln_store *store)
 
     pthread_mutex_lock(&keep->merging);
     kiln_keep_clock_look(store);
+    kiln_keep_rescue_found(store);
     if (now >= keep->retire_next_ns) {
         keep->retire_next_ns = now + RETIRE_NS;
+        (void)!kiln_aside_load(store); /* an operator may have removed files */
         if (kiln_keep_retire(store, kiln_clock_unix_ns(), &err) < 0)
             kiln_log(store->opts.log, KILN_LOG_WARN, "retention did not work out", "where", "%s",
                      err.where, "why", "%s", err.text, NULL);
@@ -51,7 +53,7 @@ static void pause_round(struct kiln_keep *keep)
     struct timespec at = {(time_t)(until / KILN_NS_PER_S), (long)(until % KILN_NS_PER_S)};
 
     pthread_mutex_lock(&keep->sleep);
-    while (!atomic_load(&keep->stop) &&
+    while (!atomic_load(&keep->stop) && !keep->n_found &&
            pthread_cond_clockwait(&keep->wake, &keep->sleep, CLOCK_MONOTONIC, &at) != ETIMEDOUT)
         continue;
     pthread_mutex_unlock(&keep->sleep);
@@ -92,4 +94,5 @@ void kiln_keep_stop(struct kiln_store *store)
     pthread_mutex_unlock(&keep->sleep);
     if (has_thread)
         pthread_join(keep->thread, NULL);
+    kiln_keep_rescue_found(store); /* lets go of them */
 }

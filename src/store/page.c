@@ -269,6 +269,10 @@ int kiln_page_load(struct kiln_page_in *in, struct kiln_io *io, int fd, uint64_t
         return kiln_err_set(err, r, NULL, "no memory for a page of %llu bytes",
                             (unsigned long long)size);
     got = io->pread(io, fd, in->page, (size_t)size, offset);
+    if (got == -EIO) /* a bad moment of the disk, or a bad place on it */
+        got = io->pread(io, fd, in->page, (size_t)size, offset);
+    if (got == -EIO)
+        return damaged(err, "the disk cannot read it");
     if (got < 0)
         return kiln_err_set(err, (int)got, NULL, "cannot be read: %s", kiln_err_text((int)got));
     if ((uint64_t)got != size)

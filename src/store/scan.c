@@ -12,6 +12,13 @@
 
 /* ---- the view ---- */
 
+static void note_aside(void *context, uint64_t min_ns, uint64_t max_ns)
+{
+    struct kiln_scan *scan = context;
+
+    scan->n_damaged += kiln_scan_touches(scan, min_ns, max_ns);
+}
+
 static int take_view(struct kiln_scan *scan, struct kiln_scan_part *part,
                      struct kiln_tenant *tenant)
 {
@@ -19,11 +26,9 @@ static int take_view(struct kiln_scan *scan, struct kiln_scan_part *part,
     int r;
 
     part->tenant = tenant;
+    kiln_aside_each(&scan->store->aside, tenant->name, note_aside, scan);
     pthread_mutex_lock(&tenant->lock);
     r = kiln_catalog_list_locked(tenant, &part->blocks);
-    for (uint32_t i = 0; i < tenant->n_lost; i++)
-        scan->n_damaged +=
-            kiln_scan_touches(scan, tenant->lost[i].start_ns, tenant->lost[i].end_ns);
     if (r == 0) {
         info = kiln_head_info(tenant->head);
         part->cutting = tenant->cutting ? kiln_head_ref(tenant->cutting) : NULL;
@@ -140,7 +145,7 @@ static int scan_or_set_aside(struct kiln_scan *scan, struct kiln_scan_part *part
 
     if (r > 0)
         r = kiln_scan_block(scan, part, part->blocks.blocks[i], &why);
-    if (kiln_keep_is_damage(r)) {
+    if (kiln_block_is_damage(r)) {
         kiln_keep_damaged(scan->store, part->tenant, part->blocks.blocks[i], &why);
         part->damaged[i] = true;
         scan->n_damaged++;

@@ -191,7 +191,7 @@ static int select_or_set_aside(struct kiln_store *store, struct kiln_tenant *ten
     struct kiln_err why = {0};
     int r = select_block(block, s, parts, &why);
 
-    if (kiln_keep_is_damage(r)) {
+    if (kiln_block_is_damage(r)) {
         kiln_keep_damaged(store, tenant, block, &why);
         return 0;
     }

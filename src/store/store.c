@@ -58,6 +58,7 @@ static void init_locks(struct kiln_store *store)
 {
 
     pthread_mutex_init(&store->lock, NULL);
+    kiln_aside_init(&store->aside);
     pthread_mutex_init(&store->keeping, NULL);
     pthread_mutex_init(&store->keep.merging, NULL);
     pthread_mutex_init(&store->probe.lock, NULL);
@@ -78,6 +79,7 @@ static void free_store(struct kiln_store *store)
     kiln_cache_done(&store->cache);
     kiln_pool_give(store->pool, store->reserve);
     kiln_series_rule_free(store->own_rule);
+    kiln_aside_done(&store->aside);
     pthread_mutex_destroy(&store->lock);
     pthread_mutex_destroy(&store->keeping);
     pthread_mutex_destroy(&store->keep.merging);
@@ -133,6 +135,11 @@ static int open_all(struct kiln_store *store, struct kiln_err *err)
         r = kiln_store_read_meta(store, err);
     if (r == 0)
         r = kiln_catalog_load(store, err);
+    if (r == 0) {
+        r = kiln_aside_load(store);
+        if (r < 0)
+            kiln_err_set(err, r, "aside", "%s", kiln_err_text(r));
+    }
     if (r == 0)
         r = kiln_store_replay(store, err);
     if (r == 0 && !store->opts.read_only)

@@ -11,7 +11,7 @@
  *   DIR/wal/N.log        store/wal.h
  *   DIR/blocks/TENANT/ID.kb   store/block.h
  *   DIR/symbols/TENANT/BUILD_ID
- *   DIR/aside/           damaged files, moved here, reported, never read
+ *   DIR/aside/           damaged files, moved here and reported: store/aside.h
  *
  * Threads: one applier owns the heads (readers take its lock), one keeper cuts, compacts, and
  * retires; everything else as engine.h.

@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #include "core/tenant.h"
+#include "store/aside.h"
 #include "store/block.h"
 #include "store/book.h"
 #include "store/cache.h"
@@ -43,8 +44,6 @@
 #define KILN_PATH_MAX      256u /* bytes of any path of the store, with its NUL */
 #define KILN_BLOCK_ENDING  ".kb"
 #define KILN_COVERED_NAME  "covered" /* beside a tenant's blocks */
-
-enum { KILN_TENANT_LOST_MAX = 32 };
 
 struct kiln_tenant {
     char *name; /* constant, like `next` and `beside` */
@@ -61,9 +60,6 @@ struct kiln_tenant {
     struct kiln_seen seen;        /* hashes of what was applied lately */
     struct kiln_book *book;       /* names that came later; constant, like the next */
     struct kiln_census *census;   /* what they are for */
-    /* Times of damaged blocks that were set aside since the start: answers lack them. */
-    struct kiln_window lost[KILN_TENANT_LOST_MAX];
-    uint32_t n_lost; /* the last one is of all that follow */
     /* the keeper's, under `keeping` */
     bool cut_failed; /* the last try left something that must be swept before the next */
     /* under `merging` */
@@ -99,6 +95,7 @@ struct kiln_store {
     uint64_t seed; /* of content hashes; from store.json */
     struct kiln_store_metrics metrics;
     _Atomic uint64_t set_aside;
+    struct kiln_aside aside;
 
     struct kiln_store_probe probe;
     struct kiln_cache cache;      /* what was read of blocks */
@@ -153,6 +150,10 @@ bool kiln_tenant_may_come(struct kiln_store *store, struct kiln_str name);
 /* One after the other: the first for NULL, NULL after the last. */
 struct kiln_tenant *kiln_tenant_next(struct kiln_store *store, struct kiln_tenant *tenant);
 
+/* Whether a block is in the catalog of a tenant. */
+bool kiln_tenant_has_block(struct kiln_tenant *tenant, const struct kiln_block *block);
+/* Profiles went: that they were here once does not make them duplicates. */
+void kiln_store_forget_seen(struct kiln_store *store, struct kiln_tenant *tenant);
 /* An empty head with the settings of the store. */
 KILN_CHECK int kiln_tenant_new_head(struct kiln_store *store, struct kiln_head **ret_head);
 /* Counts the series of a tenant anew; under its lock. */

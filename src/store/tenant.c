@@ -202,3 +202,21 @@ int kiln_tenant_count_series(struct kiln_tenant *tenant)
     tenant->known_stale = false;
     return 0;
 }
+
+bool kiln_tenant_has_block(struct kiln_tenant *tenant, const struct kiln_block *block)
+{
+    bool has = false;
+
+    pthread_mutex_lock(&tenant->lock);
+    for (uint32_t i = 0; i < tenant->n_blocks; i++)
+        has |= tenant->blocks[i] == block;
+    pthread_mutex_unlock(&tenant->lock);
+    return has;
+}
+
+void kiln_store_forget_seen(struct kiln_store *store, struct kiln_tenant *tenant)
+{
+    pthread_mutex_lock(&tenant->lock);
+    kiln_seen_clear(&tenant->seen, atomic_load(&store->last_number));
+    pthread_mutex_unlock(&tenant->lock);
+}

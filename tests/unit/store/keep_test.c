@@ -200,7 +200,7 @@ static int note_nth(void *context, const char *name)
     return 0;
 }
 
-TEST(keep, a_damaged_block_is_set_aside_and_the_others_are_merged)
+TEST(keep, what_is_left_of_a_damaged_block_is_merged_with_the_others)
 {
     for (uint64_t offset = 20; offset < 400; offset += 37) {
         struct nth nth = {.wanted = 2};
@@ -213,8 +213,9 @@ TEST(keep, a_damaged_block_is_set_aside_and_the_others_are_merged)
         CHECK(kiln_sim_flip(kit.io, nth.path, offset, 3));
         compact(&kit);
         left = kit_stats(&kit).profiles;
-        CHECK(left == 4 || left == 5); /* 5 where the bit was of the footer, read before */
-        CHECK_EQ(kit_stats(&kit).set_aside, 5 - left);
+        CHECK(left == 4 || left == 5);         /* 5 where the bit was of the footer, read before */
+        CHECK(kit_stats(&kit).set_aside <= 1); /* also where only names are lost */
+        CHECK(kit_stats(&kit).set_aside >= 5 - left);
         CHECK_EQ(kit_stats(&kit).blocks, 1);
         kit_done(&kit);
     }
