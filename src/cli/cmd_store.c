@@ -435,14 +435,19 @@ static int run_export(struct kiln_cli *cli)
 /* ---- verbs ---- */
 
 static const struct kiln_verb verbs[] = {
-    {"check", NULL, run_check},        {"stats", NULL, run_stats},
-    {"compact", NULL, run_compact},    {"export", NULL, run_export},
-    {"backup", "DIR", run_backup},     {"restore", "DIR", run_restore},
-    {"delete", "SERVICE", run_delete}, {0},
+    {"check", NULL, run_check},
+    {"stats", NULL, run_stats},
+    {"compact", NULL, run_compact},
+    {"export", NULL, run_export},
+    {"backup", "DIR", run_backup},
+    {"restore", "DIR", run_restore},
+    {"delete", "SERVICE", run_delete},
+    {"salvage", NULL, kiln_store_run_salvage},
+    {0},
 };
 
-static const char *const words[] = {"check",  "stats",   "compact", "export",
-                                    "backup", "restore", "delete",  NULL};
+static const char *const words[] = {"check",   "stats",  "compact", "export", "backup",
+                                    "restore", "delete", "salvage", NULL};
 
 static int run(struct kiln_cli *cli)
 {
@@ -469,16 +474,26 @@ static const struct kiln_option export_options[] = {
     KILN_OPT("to", 0, KILN_OPT_TEXT, store.to, "TIME", "up to this time"),
     KILN_OPT("match", 'm', KILN_OPT_LIST, store.matches, "CONDITION",
              "of series with this label: key=value, key!=value, key=~REGEX, key!~REGEX"),
-    KILN_OPT("output", 'o', KILN_OPT_TEXT, output, "FILE",
-             "write to FILE, whose ending says the format"),
+    KILN_OPT(
+        "output", 'o', KILN_OPT_TEXT, output, "FILE",
+        "write to FILE, whose ending says the format; salvage: OTLP files into directory FILE"),
     KILN_OPT("format", 0, KILN_OPT_WRITES, to, "FORMAT", "write this format"),
     KILN_OPT_END,
 };
 static const struct kiln_option_group export_group = {"Export", export_options};
 
+static const struct kiln_option salvage_options[] = {
+    KILN_OPT("dry-run", 0, KILN_OPT_FLAG, store.dry_run, NULL,
+             "change nothing, say what can be recovered"),
+    KILN_OPT("discard", 0, KILN_OPT_FLAG, store.discard, NULL,
+             "remove also what cannot be recovered"),
+    KILN_OPT_END,
+};
+static const struct kiln_option_group salvage_group = {"Salvage", salvage_options};
+
 const struct kiln_command kiln_cmd_store = {
     .name = "store",
-    .summary = "look after a server's store: check, stats, compact, export, backup, ...",
+    .summary = "look after a server's store: check, stats, compact, export, backup, salvage, ...",
     .operands = "VERB [DIR|SERVICE]",
     .operands_min = 1,
     .operands_max = 2,
@@ -493,13 +508,20 @@ const struct kiln_command kiln_cmd_store = {
         "`restore DIR` checks such a copy and makes a new store of it in --data-dir. `delete "
         "SERVICE` removes every profile of a service, for good.\n"
         "\n"
+        "`salvage` puts profiles of damaged files, which the server has set aside in the store's "
+        "directory aside/, back into the store, without duplicates, or writes them to --output. A "
+        "file with nothing left to recover is removed; what cannot be read is kept, unless "
+        "--discard is given. It exits with 1 if something is kept.\n"
+        "\n"
         "A store that a server has open is asked for through the server's socket (KILN_SOCKET, "
         "/run/kiln/kiln.sock), or where --server says.",
-    .groups = {&group, &export_group, &kiln_group_remote},
+    .groups = {&group, &export_group, &salvage_group, &kiln_group_remote},
     .examples = {{"kiln store check --data-dir examples/store", "is all well?"},
                  {"kiln store stats --data-dir examples/store", "what is in there"},
                  {"kiln store export --data-dir examples/store --service checkout --type cpu "
                   "--from 2026-03-01T12:06:00Z -o /tmp/later.pb.gz",
-                  "a part of it as pprof"}},
+                  "a part of it as pprof"},
+                 {"kiln store salvage --data-dir examples/store --dry-run",
+                  "what of damaged files can be recovered"}},
     .run = run,
 };

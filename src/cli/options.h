@@ -92,6 +92,7 @@ struct kiln_args {
         const char *data_dir, *service, *type, *from, *to;
         struct kiln_list matches;
         uint64_t memory_bytes;
+        bool dry_run, discard;
     } store;
     /* push */
     struct {

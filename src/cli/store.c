@@ -189,6 +189,7 @@ static int open_engine(const struct kiln_cli *cli, enum kiln_store_need need,
                                    .pool = &pool,
                                    .follow = kiln_recipe_follow,
                                    .read_only = need == KILN_STORE_READ,
+                                   .retention.age_ns = UINT64_MAX, /* the server knows better */
                                    .no_background = true};
     struct kiln_err err = {0};
 

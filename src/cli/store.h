@@ -45,12 +45,16 @@ void kiln_store_place_close(struct kiln_store_place *place);
 KILN_CHECK int kiln_store_ask(struct kiln_store_place *place, const char *method, const char *path,
                               const char *const *query, struct kiln_buf *out);
 
+/* `kiln store salvage`: store_salvage.c. */
+KILN_CHECK int kiln_store_run_salvage(struct kiln_cli *cli);
+
 /* ---- answers for people: store_report.c ---- */
 
 /* Appends what the JSON of a check, or of stats, says; an exit code. */
 KILN_CHECK int kiln_store_print_check(struct kiln_cli *cli, struct kiln_str json,
                                       uint64_t *ret_damaged);
 KILN_CHECK int kiln_store_print_stats(struct kiln_cli *cli, struct kiln_str json);
+KILN_CHECK int kiln_store_print_salvage(struct kiln_cli *cli, struct kiln_str json);
 /* The number that is the only member of an object; 0 where there is none. */
 uint64_t kiln_store_read_number(struct kiln_str json, const char *name);
 

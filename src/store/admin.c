@@ -15,6 +15,7 @@
 #include "pipeline/gate.h"
 #include "store/check.h"
 #include "store/choose.h"
+#include "store/salvage.h"
 #include "store/store.h"
 #include "store/usage.h"
 
@@ -188,6 +189,48 @@ static void run_compact(struct admin *admin, struct kiln_request *request)
     reply_number(request, "blocks", stats.blocks);
 }
 
+static size_t export_bytes(const struct admin *admin)
+{
+    return admin->opts.export_bytes ? admin->opts.export_bytes : EXPORT_BYTES;
+}
+
+/* Whether a parameter is there and "1". */
+static bool is_set(struct kiln_request *request, const char *name)
+{
+    struct kiln_buf value;
+    bool set;
+
+    kiln_buf_init(&value, 64);
+    set = kiln_request_param(request, name, &value) > 0 &&
+          kiln_str_eq(kiln_buf_str(&value), KILN_STR("1"));
+    kiln_buf_done(&value);
+    return set;
+}
+
+static void run_salvage(struct admin *admin, struct kiln_request *request)
+{
+    struct kiln_salvage_opts opts = {.dry_run = is_set(request, "dry_run"),
+                                     .discard = is_set(request, "discard"),
+                                     .tenant = tenant_of(admin, request),
+                                     .memory_bytes = export_bytes(admin)};
+    struct kiln_salvage salvage;
+    struct kiln_err err = {0};
+    struct kiln_buf body;
+    int r = kiln_store_salvage(admin->opts.engine, &opts, &salvage, &err);
+
+    if (!opts.dry_run)
+        audit(admin, request, "salvage store", KILN_STR(""), r);
+    if (r < 0) {
+        reply_error(request, r, &err);
+        return;
+    }
+    kiln_buf_init(&body, ANSWER_MAX);
+    kiln_salvage_format(&salvage, &body);
+    reply_body(request, "application/json", &body);
+    kiln_buf_done(&body);
+    kiln_salvage_done(&salvage);
+}
+
 /* The path of the configured directory may be written before a name in it. */
 static int backup_below(struct admin *admin, const char *dir, struct kiln_err *err)
 {
@@ -281,11 +324,6 @@ static int choose(struct admin *admin, struct kiln_request *request, struct kiln
     if (r == 0 && !trusted)
         choice->selection.tenant = kiln_str_of(request->tenant);
     return r < 0 ? r : kiln_choice_end(choice, err);
-}
-
-static size_t export_bytes(const struct admin *admin)
-{
-    return admin->opts.export_bytes ? admin->opts.export_bytes : EXPORT_BYTES;
 }
 
 static int select_batch(struct admin *admin, struct kiln_request *request,
@@ -397,6 +435,11 @@ static void handle_compact(struct kiln_request *request)
     run(request, &(struct job){run_compact, 0});
 }
 
+static void handle_salvage(struct kiln_request *request)
+{
+    run(request, &(struct job){run_salvage, 1});
+}
+
 static void handle_backup(struct kiln_request *request)
 {
     run(request, &(struct job){run_backup, 0});
@@ -429,6 +472,7 @@ int kiln_store_admin_add(struct kiln_router *router, const struct kiln_store_adm
         {.method = "GET", .path = "/api/v1/store/stats", .handler = handle_stats},
         {.method = "POST", .path = "/api/v1/store/check", .handler = handle_check},
         {.method = "POST", .path = "/api/v1/store/compact", .handler = handle_compact},
+        {.method = "POST", .path = "/api/v1/store/salvage", .handler = handle_salvage},
         {.method = "POST", .path = "/api/v1/store/backup", .handler = handle_backup},
         {.method = "GET", .path = "/api/v1/store/export", .handler = handle_export},
         {.method = "DELETE", .path = "/api/v1/services/*", .handler = handle_delete},

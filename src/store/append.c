@@ -293,10 +293,16 @@ static int make_pending(struct kiln_store *store, struct kiln_append *append,
     return r;
 }
 
+uint64_t kiln_store_oldest_ns(const struct kiln_store *store, const char *tenant)
+{
+    uint64_t now = kiln_clock_unix_ns(), age = age_of(store, tenant);
+
+    return now > age && !kiln_keep_clock_ahead(store) ? now - age : 0;
+}
+
 static int submit(struct kiln_store *store, struct kiln_append *append, const char **ret_text)
 {
-    uint64_t now = kiln_clock_unix_ns(), age = age_of(store, append->tenant);
-    uint64_t oldest_ns = now > age && !kiln_keep_clock_ahead(store) ? now - age : 0;
+    uint64_t oldest_ns = kiln_store_oldest_ns(store, append->tenant);
     struct kiln_pending *pending = NULL;
     struct kiln_tenant *tenant;
     int r;

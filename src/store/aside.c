@@ -13,12 +13,13 @@
 #include "store/names.h"
 #include "store/store_int.h"
 
-#define NOTE         ".json"
-#define NOTE_MAX     ((size_t)1 << 16)
-#define NAMES_BYTES  ((size_t)16 << 20)
-#define ENTRIES_MAX  4096u
-#define ID_DIGITS    32u
-#define SEGMENT_NAME 24u /* 20 digits and ".log" */
+#define NOTE           ".json"
+#define NOTE_MAX       ((size_t)1 << 16)
+#define NAMES_BYTES    ((size_t)16 << 20)
+#define ENTRIES_MAX    4096u
+#define ID_DIGITS      32u
+#define SEGMENT_NAME   24u /* 20 digits and ".log" */
+#define SENT_WITHIN_NS (3600 * UINT64_C(1000000000))
 
 void kiln_aside_init(struct kiln_aside *aside)
 {
@@ -154,6 +155,33 @@ static int read_note(struct kiln_store *store, struct kiln_aside_entry *e, bool 
     return n;
 }
 
+static int note_received(void *context, const struct kiln_wal_record *record)
+{
+    struct kiln_aside_entry *e = context;
+
+    e->min_ns = record->received_ns < e->min_ns ? record->received_ns : e->min_ns;
+    e->max_ns = record->received_ns > e->max_ns ? record->received_ns : e->max_ns;
+    return 0;
+}
+
+/*
+ * A segment of the log is of all tenants.  What is lost came between its other records; profiles
+ * are usually sent within the hour.
+ */
+static void read_segment(struct kiln_store *store, struct kiln_aside_entry *e)
+{
+    struct kiln_aside_entry times = {.min_ns = UINT64_MAX};
+    char path[KILN_PATH_MAX + 16];
+    bool damaged;
+
+    path_of(e->name, "", path);
+    if (kiln_wal_read_file(store->io, path, note_received, &times, &damaged, NULL) < 0 ||
+        times.max_ns == 0)
+        return;
+    e->min_ns = times.min_ns > SENT_WITHIN_NS ? times.min_ns - SENT_WITHIN_NS : 0;
+    e->max_ns = times.max_ns + KILN_AHEAD_MAX_NS;
+}
+
 static void read_entry(struct kiln_store *store, struct kiln_aside_entry *e)
 {
     const struct kiln_aside_entry empty = {.max_ns = UINT64_MAX};
@@ -169,7 +197,9 @@ static void read_entry(struct kiln_store *store, struct kiln_aside_entry *e)
     snprintf(e->name, sizeof(e->name), "%s", name);
     if (kiln_str_ends(kiln_str_of(name), KILN_STR(KILN_BLOCK_ENDING)))
         read_block(store, e);
-    else if (!kiln_str_ends(kiln_str_of(name), KILN_STR(".log"))) /* that is of all tenants */
+    else if (kiln_str_ends(kiln_str_of(name), KILN_STR(".log")))
+        read_segment(store, e);
+    else
         tenant_of_name(e);
 }
 
@@ -209,6 +239,18 @@ static int keep_entry(struct kiln_aside *aside, const struct kiln_aside_entry *e
     if (r == 0)
         aside->all[aside->n++] = *entry;
     return r;
+}
+
+bool kiln_aside_get(struct kiln_aside *aside, const char *name, struct kiln_aside_entry *ret_entry)
+{
+    struct kiln_aside_entry *entry;
+
+    pthread_mutex_lock(&aside->lock);
+    entry = find(aside, name);
+    if (entry)
+        *ret_entry = *entry;
+    pthread_mutex_unlock(&aside->lock);
+    return entry != NULL;
 }
 
 static bool is_named(const struct kiln_names *names, const char *name)

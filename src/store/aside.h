@@ -47,6 +47,9 @@ KILN_CHECK int kiln_aside_load(struct kiln_store *store);
 void kiln_aside_each(struct kiln_aside *aside, const char *tenant,
                      void (*each)(void *context, uint64_t min_ns, uint64_t max_ns), void *context);
 
+/* What the list has of a file; false if it does not have it. */
+bool kiln_aside_get(struct kiln_aside *aside, const char *name, struct kiln_aside_entry *ret_entry);
+
 /* What is known of a file for its note. */
 struct kiln_aside_note {
     struct kiln_aside_entry entry;

@@ -46,6 +46,7 @@ struct kiln_keep_metrics {
 
 struct kiln_keep {
     pthread_mutex_t merging;
+    pthread_mutex_t salvaging; /* before `merging`: one salvage at a time */
     pthread_t thread;
     _Atomic bool stop, is_behind;
     pthread_mutex_t sleep; /* of the thread, between two rounds; covers has_thread */

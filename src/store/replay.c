@@ -40,8 +40,8 @@ static int open_body(const struct kiln_wal_record *record, struct kiln_builder *
     return kiln_builder_error(b);
 }
 
-static int decode(const struct kiln_store *store, const struct kiln_wal_record *record,
-                  struct kiln_batch **ret_batch, struct kiln_err *err)
+int kiln_replay_decode(kiln_follow *follow, const struct kiln_wal_record *record,
+                       struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     struct kiln_otlp_opts opts = {.drop_bad_profiles = true};
     struct kiln_str content;
@@ -52,8 +52,10 @@ static int decode(const struct kiln_store *store, const struct kiln_wal_record *
     if (r < 0)
         return r;
     r = open_body(record, b, &content, err);
-    if (r == 0 && record->recipe.len)
-        r = store->opts.follow(record->recipe, content, b, err);
+    if (r == 0 && record->recipe.len && !follow)
+        r = kiln_err_set(err, KILN_E_UNSUPPORTED, NULL, "nothing here can follow its recipe");
+    else if (r == 0 && record->recipe.len)
+        r = follow(record->recipe, content, b, err);
     else if (r == 0)
         r = kiln_otlp_decode(content, &opts, b, NULL, err);
     if (r < 0) {
@@ -104,7 +106,7 @@ static int replay(void *context, const struct kiln_wal_record *record)
         return kiln_err_set(replaying->err, KILN_E_UNSUPPORTED, "wal",
                             "record %llu has a recipe, and there is nothing here to follow it",
                             (unsigned long long)record->number);
-    r = decode(store, record, &batch, &err);
+    r = kiln_replay_decode(store->opts.follow, record, &batch, &err);
     if (r == -ENOMEM)
         return r;
     if (r < 0) {

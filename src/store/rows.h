@@ -53,9 +53,11 @@ static inline const struct kiln_batch *kiln_rows_batch(const struct kiln_rows *r
  * times, sums and first sample.  Failures stick in the builder. */
 void kiln_rows_add(struct kiln_rows *rows, struct kiln_row row);
 
-/* All profiles of a block that a reader gives, through to its end. */
+/* All profiles of a block that a reader gives, through to its end; with a window, those whose own
+ * time is in it. */
+struct kiln_window;
 KILN_CHECK int kiln_rows_read(struct kiln_rows *rows, struct kiln_block_reader *reader,
-                              struct kiln_err *err);
+                              const struct kiln_window *window, struct kiln_err *err);
 
 /* A profile as a block wants it. */
 struct kiln_block_profile kiln_rows_profile(const struct kiln_rows *rows, uint32_t row);

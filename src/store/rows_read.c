@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/builder_int.h"
+#include "store/engine.h"
 #include "store/rows.h"
 
 #define NONE UINT32_MAX
@@ -91,7 +92,14 @@ static int take_profile(struct reading *reading, const struct kiln_block_profile
     return kiln_builder_error(b);
 }
 
-int kiln_rows_read(struct kiln_rows *rows, struct kiln_block_reader *reader, struct kiln_err *err)
+static bool is_in(const struct kiln_window *window, const struct kiln_block_profile *profile)
+{
+    return !window ||
+           (profile->head.time_ns >= window->start_ns && profile->head.time_ns < window->end_ns);
+}
+
+int kiln_rows_read(struct kiln_rows *rows, struct kiln_block_reader *reader,
+                   const struct kiln_window *window, struct kiln_err *err)
 {
     struct kiln_budget *budget = &rows->b->box->budget;
     struct reading reading = {.rows = rows, .reader = reader};
@@ -99,7 +107,7 @@ int kiln_rows_read(struct kiln_rows *rows, struct kiln_block_reader *reader, str
     int r;
 
     while ((r = kiln_block_next(reader, &profile, err)) > 0) {
-        r = take_profile(&reading, &profile);
+        r = is_in(window, &profile) ? take_profile(&reading, &profile) : 0;
         if (r < 0) {
             kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
             break;

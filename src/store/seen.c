@@ -222,7 +222,7 @@ static int read_rows(struct kiln_block *block, uint32_t series, uint64_t window,
     bits[series / 64] |= UINT64_C(1) << series % 64;
     r = kiln_block_read(block, &opts, rows->b, &reader, NULL);
     if (r == 0) {
-        r = kiln_rows_read(rows, reader, NULL);
+        r = kiln_rows_read(rows, reader, NULL, NULL);
         kiln_block_reader_free(reader);
     }
     kiln_free(bits);

@@ -155,7 +155,7 @@ static int read_block(struct kiln_block *block, const struct kiln_selection *s,
         return r;
     r = kiln_block_read(block, &opts, rows.b, &reader, err);
     if (r == 0) {
-        r = kiln_rows_read(&rows, reader, err);
+        r = kiln_rows_read(&rows, reader, NULL, err);
         kiln_block_reader_free(reader);
     }
     if (r == 0)

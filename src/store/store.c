@@ -62,6 +62,7 @@ static void init_locks(struct kiln_store *store)
     pthread_mutex_init(&store->keeping, NULL);
     pthread_mutex_init(&store->keep.merging, NULL);
     pthread_mutex_init(&store->probe.lock, NULL);
+    pthread_mutex_init(&store->keep.salvaging, NULL);
     pthread_cond_init(&store->settled, NULL);
     pthread_cond_init(&store->work, NULL);
     kiln_cond_init(&store->keeper_work);
@@ -84,6 +85,7 @@ static void free_store(struct kiln_store *store)
     pthread_mutex_destroy(&store->keeping);
     pthread_mutex_destroy(&store->keep.merging);
     pthread_mutex_destroy(&store->probe.lock);
+    pthread_mutex_destroy(&store->keep.salvaging);
     pthread_cond_destroy(&store->settled);
     pthread_cond_destroy(&store->work);
     pthread_cond_destroy(&store->keeper_work);

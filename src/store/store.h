@@ -43,6 +43,13 @@ struct kiln_retention_rule {
     uint64_t bytes;
 };
 
+/*
+ * Makes what was kept with a recipe what it was when it was appended (pipeline's
+ * kiln_recipe_follow); the batch may point into `content`.
+ */
+typedef int kiln_follow(struct kiln_str recipe, struct kiln_str content, struct kiln_builder *b,
+                        struct kiln_err *err);
+
 struct kiln_store_opts {
     struct kiln_io *io;           /* borrowed; open before, closed after */
     struct kiln_pool *pool;       /* head, cuts, compaction; NULL: 256 MiB */
@@ -57,13 +64,9 @@ struct kiln_store_opts {
                                 a start would replay, that makes a cut; 0: 128 MiB */
     uint64_t cut_age_ns;     /* of the oldest thing in the head; 0: 10 minutes */
     uint64_t min_free_bytes; /* of the disk: refuse appends below; 0: 64 MiB */
-    /*
-     * Makes what was kept with a recipe what it was when it was appended (pipeline's
-     * kiln_recipe_follow); the batch may point into `content`.  NULL: nothing is kept so, and a
-     * store that has such records in its log is not opened.
-     */
-    int (*follow)(struct kiln_str recipe, struct kiln_str content, struct kiln_builder *b,
-                  struct kiln_err *err);
+    /* NULL: nothing is kept with a recipe, and a store that has such records in its log is not
+     * opened. */
+    kiln_follow *follow;
     bool read_only;              /* the log is replayed, nothing is written: for `kiln store` */
     bool no_background;          /* cut and compact only when told: for tests and `kiln store` */
     kiln_block_verifier *verify; /* what reads a new block back; NULL: kiln_block_verify_within() */

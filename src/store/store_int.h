@@ -222,9 +222,15 @@ KILN_CHECK int kiln_store_read_meta(struct kiln_store *store, struct kiln_err *e
 /* Opens the log and applies what blocks do not hold. */
 KILN_CHECK int kiln_store_replay(struct kiln_store *store, struct kiln_err *err);
 
+/* The batch of a record. */
+KILN_CHECK int kiln_replay_decode(kiln_follow *follow, const struct kiln_wal_record *record,
+                                  struct kiln_batch **ret_batch, struct kiln_err *err);
+
 /* ---- the ways through ---- */
 
 void kiln_store_append(struct kiln_engine *engine, struct kiln_append *append);
+/* Profiles of a tenant before this time are not taken any more. */
+uint64_t kiln_store_oldest_ns(const struct kiln_store *store, const char *tenant);
 /* Applies one durable record to its tenant's head; the applier's, and replay's. */
 struct kiln_apply {
     struct kiln_tenant *tenant;

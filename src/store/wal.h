@@ -71,6 +71,14 @@ KILN_CHECK int kiln_wal_open(struct kiln_io *io, const struct kiln_wal_opts *opt
                              void *context, struct kiln_wal **ret_wal, struct kiln_err *err);
 
 /*
+ * Gives every whole record of one file, which need not be in the log any more.  *ret_damaged:
+ * something in it is no whole record.
+ */
+KILN_CHECK int kiln_wal_read_file(struct kiln_io *io, const char *path,
+                                  int (*each)(void *context, const struct kiln_wal_record *record),
+                                  void *context, bool *ret_damaged, struct kiln_err *err);
+
+/*
  * One append under way.  The caller keeps it, and all the record points to, until done.  `done` is
  * called once, on the committer's thread, in the order of numbers: 0 (durable, record.number is
  * set), -ENOSPC, -EIO or another errno.  It must be quick.

@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/crc32c.h"
@@ -50,6 +51,7 @@ struct holes {
     struct hole open; /* no record came after it yet */
     struct hole waiting[HOLES_MAX];
     uint32_t n;
+    bool found; /* there was one */
 };
 
 int wal_segments_reserve(struct wal_segments *segments)
@@ -110,6 +112,12 @@ static int list_segments(struct wal_replay *p, struct kiln_err *err)
 }
 
 /* ---- the window ---- */
+
+static void open_hole(struct holes *holes, struct wal_segment *segment, uint64_t offset)
+{
+    holes->open = (struct hole){.segment = segment, .offset = offset};
+    holes->found = true;
+}
 
 static int grow_window(struct reader *reader, size_t n)
 {
@@ -287,7 +295,7 @@ static int scan(struct reader *reader, struct holes *holes)
         if (r < 0)
             return r;
         if (r == 0 && good)
-            holes->open = (struct hole){.segment = reader->segment, .offset = offset};
+            open_hole(holes, reader->segment, offset);
         good = r > 0;
         if (good)
             r = give(reader, offset, &head, bytes, holes);
@@ -296,7 +304,7 @@ static int scan(struct reader *reader, struct holes *holes)
         offset += step;
     }
     if (good && offset < reader->size)
-        holes->open = (struct hole){.segment = reader->segment, .offset = offset};
+        open_hole(holes, reader->segment, offset);
     return 0;
 }
 
@@ -333,7 +341,7 @@ static int read_seal(struct reader *reader, struct holes *holes, struct kiln_err
         !wal_record_decode(bytes + WAL_SEGMENT_HEAD, n - WAL_SEGMENT_HEAD, &record))
         return 0;
     reader->seal = record.seal;
-    holes->open = (struct hole){.segment = reader->segment};
+    open_hole(holes, reader->segment, 0);
     return 1;
 }
 
@@ -350,7 +358,7 @@ static int read_segment(struct reader *reader, struct holes *holes, struct kiln_
         return r;
     r = read_seal(reader, holes, err);
     if (r == 0)
-        holes->open = (struct hole){.segment = reader->segment};
+        open_hole(holes, reader->segment, 0);
     return r > 0 ? scan(reader, holes) : r;
 }
 
@@ -374,7 +382,7 @@ static int replay_segment(struct reader *reader, struct holes *holes, struct kil
     /* One that cannot be read stops nothing. */
     reader->segment->damaged = true;
     report(p, &rest, "the segment cannot be read");
-    holes->open = (struct hole){.segment = reader->segment};
+    open_hole(holes, reader->segment, 0);
     return 0;
 }
 
@@ -403,4 +411,26 @@ int wal_replay(struct wal_replay *p, struct kiln_err *err)
     int r = list_segments(p, err);
 
     return r < 0 ? r : replay_all(p, err);
+}
+
+int kiln_wal_read_file(struct kiln_io *io, const char *path,
+                       int (*each)(void *context, const struct kiln_wal_record *record),
+                       void *context, bool *ret_damaged, struct kiln_err *err)
+{
+    const struct kiln_wal_opts opts = {.read_only = true};
+    struct wal_replay p = {
+        .io = io, .opts = &opts, .floor = UINT64_MAX, .each = each, .context = context};
+    struct wal_segment segment = {0};
+    struct reader reader = {.replay = &p, .segment = &segment};
+    struct holes holes = {.n = 0};
+    int r = reader.fd = io->open(io, path, O_RDONLY);
+
+    if (r < 0)
+        return kiln_err_set(err, r, path, "%s", kiln_err_text(r));
+    snprintf(reader.path, sizeof(reader.path), "%s", path);
+    r = read_segment(&reader, &holes, err);
+    io->close(io, reader.fd);
+    kiln_free(reader.window);
+    *ret_damaged = reader.unreadable || holes.found;
+    return reader.unreadable ? 0 : r;
 }

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
@@ -117,6 +118,58 @@ class Verbs(unittest.TestCase):
         self.server.stop()
         self.store.store("backup", str(self.server.folder / "again"))
         self.assertIn("not empty", self.store.kiln("store", "restore", backup, "--data-dir", restored, code=4))
+
+    def set_aside(self):
+        """What version 0.1 did with a block that it could not read: all of it is in aside/."""
+        self.store.store("compact")
+        self.assertEqual(self.server.stop(), 0)
+        for block in list((self.server.data / "blocks" / "anonymous").glob("*.kb")):
+            block.rename(self.server.data / "aside" / f"anonymous-{block.name}")
+
+    def aside(self):
+        return [path.name for path in (self.server.data / "aside").iterdir()]
+
+    def test_salvage(self):
+        before = self.store.services()
+        self.set_aside()
+        self.assertEqual(self.store.services(), {})
+        dry = json.loads(self.store.store("salvage", "--dry-run", "--json"))
+        self.assertEqual((dry["recovered"], dry["unreadable"], dry["kept"]), (16, 0, 0))
+        self.assertIn("nothing is changed", self.store.store("salvage", "--dry-run"))
+        self.assertEqual(self.store.services(), {})
+        said = self.store.store("salvage")
+        self.assertTrue(said.endswith("\n16 profiles recovered\n"), said)
+        self.assertEqual(self.store.services(), before)
+        self.assertEqual(self.aside(), [])
+        self.assertEqual(self.store.store("salvage"), "nothing is set aside\n")
+
+    def test_a_server_salvages_and_its_answers_tell_what_they_lack(self):
+        before = self.store.services()
+        self.set_aside()
+        self.server.start()
+        self.store.push("late", 1)
+        self.assertEqual(self.notes(), ["blocks_damaged"])
+        self.assertEqual(json.loads(self.store.store("salvage", "--json"))["recovered"], 16)
+        self.assertEqual(self.store.services(), before | {"late": 1})
+        self.assertEqual(self.notes(), [])
+
+    def notes(self):
+        url = f"http://127.0.0.1:{self.server.http}/api/v1/query?query=process_cpu:cpu:nanoseconds&from=now-1h"
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return [note["code"] for note in json.load(answer)["notes"]]
+
+    def test_salvage_into_files(self):
+        self.set_aside()
+        (self.server.data / "aside" / ("anonymous-" + 32 * "0" + ".kb")).write_bytes(b"no block")
+        target = self.server.folder / "salvaged"
+        said = self.store.store("salvage", "-o", str(target), code=1)
+        self.assertIn("the rest is kept", said)
+        files = [str(path) for path in target.iterdir()]
+        self.assertEqual(len(files), 1)
+        self.assertIn("CPU time", self.store.kiln("top", "-t", "cpu", *files))
+        self.assertEqual(len(self.aside()), 2)
+        self.assertIn("removed", self.store.store("salvage", "--discard", code=0))
+        self.assertEqual(self.aside(), [])
 
     def test_a_locked_directory_without_a_server_says_so(self):
         (self.server.folder / "kiln.sock").unlink()
