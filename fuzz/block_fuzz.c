@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a block: opened, verified, and read whole, its checksums trusted so that the fuzzer
- * gets behind them.  What verifies must also be readable.
+ * gets behind them.  What verifies must also be readable, and what does not without its damage.
  */
 #include "fuzz.h"
 #include "one_file.h"
@@ -10,10 +10,18 @@
 
 #define MEMORY ((size_t)8 << 20)
 
-/* Returns 0 if all of it could be read, or a limit was in the way. */
-static int read_all(struct kiln_block *block, struct kiln_builder *b)
+static void count_lost(void *context, const struct kiln_block_lost *lost)
 {
-    struct kiln_block_read_opts opts = {.memory_bytes = MEMORY};
+    FUZZ_CHECK(lost->why->code && lost->section);
+    ++*(uint64_t *)context;
+}
+
+/* Returns 0 if all of it could be read, or a limit was in the way.  `lost`: without what is
+ * damaged. */
+static int read_all(struct kiln_block *block, struct kiln_builder *b, uint64_t *lost)
+{
+    struct kiln_block_read_opts opts = {
+        .memory_bytes = MEMORY, .lost = lost ? count_lost : NULL, .lost_context = lost};
     struct kiln_block_reader *reader;
     struct kiln_block_profile p;
     int r = kiln_block_read(block, &opts, b, &reader, NULL);
@@ -40,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct kiln_err err = {0};
     struct kiln_block *block;
     struct kiln_builder *b;
+    uint64_t lost = 0;
     int sound, read;
 
     kiln_page_trusts_all = true;
@@ -51,8 +60,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(sound == 0 || err.text[0]);
     limits.memory_bytes = MEMORY;
     if (kiln_builder_new(&limits, &b) == 0) {
-        read = read_all(block, b);
+        read = read_all(block, b, NULL);
         FUZZ_CHECK(sound < 0 || read == 0 || read == KILN_E_LIMIT);
+        kiln_builder_free(b);
+    }
+    if (kiln_builder_new(&limits, &b) == 0) {
+        read = read_all(block, b, &lost);
+        FUZZ_CHECK(!kiln_block_is_damage(read));
+        FUZZ_CHECK(sound < 0 || lost == 0);
         kiln_builder_free(b);
     }
     kiln_block_unref(block);
