@@ -122,6 +122,8 @@ static uint32_t count_fitting(const struct kiln_labels *labels, struct kiln_str 
 static int not_one(const struct kiln_labels *labels, struct kiln_str wanted, uint32_t n,
                    struct kiln_err *err)
 {
+    const char *lacking =
+        labels->n_damaged ? " (damaged files may lack: `kiln store salvage`)" : "";
     struct kiln_buf buf;
     int code;
 
@@ -135,10 +137,10 @@ static int not_one(const struct kiln_labels *labels, struct kiln_str wanted, uin
         kiln_err_set(err, code, NULL, "a type must be said, for there are %u: %.*s", n,
                      KILN_STR_ARG(kiln_buf_str(&buf)));
     else if (buf.len)
-        kiln_err_set(err, code, NULL, "no type is %.*s; there are %.*s", KILN_STR_ARG(wanted),
-                     KILN_STR_ARG(kiln_buf_str(&buf)));
+        kiln_err_set(err, code, NULL, "no type is %.*s%s; there are %.*s", KILN_STR_ARG(wanted),
+                     lacking, KILN_STR_ARG(kiln_buf_str(&buf)));
     else
-        kiln_err_set(err, code, NULL, "no profiles are chosen in this time range");
+        kiln_err_set(err, code, NULL, "no profiles are chosen in this time range%s", lacking);
     kiln_buf_done(&buf);
     return code;
 }

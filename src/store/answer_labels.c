@@ -426,6 +426,7 @@ static int finish(struct listing *l, struct kiln_labels **ret_labels)
     labels->rows = kiln_calloc((size_t)l->rows.n + 1, sizeof(*labels->rows));
     labels->n_rows = l->rows.n;
     labels->truncated = l->truncated;
+    labels->n_damaged = l->scan->n_damaged;
     r = labels->rows ? fill_values(l, labels) : -ENOMEM;
     if (r < 0) {
         kiln_labels_free(labels);

@@ -209,7 +209,8 @@ struct kiln_label_row {
 struct kiln_labels {
     struct kiln_label_row *rows; /* ascending by values */
     uint32_t n_rows;
-    bool truncated; /* there are more than the most that is told */
+    bool truncated;     /* there are more than the most that is told */
+    uint32_t n_damaged; /* as that of struct kiln_basis */
     struct kiln_budget budget;
     struct kiln_arena arena;
 };

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -147,6 +148,10 @@ class Verbs(unittest.TestCase):
         before = self.store.services()
         self.set_aside()
         self.server.start()
+        with self.assertRaises(urllib.error.HTTPError) as nothing:
+            self.notes()
+        with nothing.exception as answer:
+            self.assertIn("damaged files may lack", answer.read().decode())
         self.store.push("late", 1)
         self.assertEqual(self.notes(), ["blocks_damaged"])
         self.assertEqual(json.loads(self.store.store("salvage", "--json"))["recovered"], 16)
