@@ -23,6 +23,7 @@ static int make_store(struct kiln_store *store, struct kiln_block *block)
     store->pool = &store->own_pool;
     kiln_cache_init(&store->cache, store->pool, POOL / 4);
     pthread_mutex_init(&store->lock, NULL);
+    kiln_aside_init(&store->aside);
     pthread_mutex_init(&store->keeping, NULL);
     pthread_mutex_init(&store->keep.merging, NULL);
     r = kiln_tenant_get(store, tenant_name, &tenant);
@@ -41,6 +42,7 @@ static void drop_store(struct kiln_store *store)
         kiln_tenant_free(store->tenants);
         store->tenants = next;
     }
+    kiln_aside_done(&store->aside);
     kiln_cache_done(&store->cache);
     kiln_free(store);
 }

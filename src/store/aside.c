@@ -306,7 +306,6 @@ static void drop_note(struct kiln_store *store, const struct kiln_names *names, 
         (void)store->io->unlink(store->io, path);
 }
 
-/* Of a crash; later, one that is there is being written. */
 static int drop_leftover(void *context, const char *name)
 {
     struct kiln_io *io = context;
@@ -318,13 +317,17 @@ static int drop_leftover(void *context, const char *name)
     return 0;
 }
 
+void kiln_aside_sweep(struct kiln_store *store)
+{
+    if (!store->opts.read_only)
+        (void)store->io->list(store->io, "aside", drop_leftover, store->io);
+}
+
 int kiln_aside_load(struct kiln_store *store)
 {
     struct kiln_names names;
     int r;
 
-    if (!store->aside.is_loaded && !store->opts.read_only)
-        (void)store->io->list(store->io, "aside", drop_leftover, store->io);
     kiln_names_init(&names, NAMES_BYTES);
     r = kiln_names_in(&names, store->io, "aside");
     if (r == 0)
@@ -338,7 +341,6 @@ int kiln_aside_load(struct kiln_store *store)
             r = learn(store, path + strlen("aside/"));
     }
     kiln_names_done(&names);
-    store->aside.is_loaded = true;
     return r;
 }
 

@@ -35,12 +35,13 @@ struct kiln_aside {
     struct kiln_aside_entry *all;
     uint32_t n, cap;
     struct kiln_budget budget;
-    bool is_loaded; /* since the start */
 };
 
 void kiln_aside_init(struct kiln_aside *aside);
 void kiln_aside_done(struct kiln_aside *aside);
 
+/* Removes what a crash left half written; before anything else is done in aside/. */
+void kiln_aside_sweep(struct kiln_store *store);
 /* Reads aside/ again.  Notes without a file are removed, unless the store is read only. */
 KILN_CHECK int kiln_aside_load(struct kiln_store *store);
 /* Calls `each` for what may be missing from answers of a tenant. */

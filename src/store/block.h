@@ -165,8 +165,8 @@ KILN_CHECK int kiln_block_series(const struct kiln_block *block, uint32_t i,
 struct kiln_block_lost {
     const char *section;
     uint32_t page;                      /* of the section */
-    uint64_t n_profiles;                /* that are lost; 0 for a page of the dictionary */
-    uint32_t first_series, last_series; /* of these; of a page of the dictionary: all */
+    uint64_t n_profiles;                /* that are lost; 0: a page of the dictionary */
+    uint32_t first_series, last_series; /* of these */
     uint64_t min_ns, max_ns;
     const struct kiln_err *why;
 };
@@ -187,10 +187,9 @@ struct kiln_block_read_opts {
     bool no_code;              /* and without mappings, functions and locations */
     const struct kiln_remap_edit *edit; /* of what the builder gets (core/remap.h); borrowed */
     /*
-     * Not NULL: damage ends nothing, and is reported here, page by page.  A page of rows costs its
-     * profiles.  A page of the dictionary costs what it says: frames, names and attributes become
-     * unknown ("[damaged]"), but all values stay.  (Only origins and moments cost the profiles that
-     * have them.)
+     * Not NULL: damage ends nothing, and is reported here.  A page of rows costs its profiles, a
+     * page of the dictionary those that refer to it, directly or not: they are reported one by one.
+     * What is read is as it was written.
      */
     void (*lost)(void *context, const struct kiln_block_lost *lost);
     void *lost_context;

@@ -157,9 +157,7 @@ static int load_set(struct kiln_block_reader *r, uint32_t first, uint32_t n, str
     uint32_t number = own_dict(r)->n_sets, lost = 0, kept = 0;
     int result = READER_ROOM(r, r->path, r->cap_path, n);
 
-    if (result < 0)
-        return result;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; result == 0 && i < n; i++) {
         bool there;
 
         if (!kiln_recent_decode(r->columns[1].v[first + i], &r->next, &r->path[kept]))
@@ -167,8 +165,12 @@ static int load_set(struct kiln_block_reader *r, uint32_t first, uint32_t n, str
         there = r->path[kept] < own_dict(r)->n_attrs;
         if (!there && !r->opts.lost)
             return kiln_reader_damaged(err, "a set has an attribute that is not there");
+        if (!there)
+            result = kiln_reader_mark(r, KILN_SECTION_SETS, number);
         kept += there && r->path[kept] != 0;
     }
+    if (result < 0)
+        return result;
     if (r->b || r->opts.dict_only || kept < n) { /* bringing it over drops what is there twice */
         kiln_builder_new_set(r->own, r->path, kept);
         return kiln_builder_error(r->own);

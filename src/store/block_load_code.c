@@ -119,8 +119,12 @@ static int load_location(struct kiln_block_reader *r, uint32_t i, uint32_t first
     if (!get_lines(r, first_line, n, r->lines))
         return kiln_reader_damaged(err, "a line of a location is damaged");
     r->before[0] = (uint32_t)mapping;
-    if (mapping >= own_dict(r)->n_mappings)
-        mapping = 0; /* it is on a damaged page */
+    if (mapping >= own_dict(r)->n_mappings) { /* it is on a damaged page */
+        result = kiln_reader_mark(r, KILN_SECTION_LOCATIONS, own_dict(r)->n_locations);
+        mapping = 0;
+    }
+    if (result < 0)
+        return result;
     kiln_builder_new_location(r->own, r->last, (uint32_t)mapping, (uint32_t)c[2].v[i], r->lines, n);
     return kiln_builder_error(r->own);
 }

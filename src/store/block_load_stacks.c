@@ -5,6 +5,15 @@
  */
 #include "store/block_reader.h"
 
+static bool is_marked(const struct kiln_block_reader *r, uint32_t depth)
+{
+    bool marked = false;
+
+    for (uint32_t i = 0; r->has_marks && !marked && i < depth; i++)
+        marked = r->path[i] == KILN_READER_BAD;
+    return marked;
+}
+
 static int load_stack(struct kiln_block_reader *r, uint64_t kept, const uint64_t *own, uint64_t n,
                       struct kiln_err *err)
 {
@@ -21,7 +30,15 @@ static int load_stack(struct kiln_block_reader *r, uint64_t kept, const uint64_t
     }
     if (r->b)
         kiln_remap_locations(r->remap, own, (uint32_t)n, r->path + kept);
+    for (uint64_t i = 0; r->has_marks && i < n; i++) {
+        if (kiln_reader_is_marked(r, KILN_SECTION_LOCATIONS, own[i]))
+            r->path[kept + i] = KILN_READER_BAD;
+    }
     r->n_path = depth;
+    if (is_marked(r, depth)) {
+        r->sorted[r->n_stacks++] = KILN_READER_BAD;
+        return 0;
+    }
     if (!r->b) {
         r->sorted[r->n_stacks++] = 0;
         return 0;
@@ -85,7 +102,7 @@ int kiln_reader_load_stacks(struct kiln_block_reader *r, uint32_t service, struc
         result = READER_ROOM(r, r->stack_of, r->cap_stack_of, r->n_stacks);
     if (result == 0)
         result = kiln_reader_section(r, &f->sections[f->ranks[service]], load_ranks, err);
-    if (result == 0 && r->opts.lost)
+    if (result == 0 && r->opts.lost && r->next != r->n_stacks)
         result = kiln_reader_fill(r, KILN_SECTION_RANKS, r->n_stacks);
     if (result == 0 && r->next != r->n_stacks)
         result = kiln_reader_damaged(err, "a stack has no rank");

@@ -59,7 +59,7 @@ static int lose(struct kiln_block_reader *r, uint32_t kind, uint32_t page, int c
 
         lost.n_profiles = f->pages[first + page].n_entries;
         if (r->has_page)
-            lost.n_profiles -= r->cursor.profile - 1; /* these were read */
+            lost.n_profiles = r->profile_is_lost ? 1 : lost.n_profiles - (r->cursor.profile - 1);
         lost.first_series = f->rows[page].first_series;
         lost.last_series = f->rows[page].last_series;
         lost.min_ns = f->rows[page].min_ns;
@@ -148,12 +148,14 @@ static int load_dict(struct kiln_block_reader *r, struct kiln_err *err)
         result = kiln_reader_load_dict(r, err);
     if (result == 0 && !r->opts.no_code)
         result = kiln_reader_load_code(r, err);
+    if (result == 0)
+        result = kiln_reader_spread(r);
     if (result == 0 && r->b)
         result = kiln_remap_new(r->b, kiln_builder_peek(r->own), r->opts.edit, &r->remap);
     return result;
 }
 
-/* Damaged ones count too: their samples become samples without a link. */
+/* Damaged ones count too: the profiles that have them are lost, not their page. */
 static uint32_t links_in_rows(const struct kiln_block_reader *r)
 {
     const struct kiln_section *s = kiln_footer_section(&r->block->footer, KILN_SECTION_LINKS);
@@ -162,11 +164,12 @@ static uint32_t links_in_rows(const struct kiln_block_reader *r)
     return r->opts.lost && s && s->n_entries < UINT32_MAX ? (uint32_t)s->n_entries : n;
 }
 
-static uint32_t link_of(const struct kiln_block_reader *r, uint64_t number)
+static uint32_t link_of(struct kiln_block_reader *r, uint64_t number)
 {
-    if (number >= kiln_builder_peek(r->own)->dict.n_links)
-        return 0;
-    return kiln_remap_link(r->remap, (uint32_t)number);
+    if (number < kiln_builder_peek(r->own)->dict.n_links)
+        return kiln_remap_link(r->remap, (uint32_t)number);
+    r->profile_is_lost = true;
+    return 0;
 }
 
 static int make_tables(struct kiln_block_reader *r)
@@ -256,6 +259,7 @@ void kiln_block_reader_free(struct kiln_block_reader *r)
     FREE(observations);
     FREE(keyed);
     FREE(keyed_scratch);
+    kiln_reader_marks_done(r);
     kiln_free(r);
 }
 #undef FREE
@@ -327,6 +331,7 @@ int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err)
     struct kiln_err why = {0};
     int result;
 
+    r->profile_is_lost = false;
     while (i < f->n_rows && !page_is_wanted(r, &f->rows[i]))
         i++;
     r->next_page = i + 1;
@@ -396,6 +401,9 @@ static void fill_shape(struct kiln_block_reader *r, struct fill *at, uint32_t sh
         const struct kiln_keyed *keyed = r->keyed + i;
 
         run = run_length(keyed, links, n - i);
+        if (r->has_marks)
+            r->profile_is_lost |= r->stack_of[(keyed->key >> 32) - 1] == KILN_READER_BAD ||
+                                  kiln_reader_is_marked(r, KILN_SECTION_SETS, (uint32_t)keyed->key);
         r->samples[at->n_samples++] = (struct kiln_sample){
             .stack = r->stack_of[(keyed->key >> 32) - 1],
             .attrs = kiln_remap_set(r->remap, (uint32_t)keyed->key),
@@ -480,6 +488,7 @@ static int fill_profile(struct kiln_block_reader *r, const struct kiln_rows_prof
 
     if (origin == 0)
         return kiln_reader_damaged(err, "a profile has no origin");
+    r->profile_is_lost = kiln_reader_is_marked(r, KILN_SECTION_ORIGINS, origin);
     made = head_of(r, origin);
     if (!kiln_reader_get_bytes(r, p, &made.head))
         return kiln_reader_damaged(err, "an id or payload is not there");
@@ -489,6 +498,8 @@ static int fill_profile(struct kiln_block_reader *r, const struct kiln_rows_prof
     result = fill_samples(r, p, &made.head.n_samples);
     if (result == 0)
         result = kiln_builder_error(r->b);
+    if (result == 0 && r->profile_is_lost)
+        return kiln_reader_damaged(err, "a profile refers to what is damaged");
     made.samples = r->samples;
     made.observations = r->observations;
     if (result == 0)
@@ -513,9 +524,9 @@ int kiln_block_next(struct kiln_block_reader *r, struct kiln_block_profile *ret_
             if (result == 0)
                 return 1;
             result = lose(r, KILN_SECTION_ROWS, r->next_page - 1, result, &why);
-            r->has_page = false;
+            r->has_page = r->profile_is_lost; /* else the rest of its page is not counted on */
             if (result == 0)
-                continue; /* the rest of its page is not counted on */
+                continue;
             kiln_err_set(err, result, why.where, "%s", why.code ? why.text : kiln_err_text(result));
             return fail_at(r, KILN_SECTION_ROWS, r->next_page - 1, result, err);
         }

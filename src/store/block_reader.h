@@ -17,6 +17,13 @@ struct kiln_reader_list {
     uint32_t n, depth;
 };
 
+/* Numbers of a table that are damaged or refer to damage; a bit each. */
+struct kiln_reader_marks {
+    uint64_t *bits;
+    uint32_t cap;
+};
+#define KILN_READER_BAD UINT32_MAX /* a stack, or a location in r->path, that is marked */
+
 struct kiln_block_reader {
     struct kiln_block *block; /* a reference */
     struct kiln_budget budget;
@@ -56,6 +63,10 @@ struct kiln_block_reader {
     struct kiln_keyed *keyed, *keyed_scratch; /* rows of one shape, by identity */
     uint32_t cap_samples, cap_observations, cap_keyed, cap_keyed_scratch;
 
+    struct kiln_reader_marks marks[KILN_N_SECTIONS]; /* only with opts.lost: block_fill.c */
+    bool has_marks;
+    bool profile_is_lost; /* scratch: the profile at hand refers to something marked */
+
     uint64_t last; /* scratch: an integer before, across pages of one section */
     uint32_t next; /* scratch: entries shown, likewise */
     uint32_t before[2];
@@ -74,8 +85,13 @@ KILN_CHECK int kiln_reader_section(struct kiln_block_reader *r, const struct kil
 
 /* Of damaged sections: block_fill.c.  Whether a page is read without those before it. */
 bool kiln_reader_stands_alone(uint32_t kind);
-/* Puts placeholders into a section's table until it has the first `n` entries of the section. */
+/* Puts marked placeholders into a section's table until it has the first `n` entries of it. */
 KILN_CHECK int kiln_reader_fill(struct kiln_block_reader *r, uint32_t kind, uint64_t n);
+KILN_CHECK int kiln_reader_mark(struct kiln_block_reader *r, uint32_t kind, uint32_t number);
+bool kiln_reader_is_marked(const struct kiln_block_reader *r, uint32_t kind, uint64_t number);
+/* Marks what refers to something marked, when the dictionary is loaded. */
+KILN_CHECK int kiln_reader_spread(struct kiln_block_reader *r);
+void kiln_reader_marks_done(struct kiln_block_reader *r);
 
 /*
  * Makes the next page of rows that may have something the page at hand, with the stacks of its

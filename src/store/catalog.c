@@ -205,6 +205,8 @@ void kiln_store_set_aside(struct kiln_store *store, const char *path, const stru
         r = io->mkdir(io, "aside");
         r = r < 0 ? r : io->sync_dir(io, ".");
         r = r < 0 ? r : io->rename(io, path, to);
+        if (r == 0)
+            (void)io->unlink(io, path); /* two links of one file are not renamed */
         r = r < 0 ? r : io->sync_dir(io, "aside");
         r = r < 0 ? r : io->sync_dir(io, folder);
     }

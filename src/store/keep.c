@@ -248,8 +248,8 @@ void kiln_keep_set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
     (void)kiln_block_ref(block);
     r = kiln_catalog_swap(tenant, &block, 1, NULL, 0);
     if (r == 0) {
-        (void)!kiln_aside_put(store, &note); /* without it the file says the same */
         kiln_store_set_aside(store, path, why);
+        (void)!kiln_aside_put(store, &note); /* without it the file says the same */
     }
     kiln_block_unref(block);
     pthread_mutex_unlock(&store->keeping);

@@ -2,7 +2,7 @@
 /*
  * A damaged block is rewritten without what cannot be read (ADR 35):
  *
- *   1. its file gets a second name in aside/, with a note that all of it is missing;
+ *   1. its file gets a second name in aside/, and a note that all of it is missing;
  *   2. the new block is written, read back and committed as any other; it replaces the old one;
  *   3. the note says what is missing, or, if that is nothing, both names in aside/ are removed.
  *
@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "core/series.h"
+#include "store/compact.h"
 #include "store/keep.h"
 #include "store/store_int.h"
 
@@ -27,7 +28,7 @@ struct rescue {
     struct kiln_block *block;
     struct kiln_aside_note note;
     uint64_t min_ns, max_ns, profiles;
-    uint32_t n_pages;
+    uint32_t n_logged;
 };
 
 static void log_lost(const struct rescue *r, const struct kiln_block_lost *lost)
@@ -56,8 +57,10 @@ static void note_lost(void *context, const struct kiln_block_lost *lost)
 {
     struct rescue *r = context;
 
-    if (r->n_pages++ < LOGGED_MAX)
+    if (r->n_logged++ < LOGGED_MAX)
         log_lost(r, lost);
+    if (lost->n_profiles == 0)
+        return; /* profiles that refer to it come one by one */
     note_services(r, lost->first_series, lost->last_series);
     r->profiles += lost->n_profiles;
     r->min_ns = lost->min_ns < r->min_ns ? lost->min_ns : r->min_ns;
@@ -82,7 +85,7 @@ static int keep_original(struct rescue *r)
 {
     char from[KILN_PATH_MAX], to[KILN_PATH_MAX + 16];
     struct kiln_io *io = r->store->io;
-    int result = kiln_aside_put(r->store, &r->note); /* makes aside/ */
+    int result = io->mkdir(io, "aside");
 
     if (result < 0)
         return result;
@@ -91,13 +94,16 @@ static int keep_original(struct rescue *r)
     result = io->link(io, from, to);
     if (result == -EPERM || result == -EMLINK || result == -EOPNOTSUPP)
         result = copy(io, from, to);
-    return result == 0 || result == -EEXIST ? io->sync_dir(io, "aside") : result;
+    result = result == -EEXIST ? 0 : result;
+    result = result < 0 ? result : io->sync_dir(io, ".");
+    result = result < 0 ? result : io->sync_dir(io, "aside");
+    return result < 0 ? result : kiln_aside_put(r->store, &r->note);
 }
 
 /* Step 3. */
 static int settle_note(struct rescue *r)
 {
-    if (r->n_pages == 0)
+    if (r->profiles == 0)
         return kiln_aside_remove(r->store, r->note.entry.name);
     r->note.all_lost = false;
     r->note.entry.min_ns = r->min_ns;
@@ -106,13 +112,15 @@ static int settle_note(struct rescue *r)
     return kiln_aside_put(r->store, &r->note);
 }
 
+/* Not with less memory than it needs, unless it needs more than it can ever get. */
 static int rewrite(struct rescue *r, struct kiln_tenant *tenant, struct kiln_err *err)
 {
+    size_t need = kiln_compact_memory(kiln_block_info(r->block)->dict_bytes, 1);
     struct kiln_rewrite w = {.tenant = tenant,
                              .blocks = &r->block,
                              .n = 1,
                              .level = kiln_block_info(r->block)->level,
-                             .whatever = true,
+                             .whatever = need > r->store->pool->limit / 2,
                              .lost = note_lost,
                              .context = r};
 
@@ -123,13 +131,13 @@ static void report(struct rescue *r, struct kiln_tenant *tenant, const struct ki
 {
     struct kiln_store *store = r->store;
 
-    if (r->n_pages)
+    if (r->profiles)
         kiln_store_count_aside(store);
     kiln_store_forget_seen(store, tenant);
     kiln_log(store->opts.log, KILN_LOG_ERROR, "damaged block rewritten without what is lost",
              "tenant", "%s", tenant->name, "block", "%s", r->note.entry.name, "where", "%s",
-             why->where, "why", "%s", why->text, "pages_lost", "%u", r->n_pages, "profiles_lost",
-             "%llu", (unsigned long long)r->profiles, NULL);
+             why->where, "why", "%s", why->text, "profiles_lost", "%llu",
+             (unsigned long long)r->profiles, NULL);
 }
 
 static int try_rescue(struct rescue *r, struct kiln_tenant *tenant, struct kiln_err *err)

@@ -234,7 +234,12 @@ static int take(void *context, const struct kiln_salvaged *one, struct kiln_err 
 
 /* ---- files ---- */
 
-/* What is still missing once the file was salvaged. */
+static bool is_block(const struct kiln_salvage_file *file)
+{
+    return kiln_str_ends(kiln_str_of(file->name), KILN_STR(KILN_BLOCK_ENDING));
+}
+
+/* What is still missing once the file was salvaged: the rest is in the store. */
 static int put_note(struct salvaging *s)
 {
     struct kiln_aside_note note = {.why = s->file->why.text};
@@ -254,7 +259,7 @@ static int settle_file(struct salvaging *s, struct kiln_err *err)
     if (r == 0 && (file->state == KILN_SALVAGE_WHOLE || s->opts->discard)) {
         r = kiln_aside_remove(s->store, file->name);
         file->removed = r == 0;
-    } else if (r == 0 && file->state == KILN_SALVAGE_PARTLY && file->recovered) {
+    } else if (r == 0 && file->state == KILN_SALVAGE_PARTLY && is_block(file)) {
         r = put_note(s);
     }
     return r < 0 ? kiln_err_set(err, r, "aside", "%s", kiln_err_text(r)) : 0;
@@ -276,12 +281,6 @@ static int salvage_file(struct salvaging *s, struct kiln_err *err)
     int r;
 
     partial = kiln_aside_is_partial(store, s->file->name, &part);
-    if (partial && part.profiles == 0) {
-        s->file->state = KILN_SALVAGE_PARTLY;
-        kiln_err_set(&s->file->why, KILN_E_CORRUPT, NULL,
-                     "names, stacks or attributes are lost; all profiles are in the store");
-        return s->opts->dry_run ? 0 : settle_file(s, err);
-    }
     if (partial) { /* the rest may have got names since, and would look new */
         window = (struct kiln_window){part.min_ns,
                                       part.max_ns == UINT64_MAX ? UINT64_MAX : part.max_ns + 1};

@@ -85,6 +85,8 @@ static int select_rows(struct reading *r, struct kiln_block *block, const uint64
     struct kiln_rows rows;
     int result;
 
+    if (kiln_block_info(block)->dict_bytes > r->source->memory_bytes / 4)
+        return KILN_E_LIMIT;
     limits.memory_bytes = r->source->memory_bytes / 4;
     result = kiln_rows_init(&rows, &limits);
     if (result < 0)

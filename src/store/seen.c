@@ -205,13 +205,22 @@ static int hash_rows(uint64_t seed, const struct kiln_rows *rows, uint64_t windo
     return r;
 }
 
+/* What a damaged block has lost is not there; what it still has will be read by others too. */
+static void pass_over(void *context, const struct kiln_block_lost *lost)
+{
+    (void)context;
+    (void)lost;
+}
+
 static int read_rows(struct kiln_block *block, uint32_t series, uint64_t window,
                      struct kiln_rows *rows)
 {
     size_t words = kiln_block_info(block)->n_series / 64 + 1;
     uint64_t *bits = kiln_calloc(words, sizeof(*bits));
-    struct kiln_block_read_opts opts = {
-        .series = bits, .start_ns = window << WINDOW_BITS, .end_ns = (window + 1) << WINDOW_BITS};
+    struct kiln_block_read_opts opts = {.series = bits,
+                                        .start_ns = window << WINDOW_BITS,
+                                        .end_ns = (window + 1) << WINDOW_BITS,
+                                        .lost = pass_over};
     struct kiln_block_reader *reader;
     int r = -ENOMEM;
 

@@ -129,6 +129,15 @@ static int start_threads(struct kiln_store *store, struct kiln_err *err)
     return r < 0 ? kiln_err_set(err, r, NULL, "no thread can be started: %s", kiln_err_text(r)) : 0;
 }
 
+static int load_aside(struct kiln_store *store, struct kiln_err *err)
+{
+    int r;
+
+    kiln_aside_sweep(store);
+    r = kiln_aside_load(store);
+    return r < 0 ? kiln_err_set(err, r, "aside", "%s", kiln_err_text(r)) : 0;
+}
+
 static int open_all(struct kiln_store *store, struct kiln_err *err)
 {
     int r = make_folders(store, err);
@@ -137,11 +146,8 @@ static int open_all(struct kiln_store *store, struct kiln_err *err)
         r = kiln_store_read_meta(store, err);
     if (r == 0)
         r = kiln_catalog_load(store, err);
-    if (r == 0) {
-        r = kiln_aside_load(store);
-        if (r < 0)
-            kiln_err_set(err, r, "aside", "%s", kiln_err_text(r));
-    }
+    if (r == 0)
+        r = load_aside(store, err);
     if (r == 0)
         r = kiln_store_replay(store, err);
     if (r == 0 && !store->opts.read_only)

@@ -216,7 +216,9 @@ bool kiln_tenant_has_block(struct kiln_tenant *tenant, const struct kiln_block *
 
 void kiln_store_forget_seen(struct kiln_store *store, struct kiln_tenant *tenant)
 {
+    uint64_t number = atomic_load(&store->last_number); /* 0 if nothing came since the start */
+
     pthread_mutex_lock(&tenant->lock);
-    kiln_seen_clear(&tenant->seen, atomic_load(&store->last_number));
+    kiln_seen_clear(&tenant->seen, number < tenant->covered ? tenant->covered : number);
     pthread_mutex_unlock(&tenant->lock);
 }

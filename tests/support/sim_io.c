@@ -400,6 +400,8 @@ static int sim_rename(struct kiln_io *io, const char *from, const char *to)
         return leave(sim, -EOPNOTSUPP);
     if (target && !target->file)
         return leave(sim, -EISDIR);
+    if (target && target->file == source->file) /* POSIX: two links of one file both stay */
+        return leave(sim, operated(sim));
     move(sim, from, to, source->file);
     return leave(sim, operated(sim));
 }
