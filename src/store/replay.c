@@ -40,7 +40,20 @@ static int open_body(const struct kiln_wal_record *record, struct kiln_builder *
     return kiln_builder_error(b);
 }
 
-int kiln_replay_decode(kiln_follow *follow, const struct kiln_wal_record *record,
+/* The same, for a batch that outlives the record. */
+static int copy_body(struct kiln_builder *b, struct kiln_str *content)
+{
+    char *copy = kiln_builder_alloc(b, content->len + 1);
+
+    if (!copy)
+        return kiln_builder_error(b);
+    if (content->len)
+        memcpy(copy, content->ptr, content->len);
+    content->ptr = copy;
+    return 0;
+}
+
+int kiln_replay_decode(kiln_follow *follow, const struct kiln_wal_record *record, bool copies,
                        struct kiln_batch **ret_batch, struct kiln_err *err)
 {
     struct kiln_otlp_opts opts = {.drop_bad_profiles = true};
@@ -52,6 +65,8 @@ int kiln_replay_decode(kiln_follow *follow, const struct kiln_wal_record *record
     if (r < 0)
         return r;
     r = open_body(record, b, &content, err);
+    if (r == 0 && copies && record->compression == KILN_PLAIN)
+        r = copy_body(b, &content);
     if (r == 0 && record->recipe.len && !follow)
         r = kiln_err_set(err, KILN_E_UNSUPPORTED, NULL, "nothing here can follow its recipe");
     else if (r == 0 && record->recipe.len)
@@ -106,7 +121,7 @@ static int replay(void *context, const struct kiln_wal_record *record)
         return kiln_err_set(replaying->err, KILN_E_UNSUPPORTED, "wal",
                             "record %llu has a recipe, and there is nothing here to follow it",
                             (unsigned long long)record->number);
-    r = kiln_replay_decode(store->opts.follow, record, &batch, &err);
+    r = kiln_replay_decode(store->opts.follow, record, false, &batch, &err);
     if (r == -ENOMEM)
         return r;
     if (r < 0) {

@@ -232,7 +232,7 @@ static int read_record(void *context, const struct kiln_wal_record *record)
     if (!kiln_tenant_valid(record->tenant))
         return 0;
     snprintf(tenant, sizeof(tenant), "%.*s", KILN_STR_ARG(record->tenant));
-    result = kiln_replay_decode(r->source->follow, record, &batch, &why);
+    result = kiln_replay_decode(r->source->follow, record, true, &batch, &why);
     if (result < 0) {
         kiln_err_within(&why, "record %llu", (unsigned long long)record->number);
         note_damage(r, &why, 0);

@@ -106,7 +106,9 @@ static void change_lines(struct kiln_str in, uint64_t *random, struct kiln_buf *
 static void change(enum mutate_shape shape, struct kiln_str in, uint64_t *random,
                    struct kiln_buf *out)
 {
-    if (in.len == 0 || shape == MUTATE_BYTES || mutate_roll(random, 50) == 0)
+    if (in.len == 0)
+        kiln_buf_putc(out, (char)mutate_roll(random, 256));
+    else if (shape == MUTATE_BYTES || mutate_roll(random, 50) == 0)
         change_bytes(in, random, out);
     else if (shape == MUTATE_LINES)
         change_lines(in, random, out);

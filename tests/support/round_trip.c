@@ -115,7 +115,8 @@ static struct kiln_batch *batch_of(char letter, struct kiln_str body)
         kiln_builder_free(b);
         return NULL;
     }
-    memcpy(copy, body.ptr, body.len);
+    if (body.len)
+        memcpy(copy, body.ptr, body.len);
     r = decode_with_labels(letter, (struct kiln_str){copy, body.len}, b);
     if (r < 0 || kiln_builder_error(b) < 0) {
         kiln_builder_free(b);
