@@ -65,14 +65,14 @@ bool kiln_aside_has_profiles(const char *name)
             (kiln_str_ends(s, KILN_STR(".log")) && s.len == SEGMENT_NAME));
 }
 
-/* The tenant of TENANT-WORD.ENDING. */
-static void tenant_of_name(struct kiln_aside_entry *e)
+void kiln_aside_tenant(const char *name, char ret_tenant[KILN_TENANT_MAX + 1])
 {
-    const char *end = strrchr(e->name, '-');
-    struct kiln_str tenant = {e->name, end ? (size_t)(end - e->name) : 0};
+    const char *end = strrchr(name, '-');
+    struct kiln_str tenant = {name, end ? (size_t)(end - name) : 0};
 
+    ret_tenant[0] = '\0';
     if (kiln_tenant_valid(tenant))
-        snprintf(e->tenant, sizeof(e->tenant), "%.*s", KILN_STR_ARG(tenant));
+        snprintf(ret_tenant, KILN_TENANT_MAX + 1, "%.*s", KILN_STR_ARG(tenant));
 }
 
 /* ---- what a file says of itself ---- */
@@ -95,7 +95,7 @@ static void read_block(struct kiln_store *store, struct kiln_aside_entry *e)
     const struct kiln_block_info *info;
 
     path_of(e->name, "", path);
-    tenant_of_name(e);
+    kiln_aside_tenant(e->name, e->tenant);
     if (kiln_block_open_damaged(store->io, path, &block, NULL) < 0) {
         read_unknown_block(e);
         return;
@@ -200,7 +200,7 @@ static void read_entry(struct kiln_store *store, struct kiln_aside_entry *e)
     else if (kiln_str_ends(kiln_str_of(name), KILN_STR(".log")))
         read_segment(store, e);
     else
-        tenant_of_name(e);
+        kiln_aside_tenant(e->name, e->tenant);
 }
 
 bool kiln_aside_is_partial(struct kiln_store *store, const char *name,

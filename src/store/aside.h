@@ -75,6 +75,8 @@ KILN_CHECK int kiln_aside_remove(struct kiln_store *store, const char *name);
 
 /* "blocks/t/x.kb" -> "t-x.kb" */
 void kiln_aside_name(const char *path, char ret_name[KILN_ASIDE_PATH_MAX]);
+/* The tenant in a name, TENANT-WORD.ENDING; "" if there is none. */
+void kiln_aside_tenant(const char *name, char ret_tenant[KILN_TENANT_MAX + 1]);
 /* Whether a file held profiles, by its name: a block, a segment of the log, OTLP. */
 bool kiln_aside_has_profiles(const char *name);
 

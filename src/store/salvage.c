@@ -39,16 +39,6 @@ enum kiln_salvage_state kiln_salvage_worst(const struct kiln_salvage *s)
     return worst;
 }
 
-/* The tenant of TENANT-WORD.ENDING. */
-static void tenant_of_name(struct kiln_salvage_file *file)
-{
-    const char *end = strrchr(file->name, '-');
-    struct kiln_str tenant = {file->name, end ? (size_t)(end - file->name) : 0};
-
-    if (kiln_tenant_valid(tenant))
-        snprintf(file->tenant, sizeof(file->tenant), "%.*s", KILN_STR_ARG(tenant));
-}
-
 static int add_file(struct kiln_salvage *s, struct kiln_str tenant, const char *name)
 {
     struct kiln_salvage_file *file;
@@ -60,7 +50,7 @@ static int add_file(struct kiln_salvage *s, struct kiln_str tenant, const char *
     file = &s->files[s->n];
     *file = (struct kiln_salvage_file){0};
     snprintf(file->name, sizeof(file->name), "%s", name);
-    tenant_of_name(file);
+    kiln_aside_tenant(file->name, file->tenant);
     s->n += tenant.len == 0 || kiln_str_eq(tenant, kiln_str_of(file->tenant));
     return 0;
 }

@@ -2,6 +2,7 @@
 /* What was set aside comes back, once, whenever power fails, and nothing else changes. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "answers.h"
@@ -242,6 +243,27 @@ TEST(salvage, a_block_without_its_ends_comes_back)
     CHECK(kiln_sim_flip(kit.io, aside, 3, 2)); /* its magic */
     CHECK_TEXT(salvage(&kit), "2 0 0 0 removed\n");
     CHECK_TEXT(kit_drawing(&kit, 0, 0), ALL);
+    kit_done(&kit);
+}
+
+/* Version 0.1 wrote this block, could not read it, and set all of it aside. */
+TEST(salvage, a_block_that_version_0_1_could_not_read_comes_back)
+{
+    struct store_kit kit;
+    size_t len = 0;
+    char *bytes =
+        kiln_test_read(KILN_SOURCE_DIR "/tests/fixtures/block-v1-empty-attribute.kb", &len);
+
+    CHECK(bytes && len);
+    kit_init(&kit, NOW);
+    kit.opts.retention.age_ns = UINT64_MAX;
+    kit_reopen(&kit);
+    CHECK_OK(
+        kiln_io_put(kit.io, "aside/anonymous-0123456789abcdef0123456789abcdef.kb", bytes, len));
+    free(bytes);
+    CHECK(strstr(salvage(&kit), " 0 0 0 removed\n"));
+    CHECK(kit_stats(&kit).profiles > 0);
+    CHECK_EQ(files_in(&kit, "aside"), 0);
     kit_done(&kit);
 }
 
