@@ -6,8 +6,10 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import unittest
 import urllib.error
+import urllib.parse
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -158,10 +160,32 @@ class Verbs(unittest.TestCase):
         self.assertEqual(self.store.services(), before | {"late": 1})
         self.assertEqual(self.notes(), [])
 
-    def notes(self):
-        url = f"http://127.0.0.1:{self.server.http}/api/v1/query?query=process_cpu:cpu:nanoseconds&from=now-1h"
+    def notes(self, selector=""):
+        query = urllib.parse.quote("process_cpu:cpu:nanoseconds" + selector)
+        url = f"http://127.0.0.1:{self.server.http}/api/v1/query?query={query}&from=now-1h"
         with urllib.request.urlopen(url, timeout=60) as answer:
             return [note["code"] for note in json.load(answer)["notes"]]
+
+    def test_a_server_rewrites_a_damaged_block_without_what_is_lost(self):
+        self.store.store("compact")
+        block = next((self.server.data / "blocks").rglob("*.kb"))
+        with open(block, "r+b") as file:  # the first page has the samples of cart
+            file.seek(40)
+            byte = file.read(1)
+            file.seek(40)
+            file.write(bytes([byte[0] ^ 1]))
+        self.assertIn("blocks_damaged", self.notes('{service_name="cart"}'))
+        for _ in range(600):  # in the background
+            if self.store.services() == {"checkout": 3} and block.name not in [b.name for b in block.parent.iterdir()]:
+                break
+            time.sleep(0.1)
+        self.assertEqual(self.store.services(), {"checkout": 3})
+        self.assertEqual(len(self.aside()), 2)
+        self.assertEqual(self.notes(), ["blocks_damaged"])
+        self.assertIn("all well", self.store.store("check"))
+        self.assertIn("4 unreadable", self.store.store("salvage", code=1))
+        self.assertIn("the rest is removed", self.store.store("salvage", "--discard"))
+        self.assertEqual(self.notes(), [])
 
     def test_salvage_into_files(self):
         self.set_aside()
