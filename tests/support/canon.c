@@ -255,8 +255,31 @@ static uint32_t count_observations(const struct kiln_batch *batch, const struct 
     return n;
 }
 
+static bool is_ahead(const struct kiln_profile *p, uint64_t arrival_ns)
+{
+    return arrival_ns &&
+           (p->time_ns == 0 || (p->time_ns > arrival_ns && p->time_ns - arrival_ns > AHEAD_NS));
+}
+
+/* When a sample counts that arrives with the timestamp `at`: within its profile.  Without
+ * `arrival_ns` it has been stored, and its timestamp is the time that counts. */
+static uint64_t time_within(const struct kiln_profile *p, uint64_t at, uint64_t arrival_ns)
+{
+    uint64_t own = p->time_ns ? p->time_ns : arrival_ns;
+    uint64_t start = is_ahead(p, arrival_ns) ? arrival_ns : own;
+    uint64_t longest = arrival_ns + AHEAD_NS - start;
+    uint64_t offset = at > own ? at - own : 0;
+
+    if (!arrival_ns)
+        return at;
+    if (p->duration_ns && p->duration_ns < longest)
+        longest = p->duration_ns;
+    return start + (offset < longest ? offset : longest);
+}
+
 /* The hash of each observation, with what it is of; sorted. */
-static struct canon_hash observations_hash(struct work *w, const struct kiln_profile *p)
+static struct canon_hash observations_hash(struct work *w, const struct kiln_profile *p,
+                                           uint64_t arrival_ns)
 {
     uint32_t n = count_observations(w->batch, p), at = 0;
     struct canon_hash *all = calloc(n + 1, sizeof(*all));
@@ -279,7 +302,7 @@ static struct canon_hash observations_hash(struct work *w, const struct kiln_pro
             row.link = w->batch->dict.links[s->link];
             row.has = (values != NULL) + 2 * (times != NULL);
             row.value = values ? (uint64_t)values[k] : 0;
-            row.time = times ? times[k] : 0;
+            row.time = times ? time_within(p, times[k], arrival_ns) : 0;
             h = XXH3_128bits(&row, sizeof(row));
             all[at++] = (struct canon_hash){h.low64, h.high64};
         }
@@ -290,18 +313,12 @@ static struct canon_hash observations_hash(struct work *w, const struct kiln_pro
     return (struct canon_hash){h.low64, h.high64};
 }
 
-static bool is_ahead(const struct kiln_profile *p, uint64_t arrival_ns)
-{
-    return arrival_ns &&
-           (p->time_ns == 0 || (p->time_ns > arrival_ns && p->time_ns - arrival_ns > AHEAD_NS));
-}
-
 static struct canon_profile profile_of(struct work *w, const struct kiln_resource *resource,
                                        const struct kiln_scope *scope, uint32_t number,
                                        uint64_t arrival_ns)
 {
     const struct kiln_profile *p = &w->batch->profiles[number];
-    struct canon_hash observations = observations_hash(w, p);
+    struct canon_hash observations = observations_hash(w, p, arrival_ns);
     struct canon_profile made = {.number = number, .arrived = is_ahead(p, arrival_ns)};
 
     put_head(w, p, made.arrived ? arrival_ns : p->time_ns);
@@ -390,7 +407,7 @@ void canon_print(const struct kiln_batch *batch, uint32_t profile, struct kiln_b
 
     find_place(batch, profile, &resource, &scope);
     begin(&w, batch);
-    observations = observations_hash(&w, p);
+    observations = observations_hash(&w, p, 0);
     put_head(&w, p, p->time_ns);
     put_place(&w, resource, scope);
     put_rest(&w, resource, scope, p);

@@ -681,7 +681,7 @@ static int contained(void *context)
     int fd = ok ? open("/tmp/perf-1.map", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
 
     if (fd < 0 || write(fd, "1000 10 f\n", 10) != 10 || write(ready, "y", 1) != 1)
-        write(ready, "n", 1);
+        (void)!write(ready, "n", 1);
     pause();
     return 0;
 }
