@@ -104,6 +104,12 @@ void kiln_pyro_call_done(struct kiln_pyro_call *call)
     kiln_arena_done(&call->arena);
 }
 
+void kiln_pyro_note(struct kiln_pyro_call *call)
+{
+    if (call->n_damaged)
+        call->http->note = KILN_DAMAGED_NOTE;
+}
+
 /* The message as protobuf, in `content` where it had to be made. */
 static int get_message(struct kiln_pyro_call *call, const struct kiln_rpc *rpc,
                        const struct method *method, struct kiln_buf *content, struct kiln_str *ret)
@@ -180,6 +186,8 @@ static void handle(struct kiln_rpc *rpc)
     call.timeout_ms = rpc->timeout_ms;
     kiln_pyro_buf_init(&call, &answer);
     r = run(&call, rpc, method_of(rpc->request), &answer);
+    if (r == 0)
+        kiln_pyro_note(&call);
     if (r == 0)
         kiln_rpc_reply(rpc, kiln_buf_str(&answer));
     else

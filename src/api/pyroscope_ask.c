@@ -269,6 +269,8 @@ static int open_ask(struct kiln_pyro_call *call, const struct kiln_query *query,
         return kiln_pyro_refuse(call, "%s", err.text);
     if (r < 0)
         call->err = err;
+    else
+        (*ret_ask)->question.n_damaged = &call->n_damaged;
     return r;
 }
 

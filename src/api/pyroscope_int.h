@@ -44,11 +44,14 @@ struct kiln_pyro_call {
     struct kiln_arena arena;
     struct kiln_pb_out out;
     struct kiln_err err;
+    uint32_t n_damaged; /* files that the answer may lack */
 };
 
 void kiln_pyro_call_init(struct kiln_pyro_call *call, struct kiln_api *api,
                          struct kiln_request *http);
 void kiln_pyro_call_done(struct kiln_pyro_call *call);
+/* Before an answer that is not an error: its header says what it lacks. */
+void kiln_pyro_note(struct kiln_pyro_call *call);
 /* For a part of the answer, which is paid for as the answer is. */
 void kiln_pyro_buf_init(struct kiln_pyro_call *call, struct kiln_buf *buf);
 

@@ -127,6 +127,7 @@ static void reply(struct kiln_pyro_call *call, int code, const char *type,
         status.code = kiln_pyro_code(code);
     }
     if (code == 0) {
+        kiln_pyro_note(call);
         kiln_request_reply(
             call->http,
             &(struct kiln_reply){.status = 200, .content_type = type, .body = kiln_buf_str(body)});

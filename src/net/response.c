@@ -14,7 +14,7 @@
 #define COMPRESS_MIN 1400u        /* one packet: below, compressing saves nothing */
 #define VITAL_MAX    (256u << 10) /* bytes of an answer that has to go out: the page of metrics */
 #define TRAILERS_MAX (64u << 10)  /* bytes, with the chunks around a body */
-#define FIELDS_MAX   (2 * KILN_REPLY_HEADERS + 8)
+#define FIELDS_MAX   (2 * KILN_REPLY_HEADERS + 9)
 
 const char *kiln_http_reason(int status)
 {
@@ -242,6 +242,8 @@ static void fill(struct draft *draft, const struct kiln_exchange *x, const struc
     add(draft, KILN_STR("cross-origin-resource-policy"), KILN_STR("same-origin"));
     if (reply->content_type)
         add(draft, KILN_STR("content-type"), kiln_str_of(reply->content_type));
+    if (x && x->request.note)
+        add(draft, KILN_STR("kiln-note"), kiln_str_of(x->request.note));
     if (draft->body.len)
         pack(draft, x, reply);
     if (!bodyless && !trailers) {

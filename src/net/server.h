@@ -65,6 +65,7 @@ struct kiln_request {
     struct kiln_str path;  /* percent-decoded, without the query */
     struct kiln_str query; /* as it came, without the question mark */
     struct kiln_str rest;  /* what a route's trailing "*" matched */
+    const char *note;      /* set by a handler: sent as the header Kiln-Note; NULL: none */
     const struct kiln_header *headers;
     uint32_t n_headers;
     struct kiln_str body;           /* as received, chunks joined */

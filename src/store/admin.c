@@ -331,14 +331,18 @@ static int select_batch(struct admin *admin, struct kiln_request *request,
 {
     struct kiln_engine *engine = admin->opts.engine;
     struct kiln_choice *choice = kiln_malloc(sizeof(*choice));
+    uint32_t n_damaged = 0;
     int r;
 
     if (!choice)
         return kiln_err_set(err, -ENOMEM, NULL, "out of memory");
     kiln_choice_init(choice);
     r = choose(admin, request, choice, err);
+    choice->selection.n_damaged = &n_damaged;
     if (r == 0)
         r = engine->ops->select(engine, &choice->selection, export_bytes(admin), ret_batch, err);
+    if (r == 0 && n_damaged)
+        request->note = KILN_DAMAGED_NOTE;
     kiln_choice_done(choice);
     kiln_free(choice);
     return r;

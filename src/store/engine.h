@@ -49,6 +49,7 @@ struct kiln_selection {
     uint64_t start_ns, end_ns;           /* start <= t < end; 0, 0: all times */
     const struct kiln_matcher *matchers; /* of series labels */
     uint32_t n_matchers;
+    uint32_t *n_damaged; /* as that of a question */
 };
 
 /* One series that has profiles in the selection.  Times and counts are of the blocks and heads that
@@ -108,10 +109,18 @@ struct kiln_question {
      * false: everything is summed, as for flows. */
     bool average;
     struct kiln_leash *leash; /* never NULL */
+    /* NULL, or raised to the damaged files that an answer lacks (see kiln_basis). */
+    uint32_t *n_damaged;
 };
 
 /* Whether the type of a series is what the question is about. */
 bool kiln_question_has(const struct kiln_question *question, const struct kiln_series *series);
+
+/* For answers whose format has no place for notes. */
+#define KILN_DAMAGED_NOTE                                                                          \
+    "damaged files may lack here: this is not everything (kiln store salvage recovers what can "   \
+    "be "                                                                                          \
+    "read)"
 
 /* What stands behind an answer. */
 struct kiln_basis {

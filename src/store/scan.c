@@ -109,6 +109,8 @@ void kiln_scan_close(struct kiln_scan *scan)
 {
     if (!scan)
         return;
+    if (scan->q->n_damaged && *scan->q->n_damaged < scan->n_damaged)
+        *scan->q->n_damaged = scan->n_damaged;
     for (uint32_t i = 0; i < scan->n_parts; i++) {
         kiln_block_list_done(&scan->parts[i].blocks);
         kiln_head_unref(scan->parts[i].cutting);

@@ -183,6 +183,20 @@ static int select_block(struct kiln_block *block, const struct kiln_selection *s
     return r;
 }
 
+static void note_damage(const struct kiln_selection *s)
+{
+    if (s->n_damaged)
+        ++*s->n_damaged;
+}
+
+static void note_aside(void *context, uint64_t min_ns, uint64_t max_ns)
+{
+    const struct kiln_selection *s = context;
+
+    if (touches(s, min_ns, max_ns))
+        note_damage(s);
+}
+
 /* One that is damaged is set aside, and the answer is what the others have. */
 static int select_or_set_aside(struct kiln_store *store, struct kiln_tenant *tenant,
                                struct kiln_block *block, const struct kiln_selection *s,
@@ -193,6 +207,7 @@ static int select_or_set_aside(struct kiln_store *store, struct kiln_tenant *ten
 
     if (kiln_block_is_damage(r)) {
         kiln_keep_damaged(store, tenant, block, &why);
+        note_damage(s);
         return 0;
     }
     if (r < 0)
@@ -206,6 +221,7 @@ static int gather(struct kiln_store *store, struct kiln_tenant *tenant,
     struct view view = {0};
     int r;
 
+    kiln_aside_each(&store->aside, tenant->name, note_aside, (void *)s);
     pthread_mutex_lock(&tenant->lock);
     r = view_take(tenant, &view);
     if (r == 0)
