@@ -174,16 +174,17 @@ static bool is_stale(const struct sockaddr_un *name)
     return r == ECONNREFUSED;
 }
 
-/* Of the socket itself: not of what a link leads to that another user has put there since. */
+/* Of the socket itself: not of what a link leads to that another user has put there since.  Threads
+ * of libkiln have descriptors of their own, which are not in /proc/self. */
 static int set_mode(const char *path, uint32_t mode)
 {
-    char direct[32];
+    char direct[64];
     struct stat st;
     int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), r = 0;
 
     if (file < 0)
         return -errno;
-    snprintf(direct, sizeof(direct), "/proc/self/fd/%d", file);
+    snprintf(direct, sizeof(direct), "/proc/thread-self/fd/%d", file);
     if (fstat(file, &st) < 0)
         r = -errno;
     else if (!S_ISSOCK(st.st_mode))

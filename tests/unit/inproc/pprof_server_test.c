@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server with profiles that are drawn: what clients see, whatever they do. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -489,11 +490,17 @@ TEST(pprof_server, a_socket_of_a_path_is_its_owners)
     struct kiln_in_server *server;
     struct stat st;
     ssize_t n;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int own[8], fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     CHECK(mkdtemp(folder) != NULL);
     snprintf(address, sizeof(address), "unix:%s/pprof", folder);
+    for (size_t i = 0; i < KILN_ARRAY_LEN(own); i++)
+        CHECK((own[i] = open(folder, O_RDONLY | O_CLOEXEC)) >= 0);
     server = start(address, NULL);
+    CHECK_OK(stat(folder, &st));
+    CHECK_EQ(st.st_mode & 0777, 0700); /* not what the program has open by the same number */
+    for (size_t i = 0; i < KILN_ARRAY_LEN(own); i++)
+        close(own[i]);
     CHECK_TEXT(kiln_in_server_address(server), address);
     CHECK_OK(stat(address + 5, &st));
     CHECK_EQ(st.st_mode & 0777, 0600);
