@@ -33,7 +33,7 @@ struct kiln_api {
     struct kiln_gate *gate;                 /* NULL: everybody may do everything */
     struct kiln_metrics *metrics;           /* NULL: nothing is counted */
     const struct kiln_sources *sources;     /* NULL: no directory of source text is configured */
-    const struct kiln_about *about;         /* NULL: nothing is told of the server itself */
+    const struct kiln_about *about;         /* NULL: answers have nothing about the server itself */
     struct kiln_depot *depot;               /* NULL: no debug files are taken */
     struct kiln_naming *naming;             /* NULL: nothing is named here */
     struct kiln_texts *texts;               /* NULL: debug files are not asked for sources */

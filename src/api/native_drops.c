@@ -48,7 +48,7 @@ static const struct drop drops[] = {
      "Give the sender a token of the file that --tokens names"},
     {"kiln_refused_total", "reason=\"throttled\"", "access", "throttled",
      "Requests with a token after too many wrong ones from the same address",
-     "Somebody guesses, or clients have many old tokens: the audit records say which address"},
+     "An attacker guesses tokens, or clients have old ones: the audit records name the address"},
     {"kiln_refused_total", "reason=\"forbidden\"", "access", "forbidden",
      "Requests came with a token that may not do what they asked for",
      "Widen the token's access or tenant in the file of tokens, if that is meant"},

@@ -133,7 +133,7 @@ static int read_body(const struct kiln_request *request, struct kiln_orders *ord
     return r;
 }
 
-/* Whoever may reach the socket is told how the agent is; orders are for its own users. */
+/* Every user that can connect may read the status of the agent; orders need its own user. */
 static int check_peer(const struct kiln_request *request, struct kiln_err *err)
 {
     if (kiln_peer_is_trusted(&request->peer))

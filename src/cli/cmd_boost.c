@@ -8,7 +8,7 @@
 
 static const char *const no_words[] = {NULL}; /* names are the server's to know */
 
-/* Whom it asks. */
+/* The server or agent that gets the order. */
 #define WHERE                                                                                      \
     "Where no server was named, that of this host is told: over its Unix socket where you may "    \
     "open it (KILN_SOCKET, /run/kiln/kiln.sock), else over its port; where none listens, the "     \

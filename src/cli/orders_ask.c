@@ -34,7 +34,7 @@ static int greet(struct kiln_client *client)
     return r;
 }
 
-/* Nobody listens where a server would, and there is an agent. */
+/* No server listens, and an agent does. */
 static bool is_alone(struct kiln_client *client)
 {
     return access(KILN_AGENT_SOCKET, F_OK) == 0 && greet(client) == -ECONNREFUSED;
@@ -51,7 +51,7 @@ static int open_at(const struct kiln_cli *cli, const char *address, struct kiln_
     return kiln_remote_open(&local, ANSWER_MAX, &place->client, err);
 }
 
-/* The server's socket, if somebody answers there. */
+/* The server's socket, if a server answers there. */
 static bool open_socket(const struct kiln_cli *cli, struct kiln_orders_place *place)
 {
     return kiln_remote_socket(place->socket) && open_at(cli, place->socket, place, NULL) == 0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What became of each file of aside/, from JSON into lines: the same whether the answer came from a
+ * The result for each file of aside/, from JSON into lines: the same whether the answer came from a
  * server or from this process.
  */
 #include "base/json.h"

@@ -27,7 +27,7 @@ struct kiln_duty_opts {
     const char *host_id, *host_name;
     void (*follow)(void *context, const struct kiln_order *orders, uint32_t n);
     void *context;
-    enum kiln_order_limit limit; /* others are not followed, whoever gave them */
+    enum kiln_order_limit limit; /* other orders are ignored, from any source */
     struct kiln_log *log;        /* NULL: silent */
 };
 

@@ -43,7 +43,7 @@ enum { KILN_ORDER_ID_BYTES = 24, KILN_ORDER_HZ_MAX = 1000 };
 #define KILN_PAUSE_NS     (3600 * KILN_NS_PER_S)
 #define KILN_PAUSE_MAX_NS (30 * 86400 * KILN_NS_PER_S)
 
-/* Which orders somebody may give, or an agent follows: none, boosts, all. */
+/* The orders that a client may give, or that an agent follows: none, boosts, all. */
 enum kiln_order_limit { KILN_ORDERS_OFF, KILN_ORDERS_BOOST, KILN_ORDERS_ALL };
 
 struct kiln_order {
@@ -71,7 +71,7 @@ extern const char *const kiln_order_limits[];
 KILN_CHECK int kiln_order_limit_parse(const char *word, enum kiln_order_limit *ret_limit);
 bool kiln_order_within(enum kiln_order_limit limit, enum kiln_order_kind kind);
 /*
- * The same of an order that somebody without a name gives: a boost up to KILN_BOOST_HZ and
+ * The same for orders of anonymous clients: a boost up to KILN_BOOST_HZ and
  * KILN_BOOST_NS.  -EPERM: the error says what may be.
  */
 KILN_CHECK int kiln_order_check_anonymous(const struct kiln_order *order,

@@ -35,12 +35,12 @@ struct kiln_depot_upload {
     char sha256[65];
     uint64_t received;
     uint64_t held;  /* what it is charged with: received, or what is being written too */
-    uint64_t total; /* 0: found at the start, nobody has said yet */
+    uint64_t total; /* 0: found at the start, not known yet */
     uint64_t touched_ns;
     bool busy; /* somebody writes, or looks at the whole */
 };
 
-/* What somebody has. */
+/* Usage of one tenant. */
 struct kiln_depot_had {
     uint64_t bytes;
     uint32_t files, uploads;

@@ -8,7 +8,7 @@
  * beyond its share gives up its own files; one within its share takes room from the tenant that has
  * the most, which is then beyond its share.  So no tenant can push another below its share.
  *
- * A tenant gives up uploads that nobody goes on with first, then the files that were used least
+ * A tenant gives up stalled uploads first, then the files that were used least
  * recently, and for another tenant also uploads that are under way.
  */
 #include <errno.h>

@@ -69,7 +69,7 @@ static int begin(struct kiln_depot *depot, const char *tenant, const char *sha25
     return 0;
 }
 
-/* Every part says the same total.  Of one that was found at the start nobody has said it yet. */
+/* Every part has the same total.  An upload found at the start has none yet. */
 static int announce(struct kiln_depot *depot, struct kiln_depot_upload *upload, uint64_t total,
                     struct kiln_err *err)
 {

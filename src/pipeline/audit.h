@@ -6,8 +6,9 @@
  *   time=... level=info msg=audit action="delete service" tenant=shop target=cart who=ops
  *   peer=10.0.0.7:51022 result=ok
  *
- * What was not done is told of 600 times a minute at most; the rest is one record with a count, so
- * that requests which achieve nothing do not fill a disk.  What was done is always told.
+ * Actions that failed have 600 records a minute at most; the rest is one record with a count, so
+ * that requests which achieve nothing do not fill a disk.  Actions that succeeded are always
+ * recorded.
  *
  * A record is a line of the ordinary log at level info, and of a file where one is named: of mode
  * 0600, only appended to, never reached through a link.  Texts of clients are escaped by the log
@@ -29,7 +30,7 @@ struct kiln_audit_record {
     const char *action;     /* "delete service" */
     const char *tenant;     /* "": of none, or of all */
     struct kiln_str target; /* may come from a client */
-    const char *who;        /* the name of a token, "uid 0", "anonymous"; "": nobody known */
+    const char *who;        /* the name of a token, "uid 0", "anonymous"; "": not known */
     const char *peer;       /* address */
     const char *result;     /* "ok", "refused", "failed" */
     uint64_t count;         /* of the same; 0: it is one */

@@ -33,7 +33,7 @@
  * tokens everybody may: kiln_gate_check_listen() keeps that to loopback, and only known host names
  * are accepted (net/origin.h).  Pages of other sites may do nothing.
  *
- * Whoever shows many wrong tokens is refused with 429 for a while, unless the token was accepted
+ * A source of many wrong tokens is refused with 429 for a while, unless the token was accepted
  * from the same address before (gate_throttle.c).
  *
  * Refusals are counted: kiln_refused_total{reason}.

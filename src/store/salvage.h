@@ -24,7 +24,7 @@ enum kiln_salvage_state {
     KILN_SALVAGE_FAILED, /* nothing of it can be read: likewise */
 };
 
-/* What became of one file; counts are of profiles. */
+/* The result for one file; counts are of profiles. */
 struct kiln_salvage_file {
     char name[KILN_ASIDE_PATH_MAX]; /* in aside/ */
     char tenant[KILN_TENANT_MAX + 1];
@@ -49,7 +49,7 @@ struct kiln_salvage_opts {
     struct kiln_str tenant; /* only files of this one; empty: all */
     size_t memory_bytes;    /* for reading; 0: 256 MiB */
     kiln_follow *follow;    /* only for kiln_salvage_extract(); else the store's */
-    void (*progress)(void *context, uint32_t done, uint32_t all); /* NULL: nobody asks */
+    void (*progress)(void *context, uint32_t done, uint32_t all); /* NULL: none */
     void *context;
 };
 

@@ -273,7 +273,7 @@ KILN_CHECK int kiln_store_cut(struct kiln_store *store, struct kiln_tenant *tena
                               struct kiln_err *err);
 /* Wakes the keeper for a cut. */
 void kiln_store_want_cut(struct kiln_store *store);
-/* The same where somebody removed the log: the heads are all that has its records. */
+/* The same where the log was removed: only the heads have its records. */
 void kiln_store_log_lost(struct kiln_store *store);
 /* Whether heads are so large, or so much is in the log, that they should be cut. */
 bool kiln_store_is_large(struct kiln_store *store);

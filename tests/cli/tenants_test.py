@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the token of one tenant may do with the rest of a server: over TCP, and on the Unix socket as a user who is nobody in particular."""
+"""What the token of one tenant may do with the rest of a server: over TCP, and on the Unix socket as a user without rights."""
 import http.client
 import json
 import os

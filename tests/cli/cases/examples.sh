@@ -23,7 +23,7 @@ while read -r line; do
     "kiln ready -s "*) line="kiln ready" ;;              # of an agent, and by the socket of a service
     "kiln agent" | "kiln agent "*) line=${line/agent/config} ;;          # nor would it
     "kiln collector --config"*) line="${line% validate} validate" ;;     # nor this
-    "kiln pause"* | "kiln resume"*) line="KILN_SERVER=unix:$TMP/sock $line" ;; # pauses take somebody known
+    "kiln pause"* | "kiln resume"*) line="KILN_SERVER=unix:$TMP/sock $line" ;; # pauses need an authenticated user
     "kiln record"*) line=${line/record/record --help} ;; # not everybody may; tests/host does it
     "kiln live"* | "kiln doctor"*) line="kiln help $(cut -d" " -f2 <<<"$line")" ;; # the same, and these are about this host
     esac
