@@ -345,6 +345,7 @@ void kiln_args_done(struct kiln_args *args)
         &args->query.profile_ids,
         &args->annotate.tags,
         &args->server.source_flag,
+        &args->server.host_names_flag,
         &args->server.symbols_path_flag,
         &args->server.debuginfod_flag,
         &args->resolve.debug_dirs,

@@ -24,7 +24,8 @@ STARTED, STOPPING = "Ctrl-C stops Kiln.", "Stopping: writing profiles to "
 
 
 def environment(folder, **more):
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("KILN_", "MAKE", "MFLAGS", "NO_COLOR"))}
+    theirs = re.compile("(?!KILN_USER$)(KILN_|MAKE|MFLAGS|NO_COLOR)")
+    ours = {name: value for name, value in os.environ.items() if not theirs.match(name)}
     return ours | {"KILN_DATA_DIR": f"{folder}/data", "KILN_SOCKET": f"{folder}/kiln.sock", "KILN_LISTEN": "127.0.0.1:0",
                    "KILN_OTLP_GRPC": "127.0.0.1:0", "KILN_OTLP_HTTP": "off", "KILN_HOST_PROFILER": "off", "TERM": "xterm"} | more
 
