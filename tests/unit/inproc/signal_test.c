@@ -263,5 +263,6 @@ TEST(timer, of_this_kernel_interrupts_no_system_call_while_others_would)
 {
     CHECK(kiln_in_signal_now() > 0);
     CHECK_EQ(kiln_in_timer_try(CLOCK_THREAD_CPUTIME_ID), kiln_in_timer_is_harmless());
-    CHECK(!kiln_in_timer_try(CLOCK_MONOTONIC));
+    if (!KILN_SANITIZED) /* their time passes in code around the system call, not within it */
+        CHECK(!kiln_in_timer_try(CLOCK_MONOTONIC));
 }
