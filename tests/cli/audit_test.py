@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The audit log of a server: what is recorded, by whom, with which result; and guesses of tokens, which are counted and slowed down."""
+"""The audit log of a server: actions, users and results; and guessed tokens, which are counted and throttled."""
 import http.client
 import json
 import os

@@ -63,7 +63,7 @@ class Ready(unittest.TestCase):
         while not list(self.server.data.glob("blocks/anonymous/*.kb")) and time.monotonic() < until:
             time.sleep(0.1)
         (self.server.data / "wal").mkdir(mode=0o777)
-        os.chmod(self.server.data / "wal", 0o777)  # whoever the server is
+        os.chmod(self.server.data / "wal", 0o777)  # writable for any user the server runs as
         self.wait_for(200)
         self.assertEqual(self.send("after"), 200)
         self.server.kill()

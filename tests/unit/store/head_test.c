@@ -230,7 +230,7 @@ TEST(head, without_a_duration_timestamps_end_ten_minutes_ahead)
     struct kiln_head *head = new_head(NULL);
 
     CHECK_EQ(apply(head, kiln_test_batch(&p, 1)).n_clamped, 1);
-    p.duration_ns = UINT64_MAX; /* which nobody measured */
+    p.duration_ns = UINT64_MAX; /* no such profile was measured */
     CHECK_EQ(apply(head, kiln_test_batch(&p, 1)).n_clamped, 1);
     check_range(head, NOW - 5, latest);
 }
