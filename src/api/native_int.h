@@ -220,6 +220,8 @@ void kiln_native_note(struct kiln_native_call *call, const char *code, const cha
     KILN_PRINTF(3, 4);
 /* What is to be said of any answer with a basis. */
 void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_basis *basis);
+/* Lists have no member for notes: their header X-Kiln-Notes has it. */
+void kiln_native_note_damaged(struct kiln_native_call *call, uint32_t n_damaged);
 /* The same of a tree: what is folded, what is estimated. */
 void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_flame *flame);
 

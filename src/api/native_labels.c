@@ -47,6 +47,7 @@ static int put_labels(struct kiln_native_call *call, struct kiln_ask *ask,
 
     if (r < 0)
         return r;
+    kiln_native_note_damaged(call, labels->n_damaged);
     r = kiln_native_room(call, ask, labels->budget.used + labels->n_rows * (size_t)ROW_BYTES);
     if (r == 0)
         asking->put(call, asking, labels);
@@ -267,7 +268,8 @@ static int each_series(struct listing *listing,
     struct kiln_native_call *call = listing->call;
     const struct kiln_question *question = listing->question;
     struct kiln_engine *engine = call->api->engine;
-    struct kiln_selection selection = {0};
+    uint32_t n_damaged = 0;
+    struct kiln_selection selection = {.n_damaged = &n_damaged};
     int r = 0;
 
     if (question->n_windows) {
@@ -278,6 +280,7 @@ static int each_series(struct listing *listing,
         selection.tenant = question->tenants[i];
         r = engine->ops->series(engine, &selection, each, listing, &call->err);
     }
+    kiln_native_note_damaged(call, n_damaged);
     return r;
 }
 

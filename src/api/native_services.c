@@ -84,6 +84,7 @@ static int put_tenant(struct kiln_native_call *call, struct kiln_str tenant)
 
     if (r < 0)
         return r;
+    kiln_native_note_damaged(call, list.total.n_damaged);
     for (uint32_t i = 0; i < list.n;) {
         struct service s = gather(&list, i);
 

@@ -30,13 +30,18 @@ void kiln_native_note(struct kiln_native_call *call, const char *code, const cha
     va_end(args);
 }
 
-void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_basis *basis)
+void kiln_native_note_damaged(struct kiln_native_call *call, uint32_t n_damaged)
 {
-    if (basis->n_damaged)
+    if (n_damaged)
         kiln_native_note(call, "blocks_damaged",
                          "%u damaged files may lack here: this is not everything (`kiln store "
                          "salvage` recovers what can be read)",
-                         basis->n_damaged);
+                         n_damaged);
+}
+
+void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_basis *basis)
+{
+    kiln_native_note_damaged(call, basis->n_damaged);
     if (basis->n_time_set)
         kiln_native_note(call, "arrival_times",
                          "%llu profiles came without a usable time and stand at that of arrival",

@@ -304,6 +304,7 @@ struct kiln_engine_stats {
     uint64_t series, profiles, samples, observations;    /* blocks and head */
     uint64_t oldest_ns, newest_ns;
     uint64_t set_aside; /* damaged files */
+    uint32_t n_damaged; /* files in aside/ that answers may lack */
     /* Not 0: nothing is removed by age, for the clock is so far ahead of where it was expected. */
     uint64_t clock_ahead_ns;
 };

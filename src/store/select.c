@@ -409,6 +409,8 @@ int kiln_store_series(struct kiln_engine *engine, const struct kiln_selection *s
     tenant = kiln_tenant_find(store, selection->tenant);
     if (tenant)
         r = find_series(tenant, selection, &found);
+    if (tenant)
+        kiln_aside_each(&store->aside, tenant->name, note_aside, (void *)selection);
     if (r < 0)
         kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     else

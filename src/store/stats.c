@@ -37,6 +37,15 @@ static void add_head(struct kiln_engine_stats *stats, const struct kiln_head *he
         widen(stats, info->min_ns, info->max_ns);
 }
 
+static void count_aside(void *context, uint64_t min_ns, uint64_t max_ns)
+{
+    uint32_t *n = context;
+
+    (void)min_ns;
+    (void)max_ns;
+    ++*n;
+}
+
 static void add_tenant(struct kiln_engine_stats *stats, struct kiln_tenant *tenant)
 {
     pthread_mutex_lock(&tenant->lock);
@@ -59,8 +68,10 @@ void kiln_store_stats(struct kiln_engine *engine, struct kiln_str name,
     kiln_store_settle(engine);
     stats.log_bytes = store->wal ? kiln_wal_bytes(store->wal) : 0;
     for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t)) {
-        if (name.len == 0 || kiln_str_eq(kiln_str_of(t->name), name))
-            add_tenant(&stats, t);
+        if (name.len && !kiln_str_eq(kiln_str_of(t->name), name))
+            continue;
+        add_tenant(&stats, t);
+        kiln_aside_each(&store->aside, t->name, count_aside, &stats.n_damaged);
     }
     *ret_stats = stats;
 }

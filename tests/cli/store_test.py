@@ -158,16 +158,24 @@ class Verbs(unittest.TestCase):
         self.assertEqual(self.notes(), ["blocks_damaged"])
         for note in self.headers():
             self.assertIn("damaged files may lack here", note or "")
+        self.assertEqual(set(self.list_notes()), {"blocks_damaged"})
         self.assertEqual(json.loads(self.store.store("salvage", "--json"))["recovered"], 16)
         self.assertEqual(self.store.services(), before | {"late": 1})
         self.assertEqual(self.notes(), [])
         self.assertEqual(set(self.headers()), {None})
+        self.assertEqual(set(self.list_notes()), {None})
 
     def notes(self, selector=""):
         query = urllib.parse.quote("process_cpu:cpu:nanoseconds" + selector)
         url = f"http://127.0.0.1:{self.server.http}/api/v1/query?query={query}&from=now-1h"
         with urllib.request.urlopen(url, timeout=60) as answer:
             return [note["code"] for note in json.load(answer)["notes"]]
+
+    def list_notes(self):
+        """X-Kiln-Notes of the lists of the own API."""
+        for path in ("services", "labels", "labels/service_name/values", "series", "series?by=service_name", "types"):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.server.http}/api/v1/{path}", timeout=60) as answer:
+                yield answer.headers["X-Kiln-Notes"]
 
     def headers(self):
         """Kiln-Note of answers whose formats have no place for notes."""
