@@ -67,6 +67,11 @@ class KilnServer:
         self.http, self.otlp_grpc, self.otlp_http = ports["http"], ports["otlp_grpc"], ports["otlp_http"]
         return time.monotonic() - began
 
+    def cpu_seconds(self):
+        """What the process has used since it started, in all its threads."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def said(self):
         return self.log.read_text(errors="replace")[-4000:]
 

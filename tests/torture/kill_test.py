@@ -5,8 +5,8 @@
 A real `kiln server` is killed (SIGKILL) at random moments while senders load it with profiles (OTLP in JSON, and
 pprofs by Pyroscope's Push, which are logged as received), each with an id of its own, and while its heads are cut into blocks and merged.  A sender that gets no answer sends the
 same profile again once the server is back, as real ones do.  In the end every acknowledged profile must be
-in the store, once, and `kiln store check` must find no damage.  What a start took is printed; in
-`make torture` more than two seconds fail.
+in the store, once, and `kiln store check` must find no damage.  The CPU time of each start is measured;
+in `make torture` more than two seconds fail.
 
 Kills alone would pass without any sync: the kernel keeps what was written.  Power cuts are
 tests/torture/power_cut.c.
@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 from kiln_server import KILN, KilnServer  # noqa: E402
 
 SENDERS = 4
-START_SECONDS_MAX = 2
+START_CPU_S_MAX = 2
 SERVICES = ("checkout", "cart", "search")
 
 
@@ -202,13 +202,15 @@ def main():
     load = Load()
     try:
         for _ in range(kills):
-            starts.append(server.start())
+            server.start()
+            starts.append(server.cpu_seconds())
             load.port = server.http
             load.merging = dice.random() > 0.03  # a long life now and then, in which only the log grows
             time.sleep(dice.uniform(0.005, 0.15) if load.merging else 2)
             server.kill()
             load.port = None
-        starts.append(server.start())
+        server.start()
+        starts.append(server.cpu_seconds())
         load.port = server.http
         time.sleep(0.1)
         load.stop()
@@ -220,10 +222,10 @@ def main():
         server.__exit__()
     starts.sort()
     print(f"{kills} kills: {len(load.acknowledged)} requests acknowledged, {load.resent} of them sent more than once, "
-          f"refused {dict(load.refused)}; a start takes {1000 * starts[len(starts) // 2]:.0f} ms, at most "
-          f"{1000 * starts[-1]:.0f} ms")
-    if os.environ.get("KILN_TORTURE") and starts[-1] > START_SECONDS_MAX:
-        wrong.append(f"a start took {starts[-1]:.1f} s")
+          f"refused {dict(load.refused)}; a start takes {1000 * starts[len(starts) // 2]:.0f} ms of CPU time, at "
+          f"most {1000 * starts[-1]:.0f} ms")
+    if os.environ.get("KILN_TORTURE") and starts[-1] > START_CPU_S_MAX:
+        wrong.append(f"a start took {starts[-1]:.1f} s of CPU time")
     if not load.acknowledged:
         wrong.append("nothing was acknowledged")
     for sentence in wrong:

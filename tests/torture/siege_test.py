@@ -47,11 +47,6 @@ def peak_bytes(server):
     return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) << 10
 
 
-def cpu_seconds(server):
-    fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def ask(port, method, path, body=None, headers=None):
     """(status, headers, body) of one request."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
@@ -245,7 +240,7 @@ def part_tenants(seconds, limit=128):
         began = time.monotonic()
         server.kill()
         server.start()
-        print(f"starts again in {time.monotonic() - began:.2f} s, {cpu_seconds(server):.2f} s of processor time")
+        print(f"starts again in {time.monotonic() - began:.2f} s, {server.cpu_seconds():.2f} s of processor time")
         is_well(server, "tenants, again", limit)
 
 
@@ -418,8 +413,8 @@ def part_start(seconds):
                 log = sum(path.stat().st_size for path in (server.data / "wal").glob("*"))
                 server.kill()
                 took = server.start()
-                worst = max(worst, cpu_seconds(server))
-                print(f"start: {log / MIB:.0f} MiB of log of {name}: {took:.2f} s, {cpu_seconds(server):.2f} s of "
+                worst = max(worst, server.cpu_seconds())
+                print(f"start: {log / MIB:.0f} MiB of log of {name}: {took:.2f} s, {server.cpu_seconds():.2f} s of "
                       f"processor time")
                 server.stop()
                 compare(server, "anonymous")

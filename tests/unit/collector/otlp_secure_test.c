@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exporters that say who they are, and look at who answers: authenticators, TLS on both sides. */
-#include <sched.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -104,7 +104,7 @@ static void open_graph(struct secure *s, const char *type, const char *extension
              "extensions: {%s}\n"
              "receivers: {pyroscope: {endpoint: '127.0.0.1:0'}}\n"
              "exporters: {%s: {endpoint: '%s://127.0.0.1:%u', retry_on_failure: {enabled: false},\n"
-             "  headers: {X-Scope-OrgID: shop}, %s}}\n"
+             "  timeout: 60s, headers: {X-Scope-OrgID: shop}, %s}}\n"
              "service: {extensions: [%.*s],\n"
              "  pipelines: {profiles: {receivers: [pyroscope], exporters: [%s]}}}\n",
              extension, type, strstr(settings, "tls") ? "https" : "http", s->net.port, own,
@@ -135,7 +135,7 @@ static bool sends(struct secure *s, const char *type)
             return true;
         if (count(s, "otelcol_exporter_send_failed_profile_samples", type) > failed)
             return false;
-        sched_yield();
+        usleep(1000);
     }
     fail_msg("nothing was sent, and nothing was given up");
     return false;
