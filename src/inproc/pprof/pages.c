@@ -47,7 +47,9 @@ static const struct page pages_by_path[] = {
     {ROOT "trace", PAGE_TRACE, 0, NULL},
     {ROOT "wall", PAGE_WINDOW, KILN_IN_PROFILE_WALL, "wall"},
     {"/debug/fgprof", PAGE_WINDOW, KILN_IN_PROFILE_FGPROF, "fgprof"},
-    {"/debug/symbolz", PAGE_SYMBOL, 0, NULL}, /* whoever got fgprof asks there */
+    /* `go tool pprof` asks here for names of addresses in fgprof; that of Go 1.19 the second. */
+    {"/debug/symbolz", PAGE_SYMBOL, 0, NULL},
+    {"/symbolz", PAGE_SYMBOL, 0, NULL},
     {"/pprof/cmdline", PAGE_CMDLINE, 0, NULL},
     {"/pprof/contention", PAGE_COUNTS, KILN_IN_PROFILE_MUTEX, "mutex"},
     {"/pprof/growth", PAGE_COUNTS, KILN_IN_PROFILE_HEAP, "heap"},

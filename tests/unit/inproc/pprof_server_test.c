@@ -266,6 +266,8 @@ TEST(pprof_server, names_are_asked_for_in_both_ways)
     uint16_t port = port_of(server);
 
     CHECK_TEXT(net_body(net_talk(port, GET("/debug/pprof/symbol"))), "num_symbols: 1\n");
+    CHECK_TEXT(net_body(net_talk(port, GET("/debug/symbolz"))), "num_symbols: 1\n");
+    CHECK_TEXT(net_body(net_talk(port, GET("/symbolz"))), "num_symbols: 1\n");
     CHECK_TEXT(net_body(net_talk(port, GET("/pprof/symbol?0x10+junk+0x2f"))),
                "num_symbols: 1\n0x10 f0\n0x2f f1\n");
     CHECK_TEXT(
