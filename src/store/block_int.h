@@ -182,6 +182,7 @@ void kiln_block_names_free(struct kiln_block_names *names); /* may be NULL */
 struct kiln_block {
     _Atomic uint32_t refs;
     struct kiln_block_names *names; /* the census's; NULL: nobody looked yet */
+    struct kiln_seen_block *seen;   /* store/seen_block.h, under its tenant's lock; or NULL */
     struct kiln_io *io;
     int fd;
     bool lenient; /* it may begin or end with damage */

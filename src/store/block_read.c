@@ -207,6 +207,7 @@ int kiln_block_read(struct kiln_block *block, const struct kiln_block_read_opts 
     r->opts = opts ? *opts : (struct kiln_block_read_opts){0};
     r->b = b;
     r->service = UINT32_MAX;
+    r->end_page = block->footer.n_rows;
     r->budget.limit = r->opts.memory_bytes ? r->opts.memory_bytes : MEMORY_DEFAULT;
     for (size_t i = 0; i < KILN_ARRAY_LEN(r->bytes); i++)
         kiln_buf_init(&r->bytes[i], r->budget.limit);
@@ -332,10 +333,10 @@ int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err)
     int result;
 
     r->profile_is_lost = false;
-    while (i < f->n_rows && !page_is_wanted(r, &f->rows[i]))
+    while (i < r->end_page && !page_is_wanted(r, &f->rows[i]))
         i++;
     r->next_page = i + 1;
-    if (i >= f->n_rows)
+    if (i >= r->end_page)
         return 0;
     result = kiln_reader_load_stacks(r, f->services[f->rows[i].first_series], err);
     if (result < 0)

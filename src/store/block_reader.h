@@ -51,7 +51,7 @@ struct kiln_block_reader {
     uint32_t n_stacks, cap_stack_of, cap_sorted, cap_path, n_path;
 
     /* rows */
-    uint32_t next_page; /* of rows */
+    uint32_t next_page, end_page; /* of rows */
     bool has_page;
     struct kiln_rows_tables tables;
     struct kiln_ticks ticks;
@@ -98,6 +98,13 @@ void kiln_reader_marks_done(struct kiln_block_reader *r);
  * service.  Returns 1, 0 at the end, or an error.
  */
 KILN_CHECK int kiln_reader_next_page(struct kiln_block_reader *r, struct kiln_err *err);
+/* The profiles of this page of rows are next, and then none. */
+static inline void kiln_reader_choose_page(struct kiln_block_reader *r, uint32_t page)
+{
+    r->next_page = page;
+    r->end_page = page + 1;
+    r->has_page = false;
+}
 /* The id and payload of a profile, if it has them; false if they are not there. */
 bool kiln_reader_get_bytes(const struct kiln_block_reader *r, const struct kiln_rows_profile *p,
                            struct kiln_profile *head);

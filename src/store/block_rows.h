@@ -31,6 +31,16 @@ KILN_CHECK int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles
                                 const struct kiln_rows_tables *tables, struct kiln_budget *budget,
                                 struct kiln_err *err);
 
+/* The same for the times of profiles alone: only the columns HEAD, SERIES, MOMENT, SHAPE and EXTRA
+ * are looked at, and SERIES is made plain. */
+struct kiln_rows_clock {
+    uint64_t n_series;
+    const uint64_t *times; /* of moments, by number - 1 */
+    uint32_t n;
+};
+KILN_CHECK int kiln_rows_decode_times(struct kiln_column *columns, uint64_t n_profiles,
+                                      const struct kiln_rows_clock *clock, uint64_t *ret_times);
+
 /* ---- walking a page of plain numbers ---- */
 
 struct kiln_rows_cursor {

@@ -546,3 +546,39 @@ int kiln_rows_decode(struct kiln_column *columns, uint64_t n_profiles,
     r = decode_times(columns, tables, budget, err);
     return r < 0 ? r : check_all_used(columns, tables, err);
 }
+
+/* ---- times alone ---- */
+
+/* The time of each profile, where its moment is a number of the clock, or in the column EXTRA. */
+static int find_times(const struct kiln_column *columns, uint32_t n, const uint64_t *clock,
+                      uint64_t *ret_times)
+{
+    const struct kiln_column *extra = &columns[KILN_ROWS_EXTRA];
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t moment = columns[KILN_ROWS_MOMENT].v[i], shape = columns[KILN_ROWS_SHAPE].v[i];
+        uint32_t sizes = shape & KILN_SHAPE_MASK ? 0 : 3, own = moment ? 0 : 2;
+        uint32_t payload = shape & KILN_SHAPE_HAS_PAYLOAD ? 1 : 0;
+
+        if (shape >= KILN_SHAPE_LIMIT || sizes + own + payload > extra->n - at)
+            return KILN_E_CORRUPT;
+        ret_times[i] = moment ? clock[moment - 1] : extra->v[at + sizes];
+        at += sizes + own + payload;
+    }
+    return 0;
+}
+
+int kiln_rows_decode_times(struct kiln_column *columns, uint64_t n_profiles,
+                           const struct kiln_rows_clock *clock, uint64_t *ret_times)
+{
+    const struct kiln_column *head = &columns[KILN_ROWS_HEAD];
+
+    if (head->n != KILN_N_HEAD || columns[KILN_ROWS_SERIES].n != n_profiles ||
+        columns[KILN_ROWS_MOMENT].n != n_profiles || columns[KILN_ROWS_SHAPE].n != n_profiles)
+        return KILN_E_CORRUPT;
+    if (!decode_differences(columns[KILN_ROWS_SERIES].v, n_profiles, clock->n_series - 1) ||
+        !decode_moments(&columns[KILN_ROWS_MOMENT], head->v[KILN_HEAD_MOMENTS], clock->n))
+        return KILN_E_CORRUPT;
+    return find_times(columns, (uint32_t)n_profiles, clock->times, ret_times);
+}

@@ -118,6 +118,7 @@ int kiln_catalog_change_locked(struct kiln_tenant *tenant, const struct kiln_cat
 
     if (r < 0)
         return r;
+    kiln_seen_change(&tenant->seen, change->gone, change->n_gone);
     kiln_free(tenant->blocks);
     tenant->blocks = list.blocks;
     tenant->n_blocks = list.n;

@@ -340,6 +340,16 @@ static int relieve(struct kiln_store *store, uint64_t now, uint64_t *since_ns)
     return r;
 }
 
+/* What was read to find duplicates is let go when none came for a second. */
+static void rest_seen(struct kiln_store *store)
+{
+    for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t)) {
+        pthread_mutex_lock(&t->lock);
+        kiln_seen_rest(&t->seen);
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
 /* Waits for work or a second; false when it is time to go. */
 static bool wait_for_work(struct kiln_store *store)
 {
@@ -379,6 +389,7 @@ void *kiln_keeper_main(void *context)
             if (r < 0)
                 retry_ns = now + RETRY_SECONDS * KILN_NS_PER_S;
         }
+        rest_seen(store);
         kiln_store_set_gauges(store);
         kiln_keep_start(store);
     }

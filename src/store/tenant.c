@@ -145,13 +145,13 @@ int kiln_store_tenants(struct kiln_engine *engine,
 
 void kiln_tenant_free(struct kiln_tenant *tenant)
 {
+    kiln_seen_done(&tenant->seen);
     for (uint32_t i = 0; i < tenant->n_blocks; i++)
         kiln_block_unref(tenant->blocks[i]);
     kiln_free(tenant->blocks);
     kiln_head_unref(tenant->head);
     kiln_head_unref(tenant->cutting);
     kiln_series_set_done(&tenant->known);
-    kiln_seen_done(&tenant->seen);
     kiln_census_free(tenant->census);
     kiln_book_free(tenant->book);
     pthread_mutex_destroy(&tenant->lock);
