@@ -239,15 +239,24 @@ int kiln_serve_check(const struct kiln_server_config *config)
     return r < 0 ? kiln_daemon_fail(&err) : KILN_EXIT_WELL;
 }
 
+static void pass_over(void *context)
+{
+    (void)context;
+}
+
 int kiln_serve(const struct kiln_server_config *config, const struct kiln_term *term)
 {
     struct kiln_serve serve = {.term = term, .data_fd = -1};
     struct kiln_err err = {0};
     int code = KILN_EXIT_WELL;
     sigset_t set;
+    int r;
 
     kiln_daemon_block_signals(&set);
-    if (begin(&serve, config, &err) < 0) {
+    r = begin(&serve, config, &err);
+    if (r == -ECANCELED) {
+        kiln_daemon_wait(&set, serve.log, pass_over, &serve); /* the signal is there */
+    } else if (r < 0) {
         code = kiln_daemon_fail(&err);
     } else {
         say_started(&serve);

@@ -74,6 +74,7 @@ struct kiln_serve {
     char data_dir[PATH_MAX];      /* the data directory, as this user reaches it */
     int data_fd;                  /* that path is /proc/self/fd/N; -1: it is a plain path */
     struct kiln_io *io;
+    struct kiln_store_opening opening; /* of the engine */
     struct kiln_engine *engine;
     struct kiln_series_rule *series_rule;
     struct kiln_consumer *exporter, *redaction; /* `redaction` may be NULL: no rules */

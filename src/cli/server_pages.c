@@ -17,6 +17,18 @@ static void reply_health(struct kiln_request *request)
     kiln_request_reply_text(request, 200, "alive");
 }
 
+static void reply_starting(struct kiln_request *request, const struct kiln_wal_progress *log)
+{
+    uint64_t all = atomic_load(&log->all), done = atomic_load(&log->done);
+
+    if (all == 0)
+        kiln_request_reply_text(request, 503, "not ready: opening the store");
+    else
+        kiln_request_reply_text(request, 503,
+                                "not ready: replaying the log (%.1f of %.1f MB are done)",
+                                (double)done / 1e6, (double)all / 1e6);
+}
+
 static void reply_ready(struct kiln_request *request)
 {
     struct kiln_serve *serve = request->context;
@@ -26,7 +38,7 @@ static void reply_ready(struct kiln_request *request)
     uint64_t free_bytes = kiln_serve_disk_free(serve, &full);
 
     if (state == KILN_SERVE_STARTING)
-        kiln_request_reply_text(request, 503, "not ready: replaying the log");
+        reply_starting(request, &serve->opening.log);
     else if (state == KILN_SERVE_STOPPING)
         kiln_request_reply_text(request, 503, "not ready: shutting down");
     else if (full)

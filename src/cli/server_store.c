@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -68,6 +69,16 @@ int kiln_serve_open_folder(struct kiln_serve *serve, struct kiln_err *err)
     return 0;
 }
 
+/* SIGTERM and SIGINT are blocked, for the main thread to wait for; here it does not wait. */
+static bool is_signalled(void *context)
+{
+    sigset_t pending;
+
+    (void)context;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
 int kiln_serve_open_store(struct kiln_serve *serve, struct kiln_err *err)
 {
     const struct kiln_server_config *config = serve->config;
@@ -81,6 +92,7 @@ int kiln_serve_open_store(struct kiln_serve *serve, struct kiln_err *err)
         .n_rules = config->n_rules,
         .series_max = set->series_max,
         .follow = kiln_recipe_follow,
+        .opening = &serve->opening,
         .metrics = serve->metrics,
         .log = serve->log,
     };
@@ -90,5 +102,6 @@ int kiln_serve_open_store(struct kiln_serve *serve, struct kiln_err *err)
     if (r < 0)
         return kiln_err_set(err, r, NULL, "series_labels: %s", kiln_err_text(r));
     opts.series_rule = serve->series_rule;
+    serve->opening.is_cancelled = is_signalled;
     return kiln_store_open(&opts, &serve->engine, err);
 }

@@ -130,6 +130,8 @@ static int load_files(struct kiln_store *store, struct kiln_tenant *tenant,
         const char *path = kiln_names_get(files, i);
         struct kiln_str name = kiln_str_of(path);
 
+        if (kiln_store_is_cancelled(store))
+            return -ECANCELED;
         if (kiln_str_ends(name, KILN_STR(KILN_BLOCK_ENDING)))
             r = load_block(store, tenant, path, err);
         else if (kiln_str_ends(name, KILN_STR(".tmp")) && !store->opts.read_only)

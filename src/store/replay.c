@@ -99,6 +99,13 @@ static bool is_covered(struct kiln_tenant *tenant, uint64_t number)
     return covered;
 }
 
+bool kiln_store_is_cancelled(const struct kiln_store *store)
+{
+    const struct kiln_store_opening *opening = store->opts.opening;
+
+    return opening && opening->is_cancelled && opening->is_cancelled(opening->context);
+}
+
 static int replay(void *context, const struct kiln_wal_record *record)
 {
     struct replaying *replaying = context;
@@ -110,6 +117,8 @@ static int replay(void *context, const struct kiln_wal_record *record)
     struct kiln_batch *batch;
     int r;
 
+    if (kiln_store_is_cancelled(store))
+        return -ECANCELED;
     r = kiln_tenant_get(store, record->tenant, &apply.tenant);
     if (r < 0)
         return r;
@@ -149,8 +158,11 @@ static void damaged(void *context, const struct kiln_wal_damage *damage)
 
 int kiln_store_replay(struct kiln_store *store, struct kiln_err *err)
 {
-    struct kiln_wal_opts opts = {
-        .read_only = store->opts.read_only, .metrics = store->opts.metrics, .damaged = damaged};
+    struct kiln_wal_opts opts = {.read_only = store->opts.read_only,
+                                 .metrics = store->opts.metrics,
+                                 .damaged = damaged,
+                                 .progress =
+                                     store->opts.opening ? &store->opts.opening->log : NULL};
     struct replaying replaying = {store, err};
     uint64_t floor = 0;
 

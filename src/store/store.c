@@ -196,6 +196,7 @@ int kiln_store_open(const struct kiln_store_opts *opts, struct kiln_engine **ret
         free_store(store);
         return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
     }
+    store->opts.opening = NULL;
     *ret_engine = &store->engine;
     return 0;
 }

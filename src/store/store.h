@@ -26,6 +26,7 @@
 #include "store/block.h"
 #include "store/engine.h"
 #include "store/io.h"
+#include "store/wal.h"
 
 enum { KILN_STORE_VERSION = 1 };
 
@@ -67,14 +68,23 @@ struct kiln_store_opts {
     /* NULL: nothing is kept with a recipe, and a store that has such records in its log is not
      * opened. */
     kiln_follow *follow;
-    bool read_only;              /* the log is replayed, nothing is written: for `kiln store` */
+    bool read_only; /* the log is replayed, nothing is written: for `kiln store` */
+    struct kiln_store_opening *opening; /* borrowed until it is open; NULL: nothing looks */
     bool no_background;          /* cut and compact only when told: for tests and `kiln store` */
     kiln_block_verifier *verify; /* what reads a new block back; NULL: kiln_block_verify_within() */
     struct kiln_metrics *metrics;
     struct kiln_log *log;
 };
 
-/* Opens or makes a store; replays the log.  A newer format is refused in one sentence. */
+/* An opening under way: what other threads see of it, and what ends it. */
+struct kiln_store_opening {
+    struct kiln_wal_progress log;
+    bool (*is_cancelled)(void *context); /* asked often, on the thread that opens */
+    void *context;
+};
+
+/* Opens or makes a store; replays the log.  A newer format is refused in one sentence.  -ECANCELED:
+ * `opening` cancelled it; the log is there for the next one. */
 KILN_CHECK int kiln_store_open(const struct kiln_store_opts *opts, struct kiln_engine **ret_engine,
                                struct kiln_err *err);
 

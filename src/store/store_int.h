@@ -222,6 +222,9 @@ KILN_CHECK int kiln_store_read_meta(struct kiln_store *store, struct kiln_err *e
 /* Opens the log and applies what blocks do not hold. */
 KILN_CHECK int kiln_store_replay(struct kiln_store *store, struct kiln_err *err);
 
+/* Whether whoever opens the store does not want it any more. */
+bool kiln_store_is_cancelled(const struct kiln_store *store);
+
 /* The batch of a record; without `copies` it may point into the record's body. */
 KILN_CHECK int kiln_replay_decode(kiln_follow *follow, const struct kiln_wal_record *record,
                                   bool copies, struct kiln_batch **ret_batch, struct kiln_err *err);

@@ -20,6 +20,8 @@
 #ifndef KILN_STORE_WAL_H
 #define KILN_STORE_WAL_H
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "base/compress.h"
 #include "base/err.h"
@@ -48,6 +50,12 @@ struct kiln_wal_opts {
     struct kiln_metrics *metrics;
     /* Called while replaying, with the context of `replay`; may be NULL. */
     void (*damaged)(void *context, const struct kiln_wal_damage *damage);
+    struct kiln_wal_progress *progress; /* of replaying; may be NULL */
+};
+
+/* Bytes of all segments, and of those that were replayed, for other threads. */
+struct kiln_wal_progress {
+    _Atomic uint64_t all, done;
 };
 
 /* What is kept of one append. */

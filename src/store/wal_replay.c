@@ -32,6 +32,7 @@ struct reader {
     char path[WAL_PATH_MAX];
     int fd;
     uint64_t size;
+    uint64_t before; /* bytes of segments before this one */
     uint64_t seal;
     uint64_t window_at;
     size_t window_n;
@@ -221,6 +222,12 @@ static void judge_gap(struct reader *reader, struct holes *holes, uint64_t offse
     }
 }
 
+static void set_done(const struct wal_replay *p, uint64_t bytes)
+{
+    if (p->opts->progress)
+        atomic_store_explicit(&p->opts->progress->done, bytes, memory_order_relaxed);
+}
+
 static int give(struct reader *reader, uint64_t offset, const struct wal_record_head *head,
                 const uint8_t *bytes, struct holes *holes)
 {
@@ -236,6 +243,7 @@ static int give(struct reader *reader, uint64_t offset, const struct wal_record_
     };
 
     (void)!wal_recipe_cut(head, &record.body, &record.recipe); /* look() saw that it can be */
+    set_done(p, reader->before + offset);
     if (head->number > reader->segment->last)
         reader->segment->last = head->number;
     if (head->number <= p->last)
@@ -386,6 +394,24 @@ static int replay_segment(struct reader *reader, struct holes *holes, struct kil
     return 0;
 }
 
+/* How much there is to read; a segment that cannot be opened here is reported when it is read. */
+static void measure(struct wal_replay *p)
+{
+    for (uint32_t i = 0; p->opts->progress && i < p->segments->n; i++) {
+        char path[WAL_PATH_MAX];
+        uint64_t size = 0;
+        int fd;
+
+        wal_segment_path(p->segments->all[i].first, path);
+        fd = p->io->open(p->io, path, O_RDONLY);
+        if (fd < 0)
+            continue;
+        if (p->io->size(p->io, fd, &size) == 0)
+            atomic_fetch_add(&p->opts->progress->all, size);
+        p->io->close(p->io, fd);
+    }
+}
+
 static int replay_all(struct wal_replay *p, struct kiln_err *err)
 {
     struct reader reader = {.replay = p};
@@ -400,6 +426,9 @@ static int replay_all(struct wal_replay *p, struct kiln_err *err)
         r = replay_segment(&reader, &holes, err);
         if (r < 0)
             kiln_err_set(err, r, reader.path, "cannot be replayed: %s", kiln_err_text(r));
+        reader.before += p->segments->all[i].bytes;
+        if (r == 0)
+            set_done(p, reader.before);
     }
     p->vouched = holes.n ? holes.waiting[0].after : p->last;
     kiln_free(reader.window);
@@ -410,6 +439,8 @@ int wal_replay(struct wal_replay *p, struct kiln_err *err)
 {
     int r = list_segments(p, err);
 
+    if (r == 0)
+        measure(p);
     return r < 0 ? r : replay_all(p, err);
 }
 

@@ -221,6 +221,23 @@ class Keeping(unittest.TestCase):
             server.start()
             self.assertEqual(stats(server)["profiles"], after)
 
+    def test_a_signal_while_the_log_is_replayed_ends_it(self):
+        def begin_with_signal():  # which is pending through exec until the server looks
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        with KilnServer(*LONG) as server:
+            self.assertEqual(push(server), (200, b""))
+            before = stats(server)
+            server.kill()
+            stopped = subprocess.run(server.process.args, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                                     preexec_fn=begin_with_signal)
+            self.assertEqual(stopped.returncode, 0)
+            self.assertIn(b"SIGTERM", stopped.stderr)
+            self.assertNotIn(b"msg=ready", stopped.stderr)
+            server.start()
+            self.assertEqual(stats(server)["profiles"], before["profiles"])
+
     def test_the_otlp_ports_take_otlp_alone(self):
         with KilnServer() as server:
             for path in ("/", "/metrics", "/ready", "/api/v1/store/stats"):

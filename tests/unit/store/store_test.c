@@ -74,6 +74,38 @@ TEST(store, closing_leaves_blocks_and_no_log)
     kit_done(&kit);
 }
 
+/* Cancels an opening before the record that has this number in `left`, from 0. */
+static bool is_due(void *context)
+{
+    uint32_t *left = context;
+
+    return (*left)-- == 0;
+}
+
+TEST(store, an_opening_that_is_cancelled_leaves_all_to_the_next)
+{
+    struct store_kit kit;
+
+    kit_init(&kit, NOW);
+    for (uint64_t i = 0; i < 5; i++)
+        put(&kit, "main;read 3\n", NOW + i);
+    kit_cut_power(&kit, 1);
+    for (uint32_t n = 0; n <= 5; n++) {
+        uint32_t left = n;
+        struct kiln_store_opening opening = {.is_cancelled = is_due, .context = &left};
+        struct kiln_err err = {0};
+
+        kit.opts.io = kit.io;
+        kit.opts.opening = &opening;
+        CHECK_EQ(kiln_store_open(&kit.opts, &kit.engine, &err), n < 5 ? -ECANCELED : 0);
+        CHECK(opening.log.all > 0 && opening.log.done <= opening.log.all);
+        CHECK_EQ(opening.log.done == opening.log.all, n == 5);
+    }
+    kit.opts.opening = NULL;
+    CHECK_TEXT(kit_drawing(&kit, 0, 0), "main;read 15\n");
+    kit_done(&kit);
+}
+
 TEST(store, a_power_cut_loses_nothing_that_was_acknowledged)
 {
     for (uint64_t seed = 1; seed < 20; seed++) {
