@@ -269,7 +269,7 @@ static int each_series(struct listing *listing,
     const struct kiln_question *question = listing->question;
     struct kiln_engine *engine = call->api->engine;
     uint32_t n_damaged = 0;
-    struct kiln_selection selection = {.n_damaged = &n_damaged};
+    struct kiln_selection selection = {.leash = question->leash, .n_damaged = &n_damaged};
     int r = 0;
 
     if (question->n_windows) {

@@ -201,7 +201,8 @@ int kiln_pyro_each_series(struct kiln_pyro_call *call, const struct kiln_questio
 
     for (uint32_t i = 0; i < question->n_tenants && r == 0; i++) {
         struct kiln_selection selection = {.tenant = question->tenants[i],
-                                           .n_damaged = &call->n_damaged};
+                                           .n_damaged = &call->n_damaged,
+                                           .leash = question->leash};
 
         if (question->n_windows) {
             selection.start_ns = question->windows[0].start_ns;

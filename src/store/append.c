@@ -2,8 +2,11 @@
 /*
  * The caller's thread checks what leads to a refusal, encodes the batch where it came in another
  * format, and submits it to the log.  The log's thread tells the outcome: what is durable goes into
- * the queue of the applier first, and is acknowledged then, so that whoever has an acknowledgement
- * and asks, finds it (kiln_store_settle).
+ * the queue of the applier first, and is acknowledged then, so that a query after an
+ * acknowledgement finds it (kiln_store_settle).
+ *
+ * Backpressure: where the applier is more than lag_wait_ns behind, appends are acknowledged when
+ * they are applied.  Where it is more than lag_max_ns behind all the same, they are refused.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +20,8 @@
 #include "store/store_int.h"
 
 #define PROBE_BYTES ((size_t)64 << 10) /* a pool that has these is not at its end */
-#define LOG_LAG     4u /* times what makes a cut: a log larger than that refuses appends */
+#define LOG_LAG     4u  /* times what makes a cut: a log larger than that refuses appends */
+#define QUEUE_MIN   64u /* batches that always may wait for the applier */
 #define ENCODE_MIN  ((size_t)64 << 10)
 
 static void end(struct kiln_append *append, int code, const char *text)
@@ -61,6 +65,17 @@ static int check_lag(struct kiln_store *store)
     return atomic_load(&store->cut_error) == -ENOSPC ? -ENOSPC : -EAGAIN;
 }
 
+/* The applier is behind although appends wait for it: more senders came than can wait. */
+static int check_applier(struct kiln_store *store)
+{
+    struct kiln_store_lag lag = kiln_store_lag(store);
+
+    if (lag.n < QUEUE_MIN || lag.age_ns <= store->opts.lag_max_ns)
+        return 0;
+    kiln_metric_add(store->metrics.refused_lag, 1);
+    return -EAGAIN;
+}
+
 static int check_space(struct kiln_store *store)
 {
     uint64_t left, total;
@@ -81,6 +96,10 @@ static int check_room(struct kiln_store *store, const char **ret_text)
         return r;
     *ret_text = "the store has more waiting to be written than it can replay quickly";
     r = check_lag(store);
+    if (r < 0)
+        return r;
+    *ret_text = "the store has more batches waiting to be added than it adds in two seconds";
+    r = check_applier(store);
     if (r < 0)
         return r;
     *ret_text = "the disk is full";
@@ -189,6 +208,28 @@ static const char *why_not(int code)
     }
 }
 
+/* Puts a durable append into the queue of the applier, which acknowledges it if it is behind: so
+ * senders that wait for an answer slow down.  False: the caller acknowledges it now. */
+static bool queue(struct kiln_store *store, struct kiln_pending *pending)
+{
+    uint64_t now = kiln_clock_mono_ns();
+    bool waits;
+
+    pending->durable_mono_ns = now;
+    pthread_mutex_lock(&store->lock);
+    if (store->oldest_mono_ns == 0)
+        store->oldest_mono_ns = now;
+    waits = now - store->oldest_mono_ns > store->opts.lag_wait_ns;
+    if (!waits)
+        pending->append = NULL;
+    *store->queue_end = pending;
+    store->queue_end = &pending->next;
+    store->queued++;
+    pthread_cond_signal(&store->work);
+    pthread_mutex_unlock(&store->lock);
+    return waits;
+}
+
 static void logged(struct kiln_wal_append *logged, int code)
 {
     struct kiln_pending *pending = (struct kiln_pending *)logged;
@@ -198,13 +239,8 @@ static void logged(struct kiln_wal_append *logged, int code)
     if (code == 0) {
         kiln_metric_add(store->metrics.appends, 1);
         kiln_buf_done(&pending->body); /* the log has it */
-        pthread_mutex_lock(&store->lock);
-        *store->queue_end = pending;
-        store->queue_end = &pending->next;
-        store->queued++;
-        pthread_cond_signal(&store->work);
-        pthread_mutex_unlock(&store->lock);
-        end(append, 0, NULL);
+        if (!queue(store, pending))
+            end(append, 0, NULL);
     } else {
         kiln_metric_add(store->metrics.refused_io, 1);
         if (code == -ENOENT)

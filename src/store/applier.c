@@ -16,6 +16,8 @@
 #define OVERFLOW_PART 4u /* of the limit of series: for those of services past it */
 #define TRIES_MAX     200u
 #define TRY_NS        (20 * (long)KILN_NS_PER_MS)
+#define SETTLE_NS     (60 * KILN_NS_PER_S)
+#define LOOK_NS       (20 * KILN_NS_PER_MS)
 
 /* ---- what the head asks ---- */
 
@@ -38,7 +40,8 @@ static bool may_open(void *context, struct kiln_str key)
         return true;
     if (kiln_series_is_overflow(key))
         most += most / OVERFLOW_PART + 1;
-    if (known->n >= most && ask->tenant->known_stale && kiln_tenant_count_series(ask->tenant) < 0)
+    if (known->n >= most && ask->tenant->known_stale && !ask->store->has_keeper &&
+        kiln_tenant_count_series(ask->tenant) < 0)
         return false;
     return known->n < most && kiln_series_set_add(known, key) >= 0;
 }
@@ -200,11 +203,29 @@ static void apply_pending(struct kiln_store *store, struct kiln_pending *pending
     };
 
     kiln_store_apply(store, &apply);
-    kiln_pending_free(store, pending);
     pthread_mutex_lock(&store->lock);
     store->applied++;
+    store->oldest_mono_ns = pending->next  ? pending->next->durable_mono_ns
+                            : store->queue ? store->queue->durable_mono_ns
+                                           : 0;
     pthread_cond_broadcast(&store->settled);
     pthread_mutex_unlock(&store->lock);
+    if (pending->append)
+        pending->append->done(pending->append, 0); /* it waited: append.c */
+    kiln_pending_free(store, pending);
+}
+
+struct kiln_store_lag kiln_store_lag(struct kiln_store *store)
+{
+    struct kiln_store_lag lag;
+    uint64_t now = kiln_clock_mono_ns();
+
+    pthread_mutex_lock(&store->lock);
+    lag.n = store->queued - store->applied;
+    lag.age_ns =
+        store->oldest_mono_ns && now > store->oldest_mono_ns ? now - store->oldest_mono_ns : 0;
+    pthread_mutex_unlock(&store->lock);
+    return lag;
 }
 
 /* When it is stopped, it ends with an empty queue. */
@@ -231,6 +252,39 @@ void *kiln_applier_main(void *context)
             all = next;
         }
     }
+}
+
+/* Waits for the applier, but not for long: the caller looks at the leash again.  Under the lock. */
+static void wait_a_little(struct kiln_store *store, const struct kiln_leash *leash)
+{
+    uint64_t until = kiln_clock_mono_ns() + LOOK_NS;
+    struct timespec at;
+
+    if (leash->deadline_mono_ns && leash->deadline_mono_ns < until)
+        until = leash->deadline_mono_ns;
+    at = kiln_timespec_of(until);
+    pthread_cond_timedwait(&store->settled, &store->lock, &at);
+}
+
+int kiln_store_settle_within(struct kiln_store *store, const struct kiln_leash *leash,
+                             struct kiln_err *err)
+{
+    const struct kiln_leash usual = {.deadline_mono_ns = kiln_clock_mono_ns() + SETTLE_NS};
+    uint64_t until, left;
+    int r = 0;
+
+    leash = leash ? leash : &usual;
+    pthread_mutex_lock(&store->lock);
+    until = store->queued;
+    while (store->applied < until && (r = kiln_leash_check(leash)) == 0)
+        wait_a_little(store, leash);
+    left = until - store->applied;
+    pthread_mutex_unlock(&store->lock);
+    return r < 0 ? kiln_err_set(err, r, NULL,
+                                "the store is behind: %llu batches that it took cannot be searched "
+                                "yet; ask again later",
+                                (unsigned long long)left)
+                 : 0;
 }
 
 void kiln_store_settle(struct kiln_engine *engine)

@@ -50,6 +50,8 @@ struct kiln_selection {
     const struct kiln_matcher *matchers; /* of series labels */
     uint32_t n_matchers;
     uint32_t *n_damaged; /* as that of a question */
+    /* How long to wait for what was acknowledged and is not searchable yet; NULL: a minute. */
+    const struct kiln_leash *leash;
 };
 
 /* One series that has profiles in the selection.  Times and counts are of the blocks and heads that

@@ -52,11 +52,9 @@ int kiln_store_unnamed(struct kiln_engine *engine, struct kiln_str tenant,
 {
     struct kiln_store *store = kiln_store_of(engine);
     struct kiln_tenant *t = kiln_tenant_find(store, tenant);
+    int r = t ? kiln_store_settle_within(store, NULL, err) : 0;
 
-    if (!t)
-        return 0;
-    kiln_store_settle(engine);
-    return kiln_census_unnamed(store, t, each, context, err);
+    return t && r == 0 ? kiln_census_unnamed(store, t, each, context, err) : r;
 }
 
 int kiln_store_build_ids(struct kiln_engine *engine, struct kiln_str tenant,
@@ -65,9 +63,7 @@ int kiln_store_build_ids(struct kiln_engine *engine, struct kiln_str tenant,
 {
     struct kiln_store *store = kiln_store_of(engine);
     struct kiln_tenant *t = kiln_tenant_find(store, tenant);
+    int r = t ? kiln_store_settle_within(store, NULL, err) : 0;
 
-    if (!t)
-        return 0;
-    kiln_store_settle(engine);
-    return kiln_census_used(store, t, each, context, err);
+    return t && r == 0 ? kiln_census_used(store, t, each, context, err) : r;
 }

@@ -12,7 +12,8 @@
 struct kiln_pending {
     struct kiln_wal_append wal; /* first */
     struct kiln_pending *next;
-    struct kiln_append *append; /* the caller's; gone once it is told */
+    struct kiln_append *append; /* the caller's; gone (and NULL) once it is told */
+    uint64_t durable_mono_ns;   /* when it joined the queue of the applier */
     struct kiln_store *store;
     struct kiln_tenant *tenant;
     struct kiln_batch *batch;

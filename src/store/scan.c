@@ -83,8 +83,9 @@ int kiln_scan_open(struct kiln_store *store, const struct kiln_question *questio
     scan->columns = columns;
     kiln_fund_init(&scan->fund, question->leash);
     scan->budget.limit = SCRATCH_MAX;
-    kiln_store_settle(&store->engine);
-    r = kiln_scan_sort_ids(scan);
+    r = kiln_store_settle_within(store, question->leash, err);
+    if (r == 0)
+        r = kiln_scan_sort_ids(scan);
     if (r == 0)
         r = take_views(scan);
     if (r < 0) {

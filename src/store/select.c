@@ -254,12 +254,13 @@ int kiln_store_select(struct kiln_engine *engine, const struct kiln_selection *s
     struct kiln_tenant *tenant;
     struct kiln_batch *batch = NULL;
     size_t total, used;
-    int r = 0;
+    int r = kiln_store_settle_within(store, selection->leash, err);
 
+    if (r < 0)
+        return r;
     if (memory_bytes)
         parts.limits.memory_bytes = memory_bytes;
     total = parts.limits.memory_bytes;
-    kiln_store_settle(engine);
     tenant = kiln_tenant_find(store, selection->tenant);
     if (tenant)
         r = gather(store, tenant, selection, &parts, err);
@@ -402,10 +403,11 @@ int kiln_store_series(struct kiln_engine *engine, const struct kiln_selection *s
     struct kiln_store *store = kiln_store_of(engine);
     struct found found = {.budget = {.limit = SERIES_BYTES_MAX}};
     struct kiln_tenant *tenant;
-    int r = 0;
+    int r = kiln_store_settle_within(store, selection->leash, err);
 
+    if (r < 0)
+        return r;
     kiln_arena_init(&found.arena, &found.budget);
-    kiln_store_settle(engine);
     tenant = kiln_tenant_find(store, selection->tenant);
     if (tenant)
         r = find_series(tenant, selection, &found);

@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "store/store_int.h"
 
+#define SETTLE_NS (5 * KILN_NS_PER_S) /* that statistics wait for the applier */
+
 /* Times of nothing say nothing. */
 static void widen(struct kiln_engine_stats *stats, uint64_t min_ns, uint64_t max_ns)
 {
@@ -46,10 +48,11 @@ static void count_aside(void *context, uint64_t min_ns, uint64_t max_ns)
     ++*n;
 }
 
-static void add_tenant(struct kiln_engine_stats *stats, struct kiln_tenant *tenant)
+static void add_tenant(const struct kiln_store *store, struct kiln_engine_stats *stats,
+                       struct kiln_tenant *tenant)
 {
     pthread_mutex_lock(&tenant->lock);
-    if (!tenant->known_stale || kiln_tenant_count_series(tenant) == 0)
+    if (!tenant->known_stale || store->has_keeper || kiln_tenant_count_series(tenant) == 0)
         stats->series += tenant->known.n;
     for (uint32_t i = 0; i < tenant->n_blocks; i++)
         add_block(stats, kiln_block_info(tenant->blocks[i]));
@@ -64,13 +67,15 @@ void kiln_store_stats(struct kiln_engine *engine, struct kiln_str name,
     struct kiln_store *store = kiln_store_of(engine);
     struct kiln_engine_stats stats = {.set_aside = atomic_load(&store->set_aside),
                                       .clock_ahead_ns = kiln_keep_clock_ahead(store)};
+    const struct kiln_leash patience = {.deadline_mono_ns = kiln_clock_mono_ns() + SETTLE_NS};
 
-    kiln_store_settle(engine);
+    /* They are as of now where the applier is behind. */
+    (void)!kiln_store_settle_within(store, &patience, NULL);
     stats.log_bytes = store->wal ? kiln_wal_bytes(store->wal) : 0;
     for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t)) {
         if (name.len && !kiln_str_eq(kiln_str_of(t->name), name))
             continue;
-        add_tenant(&stats, t);
+        add_tenant(store, &stats, t);
         kiln_aside_each(&store->aside, t->name, count_aside, &stats.n_damaged);
     }
     *ret_stats = stats;
@@ -89,19 +94,17 @@ void kiln_store_set_gauges(struct kiln_store *store)
 {
     const struct kiln_store_metrics *m = &store->metrics;
     struct kiln_engine_stats stats = {0};
-    uint64_t lag;
+    struct kiln_store_lag lag = kiln_store_lag(store);
 
     for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t))
-        add_tenant(&stats, t);
-    pthread_mutex_lock(&store->lock);
-    lag = store->queued - store->applied;
-    pthread_mutex_unlock(&store->lock);
+        add_tenant(store, &stats, t);
     kiln_metric_set(m->head_bytes, (double)stats.head_bytes);
     kiln_metric_set(m->log_bytes, store->wal ? (double)kiln_wal_bytes(store->wal) : 0);
     kiln_metric_set(m->blocks, (double)stats.blocks);
     kiln_metric_set(m->block_bytes, (double)stats.block_bytes);
     kiln_metric_set(m->series, (double)stats.series);
-    kiln_metric_set(m->lag, (double)lag);
+    kiln_metric_set(m->lag, (double)lag.n);
+    kiln_metric_set(m->lag_seconds, (double)lag.age_ns / (double)KILN_NS_PER_S);
 }
 
 void kiln_store_open_metrics(struct kiln_store *store)
@@ -156,4 +159,6 @@ void kiln_store_open_metrics(struct kiln_store *store)
                         "Damaged things that were passed over.", KILN_LABELS("what", "symbols"));
     m->lag = kiln_metric_gauge(all, "kiln_store_applier_lag",
                                "Durable batches that are not in a head yet.");
+    m->lag_seconds = kiln_metric_gauge(all, "kiln_store_applier_lag_seconds",
+                                       "Age of the oldest durable batch that is not in a head.");
 }

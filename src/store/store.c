@@ -34,11 +34,13 @@ static int set_up(struct kiln_store *store, const struct kiln_store_opts *opts)
     fill_in(&o->retention.age_ns, 14 * DAY_NS);
     fill_in(&o->cut_raw_bytes, (uint64_t)128 << 20);
     fill_in(&o->cut_age_ns, 600 * UINT64_C(1000000000));
+    fill_in(&o->lag_wait_ns, UINT64_C(250000000));
+    fill_in(&o->lag_max_ns, UINT64_C(2000000000));
     fill_in(&o->min_free_bytes, (uint64_t)64 << 20);
     if (o->retention.disk_percent == 0)
         o->retention.disk_percent = 80;
     if (o->series_max == 0)
-        o->series_max = 50000;
+        o->series_max = 250000;
     if (!o->pool)
         kiln_pool_init(&store->own_pool, "store", POOL_DEFAULT, NULL);
     store->pool = o->pool ? o->pool : &store->own_pool;
@@ -63,7 +65,7 @@ static void init_locks(struct kiln_store *store)
     pthread_mutex_init(&store->keep.merging, NULL);
     pthread_mutex_init(&store->probe.lock, NULL);
     pthread_mutex_init(&store->keep.salvaging, NULL);
-    pthread_cond_init(&store->settled, NULL);
+    kiln_cond_init(&store->settled);
     pthread_cond_init(&store->work, NULL);
     kiln_cond_init(&store->keeper_work);
 }

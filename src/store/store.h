@@ -60,10 +60,12 @@ struct kiln_store_opts {
     const struct kiln_retention_rule *rules;
     uint32_t n_rules;
     const struct kiln_series_rule *series_rule; /* NULL: the default */
-    uint32_t series_max;                        /* of a tenant; 0: 50,000 */
+    uint32_t series_max;                        /* of a tenant; 0: 250,000 */
     uint64_t cut_raw_bytes;  /* memory of decoded batches since the first profile of a head, which
                                 a start would replay, that makes a cut; 0: 128 MiB */
     uint64_t cut_age_ns;     /* of the oldest thing in the head; 0: 10 minutes */
+    uint64_t lag_wait_ns;    /* how far the applier may be behind before appends wait for it, */
+    uint64_t lag_max_ns;     /* and before they are refused; 0: 250 ms, 2 s */
     uint64_t min_free_bytes; /* of the disk: refuse appends below; 0: 64 MiB */
     /* NULL: nothing is kept with a recipe, and a store that has such records in its log is not
      * opened. */
@@ -90,7 +92,8 @@ KILN_CHECK int kiln_store_open(const struct kiln_store_opts *opts, struct kiln_e
 
 /* ---- beyond the engine: for its keeper, `kiln store` and tests ---- */
 
-/* Waits until everything acknowledged before is in the heads. */
+/* Waits until everything acknowledged before is in the heads, however long that takes: not for
+ * queries. */
 void kiln_store_settle(struct kiln_engine *engine);
 /*
  * Whether an append could become durable now: 0, or why not.  Writes, syncs and removes a small

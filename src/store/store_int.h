@@ -56,10 +56,11 @@ struct kiln_tenant {
     uint32_t n_blocks;
     uint64_t covered;             /* records of the log up to here are in blocks */
     struct kiln_series_set known; /* the series of blocks and heads */
-    bool known_stale;             /* blocks went: some series of `known` may be gone */
+    bool known_stale;             /* profiles went: some series of `known` may be gone */
     struct kiln_seen seen;        /* hashes of what was applied lately */
     struct kiln_book *book;       /* names that came later; constant, like the next */
     struct kiln_census *census;   /* what they are for */
+    uint64_t counted_mono_ns;     /* the keeper's: when it last counted the series anew */
     /* the keeper's, under `keeping` */
     bool cut_failed; /* the last try left something that must be swept before the next */
     /* under `merging` */
@@ -73,7 +74,7 @@ struct kiln_store_metrics {
     struct kiln_metric *appends, *profiles, *samples, *duplicates, *time_set, *clamped, *overflow;
     struct kiln_metric *too_old, *refused_memory, *refused_lag, *refused_space, *refused_io;
     struct kiln_metric *undecodable, *unchecked, *set_aside, *cuts, *cut_failures, *cut_seconds;
-    struct kiln_metric *head_bytes, *log_bytes, *blocks, *block_bytes, *lag, *series;
+    struct kiln_metric *head_bytes, *log_bytes, *blocks, *block_bytes, *lag, *lag_seconds, *series;
     struct kiln_metric *symbol_files, *damaged_symbols;
 };
 
@@ -111,6 +112,7 @@ struct kiln_store {
     struct kiln_pending *queue, **queue_end; /* durable, not applied yet; in the order of numbers */
     uint64_t under_way;                      /* appends between submit and done */
     uint64_t queued, applied;                /* how many ever were; equal when settled */
+    uint64_t oldest_mono_ns;                 /* since when the first of these waits; 0: none does */
     pthread_cond_t settled, work;            /* of the queue */
     pthread_cond_t keeper_work;
     bool closing, stop_applier, stop_keeper;
@@ -156,8 +158,11 @@ bool kiln_tenant_has_block(struct kiln_tenant *tenant, const struct kiln_block *
 void kiln_store_forget_seen(struct kiln_store *store, struct kiln_tenant *tenant);
 /* An empty head with the settings of the store. */
 KILN_CHECK int kiln_tenant_new_head(struct kiln_store *store, struct kiln_head **ret_head);
-/* Counts the series of a tenant anew; under its lock. */
+/* Counts the series of a tenant anew; under its lock.  Walks all blocks: for stores without a
+ * keeper, and the start. */
 KILN_CHECK int kiln_tenant_count_series(struct kiln_tenant *tenant);
+/* The same without the lock, which is held for what came meanwhile. */
+KILN_CHECK int kiln_tenant_recount_series(struct kiln_tenant *tenant);
 void kiln_tenant_free(struct kiln_tenant *tenant);
 
 /* ---- catalog ---- */
@@ -242,6 +247,18 @@ struct kiln_apply {
 };
 void kiln_store_apply(struct kiln_store *store, const struct kiln_apply *apply);
 void *kiln_applier_main(void *store);
+/* How far the applier is behind: durable batches that are not in a head yet, and the age of the
+ * oldest. */
+struct kiln_store_lag {
+    uint64_t n, age_ns;
+};
+struct kiln_store_lag kiln_store_lag(struct kiln_store *store);
+/*
+ * Waits until everything acknowledged before is in the heads, as long as the leash allows (NULL: a
+ * minute).  0, or -ETIMEDOUT or -ECANCELED, with a sentence.
+ */
+KILN_CHECK int kiln_store_settle_within(struct kiln_store *store, const struct kiln_leash *leash,
+                                        struct kiln_err *err);
 void kiln_pending_free(struct kiln_store *store, struct kiln_pending *pending);
 
 int kiln_store_series(struct kiln_engine *engine, const struct kiln_selection *selection,

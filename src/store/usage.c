@@ -229,10 +229,11 @@ int kiln_usage_collect(struct kiln_engine *engine, struct kiln_str tenant,
     struct kiln_store *store = kiln_store_of(engine);
     struct kiln_usage_list list = {.budget.limit = MEMORY_BYTES};
     struct collect c = {.list = &list};
-    int r = 0;
+    int r = kiln_store_settle_within(store, NULL, err);
 
+    if (r < 0)
+        return r;
     kiln_buf_init(&list.texts, MEMORY_BYTES);
-    kiln_store_settle(engine);
     for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t && r == 0;
          t = kiln_tenant_next(store, t)) {
         if (tenant.len == 0 || kiln_str_eq(tenant, kiln_str_of(t->name)))

@@ -119,6 +119,7 @@ struct kiln_engine_stats kit_stats(struct store_kit *kit)
 {
     struct kiln_engine_stats stats;
 
+    kiln_store_settle(kit->engine);
     kit->engine->ops->stats(kit->engine, KILN_STR_NONE, &stats);
     return stats;
 }
