@@ -516,7 +516,7 @@ static void fill_defaults(struct kiln_settings *set)
     set->otlp_http = or_else(set->otlp_http, "127.0.0.1:4318");
     set->memory_limit = or_number(set->memory_limit, default_memory());
     set->body_max = or_number(set->body_max, (uint64_t)64 << 20);
-    set->series_max = (uint32_t)or_number(set->series_max, 50000);
+    set->series_max = (uint32_t)or_number(set->series_max, 250000);
     set->retention_ns = or_number(set->retention_ns, 14 * 86400 * KILN_NS_PER_S);
     set->disk_percent = (uint32_t)or_number(set->disk_percent, 80);
     set->symbols_quota = or_number(set->symbols_quota, (uint64_t)10 << 30);

@@ -110,6 +110,18 @@ static int changed_list(const struct kiln_tenant *tenant, const struct kiln_cata
     return 0;
 }
 
+/* A merge keeps every profile, and so every series. */
+static bool loses_profiles(const struct kiln_catalog_change *change)
+{
+    uint64_t gone = 0, added = 0;
+
+    for (uint32_t i = 0; i < change->n_gone; i++)
+        gone += kiln_block_info(change->gone[i])->n_profiles;
+    for (uint32_t i = 0; i < change->n_added; i++)
+        added += kiln_block_info(change->added[i])->n_profiles;
+    return gone > added;
+}
+
 /* Under the tenant's lock.  Who calls it drops the references of `gone` when it is let go. */
 int kiln_catalog_change_locked(struct kiln_tenant *tenant, const struct kiln_catalog_change *change)
 {
@@ -122,7 +134,7 @@ int kiln_catalog_change_locked(struct kiln_tenant *tenant, const struct kiln_cat
     kiln_free(tenant->blocks);
     tenant->blocks = list.blocks;
     tenant->n_blocks = list.n;
-    tenant->known_stale |= change->n_gone > 0;
+    tenant->known_stale |= loses_profiles(change);
     for (uint32_t i = 0; i < change->n_added; i++) {
         const struct kiln_block_info *info = kiln_block_info(change->added[i]);
 

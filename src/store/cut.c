@@ -16,6 +16,7 @@
 
 #define WRITE_MIN     ((size_t)16 << 20)
 #define RETRY_SECONDS 5u
+#define COUNT_NS      (60 * KILN_NS_PER_S)
 
 void kiln_store_want_cut(struct kiln_store *store)
 {
@@ -350,6 +351,22 @@ static void rest_seen(struct kiln_store *store)
     }
 }
 
+/* Series that went with their profiles make room for others; soon enough once a minute. */
+static void count_series(struct kiln_store *store, uint64_t now)
+{
+    for (struct kiln_tenant *t = kiln_tenant_next(store, NULL); t; t = kiln_tenant_next(store, t)) {
+        bool stale;
+
+        pthread_mutex_lock(&t->lock);
+        stale = t->known_stale;
+        pthread_mutex_unlock(&t->lock);
+        if (!stale || (t->counted_mono_ns && now - t->counted_mono_ns < COUNT_NS))
+            continue;
+        t->counted_mono_ns = now;
+        (void)!kiln_tenant_recount_series(t); /* what fails is tried again */
+    }
+}
+
 /* Waits for work or a second; false when it is time to go. */
 static bool wait_for_work(struct kiln_store *store)
 {
@@ -390,6 +407,7 @@ void *kiln_keeper_main(void *context)
                 retry_ns = now + RETRY_SECONDS * KILN_NS_PER_S;
         }
         rest_seen(store);
+        count_series(store, now);
         kiln_store_set_gauges(store);
         kiln_keep_start(store);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Open addressing over 64-bit hashes, which stand for the keys: two keys of one hash count as one
- * series, which moves a limit by one, in a store of 50,000 series, once in ten billion stores.
+ * series, which moves a limit by one, in a store of 250,000 series, once in half a billion stores.
  */
 #include <errno.h>
 

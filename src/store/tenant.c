@@ -182,25 +182,69 @@ static int know_head(struct kiln_series_set *known, const struct kiln_head *head
     return r < 0 ? r : 0;
 }
 
-int kiln_tenant_count_series(struct kiln_tenant *tenant)
+static bool holds(const struct kiln_block_list *list, const struct kiln_block *block)
 {
-    struct kiln_series_set known = {0};
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (list->blocks[i] == block)
+            return true;
+    }
+    return false;
+}
+
+/* Adds the series of the heads and of blocks that are not in `done`, and makes that what is known;
+ * under the lock. */
+static int know_rest(struct kiln_tenant *tenant, const struct kiln_block_list *done,
+                     struct kiln_series_set *known)
+{
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < tenant->n_blocks; i++)
-        r = know_block(&known, tenant->blocks[i]);
+        r = holds(done, tenant->blocks[i]) ? 0 : know_block(known, tenant->blocks[i]);
     if (r == 0)
-        r = know_head(&known, tenant->cutting);
+        r = know_head(known, tenant->cutting);
     if (r == 0)
-        r = know_head(&known, tenant->head);
+        r = know_head(known, tenant->head);
     if (r < 0) {
-        kiln_series_set_done(&known);
+        kiln_series_set_done(known);
         return r;
     }
     kiln_series_set_done(&tenant->known);
-    tenant->known = known;
-    tenant->known_stale = false;
+    tenant->known = *known;
     return 0;
+}
+
+int kiln_tenant_count_series(struct kiln_tenant *tenant)
+{
+    struct kiln_series_set known = {0};
+    int r = know_rest(tenant, &(struct kiln_block_list){0}, &known);
+
+    tenant->known_stale &= r < 0;
+    return r;
+}
+
+int kiln_tenant_recount_series(struct kiln_tenant *tenant)
+{
+    struct kiln_series_set known = {0};
+    struct kiln_block_list list;
+    int r;
+
+    pthread_mutex_lock(&tenant->lock);
+    r = kiln_catalog_list_locked(tenant, &list);
+    tenant->known_stale &= r < 0; /* a block that goes from now on sets it again */
+    pthread_mutex_unlock(&tenant->lock);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; r == 0 && i < list.n; i++)
+        r = know_block(&known, list.blocks[i]);
+    pthread_mutex_lock(&tenant->lock);
+    if (r == 0)
+        r = know_rest(tenant, &list, &known);
+    else
+        kiln_series_set_done(&known);
+    tenant->known_stale |= r < 0;
+    pthread_mutex_unlock(&tenant->lock);
+    kiln_block_list_done(&list);
+    return r;
 }
 
 bool kiln_tenant_has_block(struct kiln_tenant *tenant, const struct kiln_block *block)
