@@ -21,6 +21,9 @@
 #include "pipeline/gate.h"
 #include "pipeline/receivers/scrape.h"
 
+#define SERIES_BYTES             ((uint64_t)8 << 10) /* of the memory limit, for each series by default */
+#define SERIES_MIN               50000u
+#define SERIES_MAX               250000u
 #define MEMORY_FLOOR             ((uint64_t)96 << 20) /* below, one large profile does not pass */
 
 #define SOCKET_DIR               "/run/kiln"
@@ -509,6 +512,14 @@ static void fill_otlp_socket(struct kiln_server_config *config)
     config->set.otlp_socket = or_else(config->set.otlp_socket, config->default_otlp_socket);
 }
 
+/* Open blocks keep each of their series in memory: less memory, fewer series. */
+static uint64_t default_series(uint64_t memory_limit)
+{
+    uint64_t n = memory_limit / SERIES_BYTES;
+
+    return n < SERIES_MIN ? SERIES_MIN : n > SERIES_MAX ? SERIES_MAX : n;
+}
+
 static void fill_defaults(struct kiln_settings *set)
 {
     set->listen = or_else(set->listen, "127.0.0.1:4040");
@@ -516,7 +527,7 @@ static void fill_defaults(struct kiln_settings *set)
     set->otlp_http = or_else(set->otlp_http, "127.0.0.1:4318");
     set->memory_limit = or_number(set->memory_limit, default_memory());
     set->body_max = or_number(set->body_max, (uint64_t)64 << 20);
-    set->series_max = (uint32_t)or_number(set->series_max, 250000);
+    set->series_max = (uint32_t)or_number(set->series_max, default_series(set->memory_limit));
     set->retention_ns = or_number(set->retention_ns, 14 * 86400 * KILN_NS_PER_S);
     set->disk_percent = (uint32_t)or_number(set->disk_percent, 80);
     set->symbols_quota = or_number(set->symbols_quota, (uint64_t)10 << 30);

@@ -15,7 +15,10 @@
  * Pages lie one behind the other from the end of the file's head to the footer, so that their
  * places follow from their sizes.
  */
+#include <errno.h>
+
 #include "store/block_int.h"
+#include "store/shared_keys.h"
 
 enum {
     COUNTS = 15,
@@ -64,6 +67,12 @@ void kiln_footer_init(struct kiln_footer *footer, struct kiln_budget *budget)
 
 void kiln_footer_done(struct kiln_footer *f)
 {
+    for (; f->n_shared; f->n_shared--) {
+        struct kiln_str key = f->series[f->n_shared - 1].key;
+
+        kiln_budget_give(f->budget, key.len);
+        kiln_shared_key_put(key);
+    }
     kiln_array_free(f->budget, (void **)&f->sections, &f->cap_sections, sizeof(*f->sections));
     kiln_array_free(f->budget, (void **)&f->pages, &f->cap_pages, sizeof(*f->pages));
     kiln_array_free(f->budget, (void **)&f->rows, &f->cap_rows, sizeof(*f->rows));
@@ -383,26 +392,49 @@ static int get_rows(struct kiln_footer *f, const struct columns *c, struct kiln_
     return 0;
 }
 
-/* All keys in one block of memory, each in full. */
-static int get_keys(struct kiln_footer *f, const struct columns *c, struct kiln_str own,
-                    struct kiln_err *err)
+/* Shares a key with other blocks (store/shared_keys.h); its bytes are charged all the same. */
+static int share_key(struct kiln_footer *f, struct kiln_str key)
+{
+    int r = kiln_budget_take(f->budget, key.len);
+
+    if (r < 0)
+        return r;
+    f->series[f->n_shared].key = kiln_shared_key_get(key);
+    if (!f->series[f->n_shared].key.ptr) {
+        kiln_budget_give(f->budget, key.len);
+        return -ENOMEM;
+    }
+    f->n_shared++;
+    return 0;
+}
+
+/* The next key: the beginning of the last one, and its own end. */
+static int join_key(struct kiln_buf *key, struct kiln_str last, uint64_t kept, struct kiln_str own)
+{
+    kiln_buf_clear(key);
+    kiln_buf_add(key, last.ptr, (size_t)kept);
+    kiln_buf_add_str(key, own);
+    return key->error;
+}
+
+static int read_keys(struct kiln_footer *f, const struct columns *c, struct kiln_str own,
+                     struct kiln_buf *key, struct kiln_err *err)
 {
     struct kiln_str last = KILN_STR("");
     size_t at = 0;
+    int r;
 
     for (uint64_t i = 0; i < f->info.n_series; i++) {
         uint64_t kept = c->c[SERIES].v[i], more = c->c[SERIES + 1].v[i];
-        char *key;
 
         if (kept > last.len || more > own.len - at)
             return damaged(err, "the key of a series is damaged");
-        key = kiln_arena_alloc(&f->arena, (size_t)(kept + more));
-        if (!key)
-            return KILN_E_LIMIT;
-        memcpy(key, last.ptr, (size_t)kept);
-        memcpy(key + kept, own.ptr + at, (size_t)more);
+        r = join_key(key, last, kept, (struct kiln_str){own.ptr + at, (size_t)more});
+        if (r == 0)
+            r = share_key(f, kiln_buf_str(key));
+        if (r < 0)
+            return r;
         at += (size_t)more;
-        f->series[i].key = (struct kiln_str){key, (size_t)(kept + more)};
         if (i && kiln_str_cmp(last, f->series[i].key) >= 0)
             return damaged(err, "its series are not in order");
         if (i && !kiln_str_eq(kiln_block_service(last), kiln_block_service(f->series[i].key)))
@@ -412,6 +444,18 @@ static int get_keys(struct kiln_footer *f, const struct columns *c, struct kiln_
     }
     f->n_services += f->info.n_series > 0;
     return at == own.len ? 0 : damaged(err, "there are bytes that belong to no key");
+}
+
+static int get_keys(struct kiln_footer *f, const struct columns *c, struct kiln_str own,
+                    struct kiln_err *err)
+{
+    struct kiln_buf key;
+    int r;
+
+    kiln_buf_init(&key, f->budget->limit);
+    r = read_keys(f, c, own, &key, err);
+    kiln_buf_done(&key);
+    return r;
 }
 
 static int get_series(struct kiln_footer *f, const struct columns *c, struct kiln_str keys,

@@ -154,9 +154,10 @@ struct kiln_footer {
     uint32_t *stacks;   /* of each service, as read: which section has its stacks, */
     uint32_t *ranks;    /* and which their ranks */
     uint32_t n_sections, n_pages, n_rows, n_services;
+    uint64_t n_shared; /* series whose keys are references (store/shared_keys.h); 0: of a writer */
     uint32_t cap_sections, cap_pages, cap_rows, cap_series, cap_services, cap_stacks, cap_ranks;
     struct kiln_budget *budget; /* borrowed */
-    struct kiln_arena arena;    /* keys, tenant, ids */
+    struct kiln_arena arena;    /* tenant, ids */
 };
 
 void kiln_footer_init(struct kiln_footer *footer, struct kiln_budget *budget);
