@@ -194,6 +194,8 @@ void kiln_store_apply(struct kiln_store *store, const struct kiln_apply *apply)
 static void apply_pending(struct kiln_store *store, struct kiln_pending *pending)
 {
     const struct kiln_wal_record *record = &pending->wal.record;
+    const struct kiln_pending *next = pending->next;
+    struct kiln_append *append = pending->append;
     struct kiln_apply apply = {
         .tenant = pending->tenant,
         .batch = pending->batch,
@@ -203,16 +205,15 @@ static void apply_pending(struct kiln_store *store, struct kiln_pending *pending
     };
 
     kiln_store_apply(store, &apply);
+    kiln_pending_free(store, pending);
     pthread_mutex_lock(&store->lock);
     store->applied++;
-    store->oldest_mono_ns = pending->next  ? pending->next->durable_mono_ns
-                            : store->queue ? store->queue->durable_mono_ns
-                                           : 0;
+    next = next ? next : store->queue;
+    store->oldest_mono_ns = next ? next->durable_mono_ns : 0;
     pthread_cond_broadcast(&store->settled);
     pthread_mutex_unlock(&store->lock);
-    if (pending->append)
-        pending->append->done(pending->append, 0); /* it waited: append.c */
-    kiln_pending_free(store, pending);
+    if (append)
+        append->done(append, 0); /* it waited: append.c */
 }
 
 struct kiln_store_lag kiln_store_lag(struct kiln_store *store)
