@@ -66,6 +66,10 @@ static int read_opts(const struct kiln_cli *cli, struct kiln_load_opts *ret)
                                             "otlp-http)");
     if (args->load.churn > 100 || args->load.spans > 100)
         return kiln_cli_usage(cli->command, "--churn and --spans are at most 100 %%");
+    if (args->load.host_churn > 100)
+        return kiln_cli_usage(cli->command, "--host-churn is at most 100 %%");
+    if (args->load.tenants && args->remote.tenant)
+        return kiln_cli_usage(cli->command, "--tenants and --tenant exclude each other");
     *ret = (struct kiln_load_opts){
         .shape = (enum kiln_load_shape)args->load.shape,
         .how = host ? KILN_CHURN_ADDRESS : KILN_CHURN_GRAFT,
@@ -74,6 +78,8 @@ static int read_opts(const struct kiln_cli *cli, struct kiln_load_opts *ret)
         .types = bits,
         .services = args->load.services ? args->load.services : 1,
         .hosts = args->load.hosts ? args->load.hosts : 1,
+        .host_churn = args->load.host_churn / 100,
+        .tenants = args->load.tenants,
         .processes = args->load.processes ? args->load.processes : 1,
         .samples = args->load.samples ? args->load.samples
                    : host             ? HOST_SAMPLES
@@ -352,6 +358,10 @@ static const struct kiln_option fleet_options[] = {
              "take stacks and types from this real profile instead of inventing them"),
     KILN_OPT("services", 0, KILN_OPT_COUNT, load.services, "N", "so many services (10)"),
     KILN_OPT("hosts", 0, KILN_OPT_COUNT, load.hosts, "N", "on so many hosts (4)"),
+    KILN_OPT("host-churn", 0, KILN_OPT_PERCENT, load.host_churn, "PERCENT",
+             "hosts that new ones replace in every round of requests (0)"),
+    KILN_OPT("tenants", 0, KILN_OPT_COUNT, load.tenants, "N",
+             "share the hosts out among so many tenants (0: name no tenant)"),
     KILN_OPT("processes", 0, KILN_OPT_COUNT, load.processes, "N",
              "processes in a host's batch, three of five never seen before (20)"),
     KILN_OPT("samples", 0, KILN_OPT_COUNT, load.samples, "N",

@@ -50,6 +50,8 @@ struct kiln_load_opts {
     double spans;   /* 0 to 1: share of samples that belong to a span */
     uint32_t types; /* bits 1 << enum kiln_load_type; of an invented base */
     uint32_t services, hosts;
+    double host_churn;  /* 0 to 1: share of hosts that a new one replaces in every round */
+    uint32_t tenants;   /* each host belongs to one of them; 0: requests name no tenant */
     uint32_t processes; /* of a host batch */
     uint32_t samples;   /* of a host batch; of an invented base's profiles */
     uint64_t seed;
@@ -88,6 +90,7 @@ struct kiln_load_request {
     uint32_t profiles, samples;
     char service[64]; /* of a host batch: the first process's */
     char host[32];
+    char tenant[32]; /* empty without tenants */
 };
 
 struct kiln_load_maker;

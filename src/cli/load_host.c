@@ -4,8 +4,6 @@
  * late; what it was doing then is a row: a process, a stack, a time.  Two fifths of the processes
  * are there all the time, the others were never seen before (compilers, scripts, cron).
  */
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "cli/load_make.h"
 
@@ -230,7 +228,7 @@ void kiln_load_make_host(struct kiln_load_maker *m, struct kiln_load_request *re
     uint32_t host = (uint32_t)(m->number % opts->hosts);
     uint32_t *starts = kiln_builder_scratch(m->b, (opts->processes + 1) * sizeof(*starts));
 
-    snprintf(request->host, sizeof(request->host), "host-%03u", host);
+    kiln_load_name_host(m->load, host, request);
     if (!starts)
         return;
     draw_rows(m, host, request->time_ns);

@@ -3,6 +3,7 @@
 #include "cli/load_make.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 
@@ -42,6 +43,27 @@ void kiln_load_maker_free(struct kiln_load_maker *m)
     kiln_free(m->times);
     kiln_free(m->values);
     kiln_free(m);
+}
+
+/* ---- hosts ---- */
+
+/* Hosts are replaced one by one: host 0 in the first rounds, the last one in the last rounds. */
+static uint64_t generation(const struct kiln_load *load, uint32_t host, uint64_t number)
+{
+    double rounds = (double)(number / kiln_load_round(load)) * load->opts.host_churn;
+
+    return (uint64_t)(rounds + (double)host / load->opts.hosts);
+}
+
+void kiln_load_name_host(const struct kiln_load *load, uint32_t host,
+                         struct kiln_load_request *request)
+{
+    uint64_t name = host + generation(load, host, request->number) * load->opts.hosts;
+
+    snprintf(request->host, sizeof(request->host), "host-%03llu", (unsigned long long)name);
+    if (load->opts.tenants)
+        snprintf(request->tenant, sizeof(request->tenant), "tenant-%03u",
+                 host % load->opts.tenants);
 }
 
 /* ---- stacks ---- */

@@ -35,6 +35,10 @@ struct kiln_load_maker {
 void kiln_load_make_host(struct kiln_load_maker *m, struct kiln_load_request *request);
 void kiln_load_make_pprof(struct kiln_load_maker *m, struct kiln_load_request *request);
 
+/* Names the host and its tenant; `host` is a number below the number of hosts. */
+void kiln_load_name_host(const struct kiln_load *load, uint32_t host,
+                         struct kiln_load_request *request);
+
 /* A stack of the base as one of the request, or with the chance of the churn, a new one. */
 uint32_t kiln_load_stack(struct kiln_load_maker *m, uint32_t service, uint32_t stack);
 

@@ -4,8 +4,6 @@
  * stacks new where the churn says so.  The profiles of a scope (samples and CPU time, objects and
  * bytes) have the same samples: what is drawn for a row holds for all of them.
  */
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "cli/load_make.h"
 
@@ -97,7 +95,7 @@ void kiln_load_make_pprof(struct kiln_load_maker *m, struct kiln_load_request *r
     struct kiln_scope head = kiln_remap_scope(m->remap, (uint32_t)(place.scope - base->scopes));
 
     kiln_load_service_name(place.service, request->service);
-    snprintf(request->host, sizeof(request->host), "host-%03u", place.host);
+    kiln_load_name_host(m->load, place.host, request);
     add_resource(m, &place, request);
     kiln_builder_add_scope(m->b, &head);
     if (place.scope->n_profiles == 0)

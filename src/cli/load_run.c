@@ -205,12 +205,20 @@ static void send_request(struct sender *s, const struct ready *ready)
 {
     struct run *run = s->run;
     struct kiln_call call = kiln_load_call(&run->plan->wire, kiln_buf_str(&ready->body));
+    struct kiln_header tenant = {KILN_STR("X-Scope-OrgID"), kiln_str_of(ready->request.tenant)};
     struct kiln_tries tries = {.give_up_ns = run->plan->retry_ns,
                                .grpc = run->plan->wire.protocol == KILN_LOAD_OTLP_GRPC,
                                .insist = atomic_load(&run->has_sent)};
     struct kiln_err err = {0};
-    int r = kiln_remote_call(s->client, &call, &tries, &s->answer, &err);
-    uint64_t end_ns = kiln_clock_mono_ns();
+    uint64_t end_ns;
+    int r;
+
+    if (tenant.value.len) {
+        call.headers = &tenant;
+        call.n_headers = 1;
+    }
+    r = kiln_remote_call(s->client, &call, &tries, &s->answer, &err);
+    end_ns = kiln_clock_mono_ns();
 
     s->account.again += tries.again;
     if (r < 0) {

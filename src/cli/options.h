@@ -106,9 +106,9 @@ struct kiln_args {
         uint32_t shape, churn_by, protocol,
             compression; /* enums of cli/load*.h; churn_by: 1 more */
         struct kiln_list templates;
-        uint32_t services, hosts, processes, samples, seed, profiles, rate, connections;
+        uint32_t services, hosts, tenants, processes, samples, seed, profiles, rate, connections;
         const char *types, *from, *to, *out, *journal;
-        double churn, spans; /* percent */
+        double churn, spans, host_churn; /* percent */
         uint64_t duration_ns;
         bool prepare;
     } load;

@@ -14,6 +14,11 @@ kiln loadgen --from 2026-03-01T12:00:00Z --to 2026-03-01T12:00:30Z --hosts 2 --t
     --out "$TMP/d" --compression none --json | grep -E '"(requests|stacks|tree_nodes|profiles|samples)"'
 kiln check "$TMP"/d/*.otlp | tail -1
 kiln info "$TMP/d/00000011.otlp" | sed -n '/resource 1 /,/^$/p'
+echo "== half of the hosts are new in every round"
+kiln loadgen -n 6 --hosts 2 --host-churn 50 --from 2026-03-01T12:00:00Z --out "$TMP/f" --compression none -q
+for file in "$TMP"/f/*.otlp; do
+    kiln info "$file" | grep -m1 -o 'host-[0-9]*'
+done
 echo "== a real profile, again and again"
 for by in address graft frames; do
     kiln loadgen -n 2 --shape pprof --template examples/checkout.pb.gz --services 1 --churn 30 --churn-by $by \
@@ -27,6 +32,8 @@ kiln loadgen --types cpu,heap --out "$TMP/x"
 kiln loadgen --types cpo --out "$TMP/x"
 kiln loadgen --protocol pyroscope --out "$TMP/x"
 kiln loadgen --churn 101
+kiln loadgen --host-churn 101
+kiln loadgen --tenants 2 --tenant one
 kiln loadgen --duration 1s --out "$TMP/x"
 kiln loadgen --from yesterday
 kiln loadgen --from 2026-03-02 --to 2026-03-01
