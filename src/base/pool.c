@@ -146,6 +146,12 @@ bool kiln_pool_reclaim(struct kiln_pool *pool, size_t bytes)
     return reclaim;
 }
 
+bool kiln_pool_could(struct kiln_pool *pool, size_t bytes)
+{
+    return kiln_pool_has(pool, bytes) ||
+           (kiln_pool_reclaim(pool, bytes) && kiln_pool_has(pool, bytes));
+}
+
 int kiln_pool_take(struct kiln_pool *pool, size_t bytes)
 {
     struct kiln_pool *lacking;

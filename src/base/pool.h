@@ -72,6 +72,8 @@ void kiln_pool_set_meter(struct kiln_pool *pool, struct kiln_pool_meter *meter);
 
 /* Whether a taking would succeed just now; counts nothing and asks nobody. */
 bool kiln_pool_has(struct kiln_pool *pool, size_t bytes);
+/* The same, after caches were asked to give back what is lacking. */
+bool kiln_pool_could(struct kiln_pool *pool, size_t bytes);
 
 /* Takes `bytes` here and from every parent.  Returns 0 or KILN_E_LIMIT, and then took nothing. */
 KILN_CHECK int kiln_pool_take(struct kiln_pool *pool, size_t bytes);

@@ -70,6 +70,7 @@ static int make_server(struct kiln_serve *serve, struct kiln_err *err)
         .connections_max = connections_max(),
         .body_max = (size_t)serve->config->set.body_max,
         .pool = &serve->memory.bodies,
+        .waits = true,
         .long_pool = &serve->memory.query,
         .metrics = serve->metrics,
         .log = serve->log,
@@ -142,6 +143,7 @@ static void finish(struct kiln_serve *serve)
     kiln_serve_host_done(serve);
     if (serve->scraper)
         kiln_scraper_stop(serve->scraper);
+    kiln_receivers_stop(serve->receivers);
     if (serve->server)
         kiln_server_stop(serve->server, DRAIN_MS);
     kiln_router_free(serve->full);

@@ -100,10 +100,20 @@ static void note_local(void *context, const struct kiln_peer *peer, const struct
     kiln_local_files_note(context, peer->pid, batch);
 }
 
+static bool has_room(void *context, size_t bytes)
+{
+    struct kiln_engine *engine = context;
+
+    return engine->ops->has_room(engine, bytes);
+}
+
 int kiln_serve_pipeline(struct kiln_serve *serve, struct kiln_err *err)
 {
     struct kiln_receivers_opts opts = {
         .pool = &serve->memory.ingest,
+        .patience_ns = serve->config->set.memory_wait_ns,
+        .has_room = has_room,
+        .room_context = serve->engine,
         .gate = serve->gate,
         .content_max = (size_t)serve->config->set.body_max,
         .metrics = serve->metrics,

@@ -25,6 +25,7 @@
 #define SERIES_MIN               50000u
 #define SERIES_MAX               250000u
 #define MEMORY_FLOOR             ((uint64_t)96 << 20) /* below, one large profile does not pass */
+#define MEMORY_WAIT_NS           (8 * KILN_NS_PER_S)  /* OTLP's exporters wait for ten seconds */
 
 #define SOCKET_DIR               "/run/kiln"
 #define SOCKET_NAME              "kiln.sock"
@@ -58,6 +59,7 @@ static const struct kiln_field server_fields[] = {
     FIELD("ready_file", TEXT, ready_file),
     FIELD("source", EITHER, source),
     FIELD("memory_limit", SIZE, memory_limit),
+    FIELD("memory_wait", DURATION, memory_wait_ns),
     FIELD("allow_anonymous", BOOL, allow_anonymous),
     FIELD("host_names", EITHER, host_names),
     FIELD("multitenant", BOOL, multitenant),
@@ -526,6 +528,7 @@ static void fill_defaults(struct kiln_settings *set)
     set->otlp_grpc = or_else(set->otlp_grpc, "127.0.0.1:4317");
     set->otlp_http = or_else(set->otlp_http, "127.0.0.1:4318");
     set->memory_limit = or_number(set->memory_limit, default_memory());
+    set->memory_wait_ns = or_number(set->memory_wait_ns, MEMORY_WAIT_NS);
     set->body_max = or_number(set->body_max, (uint64_t)64 << 20);
     set->series_max = (uint32_t)or_number(set->series_max, default_series(set->memory_limit));
     set->retention_ns = or_number(set->retention_ns, 14 * 86400 * KILN_NS_PER_S);

@@ -65,6 +65,7 @@ struct kiln_settings {
     struct kiln_host_settings host;
     struct kiln_agent_settings agent;
     /* from the file only */
+    uint64_t memory_wait_ns; /* a request waits for memory, before it is refused */
     uint64_t tenant_bytes_per_s, tenant_burst, body_max;
     uint32_t series_max, disk_percent;
     const struct kiln_node *series_labels, *rules, *query_tenants, *scrape, *redaction;

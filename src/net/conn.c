@@ -21,6 +21,10 @@
 
 #define READS_A_TURN 16 /* then other connections have theirs */
 #define RELIEF_MS    5
+#define CONNS_PER_MS 16u   /* so many that wait for room cost little of the loop's time */
+#define FAVOUR_MS    250u  /* for so long a sender is read whatever comes, */
+#define FAVOUR_RATE  64u   /* then while it sends so many bytes a millisecond */
+#define HEAD_BYTES   4096u /* of a request, where there is little room */
 #define LINGER_MS    2000u
 #define LINGER_BYTES (8u << 20)
 #define WATCHED_MAX  (64u << 10) /* of what follows a long request, kept while it is handled */
@@ -285,12 +289,18 @@ static void take_input(struct kiln_conn *conn, struct kiln_str in)
     }
 }
 
+static bool wants_watching(const struct kiln_exchange *x)
+{
+    return x->route->lane == KILN_LANE_LONG ||
+           atomic_load_explicit(&x->watched, memory_order_relaxed);
+}
+
 /* Whoever works for long wants to know when the client goes away: the socket is read meanwhile. */
 static bool is_watched(const struct kiln_conn *conn)
 {
     return conn->protocol == KILN_CONN_HTTP1 && !conn->h1.answer && conn->h1.x &&
-           conn->h1.x->body_done && conn->h1.x->route &&
-           conn->h1.x->route->lane == KILN_LANE_LONG && conn->in.len < WATCHED_MAX;
+           conn->h1.x->body_done && conn->h1.x->route && wants_watching(conn->h1.x) &&
+           conn->in.len < WATCHED_MAX;
 }
 
 /* The client sends no more; it may still wait for an answer. */
@@ -322,26 +332,50 @@ static bool has_begun(const struct kiln_conn *conn)
     return conn->protocol == KILN_CONN_HTTP2 && kiln_http2_is_reading(conn);
 }
 
-/*
- * Where there is little room one connection is read from until its requests are whole: parts of
- * many, none of which can be handled, must not fill all of it.
- */
-static bool must_wait(struct kiln_conn *conn)
+/* A sender that trickles must not hold back the others. */
+static bool is_slow(const struct kiln_loop *loop)
 {
-    struct kiln_loop *loop = conn->loop;
+    uint64_t ms = loop->now_ms - loop->favoured_ms;
 
-    if (conn->protocol == KILN_CONN_LINGER || !kiln_net_is_short(loop->server))
-        return false;
-    if (!loop->favoured || !has_begun(loop->favoured))
-        loop->favoured = has_begun(conn) ? conn : NULL;
-    return loop->favoured != conn;
+    return ms >= FAVOUR_MS && loop->favoured_bytes < ms * FAVOUR_RATE;
 }
 
-/* There is no room for what would come: looks again in a moment. */
+static void favour(struct kiln_loop *loop, struct kiln_conn *conn)
+{
+    loop->favoured = conn;
+    loop->favoured_ms = loop->now_ms;
+    loop->favoured_bytes = 0;
+}
+
+/*
+ * How many bytes may be read.  Where there is little room, one connection at a time is read from
+ * until its requests are whole: parts of many, none of which can be handled, must not fill all of
+ * it.  Of other connections only heads are read, for a request without a body needs no more.
+ */
+static size_t may_read(struct kiln_conn *conn)
+{
+    struct kiln_loop *loop = conn->loop;
+    bool begun = has_begun(conn);
+
+    if (conn->protocol == KILN_CONN_LINGER || !kiln_net_is_short(loop->server))
+        return KILN_LOOP_SCRATCH;
+    if (!kiln_net_has_room(loop->server, begun))
+        return 0;
+    if (!begun)
+        return HEAD_BYTES;
+    if (!loop->favoured || !has_begun(loop->favoured) || is_slow(loop))
+        favour(loop, conn);
+    return loop->favoured == conn ? KILN_LOOP_SCRATCH : 0;
+}
+
+/* There is no room for what would come: looks again in a moment, later where many do. */
 static void wait_for_room(struct kiln_conn *conn)
 {
-    struct timeval tv = {.tv_usec = RELIEF_MS * 1000};
+    uint32_t ms = RELIEF_MS + atomic_load(&conn->loop->server->n_conns) / CONNS_PER_MS;
+    struct timeval tv = {.tv_usec = ms * 1000 % 1000000, .tv_sec = ms / 1000};
 
+    if (conn->protocol == KILN_CONN_HTTP1 && conn->h1.x)
+        conn->h1.x->held_back = true;
     event_del(&conn->on_read);
     event_add(&conn->on_relief, &tv);
 }
@@ -363,13 +397,14 @@ static void read_some(struct kiln_conn *conn)
     struct kiln_loop *loop = conn->loop;
 
     for (int i = 0; i < READS_A_TURN && !conn->dead && !conn->paused && !is_busy(conn); i++) {
+        size_t most = may_read(conn);
         ssize_t n;
 
-        if (must_wait(conn)) {
+        if (most == 0) {
             wait_for_room(conn);
             return;
         }
-        n = receive(conn, loop->scratch, KILN_LOOP_SCRATCH);
+        n = receive(conn, loop->scratch, most);
         if (n == 0)
             return;
         if (n == -2) {
@@ -381,11 +416,13 @@ static void read_some(struct kiln_conn *conn)
             return;
         }
         kiln_metric_add(loop->server->metrics.bytes_in, n);
+        if (conn == loop->favoured)
+            loop->favoured_bytes += (uint64_t)n;
         if (conn->protocol != KILN_CONN_LINGER)
             take_input(conn, (struct kiln_str){loop->scratch, (size_t)n});
         else if ((conn->dropped += (uint64_t)n) > LINGER_BYTES)
             kiln_conn_kill(conn);
-        if (!conn->ssl && n < KILN_LOOP_SCRATCH)
+        if (!conn->ssl && (size_t)n < most)
             return;
     }
     if (!conn->ssl || conn->dead || conn->paused || !SSL_has_pending(conn->ssl))

@@ -38,7 +38,14 @@ bool kiln_net_is_short(struct kiln_server *server)
 {
     struct kiln_pool *pool = server->opts.waits ? server->opts.pool : NULL;
 
-    return pool && !kiln_pool_has(pool, pool->limit / 8);
+    return pool && !kiln_pool_could(pool, pool->limit / 8);
+}
+
+bool kiln_net_has_room(struct kiln_server *server, bool has_begun)
+{
+    if (has_begun)
+        return kiln_pool_has(server->opts.pool, (size_t)2 * KILN_LOOP_SCRATCH);
+    return atomic_load(&server->spare_taken) < KILN_NET_SPARE / 2;
 }
 
 /* What was taken from either is taken from their sum: the spare part is filled up first. */
@@ -284,7 +291,7 @@ void kiln_exchange_refuse_text(struct kiln_exchange *x, int status, const char *
 
 void kiln_exchange_refuse_late(struct kiln_exchange *x)
 {
-    if (kiln_net_is_short(x->server))
+    if (x->held_back || kiln_net_is_short(x->server))
         kiln_exchange_refuse_text(x, 503, "memory", "no memory for this body now, try again\n");
     else
         kiln_exchange_refuse_text(x, 408, "timeout", "the body took too long\n");
@@ -410,6 +417,7 @@ bool kiln_exchange_body(struct kiln_exchange *x, struct kiln_str piece)
     int r = grow(x->server, &x->body, piece.len, (size_t)x->body_expected, true);
 
     x->progress_ms = x->loop->now_ms;
+    x->held_back = false;
     if (r == 0) {
         kiln_buf_add_str(&x->body, piece);
         return true;
@@ -465,6 +473,13 @@ int kiln_request_param(const struct kiln_request *request, const char *name, str
     }
     kiln_params_done(&params);
     return r;
+}
+
+void kiln_request_watch(struct kiln_request *request)
+{
+    struct kiln_exchange *x = (struct kiln_exchange *)request;
+
+    atomic_store_explicit(&x->watched, true, memory_order_relaxed);
 }
 
 const _Atomic bool *kiln_request_gone(const struct kiln_request *request)

@@ -106,6 +106,11 @@ void kiln_rpc_reply(struct kiln_rpc *rpc, struct kiln_str message)
     kiln_free(rpc);
 }
 
+void kiln_rpc_leave(struct kiln_rpc *rpc)
+{
+    kiln_free(rpc);
+}
+
 void kiln_rpc_fail(struct kiln_rpc *rpc, const struct kiln_rpc_status *status)
 {
     send_status(rpc->request, kind_of_call(rpc), status, NULL);

@@ -65,6 +65,8 @@ struct kiln_rpc_status {
 
 /* Answers with a message (protobuf or JSON as the call was); the call is gone afterwards. */
 void kiln_rpc_reply(struct kiln_rpc *rpc, struct kiln_str message);
+/* Frees the call without an answer: its request will be handled again. */
+void kiln_rpc_leave(struct kiln_rpc *rpc);
 /* Answers with a status that is not OK. */
 void kiln_rpc_fail(struct kiln_rpc *rpc, const struct kiln_rpc_status *status);
 

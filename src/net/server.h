@@ -75,6 +75,14 @@ struct kiln_request {
     uint64_t received_ns;                /* Unix time of the last byte */
     char tenant[KILN_TENANTS_BYTES + 1]; /* filled by the guard; who reads may get "a|b" */
     void *context;                       /* of the route */
+    /* Of pipeline/receivers/admission.h: its place among the requests that wait for memory. */
+    struct kiln_turn {
+        struct kiln_request *next;
+        uint64_t since_ns;    /* monotonic time of its first wait; 0: it has not waited */
+        uint64_t queued_ns;   /* and of its last */
+        size_t memory, store; /* what the last attempt lacked */
+        bool charged;         /* the gate has counted its body */
+    } turn;
 };
 
 /* The value of the first header of this (lower case) name; KILN_STR_NONE without one. */
@@ -107,6 +115,14 @@ struct kiln_reply {
  * requests: it cannot be told from having gone, and an answer that is made all the same is sent.
  */
 const _Atomic bool *kiln_request_gone(const struct kiln_request *request);
+
+/* From now on its socket is read, so that it is known when the client goes away (HTTP/1.1). */
+void kiln_request_watch(struct kiln_request *request);
+/*
+ * Instead of an answer: hands the request to a thread of its lane again, which calls its handler,
+ * or drops it where the client is gone.
+ */
+void kiln_request_again(struct kiln_request *request);
 
 /* Answers; the request is gone afterwards. */
 void kiln_request_reply(struct kiln_request *request, const struct kiln_reply *reply);
@@ -208,8 +224,8 @@ struct kiln_server_opts {
     uint32_t request_timeout_ms; /* whole body there; 0: 120,000 */
     uint32_t idle_timeout_ms;    /* between two requests; 0: 120,000 */
     struct kiln_pool *pool;      /* for bodies and answers; NULL: only the limits above */
-    /* While less than an eighth of the pool is free nothing is read: senders wait, by the windows
-     * of TCP and HTTP/2, where they would be refused. */
+    /* While less than an eighth of the pool is free, bodies are read one at a time, or not at all:
+     * senders wait, by the windows of TCP and HTTP/2, where they would be refused. */
     bool waits;
     struct kiln_pool *long_pool;  /* for answers of KILN_LANE_LONG first; NULL: `pool` */
     struct kiln_metrics *metrics; /* NULL: not measured */

@@ -77,11 +77,13 @@ struct kiln_exchange {
     bool head_only; /* HEAD */
     bool discard;   /* answered before its body was there: what comes of it is dropped */
     bool body_done;
-    bool unsure;       /* the guard wants to be asked again, on a thread */
-    bool said_all;     /* HTTP/2: the answer is out, although the body is not in */
-    uint64_t dropped;  /* HTTP/2: bytes of the body since it was refused */
-    size_t sent;       /* bytes of the answer's body given to HTTP/2 */
-    _Atomic bool gone; /* nobody waits for the answer any more */
+    bool held_back;       /* its body was not read, for want of memory, since the last piece */
+    bool unsure;          /* the guard wants to be asked again, on a thread */
+    bool said_all;        /* HTTP/2: the answer is out, although the body is not in */
+    uint64_t dropped;     /* HTTP/2: bytes of the body since it was refused */
+    size_t sent;          /* bytes of the answer's body given to HTTP/2 */
+    _Atomic bool gone;    /* nobody waits for the answer any more */
+    _Atomic bool watched; /* as those of the lane for long requests are */
 };
 
 /*
@@ -99,6 +101,9 @@ KILN_CHECK int kiln_net_add(struct kiln_server *server, struct kiln_buf *buf, st
 void kiln_net_done(struct kiln_server *server, struct kiln_buf *buf);
 /* Where senders wait: whether there is so little left that nothing more should be read. */
 bool kiln_net_is_short(struct kiln_server *server);
+/* Where it is short: whether there is room for the next piece of a body that has begun; or for the
+ * head of a request, which may be a question that needs no more than that. */
+bool kiln_net_has_room(struct kiln_server *server, bool has_begun);
 KILN_CHECK int kiln_net_take(struct kiln_server *server, size_t bytes, bool vital);
 void kiln_net_give(struct kiln_server *server, size_t bytes);
 
@@ -286,9 +291,10 @@ struct kiln_loop {
     struct kiln_conn *graveyard;
     struct kiln_conn *dirty;
     struct kiln_conn *favoured; /* that is read from although there is little room; NULL: none */
-    char *scratch;              /* KILN_LOOP_SCRATCH bytes: what was read */
-    struct kiln_buf written;    /* what is about to be written */
-    uint64_t now_ms;            /* at the start of the turn */
+    uint64_t favoured_ms, favoured_bytes; /* since when, and what it sent since */
+    char *scratch;                        /* KILN_LOOP_SCRATCH bytes: what was read */
+    struct kiln_buf written;              /* what is about to be written */
+    uint64_t now_ms;                      /* at the start of the turn */
     bool draining;
     bool posted_here;     /* answers were, by the loop itself: they are taken when the turn ends */
     pthread_mutex_t lock; /* for what follows */

@@ -78,23 +78,44 @@ void kiln_queue_stop(struct kiln_queue *queue)
     }
 }
 
+static void refuse(struct kiln_exchange *x, const struct kiln_reply *reply)
+{
+    x->answer = kiln_exchange_refusal(x, reply);
+    kiln_loop_post_answer(x->loop, x);
+}
+
+/* To the threads of its lane. */
+static void pass_on(struct kiln_exchange *x)
+{
+    struct kiln_reply reply = {.status = 503,
+                               .content_type = "text/plain; charset=utf-8",
+                               .body = KILN_STR("too many requests wait, try again\n"),
+                               .headers = {{KILN_STR("retry-after"), KILN_STR("1")}},
+                               .n_headers = 1};
+
+    if (kiln_crew_give(&x->server->crews[x->route->lane], x))
+        return;
+    kiln_server_refused(x->server, "queue");
+    refuse(x, &reply);
+}
+
 /* Asks the guard again; who is let in goes to where the handler runs. */
 static void ask_again(struct kiln_exchange *x)
 {
     struct kiln_reply reply;
 
-    if (kiln_exchange_ask(x, true, &reply)) {
-        if (kiln_crew_give(&x->server->crews[x->route->lane], x))
-            return;
-        kiln_server_refused(x->server, "queue");
-        reply = (struct kiln_reply){.status = 503,
-                                    .content_type = "text/plain; charset=utf-8",
-                                    .body = KILN_STR("too many requests wait, try again\n"),
-                                    .headers = {{KILN_STR("retry-after"), KILN_STR("1")}},
-                                    .n_headers = 1};
-    }
-    x->answer = kiln_exchange_refusal(x, &reply);
-    kiln_loop_post_answer(x->loop, x);
+    if (kiln_exchange_ask(x, true, &reply))
+        pass_on(x);
+    else
+        refuse(x, &reply);
+}
+
+void kiln_request_again(struct kiln_request *request)
+{
+    struct kiln_exchange *x = (struct kiln_exchange *)request;
+
+    x->unsure = false; /* the guard has let it in */
+    pass_on(x);
 }
 
 void kiln_exchange_handle(struct kiln_exchange *x)

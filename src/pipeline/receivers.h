@@ -34,11 +34,18 @@ struct kiln_receivers_opts {
     bool pipelines;         /* who is refused is told that no pipeline takes it */
     struct kiln_pool *pool; /* ingest; NULL: only the limits bound a request */
     bool waits;             /* where it is empty: a few seconds, before a request is refused */
-    bool include_metadata;  /* deliveries have the headers of their requests */
-    bool authenticated;     /* and what they say of who sends them, which was checked */
-    struct kiln_gate *gate; /* counts bytes of tenants; NULL: none */
-    size_t content_max;     /* of one request, uncompressed; 0: 64 MiB */
-    size_t body_max;        /* of OTLP: as received; 0: the server's */
+    /*
+     * The same without a thread for each that waits (receivers/admission.h); 0: not at all.
+     * Refusals of `next` for want of memory wait too, until `has_room` says that there is some.
+     */
+    uint64_t patience_ns;
+    bool (*has_room)(void *context, size_t bytes);
+    void *room_context;
+    bool include_metadata;        /* deliveries have the headers of their requests */
+    bool authenticated;           /* and what they say of who sends them, which was checked */
+    struct kiln_gate *gate;       /* counts bytes of tenants; NULL: none */
+    size_t content_max;           /* of one request, uncompressed; 0: 64 MiB */
+    size_t body_max;              /* of OTLP: as received; 0: the server's */
     struct kiln_metrics *metrics; /* NULL: not measured */
     struct kiln_log *log;         /* NULL: silent */
     /* Shown what comes over a Unix socket, before it goes on; NULL: nobody. */
@@ -48,6 +55,8 @@ struct kiln_receivers_opts {
 
 KILN_CHECK int kiln_receivers_new(const struct kiln_receivers_opts *opts,
                                   struct kiln_receivers **ret_receivers);
+/* Before the server stops: requests that wait have their last turn at once. */
+void kiln_receivers_stop(struct kiln_receivers *receivers);
 void kiln_receivers_free(struct kiln_receivers *receivers);
 
 /*

@@ -46,20 +46,30 @@ static bool is_starved(struct kiln_store *store)
 }
 
 /* Memory: heads beyond two cuts' worth mean that cuts do not keep up. */
+static bool has_memory(struct kiln_store *store)
+{
+    return atomic_load(&store->head_bytes) <= 2 * store->head_max && !is_starved(store);
+}
+
 static int check_memory(struct kiln_store *store)
 {
-    if (atomic_load(&store->head_bytes) <= 2 * store->head_max && !is_starved(store))
+    if (has_memory(store))
         return 0;
     kiln_metric_add(store->metrics.refused_memory, 1);
     return atomic_load(&store->cut_error) == -ENOSPC ? -ENOSPC : -EAGAIN;
 }
 
 /* Lag: what a start would have to replay, and what waits to be merged. */
+static bool keeps_up(struct kiln_store *store)
+{
+    return kiln_wal_bytes(store->wal) <= LOG_LAG * store->opts.cut_raw_bytes &&
+           atomic_load(&store->raw_bytes) <= 2 * store->opts.cut_raw_bytes &&
+           !kiln_keep_is_behind(store);
+}
+
 static int check_lag(struct kiln_store *store)
 {
-    if (kiln_wal_bytes(store->wal) <= LOG_LAG * store->opts.cut_raw_bytes &&
-        atomic_load(&store->raw_bytes) <= 2 * store->opts.cut_raw_bytes &&
-        !kiln_keep_is_behind(store))
+    if (keeps_up(store))
         return 0;
     kiln_metric_add(store->metrics.refused_lag, 1);
     return atomic_load(&store->cut_error) == -ENOSPC ? -ENOSPC : -EAGAIN;
@@ -84,6 +94,15 @@ static int check_space(struct kiln_store *store)
         return 0;
     kiln_metric_add(store->metrics.refused_space, 1);
     return -ENOSPC;
+}
+
+/* A full disk is no reason to wait: the append says what is wrong. */
+bool kiln_store_has_room(struct kiln_engine *engine, size_t bytes)
+{
+    struct kiln_store *store = kiln_store_of(engine);
+
+    return atomic_load(&store->cut_error) == -ENOSPC ||
+           (has_memory(store) && keeps_up(store) && kiln_pool_could(store->pool, bytes));
 }
 
 static int check_room(struct kiln_store *store, const char **ret_text)

@@ -313,6 +313,8 @@ struct kiln_engine_stats {
 
 struct kiln_engine_ops {
     void (*append)(struct kiln_engine *engine, struct kiln_append *append);
+    /* Whether an append that takes so much memory would hardly fail with -EAGAIN now. */
+    bool (*has_room)(struct kiln_engine *engine, size_t bytes);
 
     /* Calls `each` for every series with something in the selection, in the order of keys. */
     int (*series)(struct kiln_engine *engine, const struct kiln_selection *selection,

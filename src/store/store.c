@@ -227,6 +227,7 @@ static void close_store(struct kiln_engine *engine)
 
 static const struct kiln_engine_ops store_ops = {
     .append = kiln_store_append,
+    .has_room = kiln_store_has_room,
     .series = kiln_store_series,
     .select = kiln_store_select,
     .merge = kiln_store_merge,

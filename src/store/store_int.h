@@ -237,6 +237,7 @@ KILN_CHECK int kiln_replay_decode(kiln_follow *follow, const struct kiln_wal_rec
 /* ---- the ways through ---- */
 
 void kiln_store_append(struct kiln_engine *engine, struct kiln_append *append);
+bool kiln_store_has_room(struct kiln_engine *engine, size_t bytes);
 /* Profiles of a tenant before this time are not taken any more. */
 uint64_t kiln_store_oldest_ns(const struct kiln_store *store, const char *tenant);
 /* Applies one durable record to its tenant's head; the applier's, and replay's. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -50,6 +51,11 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     bool sealed = delivery->seal;
     struct intake_got *got;
 
+    if (atomic_load(&in->busy)) {
+        atomic_fetch_sub(&in->busy, 1);
+        kiln_delivery_end(delivery, &(struct kiln_outcome){.code = -EAGAIN});
+        return;
+    }
     if (!kiln_delivery_check(delivery))
         return;
     outcome.code = kiln_delivery_open(delivery, &outcome.err);
@@ -71,6 +77,14 @@ static void consume(struct kiln_consumer *consumer, struct kiln_delivery *delive
     snprintf(got->tenant, sizeof(got->tenant), "%s", delivery->tenant);
     pthread_mutex_unlock(&in->lock);
     end(in, delivery);
+}
+
+static bool has_room(void *context, size_t bytes)
+{
+    struct intake *in = context;
+
+    (void)bytes;
+    return atomic_fetch_add(&in->n_asked, 1) >= atomic_load(&in->full);
 }
 
 /* ---- start and stop ---- */
@@ -106,6 +120,9 @@ void intake_start(struct intake *in, const struct intake_opts *opts)
     CHECK_OK(kiln_metrics_new(&in->metrics));
     CHECK_OK(kiln_receivers_new(&(struct kiln_receivers_opts){.next = &in->consumer,
                                                               .pool = &in->pool,
+                                                              .patience_ns = opts->patience_ns,
+                                                              .has_room = has_room,
+                                                              .room_context = in,
                                                               .gate = opts->gate,
                                                               .content_max = opts->content_max,
                                                               .metrics = in->metrics},
@@ -156,6 +173,7 @@ void intake_clear(struct intake *in)
 void intake_stop(struct intake *in)
 {
     kiln_client_free(in->client);
+    kiln_receivers_stop(in->receivers);
     kiln_server_stop(in->server, 5000);
     kiln_server_free(in->server);
     kiln_router_free(in->router);

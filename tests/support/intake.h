@@ -29,6 +29,7 @@ struct intake_opts {
     struct kiln_gate *gate;
     const char *token, *tenant; /* of the client */
     uint16_t port;              /* 0: any */
+    uint64_t patience_ns;       /* of requests that find no memory; 0: none */
 };
 
 struct intake {
@@ -43,6 +44,9 @@ struct intake {
 
     struct kiln_outcome outcome; /* what every delivery gets */
     bool elsewhere;              /* from another thread */
+    /* Deliveries that end with -EAGAIN before one gets `outcome`, and how often receivers must ask
+     * for room before there is some. */
+    _Atomic uint32_t busy, full, n_asked;
 
     uint16_t port;
 

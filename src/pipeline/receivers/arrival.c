@@ -23,6 +23,8 @@
 #define PAUSE_NS            (2 * KILN_NS_PER_MS)
 #define PATIENCE_NS         (5 * KILN_NS_PER_S) /* senders wait for about ten */
 #define BODY_SLACK          ((size_t)64 << 10)  /* headers, and others like it */
+#define WAITING_MAX         1024u
+#define STORED_PER_BATCH    2u /* times: the batch until it is applied, and as the log has it */
 
 /* ---- all receivers ---- */
 
@@ -60,10 +62,29 @@ static size_t pool_size(const struct kiln_pool *pool)
     return size;
 }
 
+static int start_admission(struct kiln_receivers *r)
+{
+    kiln_admission_init(&r->admission,
+                        &(struct kiln_admission_opts){.pool = r->opts.pool,
+                                                      .has_room = r->opts.has_room,
+                                                      .context = r->opts.room_context,
+                                                      .again = kiln_request_again,
+                                                      .patience_ns = r->opts.patience_ns,
+                                                      .max = WAITING_MAX,
+                                                      .metrics = r->opts.metrics});
+    return kiln_admission_start(&r->admission);
+}
+
+static bool has_admission(const struct kiln_receivers *receivers)
+{
+    return receivers->opts.patience_ns > 0;
+}
+
 int kiln_receivers_new(const struct kiln_receivers_opts *opts,
                        struct kiln_receivers **ret_receivers)
 {
     struct kiln_receivers *r = kiln_calloc(1, sizeof(*r));
+    int error;
 
     if (!r)
         return -ENOMEM;
@@ -74,12 +95,24 @@ int kiln_receivers_new(const struct kiln_receivers_opts *opts,
     if (r->memory_max > MEMORY_MAX)
         r->memory_max = MEMORY_MAX;
     get_counters(r);
-    *ret_receivers = r;
-    return 0;
+    error = has_admission(r) ? start_admission(r) : 0;
+    if (error < 0)
+        kiln_receivers_free(r);
+    else
+        *ret_receivers = r;
+    return error;
+}
+
+void kiln_receivers_stop(struct kiln_receivers *receivers)
+{
+    if (receivers && has_admission(receivers))
+        kiln_admission_stop(&receivers->admission);
 }
 
 void kiln_receivers_free(struct kiln_receivers *receivers)
 {
+    if (receivers && has_admission(receivers))
+        kiln_admission_done(&receivers->admission);
     kiln_free(receivers);
 }
 
@@ -97,12 +130,24 @@ void kiln_receivers_answered(struct kiln_receivers *receivers, enum kiln_receive
     kiln_receivers_count(receivers, kind, code, KILN_COUNT_BYTES, request->body.len);
 }
 
-int kiln_receivers_enter(struct kiln_receivers *receivers, const struct kiln_request *request,
+int kiln_receivers_enter(struct kiln_receivers *receivers, struct kiln_request *request,
                          struct kiln_err *err)
 {
-    int r = receivers->opts.gate ? kiln_gate_charge(receivers->opts.gate, request) : 0;
+    int r = 0;
 
+    if (has_admission(receivers) && !kiln_admission_may_try(&receivers->admission, request))
+        return kiln_err_set(err, -EAGAIN, NULL,
+                            "there is no memory for this request: earlier ones wait for it");
+    if (receivers->opts.gate && !request->turn.charged)
+        r = kiln_gate_charge(receivers->opts.gate, request);
+    request->turn.charged = true;
     return r < 0 ? kiln_err_set(err, r, NULL, "the body is larger than this tenant may send") : 0;
+}
+
+bool kiln_receivers_wait(struct kiln_receivers *receivers, struct kiln_request *request,
+                         struct kiln_lack lack)
+{
+    return has_admission(receivers) && kiln_admission_wait(&receivers->admission, request, lack);
 }
 
 /* ---- memory ---- */
@@ -138,6 +183,8 @@ int kiln_arrival_grant(struct kiln_arrival *a, size_t total, struct kiln_err *er
 {
     if (total <= a->granted)
         return 0;
+    if (total > a->needs.memory)
+        a->needs.memory = total;
     if (a->owner->opts.pool && take_or_wait(a, total - a->granted, total) < 0) {
         if (total > most(a))
             return kiln_err_set(err, KILN_E_LIMIT, NULL,
@@ -390,26 +437,43 @@ void kiln_arrival_init(struct kiln_arrival *a, struct kiln_receivers *receivers,
     };
 }
 
-static void end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+/* False: it will be tried again. */
+static bool is_final(struct kiln_arrival *a, const struct kiln_outcome *outcome)
 {
-    struct kiln_arrival *a = (struct kiln_arrival *)delivery;
+    return outcome->code != -EAGAIN || !a->waits ||
+           !kiln_receivers_wait(a->owner, a->waits, a->needs);
+}
+
+static void count(struct kiln_arrival *a, const struct kiln_outcome *outcome)
+{
     uint64_t rejected = outcome->code == 0 ? (uint64_t)outcome->rejected : 0;
 
     rejected = rejected < a->n_profiles ? rejected : a->n_profiles;
     kiln_receivers_count(a->owner, a->kind, outcome->code, KILN_COUNT_PROFILES,
                          a->n_profiles - rejected);
     kiln_receivers_count(a->owner, a->kind, KILN_E_MALFORMED, KILN_COUNT_PROFILES,
-                         rejected + delivery->rejected);
+                         rejected + a->delivery.rejected);
     kiln_receivers_count(a->owner, a->kind,
                          a->n_profiles && rejected == a->n_profiles ? KILN_E_MALFORMED
                                                                     : outcome->code,
                          KILN_COUNT_SAMPLES, a->n_samples);
+}
+
+static void end(struct kiln_delivery *delivery, const struct kiln_outcome *outcome)
+{
+    struct kiln_arrival *a = (struct kiln_arrival *)delivery;
+    bool final = is_final(a, outcome);
+
+    if (final)
+        count(a, outcome);
     kiln_buf_done(&a->recipe);
-    a->finish(a, outcome);
+    a->finish(a, final ? outcome : NULL);
 }
 
 void kiln_arrival_send(struct kiln_arrival *a)
 {
+    if (a->delivery.batch)
+        a->needs.store = STORED_PER_BATCH * kiln_batch_bytes(a->delivery.batch);
     a->delivery.pool = a->owner->opts.pool;
     a->delivery.charged = a->granted;
     a->granted = 0;

@@ -8,6 +8,9 @@
  *   r < 0 ? kiln_arrival_refuse(a, r, &err) : kiln_arrival_send(a);
  *   ... a->finish(a, outcome)                      answers and frees
  *
+ * Where requests wait for memory, the handler sets a->waits to its request.  Then finish may get no
+ * outcome (NULL): the request waits and will be handled again, and finish only frees.
+ *
  * Memory is taken from the pool before anything is uncompressed or decoded: first what the data
  * claims and usually needs, and more where that was not enough, up to what the pool has at all.
  * What a compressed body says about its size is a first guess only.
@@ -20,6 +23,7 @@
 #include "core/builder.h"
 #include "pipeline/outcome.h"
 #include "pipeline/receivers.h"
+#include "pipeline/receivers/admission.h"
 #include "pipeline/receivers/recipe.h"
 
 enum kiln_receiver_kind {
@@ -42,6 +46,7 @@ enum kiln_receiver_count {
 struct kiln_receivers {
     struct kiln_receivers_opts opts;
     size_t memory_max; /* of one batch while it is made */
+    struct kiln_admission admission;
     struct kiln_metric *counts[KILN_N_RECEIVERS][KILN_N_OUTCOMES][KILN_N_RECEIVER_COUNTS];
     struct kiln_metric *silent;      /* samples that said nothing */
     _Atomic bool said[KILN_SIGNALS]; /* that they are not taken */
@@ -54,9 +59,15 @@ void kiln_receivers_count(struct kiln_receivers *receivers, enum kiln_receiver_k
 void kiln_receivers_answered(struct kiln_receivers *receivers, enum kiln_receiver_kind kind,
                              int code, const struct kiln_request *request);
 
-/* What every handler does first: the gate's account of bytes. */
-KILN_CHECK int kiln_receivers_enter(struct kiln_receivers *receivers,
-                                    const struct kiln_request *request, struct kiln_err *err);
+/*
+ * What every handler does first: -EAGAIN where others wait for memory already; else the gate's
+ * account of bytes.
+ */
+KILN_CHECK int kiln_receivers_enter(struct kiln_receivers *receivers, struct kiln_request *request,
+                                    struct kiln_err *err);
+/* Instead of an answer -EAGAIN: true where the request waits, as kiln_admission_wait(). */
+bool kiln_receivers_wait(struct kiln_receivers *receivers, struct kiln_request *request,
+                         struct kiln_lack lack);
 
 /* Decodes content into a builder; may be called again with another builder.  `keeps`: the batch
  * points into the content. */
@@ -78,6 +89,8 @@ struct kiln_arrival {
     size_t held;       /* of them, for content that is uncompressed already */
     size_t body_bytes; /* what the body it came in may take of the pool */
     uint64_t *spent;   /* bytes that all arrivals of a request were uncompressed to; or NULL */
+    struct kiln_request *waits; /* the request, where it may wait; else NULL */
+    struct kiln_lack needs;     /* for an attempt as far as it came */
     uint64_t n_profiles, n_samples;
     struct kiln_buf recipe; /* the delivery's */
     void (*finish)(struct kiln_arrival *arrival, const struct kiln_outcome *outcome);

@@ -57,15 +57,22 @@ static struct kiln_str param(const struct ingest *in, enum param p)
 
 /* ---- the answer ---- */
 
-static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outcome)
+static void answer(struct ingest *in, const struct kiln_outcome *outcome)
 {
-    struct ingest *in = (struct ingest *)arrival;
     struct kiln_outcome whole = *outcome;
 
     if (outcome->code == 0 && outcome->rejected)
         whole.code = outcome->err.code ? outcome->err.code : KILN_E_MALFORMED;
-    kiln_receivers_answered(arrival->owner, KILN_RECEIVER_PYROSCOPE, whole.code, in->request);
+    kiln_receivers_answered(in->arrival.owner, KILN_RECEIVER_PYROSCOPE, whole.code, in->request);
     kiln_receivers_reply(in->request, &whole);
+}
+
+static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outcome)
+{
+    struct ingest *in = (struct ingest *)arrival;
+
+    if (outcome)
+        answer(in, outcome);
     for (int i = 0; i < N_PARAMS; i++)
         kiln_buf_done(&in->params[i]);
     kiln_free(in);
@@ -296,6 +303,7 @@ static void ingest(struct kiln_request *request)
         kiln_buf_init(&in->params[i], PARAM_MAX);
     kiln_arrival_init(&in->arrival, request->context, KILN_RECEIVER_PYROSCOPE, request);
     in->arrival.finish = finish;
+    in->arrival.waits = request;
     r = take(in, &err);
     if (r == 0 && in->arrival.n_samples)
         kiln_arrival_send(&in->arrival);

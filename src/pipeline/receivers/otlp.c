@@ -118,6 +118,11 @@ static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outc
     struct otlp_call *c = (struct otlp_call *)arrival;
     char text[KILN_OUTCOME_TEXT];
 
+    if (!outcome) {
+        kiln_rpc_leave(c->rpc);
+        kiln_free(c);
+        return;
+    }
     kiln_receivers_answered(arrival->owner, KILN_RECEIVER_OTLP, outcome->code, c->rpc->request);
     if (outcome->code < 0) {
         struct kiln_rpc_status status = kiln_outcome_status(outcome, text, sizeof(text));
@@ -351,6 +356,7 @@ static struct otlp_call *new_call(struct kiln_rpc *rpc)
     *c = (struct otlp_call){.rpc = rpc};
     kiln_arrival_init(&c->arrival, rpc->context, KILN_RECEIVER_OTLP, rpc->request);
     c->arrival.finish = finish;
+    c->arrival.waits = rpc->request;
     return c;
 }
 

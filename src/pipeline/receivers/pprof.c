@@ -73,9 +73,9 @@ static void reply(const struct upload *up, const struct kiln_outcome *outcome)
     kiln_buf_done(&body);
 }
 
-static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outcome)
+static void answer(struct upload *up, const struct kiln_outcome *outcome)
 {
-    struct upload *up = (struct upload *)arrival;
+    struct kiln_arrival *arrival = &up->arrival;
     struct kiln_outcome whole = *outcome;
 
     if (outcome->code == 0 && outcome->rejected && outcome->rejected >= arrival->n_profiles)
@@ -85,6 +85,14 @@ static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outc
         kiln_receivers_reply(up->request, &whole);
     else
         reply(up, outcome);
+}
+
+static void finish(struct kiln_arrival *arrival, const struct kiln_outcome *outcome)
+{
+    struct upload *up = (struct upload *)arrival;
+
+    if (outcome)
+        answer(up, outcome);
     kiln_buf_done(&up->texts);
     kiln_free(up);
 }
@@ -218,6 +226,7 @@ static void upload(struct kiln_request *request)
     up->request = request;
     kiln_arrival_init(&up->arrival, request->context, KILN_RECEIVER_PPROF, request);
     up->arrival.finish = finish;
+    up->arrival.waits = request;
     r = take(up, &err);
     if (r == 0 && up->arrival.n_samples)
         kiln_arrival_send(&up->arrival);

@@ -32,6 +32,7 @@ struct push {
     uint32_t pending; /* deliveries, and one while the request is read */
     uint32_t n_parts;
     uint64_t spent;              /* on uncompressing its parts */
+    struct kiln_lack needs;      /* of the largest part that failed for want of memory */
     struct kiln_outcome failure; /* code 0: none */
     char why[512];               /* the messages */
 };
@@ -65,8 +66,28 @@ static void answer(struct push *push)
         status.message = push->why;
         kiln_rpc_fail(push->rpc, &status);
     }
+}
+
+/* Answers, or leaves the request to be handled again. */
+static void end(struct push *push)
+{
+    if (push->failure.code == -EAGAIN &&
+        kiln_receivers_wait(push->owner, push->rpc->request, push->needs))
+        kiln_rpc_leave(push->rpc);
+    else
+        answer(push);
     pthread_mutex_destroy(&push->lock);
     kiln_free(push);
+}
+
+static void note_needs(struct push *push, const struct kiln_lack *needs)
+{
+    pthread_mutex_lock(&push->lock);
+    if (needs->memory > push->needs.memory)
+        push->needs.memory = needs->memory;
+    if (needs->store > push->needs.store)
+        push->needs.store = needs->store;
+    pthread_mutex_unlock(&push->lock);
 }
 
 /* Notes how something ended; answers when it was the last. */
@@ -89,7 +110,7 @@ static void settle(struct push *push, const struct kiln_outcome *outcome)
     last = --push->pending == 0;
     pthread_mutex_unlock(&push->lock);
     if (last)
-        answer(push);
+        end(push);
 }
 
 void kiln_push_bad_series(struct push *push, int code, const struct kiln_err *err)
@@ -112,6 +133,8 @@ static void finish_part(struct kiln_arrival *arrival, const struct kiln_outcome 
 
     if (outcome->code == 0 && outcome->rejected)
         whole.code = outcome->err.code ? outcome->err.code : KILN_E_MALFORMED;
+    if (outcome->code == -EAGAIN)
+        note_needs(push, &arrival->needs);
     kiln_free(part);
     settle(push, &whole);
 }
@@ -238,6 +261,8 @@ void kiln_push_handle(struct kiln_rpc *rpc)
     kiln_arrival_init(&push->content, push->owner, KILN_RECEIVER_PYROSCOPE, rpc->request);
     push->content.finish = no_finish;
     outcome.code = take(push, &outcome.err);
+    if (outcome.code == -EAGAIN)
+        note_needs(push, &push->content.needs);
     kiln_arrival_refuse(&push->content, outcome.code, NULL);
     settle(push, &outcome);
 }
