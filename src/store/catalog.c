@@ -211,9 +211,8 @@ void kiln_store_set_aside(struct kiln_store *store, const char *path, const stru
 
     kiln_aside_name(path, name);
     snprintf(to, sizeof(to), "aside/%s", name);
-    snprintf(folder, sizeof(folder), "%s", path);
-    if (strrchr(folder, '/'))
-        *strrchr(folder, '/') = '\0';
+    snprintf(folder, sizeof(folder), "%s", strchr(path, '/') ? path : "./");
+    *strrchr(folder, '/') = '\0';
     if (!store->opts.read_only) {
         r = io->mkdir(io, "aside");
         r = r < 0 ? r : io->sync_dir(io, ".");

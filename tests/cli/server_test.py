@@ -410,6 +410,15 @@ class Refusals(unittest.TestCase):
             self.assertIn(code, (3, 4))
             self.assertRegex(said, "newer|99")
 
+    def test_a_damaged_store_json_is_moved_and_made_again(self):
+        with KilnServer() as server:
+            server.stop()
+            (server.data / "store.json").write_text("no JSON")
+            server.start()
+            self.assertIn("moved=yes", server.said())
+            self.assertEqual((server.data / "aside" / "store.json").read_text(), "no JSON")
+            self.assertIn("seed", json.loads((server.data / "store.json").read_text()))
+
     def test_wrong_tokens_and_rules_are_named(self):
         with KilnServer() as server:
             data = ("--data-dir", str(server.folder / "other"))
