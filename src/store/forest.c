@@ -170,7 +170,7 @@ int kiln_forest_finish(struct kiln_forest_maker *maker, struct kiln_forest **ret
         f->names = f->namer.names;
         f->hashes = f->namer.hashes;
         f->n_names = f->namer.n_names;
-        f->lacks_names = f->namer.lacks;
+        f->lacks_names = f->lacks_names || f->namer.lacks;
         kiln_namer_trim(&f->namer);
         f->cached.bytes = sizeof(*f) + f->budget.used;
         *ret_forest = kiln_forest_ref(f);

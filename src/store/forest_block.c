@@ -13,15 +13,15 @@
 struct making {
     const struct kiln_forest_place *place;
     struct kiln_block *block;
-    struct kiln_block_dict *dict, *meta;
+    struct kiln_block_naming *naming;
     struct kiln_forest_maker maker;
     struct kiln_budget budget;
     struct kiln_page_in in;
     struct kiln_column columns[3];
-    uint32_t *path; /* locations of the last stack, from the root */
-    uint32_t *ends; /* names up to each of them */
-    uint32_t *names;
-    uint32_t n_path, cap_path, cap_ends, cap_names;
+    uint32_t *path;                    /* locations of the last stack, from the root */
+    uint32_t *ends;                    /* names up to each of them */
+    struct kiln_block_names_out names; /* scratch */
+    uint32_t n_path, cap_path, cap_ends;
     uint64_t n_ranks;
 };
 
@@ -37,35 +37,25 @@ static int damaged(struct kiln_err *err, const char *what)
 /* ---- stacks ---- */
 
 /* The names of the locations behind the `kept` first ones; they become part of the path. */
-static int name_own(struct making *m, uint32_t kept, const uint64_t *own, uint32_t n,
-                    uint32_t *ret_n)
+static int name_own(struct making *m, uint32_t kept, const uint64_t *own, uint32_t n)
 {
-    uint32_t before = kept ? m->ends[kept - 1] : 0, at = 0;
-    struct kiln_namer *namer = &m->maker.forest->namer;
+    uint32_t before = kept ? m->ends[kept - 1] : 0;
     int r = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
-        struct kiln_named_location l;
-
-        r = kiln_namer_get(namer, (uint32_t)own[i], &l);
-        if (r == 0 && at + l.n > m->cap_names)
-            r = ROOM(m, names, (uint64_t)at + l.n);
-        if (r < 0)
-            return r;
-        for (uint32_t k = 0; k < l.n; k++)
-            m->names[at++] = namer->pool[l.first + k];
+    m->names.n = 0;
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        r = kiln_block_naming_get(m->naming, (uint32_t)own[i], &m->names);
         m->path[kept + i] = (uint32_t)own[i];
-        m->ends[kept + i] = before + at;
+        m->ends[kept + i] = before + m->names.n;
     }
     m->n_path = kept + n;
-    *ret_n = at;
-    return 0;
+    return r;
 }
 
 static int add_stack(struct making *m, uint64_t kept, const uint64_t *own, uint64_t n,
                      struct kiln_err *err)
 {
-    uint32_t n_locations = m->dict->batch->dict.n_locations, n_names = 0;
+    uint32_t n_locations = kiln_block_naming_locations(m->naming);
     int r;
 
     if (kept > m->n_path || n > kiln_limits_default.stack_depth - kept ||
@@ -75,9 +65,9 @@ static int add_stack(struct making *m, uint64_t kept, const uint64_t *own, uint6
         if (own[i] >= n_locations)
             return damaged(err, "a stack has a location that is not there");
     }
-    r = name_own(m, (uint32_t)kept, own, (uint32_t)n, &n_names);
+    r = name_own(m, (uint32_t)kept, own, (uint32_t)n);
     if (r == 0)
-        r = kiln_forest_add(&m->maker, kept ? m->ends[kept - 1] : 0, m->names, n_names);
+        r = kiln_forest_add(&m->maker, kept ? m->ends[kept - 1] : 0, m->names.names, m->names.n);
     return r;
 }
 
@@ -166,7 +156,8 @@ static int make(struct making *m, uint32_t service, struct kiln_err *err)
     if (r == 0)
         r = ROOM(m, ends, (uint64_t)kiln_limits_default.stack_depth + 1);
     if (r == 0)
-        r = ROOM(m, names, 64);
+        r = kiln_grow(&m->budget, (void **)&m->names.names, &m->names.cap, 64,
+                      sizeof(*m->names.names), UINT32_MAX);
     if (r == 0)
         r = kiln_forest_expect(&m->maker, stacks->n_entries,
                                (uint64_t)(share * (double)f->info.n_frames));
@@ -185,28 +176,21 @@ static int make(struct making *m, uint32_t service, struct kiln_err *err)
 static int make_named(struct making *m, uint32_t service, struct kiln_forest **ret_forest,
                       struct kiln_err *err)
 {
-    struct kiln_finder *finder = NULL;
-    struct kiln_forest *f;
     int r = kiln_forest_maker_init(&m->maker, m->place->store->pool->limit);
 
     if (r < 0)
         return r;
-    f = m->maker.forest;
-    r = kiln_finder_new(m->place->tenant->book, &finder);
-    f->namer.batch = m->dict->batch;
-    f->namer.finder = finder;
-    f->namer.texts = m->meta->batch;
-    f->dict = &m->meta->cached;
-    kiln_cached_ref(f->dict);
-    if (r == 0)
-        r = kiln_page_in_init(&m->in, &m->budget);
+    kiln_block_naming_begin(m->naming, m->maker.forest);
+    m->names.budget = &m->budget;
+    r = kiln_page_in_init(&m->in, &m->budget);
     if (r == 0)
         r = make(m, service, err);
+    if (r == 0)
+        r = kiln_block_naming_end(m->naming);
     if (r == 0)
         r = kiln_forest_finish(&m->maker, ret_forest);
     else
         kiln_forest_maker_done(&m->maker);
-    kiln_finder_free(finder);
     return r;
 }
 
@@ -217,9 +201,7 @@ static void making_done(struct making *m)
         kiln_column_done(&m->columns[i], &m->budget);
     kiln_array_free(&m->budget, (void **)&m->path, &m->cap_path, sizeof(*m->path));
     kiln_array_free(&m->budget, (void **)&m->ends, &m->cap_ends, sizeof(*m->ends));
-    kiln_array_free(&m->budget, (void **)&m->names, &m->cap_names, sizeof(*m->names));
-    kiln_block_dict_unref(m->dict);
-    kiln_block_dict_unref(m->meta);
+    kiln_array_free(&m->budget, (void **)&m->names.names, &m->names.cap, sizeof(*m->names.names));
 }
 
 int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_block *block,
@@ -238,9 +220,8 @@ int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_bloc
     forest = (struct kiln_forest *)kiln_cache_find(cache, id, service, age + 1);
     if (!forest) {
         m.in.budget = &m.budget;
-        r = kiln_block_meta(cache, block, place->fund, &m.meta, err);
-        if (r == 0)
-            r = kiln_block_dict(cache, block, place->fund, &m.dict, err);
+        r = kiln_block_naming_open(place, block, age, place->naming, err);
+        m.naming = *place->naming;
         if (r == 0)
             r = make_named(&m, service, &forest, err);
         making_done(&m);

@@ -405,7 +405,7 @@ static int scan_all(struct run *run, struct kiln_basis *basis, struct kiln_err *
 /* The one profile of means as the only source. */
 static int add_means_profile(struct run *run, struct kiln_batch *batch)
 {
-    struct kiln_forest_place place = {run->scan->store, NULL, &run->scan->fund};
+    struct kiln_forest_place place = {run->scan->store, NULL, &run->scan->fund, NULL};
     struct kiln_head_stacks list = {.batch = batch, .n = batch->dict.n_stacks};
     struct kiln_forest *forest;
     int r = kiln_forest_of_head(&place, &list, &forest);

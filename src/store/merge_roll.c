@@ -167,7 +167,8 @@ static int find_name(struct kiln_merge_rolls *o, struct kiln_block *block, struc
 static int find_names(struct kiln_merge_rolls *o, const struct kiln_scan_rolled *rolled,
                       uint32_t *ret_n)
 {
-    static const struct kiln_function_name none = {{"", 0}, {"", 0}, {"", 0}, {"", 0}, false};
+    static const struct kiln_function_name none = {
+        .name = {"", 0}, .file = {"", 0}, .module = {"", 0}, .kind = {"", 0}};
     const struct kiln_rollup_name *names;
     struct texts texts = {0};
     uint32_t n = 0;

@@ -77,6 +77,7 @@ static int intern(struct kiln_namer *namer, struct kiln_function_name *name, boo
     if (made) {
         name->name = kiln_arena_copy(&namer->arena, name->name);
         name->file = kiln_arena_copy(&namer->arena, name->file);
+        name->is_made = true;
         if (!name->name.ptr || !name->file.ptr)
             return KILN_E_LIMIT;
     }
@@ -198,7 +199,8 @@ int kiln_namer_make(struct kiln_namer *namer, uint32_t index)
     if (r >= 0)
         r = r > 0 ? add_found(namer, &made, &place, location, &found)
                   : add_own(namer, &made, &place, location);
-    namer->lacks = namer->lacks || kiln_frame_lack(batch, location) != KILN_LACKS_NOTHING;
+    made.lacks = kiln_frame_lack(batch, location) != KILN_LACKS_NOTHING;
+    namer->lacks = namer->lacks || made.lacks;
     if (r == 0)
         namer->locations[index] = made;
     return r;

@@ -23,11 +23,13 @@ struct kiln_finder;
 struct kiln_function_name {
     struct kiln_str name, file, module, kind;
     bool inlined; /* into its caller, wherever this namer met it */
+    bool is_made; /* name and file are the namer's texts, not the dictionary's */
 };
 
 struct kiln_named_location {
-    uint32_t first; /* into the pool */
-    uint32_t n;     /* 0: not looked at yet */
+    uint32_t first;     /* into the pool */
+    uint32_t n : 31;    /* 0: not looked at yet */
+    uint32_t lacks : 1; /* symbols that come later may name it better */
 };
 
 struct kiln_namer {

@@ -148,6 +148,8 @@ static int scan_or_set_aside(struct kiln_scan *scan, struct kiln_scan_part *part
 
     if (r > 0)
         r = kiln_scan_block(scan, part, part->blocks.blocks[i], &why);
+    kiln_block_naming_free(scan->naming);
+    scan->naming = NULL;
     if (kiln_block_is_damage(r)) {
         kiln_keep_damaged(scan->store, part->tenant, part->blocks.blocks[i], &why);
         part->damaged[i] = true;
@@ -209,7 +211,7 @@ int kiln_scan_forest(struct kiln_scan *scan, const struct kiln_scan_source *sour
                      const uint32_t *stacks, uint32_t n, struct kiln_forest **ret_forest,
                      struct kiln_err *err)
 {
-    struct kiln_forest_place place = {scan->store, source->tenant, &scan->fund};
+    struct kiln_forest_place place = {scan->store, source->tenant, &scan->fund, &scan->naming};
     struct kiln_head_stacks list = {source->tenant, source->head, source->live, stacks, n, NULL};
 
     if (source->block)

@@ -79,13 +79,16 @@ static bool is_whole(const struct pages *pg, uint32_t page)
 static void list_whole(struct pages *pg, uint32_t page)
 {
     const struct kiln_footer *f = &pg->block->footer;
-    uint32_t n = 0;
+    uint32_t n = 0, service = pg->source.service, first = f->rows[page].first_series;
 
+    while (first > 0 && f->services[first - 1] == service) /* series are sorted by service */
+        first--;
     pg->source.whole = is_whole(pg, page) ? pg->whole : NULL;
-    for (uint32_t i = 0; pg->source.whole && i < f->info.n_series; i++) {
+    for (uint32_t i = first; pg->source.whole && i < f->info.n_series && f->services[i] == service;
+         i++) {
         const struct kiln_scan_series *s = &pg->scan->memo.series[i];
 
-        if (f->services[i] != pg->source.service || !s->chosen)
+        if (!s->chosen)
             continue;
         if (s->pending)
             pg->source.whole = NULL;

@@ -9,6 +9,7 @@
 #ifndef KILN_STORE_SCAN_INT_H
 #define KILN_STORE_SCAN_INT_H
 
+#include "store/block_naming.h"
 #include "store/dict.h"
 #include "store/fund.h"
 #include "store/scan.h"
@@ -88,8 +89,9 @@ struct kiln_scan {
     struct kiln_scan_interval *intervals;
     struct kiln_column scratch[5]; /* stacks, attrs, links, values, times that are left */
     uint32_t n_intervals, cap_intervals;
-    uint32_t first_interval;    /* of the piece at hand */
-    struct kiln_scan_memo memo; /* of the source at hand */
+    uint32_t first_interval;          /* of the piece at hand */
+    struct kiln_scan_memo memo;       /* of the source at hand */
+    struct kiln_block_naming *naming; /* of the block at hand; NULL: not needed yet */
 };
 
 /* ---- scan_choose.c ---- */
@@ -201,6 +203,7 @@ struct kiln_forest_place {
     struct kiln_store *store;
     struct kiln_tenant *tenant; /* whose names count; NULL: none that came later */
     struct kiln_fund *fund;
+    struct kiln_block_naming **naming; /* of blocks: kept from one forest to the next */
 };
 KILN_CHECK int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_block *block,
                                     uint32_t service, struct kiln_forest **ret_forest,
