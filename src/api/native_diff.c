@@ -252,9 +252,10 @@ static void put_row(struct kiln_native_call *call, const struct kiln_flame_diff 
     kiln_json_end_object(&call->w);
 }
 
-static void put_table(struct kiln_native_call *call, const struct kiln_flame_diff *diff)
+static void put_table(struct kiln_native_call *call, const struct kiln_flame_diff *diff,
+                      int64_t error_bound)
 {
-    uint32_t n = kiln_native_begin_top(call, diff->n_functions, call->args.limit);
+    uint32_t n = kiln_native_begin_top(call, diff->n_functions, call->args.limit, error_bound);
 
     for (uint32_t i = 0; i < n; i++)
         put_row(call, diff, &diff->functions[i]);
@@ -266,6 +267,10 @@ static int put_json(struct kiln_native_call *call, const struct comparison *c)
     static const char *const words[] = {[KILN_NORMALIZE_TIME] = "time",
                                         [KILN_NORMALIZE_TOTAL] = "total",
                                         [KILN_NORMALIZE_NONE] = "none"};
+    const struct kiln_flame *left = c->left->flame, *right = c->right->flame;
+    int64_t nodes = left->error_bound > right->error_bound ? left->error_bound : right->error_bound;
+    int64_t functions = left->functions_bound > right->functions_bound ? left->functions_bound
+                                                                       : right->functions_bound;
     const struct kiln_flame_diff *diff = c->diff;
     int r = 0;
 
@@ -281,7 +286,8 @@ static int put_json(struct kiln_native_call *call, const struct comparison *c)
     if (diff->nodes)
         r = put_tree(call, diff);
     if (diff->functions)
-        put_table(call, diff);
+        put_table(call, diff, functions);
+    kiln_native_note_bounds(call, diff->nodes ? nodes : 0, diff->functions ? functions : 0);
     kiln_native_put_notes(call);
     kiln_json_end_object(&call->w);
     kiln_buf_putc(&call->body, '\n');

@@ -224,6 +224,8 @@ void kiln_native_note_basis(struct kiln_native_call *call, const struct kiln_bas
 void kiln_native_note_damaged(struct kiln_native_call *call, uint32_t n_damaged);
 /* The same of a tree: what is folded, what is estimated. */
 void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_flame *flame);
+/* Notes about what was pruned: the largest possible error of nodes, of functions; 0: none. */
+void kiln_native_note_bounds(struct kiln_native_call *call, int64_t nodes, int64_t functions);
 
 /* Members of the object that is open: a name and its value. */
 void kiln_native_put_text(struct kiln_native_call *call, const char *name, struct kiln_str text);
@@ -284,7 +286,8 @@ KILN_CHECK int kiln_native_put_flame(struct kiln_native_call *call, const struct
 void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame *flame,
                          double count, uint32_t limit);
 /* "top" up to its rows, of which the caller puts as many as it is told; a note says what is cut. */
-uint32_t kiln_native_begin_top(struct kiln_native_call *call, uint32_t n_functions, uint32_t limit);
+uint32_t kiln_native_begin_top(struct kiln_native_call *call, uint32_t n_functions, uint32_t limit,
+                               int64_t error_bound);
 void kiln_native_end_top(struct kiln_native_call *call);
 /* About how many bytes they take. */
 size_t kiln_native_flame_bytes(const struct kiln_flame *flame);

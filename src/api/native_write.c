@@ -411,17 +411,28 @@ static void put_extent(struct kiln_native_call *call, const struct kiln_flame *f
     kiln_native_put_i64(call, "error_bound", flame->error_bound);
 }
 
+void kiln_native_note_bounds(struct kiln_native_call *call, int64_t nodes, int64_t functions)
+{
+    if (nodes)
+        kiln_native_note(
+            call, "tree_estimated",
+            "the tree was pruned while it was added up: the total of a node may be too "
+            "low by up to %lld (exact=1 counts every sample, where memory suffices)",
+            (long long)nodes);
+    if (functions)
+        kiln_native_note(call, "functions_estimated",
+                         "there are more functions than memory for them: the values of one may be "
+                         "too low by up to %lld, and so much may be in one that is not listed",
+                         (long long)functions);
+}
+
 void kiln_native_note_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
 {
     if (flame->other)
         kiln_native_note(call, "tree_folded",
                          "the tree shows the nodes with the largest totals; the rest is \"other\" "
                          "below its callers (nodes=N shows more)");
-    if (flame->error_bound)
-        kiln_native_note(call, "tree_estimated",
-                         "the tree comes from pruned roll-ups: a total of a node may be too low by "
-                         "up to %lld (exact=1 reads every sample)",
-                         (long long)flame->error_bound);
+    kiln_native_note_bounds(call, flame->error_bound, 0);
 }
 
 int kiln_native_put_flame(struct kiln_native_call *call, const struct kiln_flame *flame)
@@ -462,7 +473,8 @@ void kiln_native_put_part(struct kiln_native_call *call, const char *prefix, int
     kiln_native_put_half(call, share, count);
 }
 
-uint32_t kiln_native_begin_top(struct kiln_native_call *call, uint32_t n_functions, uint32_t limit)
+uint32_t kiln_native_begin_top(struct kiln_native_call *call, uint32_t n_functions, uint32_t limit,
+                               int64_t error_bound)
 {
     uint32_t n = limit && limit < n_functions ? limit : n_functions;
 
@@ -473,6 +485,7 @@ uint32_t kiln_native_begin_top(struct kiln_native_call *call, uint32_t n_functio
     kiln_json_put_name(&call->w, "top");
     kiln_json_put_object(&call->w);
     kiln_native_put_u64(call, "functions", n_functions);
+    kiln_native_put_i64(call, "error_bound", error_bound);
     kiln_json_put_name(&call->w, "rows");
     kiln_json_put_array(&call->w);
     return n;
@@ -487,8 +500,9 @@ void kiln_native_end_top(struct kiln_native_call *call)
 void kiln_native_put_top(struct kiln_native_call *call, const struct kiln_flame *flame,
                          double count, uint32_t limit)
 {
-    uint32_t n = kiln_native_begin_top(call, flame->n_functions, limit);
+    uint32_t n = kiln_native_begin_top(call, flame->n_functions, limit, flame->functions_bound);
 
+    kiln_native_note_bounds(call, 0, flame->functions_bound);
     for (uint32_t i = 0; i < n; i++) {
         const struct kiln_flame_function *f = &flame->functions[i];
 

@@ -4,6 +4,7 @@
  * answer written as it was asked: protobuf, or JSON by the same tables.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "api/pyroscope_int.h"
 #include "base/attr.h"
@@ -106,8 +107,15 @@ void kiln_pyro_call_done(struct kiln_pyro_call *call)
 
 void kiln_pyro_note(struct kiln_pyro_call *call)
 {
-    if (call->n_damaged)
-        call->http->note = KILN_DAMAGED_NOTE;
+    const char *damaged = call->n_damaged ? KILN_DAMAGED_NOTE : "";
+
+    call->http->note = call->n_damaged ? damaged : NULL;
+    if (call->error_bound) {
+        snprintf(call->note, sizeof(call->note),
+                 "the tree was pruned: values may be too low by up to %lld%s%s",
+                 (long long)call->error_bound, *damaged ? "; " : "", damaged);
+        call->http->note = call->note;
+    }
 }
 
 /* The message as protobuf, in `content` where it had to be made. */

@@ -44,7 +44,9 @@ struct kiln_pyro_call {
     struct kiln_arena arena;
     struct kiln_pb_out out;
     struct kiln_err err;
-    uint32_t n_damaged; /* files that the answer may lack */
+    uint32_t n_damaged;  /* files that the answer may lack */
+    int64_t error_bound; /* no value of the answer is too low by more */
+    char note[256];
 };
 
 void kiln_pyro_call_init(struct kiln_pyro_call *call, struct kiln_api *api,

@@ -30,11 +30,14 @@ int kiln_pyro_merge(struct kiln_pyro_call *call, const struct kiln_pyro_request 
     if (r < 0)
         return r;
     r = kiln_ask_merge(ask, wants, ret_merged, &call->err);
-    if (r < 0)
+    if (r < 0) {
         kiln_pyro_ask_close(ask);
-    else
-        *ret_ask = ask;
-    return r;
+        return r;
+    }
+    *ret_ask = ask;
+    if ((*ret_merged)->flame && (*ret_merged)->flame->error_bound > call->error_bound)
+        call->error_bound = (*ret_merged)->flame->error_bound;
+    return 0;
 }
 
 int kiln_pyro_merge_tree(struct kiln_pyro_call *call, struct kiln_ask **ret_ask,

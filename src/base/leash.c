@@ -136,8 +136,7 @@ static int wait_for_turn(const struct kiln_leash *leash, size_t bytes)
 
 /* ---- memory ---- */
 
-/* What it can have at most, were nobody else there. */
-static size_t most(const struct kiln_leash *leash)
+size_t kiln_leash_most(const struct kiln_leash *leash)
 {
     size_t most = leash->memory_max ? leash->memory_max : SIZE_MAX;
 
@@ -163,7 +162,7 @@ static int refuse(const struct kiln_leash *leash, size_t bytes, int code, struct
         return kiln_err_set(err, code, NULL,
                             "the question needs %zu MiB of memory and may use %zu MiB: ask for a "
                             "shorter time or fewer services",
-                            mib, most(leash) / MIB);
+                            mib, kiln_leash_most(leash) / MIB);
     if (code == -ETIMEDOUT)
         return kiln_err_set(err, code, NULL,
                             "the question waited for %zu MiB of memory until its time was over: "
@@ -175,7 +174,7 @@ static int refuse(const struct kiln_leash *leash, size_t bytes, int code, struct
 /* What those before took beyond what they reserved, in proportion. */
 static size_t spare_for(const struct kiln_leash *leash, size_t bytes)
 {
-    size_t spare = bytes / 100 * atomic_load(&stretch), left = most(leash) - bytes;
+    size_t spare = bytes / 100 * atomic_load(&stretch), left = kiln_leash_most(leash) - bytes;
 
     if (!leash->pool || leash->exact || bytes < LEARN_FROM)
         return 0;
@@ -216,7 +215,7 @@ int kiln_leash_reserve(struct kiln_leash *leash, size_t bytes, struct kiln_err *
 
     if (r < 0)
         return refuse(leash, bytes, r, err);
-    if (bytes > most(leash) || leash->memory > most(leash) - bytes)
+    if (bytes > kiln_leash_most(leash) || leash->memory > kiln_leash_most(leash) - bytes)
         return refuse(leash, bytes, KILN_E_LIMIT, err);
     if (!leash->memory) {
         leash->first = bytes;
@@ -238,7 +237,7 @@ int kiln_leash_take(struct kiln_leash *leash, size_t bytes)
 {
     size_t saved = leash->saved < bytes ? leash->saved : bytes;
 
-    if (bytes > most(leash) || leash->memory > most(leash) - bytes)
+    if (bytes > kiln_leash_most(leash) || leash->memory > kiln_leash_most(leash) - bytes)
         return KILN_E_LIMIT;
     if (leash->pool && saved < bytes) {
         if (kiln_pool_take(leash->pool, bytes - saved) < 0) {
@@ -254,7 +253,7 @@ int kiln_leash_take(struct kiln_leash *leash, size_t bytes)
 
 int kiln_leash_save(struct kiln_leash *leash, size_t bytes, struct kiln_err *err)
 {
-    int r = bytes > most(leash) ? KILN_E_LIMIT : wait_for(leash, bytes);
+    int r = bytes > kiln_leash_most(leash) ? KILN_E_LIMIT : wait_for(leash, bytes);
 
     if (r < 0)
         return refuse(leash, bytes, r, err);

@@ -39,6 +39,9 @@ struct kiln_leash {
 /* 0; -ECANCELED if nobody waits any more; -ETIMEDOUT past the deadline.  Cheap. */
 KILN_CHECK int kiln_leash_check(const struct kiln_leash *leash);
 
+/* The most memory that a query of it can have while no other has any. */
+size_t kiln_leash_most(const struct kiln_leash *leash);
+
 /* Counts bytes that are about to be read; KILN_E_LIMIT past the most. */
 KILN_CHECK int kiln_leash_read(struct kiln_leash *leash, uint64_t bytes);
 

@@ -52,6 +52,7 @@ struct kiln_flame {
     int64_t error_bound; /* no total of a node is off by more, and none is too high; 0: exact */
     struct kiln_budget budget;
     struct kiln_arena arena; /* texts */
+    int64_t functions_bound; /* the same for functions, and for those that are not listed */
 };
 
 void kiln_flame_free(struct kiln_flame *flame);

@@ -227,7 +227,8 @@ int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_bloc
         making_done(&m);
         if (r < 0)
             return r;
-        if (!kiln_cache_put(cache, id, service, forest->lacks_names ? age + 1 : 0, &forest->cached))
+        if (!place->is_wide &&
+            !kiln_cache_put(cache, id, service, forest->lacks_names ? age + 1 : 0, &forest->cached))
             r = kiln_fund_take(place->fund, forest->cached.bytes);
     }
     if (r == 0)

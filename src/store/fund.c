@@ -39,6 +39,11 @@ int kiln_fund_take(struct kiln_fund *fund, size_t bytes)
     return r;
 }
 
+void kiln_fund_return(struct kiln_fund *fund, size_t bytes)
+{
+    fund->ahead += bytes;
+}
+
 int kiln_fund_reserve(struct kiln_fund *fund, size_t bytes, size_t ahead, struct kiln_err *err)
 {
     int r = kiln_leash_reserve(fund->leash, bytes + ahead, err);

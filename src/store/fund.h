@@ -28,6 +28,8 @@ KILN_CHECK int kiln_fund_take(struct kiln_fund *fund, size_t bytes);
  * taken later. */
 KILN_CHECK int kiln_fund_reserve(struct kiln_fund *fund, size_t bytes, size_t ahead,
                                  struct kiln_err *err);
+/* Bytes that were taken are free again: what is taken next draws on them first. */
+void kiln_fund_return(struct kiln_fund *fund, size_t bytes);
 /* As kiln_grow() without a maximum. */
 KILN_CHECK int kiln_fund_grow(struct kiln_fund *fund, void **ptr, uint32_t *cap, uint64_t need,
                               size_t size);

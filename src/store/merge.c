@@ -20,6 +20,7 @@
 #include "store/merge_int.h"
 #include "store/merge_profile.h"
 #include "store/merge_roll.h"
+#include "store/merge_wide.h"
 #include "store/ready.h"
 #include "store/scan_int.h"
 
@@ -43,9 +44,11 @@ struct run {
     struct kiln_merging merging;
     struct kiln_merge_profile *profile; /* NULL: not wanted */
     struct kiln_merge_rolls rolls;
+    struct kiln_merge_wide wide; /* if the scan is */
     struct processes processes;
-    double count;
-    int64_t total;
+    struct kiln_merge_sums_so_far so_far;
+    int64_t nodes_bound, functions_bound;
+    bool is_pruned;
     /* of the source at hand, by number of a stack less 1 */
     int64_t *sums;
     double *means; /* only of levels */
@@ -278,8 +281,8 @@ static int add_known(void *context, const struct kiln_scan_source *source, struc
         kiln_cached_unref(&ready->cached);
         return r;
     }
-    run->count += ready->count;
-    run->total = (int64_t)((uint64_t)run->total + (uint64_t)ready->upto[n]);
+    run->so_far.count += ready->count;
+    run->so_far.total = (int64_t)((uint64_t)run->so_far.total + (uint64_t)ready->upto[n]);
     r = kiln_merging_add_ready(&run->merging, f, ready);
     return r < 0 ? r : 1;
 }
@@ -332,10 +335,12 @@ static int end(void *context, const struct kiln_scan_source *source, struct kiln
         total += (uint64_t)run->sums[i];
         any |= run->sums[i] != 0;
     }
-    run->total = (int64_t)((uint64_t)run->total + total);
-    run->count += run->source_count;
+    run->so_far.total = (int64_t)((uint64_t)run->so_far.total + total);
+    run->so_far.count += run->source_count;
     if (any && !run->means && (run->wants->nodes_max || run->wants->functions))
         r = add_forest(run, source, err);
+    if (r == 0 && run->scan->is_wide)
+        r = kiln_merge_wide_added(&run->wide);
     if (r == 0 && run->profile && (any || run->means))
         r = kiln_merge_profile_add(run->profile, source, &sums, err);
     drop_sums(run);
@@ -345,9 +350,26 @@ static int end(void *context, const struct kiln_scan_source *source, struct kiln
 static int add_rolled(void *context, const struct kiln_scan_rolled *rolled, struct kiln_err *err)
 {
     struct run *run = context;
+    int r = kiln_merge_roll(&run->rolls, rolled);
 
     (void)err;
-    return kiln_merge_roll(&run->rolls, rolled);
+    if (r == 0 && run->scan->is_wide && kiln_merge_wide_added(&run->wide) < 0)
+        r = -ECANCELED; /* rows in its place would not help: run->wide.error says why */
+    return r;
+}
+
+static int begin_block(void *context, const struct kiln_scan_source *source, struct kiln_err *err)
+{
+    struct run *run = context;
+
+    return kiln_merge_wide_begin_block(&run->wide, run->scan, source, err);
+}
+
+static int end_block(void *context, const struct kiln_scan_source *source, struct kiln_err *err)
+{
+    struct run *run = context;
+
+    return kiln_merge_wide_end_block(&run->wide, source, err);
 }
 
 static void begin_rolls(struct run *run, struct kiln_store *store)
@@ -359,21 +381,54 @@ static void begin_rolls(struct run *run, struct kiln_store *store)
     run->rolls.functions = run->wants->functions;
 }
 
+/* Summaries have both, whatever is asked for now. */
+static void begin_wide(struct run *run)
+{
+    run->wide.store = run->scan->store;
+    run->wide.m = &run->merging;
+    run->wide.rolls = &run->rolls;
+    run->wide.sums = &run->so_far;
+    kiln_merge_wide_begin(&run->wide, run->scan->wide_bytes);
+    run->rolls.nodes_max = run->wide.nodes_max;
+    run->rolls.functions = true;
+}
+
 static void restart(void *context)
 {
     struct run *run = context;
 
     drop_sums(run);
     kiln_merging_done(&run->merging);
-    kiln_merge_rolls_done(&run->rolls);
-    begin_rolls(run, run->scan->store);
-    run->total = 0;
-    run->count = 0;
+    kiln_merge_rolls_restart(&run->rolls);
+    if (run->scan->is_wide)
+        kiln_merge_wide_restart(&run->wide);
+    run->so_far = (struct kiln_merge_sums_so_far){0};
     if (run->profile)
         kiln_merge_profile_restart(run->profile);
 }
 
 /* ---- the answer ---- */
+
+/* All that was added is in the merge then. */
+static int finish_sources(struct run *run)
+{
+    int64_t sum = 0;
+    double count = 0;
+    int r;
+
+    if (run->scan->is_wide) {
+        r = kiln_merge_wide_finish(&run->wide, &run->nodes_bound, &run->functions_bound,
+                                   &run->is_pruned);
+    } else {
+        r = kiln_merge_rolls_finish(&run->rolls);
+        run->nodes_bound = run->rolls.error_bound;
+        sum = run->rolls.sum;
+        count = run->rolls.count;
+    }
+    run->so_far.total = (int64_t)((uint64_t)run->so_far.total + (uint64_t)sum);
+    run->so_far.count += count;
+    return r;
+}
 
 static int scan_all(struct run *run, struct kiln_basis *basis, struct kiln_err *err)
 {
@@ -391,21 +446,28 @@ static int scan_all(struct run *run, struct kiln_basis *basis, struct kiln_err *
     /* Others want rows, or no forest. */
     if (!run->profile && (run->wants->nodes_max || run->wants->functions))
         adding.known = add_known;
+    if (run->scan->is_wide) {
+        adding.known = NULL;
+        adding.begin_block = begin_block;
+        adding.end_block = end_block;
+        adding.no_trees = false;
+    }
     if (run->q->average)
         r = kiln_scan_run(run->scan, &counting, NULL, err);
     if (r == 0)
         r = kiln_scan_run(run->scan, &adding, basis, err);
+    if (run->wide.error)
+        r = run->wide.error;
     if (r == 0)
-        r = kiln_merge_rolls_finish(&run->rolls);
-    run->total = (int64_t)((uint64_t)run->total + (uint64_t)run->rolls.sum);
-    basis->count = run->count + run->rolls.count;
+        r = finish_sources(run);
+    basis->count = run->so_far.count;
     return r;
 }
 
 /* The one profile of means as the only source. */
 static int add_means_profile(struct run *run, struct kiln_batch *batch)
 {
-    struct kiln_forest_place place = {run->scan->store, NULL, &run->scan->fund, NULL};
+    struct kiln_forest_place place = {run->scan->store, NULL, &run->scan->fund, NULL, false};
     struct kiln_head_stacks list = {.batch = batch, .n = batch->dict.n_stacks};
     struct kiln_forest *forest;
     int r = kiln_forest_of_head(&place, &list, &forest);
@@ -417,28 +479,58 @@ static int add_means_profile(struct run *run, struct kiln_batch *batch)
         kiln_forest_unref(forest);
         return -ENOMEM;
     }
-    run->total = 0;
+    run->so_far.total = 0;
     for (uint32_t i = 0; i < batch->n_samples; i++) {
         const struct kiln_sample *s = &batch->samples[i];
 
         run->sums[s->stack] = kiln_sample_total(batch, s);
-        run->total = (int64_t)((uint64_t)run->total + (uint64_t)run->sums[s->stack]);
+        run->so_far.total = (int64_t)((uint64_t)run->so_far.total + (uint64_t)run->sums[s->stack]);
     }
     return add_by_rank(run, NULL, forest, NULL, list.n);
 }
 
-static int answer(struct run *run, struct kiln_merged *merged, struct kiln_err *err)
+/* Means are of whole sums, profiles of whole stacks: neither can be pruned. */
+static bool may_be_wide(const struct run *run)
+{
+    const struct kiln_merge_wants *wants = run->wants;
+
+    return !run->q->average && !wants->profile && !wants->exact &&
+           (wants->nodes_max || wants->functions);
+}
+
+static int reserve(struct run *run, bool is_wide, struct kiln_err *err)
 {
     const struct kiln_merge_wants *wants = run->wants;
     const struct kiln_scan_needs needs = {.bytes_a_stack = STACK_BYTES,
                                           .forests = wants->nodes_max || wants->functions ||
                                                      wants->profile,
-                                          .nodes_max = wants->nodes_max};
-    int r = 0;
+                                          .nodes_max = wants->nodes_max,
+                                          .may_be_wide = may_be_wide(run),
+                                          .is_wide = is_wide};
+    int r = kiln_scan_reserve(run->scan, &needs, err);
+
+    if (r == 0 && run->scan->is_wide)
+        begin_wide(run);
+    return r;
+}
+
+static void set_bounds(const struct run *run, struct kiln_flame *flame)
+{
+    if (!run->nodes_bound && !run->functions_bound)
+        return;
+    flame->error_bound = run->nodes_bound;
+    flame->functions_bound = run->functions_bound;
+    flame->nodes_all = 0;
+}
+
+static int answer(struct run *run, bool is_wide, struct kiln_merged *merged, struct kiln_err *err)
+{
+    const struct kiln_merge_wants *wants = run->wants;
+    int r;
 
     /* Functions are exact there. */
     run->scan->rolls = !wants->profile && !(wants->exact && wants->nodes_max);
-    r = kiln_scan_reserve(run->scan, &needs, err);
+    r = reserve(run, is_wide, err);
     if (r == 0 && (wants->profile || run->q->average))
         r = kiln_merge_profile_new(run->scan, run->q, &run->profile, err);
     if (r == 0)
@@ -449,21 +541,19 @@ static int answer(struct run *run, struct kiln_merged *merged, struct kiln_err *
         r = add_means_profile(run, merged->profile);
     if (r == 0 && (wants->nodes_max || wants->functions))
         r = kiln_merging_flame(&run->merging, wants->nodes_max, wants->functions, &merged->flame);
-    if (merged->flame && run->rolls.error_bound) {
-        merged->flame->error_bound = run->rolls.error_bound;
-        merged->flame->nodes_all = 0;
-    }
+    if (r == 0 && merged->flame)
+        set_bounds(run, merged->flame);
     if (!wants->profile) {
         kiln_batch_unref(merged->profile);
         merged->profile = NULL;
     }
-    merged->total = run->total;
+    merged->total = run->so_far.total;
     return r;
 }
 
-int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *question,
-                     const struct kiln_merge_wants *wants, struct kiln_merged **ret_merged,
-                     struct kiln_err *err)
+static int merge(struct kiln_store *store, const struct kiln_question *question,
+                 const struct kiln_merge_wants *wants, bool is_wide,
+                 struct kiln_merged **ret_merged, bool *ret_too_large, struct kiln_err *err)
 {
     struct run run = {
         .q = question,
@@ -474,23 +564,47 @@ int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *que
     struct kiln_merged *merged = kiln_calloc(1, sizeof(*merged));
     int r = merged ? 0 : -ENOMEM;
 
-    begin_rolls(&run, kiln_store_of(engine));
+    begin_rolls(&run, store);
     if (r == 0)
-        r = kiln_scan_open(kiln_store_of(engine), question, 0, &run.scan, err);
+        r = kiln_scan_open(store, question, 0, &run.scan, err);
     if (r == 0) {
         run.merging.fund = &run.scan->fund;
-        r = answer(&run, merged, err);
+        r = answer(&run, is_wide, merged, err);
+        *ret_too_large = r == KILN_E_LIMIT && may_be_wide(&run) && !run.scan->is_wide;
     }
     drop_sums(&run);
     forget_processes(&run);
     kiln_merging_done(&run.merging);
     kiln_merge_rolls_done(&run.rolls);
+    kiln_merge_wide_done(&run.wide);
     kiln_merge_profile_free(run.profile);
     kiln_scan_close(run.scan);
-    if (r < 0) {
+    if (r < 0)
         kiln_merged_free(merged);
-        return kiln_err_set(err, r, NULL, "%s", kiln_err_text(r));
+    else
+        *ret_merged = merged;
+    return r;
+}
+
+/* Not what it may read, nor what others have just now. */
+static bool lacked_memory(const struct kiln_leash *leash)
+{
+    return !leash->was_short && (!leash->bytes_max || leash->bytes_read < leash->bytes_max);
+}
+
+int kiln_store_merge(struct kiln_engine *engine, const struct kiln_question *question,
+                     const struct kiln_merge_wants *wants, struct kiln_merged **ret_merged,
+                     struct kiln_err *err)
+{
+    struct kiln_store *store = kiln_store_of(engine);
+    bool too_large = false;
+    int r = merge(store, question, wants, kiln_wide_limits.always, ret_merged, &too_large, err);
+
+    /* Estimates may be wrong. */
+    if (too_large && lacked_memory(question->leash)) {
+        if (err)
+            *err = (struct kiln_err){0};
+        r = merge(store, question, wants, true, ret_merged, &too_large, err);
     }
-    *ret_merged = merged;
-    return 0;
+    return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
 }

@@ -56,7 +56,9 @@ struct cut {
     uint32_t nodes_max;
     uint32_t by_size[SIZES];    /* groups that were ever in the heap */
     uint32_t least, n_at_least; /* so many of this size or larger are at least nodes_max */
-    bool forgot;                /* some group was too small */
+    int64_t forgotten;          /* the largest total of a group that was too small */
+    bool forgot;                /* there was one */
+    size_t taken;               /* of the question's memory */
 };
 
 #define ROOM(c, array, need)                                                                       \
@@ -70,7 +72,11 @@ static int grow(struct cut *c, void **array, uint32_t *cap, uint64_t need, size_
     size_t before = c->budget.used;
     int r = kiln_grow(&c->budget, array, cap, need, size, UINT32_MAX - 1);
 
-    return r < 0 ? r : kiln_fund_take(c->m->fund, c->budget.used - before);
+    if (r == 0)
+        r = kiln_fund_take(c->m->fund, c->budget.used - before);
+    if (r == 0)
+        c->taken += c->budget.used - before;
+    return r;
 }
 
 static int64_t plus(int64_t a, int64_t b)
@@ -298,6 +304,8 @@ static int push_children(struct cut *c, uint32_t first)
 
         if (is_too_small(c, c->groups[i].total)) {
             forget_members(c, c->groups[i].members);
+            if (c->groups[i].total > c->forgotten)
+                c->forgotten = c->groups[i].total;
             c->forgot = true;
             continue;
         }
@@ -500,6 +508,9 @@ int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max, struct kiln_fla
     }
     if (r == 0 && c.n_heap == 0 && !c.forgot)
         flame->nodes_all = flame->n_nodes;
+    m->cut_bound = c.forgot && c.forgotten == 0 ? 1 : c.forgotten;
+    if (c.n_heap && c.groups[c.heap[0]].total >= m->cut_bound)
+        m->cut_bound = c.groups[c.heap[0]].total > 0 ? c.groups[c.heap[0]].total : 1;
 #define FREE(array) kiln_array_free(&c.budget, (void **)&c.array, &c.cap_##array, sizeof(*c.array))
     FREE(groups);
     FREE(members);
@@ -507,5 +518,6 @@ int kiln_merging_cut(struct kiln_merging *m, uint32_t nodes_max, struct kiln_fla
     FREE(child_of);
     FREE(order);
 #undef FREE
+    kiln_fund_return(m->fund, c.taken);
     return r;
 }

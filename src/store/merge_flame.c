@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/sat.h"
 #include "store/fund.h"
 #include "store/merge_int.h"
 #include "store/ready.h"
+#include "store/wide.h"
 
 #define CHECK_EVERY 16384u /* stacks */
 
@@ -65,6 +67,16 @@ int kiln_merging_add_ready(struct kiln_merging *m, struct kiln_forest *forest,
                                                     .n_functions = ready->n_functions});
 }
 
+int kiln_merging_add_wide(struct kiln_merging *m, struct kiln_wide *wide)
+{
+    return add_source(m, (struct kiln_merge_source){.forest = kiln_forest_ref(wide->forest),
+                                                    .upto = wide->upto,
+                                                    .ready = &wide->cached,
+                                                    .functions = wide->functions,
+                                                    .n_functions = wide->n_functions,
+                                                    .wide_names = wide->names});
+}
+
 void kiln_merging_cut_back(struct kiln_merging *m, uint32_t n)
 {
     while (m->n_sources > n) {
@@ -86,9 +98,22 @@ void kiln_merging_done(struct kiln_merging *m)
     m->n_sources = m->n_names = 0;
 }
 
+static const struct kiln_function_name *name_of(const struct kiln_merge_source *source,
+                                                uint32_t name)
+{
+    return source->wide_names ? kiln_wide_name(source->wide_names, name)
+                              : &source->forest->names[name];
+}
+
+static uint64_t hash_of(const struct kiln_merge_source *source, uint32_t name)
+{
+    return source->wide_names ? kiln_wide_name_hash(source->wide_names, name)
+                              : source->forest->hashes[name];
+}
+
 int kiln_merging_new_name(struct kiln_merging *m, struct kiln_merge_source *source, uint32_t name)
 {
-    uint64_t hash = source->forest->hashes[name];
+    uint64_t hash = hash_of(source, name);
     int r;
 
     for (struct kiln_probe p = kiln_intern_probe(&m->index, hash);
@@ -104,8 +129,7 @@ int kiln_merging_new_name(struct kiln_merging *m, struct kiln_merge_source *sour
         r = kiln_intern_add(&m->index, &m->budget, hash, m->n_names);
     if (r < 0)
         return r;
-    m->names[m->n_names] =
-        (struct kiln_merge_name){.name = &source->forest->names[name], .hash = hash};
+    m->names[m->n_names] = (struct kiln_merge_name){.name = name_of(source, name), .hash = hash};
     source->names[name] = ++m->n_names;
     return 0;
 }
@@ -247,6 +271,9 @@ int kiln_merging_functions(struct kiln_merging *m)
     for (uint32_t i = 0; r == 0 && i < m->n_sources; i++) {
         struct kiln_merge_source *s = &m->sources[i];
 
+        r = kiln_leash_check(m->fund->leash);
+        if (r < 0)
+            break;
         r = s->functions ? add_list(m, s, s->functions, s->n_functions) : add_forest(m, s);
     }
     return r;
@@ -327,23 +354,44 @@ static int list_functions(struct kiln_merging *m, struct kiln_flame *flame)
         r = kiln_flame_name(m, flame, i, &f->name);
         flame->n_functions++;
     }
-    if (r == 0 && flame->n_functions)
+    return r;
+}
+
+static void sort_functions(struct kiln_flame *flame)
+{
+    if (flame->n_functions)
         qsort_r(flame->functions, flame->n_functions, sizeof(*flame->functions), by_self,
                 flame->names);
-    return r;
+}
+
+/* Names that the flame may have: those of summaries are mostly the same. */
+static uint64_t count_names(const struct kiln_merging *m)
+{
+    uint64_t n = (uint64_t)3 + m->n_rolled_names, most = 0;
+    const struct kiln_wide_names *table = NULL;
+
+    for (uint32_t i = 0; i < m->n_sources; i++) {
+        const struct kiln_merge_source *s = &m->sources[i];
+
+        if (s->wide_names && (!table || s->wide_names == table)) {
+            table = s->wide_names;
+            most = s->forest->n_names > most ? s->forest->n_names : most;
+        } else {
+            n += s->forest->n_names;
+        }
+    }
+    return n + most;
 }
 
 static int fill(struct kiln_merging *m, uint32_t nodes_max, bool functions,
                 struct kiln_flame *flame)
 {
     static const struct kiln_flame_name total = {{"total", 5}, {"", 0}, {"", 0}, {"", 0}, false};
-    uint64_t n_names = (uint64_t)3 + m->n_rolled_names;
+    uint64_t n_names = count_names(m);
     int r = 0;
 
-    for (uint32_t i = 0; i < m->n_sources; i++) {
-        n_names += m->sources[i].forest->n_names;
+    for (uint32_t i = 0; i < m->n_sources; i++)
         add(&flame->total, m->sources[i].upto[m->sources[i].forest->n_stacks]);
-    }
     if (functions)
         r = kiln_merging_functions(m);
     if (r < 0)
@@ -360,8 +408,8 @@ static int fill(struct kiln_merging *m, uint32_t nodes_max, bool functions,
     return r;
 }
 
-int kiln_merging_flame(struct kiln_merging *m, uint32_t nodes_max, bool functions,
-                       struct kiln_flame **ret_flame)
+static int make_flame(struct kiln_merging *m, uint32_t nodes_max, bool functions,
+                      struct kiln_flame **ret_flame)
 {
     struct kiln_flame *flame = kiln_calloc(1, sizeof(*flame));
     int r;
@@ -377,4 +425,46 @@ int kiln_merging_flame(struct kiln_merging *m, uint32_t nodes_max, bool function
     }
     *ret_flame = flame;
     return 0;
+}
+
+int kiln_merging_flame(struct kiln_merging *m, uint32_t nodes_max, bool functions,
+                       struct kiln_flame **ret_flame)
+{
+    int r = make_flame(m, nodes_max, functions, ret_flame);
+
+    if (r == 0)
+        sort_functions(*ret_flame);
+    return r;
+}
+
+/* Where some values are negative: what all come to without their signs, for then nothing less is
+ * known of what a total hides.  Else 0. */
+static int64_t mixed_sums(const struct kiln_merging *m)
+{
+    bool any = false;
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < m->n_sources; i++) {
+        const struct kiln_merge_source *s = &m->sources[i];
+
+        for (uint32_t k = 0; k < s->forest->n_stacks; k++) {
+            int64_t value = less(s->upto[k + 1], s->upto[k]);
+
+            any = any || value < 0;
+            sum = kiln_sat_add(sum, value < 0 ? -value : value);
+        }
+    }
+    return any ? sum : 0;
+}
+
+int kiln_merging_unsorted(struct kiln_merging *m, uint32_t nodes_max, struct kiln_flame **ret_flame)
+{
+    int64_t most = mixed_sums(m);
+    int r = make_flame(m, nodes_max, true, ret_flame);
+
+    if (r < 0)
+        return r;
+    (*ret_flame)->error_bound = m->cut_bound && most ? most : m->cut_bound;
+    (*ret_flame)->functions_bound = most;
+    return r;
 }

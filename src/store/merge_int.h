@@ -16,6 +16,7 @@
 #include "store/scan.h"
 
 struct kiln_fund;
+struct kiln_wide_names;
 
 struct kiln_merge_function {
     uint32_t name; /* of the forest */
@@ -32,6 +33,7 @@ struct kiln_merge_source {
     const struct kiln_merge_function *functions;
     uint32_t n_functions;
     bool is_rolled; /* a roll-up: its names are not its own (store/merge_roll.h) */
+    const struct kiln_wide_names *wide_names; /* a summary: those of its forest (store/wide.h) */
 };
 
 /* A name of the answer. */
@@ -51,6 +53,7 @@ struct kiln_merging {
     struct kiln_intern index; /* of names */
     uint32_t n_sources, cap_sources, n_names, cap_names;
     uint32_t n_rolled_names; /* of all roll-ups together; 0: not yet theirs */
+    int64_t cut_bound;       /* no node that the last tree lacks is larger; 0: it lacks none */
 };
 
 /*
@@ -86,6 +89,10 @@ static inline KILN_CHECK int kiln_merging_name(struct kiln_merging *m,
 /* The answer: a tree of at most `nodes_max` (0: none), functions. */
 KILN_CHECK int kiln_merging_flame(struct kiln_merging *m, uint32_t nodes_max, bool functions,
                                   struct kiln_flame **ret_flame);
+/* The same with functions in any order, and bounds: error_bound of nodes that are not in it, and in
+ * functions_bound one for all functions where values may be negative, else 0. */
+KILN_CHECK int kiln_merging_unsorted(struct kiln_merging *m, uint32_t nodes_max,
+                                     struct kiln_flame **ret_flame);
 
 /* ---- its parts ---- */
 

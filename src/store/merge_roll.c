@@ -44,6 +44,18 @@ void kiln_merge_rolls_done(struct kiln_merge_rolls *o)
     kiln_arena_done(&o->arena);
 }
 
+void kiln_merge_rolls_restart(struct kiln_merge_rolls *o)
+{
+    struct kiln_merge_rolls before = *o;
+
+    kiln_merge_rolls_done(o);
+    kiln_merge_rolls_init(o, before.m);
+    o->store = before.store;
+    o->q = before.q;
+    o->nodes_max = before.nodes_max;
+    o->functions = before.functions;
+}
+
 /* ---- names ---- */
 
 /* The texts of the block at hand, once some are needed. */

@@ -49,6 +49,9 @@ struct kiln_merge_rolls {
 void kiln_merge_rolls_init(struct kiln_merge_rolls *rolls, struct kiln_merging *m);
 void kiln_merge_rolls_done(struct kiln_merge_rolls *rolls);
 
+/* Forgets all that was added. */
+void kiln_merge_rolls_restart(struct kiln_merge_rolls *rolls);
+
 /* Adds one; on failure nothing is added. */
 KILN_CHECK int kiln_merge_roll(struct kiln_merge_rolls *rolls,
                                const struct kiln_scan_rolled *rolled);

@@ -211,7 +211,8 @@ int kiln_scan_forest(struct kiln_scan *scan, const struct kiln_scan_source *sour
                      const uint32_t *stacks, uint32_t n, struct kiln_forest **ret_forest,
                      struct kiln_err *err)
 {
-    struct kiln_forest_place place = {scan->store, source->tenant, &scan->fund, &scan->naming};
+    struct kiln_forest_place place = {scan->store, source->tenant, &scan->fund, &scan->naming,
+                                      scan->is_wide};
     struct kiln_head_stacks list = {source->tenant, source->head, source->live, stacks, n, NULL};
 
     if (source->block)

@@ -125,6 +125,12 @@ struct kiln_scan_visitor {
     /* Instead of begin, rows and end of a source that is whole: 1 if that is done.  May be NULL. */
     int (*known)(void *context, const struct kiln_scan_source *source, struct kiln_err *err);
     /*
+     * Around a block of which all rows of the chosen series are meant (source->whole), before and
+     * after what it has: 1 from begin_block if that is done.  May be NULL.
+     */
+    int (*begin_block)(void *context, const struct kiln_scan_source *source, struct kiln_err *err);
+    int (*end_block)(void *context, const struct kiln_scan_source *source, struct kiln_err *err);
+    /*
      * Instead of their rows: NULL where only rows will do.  Spans without a tree come only if
      * `no_trees`.  A failure is no end: it must leave nothing behind, and the rows come instead.
      */
@@ -144,6 +150,9 @@ struct kiln_scan_needs {
     size_t bytes_a_stack;
     bool forests;
     uint32_t nodes_max;
+    /* The visitor can do with less memory than all sources take at once; and shall.  Where it must,
+     * the scan is wide: scan->wide_bytes are reserved for it. */
+    bool may_be_wide, is_wide;
 };
 KILN_CHECK int kiln_scan_reserve(struct kiln_scan *scan, const struct kiln_scan_needs *needs,
                                  struct kiln_err *err);

@@ -232,8 +232,8 @@ static void fill_runs(const struct pages *pg, const struct kiln_rows_profile *at
     }
 }
 
-static int show(struct pages *pg, const struct kiln_rows_profile *at, uint32_t i,
-                struct kiln_err *err)
+static int show_profile(struct pages *pg, const struct kiln_rows_profile *at, uint32_t i,
+                        struct kiln_err *err)
 {
     struct kiln_scan *scan = pg->scan;
     uint64_t series = pg->columns[KILN_ROWS_SERIES].v[i];
@@ -290,7 +290,8 @@ static int scan_page(struct pages *pg, uint32_t i, struct kiln_err *err)
     while (r == 0 && (r = kiln_rows_next(&cursor, &at)) > 0) {
         uint32_t profile = cursor.profile - 1;
 
-        r = pg->scan->memo.series[series->v[profile]].chosen ? show(pg, &at, profile, err) : 0;
+        r = pg->scan->memo.series[series->v[profile]].chosen ? show_profile(pg, &at, profile, err)
+                                                             : 0;
     }
     return r;
 }
@@ -400,6 +401,76 @@ static int show_rows(struct kiln_scan *scan, struct kiln_scan_part *part, struct
     return r;
 }
 
+/* ---- whole blocks ---- */
+
+static bool is_whole_block(const struct kiln_scan *scan, const struct kiln_block *block)
+{
+    const struct kiln_footer *f = &block->footer;
+
+    if (!scan->visitor->begin_block || kiln_scan_has_links(scan) || kiln_scan_has_stacks(scan) ||
+        scan->q->n_profile_ids)
+        return false;
+    for (uint32_t i = 0; i < f->info.n_series; i++) {
+        const struct kiln_scan_series *s = &scan->memo.series[i];
+
+        if (s->chosen &&
+            (s->pending || !kiln_scan_covers(scan, f->series[i].min_ns, f->series[i].max_ns)))
+            return false;
+    }
+    return true;
+}
+
+static int show(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
+                struct kiln_err *err)
+{
+    if (kiln_block_info(block)->level && scan->visitor->rolled && kiln_scan_may_roll(scan))
+        return kiln_scan_roll(scan, part, block, show_rows, err);
+    return show_rows(scan, part, block, err);
+}
+
+static int show_whole(struct kiln_scan *scan, struct kiln_scan_part *part,
+                      struct kiln_scan_source *source, struct kiln_err *err)
+{
+    const struct kiln_scan_visitor *v = scan->visitor;
+    struct kiln_scan_piece piece;
+    struct kiln_basis before;
+    int r = v->begin_block(v->context, source, err);
+
+    if (r != 0)
+        return r < 0 ? r : 0;
+    before = kiln_scan_begin_piece(scan);
+    r = show(scan, part, source->block, err);
+    piece = kiln_scan_end_piece(scan, &before);
+    scan->basis.n_rolled += piece.basis.n_rolled;
+    source->piece = &piece;
+    return r < 0 ? r : v->end_block(v->context, source, err);
+}
+
+static int show_block(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
+                      struct kiln_err *err)
+{
+    struct kiln_scan_source source = {.tenant = part->tenant,
+                                      .tenant_name = kiln_str_of(part->tenant->name),
+                                      .block = block,
+                                      .service = UINT32_MAX};
+    uint32_t *whole;
+    int r;
+
+    if (!is_whole_block(scan, block))
+        return show(scan, part, block, err);
+    whole = kiln_malloc(((size_t)scan->memo.n_series + 1) * sizeof(*whole));
+    if (!whole)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < scan->memo.n_series; i++) {
+        if (scan->memo.series[i].chosen)
+            whole[source.n_whole++] = i;
+    }
+    source.whole = whole;
+    r = show_whole(scan, part, &source, err);
+    kiln_free(whole);
+    return r;
+}
+
 int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part, struct kiln_block *block,
                     struct kiln_err *err)
 {
@@ -413,10 +484,7 @@ int kiln_scan_block(struct kiln_scan *scan, struct kiln_scan_part *part, struct 
     r = kiln_scan_choose_block(scan, block, &any);
     if (r < 0 || !any)
         return r;
-    if (info->level && scan->visitor->rolled && kiln_scan_may_roll(scan))
-        r = kiln_scan_roll(scan, part, block, show_rows, err);
-    else
-        r = show_rows(scan, part, block, err);
+    r = show_block(scan, part, block, err);
     scan->basis.n_blocks++;
     return r < 0 ? kiln_block_fail(block, err, r) : r;
 }

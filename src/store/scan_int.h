@@ -82,6 +82,8 @@ struct kiln_scan {
     bool has_service;
     int service_passes;
     bool rolls;   /* roll-ups will do, if the visitor takes them */
+    bool is_wide; /* sources do not fit all at once: forests are not cached */
+    size_t wide_bytes;
     bool is_rest; /* what is shown is what roll-ups left of the windows */
     const struct kiln_scan_visitor *visitor;
     struct kiln_basis basis;
@@ -204,6 +206,7 @@ struct kiln_forest_place {
     struct kiln_tenant *tenant; /* whose names count; NULL: none that came later */
     struct kiln_fund *fund;
     struct kiln_block_naming **naming; /* of blocks: kept from one forest to the next */
+    bool is_wide;                      /* a new forest is neither cached nor paid for */
 };
 KILN_CHECK int kiln_forest_of_block(const struct kiln_forest_place *place, struct kiln_block *block,
                                     uint32_t service, struct kiln_forest **ret_forest,

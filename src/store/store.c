@@ -60,6 +60,7 @@ static void init_locks(struct kiln_store *store)
 {
 
     pthread_mutex_init(&store->lock, NULL);
+    kiln_wide_shelf_init(&store->wide);
     kiln_aside_init(&store->aside);
     pthread_mutex_init(&store->keeping, NULL);
     pthread_mutex_init(&store->keep.merging, NULL);
@@ -80,6 +81,7 @@ static void free_store(struct kiln_store *store)
         store->tenants = next;
     }
     kiln_cache_done(&store->cache);
+    kiln_wide_shelf_done(&store->wide);
     kiln_pool_give(store->pool, store->reserve);
     kiln_series_rule_free(store->own_rule);
     kiln_aside_done(&store->aside);

@@ -39,6 +39,7 @@
 #include "store/seen.h"
 #include "store/store.h"
 #include "store/wal.h"
+#include "store/wide_names.h"
 
 #define KILN_TENANT_CHAINS 1024u
 #define KILN_PATH_MAX      256u /* bytes of any path of the store, with its NUL */
@@ -132,6 +133,8 @@ struct kiln_store {
 
     pthread_t applier, keeper;
     bool has_applier, has_keeper;
+
+    struct kiln_wide_shelf wide; /* names of summaries in the cache */
 };
 
 static inline struct kiln_store *kiln_store_of(struct kiln_engine *engine)

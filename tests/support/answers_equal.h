@@ -16,6 +16,10 @@ void kiln_test_merged_equal(const struct kiln_merged *a, const struct kiln_merge
  * the whole tree, and `whole`: so should be the other. */
 void kiln_test_merged_within(const struct kiln_merged *a, const struct kiln_merged *truth,
                              bool whole);
+/* An answer of a wide query (store/merge_wide.h): its total is exact, nodes and functions are
+ * within their bounds, and none that is larger is missing. */
+void kiln_test_merged_pruned(const struct kiln_merged *a, const struct kiln_merged *truth,
+                             bool whole);
 void kiln_test_timeline_equal(const struct kiln_timeline *a, const struct kiln_timeline *b,
                               uint32_t n_by);
 void kiln_test_found_equal(const struct kiln_found *a, const struct kiln_found *b);

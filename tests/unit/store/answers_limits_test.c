@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "drawn.h"
 #include "store/digest.h"
+#include "store/wide.h"
 #include "store_kit.h"
 #include "test.h"
 
@@ -219,6 +220,107 @@ TEST(answers, labels_of_samples_do_not_read_months_and_say_so)
     kiln_digest_pairs_bytes = 0; /* what is remembered needs no reading */
     CHECK_TEXT(kiln_test_labels(kit.engine, &q, names + 1, 1), "\nblue\ngreen\nred\n");
     kiln_digest_pairs_bytes = usual;
+    kit_done(&kit);
+}
+
+/* ---- many services ---- */
+
+#define SERVICES  10000u
+#define AT_ONCE   100u
+#define MEMORY    ((size_t)12 << 20) /* not enough for all services at once */
+#define ONE_VALUE 7
+
+/* A block of services, each with functions of its own below one that all have. */
+static void put_services(struct store_kit *kit)
+{
+    static char resources[AT_ONCE][48], stacks[AT_ONCE][128];
+    struct kiln_drawn drawn[AT_ONCE];
+
+    for (uint32_t i = 0; i < SERVICES; i++) {
+        uint32_t k = i % AT_ONCE;
+
+        snprintf(resources[k], sizeof(resources[k]), "service.name=s%u", i);
+        snprintf(stacks[k], sizeof(stacks[k]), "main;a%u;b%u %u\nmain;c%u %u\nmain;all 1\n", i, i,
+                 ONE_VALUE, i, 1 + i % 5);
+        drawn[k] = (struct kiln_drawn){CPU, .stacks = stacks[k], .time_ns = 10,
+                                       .resource = resources[k], .id = 7};
+        if (k + 1 == AT_ONCE)
+            kit_put(kit, kiln_test_batch(drawn, AT_ONCE));
+    }
+    CHECK_OK(kiln_store_flush(kit->engine, NULL));
+}
+
+static struct kiln_merged *ask_wide(struct store_kit *kit, uint64_t *ret_read)
+{
+    const struct kiln_merge_wants wants = {.nodes_max = 50, .functions = true};
+    struct kiln_question q = kiln_test_question();
+    struct kiln_merged *merged = NULL;
+    struct kiln_err err = {0};
+
+    q.leash->memory_max = MEMORY;
+    if (kit->engine->ops->merge(kit->engine, &q, &wants, &merged, &err) < 0)
+        fail_msg("no answer: %s", err.text);
+    CHECK(q.leash->memory_peak <= MEMORY);
+    CHECK_EQ(q.leash->memory, 0);
+    *ret_read = q.leash->bytes_read;
+    return merged;
+}
+
+static int64_t total_of(const struct kiln_flame *flame, const char *name)
+{
+    for (uint32_t i = 0; i < flame->n_functions; i++) {
+        if (kiln_str_eq(flame->names[flame->functions[i].name].name, kiln_str_of(name)))
+            return flame->functions[i].total;
+    }
+    return 0;
+}
+
+TEST(answers, services_that_do_not_fit_at_once_are_summarized_and_the_summary_is_kept)
+{
+    const struct kiln_wide_limits usual = kiln_wide_limits;
+    struct kiln_merged *merged;
+    struct store_kit kit;
+    uint64_t read;
+
+    kit_init(&kit, NOW);
+    put_services(&kit);
+    kiln_wide_limits.nodes_max = 500;
+    for (uint32_t round = 0; round < 2; round++) {
+        merged = ask_wide(&kit, &read);
+        CHECK_EQ(read > 0, round == 0); /* the second one reads no row */
+        CHECK_EQ(merged->total, SERVICES * (ONE_VALUE + 3 + 1));
+        CHECK_EQ(merged->flame->total, merged->total);
+        CHECK_EQ(merged->basis.n_profiles, SERVICES);
+        CHECK(merged->flame->error_bound >= ONE_VALUE);
+        CHECK(merged->flame->error_bound < 100 * ONE_VALUE);
+        CHECK_EQ(merged->flame->functions_bound, 0);
+        CHECK_EQ(total_of(merged->flame, "main"), merged->total);
+        CHECK_EQ(total_of(merged->flame, "all"), SERVICES);
+        CHECK_EQ(total_of(merged->flame, "b9999"), ONE_VALUE);
+        kiln_merged_free(merged);
+    }
+    kiln_wide_limits = usual;
+    kit_done(&kit);
+}
+
+TEST(answers, functions_beyond_the_most_of_a_summary_are_within_their_bound)
+{
+    const struct kiln_wide_limits usual = kiln_wide_limits;
+    struct kiln_merged *merged;
+    struct store_kit kit;
+    uint64_t read;
+
+    kit_init(&kit, NOW);
+    put_services(&kit);
+    kiln_wide_limits.functions_max = 100;
+    merged = ask_wide(&kit, &read);
+    CHECK(merged->flame->n_functions >= 100);
+    CHECK(merged->flame->functions_bound >= ONE_VALUE);
+    CHECK_EQ(total_of(merged->flame, "main"), merged->total);
+    CHECK(total_of(merged->flame, "all") <= SERVICES);
+    CHECK(total_of(merged->flame, "all") + merged->flame->functions_bound >= SERVICES);
+    kiln_merged_free(merged);
+    kiln_wide_limits = usual;
     kit_done(&kit);
 }
 

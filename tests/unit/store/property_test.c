@@ -10,6 +10,7 @@
 #include "answers_equal.h"
 #include "oracle.h"
 #include "store/rollup.h"
+#include "store/wide.h"
 #include "test.h"
 #include "world.h"
 
@@ -18,6 +19,7 @@
 #define QUESTIONS 4u /* after each step, of each kind */
 
 static uint64_t n_rolled, n_bounded; /* answers that came from roll-ups; not exact */
+static uint64_t n_wide, n_pruned;    /* of wide queries; with a bound of nodes or functions */
 
 /* Roll-ups answer within their bound. */
 static void check_rolled(struct world *w, const struct kiln_question *q,
@@ -34,6 +36,31 @@ static void check_rolled(struct world *w, const struct kiln_question *q,
     kiln_merged_free(truth);
 }
 
+/* Wide queries with any limits answer within their bounds. */
+static void check_wide(struct world *w, const struct kiln_question *q,
+                       const struct kiln_merge_wants *wants, const struct kiln_merged *merged)
+{
+    struct kiln_merge_wants all = {.nodes_max = wants->nodes_max ? UINT32_MAX : 0,
+                                   .functions = wants->functions};
+    struct kiln_merged *truth = NULL;
+
+    n_wide++;
+    n_pruned += merged->flame->error_bound || merged->flame->functions_bound;
+    CHECK_OK(kiln_oracle_merge(w->kit.engine, q, &all, &truth, NULL));
+    kiln_test_merged_pruned(merged, truth, wants->nodes_max >= 100000);
+    kiln_merged_free(truth);
+}
+
+static void limit_wide(struct world *w)
+{
+    if (!kiln_wide_limits.always)
+        return;
+    kiln_wide_limits.nodes_max = 1 + world_roll(w, world_roll(w, 2) ? 8 : 100);
+    kiln_wide_limits.functions_max = 1 + world_roll(w, world_roll(w, 2) ? 4 : 100);
+    kiln_wide_limits.summaries_max = 1 + world_roll(w, 4);
+    kiln_wide_limits.bytes_max = world_roll(w, 2) ? 1 : SIZE_MAX;
+}
+
 static void ask_merge(struct world *w, const struct kiln_question *q)
 {
     static const uint32_t nodes[] = {0, 1, 2, 3, 5, 10, 30, 100, 100000};
@@ -46,13 +73,16 @@ static void ask_merge(struct world *w, const struct kiln_question *q)
 
     if (q->average)
         wants.functions = true;
+    limit_wide(w);
     CHECK_OK(engine->ops->merge(engine, q, &wants, &merged, NULL));
     if (world_roll(w, 2)) { /* again: of what is kept now */
         kiln_merged_free(merged);
         CHECK_OK(engine->ops->merge(engine, q, &wants, &merged, NULL));
     }
     CHECK(!wants.exact || !merged->flame || merged->flame->error_bound == 0);
-    if (merged->basis.n_rolled) {
+    if (kiln_wide_limits.always && merged->flame && !q->average && !wants.profile && !wants.exact) {
+        check_wide(w, q, &wants, merged);
+    } else if (merged->basis.n_rolled) {
         check_rolled(w, q, &wants, merged);
     } else {
         CHECK_OK(kiln_oracle_merge(engine, q, &wants, &truth, NULL));
@@ -219,7 +249,7 @@ static void try_rolled(bool names)
     kiln_rollup_limits = usual;
     printf("%llu answers from roll-ups, %llu with a bound\n", (unsigned long long)n_rolled,
            (unsigned long long)n_bounded);
-    CHECK(getenv("KILN_TEST_SEED") || (n_rolled && n_bounded));
+    CHECK(getenv("KILN_TEST_SEED") || kiln_wide_limits.always || (n_rolled && n_bounded));
 }
 
 TEST(property, with_roll_ups_functions_stay_exact_and_trees_within_their_bound)
@@ -238,4 +268,35 @@ TEST(property, names_that_come_at_any_time_are_in_roll_ups_or_these_are_not_used
 {
     n_rolled = n_bounded = 0;
     try_rolled(true);
+}
+
+static void try_wide(bool rolls, bool names)
+{
+    const struct kiln_wide_limits usual = kiln_wide_limits;
+
+    n_wide = n_pruned = 0;
+    kiln_wide_limits.always = true;
+    if (rolls)
+        try_rolled(names);
+    else
+        try_stores(false, names);
+    kiln_wide_limits = usual;
+    printf("%llu wide answers, %llu with a bound\n", (unsigned long long)n_wide,
+           (unsigned long long)n_pruned);
+    CHECK(getenv("KILN_TEST_SEED") || (n_wide && n_pruned));
+}
+
+TEST(property, wide_answers_have_exact_totals_and_all_else_within_their_bounds)
+{
+    try_wide(false, false);
+}
+
+TEST(property, wide_answers_from_names_that_come_at_any_time_are_within_their_bounds)
+{
+    try_wide(false, true);
+}
+
+TEST(property, wide_answers_from_roll_ups_are_within_both_bounds)
+{
+    try_wide(true, false);
 }
