@@ -327,18 +327,19 @@ TEST(seen_block, a_store_takes_nothing_twice_from_its_blocks)
     kit_done(&kit);
 }
 
-/* Batches whose times lie between those of a block, in many series and windows of time. */
-TEST(seen_block, what_is_new_costs_a_store_no_reads_by_series_or_window)
+/* Batches whose times lie between those of a block, in many windows of time. */
+static void check_reads(uint32_t series_max)
 {
     struct store_kit kit;
     uint64_t calls, few;
 
     kit_init(&kit, NOW + 1000000 * KILN_NS_PER_S);
+    kit.opts.series_max = series_max;
+    kit_reopen(&kit);
     for (uint32_t i = 0; i < 40; i++)
         put_many(&kit, i * 1000, "main;a 1\n");
     kit_reopen(&kit);
     calls = kiln_sim_calls(kit.io);
-    kit.now_ns += 1;
     put_many(&kit, 500, "main;b 1\n");
     kiln_store_settle(kit.engine);
     few = kiln_sim_calls(kit.io) - calls;
@@ -350,6 +351,17 @@ TEST(seen_block, what_is_new_costs_a_store_no_reads_by_series_or_window)
     CHECK(kiln_sim_calls(kit.io) - calls < 39 * 8);
     CHECK(few < 40);
     kit_done(&kit);
+}
+
+TEST(seen_block, what_is_new_costs_a_store_no_reads_by_series_or_window)
+{
+    check_reads(0);
+}
+
+/* The overflow series of a service has profiles of all times. */
+TEST(seen_block, nor_does_it_past_the_limit_of_series)
+{
+    check_reads(1);
 }
 
 /* ---- spans ---- */
