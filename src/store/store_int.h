@@ -230,7 +230,7 @@ KILN_CHECK int kiln_store_read_meta(struct kiln_store *store, struct kiln_err *e
 /* Opens the log and applies what blocks do not hold. */
 KILN_CHECK int kiln_store_replay(struct kiln_store *store, struct kiln_err *err);
 
-/* Whether whoever opens the store does not want it any more. */
+/* Whether the opening of the store was cancelled. */
 bool kiln_store_is_cancelled(const struct kiln_store *store);
 
 /* The batch of a record; without `copies` it may point into the record's body. */
