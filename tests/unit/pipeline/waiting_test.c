@@ -15,7 +15,7 @@
 #define LOST     "kiln_receiver_profiles_total{receiver=\"pyroscope\",outcome=\"busy\"}"
 #define LATE     "kiln_admission_refused_total{reason=\"timeout\"}"
 #define WAITED   "kiln_admission_wait_seconds_count"
-#define WAITING  "kiln_admission_waiting"
+#define WAITING  "\nkiln_admission_waiting" /* not its help */
 #define LONG     (600 * KILN_NS_PER_S)
 #define FOLDED   "/ingest?name=shop&from=1700000000&until=1700000010"
 #define REQUEST  "POST " FOLDED " HTTP/1.1\r\nhost: x\r\ncontent-length: 12\r\n\r\nmain;read 3\n"
