@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The view is taken in one hold of each tenant's lock: the blocks, the frozen head, and how far the
- * growing one goes.  Whatever is cut or merged meanwhile, a row is seen once.
+ * growing one goes.  Whatever is cut or merged meanwhile, a row is seen once.  A query that waits
+ * for memory holds no view, and takes a new one afterwards.
  */
 #include <errno.h>
 
@@ -66,6 +67,37 @@ static int take_views(struct kiln_scan *scan)
     return r;
 }
 
+static void drop_views(struct kiln_scan *scan)
+{
+    for (uint32_t i = 0; i < scan->n_parts; i++) {
+        kiln_block_list_done(&scan->parts[i].blocks);
+        kiln_head_unref(scan->parts[i].cutting);
+        kiln_head_unref(scan->parts[i].head);
+        kiln_free(scan->parts[i].damaged);
+    }
+    kiln_free(scan->parts);
+    scan->parts = NULL;
+    scan->n_parts = 0;
+    scan->n_damaged = 0;
+    scan->has_service = false; /* its text was theirs */
+}
+
+/*
+ * A view keeps heads in memory that are written in the meantime.  A query that waits with a view
+ * may wait for memory that it holds itself, and the store refuses profiles until then.
+ */
+int kiln_scan_wait(struct kiln_scan *scan, size_t bytes, size_t ahead, struct kiln_err *err)
+{
+    int r;
+
+    drop_views(scan);
+    r = kiln_fund_reserve(&scan->fund, bytes, ahead, err);
+    if (r < 0)
+        return r;
+    r = take_views(scan);
+    return r < 0 ? kiln_err_set(err, r, NULL, "%s", kiln_err_text(r)) : 0;
+}
+
 int kiln_scan_open(struct kiln_store *store, const struct kiln_question *question, unsigned columns,
                    struct kiln_scan **ret_scan, struct kiln_err *err)
 {
@@ -112,17 +144,11 @@ void kiln_scan_close(struct kiln_scan *scan)
         return;
     if (scan->q->n_damaged && *scan->q->n_damaged < scan->n_damaged)
         *scan->q->n_damaged = scan->n_damaged;
-    for (uint32_t i = 0; i < scan->n_parts; i++) {
-        kiln_block_list_done(&scan->parts[i].blocks);
-        kiln_head_unref(scan->parts[i].cutting);
-        kiln_head_unref(scan->parts[i].head);
-        kiln_free(scan->parts[i].damaged);
-    }
+    drop_views(scan);
     kiln_scan_done(scan);
     kiln_free(scan->traces.all);
     kiln_free(scan->spans.all);
     kiln_free(scan->profiles.all);
-    kiln_free(scan->parts);
     kiln_free(scan);
 }
 

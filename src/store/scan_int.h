@@ -156,6 +156,9 @@ bool kiln_scan_sums_do(const struct kiln_scan *scan, const struct kiln_row_sums 
 KILN_CHECK int kiln_scan_show_sums(struct kiln_scan *scan, struct kiln_scan_profile *p,
                                    const struct kiln_row_sums *sums, struct kiln_err *err);
 
+/* Waits for memory without a view, and takes a new one. */
+KILN_CHECK int kiln_scan_wait(struct kiln_scan *scan, size_t bytes, size_t ahead,
+                              struct kiln_err *err);
 /* Frees what a scan has besides its view. */
 void kiln_scan_done(struct kiln_scan *scan);
 int kiln_scan_cover(struct kiln_scan *scan, uint64_t time_ns, uint64_t duration_ns);

@@ -168,7 +168,7 @@ static int reserve_wide(struct kiln_scan *scan, const struct estimate *e, struct
     wide = wide > WIDE_MIN ? wide : WIDE_MIN; /* or it is refused */
     scan->is_wide = true;
     scan->wide_bytes = wide;
-    return kiln_fund_reserve(&scan->fund, beside, wide, err);
+    return kiln_scan_wait(scan, beside, wide, err);
 }
 
 int kiln_scan_reserve(struct kiln_scan *scan, const struct kiln_scan_needs *needs,
@@ -186,6 +186,5 @@ int kiln_scan_reserve(struct kiln_scan *scan, const struct kiln_scan_needs *need
         (needs->is_wide || exact_bytes(&e, needs) > kiln_leash_most(scan->q->leash)))
         return reserve_wide(scan, &e, err);
     bytes = e.stacks * e.a_stack + e.largest + rolled_bytes(&e);
-    return kiln_fund_reserve(&scan->fund, BASE + (size_t)bytes,
-                             (size_t)cut_bytes(&e, needs->nodes_max), err);
+    return kiln_scan_wait(scan, BASE + (size_t)bytes, (size_t)cut_bytes(&e, needs->nodes_max), err);
 }

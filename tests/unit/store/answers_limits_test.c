@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "drawn.h"
 #include "store/digest.h"
+#include "store/store_int.h"
 #include "store/wide.h"
 #include "store_kit.h"
 #include "test.h"
@@ -195,6 +196,48 @@ TEST(answers, all_memory_of_a_question_is_given_back)
         CHECK(q.leash->memory_peak > 0);
     }
     kit_done(&kit);
+}
+
+/* Others have all memory of queries until the query waits for some. */
+struct short_pool {
+    struct kiln_pool pool;
+    struct kiln_engine *engine;
+    size_t held, head_bytes;
+};
+
+static void write_heads_and_give(void *context, size_t bytes)
+{
+    struct short_pool *others = context;
+
+    (void)bytes;
+    CHECK_OK(kiln_store_flush(others->engine, NULL));
+    others->head_bytes = atomic_load(&kiln_store_of(others->engine)->head_bytes);
+    kiln_pool_give(&others->pool, others->held);
+    others->held = 0;
+}
+
+TEST(answers, a_query_that_waits_for_memory_holds_none_of_the_store)
+{
+    for (uint32_t kind = 0; kind < N_KINDS; kind++) {
+        struct kiln_question q = kiln_test_question();
+        struct short_pool others = {.held = 64 << 20};
+        struct store_kit kit;
+        struct outcome o;
+
+        begin(&kit);
+        others.engine = kit.engine;
+        kiln_pool_init(&others.pool, "queries", others.held, NULL);
+        CHECK_OK(kiln_pool_take(&others.pool, others.held));
+        kiln_pool_on_short(&others.pool, write_heads_and_give, &others);
+        q.leash->pool = &others.pool;
+        o = ask(kit.engine, &q, (enum kind)kind);
+        CHECK_OK(o.r);
+        CHECK_EQ(others.held, 0);
+        CHECK_EQ(others.head_bytes, atomic_load(&kiln_store_of(kit.engine)->head_bytes));
+        q.leash->pool = NULL;
+        CHECK_EQ(o.total, ask(kit.engine, &q, (enum kind)kind).total);
+        kit_done(&kit);
+    }
 }
 
 TEST(answers, labels_of_samples_do_not_read_months_and_say_so)
