@@ -64,7 +64,7 @@ def account(load):
     return json.loads(out) | {"stderr": err.strip()}
 
 
-def quiesce(server, patience=600):
+def quiesce(server, patience=120):
     """Waits until the server has applied all it took and is idle; returns the CPU seconds that took."""
     before, end = server.cpu(), time.monotonic() + patience
     while time.monotonic() < end:
