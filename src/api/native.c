@@ -44,14 +44,15 @@ static int run_openapi(struct kiln_native_call *call)
 static const struct kiln_native_endpoint endpoints[] = {
     {"GET", "/api/v1/query", KILN_ACCESS_READ,
      RANGE | STACKS | LINKS | P(FORMAT) | P(NODES) | P(LIMIT) | P(STEP) | P(BY) | P(PROFILE_ID) |
-         P(EXACT),
+         P(EXACT) | P(POINTS),
      kiln_native_run_query, 0},
     {"GET", "/api/v1/diff", KILN_ACCESS_READ,
      RANGE | STACKS | SIDE(LEFT) | SIDE(RIGHT) | P(NORMALIZE) | P(FORMAT) | P(NODES) | P(LIMIT) |
          P(EXACT),
      kiln_native_run_diff, 0},
     {"GET", "/api/v1/labels", KILN_ACCESS_READ, RANGE, kiln_native_run_labels, 0},
-    {"GET", "/api/v1/labels/*", KILN_ACCESS_READ, RANGE | P(LIMIT), kiln_native_run_values, 0},
+    {"GET", "/api/v1/labels/*", KILN_ACCESS_READ, RANGE | P(LIMIT) | P(MATCH),
+     kiln_native_run_values, 0},
     {"GET", "/api/v1/series", KILN_ACCESS_READ, RANGE | P(BY) | P(LIMIT), kiln_native_run_series,
      0},
     {"GET", "/api/v1/types", KILN_ACCESS_READ, RANGE, kiln_native_run_types, 0},
@@ -71,7 +72,8 @@ static const struct kiln_native_endpoint endpoints[] = {
     {"POST", "/api/v1/files", KILN_ACCESS_READ,
      P(NAME) | P(TYPE) | P(FORMAT) | P(NODES) | P(LIMIT) | P(TIMEOUT), kiln_native_run_open,
      OPENED_MAX},
-    {"GET", "/api/v1/services", KILN_ACCESS_READ, P(TIMEOUT), kiln_native_run_services, 0},
+    {"GET", "/api/v1/services", KILN_ACCESS_READ, P(TIMEOUT) | P(SERVICE) | P(MATCH) | P(LIMIT),
+     kiln_native_run_services, 0},
     {"GET", "/api/v1/deployments", KILN_ACCESS_READ, P(SERVICE) | P(FROM) | P(UNTIL) | P(TIMEOUT),
      kiln_native_run_deployments, 0},
     {"POST", "/api/v1/deployments", KILN_ACCESS_WRITE, 0, kiln_native_run_deploy, TOLD_MAX},

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/bytetext.h"
 #include "base/clock.h"
@@ -260,6 +261,8 @@ static struct kiln_str *text_of(struct kiln_native_args *args, int param)
         return &args->label;
     case KILN_NATIVE_SORT:
         return &args->sort;
+    case KILN_NATIVE_MATCH:
+        return &args->match;
     case KILN_NATIVE_NORMALIZE:
         return &args->normalize;
     case KILN_NATIVE_LEFT_QUERY:
@@ -313,6 +316,8 @@ static int read_one(struct kiln_native_call *call, int param, struct kiln_str va
         return parse_count(call, name, value, 1, NODES_MAX, &args->nodes);
     case KILN_NATIVE_LIMIT:
         return parse_count(call, name, value, 0, LIMIT_MAX, &args->limit);
+    case KILN_NATIVE_POINTS:
+        return parse_count(call, name, value, 0, LIMIT_MAX, &args->points);
     case KILN_NATIVE_STEP:
         return parse_span(call, name, value, &args->step_ns);
     case KILN_NATIVE_HZ:
@@ -451,4 +456,22 @@ uint64_t kiln_native_step(const struct kiln_native_args *args)
         if (range / (seconds[i] * KILN_NS_PER_S) < BUCKETS_WANTED)
             return seconds[i] * KILN_NS_PER_S;
     return (range / BUCKETS_WANTED / (86400 * KILN_NS_PER_S) + 1) * 86400 * KILN_NS_PER_S;
+}
+
+uint32_t kiln_native_most(const struct kiln_native_call *call, uint32_t by_default)
+{
+    if (!(call->args.said & KILN_NATIVE_BIT(LIMIT)))
+        return by_default;
+    return call->args.limit ? call->args.limit : UINT32_MAX;
+}
+
+/* Upper and lower case of ASCII letters are the same. */
+bool kiln_native_matches(const struct kiln_native_call *call, struct kiln_str text)
+{
+    struct kiln_str match = call->args.match;
+
+    for (size_t at = 0; at + match.len <= text.len; at++)
+        if (strncasecmp(text.ptr + at, match.ptr, match.len) == 0)
+            return true;
+    return false;
 }

@@ -11,8 +11,8 @@
  *   native_timeline.c   samples in the order of their times
  *   native_body.c    JSON that comes in
  *   native_told.c    what is kept of what people tell
- *   native_query.c, native_diff.c, native_labels.c, native_found.c, native_windows.c,
- *   native_function.c, native_gap.c, native_source.c, native_services.c,
+ *   native_query.c, native_series.c, native_diff.c, native_labels.c, native_found.c,
+ * native_windows.c, native_function.c, native_gap.c, native_source.c, native_services.c,
  *   native_deployments.c, native_annotations.c   questions
  *   native_symbols.c   debug files, and what lacks names
  *   native_session.c, native_status.c, native_drops.c   about the server itself
@@ -71,7 +71,9 @@
     X(HZ, "hz")                                                                                    \
     X(DURATION, "duration")                                                                        \
     X(LABEL, "label")                                                                              \
-    X(SORT, "sort")
+    X(SORT, "sort")                                                                                \
+    X(POINTS, "points")                                                                            \
+    X(MATCH, "match")
 
 enum kiln_native_param {
 #define X(suffix, name) KILN_NATIVE_##suffix,
@@ -112,9 +114,9 @@ enum {
 /* What was said; what was not has its default. */
 struct kiln_native_args {
     uint64_t said; /* KILN_NATIVE_BIT()s */
-    struct kiln_str query, format, with, without, service, name, type, file, sha256, sort;
+    struct kiln_str query, format, with, without, service, name, type, file, sha256, sort, match;
     uint64_t from_ns, until_ns;
-    uint32_t nodes, limit;
+    uint32_t nodes, limit, points;
     uint64_t step_ns, timeout_ms; /* 0: not said */
     struct kiln_native_texts by, functions;
     struct kiln_native_ids trace_ids, span_ids, profile_ids;
@@ -186,6 +188,10 @@ KILN_CHECK int kiln_native_id(struct kiln_native_call *call, const char *param,
                               struct kiln_str text, uint8_t *ret_id, size_t size);
 /* Length of a bucket: what was asked for, or one that gives at most 250. */
 uint64_t kiln_native_step(const struct kiln_native_args *args);
+/* How many rows `limit` allows: all with 0, `by_default` without it. */
+uint32_t kiln_native_most(const struct kiln_native_call *call, uint32_t by_default);
+/* Whether a text contains that of `match`. */
+bool kiln_native_matches(const struct kiln_native_call *call, struct kiln_str text);
 /* Fails the call with the parameter's name before the sentence. */
 int kiln_native_refuse(struct kiln_native_call *call, const char *param, const char *fmt, ...)
     KILN_PRINTF(3, 4);
@@ -346,6 +352,10 @@ KILN_CHECK int kiln_native_put_merged(struct kiln_native_call *call,
 /* The same of a question, whose type and range they are. */
 void kiln_native_begin_question(struct kiln_native_call *call, const struct kiln_ask *ask,
                                 const struct kiln_basis *basis);
+
+/* ---- native_series.c ---- */
+
+KILN_CHECK int kiln_native_answer_series(struct kiln_native_call *call, struct kiln_ask *ask);
 
 /* ---- native_timeline.c ---- */
 

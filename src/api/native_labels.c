@@ -10,9 +10,7 @@ enum { ROW_BYTES = 128, STEP_BYTES = 1 << 20, NAMES_MAX = 64 };
 
 static uint32_t many(const struct kiln_native_call *call)
 {
-    if (!(call->args.said & KILN_NATIVE_BIT(LIMIT)))
-        return KILN_NATIVE_MANY_ROWS_DEFAULT;
-    return call->args.limit ? call->args.limit : UINT32_MAX;
+    return kiln_native_most(call, KILN_NATIVE_MANY_ROWS_DEFAULT);
 }
 
 static void end(struct kiln_native_call *call)
@@ -91,32 +89,35 @@ int kiln_native_run_labels(struct kiln_native_call *call)
 
 /* ---- values ---- */
 
+static void put_value(struct kiln_native_call *call, const struct kiln_label_row *row)
+{
+    kiln_json_put_object(&call->w);
+    kiln_native_put_text(call, "value", row->values[0]);
+    put_row_facts(call, row->n_profiles, row->min_ns, row->max_ns);
+    kiln_json_end_object(&call->w);
+}
+
+/* The empty value stands for what has no such label, and is none. */
+static bool is_wanted(const struct kiln_native_call *call, struct kiln_str value)
+{
+    return value.len && kiln_native_matches(call, value);
+}
+
 static void put_values(struct kiln_native_call *call, const struct asking *asking,
                        const struct kiln_labels *labels)
 {
-    uint32_t shown = 0;
-    bool truncated = labels->truncated;
+    uint32_t all = 0;
 
     kiln_json_put_object(&call->w);
     kiln_native_put_text(call, "name", asking->names[0]);
     kiln_json_put_name(&call->w, "values");
     kiln_json_put_array(&call->w);
-    for (uint32_t i = 0; i < labels->n_rows; i++) {
-        const struct kiln_label_row *row = &labels->rows[i];
-
-        if (row->values[0].len == 0) /* what has no such label */
-            continue;
-        truncated = truncated || shown == many(call);
-        if (shown == many(call))
-            break;
-        shown++;
-        kiln_json_put_object(&call->w);
-        kiln_native_put_text(call, "value", row->values[0]);
-        put_row_facts(call, row->n_profiles, row->min_ns, row->max_ns);
-        kiln_json_end_object(&call->w);
-    }
+    for (uint32_t i = 0; i < labels->n_rows; i++)
+        if (is_wanted(call, labels->rows[i].values[0]) && all++ < many(call))
+            put_value(call, &labels->rows[i]);
     kiln_json_end_array(&call->w);
-    kiln_native_put_flag(call, "truncated", truncated);
+    kiln_native_put_u64(call, "all", all);
+    kiln_native_put_flag(call, "truncated", labels->truncated || all > many(call));
     end(call);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /api/v1/query: a tree and a table, a series over time, or a file. */
+/* GET /api/v1/query: a tree and a table, a series over time (native_series.c), or a file. */
 #include <errno.h>
 
 #include "api/native_int.h"
@@ -82,107 +82,12 @@ static int answer_merge(struct kiln_native_call *call, struct kiln_ask *ask, int
     return r;
 }
 
-/* ---- over time ---- */
-
-static void put_points(struct kiln_native_call *call, const struct kiln_timeline *timeline,
-                       const struct kiln_timeline_series *series)
-{
-    static const char *const keys[] = {"bucket", "value", "count"};
-
-    for (uint32_t k = 0; k < KILN_ARRAY_LEN(keys); k++) {
-        kiln_json_put_name(&call->w, keys[k]);
-        kiln_json_put_array(&call->w);
-        for (uint32_t i = 0; i < series->n; i++) {
-            const struct kiln_timeline_point *point = &timeline->points[series->first + i];
-
-            if (k == 0)
-                kiln_json_put_u64(&call->w, point->bucket);
-            else
-                kiln_json_put_double(&call->w, k == 1 ? point->value : point->count);
-        }
-        kiln_json_end_array(&call->w);
-    }
-}
-
-static void put_series(struct kiln_native_call *call, const struct kiln_timeline *timeline,
-                       const struct kiln_timeline_series *series)
-{
-    const struct kiln_native_texts *by = &call->args.by;
-
-    kiln_json_put_object(&call->w);
-    kiln_json_put_name(&call->w, "labels");
-    kiln_json_put_object(&call->w);
-    for (uint32_t i = 0; i < by->n; i++) {
-        kiln_json_put_name_str(&call->w, by->items[i]);
-        kiln_json_put_str(&call->w, series->labels[i]);
-    }
-    kiln_json_end_object(&call->w);
-    kiln_native_put_number(call, "sum", series->sum);
-    put_points(call, timeline, series);
-    kiln_json_end_object(&call->w);
-}
-
-static void put_timeline(struct kiln_native_call *call, const struct kiln_timeline *timeline,
-                         uint64_t step_ns)
-{
-    const struct kiln_native_args *args = &call->args;
-
-    kiln_json_put_name(&call->w, "series");
-    kiln_json_put_object(&call->w);
-    kiln_native_put_moment(call, "start", args->from_ns);
-    kiln_native_put_seconds(call, "step_seconds", step_ns);
-    kiln_native_put_u64(call, "buckets", (args->until_ns - args->from_ns + step_ns - 1) / step_ns);
-    kiln_json_put_name(&call->w, "by");
-    kiln_json_put_array(&call->w);
-    for (uint32_t i = 0; i < args->by.n; i++)
-        kiln_json_put_str(&call->w, args->by.items[i]);
-    kiln_json_end_array(&call->w);
-    kiln_json_put_name(&call->w, "series");
-    kiln_json_put_array(&call->w);
-    for (uint32_t i = 0; i < timeline->n_series; i++)
-        put_series(call, timeline, &timeline->series[i]);
-    kiln_json_end_array(&call->w);
-    kiln_native_put_u64(call, "all", (uint64_t)timeline->n_series + timeline->n_dropped);
-    kiln_json_end_object(&call->w);
-}
-
-static int answer_series(struct kiln_native_call *call, struct kiln_ask *ask)
-{
-    const struct kiln_timeline_opts opts = {
-        .step_ns = kiln_native_step(&call->args),
-        .by = call->args.by.items,
-        .n_by = call->args.by.n,
-        .limit = call->args.limit,
-    };
-    struct kiln_timeline *timeline;
-    double sum = 0;
-    int r = kiln_ask_timeline(ask, &opts, &timeline, &call->err);
-
-    if (r < 0)
-        return r;
-    r = kiln_native_room(call, ask, 4096 + (size_t)timeline->n_points * 40);
-    for (uint32_t i = 0; i < timeline->n_series; i++)
-        sum += timeline->series[i].sum;
-    if (r == 0) {
-        if (timeline->n_dropped)
-            kiln_native_note(call, "series_cut",
-                             "%u series with smaller sums are not shown (limit=N shows more)",
-                             timeline->n_dropped);
-        kiln_native_begin_question(call, ask, &timeline->basis);
-        kiln_native_put_number(call, "total", sum);
-        put_timeline(call, timeline, opts.step_ns);
-        kiln_native_end_answer(call);
-    }
-    kiln_timeline_free(timeline);
-    return r;
-}
-
 /* ---- which of them ---- */
 
 static int answer(struct kiln_native_call *call, struct kiln_ask *ask, int format)
 {
     if (format == FORMAT_SERIES)
-        return answer_series(call, ask);
+        return kiln_native_answer_series(call, ask);
     if (format == FORMAT_TIMELINE)
         return kiln_native_answer_timeline(call, ask);
     if (format < FORMAT_SERIES)

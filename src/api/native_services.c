@@ -77,7 +77,16 @@ static void put_service(struct kiln_native_call *call, const struct service *s)
     kiln_json_end_object(&call->w);
 }
 
-static int put_tenant(struct kiln_native_call *call, struct kiln_str tenant)
+/* One service by its name, or those whose names match. */
+static bool is_wanted(const struct kiln_native_call *call, struct kiln_str name)
+{
+    if (call->args.said & KILN_NATIVE_BIT(SERVICE) && !kiln_str_eq(name, call->args.service))
+        return false;
+    return kiln_native_matches(call, name);
+}
+
+/* Raises *all by the services that are wanted, and lists them while there is room. */
+static int put_tenant(struct kiln_native_call *call, struct kiln_str tenant, uint32_t *all)
 {
     struct kiln_usage_list list;
     int r = kiln_usage_collect(call->api->engine, tenant, &list, &call->err);
@@ -88,7 +97,8 @@ static int put_tenant(struct kiln_native_call *call, struct kiln_str tenant)
     for (uint32_t i = 0; i < list.n;) {
         struct service s = gather(&list, i);
 
-        put_service(call, &s);
+        if (is_wanted(call, s.rows->service) && (*all)++ < kiln_native_most(call, UINT32_MAX))
+            put_service(call, &s);
         i += s.n;
     }
     kiln_usage_done(&list);
@@ -98,14 +108,16 @@ static int put_tenant(struct kiln_native_call *call, struct kiln_str tenant)
 int kiln_native_run_services(struct kiln_native_call *call)
 {
     struct kiln_str tenants = kiln_str_of(call->request->tenant);
+    uint32_t all = 0;
     int r = 0;
 
     kiln_json_put_object(&call->w);
     kiln_json_put_name(&call->w, "services");
     kiln_json_put_array(&call->w);
     while (r == 0 && tenants.ptr)
-        r = put_tenant(call, kiln_str_cut(&tenants, '|'));
+        r = put_tenant(call, kiln_str_cut(&tenants, '|'), &all);
     kiln_json_end_array(&call->w);
+    kiln_native_put_u64(call, "all", all);
     kiln_json_end_object(&call->w);
     kiln_buf_putc(&call->body, '\n');
     return r;

@@ -183,6 +183,16 @@ void kiln_native_put_range(struct kiln_native_call *call, uint64_t from_ns, uint
     kiln_native_put_time(call, "until", until_ns);
 }
 
+/* What rates are over: the time from the first profile to the last.  The time covered
+ * would not do: where profiles cover 10 s of each minute, a service alone would have six times the
+ * rate that it has among services whose profiles fill the gaps. */
+static uint64_t rate_ns(const struct kiln_basis *basis)
+{
+    uint64_t span = basis->max_ns > basis->min_ns ? basis->max_ns - basis->min_ns : 0;
+
+    return span > basis->covered_ns ? span : basis->covered_ns;
+}
+
 void kiln_native_put_basis(struct kiln_native_call *call, const struct kiln_basis *basis)
 {
     kiln_json_put_name(&call->w, "basis");
@@ -192,6 +202,7 @@ void kiln_native_put_basis(struct kiln_native_call *call, const struct kiln_basi
     kiln_native_put_time(call, "first", basis->min_ns);
     kiln_native_put_time(call, "last", basis->max_ns);
     kiln_native_put_seconds(call, "covered_seconds", basis->covered_ns);
+    kiln_native_put_seconds(call, "rate_seconds", rate_ns(basis));
     kiln_native_put_u64(call, "blocks", basis->n_blocks);
     kiln_native_put_u64(call, "rolled_up", basis->n_rolled);
     kiln_native_put_u64(call, "damaged", basis->n_damaged);

@@ -48,7 +48,7 @@ struct kiln_said_array {
 };
 
 struct kiln_said_basis {
-    double profiles, count, covered_seconds, damaged;
+    double profiles, count, rate_seconds, damaged;
     uint64_t first_ns, last_ns;
 };
 

@@ -180,7 +180,7 @@ static void put_side(struct kiln_cli *cli, const char *title, const struct kiln_
 {
     kiln_buf_printf(&cli->out, "%s: ", title);
     kiln_report_amount(&cli->out, side->total, &said->type,
-                       (uint64_t)(side->basis.covered_seconds * 1e9));
+                       (uint64_t)(side->basis.rate_seconds * 1e9));
     kiln_buf_puts(&cli->out, ", ");
     kiln_report_count(&cli->out, side->basis.profiles, "profile");
     kiln_buf_puts(&cli->out, ", ");

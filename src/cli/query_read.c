@@ -205,7 +205,7 @@ static const struct member type_members[] = {
 static const struct member basis_members[] = {
     IN(kiln_said_basis, "profiles", NUMBER, profiles),
     IN(kiln_said_basis, "count", NUMBER, count),
-    IN(kiln_said_basis, "covered_seconds", NUMBER, covered_seconds),
+    IN(kiln_said_basis, "rate_seconds", NUMBER, rate_seconds),
     IN(kiln_said_basis, "damaged", NUMBER, damaged),
     IN(kiln_said_basis, "first", TIME, first_ns),
     IN(kiln_said_basis, "last", TIME, last_ns),

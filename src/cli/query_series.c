@@ -80,12 +80,12 @@ static void add_row(struct kiln_table *table, const struct kiln_said *said,
                     const struct kiln_said_series *series)
 {
     struct spread spread = spread_of(series);
-    uint64_t span_ns = said->until_ns - said->from_ns;
+    uint64_t rate_ns = (uint64_t)(said->basis.rate_seconds * 1e9);
 
     kiln_cli_put_safe(kiln_table_cell(table, KILN_STYLE_PLAIN),
                       series->labels.len ? series->labels : KILN_STR("all"));
     kiln_report_value(kiln_table_cell(table, KILN_STYLE_PLAIN), series->sum, &said->type);
-    kiln_format_rate(kiln_table_cell(table, KILN_STYLE_PLAIN), series->sum, &said->type, span_ns);
+    kiln_format_rate(kiln_table_cell(table, KILN_STYLE_PLAIN), series->sum, &said->type, rate_ns);
     kiln_report_value(kiln_table_cell(table, KILN_STYLE_FAINT), spread.least, &said->type);
     kiln_report_value(kiln_table_cell(table, KILN_STYLE_FAINT), spread.most, &said->type);
     put_sparks(kiln_table_cell(table, KILN_STYLE_STRONG), said, series);

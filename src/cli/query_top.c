@@ -33,7 +33,7 @@ void kiln_query_head(struct kiln_cli *cli, const struct kiln_said *said)
         .total_unfiltered = (int64_t)said->total,
         .count = said->basis.count,
         .n_profiles = (uint32_t)said->basis.profiles,
-        .duration_ns = (uint64_t)(said->basis.covered_seconds * 1e9),
+        .duration_ns = (uint64_t)(said->basis.rate_seconds * 1e9),
     };
 
     kiln_report_head(cli, &view, &cli->out);

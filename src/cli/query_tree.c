@@ -103,7 +103,7 @@ static int print(struct kiln_cli *cli, const struct kiln_said *said)
         .type = said->type,
         .count = said->basis.count,
         .n_profiles = (uint32_t)said->basis.profiles,
-        .duration_ns = (uint64_t)(said->basis.covered_seconds * 1e9),
+        .duration_ns = (uint64_t)(said->basis.rate_seconds * 1e9),
     };
     struct kiln_view *view = NULL;
     struct kiln_flame flame;

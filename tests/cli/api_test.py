@@ -115,6 +115,7 @@ CASES = {
         ({}, {"query": ORDERS, **RANGE}, None), ({}, {"query": ORDERS, "nodes": 2, "limit": 1, "exact": 1, "timeout": "30s"}, None),
         ({}, {"query": CPU, "format": "timeline", "limit": 100}, None),
         ({}, {"query": ORDERS, "format": "series", "step": "1m", "by": ["service.version", "nothing"]}, None),
+        ({}, {"query": ORDERS, "format": "series", "by": "service.version", "points": 0}, None),
         ({}, {"query": ORDERS, "function": "read", "with": "pars", "without": "writ", "trace_id": TRACE, "span_id": SPAN,
               "profile_id": PROFILE}, None),
         *(({}, {"query": ORDERS, "format": f}, None)

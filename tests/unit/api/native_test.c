@@ -58,6 +58,8 @@ static bool says(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
+#define BY_SERVICE "/api/v1/query?query=" CPU "&format=series&step=10m&by=service_name"
+
 /* ---- whole answers ---- */
 
 #define GOLDEN_GET(name, target)                                                                   \
@@ -102,6 +104,38 @@ TEST(native, a_query_is_a_series_over_time)
                                "&format=series&step=10m&by=service_name&by=service.version");
     GOLDEN_GET("query-series-cut",
                "/api/v1/query?query=" CPU "&format=series&step=600&by=service_name&limit=1");
+    stop();
+}
+
+TEST(native, a_series_without_points_is_in_the_rest_and_in_the_total)
+{
+    static const char *const total = "\"total\":2700000000,";
+    const char *text;
+
+    start();
+    text = get(BY_SERVICE);
+    CHECK(says(text, total));
+    CHECK(strstr(text, "\"rest\"") == NULL);
+    text = get(BY_SERVICE "&points=1");
+    CHECK(says(text, total));
+    CHECK(says(text, "{\"service_name\":\"cart\"},\"sum\":100000000,\"observations\":10,"
+                     "\"bucket\":[],\"value\":[],\"count\":[]}"));
+    CHECK(says(text, "\"rest\":{\"series\":1,\"sum\":100000000,\"bucket\":[4],"
+                     "\"value\":[100000000],\"count\":[10]},\"all\":2"));
+    text = get(BY_SERVICE "&limit=1&points=0");
+    CHECK(says(text, total));
+    CHECK(says(text, "\"rest\":{\"series\":2,\"sum\":2700000000,\"bucket\":[1,4,5],"));
+    CHECK(strstr(text, "cart") == NULL);
+    stop();
+}
+
+TEST(native, rates_are_over_the_time_from_the_first_profile_to_the_last)
+{
+    start();
+    CHECK(says(get("/api/v1/query?query=" ORDERS "&format=series"), "\"covered_seconds\":20,"));
+    CHECK(says(get("/api/v1/query?query=" ORDERS "&format=series"), "\"rate_seconds\":2400,"));
+    CHECK(says(get("/api/v1/query?query=" ORDERS "&format=series&until=now-40m"),
+               "\"rate_seconds\":10,"));
     stop();
 }
 
@@ -154,6 +188,28 @@ TEST(native, services_have_bytes_rates_and_times)
     CHECK(says(text, "{\"services\":[{\"name\":\"cart\",\"bytes\":0,\"profiles\":1,"));
     CHECK(says(text, "\"name\":\"order-service\",\"bytes\":"));
     CHECK(says(text, "\"oldest\":\"2026-03-01T11:10:00Z\",\"newest\":\"2026-03-01T11:50:00Z\""));
+    stop();
+}
+
+TEST(native, values_and_services_are_searched_and_counted)
+{
+    const char *text;
+
+    start();
+    text = get("/api/v1/labels/service_name/values?match=ORDER");
+    CHECK(says(text, "\"value\":\"order-service\""));
+    CHECK(says(text, "],\"all\":1,\"truncated\":false}"));
+    CHECK(strstr(text, "cart") == NULL);
+    text = get("/api/v1/labels/service_name/values?limit=1");
+    CHECK(says(text, "],\"all\":2,\"truncated\":true}"));
+    CHECK(strstr(text, "order-service") == NULL);
+    text = get("/api/v1/services?match=r&limit=1");
+    CHECK(says(text, "\"name\":\"cart\""));
+    CHECK(says(text, "],\"all\":2}"));
+    CHECK(strstr(text, "order-service") == NULL);
+    text = get("/api/v1/services?service=order");
+    CHECK_TEXT(text, "{\"services\":[],\"all\":0}\n");
+    CHECK(says(get("/api/v1/services?service=cart"), "],\"all\":1}"));
     stop();
 }
 
@@ -454,7 +510,7 @@ TEST(native, an_empty_store_answers_that_there_is_nothing)
     CHECK(says(get("/api/v1/query?query=process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
                "\"code\":\"nothing_found\""));
     CHECK_EQ(api_kit_status(), 200);
-    CHECK_TEXT(get("/api/v1/services"), "{\"services\":[]}\n");
+    CHECK_TEXT(get("/api/v1/services"), "{\"services\":[],\"all\":0}\n");
     CHECK_TEXT(get("/api/v1/types"), "{\"types\":[]}\n");
     CHECK_TEXT(get("/api/v1/series"), "{\"series\":[],\"truncated\":false}\n");
     stop();
